@@ -1,0 +1,168 @@
+package gate
+
+import (
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/provenance"
+)
+
+// Effect is what a call can do to the world (provenance.md section 2), a bit
+// set: the duties of all set bits apply. The zero Effect is unknown and counts
+// as every effect.
+type Effect uint8
+
+// The effects. All but Read are gated.
+const (
+	Read Effect = 1 << iota
+	Egress
+	Write
+	Send
+	Transfer
+	Delete
+	Auth
+
+	// EveryEffect is what an unknown tool or an unnamed case has.
+	EveryEffect = Read | Egress | Write | Send | Transfer | Delete | Auth
+)
+
+// Gated reports whether the arguments must be founded before the call. The
+// zero Effect is gated.
+func (e Effect) Gated() bool { return e != Read }
+
+// Role is what an argument decides about an act. The zero Role is Target, the
+// strictest.
+type Role uint8
+
+// The roles of provenance.md section 2.
+const (
+	Target Role = iota
+	Selector
+	Amount
+	TimeRole
+	Enum
+	Control
+	Content
+	Query
+	SecretRole
+)
+
+// Authority reports whether the role is one of target, selector, amount,
+// secret, control.
+func (r Role) Authority() bool {
+	switch r {
+	case Target, Selector, Amount, SecretRole, Control:
+		return true
+	}
+	return false
+}
+
+// SourceKind is one word of `from:`.
+type SourceKind uint8
+
+// The sources this version enforces. A policy that names another is refused at
+// the start with "not yet enforced".
+const (
+	FromOutput  SourceKind = iota // a labelled leaf of an earlier result
+	FromConst                     // the operator's constants
+	FromCatalog                   // enum, const (or a listed default) of the pinned schema
+	FromDerived                   // Op over vouched values
+	FromSeen                      // R20: stood whole in any result; egress only
+)
+
+// Source is one accepted origin of an argument.
+type Source struct {
+	Kind   SourceKind
+	Server string             // FromOutput: restricts to this tool's output; "" any
+	Tool   string             //
+	At     provenance.Pattern // FromOutput: restricts to this output pointer
+	HasAt  bool               //
+	Const  [][]byte           // FromConst: JSON literals
+	Op     string             // FromDerived: "path_join"
+}
+
+// ArgRule is what a contract says of the argument leaves one pattern names.
+type ArgRule struct {
+	At          provenance.Pattern
+	Role        Role
+	Type        provenance.Type
+	Collection  string
+	From        []Source // the explicit list, or the role's default
+	FromDefault bool     // From was omitted in the policy
+	MaxItems    int      // R16; 0 means 50 on authority roles, no bound else
+	Normalise   bool     // R17: replace by the canonical form, report transformed
+	ContentOpen bool     // never set in this version ("content: open" is not yet enforced)
+	Local       bool     // content: local (R14)
+	Open        bool     // R16: the contract opens this object to unnamed properties
+	Owner       [][]byte // R28: constants the record's owner pointer may hold
+	Line, Col   int      // where it stands in the policy file
+}
+
+// NoArgs is what a contract says of calls without a target, selector or amount
+// (R21).
+type NoArgs uint8
+
+// The zero NoArgs refuses. NoArgsApproval is closed in this version: nobody can
+// approve.
+const (
+	NoArgsRefuse NoArgs = iota
+	NoArgsApproval
+	NoArgsAllow
+)
+
+// Case is the effect and arguments for some values of one enum argument.
+type Case struct {
+	Values [][]byte // JSON literals of the discriminating argument
+	Effect Effect
+	Args   []ArgRule // beside the contract's own
+}
+
+// Contract is what the operator declares for one tool.
+type Contract struct {
+	Server, Tool string
+	Pin          string // "sha256:<hex>" of the full definition, "" when not pinned
+	Closed       bool   // drafted by `writ init` and not yet opened by a person
+	Effect       Effect
+	Args         []ArgRule
+	Outputs      []provenance.OutputRule
+	NoArgs       NoArgs
+	CaseAt       []string // path of the discriminating argument, nil without cases
+	Cases        []Case
+	OutputSchema []byte // operator's schema where the server publishes none
+	Idempotent   *bool
+	Contested    bool // R25: refuse (later: ask) when a value is contested
+	Optional     bool // the tool may be absent from the live list
+	Line, Col    int
+}
+
+// Collection is a set of records; a closed one gains members only by the
+// operator's or the user's own side (R28).
+type Collection struct{ Closed bool }
+
+// Profile selects how much beyond STTI-001 counts as provenance.
+type Profile string
+
+// Standard is the default; Strict is STTI-001 to the letter.
+const (
+	Standard Profile = "standard"
+	Strict   Profile = "strict"
+)
+
+// Policy is one parsed policy file. It is immutable.
+type Policy struct {
+	Profile     Profile
+	Collections map[string]Collection
+	Contracts   map[string]*Contract // by "server/tool"
+	Source      []byte               // the exact file
+	Digest      [32]byte             // SHA-256 of Source
+	Warnings    []Fault              // lint findings that do not stop the start
+}
+
+// Fault is one defect of a file the operator wrote.
+type Fault struct {
+	File    string
+	Line    int
+	Column  int
+	Message string // never quotes more than a key or a short escaped word
+	Hint    string // what to write instead, may be ""
+}
+
+var _ = writ.Model

@@ -1,0 +1,132 @@
+package gate
+
+import (
+	"time"
+
+	writ "github.com/writ-project/writ"
+)
+
+// Method distinguishes tools/call from the other requests the gate judges as
+// tools (R32). Its zero value is tools/call.
+type Method string
+
+// The judged methods beside tools/call. Their arguments are the request's own
+// members: {"uri":…}, {"name":…,"arguments":…}, {"ref":…,"argument":…}.
+const (
+	CallTool          Method = ""
+	ReadResource      Method = "resources/read"
+	SubscribeResource Method = "resources/subscribe"
+	GetPrompt         Method = "prompts/get"
+	Complete          Method = "completion/complete"
+)
+
+// Call is one proposal as the client sent it, already routed to a server.
+type Call struct {
+	Server string
+	Tool   string // the server's own name of the tool; for other methods the prompt or "" for resources
+	Method Method
+	// Arguments are the exact bytes of the arguments member, nil when absent.
+	// They are judged, hashed and forwarded as they are.
+	Arguments []byte
+	// Answers is the inputResponses object given inside the call (R31), nil
+	// when none.
+	Answers []byte
+}
+
+// Input is all a decision depends on.
+type Input struct {
+	Policy    *Policy
+	Catalogue *Catalogue
+	// Session is nil for a request that carries no session: it can read, and
+	// has no provenance.
+	Session *Session
+	Call    Call
+	Time    time.Time // recorded time of the decision
+	// Shadow records what would be decided and lets the call pass.
+	Shadow bool
+	// OwnPaths are the cleaned absolute paths (state directory, configuration,
+	// policy, sockets) no target may lie in or above (R34); Resolved gives, for
+	// argument pointers the door resolved symlinks for, the real path.
+	OwnPaths []string
+	Resolved map[string]string
+}
+
+// Trace says, for one argument leaf, what it rests on.
+type Trace struct {
+	Pointer string     `json:"pointer"`
+	Role    string     `json:"role"`
+	Digest  string     `json:"digest"` // of the canonical value, keyed by the session's ledger key
+	Label   writ.Label `json:"label"`
+	// Rule is the source that matched: output, const, catalog,
+	// derived:path_join, seen, local, or "" when nothing vouches.
+	Rule string `json:"rule,omitempty"`
+	// Evidence names what vouches: "ev12", with the pointer into the recorded
+	// result, and line or inner pointer where an extractor found it.
+	Evidence []Ref `json:"evidence,omitempty"`
+}
+
+// Ref is one place in recorded evidence.
+type Ref struct {
+	Evidence uint32     `json:"ev"`
+	Tool     string     `json:"tool"` // server/tool
+	Pointer  string     `json:"pointer"`
+	Line     int        `json:"line,omitempty"`
+	Inner    string     `json:"inner,omitempty"`
+	Label    writ.Label `json:"label"`
+}
+
+// Decision is the answer to one Call. The zero Decision denies.
+type Decision struct {
+	allow bool
+
+	Call    Call
+	Tool    *Tool // nil when the name resolved to nothing
+	Effect  Effect
+	Outcome writ.Outcome
+	// Arguments are the bytes to forward: Call.Arguments, or the normalised
+	// form when the outcome is transformed.
+	Arguments []byte
+	// Traces has one entry per argument leaf, in document order, for reads too:
+	// their labels bound what the result may vouch for (R4). For an accepted
+	// act it is the certificate.
+	Traces []Trace
+	// Shadow is set when the call passes only because the session shadows;
+	// Outcome then says what would have happened.
+	Shadow bool
+}
+
+// Allowed reports whether the call may be made. It is false for the zero
+// Decision.
+func (d *Decision) Allowed() bool { return d != nil && (d.allow || d.Shadow) }
+
+// Status is how a call ended, as the door saw it.
+type Status string
+
+// The ends of a call. Anything but OK has no facts.
+const (
+	OK      Status = "ok"
+	Errored Status = "error"   // isError, or a JSON-RPC error
+	Cut     Status = "cut"     // larger than the limit
+	Unknown Status = "unknown" // sent, and no answer came
+)
+
+// Result is the recorded answer to an allowed call.
+type Result struct {
+	Evidence uint32 // its number in the session
+	Status   Status
+	Bytes    []byte // the exact `result` member; nil unless Status is OK or Errored
+}
+
+// Observation is what a result is worth: computed before the result is
+// recorded, folded into the session after it is durable.
+type Observation struct {
+	// Admissible says that the result passed the typed output gate and its
+	// leaves are facts with their contract's labels. Otherwise Why says why it
+	// vouches for nothing: "error", "unvalidated", "no_contract", "cut",
+	// "unknown", "extraction", "evidence_cap", "no_session".
+	Admissible bool   `json:"admissible"`
+	Why        string `json:"why,omitempty"`
+	Facts      int    `json:"facts"`
+	// what Session.Commit needs; never serialised
+	pending any
+}

@@ -1,0 +1,366 @@
+// Package strictjson reads JSON the one way Writ accepts it: RFC 8259 text in
+// valid UTF-8, one value, no duplicate member names (compared after escapes are
+// resolved), no lone surrogates, nothing after the value, and within stated
+// bounds of size, depth, leaf count and number length.
+//
+// It hides the JSON library behind byte slices: callers check bytes once with
+// Check and then read members, elements and leaves as sub-slices of the very
+// bytes they will hash and forward. It trusts nothing; every function but
+// Check expects bytes that Check accepted.
+package strictjson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits bounds a document. A zero field means no bound of that kind, but
+// depth, which the decoder itself bounds at 10,000.
+type Limits struct {
+	Bytes  int // length of the text
+	Depth  int // nesting of arrays and objects
+	Leaves int // scalars, and empty arrays and objects
+	Number int // length of a number literal; its exponent is bound to ±400
+}
+
+// The bounds of attacks.md W15 and W16.
+var (
+	// Request bounds what a client sends.
+	Request = Limits{Bytes: 4 << 20, Depth: 100, Leaves: 100_000, Number: 64}
+	// Result bounds what a server sends.
+	Result = Limits{Bytes: 16 << 20, Depth: 100, Leaves: 100_000, Number: 64}
+)
+
+// Fault is the class of an Error.
+type Fault string
+
+// The faults Check reports.
+const (
+	Syntax  Fault = "syntax" // not strict JSON, or duplicate names, or bad UTF-8
+	Size    Fault = "size"   // too many bytes or leaves
+	Deep    Fault = "depth"
+	Numeric Fault = "number"
+)
+
+// Error says where a text stops being acceptable. It never quotes the text.
+type Error struct {
+	Fault  Fault
+	Offset int64 // byte offset, -1 if unknown
+	Detail string
+}
+
+func (e *Error) Error() string {
+	if e.Offset < 0 {
+		return "json: " + e.Detail
+	}
+	return "json: " + e.Detail + " at byte " + strconv.FormatInt(e.Offset, 10)
+}
+
+// Check reports the first reason, as an *Error, why b is not one acceptable
+// JSON value within l, or nil.
+func Check(b []byte, l Limits) error {
+	if l.Bytes > 0 && len(b) > l.Bytes {
+		return &Error{Size, -1, fmt.Sprintf("larger than %d bytes", l.Bytes)}
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(b)) // AllowDuplicateNames and AllowInvalidUTF8 are off
+	leaves, wasOpen := 0, false
+	for first := true; ; first = false {
+		if !first && dec.StackDepth() == 0 {
+			break
+		}
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return syntax(err, dec.InputOffset())
+		}
+		switch tok.Kind() {
+		case '{', '[':
+			if l.Depth > 0 && dec.StackDepth() > l.Depth {
+				return &Error{Deep, dec.InputOffset(), fmt.Sprintf("nested deeper than %d", l.Depth)}
+			}
+			wasOpen = true
+			continue
+		case '}', ']':
+			if wasOpen { // an empty container is a leaf
+				leaves++
+			}
+		case '0':
+			if err := checkNumber(tok.String(), l.Number); err != "" {
+				return &Error{Numeric, dec.InputOffset(), err}
+			}
+			leaves++
+		case '"':
+			if k, n := dec.StackIndex(dec.StackDepth()); k == '{' && n%2 == 1 {
+				break // a member name
+			}
+			leaves++
+		default:
+			leaves++
+		}
+		wasOpen = false
+		if l.Leaves > 0 && leaves > l.Leaves {
+			return &Error{Size, dec.InputOffset(), fmt.Sprintf("more than %d values", l.Leaves)}
+		}
+	}
+	if rest := b[dec.InputOffset():]; len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
+		return &Error{Syntax, dec.InputOffset(), "text after the value"}
+	}
+	return nil
+}
+
+func syntax(err error, off int64) error {
+	var se *jsontext.SyntacticError
+	detail := "not valid JSON"
+	if errors.As(err, &se) {
+		off = se.ByteOffset
+		switch {
+		case errors.Is(err, jsontext.ErrDuplicateName):
+			detail = "a member name stands twice"
+		case errors.Is(err, jsontext.ErrNonStringName):
+			detail = "a member name is not a string"
+		case strings.Contains(se.Err.Error(), "UTF-8") || strings.Contains(se.Err.Error(), "surrogate"):
+			detail = "not valid UTF-8"
+		case strings.Contains(se.Err.Error(), "depth"):
+			return &Error{Deep, off, "nested too deep"}
+		}
+	}
+	return &Error{Syntax, off, detail}
+}
+
+func checkNumber(lit string, limit int) string {
+	if limit <= 0 {
+		return ""
+	}
+	if len(lit) > limit {
+		return fmt.Sprintf("number longer than %d characters", limit)
+	}
+	if i := strings.IndexAny(lit, "eE"); i >= 0 {
+		if e, err := strconv.Atoi(lit[i+1:]); err != nil || e > 400 || e < -400 {
+			return "number with an exponent beyond ±400"
+		}
+	}
+	return ""
+}
+
+// Kind is the type of a JSON value.
+type Kind byte
+
+// The kinds, by the first byte of the literal ('0' for every number and 't'
+// for both booleans).
+const (
+	Null   Kind = 'n'
+	Bool   Kind = 't'
+	String Kind = '"'
+	Number Kind = '0'
+	Object Kind = '{'
+	Array  Kind = '['
+)
+
+// KindOf returns the kind of the value raw starts with, 0 for none.
+func KindOf(raw []byte) Kind {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	if len(raw) == 0 {
+		return 0
+	}
+	switch c := raw[0]; {
+	case c == 'f' || c == 't':
+		return Bool
+	case c == '-' || c >= '0' && c <= '9':
+		return Number
+	case c == 'n' || c == '"' || c == '{' || c == '[':
+		return Kind(c)
+	}
+	return 0
+}
+
+// Text returns the decoded value of a JSON string literal; ok is false for any
+// other value.
+func Text(raw []byte) (s string, ok bool) {
+	if KindOf(raw) != String {
+		return "", false
+	}
+	b, err := jsontext.AppendUnquote(nil, bytes.TrimSpace(raw))
+	return string(b), err == nil
+}
+
+// Quote returns s as a JSON string literal. Invalid UTF-8 is replaced.
+func Quote(s string) []byte {
+	b, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		b, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
+	}
+	return b
+}
+
+// Member is one member of an object: its decoded name and its value as a
+// sub-slice of the object's bytes.
+type Member struct {
+	Name  string
+	Value []byte
+}
+
+// Members returns the members of a checked object in their order; ok is false
+// if raw is not an object.
+func Members(raw []byte) (ms []Member, ok bool) {
+	if KindOf(raw) != Object {
+		return nil, false
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	dec.ReadToken()
+	for dec.PeekKind() != '}' {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return nil, false
+		}
+		name := tok.String()
+		v, err := dec.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		end := dec.InputOffset()
+		ms = append(ms, Member{name, raw[end-int64(len(v)) : end : end]})
+	}
+	return ms, true
+}
+
+// Get returns the value of the member of that exact name, nil if raw is not an
+// object or has no such member.
+func Get(raw []byte, name string) []byte {
+	ms, _ := Members(raw)
+	for _, m := range ms {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Elements returns the elements of a checked array as sub-slices; ok is false
+// if raw is not an array.
+func Elements(raw []byte) (es [][]byte, ok bool) {
+	if KindOf(raw) != Array {
+		return nil, false
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	dec.ReadToken()
+	for dec.PeekKind() != ']' {
+		v, err := dec.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		end := dec.InputOffset()
+		es = append(es, raw[end-int64(len(v)):end:end])
+	}
+	return es, true
+}
+
+// Walk calls leaf for every leaf of a checked value in document order: each
+// string, number, boolean and null, and each empty array or object. The path
+// holds the decoded reference tokens and is only valid during the call. key is
+// called before each member with the path of its object and its name. Either
+// function may be nil; a false answer stops the walk.
+func Walk(raw []byte, leaf func(path []string, raw []byte) bool, key func(path []string, name string) bool) {
+	var path []string
+	walk(raw, &path, leaf, key)
+}
+
+func walk(raw []byte, path *[]string, leaf func([]string, []byte) bool, key func([]string, string) bool) bool {
+	switch KindOf(raw) {
+	case Object:
+		ms, _ := Members(raw)
+		for _, m := range ms {
+			if key != nil && !key(*path, m.Name) {
+				return false
+			}
+			*path = append(*path, m.Name)
+			ok := walk(m.Value, path, leaf, key)
+			*path = (*path)[:len(*path)-1]
+			if !ok {
+				return false
+			}
+		}
+		if len(ms) > 0 {
+			return true
+		}
+	case Array:
+		es, _ := Elements(raw)
+		for i, e := range es {
+			*path = append(*path, strconv.Itoa(i))
+			ok := walk(e, path, leaf, key)
+			*path = (*path)[:len(*path)-1]
+			if !ok {
+				return false
+			}
+		}
+		if len(es) > 0 {
+			return true
+		}
+	}
+	return leaf == nil || leaf(*path, bytes.TrimSpace(raw))
+}
+
+// Pointer joins reference tokens to an RFC 6901 pointer.
+func Pointer(path []string) string {
+	if len(path) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, t := range path {
+		b.WriteByte('/')
+		for i := 0; i < len(t); i++ {
+			switch t[i] {
+			case '~':
+				b.WriteString("~0")
+			case '/':
+				b.WriteString("~1")
+			default:
+				b.WriteByte(t[i])
+			}
+		}
+	}
+	return b.String()
+}
+
+// ParsePointer splits an RFC 6901 pointer into decoded reference tokens.
+func ParsePointer(p string) ([]string, error) {
+	if p == "" {
+		return nil, nil
+	}
+	if p[0] != '/' {
+		return nil, errors.New("a JSON pointer starts with /")
+	}
+	ts := strings.Split(p[1:], "/")
+	for i, t := range ts {
+		for j := 0; j < len(t); j++ {
+			if t[j] == '~' && (j+1 == len(t) || t[j+1] != '0' && t[j+1] != '1') {
+				return nil, errors.New("in a JSON pointer ~ is written ~0 and / is written ~1")
+			}
+		}
+		ts[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+	}
+	return ts, nil
+}
+
+// Canonical returns the RFC 8785 form of a checked value, except that integers
+// beyond 2^53 keep their digits.
+func Canonical(raw []byte) ([]byte, error) {
+	v := jsontext.Value(bytes.Clone(raw))
+	if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
+		return nil, &Error{Syntax, -1, "cannot be canonicalised"}
+	}
+	return v, nil
+}
+
+// Compact returns a checked value without insignificant white space, every
+// literal as it was written.
+func Compact(raw []byte) []byte {
+	v := jsontext.Value(bytes.Clone(raw))
+	if v.Compact(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true)) != nil {
+		return raw
+	}
+	return v
+}

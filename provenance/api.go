@@ -1,0 +1,102 @@
+// Package provenance is the evidence ledger of one session: what Writ itself
+// saw, who can have written it, and whether a value traces to it.
+//
+// It is pure: bytes and rules in, facts and answers out; no clock, no I/O, no
+// randomness. It trusts the labels and rules it is handed (they come from the
+// operator's contract) and nothing that stands inside the bytes.
+// The rules R1 … R36 are those of design page "provenance" (docs/design.md).
+package provenance
+
+import (
+	"regexp"
+
+	writ "github.com/writ-project/writ"
+)
+
+// Pattern is an RFC 6901 pointer in which the reference token "*" stands for
+// exactly one key or index. An exact pattern beats one with wildcards.
+type Pattern struct {
+	Tokens []string // decoded; "*" is the wildcard
+	Source string   // as written
+}
+
+// Type is a declared canonical form (R17). Two values of one Type are equal
+// when their canonical forms are; the empty Type compares JSON type and exact
+// value only.
+type Type string
+
+// The declared types of a policy.
+const (
+	Untyped Type = ""
+	ID      Type = "id"      // string or integer spelling of one identifier
+	Integer Type = "integer" // exact integer, JSON number or string
+	Decimal Type = "decimal" // exact fixed-point decimal, JSON number or string
+	Email   Type = "email"
+	Host    Type = "host"
+	URL     Type = "url"
+	Path    Type = "path" // absolute, cleaned
+	Name    Type = "name" // one path element: not "", ".", "..", no separator
+	Phone   Type = "phone"
+	IBAN    Type = "iban"
+	Time    Type = "time" // RFC 3339
+)
+
+// Extract says how a leaf that holds text is taken apart (R33).
+type Extract string
+
+// The declared extractors. NoExtract takes the leaf at the pointer as it is.
+const (
+	NoExtract    Extract = ""
+	ExtractLines Extract = "lines" // each LF-separated line must match Pattern whole; group 1 is the value
+	ExtractJSON  Extract = "json"  // the whole text is one JSON value; Pointer names leaves in it
+)
+
+// OutputRule labels leaves of a tool's result. It is one entry of `outputs:` in
+// a contract, compiled.
+type OutputRule struct {
+	// At names leaves of structuredContent; with InText it is "" and Block
+	// names the content block whose text is read instead.
+	At     Pattern
+	InText bool
+	Block  int
+	// Extract and what it needs. Pattern is anchored by the compiler of the
+	// policy; Pointer selects leaves of the JSON found in the text.
+	Extract Extract
+	Pattern *regexp.Regexp
+	Pointer Pattern
+	// Join, when HasJoin, is the argument whose value is the directory the
+	// extracted single names are joined to.
+	HasJoin bool
+	Join    []string
+
+	Label         writ.Label
+	Type          Type
+	Collection    string
+	Authoritative bool // R4: an argument the model chose does not lower it
+	Keys          bool // label the object's keys instead of a leaf
+	Secret        bool
+	Creates       bool
+	// Owner, when HasOwner, names, relative to the record (the innermost array
+	// element around the leaf, else the root), the leaf that holds its owner (R28).
+	HasOwner bool
+	Owner    []string
+}
+
+// Fact is one value seen at one place. It never holds the value itself.
+type Fact struct {
+	Evidence   uint32 // ev number in the session
+	Server     string
+	Tool       string
+	Rule       string // OutputRule.At.Source (or "text/N"), "" when no rule named the leaf
+	Pointer    string // RFC 6901 pointer into the result object, e.g. /structuredContent/id
+	Line       int    // 1-based line for ExtractLines, else 0
+	Inner      string // pointer inside extracted JSON, else ""
+	Label      writ.Label
+	Reflected  bool // R4 or R5 lowered it
+	Type       Type
+	Collection string
+	Key        bool // an object key, not a leaf
+	Secret     bool
+	// Owner is the canonical text of the owner leaf (R28), "" when none.
+	Owner string
+}

@@ -1,0 +1,95 @@
+package writ
+
+// Reason is a stable, dotted, machine-loggable reason id. Ids are listed in
+// this file only, are never reused and never change their meaning. The part
+// before the first dot groups them; the code they are reported under is that
+// of CodeOf.
+type Reason string
+
+// Names: no such tool, or one that may not be called.
+const (
+	NameUnknown   Reason = "name.unknown"   // no tool of that name is listed
+	NameAmbiguous Reason = "name.ambiguous" // several servers share the name
+	NameChanged   Reason = "name.changed"   // the definition is not the pinned one (R26)
+	NameUnpinned  Reason = "name.unpinned"  // no definition was approved (R26)
+	NameForbidden Reason = "name.forbidden" // no contract allows it (INV-3)
+)
+
+// Payload: the bytes are not a call.
+const (
+	PayloadNotObject Reason = "payload.not_object"
+	PayloadSyntax    Reason = "payload.syntax" // not strict JSON (RFC 8259, no duplicates, UTF-8)
+	PayloadTooLarge  Reason = "payload.too_large"
+	PayloadTooDeep   Reason = "payload.too_deep"
+	PayloadNumber    Reason = "payload.number" // a number literal out of bounds
+)
+
+// Schema: the arguments do not satisfy the tool's own schema, closed.
+const (
+	SchemaInvalid      Reason = "schema.invalid"
+	SchemaUnknownField Reason = "schema.unknown_field"
+	SchemaMissingField Reason = "schema.missing_field"
+	SchemaUnusable     Reason = "schema.unusable" // the tool's schema could not be compiled
+)
+
+// Provenance: a value traces to nothing that may vouch for it.
+const (
+	ProvenanceUnseen     Reason = "provenance.unseen"      // seen nowhere
+	ProvenanceLabel      Reason = "provenance.label"       // seen, at a label that does not vouch
+	ProvenanceReflected  Reason = "provenance.reflected"   // seen only as a reflection of the model's own values (R4)
+	ProvenanceSource     Reason = "provenance.source"      // seen at a source this argument does not accept
+	ProvenanceSmall      Reason = "provenance.small_space" // too small a value to match without a typed pointer (R8)
+	ProvenanceOpenTarget Reason = "provenance.open_target" // a true id, but of a collection anyone can add to (R28)
+	ProvenanceDerived    Reason = "provenance.derived"     // no accepted derivation gives this value
+	ProvenanceConst      Reason = "provenance.const"       // not one of the operator's constants
+	ProvenanceCatalog    Reason = "provenance.catalog"     // not a member of the pinned schema's enum or const
+	ProvenanceSession    Reason = "provenance.no_session"  // the call carries no session, so there is no evidence
+	ProvenanceKey        Reason = "provenance.key"         // an object key the schema does not name (R16)
+	ProvenanceAtom       Reason = "provenance.atom"        // free text holds an unvouched identifier (R14)
+)
+
+// Form: a value is not in the canonical form its type demands (R16, R17).
+const (
+	FormNotCanonical Reason = "form.not_canonical"
+	FormInvisible    Reason = "form.invisible" // zero-width, bidi or control characters
+	FormMixedScript  Reason = "form.mixed_script"
+	FormTooMany      Reason = "form.too_many" // more elements than max_items
+	FormDuplicate    Reason = "form.duplicate"
+	FormEmpty        Reason = "form.empty"
+	FormDotFile      Reason = "form.protected_path" // R34: dot-files, .git, CI and agent settings
+)
+
+// Policy: the act is well founded and still not allowed.
+const (
+	PolicyNoArguments   Reason = "policy.no_arguments"   // R21
+	PolicyClosed        Reason = "policy.closed"         // the contract is closed until a person opens it
+	PolicyContested     Reason = "policy.contested"      // R25
+	PolicyPointerClosed Reason = "policy.pointer_closed" // R24: 5 refusals on one pointer
+	PolicySessionClosed Reason = "policy.session_closed" // R24: 50 refused acts
+	PolicyNotRecorded   Reason = "policy.not_recorded"   // the decision could not be written durably
+	PolicyEvidenceCap   Reason = "policy.evidence_cap"   // the session's ledger is full
+	PolicyAnswer        Reason = "policy.answer"         // R31: an answer inside a call is not founded
+)
+
+// DirectOwnState is R34: a target inside Writ's own state or configuration.
+const DirectOwnState Reason = "direct.own_state"
+
+// CodeOf returns the one code a reason is reported under. A reason not listed
+// here is a policy violation: an unknown reason still refuses.
+func CodeOf(r Reason) Code {
+	switch r {
+	case NameUnknown, NameAmbiguous, NameChanged, NameUnpinned, NameForbidden:
+		return InvalidToolName
+	case PayloadNotObject, PayloadSyntax, PayloadTooLarge, PayloadTooDeep, PayloadNumber,
+		SchemaInvalid, SchemaUnknownField, SchemaMissingField, SchemaUnusable,
+		FormNotCanonical, FormInvisible, FormMixedScript, FormTooMany, FormDuplicate, FormEmpty:
+		return InvalidPayload
+	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall,
+		ProvenanceOpenTarget, ProvenanceDerived, ProvenanceConst, ProvenanceCatalog,
+		ProvenanceSession, ProvenanceKey, ProvenanceAtom, PolicyAnswer:
+		return MissingProvenance
+	case DirectOwnState:
+		return DirectWrite
+	}
+	return PolicyViolation
+}
