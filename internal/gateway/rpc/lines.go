@@ -1,0 +1,52 @@
+package rpc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// ErrLineTooLong is returned by Lines.Next for a line over the limit; the line
+// was discarded up to its newline and reading can go on.
+var ErrLineTooLong = errors.New("line too long")
+
+// Lines splits a stream at LF, within a bound (MCP stdio framing).
+type Lines struct {
+	r   *bufio.Reader
+	max int
+}
+
+// NewLines reads lines of at most limit bytes from r.
+func NewLines(r io.Reader, limit int) *Lines {
+	return &Lines{r: bufio.NewReaderSize(r, 64<<10), max: limit}
+}
+
+// Next returns the next line without its LF and one CR before it, in a slice of
+// its own. A half line before the end of the stream is returned with
+// io.ErrUnexpectedEOF; a clean end is io.EOF.
+func (l *Lines) Next() ([]byte, error) {
+	var line []byte
+	over := false
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if !over {
+			line = append(line, part...)
+			if len(bytes.TrimSuffix(line, []byte("\n"))) > l.max {
+				over, line = true, nil
+			}
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err == nil && over:
+			return nil, ErrLineTooLong
+		case err == nil:
+			return bytes.TrimSuffix(line[:len(line)-1], []byte("\r")), nil
+		case err == io.EOF && (len(line) > 0 || over):
+			return line, io.ErrUnexpectedEOF
+		default:
+			return nil, err
+		}
+	}
+}

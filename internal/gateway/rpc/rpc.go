@@ -1,0 +1,240 @@
+// Package rpc reads and writes JSON-RPC 2.0 messages for MCP without losing or
+// changing a byte of what they carry: params, results and errors stay the
+// slices they arrived as. It trusts nothing: a message is strict JSON within
+// bounds, is exactly one of request, notification and response, and its id is
+// a string of at most 256 bytes or an integer within ±2^53.
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Error codes of JSON-RPC 2.0 and of MCP.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
+	CodeHeaderMismatch = -32020 // MCP 2026-07-28
+	CodeMissingCap     = -32021 // MCP 2026-07-28
+	CodeVersion        = -32022 // MCP 2026-07-28
+)
+
+// Error is a JSON-RPC error object. Raw, when set, is the exact object a
+// server sent and is passed on as it is.
+type Error struct {
+	Code    int
+	Message string
+	Data    []byte // raw JSON, nil when absent
+	Raw     []byte
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("json-rpc error %d", e.Code) }
+
+// Errorf returns an Error with a message; the message must not hold a value a
+// peer chose.
+func Errorf(code int, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Message is one parsed message. Its slices point into Raw.
+type Message struct {
+	Raw    []byte
+	ID     []byte // exact literal, nil when absent
+	Method string // "" for a response
+	Params []byte // object, nil when absent
+	Result []byte // nil when absent
+	Error  []byte // nil when absent
+}
+
+// IsRequest reports a method with an id.
+func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
+
+// IsNotification reports a method without an id.
+func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
+
+// IsResponse reports a result or an error.
+func (m *Message) IsResponse() bool { return m.Method == "" }
+
+// Parse reads one message. When it fails, the *Error is what to answer, and
+// the returned Message still carries the ID if that could be read.
+func Parse(b []byte, l strictjson.Limits) (Message, *Error) {
+	m := Message{Raw: b}
+	if err := strictjson.Check(b, l); err != nil {
+		var e *strictjson.Error
+		if errors.As(err, &e) && e.Fault != strictjson.Syntax {
+			return m, Errorf(CodeInvalidRequest, "%s", e.Error())
+		}
+		return m, Errorf(CodeParse, "%s", err.Error())
+	}
+	ms, ok := strictjson.Members(b)
+	if !ok {
+		if strictjson.KindOf(b) == strictjson.Array {
+			return m, Errorf(CodeInvalidRequest, "batches are not accepted: send one message at a time")
+		}
+		return m, Errorf(CodeInvalidRequest, "a message is a JSON object")
+	}
+	var version, method, params []byte
+	var fault *Error
+	for _, x := range ms {
+		switch x.Name {
+		case "jsonrpc":
+			version = x.Value
+		case "id":
+			m.ID = x.Value
+		case "method":
+			method = x.Value
+		case "params":
+			params = x.Value
+		case "result":
+			m.Result = x.Value
+		case "error":
+			m.Error = x.Value
+		default:
+			if n := nearMiss(x.Name); n != "" && fault == nil {
+				fault = Errorf(CodeInvalidRequest, "a member name that is not %q but looks like it", n)
+			}
+		}
+	}
+	if m.ID != nil {
+		if ok := validID(m.ID); !ok {
+			m.ID = nil
+			return m, Errorf(CodeInvalidRequest, "an id is a string of at most 256 bytes or an integer within ±2^53")
+		}
+	}
+	if fault != nil {
+		return m, fault
+	}
+	if v, ok := strictjson.Text(version); !ok || v != "2.0" {
+		return m, Errorf(CodeInvalidRequest, `jsonrpc must be "2.0"`)
+	}
+	if method == nil {
+		if (m.Result == nil) == (m.Error == nil) {
+			return m, Errorf(CodeInvalidRequest, "a message has a method, a result or an error")
+		}
+		if params != nil {
+			return m, Errorf(CodeInvalidRequest, "a response has no params")
+		}
+		if m.ID == nil {
+			return m, Errorf(CodeInvalidRequest, "a response has an id")
+		}
+		return m, nil
+	}
+	if m.Result != nil || m.Error != nil {
+		return m, Errorf(CodeInvalidRequest, "a message has a method or a result, not both")
+	}
+	name, ok := strictjson.Text(method)
+	if !ok || name == "" || len(name) > 256 {
+		return m, Errorf(CodeInvalidRequest, "method is a string of 1 to 256 bytes")
+	}
+	m.Method = name
+	if params != nil && strictjson.KindOf(params) != strictjson.Object {
+		return m, Errorf(CodeInvalidParams, "params is an object")
+	}
+	m.Params = params
+	return m, nil
+}
+
+// nearMiss returns the envelope name that n equals after Unicode case folding
+// without being it (attack W03).
+func nearMiss(n string) string {
+	for _, k := range [...]string{"jsonrpc", "id", "method", "params", "result", "error"} {
+		if n != k && strings.EqualFold(n, k) {
+			return k
+		}
+	}
+	return ""
+}
+
+func validID(raw []byte) bool {
+	switch strictjson.KindOf(raw) {
+	case strictjson.String:
+		s, ok := strictjson.Text(raw)
+		return ok && len(s) <= 256 && len(raw) <= 1600
+	case strictjson.Number:
+		n, err := strconv.ParseInt(string(raw), 10, 64)
+		return err == nil && n >= -(1<<53) && n <= 1<<53
+	}
+	return false
+}
+
+// IDKey returns a map key that is equal for equal ids: the same JSON type and
+// the same decoded value.
+func IDKey(raw []byte) string {
+	if s, ok := strictjson.Text(raw); ok {
+		return "s" + s
+	}
+	return "n" + string(raw)
+}
+
+// Request encodes a request; id and params are raw JSON, params may be nil.
+func Request(id []byte, method string, params []byte) []byte {
+	return encode(id, method, params, nil, nil)
+}
+
+// Notification encodes a notification; params may be nil.
+func Notification(method string, params []byte) []byte {
+	return encode(nil, method, params, nil, nil)
+}
+
+// Response encodes a successful response with the exact result bytes.
+func Response(id, result []byte) []byte { return encode(id, "", nil, result, nil) }
+
+// ErrorResponse encodes an error response; a nil id becomes null.
+func ErrorResponse(id []byte, e *Error) []byte {
+	if id == nil {
+		id = []byte("null")
+	}
+	return encode(id, "", nil, nil, e)
+}
+
+func encode(id []byte, method string, params, result []byte, e *Error) []byte {
+	b := make([]byte, 0, 64+len(id)+len(method)+len(params)+len(result))
+	b = append(b, `{"jsonrpc":"2.0"`...)
+	if id != nil {
+		b = append(append(b, `,"id":`...), id...)
+	}
+	if method != "" {
+		b = append(append(b, `,"method":`...), strictjson.Quote(method)...)
+	}
+	if params != nil {
+		b = append(append(b, `,"params":`...), params...)
+	}
+	if result != nil {
+		b = append(append(b, `,"result":`...), result...)
+	}
+	if e != nil {
+		b = append(append(b, `,"error":`...), e.Encode()...)
+	}
+	return append(b, '}')
+}
+
+// Encode returns the error object: Raw when set.
+func (e *Error) Encode() []byte {
+	if e.Raw != nil {
+		return e.Raw
+	}
+	b := append([]byte(`{"code":`), strconv.Itoa(e.Code)...)
+	b = append(append(b, `,"message":`...), strictjson.Quote(e.Message)...)
+	if e.Data != nil {
+		b = append(append(b, `,"data":`...), e.Data...)
+	}
+	return append(b, '}')
+}
+
+// ParseError reads the error object of a response. What is not a proper error
+// object becomes CodeInternal, with the original in Raw left nil.
+func ParseError(raw []byte) *Error {
+	code, err := strconv.Atoi(string(strictjson.Get(raw, "code")))
+	msg, ok := strictjson.Text(strictjson.Get(raw, "message"))
+	if err != nil || !ok {
+		return Errorf(CodeInternal, "the server answered with a malformed error")
+	}
+	return &Error{Code: code, Message: msg, Data: strictjson.Get(raw, "data"), Raw: raw}
+}
