@@ -196,11 +196,12 @@ func Quote(s string) []byte {
 	return b
 }
 
-// Member is one member of an object: its decoded name and its value as a
-// sub-slice of the object's bytes.
+// Member is one member of an object: its decoded name, and its value as a
+// sub-slice of the object's bytes that starts at Offset.
 type Member struct {
-	Name  string
-	Value []byte
+	Name   string
+	Value  []byte
+	Offset int
 }
 
 // Members returns the members of a checked object in their order; ok is false
@@ -222,7 +223,8 @@ func Members(raw []byte) (ms []Member, ok bool) {
 			return nil, false
 		}
 		end := dec.InputOffset()
-		ms = append(ms, Member{name, raw[end-int64(len(v)) : end : end]})
+		start := end - int64(len(v))
+		ms = append(ms, Member{name, raw[start:end:end], int(start)})
 	}
 	return ms, true
 }

@@ -110,3 +110,21 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+func TestSplice(t *testing.T) {
+	for _, c := range []struct{ in, name, value, set, del string }{
+		{`{}`, "a", `1`, `{"a":1}`, `{}`},
+		{`{ "b" : 1.0 }`, "a", `2`, `{ "b" : 1.0 ,"a":2}`, `{ "b" : 1.0 }`},
+		{`{"a":1,"b":2}`, "a", `[3]`, `{"a":[3],"b":2}`, `{"b":2}`},
+		{`{"b":2, "a" : 1 }`, "a", `null`, `{"b":2, "a" : null }`, `{"b":2 }`},
+		{`{"a":1}`, "a", `0`, `{"a":0}`, `{}`},
+		{` {"x":{"a":1},"\u0061": 1 ,"c":1}`, "a", `2`, ` {"x":{"a":1},"\u0061": 2 ,"c":1}`, ` {"x":{"a":1} ,"c":1}`},
+	} {
+		if got := string(Set([]byte(c.in), c.name, []byte(c.value))); got != c.set {
+			t.Errorf("Set(%s): %s, want %s", c.in, got, c.set)
+		}
+		if got := string(Delete([]byte(c.in), c.name)); got != c.del {
+			t.Errorf("Delete(%s): %s, want %s", c.in, got, c.del)
+		}
+	}
+}
