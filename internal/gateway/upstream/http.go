@@ -1,0 +1,3 @@
+package upstream
+
+func (c *Config) validateHTTP() error { return nil }
