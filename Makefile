@@ -1,0 +1,113 @@
+# make build   one static binary, dist/writ
+# make test    everything that must be green: installs the peers it tests against
+# make help    the other targets
+
+SHELL       := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+MAKEFLAGS   += --no-print-directory
+export GOTOOLCHAIN := local
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+PEERS   := $(CURDIR)/testdata/peers
+BIN     := $(PEERS)/bin
+# gopls is built from its own go.mod at this version; the other tools are
+# pinned in tools.mod, the npm packages in testdata/peers/package-lock.json.
+GOPLS   := v0.23.0
+FOREIGN := darwin/arm64 windows/amd64 linux/arm64
+FUZZTIME  ?= 20s
+BENCHTIME ?= 1s
+LONGTIME  ?= 120m
+
+.PHONY: help build test test-long quick check race foreign conformance peers bench fuzz cover notices clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+build: ## dist/writ, static, with its version in it
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o dist/writ ./cmd/writ
+
+quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
+	go test ./...
+
+test: check foreign race conformance ## everything that must be green
+	@echo 'make test: all green'
+
+check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck
+	@bad="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go'))"; \
+	if [ -n "$$bad" ]; then echo "gofmt -l:"; echo "$$bad"; exit 1; fi
+	go vet ./...
+	$(BIN)/staticcheck ./...
+
+race: peers ## every test with the race detector and the real peers
+	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout 15m ./...
+
+foreign: ## vet and build for the systems desktop clients live on
+	@for t in $(FOREIGN); do \
+	  echo "vet and build $$t"; \
+	  GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 go vet ./...; \
+	  GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 go build -trimpath -o /dev/null ./cmd/writ; \
+	done
+
+conformance: peers build ## the official conformance runner through the built binary
+	WRIT_PEERS=$(PEERS) WRIT_BINARY=$(CURDIR)/dist/writ go test -count=1 -v -timeout 10m ./internal/conformance
+
+test-long: peers ## the runs too long for every change
+	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) WRIT_LONG=1 go test -timeout $(LONGTIME) ./...
+
+bench: peers ## all benchmarks; compare ratios of one run only
+	WRIT_PEERS=$(PEERS) go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+fuzz: ## each fuzz target for FUZZTIME
+	@for p in $$(go list ./...); do \
+	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	    echo "$$p $$f"; \
+	    go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
+	  done; \
+	done
+
+cover: peers ## statement coverage, cover.out
+	WRIT_PEERS=$(PEERS) go test -coverpkg=./... -coverprofile=cover.out ./...
+	go tool cover -func=cover.out | tail -1
+
+notices: ## regenerate THIRD_PARTY_NOTICES
+	go run ./internal/notices -o THIRD_PARTY_NOTICES
+
+clean: ## what make built; the installed peers stay
+	rm -rf dist cover.out
+
+# What the tests talk to. Each part leaves a stamp, so that the next run is quick.
+peers: $(PEERS)/.stamp-debian $(PEERS)/.stamp-npm $(BIN)/gopls $(BIN)/everything-server ## install what the tests talk to
+
+# Debian's packages are installed only where we are root; elsewhere the missing
+# command is named and the run stops.
+$(PEERS)/.stamp-debian: Makefile
+	@missing=; \
+	for pair in strace:strace gcc:gcc npm:npm; do \
+	  command -v $${pair%:*} >/dev/null || missing="$$missing $${pair#*:}"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "apt-get install$$missing"; \
+	    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing; } >/dev/null; \
+	  else \
+	    echo "make: install these first:$$missing" >&2; exit 1; \
+	  fi; \
+	fi
+	@touch $@
+
+$(PEERS)/.stamp-npm: $(PEERS)/package-lock.json $(PEERS)/package.json $(PEERS)/.npmrc | $(PEERS)/.stamp-debian
+	cd $(PEERS) && npm ci --loglevel=error
+	@touch $@
+
+$(BIN)/gopls: Makefile
+	GOFLAGS= GOBIN=$(BIN) go install golang.org/x/tools/gopls@$(GOPLS)
+	@touch $@
+
+$(BIN)/everything-server: go.mod
+	go build -o $@ github.com/modelcontextprotocol/go-sdk/conformance/everything-server
+	@touch $@
+
+$(BIN)/staticcheck: tools.mod tools.sum
+	go build -modfile=tools.mod -o $@ honnef.co/go/tools/cmd/staticcheck
+	@touch $@
