@@ -1,0 +1,161 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+)
+
+// The errors callers branch on.
+var (
+	// ErrConflict says that the session's head is not the expected number:
+	// somebody else appended. Nothing was written.
+	ErrConflict = errors.New("audit: the session has moved on")
+	// ErrNotFound says that there is no such record, value, blob or session.
+	// An erased value is not found.
+	ErrNotFound = errors.New("audit: not found")
+	// ErrExists says that a session of that id or secret is there already.
+	ErrExists = errors.New("audit: the session exists")
+	// ErrClosed says that the store was closed.
+	ErrClosed = errors.New("audit: the store is closed")
+	// ErrInvalid says that what was to be written is not well formed.
+	ErrInvalid = errors.New("audit: not a well-formed entry")
+)
+
+// Store keeps one log. All of Writ's state is a fold of what it holds.
+//
+// A Store is safe for concurrent use, by several goroutines and, where it is
+// kept in files or a server, by several processes: all of them see one log.
+type Store interface {
+	// Append adds entries to one session, all or none, and returns the log
+	// index of the first. expected is the number of records the session has,
+	// 0 for a new one; the entries are numbered expected+1 and on. If the
+	// session has another number of records the error is ErrConflict.
+	//
+	// When Append returns nil the entries are durable: they survive the end
+	// of the process and of the machine. When it returns an error they are
+	// not part of the log that the store goes on with. A cancelled context
+	// ends the wait only while nothing was begun. Appends of different
+	// sessions made at the same time share one commit.
+	Append(ctx context.Context, session string, expected uint64, entries []Entry) (first int64, err error)
+
+	// Read yields the items of a session in order, from number from on.
+	Read(ctx context.Context, session string, from uint64) iter.Seq2[Item, error]
+
+	// Head returns how many records a session has; 0 if there is none.
+	Head(ctx context.Context, session string) (uint64, error)
+
+	// Heads yields every session that has records, sorted by id bytewise.
+	Heads(ctx context.Context) iter.Seq2[Head, error]
+
+	// Value returns the bytes of one value. ErrNotFound if it was erased.
+	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
+
+	// Erase removes the salt and bytes of one value for good. The log still
+	// verifies. Erasing what is not there is ErrNotFound.
+	Erase(ctx context.Context, session string, n uint64, name string) error
+
+	// PutBlob stores b, durably, and returns its name. Storing it again does
+	// nothing.
+	PutBlob(ctx context.Context, b []byte) (Digest, error)
+
+	// Blob returns the blob of that name, whose SHA-256 was checked.
+	Blob(ctx context.Context, name Digest) ([]byte, error)
+
+	// Checkpoint signs the log as it is, unless the newest checkpoint already
+	// does, and returns the newest signed checkpoint. ErrNotFound if the log
+	// is empty or the store has no signer and no checkpoint.
+	Checkpoint(ctx context.Context) ([]byte, error)
+
+	// Snapshot returns the whole log as it is at one moment, for Verify and
+	// for proofs. It must be closed.
+	Snapshot(ctx context.Context) (Snapshot, error)
+
+	// Close writes a last checkpoint, if the store has a signer, and releases
+	// everything. Appends that were begun are finished first.
+	Close() error
+}
+
+// Item is one record as a store holds it. Nothing of it is verified.
+type Item struct {
+	Index   int64 // in the log, from 0
+	Session string
+	N       uint64
+	Leaf    []byte
+	Hashes  []Hash  // the stored hashes of the leaf; Read leaves them out
+	Values  []Value // those still there, sorted by name
+}
+
+// Value returns the bytes of the item's value of that name; ok is false if it
+// was erased or never was.
+func (it *Item) Value(name string) (b []byte, ok bool) {
+	for i := range it.Values {
+		if it.Values[i].Name == name {
+			return it.Values[i].Bytes, true
+		}
+	}
+	return nil, false
+}
+
+// Head is the state of one session in the log.
+type Head struct {
+	Session string
+	N       uint64 // records so far
+	Index   int64  // log index of the newest
+}
+
+// Snapshot is an unchanging view of a store. It is used by one goroutine at a
+// time.
+type Snapshot interface {
+	// Size and Root are what the store believes its log to be.
+	Size() int64
+	Root() Hash
+	// Scan yields all items in log order from index from on.
+	Scan(ctx context.Context, from int64) iter.Seq2[Item, error]
+	// Checkpoints yields all signed checkpoints in the order of their size.
+	Checkpoints(ctx context.Context) iter.Seq2[[]byte, error]
+	// Blobs yields every blob under the name it is stored by.
+	Blobs(ctx context.Context) iter.Seq2[Blob, error]
+	// ReadHashes makes a Snapshot a tlog.HashReader, for proofs.
+	ReadHashes(indexes []int64) ([]Hash, error)
+	Close() error
+}
+
+// Blob is one content-addressed text.
+type Blob struct {
+	Name  Digest
+	Bytes []byte
+}
+
+// Session is what is known of a session beside its records: who may carry it.
+// The secret itself is stored nowhere.
+type Session struct {
+	ID           string // public id, s_…
+	SecretDigest Digest // SHA-256 of the secret the client carries
+	Principal    string // who it is bound to
+	Endpoint     string // how it is carried: stdio, http, path, …
+	LedgerKey    [32]byte
+	Created      time.Time
+	LastUsed     time.Time
+	Closed       time.Time // zero while open
+}
+
+// Sessions is the register of sessions, kept by the same store. Times are kept
+// to the microsecond, in UTC.
+type Sessions interface {
+	// AddSession registers a session. ErrExists if its id or its secret is
+	// taken.
+	AddSession(ctx context.Context, s Session) error
+	// SessionBySecret finds a session by the digest of its secret. A closed
+	// session is found too; the caller judges.
+	SessionBySecret(ctx context.Context, secret Digest) (Session, error)
+	// SessionByID finds a session by its public id.
+	SessionByID(ctx context.Context, id string) (Session, error)
+	// TouchSession sets when a session was last used; it never goes back.
+	TouchSession(ctx context.Context, id string, at time.Time) error
+	// CloseSession marks a session closed. Closing it again does nothing.
+	CloseSession(ctx context.Context, id string, at time.Time) error
+	// ListSessions yields all sessions, oldest first.
+	ListSessions(ctx context.Context) iter.Seq2[Session, error]
+}
