@@ -97,6 +97,9 @@ type Fact struct {
 	Collection string
 	Key        bool // an object key, not a leaf
 	Secret     bool
+	Creates    bool // the contract says the act newly made it
+	// Derived marks the last element of a path fact, offered as a name (R13).
+	Derived bool
 	// Owner is the canonical text of the owner leaf (R28), "" when none.
 	Owner string
 }
