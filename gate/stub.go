@@ -2,7 +2,5 @@ package gate
 
 // Session, Tool and Catalogue get their fields in session.go and catalogue.go.
 type (
-	Session   struct{}
-	Tool      struct{}
-	Catalogue struct{}
+	Session struct{}
 )

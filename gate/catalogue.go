@@ -1,0 +1,183 @@
+package gate
+
+import (
+	writ "github.com/writ-project/writ"
+)
+
+// Kind says which list of a server a definition stood in.
+type Kind string
+
+// The kinds of definitions. The zero Kind is a tool.
+const (
+	ToolKind     Kind = ""
+	PromptKind   Kind = "prompt"
+	ResourceKind Kind = "resource"
+	TemplateKind Kind = "template"
+)
+
+// Definition is one entry of a server's list, exactly as the server sent it.
+type Definition struct {
+	Server string
+	Kind   Kind
+	Raw    []byte // the JSON object, byte for byte
+}
+
+// State says what may be done with a tool. The zero State is the most closed.
+type State uint8
+
+// The states of a tool.
+const (
+	// Refused tools did not pass the vetting of their definition. They are
+	// neither listed nor callable in any mode.
+	Refused State = iota
+	// Shut tools are harmless to show to an operator but not open: no contract,
+	// no pin, a changed definition, a closed contract. Shadow mode lists them.
+	Shut
+	// Open tools are listed and judged by their contract.
+	Open
+)
+
+// Tool is one tool of the catalogue: what its server published, vetted, and
+// what the operator said of it. It is immutable and safe for concurrent use.
+type Tool struct {
+	Server string
+	Name   string // the server's own name; for R32 the method, as in "resources/read"
+	Method Method // CallTool for a tool
+	Public string // the name a client sees
+	Pin    string // of the definition as it is now, "sha256:<hex>"; "" for R32 methods
+	Raw    []byte // the definition as it was sent, nil for R32 methods
+	State  State
+	Reason writ.Reason // why the tool is not open, "" when it is
+
+	// Contract is nil when the operator declared none: every effect, every
+	// argument a target, all output external.
+	Contract *Contract
+
+	added  Effect // what the server's annotations add
+	input  *schema
+	output []*schema // all must hold
+}
+
+// Catalogue is the set of tools at one moment. It is immutable.
+type Catalogue struct {
+	tools  map[string]*Tool // by "server/name"
+	public map[string]*Tool // by public name, open and shut
+	order  []*Tool          // by server, then name
+	others []Definition
+	digest [32]byte
+}
+
+// Finding is what the making of a catalogue has to tell the operator. Nothing
+// in it is a text a server chose, but names that passed the check of names.
+type Finding struct {
+	Server  string
+	Tool    string      // "" for the whole server
+	Reason  writ.Reason // "" for a mere warning
+	Message string
+	Hint    string // what to do, may be ""
+	// Line and Column point into the policy where the finding is about it.
+	Line, Column int
+}
+
+// NewCatalogue vets every definition and joins it with its contract. It never
+// fails: what is not acceptable is not open, and a finding says why.
+func NewCatalogue(defs []Definition, p *Policy) (*Catalogue, []Finding) {
+	return &Catalogue{}, nil
+}
+
+// Lookup returns the tool of that server and name, open or not, nil when there
+// is none. For R32 the name is the method, as in "resources/read".
+func (c *Catalogue) Lookup(server, name string) *Tool {
+	if c == nil {
+		return nil
+	}
+	return c.tools[server+"/"+name]
+}
+
+// Resolve finds the tool a client means by a public name. A tool that is not
+// listed in this mode is returned with listed false, for the record alone: the
+// client must be answered as for a name that resolves to nothing.
+func (c *Catalogue) Resolve(public string, shadow bool) (t *Tool, listed bool) {
+	if c == nil {
+		return nil, false
+	}
+	t = c.public[public]
+	return t, t != nil && t.Listed(shadow)
+}
+
+// Listed returns the tools a client is shown, by server and then by name:
+// open ones, and in shadow mode shut ones too. R32 methods are not among them.
+func (c *Catalogue) Listed(shadow bool) []*Tool {
+	var out []*Tool
+	if c != nil {
+		for _, t := range c.order {
+			if t.Method == CallTool && t.Listed(shadow) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// Tools returns every tool the servers published and every R32 method a
+// contract names, in the order of Listed, for the operator's eyes.
+func (c *Catalogue) Tools() []*Tool {
+	if c == nil {
+		return nil
+	}
+	return append([]*Tool(nil), c.order...)
+}
+
+// Digest is the SHA-256 over every definition the catalogue was made from, in
+// sorted order. It is recorded with each decision.
+func (c *Catalogue) Digest() [32]byte {
+	if c == nil {
+		return [32]byte{}
+	}
+	return c.digest
+}
+
+// Listed reports whether a client sees the tool.
+func (t *Tool) Listed(shadow bool) bool {
+	return t != nil && (t.State == Open || shadow && t.State == Shut)
+}
+
+// Effect returns what this call can do: the contract's effect, or that of the
+// case the arguments name, and what the server's annotations add. Without a
+// contract, and for a value no case names, it is EveryEffect.
+func (t *Tool) Effect(args []byte) Effect { return EveryEffect }
+
+// Rules returns what the contract says of this call's arguments: its own rules
+// and those of the case the arguments name.
+func (t *Tool) Rules(args []byte) []ArgRule { return nil }
+
+// ValidateArguments judges the arguments (nil is an empty object) by the
+// tool's own input schema, closed: at any depth a property that no applicable
+// subschema names is refused, unless the contract opens its object. The
+// failures are sorted and hold no value of the call. The bytes must have
+// passed strictjson.
+func (t *Tool) ValidateArguments(args []byte) []writ.Failure {
+	return []writ.Failure{{Reason: writ.SchemaUnusable}}
+}
+
+// HasOutputSchema reports whether structured results of the tool can be
+// validated: by the server's outputSchema, the operator's, or both.
+func (t *Tool) HasOutputSchema() bool { return t != nil && len(t.output) > 0 }
+
+// ValidateOutput reports whether structuredContent satisfies every output
+// schema there is. Without one it is false: an untyped result vouches for
+// nothing (T12).
+func (t *Tool) ValidateOutput(structured []byte) bool { return false }
+
+// EnumMember reports whether the value is a member of an enum, or the const,
+// that the pinned input schema gives for that argument path (R7).
+func (t *Tool) EnumMember(path []string, raw []byte) bool { return false }
+
+// DefaultAt returns the JSON literal of the default the pinned input schema
+// gives for that argument path, nil when it gives none.
+func (t *Tool) DefaultAt(path []string) []byte { return nil }
+
+// NamesProperty reports whether the last element of the path is a name that
+// the schema itself spells under `properties` there. Any other object key was
+// chosen by the caller and is judged like a value (R16).
+func (t *Tool) NamesProperty(path []string) bool { return false }

@@ -1,0 +1,4 @@
+package gate
+
+// schema is one compiled, vetted JSON Schema.
+type schema struct{}
