@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // The errors callers branch on.
@@ -158,4 +160,36 @@ type Sessions interface {
 	CloseSession(ctx context.Context, id string, at time.Time) error
 	// ListSessions yields all sessions, oldest first.
 	ListSessions(ctx context.Context) iter.Seq2[Session, error]
+}
+
+// CheckAppend is what every store demands of an append before it looks at the
+// head: sealed entries of that session, numbered expected+1 and on, at least
+// one. Otherwise the error is ErrInvalid.
+func CheckAppend(session string, expected uint64, entries []Entry) error {
+	if !ValidSession(session) || len(entries) == 0 {
+		return ErrInvalid
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.leaf == nil || e.session != session || e.n != expected+uint64(i)+1 {
+			return ErrInvalid
+		}
+	}
+	return nil
+}
+
+// CheckSession is what every register demands of a new session, and returns it
+// with its times as they are kept. The error is ErrInvalid.
+func CheckSession(s Session) (Session, error) {
+	if !ValidSession(s.ID) || s.SecretDigest == (Digest{}) || len(s.Principal) > 1024 || len(s.Endpoint) > 1024 ||
+		!utf8.ValidString(s.Principal) || !utf8.ValidString(s.Endpoint) ||
+		strings.ContainsRune(s.Principal, 0) || strings.ContainsRune(s.Endpoint, 0) || s.Created.IsZero() {
+		return Session{}, ErrInvalid
+	}
+	for _, t := range []*time.Time{&s.Created, &s.LastUsed, &s.Closed} {
+		if !t.IsZero() {
+			*t = t.UTC().Truncate(time.Microsecond)
+		}
+	}
+	return s, nil
 }

@@ -1,0 +1,139 @@
+package audit
+
+import (
+	"context"
+	"iter"
+	"strconv"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// prep is an item with all that can be known of it without any other.
+type prep struct {
+	item     Item
+	rec      *Record
+	err      error // the leaf is no record
+	hash     Hash
+	fault    Fault // a value does not belong to the leaf
+	detail   string
+	status   string
+	decision uint64
+	shadow   bool
+}
+
+func parseN(raw []byte) uint64 {
+	n, err := strconv.ParseUint(string(raw), 10, 64)
+	if err != nil || n > maxN {
+		return 0
+	}
+	return n
+}
+
+func (j *prep) prepare() {
+	j.hash = tlog.RecordHash(j.item.Leaf)
+	if j.rec, j.err = ParseRecord(j.item.Leaf); j.err != nil {
+		return
+	}
+	j.status, j.decision, j.shadow = members(j.rec)
+	last := ""
+	for _, val := range j.item.Values {
+		d, ok := j.rec.Commitment(val.Name)
+		switch {
+		case !ok || val.Name == last:
+			j.fault = ValueUnknown
+			return
+		case d != Commit(val.Salt, val.Bytes):
+			j.fault, j.detail = ValueMismatch, "value "+val.Name
+			return
+		}
+		last = val.Name
+	}
+}
+
+// A batch is closed at this many items or bytes; a few batches are in flight,
+// which bounds memory whatever the log holds.
+const (
+	batchItems = 256
+	batchBytes = 1 << 20
+	batches    = 4
+)
+
+type batch struct {
+	preps []prep
+	err   error         // of the source, after preps
+	done  chan struct{} // closed when all are prepared
+}
+
+// prepared yields the items in order, prepared ahead by a few goroutines. All
+// of them have ended when the sequence ends.
+func prepared(ctx context.Context, src iter.Seq2[Item, error]) iter.Seq2[*prep, error] {
+	return func(yield func(*prep, error) bool) {
+		order := make(chan *batch, batches)
+		work := make(chan *batch, batches)
+		quit := make(chan struct{})
+		ended := make(chan struct{}, batches+1)
+		running := 1 + batches/2
+		for range batches / 2 {
+			go func() {
+				defer func() { ended <- struct{}{} }()
+				for b := range work {
+					for i := range b.preps {
+						b.preps[i].prepare()
+					}
+					close(b.done)
+				}
+			}()
+		}
+		go func() {
+			defer func() { ended <- struct{}{} }()
+			defer close(order)
+			defer close(work)
+			send := func(b *batch) bool {
+				select {
+				case order <- b:
+					work <- b
+					return true
+				case <-quit:
+					return false
+				}
+			}
+			b, bytes := &batch{done: make(chan struct{})}, 0
+			for it, err := range src {
+				if err != nil {
+					b.err = err
+					break
+				}
+				b.preps = append(b.preps, prep{item: it})
+				bytes += len(it.Leaf)
+				for i := range it.Values {
+					bytes += len(it.Values[i].Bytes)
+				}
+				if len(b.preps) == batchItems || bytes >= batchBytes {
+					if !send(b) {
+						return
+					}
+					b, bytes = &batch{done: make(chan struct{})}, 0
+				}
+			}
+			send(b)
+		}()
+		defer func() {
+			close(quit)
+			for range running {
+				<-ended
+			}
+		}()
+		for b := range order {
+			<-b.done
+			for i := range b.preps {
+				if ctx.Err() != nil || !yield(&b.preps[i], nil) {
+					return
+				}
+			}
+			if b.err != nil {
+				yield(nil, b.err)
+				return
+			}
+		}
+	}
+}
