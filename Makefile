@@ -25,7 +25,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 build: ## dist/writ, static, with its version in it
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o dist/writ ./cmd/writ
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.release=$(VERSION)' -o dist/writ ./cmd/writ
 
 quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
 	go test ./...
