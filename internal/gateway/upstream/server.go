@@ -1,30 +1,227 @@
 package upstream
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
 
-// Server is one upstream server, kept connected until Close.
-type Server struct{}
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Server is one upstream server, kept connected until Close: a lost connection
+// is made again after a wait that doubles from Limits.RestartMin to
+// Limits.RestartMax (attack U08). While it waits, requests are refused at once.
+type Server struct {
+	cfg     Config
+	limits  Limits
+	clock   Clock
+	courier *courier
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   chan struct{} // closed when run has ended
+	once   sync.Once
+
+	// Owned by run.
+	noProbe bool // the child died of server/discover: open with initialize
+	patient bool // initialize failed after a slow probe: wait longer for it
+
+	mu      sync.Mutex // guards what follows
+	started bool
+	state   state
+	conn    *conn // set while ready
+	info    Info
+	err     error
+	changed chan struct{} // closed and replaced at each change of state
+}
+
+type state uint8
+
+const (
+	connecting state = iota
+	ready
+	waiting // between two attempts
+	closed
+)
 
 // New returns a server that is not started. A nil clock is the real one.
-func New(cfg Config, cb Callbacks, clock Clock) *Server { return &Server{} }
+func New(cfg Config, cb Callbacks, clock Clock) *Server {
+	if clock == nil {
+		clock = realClock{}
+	}
+	s := &Server{
+		cfg: cfg, limits: cfg.Limits.withDefaults(), clock: clock,
+		done: make(chan struct{}), changed: make(chan struct{}),
+	}
+	s.courier = newCourier(cb, clock, s.limits.Refresh)
+	return s
+}
+
+// Name returns the configured name.
+func (s *Server) Name() string { return s.cfg.Name }
 
 // Start begins to connect and returns at once. The server lives until Close or
-// until ctx ends. It reports a configuration that cannot work.
-func (s *Server) Start(ctx context.Context) error { return nil }
+// until ctx ends. The error reports a configuration that cannot work.
+func (s *Server) Start(ctx context.Context) error {
+	if err := s.cfg.Validate(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started || s.state == closed {
+		return errors.New("a server is started once")
+	}
+	s.started = true
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	go s.courier.run()
+	go s.run()
+	return nil
+}
 
-// Close ends the connection and the child with everything it started.
-func (s *Server) Close() error { return nil }
+// Close ends the connection, and the child with everything in its process
+// group: EOF, then SIGTERM, then SIGKILL, Limits.Grace apart. Open requests end
+// as Unknown. It must not be called from a callback.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	started := s.started
+	if !started {
+		s.state = closed
+	}
+	s.mu.Unlock()
+	if !started {
+		return nil
+	}
+	s.cancel()
+	<-s.done
+	s.once.Do(s.courier.close)
+	return nil
+}
 
-// Info waits until the server is ready, or returns why it is not.
-func (s *Server) Info(ctx context.Context) (Info, error) { return Info{}, ErrClosed }
+// Stderr returns the last 64 KiB the child wrote to its standard error, for a
+// person who asks. It can hold secrets and control characters: it is not for
+// the log.
+func (s *Server) Stderr() []byte {
+	s.mu.Lock()
+	c := s.conn
+	s.mu.Unlock()
+	if c != nil {
+		if l, ok := c.link.(*stdio); ok {
+			return l.proc.stderr.Bytes()
+		}
+	}
+	return nil
+}
 
-// Call sends a judged request, if its decision allows it. It is the one door.
-func (s *Server) Call(ctx context.Context, r Request) Response { return notSent("not connected") }
+// Info waits until the server is ready and returns what it said of itself, or
+// returns why it is not ready.
+func (s *Server) Info(ctx context.Context) (Info, error) {
+	_, info, err := s.await(ctx)
+	return info, err
+}
 
-// Do sends a request that needs no decision.
-func (s *Server) Do(ctx context.Context, r Request) Response { return notSent("not connected") }
+// await returns the live connection; it waits while one is being made.
+func (s *Server) await(ctx context.Context) (*conn, Info, error) {
+	for {
+		s.mu.Lock()
+		st, c, info, err, changed, started := s.state, s.conn, s.info, s.err, s.changed, s.started
+		s.mu.Unlock()
+		switch {
+		case st == closed:
+			return nil, Info{}, ErrClosed
+		case !started:
+			return nil, Info{}, errors.New("the server was not started")
+		case st == ready:
+			return c, info, nil
+		case st == waiting:
+			return nil, Info{}, fmt.Errorf("not connected: %w", err)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, Info{}, errors.New("the server is not ready yet")
+		}
+	}
+}
 
-// List follows a list to its end.
-func (s *Server) List(ctx context.Context, method, key string) (Listing, error) {
-	return Listing{}, ErrClosed
+func (s *Server) set(st state, c *conn, info Info, err error) {
+	s.mu.Lock()
+	s.state, s.conn, s.info, s.err = st, c, info, err
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.mu.Unlock()
+}
+
+// run connects, waits for the loss and connects again.
+func (s *Server) run() {
+	defer close(s.done)
+	defer s.set(closed, nil, Info{}, ErrClosed)
+	var delay time.Duration
+	for generation := 1; ; {
+		c, info, err := s.connect()
+		if err == nil {
+			info.Generation = generation
+			since := s.clock.Now()
+			s.set(ready, c, info, nil)
+			c.link.listen()
+			c.startListening(info.Capabilities)
+			if generation > 1 {
+				s.courier.event(Restarted)
+				for _, kind := range listKinds {
+					s.courier.listChanged(kind)
+				}
+			}
+			generation++
+			select {
+			case <-c.dead:
+			case <-s.ctx.Done():
+			}
+			err = c.cause()
+			if s.ctx.Err() == nil {
+				s.courier.event(ConnectionLost)
+			}
+			// Calls that come now wait for the first attempt to reconnect.
+			s.set(connecting, nil, Info{}, err)
+			c.close()
+			if s.clock.Now().Sub(since) >= s.limits.RestartMax {
+				delay = 0
+			}
+			if errors.Is(err, errSessionGone) && delay == 0 {
+				delay = s.limits.RestartMin
+				continue // a new session costs nothing: no wait
+			}
+		} else {
+			s.courier.event(ConnectFailed)
+		}
+		if s.ctx.Err() != nil {
+			return
+		}
+		first := delay == 0 && err != nil && generation > 1
+		delay = min(max(2*delay, s.limits.RestartMin), s.limits.RestartMax)
+		if !first {
+			s.set(waiting, nil, Info{}, err)
+		}
+		if !sleep(s.ctx, s.clock, delay) {
+			return
+		}
+		if !first {
+			s.set(connecting, nil, Info{}, err)
+		}
+	}
+}
+
+func (s *Server) capabilities() []byte {
+	if s.cfg.ClientCapabilities == nil {
+		return []byte("{}")
+	}
+	return s.cfg.ClientCapabilities
+}
+
+func (s *Server) clientInfo() []byte {
+	v := s.cfg.Version
+	if v == "" {
+		v = "0"
+	}
+	return append(append([]byte(`{"name":"writ","version":`), strictjson.Quote(v)...), '}')
 }

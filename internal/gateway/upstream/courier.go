@@ -1,0 +1,169 @@
+package upstream
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	noticeQueue = 1024        // unassociated notifications waiting for the callback
+	eventWindow = time.Second // one Event of a kind in this time
+)
+
+// courier calls the Callbacks from one goroutine, so that a slow callback
+// never holds up reading. Everything it keeps is bounded: events and list
+// changes are counters, notifications a bounded queue.
+type courier struct {
+	cb      Callbacks
+	clock   Clock
+	refresh time.Duration
+
+	mu     sync.Mutex
+	events map[EventKind]*slot
+	lists  map[string]*slot
+	queue  []notice
+	closed bool
+
+	wake chan struct{}
+	done chan struct{}
+}
+
+type slot struct {
+	count     int
+	notBefore time.Time
+}
+
+type notice struct {
+	method string
+	params []byte
+}
+
+func newCourier(cb Callbacks, clock Clock, refresh time.Duration) *courier {
+	return &courier{
+		cb: cb, clock: clock, refresh: refresh,
+		events: make(map[EventKind]*slot), lists: make(map[string]*slot),
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+}
+
+func (c *courier) event(k EventKind) { c.bump(func() *slot { return entry(c.events, k) }) }
+
+func (c *courier) listChanged(kind string) { c.bump(func() *slot { return entry(c.lists, kind) }) }
+
+func entry[K comparable](m map[K]*slot, k K) *slot {
+	s := m[k]
+	if s == nil {
+		s = new(slot)
+		m[k] = s
+	}
+	return s
+}
+
+func (c *courier) bump(at func() *slot) {
+	c.mu.Lock()
+	at().count++
+	c.mu.Unlock()
+	c.poke()
+}
+
+func (c *courier) notify(method string, params []byte) {
+	c.mu.Lock()
+	full := len(c.queue) >= noticeQueue
+	if !full {
+		c.queue = append(c.queue, notice{method, params})
+	}
+	c.mu.Unlock()
+	if full {
+		c.event(DroppedNotice)
+		return
+	}
+	c.poke()
+}
+
+func (c *courier) poke() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run delivers until close.
+func (c *courier) run() {
+	defer close(c.done)
+	for range c.wake {
+		for {
+			f, wait, closed := c.next()
+			if f != nil {
+				f()
+				continue
+			}
+			if closed {
+				return
+			}
+			if wait > 0 {
+				c.clock.AfterFunc(wait, c.poke)
+			}
+			break
+		}
+	}
+}
+
+// next returns one due delivery, or how long until one is due (0: nothing
+// waits). After close every counted event is due at once, and nothing else is.
+func (c *courier) next() (f func(), wait time.Duration, closed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	due := func(s *slot, window time.Duration) bool {
+		if s.count == 0 {
+			return false
+		}
+		if d := s.notBefore.Sub(now); d > 0 && !c.closed {
+			if wait == 0 || d < wait {
+				wait = d
+			}
+			return false
+		}
+		s.count, s.notBefore = 0, now.Add(window)
+		return true
+	}
+	for k, s := range c.events {
+		if n := s.count; due(s, eventWindow) {
+			return func() {
+				if c.cb.Event != nil {
+					c.cb.Event(Event{k, n})
+				}
+			}, 0, false
+		}
+	}
+	if c.closed {
+		return nil, 0, true
+	}
+	for k, s := range c.lists {
+		if due(s, c.refresh) {
+			return func() {
+				if c.cb.ListChanged != nil {
+					c.cb.ListChanged(k)
+				}
+			}, 0, false
+		}
+	}
+	if len(c.queue) > 0 {
+		n := c.queue[0]
+		c.queue = c.queue[1:]
+		return func() {
+			if c.cb.Notify != nil {
+				c.cb.Notify(n.method, n.params)
+			}
+		}, 0, false
+	}
+	return nil, wait, false
+}
+
+func (c *courier) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.poke()
+	<-c.done
+}

@@ -1,0 +1,162 @@
+package upstream
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+const (
+	base64Prefix = "=?base64?"
+	base64Suffix = "?="
+)
+
+// headerValue encodes a value for Mcp-Name and Mcp-Param-*: as it is where a
+// header can carry it, else in the base64 form. A value that already looks like
+// that form is encoded too.
+func headerValue(s string) string {
+	plain := s == strings.Trim(s, " \t") && !(strings.HasPrefix(s, base64Prefix) && strings.HasSuffix(s, base64Suffix))
+	for i := 0; i < len(s) && plain; i++ {
+		plain = s[i] >= 0x20 && s[i] <= 0x7e
+	}
+	if plain {
+		return s
+	}
+	return base64Prefix + base64.StdEncoding.EncodeToString([]byte(s)) + base64Suffix
+}
+
+// binding is one argument that a tool wants mirrored into a header.
+type binding struct {
+	path   []string
+	header string
+}
+
+// bindings reads the x-mcp-header annotations of an inputSchema. ok is false
+// when one of them breaks the protocol's rules: then the tool must not be used
+// over HTTP (attack T10).
+func bindings(schema []byte) (out []binding, ok bool) {
+	seen := map[string]bool{}
+	ok = collect(schema, nil, true, func(b binding) bool {
+		low := strings.ToLower(b.header)
+		if seen[low] {
+			return false
+		}
+		seen[low] = true
+		out = append(out, b)
+		return true
+	})
+	return out, ok
+}
+
+// named are the keywords whose value maps free names to schemas; data are those
+// whose value is no schema at all.
+var (
+	named = map[string]bool{
+		"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true,
+	}
+	data = map[string]bool{"enum": true, "const": true, "default": true, "examples": true, "required": true}
+)
+
+// collect walks a schema. static says that the place is reached from the root
+// by properties alone: only there an annotation has a meaning.
+func collect(schema []byte, path []string, static bool, add func(binding) bool) bool {
+	if es, ok := strictjson.Elements(schema); ok {
+		for _, e := range es {
+			if !collect(e, path, false, add) {
+				return false
+			}
+		}
+		return true
+	}
+	ms, _ := strictjson.Members(schema)
+	for _, m := range ms {
+		switch {
+		case m.Name == "x-mcp-header":
+			name, ok := strictjson.Text(m.Value)
+			kind, _ := strictjson.Text(strictjson.Get(schema, "type"))
+			if !ok || !static || len(path) == 0 || len(name) > 128 || !httpguts.ValidHeaderFieldName(name) ||
+				kind != "string" && kind != "integer" && kind != "boolean" {
+				return false
+			}
+			if !add(binding{append([]string(nil), path...), name}) {
+				return false
+			}
+		case data[m.Name]:
+		case named[m.Name]:
+			inner, _ := strictjson.Members(m.Value)
+			for _, p := range inner {
+				if !collect(p.Value, append(path[:len(path):len(path)], p.Name), static && m.Name == "properties", add) {
+					return false
+				}
+			}
+		default:
+			if !collect(m.Value, path, false, add) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// paramHeaders returns the Mcp-Param-* headers of one call.
+func paramHeaders(schema, arguments []byte) (out [][2]string) {
+	if schema == nil || arguments == nil {
+		return nil
+	}
+	bs, ok := bindings(schema)
+	if !ok {
+		return nil
+	}
+	for _, b := range bs {
+		v := arguments
+		for _, name := range b.path {
+			v = strictjson.Get(v, name)
+		}
+		if s, ok := headerText(v); ok {
+			out = append(out, [2]string{"Mcp-Param-" + b.header, headerValue(s)})
+		}
+	}
+	return out
+}
+
+// headerText is the text of a string, a boolean or a safe integer.
+func headerText(raw []byte) (string, bool) {
+	switch strictjson.KindOf(raw) {
+	case strictjson.String:
+		return strictjson.Text(raw)
+	case strictjson.Bool:
+		return string(raw), true
+	case strictjson.Number:
+		f, err := strconv.ParseFloat(string(raw), 64)
+		const safe = 1<<53 - 1
+		if err != nil || f < -safe || f > safe || f != float64(int64(f)) {
+			return "", false
+		}
+		return strconv.FormatInt(int64(f), 10), true
+	}
+	return "", false
+}
+
+// withoutBadHeaders leaves out the tools whose annotations are invalid, where
+// the transport has headers at all.
+func (s *Server) withoutBadHeaders(items [][]byte) [][]byte {
+	s.mu.Lock()
+	applies := s.cfg.URL != "" && s.info.Era == Modern
+	s.mu.Unlock()
+	if !applies {
+		return items
+	}
+	kept := items[:0]
+	for _, it := range items {
+		if _, ok := bindings(strictjson.Get(it, "inputSchema")); !ok {
+			s.courier.event(InvalidTool)
+			continue
+		}
+		kept = append(kept, it)
+	}
+	return kept
+}

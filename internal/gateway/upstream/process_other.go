@@ -1,0 +1,17 @@
+//go:build !unix
+
+package upstream
+
+import "os/exec"
+
+// systemEnv is what programs here need beside PATH and HOME.
+var systemEnv = []string{"SYSTEMROOT", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP", "PATHEXT"}
+
+// There are no process groups here: only the child itself is ended, and what it
+// started ends when it reads the end of its input.
+func setAttributes(*exec.Cmd) {}
+
+func waitAndKillGroup(cmd *exec.Cmd) { cmd.Wait() }
+
+// signalGroup kills: there is no gentler signal here.
+func signalGroup(cmd *exec.Cmd, kill bool) { cmd.Process.Kill() }
