@@ -33,11 +33,12 @@ quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
 test: check foreign race conformance ## everything that must be green
 	@echo 'make test: all green'
 
-check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck
+check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences
 	@bad="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go'))"; \
 	if [ -n "$$bad" ]; then echo "gofmt -l:"; echo "$$bad"; exit 1; fi
 	go vet ./...
 	$(BIN)/staticcheck ./...
+	go run ./internal/notices -check THIRD_PARTY_NOTICES
 
 race: peers ## every test with the race detector and the real peers
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout 15m ./...

@@ -1,0 +1,493 @@
+package writ_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/build/constraint"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+// This file states the architecture. What may import what, what the pure
+// packages may not do, and which calls happen in exactly one place.
+
+const module = "github.com/writ-project/writ"
+
+// A layer is a set of packages with one rule. Paths are relative to the
+// module, "." is the root package, "x/..." is x and all below it. The first
+// layer that names a package holds it; a package no layer names is an error:
+// give it a place.
+type layer struct {
+	name     string
+	packages []string
+	may      []string // of the module
+	outside  []string // import paths outside std, "…/..." as above
+	pure     bool     // no I/O, no clock, no randomness
+}
+
+var (
+	words   = []string{".", "internal/strictjson"}
+	grounds = []string{"provenance", "gate", "memory", "audit"}
+	below   = slices.Concat(words, grounds)
+	// Libraries that only compute.
+	pureLibraries = []string{
+		"github.com/santhosh-tekuri/jsonschema/v6/...",
+		"go.yaml.in/yaml/v4",
+		"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog",
+		"golang.org/x/net/idna", "golang.org/x/text/...",
+		"cel.dev/cel-go/...",
+	}
+	anything = []string{"..."}
+)
+
+const mcpSDK = "github.com/modelcontextprotocol/go-sdk/..."
+
+var lattice = []layer{
+	{name: "words", packages: []string{"."}, pure: true},
+	{name: "strict JSON", packages: []string{"internal/strictjson"}, may: []string{"."}, pure: true,
+		outside: []string{"github.com/go-json-experiment/json/..."}},
+	{name: "ground: what was seen", packages: []string{"provenance"}, may: words, outside: pureLibraries, pure: true},
+	{name: "ground: may this act happen", packages: []string{"gate"},
+		may: slices.Concat(words, []string{"provenance"}), outside: pureLibraries, pure: true},
+	{name: "ground: what is believed", packages: []string{"memory"}, may: words, outside: pureLibraries, pure: true},
+	{name: "ground: what was decided", packages: []string{"audit"}, may: words, outside: pureLibraries, pure: true},
+	{name: "stores", packages: []string{"internal/store/..."},
+		may:     slices.Concat(words, []string{"audit", "memory", "internal/store/..."}),
+		outside: []string{"modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/mod/sumdb/...", "golang.org/x/sys/...", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
+	{name: "transport", packages: []string{"internal/gateway/..."},
+		may:     slices.Concat(below, []string{"internal/gateway/..."}),
+		outside: []string{mcpSDK, "golang.org/x/sys/...", "golang.org/x/mod/sumdb/note", "golang.org/x/net/http/httpguts"}},
+	{name: "users of the door", packages: []string{"internal/host/...", "internal/console/..."},
+		may: slices.Concat(below, []string{"internal/gateway"}), outside: anything},
+	{name: "evaluation", packages: []string{"internal/eval/..."},
+		may: slices.Concat(below, []string{"internal/gateway", "internal/host"}), outside: anything},
+	{name: "the example server", packages: []string{"internal/example"},
+		outside: []string{mcpSDK, "github.com/google/jsonschema-go/jsonschema"}},
+	{name: "development tools", packages: []string{"internal/conformance", "internal/notices"},
+		outside: []string{"golang.org/x/mod/..."}},
+	{name: "the program", packages: []string{"cmd/..."},
+		may:     slices.Concat(below, []string{"internal/store/...", "internal/gateway/...", "internal/host/...", "internal/eval/...", "internal/console/...", "internal/example"}),
+		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v4", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
+}
+
+// impure are the std packages, with all below them, that pure code may not
+// import; pureAll the same are harmless.
+var (
+	impure   = []string{"os", "net", "log", "syscall", "unsafe", "plugin", "runtime", "testing", "database", "math/rand", "crypto/rand", "io/ioutil", "embed", "expvar", "flag"}
+	harmless = []string{"net/netip", "net/url"}
+	// clocks are what pure code may not take from package time. It may use
+	// times that were handed to it.
+	clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer", "Sleep", "Local", "LoadLocation"}
+)
+
+func within(pkg string, patterns []string) bool {
+	for _, p := range patterns {
+		if base, ok := strings.CutSuffix(p, "/..."); p == "..." || pkg == p || ok && (pkg == base || strings.HasPrefix(pkg, base+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+func relative(importPath string) (string, bool) {
+	if importPath == module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+// sources yields every Go file of the module that goes into the product, for
+// all systems, by package; the files behind the build tag `pins` hold versions
+// in go.mod and are never built.
+func sources(t *testing.T) map[string]map[string]*ast.File {
+	t.Helper()
+	out := map[string]map[string]*ast.File{}
+	walk(t, func(file string) {
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range f.Comments {
+			if x, err := constraint.Parse(c.List[0].Text); err == nil && !x.Eval(func(tag string) bool { return tag != "pins" }) {
+				return
+			}
+		}
+		pkg := path.Dir(filepath.ToSlash(file))
+		if out[pkg] == nil {
+			out[pkg] = map[string]*ast.File{}
+		}
+		out[pkg][file] = f
+	})
+	if len(out) < 3 {
+		t.Fatal("the module's packages were not found")
+	}
+	return out
+}
+
+// walk calls f for each file of the repository that is ours.
+func walk(t *testing.T, f func(file string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			switch n := d.Name(); {
+			case file == ".":
+			case n == "node_modules", n == "dist", strings.HasPrefix(n, ".") && n != ".ci":
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		f(file)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImportLattice(t *testing.T) {
+	for pkg, files := range sources(t) {
+		if within(pkg, []string{"testdata/..."}) {
+			continue
+		}
+		i := slices.IndexFunc(lattice, func(l layer) bool { return within(pkg, l.packages) })
+		if i < 0 {
+			t.Errorf("package %s has no layer in arch_test.go", pkg)
+			continue
+		}
+		l := lattice[i]
+		for file, f := range files {
+			for _, spec := range f.Imports {
+				to, _ := strconv.Unquote(spec.Path.Value)
+				if fault := l.forbids(to); fault != "" {
+					t.Errorf("%s (%s) imports %s: %s", file, l.name, to, fault)
+				}
+			}
+			if l.pure {
+				for _, use := range clockUses(f) {
+					t.Errorf("%s (%s) uses time.%s: what is pure is told the time", file, l.name, use)
+				}
+			}
+		}
+	}
+}
+
+// forbids says why a package of the layer may not import the path.
+func (l layer) forbids(to string) string {
+	if rel, ours := relative(to); ours {
+		if !within(rel, l.may) {
+			return "not below it in the lattice"
+		}
+		return ""
+	}
+	first, _, _ := strings.Cut(to, "/")
+	if strings.Contains(first, ".") {
+		if !within(to, l.outside) {
+			return "not among its libraries"
+		}
+		return ""
+	}
+	if l.pure && !within(to, harmless) && slices.ContainsFunc(impure, func(p string) bool { return within(to, []string{p + "/..."}) }) {
+		return "what is pure does no I/O and has no clock and no randomness"
+	}
+	return ""
+}
+
+// clockUses names what a file takes from package time that reads a clock.
+func clockUses(f *ast.File) (uses []string) {
+	name := ""
+	for _, spec := range f.Imports {
+		if spec.Path.Value == `"time"` {
+			name = "time"
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	if name == "." {
+		return []string{"* by a dot import"}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains(clocks, s.Sel.Name) {
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == name {
+				uses = append(uses, s.Sel.Name)
+			}
+		}
+		return true
+	})
+	return uses
+}
+
+// TestLatticeRefuses shows that the rules above can fail.
+func TestLatticeRefuses(t *testing.T) {
+	of := func(pkg string) layer {
+		return lattice[slices.IndexFunc(lattice, func(l layer) bool { return within(pkg, l.packages) })]
+	}
+	for _, c := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"gate", module + "/provenance", true},
+		{"provenance", module + "/gate", false},
+		{"audit", module + "/gate", false},
+		{"gate", "os", false},
+		{"gate", "os/exec", false},
+		{"audit", "crypto/rand", false},
+		{"audit", "crypto/sha256", true},
+		{"gate", "net/http", false},
+		{"provenance", "net/netip", true},
+		{"gate", "github.com/modelcontextprotocol/go-sdk/mcp", false},
+		{"internal/gateway/upstream", "github.com/modelcontextprotocol/go-sdk/mcp", true},
+		{"internal/store/sqlite", module + "/gate", false},
+		{"internal/gateway", module + "/internal/store/sqlite", false},
+		{"internal/gateway", module + "/cmd/writ", false},
+		{"cmd/writ", module + "/internal/gateway/rpc", true},
+		{"cmd/writ", "modernc.org/sqlite", false},
+	} {
+		if got := of(c.from).forbids(c.to) == ""; got != c.ok {
+			t.Errorf("%s imports %s: allowed %v, want %v", c.from, c.to, got, c.ok)
+		}
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nimport t \"time\"\nvar x = t.Now()", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := clockUses(f); !slices.Equal(got, []string{"Now"}) {
+		t.Errorf("clockUses: %v", got)
+	}
+}
+
+// A door is a function that product code may name in the listed functions
+// only, once in each. Naming it through an interface it satisfies counts.
+type door struct {
+	pkg, typ, name string
+	in             []string // "package.Function", "package.Type.Method"
+}
+
+var doors = []door{
+	// Nothing reaches a server but through the door, which holds a decision.
+	{"internal/gateway/upstream", "Server", "Call", []string{"internal/gateway.Gateway.send"}},
+	// One decision procedure for the door, for the replay of a session and
+	// for whoever checks a log.
+	{"gate", "", "Decide", []string{"internal/gateway.decide"}},
+	// One place writes the log.
+	{"audit", "Store", "Append", []string{"internal/gateway.Gateway.keep"}},
+}
+
+func TestOneDoor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("type-checks the module")
+	}
+	pkgs := typeCheck(t)
+	for _, d := range doors {
+		target := pkgs[module+"/"+d.pkg]
+		if target == nil {
+			continue // not built yet
+		}
+		isDoor := func(o types.Object) bool { return o == target.types.Scope().Lookup(d.name) }
+		if d.typ != "" {
+			obj := target.types.Scope().Lookup(d.typ)
+			if obj == nil {
+				t.Errorf("%s.%s is gone: say where the door is now", d.pkg, d.typ)
+				continue
+			}
+			isDoor = func(o types.Object) bool { return reaches(o, obj.Type(), d.name) }
+		}
+		seen := map[string]int{}
+		for importPath, p := range pkgs {
+			rel, _ := relative(importPath)
+			for where, n := range p.uses(isDoor) {
+				seen[rel+"."+where] += n
+			}
+		}
+		label := path.Join(d.pkg, d.typ) + "." + d.name
+		for where, n := range seen {
+			if !slices.Contains(d.in, where) {
+				t.Errorf("%s names %s: not one of %v", where, label, d.in)
+			} else if n != 1 {
+				t.Errorf("%s names %s %d times, want once", where, label, n)
+			}
+		}
+		for _, where := range d.in {
+			if seen[where] == 0 {
+				t.Errorf("%s no longer names %s: correct the list", where, label)
+			}
+		}
+	}
+}
+
+// reaches reports whether calling the method o can run the method of that name
+// of the type T: it is T's own, T is an interface o's receiver satisfies, or
+// o's receiver is an interface T satisfies.
+func reaches(o types.Object, T types.Type, name string) bool {
+	f, ok := o.(*types.Func)
+	if !ok || f.Name() != name || f.Signature().Recv() == nil {
+		return false
+	}
+	recv := f.Signature().Recv().Type()
+	bare := func(t types.Type) types.Type {
+		if p, ok := types.Unalias(t).(*types.Pointer); ok {
+			return p.Elem()
+		}
+		return t
+	}
+	if types.Identical(bare(recv), T) {
+		return true
+	}
+	if i, ok := T.Underlying().(*types.Interface); ok {
+		return types.Implements(recv, i)
+	}
+	if i, ok := recv.Underlying().(*types.Interface); ok {
+		return types.Implements(T, i) || types.Implements(types.NewPointer(T), i)
+	}
+	return false
+}
+
+type checked struct {
+	types *types.Package
+	info  *types.Info
+	files []*ast.File
+}
+
+// uses counts, by the function they stand in, the uses of what the predicate
+// names.
+func (c *checked) uses(is func(types.Object) bool) map[string]int {
+	out := map[string]int{}
+	for _, f := range c.files {
+		for _, decl := range f.Decls {
+			where := "package level"
+			if fn, ok := decl.(*ast.FuncDecl); ok {
+				where = fn.Name.Name
+				if fn.Recv != nil {
+					recv := fn.Recv.List[0].Type
+					if star, ok := recv.(*ast.StarExpr); ok {
+						recv = star.X
+					}
+					if id, ok := recv.(*ast.Ident); ok {
+						where = id.Name + "." + where
+					}
+				}
+			}
+			ast.Inspect(decl, func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok {
+					if o := c.info.Uses[id]; o != nil && is(o) {
+						out[where]++
+					}
+				}
+				return true
+			})
+		}
+	}
+	return out
+}
+
+// typeCheck checks the module's packages from their sources, everything else
+// from the export data the go command keeps, so that a method is known by its
+// type and not by how a line is spelt.
+func typeCheck(t *testing.T) map[string]*checked {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Export,Dir,GoFiles", "./...")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, errs.Bytes())
+	}
+	type listed struct {
+		ImportPath, Export, Dir string
+		GoFiles                 []string
+	}
+	var ours []listed
+	export := map[string]string{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		export[p.ImportPath] = p.Export
+		if _, ok := relative(p.ImportPath); ok {
+			ours = append(ours, p) // dependencies come first
+		}
+	}
+	fset := token.NewFileSet()
+	pkgs := map[string]*checked{}
+	outside := importer.ForCompiler(fset, "gc", func(p string) (io.ReadCloser, error) { return os.Open(export[p]) })
+	imp := importerFunc(func(p string) (*types.Package, error) {
+		if c := pkgs[p]; c != nil {
+			return c.types, nil
+		}
+		return outside.Import(p)
+	})
+	for _, p := range ours {
+		c := &checked{info: &types.Info{Uses: map[*ast.Ident]types.Object{}}}
+		for _, name := range p.GoFiles {
+			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.files = append(c.files, f)
+		}
+		c.types, err = (&types.Config{Importer: imp}).Check(p.ImportPath, fset, c.files, c.info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkgs[p.ImportPath] = c
+	}
+	return pkgs
+}
+
+type importerFunc func(string) (*types.Package, error)
+
+func (f importerFunc) Import(p string) (*types.Package, error) { return f(p) }
+
+func TestPackageNames(t *testing.T) {
+	for pkg := range sources(t) {
+		switch path.Base(pkg) {
+		case "util", "utils", "common", "types", "helper", "helpers", "misc", "base", "shared":
+			t.Errorf("package %s: a name says what is in it", pkg)
+		}
+	}
+}
+
+func TestGoMod(t *testing.T) {
+	b, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := modfile.Parse("go.mod", b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Module.Mod.Path != module {
+		t.Errorf("module %s, want %s", f.Module.Mod.Path, module)
+	}
+	if len(f.Replace) > 0 {
+		t.Error("go.mod has a replace: what is built must be what others get")
+	}
+}
