@@ -190,3 +190,34 @@ func CheckConsistency(older, newer Checkpoint, proof []Hash) error {
 	}
 	return tlog.CheckTree(proof, newer.Size, newer.Root, older.Size, older.Root)
 }
+
+// Continues reports whether the log in s begins with the log of checkpoint c,
+// by the hashes s has stored. It reads a few of them; Verify checks that they
+// are those of the records.
+func Continues(s Snapshot, c Checkpoint) error {
+	if c.Size > s.Size() {
+		return errors.New("audit: the log is shorter than the checkpoint")
+	}
+	if c.Size < 0 {
+		return errCheckpoint
+	}
+	t, err := LoadTree(c.Size, func(n Node) (Hash, error) {
+		hs, err := s.ReadHashes([]int64{n.index()})
+		if err != nil {
+			return Hash{}, err
+		}
+		return hs[0], nil
+	})
+	if err != nil {
+		return err
+	}
+	if t.Root() != c.Root {
+		return errors.New("audit: the log is not the one of the checkpoint")
+	}
+	return nil
+}
+
+// index is the inverse of StoredNode.
+func (n Node) index() int64 {
+	return tlog.StoredHashIndex(n.Level, (n.Leaf+1)>>n.Level-1)
+}

@@ -1,0 +1,14 @@
+// Package sqlite keeps a log in one SQLite file, audit.db, in the state
+// directory. It is the default store.
+//
+// Several processes may have the same file open. Every write is one BEGIN
+// IMMEDIATE transaction that reads the head of the log first, so the processes
+// take turns and continue one chain; what a process remembers of the tree is
+// used only while the head it reads is the one it remembers. A commit is synced
+// to disk (WAL, synchronous=FULL) before an append returns.
+//
+// The package trusts the operating system to sync and to lock, and nothing in
+// the file: what it hands out is for audit.Verify to judge. It holds no key:
+// the signer is passed in. A file system that several machines mount is not
+// supported, because SQLite's locks do not work there.
+package sqlite

@@ -1,0 +1,335 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+	"golang.org/x/mod/sumdb/note"
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+// FileName is the database's name in the state directory.
+const FileName = "audit.db"
+
+// Options says how a store signs and waits. The zero Options signs nothing.
+type Options struct {
+	// Signer signs checkpoints, nil for none.
+	Signer note.Signer
+	// Verifier, if set, is the log's public key: Open refuses a file whose
+	// newest checkpoint is not signed by it, or is not of the log in the file.
+	Verifier note.Verifier
+	// CheckpointEvery is how many records are left unsigned at most; 0 means
+	// 1,000.
+	CheckpointEvery int64
+	// CheckpointAfter, with Now, signs at the first append after that long.
+	CheckpointAfter time.Duration
+	Now             func() time.Time
+	// BusyTimeout is how long a write waits for other processes; 0 means 10 s.
+	BusyTimeout time.Duration
+}
+
+// Reason says why a store cannot be opened.
+type Reason string
+
+// The reasons of an OpenError.
+const (
+	NotDirectory Reason = "the state directory is not a directory"
+	Exposed      Reason = "others can write to the state"
+	NotRegular   Reason = "the database is not a regular file"
+	NotDatabase  Reason = "the file is not Writ's database"
+	Newer        Reason = "the database was written by a newer version of Writ"
+	Damaged      Reason = "the database is damaged"
+	WrongKey     Reason = "the log was not signed by this key"
+	RolledBack   Reason = "the log is not the one its newest checkpoint signed"
+	Unwritable   Reason = "the database cannot be written"
+	Locked       Reason = "another process holds the database"
+)
+
+// OpenError is why a store cannot be opened, and what the operator can do.
+type OpenError struct {
+	Path   string
+	Reason Reason
+	Hint   string
+	Err    error // may be nil
+}
+
+func (e *OpenError) Error() string {
+	s := fmt.Sprintf("%q: %s", e.Path, e.Reason)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *OpenError) Unwrap() error { return e.Err }
+
+var hints = map[Reason]string{
+	NotDirectory: "name a directory with --state",
+	Exposed:      "take the write permission of group and others away (chmod go-w), and make sure nobody changed what is there",
+	NotRegular:   "remove what stands at that path, if it is not yours to keep",
+	NotDatabase:  "move the file away, or name another state directory; Writ does not overwrite it",
+	Newer:        "use that version of Writ, or another state directory",
+	Damaged:      "keep the file as it is, and restore a copy into another state directory",
+	WrongKey:     "restore the key that belongs to this state directory",
+	RolledBack:   "find out who changed or restored the file; keep it as it is",
+	Unwritable:   "make the state directory and its files writable for this user, and see that the disk is not full",
+	Locked:       "end the other process, or wait for it",
+}
+
+func openError(path string, r Reason, err error) *OpenError {
+	return &OpenError{Path: path, Reason: r, Hint: hints[r], Err: err}
+}
+
+// Open opens the store in the state directory dir, and makes both if they are
+// not there. What it cannot trust it refuses with an *OpenError.
+func Open(dir string, o Options) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, FileName)
+	if err := checkFiles(path); err != nil {
+		return nil, err
+	}
+	if o.CheckpointEvery <= 0 {
+		o.CheckpointEvery = 1000
+	}
+	if o.BusyTimeout <= 0 {
+		o.BusyTimeout = 10 * time.Second
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := create(dir, path, o); err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, openError(path, Unwritable, bare(err))
+	}
+	s, err := openFile(path, o)
+	if err != nil {
+		return nil, classify(path, err)
+	}
+	return s, nil
+}
+
+// checkDir makes the state directory for its owner alone, and refuses one
+// that others can write to (C06).
+func checkDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		if errors.Is(err, errNotDir) {
+			return openError(dir, NotDirectory, nil)
+		}
+		return openError(dir, Unwritable, bare(err))
+	}
+	fi, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return openError(dir, Unwritable, bare(err))
+	case !fi.IsDir():
+		return openError(dir, NotDirectory, nil)
+	case runtime.GOOS != "windows" && fi.Mode().Perm()&0o022 != 0:
+		return openError(dir, Exposed, nil)
+	}
+	return nil
+}
+
+// checkFiles looks at the files without opening them: SQLite's locks on a file
+// are lost when the process closes any other descriptor of it.
+func checkFiles(path string) error {
+	for _, p := range []string{path, path + "-wal", path + "-shm"} {
+		fi, err := os.Lstat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return openError(p, Unwritable, bare(err))
+		case !fi.Mode().IsRegular():
+			return openError(p, NotRegular, nil)
+		case runtime.GOOS != "windows" && fi.Mode().Perm()&0o022 != 0:
+			return openError(p, Exposed, nil)
+		case p == path && fi.Size() == 0:
+			// Create never leaves an empty file, so this one was cut.
+			return openError(p, Damaged, errors.New("it is empty"))
+		}
+	}
+	return nil
+}
+
+// create makes a complete empty database beside path and then gives it its
+// name. Of several processes one succeeds and the others use its file; a crash
+// leaves no half-made database.
+func create(dir, path string, o Options) error {
+	f, err := os.CreateTemp(dir, ".new-audit-*.db")
+	if err != nil {
+		return openError(dir, Unwritable, bare(err))
+	}
+	tmp := f.Name()
+	f.Close()
+	defer func() {
+		for _, p := range []string{tmp, tmp + "-wal", tmp + "-shm"} {
+			os.Remove(p)
+		}
+	}()
+	db := sql.OpenDB(connector(tmp, o, false))
+	err = migrate(db)
+	if err = errors.Join(err, db.Close()); err != nil {
+		return classify(path, err)
+	}
+	if err := syncPath(tmp); err != nil {
+		return openError(path, Unwritable, bare(err))
+	}
+	if err := os.Link(tmp, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return openError(path, Unwritable, bare(err))
+	}
+	if err := syncPath(dir); err != nil && runtime.GOOS != "windows" {
+		return openError(dir, Unwritable, bare(err))
+	}
+	return nil
+}
+
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// connector names the file to SQLite so that nothing in its path is read as
+// an option.
+func connector(path string, o Options, readOnly bool) *dsn {
+	q := url.Values{}
+	q.Set("mode", "rw")
+	q.Set("_busy_timeout", fmt.Sprint(o.BusyTimeout.Milliseconds()))
+	q.Set("_defensive", "1")
+	q.Set("_dqs", "0")
+	q.Set("_error_rc", "1")
+	if readOnly {
+		q.Set("_query_only", "1")
+		q.Add("_pragma", "mmap_size(268435456)")
+	} else {
+		q.Set("_journal_mode", "WAL")
+		q.Set("_synchronous", "FULL")
+		q.Set("_foreign_keys", "1")
+		q.Add("_pragma", "secure_delete(1)")
+	}
+	p := filepath.ToSlash(path)
+	if !strings.HasPrefix(p, "/") {
+		p = "/" + p
+	}
+	u := url.URL{Scheme: "file", Path: p, RawQuery: q.Encode()}
+	return &dsn{u.String()}
+}
+
+// migrate brings the database to this version's schema.
+func migrate(db *sql.DB) error {
+	ctx := context.Background()
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for {
+		if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+			return err
+		}
+		done, err := migrateOne(ctx, c)
+		if err == nil {
+			_, err = c.ExecContext(ctx, "COMMIT")
+		}
+		if err != nil {
+			c.ExecContext(ctx, "ROLLBACK")
+			return err
+		}
+		if done {
+			return nil
+		}
+	}
+}
+
+func migrateOne(ctx context.Context, c *sql.Conn) (done bool, err error) {
+	var app, version, tables int
+	if err := c.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
+		return false, err
+	}
+	if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return false, err
+	}
+	if err := c.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return false, err
+	}
+	switch {
+	case app == 0 && version == 0 && tables == 0: // new
+	case app != applicationID:
+		return false, &OpenError{Reason: NotDatabase}
+	case version > len(migrations):
+		return false, &OpenError{Reason: Newer}
+	case version < 1:
+		return false, &OpenError{Reason: Damaged, Err: errors.New("its version is missing")}
+	case version == len(migrations):
+		return true, nil
+	}
+	if _, err := c.ExecContext(ctx, migrations[version]); err != nil {
+		return false, err
+	}
+	if version == 0 {
+		root := (&audit.Tree{}).Root()
+		if _, err := c.ExecContext(ctx, "INSERT INTO head (id, size, root, signed) VALUES (1, 0, ?, 0)", root[:]); err != nil {
+			return false, err
+		}
+	}
+	_, err = c.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version+1))
+	return false, err
+}
+
+// bare takes the path out of a file error: OpenError says it already, quoted.
+func bare(err error) error {
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		return p.Err
+	case errors.As(err, &l):
+		return l.Err
+	}
+	return err
+}
+
+// classify turns an error of SQLite into an OpenError of path.
+func classify(path string, err error) error {
+	var oe *OpenError
+	if errors.As(err, &oe) {
+		if oe.Path == "" {
+			oe.Path = path
+		}
+		if oe.Hint == "" {
+			oe.Hint = hints[oe.Reason]
+		}
+		return oe
+	}
+	var se *sqlite.Error
+	if !errors.As(err, &se) {
+		return openError(path, Damaged, err)
+	}
+	switch se.Code() & 0xff {
+	case lib.SQLITE_NOTADB:
+		return openError(path, NotDatabase, err)
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return openError(path, Locked, err)
+	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_FULL, lib.SQLITE_IOERR:
+		return openError(path, Unwritable, err)
+	}
+	return openError(path, Damaged, err)
+}

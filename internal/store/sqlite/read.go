@@ -1,0 +1,318 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/writ-project/writ/audit"
+)
+
+// querier is a pool or one read transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// done turns the pool's own closing error into the contract's.
+func (s *Store) done(err error) error {
+	select {
+	case <-s.closing:
+		return audit.ErrClosed
+	default:
+		if errors.Is(err, sql.ErrNoRows) {
+			return audit.ErrNotFound
+		}
+		return fmt.Errorf("sqlite: read: %w", err)
+	}
+}
+
+// rows yields one T for each row; it reads them in one statement, so they are
+// of one moment.
+func rows[T any](ctx context.Context, s *Store, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var zero T
+		select {
+		case <-s.closing:
+			yield(zero, audit.ErrClosed)
+			return
+		default:
+		}
+		rs, err := q.QueryContext(ctx, query, args...)
+		if err != nil {
+			yield(zero, s.done(err))
+			return
+		}
+		defer rs.Close()
+		for rs.Next() {
+			t, err := scan(rs)
+			if err != nil {
+				yield(zero, s.done(err))
+				return
+			}
+			if !yield(t, nil) {
+				return
+			}
+		}
+		if err := rs.Err(); err != nil {
+			yield(zero, s.done(err))
+		}
+	}
+}
+
+// row is one row of a leaf joined with at most one of its values.
+type row struct {
+	item  audit.Item
+	value audit.Value
+	has   bool
+}
+
+// scanner returns a function that reads one joined row. It refuses columns of
+// a wrong size instead of guessing; everything else is Verify's.
+func scanner(hashes bool) func(*sql.Rows) (row, error) {
+	var leaf, flat, salt, val sql.RawBytes
+	var name sql.NullString
+	var n int64
+	return func(rs *sql.Rows) (r row, err error) {
+		if err := rs.Scan(&r.item.Index, &r.item.Session, &n, &leaf, &flat, &name, &salt, &val); err != nil {
+			return r, err
+		}
+		r.item.N = uint64(n)
+		buf := make([]byte, len(leaf)+len(val))
+		r.item.Leaf = buf[:copy(buf, leaf):len(leaf)]
+		if hashes {
+			if len(flat) == 0 || len(flat)%32 != 0 {
+				return r, errDamaged
+			}
+			r.item.Hashes = make([]audit.Hash, len(flat)/32)
+			for i := range r.item.Hashes {
+				copy(r.item.Hashes[i][:], flat[32*i:])
+			}
+		}
+		if name.Valid {
+			if len(salt) != audit.SaltSize {
+				return r, errors.New("a salt of the wrong size")
+			}
+			r.has = true
+			r.value = audit.Value{Name: name.String, Salt: [audit.SaltSize]byte(salt), Bytes: buf[len(leaf):]}
+			copy(r.value.Bytes, val)
+		}
+		return r, nil
+	}
+}
+
+// items joins the rows of one leaf to one item.
+func items(src iter.Seq2[row, error]) iter.Seq2[audit.Item, error] {
+	return func(yield func(audit.Item, error) bool) {
+		var cur audit.Item
+		open := false
+		for r, err := range src {
+			if open && (err != nil || r.item.Index != cur.Index) {
+				open = false
+				if !yield(cur, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(audit.Item{}, err)
+				return
+			}
+			if !open {
+				cur, open = r.item, true
+			}
+			if r.has {
+				cur.Values = append(cur.Values, r.value)
+			}
+		}
+		if open {
+			yield(cur, nil)
+		}
+	}
+}
+
+// Read implements audit.Store.
+func (s *Store) Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error] {
+	return items(rows(ctx, s, s.read, scanner(false),
+		`SELECT l.idx, l.session, l.n, l.leaf, NULL, v.name, v.salt, v.bytes
+		FROM leaves l LEFT JOIN vals v ON v.idx = l.idx
+		WHERE l.session = ? AND l.n >= ? ORDER BY l.n, v.name`, session, int64(min(from, 1<<62))))
+}
+
+// Head implements audit.Store.
+func (s *Store) Head(ctx context.Context, session string) (n uint64, err error) {
+	if err = s.read.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM leaves WHERE session = ?", session).Scan(&n); err != nil {
+		return 0, s.done(err)
+	}
+	return n, nil
+}
+
+// Heads implements audit.Store.
+func (s *Store) Heads(ctx context.Context) iter.Seq2[audit.Head, error] {
+	return rows(ctx, s, s.read, func(rs *sql.Rows) (h audit.Head, err error) {
+		err = rs.Scan(&h.Session, &h.N, &h.Index)
+		return h, err
+	}, "SELECT session, max(n), max(idx) FROM leaves GROUP BY session ORDER BY session")
+}
+
+// Value implements audit.Store.
+func (s *Store) Value(ctx context.Context, session string, n uint64, name string) (b []byte, err error) {
+	if n > 1<<62 {
+		return nil, audit.ErrNotFound
+	}
+	err = s.read.QueryRowContext(ctx,
+		"SELECT v.bytes FROM leaves l JOIN vals v ON v.idx = l.idx WHERE l.session = ? AND l.n = ? AND v.name = ?",
+		session, int64(n), name).Scan(&b)
+	if err != nil {
+		return nil, s.done(err)
+	}
+	return b, nil
+}
+
+// Erase implements audit.Store. The pages are overwritten with zeros; copies
+// in the write-ahead log go as soon as no reader needs it any more.
+func (s *Store) Erase(ctx context.Context, session string, n uint64, name string) error {
+	if n > 1<<62 {
+		return audit.ErrNotFound
+	}
+	err := s.submit(ctx, &job{run: func(w *writing) error {
+		res, err := s.conn.ExecContext(w.ctx,
+			"DELETE FROM vals WHERE name = ? AND idx = (SELECT idx FROM leaves WHERE session = ? AND n = ?)", name, session, int64(n))
+		if err != nil {
+			return err
+		}
+		if c, err := res.RowsAffected(); err != nil || c == 0 {
+			return errors.Join(err, audit.ErrNotFound)
+		}
+		w.erased = true
+		return nil
+	}})
+	return err
+}
+
+// PutBlob implements audit.Store.
+func (s *Store) PutBlob(ctx context.Context, b []byte) (audit.Digest, error) {
+	d := audit.Sum(b)
+	err := s.submit(ctx, &job{run: func(w *writing) error {
+		_, err := s.conn.ExecContext(w.ctx, "INSERT INTO blobs (name, bytes) VALUES (?, ?) ON CONFLICT DO NOTHING", d[:], notNull(b))
+		return err
+	}})
+	if err != nil {
+		return audit.Digest{}, err
+	}
+	return d, nil
+}
+
+// Blob implements audit.Store.
+func (s *Store) Blob(ctx context.Context, name audit.Digest) (b []byte, err error) {
+	if err := s.read.QueryRowContext(ctx, "SELECT bytes FROM blobs WHERE name = ?", name[:]).Scan(&b); err != nil {
+		return nil, s.done(err)
+	}
+	if audit.Sum(b) != name {
+		return nil, errors.New("sqlite: a blob is not what its name says")
+	}
+	return b, nil
+}
+
+// Integrity runs SQLite's own check of the file: what no record shows, such as
+// an index that lost an entry. It reads everything.
+func (s *Store) Integrity(ctx context.Context) error {
+	for m, err := range rows(ctx, s, s.read, func(rs *sql.Rows) (m string, err error) {
+		err = rs.Scan(&m)
+		return m, err
+	}, "PRAGMA integrity_check(1)") {
+		if err != nil {
+			return err
+		}
+		if m != "ok" {
+			return fmt.Errorf("sqlite: integrity check: %q", m)
+		}
+	}
+	for _, err := range rows(ctx, s, s.read, func(rs *sql.Rows) (struct{}, error) {
+		return struct{}{}, errors.New("a value belongs to no record")
+	}, "PRAGMA foreign_key_check") {
+		return err
+	}
+	return nil
+}
+
+// Snapshot implements audit.Store.
+func (s *Store) Snapshot(ctx context.Context) (audit.Snapshot, error) {
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, s.done(err)
+	}
+	v := &snapshot{s: s, tx: tx}
+	var root []byte
+	err = tx.QueryRowContext(ctx, "SELECT size, root FROM head WHERE id = 1").Scan(&v.size, &root)
+	if err == nil && len(root) != len(v.root) {
+		err = errDamaged
+	}
+	if err != nil {
+		tx.Rollback()
+		return nil, s.done(err)
+	}
+	copy(v.root[:], root)
+	return v, nil
+}
+
+// snapshot is one read transaction.
+type snapshot struct {
+	s    *Store
+	tx   *sql.Tx
+	size int64
+	root audit.Hash
+}
+
+func (v *snapshot) Size() int64      { return v.size }
+func (v *snapshot) Root() audit.Hash { return v.root }
+
+func (v *snapshot) Close() error {
+	if err := v.tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return fmt.Errorf("sqlite: end of snapshot: %w", err)
+	}
+	return nil
+}
+
+func (v *snapshot) Scan(ctx context.Context, from int64) iter.Seq2[audit.Item, error] {
+	return items(rows(ctx, v.s, v.tx, scanner(true),
+		`SELECT l.idx, l.session, l.n, l.leaf, l.hashes, v.name, v.salt, v.bytes
+		FROM leaves l LEFT JOIN vals v ON v.idx = l.idx
+		WHERE l.idx >= ? ORDER BY l.idx, v.name`, from))
+}
+
+func (v *snapshot) Checkpoints(ctx context.Context) iter.Seq2[[]byte, error] {
+	return rows(ctx, v.s, v.tx, func(rs *sql.Rows) (b []byte, err error) {
+		err = rs.Scan(&b)
+		return b, err
+	}, "SELECT note FROM checkpoints ORDER BY size")
+}
+
+func (v *snapshot) Blobs(ctx context.Context) iter.Seq2[audit.Blob, error] {
+	return rows(ctx, v.s, v.tx, func(rs *sql.Rows) (b audit.Blob, err error) {
+		var name []byte
+		err = rs.Scan(&name, &b.Bytes)
+		if err == nil && len(name) != len(b.Name) {
+			err = errors.New("a blob has a name of the wrong size")
+		}
+		copy(b.Name[:], name)
+		return b, err
+	}, "SELECT name, bytes FROM blobs ORDER BY name")
+}
+
+func (v *snapshot) ReadHashes(indexes []int64) ([]audit.Hash, error) {
+	out := make([]audit.Hash, len(indexes))
+	for i, x := range indexes {
+		n := audit.StoredNode(x)
+		var b []byte
+		err := v.tx.QueryRow("SELECT hashes FROM leaves WHERE idx = ?", n.Leaf).Scan(&b)
+		if err != nil {
+			return nil, v.s.done(err)
+		}
+		if out[i], err = hashAt(b, n.Level); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,52 @@
+package sqlite
+
+// applicationID marks the file as Writ's ("WRIT").
+const applicationID = 0x57524954
+
+// migrations[i] brings a file from schema version i to i+1. They are run in
+// one transaction each, together with the version, and never changed once
+// released.
+//
+// The stored hashes of a leaf stand in its own row, lowest first, because the
+// leaf and its hashes are written and verified together.
+var migrations = []string{`
+CREATE TABLE head (
+	id     INTEGER PRIMARY KEY CHECK (id = 1),
+	size   INTEGER NOT NULL,
+	root   BLOB NOT NULL CHECK (length(root) = 32),
+	signed INTEGER NOT NULL
+) STRICT;
+CREATE TABLE leaves (
+	idx     INTEGER PRIMARY KEY,
+	session TEXT NOT NULL,
+	n       INTEGER NOT NULL,
+	leaf    BLOB NOT NULL,
+	hashes  BLOB NOT NULL,
+	UNIQUE (session, n)
+) STRICT;
+CREATE TABLE vals (
+	idx   INTEGER NOT NULL REFERENCES leaves (idx),
+	name  TEXT NOT NULL,
+	salt  BLOB NOT NULL,
+	bytes BLOB NOT NULL,
+	PRIMARY KEY (idx, name)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE blobs (
+	name  BLOB PRIMARY KEY,
+	bytes BLOB NOT NULL
+) STRICT;
+CREATE TABLE checkpoints (
+	size INTEGER PRIMARY KEY,
+	note BLOB NOT NULL
+) STRICT;
+CREATE TABLE sessions (
+	id         TEXT PRIMARY KEY,
+	secret     BLOB NOT NULL UNIQUE CHECK (length(secret) = 32),
+	principal  TEXT NOT NULL,
+	endpoint   TEXT NOT NULL,
+	ledger_key BLOB NOT NULL CHECK (length(ledger_key) = 32),
+	created    INTEGER NOT NULL,
+	last_used  INTEGER,
+	closed     INTEGER
+) STRICT, WITHOUT ROWID;
+`}

@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+)
+
+const sessionColumns = "id, secret, principal, endpoint, ledger_key, created, last_used, closed"
+
+// micros is a time as it is stored: microseconds since 1970 in UTC, NULL for
+// the zero time.
+func micros(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+func fromMicros(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return time.UnixMicro(n.Int64).UTC()
+}
+
+func scanSession(scan func(...any) error) (x audit.Session, err error) {
+	var secret, key []byte
+	var created, used, closed sql.NullInt64
+	if err := scan(&x.ID, &secret, &x.Principal, &x.Endpoint, &key, &created, &used, &closed); err != nil {
+		return audit.Session{}, err
+	}
+	if len(secret) != len(x.SecretDigest) || len(key) != len(x.LedgerKey) {
+		return audit.Session{}, errors.New("a session has columns of the wrong size")
+	}
+	copy(x.SecretDigest[:], secret)
+	copy(x.LedgerKey[:], key)
+	x.Created, x.LastUsed, x.Closed = fromMicros(created), fromMicros(used), fromMicros(closed)
+	return x, nil
+}
+
+// AddSession implements audit.Sessions.
+func (s *Store) AddSession(ctx context.Context, x audit.Session) error {
+	x, err := audit.CheckSession(x)
+	if err != nil {
+		return err
+	}
+	return s.submit(ctx, &job{run: func(w *writing) error {
+		res, err := s.conn.ExecContext(w.ctx,
+			"INSERT INTO sessions ("+sessionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			x.ID, x.SecretDigest[:], x.Principal, x.Endpoint, x.LedgerKey[:], micros(x.Created), micros(x.LastUsed), micros(x.Closed))
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, audit.ErrExists)
+		}
+		return nil
+	}})
+}
+
+// SessionBySecret implements audit.Sessions.
+func (s *Store) SessionBySecret(ctx context.Context, secret audit.Digest) (audit.Session, error) {
+	x, err := scanSession(s.read.QueryRowContext(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE secret = ?", secret[:]).Scan)
+	if err != nil {
+		return audit.Session{}, s.done(err)
+	}
+	return x, nil
+}
+
+// SessionByID implements audit.Sessions.
+func (s *Store) SessionByID(ctx context.Context, id string) (audit.Session, error) {
+	x, err := scanSession(s.read.QueryRowContext(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE id = ?", id).Scan)
+	if err != nil {
+		return audit.Session{}, s.done(err)
+	}
+	return x, nil
+}
+
+// TouchSession implements audit.Sessions. It is a durable write like any
+// other: callers touch rarely.
+func (s *Store) TouchSession(ctx context.Context, id string, at time.Time) error {
+	return s.updateSession(ctx, "UPDATE sessions SET last_used = max(coalesce(last_used, ?1), ?1) WHERE id = ?2", at, id)
+}
+
+// CloseSession implements audit.Sessions.
+func (s *Store) CloseSession(ctx context.Context, id string, at time.Time) error {
+	return s.updateSession(ctx, "UPDATE sessions SET closed = coalesce(closed, ?1) WHERE id = ?2", at, id)
+}
+
+func (s *Store) updateSession(ctx context.Context, query string, at time.Time, id string) error {
+	return s.submit(ctx, &job{run: func(w *writing) error {
+		res, err := s.conn.ExecContext(w.ctx, query, at.UnixMicro(), id)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, audit.ErrNotFound)
+		}
+		return nil
+	}})
+}
+
+// ListSessions implements audit.Sessions.
+func (s *Store) ListSessions(ctx context.Context) iter.Seq2[audit.Session, error] {
+	return rows(ctx, s, s.read, func(rs *sql.Rows) (audit.Session, error) { return scanSession(rs.Scan) },
+		"SELECT "+sessionColumns+" FROM sessions ORDER BY created, id")
+}

@@ -1,0 +1,483 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Store is an audit.Store and audit.Sessions in one SQLite file.
+//
+// One goroutine, the writer, owns everything below it; others hand it jobs.
+// It ends when closing is closed, after the jobs it took.
+type Store struct {
+	path    string
+	opt     Options
+	read    *sql.DB // query_only
+	write   *sql.DB // one connection, the writer's
+	jobs    chan *job
+	closing chan struct{}
+	ended   chan struct{}
+	once    sync.Once
+	closed  error
+
+	// owned by the writer
+	conn    *sql.Conn
+	stmts   stmts
+	tree    audit.Tree // right only while its size and root are those of head
+	root    audit.Hash
+	signAt  time.Time // when the newest checkpoint of this process was signed
+	failure error     // set when the disk failed: nothing is written any more
+}
+
+var (
+	_ audit.Store    = (*Store)(nil)
+	_ audit.Sessions = (*Store)(nil)
+)
+
+// job is one write. The writer sets err, and first for appends, and closes
+// done.
+type job struct {
+	session  string
+	expected uint64
+	entries  []audit.Entry
+	run      func(*writing) error // instead of an append
+
+	first int64
+	err   error
+	done  chan struct{}
+}
+
+type stmts struct {
+	head, setHead, max, leaf, value, hashes *sql.Stmt
+}
+
+func openFile(path string, o Options) (s *Store, err error) {
+	s = &Store{
+		path: path, opt: o,
+		write:   sql.OpenDB(connector(path, o, false)),
+		read:    sql.OpenDB(connector(path, o, true)),
+		jobs:    make(chan *job),
+		closing: make(chan struct{}),
+		ended:   make(chan struct{}),
+	}
+	s.write.SetMaxOpenConns(1)
+	s.read.SetMaxIdleConns(4)
+	defer func() {
+		if err != nil {
+			s.write.Close()
+			s.read.Close()
+		}
+	}()
+	if err := migrate(s.write); err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	if s.conn, err = s.write.Conn(ctx); err != nil {
+		return nil, err
+	}
+	for _, p := range []struct {
+		to  **sql.Stmt
+		sql string
+	}{
+		{&s.stmts.head, "SELECT size, root, signed FROM head WHERE id = 1"},
+		{&s.stmts.setHead, "UPDATE head SET size = ?, root = ?, signed = ? WHERE id = 1"},
+		{&s.stmts.max, "SELECT coalesce(max(n), 0) FROM leaves WHERE session = ?"},
+		{&s.stmts.leaf, "INSERT INTO leaves (idx, session, n, leaf, hashes) VALUES (?, ?, ?, ?, ?)"},
+		{&s.stmts.value, "INSERT INTO vals (idx, name, salt, bytes) VALUES (?, ?, ?, ?)"},
+		{&s.stmts.hashes, "SELECT hashes FROM leaves WHERE idx = ?"},
+	} {
+		if *p.to, err = s.conn.PrepareContext(ctx, p.sql); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.checkHead(ctx); err != nil {
+		return nil, err
+	}
+	if o.Now != nil {
+		s.signAt = o.Now()
+	}
+	s.tree, s.root = audit.Tree{}, (&audit.Tree{}).Root()
+	go s.loop()
+	return s, nil
+}
+
+// checkHead refuses a file whose end is not what its head row, its stored
+// hashes and its newest checkpoint agree on. It reads a handful of rows; the
+// whole log is for Verify.
+func (s *Store) checkHead(ctx context.Context) error {
+	v, err := s.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	sn := v.(*snapshot)
+	var last int64
+	if err := sn.tx.QueryRowContext(ctx, "SELECT coalesce(max(idx), -1) FROM leaves").Scan(&last); err != nil {
+		return err
+	}
+	if last != sn.size-1 {
+		return &OpenError{Reason: Damaged, Err: errors.New("records are missing at the end")}
+	}
+	if err := audit.Continues(v, audit.Checkpoint{Size: sn.size, Root: sn.root}); err != nil {
+		return &OpenError{Reason: Damaged, Err: errors.New("the end of the log does not have the hash it should")}
+	}
+	if s.opt.Verifier == nil {
+		return nil
+	}
+	var msg []byte
+	err = sn.tx.QueryRowContext(ctx, "SELECT note FROM checkpoints ORDER BY size DESC LIMIT 1").Scan(&msg)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	c, err := audit.OpenCheckpoint(msg, s.opt.Verifier)
+	if err != nil {
+		return &OpenError{Reason: WrongKey}
+	}
+	if err := audit.Continues(v, c); err != nil {
+		return &OpenError{Reason: RolledBack}
+	}
+	return nil
+}
+
+// submit hands a job to the writer and waits for its end. Once the writer has
+// taken it, its end is awaited whatever the context does, so that the caller
+// knows it.
+func (s *Store) submit(ctx context.Context, j *job) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j.done = make(chan struct{})
+	select {
+	case <-s.closing:
+		return audit.ErrClosed
+	default:
+	}
+	select {
+	case s.jobs <- j:
+		<-j.done
+		return j.err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing:
+		return audit.ErrClosed
+	}
+}
+
+// Append implements audit.Store.
+func (s *Store) Append(ctx context.Context, session string, expected uint64, entries []audit.Entry) (int64, error) {
+	if err := audit.CheckAppend(session, expected, entries); err != nil {
+		return 0, err
+	}
+	j := &job{session: session, expected: expected, entries: entries}
+	if err := s.submit(ctx, j); err != nil {
+		return 0, err
+	}
+	return j.first, nil
+}
+
+// maxGroup bounds how many jobs share one commit.
+const maxGroup = 256
+
+func (s *Store) loop() {
+	defer close(s.ended)
+	group := make([]*job, 0, maxGroup)
+	for {
+		group = group[:0]
+		select {
+		case j := <-s.jobs:
+			group = append(group, j)
+		case <-s.closing:
+			return
+		}
+	more:
+		for len(group) < maxGroup {
+			select {
+			case j := <-s.jobs:
+				group = append(group, j)
+			default:
+				break more
+			}
+		}
+		s.commit(group)
+		for _, j := range group {
+			close(j.done)
+		}
+	}
+}
+
+// commit writes the jobs in one transaction and sets their errors. If the
+// transaction fails, each is tried alone, so that one bad job fails alone.
+func (s *Store) commit(group []*job) {
+	err := s.transact(group)
+	if err == nil {
+		return
+	}
+	if len(group) == 1 || s.failure != nil {
+		for _, j := range group {
+			j.err = err
+		}
+		return
+	}
+	for _, j := range group {
+		if err := s.transact([]*job{j}); err != nil {
+			j.err = err
+		}
+	}
+}
+
+// writing is one transaction of the writer.
+type writing struct {
+	s      *Store
+	ctx    context.Context
+	tree   audit.Tree
+	root   audit.Hash
+	signed int64
+	dirty  bool
+	erased bool // what the write-ahead log still holds must go
+	heads  map[string]uint64
+}
+
+func (s *Store) transact(group []*job) (err error) {
+	if s.failure != nil {
+		return s.failure
+	}
+	ctx := context.Background()
+	for _, j := range group {
+		j.err, j.first = nil, 0
+	}
+	if _, err := s.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return s.failed("begin", err)
+	}
+	w := &writing{s: s, ctx: ctx, heads: map[string]uint64{}}
+	defer func() {
+		if err != nil {
+			s.conn.ExecContext(ctx, "ROLLBACK")
+		}
+	}()
+	if err := w.load(); err != nil {
+		return s.failed("read the head", err)
+	}
+	for _, j := range group {
+		if j.run != nil {
+			err = j.run(w)
+		} else {
+			err = w.append(j)
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, audit.ErrConflict), errors.Is(err, audit.ErrNotFound), errors.Is(err, audit.ErrExists):
+			j.err, err = err, nil // known before anything was written
+		default:
+			return s.failed("write", err)
+		}
+	}
+	if err := w.finish(); err != nil {
+		return s.failed("write the head", err)
+	}
+	if _, err := s.conn.ExecContext(ctx, "COMMIT"); err != nil {
+		return s.failed("commit", err)
+	}
+	s.tree, s.root = w.tree, w.root
+	if w.erased {
+		// A busy reader keeps the old pages until the next truncation; that
+		// is no failure of what was committed.
+		s.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	}
+	return nil
+}
+
+// failed names what failed. After an I/O error the store writes no more: what
+// a disk that could not sync holds is known only after it is opened again.
+func (s *Store) failed(what string, err error) error {
+	var se *sqlite.Error
+	hard := false
+	if errors.As(err, &se) {
+		switch se.Code() & 0xff {
+		case lib.SQLITE_IOERR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+			hard = true
+		}
+	}
+	err = fmt.Errorf("sqlite: %s: %w", what, err)
+	if hard {
+		s.failure = err
+	}
+	return err
+}
+
+func (w *writing) load() error {
+	var size int64
+	var root []byte
+	if err := w.s.stmts.head.QueryRow().Scan(&size, &root, &w.signed); err != nil {
+		return err
+	}
+	if size == w.s.tree.Size() && bytes.Equal(root, w.s.root[:]) {
+		w.tree, w.root = w.s.tree, w.s.root
+		return nil
+	}
+	var err error
+	w.tree, err = audit.LoadTree(size, func(n audit.Node) (h audit.Hash, err error) {
+		var b []byte
+		if err = w.s.stmts.hashes.QueryRow(n.Leaf).Scan(&b); err == nil {
+			h, err = hashAt(b, n.Level)
+		}
+		return h, err
+	})
+	if err != nil {
+		return err
+	}
+	if w.root = w.tree.Root(); !bytes.Equal(root, w.root[:]) {
+		return errDamaged
+	}
+	return nil
+}
+
+var errDamaged = errors.New("the end of the log does not have the hash it should")
+
+func hashAt(b []byte, level int) (h audit.Hash, err error) {
+	if len(b)%len(h) != 0 || level < 0 || (level+1)*len(h) > len(b) {
+		return h, errDamaged
+	}
+	copy(h[:], b[level*len(h):])
+	return h, nil
+}
+
+func (w *writing) append(j *job) error {
+	head, ok := w.heads[j.session]
+	if !ok {
+		if err := w.s.stmts.max.QueryRow(j.session).Scan(&head); err != nil {
+			return err
+		}
+	}
+	w.heads[j.session] = head
+	if head != j.expected {
+		return audit.ErrConflict
+	}
+	j.first = w.tree.Size()
+	for i := range j.entries {
+		e := &j.entries[i]
+		idx := w.tree.Size()
+		hs := w.tree.Append(e.Leaf())
+		flat := make([]byte, 0, len(hs)*32)
+		for _, h := range hs {
+			flat = append(flat, h[:]...)
+		}
+		if _, err := w.s.stmts.leaf.Exec(idx, j.session, int64(e.N()), e.Leaf(), flat); err != nil {
+			return err
+		}
+		for _, v := range e.Values() {
+			if _, err := w.s.stmts.value.Exec(idx, v.Name, v.Salt[:], notNull(v.Bytes)); err != nil {
+				return err
+			}
+		}
+	}
+	w.heads[j.session] = head + uint64(len(j.entries))
+	w.dirty = true
+	return nil
+}
+
+// notNull keeps empty bytes from becoming NULL.
+func notNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+func (w *writing) finish() error {
+	s := w.s
+	if !w.dirty {
+		return nil
+	}
+	w.root = w.tree.Root()
+	due := w.tree.Size()-w.signed >= s.opt.CheckpointEvery
+	if !due && s.opt.Now != nil && s.opt.CheckpointAfter > 0 {
+		due = s.opt.Now().Sub(s.signAt) >= s.opt.CheckpointAfter
+	}
+	if due {
+		if err := w.sign(); err != nil {
+			return err
+		}
+	}
+	_, err := s.stmts.setHead.Exec(w.tree.Size(), w.root[:], w.signed)
+	return err
+}
+
+// sign adds a checkpoint of the log as this transaction leaves it.
+func (w *writing) sign() error {
+	s := w.s
+	if s.opt.Signer == nil || w.tree.Size() == w.signed {
+		return nil
+	}
+	n, err := audit.SignCheckpoint(w.tree.Size(), w.root, s.opt.Signer)
+	if err != nil {
+		return err
+	}
+	if _, err := s.conn.ExecContext(w.ctx, "INSERT INTO checkpoints (size, note) VALUES (?, ?)", w.tree.Size(), n); err != nil {
+		return err
+	}
+	w.signed = w.tree.Size()
+	if s.opt.Now != nil {
+		s.signAt = s.opt.Now()
+	}
+	return nil
+}
+
+// Checkpoint implements audit.Store.
+func (s *Store) Checkpoint(ctx context.Context) ([]byte, error) {
+	var msg []byte
+	err := s.submit(ctx, &job{run: func(w *writing) (err error) {
+		msg, err = w.checkpoint()
+		return err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return msg, nil
+}
+
+func (w *writing) checkpoint() (msg []byte, err error) {
+	before := w.signed
+	w.root = w.tree.Root()
+	if err := w.sign(); err != nil {
+		return nil, err
+	}
+	if w.signed != before {
+		w.dirty = true
+	}
+	err = w.s.conn.QueryRowContext(w.ctx, "SELECT note FROM checkpoints ORDER BY size DESC LIMIT 1").Scan(&msg)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = audit.ErrNotFound
+	}
+	return msg, err
+}
+
+// Close implements audit.Store.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		close(s.closing)
+		<-s.ended
+		var err error
+		if s.opt.Signer != nil && s.failure == nil {
+			j := &job{run: func(w *writing) error {
+				_, err := w.checkpoint()
+				return err
+			}}
+			if err = s.transact([]*job{j}); err == nil && !errors.Is(j.err, audit.ErrNotFound) {
+				err = j.err
+			}
+		}
+		s.closed = errors.Join(err, s.conn.Close(), s.write.Close(), s.read.Close())
+	})
+	return s.closed
+}
