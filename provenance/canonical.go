@@ -1,0 +1,237 @@
+package provenance
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// KnownType reports whether t is Untyped or one of the declared types.
+func KnownType(t Type) bool {
+	switch t {
+	case Untyped, ID, Integer, Decimal, Email, Host, URL, Path, Name, Phone, IBAN, Time:
+		return true
+	}
+	return false
+}
+
+// Canonical returns the canonical form of a JSON literal under t (R17).
+//
+// A non-empty why means that the value is none of that type: form.not_canonical,
+// form.invisible or form.mixed_script. Otherwise canonical is the text two equal
+// values share, and already says that the literal may be sent as written; where
+// it is false the value means canonical but is spelt otherwise, which an
+// authority argument must not be. The same type of another JSON kind (the ID 13
+// and "13") has one canonical form.
+//
+// The untyped form of a string is its text, of a number its exact decimal
+// value, of anything else its JSON text; only values of one JSON kind are equal
+// (see Equal). It is always already canonical.
+func Canonical(t Type, raw []byte) (canonical string, already bool, why writ.Reason) {
+	raw = bytes.TrimSpace(raw)
+	kind := strictjson.KindOf(raw)
+	text, isText := strictjson.Text(raw)
+	if kind == strictjson.String && !isText {
+		return "", false, writ.FormNotCanonical
+	}
+	if t == Untyped {
+		return untyped(kind, raw, text)
+	}
+	if kind == strictjson.Number {
+		return typedNumber(t, string(raw))
+	}
+	if !isText || text == "" {
+		return "", false, writ.FormNotCanonical
+	}
+	if why := visible(text); why != "" {
+		return "", false, why
+	}
+	switch t {
+	case ID:
+		canonical = norm.NFC.String(text)
+	case Integer, Decimal:
+		return numberText(t, text)
+	case Email:
+		canonical, why = email(text)
+	case Host:
+		canonical, why = host(text)
+	case URL:
+		canonical, why = absoluteURL(text)
+	case Path:
+		canonical, why = absolutePath(text)
+	case Name:
+		canonical, why = singleName(text)
+	case Phone:
+		canonical, why = phone(text)
+	case IBAN:
+		canonical, why = iban(text)
+	case Time:
+		canonical, already, why = instant(text)
+		return canonical, already, why
+	default:
+		why = writ.FormNotCanonical
+	}
+	if why != "" {
+		return "", false, why
+	}
+	return canonical, canonical == text, ""
+}
+
+func untyped(kind strictjson.Kind, raw []byte, text string) (string, bool, writ.Reason) {
+	switch kind {
+	case strictjson.String:
+		return text, true, ""
+	case strictjson.Number:
+		d, ok := decimal(string(raw))
+		if !ok {
+			return "", false, writ.FormNotCanonical
+		}
+		return d, true, ""
+	case strictjson.Null, strictjson.Bool:
+		if s := string(raw); s == "null" || s == "true" || s == "false" {
+			return s, true, ""
+		}
+	case strictjson.Array, strictjson.Object: // a leaf only when empty
+		if in := bytes.TrimSpace(raw[1:max(1, len(raw)-1)]); len(raw) >= 2 && len(in) == 0 {
+			return string([]byte{raw[0], raw[len(raw)-1]}), true, ""
+		}
+	}
+	return "", false, writ.FormNotCanonical
+}
+
+// typedNumber reads a JSON number. Numbers are compared by value and sent as
+// written, so any spelling is already canonical.
+func typedNumber(t Type, lit string) (string, bool, writ.Reason) {
+	d, ok := decimal(lit)
+	switch {
+	case !ok:
+	case t == Decimal, (t == Integer || t == ID) && !strings.Contains(d, "."):
+		return d, true, ""
+	}
+	return "", false, writ.FormNotCanonical
+}
+
+// numberText reads a number in a string. Plain fixed-point text may be sent as
+// written ("12.50"); an exponent or a negative zero is another spelling.
+func numberText(t Type, text string) (string, bool, writ.Reason) {
+	d, ok := decimal(text)
+	if !ok || t == Integer && strings.Contains(d, ".") {
+		return "", false, writ.FormNotCanonical
+	}
+	plain := d == text
+	if t == Decimal && !plain && strings.Contains(text, ".") && !strings.ContainsAny(text, "eE") {
+		plain = strings.TrimRight(strings.TrimRight(text, "0"), ".") == d
+	}
+	return d, plain, ""
+}
+
+var (
+	phoneForm = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
+	ibanForm  = regexp.MustCompile(`^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$`)
+	// Go's own RFC 3339 parser takes a comma and a one-digit hour.
+	timeForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$`)
+)
+
+// phone is E.164; spaces and the usual separators are another spelling.
+func phone(s string) (string, writ.Reason) {
+	s = strings.NewReplacer(" ", "", "-", "", ".", "", "(", "", ")", "").Replace(s)
+	if !phoneForm.MatchString(s) {
+		return "", writ.FormNotCanonical
+	}
+	return s, ""
+}
+
+// iban is the electronic form with a valid mod 97 check.
+func iban(s string) (string, writ.Reason) {
+	s = strings.ToUpper(strings.ReplaceAll(s, " ", ""))
+	if !ibanForm.MatchString(s) || s[2:4] < "02" || s[2:4] > "98" {
+		return "", writ.FormNotCanonical
+	}
+	rem := 0
+	for _, c := range s[4:] + s[:4] {
+		if c >= 'A' {
+			rem = (rem*100 + int(c-'A') + 10) % 97
+		} else {
+			rem = (rem*10 + int(c-'0')) % 97
+		}
+	}
+	if rem != 1 {
+		return "", writ.FormNotCanonical
+	}
+	return s, ""
+}
+
+// instant is RFC 3339, equal when it is the same instant. Any offset may be
+// sent as written; lower-case letters and the unknown offset -00:00 may not.
+func instant(s string) (string, bool, writ.Reason) {
+	if !timeForm.MatchString(s) {
+		return "", false, writ.FormNotCanonical
+	}
+	up := strings.ToUpper(s)
+	at, err := time.Parse(time.RFC3339Nano, up)
+	if err != nil || at.UTC().Year() < 0 || at.UTC().Year() > 9999 {
+		return "", false, writ.FormNotCanonical
+	}
+	return at.UTC().Format(time.RFC3339Nano), up == s && !strings.HasSuffix(s, "-00:00"), ""
+}
+
+// Equal reports whether two literals are the same value (3.1): under a type,
+// the same canonical form; untyped, the same JSON kind and exact value. A value
+// that has no canonical form equals nothing.
+func Equal(t Type, a, b []byte) bool {
+	ca, _, wa := Canonical(t, a)
+	cb, _, wb := Canonical(t, b)
+	return wa == "" && wb == "" && ca == cb && (t != Untyped || kindOf(a) == kindOf(b))
+}
+
+func kindOf(raw []byte) strictjson.Kind { return strictjson.KindOf(raw) }
+
+// SmallSpace reports whether a value is of so small a space that anyone can
+// guess it (R8): booleans, null, empty, digits only of less than 6, strings of
+// less than 3 code points. Sign, decimal point and digits of other scripts do
+// not make a number larger. A value with no canonical form is small. Members
+// of an enum are small too, which only the schema knows.
+func SmallSpace(t Type, raw []byte) bool {
+	c, _, why := Canonical(t, raw)
+	if why != "" {
+		return true
+	}
+	switch strictjson.KindOf(raw) {
+	case strictjson.Number:
+	case strictjson.String:
+		if utf8.RuneCountInString(c) < 3 {
+			return true
+		}
+	default:
+		return true
+	}
+	n, points := 0, 0
+	for i, r := range c {
+		switch {
+		case unicode.IsDigit(r):
+			n++
+		case i == 0 && (r == '-' || r == '+'):
+		case r == '.' && points == 0:
+			points++
+		default:
+			return false
+		}
+	}
+	return n < 6
+}
+
+// empty reports whether raw is one of the values that only a constant vouches
+// for: null, the empty string, array and object.
+func empty(raw []byte) bool {
+	c, _, why := Canonical(Untyped, raw)
+	k := strictjson.KindOf(raw)
+	return why != "" || k == strictjson.Null || k == strictjson.Array || k == strictjson.Object || c == ""
+}

@@ -1,0 +1,293 @@
+package provenance
+
+import (
+	"cmp"
+	"slices"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Query asks what vouches for one argument leaf through `from: output`.
+type Query struct {
+	Raw        []byte // the JSON literal, checked strict JSON
+	Type       Type   // declared type of the argument
+	Collection string // declared collection of the argument
+	// Server, Tool and At are the restriction of `output: server/tool#/pointer`;
+	// "" and !HasAt mean any. At names a leaf of structuredContent, or of the
+	// JSON found in a text.
+	Server, Tool string
+	At           Pattern
+	HasAt        bool
+	// Authority says that null and empty values never match (3.1: only const
+	// vouches for them in a target, selector or amount).
+	Authority bool
+	// Target says that R28 applies: the fact's collection is closed, or its
+	// owner is one of Owners.
+	Target bool
+	Closed func(collection string) bool // nil: none is closed
+	Owners [][]byte                     // JSON literals
+	// Strict is profile strict: without a pointer a leaf needs no common
+	// collection or type, only no other collection where both sides declare
+	// one; nothing is derived, so path joins never match.
+	Strict bool
+}
+
+// Answer is what Find found.
+type Answer struct {
+	// Vouched holds the origins accepted, best first: highest label, then
+	// earliest evidence. Empty means refused for Reason.
+	Vouched []Fact
+	// Reason is "" when Vouched is not empty, else the first of unseen,
+	// reflected, label, source, small_space, open_target that applies. It tells
+	// classes apart, never values (R24).
+	Reason writ.Reason
+	// Label is what the value is worth as an argument (R4): the label of the
+	// best origin accepted; failing that the highest at which the value was seen
+	// whole anywhere, but Model for a value of small space or one never seen.
+	Label writ.Label
+	// Contested says that something external carries the same value beside
+	// what vouches (R25).
+	Contested bool
+}
+
+// Find answers a query. Its cost does not depend on how much the ledger holds.
+//
+// Without a pointer a leaf matches an argument of the same collection, or of
+// the same declared type unless both declare collections and these differ. A
+// value of small space needs a leaf of the same collection, or of the same
+// declared type at a pointer the contract names (R8).
+func (l *Ledger) Find(q Query) Answer {
+	all := l.candidates(q)
+	if len(all) == 0 {
+		return Answer{Reason: writ.ProvenanceUnseen}
+	}
+	isSmall := SmallSpace(q.Type, q.Raw)
+	found, reason := l.pick(all, &q, isSmall)
+	a := Answer{Reason: reason}
+	if reason != "" {
+		if !isSmall {
+			for _, i := range all {
+				a.Label = max(a.Label, l.store.at(i).label)
+			}
+		}
+		return a
+	}
+	a.Vouched = l.restore(found)
+	a.Label = a.Vouched[0].Label
+	a.Contested = l.contested(all, found)
+	return a
+}
+
+// candidates returns every fact of the value, under its exact value and under
+// its type, each once.
+func (l *Ledger) candidates(q Query) []uint32 {
+	var one, two [1]uint32
+	k, ok := l.keyOf(Untyped, q.Raw)
+	if !ok {
+		return nil
+	}
+	all := slices.Clone(l.store.under(k, &one))
+	if q.Type == Untyped {
+		return all
+	}
+	if k, ok = l.keyOf(q.Type, q.Raw); !ok {
+		return nil
+	}
+	all = append(all, l.store.under(k, &two)...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// pick keeps what vouches, or says at which question the last origin fell.
+func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reason) {
+	onlyReflected := true
+	keep := make([]uint32, 0, len(all))
+	for _, i := range all {
+		f := l.store.at(i)
+		onlyReflected = onlyReflected && f.flags&reflected != 0
+		if f.label >= writ.System && l.store.metas[f.meta].named {
+			keep = append(keep, i)
+		}
+	}
+	if len(keep) == 0 {
+		if onlyReflected {
+			return nil, writ.ProvenanceReflected
+		}
+		return nil, writ.ProvenanceLabel
+	}
+	narrow := func(pass func(f *fact, m *meta) bool) bool {
+		keep = slices.DeleteFunc(keep, func(i uint32) bool {
+			f := l.store.at(i)
+			return !pass(f, &l.store.metas[f.meta])
+		})
+		return len(keep) == 0
+	}
+	if narrow(func(f *fact, m *meta) bool { return l.accepts(q, f, m) }) {
+		return nil, writ.ProvenanceSource
+	}
+	if isSmall && (q.Authority && empty(q.Raw) || narrow(func(_ *fact, m *meta) bool { return typedPointer(q, m) })) {
+		return nil, writ.ProvenanceSmall
+	}
+	if q.Target && narrow(func(f *fact, m *meta) bool { return l.chosen(q, f, m) }) {
+		return nil, writ.ProvenanceOpenTarget
+	}
+	return keep, ""
+}
+
+// accepts is the question of source: does `from` name this origin?
+func (l *Ledger) accepts(q *Query, f *fact, m *meta) bool {
+	if q.Server != "" && q.Server != m.server || q.Tool != "" && q.Tool != m.tool {
+		return false
+	}
+	if q.HasAt {
+		return l.standsAt(q.At, f)
+	}
+	if q.Collection != "" && m.collection != "" && q.Collection != m.collection {
+		return false
+	}
+	return q.Strict ||
+		q.Collection != "" && q.Collection == m.collection ||
+		q.Type != Untyped && q.Type == m.typ
+}
+
+// standsAt reports whether a pattern of an output names where the fact stands.
+func (l *Ledger) standsAt(at Pattern, f *fact) bool {
+	outer, _, inner, hasInner := l.store.pointer(f)
+	if outer[0] != "structuredContent" {
+		return hasInner && at.Match(inner)
+	}
+	return at.Match(outer[1:]) || hasInner && (at.Match(inner) || at.Match(append(outer[1:], inner...)))
+}
+
+// typedPointer is R8's demand on an origin of a small value.
+func typedPointer(q *Query, m *meta) bool {
+	if q.Collection != "" && q.Collection == m.collection {
+		return true
+	}
+	return q.HasAt && q.Type != Untyped && q.Type == m.typ && (q.Collection == "" || m.collection == "")
+}
+
+// chosen is R28: was the referent chosen by the operator's or the user's side?
+func (l *Ledger) chosen(q *Query, f *fact, m *meta) bool {
+	if m.collection != "" && q.Closed != nil && q.Closed(m.collection) {
+		return true
+	}
+	if f.owner == 0 {
+		return false
+	}
+	for _, raw := range q.Owners {
+		if e, ok := exact(raw); ok && !empty(raw) && e == l.store.strings[f.owner-1] {
+			return true
+		}
+	}
+	return false
+}
+
+// restore returns facts best first.
+func (l *Ledger) restore(found []uint32) []Fact {
+	slices.SortStableFunc(found, func(a, b uint32) int {
+		fa, fb := l.store.at(a), l.store.at(b)
+		return cmp.Or(cmp.Compare(fb.label, fa.label), cmp.Compare(fa.evidence, fb.evidence), cmp.Compare(a, b))
+	})
+	out := make([]Fact, len(found))
+	for i, f := range found {
+		out[i] = l.store.fact(f)
+	}
+	return out
+}
+
+// contested looks for an external origin. The text beside structuredContent in
+// the same result repeats it and contests nothing.
+func (l *Ledger) contested(all, found []uint32) bool {
+	for _, i := range all {
+		f := l.store.at(i)
+		if f.label != writ.External || f.flags&reflected != 0 {
+			continue
+		}
+		twin := slices.ContainsFunc(found, func(j uint32) bool { return l.store.at(j).evidence == f.evidence })
+		if f.flags&beside == 0 || !twin {
+			return true
+		}
+	}
+	return false
+}
+
+// Seen reports whether a string stood whole, byte for byte, as a leaf of some
+// result of this session at any label (R20), and where first. What the model
+// itself said before any server did is not seen but said, so its echo is left
+// out.
+func (l *Ledger) Seen(raw []byte) (first Fact, ok bool) {
+	if strictjson.KindOf(raw) != strictjson.String {
+		return Fact{}, false
+	}
+	k, valid := l.keyOf(Untyped, raw)
+	if !valid {
+		return Fact{}, false
+	}
+	var one [1]uint32
+	for _, i := range l.store.under(k, &one) {
+		if l.store.at(i).flags&echoed == 0 {
+			return l.store.fact(i), true
+		}
+	}
+	return Fact{}, false
+}
+
+// Join is what FindJoin found: what vouches for the directory and for the
+// name, best first.
+type Join struct {
+	Dir, Name []Fact
+	Reason    writ.Reason // "" or provenance.derived
+	Label     writ.Label  // the lower of the two best, Model without them
+}
+
+// FindJoin answers `derived: path_join` (R13): is the value a canonical path
+// whose directory is vouched whole as a path, and whose last element is vouched
+// as a single name: a leaf of type name, or the last element of a vouched path.
+// Both must meet the query's restrictions; for a target each must come from a
+// closed collection or a constant owner. The query's type is not looked at.
+func (l *Ledger) FindJoin(q Query) Join {
+	none := Join{Reason: writ.ProvenanceDerived}
+	text, ok := strictjson.Text(q.Raw)
+	if !ok || q.Strict || visible(text) != "" {
+		return none
+	}
+	dir, name, ok := splitPath(text)
+	if !ok {
+		return none
+	}
+	if joined, ok := JoinPath(dir, name); !ok || joined != text {
+		return none
+	}
+	vouched := func(k key, base bool) []uint32 {
+		var one [1]uint32
+		var found []uint32
+		for _, i := range l.store.under(k, &one) {
+			f := l.store.at(i)
+			m := &l.store.metas[f.meta]
+			if f.label < writ.System || !m.named || !base && m.typ != Path {
+				continue
+			}
+			if q.Server != "" && q.Server != m.server || q.Tool != "" && q.Tool != m.tool ||
+				q.HasAt && !l.standsAt(q.At, f) ||
+				q.Collection != "" && m.collection != "" && q.Collection != m.collection ||
+				q.Target && !l.chosen(&q, f, m) {
+				continue
+			}
+			found = append(found, i)
+		}
+		return found
+	}
+	dirs := vouched(l.digest(string(Path), dir), false)
+	names := vouched(l.digest(baseDomain, name), true)
+	if len(dirs) == 0 || len(names) == 0 {
+		return none
+	}
+	j := Join{Dir: l.restore(dirs), Name: l.restore(names)}
+	for i := range j.Name {
+		j.Name[i].Derived = j.Name[i].Type == Path
+	}
+	j.Label = min(j.Dir[0].Label, j.Name[0].Label)
+	return j
+}

@@ -1,0 +1,343 @@
+package provenance
+
+import (
+	"encoding/hex"
+	"errors"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// ErrFull is returned by Prepare and Commit when a result would exceed the
+// ledger's caps. The ledger is unchanged and stays usable.
+var ErrFull = errors.New("the session's evidence is at its cap")
+
+// Caps bounds a ledger. At a cap new evidence is refused, whole results at a
+// time; nothing is ever forgotten. A zero cap means that of DefaultCaps.
+type Caps struct {
+	Leaves int   // leaves taken in
+	Bytes  int64 // estimated memory
+}
+
+// DefaultCaps is what one session may hold unless the operator says otherwise.
+var DefaultCaps = Caps{Leaves: 1_000_000, Bytes: 256 << 20}
+
+// Ledger is the evidence of one session, indexed by value. It holds keyed
+// digests and places, not the values. A session's events have one order (R23),
+// which the caller keeps: Sent and Commit run alone, what only asks may run
+// beside other questions. The same events in the same order give the same
+// answers.
+type Ledger struct {
+	key    [32]byte
+	caps   Caps
+	store  store
+	taints taints
+	leaves int
+	events uint64 // commits
+}
+
+// NewLedger returns an empty ledger. The key must be secret and the session's
+// own: it keeps values of two sessions apart and digests unguessable.
+func NewLedger(key [32]byte, caps Caps) *Ledger {
+	if caps.Leaves <= 0 {
+		caps.Leaves = DefaultCaps.Leaves
+	}
+	if caps.Bytes <= 0 {
+		caps.Bytes = DefaultCaps.Bytes
+	}
+	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints()}
+}
+
+// Len returns how many leaves were taken in.
+func (l *Ledger) Len() int { return l.leaves }
+
+// Bytes returns the estimated memory the ledger holds.
+func (l *Ledger) Bytes() int64 { return l.store.bytes + l.taints.bytes }
+
+// Digest returns the keyed digest of a literal's canonical form under t, in
+// hex: what a trace shows instead of the value. A value without a canonical
+// form is digested as written.
+func (l *Ledger) Digest(t Type, raw []byte) string {
+	k, ok := l.keyOf(t, raw)
+	if !ok {
+		k = l.digest("\x00raw", string(raw))
+	}
+	return hex.EncodeToString(k[:])
+}
+
+// keyOf returns the key a value of declared type t is found under.
+func (l *Ledger) keyOf(t Type, raw []byte) (key, bool) {
+	if t == Untyped {
+		e, ok := exact(raw)
+		return l.digest("", e), ok
+	}
+	c, _, why := Canonical(t, raw)
+	return l.digest(string(t), c), why == ""
+}
+
+// Arg is one leaf (or object key) of a call's arguments as the gate judged it:
+// what R4 and R5 need to know of it.
+type Arg struct {
+	Raw   []byte // the JSON literal; a key is given as a JSON string
+	Type  Type
+	Label writ.Label // of what vouches for it, Model when nothing does
+	// Narrow marks a boolean, a member of a pinned enum or an integer of role
+	// control: it lowers only what equals it (R4).
+	Narrow bool
+	// Decides marks a target, selector, amount or secret: a handle gets the
+	// lowest label of these (R5).
+	Decides bool
+}
+
+// Observation is one result on its way into the ledger.
+type Observation struct {
+	Evidence     uint32
+	Server, Tool string
+	// Act says that the call was gated (anything but a plain read): R5 applies
+	// to its result.
+	Act bool
+	// OK is false for an error, a refusal, a cut, unvalidated or unknown
+	// result: it has no facts, whatever Leaves holds (R4, attacks P02 and P23).
+	OK     bool
+	Args   []Arg
+	Leaves []Leaf
+}
+
+// Pending is an observation judged but not yet part of the ledger. The gateway
+// makes the result durable between Prepare and Commit.
+type Pending struct {
+	of     Observation
+	facts  []judged
+	events uint64
+	taint  uint64
+}
+
+// judged is what R4 and R5 made of a leaf.
+type judged struct {
+	label writ.Label
+	flags flags
+}
+
+// Facts returns how many leaves Commit will take in.
+func (p *Pending) Facts() int { return len(p.facts) }
+
+// Label returns the label of the i-th leaf of the observation, and whether R4
+// or R5 lowered it.
+func (p *Pending) Label(i int) (label writ.Label, lowered bool) {
+	return p.facts[i].label, p.facts[i].flags&reflected != 0
+}
+
+// Prepare judges an observation and changes nothing. It returns ErrFull if the
+// result would exceed a cap.
+func (l *Ledger) Prepare(o Observation) (*Pending, error) {
+	p := &Pending{of: o, events: l.events, taint: l.taints.changed}
+	if !o.OK || len(o.Leaves) == 0 {
+		return p, nil
+	}
+	if l.leaves+len(o.Leaves) > l.caps.Leaves || l.Bytes()+l.estimate(o.Leaves) > l.caps.Bytes {
+		return nil, ErrFull
+	}
+	c := callOf(o.Args)
+	p.facts = make([]judged, len(o.Leaves))
+	for i := range o.Leaves {
+		p.facts[i] = l.judge(&o, &c, &o.Leaves[i])
+	}
+	return p, nil
+}
+
+// estimate is an upper bound of what a result adds to the store.
+func (l *Ledger) estimate(leaves []Leaf) int64 {
+	n := int64(0)
+	fresh := map[string]bool{}
+	name := func(t string) {
+		if _, isIndex := small(t); isIndex || fresh[t] {
+			return
+		}
+		if _, ok := l.store.number[t]; !ok {
+			fresh[t] = true
+			n += int64(len(t)) + 72
+		}
+	}
+	for i := range leaves {
+		f := &leaves[i]
+		n += 32 + 40 + 8
+		if f.Type != Untyped {
+			n += 40
+		}
+		if f.Type == Path || f.Type == Name {
+			n += 40
+		}
+		for _, t := range f.path {
+			name(t)
+		}
+		for _, t := range f.inner {
+			name(t)
+		}
+		if f.owner != "" {
+			name(f.owner)
+		}
+	}
+	return n
+}
+
+// call is what the arguments of the producing call do to its leaves.
+type call struct {
+	lowest  writ.Label // of all arguments that lower everything
+	decides writ.Label // of target, selector, amount and secret leaves
+	narrow  map[string]writ.Label
+}
+
+func callOf(args []Arg) call {
+	c := call{lowest: writ.Operator, decides: writ.Operator}
+	for i := range args {
+		a := &args[i]
+		if a.Decides {
+			c.decides = min(c.decides, a.Label)
+		}
+		if !a.Narrow {
+			c.lowest = min(c.lowest, a.Label)
+			continue
+		}
+		if e, ok := exact(a.Raw); ok {
+			if c.narrow == nil {
+				c.narrow = map[string]writ.Label{}
+			}
+			if old, ok := c.narrow[e]; !ok || a.Label < old {
+				c.narrow[e] = a.Label
+			}
+		}
+	}
+	return c
+}
+
+// judge gives a leaf its label: its rule's, lowered by R5 for the result of an
+// act and by R4 for a read's.
+func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf) judged {
+	j := judged{label: writ.External}
+	if leaf.Rule != nil {
+		j.label = leaf.Rule.Label
+	} else if len(leaf.path) > 0 && leaf.path[0] != "structuredContent" {
+		j.flags |= beside
+	}
+	most, echo := l.reflection(o.Server, leaf, func() bool { return l.known(leaf) })
+	if echo {
+		j.flags |= echoed
+	}
+	if leaf.Rule != nil && leaf.Rule.Authoritative && !o.Act {
+		return j
+	}
+	if o.Act {
+		if leaf.Rule != nil && leaf.Rule.Collection != "" {
+			most = c.decides
+		} else {
+			// What an act answers besides a handle may repeat what it was given.
+			if min(most, c.lowest) < writ.External {
+				j.flags |= reflected
+			}
+			most = writ.External
+		}
+	} else {
+		most = min(most, c.lowest)
+		if len(c.narrow) > 0 {
+			if e, ok := exact(leaf.Raw); ok {
+				if n, ok := c.narrow[e]; ok {
+					most = min(most, n)
+				}
+			}
+		}
+	}
+	if most < j.label {
+		j.label = most
+		if !o.Act || leaf.Rule != nil && leaf.Rule.Collection != "" {
+			j.flags |= reflected
+		}
+	}
+	return j
+}
+
+// known reports whether a leaf's exact value is a committed fact at system or
+// better.
+func (l *Ledger) known(leaf *Leaf) bool {
+	k, ok := l.keyOf(Untyped, leaf.Raw)
+	if !ok {
+		return false
+	}
+	var one [1]uint32
+	for _, i := range l.store.under(k, &one) {
+		if l.store.at(i).label >= writ.System {
+			return true
+		}
+	}
+	return false
+}
+
+// Commit folds a pending observation into the ledger. If other events came in
+// between it is judged again first, so that the answer is that of the order of
+// commits; then it may return ErrFull. A pending observation is committed once.
+func (l *Ledger) Commit(p *Pending) error {
+	if p.events != l.events || p.taint != l.taints.changed {
+		again, err := l.Prepare(p.of)
+		if err != nil {
+			return err
+		}
+		p = again
+	}
+	l.events++
+	var at trail
+	var steps []uint32
+	for i, j := range p.facts {
+		leaf := &p.of.Leaves[i]
+		steps = l.store.steps(steps[:0], leaf)
+		l.keep(&p.of, leaf, j, &at, steps)
+	}
+	l.leaves += len(p.facts)
+	return nil
+}
+
+// keep files one fact under its exact value, under its type, and, if it is a
+// path or a name, under its last element (R13).
+func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, at *trail, steps []uint32) {
+	s := &l.store
+	m := meta{server: o.Server, tool: o.Tool, key: leaf.Key}
+	if r := leaf.Rule; r != nil {
+		m.rule, m.named = source(r), true
+		m.typ, m.collection, m.secret, m.creates = leaf.Type, r.Collection, r.Secret, r.Creates
+	}
+	f := fact{
+		evidence: o.Evidence, token: steps[len(steps)-1], meta: s.meta(m),
+		label: j.label, flags: j.flags,
+	}
+	if leaf.owner != "" {
+		f.owner = s.intern(leaf.owner) + 1
+	}
+	stored, at32 := false, uint32(0)
+	file := func(k key) {
+		if s.full(k, &f) {
+			return
+		}
+		if !stored {
+			f.node = s.place(at, steps)
+			at32, stored = s.push(f), true
+		}
+		s.post(k, at32)
+	}
+	if k, ok := l.keyOf(Untyped, leaf.Raw); ok {
+		file(k)
+	}
+	if leaf.Type == Untyped {
+		return
+	}
+	if k, ok := l.keyOf(leaf.Type, leaf.Raw); ok {
+		file(k)
+	}
+	text, _ := strictjson.Text(leaf.Raw)
+	c, _, _ := Canonical(leaf.Type, leaf.Raw)
+	switch leaf.Type {
+	case Name:
+		file(l.digest(baseDomain, c))
+	case Path:
+		if _, base, ok := splitPath(c); ok && text != "" {
+			file(l.digest(baseDomain, base))
+		}
+	}
+}

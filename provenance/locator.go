@@ -1,0 +1,291 @@
+package provenance
+
+import (
+	"net/netip"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
+
+	writ "github.com/writ-project/writ"
+)
+
+// domains checks labels strictly and maps only case; whatever else a lookup
+// would map (full-width letters, soft hyphens) is refused instead.
+var domains = idna.New(
+	idna.ValidateLabels(true), idna.CheckHyphens(true), idna.CheckJoiners(true),
+	idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
+
+// host returns the canonical host: a lower-case ASCII domain (A-labels), an
+// IPv4 address in four decimal parts or an IPv6 address in brackets. Text that
+// some resolver reads as a number (0x7f.1, 2130706433) is refused.
+func host(s string) (string, writ.Reason) {
+	if in, ok := strings.CutPrefix(s, "["); ok {
+		in, ok = strings.CutSuffix(in, "]")
+		ip, err := netip.ParseAddr(in)
+		if !ok || err != nil || !ip.Is6() || ip.Zone() != "" || ip.Is4In6() {
+			return "", writ.FormNotCanonical
+		}
+		return "[" + ip.String() + "]", ""
+	}
+	if last := s[strings.LastIndexByte(s, '.')+1:]; numeric(last) {
+		ip, err := netip.ParseAddr(s)
+		if err != nil || !ip.Is4() {
+			return "", writ.FormNotCanonical
+		}
+		return ip.String(), ""
+	}
+	if s == "" || strings.HasSuffix(s, ".") {
+		return "", writ.FormNotCanonical
+	}
+	if why := visible(s); why != "" {
+		return "", why
+	}
+	ascii, err := domains.ToASCII(strings.ToLower(norm.NFC.String(s)))
+	if err != nil {
+		if anyLabel(s, mixedScript) {
+			return "", writ.FormMixedScript
+		}
+		return "", writ.FormNotCanonical
+	}
+	shown, err := domains.ToUnicode(ascii)
+	if err != nil {
+		return "", writ.FormNotCanonical
+	}
+	if why := visible(shown); why != "" {
+		return "", why
+	}
+	if anyLabel(shown, mixedScript) {
+		return "", writ.FormMixedScript
+	}
+	return ascii, ""
+}
+
+func anyLabel(s string, f func(string) bool) bool {
+	for label := range strings.SplitSeq(s, ".") {
+		if f(label) {
+			return true
+		}
+	}
+	return false
+}
+
+// numeric reports whether a last label makes a resolver read the host as an
+// IPv4 address (WHATWG URL, "ends in a number").
+func numeric(label string) bool {
+	if digits(label) {
+		return true
+	}
+	hex, ok := strings.CutPrefix(strings.ToLower(label), "0x")
+	return ok && strings.Trim(hex, "0123456789abcdef") == ""
+}
+
+// localPart is RFC 5321's dot-string, widened to letters of any script: no
+// quoting, no comments, no white space.
+var localPart = regexp.MustCompile("^[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+(?:\\.[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+)*$")
+
+// email keeps the local part as it is (its case is the receiver's business)
+// and canonicalises the domain.
+func email(s string) (string, writ.Reason) {
+	local, domain, ok := strings.Cut(s, "@")
+	if !ok || len(s) > 254 || len(local) > 64 || strings.HasPrefix(domain, "[") {
+		return "", writ.FormNotCanonical
+	}
+	local = norm.NFC.String(local)
+	if mixedScript(local) {
+		return "", writ.FormMixedScript
+	}
+	if !localPart.MatchString(local) {
+		return "", writ.FormNotCanonical
+	}
+	h, why := host(domain)
+	if why != "" {
+		return "", why
+	}
+	if _, err := netip.ParseAddr(h); err == nil {
+		return "", writ.FormNotCanonical
+	}
+	return local + "@" + h, ""
+}
+
+var (
+	schemeForm   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+	defaultPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
+)
+
+// absoluteURL returns the canonical form of scheme://host[:port]/path?query#part.
+// What clients are known to read in two ways is refused rather than cleaned:
+// user information, backslashes, dot segments and empty segments, encoded dots,
+// slashes and controls, doubly encoded bytes, a host with a trailing dot.
+func absoluteURL(s string) (string, writ.Reason) {
+	refuse := func() (string, writ.Reason) { return "", writ.FormNotCanonical }
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok || !schemeForm.MatchString(scheme) || strings.ContainsAny(s, " \\\"<>^`{|}") {
+		return refuse()
+	}
+	scheme = strings.ToLower(scheme)
+	authority, tail := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, tail = rest[:i], rest[i:]
+	}
+	if strings.ContainsAny(authority, "@%") {
+		return refuse()
+	}
+	if authority == "" {
+		if scheme != "file" {
+			return refuse()
+		}
+	} else {
+		name, port := authority, ""
+		if i := strings.LastIndexByte(authority, ':'); i > strings.LastIndexByte(authority, ']') {
+			name, port = authority[:i], authority[i+1:]
+			if port != "" {
+				n, err := strconv.Atoi(port)
+				if err != nil || n < 1 || n > 65535 || strconv.Itoa(n) != port {
+					return refuse()
+				}
+			}
+		}
+		h, why := host(name)
+		if why != "" {
+			return "", why
+		}
+		authority = h
+		if port != "" && port != defaultPorts[scheme] {
+			authority += ":" + port
+		}
+	}
+	tail, fragment, hasFragment := strings.Cut(tail, "#")
+	p, query, hasQuery := strings.Cut(tail, "?")
+	if p == "" {
+		p = "/"
+	}
+	p, why := percent(p, true)
+	if why != "" {
+		return "", why
+	}
+	for i, seg := range strings.Split(p[1:], "/") {
+		if seg == "." || seg == ".." || seg == "" && i < strings.Count(p, "/")-1 {
+			return refuse()
+		}
+	}
+	out := scheme + "://" + authority + p
+	for _, part := range []struct {
+		has  bool
+		mark string
+		text string
+	}{{hasQuery, "?", query}, {hasFragment, "#", fragment}} {
+		if !part.has {
+			continue
+		}
+		text, why := percent(part.text, false)
+		if why != "" {
+			return "", why
+		}
+		out += part.mark + text
+	}
+	return out, ""
+}
+
+// percent rewrites a URL's part with upper-case escapes, unreserved characters
+// bare and all else beyond ASCII escaped. In a path an encoded separator, dot
+// or second layer of encoding is refused; an encoded control always is.
+func percent(s string, inPath bool) (string, writ.Reason) {
+	const upper = "0123456789ABCDEF"
+	var out, plain strings.Builder // plain is what the part says once decoded
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c != '%' {
+			plain.WriteByte(c)
+			if c < 0x80 {
+				out.WriteByte(c)
+			} else {
+				out.Write([]byte{'%', upper[c>>4], upper[c&15]})
+			}
+			continue
+		}
+		b, ok := unhex(s[i+1:])
+		if !ok || b < 0x20 || b == 0x7f {
+			return "", writ.FormNotCanonical
+		}
+		if inPath {
+			_, twice := unhex(s[i+3:])
+			if b == '.' || b == '/' || b == '\\' || b == '%' && twice {
+				return "", writ.FormNotCanonical
+			}
+		}
+		i += 2
+		plain.WriteByte(b)
+		if unreserved(b) {
+			out.WriteByte(b)
+		} else {
+			out.Write([]byte{'%', upper[b>>4], upper[b&15]})
+		}
+	}
+	for _, r := range plain.String() {
+		if invisible(r) {
+			return "", writ.FormInvisible
+		}
+	}
+	return out.String(), ""
+}
+
+func unhex(s string) (byte, bool) {
+	if len(s) < 2 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[:2], 16, 8)
+	return byte(n), err == nil && s[0] != '+' && s[0] != '-' && s[0] != '_'
+}
+
+func unreserved(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+// absolutePath takes an absolute path as the kernel reads it. Dot segments and
+// doubled slashes are refused, not cleaned: /a/link/../b is not /a/b to the
+// kernel. Neither is a decomposed é a composed one, so NFC is demanded and not
+// made. Only a trailing slash is another spelling.
+func absolutePath(s string) (string, writ.Reason) {
+	if s != "/" {
+		s = strings.TrimSuffix(s, "/")
+	}
+	if !strings.HasPrefix(s, "/") || path.Clean(s) != s || strings.ContainsAny(s, "\\\x00") || !norm.NFC.IsNormalString(s) {
+		return "", writ.FormNotCanonical
+	}
+	return s, ""
+}
+
+// singleName takes one element of a path.
+func singleName(s string) (string, writ.Reason) {
+	if s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\\x00") || !norm.NFC.IsNormalString(s) {
+		return "", writ.FormNotCanonical
+	}
+	return s, ""
+}
+
+// JoinPath joins a canonical directory and one name (R13). ok is false unless
+// dir is a canonical absolute path and name a single visible name in NFC: not
+// empty, not "." or "..", no separator.
+func JoinPath(dir, name string) (joined string, ok bool) {
+	d, why := absolutePath(dir)
+	if why != "" || d != dir || visible(dir) != "" || visible(name) != "" {
+		return "", false
+	}
+	if _, why := singleName(name); why != "" {
+		return "", false
+	}
+	return strings.TrimSuffix(dir, "/") + "/" + name, true
+}
+
+// splitPath undoes JoinPath: ok is false for "/" and for what is not a
+// canonical path.
+func splitPath(p string) (dir, name string, ok bool) {
+	if c, why := absolutePath(p); why != "" || c != p || p == "/" {
+		return "", "", false
+	}
+	return path.Dir(p), path.Base(p), true
+}

@@ -1,0 +1,286 @@
+package provenance
+
+import (
+	"crypto/sha256"
+	"strconv"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// The store keeps facts small: a value is only its keyed digest, a pointer is
+// a parent and a token, and what a rule says is kept once. Roughly 32 bytes a
+// fact and 40 a key it is found under.
+
+// key is a keyed digest: without the session's key nobody can aim at one.
+type key [16]byte
+
+// domain separates the digests of different questions. A declared type is its
+// own domain; the others cannot be spelt in a policy.
+const (
+	baseDomain  = "\x00base"  // last elements of paths and single names
+	taintDomain = "\x00taint" // folded texts of sent arguments
+)
+
+// exact returns the untyped form of a literal with its JSON kind before it.
+func exact(raw []byte) (string, bool) {
+	c, _, why := Canonical(Untyped, raw)
+	return string(rune(strictjson.KindOf(raw))) + c, why == ""
+}
+
+func (l *Ledger) digest(domain, text string) (k key) {
+	var buf [256]byte
+	b := append(append(append(append(buf[:0], l.key[:]...), domain...), 0), text...)
+	sum := sha256.Sum256(b)
+	copy(k[:], sum[:])
+	return k
+}
+
+// fact is a Fact at rest.
+type fact struct {
+	evidence uint32
+	node     uint32 // the container
+	token    uint32 // the last step
+	meta     uint32
+	owner    uint32 // string number + 1, 0 for none
+	label    writ.Label
+	flags    flags
+}
+
+type flags uint8
+
+const (
+	reflected flags = 1 << iota
+	echoed          // the model said it first (R20)
+	beside          // outside structuredContent and named by no rule
+)
+
+// meta is what many facts share.
+type meta struct {
+	server, tool, rule string
+	typ                Type
+	collection         string
+	key, named         bool
+	secret, creates    bool
+}
+
+// node is one step of a pointer; node 0 is the result object.
+type node struct{ parent, token uint32 }
+
+// A token is a string number, or with one of these bits an index, a line
+// number, or the step from a text into the JSON found in it.
+const (
+	indexToken uint32 = 1 << 30
+	lineToken  uint32 = 2 << 30
+	innerToken uint32 = 3 << 30
+	tokenKind  uint32 = 3 << 30
+)
+
+const block = 256
+
+type store struct {
+	index   map[key]uint32 // a fact, or with the high bit a list of them
+	lists   [][]uint32
+	facts   []*[block]fact
+	n       uint32
+	nodes   []node
+	metas   []meta
+	metaOf  map[meta]uint32
+	strings []string
+	number  map[string]uint32
+	bytes   int64
+}
+
+const isList uint32 = 1 << 31
+
+// maxOrigins bounds how many facts of one kind (same rule, label and source)
+// are kept for one value. More of them vouch for nothing more, and a listing
+// of a million equal values must not make a decision slow.
+const maxOrigins = 16
+
+func newStore() store {
+	return store{index: map[key]uint32{}, nodes: []node{{}}, metaOf: map[meta]uint32{}, number: map[string]uint32{}}
+}
+
+func (s *store) at(i uint32) *fact { return &s.facts[i/block][i%block] }
+
+func (s *store) push(f fact) uint32 {
+	if s.n%block == 0 {
+		s.facts = append(s.facts, new([block]fact))
+	}
+	s.n++
+	*s.at(s.n - 1) = f
+	s.bytes += 32
+	return s.n - 1
+}
+
+// post files a fact under a key.
+func (s *store) post(k key, i uint32) {
+	old, ok := s.index[k]
+	switch {
+	case !ok:
+		s.index[k] = i
+		s.bytes += 40
+	case old&isList != 0:
+		s.lists[old&^isList] = append(s.lists[old&^isList], i)
+		s.bytes += 4
+	default:
+		s.index[k] = uint32(len(s.lists)) | isList
+		s.lists = append(s.lists, []uint32{old, i})
+		s.bytes += 40
+	}
+}
+
+// under returns the facts of a key, earliest first. The answer is only valid
+// until the next post.
+func (s *store) under(k key, one *[1]uint32) []uint32 {
+	i, ok := s.index[k]
+	switch {
+	case !ok:
+		return nil
+	case i&isList != 0:
+		return s.lists[i&^isList]
+	}
+	one[0] = i
+	return one[:]
+}
+
+// full reports whether enough facts like f are under k.
+func (s *store) full(k key, f *fact) bool {
+	var one [1]uint32
+	n := 0
+	for _, i := range s.under(k, &one) {
+		if g := s.at(i); g.meta == f.meta && g.label == f.label && g.flags == f.flags {
+			n++
+		}
+	}
+	return n >= maxOrigins
+}
+
+func (s *store) intern(text string) uint32 {
+	n, ok := s.number[text]
+	if !ok {
+		n = uint32(len(s.strings))
+		text = strings.Clone(text) // not a piece of the result, which would be kept alive
+		s.strings = append(s.strings, text)
+		s.number[text] = n
+		s.bytes += int64(len(text)) + 72
+	}
+	return n
+}
+
+func (s *store) meta(m meta) uint32 {
+	n, ok := s.metaOf[m]
+	if !ok {
+		n = uint32(len(s.metas))
+		s.metas = append(s.metas, m)
+		s.metaOf[m] = n
+		s.bytes += 256
+	}
+	return n
+}
+
+// small returns the number a token spells, if it spells one a pointer can hold.
+func small(t string) (uint32, bool) {
+	if !digits(t) || len(t) > 9 || len(t) > 1 && t[0] == '0' {
+		return 0, false
+	}
+	n, _ := strconv.ParseUint(t, 10, 32)
+	return uint32(n), true
+}
+
+func (s *store) token(t string) uint32 {
+	if n, ok := small(t); ok {
+		return n | indexToken
+	}
+	return s.intern(t)
+}
+
+// steps is a leaf's pointer as tokens.
+func (s *store) steps(to []uint32, l *Leaf) []uint32 {
+	for _, t := range l.path {
+		to = append(to, s.token(t))
+	}
+	if l.line > 0 {
+		to = append(to, lineToken|uint32(l.line))
+	}
+	if l.hasInner {
+		to = append(to, innerToken)
+		for _, t := range l.inner {
+			to = append(to, s.token(t))
+		}
+	}
+	return to
+}
+
+// trail remembers the containers of the leaf before, which the next one mostly
+// shares.
+type trail struct {
+	steps []uint32
+	nodes []uint32
+}
+
+// place returns the container node for steps, all but the last.
+func (s *store) place(t *trail, steps []uint32) uint32 {
+	dirs := steps[:len(steps)-1]
+	same := 0
+	for same < len(dirs) && same < len(t.steps) && dirs[same] == t.steps[same] {
+		same++
+	}
+	t.steps, t.nodes = t.steps[:same], t.nodes[:same]
+	at := uint32(0)
+	if same > 0 {
+		at = t.nodes[same-1]
+	}
+	for _, step := range dirs[same:] {
+		s.nodes = append(s.nodes, node{at, step})
+		s.bytes += 8
+		at = uint32(len(s.nodes) - 1)
+		t.steps, t.nodes = append(t.steps, step), append(t.nodes, at)
+	}
+	return at
+}
+
+// pointer rebuilds where a fact stands.
+func (s *store) pointer(f *fact) (outer []string, line int, inner []string, hasInner bool) {
+	var back []uint32
+	back = append(back, f.token)
+	for n := f.node; n != 0; n = s.nodes[n].parent {
+		back = append(back, s.nodes[n].token)
+	}
+	to := &outer
+	for i := len(back) - 1; i >= 0; i-- {
+		switch t := back[i]; t & tokenKind {
+		case indexToken:
+			*to = append(*to, strconv.Itoa(int(t&^tokenKind)))
+		case lineToken:
+			line = int(t &^ tokenKind)
+		case innerToken:
+			to, hasInner = &inner, true
+		default:
+			*to = append(*to, s.strings[t])
+		}
+	}
+	return outer, line, inner, hasInner
+}
+
+// fact restores a Fact.
+func (s *store) fact(i uint32) Fact {
+	f := s.at(i)
+	m := s.metas[f.meta]
+	outer, line, inner, hasInner := s.pointer(f)
+	out := Fact{
+		Evidence: f.evidence, Server: m.server, Tool: m.tool, Rule: m.rule,
+		Pointer: strictjson.Pointer(outer), Line: line,
+		Label: f.label, Reflected: f.flags&reflected != 0,
+		Type: m.typ, Collection: m.collection, Key: m.key, Secret: m.secret, Creates: m.creates,
+	}
+	if hasInner {
+		out.Inner = strictjson.Pointer(inner)
+	}
+	if f.owner > 0 {
+		out.Owner = s.strings[f.owner-1]
+	}
+	return out
+}

@@ -1,0 +1,232 @@
+package provenance
+
+import (
+	"index/suffixarray"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// taints remembers what calls sent with labels below system could have put into
+// later results (R4). Like facts, they are never forgotten: at the cap the
+// whole session's ceiling falls instead.
+type taints struct {
+	ceiling map[string]writ.Label // by server: the lowest label an act sent it
+	global  writ.Label            // everyone's ceiling, Operator while under the cap
+	whole   map[key]writ.Label    // folded text of whole arguments
+	within  [writ.System]texts    // by label: texts an act sent, for containment
+	bytes   int64
+	changed uint64 // counts calls that added something
+}
+
+// part is the length from which a text taints what contains it or is contained
+// in it.
+const part = 4
+
+func newTaints() taints {
+	return taints{ceiling: map[string]writ.Label{}, global: writ.Operator, whole: map[key]writ.Label{}}
+}
+
+// fold maps what a server may change without meaning to: letter case and
+// Unicode compatibility forms. It is used to find taint, never to vouch.
+func fold(s string) string {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return strings.ToLower(norm.NFKC.String(s))
+		}
+	}
+	return strings.ToLower(s)
+}
+
+// readings returns the folded texts a literal may come back as: its own text
+// and its canonical form. Null and empty values and booleans have none.
+func readings(t Type, raw []byte) (texts [2]string, n int) {
+	if k := strictjson.KindOf(raw); k != strictjson.String && k != strictjson.Number || empty(raw) {
+		return texts, 0
+	}
+	c, _, _ := Canonical(Untyped, raw)
+	texts[0], n = fold(c), 1
+	if t != Untyped {
+		if c, _, why := Canonical(t, raw); why == "" {
+			if f := fold(c); f != texts[0] {
+				texts[1], n = f, 2
+			}
+		}
+	}
+	return texts, n
+}
+
+// Sent registers the arguments of a call that goes to a server: every allowed
+// call, reads included, at its decision, before it is sent (an answer may never
+// come), and in shadow mode too. A refused call is not registered. Facts
+// committed before keep their label.
+func (l *Ledger) Sent(server string, act bool, args []Arg) {
+	t := &l.taints
+	for i := range args {
+		a := &args[i]
+		if a.Label >= writ.System {
+			continue
+		}
+		t.changed++
+		if act && !a.Narrow {
+			if old, ok := t.ceiling[server]; !ok || a.Label < old {
+				t.ceiling[server] = a.Label
+			}
+		}
+		texts, n := readings(a.Type, a.Raw)
+		for _, text := range texts[:n] {
+			if a.Narrow && utf8.RuneCountInString(text) < part {
+				continue
+			}
+			contain := act && !a.Narrow && utf8.RuneCountInString(text) >= part
+			need := int64(64)
+			if contain {
+				need += 8 * int64(len(text))
+			}
+			if t.bytes+need > l.caps.Bytes/4 {
+				t.global = min(t.global, a.Label)
+				continue
+			}
+			t.bytes += need
+			k := l.digest(taintDomain, text)
+			if old, ok := t.whole[k]; !ok || a.Label < old {
+				t.whole[k] = a.Label
+			}
+			if contain {
+				t.within[a.Label].add(text)
+			}
+		}
+	}
+}
+
+// reflection returns the highest label a leaf may keep under what was sent, and
+// whether it equals something the model said first. known says that a text is
+// vouched already: such an atom inside a sent text does not lower its twin.
+func (l *Ledger) reflection(server string, leaf *Leaf, known func() bool) (at writ.Label, echo bool) {
+	t := &l.taints
+	at = t.global
+	if c, ok := t.ceiling[server]; ok {
+		at = min(at, c)
+	}
+	echo = t.global == writ.Model // some of what the model said was not kept
+	if len(t.whole) == 0 {
+		return at, echo
+	}
+	texts, n := readings(leaf.Type, leaf.Raw)
+	for _, text := range texts[:n] {
+		if w, ok := t.whole[l.digest(taintDomain, text)]; ok {
+			at = min(at, w)
+			echo = echo || w == writ.Model
+		}
+	}
+	for label := writ.Model; label < writ.System && label < at; label++ {
+		in := &t.within[label]
+		if len(in.starts) == 0 {
+			continue
+		}
+		for _, text := range texts[:n] {
+			if utf8.RuneCountInString(text) < part {
+				continue
+			}
+			if in.anyIn(text) || in.contain(text) && !(atom(text) && known()) {
+				at = min(at, label)
+				break
+			}
+		}
+	}
+	return at, echo
+}
+
+// atom reports whether a text is one identifier as R14 lists them: such a text
+// stands in prose without having been made by it.
+func atom(s string) bool {
+	raw := strictjson.Quote(s)
+	for _, t := range []Type{URL, Email, Path, IBAN, Phone} {
+		if _, _, why := Canonical(t, raw); why == "" {
+			return true
+		}
+	}
+	if _, _, why := Canonical(Host, raw); why == "" && strings.Contains(s, ".") {
+		return true
+	}
+	return digits(s) && len(s) >= 9
+}
+
+// texts finds, of a growing set of texts, whether one stands in a given text or
+// a given text stands in one, without looking at each.
+type texts struct {
+	starts map[string][]string // by their first 64, 16 or 4 bytes
+	tail   []byte              // texts not yet indexed, each followed by sep
+	sealed []segment           // each at least twice as long as the next
+}
+
+type segment struct {
+	data  []byte
+	index *suffixarray.Index
+}
+
+// sep cannot stand in UTF-8, so no match spans two texts.
+const sep = 0xff
+
+var startLengths = [...]int{64, 16, part}
+
+func (x *texts) add(text string) {
+	if x.starts == nil {
+		x.starts = map[string][]string{}
+	}
+	for _, n := range startLengths {
+		if len(text) < n {
+			continue
+		}
+		for _, old := range x.starts[text[:n]] {
+			if old == text {
+				return
+			}
+		}
+		text = strings.Clone(text)
+		x.starts[text[:n]] = append(x.starts[text[:n]], text)
+		break
+	}
+	x.tail = append(append(x.tail, text...), sep)
+	if len(x.tail) < 4096 {
+		return
+	}
+	data := x.tail
+	x.tail = nil
+	for n := len(x.sealed); n > 0 && len(x.sealed[n-1].data) < 2*len(data); n-- {
+		data = append(append([]byte(nil), x.sealed[n-1].data...), data...)
+		x.sealed = x.sealed[:n-1]
+	}
+	x.sealed = append(x.sealed, segment{data, suffixarray.New(data)})
+}
+
+// anyIn reports whether one of the texts stands in s.
+func (x *texts) anyIn(s string) bool {
+	for i := range s {
+		for _, n := range startLengths {
+			if len(s)-i < n {
+				continue
+			}
+			for _, t := range x.starts[s[i:i+n]] {
+				if strings.HasPrefix(s[i:], t) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// contain reports whether s stands in one of the texts.
+func (x *texts) contain(s string) bool {
+	for _, seg := range x.sealed {
+		if len(seg.index.Lookup([]byte(s), 1)) > 0 {
+			return true
+		}
+	}
+	return strings.Contains(string(x.tail), s)
+}

@@ -1,0 +1,99 @@
+package provenance
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// CheckText returns form.invisible for a JSON string that holds a character
+// nobody sees: control, format (zero-width, bidi, tags), variation selectors
+// and the other default-ignorable ones, line and paragraph separators. It
+// returns "" for every other value. An authority argument must pass it whether
+// typed or not, or two names that look alike would be two names.
+func CheckText(raw []byte) writ.Reason {
+	s, ok := strictjson.Text(raw)
+	if !ok {
+		if strictjson.KindOf(raw) == strictjson.String {
+			return writ.FormNotCanonical
+		}
+		return ""
+	}
+	return visible(s)
+}
+
+// visible is CheckText on decoded text.
+func visible(s string) writ.Reason {
+	for _, r := range s {
+		if invisible(r) {
+			return writ.FormInvisible
+		}
+	}
+	if !utf8.ValidString(s) {
+		return writ.FormNotCanonical
+	}
+	return ""
+}
+
+func invisible(r rune) bool {
+	if r >= 0x20 && r < 0x7f {
+		return false
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
+		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) ||
+		r == 0x2800 || // braille blank: printed as nothing
+		r >= 0xFDD0 && r <= 0xFDEF || r&0xFFFE == 0xFFFE // noncharacters
+}
+
+// eastAsian holds the scripts that one text mixes as a matter of course
+// (UTS #39, "highly restrictive"): each set may stand with Latin.
+var eastAsian = []map[string]bool{
+	{"Han": true, "Hiragana": true, "Katakana": true, "Latin": true},
+	{"Han": true, "Hangul": true, "Latin": true},
+	{"Han": true, "Bopomofo": true, "Latin": true},
+}
+
+// mixedScript reports whether s draws letters from scripts that no one writing
+// system mixes, as `pаypal` with a Cyrillic а does.
+func mixedScript(s string) bool {
+	seen := map[string]bool{}
+	for _, r := range s {
+		if n := script(r); n != "" {
+			seen[n] = true
+		}
+	}
+	if len(seen) < 2 {
+		return false
+	}
+sets:
+	for _, set := range eastAsian {
+		for n := range seen {
+			if !set[n] {
+				continue sets
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// script names the script of r, "" for one shared by many.
+func script(r rune) string {
+	if r < utf8.RuneSelf {
+		if r|0x20 >= 'a' && r|0x20 <= 'z' {
+			return "Latin"
+		}
+		return ""
+	}
+	if unicode.In(r, unicode.Common, unicode.Inherited) {
+		return ""
+	}
+	for n, t := range unicode.Scripts {
+		if n != "Common" && n != "Inherited" && unicode.Is(t, r) {
+			return n
+		}
+	}
+	return "unknown"
+}
