@@ -4,6 +4,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/provenance"
 )
 
 // Method distinguishes tools/call from the other requests the gate judges as
@@ -18,6 +19,15 @@ const (
 	SubscribeResource Method = "resources/subscribe"
 	GetPrompt         Method = "prompts/get"
 	Complete          Method = "completion/complete"
+)
+
+// The listings that make a resource, a template or a prompt known (R32). They
+// are reads; the door decides and observes them per server like any call, with
+// the server's own result object, and Arguments is {} or {"cursor":…}.
+const (
+	ListResources Method = "resources/list"
+	ListTemplates Method = "resources/templates/list"
+	ListPrompts   Method = "prompts/list"
 )
 
 // Call is one proposal as the client sent it, already routed to a server.
@@ -58,8 +68,12 @@ type Trace struct {
 	Digest  string     `json:"digest"` // of the canonical value, keyed by the session's ledger key
 	Label   writ.Label `json:"label"`
 	// Rule is the source that matched: output, const, catalog,
-	// derived:path_join, seen, local, or "" when nothing vouches.
+	// derived:path_join, derived:uri_template, seen, local, or "" when nothing
+	// vouches.
 	Rule string `json:"rule,omitempty"`
+	// Contested says that an external origin carries the same value (R25); it
+	// is set for transfers and deletes alone.
+	Contested bool `json:"contested,omitempty"`
 	// Evidence names what vouches: "ev12", with the pointer into the recorded
 	// result, and line or inner pointer where an extractor found it.
 	Evidence []Ref `json:"evidence,omitempty"`
@@ -90,9 +104,29 @@ type Decision struct {
 	// their labels bound what the result may vouch for (R4). For an accepted
 	// act it is the certificate.
 	Traces []Trace
-	// Shadow is set when the call passes only because the session shadows;
-	// Outcome then says what would have happened.
+	// Shadow is set when the call passes because the session shadows; Outcome
+	// then says what would have happened. What shadow mode let pass is never an
+	// accepted act, also where it would have been accepted.
 	Shadow bool
+
+	basis basis
+	args  []provenance.Arg // of Traces, in the same order, for R4 and R5
+	rules []provenance.OutputRule
+}
+
+// basis is what a decision was made on, as its record states it.
+type basis struct {
+	session   string
+	number    uint32 // of the next evidence: only facts below it counted
+	policy    [32]byte
+	catalogue [32]byte
+	time      time.Time
+	profile   Profile
+	contract  bool   // a contract, or a built-in one (R32), judged the call
+	arguments string // keyed digest of the exact bytes that were judged
+	answers   string
+	forwarded string   // keyed digest of Arguments when they were transformed
+	counted   []string // keys of the refused pointers that R24 counts
 }
 
 // Allowed reports whether the call may be made. It is false for the zero
@@ -127,6 +161,8 @@ type Observation struct {
 	Admissible bool   `json:"admissible"`
 	Why        string `json:"why,omitempty"`
 	Facts      int    `json:"facts"`
-	// what Session.Commit needs; never serialised
-	pending any
+	evidence   uint32
+	server     string
+	list       *listing            // R32
+	pending    *provenance.Pending // nil unless admissible
 }

@@ -1,0 +1,364 @@
+package gate
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Engine names the version of the rules in this package. It is part of every
+// decision's record: a replay under another engine is not a replay.
+const Engine = "writ-gate/1"
+
+// Decide says whether a call may be made. It depends on nothing but its input:
+// the same input gives the same decision, byte for byte. It only reads the
+// session; Session.Decided folds the decision in once it is durable.
+//
+// The classes of refusal are judged in the order of provenance.md section 3.1
+// (name, payload, direct write, schema, provenance, policy). The first class
+// that fails gives the code, and every failing pointer of that class is listed.
+func Decide(in Input) Decision {
+	j := &judge{in: &in, d: Decision{Call: in.Call, Effect: EveryEffect}}
+	j.run()
+	j.seal()
+	return j.d
+}
+
+// judge is the state of one decision.
+type judge struct {
+	in       *Input
+	d        Decision
+	contract *Contract // nil in shadow mode, where there may be none
+	args     []byte    // the arguments; {} when absent
+	rules    []ArgRule
+	leaves   []*leaf
+	lists    []*array
+	strict   bool
+	readable bool // the payload could be taken apart, so d.Traces is complete
+	hard     bool // refused in shadow mode too
+	noTarget bool // R29: selectors are judged as targets
+	// reports holds the failures of the classes after payload.
+	direct, schema, unfounded, against []writ.Failure
+	replaced                           map[string][]byte // R17 normalise, by pointer
+}
+
+func (j *judge) run() {
+	in := j.in
+	j.strict = in.Policy != nil && in.Policy.Profile == Strict
+	named := j.name()
+	if j.hard {
+		j.refuse(named)
+		return
+	}
+	payload := j.payload()
+	if !j.readable {
+		j.hard = true // what cannot be read can be neither labelled nor forwarded
+		j.refuse(first(named, payload))
+		return
+	}
+	j.effectAndRules()
+	j.collect()
+	j.own()
+	j.schema = append(j.schema, j.validate()...)
+	if j.d.Effect.Gated() {
+		j.forms()
+		j.judgeLeaves()
+		j.acts()
+	} else {
+		j.labelLeaves()
+	}
+	j.closed()
+	j.hard = len(j.direct) > 0 // Writ's own state is out of reach in shadow mode too
+	j.refuse(first(named, j.direct, j.schema, j.unfounded, j.against))
+}
+
+// first returns the first class that fails.
+func first(classes ...[]writ.Failure) []writ.Failure {
+	for _, c := range classes {
+		if len(c) > 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// refuse turns one class of failures, or none, into the outcome.
+func (j *judge) refuse(fs []writ.Failure) {
+	d := &j.d
+	// A session that shadowed once holds evidence of acts nobody accepted, and
+	// one that enforced stays so: the mode of its first decision rules.
+	shadow := j.in.Shadow && j.in.Session.mayShadow()
+	d.Arguments = j.in.Call.Arguments
+	if len(fs) > 0 {
+		slices.SortFunc(fs, func(a, b writ.Failure) int {
+			if c := strings.Compare(a.Pointer, b.Pointer); c != 0 {
+				return c
+			}
+			return strings.Compare(string(a.Reason), string(b.Reason))
+		})
+		fs = slices.Compact(fs)
+		r := fs[0].Reason
+		d.Outcome = writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{Code: writ.CodeOf(r), Reason: r, Failures: fs}}
+		d.Shadow = shadow && !j.hard
+		if d.Effect.Gated() && !d.Shadow {
+			d.basis.counted = j.countedKeys(fs)
+		}
+		return
+	}
+	if shadow {
+		d.Outcome, d.Shadow = writ.Outcome{Status: writ.Accepted}, true
+		return
+	}
+	d.allow = true
+	if len(j.replaced) == 0 {
+		d.Outcome = writ.Outcome{Status: writ.Accepted}
+		return
+	}
+	d.Arguments = rewrite(j.args, nil, j.replaced)
+	tool := j.in.Call.Server + "/" + toolOf(j.in.Call)
+	d.Outcome = writ.Outcome{Status: writ.Transformed, Proposal: &writ.Proposal{ToolName: tool, Payload: d.Arguments}}
+}
+
+// seal fills in what the decision was made on.
+func (j *judge) seal() {
+	in, b := j.in, &j.d.basis
+	b.time, b.catalogue, b.contract = in.Time, in.Catalogue.Digest(), j.contract != nil
+	if in.Policy != nil {
+		b.policy, b.profile = in.Policy.Digest, in.Policy.Profile
+	}
+	if j.contract != nil {
+		j.d.rules = j.contract.Outputs
+	}
+	if s := in.Session; s != nil {
+		b.session, b.number = s.id, s.next
+		b.arguments = s.digest(in.Call.Arguments)
+		b.answers = s.digest(in.Call.Answers)
+		if j.d.Outcome.Status == writ.Transformed {
+			b.forwarded = s.digest(j.d.Arguments)
+		}
+	}
+}
+
+// toolOf is the name a call is judged under: its tool, or its method (R32).
+func toolOf(c Call) string {
+	if c.Method != CallTool {
+		return string(c.Method)
+	}
+	return c.Tool
+}
+
+// name resolves the tool and its contract.
+func (j *judge) name() []writ.Failure {
+	c := j.in.Call
+	fail := func(r writ.Reason) []writ.Failure {
+		return []writ.Failure{{Reason: r, Need: needs[r]}}
+	}
+	t := j.in.Catalogue.Lookup(c.Server, toolOf(c))
+	j.d.Tool = t
+	if t == nil {
+		if j.contract = builtin(c.Server, c.Method); j.contract != nil {
+			return nil
+		}
+		j.hard = true
+		return fail(writ.NameUnknown)
+	}
+	j.contract = t.Contract
+	reason := t.Reason
+	if t.State == Open && t.Contract != nil {
+		return nil
+	}
+	if reason == "" || reason == writ.PolicyClosed && t.Contract == nil {
+		reason = writ.NameForbidden
+	}
+	j.hard = t.State == Refused
+	if j.hard || writ.CodeOf(reason) == writ.InvalidToolName {
+		return fail(reason)
+	}
+	j.against = append(j.against, fail(reason)...)
+	return nil
+}
+
+// payload checks that the bytes are a call: one object of strict JSON within
+// the limits, and the answers likewise.
+func (j *judge) payload() []writ.Failure {
+	j.args = j.in.Call.Arguments
+	if j.args == nil {
+		j.args = []byte("{}")
+	}
+	var fs []writ.Failure
+	check := func(pointer string, b []byte) {
+		err := strictjson.Check(b, strictjson.Request)
+		r := writ.Reason("")
+		var e *strictjson.Error
+		switch {
+		case errors.As(err, &e) && e.Fault == strictjson.Size:
+			r = writ.PayloadTooLarge
+		case errors.As(err, &e) && e.Fault == strictjson.Deep:
+			r = writ.PayloadTooDeep
+		case errors.As(err, &e) && e.Fault == strictjson.Numeric:
+			r = writ.PayloadNumber
+		case err != nil:
+			r = writ.PayloadSyntax
+		case strictjson.KindOf(b) != strictjson.Object:
+			r = writ.PayloadNotObject
+		default:
+			return
+		}
+		fs = append(fs, writ.Failure{Pointer: pointer, Reason: r, Need: needs[r]})
+	}
+	check("", j.args)
+	if j.in.Call.Answers != nil {
+		check(answerPrefix, j.in.Call.Answers)
+	}
+	j.readable = len(fs) == 0
+	return fs
+}
+
+func (j *judge) effectAndRules() {
+	t := j.d.Tool
+	switch {
+	case t != nil && j.contract != nil:
+		j.d.Effect, j.rules = t.Effect(j.args), t.Rules(j.args)
+	case j.contract != nil:
+		j.d.Effect, j.rules = j.contract.Effect, j.contract.Args
+	}
+}
+
+// validate is the schema class, but for forms.
+func (j *judge) validate() []writ.Failure {
+	if j.in.Call.Method != CallTool {
+		return methodShape(j.in.Call.Method, j.args)
+	}
+	return j.d.Tool.ValidateArguments(j.args)
+}
+
+// closed is what stands against the act whatever its arguments rest on: a
+// closed contract, and the closures of R24.
+func (j *judge) closed() {
+	against := func(pointer string, r writ.Reason) {
+		j.against = append(j.against, writ.Failure{Pointer: pointer, Reason: r, Need: needs[r]})
+	}
+	if j.contract != nil && j.contract.Closed {
+		against("", writ.PolicyClosed)
+	}
+	s := j.in.Session
+	if s == nil || !j.d.Effect.Gated() {
+		return
+	}
+	if s.actsClosed {
+		against("", writ.PolicySessionClosed)
+	}
+	for _, l := range j.leaves {
+		if s.shut[j.closeKey(l)] {
+			against(l.pointer, writ.PolicyPointerClosed)
+		}
+	}
+}
+
+// acts holds the policy class of an act: R21, R25 and protected paths.
+func (j *judge) acts() {
+	against := func(pointer string, r writ.Reason) {
+		j.against = append(j.against, writ.Failure{Pointer: pointer, Reason: r, Need: needs[r]})
+	}
+	decides, local := false, false
+	for _, l := range j.leaves {
+		if !l.answer && !l.key && !l.empty {
+			decides = decides || l.role == Target || l.role == Selector || l.role == Amount
+		}
+		local = local || j.isLocal(l)
+		if l.contested && j.contract != nil && j.contract.Contested {
+			against(l.pointer, writ.PolicyContested)
+		}
+	}
+	if !decides && (j.contract == nil || j.contract.NoArgs != NoArgsAllow) {
+		against("", writ.PolicyNoArguments)
+	}
+	for _, l := range j.leaves {
+		if local && l.role == Target && protectedPath(l.text) {
+			against(l.pointer, writ.FormDotFile)
+		}
+	}
+}
+
+// countedKeys returns the keys under which R24 counts a refusal. Refusals that
+// tell nothing about values (a name, the payload, the schema) and those that a
+// count itself caused are not counted.
+func (j *judge) countedKeys(fs []writ.Failure) []string {
+	var keys []string
+	byPointer := make(map[string]*leaf, len(j.leaves))
+	for _, l := range j.leaves {
+		byPointer[l.pointer] = l
+	}
+	for _, f := range fs {
+		switch writ.CodeOf(f.Reason) {
+		case writ.InvalidToolName, writ.InvalidPayload:
+			return nil
+		}
+		switch f.Reason {
+		case writ.PolicySessionClosed, writ.PolicyPointerClosed, writ.PolicyClosed, writ.PolicyNotRecorded, writ.ProvenanceSession:
+			continue
+		}
+		key := ""
+		if l := byPointer[f.Pointer]; l != nil {
+			key = j.closeKey(l)
+		}
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// closeKey names a pointer of a tool for R24: by the contract's pattern where
+// one names it, so that another index is not another pointer.
+func (j *judge) closeKey(l *leaf) string {
+	p := l.pattern
+	if l.rule != nil {
+		p = l.rule.At.Source
+	}
+	return j.in.Call.Server + "/" + toolOf(j.in.Call) + "#" + p
+}
+
+// rewrite returns the arguments with some leaves replaced (R17), all other
+// literals as they were written.
+func rewrite(raw []byte, path []string, by map[string][]byte) []byte {
+	if ms, ok := strictjson.Members(raw); ok {
+		out := []byte{'{'}
+		for i, m := range ms {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(append(out, strictjson.Quote(m.Name)...), ':')
+			out = append(out, rewrite(m.Value, append(path, m.Name), by)...)
+		}
+		return append(out, '}')
+	}
+	if es, ok := strictjson.Elements(raw); ok {
+		out := []byte{'['}
+		for i, e := range es {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, rewrite(e, append(path, itoa(i)), by)...)
+		}
+		return append(out, ']')
+	}
+	if r, ok := by[strictjson.Pointer(path)]; ok {
+		return r
+	}
+	return strictjson.Compact(raw)
+}
+
+// closedCollection reports whether only the operator's or the user's own side
+// can make a member of a collection appear (R28).
+func (j *judge) closedCollection(name string) bool {
+	if p := j.in.Policy; p != nil {
+		if c, ok := p.Collections[name]; ok {
+			return c.Closed
+		}
+	}
+	return name != "" && name == builtinCollection(j.in.Call.Server, name)
+}

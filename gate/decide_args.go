@@ -1,0 +1,251 @@
+package gate
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/provenance"
+)
+
+// answerPrefix stands before the pointer of an answer given inside a call
+// (R31).
+const answerPrefix = "answers:"
+
+// leaf is one value of a call that is judged by itself: a scalar, an empty
+// container, or an object key the schema does not name (R16).
+type leaf struct {
+	pointer string   // as it is reported
+	pattern string   // the pointer with every array index as "*"
+	path    []string // within the arguments or the answers
+	raw     []byte   // the literal; of a key its name as a JSON string
+	text    string   // the decoded value of a string
+	isText  bool
+	empty   bool // null, "", [] or {}
+	key     bool
+	answer  bool
+	enum    bool     // a member of an enum of the pinned schema
+	rule    *ArgRule // nil when the contract names none
+	role    Role
+
+	founded
+}
+
+// founded is what a leaf was found to rest on.
+type founded struct {
+	rule_     string // Trace.Rule
+	label     writ.Label
+	refs      []Ref
+	contested bool
+}
+
+// collect takes the arguments and the answers apart, in document order.
+func (j *judge) collect() {
+	j.walk(spot{raw: j.args})
+	if j.in.Call.Answers != nil {
+		j.walk(spot{raw: j.in.Call.Answers, pointer: answerPrefix, pattern: answerPrefix, answer: true})
+	}
+	j.noTarget = j.d.Effect&(Send|Egress|Transfer) != 0
+	for _, l := range j.leaves {
+		if l.role == Target && !l.empty && !l.answer && !l.key {
+			j.noTarget = false
+		}
+	}
+}
+
+// spot is one place in the arguments or the answers on the way down.
+type spot struct {
+	raw              []byte
+	path             []string
+	pointer, pattern string
+	in               *array // the innermost array around it
+	answer           bool
+}
+
+// array is one array of the arguments, for R16.
+type array struct {
+	outer    *array
+	pointer  string
+	elements [][]byte
+	path     []string
+	bound    int // the least bound of the authority leaves in it; 0 without any
+}
+
+func (s spot) member(name string, raw []byte) spot {
+	s.path = append(s.path[:len(s.path):len(s.path)], name)
+	step := strictjson.Pointer([]string{name})
+	s.raw, s.pointer, s.pattern = raw, s.pointer+step, s.pattern+step
+	return s
+}
+
+func (s spot) element(i int, raw []byte, a *array) spot {
+	s.path = append(s.path[:len(s.path):len(s.path)], itoa(i))
+	s.raw, s.pointer, s.pattern, s.in = raw, s.pointer+"/"+itoa(i), s.pattern+"/*", a
+	return s
+}
+
+func (j *judge) walk(s spot) {
+	switch strictjson.KindOf(s.raw) {
+	case strictjson.Object:
+		ms, _ := strictjson.Members(s.raw)
+		for _, m := range ms {
+			at := s.member(m.Name, m.Value)
+			if !s.answer && !j.namedKey(at.path) {
+				key := at
+				key.raw = strictjson.Quote(m.Name)
+				j.leaf(key, true)
+			}
+			j.walk(at)
+		}
+		if len(ms) > 0 {
+			return
+		}
+	case strictjson.Array:
+		es, _ := strictjson.Elements(s.raw)
+		a := &array{outer: s.in, pointer: s.pointer, path: s.path, elements: es}
+		if !s.answer {
+			j.lists = append(j.lists, a)
+		}
+		for i, e := range es {
+			j.walk(s.element(i, e, a))
+		}
+		if len(es) > 0 {
+			return
+		}
+	}
+	j.leaf(s, false)
+}
+
+func (j *judge) leaf(s spot, key bool) {
+	l := &leaf{pointer: s.pointer, pattern: s.pattern, path: s.path, raw: bytes.TrimSpace(s.raw), key: key, answer: s.answer}
+	l.text, l.isText = strictjson.Text(l.raw)
+	switch strictjson.KindOf(l.raw) {
+	case strictjson.Null, strictjson.Object, strictjson.Array:
+		l.empty = true
+	case strictjson.String:
+		l.empty = l.text == ""
+	}
+	switch {
+	case s.answer:
+	case key:
+		// A contract that opens an object says there what its keys are.
+		if r := j.ruleAt(s.path[:len(s.path)-1]); r != nil && r.Open {
+			l.rule = r
+		}
+	default:
+		l.rule = j.ruleAt(s.path)
+		if l.rule == nil && l.empty {
+			l.rule = j.ruleAt(append(slices.Clone(s.path), "*"))
+		}
+		l.enum = j.d.Tool != nil && j.d.Tool.EnumMember(s.path, l.raw)
+	}
+	if l.rule != nil {
+		l.role = l.rule.Role
+	}
+	j.leaves = append(j.leaves, l)
+	for a := s.in; a != nil && l.role.Authority() && !s.answer; a = a.outer {
+		bound := 50
+		if l.rule != nil && l.rule.MaxItems > 0 {
+			bound = l.rule.MaxItems
+		}
+		if a.bound == 0 || bound < a.bound {
+			a.bound = bound
+		}
+	}
+}
+
+// namedKey reports whether the schema spells this key, so that nobody chose it.
+func (j *judge) namedKey(path []string) bool {
+	if j.in.Call.Method != CallTool {
+		return len(path) == 1 || j.in.Call.Method == Complete && path[0] != "context"
+	}
+	return j.d.Tool.NamesProperty(path)
+}
+
+// ruleAt returns the most exact rule for a path.
+func (j *judge) ruleAt(path []string) *ArgRule {
+	var best *ArgRule
+	for i := range j.rules {
+		r := &j.rules[i]
+		if r.At.Match(path) && (best == nil || r.At.Beats(best.At)) {
+			best = r
+		}
+	}
+	return best
+}
+
+func itoa(i int) string { return strconv.Itoa(i) }
+
+// typ is the declared type of a leaf.
+func (l *leaf) typ() provenance.Type {
+	if l.rule == nil {
+		return provenance.Untyped
+	}
+	return l.rule.Type
+}
+
+// forms judges spelling and number of the values of an act (R16, R17). Its
+// failures are of the class of the schema.
+func (j *judge) forms() {
+	fail := func(pointer string, r writ.Reason) {
+		j.schema = append(j.schema, writ.Failure{Pointer: pointer, Reason: r, Need: needs[r]})
+	}
+	for _, l := range j.leaves {
+		if !l.isText || l.empty || !l.role.Authority() && !l.key {
+			continue
+		}
+		if r := provenance.CheckText(l.raw); r != "" {
+			fail(l.pointer, r)
+			continue
+		}
+		if l.typ() == provenance.Untyped || l.key {
+			continue
+		}
+		canonical, already, why := provenance.Canonical(l.typ(), l.raw)
+		switch {
+		case why != "":
+			fail(l.pointer, why)
+		case already:
+		case l.rule.Normalise && !j.strict:
+			if j.replaced == nil {
+				j.replaced = map[string][]byte{}
+			}
+			// What is judged, hashed and sent are the same bytes.
+			l.raw, l.text = strictjson.Quote(canonical), canonical
+			j.replaced[l.pointer] = l.raw
+		default:
+			fail(l.pointer, writ.FormNotCanonical)
+		}
+	}
+	for _, a := range j.lists {
+		j.list(a, fail)
+	}
+}
+
+// list bounds an array that holds authority: its length, and that nothing
+// stands in it twice (R16).
+func (j *judge) list(a *array, fail func(string, writ.Reason)) {
+	if a.bound == 0 {
+		return
+	}
+	if len(a.elements) > a.bound {
+		fail(a.pointer, writ.FormTooMany)
+		return
+	}
+	seen := map[string]bool{}
+	for i, e := range a.elements {
+		k := ""
+		if r := j.ruleAt(append(slices.Clone(a.path), itoa(i))); r != nil && r.Type != provenance.Untyped {
+			k, _, _ = provenance.Canonical(r.Type, e)
+		}
+		if c, err := strictjson.Canonical(e); k == "" && err == nil {
+			k = string(c)
+		}
+		if seen[k] {
+			fail(a.pointer+"/"+itoa(i), writ.FormDuplicate)
+		}
+		seen[k] = true
+	}
+}

@@ -1,0 +1,265 @@
+package gate
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/provenance"
+)
+
+// The methods that are not tools/call are tools to the gate (R32). Where the
+// policy has no contract for one of a server, these hold: what a server lists
+// is a closed collection of its own, what is read by it is external, and every
+// value sent to it is a target.
+
+// structured is the member of a tool's result that outputs point into. The
+// results of methods are read as if they stood in it whole.
+const structured = "structuredContent"
+
+// The derivations of the built-in contracts.
+const (
+	opTemplate = "uri_template"
+	opVariable = "template_variable"
+)
+
+func isMethod(name string) bool {
+	switch Method(name) {
+	case ReadResource, SubscribeResource, GetPrompt, Complete, ListResources, ListTemplates, ListPrompts:
+		return true
+	}
+	return false
+}
+
+// builtinCollection returns name if it is a collection of the built-in
+// contracts of that server.
+func builtinCollection(server, name string) string {
+	for _, kind := range []string{"resources.", "templates.", "prompts.", "prompt_arguments."} {
+		if name == kind+server {
+			return name
+		}
+	}
+	return ""
+}
+
+// builtin returns the contract of a method where the policy has none, nil for
+// tools/call and unknown methods.
+func builtin(server string, m Method) *Contract {
+	if server == "" || !isMethod(string(m)) {
+		return nil
+	}
+	c := &Contract{Server: server, Tool: string(m), Effect: Egress}
+	list := func(at, collection string) {
+		c.Effect = Read
+		// The server enumerates its own state; a cursor does not choose it.
+		c.Outputs = append(c.Outputs, provenance.OutputRule{At: pattern(at), Label: writ.System, Collection: collection + server, Authoritative: true})
+	}
+	arg := func(at string, role Role, collection string, from ...Source) {
+		if collection != "" {
+			collection += server
+		}
+		c.Args = append(c.Args, ArgRule{At: pattern(at), Role: role, Collection: collection, From: append(from, outputOnly...)})
+	}
+	switch m {
+	case ListResources:
+		list("/resources/*/uri", "resources.")
+	case ListTemplates:
+		list("/resourceTemplates/*/uriTemplate", "templates.")
+	case ListPrompts:
+		list("/prompts/*/name", "prompts.")
+		list("/prompts/*/arguments/*/name", "prompt_arguments.")
+	case ReadResource, SubscribeResource:
+		arg("/uri", Target, "resources.", Source{Kind: FromDerived, Op: opTemplate})
+	case GetPrompt:
+		arg("/name", Target, "prompts.")
+		arg("/arguments", Selector, "prompt_arguments.")
+		c.Args[1].Open = true // its keys are judged as the listed argument names
+		arg("/arguments/*", Target, "")
+	case Complete:
+		arg("/ref/type", Enum, "", Source{Kind: FromConst, Const: [][]byte{[]byte(`"ref/prompt"`), []byte(`"ref/resource"`)}})
+		arg("/ref/name", Target, "prompts.")
+		arg("/ref/uri", Target, "templates.")
+		arg("/argument/name", Selector, "prompt_arguments.", Source{Kind: FromDerived, Op: opVariable})
+	}
+	return c
+}
+
+func pattern(s string) provenance.Pattern {
+	p, err := provenance.ParsePattern(s)
+	if err != nil {
+		return provenance.Pattern{Tokens: []string{"\x00"}, Source: s} // names nothing
+	}
+	return p
+}
+
+// methodShape is the schema of a method's members.
+func methodShape(m Method, args []byte) []writ.Failure {
+	var fs []writ.Failure
+	object := func(at string, raw []byte, required, optional []string, nested ...string) {
+		fail := func(p string, r writ.Reason) {
+			fs = append(fs, writ.Failure{Pointer: p, Reason: r, Need: needs[r]})
+		}
+		ms, ok := strictjson.Members(raw)
+		if !ok {
+			fail(at, writ.SchemaInvalid)
+			return
+		}
+		for _, name := range required {
+			if strictjson.Get(raw, name) == nil {
+				fail(at+"/"+name, writ.SchemaMissingField)
+			}
+		}
+		for _, x := range ms {
+			p := at + strictjson.Pointer([]string{x.Name})
+			switch {
+			case required != nil && !slices.Contains(required, x.Name) && !slices.Contains(optional, x.Name):
+				fail(p, writ.SchemaUnknownField)
+			case slices.Contains(nested, x.Name):
+			case strictjson.KindOf(x.Value) != strictjson.String:
+				fail(p, writ.SchemaInvalid)
+			}
+		}
+	}
+	sub := func(name string) []byte { return strictjson.Get(args, name) }
+	none := []string{}
+	switch m {
+	case ReadResource, SubscribeResource:
+		object("", args, []string{"uri"}, nil)
+	case ListResources, ListTemplates, ListPrompts:
+		object("", args, none, []string{"cursor"})
+	case GetPrompt:
+		object("", args, []string{"name"}, []string{"arguments"}, "arguments")
+		if a := sub("arguments"); a != nil {
+			object("/arguments", a, nil, nil)
+		}
+	case Complete:
+		object("", args, []string{"ref", "argument"}, []string{"context"}, "ref", "argument", "context")
+		if r := sub("ref"); r != nil {
+			which := "name"
+			if t, _ := strictjson.Text(strictjson.Get(r, "type")); t == "ref/resource" {
+				which = "uri"
+			}
+			object("/ref", r, []string{"type", which}, []string{"title"})
+		}
+		if a := sub("argument"); a != nil {
+			object("/argument", a, []string{"name", "value"}, nil)
+		}
+		if c := sub("context"); c != nil {
+			object("/context", c, none, []string{"arguments"}, "arguments")
+			if a := strictjson.Get(c, "arguments"); a != nil {
+				object("/context/arguments", a, nil, nil)
+			}
+		}
+	}
+	return fs
+}
+
+// fromTemplate accepts a URI that expands a listed template with every
+// variable vouched for (R32, R15).
+func (j *judge) fromTemplate(l *leaf) writ.Reason {
+	s := j.session()
+	if s == nil || j.strict {
+		return writ.ProvenanceDerived
+	}
+	server := j.in.Call.Server
+	vouched := func(text, collection string) (provenance.Fact, bool) {
+		a := s.ledger.Find(provenance.Query{Raw: strictjson.Quote(text), Collection: collection,
+			Authority: true, Target: true, Closed: j.closedCollection, Strict: collection == ""})
+		if len(a.Vouched) == 0 {
+			return provenance.Fact{}, false
+		}
+		return a.Vouched[0], true
+	}
+	for _, t := range s.templates[server] {
+		values, ok := expands(t, l.text)
+		if !ok {
+			continue
+		}
+		f, ok := vouched(t, "templates."+server)
+		found := founded{rule_: "derived:" + opTemplate, label: f.Label, refs: []Ref{refOf(f)}}
+		for _, v := range values {
+			if !ok {
+				break
+			}
+			f, ok = vouched(v, "")
+			found.label = min(found.label, f.Label)
+			found.refs = append(found.refs, refOf(f))
+		}
+		if ok {
+			l.founded = found
+			return ""
+		}
+	}
+	return writ.ProvenanceDerived
+}
+
+// fromVariable accepts the name of a variable of a listed template, which is
+// what completion/complete asks about.
+func (j *judge) fromVariable(l *leaf) writ.Reason {
+	if s := j.session(); s != nil && !j.strict {
+		for _, t := range s.templates[j.in.Call.Server] {
+			if _, names, ok := compileTemplate(t); ok && slices.Contains(names, l.text) {
+				l.founded = founded{rule_: "derived:" + opVariable, label: writ.System}
+				return ""
+			}
+		}
+	}
+	return writ.ProvenanceDerived
+}
+
+var expression = regexp.MustCompile(`\{(\+?)([A-Za-z0-9_.]+)\}`)
+
+// compileTemplate reads the part of RFC 6570 that has one reading: {var}
+// between literals that hold a reserved character, or a single {+var}.
+func compileTemplate(t string) (re *regexp.Regexp, names []string, ok bool) {
+	at := expression.FindAllStringSubmatchIndex(t, -1)
+	if len(at) == 0 || len(t) > 2048 {
+		return nil, nil, false
+	}
+	var b strings.Builder
+	b.WriteString(`\A`)
+	end := 0
+	for i, m := range at {
+		literal := t[end:m[0]]
+		reserved := m[3] > m[2]
+		if strings.ContainsAny(literal, "{}%") || i > 0 && !strings.ContainsAny(literal, ":/?#[]@!$&'()*+,;=") || reserved && len(at) > 1 {
+			return nil, nil, false
+		}
+		b.WriteString(regexp.QuoteMeta(literal))
+		if reserved {
+			b.WriteString(`((?:[^%\s]|%[0-9A-Fa-f]{2})+)`)
+		} else {
+			b.WriteString(`((?:[A-Za-z0-9\-._~]|%[0-9A-Fa-f]{2})+)`)
+		}
+		names = append(names, t[m[4]:m[5]])
+		end = m[1]
+	}
+	if strings.ContainsAny(t[end:], "{}%") {
+		return nil, nil, false
+	}
+	b.WriteString(regexp.QuoteMeta(t[end:]) + `\z`)
+	re, err := regexp.Compile(b.String())
+	return re, names, err == nil
+}
+
+// expands returns the decoded values of a template's variables in a URI.
+func expands(t, uri string) (values []string, ok bool) {
+	re, _, ok := compileTemplate(t)
+	if !ok {
+		return nil, false
+	}
+	m := re.FindStringSubmatch(uri)
+	if m == nil {
+		return nil, false
+	}
+	for _, v := range m[1:] {
+		v = percentDecode(v)
+		if v == "." || v == ".." || strings.Contains(v, "/../") || strings.HasPrefix(v, "../") || strings.HasSuffix(v, "/..") {
+			return nil, false
+		}
+		values = append(values, v)
+	}
+	return values, true
+}

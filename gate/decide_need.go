@@ -1,0 +1,176 @@
+package gate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/provenance"
+)
+
+// needs says, for each reason this package gives, what would make the call
+// pass. It speaks of tools and sources, never of values (R24).
+var needs = map[writ.Reason]string{
+	writ.NameUnknown:   "no tool of that name is listed",
+	writ.NameForbidden: "no contract of the operator allows this tool",
+	writ.NameChanged:   "the tool's definition is not the one that was approved; an operator must review it",
+	writ.NameUnpinned:  "the tool's definition was not approved yet; an operator must review it",
+
+	writ.PayloadNotObject: "must be a JSON object",
+	writ.PayloadSyntax:    "must be strict JSON: UTF-8, one value, no member name twice",
+	writ.PayloadTooLarge:  "must be smaller",
+	writ.PayloadTooDeep:   "must be less deeply nested",
+	writ.PayloadNumber:    "must use shorter number literals",
+
+	writ.SchemaUnknownField: "must not be given; the schema does not name it",
+	writ.SchemaMissingField: "must be given",
+	writ.SchemaInvalid:      "must be as the schema says",
+
+	writ.FormNotCanonical: "must be in the canonical form of its type",
+	writ.FormInvisible:    "must hold no invisible, control or direction-changing character",
+	writ.FormMixedScript:  "must not mix scripts",
+	writ.FormTooMany:      "must hold fewer elements; split the call",
+	writ.FormDuplicate:    "must not stand twice in its list",
+	writ.FormDotFile:      "must not be a dot-file or a settings file of version control, continuous integration or an agent",
+
+	writ.ProvenanceUnseen:     "was seen nowhere",
+	writ.ProvenanceLabel:      "was seen only where somebody else than the tool's issuer can write it",
+	writ.ProvenanceReflected:  "was seen only where it may reflect what a call sent",
+	writ.ProvenanceSource:     "was seen only at a source this argument does not accept",
+	writ.ProvenanceSmall:      "is too short to be recognised without its collection",
+	writ.ProvenanceOpenTarget: "was seen only in a collection that anyone can add to, which cannot name a target",
+	writ.ProvenanceDerived:    "must be a listed directory joined with a listed name",
+	writ.ProvenanceConst:      "must be one of the operator's constants",
+	writ.ProvenanceCatalog:    "must be a value that the tool's own definition lists",
+	writ.ProvenanceKey:        "is a name the schema does not give and was not seen where this call accepts it",
+	writ.ProvenanceSession:    "the call carries no session, so nothing can vouch for it; make it in a session",
+
+	writ.PolicyNoArguments:   "an act without a target, a selector or an amount needs a contract that allows it",
+	writ.PolicyClosed:        "the contract of this tool is closed; an operator must open it",
+	writ.PolicyContested:     "the value also stands where a stranger can write it; a person must decide",
+	writ.PolicyPointerClosed: "was refused too often; a person must reopen it",
+	writ.PolicySessionClosed: "too many acts of this session were refused; a person must reopen it",
+	writ.PolicyAnswer:        "an answer given inside a call must itself be a value that a tool returned",
+
+	writ.DirectOwnState: "must not lie in Writ's own state or configuration",
+}
+
+// need says what would make a refused leaf pass: what is missing, and which
+// tools could supply it.
+func (j *judge) need(l *leaf, r writ.Reason) string {
+	s := "`" + shown(l.pointer) + "` " + needs[r]
+	switch r {
+	case writ.PolicyAnswer, writ.ProvenanceConst, writ.ProvenanceCatalog:
+		return s
+	}
+	if j.isLocal(l) {
+		return "`" + shown(l.pointer) + "` may be any text once the file it goes to is vouched for"
+	}
+	return s + "; " + j.suppliers(l)
+}
+
+// suppliers names the tools whose outputs could vouch for a leaf, by the
+// policy alone.
+func (j *judge) suppliers(l *leaf) string {
+	const most = 4
+	type key struct{ server, tool, what string }
+	var found []key
+	each := func(c *Contract) {
+		for i := range c.Outputs {
+			o := &c.Outputs[i]
+			if o.Label >= writ.System && j.supplies(c, o, l) {
+				k := key{c.Server, c.Tool, cmpWord(o)}
+				if !slices.Contains(found, k) {
+					found = append(found, k)
+				}
+			}
+		}
+	}
+	if p := j.in.Policy; p != nil {
+		names := make([]string, 0, len(p.Contracts))
+		for name := range p.Contracts {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			if c := p.Contracts[name]; !c.Closed {
+				each(c)
+			}
+		}
+	}
+	if j.in.Call.Method != CallTool {
+		for _, m := range []Method{ListResources, ListTemplates, ListPrompts} {
+			each(builtin(j.in.Call.Server, m))
+		}
+	}
+	if len(found) == 0 {
+		return "no tool of the policy returns such a value"
+	}
+	var b strings.Builder
+	for i, k := range found {
+		if i == most {
+			b.WriteString(", and " + strconv.Itoa(len(found)-most) + " more")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("`" + shown(k.tool) + "` of server `" + shown(k.server) + "` returns " + k.what)
+	}
+	return b.String()
+}
+
+// cmpWord names what an output returns.
+func cmpWord(o *provenance.OutputRule) string {
+	switch {
+	case o.Collection != "":
+		return "`" + shown(o.Collection) + "`"
+	case o.Type != provenance.Untyped:
+		return "values of type `" + string(o.Type) + "`"
+	}
+	return "`" + shown(o.At.Source) + "`"
+}
+
+// supplies reports whether one output could vouch for a leaf.
+func (j *judge) supplies(c *Contract, o *provenance.OutputRule, l *leaf) bool {
+	if j.strict && (o.InText || o.Extract != provenance.NoExtract) {
+		return false
+	}
+	for _, src := range j.sources(l) {
+		q := j.query(l, src)
+		if q.Target && !j.closedCollection(o.Collection) && (len(q.Owners) == 0 || !o.HasOwner) {
+			continue
+		}
+		switch {
+		case src.Kind == FromDerived && src.Op == "path_join":
+			if o.Type == provenance.Path || o.HasJoin {
+				return true
+			}
+		case src.Kind == FromDerived && src.Op == opTemplate:
+			if c.Tool == string(ListTemplates) {
+				return true
+			}
+		case src.Kind != FromOutput:
+		case src.Server != "" && src.Server != c.Server, src.Tool != "" && src.Tool != c.Tool:
+		case src.HasAt:
+			if src.At.Source == o.At.Source || o.InText {
+				return true
+			}
+		case o.Collection != "" && q.Collection != "":
+			if o.Collection == q.Collection {
+				return true
+			}
+		case q.Strict, q.Type != provenance.Untyped && q.Type == o.Type:
+			return true
+		}
+	}
+	return false
+}
+
+// shown spells text that may come from the call or a server so that it cannot
+// break out of a line, a quotation or a terminal.
+func shown(s string) string {
+	q := strconv.QuoteToASCII(s)
+	return strings.ReplaceAll(q[1:len(q)-1], "`", `\x60`)
+}

@@ -1,0 +1,108 @@
+package gate
+
+import (
+	"path"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+)
+
+// own refuses targets and selectors that lie in Writ's own state, and, where
+// the act could carry it away, above it (R34). It compares without regard to
+// case: some file systems do.
+func (j *judge) own() {
+	for _, l := range j.leaves {
+		if l.role != Target && l.role != Selector {
+			continue
+		}
+		// A declared target that is written to is a place, not what is taken away.
+		above := j.d.Effect&Delete != 0 || j.d.Effect&Write != 0 && (l.rule == nil || l.role == Selector)
+		hit := false
+		for _, s := range []string{l.text, j.in.Resolved[l.pointer]} {
+			for _, p := range j.in.OwnPaths {
+				hit = hit || touches(strings.ToLower(s), strings.ToLower(path.Clean(strings.ReplaceAll(p, `\`, "/"))), above)
+			}
+		}
+		if hit {
+			j.direct = append(j.direct, writ.Failure{Pointer: l.pointer, Reason: writ.DirectOwnState,
+				Need: "`" + shown(l.pointer) + "` " + needs[writ.DirectOwnState]})
+		}
+	}
+}
+
+// touches reports whether s, a lower-cased path, file URL or path in the home
+// directory, is own or lies in it; with above also whether own lies in s.
+func touches(s, own string, above bool) bool {
+	if rest, ok := strings.CutPrefix(s, "file:"); ok {
+		if host, ok := strings.CutPrefix(rest, "//"); ok {
+			rest = host[strings.IndexByte(host+"/", '/'):] // whatever host it names
+		}
+		if i := strings.IndexAny(rest, "?#"); i >= 0 {
+			rest = rest[:i]
+		}
+		s = strings.ToLower(percentDecode(rest))
+	}
+	s = strings.ReplaceAll(s, `\`, "/")
+	if rest, ok := strings.CutPrefix(s, "~"); ok && (rest == "" || rest[0] == '/') {
+		s, own = path.Clean("/"+rest), underHome(own)
+	}
+	if len(s) > 2 && s[1] == ':' && s[2] == '/' || len(s) > 3 && s[0] == '/' && s[2] == ':' {
+		s = strings.TrimPrefix(s, "/") // a drive, also as a URL spells it
+	} else if !strings.HasPrefix(s, "/") {
+		return false
+	}
+	s = path.Clean(s)
+	return inside(s, own) || above && inside(own, s)
+}
+
+// inside reports whether p is dir or lies below it.
+func inside(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// underHome cuts the usual home directory off a path.
+func underHome(p string) string {
+	for _, homes := range []string{"/home/", "/users/"} {
+		if rest, ok := strings.CutPrefix(p, homes); ok {
+			return rest[strings.IndexByte(rest+"/", '/'):]
+		}
+	}
+	return strings.TrimPrefix(p, "/root")
+}
+
+// percentDecode resolves %XX. What is not an escape stays as it is.
+func percentDecode(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	hex := func(c byte) int { return strings.IndexByte("0123456789abcdef", c|0x20) }
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) && hex(s[i+1]) >= 0 && hex(s[i+2]) >= 0 {
+			b.WriteByte(byte(hex(s[i+1])<<4 | hex(s[i+2])))
+			i += 2
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// protectedNames are files by which version control, continuous integration or
+// an agent takes orders, and which do not begin with a dot.
+var protectedNames = map[string]bool{
+	"agents.md": true, "claude.md": true, "gemini.md": true, "copilot-instructions.md": true, "mcp.json": true,
+	"jenkinsfile": true, "azure-pipelines.yml": true, "azure-pipelines.yaml": true, "bitbucket-pipelines.yml": true,
+	"appveyor.yml": true, "cloudbuild.yaml": true, "cloudbuild.yml": true,
+}
+
+// protectedPath reports whether a file must not be written with text nobody
+// vouches for (R34): its path goes through a dot-file, or it is one of those.
+func protectedPath(p string) bool {
+	for _, e := range strings.FieldsFunc(strings.ToLower(percentDecode(p)), func(r rune) bool { return r == '/' || r == '\\' }) {
+		if strings.HasPrefix(e, ".") || protectedNames[e] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,317 @@
+package gate
+
+import (
+	"slices"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/provenance"
+)
+
+// outputOnly is the one source of an argument the contract does not name, and
+// of every argument under profile strict.
+var outputOnly = []Source{{Kind: FromOutput}}
+
+// session is the session whose evidence counts, nil when none does: the call
+// carries none, or one in which acts passed that nobody accepted.
+func (j *judge) session() *Session {
+	if s := j.in.Session; s != nil && s.mode.fits(j.in.Shadow) {
+		return s
+	}
+	return nil
+}
+
+// judgeLeaves is the provenance class of an act: every leaf and every key the
+// schema does not name is vouched for, or the call fails (R16).
+func (j *judge) judgeLeaves() {
+	if j.session() == nil {
+		j.unfounded = append(j.unfounded, writ.Failure{Reason: writ.ProvenanceSession, Need: needs[writ.ProvenanceSession]})
+	}
+	vouched, local := false, []*leaf(nil)
+	for _, l := range j.leaves {
+		if j.isLocal(l) {
+			local = append(local, l)
+			continue
+		}
+		r := j.vouch(l)
+		if r == "" {
+			vouched = vouched || l.role == Target && !l.empty && !l.answer && !l.key
+			continue
+		}
+		j.labelLeaf(l)
+		j.unfoundedLeaf(l, r)
+	}
+	for _, l := range local {
+		// R14: the text needs no voucher, the file it goes to does.
+		if l.label = writ.Model; vouched {
+			l.rule_ = "local"
+		} else {
+			j.unfoundedLeaf(l, writ.ProvenanceUnseen)
+		}
+	}
+	j.trace()
+}
+
+func (j *judge) unfoundedLeaf(l *leaf, r writ.Reason) {
+	if j.session() == nil {
+		return // said once, for the call
+	}
+	switch {
+	case l.answer:
+		r = writ.PolicyAnswer
+	case l.key:
+		r = writ.ProvenanceKey
+	}
+	j.unfounded = append(j.unfounded, writ.Failure{Pointer: l.pointer, Reason: r, Need: j.need(l, r)})
+}
+
+func (j *judge) isLocal(l *leaf) bool {
+	return !j.strict && l.rule != nil && l.rule.Local && l.role == Content && !l.key
+}
+
+// vouch looks for one origin the argument accepts; "" means there is one.
+func (j *judge) vouch(l *leaf) writ.Reason {
+	var reason writ.Reason
+	sources := j.sources(l)
+	for _, kind := range []SourceKind{FromConst, FromCatalog, FromOutput, FromDerived, FromSeen} {
+		for _, src := range sources {
+			if src.Kind != kind {
+				continue
+			}
+			r := j.from(l, src)
+			if r == "" {
+				return ""
+			}
+			if reason == "" || kind == FromOutput {
+				reason = worse(reason, r)
+			}
+		}
+	}
+	if reason == "" { // a contract that accepts nothing
+		return writ.ProvenanceUnseen
+	}
+	return reason
+}
+
+// worse keeps, of what several outputs say of a value, what came closest.
+func worse(a, b writ.Reason) writ.Reason {
+	order := []writ.Reason{writ.ProvenanceUnseen, writ.ProvenanceReflected, writ.ProvenanceLabel,
+		writ.ProvenanceSource, writ.ProvenanceSmall, writ.ProvenanceOpenTarget}
+	if slices.Index(order, a) > slices.Index(order, b) {
+		return a
+	}
+	return b
+}
+
+// sources is the argument's `from`. Under profile strict an output is the only
+// source there is.
+func (j *judge) sources(l *leaf) []Source {
+	if l.rule == nil {
+		return outputOnly
+	}
+	if !j.strict {
+		return l.rule.From
+	}
+	var out []Source
+	for _, s := range l.rule.From {
+		if s.Kind == FromOutput {
+			out = append(out, s)
+		}
+	}
+	if out == nil {
+		return outputOnly
+	}
+	return out
+}
+
+func (j *judge) from(l *leaf, src Source) writ.Reason {
+	switch src.Kind {
+	case FromConst:
+		for _, c := range src.Const {
+			if provenance.Equal(l.typ(), l.raw, c) {
+				l.founded = founded{rule_: "const", label: writ.Operator}
+				return ""
+			}
+		}
+		return writ.ProvenanceConst
+	case FromCatalog:
+		// R7: what the pinned schema lists vouches for role enum alone.
+		if l.enum && l.role == Enum && !l.key {
+			l.founded = founded{rule_: "catalog", label: writ.System}
+			return ""
+		}
+		return writ.ProvenanceCatalog
+	case FromOutput:
+		return j.fromOutput(l, src)
+	case FromDerived:
+		switch src.Op {
+		case "path_join":
+			return j.fromJoin(l)
+		case opTemplate:
+			return j.fromTemplate(l)
+		case opVariable:
+			return j.fromVariable(l)
+		}
+		return writ.ProvenanceDerived
+	case FromSeen:
+		return j.fromSeen(l)
+	}
+	return writ.ProvenanceUnseen
+}
+
+// query is what the ledger is asked about a leaf.
+func (j *judge) query(l *leaf, src Source) provenance.Query {
+	q := provenance.Query{
+		Raw: l.raw, Type: l.typ(), Server: src.Server, Tool: src.Tool, At: src.At, HasAt: src.HasAt,
+		Authority: l.role.Authority() || l.key || l.answer,
+		Closed:    j.closedCollection,
+		Strict:    j.strict,
+	}
+	if l.rule != nil {
+		q.Collection, q.Owners = l.rule.Collection, l.rule.Owner
+	}
+	// R28, and R29 for selectors. STTI-001 knows no roles: under profile strict
+	// only an argument the contract calls a target is one.
+	q.Target = j.d.Effect.Gated() && (l.role == Target && (l.rule != nil || !j.strict) || l.role == Selector && j.noTarget)
+	if l.answer || j.in.Call.Method != CallTool && q.Collection == "" {
+		// Nobody can declare a collection for these: any closed one will do.
+		q.Target, q.Strict = true, true
+	}
+	return q
+}
+
+func (j *judge) fromOutput(l *leaf, src Source) writ.Reason {
+	s := j.session()
+	if s == nil {
+		return writ.ProvenanceSession
+	}
+	a := s.ledger.Find(j.query(l, src))
+	if l.enum && !src.HasAt { // R8: members of an enum are of small space
+		a.Vouched = slices.DeleteFunc(a.Vouched, func(f provenance.Fact) bool {
+			return l.rule == nil || f.Collection == "" || f.Collection != l.rule.Collection
+		})
+		if len(a.Vouched) == 0 && a.Reason == "" {
+			a.Reason = writ.ProvenanceSmall
+		}
+	}
+	if len(a.Vouched) == 0 {
+		if a.Reason == "" {
+			a.Reason = writ.ProvenanceUnseen
+		}
+		return a.Reason
+	}
+	best := a.Vouched[0]
+	l.founded = founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)},
+		contested: a.Contested && j.d.Effect&(Transfer|Delete) != 0}
+	return ""
+}
+
+// fromJoin accepts the cleaned join of a vouched directory and a vouched name
+// (R13). A path that was itself listed lends no name: equality is no join.
+func (j *judge) fromJoin(l *leaf) writ.Reason {
+	s := j.session()
+	if s == nil {
+		return writ.ProvenanceSession
+	}
+	jn := s.ledger.FindJoin(j.query(l, Source{Kind: FromDerived}))
+	whole := s.ledger.Find(provenance.Query{Raw: l.raw, Type: provenance.Path, Strict: true}).Vouched
+	jn.Name = slices.DeleteFunc(jn.Name, func(n provenance.Fact) bool {
+		return slices.ContainsFunc(whole, func(w provenance.Fact) bool { return samePlace(n, w) })
+	})
+	if j.strict || jn.Reason != "" || len(jn.Dir) == 0 || len(jn.Name) == 0 {
+		return writ.ProvenanceDerived
+	}
+	l.founded = founded{rule_: "derived:path_join", label: min(jn.Dir[0].Label, jn.Name[0].Label),
+		refs: []Ref{refOf(jn.Dir[0]), refOf(jn.Name[0])}}
+	return ""
+}
+
+func samePlace(a, b provenance.Fact) bool {
+	return a.Evidence == b.Evidence && a.Pointer == b.Pointer && a.Line == b.Line && a.Inner == b.Inner && a.Key == b.Key
+}
+
+// fromSeen is R20: for egress alone, a value that stood whole in any result.
+func (j *judge) fromSeen(l *leaf) writ.Reason {
+	s := j.session()
+	if s == nil {
+		return writ.ProvenanceSession
+	}
+	best, ok := s.ledger.Seen(l.raw)
+	if !ok || l.empty || j.d.Effect&^Read != Egress {
+		return writ.ProvenanceUnseen
+	}
+	l.founded = founded{rule_: "seen", label: best.Label, refs: []Ref{refOf(best)}}
+	return ""
+}
+
+// labelLeaves is what is done for reads: nothing is refused for provenance, but
+// each leaf gets the label that bounds what the result may vouch for (R4).
+func (j *judge) labelLeaves() {
+	for _, l := range j.leaves {
+		j.labelLeaf(l)
+	}
+	j.trace()
+}
+
+// labelLeaf finds the highest label a leaf has in this session, whether or not
+// its source would do for an act.
+func (j *judge) labelLeaf(l *leaf) {
+	l.founded = founded{}
+	for _, src := range j.sources(l) {
+		if src.Kind == FromConst && j.from(l, src) == "" {
+			return
+		}
+	}
+	s := j.session()
+	if s == nil {
+		return
+	}
+	q := j.query(l, Source{})
+	q.Target = false
+	a := s.ledger.Find(q)
+	switch {
+	case len(a.Vouched) > 0:
+		l.founded = founded{rule_: "output", label: a.Vouched[0].Label, refs: []Ref{refOf(a.Vouched[0])}}
+	case l.enum:
+		// R8: that such a value was seen elsewhere says nothing.
+	default:
+		l.label = a.Label
+	}
+}
+
+// trace writes down what every leaf rests on.
+func (j *judge) trace() {
+	s := j.in.Session
+	for _, l := range j.leaves {
+		t := Trace{Pointer: l.pointer, Role: l.role.name(), Label: l.label, Rule: l.rule_, Evidence: l.refs, Contested: l.contested}
+		if l.key {
+			t.Role = "key"
+		}
+		if s != nil {
+			t.Digest = s.ledger.Digest(l.typ(), l.raw)
+		}
+		j.d.Traces = append(j.d.Traces, t)
+		kind := strictjson.KindOf(l.raw)
+		j.d.args = append(j.d.args, provenance.Arg{
+			Raw: l.raw, Type: l.typ(), Label: l.label,
+			// An empty value carries no more than a boolean does.
+			Narrow:  kind == strictjson.Bool || l.enum || l.empty || l.role == Control && kind == strictjson.Number && integer(l.raw),
+			Decides: l.role == Target || l.role == Selector || l.role == Amount || l.role == SecretRole,
+		})
+	}
+}
+
+func integer(raw []byte) bool {
+	_, _, why := provenance.Canonical(provenance.Integer, raw)
+	return why == ""
+}
+
+// refOf names the place of a fact. The results of R32 methods are read whole,
+// as if they were structured content.
+func refOf(f provenance.Fact) Ref {
+	p := f.Pointer
+	if isMethod(f.Tool) {
+		p = p[min(len(p), len("/"+structured)):]
+	}
+	return Ref{Evidence: f.Evidence, Tool: f.Server + "/" + f.Tool, Pointer: p, Line: f.Line, Inner: f.Inner, Label: f.Label}
+}

@@ -1,0 +1,112 @@
+package gate
+
+import (
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/provenance"
+)
+
+// Why a result vouches for nothing.
+const (
+	whyError       = "error"
+	whyUnvalidated = "unvalidated"
+	whyNoContract  = "no_contract"
+	whyCut         = "cut"
+	whyUnknown     = "unknown"
+	whyExtraction  = "extraction"
+	whyCap         = "evidence_cap"
+	whySession     = "no_session"
+)
+
+// Observe is the typed output gate: it says what the result of an allowed call
+// is worth. Only a result that is no error, that its registered output schema
+// accepts or that its declared extraction took apart whole, has facts; any
+// other is recorded and passed on and vouches for nothing. A nil session
+// observes nothing. It only reads the session; Commit folds the answer in.
+func (s *Session) Observe(d *Decision, r Result) Observation {
+	o := Observation{evidence: r.Evidence, server: d.Call.Server}
+	if s == nil {
+		o.Why = whySession
+		return o
+	}
+	ob := provenance.Observation{
+		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Args: d.args,
+	}
+	ob.Leaves, o.Why = s.leaves(d, r)
+	ob.OK = o.Why == ""
+	if !ob.OK {
+		return o
+	}
+	p, err := s.ledger.Prepare(ob)
+	if err != nil {
+		o.Why = whyCap
+		return o
+	}
+	o.Admissible, o.Facts, o.pending = true, p.Facts(), p
+	if d.Call.Method == ListTemplates {
+		o.list = &listing{templatesIn(r.Bytes)}
+	}
+	return o
+}
+
+// leaves returns the labelled leaves of a result, or why there are none.
+func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
+	switch {
+	case !d.Allowed():
+		return nil, whyUnvalidated
+	case r.Status == Errored:
+		return nil, whyError
+	case r.Status == Cut:
+		return nil, whyCut
+	case r.Status != OK:
+		return nil, whyUnknown
+	case strictjson.Check(r.Bytes, strictjson.Result) != nil || strictjson.KindOf(r.Bytes) != strictjson.Object:
+		return nil, whyUnvalidated
+	}
+	result := r.Bytes
+	rules := d.rules
+	if d.Call.Method != CallTool {
+		result = append(append([]byte(`{"`+structured+`":`), result...), '}')
+	} else {
+		if f := strictjson.Get(result, "isError"); f != nil && string(f) != "false" {
+			return nil, whyError
+		}
+		if !d.basis.contract {
+			return nil, whyNoContract
+		}
+		var why string
+		if rules, why = typed(d, result); why != "" {
+			return nil, why
+		}
+	}
+	arguments := d.Arguments
+	if arguments == nil {
+		arguments = []byte("{}")
+	}
+	ex := provenance.Extraction(rules, result, arguments)
+	if len(ex.Voided) > 0 {
+		return nil, whyExtraction
+	}
+	return ex.Leaves, ""
+}
+
+// typed validates a tool's result and returns the output rules that may be
+// applied to it. Under profile strict those that extract are none.
+func typed(d *Decision, result []byte) (rules []provenance.OutputRule, why string) {
+	content := strictjson.Get(result, structured)
+	valid := d.Tool.HasOutputSchema() && content != nil && d.Tool.ValidateOutput(content)
+	if d.Tool.HasOutputSchema() && !valid {
+		return nil, whyUnvalidated
+	}
+	for _, r := range d.rules {
+		switch {
+		case d.basis.profile == Strict && (r.InText || r.Extract != provenance.NoExtract):
+		case r.InText, valid:
+			// Text is typed by the extraction that was declared for it.
+			rules = append(rules, r)
+		}
+	}
+	if !valid && len(rules) == 0 {
+		return nil, whyUnvalidated
+	}
+	return rules, ""
+}

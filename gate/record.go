@@ -1,0 +1,227 @@
+package gate
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	json "github.com/go-json-experiment/json"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Record is what the log says of one decision: everything it was made on, by
+// digest, and everything it found. It holds no value of the call; digests of
+// values are keyed by the session.
+type Record struct {
+	Version int    `json:"v"`
+	Engine  string `json:"engine"`
+	// Session and Next say what evidence counted: that of the session with a
+	// number below Next. Both are empty for a call without a session.
+	Session   string   `json:"session,omitzero"`
+	Next      uint32   `json:"next,omitzero"`
+	Time      string   `json:"time"` // RFC 3339, UTC, milliseconds
+	Policy    string   `json:"policy"`
+	Catalogue string   `json:"catalogue"`
+	Profile   Profile  `json:"profile,omitzero"`
+	Server    string   `json:"server"`
+	Tool      string   `json:"tool,omitzero"`
+	Method    string   `json:"method"`
+	Effect    []string `json:"effect"`
+	Arguments string   `json:"arguments,omitzero"` // keyed digest of the judged bytes
+	Answers   string   `json:"answers,omitzero"`
+	Forwarded string   `json:"forwarded,omitzero"` // keyed digest, where it differs
+	// Status is the outcome; Allowed says whether the call may be made, which
+	// in shadow mode differs.
+	Status   writ.Status    `json:"status"`
+	Allowed  bool           `json:"allowed"`
+	Shadow   bool           `json:"shadow,omitzero"`
+	Code     writ.Code      `json:"code,omitzero"`
+	Reason   writ.Reason    `json:"reason,omitzero"`
+	Failures []writ.Failure `json:"failures,omitempty"`
+	Traces   []Trace        `json:"traces"`
+}
+
+var effectNames = [...]string{"read", "egress", "write", "send", "transfer", "delete", "auth"}
+
+// Names returns the names of the effects in e, in the order of the page. The
+// zero Effect is all of them.
+func (e Effect) Names() []string {
+	if e == 0 {
+		e = EveryEffect
+	}
+	var out []string
+	for i, n := range effectNames {
+		if e&(1<<i) != 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+var roleNames = [...]string{"target", "selector", "amount", "time", "enum", "control", "content", "query", "secret"}
+
+func (r Role) name() string {
+	if int(r) < len(roleNames) {
+		return roleNames[r]
+	}
+	return roleNames[Target]
+}
+
+// timeForm is how records write a time. Finer time than the log keeps would
+// make a replay differ.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// Record returns the decision as canonical JSON (RFC 8785). The same input
+// gives the same bytes.
+func (d *Decision) Record() []byte {
+	b := d.basis
+	r := Record{
+		Version: 1, Engine: Engine, Session: b.session, Next: b.number,
+		Time:   b.time.UTC().Truncate(time.Millisecond).Format(timeForm),
+		Policy: "sha256:" + hex.EncodeToString(b.policy[:]), Catalogue: "sha256:" + hex.EncodeToString(b.catalogue[:]),
+		Profile: b.profile, Server: d.Call.Server, Tool: d.Call.Tool, Method: methodName(d.Call.Method),
+		Effect: d.Effect.Names(), Arguments: b.arguments, Answers: b.answers, Forwarded: b.forwarded,
+		Status: d.Outcome.Status, Allowed: d.Allowed(), Shadow: d.Shadow, Traces: d.Traces,
+	}
+	if r.Traces == nil {
+		r.Traces = []Trace{}
+	}
+	if r.Status == "" {
+		r.Status = writ.Rejected // the zero decision denies
+	}
+	if j := d.Outcome.Rejection; j != nil {
+		r.Code, r.Reason, r.Failures = j.Code, j.Reason, j.Failures
+	}
+	return r.encode()
+}
+
+func methodName(m Method) string {
+	if m == CallTool {
+		return "tools/call"
+	}
+	return string(m)
+}
+
+func (r *Record) encode() []byte {
+	// Names reach here from requests the gateway parsed; what is not UTF-8 in
+	// them is replaced rather than left out of the log.
+	r.Server, r.Tool, r.Method = validText(r.Server), validText(r.Tool), validText(r.Method)
+	raw, err := json.Marshal(r)
+	if err == nil {
+		raw, err = strictjson.Canonical(raw)
+	}
+	if err != nil {
+		// Only strings the gate made or checked come here.
+		panic("gate: a decision has no record: " + err.Error())
+	}
+	return raw
+}
+
+func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// ParseRecord reads what Decision.Record wrote. It accepts no other spelling
+// of it and nothing beside it.
+func ParseRecord(b []byte) (*Record, error) {
+	if err := strictjson.Check(b, strictjson.Limits{Bytes: 64 << 20, Depth: 10}); err != nil {
+		return nil, fmt.Errorf("decision record: %w", err)
+	}
+	var r Record
+	if err := json.Unmarshal(b, &r, json.RejectUnknownMembers(true)); err != nil {
+		return nil, errors.New("decision record: a member is unknown or of the wrong type")
+	}
+	switch {
+	case r.Version != 1:
+		return nil, errors.New("decision record: not of version 1")
+	case r.Status != writ.Accepted && r.Status != writ.Rejected && r.Status != writ.Transformed:
+		return nil, errors.New("decision record: no such status")
+	case !bytes.Equal(r.encode(), b):
+		return nil, errors.New("decision record: not in canonical form")
+	}
+	return &r, nil
+}
+
+// Explain says in plain words, a line each, what was decided and why.
+// Everything in it that came from a call or a server is escaped.
+func Explain(r *Record) []string {
+	what := "`" + shown(r.Tool) + "` of server `" + shown(r.Server) + "`"
+	if r.Method != "tools/call" {
+		what = shown(r.Method) + " of server `" + shown(r.Server) + "`"
+	}
+	head := string(r.Status)
+	switch {
+	case r.Shadow && r.Status == writ.Rejected:
+		head = "passed in shadow mode; would have been rejected"
+	case r.Shadow:
+		head = "passed in shadow mode; would have been " + head
+	}
+	if r.Code != "" {
+		head += " (" + shown(string(r.Code)) + ", " + shown(string(r.Reason)) + ")"
+	}
+	lines := []string{head + ": " + what + ", effect " + shown(strings.Join(r.Effect, "+"))}
+	for _, f := range r.Failures {
+		where := shown(f.Pointer)
+		if where == "" {
+			where = "the call"
+		}
+		lines = append(lines, "refused: "+where+": "+shown(string(f.Reason))+": "+plain(f.Need))
+	}
+	for _, t := range r.Traces {
+		lines = append(lines, explainTrace(r, t))
+	}
+	return lines
+}
+
+func explainTrace(r *Record, t Trace) string {
+	var b strings.Builder
+	b.WriteString(shown(t.Pointer) + " (" + shown(t.Role) + ")")
+	switch {
+	case t.Rule == "const":
+		b.WriteString(" is a constant of the operator")
+	case t.Rule == "catalog":
+		b.WriteString(" is a value the tool's approved definition lists")
+	case t.Rule == "local":
+		b.WriteString(" is free text into a local file; the text itself is unproven")
+	case len(t.Evidence) == 0 && t.Rule == "":
+		b.WriteString(" rests on nothing")
+	case t.Rule == "derived:path_join":
+		b.WriteString(" joins a directory and a name:")
+	case strings.HasPrefix(t.Rule, "derived:"):
+		b.WriteString(" fits a listed template:")
+	case t.Rule == "seen":
+		b.WriteString(" stood whole in a result:")
+	default:
+		b.WriteString(" is")
+	}
+	for i, e := range t.Evidence {
+		if i > 0 {
+			b.WriteString(" and")
+		}
+		id := writ.EvidenceID{Session: r.Session, Number: e.Evidence}
+		b.WriteString(" evidence " + shown(id.String()) + ", ")
+		if e.Line > 0 {
+			fmt.Fprintf(&b, "line %d of ", e.Line)
+		}
+		b.WriteString(shown(e.Pointer))
+		if e.Inner != "" {
+			b.WriteString(" (inside the text: " + shown(e.Inner) + ")")
+		}
+		server, tool, _ := strings.Cut(e.Tool, "/")
+		b.WriteString(" of " + shown(tool) + " (" + shown(server) + ")")
+	}
+	b.WriteString(", label " + t.Label.String())
+	if t.Contested {
+		b.WriteString("; contested: the same value also stands where a stranger can write it")
+	}
+	return b.String()
+}
+
+// plain escapes what is not printable and leaves the quotation marks of Writ's
+// own sentences.
+func plain(s string) string {
+	return strings.ReplaceAll(shown(strings.ReplaceAll(s, "`", "'")), `\"`, `"`)
+}

@@ -1,0 +1,160 @@
+package gate
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/provenance"
+)
+
+// The bounds of R24.
+const (
+	refusalsPerPointer = 5
+	refusalsPerSession = 50
+)
+
+// Session is the scope in which evidence counts: the fold of one session's
+// records. It is made only of what Decided and Commit are given, in the order
+// of the log, so that folding the log again gives the same session.
+//
+// Decide and Observe read it; Decided, Commit and Reopen change it. Calls that
+// change it must not run beside any other.
+type Session struct {
+	id     string
+	key    [32]byte
+	ledger *provenance.Ledger
+	next   uint32
+	mode   mode
+
+	// templates are the listed URI templates of each server (R32).
+	templates map[string][]string
+
+	// R24. refused counts since the last new evidence; shut and actsClosed stay
+	// until a person reopens.
+	refused    map[string]int
+	acts       int
+	shut       map[string]bool
+	actsClosed bool
+}
+
+// mode is whether a session shadows; the first decision fixes it.
+type mode uint8
+
+const (
+	undecided mode = iota
+	enforcing
+	shadowing
+)
+
+// fits reports whether evidence of a session in this mode counts for a decision
+// made with or without shadow. What a shadow session let pass vouches nowhere
+// else; an enforcing session that is asked to shadow goes on enforcing.
+func (m mode) fits(shadow bool) bool { return m != shadowing || shadow }
+
+// mayShadow reports whether a decision in this session may shadow. A call
+// without a session may.
+func (s *Session) mayShadow() bool { return s == nil || s.mode != enforcing }
+
+// NewSession returns a session without evidence. The id is its public name,
+// "s_…"; the key keeps digests in records from being guessed and values from
+// being aimed at the ledger's index, and never leaves the session.
+func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
+	return &Session{
+		id: id, key: key, ledger: provenance.NewLedger(key, caps), next: 1,
+		templates: map[string][]string{}, refused: map[string]int{}, shut: map[string]bool{},
+	}
+}
+
+// ID returns the session's public name.
+func (s *Session) ID() string { return s.id }
+
+// Next returns the number the next evidence gets. Numbers are dense: each
+// result that Commit is given takes one, whatever it is worth.
+func (s *Session) Next() uint32 { return s.next }
+
+// Facts returns how many facts the session holds.
+func (s *Session) Facts() int { return s.ledger.Len() }
+
+// Decided folds a decision in, once it is durable and before the call is made:
+// a refused act counts for R24, an allowed call taints what comes later (R4).
+func (s *Session) Decided(d *Decision) {
+	if s.mode == undecided {
+		if s.mode = enforcing; d.Shadow {
+			s.mode = shadowing
+		}
+	}
+	if d.Allowed() {
+		s.ledger.Sent(d.Call.Server, d.Effect.Gated(), d.args)
+		return
+	}
+	if len(d.basis.counted) == 0 {
+		return
+	}
+	for _, k := range d.basis.counted {
+		if s.refused[k]++; s.refused[k] >= refusalsPerPointer {
+			s.shut[k] = true
+		}
+	}
+	if s.acts++; s.acts >= refusalsPerSession {
+		s.actsClosed = true
+	}
+}
+
+// Commit folds an observation in, once its result is durable and before the
+// client gets it. A fact counts from the next decision on.
+func (s *Session) Commit(o Observation) {
+	if o.evidence >= s.next {
+		s.next = o.evidence + 1
+	}
+	if o.pending == nil || s.ledger.Commit(o.pending) != nil {
+		return
+	}
+	if o.Facts > 0 {
+		// New evidence: what was refused for want of it may be asked again.
+		clear(s.refused)
+		s.acts = 0
+	}
+	if o.list != nil {
+		for _, t := range o.list.templates {
+			if !slices.Contains(s.templates[o.server], t) {
+				s.templates[o.server] = append(s.templates[o.server], t)
+			}
+		}
+	}
+}
+
+// Reopen lifts the closures of R24. Only a person may cause it.
+func (s *Session) Reopen() {
+	clear(s.refused)
+	clear(s.shut)
+	s.acts, s.actsClosed = 0, false
+}
+
+// digest is a keyed digest of exact bytes, "" for nil.
+func (s *Session) digest(b []byte) string {
+	if b == nil {
+		return ""
+	}
+	h := hmac.New(sha256.New, s.key[:])
+	h.Write([]byte("writ/gate/bytes\x00"))
+	h.Write(b)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// listing is what a listing of R32 adds to a session beside facts.
+type listing struct{ templates []string }
+
+// templatesIn returns the URI templates of a resources/templates/list result.
+func templatesIn(result []byte) []string {
+	var out []string
+	es, _ := strictjson.Elements(strictjson.Get(result, "resourceTemplates"))
+	for _, e := range es {
+		if t, ok := strictjson.Text(strictjson.Get(e, "uriTemplate")); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
