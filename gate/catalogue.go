@@ -1,6 +1,10 @@
 package gate
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	writ "github.com/writ-project/writ"
 )
 
@@ -61,7 +65,7 @@ type Tool struct {
 // Catalogue is the set of tools at one moment. It is immutable.
 type Catalogue struct {
 	tools  map[string]*Tool // by "server/name"
-	public map[string]*Tool // by public name, open and shut
+	public map[string]*Tool // by public name
 	order  []*Tool          // by server, then name
 	others []Definition
 	digest [32]byte
@@ -72,7 +76,7 @@ type Catalogue struct {
 type Finding struct {
 	Server  string
 	Tool    string      // "" for the whole server
-	Reason  writ.Reason // "" for a mere warning
+	Reason  writ.Reason // why something is not open, "" for a mere warning
 	Message string
 	Hint    string // what to do, may be ""
 	// Line and Column point into the policy where the finding is about it.
@@ -80,9 +84,52 @@ type Finding struct {
 }
 
 // NewCatalogue vets every definition and joins it with its contract. It never
-// fails: what is not acceptable is not open, and a finding says why.
+// fails: what is not acceptable is not open, and a finding says why. The answer
+// depends on the set of definitions and the policy alone, not on their order.
+// A nil policy has no contract.
+//
+// A contract whose tool is not among the definitions yields a finding unless
+// it says `optional: true`; whether that stops the start is for the caller, who
+// knows which servers answered.
 func NewCatalogue(defs []Definition, p *Policy) (*Catalogue, []Finding) {
-	return &Catalogue{}, nil
+	if p == nil {
+		p = &Policy{Profile: Standard}
+	}
+	m := &making{policy: p, tools: map[string]*Tool{}, servers: map[string][]*Tool{}}
+	for _, d := range sortedDefinitions(defs) {
+		m.add(d)
+	}
+	m.refuseLists()
+	for _, key := range sortedKeys(m.tools) {
+		m.join(m.tools[key])
+	}
+	m.unlisted()
+	c := &Catalogue{tools: m.tools, public: map[string]*Tool{}, others: m.others, digest: m.digest()}
+	for _, t := range m.tools {
+		c.order = append(c.order, t)
+	}
+	slices.SortFunc(c.order, func(a, b *Tool) int {
+		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Name, b.Name))
+	})
+	m.name(c)
+	slices.SortStableFunc(m.findings, func(a, b Finding) int {
+		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Message, b.Message))
+	})
+	return c, slices.Compact(m.findings)
+}
+
+// Definitions returns the vetted prompts, resources or templates, as they were
+// sent, by server and then by bytes. Tools are not among them.
+func (c *Catalogue) Definitions(k Kind) []Definition {
+	var out []Definition
+	if c != nil {
+		for _, d := range c.others {
+			if d.Kind == k {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
 }
 
 // Lookup returns the tool of that server and name, open or not, nil when there
@@ -136,48 +183,3 @@ func (c *Catalogue) Digest() [32]byte {
 	}
 	return c.digest
 }
-
-// Listed reports whether a client sees the tool.
-func (t *Tool) Listed(shadow bool) bool {
-	return t != nil && (t.State == Open || shadow && t.State == Shut)
-}
-
-// Effect returns what this call can do: the contract's effect, or that of the
-// case the arguments name, and what the server's annotations add. Without a
-// contract, and for a value no case names, it is EveryEffect.
-func (t *Tool) Effect(args []byte) Effect { return EveryEffect }
-
-// Rules returns what the contract says of this call's arguments: its own rules
-// and those of the case the arguments name.
-func (t *Tool) Rules(args []byte) []ArgRule { return nil }
-
-// ValidateArguments judges the arguments (nil is an empty object) by the
-// tool's own input schema, closed: at any depth a property that no applicable
-// subschema names is refused, unless the contract opens its object. The
-// failures are sorted and hold no value of the call. The bytes must have
-// passed strictjson.
-func (t *Tool) ValidateArguments(args []byte) []writ.Failure {
-	return []writ.Failure{{Reason: writ.SchemaUnusable}}
-}
-
-// HasOutputSchema reports whether structured results of the tool can be
-// validated: by the server's outputSchema, the operator's, or both.
-func (t *Tool) HasOutputSchema() bool { return t != nil && len(t.output) > 0 }
-
-// ValidateOutput reports whether structuredContent satisfies every output
-// schema there is. Without one it is false: an untyped result vouches for
-// nothing (T12).
-func (t *Tool) ValidateOutput(structured []byte) bool { return false }
-
-// EnumMember reports whether the value is a member of an enum, or the const,
-// that the pinned input schema gives for that argument path (R7).
-func (t *Tool) EnumMember(path []string, raw []byte) bool { return false }
-
-// DefaultAt returns the JSON literal of the default the pinned input schema
-// gives for that argument path, nil when it gives none.
-func (t *Tool) DefaultAt(path []string) []byte { return nil }
-
-// NamesProperty reports whether the last element of the path is a name that
-// the schema itself spells under `properties` there. Any other object key was
-// chosen by the caller and is judged like a value (R16).
-func (t *Tool) NamesProperty(path []string) bool { return false }

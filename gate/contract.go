@@ -110,14 +110,16 @@ const (
 
 // Case is the effect and arguments for some values of one enum argument.
 type Case struct {
-	Values [][]byte // JSON literals of the discriminating argument
-	Effect Effect
-	Args   []ArgRule // beside the contract's own
+	Values    [][]byte // JSON literals of the discriminating argument
+	Effect    Effect
+	Args      []ArgRule // beside the contract's own
+	Line, Col int
 }
 
 // Contract is what the operator declares for one tool.
 type Contract struct {
 	Server, Tool string
+	Method       Method // R32; CallTool for a tool, else Tool is the method's name
 	Pin          string // "sha256:<hex>" of the full definition, "" when not pinned
 	Closed       bool   // drafted by `writ init` and not yet opened by a person
 	Effect       Effect
@@ -148,12 +150,15 @@ const (
 
 // Policy is one parsed policy file. It is immutable.
 type Policy struct {
-	Profile     Profile
-	Collections map[string]Collection
-	Contracts   map[string]*Contract // by "server/tool"
-	Source      []byte               // the exact file
-	Digest      [32]byte             // SHA-256 of Source
-	Warnings    []Fault              // lint findings that do not stop the start
+	Profile Profile
+	// PinsOptional is `pins: optional`: a contract without a pin is open all
+	// the same. A pin that is given must match in either case.
+	PinsOptional bool
+	Collections  map[string]Collection
+	Contracts    map[string]*Contract // by "server/tool"
+	Source       []byte               // the exact file
+	Digest       [32]byte             // SHA-256 of Source
+	Warnings     []Fault              // lint findings that do not stop the start, sorted
 }
 
 // Fault is one defect of a file the operator wrote.

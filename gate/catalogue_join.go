@@ -1,0 +1,236 @@
+package gate
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// join gives a vetted tool its contract and decides whether it is open.
+func (m *making) join(t *Tool) {
+	if t.State == Refused {
+		return
+	}
+	key := t.Server + "/" + t.Name
+	c := m.policy.Contracts[key]
+	if c == nil {
+		if t.Reason == "" {
+			t.Reason = writ.NameForbidden
+		}
+		if hints := annotations(t.Raw); hints.readOnly != "true" || hints.destructive == "true" {
+			m.find(t.Server, t.Name, "", "the tool may write and has no contract; it is not listed", "declare "+key+" in the policy")
+		}
+		return
+	}
+	t.Contract = c
+	if t.Reason == "" && c.OutputSchema != nil {
+		s, err := compileSchema(c.OutputSchema)
+		if err != nil { // ParsePolicy has refused it already
+			t.Reason = writ.SchemaUnusable
+		} else {
+			t.output = append(t.output, s)
+		}
+	}
+	at := func(r writ.Reason, message, hint string) {
+		m.findings = append(m.findings, Finding{t.Server, t.Name, r, message, hint, c.Line, c.Col})
+	}
+	switch {
+	case t.Reason != "":
+		at(t.Reason, "the contract is not in force: the tool's schema is unusable", "")
+	case c.Closed:
+		t.Reason = writ.PolicyClosed
+	case c.Pin == "" && !m.policy.PinsOptional:
+		t.Reason = writ.NameUnpinned
+		at(t.Reason, "the definition was not approved; it is "+t.Pin, "look at it and run: writ tools approve "+key)
+	case c.Pin == "":
+		at("", "the contract has no pin, and pins are optional: a changed definition would not be noticed (R26)", "writ tools approve "+key)
+		t.State = Open
+	case c.Pin != t.Pin:
+		t.Reason = writ.NameChanged
+		at(t.Reason, "the definition changed: approved was "+c.Pin+", it is "+t.Pin, "look at it and run: writ tools approve "+key)
+	default:
+		t.State = Open
+	}
+	if t.input != nil {
+		m.compare(t, c)
+	}
+}
+
+// hints are the annotations that can tighten a contract, as JSON words.
+type hints struct{ readOnly, destructive string }
+
+func annotations(raw []byte) hints {
+	a := strictjson.Get(raw, "annotations")
+	return hints{
+		string(strictjson.Get(a, "readOnlyHint")),
+		string(strictjson.Get(a, "destructiveHint")),
+	}
+}
+
+// compare looks for what the contract and the definition say of each other:
+// annotations that add an effect, and rules that can never match.
+func (m *making) compare(t *Tool, c *Contract) {
+	warn := func(line, col int, message, hint string) {
+		m.findings = append(m.findings, Finding{t.Server, t.Name, "", message, hint, line, col})
+	}
+	const acts = Write | Send | Transfer | Delete | Auth
+	declared := c.Effect
+	if c.CaseAt != nil {
+		declared = 0
+		for _, k := range c.Cases {
+			declared |= k.Effect
+		}
+	}
+	if h := annotations(t.Raw); declared&acts == 0 && (h.destructive == "true" || h.readOnly == "false") {
+		t.added = Write
+		warn(c.Line, c.Col, "the server says that this tool writes; the effect write was added to the contract (P17)", "declare effect: write, or pin a definition that says otherwise")
+	}
+	rules := c.Args
+	for _, k := range c.Cases {
+		rules = append(rules[:len(rules):len(rules)], k.Args...)
+	}
+	for _, r := range rules {
+		schemas := t.input.at(r.At.Tokens)
+		if !r.At.Exact() {
+			schemas = t.input.at(concrete(r.At.Tokens))
+		}
+		if len(schemas) == 0 && !opened(rules, r.At.Tokens) {
+			warn(r.Line, r.Col, "the rule can never match: the tool's schema has no "+strconv.Quote(r.At.Source), "")
+			continue
+		}
+		for _, s := range r.From {
+			if s.Kind == FromCatalog && r.Role == Enum && !hasEnum(schemas) {
+				warn(r.Line, r.Col, "the tool's schema lists no values for "+strconv.Quote(r.At.Source)+", so from: catalog matches none", "from: [{const: [...]}]")
+			}
+		}
+	}
+	if c.CaseAt != nil && len(t.input.at(c.CaseAt)) == 0 {
+		warn(c.Line, c.Col, "the tool's schema has no argument that the cases are told apart by; every call has every effect", "")
+	}
+	for _, o := range c.Outputs {
+		if o.HasJoin && len(t.input.at(o.Join)) == 0 {
+			warn(c.Line, c.Col, "an output joins an argument the tool's schema does not have; it labels nothing", "")
+		}
+	}
+}
+
+// concrete replaces wildcards by a token that can be an index and a key.
+func concrete(tokens []string) []string {
+	out := make([]string, len(tokens))
+	for i, t := range tokens {
+		if out[i] = t; t == "*" {
+			out[i] = "0"
+		}
+	}
+	return out
+}
+
+// opened reports whether a rule opens an object the path lies in.
+func opened(rules []ArgRule, path []string) bool {
+	for _, r := range rules {
+		for n := range path {
+			if r.Open && r.At.Match(path[:n]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unlisted adds the R32 methods contracts name, and reports contracts whose
+// tool the server does not publish.
+func (m *making) unlisted() {
+	for _, key := range sortedKeys(m.policy.Contracts) {
+		c := m.policy.Contracts[key]
+		if m.tools[key] != nil {
+			continue
+		}
+		if c.Method != CallTool {
+			t := &Tool{Server: c.Server, Name: c.Tool, Method: c.Method, Contract: c, State: Open, input: methodSchemas[c.Method]}
+			if c.Closed {
+				t.State, t.Reason = Shut, writ.PolicyClosed
+			}
+			m.tools[key] = t
+			continue
+		}
+		if !c.Optional {
+			m.findings = append(m.findings, Finding{c.Server, c.Tool, writ.NameUnknown, "the policy has a contract for a tool that no server publishes", "correct the name, or say optional: true", c.Line, c.Col})
+		}
+	}
+}
+
+// methodSchemas says what the requests of R32 look like to the gate. Prompt
+// arguments have names only the prompt knows: they are allowed, and judged as
+// keys too.
+var methodSchemas = func() map[Method]*schema {
+	out := map[Method]*schema{}
+	for method, text := range map[Method]string{
+		ReadResource:      `{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"]}`,
+		SubscribeResource: `{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"]}`,
+		GetPrompt:         `{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object","patternProperties":{"":{"type":"string"}}}},"required":["name"]}`,
+		Complete: `{"type":"object","properties":{
+			"ref":{"type":"object","properties":{"type":{"enum":["ref/prompt","ref/resource"]},"name":{"type":"string"},"title":{"type":"string"},"uri":{"type":"string"}},"required":["type"]},
+			"argument":{"type":"object","properties":{"name":{"type":"string"},"value":{"type":"string"}},"required":["name","value"]},
+			"context":{"type":"object","properties":{"arguments":{"type":"object","patternProperties":{"":{"type":"string"}}}}}},
+			"required":["ref","argument"]}`,
+	} {
+		s, err := compileSchema([]byte(text))
+		if err != nil {
+			panic("gate: the schema of a method does not compile: " + err.Error())
+		}
+		out[method] = s
+	}
+	return out
+}()
+
+// fold is the form in which two public names are one: NFKC and case-folded.
+// Names are ASCII, so no other script can look alike; what remains are letters
+// and digits that print alike.
+func fold(name string) string {
+	return lookalikes.Replace(cases.Fold().String(norm.NFKC.String(name)))
+}
+
+var lookalikes = strings.NewReplacer("0", "o", "1", "l", "i", "l")
+
+// name gives every tool its public name: its own where no other tool shares
+// it, else `server__tool` for all who share it (T03). Among open tools only
+// open ones count, so that nothing a server publishes without a contract can
+// rename what the operator opened; the others yield to all. A name that could
+// be read as some server's qualified name is always qualified itself.
+func (m *making) name(c *Catalogue) {
+	all, open := map[string]int{}, map[string]int{}
+	servers := map[string]bool{}
+	for _, t := range c.order {
+		if t.Method != CallTool {
+			continue
+		}
+		servers[t.Server] = true
+		all[fold(t.Name)]++
+		if t.State == Open {
+			open[fold(t.Name)]++
+		}
+	}
+	for _, t := range c.order {
+		if t.Method != CallTool {
+			continue
+		}
+		n := all[fold(t.Name)]
+		if t.State == Open {
+			n = open[fold(t.Name)]
+		}
+		t.Public = t.Name
+		if prefix, _, ok := strings.Cut(t.Name, "__"); n > 1 || ok && servers[strings.ToLower(prefix)] {
+			t.Public = t.Server + "__" + t.Name
+		}
+		if len(t.Public) > publicName && t.State != Refused {
+			t.State, t.Reason = Refused, writ.NameAmbiguous
+			m.find(t.Server, t.Name, t.Reason, "the tool shares its name and its qualified name is longer than 128 characters", "")
+		}
+		c.public[t.Public] = t
+	}
+}

@@ -1,0 +1,176 @@
+package gate
+
+import (
+	"encoding/json"
+	"slices"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Listed reports whether a client sees the tool.
+func (t *Tool) Listed(shadow bool) bool {
+	return t != nil && (t.State == Open || shadow && t.State == Shut)
+}
+
+// Effect returns what this call can do: the contract's effect, or that of the
+// case the arguments name, and what the server's annotations add. Without a
+// contract, and for a value no case names, it is EveryEffect.
+func (t *Tool) Effect(args []byte) Effect {
+	if t == nil || t.Contract == nil {
+		return EveryEffect
+	}
+	e := t.Contract.Effect
+	if t.Contract.CaseAt != nil {
+		c := t.Contract.caseOf(args)
+		if c == nil {
+			return EveryEffect
+		}
+		e = c.Effect
+	}
+	if e |= t.added; e == 0 {
+		return EveryEffect
+	}
+	return e
+}
+
+// Rules returns what the contract says of this call's arguments: its own rules
+// and those of the case the arguments name. No two of them tie on one path.
+func (t *Tool) Rules(args []byte) []ArgRule {
+	if t == nil || t.Contract == nil {
+		return nil
+	}
+	if c := t.Contract.caseOf(args); c != nil && len(c.Args) > 0 {
+		return append(slices.Clone(t.Contract.Args), c.Args...)
+	}
+	return t.Contract.Args
+}
+
+// Rule returns the most specific rule of the contract for one argument leaf of
+// this call, nil when none names it: then the argument is a target from
+// labelled output, like one without a contract.
+func (t *Tool) Rule(args []byte, path []string) *ArgRule {
+	var best *ArgRule
+	rules := t.Rules(args)
+	for i := range rules {
+		if r := &rules[i]; r.At.Match(path) && (best == nil || r.At.Beats(best.At)) {
+			best = r
+		}
+	}
+	return best
+}
+
+// caseOf returns the case the arguments name, nil when they name none.
+func (c *Contract) caseOf(args []byte) *Case {
+	if c.CaseAt == nil {
+		return nil
+	}
+	v := args
+	for _, tok := range c.CaseAt {
+		if v = strictjson.Get(v, tok); v == nil {
+			return nil
+		}
+	}
+	got, err := decodeJSON(v)
+	if err != nil {
+		return nil
+	}
+	for i := range c.Cases {
+		for _, raw := range c.Cases[i].Values {
+			if want, err := decodeJSON(raw); err == nil && same(got, want) {
+				return &c.Cases[i]
+			}
+		}
+	}
+	return nil
+}
+
+// ValidateArguments judges the arguments (nil is an empty object) by the
+// tool's own input schema, closed: at any depth a property that no applicable
+// subschema names is refused, unless the contract opens its object (R16). The
+// failures are sorted and hold no value of the call. The bytes must have
+// passed strictjson.
+func (t *Tool) ValidateArguments(args []byte) []writ.Failure {
+	if t == nil || t.input == nil {
+		return []writ.Failure{{Reason: writ.SchemaUnusable, Need: "a tool whose input schema can be checked"}}
+	}
+	if args == nil {
+		args = []byte("{}")
+	}
+	rules := t.Rules(args)
+	return t.input.judge(args, func(path []string) bool {
+		for i := range rules {
+			if rules[i].Open && rules[i].At.Match(path) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// HasOutputSchema reports whether structured results of the tool can be
+// validated: by the server's outputSchema, the operator's, or both.
+func (t *Tool) HasOutputSchema() bool { return t != nil && len(t.output) > 0 }
+
+// ValidateOutput reports whether structuredContent satisfies every output
+// schema there is. Without one it is false: an untyped result vouches for
+// nothing (T12). The bytes must have passed strictjson.
+func (t *Tool) ValidateOutput(structured []byte) bool {
+	if !t.HasOutputSchema() || structured == nil {
+		return false
+	}
+	for _, s := range t.output {
+		if !s.ok(structured) {
+			return false
+		}
+	}
+	return true
+}
+
+// EnumMember reports whether the value is a member of an enum, or the const,
+// that the pinned input schema gives for that argument path (R7).
+func (t *Tool) EnumMember(path []string, raw []byte) bool {
+	return t != nil && t.input != nil && enumMember(t.input.at(path), raw)
+}
+
+// DefaultAt returns the JSON literal of the default the pinned input schema
+// gives for that argument path, nil when it gives none or several.
+func (t *Tool) DefaultAt(path []string) []byte {
+	if t == nil || t.input == nil {
+		return nil
+	}
+	var out []byte
+	for _, s := range t.input.at(path) {
+		if s.Default == nil || s.Ref != nil && s.DraftVersion < 2019 {
+			continue
+		}
+		b, err := json.Marshal(*s.Default)
+		if err == nil {
+			b, err = strictjson.Canonical(b)
+		}
+		if err != nil || out != nil && string(out) != string(b) {
+			return nil
+		}
+		out = b
+	}
+	return out
+}
+
+// NamesProperty reports whether the last element of the path is a name that
+// the schema itself spells under `properties` there. Any other object key was
+// chosen by the caller and is judged like a value (R16).
+func (t *Tool) NamesProperty(path []string) bool {
+	if t == nil || t.input == nil || len(path) == 0 {
+		return false
+	}
+	last := path[len(path)-1]
+	for _, s := range t.input.at(path[:len(path)-1]) {
+		if s.Ref != nil && s.DraftVersion < 2019 {
+			continue
+		}
+		if p := s.Properties[last]; p != nil && (p.Bool == nil || *p.Bool) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,404 @@
+package gate
+
+import (
+	"cmp"
+	"errors"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	js "github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// The bounds of a list of failures: a call that fails everywhere must not make
+// a refusal larger than itself.
+const (
+	maxFailures = 256
+	maxPointer  = 1024
+)
+
+// judge validates arguments and closes them: open tells which objects the
+// contract opens to properties the schema does not name (R16). The answer is
+// sorted and empty when nothing is wrong.
+func (s *schema) judge(raw []byte, open func(path []string) bool) []writ.Failure {
+	v, err := decodeJSON(raw)
+	if err != nil {
+		return []writ.Failure{{Reason: writ.PayloadSyntax, Need: "arguments in strict JSON"}}
+	}
+	j := &judging{
+		meter: meter{weight: s.weight, cost: map[visit]int{}},
+		open:  open, holds: map[visit]bool{}, seen: map[writ.Failure]bool{},
+	}
+	root := tree(v)
+	if !j.afford(s.root, root) {
+		return []writ.Failure{tooLarge}
+	}
+	if err := s.root.Validate(v); err != nil {
+		j.failed = true
+		j.report(err)
+	}
+	j.close([]*js.Schema{s.root}, root)
+	if j.over {
+		return []writ.Failure{tooLarge}
+	}
+	if j.failed && len(j.out) == 0 {
+		j.fail(nil, writ.SchemaInvalid, "a value the tool's schema accepts")
+	}
+	j.prune()
+	return j.out
+}
+
+var tooLarge = writ.Failure{Reason: writ.PayloadTooLarge, Need: "arguments small enough to be checked against the tool's schema"}
+
+type judging struct {
+	meter
+	open   func(path []string) bool
+	holds  map[visit]bool
+	path   []string
+	failed bool // by the schema as it is written
+	over   bool // beyond the bound
+	seen   map[writ.Failure]bool
+	out    []writ.Failure
+}
+
+// fail notes one failure. A pointer that would be too long is cut to the
+// object it lies in.
+func (j *judging) fail(path []string, r writ.Reason, need string) {
+	j.failed = true
+	n := 0
+	for i, t := range path {
+		if n += len(t) + 1; n > maxPointer {
+			path = path[:i]
+			break
+		}
+	}
+	f := writ.Failure{Pointer: strictjson.Pointer(path), Reason: r, Need: need}
+	if j.seen[f] {
+		return
+	}
+	j.seen[f] = true
+	if j.out = append(j.out, f); len(j.out) > 8*maxFailures {
+		j.prune()
+	}
+}
+
+// prune sorts the failures and keeps the smallest, so that the answer does not
+// depend on the order in which they were found.
+func (j *judging) prune() {
+	slices.SortFunc(j.out, func(a, b writ.Failure) int {
+		return cmp.Or(
+			strings.Compare(a.Pointer, b.Pointer),
+			strings.Compare(string(a.Reason), string(b.Reason)),
+			strings.Compare(a.Need, b.Need))
+	})
+	if len(j.out) > maxFailures {
+		for _, f := range j.out[maxFailures:] {
+			delete(j.seen, f)
+		}
+		j.out = j.out[:maxFailures]
+	}
+}
+
+// report turns the library's errors into failures. Errors inside alternatives
+// are told as one, where the alternatives stand.
+func (j *judging) report(err error) {
+	var ve *js.ValidationError
+	if !errors.As(err, &ve) {
+		j.fail(nil, writ.SchemaInvalid, "a value the tool's schema accepts")
+		return
+	}
+	todo := []*js.ValidationError{ve}
+	for len(todo) > 0 {
+		e := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		loc := e.InstanceLocation
+		switch k := e.ErrorKind.(type) {
+		case *kind.Required:
+			for _, name := range k.Missing {
+				j.fail(join(loc, name), writ.SchemaMissingField, "this field, which the tool requires")
+			}
+		case *kind.DependentRequired:
+			for _, name := range k.Missing {
+				j.fail(join(loc, name), writ.SchemaMissingField, "this field, which another one present requires")
+			}
+		case *kind.Dependency:
+			for _, name := range k.Missing {
+				j.fail(join(loc, name), writ.SchemaMissingField, "this field, which another one present requires")
+			}
+		case *kind.AdditionalProperties:
+			for _, name := range k.Properties {
+				j.fail(join(loc, name), writ.SchemaUnknownField, unknownField)
+			}
+		case *kind.PropertyNames:
+			// Its location is not reliable; close judges the names itself.
+		case *kind.AnyOf, *kind.OneOf:
+			j.fail(loc, writ.SchemaInvalid, "a value that one of the schema's alternatives accepts")
+		case *kind.Not, *kind.Contains, *kind.MinContains, *kind.MaxContains:
+			j.fail(loc, writ.SchemaInvalid, need(k))
+		default:
+			if len(e.Causes) > 0 {
+				todo = append(todo, e.Causes...)
+				break
+			}
+			j.fail(loc, writ.SchemaInvalid, need(k))
+		}
+	}
+}
+
+const unknownField = "no such field: the tool's schema does not name it"
+
+func join(path []string, name string) []string {
+	return append(append(make([]string, 0, len(path)+1), path...), name)
+}
+
+// need says in words what the schema wants, with its own numbers and type
+// words and nothing of the value.
+func need(k js.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Type:
+		return "a value of type " + strings.Join(k.Want, " or ")
+	case *kind.Enum:
+		return "one of the values the schema lists"
+	case *kind.Const:
+		return "the one value the schema allows"
+	case *kind.FalseSchema:
+		return "no value: the schema allows none here"
+	case *kind.Pattern:
+		return "a string of the schema's pattern"
+	case *kind.Format:
+		return "a string of the schema's format"
+	case *kind.MinLength:
+		return "at least " + strconv.Itoa(k.Want) + " characters"
+	case *kind.MaxLength:
+		return "at most " + strconv.Itoa(k.Want) + " characters"
+	case *kind.MinItems:
+		return "at least " + strconv.Itoa(k.Want) + " elements"
+	case *kind.MaxItems:
+		return "at most " + strconv.Itoa(k.Want) + " elements"
+	case *kind.AdditionalItems:
+		return "fewer elements"
+	case *kind.UniqueItems:
+		return "elements that differ from each other"
+	case *kind.MinProperties:
+		return "at least " + strconv.Itoa(k.Want) + " properties"
+	case *kind.MaxProperties:
+		return "at most " + strconv.Itoa(k.Want) + " properties"
+	case *kind.Minimum, *kind.ExclusiveMinimum:
+		return "a number not below the schema's minimum"
+	case *kind.Maximum, *kind.ExclusiveMaximum:
+		return "a number not above the schema's maximum"
+	case *kind.MultipleOf:
+		return "a multiple the schema allows"
+	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
+		return "elements of the kind and number the schema demands"
+	}
+	return "a value the tool's schema accepts"
+}
+
+// close refuses, in this value and below, every property that no applicable
+// subschema names. schemas are those that judge the value.
+func (j *judging) close(schemas []*js.Schema, n *node) {
+	if j.over || n.props == nil && n.items == nil {
+		return
+	}
+	apply := j.applicable(schemas, n)
+	if n.props != nil {
+		opened := j.open != nil && j.open(j.path)
+		for _, name := range sortedKeys(n.props) {
+			e := n.props[name]
+			var next []*js.Schema
+			named := false
+			for _, s := range apply {
+				named = named || names(s, name)
+				next = append(next, child(s, name)...)
+				if s.PropertyNames != nil && !j.satisfies(s.PropertyNames, &node{v: name}) {
+					j.fail(join(j.path, name), writ.SchemaInvalid, "a property name the schema accepts")
+				}
+			}
+			if !named && !opened {
+				j.fail(join(j.path, name), writ.SchemaUnknownField, unknownField)
+				continue
+			}
+			j.path = append(j.path, name)
+			j.close(next, e)
+			j.path = j.path[:len(j.path)-1]
+		}
+		return
+	}
+	for i, e := range n.items {
+		if e.props == nil && e.items == nil {
+			continue
+		}
+		var next []*js.Schema
+		tok := strconv.Itoa(i)
+		for _, s := range apply {
+			next = append(next, child(s, tok)...)
+		}
+		j.path = append(j.path, tok)
+		j.close(next, e)
+		j.path = j.path[:len(j.path)-1]
+	}
+}
+
+// names reports whether s itself names the property.
+func names(s *js.Schema, name string) bool {
+	if s.Ref != nil && s.DraftVersion < 2019 {
+		return false
+	}
+	if t, ok := s.Properties[name]; ok {
+		return t.Bool == nil || *t.Bool // `name: false` forbids, it does not name
+	}
+	for re := range s.PatternProperties {
+		if re.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// applicable adds to the schemas those in place that apply to this very value:
+// of alternatives the ones it satisfies, and what follows from a condition.
+func (j *judging) applicable(in []*js.Schema, n *node) []*js.Schema {
+	var out []*js.Schema
+	seen := map[*js.Schema]bool{}
+	in = slices.Clone(in)
+	for len(in) > 0 && !j.over {
+		s := in[0]
+		in = in[1:]
+		if seen[s] {
+			continue
+		}
+		seen[s] = true
+		out = append(out, s)
+		if s.Ref != nil {
+			in = append(in, s.Ref)
+			if s.DraftVersion < 2019 {
+				continue
+			}
+		}
+		in = append(in, s.AllOf...)
+		in = append(in, j.branches(s.AnyOf, n)...)
+		in = append(in, j.branches(s.OneOf, n)...)
+		if s.If != nil {
+			if j.satisfies(s.If, n) {
+				in = append(in, s.If)
+				if s.Then != nil {
+					in = append(in, s.Then)
+				}
+			} else if s.Else != nil {
+				in = append(in, s.Else)
+			}
+		}
+		for name, t := range s.DependentSchemas {
+			if n.props[name] != nil {
+				in = append(in, t)
+			}
+		}
+		for name, d := range s.Dependencies {
+			if t, ok := d.(*js.Schema); ok && n.props[name] != nil {
+				in = append(in, t)
+			}
+		}
+	}
+	return out
+}
+
+// branches returns the alternatives the value satisfies. When it satisfies
+// none the call has failed already, and all are taken, lest the refusal name
+// every field of the value as unknown.
+func (j *judging) branches(alts []*js.Schema, n *node) []*js.Schema {
+	var out []*js.Schema
+	for _, s := range alts {
+		if j.satisfies(s, n) {
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 && j.failed {
+		return alts
+	}
+	return out
+}
+
+func (j *judging) satisfies(s *js.Schema, n *node) bool {
+	at := visit{s, n}
+	if ok, known := j.holds[at]; known {
+		return ok
+	}
+	if !j.afford(s, n) {
+		j.over = true
+		return false
+	}
+	ok := s.Validate(n.v) == nil
+	j.holds[at] = ok
+	return ok
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// enumMember reports whether raw equals a member of an enum or a const of one
+// of the schemas. ok is false when none of them has either.
+func enumMember(schemas []*js.Schema, raw []byte) bool {
+	v, err := decodeJSON(raw)
+	if err != nil {
+		return false
+	}
+	for _, s := range schemas {
+		if s.Ref != nil && s.DraftVersion < 2019 {
+			continue
+		}
+		if s.Const != nil && same(v, *s.Const) {
+			return true
+		}
+		if s.Enum != nil && slices.ContainsFunc(s.Enum.Values, func(m any) bool { return same(v, m) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasEnum(schemas []*js.Schema) bool {
+	return slices.ContainsFunc(schemas, func(s *js.Schema) bool {
+		return (s.Ref == nil || s.DraftVersion >= 2019) && (s.Enum != nil || s.Const != nil)
+	})
+}
+
+// same compares two decoded values: same JSON type, numbers by exact value.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k, v := range a {
+			if w, ok := b[k]; !ok || !same(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, same)
+	case interface{ String() string }: // json.Number
+		b, ok := b.(interface{ String() string })
+		if !ok {
+			return false
+		}
+		x, ok1 := new(big.Rat).SetString(a.String())
+		y, ok2 := new(big.Rat).SetString(b.String())
+		return ok1 && ok2 && x.Cmp(y) == 0
+	}
+	return a == b
+}
