@@ -1,0 +1,7 @@
+//go:build !unix
+
+package hostile
+
+func ignoreSignals() {}
+
+func startGrandchild() {}
