@@ -5,7 +5,8 @@
 // # Record
 //
 // One record is one leaf of the log: a single line of canonical JSON (RFC
-// 8785), with exactly these members:
+// 8785, but integers beyond 2^53 keep their digits), with exactly these
+// members:
 //
 //	{"commit":{"arguments":"<hex>"},"data":{…},"kind":"decision","n":7,
 //	 "session":"s_…","time":"2026-11-21T15:00:00.000000001Z","v":1}

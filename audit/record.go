@@ -33,8 +33,11 @@ const Version = 1
 // unambiguous.
 const SaltSize = 16
 
-// MaxLeaf is the length of the longest leaf.
-const MaxLeaf = 16 << 20
+// The longest leaf, and the longest value a leaf commits to.
+const (
+	MaxLeaf  = 16 << 20
+	MaxValue = 64 << 20
+)
 
 var leafLimits = strictjson.Limits{Bytes: MaxLeaf, Depth: 100, Leaves: 4_000_000, Number: 64}
 
@@ -153,6 +156,9 @@ func Seal(r Record, values ...Value) (Entry, error) {
 		if !validName(v.Name) {
 			return Entry{}, errors.New("audit: a value's name is not of the form [a-z][a-z0-9_.-]*")
 		}
+		if len(v.Bytes) > MaxValue {
+			return Entry{}, errors.New("audit: a value is too large")
+		}
 		if i > 0 {
 			if vs[i-1].Name == v.Name {
 				return Entry{}, errors.New("audit: two values have one name")
@@ -256,6 +262,14 @@ func checkWords(r *Record) error {
 // other spelling of the same JSON, a member too many or too few, or a byte
 // after the object is refused.
 func ParseRecord(leaf []byte) (*Record, error) {
+	if r, ok := fastRecord(leaf); ok {
+		return r, nil
+	}
+	return slowRecord(leaf)
+}
+
+// slowRecord is what ParseRecord means.
+func slowRecord(leaf []byte) (*Record, error) {
 	if err := strictjson.Check(leaf, leafLimits); err != nil {
 		return nil, fmt.Errorf("audit: record: %w", err)
 	}
@@ -323,5 +337,8 @@ func ParseRecord(leaf []byte) (*Record, error) {
 			}
 		}
 	}
-	return r, checkWords(r)
+	if err := checkWords(r); err != nil {
+		return nil, err
+	}
+	return r, nil
 }

@@ -343,6 +343,9 @@ func members(r *Record) (status string, decision uint64, shadow bool) {
 	if r.Kind != KindDecision && r.Kind != KindResult {
 		return "", 0, false
 	}
+	if status, decision, shadow, ok := fastMembers(r.Data); ok {
+		return status, decision, shadow
+	}
 	ms, _ := strictjson.Members(r.Data)
 	for _, m := range ms {
 		switch m.Name {

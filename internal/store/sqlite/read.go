@@ -62,6 +62,15 @@ func rows[T any](ctx context.Context, s *Store, q querier, scan func(*sql.Rows) 
 	}
 }
 
+// What is longer than anything audit seals is read as empty, which no record
+// and no commitment is: whoever can write to the file cannot make a reader
+// take a gigabyte into memory (L09).
+var (
+	boundedLeaf  = fmt.Sprintf("iif(length(l.leaf) <= %d, l.leaf, x'')", audit.MaxLeaf)
+	boundedBytes = fmt.Sprintf("iif(length(v.bytes) <= %d, v.bytes, x'')", audit.MaxValue)
+	boundedNote  = fmt.Sprintf("iif(length(note) <= %d, note, x'')", audit.MaxCheckpoint)
+)
+
 // row is one row of a leaf joined with at most one of its values.
 type row struct {
 	item  audit.Item
@@ -135,7 +144,7 @@ func items(src iter.Seq2[row, error]) iter.Seq2[audit.Item, error] {
 // Read implements audit.Store.
 func (s *Store) Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error] {
 	return items(rows(ctx, s, s.read, scanner(false),
-		`SELECT l.idx, l.session, l.n, l.leaf, NULL, v.name, v.salt, v.bytes
+		`SELECT l.idx, l.session, l.n, `+boundedLeaf+`, NULL, v.name, v.salt, `+boundedBytes+`
 		FROM leaves l LEFT JOIN vals v ON v.idx = l.idx
 		WHERE l.session = ? AND l.n >= ? ORDER BY l.n, v.name`, session, int64(min(from, 1<<62))))
 }
@@ -277,7 +286,7 @@ func (v *snapshot) Close() error {
 
 func (v *snapshot) Scan(ctx context.Context, from int64) iter.Seq2[audit.Item, error] {
 	return items(rows(ctx, v.s, v.tx, scanner(true),
-		`SELECT l.idx, l.session, l.n, l.leaf, l.hashes, v.name, v.salt, v.bytes
+		`SELECT l.idx, l.session, l.n, `+boundedLeaf+`, l.hashes, v.name, v.salt, `+boundedBytes+`
 		FROM leaves l LEFT JOIN vals v ON v.idx = l.idx
 		WHERE l.idx >= ? ORDER BY l.idx, v.name`, from))
 }
@@ -286,7 +295,7 @@ func (v *snapshot) Checkpoints(ctx context.Context) iter.Seq2[[]byte, error] {
 	return rows(ctx, v.s, v.tx, func(rs *sql.Rows) (b []byte, err error) {
 		err = rs.Scan(&b)
 		return b, err
-	}, "SELECT note FROM checkpoints ORDER BY size")
+	}, "SELECT "+boundedNote+" FROM checkpoints ORDER BY size")
 }
 
 func (v *snapshot) Blobs(ctx context.Context) iter.Seq2[audit.Blob, error] {
