@@ -125,7 +125,7 @@ func (j *judge) refuse(fs []writ.Failure) {
 // seal fills in what the decision was made on.
 func (j *judge) seal() {
 	in, b := j.in, &j.d.basis
-	b.time, b.catalogue, b.contract = in.Time, in.Catalogue.Digest(), j.contract != nil
+	b.time, b.catalogue, b.contract, b.shadow = in.Time, in.Catalogue.Digest(), j.contract != nil, in.Shadow
 	if in.Policy != nil {
 		b.policy, b.profile = in.Policy.Digest, in.Policy.Profile
 	}
@@ -134,6 +134,9 @@ func (j *judge) seal() {
 	}
 	if s := in.Session; s != nil {
 		b.session, b.number = s.id, s.next
+		if c := j.contract; j.d.Allowed() && c != nil && c.Idempotent != nil && !*c.Idempotent {
+			b.act = j.actKey()
+		}
 		b.arguments = s.digest(in.Call.Arguments)
 		b.answers = s.digest(in.Call.Answers)
 		if j.d.Outcome.Status == writ.Transformed {
@@ -276,11 +279,48 @@ func (j *judge) acts() {
 	if !decides && (j.contract == nil || j.contract.NoArgs != NoArgsAllow) {
 		against("", writ.PolicyNoArguments)
 	}
+	if j.repeated() {
+		against("", writ.PolicyRepeated)
+	}
 	for _, l := range j.leaves {
 		if local && l.role == Target && protectedPath(l.text) {
 			against(l.pointer, writ.FormDotFile)
 		}
 	}
+}
+
+// repeated is R23: where the contract says that an act is not idempotent, the
+// same act again needs evidence that came after it. An act that rests on
+// constants alone cannot have any.
+func (j *judge) repeated() bool {
+	s := j.in.Session
+	if s == nil || j.contract == nil || j.contract.Idempotent == nil || *j.contract.Idempotent {
+		return false
+	}
+	last, done := s.done[j.actKey()]
+	if !done {
+		return false
+	}
+	fresh := false
+	for _, l := range j.leaves {
+		if l.rule_ != "output" && l.rule_ != "derived:path_join" {
+			continue
+		}
+		if l.newest < last {
+			return true
+		}
+		fresh = true
+	}
+	return !fresh
+}
+
+// actKey is the keyed digest of one act: its tool and what its arguments mean.
+func (j *judge) actKey() string {
+	args, err := strictjson.Canonical(j.args)
+	if err != nil {
+		args = j.args
+	}
+	return j.in.Session.digest(append([]byte(j.in.Call.Server+"/"+toolOf(j.in.Call)+"\x00"), args...))
 }
 
 // countedKeys returns the keys under which R24 counts a refusal. Refusals that

@@ -39,6 +39,7 @@ type founded struct {
 	label     writ.Label
 	refs      []Ref
 	contested bool
+	newest    uint32 // the youngest evidence that vouches, for R23
 }
 
 // collect takes the arguments and the answers apart, in document order.
@@ -221,6 +222,10 @@ func (j *judge) forms() {
 	}
 	for _, a := range j.lists {
 		j.list(a, fail)
+	}
+	if len(j.replaced) > 0 && j.in.Call.Method == CallTool {
+		// The call that is made must satisfy the schema as well.
+		j.schema = append(j.schema, j.d.Tool.ValidateArguments(rewrite(j.args, nil, j.replaced))...)
 	}
 }
 

@@ -51,6 +51,7 @@ var needs = map[writ.Reason]string{
 	writ.PolicyContested:     "the value also stands where a stranger can write it; a person must decide",
 	writ.PolicyPointerClosed: "was refused too often; a person must reopen it",
 	writ.PolicySessionClosed: "too many acts of this session were refused; a person must reopen it",
+	writ.PolicyRepeated:      "the same act was made before; it must rest on values read after it",
 	writ.PolicyAnswer:        "an answer given inside a call must itself be a value that a tool returned",
 
 	writ.DirectOwnState: "must not lie in Writ's own state or configuration",

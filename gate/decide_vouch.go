@@ -39,6 +39,7 @@ func (j *judge) judgeLeaves() {
 			continue
 		}
 		j.labelLeaf(l)
+		l.founded = founded{label: l.label} // seen perhaps, and not enough
 		j.unfoundedLeaf(l, r)
 	}
 	for _, l := range local {
@@ -201,7 +202,7 @@ func (j *judge) fromOutput(l *leaf, src Source) writ.Reason {
 		return a.Reason
 	}
 	best := a.Vouched[0]
-	l.founded = founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)},
+	l.founded = founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
 		contested: a.Contested && j.d.Effect&(Transfer|Delete) != 0}
 	return ""
 }
@@ -222,8 +223,18 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 		return writ.ProvenanceDerived
 	}
 	l.founded = founded{rule_: "derived:path_join", label: min(jn.Dir[0].Label, jn.Name[0].Label),
-		refs: []Ref{refOf(jn.Dir[0]), refOf(jn.Name[0])}}
+		newest: min(newest(jn.Dir), newest(jn.Name)),
+		refs:   []Ref{refOf(jn.Dir[0]), refOf(jn.Name[0])}}
 	return ""
+}
+
+// newest is the number of the youngest evidence among facts.
+func newest(fs []provenance.Fact) uint32 {
+	n := uint32(0)
+	for _, f := range fs {
+		n = max(n, f.Evidence)
+	}
+	return n
 }
 
 func samePlace(a, b provenance.Fact) bool {

@@ -125,8 +125,10 @@ type basis struct {
 	contract  bool   // a contract, or a built-in one (R32), judged the call
 	arguments string // keyed digest of the exact bytes that were judged
 	answers   string
-	forwarded string   // keyed digest of Arguments when they were transformed
+	forwarded string // keyed digest of Arguments when they were transformed
+	shadow    bool
 	counted   []string // keys of the refused pointers that R24 counts
+	act       string   // key of an act that must not be repeated unfounded (R23)
 }
 
 // Allowed reports whether the call may be made. It is false for the zero

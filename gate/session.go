@@ -32,6 +32,10 @@ type Session struct {
 	// templates are the listed URI templates of each server (R32).
 	templates map[string][]string
 
+	// done holds, for acts that are not idempotent, the number of the first
+	// evidence that is fresh after them (R23).
+	done map[string]uint32
+
 	// R24. refused counts since the last new evidence; shut and actsClosed stay
 	// until a person reopens.
 	refused    map[string]int
@@ -64,7 +68,7 @@ func (s *Session) mayShadow() bool { return s == nil || s.mode != enforcing }
 func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
 	return &Session{
 		id: id, key: key, ledger: provenance.NewLedger(key, caps), next: 1,
-		templates: map[string][]string{}, refused: map[string]int{}, shut: map[string]bool{},
+		templates: map[string][]string{}, done: map[string]uint32{}, refused: map[string]int{}, shut: map[string]bool{},
 	}
 }
 
@@ -82,12 +86,15 @@ func (s *Session) Facts() int { return s.ledger.Len() }
 // a refused act counts for R24, an allowed call taints what comes later (R4).
 func (s *Session) Decided(d *Decision) {
 	if s.mode == undecided {
-		if s.mode = enforcing; d.Shadow {
+		if s.mode = enforcing; d.basis.shadow {
 			s.mode = shadowing
 		}
 	}
 	if d.Allowed() {
 		s.ledger.Sent(d.Call.Server, d.Effect.Gated(), d.args)
+		if d.basis.act != "" {
+			s.done[d.basis.act] = s.next
+		}
 		return
 	}
 	if len(d.basis.counted) == 0 {
