@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/definitions.txt")
+var update = flag.Bool("update", false, "rewrite testdata/definitions.txt and the pins of policy.yaml")
 
 // connect starts a server of its own and a client of the SDK in front of it.
 func connect(t *testing.T) *mcp.ClientSession {
@@ -149,63 +150,79 @@ func TestSideEffects(t *testing.T) {
 	}
 }
 
-// definitions returns each tool's definition byte for byte as it stands on the
-// wire, by asking without any SDK.
-func definitions(t *testing.T) map[string]json.RawMessage {
-	t.Helper()
-	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
-{"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":2,"method":"tools/list"}
-`)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	toClient, fromServer := io.Pipe()
-	done := make(chan error, 1)
-	// The input stays open after its last line, or the server may end before
-	// it has answered.
-	go func() { done <- Serve(ctx, io.MultiReader(in, &blocked{ctx}), fromServer) }()
-	r := bufio.NewScanner(toClient)
-	r.Buffer(nil, 1<<20)
-	out := map[string]json.RawMessage{}
-	for r.Scan() {
-		var m struct {
-			ID     int
-			Result struct{ Tools []json.RawMessage }
-		}
-		if err := json.Unmarshal(r.Bytes(), &m); err != nil {
-			t.Fatal(err)
-		}
-		if m.ID != 2 {
-			continue
-		}
-		for _, raw := range m.Result.Tools {
-			var d struct{ Name string }
-			if err := json.Unmarshal(raw, &d); err != nil {
-				t.Fatal(err)
-			}
-			out[d.Name] = raw
-		}
-		break
-	}
-	cancel()
-	toClient.Close()
-	if err := <-done; err != nil {
-		t.Errorf("Serve when its context is done: %v", err)
-	}
-	return out
+// wire asks without any SDK, so that the bytes are those the server sent.
+type wire struct {
+	t    *testing.T
+	to   io.Writer
+	from *bufio.Scanner
+	n    int
 }
 
-type blocked struct{ ctx context.Context }
+func dial(t *testing.T) *wire {
+	t.Helper()
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Serve(ctx, toServer, fromServer) }()
+	t.Cleanup(func() {
+		cancel()
+		fromClient.Close()
+		toClient.Close()
+		if err := <-done; err != nil {
+			t.Errorf("Serve when its context is done: %v", err)
+		}
+	})
+	w := &wire{t: t, to: fromClient, from: bufio.NewScanner(toClient)}
+	w.from.Buffer(nil, 1<<20)
+	w.ask("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+	io.WriteString(w.to, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	return w
+}
 
-func (b *blocked) Read([]byte) (int, error) {
-	<-b.ctx.Done()
-	return 0, io.EOF
+// ask returns the exact bytes of the result member.
+func (w *wire) ask(method, params string) json.RawMessage {
+	w.t.Helper()
+	w.n++
+	fmt.Fprintf(w.to, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", w.n, method, params)
+	for w.from.Scan() {
+		var m struct {
+			ID     int
+			Result json.RawMessage
+		}
+		if err := json.Unmarshal(w.from.Bytes(), &m); err != nil {
+			w.t.Fatal(err)
+		}
+		if m.ID == w.n {
+			return m.Result
+		}
+	}
+	w.t.Fatalf("%s: no answer: %v", method, w.from.Err())
+	return nil
+}
+
+// definitions returns each tool's definition by name.
+func (w *wire) definitions() map[string]json.RawMessage {
+	w.t.Helper()
+	var list struct{ Tools []json.RawMessage }
+	if err := json.Unmarshal(w.ask("tools/list", "{}"), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	out := map[string]json.RawMessage{}
+	for _, raw := range list.Tools {
+		var d struct{ Name string }
+		if err := json.Unmarshal(raw, &d); err != nil {
+			w.t.Fatal(err)
+		}
+		out[d.Name] = raw
+	}
+	return out
 }
 
 // TestDefinitions holds every byte of the definitions: the pins of policy.yaml
 // rest on them, and a new version of the SDK may write them differently.
 func TestDefinitions(t *testing.T) {
-	defs := definitions(t)
+	defs := dial(t).definitions()
 	names := make([]string, 0, len(defs))
 	for n := range defs {
 		names = append(names, n)

@@ -1,0 +1,166 @@
+package writ_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// This file holds the documents to what is there: a path, a test or an attack
+// that a document names exists.
+
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	docs := map[string]string{}
+	walk(t, func(file string) {
+		if strings.HasSuffix(file, ".md") && !strings.Contains(filepath.ToSlash(file), "testdata/") {
+			docs[file] = read(t, file)
+		}
+	})
+	for _, must := range []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "INVARIANTS.md", "LIMITATIONS.md", "CHANGELOG.md",
+		filepath.Join("docs", "design.md"), filepath.Join("docs", "formats.md")} {
+		if docs[must] == "" {
+			t.Errorf("%s is missing or empty", must)
+		}
+	}
+	return docs
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+var (
+	codeSpan = regexp.MustCompile("`([^`\n]+)`")
+	fileName = regexp.MustCompile(`^(\.?[\w-]+/)*[\w.-]+\.(go|md|mod|sum|ya?ml|json|txtar|txt)$`)
+	dirName  = regexp.MustCompile(`^(internal|cmd|docs|gate|provenance|audit|memory|testdata)(/[\w.-]+)*/?(…)?$`)
+	// theirs are names of files a reader has, not the repository.
+	theirs = []string{"writ.yaml", "policy.yaml", "files.yaml"}
+)
+
+func TestPathsNamedInDocsExist(t *testing.T) {
+	named := 0
+	for doc, text := range documents(t) {
+		for _, m := range codeSpan.FindAllStringSubmatch(text, -1) {
+			p := m[1]
+			if !fileName.MatchString(p) && !dirName.MatchString(p) || slices.Contains(theirs, p) {
+				continue
+			}
+			named++
+			if _, err := os.Stat(filepath.FromSlash(strings.TrimRight(p, "/…"))); err != nil {
+				t.Errorf("%s names %s, which does not exist", doc, p)
+			}
+		}
+		if lineNumber.MatchString(text) {
+			t.Errorf("%s names a line number: %q", doc, lineNumber.FindString(text))
+		}
+	}
+	if named < 20 {
+		t.Errorf("only %d paths found in the documents: the pattern has come apart", named)
+	}
+}
+
+var lineNumber = regexp.MustCompile(`\w\.go:\d+`)
+
+func TestContributingIsShort(t *testing.T) {
+	if n := strings.Count(read(t, "CONTRIBUTING.md"), "\n"); n > 80 {
+		t.Errorf("CONTRIBUTING.md has %d lines, at most 80", n)
+	}
+	if to, err := os.Readlink("AGENTS.md"); err != nil || to != "CONTRIBUTING.md" {
+		t.Errorf("AGENTS.md is to be a link to CONTRIBUTING.md: %q %v", to, err)
+	}
+}
+
+var (
+	invariant = regexp.MustCompile(`(?m)^(\d+)\. `)
+	testName  = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)[A-Z]\w*\b`)
+	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
+)
+
+// TestInvariantsAreHeld: INVARIANTS.md numbers without a gap, and each test it
+// names is one that runs.
+func TestInvariantsAreHeld(t *testing.T) {
+	have := map[string]bool{}
+	walk(t, func(file string) {
+		if strings.HasSuffix(file, "_test.go") {
+			for _, m := range testFunc.FindAllStringSubmatch(read(t, file), -1) {
+				have[filepath.ToSlash(filepath.Dir(file))+" "+m[1]] = true
+				have[m[1]] = true
+			}
+		}
+	})
+	text := read(t, "INVARIANTS.md")
+	starts := invariant.FindAllStringSubmatchIndex(text, -1)
+	if len(starts) < 5 {
+		t.Fatal("INVARIANTS.md has hardly any invariant")
+	}
+	for i, at := range starts {
+		end := len(text)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		if n := text[at[2]:at[3]]; n != fmt.Sprint(i+1) {
+			t.Errorf("invariant %d is numbered %s", i+1, n)
+		}
+		names := testName.FindAllString(text[at[0]:end], -1)
+		if len(names) == 0 {
+			t.Errorf("invariant %d names no test", i+1)
+		}
+		for _, n := range names {
+			if !have[n] {
+				t.Errorf("invariant %d names %s, which is no test of ours", i+1, n)
+			}
+		}
+	}
+}
+
+// catalogue is how many attacks each surface has.
+var catalogue = []struct {
+	letter string
+	n      int
+}{{"P", 28}, {"T", 16}, {"W", 17}, {"S", 20}, {"U", 12}, {"M", 9}, {"L", 9}, {"C", 6}, {"K", 8}, {"D", 5}}
+
+// TestEveryAttackIsNamed: each id of the catalogue stands in a test, in a case
+// file, or in LIMITATIONS.md with the reason why it does not.
+func TestEveryAttackIsNamed(t *testing.T) {
+	id := regexp.MustCompile(`\b[PTWSUMLCKD]\d\d\b`)
+	inCase, admitted := map[string]bool{}, map[string]bool{}
+	walk(t, func(file string) {
+		slash := filepath.ToSlash(file)
+		switch {
+		case file == "LIMITATIONS.md":
+			for _, m := range id.FindAllString(read(t, file), -1) {
+				admitted[m] = true
+			}
+		case strings.HasSuffix(slash, "_test.go") && file != "docs_test.go",
+			strings.Contains(slash, "testdata/") && !strings.HasPrefix(slash, "testdata/peers/") && !strings.Contains(slash, "/fuzz/"):
+			for _, m := range id.FindAllString(read(t, file), -1) {
+				inCase[m] = true
+			}
+		}
+	})
+	var open []string
+	for _, s := range catalogue {
+		for i := 1; i <= s.n; i++ {
+			a := fmt.Sprintf("%s%02d", s.letter, i)
+			switch {
+			case !inCase[a] && !admitted[a]:
+				t.Errorf("attack %s has no case and is not in LIMITATIONS.md", a)
+			case !inCase[a]:
+				open = append(open, a)
+			case admitted[a]:
+				t.Logf("attack %s has a case and is still in LIMITATIONS.md", a)
+			}
+		}
+	}
+	t.Logf("%d attacks without a case: %s", len(open), strings.Join(open, " "))
+}
