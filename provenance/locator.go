@@ -19,6 +19,10 @@ var domains = idna.New(
 	idna.ValidateLabels(true), idna.CheckHyphens(true), idna.CheckJoiners(true),
 	idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
 
+// domainForm is what a domain is once it is ASCII; idna lets "a/b" and "a@b"
+// pass where it maps nothing.
+var domainForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$`)
+
 // host returns the canonical host: a lower-case ASCII domain (A-labels), an
 // IPv4 address in four decimal parts or an IPv6 address in brackets. Text that
 // some resolver reads as a number (0x7f.1, 2130706433) is refused.
@@ -57,6 +61,9 @@ func host(s string) (string, writ.Reason) {
 	}
 	if why := visible(shown); why != "" {
 		return "", why
+	}
+	if !domainForm.MatchString(ascii) {
+		return "", writ.FormNotCanonical
 	}
 	if anyLabel(shown, mixedScript) {
 		return "", writ.FormMixedScript
