@@ -3,6 +3,8 @@ package gate
 import (
 	"crypto/sha256"
 	"slices"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // policyFile is the operator's policy as it is written: strict YAML, one
@@ -30,7 +32,7 @@ type collectionFile struct {
 	place
 	// Closed says that only the operator's or the user's own side can make a
 	// member appear (R28).
-	Closed flag `yaml:"closed"`
+	Closed truth `yaml:"closed"`
 }
 
 func (collectionFile) later() []string { return []string{"may_hold_secrets"} }
@@ -42,9 +44,9 @@ type toolFile struct {
 	// Pin is sha256:<64 hex> of the approved definition (R26).
 	Pin text `yaml:"pin"`
 	// Closed marks a draft no person has opened.
-	Closed flag `yaml:"closed"`
+	Closed truth `yaml:"closed"`
 	// Optional says that the tool may be missing from the server's list.
-	Optional flag `yaml:"optional"`
+	Optional truth `yaml:"optional"`
 	// Args holds the rules of the arguments, by pointer.
 	Args mapping[argFile] `yaml:"args"`
 	// Outputs labels leaves of the results.
@@ -57,9 +59,9 @@ type toolFile struct {
 	Cases list[caseFile] `yaml:"cases"`
 	// OutputSchema is a JSON Schema, as YAML or as a text of JSON, where the
 	// server publishes none.
-	OutputSchema raw `yaml:"output_schema"`
+	OutputSchema anything `yaml:"output_schema"`
 	// Idempotent may be true; false is not yet enforced (R23).
-	Idempotent flag `yaml:"idempotent"`
+	Idempotent truth `yaml:"idempotent"`
 	// Contested is accept (default) or refuse (R25).
 	Contested text `yaml:"contested"`
 }
@@ -82,11 +84,11 @@ type argFile struct {
 	// MaxItems bounds an array (R16).
 	MaxItems whole `yaml:"max_items"`
 	// Normalise replaces the value by its canonical form (R17).
-	Normalise flag `yaml:"normalise"`
+	Normalise truth `yaml:"normalise"`
 	// Content is local (R14).
 	Content text `yaml:"content"`
 	// Open lets this object have properties the schema does not name (R16).
-	Open flag `yaml:"open"`
+	Open truth `yaml:"open"`
 	// Owner lists the constants the record's owner pointer may hold (R28).
 	Owner ownerFile `yaml:"owner"`
 }
@@ -118,13 +120,13 @@ type outputFile struct {
 	// Collection names the set of records the value belongs to.
 	Collection text `yaml:"collection"`
 	// Authoritative says that the server lists its own state here (R4).
-	Authoritative flag `yaml:"authoritative"`
+	Authoritative truth `yaml:"authoritative"`
 	// Keys labels the keys of the object instead of a leaf.
-	Keys flag `yaml:"keys"`
+	Keys truth `yaml:"keys"`
 	// Secret marks confidentiality (R30).
-	Secret flag `yaml:"secret"`
+	Secret truth `yaml:"secret"`
 	// Creates marks what an act newly made (R13).
-	Creates flag `yaml:"creates"`
+	Creates truth `yaml:"creates"`
 	// Owner is a pointer, relative to the record, to its owner (R28).
 	Owner text `yaml:"owner"`
 }
@@ -136,7 +138,7 @@ func (outputFile) later() []string { return []string{"one_shot", "lifetime", "ma
 // where there is one, a hint. A word this version does not enforce is a fault,
 // never ignored. The file name is only repeated in the faults.
 func ParsePolicy(file string, b []byte) (*Policy, []Fault) {
-	r := &reader{file: file}
+	r := &reader{file: file, outputAt: map[*Contract][]*yaml.Node{}}
 	var f policyFile
 	if root := r.parse(b); root != nil {
 		r.value(root, &f)

@@ -20,7 +20,7 @@ var (
 // on the way. The policy is only used when there is none.
 func (r *reader) compile(f *policyFile) *Policy {
 	p := &Policy{Profile: Standard, Collections: map[string]Collection{}, Contracts: map[string]*Contract{}}
-	if f.Version.given() && f.Version.n != 1 {
+	if f.Version.valid && f.Version.n != 1 {
 		r.fault(f.Version.node, "this version reads policies of version 1", "version: 1")
 	}
 	if v, ok := pick(r, f.Profile, map[string]Profile{"standard": Standard, "strict": Strict}); ok {
@@ -36,7 +36,7 @@ func (r *reader) compile(f *policyFile) *Policy {
 		}
 		p.Collections[e.key.Value] = Collection{Closed: e.value.Closed.is}
 	}
-	if !f.Tools.given() {
+	if !f.Tools.given() && f.node.Kind == yaml.MappingNode {
 		r.fault(f.node, "the key tools is missing", "tools: {}")
 	}
 	for _, e := range f.Tools.entries {
@@ -52,6 +52,9 @@ func (r *reader) compile(f *policyFile) *Policy {
 
 // contract compiles one entry of tools.
 func (r *reader) contract(p *Policy, key *yaml.Node, f *toolFile) *Contract {
+	if f.node.Kind != yaml.MappingNode {
+		return nil // a fault already
+	}
 	c := &Contract{Line: key.Line, Col: key.Column}
 	c.Server, c.Tool, _ = strings.Cut(key.Value, "/")
 	act, isMethod := methodWords[c.Tool]
@@ -162,14 +165,14 @@ func (r *reader) arg(p *Policy, key *yaml.Node, at provenance.Pattern, f *argFil
 	a.Role, _ = pick(r, f.Role, roleWords)
 	a.Type, _ = pick(r, f.Type, typeWords)
 	a.Collection = r.collection(p, f.Collection)
-	if f.MaxItems.given() && (f.MaxItems.n < 1 || f.MaxItems.n > 100_000) {
+	if f.MaxItems.valid && (f.MaxItems.n < 1 || f.MaxItems.n > 100_000) {
 		r.fault(f.MaxItems.node, "max_items is between 1 and 100000", "")
 	}
 	if a.Normalise && a.Type == provenance.Untyped {
 		r.fault(f.Normalise.node, "normalise needs a type: only a declared form can be canonical", "type: path")
 	}
 	if local, ok := pick(r, f.Content, map[string]bool{"local": true}, "open", "governed"); ok && local {
-		if a.Local = true; a.Role != Content {
+		if a.Local = a.Role == Content; !a.Local {
 			r.fault(f.Content.node, "content: local belongs to the role content", "role: content")
 		}
 	}
@@ -209,7 +212,8 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 	case "output":
 		s.Kind = FromOutput
 		if f.ref.given() {
-			return s, r.outputRef(f.ref, &s)
+			f.valid = r.outputRef(f.ref, &s)
+			return s, f.valid
 		}
 	case "catalog":
 		if s.Kind = FromCatalog; a.Role != Enum {
@@ -277,7 +281,7 @@ func (r *reader) cases(p *Policy, c *Contract, f *toolFile) {
 				}
 			}
 		} else if k.at.Value != first {
-			r.fault(k.at, "all cases of a tool are told apart by the same argument", first+": [...]")
+			r.fault(k.at, "all cases of a tool are told apart by the same argument", word(first)+": [...]")
 		}
 		for j, v := range k.values.items {
 			n, val := k.values.node.Content[min(j, len(k.values.node.Content)-1)], string(v)

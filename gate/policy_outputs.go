@@ -14,25 +14,21 @@ import (
 // outputs compiles `outputs:`. In profile strict an output that needs an
 // extractor labels nothing, and a warning says so.
 func (r *reader) outputs(p *Policy, c *Contract, f *toolFile) {
-	var nodes []*yaml.Node
 	for i := range f.Outputs.items {
 		o, ok := r.output(p, c, &f.Outputs.items[i])
 		if !ok {
 			continue
 		}
-		for j, before := range c.Outputs {
-			if provenance.Conflict(before, o) {
-				r.fault(f.Outputs.items[i].node, "the output ties with another of this tool: some leaf would have two labels", "make one of them exact, or remove it")
-				_ = nodes[j]
-				break
-			}
+		ties := func(before provenance.OutputRule) bool { return provenance.Conflict(before, o) }
+		if slices.ContainsFunc(c.Outputs, ties) {
+			r.fault(f.Outputs.items[i].node, "the output ties with another of this tool: some leaf would have two labels", "make one of them exact, or remove it")
 		}
 		if p.Profile == Strict && (o.InText || o.Extract != provenance.NoExtract) {
 			r.warn(f.Outputs.items[i].node, "profile strict knows no extractor: this output labels nothing", "")
 			continue
 		}
 		c.Outputs = append(c.Outputs, o)
-		nodes = append(nodes, f.Outputs.items[i].node)
+		r.outputAt[c] = append(r.outputAt[c], f.Outputs.items[i].node)
 	}
 }
 
@@ -229,19 +225,23 @@ func (r *reader) lint(p *Policy) {
 		warn := func(line, col int, message, hint string) {
 			r.warned = append(r.warned, Fault{r.file, line, col, message, hint})
 		}
-		for _, o := range c.Outputs {
-			at := o.At
+		for i, o := range c.Outputs {
+			n, at, last := r.outputAt[c][i], o.At, ""
 			if o.Extract == provenance.ExtractJSON {
 				at = o.Pointer
 			}
-			last := ""
 			if n := len(at.Tokens); n > 0 {
 				last = strings.ToLower(at.Tokens[n-1])
 			}
 			if o.Label >= writ.System && o.Extract != provenance.ExtractLines && slices.Contains(prose, last) {
-				warn(c.Line, c.Col, "the output "+word(at.Source)+" looks like free text and is labelled system: anyone who can write it would choose targets (R2)", "label: external")
+				r.warn(n, "the output "+word(at.Source)+" looks like free text and is labelled system: anyone who can write it would choose targets (R2)", "label: external")
 			}
-			if o.Authoritative {
+			if o.Label >= writ.System && o.InText && o.Extract == provenance.NoExtract {
+				r.warn(n, "a whole text is labelled system: what is in it as a whole can be chosen by whoever writes it (R2)", "extract: lines or json, or label: external")
+			}
+			if o.Authoritative && o.Label < writ.System {
+				r.warn(n, "authoritative lifts nothing below the label system", "remove it")
+			} else if o.Authoritative {
 				r.lintAuthoritative(p, c, o, last, warn)
 			}
 		}
@@ -259,10 +259,6 @@ func (r *reader) lint(p *Policy) {
 // lintAuthoritative warns where R4 lifts what it should not: an argument other
 // than a gated target or selector can set the text.
 func (r *reader) lintAuthoritative(p *Policy, c *Contract, o provenance.OutputRule, last string, warn func(int, int, string, string)) {
-	if o.Label < writ.System {
-		warn(c.Line, c.Col, "authoritative lifts nothing below the label system", "remove it")
-		return
-	}
 	for _, key := range sortedKeys(p.Contracts) {
 		d := p.Contracts[key]
 		if d.Server != c.Server {

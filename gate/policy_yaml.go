@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"io"
 	"reflect"
 	"slices"
 	"strconv"
@@ -24,9 +25,10 @@ const (
 // reader collects the faults of one policy while its nodes are read. It knows
 // YAML and no word of a policy.
 type reader struct {
-	file   string
-	faults []Fault
-	warned []Fault
+	file     string
+	faults   []Fault
+	warned   []Fault
+	outputAt map[*Contract][]*yaml.Node // where each output stands, for lint
 }
 
 func (r *reader) at(line, col int, message, hint string) {
@@ -73,10 +75,24 @@ func (r *reader) parse(b []byte) *yaml.Node {
 	if !r.characters(b) {
 		return nil
 	}
-	var doc yaml.Node
-	if err := yaml.Load(b, &doc, yaml.WithUniqueKeys(false)); err != nil {
+	var doc, second yaml.Node
+	loader, err := yaml.NewLoader(bytes.NewReader(b), yaml.WithUniqueKeys(false))
+	if err == nil {
+		err = loader.Load(&doc)
+	}
+	switch {
+	case errors.Is(err, io.EOF): // nothing in it
+	case err != nil:
 		r.syntax(err, b)
 		return nil
+	default:
+		if err = loader.Load(&second); err == nil {
+			r.fault(&second, "a second document", "one file, one policy")
+			return nil
+		} else if !errors.Is(err, io.EOF) {
+			r.syntax(err, b)
+			return nil
+		}
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 || isNull(doc.Content[0]) {
 		r.at(1, 1, "the file is empty", "a policy has at least the key tools")
@@ -130,13 +146,10 @@ func (r *reader) syntax(err error, b []byte) {
 	var le *yaml.LoadError
 	if errors.As(err, &le) {
 		line, col = max(le.Mark.Line, 1), max(le.Mark.Column, 1)
-		if strings.Contains(le.Message, "document") {
-			message = "a second document"
-		}
 		switch m := le.Message; {
 		case strings.Contains(m, "anchor"):
 			message = "anchors and aliases are not allowed"
-		case message == "not a YAML document that can be read" && m != "":
+		case m != "":
 			message = "not valid YAML: " + strings.Trim(strconv.QuoteToASCII(m[:min(len(m), 100)]), `"`)
 		}
 	}
@@ -191,13 +204,14 @@ type (
 		place
 		s string
 	}
-	flag struct {
+	truth struct {
 		place
 		is bool
 	}
 	whole struct {
 		place
-		n int
+		n     int
+		valid bool
 	}
 	words struct {
 		place
@@ -207,7 +221,7 @@ type (
 		place
 		items [][]byte
 	}
-	raw          struct{ place }
+	anything     struct{ place }
 	entry[T any] struct {
 		key   *yaml.Node
 		value T
@@ -226,7 +240,7 @@ func (p *place) set(n *yaml.Node) { p.node = n }
 
 func (p place) given() bool { return p.node != nil }
 
-type value interface{ read(r *reader, n *yaml.Node) }
+type readable interface{ read(r *reader, n *yaml.Node) }
 
 func (t *text) read(r *reader, n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
@@ -236,7 +250,7 @@ func (t *text) read(r *reader, n *yaml.Node) {
 	t.s = n.Value
 }
 
-func (f *flag) read(r *reader, n *yaml.Node) {
+func (f *truth) read(r *reader, n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode || n.Style != 0 || n.Value != "true" && n.Value != "false" {
 		r.fault(n, "true or false is expected here", "")
 		return
@@ -250,7 +264,7 @@ func (w *whole) read(r *reader, n *yaml.Node) {
 		r.fault(n, "a whole number is expected here", "")
 		return
 	}
-	w.n = v
+	w.n, w.valid = v, true
 }
 
 // read takes one word or a list of them.
@@ -279,7 +293,7 @@ func (c *consts) read(r *reader, n *yaml.Node) {
 	}
 }
 
-func (*raw) read(*reader, *yaml.Node) {}
+func (*anything) read(*reader, *yaml.Node) {}
 
 func (m *mapping[T]) read(r *reader, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
@@ -311,7 +325,7 @@ func (r *reader) value(n *yaml.Node, into any) {
 	if p, ok := into.(interface{ set(*yaml.Node) }); ok {
 		p.set(n)
 	}
-	if v, ok := into.(value); ok {
+	if v, ok := into.(readable); ok {
 		v.read(r, n)
 		return
 	}

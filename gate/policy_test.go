@@ -1,0 +1,294 @@
+package gate
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/provenance"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected parts of case files")
+
+// TestPolicyCases runs testdata/policy/*.txtar. A case is a pair of files:
+// NAME.yaml (or NAME.quoted, a Go string literal, for bytes an editor would
+// not keep) and NAME.want, which holds one line for each fault, or "ok" and one
+// line for each warning.
+func TestPolicyCases(t *testing.T) {
+	files, err := filepath.Glob("testdata/policy/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases", err)
+	}
+	cases := 0
+	for _, file := range files {
+		ar, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]*txtar.File{}
+		for i, f := range ar.Files {
+			if name, ok := strings.CutSuffix(f.Name, ".want"); ok {
+				want[name] = &ar.Files[i]
+			}
+		}
+		for _, f := range ar.Files {
+			ext := filepath.Ext(f.Name)
+			name := strings.TrimSuffix(f.Name, ext)
+			if ext == ".want" {
+				continue
+			}
+			cases++
+			t.Run(filepath.Base(file)+"/"+name, func(t *testing.T) {
+				in := f.Data
+				if ext == ".quoted" {
+					s, err := strconv.Unquote(strings.TrimSpace(string(in)))
+					if err != nil {
+						t.Fatal(err)
+					}
+					in = []byte(s)
+				}
+				got := verdict(t, in)
+				w := want[name]
+				if w == nil {
+					t.Fatalf("no %s.want; got\n%s", name, got)
+				}
+				if *update {
+					w.Data = []byte(got)
+				} else if got != string(w.Data) {
+					t.Errorf("got\n%swant\n%s", got, w.Data)
+				}
+			})
+		}
+		if *update {
+			if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if cases < 60 {
+		t.Errorf("only %d cases were found", cases)
+	}
+}
+
+func verdict(t *testing.T, in []byte) string {
+	t.Helper()
+	p, faults := ParsePolicy("p.yaml", in)
+	if (p == nil) == (len(faults) == 0) {
+		t.Fatalf("a policy and %d faults", len(faults))
+	}
+	var b strings.Builder
+	line := func(prefix string, f Fault) {
+		fmt.Fprintf(&b, "%s%d:%d: %s", prefix, f.Line, f.Column, f.Message)
+		if f.Hint != "" {
+			b.WriteString("; " + f.Hint)
+		}
+		b.WriteByte('\n')
+	}
+	for _, f := range faults {
+		if f.File != "p.yaml" || f.Line < 1 || f.Column < 1 {
+			t.Errorf("a fault without a place: %+v", f)
+		}
+		line("", f)
+	}
+	if p != nil {
+		b.WriteString("ok\n")
+		for _, f := range p.Warnings {
+			line("warning ", f)
+		}
+	}
+	return b.String()
+}
+
+// sectionTwo is the example of the design's section 2, as far as this version
+// enforces it.
+const sectionTwo = `collections: { path: { closed: true }, mail: {} }
+tools:
+  files/list_directory:
+    effect: read
+    outputs:
+      - { at: /content, extract: lines, pattern: '^\[(?:FILE|DIR)\] (.+)$', join: /path, label: system, collection: path, authoritative: true }
+  files/move_file:
+    effect: write
+    args:
+      /source:      { role: selector, collection: path, from: [output] }
+      /destination: { role: target, from: [derived: path_join] }
+  mail/read_email:
+    effect: read
+    outputs: [{ at: /id, label: system, collection: mail }, { at: /from, label: party }, { at: /body, label: external }]
+  mail/send_email:
+    effect: [send, write]
+    args:
+      /to/*:    { role: target, type: email, from: [output, const: [ops@example.org, 7]] }
+      /subject: { role: content }
+      /mode:    { role: enum }
+      /force:   { role: control }
+  home/unlock_door: { effect: write, no_args: approval }
+  repo/issue:
+    args: { /method: { role: enum } }
+    cases:
+      - { /method: [get, list], effect: read }
+      - { /method: [close], effect: write, args: { /number: { role: selector, type: id, from: [output: repo/list#/issues/*/number] } } }
+  repo/list:
+    effect: read
+    output_schema: { type: object, properties: { issues: { type: array } } }
+    outputs: [{ at: /issues/*/number, label: system, type: id, owner: /user }]
+`
+
+func TestPolicyMeaning(t *testing.T) {
+	p, faults := ParsePolicy("p", []byte(sectionTwo))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if !p.Collections["path"].Closed || p.Collections["mail"].Closed || p.Profile != Standard || p.PinsOptional {
+		t.Errorf("head: %+v", p)
+	}
+	if string(p.Source) != sectionTwo || p.Digest == [32]byte{} {
+		t.Error("the source is not kept")
+	}
+	o := p.Contracts["files/list_directory"].Outputs[0]
+	if o.Label != writ.System || !o.HasJoin || o.Join[0] != "path" || !o.Authoritative || o.Extract != provenance.ExtractLines {
+		t.Errorf("output: %+v", o)
+	}
+	for line, want := range map[string]string{"[FILE] a": "a", "x [FILE] a": "", "[FILE] a\n[FILE] b": ""} {
+		got := ""
+		if m := o.Pattern.FindStringSubmatch(line); m != nil {
+			got = m[1]
+		}
+		if got != want {
+			t.Errorf("R33 %q: %q, want %q", line, got, want)
+		}
+	}
+	mv := p.Contracts["files/move_file"]
+	if mv.Effect != Write || mv.Args[0].Role != Selector || mv.Args[0].From[0].Kind != FromOutput || mv.Args[0].FromDefault {
+		t.Errorf("move_file: %+v", mv)
+	}
+	if s := mv.Args[1].From[0]; s.Kind != FromDerived || s.Op != "path_join" {
+		t.Errorf("derived: %+v", s)
+	}
+	send := p.Contracts["mail/send_email"]
+	if send.Effect != Send|Write || send.Args[0].Type != provenance.Email || string(bytes.Join(send.Args[0].From[1].Const, []byte(","))) != `"ops@example.org",7` {
+		t.Errorf("send_email: %+v", send)
+	}
+	for i, want := range []SourceKind{FromOutput, FromOutput, FromCatalog, FromConst} {
+		if a := send.Args[i]; a.From[0].Kind != want || a.FromDefault != (i > 0) {
+			t.Errorf("default sources of %s: %+v", a.At.Source, a.From)
+		}
+	}
+	if len(send.Args[3].From[0].Const) != 0 {
+		t.Error("a control without constants must accept nothing")
+	}
+	if c := p.Contracts["home/unlock_door"]; c.NoArgs != NoArgsApproval {
+		t.Errorf("unlock_door: %+v", c)
+	}
+	issue := p.Contracts["repo/issue"]
+	if len(issue.Cases) != 2 || issue.CaseAt[0] != "method" || issue.Cases[0].Effect != Read || issue.Effect != EveryEffect {
+		t.Errorf("cases: %+v", issue)
+	}
+	if s := issue.Cases[1].Args[0].From[0]; s.Server != "repo" || s.Tool != "list" || !s.HasAt || s.At.Source != "/issues/*/number" {
+		t.Errorf("output reference: %+v", s)
+	}
+	if got := string(p.Contracts["repo/list"].OutputSchema); got != `{"type":"object","properties":{"issues":{"type":"array"}}}` {
+		t.Errorf("output schema: %s", got)
+	}
+}
+
+// TestPolicyStrict holds that profile strict knows tool output and nothing
+// else, and says what it turned off.
+func TestPolicyStrict(t *testing.T) {
+	p, faults := ParsePolicy("p", []byte("profile: strict\n"+sectionTwo))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	for key, c := range p.Contracts {
+		c.everyArg(func(a *ArgRule, _ Effect) bool {
+			for _, s := range a.From {
+				if s.Kind != FromOutput {
+					t.Errorf("%s %s: source %d in profile strict", key, a.At.Source, s.Kind)
+				}
+			}
+			return true
+		})
+		for _, o := range c.Outputs {
+			if o.Extract != provenance.NoExtract || o.InText {
+				t.Errorf("%s: an extractor in profile strict", key)
+			}
+		}
+	}
+	if len(p.Warnings) == 0 {
+		t.Error("what is off must be said")
+	}
+}
+
+func TestSetPin(t *testing.T) {
+	pin := "sha256:" + strings.Repeat("ab", 32)
+	old := "sha256:" + strings.Repeat("00", 32)
+	for _, c := range []struct{ name, in, want string }{
+		{"block", "# head\ntools:\n  a/b:   # why\n    # note\n    effect: read # x\n  a/c:\n    effect: read\n", "# head\ntools:\n  a/b:   # why\n    # note\n    pin: " + pin + "\n    effect: read # x\n  a/c:\n    effect: read\n"},
+		{"flow", "tools:\n  a/b: { effect: read } # y\n", "tools:\n  a/b: { pin: " + pin + ", effect: read } # y\n"},
+		{"replace", "tools:\n  a/b:\n    effect: read\n    pin: " + old + " # old\n", "tools:\n  a/b:\n    effect: read\n    pin: " + pin + " # old\n"},
+		{"replace quoted", "tools:\n  a/b: {pin: \"" + old + "\", effect: read}\n", "tools:\n  a/b: {pin: " + pin + ", effect: read}\n"},
+		{"carriage returns", "tools:\r\n  a/b:\r\n    effect: read\r\n", "tools:\r\n  a/b:\r\n    pin: " + pin + "\r\n    effect: read\r\n"},
+		{"wide characters before it", "tools: { x/y: { effect: read, no_args: allow }, \"a/b\": {effect: read} } # é漢\n", "tools: { x/y: { effect: read, no_args: allow }, \"a/b\": { pin: " + pin + ",effect: read} } # é漢\n"},
+		{"all in one flow", "{tools: {a/b: {effect: read}}}", "{tools: {a/b: { pin: " + pin + ",effect: read}}}"},
+	} {
+		got, err := SetPin([]byte(c.in), "a/b", pin)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %v\n got %q\nwant %q", c.name, err, got, c.want)
+		}
+	}
+	for _, c := range []struct{ name, in, tool, pin string }{
+		{"no contract", "tools: { a/b: { effect: read } }", "a/c", pin},
+		{"bad pin", "tools: { a/b: { effect: read } }", "a/b", "sha256:x"},
+		{"faulty policy", "tools: { a/b: { efect: read } }", "a/b", pin},
+		{"method", "tools: { a/resources/read: {} }", "a/resources/read", pin},
+		{"no room for a line", "tools:\n  a/b:\n    ? effect\n    : read\n", "a/b", pin},
+	} {
+		if got, err := SetPin([]byte(c.in), c.tool, c.pin); err == nil {
+			t.Errorf("%s: accepted: %q", c.name, got)
+		}
+	}
+}
+
+func FuzzParsePolicy(f *testing.F) {
+	f.Add([]byte(sectionTwo))
+	f.Add([]byte("profile: strict\ntools: {a/b: {effect: read, outputs: [{in: text, block: 1, extract: json, pointer: /a, label: party}]}}"))
+	f.Add([]byte("a: &x [*x]\n--- \nb"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, faults := ParsePolicy("p", b)
+		if (p == nil) == (len(faults) == 0) {
+			t.Fatal("a policy and faults, or neither")
+		}
+		for _, x := range faults {
+			if x.Line < 1 || x.Column < 1 || x.Line > bytes.Count(b, []byte("\n"))+1 {
+				t.Fatalf("a fault outside the file: %+v", x)
+			}
+			if strings.ContainsFunc(x.Message+x.Hint, func(r rune) bool { return r < ' ' || r > '~' && hidden(string(r)) }) {
+				t.Fatalf("an unescaped character in %q", x.Message)
+			}
+		}
+		if p == nil {
+			return
+		}
+		again, faults := ParsePolicy("p", b)
+		if len(faults) > 0 || again.Digest != p.Digest || len(again.Warnings) != len(p.Warnings) {
+			t.Fatal("two readings differ")
+		}
+		pin := "sha256:" + strings.Repeat("cd", 32)
+		for key := range p.Contracts {
+			if out, err := SetPin(b, key, pin); err == nil {
+				if q, faults := ParsePolicy("p", out); len(faults) > 0 || q.Contracts[key].Pin != pin {
+					t.Fatalf("SetPin broke the policy: %v", faults)
+				}
+			}
+			break
+		}
+	})
+}
