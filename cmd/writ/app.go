@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/example"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/store/sqlite"
+)
+
+// commands lists the subcommands in the order help shows them.
+func commands() []*cobra.Command {
+	return []*cobra.Command{
+		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
+		sessionCommand(), auditCommand(), versionCommand(), exampleServerCommand(),
+	}
+}
+
+// Flags most commands share.
+type sharedFlags struct {
+	state  string
+	config string
+}
+
+func (f *sharedFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.state, "state", "", "state `DIR` (default: writ under the user's state directory)")
+	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE` (default: the built-in example server)")
+}
+
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fail(exitUsage, "writ "+c.Name()+" --help", "%s takes no arguments", c.Name())
+	}
+	return nil
+}
+
+func printJSON(w io.Writer, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fail(exitIO, "", "cannot encode: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "%s\n", b)
+	return err
+}
+
+// files are what one invocation works with.
+type files struct {
+	state    string
+	servers  []upstream.Config
+	policy   *gate.Policy
+	shadow   bool
+	ownPaths []string
+	example  bool
+	file     string // policy file, "" for the built-in one
+}
+
+// load reads the configuration a command works with, without starting
+// anything. Every fault is exit 78.
+func (f *sharedFlags) load() (*files, error) {
+	state, err := stateDir(f.state)
+	if err != nil {
+		return nil, err
+	}
+	out := &files{state: state, ownPaths: []string{state}}
+	if f.config == "" {
+		return out, out.loadExample()
+	}
+	cfg, err := loadConfig(f.config)
+	if err != nil {
+		return nil, configError(err)
+	}
+	p, err := loadPolicy(cfg.Policy)
+	if err != nil {
+		return nil, configError(err)
+	}
+	out.policy, out.shadow, out.file = p, cfg.Shadow, cfg.Policy
+	for _, s := range cfg.Servers {
+		out.servers = append(out.servers, upstream.Config{
+			Name: s.Name, Command: s.Command, Dir: s.Dir, Env: s.Env, URL: s.URL, Header: s.Headers,
+			Era: upstream.Era(s.Wire), Limits: upstream.Limits{Call: s.Limits.Call, Handshake: s.Limits.Start},
+		})
+	}
+	for _, own := range []string{f.config, cfg.Policy} {
+		out.own(own)
+	}
+	return out, nil
+}
+
+func (o *files) own(file string) {
+	if abs, err := filepath.Abs(file); err == nil {
+		o.ownPaths = append(o.ownPaths, filepath.Clean(abs))
+		if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
+			o.ownPaths = append(o.ownPaths, real)
+		}
+	}
+}
+
+func (o *files) loadExample() error {
+	self, err := os.Executable()
+	if err != nil {
+		return fail(exitIO, "writ serve --config FILE", "the built-in example cannot be started: no path of this program")
+	}
+	p, fs := gate.ParsePolicy("built-in policy", example.Policy())
+	if len(fs) > 0 {
+		return configError(faults(fs))
+	}
+	o.policy, o.example = p, true
+	o.servers = []upstream.Config{{Name: example.Name, Command: []string{self, exampleServerName}, Era: upstream.Modern}}
+	return nil
+}
+
+func configError(err error) error {
+	var fs faults
+	hint := "writ check --config FILE"
+	if errors.As(err, &fs) && len(fs) == 1 && fs[0].Hint != "" {
+		hint = fs[0].Hint
+	}
+	return &exit{exitConfig, err, hint}
+}
+
+// openStore opens the state directory's log with its key, made on first use.
+func openStore(state string) (*sqlite.Store, error) {
+	signer, verifier, err := logKey(state)
+	if err != nil {
+		return nil, err
+	}
+	st, err := sqlite.Open(state, sqlite.Options{Signer: signer, Verifier: verifier, CheckpointAfter: time.Minute, Now: time.Now})
+	if err != nil {
+		return nil, storeError(err)
+	}
+	return st, nil
+}
+
+func storeError(err error) error {
+	var oe *sqlite.OpenError
+	if errors.As(err, &oe) {
+		code := exitIO
+		switch oe.Reason {
+		case sqlite.NotDatabase, sqlite.Newer, sqlite.Damaged, sqlite.WrongKey, sqlite.RolledBack:
+			code = exitData
+		}
+		return &exit{code, err, oe.Hint}
+	}
+	return fail(exitIO, "", "the audit log cannot be opened: %w", err)
+}
+
+const (
+	keyFile    = "log.key" // the log's signing key, mode 0600
+	pubFile    = "log.pub" // its public half, for verifiers
+	gatewayDoc = "gateway.json"
+)
+
+// logKey reads the log's key pair, or makes it. Of two processes that make it
+// at the same time one wins and both use its key.
+func logKey(state string) (note.Signer, note.Verifier, error) {
+	path := filepath.Join(state, keyFile)
+	skey, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		var id [5]byte
+		if _, err := rand.Read(id[:]); err != nil {
+			return nil, nil, fail(exitIO, "", "no randomness")
+		}
+		name := "writ-" + strings.ToLower(base32.StdEncoding.EncodeToString(id[:]))
+		s, _, err := audit.GenerateKey(rand.Reader, name)
+		if err != nil {
+			return nil, nil, fail(exitIO, "", "the log's key cannot be made")
+		}
+		if err := writeOnce(path, []byte(s+"\n"), 0o600); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, nil, fail(exitIO, "writ … --state DIR", "the log's key cannot be written")
+		}
+		if skey, err = os.ReadFile(path); err != nil {
+			return nil, nil, fail(exitIO, "", "the log's key cannot be read")
+		}
+	} else if err != nil {
+		return nil, nil, fail(exitIO, "", "the log's key cannot be read")
+	}
+	text := strings.TrimSpace(string(skey))
+	signer, err := note.NewSigner(text)
+	if err != nil {
+		return nil, nil, fail(exitData, "", "the log's key is not a key")
+	}
+	vkey, err := publicKey(text, signer.Name())
+	if err != nil {
+		return nil, nil, fail(exitData, "", "the log's key is not a key")
+	}
+	verifier, err := note.NewVerifier(vkey)
+	if err != nil || verifier.KeyHash() != signer.KeyHash() {
+		return nil, nil, fail(exitData, "", "the log's key is not a key")
+	}
+	// The public half is for whoever verifies elsewhere; it is made again when
+	// it is missing.
+	if err := writeOnce(filepath.Join(state, pubFile), []byte(vkey+"\n"), 0o644); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, nil, fail(exitIO, "", "the log's public key cannot be written")
+	}
+	return signer, verifier, nil
+}
+
+// publicKey derives the verifier key from an Ed25519 signer key in the
+// encoding of package note: PRIVATE+KEY+name+hash+base64(0x01 seed).
+func publicKey(skey, name string) (string, error) {
+	parts := strings.SplitN(skey, "+", 5)
+	if len(parts) != 5 {
+		return "", errors.New("not a signer key")
+	}
+	b, err := base64.StdEncoding.DecodeString(parts[4])
+	if err != nil || len(b) != 1+ed25519.SeedSize {
+		return "", errors.New("not an Ed25519 signer key")
+	}
+	pub := ed25519.NewKeyFromSeed(b[1:]).Public().(ed25519.PublicKey)
+	return note.NewEd25519VerifierKey(name, pub)
+}
+
+// writeOnce creates a file that must not exist, by linking it into place whole.
+func writeOnce(path string, b []byte, mode os.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if _, err = tmp.Write(b); err == nil {
+		err = tmp.Chmod(mode)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Link(tmp.Name(), path)
+	}
+	return err
+}
+
+// start opens the store and a gateway over it. stop ends both.
+func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway, stop func() error, err error) {
+	st, err := openStore(o.state)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err = gateway.New(gateway.Options{
+		Store: st, Policy: o.policy, Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths,
+		Version: readBuildInfo().Version, Log: log,
+	})
+	if err == nil {
+		err = g.Start(ctx)
+	}
+	if err != nil {
+		st.Close()
+		return nil, nil, fail(exitIO, "writ check", "%w", err)
+	}
+	return g, func() error {
+		err := g.Close()
+		if cerr := st.Close(); cerr != nil {
+			err = errors.Join(err, cerr)
+		}
+		return err
+	}, nil
+}
+
+// logger writes the gateway's log for a person: one line a message, with
+// nothing a peer chose unescaped.
+func logger(w io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		if a.Value.Kind() == slog.KindString {
+			a.Value = slog.StringValue(oneLine(a.Value.String(), 400))
+		}
+		return a
+	}}))
+}

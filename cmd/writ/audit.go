@@ -1,0 +1,377 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/provenance"
+)
+
+func auditCommand() *cobra.Command {
+	c := &cobra.Command{Use: "audit", Short: "Check and explain what was decided",
+		RunE: func(c *cobra.Command, args []string) error {
+			return fail(exitUsage, "writ audit --help", "verify or show")
+		}}
+	c.AddCommand(auditVerify(), auditShow())
+	return c
+}
+
+// verifyReport is the JSON form of `writ audit verify`.
+type verifyReport struct {
+	OK bool `json:"ok"`
+	*audit.Report
+	Replayed int    `json:"replayed"` // decisions made again with the same answer
+	Skipped  int    `json:"skipped"`  // decisions whose values were erased, or of another engine
+	Key      string `json:"key"`      // name of the log's key, the origin of its checkpoints
+}
+
+func auditVerify() *cobra.Command {
+	var state string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "verify", Short: "Check the whole log, and decide every decision again", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := existingState(state)
+			if err != nil {
+				return err
+			}
+			rep, err := verify(c.Context(), dir, c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			out := c.OutOrStdout()
+			if asJSON {
+				if err := printJSON(out, rep); err != nil {
+					return err
+				}
+			} else if rep.OK {
+				fmt.Fprintf(out, "ok: %d records of %d sessions, %d accepted, %d rejected", rep.Records, rep.Sessions, rep.Accepted, rep.Rejected)
+				fmt.Fprintf(out, "; %d decisions made again, same answers", rep.Replayed)
+				if rep.Skipped > 0 {
+					fmt.Fprintf(out, "; %d not made again (values erased or another engine)", rep.Skipped)
+				}
+				fmt.Fprintf(out, "\nlog %s, size %d, root %s\n", rep.Key, rep.Size, rep.Root)
+			}
+			if !rep.OK {
+				return fail(exitData, "keep a copy of the state directory; do not write to it", "the log does not verify; first bad: %s", rep.Problem.Error())
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&state, "state", "", "state `DIR`")
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return c
+}
+
+// existingState is stateDir for commands that only read: it makes nothing.
+func existingState(flag string) (string, error) {
+	if flag != "" {
+		if _, err := os.Stat(flag); err != nil {
+			return "", fail(exitIO, "writ audit verify --state DIR", "there is no such state directory")
+		}
+	}
+	dir, err := stateDir(flag)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(dir, keyFile)); errors.Is(err, os.ErrNotExist) {
+		return "", fail(exitIO, "writ serve", "nothing was recorded in %s yet", printable(dir))
+	}
+	return dir, nil
+}
+
+// verify checks the log's own structure and makes every decision again.
+func verify(ctx context.Context, dir string, stderr io.Writer) (*verifyReport, error) {
+	_, verifier, err := logKey(dir)
+	if err != nil {
+		return nil, err
+	}
+	st, err := openForReading(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	snap, err := st.Snapshot(ctx)
+	if err != nil {
+		return nil, fail(exitIO, "", "the log cannot be read: %w", err)
+	}
+	defer snap.Close()
+
+	p := progress{w: stderr, total: snap.Size(), tty: terminal(stderr)}
+	folds := map[string]*gateway.Fold{}
+	rep := &verifyReport{}
+	res, err := audit.Verify(ctx, snap, audit.VerifyOptions{
+		Verifier: verifier,
+		Replay: func(rec *audit.Record, it *audit.Item) error {
+			p.step(it.Index)
+			f := folds[rec.Session]
+			if f == nil {
+				f = gateway.NewFold(st, provenance.Caps{})
+				folds[rec.Session] = f
+			}
+			if err := f.Step(ctx, rec, it); err != nil {
+				return err
+			}
+			if rec.Kind == audit.KindClose {
+				rep.Replayed += f.Replayed
+				rep.Skipped += f.Skipped
+				delete(folds, rec.Session)
+			}
+			return nil
+		},
+	})
+	p.end()
+	if err != nil {
+		return nil, fail(exitIO, "", "the log cannot be read: %w", err)
+	}
+	for _, f := range folds {
+		rep.Replayed += f.Replayed
+		rep.Skipped += f.Skipped
+	}
+	rep.Key, rep.Report, rep.OK = verifier.Name(), res, res.Problem == nil
+	return rep, nil
+}
+
+// openForReading opens the log without judging it: a damaged one is what
+// verify is for.
+func openForReading(dir string) (*sqlite.Store, error) {
+	st, err := sqlite.Open(dir, sqlite.Options{})
+	if err != nil {
+		return nil, storeError(err)
+	}
+	return st, nil
+}
+
+// progress is a counter on a terminal, and nothing elsewhere.
+type progress struct {
+	w     io.Writer
+	total int64
+	tty   bool
+	last  time.Time
+	shown bool
+}
+
+func (p *progress) step(i int64) {
+	if !p.tty || i%256 != 0 {
+		return
+	}
+	if now := time.Now(); now.Sub(p.last) > 200*time.Millisecond {
+		p.last, p.shown = now, true
+		fmt.Fprintf(p.w, "\rverifying %d of %d", i, p.total)
+	}
+}
+
+func (p *progress) end() {
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func auditShow() *cobra.Command {
+	var state string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "show [s_…/N | s_…]", Short: "Explain one decision, or list the newest",
+		Long: "Explain one decision in words. Its id stands in each answer's _meta and in the list\n" +
+			"that `writ audit show` prints without an id.",
+		Args: maxOne,
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := existingState(state)
+			if err != nil {
+				return err
+			}
+			st, err := openForReading(dir)
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			if len(args) == 1 && strings.Contains(args[0], "/") {
+				return showOne(c.Context(), c.OutOrStdout(), st, args[0], asJSON)
+			}
+			return showList(c.Context(), c.OutOrStdout(), st, args, asJSON)
+		},
+	}
+	c.Flags().StringVar(&state, "state", "", "state `DIR`")
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return c
+}
+
+// shownDecision is one line of the list, and the head of an explanation.
+type shownDecision struct {
+	ID     string    `json:"id"`
+	Time   time.Time `json:"time"`
+	Tool   string    `json:"tool"`
+	Effect []string  `json:"effect"`
+	Status string    `json:"status"`
+	Code   string    `json:"code,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	Shadow bool      `json:"shadow,omitempty"`
+}
+
+func shown(rec *audit.Record) (d shownDecision, ok bool) {
+	var data struct {
+		Server, Tool, Method, Status, Code, Reason string
+		Effect                                     []string
+		Shadow                                     bool
+	}
+	if rec.Kind != audit.KindDecision || json.Unmarshal(rec.Data, &data) != nil {
+		return d, false
+	}
+	name := data.Server + "/" + data.Tool
+	if data.Tool == "" {
+		name = data.Server + "/" + data.Method
+	}
+	if data.Server == "" {
+		name = "(unknown tool)"
+	}
+	return shownDecision{ID: fmt.Sprintf("%s/%d", rec.Session, rec.N), Time: rec.Time, Tool: name, Effect: data.Effect,
+		Status: data.Status, Code: data.Code, Reason: data.Reason, Shadow: data.Shadow}, true
+}
+
+const listed = 50
+
+func showList(ctx context.Context, w io.Writer, st audit.Store, args []string, asJSON bool) error {
+	snap, err := st.Snapshot(ctx)
+	if err != nil {
+		return fail(exitIO, "", "the log cannot be read: %w", err)
+	}
+	defer snap.Close()
+	all := []shownDecision{}
+	for it, err := range snap.Scan(ctx, 0) {
+		if err != nil {
+			return fail(exitData, "writ audit verify", "the log cannot be read: %w", err)
+		}
+		if len(args) == 1 && it.Session != args[0] {
+			continue
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return fail(exitData, "writ audit verify", "record %d cannot be read", it.Index)
+		}
+		if d, ok := shown(rec); ok {
+			if all = append(all, d); len(args) == 0 && len(all) > listed {
+				all = all[1:]
+			}
+		}
+	}
+	if asJSON {
+		return printJSON(w, all)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(w, "no decisions")
+	}
+	for _, d := range all {
+		fmt.Fprintf(w, "%s  %s  %-11s  %s", d.Time.Format(time.RFC3339), d.ID, d.Status, oneLine(d.Tool, 80))
+		if d.Reason != "" {
+			fmt.Fprintf(w, "  %s", oneLine(d.Reason, 60))
+		}
+		if d.Shadow {
+			fmt.Fprint(w, "  (shadow: it passed)")
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
+}
+
+func showOne(ctx context.Context, w io.Writer, st audit.Store, id string, asJSON bool) error {
+	session, num, _ := strings.Cut(id, "/")
+	n, err := strconv.ParseUint(num, 10, 64)
+	if err != nil || !audit.ValidSession(session) {
+		return fail(exitUsage, "writ audit show", "a decision's id looks like s_…/7")
+	}
+	var found *audit.Item
+	var result *shownResult
+	for it, err := range st.Read(ctx, session, n) {
+		if err != nil {
+			return fail(exitData, "writ audit verify", "the log cannot be read: %w", err)
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return fail(exitData, "writ audit verify", "record %s cannot be read", id)
+		}
+		if rec.N == n {
+			found = &it
+			continue
+		}
+		if rec.Kind == audit.KindResult {
+			var r shownResult
+			if json.Unmarshal(rec.Data, &r) == nil && r.Decision == n {
+				result = &r
+				break
+			}
+		}
+	}
+	if found == nil {
+		return fail(exitData, "writ audit show", "there is no such record")
+	}
+	rec, err := audit.ParseRecord(found.Leaf)
+	if err != nil {
+		return fail(exitData, "writ audit verify", "record %s cannot be read", id)
+	}
+	d, ok := shown(rec)
+	if !ok {
+		return fail(exitUsage, "writ audit show", "record %s is no decision but of kind %s", id, rec.Kind)
+	}
+	raw, kept := found.Value("decision")
+	var lines []string
+	if kept {
+		parsed, err := gate.ParseRecord(raw)
+		if err != nil {
+			return fail(exitData, "writ audit verify", "the recorded decision cannot be read")
+		}
+		lines = gate.Explain(parsed)
+	}
+	if asJSON {
+		out := struct {
+			shownDecision
+			Explanation []string        `json:"explanation"`
+			Decision    json.RawMessage `json:"decision,omitempty"`
+			Result      *shownResult    `json:"result,omitempty"`
+		}{d, lines, raw, result}
+		return printJSON(w, out)
+	}
+	fmt.Fprintf(w, "%s  %s\n%s  %s\n", d.ID, d.Time.Format(time.RFC3339Nano), oneLine(d.Tool, 120), strings.Join(d.Effect, ", "))
+	for _, l := range lines {
+		fmt.Fprintf(w, "  %s\n", oneLine(l, 2000))
+	}
+	if !kept {
+		fmt.Fprintf(w, "  %s %s: the details were erased\n", d.Status, d.Reason)
+	}
+	switch {
+	case result != nil && result.Admissible:
+		fmt.Fprintf(w, "  the call ended %s; its result is evidence ev%d\n", result.Status, result.Evidence)
+	case result != nil:
+		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", result.Status, oneLine(result.Why, 60))
+	case d.Status != "rejected" || d.Shadow:
+		fmt.Fprintf(w, "  no outcome is recorded: whether the call took place is unknown\n")
+	}
+	return nil
+}
+
+type shownResult struct {
+	Decision   uint64 `json:"decision"`
+	Status     string `json:"status"`
+	Evidence   uint32 `json:"evidence"`
+	Admissible bool   `json:"admissible"`
+	Why        string `json:"why,omitempty"`
+}

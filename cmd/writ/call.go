@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+const errorLevel = slog.LevelError
+
+func callCommand() *cobra.Command {
+	var f sharedFlags
+	var session string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "call [--session NAME] TOOL [JSON | -]",
+		Short: "Call one tool, through the same door as any client",
+		Long: "Call one tool by the name `writ tools` shows, with its arguments as one JSON object\n" +
+			"(- reads them from standard input). The call goes to the running gateway of the state\n" +
+			"directory, else to one started for it. Calls that build on each other need --session.",
+		Example: "  writ call --session demo search_documents '{\"query\":\"retention\"}'",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return fail(exitUsage, "writ call --help", "a tool and at most one JSON object")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			arguments, err := readArguments(args[1:], c.InOrStdin())
+			if err != nil {
+				return err
+			}
+			cl, err := f.connect(c.Context(), session, c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(args[0]))
+			params = strictjson.Set(params, "arguments", arguments)
+			result, rerr, err := cl.call(c.Context(), "tools/call", args[0], params)
+			if cerr := cl.close(); err == nil && cerr != nil {
+				err = fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", cerr)
+			}
+			if err != nil {
+				return err
+			}
+			return printResult(c.OutOrStdout(), result, rerr, asJSON)
+		},
+	}
+	f.register(c)
+	c.Flags().StringVar(&session, "session", "", "`NAME` of the session to call in; opened on first use")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as the client would get it")
+	return c
+}
+
+// readArguments returns one strict JSON object.
+func readArguments(args []string, stdin io.Reader) ([]byte, error) {
+	b := []byte("{}")
+	if len(args) == 1 {
+		b = []byte(args[0])
+		if args[0] == "-" {
+			var err error
+			if b, err = io.ReadAll(io.LimitReader(stdin, int64(strictjson.Request.Bytes)+1)); err != nil {
+				return nil, fail(exitIO, "", "standard input cannot be read")
+			}
+		}
+	}
+	if err := strictjson.Check(b, strictjson.Request); err != nil {
+		return nil, fail(exitData, "writ call TOOL '{\"key\":\"value\"}'", "the arguments are %w", err)
+	}
+	if strictjson.KindOf(b) != strictjson.Object {
+		return nil, fail(exitData, "writ call TOOL '{\"key\":\"value\"}'", "the arguments are one JSON object")
+	}
+	return []byte(strings.TrimSpace(string(b))), nil
+}
+
+// printResult shows how a call ended and returns the error with its exit code:
+// 77 for a refusal, 1 for an error of the server's.
+func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error {
+	if rerr != nil {
+		if asJSON {
+			fmt.Fprintf(w, "%s\n", rerr.Encode())
+		}
+		var o writ.Outcome
+		if json.Unmarshal(rerr.Data, &o) == nil && o.Status == writ.Rejected && o.Rejection != nil {
+			if !asJSON {
+				printRefusal(w, &o)
+			}
+			return &exit{code: exitRefused, err: errors.New("")}
+		}
+		if asJSON {
+			return &exit{code: exitServer, err: errors.New("")}
+		}
+		return fail(exitServer, "writ tools", "error %d: %s", rerr.Code, oneLine(rerr.Message, 400))
+	}
+	if asJSON {
+		fmt.Fprintf(w, "%s\n", strictjson.Compact(result))
+	}
+	var o writ.Outcome
+	meta := strictjson.Get(result, "_meta")
+	if raw := strictjson.Get(meta, gateway.MetaOutcome); raw != nil {
+		_ = json.Unmarshal(raw, &o)
+	}
+	failed := string(strictjson.Get(result, "isError")) == "true"
+	if failed && o.Status == writ.Rejected && o.Rejection != nil {
+		if !asJSON {
+			printRefusal(w, &o)
+		}
+		return &exit{code: exitRefused, err: errors.New("")}
+	}
+	if !asJSON {
+		printContent(w, result)
+		if o.Status == writ.Transformed {
+			fmt.Fprintf(w, "transformed: the policy normalised the call\n")
+		}
+		if strictjson.Get(meta, gateway.MetaShadow) != nil {
+			fmt.Fprintf(w, "shadow: the call passed whatever was decided\n")
+		}
+		if ev := strictjson.Get(meta, gateway.MetaEvidence); ev != nil {
+			id, _ := strictjson.Text(strictjson.Get(ev, "id"))
+			if string(strictjson.Get(ev, "admissible")) == "true" {
+				fmt.Fprintf(w, "evidence %s\n", printable(id))
+			} else {
+				why, _ := strictjson.Text(strictjson.Get(ev, "why"))
+				fmt.Fprintf(w, "%s vouches for nothing: %s\n", printable(id), printable(why))
+			}
+		}
+	}
+	if failed {
+		return &exit{code: exitServer, err: errors.New("")}
+	}
+	return nil
+}
+
+// printRefusal says what was refused, why, and what would make it pass.
+func printRefusal(w io.Writer, o *writ.Outcome) {
+	r := o.Rejection
+	head := fmt.Sprintf("refused: %s (%s)", r.Code, r.Reason)
+	if colour(w) {
+		head = "\x1b[31m" + head + "\x1b[0m"
+	}
+	fmt.Fprintln(w, head)
+	for _, f := range r.Failures {
+		if f.Pointer != "" {
+			fmt.Fprintf(w, "  %s: ", oneLine(f.Pointer, 200))
+		} else {
+			fmt.Fprint(w, "  ")
+		}
+		fmt.Fprintln(w, oneLine(f.Need, 600))
+	}
+}
+
+// printContent shows the text a server returned, with nothing in it unescaped.
+func printContent(w io.Writer, result []byte) {
+	if s := strictjson.Get(result, "structuredContent"); s != nil {
+		fmt.Fprintln(w, printable(string(strictjson.Compact(s))))
+		return
+	}
+	blocks, _ := strictjson.Elements(strictjson.Get(result, "content"))
+	for _, b := range blocks {
+		kind, _ := strictjson.Text(strictjson.Get(b, "type"))
+		if text, ok := strictjson.Text(strictjson.Get(b, "text")); ok {
+			fmt.Fprintln(w, printable(text))
+		} else {
+			fmt.Fprintf(w, "(%s)\n", oneLine(kind, 40))
+		}
+	}
+}
+
+// colour reports whether w is a terminal that wants it (https://no-color.org).
+func colour(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}

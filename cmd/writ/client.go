@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/gateway/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// caller makes one MCP request in one session, through the same door as any
+// client: of a running gateway, or of one started for this call.
+type caller interface {
+	call(ctx context.Context, method, name string, params []byte) ([]byte, *rpc.Error, error)
+	close() error
+}
+
+var sessionName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+
+// sessionFile is where a session kept by name has its secret.
+func sessionFile(state, name string) (string, error) {
+	if !sessionName.MatchString(name) {
+		return "", fail(exitUsage, "writ session new demo", "a session's name has 1 to 64 of a-z, 0-9, ., _ and -")
+	}
+	return filepath.Join(state, "sessions", name), nil
+}
+
+// readSession returns the secret kept under name, "" when there is none.
+func readSession(state, name string) (string, error) {
+	path, err := sessionFile(state, name)
+	if err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fail(exitIO, "", "the session's file cannot be read")
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// keepSession writes a secret under a name that is free.
+func keepSession(state, name, secret string) error {
+	path, err := sessionFile(state, name)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fail(exitIO, "", "the session's directory cannot be made")
+	}
+	if err := writeOnce(path, []byte(secret+"\n"), 0o600); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			return fail(exitConfig, "writ session close "+name, "there is a session of that name")
+		}
+		return fail(exitIO, "", "the session's file cannot be written")
+	}
+	return nil
+}
+
+// connect finds the running gateway of the state directory, else starts one.
+// With a name, calls are made in the session kept under it, which is opened if
+// there is none; without, each has a session of its own.
+func (f *sharedFlags) connect(ctx context.Context, name string, stderr io.Writer) (caller, error) {
+	state, err := stateDir(f.state)
+	if err != nil {
+		return nil, err
+	}
+	if name != "" {
+		if _, err := sessionFile(state, name); err != nil {
+			return nil, err
+		}
+	}
+	if f.config == "" {
+		if r, ok := findRunning(state); ok && answers(ctx, r.URL) {
+			secret, err := f.secret(ctx, state, name)
+			if err != nil {
+				return nil, err
+			}
+			return &remote{url: r.URL + "/mcp/s/" + secret}, nil
+		}
+	}
+	o, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	g, stop, err := o.start(ctx, logger(stderr, errorLevel))
+	if err != nil {
+		return nil, err
+	}
+	l := &local{g: g, stop: stop}
+	secret, err := readSession(state, or(name, "-"))
+	if name == "" {
+		secret, err = "", nil
+	}
+	if err == nil && secret == "" {
+		if secret, _, err = g.CreateSession(ctx, loopback); err == nil && name != "" {
+			err = keepSession(state, name, secret)
+		}
+	}
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	s, ok := g.FindSession(ctx, loopback, secret)
+	if !ok {
+		stop()
+		return nil, noSession(name)
+	}
+	l.session = s
+	return l, nil
+}
+
+func or(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}
+
+func noSession(name string) error {
+	return fail(exitData, "writ session close "+name+" && writ session new "+name, "the session is not open any more")
+}
+
+// secret returns the secret of the session kept under name, or of a new one,
+// registered in the log the running gateway shares.
+func (f *sharedFlags) secret(ctx context.Context, state, name string) (string, error) {
+	if name != "" {
+		if s, err := readSession(state, name); s != "" || err != nil {
+			return s, err
+		}
+	}
+	secret, _, err := mint(ctx, state)
+	if err == nil && name != "" {
+		err = keepSession(state, name, secret)
+	}
+	return secret, err
+}
+
+// mint registers a new session in the state directory's log. Every gateway of
+// that directory knows it at once.
+func mint(ctx context.Context, state string) (secret, id string, err error) {
+	st, err := openStore(state)
+	if err != nil {
+		return "", "", err
+	}
+	defer st.Close()
+	secret, id, err = gateway.MintSession(ctx, st, loopback, time.Now)
+	if err != nil {
+		return "", "", fail(exitIO, "writ audit verify", "the session cannot be registered: %w", err)
+	}
+	return secret, id, nil
+}
+
+// local is a gateway in this process.
+type local struct {
+	g       *gateway.Gateway
+	stop    func() error
+	session downstream.Session
+}
+
+func (l *local) close() error { return l.stop() }
+
+func (l *local) call(ctx context.Context, method, _ string, params []byte) ([]byte, *rpc.Error, error) {
+	if err := l.g.Ready(ctx); err != nil {
+		return nil, nil, fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
+	}
+	for name, err := range l.g.Failed() {
+		return nil, nil, fail(exitIO, "writ check", "server %s cannot be reached: %w", name, err)
+	}
+	r := l.g.Handle(ctx, &downstream.Request{
+		Method: method, Params: params, ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,
+		Principal: loopback, Session: l.session, ClientCapabilities: []byte("{}"), Peer: gateway.NoPeer,
+	})
+	return r.Result, r.Err, nil
+}
+
+// remote is a gateway of another process, on the 2026-07-28 wire.
+type remote struct{ url string }
+
+func (*remote) close() error { return nil }
+
+var httpClient = &http.Client{
+	Timeout:       10 * time.Minute,
+	Transport:     &http.Transport{Proxy: nil},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// answers reports whether a gateway listens at url.
+func answers(ctx context.Context, url string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, _, err := (&remote{url + "/mcp"}).call(ctx, "server/discover", "", nil)
+	return err == nil
+}
+
+func (r *remote) call(ctx context.Context, method, name string, params []byte) ([]byte, *rpc.Error, error) {
+	if params == nil {
+		params = []byte("{}")
+	}
+	params = strictjson.Set(params, "_meta", []byte(`{"io.modelcontextprotocol/protocolVersion":"`+downstream.Version20260728+
+		`","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"writ","version":"`+release+`"}}`))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(rpc.Request([]byte("1"), method, params)))
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("MCP-Protocol-Version", downstream.Version20260728)
+	req.Header.Set("Mcp-Method", method)
+	if name != "" {
+		req.Header.Set("Mcp-Name", name)
+	}
+	resp, err := httpClient.Do(req)
+	if err != nil {
+		return nil, nil, fail(exitIO, "writ serve", "the gateway does not answer")
+	}
+	defer resp.Body.Close()
+	body := io.LimitReader(resp.Body, int64(strictjson.Result.Bytes)+1<<20)
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return lastEvent(body)
+	}
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return nil, nil, fail(exitIO, "", "the gateway's answer broke off")
+	}
+	return response(b, resp.StatusCode)
+}
+
+// lastEvent reads an event stream up to the response; what comes before it are
+// notifications.
+func lastEvent(body io.Reader) ([]byte, *rpc.Error, error) {
+	sc := bufio.NewScanner(body)
+	sc.Buffer(nil, strictjson.Result.Bytes+1<<20)
+	for sc.Scan() {
+		data, ok := bytes.CutPrefix(sc.Bytes(), []byte("data: "))
+		if !ok {
+			continue
+		}
+		if m, perr := rpc.Parse(bytes.Clone(data), strictjson.Result); perr == nil && m.IsResponse() {
+			return response(m.Raw, http.StatusOK)
+		}
+	}
+	return nil, nil, fail(exitIO, "", "the gateway's answer broke off")
+}
+
+func response(b []byte, status int) ([]byte, *rpc.Error, error) {
+	m, perr := rpc.Parse(b, strictjson.Limits{Depth: 110, Number: 64})
+	if perr != nil || !m.IsResponse() {
+		if status == http.StatusNotFound {
+			return nil, nil, fail(exitData, "writ session new NAME", "the session is not open any more")
+		}
+		return nil, nil, fail(exitIO, "", "the gateway's answer cannot be read (HTTP %d)", status)
+	}
+	if m.Error != nil {
+		return nil, rpc.ParseError(m.Error), nil
+	}
+	return m.Result, nil, nil
+}

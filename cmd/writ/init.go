@@ -1,0 +1,240 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+func initCommand() *cobra.Command {
+	var f sharedFlags
+	var name, out string
+	c := &cobra.Command{
+		Use:   "init [--config FILE | -- COMMAND [ARG …]]",
+		Short: "Discover the servers' tools and draft a policy",
+		Long: "Start the servers of writ.yaml (its policy need not exist yet), or the one after --, and\n" +
+			"draft a commented policy: what the server calls a read is drafted as a read whose output\n" +
+			"vouches for nothing until a person raises a label; everything else is closed until a\n" +
+			"person opens it. Nothing is overwritten.",
+		Example: "  writ init --name files -- npx -y @modelcontextprotocol/server-filesystem /srv",
+		RunE: func(c *cobra.Command, args []string) error {
+			servers, policy, err := f.initServers(name, args)
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				out = policy
+			}
+			if out == "" {
+				out = "policy.yaml"
+			}
+			if _, err := os.Stat(out); err == nil {
+				return fail(exitConfig, "writ init --out OTHER.yaml", "%s is there already; nothing was written", printable(out))
+			}
+			state, err := os.MkdirTemp("", "writ-init-")
+			if err != nil {
+				return fail(exitIO, "", "no temporary directory")
+			}
+			defer os.RemoveAll(state)
+			empty, fs := gate.ParsePolicy("draft", []byte("tools: {}\n"))
+			if len(fs) > 0 {
+				return fail(exitIO, "", "the empty policy is not accepted: %w", faults(fs))
+			}
+			o := &files{state: state, policy: empty, servers: servers, ownPaths: []string{state}}
+			g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel+4))
+			if err != nil {
+				return err
+			}
+			defer stop()
+			fmt.Fprintln(c.ErrOrStderr(), "asking the servers for their tools …")
+			if err := g.Ready(c.Context()); err != nil {
+				return fail(exitIO, "", "the servers did not answer: %w", err)
+			}
+			for n, err := range g.Failed() {
+				return fail(exitIO, "", "server %s cannot be reached: %w", n, err)
+			}
+			cat, findings := g.Catalogue()
+			for _, fd := range findings {
+				if fd.Reason != "" && fd.Tool == "" || strings.HasPrefix(string(fd.Reason), "payload") {
+					fmt.Fprintf(c.ErrOrStderr(), "writ: %s: %s\n", printable(fd.Server), printable(fd.Message))
+				}
+			}
+			text := draft(cat)
+			if _, fs := gate.ParsePolicy(out, []byte(text)); len(fs) > 0 {
+				return fail(exitIO, "", "the draft is not a policy: %w", faults(fs))
+			}
+			if err := writeOnce(out, []byte(text), 0o600); err != nil {
+				if errors.Is(err, os.ErrExist) {
+					return fail(exitConfig, "writ init --out OTHER.yaml", "%s is there already; nothing was written", printable(out))
+				}
+				return fail(exitIO, "", "the draft cannot be written")
+			}
+			fmt.Fprintf(c.OutOrStdout(), "drafted %s: read it, raise labels, open what you want, then run\n  writ check --policy %s\n", printable(out), printable(out))
+			return nil
+		},
+	}
+	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE`")
+	c.Flags().StringVar(&name, "name", "", "`NAME` for the server after --")
+	c.Flags().StringVar(&out, "out", "", "policy `FILE` to write (default: the one of --config, else policy.yaml)")
+	return c
+}
+
+func (f *sharedFlags) initServers(name string, command []string) (servers []upstream.Config, policy string, err error) {
+	if (f.config == "") == (len(command) == 0) {
+		return nil, "", fail(exitUsage, "writ init --help", "either --config or a command after --")
+	}
+	if f.config == "" {
+		if name == "" {
+			name = "server"
+		}
+		if !serverName.MatchString(name) {
+			return nil, "", fail(exitUsage, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
+		}
+		return []upstream.Config{{Name: name, Command: command}}, "", nil
+	}
+	cfg, err := loadConfig(f.config)
+	if err != nil {
+		return nil, "", configError(err)
+	}
+	for _, s := range cfg.Servers {
+		servers = append(servers, upstream.Config{Name: s.Name, Command: s.Command, Dir: s.Dir, Env: s.Env, URL: s.URL,
+			Header: s.Headers, Era: upstream.Era(s.Wire)})
+	}
+	return servers, filepath.Clean(cfg.Policy), nil
+}
+
+// draft writes a policy for what the servers publish. What a server says of
+// itself only ever closes: a tool is drafted open when the server calls it a
+// read of its own closed world, and even then its output vouches for nothing.
+func draft(cat *gate.Catalogue) string {
+	var b strings.Builder
+	b.WriteString(`# Drafted by writ init. A person reads this before it is used.
+#
+# effect   read, egress, write, send, transfer, delete, auth; all but read are gated.
+# closed   the tool is neither listed nor callable until the line is taken out.
+# outputs  who can have written a field: operator, user, system, party, external.
+#          "system" only where no stranger can choose the value: ids, paths it lists.
+# pin      SHA-256 of the definition below was made from; any change closes the tool.
+
+# collections: { thing: { closed: true } }   # closed: only your own side can add one
+
+tools:
+`)
+	n := 0
+	for _, t := range cat.Tools() {
+		if t.Method != gate.CallTool || t.State == gate.Refused {
+			continue
+		}
+		n++
+		draftTool(&b, t)
+	}
+	if n == 0 {
+		return strings.Replace(b.String(), "\ntools:\n", "\ntools: {}\n", 1)
+	}
+	return b.String()
+}
+
+func draftTool(b *strings.Builder, t *gate.Tool) {
+	a := strictjson.Get(t.Raw, "annotations")
+	is := func(hint string) bool { return string(strictjson.Get(a, hint)) == "true" }
+	not := func(hint string) bool { return string(strictjson.Get(a, hint)) == "false" }
+	fmt.Fprintf(b, "  %s/%s:\n", t.Server, t.Name)
+	if d, ok := strictjson.Text(strictjson.Get(t.Raw, "description")); ok {
+		first, _, _ := strings.Cut(strings.TrimSpace(d), "\n")
+		fmt.Fprintf(b, "    # the server says: %s\n", oneLine(first, 100))
+	}
+	read := is("readOnlyHint") && !is("destructiveHint")
+	switch {
+	case read && not("openWorldHint"):
+		b.WriteString("    effect: read            # by the server's own word: is it?\n")
+	case read:
+		b.WriteString("    effect: egress          # the server calls it a read that may reach outside; if it does not: read\n    closed: true\n")
+	default:
+		b.WriteString("    effect: [write, delete] # unknown: say what it can do\n    closed: true            # take this line out to open it\n")
+	}
+	fmt.Fprintf(b, "    pin: %s\n", t.Pin)
+	if !read {
+		draftArgs(b, t)
+	}
+	draftOutputs(b, t)
+}
+
+func draftArgs(b *strings.Builder, t *gate.Tool) {
+	props, _ := strictjson.Members(strictjson.Get(strictjson.Get(t.Raw, "inputSchema"), "properties"))
+	if len(props) == 0 {
+		b.WriteString("    # no arguments: `no_args: allow` lets it run without evidence\n")
+		return
+	}
+	b.WriteString("    args:\n")
+	for _, p := range props {
+		role := "target"
+		if strictjson.Get(p.Value, "enum") != nil {
+			role = "enum"
+		} else if kind, _ := strictjson.Text(strictjson.Get(p.Value, "type")); kind == "boolean" {
+			role = "control"
+		}
+		key, err := yaml.Marshal(strictjson.Pointer([]string{p.Name}))
+		if err != nil {
+			continue
+		}
+		fmt.Fprintf(b, "      %s: { role: %s }\n", strings.TrimSpace(string(key)), role)
+	}
+}
+
+// draftOutputs lists the fields of the published output schema. Fields that
+// look like identifiers get a suggestion, never a label.
+func draftOutputs(b *strings.Builder, t *gate.Tool) {
+	var ps []string
+	outputPointers(strictjson.Get(t.Raw, "outputSchema"), "", 0, &ps)
+	if len(ps) == 0 {
+		b.WriteString("    # it publishes no output schema: text vouches through `in: text` and an extractor\n")
+		return
+	}
+	sort.Strings(ps)
+	b.WriteString("    outputs:\n")
+	for _, p := range ps {
+		at, err := yaml.Marshal(p)
+		if err != nil {
+			continue
+		}
+		fmt.Fprintf(b, "      - { at: %s, label: external }", strings.TrimSpace(string(at)))
+		if looksLikeID(p) {
+			b.WriteString(" # system, if only the server itself can set it")
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func outputPointers(schema []byte, at string, depth int, out *[]string) {
+	if depth > 4 || len(*out) >= 40 {
+		return
+	}
+	if props, ok := strictjson.Members(strictjson.Get(schema, "properties")); ok {
+		for _, p := range props {
+			outputPointers(p.Value, at+strictjson.Pointer([]string{p.Name}), depth+1, out)
+		}
+		return
+	}
+	if items := strictjson.Get(schema, "items"); strictjson.KindOf(items) == strictjson.Object {
+		outputPointers(items, at+"/*", depth+1, out)
+		return
+	}
+	if at != "" {
+		*out = append(*out, at)
+	}
+}
+
+func looksLikeID(pointer string) bool {
+	name := strings.ToLower(pointer[strings.LastIndexByte(pointer, '/')+1:])
+	return name == "id" || name == "uuid" || name == "path" || name == "uri" || strings.HasSuffix(name, "_id") || strings.HasSuffix(pointer, "Id")
+}

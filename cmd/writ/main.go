@@ -1,0 +1,84 @@
+// Command writ stands between an AI agent and its tools. This package wires:
+// it reads configuration, starts the gateway and prints; it decides nothing.
+// It trusts the operator's files and flags, and its own state directory.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes, after sysexits.h; 1 is an error a server itself reported.
+const (
+	exitOK      = 0
+	exitServer  = 1
+	exitUsage   = 64
+	exitData    = 65
+	exitIO      = 74
+	exitRefused = 77
+	exitConfig  = 78
+)
+
+// exit is an error with its exit code and the next command to try.
+type exit struct {
+	code int
+	err  error
+	hint string
+}
+
+func (e *exit) Error() string { return e.err.Error() }
+func (e *exit) Unwrap() error { return e.err }
+
+func fail(code int, hint, format string, args ...any) error {
+	return &exit{code, fmt.Errorf(format, args...), hint}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program but for the process: it returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := &cobra.Command{
+		Use:   "writ",
+		Short: "No act, no belief and no claim without evidence",
+		Long: "writ stands between an AI agent and its tools. A tool call with a side effect\n" +
+			"runs only if every argument traces to something writ itself saw in the same session.",
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fail(exitUsage, "writ "+c.Name()+" --help", "%w", err)
+	})
+	root.AddCommand(commands()...)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var e *exit
+	if !errors.As(err, &e) {
+		e = &exit{exitUsage, err, "writ --help"}
+	}
+	if e.err.Error() != "" {
+		fmt.Fprintf(stderr, "writ: %s\n", printable(e.err.Error()))
+	}
+	if e.hint != "" {
+		fmt.Fprintf(stderr, "  try: %s\n", e.hint)
+	}
+	return e.code
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/gateway/upstream"
+)
+
+func runCommand() *cobra.Command {
+	var f sharedFlags
+	var policy, name string
+	var verbose, shadow bool
+	c := &cobra.Command{
+		Use:   "run [--config FILE | --policy FILE -- COMMAND [ARG …]]",
+		Short: "Run the gateway over stdio, for a client's configuration",
+		Long: "Run the gateway over standard input and output, as a client's configuration wants it:\n" +
+			"with --config the servers of writ.yaml, or with --policy one server, started by the\n" +
+			"command after --.",
+		Example: "  writ run --config writ.yaml\n" +
+			"  writ run --policy files.yaml -- npx -y @modelcontextprotocol/server-filesystem /srv",
+		RunE: func(c *cobra.Command, args []string) error {
+			o, err := f.loadRun(policy, name, args)
+			if err != nil {
+				return err
+			}
+			o.shadow = o.shadow || shadow
+			level := slog.LevelError
+			if verbose {
+				level = slog.LevelInfo
+			}
+			g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), level))
+			if err != nil {
+				return err
+			}
+			if o.shadow {
+				fmt.Fprintln(c.ErrOrStderr(), "SHADOW MODE: calls are judged and recorded, and every one of them passes")
+			}
+			err = downstream.ServeStdio(c.Context(), g, c.InOrStdin(), c.OutOrStdout(), downstream.StdioOptions{
+				Principal: fmt.Sprintf("local:%d", os.Getuid()),
+			})
+			if serr := stop(); err == nil && serr != nil {
+				return fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", serr)
+			}
+			if err != nil && c.Context().Err() == nil {
+				return fail(exitIO, "", "the client's streams failed: %w", err)
+			}
+			return nil
+		},
+	}
+	f.register(c)
+	c.Flags().StringVar(&policy, "policy", "", "policy `FILE` for the server after --")
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the server after -- (default: the one server of the policy)")
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say more on standard error")
+	c.Flags().BoolVar(&shadow, "shadow", false, "judge and record, but let every call pass")
+	return c
+}
+
+// loadRun is load, or with a command after -- the one server it names.
+func (f *sharedFlags) loadRun(policy, name string, command []string) (*files, error) {
+	if len(command) == 0 && policy == "" {
+		if name != "" {
+			return nil, fail(exitUsage, "writ run --help", "--name belongs to a command after --")
+		}
+		return f.load()
+	}
+	switch {
+	case f.config != "":
+		return nil, fail(exitUsage, "writ run --help", "either --config, or --policy and a command after --")
+	case policy == "":
+		return nil, fail(exitUsage, "writ init -- "+oneLine(strings.Join(command, " "), 60), "a command after -- needs --policy")
+	case len(command) == 0:
+		return nil, fail(exitUsage, "writ run --policy FILE -- COMMAND", "--policy needs a command after --")
+	}
+	state, err := stateDir(f.state)
+	if err != nil {
+		return nil, err
+	}
+	p, err := loadPolicy(policy)
+	if err != nil {
+		return nil, configError(err)
+	}
+	if name == "" {
+		if name, err = onlyServer(p); err != nil {
+			return nil, err
+		}
+	}
+	if !serverName.MatchString(name) {
+		return nil, fail(exitConfig, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
+	}
+	o := &files{state: state, policy: p, file: policy, ownPaths: []string{state},
+		servers: []upstream.Config{{Name: name, Command: command}}}
+	o.own(policy)
+	return o, nil
+}
+
+// onlyServer returns the one server the policy has contracts for.
+func onlyServer(p *gate.Policy) (string, error) {
+	name := ""
+	for _, c := range p.Contracts {
+		if name != "" && c.Server != name {
+			return "", fail(exitConfig, "writ run --name NAME --policy FILE -- COMMAND", "the policy speaks of several servers: say with --name which one this is")
+		}
+		name = c.Server
+	}
+	if name == "" {
+		return "", fail(exitConfig, "writ run --name NAME --policy FILE -- COMMAND", "the policy speaks of no server: say with --name how to call this one")
+	}
+	return name, nil
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/internal/example"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+)
+
+const (
+	defaultListen     = "127.0.0.1:8700"
+	exampleServerName = "example-server"
+	// loopback is the principal of whoever reaches a loopback address: until
+	// identities come, the session's secret alone tells clients apart.
+	loopback = "loopback"
+)
+
+func exampleServerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: exampleServerName, Short: "Speak MCP as the built-in example server", Hidden: true, Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return example.Serve(c.Context(), c.InOrStdin(), c.OutOrStdout())
+		},
+	}
+}
+
+func serveCommand() *cobra.Command {
+	var f sharedFlags
+	var listen string
+	c := &cobra.Command{
+		Use: "serve", Short: "Run the gateway over HTTP, MCP at /mcp", Args: noArgs,
+		Long: "Run the gateway over Streamable HTTP, MCP at /mcp. Without --config it mounts the\n" +
+			"built-in example server, with a contract for each of its tools.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return serve(c.Context(), &f, listen, c.ErrOrStderr())
+		},
+	}
+	f.register(c)
+	c.Flags().StringVar(&listen, "listen", defaultListen, "`HOST:PORT` to listen on; loopback only")
+	return c
+}
+
+func serve(ctx context.Context, f *sharedFlags, listen string, stderr io.Writer) error {
+	o, err := f.load()
+	if err != nil {
+		return err
+	}
+	if err := loopbackOnly(listen); err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fail(exitConfig, "writ serve --listen 127.0.0.1:0", "cannot listen on that address: %w", err)
+	}
+	defer ln.Close()
+	g, stop, err := o.start(ctx, logger(stderr, slog.LevelWarn))
+	if err != nil {
+		return err
+	}
+	url := "http://" + ln.Addr().String()
+	h := downstream.NewHTTP(g, downstream.Options{Principal: func(*http.Request) (string, bool) { return loopback, true }})
+	srv := downstream.NewServer(h)
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(ln) }()
+
+	forget := announce(o.state, url, stderr)
+	fmt.Fprintf(stderr, "listening on %s/mcp\n", url)
+	fmt.Fprintf(stderr, "state in %s\n", printable(o.state))
+	if o.shadow {
+		fmt.Fprintf(stderr, "SHADOW MODE: calls are judged and recorded, and every one of them passes\n")
+	}
+	if o.example {
+		fmt.Fprintf(stderr, "no --config: the built-in example server is mounted. Try, in another terminal:\n"+
+			"  writ call --session demo delete_document '{\"id\":\"doc-invented\"}'\n")
+	}
+	go func() {
+		if g.Ready(ctx) == nil {
+			for name, err := range g.Failed() {
+				fmt.Fprintf(stderr, "server %s cannot be reached: %s\n", name, oneLine(err.Error(), 200))
+			}
+		}
+	}()
+
+	select {
+	case <-ctx.Done():
+	case err = <-done:
+	}
+	forget()
+	// What was begun reaches its outcome; a stream that never ends does not
+	// hold the process.
+	end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if serr := srv.Shutdown(end); serr != nil {
+		srv.Close()
+	}
+	if cerr := stop(); cerr != nil {
+		return fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", cerr)
+	}
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fail(exitIO, "", "the listener failed: %w", err)
+	}
+	return nil
+}
+
+// loopbackOnly refuses an address other machines could reach: there is no
+// authentication yet (attack S18).
+func loopbackOnly(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fail(exitUsage, "writ serve --listen "+defaultListen, "--listen takes HOST:PORT")
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fail(exitConfig, "writ serve --listen "+defaultListen,
+		"not a loopback address: without authentication and TLS, which this version does not have, others could use the gateway")
+}
+
+// running is what a gateway tells other commands of the same state directory.
+type running struct {
+	URL string `json:"url"`
+	PID int    `json:"pid"`
+}
+
+// announce writes gateway.json; forget removes it if it is still ours.
+func announce(state, url string, stderr io.Writer) (forget func()) {
+	path := filepath.Join(state, gatewayDoc)
+	me := running{url, os.Getpid()}
+	b, _ := json.Marshal(me)
+	tmp := fmt.Sprintf("%s.%d", path, me.PID)
+	err := os.WriteFile(tmp, b, 0o600)
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "writ: %s could not be written: `writ call` will not find this gateway\n", gatewayDoc)
+	}
+	return func() {
+		if r, ok := findRunning(state); ok && r == me {
+			os.Remove(path)
+		}
+	}
+}
+
+// findRunning returns the gateway last announced in the state directory. It
+// may be gone; callers try it.
+func findRunning(state string) (running, bool) {
+	b, err := os.ReadFile(filepath.Join(state, gatewayDoc))
+	var r running
+	if err != nil || json.Unmarshal(b, &r) != nil || r.URL == "" {
+		return running{}, false
+	}
+	return r, true
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/internal/gateway"
+)
+
+func sessionCommand() *cobra.Command {
+	c := &cobra.Command{Use: "session", Short: "Make, list and close sessions of a gateway",
+		RunE: func(c *cobra.Command, args []string) error {
+			return fail(exitUsage, "writ session --help", "new, list or close")
+		}}
+	c.AddCommand(sessionNew(), sessionList(), sessionClose())
+	return c
+}
+
+func sessionNew() *cobra.Command {
+	var state string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "new [NAME]", Short: "Mint a session and print its endpoint",
+		Long: "Mint a session for the gateway of the state directory and print its endpoint, for\n" +
+			"clients that keep no session of their own. The endpoint is the session's secret. With\n" +
+			"NAME the session is kept under it, for writ call --session NAME.",
+		Args: maxOne,
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := stateDir(state)
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				if s, err := readSession(dir, args[0]); err != nil {
+					return err
+				} else if s != "" {
+					return fail(exitConfig, "writ session close "+args[0], "there is a session of that name")
+				}
+			}
+			secret, id, err := mint(c.Context(), dir)
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				if err := keepSession(dir, args[0], secret); err != nil {
+					return err
+				}
+			}
+			r, ok := findRunning(dir)
+			url := r.URL
+			if !ok {
+				url = "http://" + defaultListen
+				fmt.Fprintln(c.ErrOrStderr(), "writ: no gateway is running here; this is the endpoint once `writ serve` is")
+			}
+			endpoint := url + "/mcp/s/" + secret
+			if asJSON {
+				return printJSON(c.OutOrStdout(), struct {
+					Session  string `json:"session"`
+					Endpoint string `json:"endpoint"`
+				}{id, endpoint})
+			}
+			fmt.Fprintln(c.OutOrStdout(), endpoint)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&state, "state", "", "state `DIR`")
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return c
+}
+
+func maxOne(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fail(exitUsage, "writ session "+c.Name()+" --help", "at most one name")
+	}
+	return nil
+}
+
+type sessionLine struct {
+	Session   string     `json:"session"`
+	Principal string     `json:"principal"`
+	Carrier   string     `json:"carrier"`
+	Created   time.Time  `json:"created"`
+	LastUsed  time.Time  `json:"last_used"`
+	Closed    *time.Time `json:"closed,omitempty"`
+}
+
+func sessionList() *cobra.Command {
+	var state string
+	var asJSON, all bool
+	c := &cobra.Command{
+		Use: "list", Short: "List the sessions of the state directory", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := stateDir(state)
+			if err != nil {
+				return err
+			}
+			st, err := openStore(dir)
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			lines := []sessionLine{}
+			for s, err := range st.ListSessions(c.Context()) {
+				if err != nil {
+					return fail(exitIO, "writ audit verify", "the sessions cannot be read: %w", err)
+				}
+				if !all && !s.Closed.IsZero() {
+					continue
+				}
+				l := sessionLine{Session: s.ID, Principal: s.Principal, Carrier: s.Endpoint, Created: s.Created, LastUsed: s.LastUsed}
+				if !s.Closed.IsZero() {
+					l.Closed = &s.Closed
+				}
+				lines = append(lines, l)
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), lines)
+			}
+			for _, l := range lines {
+				state := "open"
+				if l.Closed != nil {
+					state = "closed"
+				}
+				fmt.Fprintf(c.OutOrStdout(), "%s  %-6s  %-8s  %-12s  last used %s\n", l.Session, state, l.Carrier,
+					oneLine(l.Principal, 40), l.LastUsed.Format(time.RFC3339))
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&state, "state", "", "state `DIR`")
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	c.Flags().BoolVar(&all, "all", false, "closed ones too")
+	return c
+}
+
+func sessionClose() *cobra.Command {
+	var state string
+	c := &cobra.Command{
+		Use: "close NAME | s_…", Short: "Close a session for good",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fail(exitUsage, "writ session list", "one name or public id")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := stateDir(state)
+			if err != nil {
+				return err
+			}
+			st, err := openStore(dir)
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			id := args[0]
+			if sessionName.MatchString(id) && len(id) > 2 && id[:2] != "s_" || len(id) <= 2 {
+				secret, err := readSession(dir, args[0])
+				if err != nil {
+					return err
+				}
+				if secret == "" {
+					return fail(exitData, "writ session list", "no session is kept under that name")
+				}
+				if id, err = gateway.SessionID(c.Context(), st, secret); err != nil {
+					return fail(exitData, "writ session list", "no such session")
+				}
+				if err := os.Remove(filepath.Join(dir, "sessions", args[0])); err != nil && !errors.Is(err, os.ErrNotExist) {
+					return fail(exitIO, "", "the session's file cannot be removed")
+				}
+			}
+			if err := st.CloseSession(c.Context(), id, time.Now()); err != nil {
+				return fail(exitData, "writ session list", "no such session")
+			}
+			fmt.Fprintf(c.OutOrStdout(), "closed %s\n", oneLine(id, 80))
+			return nil
+		},
+	}
+	c.Flags().StringVar(&state, "state", "", "state `DIR`")
+	return c
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+func toolsCommand() *cobra.Command {
+	var f sharedFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "tools", Short: "List the tools and say which are open", Args: noArgs,
+		Long: "List the tools. Of a running gateway these are the ones its clients see; with --config,\n" +
+			"or without a running gateway, the servers are started and closed tools are listed too,\n" +
+			"each with the reason.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			lines, err := f.toolLines(c.Context(), c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), lines)
+			}
+			for _, l := range lines {
+				fmt.Fprintf(c.OutOrStdout(), "%-8s  %-32s  %s", l.State, l.Name, strings.Join(l.Effect, ","))
+				if l.Reason != "" {
+					fmt.Fprintf(c.OutOrStdout(), "  %s", l.Reason)
+				}
+				fmt.Fprintln(c.OutOrStdout())
+			}
+			return nil
+		},
+	}
+	f.register(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	c.AddCommand(toolsApprove())
+	return c
+}
+
+type toolLine struct {
+	Name   string   `json:"name"` // what a client calls it
+	Tool   string   `json:"tool,omitempty"`
+	State  string   `json:"state"` // open, closed or refused
+	Effect []string `json:"effect,omitempty"`
+	Reason string   `json:"reason,omitempty"`
+	Pin    string   `json:"pin,omitempty"` // of the definition as it is now
+}
+
+func (f *sharedFlags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLine, error) {
+	lines := []toolLine{}
+	cl, err := f.connect(ctx, "", stderr)
+	if err != nil {
+		return nil, err
+	}
+	defer cl.close()
+	l, here := cl.(*local)
+	if !here {
+		result, rerr, err := cl.call(ctx, "tools/list", "", nil)
+		if err != nil {
+			return nil, err
+		}
+		if rerr != nil {
+			return nil, fail(exitServer, "writ serve", "error %d: %s", rerr.Code, oneLine(rerr.Message, 200))
+		}
+		es, _ := strictjson.Elements(strictjson.Get(result, "tools"))
+		for _, e := range es {
+			name, _ := strictjson.Text(strictjson.Get(e, "name"))
+			lines = append(lines, toolLine{Name: printable(name), State: "open"})
+		}
+		return lines, nil
+	}
+	if err := l.g.Ready(ctx); err != nil {
+		return nil, fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
+	}
+	cat, _ := l.g.Catalogue()
+	for _, t := range cat.Tools() {
+		if t.Method != gate.CallTool {
+			continue
+		}
+		tl := toolLine{Name: t.Public, Tool: t.Server + "/" + t.Name, Reason: string(t.Reason), Pin: t.Pin, State: "closed"}
+		switch t.State {
+		case gate.Open:
+			tl.State = "open"
+		case gate.Refused:
+			tl.State = "refused"
+		}
+		if t.Contract != nil {
+			tl.Effect = t.Contract.Effect.Names()
+		}
+		if tl.Name == "" {
+			tl.Name = tl.Tool
+		}
+		tl.Name, tl.Tool = printable(tl.Name), printable(tl.Tool)
+		lines = append(lines, tl)
+	}
+	for name, err := range l.g.Failed() {
+		fmt.Fprintf(stderr, "writ: server %s cannot be reached: %s\n", name, oneLine(err.Error(), 200))
+	}
+	return lines, nil
+}
+
+func toolsApprove() *cobra.Command {
+	var f sharedFlags
+	var policy, name string
+	var yes bool
+	c := &cobra.Command{
+		Use:   "approve SERVER[/TOOL] [--policy FILE -- COMMAND [ARG …]]",
+		Short: "Show a tool's definition and write its pin into the policy",
+		Long: "Show the definition a server publishes now and, once a person has read it, write its\n" +
+			"pin into the policy file. Nothing else in the file changes. A running gateway goes on\n" +
+			"with the policy it was started with.",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fail(exitUsage, "writ tools", "name a server, or one of its tools as SERVER/TOOL")
+			}
+			var o *files
+			var err error
+			if policy != "" {
+				o, err = f.loadRun(policy, name, args[1:])
+			} else if len(args) > 1 {
+				err = fail(exitUsage, "writ tools approve --help", "a command after -- needs --policy")
+			} else {
+				o, err = f.load()
+			}
+			if err != nil {
+				return err
+			}
+			if o.file == "" {
+				return fail(exitUsage, "writ tools approve SERVER --config FILE", "the built-in policy has its pins already")
+			}
+			return approve(c, o, args[0], yes)
+		},
+	}
+	f.register(c)
+	c.Flags().StringVar(&policy, "policy", "", "policy `FILE` of the server after --")
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the server after --")
+	c.Flags().BoolVar(&yes, "yes", false, "write the pins without asking")
+	return c
+}
+
+func approve(c *cobra.Command, o *files, which string, yes bool) error {
+	server, tool, one := strings.Cut(which, "/")
+	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := g.Ready(c.Context()); err != nil {
+		return fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
+	}
+	if err := g.Failed()[server]; err != nil {
+		return fail(exitIO, "writ check", "server %s cannot be reached: %w", oneLine(server, 40), err)
+	}
+	cat, findings := g.Catalogue()
+	source, err := readOperatorFile(o.file)
+	if err != nil {
+		return configError(err)
+	}
+	out, in := c.OutOrStdout(), bufio.NewReader(c.InOrStdin())
+	found, written := 0, 0
+	for _, t := range cat.Tools() {
+		if t.Server != server || one && t.Name != tool || t.Method != gate.CallTool {
+			continue
+		}
+		found++
+		id := t.Server + "/" + t.Name
+		switch {
+		case t.State == gate.Refused:
+			fmt.Fprintf(out, "%s: refused (%s); it cannot be approved\n", printable(id), t.Reason)
+			continue
+		case t.Contract == nil:
+			fmt.Fprintf(out, "%s: no contract; write one first\n", printable(id))
+			continue
+		case t.Contract.Pin == t.Pin:
+			fmt.Fprintf(out, "%s: approved already\n", printable(id))
+			continue
+		}
+		var pretty bytes.Buffer
+		if json.Indent(&pretty, t.Raw, "  ", "  ") != nil {
+			pretty.Reset()
+			pretty.Write(t.Raw)
+		}
+		fmt.Fprintf(out, "%s\n  %s\n", printable(id), printable(pretty.String()))
+		if t.Contract.Pin != "" {
+			fmt.Fprintf(out, "  was  pin: %s\n", t.Contract.Pin)
+		}
+		fmt.Fprintf(out, "  now  pin: %s\n", t.Pin)
+		if !yes {
+			fmt.Fprint(out, "approve? [y/N] ")
+			answer, _ := in.ReadString('\n')
+			if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+				fmt.Fprintln(out, "not approved")
+				continue
+			}
+		}
+		if source, err = gate.SetPin(source, id, t.Pin); err != nil {
+			return fail(exitData, "writ check --policy "+o.file, "the pin cannot be written: %w", err)
+		}
+		written++
+	}
+	if found == 0 {
+		for _, f := range findings {
+			if f.Server == server {
+				fmt.Fprintf(c.ErrOrStderr(), "writ: %s\n", printable(f.Message))
+			}
+		}
+		return fail(exitData, "writ tools", "there is no such tool")
+	}
+	if written == 0 {
+		return nil
+	}
+	if err := replaceFile(o.file, source); err != nil {
+		return fail(exitIO, "", "the policy cannot be written: %w", err)
+	}
+	fmt.Fprintf(out, "%d pinned in %s; restart the gateway to use it\n", written, printable(o.file))
+	return nil
+}
+
+// replaceFile puts b in the place of an existing file, whole or not at all.
+func replaceFile(path string, b []byte) error {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if _, err = tmp.Write(b); err == nil {
+		err = tmp.Chmod(fi.Mode().Perm())
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	return err
+}

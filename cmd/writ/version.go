@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// release is set by the Makefile for a tagged build.
+var release = "dev"
+
+type buildInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	CGO      bool   `json:"cgo"`
+}
+
+func readBuildInfo() buildInfo {
+	b := buildInfo{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if bi, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range bi.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				b.Revision = s.Value
+			case "vcs.modified":
+				b.Modified = s.Value == "true"
+			case "vcs.time":
+				b.Time = s.Value
+			case "CGO_ENABLED":
+				b.CGO = s.Value == "1"
+			}
+		}
+	}
+	return b
+}
+
+func versionCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "version", Short: "Print build information", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			b := readBuildInfo()
+			if asJSON {
+				return printJSON(c.OutOrStdout(), b)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "writ %s", b.Version)
+			if b.Revision != "" {
+				fmt.Fprintf(c.OutOrStdout(), " (%s", b.Revision)
+				if b.Modified {
+					fmt.Fprint(c.OutOrStdout(), ", modified")
+				}
+				fmt.Fprint(c.OutOrStdout(), ")")
+			}
+			fmt.Fprintf(c.OutOrStdout(), " %s %s\n", b.Go, b.Platform)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return c
+}

@@ -1,0 +1,353 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/gateway/rpc"
+	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// act is one judged request on its way through the door.
+type act struct {
+	g     *Gateway
+	s     *session
+	v     *view
+	r     *downstream.Request
+	in    gate.Input
+	extra []strictjson.Member // members of params beside arguments and _meta that pass: requestState, inputResponses
+
+	mu       sync.Mutex // guards d and n: an answer given inside the call decides again
+	d        gate.Decision
+	n        uint64
+	recorded <-chan error
+}
+
+// through is the one door. It judges the call, records the decision, and only
+// then calls the server; what comes back is recorded and becomes evidence if it
+// may. For an act the decision is durable before the server hears of it; for a
+// read it is durable before the client hears of the result. If it cannot be
+// written, nothing happens.
+func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *view, call gate.Call, extra []strictjson.Member) downstream.Reply {
+	a := &act{g: g, v: v, r: r, extra: extra}
+	if !a.judge(call) {
+		return a.refuse()
+	}
+	if a.d.Effect.Gated() {
+		if err := <-a.recorded; err != nil {
+			return g.notRecorded(r, call.Method, err)
+		}
+	}
+	return a.carry(ctx)
+}
+
+// judge decides and puts the decision on record; it reports whether the call
+// may be made. Another process may have moved the session on: then the fold is
+// made anew and the call is judged again, a bounded number of times.
+func (a *act) judge(call gate.Call) bool {
+	s, _ := a.r.Session.(*session)
+	if s == nil {
+		s = a.g.anonymousSession()
+	}
+	a.s = s
+	for try := 0; ; try++ {
+		s.mu.Lock()
+		if s.closed {
+			s.mu.Unlock()
+			a.d, a.recorded = gate.Decision{}, failed(errNotRecorded)
+			return false
+		}
+		if s.stale && !a.g.freshen(s) {
+			s.mu.Unlock()
+			a.d, a.recorded = gate.Decision{}, failed(errNotRecorded)
+			return false
+		}
+		now := a.g.now()
+		a.in = gate.Input{
+			Policy: a.v.policy, Catalogue: a.v.catalogue, Session: s.fold, Call: call, Time: now,
+			Shadow: a.g.shadow, OwnPaths: a.g.ownPaths, Resolved: a.g.resolve(call),
+		}
+		d := decide(a.in)
+		rec, err := a.g.writeDecision(s, a.v, &a.in, &d, now)
+		if err == nil && s.fold != nil {
+			s.fold.Decided(&d)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			a.d, a.recorded = gate.Decision{}, failed(err)
+			return false
+		}
+		a.d, a.n, a.recorded = d, rec.n, rec.done
+		if !d.Allowed() || d.Effect.Gated() {
+			err := <-rec.done
+			a.recorded = failed(err)
+			if err != nil && try < 2 {
+				continue
+			}
+		}
+		return a.d.Allowed()
+	}
+}
+
+// failed returns a channel that answers err.
+func failed(err error) <-chan error {
+	c := make(chan error, 1)
+	c <- err
+	return c
+}
+
+// freshen folds a stale session anew once its queue has drained. The caller
+// holds s.mu.
+func (g *Gateway) freshen(s *session) bool {
+	for s.flushing {
+		s.drained.Wait()
+	}
+	if s == g.anonymousSession() {
+		return g.renewAnonymous(s) == nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	if err := g.reload(ctx, s); err != nil {
+		g.log.Error("a session could not be restored", "session", s.id, "error", err)
+		return false
+	}
+	return true
+}
+
+// refuse is the answer to a call that may not be made.
+func (a *act) refuse() downstream.Reply {
+	if err := <-a.recorded; err != nil {
+		return a.g.notRecorded(a.r, a.in.Call.Method, err)
+	}
+	return refusal(a.r, a.in.Call.Method, a.d.Outcome, fmt.Sprintf("%s/%d", a.s.id, a.n), publishesSchema(a.d.Tool))
+}
+
+// publishesSchema reports whether clients hold the tool's structuredContent
+// against a schema, some of them also in an error.
+func publishesSchema(t *gate.Tool) bool {
+	return t != nil && strictjson.Get(t.Raw, "outputSchema") != nil
+}
+
+// notRecorded refuses because the record could not be written.
+func (g *Gateway) notRecorded(r *downstream.Request, m gate.Method, err error) downstream.Reply {
+	g.log.Error("a record could not be written: the call is refused", "error", err)
+	return refusal(r, m, writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
+		Code: writ.PolicyViolation, Reason: writ.PolicyNotRecorded,
+		Failures: []writ.Failure{{Reason: writ.PolicyNotRecorded, Need: "the audit log must be writable; nothing was done, so the call can be made again once it is"}},
+	}}, "", true)
+}
+
+// call is the one function of the module that calls an upstream tool.
+func (a *act) call(ctx context.Context) upstream.Response {
+	a.mu.Lock()
+	d := a.d
+	a.mu.Unlock()
+	srv := a.g.servers[d.Call.Server]
+	if srv == nil {
+		return upstream.Response{End: upstream.NotSent, Err: rpc.Errorf(rpc.CodeInternal, "the server is not configured")}
+	}
+	if listKey(string(d.Call.Method)) != "" {
+		return srv.fetchList(ctx, string(d.Call.Method))
+	}
+	method, params := wireCall(&d, a.extra)
+	req := upstream.Request{
+		Decision: &d, Method: method, Params: params,
+		Meta: passedMeta(a.r.Params), ProgressToken: a.r.ProgressToken,
+		OnNotify: func(method string, params []byte) {
+			// A client that is gone or slow loses progress, never the outcome.
+			_ = a.r.Peer.Notify(ctx, method, params)
+		},
+		OnRequest: a.answer,
+		Owner:     a.s.id,
+	}
+	if d.Tool != nil {
+		req.ToolSchema = strictjson.Get(d.Tool.Raw, "inputSchema")
+	}
+	return srv.conn.Call(ctx, req)
+}
+
+// wireCall returns the method and the params a server is sent: the name, the
+// judged argument bytes, and nothing of the client's but the listed members.
+func wireCall(d *gate.Decision, extra []strictjson.Member) (method string, params []byte) {
+	params = []byte("{}")
+	switch d.Call.Method {
+	case gate.CallTool:
+		method = "tools/call"
+		params = strictjson.Set(params, "name", strictjson.Quote(d.Call.Tool))
+		if d.Arguments != nil {
+			params = strictjson.Set(params, "arguments", d.Arguments)
+		}
+	default:
+		method = string(d.Call.Method)
+		params = d.Arguments
+		if d.Call.Method == gate.GetPrompt {
+			params = strictjson.Set(params, "name", strictjson.Quote(d.Call.Tool))
+		}
+	}
+	for _, m := range extra {
+		params = strictjson.Set(params, m.Name, m.Value)
+	}
+	return method, params
+}
+
+// listedMeta are the members of a request's _meta that reach a server (R32).
+// The wire's own keys are written anew by package upstream.
+var listedMeta = map[string]bool{"traceparent": true, "tracestate": true, "baggage": true}
+
+func passedMeta(params []byte) (out []strictjson.Member) {
+	ms, _ := strictjson.Members(strictjson.Get(params, "_meta"))
+	for _, m := range ms {
+		if listedMeta[m.Name] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// finish records how the call ended, folds it, and makes the client's answer.
+func (a *act) finish(resp upstream.Response) downstream.Reply {
+	a.mu.Lock()
+	d, n := a.d, a.n
+	a.mu.Unlock()
+
+	res := gate.Result{}
+	switch {
+	case resp.End == upstream.Answered && resp.Err != nil:
+		res.Status = gate.Errored
+	case resp.End == upstream.Answered && asksInput(resp.Result):
+		res.Status = gate.Errored // it asks for input: nothing was returned yet
+	case resp.End == upstream.Answered:
+		res.Status, res.Bytes = gate.OK, resp.Result
+		if string(strictjson.Get(resp.Result, "isError")) == "true" {
+			res.Status = gate.Errored
+		}
+	case resp.End == upstream.TooLarge:
+		res.Status = gate.Cut
+	case resp.End == upstream.NotSent:
+		res.Status = gate.Errored
+	default:
+		res.Status = gate.Unknown
+	}
+
+	s := a.s
+	s.mu.Lock()
+	var obs gate.Observation
+	if s.fold != nil {
+		res.Evidence = s.fold.Next()
+		obs = s.fold.Observe(&d, res)
+	} else {
+		obs.Why = "no_session"
+	}
+	data := resultData{Decision: n, Status: string(res.Status), Evidence: res.Evidence, Admissible: obs.Admissible, Why: obs.Why}
+	var vs []value
+	if res.Bytes != nil {
+		vs = append(vs, value{valueResult, res.Bytes})
+	} else if resp.Err != nil && resp.End == upstream.Answered {
+		vs = append(vs, value{"error", resp.Err.Encode()})
+	}
+	_, done, err := a.g.write(s, audit.KindResult, a.g.now(), data, vs...)
+	if err == nil && s.fold != nil {
+		s.fold.Commit(obs)
+	}
+	s.mu.Unlock()
+	if err == nil {
+		// Durable before the client sees it; a read's decision lies before it
+		// in the same queue.
+		err = <-done
+	}
+	if err != nil {
+		return a.g.notRecordedResult(a.r, &d, err)
+	}
+
+	if resp.Err != nil {
+		return downstream.Reply{Err: resp.Err}
+	}
+	ev := evidenceMark{Admissible: obs.Admissible, Why: obs.Why}
+	if s.fold != nil {
+		ev.ID = writ.EvidenceID{Session: s.id, Number: res.Evidence}.String()
+	}
+	members := []strictjson.Member{
+		member(MetaDecision, fmt.Sprintf("%s/%d", s.id, n)),
+		member(MetaEvidence, ev),
+	}
+	if d.Outcome.Status == writ.Transformed {
+		members = append(members, member(MetaOutcome, d.Outcome))
+	}
+	if d.Shadow {
+		members = append(members, member(MetaShadow, d.Outcome))
+	}
+	return downstream.Reply{Result: mark(resp.Result, members...)}
+}
+
+// notRecordedResult answers when an act took place and its result could not be
+// recorded: the outcome is unknown to the log, and the client is told so.
+func (g *Gateway) notRecordedResult(r *downstream.Request, d *gate.Decision, err error) downstream.Reply {
+	if !d.Effect.Gated() {
+		return g.notRecorded(r, d.Call.Method, err)
+	}
+	g.log.Error("the result of an act could not be written", "error", err)
+	return downstream.Reply{Err: rpc.Errorf(rpc.CodeInternal, "the call was made and its result could not be recorded: its outcome is unknown")}
+}
+
+// resolve gives, for string arguments that look like absolute paths, where
+// they lead once symbolic links are followed (R34): the door does it, because
+// Decide does no I/O. Only calls to child processes of this machine are looked
+// at.
+func (g *Gateway) resolve(call gate.Call) map[string]string {
+	srv := g.servers[call.Server]
+	if srv == nil || !srv.local || call.Method != gate.CallTool || call.Arguments == nil ||
+		strictjson.Check(call.Arguments, strictjson.Request) != nil {
+		return nil
+	}
+	var out map[string]string
+	strictjson.Walk(call.Arguments, func(path []string, raw []byte) bool {
+		text, ok := strictjson.Text(raw)
+		if !ok || len(text) > 4096 || strings.IndexByte(text, 0) >= 0 {
+			return true
+		}
+		text = strings.TrimPrefix(text, "file://")
+		if !filepath.IsAbs(text) {
+			return true
+		}
+		if real := realPath(filepath.Clean(text)); real != filepath.Clean(text) {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[strictjson.Pointer(path)] = real
+		}
+		return len(out) < 1000
+	}, nil)
+	return out
+}
+
+// realPath follows the symbolic links of the longest part of p that exists.
+func realPath(p string) string {
+	rest := ""
+	for dir := p; ; {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if _, err := os.Lstat(dir); err == nil {
+			return p // a link that leads nowhere, or a loop
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return p
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+		dir = parent
+	}
+}
+
+// now is the recorded time: UTC, to the microsecond, as records keep it.
+func (g *Gateway) now() time.Time { return g.clock().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,325 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/provenance"
+)
+
+// Names of the values records commit to.
+const (
+	valueKey       = "key"       // open: the ledger key, 32 bytes
+	valueInput     = "input"     // decision: what it rested on beside the arguments
+	valueArguments = "arguments" // decision: the exact bytes that were judged
+	valueAnswers   = "answers"   // decision: the answers given inside the call
+	valueDecision  = "decision"  // decision: gate.Decision.Record
+	valueResult    = "result"    // result: the exact bytes of the result member
+)
+
+// Engine names the version of the rules a decision was made by. It changes
+// with every change that could change a decision.
+const Engine = gate.Engine
+
+// decisionData is the data of a decision's record: what may be read when every
+// value was erased. Names are those of the catalogue, never a caller's.
+type decisionData struct {
+	Server    string   `json:"server,omitempty"`
+	Tool      string   `json:"tool,omitempty"`
+	Method    string   `json:"method"`
+	Effect    []string `json:"effect"`
+	Status    string   `json:"status"`
+	Code      string   `json:"code,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+	Shadow    bool     `json:"shadow,omitempty"`
+	Policy    string   `json:"policy"`    // SHA-256 of the policy blob
+	Catalogue string   `json:"catalogue"` // SHA-256 of the catalogue blob
+	Engine    string   `json:"engine"`
+}
+
+// resultData is the data of a result's record.
+type resultData struct {
+	Decision   uint64 `json:"decision"` // n of the decision that allowed it
+	Status     string `json:"status"`
+	Evidence   uint32 `json:"evidence,omitempty"` // its ev number; 0 when it can never be evidence
+	Admissible bool   `json:"admissible"`
+	Why        string `json:"why,omitempty"`
+}
+
+// inputValue is the value "input" of a decision.
+type inputValue struct {
+	Server   string            `json:"server"`
+	Tool     string            `json:"tool"`
+	Method   string            `json:"method"`
+	Shadow   bool              `json:"shadow,omitempty"`
+	Session  bool              `json:"session"`
+	OwnPaths []string          `json:"own_paths,omitempty"`
+	Resolved map[string]string `json:"resolved,omitempty"`
+}
+
+// decide is the one place that calls gate.Decide: for the door, which acts on
+// the answer, and for a Fold, which repeats what was decided.
+func decide(in gate.Input) gate.Decision { return gate.Decide(in) }
+
+// ErrReplay says that a record does not follow from what it rests on.
+var ErrReplay = errors.New("the recorded decision does not follow from what it rests on")
+
+// blobs is what a Fold needs of a store.
+type blobs interface {
+	Blob(ctx context.Context, name audit.Digest) ([]byte, error)
+}
+
+// Fold makes a session of its records again, deciding every decision anew and
+// comparing: the same code for a restart and for `writ audit verify`.
+type Fold struct {
+	blobs    blobs
+	caps     provenance.Caps
+	session  *gate.Session
+	world    map[[2]string]*world
+	open     map[uint64]gate.Decision // allowed decisions without a result yet
+	Replayed int                      // decisions that were decided again and matched
+	Skipped  int                      // decisions whose values were erased
+}
+
+// world is a policy with a catalogue.
+type world struct {
+	policy    *gate.Policy
+	catalogue *gate.Catalogue
+}
+
+// NewFold returns a fold of a session's records, from the first.
+func NewFold(b blobs, caps provenance.Caps) *Fold {
+	return &Fold{blobs: b, caps: caps, world: map[[2]string]*world{}, open: map[uint64]gate.Decision{}}
+}
+
+// Step folds one record. It returns ErrReplay, wrapped, when a decision comes
+// out otherwise than recorded.
+func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+	switch rec.Kind {
+	case audit.KindOpen:
+		var open openData
+		if err := json.Unmarshal(rec.Data, &open); err != nil {
+			return fmt.Errorf("open: %w", err)
+		}
+		key, ok := it.Value(valueKey)
+		if open.Anonymous {
+			return nil
+		}
+		var k [32]byte
+		if ok && len(key) == len(k) {
+			copy(k[:], key)
+		}
+		f.session = gate.NewSession(rec.Session, k, f.caps)
+	case audit.KindDecision:
+		return f.decision(ctx, rec, it)
+	case audit.KindResult:
+		return f.result(rec, it)
+	}
+	return nil
+}
+
+func (f *Fold) decision(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+	var data decisionData
+	if err := json.Unmarshal(rec.Data, &data); err != nil {
+		return fmt.Errorf("decision: %w", err)
+	}
+	rawInput, ok1 := it.Value(valueInput)
+	recorded, ok2 := it.Value(valueDecision)
+	if !ok1 || !ok2 || data.Engine != Engine {
+		// Erased, or of another engine: it vouches for nothing any more.
+		f.Skipped++
+		return nil
+	}
+	var in inputValue
+	if err := json.Unmarshal(rawInput, &in); err != nil {
+		return fmt.Errorf("decision: %w", err)
+	}
+	w, err := f.worldOf(ctx, data.Policy, data.Catalogue)
+	if err != nil {
+		return err
+	}
+	input := gate.Input{
+		Policy: w.policy, Catalogue: w.catalogue,
+		Call: gate.Call{Server: in.Server, Tool: in.Tool, Method: gate.Method(in.Method)},
+		Time: rec.Time, Shadow: in.Shadow, OwnPaths: in.OwnPaths, Resolved: in.Resolved,
+	}
+	if in.Session {
+		input.Session = f.session
+	}
+	if _, committed := rec.Commitment(valueArguments); committed {
+		b, ok := it.Value(valueArguments)
+		if !ok {
+			f.Skipped++
+			return nil
+		}
+		input.Call.Arguments = notNil(b) // an item is not kept, a decision is
+	}
+	if _, committed := rec.Commitment(valueAnswers); committed {
+		b, ok := it.Value(valueAnswers)
+		if !ok {
+			f.Skipped++
+			return nil
+		}
+		input.Call.Answers = notNil(b)
+	}
+	d := decide(input)
+	if !bytes.Equal(d.Record(), recorded) {
+		return fmt.Errorf("%w (n %d)", ErrReplay, rec.N)
+	}
+	f.Replayed++
+	if f.session != nil && in.Session {
+		f.session.Decided(&d)
+	}
+	if d.Allowed() {
+		f.open[rec.N] = d
+	}
+	return nil
+}
+
+// notNil copies b so that what was there stays distinct from what was not.
+func notNil(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
+
+func (f *Fold) result(rec *audit.Record, it *audit.Item) error {
+	var data resultData
+	if err := json.Unmarshal(rec.Data, &data); err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	d, ok := f.open[data.Decision]
+	if !ok || f.session == nil {
+		return nil
+	}
+	delete(f.open, data.Decision)
+	r := gate.Result{Evidence: data.Evidence, Status: gate.Status(data.Status)}
+	if b, ok := it.Value(valueResult); ok {
+		r.Bytes = b
+	} else if r.Status == gate.OK || r.Status == gate.Errored {
+		r.Status = gate.Unknown // erased: no facts, and its number stays taken
+	}
+	obs := f.session.Observe(&d, r)
+	if obs.Admissible != data.Admissible && r.Bytes != nil {
+		return fmt.Errorf("%w: the result's worth (n %d)", ErrReplay, rec.N)
+	}
+	f.session.Commit(obs)
+	return nil
+}
+
+func (f *Fold) worldOf(ctx context.Context, policy, catalogue string) (*world, error) {
+	k := [2]string{policy, catalogue}
+	if w := f.world[k]; w != nil {
+		return w, nil
+	}
+	load := func(hex string) ([]byte, error) {
+		d, err := audit.ParseDigest(hex)
+		if err != nil {
+			return nil, err
+		}
+		return f.blobs.Blob(ctx, d)
+	}
+	src, err := load(policy)
+	if err != nil {
+		return nil, fmt.Errorf("the recorded policy: %w", err)
+	}
+	p, faults := gate.ParsePolicy("recorded policy", src)
+	if len(faults) > 0 {
+		return nil, errors.New("the recorded policy is not accepted any more")
+	}
+	defs, err := load(catalogue)
+	if err != nil {
+		return nil, fmt.Errorf("the recorded catalogue: %w", err)
+	}
+	ds, err := decodeDefinitions(defs)
+	if err != nil {
+		return nil, err
+	}
+	c, _ := gate.NewCatalogue(ds, p)
+	w := &world{p, c}
+	f.world[k] = w
+	return w, nil
+}
+
+// encodeDefinitions writes the definitions a catalogue was made from, byte for
+// byte, as one JSON array: the catalogue's blob.
+func encodeDefinitions(defs []gate.Definition) []byte {
+	b := []byte{'['}
+	for i, d := range defs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, `{"server":`...), strictjson.Quote(d.Server)...)
+		b = append(append(b, `,"kind":`...), strictjson.Quote(string(d.Kind))...)
+		b = append(append(append(b, `,"raw":`...), d.Raw...), '}')
+	}
+	return append(b, ']')
+}
+
+func decodeDefinitions(b []byte) ([]gate.Definition, error) {
+	bad := errors.New("the recorded catalogue is not well formed")
+	if strictjson.Check(b, strictjson.Limits{Depth: 200}) != nil {
+		return nil, bad
+	}
+	es, ok := strictjson.Elements(b)
+	if !ok {
+		return nil, bad
+	}
+	defs := make([]gate.Definition, 0, len(es))
+	for _, e := range es {
+		server, ok1 := strictjson.Text(strictjson.Get(e, "server"))
+		kind, ok2 := strictjson.Text(strictjson.Get(e, "kind"))
+		raw := strictjson.Get(e, "raw")
+		if !ok1 || !ok2 || raw == nil {
+			return nil, bad
+		}
+		defs = append(defs, gate.Definition{Server: server, Kind: gate.Kind(kind), Raw: raw})
+	}
+	return defs, nil
+}
+
+// recordedCall is a call as the journal wants it.
+type recordedCall struct {
+	n    uint64
+	done <-chan error
+}
+
+// writeDecision puts a decision behind the session's earlier records. The
+// caller holds s.mu and folds the decision itself.
+func (g *Gateway) writeDecision(s *session, v *view, in *gate.Input, d *gate.Decision, at time.Time) (recordedCall, error) {
+	data := decisionData{
+		Method: methodName(in.Call.Method), Effect: d.Effect.Names(), Status: string(d.Outcome.Status),
+		Shadow: d.Shadow, Policy: v.policyBlob, Catalogue: v.catalogueBlob, Engine: Engine,
+	}
+	if d.Tool != nil {
+		data.Server, data.Tool = d.Tool.Server, d.Tool.Name
+	}
+	if r := d.Outcome.Rejection; r != nil {
+		data.Code, data.Reason = string(r.Code), string(r.Reason)
+	}
+	vs := []value{
+		{valueInput, mustJSON(inputValue{
+			Server: in.Call.Server, Tool: in.Call.Tool, Method: string(in.Call.Method), Shadow: in.Shadow,
+			Session: in.Session != nil, OwnPaths: in.OwnPaths, Resolved: in.Resolved,
+		})},
+		{valueDecision, d.Record()},
+	}
+	if in.Call.Arguments != nil {
+		vs = append(vs, value{valueArguments, in.Call.Arguments})
+	}
+	if in.Call.Answers != nil {
+		vs = append(vs, value{valueAnswers, in.Call.Answers})
+	}
+	n, done, err := g.write(s, audit.KindDecision, at, data, vs...)
+	return recordedCall{n, done}, err
+}
+
+func methodName(m gate.Method) string {
+	if m == gate.CallTool {
+		return "tools/call"
+	}
+	return string(m)
+}

@@ -1,0 +1,446 @@
+// Package gateway is where evidence, decisions and MCP meet: it holds the
+// sessions, the one door every judged request goes through, and the router
+// that package downstream hands requests to. It is the only package that calls
+// a server's tools, and it calls them from one function.
+//
+// It trusts the operator's policy and configuration and what package gate
+// decides. It trusts neither clients nor servers: what they send arrives here
+// as strict JSON within bounds and is hashed, judged and forwarded as the bytes
+// it came in.
+//
+// Lock order: a session's mu is never taken while Gateway.mu is held, and no
+// lock is held while a server or a client is waited for.
+package gateway
+
+import (
+	"context"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/provenance"
+)
+
+var publicEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// Store is what a gateway needs of its store: the log and the register of
+// sessions, kept together.
+type Store interface {
+	audit.Store
+	audit.Sessions
+}
+
+// Options are what a gateway is made of.
+type Options struct {
+	Store   Store
+	Policy  *gate.Policy
+	Servers []upstream.Config
+	// Shadow records and decides, but lets every call pass. A session keeps
+	// the mode it was opened in.
+	Shadow bool
+	// OwnPaths are cleaned absolute paths no argument may point into (R34).
+	OwnPaths []string
+	Caps     provenance.Caps
+	Version  string       // of the product, for serverInfo
+	Log      *slog.Logger // nil discards
+	// Clock is the recorded time; nil is the real one.
+	Clock func() time.Time
+}
+
+// Gateway is a running gateway. It implements downstream.Router.
+type Gateway struct {
+	store    Store
+	sessions audit.Sessions
+	policy   *gate.Policy
+	servers  map[string]*server
+	order    []string // server names, sorted
+	shadow   bool
+	ownPaths []string
+	caps     provenance.Caps
+	version  string
+	log      *slog.Logger
+	clock    func() time.Time
+
+	refresh chan struct{} // asks the refresher for a new view; holds one
+	ready   chan struct{} // closed when every server has answered or failed once
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+
+	mu        sync.Mutex
+	view      *view
+	loaded    map[string]*session
+	anonymous *session
+	listeners map[*listener]bool
+	findings  []gate.Finding
+	subs      map[subscription]int // resource subscriptions held upstream
+}
+
+// server is one upstream server and what it last said of itself.
+type server struct {
+	name  string
+	local bool // a child process of this machine
+	conn  *upstream.Server
+
+	mu    sync.Mutex
+	info  upstream.Info
+	err   error
+	known bool // info or err is set
+}
+
+// view is the policy with the catalogue it is joined to. It is immutable.
+type view struct {
+	policy        *gate.Policy
+	catalogue     *gate.Catalogue
+	policyBlob    string
+	catalogueBlob string
+	prompts       map[string]route // by public name
+	resources     map[string]string
+	templates     []route
+}
+
+type route struct{ server, name string }
+
+// New returns a gateway that is not started.
+func New(o Options) (*Gateway, error) {
+	g := &Gateway{
+		store: o.Store, sessions: o.Store, policy: o.Policy, servers: map[string]*server{}, shadow: o.Shadow,
+		ownPaths: o.OwnPaths, caps: o.Caps, version: o.Version, log: o.Log, clock: o.Clock,
+		refresh: make(chan struct{}, 1), ready: make(chan struct{}),
+		loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]int{},
+	}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	if g.clock == nil {
+		g.clock = time.Now
+	}
+	if o.Policy == nil || o.Store == nil {
+		return nil, errors.New("gateway: a policy and a store are needed")
+	}
+	for _, c := range o.Servers {
+		if g.servers[c.Name] != nil {
+			return nil, fmt.Errorf("gateway: two servers have one name")
+		}
+		c.Version = o.Version
+		if c.ClientCapabilities == nil {
+			c.ClientCapabilities = []byte(`{"elicitation":{"form":{},"url":{}},"sampling":{}}`)
+		}
+		s := &server{name: c.Name, local: len(c.Command) > 0}
+		s.conn = upstream.New(c, upstream.Callbacks{
+			ListChanged: func(kind string) { g.listChanged(kind) },
+			Notify:      func(method string, params []byte) { g.notified(s, method, params) },
+			Event: func(e upstream.Event) {
+				g.log.Warn("server", "server", s.name, "event", string(e.Kind), "count", e.Count)
+			},
+		}, nil)
+		g.servers[c.Name] = s
+		g.order = append(g.order, c.Name)
+	}
+	slices.Sort(g.order)
+	return g, nil
+}
+
+// Start connects to every server and returns; lists wait for their answers.
+func (g *Gateway) Start(ctx context.Context) error {
+	ctx, g.stop = context.WithCancel(ctx)
+	if err := g.renewAnonymous(nil); err != nil {
+		return fmt.Errorf("gateway: the audit log cannot be written: %w", err)
+	}
+	for _, name := range g.order {
+		if err := g.servers[name].conn.Start(ctx); err != nil {
+			return fmt.Errorf("gateway: server %s: %w", name, err)
+		}
+	}
+	g.done.Add(1)
+	go func() {
+		defer g.done.Done()
+		g.refresher(ctx)
+	}()
+	return nil
+}
+
+// Close ends every server and waits for what was begun. The store stays open.
+func (g *Gateway) Close() error {
+	if g.stop != nil {
+		g.stop()
+	}
+	var errs []error
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for _, s := range g.servers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if err := s.conn.Close(); err != nil {
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
+			}
+		}()
+	}
+	wg.Wait()
+	g.done.Wait()
+	g.mu.Lock()
+	open := make([]*session, 0, len(g.loaded))
+	for _, s := range g.loaded {
+		open = append(open, s)
+	}
+	g.mu.Unlock()
+	for _, s := range open {
+		s.mu.Lock()
+		for s.flushing {
+			s.drained.Wait()
+		}
+		s.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// renewAnonymous opens the log's stream of requests that carry no session. old
+// is the one it replaces, whose lock the caller holds, or nil.
+func (g *Gateway) renewAnonymous(old *session) error {
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	s, err := g.openSession(ctx, "none", "none", "", true)
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		// The old stream goes on under its own lock with the new name.
+		old.id, old.next, old.stale = s.id, s.next, false
+		s = old
+	}
+	g.mu.Lock()
+	g.anonymous = s
+	g.mu.Unlock()
+	return nil
+}
+
+func (g *Gateway) anonymousSession() *session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.anonymous
+}
+
+// refresher keeps the view: once when the servers have answered, and again
+// whenever a list changed.
+func (g *Gateway) refresher(ctx context.Context) {
+	var first sync.WaitGroup
+	for _, name := range g.order {
+		s := g.servers[name]
+		first.Add(1)
+		go func() {
+			defer first.Done()
+			info, err := s.conn.Info(ctx)
+			s.mu.Lock()
+			s.info, s.err, s.known = info, err, true
+			s.mu.Unlock()
+		}()
+	}
+	first.Wait()
+	g.rebuild(ctx)
+	close(g.ready)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.refresh:
+			g.rebuild(ctx)
+		}
+	}
+}
+
+// rebuild lists every server anew and joins the lists with the policy.
+func (g *Gateway) rebuild(ctx context.Context) {
+	var defs []gate.Definition
+	prompts, resources := map[string]route{}, map[string]string{}
+	var templates []route
+	shared := map[string][]route{}
+	for _, name := range g.order {
+		s := g.servers[name]
+		listed, err := s.lists(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				g.log.Warn("a server cannot be listed: its tools are closed", "server", name, "error", err.Error())
+			}
+			continue
+		}
+		for _, raw := range listed["tools/list"] {
+			defs = append(defs, gate.Definition{Server: name, Raw: raw})
+		}
+		for _, raw := range listed["prompts/list"] {
+			if n := textMember(raw, "name"); n != "" {
+				shared[n] = append(shared[n], route{name, n})
+			}
+		}
+		for _, raw := range listed["resources/list"] {
+			if u := textMember(raw, "uri"); u != "" {
+				resources[u] = name
+			}
+		}
+		for _, raw := range listed["resources/templates/list"] {
+			if u := textMember(raw, "uriTemplate"); u != "" {
+				templates = append(templates, route{name, u})
+			}
+		}
+	}
+	for n, rs := range shared {
+		for _, r := range rs {
+			if len(rs) == 1 {
+				prompts[n] = r
+			} else {
+				prompts[r.server+"__"+n] = r
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	catalogue, findings := gate.NewCatalogue(defs, g.policy)
+	v := &view{policy: g.policy, catalogue: catalogue, prompts: prompts, resources: resources, templates: templates}
+	policy, err := g.store.PutBlob(ctx, g.policy.Source)
+	var cat audit.Digest
+	if err == nil {
+		cat, err = g.store.PutBlob(ctx, encodeDefinitions(defs))
+	}
+	if err != nil {
+		g.log.Error("the catalogue could not be written: every tool stays closed", "error", err)
+		return
+	}
+	v.policyBlob, v.catalogueBlob = policy.String(), cat.String()
+	g.mu.Lock()
+	old := g.view
+	g.view, g.findings = v, findings
+	g.mu.Unlock()
+	for _, f := range findings {
+		g.log.Warn("catalogue", "server", f.Server, "tool", f.Tool, "finding", f.Message, "try", f.Hint)
+	}
+	if old != nil && (old.catalogueBlob != v.catalogueBlob || old.policyBlob != v.policyBlob) {
+		g.broadcast("notifications/tools/list_changed", nil, func(f downstream.Filter) bool { return f.All || f.Tools })
+	}
+}
+
+// lists asks a server for the lists its capabilities promise.
+func (s *server) lists(ctx context.Context) (map[string][][]byte, error) {
+	info, err := s.conn.Info(ctx)
+	s.mu.Lock()
+	s.info, s.err, s.known = info, err, true
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][][]byte{}
+	for _, l := range lists {
+		if !hasCapability(info.Capabilities, l.capability) {
+			continue
+		}
+		got, err := s.conn.List(ctx, l.method, l.key)
+		if err != nil {
+			if l.method == "tools/list" {
+				return nil, err
+			}
+			continue // an optional list the server does not have after all
+		}
+		out[l.method] = got.Items
+	}
+	return out, nil
+}
+
+// lists are the list methods, the member that holds the items, and the
+// capability that promises them.
+var lists = []struct{ method, key, capability string }{
+	{"tools/list", "tools", "tools"},
+	{"resources/list", "resources", "resources"},
+	{"resources/templates/list", "resourceTemplates", "resources"},
+	{"prompts/list", "prompts", "prompts"},
+}
+
+// current waits until every server has answered or failed once, and returns
+// the view; nil when there is none.
+func (g *Gateway) current(ctx context.Context) *view {
+	select {
+	case <-g.ready:
+	case <-ctx.Done():
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.view
+}
+
+// Ready waits until every server has answered or failed once.
+func (g *Gateway) Ready(ctx context.Context) error {
+	if g.current(ctx) == nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return errors.New("the catalogue could not be written")
+	}
+	return nil
+}
+
+// Catalogue returns the catalogue and what there is to say of it, after Ready.
+func (g *Gateway) Catalogue() (*gate.Catalogue, []gate.Finding) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.view == nil {
+		return nil, nil
+	}
+	return g.view.catalogue, slices.Clone(g.findings)
+}
+
+// Failed returns the servers that could not be reached, with the reason.
+func (g *Gateway) Failed() map[string]error {
+	out := map[string]error{}
+	for name, s := range g.servers {
+		s.mu.Lock()
+		if s.err != nil {
+			out[name] = s.err
+		}
+		s.mu.Unlock()
+	}
+	return out
+}
+
+func (g *Gateway) listChanged(kind string) {
+	select {
+	case g.refresh <- struct{}{}:
+	default: // one is waiting already
+	}
+	switch kind {
+	case "prompts":
+		g.broadcast("notifications/prompts/list_changed", nil, func(f downstream.Filter) bool { return f.All || f.Prompts })
+	case "resources":
+		g.broadcast("notifications/resources/list_changed", nil, func(f downstream.Filter) bool { return f.All || f.Resources })
+	}
+}
+
+func (g *Gateway) after(d time.Duration, f func()) { time.AfterFunc(d, f) }
+
+func (g *Gateway) legacyServer(ctx context.Context, name string) bool {
+	s := g.servers[name]
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info.Era == upstream.Legacy
+}
+
+func hasCapability(capabilities []byte, name string) bool {
+	return strictjson.KindOf(strictjson.Get(capabilities, name)) == strictjson.Object
+}
+
+func textMember(raw []byte, name string) string {
+	s, _ := strictjson.Text(strictjson.Get(raw, name))
+	return s
+}

@@ -1,0 +1,94 @@
+package gateway
+
+import (
+	"encoding/json"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/gateway/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// The members Writ adds to a result's _meta. Nothing else of a server's result
+// is changed.
+const (
+	// MetaOutcome holds the outcome of a refused or transformed call.
+	MetaOutcome = "io.github.writ-project/outcome"
+	// MetaDecision holds the id of the decision's record, "s_…/7".
+	MetaDecision = "io.github.writ-project/decision"
+	// MetaEvidence holds what a result is worth as evidence.
+	MetaEvidence = "io.github.writ-project/evidence"
+	// MetaShadow says that the call passed only because the server shadows.
+	MetaShadow = "io.github.writ-project/shadow"
+)
+
+// codeRefused is the JSON-RPC code of a refusal where the method has no result
+// that could carry it (resources, prompts, completions). It lies outside the
+// range JSON-RPC reserves.
+const codeRefused = 77
+
+// evidenceMark is the value of MetaEvidence.
+type evidenceMark struct {
+	ID         string `json:"id,omitempty"`
+	Admissible bool   `json:"admissible"`
+	Why        string `json:"why,omitempty"`
+}
+
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		// Only values of this package's own types come here.
+		panic("gateway: cannot encode its own value: " + err.Error())
+	}
+	return b
+}
+
+// mark adds members to result._meta and leaves every other byte as it was. A
+// result whose _meta is not an object is returned unmarked.
+func mark(result []byte, members ...strictjson.Member) []byte {
+	if strictjson.KindOf(result) != strictjson.Object {
+		return result
+	}
+	meta := strictjson.Get(result, "_meta")
+	if meta == nil {
+		meta = []byte("{}")
+	} else if strictjson.KindOf(meta) != strictjson.Object {
+		return result
+	}
+	for _, m := range members {
+		meta = strictjson.Set(meta, m.Name, m.Value)
+	}
+	return strictjson.Set(result, "_meta", meta)
+}
+
+func member(name string, v any) strictjson.Member {
+	return strictjson.Member{Name: name, Value: mustJSON(v)}
+}
+
+// refusal is the answer to a refused call: for tools/call a result the model
+// can act on, else an error whose data is the outcome. The text is the same,
+// byte for byte, for the same refusal (R24); only the decision's id differs.
+func refusal(r *downstream.Request, method gate.Method, outcome writ.Outcome, decision string, publishesSchema bool) downstream.Reply {
+	out := mustJSON(outcome)
+	if method != gate.CallTool {
+		return downstream.Reply{Err: &rpc.Error{Code: codeRefused, Message: "refused: " + string(outcome.Rejection.Reason), Data: out}}
+	}
+	if outcome.Rejection != nil && (outcome.Rejection.Reason == writ.NameUnknown || outcome.Rejection.Reason == writ.NameAmbiguous) {
+		return downstream.Reply{Err: &rpc.Error{Code: rpc.CodeInvalidParams, Message: "unknown tool", Data: out}}
+	}
+	b := []byte(`{"content":[{"type":"text","text":`)
+	b = append(append(b, strictjson.Quote(string(out))...), `}],"isError":true`...)
+	if !publishesSchema {
+		b = append(append(b, `,"structuredContent":`...), out...)
+	}
+	if r.Era == downstream.Modern {
+		b = append(b, `,"resultType":"complete"`...)
+	}
+	b = append(b, '}')
+	members := []strictjson.Member{{Name: MetaOutcome, Value: out}}
+	if decision != "" {
+		members = append(members, member(MetaDecision, decision))
+	}
+	return downstream.Reply{Result: mark(b, members...)}
+}

@@ -1,0 +1,289 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+)
+
+// session is one open session: the scope of evidence. Everything in it is a
+// fold of the session's records.
+type session struct {
+	id        string
+	principal string
+
+	mu       sync.Mutex
+	fold     *gate.Session // nil for the session of requests that carry none
+	next     uint64        // number of the newest record
+	queue    []queued
+	flushing bool
+	stale    bool // the fold may not be what the store holds
+	closed   bool
+	used     time.Time
+	touched  time.Time
+
+	drained *sync.Cond // the queue became empty; its lock is mu
+
+	suspended map[string]*suspension // calls that wait for an answer, by token
+}
+
+func newSession(id, principal string, used, touched time.Time) *session {
+	s := &session{id: id, principal: principal, used: used, touched: touched, suspended: map[string]*suspension{}}
+	s.drained = sync.NewCond(&s.mu)
+	return s
+}
+
+// PublicID is the name that may stand in records and logs.
+func (s *session) PublicID() string { return s.id }
+
+// openData is the data of a session's first record.
+type openData struct {
+	Principal string `json:"principal"`
+	Carrier   string `json:"carrier"`
+	Anonymous bool   `json:"anonymous,omitempty"` // of requests that carry no session
+}
+
+// Session lifetimes (provenance.md section 5) and caps (attacks D03, D04).
+const (
+	sessionIdle     = 24 * time.Hour
+	sessionLifetime = 30 * 24 * time.Hour
+	maxLoaded       = 10_000 // sessions held in memory
+	touchEvery      = time.Minute
+)
+
+// newSecret returns 192 random bits, URL-safe.
+func newSecret() (string, error) {
+	var b [24]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(b[:]), nil
+}
+
+// newPublicID returns a name that is unique and says nothing of the secret.
+func newPublicID() (string, error) {
+	var b [10]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	return "s_" + publicEncoding.EncodeToString(b[:]), nil
+}
+
+func secretDigest(secret string) audit.Digest { return sha256.Sum256([]byte(secret)) }
+
+// OpenSession mints a session (downstream.Router).
+func (g *Gateway) OpenSession(ctx context.Context, principal string, by downstream.Carrier) (string, downstream.Session, error) {
+	secret, err := newSecret()
+	if err != nil {
+		return "", nil, err
+	}
+	s, err := g.openSession(ctx, principal, string(by), secret, false)
+	if err != nil {
+		return "", nil, err
+	}
+	return secret, s, nil
+}
+
+// openSession registers a session, or opens the stream of requests that carry
+// none, and returns it ready for use.
+func (g *Gateway) openSession(ctx context.Context, principal, carrier, secret string, anonymous bool) (*session, error) {
+	now := g.now()
+	id, key, err := register(ctx, g.store, principal, carrier, secret, anonymous, now)
+	if err != nil {
+		return nil, err
+	}
+	s := newSession(id, principal, now, now)
+	s.next = 1
+	if !anonymous {
+		s.fold = gate.NewSession(id, key, g.caps)
+		g.keep(s)
+	}
+	return s, nil
+}
+
+// register writes a session's first record and, unless it is the anonymous
+// stream, the digest of its secret.
+func register(ctx context.Context, st Store, principal, carrier, secret string, anonymous bool, now time.Time) (id string, key [32]byte, err error) {
+	if id, err = newPublicID(); err != nil {
+		return "", key, err
+	}
+	if _, err = rand.Read(key[:]); err != nil {
+		return "", key, err
+	}
+	v := audit.Value{Name: valueKey, Bytes: key[:]}
+	if _, err = rand.Read(v.Salt[:]); err != nil {
+		return "", key, err
+	}
+	e, err := audit.Seal(audit.Record{Kind: audit.KindOpen, Session: id, N: 1, Time: now,
+		Data: mustJSON(openData{Principal: principal, Carrier: carrier, Anonymous: anonymous})}, v)
+	if err != nil {
+		return "", key, err
+	}
+	if _, err = st.Append(ctx, id, 0, []audit.Entry{e}); err != nil {
+		return "", key, fmt.Errorf("gateway: the session could not be recorded: %w", err)
+	}
+	if anonymous {
+		return id, key, nil
+	}
+	err = st.AddSession(ctx, audit.Session{ID: id, SecretDigest: secretDigest(secret), Principal: principal,
+		Endpoint: carrier, Created: now, LastUsed: now})
+	if err != nil {
+		return "", key, fmt.Errorf("gateway: the session could not be registered: %w", err)
+	}
+	return id, key, nil
+}
+
+// MintSession registers a session without a gateway, for `writ session new`:
+// every gateway over the same store knows it at once.
+func MintSession(ctx context.Context, st Store, principal string, clock func() time.Time) (secret, id string, err error) {
+	if secret, err = newSecret(); err != nil {
+		return "", "", err
+	}
+	id, _, err = register(ctx, st, principal, string(downstream.CarrierEndpoint), secret, false, clock().UTC().Truncate(time.Microsecond))
+	return secret, id, err
+}
+
+// SessionID returns the public id of the session with that secret.
+func SessionID(ctx context.Context, st audit.Sessions, secret string) (string, error) {
+	s, err := st.SessionBySecret(ctx, secretDigest(secret))
+	return s.ID, err
+}
+
+// CreateSession registers a session for principal, for `writ session new`: it
+// writes what OpenSession writes and returns the secret and the public id.
+func (g *Gateway) CreateSession(ctx context.Context, principal string) (secret, id string, err error) {
+	secret, s, err := g.OpenSession(ctx, principal, downstream.CarrierEndpoint)
+	if err != nil {
+		return "", "", err
+	}
+	return secret, s.PublicID(), nil
+}
+
+func (g *Gateway) keep(s *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.loaded) >= maxLoaded {
+		// Evidence is in the store; dropping the fold loses nothing.
+		var oldest *session
+		for _, o := range g.loaded {
+			if o != g.anonymous && (oldest == nil || o.used.Before(oldest.used)) {
+				oldest = o
+			}
+		}
+		if oldest != nil {
+			delete(g.loaded, oldest.id)
+		}
+	}
+	g.loaded[s.id] = s
+}
+
+// FindSession finds an open session of that principal (downstream.Router).
+// Unknown, closed, expired and foreign are the same false.
+func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (downstream.Session, bool) {
+	reg, err := g.sessions.SessionBySecret(ctx, secretDigest(secret))
+	now := g.now()
+	if err != nil || reg.Principal != principal || !reg.Closed.IsZero() ||
+		now.Sub(reg.Created) > sessionLifetime || now.Sub(reg.LastUsed) > sessionIdle {
+		return nil, false
+	}
+	s, err := g.session(ctx, reg)
+	if err != nil {
+		g.log.Error("a session could not be restored", "session", reg.ID, "error", err)
+		return nil, false
+	}
+	s.mu.Lock()
+	s.used = now
+	touch := now.Sub(s.touched) > touchEvery
+	if touch {
+		s.touched = now
+	}
+	s.mu.Unlock()
+	if touch {
+		if err := g.sessions.TouchSession(ctx, s.id, now); err != nil {
+			g.log.Warn("a session's last use was not written", "session", s.id)
+		}
+	}
+	return s, true
+}
+
+// session returns the loaded session, folding it from its records if needed.
+func (g *Gateway) session(ctx context.Context, reg audit.Session) (*session, error) {
+	g.mu.Lock()
+	s := g.loaded[reg.ID]
+	g.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s = newSession(reg.ID, reg.Principal, g.now(), reg.LastUsed)
+	if err := g.reload(ctx, s); err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	if other := g.loaded[reg.ID]; other != nil {
+		g.mu.Unlock()
+		return other, nil
+	}
+	g.mu.Unlock()
+	g.keep(s)
+	return s, nil
+}
+
+// reload folds the session anew from the store. The caller holds s.mu or is
+// the only one that knows s.
+func (g *Gateway) reload(ctx context.Context, s *session) error {
+	f := NewFold(g.store, g.caps)
+	for it, err := range g.store.Read(ctx, s.id, 1) {
+		if err != nil {
+			return err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return err
+		}
+		if rec.Kind == audit.KindClose {
+			return errors.New("the session is closed")
+		}
+		if err := f.Step(ctx, rec, &it); err != nil {
+			return err
+		}
+		s.next = rec.N
+	}
+	if s.next == 0 {
+		return errors.New("the session has no records")
+	}
+	s.fold, s.stale = f.session, false
+	return nil
+}
+
+// CloseSession ends a session for good (downstream.Router).
+func (g *Gateway) CloseSession(ctx context.Context, ds downstream.Session) {
+	s, ok := ds.(*session)
+	if !ok {
+		return
+	}
+	now := g.now()
+	if err := g.sessions.CloseSession(ctx, s.id, now); err != nil {
+		g.log.Error("a session could not be closed", "session", s.id)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	if _, _, err := g.write(s, audit.KindClose, now, struct{}{}); err != nil {
+		g.log.Error("the end of a session was not written", "session", s.id)
+	}
+	g.mu.Lock()
+	delete(g.loaded, s.id)
+	g.mu.Unlock()
+}
