@@ -346,7 +346,11 @@ func members(r *Record) (status string, decision uint64, shadow bool) {
 	if status, decision, shadow, ok := fastMembers(r.Data); ok {
 		return status, decision, shadow
 	}
-	ms, _ := strictjson.Members(r.Data)
+	return slowMembers(r.Data)
+}
+
+func slowMembers(data []byte) (status string, decision uint64, shadow bool) {
+	ms, _ := strictjson.Members(data)
 	for _, m := range ms {
 		switch m.Name {
 		case "status":

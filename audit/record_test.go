@@ -1,0 +1,192 @@
+package audit
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"pgregory.net/rapid"
+)
+
+func recordCases(tb testing.TB) []txtar.File {
+	b, err := os.ReadFile(filepath.Join("testdata", "records.txtar"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	fs := txtar.Parse(b).Files
+	for i := range fs {
+		fs[i].Data = bytes.TrimSuffix(fs[i].Data, []byte("\n"))
+	}
+	if len(fs) < 50 {
+		tb.Fatalf("only %d cases", len(fs))
+	}
+	return fs
+}
+
+func TestParseRecord(t *testing.T) {
+	for _, f := range recordCases(t) {
+		kind, _, _ := strings.Cut(f.Name, " ")
+		r, err := ParseRecord(f.Data)
+		switch {
+		case kind == "ok" && err != nil, kind == "bad" && err == nil, kind != "ok" && kind != "bad":
+			t.Errorf("%s: %v", f.Name, err)
+		case err != nil && r != nil:
+			t.Errorf("%s: a record beside an error", f.Name)
+		}
+	}
+	if _, err := ParseRecord(bytes.Repeat([]byte("["), MaxLeaf+1)); err == nil {
+		t.Error("L09: a leaf of more than MaxLeaf")
+	}
+	if _, err := ParseRecord([]byte("\xef\xbb\xbf" + `{}`)); err == nil {
+		t.Error("W06: a byte order mark")
+	}
+	if _, err := ParseRecord([]byte(`{"commit":{},"data":{"a":"` + "\xff" + `"},"kind":"open","n":1,"session":"s_a","time":"2026-11-21T12:00:00Z","v":1}`)); err == nil {
+		t.Error("W05: invalid UTF-8")
+	}
+}
+
+// TestSeal: what Seal makes parses to what it was made of, in both readers,
+// on one line (L07), and holds none of the values (L08).
+func TestSeal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := Record{
+			Kind:    Kind(rapid.StringMatching(`[a-z][a-z0-9_.-]{0,10}`).Draw(t, "kind")),
+			Session: rapid.StringMatching(`s_[A-Za-z0-9_-]{1,20}`).Draw(t, "session"),
+			N:       rapid.Uint64Range(1, maxN).Draw(t, "n"),
+			Time:    time.Unix(rapid.Int64Range(0, 200_000_000_000).Draw(t, "sec"), rapid.Int64Range(0, 1e9-1).Draw(t, "ns")),
+		}
+		note := rapid.String().Draw(t, "note")
+		r.Data = []byte(`{"z": 1.50, "note" : ` + string(quote(note)) + "}")
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z][a-z0-9_.-]{0,8}`), 0, 4, rapid.ID).Draw(t, "names")
+		var vs []Value
+		for _, n := range names {
+			salt := rapid.SliceOfN(rapid.Byte(), SaltSize, SaltSize).Draw(t, "salt")
+			vs = append(vs, Value{n, [SaltSize]byte(salt), []byte("planted-token-" + rapid.String().Draw(t, "bytes"))})
+		}
+		e, err := Seal(r, vs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.ContainsFunc(e.Leaf(), func(r rune) bool { return r < 0x20 }) {
+			t.Fatal("L07: a control character in a leaf")
+		}
+		if bytes.Contains(e.Leaf(), []byte("planted-token-")) {
+			t.Fatal("L08: a value in a leaf")
+		}
+		got, err := ParseRecord(e.Leaf())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Kind != r.Kind || got.Session != r.Session || got.N != r.N || !got.Time.Equal(r.Time) || len(got.Commit) != len(vs) {
+			t.Fatalf("%+v", got)
+		}
+		for _, v := range vs {
+			if d, ok := got.Commitment(v.Name); !ok || d != Commit(v.Salt, v.Bytes) {
+				t.Fatalf("commitment of %s", v.Name)
+			}
+		}
+		slow, err := slowRecord(e.Leaf())
+		if err != nil || !reflect.DeepEqual(got, slow) {
+			t.Fatalf("%+v is not %+v: %v", got, slow, err)
+		}
+		back, err := ParseEntry(e.Leaf(), vs...)
+		if err != nil || !reflect.DeepEqual(back, e) {
+			t.Fatalf("%+v, %v", back, err)
+		}
+		if len(vs) > 0 {
+			vs[0].Bytes = append(vs[0].Bytes, 0)
+			if _, err := ParseEntry(e.Leaf(), vs...); err == nil {
+				t.Fatal("a changed value is taken")
+			}
+		}
+	})
+}
+
+func quote(s string) []byte {
+	b := []byte{'"'}
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r < 0x20:
+			b = append(b, `\u00`...)
+			b = append(b, "0123456789abcdef"[r>>4], "0123456789abcdef"[r&15])
+		default:
+			b = append(b, string(r)...)
+		}
+	}
+	return append(b, '"')
+}
+
+func TestSealRefuses(t *testing.T) {
+	good := Record{Kind: KindOpen, Session: "s_a", N: 1, Time: time.Unix(1e9, 0)}
+	if _, err := Seal(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]func(*Record) []Value{
+		"no kind":          func(r *Record) []Value { r.Kind = ""; return nil },
+		"kind with quote":  func(r *Record) []Value { r.Kind = `a"`; return nil },
+		"no session":       func(r *Record) []Value { r.Session = "s_"; return nil },
+		"session newline":  func(r *Record) []Value { r.Session = "s_a\n"; return nil },
+		"long session":     func(r *Record) []Value { r.Session = "s_" + strings.Repeat("a", 65); return nil },
+		"n 0":              func(r *Record) []Value { r.N = 0; return nil },
+		"n large":          func(r *Record) []Value { r.N = maxN + 1; return nil },
+		"no time":          func(r *Record) []Value { r.Time = time.Time{}; return nil },
+		"time 10000":       func(r *Record) []Value { r.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC); return nil },
+		"data array":       func(r *Record) []Value { r.Data = []byte(`[]`); return nil },
+		"data empty":       func(r *Record) []Value { r.Data = []byte{}; return nil },
+		"data twice":       func(r *Record) []Value { r.Data = []byte(`{} {}`); return nil },
+		"data duplicates":  func(r *Record) []Value { r.Data = []byte(`{"a":1,"a":1}`); return nil },
+		"value name":       func(*Record) []Value { return []Value{{Name: `a"`}} },
+		"value names same": func(*Record) []Value { return []Value{{Name: "a"}, {Name: "a"}} },
+		"value too large":  func(*Record) []Value { return []Value{{Name: "a", Bytes: make([]byte, MaxValue+1)}} },
+		"leaf too large": func(r *Record) []Value {
+			r.Data = []byte(`{"a":"` + strings.Repeat("x", MaxLeaf-10) + `"}`)
+			return nil
+		},
+	} {
+		r := good
+		vs := f(&r)
+		if e, err := Seal(r, vs...); err == nil || e.Leaf() != nil {
+			t.Errorf("%s is sealed", name)
+		}
+	}
+}
+
+// FuzzParseRecord: an accepted leaf is the only spelling of its record, the
+// two readers agree, and the members read of data are the same by both ways.
+func FuzzParseRecord(f *testing.F) {
+	for _, c := range recordCases(f) {
+		f.Add(c.Data)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := ParseRecord(b)
+		slow, serr := slowRecord(b)
+		if (err == nil) != (serr == nil) || !reflect.DeepEqual(r, slow) {
+			t.Fatalf("%+v, %v\n%+v, %v", r, err, slow, serr)
+		}
+		if err != nil {
+			return
+		}
+		if bytes.ContainsAny(b, "\n\r\x00") {
+			t.Fatal("a leaf of several lines")
+		}
+		bare := *r
+		bare.Commit = nil
+		if len(r.Commit) == 0 {
+			e, err := Seal(bare)
+			if err != nil || !bytes.Equal(e.Leaf(), b) {
+				t.Fatalf("sealed again: %v\n%s\n%s", err, e.Leaf(), b)
+			}
+		}
+		s1, d1, h1, ok := fastMembers(r.Data)
+		if s2, d2, h2 := slowMembers(r.Data); ok && (s1 != s2 || d1 != d2 || h1 != h2) {
+			t.Fatalf("members %q %d %v, %q %d %v", s1, d1, h1, s2, d2, h2)
+		}
+	})
+}
