@@ -1,0 +1,349 @@
+package provenance
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// model is the ledger as the rules say it, slow and plain: lists, and every
+// question asked of every entry.
+type model struct {
+	facts []modelFact
+	sent  []modelSent
+}
+
+type modelFact struct {
+	raw               []byte
+	server, pointer   string
+	label             writ.Label
+	lowered, said     bool
+	beside, named     bool
+	typ               Type
+	collection, owner string
+	evidence          uint32
+}
+
+type modelSent struct {
+	server string
+	act    bool
+	arg    Arg
+}
+
+// texts are the spellings under which a value is recognised as sent before.
+func (m *model) texts(t Type, raw []byte) (out []string) {
+	switch strictjson.KindOf(raw) {
+	case strictjson.String, strictjson.Number:
+	default:
+		return nil
+	}
+	for _, typ := range []Type{Untyped, t} {
+		if c, _, why := Canonical(typ, raw); why == "" && c != "" {
+			out = append(out, strings.ToLower(c)) // the pool is ASCII
+		}
+	}
+	return out
+}
+
+func (m *model) observe(o Observation, l *Leaf) modelFact {
+	f := modelFact{raw: l.Raw, server: o.Server, pointer: strictjson.Pointer(l.path), evidence: o.Evidence, label: writ.External, owner: l.owner}
+	base := writ.External
+	authoritative := false
+	if l.Rule != nil {
+		base, authoritative = l.Rule.Label, l.Rule.Authoritative
+		f.named, f.typ, f.collection = true, l.Type, l.Rule.Collection
+	} else {
+		f.beside = l.path[0] != "structuredContent"
+	}
+	// R4, part by part
+	own := writ.Operator
+	for _, a := range o.Args {
+		if !a.Narrow || Equal(Untyped, a.Raw, l.Raw) {
+			own = min(own, a.Label)
+		}
+	}
+	before := writ.Operator
+	for _, s := range m.sent {
+		if s.arg.Label >= writ.System {
+			continue
+		}
+		if s.act && !s.arg.Narrow && s.server == o.Server {
+			before = min(before, s.arg.Label)
+		}
+		for _, a := range m.texts(s.arg.Type, s.arg.Raw) {
+			if s.arg.Narrow && len(a) < 4 {
+				continue
+			}
+			for _, b := range m.texts(f.typ, l.Raw) {
+				if a == b {
+					before = min(before, s.arg.Label)
+					f.said = f.said || s.arg.Label == writ.Model
+				}
+				if !s.act || s.arg.Narrow || len(a) < 4 || len(b) < 4 {
+					continue
+				}
+				if strings.Contains(b, a) || strings.Contains(a, b) && !(atom(b) && m.known(l.Raw)) {
+					before = min(before, s.arg.Label)
+				}
+			}
+		}
+	}
+	switch {
+	case o.Act && f.collection != "": // R5
+		decides := writ.Operator
+		for _, a := range o.Args {
+			if a.Decides {
+				decides = min(decides, a.Label)
+			}
+		}
+		f.label = min(base, decides)
+		f.lowered = f.label < base
+	case o.Act:
+		f.label = min(base, writ.External)
+		all := writ.Operator
+		for _, a := range o.Args {
+			if !a.Narrow {
+				all = min(all, a.Label)
+			}
+		}
+		f.lowered = min(before, all) < writ.External
+	case authoritative:
+		f.label = base
+	default:
+		f.label = min(base, own, before)
+		f.lowered = f.label < base
+	}
+	return f
+}
+
+func (m *model) known(raw []byte) bool {
+	return slices.ContainsFunc(m.facts, func(f modelFact) bool { return f.label >= writ.System && Equal(Untyped, f.raw, raw) })
+}
+
+// find asks the questions of a refusal one after the other, each of all that is
+// left.
+func (m *model) find(q Query) (vouched []modelFact, reason writ.Reason, contested bool) {
+	var all []modelFact
+	for _, f := range m.facts {
+		if Equal(Untyped, f.raw, q.Raw) || q.Type != Untyped && f.typ == q.Type && Equal(q.Type, f.raw, q.Raw) {
+			all = append(all, f)
+		}
+	}
+	if _, _, why := Canonical(q.Type, q.Raw); why != "" || len(all) == 0 {
+		return nil, writ.ProvenanceUnseen, false
+	}
+	low := writ.ProvenanceReflected
+	for _, f := range all {
+		if !f.lowered {
+			low = writ.ProvenanceLabel
+		}
+	}
+	left := all
+	for _, question := range []struct {
+		reason writ.Reason
+		pass   func(modelFact) bool
+	}{
+		{low, func(f modelFact) bool { return f.named && f.label >= writ.System }},
+		{writ.ProvenanceSource, func(f modelFact) bool {
+			if q.Server != "" && f.server != q.Server {
+				return false
+			}
+			if q.HasAt {
+				rest, ok := strings.CutPrefix(f.pointer, "/structuredContent")
+				return ok && rest == q.At.Source
+			}
+			if f.collection != "" && q.Collection != "" && f.collection != q.Collection {
+				return false
+			}
+			return q.Strict || q.Collection != "" && f.collection == q.Collection || q.Type != "" && f.typ == q.Type
+		}},
+		{writ.ProvenanceSmall, func(f modelFact) bool {
+			if !SmallSpace(q.Type, q.Raw) {
+				return true
+			}
+			if s := string(q.Raw); q.Authority && (s == `""` || s == "null") {
+				return false
+			}
+			if q.Collection != "" && f.collection == q.Collection {
+				return true
+			}
+			return q.HasAt && q.Type != "" && f.typ == q.Type && (q.Collection == "" || f.collection == "")
+		}},
+		{writ.ProvenanceOpenTarget, func(f modelFact) bool {
+			return !q.Target || f.collection != "" && q.Closed(f.collection) ||
+				f.owner != "" && len(q.Owners) > 0 && f.owner == string(q.Owners[0])
+		}},
+	} {
+		var next []modelFact
+		for _, f := range left {
+			if question.pass(f) {
+				next = append(next, f)
+			}
+		}
+		if left = next; len(left) == 0 {
+			return nil, question.reason, false
+		}
+	}
+	for _, f := range all {
+		if f.label != writ.External || f.lowered {
+			continue
+		}
+		twin := slices.ContainsFunc(left, func(v modelFact) bool { return v.evidence == f.evidence })
+		contested = contested || !f.beside || !twin
+	}
+	slices.SortStableFunc(left, func(a, b modelFact) int { return int(b.label) - int(a.label) })
+	return left, "", contested
+}
+
+func (m *model) seen(raw []byte) bool {
+	return slices.ContainsFunc(m.facts, func(f modelFact) bool { return !f.said && Equal(Untyped, f.raw, raw) })
+}
+
+func (m *model) join(q Query) bool {
+	text, _ := strictjson.Text(q.Raw)
+	for _, d := range m.facts {
+		for _, n := range m.facts {
+			if d.typ != Path || d.label < writ.System || n.label < writ.System || n.typ != Path && n.typ != Name {
+				continue
+			}
+			if q.Target && (!q.Closed(d.collection) || !q.Closed(n.collection)) {
+				continue
+			}
+			dir, _ := strictjson.Text(d.raw)
+			name, _ := strictjson.Text(n.raw)
+			if n.typ == Path {
+				name = name[strings.LastIndexByte(name, '/')+1:]
+			}
+			if j, ok := JoinPath(dir, name); ok && j == text {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// values are drawn so that they often are, hold or spell each other.
+var values = []string{
+	`"bob"`, `"bob@example.com"`, `"bob@EXAMPLE.com"`, `"write to bob@example.com"`, `"BOB@example.com"`, `"example"`,
+	`"/srv"`, `"/srv/in"`, `"/srv/a.txt"`, `"/srv/in/a.txt"`, `"a.txt"`, `"see /srv/a.txt now"`,
+	`"13"`, `13`, `"1234567"`, `1234567`, `1234567.0`, `"id 1234567"`, `true`, `null`, `""`,
+}
+
+func TestLedgerAgainstModel(t *testing.T) {
+	type answers struct{ ok, refused int }
+	var total answers
+	rapid.Check(t, func(t *rapid.T) {
+		l := NewLedger([32]byte{7}, Caps{})
+		m := &model{}
+		pick := func(name string, from ...string) string { return rapid.SampledFrom(from).Draw(t, name) }
+		label := rapid.SampledFrom([]writ.Label{writ.Model, writ.External, writ.Party, writ.System, writ.System, writ.System, writ.Operator})
+		typ := rapid.SampledFrom([]Type{Untyped, Untyped, ID, Email, Path, Path, Name, Decimal})
+		yes := func(name string) bool { return rapid.IntRange(0, 3).Draw(t, name) == 0 }
+		for n := range rapid.IntRange(1, 8).Draw(t, "calls") {
+			server := pick("server", "a", "b")
+			act := yes("act")
+			var given []Arg
+			for range rapid.IntRange(0, 2).Draw(t, "args") {
+				given = append(given, Arg{
+					Raw: []byte(pick("arg", values...)), Type: typ.Draw(t, "argtype"), Label: label.Draw(t, "arglabel"),
+					Narrow: yes("narrow"), Decides: yes("decides"),
+				})
+			}
+			l.Sent(server, act, given)
+			for _, a := range given {
+				m.sent = append(m.sent, modelSent{server, act, a})
+			}
+			var rules []OutputRule
+			var doc []string
+			for i := range rapid.IntRange(0, 4).Draw(t, "leaves") {
+				key := "k" + strconv.Itoa(i)
+				doc = append(doc, fmt.Sprintf(`"%s":%s`, key, pick("leaf", values...)))
+				if !yes("unnamed") {
+					p, _ := ParsePattern("/" + key)
+					rules = append(rules, OutputRule{
+						At: p, Label: label.Draw(t, "label"), Type: typ.Draw(t, "type"), Collection: pick("collection", "", "open", "shut"),
+						Authoritative: yes("authoritative"), HasOwner: true, Owner: []string{"k0"},
+					})
+				}
+			}
+			result := `{"structuredContent":{` + strings.Join(doc, ",") + `},"content":[{"type":"text","text":` + pick("text", `"x"`, values[1], values[8]) + `}]}`
+			o := Observation{Evidence: uint32(n + 1), Server: server, Tool: "t", Act: act, OK: !yes("failed"), Args: given}
+			o.Leaves = Extraction(rules, []byte(result), nil).Leaves
+			p, err := l.Prepare(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var between []Arg
+			if yes("overtaken") { // another call is decided before this one is committed
+				between = []Arg{{Raw: []byte(pick("arg", values...)), Label: label.Draw(t, "arglabel")}}
+				l.Sent("b", true, between)
+				m.sent = append(m.sent, modelSent{"b", true, between[0]})
+			}
+			if err := l.Commit(p); err != nil {
+				t.Fatal(err)
+			}
+			if o.OK {
+				var more []modelFact
+				for i := range o.Leaves {
+					more = append(more, m.observe(o, &o.Leaves[i]))
+				}
+				m.facts = append(m.facts, more...)
+			}
+		}
+		if l.Len() != len(m.facts) {
+			t.Fatalf("%d leaves, want %d", l.Len(), len(m.facts))
+		}
+		for _, v := range values {
+			q := Query{
+				Raw: []byte(v), Type: typ.Draw(t, "type"), Collection: pick("collection", "", "open", "shut"),
+				Server: pick("server", "", "", "a"), Authority: yes("authority"), Target: yes("target"), Strict: yes("strict"),
+				Closed: func(c string) bool { return c == "shut" },
+			}
+			if yes("owner") {
+				q.Owners = [][]byte{[]byte(`"bob"`)}
+			}
+			if yes("at") {
+				q.At, _ = ParsePattern(pick("pointer", "/k0", "/k1"))
+				q.HasAt = true
+			}
+			a := l.Find(q)
+			if len(q.Owners) > 0 {
+				q.Owners[0] = []byte(`""bob`) // as the model keeps owners: kind, then text
+			}
+			want, reason, contested := m.find(q)
+			if a.Reason != reason || a.Contested != contested {
+				t.Fatalf("find %+v: %q %v, want %q %v", q, a.Reason, a.Contested, reason, contested)
+			}
+			if reason == "" {
+				total.ok++
+				if best := a.Vouched[0]; best.Label != want[0].label || best.Evidence != want[0].evidence || best.Pointer != want[0].pointer {
+					t.Fatalf("find %s: best %+v, want %+v", v, best, want[0])
+				}
+				if len(want) <= maxOrigins && len(a.Vouched) != len(want) {
+					t.Fatalf("find %s: %d origins, want %d", v, len(a.Vouched), len(want))
+				}
+			} else {
+				total.refused++
+			}
+			if strictjson.KindOf(q.Raw) == strictjson.String {
+				if _, ok := l.Seen(q.Raw); ok != m.seen(q.Raw) {
+					t.Fatalf("seen %s: %v", v, ok)
+				}
+			}
+			jq := Query{Raw: q.Raw, Target: q.Target, Closed: q.Closed}
+			if j := l.FindJoin(jq); (j.Reason == "") != m.join(jq) {
+				t.Fatalf("join %s: %q", v, j.Reason)
+			}
+		}
+	})
+	if total.ok == 0 || total.refused == 0 {
+		t.Errorf("the draw never meets both answers: %+v", total)
+	}
+}
