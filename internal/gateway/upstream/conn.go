@@ -292,19 +292,19 @@ func (c *conn) receive(raw []byte, from *call, shared bool) bool {
 
 var idMember = regexp.MustCompile(`"id"\s*:\s*([0-9]{15,16})\b`)
 
-// attribute finds the one open request whose id stands in a message that
+// attribute finds the open request whose id stands, once, in a message that
 // cannot be read. Our ids cannot be guessed, so at worst a server fails its own
-// calls.
-func (c *conn) attribute(raw []byte) (found *call) {
-	for _, m := range idMember.FindAllSubmatch(raw, 64) {
-		if k := c.lookup(m[1]); k != nil {
-			if found != nil && found != k {
-				return nil
-			}
-			found = k
-		}
+// calls. A line that does not begin an object, or that names several ids, is
+// nobody's.
+func (c *conn) attribute(raw []byte) *call {
+	if !bytes.HasPrefix(raw, []byte("{")) {
+		return nil
 	}
-	return found
+	ms := idMember.FindAllSubmatch(raw, 2)
+	if len(ms) != 1 {
+		return nil
+	}
+	return c.lookup(ms[0][1])
 }
 
 // tooLong fails the request a discarded message belonged to, or all of them
