@@ -39,7 +39,7 @@ type act struct {
 // read it is durable before the client hears of the result. If it cannot be
 // written, nothing happens.
 func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *view, call gate.Call, extra []strictjson.Member) downstream.Reply {
-	a := &act{g: g, v: v, r: r, extra: extra}
+	a := &act{g: g, v: v, r: r, extra: extra, in: gate.Input{Call: call}}
 	if !a.judge(call) {
 		return a.refuse()
 	}
@@ -55,12 +55,13 @@ func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *view, c
 // may be made. Another process may have moved the session on: then the fold is
 // made anew and the call is judged again, a bounded number of times.
 func (a *act) judge(call gate.Call) bool {
-	s, _ := a.r.Session.(*session)
-	if s == nil {
-		s = a.g.anonymousSession()
-	}
-	a.s = s
 	for try := 0; ; try++ {
+		s, err := a.g.sessionOf(a.r)
+		if err != nil {
+			a.d, a.recorded = gate.Decision{}, failed(err)
+			return false
+		}
+		a.s = s
 		s.mu.Lock()
 		if s.closed {
 			s.mu.Unlock()
@@ -99,6 +100,14 @@ func (a *act) judge(call gate.Call) bool {
 	}
 }
 
+// sessionOf is the session of a request, or the stream of those without one.
+func (g *Gateway) sessionOf(r *downstream.Request) (*session, error) {
+	if s, ok := r.Session.(*session); ok {
+		return s, nil
+	}
+	return g.anonymousSession()
+}
+
 // failed returns a channel that answers err.
 func failed(err error) <-chan error {
 	c := make(chan error, 1)
@@ -112,8 +121,8 @@ func (g *Gateway) freshen(s *session) bool {
 	for s.flushing {
 		s.drained.Wait()
 	}
-	if s == g.anonymousSession() {
-		return g.renewAnonymous(s) == nil
+	if s.fold == nil {
+		return false // the next request opens the stream anew
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()

@@ -75,10 +75,12 @@ type Gateway struct {
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
+	anonymousMu sync.Mutex
+	anonymous   *session
+
 	mu        sync.Mutex
 	view      *view
 	loaded    map[string]*session
-	anonymous *session
 	listeners map[*listener]bool
 	findings  []gate.Finding
 	subs      map[subscription]int // resource subscriptions held upstream
@@ -152,9 +154,6 @@ func New(o Options) (*Gateway, error) {
 // Start connects to every server and returns; lists wait for their answers.
 func (g *Gateway) Start(ctx context.Context) error {
 	ctx, g.stop = context.WithCancel(ctx)
-	if err := g.renewAnonymous(nil); err != nil {
-		return fmt.Errorf("gateway: the audit log cannot be written: %w", err)
-	}
 	for _, name := range g.order {
 		if err := g.servers[name].conn.Start(ctx); err != nil {
 			return fmt.Errorf("gateway: server %s: %w", name, err)
@@ -195,6 +194,9 @@ func (g *Gateway) Close() error {
 		open = append(open, s)
 	}
 	g.mu.Unlock()
+	if g.anonymous != nil {
+		open = append(open, g.anonymous)
+	}
 	for _, s := range open {
 		s.mu.Lock()
 		for s.flushing {
@@ -205,30 +207,27 @@ func (g *Gateway) Close() error {
 	return errors.Join(errs...)
 }
 
-// renewAnonymous opens the log's stream of requests that carry no session. old
-// is the one it replaces, whose lock the caller holds, or nil.
-func (g *Gateway) renewAnonymous(old *session) error {
+// anonymousSession is the log's stream of requests that carry no session. It
+// is opened by the first of them, and anew when it could not be written.
+func (g *Gateway) anonymousSession() (*session, error) {
+	g.anonymousMu.Lock()
+	defer g.anonymousMu.Unlock()
+	if s := g.anonymous; s != nil {
+		s.mu.Lock()
+		stale := s.stale
+		s.mu.Unlock()
+		if !stale {
+			return s, nil
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
 	s, err := g.openSession(ctx, "none", "none", "", true)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
-	if old != nil {
-		// The old stream goes on under its own lock with the new name.
-		old.id, old.next, old.stale = s.id, s.next, false
-		s = old
-	}
-	g.mu.Lock()
 	g.anonymous = s
-	g.mu.Unlock()
-	return nil
-}
-
-func (g *Gateway) anonymousSession() *session {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.anonymous
+	return s, nil
 }
 
 // refresher keeps the view: once when the servers have answered, and again

@@ -235,9 +235,9 @@ func (g *Gateway) resume(ctx context.Context, r *downstream.Request, call gate.C
 	if !ok || r.Era != downstream.Modern {
 		return downstream.Reply{}, false
 	}
-	s, _ := r.Session.(*session)
-	if s == nil {
-		s = g.anonymousSession()
+	s, err := g.sessionOf(r)
+	if err != nil {
+		return downstream.Reply{}, false
 	}
 	s.mu.Lock()
 	p := s.suspended[token]

@@ -175,7 +175,7 @@ func (g *Gateway) keep(s *session) {
 		// Evidence is in the store; dropping the fold loses nothing.
 		var oldest *session
 		for _, o := range g.loaded {
-			if o != g.anonymous && (oldest == nil || o.used.Before(oldest.used)) {
+			if oldest == nil || o.used.Before(oldest.used) {
 				oldest = o
 			}
 		}
