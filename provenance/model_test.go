@@ -315,7 +315,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 			}
 			a := l.Find(q)
 			if len(q.Owners) > 0 {
-				q.Owners[0] = []byte(`""bob`) // as the model keeps owners: kind, then text
+				q.Owners[0] = []byte(`"bob`) // as the model keeps owners: kind, then text
 			}
 			want, reason, contested := m.find(q)
 			if a.Reason != reason || a.Contested != contested {

@@ -1,0 +1,276 @@
+package provenance
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Two sessions share nothing: another key finds nothing and digests nothing
+// alike (P11).
+func TestSessionsAreApart(t *testing.T) {
+	a, b := NewLedger([32]byte{1}, Caps{}), NewLedger([32]byte{2}, Caps{})
+	v := []byte(`"INC-1042"`)
+	if a.Digest(ID, v) == b.Digest(ID, v) || a.Digest(ID, v) != a.Digest(ID, v) || a.Digest(ID, v) == a.Digest(Untyped, v) {
+		t.Error("digests")
+	}
+	a.mustAdd(t, 1, listing(1, 3))
+	if got := b.Find(Query{Raw: []byte(`"item-00000000"`), Strict: true}); got.Reason != writ.ProvenanceUnseen {
+		t.Errorf("P11: %q", got.Reason)
+	}
+}
+
+func (l *Ledger) mustAdd(t testing.TB, evidence int, leaves []Leaf) {
+	t.Helper()
+	p, err := l.Prepare(Observation{Evidence: uint32(evidence), Server: "a", Tool: "list", OK: true, Leaves: leaves})
+	if err == nil {
+		err = l.Commit(p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var listRules = []OutputRule{
+	{At: must("/items/*/id"), Label: writ.System, Type: ID, Collection: "item"},
+	{At: must("/items/*/path"), Label: writ.System, Type: Path, Collection: "path"},
+}
+
+func must(s string) Pattern {
+	p, err := ParsePattern(s)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// listing is a result of n records of three leaves each, distinct from every
+// other's.
+func listing(seed, n int) []Leaf {
+	var b strings.Builder
+	b.WriteString(`{"structuredContent":{"items":[`)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":"item-%08d","path":"/srv/d%d/f%08d","title":"title of %d"}`, (seed-1)*n+i, seed, i, (seed-1)*n+i)
+	}
+	b.WriteString(`]}}`)
+	return Extraction(listRules, []byte(b.String()), nil).Leaves
+}
+
+func TestPrepareChangesNothing(t *testing.T) {
+	l := NewLedger([32]byte{1}, Caps{})
+	p, err := l.Prepare(Observation{Evidence: 1, Server: "a", OK: true, Leaves: listing(1, 2)})
+	if err != nil || p.Facts() != 6 || l.Len() != 0 || l.Bytes() != 0 {
+		t.Fatalf("%v, %d facts, %d leaves, %d bytes", err, p.Facts(), l.Len(), l.Bytes())
+	}
+	if label, lowered := p.Label(0); label != writ.System || lowered {
+		t.Errorf("label %v, lowered %v", label, lowered)
+	}
+	if a := l.Find(Query{Raw: []byte(`"item-00000000"`), Type: ID}); a.Reason != writ.ProvenanceUnseen { // P21
+		t.Errorf("P21: an uncommitted result answers %q", a.Reason)
+	}
+	if err := l.Commit(p); err != nil {
+		t.Fatal(err)
+	}
+	if a := l.Find(Query{Raw: []byte(`"item-00000000"`), Type: ID}); a.Reason != "" {
+		t.Errorf("committed: %q", a.Reason)
+	}
+}
+
+// What is committed after an act was sent is judged as of its commit.
+func TestCommitAfterSent(t *testing.T) {
+	l := NewLedger([32]byte{1}, Caps{})
+	p, _ := l.Prepare(Observation{Evidence: 1, Server: "a", OK: true, Leaves: listing(1, 1)})
+	l.Sent("a", true, []Arg{{Raw: []byte(`"something else"`), Label: writ.Model}})
+	if err := l.Commit(p); err != nil {
+		t.Fatal(err)
+	}
+	if a := l.Find(Query{Raw: []byte(`"item-00000000"`), Type: ID}); a.Reason != writ.ProvenanceReflected {
+		t.Errorf("R4: %q", a.Reason)
+	}
+}
+
+// D04: the caps on bytes hold for facts and for what was sent, nothing is
+// forgotten, and a flood of sent texts lowers what comes after instead.
+func TestCaps(t *testing.T) {
+	l := NewLedger([32]byte{1}, Caps{Bytes: 20_000})
+	l.mustAdd(t, 1, listing(1, 5))
+	if _, err := l.Prepare(Observation{Evidence: 2, Server: "a", OK: true, Leaves: listing(2, 500)}); !errors.Is(err, ErrFull) {
+		t.Fatalf("D04: %v", err)
+	}
+	for i := range 50 {
+		l.Sent("b", true, []Arg{{Raw: strictjson.Quote(strings.Repeat(fmt.Sprintf("flood %d ", i), 20)), Label: writ.External}})
+	}
+	if l.taints.bytes > 20_000/4 {
+		t.Errorf("D04: %d bytes of sent texts", l.taints.bytes)
+	}
+	if a := l.Find(Query{Raw: []byte(`"item-00000000"`), Type: ID}); a.Reason != "" {
+		t.Errorf("D04: forgot: %q", a.Reason)
+	}
+	l.mustAdd(t, 3, listing(3, 1))
+	if a := l.Find(Query{Raw: []byte(`"item-00000002"`), Type: ID}); a.Reason != "" || a.Label != writ.System {
+		t.Errorf("kept: %q, %v", a.Reason, a.Label)
+	}
+	if a := l.Find(Query{Raw: []byte(`"/srv/d3/f00000000"`), Type: Path}); a.Reason != writ.ProvenanceReflected || a.Label != writ.External {
+		t.Errorf("D04: past the cap: %q, %v", a.Reason, a.Label)
+	}
+}
+
+// A value that stands a million times is looked up in bounded time and keeps
+// its first origins, and those of every other kind.
+func TestManyOriginsAreBounded(t *testing.T) {
+	l := NewLedger([32]byte{1}, Caps{})
+	rules := []OutputRule{{At: must("/v/*"), Label: writ.External}, {At: must("/id"), Label: writ.System, Type: ID, Collection: "c"}}
+	same := Extraction(rules, []byte(`{"structuredContent":{"v":[`+strings.TrimSuffix(strings.Repeat(`"INC-1042",`, 5000), ",")+`],"id":"INC-1042"}}`), nil).Leaves
+	l.mustAdd(t, 1, same)
+	if l.Len() != 5001 || l.store.n != maxOrigins+1 {
+		t.Errorf("%d leaves, %d facts", l.Len(), l.store.n)
+	}
+	a := l.Find(Query{Raw: []byte(`"INC-1042"`), Type: ID})
+	if len(a.Vouched) != 1 || !a.Contested {
+		t.Errorf("%d origins, contested %v", len(a.Vouched), a.Contested)
+	}
+}
+
+// The texts that were sent are found whatever their number, length and order.
+func TestTextsAgainstSearch(t *testing.T) {
+	r := rand.New(rand.NewSource(1))
+	word := func() string {
+		b := make([]byte, 4+r.Intn(90))
+		for i := range b {
+			b[i] = "ab"[r.Intn(2)]
+		}
+		return string(b)
+	}
+	var x texts
+	var all []string
+	for range 600 {
+		w := word()
+		x.add(w)
+		all = append(all, w)
+		s := word()
+		in := slices.ContainsFunc(all, func(w string) bool { return strings.Contains(s, w) })
+		of := slices.ContainsFunc(all, func(w string) bool { return strings.Contains(w, s) })
+		if x.anyIn(s) != in || x.contain(s) != of {
+			t.Fatalf("%q: holds one %v, is in one %v; want %v, %v", s, x.anyIn(s), x.contain(s), in, of)
+		}
+	}
+	if len(x.sealed) == 0 || len(x.sealed) > 20 {
+		t.Errorf("%d segments", len(x.sealed))
+	}
+}
+
+// FuzzExtraction holds, for every result a server may send: no panic, only the
+// declared labels, R33's bounds on what a line and a join may say, and that
+// the ledger takes the leaves in.
+func FuzzExtraction(f *testing.F) {
+	rules := []OutputRule{
+		{At: must("/content"), Extract: ExtractLines, Pattern: regexp.MustCompile(`^\[(?:FILE|DIR)\] (.+)$`), HasJoin: true, Join: []string{"path"}, Label: writ.System, Collection: "path"},
+		{At: must("/items/*/id"), Label: writ.System, Type: ID, HasOwner: true, Owner: []string{"owner", "0"}},
+		{At: must("/items"), Keys: true, Label: writ.System},
+		{InText: true, Block: 0, Extract: ExtractJSON, Pointer: must("/*/mail"), Type: Email, Label: writ.System},
+		{InText: true, Block: 1, Extract: ExtractLines, Pattern: regexp.MustCompile(`(?:head|=(\S*))`), Label: writ.System},
+	}
+	for _, seed := range []string{
+		`{"structuredContent":{"content":"[FILE] x\n[DIR] y\n"}}`,
+		`{"structuredContent":{"content":"[FILE] x\n[FILE] ../y"}}`,
+		`{"structuredContent":{"content":"[FILE] /srv/in/full"}}`,
+		`{"structuredContent":{"items":[{"id":"INC-1","owner":["us"]},{"id":5}]}}`,
+		`{"structuredContent":{"items":{"a":{"id":null}}},"content":[{"type":"text","text":"[{\"mail\":\"a@b.example\"}]"},{"type":"text","text":"head\n=v"}]}`,
+		`{"contents":[{"uri":"file:///a","blob":"AAAA"}],"isError":false}`,
+	} {
+		f.Add([]byte(seed), []byte(`{"path":"/srv/in"}`))
+	}
+	f.Fuzz(func(t *testing.T, result, arguments []byte) {
+		if strictjson.Check(result, strictjson.Result) != nil || strictjson.Check(arguments, strictjson.Request) != nil {
+			return
+		}
+		x := Extraction(rules, result, arguments)
+		dir, _ := strictjson.Text(strictjson.Get(arguments, "path"))
+		for i := range x.Leaves {
+			l := &x.Leaves[i]
+			if l.Rule == nil && l.Type != Untyped {
+				t.Fatalf("a leaf nobody named has type %q", l.Type)
+			}
+			if _, _, why := Canonical(l.Type, l.Raw); why != "" {
+				t.Fatalf("leaf %s is no %q", l.Raw, l.Type)
+			}
+			text, _ := strictjson.Text(l.Raw)
+			if l.line > 0 && strings.ContainsFunc(text, separates) {
+				t.Fatalf("line %q holds a separator", text)
+			}
+			if l.Rule == &rules[0] && (!strings.HasPrefix(text, strings.TrimSuffix(dir, "/")+"/") || visible(text) != "") {
+				t.Fatalf("%q is not below %q", text, dir)
+			}
+		}
+		again := Extraction(rules, result, arguments)
+		if len(again.Leaves) != len(x.Leaves) || !slices.Equal(again.Voided, x.Voided) {
+			t.Fatal("two runs differ")
+		}
+		l := NewLedger([32]byte{}, Caps{})
+		p, err := l.Prepare(Observation{Evidence: 1, Server: "a", OK: true, Leaves: x.Leaves})
+		if err != nil || l.Commit(p) != nil {
+			t.Fatal(err)
+		}
+		for i := range x.Leaves {
+			leaf := &x.Leaves[i]
+			a := l.Find(Query{Raw: leaf.Raw, Type: leaf.Type, Strict: true})
+			if a.Reason == writ.ProvenanceUnseen {
+				t.Fatalf("%s was seen", leaf.Raw)
+			}
+			if leaf.Rule == nil && a.Reason == writ.ProvenanceReflected {
+				t.Fatal("nothing was sent")
+			}
+		}
+	})
+}
+
+// BenchmarkFind shows that a question costs the same whatever the ledger holds,
+// and what a leaf costs in memory (bytes/leaf, by the heap and by the ledger's
+// own estimate).
+func BenchmarkFind(b *testing.B) {
+	for _, size := range []int{100, 1_000, 10_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			l := NewLedger([32]byte{1}, Caps{Leaves: 2_000_000, Bytes: 1 << 30})
+			for i := 1; l.Len() < size; i++ {
+				l.mustAdd(b, i, listing(i, min(1000, size/3+1)))
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			held := float64(after.HeapAlloc-before.HeapAlloc) / float64(l.Len())
+			q := []Query{
+				{Raw: []byte(`"item-00000007"`), Type: ID, Collection: "item", Authority: true},
+				{Raw: []byte(`"/srv/d1/f00000003"`), Type: Path, Collection: "path", Authority: true, Target: true, Closed: func(string) bool { return true }},
+				{Raw: []byte(`"item-99999999"`), Type: ID, Collection: "item", Authority: true},
+			}
+			b.ResetTimer()
+			b.ReportAllocs()
+			for i := range b.N {
+				l.Find(q[i%len(q)])
+			}
+			b.ReportMetric(held, "bytes/leaf")
+			b.ReportMetric(float64(l.Bytes())/float64(l.Len()), "estimated/leaf")
+			runtime.KeepAlive(l)
+		})
+	}
+}
+
+func BenchmarkExtractAndCommit(b *testing.B) {
+	for b.Loop() {
+		l := NewLedger([32]byte{1}, Caps{})
+		l.mustAdd(b, 1, listing(1, 1000))
+	}
+}
