@@ -162,6 +162,8 @@ func checkFiles(path string) error {
 		case p == path && fi.Size() == 0:
 			// Create never leaves an empty file, so this one was cut.
 			return openError(p, Damaged, errors.New("it is empty"))
+		case p == path && fi.Size() < 512:
+			return openError(p, NotDatabase, nil) // SQLite would make it one
 		}
 	}
 	return nil

@@ -60,8 +60,8 @@ type stmts struct {
 	head, setHead, max, leaf, value, hashes *sql.Stmt
 }
 
-func openFile(path string, o Options) (s *Store, err error) {
-	s = &Store{
+func openFile(path string, o Options) (_ *Store, err error) {
+	s := &Store{
 		path: path, opt: o,
 		write:   sql.OpenDB(connector(path, o, false)),
 		read:    sql.OpenDB(connector(path, o, true)),
@@ -73,8 +73,7 @@ func openFile(path string, o Options) (s *Store, err error) {
 	s.read.SetMaxIdleConns(4)
 	defer func() {
 		if err != nil {
-			s.write.Close()
-			s.read.Close()
+			s.release()
 		}
 	}()
 	if err := migrate(s.write); err != nil {
@@ -108,6 +107,21 @@ func openFile(path string, o Options) (s *Store, err error) {
 	s.tree, s.root = audit.Tree{}, (&audit.Tree{}).Root()
 	go s.loop()
 	return s, nil
+}
+
+// release closes all connections. SQLite folds the write-ahead log into the
+// file with the last one, but only if no statement is left open on it.
+func (s *Store) release() error {
+	errs := []error{s.read.Close()}
+	for _, st := range []*sql.Stmt{s.stmts.head, s.stmts.setHead, s.stmts.max, s.stmts.leaf, s.stmts.value, s.stmts.hashes} {
+		if st != nil {
+			errs = append(errs, st.Close())
+		}
+	}
+	if s.conn != nil {
+		errs = append(errs, s.conn.Close())
+	}
+	return errors.Join(append(errs, s.write.Close())...)
 }
 
 // checkHead refuses a file whose end is not what its head row, its stored
@@ -477,7 +491,7 @@ func (s *Store) Close() error {
 				err = j.err
 			}
 		}
-		s.closed = errors.Join(err, s.conn.Close(), s.write.Close(), s.read.Close())
+		s.closed = errors.Join(err, s.release())
 	})
 	return s.closed
 }
