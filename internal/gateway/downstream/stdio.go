@@ -268,7 +268,7 @@ func (c *stdioConn) line(l line) {
 		c.reply(rpc.ErrorResponse(nil, noTooLarge.err))
 		return
 	case l.err != nil: // a half line is never acted on, even if it looks whole
-		c.report(noBody)
+		c.report(noHalfLine)
 		return
 	}
 	text := bytes.TrimSpace(l.text)
