@@ -29,22 +29,25 @@ type leg struct {
 	// stateless is how the server behind speaks; the runner drives the wire of
 	// its revision.
 	stateless bool
-	// config is writ.yaml with %s for the server's URL, "" for no gateway.
+	// config is writ.yaml with %q for the server's URL, "" for no gateway.
 	config string
+	// session: the runner is given a session's own endpoint. The stateless
+	// wire carries none, and without one there is no provenance.
+	session bool
 }
 
 const (
-	shadowConfig = "servers:\n  - { name: everything, url: %q, shadow: true }\npolicy: policy.yaml\n"
+	shadowConfig = policyConfig + "shadow: true\n"
 	policyConfig = "servers:\n  - { name: everything, url: %q }\npolicy: policy.yaml\n"
 )
 
 var legs = []leg{
-	{"direct-2025-11-25", "2025-11-25", false, ""},
-	{"direct-2026-07-28", "2026-07-28", true, ""},
-	{"shadow-2025-11-25", "2025-11-25", false, shadowConfig},
-	{"shadow-2026-07-28", "2026-07-28", true, shadowConfig},
-	{"policy-2025-11-25", "2025-11-25", false, policyConfig},
-	{"policy-2026-07-28", "2026-07-28", true, policyConfig},
+	{name: "direct-2025-11-25", revision: "2025-11-25"},
+	{name: "direct-2026-07-28", revision: "2026-07-28", stateless: true},
+	{name: "shadow-2025-11-25", revision: "2025-11-25", config: shadowConfig},
+	{name: "shadow-2026-07-28", revision: "2026-07-28", stateless: true, config: shadowConfig},
+	{name: "policy-2025-11-25", revision: "2025-11-25", config: policyConfig},
+	{name: "policy-2026-07-28", revision: "2026-07-28", stateless: true, config: policyConfig, session: true},
 }
 
 func TestConformance(t *testing.T) {
@@ -60,7 +63,7 @@ func TestConformance(t *testing.T) {
 			t.Cleanup(cancel)
 			url := startServer(t, ctx, peers, l.stateless)
 			if l.config != "" {
-				url = startGateway(t, ctx, binary, fmt.Sprintf(l.config, url))
+				url = startGateway(t, ctx, binary, fmt.Sprintf(l.config, url), l.session)
 			}
 			results, details := runRunner(t, ctx, peers, node, url, l.revision)
 
@@ -165,9 +168,12 @@ func startServer(t *testing.T, ctx context.Context, peers string, stateless bool
 	}
 }
 
-var listening = regexp.MustCompile(`listening on (http://\S+)`)
+var (
+	listening = regexp.MustCompile(`listening on (http://\S+)`)
+	endpoint  = regexp.MustCompile(`http://\S+/mcp/s/\S+`)
+)
 
-func startGateway(t *testing.T, ctx context.Context, binary, config string) string {
+func startGateway(t *testing.T, ctx context.Context, binary, config string, session bool) string {
 	t.Helper()
 	dir := t.TempDir()
 	policy, err := os.ReadFile(filepath.Join("testdata", "policy.yaml"))
@@ -220,7 +226,15 @@ func startGateway(t *testing.T, ctx context.Context, binary, config string) stri
 	})
 	select {
 	case url := <-found:
-		return url
+		if !session {
+			return url
+		}
+		out, err := exec.CommandContext(ctx, binary, "session", "new", "--state", filepath.Join(dir, "state")).Output()
+		m := endpoint.Find(out)
+		if err != nil || m == nil {
+			t.Fatalf("writ session new: %v: no endpoint in %q", err, out)
+		}
+		return string(m)
 	case log := <-ended:
 		ended <- log
 		t.Fatal("the gateway ended before it listened")
