@@ -20,15 +20,22 @@ const envSDK = "WRIT_TEST_SDK_SERVER"
 
 // TestMain lets the test binary be the servers it tests against.
 func TestMain(m *testing.M) {
+	upstream.GuardMain()
 	hostile.RunIfAsked()
+	if os.Getenv(envGateway) != "" {
+		gateway()
+	}
 	if os.Getenv(envSDK) != "" {
 		if err := sdkServer().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	// The guard lives as long as the process.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/writ-project/writ/internal/gateway/upstream.reapGuard"))
 }
+
+func contextForever() context.Context { return context.Background() }
 
 // record keeps what the callbacks said.
 type record struct {

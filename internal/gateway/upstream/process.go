@@ -89,7 +89,9 @@ func startProcess(cfg *Config) (*process, error) {
 		if err != nil {
 			return
 		}
+		guarded(p.cmd.Process.Pid, true)
 		waitAndKillGroup(p.cmd)
+		guarded(p.cmd.Process.Pid, false)
 		close(p.exited)
 	}()
 	if err := <-started; err != nil {

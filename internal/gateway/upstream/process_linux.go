@@ -10,8 +10,8 @@ import (
 var systemEnv []string
 
 // setAttributes gives the child a group of its own, and a SIGKILL when this
-// process dies in whatever way. The signal reaches the child itself, not what
-// it started: those see the end of their input.
+// process dies in whatever way. The signal reaches the child itself; what it started is
+// the guard's.
 func setAttributes(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -36,3 +36,10 @@ func signalGroup(cmd *exec.Cmd, kill bool) {
 	}
 	unix.Kill(-cmd.Process.Pid, sig)
 }
+
+const hasGroups = true
+
+// ownGroup keeps a terminal's signals away from the guard.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+func killGroup(pid int) { unix.Kill(-pid, unix.SIGKILL) }

@@ -15,3 +15,9 @@ func waitAndKillGroup(cmd *exec.Cmd) { cmd.Wait() }
 
 // signalGroup kills: there is no gentler signal here.
 func signalGroup(cmd *exec.Cmd, kill bool) { cmd.Process.Kill() }
+
+const hasGroups = false
+
+func ownGroup(*exec.Cmd) {}
+
+func killGroup(int) {}

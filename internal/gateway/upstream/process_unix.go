@@ -10,8 +10,7 @@ import (
 var systemEnv []string
 
 // setAttributes gives the child a group of its own. There is no parent-death
-// signal here: after a kill -9 of this process a child ends when it reads the
-// end of its input.
+// signal here: after a kill -9 of this process the guard ends it.
 func setAttributes(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
@@ -28,3 +27,10 @@ func signalGroup(cmd *exec.Cmd, kill bool) {
 	}
 	syscall.Kill(-cmd.Process.Pid, sig)
 }
+
+const hasGroups = true
+
+// ownGroup keeps a terminal's signals away from the guard.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+func killGroup(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }
