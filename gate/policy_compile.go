@@ -2,7 +2,6 @@ package gate
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -15,6 +14,10 @@ var (
 	pinForm        = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 	collectionName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 )
+
+// maxRules bounds the rules of one call, and with them the pairs that are
+// compared.
+const maxRules = 500
 
 // compile turns what was read into a policy, and notes every fault of meaning
 // on the way. The policy is only used when there is none.
@@ -137,6 +140,10 @@ func (r *reader) effects(c *Contract, key *yaml.Node, f *toolFile, isMethod, act
 // args compiles argument rules; beside are those they stand beside.
 func (r *reader) args(p *Policy, m mapping[argFile], beside []ArgRule) []ArgRule {
 	var out []ArgRule
+	if len(m.entries)+len(beside) > maxRules {
+		r.fault(m.node, "more than 500 rules for one call", "")
+		return nil
+	}
 	for _, e := range m.entries {
 		at, err := provenance.ParsePattern(e.key.Value)
 		switch {
@@ -348,13 +355,11 @@ func (c *Contract) everyArg(yield func(a *ArgRule, e Effect) bool) {
 
 // whole checks what concerns the contract as a whole.
 func (r *reader) whole(p *Policy, c *Contract) {
-	closed := func(a *ArgRule, _ Effect) bool {
-		return (a.Role == Target || a.Role == Selector) && p.Collections[a.Collection].Closed
+	root := false
+	for a := range c.everyArg {
+		root = root || (a.Role == Target || a.Role == Selector) && p.Collections[a.Collection].Closed
 	}
-	root := slices.ContainsFunc(slices.Collect(func(yield func(bool) bool) {
-		c.everyArg(func(a *ArgRule, e Effect) bool { return yield(closed(a, e)) })
-	}), func(ok bool) bool { return ok })
-	c.everyArg(func(a *ArgRule, e Effect) bool {
+	for a, e := range c.everyArg {
 		for _, s := range a.From {
 			if s.Kind == FromSeen && (e&Egress == 0 || e&^(Read|Egress) != 0) {
 				r.at(a.Line, a.Col, "seen vouches under the effect egress alone (R20)", "effect: egress")
@@ -365,6 +370,5 @@ func (r *reader) whole(p *Policy, c *Contract) {
 		} else if a.Local && !root {
 			r.at(a.Line, a.Col, "content: local needs a target of a closed collection beside it (R14)", "collections: { path: { closed: true } }")
 		}
-		return true
-	})
+	}
 }

@@ -7,13 +7,16 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/provenance"
 )
 
 // outputs compiles `outputs:`. In profile strict an output that needs an
 // extractor labels nothing, and a warning says so.
 func (r *reader) outputs(p *Policy, c *Contract, f *toolFile) {
+	if len(f.Outputs.items) > maxRules {
+		r.fault(f.Outputs.node, "more than 500 outputs of one tool", "")
+		return
+	}
 	for i := range f.Outputs.items {
 		o, ok := r.output(p, c, &f.Outputs.items[i])
 		if !ok {
@@ -149,10 +152,9 @@ func (r *reader) joined(o *provenance.OutputRule, c *Contract, f *outputFile) {
 	}
 	o.HasJoin, o.Join = true, at.Tokens
 	declared, known := false, false
-	c.everyArg(func(a *ArgRule, _ Effect) bool {
+	for a := range c.everyArg {
 		declared, known = true, known || a.At.Match(at.Tokens)
-		return true
-	})
+	}
 	if declared && !known {
 		r.fault(f.Join.node, "join names an argument this contract does not declare", "add it to args")
 	}
@@ -214,88 +216,3 @@ func (r *reader) reference(p *Policy, t text) {
 }
 
 func overlap(a, b provenance.Pattern) bool { return a.Ties(b) || a.Beats(b) || b.Beats(a) }
-
-// prose are names of fields in which people write.
-var prose = []string{"body", "text", "content", "description", "summary", "subject", "comment", "message", "snippet", "notes"}
-
-// lint warns of what is allowed and likely wrong.
-func (r *reader) lint(p *Policy) {
-	for _, key := range sortedKeys(p.Contracts) {
-		c := p.Contracts[key]
-		warn := func(line, col int, message, hint string) {
-			r.warned = append(r.warned, Fault{r.file, line, col, message, hint})
-		}
-		for i, o := range c.Outputs {
-			n, at, last := r.outputAt[c][i], o.At, ""
-			if o.Extract == provenance.ExtractJSON {
-				at = o.Pointer
-			}
-			if n := len(at.Tokens); n > 0 {
-				last = strings.ToLower(at.Tokens[n-1])
-			}
-			if o.Label >= writ.System && o.Extract != provenance.ExtractLines && slices.Contains(prose, last) {
-				r.warn(n, "the output "+word(at.Source)+" looks like free text and is labelled system: anyone who can write it would choose targets (R2)", "label: external")
-			}
-			if o.Label >= writ.System && o.InText && o.Extract == provenance.NoExtract {
-				r.warn(n, "a whole text is labelled system: what is in it as a whole can be chosen by whoever writes it (R2)", "extract: lines or json, or label: external")
-			}
-			if o.Authoritative && o.Label < writ.System {
-				r.warn(n, "authoritative lifts nothing below the label system", "remove it")
-			} else if o.Authoritative {
-				r.lintAuthoritative(p, c, o, last, warn)
-			}
-		}
-		seen := map[*ArgRule]bool{}
-		c.everyArg(func(a *ArgRule, e Effect) bool {
-			if !seen[a] && e.Gated() && p.Profile == Standard {
-				r.lintArg(p, a, warn)
-			}
-			seen[a] = true
-			return true
-		})
-	}
-}
-
-// lintAuthoritative warns where R4 lifts what it should not: an argument other
-// than a gated target or selector can set the text.
-func (r *reader) lintAuthoritative(p *Policy, c *Contract, o provenance.OutputRule, last string, warn func(int, int, string, string)) {
-	for _, key := range sortedKeys(p.Contracts) {
-		d := p.Contracts[key]
-		if d.Server != c.Server {
-			continue
-		}
-		d.everyArg(func(a *ArgRule, e Effect) bool {
-			if !e.Gated() || a.Role == Target || a.Role == Selector {
-				return true
-			}
-			same := o.Collection != "" && a.Collection == o.Collection
-			named := last != "" && len(a.At.Tokens) > 0 && strings.ToLower(a.At.Tokens[len(a.At.Tokens)-1]) == last
-			if same || named {
-				warn(a.Line, a.Col, "this argument can set text that "+word(c.Server+"/"+c.Tool)+" reports as authoritative, and is neither target nor selector (R4)", "role: target")
-				return false
-			}
-			return true
-		})
-	}
-}
-
-// lintArg warns of an argument no output can vouch for.
-func (r *reader) lintArg(p *Policy, a *ArgRule, warn func(int, int, string, string)) {
-	if len(a.From) != 1 || a.From[0].Kind != FromOutput || a.From[0].Tool != "" || a.Local || a.Open {
-		return
-	}
-	if a.Collection == "" && a.Type == provenance.Untyped {
-		if a.Role.Authority() {
-			warn(a.Line, a.Col, "nothing can vouch for this argument: output without a pointer matches by collection or type, and it has neither", "collection: …, type: …, or output: server/tool#/pointer")
-		}
-		return
-	}
-	for _, c := range p.Contracts {
-		for _, o := range c.Outputs {
-			if a.Collection != "" && o.Collection == a.Collection || a.Type != provenance.Untyped && o.Type == a.Type {
-				return
-			}
-		}
-	}
-	warn(a.Line, a.Col, "no output of this policy has this argument's collection or type; nothing can vouch for it", "")
-}

@@ -208,14 +208,13 @@ func TestPolicyStrict(t *testing.T) {
 		t.Fatal(faults)
 	}
 	for key, c := range p.Contracts {
-		c.everyArg(func(a *ArgRule, _ Effect) bool {
+		for a := range c.everyArg {
 			for _, s := range a.From {
 				if s.Kind != FromOutput {
 					t.Errorf("%s %s: source %d in profile strict", key, a.At.Source, s.Kind)
 				}
 			}
-			return true
-		})
+		}
 		for _, o := range c.Outputs {
 			if o.Extract != provenance.NoExtract || o.InText {
 				t.Errorf("%s: an extractor in profile strict", key)

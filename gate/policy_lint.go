@@ -1,0 +1,116 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/provenance"
+)
+
+// prose are names of fields in which people write.
+var prose = []string{"body", "text", "content", "description", "summary", "subject", "comment", "message", "snippet", "notes"}
+
+// supply is what lint knows of a policy as a whole: which collections and types
+// its outputs supply, and which arguments of acts can set text without being a
+// target or a selector, by server and then by collection or name.
+type supply struct {
+	collections map[string]bool
+	types       map[provenance.Type]bool
+	setters     map[[3]string]*ArgRule
+}
+
+func last(p provenance.Pattern) string {
+	if len(p.Tokens) == 0 {
+		return ""
+	}
+	return strings.ToLower(p.Tokens[len(p.Tokens)-1])
+}
+
+func supplyOf(p *Policy) supply {
+	s := supply{map[string]bool{}, map[provenance.Type]bool{}, map[[3]string]*ArgRule{}}
+	for _, key := range sortedKeys(p.Contracts) {
+		c := p.Contracts[key]
+		for _, o := range c.Outputs {
+			s.collections[o.Collection] = true
+			s.types[o.Type] = true
+		}
+		for a, e := range c.everyArg {
+			if !e.Gated() || a.Role == Target || a.Role == Selector {
+				continue
+			}
+			for _, k := range [][3]string{{c.Server, "collection", a.Collection}, {c.Server, "name", last(a.At)}} {
+				if s.setters[k] == nil {
+					s.setters[k] = a
+				}
+			}
+		}
+	}
+	return s
+}
+
+// lint warns of what is allowed and likely wrong.
+func (r *reader) lint(p *Policy) {
+	know := supplyOf(p)
+	for _, key := range sortedKeys(p.Contracts) {
+		c := p.Contracts[key]
+		for i := range c.Outputs {
+			r.lintOutput(c, i, know)
+		}
+		seen := map[*ArgRule]bool{}
+		for a, e := range c.everyArg {
+			if !seen[a] && e.Gated() && p.Profile == Standard {
+				r.lintArg(a, know)
+			}
+			seen[a] = true
+		}
+	}
+}
+
+func (r *reader) lintOutput(c *Contract, i int, know supply) {
+	o, n := c.Outputs[i], r.outputAt[c][i]
+	at := o.At
+	if o.Extract == provenance.ExtractJSON {
+		at = o.Pointer
+	}
+	name := last(at)
+	trusted := o.Label >= writ.System
+	if trusted && o.Extract != provenance.ExtractLines && slices.Contains(prose, name) {
+		r.warn(n, "the output "+word(at.Source)+" looks like free text and is labelled system: anyone who can write it would choose targets (R2)", "label: external")
+	}
+	if trusted && o.InText && o.Extract == provenance.NoExtract {
+		r.warn(n, "a whole text is labelled system: what is in it as a whole can be chosen by whoever writes it (R2)", "extract: lines or json, or label: external")
+	}
+	if !o.Authoritative {
+		return
+	}
+	if !trusted {
+		r.warn(n, "authoritative lifts nothing below the label system", "remove it")
+		return
+	}
+	// R4: authoritative is for what no argument but a gated target or selector
+	// can set. What can be told from the policy alone is the collection and the
+	// name of the field.
+	for _, k := range [][3]string{{c.Server, "collection", o.Collection}, {c.Server, "name", name}} {
+		if a := know.setters[k]; a != nil && k[2] != "" && k[2] != "*" {
+			r.warned = append(r.warned, Fault{r.file, a.Line, a.Col, "this argument can set text that " + word(c.Server+"/"+c.Tool) +
+				" reports as authoritative, and is neither target nor selector (R4)", "role: target"})
+			return
+		}
+	}
+}
+
+// lintArg warns of an argument no output can vouch for.
+func (r *reader) lintArg(a *ArgRule, know supply) {
+	if len(a.From) != 1 || a.From[0].Kind != FromOutput || a.From[0].Tool != "" || a.Local || a.Open {
+		return
+	}
+	switch {
+	case a.Collection != "" && know.collections[a.Collection], a.Type != provenance.Untyped && know.types[a.Type]:
+	case a.Collection != "" || a.Type != provenance.Untyped:
+		r.warned = append(r.warned, Fault{r.file, a.Line, a.Col, "no output of this policy has this argument's collection or type; nothing can vouch for it", ""})
+	case a.Role.Authority():
+		r.warned = append(r.warned, Fault{r.file, a.Line, a.Col, "nothing can vouch for this argument: output without a pointer matches by collection or type, and it has neither",
+			"collection: …, type: …, or output: server/tool#/pointer"})
+	}
+}
