@@ -317,10 +317,13 @@ func (g *Gateway) rebuild(ctx context.Context) {
 	}
 	v.policyBlob, v.catalogueBlob = policy.String(), cat.String()
 	g.mu.Lock()
-	old := g.view
+	old, said := g.view, g.findings
 	g.view, g.findings = v, findings
 	g.mu.Unlock()
 	for _, f := range findings {
+		if slices.Contains(said, f) {
+			continue
+		}
 		g.log.Warn("catalogue", "server", f.Server, "tool", f.Tool, "finding", f.Message, "try", f.Hint)
 	}
 	if old != nil && (old.catalogueBlob != v.catalogueBlob || old.policyBlob != v.policyBlob) {
