@@ -116,7 +116,9 @@ func (j *judge) walk(s spot) {
 			return
 		}
 	}
-	j.leaf(s, false)
+	if len(s.path) > 0 { // {} itself is no argument
+		j.leaf(s, false)
+	}
 }
 
 func (j *judge) leaf(s spot, key bool) {
@@ -160,7 +162,7 @@ func (j *judge) leaf(s spot, key bool) {
 // namedKey reports whether the schema spells this key, so that nobody chose it.
 func (j *judge) namedKey(path []string) bool {
 	if j.in.Call.Method != CallTool {
-		return len(path) == 1 || j.in.Call.Method == Complete && path[0] != "context"
+		return len(path) == 1 || j.in.Call.Method == Complete && len(path) == 2
 	}
 	return j.d.Tool.NamesProperty(path)
 }
@@ -194,10 +196,10 @@ func (j *judge) forms() {
 		j.schema = append(j.schema, writ.Failure{Pointer: pointer, Reason: r, Need: needs[r]})
 	}
 	for _, l := range j.leaves {
-		if !l.isText || l.empty || !l.role.Authority() && !l.key {
+		if l.empty || !l.role.Authority() && !l.key {
 			continue
 		}
-		if r := provenance.CheckText(l.raw); r != "" {
+		if r := provenance.CheckText(l.raw); l.isText && r != "" {
 			fail(l.pointer, r)
 			continue
 		}

@@ -79,6 +79,7 @@ func builtin(server string, m Method) *Contract {
 		arg("/arguments/*", Target, "")
 	case Complete:
 		arg("/ref/type", Enum, "", Source{Kind: FromConst, Const: [][]byte{[]byte(`"ref/prompt"`), []byte(`"ref/resource"`)}})
+		c.Args[0].From = c.Args[0].From[:1]
 		arg("/ref/name", Target, "prompts.")
 		arg("/ref/uri", Target, "templates.")
 		arg("/argument/name", Selector, "prompt_arguments.", Source{Kind: FromDerived, Op: opVariable})

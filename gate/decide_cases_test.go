@@ -1,0 +1,403 @@
+package gate_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/provenance"
+)
+
+// The behaviour of Decide and Observe stands in testdata/decide/*.txtar; see
+// README.md there for the words of a case.
+
+func TestCases(t *testing.T) {
+	files, err := filepath.Glob("testdata/decide/*.txtar")
+	if err != nil || len(files) < 50 {
+		t.Errorf("%d case files, want at least 50 (%v)", len(files), err)
+	}
+	total := 0
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			r := newRun(t, f)
+			r.steps()
+			total += r.checks
+		})
+	}
+	if total < 120 {
+		t.Errorf("%d checked steps, want at least 120", total)
+	}
+}
+
+type run struct {
+	t         *testing.T
+	policy    *gate.Policy
+	catalogue *gate.Catalogue
+	script    string
+	line      int
+	what      string
+	checks    int
+
+	sessions map[string]*gate.Session
+	session  *gate.Session
+	shadow   bool
+	own      []string
+	resolved map[string]string
+	answers  []byte
+
+	last    *gate.Decision
+	held    map[string]*gate.Decision
+	outcome []byte // of the last decision
+	before  []byte // of the one before
+	obs     *gate.Observation
+	pending bool // a call or a result nobody has judged yet
+}
+
+func newRun(t *testing.T, file string) *run {
+	t.Helper()
+	parts := map[string]string{}
+	load := func(file string) {
+		ar, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range ar.Files {
+			if _, ok := parts[f.Name]; !ok {
+				parts[f.Name] = string(f.Data)
+			}
+		}
+	}
+	load(file)
+	world := strings.TrimSpace(parts["world"])
+	if world == "" {
+		world = "office"
+	}
+	load("testdata/decide/worlds/" + world + ".txtar")
+	p, c := newWorld(t, parts["policy.yaml"], parts["tools.json"])
+	r := &run{t: t, policy: p, catalogue: c, script: parts["steps"], sessions: map[string]*gate.Session{}, held: map[string]*gate.Decision{}, resolved: map[string]string{}}
+	if r.script == "" {
+		t.Fatal("no steps")
+	}
+	r.enter("s_a")
+	return r
+}
+
+func newWorld(t testing.TB, policy, tools string) (*gate.Policy, *gate.Catalogue) {
+	t.Helper()
+	p, faults := gate.ParsePolicy("policy.yaml", []byte(policy))
+	for _, f := range faults {
+		t.Errorf("policy.yaml:%d:%d: %s (%s)", f.Line, f.Column, f.Message, f.Hint)
+	}
+	if p == nil {
+		t.FailNow()
+	}
+	var byServer map[string][]json.RawMessage
+	if err := json.Unmarshal([]byte(tools), &byServer); err != nil {
+		t.Fatalf("tools.json: %v", err)
+	}
+	var defs []gate.Definition
+	for server, ds := range byServer {
+		for _, d := range ds {
+			defs = append(defs, gate.Definition{Server: server, Raw: d})
+		}
+	}
+	slices.SortFunc(defs, func(a, b gate.Definition) int {
+		return strings.Compare(a.Server+string(a.Raw), b.Server+string(b.Raw))
+	})
+	c, _ := gate.NewCatalogue(defs, p)
+	return p, c
+}
+
+func (r *run) enter(id string) {
+	if r.sessions[id] == nil {
+		r.sessions[id] = gate.NewSession(id, [32]byte{1, 2, byte(len(r.sessions))}, provenance.Caps{})
+	}
+	r.session = r.sessions[id]
+}
+
+func (r *run) steps() {
+	for i, line := range strings.Split(r.script, "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		r.line = i + 1
+		r.step(line)
+	}
+	if r.pending {
+		r.fail("the last step expects nothing")
+	}
+}
+
+func (r *run) fail(format string, args ...any) {
+	r.t.Helper()
+	r.t.Errorf("steps:%d (%s): %s", r.line, r.what, fmt.Sprintf(format, args...))
+}
+
+func (r *run) expect() {
+	r.checks++
+	r.pending = false
+}
+
+func (r *run) step(line string) {
+	word, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	one, two, _ := strings.Cut(rest, " ")
+	two = strings.TrimSpace(two)
+	switch word {
+	case "session":
+		r.enter(rest)
+	case "nosession":
+		r.session = nil
+	case "shadow":
+		r.shadow = rest == "on"
+	case "own":
+		r.own = append(r.own, rest)
+	case "resolve":
+		r.resolved[one] = two
+	case "answers":
+		r.answers = []byte(rest)
+	case "reopen":
+		r.session.Reopen()
+	case "call":
+		server, tool, _ := strings.Cut(one, "/")
+		r.call(gate.Call{Server: server, Tool: tool}, two)
+	case "method":
+		method, args, _ := strings.Cut(two, " ")
+		r.call(gate.Call{Server: one, Method: gate.Method(method)}, args)
+	case "repeat":
+		n, _ := strconv.Atoi(one)
+		for range n {
+			r.pending = false
+			r.step(strings.ReplaceAll(two, "%d", strconv.Itoa(r.checks+1000000)))
+			r.checks++
+		}
+	case "allow":
+		r.expect()
+		if !r.last.Allowed() || r.last.Outcome.Status != writ.Accepted || r.last.Shadow {
+			r.fail("got %s, want accepted", r.outcome)
+		}
+	case "transform":
+		r.expect()
+		if !r.last.Allowed() || r.last.Outcome.Status != writ.Transformed || string(r.last.Arguments) != rest || string(r.last.Outcome.Proposal.Payload) != rest {
+			r.fail("got %s %s, want %s", r.outcome, r.last.Arguments, rest)
+		}
+	case "deny":
+		r.expect()
+		if r.last.Allowed() {
+			r.fail("accepted, want %s", rest)
+		}
+		r.rejected(one, strings.Fields(two))
+	case "pass": // in shadow mode
+		r.expect()
+		if !r.last.Allowed() || !r.last.Shadow {
+			r.fail("did not pass in shadow mode: %s", r.outcome)
+		}
+		if one == "accepted" {
+			if r.last.Outcome.Status != writ.Accepted {
+				r.fail("got %s, want accepted", r.outcome)
+			}
+			return
+		}
+		r.rejected(one, strings.Fields(two))
+	case "same":
+		r.expect()
+		if !bytes.Equal(r.outcome, r.before) {
+			r.fail("refusals differ\n%s\n%s", r.before, r.outcome)
+		}
+	case "trace":
+		r.expect()
+		r.trace(strings.Fields(rest))
+	case "contested":
+		r.expect()
+		for _, tr := range r.last.Traces {
+			if tr.Pointer == rest && tr.Contested {
+				return
+			}
+		}
+		r.fail("%s is not contested", rest)
+	case "need":
+		r.expect()
+		for _, f := range r.last.Outcome.Rejection.Failures {
+			if f.Pointer == one || one == "." && f.Pointer == "" {
+				if !strings.Contains(f.Need, two) {
+					r.fail("need of %s is %q, want %q in it", one, f.Need, two)
+				}
+				return
+			}
+		}
+		r.fail("no failure at %s", one)
+	case "hide": // neither the outcome nor the record holds the value
+		r.expect()
+		if bytes.Contains(r.outcome, []byte(rest)) || bytes.Contains(r.last.Record(), []byte(rest)) {
+			r.fail("%q stands in the outcome or the record", rest)
+		}
+	case "explain":
+		r.expect()
+		rec, err := gate.ParseRecord(r.last.Record())
+		if err != nil {
+			r.fail("%v", err)
+			return
+		}
+		if all := strings.Join(gate.Explain(rec), "\n"); !strings.Contains(all, rest) {
+			r.fail("got\n%s\nwant %q in it", all, rest)
+		}
+	case "hold":
+		r.held[rest] = r.last
+	case "result":
+		r.observe(r.last, gate.OK, rest)
+	case "answer":
+		r.observe(r.held[one], gate.OK, two)
+	case "status":
+		r.observe(r.last, gate.Status(one), two)
+	case "facts":
+		r.expect()
+		if n, _ := strconv.Atoi(rest); !r.obs.Admissible || r.obs.Facts != n || r.obs.Why != "" {
+			r.fail("got %+v, want %s facts", *r.obs, rest)
+		}
+	case "vouches": // admissible, however many facts
+		r.expect()
+		if !r.obs.Admissible || r.obs.Why != "" {
+			r.fail("got %q, want an admissible result", r.obs.Why)
+		}
+	case "why":
+		r.expect()
+		if r.obs.Admissible || r.obs.Why != rest || r.obs.Facts != 0 {
+			r.fail("got %+v, want %q", *r.obs, rest)
+		}
+	default:
+		r.t.Fatalf("steps:%d: unknown word %q", r.line, word)
+	}
+}
+
+func (r *run) call(c gate.Call, args string) {
+	if r.pending {
+		r.fail("nothing was expected of it")
+	}
+	r.pending = true
+	r.what = c.Server + "/" + c.Tool + string(c.Method) + " " + args
+	if args != "-" && args != "" {
+		c.Arguments = []byte(args)
+	}
+	c.Answers, r.answers = r.answers, nil
+	in := gate.Input{
+		Policy: r.policy, Catalogue: r.catalogue, Session: r.session, Call: c, Shadow: r.shadow,
+		Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), OwnPaths: r.own, Resolved: r.resolved,
+	}
+	d := gate.Decide(in)
+	again := gate.Decide(in)
+	if !bytes.Equal(d.Record(), again.Record()) {
+		r.fail("two runs over one input differ")
+	}
+	// P20: what was judged is what is sent.
+	if d.Outcome.Status != writ.Transformed && !bytes.Equal(d.Arguments, c.Arguments) {
+		r.fail("the arguments to send are not those judged")
+	}
+	rec, err := gate.ParseRecord(d.Record())
+	if err != nil || len(gate.Explain(rec)) == 0 {
+		r.fail("the record cannot be read back: %v", err)
+	}
+	if d.Allowed() != rec.Allowed {
+		r.fail("the record says otherwise")
+	}
+	if rj := d.Outcome.Rejection; rj != nil {
+		for i, f := range rj.Failures {
+			if writ.CodeOf(f.Reason) != rj.Code {
+				r.fail("%s is not reported under %s", f.Reason, rj.Code)
+			}
+			if i > 0 && rj.Failures[i-1].Pointer > f.Pointer {
+				r.fail("failures are not sorted")
+			}
+			if f.Need == "" {
+				r.fail("nothing says what %s needs", f.Reason)
+			}
+		}
+	}
+	if r.session != nil {
+		r.session.Decided(&d)
+	}
+	r.last, r.before = &d, r.outcome
+	r.outcome, err = json.Marshal(d.Outcome)
+	if err != nil {
+		r.fail("%v", err)
+	}
+}
+
+func (r *run) rejected(code string, failures []string) {
+	rj := r.last.Outcome.Rejection
+	if rj == nil {
+		r.fail("got %s, want %s", r.outcome, code)
+		return
+	}
+	var got []string
+	for _, f := range rj.Failures {
+		p := f.Pointer
+		if p == "" {
+			p = "."
+		}
+		got = append(got, p+"="+string(f.Reason))
+	}
+	if string(rj.Code) != code || !slices.Equal(got, failures) || rj.Reason != rj.Failures[0].Reason {
+		r.fail("got %s %s\nwant %s %s", rj.Code, strings.Join(got, " "), code, strings.Join(failures, " "))
+	}
+}
+
+// trace POINTER RULE LABEL [EVIDENCE …]; RULE "-" is none.
+func (r *run) trace(f []string) {
+	for _, tr := range r.last.Traces {
+		if tr.Pointer != f[0] {
+			continue
+		}
+		rule := tr.Rule
+		if rule == "" {
+			rule = "-"
+		}
+		var ev []string
+		for _, e := range tr.Evidence {
+			s := fmt.Sprintf("ev%d:%s:%s", e.Evidence, e.Tool, e.Pointer)
+			if e.Line > 0 {
+				s += fmt.Sprintf(":%d", e.Line)
+			}
+			ev = append(ev, s+e.Inner)
+		}
+		if rule != f[1] || tr.Label.String() != f[2] || len(f) > 3 && !slices.Equal(ev, f[3:]) {
+			r.fail("trace of %s is %s %s %v, want %v", f[0], rule, tr.Label, ev, f[1:])
+		}
+		return
+	}
+	r.fail("no trace of %s", f[0])
+}
+
+func (r *run) observe(d *gate.Decision, status gate.Status, result string) {
+	if r.pending {
+		r.fail("nothing was expected of it")
+	}
+	r.pending = true
+	r.what = "result " + result
+	res := gate.Result{Status: status}
+	if result != "" {
+		res.Bytes = []byte(result)
+	}
+	if r.session != nil {
+		res.Evidence = r.session.Next()
+	}
+	o := r.session.Observe(d, res)
+	r.obs = &o
+	if r.session != nil {
+		n := r.session.Next()
+		r.session.Commit(o)
+		if r.session.Next() != n+1 {
+			r.fail("the result took no number")
+		}
+	}
+}
