@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/writ-project/writ/internal/gateway/rpc"
@@ -104,6 +105,8 @@ type HTTP struct {
 	done   chan struct{} // closed: no new work, streams end
 	once   sync.Once
 	work   sync.WaitGroup
+
+	kept atomic.Int64 // streams that wait for a client to come back
 
 	mu       sync.Mutex // guards the rest
 	closing  bool
@@ -450,7 +453,7 @@ func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused 
 		switch {
 		case m != nil && alone && out == nil && x.json:
 			x.h.writeJSON(x.w, status, m)
-			s.sent(reader, n)
+			s.sent(reader, n, false)
 			return nil
 		case m != nil:
 			id := ""
@@ -460,7 +463,7 @@ func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused 
 			if start() != nil || out.event(id, m) != nil {
 				return nil
 			}
-			s.sent(reader, n)
+			s.sent(reader, n, id != "")
 			continue
 		case wait == nil:
 			if out == nil {

@@ -25,14 +25,15 @@ type conn struct {
 	used     time.Time
 	replaced chan struct{} // ends the GET stream
 	streams  map[[16]byte]*stream
-	timers   map[[16]byte]*time.Timer
+	timers   map[[16]byte]*waiting
+	waited   uint64 // how many have waited
 	closed   bool
 }
 
 func newConn(key, principal string, s Session, h hello, limit int) *conn {
 	return &conn{
 		key: key, principal: principal, session: s, hello: h, table: newTable(limit), used: time.Now(),
-		streams: map[[16]byte]*stream{}, timers: map[[16]byte]*time.Timer{},
+		streams: map[[16]byte]*stream{}, timers: map[[16]byte]*waiting{},
 	}
 }
 
@@ -175,18 +176,17 @@ func (c *conn) close() {
 		close(c.replaced)
 		c.replaced = nil
 	}
-	for id, t := range c.timers {
-		t.Stop()
-		delete(c.timers, id)
-	}
-	for id, s := range c.streams {
-		delete(c.streams, id)
-		s.abandon()
+	for id := range c.streams {
+		c.forget(id)
 	}
 }
 
-// keptStreams bounds the answers one connection may still come back for.
-const keptStreams = 16
+// keptStreams bounds the answers one connection may still come back for,
+// keptStreamsAll those of all.
+const (
+	keptStreams    = 16
+	keptStreamsAll = 256
+)
 
 // hold keeps a stream so that it can be resumed.
 func (c *conn) hold(s *stream) {
@@ -205,40 +205,71 @@ func (c *conn) hold(s *stream) {
 func (c *conn) stream(id [16]byte) *stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t := c.timers[id]; t != nil {
-		t.Stop()
-		delete(c.timers, id)
-	}
+	c.unwait(id)
 	return c.streams[id]
 }
 
-// settle forgets a stream that went out whole, and gives any other some time.
-func (c *conn) settle(s *stream, wait time.Duration) {
+// settle lets a stream wait for its client to come back, for some time: that
+// all of it was written does not mean that it arrived, but makes it likely, so
+// such a stream waits a tenth. The oldest makes room.
+func (c *conn) settle(s *stream, h *HTTP) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.streams[s.id] != s {
 		return
 	}
-	if t := c.timers[s.id]; t != nil {
-		t.Stop()
-		delete(c.timers, s.id)
+	if len(c.timers) >= keptStreams {
+		var oldest [16]byte
+		least := ^uint64(0)
+		for id, w := range c.timers {
+			if w.number < least {
+				oldest, least = id, w.number
+			}
+		}
+		c.forget(oldest)
 	}
+	if s.over() || h.kept.Load() >= keptStreamsAll {
+		c.forget(s.id)
+		return
+	}
+	d := h.o.Resume
 	if s.delivered() {
-		delete(c.streams, s.id)
-		return
+		d /= 10
 	}
-	if s.unseen() || len(c.timers) >= keptStreams {
-		delete(c.streams, s.id)
-		s.abandon()
-		return
-	}
-	c.timers[s.id] = time.AfterFunc(wait, func() {
+	h.kept.Add(1)
+	c.waited++
+	c.timers[s.id] = &waiting{h: h, number: c.waited, timer: time.AfterFunc(d, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.timers, s.id)
-		delete(c.streams, s.id)
+		if c.timers[s.id] != nil {
+			c.forget(s.id)
+		}
+	})}
+}
+
+// forget ends a stream for good. c.mu is held.
+func (c *conn) forget(id [16]byte) {
+	c.unwait(id)
+	if s := c.streams[id]; s != nil {
+		delete(c.streams, id)
 		s.abandon()
-	})
+	}
+}
+
+// waiting is the end of a stream's patience.
+type waiting struct {
+	h      *HTTP
+	number uint64 // in the order of waiting
+	timer  *time.Timer
+}
+
+// unwait stops a stream's waiting, if it waits. c.mu is held.
+func (c *conn) unwait(id [16]byte) {
+	if w := c.timers[id]; w != nil {
+		w.timer.Stop()
+		w.h.kept.Add(-1)
+		delete(c.timers, id)
+	}
 }
 
 // legacy serves one POST of a version before 2026-07-28.
@@ -293,7 +324,7 @@ func (x *exchange) legacyRun(c *conn, s *stream, work func(context.Context)) {
 	}
 	x.run(x.h.ctx, s, c, work)
 	if s.keep {
-		c.settle(s, x.h.o.Resume)
+		c.settle(s, x.h)
 	}
 }
 

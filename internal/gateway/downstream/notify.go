@@ -92,7 +92,7 @@ func (x *exchange) resume(c *conn, last string) *refused {
 	if s == nil {
 		return noReplay
 	}
-	defer c.settle(s, x.h.o.Resume)
+	defer c.settle(s, x.h)
 	if !x.h.enter(x.h.streams, x.principal, x.h.o.MaxStreams) {
 		return noRoom
 	}

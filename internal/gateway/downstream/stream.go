@@ -15,7 +15,7 @@ import (
 // Bounds of one answer's stream.
 const (
 	streamWaiting = 256     // messages that wait for a slow client
-	streamKeep    = 1 << 20 // bytes of sent messages kept for resumption
+	streamKeep    = 1 << 20 // bytes kept for a client that went away
 )
 
 // stream is the answer to one POST: messages in order, the last of which is
@@ -39,6 +39,7 @@ type stream struct {
 	reader  int // generation of the current reader
 	readers int
 	gone    bool // there is no reader and none will come
+	shown   bool // a message went out with its event id
 	final   bool
 	status  int // HTTP status if the final message goes alone
 }
@@ -104,6 +105,9 @@ func (s *stream) finish(message []byte, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.final, s.status = true, status
+	if s.reader == 0 && s.bytes+len(message) > streamKeep {
+		s.drop()
+	}
 	if message != nil && !s.gone {
 		s.add(message)
 	} else {
@@ -176,10 +180,11 @@ func (s *stream) next(reader int) (message []byte, number int, alone bool, statu
 	return nil, 0, false, 0, s.changed
 }
 
-// sent says that a message went out.
-func (s *stream) sent(reader, number int) {
+// sent says that a message went out, shown that its event id did too.
+func (s *stream) sent(reader, number int, shown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.shown = s.shown || shown
 	if s.reader == reader && s.cursor == number {
 		s.cursor++
 		s.trim()
@@ -187,19 +192,19 @@ func (s *stream) sent(reader, number int) {
 	}
 }
 
-// delivered reports that all of it went out.
+// delivered reports that all of it was written.
 func (s *stream) delivered() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.gone || s.final && s.cursor == s.base+len(s.msgs)
+	return s.final && s.cursor == s.base+len(s.msgs)
 }
 
-// unseen reports that no message went out, so no client knows an id to come
-// back with.
-func (s *stream) unseen() bool {
+// over reports that nobody can come back for the stream: no event id went out,
+// or it keeps nothing.
+func (s *stream) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cursor == 0
+	return s.gone || !s.shown
 }
 
 // eventID is opaque, and bound by a MAC to the connection it was sent on (S06).
