@@ -310,34 +310,25 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, at *trail, steps []u
 	if leaf.owner != "" {
 		f.owner = s.intern(leaf.owner) + 1
 	}
-	stored, at32 := false, uint32(0)
-	file := func(k key) {
-		if s.full(k, &f) {
-			return
-		}
-		if !stored {
-			f.node = s.place(at, steps)
-			at32, stored = s.push(f), true
-		}
-		s.post(k, at32)
-	}
+	f.node = s.place(at, steps)
+	i := s.push(f)
 	if k, ok := l.keyOf(Untyped, leaf.Raw); ok {
-		file(k)
+		s.file(k, i)
 	}
 	if leaf.Type == Untyped {
 		return
 	}
 	if k, ok := l.keyOf(leaf.Type, leaf.Raw); ok {
-		file(k)
+		s.file(k, i)
 	}
 	text, _ := strictjson.Text(leaf.Raw)
 	c, _, _ := Canonical(leaf.Type, leaf.Raw)
 	switch leaf.Type {
 	case Name:
-		file(l.digest(baseDomain, c))
+		s.file(l.digest(baseDomain, c), i)
 	case Path:
 		if _, base, ok := splitPath(c); ok && text != "" {
-			file(l.digest(baseDomain, base))
+			s.file(l.digest(baseDomain, base), i)
 		}
 	}
 }

@@ -126,19 +126,33 @@ func TestCaps(t *testing.T) {
 	}
 }
 
-// A value that stands a million times is looked up in bounded time and keeps
-// its first origins, and those of every other kind.
+// A value that stands a million times is looked up in bounded time: its first
+// origins are kept, the newest (which `idempotent: false` asks for), and those
+// of every other kind.
 func TestManyOriginsAreBounded(t *testing.T) {
 	l := NewLedger([32]byte{1}, Caps{})
-	rules := []OutputRule{{At: must("/v/*"), Label: writ.External}, {At: must("/id"), Label: writ.System, Type: ID, Collection: "c"}}
-	same := Extraction(rules, []byte(`{"structuredContent":{"v":[`+strings.TrimSuffix(strings.Repeat(`"INC-1042",`, 5000), ",")+`],"id":"INC-1042"}}`), nil).Leaves
-	l.mustAdd(t, 1, same)
-	if l.Len() != 5001 || l.store.n != maxOrigins+1 {
-		t.Errorf("%d leaves, %d facts", l.Len(), l.store.n)
+	v := strings.TrimSuffix(strings.Repeat(`"INC-1042",`, 200), ",")
+	flood := []OutputRule{{At: must("/v/*"), Label: writ.External}}
+	id := []OutputRule{{At: must("/id"), Label: writ.System, Type: ID, Collection: "c", HasOwner: true, Owner: []string{"owner"}}}
+	for n := 1; n <= 40; n++ {
+		l.mustAdd(t, n, Extraction(flood, []byte(`{"structuredContent":{"v":[`+v+`]}}`), nil).Leaves)
+		l.mustAdd(t, 100+n, Extraction(id, []byte(`{"structuredContent":{"id":"INC-1042","owner":"us"}}`), nil).Leaves)
 	}
 	a := l.Find(Query{Raw: []byte(`"INC-1042"`), Type: ID})
-	if len(a.Vouched) != 1 || !a.Contested {
-		t.Errorf("%d origins, contested %v", len(a.Vouched), a.Contested)
+	if len(a.Vouched) != maxOrigins || a.Vouched[0].Evidence != 101 || a.Vouched[maxOrigins-1].Evidence != 140 || !a.Contested {
+		t.Errorf("D04: %d origins, %+v, contested %v", len(a.Vouched), a.Vouched, a.Contested)
+	}
+	// Many owners of one name do not push out the one that counts.
+	for n := range 3000 {
+		l.mustAdd(t, 1000+n, Extraction(id, fmt.Appendf(nil, `{"structuredContent":{"id":"INC-1042","owner":"eve%d"}}`, n), nil).Leaves)
+	}
+	all := l.candidates(Query{Raw: []byte(`"INC-1042"`), Type: ID})
+	if len(all) > maxList+maxOrigins {
+		t.Errorf("D04: %d facts to look at", len(all))
+	}
+	a = l.Find(Query{Raw: []byte(`"INC-1042"`), Type: ID, Target: true, Owners: [][]byte{[]byte(`"us"`)}})
+	if len(a.Vouched) != maxOrigins {
+		t.Errorf("R28: %d origins: %q", len(a.Vouched), a.Reason)
 	}
 }
 

@@ -105,7 +105,7 @@ func email(s string) (string, writ.Reason) {
 	if mixedScript(local) {
 		return "", writ.FormMixedScript
 	}
-	if !localPart.MatchString(local) {
+	if !localPart.MatchString(local) || !norm.NFKC.IsNormalString(local) {
 		return "", writ.FormNotCanonical
 	}
 	h, why := host(domain)

@@ -94,10 +94,13 @@ type store struct {
 
 const isList uint32 = 1 << 31
 
-// maxOrigins bounds how many facts of one kind (same rule, label and source)
-// are kept for one value. More of them vouch for nothing more, and a listing
-// of a million equal values must not make a decision slow.
-const maxOrigins = 16
+// These bound how many facts are kept for one value: of one kind, and of kinds
+// that differ by owner alone. More of them vouch for nothing more, and a
+// listing of a million equal values must not make a decision slow.
+const (
+	maxOrigins = 16
+	maxList    = 1024
+)
 
 func newStore() store {
 	return store{index: map[key]uint32{}, nodes: []node{{}}, metaOf: map[meta]uint32{}, number: map[string]uint32{}}
@@ -115,21 +118,42 @@ func (s *store) push(f fact) uint32 {
 	return s.n - 1
 }
 
-// post files a fact under a key.
-func (s *store) post(k key, i uint32) {
+// file files fact i under a key. Of one kind (same rule, label, source and
+// owner) the first origins are kept and the newest.
+func (s *store) file(k key, i uint32) {
 	old, ok := s.index[k]
 	switch {
 	case !ok:
 		s.index[k] = i
 		s.bytes += 40
-	case old&isList != 0:
-		s.lists[old&^isList] = append(s.lists[old&^isList], i)
-		s.bytes += 4
-	default:
+		return
+	case old&isList == 0:
 		s.index[k] = uint32(len(s.lists)) | isList
 		s.lists = append(s.lists, []uint32{old, i})
 		s.bytes += 40
+		return
 	}
+	list := s.lists[old&^isList]
+	f := s.at(i)
+	same, last := 0, 0
+	for at, j := range list {
+		g := s.at(j)
+		if g.meta != f.meta || g.label != f.label || g.flags != f.flags {
+			continue
+		}
+		if g.owner == f.owner {
+			same++
+			last = at
+		} else if len(list) >= maxList {
+			same, last = maxOrigins, at
+		}
+	}
+	if same >= maxOrigins {
+		list[last] = i
+		return
+	}
+	s.lists[old&^isList] = append(list, i)
+	s.bytes += 4
 }
 
 // under returns the facts of a key, earliest first. The answer is only valid
@@ -144,18 +168,6 @@ func (s *store) under(k key, one *[1]uint32) []uint32 {
 	}
 	one[0] = i
 	return one[:]
-}
-
-// full reports whether enough facts like f are under k.
-func (s *store) full(k key, f *fact) bool {
-	var one [1]uint32
-	n := 0
-	for _, i := range s.under(k, &one) {
-		if g := s.at(i); g.meta == f.meta && g.label == f.label && g.flags == f.flags {
-			n++
-		}
-	}
-	return n >= maxOrigins
 }
 
 func (s *store) intern(text string) uint32 {

@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"bytes"
 	"index/suffixarray"
 	"strings"
 	"unicode/utf8"
@@ -26,6 +27,10 @@ type taints struct {
 // part is the length from which a text taints what contains it or is contained
 // in it.
 const part = 4
+
+// longest bounds the search: a text beyond it counts as holding all that was
+// sent. It is nobody's identifier.
+const longest = 64 << 10
 
 func newTaints() taints {
 	return taints{ceiling: map[string]writ.Label{}, global: writ.Operator, whole: map[key]writ.Label{}}
@@ -132,7 +137,7 @@ func (l *Ledger) reflection(server string, leaf *Leaf, known func() bool) (at wr
 			if utf8.RuneCountInString(text) < part {
 				continue
 			}
-			if in.anyIn(text) || in.contain(text) && !(atom(text) && known()) {
+			if len(text) > longest || in.anyIn(text) || in.contain(text) && !(atom(text) && known()) {
 				at = min(at, label)
 				break
 			}
@@ -228,5 +233,5 @@ func (x *texts) contain(s string) bool {
 			return true
 		}
 	}
-	return strings.Contains(string(x.tail), s)
+	return bytes.Contains(x.tail, []byte(s))
 }
