@@ -133,6 +133,17 @@ func TestCheckText(t *testing.T) {
 	}
 }
 
+func TestMixedScript(t *testing.T) {
+	for s, want := range map[string]bool{
+		"paypal": false, "pаypal": true, "отчёт": false, "日本のカタカナ": false, "漢字abc": false,
+		"한글漢字": false, "漢字ж": true, "αb": true, "123-_": false, "ünïcode": false, "a\u0378": true, "café…": false,
+	} {
+		if mixedScript(s) != want {
+			t.Errorf("P12: mixedScript(%q) = %v", s, !want)
+		}
+	}
+}
+
 // P13: a decimal is the exact rational its literal spells, and equal literals
 // have one spelling.
 func TestDecimalIsExact(t *testing.T) {
@@ -176,6 +187,7 @@ func TestJoinPath(t *testing.T) {
 		{"/srv", `a\b`, ""},
 		{"/srv", "a\nb", ""},
 		{"/srv", "a\u200b", ""},
+		{"/srv", "a\xff", ""},
 	} {
 		got, ok := JoinPath(c.dir, c.name)
 		if got != c.want || ok != (c.want != "") {

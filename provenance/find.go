@@ -257,9 +257,6 @@ func (l *Ledger) FindJoin(q Query) Join {
 	if !ok {
 		return none
 	}
-	if joined, ok := JoinPath(dir, name); !ok || joined != text {
-		return none
-	}
 	vouched := func(k key, base bool) []uint32 {
 		var one [1]uint32
 		var found []uint32

@@ -258,10 +258,7 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf) judged {
 // known reports whether a leaf's exact value is a committed fact at system or
 // better.
 func (l *Ledger) known(leaf *Leaf) bool {
-	k, ok := l.keyOf(Untyped, leaf.Raw)
-	if !ok {
-		return false
-	}
+	k, _ := l.keyOf(Untyped, leaf.Raw) // of a value without a form nothing is filed
 	var one [1]uint32
 	for _, i := range l.store.under(k, &one) {
 		if l.store.at(i).label >= writ.System {

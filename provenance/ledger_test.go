@@ -100,6 +100,52 @@ func TestCommitAfterSent(t *testing.T) {
 	}
 }
 
+// What has no form is refused everywhere and names nothing.
+func TestNoForm(t *testing.T) {
+	l := NewLedger([32]byte{1}, Caps{Leaves: 3})
+	l.mustAdd(t, 1, Extraction(nil, []byte(`{"structuredContent":["x",5]}`), nil).Leaves)
+	for _, raw := range []string{``, `"`, `nul`, `[1]`, `1e999`, `{"a":1}`} {
+		v := []byte(raw)
+		if a := l.Find(Query{Raw: v, Strict: true}); a.Reason != writ.ProvenanceUnseen {
+			t.Errorf("find %q: %q", raw, a.Reason)
+		}
+		if _, ok := l.Seen(v); ok {
+			t.Errorf("seen %q", raw)
+		}
+		if l.FindJoin(Query{Raw: v}).Reason == "" || Equal(Untyped, v, v) || !SmallSpace(Untyped, v) {
+			t.Errorf("%q is a value", raw)
+		}
+		if len(l.Digest(Untyped, v)) != 32 {
+			t.Errorf("digest of %q", raw)
+		}
+	}
+	if _, ok := l.Seen([]byte(`5`)); ok {
+		t.Error("R20: a number was seen")
+	}
+	// A commit that comes too late for the cap changes nothing.
+	one := Observation{Evidence: 2, OK: true, Leaves: Extraction(nil, []byte(`{"structuredContent":["y"]}`), nil).Leaves}
+	p, _ := l.Prepare(one)
+	q, _ := l.Prepare(one)
+	if l.Commit(p) != nil || !errors.Is(l.Commit(q), ErrFull) || l.Len() != 3 {
+		t.Errorf("D04: %d leaves", l.Len())
+	}
+}
+
+// A text too long to search counts as holding what was sent (D04).
+func TestLongText(t *testing.T) {
+	l := NewLedger([32]byte{1}, Caps{})
+	l.Sent("b", true, []Arg{{Raw: []byte(`"some text"`), Label: writ.External}})
+	rules := []OutputRule{{At: must("/t"), Label: writ.System}}
+	long := strings.Repeat("x", longest)
+	for n, text := range []string{long, long + "x"} {
+		l.mustAdd(t, n+1, Extraction(rules, []byte(`{"structuredContent":{"t":"`+text+`"}}`), nil).Leaves)
+		a := l.Find(Query{Raw: []byte(`"` + text + `"`), Strict: true})
+		if (a.Reason == "") != (n == 0) {
+			t.Errorf("%d bytes: %q", len(text), a.Reason)
+		}
+	}
+}
+
 // D04: the caps on bytes hold for facts and for what was sent, nothing is
 // forgotten, and a flood of sent texts lowers what comes after instead.
 func TestCaps(t *testing.T) {

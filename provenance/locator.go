@@ -25,7 +25,8 @@ var domainForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-
 
 // host returns the canonical host: a lower-case ASCII domain (A-labels), an
 // IPv4 address in four decimal parts or an IPv6 address in brackets. Text that
-// some resolver reads as a number (0x7f.1, 2130706433) is refused.
+// some resolver reads as a number (0x7f.1, 2130706433) is refused. The caller
+// has checked that nothing in it is invisible.
 func host(s string) (string, writ.Reason) {
 	if in, ok := strings.CutPrefix(s, "["); ok {
 		in, ok = strings.CutSuffix(in, "]")
@@ -45,28 +46,14 @@ func host(s string) (string, writ.Reason) {
 	if s == "" || strings.HasSuffix(s, ".") {
 		return "", writ.FormNotCanonical
 	}
-	if why := visible(s); why != "" {
-		return "", why
-	}
+	// ToASCII alone checks little of what it encodes; the way back does.
 	ascii, err := domains.ToASCII(strings.ToLower(norm.NFC.String(s)))
-	if err != nil {
-		if anyLabel(s, mixedScript) {
-			return "", writ.FormMixedScript
-		}
-		return "", writ.FormNotCanonical
-	}
-	shown, err := domains.ToUnicode(ascii)
-	if err != nil {
-		return "", writ.FormNotCanonical
-	}
-	if why := visible(shown); why != "" {
-		return "", why
-	}
-	if !domainForm.MatchString(ascii) {
-		return "", writ.FormNotCanonical
-	}
+	shown, back := domains.ToUnicode(ascii)
 	if anyLabel(shown, mixedScript) {
 		return "", writ.FormMixedScript
+	}
+	if err != nil || back != nil || visible(shown) != "" || !domainForm.MatchString(ascii) {
+		return "", writ.FormNotCanonical
 	}
 	return ascii, ""
 }
