@@ -43,6 +43,7 @@ type judge struct {
 	// reports holds the failures of the classes after payload.
 	direct, schema, unfounded, against []writ.Failure
 	replaced                           map[string][]byte // R17 normalise, by pointer
+	supply                             map[supplyKey]string
 }
 
 func (j *judge) run() {

@@ -71,7 +71,9 @@ type array struct {
 	pointer  string
 	elements [][]byte
 	path     []string
-	bound    int // the least bound of the authority leaves in it; 0 without any
+	bound    int // the least bound of the leaves in it; 0 for none
+	// authority says that one of them has authority: then none stands twice.
+	authority bool
 }
 
 func (s spot) member(name string, raw []byte) spot {
@@ -148,14 +150,28 @@ func (j *judge) leaf(s spot, key bool) {
 		l.role = l.rule.Role
 	}
 	j.leaves = append(j.leaves, l)
-	for a := s.in; a != nil && l.role.Authority() && !s.answer; a = a.outer {
-		bound := 50
-		if l.rule != nil && l.rule.MaxItems > 0 {
-			bound = l.rule.MaxItems
-		}
-		if a.bound == 0 || bound < a.bound {
-			a.bound = bound
-		}
+	if s.answer || s.in == nil {
+		return
+	}
+	bound := 0
+	if l.rule != nil {
+		bound = l.rule.MaxItems
+	}
+	s.in.holds(bound, l.role.Authority())
+	for a := s.in.outer; a != nil; a = a.outer {
+		a.holds(0, l.role.Authority())
+	}
+}
+
+// holds notes that an array holds a leaf: with the bound its rule states, 0 for
+// none, and whether it has authority.
+func (a *array) holds(bound int, authority bool) {
+	a.authority = a.authority || authority
+	if bound == 0 && authority {
+		bound = 50
+	}
+	if bound > 0 && (a.bound == 0 || bound < a.bound) {
+		a.bound = bound
 	}
 }
 
@@ -231,14 +247,14 @@ func (j *judge) forms() {
 	}
 }
 
-// list bounds an array that holds authority: its length, and that nothing
+// list bounds an array: its length and, where it holds authority, that nothing
 // stands in it twice (R16).
 func (j *judge) list(a *array, fail func(string, writ.Reason)) {
-	if a.bound == 0 {
+	if a.bound > 0 && len(a.elements) > a.bound {
+		fail(a.pointer, writ.FormTooMany)
 		return
 	}
-	if len(a.elements) > a.bound {
-		fail(a.pointer, writ.FormTooMany)
+	if !a.authority {
 		return
 	}
 	seen := map[string]bool{}

@@ -68,7 +68,25 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	if j.isLocal(l) {
 		return "`" + shown(l.pointer) + "` may be any text once the file it goes to is vouched for"
 	}
-	return s + "; " + j.suppliers(l)
+	if len(j.unfounded) >= 100 {
+		return s // that many failures have said it often enough
+	}
+	k := supplyKey{l.rule, l.key, l.answer}
+	supply, ok := j.supply[k]
+	if !ok {
+		supply = j.suppliers(l)
+		if j.supply == nil {
+			j.supply = map[supplyKey]string{}
+		}
+		j.supply[k] = supply
+	}
+	return s + "; " + supply
+}
+
+// supplyKey is all that suppliers depends on within one call.
+type supplyKey struct {
+	rule        *ArgRule
+	key, answer bool
 }
 
 // suppliers names the tools whose outputs could vouch for a leaf, by the

@@ -63,7 +63,7 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 		return nil, whyUnvalidated
 	}
 	result := r.Bytes
-	rules := d.rules
+	rules := rulesOf(d)
 	if d.Call.Method != CallTool {
 		result = append(append([]byte(`{"`+structured+`":`), result...), '}')
 	} else {
@@ -90,18 +90,15 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 }
 
 // typed validates a tool's result and returns the output rules that may be
-// applied to it. Under profile strict those that extract are none.
+// applied to it.
 func typed(d *Decision, result []byte) (rules []provenance.OutputRule, why string) {
 	content := strictjson.Get(result, structured)
 	valid := d.Tool.HasOutputSchema() && content != nil && d.Tool.ValidateOutput(content)
 	if d.Tool.HasOutputSchema() && !valid {
 		return nil, whyUnvalidated
 	}
-	for _, r := range d.rules {
-		switch {
-		case d.basis.profile == Strict && (r.InText || r.Extract != provenance.NoExtract):
-		case r.InText, valid:
-			// Text is typed by the extraction that was declared for it.
+	for _, r := range rulesOf(d) {
+		if r.InText || valid { // text is typed by the extraction that was declared for it
 			rules = append(rules, r)
 		}
 	}
@@ -109,4 +106,19 @@ func typed(d *Decision, result []byte) (rules []provenance.OutputRule, why strin
 		return nil, whyUnvalidated
 	}
 	return rules, ""
+}
+
+// rulesOf returns the output rules in force. Under profile strict those that
+// take a text apart are not.
+func rulesOf(d *Decision) []provenance.OutputRule {
+	if d.basis.profile != Strict {
+		return d.rules
+	}
+	var out []provenance.OutputRule
+	for _, r := range d.rules {
+		if !r.InText && r.Extract == provenance.NoExtract {
+			out = append(out, r)
+		}
+	}
+	return out
 }
