@@ -20,7 +20,7 @@ const (
 	schemaBytes    = 256 << 10
 	schemaNesting  = 2 * 64 // JSON nesting: 64 subschemas, each in an array or a keyword's object
 	schemaParts    = 5_000  // subschemas
-	schemaFanOut   = 20_000 // subschemas one value meets once $ref is followed
+	schemaFanOut   = 1_000  // subschemas one value meets once $ref is followed
 	schemaInPlace  = 64     // subschemas in a row that judge the same value
 	patternProgram = 10_000 // RE2 instructions of one pattern
 	// validationSteps bounds one validation, counted before it is run, so that
@@ -87,7 +87,14 @@ func (r *re2) steps(n int) int { return 1 + r.size*n/100 }
 
 // compileSchema vets and compiles one schema. Without $schema it is draft
 // 2020-12, as MCP says.
-func compileSchema(raw []byte) (*schema, error) {
+func compileSchema(raw []byte) (s *schema, err error) {
+	// A server chose these bytes: should the library ever panic on them, the
+	// tool is unusable and the gateway goes on.
+	defer func() {
+		if recover() != nil {
+			s, err = nil, errSchemaInvalid
+		}
+	}()
 	if strictjson.Check(raw, strictjson.Limits{Bytes: schemaBytes, Depth: schemaNesting, Leaves: schemaBytes, Number: 64}) != nil {
 		return nil, errSchemaForm
 	}
@@ -110,7 +117,7 @@ func compileSchema(raw []byte) (*schema, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	s := &schema{root: root, weight: map[*js.Schema]int{}}
+	s = &schema{root: root, weight: map[*js.Schema]int{}}
 	if err := s.measure(); err != nil {
 		return nil, err
 	}
@@ -419,7 +426,17 @@ func (s *schema) ok(raw []byte) bool {
 		return false
 	}
 	m := &meter{weight: s.weight, cost: map[visit]int{}}
-	return m.afford(s.root, tree(v)) && s.root.Validate(v) == nil
+	return m.afford(s.root, tree(v)) && validate(s.root, v) == nil
+}
+
+// validate runs the library. A panic in it is a failed validation.
+func validate(s *js.Schema, v any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errSchemaInvalid
+		}
+	}()
+	return s.Validate(v)
 }
 
 // at returns the subschemas that can judge the value at a path, whatever the

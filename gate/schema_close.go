@@ -38,7 +38,7 @@ func (s *schema) judge(raw []byte, open func(path []string) bool) []writ.Failure
 	if !j.afford(s.root, root) {
 		return []writ.Failure{tooLarge}
 	}
-	if err := s.root.Validate(v); err != nil {
+	if err := validate(s.root, v); err != nil {
 		j.failed = true
 		j.report(err)
 	}
@@ -333,7 +333,7 @@ func (j *judging) satisfies(s *js.Schema, n *node) bool {
 		j.over = true
 		return false
 	}
-	ok := s.Validate(n.v) == nil
+	ok := validate(s, n.v) == nil
 	j.holds[at] = ok
 	return ok
 }
@@ -348,8 +348,11 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 // enumMember reports whether raw equals a member of an enum or a const of one
-// of the schemas. ok is false when none of them has either.
+// of the schemas.
 func enumMember(schemas []*js.Schema, raw []byte) bool {
+	if !hasEnum(schemas) {
+		return false
+	}
 	v, err := decodeJSON(raw)
 	if err != nil {
 		return false
