@@ -44,7 +44,7 @@ func raw(tb testing.TB, dir string) *sql.DB {
 	return db
 }
 
-func exec(tb testing.TB, db *sql.DB, query string, args ...any) {
+func execSQL(tb testing.TB, db *sql.DB, query string, args ...any) {
 	tb.Helper()
 	if _, err := db.Exec(query, args...); err != nil {
 		tb.Fatal(err)
@@ -75,11 +75,11 @@ func TestFlippedBytes(t *testing.T) {
 		old := append([]byte{}, b...)
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		set := "UPDATE " + c.table + " SET " + c.column + " = ? WHERE idx = ?"
-		exec(t, db, set, b, idx)
+		execSQL(t, db, set, b, idx)
 		if p := storetest.Check(t, s).Problem; p == nil || p.Index != idx || p.Session == "" && c.column != "leaf" {
 			t.Errorf("L01: %s of record %d: found %v", c.column, idx, p)
 		}
-		exec(t, db, set, old, idx)
+		execSQL(t, db, set, old, idx)
 		tried++
 	}
 	if tried < 290 {
@@ -119,8 +119,8 @@ func TestDamagedRows(t *testing.T) {
 			dir := filled(t)
 			s := openWith(t, dir, 1<<40)
 			defer s.Close()
-			exec(t, raw(t, dir), "PRAGMA foreign_keys = 0")
-			exec(t, raw(t, dir), c.sql)
+			execSQL(t, raw(t, dir), "PRAGMA foreign_keys = 0")
+			execSQL(t, raw(t, dir), c.sql)
 			p := storetest.Check(t, s).Problem
 			if p == nil || p.Fault != c.fault || c.index >= 0 && p.Index != c.index {
 				t.Errorf("found %v, want %s at %d", p, c.fault, c.index)
@@ -141,7 +141,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	sqlOn := func(q string) func(*testing.T, string) {
-		return func(t *testing.T, dir string) { exec(t, raw(t, dir), q) }
+		return func(t *testing.T, dir string) { execSQL(t, raw(t, dir), q) }
 	}
 	for name, c := range map[string]struct {
 		damage func(t *testing.T, dir string)
@@ -173,7 +173,7 @@ func TestOpenRefuses(t *testing.T) {
 			if err := from.QueryRow("SELECT note FROM checkpoints ORDER BY size DESC LIMIT 1").Scan(&note); err != nil {
 				t.Fatal(err)
 			}
-			exec(t, to, "INSERT INTO checkpoints VALUES (300, ?)", note)
+			execSQL(t, to, "INSERT INTO checkpoints VALUES (300, ?)", note)
 			from.Close()
 			to.Close()
 			b, err := os.ReadFile(path(older))
@@ -190,7 +190,7 @@ func TestOpenRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			exec(t, raw(t, dir), "UPDATE checkpoints SET note = ? WHERE size = 300", n)
+			execSQL(t, raw(t, dir), "UPDATE checkpoints SET note = ? WHERE size = 300", n)
 		}, WrongKey, false},
 		"a directory in its place": {func(t *testing.T, dir string) { os.Mkdir(path(dir), 0o700) }, NotRegular, true},
 		"C06 a symlink": {func(t *testing.T, dir string) {

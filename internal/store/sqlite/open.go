@@ -37,6 +37,8 @@ type Options struct {
 	Now             func() time.Time
 	// BusyTimeout is how long a write waits for other processes; 0 means 10 s.
 	BusyTimeout time.Duration
+
+	noSync bool // for tests that are about answers, not about power cuts
 }
 
 // Reason says why a store cannot be opened.
@@ -189,20 +191,20 @@ func create(dir, path string, o Options) error {
 	if err = errors.Join(err, db.Close()); err != nil {
 		return classify(path, err)
 	}
-	if err := syncPath(tmp); err != nil {
+	if err := syncPath(tmp, os.O_RDWR); err != nil {
 		return openError(path, Unwritable, bare(err))
 	}
 	if err := os.Link(tmp, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return openError(path, Unwritable, bare(err))
 	}
-	if err := syncPath(dir); err != nil && runtime.GOOS != "windows" {
+	if err := syncPath(dir, os.O_RDONLY); err != nil && runtime.GOOS != "windows" {
 		return openError(dir, Unwritable, bare(err))
 	}
 	return nil
 }
 
-func syncPath(path string) error {
-	f, err := os.Open(path)
+func syncPath(path string, flag int) error {
+	f, err := os.OpenFile(path, flag, 0)
 	if err != nil {
 		return err
 	}
@@ -224,6 +226,9 @@ func connector(path string, o Options, readOnly bool) *dsn {
 	} else {
 		q.Set("_journal_mode", "WAL")
 		q.Set("_synchronous", "FULL")
+		if o.noSync {
+			q.Set("_synchronous", "OFF")
+		}
 		q.Set("_foreign_keys", "1")
 		q.Add("_pragma", "secure_delete(1)")
 	}

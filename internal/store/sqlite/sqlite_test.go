@@ -1,9 +1,15 @@
 package sqlite
 
 import (
+	"context"
+	"errors"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/store/mapstore"
 	"github.com/writ-project/writ/internal/store/storetest"
 )
 
@@ -28,3 +34,130 @@ func openWith(tb testing.TB, dir string, every int64) *Store {
 }
 
 func TestStore(t *testing.T) { storetest.Run(t, open, true) }
+
+func TestSameAsMap(t *testing.T) {
+	storetest.Differential(t, func() storetest.Store {
+		sk, _ := storetest.Key()
+		return mapstore.New(sk)
+	}, func() (storetest.Store, func() storetest.Store) {
+		dir, err := os.MkdirTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Chmod(dir, 0o700)
+		reopen := func() storetest.Store {
+			sk, vk := storetest.Key()
+			s, err := Open(dir, Options{Signer: sk, Verifier: vk, CheckpointEvery: 1 << 40, noSync: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		return reopen(), reopen
+	})
+}
+
+// TestDiskFull is L06: an append that does not fit fails, alone and whole, and
+// the store goes on when there is room again.
+func TestDiskFull(t *testing.T) {
+	s := openWith(t, t.TempDir(), storetest.Every)
+	defer s.Close()
+	ctx := context.Background()
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 5)...)
+	pages := func(n string) {
+		if err := s.submit(ctx, &job{run: func(w *writing) error {
+			var max int64
+			return s.conn.QueryRowContext(ctx, "PRAGMA max_page_count = "+n).Scan(&max)
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages("40")
+	big := storetest.Seal(t, audit.Record{Kind: audit.KindOpen, Session: "s_big", N: 1, Time: storetest.Epoch},
+		storetest.Value("s_big", 1, "arguments", strings.Repeat("x", 1<<20)))
+	if _, err := s.Append(ctx, "s_big", 0, []audit.Entry{big}); err == nil || errors.Is(err, audit.ErrConflict) {
+		t.Fatalf("a full disk: %v", err)
+	}
+	// In one group, what fits is written and what does not is not.
+	fits, not := &job{session: "s_b", entries: storetest.Entries(t, "s_b", 1, 1)}, &job{session: "s_big", entries: []audit.Entry{big}}
+	after := &job{session: "s_a", expected: 5, entries: storetest.Entries(t, "s_a", 6, 1)}
+	group(s, fits, not, after)
+	if fits.err != nil || not.err == nil || after.err != nil || after.first != fits.first+1 {
+		t.Errorf("%v, %v, %v", fits.err, not.err, after.err)
+	}
+	if r := storetest.Verify(t, s); r.Records != 7 {
+		t.Errorf("%d records", r.Records)
+	}
+	pages("1000000")
+	storetest.Append(t, s, "s_big", 0, big)
+	if r := storetest.Verify(t, s); r.Records != 8 {
+		t.Errorf("%d records", r.Records)
+	}
+}
+
+// group hands jobs to the writer as one commit, however they would have come.
+func group(s *Store, js ...*job) {
+	// The writer owns everything below it, so the group is committed after it
+	// has ended and before it is started again.
+	close(s.closing)
+	<-s.ended
+	s.commit(js)
+	s.closing, s.ended = make(chan struct{}), make(chan struct{})
+	go s.loop()
+}
+
+// TestDiskFails: after an I/O error nothing is written any more, by any job,
+// until the store is opened again.
+func TestDiskFails(t *testing.T) {
+	s := openWith(t, t.TempDir(), storetest.Every)
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 5)...)
+	s.failure = errors.New("sqlite: commit: disk I/O error")
+	ctx := context.Background()
+	if _, err := s.Append(ctx, "s_a", 5, storetest.Entries(t, "s_a", 6, 1)); err == nil || errors.Is(err, audit.ErrConflict) {
+		t.Errorf("append: %v", err)
+	}
+	if _, err := s.PutBlob(ctx, nil); err == nil {
+		t.Error("a blob is stored")
+	}
+	if n, err := s.Head(ctx, "s_a"); n != 5 || err != nil {
+		t.Errorf("reading goes on: %d, %v", n, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheckpointAfter: the injected clock signs the next append, and closing
+// signs what is left.
+func TestCheckpointAfter(t *testing.T) {
+	dir := t.TempDir()
+	os.Chmod(dir, 0o700)
+	now := storetest.Epoch
+	sk, vk := storetest.Key()
+	s, err := Open(dir, Options{Signer: sk, Verifier: vk, CheckpointAfter: time.Minute, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := func(want int64) {
+		t.Helper()
+		if r := storetest.Verify(t, s); r.Signed != want {
+			t.Errorf("signed %d, want %d", r.Signed, want)
+		}
+	}
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 1)...)
+	signed(0)
+	now = now.Add(time.Minute)
+	storetest.Append(t, s, "s_a", 1, storetest.Entries(t, "s_a", 2, 1)...)
+	signed(2)
+	storetest.Append(t, s, "s_a", 2, storetest.Entries(t, "s_a", 3, 1)...)
+	signed(2)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openWith(t, dir, 1<<40)
+	defer s.Close()
+	signed(3)
+	if err := s.Integrity(context.Background()); err != nil {
+		t.Error(err)
+	}
+}

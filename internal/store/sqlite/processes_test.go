@@ -1,0 +1,261 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/store/storetest"
+)
+
+// childVar makes this test binary another process of the same state directory:
+// "what dir session count".
+const childVar = "WRIT_STORE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if v := os.Getenv(childVar); v != "" {
+		f := strings.Split(v, "|")
+		count, _ := strconv.ParseUint(f[3], 10, 64)
+		if err := childMain(f[0], f[1], f[2], count); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func childMain(what, dir, session string, count uint64) error {
+	sk, vk := storetest.Key()
+	s, err := Open(dir, Options{Signer: sk, Verifier: vk, CheckpointEvery: storetest.Every})
+	if what == "refused" {
+		var oe *OpenError
+		if !errors.As(err, &oe) || oe.Reason != Unwritable {
+			return fmt.Errorf("opened: %v", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	tb := panicking{}
+	fmt.Println("ready")
+	bufio.NewReader(os.Stdin).ReadString('\n') // until told to go
+	head, err := s.Head(ctx, session)
+	if err != nil {
+		return err
+	}
+	for n := head; n < head+count; n++ {
+		if _, err := s.Append(ctx, session, n, storetest.Entries(tb, session, n+1, 1)); err != nil {
+			return err
+		}
+		fmt.Println(n + 1) // acknowledged
+		if what != "share" || n%10 != 0 {
+			continue
+		}
+		for { // and one record in a session both write to
+			h, err := s.Head(ctx, "s_shared")
+			if err != nil {
+				return err
+			}
+			_, err = s.Append(ctx, "s_shared", h, storetest.Entries(tb, "s_shared", h+1, 1))
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, audit.ErrConflict) {
+				return err
+			}
+		}
+	}
+	return s.Close()
+}
+
+// panicking is a testing.TB for the child, which has none.
+type panicking struct{ testing.TB }
+
+func (panicking) Helper()           {}
+func (panicking) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+type child struct {
+	*exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Scanner
+	stderr strings.Builder
+}
+
+func start(t *testing.T, what, dir, session string, count int) *child {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &child{Cmd: exec.Command(exe)}
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%s|%s|%d", childVar, what, dir, session, count))
+	c.Stderr = &c.stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.out = bufio.NewScanner(out)
+	if c.in, err = c.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !c.out.Scan() || c.out.Text() != "ready" {
+		c.Wait()
+		t.Fatalf("child: %s", &c.stderr)
+	}
+	return c
+}
+
+// TestTwoProcesses is the first half of L04: two processes, which also make
+// the file together, append 1,000 records each and share one session; the
+// result is one chain that lost nothing.
+func TestTwoProcesses(t *testing.T) {
+	dir := t.TempDir()
+	os.Chmod(dir, 0o700)
+	const each = 1000
+	cs := make([]*child, 2)
+	var wg sync.WaitGroup
+	for i := range cs {
+		wg.Go(func() { cs[i] = start(t, "share", dir, fmt.Sprintf("s_%d", i), each) })
+	}
+	wg.Wait()
+	for _, c := range cs {
+		c.in.Close()
+	}
+	for i, c := range cs {
+		wg.Go(func() {
+			acks := 0
+			for c.out.Scan() {
+				acks++
+			}
+			if err := c.Wait(); err != nil || acks != each {
+				t.Errorf("child %d: %d acknowledged: %v: %s", i, acks, err, &c.stderr)
+			}
+		})
+	}
+	wg.Wait()
+	s := openWith(t, dir, storetest.Every)
+	defer s.Close()
+	r := storetest.Verify(t, s)
+	if r.Records != 2*each+2*each/10 || r.Sessions != 3 || r.Signed != r.Records {
+		t.Errorf("%+v", r)
+	}
+	for _, id := range []string{"s_0", "s_1"} {
+		if n, err := s.Head(context.Background(), id); n != each || err != nil {
+			t.Errorf("%s: %d, %v", id, n, err)
+		}
+	}
+	if err := s.Integrity(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKilled is L05 for the store: a process killed in the middle of its work
+// leaves a log that verifies, with every record it acknowledged.
+func TestKilled(t *testing.T) {
+	dir := t.TempDir()
+	os.Chmod(dir, 0o700)
+	for round := range 6 {
+		c := start(t, "kill", dir, "s_k", 1_000_000)
+		c.in.Close()
+		last := uint64(0)
+		for i := 0; c.out.Scan(); i++ {
+			if i == 40+17*round {
+				if err := c.Process.Signal(syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n, err := strconv.ParseUint(c.out.Text(), 10, 64)
+			if err != nil {
+				break // the last line was cut
+			}
+			last = n
+		}
+		if c.Wait() == nil {
+			t.Fatal("the child was not killed")
+		}
+		s := openWith(t, dir, storetest.Every)
+		n, err := s.Head(context.Background(), "s_k")
+		if err != nil || n < last || last == 0 {
+			t.Errorf("round %d: %d records, %d acknowledged: %v", round, n, last, err)
+		}
+		if r := storetest.Verify(t, s); uint64(r.Records) != n {
+			t.Errorf("round %d: %d records, head %d", round, r.Records, n)
+		}
+		if err := s.Integrity(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestReadOnlyDirectory is L06: a state directory this user cannot write to is
+// refused, empty or not.
+func TestReadOnlyDirectory(t *testing.T) {
+	base, err := os.MkdirTemp("", "writ-readonly-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		os.Chmod(filepath.Join(base, "empty"), 0o700)
+		os.Chmod(filepath.Join(base, "filled"), 0o700)
+		os.RemoveAll(base)
+	})
+	os.Chmod(base, 0o755)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe = filepath.Join(base, "test") // where another user can run it
+	if err := os.WriteFile(exe, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"empty", "filled"} {
+		dir := filepath.Join(base, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if name == "filled" {
+			s := openWith(t, dir, storetest.Every)
+			storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 3)...)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			os.Chmod(filepath.Join(dir, FileName), 0o444)
+		}
+		os.Chmod(dir, 0o555)
+		cmd := exec.Command(exe)
+		cmd.Dir = base
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=refused|%s|s_a|1", childVar, dir))
+		if os.Getuid() == 0 { // root writes anywhere
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+}
