@@ -132,8 +132,11 @@ func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, v *view) 
 		return failure(rpc.CodeInvalidParams, "a member of params looks like another one")
 	}
 	call := gate.Call{Tool: name, Arguments: strictjson.Get(r.Params, "arguments")}
-	if t, _ := v.catalogue.Resolve(name, g.shadow); t != nil {
+	if t, listed := v.catalogue.Resolve(name, g.shadow); t != nil {
 		call.Server, call.Tool = t.Server, t.Name
+		if !listed {
+			return g.hidden(ctx, r, v, call)
+		}
 		if r.HTTP && r.Era == downstream.Modern {
 			if err := downstream.CheckParamHeaders(strictjson.Get(t.Raw, "inputSchema"), call.Arguments, r.ParamHeaders); err != nil {
 				return downstream.Reply{Err: err}
@@ -141,6 +144,20 @@ func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, v *view) 
 		}
 	}
 	return g.pass(ctx, r, v, call)
+}
+
+// hidden answers a call to a tool that is not listed as if there were none of
+// that name; the record says what was asked for and why it is closed.
+func (g *Gateway) hidden(ctx context.Context, r *downstream.Request, v *view, call gate.Call) downstream.Reply {
+	a := &act{g: g, v: v, r: r, in: gate.Input{Call: call}}
+	if a.judge(call) {
+		// The door does not act on a tool that nobody was shown.
+		g.log.Error("a tool that is not listed was allowed", "server", call.Server)
+	}
+	if err := <-a.recorded; err != nil {
+		return g.notRecorded(r, call.Method, err)
+	}
+	return refusal(r, call.Method, gate.UnknownTool(), "", false)
 }
 
 // pass takes a request through the door, with what a multi-round-trip retry
