@@ -90,6 +90,8 @@ func (c *courier) poke() {
 // run delivers until close.
 func (c *courier) run() {
 	defer close(c.done)
+	stop := func() bool { return false } // of the one timer that is set
+	defer func() { stop() }()
 	for range c.wake {
 		for {
 			f, wait, closed := c.next()
@@ -100,8 +102,9 @@ func (c *courier) run() {
 			if closed {
 				return
 			}
+			stop()
 			if wait > 0 {
-				c.clock.AfterFunc(wait, c.poke)
+				stop = c.clock.AfterFunc(wait, c.poke)
 			}
 			break
 		}

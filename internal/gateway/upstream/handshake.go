@@ -98,7 +98,10 @@ func (c *conn) handshake(ctx context.Context, probe bool) (Info, error) {
 	if r.End != Answered || r.Err != nil {
 		c.s.patient = slow
 		if r.End == Answered {
-			return Info{}, fmt.Errorf("the server refused initialize: %w", r.Err)
+			if r.Err.Raw != nil { // the server's own words are not repeated
+				return Info{}, fmt.Errorf("the server refused initialize: %w", r.Err)
+			}
+			return Info{}, fmt.Errorf("initialize: %s", r.Err.Message)
 		}
 		return Info{}, fmt.Errorf("initialize: %s", r.Err.Message)
 	}

@@ -95,13 +95,22 @@ func (r *record) until(t *testing.T, what string, ok func() bool) {
 }
 
 // allowed is a decision that lets a call of a method pass.
-func allowed(m gate.Method) *gate.Decision {
-	return &gate.Decision{Call: gate.Call{Method: m}, Shadow: true}
+func allowed(m gate.Method, tool, args string) *gate.Decision {
+	d := &gate.Decision{Call: gate.Call{Method: m, Tool: tool}, Shadow: true}
+	if args != "" {
+		d.Arguments = []byte(args)
+	}
+	return d
+}
+
+// judged is a request of a method whose members are its arguments.
+func judged(m gate.Method, params string) upstream.Request {
+	return upstream.Request{Decision: allowed(m, "", params), Method: string(m), Params: []byte(params)}
 }
 
 func callTool(name, args string) upstream.Request {
 	return upstream.Request{
-		Decision: allowed(gate.CallTool), Method: "tools/call",
+		Decision: allowed(gate.CallTool, name, args), Method: "tools/call",
 		Params: []byte(`{"name":"` + name + `","arguments":` + args + `}`),
 	}
 }

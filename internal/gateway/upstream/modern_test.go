@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
 )
@@ -60,7 +59,7 @@ func TestModernRequest(t *testing.T) {
 	})
 	s := start(t, upstream.Config{Name: "m", URL: url, Version: "9", ClientCapabilities: []byte(`{"elicitation":{}}`)}, newRecord(), nil)
 	args := `{"where": "n\u00f8rd","n":9007199254740993,"deep":{"on":true},"z":1.50}`
-	r := callTool("t", args)
+	r := callTool("caf\u00e9", args)
 	r.Params = []byte(" {\n\"name\" : \"caf\u00e9\",\"arguments\":" + args + ",\"requestState\":\"\\u0041\"}")
 	r.ToolSchema = []byte(`{"type":"object","properties":{"where":{"type":"string","x-mcp-header":"Region"},
 		"deep":{"type":"object","properties":{"on":{"type":"boolean","x-mcp-header":"On"}}},"gone":{"type":"string","x-mcp-header":"Gone"}}}`)
@@ -204,8 +203,9 @@ func TestInvalidHeaders(t *testing.T) {
 // line on stdio; only those bytes differ.
 func TestLegacyLineBreaks(t *testing.T) {
 	s := start(t, child(t, "plain"), newRecord(), nil)
-	r := upstream.Request{Decision: allowed(gate.CallTool), Method: "tools/call",
-		Params: []byte("{\r\n\"name\":\"echo\",\n\"arguments\":{\n\"a\":\"\\n\"\n}}")}
+	args := "{\n\"a\":\"\\n\"\n}"
+	r := callTool("echo", args)
+	r.Params = []byte("{\r\n\"name\":\"echo\",\n\"arguments\":" + args + "}")
 	out := s.Call(t.Context(), r)
 	if out.End != ok || !strings.Contains(string(out.Result), `{ \"a\":\"\\n\" }`) {
 		t.Errorf("%s %v %s", out.End, out.Err, out.Result)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/gate"
@@ -44,6 +45,8 @@ func (s *Server) Call(ctx context.Context, r Request) Response {
 		return notSent("no decision allows this call")
 	case r.Decision.Call.Method != want:
 		return notSent("the decision is about another method")
+	case !carries(r.Decision, r.Params):
+		return notSent("the request is not what was decided on")
 	}
 	c, _, err := s.await(ctx)
 	if err != nil {
@@ -53,6 +56,51 @@ func (s *Server) Call(ctx context.Context, r Request) Response {
 		return c.subscribe(ctx, r)
 	}
 	return c.do(ctx, r, false)
+}
+
+// carries reports whether params are what the decision allowed: the tool and
+// the very argument bytes, the answers that were judged, and beside them only
+// the server's own opaque requestState (attack P20).
+func carries(d *gate.Decision, params []byte) bool {
+	ms, ok := strictjson.Members(params)
+	if !ok {
+		return false
+	}
+	var want []strictjson.Member
+	if d.Call.Method == gate.CallTool {
+		if d.Arguments != nil {
+			want = []strictjson.Member{{Name: "arguments", Value: d.Arguments}}
+		}
+	} else if want, ok = strictjson.Members(d.Arguments); !ok {
+		return false
+	}
+	named := d.Call.Method == gate.CallTool || d.Call.Method == gate.GetPrompt
+	found := 0
+	for _, m := range ms {
+		same := func(w strictjson.Member) bool {
+			return w.Name == m.Name && bytes.Equal(bytes.TrimSpace(w.Value), m.Value)
+		}
+		switch {
+		case m.Name == "requestState":
+		case m.Name == "inputResponses":
+			if d.Call.Answers == nil || !bytes.Equal(bytes.TrimSpace(d.Call.Answers), m.Value) {
+				return false
+			}
+		case named && m.Name == "name":
+			if name, ok := strictjson.Text(m.Value); !ok || name != d.Call.Tool {
+				return false
+			}
+			named = false // seen
+			if slices.ContainsFunc(want, func(w strictjson.Member) bool { return w.Name == "name" }) {
+				found++
+			}
+		case slices.ContainsFunc(want, same):
+			found++
+		default:
+			return false
+		}
+	}
+	return !named && found == len(want)
 }
 
 // Do sends a request that needs no decision. When the connection was lost

@@ -157,10 +157,10 @@ func TestRealServers(t *testing.T) {
 			if err != nil || len(res.Items) != 2 {
 				t.Errorf("resources %d %v", len(res.Items), err)
 			}
-			want("resources/read", s.Call(ctx, upstream.Request{Decision: allowed(gate.ReadResource), Method: "resources/read",
-				Params: []byte(`{"uri":"mem://p"}`)}), "plain")
-			want("prompts/get", s.Call(ctx, upstream.Request{Decision: allowed(gate.GetPrompt), Method: "prompts/get",
-				Params: []byte(`{"name":"p"}`)}), "messages")
+			want("resources/read", s.Call(ctx, judged(gate.ReadResource, `{"uri":"mem://p"}`)), "plain")
+			prompt := judged(gate.GetPrompt, `{"name":"p"}`)
+			prompt.Decision.Call.Tool = "p"
+			want("prompts/get", s.Call(ctx, prompt), "messages")
 			var mu sync.Mutex
 			var got []string
 			steps := callTool("steps", `{}`)
@@ -186,6 +186,7 @@ func TestRealServers(t *testing.T) {
 				out := s.Call(ctx, ask)
 				want("input_required", out, `"resultType":"input_required"`)
 				ask.Params = []byte(`{"name":"ask","arguments":{},"requestState":"st","inputResponses":{"q":{"action":"decline"}}}`)
+				ask.Decision.Call.Answers = []byte(`{"q":{"action":"decline"}}`)
 				want("answered", s.Call(ctx, ask), "answered st")
 			case p.name != "http stateless legacy":
 				want("elicit", s.Call(ctx, ask), "answered decline")
@@ -198,8 +199,7 @@ func TestRealServers(t *testing.T) {
 			// Last: in go-sdk v1.8.0 the end of one subscriptions/listen on stdio
 			// ends the list changes of another.
 			if p.name != "http stateless legacy" {
-				want("subscribe", s.Call(ctx, upstream.Request{Decision: allowed(gate.SubscribeResource), Method: "resources/subscribe",
-					Params: []byte(`{"uri":"mem://p"}`)}), "{")
+				want("subscribe", s.Call(ctx, judged(gate.SubscribeResource, `{"uri":"mem://p"}`)), "{")
 				want("unsubscribe", s.Do(ctx, upstream.Request{Method: "resources/unsubscribe", Params: []byte(`{"uri":"mem://p"}`)}), "{")
 			}
 			for _, k := range []upstream.EventKind{upstream.StrayResponse, upstream.BadMessage, upstream.SkippedLine, upstream.StrayProgress, upstream.ConnectionLost} {
@@ -250,7 +250,7 @@ func TestOneDoor(t *testing.T) {
 				t.Errorf("%s with %s decision: %s", m, name, out.End)
 			}
 		}
-		if out := s.Do(ctx, upstream.Request{Method: m, Decision: allowed("")}); out.End != upstream.NotSent {
+		if out := s.Do(ctx, upstream.Request{Method: m, Decision: allowed("", "", "")}); out.End != upstream.NotSent {
 			t.Errorf("Do %s: %s", m, out.End)
 		}
 		if _, err := s.List(ctx, m, "tools"); err == nil {
@@ -258,7 +258,7 @@ func TestOneDoor(t *testing.T) {
 		}
 	}
 	other := callTool("echo", `{"text":"x"}`)
-	other.Decision = allowed(gate.ReadResource)
+	other.Decision = allowed(gate.ReadResource, "echo", `{"text":"x"}`)
 	if out := s.Call(ctx, other); out.End != upstream.NotSent {
 		t.Errorf("a decision for another method: %s", out.End)
 	}
@@ -266,6 +266,25 @@ func TestOneDoor(t *testing.T) {
 		if out := s.Do(ctx, upstream.Request{Method: m}); out.End != upstream.NotSent {
 			t.Errorf("Do %q: %s", m, out.End)
 		}
+	}
+	// P20: what is sent is what was decided on, byte for byte.
+	for name, params := range map[string]string{
+		"other tool":       `{"name":"grow","arguments":{"text":"x"}}`,
+		"other bytes":      `{"name":"echo","arguments":{"text": "x"}}`,
+		"no arguments":     `{"name":"echo"}`,
+		"no name":          `{"arguments":{"text":"x"}}`,
+		"one more member":  `{"name":"echo","arguments":{"text":"x"},"task":{}}`,
+		"unjudged answers": `{"name":"echo","arguments":{"text":"x"},"inputResponses":{"q":{}}}`,
+	} {
+		r := callTool("echo", `{"text":"x"}`)
+		r.Params = []byte(params)
+		if out := s.Call(ctx, r); out.End != upstream.NotSent {
+			t.Errorf("%s: %s", name, out.End)
+		}
+	}
+	if out := s.Call(ctx, upstream.Request{Decision: allowed(gate.ReadResource, "", `{"uri":"mem://p"}`), Method: "resources/read",
+		Params: []byte(`{"uri":"mem://other"}`)}); out.End != upstream.NotSent {
+		t.Errorf("another uri: %s", out.End)
 	}
 	meta := callTool("echo", `{"text":"x"}`)
 	meta.Params = []byte(`{"name":"echo","_meta":{"x":1}}`)
