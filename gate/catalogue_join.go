@@ -151,7 +151,7 @@ func (m *making) unlisted() {
 			continue
 		}
 		if c.Method != CallTool {
-			t := &Tool{Server: c.Server, Name: c.Tool, Method: c.Method, Contract: c, State: Open, input: methodSchemas[c.Method]}
+			t := &Tool{Server: c.Server, Name: c.Tool, Method: c.Method, Contract: c, State: Open}
 			if c.Closed {
 				t.State, t.Reason = Shut, writ.PolicyClosed
 			}
@@ -163,30 +163,6 @@ func (m *making) unlisted() {
 		}
 	}
 }
-
-// methodSchemas says what the requests of R32 look like to the gate. Prompt
-// arguments have names only the prompt knows: they are allowed, and judged as
-// keys too.
-var methodSchemas = func() map[Method]*schema {
-	out := map[Method]*schema{}
-	for method, text := range map[Method]string{
-		ReadResource:      `{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"]}`,
-		SubscribeResource: `{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"]}`,
-		GetPrompt:         `{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object","patternProperties":{"":{"type":"string"}}}},"required":["name"]}`,
-		Complete: `{"type":"object","properties":{
-			"ref":{"type":"object","properties":{"type":{"enum":["ref/prompt","ref/resource"]},"name":{"type":"string"},"title":{"type":"string"},"uri":{"type":"string"}},"required":["type"]},
-			"argument":{"type":"object","properties":{"name":{"type":"string"},"value":{"type":"string"}},"required":["name","value"]},
-			"context":{"type":"object","properties":{"arguments":{"type":"object","patternProperties":{"":{"type":"string"}}}}}},
-			"required":["ref","argument"]}`,
-	} {
-		s, err := compileSchema([]byte(text))
-		if err != nil {
-			panic("gate: the schema of a method does not compile: " + err.Error())
-		}
-		out[method] = s
-	}
-	return out
-}()
 
 // fold is the form in which two public names are one: NFKC and case-folded.
 // Names are ASCII, so no other script can look alike; what remains are letters

@@ -89,7 +89,8 @@ func (c *Contract) caseOf(args []byte) *Case {
 // tool's own input schema, closed: at any depth a property that no applicable
 // subschema names is refused, unless the contract opens its object (R16). The
 // failures are sorted and hold no value of the call. The bytes must have
-// passed strictjson.
+// passed strictjson. R32 methods have no schema of a server; their shape is
+// judged elsewhere.
 func (t *Tool) ValidateArguments(args []byte) []writ.Failure {
 	if t == nil || t.input == nil {
 		return []writ.Failure{{Reason: writ.SchemaUnusable, Need: "a tool whose input schema can be checked"}}

@@ -226,6 +226,23 @@ func TestPolicyStrict(t *testing.T) {
 	}
 }
 
+// TestMethodWords: a method the gate judges can be named in a contract, and no
+// other word with a slash can (R32).
+func TestMethodWords(t *testing.T) {
+	for w, act := range methodWords {
+		if !isMethod(w) {
+			t.Errorf("%s is a word of policies and no method", w)
+		}
+		p, faults := ParsePolicy("p", []byte("tools: { s/"+w+": {} }"))
+		if len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		if c := p.Contracts["s/"+w]; string(c.Method) != w || c.Tool != w || c.Effect.Gated() != act {
+			t.Errorf("%s: %+v", w, c)
+		}
+	}
+}
+
 func TestSetPin(t *testing.T) {
 	pin := "sha256:" + strings.Repeat("ab", 32)
 	old := "sha256:" + strings.Repeat("00", 32)

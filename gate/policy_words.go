@@ -39,7 +39,7 @@ var (
 	// whether they are judged acts rather than lists.
 	methodWords = map[string]bool{
 		string(ReadResource): true, string(SubscribeResource): true, string(GetPrompt): true, string(Complete): true,
-		"resources/list": false, "resources/templates/list": false, "prompts/list": false,
+		string(ListResources): false, string(ListTemplates): false, string(ListPrompts): false,
 	}
 )
 
