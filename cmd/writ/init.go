@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v4"
-
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -170,68 +168,82 @@ func draftTool(b *strings.Builder, t *gate.Tool) {
 }
 
 func draftArgs(b *strings.Builder, t *gate.Tool) {
-	props, _ := strictjson.Members(strictjson.Get(strictjson.Get(t.Raw, "inputSchema"), "properties"))
-	if len(props) == 0 {
+	args := schemaLeaves(strictjson.Get(t.Raw, "inputSchema"))
+	if len(args) == 0 {
 		b.WriteString("    # no arguments: `no_args: allow` lets it run without evidence\n")
 		return
 	}
 	b.WriteString("    args:\n")
-	for _, p := range props {
+	for _, a := range args {
 		role := "target"
-		if strictjson.Get(p.Value, "enum") != nil {
+		if strictjson.Get(a.schema, "enum") != nil {
 			role = "enum"
-		} else if kind, _ := strictjson.Text(strictjson.Get(p.Value, "type")); kind == "boolean" {
+		} else if kind, _ := strictjson.Text(strictjson.Get(a.schema, "type")); kind == "boolean" {
 			role = "control"
 		}
-		key, err := yaml.Marshal(strictjson.Pointer([]string{p.Name}))
-		if err != nil {
-			continue
-		}
-		fmt.Fprintf(b, "      %s: { role: %s }\n", strings.TrimSpace(string(key)), role)
+		fmt.Fprintf(b, "      %s: { role: %s }\n", yamlScalar(a.pointer), role)
 	}
 }
 
 // draftOutputs lists the fields of the published output schema. Fields that
 // look like identifiers get a suggestion, never a label.
 func draftOutputs(b *strings.Builder, t *gate.Tool) {
-	var ps []string
-	outputPointers(strictjson.Get(t.Raw, "outputSchema"), "", 0, &ps)
-	if len(ps) == 0 {
+	fields := schemaLeaves(strictjson.Get(t.Raw, "outputSchema"))
+	if len(fields) == 0 {
 		b.WriteString("    # it publishes no output schema: text vouches through `in: text` and an extractor\n")
 		return
 	}
-	sort.Strings(ps)
 	b.WriteString("    outputs:\n")
-	for _, p := range ps {
-		at, err := yaml.Marshal(p)
-		if err != nil {
-			continue
-		}
-		fmt.Fprintf(b, "      - { at: %s, label: external }", strings.TrimSpace(string(at)))
-		if looksLikeID(p) {
+	for _, f := range fields {
+		fmt.Fprintf(b, "      - { at: %s, label: external }", yamlScalar(f.pointer))
+		if looksLikeID(f.pointer) {
 			b.WriteString(" # system, if only the server itself can set it")
 		}
 		b.WriteByte('\n')
 	}
 }
 
-func outputPointers(schema []byte, at string, depth int, out *[]string) {
-	if depth > 4 || len(*out) >= 40 {
-		return
-	}
-	if props, ok := strictjson.Members(strictjson.Get(schema, "properties")); ok {
-		for _, p := range props {
-			outputPointers(p.Value, at+strictjson.Pointer([]string{p.Name}), depth+1, out)
+// yamlScalar writes a pointer so that YAML reads it back whole.
+func yamlScalar(s string) string {
+	for _, r := range s {
+		if !strings.ContainsRune("/*_-.", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
+			return string(strictjson.Quote(s)) // a JSON string is a YAML one
 		}
-		return
 	}
-	if items := strictjson.Get(schema, "items"); strictjson.KindOf(items) == strictjson.Object {
-		outputPointers(items, at+"/*", depth+1, out)
-		return
+	return s
+}
+
+// schemaLeaf is one value a schema describes.
+type schemaLeaf struct {
+	pointer string // with * for an index
+	schema  []byte
+}
+
+// schemaLeaves returns what a schema's properties and items lead to, sorted,
+// within bounds that a draft has use for.
+func schemaLeaves(schema []byte) (out []schemaLeaf) {
+	var walk func(schema []byte, at string, depth int)
+	walk = func(schema []byte, at string, depth int) {
+		if depth > 4 || len(out) >= 40 {
+			return
+		}
+		if props, ok := strictjson.Members(strictjson.Get(schema, "properties")); ok && len(props) > 0 {
+			for _, p := range props {
+				walk(p.Value, at+strictjson.Pointer([]string{p.Name}), depth+1)
+			}
+			return
+		}
+		if items := strictjson.Get(schema, "items"); strictjson.KindOf(items) == strictjson.Object {
+			walk(items, at+"/*", depth+1)
+			return
+		}
+		if at != "" {
+			out = append(out, schemaLeaf{at, schema})
+		}
 	}
-	if at != "" {
-		*out = append(*out, at)
-	}
+	walk(schema, "", 0)
+	slices.SortFunc(out, func(a, b schemaLeaf) int { return strings.Compare(a.pointer, b.pointer) })
+	return out
 }
 
 func looksLikeID(pointer string) bool {
