@@ -108,7 +108,7 @@ func FuzzPost(f *testing.F) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		if method == http.MethodGet {
+		if r.Method == http.MethodGet {
 			cancel() // a stream would stay open
 		}
 		fk := newFake()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -111,8 +112,9 @@ type HTTP struct {
 	mu       sync.Mutex // guards the rest
 	closing  bool
 	conns    map[string]*conn
-	requests quota
-	streams  quota
+	posts    quota // open POST exchanges
+	requests quota // running requests, with or without their client
+	streams  quota // listening streams
 }
 
 // NewHTTP returns the handler. Shutdown ends it.
@@ -120,7 +122,7 @@ func NewHTTP(r Router, o Options) *HTTP {
 	o.fill()
 	h := &HTTP{
 		router: r, o: o, key: make([]byte, 32), done: make(chan struct{}),
-		conns: map[string]*conn{}, requests: quota{}, streams: quota{},
+		conns: map[string]*conn{}, posts: quota{}, requests: quota{}, streams: quota{},
 	}
 	rand.Read(h.key)
 	h.ctx, h.stop = context.WithCancel(context.Background())
@@ -241,7 +243,6 @@ type exchange struct {
 	version   string // of the header
 	id        []byte // of the JSON-RPC request, for the error
 	json, sse bool   // accepted answers
-	passed    bool   // the place in HTTP.requests went to a goroutine
 }
 
 func (x *exchange) serve() *refused {
@@ -345,14 +346,12 @@ func (x *exchange) post(stated bool) *refused {
 		x.w.Header().Set("Connection", "close")
 		return noTooLarge
 	}
-	if !h.enter(h.requests, x.principal, h.o.MaxOpen) {
+	// Twice MaxOpen exchanges: with MaxOpen requests running, the answers to
+	// what they ask the client, and cancellations, still come through.
+	if !h.enter(h.posts, x.principal, 2*h.o.MaxOpen) {
 		return noRoom
 	}
-	defer func() {
-		if !x.passed {
-			h.leave(h.requests, x.principal)
-		}
-	}()
+	defer h.leave(h.posts, x.principal)
 	rc := http.NewResponseController(x.w)
 	rc.SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, int64(h.o.Limits.Bytes)))
@@ -361,6 +360,9 @@ func (x *exchange) post(stated bool) *refused {
 	switch {
 	case errors.As(err, &large):
 		return noTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		x.w.Header().Set("Connection", "close")
+		return noSlowBody
 	case err != nil:
 		return noBody
 	case len(body) == 0:
@@ -413,11 +415,10 @@ func (h *HTTP) leave(q quota, principal string) {
 	h.work.Done()
 }
 
-// run starts a request in a goroutine of its own, which counts as open until it
-// ends, and copies its stream to the client until that ends or the client goes
-// away.
+// run starts a request in a goroutine of its own, which keeps its place in
+// HTTP.requests until it ends, and copies its stream to the client until that
+// ends or the client goes away. The caller has entered.
 func (x *exchange) run(ctx context.Context, s *stream, c *conn, work func(context.Context)) {
-	x.passed = true
 	go func() {
 		defer x.h.leave(x.h.requests, x.principal)
 		work(ctx)

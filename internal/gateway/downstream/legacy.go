@@ -308,9 +308,13 @@ func (x *exchange) legacy(body []byte) *refused {
 	if !m.IsRequest() {
 		return x.oneWay(c, m)
 	}
+	if !x.h.enter(x.h.requests, x.principal, x.h.o.MaxOpen) {
+		return noRoom
+	}
 	s := x.newStream(!c.stateless())
 	work, no := x.begin(c, m, mt, s, func(message []byte) { s.finish(message, http.StatusOK) })
 	if no != nil {
+		x.h.leave(x.h.requests, x.principal)
 		return no
 	}
 	x.legacyRun(c, s, work)
@@ -451,6 +455,9 @@ func (x *exchange) batch(text []byte) *refused {
 	if bad != nil {
 		return bad
 	}
+	if !x.h.enter(x.h.requests, x.principal, x.h.o.MaxOpen) {
+		return noRoom
+	}
 	s := x.newStream(!c.stateless())
 	done := gather(len(es), func(message []byte) { s.finish(message, http.StatusOK) })
 	var works []func(context.Context)
@@ -496,6 +503,7 @@ func (x *exchange) batch(text []byte) *refused {
 		done(rpc.ErrorResponse(m.ID, no.err))
 	}
 	if !asked {
+		x.h.leave(x.h.requests, x.principal)
 		return x.accepted()
 	}
 	x.legacyRun(c, s, func(ctx context.Context) {

@@ -128,6 +128,9 @@ type hello struct {
 	clientInfo   []byte
 }
 
+// maxHello bounds what one connection says of itself.
+const maxHello = 64 << 10
+
 // readHello reads initialize. A version we know is echoed exactly; for any
 // other we offer our newest legacy one.
 func readHello(params []byte) (hello, *refused) {
@@ -138,9 +141,12 @@ func readHello(params []byte) (hello, *refused) {
 		clientInfo:   strictjson.Get(params, "clientInfo"),
 	}
 	if !ok || asked == "" || strictjson.KindOf(h.capabilities) != strictjson.Object ||
-		h.clientInfo != nil && strictjson.KindOf(h.clientInfo) != strictjson.Object {
+		h.clientInfo != nil && strictjson.KindOf(h.clientInfo) != strictjson.Object ||
+		len(h.capabilities)+len(h.clientInfo) > maxHello {
 		return h, noInitParams
 	}
+	// Kept for as long as the connection: not with the whole message (D03).
+	h.capabilities, h.clientInfo = bytes.Clone(h.capabilities), bytes.Clone(h.clientInfo)
 	if isLegacy(asked) {
 		h.version = asked
 	}

@@ -60,6 +60,9 @@ func (x *exchange) modern(body []byte) *refused {
 	if req.ParamHeaders, no = paramHeaders(x.r.Header); no != nil {
 		return no
 	}
+	if !h.enter(h.requests, x.principal, h.o.MaxOpen) {
+		return noRoom
+	}
 	s := x.newStream(false)
 	ctx, cancel := h.until(x.r.Context())
 	defer cancel()

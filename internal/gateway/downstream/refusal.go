@@ -79,7 +79,8 @@ var (
 	noAccept      = no(WhyAccept, 406, rpc.CodeInvalidRequest, "accept must name application/json and text/event-stream")
 	noStreamType  = no(WhyAccept, 406, rpc.CodeInvalidRequest, "accept must name text/event-stream")
 	noEmptyBody   = no(WhyBody, 400, rpc.CodeInvalidRequest, "the body is empty")
-	noBody        = no(WhyBody, 400, rpc.CodeInvalidRequest, "the body could not be read in time")
+	noBody        = no(WhyBody, 400, rpc.CodeInvalidRequest, "the body could not be read")
+	noSlowBody    = no(WhyBody, 408, rpc.CodeInvalidRequest, "the body did not arrive in time")
 	noTooLarge    = no(WhyTooLarge, 413, rpc.CodeInvalidRequest, "the message is larger than accepted")
 	noPrincipal   = no(WhyPrincipal, 401, rpc.CodeInvalidRequest, "not authenticated")
 	noRoom        = no(WhyBusy, 429, rpc.CodeInternal, "too many open requests, streams or sessions; close some or try later")
@@ -104,7 +105,7 @@ var (
 	noMeta         = no(WhyParams, 400, rpc.CodeInvalidParams, "params._meta is an object with io.modelcontextprotocol/protocolVersion and an object io.modelcontextprotocol/clientCapabilities")
 	noMetaObject   = no(WhyParams, 400, rpc.CodeInvalidParams, "params._meta is an object")
 	noToken        = no(WhyParams, 400, rpc.CodeInvalidParams, "progressToken is a string of at most 256 bytes or an integer within ±2^53")
-	noInitParams   = no(WhyParams, 400, rpc.CodeInvalidParams, "initialize needs protocolVersion, a string, and capabilities, an object")
+	noInitParams   = no(WhyParams, 400, rpc.CodeInvalidParams, "initialize needs protocolVersion, a string, and capabilities, an object, of at most 64 KiB with clientInfo")
 	noListenParams = no(WhyParams, 400, rpc.CodeInvalidParams, "subscriptions/listen needs notifications, an object of booleans and at most 1000 resourceSubscriptions")
 
 	noVersionHeader = no(WhyMismatch, 400, rpc.CodeHeaderMismatch, "the MCP-Protocol-Version header is missing")

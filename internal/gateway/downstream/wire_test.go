@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestW12RequestSmuggling sends bytes that two readers could cut apart
@@ -108,6 +110,41 @@ func TestChunkedBodyOverTheLimit(t *testing.T) {
 		t.Fatalf("%v %v", a, err)
 	}
 	if r := f.takeRefused(); len(r) != 1 || r[0].Why != WhyTooLarge {
+		t.Errorf("refused %v", r)
+	}
+}
+
+// TestD01SlowBody: half a body is not waited for without end.
+func TestD01SlowBody(t *testing.T) {
+	f := newFake()
+	addr := serveHTTP(t, f, Options{BodyTimeout: time.Millisecond})
+	a := rawExchange(t, addr, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n{")
+	if r := f.takeRefused(); a.StatusCode != 408 || !a.Close || len(r) != 1 || r[0].Why != WhyBody {
+		t.Errorf("got %d, refused %v", a.StatusCode, r)
+	}
+}
+
+// TestS01Guard: another handler of the same server is behind the same checks.
+func TestS01Guard(t *testing.T) {
+	f := newFake()
+	h := NewHTTP(f, Options{Refused: f.hook})
+	g := h.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "console") }))
+	for _, c := range []struct {
+		host, origin string
+		status       int
+	}{{"localhost:1", "", 200}, {"evil.example", "", 403}, {"localhost:1", "http://evil.example", 403}, {"localhost:1", "http://localhost:1", 200}} {
+		r := httptest.NewRequest("GET", "/console", nil)
+		r.Host = c.host
+		if c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		if w.Code != c.status {
+			t.Errorf("%s %s: %d", c.host, c.origin, w.Code)
+		}
+	}
+	if r := f.takeRefused(); len(r) != 2 {
 		t.Errorf("refused %v", r)
 	}
 }
