@@ -55,7 +55,7 @@ var Modes = map[string]string{
 	"notifflood":    "T14: 20,000 list_changed before an answer",
 	"ignoreeof":     "U05: ignores the end of input and SIGTERM, and starts a child that does too",
 	"forks":         "U05: starts a child and ends with its input",
-	"noreply":       "U06: never answers tools/call",
+	"noreply":       "U06: never answers tools/call, and says on standard error what it was asked",
 	"halfline":      "U06: half an answer, then silence",
 	"drip":          "U06: an answer byte by byte, never finished",
 	"noread":        "section 1: stops reading its input",
@@ -138,7 +138,13 @@ func Run(mode string, in io.Reader, out io.Writer) int {
 			return 0
 		}
 		var m message
-		if json.Unmarshal(raw, &m) != nil || m.Method == "" || m.ID == nil {
+		if json.Unmarshal(raw, &m) != nil {
+			continue
+		}
+		if mode == "noreply" && m.Method == "notifications/cancelled" {
+			fmt.Fprintf(os.Stderr, "cancelled %s\n", m.Params.RequestID)
+		}
+		if m.Method == "" || m.ID == nil {
 			continue
 		}
 		if code, end := s.serve(m); end {
@@ -153,6 +159,7 @@ type message struct {
 	Params struct {
 		Name      string          `json:"name"`
 		Cursor    string          `json:"cursor"`
+		RequestID json.RawMessage `json:"requestId"`
 		Arguments json.RawMessage `json:"arguments"`
 		Meta      struct {
 			Token json.RawMessage `json:"progressToken"`
@@ -310,6 +317,7 @@ func (s *server) call(m message) (code int, end bool) {
 	}
 	switch s.mode {
 	case "noreply":
+		fmt.Fprintf(os.Stderr, "call %s\n", id)
 		return
 	case "noread":
 		select {}

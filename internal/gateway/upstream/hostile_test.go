@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,7 +20,7 @@ import (
 // quick are limits small enough to be reached in a test; nothing asserts how
 // long something took.
 var quick = upstream.Limits{
-	Call: 500 * time.Millisecond, Probe: 300 * time.Millisecond, LineTime: 300 * time.Millisecond,
+	Call: time.Second, Probe: 300 * time.Millisecond, LineTime: 300 * time.Millisecond,
 	Write: 300 * time.Millisecond, Grace: 300 * time.Millisecond, RestartMin: 10 * time.Millisecond,
 }
 
@@ -94,8 +95,7 @@ func TestHostileStdio(t *testing.T) {
 			if mode != "hangsonprobe" {
 				cfg.Limits.Probe = 0
 			}
-			switch mode {
-			case "noiseflood", "exit", "halfexit", "asks", "errordata", "bothmembers", "dupkeys": // end by themselves
+			if mode != "noreply" { // the others end by themselves
 				cfg.Limits.Call = 0
 			}
 			r := newRecord()
@@ -314,17 +314,18 @@ func TestEnvironment(t *testing.T) {
 func TestElicitOnStdio(t *testing.T) {
 	cfg := child(t, "elicits")
 	cfg.ClientCapabilities = []byte(`{"elicitation":{}}`)
-	cfg.Limits.Call = 300 * time.Millisecond // does not run while the person is asked
-	s := start(t, cfg, newRecord(), nil)
+	cfg.Limits.Call = 5 * time.Second // does not run while the person is asked
+	clock := newFakeClock()
+	s := start(t, cfg, newRecord(), clock)
 	r := callTool("echo", `{}`)
 	r.Owner = "a"
 	r.OnRequest = func(ctx context.Context, m string, p []byte) ([]byte, *rpc.Error) {
 		if m != "elicitation/create" || !strings.Contains(string(p), "sure?") {
 			t.Errorf("%s %s", m, p)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(500 * time.Millisecond):
+		clock.advance(6 * time.Second)
+		if ctx.Err() != nil {
+			t.Error("the call's time ran while a person was asked")
 		}
 		return []byte(`{"action":"accept","content":{"n":1.0}}`), nil
 	}
@@ -336,6 +337,43 @@ func TestElicitOnStdio(t *testing.T) {
 	out = s.Call(t.Context(), r)
 	if out.End != ok || !strings.Contains(string(out.Result), "-32601") {
 		t.Errorf("%s %v %s", out.End, out.Err, out.Result)
+	}
+}
+
+// TestCancelOnStdio (U06): a call that is given up is cancelled at the server by
+// its id, and its late end is nobody's.
+func TestCancelOnStdio(t *testing.T) {
+	s := start(t, child(t, "noreply"), newRecord(), nil)
+	if _, err := s.Info(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := callTool("echo", `{}`)
+	go func() {
+		for !strings.Contains(string(s.Stderr()), "call ") {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	if out := s.Call(ctx, r); out.End != upstream.Unknown {
+		t.Errorf("%s", out.End)
+	}
+	if out := s.Do(t.Context(), upstream.Request{Method: "ping"}); out.End != ok {
+		t.Errorf("ping: %s", out.End)
+	}
+	said := regexp.MustCompile(`call (\d+)\ncancelled (\d+)\n`)
+	for stuck := time.After(20 * time.Second); ; {
+		if m := said.FindSubmatch(s.Stderr()); m != nil {
+			if string(m[1]) != string(m[2]) {
+				t.Errorf("another id: %q", m[0])
+			}
+			return
+		}
+		select {
+		case <-stuck:
+			t.Fatalf("not cancelled: %q", s.Stderr())
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
 
@@ -410,6 +448,9 @@ func TestHostileHTTP(t *testing.T) {
 			}
 			if want.event != upstream.LongLine {
 				cfg.Limits = quick
+			}
+			if mode != "noreply" && mode != "noheaders" {
+				cfg.Limits.Call = 0
 			}
 			s := start(t, cfg, r, nil)
 			if _, err := s.Info(t.Context()); err != nil {
