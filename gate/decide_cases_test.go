@@ -26,16 +26,17 @@ func TestCases(t *testing.T) {
 	if err != nil || len(files) < 50 {
 		t.Errorf("%d case files, want at least 50 (%v)", len(files), err)
 	}
-	total := 0
+	total, ran := 0, 0
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".txtar")
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, f)
 			r.steps()
 			total += r.checks
+			ran++
 		})
 	}
-	if total < 120 {
+	if ran == len(files) && total < 120 {
 		t.Errorf("%d checked steps, want at least 120", total)
 	}
 }

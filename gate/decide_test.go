@@ -95,7 +95,7 @@ func TestRepeated(t *testing.T) {
 		{"drop", `{"id":"bobby","why":"spam"}`, ""},
 		{"drop", `{"id":"bobby","why":"spam"}`, writ.PolicyRepeated},
 		{"drop", `{ "why" : "spam", "id":"\u0062obby"}`, writ.PolicyRepeated}, // the same act, spelt otherwise
-		{"drop", `{"id":"bobby"}`, ""}, // another act
+		{"drop", `{"id":"bobby"}`, ""},                                        // another act
 		{"drop", `{"id":"carol","why":"spam"}`, ""},
 		{"ping", `{}`, ""},
 		{"ping", `{}`, writ.PolicyRepeated},
@@ -346,5 +346,46 @@ func BenchmarkDecide(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// P21: decisions of one session may be made side by side; each sees what was
+// committed before it and changes nothing.
+func TestDecideSideBySide(t *testing.T) {
+	o := newOffice(t, provenance.Caps{})
+	o.list(`["bobby"]`)
+	in := gate.Input{Policy: o.p, Catalogue: o.c, Session: o.s, Time: o.now, Call: gate.Call{Server: "u", Tool: "drop", Arguments: []byte(`{"id":"bobby"}`)}}
+	d := gate.Decide(in)
+	want := d.Record()
+	done := make(chan bool)
+	for range 8 {
+		go func() {
+			ok := true
+			for range 50 {
+				d := gate.Decide(in)
+				ok = ok && bytes.Equal(d.Record(), want)
+				o.s.Observe(&d, gate.Result{Evidence: 2, Status: gate.OK, Bytes: []byte(`{}`)})
+			}
+			done <- ok
+		}()
+	}
+	for range 8 {
+		if !<-done {
+			t.Error("a decision differs")
+		}
+	}
+}
+
+// D02: a refusal of very many values stays in proportion, and is quick.
+func TestManyFailures(t *testing.T) {
+	p, c := newWorld(t, smallPolicy, smallTools)
+	args := []byte(`{"why":[` + strings.Repeat(`"x",`, 50_000) + `"x"]}`)
+	d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: gate.NewSession("s_m", [32]byte{}, provenance.Caps{}),
+		Call: gate.Call{Server: "u", Tool: "drop", Arguments: args}})
+	if d.Allowed() || d.Outcome.Rejection.Code != writ.InvalidPayload || len(d.Outcome.Rejection.Failures) != 1 {
+		t.Errorf("an array of targets: %d failures", len(d.Outcome.Rejection.Failures))
+	}
+	if _, err := gate.ParseRecord(d.Record()); err != nil {
+		t.Error(err)
 	}
 }
