@@ -1,0 +1,269 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/provenance"
+)
+
+// patience bounds every wait of these tests. Nothing is expected to take it.
+const patience = 30 * time.Second
+
+// testContext ends with the test, or when something hangs.
+func testContext(tb testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*patience)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+// rig is a gateway over a store, with the HTTP front of it.
+type rig struct {
+	tb     testing.TB
+	store  gateway.Store
+	opts   gateway.Options
+	gw     *gateway.Gateway
+	front  *httptest.Server
+	http   *downstream.HTTP
+	log    *logged
+	closed bool
+}
+
+// onMaps returns a store in memory; at the end of the test its whole log is
+// verified and every decision in it is made again.
+func onMaps(tb testing.TB) gateway.Store {
+	signer, _ := storetest.Key()
+	st := mapstore.New(signer)
+	verifyAtEnd(tb, st)
+	return st
+}
+
+// onSQLite is onMaps over a file.
+func onSQLite(tb testing.TB) gateway.Store { return openSQLite(tb, tb.TempDir()) }
+
+func openSQLite(tb testing.TB, dir string) *sqlite.Store {
+	tb.Helper()
+	signer, verifier := storetest.Key()
+	st, err := sqlite.Open(dir, sqlite.Options{Signer: signer, Verifier: verifier})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	verifyAtEnd(tb, st)
+	return st
+}
+
+func verifyAtEnd(tb testing.TB, st gateway.Store) {
+	tb.Cleanup(func() {
+		verify(tb, st)
+		if err := st.Close(); err != nil {
+			tb.Errorf("the store: %v", err)
+		}
+	})
+}
+
+// verify checks the log and derives every decision in it anew, byte for byte.
+func verify(tb testing.TB, st gateway.Store) (rep *audit.Report, replayed int) {
+	tb.Helper()
+	ctx := context.Background()
+	if _, err := st.Checkpoint(ctx); err != nil && !errors.Is(err, audit.ErrNotFound) {
+		tb.Errorf("checkpoint: %v", err)
+	}
+	snap, err := st.Snapshot(ctx)
+	if err != nil {
+		tb.Errorf("snapshot: %v", err)
+		return nil, 0
+	}
+	defer snap.Close()
+	_, verifier := storetest.Key()
+	folds := map[string]*gateway.Fold{}
+	rep, err = audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier,
+		Replay: func(rec *audit.Record, it *audit.Item) error {
+			if folds[rec.Session] == nil {
+				folds[rec.Session] = gateway.NewFold(st, provenance.Caps{})
+			}
+			return folds[rec.Session].Step(ctx, rec, it)
+		}})
+	if err != nil {
+		tb.Errorf("verify: %v", err)
+		return nil, 0
+	}
+	if rep.Problem != nil {
+		tb.Errorf("verify: %v", rep.Problem)
+	}
+	skipped := 0
+	for _, f := range folds {
+		replayed += f.Replayed
+		skipped += f.Skipped
+	}
+	if int64(replayed) != rep.Decisions || skipped != 0 {
+		tb.Errorf("%d of %d decisions were made again, %d skipped", replayed, rep.Decisions, skipped)
+	}
+	return rep, replayed
+}
+
+// logged collects what the gateway logs.
+type logged struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func policy(tb testing.TB, text string) *gate.Policy {
+	tb.Helper()
+	p, faults := gate.ParsePolicy("policy.yaml", []byte(text))
+	for _, f := range faults {
+		tb.Errorf("policy %d:%d: %s (%s)", f.Line, f.Column, f.Message, f.Hint)
+	}
+	if p == nil {
+		tb.FailNow()
+	}
+	return p
+}
+
+// front is how the tests authenticate: the bearer's name is the principal, and
+// nobody named is the loopback one.
+func principal(r *http.Request) (string, bool) {
+	if who, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		return who, true
+	}
+	return downstream.Loopback, true
+}
+
+// newRig starts a gateway over st in front of the servers, and its HTTP front.
+func newRig(tb testing.TB, st gateway.Store, p *gate.Policy, servers ...upstream.Config) *rig {
+	tb.Helper()
+	for i := range servers {
+		if servers[i].Limits.Refresh == 0 {
+			servers[i].Limits.Refresh = time.Millisecond
+		}
+		if servers[i].Limits.RestartMin == 0 {
+			servers[i].Limits.RestartMin = time.Millisecond
+		}
+	}
+	r := &rig{tb: tb, store: st, opts: gateway.Options{Store: st, Policy: p, Servers: servers, Version: "test"}}
+	r.start()
+	tb.Cleanup(r.stop)
+	return r
+}
+
+func (r *rig) start() {
+	r.tb.Helper()
+	r.log = &logged{}
+	o := r.opts
+	o.Log = slog.New(slog.NewTextHandler(r.log, nil))
+	gw, err := gateway.New(o)
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	if err := gw.Start(context.Background()); err != nil {
+		r.tb.Fatal(err)
+	}
+	r.gw, r.closed = gw, false
+	if err := gw.Ready(testContext(r.tb)); err != nil {
+		r.tb.Errorf("not ready: %v", err)
+	}
+	for name, err := range gw.Failed() {
+		r.tb.Errorf("server %s: %v", name, err)
+	}
+	r.http = downstream.NewHTTP(gw, downstream.Options{Principal: principal})
+	r.front = httptest.NewServer(r.http)
+}
+
+func (r *rig) stop() {
+	if r.closed {
+		return
+	}
+	r.closed = true
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := r.http.Shutdown(ctx); err != nil {
+		r.tb.Errorf("the HTTP front: %v", err)
+	}
+	r.front.Close()
+	if err := r.gw.Close(); err != nil {
+		r.tb.Errorf("the gateway: %v", err)
+	}
+	if r.tb.Failed() {
+		if text := r.log.String(); text != "" {
+			r.tb.Logf("log:\n%s", text)
+		}
+	}
+}
+
+// restart ends the gateway and starts another over the same store.
+func (r *rig) restart() {
+	r.tb.Helper()
+	r.stop()
+	r.start()
+}
+
+// mint opens a session for the loopback principal and returns its secret.
+func (r *rig) mint() string {
+	r.tb.Helper()
+	secret, _, err := r.gw.CreateSession(testContext(r.tb), downstream.Loopback)
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	return secret
+}
+
+// errInjected is what a broken store answers.
+var errInjected = errors.New("injected: no space left on device")
+
+// brokenStore is a store whose appends fail while told to.
+type brokenStore struct {
+	gateway.Store
+	mu    sync.Mutex
+	fails func(session string, entries []audit.Entry) bool
+}
+
+func (b *brokenStore) failWhen(f func(session string, entries []audit.Entry) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fails = f
+}
+
+func (b *brokenStore) Append(ctx context.Context, session string, expected uint64, es []audit.Entry) (int64, error) {
+	b.mu.Lock()
+	fail := b.fails != nil && b.fails(session, es)
+	b.mu.Unlock()
+	if fail {
+		return 0, errInjected
+	}
+	return b.Store.Append(ctx, session, expected, es)
+}
+
+// kindOf is the kind of a sealed entry.
+func kindOf(tb testing.TB, e audit.Entry) audit.Kind {
+	rec, err := audit.ParseRecord(e.Leaf())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return rec.Kind
+}
