@@ -3,6 +3,7 @@ package provenance
 import (
 	"math/big"
 	"os"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v4"
@@ -129,6 +130,22 @@ func TestCheckText(t *testing.T) {
 	} {
 		if got := CheckText([]byte(raw)); got != want {
 			t.Errorf("P12: CheckText(%s) = %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// D04: no type makes a long value slow to refuse.
+func TestLongValues(t *testing.T) {
+	for _, unit := range []string{"ж", "a", "%41", "/a", "a.", "1", "字", "e\u0301"} {
+		long := strings.Repeat(unit, 30_000)
+		for _, s := range []string{long, "a@" + long, "https://" + long, "https://a.example/" + long, "/" + long} {
+			raw := strictjson.Quote(s)
+			for _, typ := range []Type{Untyped, ID, Integer, Decimal, Email, Host, URL, Path, Name, Phone, IBAN, Time} {
+				form, sent, why := Canonical(typ, raw)
+				if (typ == Email || typ == Host || typ == Integer || typ == Decimal) && why == "" || why != "" && (sent || form != "") {
+					t.Errorf("%s of %q…: %q", typ, s[:20], why)
+				}
+			}
 		}
 	}
 }

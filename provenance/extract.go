@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -18,12 +20,26 @@ type Leaf struct {
 	Type Type        // the rule's, Path for a joined name, Untyped without a rule
 	Key  bool        // an object key
 
-	path     []string // in the result object
-	line     int
-	inner    []string
-	hasInner bool
-	owner    string // untyped form of the owner leaf, "" for none
+	at     *step
+	beside bool // outside structuredContent
+	record *record
+	owner  string // untyped form of the owner leaf, "" for none
 }
+
+// step is one step of the way from the result object to a leaf. Leaves share
+// the steps of their containers, so that depth costs no leaf anything.
+type step struct {
+	parent *step
+	token  string // of a key or index
+	line   int    // or a line of the text above
+	inner  bool   // or from the text above into the JSON it holds
+}
+
+func (at *step) to(token string) *step { return &step{parent: at, token: token} }
+
+// record is the innermost object around a leaf that is an array element, else
+// the root.
+type record struct{ raw []byte }
 
 // Extracted is what Extraction found.
 type Extracted struct {
@@ -49,24 +65,22 @@ func Extraction(rules []OutputRule, result, arguments []byte) Extracted {
 	}
 	ms, _ := strictjson.Members(result)
 	for _, m := range ms {
-		at := []string{m.Name}
+		at := (*step)(nil).to(m.Name)
 		switch m.Name {
 		case "_meta", "isError", "resultType":
 		case "structuredContent":
-			w := walker{
-				leaf: x.structured,
-				key:  x.key,
-			}
-			w.walk(m.Value, at, m.Value)
+			w := walker{leaf: x.structured, key: x.key}
+			w.walk(m.Value, at)
 		case "content":
 			blocks, _ := strictjson.Elements(m.Value)
 			for i, b := range blocks {
-				x.block(i, b)
+				x.block(i, b, at.to(strconv.Itoa(i)))
 			}
 		default:
 			x.unnamed(m.Value, at)
 		}
 	}
+	x.owners()
 	return x.out
 }
 
@@ -74,58 +88,79 @@ type extraction struct {
 	rules     []OutputRule
 	arguments []byte
 	out       Extracted
-
-	// the owner found last: most leaves of a record share it
-	ownerRule   *OutputRule
-	ownerRecord []byte
-	ownerText   string
 }
 
-// walker visits every leaf and key with the record around it: the innermost
-// object that is an array element, else the root.
+// walker visits every leaf and key of a checked value once, in one pass: path
+// holds the tokens below the value and is only valid during the call.
 type walker struct {
-	leaf func(path []string, raw, record []byte)
-	key  func(path []string, name string, record []byte)
+	leaf func(path []string, at *step, raw []byte, in *record)
+	key  func(path []string, at *step, name string, in *record)
+
+	raw  []byte
+	dec  *jsontext.Decoder
+	path []string
 }
 
-func (w walker) walk(raw []byte, at []string, record []byte) {
-	switch strictjson.KindOf(raw) {
-	case strictjson.Object:
-		ms, _ := strictjson.Members(raw)
-		for _, m := range ms {
-			if w.key != nil {
-				w.key(at, m.Name, record)
+func (w *walker) walk(raw []byte, at *step) {
+	w.raw = raw
+	w.dec = jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
+	w.value(at, &record{raw})
+}
+
+// value reads one value; false stops at what is no JSON.
+func (w *walker) value(at *step, in *record) bool {
+	kind := w.dec.PeekKind()
+	if kind != '{' && kind != '[' {
+		v, err := w.dec.ReadValue()
+		if err != nil {
+			return false
+		}
+		end := int(w.dec.InputOffset())
+		w.leaf(w.path, at, w.raw[end-len(v):end:end], in)
+		return true
+	}
+	w.dec.ReadToken()
+	n := 0
+	for ; w.dec.PeekKind() != '}' && w.dec.PeekKind() != ']'; n++ {
+		token, of := strconv.Itoa(n), in
+		if kind == '{' {
+			t, err := w.dec.ReadToken()
+			if err != nil {
+				return false
 			}
-			w.walk(m.Value, append(at, m.Name), record)
-		}
-		if len(ms) > 0 {
-			return
-		}
-	case strictjson.Array:
-		es, _ := strictjson.Elements(raw)
-		for i, e := range es {
-			of := record
-			if strictjson.KindOf(e) == strictjson.Object {
-				of = e
+			if token = t.String(); w.key != nil {
+				w.key(w.path, at, token, in)
 			}
-			w.walk(e, append(at, strconv.Itoa(i)), of)
+		} else if w.dec.PeekKind() == '{' {
+			of = &record{}
 		}
-		if len(es) > 0 {
-			return
+		start := w.dec.InputOffset()
+		w.path = append(w.path, token)
+		ok := w.value(at.to(token), of)
+		w.path = w.path[:len(w.path)-1]
+		if !ok {
+			return false
+		}
+		if of != in {
+			of.raw = bytes.TrimLeft(w.raw[start:w.dec.InputOffset()], ", \t\r\n")
 		}
 	}
-	w.leaf(at, bytes.TrimSpace(raw), record)
+	w.dec.ReadToken()
+	if n == 0 {
+		w.leaf(w.path, at, []byte{byte(kind), byte(kind) + 2}, in) // {} or []
+	}
+	return true
 }
 
 // structured is a leaf of structuredContent.
-func (x *extraction) structured(at []string, raw, record []byte) {
-	i := best(len(x.rules), at[1:], func(i int) (Pattern, bool) {
+func (x *extraction) structured(path []string, at *step, raw []byte, in *record) {
+	i := best(len(x.rules), path, func(i int) (Pattern, bool) {
 		r := &x.rules[i]
 		return r.At, !r.InText && !r.Keys && r.Extract == NoExtract
 	})
-	base := Leaf{Raw: raw, path: slices.Clone(at)}
-	x.add(base, i, record)
-	j := best(len(x.rules), at[1:], func(i int) (Pattern, bool) {
+	base := Leaf{Raw: raw, at: at, record: in}
+	x.add(base, i)
+	j := best(len(x.rules), path, func(i int) (Pattern, bool) {
 		r := &x.rules[i]
 		return r.At, !r.InText && !r.Keys && r.Extract != NoExtract
 	})
@@ -138,19 +173,18 @@ func (x *extraction) structured(at []string, raw, record []byte) {
 }
 
 // key is a key of an object in structuredContent: a leaf only if a rule names it.
-func (x *extraction) key(at []string, name string, record []byte) {
-	i := best(len(x.rules), at[1:], func(i int) (Pattern, bool) {
+func (x *extraction) key(path []string, at *step, name string, in *record) {
+	i := best(len(x.rules), path, func(i int) (Pattern, bool) {
 		r := &x.rules[i]
 		return r.At, r.Keys && !r.InText
 	})
 	if i >= 0 {
-		x.add(Leaf{Raw: strictjson.Quote(name), Key: true, path: append(slices.Clone(at), name)}, i, record)
+		x.add(Leaf{Raw: strictjson.Quote(name), Key: true, at: at.to(name), record: in}, i)
 	}
 }
 
 // block is one content block. Each is read for itself, so no record spans two.
-func (x *extraction) block(i int, raw []byte) {
-	at := []string{"content", strconv.Itoa(i)}
+func (x *extraction) block(i int, raw []byte, at *step) {
 	kind, _ := strictjson.Text(strictjson.Get(raw, "type"))
 	ms, ok := strictjson.Members(raw)
 	if !ok {
@@ -162,14 +196,14 @@ func (x *extraction) block(i int, raw []byte) {
 			continue
 		}
 		if m.Name != "text" || kind != "text" || strictjson.KindOf(m.Value) != strictjson.String {
-			x.unnamed(m.Value, append(slices.Clone(at), m.Name))
+			x.unnamed(m.Value, at.to(m.Name))
 			continue
 		}
-		text := Leaf{Raw: bytes.TrimSpace(m.Value), path: append(slices.Clone(at), m.Name)}
+		text := Leaf{Raw: bytes.TrimSpace(m.Value), at: at.to(m.Name), beside: true}
 		whole := slices.IndexFunc(x.rules, func(r OutputRule) bool {
 			return r.InText && r.Block == i && r.Extract == NoExtract
 		})
-		x.add(text, whole, nil)
+		x.add(text, whole)
 		x.takeApart(text, func(r *OutputRule) bool {
 			return r.InText && r.Block == i && r.Extract != NoExtract
 		})
@@ -177,18 +211,18 @@ func (x *extraction) block(i int, raw []byte) {
 }
 
 // unnamed adds every leaf of a value no rule can name. Binary data is left out.
-func (x *extraction) unnamed(raw []byte, at []string) {
-	w := walker{leaf: func(at []string, raw, _ []byte) {
-		if n := at[len(at)-1]; n != "data" && n != "blob" {
-			x.add(Leaf{Raw: raw, path: slices.Clone(at)}, -1, nil)
+func (x *extraction) unnamed(raw []byte, at *step) {
+	w := walker{leaf: func(_ []string, at *step, raw []byte, _ *record) {
+		if at.token != "data" && at.token != "blob" {
+			x.add(Leaf{Raw: raw, at: at, beside: true}, -1)
 		}
 	}}
-	w.walk(raw, at, raw)
+	w.walk(raw, at)
 }
 
 // add adds a leaf under the rule of index i (-1: none) if its value is of the
 // type the rule declares.
-func (x *extraction) add(l Leaf, i int, record []byte) {
+func (x *extraction) add(l Leaf, i int) {
 	if i >= 0 {
 		r := &x.rules[i]
 		t := r.Type
@@ -196,7 +230,7 @@ func (x *extraction) add(l Leaf, i int, record []byte) {
 			t = l.Type
 		}
 		if _, _, why := Canonical(t, l.Raw); why == "" {
-			l.Rule, l.Type, l.owner = r, t, x.owner(r, record)
+			l.Rule, l.Type = r, t
 		} else {
 			l.Type = Untyped
 		}
@@ -204,19 +238,29 @@ func (x *extraction) add(l Leaf, i int, record []byte) {
 	x.out.Leaves = append(x.out.Leaves, l)
 }
 
-// owner resolves the rule's owner pointer within the record (R28).
-func (x *extraction) owner(r *OutputRule, record []byte) string {
-	if !r.HasOwner || len(record) == 0 {
-		return ""
+// owners resolves the owner pointers of the rules within their records (R28),
+// once for each record.
+func (x *extraction) owners() {
+	type place struct {
+		rule *OutputRule
+		in   *record
 	}
-	if x.ownerRule == r && len(x.ownerRecord) == len(record) && &x.ownerRecord[0] == &record[0] {
-		return x.ownerText
+	known := map[place]string{}
+	for i := range x.out.Leaves {
+		l := &x.out.Leaves[i]
+		if l.Rule != nil && l.Rule.HasOwner && l.record != nil {
+			at := place{l.Rule, l.record}
+			owner, ok := known[at]
+			if !ok {
+				if raw := resolve(l.record.raw, l.Rule.Owner); raw != nil && !empty(raw) {
+					owner, _ = exact(raw)
+				}
+				known[at] = owner
+			}
+			l.owner = owner
+		}
+		l.record = nil
 	}
-	x.ownerRule, x.ownerRecord, x.ownerText = r, record, ""
-	if raw := resolve(record, r.Owner); raw != nil && !empty(raw) {
-		x.ownerText, _ = exact(raw)
-	}
-	return x.ownerText
 }
 
 // resolve returns the value at path, nil if there is none.
@@ -263,7 +307,7 @@ func (x *extraction) takeApart(text Leaf, chosen func(*OutputRule) bool) {
 					i = -1
 				}
 				l.Rule = nil
-				x.add(l, i, nil)
+				x.add(l, i)
 			}
 		}
 	case r.Extract == ExtractJSON:
@@ -315,7 +359,7 @@ func (x *extraction) lines(r *OutputRule, text Leaf, s string) (found []Leaf, ok
 		if m[2] < 0 {
 			continue
 		}
-		l := Leaf{path: text.path, line: i + 1, Rule: r}
+		l := Leaf{at: &step{parent: text.at, line: i + 1}, beside: text.beside, Rule: r}
 		v := line[m[2]:m[3]]
 		if r.HasJoin {
 			joined, fits := below(dir, v)
@@ -368,13 +412,12 @@ func (x *extraction) json(text Leaf, s string, chosen func(*OutputRule) bool) bo
 	if strictjson.Check(doc, strictjson.Result) != nil {
 		return false
 	}
-	w := walker{}
-	w.leaf = func(at []string, raw, record []byte) {
-		i := best(len(x.rules), at, func(i int) (Pattern, bool) {
+	w := walker{leaf: func(path []string, at *step, raw []byte, in *record) {
+		i := best(len(x.rules), path, func(i int) (Pattern, bool) {
 			return x.rules[i].Pointer, chosen(&x.rules[i])
 		})
-		x.add(Leaf{Raw: raw, path: text.path, inner: slices.Clone(at), hasInner: true}, i, record)
-	}
-	w.walk(doc, nil, doc)
+		x.add(Leaf{Raw: raw, at: at, beside: text.beside, record: in}, i)
+	}}
+	w.walk(doc, &step{parent: text.at, inner: true})
 	return true
 }

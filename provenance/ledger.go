@@ -149,6 +149,7 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 func (l *Ledger) estimate(leaves []Leaf) int64 {
 	n := int64(0)
 	fresh := map[string]bool{}
+	steps := map[*step]bool{}
 	name := func(t string) {
 		if _, isIndex := small(t); isIndex || fresh[t] {
 			return
@@ -160,18 +161,19 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 	}
 	for i := range leaves {
 		f := &leaves[i]
-		n += 32 + 40 + 8
+		n += 32 + 40
 		if f.Type != Untyped {
 			n += 40
 		}
 		if f.Type == Path || f.Type == Name {
 			n += 40
 		}
-		for _, t := range f.path {
-			name(t)
-		}
-		for _, t := range f.inner {
-			name(t)
+		for at := f.at; at != nil && !steps[at]; at = at.parent {
+			if at != f.at { // a container, shared by what follows
+				steps[at] = true
+				n += 8
+			}
+			name(at.token)
 		}
 		if f.owner != "" {
 			name(f.owner)
@@ -216,7 +218,7 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf) judged {
 	j := judged{label: writ.External}
 	if leaf.Rule != nil {
 		j.label = leaf.Rule.Label
-	} else if len(leaf.path) > 0 && leaf.path[0] != "structuredContent" {
+	} else if leaf.beside {
 		j.flags |= beside
 	}
 	most, echo := l.reflection(o.Server, leaf, func() bool { return l.known(leaf) })
@@ -280,12 +282,9 @@ func (l *Ledger) Commit(p *Pending) error {
 		p = again
 	}
 	l.events++
-	var at trail
-	var steps []uint32
+	known := map[*step]uint32{}
 	for i, j := range p.facts {
-		leaf := &p.of.Leaves[i]
-		steps = l.store.steps(steps[:0], leaf)
-		l.keep(&p.of, leaf, j, &at, steps)
+		l.keep(&p.of, &p.of.Leaves[i], j, known)
 	}
 	l.leaves += len(p.facts)
 	return nil
@@ -293,7 +292,7 @@ func (l *Ledger) Commit(p *Pending) error {
 
 // keep files one fact under its exact value, under its type, and, if it is a
 // path or a name, under its last element (R13).
-func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, at *trail, steps []uint32) {
+func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint32) {
 	s := &l.store
 	m := meta{server: o.Server, tool: o.Tool, key: leaf.Key}
 	if r := leaf.Rule; r != nil {
@@ -301,13 +300,12 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, at *trail, steps []u
 		m.typ, m.collection, m.secret, m.creates = leaf.Type, r.Collection, r.Secret, r.Creates
 	}
 	f := fact{
-		evidence: o.Evidence, token: steps[len(steps)-1], meta: s.meta(m),
+		evidence: o.Evidence, node: s.place(leaf.at.parent, known), token: s.placed(leaf.at), meta: s.meta(m),
 		label: j.label, flags: j.flags,
 	}
 	if leaf.owner != "" {
 		f.owner = s.intern(leaf.owner) + 1
 	}
-	f.node = s.place(at, steps)
 	i := s.push(f)
 	if k, ok := l.keyOf(Untyped, leaf.Raw); ok {
 		s.file(k, i)

@@ -131,6 +131,39 @@ func TestNoForm(t *testing.T) {
 	}
 }
 
+// A walk over what nobody checked stops and finds what came before.
+func TestWalkStops(t *testing.T) {
+	for raw, want := range map[string]int{`[1,`: 1, `[1,]`: 1, `{"a":`: 0, `{"a":1,2:3}`: 1, `{"a":[[x]]}`: 0, ``: 0, `[[],{}]`: 2} {
+		n := 0
+		w := walker{leaf: func([]string, *step, []byte, *record) { n++ }}
+		w.walk([]byte(raw), nil)
+		if n != want {
+			t.Errorf("%s: %d leaves, want %d", raw, n, want)
+		}
+	}
+}
+
+// D04: depth costs a leaf nothing. The sharing of steps is what keeps a nested
+// result of the largest allowed size from costing a hundred times its length.
+func TestDeepResult(t *testing.T) {
+	deep := `{"structuredContent":` + strings.Repeat(`{"a":`, 90) + `[` + strings.TrimSuffix(strings.Repeat("123456789,", 1000), ",") + `]` + strings.Repeat("}", 90) + `}`
+	x := Extraction(nil, []byte(deep), nil)
+	steps := map[*step]bool{}
+	for i := range x.Leaves {
+		for at := x.Leaves[i].at; at != nil; at = at.parent {
+			steps[at] = true
+		}
+	}
+	if len(x.Leaves) != 1000 || len(steps) != 1000+91 {
+		t.Errorf("D04: %d leaves, %d steps", len(x.Leaves), len(steps))
+	}
+	l := NewLedger([32]byte{}, Caps{})
+	l.mustAdd(t, 1, x.Leaves)
+	if len(l.store.nodes) != 1+91 {
+		t.Errorf("D04: %d containers", len(l.store.nodes))
+	}
+}
+
 // A text too long to search counts as holding what was sent (D04).
 func TestLongText(t *testing.T) {
 	l := NewLedger([32]byte{1}, Caps{})
@@ -266,7 +299,7 @@ func FuzzExtraction(f *testing.F) {
 				t.Fatalf("leaf %s is no %q", l.Raw, l.Type)
 			}
 			text, _ := strictjson.Text(l.Raw)
-			if l.line > 0 && strings.ContainsFunc(text, separates) {
+			if l.at.line > 0 && strings.ContainsFunc(text, separates) {
 				t.Fatalf("line %q holds a separator", text)
 			}
 			if l.Rule == &rules[0] && (!strings.HasPrefix(text, strings.TrimSuffix(dir, "/")+"/") || visible(text) != "") {

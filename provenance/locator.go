@@ -23,6 +23,10 @@ var domains = idna.New(
 // pass where it maps nothing.
 var domainForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$`)
 
+// maxHost bounds the bytes of a host before it is looked at: 253 once it is
+// ASCII, and a letter is at most four bytes before.
+const maxHost = 4 * 253
+
 // host returns the canonical host: a lower-case ASCII domain (A-labels), an
 // IPv4 address in four decimal parts or an IPv6 address in brackets. Text that
 // some resolver reads as a number (0x7f.1, 2130706433) is refused. The caller
@@ -43,7 +47,7 @@ func host(s string) (string, writ.Reason) {
 		}
 		return ip.String(), ""
 	}
-	if s == "" || strings.HasSuffix(s, ".") {
+	if s == "" || strings.HasSuffix(s, ".") || len(s) > maxHost {
 		return "", writ.FormNotCanonical
 	}
 	// ToASCII alone checks little of what it encodes; the way back does.

@@ -52,15 +52,24 @@ func (m *model) texts(t Type, raw []byte) (out []string) {
 	return out
 }
 
+// pointer spells where a leaf stands; those of the model stand in no text.
+func (l *Leaf) pointer() string {
+	var path []string
+	for at := l.at; at != nil; at = at.parent {
+		path = append([]string{at.token}, path...)
+	}
+	return strictjson.Pointer(path)
+}
+
 func (m *model) observe(o Observation, l *Leaf) modelFact {
-	f := modelFact{raw: l.Raw, server: o.Server, pointer: strictjson.Pointer(l.path), evidence: o.Evidence, label: writ.External, owner: l.owner}
+	f := modelFact{raw: l.Raw, server: o.Server, pointer: l.pointer(), evidence: o.Evidence, label: writ.External, owner: l.owner}
 	base := writ.External
 	authoritative := false
 	if l.Rule != nil {
 		base, authoritative = l.Rule.Label, l.Rule.Authoritative
 		f.named, f.typ, f.collection = true, l.Type, l.Rule.Collection
 	} else {
-		f.beside = l.path[0] != "structuredContent"
+		f.beside = !strings.HasPrefix(f.pointer, "/structuredContent")
 	}
 	// R4, part by part
 	own := writ.Operator

@@ -21,7 +21,7 @@ type scenario struct {
 	Closed []string // closed collections
 	Leaves int      // cap, 0: the default
 	Rules  map[string][]ruleText
-	Steps  []step
+	Steps  []action
 }
 
 type ruleText struct {
@@ -41,7 +41,7 @@ type ruleText struct {
 	Owner         string
 }
 
-type step struct {
+type action struct {
 	// One of: a call with a result, a call only sent, a question.
 	Call string
 	Sent string
@@ -198,7 +198,7 @@ func (s scenario) run(t *testing.T) {
 	}
 }
 
-func (s scenario) call(t *testing.T, l *Ledger, i int, st step, rules []OutputRule) {
+func (s scenario) call(t *testing.T, l *Ledger, i int, st action, rules []OutputRule) {
 	for _, text := range []string{st.Result, st.Arguments} {
 		if text != "" {
 			if err := strictjson.Check([]byte(text), strictjson.Limits{}); err != nil {

@@ -209,49 +209,32 @@ func (s *store) token(t string) uint32 {
 	return s.intern(t)
 }
 
-// steps is a leaf's pointer as tokens.
-func (s *store) steps(to []uint32, l *Leaf) []uint32 {
-	for _, t := range l.path {
-		to = append(to, s.token(t))
+// placed returns the number a step has among the tokens.
+func (s *store) placed(at *step) uint32 {
+	switch {
+	case at.line > 0:
+		return lineToken | uint32(at.line)
+	case at.inner:
+		return innerToken
 	}
-	if l.line > 0 {
-		to = append(to, lineToken|uint32(l.line))
-	}
-	if l.hasInner {
-		to = append(to, innerToken)
-		for _, t := range l.inner {
-			to = append(to, s.token(t))
-		}
-	}
-	return to
+	return s.token(at.token)
 }
 
-// trail remembers the containers of the leaf before, which the next one mostly
-// shares.
-type trail struct {
-	steps []uint32
-	nodes []uint32
-}
-
-// place returns the container node for steps, all but the last.
-func (s *store) place(t *trail, steps []uint32) uint32 {
-	dirs := steps[:len(steps)-1]
-	same := 0
-	for same < len(dirs) && same < len(t.steps) && dirs[same] == t.steps[same] {
-		same++
+// place returns the node of a container. known remembers those of one result,
+// whose leaves share them.
+func (s *store) place(at *step, known map[*step]uint32) uint32 {
+	if at == nil {
+		return 0
 	}
-	t.steps, t.nodes = t.steps[:same], t.nodes[:same]
-	at := uint32(0)
-	if same > 0 {
-		at = t.nodes[same-1]
-	}
-	for _, step := range dirs[same:] {
-		s.nodes = append(s.nodes, node{at, step})
+	n, ok := known[at]
+	if !ok {
+		parent := s.place(at.parent, known)
+		s.nodes = append(s.nodes, node{parent, s.placed(at)})
 		s.bytes += 8
-		at = uint32(len(s.nodes) - 1)
-		t.steps, t.nodes = append(t.steps, step), append(t.nodes, at)
+		n = uint32(len(s.nodes) - 1)
+		known[at] = n
 	}
-	return at
+	return n
 }
 
 // pointer rebuilds where a fact stands.
