@@ -230,6 +230,12 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 		s.Kind = FromSeen
 	case "const":
 		s.Kind, s.Const = FromConst, f.cons.items
+		for _, c := range s.Const {
+			if _, _, why := provenance.Canonical(a.Type, c); why != "" {
+				r.fault(f.kind, "a constant is no single value of the argument's type, and can never match", "")
+				break
+			}
+		}
 	case "derived":
 		s.Kind, s.Op = FromDerived, f.op.s
 		if a.Type != provenance.Untyped && a.Type != provenance.Path {

@@ -109,7 +109,7 @@ func (r *reader) lintArg(a *ArgRule, know supply) {
 	case a.Collection != "" && know.collections[a.Collection], a.Type != provenance.Untyped && know.types[a.Type]:
 	case a.Collection != "" || a.Type != provenance.Untyped:
 		r.warned = append(r.warned, Fault{r.file, a.Line, a.Col, "no output of this policy has this argument's collection or type; nothing can vouch for it", ""})
-	case a.Role.Authority():
+	default:
 		r.warned = append(r.warned, Fault{r.file, a.Line, a.Col, "nothing can vouch for this argument: output without a pointer matches by collection or type, and it has neither",
 			"collection: …, type: …, or output: server/tool#/pointer"})
 	}

@@ -126,10 +126,10 @@ tools:
   mail/send_email:
     effect: [send, write]
     args:
-      /to/*:    { role: target, type: email, from: [output, const: [ops@example.org, 7]] }
+      /to/*:    { role: target, type: email, from: [output, const: [ops@example.org]] }
       /subject: { role: content }
       /mode:    { role: enum }
-      /force:   { role: control }
+      /force:   { role: control, from: [const: [false, 7]] }
   home/unlock_door: { effect: write, no_args: approval }
   repo/issue:
     args: { /method: { role: enum } }
@@ -174,15 +174,15 @@ func TestPolicyMeaning(t *testing.T) {
 		t.Errorf("derived: %+v", s)
 	}
 	send := p.Contracts["mail/send_email"]
-	if send.Effect != Send|Write || send.Args[0].Type != provenance.Email || string(bytes.Join(send.Args[0].From[1].Const, []byte(","))) != `"ops@example.org",7` {
+	if send.Effect != Send|Write || send.Args[0].Type != provenance.Email || string(send.Args[0].From[1].Const[0]) != `"ops@example.org"` || string(bytes.Join(send.Args[3].From[0].Const, []byte(","))) != "false,7" {
 		t.Errorf("send_email: %+v", send)
 	}
 	for i, want := range []SourceKind{FromOutput, FromOutput, FromCatalog, FromConst} {
-		if a := send.Args[i]; a.From[0].Kind != want || a.FromDefault != (i > 0) {
+		if a := send.Args[i]; a.From[0].Kind != want || a.FromDefault != (i == 1 || i == 2) {
 			t.Errorf("default sources of %s: %+v", a.At.Source, a.From)
 		}
 	}
-	if len(send.Args[3].From[0].Const) != 0 {
+	if s := defaultSources(Control); len(s) != 1 || s[0].Kind != FromConst || len(s[0].Const) != 0 {
 		t.Error("a control without constants must accept nothing")
 	}
 	if c := p.Contracts["home/unlock_door"]; c.NoArgs != NoArgsApproval {
@@ -223,6 +223,36 @@ func TestPolicyStrict(t *testing.T) {
 	}
 	if len(p.Warnings) == 0 {
 		t.Error("what is off must be said")
+	}
+}
+
+// TestPolicyBounds: a policy too large to be read by a person is not read.
+func TestPolicyBounds(t *testing.T) {
+	rules := func(n int) []byte {
+		var b strings.Builder
+		b.WriteString("tools:\n  a/b:\n    effect: write\n    args:\n")
+		for i := range n {
+			fmt.Fprintf(&b, "      /*/%d: { type: id }\n", i)
+		}
+		return []byte(b.String())
+	}
+	for name, c := range map[string]struct {
+		in   []byte
+		want bool
+	}{
+		"at 1 MiB":      {append([]byte("tools: {}\n#"), bytes.Repeat([]byte("x"), policyBytes-11)...), true},
+		"over 1 MiB":    {append([]byte("tools: {}\n#"), bytes.Repeat([]byte("x"), policyBytes-10)...), false},
+		"10 MB":         {bytes.Repeat([]byte("a: b\n"), 2<<20), false},
+		"500 rules":     {rules(maxRules), true},
+		"501 rules":     {rules(maxRules + 1), false},
+		"many brackets": {bytes.Repeat([]byte("["), policyBytes), false},
+	} {
+		if _, faults := ParsePolicy("p", c.in); (len(faults) == 0) != c.want {
+			t.Errorf("%s: %v", name, faults)
+		}
+	}
+	if _, faults := ParsePolicy("p", bytes.Repeat([]byte("\t\n"), 10_000)); len(faults) != maxFaults+1 {
+		t.Errorf("%d faults are told", len(faults))
 	}
 }
 

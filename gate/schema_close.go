@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"errors"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -345,63 +344,4 @@ func sortedKeys[V any](m map[string]V) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// enumMember reports whether raw equals a member of an enum or a const of one
-// of the schemas.
-func enumMember(schemas []*js.Schema, raw []byte) bool {
-	if !hasEnum(schemas) {
-		return false
-	}
-	v, err := decodeJSON(raw)
-	if err != nil {
-		return false
-	}
-	for _, s := range schemas {
-		if s.Ref != nil && s.DraftVersion < 2019 {
-			continue
-		}
-		if s.Const != nil && same(v, *s.Const) {
-			return true
-		}
-		if s.Enum != nil && slices.ContainsFunc(s.Enum.Values, func(m any) bool { return same(v, m) }) {
-			return true
-		}
-	}
-	return false
-}
-
-func hasEnum(schemas []*js.Schema) bool {
-	return slices.ContainsFunc(schemas, func(s *js.Schema) bool {
-		return (s.Ref == nil || s.DraftVersion >= 2019) && (s.Enum != nil || s.Const != nil)
-	})
-}
-
-// same compares two decoded values: same JSON type, numbers by exact value.
-func same(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for k, v := range a {
-			if w, ok := b[k]; !ok || !same(v, w) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, same)
-	case interface{ String() string }: // json.Number
-		b, ok := b.(interface{ String() string })
-		if !ok {
-			return false
-		}
-		x, ok1 := new(big.Rat).SetString(a.String())
-		y, ok2 := new(big.Rat).SetString(b.String())
-		return ok1 && ok2 && x.Cmp(y) == 0
-	}
-	return a == b
 }

@@ -1,0 +1,154 @@
+package gate
+
+import (
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	js "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// at returns the subschemas that can judge the value at a path, whatever the
+// other values are. Branches that only deny or only test (not, if) are left
+// out.
+func (s *schema) at(path []string) []*js.Schema {
+	cur := static([]*js.Schema{s.root})
+	for _, tok := range path {
+		var next []*js.Schema
+		for _, t := range cur {
+			next = append(next, child(t, tok)...)
+		}
+		cur = static(next)
+	}
+	return cur
+}
+
+// static adds to the schemas everything that judges the same value.
+func static(in []*js.Schema) []*js.Schema {
+	var out []*js.Schema
+	seen := map[*js.Schema]bool{}
+	for len(in) > 0 {
+		t := in[0]
+		in = in[1:]
+		if seen[t] {
+			continue
+		}
+		seen[t] = true
+		out = append(out, t)
+		for _, u := range inPlace(t) {
+			if u != t.Not && u != t.If {
+				in = append(in, u)
+			}
+		}
+	}
+	return out
+}
+
+// child returns the subschemas t itself has for the member or element tok.
+func child(t *js.Schema, tok string) []*js.Schema {
+	if t.Ref != nil && t.DraftVersion < 2019 {
+		return nil
+	}
+	var out []*js.Schema
+	add := func(u *js.Schema) {
+		if u != nil {
+			out = append(out, u)
+		}
+	}
+	add(t.Properties[tok])
+	for re, u := range t.PatternProperties {
+		if re.MatchString(tok) {
+			add(u)
+		}
+	}
+	if len(out) == 0 {
+		add(asSchema(t.AdditionalProperties))
+		add(t.UnevaluatedProperties)
+	}
+	if i, ok := index(tok); ok {
+		list, _ := t.Items.([]*js.Schema)
+		switch {
+		case i < len(list):
+			add(list[i])
+		case list != nil:
+			add(asSchema(t.AdditionalItems))
+		case i < len(t.PrefixItems):
+			add(t.PrefixItems[i])
+		default:
+			add(t.Items2020)
+			add(asSchema(t.Items))
+		}
+		add(t.Contains)
+		add(t.UnevaluatedItems)
+	}
+	return out
+}
+
+// index reads an array index as a pointer spells it.
+func index(tok string) (int, bool) {
+	if tok == "" || len(tok) > 9 || tok[0] == '0' && len(tok) > 1 || strings.Trim(tok, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(tok)
+	return n, err == nil
+}
+
+// enumMember reports whether raw equals a member of an enum or a const of one
+// of the schemas.
+func enumMember(schemas []*js.Schema, raw []byte) bool {
+	if !hasEnum(schemas) {
+		return false
+	}
+	v, err := decodeJSON(raw)
+	if err != nil {
+		return false
+	}
+	for _, s := range schemas {
+		if s.Ref != nil && s.DraftVersion < 2019 {
+			continue
+		}
+		if s.Const != nil && same(v, *s.Const) {
+			return true
+		}
+		if s.Enum != nil && slices.ContainsFunc(s.Enum.Values, func(m any) bool { return same(v, m) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasEnum(schemas []*js.Schema) bool {
+	return slices.ContainsFunc(schemas, func(s *js.Schema) bool {
+		return (s.Ref == nil || s.DraftVersion >= 2019) && (s.Enum != nil || s.Const != nil)
+	})
+}
+
+// same compares two decoded values: same JSON type, numbers by exact value.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k, v := range a {
+			if w, ok := b[k]; !ok || !same(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, same)
+	case interface{ String() string }: // json.Number
+		b, ok := b.(interface{ String() string })
+		if !ok {
+			return false
+		}
+		x, ok1 := new(big.Rat).SetString(a.String())
+		y, ok2 := new(big.Rat).SetString(b.String())
+		return ok1 && ok2 && x.Cmp(y) == 0
+	}
+	return a == b
+}

@@ -1,0 +1,216 @@
+package gate
+
+import (
+	js "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// measure visits every subschema once, bounds their number and what one value
+// can meet, and notes each one's own work.
+func (s *schema) measure() error {
+	todo := []*js.Schema{s.root}
+	s.weight[s.root] = 0
+	for len(todo) > 0 {
+		t := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if t.DynamicRef != nil || t.RecursiveRef != nil {
+			return errSchemaDynamic
+		}
+		w := 1 + len(t.Required) + len(t.Dependencies) + len(t.DependentRequired)
+		if t.Enum != nil {
+			for _, v := range t.Enum.Values {
+				w += size(v)
+			}
+		}
+		if t.Const != nil {
+			w += size(*t.Const)
+		}
+		for _, names := range t.DependentRequired {
+			w += len(names)
+		}
+		for _, d := range t.Dependencies {
+			if names, ok := d.([]string); ok {
+				w += len(names)
+			}
+		}
+		s.weight[t] = w
+		if len(s.weight) > schemaParts {
+			return errSchemaSize
+		}
+		for _, u := range append(inPlace(t), below(t)...) {
+			if _, seen := s.weight[u]; !seen {
+				s.weight[u] = 0
+				todo = append(todo, u)
+			}
+		}
+	}
+	fans := make(map[*js.Schema]fan, len(s.weight))
+	for t := range s.weight {
+		f, err := fanOut(t, fans)
+		switch {
+		case err != nil:
+			return err
+		case f.count > schemaFanOut || f.height > schemaInPlace:
+			return errSchemaFanOut
+		}
+	}
+	return nil
+}
+
+// fan is what a value meets at one subschema: how many subschemas, each as
+// often as it is met, and how many in a row. Zero marks one under way.
+type fan struct{ count, height int }
+
+func fanOut(t *js.Schema, done map[*js.Schema]fan) (fan, error) {
+	if f, ok := done[t]; ok {
+		if f.count == 0 {
+			return f, errSchemaCircular
+		}
+		return f, nil
+	}
+	done[t] = fan{}
+	f := fan{1, 1}
+	for _, u := range inPlace(t) {
+		g, err := fanOut(u, done)
+		if err != nil {
+			return f, err
+		}
+		f.count = min(f.count+g.count, schemaFanOut+1)
+		f.height = max(f.height, g.height+1)
+	}
+	done[t] = f
+	return f, nil
+}
+
+func size(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case string:
+		n += len(v) / 100
+	case []any:
+		for _, e := range v {
+			n += size(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			n += size(e)
+		}
+	}
+	return n
+}
+
+// node is one value of an instance, with an identity, so that work done on it
+// can be remembered.
+type node struct {
+	v     any
+	props map[string]*node
+	items []*node
+}
+
+func tree(v any) *node {
+	n := &node{v: v}
+	switch v := v.(type) {
+	case map[string]any:
+		n.props = make(map[string]*node, len(v))
+		for k, e := range v {
+			n.props[k] = tree(e)
+		}
+	case []any:
+		n.items = make([]*node, len(v))
+		for i, e := range v {
+			n.items[i] = tree(e)
+		}
+	}
+	return n
+}
+
+// visit is one subschema judging one value.
+type visit struct {
+	s *js.Schema
+	n *node
+}
+
+// meter counts the steps of validations before they are run.
+type meter struct {
+	weight map[*js.Schema]int
+	cost   map[visit]int
+	spent  int // by what was run already
+}
+
+// afford reports whether validating n by s stays within what is left, and
+// takes it.
+func (m *meter) afford(s *js.Schema, n *node) bool {
+	c := m.count(s, n)
+	if m.spent+c > validationSteps {
+		return false
+	}
+	m.spent += c
+	return true
+}
+
+// count returns the steps of validating n by s, saturating. It is itself
+// bounded: every pair is counted once, and not more pairs than steps.
+func (m *meter) count(s *js.Schema, n *node) int {
+	const over = validationSteps + 1
+	at := visit{s, n}
+	if c, ok := m.cost[at]; ok {
+		return c // 0 while under way, which measure has excluded in place
+	}
+	if len(m.cost) > validationSteps {
+		return over
+	}
+	m.cost[at] = 0
+	c := 1 + m.weight[s]
+	add := func(t *js.Schema, n *node) {
+		if t != nil && c <= validationSteps {
+			c += m.count(t, n)
+		}
+	}
+	for _, t := range inPlace(s) {
+		add(t, n)
+	}
+	if s.Ref == nil || s.DraftVersion >= 2019 {
+		switch v := n.v.(type) {
+		case string:
+			c += len(v) / 1000
+			if re, ok := s.Pattern.(*re2); ok {
+				c += re.steps(len(v))
+			}
+		case map[string]any:
+			for name, e := range n.props {
+				c++
+				add(s.Properties[name], e)
+				for re, t := range s.PatternProperties {
+					c += re.(*re2).steps(len(name))
+					add(t, e)
+				}
+				add(asSchema(s.AdditionalProperties), e)
+				add(s.UnevaluatedProperties, e)
+				if s.PropertyNames != nil {
+					add(s.PropertyNames, &node{v: name})
+				}
+			}
+		case []any:
+			list, _ := s.Items.([]*js.Schema)
+			if s.UniqueItems {
+				c += size(v)
+			}
+			for i, e := range n.items {
+				c++
+				if i < len(list) {
+					add(list[i], e)
+				}
+				if i < len(s.PrefixItems) {
+					add(s.PrefixItems[i], e)
+				}
+				add(asSchema(s.Items), e)
+				add(asSchema(s.AdditionalItems), e)
+				add(s.Items2020, e)
+				add(s.Contains, e)
+				add(s.UnevaluatedItems, e)
+			}
+		}
+	}
+	c = min(c, over)
+	m.cost[at] = c
+	return c
+}
