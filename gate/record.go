@@ -3,12 +3,11 @@ package gate
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	json "github.com/go-json-experiment/json"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -131,7 +130,9 @@ func ParseRecord(b []byte) (*Record, error) {
 		return nil, fmt.Errorf("decision record: %w", err)
 	}
 	var r Record
-	if err := json.Unmarshal(b, &r, json.RejectUnknownMembers(true)); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
 		return nil, errors.New("decision record: a member is unknown or of the wrong type")
 	}
 	switch {
@@ -139,7 +140,7 @@ func ParseRecord(b []byte) (*Record, error) {
 		return nil, errors.New("decision record: not of version 1")
 	case r.Status != writ.Accepted && r.Status != writ.Rejected && r.Status != writ.Transformed:
 		return nil, errors.New("decision record: no such status")
-	case !bytes.Equal(r.encode(), b):
+	case !bytes.Equal(r.encode(), b): // also what the decoder takes in another letter case
 		return nil, errors.New("decision record: not in canonical form")
 	}
 	return &r, nil
