@@ -233,6 +233,8 @@ func (r *rig) mint() string {
 	return secret
 }
 
+func (r *rig) now() time.Time { return time.Now() }
+
 // errInjected is what a broken store answers.
 var errInjected = errors.New("injected: no space left on device")
 

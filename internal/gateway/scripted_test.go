@@ -30,7 +30,7 @@ type scripted struct {
 	asked   map[string]int // how often each list was asked for
 	streams map[int]func(msg string)
 	nextID  int
-	opened  chan struct{} // closed at the next stream, when somebody waits
+	opened  chan struct{}                             // closed at the next stream, when somebody waits
 	during  func(got received, tell func(msg string)) // runs before a reply
 }
 

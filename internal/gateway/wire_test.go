@@ -405,10 +405,17 @@ func outcomeOf(a answer) []byte {
 	return strictjson.Get(strictjson.Get(a.result, "_meta"), "io.github.writ-project/outcome")
 }
 
-func text(raw []byte, path ...string) string {
+// get follows members down.
+func get(raw []byte, path ...string) []byte {
 	for _, p := range path {
 		raw = strictjson.Get(raw, p)
 	}
+	return raw
+}
+
+// text is get as a text: of a string its value, else the bytes.
+func text(raw []byte, path ...string) string {
+	raw = get(raw, path...)
 	s, ok := strictjson.Text(raw)
 	if !ok && raw != nil {
 		return string(raw)

@@ -1,0 +1,285 @@
+package gateway_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/store/storetest"
+)
+
+// passed reports a tools/call that ran.
+func passed(t testing.TB, a answer) {
+	t.Helper()
+	if a.err != nil || text(a.result, "isError") == "true" {
+		t.Errorf("the call did not pass: %s %s", a.result, a.err)
+	}
+}
+
+// refusal reports a call that was refused for the reason, at /id.
+func refusal(t testing.TB, a answer, want string) {
+	t.Helper()
+	if got := refusedFor(a); got != want {
+		t.Errorf("got %q, want %q (%s %s)", got, want, a.result, a.err)
+	}
+}
+
+const (
+	unseen    = `MISSING_PROVENANCE provenance.unseen "/id"`
+	noSession = `MISSING_PROVENANCE provenance.no_session ""`
+)
+
+// toyRig is a gateway in front of the toy on the legacy wire over HTTP.
+func toyRig(t testing.TB, st gateway.Store) (*rig, *toy) {
+	y := newToy()
+	return newRig(t, st, policy(t, toyPolicy), y.config(t, false, true)), y
+}
+
+// TestSessionsApart: evidence never crosses sessions (P11), and a session never
+// crosses principals: of another principal, unknown, closed and malformed ones
+// are all the same 404 (S05), on every carrier.
+func TestSessionsApart(t *testing.T) {
+	r, y := toyRig(t, onSQLite(t))
+	ctx := testContext(t)
+
+	alice := overHTTP(ctx, r, false, web{bearer: "alice"})
+	passed(t, alice.call(ctx, "list_items", `{}`))
+	for k := range kinds { // each of them a session of its own
+		refusal(t, r.connect(ctx, k).call(ctx, "delete_item", `{"id":"item-17"}`), unseen)
+	}
+	refusal(t, overHTTP(ctx, r, false, web{bearer: "alice"}).call(ctx, "delete_item", `{"id":"item-17"}`), unseen)
+	if gone := y.gone(); len(gone) != 0 {
+		t.Fatalf("deleted %q", gone)
+	}
+
+	secret, id, err := r.gw.CreateSession(ctx, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := overHTTP(ctx, r, true, web{bearer: "alice", session: secret})
+	passed(t, own.call(ctx, "list_items", `{}`))
+
+	status := func(what, who, carrier, value string) (int, string) {
+		t.Helper()
+		_, _, msg := (&wire{tb: t, modern: carrier != "Mcp-Session-Id", caps: "{}"}).compose("tools/call", []byte(callParams("delete_item", `{"id":"item-17"}`)))
+		url := r.front.URL + "/mcp"
+		if carrier == "path" {
+			url += "/s/" + value
+		}
+		req, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(string(msg)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if carrier != "path" {
+			req.Header.Set(carrier, value)
+		}
+		if who != "" {
+			req.Header.Set("Authorization", "Bearer "+who)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if carrier == "Mcp-Session-Id" {
+			req.Header.Set("MCP-Protocol-Version", "2025-11-25")
+		} else {
+			req.Header.Set("MCP-Protocol-Version", "2026-07-28")
+			req.Header.Set("Mcp-Method", "tools/call")
+			req.Header.Set("Mcp-Name", "delete_item")
+		}
+		tr := &http.Transport{}
+		defer tr.CloseIdleConnections()
+		resp, err := (&http.Client{Transport: tr}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(b)
+	}
+	closedSecret, _, err := r.gw.CreateSession(ctx, "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bobs, ok := r.gw.FindSession(ctx, "bob", closedSecret)
+	if !ok {
+		t.Fatal("bob's session is not there")
+	}
+	r.gw.CloseSession(ctx, bobs)
+	for _, carrier := range []string{"path", "Writ-Session", "Mcp-Session-Id"} {
+		var first string
+		for _, c := range []struct{ what, who, value string }{
+			{"of alice, carried by bob", "bob", secret},
+			{"of alice, carried by nobody", "", secret},
+			{"unknown", "bob", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"},
+			{"a public id", "alice", id},
+			{"closed", "bob", closedSecret},
+		} {
+			code, body := status(c.what, c.who, carrier, c.value)
+			if code != http.StatusNotFound {
+				t.Errorf("%s by %s: status %d %s", c.what, carrier, code, body)
+			}
+			if first == "" {
+				first = body
+			} else if body != first {
+				t.Errorf("%s by %s is told apart: %s, %s", c.what, carrier, body, first)
+			}
+		}
+	}
+	if gone := y.gone(); len(gone) != 0 {
+		t.Errorf("deleted %q", gone)
+	}
+	passed(t, own.call(ctx, "delete_item", `{"id":"item-17"}`))
+
+	// The secret stands in no record, no log and no blob.
+	if strings.Contains(r.log.String(), secret) {
+		t.Error("the log holds a session's secret")
+	}
+	snap, err := r.store.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	for _, it := range storetest.Collect(t, snap.Scan(ctx, 0)) {
+		if strings.Contains(string(it.Leaf), secret) {
+			t.Error("a record holds a session's secret")
+		}
+		for _, v := range it.Values {
+			if strings.Contains(string(v.Bytes), secret) {
+				t.Error("a value holds a session's secret")
+			}
+		}
+	}
+}
+
+// TestNoSession: a request of the stateless wire that carries no session can
+// read; what it reads vouches for nothing, and its acts are refused with the
+// hint that a session is missing. So it stays after a restart.
+func TestNoSession(t *testing.T) {
+	r, y := toyRig(t, onSQLite(t))
+	ctx := testContext(t)
+	for range 2 {
+		w := overHTTP(ctx, r, true, web{})
+		a := w.call(ctx, "list_items", `{}`)
+		passed(t, a)
+		if ev := string(outcomeMeta(a, gateway.MetaEvidence)); ev != `{"admissible":false,"why":"no_session"}` {
+			t.Errorf("evidence %s", ev)
+		}
+		a = w.call(ctx, "delete_item", `{"id":"item-17"}`)
+		refusal(t, a, noSession)
+		checkRefusal(t, a)
+		r.restart()
+	}
+	if gone := y.gone(); len(gone) != 0 {
+		t.Errorf("deleted %q", gone)
+	}
+}
+
+func outcomeMeta(a answer, key string) []byte {
+	return get(a.result, "_meta", key)
+}
+
+// TestMinted: a session minted beside the gateway, as `writ session new` does,
+// is served at its endpoint at once, on both wires; what one wire read vouches
+// on the other.
+func TestMinted(t *testing.T) {
+	dir := t.TempDir()
+	r, _ := toyRig(t, openSQLite(t, dir))
+	ctx := testContext(t)
+	signer, verifier := storetest.Key()
+	beside, err := sqlite.Open(dir, sqlite.Options{Signer: signer, Verifier: verifier})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, id, err := gateway.MintSession(ctx, beside, downstream.Loopback, r.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := gateway.SessionID(ctx, beside, secret); err != nil || got != id {
+		t.Errorf("SessionID: %s %v, want %s", got, err, id)
+	}
+	modern := overHTTP(ctx, r, true, web{path: "/mcp/s/" + secret})
+	passed(t, modern.call(ctx, "list_items", `{}`))
+	legacy := overHTTP(ctx, r, false, web{path: "/mcp/s/" + secret})
+	passed(t, legacy.call(ctx, "delete_item", `{"id":"item-17"}`))
+	header := overHTTP(ctx, r, true, web{session: secret})
+	passed(t, header.call(ctx, "delete_item", `{"id":"item-18"}`))
+	if err := beside.CloseSession(ctx, id, r.now()); err != nil {
+		t.Fatal(err)
+	}
+	if a := modern.request(ctx, "tools/call", callParams("list_items", `{}`)); a.err == nil {
+		t.Errorf("a closed session is served: %s", a.result)
+	}
+	if err := beside.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// count counts the records of a kind.
+func count(t testing.TB, st gateway.Store, kind audit.Kind) (n int) {
+	t.Helper()
+	eachRecord(t, st, func(rec *audit.Record, _ *audit.Item) {
+		if rec.Kind == kind {
+			n++
+		}
+	})
+	return n
+}
+
+// eachRecord shows the whole log.
+func eachRecord(t testing.TB, st gateway.Store, f func(rec *audit.Record, it *audit.Item)) {
+	t.Helper()
+	ctx := context.Background()
+	snap, err := st.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	for it, err := range snap.Scan(ctx, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(rec, &it)
+	}
+}
+
+// TestRace is P21: an act that uses what a call returns, decided before that
+// call has returned, is refused; after it, the same act passes.
+func TestRace(t *testing.T) {
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", `{"tools":[{"name":"list_items","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"delete_item","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`)
+	p := policy(t, `
+pins: optional
+collections: { item: { closed: true } }
+tools:
+  toy/list_items: { effect: read, outputs: [{ at: /items/*/id, label: system, collection: item, authoritative: true }] }
+  toy/delete_item: { effect: delete, args: { /id: { role: selector, collection: item, from: [output] } } }
+`)
+	r := newRig(t, onSQLite(t), p, up.config(true))
+	ctx := testContext(t)
+	w := overHTTP(ctx, r, false, web{})
+	arrived, release := make(chan struct{}), make(chan struct{})
+	up.during = func(got received, _ func(string)) {
+		if text(got.params, "name") == "list_items" {
+			close(arrived)
+			<-release
+		}
+	}
+	up.reply(`"result":{"content":[],"structuredContent":{"items":[{"id":"item-17"}]}}`)
+	listed := make(chan answer)
+	go func() { listed <- w.call(ctx, "list_items", `{}`) }()
+	<-arrived
+	refusal(t, w.call(ctx, "delete_item", `{"id":"item-17"}`), unseen)
+	close(release)
+	passed(t, <-listed)
+	up.reply(`"result":{"content":[]}`)
+	passed(t, w.call(ctx, "delete_item", `{"id":"item-17"}`))
+}
