@@ -95,12 +95,13 @@ func NewCatalogue(defs []Definition, p *Policy) (*Catalogue, []Finding) {
 	if p == nil {
 		p = &Policy{Profile: Standard}
 	}
-	m := &making{policy: p, tools: map[string]*Tool{}, servers: map[string][]*Tool{}}
+	m := &making{policy: p, tools: map[string]*Tool{}, servers: map[string][]*Tool{}, compiled: map[string]compiled{}}
 	for _, d := range sortedDefinitions(defs) {
 		m.add(d)
 	}
 	m.refuseLists()
 	for _, key := range sortedKeys(m.tools) {
+		m.compile(m.tools[key])
 		m.join(m.tools[key])
 	}
 	m.unlisted()

@@ -82,6 +82,7 @@ type making struct {
 	others   []Definition
 	hashes   []string
 	findings []Finding
+	compiled map[string]compiled // by text: servers repeat themselves
 }
 
 // sortedDefinitions makes the answer independent of the order of arrival.
@@ -153,9 +154,7 @@ func (m *making) add(d Definition) {
 	if hiddenIn(d.Raw) {
 		t.State, t.Reason = Refused, writ.NameForbidden
 		m.find(d.Server, name, t.Reason, "the definition holds invisible or control characters (T05, T06)", "ask the server's author; it cannot be approved")
-		return
 	}
-	m.compile(t)
 }
 
 func kindWord(k Kind) string {
@@ -182,6 +181,9 @@ func hiddenIn(raw []byte) bool {
 
 // compile makes the tool's schemas, or shuts the tool for good.
 func (m *making) compile(t *Tool) {
+	if t.State == Refused {
+		return
+	}
 	unusable := func(which, why string) {
 		t.Reason, t.input, t.output = writ.SchemaUnusable, nil, nil
 		m.find(t.Server, t.Name, t.Reason, "the "+which+" is unusable: "+why, "")
@@ -191,20 +193,35 @@ func (m *making) compile(t *Tool) {
 		unusable("input schema", "it is missing or not an object")
 		return
 	}
-	s, err := compileSchema(in)
+	s, err := m.schema(in)
 	if err != nil {
 		unusable("input schema", err.Error())
 		return
 	}
 	t.input = s
 	if out := strictjson.Get(t.Raw, "outputSchema"); out != nil {
-		s, err := compileSchema(out)
+		s, err := m.schema(out)
 		if err != nil {
 			unusable("output schema", err.Error())
 			return
 		}
 		t.output = append(t.output, s)
 	}
+}
+
+// schema compiles a schema, each text once.
+func (m *making) schema(raw []byte) (*schema, error) {
+	c, ok := m.compiled[string(raw)]
+	if !ok {
+		c.schema, c.err = compileSchema(raw)
+		m.compiled[string(raw)] = c
+	}
+	return c.schema, c.err
+}
+
+type compiled struct {
+	schema *schema
+	err    error
 }
 
 // refuseLists takes away the list of every server that publishes a name twice
