@@ -30,6 +30,7 @@ type scripted struct {
 	asked   map[string]int // how often each list was asked for
 	streams map[int]func(msg string)
 	nextID  int
+	conns   map[net.Conn]bool
 	opened  chan struct{}                             // closed at the next stream, when somebody waits
 	during  func(got received, tell func(msg string)) // runs before a reply
 }
@@ -42,7 +43,7 @@ type received struct {
 }
 
 func newScripted(tb testing.TB, name string, modern bool) *scripted {
-	return &scripted{tb: tb, name: name, modern: modern, lists: map[string]string{}, asked: map[string]int{}, streams: map[int]func(string){}}
+	return &scripted{tb: tb, name: name, modern: modern, lists: map[string]string{}, asked: map[string]int{}, streams: map[int]func(string){}, conns: map[net.Conn]bool{}}
 }
 
 // config starts the server over HTTP or stdio and returns how to reach it.
@@ -185,6 +186,9 @@ func (s *scripted) lines(c net.Conn) {
 		io.WriteString(c, msg+"\n")
 	}
 	defer s.stream(write)()
+	s.mu.Lock()
+	s.conns[c] = true
+	s.mu.Unlock()
 	in := bufio.NewReaderSize(c, 1<<16)
 	var open sync.WaitGroup
 	defer open.Wait()
@@ -305,5 +309,15 @@ func (s *scripted) awaitStream(ctx context.Context) {
 		case <-ctx.Done():
 			s.tb.Fatal("the gateway does not listen")
 		}
+	}
+}
+
+// hangUp ends every child process.
+func (s *scripted) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.Close()
+		delete(s.conns, c)
 	}
 }

@@ -1,0 +1,184 @@
+package gateway_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/writ-project/writ/audit"
+)
+
+const notRecorded = `POLICY_VIOLATION policy.not_recorded ""`
+
+// TestRecordFails: what cannot be recorded does not happen. An act's decision
+// that cannot be written means the server hears of nothing; a read whose
+// decision or result cannot be written is withheld. When the store works again
+// so does the gateway, without a restart, and nothing of what failed vouches.
+func TestRecordFails(t *testing.T) {
+	for k := range kinds {
+		t.Run(kinds[k].name, func(t *testing.T) {
+			ctx := testContext(t)
+			y := newToy()
+			st := &brokenStore{Store: onSQLite(t)}
+			r := newRig(t, st, policy(t, toyPolicy), y.config(t, k%2 == 0, k < 2))
+			w := r.connect(ctx, k)
+			passed(t, w.call(ctx, "list_items", `{}`))
+
+			every := func(string, []audit.Entry) bool { return true }
+			st.failWhen(every)
+			for range 2 {
+				a := w.call(ctx, "delete_item", `{"id":"item-17"}`)
+				refusal(t, a, notRecorded)
+				checkRefusal(t, a)
+				refusal(t, w.call(ctx, "delete_item", `{"id":"item-99"}`), notRecorded)
+				refusal(t, w.call(ctx, "list_items", `{}`), notRecorded)
+				refusal(t, w.call(ctx, "no_such_tool", `{}`), notRecorded)
+			}
+			if gone := y.gone(); len(gone) != 0 {
+				t.Fatalf("an unrecorded act reached the server: %q", gone)
+			}
+			st.failWhen(nil)
+			refusal(t, w.call(ctx, "delete_item", `{"id":"item-99"}`), unseen)
+			passed(t, w.call(ctx, "delete_item", `{"id":"item-17"}`))
+			if gone := y.gone(); !slices.Equal(gone, []string{"item-17"}) {
+				t.Errorf("deleted %q", gone)
+			}
+		})
+	}
+}
+
+// TestResultNotRecorded: a read whose decision was written and whose result was
+// not is withheld, and vouches for nothing, then and after recovery.
+func TestResultNotRecorded(t *testing.T) {
+	ctx := testContext(t)
+	st := &brokenStore{Store: onSQLite(t)}
+	r, y := toyRig(t, st)
+	w := overHTTP(ctx, r, true, web{session: r.mint()})
+	results := func(_ string, es []audit.Entry) bool {
+		return slices.ContainsFunc(es, func(e audit.Entry) bool { return kindOf(t, e) == audit.KindResult })
+	}
+	st.failWhen(results)
+	refusal(t, w.call(ctx, "list_items", `{}`), notRecorded)
+	st.failWhen(nil)
+	refusal(t, w.call(ctx, "delete_item", `{"id":"item-17"}`), unseen)
+
+	// An act that was made and whose result cannot be recorded: its outcome is
+	// unknown, which is no refusal.
+	passed(t, w.call(ctx, "list_items", `{}`))
+	st.failWhen(results)
+	a := w.call(ctx, "delete_item", `{"id":"item-17"}`)
+	if text(a.err, "code") != "-32603" {
+		t.Errorf("got %s %s", a.result, a.err)
+	}
+	st.failWhen(nil)
+	passed(t, w.call(ctx, "delete_item", `{"id":"item-18"}`))
+	if gone := y.gone(); !slices.Equal(gone, []string{"item-17", "item-18"}) {
+		t.Errorf("deleted %q", gone)
+	}
+	rep, _ := verify(t, st)
+	// The act's; and the read's, unless it shared the append that failed.
+	if rep.Undone != 1 && rep.Undone != 2 {
+		t.Errorf("%d decisions have no known end", rep.Undone)
+	}
+}
+
+// TestOpenFails: a session that cannot be recorded is not opened, and requests
+// without one are refused, until the store works again.
+func TestOpenFails(t *testing.T) {
+	ctx := testContext(t)
+	st := &brokenStore{Store: onMaps(t)}
+	r, _ := toyRig(t, st)
+	st.failWhen(func(string, []audit.Entry) bool { return true })
+	none := overHTTP(ctx, r, true, web{})
+	refusal(t, none.call(ctx, "list_items", `{}`), notRecorded)
+	if _, _, err := r.gw.CreateSession(ctx, "somebody"); err == nil {
+		t.Error("a session was opened")
+	}
+	for s, err := range st.ListSessions(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Errorf("session %s is registered", s.ID)
+	}
+	st.failWhen(nil)
+	passed(t, none.call(ctx, "list_items", `{}`))
+	passed(t, overHTTP(ctx, r, false, web{}).call(ctx, "list_items", `{}`))
+}
+
+// TestRecordFirst (L05): when an act arrives at the server, its decision is
+// already in the store, with the evidence it rests on.
+func TestRecordFirst(t *testing.T) {
+	ctx := testContext(t)
+	for _, open := range []struct {
+		name string
+		rig  func(t *testing.T) (*rig, *toy)
+	}{
+		{"maps", func(t *testing.T) (*rig, *toy) { return toyRig(t, onMaps(t)) }},
+		{"sqlite", func(t *testing.T) (*rig, *toy) { return toyRig(t, onSQLite(t)) }},
+	} {
+		t.Run(open.name, func(t *testing.T) {
+			r, y := open.rig(t)
+			seen := 0
+			y.deleting = func(_ context.Context, id string) {
+				seen++
+				decisions, results := 0, 0
+				eachRecord(t, r.store, func(rec *audit.Record, it *audit.Item) {
+					switch rec.Kind {
+					case audit.KindDecision:
+						if args, _ := it.Value("arguments"); text(rec.Data, "tool") == "delete_item" && text(rec.Data, "status") == "accepted" && text(args, "id") == id {
+							decisions++
+						}
+					case audit.KindResult:
+						results++
+					}
+				})
+				if decisions != 1 || results != 1 {
+					t.Errorf("at the server: %d decisions on this act, %d results", decisions, results)
+				}
+			}
+			w := r.connect(ctx, 1)
+			passed(t, w.call(ctx, "list_items", `{}`))
+			passed(t, w.call(ctx, "delete_item", `{"id":"item-17"}`))
+			if seen != 1 {
+				t.Errorf("the act ran %d times", seen)
+			}
+		})
+	}
+}
+
+// TestUnknownOutcome (P28, U08): a server that ends while an act runs leaves it with
+// an unknown outcome, which the client is told and the log keeps; the act is
+// not repeated by the gateway.
+func TestUnknownOutcome(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", false)
+	up.list("tools/list", `{"tools":[{"name":"list_items","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"delete_item","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`)
+	r := newRig(t, onSQLite(t), policy(t, `
+pins: optional
+collections: { item: { closed: true } }
+tools:
+  toy/list_items: { effect: read, outputs: [{ at: /items/*/id, label: system, collection: item, authoritative: true }] }
+  toy/delete_item: { effect: delete, args: { /id: { role: selector, collection: item, from: [output] } } }
+`), up.config(false))
+	w := r.connect(ctx, 1)
+	up.reply(`"result":{"content":[],"structuredContent":{"items":[{"id":"item-17"}]}}`)
+	passed(t, w.call(ctx, "list_items", `{}`))
+	up.take()
+	up.during = func(received, func(string)) { up.hangUp() }
+	a := w.call(ctx, "delete_item", `{"id":"item-17"}`)
+	if a.err == nil {
+		t.Errorf("answered %s", a.result)
+	}
+	if got := up.take(); len(got) != 1 {
+		t.Errorf("the act reached the server %d times", len(got))
+	}
+	status := ""
+	eachRecord(t, r.store, func(rec *audit.Record, _ *audit.Item) {
+		if rec.Kind == audit.KindResult {
+			status = text(rec.Data, "status")
+		}
+	})
+	if status != "unknown" {
+		t.Errorf("the act's end is recorded as %q", status)
+	}
+}
