@@ -177,11 +177,18 @@ func (j *judge) name() []writ.Failure {
 	if reason == "" || reason == writ.PolicyClosed && t.Contract == nil {
 		reason = writ.NameForbidden
 	}
-	j.hard = t.State == Refused
-	if j.hard || writ.CodeOf(reason) == writ.InvalidToolName {
-		return fail(reason)
+	code := writ.CodeOf(reason)
+	if j.hard = t.State == Refused; j.hard && code != writ.InvalidToolName {
+		reason, code = writ.NameForbidden, writ.InvalidToolName
 	}
-	j.against = append(j.against, fail(reason)...)
+	switch code {
+	case writ.InvalidToolName:
+		return fail(reason)
+	case writ.InvalidPayload: // a schema nobody can use
+		j.schema = append(j.schema, fail(reason)...)
+	default:
+		j.against = append(j.against, fail(reason)...)
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 // pass. It speaks of tools and sources, never of values (R24).
 var needs = map[writ.Reason]string{
 	writ.NameUnknown:   "no tool of that name is listed",
+	writ.NameAmbiguous: "several tools share that name; an operator must tell them apart",
 	writ.NameForbidden: "no contract of the operator allows this tool",
 	writ.NameChanged:   "the tool's definition is not the one that was approved; an operator must review it",
 	writ.NameUnpinned:  "the tool's definition was not approved yet; an operator must review it",
@@ -25,6 +26,7 @@ var needs = map[writ.Reason]string{
 
 	writ.SchemaUnknownField: "must not be given; the schema does not name it",
 	writ.SchemaMissingField: "must be given",
+	writ.SchemaUnusable:     "the tool's own schema cannot be used; an operator must review it",
 	writ.SchemaInvalid:      "must be as the schema says",
 
 	writ.FormNotCanonical: "must be in the canonical form of its type",

@@ -20,6 +20,11 @@ func (j *judge) own() {
 		hit := false
 		for _, s := range []string{l.text, j.in.Resolved[l.pointer]} {
 			for _, p := range j.in.OwnPaths {
+				if strings.Contains(p, "://") {
+					at := endpoint(strings.ToLower(s))
+					hit = hit || at != "" && at == endpoint(strings.ToLower(p))
+					continue
+				}
 				hit = hit || touches(strings.ToLower(s), strings.ToLower(path.Clean(strings.ReplaceAll(p, `\`, "/"))), above)
 			}
 		}
@@ -28,6 +33,31 @@ func (j *judge) own() {
 				Need: "`" + shown(l.pointer) + "` " + needs[writ.DirectOwnState]})
 		}
 	}
+}
+
+// endpoint returns host and port of a lower-cased URL, every name of this
+// machine as one; "" if it is no URL with a host.
+func endpoint(s string) string {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok || scheme == "file" {
+		return ""
+	}
+	if i := strings.IndexAny(rest, `/?#\`); i >= 0 {
+		rest = rest[:i]
+	}
+	host, port := percentDecode(rest[strings.LastIndexByte(rest, '@')+1:]), "80"
+	if scheme == "https" || scheme == "wss" {
+		port = "443"
+	}
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.Contains(host[i:], "]") {
+		host, port = host[:i], host[i+1:]
+	}
+	host = strings.TrimSuffix(host, ".")
+	switch {
+	case host == "localhost", strings.HasSuffix(host, ".localhost"), host == "[::1]", host == "[::]", host == "0.0.0.0", strings.HasPrefix(host, "127."):
+		host = "localhost"
+	}
+	return host + ":" + port
 }
 
 // touches reports whether s, a lower-cased path, file URL or path in the home

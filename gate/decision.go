@@ -55,8 +55,9 @@ type Input struct {
 	// Shadow records what would be decided and lets the call pass.
 	Shadow bool
 	// OwnPaths are the cleaned absolute paths (state directory, configuration,
-	// policy, sockets) no target may lie in or above (R34); Resolved gives, for
-	// argument pointers the door resolved symlinks for, the real path.
+	// policy, sockets) no target may lie in or above (R34), and, as URLs, the
+	// endpoints Writ itself listens on. Resolved gives, for argument pointers the
+	// door resolved symlinks for, the real path.
 	OwnPaths []string
 	Resolved map[string]string
 }
