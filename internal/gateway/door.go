@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,7 +69,7 @@ func (a *act) judge(call gate.Call) bool {
 			a.d, a.recorded = gate.Decision{}, failed(errNotRecorded)
 			return false
 		}
-		if s.stale && !a.g.freshen(s) {
+		if s.stale != nil && !a.g.freshen(s) {
 			s.mu.Unlock()
 			a.d, a.recorded = gate.Decision{}, failed(errNotRecorded)
 			return false
@@ -102,10 +103,17 @@ func (a *act) judge(call gate.Call) bool {
 
 // sessionOf is the session of a request, or the stream of those without one.
 func (g *Gateway) sessionOf(r *downstream.Request) (*session, error) {
-	if s, ok := r.Session.(*session); ok {
-		return s, nil
+	h, ok := r.Session.(handle)
+	if !ok {
+		return g.anonymousSession()
 	}
-	return g.anonymousSession()
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	s, err := g.loadedSession(ctx, h.id)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotRecorded, err)
+	}
+	return s, nil
 }
 
 // failed returns a channel that answers err.
@@ -248,36 +256,27 @@ func (a *act) finish(resp upstream.Response) downstream.Reply {
 		res.Status = gate.Unknown
 	}
 
-	s := a.s
-	s.mu.Lock()
 	var obs gate.Observation
-	if s.fold != nil {
-		res.Evidence = s.fold.Next()
-		obs = s.fold.Observe(&d, res)
-	} else {
-		obs.Why = "no_session"
+	for try := 0; ; try++ {
+		var err error
+		if obs, err = a.record(&d, n, &res, resp); err == nil {
+			break
+		}
+		if try == 3 || !errors.Is(err, audit.ErrConflict) {
+			return a.g.notRecordedResult(a.r, &d, err)
+		}
+		// Somebody else appended to the session. An act's decision is durable
+		// and stands; a read is decided again on what there is now.
+		if !d.Effect.Gated() {
+			if !a.judge(d.Call) {
+				return a.refuse()
+			}
+			a.mu.Lock()
+			d, n = a.d, a.n
+			a.mu.Unlock()
+		}
 	}
-	data := resultData{Decision: n, Status: string(res.Status), Evidence: res.Evidence, Admissible: obs.Admissible, Why: obs.Why}
-	var vs []value
-	if res.Bytes != nil {
-		vs = append(vs, value{valueResult, res.Bytes})
-	} else if resp.Err != nil && resp.End == upstream.Answered {
-		vs = append(vs, value{"error", resp.Err.Encode()})
-	}
-	_, done, err := a.g.write(s, audit.KindResult, a.g.now(), data, vs...)
-	if err == nil && s.fold != nil {
-		s.fold.Commit(obs)
-	}
-	s.mu.Unlock()
-	if err == nil {
-		// Durable before the client sees it; a read's decision lies before it
-		// in the same queue.
-		err = <-done
-	}
-	if err != nil {
-		return a.g.notRecordedResult(a.r, &d, err)
-	}
-
+	s := a.s
 	if resp.Err != nil {
 		return downstream.Reply{Err: resp.Err}
 	}
@@ -296,6 +295,42 @@ func (a *act) finish(resp upstream.Response) downstream.Reply {
 		members = append(members, member(MetaShadow, d.Outcome))
 	}
 	return downstream.Reply{Result: mark(resp.Result, members...)}
+}
+
+// record puts a result on record and folds it. It is durable when record
+// returns nil: before the client sees it, and with it a read's decision, which
+// lies before it in the same queue.
+func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream.Response) (obs gate.Observation, err error) {
+	s := a.s
+	s.mu.Lock()
+	// A read's decision may have been lost with what made the session stale;
+	// an act's is durable.
+	if err := s.stale; err != nil && (!d.Effect.Gated() || !a.g.freshen(s)) {
+		s.mu.Unlock()
+		return obs, err
+	}
+	if s.fold != nil {
+		res.Evidence = s.fold.Next()
+		obs = s.fold.Observe(d, *res)
+	} else {
+		obs.Why = "no_session"
+	}
+	data := resultData{Decision: n, Status: string(res.Status), Evidence: res.Evidence, Admissible: obs.Admissible, Why: obs.Why}
+	var vs []value
+	if res.Bytes != nil {
+		vs = append(vs, value{valueResult, res.Bytes})
+	} else if resp.Err != nil && resp.End == upstream.Answered {
+		vs = append(vs, value{"error", resp.Err.Encode()})
+	}
+	_, done, err := a.g.write(s, audit.KindResult, a.g.now(), data, vs...)
+	if err == nil && s.fold != nil {
+		s.fold.Commit(obs)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return obs, err
+	}
+	return obs, <-done
 }
 
 // notRecordedResult answers when an act took place and its result could not be

@@ -83,7 +83,7 @@ type Gateway struct {
 	loaded    map[string]*session
 	listeners map[*listener]bool
 	findings  []gate.Finding
-	subs      map[subscription]int // resource subscriptions held upstream
+	subs      map[subscription]bool // resource subscriptions
 }
 
 // server is one upstream server and what it last said of itself.
@@ -117,7 +117,7 @@ func New(o Options) (*Gateway, error) {
 		store: o.Store, sessions: o.Store, policy: o.Policy, servers: map[string]*server{}, shadow: o.Shadow,
 		ownPaths: o.OwnPaths, caps: o.Caps, version: o.Version, log: o.Log, clock: o.Clock,
 		refresh: make(chan struct{}, 1), ready: make(chan struct{}),
-		loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]int{},
+		loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]bool{},
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -216,7 +216,7 @@ func (g *Gateway) anonymousSession() (*session, error) {
 		s.mu.Lock()
 		stale := s.stale
 		s.mu.Unlock()
-		if !stale {
+		if stale == nil {
 			return s, nil
 		}
 	}

@@ -30,8 +30,8 @@ type queued struct {
 // without waiting. The caller holds s.mu, so the order of records is the order
 // of calls. The channel gets one answer.
 func (g *Gateway) write(s *session, kind audit.Kind, at time.Time, data any, values ...value) (n uint64, done <-chan error, err error) {
-	if s.stale {
-		return 0, nil, errNotRecorded
+	if s.stale != nil {
+		return 0, nil, s.stale
 	}
 	vs := make([]audit.Value, 0, len(values))
 	for _, v := range values {
@@ -69,11 +69,10 @@ func (g *Gateway) flush(s *session) {
 			s.mu.Unlock()
 			return
 		}
-		stale := s.stale
+		err := s.stale
 		s.mu.Unlock()
 
-		err := errNotRecorded
-		if !stale {
+		if err == nil {
 			entries := make([]audit.Entry, len(batch))
 			for i, q := range batch {
 				entries[i] = q.entry
@@ -85,7 +84,7 @@ func (g *Gateway) flush(s *session) {
 			if err != nil {
 				err = fmt.Errorf("%w: %w", errNotRecorded, err)
 				s.mu.Lock()
-				s.stale = true
+				s.stale = err
 				s.mu.Unlock()
 			}
 		}

@@ -20,7 +20,7 @@ type listener struct {
 
 // subscription is one resource a session wants updates of.
 type subscription struct {
-	session *session
+	session string // public id
 	uri     string
 }
 
@@ -85,8 +85,8 @@ func (g *Gateway) notified(s *server, method string, params []byte) {
 		g.mu.Lock()
 		var to []*listener
 		for e := range g.listeners {
-			own, _ := e.l.Session.(*session)
-			if slices.Contains(e.filter.URIs, uri) || e.filter.All && own != nil && g.subs[subscription{own, uri}] > 0 {
+			own, ok := e.l.Session.(handle)
+			if slices.Contains(e.filter.URIs, uri) || e.filter.All && ok && g.subs[subscription{own.id, uri}] {
 				to = append(to, e)
 			}
 		}
@@ -100,22 +100,22 @@ func (g *Gateway) notified(s *server, method string, params []byte) {
 }
 
 func (g *Gateway) subscribed(r *downstream.Request, uri string) {
-	if s, ok := r.Session.(*session); ok {
+	if h, ok := r.Session.(handle); ok {
 		g.mu.Lock()
-		g.subs[subscription{s, uri}] = 1
+		g.subs[subscription{h.id, uri}] = true
 		g.mu.Unlock()
 	}
 }
 
 func (g *Gateway) unsubscribe(ctx context.Context, r *downstream.Request, v *view) downstream.Reply {
 	uri, ok := strictjson.Text(strictjson.Get(r.Params, "uri"))
-	s, _ := r.Session.(*session)
-	if !ok || s == nil {
+	h, carried := r.Session.(handle)
+	if !ok || !carried {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
 	}
 	g.mu.Lock()
-	had := g.subs[subscription{s, uri}] > 0
-	delete(g.subs, subscription{s, uri})
+	had := g.subs[subscription{h.id, uri}]
+	delete(g.subs, subscription{h.id, uri})
 	others := false
 	for k := range g.subs {
 		others = others || k.uri == uri

@@ -18,15 +18,14 @@ import (
 // session is one open session: the scope of evidence. Everything in it is a
 // fold of the session's records.
 type session struct {
-	id        string
-	principal string
+	id string
 
 	mu       sync.Mutex
 	fold     *gate.Session // nil for the session of requests that carry none
 	next     uint64        // number of the newest record
 	queue    []queued
 	flushing bool
-	stale    bool // the fold may not be what the store holds
+	stale    error // why the fold may not be what the store holds, nil when it is
 	closed   bool
 	used     time.Time
 	touched  time.Time
@@ -36,14 +35,18 @@ type session struct {
 	suspended map[string]*suspension // calls that wait for an answer, by token
 }
 
-func newSession(id, principal string, used, touched time.Time) *session {
-	s := &session{id: id, principal: principal, used: used, touched: touched, suspended: map[string]*suspension{}}
+func newSession(id string, used time.Time) *session {
+	s := &session{id: id, used: used, suspended: map[string]*suspension{}}
 	s.drained = sync.NewCond(&s.mu)
 	return s
 }
 
+// handle is how a session is named to package downstream: equal for one
+// session, whether or not its fold is in memory.
+type handle struct{ id string }
+
 // PublicID is the name that may stand in records and logs.
-func (s *session) PublicID() string { return s.id }
+func (h handle) PublicID() string { return h.id }
 
 // openData is the data of a session's first record.
 type openData struct {
@@ -90,7 +93,7 @@ func (g *Gateway) OpenSession(ctx context.Context, principal string, by downstre
 	if err != nil {
 		return "", nil, err
 	}
-	return secret, s, nil
+	return secret, handle{s.id}, nil
 }
 
 // openSession registers a session, or opens the stream of requests that carry
@@ -101,7 +104,7 @@ func (g *Gateway) openSession(ctx context.Context, principal, carrier, secret st
 	if err != nil {
 		return nil, err
 	}
-	s := newSession(id, principal, now, now)
+	s := newSession(id, now)
 	s.next = 1
 	if !anonymous {
 		s.fold = gate.NewSession(id, key, g.caps)
@@ -168,22 +171,25 @@ func (g *Gateway) CreateSession(ctx context.Context, principal string) (secret, 
 	return secret, s.PublicID(), nil
 }
 
+// keep holds a session in memory; above the cap one that is at rest goes.
+// Evidence is in the store: dropping a fold loses nothing.
 func (g *Gateway) keep(s *session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.loaded) >= maxLoaded {
-		// Evidence is in the store; dropping the fold loses nothing.
-		var oldest *session
-		for _, o := range g.loaded {
-			if oldest == nil || o.used.Before(oldest.used) {
-				oldest = o
+	g.loaded[s.id] = s
+	if len(g.loaded) <= maxLoaded {
+		return
+	}
+	for _, o := range g.loaded {
+		if o != s && o.mu.TryLock() {
+			rest := !o.flushing && len(o.suspended) == 0
+			o.mu.Unlock()
+			if rest {
+				delete(g.loaded, o.id)
+				return
 			}
 		}
-		if oldest != nil {
-			delete(g.loaded, oldest.id)
-		}
 	}
-	g.loaded[s.id] = s
 }
 
 // FindSession finds an open session of that principal (downstream.Router).
@@ -195,7 +201,7 @@ func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (do
 		now.Sub(reg.Created) > sessionLifetime || now.Sub(reg.LastUsed) > sessionIdle {
 		return nil, false
 	}
-	s, err := g.session(ctx, reg)
+	s, err := g.loadedSession(ctx, reg.ID)
 	if err != nil {
 		g.log.Error("a session could not be restored", "session", reg.ID, "error", err)
 		return nil, false
@@ -212,23 +218,24 @@ func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (do
 			g.log.Warn("a session's last use was not written", "session", s.id)
 		}
 	}
-	return s, true
+	return handle{s.id}, true
 }
 
-// session returns the loaded session, folding it from its records if needed.
-func (g *Gateway) session(ctx context.Context, reg audit.Session) (*session, error) {
+// loadedSession returns the session of that id, folding it from its records if
+// it is not in memory.
+func (g *Gateway) loadedSession(ctx context.Context, id string) (*session, error) {
 	g.mu.Lock()
-	s := g.loaded[reg.ID]
+	s := g.loaded[id]
 	g.mu.Unlock()
 	if s != nil {
 		return s, nil
 	}
-	s = newSession(reg.ID, reg.Principal, g.now(), reg.LastUsed)
+	s = newSession(id, g.now())
 	if err := g.reload(ctx, s); err != nil {
 		return nil, err
 	}
 	g.mu.Lock()
-	if other := g.loaded[reg.ID]; other != nil {
+	if other := g.loaded[id]; other != nil {
 		g.mu.Unlock()
 		return other, nil
 	}
@@ -260,30 +267,44 @@ func (g *Gateway) reload(ctx context.Context, s *session) error {
 	if s.next == 0 {
 		return errors.New("the session has no records")
 	}
-	s.fold, s.stale = f.session, false
+	s.fold, s.stale = f.session, nil
 	return nil
 }
 
 // CloseSession ends a session for good (downstream.Router).
 func (g *Gateway) CloseSession(ctx context.Context, ds downstream.Session) {
-	s, ok := ds.(*session)
+	h, ok := ds.(handle)
 	if !ok {
 		return
 	}
 	now := g.now()
-	if err := g.sessions.CloseSession(ctx, s.id, now); err != nil {
-		g.log.Error("a session could not be closed", "session", s.id)
+	if err := g.sessions.CloseSession(ctx, h.id, now); err != nil {
+		g.log.Error("a session could not be closed", "session", h.id)
+	}
+	s, err := g.loadedSession(ctx, h.id)
+	if err != nil {
+		return // its last record is there already, or none can be written
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return
-	}
-	s.closed = true
-	if _, _, err := g.write(s, audit.KindClose, now, struct{}{}); err != nil {
-		g.log.Error("the end of a session was not written", "session", s.id)
+	if !s.closed {
+		s.closed = true
+		_, done, err := g.write(s, audit.KindClose, now, struct{}{})
+		s.mu.Unlock()
+		if err == nil {
+			err = <-done
+		}
+		if err != nil {
+			g.log.Error("the end of a session was not written", "session", s.id)
+		}
+	} else {
+		s.mu.Unlock()
 	}
 	g.mu.Lock()
 	delete(g.loaded, s.id)
+	for k := range g.subs {
+		if k.session == s.id {
+			delete(g.subs, k)
+		}
+	}
 	g.mu.Unlock()
 }
