@@ -100,7 +100,7 @@ func (j *judge) refuse(fs []writ.Failure) {
 			}
 			return strings.Compare(string(a.Reason), string(b.Reason))
 		})
-		fs = slices.Compact(fs)
+		fs = slices.CompactFunc(fs, func(a, b writ.Failure) bool { return a.Pointer == b.Pointer && a.Reason == b.Reason })
 		r := fs[0].Reason
 		d.Outcome = writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{Code: writ.CodeOf(r), Reason: r, Failures: fs}}
 		d.Shadow = shadow && !j.hard
@@ -324,10 +324,7 @@ func (j *judge) repeated() bool {
 
 // actKey is the keyed digest of one act: its tool and what its arguments mean.
 func (j *judge) actKey() string {
-	args, err := strictjson.Canonical(j.args)
-	if err != nil {
-		args = j.args
-	}
+	args, _ := strictjson.Canonical(j.args) // checked: it has a canonical form
 	return j.in.Session.digest(append([]byte(j.in.Call.Server+"/"+toolOf(j.in.Call)+"\x00"), args...))
 }
 

@@ -155,9 +155,6 @@ func cmpWord(o *provenance.OutputRule) string {
 
 // supplies reports whether one output could vouch for a leaf.
 func (j *judge) supplies(c *Contract, o *provenance.OutputRule, l *leaf) bool {
-	if j.strict && (o.InText || o.Extract != provenance.NoExtract) {
-		return false
-	}
 	for _, src := range j.sources(l) {
 		q := j.query(l, src)
 		if q.Target && !j.closedCollection(o.Collection) && (len(q.Owners) == 0 || !o.HasOwner) {

@@ -379,7 +379,7 @@ func TestDecideSideBySide(t *testing.T) {
 // D02: a refusal of very many values stays in proportion, and is quick.
 func TestManyFailures(t *testing.T) {
 	p, c := newWorld(t, smallPolicy, smallTools)
-	args := []byte(`{"why":[` + strings.Repeat(`"x",`, 50_000) + `"x"]}`)
+	args := []byte(`{"why":[` + strings.Repeat(`"x",`, 20_000) + `"x"]}`)
 	d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: gate.NewSession("s_m", [32]byte{}, provenance.Caps{}),
 		Call: gate.Call{Server: "u", Tool: "drop", Arguments: args}})
 	if d.Allowed() || d.Outcome.Rejection.Code != writ.InvalidPayload || len(d.Outcome.Rejection.Failures) != 1 {
@@ -387,5 +387,13 @@ func TestManyFailures(t *testing.T) {
 	}
 	if _, err := gate.ParseRecord(d.Record()); err != nil {
 		t.Error(err)
+	}
+	// W15: more than a request may be.
+	args = []byte(`{"why":"` + strings.Repeat("x", 4<<20) + `"}`)
+	if d = gate.Decide(gate.Input{Policy: p, Catalogue: c, Call: gate.Call{Server: "u", Tool: "drop", Arguments: args}}); d.Allowed() || d.Outcome.Rejection.Reason != writ.PayloadTooLarge {
+		t.Errorf("%+v", d.Outcome)
+	}
+	if id := gate.NewSession("s_id", [32]byte{}, provenance.Caps{}).ID(); id != "s_id" {
+		t.Error(id)
 	}
 }

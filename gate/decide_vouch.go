@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"slices"
 
 	writ "github.com/writ-project/writ"
@@ -8,8 +9,7 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
-// outputOnly is the one source of an argument the contract does not name, and
-// of every argument under profile strict.
+// outputOnly is the one source of an argument the contract does not name.
 var outputOnly = []Source{{Kind: FromOutput}}
 
 // session is the session whose evidence counts, nil when none does: the call
@@ -88,10 +88,7 @@ func (j *judge) vouch(l *leaf) writ.Reason {
 			}
 		}
 	}
-	if reason == "" { // a contract that accepts nothing
-		return writ.ProvenanceUnseen
-	}
-	return reason
+	return cmp.Or(reason, writ.ProvenanceUnseen) // a contract may accept nothing
 }
 
 // worse keeps, of what several outputs say of a value, what came closest.
@@ -104,25 +101,13 @@ func worse(a, b writ.Reason) writ.Reason {
 	return b
 }
 
-// sources is the argument's `from`. Under profile strict an output is the only
-// source there is.
+// sources is the argument's `from`; the policy has left nothing but outputs in
+// it under profile strict.
 func (j *judge) sources(l *leaf) []Source {
 	if l.rule == nil {
 		return outputOnly
 	}
-	if !j.strict {
-		return l.rule.From
-	}
-	var out []Source
-	for _, s := range l.rule.From {
-		if s.Kind == FromOutput {
-			out = append(out, s)
-		}
-	}
-	if out == nil {
-		return outputOnly
-	}
-	return out
+	return l.rule.From
 }
 
 func (j *judge) from(l *leaf, src Source) writ.Reason {
@@ -144,20 +129,16 @@ func (j *judge) from(l *leaf, src Source) writ.Reason {
 		return writ.ProvenanceCatalog
 	case FromOutput:
 		return j.fromOutput(l, src)
-	case FromDerived:
-		switch src.Op {
-		case "path_join":
-			return j.fromJoin(l)
-		case opTemplate:
-			return j.fromTemplate(l)
-		case opVariable:
-			return j.fromVariable(l)
-		}
-		return writ.ProvenanceDerived
 	case FromSeen:
 		return j.fromSeen(l)
 	}
-	return writ.ProvenanceUnseen
+	switch src.Op {
+	case opTemplate:
+		return j.fromTemplate(l)
+	case opVariable:
+		return j.fromVariable(l)
+	}
+	return j.fromJoin(l)
 }
 
 // query is what the ledger is asked about a leaf.
@@ -191,15 +172,9 @@ func (j *judge) fromOutput(l *leaf, src Source) writ.Reason {
 		a.Vouched = slices.DeleteFunc(a.Vouched, func(f provenance.Fact) bool {
 			return l.rule == nil || f.Collection == "" || f.Collection != l.rule.Collection
 		})
-		if len(a.Vouched) == 0 && a.Reason == "" {
-			a.Reason = writ.ProvenanceSmall
-		}
 	}
 	if len(a.Vouched) == 0 {
-		if a.Reason == "" {
-			a.Reason = writ.ProvenanceUnseen
-		}
-		return a.Reason
+		return cmp.Or(a.Reason, writ.ProvenanceSmall)
 	}
 	best := a.Vouched[0]
 	l.founded = founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
@@ -277,9 +252,7 @@ func (j *judge) labelLeaf(l *leaf) {
 	if s == nil {
 		return
 	}
-	q := j.query(l, Source{})
-	q.Target = false
-	a := s.ledger.Find(q)
+	a := s.ledger.Find(j.query(l, Source{}))
 	switch {
 	case len(a.Vouched) > 0:
 		l.founded = founded{rule_: "output", label: a.Vouched[0].Label, refs: []Ref{refOf(a.Vouched[0])}}

@@ -63,7 +63,7 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 		return nil, whyUnvalidated
 	}
 	result := r.Bytes
-	rules := rulesOf(d)
+	rules := d.rules
 	if d.Call.Method != CallTool {
 		result = append(append([]byte(`{"`+structured+`":`), result...), '}')
 	} else {
@@ -97,7 +97,7 @@ func typed(d *Decision, result []byte) (rules []provenance.OutputRule, why strin
 	if d.Tool.HasOutputSchema() && !valid {
 		return nil, whyUnvalidated
 	}
-	for _, r := range rulesOf(d) {
+	for _, r := range d.rules {
 		if r.InText || valid { // text is typed by the extraction that was declared for it
 			rules = append(rules, r)
 		}
@@ -106,19 +106,4 @@ func typed(d *Decision, result []byte) (rules []provenance.OutputRule, why strin
 		return nil, whyUnvalidated
 	}
 	return rules, ""
-}
-
-// rulesOf returns the output rules in force. Under profile strict those that
-// take a text apart are not.
-func rulesOf(d *Decision) []provenance.OutputRule {
-	if d.basis.profile != Strict {
-		return d.rules
-	}
-	var out []provenance.OutputRule
-	for _, r := range d.rules {
-		if !r.InText && r.Extract == provenance.NoExtract {
-			out = append(out, r)
-		}
-	}
-	return out
 }

@@ -64,12 +64,7 @@ func (e Effect) Names() []string {
 
 var roleNames = [...]string{"target", "selector", "amount", "time", "enum", "control", "content", "query", "secret"}
 
-func (r Role) name() string {
-	if int(r) < len(roleNames) {
-		return roleNames[r]
-	}
-	return roleNames[Target]
-}
+func (r Role) name() string { return roleNames[r] }
 
 // timeForm is how records write a time. Finer time than the log keeps would
 // make a replay differ.
