@@ -397,3 +397,46 @@ func TestManyFailures(t *testing.T) {
 		t.Error(id)
 	}
 }
+
+// A tool that is not open is refused as a name, or for what keeps it shut, in
+// the order of the classes; one that is refused outright in shadow mode too
+// (T04, R26).
+func TestNotOpen(t *testing.T) {
+	for _, x := range []struct {
+		state  gate.State
+		reason writ.Reason
+		bare   bool // without a contract
+		want   writ.Reason
+		shadow bool // passes in shadow mode
+	}{
+		{gate.Open, "", false, "", true},
+		{gate.Open, "", true, writ.NameForbidden, true},
+		{gate.Shut, "", false, writ.NameForbidden, true},
+		{gate.Shut, writ.NameChanged, false, writ.NameChanged, true},
+		{gate.Shut, writ.PolicyClosed, false, writ.PolicyClosed, true},
+		{gate.Shut, writ.PolicyClosed, true, writ.NameForbidden, true},
+		{gate.Shut, writ.SchemaUnusable, false, writ.SchemaUnusable, true},
+		{gate.Refused, "", false, writ.NameForbidden, false},
+		{gate.Refused, writ.NameAmbiguous, false, writ.NameAmbiguous, false},
+		{gate.Refused, writ.SchemaUnusable, false, writ.NameForbidden, false},
+		{gate.Refused, writ.PolicyClosed, false, writ.NameForbidden, false},
+	} {
+		o := newOffice(t, provenance.Caps{})
+		tool := o.c.Lookup("u", "ping")
+		tool.State, tool.Reason = x.state, x.reason
+		if x.bare {
+			tool.Contract = nil
+		}
+		d := o.call("ping", `{"id":"fixed"}`)
+		if got := o.reason(d); got != x.want || d.Allowed() != (x.want == "") {
+			t.Errorf("%+v: %q", x, got)
+		}
+		if r := d.Outcome.Rejection; r != nil && (r.Code != writ.CodeOf(x.want) || r.Failures[0].Need == "") {
+			t.Errorf("%+v: %+v", x, r)
+		}
+		s := gate.Decide(gate.Input{Policy: o.p, Catalogue: o.c, Shadow: true, Call: gate.Call{Server: "u", Tool: "ping", Arguments: []byte(`{"id":"fixed"}`)}})
+		if s.Allowed() != x.shadow {
+			t.Errorf("%+v: in shadow mode %v", x, s.Allowed())
+		}
+	}
+}
