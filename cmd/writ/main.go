@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/internal/gateway/upstream"
 )
 
 // Exit codes, after sysexits.h; 1 is an error a server itself reported.
@@ -41,6 +43,7 @@ func fail(code int, hint, format string, args ...any) error {
 }
 
 func main() {
+	upstream.GuardMain()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

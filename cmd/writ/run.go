@@ -44,6 +44,7 @@ func runCommand() *cobra.Command {
 			}
 			err = downstream.ServeStdio(c.Context(), g, c.InOrStdin(), c.OutOrStdout(), downstream.StdioOptions{
 				Principal: fmt.Sprintf("local:%d", os.Getuid()),
+				Refused:   g.Refused,
 			})
 			if serr := stop(); err == nil && serr != nil {
 				return fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", serr)

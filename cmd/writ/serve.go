@@ -70,7 +70,10 @@ func serve(ctx context.Context, f *sharedFlags, listen string, stderr io.Writer)
 		return err
 	}
 	url := "http://" + ln.Addr().String()
-	h := downstream.NewHTTP(g, downstream.Options{Principal: func(*http.Request) (string, bool) { return loopback, true }})
+	h := downstream.NewHTTP(g, downstream.Options{
+		Principal: func(*http.Request) (string, bool) { return loopback, true },
+		Refused:   g.Refused,
+	})
 	srv := downstream.NewServer(h)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()

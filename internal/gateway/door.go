@@ -184,8 +184,12 @@ func (a *act) call(ctx context.Context) upstream.Response {
 			// A client that is gone or slow loses progress, never the outcome.
 			_ = a.r.Peer.Notify(ctx, method, params)
 		},
-		OnRequest: a.answer,
-		Owner:     a.s.id,
+		OnRequest:          a.answer,
+		Owner:              a.s.id,
+		ClientCapabilities: passedCapabilities(a.r.ClientCapabilities),
+	}
+	if a.r.LogLevel != nil {
+		req.Meta = append(req.Meta, strictjson.Member{Name: "io.modelcontextprotocol/logLevel", Value: a.r.LogLevel})
 	}
 	if d.Tool != nil {
 		req.ToolSchema = strictjson.Get(d.Tool.Raw, "inputSchema")
@@ -226,6 +230,18 @@ func passedMeta(params []byte) (out []strictjson.Member) {
 	for _, m := range ms {
 		if listedMeta[m.Name] {
 			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// passedCapabilities are those of the client's capabilities whose requests are
+// passed on (askCapability).
+func passedCapabilities(client []byte) []byte {
+	out := []byte("{}")
+	for _, c := range []string{"elicitation", "sampling", "roots"} {
+		if v := strictjson.Get(client, c); strictjson.KindOf(v) == strictjson.Object {
+			out = strictjson.Set(out, c, v)
 		}
 	}
 	return out

@@ -75,6 +75,10 @@ type Gateway struct {
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
+	oddMu    sync.Mutex
+	oddities map[oddity]int
+	oddly    chan struct{} // something was counted; holds one
+
 	anonymousMu sync.Mutex
 	anonymous   *session
 
@@ -116,6 +120,7 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		store: o.Store, sessions: o.Store, policy: o.Policy, servers: map[string]*server{}, shadow: o.Shadow,
 		ownPaths: o.OwnPaths, caps: o.Caps, version: o.Version, log: o.Log, clock: o.Clock,
+		oddities: map[oddity]int{}, oddly: make(chan struct{}, 1),
 		refresh: make(chan struct{}, 1), ready: make(chan struct{}),
 		loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]bool{},
 	}
@@ -140,9 +145,7 @@ func New(o Options) (*Gateway, error) {
 		s.conn = upstream.New(c, upstream.Callbacks{
 			ListChanged: func(kind string) { g.listChanged(kind) },
 			Notify:      func(method string, params []byte) { g.notified(s, method, params) },
-			Event: func(e upstream.Event) {
-				g.log.Warn("server", "server", s.name, "event", string(e.Kind), "count", e.Count)
-			},
+			Event:       func(e upstream.Event) { g.serverEvent(s.name, e) },
 		}, nil)
 		g.servers[c.Name] = s
 		g.order = append(g.order, c.Name)
@@ -159,11 +162,13 @@ func (g *Gateway) Start(ctx context.Context) error {
 			return fmt.Errorf("gateway: server %s: %w", name, err)
 		}
 	}
-	g.done.Add(1)
-	go func() {
-		defer g.done.Done()
-		g.refresher(ctx)
-	}()
+	for _, run := range []func(context.Context){g.refresher, g.recorder} {
+		g.done.Add(1)
+		go func() {
+			defer g.done.Done()
+			run(ctx)
+		}()
+	}
 	return nil
 }
 
@@ -188,6 +193,7 @@ func (g *Gateway) Close() error {
 	}
 	wg.Wait()
 	g.done.Wait()
+	g.recordOddities()
 	g.mu.Lock()
 	open := make([]*session, 0, len(g.loaded))
 	for _, s := range g.loaded {

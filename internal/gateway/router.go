@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway/downstream"
@@ -13,19 +14,27 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
+// describeWait is how long the opening waits for the servers. A client gives up
+// on a gateway that does not answer, and a server may take half a minute to
+// start: the lists wait for it, the opening does not.
+const describeWait = 500 * time.Millisecond
+
 // Describe answers initialize and server/discover: the union of what the
-// servers can do (downstream.Router).
+// servers can do (downstream.Router). A server that has not answered yet may
+// be able to do anything.
 func (g *Gateway) Describe(ctx context.Context, version string) (capabilities, serverInfo []byte, instructions string) {
-	g.current(ctx)
+	wait, cancel := context.WithTimeout(ctx, describeWait)
+	g.current(wait)
+	cancel()
 	capabilities = []byte(`{"tools":{"listChanged":true}}`)
 	have := map[string]bool{}
 	for _, name := range g.order {
 		s := g.servers[name]
 		s.mu.Lock()
-		caps := s.info.Capabilities
+		caps, known := s.info.Capabilities, s.known
 		s.mu.Unlock()
 		for _, c := range []string{"resources", "prompts", "completions", "logging"} {
-			have[c] = have[c] || hasCapability(caps, c)
+			have[c] = have[c] || !known || hasCapability(caps, c)
 		}
 	}
 	if have["resources"] {

@@ -247,10 +247,14 @@ func (c *conn) meta(k *call) []byte {
 	var ms []strictjson.Member
 	seen := map[string]bool{"progressToken": true}
 	if c.modern.Load() {
+		can := k.request.ClientCapabilities
+		if can == nil {
+			can = c.s.capabilities()
+		}
 		ms = append(ms,
 			strictjson.Member{Name: metaPrefix + "protocolVersion", Value: strictjson.Quote(c.version)},
 			strictjson.Member{Name: metaPrefix + "clientInfo", Value: c.s.clientInfo()},
-			strictjson.Member{Name: metaPrefix + "clientCapabilities", Value: c.s.capabilities()})
+			strictjson.Member{Name: metaPrefix + "clientCapabilities", Value: can})
 	}
 	if k.request.ProgressToken != nil {
 		ms = append(ms, strictjson.Member{Name: "progressToken", Value: k.id})

@@ -180,6 +180,10 @@ type Request struct {
 	// ProgressToken is the client's token, raw, nil for none: the server is
 	// given another, and progress comes back with this one.
 	ProgressToken []byte
+	// ClientCapabilities is, on the 2026-07-28 wire, the JSON object declared
+	// with this request instead of Config's: what the client behind it can do.
+	// nil leaves Config's.
+	ClientCapabilities []byte
 	// ToolSchema is the tool's raw inputSchema, for Mcp-Param-* headers.
 	ToolSchema []byte
 	// Owner names the client session the request belongs to. On stdio a
