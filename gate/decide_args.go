@@ -18,7 +18,7 @@ const answerPrefix = "answers:"
 // container, or an object key the schema does not name (R16).
 type leaf struct {
 	pointer string   // as it is reported
-	pattern string   // the pointer with every array index as "*"
+	pattern string   // the pointer with every index and every key the caller chose as "*"
 	path    []string // within the arguments or the answers
 	raw     []byte   // the literal; of a key its name as a JSON string
 	text    string   // the decoded value of a string
@@ -76,11 +76,15 @@ type array struct {
 	authority bool
 }
 
-func (s spot) member(name string, raw []byte) spot {
+func (j *judge) member(s spot, name string, raw []byte) (at spot, named bool) {
 	s.path = append(s.path[:len(s.path):len(s.path)], name)
 	step := strictjson.Pointer([]string{name})
-	s.raw, s.pointer, s.pattern = raw, s.pointer+step, s.pattern+step
-	return s
+	s.raw, s.pointer = raw, s.pointer+step
+	if named = !s.answer && j.namedKey(s.path); !named {
+		step = "/*"
+	}
+	s.pattern += step
+	return s, named
 }
 
 func (s spot) element(i int, raw []byte, a *array) spot {
@@ -94,8 +98,8 @@ func (j *judge) walk(s spot) {
 	case strictjson.Object:
 		ms, _ := strictjson.Members(s.raw)
 		for _, m := range ms {
-			at := s.member(m.Name, m.Value)
-			if !s.answer && !j.namedKey(at.path) {
+			at, named := j.member(s, m.Name, m.Value)
+			if !s.answer && !named {
 				key := at
 				key.raw = strictjson.Quote(m.Name)
 				j.leaf(key, true)

@@ -14,6 +14,7 @@ import (
 const (
 	refusalsPerPointer = 5
 	refusalsPerSession = 50
+	refusalsKept       = 4096 // pointers counted at one time
 )
 
 // Session is the scope in which evidence counts: the fold of one session's
@@ -101,6 +102,9 @@ func (s *Session) Decided(d *Decision) {
 		return
 	}
 	for _, k := range d.basis.counted {
+		if len(s.refused) >= refusalsKept && s.refused[k] == 0 {
+			continue // the session's count still runs
+		}
 		if s.refused[k]++; s.refused[k] >= refusalsPerPointer {
 			s.shut[k] = true
 		}
