@@ -86,7 +86,7 @@ func serve(ctx context.Context, f *sharedFlags, listen string, stderr io.Writer)
 	}
 	if o.example {
 		fmt.Fprintf(stderr, "no --config: the built-in example server is mounted. Try, in another terminal:\n"+
-			"  writ call --session demo delete_document '{\"id\":\"doc-invented\"}'\n")
+			"  writ call --session demo delete_document '{\"id\":\"doc-2b8e04\"}'\n")
 	}
 	go func() {
 		if g.Ready(ctx) == nil {
