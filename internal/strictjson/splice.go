@@ -6,20 +6,22 @@ import "bytes"
 // the member stands, else as the last member. Every other byte stays as it
 // was. raw must be a checked object and value a checked value.
 func Set(raw []byte, name string, value []byte) []byte {
-	ms, _ := Members(raw)
-	for _, m := range ms {
-		if m.Name != name {
-			continue
+	var m member
+	some := false
+	for i, ok := nextMember(raw, space(raw, 0)+1, &m); ok && i >= 0; i, ok = nextMember(raw, i, &m) {
+		if m.is(name) {
+			return join(raw[:m.start], value, raw[m.end:])
 		}
-		start := m.Offset
-		return join(raw[:start], value, raw[start+len(m.Value):])
+		some = true
 	}
 	end := bytes.LastIndexByte(raw, '}')
-	member := append(append(Quote(name), ':'), value...)
-	if len(ms) > 0 {
-		member = append([]byte{','}, member...)
+	out := make([]byte, 0, len(raw)+len(name)+len(value)+4)
+	out = append(out, raw[:end]...)
+	if some {
+		out = append(out, ',')
 	}
-	return join(raw[:end], member, raw[end:])
+	out = append(append(append(out, Quote(name)...), ':'), value...)
+	return append(out, raw[end:]...)
 }
 
 // Delete returns the object raw without the member name; every byte of the

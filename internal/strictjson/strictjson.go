@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -67,7 +68,17 @@ func Check(b []byte, l Limits) error {
 	if l.Bytes > 0 && len(b) > l.Bytes {
 		return &Error{Size, -1, fmt.Sprintf("larger than %d bytes", l.Bytes)}
 	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(b)) // AllowDuplicateNames and AllowInvalidUTF8 are off
+	// AllowDuplicateNames and AllowInvalidUTF8 are off. What is accepted takes
+	// two quick passes; what is not is read again for the reason.
+	if jsontext.Value(b).IsValid() && within(b, l) {
+		return nil
+	}
+	return firstFault(b, l)
+}
+
+// firstFault is Check token by token, without the bound of the length.
+func firstFault(b []byte, l Limits) error {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(b))
 	leaves, wasOpen := 0, false
 	for first := true; ; first = false {
 		if !first && dec.StackDepth() == 0 {
@@ -89,7 +100,7 @@ func Check(b []byte, l Limits) error {
 				leaves++
 			}
 		case '0':
-			if err := checkNumber(tok.String(), l.Number); err != "" {
+			if err := checkNumber([]byte(tok.String()), l.Number); err != "" {
 				return &Error{Numeric, dec.InputOffset(), err}
 			}
 			leaves++
@@ -131,15 +142,15 @@ func syntax(err error, off int64) error {
 	return &Error{Syntax, off, detail}
 }
 
-func checkNumber(lit string, limit int) string {
+func checkNumber(lit []byte, limit int) string {
 	if limit <= 0 {
 		return ""
 	}
 	if len(lit) > limit {
 		return fmt.Sprintf("number longer than %d characters", limit)
 	}
-	if i := strings.IndexAny(lit, "eE"); i >= 0 {
-		if e, err := strconv.Atoi(lit[i+1:]); err != nil || e > 400 || e < -400 {
+	if i := bytes.IndexAny(lit, "eE"); i >= 0 {
+		if e, err := strconv.Atoi(string(lit[i+1:])); err != nil || e > 400 || e < -400 {
 			return "number with an exponent beyond ±400"
 		}
 	}
@@ -162,11 +173,11 @@ const (
 
 // KindOf returns the kind of the value raw starts with, 0 for none.
 func KindOf(raw []byte) Kind {
-	raw = bytes.TrimLeft(raw, " \t\r\n")
-	if len(raw) == 0 {
+	i := space(raw, 0)
+	if i == len(raw) {
 		return 0
 	}
-	switch c := raw[0]; {
+	switch c := raw[i]; {
 	case c == 'f' || c == 't':
 		return Bool
 	case c == '-' || c >= '0' && c <= '9':
@@ -183,8 +194,17 @@ func Text(raw []byte) (s string, ok bool) {
 	if KindOf(raw) != String {
 		return "", false
 	}
-	b, err := jsontext.AppendUnquote(nil, bytes.TrimSpace(raw))
-	return string(b), err == nil
+	raw = trim(raw)
+	for i := 1; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"' && i == len(raw)-1:
+			return string(raw[1:i]), true // nothing in it needs decoding or a check
+		case c < ' ' || c >= utf8.RuneSelf || c == '\\' || c == '"':
+			b, err := jsontext.AppendUnquote(nil, raw)
+			return string(b), err == nil
+		}
+	}
+	return "", false
 }
 
 // Quote returns s as a JSON string literal. Invalid UTF-8 is replaced.
@@ -202,107 +222,6 @@ type Member struct {
 	Name   string
 	Value  []byte
 	Offset int
-}
-
-// Members returns the members of a checked object in their order; ok is false
-// if raw is not an object.
-func Members(raw []byte) (ms []Member, ok bool) {
-	if KindOf(raw) != Object {
-		return nil, false
-	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
-	dec.ReadToken()
-	for dec.PeekKind() != '}' {
-		tok, err := dec.ReadToken()
-		if err != nil {
-			return nil, false
-		}
-		name := tok.String()
-		v, err := dec.ReadValue()
-		if err != nil {
-			return nil, false
-		}
-		end := dec.InputOffset()
-		start := end - int64(len(v))
-		ms = append(ms, Member{name, raw[start:end:end], int(start)})
-	}
-	return ms, true
-}
-
-// Get returns the value of the member of that exact name, nil if raw is not an
-// object or has no such member.
-func Get(raw []byte, name string) []byte {
-	ms, _ := Members(raw)
-	for _, m := range ms {
-		if m.Name == name {
-			return m.Value
-		}
-	}
-	return nil
-}
-
-// Elements returns the elements of a checked array as sub-slices; ok is false
-// if raw is not an array.
-func Elements(raw []byte) (es [][]byte, ok bool) {
-	if KindOf(raw) != Array {
-		return nil, false
-	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
-	dec.ReadToken()
-	for dec.PeekKind() != ']' {
-		v, err := dec.ReadValue()
-		if err != nil {
-			return nil, false
-		}
-		end := dec.InputOffset()
-		es = append(es, raw[end-int64(len(v)):end:end])
-	}
-	return es, true
-}
-
-// Walk calls leaf for every leaf of a checked value in document order: each
-// string, number, boolean and null, and each empty array or object. The path
-// holds the decoded reference tokens and is only valid during the call. key is
-// called before each member with the path of its object and its name. Either
-// function may be nil; a false answer stops the walk.
-func Walk(raw []byte, leaf func(path []string, raw []byte) bool, key func(path []string, name string) bool) {
-	var path []string
-	walk(raw, &path, leaf, key)
-}
-
-func walk(raw []byte, path *[]string, leaf func([]string, []byte) bool, key func([]string, string) bool) bool {
-	switch KindOf(raw) {
-	case Object:
-		ms, _ := Members(raw)
-		for _, m := range ms {
-			if key != nil && !key(*path, m.Name) {
-				return false
-			}
-			*path = append(*path, m.Name)
-			ok := walk(m.Value, path, leaf, key)
-			*path = (*path)[:len(*path)-1]
-			if !ok {
-				return false
-			}
-		}
-		if len(ms) > 0 {
-			return true
-		}
-	case Array:
-		es, _ := Elements(raw)
-		for i, e := range es {
-			*path = append(*path, strconv.Itoa(i))
-			ok := walk(e, path, leaf, key)
-			*path = (*path)[:len(*path)-1]
-			if !ok {
-				return false
-			}
-		}
-		if len(es) > 0 {
-			return true
-		}
-	}
-	return leaf == nil || leaf(*path, bytes.TrimSpace(raw))
 }
 
 // Pointer joins reference tokens to an RFC 6901 pointer.

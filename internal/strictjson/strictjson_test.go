@@ -96,13 +96,14 @@ func TestRead(t *testing.T) {
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(`{"a":[1,2,{"b":null}]}`))
 	f.Add([]byte(`[[[[]]]]`))
+	f.Add([]byte(` { "a\u0041" : [ "\\\"" , -1.5e+3 , { } ] } `))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if Check(b, Limits{Bytes: 1 << 16, Depth: 20, Leaves: 1000, Number: 64}) != nil {
+		if sameFault(t, b, Limits{Bytes: 1 << 16, Depth: 20, Leaves: 1000, Number: 64}) != nil {
+			misuse(b)
 			return
 		}
-		n := 0
-		Walk(b, func([]string, []byte) bool { n++; return true }, nil)
-		if n == 0 {
+		agree(t, b)
+		if len(walked(b)) == 0 {
 			t.Fatal("an accepted value has no leaf")
 		}
 		if _, err := Canonical(b); err != nil {
