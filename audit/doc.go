@@ -30,7 +30,7 @@
 //
 // # Log
 //
-// Leaves of all sessions, in the order they became durable, are one RFC 6962
+// Leaves of all sessions, in the order they were appended, are one RFC 6962
 // Merkle tree. A [Checkpoint] is its C2SP text, origin, size and root, signed
 // as a note (golang.org/x/mod/sumdb/note); the origin is the name of the key.
 // Whoever keeps one checkpoint elsewhere can prove later that nothing up to it

@@ -42,6 +42,20 @@ type Store interface {
 	// sessions made at the same time share one commit.
 	Append(ctx context.Context, session string, expected uint64, entries []Entry) (first int64, err error)
 
+	// AppendUnsynced is Append without waiting for the disk. When it returns
+	// nil the entries stand in the log in their order, every process sees
+	// them, and they survive the end of this process, even by kill -9. They
+	// survive the end of the machine (power, kernel) once a later Append, of
+	// any session and by any process, or Close, has returned nil; whatever
+	// is lost before that is a tail of the log, with everything that rests on
+	// it, and its numbers and indexes are given out anew. No checkpoint is
+	// signed of what could still be lost.
+	//
+	// So it is for what nobody outside Writ depends on: a read and its
+	// result. An act, a refusal that counts, an approval or the opening of a
+	// session is appended with Append, and makes durable what it rests on.
+	AppendUnsynced(ctx context.Context, session string, expected uint64, entries []Entry) (first int64, err error)
+
 	// Read yields the items of a session in order, from number from on.
 	Read(ctx context.Context, session string, from uint64) iter.Seq2[Item, error]
 
@@ -74,8 +88,9 @@ type Store interface {
 	// for proofs. It must be closed.
 	Snapshot(ctx context.Context) (Snapshot, error)
 
-	// Close writes a last checkpoint, if the store has a signer, and releases
-	// everything. Appends that were begun are finished first.
+	// Close writes a last checkpoint, if the store has a signer, makes durable
+	// what AppendUnsynced wrote, and releases everything. Appends that were
+	// begun are finished first.
 	Close() error
 }
 

@@ -84,6 +84,12 @@ func (s *Store) Append(ctx context.Context, session string, expected uint64, ent
 	return first, nil
 }
 
+// AppendUnsynced implements audit.Store: here it is Append, as there is no disk
+// to wait for.
+func (s *Store) AppendUnsynced(ctx context.Context, session string, expected uint64, entries []audit.Entry) (int64, error) {
+	return s.Append(ctx, session, expected, entries)
+}
+
 func cloneValues(vs []audit.Value) []audit.Value {
 	vs = slices.Clone(vs)
 	for i := range vs {

@@ -5,7 +5,9 @@
 // IMMEDIATE transaction that reads the head of the log first, so the processes
 // take turns and continue one chain; what a process remembers of the tree is
 // used only while the head it reads is the one it remembers. A commit is synced
-// to disk (WAL, synchronous=FULL) before an append returns.
+// to disk (WAL, synchronous=FULL) before Append returns. A commit of nothing but
+// AppendUnsynced is written to the write-ahead log and not synced (NORMAL); the
+// next synced commit syncs that log with all that stands in it.
 //
 // The package trusts the operating system to sync and to lock, and nothing in
 // the file: what it hands out is for audit.Verify to judge. It holds no key:

@@ -22,7 +22,8 @@ import (
 )
 
 // childVar makes this test binary another process of the same state directory:
-// "what dir session count".
+// "what|dir|session|count". With "mixed" or "unsynced" in what, some or all of
+// its appends are not synced.
 const childVar = "WRIT_STORE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -40,7 +41,11 @@ func TestMain(m *testing.M) {
 
 func childMain(what, dir, session string, count uint64) error {
 	sk, vk := storetest.Key()
-	s, err := Open(dir, Options{Signer: sk, Verifier: vk, CheckpointEvery: storetest.Every})
+	every := int64(storetest.Every)
+	if what == "syncs" {
+		every = 1 << 40
+	}
+	s, err := Open(dir, Options{Signer: sk, Verifier: vk, CheckpointEvery: every})
 	if what == "refused" {
 		var oe *OpenError
 		if !errors.As(err, &oe) || oe.Reason != Unwritable {
@@ -51,8 +56,19 @@ func childMain(what, dir, session string, count uint64) error {
 	if err != nil {
 		return err
 	}
+	if what == "syncs" {
+		return syncsMain(s)
+	}
 	ctx := context.Background()
 	tb := panicking{}
+	appendTo := func(session string, n uint64) error {
+		do := s.Append
+		if strings.Contains(what, "unsynced") || strings.Contains(what, "mixed") && n%4 != 0 {
+			do = s.AppendUnsynced
+		}
+		_, err := do(ctx, session, n, storetest.Entries(tb, session, n+1, 1))
+		return err
+	}
 	fmt.Println("ready")
 	bufio.NewReader(os.Stdin).ReadString('\n') // until told to go
 	head, err := s.Head(ctx, session)
@@ -60,11 +76,11 @@ func childMain(what, dir, session string, count uint64) error {
 		return err
 	}
 	for n := head; n < head+count; n++ {
-		if _, err := s.Append(ctx, session, n, storetest.Entries(tb, session, n+1, 1)); err != nil {
+		if err := appendTo(session, n); err != nil {
 			return err
 		}
 		fmt.Println(n + 1) // acknowledged
-		if what != "share" || n%10 != 0 {
+		if !strings.Contains(what, "share") || n%10 != 0 {
 			continue
 		}
 		for { // and one record in a session both write to
@@ -72,8 +88,7 @@ func childMain(what, dir, session string, count uint64) error {
 			if err != nil {
 				return err
 			}
-			_, err = s.Append(ctx, "s_shared", h, storetest.Entries(tb, "s_shared", h+1, 1))
-			if err == nil {
+			if err = appendTo("s_shared", h); err == nil {
 				break
 			}
 			if !errors.Is(err, audit.ErrConflict) {
@@ -83,12 +98,6 @@ func childMain(what, dir, session string, count uint64) error {
 	}
 	return s.Close()
 }
-
-// panicking is a testing.TB for the child, which has none.
-type panicking struct{ testing.TB }
-
-func (panicking) Helper()           {}
-func (panicking) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
 type child struct {
 	*exec.Cmd
@@ -125,16 +134,16 @@ func start(t *testing.T, what, dir, session string, count int) *child {
 }
 
 // TestTwoProcesses is the first half of L04: two processes, which also make
-// the file together, append 1,000 records each and share one session; the
-// result is one chain that lost nothing.
+// the file together, append records and share one session; the result is one
+// chain that lost nothing. One of them syncs only now and then.
 func TestTwoProcesses(t *testing.T) {
 	dir := t.TempDir()
 	os.Chmod(dir, 0o700)
-	const each = 1000
+	each := size(200, 1000)
 	cs := make([]*child, 2)
 	var wg sync.WaitGroup
 	for i := range cs {
-		wg.Go(func() { cs[i] = start(t, "share", dir, fmt.Sprintf("s_%d", i), each) })
+		wg.Go(func() { cs[i] = start(t, []string{"share", "share mixed"}[i], dir, fmt.Sprintf("s_%d", i), each) })
 	}
 	wg.Wait()
 	for _, c := range cs {
@@ -155,11 +164,11 @@ func TestTwoProcesses(t *testing.T) {
 	s := openWith(t, dir, storetest.Every)
 	defer s.Close()
 	r := storetest.Verify(t, s)
-	if r.Records != 2*each+2*each/10 || r.Sessions != 3 || r.Signed != r.Records {
+	if int(r.Records) != 2*each+2*each/10 || r.Sessions != 3 || r.Signed != r.Records {
 		t.Errorf("%+v", r)
 	}
 	for _, id := range []string{"s_0", "s_1"} {
-		if n, err := s.Head(context.Background(), id); n != each || err != nil {
+		if n, err := s.Head(context.Background(), id); int(n) != each || err != nil {
 			t.Errorf("%s: %d, %v", id, n, err)
 		}
 	}
@@ -169,16 +178,18 @@ func TestTwoProcesses(t *testing.T) {
 }
 
 // TestKilled is L05 for the store: a process killed in the middle of its work
-// leaves a log that verifies, with every record it acknowledged.
+// leaves a log that verifies, with every record it acknowledged, synced or
+// not.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	os.Chmod(dir, 0o700)
-	for round := range 6 {
-		c := start(t, "kill", dir, "s_k", 1_000_000)
+	for round := range size(6, 60) {
+		what := []string{"kill", "kill unsynced", "kill mixed"}[round%3]
+		c := start(t, what, dir, "s_k", 1_000_000)
 		c.in.Close()
 		last := uint64(0)
 		for i := 0; c.out.Scan(); i++ {
-			if i == 40+17*round {
+			if i == 40+17*(round%20) {
 				if err := c.Process.Signal(syscall.SIGKILL); err != nil {
 					t.Fatal(err)
 				}
@@ -195,7 +206,7 @@ func TestKilled(t *testing.T) {
 		s := openWith(t, dir, storetest.Every)
 		n, err := s.Head(context.Background(), "s_k")
 		if err != nil || n < last || last == 0 {
-			t.Errorf("round %d: %d records, %d acknowledged: %v", round, n, last, err)
+			t.Errorf("round %d, %s: %d records, %d acknowledged: %v", round, what, n, last, err)
 		}
 		if r := storetest.Verify(t, s); uint64(r.Records) != n {
 			t.Errorf("round %d: %d records, head %d", round, r.Records, n)

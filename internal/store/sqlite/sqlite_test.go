@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -33,9 +35,29 @@ func openWith(tb testing.TB, dir string, every int64) *Store {
 	return s
 }
 
+// panicking is a testing.TB for what runs outside a test, such as a child process.
+type panicking struct{ testing.TB }
+
+func (panicking) Helper() {}
+
+func (panicking) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+// size is how much of something a test does: short, or long with WRIT_LONG=1.
+func size(short, long int) int {
+	if os.Getenv("WRIT_LONG") == "1" {
+		return long
+	}
+	return short
+}
+
 func TestStore(t *testing.T) { storetest.Run(t, open, true) }
 
 func TestSameAsMap(t *testing.T) {
+	checks := flag.Lookup("rapid.checks")
+	if old := checks.Value.String(); old == checks.DefValue {
+		checks.Value.Set(fmt.Sprint(size(30, 300)))
+		defer checks.Value.Set(old)
+	}
 	storetest.Differential(t, func() storetest.Store {
 		sk, _ := storetest.Key()
 		return mapstore.New(sk)

@@ -35,6 +35,9 @@ type Store struct {
 	tree    audit.Tree // right only while its size and root are those of head
 	root    audit.Hash
 	signAt  time.Time // when the newest checkpoint of this process was signed
+	syncing bool      // the connection syncs at each commit (synchronous=FULL)
+	behind  bool      // this process committed records that no commit has synced
+	due     bool      // a checkpoint is due that the last commit could not sign
 	failure error     // set when the disk failed: nothing is written any more
 }
 
@@ -49,6 +52,7 @@ type job struct {
 	session  string
 	expected uint64
 	entries  []audit.Entry
+	unsynced bool                 // the commit need not be synced for this job
 	run      func(*writing) error // instead of an append
 
 	first int64
@@ -57,7 +61,11 @@ type job struct {
 }
 
 type stmts struct {
-	head, setHead, max, leaf, value, hashes *sql.Stmt
+	begin, commit, head, setHead, max, leaf, value, hashes *sql.Stmt
+}
+
+func (s *stmts) all() []*sql.Stmt {
+	return []*sql.Stmt{s.begin, s.commit, s.head, s.setHead, s.max, s.leaf, s.value, s.hashes}
 }
 
 func openFile(path string, o Options) (_ *Store, err error) {
@@ -87,6 +95,8 @@ func openFile(path string, o Options) (_ *Store, err error) {
 		to  **sql.Stmt
 		sql string
 	}{
+		{&s.stmts.begin, "BEGIN IMMEDIATE"},
+		{&s.stmts.commit, "COMMIT"},
 		{&s.stmts.head, "SELECT size, root, signed FROM head WHERE id = 1"},
 		{&s.stmts.setHead, "UPDATE head SET size = ?, root = ?, signed = ? WHERE id = 1"},
 		{&s.stmts.max, "SELECT coalesce(max(n), 0) FROM leaves WHERE session = ?"},
@@ -105,6 +115,7 @@ func openFile(path string, o Options) (_ *Store, err error) {
 		s.signAt = o.Now()
 	}
 	s.tree, s.root = audit.Tree{}, (&audit.Tree{}).Root()
+	s.syncing = true // as the connector opens it
 	go s.loop()
 	return s, nil
 }
@@ -113,7 +124,7 @@ func openFile(path string, o Options) (_ *Store, err error) {
 // file with the last one, but only if no statement is left open on it.
 func (s *Store) release() error {
 	errs := []error{s.read.Close()}
-	for _, st := range []*sql.Stmt{s.stmts.head, s.stmts.setHead, s.stmts.max, s.stmts.leaf, s.stmts.value, s.stmts.hashes} {
+	for _, st := range s.stmts.all() {
 		if st != nil {
 			errs = append(errs, st.Close())
 		}
@@ -190,10 +201,19 @@ func (s *Store) submit(ctx context.Context, j *job) error {
 
 // Append implements audit.Store.
 func (s *Store) Append(ctx context.Context, session string, expected uint64, entries []audit.Entry) (int64, error) {
-	if err := audit.CheckAppend(session, expected, entries); err != nil {
+	return s.append(ctx, &job{session: session, expected: expected, entries: entries})
+}
+
+// AppendUnsynced implements audit.Store: what it commits is in the write-ahead
+// log, where every process reads it and the next commit that syncs, syncs it.
+func (s *Store) AppendUnsynced(ctx context.Context, session string, expected uint64, entries []audit.Entry) (int64, error) {
+	return s.append(ctx, &job{session: session, expected: expected, entries: entries, unsynced: true})
+}
+
+func (s *Store) append(ctx context.Context, j *job) (int64, error) {
+	if err := audit.CheckAppend(j.session, j.expected, j.entries); err != nil {
 		return 0, err
 	}
-	j := &job{session: session, expected: expected, entries: entries}
 	if err := s.submit(ctx, j); err != nil {
 		return 0, err
 	}
@@ -233,6 +253,19 @@ func (s *Store) loop() {
 // commit writes the jobs in one transaction and sets their errors. If the
 // transaction fails, each is tried alone, so that one bad job fails alone.
 func (s *Store) commit(group []*job) {
+	s.commitAll(group)
+	if s.due {
+		// What is signed is synced with it. Should this fail, the checkpoint
+		// stays due.
+		s.transact([]*job{{run: func(w *writing) error {
+			w.root = w.tree.Root()
+			w.dirty = true
+			return w.sign()
+		}}})
+	}
+}
+
+func (s *Store) commitAll(group []*job) {
 	err := s.transact(group)
 	if err == nil {
 		return
@@ -257,6 +290,7 @@ type writing struct {
 	tree   audit.Tree
 	root   audit.Hash
 	signed int64
+	sync   bool // the commit is synced
 	dirty  bool
 	erased bool // what the write-ahead log still holds must go
 	heads  map[string]uint64
@@ -267,13 +301,18 @@ func (s *Store) transact(group []*job) (err error) {
 		return s.failure
 	}
 	ctx := context.Background()
+	sync := false
 	for _, j := range group {
 		j.err, j.first = nil, 0
+		sync = sync || !j.unsynced
 	}
-	if _, err := s.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := s.setSyncing(ctx, sync); err != nil {
+		return s.failed("set how to sync", err)
+	}
+	if _, err := s.stmts.begin.Exec(); err != nil {
 		return s.failed("begin", err)
 	}
-	w := &writing{s: s, ctx: ctx, heads: map[string]uint64{}}
+	w := &writing{s: s, ctx: ctx, sync: sync, heads: map[string]uint64{}}
 	defer func() {
 		if err != nil {
 			s.conn.ExecContext(ctx, "ROLLBACK")
@@ -299,15 +338,38 @@ func (s *Store) transact(group []*job) (err error) {
 	if err := w.finish(); err != nil {
 		return s.failed("write the head", err)
 	}
-	if _, err := s.conn.ExecContext(ctx, "COMMIT"); err != nil {
+	if _, err := s.stmts.commit.Exec(); err != nil {
 		return s.failed("commit", err)
 	}
 	s.tree, s.root = w.tree, w.root
+	if w.dirty { // then head changed, so there was a page to write and to sync
+		s.behind = !sync
+	}
 	if w.erased {
 		// A busy reader keeps the old pages until the next truncation; that
 		// is no failure of what was committed.
 		s.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
 	}
+	return nil
+}
+
+// setSyncing says whether the next commit is synced. SQLite takes the answer
+// only between transactions. A commit that syncs (FULL) syncs the whole
+// write-ahead log, so it makes durable every commit before it that did not
+// (NORMAL), whichever process made it; moving pages from that log into the
+// file syncs either way.
+func (s *Store) setSyncing(ctx context.Context, sync bool) error {
+	if sync == s.syncing || s.opt.noSync {
+		return nil
+	}
+	level := "NORMAL"
+	if sync {
+		level = "FULL"
+	}
+	if _, err := s.conn.ExecContext(ctx, "PRAGMA synchronous = "+level); err != nil {
+		return err
+	}
+	s.syncing = sync
 	return nil
 }
 
@@ -414,11 +476,14 @@ func (w *writing) finish() error {
 		return nil
 	}
 	w.root = w.tree.Root()
+	s.due = false
 	due := w.tree.Size()-w.signed >= s.opt.CheckpointEvery
 	if !due && s.opt.Now != nil && s.opt.CheckpointAfter > 0 {
 		due = s.opt.Now().Sub(s.signAt) >= s.opt.CheckpointAfter
 	}
-	if due {
+	if due && !w.sync {
+		s.due = s.opt.Signer != nil
+	} else if due {
 		if err := w.sign(); err != nil {
 			return err
 		}
@@ -476,6 +541,14 @@ func (w *writing) checkpoint() (msg []byte, err error) {
 	return msg, err
 }
 
+// touch changes the head, which finish writes back: a transaction that changes
+// no page would not be synced.
+func (w *writing) touch() error {
+	w.dirty = true
+	_, err := w.s.conn.ExecContext(w.ctx, "UPDATE head SET signed = signed + 1 WHERE id = 1")
+	return err
+}
+
 // Close implements audit.Store.
 func (s *Store) Close() error {
 	s.once.Do(func() {
@@ -490,6 +563,9 @@ func (s *Store) Close() error {
 			if err = s.transact([]*job{j}); err == nil && !errors.Is(j.err, audit.ErrNotFound) {
 				err = j.err
 			}
+		}
+		if s.behind && s.failure == nil {
+			err = errors.Join(err, s.transact([]*job{{run: (*writing).touch}}))
 		}
 		s.closed = errors.Join(err, s.release())
 	})

@@ -43,8 +43,12 @@ func Differential(t *testing.T, model func() Store, subject func() (s Store, reo
 					expected = anyN.Draw(rt, "expected")
 				}
 				es := Entries(t, id, expected+1, rapid.Uint64Range(0, 4).Draw(rt, "count"))
-				ia, ea := a.Append(ctx, id, expected, es)
-				ib, eb := b.Append(ctx, id, expected, es)
+				doA, doB := a.Append, b.Append
+				if rapid.Bool().Draw(rt, "unsynced") {
+					doA, doB = a.AppendUnsynced, b.AppendUnsynced
+				}
+				ia, ea := doA(ctx, id, expected, es)
+				ib, eb := doB(ctx, id, expected, es)
 				if same("append", ea, eb) {
 					heads[id] = expected + uint64(len(es))
 				}
