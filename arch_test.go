@@ -48,7 +48,6 @@ var (
 	// Libraries that only compute.
 	pureLibraries = []string{
 		"github.com/santhosh-tekuri/jsonschema/v6/...",
-		"go.yaml.in/yaml/v4",
 		"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog",
 		"golang.org/x/net/idna", "golang.org/x/text/...",
 		"cel.dev/cel-go/...",
@@ -62,11 +61,14 @@ var lattice = []layer{
 	{name: "words", packages: []string{"."}, pure: true},
 	{name: "strict JSON", packages: []string{"internal/strictjson"}, may: []string{"."}, pure: true,
 		outside: []string{"github.com/go-json-experiment/json/..."}},
+	{name: "strict YAML", packages: []string{"internal/strictyaml"}, may: words, pure: true,
+		// No other package reads YAML.
+		outside: []string{"go.yaml.in/yaml/v4"}},
 	{name: "ground: what was seen", packages: []string{"provenance"}, may: words, pure: true,
 		// The ledger reads each result in one pass, by tokens.
 		outside: slices.Concat(pureLibraries, []string{"github.com/go-json-experiment/json/jsontext"})},
 	{name: "ground: may this act happen", packages: []string{"gate"},
-		may: slices.Concat(words, []string{"provenance"}), outside: pureLibraries, pure: true},
+		may: slices.Concat(words, []string{"internal/strictyaml", "provenance"}), outside: pureLibraries, pure: true},
 	{name: "ground: what is believed", packages: []string{"memory"}, may: words, outside: pureLibraries, pure: true},
 	{name: "ground: what was decided", packages: []string{"audit"}, may: words, outside: pureLibraries, pure: true},
 	{name: "stores", packages: []string{"internal/store/..."},
@@ -84,8 +86,8 @@ var lattice = []layer{
 	{name: "development tools", packages: []string{"internal/conformance", "internal/notices"}},
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
 	{name: "the program", packages: []string{"cmd/..."},
-		may:     slices.Concat(below, []string{"internal/store/...", "internal/gateway/...", "internal/host/...", "internal/eval/...", "internal/console/...", "internal/example"}),
-		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v4", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/store/...", "internal/gateway/...", "internal/host/...", "internal/eval/...", "internal/console/...", "internal/example"}),
+		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 
 // impure are the std packages, with all below them, that pure code may not
@@ -269,6 +271,10 @@ func TestLatticeRefuses(t *testing.T) {
 		{"internal/gateway", module + "/cmd/writ", false},
 		{"cmd/writ", module + "/internal/gateway/rpc", true},
 		{"cmd/writ", "modernc.org/sqlite", false},
+		{"gate", module + "/internal/strictyaml", true},
+		{"internal/strictyaml", module + "/gate", false},
+		{"gate", "go.yaml.in/yaml/v4", false},
+		{"cmd/writ", "go.yaml.in/yaml/v4", false},
 	} {
 		if got := of(c.from).forbids(c.to) == ""; got != c.ok {
 			t.Errorf("%s imports %s: allowed %v, want %v", c.from, c.to, got, c.ok)

@@ -2,6 +2,7 @@ package gate
 
 import (
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -162,12 +163,6 @@ type Policy struct {
 }
 
 // Fault is one defect of a file the operator wrote.
-type Fault struct {
-	File    string
-	Line    int
-	Column  int
-	Message string // never quotes more than a key or a short escaped word
-	Hint    string // what to write instead, may be ""
-}
+type Fault = strictyaml.Fault
 
 var _ = writ.Model

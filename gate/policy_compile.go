@@ -4,9 +4,8 @@ import (
 	"regexp"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -23,39 +22,39 @@ const maxRules = 500
 // on the way. The policy is only used when there is none.
 func (r *reader) compile(f *policyFile) *Policy {
 	p := &Policy{Profile: Standard, Collections: map[string]Collection{}, Contracts: map[string]*Contract{}}
-	if f.Version.valid && f.Version.n != 1 {
-		r.fault(f.Version.node, "this version reads policies of version 1", "version: 1")
+	if f.Version.Valid && f.Version.N != 1 {
+		r.Fault(f.Version.Node, "this version reads policies of version 1", "version: 1")
 	}
 	if v, ok := pick(r, f.Profile, map[string]Profile{"standard": Standard, "strict": Strict}); ok {
 		p.Profile = v
 	}
 	if v, ok := pick(r, f.Pins, map[string]bool{"required": false, "optional": true}); ok && v {
 		p.PinsOptional = true
-		r.warn(f.Pins.node, "pins are optional: a tool whose definition changes stays open (R26)", "pins: required")
+		r.Warn(f.Pins.Node, "pins are optional: a tool whose definition changes stays open (R26)", "pins: required")
 	}
-	for _, e := range f.Collections.entries {
-		if !collectionName.MatchString(e.key.Value) {
-			r.fault(e.key, "the name of a collection is letters, digits, _, - and .", "")
+	for _, e := range f.Collections.Entries {
+		if !collectionName.MatchString(e.Key.Value) {
+			r.Fault(e.Key, "the name of a collection is letters, digits, _, - and .", "")
 		}
-		p.Collections[e.key.Value] = Collection{Closed: e.value.Closed.is}
+		p.Collections[e.Key.Value] = Collection{Closed: e.Value.Closed.Is}
 	}
-	if !f.Tools.given() && f.node.Kind == yaml.MappingNode {
-		r.fault(f.node, "the key tools is missing", "tools: {}")
+	if !f.Tools.Given() && f.Node.Kind == strictyaml.Mapping {
+		r.Fault(f.Node, "the key tools is missing", "tools: {}")
 	}
-	for _, e := range f.Tools.entries {
-		if c := r.contract(p, e.key, &e.value); c != nil {
-			p.Contracts[e.key.Value] = c
+	for _, e := range f.Tools.Entries {
+		if c := r.contract(p, e.Key, &e.Value); c != nil {
+			p.Contracts[e.Key.Value] = c
 		}
 	}
-	for _, e := range f.Tools.entries {
-		r.references(p, &e.value)
+	for _, e := range f.Tools.Entries {
+		r.references(p, &e.Value)
 	}
 	return p
 }
 
 // contract compiles one entry of tools.
-func (r *reader) contract(p *Policy, key *yaml.Node, f *toolFile) *Contract {
-	if f.node.Kind != yaml.MappingNode {
+func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contract {
+	if f.Node.Kind != strictyaml.Mapping {
 		return nil // a fault already
 	}
 	c := &Contract{Line: key.Line, Col: key.Column}
@@ -63,133 +62,133 @@ func (r *reader) contract(p *Policy, key *yaml.Node, f *toolFile) *Contract {
 	act, isMethod := methodWords[c.Tool]
 	switch {
 	case !strings.Contains(key.Value, "/"):
-		r.fault(key, "a tool is named server/tool", "")
+		r.Fault(key, "a tool is named server/tool", "")
 		return nil
 	case !ServerName(c.Server):
-		r.fault(key, "the server's name does not match "+serverName.String(), "")
+		r.Fault(key, "the server's name does not match "+serverName.String(), "")
 		return nil
 	case isMethod:
 		c.Method = Method(c.Tool)
 	case strings.Contains(c.Tool, "/"):
-		r.fault(key, "after the server stands a tool without /, or one of "+strings.Join(sortedKeys(methodWords), ", "), "")
+		r.Fault(key, "after the server stands a tool without /, or one of "+strings.Join(sortedKeys(methodWords), ", "), "")
 		return nil
 	case !toolName.MatchString(c.Tool):
-		r.fault(key, "the tool's name does not match "+toolName.String(), "tool patterns are not allowed: one tool, one contract")
+		r.Fault(key, "the tool's name does not match "+toolName.String(), "tool patterns are not allowed: one tool, one contract")
 		return nil
 	}
-	c.Closed, c.Optional = f.Closed.is, f.Optional.is
-	if f.Pin.given() {
-		if c.Pin = f.Pin.s; !pinForm.MatchString(c.Pin) {
-			r.fault(f.Pin.node, "a pin is sha256: and 64 hexadecimal digits in lower case", "writ tools approve "+key.Value)
+	c.Closed, c.Optional = f.Closed.Is, f.Optional.Is
+	if f.Pin.Given() {
+		if c.Pin = f.Pin.S; !pinForm.MatchString(c.Pin) {
+			r.Fault(f.Pin.Node, "a pin is sha256: and 64 hexadecimal digits in lower case", "writ tools approve "+key.Value)
 		} else if isMethod {
-			r.fault(f.Pin.node, "a method has no definition that could be pinned", "remove the pin")
+			r.Fault(f.Pin.Node, "a method has no definition that could be pinned", "remove the pin")
 		}
 	}
 	c.NoArgs, _ = pick(r, f.NoArgs, noArgsWords, "user")
 	c.Contested, _ = pick(r, f.Contested, map[string]bool{"accept": false, "refuse": true}, "ask")
-	if f.Idempotent.given() {
-		if c.Idempotent = &f.Idempotent.is; !f.Idempotent.is {
-			r.fault(f.Idempotent.node, "idempotent: false is not yet enforced", "remove it, or close the tool")
+	if f.Idempotent.Given() {
+		if c.Idempotent = &f.Idempotent.Is; !f.Idempotent.Is {
+			r.Fault(f.Idempotent.Node, "idempotent: false is not yet enforced", "remove it, or close the tool")
 		}
 	}
 	r.effects(c, key, f, isMethod, act)
 	c.Args = r.args(p, f.Args, nil)
 	r.cases(p, c, f)
 	r.outputs(p, c, f)
-	if f.OutputSchema.given() {
-		c.OutputSchema = r.outputSchema(f.OutputSchema.node)
+	if f.OutputSchema.Given() {
+		c.OutputSchema = r.outputSchema(f.OutputSchema.Node)
 	}
 	r.whole(p, c)
 	return c
 }
 
 // effect reads `effect:`.
-func (r *reader) effect(w words) Effect {
+func (r *reader) effect(w strictyaml.Words) Effect {
 	var e Effect
-	for _, t := range w.items {
+	for _, t := range w.Items {
 		v, _ := pick(r, t, effectWords)
 		if v != 0 && e&v != 0 {
-			r.fault(t.node, word(t.s)+" stands twice", "remove one")
+			r.Fault(t.Node, strictyaml.Word(t.S)+" stands twice", "remove one")
 		}
 		e |= v
 	}
-	if w.given() && len(w.items) == 0 {
-		r.fault(w.node, "an empty list names no effect", "leave the tool out: unknown counts as every effect")
+	if w.Given() && w.Node.Kind == strictyaml.List && len(w.Items) == 0 {
+		r.Fault(w.Node, "an empty list names no effect", "leave the tool out: unknown counts as every effect")
 	}
 	return e
 }
 
-func (r *reader) effects(c *Contract, key *yaml.Node, f *toolFile, isMethod, act bool) {
+func (r *reader) effects(c *Contract, key *strictyaml.Node, f *toolFile, isMethod, act bool) {
 	c.Effect = r.effect(f.Effect)
 	switch {
-	case f.Cases.given() && f.Effect.given():
-		r.fault(f.Effect.node, "effect and cases exclude each other", "a value no case names has every effect; give each case its own")
-	case f.Cases.given():
+	case f.Cases.Given() && f.Effect.Given():
+		r.Fault(f.Effect.Node, "effect and cases exclude each other", "a value no case names has every effect; give each case its own")
+	case f.Cases.Given():
 		c.Effect = EveryEffect
-	case isMethod && !f.Effect.given():
+	case isMethod && !f.Effect.Given():
 		if c.Effect = Read; act {
 			c.Effect = Egress
 		}
 	case isMethod && act && c.Effect != 0 && c.Effect&Egress == 0:
-		r.fault(f.Effect.node, "this method is at least egress (R32)", "effect: egress")
-	case !f.Effect.given():
-		r.fault(key, "the tool has no effect", "effect: "+strings.Join(sortedKeys(effectWords), ", "))
+		r.Fault(f.Effect.Node, "this method is at least egress (R32)", "effect: egress")
+	case !f.Effect.Given():
+		r.Fault(key, "the tool has no effect", "effect: "+strings.Join(sortedKeys(effectWords), ", "))
 	}
 }
 
 // args compiles argument rules; beside are those they stand beside.
-func (r *reader) args(p *Policy, m mapping[argFile], beside []ArgRule) []ArgRule {
+func (r *reader) args(p *Policy, m strictyaml.Map[argFile], beside []ArgRule) []ArgRule {
 	var out []ArgRule
-	if len(m.entries)+len(beside) > maxRules {
-		r.fault(m.node, "more than 500 rules for one call", "")
+	if len(m.Entries)+len(beside) > maxRules {
+		r.Fault(m.Node, "more than 500 rules for one call", "")
 		return nil
 	}
-	for _, e := range m.entries {
-		at, err := provenance.ParsePattern(e.key.Value)
+	for _, e := range m.Entries {
+		at, err := provenance.ParsePattern(e.Key.Value)
 		switch {
-		case strings.HasPrefix(e.key.Value, "answers:"):
-			r.fault(e.key, "rules for answers are not yet enforced", "an answer inside a call is a target nothing vouches for (R31)")
+		case strings.HasPrefix(e.Key.Value, "answers:"):
+			r.Fault(e.Key, "rules for answers are not yet enforced", "an answer inside a call is a target nothing vouches for (R31)")
 			continue
 		case err != nil:
-			r.fault(e.key, "not a pointer: "+err.Error(), "/to/*")
+			r.Fault(e.Key, "not a pointer: "+err.Error(), "/to/*")
 			continue
-		case len(at.Tokens) == 0 && !e.value.Open.is:
-			r.fault(e.key, "the empty pointer names the arguments as a whole; it can only be open: true", "")
+		case len(at.Tokens) == 0 && !e.Value.Open.Is:
+			r.Fault(e.Key, "the empty pointer names the arguments as a whole; it can only be open: true", "")
 			continue
 		}
 		for _, o := range append(beside[:len(beside):len(beside)], out...) {
 			if at.Ties(o.At) {
-				r.fault(e.key, "the pattern ties with "+word(o.At.Source)+": some argument would have two rules", "make one of them exact")
+				r.Fault(e.Key, "the pattern ties with "+strictyaml.Word(o.At.Source)+": some argument would have two rules", "make one of them exact")
 			}
 		}
-		out = append(out, r.arg(p, e.key, at, &e.value))
+		out = append(out, r.arg(p, e.Key, at, &e.Value))
 	}
 	return out
 }
 
-func (r *reader) arg(p *Policy, key *yaml.Node, at provenance.Pattern, f *argFile) ArgRule {
-	a := ArgRule{At: at, MaxItems: f.MaxItems.n, Normalise: f.Normalise.is, Open: f.Open.is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
+func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *argFile) ArgRule {
+	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
 	a.Role, _ = pick(r, f.Role, roleWords)
 	a.Type, _ = pick(r, f.Type, typeWords)
 	a.Collection = r.collection(p, f.Collection)
-	if f.MaxItems.valid && (f.MaxItems.n < 1 || f.MaxItems.n > 100_000) {
-		r.fault(f.MaxItems.node, "max_items is between 1 and 100000", "")
+	if f.MaxItems.Valid && (f.MaxItems.N < 1 || f.MaxItems.N > 100_000) {
+		r.Fault(f.MaxItems.Node, "max_items is between 1 and 100000", "")
 	}
 	if a.Normalise && a.Type == provenance.Untyped {
-		r.fault(f.Normalise.node, "normalise needs a type: only a declared form can be canonical", "type: path")
+		r.Fault(f.Normalise.Node, "normalise needs a type: only a declared form can be canonical", "type: path")
 	}
 	if local, ok := pick(r, f.Content, map[string]bool{"local": true}, "open", "governed"); ok && local {
 		if a.Local = a.Role == Content; !a.Local {
-			r.fault(f.Content.node, "content: local belongs to the role content", "role: content")
+			r.Fault(f.Content.Node, "content: local belongs to the role content", "role: content")
 		}
 	}
-	if !f.From.given() {
+	if !f.From.Given() {
 		a.From, a.FromDefault = defaultSources(a.Role), true
-	} else if f.From.node.Kind == yaml.SequenceNode && len(f.From.items) == 0 {
-		r.fault(f.From.node, "an empty list of sources accepts nothing", "leave from out for the role's default")
+	} else if f.From.Node.Kind == strictyaml.List && len(f.From.Items) == 0 {
+		r.Fault(f.From.Node, "an empty list of sources accepts nothing", "leave from out for the role's default")
 	}
-	for i := range f.From.items {
-		if s, ok := r.source(&a, &f.From.items[i]); ok {
+	for i := range f.From.Items {
+		if s, ok := r.source(&a, &f.From.Items[i]); ok {
 			a.From = append(a.From, s)
 		}
 	}
@@ -218,45 +217,45 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 	switch f.kind.Value {
 	case "output":
 		s.Kind = FromOutput
-		if f.ref.given() {
+		if f.ref.Given() {
 			f.valid = r.outputRef(f.ref, &s)
 			return s, f.valid
 		}
 	case "catalog":
 		if s.Kind = FromCatalog; a.Role != Enum {
-			r.fault(f.kind, "catalog vouches for the role enum only (R7)", "role: enum, or from: [{const: [...]}]")
+			r.Fault(f.kind, "catalog vouches for the role enum only (R7)", "role: enum, or from: [{const: [...]}]")
 		}
 	case "seen":
 		s.Kind = FromSeen
 	case "const":
-		s.Kind, s.Const = FromConst, f.cons.items
+		s.Kind, s.Const = FromConst, f.cons.Items
 		for _, c := range s.Const {
 			if _, _, why := provenance.Canonical(a.Type, c); why != "" {
-				r.fault(f.kind, "a constant is no single value of the argument's type, and can never match", "")
+				r.Fault(f.kind, "a constant is no single value of the argument's type, and can never match", "")
 				break
 			}
 		}
 	case "derived":
-		s.Kind, s.Op = FromDerived, f.op.s
+		s.Kind, s.Op = FromDerived, f.op.S
 		if a.Type != provenance.Untyped && a.Type != provenance.Path {
-			r.fault(f.kind, "path_join gives a path, and the argument's type is another", "type: path")
+			r.Fault(f.kind, "path_join gives a path, and the argument's type is another", "type: path")
 		}
 	}
 	return s, true
 }
 
-func (r *reader) outputRef(t text, s *Source) bool {
-	tool, pointer, has := strings.Cut(t.s, "#")
+func (r *reader) outputRef(t strictyaml.String, s *Source) bool {
+	tool, pointer, has := strings.Cut(t.S, "#")
 	s.Server, s.Tool, _ = strings.Cut(tool, "/")
 	_, isMethod := methodWords[s.Tool]
 	if !ServerName(s.Server) || !isMethod && !toolName.MatchString(s.Tool) {
-		r.fault(t.node, "an output is named server/tool#/pointer", "")
+		r.Fault(t.Node, "an output is named server/tool#/pointer", "")
 		return false
 	}
 	if s.HasAt = has; has {
 		at, err := provenance.ParsePattern(pointer)
 		if err != nil {
-			r.fault(t.node, "after # stands a pointer: "+err.Error(), "server/tool#/pointer")
+			r.Fault(t.Node, "after # stands a pointer: "+err.Error(), "server/tool#/pointer")
 			return false
 		}
 		s.At = at
@@ -264,19 +263,19 @@ func (r *reader) outputRef(t text, s *Source) bool {
 	return true
 }
 
-func (r *reader) collection(p *Policy, t text) string {
-	if _, ok := p.Collections[t.s]; !ok && t.given() {
-		r.fault(t.node, "the collection "+word(t.s)+" is not declared", "collections: { "+word(t.s)+": {} }")
+func (r *reader) collection(p *Policy, t strictyaml.String) string {
+	if _, ok := p.Collections[t.S]; !ok && t.Given() {
+		r.Fault(t.Node, "the collection "+strictyaml.Word(t.S)+" is not declared", "collections: { "+strictyaml.Word(t.S)+": {} }")
 	}
-	return t.s
+	return t.S
 }
 
 // cases compiles `cases:`: all by one argument, no value twice.
 func (r *reader) cases(p *Policy, c *Contract, f *toolFile) {
 	seen := map[string]bool{}
 	first := ""
-	for i := range f.Cases.items {
-		k := &f.Cases.items[i]
+	for i := range f.Cases.Items {
+		k := &f.Cases.Items[i]
 		if k.at == nil {
 			continue
 		}
@@ -284,54 +283,54 @@ func (r *reader) cases(p *Policy, c *Contract, f *toolFile) {
 			first = k.at.Value
 			at, err := provenance.ParsePattern(first)
 			if err != nil || !at.Exact() {
-				r.fault(k.at, "cases are told apart by one exact pointer", "/method")
+				r.Fault(k.at, "cases are told apart by one exact pointer", "/method")
 				continue
 			}
 			c.CaseAt = at.Tokens
 			for _, a := range c.Args {
 				if a.At.Match(at.Tokens) && a.Role != Enum && a.Role != Control {
-					r.fault(k.at, "cases are told apart by an enum or a control, and this argument has another role", "role: enum")
+					r.Fault(k.at, "cases are told apart by an enum or a control, and this argument has another role", "role: enum")
 				}
 			}
 		} else if k.at.Value != first {
-			r.fault(k.at, "all cases of a tool are told apart by the same argument", word(first)+": [...]")
+			r.Fault(k.at, "all cases of a tool are told apart by the same argument", strictyaml.Word(first)+": [...]")
 		}
-		for j, v := range k.values.items {
-			n, val := k.values.node.Content[min(j, len(k.values.node.Content)-1)], string(v)
+		for j, v := range k.values.Items {
+			n, val := k.values.Node.Items[min(j, len(k.values.Node.Items)-1)], string(v)
 			if canonical, err := strictjson.Canonical(v); err == nil {
 				val = string(canonical)
 			}
 			if kind := strictjson.KindOf(v); kind == strictjson.Object || kind == strictjson.Array {
-				r.fault(n, "a case's value is a plain value", "")
+				r.Fault(n, "a case's value is a plain value", "")
 			}
 			if seen[val] {
-				r.fault(n, "the value stands in two cases", "remove one")
+				r.Fault(n, "the value stands in two cases", "remove one")
 			}
 			seen[val] = true
 		}
-		out := Case{Values: k.values.items, Effect: r.effect(k.body.Effect), Line: k.at.Line, Col: k.at.Column}
-		if !k.body.Effect.given() {
-			r.fault(k.at, "the case has no effect", "effect: read")
+		out := Case{Values: k.values.Items, Effect: r.effect(k.body.Effect), Line: k.at.Line, Col: k.at.Column}
+		if !k.body.Effect.Given() {
+			r.Fault(k.at, "the case has no effect", "effect: read")
 		}
 		out.Args = r.args(p, k.body.Args, c.Args)
 		c.Cases = append(c.Cases, out)
 	}
-	if f.Cases.given() && f.Cases.node.Kind == yaml.SequenceNode && len(f.Cases.items) == 0 {
-		r.fault(f.Cases.node, "an empty list of cases", "remove it")
+	if f.Cases.Given() && f.Cases.Node.Kind == strictyaml.List && len(f.Cases.Items) == 0 {
+		r.Fault(f.Cases.Node, "an empty list of cases", "remove it")
 	}
 }
 
 // outputSchema reads a schema written as YAML or as a text of JSON.
-func (r *reader) outputSchema(n *yaml.Node) []byte {
+func (r *reader) outputSchema(n *strictyaml.Node) []byte {
 	b, ok := []byte(n.Value), true
-	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
-		b, ok = r.toJSON(n)
+	if n.Kind != strictyaml.Text {
+		b, ok = r.JSON(n)
 	}
 	if !ok {
 		return nil
 	}
 	if _, err := compileSchema(b); err != nil {
-		r.fault(n, "the output schema is unusable: "+err.Error(), "")
+		r.Fault(n, "the output schema is unusable: "+err.Error(), "")
 		return nil
 	}
 	return b
@@ -368,13 +367,13 @@ func (r *reader) whole(p *Policy, c *Contract) {
 	for a, e := range c.everyArg {
 		for _, s := range a.From {
 			if s.Kind == FromSeen && (e&Egress == 0 || e&^(Read|Egress) != 0) {
-				r.at(a.Line, a.Col, "seen vouches under the effect egress alone (R20)", "effect: egress")
+				r.FaultAt(a.Line, a.Col, "seen vouches under the effect egress alone (R20)", "effect: egress")
 			}
 		}
 		if a.Local && e&^(Read|Write|Delete) != 0 {
-			r.at(a.Line, a.Col, "content: local belongs to a tool nobody outside reads: effect write, nothing more (R14)", "")
+			r.FaultAt(a.Line, a.Col, "content: local belongs to a tool nobody outside reads: effect write, nothing more (R14)", "")
 		} else if a.Local && !root {
-			r.at(a.Line, a.Col, "content: local needs a target of a closed collection beside it (R14)", "collections: { path: { closed: true } }")
+			r.FaultAt(a.Line, a.Col, "content: local needs a target of a closed collection beside it (R14)", "collections: { path: { closed: true } }")
 		}
 	}
 }

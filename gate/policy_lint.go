@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -76,16 +77,16 @@ func (r *reader) lintOutput(c *Contract, i int, know supply) {
 	name := last(at)
 	trusted := o.Label >= writ.System
 	if trusted && o.Extract != provenance.ExtractLines && slices.Contains(prose, name) {
-		r.warn(n, "the output "+word(at.Source)+" looks like free text and is labelled system: anyone who can write it would choose targets (R2)", "label: external")
+		r.Warn(n, "the output "+strictyaml.Word(at.Source)+" looks like free text and is labelled system: anyone who can write it would choose targets (R2)", "label: external")
 	}
 	if trusted && o.InText && o.Extract == provenance.NoExtract {
-		r.warn(n, "a whole text is labelled system: what is in it as a whole can be chosen by whoever writes it (R2)", "extract: lines or json, or label: external")
+		r.Warn(n, "a whole text is labelled system: what is in it as a whole can be chosen by whoever writes it (R2)", "extract: lines or json, or label: external")
 	}
 	if !o.Authoritative {
 		return
 	}
 	if !trusted {
-		r.warn(n, "authoritative lifts nothing below the label system", "remove it")
+		r.Warn(n, "authoritative lifts nothing below the label system", "remove it")
 		return
 	}
 	// R4: authoritative is for what no argument but a gated target or selector
@@ -93,8 +94,8 @@ func (r *reader) lintOutput(c *Contract, i int, know supply) {
 	// name of the field.
 	for _, k := range [][3]string{{c.Server, "collection", o.Collection}, {c.Server, "name", name}} {
 		if a := know.setters[k]; a != nil && k[2] != "" && k[2] != "*" {
-			r.warned = append(r.warned, Fault{r.file, a.Line, a.Col, "this argument can set text that " + word(c.Server+"/"+c.Tool) +
-				" reports as authoritative, and is neither target nor selector (R4)", "role: target"})
+			r.WarnAt(a.Line, a.Col, "this argument can set text that "+strictyaml.Word(c.Server+"/"+c.Tool)+
+				" reports as authoritative, and is neither target nor selector (R4)", "role: target")
 			return
 		}
 	}
@@ -108,9 +109,9 @@ func (r *reader) lintArg(a *ArgRule, know supply) {
 	switch {
 	case a.Collection != "" && know.collections[a.Collection], a.Type != provenance.Untyped && know.types[a.Type]:
 	case a.Collection != "" || a.Type != provenance.Untyped:
-		r.warned = append(r.warned, Fault{r.file, a.Line, a.Col, "no output of this policy has this argument's collection or type; nothing can vouch for it", ""})
+		r.WarnAt(a.Line, a.Col, "no output of this policy has this argument's collection or type; nothing can vouch for it", "")
 	default:
-		r.warned = append(r.warned, Fault{r.file, a.Line, a.Col, "nothing can vouch for this argument: output without a pointer matches by collection or type, and it has neither",
-			"collection: …, type: …, or output: server/tool#/pointer"})
+		r.WarnAt(a.Line, a.Col, "nothing can vouch for this argument: output without a pointer matches by collection or type, and it has neither",
+			"collection: …, type: …, or output: server/tool#/pointer")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/writ-project/writ/internal/strictyaml"
 )
 
 // SetPin returns the policy's text with the pin of one tool, named server/tool,
@@ -27,11 +27,7 @@ func SetPin(source []byte, tool, pin string) ([]byte, error) {
 	if p.Contracts[tool].Method != CallTool {
 		return nil, errors.New("a method has no definition that could be pinned")
 	}
-	var doc yaml.Node
-	if err := yaml.Load(source, &doc); err != nil {
-		return nil, errors.New("the policy cannot be read")
-	}
-	contract := member(member(doc.Content[0], "tools"), tool)
+	contract := strictyaml.New("").Parse(source, "").Get("tools").Get(tool)
 	out, ok := insertPin(source, contract, pin)
 	if ok {
 		if q, faults := ParsePolicy("policy", out); len(faults) == 0 && q.Contracts[tool] != nil && q.Contracts[tool].Pin == pin && len(q.Contracts) == len(p.Contracts) {
@@ -41,26 +37,17 @@ func SetPin(source []byte, tool, pin string) ([]byte, error) {
 	return nil, errors.New("the pin cannot be written without changing the layout; add it by hand: pin: " + pin)
 }
 
-func member(n *yaml.Node, key string) *yaml.Node {
-	for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
-func insertPin(source []byte, contract *yaml.Node, pin string) ([]byte, bool) {
-	if contract == nil || contract.Kind != yaml.MappingNode || len(contract.Content) == 0 {
+func insertPin(source []byte, contract *strictyaml.Node, pin string) ([]byte, bool) {
+	if contract == nil || contract.Kind != strictyaml.Mapping || len(contract.Items) == 0 {
 		return nil, false
 	}
-	if old := member(contract, "pin"); old != nil {
+	if old := contract.Get("pin"); old != nil {
 		from, ok := offset(source, old.Line, old.Column)
 		if !ok {
 			return nil, false
 		}
 		to := from + len(old.Value)
-		if old.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
+		if old.Quoted {
 			to += 2
 		}
 		if to > len(source) || !bytes.Contains(source[from:to], []byte(old.Value)) {
@@ -68,14 +55,14 @@ func insertPin(source []byte, contract *yaml.Node, pin string) ([]byte, bool) {
 		}
 		return splice(source, from, to, pin), true
 	}
-	if contract.Style&yaml.FlowStyle != 0 {
+	if contract.Flow {
 		at, ok := offset(source, contract.Line, contract.Column)
 		if !ok || source[at] != '{' {
 			return nil, false
 		}
 		return splice(source, at+1, at+1, " pin: "+pin+","), true
 	}
-	first := contract.Content[0]
+	first := contract.Items[0]
 	at, ok := offset(source, first.Line, 1)
 	end, ok2 := offset(source, first.Line, first.Column)
 	if !ok || !ok2 || len(bytes.TrimLeft(source[at:end], " ")) > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -240,18 +241,18 @@ func TestPolicyBounds(t *testing.T) {
 		in   []byte
 		want bool
 	}{
-		"at 1 MiB":      {append([]byte("tools: {}\n#"), bytes.Repeat([]byte("x"), policyBytes-11)...), true},
-		"over 1 MiB":    {append([]byte("tools: {}\n#"), bytes.Repeat([]byte("x"), policyBytes-10)...), false},
+		"at 1 MiB":      {append([]byte("tools: {}\n#"), bytes.Repeat([]byte("x"), strictyaml.MaxBytes-11)...), true},
+		"over 1 MiB":    {append([]byte("tools: {}\n#"), bytes.Repeat([]byte("x"), strictyaml.MaxBytes-10)...), false},
 		"10 MB":         {bytes.Repeat([]byte("a: b\n"), 2<<20), false},
 		"500 rules":     {rules(maxRules), true},
 		"501 rules":     {rules(maxRules + 1), false},
-		"many brackets": {bytes.Repeat([]byte("["), policyBytes), false},
+		"many brackets": {bytes.Repeat([]byte("["), strictyaml.MaxBytes), false},
 	} {
 		if _, faults := ParsePolicy("p", c.in); (len(faults) == 0) != c.want {
 			t.Errorf("%s: %v", name, faults)
 		}
 	}
-	if _, faults := ParsePolicy("p", bytes.Repeat([]byte("\t\n"), 10_000)); len(faults) != maxFaults+1 {
+	if _, faults := ParsePolicy("p", bytes.Repeat([]byte("\t\n"), 10_000)); len(faults) != strictyaml.MaxFaults+1 {
 		t.Errorf("%d faults are told", len(faults))
 	}
 }

@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -59,141 +58,141 @@ func (e Effect) String() string {
 
 // pick reads one word of a set. A word of a later version is told apart from a
 // misspelt one.
-func pick[T any](r *reader, t text, set map[string]T, later ...string) (v T, ok bool) {
-	if !t.given() || t.node.Kind != yaml.ScalarNode || t.node.ShortTag() != "!!str" {
+func pick[T any](r *reader, t strictyaml.String, set map[string]T, later ...string) (v T, ok bool) {
+	if !t.Given() || t.Node.Kind != strictyaml.Text {
 		return v, false // absent, or a fault already
 	}
-	if v, ok = set[t.s]; ok {
+	if v, ok = set[t.S]; ok {
 		return v, true
 	}
-	if slices.Contains(later, t.s) {
-		r.fault(t.node, word(t.s)+" is not yet enforced", "use one of: "+strings.Join(sortedKeys(set), ", "))
+	if slices.Contains(later, t.S) {
+		r.Fault(t.Node, strictyaml.Word(t.S)+" is not yet enforced", "use one of: "+strings.Join(sortedKeys(set), ", "))
 		return v, false
 	}
-	r.fault(t.node, "unknown word "+word(t.s), nearest(t.s, sortedKeys(set)))
+	r.Fault(t.Node, "unknown word "+strictyaml.Word(t.S), strictyaml.Nearest(t.S, sortedKeys(set)))
 	return v, false
 }
 
 // A sourceFile is one item of `from:`: a word, or a mapping of one word to
 // what it is restricted to.
 type sourceFile struct {
-	place
-	kind  *yaml.Node // the word
-	ref   text       // output: server/tool#/pointer
-	cons  consts     // const: [...]
-	op    text       // derived: path_join
+	strictyaml.Place
+	kind  *strictyaml.Node     // the word
+	ref   strictyaml.String    // output: server/tool#/pointer
+	cons  strictyaml.Constants // const: [...]
+	op    strictyaml.String    // derived: path_join
 	valid bool
 }
 
 const sourceHint = "output, output: server/tool#/pointer, const: [...], catalog, derived: path_join or seen"
 
-func (s *sourceFile) read(r *reader, n *yaml.Node) {
+func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	switch {
-	case n.Kind == yaml.ScalarNode:
+	case n.Kind.Scalar():
 		s.kind = n
 		switch n.Value {
 		case "output", "catalog", "seen":
 			s.valid = true
 		case "user", "approval", "fresh":
-			r.fault(n, word(n.Value)+" is not yet enforced", "use "+sourceHint)
+			r.Fault(n, strictyaml.Word(n.Value)+" is not yet enforced", "use "+sourceHint)
 		case "const", "derived":
-			r.fault(n, word(n.Value)+" needs a value", "use "+sourceHint)
+			r.Fault(n, strictyaml.Word(n.Value)+" needs a value", "use "+sourceHint)
 		default:
-			r.fault(n, "unknown source "+word(n.Value), "use "+sourceHint)
+			r.Fault(n, "unknown source "+strictyaml.Word(n.Value), "use "+sourceHint)
 		}
-	case n.Kind == yaml.MappingNode && len(n.Content) == 2:
-		s.kind = n.Content[0]
-		before := len(r.faults)
-		switch v := n.Content[1]; s.kind.Value {
+	case n.Kind == strictyaml.Mapping && len(n.Items) == 2:
+		s.kind = n.Items[0]
+		before := r.Count()
+		switch v := n.Items[1]; s.kind.Value {
 		case "output":
-			r.value(v, &s.ref)
+			r.Decode(v, &s.ref)
 		case "const":
-			r.value(v, &s.cons)
-			if len(s.cons.items) == 0 && len(r.faults) == before {
-				r.fault(v, "an empty list of constants accepts nothing", "list the constants")
+			r.Decode(v, &s.cons)
+			if len(s.cons.Items) == 0 && r.Count() == before {
+				r.Fault(v, "an empty list of constants accepts nothing", "list the constants")
 			}
 		case "derived":
-			r.value(v, &s.op)
-			if s.op.s != "path_join" && len(r.faults) == before {
-				r.fault(v, "derived: "+word(s.op.s)+" is not yet enforced", "derived: path_join")
+			r.Decode(v, &s.op)
+			if s.op.S != "path_join" && r.Count() == before {
+				r.Fault(v, "derived: "+strictyaml.Word(s.op.S)+" is not yet enforced", "derived: path_join")
 			}
 		case "user", "approval", "fresh":
-			r.fault(s.kind, word(s.kind.Value)+" is not yet enforced", "use "+sourceHint)
+			r.Fault(s.kind, strictyaml.Word(s.kind.Value)+" is not yet enforced", "use "+sourceHint)
 		case "catalog", "seen":
-			r.fault(s.kind, word(s.kind.Value)+" takes no value", "")
+			r.Fault(s.kind, strictyaml.Word(s.kind.Value)+" takes no value", "")
 		default:
-			r.fault(s.kind, "unknown source "+word(s.kind.Value), "use "+sourceHint)
+			r.Fault(s.kind, "unknown source "+strictyaml.Word(s.kind.Value), "use "+sourceHint)
 		}
-		s.valid = len(r.faults) == before
+		s.valid = r.Count() == before
 	default:
 		s.kind = n
-		r.fault(n, "a source is a word, or one word and its value", "use "+sourceHint)
+		r.Fault(n, "a source is a word, or one word and its value", "use "+sourceHint)
 	}
 }
 
 // An ownerFile is a list of constants; the word user follows later.
 type ownerFile struct {
-	place
+	strictyaml.Place
 	consts [][]byte
 }
 
-func (o *ownerFile) read(r *reader, n *yaml.Node) {
-	user := n.Kind == yaml.ScalarNode && n.Value == "user"
-	for _, c := range n.Content {
-		user = user || n.Kind == yaml.SequenceNode && c.Style == 0 && c.Value == "user"
+func (o *ownerFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
+	user := n.Kind.Scalar() && n.Value == "user"
+	for _, c := range n.Items {
+		user = user || n.Kind == strictyaml.List && c.Plain && c.Value == "user"
 	}
 	if user {
-		r.fault(n, `an owner typed by the "user" is not yet enforced`, `list the accepted owners; put "user" in quotes if that is one's name`)
+		r.Fault(n, `an owner typed by the "user" is not yet enforced`, `list the accepted owners; put "user" in quotes if that is one's name`)
 		return
 	}
-	var c consts
-	c.read(r, n)
-	if o.consts = c.items; n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
-		r.fault(n, "an empty list of owners accepts nothing", "list the owners")
+	var c strictyaml.Constants
+	c.ReadYAML(r, n)
+	if o.consts = c.Items; n.Kind == strictyaml.List && len(n.Items) == 0 {
+		r.Fault(n, "an empty list of owners accepts nothing", "list the owners")
 	}
 }
 
 // A caseFile is { /pointer: [values], effect: …, args: … }.
 type caseFile struct {
-	place
-	at     *yaml.Node
-	values consts
+	strictyaml.Place
+	at     *strictyaml.Node
+	values strictyaml.Constants
 	body   caseBody
 }
 
 type caseBody struct {
-	place
-	Effect words            `yaml:"effect"`
-	Args   mapping[argFile] `yaml:"args"`
+	strictyaml.Place
+	Effect strictyaml.Words        `yaml:"effect"`
+	Args   strictyaml.Map[argFile] `yaml:"args"`
 }
 
-func (caseBody) later() []string { return toolFile{}.later() }
+func (caseBody) Later() []string { return toolFile{}.Later() }
 
-func (c *caseFile) read(r *reader, n *yaml.Node) {
-	if n.Kind != yaml.MappingNode {
-		r.fault(n, "a case is a mapping", "- { /method: [get, list], effect: read }")
+func (c *caseFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
+	if n.Kind != strictyaml.Mapping {
+		r.Fault(n, "a case is a mapping", "- { /method: [get, list], effect: read }")
 		return
 	}
 	rest := *n
-	rest.Content = nil
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], n.Content[i+1]
+	rest.Items = nil
+	for i := 0; i+1 < len(n.Items); i += 2 {
+		k, v := n.Items[i], n.Items[i+1]
 		if !strings.HasPrefix(k.Value, "/") {
-			rest.Content = append(rest.Content, k, v)
+			rest.Items = append(rest.Items, k, v)
 			continue
 		}
 		if c.at != nil {
-			r.fault(k, "a case names one argument", "")
+			r.Fault(k, "a case names one argument", "")
 			continue
 		}
 		c.at = k
-		r.value(v, &c.values)
-		if v.Kind == yaml.SequenceNode && len(v.Content) == 0 {
-			r.fault(v, "an empty list of values is no case", "")
+		r.Decode(v, &c.values)
+		if v.Kind == strictyaml.List && len(v.Items) == 0 {
+			r.Fault(v, "an empty list of values is no case", "")
 		}
 	}
 	if c.at == nil {
-		r.fault(n, "the case names no argument", "- { /method: [get, list], effect: read }")
+		r.Fault(n, "the case names no argument", "- { /method: [get, list], effect: read }")
 	}
-	r.value(&rest, &c.body)
+	r.Decode(&rest, &c.body)
 }

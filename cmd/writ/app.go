@@ -84,11 +84,7 @@ func (f *sharedFlags) load() (*files, error) {
 	if f.config == "" {
 		return out, out.loadExample()
 	}
-	cfg, err := loadConfig(f.config)
-	if err != nil {
-		return nil, configError(err)
-	}
-	p, err := loadPolicy(cfg.Policy)
+	cfg, p, err := load(f.config)
 	if err != nil {
 		return nil, configError(err)
 	}

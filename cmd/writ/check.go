@@ -4,7 +4,18 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/gate"
 )
+
+// checked is what writ check --json prints; docs/formats.md describes it.
+type checked struct {
+	OK        bool   `json:"ok"`
+	Contracts int    `json:"contracts"`
+	Servers   int    `json:"servers"`
+	Faults    faults `json:"faults"`
+	Warnings  faults `json:"warnings"`
+}
 
 func checkCommand() *cobra.Command {
 	var config, policy string
@@ -15,34 +26,24 @@ func checkCommand() *cobra.Command {
 			if (config == "") == (policy == "") {
 				return fail(exitUsage, "writ check --config writ.yaml", "name a --config, or a --policy alone")
 			}
-			file := policy
+			var p *gate.Policy
 			var err error
-			var cfg *Config
+			servers, warnings, contracts := 0, faults{}, 0
 			if config != "" {
-				if cfg, err = loadConfig(config); err == nil {
-					file = cfg.Policy
+				var cfg *Config
+				if cfg, p, err = load(config); err == nil {
+					servers = len(cfg.Servers)
 				}
+			} else {
+				p, err = loadPolicy(policy)
 			}
-			var warnings faults
-			contracts := 0
 			if err == nil {
-				p, perr := loadPolicy(file)
-				if err = perr; perr == nil {
-					warnings, contracts = p.Warnings, len(p.Contracts)
-				}
+				warnings, contracts = append(warnings, p.Warnings...), len(p.Contracts)
 			}
 			if asJSON {
-				out := struct {
-					OK        bool   `json:"ok"`
-					Contracts int    `json:"contracts"`
-					Faults    faults `json:"faults"`
-					Warnings  faults `json:"warnings"`
-				}{err == nil, contracts, faults{}, warnings}
+				out := checked{OK: err == nil, Contracts: contracts, Servers: servers, Faults: faults{}, Warnings: warnings}
 				if fs, ok := err.(faults); ok {
 					out.Faults = fs
-				}
-				if out.Warnings == nil {
-					out.Warnings = faults{}
 				}
 				if perr := printJSON(c.OutOrStdout(), out); perr != nil {
 					return perr
@@ -59,8 +60,8 @@ func checkCommand() *cobra.Command {
 				return &exit{exitConfig, err, ""}
 			}
 			fmt.Fprintf(c.OutOrStdout(), "ok: %d contracts", contracts)
-			if cfg != nil {
-				fmt.Fprintf(c.OutOrStdout(), ", %d servers", len(cfg.Servers))
+			if config != "" {
+				fmt.Fprintf(c.OutOrStdout(), ", %d servers", servers)
 			}
 			fmt.Fprintln(c.OutOrStdout())
 			return nil

@@ -2,25 +2,27 @@ package main
 
 import (
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"sort"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictyaml"
 )
 
-// Config is writ.yaml. Unknown keys, duplicate keys, anchors and second
-// documents stop the start; each fault is reported with file, line and column.
+// Config is writ.yaml, read by package strictyaml: unknown keys, duplicate
+// keys, wrong types, anchors and second documents stop the start. All faults are
+// reported, each with file, line and column.
 type Config struct {
+	strictyaml.Place
 	// Servers are the MCP servers behind the gateway, by unique name.
 	Servers []ServerConfig `yaml:"servers"`
 	// Policy is the policy file, relative to the configuration file.
@@ -29,13 +31,13 @@ type Config struct {
 	// what it lets pass is never an accepted act.
 	Shadow bool `yaml:"shadow"`
 
-	file string
-	dir  string
+	dir string // of the configuration file
 }
 
 // ServerConfig is one MCP server: a command started as a child process, or the
 // URL of a Streamable HTTP endpoint.
 type ServerConfig struct {
+	strictyaml.Place
 	// Name is how contracts and refusals call the server: a-z, 0-9 and -.
 	Name string `yaml:"name"`
 	// Command is an argument vector; no shell reads it.
@@ -58,6 +60,7 @@ type ServerConfig struct {
 
 // LimitsConfig bounds one server; zero is the default.
 type LimitsConfig struct {
+	strictyaml.Place
 	// Call is how long one call may take, 60s by default, at most 1h.
 	Call time.Duration `yaml:"call"`
 	// Start is how long the server may take to answer first, 30s by default.
@@ -75,218 +78,252 @@ func (fs faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func configFault(file string, line, col int, hint, format string, args ...any) gate.Fault {
-	return gate.Fault{File: file, Line: line, Column: col, Message: fmt.Sprintf(format, args...), Hint: hint}
-}
-
-const maxConfigBytes = 1 << 20
-
 // readOperatorFile reads a file the operator wrote: a regular file of at most
-// 1 MiB that only its owner may write (attack C06).
+// 1 MiB that only its owner may write. What is checked is the file that was
+// opened, so that a path exchanged in between gains nothing (attack C06), and
+// nothing it can name is waited for: not a FIFO, not a device.
 func readOperatorFile(file string) ([]byte, error) {
-	fi, err := os.Stat(file)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, faults{configFault(file, 0, 0, "writ init", "no such file")}
+	refuse := func(message, hint string) ([]byte, error) {
+		return nil, faults{{File: file, Message: message, Hint: hint}}
+	}
+	unfit := func(fi os.FileInfo) (message, hint string) {
+		switch {
+		case !fi.Mode().IsRegular():
+			return "not a regular file", ""
+		case fi.Size() > strictyaml.MaxBytes:
+			return "larger than 1 MiB", ""
+		case runtime.GOOS != "windows" && fi.Mode().Perm()&0o022 != 0:
+			return "others may write it", "chmod go-w " + file
 		}
-		return nil, faults{configFault(file, 0, 0, "", "cannot be read")}
+		return "", ""
 	}
+	// Asked first by name: to open a device can already do something.
+	fi, err := os.Stat(file)
 	switch {
-	case !fi.Mode().IsRegular():
-		return nil, faults{configFault(file, 0, 0, "", "not a regular file")}
-	case fi.Size() > maxConfigBytes:
-		return nil, faults{configFault(file, 0, 0, "", "larger than 1 MiB")}
-	case runtime.GOOS != "windows" && fi.Mode().Perm()&0o022 != 0:
-		return nil, faults{configFault(file, 0, 0, "chmod go-w "+file, "others may write it")}
+	case errors.Is(err, fs.ErrNotExist):
+		return refuse("no such file", "writ init")
+	case err != nil:
+		return refuse("cannot be read", "")
 	}
-	b, err := os.ReadFile(file)
+	if message, hint := unfit(fi); message != "" {
+		return refuse(message, hint)
+	}
+	flag := os.O_RDONLY
+	if runtime.GOOS != "windows" {
+		flag |= syscall.O_NONBLOCK
+	}
+	f, err := os.OpenFile(file, flag, 0)
 	if err != nil {
-		return nil, faults{configFault(file, 0, 0, "", "cannot be read")}
+		return refuse("cannot be read", "")
+	}
+	defer f.Close()
+	if fi, err = f.Stat(); err != nil {
+		return refuse("cannot be read", "")
+	}
+	if message, hint := unfit(fi); message != "" {
+		return refuse(message, hint)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+	switch {
+	case err != nil:
+		return refuse("cannot be read", "")
+	case len(b) > strictyaml.MaxBytes:
+		return refuse("larger than 1 MiB", "")
 	}
 	return b, nil
 }
 
-// loadConfig reads and checks writ.yaml, without starting anything.
+// loadConfig reads and checks writ.yaml, without starting anything. Where it
+// has faults and names a policy all the same, the answer is both: the error,
+// and a Config whose Policy alone may be used, to tell that file's faults too.
 func loadConfig(file string) (*Config, error) {
 	b, err := readOperatorFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var root yaml.Node
-	c := &Config{file: file, dir: filepath.Dir(file)}
-	if err := yaml.Load(b, &root, yaml.WithUniqueKeys(), yaml.WithSingleDocument()); err != nil {
-		return nil, yamlFaults(file, err)
+	r := strictyaml.New(file)
+	c := &Config{dir: filepath.Dir(file)}
+	if root := r.Parse(b, "servers and policy are needed: writ init"); root != nil {
+		r.Decode(root, c)
+		c.check(r)
 	}
-	if len(root.Content) == 0 {
-		return nil, faults{configFault(file, 1, 1, "writ init", "empty: servers and policy are needed")}
-	}
-	if fs := noAliases(file, &root); len(fs) > 0 {
-		return nil, fs
-	}
-	if err := yaml.Load(b, c, yaml.WithKnownFields(), yaml.WithUniqueKeys(), yaml.WithSingleDocument()); err != nil {
-		return nil, yamlFaults(file, err)
-	}
-	if fs := c.check(&root); len(fs) > 0 {
-		return nil, fs
+	if r.Count() > 0 {
+		return c, faults(r.Faults())
 	}
 	return c, nil
 }
 
-func yamlFaults(file string, err error) faults {
-	var many *yaml.LoadErrors
-	if errors.As(err, &many) {
-		var fs faults
-		for _, e := range many.Errors {
-			fs = append(fs, configFault(file, e.Mark.Line, e.Mark.Column, "", "%s", oneLine(e.Message, 120)))
-		}
-		return fs
-	}
-	var one *yaml.LoadError
-	if errors.As(err, &one) {
-		return faults{configFault(file, one.Mark.Line, one.Mark.Column, "", "%s", oneLine(one.Message, 120))}
-	}
-	return faults{configFault(file, 1, 1, "", "%s", oneLine(err.Error(), 120))}
-}
-
-func noAliases(file string, n *yaml.Node) (fs faults) {
-	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.Tag == "!!merge" {
-		fs = append(fs, configFault(file, n.Line, n.Column, "write the value out", "anchors, aliases and merge keys are not accepted"))
-	}
-	for _, c := range n.Content {
-		if c.Kind != yaml.AliasNode || n.Kind != yaml.AliasNode {
-			fs = append(fs, noAliases(file, c)...)
-		}
-	}
-	return fs
-}
-
 var (
-	serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
-	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	envRef     = regexp.MustCompile(`\$\{([^}]*)\}`)
+	serverName  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	envRef      = regexp.MustCompile(`\$\{([^}]*)\}`)
+	headerName  = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	headerValue = regexp.MustCompile(`^[\t\x20-\x7e\x{80}-\x{10ffff}]*$`)
 )
 
-// check finds what the types cannot. Positions come from the node tree.
-func (c *Config) check(root *yaml.Node) (fs faults) {
-	doc := root.Content[0]
-	at := func(i int, key string) (int, int) {
-		n := child(child(doc, "servers"), i)
-		if k := child(n, key); k != nil {
-			return k.Line, k.Column
-		}
-		if n != nil {
-			return n.Line, n.Column
-		}
-		return doc.Line, doc.Column
+// check finds what the types cannot, fills in the environment and makes paths
+// absolute or relative to the working directory. A value of the wrong type has
+// its fault already and gets no second one.
+func (c *Config) check(r *strictyaml.Reader) {
+	if c.Node.Kind != strictyaml.Mapping {
+		return
 	}
-	add := func(i int, key, hint, format string, args ...any) {
-		line, col := at(i, key)
-		fs = append(fs, configFault(c.file, line, col, hint, format, args...))
+	if n := c.At("servers"); n == c.Node || n.Kind == strictyaml.List && len(n.Items) == 0 {
+		r.Fault(n, "no server", "servers: [{name: files, command: [...]}]")
 	}
-	if len(c.Servers) == 0 {
-		fs = append(fs, configFault(c.file, doc.Line, doc.Column, "servers: [{name: files, command: [...]}]", "no server"))
-	}
-	if c.Policy == "" {
-		fs = append(fs, configFault(c.file, doc.Line, doc.Column, "policy: policy.yaml", "no policy"))
+	if n := c.At("policy"); n == c.Node || n.Kind == strictyaml.Text && n.Value == "" {
+		r.Fault(n, "no policy", "policy: policy.yaml")
 	}
 	seen := map[string]bool{}
 	for i := range c.Servers {
-		s := &c.Servers[i]
+		if s := &c.Servers[i]; s.Given() && s.Node.Kind == strictyaml.Mapping {
+			s.check(r, seen)
+			s.Dir = c.path(s.Dir)
+		}
+	}
+	c.Policy = c.path(c.Policy)
+}
+
+// path is what a relative path of the configuration means.
+func (c *Config) path(p string) string {
+	if p == "" || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(c.dir, p)
+}
+
+func (s *ServerConfig) check(r *strictyaml.Reader, seen map[string]bool) {
+	has := func(key string) bool { return s.Node.Get(key) != nil }
+	switch n := s.At("name"); {
+	case n != s.Node && n.Kind != strictyaml.Text:
+	case !serverName.MatchString(s.Name):
+		r.Fault(n, "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "name: files")
+	case seen[s.Name]:
+		r.Fault(n, "two servers have this name", "a server's name is unique")
+	}
+	seen[s.Name] = true
+	if has("command") == has("url") {
+		r.Fault(s.At("name"), "a server has either a command or a url", "command: [program, argument]")
+	}
+	if n := s.Node.Get("command"); n != nil && n.Kind == strictyaml.List && (len(s.Command) == 0 || n.Items[0].Kind == strictyaml.Text && s.Command[0] == "") {
+		r.Fault(n, "the command is empty", "command: [program, argument]")
+	}
+	if n := s.Node.Get("url"); n != nil && n.Kind == strictyaml.Text {
+		u, err := url.Parse(s.URL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
+			r.Fault(n, "not an absolute http or https URL without user and fragment", "url: https://host/mcp")
+		}
+	}
+	for key, with := range map[string]string{"env": "command", "dir": "command", "headers": "url"} {
+		if has(key) && !has(with) {
+			r.Fault(s.At(key), key+" belongs to a "+with, "remove it")
+		}
+	}
+	switch n := s.At("wire"); {
+	case n == s.Node || n.Kind != strictyaml.Text || s.Wire == "auto" || s.Wire == "legacy" || s.Wire == "modern":
+	default:
+		r.Fault(n, "unknown word "+strictyaml.Word(s.Wire), strictyaml.Nearest(s.Wire, []string{"auto", "legacy", "modern"}))
+	}
+	for key, d := range map[string]time.Duration{"call": s.Limits.Call, "start": s.Limits.Start} {
+		if d < 0 || d > time.Hour {
+			r.Fault(s.Limits.At(key), "a limit is between 0s and 1h", key+": 60s")
+		}
+	}
+	members(s.Node.Get("env"), func(k, v *strictyaml.Node) {
+		if !envName.MatchString(k.Value) {
+			r.Fault(k, "not a name of an environment variable", "A-Z, a-z, 0-9 and _, not a digit first")
+		}
+		s.Env[k.Value] = expand(r, v)
+		if strings.ContainsRune(s.Env[k.Value], 0) {
+			r.Fault(v, "an environment variable cannot hold a NUL character", "")
+		}
+	})
+	members(s.Node.Get("headers"), func(k, v *strictyaml.Node) {
+		s.Headers[k.Value] = expand(r, v)
 		switch {
-		case !serverName.MatchString(s.Name):
-			add(i, "name", "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
-		case seen[s.Name]:
-			add(i, "name", "", "two servers have this name")
+		case !headerName.MatchString(k.Value):
+			r.Fault(k, "not a name of an HTTP header", "Authorization: Bearer ${TOKEN}")
+		case strings.HasPrefix(strings.ToLower(k.Value), "mcp-"):
+			r.Fault(k, "the headers of MCP are set by writ", "remove it")
 		}
-		seen[s.Name] = true
-		if (len(s.Command) == 0) == (s.URL == "") {
-			add(i, "name", "", "a server has either a command or a url")
+		if !headerValue.MatchString(s.Headers[k.Value]) {
+			r.Fault(v, "an HTTP header cannot hold this value", "no line ends and no control characters")
 		}
-		if s.URL != "" {
-			u, err := url.Parse(s.URL)
-			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
-				add(i, "url", "url: https://host/mcp", "not an absolute http or https URL without user and fragment")
-			}
-			if len(s.Env) > 0 || s.Dir != "" {
-				add(i, "url", "", "env and dir belong to a command")
-			}
-		} else if len(s.Headers) > 0 {
-			add(i, "headers", "", "headers belong to a url")
-		}
-		if len(s.Command) > 0 && s.Command[0] == "" {
-			add(i, "command", "", "the command is empty")
-		}
-		switch s.Wire {
-		case "", "auto", "legacy", "modern":
-		default:
-			add(i, "wire", "", "wire is auto, legacy or modern")
-		}
-		if s.Limits.Call < 0 || s.Limits.Call > time.Hour || s.Limits.Start < 0 || s.Limits.Start > time.Hour {
-			add(i, "limits", "", "a limit is between 0s and 1h")
-		}
-		for _, m := range []struct {
-			key string
-			m   map[string]string
-		}{{"env", s.Env}, {"headers", s.Headers}} {
-			names := make([]string, 0, len(m.m))
-			for k := range m.m {
-				names = append(names, k)
-			}
-			sort.Strings(names)
-			for _, k := range names {
-				if m.key == "env" && !envName.MatchString(k) {
-					add(i, m.key, "", "not a name of an environment variable")
-				}
-				v, missing := expand(m.m[k])
-				if missing != "" {
-					add(i, m.key, "export "+missing+"=…", "${%s} is not set", missing)
-				}
-				m.m[k] = v
-			}
-		}
-		if s.Dir != "" && !filepath.IsAbs(s.Dir) {
-			s.Dir = filepath.Join(c.dir, s.Dir)
-		}
-	}
-	if c.Policy != "" && !filepath.IsAbs(c.Policy) {
-		c.Policy = filepath.Join(c.dir, c.Policy)
-	}
-	return fs
+	})
 }
 
-// child finds a mapping's value by key or a sequence's item by index.
-func child(n *yaml.Node, key any) *yaml.Node {
-	if n == nil {
-		return nil
+// members calls f with each key and text of a mapping; what is no text has its
+// fault already.
+func members(n *strictyaml.Node, f func(k, v *strictyaml.Node)) {
+	if n == nil || n.Kind != strictyaml.Mapping {
+		return
 	}
-	switch k := key.(type) {
-	case int:
-		if n.Kind == yaml.SequenceNode && k < len(n.Content) {
-			return n.Content[k]
-		}
-	case string:
-		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == k {
-				return n.Content[i+1]
-			}
+	for i := 0; i+1 < len(n.Items); i += 2 {
+		if n.Items[i+1].Kind == strictyaml.Text {
+			f(n.Items[i], n.Items[i+1])
 		}
 	}
-	return nil
 }
 
-// expand replaces ${NAME}; missing is the first name that is not usable or not set.
-func expand(s string) (out, missing string) {
-	out = envRef.ReplaceAllStringFunc(s, func(ref string) string {
+// expand returns a text with each ${NAME} replaced from writ's own environment.
+// A name that is not set is a fault, told once for each text; what is in the
+// environment is never told.
+func expand(r *strictyaml.Reader, n *strictyaml.Node) string {
+	told := false
+	return envRef.ReplaceAllStringFunc(n.Value, func(ref string) string {
 		name := ref[2 : len(ref)-1]
 		v, ok := os.LookupEnv(name)
-		if !envName.MatchString(name) || !ok {
-			if missing == "" {
-				missing = oneLine(name, 40)
-			}
+		switch {
+		case told:
+		case !envName.MatchString(name):
+			told = true
+			r.Fault(n, strictyaml.Word(ref)+" names no environment variable", "${NAME}")
+		case !ok:
+			told = true
+			r.Fault(n, "${"+oneLine(name, 40)+"} is not set", "export "+oneLine(name, 40)+"=…")
 		}
 		return v
 	})
-	return out, missing
+}
+
+// agree returns a fault for each contract the servers of the configuration
+// cannot meet: one that speaks of a server which is not there would never hold,
+// and its author believes it does. `optional: true` says that it is meant so.
+func (c *Config) agree(p *gate.Policy) faults {
+	r := strictyaml.New(c.Policy)
+	var known []string
+	for _, s := range c.Servers {
+		known = append(known, s.Name)
+	}
+	for _, k := range p.Contracts {
+		if !k.Optional && !slices.Contains(known, k.Server) {
+			r.FaultAt(k.Line, k.Col, "the configuration has no server "+strictyaml.Word(k.Server), strictyaml.Nearest(k.Server, known))
+		}
+	}
+	return r.Faults()
+}
+
+// load reads writ.yaml and the policy it names, and holds them against each
+// other. All faults of both are told at once.
+func load(file string) (*Config, *gate.Policy, error) {
+	c, err := loadConfig(file)
+	if c == nil || c.Policy == "" {
+		return nil, nil, err
+	}
+	p, perr := loadPolicy(c.Policy)
+	var all faults
+	for _, e := range []error{err, perr} {
+		if fs, ok := e.(faults); ok {
+			all = append(all, fs...)
+		}
+	}
+	if len(all) == 0 {
+		all = c.agree(p)
+	}
+	if len(all) > 0 {
+		return nil, nil, all
+	}
+	return c, p, nil
 }
 
 // loadPolicy reads and parses a policy file.
