@@ -65,11 +65,12 @@ func serve(ctx context.Context, f *sharedFlags, listen string, stderr io.Writer)
 		return fail(exitConfig, "writ serve --listen 127.0.0.1:0", "cannot listen on that address: %w", err)
 	}
 	defer ln.Close()
+	url := "http://" + ln.Addr().String()
+	o.ownPaths = append(o.ownPaths, url) // R34: no tool is sent to this gateway
 	g, stop, err := o.start(ctx, logger(stderr, slog.LevelWarn))
 	if err != nil {
 		return err
 	}
-	url := "http://" + ln.Addr().String()
 	h := downstream.NewHTTP(g, downstream.Options{
 		Principal: func(*http.Request) (string, bool) { return loopback, true },
 		Refused:   g.Refused,
