@@ -152,16 +152,10 @@ func TestRecordFirst(t *testing.T) {
 func TestUnknownOutcome(t *testing.T) {
 	ctx := testContext(t)
 	up := newScripted(t, "toy", false)
-	up.list("tools/list", `{"tools":[{"name":"list_items","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"delete_item","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`)
-	r := newRig(t, onSQLite(t), policy(t, `
-pins: optional
-collections: { item: { closed: true } }
-tools:
-  toy/list_items: { effect: read, outputs: [{ at: /items/*/id, label: system, collection: item, authoritative: true }] }
-  toy/delete_item: { effect: delete, args: { /id: { role: selector, collection: item, from: [output] } } }
-`), up.config(false))
+	up.list("tools/list", itemTools)
+	r := newRig(t, onSQLite(t), policy(t, itemPolicy), up.config(false))
 	w := r.connect(ctx, 1)
-	up.reply(`"result":{"content":[],"structuredContent":{"items":[{"id":"item-17"}]}}`)
+	up.reply(itemList)
 	passed(t, w.call(ctx, "list_items", `{}`))
 	up.take()
 	up.during = func(received, func(string)) { up.hangUp() }

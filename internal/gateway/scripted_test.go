@@ -321,3 +321,17 @@ func (s *scripted) hangUp() {
 		delete(s.conns, c)
 	}
 }
+
+// itemPolicy and itemTools are of a scripted server that lists and deletes.
+const (
+	itemPolicy = `
+pins: optional
+collections: { item: { closed: true } }
+tools:
+  toy/list_items: { effect: read, outputs: [{ at: /items/*/id, label: system, collection: item, authoritative: true }] }
+  toy/delete_item: { effect: delete, args: { /id: { role: selector, collection: item, from: [output] } } }
+`
+	itemTools = `{"tools":[{"name":"list_items","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},` +
+		`{"name":"delete_item","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`
+	itemList = `"result":{"content":[],"structuredContent":{"items":[{"id":"item-17"}]}}`
+)

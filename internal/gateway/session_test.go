@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -219,6 +220,46 @@ func TestMinted(t *testing.T) {
 	}
 }
 
+// TestTwoGateways: two gateways over one SQLite file serve one session. What
+// one recorded vouches with the other; their records have one order (L04).
+func TestTwoGateways(t *testing.T) {
+	dir := t.TempDir()
+	one, y1 := toyRig(t, openSQLite(t, dir))
+	two, y2 := toyRig(t, openSQLite(t, dir))
+	ctx := testContext(t)
+	secret := one.mint()
+	a := overHTTP(ctx, one, true, web{session: secret})
+	b := overHTTP(ctx, two, true, web{session: secret})
+	refusal(t, b.call(ctx, "delete_item", `{"id":"item-17"}`), unseen)
+	passed(t, a.call(ctx, "list_items", `{}`))
+	passed(t, b.call(ctx, "delete_item", `{"id":"item-17"}`))
+	passed(t, a.call(ctx, "delete_item", `{"id":"item-18"}`))
+	passed(t, b.call(ctx, "list_items", `{}`))
+	passed(t, a.call(ctx, "list_items", `{}`))
+	if g1, g2 := y1.gone(), y2.gone(); !slices.Equal(g1, []string{"item-18"}) || !slices.Equal(g2, []string{"item-17"}) {
+		t.Errorf("deleted %q and %q", g1, g2)
+	}
+
+	if n := count(t, one.store, audit.KindOpen); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// TestManySessions: a session that was dropped from memory to make room for
+// others (D03) is still the same session.
+func TestManySessions(t *testing.T) {
+	r, _ := toyRig(t, onMaps(t))
+	ctx := testContext(t)
+	w := overHTTP(ctx, r, false, web{})
+	passed(t, w.call(ctx, "list_items", `{}`))
+	for range 10_000 {
+		if _, _, err := r.gw.CreateSession(ctx, "somebody"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	passed(t, w.call(ctx, "delete_item", `{"id":"item-17"}`))
+}
+
 // count counts the records of a kind.
 func count(t testing.TB, st gateway.Store, kind audit.Kind) (n int) {
 	t.Helper()
@@ -255,15 +296,8 @@ func eachRecord(t testing.TB, st gateway.Store, f func(rec *audit.Record, it *au
 // call has returned, is refused; after it, the same act passes.
 func TestRace(t *testing.T) {
 	up := newScripted(t, "toy", true)
-	up.list("tools/list", `{"tools":[{"name":"list_items","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"delete_item","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`)
-	p := policy(t, `
-pins: optional
-collections: { item: { closed: true } }
-tools:
-  toy/list_items: { effect: read, outputs: [{ at: /items/*/id, label: system, collection: item, authoritative: true }] }
-  toy/delete_item: { effect: delete, args: { /id: { role: selector, collection: item, from: [output] } } }
-`)
-	r := newRig(t, onSQLite(t), p, up.config(true))
+	up.list("tools/list", itemTools)
+	r := newRig(t, onSQLite(t), policy(t, itemPolicy), up.config(true))
 	ctx := testContext(t)
 	w := overHTTP(ctx, r, false, web{})
 	arrived, release := make(chan struct{}), make(chan struct{})
@@ -273,7 +307,7 @@ tools:
 			<-release
 		}
 	}
-	up.reply(`"result":{"content":[],"structuredContent":{"items":[{"id":"item-17"}]}}`)
+	up.reply(itemList)
 	listed := make(chan answer)
 	go func() { listed <- w.call(ctx, "list_items", `{}`) }()
 	<-arrived

@@ -26,6 +26,8 @@ type toy struct {
 	deleted []string
 	closed  []string // answers to close_item's question
 	headers []http.Header
+	grown   int
+	levels  []mcp.LoggingLevel
 
 	deleting  func(ctx context.Context, id string) // runs inside delete_item
 	waiting   chan struct{}                        // a call of wait began
@@ -71,6 +73,7 @@ tools:
   toy/steps: { effect: read }
   toy/wait: { effect: read }
   toy/grow: { effect: read }
+  toy/grown1: { effect: read, optional: true }
 `
 
 func newToy() *toy {
@@ -163,7 +166,11 @@ func newToy() *toy {
 		return nil, nil, ctx.Err()
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "grow"}, func(context.Context, *mcp.CallToolRequest, noInput) (*mcp.CallToolResult, any, error) {
-		mcp.AddTool(s, &mcp.Tool{Name: "grown"}, func(context.Context, *mcp.CallToolRequest, noInput) (*mcp.CallToolResult, any, error) {
+		y.mu.Lock()
+		y.grown++
+		name := fmt.Sprint("grown", y.grown)
+		y.mu.Unlock()
+		mcp.AddTool(s, &mcp.Tool{Name: name}, func(context.Context, *mcp.CallToolRequest, noInput) (*mcp.CallToolResult, any, error) {
 			return plain("grown"), nil, nil
 		})
 		return plain("growing"), nil, nil
@@ -218,7 +225,7 @@ func (y *toy) config(tb testing.TB, modern, overHTTP bool) upstream.Config {
 		c.Era = upstream.Modern
 	}
 	if overHTTP {
-		h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return y.server }, &mcp.StreamableHTTPOptions{Stateless: modern})
+		h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return y.server }, &mcp.StreamableHTTPOptions{Stateless: modern, PropagateRequestCancellation: true})
 		ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			y.mu.Lock()
 			y.headers = append(y.headers, r.Header.Clone())
