@@ -72,6 +72,50 @@ const (
 	PolicyAnswer        Reason = "policy.answer"         // R31: an answer inside a call is not founded
 )
 
+// Plan: what the planner proposed is no plan (INV-1, terminal plans).
+const (
+	PlanSyntax     Reason = "plan.syntax"      // not one strict JSON value and nothing else
+	PlanNotObject  Reason = "plan.not_object"  // JSON, but no object
+	PlanTooLarge   Reason = "plan.too_large"   // bytes, values or a name beyond the bound
+	PlanTooDeep    Reason = "plan.too_deep"    // nested too deep
+	PlanNumber     Reason = "plan.number"      // a number literal out of bounds
+	PlanType       Reason = "plan.type"        // type is absent or none of the two
+	PlanUnknownKey Reason = "plan.unknown_key" // a key its type does not have
+	PlanMissingKey Reason = "plan.missing_key" // a key of its type is absent
+	PlanValue      Reason = "plan.value"       // a key has a value of the wrong kind, or an empty one
+	PlanFinal      Reason = "plan.final"       // final_answer without needs_more_info: true
+)
+
+// Typed: a result that may not be read as data (INV-4).
+const (
+	TypedUnregistered Reason = "typed.unregistered" // no output schema is registered for the tool
+	TypedSyntax       Reason = "typed.syntax"       // the result is not a strict JSON object
+	TypedIsError      Reason = "typed.is_error"     // isError is present and not false
+	TypedMissing      Reason = "typed.missing"      // no structuredContent
+	TypedSchema       Reason = "typed.schema"       // structuredContent does not satisfy the schema
+)
+
+// Summary and ground: a claim that cannot be shown in its source (INV-5).
+const (
+	SummarySyntax     Reason = "summary.syntax"      // not one strict JSON object, or beyond its bounds
+	SummaryUnknownKey Reason = "summary.unknown_key" // a key a summary does not have
+	SummaryMissingKey Reason = "summary.missing_key" // a key of a summary is absent
+	SummaryValue      Reason = "summary.value"       // a value of the wrong kind, empty, or too long
+	GroundSource      Reason = "ground.source"       // the source cannot be read as text
+	GroundUnquoted    Reason = "ground.unquoted"     // the evidence stands nowhere in the source text
+	GroundCropped     Reason = "ground.cropped"      // it does, but only as a part of words or numbers
+	GroundShort       Reason = "ground.short"        // too short to show anything, or nothing but marks
+	GroundMarker      Reason = "ground.marker"       // it holds the mark of a truncation
+)
+
+// Screen: the user's words are not acted on (INV-0).
+const (
+	ScreenHalt     Reason = "screen.halt"      // a pattern of the input policy matches
+	ScreenNotText  Reason = "screen.not_text"  // not valid UTF-8
+	ScreenTooLarge Reason = "screen.too_large" // longer than the input policy reads
+	ScreenUnread   Reason = "screen.unread"    // no input policy has read it
+)
+
 // DirectOwnState is R34: a target inside Writ's own state or configuration.
 const DirectOwnState Reason = "direct.own_state"
 
@@ -83,11 +127,17 @@ func CodeOf(r Reason) Code {
 		return InvalidToolName
 	case PayloadNotObject, PayloadSyntax, PayloadTooLarge, PayloadTooDeep, PayloadNumber,
 		SchemaInvalid, SchemaUnknownField, SchemaMissingField, SchemaUnusable,
-		FormNotCanonical, FormInvisible, FormMixedScript, FormTooMany, FormDuplicate, FormEmpty:
+		FormNotCanonical, FormInvisible, FormMixedScript, FormTooMany, FormDuplicate, FormEmpty,
+		PlanSyntax, PlanNotObject, PlanTooLarge, PlanTooDeep, PlanNumber,
+		PlanType, PlanUnknownKey, PlanMissingKey, PlanValue, PlanFinal,
+		TypedUnregistered, TypedSyntax, TypedIsError, TypedMissing, TypedSchema,
+		SummarySyntax, SummaryUnknownKey, SummaryMissingKey, SummaryValue,
+		ScreenNotText, ScreenTooLarge:
 		return InvalidPayload
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall,
 		ProvenanceOpenTarget, ProvenanceDerived, ProvenanceConst, ProvenanceCatalog,
-		ProvenanceSession, ProvenanceKey, ProvenanceAtom, PolicyAnswer:
+		ProvenanceSession, ProvenanceKey, ProvenanceAtom, PolicyAnswer,
+		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker:
 		return MissingProvenance
 	case DirectOwnState:
 		return DirectWrite

@@ -1,0 +1,171 @@
+package claim
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+const (
+	// minQuote is the shortest quote, in bytes, that need not be a whole value:
+	// a single character is a substring of everything.
+	minQuote = 8
+	// maxPlaces bounds the places tried for one quote, so that a source made of
+	// repetitions costs no more than another. A quote not found by then is not
+	// found.
+	maxPlaces = 1_000
+)
+
+// Quote is where evidence stands.
+type Quote struct {
+	// Start and End bound it in Source.Text, in bytes.
+	Start int `json:"start"`
+	End   int `json:"end"`
+	// From and To bound, in the recorded bytes, what it stands for.
+	From int `json:"from"`
+	To   int `json:"to"`
+	// Pointer names, in the record, the first leaf it reaches into; it is ""
+	// for a plain text.
+	Pointer string `json:"pointer"`
+}
+
+// Ground reads a summary and accepts it only if the evidence of every item is a
+// verbatim substring of the source text, by the rules of the package comment
+// (INV-5). The summary it returns says for each item where. If any item fails
+// there is no summary: the stop names all that failed, by pointer and reason.
+func Ground(source *Source, summary []byte) (Summary, *Stop) {
+	s, stop := ParseSummary(summary)
+	if stop != nil {
+		return Summary{}, stop
+	}
+	var failures []writ.Failure
+	for _, l := range s.lists() {
+		for i := range *l.items {
+			item := &(*l.items)[i]
+			q, r := source.Find(item.Evidence)
+			if r != "" {
+				failures = append(failures, writ.Failure{Pointer: pointerOf(l.name, i) + "/evidence", Reason: r, Need: groundNeeds[r]})
+			}
+			item.Quote = q
+		}
+	}
+	if failures != nil {
+		return Summary{}, StopAt(StageGrounding, failures...)
+	}
+	return s, nil
+}
+
+var groundNeeds = map[writ.Reason]string{
+	writ.GroundUnquoted: "a verbatim quote of the source text, every character as it stands there",
+	writ.GroundCropped:  "a quote that begins and ends between words, with whole numbers",
+	writ.GroundShort:    "a quote of at least 8 bytes, or of one whole text or number, that reaches into a value",
+	writ.GroundMarker:   "a quote of the source, not of the mark where it was cut off",
+}
+
+// Find returns the first place in the text that the evidence quotes. The reason
+// is "" if there is one; otherwise it says why not, and the Quote is zero.
+func (s *Source) Find(evidence string) (Quote, writ.Reason) {
+	if strings.Contains(evidence, Marker) || strings.Contains(evidence, Marker[1:]) {
+		return Quote{}, writ.GroundMarker
+	}
+	if evidence == "" || s == nil {
+		return Quote{}, writ.GroundUnquoted
+	}
+	worst := writ.GroundUnquoted
+	for at, tries := 0, 0; tries < maxPlaces; tries++ {
+		i := strings.Index(s.body[at:], evidence)
+		if i < 0 {
+			break
+		}
+		start, end := at+i, at+i+len(evidence)
+		switch {
+		case !s.boundary(start) || !s.boundary(end):
+			if worst == writ.GroundUnquoted {
+				worst = writ.GroundCropped
+			}
+		case !s.shows(start, end):
+			worst = writ.GroundShort
+		default:
+			return s.quote(start, end), ""
+		}
+		at = start + 1
+	}
+	return Quote{}, worst
+}
+
+// shows reports whether a range between boundaries is enough to show anything.
+func (s *Source) shows(start, end int) bool {
+	if !s.solid(start, end) {
+		return false
+	}
+	for _, l := range s.touched(start, end) {
+		from, to := l.start, l.end // what of it is value
+		if l.kind == strictjson.String && !s.plain {
+			from++
+			if !l.part {
+				to--
+			}
+		}
+		covers := start <= from && to <= end && !l.part
+		switch {
+		case end-start >= minQuote && (covers && start <= l.start && l.end <= end || s.solid(max(start, from), min(end, to))):
+			return true
+		case covers && to-from >= 2 && l.start <= start && end <= l.end && (l.kind == strictjson.String || l.kind == strictjson.Number):
+			return true
+		}
+	}
+	return false
+}
+
+// solid reports whether a range that begins at a boundary holds a letter or a
+// digit that belongs to no escape.
+func (s *Source) solid(start, end int) bool {
+	for i := start; i < end; {
+		r, n := utf8.DecodeRuneInString(s.body[i:end])
+		switch {
+		case r == '\\' && !s.plain && strings.HasPrefix(s.body[i:end], `\u`):
+			n = 6
+		case r == '\\' && !s.plain:
+			n = 2
+		case unicode.In(r, unicode.L, unicode.N):
+			return true
+		}
+		i += n
+	}
+	return false
+}
+
+func (s *Source) quote(start, end int) Quote {
+	q := Quote{Start: start, End: end}
+	q.From, _ = s.place(start, false)
+	q.To, _ = s.place(end, true)
+	if !s.plain {
+		q.Pointer = s.pointer + s.pointerOf(s.touched(start, end)[0].number)
+	}
+	return q
+}
+
+// pointerOf names the leaf of that number, counted in document order.
+func (s *Source) pointerOf(number int) (pointer string) {
+	n := 0
+	strictjson.Walk(s.value, func(path []string, _ []byte) bool {
+		if n == number {
+			pointer = strictjson.Pointer(path)
+		}
+		n++
+		return n <= number
+	}, nil)
+	return pointer
+}
+
+// VerifyRange reports whether a quote that was once given for this evidence is
+// the one Ground gives now: same text, same range of the text, same range of
+// the record. Make the source of the same recorded bytes, pointer and limit
+// first; an audit needs nothing else.
+func VerifyRange(source *Source, evidence string, q Quote) bool {
+	got, r := source.Find(evidence)
+	return r == "" && got == q
+}

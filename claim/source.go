@@ -1,0 +1,245 @@
+package claim
+
+import (
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Marker ends the shown text of a source that was truncated. It begins with a
+// line feed, which no canonical JSON text holds, it is not part of what can be
+// quoted, and evidence that holds it is refused.
+const Marker = "\n[writ: the source text is cut off here]"
+
+// SourceLimit is the length of a source text a caller should ask for who has no
+// better one: what a model is shown of one result.
+const SourceLimit = 256 << 10
+
+// Source is the canonical text of recorded bytes, and the way back from it.
+//
+// Of JSON (NewSource) the text is the value's tokens in the order of the
+// record, without white space between them. Strings are written in one way,
+// with the fewest escapes (RFC 8785, 3.2.2.2), everything else as recorded.
+// Because the order is the record's, each range of the text stands for exactly
+// one range of the record; and because a quotation mark inside a string stays
+// escaped, text like "paid":true can only be quoted from a member of that name,
+// never from a string somebody wrote it into.
+//
+// Of plain text (TextSource) the text is the record itself.
+//
+// The zero Source has an empty text, of which nothing can be quoted.
+type Source struct {
+	body    string // what can be quoted
+	record  int    // length of the recorded bytes
+	value   []byte // the recorded JSON value
+	pointer string // of value in the record
+	plain   bool
+	cut     bool
+	runs    []run
+	leaves  []leaf
+}
+
+// run is a stretch of the text and where it stands in the record. Within an
+// atom the two differ in form, or are an escape, and no range begins or ends.
+type run struct {
+	text, record   int
+	size, recorded int
+	atom           bool
+}
+
+// leaf is a scalar or an empty container, in the text; number counts all leaves
+// of the value in document order.
+type leaf struct {
+	start, end int
+	kind       strictjson.Kind
+	number     int
+	part       bool // the truncation took its end
+}
+
+// Text returns the source text as a model is to be shown it: with the marker
+// behind it if it was truncated.
+func (s *Source) Text() string {
+	if s.cut {
+		return s.body + Marker
+	}
+	return s.body
+}
+
+// Truncated reports whether the text ends before the record does.
+func (s *Source) Truncated() bool { return s.cut }
+
+// NewSource makes the source of the value at pointer (RFC 6901) in recorded
+// bytes of JSON, for a typed result "/structuredContent". The text is cut to at
+// most limit bytes, never inside a character, an escape, a word or a number.
+// Equal arguments give equal sources, which is what makes a quote checkable
+// later. The bytes are kept and must not be changed.
+func NewSource(record []byte, pointer string, limit int) (*Source, *Stop) {
+	if strictjson.Check(record, strictjson.Result) != nil {
+		return nil, because(StageGrounding, writ.GroundSource, "", "a record that is strict JSON")
+	}
+	path, err := strictjson.ParsePointer(pointer)
+	if err != nil {
+		return nil, because(StageGrounding, writ.GroundSource, "", "an RFC 6901 pointer into the record")
+	}
+	value, at := record, 0
+	for _, tok := range path {
+		value, at = descend(value, at, tok)
+	}
+	if value == nil {
+		return nil, because(StageGrounding, writ.GroundSource, "", "a record that holds a value at that pointer")
+	}
+	s := &Source{record: len(record), value: value, pointer: pointer}
+	w := &writer{s: s, base: at, limit: max(limit, 0)}
+	w.write()
+	s.truncate(limit)
+	return s, nil
+}
+
+// descend returns the member of that name and its offset, nil if there is none.
+// Arrays are not entered: a record's place is named by its keys.
+func descend(value []byte, at int, name string) ([]byte, int) {
+	members, _ := strictjson.Members(value)
+	for _, m := range members {
+		if m.Name == name {
+			return m.Value, at + m.Offset
+		}
+	}
+	return nil, 0
+}
+
+// TextSource makes the source of a plain text in UTF-8, cut to at most limit
+// bytes as NewSource does. Its lines take the place of leaves.
+func TextSource(text []byte, limit int) (*Source, *Stop) {
+	if !utf8.Valid(text) {
+		return nil, because(StageGrounding, writ.GroundSource, "", "a source in UTF-8")
+	}
+	s := &Source{record: len(text), plain: true}
+	s.body = string(text)
+	s.runs = []run{{size: len(text), recorded: len(text)}}
+	for start := 0; start < len(s.body); {
+		stop := len(s.body)
+		if i := strings.IndexByte(s.body[start:], '\n'); i >= 0 {
+			stop = start + i
+		}
+		line := strings.TrimRight(s.body[start:stop], "\r")
+		s.leaves = append(s.leaves, leaf{start: start, end: start + len(line), kind: strictjson.String})
+		start = stop + 1
+	}
+	s.truncate(limit)
+	return s, nil
+}
+
+// boundary reports whether a range of the text may begin or end at offset:
+// between two characters that no word, number or escape holds together.
+func (s *Source) boundary(offset int) bool {
+	if offset == 0 || offset == len(s.body) {
+		return true
+	}
+	r, ok := s.runAt(offset)
+	if !utf8.RuneStart(s.body[offset]) || !ok && r.atom {
+		return false
+	}
+	if !s.plain {
+		if ls := s.touched(offset-1, offset+1); len(ls) > 0 {
+			if ls[0].end == offset || ls[len(ls)-1].start == offset {
+				return true
+			}
+			if ls[0].kind != strictjson.String {
+				return false
+			}
+		}
+		if ok && r.atom && s.body[r.text] == '\\' {
+			return true // what an escape stands for is no letter
+		}
+	}
+	a, n := utf8.DecodeLastRuneInString(s.body[:offset])
+	before, _ := utf8.DecodeLastRuneInString(s.body[:offset-n])
+	b, n := utf8.DecodeRuneInString(s.body[offset:])
+	after, _ := utf8.DecodeRuneInString(s.body[offset+n:])
+	return !glued(before, a, b, after)
+}
+
+// runAt returns the run that ends at offset (ok) or else the one around it.
+func (s *Source) runAt(offset int) (r run, ok bool) {
+	i := sort.Search(len(s.runs), func(i int) bool { return s.runs[i].text+s.runs[i].size >= offset })
+	if i == len(s.runs) {
+		return run{}, false
+	}
+	return s.runs[i], s.runs[i].text+s.runs[i].size == offset
+}
+
+// truncate cuts the text to at most limit bytes, at a boundary.
+func (s *Source) truncate(limit int) {
+	end := max(limit, 0)
+	if end >= len(s.body) {
+		return
+	}
+	for !s.boundary(end) {
+		end--
+	}
+	s.body, s.cut = strings.Clone(s.body[:end]), true
+	n := sort.Search(len(s.leaves), func(i int) bool { return s.leaves[i].start >= end })
+	s.leaves = s.leaves[:n]
+	if n > 0 && s.leaves[n-1].end > end {
+		s.leaves[n-1].end, s.leaves[n-1].part = end, true
+	}
+}
+
+// glued reports whether a word or a number holds together what stands between
+// a and b; before and after are their neighbours, the error rune where there is
+// none.
+func glued(before, a, b, after rune) bool {
+	digit := unicode.IsDigit
+	switch {
+	case inWord(a) && inWord(b):
+		return true
+	case digit(b) && strings.ContainsRune("-+−", a):
+		return true // a sign, or an identifier's hyphen
+	case digit(b) && strings.ContainsRune(".,", a):
+		return true // the fraction of what stands before, or of nothing: .5
+	case digit(a) && strings.ContainsRune(".,", b) && digit(after):
+		return true
+	}
+	return unicode.Is(unicode.M, b) // a mark belongs to the character before
+}
+
+func inWord(r rune) bool {
+	return r == '_' || r != utf8.RuneError && unicode.In(r, unicode.L, unicode.N, unicode.M)
+}
+
+// place returns where an offset of the text stands in the record, as the start
+// or the end of a range; ok is false inside an atom.
+func (s *Source) place(offset int, end bool) (at int, ok bool) {
+	i := sort.Search(len(s.runs), func(i int) bool {
+		r := s.runs[i]
+		return r.text+r.size > offset || end && r.text+r.size == offset
+	})
+	if i == len(s.runs) {
+		return 0, false
+	}
+	r := s.runs[i]
+	switch d := offset - r.text; {
+	case d == 0:
+		return r.record, true
+	case d == r.size:
+		return r.record + r.recorded, true
+	case r.atom:
+		return 0, false
+	default:
+		return r.record + d, true
+	}
+}
+
+// touched returns the leaves a range of the text reaches into.
+func (s *Source) touched(start, end int) []leaf {
+	i := sort.Search(len(s.leaves), func(i int) bool { return s.leaves[i].end > start })
+	j := i
+	for j < len(s.leaves) && s.leaves[j].start < end {
+		j++
+	}
+	return s.leaves[i:j]
+}
