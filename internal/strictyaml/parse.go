@@ -216,6 +216,8 @@ func (r *Reader) node(y *yaml.Node, depth int) *Node {
 			n.Kind = Number
 		case "!!null":
 			n.Kind = Null
+		case "!!merge": // << without quotes, as a key or as a value
+			r.Fault(n, "merge keys are not allowed", "write the values out")
 		default:
 			n.Kind = Other
 		}
@@ -228,16 +230,12 @@ func (r *Reader) node(y *yaml.Node, depth int) *Node {
 func (r *Reader) members(n *Node, y *yaml.Node, depth int) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(y.Content); i += 2 {
-		yk := y.Content[i]
-		k, v := r.node(yk, depth+1), r.node(y.Content[i+1], depth+1)
+		k, v := r.node(y.Content[i], depth+1), r.node(y.Content[i+1], depth+1)
 		switch {
 		case k.Kind == Refused:
 			continue
 		case !k.Kind.Scalar() || k.Kind == Null:
 			r.Fault(k, "a key must be a word", "")
-			continue
-		case yk.ShortTag() == "!!merge":
-			r.Fault(k, "merge keys are not allowed", "write the values out")
 			continue
 		case seen[k.Value]:
 			r.Fault(k, "the key "+Word(k.Value)+" stands twice", "remove one")

@@ -273,8 +273,8 @@ func same(n *Node, v any) bool {
 			}
 		}
 		return true
-	case map[any]any: // keys of several types: 1, true and text
-		return n.Kind == Mapping && len(n.Items) == 2*len(v)
+	case map[any]any: // keys that are no text to the library: 1 and 01 are one
+		return n.Kind == Mapping && len(n.Items) >= 2*len(v)
 	case []any:
 		if n.Kind != List || len(n.Items) != len(v) {
 			return false
