@@ -37,7 +37,7 @@ type act struct {
 // through is the one door. It judges the call, records the decision, and only
 // then calls the server; what comes back is recorded and becomes evidence if it
 // may. For an act the decision is durable before the server hears of it; for a
-// read it is durable before the client hears of the result. If it cannot be
+// read it is in the log before the client hears of the result. If it cannot be
 // written, nothing happens.
 func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *view, call gate.Call, extra []strictjson.Member) downstream.Reply {
 	a := &act{g: g, v: v, r: r, extra: extra, in: gate.Input{Call: call}}
@@ -313,7 +313,7 @@ func (a *act) finish(resp upstream.Response) downstream.Reply {
 	return downstream.Reply{Result: mark(resp.Result, members...)}
 }
 
-// record puts a result on record and folds it. It is durable when record
+// record puts a result on record and folds it. It is in the log when record
 // returns nil: before the client sees it, and with it a read's decision, which
 // lies before it in the same queue.
 func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream.Response) (obs gate.Observation, err error) {
@@ -338,7 +338,7 @@ func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream
 	} else if resp.Err != nil && resp.End == upstream.Answered {
 		vs = append(vs, value{"error", resp.Err.Encode()})
 	}
-	_, done, err := a.g.write(s, audit.KindResult, a.g.now(), data, vs...)
+	_, done, err := a.g.write(s, processEnd, audit.KindResult, a.g.now(), data, vs...)
 	if err == nil && s.fold != nil {
 		s.fold.Commit(obs)
 	}

@@ -313,7 +313,11 @@ func (g *Gateway) writeDecision(s *session, v *view, in *gate.Input, d *gate.Dec
 	if in.Call.Answers != nil {
 		vs = append(vs, value{valueAnswers, in.Call.Answers})
 	}
-	n, done, err := g.write(s, audit.KindDecision, at, data, vs...)
+	until := processEnd
+	if d.Effect.Gated() {
+		until = powerCut // an act, or a refusal that R24 counts
+	}
+	n, done, err := g.write(s, until, audit.KindDecision, at, data, vs...)
 	return recordedCall{n, done}, err
 }
 

@@ -22,14 +22,28 @@ type value struct {
 
 // queued is one record waiting to be written, with whoever waits for it.
 type queued struct {
-	entry audit.Entry
-	done  chan error // buffered; gets nil when the record is durable
+	entry   audit.Entry
+	durable bool
+	done    chan error // buffered; gets nil when the record is written
 }
+
+// recordUntil says what a record has to survive before its writer goes on. A
+// record makes all earlier ones of the log at least as safe as itself.
+type recordUntil bool
+
+const (
+	// processEnd is enough for what no side effect rests on yet: reads and
+	// results. A power cut can only take evidence away, and makes the outcome
+	// of an act unknown.
+	processEnd recordUntil = false
+	// powerCut is what the decision about an act waits for.
+	powerCut recordUntil = true
+)
 
 // write puts a record behind all earlier ones of the session and returns
 // without waiting. The caller holds s.mu, so the order of records is the order
 // of calls. The channel gets one answer.
-func (g *Gateway) write(s *session, kind audit.Kind, at time.Time, data any, values ...value) (n uint64, done <-chan error, err error) {
+func (g *Gateway) write(s *session, until recordUntil, kind audit.Kind, at time.Time, data any, values ...value) (n uint64, done <-chan error, err error) {
 	if s.stale != nil {
 		return 0, nil, s.stale
 	}
@@ -46,7 +60,7 @@ func (g *Gateway) write(s *session, kind audit.Kind, at time.Time, data any, val
 		return 0, nil, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
 	s.next++
-	q := queued{e, make(chan error, 1)}
+	q := queued{e, until == powerCut, make(chan error, 1)}
 	s.queue = append(s.queue, q)
 	if !s.flushing {
 		s.flushing = true
@@ -73,13 +87,16 @@ func (g *Gateway) flush(s *session) {
 		s.mu.Unlock()
 
 		if err == nil {
-			entries := make([]audit.Entry, len(batch))
+			entries, appendAll := make([]audit.Entry, len(batch)), g.store.AppendUnsynced
 			for i, q := range batch {
 				entries[i] = q.entry
+				if q.durable {
+					appendAll = g.store.Append
+				}
 			}
 			// The record outlives the request it is about.
 			ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-			_, err = g.store.Append(ctx, s.id, entries[0].N()-1, entries)
+			_, err = appendAll(ctx, s.id, entries[0].N()-1, entries)
 			cancel()
 			if err != nil {
 				err = fmt.Errorf("%w: %w", errNotRecorded, err)

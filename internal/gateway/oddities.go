@@ -87,7 +87,7 @@ func (g *Gateway) recordOddities() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for o, n := range counted {
-		if _, _, err := g.write(s, audit.KindEvent, g.now(), eventData{o.source, o.why, o.session, n}); err != nil {
+		if _, _, err := g.write(s, processEnd, audit.KindEvent, g.now(), eventData{o.source, o.why, o.session, n}); err != nil {
 			g.log.Error("refused messages could not be recorded", "error", err)
 			return
 		}

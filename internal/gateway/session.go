@@ -288,7 +288,7 @@ func (g *Gateway) CloseSession(ctx context.Context, ds downstream.Session) {
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
-		_, done, err := g.write(s, audit.KindClose, now, struct{}{})
+		_, done, err := g.write(s, processEnd, audit.KindClose, now, struct{}{})
 		s.mu.Unlock()
 		if err == nil {
 			err = <-done
