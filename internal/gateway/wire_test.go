@@ -24,6 +24,7 @@ type wire struct {
 	caps   string // client capabilities
 	post   func(ctx context.Context, id, method string, params []byte, msg []byte) (answer []byte)
 	ask    func(method string, params []byte) string // answers a question of the gateway
+	tell   func(msg []byte)                          // sends what has no answer
 	close  func()
 
 	mu      sync.Mutex
@@ -149,6 +150,7 @@ func (w *wire) initialize(ctx context.Context) {
 	if v, _ := strictjson.Text(strictjson.Get(a.result, "protocolVersion")); v != "2025-11-25" {
 		w.tb.Fatalf("initialize: %s %s", a.result, a.err)
 	}
+	w.tell([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 }
 
 // incoming handles a message that is not the answer waited for.
@@ -215,6 +217,7 @@ func overLines(ctx context.Context, r *rig, modern bool, opts downstream.StdioOp
 			}
 		}
 	}()
+	w.tell = send
 	w.post = func(ctx context.Context, id, _ string, _, msg []byte) []byte {
 		c := make(chan []byte, 1)
 		mu.Lock()
@@ -306,6 +309,7 @@ func overHTTP(ctx context.Context, r *rig, modern bool, o web) *wire {
 			resp.Body.Close()
 		}
 	}
+	w.tell = reply
 	w.post = func(ctx context.Context, id, method string, params, msg []byte) []byte {
 		req := newRequest(ctx, "POST", msg)
 		if modern {
@@ -435,4 +439,10 @@ func refusedFor(a answer) string {
 		out += " " + strconv.Quote(text(e, "pointer"))
 	}
 	return fmt.Sprintf("%s %s", text(rej, "code"), out)
+}
+
+// elements are the elements of an array member.
+func elements(raw []byte, name string) [][]byte {
+	es, _ := strictjson.Elements(strictjson.Get(raw, name))
+	return es
 }
