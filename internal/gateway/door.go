@@ -146,7 +146,7 @@ func (a *act) refuse() downstream.Reply {
 	if err := <-a.recorded; err != nil {
 		return a.g.notRecorded(a.r, a.in.Call.Method, err)
 	}
-	return refusal(a.r, a.in.Call.Method, a.d.Outcome, fmt.Sprintf("%s/%d", a.s.id, a.n), publishesSchema(a.d.Tool))
+	return refusal(a.in.Call.Method, a.d.Outcome, fmt.Sprintf("%s/%d", a.s.id, a.n), publishesSchema(a.d.Tool))
 }
 
 // publishesSchema reports whether clients hold the tool's structuredContent
@@ -158,7 +158,7 @@ func publishesSchema(t *gate.Tool) bool {
 // notRecorded refuses because the record could not be written.
 func (g *Gateway) notRecorded(r *downstream.Request, m gate.Method, err error) downstream.Reply {
 	g.log.Error("a record could not be written: the call is refused", "error", err)
-	return refusal(r, m, writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
+	return refusal(m, writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
 		Code: writ.PolicyViolation, Reason: writ.PolicyNotRecorded,
 		Failures: []writ.Failure{{Reason: writ.PolicyNotRecorded, Need: "the audit log must be writable; nothing was done, so the call can be made again once it is"}},
 	}}, "", true)

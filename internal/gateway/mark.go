@@ -69,7 +69,7 @@ func member(name string, v any) strictjson.Member {
 // refusal is the answer to a refused call: for tools/call a result the model
 // can act on, else an error whose data is the outcome. The text is the same,
 // byte for byte, for the same refusal (R24); only the decision's id differs.
-func refusal(r *downstream.Request, method gate.Method, outcome writ.Outcome, decision string, publishesSchema bool) downstream.Reply {
+func refusal(method gate.Method, outcome writ.Outcome, decision string, publishesSchema bool) downstream.Reply {
 	out := mustJSON(outcome)
 	if method != gate.CallTool {
 		return downstream.Reply{Err: &rpc.Error{Code: codeRefused, Message: "refused: " + string(outcome.Rejection.Reason), Data: out}}
@@ -81,9 +81,6 @@ func refusal(r *downstream.Request, method gate.Method, outcome writ.Outcome, de
 	b = append(append(b, strictjson.Quote(string(out))...), `}],"isError":true`...)
 	if !publishesSchema {
 		b = append(append(b, `,"structuredContent":`...), out...)
-	}
-	if r.Era == downstream.Modern {
-		b = append(b, `,"resultType":"complete"`...)
 	}
 	b = append(b, '}')
 	members := []strictjson.Member{{Name: MetaOutcome, Value: out}}

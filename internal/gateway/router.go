@@ -60,6 +60,36 @@ func (g *Gateway) Describe(ctx context.Context, version string) (capabilities, s
 
 // Handle answers one request (downstream.Router).
 func (g *Gateway) Handle(ctx context.Context, r *downstream.Request) downstream.Reply {
+	reply := g.handle(ctx, r)
+	if reply.Err == nil && r.Era == downstream.Modern {
+		reply.Result = modernResult(r.Method, reply.Result)
+	}
+	return reply
+}
+
+// modernResult adds the members that clients of 2026-07-28 require and servers
+// of the legacy wire do not send. A member that is there stays as it is.
+func modernResult(method string, result []byte) []byte {
+	if strictjson.KindOf(result) != strictjson.Object {
+		return result
+	}
+	add := func(name, value string) {
+		if strictjson.Get(result, name) == nil {
+			result = strictjson.Set(result, name, []byte(value))
+		}
+	}
+	add("resultType", `"complete"`)
+	switch method {
+	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "resources/read":
+		if !asksInput(result) {
+			add("ttlMs", "0")
+			add("cacheScope", `"private"`)
+		}
+	}
+	return result
+}
+
+func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.Reply {
 	v := g.current(ctx)
 	if v == nil {
 		return failure(rpc.CodeInternal, "the gateway is not ready: no catalogue")
@@ -104,13 +134,10 @@ func failure(code int, text string) downstream.Reply {
 }
 
 // listReply makes a list result of raw items, complete in one page.
-func listReply(r *downstream.Request, key string, items [][]byte) downstream.Reply {
+func listReply(key string, items [][]byte) downstream.Reply {
 	b := append(append([]byte(`{`), strictjson.Quote(key)...), `:[`...)
-	b = append(append(b, bytes.Join(items, []byte(","))...), `]`...)
-	if r.Era == downstream.Modern {
-		b = append(b, `,"resultType":"complete","ttlMs":0,"cacheScope":"private"`...)
-	}
-	return downstream.Reply{Result: append(b, '}')}
+	b = append(append(b, bytes.Join(items, []byte(","))...), `]}`...)
+	return downstream.Reply{Result: b}
 }
 
 // noCursor refuses a cursor: every list is one page, so none was ever given.
@@ -128,7 +155,7 @@ func (g *Gateway) listTools(r *downstream.Request, v *view) downstream.Reply {
 		}
 		items = append(items, raw)
 	}
-	return listReply(r, "tools", items)
+	return listReply("tools", items)
 }
 
 // callTool routes a tools/call to the door.
@@ -166,7 +193,7 @@ func (g *Gateway) hidden(ctx context.Context, r *downstream.Request, v *view, ca
 	if err := <-a.recorded; err != nil {
 		return g.notRecorded(r, call.Method, err)
 	}
-	return refusal(r, call.Method, gate.UnknownTool(), "", false)
+	return refusal(call.Method, gate.UnknownTool(), "", false)
 }
 
 // pass takes a request through the door, with what a multi-round-trip retry
@@ -239,7 +266,7 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, v *view, meth
 		}
 		items = append(items, es...)
 	}
-	return listReply(r, key, items)
+	return listReply(key, items)
 }
 
 func listCapability(method string) string {
