@@ -36,8 +36,15 @@ type verifyReport struct {
 	OK bool `json:"ok"`
 	*audit.Report
 	Replayed int    `json:"replayed"` // decisions made again with the same answer
-	Skipped  int    `json:"skipped"`  // decisions whose values were erased, or of another engine
+	Grounded int    `json:"grounded"` // summaries whose quotes were found again
+	Skipped  int    `json:"skipped"`  // decisions and summaries whose values were erased, or of another engine
 	Key      string `json:"key"`      // name of the log's key, the origin of its checkpoints
+}
+
+func (r *verifyReport) add(f *gateway.Fold) {
+	r.Replayed += f.Replayed
+	r.Grounded += f.Grounded
+	r.Skipped += f.Skipped
 }
 
 func auditVerify() *cobra.Command {
@@ -62,6 +69,9 @@ func auditVerify() *cobra.Command {
 			} else if rep.OK {
 				fmt.Fprintf(out, "ok: %d records of %d sessions, %d accepted, %d rejected", rep.Records, rep.Sessions, rep.Accepted, rep.Rejected)
 				fmt.Fprintf(out, "; %d decisions made again, same answers", rep.Replayed)
+				if rep.Grounded > 0 {
+					fmt.Fprintf(out, "; %d summaries found in their sources", rep.Grounded)
+				}
 				if rep.Skipped > 0 {
 					fmt.Fprintf(out, "; %d not made again (values erased or another engine)", rep.Skipped)
 				}
@@ -128,8 +138,7 @@ func verify(ctx context.Context, dir string, stderr io.Writer) (*verifyReport, e
 				return err
 			}
 			if rec.Kind == audit.KindClose {
-				rep.Replayed += f.Replayed
-				rep.Skipped += f.Skipped
+				rep.add(f)
 				delete(folds, rec.Session)
 			}
 			return nil
@@ -140,8 +149,7 @@ func verify(ctx context.Context, dir string, stderr io.Writer) (*verifyReport, e
 		return nil, fail(exitIO, "", "the log cannot be read: %w", err)
 	}
 	for _, f := range folds {
-		rep.Replayed += f.Replayed
-		rep.Skipped += f.Skipped
+		rep.add(f)
 	}
 	rep.Key, rep.Report, rep.OK = verifier.Name(), res, res.Problem == nil
 	return rep, nil

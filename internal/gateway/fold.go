@@ -71,21 +71,24 @@ func decide(in gate.Input) gate.Decision { return gate.Decide(in) }
 // ErrReplay says that a record does not follow from what it rests on.
 var ErrReplay = errors.New("the recorded decision does not follow from what it rests on")
 
-// blobs is what a Fold needs of a store.
-type blobs interface {
+// values is what a Fold needs of a store beside the records it is handed.
+type values interface {
 	Blob(ctx context.Context, name audit.Digest) ([]byte, error)
+	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
 }
 
 // Fold makes a session of its records again, deciding every decision anew and
 // comparing: the same code for a restart and for `writ audit verify`.
 type Fold struct {
-	blobs    blobs
+	store    values
 	caps     provenance.Caps
 	session  *gate.Session
 	world    map[[2]string]*world
 	open     map[uint64]gate.Decision // allowed decisions without a result yet
 	Replayed int                      // decisions that were decided again and matched
-	Skipped  int                      // decisions whose values were erased
+	Grounded int                      // summaries whose quotes were found again
+	Skipped  int                      // decisions and summaries whose values were erased
+	results  map[uint32]uint64        // evidence number to record number
 }
 
 // world is a policy with a catalogue.
@@ -95,8 +98,8 @@ type world struct {
 }
 
 // NewFold returns a fold of a session's records, from the first.
-func NewFold(b blobs, caps provenance.Caps) *Fold {
-	return &Fold{blobs: b, caps: caps, world: map[[2]string]*world{}, open: map[uint64]gate.Decision{}}
+func NewFold(store values, caps provenance.Caps) *Fold {
+	return &Fold{store: store, caps: caps, world: map[[2]string]*world{}, open: map[uint64]gate.Decision{}, results: map[uint32]uint64{}}
 }
 
 // Step folds one record. It returns ErrReplay, wrapped, when a decision comes
@@ -121,6 +124,8 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 		return f.decision(ctx, rec, it)
 	case audit.KindResult:
 		return f.result(rec, it)
+	case KindSummary:
+		return f.summary(ctx, rec, it)
 	}
 	return nil
 }
@@ -191,6 +196,9 @@ func (f *Fold) result(rec *audit.Record, it *audit.Item) error {
 	if err := json.Unmarshal(rec.Data, &data); err != nil {
 		return fmt.Errorf("result: %w", err)
 	}
+	if data.Evidence != 0 {
+		f.results[data.Evidence] = rec.N
+	}
 	d, ok := f.open[data.Decision]
 	if !ok || f.session == nil {
 		return nil
@@ -220,7 +228,7 @@ func (f *Fold) worldOf(ctx context.Context, policy, catalogue string) (*world, e
 		if err != nil {
 			return nil, err
 		}
-		return f.blobs.Blob(ctx, d)
+		return f.store.Blob(ctx, d)
 	}
 	src, err := load(policy)
 	if err != nil {

@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/claim"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+)
+
+// KindSummary is the kind of a record of an evidence-locked summary (INV-5).
+const KindSummary audit.Kind = "summary"
+
+const (
+	valueSummary  = "summary"  // summary: the exact bytes the model wrote
+	valueGrounded = "grounded" // summary: claim.Summary with its quotes
+)
+
+// summaryData is the data of a summary's record: what makes the source text
+// again.
+type summaryData struct {
+	Evidence uint32 `json:"evidence"`
+	Pointer  string `json:"pointer"`
+	Limit    int    `json:"limit"`
+}
+
+// ErrNoEvidence says that there is no such result, or that it was erased.
+var ErrNoEvidence = errors.New("gateway: no such evidence is on record")
+
+// Recorded returns the exact result bytes that are on record as that evidence
+// of the session.
+func (g *Gateway) Recorded(ctx context.Context, s downstream.Session, evidence uint32) ([]byte, error) {
+	for it, err := range g.store.Read(ctx, s.PublicID(), 1) {
+		if err != nil {
+			return nil, err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return nil, err
+		}
+		var data resultData
+		if rec.Kind != audit.KindResult || json.Unmarshal(rec.Data, &data) != nil || data.Evidence != evidence {
+			continue
+		}
+		if b, ok := it.Value(valueResult); ok {
+			return bytes.Clone(b), nil
+		}
+		break
+	}
+	return nil, ErrNoEvidence
+}
+
+// RecordSummary grounds a summary in the recorded bytes of one result and puts
+// it on record, so that it can be checked again later by whoever has the log.
+// id is the record's. A stop means that it is not grounded: nothing is
+// recorded, and nothing of it may be shown as a summary.
+func (g *Gateway) RecordSummary(ctx context.Context, s downstream.Session, evidence uint32, pointer string, limit int, summary []byte) (grounded claim.Summary, id string, stop *claim.Stop, err error) {
+	record, err := g.Recorded(ctx, s, evidence)
+	if err != nil {
+		return grounded, "", nil, err
+	}
+	grounded, stop = ground(record, pointer, limit, summary)
+	if stop != nil {
+		return claim.Summary{}, "", stop, nil
+	}
+	own, err := g.loadedSession(ctx, s.PublicID())
+	if err != nil {
+		return claim.Summary{}, "", nil, err
+	}
+	own.mu.Lock()
+	if own.stale != nil && !g.freshen(own) {
+		err := own.stale
+		own.mu.Unlock()
+		return claim.Summary{}, "", nil, err
+	}
+	n, done, err := g.write(own, powerCut, KindSummary, g.now(), summaryData{evidence, pointer, limit},
+		value{valueSummary, summary}, value{valueGrounded, mustJSON(grounded)})
+	own.mu.Unlock()
+	if err == nil {
+		err = <-done
+	}
+	if err != nil {
+		return claim.Summary{}, "", nil, err
+	}
+	return grounded, fmt.Sprintf("%s/%d", own.id, n), nil, nil
+}
+
+func ground(record []byte, pointer string, limit int, summary []byte) (claim.Summary, *claim.Stop) {
+	source, stop := claim.NewSource(record, pointer, limit)
+	if stop != nil {
+		return claim.Summary{}, stop
+	}
+	return claim.Ground(source, summary)
+}
+
+// summary checks a recorded summary against the recorded bytes it quotes.
+func (f *Fold) summary(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+	var data summaryData
+	if err := json.Unmarshal(rec.Data, &data); err != nil {
+		return fmt.Errorf("summary: %w", err)
+	}
+	text, ok1 := it.Value(valueSummary)
+	quotes, ok2 := it.Value(valueGrounded)
+	n, ok3 := f.results[data.Evidence]
+	if !ok3 {
+		return fmt.Errorf("%w: a summary of a result that is not there (n %d)", ErrReplay, rec.N)
+	}
+	record, err := f.store.Value(ctx, rec.Session, n, valueResult)
+	if !ok1 || !ok2 || errors.Is(err, audit.ErrNotFound) {
+		f.Skipped++
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	grounded, stop := ground(record, data.Pointer, data.Limit, text)
+	if stop != nil || !bytes.Equal(mustJSON(grounded), quotes) {
+		return fmt.Errorf("%w: a summary that is not grounded (n %d)", ErrReplay, rec.N)
+	}
+	f.Grounded++
+	return nil
+}
