@@ -251,14 +251,24 @@ func (b *brokenStore) failWhen(f func(session string, entries []audit.Entry) boo
 	b.fails = f
 }
 
-func (b *brokenStore) Append(ctx context.Context, session string, expected uint64, es []audit.Entry) (int64, error) {
+func (b *brokenStore) broken(session string, es []audit.Entry) bool {
 	b.mu.Lock()
-	fail := b.fails != nil && b.fails(session, es)
-	b.mu.Unlock()
-	if fail {
+	defer b.mu.Unlock()
+	return b.fails != nil && b.fails(session, es)
+}
+
+func (b *brokenStore) Append(ctx context.Context, session string, expected uint64, es []audit.Entry) (int64, error) {
+	if b.broken(session, es) {
 		return 0, errInjected
 	}
 	return b.Store.Append(ctx, session, expected, es)
+}
+
+func (b *brokenStore) AppendUnsynced(ctx context.Context, session string, expected uint64, es []audit.Entry) (int64, error) {
+	if b.broken(session, es) {
+		return 0, errInjected
+	}
+	return b.Store.AppendUnsynced(ctx, session, expected, es)
 }
 
 // kindOf is the kind of a sealed entry.

@@ -1,0 +1,97 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/writ-project/writ/internal/gateway/upstream"
+)
+
+// BenchmarkCall compares one tools/call made directly with the same through
+// the gateway over SQLite, on each transport and wire, of a read and of an act:
+//
+//	go test -run '^$' -bench Call -count 10 ./internal/gateway | tee calls.txt
+//	benchstat -col /path calls.txt
+//
+// Through the gateway a read waits for one durable append and an act for two.
+func BenchmarkCall(b *testing.B) {
+	for _, wire := range []string{"2025-11-25", "2026-07-28"} {
+		for _, transport := range []string{"http", "stdio"} {
+			for _, tool := range []string{"read", "act"} {
+				for _, path := range []string{"direct", "gateway"} {
+					b.Run("wire="+wire+"/transport="+transport+"/tool="+tool+"/path="+path, func(b *testing.B) {
+						benchmark(b, wire, transport == "http", tool, path == "gateway")
+					})
+				}
+			}
+		}
+	}
+}
+
+func benchmark(b *testing.B, wire string, overHTTP bool, tool string, through bool) {
+	ctx := context.Background()
+	modern := wire == "2026-07-28"
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	// The server: in this process over HTTP, a child over stdio.
+	url := ""
+	if overHTTP {
+		y := newToy()
+		h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return y.server }, &mcp.StreamableHTTPOptions{Stateless: modern})
+		ts := httptest.NewServer(h)
+		b.Cleanup(func() { ts.CloseClientConnections(); ts.Close() })
+		url = ts.URL
+	}
+	kind := 0
+	for k := range kinds {
+		if kinds[k].modern == modern && kinds[k].http == overHTTP {
+			kind = k
+		}
+	}
+	var c *mcp.ClientSession
+	if through {
+		cfg := upstream.Config{Name: "toy", URL: url, Era: upstream.Legacy}
+		if modern {
+			cfg.Era = upstream.Modern
+		}
+		if !overHTTP {
+			cfg.Command, cfg.Env = []string{exe}, map[string]string{envToy: "1"}
+		}
+		c = sdkClient(b, newRig(b, onSQLite(b), policy(b, toyPolicy), cfg), kind, nil)
+	} else {
+		var tr mcp.Transport = &mcp.StreamableClientTransport{Endpoint: url}
+		if !overHTTP {
+			cmd := exec.Command(exe)
+			cmd.Env = append(os.Environ(), envToy+"=1")
+			tr = &mcp.CommandTransport{Command: cmd}
+		}
+		c, err = mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, nil).Connect(ctx, tr, &mcp.ClientSessionOptions{ProtocolVersion: wire})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { c.Close(); http.DefaultClient.CloseIdleConnections() })
+	}
+	call := func(name string, args any) {
+		res, err := c.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
+		if err != nil || res.IsError {
+			b.Fatalf("%s: %+v %v", name, res, err)
+		}
+	}
+	call("list_items", map[string]any{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if tool == "read" {
+			call("look", map[string]any{"text": "hello"})
+		} else {
+			call("mark_item", map[string]any{"id": "item-17"})
+		}
+	}
+}
