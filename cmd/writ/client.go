@@ -174,7 +174,7 @@ type local struct {
 func (l *local) close() error { return l.stop() }
 
 func (l *local) call(ctx context.Context, method, _ string, params []byte) ([]byte, *rpc.Error, error) {
-	if err := l.g.Ready(ctx); err != nil {
+	if err := l.g.Settled(ctx); err != nil {
 		return nil, nil, fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
 	}
 	for name, err := range l.g.Failed() {

@@ -44,7 +44,7 @@ type ServerConfig struct {
 	Command []string `yaml:"command"`
 	// Dir is the child's working directory, relative to the configuration.
 	Dir string `yaml:"dir"`
-	// Env is, with PATH, HOME, TMPDIR and LANG, the child's whole environment.
+	// Env is, with PATH and HOME, the child's whole environment.
 	// ${NAME} takes a value from writ's own environment; unset is an error.
 	Env map[string]string `yaml:"env"`
 	// URL is an http or https endpoint.

@@ -55,7 +55,7 @@ func initCommand() *cobra.Command {
 			}
 			defer stop()
 			fmt.Fprintln(c.ErrOrStderr(), "asking the servers for their tools …")
-			if err := g.Ready(c.Context()); err != nil {
+			if err := g.Settled(c.Context()); err != nil {
 				return fail(exitIO, "", "the servers did not answer: %w", err)
 			}
 			for n, err := range g.Failed() {

@@ -90,7 +90,7 @@ func serve(ctx context.Context, f *sharedFlags, listen string, stderr io.Writer)
 			"  writ call --session demo delete_document '{\"id\":\"doc-2b8e04\"}'\n")
 	}
 	go func() {
-		if g.Ready(ctx) == nil {
+		if g.Settled(ctx) == nil {
 			for name, err := range g.Failed() {
 				fmt.Fprintf(stderr, "server %s cannot be reached: %s\n", name, oneLine(err.Error(), 200))
 			}

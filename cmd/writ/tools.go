@@ -81,7 +81,7 @@ func (f *sharedFlags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLi
 		}
 		return lines, nil
 	}
-	if err := l.g.Ready(ctx); err != nil {
+	if err := l.g.Settled(ctx); err != nil {
 		return nil, fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
 	}
 	cat, _ := l.g.Catalogue()
@@ -157,7 +157,7 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 		return err
 	}
 	defer stop()
-	if err := g.Ready(c.Context()); err != nil {
+	if err := g.Settled(c.Context()); err != nil {
 		return fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
 	}
 	if err := g.Failed()[server]; err != nil {

@@ -71,7 +71,8 @@ type Gateway struct {
 	clock    func() time.Time
 
 	refresh chan struct{} // asks the refresher for a new view; holds one
-	ready   chan struct{} // closed when every server has answered or failed once
+	ready   chan struct{} // closed with the first view
+	settled chan struct{} // closed with the first view that no server is awaited for
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
@@ -96,10 +97,13 @@ type server struct {
 	local bool // a child process of this machine
 	conn  *upstream.Server
 
-	mu    sync.Mutex
-	info  upstream.Info
-	err   error
-	known bool // info or err is set
+	again chan struct{} // a list changed; holds one
+
+	mu     sync.Mutex
+	info   upstream.Info
+	err    error
+	known  bool // the server has answered or failed
+	listed map[string][][]byte
 }
 
 // view is the policy with the catalogue it is joined to. It is immutable.
@@ -121,7 +125,7 @@ func New(o Options) (*Gateway, error) {
 		store: o.Store, sessions: o.Store, policy: o.Policy, servers: map[string]*server{}, shadow: o.Shadow,
 		ownPaths: o.OwnPaths, caps: o.Caps, version: o.Version, log: o.Log, clock: o.Clock,
 		oddities: map[oddity]int{}, oddly: make(chan struct{}, 1),
-		refresh: make(chan struct{}, 1), ready: make(chan struct{}),
+		refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}),
 		loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]bool{},
 	}
 	if g.log == nil {
@@ -141,9 +145,9 @@ func New(o Options) (*Gateway, error) {
 		if c.ClientCapabilities == nil {
 			c.ClientCapabilities = []byte(`{"elicitation":{"form":{},"url":{}},"sampling":{}}`)
 		}
-		s := &server{name: c.Name, local: len(c.Command) > 0}
+		s := &server{name: c.Name, local: len(c.Command) > 0, again: make(chan struct{}, 1)}
 		s.conn = upstream.New(c, upstream.Callbacks{
-			ListChanged: func(kind string) { g.listChanged(kind) },
+			ListChanged: func(kind string) { g.listChanged(s, kind) },
 			Notify:      func(method string, params []byte) { g.notified(s, method, params) },
 			Event:       func(e upstream.Event) { g.serverEvent(s.name, e) },
 		}, nil)
@@ -236,35 +240,89 @@ func (g *Gateway) anonymousSession() (*session, error) {
 	return s, nil
 }
 
+// readyGrace is how long the first view waits for servers that have neither
+// answered nor failed. A silent one does not take the others' tools with it:
+// clients are told when its own arrive.
+const readyGrace = 3 * time.Second
+
 // refresher keeps the view: once when the servers have answered, and again
-// whenever a list changed.
+// whenever one of them has something new.
 func (g *Gateway) refresher(ctx context.Context) {
-	var first sync.WaitGroup
+	var watching sync.WaitGroup
+	first := make(chan string, len(g.order))
 	for _, name := range g.order {
-		s := g.servers[name]
-		first.Add(1)
+		watching.Add(1)
 		go func() {
-			defer first.Done()
-			info, err := s.conn.Info(ctx)
-			s.mu.Lock()
-			s.info, s.err, s.known = info, err, true
-			s.mu.Unlock()
+			defer watching.Done()
+			g.servers[name].watch(ctx, func() { first <- name }, g.changed)
 		}()
 	}
-	first.Wait()
-	g.rebuild(ctx)
-	close(g.ready)
+	defer watching.Wait()
+	grace := time.NewTimer(readyGrace)
+	defer grace.Stop()
+	waiting, isReady := len(g.order), false
 	for {
+		if waiting == 0 {
+			waiting = -1
+			g.rebuild(ctx)
+			close(g.settled)
+			if !isReady {
+				close(g.ready)
+				isReady = true
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-first:
+			waiting--
+		case <-grace.C:
+			if !isReady {
+				g.rebuild(ctx)
+				close(g.ready)
+				isReady = true
+			}
 		case <-g.refresh:
-			g.rebuild(ctx)
+			if isReady {
+				g.rebuild(ctx)
+			}
 		}
 	}
 }
 
-// rebuild lists every server anew and joins the lists with the policy.
+// changed asks for a new view; many in a row cost one.
+func (g *Gateway) changed() {
+	select {
+	case g.refresh <- struct{}{}:
+	default: // one is waiting already
+	}
+}
+
+// watch lists the server when it is there, and again whenever it says that a
+// list changed. first is called once, after the first answer or failure.
+func (s *server) watch(ctx context.Context, first, changed func()) {
+	for {
+		listed, info, err := s.fetchLists(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.mu.Lock()
+		s.info, s.err, s.known, s.listed = info, err, true, listed
+		s.mu.Unlock()
+		if first != nil {
+			first()
+			first = nil
+		}
+		changed()
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.again:
+		}
+	}
+}
+
+// rebuild joins what the servers list with the policy.
 func (g *Gateway) rebuild(ctx context.Context) {
 	var defs []gate.Definition
 	prompts, resources := map[string]route{}, map[string]string{}
@@ -272,11 +330,15 @@ func (g *Gateway) rebuild(ctx context.Context) {
 	shared := map[string][]route{}
 	for _, name := range g.order {
 		s := g.servers[name]
-		listed, err := s.lists(ctx)
-		if err != nil {
-			if ctx.Err() == nil {
-				g.log.Warn("a server cannot be listed: its tools are closed", "server", name, "error", err.Error())
-			}
+		s.mu.Lock()
+		listed, err, known := s.listed, s.err, s.known
+		s.mu.Unlock()
+		switch {
+		case !known:
+			g.log.Warn("a server has not answered yet: its tools are not there", "server", name)
+			continue
+		case err != nil:
+			g.log.Warn("a server cannot be listed: its tools are closed", "server", name, "error", err.Error())
 			continue
 		}
 		for _, raw := range listed["tools/list"] {
@@ -337,14 +399,11 @@ func (g *Gateway) rebuild(ctx context.Context) {
 	}
 }
 
-// lists asks a server for the lists its capabilities promise.
-func (s *server) lists(ctx context.Context) (map[string][][]byte, error) {
+// fetchLists asks a server for the lists its capabilities promise.
+func (s *server) fetchLists(ctx context.Context) (map[string][][]byte, upstream.Info, error) {
 	info, err := s.conn.Info(ctx)
-	s.mu.Lock()
-	s.info, s.err, s.known = info, err, true
-	s.mu.Unlock()
 	if err != nil {
-		return nil, err
+		return nil, info, err
 	}
 	out := map[string][][]byte{}
 	for _, l := range lists {
@@ -354,13 +413,13 @@ func (s *server) lists(ctx context.Context) (map[string][][]byte, error) {
 		got, err := s.conn.List(ctx, l.method, l.key)
 		if err != nil {
 			if l.method == "tools/list" {
-				return nil, err
+				return nil, info, err
 			}
 			continue // an optional list the server does not have after all
 		}
 		out[l.method] = got.Items
 	}
-	return out, nil
+	return out, info, nil
 }
 
 // lists are the list methods, the member that holds the items, and the
@@ -372,8 +431,8 @@ var lists = []struct{ method, key, capability string }{
 	{"prompts/list", "prompts", "prompts"},
 }
 
-// current waits until every server has answered or failed once, and returns
-// the view; nil when there is none.
+// current waits for the first view and returns the newest; nil when there is
+// none.
 func (g *Gateway) current(ctx context.Context) *view {
 	select {
 	case <-g.ready:
@@ -385,7 +444,8 @@ func (g *Gateway) current(ctx context.Context) *view {
 	return g.view
 }
 
-// Ready waits until every server has answered or failed once.
+// Ready waits until every server has answered or failed once, but no longer
+// than readyGrace.
 func (g *Gateway) Ready(ctx context.Context) error {
 	if g.current(ctx) == nil {
 		if ctx.Err() != nil {
@@ -396,7 +456,19 @@ func (g *Gateway) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Catalogue returns the catalogue and what there is to say of it, after Ready.
+// Settled waits until every server has answered or failed once, however long
+// that takes.
+func (g *Gateway) Settled(ctx context.Context) error {
+	select {
+	case <-g.settled:
+		return g.Ready(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Catalogue returns the catalogue and what there is to say of it, after Ready or
+// Settled.
 func (g *Gateway) Catalogue() (*gate.Catalogue, []gate.Finding) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -406,7 +478,7 @@ func (g *Gateway) Catalogue() (*gate.Catalogue, []gate.Finding) {
 	return g.view.catalogue, slices.Clone(g.findings)
 }
 
-// Failed returns the servers that could not be reached, with the reason.
+// Failed returns, after Settled, the servers that could not be reached, with the reason.
 func (g *Gateway) Failed() map[string]error {
 	out := map[string]error{}
 	for name, s := range g.servers {
@@ -419,9 +491,9 @@ func (g *Gateway) Failed() map[string]error {
 	return out
 }
 
-func (g *Gateway) listChanged(kind string) {
+func (g *Gateway) listChanged(s *server, kind string) {
 	select {
-	case g.refresh <- struct{}{}:
+	case s.again <- struct{}{}:
 	default: // one is waiting already
 	}
 	switch kind {

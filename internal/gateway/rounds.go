@@ -109,7 +109,7 @@ func (a *act) answer(ctx context.Context, method string, params []byte) ([]byte,
 // judgeAnswer decides the call anew with one more answer in it. A refused
 // answer reaches the server as a cancelled question.
 func (a *act) judgeAnswer(method string, got []byte) ([]byte, *rpc.Error) {
-	if method == "roots/list" && !a.d.Effect.Gated() {
+	if method == "roots/list" && !a.d.Effect.Gated() || method == "elicitation/create" && declines(got) {
 		return got, nil
 	}
 	a.mu.Lock()
@@ -134,6 +134,13 @@ func (a *act) judgeAnswer(method string, got []byte) ([]byte, *rpc.Error) {
 	}
 	a.d, a.n = again.d, again.n
 	return got, nil
+}
+
+// declines reports an answer to an elicitation that says nothing but no.
+func declines(answer []byte) bool {
+	action := textMember(answer, "action")
+	ms, _ := strictjson.Members(answer)
+	return (action == "decline" || action == "cancel") && len(ms) == 1
 }
 
 // recordedNow waits for the record of an act's decision.

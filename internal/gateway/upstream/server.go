@@ -158,6 +158,7 @@ func (s *Server) run() {
 	defer close(s.done)
 	defer s.set(closed, nil, Info{}, ErrClosed)
 	var delay time.Duration
+	failed := false
 	for generation := 1; ; {
 		c, info, err := s.connect()
 		if err == nil {
@@ -168,6 +169,8 @@ func (s *Server) run() {
 			c.startListening(info.Capabilities)
 			if generation > 1 {
 				s.courier.event(Restarted)
+			}
+			if generation > 1 || failed {
 				for _, kind := range listKinds {
 					s.courier.listChanged(kind)
 				}
@@ -193,6 +196,7 @@ func (s *Server) run() {
 			}
 		} else {
 			s.courier.event(ConnectFailed)
+			failed = true
 		}
 		if s.ctx.Err() != nil {
 			return

@@ -129,7 +129,7 @@ type Event struct {
 type Callbacks struct {
 	// ListChanged says that a list ("tools", "prompts", "resources") may have
 	// changed: at most once in Limits.Refresh for each kind (attack T14), and
-	// once for each kind after a reconnection.
+	// once for each kind when the server is there again, or at last.
 	ListChanged func(kind string)
 	// Notify delivers a notification that belongs to no open request, such as
 	// notifications/message on stdio or notifications/resources/updated.
