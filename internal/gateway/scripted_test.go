@@ -31,6 +31,8 @@ type scripted struct {
 	streams map[int]func(msg string)
 	nextID  int
 	conns   map[net.Conn]bool
+	asks    map[string]chan string                    // answers waited for, by id
+	gone    chan struct{}                             // closed when the test ends
 	opened  chan struct{}                             // closed at the next stream, when somebody waits
 	during  func(got received, tell func(msg string)) // runs before a reply
 }
@@ -43,7 +45,21 @@ type received struct {
 }
 
 func newScripted(tb testing.TB, name string, modern bool) *scripted {
-	return &scripted{tb: tb, name: name, modern: modern, lists: map[string]string{}, asked: map[string]int{}, streams: map[int]func(string){}, conns: map[net.Conn]bool{}}
+	s := &scripted{tb: tb, name: name, modern: modern, lists: map[string]string{}, asked: map[string]int{}, streams: map[int]func(string){}, conns: map[net.Conn]bool{},
+		asks: map[string]chan string{}, gone: make(chan struct{})}
+	tb.Cleanup(func() { s.leave() })
+	return s
+}
+
+// leave ends whatever waits.
+func (s *scripted) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.gone:
+	default:
+		close(s.gone)
+	}
 }
 
 // config starts the server over HTTP or stdio and returns how to reach it.
@@ -136,6 +152,14 @@ func (s *scripted) capabilities() string {
 func (s *scripted) serve(msg []byte, header http.Header, tell func(string)) string {
 	id, method := string(strictjson.Get(msg, "id")), text(msg, "method")
 	params := bytes.Clone(strictjson.Get(msg, "params"))
+	if id != "" && method == "" {
+		s.mu.Lock()
+		if c := s.asks[id]; c != nil {
+			delete(s.asks, id)
+			c <- string(orBytes(strictjson.Get(msg, "result"), strictjson.Get(msg, "error")))
+		}
+		s.mu.Unlock()
+	}
 	if id == "" || method == "" {
 		return ""
 	}
@@ -283,6 +307,13 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func orBytes(raw, other []byte) []byte {
+	if raw == nil {
+		return other
+	}
+	return raw
+}
+
 func orEmpty(raw []byte) []byte {
 	if raw == nil {
 		return []byte("{}")
@@ -314,6 +345,7 @@ func (s *scripted) awaitStream(ctx context.Context) {
 
 // hangUp ends every child process.
 func (s *scripted) hangUp() {
+	s.leave()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
