@@ -43,7 +43,7 @@ type layer struct {
 
 var (
 	words   = []string{".", "internal/strictjson"}
-	grounds = []string{"provenance", "gate", "memory", "audit"}
+	grounds = []string{"provenance", "gate", "memory", "audit", "claim", "screen"}
 	below   = slices.Concat(words, grounds)
 	// Libraries that only compute.
 	pureLibraries = []string{
@@ -71,6 +71,8 @@ var lattice = []layer{
 		may: slices.Concat(words, []string{"internal/strictyaml", "provenance"}), outside: pureLibraries, pure: true},
 	{name: "ground: what is believed", packages: []string{"memory"}, may: words, outside: pureLibraries, pure: true},
 	{name: "ground: what was decided", packages: []string{"audit"}, may: words, outside: pureLibraries, pure: true},
+	{name: "ground: what a model claims", packages: []string{"claim"}, may: words, outside: pureLibraries, pure: true},
+	{name: "ground: what is asked", packages: []string{"screen"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},
 	{name: "stores", packages: []string{"internal/store/..."},
 		may:     slices.Concat(words, []string{"audit", "memory", "internal/store/..."}),
 		outside: []string{"modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/mod/sumdb/...", "golang.org/x/sys/...", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
@@ -94,7 +96,7 @@ var lattice = []layer{
 // import; pureAll the same are harmless.
 var (
 	impure   = []string{"os", "net", "log", "syscall", "unsafe", "plugin", "runtime", "testing", "database", "math/rand", "crypto/rand", "io/ioutil", "embed", "expvar", "flag"}
-	harmless = []string{"net/netip", "net/url"}
+	harmless = []string{"net/netip", "net/url", "embed"}
 	// clocks are what pure code may not take from package time. It may use
 	// times that were handed to it.
 	clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer", "Sleep", "Local", "LoadLocation"}

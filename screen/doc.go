@@ -1,0 +1,31 @@
+// Package screen is the input policy (INV-0): it reads a user's words before
+// anything else happens and says whether they may be acted on. It is pure: a
+// set of patterns and a text in, a verdict out; no clock, no I/O, no
+// randomness. The zero Verdict halts, and so does a nil Screen.
+//
+// It trusts the operator's file and nothing in the text.
+//
+// # What patterns meet
+//
+// Patterns are RE2 and are not matched against the text but against readings
+// of it, which hold nothing but lower-case letters, digits and single spaces:
+//
+//   - compatibility forms are decomposed (NFKD: fullwidth, mathematical,
+//     circled letters), marks dropped, letters lowered, and letters that look
+//     like a Latin one taken for it;
+//   - what nobody sees (zero-width, bidi, tag characters, variation selectors)
+//     is dropped, apostrophes too; every other run of characters is one space;
+//   - further readings undo what hides a word from its reader's eye only:
+//     digits and marks in place of letters (b0mb, p@ssword), letters set apart
+//     (b o m b, b.o.m.b) and words cut by a mark (bo-mb).
+//
+// A pattern matches from the beginning of one word to the end of another. A
+// match that overlaps a match of one of its exceptions is none.
+//
+// # What it does not do
+//
+// It knows words, not meaning. Other words for the same thing, languages the
+// file has no patterns for, a question split over several requests, text inside
+// images or encodings all pass. It is a first gate in front of the others, not
+// the one that keeps an act from happening.
+package screen

@@ -1,0 +1,164 @@
+package screen
+
+import (
+	"regexp"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+)
+
+// MaxText bounds the text that is read, in bytes. A longer one halts.
+const MaxText = 64 << 10
+
+// maxExcused bounds how many matches of one pattern exceptions may excuse in
+// one reading. One more halts.
+const maxExcused = 1_000
+
+// Verdict says whether a text may be acted on. The zero Verdict halts.
+type Verdict struct {
+	// Pass is true only if every pattern was tried and none matched.
+	Pass bool `json:"pass"`
+	// Reason is why it halts, "" with Pass.
+	Reason writ.Reason `json:"reason,omitempty"`
+	// Class, Title and Rule name what matched, as the operator's file does:
+	// "weapons", "Making weapons", "weapons.explosives". They are "" where the
+	// text could not be read at all.
+	Class string `json:"class,omitempty"`
+	Title string `json:"title,omitempty"`
+	Rule  string `json:"rule,omitempty"`
+	// Reply is what to tell the user, the operator's words.
+	Reply string `json:"reply,omitempty"`
+	// Start and End bound the bytes of the text that matched.
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// Halt is the opposite of Pass.
+func (v Verdict) Halt() bool { return !v.Pass }
+
+// Rejection returns the verdict in its outside form; it is nil with Pass.
+func (v Verdict) Rejection() *writ.Rejection {
+	if v.Pass {
+		return nil
+	}
+	r := v.Reason
+	if r == "" {
+		r = writ.ScreenUnread
+	}
+	need := "a request the input policy does not name"
+	switch r {
+	case writ.ScreenNotText:
+		need = "a text in UTF-8"
+	case writ.ScreenTooLarge:
+		need = "a text of at most 64 KiB"
+	}
+	return &writ.Rejection{Code: writ.CodeOf(r), Reason: r, Failures: []writ.Failure{{Reason: r, Need: need}}}
+}
+
+// Screen is one compiled set of patterns. It is safe for concurrent use.
+type Screen struct {
+	classes []class
+}
+
+type class struct {
+	id, title, reply string
+	rules            []rule
+}
+
+type rule struct {
+	id     string // with its class: "weapons.explosives"
+	halt   []pattern
+	except []pattern
+}
+
+// pattern is one pattern, for readings (whole words) and for letters that were
+// set apart without a sign of where words end.
+type pattern struct {
+	words, letters *regexp.Regexp
+}
+
+const (
+	replyNotText  = "The request is not text that can be read, so nothing was done."
+	replyTooLarge = "The request is too long to be checked, so nothing was done."
+	replyUnread   = "The request was not checked, so nothing was done."
+)
+
+// Check reads the text. Classes, rules and patterns are tried in the order of
+// the file, each on every reading; the first match that no exception excuses
+// halts. Equal texts get equal verdicts.
+func (s *Screen) Check(text string) Verdict {
+	switch {
+	case s == nil || len(s.classes) == 0:
+		return Verdict{Reason: writ.ScreenUnread, Reply: replyUnread}
+	case len(text) > MaxText:
+		return Verdict{Reason: writ.ScreenTooLarge, Reply: replyTooLarge}
+	case !utf8.ValidString(text):
+		return Verdict{Reason: writ.ScreenNotText, Reply: replyNotText}
+	}
+	views := readings(text)
+	for _, c := range s.classes {
+		for _, r := range c.rules {
+			for i := range views {
+				if start, end, ok := r.match(&views[i]); ok {
+					return Verdict{Reason: writ.ScreenHalt, Class: c.id, Title: c.title, Rule: r.id, Reply: c.reply,
+						Start: views[i].from[start], End: views[i].to[end-1]}
+				}
+			}
+		}
+	}
+	return Verdict{Pass: true}
+}
+
+// match returns the first range of the reading that the rule halts on.
+func (r *rule) match(v *reading) (start, end int, ok bool) {
+	var excused [][]int
+	looked := false
+	for _, p := range r.halt {
+		tries := 0
+		for at := 0; at < len(v.text); tries++ {
+			m := p.words.FindStringIndex(v.text[at:])
+			if m == nil {
+				break
+			}
+			start, end = at+m[0]+1, at+m[1]-1 // without the spaces around
+			if !looked {
+				looked = true
+				excused = r.excuses(v)
+			}
+			if tries == maxExcused || !overlaps(excused, start, end) {
+				return start, end, true
+			}
+			at = start // the space before the next word lies behind it
+		}
+		for _, l := range v.letters {
+			if m := p.letters.FindStringIndex(v.text[l[0]:l[1]]); m != nil && m[1] > m[0] {
+				return l[0] + m[0], l[0] + m[1], true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// excuses returns the ranges of the reading that exceptions match.
+func (r *rule) excuses(v *reading) (out [][]int) {
+	for _, e := range r.except {
+		for at, tries := 0, 0; tries < maxExcused; tries++ {
+			m := e.words.FindStringIndex(v.text[at:])
+			if m == nil {
+				break
+			}
+			out = append(out, []int{at + m[0] + 1, at + m[1] - 1})
+			at += m[0] + 1
+		}
+	}
+	return out
+}
+
+func overlaps(ranges [][]int, start, end int) bool {
+	for _, r := range ranges {
+		if r[0] < end && start < r[1] {
+			return true
+		}
+	}
+	return false
+}
