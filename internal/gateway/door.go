@@ -45,7 +45,7 @@ func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *view, c
 		return a.refuse()
 	}
 	if a.d.Effect.Gated() {
-		if err := <-a.recorded; err != nil {
+		if err := a.decisionRecorded(); err != nil {
 			return g.notRecorded(r, call.Method, err)
 		}
 	}
@@ -143,7 +143,7 @@ func (g *Gateway) freshen(s *session) bool {
 
 // refuse is the answer to a call that may not be made.
 func (a *act) refuse() downstream.Reply {
-	if err := <-a.recorded; err != nil {
+	if err := a.decisionRecorded(); err != nil {
 		return a.g.notRecorded(a.r, a.in.Call.Method, err)
 	}
 	return refusal(a.in.Call.Method, a.d.Outcome, fmt.Sprintf("%s/%d", a.s.id, a.n), publishesSchema(a.d.Tool))
@@ -317,11 +317,14 @@ func (a *act) finish(resp upstream.Response) downstream.Reply {
 // returns nil: before the client sees it, and with it a read's decision, which
 // lies before it in the same queue.
 func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream.Response) (obs gate.Observation, err error) {
+	// The result refers to the decision, so that is in the log first: a read's
+	// may have been lost with what made its session stale.
+	if err := a.decisionRecorded(); err != nil {
+		return obs, err
+	}
 	s := a.s
 	s.mu.Lock()
-	// A read's decision may have been lost with what made the session stale;
-	// an act's is durable.
-	if err := s.stale; err != nil && (!d.Effect.Gated() || !a.g.freshen(s)) {
+	if err := s.stale; err != nil && !a.g.freshen(s) {
 		s.mu.Unlock()
 		return obs, err
 	}
@@ -347,6 +350,15 @@ func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream
 		return obs, err
 	}
 	return obs, <-done
+}
+
+// decisionRecorded waits until the newest decision is in the log.
+func (a *act) decisionRecorded() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := <-a.recorded
+	a.recorded = failed(err)
+	return err
 }
 
 // notRecordedResult answers when an act took place and its result could not be

@@ -76,7 +76,7 @@ func (a *act) askLegacyClient(ctx context.Context, resp upstream.Response) (next
 		return nil, next.refuse()
 	}
 	if next.d.Effect.Gated() {
-		if err := <-next.recorded; err != nil {
+		if err := next.decisionRecorded(); err != nil {
 			return nil, next.g.notRecorded(next.r, call.Method, err)
 		}
 	}
@@ -123,16 +123,20 @@ func (a *act) judgeAnswer(method string, got []byte) ([]byte, *rpc.Error) {
 	call.Answers = strictjson.Set(answers, strconv.Itoa(len(ms)+1), got)
 	again := &act{g: a.g, v: a.v, r: a.r}
 	if !again.judge(call) {
-		<-again.recorded
+		if err := again.decisionRecorded(); err != nil {
+			a.g.log.Error("a refused answer could not be recorded", "error", err)
+		}
 		if method == "elicitation/create" {
 			return []byte(`{"action":"cancel"}`), nil
 		}
 		return nil, rpc.Errorf(rpc.CodeInvalidRequest, "the answer was refused")
 	}
-	if err := recordedNow(again); err != nil {
-		return nil, rpc.Errorf(rpc.CodeInternal, "the answer could not be recorded")
+	if again.d.Effect.Gated() {
+		if err := again.decisionRecorded(); err != nil {
+			return nil, rpc.Errorf(rpc.CodeInternal, "the answer could not be recorded")
+		}
 	}
-	a.d, a.n = again.d, again.n
+	a.d, a.n, a.recorded = again.d, again.n, again.recorded
 	return got, nil
 }
 
@@ -141,14 +145,6 @@ func declines(answer []byte) bool {
 	action := textMember(answer, "action")
 	ms, _ := strictjson.Members(answer)
 	return (action == "decline" || action == "cancel") && len(ms) == 1
-}
-
-// recordedNow waits for the record of an act's decision.
-func recordedNow(a *act) error {
-	if a.d.Effect.Gated() {
-		return <-a.recorded
-	}
-	return nil
 }
 
 // suspension is a call to a legacy server, made for a client of the 2026-07-28

@@ -190,7 +190,7 @@ func (g *Gateway) hidden(ctx context.Context, r *downstream.Request, v *view, ca
 		// The door does not act on a tool that nobody was shown.
 		g.log.Error("a tool that is not listed was allowed", "server", call.Server)
 	}
-	if err := <-a.recorded; err != nil {
+	if err := a.decisionRecorded(); err != nil {
 		return g.notRecorded(r, call.Method, err)
 	}
 	return refusal(call.Method, gate.UnknownTool(), "", false)
@@ -216,6 +216,10 @@ func (g *Gateway) pass(ctx context.Context, r *downstream.Request, v *view, call
 		}
 		if reply, ok := g.resume(ctx, r, call); ok {
 			return reply
+		}
+		if len(extra) > 0 && g.legacyServer(ctx, call.Server) {
+			// Such a server asks within a call, and that call is not waiting.
+			return failure(rpc.CodeInvalidParams, "no call of this session waits for that answer")
 		}
 	}
 	return g.through(ctx, r, v, call, extra)
