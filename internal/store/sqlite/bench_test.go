@@ -11,24 +11,31 @@ import (
 	"github.com/writ-project/writ/internal/store/storetest"
 )
 
-// BenchmarkAppend measures durable appends of one decision with its arguments.
-// One op is one append; appends/s is the figure of the targets.
+// BenchmarkAppend measures appends of one decision with its arguments, synced
+// and not. One op is one append; appends/s is the figure of the targets.
 func BenchmarkAppend(b *testing.B) {
-	for _, clients := range []int{1, 64} {
-		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
+	for _, c := range []struct {
+		how     string
+		clients int
+	}{{"synced", 1}, {"synced", 64}, {"unsynced", 1}, {"unsynced", 64}} {
+		b.Run(fmt.Sprintf("%s/clients=%d", c.how, c.clients), func(b *testing.B) {
 			s := openWith(b, b.TempDir(), 1000)
 			defer s.Close()
+			do := s.Append
+			if c.how == "unsynced" {
+				do = s.AppendUnsynced
+			}
 			var client atomic.Int64
 			// RunParallel starts GOMAXPROCS goroutines for each unit of
 			// parallelism, so this is close to the number wanted.
 			per := 1
-			if clients > 1 {
-				per = clients / max(1, runtime.GOMAXPROCS(0))
+			if c.clients > 1 {
+				per = c.clients / max(1, runtime.GOMAXPROCS(0))
 			}
 			work := func(next func() bool) {
 				id := fmt.Sprintf("s_%d", client.Add(1))
 				for n := uint64(1); next(); n++ {
-					if _, err := s.Append(context.Background(), id, n-1, []audit.Entry{storetest.Entry(b, id, n)}); err != nil {
+					if _, err := do(context.Background(), id, n-1, []audit.Entry{storetest.Entry(b, id, n)}); err != nil {
 						b.Error(err)
 						return
 					}
@@ -36,7 +43,7 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
-			if clients == 1 {
+			if c.clients == 1 {
 				work(b.Loop)
 			} else {
 				b.SetParallelism(per)
@@ -44,6 +51,24 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
 		})
+	}
+}
+
+// BenchmarkSessionBySecret measures what a gateway over HTTP asks for every
+// request.
+func BenchmarkSessionBySecret(b *testing.B) {
+	s := openWith(b, b.TempDir(), 1000)
+	defer s.Close()
+	ctx := context.Background()
+	d := audit.Sum([]byte("secret"))
+	if err := s.AddSession(ctx, audit.Session{ID: "s_a", SecretDigest: d, Principal: "p", Created: storetest.Epoch}); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.SessionBySecret(ctx, d); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func (s *Store) AddSession(ctx context.Context, x audit.Session) error {
 
 // SessionBySecret implements audit.Sessions.
 func (s *Store) SessionBySecret(ctx context.Context, secret audit.Digest) (audit.Session, error) {
-	x, err := scanSession(s.read.QueryRowContext(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE secret = ?", secret[:]).Scan)
+	x, err := scanSession(s.secret.QueryRowContext(ctx, secret[:]).Scan)
 	if err != nil {
 		return audit.Session{}, s.done(err)
 	}

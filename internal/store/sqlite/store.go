@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,8 +22,9 @@ import (
 type Store struct {
 	path    string
 	opt     Options
-	read    *sql.DB // query_only
-	write   *sql.DB // one connection, the writer's
+	read    *sql.DB   // query_only
+	write   *sql.DB   // one connection, the writer's
+	secret  *sql.Stmt // finds a session; on read
 	jobs    chan *job
 	closing chan struct{}
 	ended   chan struct{}
@@ -34,11 +36,12 @@ type Store struct {
 	stmts   stmts
 	tree    audit.Tree // right only while its size and root are those of head
 	root    audit.Hash
-	signAt  time.Time // when the newest checkpoint of this process was signed
-	syncing bool      // the connection syncs at each commit (synchronous=FULL)
-	behind  bool      // this process committed records that no commit has synced
-	due     bool      // a checkpoint is due that the last commit could not sign
-	failure error     // set when the disk failed: nothing is written any more
+	heads   map[string]uint64 // of some sessions, as of tree
+	signAt  time.Time         // when the newest checkpoint of this process was signed
+	syncing bool              // the connection syncs at each commit (synchronous=FULL)
+	behind  bool              // this process committed records that no commit has synced
+	due     bool              // a checkpoint is due that the last commit could not sign
+	failure error             // set when the disk failed: nothing is written any more
 }
 
 var (
@@ -74,6 +77,7 @@ func openFile(path string, o Options) (_ *Store, err error) {
 		write:   sql.OpenDB(connector(path, o, false)),
 		read:    sql.OpenDB(connector(path, o, true)),
 		jobs:    make(chan *job),
+		heads:   map[string]uint64{},
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
@@ -111,6 +115,9 @@ func openFile(path string, o Options) (_ *Store, err error) {
 	if err := s.checkHead(ctx); err != nil {
 		return nil, err
 	}
+	if s.secret, err = s.read.PrepareContext(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE secret = ?"); err != nil {
+		return nil, err
+	}
 	if o.Now != nil {
 		s.signAt = o.Now()
 	}
@@ -123,7 +130,11 @@ func openFile(path string, o Options) (_ *Store, err error) {
 // release closes all connections. SQLite folds the write-ahead log into the
 // file with the last one, but only if no statement is left open on it.
 func (s *Store) release() error {
-	errs := []error{s.read.Close()}
+	var errs []error
+	if s.secret != nil {
+		errs = append(errs, s.secret.Close())
+	}
+	errs = append(errs, s.read.Close())
 	for _, st := range s.stmts.all() {
 		if st != nil {
 			errs = append(errs, st.Close())
@@ -220,8 +231,10 @@ func (s *Store) append(ctx context.Context, j *job) (int64, error) {
 	return j.first, nil
 }
 
-// maxGroup bounds how many jobs share one commit.
-const maxGroup = 256
+const (
+	maxGroup = 256  // jobs that share one commit
+	maxHeads = 4096 // sessions whose number is remembered
+)
 
 func (s *Store) loop() {
 	defer close(s.ended)
@@ -293,6 +306,7 @@ type writing struct {
 	sync   bool // the commit is synced
 	dirty  bool
 	erased bool // what the write-ahead log still holds must go
+	known  bool // nobody else appended since this process did: s.heads are right
 	heads  map[string]uint64
 }
 
@@ -342,6 +356,10 @@ func (s *Store) transact(group []*job) (err error) {
 		return s.failed("commit", err)
 	}
 	s.tree, s.root = w.tree, w.root
+	if !w.known || len(s.heads) > maxHeads {
+		clear(s.heads)
+	}
+	maps.Copy(s.heads, w.heads)
 	if w.dirty { // then head changed, so there was a page to write and to sync
 		s.behind = !sync
 	}
@@ -398,7 +416,7 @@ func (w *writing) load() error {
 		return err
 	}
 	if size == w.s.tree.Size() && bytes.Equal(root, w.s.root[:]) {
-		w.tree, w.root = w.s.tree, w.s.root
+		w.tree, w.root, w.known = w.s.tree, w.s.root, true
 		return nil
 	}
 	var err error
@@ -430,6 +448,9 @@ func hashAt(b []byte, level int) (h audit.Hash, err error) {
 
 func (w *writing) append(j *job) error {
 	head, ok := w.heads[j.session]
+	if !ok && w.known {
+		head, ok = w.s.heads[j.session]
+	}
 	if !ok {
 		if err := w.s.stmts.max.QueryRow(j.session).Scan(&head); err != nil {
 			return err
