@@ -367,3 +367,10 @@ tools:
 		`{"name":"delete_item","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`
 	itemList = `"result":{"content":[],"structuredContent":{"items":[{"id":"item-17"}]}}`
 )
+
+// answerWith puts a reply in front of all others.
+func (s *scripted) answerWith(raw string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replies = append([]string{raw}, s.replies...)
+}

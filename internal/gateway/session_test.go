@@ -317,3 +317,26 @@ func TestRace(t *testing.T) {
 	up.reply(`"result":{"content":[]}`)
 	passed(t, w.call(ctx, "delete_item", `{"id":"item-17"}`))
 }
+
+// TestResultBeside: while an act of one gateway is at its server, another
+// gateway appends to the session. The act's result is recorded all the same, and
+// its client hears of it.
+func TestResultBeside(t *testing.T) {
+	dir := t.TempDir()
+	one, y := toyRig(t, openSQLite(t, dir))
+	two, _ := toyRig(t, openSQLite(t, dir))
+	ctx := testContext(t)
+	secret := one.mint()
+	a := overHTTP(ctx, one, true, web{session: secret})
+	b := overHTTP(ctx, two, true, web{session: secret})
+	passed(t, a.call(ctx, "list_items", `{}`))
+	y.deleting = func(context.Context, string) {
+		passed(t, b.call(ctx, "list_items", `{}`))
+		refusal(t, b.call(ctx, "delete_item", `{"id":"item-99"}`), unseen)
+	}
+	passed(t, a.call(ctx, "delete_item", `{"id":"item-17"}`))
+	rep, _ := verify(t, one.store)
+	if rep.Undone != 0 {
+		t.Errorf("%d decisions have no known end", rep.Undone)
+	}
+}
