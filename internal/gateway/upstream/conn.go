@@ -101,7 +101,7 @@ type call struct {
 	request Request
 	quiet   bool // never cancelled by a notification (initialize, the probe)
 
-	inbox chan item
+	inbox *inbox
 	once  sync.Once
 	done  chan struct{}
 	reply Response
@@ -127,7 +127,7 @@ func (k *call) finish(r Response) (first bool) {
 func (c *conn) open(r Request, quiet bool) *call {
 	k := &call{
 		method: r.Method, request: r, quiet: quiet,
-		inbox: make(chan item, inboxSize), done: make(chan struct{}),
+		inbox: newInbox(), done: make(chan struct{}),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 
 	res := make(chan Response, 1)
 	go func() { res <- c.link.exchange(ctx, k) }()
-	slots := make(chan struct{}, maxAsks)
+	var slots chan struct{} // made for the first question; serve is one goroutine's
 	serve := func(it item) {
 		switch {
 		case it.id == nil:
@@ -182,6 +182,9 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 				r.OnNotify(it.method, it.params)
 			}
 		default:
+			if slots == nil {
+				slots = make(chan struct{}, maxAsks)
+			}
 			select {
 			case slots <- struct{}{}:
 			default:
@@ -200,17 +203,18 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 	}
 	for {
 		select {
-		case it := <-k.inbox:
-			serve(it)
+		case <-k.inbox.ready:
+			if it, ok := k.inbox.pop(); ok {
+				serve(it)
+			}
 		case out := <-res:
 			for { // what came before the answer is delivered before it
-				select {
-				case it := <-k.inbox:
-					if it.id == nil {
-						serve(it)
-					}
-				default:
+				it, ok := k.inbox.pop()
+				if !ok {
 					return out
+				}
+				if it.id == nil {
+					serve(it)
 				}
 			}
 		}
@@ -377,13 +381,12 @@ func (c *conn) notification(m rpc.Message, from *call) {
 // put hands an item to a call's caller. Progress may be lost when the caller
 // is slow; a request of the server never is: it is refused.
 func (c *conn) put(k *call, it item) {
-	select {
-	case k.inbox <- it:
-	default:
-		c.s.courier.event(DroppedNotice)
-		if it.id != nil {
-			c.link.tell(rpc.ErrorResponse(it.id, rpc.Errorf(rpc.CodeInternal, "too many requests at once")))
-		}
+	if k.inbox.push(it) {
+		return
+	}
+	c.s.courier.event(DroppedNotice)
+	if it.id != nil {
+		c.link.tell(rpc.ErrorResponse(it.id, rpc.Errorf(rpc.CodeInternal, "too many requests at once")))
 	}
 }
 

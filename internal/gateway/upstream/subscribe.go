@@ -66,8 +66,8 @@ func (c *conn) listenOnce(ctx context.Context, params []byte, acked func()) Resp
 	go func() { res <- c.link.exchange(ctx, k) }()
 	for {
 		select {
-		case it := <-k.inbox:
-			if it.method == "notifications/subscriptions/acknowledged" {
+		case <-k.inbox.ready:
+			if it, ok := k.inbox.pop(); ok && it.method == "notifications/subscriptions/acknowledged" {
 				acked()
 			}
 		case r := <-res:
