@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/writ-project/writ/audit"
@@ -175,4 +176,46 @@ func TestUnknownOutcome(t *testing.T) {
 	if status != "unknown" {
 		t.Errorf("the act's end is recorded as %q", status)
 	}
+}
+
+// TestLostDecision: the decision of a read is lost while the server works on it,
+// and another call of the session goes on as soon as the store works again. The
+// read is withheld, and no result stands in the log without its decision.
+func TestLostDecision(t *testing.T) {
+	ctx := testContext(t)
+	st := &brokenStore{Store: onSQLite(t)}
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", itemTools)
+	r := newRig(t, st, policy(t, itemPolicy), up.config(true))
+	w := overHTTP(ctx, r, false, web{})
+	arrived, release := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	up.during = func(received, func(string)) {
+		first.Do(func() {
+			close(arrived)
+			<-release
+		})
+	}
+	up.reply(itemList)
+	lost := make(chan struct{})
+	var once sync.Once
+	st.failWhen(func(string, []audit.Entry) bool {
+		failed := false
+		once.Do(func() { failed = true; close(lost) })
+		return failed
+	})
+	read := make(chan answer)
+	go func() { read <- w.call(ctx, "list_items", `{}`) }()
+	<-arrived
+	<-lost
+	for { // until the session has seen that its record was lost
+		if a := w.call(ctx, "delete_item", `{"id":"item-17"}`); refusedFor(a) == unseen {
+			break
+		} else if refusedFor(a) != notRecorded {
+			t.Fatalf("got %s %s", a.result, a.err)
+		}
+	}
+	close(release)
+	refusal(t, <-read, notRecorded)
+	refusal(t, w.call(ctx, "delete_item", `{"id":"item-17"}`), unseen)
 }

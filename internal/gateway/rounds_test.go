@@ -100,7 +100,7 @@ func TestSuspended(t *testing.T) {
 		up.list("tools/list", askTools)
 		answers := asksLegacy(up)
 		r := newRig(t, onSQLite(t), policy(t, askPolicy), up.config(http))
-		w := r.connect(ctx, 3)
+		w, other := r.connect(ctx, 3), r.connect(ctx, 2)
 
 		up.reply(`"result":{"content":[{"type":"text","text":"done"}]}`)
 		a := w.call(ctx, "ask", `{"n":1}`)
@@ -117,6 +117,7 @@ func TestSuspended(t *testing.T) {
 		}
 		reply := `{"` + asked[0].Name + `":{"action":"accept","content":{"id":"item-666"}}}`
 		for name, a := range map[string]answer{
+			"another session": retry(other, `{"n":1}`, reply),
 			"other arguments": retry(w, `{"n":2}`, reply),
 			"other spelling":  retry(w, `{"n":1.0}`, reply),
 		} {
@@ -133,6 +134,13 @@ func TestSuspended(t *testing.T) {
 		}
 		if got := up.take(); len(got) != 1 {
 			t.Errorf("%d calls reached the server", len(got))
+		}
+		// Once: the same again is no retry of anything.
+		if a := retry(w, `{"n":1}`, reply); text(a.err, "code") != "-32602" {
+			t.Errorf("a second time: %s %s", a.result, a.err)
+		}
+		if got := up.take(); len(got) != 0 {
+			t.Errorf("a replayed retry reached the server: %s", got[0].params)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/writ-project/writ/audit"
@@ -240,6 +241,20 @@ func TestTwoGateways(t *testing.T) {
 		t.Errorf("deleted %q and %q", g1, g2)
 	}
 
+	// Both at once: everybody gets an answer, and the log is one chain.
+	var wg sync.WaitGroup
+	for i := range 20 {
+		w := a
+		if i%2 == 1 {
+			w = b
+		}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			w.call(ctx, "list_items", `{}`)
+		}()
+	}
+	wg.Wait()
 	if n := count(t, one.store, audit.KindOpen); n != 1 {
 		t.Errorf("%d sessions", n)
 	}
