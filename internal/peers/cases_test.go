@@ -54,22 +54,22 @@ type step struct {
 // front is a way to reach the gateway.
 type front struct {
 	name string
-	open func(t *testing.T, dir, state string, opts *mcp.ClientOptions) *mcp.ClientSession
+	open func(t *testing.T, dir, state string, opts *mcp.ClientOptions, servers ...behind) *session
 }
 
 var fronts = []front{
-	{"run", func(t *testing.T, dir, state string, opts *mcp.ClientOptions) *mcp.ClientSession {
-		return overStdio(t, opts, "--config", filepath.Join(dir, "writ.yaml"), "--state", state)
+	{"run", func(t *testing.T, dir, state string, opts *mcp.ClientOptions, servers ...behind) *session {
+		return overStdio(t, opts, append([]string{"--state", state}, arguments(dir, servers...)...)...)
 	}},
-	{"serve", func(t *testing.T, dir, state string, opts *mcp.ClientOptions) *mcp.ClientSession {
+	{"serve", func(t *testing.T, dir, state string, opts *mcp.ClientOptions, _ ...behind) *session {
 		return connect(t, &mcp.StreamableClientTransport{Endpoint: serve(t, dir, state)}, opts)
 	}},
 }
 
-// eachScenario plays every scenario of a server through every front. config is
-// the writ.yaml of the server over root; more
+// eachScenario plays every scenario of a server through every front. servers
+// are what stands behind the gateway, over root; more
 // gives further variables once it was made.
-func eachScenario(t *testing.T, server string, config func(t *testing.T, root string) string, more ...func() []string) {
+func eachScenario(t *testing.T, server string, servers func(t *testing.T, root string) []behind, more ...func() []string) {
 	peersDir(t)
 	files, err := filepath.Glob(filepath.Join("testdata", server, "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -78,15 +78,16 @@ func eachScenario(t *testing.T, server string, config func(t *testing.T, root st
 	for _, file := range files {
 		for _, f := range fronts {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml")+"/"+f.name, func(t *testing.T) {
-				play(t, file, server, f, config, more)
+				play(t, file, server, f, servers, more)
 			})
 		}
 	}
 }
 
-func play(t *testing.T, file, server string, f front, config func(t *testing.T, root string) string, more []func() []string) {
+func play(t *testing.T, file, server string, f front, servers func(t *testing.T, root string) []behind, more []func() []string) {
 	root, state := canonicalTemp(t), canonicalTemp(t)
-	dir := example(t, server, config(t, root))
+	behind := servers(t, root)
+	dir := example(t, server, config(behind...))
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +119,14 @@ func play(t *testing.T, file, server string, f front, config func(t *testing.T, 
 		}
 	}
 
-	cs := f.open(t, dir, state, nil)
+	cs := f.open(t, dir, state, nil, behind...)
+	var tools []string
+	for _, st := range s.Steps {
+		if !st.Unknown {
+			tools = append(tools, st.Call)
+		}
+	}
+	listed(t, cs, tools...)
 	for i, st := range s.Steps {
 		st.Args, _ = replaced(st.Args, vars).(map[string]any)
 		if st.Args == nil {
@@ -164,7 +172,7 @@ func replaced(v any, vars *strings.Replacer) any {
 }
 
 // play makes the call and says what is wrong with what came of it.
-func (st step) play(t *testing.T, cs *mcp.ClientSession) (wrong string) {
+func (st step) play(t *testing.T, cs *session) (wrong string) {
 	wants := 0
 	for _, w := range []bool{st.Evidence, st.Passes, st.Void != "", st.ServerError, st.Unknown, st.Refused != ""} {
 		if w {

@@ -29,14 +29,12 @@ func newInbox(t *testing.T) inbox {
 	t.Helper()
 	root := canonicalTemp(t)
 	write(t, filepath.Join(root, "notes.txt"), "notes")
-	return inbox{root, example(t, "filesystem", filesConfig(t, root)), canonicalTemp(t)}
+	return inbox{root, example(t, "filesystem", config(filesServer(t, root))), canonicalTemp(t)}
 }
 
-// run is the gateway's command as a client's configuration has it, for one
-// server.
+// run is the gateway's command as a client's configuration has it.
 func (x inbox) run(t *testing.T) []string {
-	return append([]string{binary, "run", "--policy", filepath.Join(x.dir, "policy.yaml"), "--state", x.state, "--"},
-		npmServer(t, "filesystem", x.root)...)
+	return append([]string{binary, "run", "--state", x.state}, arguments(x.dir, filesServer(t, x.root))...)
 }
 
 func (x inbox) notes() string { return filepath.Join(x.root, "notes.txt") }

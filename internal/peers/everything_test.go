@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -32,19 +31,18 @@ var portLine = regexp.MustCompile(`listening on port (\d+)`)
 // everything are the ways server-everything can stand behind the gateway.
 var everything = []struct {
 	name   string
-	config func(t *testing.T, page string) string
+	behind func(t *testing.T, page string) behind
 }{
-	{"stdio", func(t *testing.T, page string) string {
-		return fmt.Sprintf("servers:\n  - { name: everything, command: %s, env: { DEMO_PAGE: %q } }\npolicy: policy.yaml\n",
-			quoted(npmServer(t, "everything", "stdio")), page)
+	{"stdio", func(t *testing.T, page string) behind {
+		return behind{name: "everything", command: npmServer(t, "everything", "stdio"), env: []string{"DEMO_PAGE=" + page}}
 	}},
-	{"streamableHttp", func(t *testing.T, page string) string {
+	{"streamableHttp", func(t *testing.T, page string) behind {
 		port := freeAddress(t)
 		command := npmServer(t, "everything", "streamableHttp")
 		cmd := exec.Command(command[0], command[1:]...)
 		cmd.Env = []string{"PORT=" + port, "DEMO_PAGE=" + page}
 		start(t, cmd, portLine)
-		return fmt.Sprintf("servers:\n  - { name: everything, url: \"http://127.0.0.1:%s/mcp\" }\npolicy: policy.yaml\n", port)
+		return behind{name: "everything", url: "http://127.0.0.1:" + port + "/mcp"}
 	}},
 }
 
@@ -54,9 +52,9 @@ func TestEverything(t *testing.T) {
 	for _, e := range everything {
 		t.Run(e.name, func(t *testing.T) {
 			var url string
-			eachScenario(t, "everything", func(t *testing.T, _ string) string {
+			eachScenario(t, "everything", func(t *testing.T, _ string) []behind {
 				url = page(t)
-				return e.config(t, url)
+				return []behind{e.behind(t, url)}
 			}, func() []string { return []string{"$PAGE", url} })
 		})
 	}
@@ -65,11 +63,12 @@ func TestEverything(t *testing.T) {
 // TestEnvironment is U03: a child sees PATH, HOME and what its configuration
 // lists, whatever the gateway itself was started with.
 func TestEnvironment(t *testing.T) {
-	dir, state := example(t, "everything", everything[0].config(t, "http://127.0.0.1:9/listed")), canonicalTemp(t)
+	dir, state := example(t, "everything", config(everything[0].behind(t, "http://127.0.0.1:9/listed"))), canonicalTemp(t)
 	cmd := exec.Command(binary, "run", "--config", filepath.Join(dir, "writ.yaml"), "--state", state)
 	cmd.Env = append(cmd.Environ(), "A_SECRET_OF_THE_GATEWAY=do-not-tell", "NODE_DEBUG_NOTHING=1")
 	cmd.Stderr = show(t, "writ run")
 	cs := connect(t, &mcp.CommandTransport{Command: cmd}, nil)
+	listed(t, cs, "get-env")
 	var env map[string]string
 	if err := json.Unmarshal([]byte(text(callTool(t, cs, "get-env", nil))), &env); err != nil {
 		t.Fatal(err)
@@ -91,13 +90,14 @@ func TestPassThrough(t *testing.T) {
 	peersDir(t)
 	for _, e := range everything {
 		for _, f := range fronts {
-			t.Run(e.name+"/"+f.name, func(t *testing.T) { passThrough(t, e.config(t, "http://127.0.0.1:9/page"), f) })
+			t.Run(e.name+"/"+f.name, func(t *testing.T) { passThrough(t, e.behind(t, "http://127.0.0.1:9/page"), f) })
 		}
 		t.Run(e.name+"/shadow", func(t *testing.T) {
-			dir := example(t, "everything", e.config(t, "http://127.0.0.1:9/page")+"shadow: true\n")
+			dir := example(t, "everything", config(e.behind(t, "http://127.0.0.1:9/page"))+"shadow: true\n")
 			c := newClient()
 			cs := fronts[0].open(t, dir, canonicalTemp(t), c.options())
 			c.answer = "accept"
+			listed(t, cs, "trigger-elicitation-request", "trigger-sampling-request")
 			if res := callTool(t, cs, "trigger-elicitation-request", nil); res.IsError || !strings.Contains(text(res), "Ada Example") {
 				t.Errorf("elicitation: %s", text(res))
 			}
@@ -155,12 +155,12 @@ func (c *client) was(t *testing.T, what string) {
 	}
 }
 
-func passThrough(t *testing.T, config string, front front) {
+func passThrough(t *testing.T, server behind, front front) {
 	ctx := testContext(t)
-	dir, state := example(t, "everything", config), canonicalTemp(t)
+	dir, state := example(t, "everything", config(server)), canonicalTemp(t)
 	c := newClient()
-	cs := front.open(t, dir, state, c.options())
-	listed(t, cs, "trigger-elicitation-request")
+	cs := front.open(t, dir, state, c.options(), server)
+	listed(t, cs, "trigger-elicitation-request", "trigger-sampling-request")
 
 	// P19, R31: a question reaches the client. An answer inside an act is an
 	// argument of it, which nothing vouches for: it never reaches the server, which

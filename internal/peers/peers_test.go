@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -241,41 +242,66 @@ func freeAddress(t testing.TB) (port string) {
 }
 
 // overStdio connects go-sdk's client to `writ run`.
-func overStdio(t testing.TB, opts *mcp.ClientOptions, args ...string) *mcp.ClientSession {
+func overStdio(t testing.TB, opts *mcp.ClientOptions, args ...string) *session {
 	t.Helper()
 	cmd := exec.Command(binary, append([]string{"run"}, args...)...)
 	cmd.Stderr = show(t, "writ run")
 	return connect(t, &mcp.CommandTransport{Command: cmd, TerminateDuration: 15 * time.Second}, opts)
 }
 
-func connect(t testing.TB, tr mcp.Transport, opts *mcp.ClientOptions) *mcp.ClientSession {
+// A session is go-sdk's client with what it was told of the list of tools.
+type session struct {
+	*mcp.ClientSession
+	changed chan struct{}
+}
+
+func connect(t testing.TB, tr mcp.Transport, opts *mcp.ClientOptions) *session {
 	t.Helper()
+	s := &session{changed: make(chan struct{}, 1)}
+	if opts == nil {
+		opts = &mcp.ClientOptions{}
+	}
+	opts.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) {
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	}
 	c := mcp.NewClient(&mcp.Implementation{Name: "peers", Version: "1"}, opts)
 	cs, err := c.Connect(testContext(t), tr, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cs.Close() })
-	return cs
+	s.ClientSession = cs
+	return s
 }
 
-// listed waits until the gateway lists a tool: it answers before its servers
-// do, and says so when there is more.
-func listed(t testing.TB, cs *mcp.ClientSession, tool string) {
+// listed waits until the gateway lists the tools: on a slow machine it answers
+// before all of its servers do, and says so when there is more.
+func listed(t testing.TB, cs *session, tools ...string) {
 	t.Helper()
-	res, err := cs.ListTools(testContext(t), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range res.Tools {
-		if x.Name == tool {
+	ctx := testContext(t)
+	for {
+		res, err := cs.ListTools(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		missing := slices.DeleteFunc(slices.Clone(tools), func(name string) bool {
+			return slices.ContainsFunc(res.Tools, func(x *mcp.Tool) bool { return x.Name == name })
+		})
+		if len(missing) == 0 {
 			return
 		}
+		select {
+		case <-cs.changed:
+		case <-ctx.Done():
+			t.Fatalf("%q are not among the %d tools listed", missing, len(res.Tools))
+		}
 	}
-	t.Fatalf("%s is not among the %d tools listed", tool, len(res.Tools))
 }
 
-func callTool(t testing.TB, cs *mcp.ClientSession, tool string, args any) *mcp.CallToolResult {
+func callTool(t testing.TB, cs *session, tool string, args any) *mcp.CallToolResult {
 	t.Helper()
 	res, err := cs.CallTool(testContext(t), &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {

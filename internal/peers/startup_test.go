@@ -3,7 +3,6 @@ package peers
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os/exec"
 	"path/filepath"
@@ -12,9 +11,10 @@ import (
 	"time"
 )
 
-// silent is a server that starts, reads and never answers.
-func silent(t *testing.T) string {
-	return quoted([]string{node(t), "-e", "process.stdin.resume()"})
+// silent is a server that starts, reads and never answers; after start the
+// gateway gives it up.
+func silent(t *testing.T, name, start string) behind {
+	return behind{name: name, command: []string{node(t), "-e", "process.stdin.resume()"}, start: start}
 }
 
 // TestInitializeDoesNotWait: the built program answers a client's initialize
@@ -23,7 +23,7 @@ func silent(t *testing.T) string {
 func TestInitializeDoesNotWait(t *testing.T) {
 	peersDir(t)
 	ctx := testContext(t)
-	dir := example(t, "memory", fmt.Sprintf("servers:\n  - { name: memory, command: %s }\npolicy: policy.yaml\n", silent(t)))
+	dir := example(t, "memory", config(silent(t, "memory", "1h")))
 	cmd := exec.CommandContext(ctx, binary, "run", "--config", filepath.Join(dir, "writ.yaml"), "--state", canonicalTemp(t))
 	cmd.Stderr = show(t, "writ run")
 	cmd.WaitDelay = 5 * time.Second
@@ -59,8 +59,7 @@ func TestInitializeDoesNotWait(t *testing.T) {
 func TestOneSilentServer(t *testing.T) {
 	peersDir(t)
 	root := canonicalTemp(t)
-	dir := example(t, "gopls", fmt.Sprintf("servers:\n  - { name: files, command: %s }\n  - { name: gopls, command: %s, limits: { start: 1s } }\npolicy: policy.yaml\n",
-		quoted(npmServer(t, "filesystem", root)), silent(t)))
+	dir := example(t, "gopls", config(filesServer(t, root), silent(t, "gopls", "1s")))
 	state := canonicalTemp(t)
 	cs := overStdio(t, nil, "--config", filepath.Join(dir, "writ.yaml"), "--state", state)
 	began := time.Now()
