@@ -265,14 +265,32 @@ func TestInspector(t *testing.T) {
 	}
 }
 
-// TestInspectorConfiguration: `writ run` from a client's configuration, the
-// `mcpServers` object that desktop clients keep too.
+// TestInspectorConfiguration: `writ run` from a client's configuration,
+// examples/filesystem/mcp.json with the paths of this machine: an `mcpServers`
+// object as desktop and terminal clients keep it.
 func TestInspectorConfiguration(t *testing.T) {
 	peersDir(t)
 	x := newInbox(t)
-	argv := x.run(t)
+	var clients struct {
+		Servers map[string]struct {
+			Command string   `json:"command"`
+			Args    []string `json:"args"`
+		} `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(read(t, filepath.Join("..", "..", "examples", "filesystem", "mcp.json")), &clients); err != nil {
+		t.Fatal(err)
+	}
+	files := clients.Servers["files"]
+	at := slices.Index(files.Args, "--")
+	policy := slices.Index(files.Args, "/home/me/policy.yaml")
+	if files.Command != "writ" || policy < 0 || at < 0 || len(files.Args) != at+5 || files.Args[at+1] != "npx" {
+		t.Fatalf("mcp.json has changed: %+v", files)
+	}
+	files.Command, files.Args[policy] = binary, filepath.Join(x.dir, "policy.yaml")
+	files.Args = slices.Concat(files.Args[:at], []string{"--state", x.state, "--"}, npmServer(t, "filesystem", x.root))
+	clients.Servers["files"] = files
 	config := filepath.Join(x.dir, "mcp.json")
-	b, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"files": map[string]any{"command": argv[0], "args": argv[1:]}}})
+	b, err := json.Marshal(clients)
 	if err != nil {
 		t.Fatal(err)
 	}

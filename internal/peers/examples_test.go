@@ -50,6 +50,9 @@ func TestExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if more, err := os.ReadFile(filepath.Join(examples, d.Name(), "mcp.json")); err == nil {
+				text = append(text, more...)
+			}
 			for _, m := range npm.FindAllStringSubmatch(string(text), -1) {
 				if packages.Dependencies[m[1]] != m[2] {
 					t.Errorf("%s is %s in the example and %s in the tests", m[1], m[2], packages.Dependencies[m[1]])
