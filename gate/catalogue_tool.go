@@ -157,6 +157,20 @@ func (t *Tool) DefaultAt(path []string) []byte {
 	return out
 }
 
+// Requires reports whether the input schema demands a member of the arguments
+// whatever the others are.
+func (t *Tool) Requires(name string) bool {
+	if t == nil || t.input == nil {
+		return false
+	}
+	for _, s := range t.input.always() {
+		if slices.Contains(s.Required, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // NamesProperty reports whether the last element of the path is a name that
 // the schema itself spells under `properties` there. Any other object key was
 // chosen by the caller and is judged like a value (R16).

@@ -27,6 +27,10 @@ func Decide(in Input) Decision {
 	return j.d
 }
 
+// maxWork bounds the bytes that are looked at to take a call apart: a value
+// nested n deep is looked at n times.
+const maxWork = 32 << 20
+
 // judge is the state of one decision.
 type judge struct {
 	in       *Input
@@ -43,6 +47,8 @@ type judge struct {
 	// reports holds the failures of the classes after payload.
 	direct, schema, unfounded, against []writ.Failure
 	replaced                           map[string][]byte // R17 normalise, by pointer
+	fields                             [][]byte          // names of form fields in answers
+	work                               int               // bytes taken apart so far
 	supply                             map[supplyKey]string
 }
 
@@ -61,9 +67,19 @@ func (j *judge) run() {
 		return
 	}
 	j.effectAndRules()
-	j.collect()
+	invalid := j.validate()
+	tooLarge := slices.ContainsFunc(invalid, func(f writ.Failure) bool { return f.Reason == writ.PayloadTooLarge })
+	if !tooLarge {
+		j.collect()
+	}
+	if tooLarge || j.work > maxWork {
+		// Too large to be judged in bounded time is too large to be forwarded.
+		j.hard, j.leaves = true, nil
+		j.refuse(first(named, []writ.Failure{{Reason: writ.PayloadTooLarge, Need: needs[writ.PayloadTooLarge]}}))
+		return
+	}
 	j.own()
-	j.schema = append(j.schema, j.validate()...)
+	j.schema = append(j.schema, invalid...)
 	if j.d.Effect.Gated() {
 		j.forms()
 		j.judgeLeaves()
@@ -236,6 +252,9 @@ func (j *judge) effectAndRules() {
 	case j.contract != nil:
 		j.d.Effect, j.rules = j.contract.Effect, j.contract.Args
 	}
+	if methodWords[string(j.in.Call.Method)] {
+		j.d.Effect |= Egress // R32, whatever a case says
+	}
 }
 
 // validate is the schema class, but for forms.
@@ -291,7 +310,7 @@ func (j *judge) acts() {
 		against("", writ.PolicyRepeated)
 	}
 	for _, l := range j.leaves {
-		if local && l.role == Target && protectedPath(l.text) {
+		if local && (l.role == Target || l.role == Selector) && (protectedPath(l.text) || protectedPath(j.in.Resolved[l.pointer])) {
 			against(l.pointer, writ.FormDotFile)
 		}
 	}
@@ -338,6 +357,9 @@ func (j *judge) countedKeys(fs []writ.Failure) []string {
 		byPointer[l.pointer] = l
 	}
 	for _, f := range fs {
+		if strings.HasPrefix(f.Pointer, answerPrefix) {
+			continue // a server that asks and asks closes nothing
+		}
 		switch writ.CodeOf(f.Reason) {
 		case writ.InvalidToolName, writ.InvalidPayload:
 			return nil

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -26,9 +27,11 @@ type leaf struct {
 	empty   bool // null, "", [] or {}
 	key     bool
 	answer  bool
-	enum    bool     // a member of an enum of the pinned schema
-	rule    *ArgRule // nil when the contract names none
-	role    Role
+	// declined marks the one word of an answer that gives none (R31).
+	declined bool
+	enum     bool     // a member of an enum of the pinned schema
+	rule     *ArgRule // nil when the contract names none
+	role     Role
 
 	founded
 }
@@ -50,10 +53,20 @@ func (j *judge) collect() {
 	}
 	j.noTarget = j.d.Effect&(Send|Egress|Transfer) != 0
 	for _, l := range j.leaves {
-		if l.role == Target && !l.empty && !l.answer && !l.key {
+		if l.role == Target && !l.empty && !l.answer && !l.key && j.demanded(l) {
 			j.noTarget = false
 		}
 	}
+}
+
+// demanded reports whether a target is one that every call of the tool has
+// (R29). One that the agent may add does not make the thread it answers any
+// less a target; under profile strict neither does what no contract declares.
+func (j *judge) demanded(l *leaf) bool {
+	if j.strict && l.rule == nil {
+		return false
+	}
+	return j.in.Call.Method != CallTool || j.d.Tool.Requires(l.path[0])
 }
 
 // spot is one place in the arguments or the answers on the way down.
@@ -63,6 +76,7 @@ type spot struct {
 	pointer, pattern string
 	in               *array // the innermost array around it
 	answer           bool
+	alone            bool // the only member of its object
 }
 
 // array is one array of the arguments, for R16.
@@ -70,6 +84,7 @@ type array struct {
 	outer    *array
 	pointer  string
 	elements [][]byte
+	members  int // of an object: the members the schema does not name
 	path     []string
 	bound    int // the least bound of the leaves in it; 0 for none
 	// authority says that one of them has authority: then none stands twice.
@@ -80,11 +95,51 @@ func (j *judge) member(s spot, name string, raw []byte) (at spot, named bool) {
 	s.path = append(s.path[:len(s.path):len(s.path)], name)
 	step := strictjson.Pointer([]string{name})
 	s.raw, s.pointer = raw, s.pointer+step
-	if named = !s.answer && j.namedKey(s.path); !named {
+	if named = s.answer && answerKey(s.path) || !s.answer && j.namedKey(s.path); !named || s.answer {
 		step = "/*"
 	}
 	s.pattern += step
 	return s, named
+}
+
+// fieldName is what a form calls its fields.
+var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
+// answerKey reports whether a key of an answer is the protocol's own, or the
+// plain name of a field of a form. Any other key says something (R31, R16).
+func answerKey(path []string) bool {
+	switch name := path[len(path)-1]; len(path) {
+	case 1:
+		return fieldName.MatchString(name) || isIndex(name)
+	case 2:
+		return slices.Contains([]string{"action", "content", "role", "model", "stopReason"}, name)
+	default:
+		return fieldName.MatchString(name)
+	}
+}
+
+// isIndex reports whether a name is a plain number, as the keys of answers are.
+func isIndex(name string) bool {
+	_, err := strconv.ParseUint(name, 10, 32)
+	return err == nil
+}
+
+// mapOf is an object as a list of the members nobody named: where it holds
+// recipients, they are bounded like those of an array (R16).
+func (j *judge) mapOf(s spot, ms []strictjson.Member) *array {
+	if s.answer {
+		return s.in
+	}
+	a := &array{outer: s.in, pointer: s.pointer, path: s.path}
+	for _, m := range ms {
+		if _, named := j.member(s, m.Name, nil); !named {
+			a.members++
+		}
+	}
+	if a.members > 0 {
+		j.lists = append(j.lists, a)
+	}
+	return a
 }
 
 func (s spot) element(i int, raw []byte, a *array) spot {
@@ -94,16 +149,26 @@ func (s spot) element(i int, raw []byte, a *array) spot {
 }
 
 func (j *judge) walk(s spot) {
+	if k := strictjson.KindOf(s.raw); k == strictjson.Object || k == strictjson.Array {
+		if j.work += len(s.raw); j.work > maxWork {
+			return
+		}
+	}
 	switch strictjson.KindOf(s.raw) {
 	case strictjson.Object:
 		ms, _ := strictjson.Members(s.raw)
+		group := j.mapOf(s, ms)
 		for _, m := range ms {
 			at, named := j.member(s, m.Name, m.Value)
-			if !s.answer && !named {
+			if !named {
+				at.in = group
 				key := at
 				key.raw = strictjson.Quote(m.Name)
 				j.leaf(key, true)
+			} else if s.answer && len(at.path) > 2 {
+				j.fields = append(j.fields, strictjson.Quote(m.Name))
 			}
+			at.alone = s.answer && len(ms) == 1
 			j.walk(at)
 		}
 		if len(ms) > 0 {
@@ -138,6 +203,7 @@ func (j *judge) leaf(s spot, key bool) {
 	}
 	switch {
 	case s.answer:
+		l.declined = s.alone && !key && len(s.path) == 2 && s.path[1] == "action" && (l.text == "decline" || l.text == "cancel")
 	case key:
 		// A contract that opens an object says there what its keys are.
 		if r := j.ruleAt(s.path[:len(s.path)-1]); r != nil && r.Open {
@@ -254,7 +320,7 @@ func (j *judge) forms() {
 // list bounds an array: its length and, where it holds authority, that nothing
 // stands in it twice (R16).
 func (j *judge) list(a *array, fail func(string, writ.Reason)) {
-	if a.bound > 0 && len(a.elements) > a.bound {
+	if a.bound > 0 && max(len(a.elements), a.members) > a.bound {
 		fail(a.pointer, writ.FormTooMany)
 		return
 	}
@@ -267,6 +333,8 @@ func (j *judge) list(a *array, fail func(string, writ.Reason)) {
 		if r := j.ruleAt(append(slices.Clone(a.path), itoa(i))); r != nil && r.Type != provenance.Untyped {
 			k, _, _ = provenance.Canonical(r.Type, e)
 		}
+		// What is sent must not repeat itself, however it was spelt.
+		e = rewrite(e, append(slices.Clone(a.path), itoa(i)), j.replaced)
 		if c, err := strictjson.Canonical(e); k == "" && err == nil {
 			k = string(c)
 		}

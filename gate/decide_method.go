@@ -227,7 +227,7 @@ func compileTemplate(t string) (re *regexp.Regexp, names []string, ok bool) {
 		}
 		b.WriteString(regexp.QuoteMeta(literal))
 		if reserved {
-			b.WriteString(`((?:[^%\s]|%[0-9A-Fa-f]{2})+)`)
+			b.WriteString(`((?:[^%?#\\\s]|%[0-9A-Fa-f]{2})+)`)
 		} else {
 			b.WriteString(`((?:[A-Za-z0-9\-._~]|%[0-9A-Fa-f]{2})+)`)
 		}
@@ -253,7 +253,10 @@ func expands(t, uri string) (values []string, ok bool) {
 		return nil, false
 	}
 	for _, v := range m[1:] {
-		v = percentDecode(v)
+		v = strings.ReplaceAll(percentDecode(v), `\`, "/")
+		if percentDecode(v) != v {
+			return nil, false // encoded twice
+		}
 		if v == "." || v == ".." || strings.Contains(v, "/../") || strings.HasPrefix(v, "../") || strings.HasSuffix(v, "/..") {
 			return nil, false
 		}

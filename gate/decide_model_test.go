@@ -49,6 +49,7 @@ const modelTools = `{
 // mFact is one observed leaf.
 type mFact struct {
 	lit        string
+	tool       string
 	label      writ.Label
 	collection string
 	named      bool
@@ -148,12 +149,12 @@ func (m *model) label(lit string) writ.Label {
 }
 
 // reflection is the second half of R4.
-func (m *model) reflection(server, lit string) writ.Label {
+func (m *model) reflection(server, lit, collection string) writ.Label {
 	at := writ.Operator
 	text := mPlain(lit)
 	known := false
 	for _, f := range m.facts {
-		known = known || mEqual(f.lit, lit) && f.label >= writ.System
+		known = known || mEqual(f.lit, lit) && f.label >= writ.System && (collection == "" || f.collection == collection)
 	}
 	for _, s := range m.sent {
 		if s.act && !s.narrow && s.server == server {
@@ -171,6 +172,24 @@ func (m *model) reflection(server, lit string) writ.Label {
 			if strings.Contains(text, was) || strings.Contains(was, text) && !atom {
 				at = min(at, s.label)
 			}
+		}
+	}
+	return at
+}
+
+// repeats is what an answer is worth that repeats an argument of its own call:
+// no more than that, and nothing where it would be new to its collection.
+func (m *model) repeats(args []mArg, labels []writ.Label, f mFact) writ.Label {
+	at := writ.Operator
+	for i, a := range args {
+		if mNarrow(a.lit) || mPlain(a.lit) == "" || mPlain(a.lit) != mPlain(f.lit) {
+			continue
+		}
+		member := slices.ContainsFunc(m.facts, func(g mFact) bool {
+			return g.label >= writ.System && g.collection == f.collection && mEqual(g.lit, f.lit)
+		})
+		if at = min(at, labels[i]); labels[i] == writ.System && f.collection != "" && !member {
+			at = writ.External
 		}
 	}
 	return at
@@ -287,7 +306,7 @@ func (m *model) observe(server, tool string, args []mArg, labels []writ.Label, l
 	}
 	var facts []mFact
 	for _, l := range leaves {
-		f := mFact{lit: l.lit, label: writ.External}
+		f := mFact{lit: l.lit, tool: tool, label: writ.External}
 		switch {
 		case l.field == "users":
 			f.label, f.collection, f.named = writ.System, "user", true
@@ -299,11 +318,11 @@ func (m *model) observe(server, tool string, args []mArg, labels []writ.Label, l
 		switch {
 		case tool == "a/all" && f.named: // authoritative
 		case tool == "a/make" && f.named:
-			f.label = min(f.label, decides)
+			f.label = min(f.label, decides, m.repeats(args, labels, f))
 		case tool == "a/make":
 			f.label = min(f.label, writ.External)
 		default:
-			f.label = min(f.label, lowest, m.reflection(server, l.lit))
+			f.label = min(f.label, lowest, m.reflection(server, l.lit, f.collection), m.repeats(args, labels, f))
 			for i, a := range args {
 				if mNarrow(a.lit) && mEqual(a.lit, l.lit) {
 					f.label = min(f.label, labels[i])
@@ -312,8 +331,13 @@ func (m *model) observe(server, tool string, args []mArg, labels []writ.Label, l
 		}
 		facts = append(facts, f)
 	}
+	fresh := slices.ContainsFunc(facts, func(f mFact) bool {
+		return f.named && f.label >= writ.System && !slices.ContainsFunc(m.facts, func(g mFact) bool {
+			return g.tool == f.tool && g.named && g.label >= f.label && g.collection == f.collection && mEqual(g.lit, f.lit)
+		})
+	})
 	m.facts = append(m.facts, facts...)
-	if len(facts) > 0 {
+	if fresh {
 		clear(m.fails)
 		m.acts = 0
 	}

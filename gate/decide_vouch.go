@@ -27,15 +27,23 @@ func (j *judge) judgeLeaves() {
 	if j.session() == nil {
 		j.unfounded = append(j.unfounded, writ.Failure{Reason: writ.ProvenanceSession, Need: needs[writ.ProvenanceSession]})
 	}
+	// R14: the file a local text goes to is the target, or where the contract
+	// declares none, a selector of a closed collection.
+	declared := slices.ContainsFunc(j.rules, func(r ArgRule) bool { return r.Role == Target })
 	vouched, local := false, []*leaf(nil)
 	for _, l := range j.leaves {
 		if j.isLocal(l) {
 			local = append(local, l)
 			continue
 		}
+		if l.declined {
+			l.founded = founded{rule_: "protocol"}
+			continue
+		}
 		r := j.vouch(l)
 		if r == "" {
-			vouched = vouched || l.role == Target && !l.empty && !l.answer && !l.key
+			root := l.role == Target || !declared && l.role == Selector && l.rule != nil && j.closedCollection(l.rule.Collection)
+			vouched = vouched || root && !l.empty && !l.answer && !l.key
 			continue
 		}
 		j.labelLeaf(l)
@@ -56,6 +64,9 @@ func (j *judge) judgeLeaves() {
 func (j *judge) unfoundedLeaf(l *leaf, r writ.Reason) {
 	if j.session() == nil {
 		return // said once, for the call
+	}
+	if len(j.unfounded) >= maxFailures {
+		return // the list of them is bounded, not the judging
 	}
 	switch {
 	case l.answer:
@@ -147,6 +158,7 @@ func (j *judge) query(l *leaf, src Source) provenance.Query {
 		Raw: l.raw, Type: l.typ(), Server: src.Server, Tool: src.Tool, At: src.At, HasAt: src.HasAt,
 		Authority: l.role.Authority() || l.key || l.answer,
 		Closed:    j.closedCollection,
+		Enum:      l.enum,
 		Strict:    j.strict,
 	}
 	if l.rule != nil {
@@ -168,13 +180,8 @@ func (j *judge) fromOutput(l *leaf, src Source) writ.Reason {
 		return writ.ProvenanceSession
 	}
 	a := s.ledger.Find(j.query(l, src))
-	if l.enum && !src.HasAt { // R8: members of an enum are of small space
-		a.Vouched = slices.DeleteFunc(a.Vouched, func(f provenance.Fact) bool {
-			return l.rule == nil || f.Collection == "" || f.Collection != l.rule.Collection
-		})
-	}
 	if len(a.Vouched) == 0 {
-		return cmp.Or(a.Reason, writ.ProvenanceSmall)
+		return a.Reason
 	}
 	best := a.Vouched[0]
 	l.founded = founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
@@ -223,6 +230,9 @@ func (j *judge) fromSeen(l *leaf) writ.Reason {
 		return writ.ProvenanceSession
 	}
 	best, ok := s.ledger.Seen(l.raw)
+	if _, _, why := provenance.Canonical(provenance.URL, l.raw); why != "" {
+		ok = false // R20 is about links
+	}
 	if !ok || l.empty || j.d.Effect&^Read != Egress {
 		return writ.ProvenanceUnseen
 	}
@@ -266,6 +276,11 @@ func (j *judge) labelLeaf(l *leaf) {
 // trace writes down what every leaf rests on.
 func (j *judge) trace() {
 	s := j.in.Session
+	defer func() {
+		for _, name := range j.fields {
+			j.d.args = append(j.d.args, provenance.Arg{Raw: name, Narrow: true})
+		}
+	}()
 	for _, l := range j.leaves {
 		t := Trace{Pointer: l.pointer, Role: l.role.name(), Label: l.label, Rule: l.rule_, Evidence: l.refs, Contested: l.contested}
 		if l.key {
@@ -279,7 +294,8 @@ func (j *judge) trace() {
 		j.d.args = append(j.d.args, provenance.Arg{
 			Raw: l.raw, Type: l.typ(), Label: l.label,
 			// An empty value carries no more than a boolean does.
-			Narrow:  kind == strictjson.Bool || l.enum || l.empty || l.role == Control && kind == strictjson.Number && integer(l.raw),
+			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined ||
+				l.role == Control && kind == strictjson.Number && integer(l.raw) && provenance.SmallSpace(provenance.Untyped, l.raw),
 			Decides: l.role == Target || l.role == Selector || l.role == Amount || l.role == SecretRole,
 		})
 	}

@@ -69,8 +69,8 @@ type Trace struct {
 	Digest  string     `json:"digest"` // of the canonical value, keyed by the session's ledger key
 	Label   writ.Label `json:"label"`
 	// Rule is the source that matched: output, const, catalog,
-	// derived:path_join, derived:uri_template, seen, local, or "" when nothing
-	// vouches.
+	// derived:path_join, derived:uri_template, seen, local, protocol (an answer
+	// that declines and carries nothing), or "" when nothing vouches.
 	Rule string `json:"rule,omitempty"`
 	// Contested says that an external origin carries the same value (R25); it
 	// is set for transfers and deletes alone.
@@ -111,7 +111,7 @@ type Decision struct {
 	Shadow bool
 
 	basis basis
-	args  []provenance.Arg // of Traces, in the same order, for R4 and R5
+	args  []provenance.Arg // of Traces, in the same order, and then of answers' field names, for R4 and R5
 	rules []provenance.OutputRule
 }
 

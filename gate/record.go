@@ -180,6 +180,8 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" is a constant of the operator")
 	case t.Rule == "catalog":
 		b.WriteString(" is a value the tool's approved definition lists")
+	case t.Rule == "protocol":
+		b.WriteString(" declines and carries nothing")
 	case t.Rule == "local":
 		b.WriteString(" is free text into a local file; the text itself is unproven")
 	case len(t.Evidence) == 0 && t.Rule == "":

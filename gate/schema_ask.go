@@ -45,6 +45,28 @@ func static(in []*js.Schema) []*js.Schema {
 	return out
 }
 
+// always returns the root and what it demands of the same value without
+// condition.
+func (s *schema) always() []*js.Schema {
+	out := []*js.Schema{s.root}
+	for i := 0; i < len(out); i++ {
+		t := out[i]
+		more := t.AllOf
+		if t.Ref != nil {
+			if t.DraftVersion < 2019 {
+				more = nil
+			}
+			more = append(more[:len(more):len(more)], t.Ref)
+		}
+		for _, u := range more {
+			if !slices.Contains(out, u) {
+				out = append(out, u)
+			}
+		}
+	}
+	return out
+}
+
 // child returns the subschemas t itself has for the member or element tok.
 func child(t *js.Schema, tok string) []*js.Schema {
 	if t.Ref != nil && t.DraftVersion < 2019 {

@@ -123,7 +123,7 @@ func (s *Session) Commit(o Observation) {
 	if o.pending == nil || s.ledger.Commit(o.pending) != nil {
 		return
 	}
-	if o.Facts > 0 {
+	if o.pending.Fresh() {
 		// New evidence: what was refused for want of it may be asked again.
 		clear(s.refused)
 		s.acts = 0

@@ -77,7 +77,8 @@ type OutputRule struct {
 	Secret        bool
 	Creates       bool
 	// Owner, when HasOwner, names, relative to the record (the innermost array
-	// element around the leaf, else the root), the leaf that holds its owner (R28).
+	// element around the leaf, else the root), the leaf that holds its owner
+	// (R28). It counts only if that leaf is itself worth system or better.
 	HasOwner bool
 	Owner    []string
 }

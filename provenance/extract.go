@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -20,10 +21,11 @@ type Leaf struct {
 	Type Type        // the rule's, Path for a joined name, Untyped without a rule
 	Key  bool        // an object key
 
-	at     *step
-	beside bool // outside structuredContent
-	record *record
-	owner  string // untyped form of the owner leaf, "" for none
+	at      *step
+	beside  bool // outside structuredContent
+	record  *record
+	owner   string // untyped form of the owner leaf, "" for none
+	ownerAt int    // its index among the leaves, plus 1
 }
 
 // step is one step of the way from the result object to a leaf. Leaves share
@@ -39,7 +41,10 @@ func (at *step) to(token string) *step { return &step{parent: at, token: token} 
 
 // record is the innermost object around a leaf that is an array element, else
 // the root.
-type record struct{ raw []byte }
+type record struct {
+	raw []byte
+	at  *step
+}
 
 // Extracted is what Extraction found.
 type Extracted struct {
@@ -104,7 +109,7 @@ type walker struct {
 func (w *walker) walk(raw []byte, at *step) {
 	w.raw = raw
 	w.dec = jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
-	w.value(at, &record{raw})
+	w.value(at, &record{raw, at})
 }
 
 // value reads one value; false stops at what is no JSON.
@@ -134,9 +139,10 @@ func (w *walker) value(at *step, in *record) bool {
 		} else if w.dec.PeekKind() == '{' {
 			of = &record{}
 		}
-		start := w.dec.InputOffset()
+		start, below := w.dec.InputOffset(), at.to(token)
+		of.at = cmp.Or(of.at, below)
 		w.path = append(w.path, token)
-		ok := w.value(at.to(token), of)
+		ok := w.value(below, of)
 		w.path = w.path[:len(w.path)-1]
 		if !ok {
 			return false
@@ -162,13 +168,13 @@ func (x *extraction) structured(path []string, at *step, raw []byte, in *record)
 	x.add(base, i)
 	j := best(len(x.rules), path, func(i int) (Pattern, bool) {
 		r := &x.rules[i]
-		return r.At, !r.InText && !r.Keys && r.Extract != NoExtract
+		return r.At, !r.InText && r.Extract != NoExtract
 	})
 	if j < 0 {
 		return
 	}
 	x.takeApart(base, func(r *OutputRule) bool {
-		return !r.InText && !r.Keys && r.Extract != NoExtract && slices.Equal(r.At.Tokens, x.rules[j].At.Tokens)
+		return !r.InText && r.Extract != NoExtract && slices.Equal(r.At.Tokens, x.rules[j].At.Tokens)
 	})
 }
 
@@ -176,7 +182,7 @@ func (x *extraction) structured(path []string, at *step, raw []byte, in *record)
 func (x *extraction) key(path []string, at *step, name string, in *record) {
 	i := best(len(x.rules), path, func(i int) (Pattern, bool) {
 		r := &x.rules[i]
-		return r.At, r.Keys && !r.InText
+		return r.At, r.Keys && !r.InText && r.Extract == NoExtract
 	})
 	if i >= 0 {
 		x.add(Leaf{Raw: strictjson.Quote(name), Key: true, at: at.to(name), record: in}, i)
@@ -239,7 +245,8 @@ func (x *extraction) add(l Leaf, i int) {
 }
 
 // owners resolves the owner pointers of the rules within their records (R28),
-// once for each record.
+// once for each record. An owner counts only as a leaf of its own: its label is
+// judged where those of all leaves are.
 func (x *extraction) owners() {
 	type place struct {
 		rule *OutputRule
@@ -259,8 +266,52 @@ func (x *extraction) owners() {
 			}
 			l.owner = owner
 		}
-		l.record = nil
 	}
+	defer func() {
+		for i := range x.out.Leaves {
+			x.out.Leaves[i].record = nil
+		}
+	}()
+	if len(known) == 0 {
+		return
+	}
+	type from struct {
+		at   *step
+		rule *OutputRule
+	}
+	index := map[from]int{}
+	rules := map[*OutputRule]bool{}
+	for p := range known {
+		rules[p.rule] = true
+	}
+	for i := range x.out.Leaves {
+		for r := range rules {
+			if top := x.out.Leaves[i].above(r.Owner); top != nil {
+				index[from{top, r}] = i + 1
+			}
+		}
+	}
+	for i := range x.out.Leaves {
+		if l := &x.out.Leaves[i]; l.owner != "" {
+			l.ownerAt = index[from{l.record.at, l.Rule}]
+		}
+	}
+}
+
+// above returns the container a leaf stands in at the end of path, nil if it
+// does not.
+func (l *Leaf) above(path []string) *step {
+	at := l.at
+	if l.Key {
+		return nil
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		if at == nil || at.line > 0 || at.inner || at.token != path[i] {
+			return nil
+		}
+		at = at.parent
+	}
+	return at
 }
 
 // resolve returns the value at path, nil if there is none.
@@ -412,11 +463,17 @@ func (x *extraction) json(text Leaf, s string, chosen func(*OutputRule) bool) bo
 	if strictjson.Check(doc, strictjson.Result) != nil {
 		return false
 	}
-	w := walker{leaf: func(path []string, at *step, raw []byte, in *record) {
-		i := best(len(x.rules), path, func(i int) (Pattern, bool) {
-			return x.rules[i].Pointer, chosen(&x.rules[i])
+	named := func(path []string, keys bool) int {
+		return best(len(x.rules), path, func(i int) (Pattern, bool) {
+			return x.rules[i].Pointer, x.rules[i].Keys == keys && chosen(&x.rules[i])
 		})
-		x.add(Leaf{Raw: raw, at: at, beside: text.beside, record: in}, i)
+	}
+	w := walker{leaf: func(path []string, at *step, raw []byte, in *record) {
+		x.add(Leaf{Raw: raw, at: at, beside: text.beside, record: in}, named(path, false))
+	}, key: func(path []string, at *step, name string, in *record) {
+		if i := named(path, true); i >= 0 {
+			x.add(Leaf{Raw: strictjson.Quote(name), Key: true, at: at.to(name), beside: text.beside, record: in}, i)
+		}
 	}}
 	w.walk(doc, &step{parent: text.at, inner: true})
 	return true

@@ -27,6 +27,9 @@ type Query struct {
 	Target bool
 	Closed func(collection string) bool // nil: none is closed
 	Owners [][]byte                     // JSON literals
+	// Enum says that the value is a member of an enum, which is of small space
+	// whatever its length (R8).
+	Enum bool
 	// Strict is profile strict: without a pointer a leaf needs no common
 	// collection or type, only no other collection where both sides declare
 	// one; nothing is derived, so path joins never match.
@@ -62,7 +65,7 @@ func (l *Ledger) Find(q Query) Answer {
 	if len(all) == 0 {
 		return Answer{Reason: writ.ProvenanceUnseen}
 	}
-	isSmall := SmallSpace(q.Type, q.Raw)
+	isSmall := q.Enum || SmallSpace(q.Type, q.Raw)
 	found, reason := l.pick(all, &q, isSmall)
 	a := Answer{Reason: reason}
 	if reason != "" {
@@ -202,7 +205,9 @@ func (l *Ledger) restore(found []uint32) []Fact {
 func (l *Ledger) contested(all, found []uint32) bool {
 	for _, i := range all {
 		f := l.store.at(i)
-		if f.label != writ.External || f.flags&reflected != 0 {
+		// R4 may have lowered what a stranger wrote; it is his all the same,
+		// unless the model said it first.
+		if f.label > writ.External || f.flags&stranger == 0 && (f.label < writ.External || f.flags&reflected != 0) || f.flags&echoed != 0 {
 			continue
 		}
 		twin := slices.ContainsFunc(found, func(j uint32) bool { return l.store.at(j).evidence == f.evidence })
@@ -216,7 +221,7 @@ func (l *Ledger) contested(all, found []uint32) bool {
 // Seen reports whether a string stood whole, byte for byte, as a leaf of some
 // result of this session at any label (R20), and where first. What the model
 // itself said before any server did is not seen but said, so its echo is left
-// out.
+// out. A secret is never seen.
 func (l *Ledger) Seen(raw []byte) (first Fact, ok bool) {
 	if strictjson.KindOf(raw) != strictjson.String {
 		return Fact{}, false
@@ -227,11 +232,14 @@ func (l *Ledger) Seen(raw []byte) (first Fact, ok bool) {
 	}
 	var one [1]uint32
 	for _, i := range l.store.under(k, &one) {
-		if l.store.at(i).flags&echoed == 0 {
-			return l.store.fact(i), true
+		switch f := l.store.at(i); {
+		case l.store.metas[f.meta].secret:
+			return Fact{}, false
+		case f.flags&echoed == 0 && !ok:
+			first, ok = l.store.fact(i), true
 		}
 	}
-	return Fact{}, false
+	return first, ok
 }
 
 // Join is what FindJoin found: what vouches for the directory and for the

@@ -3,6 +3,8 @@ package provenance
 import (
 	"encoding/hex"
 	"errors"
+	"strings"
+	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -110,16 +112,23 @@ type Pending struct {
 	facts  []judged
 	events uint64
 	taint  uint64
+	fresh  bool
 }
 
 // judged is what R4 and R5 made of a leaf.
 type judged struct {
 	label writ.Label
 	flags flags
+	owner bool // its owner leaf is worth system or better (R28)
 }
 
 // Facts returns how many leaves Commit will take in.
 func (p *Pending) Facts() int { return len(p.facts) }
+
+// Fresh reports whether the observation is new evidence (R24): some leaf of it
+// may vouch, and its value did not stand at the same place of the same tool
+// before. After Commit it is what the commit found.
+func (p *Pending) Fresh() bool { return p.fresh }
 
 // Label returns the label of the i-th leaf of the observation, and whether R4
 // or R5 lowered it.
@@ -142,7 +151,36 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 	for i := range o.Leaves {
 		p.facts[i] = l.judge(&o, &c, &o.Leaves[i])
 	}
+	for i := range o.Leaves {
+		leaf, j := &o.Leaves[i], &p.facts[i]
+		j.owner = leaf.ownerAt > 0 && p.facts[leaf.ownerAt-1].label >= writ.System
+		p.fresh = p.fresh || leaf.Rule != nil && j.label >= writ.System && l.isNew(&o, leaf, j)
+	}
 	return p, nil
+}
+
+// isNew reports whether no committed fact says what a leaf says: its value, at
+// that label, under that rule of that tool, with that owner.
+func (l *Ledger) isNew(o *Observation, leaf *Leaf, j *judged) bool {
+	n, ok := l.store.metaOf[metaOf(o, leaf)]
+	if !ok {
+		return true
+	}
+	owner := uint32(0)
+	if leaf.owner != "" && j.owner {
+		if owner, ok = l.store.number[leaf.owner]; !ok {
+			return true
+		}
+		owner++
+	}
+	k, ok := l.keyOf(Untyped, leaf.Raw)
+	var one [1]uint32
+	for _, i := range l.store.under(k, &one) {
+		if f := l.store.at(i); f.meta == n && f.label >= j.label && f.owner == owner {
+			return false
+		}
+	}
+	return ok
 }
 
 // estimate is an upper bound of what a result adds to the store.
@@ -187,12 +225,24 @@ type call struct {
 	lowest  writ.Label // of all arguments that lower everything
 	decides writ.Label // of target, selector, amount and secret leaves
 	narrow  map[string]writ.Label
+	own     map[string]writ.Label // folded texts of the arguments that are wide
+	said    []string              // those of them the model said
 }
 
 func callOf(args []Arg) call {
-	c := call{lowest: writ.Operator, decides: writ.Operator}
+	c := call{lowest: writ.Operator, decides: writ.Operator, own: map[string]writ.Label{}}
 	for i := range args {
 		a := &args[i]
+		if texts, n := readings(a.Type, a.Raw); !a.Narrow {
+			for _, t := range texts[:n] {
+				if old, ok := c.own[t]; !ok || a.Label < old {
+					c.own[t] = a.Label
+				}
+				if a.Label == writ.Model && utf8.RuneCountInString(t) >= part {
+					c.said = append(c.said, t)
+				}
+			}
+		}
 		if a.Decides {
 			c.decides = min(c.decides, a.Label)
 		}
@@ -200,10 +250,10 @@ func callOf(args []Arg) call {
 			c.lowest = min(c.lowest, a.Label)
 			continue
 		}
-		if e, ok := exact(a.Raw); ok {
-			if c.narrow == nil {
-				c.narrow = map[string]writ.Label{}
-			}
+		if c.narrow == nil {
+			c.narrow = map[string]writ.Label{}
+		}
+		for _, e := range spellings(a.Type, a.Raw) {
 			if old, ok := c.narrow[e]; !ok || a.Label < old {
 				c.narrow[e] = a.Label
 			}
@@ -212,8 +262,77 @@ func callOf(args []Arg) call {
 	return c
 }
 
+// spellings returns how a narrow value may come back: as the same literal, and as
+// the same text or number in another case or kind, with or without its sign.
+func spellings(t Type, raw []byte) []string {
+	e, _ := exact(raw)
+	out := []string{"\x00" + e}
+	texts, n := readings(t, raw)
+	for _, s := range texts[:n] {
+		out = append(out, strings.TrimPrefix(s, "-"))
+	}
+	if s, ok := strictjson.Text(raw); ok && n > 0 {
+		if d, ok := decimal(s); ok {
+			out = append(out, strings.TrimPrefix(d, "-"))
+		}
+	}
+	return out
+}
+
+// repeats says what a leaf that repeats an argument of its own call is worth. An
+// argument that something vouches for is no more than that: what is no member
+// of a collection does not become one by being answered (P01).
+func (l *Ledger) repeats(c *call, leaf *Leaf) writ.Label {
+	texts, n := readings(leaf.Type, leaf.Raw)
+	at := writ.Operator
+	for _, t := range texts[:n] {
+		label, ok := c.own[t]
+		if !ok {
+			continue
+		}
+		if label == writ.System && leaf.Rule != nil && leaf.Rule.Collection != "" && !l.member(leaf) {
+			label = writ.External
+		}
+		at = min(at, label)
+	}
+	return at
+}
+
+// member reports whether a leaf's value is a committed fact of the leaf's own
+// collection at system or better.
+func (l *Ledger) member(leaf *Leaf) bool {
+	for _, t := range [...]Type{Untyped, leaf.Type} {
+		k, _ := l.keyOf(t, leaf.Raw)
+		var one [1]uint32
+		for _, i := range l.store.under(k, &one) {
+			if f := l.store.at(i); f.label >= writ.System && l.store.metas[f.meta].collection == leaf.Rule.Collection {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// saidIn reports whether a leaf stands in something the model said in its own
+// call.
+func (c *call) saidIn(leaf *Leaf) bool {
+	if len(c.said) == 0 {
+		return false
+	}
+	texts, n := readings(leaf.Type, leaf.Raw)
+	for _, t := range texts[:n] {
+		for _, s := range c.said {
+			if utf8.RuneCountInString(t) >= part && strings.Contains(s, t) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // judge gives a leaf its label: its rule's, lowered by R5 for the result of an
-// act and by R4 for a read's.
+// act and by R4 for a read's. A handle an act answers is no handle but an echo
+// where an act said it.
 func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf) judged {
 	j := judged{label: writ.External}
 	if leaf.Rule != nil {
@@ -221,8 +340,17 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf) judged {
 	} else if leaf.beside {
 		j.flags |= beside
 	}
-	most, echo := l.reflection(o.Server, leaf, func() bool { return l.known(leaf) })
-	if echo {
+	if leaf.Rule == nil || leaf.Rule.Label <= writ.External {
+		j.flags |= stranger
+	}
+	known := func() bool {
+		if leaf.Rule != nil && leaf.Rule.Collection != "" {
+			return l.member(leaf)
+		}
+		return l.known(leaf)
+	}
+	most, echo := l.reflection(o.Server, leaf, known)
+	if echo || c.saidIn(leaf) {
 		j.flags |= echoed
 	}
 	if leaf.Rule != nil && leaf.Rule.Authoritative && !o.Act {
@@ -230,7 +358,7 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf) judged {
 	}
 	if o.Act {
 		if leaf.Rule != nil && leaf.Rule.Collection != "" {
-			most = c.decides
+			most = min(c.decides, l.taints.inside(leaf, known), l.repeats(c, leaf))
 		} else {
 			// What an act answers besides a handle may repeat what it was given.
 			if min(most, c.lowest) < writ.External {
@@ -239,9 +367,9 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf) judged {
 			most = writ.External
 		}
 	} else {
-		most = min(most, c.lowest)
+		most = min(most, c.lowest, l.repeats(c, leaf))
 		if len(c.narrow) > 0 {
-			if e, ok := exact(leaf.Raw); ok {
+			for _, e := range spellings(leaf.Type, leaf.Raw) {
 				if n, ok := c.narrow[e]; ok {
 					most = min(most, n)
 				}
@@ -279,7 +407,7 @@ func (l *Ledger) Commit(p *Pending) error {
 		if err != nil {
 			return err
 		}
-		p = again
+		*p = *again
 	}
 	l.events++
 	known := map[*step]uint32{}
@@ -290,20 +418,25 @@ func (l *Ledger) Commit(p *Pending) error {
 	return nil
 }
 
-// keep files one fact under its exact value, under its type, and, if it is a
-// path or a name, under its last element (R13).
-func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint32) {
-	s := &l.store
+// metaOf is what a leaf shares with others of its rule.
+func metaOf(o *Observation, leaf *Leaf) meta {
 	m := meta{server: o.Server, tool: o.Tool, key: leaf.Key}
 	if r := leaf.Rule; r != nil {
 		m.rule, m.named = source(r), true
 		m.typ, m.collection, m.secret, m.creates = leaf.Type, r.Collection, r.Secret, r.Creates
 	}
+	return m
+}
+
+// keep files one fact under its exact value, under its type, and, if it is a
+// path or a name, under its last element (R13).
+func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint32) {
+	s := &l.store
 	f := fact{
-		evidence: o.Evidence, node: s.place(leaf.at.parent, known), token: s.placed(leaf.at), meta: s.meta(m),
+		evidence: o.Evidence, node: s.place(leaf.at.parent, known), token: s.placed(leaf.at), meta: s.meta(metaOf(o, leaf)),
 		label: j.label, flags: j.flags,
 	}
-	if leaf.owner != "" {
+	if leaf.owner != "" && j.owner {
 		f.owner = s.intern(leaf.owner) + 1
 	}
 	i := s.push(f)

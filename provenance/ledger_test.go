@@ -212,7 +212,10 @@ func TestManyOriginsAreBounded(t *testing.T) {
 	l := NewLedger([32]byte{1}, Caps{})
 	v := strings.TrimSuffix(strings.Repeat(`"INC-1042",`, 200), ",")
 	flood := []OutputRule{{At: must("/v/*"), Label: writ.External}}
-	id := []OutputRule{{At: must("/id"), Label: writ.System, Type: ID, Collection: "c", HasOwner: true, Owner: []string{"owner"}}}
+	id := []OutputRule{
+		{At: must("/id"), Label: writ.System, Type: ID, Collection: "c", HasOwner: true, Owner: []string{"owner"}},
+		{At: must("/owner"), Label: writ.System},
+	}
 	for n := 1; n <= 40; n++ {
 		l.mustAdd(t, n, Extraction(flood, []byte(`{"structuredContent":{"v":[`+v+`]}}`), nil).Leaves)
 		l.mustAdd(t, 100+n, Extraction(id, []byte(`{"structuredContent":{"id":"INC-1042","owner":"us"}}`), nil).Leaves)

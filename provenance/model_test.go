@@ -26,6 +26,7 @@ type modelFact struct {
 	label             writ.Label
 	lowered, said     bool
 	beside, named     bool
+	stranger          bool
 	typ               Type
 	collection, owner string
 	evidence          uint32
@@ -71,13 +72,37 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 	} else {
 		f.beside = !strings.HasPrefix(f.pointer, "/structuredContent")
 	}
+	f.stranger = base <= writ.External
+	inCollection := func(g modelFact) bool {
+		return g.label >= writ.System && g.collection == f.collection &&
+			(Equal(Untyped, g.raw, l.Raw) || g.typ != "" && g.typ == f.typ && Equal(f.typ, g.raw, l.Raw))
+	}
+	known := m.known(l.Raw)
+	if f.collection != "" {
+		known = slices.ContainsFunc(m.facts, inCollection)
+	}
 	// R4, part by part
-	own := writ.Operator
+	own, repeats := writ.Operator, writ.Operator
 	for _, a := range o.Args {
 		if !a.Narrow || Equal(Untyped, a.Raw, l.Raw) {
 			own = min(own, a.Label)
 		}
+		for _, x := range m.texts(a.Type, a.Raw) {
+			for _, y := range m.texts(f.typ, l.Raw) {
+				f.said = f.said || !a.Narrow && a.Label == writ.Model && len(x) >= 4 && len(y) >= 4 && strings.Contains(x, y)
+				switch {
+				case x != y:
+				case a.Narrow:
+					own = min(own, a.Label)
+				case a.Label == writ.System && f.collection != "" && !known:
+					repeats = min(repeats, writ.External)
+				default:
+					repeats = min(repeats, a.Label)
+				}
+			}
+		}
 	}
+	inside := writ.Operator
 	before := writ.Operator
 	for _, s := range m.sent {
 		if s.arg.Label >= writ.System {
@@ -98,7 +123,12 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 				if !s.act || s.arg.Narrow || len(a) < 4 || len(b) < 4 {
 					continue
 				}
-				if strings.Contains(b, a) || strings.Contains(a, b) && !(atom(b) && m.known(l.Raw)) {
+				in := strings.Contains(a, b)
+				f.said = f.said || in && s.arg.Label == writ.Model
+				if in = in && !(atom(b) && known); in {
+					inside = min(inside, s.arg.Label)
+				}
+				if strings.Contains(b, a) || in {
 					before = min(before, s.arg.Label)
 				}
 			}
@@ -112,7 +142,7 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 				decides = min(decides, a.Label)
 			}
 		}
-		f.label = min(base, decides)
+		f.label = min(base, decides, inside, repeats)
 		f.lowered = f.label < base
 	case o.Act:
 		f.label = min(base, writ.External)
@@ -126,7 +156,7 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 	case authoritative:
 		f.label = base
 	default:
-		f.label = min(base, own, before)
+		f.label = min(base, own, before, repeats)
 		f.lowered = f.label < base
 	}
 	return f
@@ -201,7 +231,8 @@ func (m *model) find(q Query) (vouched []modelFact, reason writ.Reason, conteste
 		}
 	}
 	for _, f := range all {
-		if f.label != writ.External || f.lowered {
+		written := f.label <= writ.External && f.stranger || f.label == writ.External && !f.lowered
+		if !written || f.said {
 			continue
 		}
 		twin := slices.ContainsFunc(left, func(v modelFact) bool { return v.evidence == f.evidence })
@@ -302,6 +333,12 @@ func TestLedgerAgainstModel(t *testing.T) {
 				var more []modelFact
 				for i := range o.Leaves {
 					more = append(more, m.observe(o, &o.Leaves[i]))
+				}
+				for i := range more { // R28: an owner is a leaf of its own
+					at := slices.IndexFunc(more, func(f modelFact) bool { return f.pointer == "/structuredContent/k0" })
+					if at < 0 || more[at].label < writ.System {
+						more[i].owner = ""
+					}
 				}
 				m.facts = append(m.facts, more...)
 			}

@@ -54,6 +54,7 @@ const (
 	reflected flags = 1 << iota
 	echoed          // the model said it first (R20)
 	beside          // outside structuredContent and named by no rule
+	stranger        // its rule, if any, says external or less
 )
 
 // meta is what many facts share.

@@ -71,6 +71,9 @@ func readings(t Type, raw []byte) (texts [2]string, n int) {
 // committed before keep their label.
 func (l *Ledger) Sent(server string, act bool, args []Arg) {
 	t := &l.taints
+	if act {
+		l.pieces(args)
+	}
 	for i := range args {
 		a := &args[i]
 		if a.Label >= writ.System {
@@ -108,8 +111,39 @@ func (l *Ledger) Sent(server string, act bool, args []Arg) {
 	}
 }
 
+// pieces remembers what an act's short texts say together: a value sent in
+// pieces of three characters is found when it comes back whole.
+func (l *Ledger) pieces(args []Arg) {
+	var run strings.Builder
+	label := writ.Operator
+	end := func() {
+		if text := run.String(); utf8.RuneCountInString(text) >= part {
+			l.taints.changed++
+			if need := 64 + 8*int64(len(text)); l.taints.bytes+need <= l.caps.Bytes/4 {
+				l.taints.bytes += need
+				l.taints.within[label].put(text)
+			} else {
+				l.taints.global = min(l.taints.global, label)
+			}
+		}
+		run.Reset()
+		label = writ.Operator
+	}
+	for i := range args {
+		a := &args[i]
+		texts, n := readings(Untyped, a.Raw)
+		if a.Label >= writ.System || a.Narrow || n == 0 || utf8.RuneCountInString(texts[0]) >= part {
+			end()
+			continue
+		}
+		run.WriteString(texts[0])
+		label = min(label, a.Label)
+	}
+	end()
+}
+
 // reflection returns the highest label a leaf may keep under what was sent, and
-// whether it equals something the model said first. known says that a text is
+// whether it equals or stands in something the model said first. known says that a text is
 // vouched already: such an atom inside a sent text does not lower its twin.
 func (l *Ledger) reflection(server string, leaf *Leaf, known func() bool) (at writ.Label, echo bool) {
 	t := &l.taints
@@ -128,22 +162,38 @@ func (l *Ledger) reflection(server string, leaf *Leaf, known func() bool) (at wr
 			echo = echo || w == writ.Model
 		}
 	}
-	for label := writ.Model; label < writ.System && label < at; label++ {
+	for label := writ.Model; label < writ.System && (label < at || label == writ.Model); label++ {
 		in := &t.within[label]
-		if len(in.starts) == 0 {
+		if in.none() {
 			continue
 		}
 		for _, text := range texts[:n] {
 			if utf8.RuneCountInString(text) < part {
 				continue
 			}
-			if len(text) > longest || in.anyIn(text) || in.contain(text) && !(atom(text) && known()) {
+			stands := in.contain(text)
+			echo = echo || stands && label == writ.Model
+			if len(text) > longest || in.anyIn(text) || stands && !(atom(text) && known()) {
 				at = min(at, label)
 				break
 			}
 		}
 	}
 	return at, echo
+}
+
+// inside returns the lowest label of an act's text that a leaf stands in.
+func (t *taints) inside(leaf *Leaf, known func() bool) writ.Label {
+	texts, n := readings(leaf.Type, leaf.Raw)
+	for label := writ.Model; label < writ.System; label++ {
+		in := &t.within[label]
+		for _, text := range texts[:n] {
+			if !in.none() && utf8.RuneCountInString(text) >= part && in.contain(text) && !(atom(text) && known()) {
+				return label
+			}
+		}
+	}
+	return t.global
 }
 
 // atom reports whether a text is one identifier as R14 lists them: such a text
@@ -179,23 +229,41 @@ const sep = 0xff
 
 var startLengths = [...]int{64, 16, part}
 
+// startBounds bounds how many texts of one start are told apart. Beyond it the
+// start alone counts as such a text: more is found than was sent, never less,
+// and no text makes a decision slow.
+var startBounds = [...]int{8, 256, 1024}
+
+func (x *texts) none() bool { return len(x.tail) == 0 && len(x.sealed) == 0 }
+
 func (x *texts) add(text string) {
 	if x.starts == nil {
 		x.starts = map[string][]string{}
 	}
-	for _, n := range startLengths {
+	for i, n := range startLengths {
 		if len(text) < n {
 			continue
 		}
-		for _, old := range x.starts[text[:n]] {
+		known := x.starts[text[:n]]
+		for _, old := range known {
 			if old == text {
 				return
 			}
 		}
-		text = strings.Clone(text)
-		x.starts[text[:n]] = append(x.starts[text[:n]], text)
+		switch text = strings.Clone(text); {
+		case len(known) > 0 && len(known[0]) == n: // the start stands for all
+		case len(known) >= startBounds[i] || len(text) == n:
+			x.starts[text[:n]] = []string{text[:n]}
+		default:
+			x.starts[text[:n]] = append(known, text)
+		}
 		break
 	}
+	x.put(text)
+}
+
+// put adds a text for contain alone.
+func (x *texts) put(text string) {
 	x.tail = append(append(x.tail, text...), sep)
 	if len(x.tail) < 4096 {
 		return
