@@ -108,6 +108,20 @@ func TestPassThrough(t *testing.T) {
 			if is, _ := admissible(res.Meta); is {
 				t.Error("what a model answered is evidence (P19)")
 			}
+			// An update of a resource reaches the client that subscribed to it.
+			ctx, uri := testContext(t), "demo://resource/static/document/features.md"
+			if err := cs.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
+				t.Fatalf("resources/subscribe: %v", err)
+			}
+			callTool(t, cs, "toggle-subscriber-updates", nil)
+			select {
+			case got := <-c.updated:
+				if got != uri {
+					t.Errorf("an update of %s", got)
+				}
+			case <-ctx.Done():
+				t.Error("no update of the resource came")
+			}
 		})
 	}
 }
