@@ -1,5 +1,7 @@
 package peers
 
+//lint:file-ignore SA1019 sampling is deprecated; the clients and servers that use it are still there
+
 import (
 	"context"
 	"encoding/json"
