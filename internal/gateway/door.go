@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
+	"regexp"
 	"sync"
 	"time"
 
@@ -221,18 +219,18 @@ func wireCall(d *gate.Decision, extra []strictjson.Member) (method string, param
 	return method, params
 }
 
-// listedMeta are the members of a request's _meta that reach a server (R32).
-// The wire's own keys are written anew by package upstream.
-var listedMeta = map[string]bool{"traceparent": true, "tracestate": true, "baggage": true}
+// traceParent is the W3C form of trace context: four numbers in hexadecimal.
+// tracestate and baggage are free text that nobody judges, and stay here.
+var traceParent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
-func passedMeta(params []byte) (out []strictjson.Member) {
-	ms, _ := strictjson.Members(strictjson.Get(params, "_meta"))
-	for _, m := range ms {
-		if listedMeta[m.Name] {
-			out = append(out, m)
-		}
+// passedMeta are the members of a request's _meta that reach a server (R32).
+// The wire's own keys are written anew by package upstream.
+func passedMeta(params []byte) []strictjson.Member {
+	raw := strictjson.Get(strictjson.Get(params, "_meta"), "traceparent")
+	if t, ok := strictjson.Text(raw); ok && traceParent.MatchString(t) {
+		return []strictjson.Member{{Name: "traceparent", Value: strictjson.Quote(t)}}
 	}
-	return out
+	return nil
 }
 
 // passedCapabilities are those of the client's capabilities whose requests are
@@ -310,7 +308,11 @@ func (a *act) finish(resp upstream.Response) downstream.Reply {
 	if d.Shadow {
 		members = append(members, member(MetaShadow, d.Outcome))
 	}
-	return downstream.Reply{Result: mark(resp.Result, members...)}
+	result := resp.Result
+	if state := strictjson.Get(result, "requestState"); state != nil && asksInput(result) {
+		result = strictjson.Set(result, "requestState", strictjson.Quote(a.g.seal(s.id, a.in.Call, state)))
+	}
+	return downstream.Reply{Result: mark(result, members...)}
 }
 
 // record puts a result on record and folds it. It is in the log when record
@@ -369,56 +371,6 @@ func (g *Gateway) notRecordedResult(r *downstream.Request, d *gate.Decision, err
 	}
 	g.log.Error("the result of an act could not be written", "error", err)
 	return downstream.Reply{Err: rpc.Errorf(rpc.CodeInternal, "the call was made and its result could not be recorded: its outcome is unknown")}
-}
-
-// resolve gives, for string arguments that look like absolute paths, where
-// they lead once symbolic links are followed (R34): the door does it, because
-// Decide does no I/O. Only calls to child processes of this machine are looked
-// at.
-func (g *Gateway) resolve(call gate.Call) map[string]string {
-	srv := g.servers[call.Server]
-	if srv == nil || !srv.local || call.Method != gate.CallTool || call.Arguments == nil ||
-		strictjson.Check(call.Arguments, strictjson.Request) != nil {
-		return nil
-	}
-	var out map[string]string
-	strictjson.Walk(call.Arguments, func(path []string, raw []byte) bool {
-		text, ok := strictjson.Text(raw)
-		if !ok || len(text) > 4096 || strings.IndexByte(text, 0) >= 0 {
-			return true
-		}
-		text = strings.TrimPrefix(text, "file://")
-		if !filepath.IsAbs(text) {
-			return true
-		}
-		if real := realPath(filepath.Clean(text)); real != filepath.Clean(text) {
-			if out == nil {
-				out = map[string]string{}
-			}
-			out[strictjson.Pointer(path)] = real
-		}
-		return len(out) < 1000
-	}, nil)
-	return out
-}
-
-// realPath follows the symbolic links of the longest part of p that exists.
-func realPath(p string) string {
-	rest := ""
-	for dir := p; ; {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if _, err := os.Lstat(dir); err == nil {
-			return p // a link that leads nowhere, or a loop
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return p
-		}
-		rest = filepath.Join(filepath.Base(dir), rest)
-		dir = parent
-	}
 }
 
 // now is the recorded time: UTC, to the microsecond, as records keep it.

@@ -89,6 +89,7 @@ type Fold struct {
 	Grounded int                      // summaries whose quotes were found again
 	Skipped  int                      // decisions and summaries whose values were erased
 	results  map[uint32]uint64        // evidence number to record number
+	blind    bool                     // values are missing, so what follows cannot be made again
 }
 
 // world is a policy with a catalogue.
@@ -119,6 +120,7 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 		if ok && len(key) == len(k) {
 			copy(k[:], key)
 		}
+		f.blind = f.blind || !ok
 		f.session = gate.NewSession(rec.Session, k, f.caps)
 	case audit.KindDecision:
 		return f.decision(ctx, rec, it)
@@ -137,10 +139,8 @@ func (f *Fold) decision(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	}
 	rawInput, ok1 := it.Value(valueInput)
 	recorded, ok2 := it.Value(valueDecision)
-	if !ok1 || !ok2 || data.Engine != Engine {
-		// Erased, or of another engine: it vouches for nothing any more.
-		f.Skipped++
-		return nil
+	if f.blind || !ok1 || !ok2 || data.Engine != Engine {
+		return f.skip()
 	}
 	var in inputValue
 	if err := json.Unmarshal(rawInput, &in); err != nil {
@@ -161,16 +161,14 @@ func (f *Fold) decision(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	if _, committed := rec.Commitment(valueArguments); committed {
 		b, ok := it.Value(valueArguments)
 		if !ok {
-			f.Skipped++
-			return nil
+			return f.skip()
 		}
 		input.Call.Arguments = notNil(b) // an item is not kept, a decision is
 	}
 	if _, committed := rec.Commitment(valueAnswers); committed {
 		b, ok := it.Value(valueAnswers)
 		if !ok {
-			f.Skipped++
-			return nil
+			return f.skip()
 		}
 		input.Call.Answers = notNil(b)
 	}
@@ -188,6 +186,19 @@ func (f *Fold) decision(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	return nil
 }
 
+// skip passes over a decision that cannot be made again, because a value was
+// erased or the engine is another. Nothing that follows in the session can be
+// made again either: what the missing bytes would have tainted is not known.
+func (f *Fold) skip() error {
+	f.blind = true
+	f.Skipped++
+	return nil
+}
+
+// Blind reports that values are missing, so that the session can be read and
+// verified but must not go on.
+func (f *Fold) Blind() bool { return f.blind }
+
 // notNil copies b so that what was there stays distinct from what was not.
 func notNil(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
 
@@ -200,18 +211,21 @@ func (f *Fold) result(rec *audit.Record, it *audit.Item) error {
 		f.results[data.Evidence] = rec.N
 	}
 	d, ok := f.open[data.Decision]
-	if !ok || f.session == nil {
+	if !ok || f.session == nil || f.blind {
 		return nil
 	}
 	delete(f.open, data.Decision)
 	r := gate.Result{Evidence: data.Evidence, Status: gate.Status(data.Status)}
-	if b, ok := it.Value(valueResult); ok {
+	if _, committed := rec.Commitment(valueResult); committed {
+		b, ok := it.Value(valueResult)
+		if !ok {
+			f.blind = true
+			return nil
+		}
 		r.Bytes = b
-	} else if r.Status == gate.OK || r.Status == gate.Errored {
-		r.Status = gate.Unknown // erased: no facts, and its number stays taken
 	}
 	obs := f.session.Observe(&d, r)
-	if obs.Admissible != data.Admissible && r.Bytes != nil {
+	if obs.Admissible != data.Admissible {
 		return fmt.Errorf("%w: the result's worth (n %d)", ErrReplay, rec.N)
 	}
 	f.session.Commit(obs)

@@ -76,6 +76,8 @@ type Gateway struct {
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
+	sealKey [32]byte
+
 	oddMu    sync.Mutex
 	oddities map[oddity]int
 	oddly    chan struct{} // something was counted; holds one
@@ -136,6 +138,10 @@ func New(o Options) (*Gateway, error) {
 	}
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
+	}
+	var err error
+	if g.sealKey, err = newSealKey(); err != nil {
+		return nil, fmt.Errorf("gateway: no randomness: %w", err)
 	}
 	for _, c := range o.Servers {
 		if g.servers[c.Name] != nil {

@@ -109,7 +109,7 @@ func (a *act) answer(ctx context.Context, method string, params []byte) ([]byte,
 // judgeAnswer decides the call anew with one more answer in it. A refused
 // answer reaches the server as a cancelled question.
 func (a *act) judgeAnswer(method string, got []byte) ([]byte, *rpc.Error) {
-	if method == "roots/list" && !a.d.Effect.Gated() || method == "elicitation/create" && declines(got) {
+	if method == "elicitation/create" && declines(got) {
 		return got, nil
 	}
 	a.mu.Lock()

@@ -36,13 +36,39 @@ func TestRetryBytes(t *testing.T) {
 		asks := `{"resultType":"input_required","inputRequests":{"q\u0031":{"method":"elicitation/create","params":` + question + `}},"requestState":"opaque\u0020state"}`
 		up.reply(`"result":` + asks)
 		a := w.call(ctx, "ask", `{"n":1.50}`)
-		if err := intact(a.result, []byte(asks), true); err != nil {
+		// The client holds the state sealed; the server gets its own back.
+		sealed := get(a.result, "requestState")
+		if strings.Contains(string(sealed), "opaque") {
+			t.Errorf("the state is not sealed: %s", sealed)
+		}
+		if err := intact(strictjson.Set(a.result, "requestState", get([]byte(asks), "requestState")), []byte(asks), true); err != nil {
 			t.Errorf("%v: %s %s", err, a.result, a.err)
 		}
 		up.take()
 		up.reply(`"result":{"content":[]}`)
 		retry := `{"name":"ask","arguments":{"n":1.50},"inputResponses":{"q1":{"action":"accept","content":{"id":9007199254740993}}},"requestState":"opaque\u0020state"}`
-		passed(t, w.request(ctx, "tools/call", retry))
+		resealed := func(args, state string) string {
+			return `{"name":"ask","arguments":` + args + `,"inputResponses":{"q1":{"action":"accept","content":{"id":9007199254740993}}},"requestState":` + state + `}`
+		}
+		// S08: a state that was changed, is of another call or session, or was
+		// never given calls nothing.
+		flipped := []byte(string(sealed))
+		flipped[len(flipped)/2] ^= 1
+		other := r.connect(ctx, 3)
+		for what, bad := range map[string]answer{
+			"flipped":            w.request(ctx, "tools/call", resealed(`{"n":1.50}`, string(flipped))),
+			"other arguments":    w.request(ctx, "tools/call", resealed(`{"n":1.5}`, string(sealed))),
+			"never given":        w.request(ctx, "tools/call", resealed(`{"n":1.50}`, `"eve@evil.example"`)),
+			"of another session": other.request(ctx, "tools/call", resealed(`{"n":1.50}`, string(sealed))),
+		} {
+			if text(bad.err, "code") != "-32602" {
+				t.Errorf("S08: %s: %s %s", what, bad.result, bad.err)
+			}
+		}
+		passed(t, w.request(ctx, "tools/call", resealed(`{"n":1.50}`, string(sealed))))
+		if a := w.request(ctx, "tools/call", resealed(`{"n":1.50}`, string(sealed))); text(a.err, "code") != "-32602" {
+			t.Errorf("S08: used twice: %s %s", a.result, a.err)
+		}
 		got := up.take()
 		if len(got) != 1 {
 			t.Fatalf("%d requests", len(got))

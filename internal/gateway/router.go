@@ -208,14 +208,15 @@ func (g *Gateway) pass(ctx context.Context, r *downstream.Request, v *view, call
 			call.Answers = answers
 			extra = append(extra, strictjson.Member{Name: "inputResponses", Value: answers})
 		}
-		if state := strictjson.Get(r.Params, "requestState"); state != nil {
-			if strictjson.KindOf(state) != strictjson.String {
-				return failure(rpc.CodeInvalidParams, "requestState is a string")
-			}
-			extra = append(extra, strictjson.Member{Name: "requestState", Value: state})
-		}
 		if reply, ok := g.resume(ctx, r, call); ok {
 			return reply
+		}
+		if state := strictjson.Get(r.Params, "requestState"); state != nil {
+			given, ok := g.givenState(r, call, state)
+			if !ok {
+				return failure(rpc.CodeInvalidParams, "requestState is not one that this call was given")
+			}
+			extra = append(extra, strictjson.Member{Name: "requestState", Value: given})
 		}
 		if len(extra) > 0 && g.legacyServer(ctx, call.Server) {
 			// Such a server asks within a call, and that call is not waiting.
@@ -223,6 +224,20 @@ func (g *Gateway) pass(ctx context.Context, r *downstream.Request, v *view, call
 		}
 	}
 	return g.through(ctx, r, v, call, extra)
+}
+
+// givenState returns the state the server gave, as JSON, of the sealed one the
+// client was given.
+func (g *Gateway) givenState(r *downstream.Request, call gate.Call, sealed []byte) ([]byte, bool) {
+	text, ok := strictjson.Text(sealed)
+	if !ok {
+		return nil, false
+	}
+	s, err := g.sessionOf(r)
+	if err != nil {
+		return nil, false
+	}
+	return g.unseal(s, call, text)
 }
 
 // nearMember reports a member whose name folds to one of known without being

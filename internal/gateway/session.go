@@ -27,16 +27,17 @@ type session struct {
 	flushing bool
 	stale    error // why the fold may not be what the store holds, nil when it is
 	closed   bool
-	used     time.Time
+	lastUsed time.Time
 	touched  time.Time
 
 	drained *sync.Cond // the queue became empty; its lock is mu
 
-	suspended map[string]*suspension // calls that wait for an answer, by token
+	suspended map[string]*suspension          // calls that wait for an answer, by token
+	used      map[[sha256.Size]byte]time.Time // seals that came back, until they lapse
 }
 
 func newSession(id string, used time.Time) *session {
-	s := &session{id: id, used: used, suspended: map[string]*suspension{}}
+	s := &session{id: id, lastUsed: used, suspended: map[string]*suspension{}, used: map[[sha256.Size]byte]time.Time{}}
 	s.drained = sync.NewCond(&s.mu)
 	return s
 }
@@ -207,7 +208,7 @@ func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (do
 		return nil, false
 	}
 	s.mu.Lock()
-	s.used = now
+	s.lastUsed = now
 	touch := now.Sub(s.touched) > touchEvery
 	if touch {
 		s.touched = now
@@ -264,8 +265,11 @@ func (g *Gateway) reload(ctx context.Context, s *session) error {
 		}
 		s.next = rec.N
 	}
-	if s.next == 0 {
+	switch {
+	case s.next == 0:
 		return errors.New("the session has no records")
+	case f.Blind():
+		return errors.New("values of the session were erased, or it is of another engine: what it saw vouches for nothing any more")
 	}
 	s.fold, s.stale = f.session, nil
 	return nil

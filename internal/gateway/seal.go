@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"time"
+
+	"github.com/writ-project/writ/gate"
+)
+
+// A requestState is the server's own: it gives it to the client and gets it
+// back. What comes back is forwarded unjudged, so it must be what the server
+// gave, in this session, for this very call, not long ago, and not used before
+// (attack S08). The client is given a sealed one; a seal that does not fit is
+// refused. Seals are of this process: a restart ends the calls that wait.
+
+const (
+	sealLife = 10 * time.Minute
+	maxUsed  = 10_000 // seals remembered as used; beyond, none is accepted
+)
+
+func newSealKey() (key [32]byte, err error) {
+	_, err = rand.Read(key[:])
+	return key, err
+}
+
+// seal wraps the state a server gave in answer to call, a JSON literal.
+func (g *Gateway) seal(session string, call gate.Call, state []byte) string {
+	until := binary.BigEndian.AppendUint64(nil, uint64(g.clock().Add(sealLife).UnixNano()))
+	mac := g.sealMAC(session, call, until, state)
+	return base64.RawURLEncoding.EncodeToString(append(append(mac, until...), state...))
+}
+
+// unseal returns the literal in a seal that fits, once.
+func (g *Gateway) unseal(s *session, call gate.Call, sealed string) (state []byte, ok bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
+	if err != nil || len(b) < sha256.Size+8 {
+		return nil, false
+	}
+	mac, until, rest := b[:sha256.Size], b[sha256.Size:sha256.Size+8], b[sha256.Size+8:]
+	if !hmac.Equal(mac, g.sealMAC(s.id, call, until, rest)) {
+		return nil, false
+	}
+	now, end := g.clock(), time.Unix(0, int64(binary.BigEndian.Uint64(until)))
+	if now.After(end) {
+		return nil, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, t := range s.used {
+		if now.After(t) {
+			delete(s.used, k)
+		}
+	}
+	key := [sha256.Size]byte(mac)
+	if _, again := s.used[key]; again || len(s.used) >= maxUsed {
+		return nil, false
+	}
+	s.used[key] = end
+	return rest, true
+}
+
+func (g *Gateway) sealMAC(session string, call gate.Call, until, state []byte) []byte {
+	h := hmac.New(sha256.New, g.sealKey[:])
+	for _, part := range []string{session, call.Server, call.Tool, string(call.Method), string(call.Arguments), string(until), string(state)} {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		h.Write([]byte(part))
+	}
+	return h.Sum(nil)
+}
