@@ -128,9 +128,20 @@ func TestGoSDK(t *testing.T) {
 	}
 }
 
-// TestTypeScript: the TypeScript SDKs, over stdio and HTTP. Both hold even an
-// error's structuredContent against the tool's outputSchema, and throw; a
-// refusal reaches the model all the same.
+// TestTypeScriptHoldsErrorsAgainstSchema: the client most people have throws if
+// an error's structuredContent does not satisfy the tool's outputSchema. It is
+// why a refusal of such a tool has none.
+func TestTypeScriptHoldsErrorsAgainstSchema(t *testing.T) {
+	peers := peersDir(t)
+	out, _ := run(t, exec.CommandContext(testContext(t), node(t), filepath.Join(peers, "client.mjs"), "sdk", "stdio", "2025-11-25",
+		node(t), filepath.Join(peers, "strict-error.mjs")), strings.NewReader(`{"tool":"act","args":{}}`+"\n"))
+	if !strings.Contains(out, `"threw":"MCP error -32602: Structured content does not match`) {
+		t.Errorf("it does not throw any more: %s", out)
+	}
+}
+
+// TestTypeScript: the TypeScript SDKs, over stdio and HTTP. A refusal of a tool
+// with an outputSchema reaches the model: no client throws.
 func TestTypeScript(t *testing.T) {
 	script := filepath.Join(peersDir(t), "client.mjs")
 	for _, c := range []struct{ sdk, version string }{{"sdk", "2025-11-25"}, {"client", "2025-11-25"}, {"client", "2026-07-28"}} {
