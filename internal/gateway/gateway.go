@@ -246,26 +246,25 @@ func (g *Gateway) anonymousSession() (*session, error) {
 	return s, nil
 }
 
-// readyGrace is how long the first view waits for servers that have neither
-// answered nor failed. A silent one does not take the others' tools with it:
-// clients are told when its own arrive.
+// readyGrace is how long the first view, once there is one server to show,
+// waits for others that have neither answered nor failed. A silent one does not
+// take the others' tools with it: clients are told when its own arrive.
 const readyGrace = 3 * time.Second
 
 // refresher keeps the view: once when the servers have answered, and again
 // whenever one of them has something new.
 func (g *Gateway) refresher(ctx context.Context) {
 	var watching sync.WaitGroup
-	first := make(chan string, len(g.order))
+	first := make(chan bool, len(g.order)) // whether the server answered
 	for _, name := range g.order {
 		watching.Add(1)
 		go func() {
 			defer watching.Done()
-			g.servers[name].watch(ctx, func() { first <- name }, g.changed)
+			g.servers[name].watch(ctx, func(answered bool) { first <- answered }, g.changed)
 		}()
 	}
 	defer watching.Wait()
-	grace := time.NewTimer(readyGrace)
-	defer grace.Stop()
+	var grace <-chan time.Time
 	waiting, isReady := len(g.order), false
 	for {
 		if waiting == 0 {
@@ -280,9 +279,12 @@ func (g *Gateway) refresher(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-first:
+		case answered := <-first:
 			waiting--
-		case <-grace.C:
+			if answered && grace == nil {
+				grace = time.After(readyGrace)
+			}
+		case <-grace:
 			if !isReady {
 				g.rebuild(ctx)
 				close(g.ready)
@@ -306,7 +308,7 @@ func (g *Gateway) changed() {
 
 // watch lists the server when it is there, and again whenever it says that a
 // list changed. first is called once, after the first answer or failure.
-func (s *server) watch(ctx context.Context, first, changed func()) {
+func (s *server) watch(ctx context.Context, first func(answered bool), changed func()) {
 	for {
 		listed, info, err := s.fetchLists(ctx)
 		if ctx.Err() != nil {
@@ -316,7 +318,7 @@ func (s *server) watch(ctx context.Context, first, changed func()) {
 		s.info, s.err, s.known, s.listed = info, err, true, listed
 		s.mu.Unlock()
 		if first != nil {
-			first()
+			first(err == nil)
 			first = nil
 		}
 		changed()
@@ -451,7 +453,7 @@ func (g *Gateway) current(ctx context.Context) *view {
 }
 
 // Ready waits until every server has answered or failed once, but no longer
-// than readyGrace.
+// than readyGrace after the first that answered.
 func (g *Gateway) Ready(ctx context.Context) error {
 	if g.current(ctx) == nil {
 		if ctx.Err() != nil {

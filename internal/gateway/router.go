@@ -168,6 +168,10 @@ func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, v *view) 
 		return failure(rpc.CodeInvalidParams, "a member of params looks like another one")
 	}
 	call := gate.Call{Tool: name, Arguments: strictjson.Get(r.Params, "arguments")}
+	if t, _ := v.catalogue.Resolve(name, g.shadow); t == nil && g.Settled(ctx) == nil {
+		// It may be of a server that was slow to start.
+		v = g.current(ctx)
+	}
 	if t, listed := v.catalogue.Resolve(name, g.shadow); t != nil {
 		call.Server, call.Tool = t.Server, t.Name
 		if !listed {
