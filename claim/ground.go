@@ -139,9 +139,7 @@ func (s *Source) solid(start, end int) bool {
 }
 
 func (s *Source) quote(start, end int) Quote {
-	q := Quote{Start: start, End: end}
-	q.From, _ = s.place(start, false)
-	q.To, _ = s.place(end, true)
+	q := Quote{Start: start, End: end, From: s.place(start, false), To: s.place(end, true)}
 	if !s.plain {
 		q.Pointer = s.pointer + s.pointerOf(s.touched(start, end)[0].number)
 	}

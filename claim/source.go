@@ -93,7 +93,8 @@ func NewSource(record []byte, pointer string, limit int) (*Source, *Stop) {
 		return nil, because(StageGrounding, writ.GroundSource, "", "a record that holds a value at that pointer")
 	}
 	s := &Source{record: len(record), value: value, pointer: pointer}
-	w := &writer{s: s, base: at, limit: max(limit, 0)}
+	limit = min(max(limit, 0), len(record)) // no text is longer than its record
+	w := &writer{s: s, base: at, limit: limit}
 	w.write()
 	s.truncate(limit)
 	return s, nil
@@ -163,12 +164,10 @@ func (s *Source) boundary(offset int) bool {
 	return !glued(before, a, b, after)
 }
 
-// runAt returns the run that ends at offset (ok) or else the one around it.
+// runAt returns the run that ends at an offset within the text (ok) or else the
+// one around it. Runs cover the whole text.
 func (s *Source) runAt(offset int) (r run, ok bool) {
 	i := sort.Search(len(s.runs), func(i int) bool { return s.runs[i].text+s.runs[i].size >= offset })
-	if i == len(s.runs) {
-		return run{}, false
-	}
 	return s.runs[i], s.runs[i].text+s.runs[i].size == offset
 }
 
@@ -211,27 +210,18 @@ func inWord(r rune) bool {
 	return r == '_' || r != utf8.RuneError && unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// place returns where an offset of the text stands in the record, as the start
-// or the end of a range; ok is false inside an atom.
-func (s *Source) place(offset int, end bool) (at int, ok bool) {
+// place returns where a boundary of the text stands in the record, as the start
+// or the end of a range.
+func (s *Source) place(offset int, end bool) int {
 	i := sort.Search(len(s.runs), func(i int) bool {
 		r := s.runs[i]
 		return r.text+r.size > offset || end && r.text+r.size == offset
 	})
-	if i == len(s.runs) {
-		return 0, false
-	}
 	r := s.runs[i]
-	switch d := offset - r.text; {
-	case d == 0:
-		return r.record, true
-	case d == r.size:
-		return r.record + r.recorded, true
-	case r.atom:
-		return 0, false
-	default:
-		return r.record + d, true
+	if offset == r.text+r.size {
+		return r.record + r.recorded
 	}
+	return r.record + offset - r.text // an atom only at its start
 }
 
 // touched returns the leaves a range of the text reaches into.
