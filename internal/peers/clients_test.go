@@ -210,6 +210,46 @@ func TestTypeScript(t *testing.T) {
 	}
 }
 
+// TestTypeScriptMethods: what a legacy server answers to the other methods is
+// complete on either wire, in the eyes of a client that checks each result.
+func TestTypeScriptMethods(t *testing.T) {
+	peers := peersDir(t)
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			server := everything[0].behind(t, "http://127.0.0.1:9/page")
+			dir, state := example(t, "everything", config(server)), canonicalTemp(t)
+			argv := append([]string{filepath.Join(peers, "client.mjs"), "client", "stdio", version, binary, "run", "--state", state}, arguments(dir, server)...)
+			asked := []struct{ line, want string }{
+				{`{"do":"listResources"}`, `"demo://resource/static/document/features.md"`},
+				{`{"do":"listResourceTemplates"}`, `"demo://resource/dynamic/text/{resourceId}"`},
+				{`{"do":"listPrompts"}`, `"simple-prompt"`},
+				{`{"do":"readResource","with":{"uri":"demo://resource/static/document/features.md"}}`, `"contents"`},
+				{`{"do":"readResource","with":{"uri":"file:///etc/passwd"}}`, `"threw":"refused: provenance.unseen"`},
+				{`{"do":"getPrompt","with":{"name":"simple-prompt"}}`, `"messages"`},
+				{`{"do":"complete","with":{"ref":{"type":"ref/prompt","name":"completable-prompt"},"argument":{"name":"department","value":"E"}}}`, `"threw":"refused: `},
+				{`{"tool":"get-tiny-image","args":{}}`, `"image/png"`},
+				{`{"tool":"get-resource-links","args":{"count":2}}`, `"resource_link"`},
+				{`{"tool":"get-sum","args":{"a":"x","b":1}}`, `"schema.invalid"`},
+			}
+			var in strings.Builder
+			for _, a := range asked {
+				in.WriteString(a.line + "\n")
+			}
+			out, code := run(t, exec.CommandContext(testContext(t), node(t), argv...), strings.NewReader(in.String()))
+			lines := strings.Split(strings.TrimSpace(out), "\n")
+			if code != 0 || len(lines) != len(asked)+1 {
+				t.Fatalf("exit code %d: %s", code, out)
+			}
+			for i, a := range asked {
+				if !strings.Contains(lines[i+1], a.want) {
+					t.Errorf("%s: %.600s", a.line, lines[i+1])
+				}
+			}
+			verify(t, state)
+		})
+	}
+}
+
 // newSession mints a session and returns its endpoint.
 func newSession(t *testing.T, state string) string {
 	t.Helper()

@@ -3,10 +3,10 @@
 //   node client.mjs sdk|client stdio|http VERSION COMMAND [ARG …] | URL
 //
 // sdk is @modelcontextprotocol/sdk, client is @modelcontextprotocol/client, which
-// alone speaks 2026-07-28. Each line of standard input is {"tool", "args"}; the
-// answer is {"result"} or {"threw"}, and whether the client holds the result
-// against an outputSchema it knows. The first line of output says what was
-// opened.
+// alone speaks 2026-07-28. Each line of standard input is {"tool", "args"}, or
+// {"do", "with"} for another method of the client; the answer is {"result"} or
+// {"threw"}, and whether the tool publishes an outputSchema. The first line of
+// output says what was opened.
 import { createInterface } from "node:readline";
 
 const [which, transport, version, ...target] = process.argv.slice(2);
@@ -45,10 +45,10 @@ say({
   tools: tools.map((t) => t.name),
 });
 for await (const line of createInterface({ input: process.stdin })) {
-  const { tool, args } = JSON.parse(line);
+  const { tool, args, do: method, with: params } = JSON.parse(line);
   const schema = published.get(tool) ?? false;
   try {
-    say({ schema, result: await client.callTool({ name: tool, arguments: args }) });
+    say({ schema, result: await (method ? client[method](params) : client.callTool({ name: tool, arguments: args })) });
   } catch (e) {
     say({ schema, threw: String(e?.message ?? e), code: e?.code });
   }
