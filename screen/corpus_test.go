@@ -43,6 +43,9 @@ func list(t testing.TB, file string, classes bool) (out []line) {
 // TestLists holds the built-in set to its two lists: what must halt, by class,
 // and what must pass. It reports the rates.
 func TestLists(t *testing.T) {
+	if _, faults := Parse("default.yaml", defaultFile); len(faults) > 0 {
+		t.Fatal(faults)
+	}
 	s := Default()
 	halt, benign := list(t, "testdata/halt.txt", true), list(t, "testdata/benign.txt", false)
 	if len(halt) < 120 || len(benign) < 150 {
