@@ -11,6 +11,7 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/upstream"
 	"github.com/writ-project/writ/internal/hostile"
 )
@@ -184,7 +185,10 @@ tools:
 	for _, mode := range []string{"dupnames", "noname", "ansi", "loopcursor", "endless", "manyitems", "floatid"} {
 		t.Run(mode, func(t *testing.T) {
 			ctx := testContext(t)
-			r := newRig(t, onMaps(t), policy(t, echoes), config(mode))
+			r := &rig{tb: t, store: onMaps(t), faulty: true}
+			r.opts = gateway.Options{Store: r.store, Policy: policy(t, echoes), Servers: []upstream.Config{config(mode)}, Version: "test"}
+			r.start()
+			t.Cleanup(r.stop)
 			w := r.connect(ctx, 0)
 			if n := len(elements(w.request(ctx, "tools/list", "").result, "tools")); n != 0 {
 				t.Errorf("%d tools are listed", n)

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"flag"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +32,9 @@ type shelf struct {
 // an act passes if its id is one of them. Each log is verified in the end, and
 // each decision made again.
 func TestAgainstModel(t *testing.T) {
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		f.Value.Set("25") // each starts gateways; -rapid.checks asks for more
+	}
 	book := &shelf{}
 	up := newScripted(t, "toy", true)
 	up.list("tools/list", itemTools)

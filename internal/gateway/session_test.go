@@ -263,6 +263,9 @@ func TestTwoGateways(t *testing.T) {
 // TestManySessions: a session that was dropped from memory to make room for
 // others (D03) is still the same session.
 func TestManySessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("opens ten thousand sessions")
+	}
 	r, _ := toyRig(t, onMaps(t))
 	ctx := testContext(t)
 	w := overHTTP(ctx, r, false, web{})
