@@ -59,7 +59,7 @@ func TestInitializeDoesNotWait(t *testing.T) {
 func TestOneSilentServer(t *testing.T) {
 	peersDir(t)
 	root := canonicalTemp(t)
-	dir := example(t, "gopls", config(filesServer(t, root), silent(t, "gopls", "1s")))
+	dir := example(t, "gopls", config(filesServer(t, root), silent(t, "gopls", "1h")))
 	state := canonicalTemp(t)
 	cs := overStdio(t, nil, "--config", filepath.Join(dir, "writ.yaml"), "--state", state)
 	began := time.Now()
