@@ -1,0 +1,91 @@
+package host
+
+import (
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/claim"
+)
+
+// AnswerVersion is the version of the form of Answer. Fields are added to it,
+// never removed, and keep their meaning.
+const AnswerVersion = 1
+
+// Status says how a request ended. The zero Status is none of them.
+type Status string
+
+// The ends of a request.
+const (
+	Answered      Status = "answered"        // the call was made; its result is in the answer
+	NeedsMoreInfo Status = "needs_more_info" // the planner asks the user; nothing was called
+	Stopped       Status = "stopped"         // a gate stopped it: Stage and Rejection say which and why
+	ServerError   Status = "server_error"    // the server reported an error of its own
+	Failed        Status = "failed"          // something broke that is no gate's decision
+)
+
+// Answer is what `writ ask --json` prints; docs/formats.md describes it.
+type Answer struct {
+	Version int    `json:"v"`
+	Run     string `json:"run"`
+	Session string `json:"session,omitempty"`
+	Status  Status `json:"status"`
+	// Stage is the last gate the request reached.
+	Stage     claim.Stage     `json:"stage"`
+	Rejection *writ.Rejection `json:"rejection,omitempty"`
+	// Message is for the user: the planner's question, the input policy's
+	// reply, or the server's error text.
+	Message string `json:"message,omitempty"`
+	// Failure says what broke, of a request that failed.
+	Failure string `json:"failure,omitempty"`
+
+	Tool      string       `json:"tool,omitempty"`
+	Arguments writ.RawJSON `json:"arguments,omitempty"`
+	Decision  string       `json:"decision,omitempty"`
+	Evidence  string       `json:"evidence,omitempty"`
+	// Admissible says that the result may vouch for later acts of the session.
+	Admissible bool `json:"admissible,omitempty"`
+	// Result is what the server returned, as it was recorded.
+	Result writ.RawJSON `json:"result,omitempty"`
+	// Typed is the structured part of Result that satisfied its schema. Where
+	// there is none, Note and Untyped say so, and there is no summary.
+	Typed   writ.RawJSON    `json:"typed,omitempty"`
+	Note    string          `json:"note,omitempty"`
+	Untyped *writ.Rejection `json:"untyped,omitempty"`
+
+	Summary *Summary `json:"summary,omitempty"`
+	// Truncated says that the text a summary was made of ends before the result.
+	Truncated bool `json:"truncated,omitempty"`
+	// Unreachable are the servers that could not be asked.
+	Unreachable []string `json:"unreachable,omitempty"`
+}
+
+// Summary is an evidence-locked summary.
+type Summary struct {
+	// Record is the id of its record, which `writ audit verify` checks again.
+	Record          string `json:"record"`
+	Bullets         []Item `json:"bullets"`
+	Risks           []Item `json:"risks"`
+	Recommendations []Item `json:"recommendations"`
+}
+
+// Item is one statement. Text is the model's own; Quote stands verbatim in the
+// source text, and bytes From to To of the recorded result are what it stands
+// for.
+type Item struct {
+	Text     string `json:"text"`
+	Quote    string `json:"quote"`
+	Evidence string `json:"evidence"`
+	From     int    `json:"from"`
+	To       int    `json:"to"`
+	Pointer  string `json:"pointer"`
+}
+
+func newSummary(s claim.Summary, evidence writ.EvidenceID, record string) *Summary {
+	items := func(in []claim.Item) []Item {
+		out := make([]Item, len(in))
+		for i, x := range in {
+			out[i] = Item{Text: x.Text, Quote: x.Evidence, Evidence: evidence.String(),
+				From: x.Quote.From, To: x.Quote.To, Pointer: x.Quote.Pointer}
+		}
+		return out
+	}
+	return &Summary{Record: record, Bullets: items(s.Bullets), Risks: items(s.Risks), Recommendations: items(s.Recommendations)}
+}

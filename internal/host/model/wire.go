@@ -1,0 +1,102 @@
+// Package model holds the planners and summarisers that are models behind an
+// HTTP endpoint. It trusts the address and the key the operator gave, and
+// nothing the endpoint answers: one strict JSON object within bounds, not
+// streamed, not redirected, asked for once. What the model wrote is handed on as
+// the text it is.
+package model
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Endpoint is a model's HTTP endpoint, chosen by the operator.
+type Endpoint struct {
+	URL   string // base URL, as the client library wants it
+	Model string
+	Key   string // "" sends none
+}
+
+// wireBytes bounds an endpoint's whole answer.
+const wireBytes = 4 << 20
+
+// wireError is what an endpoint did wrong. It holds nothing the endpoint sent.
+type wireError string
+
+func (e wireError) Error() string { return string(e) }
+
+// strictTransport lets a client library see only whole answers that are one
+// strict JSON object, of an endpoint that answered itself. The library behind
+// it would repair bad UTF-8, take the last of two equal keys, and repeat what an
+// error page says. A request is made once.
+type strictTransport struct{ base http.RoundTripper }
+
+func (t strictTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		return nil, wireError("the model's endpoint redirects, which is not followed: name the final URL")
+	case resp.StatusCode != http.StatusOK:
+		return nil, wireError(fmt.Sprintf("the model's endpoint answered with HTTP status %d", resp.StatusCode))
+	}
+	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media != "application/json" {
+		return nil, wireError("the model's endpoint answered with something that is not application/json")
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, wireBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > wireBytes {
+		return nil, wireError("the model's endpoint answered with more than 4 MiB")
+	}
+	if strictjson.Check(body, strictjson.Limits{Bytes: wireBytes, Depth: 64, Leaves: 200_000, Number: 64}) != nil ||
+		strictjson.KindOf(body) != strictjson.Object {
+		return nil, wireError("the model's endpoint answered with something that is not one strict JSON object")
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	resp.ContentLength = int64(len(body))
+	return resp, nil
+}
+
+// modelClient is an HTTP client for one endpoint. Redirects are refused: they
+// would carry the key, or the user's words, to somebody the operator did not
+// name.
+func modelClient(base http.RoundTripper) *http.Client {
+	if base == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.DisableKeepAlives = true // one or two requests are made: nothing is left open
+		base = t
+	}
+	return &http.Client{
+		Transport:     strictTransport{base},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// modelError is a library's error in words of ours: what a library says may
+// hold what the endpoint sent.
+func modelError(ctx context.Context, err error) error {
+	var w wireError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &w):
+		return w
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return wireError("the model's endpoint did not answer in time")
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return wireError("the model's endpoint cannot be reached, or its answer cannot be read")
+}
