@@ -67,6 +67,7 @@ const (
 	FromCatalog                   // enum, const (or a listed default) of the pinned schema
 	FromDerived                   // Op over vouched values
 	FromSeen                      // R20: stood whole in any result; egress only
+	FromUser                      // R6: typed whole by the authenticated user
 )
 
 // Source is one accepted origin of an argument.
@@ -88,6 +89,7 @@ type ArgRule struct {
 	Collection  string
 	From        []Source // the explicit list, or the role's default
 	FromDefault bool     // From was omitted in the policy
+	Words       []string // R8: "file" makes a typed 13 this argument's 13
 	MaxItems    int      // R16; 0 means 50 on authority roles, no bound else
 	Normalise   bool     // R17: replace by the canonical form, report transformed
 	ContentOpen bool     // never set in this version ("content: open" is not yet enforced)

@@ -59,6 +59,7 @@ type run struct {
 
 	last    *gate.Decision
 	held    map[string]*gate.Decision
+	turns   map[uint32]string
 	outcome []byte // of the last decision
 	before  []byte // of the one before
 	obs     *gate.Observation
@@ -253,6 +254,14 @@ func (r *run) step(line string) {
 		if all := strings.Join(gate.Explain(rec), "\n"); !strings.Contains(all, rest) {
 			r.fail("got\n%s\nwant %q in it", all, rest)
 		}
+	case "turn":
+		text, err := strconv.Unquote(rest)
+		if err != nil {
+			r.t.Fatalf("steps:%d: a turn is quoted as in Go: %v", r.line, err)
+		}
+		r.turn(text)
+	case "lapse":
+		r.session.Lapse()
 	case "hold":
 		r.held[rest] = r.last
 	case "result":
@@ -366,6 +375,9 @@ func (r *run) trace(f []string) {
 		var ev []string
 		for _, e := range tr.Evidence {
 			s := fmt.Sprintf("ev%d:%s:%s", e.Evidence, e.Tool, e.Pointer)
+			if e.Tool == "user" {
+				s = fmt.Sprintf("ev%d:user:%s", e.Evidence, strings.ReplaceAll(r.turns[e.Evidence][e.Start:e.End], " ", "_"))
+			}
 			if e.Line > 0 {
 				s += fmt.Sprintf(":%d", e.Line)
 			}
@@ -377,6 +389,25 @@ func (r *run) trace(f []string) {
 		return
 	}
 	r.fail("no trace of %s", f[0])
+}
+
+func (r *run) turn(text string) {
+	if r.pending {
+		r.fail("nothing was expected of it")
+	}
+	r.pending = true
+	r.what = "turn " + text
+	n := r.session.Next()
+	o := r.session.Turn(n, []byte(text), time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
+	r.obs = &o
+	r.session.Commit(o)
+	if r.session.Next() != n+1 {
+		r.fail("the turn took no number")
+	}
+	if r.turns == nil {
+		r.turns = map[uint32]string{}
+	}
+	r.turns[n] = text
 }
 
 func (r *run) observe(d *gate.Decision, status gate.Status, result string) {

@@ -60,6 +60,9 @@ func builtin(server string, m Method) *Contract {
 		if collection != "" {
 			collection += server
 		}
+		if role == Target {
+			from = append(from, Source{Kind: FromUser})
+		}
 		c.Args = append(c.Args, ArgRule{At: pattern(at), Role: role, Collection: collection, From: append(from, outputOnly...)})
 	}
 	switch m {

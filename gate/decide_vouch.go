@@ -9,8 +9,13 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
-// outputOnly is the one source of an argument the contract does not name.
-var outputOnly = []Source{{Kind: FromOutput}}
+// undeclared are the sources of an argument the contract does not name;
+// outputOnly those of one in profile strict, and of an answer inside a call,
+// which the user's turn did not ask for.
+var (
+	undeclared = defaultSources(Target)
+	outputOnly = []Source{{Kind: FromOutput}}
+)
 
 // session is the session whose evidence counts, nil when none does: the call
 // carries none, or one in which acts passed that nobody accepted.
@@ -83,9 +88,9 @@ func (j *judge) isLocal(l *leaf) bool {
 
 // vouch looks for one origin the argument accepts; "" means there is one.
 func (j *judge) vouch(l *leaf) writ.Reason {
-	var reason writ.Reason
+	var reason, said writ.Reason
 	sources := j.sources(l)
-	for _, kind := range []SourceKind{FromConst, FromCatalog, FromOutput, FromDerived, FromSeen} {
+	for _, kind := range []SourceKind{FromConst, FromCatalog, FromUser, FromOutput, FromDerived, FromSeen} {
 		for _, src := range sources {
 			if src.Kind != kind {
 				continue
@@ -94,12 +99,19 @@ func (j *judge) vouch(l *leaf) writ.Reason {
 			if r == "" {
 				return ""
 			}
+			if kind == FromUser {
+				said = r
+				continue
+			}
 			if reason == "" || kind == FromOutput {
 				reason = worse(reason, r)
 			}
 		}
 	}
-	return cmp.Or(reason, writ.ProvenanceUnseen) // a contract may accept nothing
+	if said != "" && said != writ.ProvenanceUnseen && (reason == "" || reason == writ.ProvenanceUnseen) {
+		return said // he wrote it, and not so that it counts
+	}
+	return cmp.Or(reason, said, writ.ProvenanceUnseen) // a contract may accept nothing
 }
 
 // worse keeps, of what several outputs say of a value, what came closest.
@@ -115,10 +127,13 @@ func worse(a, b writ.Reason) writ.Reason {
 // sources is the argument's `from`; the policy has left nothing but outputs in
 // it under profile strict.
 func (j *judge) sources(l *leaf) []Source {
-	if l.rule == nil {
+	switch {
+	case l.rule != nil:
+		return l.rule.From
+	case l.answer || j.strict:
 		return outputOnly
 	}
-	return l.rule.From
+	return undeclared
 }
 
 func (j *judge) from(l *leaf, src Source) writ.Reason {
@@ -142,6 +157,8 @@ func (j *judge) from(l *leaf, src Source) writ.Reason {
 		return j.fromOutput(l, src)
 	case FromSeen:
 		return j.fromSeen(l)
+	case FromUser:
+		return j.fromUser(l)
 	}
 	switch src.Op {
 	case opTemplate:
@@ -162,7 +179,7 @@ func (j *judge) query(l *leaf, src Source) provenance.Query {
 		Strict:    j.strict,
 	}
 	if l.rule != nil {
-		q.Collection, q.Owners = l.rule.Collection, l.rule.Owner
+		q.Collection, q.Owners, q.Words = l.rule.Collection, l.rule.Owner, l.rule.Words
 	}
 	// R28, and R29 for selectors. STTI-001 knows no roles: under profile strict
 	// only an argument the contract calls a target is one.
@@ -179,12 +196,57 @@ func (j *judge) fromOutput(l *leaf, src Source) writ.Reason {
 	if s == nil {
 		return writ.ProvenanceSession
 	}
-	a := s.ledger.Find(j.query(l, src))
+	q := j.query(l, src)
+	a := s.ledger.Find(q)
 	if len(a.Vouched) == 0 {
-		return a.Reason
+		return j.fromParty(l, q, a.Reason)
 	}
 	best := a.Vouched[0]
 	l.founded = founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
+		contested: a.Contested && j.d.Effect&(Transfer|Delete) != 0}
+	return ""
+}
+
+// typed asks where the user typed a leaf.
+func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
+	s := j.session()
+	if s == nil || j.strict || l.answer || s.ledger.Turns() == 0 {
+		return provenance.Quote{}, writ.ProvenanceUnseen
+	}
+	return s.ledger.Typed(j.query(l, Source{Kind: FromUser}))
+}
+
+// fromUser is R6. What the user typed whole may be a target (R28): he chose it.
+func (j *judge) fromUser(l *leaf) writ.Reason {
+	q, r := j.typed(l)
+	if r != "" {
+		return r
+	}
+	l.founded = founded{rule_: "user", label: writ.User, refs: []Ref{quoteOf(q)}, newest: q.Evidence}
+	if j.d.Effect&(Transfer|Delete) != 0 {
+		s := j.session()
+		l.contested = s.ledger.Contested(j.query(l, Source{}))
+	}
+	return ""
+}
+
+// fromParty is R3: an authenticated third party's identity vouches if the user
+// typed it whole. Otherwise the output's own reason stands.
+func (j *judge) fromParty(l *leaf, q provenance.Query, r writ.Reason) writ.Reason {
+	if r != writ.ProvenanceLabel && r != writ.ProvenanceOpenTarget {
+		return r
+	}
+	typed, not := j.typed(l)
+	if not != "" {
+		return r
+	}
+	q.Party, q.Target = true, false
+	a := j.session().ledger.Find(q)
+	if len(a.Vouched) == 0 {
+		return r
+	}
+	best := a.Vouched[0]
+	l.founded = founded{rule_: "party", label: writ.User, refs: []Ref{refOf(best), quoteOf(typed)}, newest: max(newest(a.Vouched), typed.Evidence),
 		contested: a.Contested && j.d.Effect&(Transfer|Delete) != 0}
 	return ""
 }
@@ -262,6 +324,10 @@ func (j *judge) labelLeaf(l *leaf) {
 	if s == nil {
 		return
 	}
+	if q, r := j.typed(l); r == "" {
+		l.founded = founded{rule_: "user", label: writ.User, refs: []Ref{quoteOf(q)}}
+		return
+	}
 	a := s.ledger.Find(j.query(l, Source{}))
 	switch {
 	case len(a.Vouched) > 0:
@@ -304,6 +370,13 @@ func (j *judge) trace() {
 func integer(raw []byte) bool {
 	_, _, why := provenance.Canonical(provenance.Integer, raw)
 	return why == ""
+}
+
+// userTool stands for the tool in references to the user's turns.
+const userTool = "user"
+
+func quoteOf(q provenance.Quote) Ref {
+	return Ref{Evidence: q.Evidence, Tool: userTool, Start: q.Start, End: q.End, Label: writ.User}
 }
 
 // refOf names the place of a fact. The results of R32 methods are read whole,

@@ -68,7 +68,8 @@ type Trace struct {
 	Role    string     `json:"role"`
 	Digest  string     `json:"digest"` // of the canonical value, keyed by the session's ledger key
 	Label   writ.Label `json:"label"`
-	// Rule is the source that matched: output, const, catalog,
+	// Rule is the source that matched: user, party (R3: an output's party that
+	// the user typed), output, const, catalog,
 	// derived:path_join, derived:uri_template, seen, local, protocol (an answer
 	// that declines and carries nothing), or "" when nothing vouches.
 	Rule string `json:"rule,omitempty"`
@@ -82,12 +83,16 @@ type Trace struct {
 
 // Ref is one place in recorded evidence.
 type Ref struct {
-	Evidence uint32     `json:"ev"`
-	Tool     string     `json:"tool"` // server/tool
-	Pointer  string     `json:"pointer"`
-	Line     int        `json:"line,omitempty"`
-	Inner    string     `json:"inner,omitempty"`
-	Label    writ.Label `json:"label"`
+	Evidence uint32 `json:"ev"`
+	Tool     string `json:"tool"` // server/tool
+	Pointer  string `json:"pointer"`
+	Line     int    `json:"line,omitempty"`
+	Inner    string `json:"inner,omitempty"`
+	// Start and End are, for the user's turns (Tool is "user", Pointer ""), the
+	// bytes [start,end) of the turn's exact text; else both are 0.
+	Start int        `json:"start,omitempty"`
+	End   int        `json:"end,omitempty"`
+	Label writ.Label `json:"label"`
 }
 
 // Decision is the answer to one Call. The zero Decision denies.
@@ -166,6 +171,7 @@ type Observation struct {
 	Facts      int    `json:"facts"`
 	evidence   uint32
 	server     string
-	list       *listing            // R32
-	pending    *provenance.Pending // nil unless admissible
+	list       *listing                // R32
+	pending    *provenance.Pending     // nil unless an admissible result
+	turn       *provenance.PendingTurn // nil unless an admissible turn
 }

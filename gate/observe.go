@@ -1,6 +1,9 @@
 package gate
 
 import (
+	"errors"
+	"time"
+
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
 )
@@ -44,6 +47,29 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 	o.Admissible, o.Facts, o.pending = true, p.Facts(), p
 	if d.Call.Method == ListTemplates {
 		o.list = &listing{templatesIn(r.Bytes)}
+	}
+	return o
+}
+
+// Turn says what a user's turn is worth: the exact bytes he typed, as the host
+// delivered them on the authenticated channel that names the session (R6), never
+// by way of the agent. A turn takes a number like a result, whatever it is
+// worth; its Facts are the tokens that may vouch. It only reads the session;
+// Commit folds the answer in once the turn is durable.
+func (s *Session) Turn(evidence uint32, text []byte, at time.Time) Observation {
+	o := Observation{evidence: evidence}
+	if s == nil {
+		o.Why = whySession
+		return o
+	}
+	p, err := s.ledger.PrepareTurn(provenance.Turn{Evidence: evidence, Text: string(text), Time: at})
+	switch {
+	case errors.Is(err, provenance.ErrFull):
+		o.Why = whyCap
+	case err != nil:
+		o.Why = whyUnvalidated
+	default:
+		o.Admissible, o.Facts, o.turn = true, p.Tokens(), p
 	}
 	return o
 }

@@ -60,7 +60,8 @@ type toolFile struct {
 	// OutputSchema is a JSON Schema, as YAML or as a text of JSON, where the
 	// server publishes none.
 	OutputSchema strictyaml.Anything `yaml:"output_schema"`
-	// Idempotent may be true; false is not yet enforced (R23).
+	// Idempotent: false says that the same act again needs evidence that came
+	// after it (R23).
 	Idempotent strictyaml.Truth `yaml:"idempotent"`
 	// Contested is accept (default) or refuse (R25).
 	Contested strictyaml.String `yaml:"contested"`
@@ -81,6 +82,9 @@ type argFile struct {
 	Collection strictyaml.String `yaml:"collection"`
 	// From lists the accepted sources; left out, the role's default.
 	From strictyaml.Seq[sourceFile] `yaml:"from"`
+	// Words are those after which the user's "13" is this argument's: "file 13"
+	// (R8). The collection's name is one of them without being listed.
+	Words strictyaml.Words `yaml:"words"`
 	// MaxItems bounds an array (R16).
 	MaxItems strictyaml.Whole `yaml:"max_items"`
 	// Normalise replaces the value by its canonical form (R17).

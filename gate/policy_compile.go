@@ -2,6 +2,7 @@ package gate
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/internal/strictjson"
@@ -87,9 +88,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	c.NoArgs, _ = pick(r, f.NoArgs, noArgsWords, "user")
 	c.Contested, _ = pick(r, f.Contested, map[string]bool{"accept": false, "refuse": true}, "ask")
 	if f.Idempotent.Given() {
-		if c.Idempotent = &f.Idempotent.Is; !f.Idempotent.Is {
-			r.Fault(f.Idempotent.Node, "idempotent: false is not yet enforced", "remove it, or close the tool")
-		}
+		c.Idempotent = &f.Idempotent.Is
 	}
 	r.effects(c, key, f, isMethod, act)
 	c.Args = r.args(p, f.Args, nil)
@@ -187,6 +186,7 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	} else if f.From.Node.Kind == strictyaml.List && len(f.From.Items) == 0 {
 		r.Fault(f.From.Node, "an empty list of sources accepts nothing", "leave from out for the role's default")
 	}
+	a.Words = r.words(f)
 	for i := range f.From.Items {
 		if s, ok := r.source(&a, &f.From.Items[i]); ok {
 			a.From = append(a.From, s)
@@ -195,19 +195,47 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	if p.Profile == Strict {
 		r.strictArg(key, f, &a)
 	}
+	if f.Words.Given() && !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromUser }) {
+		r.Fault(f.Words.Node, "words are those of the user, and this argument does not accept him", "from: [user]")
+	}
 	return a
 }
 
-// defaultSources is `from` when it is left out: section 2, without the user,
-// who cannot speak in this version.
+// defaultSources is `from` when it is left out (section 2).
 func defaultSources(role Role) []Source {
 	switch role {
 	case Enum:
 		return []Source{{Kind: FromCatalog}}
 	case Control:
-		return []Source{{Kind: FromConst}} // of no constants: nothing
+		return []Source{{Kind: FromUser}, {Kind: FromConst}} // of no constants
 	}
-	return []Source{{Kind: FromOutput}}
+	return []Source{{Kind: FromUser}, {Kind: FromOutput}}
+}
+
+// maxWords bounds the words of one argument.
+const maxWords = 16
+
+// wordForm is one word as it stands in a sentence.
+var wordForm = regexp.MustCompile(`^\pL[\pL\pN_-]{0,31}$`)
+
+// words compiles `words:`.
+func (r *reader) words(f *argFile) []string {
+	var out []string
+	for _, w := range f.Words.Items {
+		switch {
+		case w.Node.Kind != strictyaml.Text: // a fault already
+		case !wordForm.MatchString(w.S):
+			r.Fault(w.Node, "a word is letters, digits, - and _, and begins with a letter", "words: [file, document]")
+		case slices.Contains(out, w.S):
+			r.Fault(w.Node, strictyaml.Word(w.S)+" stands twice", "remove one")
+		default:
+			out = append(out, w.S)
+		}
+	}
+	if f.Words.Given() && f.Words.Node.Kind == strictyaml.List && len(f.Words.Items) == 0 || len(out) > maxWords {
+		r.Fault(f.Words.Node, "between 1 and 16 words", "words: [file, document]")
+	}
+	return out
 }
 
 func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
@@ -227,6 +255,8 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 		}
 	case "seen":
 		s.Kind = FromSeen
+	case "user":
+		s.Kind = FromUser
 	case "const":
 		s.Kind, s.Const = FromConst, f.cons.Items
 		for _, c := range s.Const {

@@ -103,15 +103,20 @@ func (r *reader) lintOutput(c *Contract, i int, know supply) {
 
 // lintArg warns of an argument no output can vouch for.
 func (r *reader) lintArg(a *ArgRule, know supply) {
-	if len(a.From) != 1 || a.From[0].Kind != FromOutput || a.From[0].Tool != "" || a.Local || a.Open {
+	from := slices.DeleteFunc(slices.Clone(a.From), func(s Source) bool { return a.FromDefault && s.Kind == FromUser })
+	if len(from) != 1 || from[0].Kind != FromOutput || from[0].Tool != "" || a.Local || a.Open {
 		return
+	}
+	who := "nothing can vouch for it"
+	if a.FromDefault {
+		who = "only what the user types can vouch for it"
 	}
 	switch {
 	case a.Collection != "" && know.collections[a.Collection], a.Type != provenance.Untyped && know.types[a.Type]:
 	case a.Collection != "" || a.Type != provenance.Untyped:
-		r.WarnAt(a.Line, a.Col, "no output of this policy has this argument's collection or type; nothing can vouch for it", "")
+		r.WarnAt(a.Line, a.Col, "no output of this policy has this argument's collection or type; "+who, "")
 	default:
-		r.WarnAt(a.Line, a.Col, "nothing can vouch for this argument: output without a pointer matches by collection or type, and it has neither",
+		r.WarnAt(a.Line, a.Col, "this argument has neither collection nor type, by which output without a pointer matches; "+who,
 			"collection: …, type: …, or output: server/tool#/pointer")
 	}
 }

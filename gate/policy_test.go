@@ -178,13 +178,18 @@ func TestPolicyMeaning(t *testing.T) {
 	if send.Effect != Send|Write || send.Args[0].Type != provenance.Email || string(send.Args[0].From[1].Const[0]) != `"ops@example.org"` || string(bytes.Join(send.Args[3].From[0].Const, []byte(","))) != "false,7" {
 		t.Errorf("send_email: %+v", send)
 	}
-	for i, want := range []SourceKind{FromOutput, FromOutput, FromCatalog, FromConst} {
+	for i, want := range []SourceKind{FromOutput, FromUser, FromCatalog, FromConst} {
 		if a := send.Args[i]; a.From[0].Kind != want || a.FromDefault != (i == 1 || i == 2) {
 			t.Errorf("default sources of %s: %+v", a.At.Source, a.From)
 		}
 	}
-	if s := defaultSources(Control); len(s) != 1 || s[0].Kind != FromConst || len(s[0].Const) != 0 {
-		t.Error("a control without constants must accept nothing")
+	if s := defaultSources(Control); len(s) != 2 || s[0].Kind != FromUser || s[1].Kind != FromConst || len(s[1].Const) != 0 {
+		t.Error("a control without constants must accept the user alone")
+	}
+	for _, r := range []Role{Target, Selector, Amount, TimeRole, Content, Query, SecretRole} {
+		if s := defaultSources(r); len(s) != 2 || s[0].Kind != FromUser || s[1].Kind != FromOutput {
+			t.Errorf("default sources of %s: %+v", r.name(), s)
+		}
 	}
 	if c := p.Contracts["home/unlock_door"]; c.NoArgs != NoArgsApproval {
 		t.Errorf("unlock_door: %+v", c)

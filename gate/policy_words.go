@@ -84,16 +84,16 @@ type sourceFile struct {
 	valid bool
 }
 
-const sourceHint = "output, output: server/tool#/pointer, const: [...], catalog, derived: path_join or seen"
+const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join or seen"
 
 func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	switch {
 	case n.Kind.Scalar():
 		s.kind = n
 		switch n.Value {
-		case "output", "catalog", "seen":
+		case "user", "output", "catalog", "seen":
 			s.valid = true
-		case "user", "approval", "fresh":
+		case "approval", "fresh":
 			r.Fault(n, strictyaml.Word(n.Value)+" is not yet enforced", "use "+sourceHint)
 		case "const", "derived":
 			r.Fault(n, strictyaml.Word(n.Value)+" needs a value", "use "+sourceHint)
@@ -116,9 +116,9 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 			if s.op.S != "path_join" && r.Count() == before {
 				r.Fault(v, "derived: "+strictyaml.Word(s.op.S)+" is not yet enforced", "derived: path_join")
 			}
-		case "user", "approval", "fresh":
+		case "approval", "fresh":
 			r.Fault(s.kind, strictyaml.Word(s.kind.Value)+" is not yet enforced", "use "+sourceHint)
-		case "catalog", "seen":
+		case "user", "catalog", "seen":
 			r.Fault(s.kind, strictyaml.Word(s.kind.Value)+" takes no value", "")
 		default:
 			r.Fault(s.kind, "unknown source "+strictyaml.Word(s.kind.Value), "use "+sourceHint)

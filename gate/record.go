@@ -190,6 +190,8 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" joins a directory and a name:")
 	case strings.HasPrefix(t.Rule, "derived:"):
 		b.WriteString(" fits a listed template:")
+	case t.Rule == "party":
+		b.WriteString(" is somebody's own identity, and the user typed it:")
 	case t.Rule == "seen":
 		b.WriteString(" stood whole in a result:")
 	default:
@@ -201,6 +203,10 @@ func explainTrace(r *Record, t Trace) string {
 		}
 		id := writ.EvidenceID{Session: r.Session, Number: e.Evidence}
 		b.WriteString(" evidence " + shown(id.String()) + ", ")
+		if e.Tool == userTool {
+			fmt.Fprintf(&b, "bytes %d to %d of what the user typed", e.Start, e.End)
+			continue
+		}
 		if e.Line > 0 {
 			fmt.Fprintf(&b, "line %d of ", e.Line)
 		}

@@ -120,6 +120,10 @@ func (s *Session) Commit(o Observation) {
 	if o.evidence >= s.next {
 		s.next = o.evidence + 1
 	}
+	if o.turn != nil && s.ledger.CommitTurn(o.turn) == nil && o.Facts > 0 {
+		clear(s.refused)
+		s.acts = 0
+	}
 	if o.pending == nil || s.ledger.Commit(o.pending) != nil {
 		return
 	}
@@ -136,6 +140,14 @@ func (s *Session) Commit(o Observation) {
 		}
 	}
 }
+
+// Lapse makes the user's turns so far vouch for nothing any more: the host
+// cannot tell this conversation from the next, and too much time went by. It is
+// an event of the session like any other, so it stands in the log.
+func (s *Session) Lapse() { s.ledger.LapseTurns() }
+
+// Turns returns how many of the user's turns vouch.
+func (s *Session) Turns() int { return s.ledger.Turns() }
 
 // Reopen lifts the closures of R24. Only a person may cause it.
 func (s *Session) Reopen() {

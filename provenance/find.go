@@ -27,6 +27,12 @@ type Query struct {
 	Target bool
 	Closed func(collection string) bool // nil: none is closed
 	Owners [][]byte                     // JSON literals
+	// Words are those that make a value of small space one of this argument when
+	// the user types it after them (R8). Typed alone looks at them.
+	Words []string
+	// Party lets an authenticated third party's identity vouch: the user typed
+	// the value whole (R3).
+	Party bool
 	// Enum says that the value is a member of an enum, which is of small space
 	// whatever its length (R8).
 	Enum bool
@@ -109,7 +115,7 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 	for _, i := range all {
 		f := l.store.at(i)
 		onlyReflected = onlyReflected && f.flags&reflected != 0
-		if f.label >= writ.System && l.store.metas[f.meta].named {
+		if (f.label >= writ.System || q.Party && f.label == writ.Party) && l.store.metas[f.meta].named {
 			keep = append(keep, i)
 		}
 	}
@@ -199,6 +205,10 @@ func (l *Ledger) restore(found []uint32) []Fact {
 	}
 	return out
 }
+
+// Contested says of a value that something besides outputs vouches for whether
+// something external carries it too (R25).
+func (l *Ledger) Contested(q Query) bool { return l.contested(l.candidates(q), nil) }
 
 // contested looks for an external origin. The text beside structuredContent in
 // the same result repeats it and contests nothing.

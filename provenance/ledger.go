@@ -24,8 +24,8 @@ type Caps struct {
 // DefaultCaps is what one session may hold unless the operator says otherwise.
 var DefaultCaps = Caps{Leaves: 1_000_000, Bytes: 256 << 20}
 
-// Ledger is the evidence of one session, indexed by value. It holds keyed
-// digests and places, not the values. A session's events have one order (R23),
+// Ledger is the evidence of one session, indexed by value. Of results it holds
+// keyed digests and places, not the values; of the user's turns the text. A session's events have one order (R23),
 // which the caller keeps: Sent and Commit run alone, what only asks may run
 // beside other questions. The same events in the same order give the same
 // answers.
@@ -34,6 +34,8 @@ type Ledger struct {
 	caps   Caps
 	store  store
 	taints taints
+	turns  []turn
+	typed  int // bytes of all turns, lapsed ones too
 	leaves int
 	events uint64 // commits
 }

@@ -1,0 +1,439 @@
+package provenance
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// A user's turn vouches with runs of whole tokens of its own text (R6). What a
+// token is, and what in a turn is not the user's own, is decided here and reads
+// nothing but the bytes: in doubt a run is no token and a passage is not the
+// user's.
+
+// ErrTurn is returned for a turn that is no text: empty, not UTF-8 or longer
+// than MaxTurn.
+var ErrTurn = errors.New("a turn is UTF-8 text within its bound")
+
+// The bounds of the text users type in one session.
+const (
+	MaxTurn  = 256 << 10 // bytes of one turn
+	maxTurns = 4 << 20   // bytes of all
+	turnCost = 48        // estimated memory of one byte of text
+)
+
+// Turn is what the user typed, as the host delivered it on the user's channel.
+type Turn struct {
+	Evidence uint32
+	Text     string    // the exact bytes
+	Time     time.Time // as recorded
+}
+
+// PendingTurn is a turn that was read but is not yet part of the ledger.
+type PendingTurn struct {
+	turn
+}
+
+// Tokens returns how many tokens of the turn are the user's own.
+func (p *PendingTurn) Tokens() int { return p.own.tokens }
+
+type turn struct {
+	Turn
+	own    reading // with everything else blotted out
+	quoted reading // what is not his own
+}
+
+// PrepareTurn reads a turn and changes nothing. It returns ErrTurn or ErrFull
+// for one that cannot be taken in.
+func (l *Ledger) PrepareTurn(t Turn) (*PendingTurn, error) {
+	if t.Text == "" || len(t.Text) > MaxTurn || !utf8.ValidString(t.Text) || strings.Contains(t.Text, "\x00") {
+		return nil, ErrTurn
+	}
+	if l.typed+len(t.Text) > maxTurns || l.Bytes()+int64(len(t.Text))*turnCost > l.caps.Bytes {
+		return nil, ErrFull
+	}
+	t.Text = strings.Clone(t.Text)
+	own, quoted := split(t.Text)
+	return &PendingTurn{turn: turn{t, read(own), read(quoted)}}, nil
+}
+
+// CommitTurn folds a turn in. A pending turn is committed once.
+func (l *Ledger) CommitTurn(p *PendingTurn) error {
+	if l.typed+len(p.Text) > maxTurns || l.Bytes()+int64(len(p.Text))*turnCost > l.caps.Bytes {
+		return ErrFull
+	}
+	l.events++
+	l.turns = append(l.turns, p.turn)
+	l.typed += len(p.Text)
+	l.store.bytes += int64(len(p.Text)) * turnCost
+	return nil
+}
+
+// LapseTurns makes every turn so far vouch for nothing any more. The numbers
+// and the memory they took stay taken.
+func (l *Ledger) LapseTurns() {
+	l.events++
+	l.turns = nil
+}
+
+// Turns returns how many turns vouch.
+func (l *Ledger) Turns() int { return len(l.turns) }
+
+// Quote is where a value stands in a turn: the bytes [Start, End) of its text.
+type Quote struct {
+	Evidence   uint32
+	Start, End int
+}
+
+// audience are words that name nobody in particular. They never name a target
+// or a selector.
+var audience = map[string]bool{
+	"all": true, "any": true, "anyone": true, "anybody": true, "each": true, "every": true, "everyone": true,
+	"everybody": true, "everything": true, "public": true, "world": true, "here": true, "channel": true, "me": true,
+}
+
+// Typed answers `from: [user]`: where the user typed the value whole, in the
+// latest turn that has it. The text is read by the query's type (R17): an
+// address in any spelling of its domain, a number in any spelling of its value.
+// Without a type, and for everything else, the value must stand byte for byte.
+//
+// A value of small space counts only in typed context: directly after one of
+// the query's Words or the name of its collection and white space, as in
+// "file 13" or "issue #13" (R8); booleans, null and empty values never do.
+// With Authority, audience words and what has neither letter nor digit never
+// match. The reason is unseen, label (it stands only where the text is not the
+// user's own) or small_space.
+func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
+	v, typed, ok := spoken(q)
+	if !ok {
+		return Quote{}, writ.ProvenanceUnseen
+	}
+	words := q.Words
+	isSmall := q.Enum || SmallSpace(q.Type, q.Raw)
+	if q.Collection != "" {
+		words = append(words[:len(words):len(words)], q.Collection)
+	}
+	reason := writ.ProvenanceUnseen
+	for i := len(l.turns) - 1; i >= 0; i-- {
+		t := &l.turns[i]
+		s, found, bare := t.own.find(v, typed, words, isSmall)
+		switch {
+		case found:
+			return Quote{t.Evidence, s.start, s.end}, ""
+		case bare:
+			reason = writ.ProvenanceSmall
+		case reason == writ.ProvenanceUnseen:
+			if _, found, bare := t.quoted.find(v, typed, words, isSmall); found || bare {
+				reason = writ.ProvenanceLabel
+			}
+		}
+	}
+	return Quote{}, reason
+}
+
+// spoken returns the two forms a value can be found in: its bytes ("" for
+// none), and its form under a type ("" for none).
+func spoken(q Query) (text, typed string, ok bool) {
+	t := q.Type
+	switch strictjson.KindOf(q.Raw) {
+	case strictjson.String:
+		text, _ = strictjson.Text(q.Raw)
+	case strictjson.Number:
+		if t == Untyped {
+			t = Decimal
+		}
+		if c, _, why := Canonical(t, q.Raw); t == ID && why == "" {
+			text = c
+		}
+	default:
+		return "", "", false
+	}
+	if t != Untyped {
+		c, _, why := Canonical(t, q.Raw)
+		if why != "" {
+			return "", "", false
+		}
+		typed = string(t) + "\x00" + c
+	}
+	if strings.Contains(text, "\x00") || text == "" && typed == "" {
+		return "", "", false
+	}
+	if q.Authority && text != "" {
+		name := strings.TrimPrefix(fold(text), "@")
+		if audience[name] || !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+			return "", "", false
+		}
+	}
+	return text, typed, true
+}
+
+// span is a run of bytes.
+type span struct{ start, end int }
+
+// reading is a text and its tokens.
+type reading struct {
+	text   string
+	starts map[string][]int // where a token may begin, by its first bytes
+	end    []bool           // where one may end
+	hash   map[int]bool     // of the starts, those after a #: only with a word before it
+	typed  map[string][]span
+	tokens int
+}
+
+// headLength is how many bytes of a token its start is filed under.
+const headLength = 3
+
+// read finds the tokens of a text.
+func read(text string) reading {
+	r := reading{text: text, starts: map[string][]int{}, end: make([]bool, len(text)+1), hash: map[int]bool{}, typed: map[string][]span{}}
+	for i := range len(text) + 1 {
+		r.end[i] = i > 0 && endsAt(text, i)
+	}
+	for i, c := range text {
+		if blank(c) {
+			continue
+		}
+		begins := beginsAt(text, i)
+		if after := i > 0 && text[i-1] == '#' && beginsAt(text, i-1); after && !begins {
+			r.hash[i] = true
+		} else if !begins {
+			continue
+		} else {
+			r.tokens++
+		}
+		for n := 1; n <= headLength && i+n <= len(text); n++ {
+			if n == headLength || r.end[i+n] {
+				r.starts[text[i:i+n]] = append(r.starts[text[i:i+n]], i)
+			}
+		}
+		r.spell(i)
+	}
+	return r
+}
+
+// spell files the typed readings of the tokens that begin at i.
+func (r *reading) spell(i int) {
+	word := r.text[i:]
+	if n := strings.IndexFunc(word, blank); n >= 0 {
+		word = word[:n]
+	}
+	file := func(t Type, end int) {
+		if c, _, why := Canonical(t, strictjson.Quote(r.text[i:end])); why == "" {
+			k := string(t) + "\x00" + c
+			r.typed[k] = append(r.typed[k], span{i, end})
+		}
+	}
+	tries := 0
+	for n := 1; n <= len(word) && tries < 16; n++ {
+		if !r.end[i+n] {
+			continue
+		}
+		tries++
+		w := word[:n]
+		switch {
+		case strings.Contains(w, "://"):
+			file(URL, i+n)
+		case strings.Contains(w, "@"):
+			file(Email, i+n)
+		case w[0] == '/':
+			file(Path, i+n)
+		case w[0] >= '0' && w[0] <= '9' || w[0] == '-':
+			file(Integer, i+n)
+			file(Decimal, i+n)
+			file(Time, i+n)
+			file(Host, i+n)
+		case strings.Contains(w, "."):
+			file(Host, i+n)
+		}
+		if !norm.NFC.IsNormalString(w) {
+			file(ID, i+n)
+		}
+	}
+	if word[0] != '+' && !ibanStart.MatchString(word) {
+		return
+	}
+	// Written in groups: the words that follow belong to it.
+	for n, groups := 1, 0; i+n <= len(r.text) && n < 64 && groups < 12; n++ {
+		if !r.end[i+n] {
+			continue
+		}
+		groups++
+		file(Phone, i+n)
+		file(IBAN, i+n)
+	}
+}
+
+var ibanStart = regexp.MustCompile(`^[A-Za-z]{2}[0-9]{2}`)
+
+// find looks for a value: its bytes between two ends of tokens, or a token of
+// that typed form. bare says that it stands there, but of small space and
+// without a word before it.
+func (r *reading) find(text, typed string, words []string, small bool) (s span, found, bare bool) {
+	try := func(at span) bool {
+		if r.hash[at.start] || small {
+			if !r.called(at.start, words) {
+				bare = bare || !r.hash[at.start]
+				return false
+			}
+		}
+		s, found = at, true
+		return true
+	}
+	if text != "" {
+		for _, i := range r.starts[text[:min(len(text), headLength)]] {
+			if e := i + len(text); strings.HasPrefix(r.text[i:], text) && r.end[e] && try(span{i, e}) {
+				return s, true, false
+			}
+		}
+	}
+	if typed != "" {
+		for _, at := range r.typed[typed] {
+			if try(at) {
+				return s, true, false
+			}
+		}
+	}
+	return s, false, bare
+}
+
+// called reports whether one of the words stands directly before i.
+func (r *reading) called(i int, words []string) bool {
+	if r.hash[i] {
+		i--
+	}
+	before := strings.TrimRight(r.text[:i], " \t")
+	if len(before) == i {
+		return false
+	}
+	for _, w := range words {
+		at := len(before) - len(w)
+		if w != "" && at >= 0 && strings.EqualFold(before[at:], w) && beginsAt(r.text, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// blank is white space, and what blots out text that is not read.
+func blank(r rune) bool { return r == 0 || unicode.IsSpace(r) }
+
+const (
+	quotes   = "\"'`´“”„‟‘’‚‛«»‹›"
+	brackets = "()[]{}<>"
+	stops    = ",.;:!?"
+)
+
+func isMark(r rune) bool  { return strings.ContainsRune(quotes+brackets, r) }
+func isAlnum(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
+
+// beginsAt reports whether a token may begin at i: at the text's end, after
+// white space, or after a quote or bracket that is not itself inside a word.
+func beginsAt(text string, i int) bool {
+	if i == 0 {
+		return true
+	}
+	r, n := utf8.DecodeLastRuneInString(text[:i])
+	if blank(r) {
+		return true
+	}
+	if !isMark(r) {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:i-n])
+	return i-n == 0 || blank(before) || isMark(before) || strings.ContainsRune(stops, before)
+}
+
+// endsAt reports whether a token may end at i: at the text's end, before white
+// space, before a quote or bracket that is not itself inside a word, or before a
+// stop that white space or the text's end follows.
+func endsAt(text string, i int) bool {
+	if i == len(text) {
+		return true
+	}
+	r, n := utf8.DecodeRuneInString(text[i:])
+	if blank(r) {
+		return true
+	}
+	after, _ := utf8.DecodeRuneInString(text[i+n:])
+	last := i+n == len(text) || blank(after)
+	if strings.ContainsRune(stops, r) {
+		return last
+	}
+	return isMark(r) && (last || isMark(after) || strings.ContainsRune(stops, after))
+}
+
+var (
+	fence  = regexp.MustCompile("^[ \t]*(?:```|~~~)")
+	quoted = regexp.MustCompile(`^[ \t]*>`)
+	opens  = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9_:.-]*)(?:\s[^<>]*)?>`)
+)
+
+// split parts a turn into the user's own words and the rest, each with the
+// other blotted out byte by byte, so that places stay what they were. Not his
+// own are: from the first line of a fenced block to the last fence of the turn
+// (to its end where a fence is open), lines that begin with >, and from a tag
+// to the last closing tag of its name.
+func split(text string) (own, rest string) {
+	blot := make([]bool, len(text))
+	mark := func(from, to int) {
+		for i := from; i < to; i++ {
+			blot[i] = true
+		}
+	}
+	first, last, fences := -1, -1, 0
+	at := 0
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		bare := strings.TrimRight(line, "\r\n")
+		switch {
+		case fence.MatchString(bare):
+			if fences++; first < 0 {
+				first = at
+			}
+			last = at + len(line)
+		case quoted.MatchString(bare):
+			mark(at, at+len(line))
+		}
+		at += len(line)
+	}
+	if fences%2 == 1 {
+		last = len(text)
+	}
+	if first >= 0 {
+		mark(first, last)
+	}
+	closing := map[string]int{}
+	for _, m := range closes.FindAllStringSubmatchIndex(text, -1) {
+		closing[strings.ToLower(text[m[2]:m[3]])] = m[1]
+	}
+	for _, m := range opens.FindAllStringSubmatchIndex(text, -1) {
+		if end := closing[strings.ToLower(text[m[2]:m[3]])]; end > m[1] {
+			mark(m[0], end)
+		}
+	}
+	return blotted(text, blot, true), blotted(text, blot, false)
+}
+
+var closes = regexp.MustCompile(`</([A-Za-z][A-Za-z0-9_:.-]*)\s*>`)
+
+func blotted(text string, blot []bool, which bool) string {
+	if which && !slices.Contains(blot, true) {
+		return text
+	}
+	out := bytes.Clone([]byte(text))
+	for i := range out {
+		if blot[i] == which {
+			out[i] = 0
+		}
+	}
+	return string(out)
+}
