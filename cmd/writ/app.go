@@ -31,7 +31,8 @@ import (
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
-		sessionCommand(), auditCommand(), versionCommand(), exampleServerCommand(),
+		askCommand(), groundCommand(),
+		sessionCommand(), auditCommand(), evalCommand(), versionCommand(), exampleServerCommand(),
 	}
 }
 

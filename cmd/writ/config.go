@@ -30,6 +30,8 @@ type Config struct {
 	// Shadow records and decides, but lets every call pass. It is loud, and
 	// what it lets pass is never an accepted act.
 	Shadow bool `yaml:"shadow"`
+	// Ask is what writ ask works with; absent, it routes by the built-in rules.
+	Ask AskConfig `yaml:"ask"`
 
 	dir string // of the configuration file
 }
@@ -182,6 +184,10 @@ func (c *Config) check(r *strictyaml.Reader) {
 		}
 	}
 	c.Policy = c.path(c.Policy)
+	if c.Ask.Given() && c.Ask.Node.Kind == strictyaml.Mapping {
+		c.Ask.check(r, seen)
+		c.Ask.Screen, c.Ask.Planner.Rules = c.path(c.Ask.Screen), c.path(c.Ask.Planner.Rules)
+	}
 }
 
 // path is what a relative path of the configuration means.

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/claim"
+	"github.com/writ-project/writ/internal/host"
+)
+
+func askCommand() *cobra.Command {
+	var f sharedFlags
+	var opt askOptions
+	c := &cobra.Command{
+		Use:   "ask [REQUEST]",
+		Short: "Answer one request with at most one tool call, gate by gate",
+		Long: "Answer one request with at most one tool call. The request passes, in this order, the input\n" +
+			"policy (before any server is started), live discovery, the allowlist, a planner, strict\n" +
+			"parsing of its plan, the tool's schema, provenance, the call, and the typing of its result;\n" +
+			"with --summarise a summary whose every item quotes the recorded result. Without REQUEST it\n" +
+			"reads commands: a terminal gets history and completion. Each run's events are kept in the\n" +
+			"state directory under runs/.\n\n" +
+			"Exit codes: 0 answered, or asked for more; 77 stopped at a gate; 1 an error of the server;\n" +
+			"65 data; 74 I/O; 78 configuration.",
+		Example: "  writ ask \"Show me ticket INC-1042\"\n" +
+			"  writ ask --summarise \"Find documents about retention\"\n" +
+			"  writ ask --plan plan.json \"Close the printer ticket\"",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fail(exitUsage, `writ ask "`+oneLine(strings.Join(args, " "), 100)+`"`, "the request is one argument: put it in quotes")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			a, err := newAsking(c, &f, opt, len(args) == 0)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				err = a.repl(c.Context())
+			} else {
+				err = a.ask(c.Context(), args[0])
+			}
+			if serr := a.stop(); err == nil && serr != nil {
+				err = fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", serr)
+			}
+			return err
+		},
+	}
+	f.register(c)
+	c.Flags().StringVar(&opt.planner, "planner", "", "planner `KIND`: rules, openai, anthropic or manual (default: the configuration's)")
+	c.Flags().StringVar(&opt.plan, "plan", "", "take the plan from `FILE`, or from standard input with -")
+	c.Flags().BoolVar(&opt.summarise, "summarise", false, "summarise the result, each item with its quote")
+	c.Flags().StringVar(&opt.session, "session", "", "`NAME` of the session to ask in; opened on first use")
+	c.Flags().BoolVar(&opt.json, "json", false, "print the answer as JSON")
+	return c
+}
+
+type askOptions struct {
+	planner, plan, session string
+	summarise, json        bool
+}
+
+// asking is one invocation of writ ask. Its gateway is started by the first
+// request the input policy lets pass.
+type asking struct {
+	opt  askOptions
+	o    *files
+	host *host.Host
+	in   io.Reader
+	out  io.Writer
+	errs io.Writer
+	here *local // nil until the gateway was started
+}
+
+func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive bool) (*asking, error) {
+	a := &asking{opt: opt, in: c.InOrStdin(), out: c.OutOrStdout(), errs: c.ErrOrStderr()}
+	var cfg AskConfig
+	var err error
+	if a.o, err = f.load(); err != nil {
+		return nil, err
+	}
+	if f.config != "" {
+		whole, _, err := load(f.config)
+		if err != nil {
+			return nil, configError(err)
+		}
+		cfg = whole.Ask
+	}
+	if opt.session != "" {
+		if _, err := sessionFile(a.o.state, opt.session); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case opt.plan != "" && opt.planner != "" && opt.planner != "manual":
+		return nil, fail(exitUsage, "writ ask --help", "--plan is for --planner manual")
+	case opt.plan != "":
+		cfg.Planner.Kind = "manual"
+	case opt.planner == "" || opt.planner == cfg.Planner.Kind:
+	case opt.planner == "rules" || opt.planner == "manual":
+		cfg.Planner = PlannerConfig{Kind: opt.planner}
+	case slices.Contains(plannerKinds, opt.planner):
+		return nil, fail(exitConfig, "ask: {planner: {kind: "+opt.planner+", url: …, model: …}} in writ.yaml", "a planner behind an endpoint stands in the configuration")
+	default:
+		return nil, fail(exitUsage, "writ ask --planner rules", "the planner is one of %s", strings.Join(plannerKinds, ", "))
+	}
+	if cfg.Planner.Kind == "manual" && interactive {
+		return nil, fail(exitUsage, `writ ask --plan FILE "REQUEST"`, "a manual plan belongs to one request")
+	}
+	if cfg.Planner.Kind == "manual" && opt.plan == "" {
+		a.opt.plan = "-"
+	}
+	s, err := cfg.screen()
+	if err != nil {
+		return nil, err
+	}
+	planner, summariser, err := cfg.planner()
+	if err != nil {
+		return nil, err
+	}
+	if planner == nil {
+		if planner, err = readPlan(a.opt.plan, a.in); err != nil {
+			return nil, err
+		}
+	}
+	if !opt.summarise && !cfg.Summarise {
+		summariser = nil
+	}
+	for _, own := range []string{cfg.Screen, cfg.Planner.Rules} {
+		if own != "" {
+			a.o.own(own)
+		}
+	}
+	kind := cfg.Planner.Kind
+	if kind == "" {
+		kind = "rules"
+	}
+	a.host, err = host.New(host.Options{
+		Screen: s, Planner: planner, Summariser: summariser, PlannerName: kind, Timeout: cfg.Planner.Timeout,
+		Allow: host.Allow(a.o.policy, cfg.Allow), Runs: filepath.Join(a.o.state, "runs"),
+		Open: func(ctx context.Context) (host.Door, error) { return a.open(ctx) },
+	})
+	return a, err
+}
+
+// readPlan reads a manual plan, one byte more than a plan may have: that a plan
+// is too long is for the gate to say.
+func readPlan(file string, stdin io.Reader) (host.Manual, error) {
+	r := stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fail(exitIO, "writ ask --plan FILE", "the plan cannot be read")
+		}
+		defer f.Close()
+		r = f
+	}
+	b, err := io.ReadAll(io.LimitReader(r, claim.PlanBytes+1))
+	if err != nil {
+		return nil, fail(exitIO, "writ ask --plan FILE", "the plan cannot be read")
+	}
+	return b, nil
+}
+
+// open starts the gateway and opens the session. The gateway outlives the
+// request that started it.
+func (a *asking) open(ctx context.Context) (host.Door, error) {
+	g, stop, err := a.o.start(context.WithoutCancel(ctx), logger(a.errs, errorLevel))
+	if err != nil {
+		return nil, err
+	}
+	secret := ""
+	if a.opt.session != "" {
+		secret, err = readSession(a.o.state, a.opt.session)
+	}
+	if err == nil && secret == "" {
+		if secret, _, err = g.CreateSession(ctx, loopback); err == nil && a.opt.session != "" {
+			err = keepSession(a.o.state, a.opt.session, secret)
+		}
+	}
+	if err == nil {
+		if s, ok := g.FindSession(ctx, loopback, secret); ok {
+			a.here = &local{g: g, stop: stop, session: s}
+			return host.NewDoor(g, s), nil
+		}
+		err = noSession(a.opt.session)
+	}
+	return nil, errors.Join(err, stop())
+}
+
+func (a *asking) stop() error {
+	if a.here == nil {
+		return nil
+	}
+	return a.here.close()
+}
+
+// ask answers one request and prints how it ended.
+func (a *asking) ask(ctx context.Context, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return fail(exitUsage, `writ ask "Show me ticket INC-1042"`, "the request is empty")
+	}
+	answer, err := a.host.Ask(ctx, text)
+	if a.opt.json {
+		enc := json.NewEncoder(a.out)
+		enc.SetEscapeHTML(false)
+		if eerr := enc.Encode(answer); eerr != nil {
+			return fail(exitIO, "", "the answer cannot be printed")
+		}
+	} else {
+		a.print(answer)
+	}
+	if err != nil {
+		var e *exit
+		if errors.As(err, &e) {
+			return e
+		}
+		return fail(exitIO, "writ check", "%w", err)
+	}
+	switch answer.Status {
+	case host.Answered, host.NeedsMoreInfo:
+		return nil
+	case host.Stopped:
+		return &exit{code: exitRefused, err: errors.New("")}
+	case host.ServerError:
+		return &exit{code: exitServer, err: errors.New("")}
+	}
+	return &exit{code: exitIO, err: errors.New("")}
+}
+
+// print shows an answer to a person, with nothing in it unescaped.
+func (a *asking) print(x *host.Answer) {
+	for _, s := range x.Unreachable {
+		fmt.Fprintf(a.errs, "writ: server %s cannot be reached\n", printable(s))
+	}
+	if x.Tool != "" {
+		fmt.Fprintf(a.out, "%s %s\n", a.colour("36", printable(x.Tool)), oneLine(string(x.Arguments), 400))
+	}
+	switch {
+	case x.Summary != nil:
+		a.printSummary(x.Summary)
+	case x.Typed != nil:
+		fmt.Fprintln(a.out, printable(string(x.Typed)))
+	case x.Result != nil:
+		printContent(a.out, x.Result)
+	}
+	if x.Note != "" {
+		fmt.Fprintf(a.out, "%s (%s)\n", a.colour("33", x.Note), x.Untyped.Reason)
+	}
+	if x.Truncated {
+		fmt.Fprintln(a.out, a.colour("33", "the result was longer than what the summary was made of"))
+	}
+	if x.Message != "" {
+		fmt.Fprintln(a.out, printable(x.Message))
+	}
+	if x.Status == host.Stopped {
+		a.printStop(x.Stage, x.Rejection)
+	}
+	if x.Evidence != "" {
+		fmt.Fprintf(a.out, "evidence %s\n", printable(x.Evidence))
+	}
+	fmt.Fprintf(a.out, "run %s\n", x.Run)
+}
+
+// gateNames say what a gate is to somebody who has not read the documents.
+var gateNames = map[claim.Stage]string{
+	claim.StagePolicyGate: "the input policy; no server was started or asked", claim.StageDiscovery: "live discovery",
+	claim.StageAllowlist: "the allowlist", claim.StagePlanner: "the planner", claim.StagePlanParse: "reading the plan",
+	claim.StagePlanGate: "the plan against the live tools", claim.StageProvenance: "provenance; nothing was called",
+	claim.StageCall: "the call", claim.StageTypedOutput: "typing the result", claim.StageGrounding: "grounding the summary",
+}
+
+func (a *asking) printStop(stage claim.Stage, r *writ.Rejection) {
+	fmt.Fprintf(a.out, "%s (%s)\n", a.colour("31", "stopped at "+string(stage)), gateNames[stage])
+	printRefusal(a.out, &writ.Outcome{Status: writ.Rejected, Rejection: r})
+}
+
+func (a *asking) printSummary(s *host.Summary) {
+	for _, l := range []struct {
+		head  string
+		items []host.Item
+	}{{"", s.Bullets}, {"risks", s.Risks}, {"recommendations", s.Recommendations}} {
+		if l.head != "" && len(l.items) > 0 {
+			fmt.Fprintln(a.out, l.head+":")
+		}
+		for _, i := range l.items {
+			fmt.Fprintf(a.out, "- %s\n    %s  %s bytes %d-%d\n", oneLine(i.Text, 2000), a.colour("2", oneLine(i.Quote, 2000)), i.Evidence, i.From, i.To)
+		}
+	}
+	fmt.Fprintf(a.out, "summary %s\n", s.Record)
+}
+
+func (a *asking) colour(code, text string) string {
+	if !colour(a.out) {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// interactive reports whether a person types at a terminal and sees it.
+func (a *asking) interactive() (*os.File, bool) {
+	in, ok := a.in.(*os.File)
+	return in, ok && term.IsTerminal(int(in.Fd())) && terminal(a.out)
+}

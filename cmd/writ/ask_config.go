@@ -1,0 +1,166 @@
+package main
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/writ-project/writ/internal/host"
+	"github.com/writ-project/writ/internal/host/model"
+	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/screen"
+)
+
+// AskConfig is what writ ask works with.
+type AskConfig struct {
+	strictyaml.Place
+	// Planner proposes the one call.
+	Planner PlannerConfig `yaml:"planner"`
+	// Summarise asks for an evidence-locked summary of each typed result, of
+	// the same planner.
+	Summarise bool `yaml:"summarise"`
+	// Screen is a file of patterns for the input policy, relative to the
+	// configuration; the built-in set by default.
+	Screen string `yaml:"screen"`
+	// Allow, where it is given, narrows the tools of the policy to these, each
+	// as server/tool.
+	Allow []string `yaml:"allow"`
+}
+
+// PlannerConfig chooses a planner.
+type PlannerConfig struct {
+	strictyaml.Place
+	// Kind is rules (default), openai, anthropic or manual.
+	Kind string `yaml:"kind"`
+	// URL is the endpoint's base URL: what stands before /chat/completions for
+	// openai, before /v1/messages for anthropic. Unencrypted http only on this
+	// machine.
+	URL string `yaml:"url"`
+	// Model is the name the endpoint knows the model by.
+	Model string `yaml:"model"`
+	// KeyEnv names the environment variable that holds the key; none is sent
+	// without. The key itself never stands in a file or on a command line.
+	KeyEnv string `yaml:"key_env"`
+	// Timeout is how long one answer may take, 60s by default, at most 10m.
+	Timeout time.Duration `yaml:"timeout"`
+	// Rules is a file of routing rules for kind rules, relative to the
+	// configuration; the built-in ones by default.
+	Rules string `yaml:"rules"`
+}
+
+var plannerKinds = []string{"rules", "openai", "anthropic", "manual"}
+
+// check finds what the types cannot.
+func (a *AskConfig) check(r *strictyaml.Reader, servers map[string]bool) {
+	if n := a.Node.Get("allow"); n != nil && n.Kind == strictyaml.List {
+		for i, item := range n.Items {
+			if item.Kind != strictyaml.Text {
+				continue
+			}
+			server, tool, ok := strings.Cut(a.Allow[i], "/")
+			if !ok || tool == "" || !servers[server] {
+				r.Fault(item, "not a tool of a configured server, as server/tool", "allow: [files/read_file]")
+			}
+		}
+	}
+	p := &a.Planner
+	if !p.Given() || p.Node.Kind != strictyaml.Mapping {
+		return
+	}
+	remote := p.Kind == "openai" || p.Kind == "anthropic"
+	switch n := p.At("kind"); {
+	case n != p.Node && n.Kind != strictyaml.Text:
+	case n == p.Node || p.Kind == "":
+		r.Fault(n, "a planner has a kind", "kind: rules")
+	case !remote && p.Kind != "rules" && p.Kind != "manual":
+		r.Fault(n, "unknown word "+strictyaml.Word(p.Kind), strictyaml.Nearest(p.Kind, plannerKinds))
+	}
+	for _, key := range []string{"url", "model"} {
+		if remote && p.Node.Get(key) == nil {
+			r.Fault(p.Node, "a planner of this kind needs a "+key, map[string]string{"url": "url: http://127.0.0.1:11434/v1", "model": "model: NAME"}[key])
+		}
+	}
+	for _, key := range []string{"url", "model", "key_env", "timeout"} {
+		if n := p.Node.Get(key); n != nil && !remote {
+			r.Fault(n, key+" belongs to a planner behind an endpoint", "remove it, or write kind: openai")
+		}
+	}
+	if n := p.Node.Get("rules"); n != nil && p.Kind != "rules" {
+		r.Fault(n, "rules belong to kind: rules", "remove it")
+	}
+	if n := p.Node.Get("url"); n != nil && n.Kind == strictyaml.Text && !endpointURL(p.URL) {
+		r.Fault(n, "not an absolute https URL without user, query and fragment; http is for this machine alone", "url: https://host/v1")
+	}
+	if n := p.Node.Get("key_env"); n != nil && n.Kind == strictyaml.Text && !envName.MatchString(p.KeyEnv) {
+		r.Fault(n, "not a name of an environment variable; the key itself does not stand here", "key_env: OPENAI_API_KEY")
+	}
+	if p.Timeout < 0 || p.Timeout > 10*time.Minute {
+		r.Fault(p.At("timeout"), "a timeout is between 0s and 10m", "timeout: 60s")
+	}
+}
+
+// endpointURL reports whether the user's words and the key may be sent there.
+func endpointURL(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// planner makes what the configuration names.
+func (a *AskConfig) planner() (host.Planner, host.Summariser, error) {
+	p := &a.Planner
+	switch p.Kind {
+	case "", "rules":
+		file, b := "built-in rules", host.DefaultRules()
+		if p.Rules != "" {
+			var err error
+			file = p.Rules
+			if b, err = readOperatorFile(file); err != nil {
+				return nil, nil, configError(err)
+			}
+		}
+		rules, fs := host.ParseRules(file, b)
+		if len(fs) > 0 {
+			return nil, nil, configError(faults(fs))
+		}
+		return rules, rules, nil
+	case "manual":
+		return nil, &host.Rules{}, nil
+	}
+	e := model.Endpoint{URL: p.URL, Model: p.Model}
+	if p.KeyEnv != "" {
+		if e.Key = os.Getenv(p.KeyEnv); e.Key == "" {
+			return nil, nil, fail(exitConfig, "export "+p.KeyEnv+"=…", "the environment variable of the planner's key is not set")
+		}
+		if !headerValue.MatchString(e.Key) {
+			return nil, nil, fail(exitConfig, "", "the planner's key holds characters no key has")
+		}
+	}
+	if p.Kind == "anthropic" {
+		m := model.NewAnthropic(e)
+		return m, m, nil
+	}
+	m := model.NewOpenAI(e)
+	return m, m, nil
+}
+
+// screen reads the input policy.
+func (a *AskConfig) screen() (*screen.Screen, error) {
+	if a.Screen == "" {
+		return screen.Default(), nil
+	}
+	b, err := readOperatorFile(a.Screen)
+	if err != nil {
+		return nil, configError(err)
+	}
+	s, fs := screen.Parse(a.Screen, b)
+	if len(fs) > 0 {
+		return nil, configError(faults(fs))
+	}
+	return s, nil
+}
