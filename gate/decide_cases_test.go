@@ -220,14 +220,14 @@ func (r *run) step(line string) {
 	case "trace":
 		r.expect()
 		r.trace(strings.Fields(rest))
-	case "contested":
+	case "contested", "uncontested":
 		r.expect()
 		for _, tr := range r.last.Traces {
-			if tr.Pointer == rest && tr.Contested {
+			if tr.Pointer == rest && tr.Contested == (word == "contested") {
 				return
 			}
 		}
-		r.fail("%s is not contested", rest)
+		r.fail("%s is not %s", rest, word)
 	case "need":
 		r.expect()
 		for _, f := range r.last.Outcome.Rejection.Failures {
@@ -383,7 +383,7 @@ func (r *run) trace(f []string) {
 			}
 			ev = append(ev, s+e.Inner)
 		}
-		if rule != f[1] || tr.Label.String() != f[2] || len(f) > 3 && !slices.Equal(ev, f[3:]) {
+		if rule != f[1] || tr.Label.String() != f[2] || (len(f) > 3 || f[1] == "-") && !slices.Equal(ev, f[3:]) {
 			r.fail("trace of %s is %s %s %v, want %v", f[0], rule, tr.Label, ev, f[1:])
 		}
 		return
