@@ -29,6 +29,7 @@ type act struct {
 	mu       sync.Mutex // guards d and n: an answer given inside the call decides again
 	d        gate.Decision
 	n        uint64
+	epoch    int // of the session's fold, when d was put in its queue
 	recorded <-chan error
 }
 
@@ -82,12 +83,13 @@ func (a *act) judge(call gate.Call) bool {
 		if err == nil && s.fold != nil {
 			s.fold.Decided(&d)
 		}
+		epoch := s.epoch
 		s.mu.Unlock()
 		if err != nil {
 			a.d, a.recorded = gate.Decision{}, failed(err)
 			return false
 		}
-		a.d, a.n, a.recorded = d, rec.n, rec.done
+		a.d, a.n, a.epoch, a.recorded = d, rec.n, epoch, rec.done
 		if !d.Allowed() || d.Effect.Gated() {
 			err := <-rec.done
 			a.recorded = failed(err)
@@ -319,13 +321,19 @@ func (a *act) finish(resp upstream.Response) downstream.Reply {
 // returns nil: before the client sees it, and with it a read's decision, which
 // lies before it in the same queue.
 func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream.Response) (obs gate.Observation, err error) {
-	// The result refers to the decision, so that is in the log first: a read's
-	// may have been lost with what made its session stale.
-	if err := a.decisionRecorded(); err != nil {
-		return obs, err
-	}
+	// The result refers to the decision, so that is in the log first. A read's
+	// is, or stands before the result in the same queue, unless the fold was
+	// made anew since: then it may have been lost with what made the session
+	// stale, and whoever wrote it knows.
 	s := a.s
 	s.mu.Lock()
+	if s.stale != nil || s.epoch != a.epoch {
+		s.mu.Unlock()
+		if err := a.decisionRecorded(); err != nil {
+			return obs, err
+		}
+		s.mu.Lock()
+	}
 	if err := s.stale; err != nil && !a.g.freshen(s) {
 		s.mu.Unlock()
 		return obs, err

@@ -207,7 +207,7 @@ func TestLostDecision(t *testing.T) {
 	read := make(chan answer)
 	go func() { read <- w.call(ctx, "list_items", `{}`) }()
 	<-arrived
-	<-lost
+	// The read's decision waits for its result, or for the next record.
 	for { // until the session has seen that its record was lost
 		if a := w.call(ctx, "delete_item", `{"id":"item-17"}`); refusedFor(a) == unseen {
 			break
@@ -215,6 +215,7 @@ func TestLostDecision(t *testing.T) {
 			t.Fatalf("got %s %s", a.result, a.err)
 		}
 	}
+	<-lost
 	close(release)
 	refusal(t, <-read, notRecorded)
 	refusal(t, w.call(ctx, "delete_item", `{"id":"item-17"}`), unseen)

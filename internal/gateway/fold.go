@@ -336,8 +336,11 @@ func (g *Gateway) writeDecision(s *session, v *view, in *gate.Input, d *gate.Dec
 		vs = append(vs, value{valueAnswers, in.Call.Answers})
 	}
 	until := processEnd
-	if d.Effect.Gated() {
+	switch {
+	case d.Effect.Gated():
 		until = powerCut // an act, or a refusal that R24 counts
+	case d.Allowed():
+		until = withNext
 	}
 	n, done, err := g.write(s, until, audit.KindDecision, at, data, vs...)
 	return recordedCall{n, done}, err

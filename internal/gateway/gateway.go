@@ -215,6 +215,10 @@ func (g *Gateway) Close() error {
 	}
 	for _, s := range open {
 		s.mu.Lock()
+		if len(s.queue) > 0 && !s.flushing {
+			s.flushing = true
+			go g.flush(s)
+		}
 		for s.flushing {
 			s.drained.Wait()
 		}

@@ -29,15 +29,18 @@ type queued struct {
 
 // recordUntil says what a record has to survive before its writer goes on. A
 // record makes all earlier ones of the log at least as safe as itself.
-type recordUntil bool
+type recordUntil uint8
 
 const (
 	// processEnd is enough for what no side effect rests on yet: reads and
 	// results. A power cut can only take evidence away, and makes the outcome
 	// of an act unknown.
-	processEnd recordUntil = false
+	processEnd recordUntil = 0
 	// powerCut is what the decision about an act waits for.
-	powerCut recordUntil = true
+	powerCut recordUntil = 1
+	// withNext is for the decision about a read: it goes to the store in one
+	// append with its result, or with whatever else the session records before.
+	withNext recordUntil = 2
 )
 
 // write puts a record behind all earlier ones of the session and returns
@@ -62,7 +65,7 @@ func (g *Gateway) write(s *session, until recordUntil, kind audit.Kind, at time.
 	s.next++
 	q := queued{e, until == powerCut, make(chan error, 1)}
 	s.queue = append(s.queue, q)
-	if !s.flushing {
+	if !s.flushing && until != withNext {
 		s.flushing = true
 		go g.flush(s)
 	}

@@ -136,7 +136,7 @@ func (a *act) judgeAnswer(method string, got []byte) ([]byte, *rpc.Error) {
 			return nil, rpc.Errorf(rpc.CodeInternal, "the answer could not be recorded")
 		}
 	}
-	a.d, a.n, a.recorded = again.d, again.n, again.recorded
+	a.d, a.n, a.epoch, a.recorded = again.d, again.n, again.epoch, again.recorded
 	return got, nil
 }
 

@@ -26,6 +26,7 @@ type session struct {
 	queue    []queued
 	flushing bool
 	stale    error // why the fold may not be what the store holds, nil when it is
+	epoch    int   // how often the fold was made anew
 	closed   bool
 	lastUsed time.Time
 	touched  time.Time
@@ -183,7 +184,7 @@ func (g *Gateway) keep(s *session) {
 	}
 	for _, o := range g.loaded {
 		if o != s && o.mu.TryLock() {
-			rest := !o.flushing && len(o.suspended) == 0
+			rest := !o.flushing && len(o.queue) == 0 && len(o.suspended) == 0
 			o.mu.Unlock()
 			if rest {
 				delete(g.loaded, o.id)
@@ -272,6 +273,7 @@ func (g *Gateway) reload(ctx context.Context, s *session) error {
 		return errors.New("values of the session were erased, or it is of another engine: what it saw vouches for nothing any more")
 	}
 	s.fold, s.stale = f.session, nil
+	s.epoch++
 	return nil
 }
 
