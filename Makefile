@@ -14,12 +14,13 @@ BIN     := $(PEERS)/bin
 # gopls is built from its own go.mod at this version; the other tools are
 # pinned in tools.mod, the npm packages in testdata/peers/package-lock.json.
 GOPLS   := v0.23.0
+EVAL    := eval/results/offline_gate_eval.json
 FOREIGN := darwin/arm64 windows/amd64 linux/arm64
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
 LONGTIME  ?= 120m
 
-.PHONY: help build test test-long quick check race foreign conformance peers bench fuzz cover notices clean
+.PHONY: help build test test-long quick check eval race foreign conformance peers bench fuzz cover notices clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -33,12 +34,17 @@ quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
 test: check foreign race conformance ## everything that must be green
 	@echo 'make test: all green'
 
-check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences
+check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the gate evaluation
 	@bad="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go'))"; \
 	if [ -n "$$bad" ]; then echo "gofmt -l:"; echo "$$bad"; exit 1; fi
 	go vet ./...
 	$(BIN)/staticcheck ./...
 	go run ./internal/notices -check THIRD_PARTY_NOTICES
+	go run ./cmd/writ eval gates --out dist/offline_gate_eval.json
+	cmp dist/offline_gate_eval.json $(EVAL)
+
+eval: ## measure the gates offline and write the result that is committed
+	go run ./cmd/writ eval gates --out $(EVAL)
 
 race: peers ## every test with the race detector and the real peers
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout 15m ./...

@@ -81,6 +81,7 @@ var lattice = []layer{
 		outside: []string{mcpSDK, "golang.org/x/sys/...", "golang.org/x/mod/sumdb/note", "golang.org/x/net/http/httpguts"}},
 	{name: "users of the door", packages: []string{"internal/host/...", "internal/console/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/gateway/downstream", "internal/strictyaml", "internal/host"}), outside: anything},
+	{name: "offline evaluation", packages: []string{"internal/eval"}, may: slices.Concat(below, []string{"internal/strictyaml"})},
 	{name: "evaluation", packages: []string{"internal/eval/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/host"}), outside: anything},
 	{name: "the example server", packages: []string{"internal/example"},
@@ -302,8 +303,9 @@ var doors = []door{
 	// Nothing reaches a server but through the door, which holds a decision.
 	{"internal/gateway/upstream", "Server", "Call", []string{"internal/gateway.act.call"}},
 	// One decision procedure for the door, for the replay of a session and
-	// for whoever checks a log.
-	{"gate", "", "Decide", []string{"internal/gateway.decide"}},
+	// for whoever checks a log. The offline evaluation runs it over its cases; it
+	// has no server to call.
+	{"gate", "", "Decide", []string{"internal/gateway.decide", "internal/eval.Product"}},
 	// One place opens a session in the log, one goes on with it.
 	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.Gateway.flush"}},
 	// INV-6: the single-step host has one call site, in no loop.
