@@ -67,6 +67,7 @@ type mSent struct {
 type model struct {
 	facts []mFact
 	sent  []mSent
+	turns []string
 	fails map[string]int
 	shut  map[string]bool
 	acts  int
@@ -120,10 +121,32 @@ func mPlain(lit string) string {
 	return ""
 }
 
+// typed is R6: a turn holds the value between spaces, a number in any spelling.
+func (m *model) typed(lit string) bool {
+	if mSmall(lit) {
+		return false
+	}
+	s, isText := mText(lit)
+	for _, turn := range m.turns {
+		if isText && strings.Contains(" "+turn+" ", " "+s+" ") {
+			return true
+		}
+		for _, w := range strings.Fields(turn) {
+			if w[0] >= '0' && w[0] <= '9' && !isText && mEqual(w, lit) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // vouched scans for an origin.
 func (m *model) vouched(lit, collection string, target bool) bool {
 	if mEmpty(lit) {
 		return false
+	}
+	if m.typed(lit) {
+		return true
 	}
 	for _, f := range m.facts {
 		if f.named && f.label >= writ.System && f.collection == collection && collection != "" && mEqual(f.lit, lit) && (!target || collection == "user") {
@@ -259,6 +282,8 @@ func (m *model) decided(server, tool string, args []mArg, code writ.Code, pointe
 		l := m.label(a.lit)
 		if a.name == "word" && (a.lit == `"alpha"` || a.lit == `"beta77"`) {
 			l = writ.Operator
+		} else if m.typed(a.lit) && (a.name != "word" || !act) {
+			l = writ.User
 		} else if act && code == "" {
 			l = writ.System // vouched, of small space or not
 		}
@@ -357,6 +382,18 @@ func TestModel(t *testing.T) {
 			"a/list": {"q", "on"}, "a/all": {"q"}, "b/list": {"q"}, "a/put": {"user", "mail", "word"}, "a/make": {"user"}, "b/reply": {"mail", "user"},
 		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			if rapid.IntRange(0, 9).Draw(t, "turn") == 0 {
+				words := rapid.SliceOfN(rapid.SampledFrom([]string{"bobby", "carol-long", "say bobby now", "123456", "12345", "1e6", "1000000.0",
+					"9007199254740993", "Bobby", "alpha", "beta77", "x1", "true", "null"}), 1, 3).Draw(t, "words")
+				o := s.Turn(s.Next(), []byte(strings.Join(words, " ")), time.Unix(0, 0))
+				if !o.Admissible {
+					t.Fatalf("a turn of %q: %+v", words, o)
+				}
+				s.Commit(o)
+				m.turns = append(m.turns, strings.Join(words, " "))
+				clear(m.fails)
+				m.acts = 0
+			}
 			tool := rapid.SampledFrom([]string{"a/list", "a/list", "b/list", "a/all", "a/put", "a/make", "b/reply"}).Draw(t, "tool")
 			server, name, _ := strings.Cut(tool, "/")
 			var args []mArg

@@ -82,6 +82,9 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		}
 		j.supply[k] = supply
 	}
+	if l.rule != nil && !l.rule.FromDefault && slices.ContainsFunc(l.rule.From, func(src Source) bool { return src.Kind == FromUser }) {
+		supply += ", and the user may type it"
+	}
 	return s + "; " + supply
 }
 

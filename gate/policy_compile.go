@@ -192,11 +192,11 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 			a.From = append(a.From, s)
 		}
 	}
-	if p.Profile == Strict {
-		r.strictArg(key, f, &a)
-	}
 	if f.Words.Given() && !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromUser }) {
 		r.Fault(f.Words.Node, "words are those of the user, and this argument does not accept him", "from: [user]")
+	}
+	if p.Profile == Strict {
+		r.strictArg(key, f, &a)
 	}
 	return a
 }

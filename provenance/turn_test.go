@@ -1,0 +1,216 @@
+package provenance
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+func typedIn(t interface{ Fatalf(string, ...any) }, turns ...string) *Ledger {
+	l := NewLedger([32]byte{1}, Caps{})
+	for i, text := range turns {
+		p, err := l.PrepareTurn(Turn{Evidence: uint32(i + 1), Text: text})
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if err := l.CommitTurn(p); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+	}
+	return l
+}
+
+// What bounds a token (R6): one line a boundary, one a place that is none.
+func TestTokens(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		yes  bool
+	}{
+		{`INV-100`, true}, {` INV-100 `, true}, {"a\tINV-100\nb", true}, {"a\u00a0INV-100\u3000b", true},
+		{`pay INV-100.`, true}, {`pay INV-100, then`, true}, {`is it INV-100?`, true}, {`INV-100: pay`, true}, {`INV-100;`, true}, {`INV-100!`, true},
+		{`"INV-100"`, true}, {`'INV-100'`, true}, {"`INV-100`", true}, {`“INV-100”,`, true}, {`«INV-100»`, true},
+		{`(INV-100)`, true}, {`[INV-100]`, true}, {`{INV-100}`, true}, {`<INV-100>`, true}, {`("INV-100").`, true}, {`[x](INV-100)`, true},
+		{`INV-1000`, false}, {`XINV-100`, false}, {`x-INV-100`, false}, {`INV-100-b`, false}, {`INV-100.5`, false}, {`INV-100,INV-200`, false},
+		{`INV-100/x`, false}, {`/INV-100`, false}, {`INV-100's`, false}, {`f(INV-100)`, false}, {`INV-100(a)`, false}, {`a"INV-100"`, false},
+		{`#INV-100`, false}, {`@INV-100`, false}, {`INV-100…`, false}, {`INV-100..`, false}, {`inv-100`, false}, {`INV-１00`, false}, {`IΝV-100`, false},
+		{"INV-100\u200b", false}, {"\u202eINV-100", false}, {`INV -100`, false}, {`INV‑100`, false}, {`https://x/INV-100`, false}, {`x=INV-100`, false},
+	} {
+		_, r := typedIn(t, c.text).Typed(Query{Raw: []byte(`"INV-100"`), Authority: true})
+		if (r == "") != c.yes || r != "" && r != writ.ProvenanceUnseen {
+			t.Errorf("R6 %q: %q, want a token: %v", c.text, r, c.yes)
+		}
+	}
+}
+
+// The latest turn that has the value is named, in bytes; a lapsed one is not.
+func TestTurnsLapse(t *testing.T) {
+	l := typedIn(t, "ä INV-100", "x INV-100 INV-100", "no")
+	q, r := l.Typed(Query{Raw: []byte(`"INV-100"`)})
+	if r != "" || q != (Quote{2, 2, 9}) {
+		t.Errorf("%+v %q", q, r)
+	}
+	before := l.Bytes()
+	l.LapseTurns()
+	if _, r := l.Typed(Query{Raw: []byte(`"INV-100"`)}); r != writ.ProvenanceUnseen || l.Turns() != 0 {
+		t.Errorf("lapsed: %q", r)
+	}
+	if l.Bytes() != before {
+		t.Error("D04: lapsed turns gave their room back, and it could be filled again and again")
+	}
+}
+
+// D04: turns are bounded, one and all.
+func TestTurnBounds(t *testing.T) {
+	l := NewLedger([32]byte{1}, Caps{})
+	for _, text := range []string{"", "\xff", "a\x00", strings.Repeat("a", MaxTurn+1)} {
+		if _, err := l.PrepareTurn(Turn{Evidence: 1, Text: text}); !errors.Is(err, ErrTurn) {
+			t.Errorf("%d bytes: %v", len(text), err)
+		}
+	}
+	big := strings.Repeat("a", MaxTurn)
+	var err error
+	n := 0
+	for ; err == nil && n < 100; n++ {
+		var p *PendingTurn
+		if p, err = l.PrepareTurn(Turn{Evidence: 1, Text: big}); err == nil {
+			err = l.CommitTurn(p)
+		}
+	}
+	if !errors.Is(err, ErrFull) || n != maxTurns/MaxTurn+1 {
+		t.Errorf("%d turns: %v", n, err)
+	}
+}
+
+// The plain model reads a turn line by line and looks for a value with regular
+// expressions written from R6.
+const (
+	plainMark = "[\"'`´“”„‟‘’‚‛«»‹›()\\[\\]{}<>]"
+	plainLeft = `(?:^|\s|(?:^|[\s.,;:!?]|` + plainMark + `)` + plainMark + `)`
+	plainEnd  = `(?:$|\s|[.,;:!?](?:$|\s)|` + plainMark + `(?:$|[\s.,;:!?]|` + plainMark + `))`
+)
+
+func plainHas(text, value string) bool {
+	re := regexp.MustCompile(`^` + regexp.QuoteMeta(value) + plainEnd)
+	left := regexp.MustCompile(plainLeft + `$`)
+	for i := range text {
+		if strings.HasPrefix(text[i:], value) && re.MatchString(text[i:]) && left.MatchString(text[:i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestTypedAgainstModel(t *testing.T) {
+	words := []string{"bobby", "bobby-2", "mail", "kim@acme.example", "the old house", "old", ",", ".", "!", "'", `"`, "(", ")", "<", ">", "#", "/", " ", " ", "\t", "ä", "—"}
+	values := []string{"bobby", "bobby-2", "kim@acme.example", "the old house", "old house", "old", "mail", "mail bobby", "acme"}
+	yes, no := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		var lines, own []string
+		for range rapid.IntRange(1, 6).Draw(t, "lines") {
+			var b strings.Builder
+			for range rapid.IntRange(1, 8).Draw(t, "words") {
+				b.WriteString(rapid.SampledFrom(words).Draw(t, "word"))
+			}
+			line := b.String()
+			switch rapid.IntRange(0, 4).Draw(t, "kind") {
+			case 0:
+				lines = append(lines, " > "+line)
+			case 1:
+				lines = append(lines, "<note>", line, "</note>")
+			default:
+				lines = append(lines, line)
+				if !strings.HasPrefix(strings.TrimLeft(line, " \t"), ">") {
+					own = append(own, line)
+				}
+			}
+		}
+		text := strings.Join(lines, "\n")
+		if strings.Count(text, "<note>") > 1 {
+			return // what stands between two blocks of one name is nobody's
+		}
+		l := typedIn(t, text)
+		for _, v := range values {
+			want := false
+			for _, line := range own {
+				want = want || plainHas(line, v)
+			}
+			q, r := l.Typed(Query{Raw: strictjson.Quote(v), Authority: true})
+			if (r == "") != want {
+				t.Fatalf("%q in %q: %q, the model says %v", v, text, r, want)
+			}
+			if want {
+				yes++
+				if text[q.Start:q.End] != v {
+					t.Fatalf("%q in %q: at %+v", v, text, q)
+				}
+			} else {
+				no++
+			}
+		}
+	})
+	if yes == 0 || no == 0 {
+		t.Errorf("the draw never meets both answers: %d, %d", yes, no)
+	}
+}
+
+// What is found is the value, stands between ends of tokens, and nowhere in a
+// quoted line; finding it twice gives the same place.
+func FuzzTyped(f *testing.F) {
+	f.Add("mail kim@ACME.example now", `"kim@acme.example"`, "email")
+	f.Add("> quoted INV-1\n```\nx\n```\n<a>b</a> file 13", `13`, "integer")
+	f.Add("DE89 3704 0044 0532 0130 00, +49 170 123 45 67", `"DE89370400440532013000"`, "iban")
+	f.Add("/srv/a/ https://x.example:443/%41", `"https://x.example/A"`, "url")
+	f.Fuzz(func(t *testing.T, text, raw, typ string) {
+		if strictjson.Check([]byte(raw), strictjson.Request) != nil || !KnownType(Type(typ)) {
+			return
+		}
+		l := NewLedger([32]byte{1}, Caps{})
+		p, err := l.PrepareTurn(Turn{Evidence: 1, Text: text})
+		if err != nil {
+			return
+		}
+		if l.CommitTurn(p) != nil {
+			t.Fatal("a turn that was prepared does not fit")
+		}
+		q := Query{Raw: []byte(raw), Type: Type(typ), Authority: true, Words: []string{"file"}}
+		at, r := l.Typed(q)
+		if again, r2 := l.Typed(q); again != at || r2 != r {
+			t.Fatal("two answers")
+		}
+		if r != "" {
+			return
+		}
+		found := text[at.Start:at.End]
+		value, isText := strictjson.Text([]byte(raw))
+		same := isText && found == value
+		same = same || typ != "" && Equal(Type(typ), strictjson.Quote(found), []byte(raw))
+		same = same || typ == "" && Equal(Decimal, strictjson.Quote(found), []byte(raw))
+		if !same {
+			t.Fatalf("%q is not %s", found, raw)
+		}
+		if line := text[strings.LastIndexByte(text[:at.Start], '\n')+1:]; strings.HasPrefix(strings.TrimLeft(line, " \t"), ">") {
+			t.Fatalf("%q stands in a quoted line", found)
+		}
+		if SmallSpace(Type(typ), []byte(raw)) && !regexp.MustCompile(`(?i)file[ \t]+#?$`).MatchString(text[:at.Start]) {
+			t.Fatalf("R8: %q is of small space and nothing names it", found)
+		}
+	})
+}
+
+// Reading and asking stay cheap whatever the text (D04).
+func BenchmarkTypedFlood(b *testing.B) {
+	l := NewLedger([32]byte{1}, Caps{})
+	p, _ := l.PrepareTurn(Turn{Evidence: 1, Text: strings.Repeat("aaa ", MaxTurn/4)})
+	l.CommitTurn(p)
+	raw := fmt.Appendf(nil, `"%sb"`, strings.Repeat("aaa ", 50))
+	for b.Loop() {
+		l.Typed(Query{Raw: raw})
+	}
+}
