@@ -201,10 +201,7 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 	}
 	for i := range leaves {
 		f := &leaves[i]
-		n += 32 + 40
-		if f.Type != Untyped {
-			n += 40
-		}
+		n += 32 + 80
 		if f.Type == Path || f.Type == Name {
 			n += 40
 		}
@@ -420,6 +417,26 @@ func (l *Ledger) Commit(p *Pending) error {
 	return nil
 }
 
+// otherSpellings returns the keys under which a text nobody declared a type for
+// contests a typed value (R25): an address or account number in another
+// spelling than its canonical one is the same all the same.
+func (l *Ledger) otherSpellings(raw []byte) (keys []key) {
+	text, ok := strictjson.Text(raw)
+	if !ok || len(text) > 254 {
+		return nil
+	}
+	text = strings.TrimSpace(text)
+	for _, t := range [...]Type{Email, IBAN, Phone} {
+		if t == Email && !strings.Contains(text, "@") || t == IBAN && !ibanStart.MatchString(text) || t == Phone && !strings.HasPrefix(text, "+") {
+			continue
+		}
+		if c, _, why := Canonical(t, strictjson.Quote(text)); why == "" && c != text {
+			keys = append(keys, l.digest(string(t), c))
+		}
+	}
+	return keys
+}
+
 // metaOf is what a leaf shares with others of its rule.
 func metaOf(o *Observation, leaf *Leaf) meta {
 	m := meta{server: o.Server, tool: o.Tool, key: leaf.Key}
@@ -446,6 +463,9 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		s.file(k, i)
 	}
 	if leaf.Type == Untyped {
+		for _, k := range l.otherSpellings(leaf.Raw) {
+			s.file(k, i)
+		}
 		return
 	}
 	if k, ok := l.keyOf(leaf.Type, leaf.Raw); ok {

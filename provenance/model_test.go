@@ -171,7 +171,9 @@ func (m *model) known(raw []byte) bool {
 func (m *model) find(q Query) (vouched []modelFact, reason writ.Reason, contested bool) {
 	var all []modelFact
 	for _, f := range m.facts {
-		if Equal(Untyped, f.raw, q.Raw) || q.Type != Untyped && f.typ == q.Type && Equal(q.Type, f.raw, q.Raw) {
+		_, canonical, _ := Canonical(q.Type, f.raw)
+		other := q.Type == Email && f.typ == Untyped && !canonical // another spelling of an address (R25)
+		if Equal(Untyped, f.raw, q.Raw) || q.Type != Untyped && (f.typ == q.Type || other) && Equal(q.Type, f.raw, q.Raw) {
 			all = append(all, f)
 		}
 	}
