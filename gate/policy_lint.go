@@ -99,6 +99,13 @@ func (r *reader) lintOutput(c *Contract, i int, know supply) {
 			return
 		}
 	}
+	// What a read is asked for, the same read can answer with.
+	for a, e := range c.everyArg {
+		if n := last(a.At); !e.Gated() && n != "*" && n == name {
+			r.WarnAt(a.Line, a.Col, "this argument of a read is not founded, and the output of that name is authoritative: it would vouch for what was asked (R4)", "remove authoritative")
+			return
+		}
+	}
 }
 
 // lintArg warns of an argument no output can vouch for.
