@@ -27,7 +27,7 @@ var ErrTurn = errors.New("a turn is UTF-8 text within its bound")
 
 // The bounds of the text users type in one session.
 const (
-	MaxTurn  = 256 << 10 // bytes of one turn
+	MaxTurn  = 128 << 10 // bytes of one turn
 	maxTurns = 4 << 20   // bytes of all
 	turnCost = 48        // estimated memory of one byte of text
 )
@@ -169,7 +169,7 @@ func spoken(q Query) (text, typed string, ok bool) {
 		return "", "", false
 	}
 	if q.Authority && text != "" {
-		name := strings.TrimPrefix(fold(text), "@")
+		name := strings.TrimFunc(fold(text), func(r rune) bool { return !isAlnum(r) }) // "@here", "<!all>"
 		if audience[name] || !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
 			return "", "", false
 		}
@@ -223,9 +223,12 @@ func read(text string) reading {
 
 // spell files the typed readings of the tokens that begin at i.
 func (r *reading) spell(i int) {
-	word := r.text[i:]
+	word := r.text[i:min(len(r.text), i+longWord)]
 	if n := strings.IndexFunc(word, blank); n >= 0 {
 		word = word[:n]
+	}
+	if c, _ := utf8.DecodeRuneInString(word); isMark(c) {
+		return // nothing of a type begins so
 	}
 	file := func(t Type, end int) {
 		if c, _, why := Canonical(t, strictjson.Quote(r.text[i:end])); why == "" {
@@ -259,19 +262,25 @@ func (r *reading) spell(i int) {
 			file(ID, i+n)
 		}
 	}
-	if word[0] != '+' && !ibanStart.MatchString(word) {
+	// Written in groups, the words that follow belong to it.
+	t, form := Phone, "0123456789 -.()"
+	if ibanStart.MatchString(word) {
+		t, form = IBAN, " 0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	} else if word[0] != '+' {
 		return
 	}
-	// Written in groups: the words that follow belong to it.
-	for n, groups := 1, 0; i+n <= len(r.text) && n < 64 && groups < 12; n++ {
-		if !r.end[i+n] {
-			continue
+	for n := 1; i+n <= len(r.text) && n < 48; n++ {
+		if n > 8 && r.end[i+n] {
+			file(t, i+n)
 		}
-		groups++
-		file(Phone, i+n)
-		file(IBAN, i+n)
+		if i+n < len(r.text) && !strings.Contains(form, r.text[i+n:i+n+1]) {
+			return
+		}
 	}
 }
+
+// longWord bounds how much of a word without white space is read by its type.
+const longWord = 2048
 
 var ibanStart = regexp.MustCompile(`^[A-Za-z]{2}[0-9]{2}`)
 
@@ -372,17 +381,20 @@ func endsAt(text string, i int) bool {
 	return isMark(r) && (last || isMark(after) || strings.ContainsRune(stops, after))
 }
 
+// What in a turn is not the user's own.
 var (
-	fence  = regexp.MustCompile("^[ \t]*(?:```|~~~)")
-	quoted = regexp.MustCompile(`^[ \t]*>`)
-	opens  = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9_:.-]*)(?:\s[^<>]*)?>`)
+	fences = regexp.MustCompile("`{3,}|~{3,}")
+	quoted = regexp.MustCompile("(?:^|[\n\r\v\f\u0085\u2028\u2029])[ \t\u00a0\u3000]*>[^\n\r\v\f\u0085\u2028\u2029]*")
+	opens  = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9_:.-]*)`)
+	closes = regexp.MustCompile(`</([A-Za-z][A-Za-z0-9_:.-]*)\s*>`)
 )
 
 // split parts a turn into the user's own words and the rest, each with the
 // other blotted out byte by byte, so that places stay what they were. Not his
-// own are: from the first line of a fenced block to the last fence of the turn
-// (to its end where a fence is open), lines that begin with >, and from a tag
-// to the last closing tag of its name.
+// own are: from the first fence of a turn to the last (to its end where one is
+// open), lines that begin with >, and from the first opening of a tag to the
+// last closing of its name. What lies between two such blocks goes with them:
+// nobody can tell the end of a block from an end that stands in it.
 func split(text string) (own, rest string) {
 	blot := make([]bool, len(text))
 	mark := func(from, to int) {
@@ -390,40 +402,29 @@ func split(text string) (own, rest string) {
 			blot[i] = true
 		}
 	}
-	first, last, fences := -1, -1, 0
-	at := 0
-	for line := range strings.SplitAfterSeq(text, "\n") {
-		bare := strings.TrimRight(line, "\r\n")
-		switch {
-		case fence.MatchString(bare):
-			if fences++; first < 0 {
-				first = at
-			}
-			last = at + len(line)
-		case quoted.MatchString(bare):
-			mark(at, at+len(line))
+	if at := fences.FindAllStringIndex(text, -1); len(at) > 0 {
+		end := at[len(at)-1][1]
+		if len(at)%2 == 1 {
+			end = len(text)
 		}
-		at += len(line)
+		mark(at[0][0], end)
 	}
-	if fences%2 == 1 {
-		last = len(text)
-	}
-	if first >= 0 {
-		mark(first, last)
+	for _, at := range quoted.FindAllStringIndex(text, -1) {
+		mark(at[0], at[1])
 	}
 	closing := map[string]int{}
 	for _, m := range closes.FindAllStringSubmatchIndex(text, -1) {
 		closing[strings.ToLower(text[m[2]:m[3]])] = m[1]
 	}
 	for _, m := range opens.FindAllStringSubmatchIndex(text, -1) {
-		if end := closing[strings.ToLower(text[m[2]:m[3]])]; end > m[1] {
+		name := strings.ToLower(text[m[2]:m[3]])
+		if end := closing[name]; end > m[1] {
 			mark(m[0], end)
+			delete(closing, name) // the first opening reaches as far as any
 		}
 	}
 	return blotted(text, blot, true), blotted(text, blot, false)
 }
-
-var closes = regexp.MustCompile(`</([A-Za-z][A-Za-z0-9_:.-]*)\s*>`)
 
 func blotted(text string, blot []bool, which bool) string {
 	if which && !slices.Contains(blot, true) {

@@ -49,6 +49,39 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// What of a turn is not the user's own, and cannot be made to look so from
+// within (P06): want is what remains.
+func TestNotHisOwn(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"a b", "a b"},
+		{"a\n> b\nc", "a|c"},
+		{"a\r> b\rc", "a|c"},
+		{"a\u2028 \t> b\u2028c", "a|c"},
+		{"a > b", "a > b"},
+		{"a\n```\nb\n```\nc", "a|c"},
+		{"a\n- ```go\n  b\n  ```\nc", "a -|c"},
+		{"a\n~~~\nb", "a"},
+		{"a\n```\nb\n```\nc\n```\nd\n```\ne", "a|e"},
+		{"a <doc> b </doc> c", "a|c"},
+		{"a <doc> b </doc> c </DOC > d", "a|d"},
+		{"a <doc t=\"<x\"> b </doc> c", "a|c"},
+		{"a <doc\nt=\">\"> b </doc> c", "a|c"},
+		{"a <doc> b", "a <doc> b"},
+		{"a </doc> b <doc> c", "a </doc> b <doc> c"},
+		{"a <x><y> b </x> c </y> d", "a|d"},
+	} {
+		own, rest := split(c.text)
+		got := strings.Join(strings.FieldsFunc(own, func(r rune) bool { return r == 0 }), "|")
+		got = strings.ReplaceAll(strings.Join(strings.Fields(strings.ReplaceAll(got, "|", " | ")), " "), " | ", "|")
+		if got = strings.TrimSuffix(got, " |"); got != c.want {
+			t.Errorf("R6 %q: %q, want %q", c.text, got, c.want)
+		}
+		if len(own) != len(c.text) || len(rest) != len(c.text) {
+			t.Errorf("%q: places moved", c.text)
+		}
+	}
+}
+
 // The latest turn that has the value is named, in bytes; a lapsed one is not.
 func TestTurnsLapse(t *testing.T) {
 	l := typedIn(t, "ä INV-100", "x INV-100 INV-100", "no")
@@ -202,6 +235,13 @@ func FuzzTyped(f *testing.F) {
 			t.Fatalf("R8: %q is of small space and nothing names it", found)
 		}
 	})
+}
+
+// D04: no text makes reading it slow; a quadratic one would not end here.
+func TestReadingIsBounded(t *testing.T) {
+	for _, piece := range []string{"(", "a ", "+1 ", "AB12 ", "a@", "1.", "'\"", "/a", "<a>", "> ", "`", "http://"} {
+		t.Run(piece, func(t *testing.T) { typedIn(t, strings.Repeat(piece, MaxTurn/len(piece))) })
+	}
 }
 
 // Reading and asking stay cheap whatever the text (D04).
