@@ -31,6 +31,7 @@ type act struct {
 	n        uint64
 	epoch    int // of the session's fold, when d was put in its queue
 	recorded <-chan error
+	halted   *writ.Rejection // the input policy's, when it ended the session's calls
 }
 
 // through is the one door. It judges the call, records the decision, and only
@@ -73,7 +74,19 @@ func (a *act) judge(call gate.Call) bool {
 			a.d, a.recorded = gate.Decision{}, failed(errNotRecorded)
 			return false
 		}
+		if s.halted != nil {
+			a.halted = s.halted
+			s.mu.Unlock()
+			a.d, a.recorded = gate.Decision{}, failed(nil)
+			return false
+		}
 		now := a.g.now()
+		if err := a.g.lapse(s, now); err != nil {
+			s.mu.Unlock()
+			a.d, a.recorded = gate.Decision{}, failed(err)
+			return false
+		}
+		s.active = now
 		a.in = gate.Input{
 			Policy: a.v.policy, Catalogue: a.v.catalogue, Session: s.fold, Call: call, Time: now,
 			Shadow: a.g.shadow, OwnPaths: a.g.ownPaths, Resolved: a.g.resolve(call),
@@ -145,6 +158,10 @@ func (g *Gateway) freshen(s *session) bool {
 func (a *act) refuse() downstream.Reply {
 	if err := a.decisionRecorded(); err != nil {
 		return a.g.notRecorded(a.r, a.in.Call.Method, err)
+	}
+	if a.halted != nil {
+		a.g.odd(oddity{"client", string(a.halted.Reason), a.s.id}, 1)
+		return refusal(a.in.Call.Method, writ.Outcome{Status: writ.Rejected, Rejection: a.halted}, "", true)
 	}
 	return refusal(a.in.Call.Method, a.d.Outcome, fmt.Sprintf("%s/%d", a.s.id, a.n), publishesSchema(a.d.Tool))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -89,6 +90,7 @@ type Fold struct {
 	Grounded int                      // summaries whose quotes were found again
 	Skipped  int                      // decisions and summaries whose values were erased
 	results  map[uint32]uint64        // evidence number to record number
+	halted   *writ.Rejection          // the input policy ended the session's calls
 	blind    bool                     // values are missing, so what follows cannot be made again
 }
 
@@ -126,6 +128,12 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 		return f.decision(ctx, rec, it)
 	case audit.KindResult:
 		return f.result(rec, it)
+	case KindTurn:
+		return f.turn(rec, it)
+	case KindLapse:
+		if f.session != nil {
+			f.session.Lapse()
+		}
 	case KindSummary:
 		return f.summary(ctx, rec, it)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
+	"github.com/writ-project/writ/screen"
 )
 
 var publicEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -47,6 +48,9 @@ type Options struct {
 	// Shadow records and decides, but lets every call pass. A session keeps
 	// the mode it was opened in.
 	Shadow bool
+	// Screen is the input policy for users' turns (INV-0), nil for none: a turn
+	// that matches halts its session before its next call.
+	Screen *screen.Screen
 	// OwnPaths are cleaned absolute paths no argument may point into (R34).
 	OwnPaths []string
 	Caps     provenance.Caps
@@ -66,6 +70,7 @@ type Gateway struct {
 	shadow   bool
 	ownPaths []string
 	caps     provenance.Caps
+	screen   *screen.Screen
 	version  string
 	log      *slog.Logger
 	clock    func() time.Time
@@ -125,7 +130,7 @@ type route struct{ server, name string }
 func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		store: o.Store, sessions: o.Store, policy: o.Policy, servers: map[string]*server{}, shadow: o.Shadow,
-		ownPaths: o.OwnPaths, caps: o.Caps, version: o.Version, log: o.Log, clock: o.Clock,
+		ownPaths: o.OwnPaths, caps: o.Caps, screen: o.Screen, version: o.Version, log: o.Log, clock: o.Clock,
 		oddities: map[oddity]int{}, oddly: make(chan struct{}, 1),
 		refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}),
 		loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]bool{},

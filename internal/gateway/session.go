@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway/downstream"
@@ -28,6 +29,8 @@ type session struct {
 	stale    error // why the fold may not be what the store holds, nil when it is
 	epoch    int   // how often the fold was made anew
 	closed   bool
+	halted   *writ.Rejection // the input policy ended its calls
+	active   time.Time       // of its newest record: when the user's turns lapse
 	lastUsed time.Time
 	touched  time.Time
 
@@ -264,7 +267,7 @@ func (g *Gateway) reload(ctx context.Context, s *session) error {
 		if err := f.Step(ctx, rec, &it); err != nil {
 			return err
 		}
-		s.next = rec.N
+		s.next, s.active = rec.N, rec.Time
 	}
 	switch {
 	case s.next == 0:
@@ -272,7 +275,7 @@ func (g *Gateway) reload(ctx context.Context, s *session) error {
 	case f.Blind():
 		return errors.New("values of the session were erased, or it is of another engine: what it saw vouches for nothing any more")
 	}
-	s.fold, s.stale = f.session, nil
+	s.fold, s.stale, s.halted = f.session, nil, f.halted
 	s.epoch++
 	return nil
 }

@@ -1,0 +1,145 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+)
+
+const (
+	// KindTurn is the kind of a record of a user's turn (R6).
+	KindTurn audit.Kind = "turn"
+	// KindLapse records that the user's turns so far vouch for nothing more.
+	KindLapse audit.Kind = "lapse"
+
+	valueTurn = "turn" // turn: the exact bytes the user typed
+
+	// turnLapse is how long a session may rest before what the user said in it
+	// counts as another conversation (provenance.md section 5).
+	turnLapse = 30 * time.Minute
+)
+
+// turnData is the data of a turn's record.
+type turnData struct {
+	Evidence   uint32 `json:"evidence"`
+	Admissible bool   `json:"admissible"`
+	Why        string `json:"why,omitempty"`
+	// Halted is the input policy's rejection; the session makes no call after it.
+	Halted *writ.Rejection `json:"halted,omitempty"`
+}
+
+// HaltedError says that a user's turn matched the input policy. The session
+// makes no call any more.
+type HaltedError struct {
+	Rejection writ.Rejection
+	Reply     string // the operator's words to the user
+}
+
+func (e *HaltedError) Error() string { return "the input policy halts: " + string(e.Rejection.Reason) }
+
+// Turn puts a user's turn on record as evidence labelled user, and returns its
+// id. The caller is the host, on a channel of its own that names the session:
+// nothing that came by way of the agent is ever handed to Turn. With an input
+// policy a turn that matches it halts the session, with a *HaltedError.
+func (g *Gateway) Turn(ctx context.Context, session downstream.Session, text string) (id string, err error) {
+	s, err := g.loadedSession(ctx, session.PublicID())
+	if err != nil {
+		return "", err
+	}
+	for try := 0; ; try++ {
+		id, err = g.turn(s, text)
+		if err == nil || try == 3 || !errors.Is(err, audit.ErrConflict) {
+			return id, err
+		}
+	}
+}
+
+func (g *Gateway) turn(s *session, text string) (id string, err error) {
+	s.mu.Lock()
+	if err := s.stale; err != nil && !g.freshen(s) {
+		s.mu.Unlock()
+		return "", err
+	}
+	if s.closed {
+		s.mu.Unlock()
+		return "", errNotRecorded
+	}
+	now := g.now()
+	if err := g.lapse(s, now); err != nil {
+		s.mu.Unlock()
+		return "", err
+	}
+	data := turnData{Evidence: s.fold.Next()}
+	var halted *HaltedError
+	if g.screen != nil {
+		if v := g.screen.Check(text); v.Halt() {
+			data.Halted = v.Rejection()
+			halted = &HaltedError{*data.Halted, v.Reply}
+		}
+	}
+	obs := s.fold.Turn(data.Evidence, []byte(text), now)
+	data.Admissible, data.Why = obs.Admissible, obs.Why
+	_, done, err := g.write(s, powerCut, KindTurn, now, data, value{valueTurn, []byte(text)})
+	if err == nil {
+		s.fold.Commit(obs)
+		if data.Halted != nil {
+			s.halted = data.Halted
+		}
+		s.active = now
+	}
+	s.mu.Unlock()
+	if err == nil {
+		err = <-done
+	}
+	if err != nil {
+		return "", err
+	}
+	id = writ.EvidenceID{Session: s.id, Number: data.Evidence}.String()
+	if halted != nil {
+		return id, halted
+	}
+	return id, nil
+}
+
+// lapse ends the user's turns of a session that rested too long. The caller
+// holds s.mu.
+func (g *Gateway) lapse(s *session, now time.Time) error {
+	if s.fold == nil || s.fold.Turns() == 0 || now.Sub(s.active) <= turnLapse {
+		return nil
+	}
+	_, _, err := g.write(s, withNext, KindLapse, now, struct{}{})
+	if err == nil {
+		s.fold.Lapse()
+	}
+	return err
+}
+
+// turn folds a recorded turn.
+func (f *Fold) turn(rec *audit.Record, it *audit.Item) error {
+	var data turnData
+	if err := json.Unmarshal(rec.Data, &data); err != nil {
+		return fmt.Errorf("turn: %w", err)
+	}
+	if data.Halted != nil {
+		f.halted = data.Halted
+	}
+	text, ok := it.Value(valueTurn)
+	if !ok {
+		f.blind = true
+	}
+	if f.blind || f.session == nil {
+		return nil
+	}
+	obs := f.session.Turn(data.Evidence, notNil(text), rec.Time)
+	if obs.Admissible != data.Admissible {
+		return fmt.Errorf("%w: the turn's worth (n %d)", ErrReplay, rec.N)
+	}
+	f.session.Commit(obs)
+	return nil
+}
