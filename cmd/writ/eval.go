@@ -63,10 +63,7 @@ func evalGates() *cobra.Command {
 			if err != nil {
 				return fail(exitIO, "", "cannot print: %w", err)
 			}
-			if r.Failed > 0 {
-				return fail(exitData, "", "%d of %d cases failed", r.Failed, r.Total)
-			}
-			return nil
+			return evalOutcome(r)
 		},
 	}
 	c.Flags().StringVar(&out, "out", evalResult, "write the result to `FILE`")
@@ -74,6 +71,14 @@ func evalGates() *cobra.Command {
 	c.Flags().Uint32Var(&fuzz, "fuzz", eval.DefaultFuzz, "`N` generated cases of each of the two kinds")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
+}
+
+// evalOutcome is nil only when every case passed.
+func evalOutcome(r *eval.Report) error {
+	if r.Failed > 0 || r.Total == 0 {
+		return fail(exitData, "", "%d of %d cases failed", r.Failed, r.Total)
+	}
+	return nil
 }
 
 // printEval prints one line a section, and what failed.

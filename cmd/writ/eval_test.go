@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/eval"
+)
+
+// TestEvalFailure: a failed case is named, with what was wanted and what came,
+// and the exit code says so.
+func TestEvalFailure(t *testing.T) {
+	g := eval.Product()
+	g.Decide = func(gate.Input) gate.Decision { return gate.Decision{} }
+	r, err := eval.Run(eval.Options{Gates: g, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := printEval(&out, r, "some\x1bfile"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"failed: a_read_needs_no_provenance@standard (seed): want accept, got none", "more in some\\u001bfile\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	var e *exit
+	if err := evalOutcome(r); !errors.As(err, &e) || e.code != exitData {
+		t.Errorf("got %v, want exit code %d", err, exitData)
+	}
+}
