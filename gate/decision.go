@@ -68,8 +68,8 @@ type Trace struct {
 	Role    string     `json:"role"`
 	Digest  string     `json:"digest"` // of the canonical value, keyed by the session's ledger key
 	Label   writ.Label `json:"label"`
-	// Rule is the source that matched: user, party (R3: an output's party that
-	// the user typed), output, const, catalog,
+	// Rule is the source that matched: user, party (R3: an output that vouches because
+	// the user typed it), output, const, catalog,
 	// derived:path_join, derived:uri_template, seen, local, protocol (an answer
 	// that declines and carries nothing), or "" when nothing vouches.
 	Rule string `json:"rule,omitempty"`

@@ -191,7 +191,7 @@ func explainTrace(r *Record, t Trace) string {
 	case strings.HasPrefix(t.Rule, "derived:"):
 		b.WriteString(" fits a listed template:")
 	case t.Rule == "party":
-		b.WriteString(" is somebody's own identity, and the user typed it:")
+		b.WriteString(" is what a tool returned and the user typed whole:")
 	case t.Rule == "seen":
 		b.WriteString(" stood whole in a result:")
 	default:
