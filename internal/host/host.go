@@ -20,6 +20,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/claim"
+	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/screen"
 )
@@ -178,7 +179,11 @@ func (r *run) ask(ctx context.Context, text string) error {
 
 	r.enter(claim.StageDiscovery)
 	listing, err := r.discover(ctx, text)
-	if err != nil {
+	if halted := (*gateway.HaltedError)(nil); errors.As(err, &halted) {
+		// The gateway's own input policy, or that of an earlier turn.
+		a.Message = halted.Reply
+		return r.stop(&claim.Stop{Stage: claim.StageDiscovery, Rejection: halted.Rejection})
+	} else if err != nil {
 		return r.fail("the servers cannot be listed", err)
 	}
 	if err := r.pass(); err != nil {
