@@ -3,21 +3,25 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/screen"
 )
 
 func sessionCommand() *cobra.Command {
-	c := &cobra.Command{Use: "session", Short: "Make, list and close sessions of a gateway",
+	c := &cobra.Command{Use: "session", Short: "Make, list and close sessions of a gateway, and speak in one",
 		RunE: func(c *cobra.Command, args []string) error {
-			return fail(exitUsage, "writ session --help", "new, list or close")
+			return fail(exitUsage, "writ session --help", "new, say, list or close")
 		}}
-	c.AddCommand(sessionNew(), sessionList(), sessionClose())
+	c.AddCommand(sessionNew(), sessionSay(), sessionList(), sessionClose())
 	return c
 }
 
@@ -78,6 +82,93 @@ func maxOne(c *cobra.Command, args []string) error {
 		return fail(exitUsage, "writ session "+c.Name()+" --help", "at most one name")
 	}
 	return nil
+}
+
+func sessionSay() *cobra.Command {
+	var state, screenFile string
+	c := &cobra.Command{
+		Use: "say NAME [TEXT | -]", Short: "Put the user's own words on record, as evidence in a session",
+		Long: "Put the user's own words on record in the session kept under NAME: what is typed here, or\n" +
+			"read from standard input, vouches for arguments that accept `user`. It is for the person or\n" +
+			"the host program, never for the agent: whoever can run this speaks as the user.",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return fail(exitUsage, "writ session say --help", "a session's name and at most one text")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := stateDir(state)
+			if err != nil {
+				return err
+			}
+			var input *screen.Screen
+			switch screenFile {
+			case "":
+			case "default":
+				input = screen.Default()
+			default:
+				b, err := readOperatorFile(screenFile)
+				if err != nil {
+					return configError(err)
+				}
+				var fs []gate.Fault
+				if input, fs = screen.Parse(screenFile, b); len(fs) > 0 {
+					return configError(faults(fs))
+				}
+			}
+			var text []byte
+			if len(args) == 2 && args[1] != "-" {
+				text = []byte(args[1])
+			} else if text, err = io.ReadAll(io.LimitReader(c.InOrStdin(), screen.MaxText+1)); err != nil {
+				return fail(exitIO, "", "standard input cannot be read")
+			}
+			if len(text) > screen.MaxText || !utf8.Valid(text) {
+				return fail(exitData, "writ session say NAME TEXT", "a turn is at most 64 KiB of UTF-8")
+			}
+			secret, err := readSession(dir, args[0])
+			if err != nil {
+				return err
+			}
+			if secret == "" {
+				return fail(exitData, "writ session new "+args[0], "no session is kept under that name")
+			}
+			st, err := openStore(dir)
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			policy, fs := gate.ParsePolicy("none", []byte("tools: {}\n"))
+			if len(fs) > 0 {
+				return configError(faults(fs))
+			}
+			g, err := gateway.New(gateway.Options{Store: st, Policy: policy, Screen: input, Version: readBuildInfo().Version})
+			if err != nil {
+				return fail(exitIO, "", "%w", err)
+			}
+			s, ok := g.FindSession(c.Context(), loopback, secret)
+			if !ok {
+				return noSession(args[0])
+			}
+			id, err := g.Turn(c.Context(), s, string(text))
+			var halted *gateway.HaltedError
+			switch {
+			case errors.As(err, &halted):
+				fmt.Fprintf(c.OutOrStdout(), "halted: %s\n", halted.Rejection.Reason)
+				if halted.Reply != "" {
+					fmt.Fprintln(c.OutOrStdout(), printable(halted.Reply))
+				}
+				return &exit{code: exitRefused, err: errors.New("")}
+			case err != nil:
+				return fail(exitIO, "writ audit verify", "the turn could not be recorded: %w", err)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "evidence %s\n", id)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&state, "state", "", "state `DIR`")
+	c.Flags().StringVar(&screenFile, "screen", "", "input policy `FILE`, or default: a turn that matches halts the session")
+	return c
 }
 
 type sessionLine struct {
