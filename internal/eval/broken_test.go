@@ -23,6 +23,7 @@ func TestBrokenGates(t *testing.T) {
 	blocks := func(s *Section) int { return s.FalseBlocks }
 	reasons := func(s *Section) int { return s.WrongReasons }
 	results := func(s *Section) int { return s.WrongResults }
+	product := Product()
 	for _, c := range []struct {
 		name   string
 		put    func(g *Gates)
@@ -175,9 +176,12 @@ func TestBrokenGates(t *testing.T) {
 		}, "provenance_gate", accepts},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := Product()
+			g, fuzz := product, 0
 			c.put(&g)
-			r, err := Run(Options{Gates: g, Seed: DefaultSeed, Fuzz: 260})
+			if strings.Contains(c.suites, "_fuzz") {
+				fuzz = 200
+			}
+			r, err := Run(Options{Gates: g, Seed: DefaultSeed, Fuzz: fuzz})
 			if err != nil {
 				t.Fatal(err)
 			}
