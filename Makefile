@@ -40,6 +40,7 @@ check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the gate eval
 	go vet ./...
 	$(BIN)/staticcheck ./...
 	go run ./internal/notices -check THIRD_PARTY_NOTICES
+	go test -count=1 -run '^TestOneDoor$$' .
 	go run ./cmd/writ eval gates --out dist/offline_gate_eval.json
 	cmp dist/offline_gate_eval.json $(EVAL)
 
