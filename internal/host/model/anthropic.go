@@ -63,13 +63,13 @@ func (a *Anthropic) ask(ctx context.Context, system, user string) ([]byte, error
 	}
 	switch {
 	case msg.StopReason == anthropic.StopReasonToolUse:
-		return nil, &host.ReplyError{"a plan as text; the model made a tool call of its own, which nobody carries out"}
+		return nil, &host.ReplyError{Need: "a plan as text; the model made a tool call of its own, which nobody carries out"}
 	case msg.StopReason == anthropic.StopReasonRefusal:
-		return nil, &host.ReplyError{"a plan as text; the model refused"}
+		return nil, &host.ReplyError{Need: "a plan as text; the model refused"}
 	case msg.StopReason != anthropic.StopReasonEndTurn:
-		return nil, &host.ReplyError{"a whole answer; the model's was cut off"}
+		return nil, &host.ReplyError{Need: "a whole answer; the model's was cut off"}
 	case len(msg.Content) != 1 || msg.Content[0].Type != "text" || msg.Content[0].Text == "":
-		return nil, &host.ReplyError{"a plan as one text, and nothing beside it"}
+		return nil, &host.ReplyError{Need: "a plan as one text, and nothing beside it"}
 	}
 	return []byte(msg.Content[0].Text), nil
 }

@@ -54,18 +54,18 @@ func (o *OpenAI) ask(ctx context.Context, system, user string) ([]byte, error) {
 		return nil, modelError(ctx, err)
 	}
 	if len(resp.Choices) != 1 {
-		return nil, &host.ReplyError{"an answer with exactly one choice"}
+		return nil, &host.ReplyError{Need: "an answer with exactly one choice"}
 	}
 	c := resp.Choices[0]
 	switch {
 	case len(c.Message.ToolCalls) > 0 || c.Message.FunctionCall != nil:
-		return nil, &host.ReplyError{"a plan as text; the model made a tool call of its own, which nobody carries out"}
+		return nil, &host.ReplyError{Need: "a plan as text; the model made a tool call of its own, which nobody carries out"}
 	case c.Message.Refusal != "":
-		return nil, &host.ReplyError{"a plan as text; the model refused"}
+		return nil, &host.ReplyError{Need: "a plan as text; the model refused"}
 	case c.FinishReason != openai.FinishReasonStop:
-		return nil, &host.ReplyError{"a whole answer; the model's was cut off"}
+		return nil, &host.ReplyError{Need: "a whole answer; the model's was cut off"}
 	case c.Message.Content == "":
-		return nil, &host.ReplyError{"a plan as text; the model wrote none"}
+		return nil, &host.ReplyError{Need: "a plan as text; the model wrote none"}
 	}
 	return []byte(c.Message.Content), nil
 }
