@@ -396,6 +396,9 @@ func (g *Gateway) rebuild(ctx context.Context) {
 	if err == nil {
 		cat, err = g.store.PutBlob(ctx, encodeDefinitions(defs))
 	}
+	if ctx.Err() != nil {
+		return
+	}
 	if err != nil {
 		g.log.Error("the catalogue could not be written: every tool stays closed", "error", err)
 		return
