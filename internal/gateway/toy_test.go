@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 sampling and logging are deprecated, and pass through unharmed as long as they exist
+
 package gateway_test
 
 import (
@@ -27,7 +29,6 @@ type toy struct {
 	closed  []string // answers to close_item's question
 	headers []http.Header
 	grown   int
-	levels  []mcp.LoggingLevel
 
 	deleting  func(ctx context.Context, id string) // runs inside delete_item
 	waiting   chan struct{}                        // a call of wait began

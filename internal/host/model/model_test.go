@@ -99,7 +99,7 @@ var prompt = host.Prompt{Request: "read /a", Tools: []host.PromptTool{{Server: "
 
 // ask makes one request of a server that answers with handler, and counts what
 // reached it.
-func ask(t *testing.T, w wire, ctx context.Context, handler http.HandlerFunc) (raw []byte, err error, requests int32) {
+func ask(t *testing.T, w wire, ctx context.Context, handler http.HandlerFunc) (raw []byte, requests int32, err error) {
 	t.Helper()
 	var n atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -111,7 +111,7 @@ func ask(t *testing.T, w wire, ctx context.Context, handler http.HandlerFunc) (r
 	}))
 	defer s.Close()
 	raw, err = w.plan(s.URL).Plan(ctx, prompt)
-	return raw, err, n.Load()
+	return raw, n.Load(), err
 }
 
 func answer(body string) http.HandlerFunc {
@@ -129,7 +129,7 @@ func TestPlansArriveAsWritten(t *testing.T) {
 			planText, " \n" + planText + "\n", "```json\n" + planText + "\n```", "Here you are: " + planText,
 			"\ufeff" + planText, planText + planText, `{"type":"call_tool","type":"final_answer"}`, "no plan at all",
 		} {
-			raw, err, n := ask(t, w, t.Context(), func(rw http.ResponseWriter, r *http.Request) {
+			raw, n, err := ask(t, w, t.Context(), func(rw http.ResponseWriter, r *http.Request) {
 				var body map[string]any
 				if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.Method != "POST" || r.URL.Path != w.path {
 					t.Errorf("%s: %s %s %v", w.name, r.Method, r.URL.Path, err)
@@ -153,7 +153,7 @@ func TestPlansArriveAsWritten(t *testing.T) {
 func TestAnswersThatAreNoText(t *testing.T) {
 	for _, w := range wires {
 		for name, body := range w.others {
-			raw, err, n := ask(t, w, t.Context(), answer(body))
+			raw, n, err := ask(t, w, t.Context(), answer(body))
 			var reply *host.ReplyError
 			if raw != nil || !errors.As(err, &reply) || reply.Need == "" || n != 1 {
 				t.Errorf("%s, %s: %q %v, %d requests", w.name, name, raw, err, n)
@@ -179,9 +179,9 @@ func TestBadEndpoints(t *testing.T) {
 			},
 			"429 with a time to wait": func(rw http.ResponseWriter, r *http.Request) {
 				rw.Header().Set("Retry-After", "0")
-				http.Error(rw, secret, 429)
+				http.Error(rw, secret, http.StatusTooManyRequests)
 			},
-			"401": func(rw http.ResponseWriter, r *http.Request) { http.Error(rw, secret, 401) },
+			"401": func(rw http.ResponseWriter, r *http.Request) { http.Error(rw, secret, http.StatusUnauthorized) },
 			"a redirect": func(rw http.ResponseWriter, r *http.Request) {
 				http.Redirect(rw, r, other.URL+w.path, http.StatusTemporaryRedirect)
 			},
@@ -207,7 +207,7 @@ func TestBadEndpoints(t *testing.T) {
 			},
 			"hung up": func(rw http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
 		} {
-			raw, err, n := ask(t, w, t.Context(), handler)
+			raw, n, err := ask(t, w, t.Context(), handler)
 			var reply *host.ReplyError
 			if raw != nil || err == nil || errors.As(err, &reply) {
 				t.Errorf("%s, %s: %q %v", w.name, name, raw, err)
@@ -229,7 +229,7 @@ func TestSlowEndpoint(t *testing.T) {
 	for _, w := range wires {
 		ctx, cancel := context.WithCancel(t.Context())
 		release := make(chan struct{})
-		raw, err, n := ask(t, w, ctx, func(rw http.ResponseWriter, r *http.Request) {
+		raw, n, err := ask(t, w, ctx, func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Type", "application/json")
 			io.WriteString(rw, "{")
 			rw.(http.Flusher).Flush()
