@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,15 +14,16 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/downstream"
 	"github.com/writ-project/writ/screen"
 )
 
 func sessionCommand() *cobra.Command {
 	c := &cobra.Command{Use: "session", Short: "Make, list and close sessions of a gateway, and speak in one",
 		RunE: func(c *cobra.Command, args []string) error {
-			return fail(exitUsage, "writ session --help", "new, say, list or close")
+			return fail(exitUsage, "writ session --help", "new, say, reopen, list or close")
 		}}
-	c.AddCommand(sessionNew(), sessionSay(), sessionList(), sessionClose())
+	c.AddCommand(sessionNew(), sessionSay(), sessionReopen(), sessionList(), sessionClose())
 	return c
 }
 
@@ -126,31 +128,12 @@ func sessionSay() *cobra.Command {
 			if len(text) > screen.MaxText || !utf8.Valid(text) {
 				return fail(exitData, "writ session say NAME TEXT", "a turn is at most 64 KiB of UTF-8")
 			}
-			secret, err := readSession(dir, args[0])
+			g, session, end, err := named(c.Context(), dir, args[0], input)
 			if err != nil {
 				return err
 			}
-			if secret == "" {
-				return fail(exitData, "writ session new "+args[0], "no session is kept under that name")
-			}
-			st, err := openStore(dir)
-			if err != nil {
-				return err
-			}
-			defer st.Close()
-			policy, fs := gate.ParsePolicy("none", []byte("tools: {}\n"))
-			if len(fs) > 0 {
-				return configError(faults(fs))
-			}
-			g, err := gateway.New(gateway.Options{Store: st, Policy: policy, Screen: input, Version: readBuildInfo().Version})
-			if err != nil {
-				return fail(exitIO, "", "%w", err)
-			}
-			s, ok := g.FindSession(c.Context(), loopback, secret)
-			if !ok {
-				return noSession(args[0])
-			}
-			id, err := g.Turn(c.Context(), s, string(text))
+			defer end()
+			id, err := g.Turn(c.Context(), session, string(text))
 			var halted *gateway.HaltedError
 			switch {
 			case errors.As(err, &halted):
@@ -168,6 +151,71 @@ func sessionSay() *cobra.Command {
 	}
 	c.Flags().StringVar(&state, "state", "", "state `DIR`")
 	c.Flags().StringVar(&screenFile, "screen", "", "input policy `FILE`, or default: a turn that matches halts the session")
+	return c
+}
+
+// named opens the session kept under a name, over the state directory's log
+// and without any server: other processes of that directory see what is written.
+func named(ctx context.Context, dir, name string, input *screen.Screen) (*gateway.Gateway, downstream.Session, func(), error) {
+	secret, err := readSession(dir, name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if secret == "" {
+		return nil, nil, nil, fail(exitData, "writ session new "+name, "no session is kept under that name")
+	}
+	policy, fs := gate.ParsePolicy("none", []byte("tools: {}\n"))
+	if len(fs) > 0 {
+		return nil, nil, nil, configError(faults(fs))
+	}
+	st, err := openStore(dir)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	g, err := gateway.New(gateway.Options{Store: st, Policy: policy, Screen: input, Version: readBuildInfo().Version})
+	if err != nil {
+		st.Close()
+		return nil, nil, nil, fail(exitIO, "", "%w", err)
+	}
+	s, ok := g.FindSession(ctx, loopback, secret)
+	if !ok {
+		st.Close()
+		return nil, nil, nil, noSession(name)
+	}
+	return g, s, func() { g.Close(); st.Close() }, nil
+}
+
+func sessionReopen() *cobra.Command {
+	var state string
+	c := &cobra.Command{
+		Use: "reopen NAME", Short: "Lift what too many refusals closed in a session",
+		Long: "After 5 refusals of one argument without new evidence in between that argument is closed,\n" +
+			"after 50 every act of the session. A person who has looked at them (writ audit show)\n" +
+			"lifts that; the record says so.",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fail(exitUsage, "writ session list", "one session's name")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := stateDir(state)
+			if err != nil {
+				return err
+			}
+			g, s, end, err := named(c.Context(), dir, args[0], nil)
+			if err != nil {
+				return err
+			}
+			defer end()
+			if err := g.Reopen(c.Context(), s); err != nil {
+				return fail(exitIO, "writ audit verify", "it could not be recorded: %w", err)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "reopened %s\n", s.PublicID())
+			return nil
+		},
+	}
+	c.Flags().StringVar(&state, "state", "", "state `DIR`")
 	return c
 }
 

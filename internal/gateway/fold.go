@@ -134,6 +134,10 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 		if f.session != nil {
 			f.session.Lapse()
 		}
+	case KindReopen:
+		if f.session != nil {
+			f.session.Reopen()
+		}
 	case KindSummary:
 		return f.summary(ctx, rec, it)
 	}

@@ -18,6 +18,9 @@ const (
 	// KindLapse records that the user's turns so far vouch for nothing more.
 	KindLapse audit.Kind = "lapse"
 
+	// KindReopen records that a person lifted the closures of R24.
+	KindReopen audit.Kind = "reopen"
+
 	valueTurn = "turn" // turn: the exact bytes the user typed
 
 	// turnLapse is how long a session may rest before what the user said in it
@@ -105,6 +108,41 @@ func (g *Gateway) turn(s *session, text string) (id string, err error) {
 		return id, halted
 	}
 	return id, nil
+}
+
+// Reopen lifts what too many refusals closed in a session (R24). The caller is
+// a person: nothing that came by way of the agent ever causes it.
+func (g *Gateway) Reopen(ctx context.Context, session downstream.Session) error {
+	s, err := g.loadedSession(ctx, session.PublicID())
+	if err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		if err = g.reopen(s); err == nil || try == 3 || !errors.Is(err, audit.ErrConflict) {
+			return err
+		}
+	}
+}
+
+func (g *Gateway) reopen(s *session) error {
+	s.mu.Lock()
+	if err := s.stale; err != nil && !g.freshen(s) {
+		s.mu.Unlock()
+		return err
+	}
+	if s.closed {
+		s.mu.Unlock()
+		return errNotRecorded
+	}
+	_, done, err := g.write(s, powerCut, KindReopen, g.now(), struct{}{})
+	if err == nil {
+		s.fold.Reopen()
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return <-done
 }
 
 // lapse ends the user's turns of a session that rested too long. The caller

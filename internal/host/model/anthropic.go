@@ -1,39 +1,36 @@
 package model
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
 	"strings"
 
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-
 	"github.com/writ-project/writ/internal/host"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Anthropic is a planner and summariser behind an endpoint with the wire of
 // Anthropic's messages. It never streams, offers the model no tools and asks
 // once.
 type Anthropic struct {
-	messages anthropic.MessageService
-	model    string
+	client *http.Client
+	url    string
+	e      Endpoint
 }
+
+// anthropicVersion is the version of the wire that is spoken.
+const anthropicVersion = "2023-06-01"
 
 // answerTokens bounds what the model may write.
 const answerTokens = 8192
 
 // NewAnthropic returns the client of an endpoint whose URL ends before
-// /v1/messages. The library's own client would read credentials and addresses
-// of the environment that nobody named; only the service is made here.
+// /v1/messages. It is ours and not the official library's: decision 0007.
 func NewAnthropic(e Endpoint) *Anthropic {
-	opts := []option.RequestOption{
-		option.WithHTTPClient(modelClient(nil)),
-		option.WithBaseURL(strings.TrimRight(e.URL, "/") + "/"),
-		option.WithMaxRetries(0),
-	}
-	if e.Key != "" {
-		opts = append(opts, option.WithAPIKey(e.Key))
-	}
-	return &Anthropic{anthropic.NewMessageService(opts...), e.Model}
+	return &Anthropic{modelClient(nil), strings.TrimRight(e.URL, "/") + "/v1/messages", e}
 }
 
 // Plan implements host.Planner.
@@ -52,24 +49,58 @@ func (a *Anthropic) Summarise(ctx context.Context, m host.Material) ([]byte, err
 }
 
 func (a *Anthropic) ask(ctx context.Context, system, user string) ([]byte, error) {
-	msg, err := a.messages.New(ctx, anthropic.MessageNewParams{
-		Model:     a.model,
-		MaxTokens: answerTokens,
-		System:    []anthropic.TextBlockParam{{Text: system}},
-		Messages:  []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(user))},
-	})
+	type text struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	type message struct {
+		Role    string `json:"role"`
+		Content []text `json:"content"`
+	}
+	body, err := json.Marshal(struct {
+		Model     string    `json:"model"`
+		MaxTokens int       `json:"max_tokens"`
+		System    []text    `json:"system"`
+		Messages  []message `json:"messages"`
+	}{a.e.Model, answerTokens, []text{{"text", system}}, []message{{"user", []text{{"text", user}}}}})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, modelError(ctx, err)
 	}
-	switch {
-	case msg.StopReason == anthropic.StopReasonToolUse:
-		return nil, &host.ReplyError{Need: "a plan as text; the model made a tool call of its own, which nobody carries out"}
-	case msg.StopReason == anthropic.StopReasonRefusal:
-		return nil, &host.ReplyError{Need: "a plan as text; the model refused"}
-	case msg.StopReason != anthropic.StopReasonEndTurn:
-		return nil, &host.ReplyError{Need: "a whole answer; the model's was cut off"}
-	case len(msg.Content) != 1 || msg.Content[0].Type != "text" || msg.Content[0].Text == "":
-		return nil, &host.ReplyError{Need: "a plan as one text, and nothing beside it"}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Anthropic-Version", anthropicVersion)
+	if a.e.Key != "" {
+		req.Header.Set("X-Api-Key", a.e.Key)
 	}
-	return []byte(msg.Content[0].Text), nil
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return nil, modelError(ctx, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body) // bounded and strict: see strictTransport
+	if err != nil {
+		return nil, modelError(ctx, err)
+	}
+	stop, _ := strictjson.Text(strictjson.Get(raw, "stop_reason"))
+	switch stop {
+	case "end_turn":
+	case "tool_use":
+		return nil, &host.ReplyError{Need: "a plan as text; the model made a tool call of its own, which nobody carries out"}
+	case "refusal":
+		return nil, &host.ReplyError{Need: "a plan as text; the model refused"}
+	default:
+		return nil, &host.ReplyError{Need: "a whole answer; the model's was cut off"}
+	}
+	blocks, _ := strictjson.Elements(strictjson.Get(raw, "content"))
+	if len(blocks) == 1 {
+		kind, _ := strictjson.Text(strictjson.Get(blocks[0], "type"))
+		if said, ok := strictjson.Text(strictjson.Get(blocks[0], "text")); ok && kind == "text" && said != "" {
+			return []byte(said), nil
+		}
+	}
+	return nil, &host.ReplyError{Need: "a plan as one text, and nothing beside it"}
 }
