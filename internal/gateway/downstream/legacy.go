@@ -462,7 +462,7 @@ func (x *exchange) batch(text []byte) *refused {
 	done := gather(len(es), func(message []byte) { s.finish(message, http.StatusOK) })
 	var works []func(context.Context)
 	asked := false
-	for _, e := range es {
+	for i, e := range es {
 		m, err := rpc.Parse(e, x.h.o.Limits)
 		var no *refused
 		switch {
@@ -477,7 +477,7 @@ func (x *exchange) batch(text []byte) *refused {
 			}
 			var work func(context.Context)
 			if no == nil {
-				if work, no = x.begin(c, m, mt, s, done); no == nil {
+				if work, no = x.begin(c, m, mt, s, done(i)); no == nil {
 					asked = true
 					works = append(works, work)
 					continue
@@ -495,12 +495,12 @@ func (x *exchange) batch(text []byte) *refused {
 			x.h.router.Notified(x.r.Context(), x.legacyRequest(c, m, meta{}))
 		}
 		if no == nil {
-			done(nil)
+			done(i)(nil)
 			continue
 		}
 		asked = true
 		x.report(no)
-		done(rpc.ErrorResponse(m.ID, no.err))
+		done(i)(rpc.ErrorResponse(m.ID, no.err))
 	}
 	if !asked {
 		x.h.leave(x.h.requests, x.principal)

@@ -396,23 +396,27 @@ func splitBatch(text []byte, l strictjson.Limits) ([][]byte, *refused) {
 }
 
 // gather collects the answers to a batch of n messages and sends those there
-// are as one array.
-func gather(n int, send reply) reply {
+// are as one array, in the order of the messages and not of their ends, so
+// that the same batch is answered alike every time. The reply for message i
+// is the result's reply i.
+func gather(n int, send reply) func(i int) reply {
 	var mu sync.Mutex
-	var got [][]byte
-	return func(message []byte) {
-		mu.Lock()
-		defer mu.Unlock()
-		if message != nil {
-			got = append(got, message)
+	got := make([][]byte, n)
+	left := n
+	return func(i int) reply {
+		return func(message []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			got[i] = message
+			if left--; left > 0 {
+				return
+			}
+			said := slices.DeleteFunc(got, func(m []byte) bool { return m == nil })
+			if len(said) == 0 {
+				send(nil)
+				return
+			}
+			send(slices.Concat([]byte("["), bytes.Join(said, []byte(",")), []byte("]")))
 		}
-		if n--; n > 0 {
-			return
-		}
-		if got == nil {
-			send(nil)
-			return
-		}
-		send(slices.Concat([]byte("["), bytes.Join(got, []byte(",")), []byte("]")))
 	}
 }

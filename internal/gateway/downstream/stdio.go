@@ -283,8 +283,8 @@ func (c *stdioConn) line(l line) {
 			return
 		}
 		done := gather(len(ms), c.reply)
-		for _, m := range ms {
-			c.message(m, done)
+		for i, m := range ms {
+			c.message(m, done(i))
 		}
 		return
 	}
