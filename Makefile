@@ -20,7 +20,7 @@ FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
 LONGTIME  ?= 120m
 
-.PHONY: help build test test-long quick check eval race foreign conformance peers bench fuzz cover notices clean
+.PHONY: help build test test-long quick check eval invariants race foreign conformance peers bench fuzz cover notices clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -34,7 +34,7 @@ quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
 test: check foreign race conformance ## everything that must be green
 	@echo 'make test: all green'
 
-check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the gate evaluation
+check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the gate evaluation, the invariants
 	@bad="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go'))"; \
 	if [ -n "$$bad" ]; then echo "gofmt -l:"; echo "$$bad"; exit 1; fi
 	go vet ./...
@@ -43,9 +43,16 @@ check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the gate eval
 	go test -count=1 -run '^TestOneDoor$$' .
 	go run ./cmd/writ eval gates --out dist/offline_gate_eval.json
 	cmp dist/offline_gate_eval.json $(EVAL)
+	go run ./cmd/writ invariants --markdown | cmp - INVARIANTS.md
+	go run ./cmd/writ invariants
 
 eval: ## measure the gates offline and write the result that is committed
 	go run ./cmd/writ eval gates --out $(EVAL)
+
+invariants: ## make INVARIANTS.md of its table
+	@mkdir -p dist
+	go run ./cmd/writ invariants --markdown > dist/INVARIANTS.md
+	mv dist/INVARIANTS.md INVARIANTS.md
 
 race: peers ## every test with the race detector and the real peers
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout 15m ./...

@@ -2,12 +2,15 @@ package writ_test
 
 import (
 	"fmt"
+	"go/ast"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/writ-project/writ/internal/eval/invariants"
 )
 
 // This file holds the documents to what is there: a path, a test or an attack
@@ -49,10 +52,11 @@ var (
 
 func TestPathsNamedInDocsExist(t *testing.T) {
 	named := 0
+	functions := functions(sources(t))
 	for doc, text := range documents(t) {
 		for _, m := range codeSpan.FindAllStringSubmatch(text, -1) {
 			p := m[1]
-			if !fileName.MatchString(p) && !dirName.MatchString(p) || slices.Contains(theirs, p) {
+			if !fileName.MatchString(p) && !dirName.MatchString(p) || slices.Contains(theirs, p) || functions[p] {
 				continue
 			}
 			named++
@@ -80,47 +84,85 @@ func TestContributingIsShort(t *testing.T) {
 	}
 }
 
-var (
-	invariant = regexp.MustCompile(`(?m)^(\d+)\. `)
-	testName  = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)[A-Z]\w*\b`)
-	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
-)
+var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
 
-// TestInvariantsAreHeld: INVARIANTS.md numbers without a gap, and each test it
-// names is one that runs.
+// TestInvariantsAreHeld: what the table of invariants names is there. A test is
+// one that runs, in the package it is said to be in; a function that enforces
+// is one of the product. INVARIANTS.md is made of the table.
 func TestInvariantsAreHeld(t *testing.T) {
-	have := map[string]bool{}
+	tests := map[string]bool{}
 	walk(t, func(file string) {
 		if strings.HasSuffix(file, "_test.go") {
 			for _, m := range testFunc.FindAllStringSubmatch(read(t, file), -1) {
-				have[filepath.ToSlash(filepath.Dir(file))+" "+m[1]] = true
-				have[m[1]] = true
+				tests[m[1]] = true
+				tests[m[1]+" ("+filepath.ToSlash(filepath.Dir(file))+")"] = true
 			}
 		}
 	})
-	text := read(t, "INVARIANTS.md")
-	starts := invariant.FindAllStringSubmatchIndex(text, -1)
-	if len(starts) < 5 {
-		t.Fatal("INVARIANTS.md has hardly any invariant")
+	functions := functions(sources(t))
+	table, err := invariants.Load()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, at := range starts {
-		end := len(text)
-		if i+1 < len(starts) {
-			end = starts[i+1][0]
+	shown := map[string]bool{}
+	for _, v := range table.Invariants {
+		shown[v.ID] = true
+		if len(v.Tests) == 0 {
+			t.Errorf("invariant %d names no test", v.Number)
 		}
-		if n := text[at[2]:at[3]]; n != fmt.Sprint(i+1) {
-			t.Errorf("invariant %d is numbered %s", i+1, n)
+		for _, name := range v.Tests {
+			if !tests[name] {
+				t.Errorf("invariant %d names %s, which is no test of ours", v.Number, name)
+			}
 		}
-		names := testName.FindAllString(text[at[0]:end], -1)
-		if len(names) == 0 {
-			t.Errorf("invariant %d names no test", i+1)
-		}
-		for _, n := range names {
-			if !have[n] {
-				t.Errorf("invariant %d names %s, which is no test of ours", i+1, n)
+		for _, f := range v.Enforced {
+			if !functions[f] {
+				t.Errorf("invariant %d is enforced by %s, which is no function of the product", v.Number, f)
 			}
 		}
 	}
+	for _, id := range []string{"STTI-001", "INV-0", "INV-1", "INV-2", "INV-3", "INV-4", "INV-5", "INV-6", "Terminal plans",
+		"TB-1", "TB-2", "TB-3", "TB-4", "TB-5", "TB-6"} {
+		if !shown[id] {
+			t.Errorf("%s of the seeds has no row", id)
+		}
+	}
+	if string(table.Markdown()) != read(t, "INVARIANTS.md") {
+		t.Error("INVARIANTS.md is not what the table gives: make invariants")
+	}
+}
+
+// functions are the names of the product's functions, as package.Function or
+// package.Type.Method; the root package is called writ.
+func functions(sources map[string]map[string]*ast.File) map[string]bool {
+	out := map[string]bool{}
+	for pkg, files := range sources {
+		if pkg == "." {
+			pkg = "writ"
+		}
+		for _, f := range files {
+			for _, d := range f.Decls {
+				fn, ok := d.(*ast.FuncDecl)
+				if !ok {
+					continue
+				}
+				name := pkg + "."
+				if fn.Recv != nil {
+					x := fn.Recv.List[0].Type
+					if star, ok := x.(*ast.StarExpr); ok {
+						x = star.X
+					}
+					id, ok := x.(*ast.Ident)
+					if !ok {
+						continue
+					}
+					name += id.Name + "."
+				}
+				out[name+fn.Name.Name] = true
+			}
+		}
+	}
+	return out
 }
 
 // catalogue is how many attacks each surface has.

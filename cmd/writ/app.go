@@ -32,7 +32,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		sessionCommand(), auditCommand(), evalCommand(), versionCommand(), exampleServerCommand(),
+		sessionCommand(), auditCommand(), evalCommand(), invariantsCommand(), versionCommand(), exampleServerCommand(),
 	}
 }
 

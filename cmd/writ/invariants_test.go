@@ -1,0 +1,36 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/writ-project/writ/internal/eval/invariants"
+)
+
+// TestInvariantsFailure: a row that does not hold is named with the field, what
+// it must be and what was found, unescaped by nobody; the exit code says so.
+func TestInvariantsFailure(t *testing.T) {
+	r := &invariants.Report{Rows: []invariants.Row{
+		{ID: "A", Statement: "S", Holds: true, Evidence: []invariants.Field{{Command: "one", Field: "/x", Must: "is 1", Found: "1", Holds: true}}},
+		{ID: "B", Statement: "S", Evidence: []invariants.Field{
+			{Command: "one", Field: "/y", Must: "is 1", Found: "\"\x1b[2J\""},
+			{Command: "two", Field: "/z", Must: "over 3"},
+		}},
+	}}
+	var out bytes.Buffer
+	if err := printInvariants(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"A              holds  S\n", "B              FAILS  S\n",
+		"/y of `one` must be: is 1; found \"\\u001b[2J\"\n", "/z of `two` must be: over 3; found nothing\n", "0 of 2 fields hold\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &out)
+		}
+	}
+	var e *exit
+	if err := invariantsOutcome(r); !errors.As(err, &e) || e.code != exitData || !strings.Contains(e.Error(), "1 of 2 invariants do not hold: B") {
+		t.Errorf("got %v, want exit code %d", err, exitData)
+	}
+}

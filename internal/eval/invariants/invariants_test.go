@@ -1,0 +1,161 @@
+package invariants
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+func TestTableIsRead(t *testing.T) {
+	table, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Commands) == 0 || len(table.Invariants) == 0 {
+		t.Fatal("an empty table")
+	}
+	for _, c := range table.Commands {
+		// What is shown is what a shell runs only without these.
+		for _, w := range append(slices.Clone(c.Args), c.Stdin) {
+			if strings.ContainsAny(w, "'\n") {
+				t.Errorf("%s: %q cannot be pasted", c.Name, w)
+			}
+		}
+	}
+}
+
+// TestTables: testdata/tables/*.txtar are tables with the faults they have.
+func TestTables(t *testing.T) {
+	files, _ := filepath.Glob("testdata/tables/*.txtar")
+	if len(files) == 0 {
+		t.Fatal("no tables")
+	}
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var table, want string
+		for _, f := range a.Files {
+			switch f.Name {
+			case "t.yaml":
+				table = string(f.Data)
+			case "faults":
+				want = string(f.Data)
+			}
+		}
+		read, faults := Parse("t.yaml", []byte(table))
+		var got strings.Builder
+		for _, f := range faults {
+			fmt.Fprintln(&got, f)
+		}
+		if got.String() != want || (read == nil) != (want != "") {
+			t.Errorf("%s: got\n%s", file, &got)
+		}
+	}
+}
+
+const small = `
+commands:
+  - name: one
+    run: [eval, gates, --out, "{dir}/x"]
+  - name: two
+    stdin: '{"about":"{one:/id}"}'
+    run: [audit, show, "{one:/id}"]
+    exit: 77
+invariants:
+  - n: 1
+    group: G
+    id: A
+    statement: S
+    enforced: [gate.Decide]
+    evidence:
+      - { of: one, field: /n, over: 3 }
+      - { of: one, field: /ok, is: 'true' }
+      - { of: one, field: /list/1/name, is: x }
+      - { of: one, field: /n, same: /m }
+      - { of: one, field: /error, absent: true }
+      - { of: two, field: /id, is: i }
+  - n: 2
+    statement: T
+    tests: [TestX]
+`
+
+// TestShow: what holds is shown, and each way in which evidence can fail makes
+// its row fail.
+func TestShow(t *testing.T) {
+	table, faults := Parse("t.yaml", []byte(small))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	const good, second = `{"id":"i","n":4,"m":4,"ok":true,"list":[{},{"name":"x"}]}`, `{"id":"i"}`
+	show := func(first, second string, exit int) *Report {
+		var calls []string
+		r := table.Show(t.Context(), "D", func(_ context.Context, args []string, stdin string) ([]byte, int) {
+			calls = append(calls, strings.Join(args, " ")+" < "+stdin)
+			if len(calls) == 1 {
+				return []byte(first), 0
+			}
+			return []byte(second), exit
+		}, nil)
+		if strings.Contains(first, `"id":"i"`) && first == good &&
+			!slices.Equal(calls, []string{"eval gates --out D/x < ", `audit show i < {"about":"i"}`}) {
+			t.Fatalf("run: %q", calls)
+		}
+		return r
+	}
+	if r := show(good, second, 77); !r.Holds || !r.Rows[0].Holds || len(r.Rows) != 1 || r.HeldByTest != 1 {
+		t.Fatalf("%+v", r)
+	}
+	for name, c := range map[string]struct {
+		first, second string
+		exit, fails   int
+	}{
+		"a number not above":     {strings.ReplaceAll(good, "4", "3"), second, 77, 1},
+		"no whole number":        {strings.ReplaceAll(good, "4", "4.5"), second, 77, 1},
+		"a number as text":       {strings.ReplaceAll(good, "4", `"4"`), second, 77, 1},
+		"another value":          {strings.ReplaceAll(good, "true", "false"), second, 77, 1},
+		"a field that is gone":   {strings.ReplaceAll(good, `"ok":true,`, ""), second, 77, 1},
+		"another item":           {strings.ReplaceAll(good, `{},`, ""), second, 77, 1},
+		"two fields that differ": {strings.ReplaceAll(good, `"m":4`, `"m":5`), second, 77, 1},
+		"what must be absent":    {strings.ReplaceAll(good, `"m"`, `"error":0,"m"`), second, 77, 1},
+		"another exit code":      {good, second, 0, 1},
+		"nothing printed":        {"", second, 77, 5},
+		"no strict JSON":         {good + "x", second, 77, 5},
+		"a key twice":            {strings.ReplaceAll(good, `"ok":true`, `"ok":true,"ok":true`), second, 77, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := show(c.first, c.second, c.exit)
+			n := 0
+			for _, f := range r.Rows[0].Evidence {
+				if !f.Holds {
+					n++
+				}
+			}
+			if r.Holds || r.Rows[0].Holds || n != c.fails {
+				t.Errorf("%d fields fail, want %d: %+v", n, c.fails, r.Rows[0].Evidence)
+			}
+		})
+	}
+	if empty := (&Table{}).Show(t.Context(), "D", nil, nil); empty.Holds {
+		t.Error("nothing shown is held to be shown")
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	table, _ := Parse("t.yaml", []byte(small))
+	got := string(table.Markdown())
+	want, err := os.ReadFile("testdata/small.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, part, _ := strings.Cut(got, "\n## "); part != string(want) {
+		t.Errorf("got\n%s", part)
+	}
+}

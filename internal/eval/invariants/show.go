@@ -1,0 +1,205 @@
+package invariants
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// ReportVersion is the version of the form of Report. Fields are added to it,
+// never removed, and keep their meaning.
+const ReportVersion = 1
+
+// Report is what running the commands showed.
+type Report struct {
+	Version    int     `json:"v"`
+	Holds      bool    `json:"holds"` // every row does
+	Rows       []Row   `json:"invariants"`
+	Commands   []Shown `json:"commands"`
+	HeldByTest int     `json:"held_by_tests"` // rows of INVARIANTS.md that no command shows
+}
+
+// Row is one invariant of the seeds.
+type Row struct {
+	Number    int      `json:"n"`
+	ID        string   `json:"id"`
+	Statement string   `json:"statement"`
+	But       string   `json:"but,omitempty"`
+	Enforced  []string `json:"enforced"`
+	Holds     bool     `json:"holds"`
+	Evidence  []Field  `json:"evidence"`
+}
+
+// Field is one field of what a command printed.
+type Field struct {
+	Command string `json:"command"` // its name
+	Field   string `json:"field"`
+	Must    string `json:"must"` // what it must be, in words
+	// Found is the JSON text of the field, cut after 200 bytes; "" when it is
+	// not there.
+	Found string `json:"found"`
+	Holds bool   `json:"holds"`
+}
+
+// Shown is one command as it was run.
+type Shown struct {
+	Name string `json:"name"`
+	Run  string `json:"run"` // as Command.String gives it
+	Exit int    `json:"exit"`
+	Must int    `json:"must"` // the exit code it must have
+}
+
+// Runner runs writ with arguments and input, and returns what it printed and
+// its exit code.
+type Runner func(ctx context.Context, args []string, stdin string) (stdout []byte, exit int)
+
+// Show runs every command of the table once, in its order, each with dir for
+// {dir}, which is to be new and empty, and says what holds. progress, unless
+// nil, is told each command before it runs.
+func (t *Table) Show(ctx context.Context, dir string, run Runner, progress func(command string)) *Report {
+	r := &Report{Version: ReportVersion, Holds: true}
+	printed := map[string][]byte{} // nil for a command that failed
+	for _, c := range t.Commands {
+		if progress != nil {
+			progress(c.String())
+		}
+		fill := func(s string) string {
+			return placeholder.ReplaceAllStringFunc(s, func(p string) string {
+				m := placeholder.FindStringSubmatch(p)
+				if m[1] == "dir" {
+					return filepath.ToSlash(dir)
+				}
+				s, _ := strictjson.Text(at(printed[m[1]], m[2]))
+				return s
+			})
+		}
+		args := make([]string, len(c.Args))
+		for i, a := range c.Args {
+			args[i] = fill(a)
+		}
+		out, exit := run(ctx, args, fill(c.Stdin))
+		r.Commands = append(r.Commands, Shown{c.Name, c.String(), exit, c.Exit})
+		if exit == c.Exit && strictjson.Check(out, strictjson.Result) == nil {
+			printed[c.Name] = out
+		}
+	}
+	for _, v := range t.Invariants {
+		if v.ID == "" {
+			r.HeldByTest++
+			continue
+		}
+		row := Row{v.Number, v.ID, v.Statement, v.But, v.Enforced, true, nil}
+		for _, e := range v.Evidence {
+			f := e.look(printed[e.Of])
+			row.Holds = row.Holds && f.Holds
+			row.Evidence = append(row.Evidence, f)
+		}
+		r.Holds = r.Holds && row.Holds
+		r.Rows = append(r.Rows, row)
+	}
+	r.Holds = r.Holds && len(r.Rows) > 0
+	return r
+}
+
+// look judges one field of what a command printed; nil is a command that did
+// not end as it must, of which nothing holds.
+func (e Evidence) look(out []byte) Field {
+	found := at(out, e.Field)
+	f := Field{Command: e.Of, Field: e.Field, Must: e.must(), Found: cut(string(strictjson.Compact(found)))}
+	if out == nil {
+		return f
+	}
+	switch {
+	case e.Absent:
+		f.Holds = found == nil
+	case found == nil:
+	case e.Is != nil:
+		s, text := strictjson.Text(found)
+		f.Holds = text && s == *e.Is || !text && string(found) == *e.Is
+	case e.Over != nil:
+		n, err := strconv.Atoi(string(found))
+		f.Holds = err == nil && n > *e.Over
+	case e.Same != "":
+		other := at(out, e.Same)
+		f.Holds = other != nil && string(strictjson.Compact(found)) == string(strictjson.Compact(other))
+	}
+	return f
+}
+
+func (e Evidence) must() string {
+	switch {
+	case e.Absent:
+		return "absent"
+	case e.Is != nil:
+		return "is " + *e.Is
+	case e.Over != nil:
+		return "over " + strconv.Itoa(*e.Over)
+	}
+	return "the same as " + e.Same
+}
+
+func cut(s string) string {
+	const most = 200
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// at returns the raw value a pointer names, nil if there is none.
+func at(raw []byte, pointer string) []byte {
+	path, err := strictjson.ParsePointer(pointer)
+	if err != nil || len(raw) == 0 {
+		return nil
+	}
+	for _, name := range path {
+		switch strictjson.KindOf(raw) {
+		case strictjson.Object:
+			raw = strictjson.Get(raw, name)
+		case strictjson.Array:
+			es, _ := strictjson.Elements(raw)
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(es) || strconv.Itoa(i) != name {
+				return nil
+			}
+			raw = es[i]
+		default:
+			return nil
+		}
+		if raw == nil {
+			return nil
+		}
+	}
+	return raw
+}
+
+// String is the command as a person types it, DIR standing for {dir} and
+// <command:/pointer> for what an earlier one printed.
+func (c Command) String() string {
+	var b strings.Builder
+	if c.Stdin != "" {
+		b.WriteString("echo " + quoted(c.Stdin) + " | ")
+	}
+	b.WriteString("writ")
+	for _, a := range c.Args {
+		b.WriteString(" " + quoted(a))
+	}
+	return placeholder.ReplaceAllStringFunc(b.String(), func(p string) string {
+		if p == "{dir}" {
+			return "DIR"
+		}
+		return "<" + strings.Trim(p, "{}") + ">"
+	})
+}
+
+// quoted is a word of a shell's command line. No word of a table has a single
+// quote in it; one that had would not be run as it is shown.
+func quoted(s string) string {
+	if strings.ContainsAny(s, " \"|&;<>()$`\\*?[]#~=%!\t\n") || s == "" {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}
