@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -21,7 +24,7 @@ const replHelp = `tools              list the tools and say which are open
 ask TEXT           answer one request
 call TOOL JSON     call one tool yourself, through the same door
 help               this text
-quit               end; so do Ctrl-D and a second Ctrl-C
+quit               end; so do Ctrl-D and a second Ctrl-C on an empty line
 `
 
 // maxLine bounds a line that is typed or piped in.
@@ -31,25 +34,58 @@ const maxLine = 1 << 20
 // not end it; the exit code of the last is that of a script's last command.
 func (a *asking) repl(root context.Context) error {
 	lines := a.lines()
+	defer lines.leave()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	interrupted := false // by the prompt before
+	// A line is waited for beside the signals: a terminal that is read keeps
+	// Ctrl-C as a key, a pipe does not, and SIGTERM comes any time.
+	type input struct {
+		line string
+		err  error
+	}
+	wanted, typed := make(chan struct{}), make(chan input, 1)
+	defer close(wanted)
+	go func() {
+		for range wanted {
+			line, err := lines.next()
+			typed <- input{line, err}
+		}
+	}()
+	asked := false // whether to end, by the prompt before
 	var last error
 	for {
-		line, err := lines.next()
+		wanted <- struct{}{}
+		var in input
+		for waiting := true; waiting; {
+			select {
+			case in = <-typed:
+				waiting = false
+			case s := <-signals:
+				// Where Ctrl-C is a key, this one was for a request that is over.
+				if s != os.Interrupt || !lines.keyed() {
+					return &exit{code: exitIO, err: errors.New("")}
+				}
+			}
+		}
 		switch {
-		case errors.Is(err, errInterrupt) && !interrupted:
-			interrupted = true
+		case errors.Is(in.err, errCleared):
+			asked = false
+			continue
+		case errors.Is(in.err, errInterrupt) && !asked:
+			asked = true
 			fmt.Fprintln(a.errs, "once more ends writ ask")
 			continue
-		case errors.Is(err, io.EOF), errors.Is(err, errInterrupt):
+		case errors.Is(in.err, io.EOF), errors.Is(in.err, errInterrupt):
 			return last
-		case err != nil:
-			return fail(exitIO, "", "the input cannot be read: %w", err)
+		case errors.Is(in.err, errLong):
+			last = a.told(fail(exitUsage, "", "the line is longer than a terminal's line can be, and is not taken in part; pipe it in"))
+			continue
+		case in.err != nil:
+			return fail(exitIO, "", "the input cannot be read: %w", in.err)
 		}
-		interrupted = false
-		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		asked = false
+		word, rest, _ := strings.Cut(strings.TrimSpace(in.line), " ")
 		rest = strings.TrimSpace(rest)
 		if word == "" {
 			continue
@@ -57,38 +93,50 @@ func (a *asking) repl(root context.Context) error {
 		if word == "quit" || word == "exit" {
 			return last
 		}
-		var over bool
-		last, over = a.interruptible(root, signals, func(ctx context.Context) error { return a.command(ctx, word, rest) })
-		if e := (*exit)(nil); errors.As(last, &e) {
-			if e.err.Error() != "" {
-				fmt.Fprintf(a.errs, "writ: %s\n", printable(e.err.Error()))
-			}
-			if e.hint != "" {
-				fmt.Fprintf(a.errs, "  try: %s\n", e.hint)
-			}
-			last = &exit{code: e.code, err: errors.New("")}
-		}
-		if over {
+		err, ended, over := a.interruptible(root, signals, func(ctx context.Context) error { return a.command(ctx, word, rest) })
+		if last = a.told(err); over {
 			return last
+		}
+		if ended {
+			lines.drop()
 		}
 	}
 }
 
+// told prints why a command did not succeed, and returns its exit code alone.
+func (a *asking) told(err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *exit
+	if !errors.As(err, &e) {
+		e = &exit{code: exitIO, err: err}
+	}
+	if e.err.Error() != "" {
+		fmt.Fprintf(a.errs, "writ: %s\n", printable(e.err.Error()))
+	}
+	if e.hint != "" {
+		fmt.Fprintf(a.errs, "  try: %s\n", e.hint)
+	}
+	return &exit{code: e.code, err: errors.New("")}
+}
+
 // interruptible runs f; the first interrupt ends f, a second, or the signal to
-// terminate, the program.
-func (a *asking) interruptible(root context.Context, signals <-chan os.Signal, f func(context.Context) error) (err error, over bool) {
+// terminate, the program (over).
+func (a *asking) interruptible(root context.Context, signals <-chan os.Signal, f func(context.Context) error) (err error, ended, over bool) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(root))
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- f(ctx) }()
-	for n := 0; ; {
+	for {
 		select {
 		case err := <-done:
-			return err, over
+			return err, ended, over
 		case s := <-signals:
-			if n++; n > 1 {
-				return &exit{code: exitIO, err: errors.New("")}, true
+			if ended {
+				return &exit{code: exitIO, err: errors.New("")}, true, true
 			}
+			ended = true
 			cancel()
 			if over = s != os.Interrupt; !over {
 				fmt.Fprintln(a.errs, "ending the request; once more ends writ ask")
@@ -165,19 +213,38 @@ func (a *asking) callTool(ctx context.Context, rest string) error {
 }
 
 // lineReader yields lines without their end.
-type lineReader interface{ next() (string, error) }
+type lineReader interface {
+	next() (string, error)
+	// keyed reports whether Ctrl-C is a key of a line, and no signal.
+	keyed() bool
+	// drop forgets what was typed ahead.
+	drop()
+	// leave gives the terminal back as it was, while a line is read too, which
+	// is then the last one.
+	leave()
+}
 
-var errInterrupt = errors.New("interrupted")
+var (
+	errInterrupt = errors.New("interrupted")  // Ctrl-C on an empty line
+	errCleared   = errors.New("line cleared") // Ctrl-C on another one
+	errLong      = errors.New("line too long")
+)
 
 func (a *asking) lines() lineReader {
 	if in, ok := a.interactive(); ok {
-		return newTyped(in, a)
+		if was, err := term.GetState(int(in.Fd())); err == nil {
+			return newTyped(in, was, a)
+		}
 	}
 	return &piped{r: bufio.NewReaderSize(a.in, 64<<10)}
 }
 
 // piped reads lines that no person types.
 type piped struct{ r *bufio.Reader }
+
+func (*piped) keyed() bool { return false }
+func (*piped) drop()       {} // a script is not typed ahead
+func (*piped) leave()      {}
 
 func (p *piped) next() (string, error) {
 	var b strings.Builder
@@ -200,63 +267,129 @@ func (p *piped) next() (string, error) {
 // the signal it is.
 type typed struct {
 	in   *os.File
+	was  *term.State
 	keys *keys
+	a    *asking
 	term *term.Terminal
+
+	mu   sync.Mutex // over the state of the terminal
+	left bool
 }
 
-func newTyped(in *os.File, a *asking) *typed {
-	k := &keys{r: in}
-	t := &typed{in: in, keys: k}
+func newTyped(in *os.File, was *term.State, a *asking) *typed {
+	t := &typed{in: in, was: was, keys: &keys{r: in}, a: a}
+	t.begin(nil)
+	return t
+}
+
+// begin starts an empty line, with the history so far.
+func (t *typed) begin(history term.History) {
 	t.term = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{k, a.out}, "writ> ")
+	}{t.keys, t.a.out}, "writ> ")
+	if history != nil {
+		t.term.History = history
+	}
 	t.term.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
 		if key != '\t' || pos != len(line) {
 			return "", 0, false
 		}
-		full, ok := complete(line, a.toolNames())
+		full, ok := complete(line, t.a.toolNames())
 		return full, len(full), ok
 	}
-	return t
 }
 
+// editedLine is how many characters package term takes into a line. It drops the
+// ones after them without a word, so a line of that many may not be whole.
+const editedLine = 4096
+
 func (t *typed) next() (string, error) {
-	fd := int(t.in.Fd())
-	old, err := term.MakeRaw(fd)
-	if err != nil {
+	if err := t.raw(); err != nil {
 		return "", err
 	}
-	defer term.Restore(fd, old)
-	if w, h, err := term.GetSize(fd); err == nil && w > 0 {
+	defer t.cook()
+	if w, h, err := term.GetSize(int(t.in.Fd())); err == nil && w > 0 {
 		_ = t.term.SetSize(w, h)
 	}
+	t.keys.begin()
 	line, err := t.term.ReadLine()
-	if err == io.EOF && t.keys.interrupted {
-		t.keys.interrupted = false
-		fmt.Fprint(t.term, "\n")
-		return "", errInterrupt
+	if err == io.EOF {
+		if t.keys.interrupted {
+			// Package term keeps the line, and the key itself, for the next one.
+			t.begin(t.term.History)
+			if fmt.Fprint(t.a.out, "^C\r\n"); t.keys.typed {
+				return "", errCleared
+			}
+			return "", errInterrupt
+		}
+		fmt.Fprint(t.a.out, "\r\n")
 	}
 	if errors.Is(err, term.ErrPasteIndicator) {
 		err = nil // pasted text is text
 	}
+	if err == nil && utf8.RuneCountInString(line) >= editedLine {
+		return "", errLong
+	}
 	return line, err
 }
 
-// keys tells Ctrl-C from the end of the input, which package term does not.
-type keys struct {
-	r           io.Reader
-	interrupted bool
+func (t *typed) raw() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.left {
+		return io.EOF
+	}
+	_, err := term.MakeRaw(int(t.in.Fd()))
+	return err
 }
 
+func (t *typed) cook() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = term.Restore(int(t.in.Fd()), t.was)
+}
+
+func (*typed) keyed() bool { return true }
+
+func (t *typed) drop() { t.keys.ahead = nil }
+
+func (t *typed) leave() {
+	t.mu.Lock()
+	t.left = true
+	t.mu.Unlock()
+	t.cook()
+}
+
+// keys hands on what is typed, at most to the end of one line at a time: what
+// ended a line is then known, where package term says the same of Ctrl-C and of
+// the end of the input.
+type keys struct {
+	r           io.Reader
+	buf         [4096]byte
+	ahead       []byte // read and not handed on
+	interrupted bool   // by the last key
+	typed       bool   // something before it
+}
+
+func (k *keys) begin() { k.interrupted, k.typed = false, false }
+
 func (k *keys) Read(b []byte) (int, error) {
-	n, err := k.r.Read(b)
-	for _, c := range b[:n] {
-		if c == 3 {
-			k.interrupted = true
+	if len(k.ahead) == 0 {
+		n, err := k.r.Read(k.buf[:])
+		if k.ahead = k.buf[:n]; n == 0 {
+			return 0, err
 		}
 	}
-	return n, err
+	n := min(len(b), len(k.ahead))
+	if i := bytes.IndexAny(k.ahead[:n], "\x03\x04\r\n"); i >= 0 {
+		n = i + 1
+		k.interrupted = k.ahead[i] == 3
+	}
+	k.typed = k.typed || n > 1 || n == 1 && !k.interrupted
+	copy(b, k.ahead[:n])
+	k.ahead = k.ahead[n:]
+	return n, nil
 }
 
 var replCommands = []string{"ask ", "call ", "help", "quit", "tools"}
