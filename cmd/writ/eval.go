@@ -17,9 +17,9 @@ const evalResult = "eval/results/offline_gate_eval.json"
 
 func evalCommand() *cobra.Command {
 	c := &cobra.Command{Use: "eval", Short: "Measure the gates", RunE: func(c *cobra.Command, args []string) error {
-		return fail(exitUsage, "writ eval --help", "gates")
+		return fail(exitUsage, "writ eval --help", "gates or ask")
 	}}
-	c.AddCommand(evalGates())
+	c.AddCommand(evalGates(), evalAsk(), recordServerCommand())
 	return c
 }
 
