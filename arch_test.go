@@ -302,6 +302,7 @@ type door struct {
 var doors = []door{
 	// Nothing reaches a server but through the door, which holds a decision.
 	{"internal/gateway/upstream", "Server", "Call", []string{"internal/gateway.act.call"}},
+	{"internal/gateway", "Inside", "Call", []string{"internal/gateway.act.callInside"}},
 	// One decision procedure for the door, for the replay of a session and
 	// for whoever checks a log. The offline evaluation runs it over its cases; it
 	// has no server to call.

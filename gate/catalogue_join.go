@@ -18,6 +18,9 @@ func (m *making) join(t *Tool) {
 	}
 	key := t.Server + "/" + t.Name
 	c := m.policy.Contracts[key]
+	if t.Server == OwnServer {
+		c = ownContract(t.Name)
+	}
 	if c == nil {
 		if t.Reason == "" {
 			t.Reason = writ.NameForbidden
@@ -44,6 +47,8 @@ func (m *making) join(t *Tool) {
 		at(t.Reason, "the contract is not in force: the tool's schema is unusable", "")
 	case c.Closed:
 		t.Reason = writ.PolicyClosed
+	case c.governed:
+		t.State = Open
 	case c.Pin == "" && !m.policy.PinsOptional:
 		t.Reason = writ.NameUnpinned
 		at(t.Reason, "the definition was not approved; it is "+t.Pin, "look at it and run: writ tools approve "+key)
@@ -56,7 +61,7 @@ func (m *making) join(t *Tool) {
 	default:
 		t.State = Open
 	}
-	if t.input != nil {
+	if t.input != nil && !c.governed {
 		m.compare(t, c)
 	}
 }

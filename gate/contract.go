@@ -135,6 +135,7 @@ type Contract struct {
 	Idempotent   *bool
 	Contested    bool // R25: refuse (later: ask) when a value is contested
 	Optional     bool // the tool may be absent from the live list
+	governed     bool // a tool of OwnServer
 	Line, Col    int
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Engine names the version of the rules in this package. It is part of every
 // decision's record: a replay under another engine is not a replay.
-const Engine = "writ-gate/2"
+const Engine = "writ-gate/3"
 
 // Decide says whether a call may be made. It depends on nothing but its input:
 // the same input gives the same decision, byte for byte. It only reads the
@@ -81,9 +81,13 @@ func (j *judge) run() {
 	j.own()
 	j.schema = append(j.schema, invalid...)
 	if j.d.Effect.Gated() {
-		j.forms()
-		j.judgeLeaves()
-		j.acts()
+		if j.governed() {
+			j.judgeGoverned()
+		} else {
+			j.forms()
+			j.judgeLeaves()
+			j.acts()
+		}
 	} else {
 		j.labelLeaves()
 	}

@@ -219,6 +219,9 @@ func (j *judge) leaf(s spot, key bool) {
 	if l.rule != nil {
 		l.role = l.rule.Role
 	}
+	if j.governed() {
+		l.role = Content
+	}
 	j.leaves = append(j.leaves, l)
 	if s.answer || s.in == nil {
 		return

@@ -157,6 +157,9 @@ type Result struct {
 	Evidence uint32 // its number in the session
 	Status   Status
 	Bytes    []byte // the exact `result` member; nil unless Status is OK or Errored
+	// Recalled are the leaves a result of OwnServer has from elsewhere (R35).
+	// It is ignored for every other server.
+	Recalled []Recalled
 }
 
 // Observation is what a result is worth: computed before the result is

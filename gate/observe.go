@@ -99,6 +99,12 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 		if !d.basis.contract {
 			return nil, whyNoContract
 		}
+		if d.Call.Server == OwnServer {
+			if c := strictjson.Get(result, structured); !d.Tool.HasOutputSchema() || c == nil || !d.Tool.ValidateOutput(c) {
+				return nil, whyUnvalidated
+			}
+			return recalled(d, r), ""
+		}
 		var why string
 		if rules, why = typed(d, result); why != "" {
 			return nil, why

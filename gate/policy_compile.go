@@ -65,6 +65,9 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	case !strings.Contains(key.Value, "/"):
 		r.Fault(key, "a tool is named server/tool", "")
 		return nil
+	case c.Server == OwnServer:
+		r.Fault(key, "the tools of this server are Writ's own, and so are their contracts", "remove it")
+		return nil
 	case !ServerName(c.Server):
 		r.Fault(key, "the server's name does not match "+serverName.String(), "")
 		return nil

@@ -184,6 +184,8 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" declines and carries nothing")
 	case t.Rule == "local":
 		b.WriteString(" is free text into a local file; the text itself is unproven")
+	case t.Rule == "governed":
+		b.WriteString(" is for the memory's own policy to judge, and vouches for nothing")
 	case len(t.Evidence) == 0 && t.Rule == "":
 		b.WriteString(" rests on nothing")
 	case t.Rule == "derived:path_join":

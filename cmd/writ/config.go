@@ -204,6 +204,8 @@ func (s *ServerConfig) check(r *strictyaml.Reader, seen map[string]bool) {
 	case n != s.Node && n.Kind != strictyaml.Text:
 	case !serverName.MatchString(s.Name):
 		r.Fault(n, "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "name: files")
+	case s.Name == gate.OwnServer:
+		r.Fault(n, "this name is that of Writ's own server", "name: files")
 	case seen[s.Name]:
 		r.Fault(n, "two servers have this name", "a server's name is unique")
 	}

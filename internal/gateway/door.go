@@ -15,6 +15,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway/rpc"
 	"github.com/writ-project/writ/internal/gateway/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/provenance"
 )
 
 // act is one judged request on its way through the door.
@@ -26,7 +27,8 @@ type act struct {
 	in    gate.Input
 	extra []strictjson.Member // members of params beside arguments and _meta that pass: requestState, inputResponses
 
-	mu       sync.Mutex // guards d and n: an answer given inside the call decides again
+	mu       sync.Mutex // guards d, n and recalled: an answer given inside the call decides again
+	recalled []provenance.Recalled
 	d        gate.Decision
 	n        uint64
 	epoch    int // of the session's fold, when d was put in its queue
@@ -186,6 +188,9 @@ func (a *act) call(ctx context.Context) upstream.Response {
 	a.mu.Lock()
 	d := a.d
 	a.mu.Unlock()
+	if d.Call.Server == gate.OwnServer && a.g.inside != nil {
+		return a.callInside(ctx, &d)
+	}
 	srv := a.g.servers[d.Call.Server]
 	if srv == nil {
 		return upstream.Response{End: upstream.NotSent, Err: rpc.Errorf(rpc.CodeInternal, "the server is not configured")}
@@ -268,9 +273,9 @@ func passedCapabilities(client []byte) []byte {
 func (a *act) finish(resp upstream.Response) downstream.Reply {
 	a.mu.Lock()
 	d, n := a.d, a.n
+	res := gate.Result{Recalled: a.recalled}
 	a.mu.Unlock()
 
-	res := gate.Result{}
 	switch {
 	case resp.End == upstream.Answered && resp.Err != nil:
 		res.Status = gate.Errored
@@ -361,7 +366,7 @@ func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream
 	} else {
 		obs.Why = "no_session"
 	}
-	data := resultData{Decision: n, Status: string(res.Status), Evidence: res.Evidence, Admissible: obs.Admissible, Why: obs.Why}
+	data := resultData{Decision: n, Status: string(res.Status), Evidence: res.Evidence, Admissible: obs.Admissible, Why: obs.Why, Recalled: res.Recalled}
 	var vs []value
 	if res.Bytes != nil {
 		vs = append(vs, value{valueResult, res.Bytes})

@@ -52,6 +52,9 @@ type resultData struct {
 	Evidence   uint32 `json:"evidence,omitempty"` // its ev number; 0 when it can never be evidence
 	Admissible bool   `json:"admissible"`
 	Why        string `json:"why,omitempty"`
+	// Recalled says which leaves of an answer of the governed memory stand in
+	// what it captured (R35).
+	Recalled []provenance.Recalled `json:"recalled,omitempty"`
 }
 
 // inputValue is the value "input" of a decision.
@@ -227,7 +230,7 @@ func (f *Fold) result(rec *audit.Record, it *audit.Item) error {
 		return nil
 	}
 	delete(f.open, data.Decision)
-	r := gate.Result{Evidence: data.Evidence, Status: gate.Status(data.Status)}
+	r := gate.Result{Evidence: data.Evidence, Status: gate.Status(data.Status), Recalled: data.Recalled}
 	if _, committed := rec.Commitment(valueResult); committed {
 		b, ok := it.Value(valueResult)
 		if !ok {

@@ -45,6 +45,8 @@ type Options struct {
 	Store   Store
 	Policy  *gate.Policy
 	Servers []upstream.Config
+	// Inside is Writ's own server, gate.OwnServer; nil for none.
+	Inside Inside
 	// Shadow records and decides, but lets every call pass. A session keeps
 	// the mode it was opened in.
 	Shadow bool
@@ -65,6 +67,7 @@ type Gateway struct {
 	store    Store
 	sessions audit.Sessions
 	policy   *gate.Policy
+	inside   Inside
 	servers  map[string]*server
 	order    []string // server names, sorted
 	shadow   bool
@@ -129,7 +132,7 @@ type route struct{ server, name string }
 // New returns a gateway that is not started.
 func New(o Options) (*Gateway, error) {
 	g := &Gateway{
-		store: o.Store, sessions: o.Store, policy: o.Policy, servers: map[string]*server{}, shadow: o.Shadow,
+		store: o.Store, sessions: o.Store, policy: o.Policy, inside: o.Inside, servers: map[string]*server{}, shadow: o.Shadow,
 		ownPaths: o.OwnPaths, caps: o.Caps, screen: o.Screen, version: o.Version, log: o.Log, clock: o.Clock,
 		oddities: map[oddity]int{}, oddly: make(chan struct{}, 1),
 		refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}),
@@ -149,7 +152,7 @@ func New(o Options) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: no randomness: %w", err)
 	}
 	for _, c := range o.Servers {
-		if g.servers[c.Name] != nil {
+		if g.servers[c.Name] != nil || c.Name == gate.OwnServer {
 			return nil, fmt.Errorf("gateway: two servers have one name")
 		}
 		c.Version = o.Version
@@ -375,6 +378,11 @@ func (g *Gateway) rebuild(ctx context.Context) {
 			if u := textMember(raw, "uriTemplate"); u != "" {
 				templates = append(templates, route{name, u})
 			}
+		}
+	}
+	if g.inside != nil {
+		for _, raw := range g.inside.Definitions() {
+			defs = append(defs, gate.Definition{Server: gate.OwnServer, Raw: raw})
 		}
 	}
 	for n, rs := range shared {

@@ -1,0 +1,71 @@
+package gate
+
+import (
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/provenance"
+)
+
+// OwnServer is the name of the one server that lives within Writ: the governed
+// memory. No configuration and no policy may use the name. Its tools are those
+// of tool-boundary.md and the read surface of the memory; their contracts are
+// part of the engine, and their definitions part of the program, so they need
+// no pin.
+const OwnServer = "writ"
+
+// ownTools are the contracts of OwnServer. A proposal is a write whose payload
+// is `content: governed`: the gate judges its name, its schema and that there
+// is a session, the memory's own policy judges the rest, and no leaf of it
+// vouches for anything.
+var ownTools = map[string]Effect{
+	"record_observation":              Write,
+	"create_or_link_entity_candidate": Write,
+	"propose_proposition":             Write,
+	"attach_support":                  Write,
+	"attach_contradiction":            Write,
+	"propose_test":                    Write,
+	"execute_test_result_ingest":      Write,
+	"request_consolidation":           Write,
+	"archive_episode":                 Write,
+	"memory_search":                   Read,
+	"memory_get":                      Read,
+	"memory_explain":                  Read,
+	"memory_timeline":                 Read,
+	"memory_pending":                  Read,
+}
+
+// ownContract returns the contract of a tool of OwnServer, nil if it has none.
+func ownContract(name string) *Contract {
+	e, ok := ownTools[name]
+	if !ok {
+		return nil
+	}
+	return &Contract{Server: OwnServer, Tool: name, Effect: e, NoArgs: NoArgsAllow, governed: true}
+}
+
+// Recalled names a leaf of what the governed memory returned that stands
+// verbatim in an observation it captured (R35). The memory says so in process;
+// nothing of it is read from the result's bytes.
+type Recalled = provenance.Recalled
+
+// recalled are the leaves of a result of OwnServer. Under profile strict what
+// another session saw vouches for nothing: STTI-001 knows one session.
+func recalled(d *Decision, r Result) []provenance.Leaf {
+	if d.basis.profile == Strict {
+		return provenance.Recall(r.Bytes, nil)
+	}
+	return provenance.Recall(r.Bytes, r.Recalled)
+}
+
+// governed reports a call of OwnServer under its contract.
+func (j *judge) governed() bool { return j.contract != nil && j.contract.governed }
+
+// judgeGoverned is the provenance class of a proposal to the governed memory.
+func (j *judge) judgeGoverned() {
+	if j.session() == nil {
+		j.unfounded = append(j.unfounded, writ.Failure{Reason: writ.ProvenanceSession, Need: needs[writ.ProvenanceSession]})
+	}
+	for _, l := range j.leaves {
+		l.founded = founded{rule_: "governed", label: writ.Model}
+	}
+	j.trace()
+}

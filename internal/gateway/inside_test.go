@@ -1,0 +1,145 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/provenance"
+)
+
+// notebook is the least a server within Writ can be: what was written is what
+// the next reading returns.
+type notebook struct {
+	mu       sync.Mutex
+	callers  []gateway.Caller
+	written  []string
+	answer   string // structuredContent of memory_search
+	recalled []provenance.Recalled
+	err      error
+}
+
+func (n *notebook) Definitions() [][]byte {
+	return [][]byte{
+		[]byte(`{"name":"record_observation","inputSchema":{"type":"object","properties":{"payload":{"type":"object","properties":{"raw_payload":{"type":"string"},"observation_id":{"type":"string"}}}}},"outputSchema":{"type":"object"}}`),
+		[]byte(`{"name":"memory_search","inputSchema":{"type":"object","properties":{"query":{"type":"string"}}},"outputSchema":{"type":"object","required":["items"]}}`),
+		[]byte(`{"name":"memory_dump","inputSchema":{"type":"object"}}`),
+	}
+}
+
+func (n *notebook) Call(_ context.Context, by gateway.Caller, tool string, arguments []byte) (gateway.Answer, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.callers = append(n.callers, by)
+	if n.err != nil {
+		return gateway.Answer{}, n.err
+	}
+	if tool == "memory_search" {
+		return gateway.Answer{Result: []byte(`{"content":[{"type":"text","text":"item-9999"}],"structuredContent":` + n.answer + `}`), Recalled: n.recalled}, nil
+	}
+	n.written = append(n.written, string(arguments))
+	return gateway.Answer{Result: []byte(`{"content":[],"structuredContent":{"status":"accepted","id":"item-8888"}}`)}, nil
+}
+
+const insidePolicy = `
+pins: optional
+collections: { item: { closed: true } }
+tools:
+  toy/delete_item: { effect: delete, args: { /id: { role: selector, collection: item, type: id, from: [output] } } }
+`
+
+// TestInside (R35, R22): the server within Writ is behind the same door. A
+// proposal needs a session and a schema, no provenance; nothing of it vouches.
+// Of what is recalled a leaf vouches at the label it was stored with, all else
+// is a model's; in the next session nothing of it is left.
+func TestInside(t *testing.T) {
+	ctx := testContext(t)
+	for _, profile := range []string{"standard", "strict"} {
+		t.Run(profile, func(t *testing.T) {
+			up := newScripted(t, "toy", true)
+			up.list("tools/list", itemTools)
+			r := newRig(t, onSQLite(t), policy(t, "profile: "+profile+insidePolicy), up.config(true))
+			n := &notebook{}
+			r.opts.Inside = n
+			r.restart()
+			secret := r.mint()
+			w := overHTTP(ctx, r, true, web{session: secret})
+
+			passed(t, w.call(ctx, "record_observation", `{"payload":{"observation_id":"o1","raw_payload":"the item is item-4711\nand ‮not"}}`))
+			if len(n.written) != 1 || !strings.Contains(n.written[0], "item-4711") {
+				t.Fatalf("written: %q", n.written)
+			}
+			by := n.callers[0]
+			s, _ := r.gw.FindSession(ctx, "loopback", secret)
+			if by.Session != s.PublicID() || by.Principal != "loopback" || by.Decision == 0 || by.Time.IsZero() {
+				t.Errorf("told of the call: %+v", by)
+			}
+			// What is in no schema, and a tool without a contract, are refused.
+			if got := refusedFor(w.call(ctx, "record_observation", `{"payload":{"trust":"operator"}}`)); !strings.Contains(got, "schema.unknown_field") {
+				t.Errorf("an unknown field: %q", got)
+			}
+			if got := w.call(ctx, "memory_dump", `{}`); got.err == nil && refusedFor(got) == "" {
+				t.Error("a tool without a contract was called")
+			}
+			if len(n.written) != 1 {
+				t.Errorf("written: %q", n.written)
+			}
+			for _, id := range []string{"item-4711", "item-8888"} { // what it said, and what it was answered
+				if got := refusedFor(w.call(ctx, "delete_item", `{"id":"`+id+`"}`)); !strings.HasPrefix(got, "MISSING_PROVENANCE") {
+					t.Errorf("%s: %q", id, got)
+				}
+			}
+
+			n.answer = `{"items":[{"text":"item-4711 is broken","id":"item-4711"},{"id":"item-47"},{"id":"item-48"}]}`
+			n.recalled = []provenance.Recalled{
+				{Pointer: "/structuredContent/items/0/id", Label: writ.System, Type: provenance.ID, Collection: "item", From: "s_before/ev3"},
+				{Pointer: "/structuredContent/items/1/id", Label: writ.External, Type: provenance.ID, Collection: "item", From: "s_before/ev4"},
+				{Pointer: "/structuredContent/items/9/id", Label: writ.Operator},
+			}
+			passed(t, w.call(ctx, "memory_search", `{"query":"item-4711"}`))
+			for _, id := range []string{"item-47", "item-48", "item-9999"} {
+				if got := refusedFor(w.call(ctx, "delete_item", `{"id":"`+id+`"}`)); !strings.Contains(got, "provenance.") {
+					t.Errorf("%s: %q", id, got)
+				}
+			}
+			del := w.call
+			for range 2 {
+				if profile == "strict" {
+					if got := refusedFor(del(ctx, "delete_item", `{"id":"item-4711"}`)); !strings.Contains(got, "provenance.") {
+						t.Errorf("recalled under profile strict: %q", got)
+					}
+				} else {
+					up.reply(`"result":{"content":[]}`)
+					passed(t, del(ctx, "delete_item", `{"id":"item-4711"}`))
+				}
+				r.restart() // what was recalled is on record
+				del = overHTTP(ctx, r, true, web{session: secret}).call
+			}
+			refusal(t, overHTTP(ctx, r, true, web{session: r.mint()}).call(ctx, "delete_item", `{"id":"item-4711"}`), unseen)
+		})
+	}
+}
+
+// TestInsideFails: an error of the memory leaves an unknown outcome on record,
+// and an answer its own schema refuses vouches for nothing.
+func TestInsideFails(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", itemTools)
+	r := newRig(t, onSQLite(t), policy(t, insidePolicy), up.config(true))
+	n := &notebook{err: errors.New("the disk is full")}
+	r.opts.Inside = n
+	r.restart()
+	w := overHTTP(ctx, r, true, web{session: r.mint()})
+	if got := w.call(ctx, "record_observation", `{"payload":{}}`); got.err == nil || strings.Contains(string(got.err), "disk") {
+		t.Errorf("an error of the memory: %+v", got)
+	}
+	n.err, n.answer = nil, `{"other":"item-4711"}`
+	n.recalled = []provenance.Recalled{{Pointer: "/structuredContent/other", Label: writ.System, Type: provenance.ID, Collection: "item"}}
+	passed(t, w.call(ctx, "memory_search", `{"query":"x"}`))
+	refusal(t, w.call(ctx, "delete_item", `{"id":"item-4711"}`), unseen)
+}

@@ -1,0 +1,81 @@
+package provenance
+
+import (
+	"bytes"
+	"strconv"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Recalled names a leaf of what a memory returned that stands verbatim in an
+// observation it captured, and what that observation was stored with (R35).
+type Recalled struct {
+	Pointer    string     `json:"pointer"` // into the result object
+	Label      writ.Label `json:"label"`
+	Type       Type       `json:"type,omitempty"`
+	Collection string     `json:"collection,omitempty"`
+	// From is the evidence the observation captured, s_…/ev12. It is for the
+	// record; nothing is decided on it.
+	From string `json:"from,omitempty"`
+}
+
+// Recall takes a memory's result object apart. A leaf that is recalled has the
+// label it was stored with, and an argument that asked for it does not lower
+// it; every other leaf is a model's, wherever it stands. A name that fits no
+// leaf is passed over, and a value that is not of its type is a model's.
+func Recall(result []byte, stored []Recalled) []Leaf {
+	at := make(map[string]*OutputRule, len(stored))
+	for _, s := range stored {
+		r := &OutputRule{At: Pattern{Source: s.Pointer}, Label: s.Label, Type: s.Type, Collection: s.Collection, Authoritative: true}
+		if o := at[s.Pointer]; o != nil && o.Label <= r.Label {
+			continue // named twice: the lower label counts
+		}
+		at[s.Pointer] = r
+	}
+	modelled := &OutputRule{Label: writ.Model}
+	var out []Leaf
+	add := func(_ []string, where *step, raw []byte, in *record) {
+		l := Leaf{Raw: raw, at: where, record: in, Rule: modelled}
+		if r := at[strictjson.Pointer(where.tokens())]; r != nil {
+			if _, _, why := Canonical(r.Type, raw); why == "" {
+				l.Rule, l.Type = r, r.Type
+			}
+		}
+		out = append(out, l)
+	}
+	ms, _ := strictjson.Members(result)
+	for _, m := range ms {
+		switch m.Name {
+		case "_meta", "isError", "resultType":
+			continue
+		}
+		top := (*step)(nil).to(m.Name)
+		if m.Name != "content" {
+			w := walker{leaf: add}
+			w.walk(m.Value, top)
+			continue
+		}
+		blocks, _ := strictjson.Elements(m.Value)
+		for i, b := range blocks {
+			if text := strictjson.Get(b, "text"); text != nil {
+				add(nil, top.to(strconv.Itoa(i)).to("text"), bytes.TrimSpace(text), nil)
+			}
+		}
+	}
+	return out
+}
+
+// tokens are the reference tokens from the result object to here.
+func (at *step) tokens() []string {
+	n := 0
+	for s := at; s != nil; s = s.parent {
+		n++
+	}
+	out := make([]string, n)
+	for s := at; s != nil; s = s.parent {
+		n--
+		out[n] = s.token
+	}
+	return out
+}
