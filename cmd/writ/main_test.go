@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 //	stop                 end it and wait
 //	exits CODE CMD …     run a command that must exit with exactly CODE
 //	capture VAR REGEXP   set $VAR to the first group found in the last stdout
+//	model …              a model behind an endpoint: modelScript
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -43,7 +44,7 @@ func TestScript(t *testing.T) {
 			return os.WriteFile(filepath.Join(e.WorkDir, "example.yaml"), example.Policy(), 0o600)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"serve": serveScript, "stop": stopScript, "exits": exitsScript, "capture": captureScript,
+			"serve": serveScript, "stop": stopScript, "exits": exitsScript, "capture": captureScript, "model": modelScript,
 		},
 	})
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // Anthropic is a planner and summariser behind an endpoint with the wire of
-// Anthropic's messages. It never streams, offers the model no tools and asks
-// once.
+// Anthropic's messages. It asks for no stream, offers the model no tools and
+// asks once.
 type Anthropic struct {
 	client *http.Client
 	url    string
@@ -30,7 +30,7 @@ const answerTokens = 8192
 // NewAnthropic returns the client of an endpoint whose URL ends before
 // /v1/messages. It is ours and not the official library's: decision 0007.
 func NewAnthropic(e Endpoint) *Anthropic {
-	return &Anthropic{modelClient(nil), strings.TrimRight(e.URL, "/") + "/v1/messages", e}
+	return &Anthropic{modelClient(wholeAnthropic), strings.TrimRight(e.URL, "/") + "/v1/messages", e}
 }
 
 // Plan implements host.Planner.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,6 +52,10 @@ var wires = []wire{
 			"no choice":   `{"choices":[]}`,
 			"two choices": `{"choices":[{"index":0,"message":{"role":"assistant","content":"{}"},"finish_reason":"stop"},{"index":1,"message":{"role":"assistant","content":"{}"},"finish_reason":"stop"}]}`,
 			"empty":       `{"choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"stop"}]}`,
+			"filtered":    `{"choices":[{"index":0,"message":{"role":"assistant","content":"{}"},"finish_reason":"content_filter"}]}`,
+			"unfinished":  `{"choices":[{"index":0,"message":{"role":"assistant","content":"{}"},"finish_reason":null}]}`,
+			"no finish":   `{"choices":[{"index":0,"message":{"role":"assistant","content":"{}"}}]}`,
+			"no choices":  `{}`,
 		},
 		check: func(t *testing.T, r *http.Request, body map[string]any) {
 			if got := r.Header.Get("Authorization"); got != "Bearer key-1" {
@@ -78,6 +83,11 @@ var wires = []wire{
 			"a refusal":   `{"id":"m","type":"message","role":"assistant","model":"m1","content":[],"stop_reason":"refusal","usage":{"input_tokens":1,"output_tokens":1}}`,
 			"two texts":   `{"id":"m","type":"message","role":"assistant","model":"m1","content":[{"type":"text","text":"{"},{"type":"text","text":"}"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`,
 			"empty":       `{"id":"m","type":"message","role":"assistant","model":"m1","content":[],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`,
+			"a pause":     `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"{}"}],"stop_reason":"pause_turn"}`,
+			"a sequence":  `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"{}"}],"stop_reason":"stop_sequence"}`,
+			"unfinished":  `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"{}"}],"stop_reason":null}`,
+			"thinking":    `{"id":"m","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"{}"}],"stop_reason":"end_turn"}`,
+			"no content":  `{}`,
 		},
 		check: func(t *testing.T, r *http.Request, body map[string]any) {
 			if r.Header.Get("X-Api-Key") != "key-1" || r.Header.Get("Anthropic-Version") == "" || r.Header.Get("Authorization") != "" {
@@ -166,6 +176,7 @@ func TestAnswersThatAreNoText(t *testing.T) {
 // in an error, or asked for again.
 func TestBadEndpoints(t *testing.T) {
 	const secret = "secret-of-the-endpoint"
+	bomb := packed(t, wireBytes*4)
 	for _, w := range wires {
 		other := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			t.Errorf("%s: a redirect was followed", w.name)
@@ -182,6 +193,54 @@ func TestBadEndpoints(t *testing.T) {
 				http.Error(rw, secret, http.StatusTooManyRequests)
 			},
 			"401": func(rw http.ResponseWriter, r *http.Request) { http.Error(rw, secret, http.StatusUnauthorized) },
+			"403": func(rw http.ResponseWriter, r *http.Request) { http.Error(rw, secret, http.StatusForbidden) },
+			"404": func(rw http.ResponseWriter, r *http.Request) { http.NotFound(rw, r) },
+			"204": func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(http.StatusNoContent) },
+			"201 with a plan": func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Content-Type", "application/json")
+				rw.WriteHeader(http.StatusCreated)
+				io.WriteString(rw, whole)
+			},
+			"no type": func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header()["Content-Type"] = nil
+				io.WriteString(rw, whole)
+			},
+			"a redirect to a GET": func(rw http.ResponseWriter, r *http.Request) {
+				http.Redirect(rw, r, other.URL+w.path, http.StatusSeeOther)
+			},
+			"a redirect to itself": func(rw http.ResponseWriter, r *http.Request) {
+				http.Redirect(rw, r, w.path, http.StatusMovedPermanently)
+			},
+			"W14 compressed": func(rw http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Accept-Encoding") != "" {
+					t.Errorf("%s asks for %s", w.name, r.Header.Get("Accept-Encoding"))
+				}
+				rw.Header().Set("Content-Type", "application/json")
+				rw.Header().Set("Content-Encoding", "gzip")
+				rw.Write(bomb)
+			},
+			"W14 compressed and unsaid": func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Content-Type", "application/json")
+				rw.Write(bomb)
+			},
+			"too large a stream": func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Content-Type", "text/event-stream")
+				for line := strings.Repeat(": x\n", 1<<14); ; {
+					if _, err := io.WriteString(rw, line); err != nil {
+						return // the client has had enough
+					}
+				}
+			},
+			"without an end": func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Content-Type", "application/json")
+				for spaces := strings.Repeat(" ", 1<<16); ; {
+					if _, err := io.WriteString(rw, spaces); err != nil {
+						return
+					}
+				}
+			},
+			"W15 depth":  answer(strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)),
+			"W16 digits": answer(strings.Replace(whole, `{"id"`, `{"n":1`+strings.Repeat("0", 100)+`,"id"`, 1)),
 			"a redirect": func(rw http.ResponseWriter, r *http.Request) {
 				http.Redirect(rw, r, other.URL+w.path, http.StatusTemporaryRedirect)
 			},
@@ -224,6 +283,66 @@ func TestBadEndpoints(t *testing.T) {
 	}
 }
 
+// packed is that many bytes of white space, compressed.
+func packed(t *testing.T, n int) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(bytes.Repeat([]byte(" "), n)); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// late is a context whose deadline passes when the test says so.
+type late struct {
+	context.Context
+	done chan struct{}
+}
+
+func (l *late) Done() <-chan struct{} { return l.done }
+
+func (l *late) Err() error {
+	select {
+	case <-l.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// TestDeadline: an answer that comes byte by byte and one that does not begin
+// end with the time there is, and what came of it is not taken.
+func TestDeadline(t *testing.T) {
+	for _, w := range wires {
+		for name, begin := range map[string]string{"nothing": "", "half": `{"id":`, "nearly all": strings.TrimSuffix(w.text(planText), "}"),
+			"a stream": streams(t, w.name)["no_message_stop"] + streams(t, w.name)["no_done"]} {
+			ctx := &late{t.Context(), make(chan struct{})}
+			release := make(chan struct{})
+			raw, n, err := ask(t, w, ctx, func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Content-Type", "application/json")
+				if name == "a stream" {
+					rw.Header().Set("Content-Type", "text/event-stream")
+				}
+				if begin != "" {
+					for i := range begin {
+						io.WriteString(rw, begin[i:i+1])
+						rw.(http.Flusher).Flush()
+					}
+				}
+				close(ctx.done)
+				select {
+				case <-r.Context().Done():
+				case <-release:
+				}
+			})
+			close(release)
+			if raw != nil || err == nil || err.Error() != "the model's endpoint did not answer in time" || n != 1 {
+				t.Errorf("%s, %s: %q %v, %d requests", w.name, name, raw, err, n)
+			}
+		}
+	}
+}
+
 // TestSlowEndpoint: the caller's patience ends the wait, not the endpoint.
 func TestSlowEndpoint(t *testing.T) {
 	for _, w := range wires {
@@ -254,6 +373,12 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	}
 	t.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
+	for _, k := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"} {
+		t.Setenv(k, "http://127.0.0.1:1")
+	}
+	if p := modelClient(nil).Transport.(strictTransport).base.(*http.Transport).Proxy; p != nil {
+		t.Error("a proxy is taken from the environment") // which is read once, and never for loopback
+	}
 	for _, w := range wires {
 		s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			for k, v := range r.Header {

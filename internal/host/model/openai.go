@@ -10,8 +10,8 @@ import (
 )
 
 // OpenAI is a planner and summariser behind any endpoint with the wire of
-// OpenAI's chat completions: OpenAI, Ollama, vLLM, llama.cpp. It never streams,
-// offers the model no tools and asks once.
+// OpenAI's chat completions: OpenAI, Ollama, vLLM, llama.cpp. It asks for no
+// stream, offers the model no tools and asks once.
 type OpenAI struct {
 	client *openai.Client
 	model  string
@@ -22,7 +22,7 @@ type OpenAI struct {
 func NewOpenAI(e Endpoint) *OpenAI {
 	c := openai.DefaultConfig(e.Key)
 	c.BaseURL = strings.TrimRight(e.URL, "/")
-	c.HTTPClient = modelClient(nil)
+	c.HTTPClient = modelClient(wholeOpenAI)
 	return &OpenAI{openai.NewClientWithConfig(c), e.Model}
 }
 

@@ -1,8 +1,8 @@
 // Package model holds the planners and summarisers that are models behind an
 // HTTP endpoint. It trusts the address and the key the operator gave, and
-// nothing the endpoint answers: one strict JSON object within bounds, not
-// streamed, not redirected, asked for once. What the model wrote is handed on as
-// the text it is.
+// nothing the endpoint answers: one strict JSON object within bounds, or a stream
+// of them to its announced end; not redirected, not compressed, asked for once.
+// What the model wrote is handed on as the text it is.
 package model
 
 import (
@@ -33,10 +33,14 @@ type wireError string
 func (e wireError) Error() string { return string(e) }
 
 // strictTransport lets a client library see only whole answers that are one
-// strict JSON object, of an endpoint that answered itself. The library behind
+// strict JSON object, of an endpoint that answered itself; whole makes one of a
+// stream. The library behind
 // it would repair bad UTF-8, take the last of two equal keys, and repeat what an
 // error page says. A request is made once.
-type strictTransport struct{ base http.RoundTripper }
+type strictTransport struct {
+	base  http.RoundTripper
+	whole func([]event) ([]byte, error)
+}
 
 func (t strictTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(r)
@@ -50,8 +54,12 @@ func (t strictTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case resp.StatusCode != http.StatusOK:
 		return nil, wireError(fmt.Sprintf("the model's endpoint answered with HTTP status %d", resp.StatusCode))
 	}
-	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media != "application/json" {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media != "application/json" && media != "text/event-stream" {
 		return nil, wireError("the model's endpoint answered with something that is not application/json")
+	}
+	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" {
+		return nil, wireError("the model's endpoint compressed its answer, which nobody asked for")
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, wireBytes+1))
 	if err != nil {
@@ -60,8 +68,16 @@ func (t strictTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(body) > wireBytes {
 		return nil, wireError("the model's endpoint answered with more than 4 MiB")
 	}
-	if strictjson.Check(body, strictjson.Limits{Bytes: wireBytes, Depth: 64, Leaves: 200_000, Number: 64}) != nil ||
-		strictjson.KindOf(body) != strictjson.Object {
+	if media == "text/event-stream" {
+		events, err := readEvents(body)
+		if err == nil {
+			body, err = t.whole(events)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !strictObject(body) {
 		return nil, wireError("the model's endpoint answered with something that is not one strict JSON object")
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
@@ -69,17 +85,21 @@ func (t strictTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// modelClient is an HTTP client for one endpoint. Redirects are refused: they
-// would carry the key, or the user's words, to somebody the operator did not
-// name.
-func modelClient(base http.RoundTripper) *http.Client {
-	if base == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.DisableKeepAlives = true // one or two requests are made: nothing is left open
-		base = t
-	}
+func strictObject(b []byte) bool {
+	return strictjson.Check(b, strictjson.Limits{Bytes: wireBytes, Depth: 64, Leaves: 200_000, Number: 64}) == nil &&
+		strictjson.KindOf(b) == strictjson.Object
+}
+
+// modelClient is an HTTP client for one endpoint. Redirects are refused, and no
+// proxy is taken from the environment: they would carry the key, or the user's
+// words, to somebody the operator did not name.
+func modelClient(whole func([]event) ([]byte, error)) *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = nil
+	t.DisableCompression = true
+	t.DisableKeepAlives = true // one or two requests are made: nothing is left open
 	return &http.Client{
-		Transport:     strictTransport{base},
+		Transport:     strictTransport{t, whole},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
