@@ -223,17 +223,27 @@ func (t *tap) answered(line []byte) error {
 	return nil
 }
 
+// Ended says what a server made of a call.
+type Ended string
+
+// The ends of a call, as its recorder saw them.
+const (
+	Done       Ended = "done"       // with a result
+	ToolError  Ended = "tool_error" // with a result that is the tool's own error
+	Refused    Ended = "refused"    // with an error of the protocol: no such tool, no such arguments
+	Unanswered Ended = "unanswered" // not at all; it may have been done
+)
+
 // Call is one call a server was asked to make, as its recorder saw it.
 type Call struct {
 	Server, Tool string
 	Arguments    string // JSON, "" where there were none
-	// Ran: the server answered with a result, its tool's own error included. A
-	// server that knows no such tool, or died, ran nothing.
-	Ran bool
-	// Failed: the result is the tool's own error.
-	Failed bool
-	Result string // JSON, of a call that ran
+	Ended        Ended
+	Result       string // JSON, "" where there is none
 }
+
+// happened: what the call does was done, for all that can be known.
+func (c *Call) happened() bool { return c.Ended == Done || c.Ended == Unanswered }
 
 func (c *Call) key() string { return c.Server + "/" + c.Tool }
 
@@ -257,13 +267,19 @@ func readRecord(file string) (lines int, calls []*Call, err error) {
 		at := [2]string{e.Server, e.ID}
 		switch e.Event {
 		case eventCall:
-			c := &Call{Server: e.Server, Tool: e.Tool, Arguments: e.Text}
+			c := &Call{Server: e.Server, Tool: e.Tool, Arguments: e.Text, Ended: Unanswered}
 			calls = append(calls, c)
 			open[at] = c
 		case eventResult:
 			if c := open[at]; c != nil {
-				c.Ran, c.Result = true, e.Text
-				c.Failed = string(strictjson.Get([]byte(e.Text), "isError")) == "true"
+				c.Ended, c.Result = Done, e.Text
+				if string(strictjson.Get([]byte(e.Text), "isError")) == "true" {
+					c.Ended = ToolError
+				}
+			}
+		case eventError:
+			if c := open[at]; c != nil {
+				c.Ended = Refused
 			}
 		}
 	}
