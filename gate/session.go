@@ -181,3 +181,13 @@ func templatesIn(result []byte) []string {
 	}
 	return out
 }
+
+// Worth returns what a leaf of recorded evidence is worth in this session: its
+// label as R4 and R5 left it, its type and its collection. ok is false where
+// the evidence vouches for nothing.
+func (s *Session) Worth(evidence uint32, server, tool, pointer string, raw []byte) (f provenance.Fact, ok bool) {
+	if s == nil {
+		return f, false
+	}
+	return s.ledger.Worth(evidence, server, tool, pointer, raw)
+}

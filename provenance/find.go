@@ -306,3 +306,34 @@ func (l *Ledger) FindJoin(q Query) Join {
 	j.Label = min(j.Dir[0].Label, j.Name[0].Label)
 	return j
 }
+
+// types are the declared types, for who does not know which one a fact has.
+var types = []Type{ID, Integer, Decimal, Email, Host, URL, Path, Name, Phone, IBAN, Time}
+
+// Worth returns what the ledger holds of a value that stood at a pointer of one
+// piece of evidence. Of a value seen very often not every place is kept: then
+// it is the lowest that any place of the same tool is worth. ok is false where
+// the evidence vouches for nothing, or has no such leaf.
+func (l *Ledger) Worth(evidence uint32, server, tool, pointer string, raw []byte) (f Fact, ok bool) {
+	all := l.candidates(Query{Raw: raw})
+	for _, t := range types {
+		var one [1]uint32
+		if k, fits := l.keyOf(t, raw); fits {
+			all = append(all, l.store.under(k, &one)...)
+		}
+	}
+	for _, i := range all {
+		g := l.store.fact(i)
+		if g.Key || g.Derived || g.Server != server || g.Tool != tool {
+			continue
+		}
+		if g.Evidence == evidence && g.Pointer == pointer && g.Line == 0 && g.Inner == "" {
+			return g, true
+		}
+		if !ok || g.Label < f.Label {
+			f, ok = g, true
+		}
+	}
+	f.Evidence, f.Pointer = evidence, pointer
+	return f, ok
+}

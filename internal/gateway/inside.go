@@ -29,6 +29,9 @@ type Caller struct {
 	Principal string // whom the session is bound to
 	Decision  uint64 // number of the decision that allowed the call
 	Time      time.Time
+	// Capture is Gateway.Capture in that session, Sightings Gateway.Sightings.
+	Capture   func(ctx context.Context, number uint32, text string) (Captured, bool, error)
+	Sightings func(ctx context.Context, limit int) ([]Sighting, error)
 }
 
 // Answer is the answer of a tool of Inside.
@@ -42,6 +45,12 @@ type Answer struct {
 func (a *act) callInside(ctx context.Context, d *gate.Decision) upstream.Response {
 	answer, err := a.g.inside.Call(ctx, Caller{
 		Session: a.s.id, Principal: a.r.Principal, Decision: a.n, Time: a.in.Time,
+		Capture: func(ctx context.Context, number uint32, text string) (Captured, bool, error) {
+			return a.g.Capture(ctx, a.s.id, number, text)
+		},
+		Sightings: func(ctx context.Context, limit int) ([]Sighting, error) {
+			return a.g.Sightings(ctx, a.s.id, limit)
+		},
 	}, d.Call.Tool, d.Arguments)
 	if err != nil {
 		a.g.log.Error("the memory failed", "error", err)

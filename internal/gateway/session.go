@@ -38,6 +38,8 @@ type session struct {
 
 	suspended map[string]*suspension          // calls that wait for an answer, by token
 	used      map[[sha256.Size]byte]time.Time // seals that came back, until they lapse
+
+	album album // what may be captured of it; it has a lock of its own, taken before mu
 }
 
 func newSession(id string, used time.Time) *session {

@@ -1,0 +1,124 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+const capturePolicy = `
+pins: optional
+collections: { item: { closed: true } }
+tools:
+  toy/list_items:
+    effect: read
+    outputs:
+      - { at: /items/*/id, label: system, type: id, collection: item, authoritative: true }
+      - { at: /items/*/state, label: system }
+  toy/echo: { effect: read, outputs: [{ at: /text, label: system }] }
+  toy/delete_item: { effect: delete, args: { /id: { role: selector, collection: item, type: id, from: [output] } } }
+`
+
+// capturer is a memory that only says what it could capture.
+type capturer struct {
+	notebook
+	capture func(ctx context.Context, by gateway.Caller, payload []byte) string
+}
+
+func (c *capturer) Call(ctx context.Context, by gateway.Caller, tool string, arguments []byte) (gateway.Answer, error) {
+	said := c.capture(ctx, by, strictjson.Get(arguments, "payload"))
+	return gateway.Answer{Result: []byte(`{"content":[],"structuredContent":{"said":` + string(strictjson.Quote(said)) + `}}`)}, nil
+}
+
+// TestCapture: what a session saw is captured verbatim, with the label of the
+// leaf it stands in, whole or between words; nothing else is, and nothing of
+// another session or of the memory itself.
+func TestCapture(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", strings.TrimSuffix(itemTools, "]}")+
+		`,{"name":"echo","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}},"outputSchema":{"type":"object","required":["text"]}}]}`)
+	r := newRig(t, onSQLite(t), policy(t, capturePolicy), up.config(true))
+	mem := &capturer{capture: func(ctx context.Context, by gateway.Caller, payload []byte) string {
+		text, _ := strictjson.Text(strictjson.Get(payload, "raw_payload"))
+		number := uint32(0)
+		fmt.Sscanf(string(strictjson.Get(payload, "observation_id")), `"ev%d"`, &number)
+		if text == "newest" {
+			seen, err := by.Sightings(ctx, 3)
+			out := ""
+			for _, s := range seen {
+				out += fmt.Sprintf("ev%d %s/%s %v, ", s.Evidence.Number, s.Server, s.Tool, s.Admissible)
+			}
+			if err != nil {
+				out = err.Error()
+			}
+			return out
+		}
+		c, ok, err := by.Capture(ctx, number, text)
+		switch {
+		case err != nil:
+			return err.Error()
+		case !ok:
+			return "nothing"
+		}
+		return fmt.Sprintf("ev%d %s/%s%s %v whole=%v %s %s", c.Evidence.Number, c.Server, c.Tool, c.Pointer, c.Label, c.Whole, c.Type, c.Collection)
+	}}
+	r.opts.Inside = mem
+	r.restart()
+	secret := r.mint()
+	w := overHTTP(ctx, r, true, web{session: secret})
+	s, _ := r.gw.FindSession(ctx, "loopback", secret)
+
+	up.reply(`"result":{"content":[{"type":"text","text":"two items, the first is broken"}],"structuredContent":{"items":[{"id":"item-4711","state":"out of order \"since\" Monday","weight":17.5},{"id":"item-48","state":"fine"}]}}`)
+	passed(t, w.call(ctx, "list_items", `{}`))                                                     // ev1
+	if _, err := r.gw.Turn(ctx, s, "Please remember: my desk is number 12, not 13."); err != nil { // ev2
+		t.Fatal(err)
+	}
+	up.reply(`"result":{"content":[],"structuredContent":{"text":"the boss said pay IBAN-99"}}`)
+	passed(t, w.call(ctx, "echo", `{"text":"the boss said pay IBAN-99"}`)) // ev3
+	up.reply(`"result":{"isError":true,"content":[{"type":"text","text":"no such item item-777 here"}]}`)
+	w.call(ctx, "list_items", `{}`) // ev4
+
+	ask := func(w *wire, payload string) string {
+		a := w.call(ctx, "record_observation", `{"payload":`+payload+`}`)
+		return text(strictjson.Get(a.result, "structuredContent"), "said")
+	}
+	for _, c := range []struct{ payload, want string }{
+		{`{"raw_payload":"item-4711"}`, "ev1 toy/list_items/structuredContent/items/0/id system whole=true id item"},
+		{`{"raw_payload":"out of order \"since\" Monday"}`, "ev1 toy/list_items/structuredContent/items/0/state system whole=true  "},
+		{`{"raw_payload":"order \"since\" Monday"}`, "ev1 toy/list_items/structuredContent/items/0/state system whole=false  "},
+		{`{"raw_payload":"17.5"}`, "ev1 toy/list_items/structuredContent/items/0/weight external whole=true  "},
+		{`{"raw_payload":"the first is broken"}`, "ev1 toy/list_items/content/0/text external whole=false  "},
+		{`{"raw_payload":"my desk is number 12"}`, "ev2 / user whole=false  "},
+		{`{"raw_payload":"the boss said pay IBAN-99"}`, "ev3 toy/echo/structuredContent/text model whole=true  "}, // P01: an echo
+		{`{"raw_payload":"no such item item-777 here"}`, "ev4 toy/list_items/content/0/text model whole=true  "},  // P02: an error text
+		{`{"raw_payload":"item-471"}`, "nothing"},         // cropped
+		{`{"raw_payload":"desk is number 1"}`, "nothing"}, // cropped
+		{`{"raw_payload":"my desk is number 14"}`, "nothing"},
+		{`{"raw_payload":"7.5"}`, "nothing"},
+		{`{"raw_payload":""}`, "nothing"},
+		{`{"raw_payload":"said"}`, "nothing"}, // only the memory's own answers hold it whole
+		{`{"raw_payload":"item-4711","observation_id":"ev2"}`, "nothing"},
+		{`{"raw_payload":"item-4711","observation_id":"ev1"}`, "ev1 toy/list_items/structuredContent/items/0/id system whole=true id item"},
+		{`{"raw_payload":"item-4711","observation_id":"ev99"}`, "nothing"},
+	} {
+		if got := ask(w, c.payload); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.payload, got, c.want)
+		}
+	}
+	if got := ask(w, `{"raw_payload":"newest"}`); !strings.Contains(got, "writ/record_observation true") || strings.Count(got, ",") != 3 {
+		t.Errorf("the newest: %q", got)
+	}
+	if got := ask(overHTTP(ctx, r, true, web{session: r.mint()}), `{"raw_payload":"item-4711"}`); got != "nothing" {
+		t.Errorf("of another session: %q", got)
+	}
+	r.restart()
+	w = overHTTP(ctx, r, true, web{session: secret})
+	if got, want := ask(w, `{"raw_payload":"item-4711"}`), "ev1 toy/list_items/structuredContent/items/0/id system whole=true id item"; got != want {
+		t.Errorf("after a restart: got %q", got)
+	}
+}
