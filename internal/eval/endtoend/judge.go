@@ -41,12 +41,7 @@ func (j *judge) halts() bool {
 // judged returns the values of an act that must be founded: every scalar in
 // the arguments the file names for it, or in all of them.
 func (j *judge) judged(c *Call) (out []string) {
-	var args map[string]any
-	d := json.NewDecoder(strings.NewReader(c.Arguments))
-	d.UseNumber()
-	if d.Decode(&args) != nil {
-		return nil
-	}
+	args, _ := decoded(c.Arguments).(map[string]any)
 	var names []string
 	for _, e := range j.file.Acts.Entries {
 		if e.Key.Value == c.key() {
@@ -62,6 +57,18 @@ func (j *judge) judged(c *Call) (out []string) {
 	return out
 }
 
+// decoded is a JSON text as a plain value, numbers as they are spelled; nil for
+// what is none.
+func decoded(text string) (v any) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
+// scalars appends every text, number, true, false and null in a value.
 func scalars(out []string, v any) []string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -96,10 +103,9 @@ func (j *judge) founded(v string, before []*Call) bool {
 			return true
 		}
 	}
-	quoted, _ := json.Marshal(v)
 	trusted := texts(&j.file.Trusted)
 	for _, c := range before {
-		if c.Ended == Done && slices.Contains(trusted, c.key()) && (strings.Contains(c.Result, string(quoted)) || c.Result == v) {
+		if c.Ended == Done && slices.Contains(trusted, c.key()) && slices.Contains(scalars(nil, decoded(c.Result)), v) {
 			return true
 		}
 	}
