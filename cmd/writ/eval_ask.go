@@ -126,7 +126,7 @@ func (o *evalAskOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 		return fail(exitIO, "", "cannot print: %w", err)
 	}
 	if !r.Metrics.Passed {
-		return fail(exitData, "grep '\"met\":false' "+printable(names[1]), "%s", evalAskFailure(&r.Metrics))
+		return fail(exitData, "grep '\"agent\":\"writ\".*\"met\":false' "+printable(names[1]), "%s", evalAskFailure(&r.Metrics))
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func (o *evalAskOptions) options() (*endtoend.Options, error) {
 	}
 	for _, s := range f.servers {
 		if len(s.Command) == 0 {
-			return nil, fail(exitConfig, "servers: [{name: "+s.Name+", command: [...]}]", "the evaluation records servers that are started by a command, not those behind a URL")
+			return nil, fail(exitConfig, "servers: [{name: "+s.Name+", command: [...]}]", "server %s is behind a URL: each run needs servers started afresh, by a command", s.Name)
 		}
 		w.Servers = append(w.Servers, endtoend.Server{Name: s.Name, Command: s.Command, Dir: s.Dir, Env: s.Env})
 	}

@@ -5,10 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"sync"
 
 	"github.com/writ-project/writ/claim"
 	"github.com/writ-project/writ/internal/host"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/screen"
 )
 
@@ -126,11 +126,11 @@ type tape struct {
 	summariser host.Summariser
 	agent      string // who is asking now
 
-	mu        sync.Mutex
 	asked     string // which agent's prompt the planner saw, "" if none
 	plan      []byte
 	planErr   error
-	summaries map[[sha256.Size]byte]said
+	summaries map[string]said
+	summary   []byte // that the agent was given, nil if none
 }
 
 type said struct {
@@ -138,9 +138,10 @@ type said struct {
 	err error
 }
 
+// turn makes it the agent's turn.
+func (t *tape) turn(agent string) { t.agent, t.summary = agent, nil }
+
 func (t *tape) Plan(ctx context.Context, p host.Prompt) ([]byte, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.asked == "" {
 		t.asked = t.agent
 		t.plan, t.planErr = t.planner.Plan(ctx, p)
@@ -149,9 +150,14 @@ func (t *tape) Plan(ctx context.Context, p host.Prompt) ([]byte, error) {
 }
 
 func (t *tape) Summarise(ctx context.Context, m host.Material) ([]byte, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	key := sha256.Sum256([]byte(m.Tool + "\x00" + m.Source.Text()))
+	// The naive agent's library spells a result anew: it is the same result.
+	text := []byte(m.Source.Text())
+	if strictjson.Check(text, strictjson.Result) == nil {
+		if c, err := strictjson.Canonical(text); err == nil {
+			text = c
+		}
+	}
+	key := m.Tool + "\x00" + string(text)
 	s, ok := t.summaries[key]
 	if !ok {
 		if t.summariser == nil {
@@ -159,10 +165,11 @@ func (t *tape) Summarise(ctx context.Context, m host.Material) ([]byte, error) {
 		}
 		s.raw, s.err = t.summariser.Summarise(ctx, m)
 		if t.summaries == nil {
-			t.summaries = map[[sha256.Size]byte]said{}
+			t.summaries = map[string]said{}
 		}
 		t.summaries[key] = s
 	}
+	t.summary = s.raw
 	return s.raw, s.err
 }
 

@@ -110,10 +110,12 @@ type Line struct {
 
 	// Plan is what the planner said, its first 4096 bytes; PlanDigest is of all
 	// of it. AskedBy is the agent whose prompt the planner saw; both got the same
-	// words.
-	Plan       string `json:"plan,omitempty"`
-	PlanDigest string `json:"plan_digest,omitempty"`
-	AskedBy    string `json:"asked_by,omitempty"`
+	// words. Summary is what it said of the result, if it was asked.
+	Plan          string `json:"plan,omitempty"`
+	PlanDigest    string `json:"plan_digest,omitempty"`
+	AskedBy       string `json:"asked_by,omitempty"`
+	Summary       string `json:"summary,omitempty"`
+	SummaryDigest string `json:"summary_digest,omitempty"`
 
 	Status host.Status `json:"status"`
 	Stage  claim.Stage `json:"stage,omitempty"`
@@ -142,7 +144,10 @@ type LineCall struct {
 	Unfounded  []string `json:"unfounded,omitempty"`
 }
 
-const planShown = 4096
+const shown = 4096
+
+// cut is the beginning of what a model said.
+func cut(b []byte) string { return strings.ToValidUTF8(string(b[:min(len(b), shown)]), "\uFFFD") }
 
 func newLine(r *run, agent string, t *tape, o Outcome) *Line {
 	l := &Line{Version: RunsVersion, Agent: agent, Planner: r.planner.Name, Case: r.c.ID.S,
@@ -152,8 +157,10 @@ func newLine(r *run, agent string, t *tape, o Outcome) *Line {
 		l.Attempt = r.attempt.name
 	}
 	if t.asked != "" && t.planErr == nil {
-		l.AskedBy, l.PlanDigest = t.asked, digest(t.plan)
-		l.Plan = strings.ToValidUTF8(string(t.plan[:min(len(t.plan), planShown)]), "\uFFFD")
+		l.AskedBy, l.Plan, l.PlanDigest = t.asked, cut(t.plan), digest(t.plan)
+	}
+	if t.summary != nil {
+		l.Summary, l.SummaryDigest = cut(t.summary), digest(t.summary)
 	}
 	return l
 }
