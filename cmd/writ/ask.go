@@ -152,7 +152,7 @@ func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive boo
 	}
 	a.host, err = host.New(host.Options{
 		Screen: s, Planner: planner, Summariser: summariser, PlannerName: kind, Timeout: cfg.Planner.Timeout,
-		Allow: host.Allow(a.o.policy, cfg.Allow), Runs: filepath.Join(a.o.state, "runs"),
+		Allow: host.Allow(a.o.policy, cfg.Allow), Runs: filepath.Join(a.o.state, "runs"), Shadow: a.o.shadow,
 		Open: func(ctx context.Context) (host.Door, error) { return a.open(ctx) },
 	})
 	return a, err
@@ -228,7 +228,11 @@ func (a *asking) ask(ctx context.Context, text string) error {
 		if errors.As(err, &e) {
 			return e
 		}
-		return fail(exitIO, "writ check", "%w", err)
+		hint := "writ check"
+		if slices.Index(claim.Stages(), answer.Stage) >= slices.Index(claim.Stages(), claim.StageCall) {
+			hint = "writ audit show"
+		}
+		return fail(exitIO, hint, "%w", err)
 	}
 	switch answer.Status {
 	case host.Answered, host.NeedsMoreInfo:
@@ -284,6 +288,9 @@ func (a *asking) print(x *host.Answer) {
 	}
 	if x.Note != "" {
 		fmt.Fprintf(a.out, "%s (%s)\n", a.colour("33", x.Note), x.Untyped.Reason)
+	}
+	if x.Shadow != nil {
+		fmt.Fprintf(a.out, "%s %s (%s)\n", a.colour("33", "shadow: the call passed, and would be refused:"), x.Shadow.Code, x.Shadow.Reason)
 	}
 	if x.Truncated {
 		fmt.Fprintln(a.out, a.colour("33", "the result was longer than what the summary was made of"))

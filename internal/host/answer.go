@@ -42,6 +42,8 @@ type Answer struct {
 	Evidence  string       `json:"evidence,omitempty"`
 	// Admissible says that the result may vouch for later acts of the session.
 	Admissible bool `json:"admissible,omitempty"`
+	// Shadow is why the door would have refused the call, did it not shadow.
+	Shadow *writ.Rejection `json:"shadow,omitempty"`
 	// Result is what the server returned, as it was recorded.
 	Result writ.RawJSON `json:"result,omitempty"`
 	// Typed is the structured part of Result that satisfied its schema. Where

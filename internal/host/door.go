@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 
 	writ "github.com/writ-project/writ"
@@ -99,22 +98,22 @@ func (d *gatewayDoor) Turn(ctx context.Context, text string) (string, error) {
 func (d *gatewayDoor) Call(ctx context.Context, tool Listed, args []byte) (*Reply, error) {
 	params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(tool.Public))
 	params = strictjson.Set(params, "arguments", args)
-	return readReply(d.g.Handle(ctx, d.request("tools/call", params)))
+	return readReply(d.g.Handle(ctx, d.request("tools/call", params))), nil
 }
 
 // readReply tells the gateway's own words from a server's. A refusal of the
 // gateway carries no evidence, and its errors are not a server's bytes; a
 // server that imitates one changes neither.
-func readReply(r downstream.Reply) (*Reply, error) {
+func readReply(r downstream.Reply) *Reply {
 	var o writ.Outcome
 	if r.Err != nil {
 		switch {
 		case r.Err.Raw != nil:
-			return &Reply{ServerError: r.Err.Message}, nil
+			return &Reply{ServerError: r.Err.Message}
 		case json.Unmarshal(r.Err.Data, &o) == nil && o.Status == writ.Rejected && o.Rejection != nil:
-			return &Reply{Refused: &o}, nil
+			return &Reply{Refused: &o}
 		}
-		return nil, r.Err
+		return &Reply{Lost: r.Err.Message}
 	}
 	meta := strictjson.Get(r.Result, "_meta")
 	out := &Reply{Decision: textOf(meta, gateway.MetaDecision)}
@@ -122,18 +121,22 @@ func readReply(r downstream.Reply) (*Reply, error) {
 	if mark == nil {
 		if json.Unmarshal(strictjson.Get(meta, gateway.MetaOutcome), &o) == nil && o.Status == writ.Rejected && o.Rejection != nil {
 			out.Refused = &o
-			return out, nil
+			return out
 		}
-		return nil, errors.New("the gateway's answer names no evidence")
+		return &Reply{Lost: "the server's result cannot carry what the gateway says of it"}
+	}
+	var would writ.Outcome
+	if json.Unmarshal(strictjson.Get(meta, gateway.MetaShadow), &would) == nil && would.Status == writ.Rejected {
+		out.Shadow = would.Rejection
 	}
 	if t := textOf(r.Result, "resultType"); t != "" && t != "complete" {
 		out.ServerError = "the server asks for input, which a single step cannot give"
-		return out, nil
+		return out
 	}
 	out.Evidence, _ = writ.ParseEvidenceID(textOf(mark, "id"))
 	out.Admissible = string(strictjson.Get(mark, "admissible")) == "true"
 	out.Why = textOf(mark, "why")
-	return out, nil
+	return out
 }
 
 func (d *gatewayDoor) Recorded(ctx context.Context, evidence writ.EvidenceID) ([]byte, error) {

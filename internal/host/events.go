@@ -25,10 +25,12 @@ type Event struct {
 	Time    time.Time   `json:"time"`
 	Stage   claim.Stage `json:"stage"`
 	// Outcome is passed, stopped or failed.
-	Outcome  string         `json:"outcome"`
-	Code     writ.Code      `json:"code,omitempty"`
-	Reason   writ.Reason    `json:"reason,omitempty"`
-	Failures []writ.Failure `json:"failures,omitempty"`
+	Outcome string      `json:"outcome"`
+	Code    writ.Code   `json:"code,omitempty"`
+	Reason  writ.Reason `json:"reason,omitempty"`
+	// Failures are the reasons of each failure: a pointer can hold a key that a
+	// planner made up, so none stands here.
+	Failures []writ.Reason `json:"failures,omitempty"`
 
 	Request     *Digest        `json:"request,omitempty"` // policy_gate
 	Class       string         `json:"class,omitempty"`
@@ -38,12 +40,13 @@ type Event struct {
 	Servers     []string       `json:"servers,omitempty"`
 	Unreachable []string       `json:"unreachable,omitempty"`
 	Tools       *int           `json:"tools,omitempty"`
-	Allowed     *int           `json:"allowed,omitempty"` // allowlist
-	Planner     string         `json:"planner,omitempty"` // planner
-	Output      *Digest        `json:"output,omitempty"`  // planner, grounding: what the model wrote
-	Plan        claim.PlanType `json:"plan,omitempty"`    // plan_parse
-	Tool        string         `json:"tool,omitempty"`    // plan_gate
-	Decision    string         `json:"decision,omitempty"`
+	Allowed     *int           `json:"allowed,omitempty"`  // allowlist
+	Planner     string         `json:"planner,omitempty"`  // planner
+	Output      *Digest        `json:"output,omitempty"`   // planner, grounding: what the model wrote
+	Plan        claim.PlanType `json:"plan,omitempty"`     // plan_parse
+	Tool        string         `json:"tool,omitempty"`     // plan_gate
+	Decision    string         `json:"decision,omitempty"` // provenance
+	Shadow      bool           `json:"shadow,omitempty"`
 	Evidence    string         `json:"evidence,omitempty"` // call
 	Result      *Digest        `json:"result,omitempty"`
 	Typed       *Digest        `json:"typed,omitempty"`   // typed_output

@@ -58,6 +58,11 @@ type Reply struct {
 	// ServerError says that the server answered with a JSON-RPC error, or asked
 	// for input that a single step cannot give. The text is the server's.
 	ServerError string
+	// Lost says, in words of the gateway, why a call that the door let pass has
+	// no result that can be shown. The server may have carried it out.
+	Lost string
+	// Shadow is why a gateway that shadows would have refused the call.
+	Shadow *writ.Rejection
 }
 
 // Door is the way to the servers: what a gateway with one open session offers.
@@ -94,6 +99,8 @@ type Options struct {
 	// Timeout bounds one answer of the planner or summariser, and discovery;
 	// 0 is DefaultTimeout. A call has the server's own limits.
 	Timeout time.Duration
+	// Shadow says that the gateway shadows: a server's word for it is not taken.
+	Shadow bool
 	// Runs is the directory of event files; "" writes none.
 	Runs string
 	// Watch, unless nil, is told of each event as it happens.
@@ -321,11 +328,18 @@ func (r *run) act(ctx context.Context, text string, tool Listed, args []byte) er
 	if reply.Refused != nil && reply.Refused.Rejection != nil {
 		return r.stop(&claim.Stop{Stage: claim.StageProvenance, Rejection: *reply.Refused.Rejection})
 	}
+	if r.o.Shadow && reply.Shadow != nil {
+		a.Shadow, r.step.Shadow = reply.Shadow, true
+		r.refused(&claim.Stop{Rejection: *reply.Shadow})
+	}
 	// From here on something may have happened: events that cannot be written
 	// do not hide it.
 	late := r.pass()
 
 	r.enter(claim.StageCall)
+	if reply.Lost != "" {
+		return errors.Join(late, r.fail("the call has no result that can be shown; the log says how far it came", errors.New(reply.Lost)))
+	}
 	if reply.ServerError != "" {
 		a.Message = reply.ServerError
 		r.step.Reason = "server_error"
@@ -429,7 +443,10 @@ func (r *run) leave(outcome string) error {
 func (r *run) pass() error { return r.leave("passed") }
 
 func (r *run) refused(s *claim.Stop) {
-	r.step.Code, r.step.Reason, r.step.Failures = s.Rejection.Code, s.Rejection.Reason, s.Rejection.Failures
+	r.step.Code, r.step.Reason, r.step.Failures = s.Rejection.Code, s.Rejection.Reason, nil
+	for _, f := range s.Rejection.Failures {
+		r.step.Failures = append(r.step.Failures, f.Reason)
+	}
 }
 
 // stop ends the request at a gate.

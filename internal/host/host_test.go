@@ -19,7 +19,11 @@ import (
 	"github.com/writ-project/writ/screen"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if !mainExample() {
+		goleak.VerifyTestMain(m)
+	}
+}
 
 // fakeDoor counts what goes through and answers from its fields.
 type fakeDoor struct {
