@@ -10,8 +10,12 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
-// callStep is one call of a session and what came back.
+// callStep is one call of a session and what came back, or what the user said
+// in it, on the channel of his own (R6), or that his turns lapsed.
 type callStep struct {
+	User  strictyaml.String `yaml:"user"` // the exact text of a turn
+	Lapse bool              `yaml:"lapse"`
+
 	Call    string            `yaml:"call"` // server/tool
 	Args    string            `yaml:"args"`
 	Answers string            `yaml:"answers"` // answers given inside the call
@@ -109,6 +113,17 @@ func (r *session) decide(s *gate.Session, call, args, answers string) gate.Decis
 func (r *session) judge(c *actCase) answer {
 	for i, step := range c.Before {
 		s := r.enter(step.Session)
+		if step.User.Given() || step.Lapse {
+			if s == nil || step.Call != "" || step.User.Given() == step.Lapse {
+				return answer{reason: "none", wrong: fmt.Sprintf("step %d is not one thing", i+1)}
+			}
+			if step.Lapse {
+				s.Lapse()
+			} else {
+				s.Commit(s.Turn(s.Next(), []byte(step.User.S), recordedAt))
+			}
+			continue
+		}
 		d := r.decide(s, step.Call, step.Args, step.Answers)
 		if d.Allowed() == step.Refused {
 			a := verdict(&d)
