@@ -75,7 +75,7 @@ var lattice = []layer{
 	{name: "ground: what is asked", packages: []string{"screen"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},
 	{name: "stores", packages: []string{"internal/store/..."},
 		may:     slices.Concat(words, []string{"audit", "memory", "internal/store/..."}),
-		outside: []string{"modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/mod/sumdb/...", "golang.org/x/sys/...", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
+		outside: []string{"modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/mod/sumdb/...", "golang.org/x/sys/...", "golang.org/x/text/...", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
 	{name: "transport", packages: []string{"internal/gateway/..."},
 		may:     slices.Concat(below, []string{"internal/gateway/..."}),
 		outside: []string{mcpSDK, "golang.org/x/sys/...", "golang.org/x/mod/sumdb/note", "golang.org/x/net/http/httpguts"}},

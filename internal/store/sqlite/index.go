@@ -1,0 +1,334 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/store/words"
+	"github.com/writ-project/writ/memory"
+)
+
+// Index is a memory.Index in one SQLite file, memory-index.db, beside the log.
+// The file is a projection: deleted while no process has it open, it is made
+// again from the log and nothing is lost. A power cut may take the last changes
+// from it; At tells.
+//
+// Each namespace has tables of its own, so what FTS5 counts for one depends on
+// no other (M02). FTS5 is given words, not text: package words takes texts and
+// queries apart, so FTS5 meets no syntax that somebody else chose (M06). The
+// text of a Doc may be any bytes; namespaces, ids and kinds are UTF-8 without
+// NUL and are compared bytewise (M07).
+//
+// What is dropped or replaced is overwritten in the file and, as soon as no
+// reader holds an older state, gone from the write-ahead log (M09).
+type Index struct {
+	path string
+	read *sql.DB // query_only
+	pool *sql.DB // one connection, conn
+	conn *sql.Conn
+	turn chan struct{} // holds one token; who has it may use conn
+	due  bool          // the write-ahead log holds what was dropped; guarded by turn
+
+	once   sync.Once
+	closed error
+}
+
+var _ memory.Index = (*Index)(nil)
+
+// Close ends the use of the index. What goes on in it may fail.
+func (x *Index) Close() error {
+	x.once.Do(func() {
+		<-x.turn
+		if x.due {
+			x.truncate()
+		}
+		x.closed = errors.Join(x.read.Close(), x.conn.Close(), x.pool.Close())
+		x.turn <- struct{}{} // who comes now is told that it is closed
+	})
+	return x.closed
+}
+
+// ErrDoc says that a change cannot be made: a name is empty, too long or not
+// text, an id stands in it twice, or its records do not ascend.
+var ErrDoc = words.ErrChange
+
+// At implements memory.Index.
+func (x *Index) At(ctx context.Context, namespace string) (at uint64, err error) {
+	err = x.reading(ctx, func(tx querier) error {
+		ns, err := find(ctx, tx, namespace)
+		at = uint64(ns.at)
+		return err
+	})
+	return at, err
+}
+
+// Update implements memory.Index.
+func (x *Index) Update(ctx context.Context, c memory.Change) error {
+	if err := words.Check(c); err != nil {
+		return err
+	}
+	return x.writing(ctx, func() (removed bool, err error) {
+		ns, err := find(ctx, x.conn, c.Namespace)
+		if err != nil {
+			return false, err
+		}
+		if uint64(ns.at) != c.From {
+			return false, memory.ErrBehind
+		}
+		if ns.number == 0 {
+			if ns, err = x.add(ctx, c.Namespace); err != nil {
+				return false, err
+			}
+		}
+		e, err := x.edit(ctx, ns)
+		if err != nil {
+			return false, err
+		}
+		defer e.close()
+		for _, id := range c.Drop {
+			if err := e.drop(ctx, id); err != nil {
+				return false, err
+			}
+		}
+		for _, d := range c.Put {
+			if err := e.put(ctx, d); err != nil {
+				return false, err
+			}
+		}
+		_, err = x.conn.ExecContext(ctx, "UPDATE namespaces SET at = ?, size = ? WHERE number = ?", int64(c.To), e.size, ns.number)
+		return e.removed, err
+	})
+}
+
+// Reset implements memory.Index.
+func (x *Index) Reset(ctx context.Context, namespace string) error {
+	return x.writing(ctx, func() (bool, error) {
+		ns, err := find(ctx, x.conn, namespace)
+		if err != nil || ns.number == 0 {
+			return false, err
+		}
+		for _, q := range []string{
+			fmt.Sprintf("DROP TABLE words_%d", ns.number),
+			fmt.Sprintf("DROP TABLE docs_%d", ns.number),
+		} {
+			if _, err := x.conn.ExecContext(ctx, q); err != nil {
+				return false, err
+			}
+		}
+		_, err = x.conn.ExecContext(ctx, "DELETE FROM namespaces WHERE number = ?", ns.number)
+		return true, err
+	})
+}
+
+// Docs implements memory.Index. It reads one state of the index, whatever is
+// changed meanwhile.
+func (x *Index) Docs(ctx context.Context, namespace string) iter.Seq2[memory.Doc, error] {
+	return func(yield func(memory.Doc, error) bool) {
+		goOn := true
+		err := x.reading(ctx, func(tx querier) error {
+			ns, err := find(ctx, tx, namespace)
+			if err != nil || ns.number == 0 {
+				return err
+			}
+			rs, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT id, kind, text FROM docs_%d ORDER BY id", ns.number))
+			if err != nil {
+				return err
+			}
+			defer rs.Close()
+			for rs.Next() {
+				var d memory.Doc
+				var text sql.RawBytes
+				if err := rs.Scan(&d.ID, &d.Kind, &text); err != nil {
+					return err
+				}
+				d.Text = string(text)
+				if goOn = yield(d, nil); !goOn {
+					return nil
+				}
+			}
+			return rs.Err()
+		})
+		if err != nil && goOn {
+			yield(memory.Doc{}, err)
+		}
+	}
+}
+
+// namespace is a row of the registry; its number is 0 if there is none.
+type namespace struct {
+	number, at, size int64
+}
+
+func find(ctx context.Context, q querier, name string) (ns namespace, err error) {
+	if !utf8.ValidString(name) {
+		return ns, nil // Update takes no such name
+	}
+	err = q.QueryRowContext(ctx, "SELECT number, at, size FROM namespaces WHERE name = ?", name).Scan(&ns.number, &ns.at, &ns.size)
+	if errors.Is(err, sql.ErrNoRows) {
+		return namespace{}, nil
+	}
+	if err == nil && (ns.number < 1 || ns.at < 0 || ns.size < 0) {
+		err = errDamaged
+	}
+	return ns, err
+}
+
+// add makes the tables of a namespace. Its number is used nowhere else.
+func (x *Index) add(ctx context.Context, name string) (ns namespace, err error) {
+	if err := x.conn.QueryRowContext(ctx, "SELECT coalesce(max(number), 0) + 1 FROM namespaces").Scan(&ns.number); err != nil {
+		return ns, err
+	}
+	for _, q := range []string{
+		"CREATE TABLE docs_%d (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, text BLOB NOT NULL) STRICT",
+		// The words are ASCII letters and digits and what is not ASCII, in lower
+		// case, between spaces: ascii makes of them what they are.
+		"CREATE VIRTUAL TABLE words_%d USING fts5(words, content='', tokenize='ascii')",
+		"INSERT INTO words_%[1]d (words_%[1]d, rank) VALUES ('secure-delete', 1)",
+	} {
+		if _, err := x.conn.ExecContext(ctx, fmt.Sprintf(q, ns.number)); err != nil {
+			return ns, err
+		}
+	}
+	_, err = x.conn.ExecContext(ctx, "INSERT INTO namespaces (name, number, at, size) VALUES (?, ?, 0, 0)", name, ns.number)
+	return ns, err
+}
+
+// reading runs f in one read transaction.
+func (x *Index) reading(ctx context.Context, f func(querier) error) error {
+	tx, err := x.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return x.failed("read", err)
+	}
+	defer tx.Rollback()
+	return x.failed("read", f(tx))
+}
+
+// writing runs f in one write transaction, and commits if it returns no error.
+// f says whether it removed text.
+func (x *Index) writing(ctx context.Context, f func() (removed bool, err error)) error {
+	select {
+	case <-x.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { x.turn <- struct{}{} }()
+	if _, err := x.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return x.failed("begin", err)
+	}
+	// The end of the transaction does not depend on the caller's patience.
+	end := context.WithoutCancel(ctx)
+	removed, err := f()
+	if err == nil {
+		_, err = x.conn.ExecContext(end, "COMMIT")
+	}
+	if err != nil {
+		x.conn.ExecContext(end, "ROLLBACK")
+		return x.failed("write", err)
+	}
+	if x.due = x.due || removed; x.due {
+		x.truncate()
+	}
+	return nil
+}
+
+// truncate empties the write-ahead log. A reader of an older state is not
+// waited for long: the next change tries again, and so does Close.
+func (x *Index) truncate() {
+	ctx := context.Background()
+	var busy, log, moved int
+	x.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", truncateWait.Milliseconds()))
+	err := x.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
+	x.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", indexWait.Milliseconds()))
+	x.due = err != nil || busy != 0
+}
+
+const (
+	indexWait    = 10 * time.Second
+	truncateWait = 50 * time.Millisecond
+)
+
+// edit is what one change does to the tables of a namespace.
+type edit struct {
+	size                               int64
+	removed                            bool
+	all                                []*sql.Stmt
+	find, del, delWords, add, addWords *sql.Stmt
+}
+
+func (x *Index) edit(ctx context.Context, ns namespace) (_ *edit, err error) {
+	e := &edit{size: ns.size}
+	for _, p := range []struct {
+		to  **sql.Stmt
+		sql string
+	}{
+		{&e.find, "SELECT seq, kind, text FROM docs_%d WHERE id = ?"},
+		{&e.del, "DELETE FROM docs_%d WHERE seq = ?"},
+		{&e.delWords, "INSERT INTO words_%[1]d (words_%[1]d, rowid, words) VALUES ('delete', ?, ?)"},
+		{&e.add, "INSERT INTO docs_%d (id, kind, text) VALUES (?, ?, ?)"},
+		{&e.addWords, "INSERT INTO words_%d (rowid, words) VALUES (?, ?)"},
+	} {
+		if *p.to, err = x.conn.PrepareContext(ctx, fmt.Sprintf(p.sql, ns.number)); err != nil {
+			e.close()
+			return nil, err
+		}
+		e.all = append(e.all, *p.to)
+	}
+	return e, nil
+}
+
+func (e *edit) close() {
+	for _, s := range e.all {
+		s.Close()
+	}
+}
+
+// drop takes the text of an id out, if it has one.
+func (e *edit) drop(ctx context.Context, id string) error {
+	_, err := e.replace(ctx, id, nil)
+	return err
+}
+
+func (e *edit) put(ctx context.Context, d memory.Doc) error {
+	if same, err := e.replace(ctx, d.ID, &d); same || err != nil {
+		return err
+	}
+	res, err := e.add.ExecContext(ctx, d.ID, d.Kind, notNull([]byte(d.Text)))
+	if err != nil {
+		return err
+	}
+	seq, err := res.LastInsertId()
+	if err != nil {
+		return err
+	}
+	e.size++
+	_, err = e.addWords.ExecContext(ctx, seq, joined(d.Text))
+	return err
+}
+
+// replace takes the text of an id out, unless it is already the one given.
+func (e *edit) replace(ctx context.Context, id string, by *memory.Doc) (same bool, err error) {
+	var seq int64
+	var kind string
+	var text []byte
+	switch err := e.find.QueryRowContext(ctx, id).Scan(&seq, &kind, &text); {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, err
+	case by != nil && by.Kind == kind && by.Text == string(text):
+		return true, nil
+	}
+	e.removed = true
+	e.size--
+	if _, err := e.del.ExecContext(ctx, seq); err != nil {
+		return false, err
+	}
+	_, err = e.delWords.ExecContext(ctx, seq, joined(string(text)))
+	return false, err
+}

@@ -1,0 +1,31 @@
+package words
+
+import "math"
+
+// The constants of BM25, those of FTS5.
+const (
+	K1 = 1.2
+	B  = 0.75
+	// MinIDF is the weight of a word that half of the texts hold, or more. It
+	// still finds them.
+	MinIDF = 1e-6
+)
+
+// IDF is the weight of a word that n of all texts hold.
+func IDF(n, all int64) float64 {
+	// In a float from the first operation on, as FTS5 does.
+	if idf := math.Log((float64(all-n) + 0.5) / (float64(n) + 0.5)); idf > 0 {
+		return idf
+	}
+	return MinIDF
+}
+
+// Score is what a word of weight idf that stands freq times in a text of the
+// given number of words, mean being the average, adds to the score of the text.
+// It is less than Most(idf).
+func Score(idf, freq, length, mean float64) float64 {
+	return idf * ((freq * (K1 + 1.0)) / (freq + K1*(1-B+B*length/mean)))
+}
+
+// Most is the bound of Score, however often the word stands in a text.
+func Most(idf float64) float64 { return idf * (K1 + 1.0) }

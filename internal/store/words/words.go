@@ -1,0 +1,166 @@
+// Package words takes texts and queries apart into the words an index of them
+// finds texts by. Every store uses it, so that they find the same.
+//
+// It trusts nothing: any string is a text. What it returns holds letters,
+// marks and digits only, of ASCII only a-z and 0-9, so it has no character that
+// means something to a query language.
+package words
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	// MaxWord is how many bytes of a word count. A longer one is cut before the
+	// character that goes beyond.
+	MaxWord = 64
+	// MaxQuery is how many distinct words of a query count, the first ones.
+	MaxQuery = 32
+	// MaxQueryBytes is how much of a query is read.
+	MaxQueryBytes = 16 << 10
+)
+
+// Version says by which rules and tables words are made. An index made by
+// other ones does not agree with its queries.
+const Version = "1 " + unicode.Version + " " + norm.Version + " " + cases.UnicodeVersion
+
+// Of returns the words of a text in their order.
+//
+// A word is a run of letters, marks and digits. Words are equal whatever their
+// case, compatible spelling (NFKC) and diacritics are; characters that nobody
+// sees are as if they were not there. In scripts that set no space between
+// words each letter is a word. All else, NUL and bytes that are not UTF-8
+// included, stands between words.
+func Of(text string) []string {
+	var s splitter
+	if ascii(text) {
+		s.ascii(text)
+	} else {
+		s.unicode(fold(text))
+	}
+	s.end()
+	return s.words
+}
+
+// Query returns the distinct words of a query in their order, at most MaxQuery.
+func Query(query string) []string {
+	if len(query) > MaxQueryBytes {
+		n := MaxQueryBytes
+		for n > MaxQueryBytes-utf8.UTFMax && !utf8.RuneStart(query[n]) {
+			n--
+		}
+		query = query[:n]
+	}
+	seen := map[string]bool{}
+	var out []string
+	for _, w := range Of(query) {
+		if !seen[w] && len(out) < MaxQuery {
+			seen[w] = true
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// fold is compatibility decomposition and case folding. Folding can leave what
+// decomposes again, such as the iota under a Greek vowel.
+func fold(s string) string {
+	s = norm.NFKD.String(strings.ToValidUTF8(s, "\uFFFD"))
+	return norm.NFKD.String(cases.Fold().String(s))
+}
+
+type splitter struct {
+	words []string
+	word  []byte
+	wide  bool // the word has other than ASCII
+	alone bool // the word takes no more letters
+}
+
+func (s *splitter) end() {
+	if len(s.word) > 0 {
+		w := s.word
+		if s.wide {
+			w = norm.NFC.Bytes(w)
+		}
+		if len(w) > MaxWord {
+			n := MaxWord
+			for !utf8.RuneStart(w[n]) {
+				n--
+			}
+			w = w[:n]
+		}
+		s.words = append(s.words, string(w))
+	}
+	s.word, s.wide, s.alone = s.word[:0], false, false
+}
+
+func (s *splitter) ascii(text string) {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
+			s.word = append(s.word, c)
+		case 'A' <= c && c <= 'Z':
+			s.word = append(s.word, c+'a'-'A')
+		default:
+			s.end()
+		}
+	}
+}
+
+func (s *splitter) unicode(text string) {
+	for _, r := range text {
+		switch {
+		case r < utf8.RuneSelf:
+			if s.alone {
+				s.end()
+			}
+			s.ascii(string(r))
+		case unseen(r):
+		case unicode.IsMark(r):
+			// A mark of no script is a diacritic, but for the two that make
+			// one kana of another.
+			if len(s.word) > 0 && (!unicode.Is(unicode.Inherited, r) || r == '\u3099' || r == '\u309A') {
+				s.add(r)
+			}
+		case unicode.In(r, spaceless...) && unicode.IsLetter(r):
+			s.end()
+			s.add(r)
+			s.alone = true
+		case unicode.IsLetter(r) || unicode.IsNumber(r):
+			if s.alone {
+				s.end()
+			}
+			s.add(r)
+		default:
+			s.end()
+		}
+	}
+}
+
+func (s *splitter) add(r rune) {
+	s.word = utf8.AppendRune(s.word, r)
+	s.wide = true
+}
+
+// spaceless are scripts without a space between words.
+var spaceless = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
+}
+
+func unseen(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
