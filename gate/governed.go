@@ -13,9 +13,11 @@ import (
 const OwnServer = "writ"
 
 // ownTools are the contracts of OwnServer. A proposal is a write whose payload
-// is `content: governed`: the gate judges its name, its schema and that there
-// is a session, the memory's own policy judges the rest, and no leaf of it
-// vouches for anything.
+// is `content: governed`: the gate judges its name and that there is a session,
+// the memory's own policy judges the rest, and no leaf of it vouches for
+// anything. The schema of a proposal is among the rest: a payload that names a
+// trust is a forbidden write before it is an unknown field, and one without
+// observations lacks provenance before it lacks a member.
 var ownTools = map[string]Effect{
 	"record_observation":              Write,
 	"create_or_link_entity_candidate": Write,

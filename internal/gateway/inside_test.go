@@ -78,8 +78,9 @@ func TestInside(t *testing.T) {
 			if by.Session != s.PublicID() || by.Principal != "loopback" || by.Decision == 0 || by.Time.IsZero() {
 				t.Errorf("told of the call: %+v", by)
 			}
-			// What is in no schema, and a tool without a contract, are refused.
-			if got := refusedFor(w.call(ctx, "record_observation", `{"payload":{"trust":"operator"}}`)); !strings.Contains(got, "schema.unknown_field") {
+			// The payload of a proposal is the memory's to judge, that of a question is
+			// the gate's. A tool without a contract is refused.
+			if got := refusedFor(w.call(ctx, "memory_search", `{"query":"x","limit":3}`)); !strings.Contains(got, "schema.unknown_field") {
 				t.Errorf("an unknown field: %q", got)
 			}
 			if got := w.call(ctx, "memory_dump", `{}`); got.err == nil && refusedFor(got) == "" {
