@@ -116,6 +116,46 @@ const (
 	ScreenUnread   Reason = "screen.unread"    // no input policy has read it
 )
 
+// Memory: a proposal that lacks provenance, or names what is not there.
+const (
+	MemoryMissing     Reason = "memory.missing_provenance"     // a field that must name recorded evidence does not
+	MemoryUnknown     Reason = "memory.unknown_provenance"     // it names an observation or evidence nobody recorded
+	MemoryErased      Reason = "memory.erased_provenance"      // it names an observation that was erased
+	MemoryQuarantined Reason = "memory.quarantined_provenance" // it names an observation that may support nothing
+	MemoryQuote       Reason = "memory.quote"                  // words that do not stand in the evidence named
+	MemoryEmpty       Reason = "memory.no_observation"         // the task has recorded nothing
+	MemoryTarget      Reason = "memory.unknown_target"         // an object that does not exist
+	MemoryPolicy      Reason = "memory.policy"                 // the policy or namespace is not the one in force
+)
+
+// Memory: a proposal that is well formed, has provenance, and is still not
+// allowed now.
+const (
+	ContextMismatch       Reason = "context.mismatch"
+	ObservationConflict   Reason = "observation.id_conflict"
+	ObservationRate       Reason = "observation.rate"
+	ObservationScreened   Reason = "observation.screened"
+	SourceSuspended       Reason = "source.suspended"
+	EntitySpawnCap        Reason = "entity.spawn_cap"
+	PropositionSpawnCap   Reason = "proposition.spawn_cap"
+	PropositionRefuted    Reason = "proposition.rejected_by_test"
+	PropositionClosed     Reason = "proposition.closed" // superseded or erased
+	PropositionVolatility Reason = "proposition.volatility"
+	EvidenceBothSides     Reason = "evidence.both_sides"
+	TestNotTriggered      Reason = "test.not_triggered"
+	TestSpawnCap          Reason = "test.spawn_cap"
+	TestClosed            Reason = "test.closed"
+	TestNotIndependent    Reason = "test.not_independent"
+	ConsolidationNotDue   Reason = "consolidation.not_due"
+	EpisodePending        Reason = "episode.consolidation_pending"
+	EpisodeHold           Reason = "episode.legal_hold"
+	CommandUnknown        Reason = "command.unknown"     // no such operator command
+	CommandState          Reason = "command.wrong_state" // the object is not in a state the command applies to
+)
+
+// DirectCanonical is a payload that names what only computation may set.
+const DirectCanonical Reason = "direct.canonical_write"
+
 // DirectOwnState is R34: a target inside Writ's own state or configuration.
 const DirectOwnState Reason = "direct.own_state"
 
@@ -132,14 +172,15 @@ func CodeOf(r Reason) Code {
 		PlanType, PlanUnknownKey, PlanMissingKey, PlanValue, PlanFinal,
 		TypedUnregistered, TypedSyntax, TypedIsError, TypedMissing, TypedSchema,
 		SummarySyntax, SummaryUnknownKey, SummaryMissingKey, SummaryValue,
-		ScreenNotText, ScreenTooLarge:
+		ScreenNotText, ScreenTooLarge, MemoryTarget:
 		return InvalidPayload
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall,
 		ProvenanceOpenTarget, ProvenanceDerived, ProvenanceConst, ProvenanceCatalog,
 		ProvenanceSession, ProvenanceKey, ProvenanceAtom, PolicyAnswer,
-		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker:
+		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker,
+		MemoryMissing, MemoryUnknown, MemoryErased, MemoryQuarantined, MemoryQuote, MemoryEmpty:
 		return MissingProvenance
-	case DirectOwnState:
+	case DirectOwnState, DirectCanonical:
 		return DirectWrite
 	}
 	return PolicyViolation

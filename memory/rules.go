@@ -11,6 +11,7 @@ const (
 	RuleDeprecatedStale      Rule = "transition.deprecated.staleness"
 	RuleDeprecatedHeld       Rule = "transition.deprecated.held"
 	RuleDeprecatedSuperseded Rule = "transition.deprecated.superseded"
+	RuleDeprecatedErased     Rule = "transition.deprecated.erased"
 	RuleProvisional          Rule = "transition.provisional.supported"
 	RuleTentative            Rule = "transition.tentative.default"
 	RuleTentativeLowTrust    Rule = "transition.tentative.low_trust"
@@ -32,4 +33,5 @@ const (
 	RuleHeldCanonical Rule = "promotion.held"
 	RuleOverflow      Rule = "carryover_cap_exceeded"
 	RuleCarryExpired  Rule = "carryover_expired"
+	RuleDiscarded     Rule = "consolidation.discarded"
 )

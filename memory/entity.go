@@ -1,0 +1,171 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	writ "github.com/writ-project/writ"
+)
+
+// selfType is the type of the entity that is the session's own person.
+const selfType = "self"
+
+// maxCompared bounds how many entities a new name is compared with. Beyond it
+// the rarest trigrams decide who is.
+const maxCompared = 2000
+
+// entity is the ladder of section 8. A name links only to the one entity that
+// has exactly it; everything less certain makes a candidate and says what it
+// may be the same as.
+func (j *judge) entity() *refusal {
+	obs, r := j.cited("observation_ids")
+	if r != nil {
+		return r
+	}
+	name, typ := j.texts["name"], j.texts["entity_type"]
+	if id, given := j.texts["entity_id"]; given {
+		en := j.d.entities.get(id)
+		if en == nil || en.Canonicality == Tombstoned {
+			return refuse("/entity_id", writ.MemoryTarget, "an entity that exists")
+		}
+		if en.Type != typ {
+			return refuse("/entity_type", writ.SchemaInvalid, "the type of the entity")
+		}
+		j.link(j.d.resolve(id), obs)
+		return nil
+	}
+	if name == "" {
+		return refuse("/name", writ.SchemaMissingField, "a name, or the id of an entity")
+	}
+	n := normName(name)
+	if n == "" {
+		return refuse("/name", writ.SchemaInvalid, "a name with a letter or digit")
+	}
+	var same []string
+	if typ == selfType {
+		if p := j.d.persons.get(j.c.Principal); p != nil {
+			same = []string{j.d.resolve(p.ID)}
+		}
+	} else {
+		for _, id := range j.s.ix.names[join(typ, n)] {
+			id = j.d.resolve(id)
+			if en := j.d.entities.get(id); en.Canonicality != Tombstoned && !slices.Contains(same, id) {
+				same = append(same, id)
+			}
+		}
+		slices.SortFunc(same, compareID)
+	}
+	if len(same) == 1 {
+		j.transform("entity.linked_existing", same[0])
+		j.link(same[0], obs)
+		return nil
+	}
+	p := j.c.Policy
+	if w := j.d.workspaces.get(join(j.c.Session, j.c.Task)); w.Entities >= int(p.Caps.EntitiesPerTask) {
+		return refuse("", writ.EntitySpawnCap, "a task makes at most "+count(p.Caps.EntitiesPerTask)+" entities; use those that are there")
+	}
+	near := make([]PossibleSame, 0, len(same))
+	for _, id := range same {
+		near = append(near, PossibleSame{id, One})
+	}
+	limit := int(p.Entities.Ambiguous)
+	if len(same) == 0 && typ != selfType {
+		near, limit = j.similar(typ, n), int(p.Entities.Similar)
+	} else if len(same) > 1 {
+		j.advise("entity.ambiguous", "")
+	}
+	near = near[:min(len(near), limit)]
+
+	id := j.d.mint("ent")
+	en := &Entity{ID: id, Type: typ, Canonicality: Candidate, CreatedAt: j.e.At, UpdatedAt: j.e.At, Session: j.c.Session, Task: j.c.Task,
+		Names: []Name{{Record: j.e.N, Observation: obs[0]}}}
+	if typ == selfType {
+		en.Principal = j.c.Principal
+	}
+	j.d.value = j.value()
+	j.d.add(Op{At: "/payload", Entity: en})
+	j.d.effect("entity.created", id)
+	for _, s := range near {
+		j.d.add(Op{Same: &SameOp{A: id, B: s.Entity, Similarity: s.Similarity}})
+		j.d.effect("entity.possible_same_as", s.Entity)
+	}
+	j.aliases(id, obs[0])
+	return nil
+}
+
+// link gives an entity the names of the proposal it does not have yet.
+func (j *judge) link(id string, obs []string) {
+	j.d.value = j.value()
+	if n := j.texts["name"]; n != "" && !j.named(id, n) {
+		j.d.add(Op{At: "/payload/name", Alias: &AliasOp{id, obs[0]}})
+	}
+	j.aliases(id, obs[0])
+	j.d.effect("entity.linked", id)
+}
+
+func (j *judge) aliases(id, obs string) {
+	for i, a := range j.lists["aliases"] {
+		if !j.named(id, a) && normName(a) != "" {
+			j.d.add(Op{At: "/payload/aliases/" + strconv.Itoa(i), Alias: &AliasOp{id, obs}})
+			j.d.effect("entity.alias_added", id)
+		}
+	}
+}
+
+func (j *judge) named(id, name string) bool {
+	n := normName(name)
+	return slices.ContainsFunc(j.d.entities.get(id).Names, func(k Name) bool { return !k.Gone && normName(k.Text) == n })
+}
+
+// similar returns the entities of a type whose names are alike, most alike
+// first. It looks only at those that share one of the rarer trigrams: of two
+// sets as alike as asked, each holds one of the other's |a| - t·|a| + 1 first.
+func (j *judge) similar(typ, name string) (out []PossibleSame) {
+	least := j.c.Policy.Entities.Similarity
+	grams := trigrams(name)
+	type posting struct {
+		gram string
+		ids  []string
+	}
+	lists := make([]posting, len(grams))
+	for i, g := range grams {
+		lists[i] = posting{g, j.s.ix.grams[join(typ, g)]}
+	}
+	slices.SortFunc(lists, func(a, b posting) int {
+		return cmp.Or(cmp.Compare(len(a.ids), len(b.ids)), cmp.Compare(a.gram, b.gram))
+	})
+	// ceil(t·|a|) trigrams must be shared, so one of the others or the next.
+	need := int((int64(least)*int64(len(grams)) + int64(One) - 1) / int64(One))
+	lists = lists[:max(1, min(len(lists), len(lists)-need+1))]
+	seen := map[string]bool{}
+	for _, l := range lists {
+		for _, id := range l.ids {
+			if len(seen) >= maxCompared {
+				j.advise("entity.similarity_capped", "")
+				break
+			}
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			en := j.d.entities.get(id)
+			if en.Canonicality == Merged || en.Canonicality == Tombstoned {
+				continue
+			}
+			best := Micro(0)
+			for _, n := range en.Names {
+				if !n.Gone {
+					best = max(best, jaccard(grams, trigrams(normName(n.Text))))
+				}
+			}
+			if best >= least {
+				out = append(out, PossibleSame{id, best})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b PossibleSame) int {
+		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), compareID(a.Entity, b.Entity))
+	})
+	return out
+}

@@ -1,0 +1,252 @@
+package memory
+
+import (
+	"slices"
+
+	writ "github.com/writ-project/writ"
+)
+
+// Cascade is what an erasure takes with it.
+type Cascade struct {
+	// Records are the numbers of the events whose values go: everything an
+	// agent or a person wrote in them.
+	Records      []uint64 `json:"records"`
+	Observations []string `json:"observations"`
+	Propositions []string `json:"propositions"`
+	Entities     []string `json:"entities"`
+	// Held are episodes under legal hold that rest on one of the
+	// observations: while there is one, nothing is erased.
+	Held []string `json:"held"`
+}
+
+// Selection says whose text is to go. Every field that is set selects.
+type Selection struct {
+	Observations []string
+	Source       string
+	Session      string
+	Principal    string
+}
+
+// Cascade returns what erasing a selection would take with it: the observations
+// and whatever was derived from them; the records that hold or quote their text;
+// propositions and names that rest on nothing else.
+func (s *State) Cascade(sel Selection) Cascade {
+	c := Cascade{Records: []uint64{}, Observations: []string{}, Propositions: []string{}, Entities: []string{}, Held: []string{}}
+	records, taken := map[uint64]bool{}, map[string]bool{}
+	var queue []string
+	take := func(id string) {
+		if !taken[id] && s.observations.get(id) != nil {
+			taken[id] = true
+			queue = append(queue, id)
+		}
+	}
+	for _, id := range sel.Observations {
+		take(id)
+	}
+	if sel.Source != "" {
+		for _, id := range s.ix.bySource[sel.Source] {
+			take(id)
+		}
+	}
+	if sel.Session != "" || sel.Principal != "" {
+		for _, k := range s.decided.keys() {
+			d := s.decided.get(k)
+			if d.Kind == KindProposal && (sel.Session != "" && d.Session == sel.Session || sel.Principal != "" && d.Principal == sel.Principal) {
+				records[d.N] = true // refused ones too
+				for _, id := range s.ix.byRecord[d.N] {
+					take(id)
+				}
+			}
+		}
+	}
+	for len(queue) > 0 {
+		id := queue[0]
+		queue = queue[1:]
+		for _, child := range s.ix.children[id] {
+			take(child)
+		}
+	}
+	record := func(id string) {
+		_, n, _, _ := splitID(id)
+		records[n] = true
+	}
+	props, ents := map[string]bool{}, map[string]bool{}
+	for id := range taken {
+		c.Observations = append(c.Observations, id)
+		record(id)
+		for _, e := range s.ix.edgesFrom[id] {
+			ed := s.edges.get(e)
+			if ed.Quoted {
+				record(e)
+			}
+			if ed.Type == Supports {
+				props[ed.To] = true
+			}
+		}
+	}
+	for n := range records {
+		for _, id := range s.ix.byRecord[n] {
+			if isID("prop", id) {
+				props[id] = true
+			}
+		}
+	}
+	for id := range props {
+		_, n, _, _ := splitID(id)
+		rests := slices.ContainsFunc(s.ix.edgesOf[id], func(e string) bool {
+			ed := s.edges.get(e)
+			return ed.Type == Supports && !taken[ed.From] && s.observations.get(ed.From).Status == Ingested
+		})
+		if !rests || records[n] {
+			c.Propositions = append(c.Propositions, id)
+			records[n] = true
+		}
+	}
+	// Names that an erased observation bears out, or that stand in a record
+	// that goes.
+	for _, id := range s.entities.keys() {
+		for _, n := range s.entities.get(id).Names {
+			if !n.Gone && (taken[n.Observation] || records[n.Record]) {
+				records[n.Record] = true
+				ents[id] = true
+			}
+		}
+	}
+	for id := range ents {
+		c.Entities = append(c.Entities, id)
+	}
+	for n := range records {
+		if d := s.decided.get(mintID("dec", n, 1)); d != nil {
+			c.Records = append(c.Records, n)
+		}
+	}
+	for _, id := range s.episodes.keys() {
+		ep := s.episodes.get(id)
+		if ep.Retention == LegalHold && !ep.Expired && slices.ContainsFunc(ep.Sources, func(o string) bool { return taken[o] }) {
+			c.Held = append(c.Held, id)
+		}
+	}
+	slices.Sort(c.Records)
+	slices.SortFunc(c.Observations, compareID)
+	slices.SortFunc(c.Propositions, compareID)
+	slices.SortFunc(c.Entities, compareID)
+	return c
+}
+
+// erase is the command: the cascade is taken, and what rested on it is
+// evaluated anew.
+func (j *judge) erase() *refusal {
+	sel := Selection{Source: j.texts["source"], Session: j.texts["session"], Principal: j.texts["principal"]}
+	for _, id := range j.lists["observation_ids"] {
+		if j.s.observations.get(id) == nil {
+			return refuse("/observation_ids", writ.MemoryUnknown, "observations by the ids this memory gave them")
+		}
+		sel.Observations = append(sel.Observations, id)
+	}
+	c := j.s.Cascade(sel)
+	switch {
+	case len(c.Held) > 0:
+		return refuse("", writ.EpisodeHold, "no episode under legal hold that rests on it: "+c.Held[0])
+	case len(c.Records) == 0:
+		return refuse("", writ.CommandState, "a selection that selects something")
+	}
+	j.d.retract(c.Observations, "erased")
+	j.d.add(Op{Erase: &EraseOp{Records: c.Records, Observations: c.Observations, Propositions: c.Propositions, Entities: c.Entities}})
+	j.d.recompute(c.Propositions)
+	j.d.effect("memory.erased", "")
+	return nil
+}
+
+// distrust is the recovery from a poisoned source.
+func (j *judge) distrust() *refusal {
+	source, since := j.texts["source"], j.times["since"]
+	o := &DistrustOp{Source: source, Since: since, Observations: []string{}}
+	queue := slices.Clone(j.s.ix.bySource[source])
+	if len(queue) == 0 && j.d.sources.get(source) == nil {
+		return refuse("/source", writ.CommandState, "a source that is registered or said something")
+	}
+	taken := map[string]bool{}
+	for _, id := range queue {
+		if ob := j.s.observations.get(id); ob.RecordedAt >= since {
+			taken[id] = true
+		}
+	}
+	queue = slices.DeleteFunc(queue, func(id string) bool { return !taken[id] })
+	for len(queue) > 0 {
+		id := queue[0]
+		queue = queue[1:]
+		if j.s.observations.get(id).Status == Ingested || j.s.observations.get(id).Status == Quarantined {
+			o.Observations = append(o.Observations, id)
+		}
+		for _, child := range j.s.ix.children[id] {
+			if !taken[child] {
+				taken[child] = true
+				queue = append(queue, child)
+			}
+		}
+	}
+	slices.SortFunc(o.Observations, compareID)
+	j.d.retract(o.Observations, "distrusted")
+	j.d.add(Op{Distrust: o})
+	j.d.recompute(nil)
+	j.d.effect("source.distrusted", "")
+	return nil
+}
+
+// retract closes every edge from the observations, and remembers whom that
+// touches.
+func (d *draftEvent) retract(obs []string, because string) {
+	by := mintID("dec", d.e.N, 1)
+	for _, o := range obs {
+		for _, id := range d.ix.edgesFrom[o] {
+			if ed := d.edges.get(id); ed.Active() {
+				d.add(Op{Close: &CloseOp{Edge: id, Resolution: because, By: by}})
+				d.touched = append(d.touched, ed.To)
+			}
+		}
+	}
+}
+
+// recompute evaluates what a retraction touched. A value that took another's
+// place and lost all its support gives it back.
+func (d *draftEvent) recompute(also []string) {
+	ids := slices.Concat(d.touched, also)
+	slices.SortFunc(ids, compareID)
+	ids = slices.Compact(ids)
+	var back []string
+	for _, id := range ids {
+		pr := d.propositions.get(id)
+		if len(pr.Support) > 0 {
+			continue
+		}
+		d.unchallengeAll(id, &back)
+		sl := d.slots.get(pr.Slot)
+		if sl == nil {
+			continue
+		}
+		for _, o := range sl.Propositions {
+			if other := d.propositions.get(o); other.SupersededBy == id && !other.Gone {
+				d.add(Op{Mark: &MarkOp{Proposition: o, Reopen: true}})
+				d.effect("proposition.reopened", o)
+				back = append(back, o)
+			}
+		}
+	}
+	for _, id := range ids {
+		d.evaluate(id, change{evidence: true})
+	}
+	slices.SortFunc(back, compareID)
+	for _, id := range slices.Compact(back) {
+		if !slices.Contains(ids, id) {
+			d.evaluate(id, change{evidence: true, support: true})
+		}
+	}
+}
+
+// unchallengeAll ends the disputes of a value that nothing supports any more.
+func (d *draftEvent) unchallengeAll(id string, back *[]string) {
+	*back = append(*back, d.propositions.get(id).Challenged...)
+	if len(d.propositions.get(id).Challenged) > 0 {
+		d.unchallenge(id)
+	}
+}

@@ -1,0 +1,306 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// EventVersion is the format of events this package writes and reads.
+const EventVersion = 1
+
+// Kind says what an event is.
+type Kind string
+
+// The kinds. A proposal is the model's, a command an operator's; open is the
+// first event of a namespace.
+const (
+	KindOpen     Kind = "open"
+	KindProposal Kind = "proposal"
+	KindCommand  Kind = "command"
+)
+
+// Mode says what counts as a person's word.
+type Mode string
+
+// In hardened mode only captured evidence has a level above 1; in local mode
+// the agent may attest what its one user said.
+const (
+	Hardened Mode = "hardened"
+	Local    Mode = "local"
+)
+
+// Event is one record of a namespace: what was proposed or commanded, how it
+// was judged, and everything it changed. It holds no text that anybody wrote;
+// what was proposed is the event's value, kept beside it and erasable. A
+// rejected proposal is an event without operations.
+type Event struct {
+	V         int         `json:"v"`
+	N         uint64      `json:"n"` // dense in the namespace, from 1
+	Kind      Kind        `json:"kind"`
+	At        Instant     `json:"at"`
+	Namespace string      `json:"namespace"`
+	Policy    string      `json:"policy"` // hash
+	Mode      Mode        `json:"mode"`
+	Principal string      `json:"principal"`
+	Session   string      `json:"session,omitempty"`
+	Task      string      `json:"task,omitempty"`
+	Tool      string      `json:"tool,omitempty"` // "" where the name is none of ours
+	Capture   *Capture    `json:"capture,omitempty"`
+	Screened  Screening   `json:"screened,omitempty"`
+	Status    writ.Status `json:"status"`
+	Reason    writ.Reason `json:"reason,omitempty"`
+	Effects   []Effect    `json:"effects,omitempty"`
+	Ops       []Op        `json:"ops,omitempty"`
+}
+
+// Capture is the evidence a proposal's observation was bound to.
+type Capture struct {
+	Evidence string     `json:"evidence"`
+	Label    writ.Label `json:"label"`
+	Source   string     `json:"source"`
+	Class    TrustClass `json:"class,omitempty"`
+	ByRef    bool       `json:"by_ref,omitempty"` // the proposal named it
+	Verbatim bool       `json:"verbatim"`
+}
+
+// Screening is what the content screen said of a proposal.
+type Screening string
+
+// What a screen may say beside nothing.
+const (
+	ScreenQuarantine Screening = "quarantine"
+	ScreenBlock      Screening = "block"
+)
+
+// Effect is one thing a decision did, in a fixed word, with ids alone.
+type Effect struct {
+	Effect string `json:"effect"`
+	ID     string `json:"id,omitempty"`
+}
+
+// Op is one change of the state. Exactly one field beside At is set.
+type Op struct {
+	// At is the JSON pointer, in the event's value, of the object that holds
+	// the texts of what is made.
+	At string `json:"at,omitempty"`
+
+	Observation *Observation   `json:"observation,omitempty"`
+	Entity      *Entity        `json:"entity,omitempty"`
+	Alias       *AliasOp       `json:"alias,omitempty"`
+	Same        *SameOp        `json:"same,omitempty"`
+	Slot        *Slot          `json:"slot,omitempty"`
+	Proposition *Proposition   `json:"proposition,omitempty"`
+	Edge        *Edge          `json:"edge,omitempty"`
+	Close       *CloseOp       `json:"close,omitempty"`
+	Mark        *MarkOp        `json:"mark,omitempty"`
+	Belief      *BeliefOp      `json:"belief,omitempty"`
+	Touch       *TouchOp       `json:"touch,omitempty"`
+	Test        *Test          `json:"test,omitempty"`
+	EndTest     *EndTestOp     `json:"end_test,omitempty"`
+	Consolidate *ConsolidateOp `json:"consolidate,omitempty"`
+	Settle      *SettleOp      `json:"settle,omitempty"`
+	Episode     *Episode       `json:"episode,omitempty"`
+	Source      *Source        `json:"source,omitempty"`
+	Predicate   *Predicate     `json:"predicate,omitempty"`
+	Merge       *MergeOp       `json:"merge,omitempty"`
+	Erase       *EraseOp       `json:"erase,omitempty"`
+	Distrust    *DistrustOp    `json:"distrust,omitempty"`
+	Expire      *ExpireOp      `json:"expire,omitempty"`
+	Retain      *RetainOp      `json:"retain,omitempty"`
+}
+
+// The operations that are no object of their own.
+type (
+	// AliasOp gives an entity a further name: the text at Op.At.
+	AliasOp struct {
+		Entity      string `json:"entity"`
+		Observation string `json:"observation"`
+	}
+	// SameOp says of two entities that they may be one.
+	SameOp struct {
+		A          string `json:"a"`
+		B          string `json:"b"`
+		Similarity Micro  `json:"similarity"`
+	}
+	// CloseOp ends an edge: it stays and no longer counts.
+	CloseOp struct {
+		Edge       string `json:"edge"`
+		Resolution string `json:"resolution"`
+		By         string `json:"by"`
+	}
+	// MarkOp changes what a proposition's standing depends on beside its
+	// evidence. Absent fields stay.
+	MarkOp struct {
+		Proposition  string    `json:"proposition"`
+		Failed       *bool     `json:"failed,omitempty"`
+		Passed       *bool     `json:"passed,omitempty"`
+		ClearedBy    *[]string `json:"cleared_by,omitempty"`
+		Challenged   *[]string `json:"challenged,omitempty"`
+		SupersededBy *string   `json:"superseded_by,omitempty"`
+		ValidTo      *Instant  `json:"valid_to,omitempty"`
+		Archived     *Rule     `json:"archived,omitempty"`
+		Canonical    *bool     `json:"canonical,omitempty"`
+		Reopen       bool      `json:"reopen,omitempty"` // what took its place is gone
+	}
+	// BeliefOp is one evaluation: a row of the proposition's history.
+	BeliefOp struct {
+		Proposition      string `json:"proposition"`
+		Prior            Status `json:"prior"`
+		Next             Status `json:"next"`
+		Rule             Rule   `json:"rule"`
+		Score            Score  `json:"score"`
+		WasUsable        bool   `json:"was_usable,omitempty"`
+		ContestedUpdates int    `json:"contested_updates,omitempty"`
+	}
+	// TouchOp brings a proposition into the task's workspace.
+	TouchOp struct {
+		Proposition string `json:"proposition"`
+		Impact      Impact `json:"impact"`
+	}
+	// EndTestOp closes a test.
+	EndTestOp struct {
+		Test   string     `json:"test"`
+		Status TestStatus `json:"status"`
+		Result string     `json:"result,omitempty"`
+	}
+	// ConsolidateOp is a ConsolidationEvent: what became of the workspace.
+	ConsolidateOp struct {
+		Session   string   `json:"session"`
+		Task      string   `json:"task"`
+		Rule      Rule     `json:"rule"`
+		Promoted  []string `json:"promoted"`
+		Archived  []string `json:"archived"`
+		Discarded []string `json:"discarded"`
+		Carried   []string `json:"carried_over"`
+		Overflow  Rule     `json:"overflow_reason,omitempty"`
+		// Carry is the namespace's list of what is carried, afterwards.
+		Carry []Carry `json:"carry"`
+	}
+	// SettleOp makes an entity canonical.
+	SettleOp struct {
+		Entity string `json:"entity"`
+	}
+	// MergeOp joins one entity into another, or undoes it.
+	MergeOp struct {
+		From string `json:"from"`
+		Into string `json:"into"`
+		Undo bool   `json:"undo,omitempty"`
+	}
+	// EraseOp removes the texts of records and retracts observations. The
+	// values of the records are to be erased from the log.
+	EraseOp struct {
+		Records      []uint64 `json:"records"`
+		Observations []string `json:"observations"`
+		Propositions []string `json:"propositions"`
+		Entities     []string `json:"entities"`
+	}
+	// DistrustOp retracts what a source said since some time.
+	DistrustOp struct {
+		Source       string   `json:"source"`
+		Since        Instant  `json:"since"`
+		Observations []string `json:"observations"`
+	}
+	// RetainOp changes how long an episode is kept.
+	RetainOp struct {
+		Episode   string         `json:"episode"`
+		Retention RetentionClass `json:"retention_class"`
+		ExpiresAt *Instant       `json:"expires_at"`
+	}
+	// ExpireOp ends tests and episodes whose time is over.
+	ExpireOp struct {
+		Tests    []string `json:"tests,omitempty"`
+		Episodes []string `json:"episodes,omitempty"`
+	}
+)
+
+// Bytes returns the event as canonical JSON (RFC 8785).
+func (e *Event) Bytes() ([]byte, error) {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("memory: event: %w", err)
+	}
+	return strictjson.Canonical(b)
+}
+
+// maxEvent bounds an event. Its texts are outside of it.
+const maxEvent = 4 << 20
+
+var eventLimits = strictjson.Limits{Bytes: maxEvent, Depth: 12, Leaves: 400_000, Number: 24}
+
+var errEvent = errors.New("memory: not an event of this version in its canonical form")
+
+// ParseEvent reads what Bytes returns and refuses everything else: another
+// spelling of the same JSON, a member nobody knows, an operation that is none
+// or two, or a text where only the event's value may have one.
+func ParseEvent(b []byte) (*Event, error) {
+	if err := strictjson.Check(b, eventLimits); err != nil {
+		return nil, fmt.Errorf("memory: event: %w", err)
+	}
+	e := &Event{}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(e); err != nil {
+		return nil, errEvent // the library's words repeat the text
+	}
+	again, err := e.Bytes()
+	if err != nil || !bytes.Equal(again, b) {
+		return nil, errEvent
+	}
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// check holds what the form alone does not say.
+func (e *Event) check() error {
+	switch {
+	case e.V != EventVersion:
+		return errors.New("memory: an event of a version this one does not know")
+	case e.N == 0 || e.At < 0 || e.At > maxInstant:
+		return errEvent
+	case e.Kind != KindOpen && e.Kind != KindProposal && e.Kind != KindCommand, (e.Kind == KindOpen) != (e.N == 1):
+		return errEvent
+	case e.Mode != Hardened && e.Mode != Local:
+		return errEvent
+	case e.Screened != "" && e.Screened != ScreenQuarantine && e.Screened != ScreenBlock:
+		return errEvent
+	case e.Status == writ.Rejected && (len(e.Ops) > 0 || e.Reason == ""), e.Status != writ.Rejected && e.Reason != "":
+		return errEvent
+	case e.Status != writ.Rejected && e.Status != writ.Accepted && e.Status != writ.Transformed:
+		return errEvent
+	}
+	for i := range e.Ops {
+		v, set := reflect.ValueOf(e.Ops[i]), 0
+		for f := range v.NumField() {
+			if v.Field(f).Kind() == reflect.Pointer && !v.Field(f).IsNil() {
+				set++
+			}
+		}
+		if set != 1 || e.Ops[i].texts() {
+			return errEvent
+		}
+	}
+	return nil
+}
+
+// texts reports whether an operation holds a text in itself.
+func (o *Op) texts() bool {
+	switch {
+	case o.Observation != nil:
+		return o.Observation.Raw != "" || o.Observation.Parsed != "" || o.Observation.SourceRef != ""
+	case o.Entity != nil:
+		return len(o.Entity.Names) != 1 || o.Entity.Names[0].Text != ""
+	case o.Proposition != nil:
+		return o.Proposition.Text != "" || o.Proposition.Literal != "" || o.Proposition.Quals != ""
+	case o.Edge != nil:
+		return o.Edge.Quote != ""
+	}
+	return false
+}

@@ -1,0 +1,302 @@
+package memory
+
+import (
+	"math/big"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// read checks a payload against its tool's fields and takes it apart: first
+// the schema, then, if that holds, whether everything that must name evidence
+// does.
+func (j *judge) read(payload []byte, fields []field) *refusal {
+	j.m, j.texts, j.lists = map[string][]byte{}, map[string]string{}, map[string][]string{}
+	j.times, j.units = map[string]Instant{}, map[string]Micro{}
+	ms, _ := strictjson.Members(payload)
+	for _, m := range ms {
+		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == m.Name }) {
+			return refuse("", writ.SchemaUnknownField, "only the fields the tool's schema names")
+		}
+		j.m[m.Name] = m.Value
+	}
+	for _, sourced := range []bool{false, true} {
+		for i := range fields {
+			f := &fields[i]
+			if f.sourced != sourced {
+				continue
+			}
+			raw, given := j.m[f.name]
+			switch {
+			case !given && f.required && f.sourced:
+				return refuse(member(f.name), writ.MemoryMissing, "a recorded observation: "+f.about)
+			case !given && f.required:
+				return refuse(member(f.name), writ.SchemaMissingField, "the field, as the tool's schema says")
+			case !given:
+				continue
+			}
+			if need := j.field(f, raw); need != "" {
+				if f.sourced {
+					return refuse(member(f.name), writ.MemoryMissing, need)
+				}
+				return refuse(member(f.name), writ.SchemaInvalid, need)
+			}
+		}
+	}
+	return nil
+}
+
+// field reads one field and returns what it would have to be, "" if it is.
+func (j *judge) field(f *field, raw []byte) (need string) {
+	text, isText := strictjson.Text(raw)
+	switch f.kind {
+	case kindText:
+		t := tidy(text)
+		if !isText || runes(t) < f.min || runes(t) > f.max {
+			return "a text of " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max) + " characters"
+		}
+		if t != text {
+			j.transform("text_tidied", member(f.name))
+			j.set(f.name, strictjson.Quote(t))
+		}
+		j.texts[f.name] = t
+	case kindRaw:
+		if !isText || len(text) < f.min || len(text) > f.max {
+			return "a text of " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max) + " bytes"
+		}
+		j.texts[f.name] = text
+	case kindClient:
+		if !isText || !clientID(text) || isID("obs", text) {
+			return "an id of your own: 1 to 128 letters, digits, . _ : or -, and not of the form obs_12"
+		}
+		j.texts[f.name] = text
+	case kindID:
+		if !isText || !isID(f.enum[0], text) {
+			return "an id of the form " + f.enum[0] + "_12"
+		}
+		j.texts[f.name] = text
+	case kindIDs, kindObs:
+		return j.ids(f, raw)
+	case kindWord:
+		if !isText || !slices.Contains(f.enum, text) {
+			return "one of the words of the tool's schema"
+		}
+		j.texts[f.name] = text
+	case kindSlug:
+		if !isText || !slug(text) {
+			return "a lower-case word of letters, digits, _ and -"
+		}
+		j.texts[f.name] = text
+	case kindUnit:
+		v, clamped, ok := unit(raw)
+		if !ok {
+			return "a number from 0 to 1"
+		}
+		if clamped {
+			j.transform("clamped", member(f.name))
+			j.set(f.name, []byte(v.String()))
+		}
+		j.units[f.name] = v
+	case kindTime:
+		at, ok := parseTime(text)
+		if !isText || !ok {
+			return "a time of RFC 3339, such as 2026-11-21T15:00:00Z"
+		}
+		j.times[f.name] = at
+	case kindTexts:
+		return j.names(f, raw)
+	case kindObject:
+		if strictjson.KindOf(raw) != strictjson.Object {
+			return "an object"
+		}
+	case kindOutcomes:
+		ms, ok := strictjson.Members(raw)
+		if !ok || len(ms) == 0 || len(ms) > 5 {
+			return "an object of 1 to 5 propositions, each with the outcome it predicts"
+		}
+		for _, m := range ms {
+			if t, ok := strictjson.Text(m.Value); !ok || !slug(t) || t == "inconclusive" || !isID("prop", m.Name) {
+				return "for each proposition a lower-case word, and not inconclusive"
+			}
+		}
+	case kindForm:
+		return form(raw)
+	case kindCount:
+		if n, err := strconv.Atoi(string(raw)); err != nil || n < 0 || n > f.max {
+			return "a whole number up to " + strconv.Itoa(f.max)
+		}
+	case kindBool:
+		if strictjson.KindOf(raw) != strictjson.Bool {
+			return "true or false"
+		}
+	}
+	return ""
+}
+
+// ids reads a list of ids. One that stands twice is left out (T8).
+func (j *judge) ids(f *field, raw []byte) string {
+	es, ok := strictjson.Elements(raw)
+	need := "a list of " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max) + " ids"
+	if !ok || len(es) < f.min || len(es) > f.max {
+		return need
+	}
+	out := []string{}
+	var kept []byte
+	for _, e := range es {
+		id, ok := strictjson.Text(e)
+		if !ok || f.kind == kindIDs && !isID(f.enum[0], id) || f.kind == kindObs && !clientID(id) {
+			return need
+		}
+		if slices.Contains(out, id) {
+			continue
+		}
+		if kept != nil {
+			kept = append(kept, ',')
+		}
+		out, kept = append(out, id), append(kept, strictjson.Quote(id)...)
+	}
+	if len(out) < len(es) {
+		j.transform("duplicates_removed", member(f.name))
+		j.set(f.name, append(append([]byte{'['}, kept...), ']'))
+	}
+	j.lists[f.name] = out
+	return ""
+}
+
+// names reads a list of further names.
+func (j *judge) names(f *field, raw []byte) string {
+	es, ok := strictjson.Elements(raw)
+	if !ok || len(es) > f.max {
+		return "a list of at most " + strconv.Itoa(f.max) + " texts"
+	}
+	var out []string
+	kept := []byte{'['}
+	changed := false
+	for _, e := range es {
+		text, ok := strictjson.Text(e)
+		t := tidy(text)
+		if !ok || runes(t) < 1 || runes(t) > maxName {
+			return "texts of 1 to " + strconv.Itoa(maxName) + " characters"
+		}
+		changed = changed || t != text
+		if slices.Contains(out, t) {
+			changed = true
+			continue
+		}
+		if len(out) > 0 {
+			kept = append(kept, ',')
+		}
+		out, kept = append(out, t), append(kept, strictjson.Quote(t)...)
+	}
+	if changed {
+		j.transform("text_tidied", member(f.name))
+		j.set(f.name, append(kept, ']'))
+	}
+	j.lists[f.name] = out
+	return ""
+}
+
+// unit reads a number and cuts it to 0..1.
+func unit(raw []byte) (v Micro, clamped, ok bool) {
+	if strictjson.KindOf(raw) != strictjson.Number {
+		return 0, false, false
+	}
+	r, ok := new(big.Rat).SetString(string(raw))
+	if !ok {
+		return 0, false, false
+	}
+	switch {
+	case r.Sign() < 0:
+		return 0, true, true
+	case r.Cmp(oneRat) > 0:
+		return One, true, true
+	}
+	return roundRat(r), false, true
+}
+
+// form checks a structured form and returns what it would have to be.
+func form(raw []byte) string {
+	const need = "{subject: an entity's id, predicate: a word, object: {entity: an id} or {literal: a text, number or boolean}, qualifiers?: an object}"
+	ms, ok := strictjson.Members(raw)
+	if !ok {
+		return need
+	}
+	seen := 0
+	for _, m := range ms {
+		text, isText := strictjson.Text(m.Value)
+		switch m.Name {
+		case "subject":
+			ok = isText && isID("ent", text)
+			seen++
+		case "predicate":
+			ok = isText && slug(text)
+			seen++
+		case "object":
+			os, isObject := strictjson.Members(m.Value)
+			ok = isObject && len(os) == 1 && objectForm(os[0])
+			seen++
+		case "qualifiers":
+			ok = strictjson.KindOf(m.Value) == strictjson.Object && len(m.Value) <= 2000
+		default:
+			ok = false
+		}
+		if !ok {
+			return need
+		}
+	}
+	if seen != 3 {
+		return need
+	}
+	return ""
+}
+
+func objectForm(m strictjson.Member) bool {
+	text, isText := strictjson.Text(m.Value)
+	switch m.Name {
+	case "entity":
+		return isText && isID("ent", text)
+	case "literal":
+		switch strictjson.KindOf(m.Value) {
+		case strictjson.String:
+			return isText && text != "" && utf8.RuneCountInString(text) <= maxText
+		case strictjson.Number, strictjson.Bool:
+			return true
+		}
+	}
+	return false
+}
+
+// cited resolves the observations a field names, by the caller's ids or ours.
+// Each must be there, whole and fit to support something.
+func (j *judge) cited(name string) (out []string, r *refusal) {
+	for i, id := range j.lists[name] {
+		at := strictjson.Pointer([]string{name, strconv.Itoa(i)})
+		ob := j.observation(id)
+		switch {
+		case ob == nil:
+			return nil, refuse(at, writ.MemoryUnknown, "an observation of this memory: record it first")
+		case ob.Status == Erased:
+			return nil, refuse(at, writ.MemoryErased, "an observation that was not erased")
+		case ob.Status != Ingested:
+			return nil, refuse(at, writ.MemoryQuarantined, "an observation that is neither quarantined nor distrusted")
+		}
+		if !slices.Contains(out, ob.ID) {
+			out = append(out, ob.ID)
+		}
+	}
+	return out, nil
+}
+
+// observation finds one by the caller's own id, or by ours.
+func (j *judge) observation(id string) *Observation {
+	if isID("obs", id) {
+		return j.d.observations.get(id)
+	}
+	if r := j.d.clients.get(join(j.c.Principal, id)); r != nil {
+		return j.d.observations.get(r.ID)
+	}
+	return nil
+}

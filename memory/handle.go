@@ -1,0 +1,392 @@
+package memory
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Context is what the server knows of a proposal and the proposal cannot say.
+type Context struct {
+	Policy    *Policy
+	Namespace string
+	Mode      Mode
+	// Principal is who the session is bound to; Session and Task what it is.
+	Principal, Session, Task string
+	// Now is the recorded time. It orders nothing.
+	Now time.Time
+	// Captured is the evidence the proposal's observation cites, or that its
+	// raw payload was found in, best first. Cites says what to look for.
+	Captured []Captured
+	// Screened is what the content screen said of the proposal's texts.
+	Screened Screening
+	// Secrets are values that must not be stored: they are redacted in every
+	// text of the payload (T7).
+	Secrets []string
+}
+
+// Captured is one piece of evidence that Writ itself saw in this session.
+type Captured struct {
+	// Ref is the evidence id as proposals name it, such as ev12 or s_…/ev12;
+	// both forms match.
+	Ref string
+	// Evidence is its full id.
+	Evidence string
+	// Label is the lowest label of the bytes that hold the observation.
+	Label writ.Label
+	// Source names where it came from, such as files/read_file.
+	Source string
+	// Class may narrow the class its label gives: document, web, peer_agent.
+	Class TrustClass
+	// Verbatim says that the observation's raw payload is a span of the
+	// evidence's exact bytes.
+	Verbatim bool
+}
+
+// Cite is one observation in a proposal, for whoever looks up its evidence.
+type Cite struct {
+	Ref string // what it names, "" for nothing
+	Raw string // what must stand in the evidence
+}
+
+// Cites returns the observation a proposal holds, if it holds one that can be
+// read.
+func Cites(p writ.Proposal) (Cite, bool) {
+	raw := []byte(p.Payload)
+	if strictjson.Check(raw, payloadLimits) != nil {
+		return Cite{}, false
+	}
+	switch p.ToolName {
+	case ToolRecordObservation:
+	case ToolTestResult:
+		raw = strictjson.Get(raw, "observation")
+	default:
+		return Cite{}, false
+	}
+	text, ok := strictjson.Text(strictjson.Get(raw, "raw_payload"))
+	return Cite{textOf(strictjson.Get(raw, "source_ref")), text}, ok
+}
+
+var (
+	payloadLimits  = strictjson.Limits{Bytes: maxPayload, Depth: 8, Leaves: 20_000, Number: 64}
+	envelopeLimits = strictjson.Limits{Bytes: maxPayload + 1024, Depth: 9, Leaves: 20_001, Number: 64}
+)
+
+// ParseProposal reads the envelope {tool_name, payload}. A failure is the
+// rejection to answer with; it is not recorded.
+func ParseProposal(raw []byte) (writ.Proposal, *writ.Rejection) {
+	if err := strictjson.Check(raw, envelopeLimits); err != nil {
+		return writ.Proposal{}, payloadFault(err).rejection()
+	}
+	ms, ok := strictjson.Members(raw)
+	name, isText := strictjson.Text(strictjson.Get(raw, "tool_name"))
+	payload := strictjson.Get(raw, "payload")
+	if !ok || len(ms) != 2 || !isText || payload == nil {
+		return writ.Proposal{}, refuse("", writ.PayloadNotObject, "an object with exactly tool_name and payload").rejection()
+	}
+	return writ.Proposal{ToolName: name, Payload: slices.Clone(payload)}, nil
+}
+
+func payloadFault(err error) *refusal {
+	fault := strictjson.Syntax
+	if e, ok := err.(*strictjson.Error); ok {
+		fault = e.Fault
+	}
+	switch fault {
+	case strictjson.Size:
+		return refuse("", writ.PayloadTooLarge, "a payload of at most 256 KiB and 20000 values")
+	case strictjson.Deep:
+		return refuse("", writ.PayloadTooDeep, "a payload nested at most 8 deep")
+	case strictjson.Numeric:
+		return refuse("", writ.PayloadNumber, "numbers of at most 64 characters")
+	}
+	return refuse("", writ.PayloadSyntax, "strict JSON: each member once, valid UTF-8, nothing after the value")
+}
+
+// Handle judges one proposal on a state and a context. It changes neither, has
+// no error, and gives the same decision for the same three on any machine. The
+// caller writes the decision's event, with its value beside it, and applies
+// it; a proposal whose event cannot be written did not happen.
+func Handle(s *State, c Context, p writ.Proposal) Decision {
+	e := &Event{
+		V: EventVersion, N: s.head + 1, Kind: KindProposal, At: InstantOf(c.Now), Namespace: s.namespace, Mode: c.Mode,
+		Principal: c.Principal, Session: c.Session, Task: c.Task, Screened: c.Screened,
+	}
+	if c.Policy != nil {
+		e.Policy = c.Policy.hash
+	}
+	j := &judge{s: s, c: c, e: e, t: toolOf(p.ToolName)}
+	if j.t != nil {
+		e.Tool = j.t.name
+	}
+	if r := j.judge(p); r != nil {
+		return j.rejected(r, p)
+	}
+	e.Status = writ.Accepted
+	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Advisories: j.advice, Transitions: j.d.out}
+	if len(j.changed) > 0 {
+		e.Status = writ.Transformed
+		e.Effects = append(slices.Clone(j.changed), e.Effects...)
+		out.Proposal = &writ.Proposal{ToolName: j.t.name, Payload: j.payload()}
+	}
+	out.Status, out.Effects = e.Status, e.Effects
+	return Decision{out.filled(), e, j.value()}
+}
+
+// rejected is the decision that refuses: an event that changes nothing.
+func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
+	e := j.e
+	e.Status, e.Reason, e.Ops, e.Effects = writ.Rejected, r.reason, nil, nil
+	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode}
+	out.Status, out.Rejection = writ.Rejected, r.rejection()
+	var value []byte
+	if len(p.Payload) <= maxPayload && len(p.ToolName) <= 256 {
+		payload, err := strictjson.Canonical(p.Payload)
+		if err != nil || strictjson.Check(p.Payload, payloadLimits) != nil {
+			payload = strictjson.Quote(string(p.Payload)) // it was no JSON: kept as text
+		}
+		value = envelope(p.ToolName, redact(payload, j.c.Secrets))
+	}
+	return Decision{out.filled(), e, value}
+}
+
+// filled makes lists of nothing of what is absent.
+func (o Outcome) filled() Outcome {
+	if o.Effects == nil {
+		o.Effects = []Effect{}
+	}
+	if o.Transitions == nil {
+		o.Transitions = []Changed{}
+	}
+	if o.Advisories == nil {
+		o.Advisories = []Effect{}
+	}
+	return o
+}
+
+func envelope(name string, payload []byte) []byte {
+	b := append([]byte(`{"payload":`), payload...)
+	return append(append(append(b, `,"tool_name":`...), strictjson.Quote(name)...), '}')
+}
+
+// A judge decides one proposal.
+type judge struct {
+	s       *State
+	c       Context
+	e       *Event
+	t       *tool
+	d       *draftEvent
+	m       map[string][]byte // the payload's members, as they will be applied
+	texts   map[string]string
+	lists   map[string][]string
+	times   map[string]Instant
+	units   map[string]Micro
+	changed []Effect // transforms
+	advice  []Effect
+	noValue bool
+}
+
+// payload is the payload that is applied, canonical.
+func (j *judge) payload() []byte {
+	b := []byte{'{'}
+	names := make([]string, 0, len(j.m))
+	for n := range j.m {
+		names = append(names, n)
+	}
+	slices.Sort(names) // every name is one of ours, in ASCII
+	for i, n := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, strictjson.Quote(n)...), ':'), j.m[n]...)
+	}
+	return append(b, '}')
+}
+
+func (j *judge) value() []byte {
+	if j.noValue {
+		return nil
+	}
+	return envelope(j.t.name, j.payload())
+}
+
+func (j *judge) set(name string, v []byte) { j.m[name] = v }
+
+func (j *judge) transform(word, at string) { j.changed = append(j.changed, Effect{word, at}) }
+
+// judge is the order of evaluation: the first failure wins.
+func (j *judge) judge(p writ.Proposal) *refusal {
+	if j.t == nil {
+		return refuse("", writ.NameUnknown, "one of the nine tools of memory, by its exact name")
+	}
+	if err := strictjson.Check(p.Payload, payloadLimits); err != nil {
+		return payloadFault(err)
+	}
+	if strictjson.KindOf(p.Payload) != strictjson.Object {
+		return refuse("", writ.PayloadNotObject, "a payload that is an object")
+	}
+	canonical, err := strictjson.Canonical(p.Payload)
+	if err != nil {
+		return payloadFault(err)
+	}
+	if r := redact(canonical, j.c.Secrets); string(r) != string(canonical) {
+		if canonical, err = strictjson.Canonical(r); err != nil {
+			return payloadFault(err)
+		}
+		j.transform("redacted", "")
+	}
+	if r := forbidden(canonical); r != nil {
+		return r
+	}
+	if r := j.read(canonical, j.t.all()); r != nil {
+		return r
+	}
+	if r := j.bound(); r != nil {
+		return r
+	}
+	j.d = &draftEvent{State: j.s.draft(), e: j.e, p: j.c.Policy, minted: map[string]int{}}
+	j.d.head = j.e.N
+	if j.e.Session != "" {
+		j.d.workspace(j.e)
+	}
+	var r *refusal
+	switch j.t.name {
+	case ToolRecordObservation:
+		r = j.recordObservation()
+	case ToolEntity:
+		r = j.entity()
+	case ToolPropose:
+		r = j.propose()
+	case ToolAttachSupport:
+		r = j.attach(Supports)
+	case ToolAttachContra:
+		r = j.attach(Contradicts)
+	case ToolProposeTest:
+		r = j.proposeTest()
+	case ToolTestResult:
+		r = j.testResult()
+	case ToolConsolidate:
+		r = j.consolidate()
+	case ToolArchiveEpisode:
+		r = j.archive()
+	}
+	if r == nil && j.d.err != nil {
+		// What was decided does not fit the state it was decided on. That is a
+		// defect of this package, and refuses.
+		return refuse("", writ.MemoryPolicy, "a state and a proposal that fit together")
+	}
+	return r
+}
+
+// bound holds the context to the state and the payload to the context.
+func (j *judge) bound() *refusal {
+	c := &j.c
+	if c.Policy == nil || j.s.head == 0 || c.Policy.hash != j.s.policy || c.Namespace != j.s.namespace || c.Mode != j.s.mode || j.e.At < 0 {
+		return refuse("", writ.MemoryPolicy, "the policy, namespace and mode in force")
+	}
+	if c.Principal == "" || c.Session == "" || c.Task == "" || len(c.Principal) > 256 || len(c.Session) > 128 || len(c.Task) > 128 ||
+		strings.ContainsRune(c.Principal+c.Session+c.Task, 0) {
+		return refuse("", writ.ContextMismatch, "a session, a task and a principal")
+	}
+	for _, f := range [][2]string{{"session_id", c.Session}, {"task_id", c.Task}} {
+		if got, ok := j.texts[f[0]]; ok && got != f[1] {
+			return refuse(member(f[0]), writ.ContextMismatch, "the session and task this connection is bound to, or neither")
+		}
+	}
+	return nil
+}
+
+// forbiddenNames are what a payload may not even name: computation sets them.
+var forbiddenNames = []string{
+	"direct_write", "canonical", "is_canonical", "status", "state", "confidence", "support_weight", "contradiction_weight",
+	"support_score", "contradiction_score", "source_group_count", "recency", "freshness", "trust", "trust_class", "level",
+	"base_reliability", "independence_group", "source_independence_group", "recorded_at", "promote", "promoted", "merge",
+	"merge_into", "valid_to", "provenance_summary",
+}
+
+// forbidden finds a forbidden name in the payload or in an object directly
+// under it. What an observation holds is opaque.
+func forbidden(payload []byte) *refusal {
+	look := func(obj []byte, path ...string) *refusal {
+		ms, _ := strictjson.Members(obj)
+		for _, m := range ms {
+			if slices.Contains(forbiddenNames, m.Name) {
+				return refuse(strictjson.Pointer(append(path, m.Name)), writ.DirectCanonical,
+					"a proposal without it: trust, state and scores are computed from evidence")
+			}
+		}
+		return nil
+	}
+	if r := look(payload); r != nil {
+		return r
+	}
+	ms, _ := strictjson.Members(payload)
+	for _, m := range ms {
+		if m.Name == "parsed_payload" || m.Name == "raw_payload" {
+			continue
+		}
+		if r := look(m.Value, m.Name); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// redact replaces every secret in every text of a JSON value, names of members
+// too. Secrets of fewer than 4 bytes are left: they would be found everywhere.
+func redact(raw []byte, secrets []string) []byte {
+	if len(secrets) == 0 {
+		return raw
+	}
+	clean := func(t string) string {
+		for _, s := range secrets {
+			if len(s) >= 4 {
+				t = strings.ReplaceAll(t, s, "[redacted]")
+			}
+		}
+		return t
+	}
+	switch strictjson.KindOf(raw) {
+	case strictjson.String:
+		if t := textOf(raw); clean(t) != t {
+			return strictjson.Quote(clean(t))
+		}
+	case strictjson.Array:
+		es, _ := strictjson.Elements(raw)
+		out := []byte{'['}
+		for i, e := range es {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, redact(e, secrets)...)
+		}
+		return append(out, ']')
+	case strictjson.Object:
+		ms, _ := strictjson.Members(raw)
+		out := []byte{'{'}
+		for i, m := range ms {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			name := clean(m.Name)
+			if name != m.Name {
+				name += strconv.Itoa(i) // two redacted names stay two
+			}
+			out = append(append(append(out, strictjson.Quote(name)...), ':'), redact(m.Value, secrets)...)
+		}
+		return append(out, '}')
+	}
+	return raw
+}
+
+// rateOK holds a source to the cap of observations in a minute.
+func (j *judge) rateOK(source string) bool {
+	r := j.d.rates.get(source)
+	return r == nil || j.e.At < r.Start || j.e.At-r.Start >= 60_000_000 || r.Count < int(j.c.Policy.Caps.ObservationsPerMinute)
+}
+
+func count(n Count) string { return strconv.Itoa(int(n)) }

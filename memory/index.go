@@ -1,0 +1,170 @@
+package memory
+
+import "slices"
+
+// indexes are functions of the rest of the state, kept for speed alone. They
+// are no part of its encoding, and hold what is committed, not drafts. Lists
+// are in the order of the records.
+type indexes struct {
+	edgesOf   map[string][]string // by proposition
+	edgesFrom map[string][]string // by observation
+	taskItems map[string][]string // keys of items, by workspace
+	taskTests map[string][]string // tests, by workspace
+	children  map[string][]string // observations, by what they were derived from
+	bySource  map[string][]string // observations
+	byRecord  map[uint64][]string // ids of what a record made
+	about     map[string][]string // propositions, by entity
+	slotOf    map[string]string   // slots, by subject, predicate and qualifiers
+	names     map[string][]string // entities, by type and normalised name
+	grams     map[string][]string // entities, by type and trigram
+	testsOf   map[string][]string // tests, by proposition
+}
+
+func newIndexes() *indexes {
+	return &indexes{
+		edgesOf: map[string][]string{}, edgesFrom: map[string][]string{}, taskItems: map[string][]string{},
+		taskTests: map[string][]string{}, children: map[string][]string{}, bySource: map[string][]string{},
+		byRecord: map[uint64][]string{}, about: map[string][]string{}, slotOf: map[string]string{},
+		names: map[string][]string{}, grams: map[string][]string{}, testsOf: map[string][]string{},
+	}
+}
+
+func join(parts ...string) string {
+	out := parts[0]
+	for _, p := range parts[1:] {
+		out += "\x00" + p
+	}
+	return out
+}
+
+// index brings the indexes up to an event that was applied.
+func (s *State) index(e *Event) {
+	for i := range e.Ops {
+		o := &e.Ops[i]
+		switch {
+		case o.Observation != nil:
+			s.indexObservation(s.observations.get(o.Observation.ID))
+		case o.Entity != nil:
+			s.indexEntity(s.entities.get(o.Entity.ID), 0)
+		case o.Alias != nil:
+			en := s.entities.get(o.Alias.Entity)
+			s.indexEntity(en, len(en.Names)-1)
+		case o.Slot != nil:
+			s.indexSlot(s.slots.get(o.Slot.ID))
+		case o.Proposition != nil:
+			s.indexProposition(s.propositions.get(o.Proposition.ID))
+		case o.Edge != nil:
+			s.indexEdge(s.edges.get(o.Edge.ID))
+		case o.Touch != nil:
+			key := join(e.Session, e.Task)
+			s.ix.taskItems[key] = addOnce(s.ix.taskItems[key], join(key, o.Touch.Proposition))
+		case o.Test != nil:
+			s.indexTest(s.tests.get(o.Test.ID))
+		case o.Erase != nil:
+			s.reindex()
+			return
+		}
+	}
+}
+
+// addOnce appends to a short list what it does not hold.
+func addOnce(list []string, id string) []string {
+	if slices.Contains(list, id) {
+		return list
+	}
+	return append(list, id)
+}
+
+func (s *State) made(id string) {
+	_, n, _, _ := splitID(id)
+	s.ix.byRecord[n] = append(s.ix.byRecord[n], id)
+}
+
+func (s *State) indexObservation(o *Observation) {
+	s.made(o.ID)
+	s.ix.bySource[o.Source] = append(s.ix.bySource[o.Source], o.ID)
+	for _, from := range o.Lineage {
+		s.ix.children[from] = append(s.ix.children[from], o.ID)
+	}
+}
+
+// indexEntity indexes the names of an entity from the i-th on.
+func (s *State) indexEntity(en *Entity, i int) {
+	if i == 0 {
+		s.made(en.ID)
+	}
+	for ; i < len(en.Names); i++ {
+		if en.Names[i].Gone {
+			continue
+		}
+		n := normName(en.Names[i].Text)
+		key := join(en.Type, n)
+		s.ix.names[key] = addOnce(s.ix.names[key], en.ID)
+		for _, g := range trigrams(n) {
+			key := join(en.Type, g)
+			if l := s.ix.grams[key]; len(l) == 0 || l[len(l)-1] != en.ID {
+				s.ix.grams[key] = append(l, en.ID)
+			}
+		}
+	}
+}
+
+func (s *State) indexSlot(sl *Slot) {
+	s.made(sl.ID)
+	if !sl.Qualified {
+		s.ix.slotOf[join(sl.Subject, sl.Predicate, "")] = sl.ID
+	}
+}
+
+func (s *State) indexProposition(p *Proposition) {
+	s.made(p.ID)
+	for _, en := range p.About {
+		s.ix.about[en] = append(s.ix.about[en], p.ID)
+	}
+	if p.Slot != "" && p.Quals != "" {
+		s.ix.slotOf[join(p.Subject, p.Predicate, p.Quals)] = p.Slot
+	}
+}
+
+func (s *State) indexEdge(e *Edge) {
+	s.made(e.ID)
+	s.ix.edgesOf[e.To] = append(s.ix.edgesOf[e.To], e.ID)
+	s.ix.edgesFrom[e.From] = append(s.ix.edgesFrom[e.From], e.ID)
+}
+
+func (s *State) indexTest(t *Test) {
+	s.made(t.ID)
+	key := join(t.Session, t.Task)
+	s.ix.taskTests[key] = append(s.ix.taskTests[key], t.ID)
+	for _, p := range t.Propositions {
+		s.ix.testsOf[p] = append(s.ix.testsOf[p], t.ID)
+	}
+}
+
+// reindex makes all indexes anew.
+func (s *State) reindex() {
+	s.ix = newIndexes()
+	for _, id := range s.observations.keys() {
+		s.indexObservation(s.observations.get(id))
+	}
+	for _, id := range s.entities.keys() {
+		s.indexEntity(s.entities.get(id), 0)
+	}
+	for _, id := range s.slots.keys() {
+		s.indexSlot(s.slots.get(id))
+	}
+	for _, id := range s.propositions.keys() {
+		s.indexProposition(s.propositions.get(id))
+	}
+	for _, id := range s.edges.keys() {
+		s.indexEdge(s.edges.get(id))
+	}
+	for _, id := range s.tests.keys() {
+		s.indexTest(s.tests.get(id))
+	}
+	for _, k := range s.items.keys() {
+		i := s.items.get(k)
+		key := join(i.Session, i.Task)
+		s.ix.taskItems[key] = append(s.ix.taskItems[key], k)
+	}
+}

@@ -1,0 +1,219 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// binding is who an observation's words are, by the channel alone.
+type binding struct {
+	source      string
+	class       TrustClass
+	label       writ.Label
+	group       string
+	level       int
+	reliability Micro
+	capture     *Capture
+	src         *Source
+}
+
+// classOf is the class a label proves.
+func classOf(l writ.Label) TrustClass {
+	switch l {
+	case writ.Operator:
+		return ClassOperator
+	case writ.User:
+		return ClassDirectUser
+	case writ.System:
+		return ClassToolInternal
+	case writ.Party, writ.External:
+		return ClassToolExternal
+	}
+	return ClassAgentInference
+}
+
+// bind finds the channel of an observation: evidence Writ captured, what the
+// agent says its user said, or nothing but the agent's word.
+func (j *judge) bind(at string, sourceRef, raw string) (b binding, r *refusal) {
+	for i := range j.c.Captured {
+		c := &j.c.Captured[i]
+		named := sourceRef != "" && (sourceRef == c.Ref || sourceRef == c.Evidence)
+		switch {
+		case named && !c.Verbatim:
+			return b, refuse(at+"/raw_payload", writ.MemoryQuote, "a raw_payload that stands verbatim in the evidence it names")
+		case named, sourceRef == "" && c.Verbatim:
+			b.source, b.class, b.label = c.Source, classOf(c.Label), c.Label
+			if narrow := j.c.Policy.class(c.Class, j.c.Mode); c.Class != "" && narrow.Level <= j.c.Policy.class(b.class, j.c.Mode).Level {
+				b.class = c.Class
+			}
+			b.capture = &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: named, Verbatim: true}
+			return j.worth(b)
+		}
+	}
+	if _, err := writ.ParseEvidenceID(sourceRef); err == nil {
+		return b, refuse(at+"/source_ref", writ.MemoryUnknown, "evidence of this session; memory_pending lists the newest")
+	}
+	b.class, b.label, b.source = ClassAgentInference, writ.Model, "agent:"+j.c.Principal
+	if sourceRef == "user" || strings.HasPrefix(sourceRef, "user:") {
+		b.class, b.source = ClassUserAttested, "attested:"+j.c.Principal
+	}
+	return j.worth(b)
+}
+
+// worth looks up level, reliability and group: those an operator registered
+// for the source, never more than the channel's class.
+func (j *judge) worth(b binding) (binding, *refusal) {
+	p := j.c.Policy
+	class := p.class(b.class, j.c.Mode)
+	if src := j.d.sources.get(b.source); src != nil {
+		b.src = src
+		if src.Suspended {
+			return b, refuse("", writ.SourceSuspended, "a source that is not suspended")
+		}
+		if own := p.class(src.Class, j.c.Mode); own.Level < class.Level {
+			b.class, class = src.Class, own
+		}
+		b.reliability = mulMicro(min(src.Reliability, max(class.Reliability, src.Reliability)), One-src.CorrectionRate)
+		b.group = src.Group
+	} else {
+		b.reliability = class.Reliability
+	}
+	b.level = int(class.Level)
+	if class.Pooled {
+		b.group = "pool:" + string(b.class)
+	}
+	if b.group == "" {
+		switch b.class {
+		case ClassOperator, ClassDirectUser, ClassUserAttested:
+			b.group = personGroup(j.c.Principal)
+		default:
+			family, _, _ := strings.Cut(b.source, "/")
+			b.group = "tool:" + family
+		}
+	}
+	return b, nil
+}
+
+// observe records one observation whose payload stands at a pointer of the
+// event's value. client is the caller's id; obj its fields, already checked.
+// It returns the observation's id, and whether it was there before.
+func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eventTime Instant) (id string, again bool, r *refusal) {
+	b, r := j.bind(at, sourceRef, raw)
+	if r != nil {
+		return "", false, r
+	}
+	switch {
+	case b.capture == nil && b.class != ClassUserAttested && sourceRef == "" && len(lineage) == 0:
+		return "", false, refuse(at, writ.MemoryMissing,
+			"a raw_payload that stands verbatim in something Writ saw in this session, a source_ref, or derived_from")
+	}
+	for _, from := range lineage {
+		ob := j.d.observations.get(from)
+		b.level, b.label = min(b.level, ob.Level), min(b.label, ob.Label)
+		if b.reliability > ob.Reliability {
+			b.reliability = ob.Reliability
+		}
+		if ob.Level < 2 && b.capture == nil {
+			// What was concluded from pooled words is the pool's.
+			b.group = "pool:" + string(ClassAgentInference)
+		}
+	}
+	if known := j.d.clients.get(join(j.c.Principal, client)); known != nil {
+		ob := j.d.observations.get(known.ID)
+		if ob.Status == Erased || ob.Raw != raw || ob.SourceRef != sourceRef && ob.SourceRef != "" {
+			return "", false, refuse(at+"/observation_id", writ.ObservationConflict, "an id that was not used for other content; of erased content none comes back")
+		}
+		return known.ID, true, nil
+	}
+	if j.c.Screened == ScreenBlock {
+		return "", false, refuse(at, writ.ObservationScreened, "a content the screen does not block")
+	}
+	if !j.rateOK(b.source) {
+		return "", false, refuse(at, writ.ObservationRate, "fewer observations of one source: at most "+count(j.c.Policy.Caps.ObservationsPerMinute)+" in a minute")
+	}
+	limit := j.e.At + Instant(j.c.Policy.Caps.FutureMinutes)*60_000_000
+	if eventTime > limit {
+		eventTime = limit
+		if at == "" {
+			j.set("event_time", strictjson.Quote(limit.String()))
+		} else {
+			j.set("observation", replaced(j.m["observation"], "event_time", strictjson.Quote(limit.String())))
+		}
+		j.transform("event_time_clamped", at+"/event_time")
+	}
+	id = j.d.mint("obs")
+	o := &Observation{ID: id, Client: client, Source: b.source, Class: b.class, Level: b.level, Label: b.label, Group: b.group,
+		Reliability: b.reliability, Principal: j.c.Principal, Session: j.c.Session, Task: j.c.Task, RecordedAt: j.e.At, EventTime: eventTime,
+		Lineage: slices.Clone(lineage), Status: Ingested}
+	if b.capture != nil {
+		o.Evidence, j.e.Capture = b.capture.Evidence, b.capture
+	}
+	if j.c.Screened == ScreenQuarantine {
+		o.Status = Quarantined
+	}
+	// The texts stand where the payload has them, in the value to come.
+	j.d.value = j.value()
+	j.d.add(Op{At: "/payload" + at, Observation: o})
+	j.d.effect("observation."+string(o.Status), id)
+	return id, false, nil
+}
+
+// replaced is an object with another value for one member.
+func replaced(obj []byte, name string, value []byte) []byte {
+	ms, _ := strictjson.Members(obj)
+	out := []byte{'{'}
+	for i, m := range ms {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, strictjson.Quote(m.Name)...), ':')
+		if m.Name == name {
+			out = append(out, value...)
+		} else {
+			out = append(out, m.Value...)
+		}
+	}
+	return append(out, '}')
+}
+
+// contains reports whether words stand verbatim in a text.
+func contains(text, words string) bool { return words != "" && strings.Contains(text, words) }
+
+// parsedOK holds the opaque part to its bounds.
+func parsedOK(raw []byte) bool {
+	return raw == nil || len(raw) <= maxRaw && strictjson.KindOf(raw) == strictjson.Object
+}
+
+func (j *judge) recordObservation() *refusal {
+	lineage, r := j.cited("derived_from")
+	if r != nil {
+		return r
+	}
+	if !parsedOK(j.m["parsed_payload"]) {
+		return refuse("/parsed_payload", writ.SchemaInvalid, "an object of at most 64 KiB")
+	}
+	at, given := j.times["event_time"]
+	if !given {
+		at = j.e.At
+	}
+	id, again, r := j.observe("", j.texts["observation_id"], j.texts["raw_payload"], j.texts["source_ref"], lineage, at)
+	if r != nil {
+		return r
+	}
+	if again {
+		// The content is there already; keeping it twice would keep it from
+		// being erased.
+		j.noValue = true
+		j.d.effect("observation.duplicate", id)
+		return nil
+	}
+	if w := j.d.workspaces.get(join(j.c.Session, j.c.Task)); j.c.Policy.Due(false, w.NewSince) == RuleCadence {
+		j.advise("consolidation.due", "")
+	}
+	return nil
+}
+
+func (j *judge) advise(word, id string) { j.advice = append(j.advice, Effect{word, id}) }

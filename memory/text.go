@@ -1,0 +1,72 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// normName is the form in which names are equal: NFKC, case folded, everything
+// but letters, marks and digits one space, trimmed. It joins spellings of one
+// name and nothing more: B0b is not Bob, and neither is a Cyrillic look-alike.
+func normName(s string) string {
+	s = norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s)))
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+	}), " ")
+}
+
+// tidy is T1: NFC, without control and other unseen characters, trimmed. Line
+// breaks and tabs become one space.
+func tidy(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+			return -1
+		}
+		return r
+	}, s)
+	return strings.TrimSpace(norm.NFC.String(s))
+}
+
+// trigrams returns the distinct runs of three runes of a normalised name with
+// a space around it, sorted.
+func trigrams(name string) []string {
+	rs := []rune(" " + name + " ")
+	var out []string
+	for i := 0; i+3 <= len(rs); i++ {
+		out = append(out, string(rs[i:i+3]))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// jaccard is |a∩b| / |a∪b| of two sorted sets, in millionths, rounded down.
+func jaccard(a, b []string) Micro {
+	both := 0
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch c := strings.Compare(a[i], b[j]); {
+		case c == 0:
+			both++
+			i++
+			j++
+		case c < 0:
+			i++
+		default:
+			j++
+		}
+	}
+	if all := len(a) + len(b) - both; all > 0 {
+		return Micro(int64(both) * int64(One) / int64(all))
+	}
+	return 0
+}
+
+// runes counts code points.
+func runes(s string) int { return utf8.RuneCountInString(s) }
