@@ -165,7 +165,7 @@ func (a *asking) command(ctx context.Context, word, rest string) error {
 }
 
 func (a *asking) listTools(ctx context.Context) error {
-	if err := a.here.g.Ready(ctx); err != nil {
+	if err := a.here.g.Settled(ctx); err != nil {
 		return fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
 	}
 	cat, _ := a.here.g.Catalogue()

@@ -51,9 +51,11 @@ func (d *gatewayDoor) request(method string, params []byte) *downstream.Request 
 
 // Discover asks tools/list as any client does. Tools that are published but
 // not open are listed beside the answer, so that a plan which names one is told
-// what is wrong with it; the allowlist and the door keep them shut.
+// what is wrong with it; the allowlist and the door keep them shut. It waits for
+// every server to answer or to fail: there is no second look, so one that is
+// slow must not be taken for one that has no tools.
 func (d *gatewayDoor) Discover(ctx context.Context) (*Listing, error) {
-	if err := d.g.Ready(ctx); err != nil {
+	if err := d.g.Settled(ctx); err != nil {
 		return nil, err
 	}
 	out := &Listing{}

@@ -49,9 +49,10 @@ func mainExample() bool {
 	return true
 }
 
-// A live is one file in testdata/ask: requests, one after another, each with a
-// host and a gateway of its own over one log, as with `writ ask` one after
-// another.
+// A live is one file in testdata/ask: requests, one after another. In front of
+// "toy" each has a host and a gateway of its own over one log, as with `writ ask`
+// one after another; in front of the example server each session has one, as at
+// its prompt.
 type live struct {
 	// About says what it shows, and names the attacks it is.
 	About string `yaml:"about"`
@@ -94,6 +95,7 @@ type liveStep struct {
 
 // toy is a server that answers what it was told to, over HTTP, and counts.
 type toy struct {
+	wait   chan struct{} // closed before it answers anything; nil does not wait
 	mu     sync.Mutex
 	tools  []string
 	reply  string
@@ -104,6 +106,9 @@ type toy struct {
 
 func (s *toy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
+	if s.wait != nil {
+		<-s.wait
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.any++
@@ -166,13 +171,21 @@ type liveRun struct {
 	secrets map[string]string
 	refused []string // each step's rejection
 	wrap    func(Door) Door
+	prompts map[string]*prompt
+}
+
+// A prompt is a host that goes on.
+type prompt struct {
+	*Host
+	opened *bool
+	end    func()
 }
 
 var pinRef = regexp.MustCompile(`PIN\((\w+)\)`)
 
 func newLiveRun(t *testing.T, c *live) *liveRun {
 	signer, verifier := storetest.Key()
-	r := &liveRun{t: t, c: c, store: mapstore.New(signer), secrets: map[string]string{}}
+	r := &liveRun{t: t, c: c, store: mapstore.New(signer), secrets: map[string]string{}, prompts: map[string]*prompt{}}
 	text := string(example.Policy())
 	if c.Policy == "" {
 		self, err := os.Executable()
@@ -336,13 +349,24 @@ func (r *liveRun) step(x *liveStep) (wrong string) {
 	if x.Summary != "" {
 		o.Summariser = &fakeModel{raw: x.Summary}
 	}
-	h, opened, end := r.host(x, o)
+	h := r.prompts[x.Session]
+	if h == nil {
+		h = &prompt{}
+		h.Host, h.opened, h.end = r.host(x, o)
+	}
+	h.o.Planner, h.o.Summariser, h.o.Runs = o.Planner, o.Summariser, o.Runs
 	request := x.Request
 	if request == "" {
 		request = "it"
 	}
+	before := *h.opened
 	a, err := h.Ask(r.t.Context(), request)
-	end()
+	if r.toy != nil {
+		h.end()
+	} else if r.prompts[x.Session] == nil {
+		r.prompts[x.Session] = h
+		r.t.Cleanup(h.end)
+	}
 
 	want, stage := x.Status, x.Stage
 	if want == "" {
@@ -369,7 +393,7 @@ func (r *liveRun) step(x *liveStep) (wrong string) {
 	if len(calls) > 1 {
 		return "INV-6: two calls"
 	}
-	if x.Idle != (now == reached) || x.Idle && *opened && !r.c.Screened {
+	if x.Idle && (now != reached || *h.opened != before) || !x.Idle && r.toy != nil && now == reached {
 		return fmt.Sprintf("the server was idle: %v", now == reached)
 	}
 	if x.Same > 0 && r.refused[x.Same-1] != string(rejection) {
@@ -402,4 +426,55 @@ func (r *liveRun) step(x *liveStep) (wrong string) {
 		}
 	}
 	return ""
+}
+
+// TestDiscoverWaits: a server that is slower than the others is listed, and one
+// that fails is named.
+func TestDiscoverWaits(t *testing.T) {
+	tool := func(name string) []string {
+		return []string{`{"name":"` + name + `","inputSchema":{"type":"object","additionalProperties":false}}`}
+	}
+	quick, slow := &toy{tools: tool("a")}, &toy{tools: tool("b"), wait: make(chan struct{})}
+	var servers []upstream.Config
+	for name, h := range map[string]http.Handler{"quick": quick, "slow": slow, "broken": http.NotFoundHandler()} {
+		s := httptest.NewServer(h)
+		t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+		servers = append(servers, upstream.Config{Name: name, URL: s.URL + "/mcp", Era: upstream.Legacy})
+	}
+	p, faults := parsePolicy("pins: optional\ntools: {quick/a: {effect: read}, slow/b: {effect: read}}\n")
+	if p == nil {
+		t.Fatal(faults)
+	}
+	g, err := gateway.New(gateway.Options{Store: mapstore.New(nil), Policy: p, Servers: servers, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	secret, _, err := g.CreateSession(t.Context(), downstream.Loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, _ := g.FindSession(t.Context(), downstream.Loopback, secret)
+	released := make(chan error, 1)
+	go func() { // the gateway shows the quick one's tools before the slow one says anything
+		released <- g.Ready(t.Context())
+		close(slow.wait)
+	}()
+	l, err := NewDoor(g, session).Discover(t.Context())
+	if err := <-released; err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, x := range l.Tools {
+		names = append(names, x.Server+"/"+x.Name)
+	}
+	if got := fmt.Sprint(names, l.Servers, l.Failed); got != "[quick/a slow/b] [quick slow] [broken]" {
+		t.Error(got)
+	}
 }
