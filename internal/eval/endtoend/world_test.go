@@ -49,10 +49,11 @@ func newWorld(t *testing.T, change func(*gateway.Options), opened func(host.Door
 		t.Fatal(err)
 	}
 	w := &World{
-		Servers:     []Server{{Name: example.Name}},
+		// The race detector keeps a process a second after its end.
+		Servers:     []Server{{Name: example.Name, Env: map[string]string{"GORACE": "atexit_sleep_ms=0"}}},
 		Screen:      screen.Default(),
 		Allow:       func(only []string) []claim.Allowed { return host.Allow(policy, only) },
-		Environment: func(Server) []string { return []string{"PATH=" + os.Getenv("PATH")} },
+		Environment: func(s Server) []string { return []string{"PATH=" + os.Getenv("PATH"), "GORACE=" + s.Env["GORACE"]} },
 		Recorded: func(s Server, file string) Server {
 			s.Command = []string{self, recorderArg, file, s.Name}
 			return s
@@ -63,7 +64,7 @@ func newWorld(t *testing.T, change func(*gateway.Options), opened func(host.Door
 	}
 	w.Open = func(ctx context.Context, servers []Server) (host.Door, func() error, error) {
 		o := gateway.Options{Store: mapstore.New(nil), Policy: policy, Version: "test",
-			Servers: []upstream.Config{{Name: servers[0].Name, Command: servers[0].Command}}}
+			Servers: []upstream.Config{{Name: servers[0].Name, Command: servers[0].Command, Env: servers[0].Env}}}
 		if change != nil {
 			change(&o)
 		}
