@@ -81,6 +81,7 @@ var lattice = []layer{
 		outside: []string{mcpSDK, "golang.org/x/sys/...", "golang.org/x/mod/sumdb/note", "golang.org/x/net/http/httpguts"}},
 	{name: "users of the door", packages: []string{"internal/host/...", "internal/console/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/gateway/downstream", "internal/strictyaml", "internal/host"}), outside: anything},
+	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway"})},
 	{name: "offline evaluation", packages: []string{"internal/eval", "internal/eval/invariants"}, may: slices.Concat(below, []string{"internal/strictyaml"})},
 	{name: "evaluation", packages: []string{"internal/eval/..."},
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/host"}), outside: anything},
@@ -89,7 +90,7 @@ var lattice = []layer{
 	{name: "development tools", packages: []string{"internal/conformance", "internal/notices"}},
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
 	{name: "the program", packages: []string{"cmd/..."},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/store/...", "internal/gateway/...", "internal/host/...", "internal/eval/...", "internal/console/...", "internal/example"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/store/...", "internal/gateway/...", "internal/host/...", "internal/eval/...", "internal/console/...", "internal/memoryserver", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 
@@ -309,6 +310,8 @@ var doors = []door{
 	{"gate", "", "Decide", []string{"internal/gateway.decide", "internal/eval.Product"}},
 	// One place opens a session in the log, one goes on with it.
 	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.Gateway.flush",
+		// A namespace of the memory is a sequence of its own, with one writer.
+		"internal/memoryserver.Keeper.write", "internal/memoryserver.Keeper.begin",
 		"internal/store/mapstore.Store.AppendUnsynced"}}, // a map has no disk to wait for
 	{"audit", "Store", "AppendUnsynced", []string{"internal/gateway.Gateway.flush"}},
 	// INV-6: the single-step host has one call site, in no loop.

@@ -1,0 +1,322 @@
+package memoryserver
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/memory"
+)
+
+// KindMemory is the kind of a record of a namespace after its first, which has
+// kind open like every sequence of the log.
+const KindMemory audit.Kind = "memory"
+
+// valueProposal is the one value of a record: the text of what was proposed.
+const valueProposal = "proposal"
+
+// errNotRecorded says that an event could not be written. What rested on it
+// did not happen, or is not known to have.
+var errNotRecorded = errors.New("memory: the event could not be written")
+
+var namespaceName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+// ValidNamespace reports the form of a namespace's name.
+func ValidNamespace(name string) bool { return namespaceName.MatchString(name) }
+
+// logPrefix tells a namespace's records from a session's: no public id of a
+// session holds a hyphen.
+const logPrefix = "s_memory-"
+
+// LogOf is the sequence of a namespace in the log.
+func LogOf(namespace string) string { return logPrefix + namespace }
+
+// Options of a Keeper.
+type Options struct {
+	Store     audit.Store
+	Namespace string
+	Policy    *memory.Policy
+	Mode      memory.Mode
+	// Clock is the recorded time; nil is the real one.
+	Clock func() time.Time
+}
+
+// Keeper keeps one namespace: it is the only writer of its records, in this
+// process. It is safe for concurrent use.
+type Keeper struct {
+	store audit.Store
+	log   string
+	o     Options
+
+	queueMu sync.Mutex
+	queue   []*request
+	running bool
+
+	mu    sync.Mutex // guards state and alone
+	state *memory.State
+	// alone is how many more decisions are written one by one because another
+	// process is writing too: what was decided on events that did not get into
+	// the log has to be undone, and that takes the whole log.
+	alone int
+}
+
+// request is one decision to be made and written.
+type request struct {
+	decide func(*memory.State, time.Time) memory.Decision
+	done   chan struct{}
+	d      memory.Decision
+	err    error
+}
+
+const (
+	maxBatch      = 64
+	maxTries      = 16
+	appendTimeout = 30 * time.Second
+)
+
+// Open reads a namespace from the log. One that is not there begins with its
+// first event, written by the first decision.
+func Open(ctx context.Context, o Options) (*Keeper, error) {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if !ValidNamespace(o.Namespace) {
+		return nil, errors.New("memory: a namespace's name has 1 to 32 of a-z, 0-9 and -")
+	}
+	k := &Keeper{store: o.Store, log: LogOf(o.Namespace), o: o, state: memory.New()}
+	return k, k.catchUp(ctx)
+}
+
+// now is the recorded time.
+func (k *Keeper) now() time.Time { return k.o.Clock().UTC().Truncate(time.Microsecond) }
+
+// catchUp applies what the log has beyond the state. The caller holds mu or is
+// the only one that knows k.
+func (k *Keeper) catchUp(ctx context.Context) error {
+	head, err := k.store.Head(ctx, k.log)
+	if err != nil || head == k.state.Head() {
+		return err
+	}
+	for it, err := range k.store.Read(ctx, k.log, k.state.Head()+1) {
+		if err != nil {
+			return err
+		}
+		e, value, err := eventOf(&it)
+		if err == nil {
+			err = k.state.Apply(e, value)
+		}
+		if err != nil {
+			return fmt.Errorf("memory: record %s/%d: %w", k.log, it.N, err)
+		}
+	}
+	return nil
+}
+
+// eventOf reads the event of a record, and its value where it was not erased.
+func eventOf(it *audit.Item) (*memory.Event, []byte, error) {
+	rec, err := audit.ParseRecord(it.Leaf)
+	if err != nil {
+		return nil, nil, err
+	}
+	if rec.Kind != KindMemory && rec.Kind != audit.KindOpen {
+		return nil, nil, errors.New("not a record of a memory")
+	}
+	e, err := memory.ParseEvent(rec.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if e.N != rec.N || e.At != memory.InstantOf(rec.Time) || LogOf(e.Namespace) != rec.Session {
+		return nil, nil, errors.New("the record is not the event's")
+	}
+	value, _ := it.Value(valueProposal)
+	return e, value, nil
+}
+
+// entryOf seals the record of an event.
+func (k *Keeper) entryOf(e *memory.Event, value []byte, at time.Time) (audit.Entry, error) {
+	data, err := e.Bytes()
+	if err != nil {
+		return audit.Entry{}, err
+	}
+	rec := audit.Record{Kind: KindMemory, Session: k.log, N: e.N, Time: at, Data: data}
+	if e.N == 1 {
+		rec.Kind = audit.KindOpen
+	}
+	if value == nil {
+		return audit.Seal(rec)
+	}
+	v := audit.Value{Name: valueProposal, Bytes: value}
+	if _, err := rand.Read(v.Salt[:]); err != nil {
+		return audit.Entry{}, err
+	}
+	return audit.Seal(rec, v)
+}
+
+// Propose decides a proposal, writes its event and returns the outcome. An
+// error says that nothing is known to have been written.
+func (k *Keeper) Propose(ctx context.Context, c memory.Context, p writ.Proposal) (memory.Outcome, error) {
+	d, err := k.do(ctx, func(s *memory.State, now time.Time) memory.Decision {
+		c.Policy, c.Namespace, c.Mode, c.Now = k.o.Policy, k.o.Namespace, k.o.Mode, now
+		return memory.Handle(s, c, p)
+	})
+	return d.Outcome, err
+}
+
+// Read calls f with the state as it is in the log now. f must not keep it.
+func (k *Keeper) Read(ctx context.Context, f func(s *memory.State, now time.Time)) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.catchUp(ctx); err != nil {
+		return err
+	}
+	f(k.state, k.now())
+	return nil
+}
+
+// do has a decision made on the newest state and its event written. Decisions
+// that wait while one append runs are decided one on the other and written in
+// one append.
+func (k *Keeper) do(ctx context.Context, decide func(*memory.State, time.Time) memory.Decision) (memory.Decision, error) {
+	r := &request{decide: decide, done: make(chan struct{})}
+	k.queueMu.Lock()
+	k.queue = append(k.queue, r)
+	lead := !k.running
+	k.running = true
+	k.queueMu.Unlock()
+	if lead {
+		go k.run()
+	}
+	select {
+	case <-r.done:
+		return r.d, r.err
+	case <-ctx.Done():
+		// It may be written all the same.
+		return memory.Decision{}, fmt.Errorf("%w: %w", errNotRecorded, ctx.Err())
+	}
+}
+
+// run serves the queue until it is empty.
+func (k *Keeper) run() {
+	for {
+		k.queueMu.Lock()
+		if len(k.queue) == 0 {
+			k.running = false
+			k.queueMu.Unlock()
+			return
+		}
+		batch := k.queue[:min(len(k.queue), maxBatch)]
+		k.queue = append([]*request(nil), k.queue[len(batch):]...)
+		k.queueMu.Unlock()
+		for len(batch) > 0 {
+			batch = batch[k.serve(batch):]
+		}
+	}
+}
+
+// serve decides and writes the first requests of a batch, at least one, and
+// returns how many.
+func (k *Keeper) serve(batch []*request) (served int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var err error
+	again := true
+	for try := 0; again && try < maxTries; try++ {
+		served, again, err = k.write(batch)
+	}
+	if again && err == nil {
+		err = audit.ErrConflict
+	}
+	if err != nil {
+		served = max(served, 1)
+	}
+	for _, r := range batch[:served] {
+		if err != nil {
+			r.d, r.err = memory.Decision{}, fmt.Errorf("%w: %w", errNotRecorded, err)
+		}
+		close(r.done)
+	}
+	return served
+}
+
+// write makes one append. again says that another process was faster.
+func (k *Keeper) write(batch []*request) (served int, again bool, err error) {
+	// The event outlives the request it is about.
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	if err := k.catchUp(ctx); err != nil {
+		return 0, false, err
+	}
+	if k.state.Head() == 0 {
+		return 0, true, k.begin(ctx)
+	}
+	if k.alone > 0 {
+		batch = batch[:1]
+	}
+	expected, now := k.state.Head(), k.now()
+	var entries []audit.Entry
+	for i, r := range batch {
+		d := r.decide(k.state, now)
+		if d.Event == nil {
+			return 0, false, errors.New("a decision without an event")
+		}
+		e, err := k.entryOf(d.Event, d.Value, now)
+		if err == nil && len(batch) > 1 {
+			err = k.state.Apply(d.Event, d.Value)
+		}
+		if err != nil {
+			if i == 0 {
+				return 0, false, err
+			}
+			batch = batch[:i]
+			break
+		}
+		r.d = d
+		entries = append(entries, e)
+	}
+	_, err = k.store.Append(ctx, k.log, expected, entries)
+	ahead := k.state.Head() != expected // it holds what may not be in the log
+	switch {
+	case err == nil && !ahead:
+		err = k.state.Apply(batch[0].d.Event, batch[0].d.Value)
+	case err == nil:
+	case errors.Is(err, audit.ErrConflict):
+		k.alone = 100
+		if ahead {
+			k.state = memory.New()
+		}
+		return 0, true, nil
+	case ahead:
+		k.state = memory.New()
+	}
+	if k.alone > 0 {
+		k.alone--
+	}
+	// Of what an append with another error was about nothing is known: it is
+	// not tried again.
+	return len(entries), false, err
+}
+
+// begin writes the first event of a namespace, and its policy as a blob that
+// every later event names.
+func (k *Keeper) begin(ctx context.Context) error {
+	if _, err := k.store.PutBlob(ctx, k.o.Policy.Source()); err != nil {
+		return err
+	}
+	now := k.now()
+	e := &memory.Event{V: memory.EventVersion, N: 1, Kind: memory.KindOpen, At: memory.InstantOf(now),
+		Namespace: k.o.Namespace, Policy: k.o.Policy.Hash(), Mode: k.o.Mode, Status: writ.Accepted}
+	entry, err := k.entryOf(e, nil, now)
+	if err != nil {
+		return err
+	}
+	if _, err = k.store.Append(ctx, k.log, 0, []audit.Entry{entry}); errors.Is(err, audit.ErrConflict) {
+		return nil // another process began it
+	}
+	return err
+}
