@@ -96,7 +96,9 @@ func (o *evalAskOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 	if shown {
 		fmt.Fprint(stderr, "\r\x1b[K")
 	}
-	if err != nil {
+	if ctx.Err() != nil {
+		return fail(exitIO, "writ eval ask", "ended before it was done: no result was written")
+	} else if err != nil {
 		return fail(exitIO, "writ check", "the evaluation could not be made: %w", err)
 	}
 	metrics, err := r.Metrics.JSON()
