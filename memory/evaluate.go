@@ -144,6 +144,13 @@ func (s *State) saidByHimself(pr *Proposition) bool {
 	return false
 }
 
+// saidByOperator reports whether an operator supports the claim.
+func (s *State) saidByOperator(pr *Proposition) bool {
+	return slices.ContainsFunc(s.edgesAt(pr.ID), func(e *Edge) bool {
+		return e.Type == Supports && e.Active() && e.Class == ClassOperator
+	})
+}
+
 // personGroup is the independence group of what one person says.
 func personGroup(principal string) string { return "user:" + principal }
 
@@ -348,12 +355,23 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 		rivals := addOnce(slices.Clone(d.propositions.get(p[0]).Challenged), p[1])
 		d.add(Op{Mark: &MarkOp{Proposition: p[0], Challenged: &rivals}})
 	}
+	d.touch(other)
 	d.effect("slot.contested", other)
 }
 
-// mayReplace says whether v2 has the standing to take v1's place.
+// touch brings a proposition that a proposal changed into its workspace, so
+// that the next consolidation judges it.
+func (d *draftEvent) touch(id string) {
+	if d.e.Session != "" {
+		d.add(Op{Touch: &TouchOp{id, LowImpact}})
+	}
+}
+
+// mayReplace says whether v2 has the standing to take v1's place. What a person
+// said of himself nobody else's word alone replaces.
 func (d *draftEvent) mayReplace(v2, v1 *Proposition, l2, l1 int) bool {
-	if l2 >= l1 || d.p.Flags.ToolMaySupersedeUser {
+	himself := d.saidByHimself(v1) && !d.saidByHimself(v2) && !d.saidByOperator(v2)
+	if (l2 >= l1 || d.p.Flags.ToolMaySupersedeUser) && !himself {
 		return true
 	}
 	s2, s1 := d.p.Score(d.p.evidence(v2, d.e.At)), d.p.Score(d.p.evidence(v1, d.e.At))
@@ -387,7 +405,12 @@ func (d *draftEvent) supersede(winner, loser *Proposition, end Instant) {
 	if d.links.get(join(string(Supersedes), w, l)) == nil {
 		d.add(Op{Edge: &Edge{ID: d.mint("edge"), Type: Supersedes, From: w, To: l, RecordedAt: d.e.At, Decision: mintID("dec", d.e.N, 1)}})
 	}
-	d.add(Op{Mark: &MarkOp{Proposition: l, SupersededBy: &w, ValidTo: &end}})
+	m := &MarkOp{Proposition: l, SupersededBy: &w, ValidTo: &end}
+	if no := false; loser.Canonical {
+		m.Canonical = &no
+	}
+	d.add(Op{Mark: m})
+	d.touch(l)
 	d.unchallenge(l)
 	d.effect("proposition.superseded", l)
 }

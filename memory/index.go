@@ -45,10 +45,14 @@ func (s *State) index(e *Event) {
 		case o.Observation != nil:
 			s.indexObservation(s.observations.get(o.Observation.ID))
 		case o.Entity != nil:
-			s.indexEntity(s.entities.get(o.Entity.ID), 0)
+			s.indexEntity(s.entities.get(o.Entity.ID))
 		case o.Alias != nil:
 			en := s.entities.get(o.Alias.Entity)
-			s.indexEntity(en, len(en.Names)-1)
+			for i := range en.Names {
+				if en.Names[i].Record == e.N {
+					s.indexName(en, i)
+				}
+			}
 		case o.Slot != nil:
 			s.indexSlot(s.slots.get(o.Slot.ID))
 		case o.Proposition != nil:
@@ -88,23 +92,24 @@ func (s *State) indexObservation(o *Observation) {
 	}
 }
 
-// indexEntity indexes the names of an entity from the i-th on.
-func (s *State) indexEntity(en *Entity, i int) {
-	if i == 0 {
-		s.made(en.ID)
+func (s *State) indexEntity(en *Entity) {
+	s.made(en.ID)
+	for i := range en.Names {
+		s.indexName(en, i)
 	}
-	for ; i < len(en.Names); i++ {
-		if en.Names[i].Gone {
-			continue
-		}
-		n := normName(en.Names[i].Text)
-		key := join(en.Type, n)
-		s.ix.names[key] = addOnce(s.ix.names[key], en.ID)
-		for _, g := range trigrams(n) {
-			key := join(en.Type, g)
-			if l := s.ix.grams[key]; len(l) == 0 || l[len(l)-1] != en.ID {
-				s.ix.grams[key] = append(l, en.ID)
-			}
+}
+
+func (s *State) indexName(en *Entity, i int) {
+	if en.Names[i].Gone {
+		return
+	}
+	n := normName(en.Names[i].Text)
+	key := join(en.Type, n)
+	s.ix.names[key] = addOnce(s.ix.names[key], en.ID)
+	for _, g := range trigrams(n) {
+		key := join(en.Type, g)
+		if l := s.ix.grams[key]; len(l) == 0 || l[len(l)-1] != en.ID {
+			s.ix.grams[key] = append(l, en.ID)
 		}
 	}
 }
@@ -148,7 +153,7 @@ func (s *State) reindex() {
 		s.indexObservation(s.observations.get(id))
 	}
 	for _, id := range s.entities.keys() {
-		s.indexEntity(s.entities.get(id), 0)
+		s.indexEntity(s.entities.get(id))
 	}
 	for _, id := range s.slots.keys() {
 		s.indexSlot(s.slots.get(id))

@@ -123,7 +123,7 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	}
 	if known := j.d.clients.get(join(j.c.Principal, client)); known != nil {
 		ob := j.d.observations.get(known.ID)
-		if ob.Status == Erased || ob.Raw != raw || ob.SourceRef != sourceRef && ob.SourceRef != "" {
+		if ob.Status == Erased || ob.Raw != raw {
 			return "", false, refuse(at+"/observation_id", writ.ObservationConflict, "an id that was not used for other content; of erased content none comes back")
 		}
 		return known.ID, true, nil

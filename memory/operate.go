@@ -323,8 +323,12 @@ func (j *judge) expiry(r RetentionClass) *Instant {
 // sweep lowers what time has made stale and ends what is over.
 func (j *judge) sweep() {
 	for _, id := range j.s.propositions.keys() {
-		if j.s.propositions.get(id).Canonical {
-			j.d.evaluate(id, change{})
+		if !j.s.propositions.get(id).Canonical {
+			continue
+		}
+		if next := j.d.evaluate(id, change{}); next == Deprecated || next == Rejected {
+			no, because := false, j.d.propositions.get(id).Rule
+			j.d.add(Op{Mark: &MarkOp{Proposition: id, Canonical: &no, Archived: &because}})
 		}
 	}
 	x := &ExpireOp{}

@@ -225,7 +225,7 @@ func (j *judge) attachTo(typ EdgeType, id string, obs []string) *refusal {
 		against = Supports
 	}
 	for _, o := range obs {
-		if l := j.d.links.get(join(string(against), o, id)); l != nil && j.d.edges.get(l.ID).Active() && j.d.edges.get(l.ID).Challenge == "" {
+		if l := j.d.links.get(join(string(against), o, id)); l != nil && j.d.edges.get(l.ID).Active() {
 			return refuse("/observation_ids", writ.EvidenceBothSides, "observations that do not already stand on the other side of it")
 		}
 	}

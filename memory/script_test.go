@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,6 +32,8 @@ import (
 //	repeat 60 TOOL {…}    {i} counts; the outcome is the last one's
 //	envelope {…}          ParseProposal
 //	show ID               the state of a proposition, or a row of another table
+//
+// $prop2 is the second proposition that was made, and so on.
 type script struct {
 	t        testing.TB
 	s        *State
@@ -37,6 +43,7 @@ type script struct {
 	evidence []seen
 	reasons  map[writ.Reason]bool
 	rules    map[string]bool
+	made     map[string][]string
 }
 
 type record struct {
@@ -52,7 +59,7 @@ type seen struct {
 
 func newScript(t testing.TB) *script {
 	zero := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
-	return &script{t: t, s: New(), zero: zero, reasons: map[writ.Reason]bool{}, rules: map[string]bool{},
+	return &script{t: t, s: New(), zero: zero, reasons: map[writ.Reason]bool{}, rules: map[string]bool{}, made: map[string][]string{},
 		c: Context{Namespace: "main", Mode: Hardened, Principal: "alice", Session: "s1", Task: "t1", Now: zero}}
 }
 
@@ -106,9 +113,18 @@ func (x *script) apply(d Decision) {
 	}
 	for _, o := range d.Event.Ops {
 		switch {
+		case o.Observation != nil:
+			x.made["obs"] = append(x.made["obs"], o.Observation.ID)
+		case o.Entity != nil:
+			x.made["ent"] = append(x.made["ent"], o.Entity.ID)
+		case o.Proposition != nil:
+			x.made["prop"] = append(x.made["prop"], o.Proposition.ID)
+		case o.Episode != nil:
+			x.made["epi"] = append(x.made["epi"], o.Episode.ID)
 		case o.Belief != nil:
 			x.rules[string(o.Belief.Rule)] = true
 		case o.Test != nil:
+			x.made["test"] = append(x.made["test"], o.Test.ID)
 			x.rules[string(o.Test.Rule)] = true
 		case o.Consolidate != nil:
 			x.rules[string(o.Consolidate.Overflow)] = true
@@ -120,7 +136,12 @@ func (x *script) apply(d Decision) {
 		x.rules[a.Effect] = true
 	}
 	if d.Event.Reason != "" {
-		x.reasons[d.Event.Reason] = true
+		x.reasons[d.Event.Reason], x.rules[string(d.Event.Reason)] = true, true
+		for _, f := range d.Outcome.Rejection.Failures {
+			for _, m := range regexp.MustCompile(`rule ([a-z_.]+)`).FindAllStringSubmatch(f.Need, -1) {
+				x.rules[m[1]] = true
+			}
+		}
 	}
 	b, err := d.Event.Bytes()
 	if err != nil {
@@ -165,8 +186,17 @@ func mustJSON(t testing.TB, v any) string {
 	return string(b)
 }
 
+var ordinals = regexp.MustCompile(`\$(obs|ent|prop|test|epi)([0-9]+)`)
+
 // line does one line of a script and returns what came of it.
 func (x *script) line(l string) string {
+	l = ordinals.ReplaceAllStringFunc(l, func(m string) string {
+		p := ordinals.FindStringSubmatch(m)
+		if n, _ := strconv.Atoi(p[2]); n > 0 && n <= len(x.made[p[1]]) {
+			return x.made[p[1]][n-1]
+		}
+		return p[1] + "_999"
+	})
 	word, rest, _ := strings.Cut(l, " ")
 	f := strings.Fields(rest)
 	switch word {
@@ -267,7 +297,11 @@ func (x *script) show(id string) string {
 	switch prefix, _, _, _ := splitID(id); prefix {
 	case "prop":
 		p := x.s.propositions.get(id)
+		if p == nil {
+			return "nothing"
+		}
 		score, tr, _ := x.s.evaluation(x.c.Policy, p, InstantOf(x.c.Now), change{})
+		x.rules[string(tr.Rule)] = true
 		until := "now"
 		if p.ValidTo != nil {
 			until = p.ValidTo.String()
@@ -352,4 +386,56 @@ func TestCases(t *testing.T) {
 	checkCovered(t, reasons, rules)
 }
 
-func checkCovered(*testing.T, map[writ.Reason]bool, map[string]bool) {}
+// checkCovered holds that each rule id and each reason a proposal to memory can
+// be refused for has a case.
+func checkCovered(t *testing.T, reasons map[writ.Reason]bool, rules map[string]bool) {
+	if *update {
+		return
+	}
+	// What the cases do not reach, and where it is tested instead.
+	elsewhere := map[string]string{
+		"payload.too_large": "TestTooLarge",
+		"memory.policy":     "TestPolicyInForce",
+	}
+	of := func(file string, keep func(value string) bool) (out []string) {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok {
+				for _, x := range v.Values {
+					if lit, ok := x.(*ast.BasicLit); ok {
+						if s, _ := strconv.Unquote(lit.Value); keep(s) {
+							out = append(out, s)
+						}
+					}
+				}
+			}
+			return true
+		})
+		return out
+	}
+	for _, r := range of("rules.go", func(string) bool { return true }) {
+		if !rules[r] {
+			t.Errorf("no case comes to the rule %s", r)
+		}
+	}
+	ours := of("../reasons.go", func(s string) bool {
+		group, _, _ := strings.Cut(s, ".")
+		switch group {
+		case "memory", "context", "observation", "source", "entity", "proposition", "evidence", "test", "consolidation", "episode", "command":
+			return true
+		}
+		return s == "name.unknown" || s == "direct.canonical_write" || group == "payload" ||
+			s == "schema.unknown_field" || s == "schema.missing_field" || s == "schema.invalid"
+	})
+	if len(ours) < 30 {
+		t.Errorf("only %d reasons were found", len(ours))
+	}
+	for _, r := range ours {
+		if !reasons[writ.Reason(r)] && elsewhere[r] == "" {
+			t.Errorf("no case is refused for %s", r)
+		}
+	}
+}
