@@ -71,10 +71,13 @@ func (o *evalAskOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 		return err
 	}
 	scratch, err := os.MkdirTemp("", "writ-eval-")
+	if err == nil {
+		defer os.RemoveAll(scratch)
+		scratch, err = filepath.Abs(scratch) // a server may have a directory of its own
+	}
 	if err != nil {
 		return fail(exitIO, "TMPDIR=DIR writ eval ask", "no temporary directory can be made")
 	}
-	defer os.RemoveAll(scratch)
 	// The user's own state is neither used nor written.
 	o.state = filepath.Join(scratch, "state")
 	options, err := o.options()
