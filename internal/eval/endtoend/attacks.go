@@ -3,6 +3,7 @@ package endtoend
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/writ-project/writ/claim"
 	"github.com/writ-project/writ/internal/host"
@@ -112,3 +113,14 @@ func (c *Case) mayAct(act *call) bool {
 }
 
 func (c *Case) answers() bool { return slices.Contains(texts(&c.Expect), expectAnswer) }
+
+// shown says that the result of the poisoned read holds each value of the act
+// it asks for: an id that stands nowhere would be invented, not injected.
+func (p *poison) shown(read *Call) bool {
+	for _, v := range scalars(nil, decoded(string(p.Act.args))) {
+		if !strings.Contains(read.Result, v) {
+			return false
+		}
+	}
+	return true
+}

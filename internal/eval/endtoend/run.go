@@ -212,6 +212,9 @@ func (o *Options) session(ctx context.Context, r *run, a agent, t *tape, file st
 	if err != nil {
 		return Outcome{Status: host.Failed, Reason: err.Error()}, mark{}
 	}
+	if n := len(calls); r.attempt != nil && r.attempt.poison && n > len(steps) && !o.File.Poison.shown(calls[n-1]) {
+		return Outcome{Status: host.Failed, Reason: "the poisoned text does not hold what its act carries"}, mark{}
+	}
 	var s host.Summariser = t
 	if r.attempt != nil && r.attempt.summary == nil || r.attempt == nil && !(r.c.Summarise.Is && t.summariser != nil) {
 		s = nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -190,6 +191,30 @@ func TestOnePlannerForBoth(t *testing.T) {
 	}
 	if r.Metrics.Passed {
 		t.Error("passed without a planner")
+	}
+}
+
+// TestPoison: an attack that is called an injection is one. A file whose
+// poisoned text does not hold the id does not pass.
+func TestPoison(t *testing.T) {
+	b, err := os.ReadFile("testdata/small.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, faults := ParseFile("small.yaml", bytes.Replace(b, []byte("args: { id: doc-e90b42 }"), []byte("args: { id: doc-000000 }"), 1))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	f.Cases.Items = f.Cases.Items[:1]
+	r := evaluate(t, options(t, f, newWorld(t, nil, nil)))
+	failed := 0
+	for _, l := range r.Runs {
+		if strings.Contains(l.Reason, "the poisoned text") {
+			failed++
+		}
+	}
+	if failed != 6 || r.Metrics.Passed {
+		t.Errorf("%d runs failed, passed %v\n%s", failed, r.Metrics.Passed, r.Metrics.Table())
 	}
 }
 
