@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -192,6 +193,10 @@ func TestTerminal(t *testing.T) {
 	s.expect(`tools +list the tools(?s:.*)` + prompt)
 	s.press("x" + ctrlC)
 	s.expect(prompt)
+	s.press(up) // the history is there still
+	s.expect(`help`)
+	s.press(ctrlC)
+	s.expect(prompt)
 	s.press(ctrlC)
 	s.expect(`once more ends writ ask\r\n` + prompt)
 	s.press("bogus" + enter)
@@ -283,6 +288,9 @@ func TestTerminalInterrupt(t *testing.T) {
 	released := make(chan struct{})
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(b), "typed ahead") {
+			t.Error("what was typed ahead of Ctrl-C was asked")
+		}
 		if strings.Contains(string(b), "slowly") {
 			close(asked)
 			<-r.Context().Done()
@@ -311,7 +319,7 @@ func TestTerminalInterrupt(t *testing.T) {
 	s := onScreen(t, nil, "--state", t.TempDir(), "--config", filepath.Join(dir, "writ.yaml"))
 	s.press(`call search_documents {"query":"quarterly"}` + enter)
 	s.expect(`doc-2b8e04(?s:.*)` + prompt)
-	s.press("ask slowly" + enter)
+	s.press("ask slowly" + enter + "ask typed ahead" + enter)
 	<-asked
 	s.press(ctrlC)
 	s.expect(`ending the request; once more ends writ ask`)
@@ -329,5 +337,38 @@ func TestTerminalInterrupt(t *testing.T) {
 	}
 	if len(sessions) != 1 {
 		t.Errorf("sessions %v", sessions)
+	}
+}
+
+// TestPipeInterrupt: where no person types, an interrupt ends the program, also
+// while it waits for a line.
+func TestPipeInterrupt(t *testing.T) {
+	program, err := exec.LookPath("writ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "ask", "--state", t.TempDir())
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(stdin, "help\n")
+	said := bufio.NewScanner(stdout)
+	for said.Scan() && !strings.HasPrefix(said.Text(), "quit ") {
+	}
+	cmd.Process.Signal(unix.SIGINT)
+	for said.Scan() {
+		t.Errorf("then it says %q", said.Text())
+	}
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitIO {
+		t.Errorf("exit code %d", code)
 	}
 }

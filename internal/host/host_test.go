@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -274,6 +276,78 @@ func TestNilScreenHalts(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// slow is a step that never answers by itself.
+type slow struct{ fakeDoor }
+
+func (s *slow) Discover(ctx context.Context) (*Listing, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+func (*slow) Plan(ctx context.Context, _ Prompt) ([]byte, error) {
+	<-ctx.Done()
+	return []byte(goodPlan), ctx.Err()
+}
+func (*slow) Summarise(ctx context.Context, _ Material) ([]byte, error) {
+	<-ctx.Done()
+	return []byte(good().summariser.raw), ctx.Err()
+}
+
+// TestTimeout: discovery, a planner and a summariser each have the time that was
+// configured and no more; what they bring late is not taken.
+func TestTimeout(t *testing.T) {
+	for _, c := range []struct {
+		stage  claim.Stage
+		change func(*Options)
+	}{
+		{claim.StageDiscovery, func(o *Options) { o.Open = func(context.Context) (Door, error) { return &slow{}, nil } }},
+		{claim.StagePlanner, func(o *Options) { o.Planner = &slow{} }},
+		{claim.StageGrounding, func(o *Options) { o.Summariser = &slow{} }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := good()
+			o := Options{Screen: screen.Default(), Planner: &w.planner, Summariser: w.summariser, Timeout: 7 * time.Second,
+				Allow: []claim.Allowed{{Server: "files", Name: "read", Pin: "p"}},
+				Open:  func(context.Context) (Door, error) { return &w.door, nil }}
+			c.change(&o)
+			h, err := New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			a, err := h.Ask(t.Context(), "read the file")
+			if a.Status != Failed || a.Stage != c.stage || !errors.Is(err, context.DeadlineExceeded) || a.Summary != nil {
+				t.Errorf("%s: %+v %v", c.stage, a, err)
+			}
+			if waited := time.Since(began); waited != 7*time.Second { // of the bubble's clock
+				t.Errorf("%s: waited %v", c.stage, waited)
+			}
+			if (a.Result != nil) != (c.stage == claim.StageGrounding) {
+				t.Errorf("%s: the result %s", c.stage, a.Result)
+			}
+		})
+	}
+}
+
+// TestEnded: a request that was ended before its call makes none.
+func TestEnded(t *testing.T) {
+	w := good()
+	ctx, cancel := context.WithCancel(t.Context())
+	h, err := New(Options{Screen: screen.Default(), Planner: plannerFunc(func() []byte { cancel(); return []byte(goodPlan) }),
+		Allow: []claim.Allowed{{Server: "files", Name: "read", Pin: "p"}},
+		Open:  func(context.Context) (Door, error) { return &w.door, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := h.Ask(ctx, "read the file"); a.Status != Failed || a.Stage != claim.StageProvenance || err == nil ||
+		slices.Contains(w.door.order, "call") {
+		t.Errorf("%+v %v, the door saw %v", a, err, w.door.order)
+	}
+}
+
+type plannerFunc func() []byte
+
+func (f plannerFunc) Plan(context.Context, Prompt) ([]byte, error) { return f(), nil }
 
 // TestRules: captures are text and nothing but text, wherever they come from.
 func TestRules(t *testing.T) {

@@ -278,6 +278,13 @@ func TestBadEndpoints(t *testing.T) {
 			if n != 1 {
 				t.Errorf("%s, %s: %d requests, want 1", w.name, name, n)
 			}
+			for part, says := range map[string]string{"redirect": "redirects", "too large": "more than 4 MiB", "without an end": "more than 4 MiB",
+				"W14 compressed": "compressed its answer", "HTML": "not application/json", "401": "status 401", "W0": "strict JSON"} {
+				if (strings.HasPrefix(name, part) || part == "redirect" && strings.Contains(name, part)) && name != "W14 compressed and unsaid" &&
+					!strings.Contains(err.Error(), says) {
+					t.Errorf("%s, %s: %v", w.name, name, err)
+				}
+			}
 		}
 		other.Close()
 	}
