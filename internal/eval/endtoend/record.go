@@ -42,8 +42,8 @@ const (
 // agent, that is not in the file. Several recorders may append to one file. It
 // ends when the agent's or the server's side ends.
 //
-// server is the recorded server: started is called once and returns its input,
-// its output, and what waits for its end.
+// start is called once; it starts the recorded server and returns its input, its
+// output, and what waits for its end (Command, Serve).
 func Record(file, name string, in io.Reader, out io.Writer, start func() (io.WriteCloser, io.Reader, func() error, error)) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
