@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/goleak"
 
@@ -274,6 +275,50 @@ func TestNilScreenHalts(t *testing.T) {
 	}
 	if a, _ := h.Ask(t.Context(), "read"); a.Status != Stopped || a.Rejection.Reason != writ.ScreenUnread {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestTruncated: a result longer than a source text may be is cut between two
+// characters, and the answer says that it was.
+func TestTruncated(t *testing.T) {
+	for pad := range 4 { // so that the cut falls on each byte of a character
+		w := good()
+		w.door.recorded = []byte(`{"structuredContent":{"text":"forty-two lines ` + strings.Repeat("x", pad) + strings.Repeat("\U0001F5A8", claim.SourceLimit/4) + `"}}`)
+		seen := ""
+		h, err := New(Options{Screen: screen.Default(), Planner: &w.planner, Timeout: time.Minute,
+			Summariser: summariserFunc(func(m Material) []byte { seen = m.Source.Text(); return []byte(w.summariser.raw) }),
+			Allow:      []claim.Allowed{{Server: "files", Name: "read", Pin: "p"}},
+			Open:       func(context.Context) (Door, error) { return &w.door, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := h.Ask(t.Context(), w.request)
+		if err != nil || a.Status != Answered || a.Summary == nil || !a.Truncated {
+			t.Fatalf("%d: %s at %s, truncated %v, %v", pad, a.Status, a.Stage, a.Truncated, err)
+		}
+		text, marked := strings.CutSuffix(seen, claim.Marker)
+		if !utf8.ValidString(seen) || len(text) > claim.SourceLimit || len(text) < claim.SourceLimit-8 || !marked {
+			t.Errorf("%d: the source has %d bytes, marked %v, valid %v", pad, len(text), marked, utf8.ValidString(seen))
+		}
+	}
+}
+
+type summariserFunc func(Material) []byte
+
+func (f summariserFunc) Summarise(_ context.Context, m Material) ([]byte, error) { return f(m), nil }
+
+// TestPrompts: a model is told the effective allowlist and nothing else of the
+// catalogue, and not more than a bound.
+func TestPrompts(t *testing.T) {
+	p := Prompt{Request: "q", Tools: []PromptTool{{Server: "a", Name: "b",
+		Definition: []byte(`{"name":"b","description":"do\nthis","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"x":1}}`)}}}
+	system, user, err := p.Messages()
+	if err != nil || user != "q" || !strings.HasSuffix(system, "The tools:\n"+`{"server":"a","tool":"b","description":"do\nthis","inputSchema":{"type":"object"}}`+"\n") {
+		t.Errorf("%q %q %v", system, user, err)
+	}
+	p.Tools[0].Definition = []byte(`{"description":"` + strings.Repeat("x", promptBytes) + `"}`)
+	if system, user, err := p.Messages(); err != errPromptTooLarge || system != "" || user != "" {
+		t.Errorf("%d bytes, %v", len(system), err)
 	}
 }
 
