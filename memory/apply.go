@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -28,7 +29,10 @@ var errFit = errors.New("memory: the event does not fit the state")
 
 // put applies an event to a draft.
 func (s *State) put(e *Event, value []byte) error {
-	s.namespace, s.head, s.policy, s.mode = e.Namespace, e.N, e.Policy, e.Mode
+	s.head = e.N
+	if e.Kind == KindOpen || e.Tool == "operator."+CommandPolicy && e.Status == writ.Accepted {
+		s.namespace, s.policy, s.mode = e.Namespace, e.Policy, e.Mode
+	}
 	s.latest = max(s.latest, e.At)
 	s.decided.put(mintID("dec", e.N, 1), &Decided{N: e.N, At: e.At, Kind: e.Kind, Tool: e.Tool, Principal: e.Principal,
 		Session: e.Session, Task: e.Task, Status: e.Status, Reason: e.Reason, Erased: value == nil})

@@ -113,18 +113,19 @@ func payloadFault(err error) *refusal {
 // it; a proposal whose event cannot be written did not happen.
 func Handle(s *State, c Context, p writ.Proposal) Decision {
 	e := &Event{
-		V: EventVersion, N: s.head + 1, Kind: KindProposal, At: InstantOf(c.Now), Namespace: s.namespace, Mode: c.Mode,
+		V: EventVersion, N: s.head + 1, Kind: KindProposal, At: recorded(c.Now), Namespace: s.namespace, Mode: s.mode, Policy: s.policy,
 		Principal: c.Principal, Session: c.Session, Task: c.Task, Screened: c.Screened,
-	}
-	if c.Policy != nil {
-		e.Policy = c.Policy.hash
 	}
 	j := &judge{s: s, c: c, e: e, t: toolOf(p.ToolName)}
 	if j.t != nil {
 		e.Tool = j.t.name
 	}
 	if r := j.judge(p); r != nil {
-		return j.rejected(r, p)
+		d := j.rejected(r, p)
+		if s.head == 0 {
+			d.Event, d.Value = nil, nil // there is no namespace to record it in
+		}
+		return d
 	}
 	e.Status = writ.Accepted
 	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Advisories: j.advice, Transitions: j.d.out}
@@ -145,14 +146,19 @@ func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
 	out.Status, out.Rejection = writ.Rejected, r.rejection()
 	var value []byte
 	if len(p.Payload) <= maxPayload && len(p.ToolName) <= 256 {
-		payload, err := strictjson.Canonical(p.Payload)
-		if err != nil || strictjson.Check(p.Payload, payloadLimits) != nil {
-			payload = strictjson.Quote(string(p.Payload)) // it was no JSON: kept as text
+		if payload, err := strictjson.Canonical(p.Payload); err == nil && strictjson.Check(p.Payload, payloadLimits) == nil {
+			value = envelope(p.ToolName, redact(payload, j.c.Secrets))
+		} else {
+			// It was no JSON: kept as text.
+			value = append([]byte(`{"payload_text":`), redact(strictjson.Quote(string(p.Payload)), j.c.Secrets)...)
+			value = append(append(append(value, `,"tool_name":`...), strictjson.Quote(p.ToolName)...), '}')
 		}
-		value = envelope(p.ToolName, redact(payload, j.c.Secrets))
 	}
 	return Decision{out.filled(), e, value}
 }
+
+// recorded is the time of an event: never one that has no form.
+func recorded(t time.Time) Instant { return min(maxInstant, max(0, InstantOf(t))) }
 
 // filled makes lists of nothing of what is absent.
 func (o Outcome) filled() Outcome {
@@ -285,7 +291,11 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 // bound holds the context to the state and the payload to the context.
 func (j *judge) bound() *refusal {
 	c := &j.c
-	if c.Policy == nil || j.s.head == 0 || c.Policy.hash != j.s.policy || c.Namespace != j.s.namespace || c.Mode != j.s.mode || j.e.At < 0 {
+	if c.Screened != "" && c.Screened != ScreenQuarantine && c.Screened != ScreenBlock {
+		j.e.Screened = ScreenBlock
+		return refuse("", writ.ObservationScreened, "a verdict of the content screen that is known")
+	}
+	if c.Policy == nil || j.s.head == 0 || c.Policy.hash != j.s.policy || c.Namespace != j.s.namespace || c.Mode != j.s.mode {
 		return refuse("", writ.MemoryPolicy, "the policy, namespace and mode in force")
 	}
 	if c.Principal == "" || c.Session == "" || c.Task == "" || len(c.Principal) > 256 || len(c.Session) > 128 || len(c.Task) > 128 ||

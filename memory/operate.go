@@ -96,7 +96,7 @@ func Commands() (out []string) {
 // Operate decides one operator's command, as Handle does a proposal. The
 // context's principal is the operator, whom the caller has authenticated.
 func Operate(s *State, c Context, command string, args []byte) Decision {
-	e := &Event{V: EventVersion, N: s.head + 1, Kind: KindCommand, At: InstantOf(c.Now), Namespace: c.Namespace, Mode: c.Mode, Principal: c.Principal}
+	e := &Event{V: EventVersion, N: s.head + 1, Kind: KindCommand, At: recorded(c.Now), Namespace: c.Namespace, Mode: c.Mode, Principal: c.Principal}
 	if command == CommandOpen {
 		e.Kind = KindOpen
 	}
@@ -142,7 +142,7 @@ func (j *judge) command(args []byte) *refusal {
 	}
 	c := &j.c
 	begins := j.t.name == CommandOpen
-	if c.Policy == nil || c.Principal == "" || c.Namespace == "" || c.Mode != Hardened && c.Mode != Local || j.e.At < 0 || begins != (j.s.head == 0) ||
+	if c.Policy == nil || c.Principal == "" || c.Namespace == "" || c.Mode != Hardened && c.Mode != Local || begins != (j.s.head == 0) ||
 		!begins && c.Namespace != j.s.namespace || !begins && j.t.name != CommandPolicy && (c.Policy.hash != j.s.policy || c.Mode != j.s.mode) {
 		return refuse("", writ.MemoryPolicy, "the policy, namespace and mode in force")
 	}

@@ -31,6 +31,9 @@ import (
 //	TOOL {…}
 //	repeat 60 TOOL {…}    {i} counts; the outcome is the last one's
 //	envelope {…}          ParseProposal
+//	explain|get|timeline ID, answer SUBJECT PREDICATE [QUALIFIERS], pending
+//	search WORDS [| {"Limit":3}]
+//	asof 12, now          what the reads are of
 //	show ID               the state of a proposition, or a row of another table
 //
 // $prop2 is the second proposition that was made, and so on.
@@ -44,6 +47,13 @@ type script struct {
 	reasons  map[writ.Reason]bool
 	rules    map[string]bool
 	made     map[string][]string
+	checked  int
+	asOf     time.Time
+}
+
+func (x *script) reader() *Reader {
+	x.begin()
+	return &Reader{State: x.s, Policy: x.c.Policy, Principal: x.c.Principal, Now: x.c.Now, AsOf: x.asOf}
 }
 
 type record struct {
@@ -151,6 +161,11 @@ func (x *script) apply(d Decision) {
 	if err != nil {
 		x.t.Fatalf("%s: %v", b, err)
 	}
+	if checked, err := Recheck(x.s, x.c.Policy, e, d.Value); err != nil {
+		x.t.Errorf("%s %s: %v", b, d.Value, err)
+	} else if checked {
+		x.checked++
+	}
 	if err := x.s.Apply(e, d.Value); err != nil {
 		x.t.Fatalf("%s: %v", b, err)
 	}
@@ -215,6 +230,90 @@ func (x *script) line(l string) string {
 		return ""
 	case "who":
 		x.c.Principal, x.c.Session, x.c.Task = f[0], f[1], f[2]
+		return ""
+	case "explain":
+		r := x.reader()
+		e, ok := r.Explain(rest)
+		if !ok {
+			return "nothing"
+		}
+		return mustJSON(x.t, e)
+	case "get":
+		r := x.reader()
+		rec, ok := r.Get(rest)
+		if !ok {
+			return "nothing"
+		}
+		return mustJSON(x.t, rec)
+	case "answer":
+		r := x.reader()
+		a := r.Answer(x.s.SlotOf(f[0], f[1], []byte(strings.Join(f[2:], " "))))
+		out := string(a.Abstention)
+		for _, v := range a.Values {
+			out += " " + v.ID + " " + string(v.State) + " " + v.Text.Text
+			if v.Object != nil {
+				out += " [" + v.Object.Value + " " + v.Object.Label.String() + " " + mustJSON(x.t, v.Object.Origins) + "]"
+			}
+		}
+		return strings.TrimSpace(out)
+	case "timeline":
+		r := x.reader()
+		ms, more := r.Timeline(f[0], 0, 100)
+		out := ""
+		for _, m := range ms {
+			out += fmt.Sprintf(" %d %s %s;", m.Record, m.What, strings.TrimSpace(m.ID+" "+m.Other+" "+string(m.State)))
+		}
+		return strings.TrimSpace(out + map[bool]string{true: " more"}[more])
+	case "pending":
+		r := x.reader()
+		return mustJSON(x.t, r.Pending(x.c.Session, x.c.Task, 10))
+	case "search":
+		// The index of these scripts: a text scores the number of query words it holds.
+		q := Query{}
+		words, opts, _ := strings.Cut(rest, " | ")
+		if opts != "" {
+			if err := json.Unmarshal([]byte(opts), &q); err != nil {
+				x.t.Fatal(err)
+			}
+		}
+		var hits []Hit
+		for _, d := range x.s.Docs() {
+			n := 0
+			for _, w := range strings.Fields(words) {
+				n += strings.Count(d.Text, w)
+			}
+			if n > 0 {
+				hits = append(hits, Hit{d.ID, d.Kind, float64(n)})
+			}
+		}
+		r := x.reader()
+		res := r.Search(q, hits)
+		out := ""
+		for _, f := range res.Items {
+			switch {
+			case f.Proposition != nil:
+				out += fmt.Sprintf(" %s %s %s;", f.Proposition.ID, f.Proposition.State, f.Fused)
+			case f.Observation != nil:
+				out += fmt.Sprintf(" %s trust %d %s;", f.Observation.ID, f.Observation.Level, f.Fused)
+			case f.Entity != nil:
+				out += fmt.Sprintf(" %s %s;", f.Entity.ID, f.Fused)
+			case f.Episode != nil:
+				out += fmt.Sprintf(" %s %s;", f.Episode.ID, f.Fused)
+			}
+		}
+		for _, w := range res.Withheld {
+			out += fmt.Sprintf(" withheld %d %s;", w.Count, w.Reason)
+		}
+		return strings.TrimSpace(out + " " + string(res.Abstention))
+	case "asof":
+		h, err := strconv.ParseFloat(rest, 64)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		x.asOf = x.zero.Add(hours(h))
+		return ""
+	case "now":
+		x.asOf = time.Time{}
 		return ""
 	case "seen":
 		label, class, _ := strings.Cut(f[1], ":")

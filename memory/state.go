@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"slices"
 )
@@ -156,7 +155,7 @@ func (s *State) Digest() string {
 	if err := s.Encode(h); err != nil {
 		return "" // a hash does not fail to write, and the rows are plain
 	}
-	return hex.EncodeToString(h.(hash.Hash).Sum(nil))
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Encode writes the state in its one canonical form: a line of JSON for each

@@ -3,7 +3,6 @@ package memory
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"github.com/writ-project/writ/internal/strictjson"
 )
@@ -303,11 +302,4 @@ func clientID(s string) bool {
 		}
 	}
 	return true
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return strconv.Itoa(n) + " " + word + "s"
 }
