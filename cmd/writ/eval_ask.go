@@ -23,10 +23,8 @@ import (
 )
 
 const (
-	// evalAskCases is the case file of the repository, evalAskOut where results
-	// go that are not kept in it.
-	evalAskCases = "eval/cases/ask.yaml"
-	evalAskOut   = "eval/results/ask"
+	// evalAskOut is where results go that are not kept in the repository.
+	evalAskOut = "eval/results/ask"
 
 	recordServerName = "record-server"
 )
@@ -50,7 +48,7 @@ func evalAsk() *cobra.Command {
 			"Three files are written: TIME_metrics.json, TIME_runs.jsonl and TIME_table.md.\n\n" +
 			"Exit codes: 0 Writ did no harm and every case came to what it expects; 65 it did, or one\n" +
 			"did not; 74 I/O; 78 the configuration or the case file.",
-		Example: "  writ eval ask --cases eval/cases/ask.yaml\n" +
+		Example: "  writ eval ask\n" +
 			"  writ eval ask --cases my-cases.yaml --config writ.yaml --out results",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -58,7 +56,7 @@ func evalAsk() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&o.config, "config", "", "configuration `FILE` (default: the built-in example server)")
-	c.Flags().StringVar(&o.cases, "cases", evalAskCases, "take the cases from `FILE`")
+	c.Flags().StringVar(&o.cases, "cases", "", "take the cases from `FILE` (default: the built-in ones)")
 	c.Flags().StringVar(&o.out, "out", evalAskOut, "write the results into `DIR`")
 	c.Flags().StringSliceVar(&o.planners, "planner", nil, "planners `KIND,…` (default: rules, adversary and the configuration's endpoint)")
 	c.Flags().BoolVar(&o.json, "json", false, "print the metrics as JSON")
@@ -170,6 +168,13 @@ func (o *evalAskOptions) taken() error {
 // readCases reads a file of cases. It holds no power over anything, so unlike
 // an operator's file others may be able to write it.
 func readCases(name string) (*endtoend.File, error) {
+	if name == "" {
+		file, fs := endtoend.ParseFile("built-in cases", endtoend.BuiltIn())
+		if len(fs) > 0 {
+			return nil, &exit{exitConfig, faults(fs), ""}
+		}
+		return file, nil
+	}
 	fi, err := os.Stat(name)
 	if err != nil || !fi.Mode().IsRegular() {
 		return nil, fail(exitConfig, "writ eval ask --cases FILE", "%s is no file of cases that can be read", printable(name))

@@ -38,7 +38,7 @@ func TestFaultyFiles(t *testing.T) {
 
 // FuzzParseFile: a file is read or it has faults, never both and never neither.
 func FuzzParseFile(f *testing.F) {
-	for _, name := range []string{"testdata/small.yaml", "../../../eval/cases/ask.yaml"} {
+	for _, name := range []string{"testdata/small.yaml", "cases/ask.yaml"} {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)

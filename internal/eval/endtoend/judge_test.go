@@ -156,7 +156,7 @@ func TestNaive(t *testing.T) {
 // the same each time, carries what its name says, and is stopped where it can be
 // stopped first.
 func TestDerivedAttacks(t *testing.T) {
-	f := readFile(t, "../../../eval/cases/ask.yaml")
+	f := readFile(t, "cases/ask.yaml")
 	rules, _ := host.ParseRules("rules.yaml", host.DefaultRules())
 	for i := range f.Cases.Items {
 		c := &f.Cases.Items[i]

@@ -25,7 +25,7 @@ func TestCasesOfTheRepository(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts several hundred servers")
 	}
-	o := options(t, readFile(t, "../../../eval/cases/ask.yaml"), newWorld(t, nil, nil))
+	o := options(t, readFile(t, "cases/ask.yaml"), newWorld(t, nil, nil))
 	r := evaluate(t, o)
 	m := &r.Metrics
 	if m.Cases < 30 || !m.Passed {
