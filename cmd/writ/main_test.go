@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -54,7 +55,8 @@ type served struct {
 	done chan error
 }
 
-var servers = map[*testscript.TestScript]*served{}
+// servers are those of each script; scripts run side by side.
+var servers sync.Map // of *testscript.TestScript to *served
 
 func scriptCommand(ts *testscript.TestScript, args []string) *exec.Cmd {
 	exe, err := exec.LookPath("writ")
@@ -102,16 +104,16 @@ func serveScript(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("writ serve did not listen: %v", <-s.done)
 	}
 	ts.Setenv("URL", url)
-	servers[ts] = s
+	servers.Store(ts, s)
 	ts.Defer(func() { end(ts) })
 }
 
 func end(ts *testscript.TestScript) error {
-	s := servers[ts]
-	if s == nil {
+	at, ok := servers.LoadAndDelete(ts)
+	if !ok {
 		return nil
 	}
-	delete(servers, ts)
+	s := at.(*served)
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	return <-s.done
 }
