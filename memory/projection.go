@@ -10,7 +10,8 @@ import (
 // somebody else has changed it, or it was deleted. Nothing was written.
 var ErrBehind = errors.New("memory: the index is at another record")
 
-// Doc is one text that can be found. An id has at most one text.
+// Doc is one text that can be found. An id has at most one text. The text may
+// be any bytes; id and kind are UTF-8 without NUL, not empty, compared bytewise.
 type Doc struct {
 	ID   string
 	Kind string // observation, proposition, entity, episode
@@ -18,7 +19,8 @@ type Doc struct {
 }
 
 // Change brings an index of one namespace from one record of its log to a
-// later one. A put replaces the text of its id; a dropped id has none.
+// later one. A put replaces the text of its id; a dropped id has none. An id
+// stands in a change once, or the change is refused.
 type Change struct {
 	Namespace string
 	From, To  uint64 // numbers of records; From is 0 for an index that is empty
@@ -47,8 +49,9 @@ type Index interface {
 	Update(ctx context.Context, c Change) error
 	// Search returns at most limit texts, best first, equal ones by id. The
 	// query is words and nothing else: what looks like an operator, a wildcard
-	// or a quote is text (M06). A query without a word finds nothing. kinds
-	// narrows the answer unless it is empty.
+	// or a quote is text (M06). A query without a word finds nothing; of a long
+	// one only the first words count. kinds narrows the answer unless it is
+	// empty; the scores are those of the whole namespace.
 	Search(ctx context.Context, namespace, query string, kinds []string, limit int) ([]Hit, error)
 	// Docs yields all texts by id, bytewise.
 	Docs(ctx context.Context, namespace string) iter.Seq2[Doc, error]

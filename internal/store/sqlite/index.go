@@ -35,6 +35,11 @@ type Index struct {
 	turn chan struct{} // holds one token; who has it may use conn
 	due  bool          // the write-ahead log holds what was dropped; guarded by turn
 
+	counts counts
+
+	// Texts, and words of texts, that a search weighs itself at most.
+	maxTexts, maxWords int64
+
 	once   sync.Once
 	closed error
 }
@@ -60,7 +65,7 @@ var ErrDoc = words.ErrChange
 
 // At implements memory.Index.
 func (x *Index) At(ctx context.Context, namespace string) (at uint64, err error) {
-	err = x.reading(ctx, func(tx querier) error {
+	err = x.reading(ctx, func(tx *sql.Tx) error {
 		ns, err := find(ctx, tx, namespace)
 		at = uint64(ns.at)
 		return err
@@ -73,7 +78,8 @@ func (x *Index) Update(ctx context.Context, c memory.Change) error {
 	if err := words.Check(c); err != nil {
 		return err
 	}
-	return x.writing(ctx, func() (removed bool, err error) {
+	var after func()
+	err := x.writing(ctx, func() (removed bool, err error) {
 		ns, err := find(ctx, x.conn, c.Namespace)
 		if err != nil {
 			return false, err
@@ -92,7 +98,7 @@ func (x *Index) Update(ctx context.Context, c memory.Change) error {
 		}
 		defer e.close()
 		for _, id := range c.Drop {
-			if err := e.drop(ctx, id); err != nil {
+			if _, err := e.remove(ctx, id, nil); err != nil {
 				return false, err
 			}
 		}
@@ -101,9 +107,17 @@ func (x *Index) Update(ctx context.Context, c memory.Change) error {
 				return false, err
 			}
 		}
-		_, err = x.conn.ExecContext(ctx, "UPDATE namespaces SET at = ?, size = ? WHERE number = ?", int64(c.To), e.size, ns.number)
-		return e.removed, err
+		if _, err := x.conn.ExecContext(ctx, "UPDATE namespaces SET at = ?, texts = ?, words = ? WHERE number = ?",
+			int64(c.To), e.ns.texts, e.ns.words, ns.number); err != nil {
+			return false, err
+		}
+		after = func() { x.counts.advance(ns, int64(c.To), e.delta) }
+		return e.removed, nil
 	})
+	if err == nil {
+		after()
+	}
+	return err
 }
 
 // Reset implements memory.Index.
@@ -131,23 +145,27 @@ func (x *Index) Reset(ctx context.Context, namespace string) error {
 func (x *Index) Docs(ctx context.Context, namespace string) iter.Seq2[memory.Doc, error] {
 	return func(yield func(memory.Doc, error) bool) {
 		goOn := true
-		err := x.reading(ctx, func(tx querier) error {
+		err := x.reading(ctx, func(tx *sql.Tx) error {
 			ns, err := find(ctx, tx, namespace)
 			if err != nil || ns.number == 0 {
 				return err
 			}
-			rs, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT id, kind, text FROM docs_%d ORDER BY id", ns.number))
+			rs, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT id, kind, sum, text FROM docs_%d ORDER BY id", ns.number))
 			if err != nil {
 				return err
 			}
 			defer rs.Close()
 			for rs.Next() {
 				var d memory.Doc
+				var sum uint32
 				var text sql.RawBytes
-				if err := rs.Scan(&d.ID, &d.Kind, &text); err != nil {
+				if err := rs.Scan(&d.ID, &d.Kind, &sum, &text); err != nil {
 					return err
 				}
 				d.Text = string(text)
+				if sum != checksum(d) {
+					return errIndexDamaged
+				}
 				if goOn = yield(d, nil); !goOn {
 					return nil
 				}
@@ -162,32 +180,43 @@ func (x *Index) Docs(ctx context.Context, namespace string) iter.Seq2[memory.Doc
 
 // namespace is a row of the registry; its number is 0 if there is none.
 type namespace struct {
-	number, at, size int64
+	number, at   int64
+	texts, words int64 // how many it has
 }
 
 func find(ctx context.Context, q querier, name string) (ns namespace, err error) {
 	if !utf8.ValidString(name) {
 		return ns, nil // Update takes no such name
 	}
-	err = q.QueryRowContext(ctx, "SELECT number, at, size FROM namespaces WHERE name = ?", name).Scan(&ns.number, &ns.at, &ns.size)
+	err = q.QueryRowContext(ctx, "SELECT number, at, texts, words FROM namespaces WHERE name = ?", name).
+		Scan(&ns.number, &ns.at, &ns.texts, &ns.words)
 	if errors.Is(err, sql.ErrNoRows) {
 		return namespace{}, nil
 	}
-	if err == nil && (ns.number < 1 || ns.at < 0 || ns.size < 0) {
-		err = errDamaged
+	if err == nil && (ns.number < 1 || ns.at < 0 || ns.texts < 0 || ns.words < 0) {
+		err = errIndexDamaged
 	}
 	return ns, err
 }
 
-// add makes the tables of a namespace. Its number is used nowhere else.
+// add makes the tables of a namespace. No number is given twice, so that
+// whoever knows something of a number and a record does not take it for that of
+// another namespace.
 func (x *Index) add(ctx context.Context, name string) (ns namespace, err error) {
-	if err := x.conn.QueryRowContext(ctx, "SELECT coalesce(max(number), 0) + 1 FROM namespaces").Scan(&ns.number); err != nil {
+	if err := x.conn.QueryRowContext(ctx, "UPDATE made SET numbers = numbers + 1 RETURNING numbers").Scan(&ns.number); err != nil {
 		return ns, err
 	}
 	for _, q := range []string{
-		"CREATE TABLE docs_%d (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, text BLOB NOT NULL) STRICT",
-		// The words are ASCII letters and digits and what is not ASCII, in lower
-		// case, between spaces: ascii makes of them what they are.
+		`CREATE TABLE docs_%d (
+			seq   INTEGER PRIMARY KEY,
+			id    TEXT NOT NULL UNIQUE,
+			kind  TEXT NOT NULL,
+			words INTEGER NOT NULL,
+			sum   INTEGER NOT NULL,
+			text  BLOB NOT NULL
+		) STRICT`,
+		// The words are lower case letters and digits of ASCII and what is not
+		// ASCII, with a space between: ascii makes of them what they are.
 		"CREATE VIRTUAL TABLE words_%d USING fts5(words, content='', tokenize='ascii')",
 		"INSERT INTO words_%[1]d (words_%[1]d, rank) VALUES ('secure-delete', 1)",
 	} {
@@ -195,12 +224,12 @@ func (x *Index) add(ctx context.Context, name string) (ns namespace, err error) 
 			return ns, err
 		}
 	}
-	_, err = x.conn.ExecContext(ctx, "INSERT INTO namespaces (name, number, at, size) VALUES (?, ?, 0, 0)", name, ns.number)
+	_, err = x.conn.ExecContext(ctx, "INSERT INTO namespaces (name, number, at, texts, words) VALUES (?, ?, 0, 0, 0)", name, ns.number)
 	return ns, err
 }
 
 // reading runs f in one read transaction.
-func (x *Index) reading(ctx context.Context, f func(querier) error) error {
+func (x *Index) reading(ctx context.Context, f func(*sql.Tx) error) error {
 	tx, err := x.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return x.failed("read", err)
@@ -212,12 +241,10 @@ func (x *Index) reading(ctx context.Context, f func(querier) error) error {
 // writing runs f in one write transaction, and commits if it returns no error.
 // f says whether it removed text.
 func (x *Index) writing(ctx context.Context, f func() (removed bool, err error)) error {
-	select {
-	case <-x.turn:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := x.take(ctx); err != nil {
+		return err
 	}
-	defer func() { x.turn <- struct{}{} }()
+	defer x.leave()
 	if _, err := x.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return x.failed("begin", err)
 	}
@@ -237,6 +264,21 @@ func (x *Index) writing(ctx context.Context, f func() (removed bool, err error))
 	return nil
 }
 
+// take waits for the turn to use conn.
+func (x *Index) take(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-x.turn:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (x *Index) leave() { x.turn <- struct{}{} }
+
 // truncate empties the write-ahead log. A reader of an older state is not
 // waited for long: the next change tries again, and so does Close.
 func (x *Index) truncate() {
@@ -250,85 +292,5 @@ func (x *Index) truncate() {
 
 const (
 	indexWait    = 10 * time.Second
-	truncateWait = 50 * time.Millisecond
+	truncateWait = 10 * time.Millisecond
 )
-
-// edit is what one change does to the tables of a namespace.
-type edit struct {
-	size                               int64
-	removed                            bool
-	all                                []*sql.Stmt
-	find, del, delWords, add, addWords *sql.Stmt
-}
-
-func (x *Index) edit(ctx context.Context, ns namespace) (_ *edit, err error) {
-	e := &edit{size: ns.size}
-	for _, p := range []struct {
-		to  **sql.Stmt
-		sql string
-	}{
-		{&e.find, "SELECT seq, kind, text FROM docs_%d WHERE id = ?"},
-		{&e.del, "DELETE FROM docs_%d WHERE seq = ?"},
-		{&e.delWords, "INSERT INTO words_%[1]d (words_%[1]d, rowid, words) VALUES ('delete', ?, ?)"},
-		{&e.add, "INSERT INTO docs_%d (id, kind, text) VALUES (?, ?, ?)"},
-		{&e.addWords, "INSERT INTO words_%d (rowid, words) VALUES (?, ?)"},
-	} {
-		if *p.to, err = x.conn.PrepareContext(ctx, fmt.Sprintf(p.sql, ns.number)); err != nil {
-			e.close()
-			return nil, err
-		}
-		e.all = append(e.all, *p.to)
-	}
-	return e, nil
-}
-
-func (e *edit) close() {
-	for _, s := range e.all {
-		s.Close()
-	}
-}
-
-// drop takes the text of an id out, if it has one.
-func (e *edit) drop(ctx context.Context, id string) error {
-	_, err := e.replace(ctx, id, nil)
-	return err
-}
-
-func (e *edit) put(ctx context.Context, d memory.Doc) error {
-	if same, err := e.replace(ctx, d.ID, &d); same || err != nil {
-		return err
-	}
-	res, err := e.add.ExecContext(ctx, d.ID, d.Kind, notNull([]byte(d.Text)))
-	if err != nil {
-		return err
-	}
-	seq, err := res.LastInsertId()
-	if err != nil {
-		return err
-	}
-	e.size++
-	_, err = e.addWords.ExecContext(ctx, seq, joined(d.Text))
-	return err
-}
-
-// replace takes the text of an id out, unless it is already the one given.
-func (e *edit) replace(ctx context.Context, id string, by *memory.Doc) (same bool, err error) {
-	var seq int64
-	var kind string
-	var text []byte
-	switch err := e.find.QueryRowContext(ctx, id).Scan(&seq, &kind, &text); {
-	case errors.Is(err, sql.ErrNoRows):
-		return false, nil
-	case err != nil:
-		return false, err
-	case by != nil && by.Kind == kind && by.Text == string(text):
-		return true, nil
-	}
-	e.removed = true
-	e.size--
-	if _, err := e.del.ExecContext(ctx, seq); err != nil {
-		return false, err
-	}
-	_, err = e.delWords.ExecContext(ctx, seq, joined(string(text)))
-	return false, err
-}

@@ -23,6 +23,8 @@ const IndexFileName = "memory-index.db"
 // log.
 var ErrRemake = errors.New("the memory index cannot be used; delete it and it is made again from the log")
 
+var errIndexDamaged = errors.New("the index is damaged")
+
 // OldWords is a reason not to open an index.
 const OldWords Reason = "the index was made with another version of its words"
 
@@ -34,12 +36,13 @@ const indexID = 0x57524958
 const indexVersion = 1
 
 const indexSchema = `
-CREATE TABLE made (words TEXT NOT NULL) STRICT;
+CREATE TABLE made (words TEXT NOT NULL, numbers INTEGER NOT NULL) STRICT;
 CREATE TABLE namespaces (
 	name   TEXT PRIMARY KEY,
 	number INTEGER NOT NULL UNIQUE,
 	at     INTEGER NOT NULL,
-	size   INTEGER NOT NULL
+	texts  INTEGER NOT NULL,
+	words  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 `
 
@@ -118,7 +121,7 @@ func createIndex(dir, path string) error {
 	}()
 	db := sql.OpenDB(connector(tmp, Options{BusyTimeout: indexWait, noSync: true}, false))
 	db.SetMaxOpenConns(1)
-	_, err = db.Exec(indexSchema+"INSERT INTO made VALUES (?)", words.Version)
+	_, err = db.Exec(indexSchema+"INSERT INTO made VALUES (?, 0)", words.Version)
 	if err == nil {
 		_, err = db.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", indexID, indexVersion))
 	}
@@ -141,6 +144,10 @@ func openIndex(path string) (_ *Index, err error) {
 		pool: sql.OpenDB(connector(path, o, false)),
 		read: sql.OpenDB(connector(path, o, true)),
 		turn: make(chan struct{}, 1),
+
+		counts:   counts{common: 500},
+		maxTexts: 4_000,
+		maxWords: 200_000,
 	}
 	x.pool.SetMaxOpenConns(1)
 	x.read.SetMaxIdleConns(4)
@@ -219,7 +226,7 @@ func (x *Index) failed(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, errDamaged) {
+	if errors.Is(err, errIndexDamaged) {
 		return fmt.Errorf("sqlite: index: %s: %w", what, errors.Join(ErrRemake, err))
 	}
 	var se *sqlite.Error

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,13 +19,13 @@ func (x *Index) Search(ctx context.Context, namespace, query string, kinds []str
 	if len(ws) == 0 || limit <= 0 {
 		return nil, ctx.Err()
 	}
-	err = x.reading(ctx, func(tx querier) error {
+	err = x.reading(ctx, func(tx *sql.Tx) error {
 		ns, err := find(ctx, tx, namespace)
 		if err != nil || ns.number == 0 {
 			return err
 		}
-		s := &search{tx: tx, ns: ns, kinds: kinds, limit: limit}
-		if err := s.count(ctx, ws); err != nil {
+		s := &search{tx: tx, ns: ns, kinds: kinds, limit: limit, index: x}
+		if err := s.count(ctx, &x.counts, ws); err != nil {
 			return err
 		}
 		hits, err = s.run(ctx)
@@ -34,31 +35,45 @@ func (x *Index) Search(ctx context.Context, namespace, query string, kinds []str
 }
 
 // search is one search in one read transaction.
+//
+// FTS5 needs about two microseconds to weigh a text, which is too much where
+// most texts hold a word like "the" of the query. So the texts with its rarest
+// words are weighed first, here. That gives a score that limit texts reach, and
+// leaves the texts without those words; of them only those are asked for whose
+// words can add up to that score. Where this leaves too many texts, FTS5
+// weighs them all.
+//
+// Nothing is guessed: the answer is the one FTS5 would give. Both add the words
+// in one order, the rarest first, so that even the last bit is the same.
 type search struct {
-	tx    querier
+	tx    *sql.Tx
 	ns    namespace
 	kinds []string
 	limit int
+	index *Index
 	words []counted // that some text holds, the rarest first
 }
 
 type counted struct {
 	word  string
 	texts int64 // that hold it
-	most  float64
+	idf   float64
 }
 
-// count looks up in how many texts each word stands. FTS5 adds the scores of
-// words in their order, so theirs is fixed.
-func (s *search) count(ctx context.Context, ws []string) error {
+// count looks up in how many texts each word stands.
+func (s *search) count(ctx context.Context, known *counts, ws []string) error {
+	q := fmt.Sprintf("SELECT count(*) FROM words_%[1]d WHERE words_%[1]d MATCH ?", s.ns.number)
 	for _, w := range ws {
 		c := counted{word: w}
-		q := fmt.Sprintf("SELECT count(*) FROM words_%[1]d WHERE words_%[1]d MATCH ?", s.ns.number)
-		if err := s.tx.QueryRowContext(ctx, q, anyOf([]counted{c})).Scan(&c.texts); err != nil {
-			return err
+		var ok bool
+		if c.texts, ok = known.get(s.ns, w); !ok {
+			if err := s.tx.QueryRowContext(ctx, q, anyOf([]counted{c})).Scan(&c.texts); err != nil {
+				return err
+			}
+			known.set(s.ns, w, c.texts)
 		}
 		if c.texts > 0 {
-			c.most = words.Most(words.IDF(c.texts, s.ns.size))
+			c.idf = words.IDF(c.texts, s.ns.texts)
 			s.words = append(s.words, c)
 		}
 	}
@@ -68,104 +83,103 @@ func (s *search) count(ctx context.Context, ws []string) error {
 	return nil
 }
 
-// run finds the best texts without weighing each that holds some word of the
-// query. FTS5 needs about two microseconds for a text, which is too much where
-// most texts hold a word like "the".
-//
-// It divides the words into rare and common ones. If limit texts already score
-// more by rare words than all the common ones can add to any text, the answer
-// holds only texts with a rare word: those without a common word, which score
-// what they score by rare ones, and those with both. Of both kinds the best are
-// asked for; a text that is too far back in a list is so in the answer.
 func (s *search) run(ctx context.Context) ([]memory.Hit, error) {
-	if n := s.split(); n < len(s.words) {
-		rare, common := s.words[:n], s.words[n:]
-		first, err := s.best(ctx, anyOf(rare))
-		if err != nil {
+	var texts int64
+	for n := 1; n <= len(s.words); n++ {
+		texts += s.words[n-1].texts
+		switch {
+		case texts > s.index.maxTexts:
+			return s.all(ctx)
+		case texts < int64(s.limit) && n < len(s.words):
+			continue
+		}
+		w := &weighing{s: s}
+		if err := w.weigh(ctx, anyOf(s.words[:n])); err != nil {
 			return nil, err
 		}
-		if len(first) == s.limit && first[s.limit-1].BM25 > most(common) {
-			both, err := s.best(ctx, "("+anyOf(rare)+") AND ("+anyOf(common)+")")
-			if err != nil {
-				return nil, err
+		if n < len(s.words) && !w.over {
+			if len(w.hits) < s.limit {
+				continue // words share texts, or these are not of the kinds
 			}
-			return s.merge(first, both), nil
+			expr, ok := reaching(s.words[n:], w.hits[s.limit-1].BM25)
+			if !ok {
+				return s.all(ctx)
+			}
+			if expr != "" {
+				if err := w.weigh(ctx, "("+expr+") NOT ("+anyOf(s.words[:n])+")"); err != nil {
+					return nil, err
+				}
+			}
 		}
+		if w.over {
+			return s.all(ctx)
+		}
+		return w.hits, nil
 	}
-	if len(s.words) == 0 {
-		return nil, nil
-	}
-	return s.best(ctx, anyOf(s.words))
+	return nil, nil
 }
 
-// split guesses how many words are rare enough to answer with: as few as hold
-// limit texts and can outweigh the others.
-func (s *search) split() int {
-	var texts int64
-	for i, w := range s.words {
-		// A text of average length in which a word stands once has the word's
-		// weight, that is Most/(K1+1), as its score.
-		if texts >= int64(s.limit) && most(s.words[i:]) < s.words[0].most/(words.K1+1) {
-			return i
-		}
-		texts += w.texts
-	}
-	return len(s.words)
+// weighing collects the best of the texts it has weighed.
+type weighing struct {
+	s            *search
+	hits         []memory.Hit
+	texts, words int64
+	over         bool // there are too many
 }
 
-// most is what words can add to the score of a text at most.
-func most(ws []counted) (sum float64) {
-	for _, w := range ws {
-		sum += w.most
+// weigh takes in all texts of an expression.
+func (w *weighing) weigh(ctx context.Context, match string) error {
+	s := w.s
+	mean := float64(s.ns.words) / float64(s.ns.texts)
+	freq := make([]float64, len(s.words))
+	counts := make(map[string]*float64, len(s.words))
+	for i := range s.words {
+		counts[s.words[i].word] = &freq[i]
 	}
-	return sum
-}
-
-// merge unites the best by rare words with the best of those that hold common
-// ones too, whose scores are the greater and the right ones.
-func (s *search) merge(first, both []memory.Hit) []memory.Hit {
-	have := map[string]bool{}
-	for _, h := range both {
-		have[h.ID] = true
+	rs, err := s.query(ctx, "d.id, d.kind, d.words, d.sum, d.text", match, "LIMIT ?", s.index.maxTexts-w.texts+1)
+	if err != nil {
+		return err
 	}
-	for _, h := range first {
-		if !have[h.ID] {
-			both = append(both, h)
+	defer rs.Close()
+	for rs.Next() {
+		var d memory.Doc
+		var length int64
+		var sum uint32
+		var text sql.RawBytes
+		if err := rs.Scan(&d.ID, &d.Kind, &length, &sum, &text); err != nil {
+			return err
+		}
+		w.texts++
+		w.words += length
+		if w.over = w.texts > s.index.maxTexts || w.words > s.index.maxWords; w.over {
+			return nil
+		}
+		if d.Text = string(text); sum != checksum(d) {
+			return errIndexDamaged
+		}
+		clear(freq)
+		words.Count(d.Text, counts)
+		h := memory.Hit{ID: d.ID, Kind: d.Kind}
+		for i, c := range s.words {
+			if freq[i] > 0 {
+				h.BM25 += words.Score(c.idf, freq[i], float64(length), mean)
+			}
+		}
+		if len(w.hits) == s.limit && better(w.hits[s.limit-1], h) < 0 {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(w.hits, h, better)
+		if w.hits = slices.Insert(w.hits, i, h); len(w.hits) > s.limit {
+			w.hits = w.hits[:s.limit]
 		}
 	}
-	slices.SortFunc(both, func(a, b memory.Hit) int {
-		return cmp.Or(cmp.Compare(b.BM25, a.BM25), cmp.Compare(a.ID, b.ID))
-	})
-	return both[:min(len(both), s.limit)]
+	return rs.Err()
 }
 
-// anyOf is an FTS5 expression for texts that hold one of the words. Words have
-// no character but letters, marks and digits; quoted, none is an operator.
-func anyOf(ws []counted) string {
-	var b strings.Builder
-	for i, w := range ws {
-		if i > 0 {
-			b.WriteString(" OR ")
-		}
-		b.WriteString(`"` + w.word + `"`)
-	}
-	return b.String()
-}
-
-// best asks FTS5 for the best texts of an expression.
-func (s *search) best(ctx context.Context, match string) (hits []memory.Hit, err error) {
-	args := []any{match}
-	where := ""
-	if len(s.kinds) > 0 {
-		where = " AND d.kind IN (?" + strings.Repeat(", ?", len(s.kinds)-1) + ")"
-		for _, k := range s.kinds {
-			args = append(args, k)
-		}
-	}
-	q := fmt.Sprintf(`SELECT d.id, d.kind, -bm25(words_%[1]d) AS score
-		FROM words_%[1]d JOIN docs_%[1]d AS d ON d.seq = words_%[1]d.rowid
-		WHERE words_%[1]d MATCH ?%[2]s ORDER BY score DESC, d.id LIMIT ?`, s.ns.number, where)
-	rs, err := s.tx.QueryContext(ctx, q, append(args, s.limit)...)
+// all leaves the weighing of all texts to FTS5.
+func (s *search) all(ctx context.Context) (hits []memory.Hit, err error) {
+	rs, err := s.query(ctx, fmt.Sprintf("d.id, d.kind, -bm25(words_%d) AS score", s.ns.number), anyOf(s.words),
+		"ORDER BY score DESC, d.id LIMIT ?", s.limit)
 	if err != nil {
 		return nil, err
 	}
@@ -180,5 +194,74 @@ func (s *search) best(ctx context.Context, match string) (hits []memory.Hit, err
 	return hits, rs.Err()
 }
 
-// joined is a text as FTS5 gets it.
-func joined(text string) string { return strings.Join(words.Of(text), " ") }
+// query selects from the texts of an expression that are of the kinds.
+func (s *search) query(ctx context.Context, columns, match, end string, args ...any) (*sql.Rows, error) {
+	where, all := "", []any{match}
+	if len(s.kinds) > 0 {
+		where = "AND d.kind IN (?" + strings.Repeat(", ?", len(s.kinds)-1) + ")"
+		for _, k := range s.kinds {
+			all = append(all, k)
+		}
+	}
+	return s.tx.QueryContext(ctx, fmt.Sprintf(`SELECT %[2]s FROM words_%[1]d CROSS JOIN docs_%[1]d AS d ON d.seq = words_%[1]d.rowid
+		WHERE words_%[1]d MATCH ? %[3]s %[4]s`, s.ns.number, columns, where, end), append(all, args...)...)
+}
+
+// better orders hits: the higher score first, then by id.
+func better(a, b memory.Hit) int {
+	return cmp.Or(cmp.Compare(b.BM25, a.BM25), cmp.Compare(a.ID, b.ID))
+}
+
+// reaching is an FTS5 expression for texts whose words of these can add up to a
+// score; empty if none can, and not ok if it would be too long.
+func reaching(ws []counted, score float64) (expr string, ok bool) {
+	steps := 0
+	// from is the expression for the words from the i-th on.
+	var from func(i int, need float64) (expr string, any bool)
+	from = func(i int, need float64) (string, bool) {
+		if need < 1e-9 { // nothing, but for rounding
+			return "", true
+		}
+		rest := 0.0
+		for _, w := range ws[i:] {
+			rest += words.Most(w.idf)
+		}
+		if steps++; rest < need-1e-9 || steps > maxSteps {
+			return "", false
+		}
+		with, always := from(i+1, need-words.Most(ws[i].idf))
+		without, _ := from(i+1, need)
+		word := anyOf(ws[i : i+1])
+		switch {
+		case always && with == "":
+		case with == without: // the word makes no difference
+			return without, without != ""
+		default:
+			word = "(" + word + " AND (" + with + "))"
+		}
+		if without != "" {
+			word += " OR " + without
+		}
+		return word, true
+	}
+	expr, _ = from(0, score)
+	return expr, steps <= maxSteps && len(expr) <= maxExpr
+}
+
+const (
+	maxSteps = 500
+	maxExpr  = 4 << 10
+)
+
+// anyOf is an FTS5 expression for texts that hold one of the words. Words have
+// no character but letters, marks and digits; quoted, none is an operator.
+func anyOf(ws []counted) string {
+	var b strings.Builder
+	for i, w := range ws {
+		if i > 0 {
+			b.WriteString(" OR ")
+		}
+		b.WriteString(`"` + w.word + `"`)
+	}
+	return b.String()
+}

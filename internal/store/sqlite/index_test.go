@@ -1,9 +1,12 @@
 package sqlite
 
 import (
+	"context"
 	"flag"
 	"fmt"
+	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/writ-project/writ/internal/store/mapstore"
@@ -27,19 +30,78 @@ func TestIndex(t *testing.T) {
 	storetest.TestIndex(t, func(tb testing.TB, dir string) storetest.Index { return openIndexAt(tb, dir) }, true)
 }
 
+// tuned sets how a search goes about it, which must not show in the answer:
+// all texts weighed by FTS5, some, or none, and counts remembered or not.
+var tuned = map[string]func(*Index){
+	"as it is":         func(*Index) {},
+	"FTS5 weighs":      func(x *Index) { x.maxTexts, x.counts.common = 0, 1 },
+	"FTS5 weighs many": func(x *Index) { x.maxTexts, x.maxWords, x.counts.common = 12, 40, 3 },
+	"counts are kept":  func(x *Index) { x.counts.common = 1 },
+}
+
 func TestIndexSameAsMap(t *testing.T) {
 	checks := flag.Lookup("rapid.checks")
 	if old := checks.Value.String(); old == checks.DefValue {
-		checks.Value.Set(fmt.Sprint(size(60, 600)))
+		checks.Value.Set(fmt.Sprint(size(15, 300)))
 		defer checks.Value.Set(old)
 	}
-	storetest.DifferentialIndex(t, func() memory.Index { return mapstore.NewIndex() },
-		func() (storetest.Index, func() storetest.Index) {
-			dir, err := os.MkdirTemp(t.TempDir(), "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			reopen := func() storetest.Index { return openIndexAt(t, dir) }
-			return reopen(), reopen
+	for name, tune := range tuned {
+		t.Run(name, func(t *testing.T) {
+			storetest.DifferentialIndex(t, func() memory.Index { return mapstore.NewIndex() },
+				func() (storetest.Index, func() storetest.Index) {
+					dir, err := os.MkdirTemp(t.TempDir(), "")
+					if err != nil {
+						t.Fatal(err)
+					}
+					reopen := func() storetest.Index {
+						x := openIndexAt(t, dir)
+						tune(x)
+						return x
+					}
+					return reopen(), reopen
+				})
 		})
+	}
+}
+
+// TestIndexSpeech compares with the map where words are as common and as rare
+// as in speech, between changes.
+func TestIndexSpeech(t *testing.T) {
+	ctx := context.Background()
+	texts := size(300, 6000)
+	for name, tune := range tuned {
+		t.Run(name, func(t *testing.T) {
+			x := openIndexAt(t, t.TempDir())
+			defer x.Close()
+			tune(x)
+			m := mapstore.NewIndex()
+			s := newSpeech(7)
+			for round := range uint64(4) {
+				c := memory.Change{Namespace: "n", From: round, To: round + 1, Put: s.docs(int(round)*texts/3, texts)}
+				if round > 0 {
+					c.Drop = []string{"obs_1", "obs_3", fmt.Sprintf("obs_%d", round)}
+					c.Drop = slices.Compact(slices.Sorted(slices.Values(c.Drop)))
+				}
+				for _, i := range []memory.Index{x, m} {
+					if err := i.Update(ctx, c); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range size(20, 300) {
+					q, limit := s.question(), 1+s.r.IntN(30)
+					kinds := [][]string{nil, {"observation"}, {"entity"}}[s.r.IntN(3)]
+					got, err := x.Search(ctx, "n", q, kinds, limit)
+					want, err2 := m.Search(ctx, "n", q, kinds, limit)
+					if err != nil || err2 != nil {
+						t.Fatal(err, err2)
+					}
+					if !slices.EqualFunc(got, want, func(a, b memory.Hit) bool {
+						return a.ID == b.ID && a.Kind == b.Kind && math.Abs(a.BM25-b.BM25) <= 1e-9
+					}) {
+						t.Fatalf("%q, %d of %v:\n%v\n%v", q, limit, kinds, got, want)
+					}
+				}
+			}
+		})
+	}
 }

@@ -48,7 +48,7 @@ func testIndexNamespaces(t *testing.T, open IndexOpener) {
 		}
 	}
 	// A namespace that is changed and forgotten all the time meanwhile.
-	count := 4_000
+	count := 2_000
 	if long() {
 		count = 1_000_000
 	}
@@ -123,7 +123,7 @@ func testIndexConcurrent(t *testing.T, open IndexOpener, persistent bool) {
 	} else {
 		handles = append(handles, handles[0])
 	}
-	const writers, each = 4, 25
+	const writers, each = 4, 12
 	pair := func(n uint64) []memory.Doc {
 		return []memory.Doc{doc("left", fmt.Sprintf("pair v%d", n)), doc("right", fmt.Sprintf("pair v%d", n))}
 	}

@@ -11,7 +11,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -27,7 +26,7 @@ const (
 
 // Version says by which rules and tables words are made. An index made by
 // other ones does not agree with its queries.
-const Version = "1 " + unicode.Version + " " + norm.Version + " " + cases.UnicodeVersion
+const Version = "1 " + unicode.Version + " " + norm.Version
 
 // Of returns the words of a text in their order.
 //
@@ -37,14 +36,29 @@ const Version = "1 " + unicode.Version + " " + norm.Version + " " + cases.Unicod
 // words each letter is a word. All else, NUL and bytes that are not UTF-8
 // included, stands between words.
 func Of(text string) []string {
-	var s splitter
+	var out []string
+	each(text, func(w []byte) { out = append(out, string(w)) })
+	return out
+}
+
+// Count adds to each count how often its word stands in the text.
+func Count(text string, counts map[string]*float64) {
+	each(text, func(w []byte) {
+		if n := counts[string(w)]; n != nil {
+			*n++
+		}
+	})
+}
+
+// each calls f for each word. What f gets is its own only until it returns.
+func each(text string, f func([]byte)) {
+	s := splitter{f: f}
 	if ascii(text) {
 		s.ascii(text)
 	} else {
 		s.unicode(fold(text))
 	}
 	s.end()
-	return s.words
 }
 
 // Query returns the distinct words of a query in their order, at most MaxQuery.
@@ -76,15 +90,17 @@ func ascii(s string) bool {
 	return true
 }
 
-// fold is compatibility decomposition and case folding. Folding can leave what
-// decomposes again, such as the iota under a Greek vowel.
+// fold is compatibility decomposition and case folding. By way of the upper
+// case, so that letters of which only one of two has the other, such as the
+// dotless i, the long s and the final sigma, meet.
 func fold(s string) string {
 	s = norm.NFKD.String(strings.ToValidUTF8(s, "\uFFFD"))
-	return norm.NFKD.String(cases.Fold().String(s))
+	s = strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, s)
+	return norm.NFKD.String(strings.ReplaceAll(s, "ß", "ss"))
 }
 
 type splitter struct {
-	words []string
+	f     func([]byte)
 	word  []byte
 	wide  bool // the word has other than ASCII
 	alone bool // the word takes no more letters
@@ -103,7 +119,7 @@ func (s *splitter) end() {
 			}
 			w = w[:n]
 		}
-		s.words = append(s.words, string(w))
+		s.f(w)
 	}
 	s.word, s.wide, s.alone = s.word[:0], false, false
 }
