@@ -298,6 +298,9 @@ func (a *asking) print(x *host.Answer) {
 	if x.Message != "" {
 		fmt.Fprintln(a.out, printable(x.Message))
 	}
+	if x.Status == host.NeedsMoreInfo {
+		fmt.Fprintln(a.out, a.colour("33", "asks for more; nothing was called"))
+	}
 	if x.Status == host.Stopped {
 		a.printStop(x.Stage, x.Rejection)
 	}
