@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,9 +45,15 @@ type Options struct {
 	Namespace string
 	Policy    *memory.Policy
 	Mode      memory.Mode
+	// Index finds texts; nil is a memory that is not searched.
+	Index memory.Index
 	// Clock is the recorded time; nil is the real one.
 	Clock func() time.Time
 }
+
+// ErrPolicy says that a namespace is under another policy or mode than the one
+// it was opened with. An operator puts one in force.
+var ErrPolicy = errors.New("memory: the namespace is under another policy or mode")
 
 // Keeper keeps one namespace: it is the only writer of its records, in this
 // process. It is safe for concurrent use.
@@ -91,6 +99,17 @@ func Open(ctx context.Context, o Options) (*Keeper, error) {
 	}
 	k := &Keeper{store: o.Store, log: LogOf(o.Namespace), o: o, state: memory.New()}
 	return k, k.catchUp(ctx)
+}
+
+// InForce is ErrPolicy where the namespace is under another policy or mode than
+// the keeper's: proposals would all be refused.
+func (k *Keeper) InForce() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.state.Head() > 0 && (k.state.PolicyHash() != k.o.Policy.Hash() || k.state.Mode() != k.o.Mode) {
+		return ErrPolicy
+	}
+	return nil
 }
 
 // now is the recorded time.
@@ -168,6 +187,43 @@ func (k *Keeper) Propose(ctx context.Context, c memory.Context, p writ.Proposal)
 	return d.Outcome, err
 }
 
+// Operate decides an operator's command, writes its event and, where it erases,
+// takes the texts out of the log and the index. The principal is a person the
+// caller has authenticated; nothing that came by way of the agent gets here.
+func (k *Keeper) Operate(ctx context.Context, principal, command string, args []byte) (memory.Decision, error) {
+	d, err := k.do(ctx, func(s *memory.State, now time.Time) memory.Decision {
+		c := memory.Context{Policy: k.o.Policy, Namespace: k.o.Namespace, Mode: k.o.Mode, Principal: principal, Now: now}
+		return memory.Operate(s, c, command, args)
+	})
+	if err != nil || d.Outcome.Status == writ.Rejected {
+		return d, err
+	}
+	return d, k.Purge(ctx, d.Event)
+}
+
+// Purge takes the texts that an event erases out of the log and the index. Done
+// again it does nothing: whoever finds the event and not the end of it, goes on.
+func (k *Keeper) Purge(ctx context.Context, e *memory.Event) error {
+	erases := false
+	for i := range e.Ops {
+		if e.Ops[i].Erase == nil {
+			continue
+		}
+		erases = true
+		for _, n := range e.Ops[i].Erase.Records {
+			if err := k.store.Erase(ctx, k.log, n, valueProposal); err != nil && !errors.Is(err, audit.ErrNotFound) {
+				return fmt.Errorf("memory: a text could not be erased: %w", err)
+			}
+		}
+	}
+	if !erases || k.o.Index == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.index(ctx)
+}
+
 // Read calls f with the state as it is in the log now. f must not keep it.
 func (k *Keeper) Read(ctx context.Context, f func(s *memory.State, now time.Time)) error {
 	k.mu.Lock()
@@ -177,6 +233,89 @@ func (k *Keeper) Read(ctx context.Context, f func(s *memory.State, now time.Time
 	}
 	f(k.state, k.now())
 	return nil
+}
+
+// Search calls f with the state and what the index finds in its texts.
+func (k *Keeper) Search(ctx context.Context, query string, kinds []string, limit int, f func(s *memory.State, now time.Time, hits []memory.Hit)) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.catchUp(ctx); err != nil {
+		return err
+	}
+	var hits []memory.Hit
+	if k.o.Index != nil {
+		err := k.index(ctx)
+		if err == nil {
+			hits, err = k.o.Index.Search(ctx, k.o.Namespace, query, kinds, limit)
+		}
+		if err != nil {
+			return fmt.Errorf("memory: the index: %w", err)
+		}
+	}
+	f(k.state, k.now(), hits)
+	return nil
+}
+
+// index brings the index to the state. The caller holds mu.
+func (k *Keeper) index(ctx context.Context) error {
+	for range maxTries {
+		at, err := k.o.Index.At(ctx, k.o.Namespace)
+		if err != nil || at == k.state.Head() {
+			return err
+		}
+		if at > k.state.Head() {
+			// Another process saw more, or the index is of another log: then it
+			// is made again.
+			head, err := k.store.Head(ctx, k.log)
+			if err == nil && head < at {
+				err = k.o.Index.Reset(ctx, k.o.Namespace)
+			} else if err == nil {
+				err = k.catchUp(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		c := memory.Change{Namespace: k.o.Namespace, From: at, To: k.state.Head()}
+		if at == 0 {
+			c.Put = k.state.Docs()
+		} else if c.Put, c.Drop, err = k.changed(ctx, at); err != nil {
+			return err
+		}
+		if err = k.o.Index.Update(ctx, c); !errors.Is(err, memory.ErrBehind) {
+			return err
+		}
+	}
+	return memory.ErrBehind
+}
+
+// changed is what became of the texts since a record, as they are now.
+func (k *Keeper) changed(ctx context.Context, since uint64) (put []memory.Doc, drop []string, err error) {
+	puts, drops := map[string]memory.Doc{}, map[string]bool{}
+	for it, err := range k.store.Read(ctx, k.log, since+1) {
+		if err != nil {
+			return nil, nil, err
+		}
+		e, _, err := eventOf(&it)
+		if err != nil {
+			return nil, nil, err
+		}
+		if e.N > k.state.Head() {
+			break
+		}
+		ds, gone := k.state.Changed(e)
+		for _, d := range ds {
+			puts[d.ID] = d
+		}
+		for _, id := range gone {
+			drops[id] = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(puts)) {
+		put = append(put, puts[id])
+	}
+	return put, slices.Sorted(maps.Keys(drops)), nil
 }
 
 // do has a decision made on the newest state and its event written. Decisions
@@ -302,6 +441,9 @@ func (k *Keeper) write(batch []*request) (served int, again bool, err error) {
 	return len(entries), false, err
 }
 
+// opener is who begins a namespace: whoever wrote the configuration.
+const opener = "operator"
+
 // begin writes the first event of a namespace, and its policy as a blob that
 // every later event names.
 func (k *Keeper) begin(ctx context.Context) error {
@@ -309,9 +451,12 @@ func (k *Keeper) begin(ctx context.Context) error {
 		return err
 	}
 	now := k.now()
-	e := &memory.Event{V: memory.EventVersion, N: 1, Kind: memory.KindOpen, At: memory.InstantOf(now),
-		Namespace: k.o.Namespace, Policy: k.o.Policy.Hash(), Mode: k.o.Mode, Status: writ.Accepted}
-	entry, err := k.entryOf(e, nil, now)
+	d := memory.Operate(k.state, memory.Context{Policy: k.o.Policy, Namespace: k.o.Namespace, Mode: k.o.Mode, Principal: opener, Now: now},
+		memory.CommandOpen, []byte("{}"))
+	if d.Event == nil {
+		return errors.New("memory: the namespace cannot be begun")
+	}
+	entry, err := k.entryOf(d.Event, d.Value, now)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,173 @@
+package memoryserver_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/memory"
+)
+
+// desk is a gateway with nothing behind it but the memory.
+type desk struct {
+	t  *testing.T
+	gw *gateway.Gateway
+	s  downstream.Session
+}
+
+func newDesk(t *testing.T, st gateway.Store, profile memoryserver.Profile) *desk {
+	t.Helper()
+	p, ok := memory.Builtin("v1")
+	if !ok {
+		t.Fatal("no policy v1")
+	}
+	k, err := memoryserver.Open(t.Context(), memoryserver.Options{Store: st, Namespace: "default", Policy: p, Mode: memory.Hardened})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, faults := gate.ParsePolicy("policy.yaml", []byte("tools: {}"))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	gw, err := gateway.New(gateway.Options{Store: st, Policy: own, Inside: memoryserver.NewServer(k, profile), Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gw.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { gw.Close() })
+	if err := gw.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{t: t, gw: gw}
+	d.newSession()
+	return d
+}
+
+func (d *desk) newSession() {
+	d.t.Helper()
+	secret, _, err := d.gw.CreateSession(d.t.Context(), "loopback")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	var ok bool
+	if d.s, ok = d.gw.FindSession(d.t.Context(), "loopback", secret); !ok {
+		d.t.Fatal("no session")
+	}
+}
+
+func (d *desk) request(method string, params []byte) downstream.Reply {
+	return d.gw.Handle(d.t.Context(), &downstream.Request{
+		Method: method, Params: params, ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,
+		Principal: downstream.Loopback, Session: d.s, ClientCapabilities: []byte("{}"), Peer: gateway.NoPeer,
+	})
+}
+
+// call calls a tool and returns its structured content.
+func (d *desk) call(tool, arguments string) []byte {
+	d.t.Helper()
+	params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(tool))
+	r := d.request("tools/call", strictjson.Set(params, "arguments", []byte(arguments)))
+	if r.Err != nil {
+		d.t.Fatalf("%s: %s", tool, r.Err.Message)
+	}
+	return strictjson.Get(r.Result, "structuredContent")
+}
+
+func member(raw []byte, path ...string) string {
+	for _, p := range path {
+		raw = strictjson.Get(raw, p)
+	}
+	if s, ok := strictjson.Text(raw); ok {
+		return s
+	}
+	return string(raw)
+}
+
+// TestProposals: through the door, an observation has the label of what it was
+// captured in, whatever it says of itself.
+func TestProposals(t *testing.T) {
+	signer, _ := storetest.Key()
+	st := mapstore.New(signer)
+	d := newDesk(t, st, memoryserver.Full)
+	if _, err := d.gw.Turn(t.Context(), d.s, "My printer is printer-7, in the small room."); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ tool, payload, want string }{
+		{"record_observation", `{"observation_id":"o1","raw_payload":"My printer is printer-7"}`, "accepted"},
+		{"record_observation", `{"observation_id":"o1","raw_payload":"My printer is printer-7"}`, "accepted"}, // again
+		{"record_observation", `{"observation_id":"o1","raw_payload":"in the small room"}`, "POLICY_VIOLATION observation.id_conflict"},
+		{"record_observation", `{"observation_id":"o2","raw_payload":"My printer is printer-8"}`, "MISSING_PROVENANCE"},
+		{"record_observation", `{"observation_id":"o2","raw_payload":"My printer is printer-8","source_ref":"ev1"}`, "MISSING_PROVENANCE"},
+		{"record_observation", `{"observation_id":"o3","raw_payload":"in the small room","source_ref":"ev1"}`, "accepted"},
+		{"record_observation", `{"observation_id":"o4","raw_payload":"in the small room","trust_class":"operator"}`, "DIRECT_CANONICAL_WRITE_FORBIDDEN"},
+		{"record_observation", `{"observation_id":"o4","raw_payload":"in the small room","colour":"red"}`, "INVALID_PAYLOAD"},
+		{"record_observation", `{"raw_payload":"in the small room"}`, "MISSING_PROVENANCE"},
+		{"request_consolidation", `{"reason":"task_boundary","direct_write":true}`, "DIRECT_CANONICAL_WRITE_FORBIDDEN"},
+	} {
+		got := d.call(c.tool, c.payload)
+		said := member(got, "status")
+		if said == string(writ.Rejected) {
+			said = member(got, "rejection", "code") + " " + member(got, "rejection", "reason")
+		}
+		if !strings.HasPrefix(said, c.want) {
+			t.Errorf("%s %s: %s (%s), want %s", c.tool, c.payload, said, got, c.want)
+		}
+		if member(got, "mode") != "hardened" || member(got, "decision_id") == "" {
+			t.Errorf("an outcome without mode or decision: %s", got)
+		}
+	}
+	// In another session the same words stand nowhere.
+	d.newSession()
+	if got := d.call("record_observation", `{"observation_id":"o9","raw_payload":"My printer is printer-7"}`); member(got, "rejection", "code") != "MISSING_PROVENANCE" {
+		t.Errorf("of another session: %s", got)
+	}
+	f := memoryserver.NewFold(st)
+	for it, err := range st.Read(t.Context(), memoryserver.LogOf("default"), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err == nil {
+			err = f.Step(t.Context(), rec, &it)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.Rechecked < 4 || f.Rechecked+f.Unchecked != 12 {
+		t.Errorf("%d decided again, %d not", f.Rechecked, f.Unchecked)
+	}
+}
+
+// TestProfiles: a profile publishes what it says and nothing else can be
+// called.
+func TestProfiles(t *testing.T) {
+	for profile, want := range map[memoryserver.Profile]int{memoryserver.Full: 9, memoryserver.Minimal: 4, memoryserver.ReadOnly: 0} {
+		signer, _ := storetest.Key()
+		d := newDesk(t, mapstore.New(signer), profile)
+		proposals := 0
+		items, _ := strictjson.Elements(strictjson.Get(d.request("tools/list", nil).Result, "tools"))
+		for _, item := range items {
+			if member(item, "annotations", "readOnlyHint") == "false" {
+				proposals++
+			}
+			if member(item, "outputSchema", "type") != "object" || member(item, "inputSchema", "additionalProperties") != "false" {
+				t.Errorf("%s: %s", profile, item)
+			}
+		}
+		if proposals != want {
+			t.Errorf("profile %s publishes %d proposals, want %d", profile, proposals, want)
+		}
+	}
+}
