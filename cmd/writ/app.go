@@ -24,6 +24,7 @@ import (
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
 )
 
@@ -70,6 +71,7 @@ type files struct {
 	policy   *gate.Policy
 	shadow   bool
 	ownPaths []string
+	memory   *MemoryConfig // nil for none
 	example  bool
 	file     string // policy file, "" for the built-in one
 }
@@ -96,8 +98,14 @@ func (f *sharedFlags) load() (*files, error) {
 			Era: upstream.Era(s.Wire), Limits: upstream.Limits{Call: s.Limits.Call, Handshake: s.Limits.Start},
 		})
 	}
-	for _, own := range []string{f.config, cfg.Policy} {
-		out.own(own)
+	own := []string{f.config, cfg.Policy}
+	if cfg.Memory.Given() {
+		if out.memory = &cfg.Memory; cfg.Memory.Policy != "" {
+			own = append(own, cfg.Memory.Policy)
+		}
+	}
+	for _, file := range own {
+		out.own(file)
 	}
 	return out, nil
 }
@@ -254,24 +262,29 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 	if err != nil {
 		return nil, nil, err
 	}
-	g, err = gateway.New(gateway.Options{
+	opts := gateway.Options{
 		Store: st, Policy: o.policy, Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths,
 		Version: readBuildInfo().Version, Log: log,
-	})
+	}
+	index := func() error { return nil }
+	if o.memory != nil {
+		var s *memoryserver.Server
+		if s, index, err = mountMemory(ctx, o.state, st, o.memory); err != nil {
+			st.Close()
+			return nil, nil, err
+		}
+		opts.Inside = s
+	}
+	g, err = gateway.New(opts)
 	if err == nil {
 		err = g.Start(ctx)
 	}
 	if err != nil {
+		index()
 		st.Close()
 		return nil, nil, fail(exitIO, "writ check", "%w", err)
 	}
-	return g, func() error {
-		err := g.Close()
-		if cerr := st.Close(); cerr != nil {
-			err = errors.Join(err, cerr)
-		}
-		return err
-	}, nil
+	return g, func() error { return errors.Join(g.Close(), index(), st.Close()) }, nil
 }
 
 // logger writes the gateway's log for a person: one line a message, with

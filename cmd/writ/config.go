@@ -32,6 +32,8 @@ type Config struct {
 	Shadow bool `yaml:"shadow"`
 	// Ask is what writ ask works with; absent, it routes by the built-in rules.
 	Ask AskConfig `yaml:"ask"`
+	// Memory mounts the governed memory; absent, there is none.
+	Memory MemoryConfig `yaml:"memory"`
 
 	dir string // of the configuration file
 }
@@ -187,6 +189,10 @@ func (c *Config) check(r *strictyaml.Reader) {
 	if c.Ask.Given() && c.Ask.Node.Kind == strictyaml.Mapping {
 		c.Ask.check(r, seen)
 		c.Ask.Screen, c.Ask.Planner.Rules = c.path(c.Ask.Screen), c.path(c.Ask.Planner.Rules)
+	}
+	if c.Memory.Given() && c.Memory.Node.Kind == strictyaml.Mapping {
+		c.Memory.check(r)
+		c.Memory.Policy = c.path(c.Memory.Policy)
 	}
 }
 

@@ -2,10 +2,11 @@ package memoryserver
 
 import (
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"sync"
@@ -84,7 +85,8 @@ type request struct {
 
 const (
 	maxBatch      = 64
-	maxTries      = 16
+	maxTries      = 16 // to bring the index to the state
+	maxPause      = 10 * time.Millisecond
 	appendTimeout = 30 * time.Second
 )
 
@@ -171,7 +173,7 @@ func (k *Keeper) entryOf(e *memory.Event, value []byte, at time.Time) (audit.Ent
 		return audit.Seal(rec)
 	}
 	v := audit.Value{Name: valueProposal, Bytes: value}
-	if _, err := rand.Read(v.Salt[:]); err != nil {
+	if _, err := crand.Read(v.Salt[:]); err != nil {
 		return audit.Entry{}, err
 	}
 	return audit.Seal(rec, v)
@@ -365,8 +367,14 @@ func (k *Keeper) serve(batch []*request) (served int) {
 	defer k.mu.Unlock()
 	var err error
 	again := true
-	for try := 0; again && try < maxTries; try++ {
-		served, again, err = k.write(batch)
+	for until := time.Now().Add(appendTimeout); again; {
+		if served, again, err = k.write(batch); again {
+			if time.Now().After(until) {
+				break
+			}
+			// Whoever lost waits a little, and not each for the same time.
+			time.Sleep(time.Duration(rand.Int64N(int64(maxPause))))
+		}
 	}
 	if again && err == nil {
 		err = audit.ErrConflict

@@ -92,7 +92,7 @@ func TestKeepers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st := st()
 			defer st.Close()
-			const keepers, writers, each = 3, 4, 12
+			const keepers, writers, each = 3, 4, 6
 			var ks []*Keeper
 			for range keepers {
 				ks = append(ks, open(t, st))
