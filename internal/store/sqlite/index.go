@@ -157,7 +157,7 @@ func (x *Index) Docs(ctx context.Context, namespace string) iter.Seq2[memory.Doc
 			defer rs.Close()
 			for rs.Next() {
 				var d memory.Doc
-				var sum uint32
+				var sum int64
 				var text sql.RawBytes
 				if err := rs.Scan(&d.ID, &d.Kind, &sum, &text); err != nil {
 					return err

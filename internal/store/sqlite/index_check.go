@@ -75,7 +75,7 @@ func (x *Index) checkNamespace(ctx context.Context, ns namespace) error {
 	defer rs.Close()
 	for rs.Next() {
 		var seq, n int64
-		var sum uint32
+		var sum int64
 		var d memory.Doc
 		var text []byte
 		if err := rs.Scan(&seq, &d.ID, &d.Kind, &n, &sum, &text); err != nil {

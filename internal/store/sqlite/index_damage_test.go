@@ -464,3 +464,32 @@ func TestIndexFileModes(t *testing.T) {
 		}
 	}
 }
+
+// TestIndexOtherWords: Integrity finds an index whose words are not those of
+// its texts, though each part is sound.
+func TestIndexOtherWords(t *testing.T) {
+	dir := t.TempDir()
+	x := openIndexAt(t, dir)
+	defer x.Close()
+	put(t, x, "n", nil, memory.Doc{ID: "a", Kind: "k", Text: "red fox"}, memory.Doc{ID: "b", Kind: "k", Text: "blue hare"})
+	if err := x.Integrity(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"red hare", "fox red", "red fox fox", "red"} {
+		execSQL(t, rawIndex(t, dir), "UPDATE docs_1 SET text = ?, words = ?, sum = ? WHERE id = 'a'",
+			[]byte(text), len(words.Of(text)), checksum(memory.Doc{ID: "a", Kind: "k", Text: text}))
+		if err := x.Integrity(context.Background()); !errors.Is(err, ErrRemake) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	execSQL(t, rawIndex(t, dir), "UPDATE docs_1 SET text = ?, words = 2 WHERE id = 'a'", []byte("red dog"))
+	for what, err := range map[string]error{
+		"check":  x.Integrity(context.Background()),
+		"search": func() error { _, err := x.Search(context.Background(), "n", "red", nil, 1); return err }(),
+		"update": x.Update(context.Background(), memory.Change{Namespace: "n", From: 1, To: 2, Drop: []string{"a"}}),
+	} {
+		if !errors.Is(err, ErrRemake) {
+			t.Errorf("a text that does not have its sum: %s: %v", what, err)
+		}
+	}
+}

@@ -76,7 +76,7 @@ func (e *edit) put(ctx context.Context, d memory.Doc) error {
 // one given.
 func (e *edit) remove(ctx context.Context, id string, unless *memory.Doc) (same bool, err error) {
 	var seq int64
-	var sum uint32
+	var sum int64
 	var text []byte
 	old := memory.Doc{ID: id}
 	err = e.find.QueryRowContext(ctx, id).Scan(&seq, &old.Kind, &sum, &text)
@@ -120,9 +120,9 @@ func (e *edit) count(ws []string, by int64) {
 
 // checksum tells a text from one that the disk changed; whoever changes one on
 // purpose changes the sum too.
-func checksum(d memory.Doc) uint32 {
+func checksum(d memory.Doc) int64 {
 	sum := crc32.Update(0, castagnoli, []byte(d.ID+"\x00"+d.Kind+"\x00"))
-	return crc32.Update(sum, castagnoli, []byte(d.Text))
+	return int64(crc32.Update(sum, castagnoli, []byte(d.Text)))
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -226,7 +226,8 @@ func (x *Index) failed(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, errIndexDamaged) {
+	// A column is not of its type: the tables are STRICT.
+	if errors.Is(err, errIndexDamaged) || strings.HasPrefix(err.Error(), "sql: Scan error") {
 		return fmt.Errorf("sqlite: index: %s: %w", what, errors.Join(ErrRemake, err))
 	}
 	var se *sqlite.Error

@@ -144,7 +144,7 @@ func (w *weighing) weigh(ctx context.Context, match string) error {
 	for rs.Next() {
 		var d memory.Doc
 		var length int64
-		var sum uint32
+		var sum int64
 		var text sql.RawBytes
 		if err := rs.Scan(&d.ID, &d.Kind, &length, &sum, &text); err != nil {
 			return err

@@ -71,7 +71,8 @@ func TestIndexSpeech(t *testing.T) {
 	texts := size(300, 6000)
 	for name, tune := range tuned {
 		t.Run(name, func(t *testing.T) {
-			x := openIndexAt(t, t.TempDir())
+			dir := t.TempDir()
+			x := openIndexAt(t, dir)
 			defer x.Close()
 			tune(x)
 			m := mapstore.NewIndex()
@@ -82,10 +83,17 @@ func TestIndexSpeech(t *testing.T) {
 					c.Drop = []string{"obs_1", "obs_3", fmt.Sprintf("obs_%d", round)}
 					c.Drop = slices.Compact(slices.Sorted(slices.Values(c.Drop)))
 				}
-				for _, i := range []memory.Index{x, m} {
+				by := x
+				if round == 2 { // what x remembers is of another record then
+					by = openIndexAt(t, dir)
+				}
+				for _, i := range []memory.Index{by, m} {
 					if err := i.Update(ctx, c); err != nil {
 						t.Fatal(err)
 					}
+				}
+				if by != x {
+					by.Close()
 				}
 				for range size(20, 300) {
 					q, limit := s.question(), 1+s.r.IntN(30)
@@ -104,4 +112,42 @@ func TestIndexSpeech(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestIndexAnotherNamespace: what is remembered of a namespace is not taken for
+// that of one of the same name, at the same record, that took its place.
+func TestIndexAnotherNamespace(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	x := openIndexAt(t, dir)
+	defer x.Close()
+	x.counts.common = 1
+	put(t, x, "n", nil, memory.Doc{ID: "a", Kind: "k", Text: "fox"}, memory.Doc{ID: "b", Kind: "k", Text: "hare"})
+	if hits, err := x.Search(ctx, "n", "deer fox", nil, 5); err != nil || len(hits) != 1 {
+		t.Fatal(hits, err)
+	}
+	y := openIndexAt(t, dir)
+	defer y.Close()
+	if err := y.Reset(ctx, "n"); err != nil {
+		t.Fatal(err)
+	}
+	var docs []memory.Doc
+	for i := range 9 {
+		docs = append(docs, memory.Doc{ID: fmt.Sprint(i), Kind: "k", Text: "deer"})
+	}
+	docs = append(docs, memory.Doc{ID: "f", Kind: "k", Text: "fox fox"}, memory.Doc{ID: "g", Kind: "k", Text: "fox"})
+	put(t, y, "n", nil, docs...)
+	same := func() {
+		t.Helper()
+		got, err := x.Search(ctx, "n", "fox", nil, 5)
+		want, err2 := y.Search(ctx, "n", "fox", nil, 5)
+		if err != nil || err2 != nil || len(got) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%v, %v; %v, %v", got, want, err, err2)
+		}
+	}
+	same()
+	put(t, y, "n", nil, memory.Doc{ID: "g", Kind: "k", Text: "hare"})
+	same()
+	put(t, x, "n", nil, memory.Doc{ID: "h", Kind: "k", Text: "a fox"})
+	same()
 }
