@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
@@ -20,6 +21,8 @@ const (
 	Minimal  Profile = "minimal" // record, propose, support, contradict, search and explain
 	ReadOnly Profile = "read_only"
 )
+
+const ownServer = gate.OwnServer
 
 // minimal are the proposals of profile Minimal.
 var minimal = map[string]bool{
@@ -43,6 +46,12 @@ func (s *Server) Definitions() [][]byte {
 			out = append(out, definition(t, `{"destructiveHint":false,"idempotentHint":true,"openWorldHint":false,"readOnlyHint":false}`))
 		}
 	}
+	for _, t := range readTools {
+		if s.reads(t.Name) != nil {
+			t.OutputSchema = readOutput
+			out = append(out, definition(t.ToolSpec, `{"openWorldHint":false,"readOnlyHint":true}`))
+		}
+	}
 	return out
 }
 
@@ -62,6 +71,9 @@ func definition(t memory.ToolSpec, annotations string) []byte {
 func (s *Server) Call(ctx context.Context, by gateway.Caller, tool string, arguments []byte) (gateway.Answer, error) {
 	if arguments == nil {
 		arguments = []byte("{}")
+	}
+	if t := s.reads(tool); t != nil {
+		return s.read(ctx, t, by, arguments)
 	}
 	p := writ.Proposal{ToolName: tool, Payload: arguments}
 	c := memory.Context{Principal: by.Principal, Session: by.Session, Task: by.Session}
