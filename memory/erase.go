@@ -186,6 +186,11 @@ func (j *judge) distrust() *refusal {
 		}
 	}
 	slices.SortFunc(o.Observations, compareID)
+	if said := j.s.ix.bySource[source]; j.d.sources.get(source) == nil {
+		// Registered, so that there is something to refuse from now on.
+		class := j.s.observations.get(said[len(said)-1]).Class
+		j.d.add(Op{Source: &Source{ID: source, Class: class, Reliability: j.c.Policy.class(class, j.c.Mode).Reliability, RegisteredBy: j.c.Principal}})
+	}
 	j.d.retract(o.Observations, "distrusted")
 	j.d.add(Op{Distrust: o})
 	j.d.recompute(nil)

@@ -39,6 +39,7 @@ func join(parts ...string) string {
 
 // index brings the indexes up to an event that was applied.
 func (s *State) index(e *Event) {
+	var named []string // entities whose names of this event are indexed
 	for i := range e.Ops {
 		o := &e.Ops[i]
 		switch {
@@ -46,7 +47,12 @@ func (s *State) index(e *Event) {
 			s.indexObservation(s.observations.get(o.Observation.ID))
 		case o.Entity != nil:
 			s.indexEntity(s.entities.get(o.Entity.ID))
+			named = append(named, o.Entity.ID)
 		case o.Alias != nil:
+			if slices.Contains(named, o.Alias.Entity) {
+				continue
+			}
+			named = append(named, o.Alias.Entity)
 			en := s.entities.get(o.Alias.Entity)
 			for i := range en.Names {
 				if en.Names[i].Record == e.N {
@@ -106,10 +112,18 @@ func (s *State) indexName(en *Entity, i int) {
 	n := normName(en.Names[i].Text)
 	key := join(en.Type, n)
 	s.ix.names[key] = addOnce(s.ix.names[key], en.ID)
+	had := map[string]bool{}
+	for _, k := range en.Names[:i] {
+		if !k.Gone {
+			for _, g := range trigrams(normName(k.Text)) {
+				had[g] = true
+			}
+		}
+	}
 	for _, g := range trigrams(n) {
-		key := join(en.Type, g)
-		if l := s.ix.grams[key]; len(l) == 0 || l[len(l)-1] != en.ID {
-			s.ix.grams[key] = append(l, en.ID)
+		if !had[g] {
+			key := join(en.Type, g)
+			s.ix.grams[key] = append(s.ix.grams[key], en.ID)
 		}
 	}
 }

@@ -149,10 +149,10 @@ type ByClass struct {
 
 // Acceptance is what acceptance takes.
 type Acceptance struct {
-	Confidence Micro `yaml:"confidence"`
-	Groups     Count `yaml:"groups"`
+	Confidence Micro `yaml:"confidence" json:"confidence"`
+	Groups     Count `yaml:"groups" json:"groups"`
 	// Test says that a passed test is needed.
-	Test bool `yaml:"test"`
+	Test bool `yaml:"test" json:"test"`
 }
 
 // Promotion is the gate into canonical memory.

@@ -383,7 +383,7 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 	case "ent":
 		if en := s.entities.get(id); en != nil {
 			v := EntityView{ID: id, Type: en.Type, Canonicality: en.Canonicality, MergedInto: en.MergedInto, Names: []Recalled{},
-				PossibleSames: slices.Clone(en.PossibleSames), Propositions: slices.Clone(s.ix.about[id])}
+				PossibleSames: list(en.PossibleSames), Propositions: list(s.ix.about[id])}
 			for _, n := range en.Names {
 				if !n.Gone {
 					v.Names = append(v.Names, s.Recall(r.Principal, n.Text, []string{n.Observation}))
@@ -417,7 +417,7 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 func (r *Reader) observed(o *Observation) Observed {
 	v := Observed{ID: o.ID, Client: o.Client, Text: data(o.Raw, o.Level, o.labelFor(r.Principal), 0), Status: o.Status, Source: o.Source,
 		SourceRef: o.SourceRef, Class: o.Class, Level: o.Level, Group: o.Group, Evidence: o.Evidence, RecordedAt: o.RecordedAt,
-		EventTime: o.EventTime, Lineage: slices.Clone(o.Lineage), Supports: []string{}, Contradicts: []string{}}
+		EventTime: o.EventTime, Lineage: list(o.Lineage), Supports: []string{}, Contradicts: []string{}}
 	for _, id := range r.State.ix.edgesFrom[o.ID] {
 		switch ed := r.State.edges.get(id); {
 		case !ed.Active():
@@ -429,6 +429,9 @@ func (r *Reader) observed(o *Observation) Observed {
 	}
 	return v
 }
+
+// list is a copy that is not nil, so that what is empty reads as empty.
+func list[T any](in []T) []T { return append([]T{}, in...) }
 
 // Moment is one entry of a timeline.
 type Moment struct {
