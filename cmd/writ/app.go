@@ -33,7 +33,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		sessionCommand(), auditCommand(), evalCommand(), invariantsCommand(), versionCommand(), exampleServerCommand(),
+		sessionCommand(), auditCommand(), memoryCommand(), evalCommand(), invariantsCommand(), versionCommand(), exampleServerCommand(),
 	}
 }
 

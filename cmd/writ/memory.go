@@ -1,0 +1,386 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/memory"
+)
+
+func memoryCommand() *cobra.Command {
+	c := &cobra.Command{Use: "memory", Short: "Read, rule on, erase and check what is remembered",
+		Long: "What an operator can do with the governed memory and no agent can. The commands work on\n" +
+			"the log of the state directory, whether or not a gateway is running there.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return fail(exitUsage, "writ memory --help", "a command of the memory is needed")
+		}}
+	c.AddCommand(
+		memorySearch(), memoryGet(), memoryExplain(), memoryTimeline(), memoryPending(),
+		memorySources(), memoryPredicates(), memoryNamespaces(), memoryPolicies(),
+		memoryResolve(), memoryMerge(), memoryUnmerge(), memoryTests(), memoryRetain(), memorySweep(),
+	)
+	return c
+}
+
+// memoryFlags are those the memory's commands share.
+type memoryFlags struct {
+	state, config, namespace string
+	asJSON                   bool
+}
+
+func (f *memoryFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.state, "state", "", "state `DIR` (default: writ under the user's state directory)")
+	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE` that names the namespace")
+	c.Flags().StringVar(&f.namespace, "namespace", "", "`NAME` of the namespace (default: the configuration's, or default)")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print as JSON")
+}
+
+// name is the namespace a command works with.
+func (f *memoryFlags) name() (string, error) {
+	switch {
+	case f.namespace != "" && !memoryserver.ValidNamespace(f.namespace):
+		return "", fail(exitUsage, "writ memory namespace list", "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
+	case f.namespace != "":
+		return f.namespace, nil
+	}
+	m, err := f.settings()
+	if err != nil {
+		return "", err
+	}
+	return m.Namespace, nil
+}
+
+// settings are the memory's in the configuration, or the built-in ones.
+func (f *memoryFlags) settings() (*MemoryConfig, error) {
+	if f.config == "" {
+		return builtinMemory(), nil
+	}
+	c, _, err := load(f.config)
+	if err != nil {
+		return nil, configError(err)
+	}
+	if !c.Memory.Given() {
+		return nil, fail(exitConfig, "memory: {} in "+printable(f.config), "the configuration mounts no memory")
+	}
+	return &c.Memory, nil
+}
+
+// remembered is one namespace as an operator works with it.
+type remembered struct {
+	dir       string
+	st        *sqlite.Store
+	index     *sqlite.Index // nil unless it was asked for
+	keeper    *memoryserver.Keeper
+	namespace string
+	policy    *memory.Policy // in force
+	mode      memory.Mode
+	principal string
+}
+
+// operator is how the memory calls whoever runs this program.
+func operator() string { return "operator:" + strconv.Itoa(os.Getuid()) }
+
+// need says what a command does with a namespace.
+type need int
+
+const (
+	toRead   need = iota
+	toSearch      // with the index of its texts
+	toWrite
+	toErase // writes, and the index
+)
+
+// open opens a namespace that exists, under the policy and mode in force there.
+func (f *memoryFlags) open(ctx context.Context, what need) (*remembered, error) {
+	name, err := f.name()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := existingState(f.state)
+	if err != nil {
+		return nil, err
+	}
+	var st *sqlite.Store
+	if what == toWrite || what == toErase {
+		st, err = openStore(dir)
+	} else {
+		st, err = openForReading(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &remembered{dir: dir, st: st, namespace: name, principal: operator()}
+	if err := r.load(ctx, what); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *remembered) load(ctx context.Context, what need) error {
+	last, err := newestOf(ctx, r.st, r.namespace)
+	if err != nil {
+		return err
+	}
+	if last == nil {
+		return fail(exitData, "writ memory namespace list", "there is no namespace %s in this state directory", r.namespace)
+	}
+	if r.policy, err = policyNamed(ctx, r.st, last.Policy); err != nil {
+		return err
+	}
+	r.mode = last.Mode
+	var index memory.Index
+	if what == toSearch || what == toErase {
+		if r.index, err = sqlite.OpenIndex(r.dir); err != nil {
+			return indexError(err)
+		}
+		index = r.index
+	}
+	r.keeper, err = r.keep(ctx, r.policy, r.mode, index)
+	return err
+}
+
+func indexError(err error) error {
+	if errors.Is(err, sqlite.ErrRemake) {
+		return fail(exitData, "writ memory verify --rebuild-index, with no gateway running", "%w", err)
+	}
+	return storeError(err)
+}
+
+// keep opens the keeper of the namespace.
+func (r *remembered) keep(ctx context.Context, p *memory.Policy, m memory.Mode, index memory.Index) (*memoryserver.Keeper, error) {
+	k, err := memoryserver.Open(ctx, memoryserver.Options{Store: r.st, Namespace: r.namespace, Policy: p, Mode: m, Index: index})
+	if err != nil {
+		return nil, fail(exitData, "writ audit verify", "the memory cannot be read: %w", err)
+	}
+	return k, nil
+}
+
+func (r *remembered) close() {
+	if r.index != nil {
+		r.index.Close()
+	}
+	r.st.Close()
+}
+
+// read calls f with a reader of the namespace as it is now.
+func (r *remembered) read(ctx context.Context, f func(*memory.Reader) error) error {
+	var ferr error
+	err := r.keeper.Read(ctx, func(s *memory.State, now time.Time) {
+		ferr = f(&memory.Reader{State: s, Policy: r.policy, Principal: r.principal, Now: now})
+	})
+	if err != nil {
+		return memoryBroken(err)
+	}
+	return ferr
+}
+
+func memoryBroken(err error) error {
+	return fail(exitData, "writ audit verify", "the memory cannot be read: %w", err)
+}
+
+// newestOf is the newest event of a namespace, nil if it has none. It names
+// the policy and the mode in force.
+func newestOf(ctx context.Context, st audit.Store, namespace string) (*memory.Event, error) {
+	log := memoryserver.LogOf(namespace)
+	head, err := st.Head(ctx, log)
+	if err != nil {
+		return nil, fail(exitIO, "writ audit verify", "the log cannot be read: %w", err)
+	}
+	if head == 0 {
+		return nil, nil
+	}
+	for it, err := range st.Read(ctx, log, head) {
+		if err != nil {
+			return nil, fail(exitIO, "writ audit verify", "the log cannot be read: %w", err)
+		}
+		_, e, err := eventOf(&it)
+		return e, err
+	}
+	return nil, nil
+}
+
+// eventOf is the event of a record of a namespace.
+func eventOf(it *audit.Item) (*audit.Record, *memory.Event, error) {
+	rec, err := audit.ParseRecord(it.Leaf)
+	if err != nil {
+		return nil, nil, memoryBroken(err)
+	}
+	e, err := memory.ParseEvent(rec.Data)
+	if err != nil {
+		return nil, nil, memoryBroken(err)
+	}
+	return rec, e, nil
+}
+
+// policyNamed is a policy an event names by its hash.
+func policyNamed(ctx context.Context, st audit.Store, hash string) (*memory.Policy, error) {
+	var name audit.Digest
+	if raw, err := hex.DecodeString(hash); err == nil && len(raw) == len(name) {
+		copy(name[:], raw)
+	}
+	b, err := st.Blob(ctx, name)
+	if err != nil {
+		return nil, fail(exitData, "writ audit verify", "the policy of the memory is missing in the log: %w", err)
+	}
+	p, fs := memory.ParsePolicy("the policy in force", b)
+	if len(fs) > 0 {
+		return nil, fail(exitData, "writ version", "the policy in force is none of this version: %s", fs[0].String())
+	}
+	return p, nil
+}
+
+// operate has an operator's command decided and written, and says what came of
+// it. A refusal is exit 77.
+func (r *remembered) operate(c *cobra.Command, command string, args []byte, asJSON bool) error {
+	d, err := r.keeper.Operate(c.Context(), r.principal, command, args)
+	if err != nil {
+		return fail(exitIO, "writ memory verify", "%w", err)
+	}
+	return printDecision(c.OutOrStdout(), &d.Outcome, asJSON)
+}
+
+func printDecision(w io.Writer, o *memory.Outcome, asJSON bool) error {
+	rejected := o.Status == writ.Rejected
+	switch {
+	case asJSON:
+		if err := printData(w, o); err != nil {
+			return err
+		}
+	case rejected:
+		printRefusal(w, &o.Outcome)
+	default:
+		fmt.Fprintf(w, "%s", or(o.Decision, "done"))
+		for _, e := range o.Effects {
+			fmt.Fprintf(w, "  %s", strings.TrimSpace(e.Effect+" "+e.ID))
+		}
+		fmt.Fprintln(w)
+		printTransitions(w, o.Transitions)
+	}
+	if rejected {
+		return &exit{code: exitRefused, err: errors.New("")}
+	}
+	return nil
+}
+
+func printTransitions(w io.Writer, ts []memory.Changed) {
+	for _, t := range ts {
+		fmt.Fprintf(w, "  %s: %s -> %s, because %s\n", t.Proposition, t.Prior, t.Next, ruleWords(t.Rule))
+	}
+}
+
+// object makes an object of names and values; an empty value is left out.
+func object(pairs ...any) []byte {
+	b := []byte("{}")
+	for i := 0; i+1 < len(pairs); i += 2 {
+		var v []byte
+		switch x := pairs[i+1].(type) {
+		case string:
+			if x != "" {
+				v = strictjson.Quote(x)
+			}
+		case bool:
+			if x {
+				v = []byte("true")
+			}
+		case []string:
+			for _, s := range x {
+				v = append(append(v, ','), strictjson.Quote(s)...)
+			}
+			if v != nil {
+				v[0] = '['
+				v = append(v, ']')
+			}
+		case json.RawMessage:
+			v = x
+		}
+		if v != nil {
+			b = strictjson.Set(b, pairs[i].(string), v)
+		}
+	}
+	return b
+}
+
+// number is what a flag holds as a JSON number; nothing where it is not set.
+func number(flag, s string) (json.RawMessage, error) {
+	if s == "" {
+		return nil, nil
+	}
+	b := []byte(s)
+	if strictjson.Check(b, strictjson.Limits{Bytes: 32, Depth: 1, Leaves: 1, Number: 32}) != nil || strictjson.KindOf(b) != strictjson.Number {
+		return nil, fail(exitUsage, "writ memory --help", "--%s takes a number", flag)
+	}
+	return b, nil
+}
+
+// printData prints as JSON, with what a terminal would obey escaped, which
+// leaves the JSON what it is.
+func printData(w io.Writer, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fail(exitIO, "", "cannot encode: %w", err)
+	}
+	var out strings.Builder
+	for _, r := range b.String() {
+		switch {
+		case r == '\n' || unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r):
+			out.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// confirm asks a person at a terminal. Where there is none, nothing is done.
+func confirm(c *cobra.Command, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if in, ok := c.InOrStdin().(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
+		return fail(exitUsage, "the same command with --yes", "nothing was done: there is no terminal to confirm it at")
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%s [y/N] ", question)
+	answer, _ := bufio.NewReader(c.InOrStdin()).ReadString('\n')
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return fail(exitRefused, "", "nothing was done")
+	}
+	return nil
+}
+
+// exactly refuses another number of arguments.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != n {
+			return fail(exitUsage, c.CommandPath()+" --help", "%s", what)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,371 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/memory"
+)
+
+// reading is a command that reads one thing and prints it.
+func reading(use, short, long string, args cobra.PositionalArgs, run func(c *cobra.Command, x *memory.Reader, args []string, asJSON bool) error) *cobra.Command {
+	var f memoryFlags
+	c := &cobra.Command{Use: use, Short: short, Long: long, Args: args,
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := f.open(c.Context(), toRead)
+			if err != nil {
+				return err
+			}
+			defer r.close()
+			return r.read(c.Context(), func(x *memory.Reader) error { return run(c, x, args, f.asJSON) })
+		}}
+	f.register(c)
+	return c
+}
+
+func notThere(id string) error {
+	return fail(exitData, "writ memory search WORDS", "there is no %s in this namespace", oneLine(id, 80))
+}
+
+func memoryGet() *cobra.Command {
+	return reading("get ID", "Show one object: prop_…, obs_…, ent_…, epi_…, test_… or dec_…", "", exactly(1, "one id"),
+		func(c *cobra.Command, x *memory.Reader, args []string, asJSON bool) error {
+			rec, ok := x.Get(args[0])
+			if !ok {
+				return notThere(args[0])
+			}
+			if asJSON {
+				return printData(c.OutOrStdout(), rec)
+			}
+			printRecord(c.OutOrStdout(), &rec)
+			return nil
+		})
+}
+
+// quoted is a text out of memory, as a person sees it: in quotes, escaped, cut.
+func quoted(d memory.Data, limit int) string {
+	s := `"` + strings.ReplaceAll(oneLine(d.Text, limit), `"`, `\"`) + `"`
+	if d.Cut {
+		s += "…"
+	}
+	return s
+}
+
+func printRecord(w io.Writer, rec *memory.Record) {
+	switch {
+	case rec.Proposition != nil:
+		printView(w, rec.Proposition)
+		for _, b := range rec.Beliefs {
+			fmt.Fprintf(w, "  %s  %s -> %s  confidence %s, because %s\n", b.At, b.Prior, b.Next, b.Score.Confidence, ruleWords(b.Rule))
+		}
+	case rec.Observation != nil:
+		o := rec.Observation
+		fmt.Fprintf(w, "%s  %s  %s\n", o.ID, o.Status, quoted(o.Text, 2000))
+		fmt.Fprintf(w, "  source %s  class %s  trust %d  group %s\n", oneLine(o.Source, 200), o.Class, o.Level, oneLine(o.Group, 128))
+		fmt.Fprintf(w, "  recorded %s, happened %s\n", o.RecordedAt, o.EventTime)
+		if o.Evidence != "" {
+			fmt.Fprintf(w, "  Writ saw it as %s\n", oneLine(o.Evidence, 80))
+		}
+		if o.SourceRef != "" {
+			fmt.Fprintf(w, "  said to be from %s\n", oneLine(o.SourceRef, 200))
+		}
+		printIDs(w, "concluded from", o.Lineage)
+		printIDs(w, "supports", o.Supports)
+		printIDs(w, "contradicts", o.Contradicts)
+	case rec.Entity != nil:
+		e := rec.Entity
+		fmt.Fprintf(w, "%s  %s  %s", e.ID, oneLine(e.Type, 64), e.Canonicality)
+		if e.MergedInto != "" {
+			fmt.Fprintf(w, " into %s", e.MergedInto)
+		}
+		fmt.Fprintln(w)
+		for _, n := range e.Names {
+			fmt.Fprintf(w, "  name \"%s\"\n", oneLine(n.Value, 256))
+		}
+		for _, p := range e.PossibleSames {
+			fmt.Fprintf(w, "  may be the same as %s (%s alike)\n", p.Entity, p.Similarity)
+		}
+		printIDs(w, "propositions", e.Propositions)
+	case rec.Episode != nil:
+		e := rec.Episode
+		fmt.Fprintf(w, "%s  kept %s", e.ID, e.Retention)
+		if e.ExpiresAt != nil {
+			fmt.Fprintf(w, " until %s", e.ExpiresAt)
+		}
+		if e.Expired {
+			fmt.Fprint(w, "  expired")
+		}
+		fmt.Fprintf(w, "\n  session %s  task %s  %s to %s\n", oneLine(e.Session, 80), oneLine(e.Task, 80), e.StartedAt, e.EndedAt)
+		if rec.Summary != nil {
+			fmt.Fprintf(w, "  the agent's summary: %s\n", quoted(*rec.Summary, 4000))
+		}
+		printIDs(w, "rests on", e.Sources)
+		printIDs(w, "promoted", e.Promoted)
+		printIDs(w, "archived", e.Archived)
+		printIDs(w, "discarded", e.Discarded)
+		printIDs(w, "carried over", e.CarriedOver)
+	case rec.Test != nil:
+		printTest(w, rec.Test)
+	case rec.Decision != nil:
+		d := rec.Decision
+		fmt.Fprintf(w, "dec_%d  %s  %s  %s", d.N, d.At, oneLine(or(d.Tool, "(unknown tool)"), 80), d.Status)
+		if d.Reason != "" {
+			fmt.Fprintf(w, " (%s)", d.Reason)
+		}
+		fmt.Fprintf(w, "\n  by %s", oneLine(d.Principal, 80))
+		if d.Session != "" {
+			fmt.Fprintf(w, "  session %s  task %s", oneLine(d.Session, 80), oneLine(d.Task, 80))
+		}
+		fmt.Fprintln(w)
+		if d.Erased {
+			fmt.Fprintln(w, "  what was proposed was erased")
+		}
+	}
+}
+
+func printIDs(w io.Writer, what string, ids []string) {
+	if len(ids) > 0 {
+		fmt.Fprintf(w, "  %s %s\n", what, strings.Join(ids, " "))
+	}
+}
+
+func printTest(w io.Writer, t *memory.Test) {
+	fmt.Fprintf(w, "%s  %s  %s  at stake: %s  cost %s  benefit %s\n", t.ID, t.Status, t.Kind, t.Impact, t.Cost, t.Benefit)
+	for _, o := range t.Outcomes {
+		fmt.Fprintf(w, "  %s says %s\n", o.Proposition, oneLine(o.Outcome, 64))
+	}
+	fmt.Fprintf(w, "  until %s, because %s\n", t.ExpiresAt, ruleWords(t.Rule))
+}
+
+// printView says what a proposition is and whether it may be used.
+func printView(w io.Writer, v *memory.View) {
+	fmt.Fprintf(w, "%s  %s\n", v.ID, quoted(v.Text, 2000))
+	fmt.Fprintf(w, "  %s: %s\n", v.State, abstentions[v.Abstention])
+	fmt.Fprintf(w, "  because %s\n", ruleWords(v.Rule))
+	fmt.Fprintf(w, "  confidence %s, trust %d, items of evidence %d, independent groups %d", v.Confidence, v.Level, v.Evidence, v.Groups)
+	if v.Disputed > 0 {
+		fmt.Fprintf(w, ", disputed by %d untrusted", v.Disputed)
+	}
+	if v.Canonical {
+		fmt.Fprint(w, ", durable")
+	}
+	fmt.Fprintf(w, "\n  holds from %s", v.ValidFrom)
+	if v.ValidTo != nil {
+		fmt.Fprintf(w, " to %s", v.ValidTo)
+	}
+	fmt.Fprintln(w)
+	if v.Predicate != "" {
+		value := v.Entity
+		if v.Object != nil {
+			value = fmt.Sprintf("\"%s\" (%s)", oneLine(v.Object.Value, 300), v.Object.Label)
+		}
+		fmt.Fprintf(w, "  %s %s %s  (%s)\n", v.Subject, v.Predicate, value, v.Slot)
+	}
+}
+
+func memoryExplain() *cobra.Command {
+	return reading("explain PROP", "Say why a proposition is believed as far as it is, and what would change that",
+		"Say why a proposition is believed as far as it is: its state and the rule that gave it, the\n"+
+			"parts of its score, the evidence on both sides with quotes, and what else would change it.",
+		exactly(1, "one proposition's id"),
+		func(c *cobra.Command, x *memory.Reader, args []string, asJSON bool) error {
+			e, ok := x.Explain(args[0])
+			if !ok {
+				return notThere(args[0])
+			}
+			if asJSON {
+				return printData(c.OutOrStdout(), e)
+			}
+			printExplanation(c.OutOrStdout(), &e)
+			return nil
+		})
+}
+
+func printExplanation(w io.Writer, e *memory.Explanation) {
+	v := &e.Proposition
+	printView(w, v)
+	fmt.Fprintf(w, "  accepted takes confidence %s of %d independent groups", e.Needs.Confidence, e.Needs.Groups)
+	if e.Needs.Test {
+		fmt.Fprint(w, " and a passed test")
+	}
+	s := v.Score
+	fmt.Fprintf(w, "\n  score: support %s of %d groups, contradiction %s of %d, freshness %s (volatility %s, factor %s), diversity +%s, staleness -%s\n",
+		s.Support, s.SupportGroups, s.Contradiction, s.ContradictGroups, s.Freshness, s.Volatility, s.VolatilityFactor, s.DiversityBonus, s.StalenessPenalty)
+	printEvidence(w, "for it", e.Support)
+	printEvidence(w, "against it", e.Contradictions)
+	for _, o := range e.Slot {
+		fmt.Fprintf(w, "  another value: %s  %s  %s  from %s", o.Proposition, quoted(o.Text, 200), o.State, o.ValidFrom)
+		if o.ValidTo != nil {
+			fmt.Fprintf(w, " to %s", o.ValidTo)
+		}
+		fmt.Fprintln(w)
+	}
+	printIDs(w, "its place is disputed by", e.Rivals)
+	for _, h := range e.Changes {
+		fmt.Fprintf(w, "  if %s: %s, confidence %s\n", h.If, h.State, h.Confidence)
+	}
+	if len(e.Changes) == 0 && v.Usable {
+		fmt.Fprintln(w, "  nothing that could come alone would change its state")
+	}
+	if e.Lapses != nil {
+		fmt.Fprintf(w, "  without new evidence it is less from %s on\n", e.Lapses)
+	}
+	printIDs(w, "decisions", e.Decisions)
+	printIDs(w, "erased, so that they cannot be made again:", e.Unchecked)
+	fmt.Fprintf(w, "  mode %s, policy %s %.12s\n", e.Mode, oneLine(e.Profile, 64), e.Policy)
+}
+
+func printEvidence(w io.Writer, side string, gs []memory.GroupEvidence) {
+	for _, g := range gs {
+		fmt.Fprintf(w, "  %s: group %s, trust %d, weight %s, %d in all\n", side, oneLine(g.Group, 128), g.Level, g.Weight, g.Count)
+		for _, i := range g.Items {
+			fmt.Fprintf(w, "    %s  %s  %s  %s", i.Observation, i.RecordedAt, oneLine(i.Source, 120), i.Class)
+			if i.Evidence != "" {
+				fmt.Fprintf(w, "  %s", oneLine(i.Evidence, 80))
+			}
+			if i.Resolution != "" {
+				fmt.Fprintf(w, "  no longer counts: %s", oneLine(i.Resolution, 60))
+			}
+			fmt.Fprintf(w, "\n      %s\n", quoted(i.Quote, 300))
+		}
+	}
+}
+
+// moments is what `writ memory timeline --json` prints.
+type moments struct {
+	Notice  string          `json:"notice"`
+	Moments []memory.Moment `json:"moments"`
+	More    bool            `json:"more"`
+}
+
+func memoryTimeline() *cobra.Command {
+	var from uint64
+	var limit int
+	c := reading("timeline ID", "Tell what happened to an entity, a slot or a proposition", "", exactly(1, "the id of an entity, a slot or a proposition"),
+		func(c *cobra.Command, x *memory.Reader, args []string, asJSON bool) error {
+			ms, more := x.Timeline(args[0], from, limit)
+			if len(ms) == 0 {
+				return notThere(args[0])
+			}
+			w := c.OutOrStdout()
+			if asJSON {
+				return printData(w, moments{memory.Notice, ms, more})
+			}
+			for _, m := range ms {
+				fmt.Fprintf(w, "%s  dec_%d  %s %s", m.At, m.Record, m.What, m.ID)
+				if m.Other != "" {
+					fmt.Fprintf(w, " %s", m.Other)
+				}
+				if m.State != "" {
+					fmt.Fprintf(w, "  %s, because %s", m.State, ruleWords(m.Rule))
+				}
+				if m.Text != nil {
+					fmt.Fprintf(w, "  %s", quoted(*m.Text, 200))
+				}
+				fmt.Fprintln(w)
+			}
+			if more {
+				fmt.Fprintf(w, "and more: --from %d\n", ms[len(ms)-1].Record+1)
+			}
+			return nil
+		})
+	c.Flags().Uint64Var(&from, "from", 0, "first record `N` to tell")
+	c.Flags().IntVar(&limit, "limit", 100, "how many entries, `N`; 0 is all")
+	return c
+}
+
+func memoryPending() *cobra.Command {
+	var limit int
+	c := reading("pending", "List what waits for somebody: what is contested, open tests, what was refused", "", noArgs,
+		func(c *cobra.Command, x *memory.Reader, _ []string, asJSON bool) error {
+			p := x.Pending("", "", limit)
+			w := c.OutOrStdout()
+			if asJSON {
+				return printData(w, p)
+			}
+			for i := range p.Contested {
+				printView(w, &p.Contested[i])
+				fmt.Fprintf(w, "  rule on it: writ memory resolve %s --uphold | --refute\n", p.Contested[i].ID)
+			}
+			for _, t := range p.Tests {
+				printTest(w, t)
+			}
+			printIDs(w, "carried over", p.Carried)
+			for _, d := range p.Rejected {
+				fmt.Fprintf(w, "dec_%d  %s  %s  refused (%s)  by %s\n", d.N, d.At, oneLine(or(d.Tool, "(unknown tool)"), 80), d.Reason, oneLine(d.Principal, 80))
+			}
+			if len(p.Contested)+len(p.Tests)+len(p.Carried)+len(p.Rejected) == 0 {
+				fmt.Fprintln(w, "nothing waits")
+			}
+			return nil
+		})
+	c.Flags().IntVar(&limit, "limit", 20, "how many of each, `N`")
+	return c
+}
+
+// maxHits is how many texts of the index a search ranks.
+const maxHits = 200
+
+func memorySearch() *cobra.Command {
+	var f memoryFlags
+	var q memory.Query
+	var min string
+	c := &cobra.Command{Use: "search WORDS …", Short: "Find what is remembered, as an agent would",
+		Long: "Find what is remembered by words: what may be used first, by state, then by the words. What\n" +
+			"is too weak, contested or untrusted is counted and not shown, unless a flag asks for it.",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fail(exitUsage, "writ memory search --help", "words to look for")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			switch q.MinState = memory.Status(min); q.MinState {
+			case "", memory.Tentative, memory.Provisional, memory.Accepted, memory.Contested, memory.Deprecated, memory.Rejected:
+			default:
+				return fail(exitUsage, "writ memory search --help", "there is no state of that name")
+			}
+			r, err := f.open(c.Context(), toSearch)
+			if err != nil {
+				return err
+			}
+			defer r.close()
+			var res memory.Results
+			err = r.keeper.Search(c.Context(), strings.Join(args, " "), q.Types, maxHits, func(s *memory.State, now time.Time, hits []memory.Hit) {
+				x := &memory.Reader{State: s, Policy: r.policy, Principal: r.principal, Now: now}
+				res = x.Search(q, hits)
+			})
+			if err != nil {
+				return indexError(err)
+			}
+			w := c.OutOrStdout()
+			if f.asJSON {
+				return printData(w, res)
+			}
+			for i := range res.Items {
+				it := &res.Items[i]
+				if it.Proposition != nil {
+					printView(w, it.Proposition)
+				} else {
+					printRecord(w, &memory.Record{Observation: it.Observation, Entity: it.Entity, Episode: it.Episode, Summary: it.Summary})
+				}
+			}
+			if len(res.Items) == 0 {
+				fmt.Fprintf(w, "nothing: %s\n", abstentions[res.Abstention])
+			}
+			for _, h := range res.Withheld {
+				fmt.Fprintf(w, "not shown: %d, %s\n", h.Count, h.Reason)
+			}
+			return nil
+		}}
+	f.register(c)
+	c.Flags().IntVar(&q.Limit, "limit", 10, "how many, `N` up to 50")
+	c.Flags().StringVar(&min, "min-state", "", "lowest `STATE` to show (default: provisional)")
+	c.Flags().StringSliceVar(&q.Types, "type", nil, "`KIND` to show: proposition, observation, entity, episode; may be repeated")
+	c.Flags().BoolVar(&q.Untrusted, "untrusted", false, "observations of trust 0 and 1 too")
+	return c
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/memory"
+)
+
+// tableRow is one line of a state's canonical encoding.
+type tableRow struct {
+	Table string          `json:"table"`
+	Key   string          `json:"key,omitempty"`
+	Row   json.RawMessage `json:"row"`
+}
+
+// rowWriter reads the lines of one table out of a state's encoding as it is
+// written, and keeps no other.
+type rowWriter struct {
+	table string
+	each  func(row tableRow) error
+	part  []byte
+}
+
+func (w *rowWriter) Write(b []byte) (int, error) {
+	n := len(b)
+	for {
+		line, rest, ended := bytes.Cut(b, []byte("\n"))
+		w.part = append(w.part, line...)
+		if !ended {
+			return n, nil
+		}
+		if bytes.HasPrefix(w.part, []byte(`{"table":"`+w.table+`"`)) {
+			var r tableRow
+			if err := json.Unmarshal(w.part, &r); err != nil {
+				return 0, err
+			}
+			if err := w.each(r); err != nil {
+				return 0, err
+			}
+		}
+		w.part, b = w.part[:0], rest
+	}
+}
+
+// rowsOf returns the rows of one table of a state, in their order.
+func rowsOf[T any](s *memory.State, table string) (out []T, err error) {
+	out = []T{}
+	err = s.Encode(&rowWriter{table: table, each: func(r tableRow) error {
+		var v T
+		if err := json.Unmarshal(r.Row, &v); err != nil {
+			return err
+		}
+		out = append(out, v)
+		return nil
+	}})
+	if err != nil {
+		return nil, memoryBroken(err)
+	}
+	return out, nil
+}
+
+func memorySources() *cobra.Command {
+	c := &cobra.Command{Use: "source", Short: "Register, suspend and list sources",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return fail(exitUsage, "writ memory source --help", "list, add, suspend or resume")
+		}}
+	suspend := func(use, short string, suspended bool) *cobra.Command {
+		return ordered(use+" SOURCE", short, "", exactly(1, "one source"), memory.CommandSuspend, func(args []string) ([]byte, error) {
+			word := json.RawMessage("false")
+			if suspended {
+				word = json.RawMessage("true")
+			}
+			return object("source_id", args[0], "suspended", word), nil
+		})
+	}
+	c.AddCommand(sourceList(), sourceAdd(),
+		suspend("suspend", "Refuse what a source says from now on", true), suspend("resume", "Take a suspended source back", false))
+	return c
+}
+
+func sourceList() *cobra.Command {
+	return listing("list", "List the registered sources", "source", func(w io.Writer, s memory.Source) {
+		fmt.Fprintf(w, "%s  %s  reliability %s", oneLine(s.ID, 256), s.Class, s.Reliability)
+		if s.CorrectionRate != 0 {
+			fmt.Fprintf(w, "  corrected %s", s.CorrectionRate)
+		}
+		if s.Group != "" {
+			fmt.Fprintf(w, "  group %s", oneLine(s.Group, 128))
+		}
+		if len(s.Domains) > 0 {
+			fmt.Fprintf(w, "  domains %s", oneLine(strings.Join(s.Domains, ","), 200))
+		}
+		if s.Suspended {
+			fmt.Fprint(w, "  suspended")
+		}
+		if s.DistrustedSince != nil {
+			fmt.Fprintf(w, "  distrusted since %s", s.DistrustedSince)
+		}
+		fmt.Fprintf(w, "  by %s\n", oneLine(s.RegisteredBy, 80))
+	})
+}
+
+// listing lists the rows of one table.
+func listing[T any](use, short, table string, line func(io.Writer, T)) *cobra.Command {
+	var f memoryFlags
+	c := &cobra.Command{Use: use, Short: short, Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			r, err := f.open(c.Context(), toRead)
+			if err != nil {
+				return err
+			}
+			defer r.close()
+			return r.read(c.Context(), func(x *memory.Reader) error {
+				rows, err := rowsOf[T](x.State, table)
+				if err != nil {
+					return err
+				}
+				w := c.OutOrStdout()
+				if f.asJSON {
+					return printData(w, rows)
+				}
+				for _, row := range rows {
+					line(w, row)
+				}
+				return nil
+			})
+		}}
+	f.register(c)
+	return c
+}
+
+func sourceAdd() *cobra.Command {
+	var class, reliability, rate, group string
+	var domains []string
+	c := ordered("add SOURCE --class CLASS", "Register a source, or change what is registered of it",
+		"Register a source: what a tool's results come from (server/tool), or a name of your own. The\n"+
+			"class bounds what it is worth and cannot be changed later; a source nobody registered has\n"+
+			"the worth of the channel it speaks through. Sources of one group count once.",
+		exactly(1, "one source, such as files/read_file"), memory.CommandSource,
+		func(args []string) ([]byte, error) {
+			if class == "" {
+				return nil, fail(exitUsage, "writ memory source add SOURCE --class tool_internal", "a source has a --class")
+			}
+			rel, err := number("reliability", reliability)
+			if err != nil {
+				return nil, err
+			}
+			corr, err := number("correction-rate", rate)
+			if err != nil {
+				return nil, err
+			}
+			return object("source_id", args[0], "class", class, "reliability", rel, "correction_rate", corr, "group", group, "domains", domains), nil
+		})
+	c.Flags().StringVar(&class, "class", "", "`CLASS`: operator, direct_user, tool_internal, user_attested, tool_external, document, web, peer_agent, agent_inference or import")
+	c.Flags().StringVar(&reliability, "reliability", "", "`0..1` (default: the class's)")
+	c.Flags().StringVar(&rate, "correction-rate", "", "`0..1`, how often it had to be corrected")
+	c.Flags().StringVar(&group, "group", "", "`NAME` of the sources that are not independent of it")
+	c.Flags().StringSliceVar(&domains, "domain", nil, "`WORD` it is good for; may be repeated")
+	return c
+}
+
+func memoryPredicates() *cobra.Command {
+	c := &cobra.Command{Use: "predicate", Short: "Declare and list predicates",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return fail(exitUsage, "writ memory predicate --help", "list or add")
+		}}
+	c.AddCommand(listing("list", "List the declared predicates", "predicate", func(w io.Writer, p memory.Predicate) {
+		many := "many values"
+		if p.Single {
+			many = "one value"
+		}
+		fmt.Fprintf(w, "%s  %s  %s  volatility %s", p.Name, many, p.Class, p.Volatility)
+		if len(p.Aliases) > 0 {
+			fmt.Fprintf(w, "  also %s", strings.Join(p.Aliases, ","))
+		}
+		if p.SelfReport {
+			fmt.Fprint(w, "  self-report")
+		}
+		if p.MinGroups > 0 {
+			fmt.Fprintf(w, "  groups %d", p.MinGroups)
+		}
+		if p.MinConfidence > 0 {
+			fmt.Fprintf(w, "  accepted at %s", p.MinConfidence)
+		}
+		if p.FutureDates {
+			fmt.Fprint(w, "  future dates")
+		}
+		if p.Domain != "" {
+			fmt.Fprintf(w, "  domain %s", p.Domain)
+		}
+		fmt.Fprintf(w, "  by %s\n", oneLine(p.RegisteredBy, 80))
+	}), predicateAdd())
+	return c
+}
+
+func predicateAdd() *cobra.Command {
+	var aliases []string
+	var single, self, future bool
+	var volatility, class, groups, confidence, domain string
+	c := ordered("add NAME", "Declare a predicate, or change what is declared of it",
+		"Declare a predicate. --single says that it has one value at a time, so that a new value\n"+
+			"takes the place of an old one, or disputes it; that cannot be changed later.",
+		exactly(1, "one predicate: a lower-case word"), memory.CommandPredicate,
+		func(args []string) ([]byte, error) {
+			g, err := number("min-groups", groups)
+			if err != nil {
+				return nil, err
+			}
+			a, err := number("accept-confidence", confidence)
+			if err != nil {
+				return nil, err
+			}
+			return object("name", args[0], "aliases", aliases, "single", single, "volatility", volatility, "class", class,
+				"self_report", self, "min_groups", g, "accept_confidence", a, "future_dates", future, "domain", domain), nil
+		})
+	c.Flags().StringSliceVar(&aliases, "alias", nil, "another `NAME` of it; may be repeated")
+	c.Flags().BoolVar(&single, "single", false, "it has one value at a time")
+	c.Flags().StringVar(&volatility, "volatility", "", "`TIER`: low, medium, high, durable or static")
+	c.Flags().StringVar(&class, "class", "", "`CLASS`: descriptive, predictive, causal or procedural")
+	c.Flags().BoolVar(&self, "self-report", false, "a person may establish it about himself alone")
+	c.Flags().StringVar(&groups, "min-groups", "", "`N` independent groups it takes to accept")
+	c.Flags().StringVar(&confidence, "accept-confidence", "", "`0..1` it takes to accept")
+	c.Flags().BoolVar(&future, "future-dates", false, "it may hold from a later date on")
+	c.Flags().StringVar(&domain, "domain", "", "`WORD` that says which sources are good for it")
+	return c
+}
