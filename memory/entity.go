@@ -13,7 +13,7 @@ const selfType = "self"
 
 // maxCompared bounds how many entities a new name is compared with. Beyond it
 // the rarest trigrams decide who is.
-const maxCompared = 2000
+const maxCompared = 256
 
 // entity is the ladder of section 8. A name links only to the one entity that
 // has exactly it; everything less certain makes a candidate and says what it
@@ -139,11 +139,12 @@ func (j *judge) similar(typ, name string) (out []PossibleSame) {
 	need := int((int64(least)*int64(len(grams)) + int64(One) - 1) / int64(One))
 	lists = lists[:max(1, min(len(lists), len(lists)-need+1))]
 	seen := map[string]bool{}
+look:
 	for _, l := range lists {
 		for _, id := range l.ids {
 			if len(seen) >= maxCompared {
 				j.advise("entity.similarity_capped", "")
-				break
+				break look
 			}
 			if seen[id] {
 				continue

@@ -204,8 +204,8 @@ func (r *Reader) changes(p *Proposition, now Status) []Hypothesis {
 	return out
 }
 
-// lapses is when time alone would lower the state: found by halving, for time
-// only lowers.
+// lapses is when time alone would lower the state, to the second: found by
+// halving, for time only lowers.
 func (r *Reader) lapses(p *Proposition, now Status) *Instant {
 	if !now.Usable() {
 		return nil
@@ -223,7 +223,7 @@ func (r *Reader) lapses(p *Proposition, now Status) *Instant {
 	if hi > maxInstant || same(hi) {
 		return nil
 	}
-	for hi-lo > 1 {
+	for hi-lo > 1_000_000 {
 		if mid := lo + (hi-lo)/2; same(mid) {
 			lo = mid
 		} else {

@@ -34,6 +34,8 @@ type Found struct {
 	Entity      *EntityView `json:"entity,omitempty"`
 	Episode     *Episode    `json:"episode,omitempty"`
 	Summary     *Data       `json:"summary,omitempty"`
+
+	id string
 }
 
 // Withheld counts what was found and not returned, by the reason.
@@ -132,7 +134,7 @@ func (r *Reader) Search(q Query, hits []Hit) Results {
 	})
 	room := q.MaxTokens * 4
 	for _, f := range found {
-		size := f.size()
+		size := r.size(f.id)
 		switch {
 		case len(res.Items) == q.Limit:
 			withheld["limit"]++
@@ -140,6 +142,7 @@ func (r *Reader) Search(q Query, hits []Hit) Results {
 			withheld["max_tokens"]++
 		default:
 			room -= size
+			r.fill(&f)
 			res.Items = append(res.Items, f)
 		}
 	}
@@ -161,32 +164,42 @@ func (r *Reader) Search(q Query, hits []Hit) Results {
 	return res
 }
 
-func (f *Found) size() int {
-	switch {
-	case f.Proposition != nil:
-		return len(f.Proposition.Text.Text)
-	case f.Observation != nil:
-		return len(f.Observation.Text.Text)
-	case f.Summary != nil:
-		return len(f.Summary.Text)
+// size is how much text a result has, in bytes.
+func (r *Reader) size(id string) int {
+	s := r.State
+	switch prefix, _, _, _ := splitID(id); prefix {
+	case "prop":
+		return len(s.propositions.get(id).Text)
+	case "obs":
+		return len(s.observations.get(id).Raw)
+	case "epi":
+		if o := s.observations.get(s.episodes.get(id).Summary); o != nil {
+			return len(o.Raw)
+		}
 	}
 	return 0
 }
 
-// found makes one result, or says why it is withheld; neither, if it is not
+// fill reads what a result is of. Only what is returned is read whole.
+func (r *Reader) fill(f *Found) {
+	rec, _ := r.Get(f.id)
+	f.Proposition, f.Observation, f.Entity = rec.Proposition, rec.Observation, rec.Entity
+	f.Episode, f.Summary = rec.Episode, rec.Summary
+}
+
+// found ranks one result, or says why it is withheld; neither, if it is not
 // asked for.
 func (r *Reader) found(q Query, id string, lexical Micro, named map[string]bool) (f *Found, withheld string) {
 	s := r.State
-	f = &Found{Lexical: lexical}
+	f = &Found{Lexical: lexical, id: id}
 	wanted := func(kind string) bool { return len(q.Types) == 0 || slices.Contains(q.Types, kind) }
 	prefix, _, _, _ := splitID(id)
 	switch prefix {
 	case "prop":
-		v, ok := r.View(id)
-		if !ok || !wanted("proposition") {
+		p := s.propositions.get(id)
+		if p == nil || !wanted("proposition") {
 			return nil, ""
 		}
-		p := s.propositions.get(id)
 		about := false
 		for _, en := range p.About {
 			if named[s.resolve(en)] {
@@ -194,13 +207,14 @@ func (r *Reader) found(q Query, id string, lexical Micro, named map[string]bool)
 			}
 			about = about || s.resolve(en) == s.resolve(q.Entity)
 		}
-		f.Rank, f.Recency, f.Proposition = v.State.rank(), v.Score.Freshness, &v
+		score, state, _ := r.belief(p)
+		f.Rank, f.Recency = state.rank(), score.Freshness
 		switch {
 		case q.Entity != "" && !about:
 			return nil, "entity"
 		case p.Gone:
 			return nil, "erased"
-		case v.State.rank() < q.MinState.rank():
+		case state.rank() < q.MinState.rank():
 			return nil, "below_min_state"
 		case !r.holds(p) && (q.MinState.rank() > Deprecated.rank() || !r.AsOf.IsZero()):
 			return nil, "not_valid_then"
@@ -217,24 +231,20 @@ func (r *Reader) found(q Query, id string, lexical Micro, named map[string]bool)
 		case o.Level <= 1 && !q.Untrusted:
 			return nil, "untrusted"
 		}
-		v := r.observed(o)
-		f.Observation = &v
 		f.Recency = r.Policy.Score(Evidence{Age: o.RecordedAt.since(r.now()), Volatility: Medium}).Freshness
 	case "ent":
-		rec, ok := r.Get(id)
-		if !ok || !wanted("entity") {
+		en := s.entities.get(id)
+		if en == nil || !wanted("entity") {
 			return nil, ""
 		}
-		if len(rec.Entity.Names) == 0 {
+		if en.Canonicality == Tombstoned {
 			return nil, "erased"
 		}
-		f.Entity, f.EntityMatch = rec.Entity, One
+		f.EntityMatch = One
 	case "epi":
-		rec, ok := r.Get(id)
-		if !ok || !wanted("episode") || q.Entity != "" {
+		if s.episodes.get(id) == nil || !wanted("episode") || q.Entity != "" {
 			return nil, ""
 		}
-		f.Episode, f.Summary = rec.Episode, rec.Summary
 	default:
 		return nil, ""
 	}
