@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -60,18 +59,10 @@ func (s *speech) question() string {
 	return strings.Join(ws, " ")
 }
 
-// spoken returns an index of n texts, made once for all benchmarks.
-func spoken(b *testing.B, n int) *Index {
-	b.Helper()
-	spokenMu.Lock()
-	defer spokenMu.Unlock()
-	dir := spokenDirs[n]
-	if dir == "" {
-		var err error
-		if dir, err = os.MkdirTemp("", "writ-index-"); err != nil {
-			b.Fatal(err)
-		}
-		spokenDirs[n] = dir
+// spoken returns a function that makes an index of n texts, once, and opens it.
+func spoken(b *testing.B, n int) func(*testing.B) *Index {
+	dir := sync.OnceValue(func() string {
+		dir := b.TempDir()
 		x := openIndexAt(b, dir)
 		s := newSpeech(1)
 		for i := 0; i < n; i += 1000 {
@@ -83,20 +74,17 @@ func spoken(b *testing.B, n int) *Index {
 		if err := x.Close(); err != nil {
 			b.Fatal(err)
 		}
-	}
-	return openIndexAt(b, dir)
+		return dir
+	})
+	return func(b *testing.B) *Index { return openIndexAt(b, dir()) }
 }
-
-var (
-	spokenMu   sync.Mutex
-	spokenDirs = map[int]string{}
-)
 
 // BenchmarkSearch measures searches for the ten best of an index of 10^3 to
 // 10^5 texts: questions, and the worst there is, words that all stand in most
 // texts.
 func BenchmarkSearch(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
+		open := spoken(b, n)
 		for _, c := range []struct {
 			name  string
 			query func(*speech) string
@@ -106,7 +94,7 @@ func BenchmarkSearch(b *testing.B) {
 			{"only common words", func(*speech) string { return "w0 w1 w2 w3" }},
 		} {
 			b.Run(fmt.Sprintf("%s/texts=%d", c.name, n), func(b *testing.B) {
-				x := spoken(b, n)
+				x := open(b)
 				defer x.Close()
 				s := newSpeech(2)
 				var took []time.Duration
@@ -132,9 +120,10 @@ func BenchmarkSearch(b *testing.B) {
 // texts: new ones, and replaced ones, whose old words are overwritten.
 func BenchmarkUpdate(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
+		open := spoken(b, n)
 		for _, how := range []string{"put", "replace"} {
 			b.Run(fmt.Sprintf("%s/texts=%d", how, n), func(b *testing.B) {
-				x := spoken(b, n)
+				x := open(b)
 				defer x.Close()
 				s := newSpeech(3)
 				at, err := x.At(context.Background(), "n")

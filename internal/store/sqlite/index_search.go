@@ -84,39 +84,55 @@ func (s *search) count(ctx context.Context, known *counts, ws []string) error {
 }
 
 func (s *search) run(ctx context.Context) ([]memory.Hit, error) {
+	if len(s.words) == 0 {
+		return nil, nil
+	}
 	var texts int64
 	for n := 1; n <= len(s.words); n++ {
 		texts += s.words[n-1].texts
 		switch {
 		case texts > s.index.maxTexts:
-			return s.all(ctx)
+			return s.common(ctx)
 		case texts < int64(s.limit) && n < len(s.words):
 			continue
 		}
-		w := &weighing{s: s}
-		if err := w.weigh(ctx, anyOf(s.words[:n])); err != nil {
-			return nil, err
+		if hits, found, err := s.from(ctx, anyOf(s.words[:n]), s.words[n:]); found || err != nil {
+			return hits, err
 		}
-		if n < len(s.words) && !w.over {
-			if len(w.hits) < s.limit {
-				continue // words share texts, or these are not of the kinds
-			}
-			expr, ok := reaching(s.words[n:], w.hits[s.limit-1].BM25)
-			if !ok {
-				return s.all(ctx)
-			}
-			if expr != "" {
-				if err := w.weigh(ctx, "("+expr+") NOT ("+anyOf(s.words[:n])+")"); err != nil {
-					return nil, err
-				}
-			}
-		}
-		if w.over {
-			return s.all(ctx)
-		}
-		return w.hits, nil
 	}
-	return nil, nil
+	return s.common(ctx)
+}
+
+// common searches where even the rarest words are common: from the texts that
+// hold several of them.
+func (s *search) common(ctx context.Context) ([]memory.Hit, error) {
+	for n := len(s.words); n > 1; n-- {
+		if hits, found, err := s.from(ctx, allOf(s.words[:n]), s.words); found || err != nil {
+			return hits, err
+		}
+	}
+	return s.all(ctx)
+}
+
+// from weighs the texts of an expression, and of the others, in which only
+// the given words stand, those that can be better. It finds nothing if that are
+// too many, or the first too few.
+func (s *search) from(ctx context.Context, match string, others []counted) (hits []memory.Hit, found bool, err error) {
+	w := &weighing{s: s}
+	if err := w.weigh(ctx, match); w.over || err != nil {
+		return nil, false, err
+	}
+	if len(others) == 0 {
+		return w.hits, true, nil
+	}
+	if len(w.hits) < s.limit {
+		return nil, false, nil
+	}
+	expr, ok := reaching(others, w.hits[s.limit-1].BM25)
+	if ok && expr != "" {
+		err = w.weigh(ctx, "("+expr+") NOT ("+match+")")
+	}
+	return w.hits, ok && !w.over, err
 }
 
 // weighing collects the best of the texts it has weighed.
@@ -255,11 +271,16 @@ const (
 
 // anyOf is an FTS5 expression for texts that hold one of the words. Words have
 // no character but letters, marks and digits; quoted, none is an operator.
-func anyOf(ws []counted) string {
+func anyOf(ws []counted) string { return quoted(ws, " OR ") }
+
+// allOf is one for texts that hold all of the words.
+func allOf(ws []counted) string { return quoted(ws, " AND ") }
+
+func quoted(ws []counted, operator string) string {
 	var b strings.Builder
 	for i, w := range ws {
 		if i > 0 {
-			b.WriteString(" OR ")
+			b.WriteString(operator)
 		}
 		b.WriteString(`"` + w.word + `"`)
 	}
