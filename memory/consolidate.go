@@ -201,7 +201,7 @@ func (j *judge) archive() *refusal {
 	if summary {
 		o := &Observation{ID: j.d.mint("obs"), Client: "summary/" + ep.ID, Source: "agent:" + j.c.Principal, Class: ClassAgentInference,
 			Label: writ.Model, Group: "pool:" + string(ClassAgentInference), Reliability: j.c.Policy.Trust.AgentInference.Reliability,
-			Principal: j.c.Principal, Session: j.c.Session, Task: j.c.Task, RecordedAt: j.e.At, EventTime: j.e.At, Lineage: obs, Status: Ingested}
+			Principal: j.c.Principal, Session: j.c.Session, Task: j.c.Task, RecordedAt: j.e.At, EventTime: j.now(), Lineage: obs, Status: Ingested}
 		j.d.add(Op{At: "/payload", Observation: o})
 		ep.Summary = o.ID
 	}

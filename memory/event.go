@@ -67,6 +67,7 @@ type Capture struct {
 	Class    TrustClass `json:"class,omitempty"`
 	ByRef    bool       `json:"by_ref,omitempty"` // the proposal named it
 	Verbatim bool       `json:"verbatim"`
+	Whole    bool       `json:"whole,omitempty"`
 }
 
 // Screening is what the content screen said of a proposal.

@@ -45,6 +45,9 @@ type Captured struct {
 	// Verbatim says that the observation's raw payload is a span of the
 	// evidence's exact bytes.
 	Verbatim bool
+	// Whole says that this span begins and ends where a leaf, or a token of a
+	// text, does. What the agent cropped vouches for nothing at its ends.
+	Whole bool
 }
 
 // Cite is one observation in a proposal, for whoever looks up its evidence.

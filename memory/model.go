@@ -21,6 +21,7 @@ type Observation struct {
 	Group       string       `json:"group"`
 	Reliability Micro        `json:"reliability"`
 	Evidence    string       `json:"evidence,omitempty"` // what Writ itself saw, "" if nothing
+	Whole       bool         `json:"whole,omitempty"`    // it begins and ends where something of the evidence does
 	Principal   string       `json:"principal"`
 	Session     string       `json:"session"`
 	Task        string       `json:"task"`

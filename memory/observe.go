@@ -49,7 +49,7 @@ func (j *judge) bind(at string, sourceRef, raw string) (b binding, r *refusal) {
 			if narrow := j.c.Policy.class(c.Class, j.c.Mode); c.Class != "" && narrow.Level <= j.c.Policy.class(b.class, j.c.Mode).Level {
 				b.class = c.Class
 			}
-			b.capture = &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: named, Verbatim: true}
+			b.capture = &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: named, Verbatim: true, Whole: c.Whole}
 			return j.worth(b)
 		}
 	}
@@ -134,7 +134,7 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	if !j.rateOK(b.source) {
 		return "", false, refuse(at, writ.ObservationRate, "fewer observations of one source: at most "+count(j.c.Policy.Caps.ObservationsPerMinute)+" in a minute")
 	}
-	limit := j.e.At + Instant(j.c.Policy.Caps.FutureMinutes)*60_000_000
+	limit := j.now() + Instant(j.c.Policy.Caps.FutureMinutes)*60_000_000
 	if eventTime > limit {
 		eventTime = limit
 		if at == "" {
@@ -149,7 +149,7 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		Reliability: b.reliability, Principal: j.c.Principal, Session: j.c.Session, Task: j.c.Task, RecordedAt: j.e.At, EventTime: eventTime,
 		Lineage: slices.Clone(lineage), Status: Ingested}
 	if b.capture != nil {
-		o.Evidence, j.e.Capture = b.capture.Evidence, b.capture
+		o.Evidence, o.Whole, j.e.Capture = b.capture.Evidence, b.capture.Whole, b.capture
 	}
 	if j.c.Screened == ScreenQuarantine {
 		o.Status = Quarantined
@@ -182,6 +182,11 @@ func replaced(obj []byte, name string, value []byte) []byte {
 // contains reports whether words stand verbatim in a text.
 func contains(text, words string) bool { return words != "" && strings.Contains(text, words) }
 
+// now is the time something is taken to have happened at if nobody says
+// otherwise: never before what was recorded earlier. A clock that was set back
+// makes no new statement one about the past (M08).
+func (j *judge) now() Instant { return max(j.e.At, j.s.latest) }
+
 // parsedOK holds the opaque part to its bounds.
 func parsedOK(raw []byte) bool {
 	return raw == nil || len(raw) <= maxRaw && strictjson.KindOf(raw) == strictjson.Object
@@ -197,7 +202,7 @@ func (j *judge) recordObservation() *refusal {
 	}
 	at, given := j.times["event_time"]
 	if !given {
-		at = j.e.At
+		at = j.now()
 	}
 	id, again, r := j.observe("", j.texts["observation_id"], j.texts["raw_payload"], j.texts["source_ref"], lineage, at)
 	if r != nil {

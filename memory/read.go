@@ -92,7 +92,7 @@ func (s *State) Recall(principal, value string, observations []string) Recalled 
 			continue
 		}
 		o := Origin{Observation: id, Evidence: ob.Evidence, Label: ob.labelFor(principal)}
-		if !o.find(ob.Raw, value) {
+		if !o.find(ob.Raw, value, ob.Whole) {
 			continue
 		}
 		r.Origins = append(r.Origins, o)
@@ -101,13 +101,15 @@ func (s *State) Recall(principal, value string, observations []string) Recalled 
 	return r
 }
 
-// find looks for a value as a leaf, then as an atom.
-func (o *Origin) find(raw, value string) bool {
+// find looks for a value as a leaf, then as an atom. Where the text was cropped
+// out of its evidence, what stands at its ends may be a part of something.
+func (o *Origin) find(raw, value string, whole bool) bool {
 	if raw == value {
 		o.End = len(raw)
-		return true
+		return whole
 	}
-	if b := []byte(raw); strictjson.Check(b, valueLimits) == nil {
+	b := []byte(raw)
+	if k := strictjson.KindOf(b); (k == strictjson.Object || k == strictjson.Array) && strictjson.Check(b, valueLimits) == nil {
 		found := false
 		strictjson.Walk(b, func(path []string, leaf []byte) bool {
 			t, isText := strictjson.Text(leaf)
@@ -129,7 +131,7 @@ func (o *Origin) find(raw, value string) bool {
 			return false
 		}
 		start, end := at+i, at+i+len(value)
-		if edge(raw[:start], true) && edge(raw[end:], false) {
+		if (whole || start > 0) && (whole || end < len(raw)) && edge(raw[:start], true) && edge(raw[end:], false) {
 			o.Start, o.End = start, end
 			return true
 		}

@@ -98,7 +98,7 @@ func (x *script) propose(tool string, payload []byte) Decision {
 		for i := len(x.evidence) - 1; i >= 0; i-- {
 			e := x.evidence[i]
 			if holds := strings.Contains(e.text, cite.Raw); holds || cite.Ref == e.ref {
-				c.Captured = append(c.Captured, Captured{Ref: e.ref, Evidence: "s_1/" + e.ref, Label: e.label, Class: e.class, Source: e.source, Verbatim: holds})
+				c.Captured = append(c.Captured, Captured{Ref: e.ref, Evidence: "s_1/" + e.ref, Label: e.label, Class: e.class, Source: e.source, Verbatim: holds, Whole: holds && wholeIn(e.text, cite.Raw)})
 			}
 		}
 	}
@@ -112,6 +112,12 @@ func (x *script) propose(tool string, payload []byte) Decision {
 	}
 	x.apply(d)
 	return d
+}
+
+// wholeIn reports whether a span stands between other tokens of a text.
+func wholeIn(text, span string) bool {
+	i := strings.Index(text, span)
+	return edge(text[:i], true) && edge(text[i+len(span):], false)
 }
 
 func (x *script) apply(d Decision) {

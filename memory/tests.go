@@ -158,7 +158,7 @@ func (j *judge) testResult() *refusal {
 	}
 	at, given := in.times["event_time"]
 	if !given {
-		at = j.e.At
+		at = j.now()
 	}
 	id, again, r := j.observe("/observation", in.texts["observation_id"], in.texts["raw_payload"], in.texts["source_ref"], lineage, at)
 	if r != nil {
