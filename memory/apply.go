@@ -89,6 +89,12 @@ func textOf(raw []byte) string {
 	return t
 }
 
+// madeBy reports whether an id is one this event can give.
+func madeBy(e *Event, prefix, id string) bool {
+	p, n, _, ok := splitID(id)
+	return ok && p == prefix && n == e.N
+}
+
 // do applies one operation to a draft.
 func (s *State) do(e *Event, o *Op, value []byte) error {
 	at := found(value, o.At)
@@ -97,7 +103,7 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		return s.doObservation(e, o.Observation.copied(), at)
 	case o.Entity != nil:
 		en := o.Entity.copied()
-		if s.entities.get(en.ID) != nil || !isID("ent", en.ID) {
+		if s.entities.get(en.ID) != nil || !madeBy(e, "ent", en.ID) {
 			return errFit
 		}
 		s.name(&en.Names[0], e, strictjson.Get(at, "name"))
@@ -125,7 +131,7 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 			en.PossibleSames = append(en.PossibleSames, PossibleSame{p[1], o.Same.Similarity})
 		}
 	case o.Slot != nil:
-		if s.slots.get(o.Slot.ID) != nil || !isID("slot", o.Slot.ID) {
+		if s.slots.get(o.Slot.ID) != nil || !madeBy(e, "slot", o.Slot.ID) {
 			return errFit
 		}
 		s.slots.put(o.Slot.ID, o.Slot.copied())
@@ -147,8 +153,13 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 	case o.Touch != nil:
 		return s.doTouch(e, o.Touch)
 	case o.Test != nil:
-		if s.tests.get(o.Test.ID) != nil || !isID("test", o.Test.ID) {
+		if s.tests.get(o.Test.ID) != nil || !madeBy(e, "test", o.Test.ID) {
 			return errFit
+		}
+		for _, p := range o.Test.Propositions {
+			if s.propositions.get(p) == nil {
+				return errFit
+			}
 		}
 		s.tests.put(o.Test.ID, o.Test.copied())
 		s.workspace(e).OpenTests++
@@ -163,7 +174,7 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		}
 		en.Canonicality, en.UpdatedAt = Canonical, e.At
 	case o.Episode != nil:
-		if s.episodes.get(o.Episode.ID) != nil || !isID("epi", o.Episode.ID) {
+		if s.episodes.get(o.Episode.ID) != nil || !madeBy(e, "epi", o.Episode.ID) {
 			return errFit
 		}
 		s.episodes.put(o.Episode.ID, o.Episode.copied())
@@ -215,7 +226,7 @@ func (s *State) name(n *Name, e *Event, raw []byte) {
 
 func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 	key := join(o.Principal, o.Client)
-	if s.observations.get(o.ID) != nil || !isID("obs", o.ID) || s.clients.get(key) != nil {
+	if s.observations.get(o.ID) != nil || !madeBy(e, "obs", o.ID) || s.clients.get(key) != nil {
 		return errFit
 	}
 	o.Raw = textOf(strictjson.Get(at, "raw_payload"))
@@ -245,8 +256,13 @@ func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 }
 
 func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
-	if s.propositions.get(p.ID) != nil || !isID("prop", p.ID) || p.Status != Tentative {
+	if s.propositions.get(p.ID) != nil || !madeBy(e, "prop", p.ID) || p.Status != Tentative || len(p.About) == 0 {
 		return errFit
+	}
+	for _, en := range p.About {
+		if s.entities.get(en) == nil {
+			return errFit
+		}
 	}
 	p.Text = textOf(strictjson.Get(at, "text"))
 	p.Gone = at == nil
@@ -262,6 +278,9 @@ func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
 			return errFit
 		}
 		sl.Propositions = append(sl.Propositions, p.ID)
+		if p.Open() {
+			sl.Current = append(sl.Current, p.ID)
+		}
 	}
 	if e.Session != "" {
 		s.workspace(e).Propositions++
@@ -269,9 +288,9 @@ func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
 	return nil
 }
 
-func (s *State) doEdge(_ *Event, ed *Edge, at []byte) error {
+func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
 	key := join(string(ed.Type), ed.From, ed.To)
-	if s.edges.get(ed.ID) != nil || !isID("edge", ed.ID) || s.propositions.get(ed.To) == nil || !ed.Active() {
+	if s.edges.get(ed.ID) != nil || !madeBy(e, "edge", ed.ID) || s.propositions.get(ed.To) == nil || !ed.Active() || ed.Decision != mintID("dec", e.N, 1) {
 		return errFit
 	}
 	if ed.Quoted {
@@ -379,7 +398,26 @@ func (s *State) doMark(m *MarkOp) error {
 	if m.Reopen {
 		p.SupersededBy, p.ValidTo = "", nil
 	}
+	if m.ValidTo != nil || m.Reopen {
+		s.current(p)
+	}
 	return nil
+}
+
+// current keeps a proposition among its slot's open ones as long as it is open.
+func (s *State) current(p *Proposition) {
+	sl := s.slots.edit(p.Slot)
+	if sl == nil {
+		return
+	}
+	i := slices.Index(sl.Current, p.ID)
+	switch {
+	case p.Open() && i < 0:
+		sl.Current = append(sl.Current, p.ID)
+		slices.SortFunc(sl.Current, compareID)
+	case !p.Open() && i >= 0:
+		sl.Current = slices.Delete(sl.Current, i, i+1)
+	}
 }
 
 func (s *State) doBelief(e *Event, b *BeliefOp) error {
@@ -401,9 +439,14 @@ func (s *State) doTouch(e *Event, t *TouchOp) error {
 	}
 	key := join(e.Session, e.Task, p.ID)
 	it := s.items.edit(key)
+	settled := it != nil && it.Outcome != ""
+	fresh := it == nil
 	if it == nil {
 		it = &Item{Session: e.Session, Task: e.Task, Proposition: p.ID, Impact: LowImpact, Born: p.Session == e.Session && p.Task == e.Task}
 		s.items.put(key, it)
+	}
+	if it.Born && (fresh || settled) {
+		s.workspace(e).OpenClaims++
 	}
 	it.Touches++
 	it.Outcome = ""
@@ -436,6 +479,9 @@ func (s *State) doConsolidate(e *Event, c *ConsolidateOp) error {
 	done := func(ids []string, as ItemOutcome) {
 		for _, id := range ids {
 			if it := s.items.edit(join(key, id)); it != nil {
+				if it.Born && it.Outcome == "" {
+					w.OpenClaims--
+				}
 				it.Outcome, it.Touches = as, 0
 			}
 		}
@@ -494,6 +540,7 @@ func (s *State) doErase(o *EraseOp) error {
 			return errFit
 		}
 		p.Gone, p.Text, p.Literal, p.Quals = true, "", "", ""
+		s.current(p)
 	}
 	for _, id := range o.Entities {
 		en := s.entities.edit(id)

@@ -305,8 +305,8 @@ func (d *draftEvent) support(id string, fresh []string, level int) {
 	var others []string
 	sl := d.slots.get(pr.Slot)
 	if d.p.Flags.Supersession && sl != nil && sl.Single && pr.Open() && level >= 0 {
-		for _, o := range sl.Propositions {
-			if other := d.propositions.get(o); o != id && other.Open() && !other.Failed && !d.sameValue(other, pr) {
+		for _, o := range sl.Current {
+			if other := d.propositions.get(o); o != id && !other.Failed && !d.sameValue(other, pr) {
 				others = append(others, o)
 			}
 		}

@@ -300,6 +300,8 @@ func (o *Op) texts() bool {
 		return len(o.Entity.Names) != 1 || o.Entity.Names[0].Text != ""
 	case o.Proposition != nil:
 		return o.Proposition.Text != "" || o.Proposition.Literal != "" || o.Proposition.Quals != ""
+	case o.Slot != nil:
+		return len(o.Slot.Propositions)+len(o.Slot.Current) > 0
 	case o.Edge != nil:
 		return o.Edge.Quote != ""
 	}

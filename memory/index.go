@@ -18,6 +18,7 @@ type indexes struct {
 	names     map[string][]string // entities, by type and normalised name
 	grams     map[string][]string // entities, by type and trigram
 	testsOf   map[string][]string // tests, by proposition
+	claims    map[string][]string // propositions without a slot, by entity and text
 }
 
 func newIndexes() *indexes {
@@ -25,7 +26,7 @@ func newIndexes() *indexes {
 		edgesOf: map[string][]string{}, edgesFrom: map[string][]string{}, taskItems: map[string][]string{},
 		taskTests: map[string][]string{}, children: map[string][]string{}, bySource: map[string][]string{},
 		byRecord: map[uint64][]string{}, about: map[string][]string{}, slotOf: map[string]string{},
-		names: map[string][]string{}, grams: map[string][]string{}, testsOf: map[string][]string{},
+		names: map[string][]string{}, grams: map[string][]string{}, testsOf: map[string][]string{}, claims: map[string][]string{},
 	}
 }
 
@@ -139,6 +140,10 @@ func (s *State) indexProposition(p *Proposition) {
 	s.made(p.ID)
 	for _, en := range p.About {
 		s.ix.about[en] = append(s.ix.about[en], p.ID)
+	}
+	if p.Subject == "" && !p.Gone {
+		key := join(p.About[0], p.Text)
+		s.ix.claims[key] = append(s.ix.claims[key], p.ID)
 	}
 	if p.Slot != "" && p.Quals != "" {
 		s.ix.slotOf[join(p.Subject, p.Predicate, p.Quals)] = p.Slot

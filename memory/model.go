@@ -203,6 +203,8 @@ type Slot struct {
 	Qualified    bool     `json:"qualified,omitempty"`
 	Single       bool     `json:"single,omitempty"`
 	Propositions []string `json:"propositions"`
+	// Current are those that are open. The others are history.
+	Current []string `json:"current"`
 }
 
 // EdgeType is the type of a link.
@@ -284,18 +286,20 @@ const (
 
 // Workspace is what one task of one session works on.
 type Workspace struct {
-	Session           string  `json:"session"`
-	Task              string  `json:"task"`
-	StartedAt         Instant `json:"started_at"`
-	Observations      int     `json:"observations"`
-	NewSince          int     `json:"new_since"` // new observations since the last consolidation
-	Entities          int     `json:"entities"`
-	Propositions      int     `json:"propositions"`
-	OpenTests         int     `json:"open_tests"`
-	Consolidated      int     `json:"consolidated"` // how often
-	LastConsolidation uint64  `json:"last_consolidation,omitempty"`
-	LastObservation   uint64  `json:"last_observation,omitempty"`
-	Episode           string  `json:"episode,omitempty"`
+	Session      string  `json:"session"`
+	Task         string  `json:"task"`
+	StartedAt    Instant `json:"started_at"`
+	Observations int     `json:"observations"`
+	NewSince     int     `json:"new_since"` // new observations since the last consolidation
+	Entities     int     `json:"entities"`
+	Propositions int     `json:"propositions"`
+	// OpenClaims counts the propositions made here that nothing has settled.
+	OpenClaims        int    `json:"open_claims"`
+	OpenTests         int    `json:"open_tests"`
+	Consolidated      int    `json:"consolidated"` // how often
+	LastConsolidation uint64 `json:"last_consolidation,omitempty"`
+	LastObservation   uint64 `json:"last_observation,omitempty"`
+	Episode           string `json:"episode,omitempty"`
 }
 
 // Item is one proposition in a workspace.
@@ -447,5 +451,6 @@ func (p *Proposition) copied() *Proposition {
 func (s *Slot) copied() *Slot {
 	c := *s
 	c.Propositions = slices.Clip(s.Propositions)
+	c.Current = slices.Clone(s.Current)
 	return &c
 }

@@ -76,7 +76,10 @@ func (j *judge) worth(b binding) (binding, *refusal) {
 		if own := p.class(src.Class, j.c.Mode); own.Level < class.Level {
 			b.class, class = src.Class, own
 		}
-		b.reliability = mulMicro(min(src.Reliability, max(class.Reliability, src.Reliability)), One-src.CorrectionRate)
+		b.reliability = mulMicro(src.Reliability, One-src.CorrectionRate)
+		if p.class(src.Class, j.c.Mode).Level > class.Level {
+			b.reliability = min(b.reliability, class.Reliability) // registered for more than this channel shows
+		}
 		b.group = src.Group
 	} else {
 		b.reliability = class.Reliability
@@ -116,8 +119,8 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		if b.reliability > ob.Reliability {
 			b.reliability = ob.Reliability
 		}
-		if ob.Level < 2 && b.capture == nil {
-			// What was concluded from pooled words is the pool's.
+		if ob.Level < 2 {
+			// What was concluded from pooled words is no witness of its own.
 			b.group = "pool:" + string(ClassAgentInference)
 		}
 	}

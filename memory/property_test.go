@@ -235,13 +235,32 @@ func checkModel(t *rapid.T, s *State, pol *Policy) {
 	for _, id := range s.slots.keys() {
 		sl := s.slots.get(id)
 		open := 0
+		var current []string
 		for _, p := range sl.Propositions {
-			if pr := s.propositions.get(p); pr.Open() && pr.Status == Accepted {
+			pr := s.propositions.get(p)
+			if pr.Open() {
+				current = append(current, p)
+			}
+			if pr.Open() && pr.Status == Accepted {
 				open++
 			}
 		}
+		if !slices.Equal(current, sl.Current) {
+			t.Fatalf("%s has the open values %v, says %v", id, current, sl.Current)
+		}
 		if pol.Flags.Supersession && sl.Single && open > 1 {
 			t.Fatalf("%s has %d accepted values", id, open)
+		}
+	}
+	for _, k := range s.workspaces.keys() {
+		open := 0
+		for _, it := range s.itemsOf(k) {
+			if it.Born && it.Outcome == "" {
+				open++
+			}
+		}
+		if w := s.workspaces.get(k); w.OpenClaims != open {
+			t.Fatalf("%q has %d open claims, says %d", k, open, w.OpenClaims)
 		}
 	}
 	was := s.ix
@@ -265,6 +284,7 @@ func checkModel(t *rapid.T, s *State, pol *Policy) {
 	same("about", was.about, s.ix.about)
 	same("names", was.names, s.ix.names)
 	same("grams", was.grams, s.ix.grams)
+	same("claims", was.claims, s.ix.claims)
 	same("testsOf", was.testsOf, s.ix.testsOf)
 	if !maps.Equal(was.slotOf, s.ix.slotOf) {
 		t.Fatalf("index slotOf: %v, of the rows %v", was.slotOf, s.ix.slotOf)
@@ -452,5 +472,11 @@ func TestOrder(t *testing.T) {
 	before := s.Digest()
 	if err := s.Apply(&twice, x.log[1].value); err == nil || s.Digest() != before {
 		t.Errorf("an object that is made twice: %v", err)
+	}
+	o := *twice.Ops[0].Observation
+	o.ID = mintID("obs", twice.N, 1)
+	twice.Ops = []Op{{Observation: &o}}
+	if err := s.Apply(&twice, x.log[1].value); err == nil || s.Digest() != before {
+		t.Errorf("an id of the caller's that is used twice: %v", err)
 	}
 }

@@ -42,22 +42,22 @@ func (j *judge) propose() *refusal {
 	}
 	text := j.texts["text"]
 	if sl := j.d.slots.get(slot); sl != nil {
-		for _, id := range sl.Propositions {
+		for _, id := range sl.Current {
 			other := j.d.propositions.get(id)
-			same := other.Literal == literal && j.d.resolve(other.Object) == j.d.resolve(p.Object) && !other.Gone
+			same := other.Literal == literal && j.d.resolve(other.Object) == j.d.resolve(p.Object)
 			switch {
 			case same && other.Status == Rejected && other.Failed:
 				return refuse("", writ.PropositionRefuted, "a claim no test has failed; support for it can be attached to "+id)
-			case same && other.Open():
+			case same:
 				return j.already(id, obs)
 			}
 		}
 	} else if p.Subject == "" {
 		// Without a question to answer, the same words about the same thing
 		// are the same claim.
-		for _, id := range j.s.ix.about[p.About[0]] {
+		for _, id := range j.s.ix.claims[join(p.About[0], text)] {
 			other := j.d.propositions.get(id)
-			if other.Subject == "" && other.Text == text && other.Open() && slices.Equal(other.About, p.About) {
+			if other.Open() && slices.Equal(other.About, p.About) {
 				if other.Status == Rejected && other.Failed {
 					return refuse("", writ.PropositionRefuted, "a claim no test has failed; support for it can be attached to "+id)
 				}
@@ -66,13 +66,13 @@ func (j *judge) propose() *refusal {
 		}
 	}
 	caps := &j.c.Policy.Caps
-	if w := j.d.workspaces.get(join(j.c.Session, j.c.Task)); w.Propositions >= int(caps.PropositionsPerTask) && j.openBorn() >= int(caps.PropositionsPerTask) {
+	if w := j.d.workspaces.get(join(j.c.Session, j.c.Task)); w.OpenClaims >= int(caps.PropositionsPerTask) {
 		return refuse("", writ.PropositionSpawnCap, "a task has at most "+count(caps.PropositionsPerTask)+" open new propositions; attach evidence to those, or consolidate")
 	}
 	j.d.value = j.value()
 	if p.Subject != "" && slot == "" {
 		slot = j.d.mint("slot")
-		j.d.add(Op{Slot: &Slot{ID: slot, Subject: p.Subject, Predicate: p.Predicate, Qualified: quals != "", Single: pd != nil && pd.Single, Propositions: []string{}}})
+		j.d.add(Op{Slot: &Slot{ID: slot, Subject: p.Subject, Predicate: p.Predicate, Qualified: quals != "", Single: pd != nil && pd.Single, Propositions: []string{}, Current: []string{}}})
 	}
 	p.ID, p.Slot = j.d.mint("prop"), slot
 	j.d.add(Op{At: "/payload", Proposition: p})
@@ -183,16 +183,6 @@ func (j *judge) validFrom(p *Proposition, pd *Predicate, obs []string) {
 		}
 	}
 	p.ValidFrom = at
-}
-
-// openBorn is how many propositions this task made that nothing has settled.
-func (j *judge) openBorn() (n int) {
-	for _, k := range j.s.ix.taskItems[join(j.c.Session, j.c.Task)] {
-		if it := j.d.items.get(k); it.Born && it.Outcome == "" {
-			n++
-		}
-	}
-	return n
 }
 
 // attach is attach_support and attach_contradiction.

@@ -85,13 +85,9 @@ func (d *draftEvent) uncertainty(id string, tested []string, impact Impact, c Co
 	rivals := tested
 	accepted := false
 	if sl := d.slots.get(pr.Slot); sl != nil {
-		rivals = nil
-		for _, r := range sl.Propositions {
-			other := d.propositions.get(r)
-			if other.Open() {
-				rivals = append(rivals, r)
-				accepted = accepted || other.Status == Accepted
-			}
+		rivals = sl.Current
+		for _, r := range rivals {
+			accepted = accepted || d.propositions.get(r).Status == Accepted
 		}
 	}
 	score := d.p.Score(d.p.evidence(pr, d.e.At))
