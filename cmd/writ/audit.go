@@ -18,6 +18,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/provenance"
 )
@@ -35,10 +36,15 @@ func auditCommand() *cobra.Command {
 type verifyReport struct {
 	OK bool `json:"ok"`
 	*audit.Report
-	Replayed int    `json:"replayed"` // decisions made again with the same answer
-	Grounded int    `json:"grounded"` // summaries whose quotes were found again
-	Skipped  int    `json:"skipped"`  // decisions and summaries whose values were erased, or of another engine
-	Key      string `json:"key"`      // name of the log's key, the origin of its checkpoints
+	Replayed int `json:"replayed"` // decisions made again with the same answer
+	Grounded int `json:"grounded"` // summaries whose quotes were found again
+	Skipped  int `json:"skipped"`  // decisions and summaries whose values were erased, or of another engine
+	// MemoryEvents are events of the governed memory that were decided again
+	// with the same answer; MemoryUnchecked those whose proposal was erased or
+	// never kept.
+	MemoryEvents    int    `json:"memory_events"`
+	MemoryUnchecked int    `json:"memory_unchecked"`
+	Key             string `json:"key"` // name of the log's key, the origin of its checkpoints
 }
 
 func (r *verifyReport) add(f *gateway.Fold) {
@@ -74,6 +80,12 @@ func auditVerify() *cobra.Command {
 				}
 				if rep.Skipped > 0 {
 					fmt.Fprintf(out, "; %d not made again (values erased or another engine)", rep.Skipped)
+				}
+				if rep.MemoryEvents+rep.MemoryUnchecked > 0 {
+					fmt.Fprintf(out, "; %d events of the memory decided again, same states", rep.MemoryEvents)
+				}
+				if rep.MemoryUnchecked > 0 {
+					fmt.Fprintf(out, "; %d not decided again (erased or never kept)", rep.MemoryUnchecked)
 				}
 				fmt.Fprintf(out, "\nlog %s, size %d, root %s\n", rep.Key, rep.Size, rep.Root)
 			}
@@ -124,11 +136,18 @@ func verify(ctx context.Context, dir string, stderr io.Writer) (*verifyReport, e
 
 	p := progress{w: stderr, total: snap.Size(), tty: terminal(stderr)}
 	folds := map[string]*gateway.Fold{}
+	memories := map[string]*memoryserver.Fold{}
 	rep := &verifyReport{}
 	res, err := audit.Verify(ctx, snap, audit.VerifyOptions{
 		Verifier: verifier,
 		Replay: func(rec *audit.Record, it *audit.Item) error {
 			p.step(it.Index)
+			if memoryserver.IsLog(rec.Session) {
+				if memories[rec.Session] == nil {
+					memories[rec.Session] = memoryserver.NewFold(st)
+				}
+				return memories[rec.Session].Step(ctx, rec, it)
+			}
 			f := folds[rec.Session]
 			if f == nil {
 				f = gateway.NewFold(st, provenance.Caps{})
@@ -150,6 +169,10 @@ func verify(ctx context.Context, dir string, stderr io.Writer) (*verifyReport, e
 	}
 	for _, f := range folds {
 		rep.add(f)
+	}
+	for _, m := range memories {
+		rep.MemoryEvents += m.Rechecked
+		rep.MemoryUnchecked += m.Unchecked
 	}
 	rep.Key, rep.Report, rep.OK = verifier.Name(), res, res.Problem == nil
 	return rep, nil

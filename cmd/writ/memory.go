@@ -38,6 +38,7 @@ func memoryCommand() *cobra.Command {
 		memorySearch(), memoryGet(), memoryExplain(), memoryTimeline(), memoryPending(),
 		memorySources(), memoryPredicates(), memoryNamespaces(), memoryPolicies(),
 		memoryResolve(), memoryMerge(), memoryUnmerge(), memoryTests(), memoryRetain(), memorySweep(),
+		memoryErase(), memoryReceipts(), memoryDistrust(), memoryVerify(),
 	)
 	return c
 }

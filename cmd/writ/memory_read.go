@@ -48,6 +48,9 @@ func memoryGet() *cobra.Command {
 
 // quoted is a text out of memory, as a person sees it: in quotes, escaped, cut.
 func quoted(d memory.Data, limit int) string {
+	if d.Text == "" {
+		return "(erased)"
+	}
 	s := `"` + strings.ReplaceAll(oneLine(d.Text, limit), `"`, `\"`) + `"`
 	if d.Cut {
 		s += "…"

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/memory"
+)
+
+// seeded is a state directory whose memory was worked with by a gateway that
+// is still running: its keeper and its index stay open.
+type seeded struct {
+	t      *testing.T
+	dir    string
+	st     *sqlite.Store
+	index  *sqlite.Index
+	keeper *memoryserver.Keeper
+	n      int
+}
+
+func seed(t *testing.T, store func(audit.Store) audit.Store) *seeded {
+	t.Helper()
+	s := &seeded{t: t, dir: t.TempDir()}
+	if err := os.Chmod(s.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.st, err = openStore(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if s.index, err = sqlite.OpenIndex(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.index.Close(); s.st.Close() })
+	p, _ := memory.Builtin("v1")
+	s.keeper, err = memoryserver.Open(t.Context(), memoryserver.Options{Store: store(s.st), Namespace: "default", Policy: p, Mode: memory.Hardened, Index: s.index})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func plain(st audit.Store) audit.Store { return st }
+
+// propose proposes as an agent does; what it records stands in something Writ
+// saw.
+func (s *seeded) propose(tool, payload string) memory.Outcome {
+	s.t.Helper()
+	o, err := s.keeper.Propose(s.t.Context(), memory.Context{Principal: "loopback", Session: "s_seed", Task: "s_seed",
+		Captured: []memory.Captured{{Ref: "ev1", Evidence: "s_seed/ev1", Label: writ.System, Source: "toy/read", Verbatim: true}}},
+		writ.Proposal{ToolName: tool, Payload: []byte(payload)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if o.Status == writ.Rejected {
+		s.t.Fatalf("%s: %+v", tool, o.Rejection)
+	}
+	return o
+}
+
+// record records one observation and returns its id.
+func (s *seeded) record(text string) string {
+	s.n++
+	return s.propose(memory.ToolRecordObservation, fmt.Sprintf(`{"observation_id":"o%d","raw_payload":%q}`, s.n, text)).Effects[0].ID
+}
+
+// writ runs the program on the state directory and returns its exit code and
+// what it printed.
+func (s *seeded) writ(args ...string) (int, string, string) {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	code := run(context.Background(), append(args, "--state", s.dir), strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// must is writ that must exit with a code.
+func (s *seeded) must(code int, args ...string) string {
+	s.t.Helper()
+	got, out, errs := s.writ(args...)
+	if got != code {
+		s.t.Fatalf("writ %s: exit %d, want %d\n%s%s", strings.Join(args, " "), got, code, out, errs)
+	}
+	return out + errs
+}
+
+// holding are the files of the state directory that hold a text.
+func (s *seeded) holding(text string) (files []string) {
+	s.t.Helper()
+	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(b, []byte(text)) {
+			files = append(files, d.Name())
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return files
+}
+
+// TestMemoryEraseLeavesNoCopy: after an erasure no file of the state directory
+// holds the text: not the log, not its write-ahead log, not a free page, not
+// the index, beside a gateway that goes on (M09).
+func TestMemoryEraseLeavesNoCopy(t *testing.T) {
+	s := seed(t, plain)
+	const secret = "quetzalcoatl-77310-planted"
+	for i := range 40 { // so that the secret does not have a page of its own
+		s.record(fmt.Sprintf("neighbour %d of nothing in particular", i))
+	}
+	obs := s.record("The password is " + secret + ". " + strings.Repeat("It fills several pages. ", 400))
+	ent := s.propose(memory.ToolEntity, fmt.Sprintf(`{"name":"vault of %s","entity_type":"thing","observation_ids":[%q]}`, secret, obs)).Effects[0].ID
+	o := s.propose(memory.ToolPropose, fmt.Sprintf(`{"text":"It is %s.","observation_ids":[%q],"about":[%q]}`, secret, obs, ent))
+	prop := o.Effects[len(o.Effects)-1].ID
+	s.record("and a neighbour after it")
+	if out := s.must(exitOK, "memory", "search", "password", "--untrusted"); !strings.Contains(out, secret) {
+		t.Fatalf("not found before: %s", out)
+	}
+	if len(s.holding(secret)) == 0 {
+		t.Fatal("the secret is nowhere before it is erased: the test sees nothing")
+	}
+	s.must(exitOK, "memory", "erase", "--observation", obs, "--reason", "user-request", "--yes")
+	if files := s.holding(secret); files != nil {
+		t.Errorf("the secret is still in %v", files)
+	}
+	// The gateway that was there all along does not bring it back.
+	s.record("and another one")
+	if out := s.must(exitOK, "memory", "search", "password", "--untrusted"); strings.Contains(out, secret) {
+		t.Error(out)
+	}
+	s.must(exitOK, "memory", "verify")
+	if files := s.holding(secret); files != nil {
+		t.Errorf("the secret is again in %v", files)
+	}
+	for _, id := range []string{obs, ent, prop} {
+		if out := s.must(exitOK, "memory", "get", id, "--json"); strings.Contains(out, secret) {
+			t.Errorf("%s: %s", id, out)
+		}
+	}
+}
+
+// failing is a store whose erasures fail, as when a process is killed between
+// the event and the end of it.
+type failing struct{ audit.Store }
+
+func (failing) Erase(context.Context, string, uint64, string) error { return errors.New("killed") }
+
+// TestMemoryEraseCutOff: an erasure that is on record and was cut off is said,
+// its receipt is not true, and sweep ends it.
+func TestMemoryEraseCutOff(t *testing.T) {
+	s := seed(t, func(st audit.Store) audit.Store { return failing{st} })
+	const secret = "huitzilopochtli-4711"
+	obs := s.record("It is " + secret)
+	if _, err := s.keeper.Operate(t.Context(), "operator:1", memory.CommandErase, []byte(fmt.Sprintf(`{"observation_ids":[%q],"reason":"request"}`, obs))); err == nil {
+		t.Fatal("an erasure that failed is told as done")
+	}
+	if out := s.must(exitData, "memory", "verify"); !strings.Contains(out, "dec_3") || !strings.Contains(out, "writ memory sweep") {
+		t.Error(out)
+	}
+	file := filepath.Join(t.TempDir(), "receipt.txt")
+	receipt := s.must(exitOK, "memory", "receipt", "issue", "dec_3")
+	if err := os.WriteFile(file, []byte(receipt), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := s.must(exitData, "memory", "receipt", "verify", file); !strings.Contains(out, "the text of record 2 is still there") {
+		t.Error(out)
+	}
+	s.must(exitOK, "memory", "sweep")
+	s.must(exitOK, "memory", "receipt", "verify", file)
+	s.must(exitOK, "memory", "verify")
+	s.must(exitOK, "audit", "verify")
+	if files := s.holding(secret); files != nil {
+		t.Errorf("the secret is still in %v", files)
+	}
+}
+
+// TestMemoryErasePerson: everything by way of one person's sessions goes, and
+// nothing of another's.
+func TestMemoryErasePerson(t *testing.T) {
+	s := seed(t, plain)
+	s.record("what one said")
+	_, err := s.keeper.Propose(t.Context(), memory.Context{Principal: "other", Session: "s_other", Task: "s_other",
+		Captured: []memory.Captured{{Evidence: "s_other/ev1", Label: writ.User, Source: "user:other", Verbatim: true}}},
+		writ.Proposal{ToolName: memory.ToolRecordObservation, Payload: []byte(`{"observation_id":"o1","raw_payload":"what the other said"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := s.must(exitOK, "memory", "erase", "--principal", "other", "--reason", "request", "--yes")
+	if !strings.Contains(out, `"evidence":["s_other/ev1"]`) || !strings.Contains(out, `"sessions":["s_other"]`) {
+		t.Error(out)
+	}
+	if len(s.holding("what the other said")) > 0 || len(s.holding("what one said")) == 0 {
+		t.Error("the wrong text is gone")
+	}
+}
+
+// TestMemoryReceiptStrict: a receipt is read as it was written and in no other
+// form.
+func TestMemoryReceiptStrict(t *testing.T) {
+	s := seed(t, plain)
+	obs := s.record("text")
+	receipt := s.must(exitOK, "memory", "erase", "--observation", obs, "--reason", "request", "--yes")
+	_, receipt, _ = strings.Cut(receipt, "observations "+obs+"\n")
+	receipt = receipt[strings.Index(receipt, "writ erasure receipt"):]
+	text, _, _ := strings.Cut(receipt, "\n\n")
+	text += "\n"
+	if _, err := memoryserver.ParseReceipt(text); err != nil {
+		t.Fatal(err)
+	}
+	for name, other := range map[string]string{
+		"no head":      strings.TrimPrefix(text, "writ erasure receipt\n"),
+		"white space":  strings.Replace(text, `,"v":1`, `, "v":1`, 1),
+		"version":      strings.Replace(text, `"v":1`, `"v":2`, 1),
+		"more":         strings.Replace(text, `"v":1`, `"v":1,"w":1`, 1),
+		"twice":        strings.Replace(text, `"v":1`, `"v":1,"v":1`, 1),
+		"another kind": strings.Replace(text, "memory.erasure", "memory.export", 1),
+		"trailing":     text + "x",
+		"no digest":    regexp.MustCompile(`"records":\[.*?\]`).ReplaceAllString(text, `"records":null`),
+	} {
+		if _, err := memoryserver.ParseReceipt(other); err == nil {
+			t.Errorf("%s: read all the same", name)
+		}
+	}
+}
+
+func FuzzMemoryReceipt(f *testing.F) {
+	f.Add("writ erasure receipt\n{\"v\":1}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := memoryserver.ParseReceipt(text)
+		if err != nil {
+			return
+		}
+		if again, err := r.Text(); err != nil || again != text {
+			t.Errorf("%q is written as %q", text, again)
+		}
+	})
+}

@@ -1,0 +1,236 @@
+package memoryserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/memory"
+)
+
+// Receipt says what one erasure took, by whom, and where copies may be that it
+// did not reach. It repeats nothing of what was erased: each record is named by
+// the digest its log committed to, whose salt is gone with the text, so that
+// nobody can guess the text from it. It is made from the log alone, and the
+// same erasure has the same receipt.
+type Receipt struct {
+	V         int            `json:"v"` // 1
+	Kind      string         `json:"kind"`
+	Log       string         `json:"log"` // name of the key that signs the log
+	Namespace string         `json:"namespace"`
+	Decision  string         `json:"decision"` // of the erasure
+	Event     uint64         `json:"event"`    // its number in the namespace
+	At        memory.Instant `json:"at"`
+	Authority string         `json:"authority"`
+	Reason    string         `json:"reason"`
+	Policy    string         `json:"policy"`
+	// Records are the events whose texts were erased.
+	Records      []ErasedRecord `json:"records"`
+	Observations []string       `json:"observations"`
+	Propositions []string       `json:"propositions"`
+	Entities     []string       `json:"entities"`
+	// Evidence and Sessions are where the gateway itself saw the text: the logs
+	// of those sessions were not touched.
+	Evidence []string `json:"evidence"`
+	Sessions []string `json:"sessions"`
+	// Gaps are the places a copy may be in, in fixed words.
+	Gaps []string `json:"gaps"`
+}
+
+// ErasedRecord is one record of the namespace without its text.
+type ErasedRecord struct {
+	N uint64 `json:"n"`
+	// Commitment is SHA-256(salt, text) as the log has it; "" where the record
+	// never had a text.
+	Commitment string `json:"commitment,omitempty"`
+}
+
+const (
+	receiptKind = "memory.erasure"
+	receiptHead = "writ erasure receipt\n"
+)
+
+// The places a copy may be in.
+const (
+	GapSessions = "session_logs"   // what the gateway recorded of the sessions named
+	GapBackups  = "backups"        // copies of the state directory
+	GapExports  = "exports"        // files an export wrote
+	GapAnswers  = "answers_given"  // what agents, tools and people were shown
+	GapRunning  = "running_memory" // the memory of processes that have not read the erasure yet
+)
+
+// ErrNoErasure says that an event erased nothing.
+var ErrNoErasure = errors.New("memory: this decision is no erasure")
+
+// NewReceipt makes the receipt of an erasure, event n of a namespace, from the
+// log and the state it folds to. key is the name of the log's key.
+func NewReceipt(ctx context.Context, st audit.Store, s *memory.State, n uint64, key string) (*Receipt, error) {
+	e, op, value, err := erasure(ctx, st, s.Namespace(), n)
+	if err != nil {
+		return nil, err
+	}
+	r := &Receipt{V: 1, Kind: receiptKind, Log: key, Namespace: s.Namespace(), Decision: fmt.Sprintf("dec_%d", n), Event: n, At: e.At,
+		Authority: e.Principal, Policy: e.Policy, Records: []ErasedRecord{}, Observations: notNil(op.Observations),
+		Propositions: notNil(op.Propositions), Entities: notNil(op.Entities), Evidence: []string{}, Sessions: []string{}}
+	r.Reason, _ = strictjson.Text(strictjson.Get(strictjson.Get(value, "payload"), "reason"))
+	digests, _, err := commitments(ctx, st, s.Namespace(), op.Records)
+	if err != nil {
+		return nil, err
+	}
+	read := memory.Reader{State: s}
+	for _, n := range op.Records {
+		r.Records = append(r.Records, ErasedRecord{n, digests[n]})
+		if d, ok := read.Get(fmt.Sprintf("dec_%d", n)); ok && strings.HasPrefix(d.Decision.Session, "s_") {
+			r.Sessions = append(r.Sessions, d.Decision.Session)
+		}
+	}
+	for _, id := range op.Observations {
+		if o, ok := read.Get(id); ok && o.Observation.Evidence != "" {
+			r.Evidence = append(r.Evidence, o.Observation.Evidence)
+		}
+	}
+	slices.Sort(r.Evidence)
+	slices.Sort(r.Sessions)
+	r.Evidence, r.Sessions = slices.Compact(r.Evidence), slices.Compact(r.Sessions)
+	r.Gaps = []string{GapBackups, GapExports, GapAnswers, GapRunning}
+	if len(r.Sessions)+len(r.Evidence) > 0 {
+		r.Gaps = append([]string{GapSessions}, r.Gaps...)
+	}
+	return r, nil
+}
+
+func notNil(ids []string) []string { return append([]string{}, ids...) }
+
+// erasure finds what event n of a namespace erased.
+func erasure(ctx context.Context, st audit.Store, namespace string, n uint64) (*memory.Event, *memory.EraseOp, []byte, error) {
+	for it, err := range st.Read(ctx, LogOf(namespace), n) {
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		e, value, err := eventOf(&it)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		for i := range e.Ops {
+			if e.N == n && e.Ops[i].Erase != nil && e.Status == writ.Accepted {
+				return e, e.Ops[i].Erase, value, nil
+			}
+		}
+		break
+	}
+	return nil, nil, nil, ErrNoErasure
+}
+
+// commitments are the digests some records of a namespace have for their text;
+// kept are those whose text is there.
+func commitments(ctx context.Context, st audit.Store, namespace string, ns []uint64) (digests map[uint64]string, kept []uint64, err error) {
+	digests = map[uint64]string{}
+	if len(ns) == 0 {
+		return digests, nil, nil
+	}
+	want := map[uint64]bool{}
+	for _, n := range ns {
+		want[n] = true
+	}
+	for it, err := range st.Read(ctx, LogOf(namespace), slices.Min(ns)) {
+		if err != nil {
+			return nil, nil, err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return nil, nil, err
+		}
+		if want[rec.N] {
+			if d, ok := rec.Commitment(valueProposal); ok {
+				digests[rec.N] = d.String()
+			}
+			if _, there := it.Value(valueProposal); there {
+				kept = append(kept, rec.N)
+			}
+		}
+		if rec.N >= slices.Max(ns) {
+			break
+		}
+	}
+	return digests, kept, nil
+}
+
+// Text is the receipt as it is signed: a line that says what it is, and one of
+// canonical JSON.
+func (r *Receipt) Text() (string, error) {
+	b, err := json.Marshal(r)
+	if err == nil {
+		b, err = strictjson.Canonical(b)
+	}
+	if err != nil {
+		return "", fmt.Errorf("memory: receipt: %w", err)
+	}
+	return receiptHead + string(b) + "\n", nil
+}
+
+// MaxReceipt bounds the text of a receipt.
+const MaxReceipt = 8 << 20
+
+var errReceipt = errors.New("memory: not a receipt of this version")
+
+// ParseReceipt reads what Text returns and nothing else. It says nothing about
+// who wrote it.
+func ParseReceipt(text string) (*Receipt, error) {
+	body, ok := strings.CutPrefix(text, receiptHead)
+	if !ok || len(text) > MaxReceipt {
+		return nil, errReceipt
+	}
+	r := &Receipt{}
+	d := json.NewDecoder(bytes.NewReader([]byte(body)))
+	d.DisallowUnknownFields()
+	if d.Decode(r) != nil || r.V != 1 || r.Kind != receiptKind {
+		return nil, errReceipt
+	}
+	if r.Records == nil || r.Observations == nil || r.Propositions == nil || r.Entities == nil || r.Evidence == nil || r.Sessions == nil || r.Gaps == nil {
+		return nil, errReceipt
+	}
+	if again, err := r.Text(); err != nil || again != text {
+		return nil, errReceipt
+	}
+	return r, nil
+}
+
+// ErrReceipt says that a receipt is not what the log says, or that something of
+// it is still there.
+var ErrReceipt = errors.New("memory: the receipt is not true of this log")
+
+// Check holds a receipt against the log: the erasure is recorded there as the
+// receipt tells it, every record has the digest it names, and none has its text.
+func (r *Receipt) Check(ctx context.Context, st audit.Store) error {
+	e, op, _, err := erasure(ctx, st, r.Namespace, r.Event)
+	if errors.Is(err, ErrNoErasure) {
+		return fmt.Errorf("%w: it records no such erasure", ErrReceipt)
+	} else if err != nil {
+		return err
+	}
+	digests, kept, err := commitments(ctx, st, r.Namespace, op.Records)
+	if err != nil {
+		return err
+	}
+	want := []ErasedRecord{}
+	for _, n := range op.Records {
+		want = append(want, ErasedRecord{n, digests[n]})
+	}
+	switch {
+	case e.At != r.At || e.Principal != r.Authority || e.Policy != r.Policy || r.Decision != fmt.Sprintf("dec_%d", r.Event):
+		return fmt.Errorf("%w: another time, authority or policy", ErrReceipt)
+	case !slices.Equal(want, r.Records) || !slices.Equal(op.Observations, r.Observations) ||
+		!slices.Equal(op.Propositions, r.Propositions) || !slices.Equal(op.Entities, r.Entities):
+		return fmt.Errorf("%w: it erased something else", ErrReceipt)
+	case len(kept) > 0:
+		return fmt.Errorf("%w: the text of record %d is still there", ErrReceipt, kept[0])
+	}
+	return nil
+}
