@@ -143,7 +143,6 @@ func TestMemoryEraseLeavesNoCopy(t *testing.T) {
 	if out := s.must(exitOK, "memory", "search", "password", "--untrusted"); strings.Contains(out, secret) {
 		t.Error(out)
 	}
-	s.must(exitOK, "memory", "verify")
 	if files := s.holding(secret); files != nil {
 		t.Errorf("the secret is again in %v", files)
 	}
