@@ -326,6 +326,9 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 	v2, v1 := d.propositions.get(id), d.propositions.get(other)
 	l2, l1 := v2.supportLevel(), v1.supportLevel()
 	at := d.validAt(v2, fresh)
+	if soon := d.now() + d.p.lead(); at > soon || v1.ValidFrom > soon {
+		return // what is said of the future takes no place before its time
+	}
 	if l2 >= 2 && level >= 2 && d.mayReplace(v2, v1, l2, l1) {
 		if at < v1.ValidFrom {
 			// What was said of an earlier time is history, and ends where
@@ -366,6 +369,9 @@ func (d *draftEvent) touch(id string) {
 		d.add(Op{Touch: &TouchOp{id, LowImpact}})
 	}
 }
+
+// now is the time of the event, never before what was recorded earlier.
+func (d *draftEvent) now() Instant { return max(d.e.At, d.latest) }
 
 // mayReplace says whether v2 has the standing to take v1's place. What a person
 // said of himself nobody else's word alone replaces.

@@ -90,8 +90,10 @@ func (j *judge) worth(b binding) (binding, *refusal) {
 	}
 	if b.group == "" {
 		switch b.class {
-		case ClassOperator, ClassDirectUser, ClassUserAttested:
+		case ClassDirectUser, ClassUserAttested:
 			b.group = personGroup(j.c.Principal)
+		case ClassOperator:
+			b.group = "operator:" + b.source
 		default:
 			family, _, _ := strings.Cut(b.source, "/")
 			b.group = "tool:" + family
@@ -137,7 +139,7 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	if !j.rateOK(b.source) {
 		return "", false, refuse(at, writ.ObservationRate, "fewer observations of one source: at most "+count(j.c.Policy.Caps.ObservationsPerMinute)+" in a minute")
 	}
-	limit := j.now() + Instant(j.c.Policy.Caps.FutureMinutes)*60_000_000
+	limit := j.now() + j.c.Policy.lead()
 	if eventTime > limit {
 		eventTime = limit
 		if at == "" {
@@ -189,6 +191,9 @@ func contains(text, words string) bool { return words != "" && strings.Contains(
 // otherwise: never before what was recorded earlier. A clock that was set back
 // makes no new statement one about the past (M08).
 func (j *judge) now() Instant { return max(j.e.At, j.s.latest) }
+
+// lead is how far a claimed time may lead the clock.
+func (p *Policy) lead() Instant { return Instant(p.Caps.FutureMinutes) * 60_000_000 }
 
 // parsedOK holds the opaque part to its bounds.
 func parsedOK(raw []byte) bool {

@@ -174,7 +174,7 @@ func (j *judge) validFrom(p *Proposition, pd *Predicate, obs []string) {
 			at = max(at, j.d.observations.get(o).EventTime)
 		}
 	}
-	limit := j.now() + Instant(j.c.Policy.Caps.FutureMinutes)*60_000_000
+	limit := j.now() + j.c.Policy.lead()
 	if at > limit && (pd == nil || !pd.FutureDates) {
 		at = limit
 		if given {

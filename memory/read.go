@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -231,7 +232,7 @@ func (r *Reader) belief(p *Proposition) (Score, Status, Rule) {
 // holds reports whether the proposition is about the time that is read.
 func (r *Reader) holds(p *Proposition) bool {
 	if r.AsOf.IsZero() {
-		return p.ValidTo == nil
+		return p.ValidTo == nil && p.ValidFrom <= max(r.now(), r.State.latest)+r.Policy.lead()
 	}
 	at := InstantOf(r.AsOf)
 	return p.CreatedAt <= at && p.ValidFrom <= at && (p.ValidTo == nil || *p.ValidTo > at)
@@ -319,6 +320,12 @@ func (r *Reader) Answer(slot string) Answer {
 		} else if slices.Index(rank, v.Abstention) > slices.Index(rank, a.Abstention) {
 			a.Abstention = v.Abstention
 		}
+	}
+	if sl.Single && len(a.Values) > 1 {
+		// One was said to begin later than the others, and has begun.
+		a.Values = []View{slices.MaxFunc(a.Values, func(x, y View) int {
+			return cmp.Or(cmp.Compare(x.ValidFrom, y.ValidFrom), compareID(x.ID, y.ID))
+		})}
 	}
 	if len(a.Values) > 0 {
 		a.Abstention = NoAbstention
@@ -466,6 +473,7 @@ func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more
 	case isID("prop", id) && s.propositions.get(id) != nil:
 		props = []string{id}
 	}
+	props = slices.Compact(slices.SortedFunc(slices.Values(props), compareID))
 	seen := map[string]bool{}
 	number := func(id string) uint64 { _, n, _, _ := splitID(id); return n }
 	for _, pid := range props {
