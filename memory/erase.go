@@ -237,14 +237,15 @@ func (d *draftEvent) recompute(also []string) {
 			}
 		}
 	}
-	for _, id := range ids {
-		d.evaluate(id, change{evidence: true})
-	}
 	slices.SortFunc(back, compareID)
-	for _, id := range slices.Compact(back) {
-		if !slices.Contains(ids, id) {
-			d.evaluate(id, change{evidence: true, support: true})
+	back = slices.Compact(back)
+	for _, id := range ids {
+		if !slices.Contains(back, id) {
+			d.evaluate(id, change{evidence: true})
 		}
+	}
+	for _, id := range back {
+		d.evaluate(id, change{evidence: true, support: true})
 	}
 }
 
@@ -252,6 +253,6 @@ func (d *draftEvent) recompute(also []string) {
 func (d *draftEvent) unchallengeAll(id string, back *[]string) {
 	*back = append(*back, d.propositions.get(id).Challenged...)
 	if len(d.propositions.get(id).Challenged) > 0 {
-		d.unchallenge(id)
+		d.unchallenge(id, "retracted", mintID("dec", d.e.N, 1))
 	}
 }

@@ -417,12 +417,13 @@ func (d *draftEvent) supersede(winner, loser *Proposition, end Instant) {
 	}
 	d.add(Op{Mark: m})
 	d.touch(l)
-	d.unchallenge(l)
+	d.unchallenge(l, "superseded", w)
 	d.effect("proposition.superseded", l)
 }
 
-// unchallenge ends every dispute that a value had with others of its slot.
-func (d *draftEvent) unchallenge(loser string) {
+// unchallenge ends every dispute that a value had with others of its slot:
+// what it held against them no longer counts.
+func (d *draftEvent) unchallenge(loser, resolution, by string) {
 	for _, other := range slices.Clone(d.propositions.get(loser).Challenged) {
 		rest := slices.DeleteFunc(slices.Clone(d.propositions.get(other).Challenged), func(id string) bool { return id == loser })
 		if rest == nil {
@@ -431,7 +432,7 @@ func (d *draftEvent) unchallenge(loser string) {
 		d.add(Op{Mark: &MarkOp{Proposition: other, Challenged: &rest}})
 		for _, ed := range d.edgesAt(other) {
 			if ed.Active() && ed.Challenge == loser {
-				d.add(Op{Close: &CloseOp{Edge: ed.ID, Resolution: "superseded", By: loser}})
+				d.add(Op{Close: &CloseOp{Edge: ed.ID, Resolution: resolution, By: by}})
 			}
 		}
 	}

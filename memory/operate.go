@@ -275,7 +275,7 @@ func (j *judge) rule() *refusal {
 			j.d.add(Op{Mark: &MarkOp{Proposition: id, Failed: &no, ClearedBy: &[]string{}}})
 		}
 	} else {
-		j.d.unchallenge(id)
+		j.d.unchallenge(id, "ruling", by)
 	}
 	j.d.evaluate(id, change{evidence: true, support: against == Contradicts})
 	for _, r := range rivals {

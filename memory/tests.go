@@ -191,7 +191,15 @@ func (j *judge) testResult() *refusal {
 		if failed && j.c.Policy.Flags.DurableFailure {
 			j.d.add(Op{Mark: &MarkOp{Proposition: o.Proposition, Failed: &yes, ClearedBy: &[]string{}}})
 		}
+		var rivals []string
+		if failed && j.c.Policy.Flags.Supersession {
+			rivals = slices.Clone(j.d.propositions.get(o.Proposition).Challenged)
+			j.d.unchallenge(o.Proposition, "test", t.ID)
+		}
 		j.d.evaluate(o.Proposition, change{evidence: true, failed: failed})
+		for _, r := range rivals {
+			j.d.evaluate(r, change{evidence: true})
+		}
 	}
 	for _, o := range t.Outcomes {
 		if pr := j.d.propositions.get(o.Proposition); o.Outcome != outcome || !pr.Open() || j.d.links.get(join(string(Contradicts), id, o.Proposition)) != nil {
@@ -201,10 +209,23 @@ func (j *judge) testResult() *refusal {
 		if ob.Level >= 2 {
 			j.d.add(Op{Mark: &MarkOp{Proposition: o.Proposition, Passed: &yes}})
 		}
+		if ob.Level >= 2 && j.c.Policy.Flags.DurableFailure {
+			j.d.answered(o.Proposition, t.ID, ob.Level)
+		}
 		fresh, level := j.d.attach(Supports, o.Proposition, []string{id}, "", false)
 		j.d.support(o.Proposition, fresh, level)
 	}
 	return nil
+}
+
+// answered closes what contradicted a claim before a test confirmed it, as far
+// as the test's witness reaches.
+func (d *draftEvent) answered(id, test string, level int) {
+	for _, ed := range d.edgesAt(id) {
+		if ed.Type == Contradicts && ed.Active() && ed.Level <= level {
+			d.add(Op{Close: &CloseOp{Edge: ed.ID, Resolution: "test", By: test}})
+		}
+	}
 }
 
 // onlyGroup is the one group that supports a proposition, "" for none or
