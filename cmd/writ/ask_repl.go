@@ -84,8 +84,11 @@ func (a *asking) repl(root context.Context) error {
 		if word == "quit" || word == "exit" {
 			return last
 		}
-		ended, over, err := a.interruptible(root, signals, func(ctx context.Context) error { return a.command(ctx, word, rest) })
+		ended, over, err := a.interruptible(root, signals, lines.keyed(), func(ctx context.Context) error { return a.command(ctx, word, rest) })
 		if last = a.told(err); over {
+			if last == nil {
+				last = &exit{code: exitIO, err: errors.New("")} // it came when the command was done
+			}
 			return last
 		}
 		if ended {
@@ -113,8 +116,8 @@ func (a *asking) told(err error) error {
 }
 
 // interruptible runs f; the first interrupt ends f, a second, or the signal to
-// terminate, the program (over).
-func (a *asking) interruptible(root context.Context, signals <-chan os.Signal, f func(context.Context) error) (ended, over bool, err error) {
+// terminate, the program (over). Where no person types, the first ends both.
+func (a *asking) interruptible(root context.Context, signals <-chan os.Signal, keyed bool, f func(context.Context) error) (ended, over bool, err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(root))
 	defer cancel()
 	done := make(chan error, 1)
@@ -129,7 +132,7 @@ func (a *asking) interruptible(root context.Context, signals <-chan os.Signal, f
 			}
 			ended = true
 			cancel()
-			if over = s != os.Interrupt; !over {
+			if over = s != os.Interrupt || !keyed; !over {
 				fmt.Fprintln(a.errs, "ending the request; once more ends writ ask")
 			}
 		}

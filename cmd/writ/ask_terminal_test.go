@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -347,7 +348,9 @@ func TestPipeInterrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "ask", "--state", t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // what hangs is killed
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "ask", "--state", t.TempDir())
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
