@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/memory"
+)
+
+func memoryExport() *cobra.Command {
+	var f memoryFlags
+	var out string
+	c := &cobra.Command{Use: "export [--out FILE]", Short: "Write everything a namespace holds, with a manifest", Args: noArgs,
+		Long: "Write a namespace as JSON lines: a manifest with counts and a SHA-256, then every row of\n" +
+			"every table in a fixed order. The same state gives the same bytes. What was erased is not\n" +
+			"in it, and what is in it an erasure no longer reaches.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if w := c.OutOrStdout(); out == "" && terminal(w) {
+				return fail(exitUsage, "writ memory export --out FILE", "what people and tools wrote is not printed raw to a terminal")
+			}
+			r, err := f.open(c.Context(), toRead)
+			if err != nil {
+				return err
+			}
+			defer r.close()
+			var b bytes.Buffer
+			var m *memoryserver.Manifest
+			err = r.read(c.Context(), func(x *memory.Reader) error {
+				if m, err = memoryserver.Export(&b, x.State); err != nil {
+					return fail(exitIO, "", "cannot encode: %w", err)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				if _, err := c.OutOrStdout().Write(b.Bytes()); err != nil {
+					return fail(exitIO, "writ memory export --out FILE", "the export cannot be written")
+				}
+				return nil
+			}
+			if err := writeOnce(out, b.Bytes(), 0o600); err != nil {
+				if errors.Is(err, os.ErrExist) {
+					return fail(exitIO, "another name after --out", "%s is there already", printable(out))
+				}
+				return fail(exitIO, "writ memory export --out FILE", "the export cannot be written")
+			}
+			if f.asJSON {
+				return printData(c.OutOrStdout(), m)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%d rows of namespace %s, to record %d, in %s\nSHA-256 of the rows %s\n", m.Rows, r.namespace, m.Head, printable(out), m.SHA256)
+			return nil
+		}}
+	f.register(c)
+	c.Flags().StringVar(&out, "out", "", "new `FILE` (default: standard output)")
+	return c
+}
+
+// importReport is what `writ memory import --json` prints.
+type importReport struct {
+	Format string `json:"format"`
+	Source string `json:"source"`
+	DryRun bool   `json:"dry_run"`
+	// Items is what the file holds; each was recorded now, known before, or
+	// refused. Skipped is what an export holds and an import does not take.
+	Items    int             `json:"items"`
+	Recorded int             `json:"recorded"`
+	Known    int             `json:"known"`
+	Skipped  int             `json:"skipped"`
+	Refused  []importRefused `json:"refused"`
+}
+
+type importRefused struct {
+	Line   int         `json:"line"`
+	Code   writ.Code   `json:"code"`
+	Reason writ.Reason `json:"reason"`
+	Need   string      `json:"need"`
+}
+
+func memoryImport() *cobra.Command {
+	var f memoryFlags
+	var format, source string
+	var dry bool
+	c := &cobra.Command{
+		Use: "import FILE --format writ|server-memory|markdown", Short: "Record what a file holds, as evidence anybody could have written",
+		Long: "Record what a file holds as observations of class import: of trust 1, one group for all of\n" +
+			"them. What another memory believed is not believed here because a file says so; an agent\n" +
+			"proposes it anew, and imports alone never make it usable. A file with a fault is refused as\n" +
+			"a whole. Done again, what is known is not recorded twice, and what was erased stays erased.",
+		Example: "  writ memory import memory.jsonl --format server-memory --dry-run",
+		Args:    exactly(1, "one file, or -"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains(memoryserver.ImportFormats, format) {
+				return fail(exitUsage, "writ memory import FILE --format "+memoryserver.FormatServerMemory, "--format takes writ, server-memory or markdown")
+			}
+			b, err := readBounded(args[0], "file", memoryserver.MaxImport, c.InOrStdin())
+			if err != nil {
+				return err
+			}
+			in := memoryserver.ReadImport(format, importName(args[0]), b)
+			if len(in.Faults) > 0 {
+				lines := make([]string, len(in.Faults))
+				for i, x := range in.Faults {
+					lines[i] = fmt.Sprintf("%s:%d: %s", printable(args[0]), x.Line, x.Message)
+				}
+				return fail(exitData, "writ memory import FILE --dry-run, once the file is mended; nothing was recorded", "%s", strings.Join(lines, "\n"))
+			}
+			what := toWrite
+			if dry {
+				what = toRead
+			}
+			r, err := f.open(c.Context(), what)
+			if err != nil {
+				return err
+			}
+			defer r.close()
+			rep := &importReport{Format: format, Source: or(source, "import/"+format), DryRun: dry, Items: len(in.Items), Skipped: in.Skipped, Refused: []importRefused{}}
+			if err := r.record(c.Context(), in, rep, c.ErrOrStderr()); err != nil {
+				return err
+			}
+			w := c.OutOrStdout()
+			if f.asJSON {
+				if err := printData(w, rep); err != nil {
+					return err
+				}
+			} else {
+				for _, x := range rep.Refused {
+					fmt.Fprintf(w, "%s:%d: refused: %s (%s): %s\n", printable(args[0]), x.Line, x.Code, x.Reason, oneLine(x.Need, 300))
+				}
+				verb := "recorded"
+				if dry {
+					verb = "would be recorded"
+				}
+				fmt.Fprintf(w, "%d texts: %d %s, %d known already, %d refused", rep.Items, rep.Recorded, verb, rep.Known, len(rep.Refused))
+				if rep.Skipped > 0 {
+					fmt.Fprintf(w, "; %d of the export not taken (erased, quarantined or distrusted)", rep.Skipped)
+				}
+				fmt.Fprintf(w, "\nsource %s\n", oneLine(rep.Source, 200))
+			}
+			if len(rep.Refused) > 0 {
+				return &exit{code: exitRefused, err: errors.New("")}
+			}
+			return nil
+		},
+	}
+	f.register(c)
+	c.Flags().StringVar(&format, "format", "", "`FORMAT`: writ (what export writes), server-memory (the reference server's JSONL) or markdown")
+	c.Flags().StringVar(&source, "source", "", "`NAME` of the source, to distrust it by (default: import/FORMAT)")
+	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be recorded, and record nothing")
+	return c
+}
+
+// importName is what the items of a file call it.
+func importName(file string) string {
+	if file == "-" {
+		return "stdin"
+	}
+	return filepath.Base(file)
+}
+
+// record proposes every item, as fast as the policy lets one source speak.
+func (r *remembered) record(ctx context.Context, in *memoryserver.Import, rep *importReport, progress io.Writer) error {
+	seen := map[string]bool{}
+	for i := range in.Items {
+		it := &in.Items[i]
+		mc, p := it.Proposal(r.principal, rep.Source)
+		var o memory.Outcome
+		for again := true; again; {
+			var err error
+			// What is known, and what would be refused, is not proposed: a second
+			// run writes nothing, and no erased text comes back as that of a
+			// refusal.
+			if o, err = r.try(ctx, mc, p); err == nil && !rep.DryRun && !known(&o) && o.Status != writ.Rejected {
+				o, err = r.keeper.Propose(ctx, mc, p)
+			}
+			if err != nil {
+				return fail(exitIO, "the same command again: what is recorded is not recorded twice", "line %d: %w", it.Line, err)
+			}
+			if again = o.Status == writ.Rejected && o.Rejection.Reason == writ.ObservationRate && !rep.DryRun; again {
+				fmt.Fprintf(progress, "%d of %d; the policy lets %d observations of one source in a minute: going on in a minute\n",
+					i, len(in.Items), int(r.policy.Caps.ObservationsPerMinute))
+				select {
+				case <-ctx.Done():
+					return fail(exitIO, "the same command again: what is recorded is not recorded twice", "stopped after %d of %d", i, len(in.Items))
+				case <-time.After(time.Minute):
+				}
+			}
+		}
+		switch {
+		case o.Status == writ.Rejected:
+			x := importRefused{Line: it.Line, Code: o.Rejection.Code, Reason: o.Rejection.Reason}
+			if len(o.Rejection.Failures) > 0 {
+				x.Need = o.Rejection.Failures[0].Need
+			}
+			rep.Refused = append(rep.Refused, x)
+		case known(&o), rep.DryRun && seen[it.Raw]:
+			rep.Known++
+		default:
+			rep.Recorded++
+		}
+		seen[it.Raw] = true
+	}
+	return nil
+}
+
+// try decides a proposal on the state as it is, and writes nothing.
+func (r *remembered) try(ctx context.Context, c memory.Context, p writ.Proposal) (o memory.Outcome, err error) {
+	err = r.read(ctx, func(x *memory.Reader) error {
+		c.Policy, c.Namespace, c.Mode, c.Now = r.policy, r.namespace, r.mode, x.Now
+		o = memory.Handle(x.State, c, p).Outcome
+		return nil
+	})
+	return o, err
+}
+
+// known reports whether an observation had been recorded before.
+func known(o *memory.Outcome) bool {
+	return slices.ContainsFunc(o.Effects, func(e memory.Effect) bool { return e.Effect == "observation.duplicate" })
+}

@@ -1,0 +1,352 @@
+package memoryserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/memory"
+)
+
+// The formats an import reads.
+const (
+	FormatWrit         = "writ"          // what Export writes
+	FormatServerMemory = "server-memory" // the reference memory server's JSONL
+	FormatMarkdown     = "markdown"      // notes
+)
+
+// ImportFormats are the formats, for whoever names one.
+var ImportFormats = []string{FormatWrit, FormatServerMemory, FormatMarkdown}
+
+// Import is what a file holds: evidence to be recorded, of class import, which
+// is worth what anybody's words are. Nothing in it is believed because a file
+// says so.
+type Import struct {
+	Items []ImportItem
+	// Skipped counts what the file holds and an import does not take: of an
+	// export, observations that were erased, quarantined or distrusted.
+	Skipped int
+	// Faults are all defects. With one there are no items.
+	Faults []ImportFault
+}
+
+// ImportItem is one observation to be.
+type ImportItem struct {
+	Line int
+	// Raw is its text.
+	Raw string
+	// Ref says where it stood, in printable ASCII.
+	Ref string
+	// EventTime is when it happened, RFC 3339, "" if the file does not say.
+	EventTime string
+}
+
+// ImportFault is one defect of a file.
+type ImportFault struct {
+	Line    int
+	Message string
+}
+
+const (
+	// MaxImport bounds a file.
+	MaxImport = 64 << 20
+	// maxItem is what an observation may hold, maxItems how many a file.
+	maxItem   = 64 << 10
+	maxItems  = 200_000
+	maxFaults = 100
+)
+
+type importer struct {
+	Import
+	name string
+}
+
+// ReadImport reads a file of a format. name is what the items call it. It is
+// deterministic and decides nothing.
+func ReadImport(format, name string, b []byte) *Import {
+	p := &importer{name: asciiName(name)}
+	switch {
+	case len(b) > MaxImport:
+		p.fault(1, fmt.Sprintf("larger than %d MiB", MaxImport>>20))
+	case format == FormatWrit:
+		p.importExport(b)
+	case format == FormatServerMemory:
+		p.serverMemory(b)
+	case format == FormatMarkdown:
+		p.markdown(b)
+	default:
+		p.fault(1, "no format of that name")
+	}
+	if len(p.Faults) > 0 {
+		p.Items, p.Skipped = nil, 0
+	}
+	return &p.Import
+}
+
+func (p *importer) fault(line int, message string) {
+	if len(p.Faults) < maxFaults {
+		p.Faults = append(p.Faults, ImportFault{line, message})
+	}
+}
+
+func (p *importer) add(line int, raw, ref, eventTime string) {
+	switch {
+	case len(raw) > maxItem:
+		p.fault(line, fmt.Sprintf("a text of %d bytes; an observation holds at most %d", len(raw), maxItem))
+	case strings.ContainsRune(raw, 0):
+		p.fault(line, "a NUL character")
+	case len(p.Items) == maxItems:
+		p.fault(line, fmt.Sprintf("more than %d texts", maxItems))
+	default:
+		p.Items = append(p.Items, ImportItem{line, raw, asciiName(ref), eventTime})
+	}
+}
+
+// at says where in the file an item stands.
+func (p *importer) at(line int) string { return fmt.Sprintf("%s:%d", p.name, line) }
+
+// asciiName is a name that every later reader reads the same: printable ASCII,
+// at most 200 bytes.
+func asciiName(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c <= ' ' || c >= 0x7f {
+			b[i] = '_'
+		}
+	}
+	return string(b[:min(len(b), 200)])
+}
+
+// lineLimits bound one line of the reference server's file. Its own reader has
+// no bound; a line is one entity with all that is said of it.
+var lineLimits = strictjson.Limits{Bytes: 8 << 20, Depth: 4, Leaves: 100_000, Number: 64}
+
+// serverMemory reads the reference memory server's file: a JSON object a line,
+// of type entity or relation. Each thing said of an entity becomes an
+// observation of its own, so that it can be cited, erased and distrusted alone;
+// an entity of which nothing is said, and each relation, is one too.
+func (p *importer) serverMemory(b []byte) {
+	line := 0
+	for raw := range bytes.Lines(b) {
+		line++
+		raw = bytes.TrimRight(raw, "\r\n")
+		if len(bytes.Trim(raw, " \t")) == 0 {
+			continue
+		}
+		if err := strictjson.Check(raw, lineLimits); err != nil {
+			p.fault(line, err.Error())
+			continue
+		}
+		ms, ok := strictjson.Members(raw)
+		if !ok {
+			p.fault(line, "a JSON object is expected")
+			continue
+		}
+		kind, _ := strictjson.Text(strictjson.Get(raw, "type"))
+		var fields []string
+		switch kind {
+		case "entity":
+			fields = []string{"type", "name", "entityType", "observations"}
+		case "relation":
+			fields = []string{"type", "from", "to", "relationType"}
+		default:
+			p.fault(line, `"type" is neither "entity" nor "relation"`)
+			continue
+		}
+		text, bad := map[string]string{}, false
+		for _, f := range fields {
+			v := strictjson.Get(raw, f)
+			t, isText := strictjson.Text(v)
+			if text[f] = t; v == nil || !isText && f != "observations" {
+				p.fault(line, `"`+f+`" is missing or no text`)
+				bad = true
+			}
+		}
+		for _, m := range ms {
+			if !slices.Contains(fields, m.Name) {
+				p.fault(line, "a member this format does not have: nothing is left out silently")
+				bad = true
+				break
+			}
+		}
+		if bad {
+			continue
+		}
+		if kind == "relation" {
+			p.add(line, textsOf("from", text["from"], "relation", text["relationType"], "to", text["to"]), p.at(line), "")
+			continue
+		}
+		list := strictjson.Get(raw, "observations")
+		all, ok := strictjson.Elements(list)
+		if !ok {
+			p.fault(line, `"observations" is no list`)
+			continue
+		}
+		if len(all) == 0 {
+			p.add(line, textsOf("entity", text["name"], "entity_type", text["entityType"]), p.at(line), "")
+		}
+		for _, o := range all {
+			content, isText := strictjson.Text(o)
+			if !isText {
+				p.fault(line, "an observation that is no text")
+				break
+			}
+			p.add(line, textsOf("entity", text["name"], "entity_type", text["entityType"], "observation", content), p.at(line), "")
+		}
+	}
+}
+
+// textsOf is a JSON object of texts, in this order.
+func textsOf(pairs ...string) string {
+	b := []byte("{}")
+	for i := 0; i+1 < len(pairs); i += 2 {
+		b = strictjson.Set(b, pairs[i], strictjson.Quote(pairs[i+1]))
+	}
+	return string(b)
+}
+
+// markdown reads notes: each paragraph, each item of a list and each fenced
+// block is an observation, its lines as they stand; a heading goes with what
+// follows it. Every line that is not blank stands in exactly one.
+func (p *importer) markdown(b []byte) {
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	var block []string
+	begin, line, heading := 0, 0, false
+	end := func() {
+		for len(block) > 0 && strings.TrimSpace(block[len(block)-1]) == "" {
+			block = block[:len(block)-1]
+		}
+		if len(block) > 0 {
+			p.add(begin, strings.Join(block, "\n"), p.at(begin), "")
+		}
+		block, heading = nil, false
+	}
+	put := func(s string) {
+		if len(block) == 0 {
+			begin = line
+		}
+		block = append(block, s)
+	}
+	fence, front, opened := "", false, 0
+	for raw := range bytes.Lines(b) {
+		line++
+		s := strings.TrimRight(string(raw), "\r\n")
+		if !utf8.ValidString(s) {
+			p.fault(line, "not UTF-8")
+			continue
+		}
+		trimmed := strings.TrimLeft(s, " ")
+		switch {
+		case front:
+			put(s)
+			if s == "---" {
+				front = false
+				end()
+			}
+		case fence != "":
+			put(s)
+			if strings.HasPrefix(trimmed, fence) && strings.Trim(trimmed, fence[:1]+" ") == "" {
+				fence = ""
+				end()
+			}
+		case line == 1 && s == "---":
+			front, opened = true, line
+			put(s)
+		case len(s)-len(trimmed) <= 3 && fenceOf(trimmed) != "":
+			if !heading {
+				end()
+			}
+			fence, opened = fenceOf(trimmed), line
+			heading = false
+			put(s)
+		case strings.TrimSpace(s) == "":
+			if heading {
+				put(s) // it waits for what it is the heading of
+			} else {
+				end()
+			}
+		case isHeading(s):
+			if !heading {
+				end()
+			}
+			heading = true
+			put(s)
+		case isItem(s):
+			if !heading {
+				end()
+			}
+			heading = false
+			put(s)
+		default:
+			heading = false
+			put(s)
+		}
+	}
+	if fence != "" || front {
+		p.fault(opened, "a block that begins here does not end")
+		return
+	}
+	end()
+}
+
+// fenceOf is the run of signs a fenced block begins with, "" if none does.
+func fenceOf(s string) string {
+	for _, sign := range []string{"`", "~"} {
+		rest := strings.TrimLeft(s, sign)
+		if len(s)-len(rest) >= 3 && (sign == "~" || !strings.Contains(rest, sign)) {
+			return s[:len(s)-len(rest)]
+		}
+	}
+	return ""
+}
+
+// isHeading reports whether a line is a heading: one to six # and a space.
+func isHeading(s string) bool {
+	rest := strings.TrimLeft(s, "#")
+	n := len(s) - len(rest)
+	return n >= 1 && n <= 6 && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
+}
+
+// isItem reports whether a line begins an item of a list, not indented.
+func isItem(s string) bool {
+	if s == "" {
+		return false
+	}
+	if strings.ContainsRune("-*+", rune(s[0])) {
+		return len(s) > 1 && (s[1] == ' ' || s[1] == '\t')
+	}
+	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
+	return digits >= 1 && digits <= 9 && len(s) > digits+1 && (s[digits] == '.' || s[digits] == ')') && (s[digits+1] == ' ' || s[digits+1] == '\t')
+}
+
+// Proposal is what records an item, of a source an operator names, as an
+// operator's. The id comes from source and text alone, so an item that was
+// recorded once is not recorded again, wherever in the file it stands now, and
+// what was erased does not come back.
+func (i *ImportItem) Proposal(principal, source string) (memory.Context, writ.Proposal) {
+	sum := audit.Sum([]byte(source + "\x00" + i.Raw)).String()
+	fields := struct {
+		ID    string `json:"observation_id"`
+		Raw   string `json:"raw_payload"`
+		Ref   string `json:"source_ref"`
+		Event string `json:"event_time,omitempty"`
+	}{"import:" + sum, i.Raw, i.Ref, i.EventTime}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(fields) // four texts, into memory
+	return memory.Context{
+		Principal: principal, Session: importSession, Task: importSession,
+		Captured: []memory.Captured{{Ref: i.Ref, Label: writ.External, Source: source, Class: memory.ClassImport, Verbatim: true}},
+	}, writ.Proposal{ToolName: memory.ToolRecordObservation, Payload: bytes.TrimSpace(b.Bytes())}
+}
+
+// importSession is the session of what no agent recorded. No session of a
+// gateway has such a name.
+const importSession = "import"
