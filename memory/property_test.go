@@ -126,6 +126,12 @@ func (w *world) step() Decision {
 	case ToolAttachSupport, ToolAttachContra:
 		p["proposition_id"] = pickOf(w.rt, w.made["prop"], "proposition")
 		p["observation_ids"] = w.ids("obs", "evidence", 3)
+		if rapid.IntRange(0, 2).Draw(w.rt, "quoted") == 2 {
+			ids := w.ids("obs", "quoted", 1)
+			if o := w.s.observations.get(ids[0]); o != nil && o.Raw != "" {
+				p["observation_ids"], p["quote"] = ids, o.Raw
+			}
+		}
 	case ToolProposeTest:
 		ids := w.ids("prop", "tested", 2)
 		slices.Sort(ids)
@@ -366,6 +372,18 @@ func TestErasure(t *testing.T) {
 			rt.Fatalf("without the erased values the log folds to another state:\n%s\n%s", tables(t, again), tables(t, w.s))
 		}
 		checkModel(rt, again, w.c.Policy)
+		checkModel(rt, w.s, w.c.Policy)
+		for i, r := range w.log {
+			e, _ := ParseEvent(r.event)
+			if gone[e.N] || e.Status == writ.Rejected {
+				continue // what was refused is found by session and person
+			}
+			for _, text := range secret {
+				if quoted, _ := json.Marshal(text); text != "" && bytes.Contains(r.value, quoted) {
+					rt.Fatalf("%s still stands in the value of record %d: %s", quoted, i+1, r.value)
+				}
+			}
+		}
 		// What cannot be decided again says so.
 		s := New()
 		for _, r := range w.log {
