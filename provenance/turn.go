@@ -384,17 +384,28 @@ func endsAt(text string, i int) bool {
 // What in a turn is not the user's own.
 var (
 	fences = regexp.MustCompile("`{3,}|~{3,}")
-	quoted = regexp.MustCompile("(?:^|[\n\r\v\f\u0085\u2028\u2029])[ \t\u00a0\u3000]*>[^\n\r\v\f\u0085\u2028\u2029]*")
-	opens  = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9_:.-]*)`)
-	closes = regexp.MustCompile(`</([A-Za-z][A-Za-z0-9_:.-]*)\s*>`)
+	// A quoted line begins after whatever anybody takes for the end of a line,
+	// and ends where what put the mark there ends one: at a line feed. It may
+	// stand in a list.
+	quoted = regexp.MustCompile("(?:^|[\n\r\v\f\u0085\u2028\u2029])[\\p{Z}\\p{Cf}\t]*(?:(?:[-*+\u2022]|[0-9]{1,4}[.)])[\\p{Z}\\p{Cf}\t]+)*[>\uff1e][^\n]*")
+	// An address in angle brackets is no tag.
+	opens    = regexp.MustCompile(`<(\pL[\pL\pN\p{M}_:.-]*)[\s\p{Z}/>]`)
+	closes   = regexp.MustCompile(`</(\pL[\pL\pN\p{M}_:.-]*)[\s\p{Z}]*>`)
+	comments = regexp.MustCompile(`(?s)<!--.*`)
 )
+
+// void are elements of HTML that hold nothing, so that nothing closes them.
+var void = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true,
+	"input": true, "link": true, "meta": true, "source": true, "track": true, "wbr": true}
 
 // split parts a turn into the user's own words and the rest, each with the
 // other blotted out byte by byte, so that places stay what they were. Not his
-// own are: from the first fence of a turn to the last (to its end where one is
-// open), lines that begin with >, and from the first opening of a tag to the
-// last closing of its name. What lies between two such blocks goes with them:
-// nobody can tell the end of a block from an end that stands in it.
+// own are: from the first fence of a turn to the last, lines that begin with >,
+// from the first opening of a tag to the last closing of its name, and from the
+// first comment of HTML to the last end of one; to the end of the turn where
+// that is open, but for a name with a digit in it: <INC-1042> is an id in
+// brackets. What lies between two such blocks goes with them: nobody can
+// tell the end of a block from an end that stands in it.
 func split(text string) (own, rest string) {
 	blot := make([]bool, len(text))
 	mark := func(from, to int) {
@@ -412,16 +423,33 @@ func split(text string) (own, rest string) {
 	for _, at := range quoted.FindAllStringIndex(text, -1) {
 		mark(at[0], at[1])
 	}
+	if at := comments.FindStringIndex(text); at != nil {
+		end := len(text)
+		if i := strings.LastIndex(text, "-->"); i > at[0] && i > strings.LastIndex(text, "<!--") {
+			end = i + len("-->")
+		}
+		mark(at[0], end)
+	}
 	closing := map[string]int{}
 	for _, m := range closes.FindAllStringSubmatchIndex(text, -1) {
 		closing[strings.ToLower(text[m[2]:m[3]])] = m[1]
 	}
+	opened := map[string]bool{}
 	for _, m := range opens.FindAllStringSubmatchIndex(text, -1) {
 		name := strings.ToLower(text[m[2]:m[3]])
-		if end := closing[name]; end > m[1] {
-			mark(m[0], end)
-			delete(closing, name) // the first opening reaches as far as any
+		if opened[name] {
+			continue // the first opening reaches as far as any
 		}
+		end := closing[name]
+		if end <= m[1] {
+			i := strings.IndexByte(text[m[3]:], '>')
+			if i < 0 || void[name] || i > 0 && text[m[3]+i-1] == '/' || strings.ContainsFunc(name, unicode.IsNumber) {
+				continue
+			}
+			end = len(text)
+		}
+		opened[name] = true
+		mark(m[0], end)
 	}
 	return blotted(text, blot, true), blotted(text, blot, false)
 }

@@ -55,8 +55,11 @@ func TestNotHisOwn(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a b", "a b"},
 		{"a\n> b\nc", "a|c"},
-		{"a\r> b\rc", "a|c"},
-		{"a\u2028 \t> b\u2028c", "a|c"},
+		// Whoever is quoted chooses every break but a line feed.
+		{"a\r> b\rc\nd", "a|d"}, {"a\u2028 \t> b\u2028c\nd", "a|d"},
+		{"a\n> b\rc\nd", "a|d"}, {"a\n> b\vc\nd", "a|d"}, {"a\n> b\fc\nd", "a|d"}, {"a\n> b\u0085c\nd", "a|d"},
+		{"a\n> b\u2028c\nd", "a|d"}, {"a\n> b\u2029c\nd", "a|d"},
+		{"a\n- > b\nc", "a|c"}, {"a\n 12. * > b\nc", "a|c"}, {"a\n\u200b> b\nc", "a|c"}, {"a\n＞ b\nc", "a|c"}, {"a\n- b > c\nd", "a - b > c d"},
 		{"a > b", "a > b"},
 		{"a\n```\nb\n```\nc", "a|c"},
 		{"a\n- ```go\n  b\n  ```\nc", "a -|c"},
@@ -66,8 +69,12 @@ func TestNotHisOwn(t *testing.T) {
 		{"a <doc> b </doc> c </DOC > d", "a|d"},
 		{"a <doc t=\"<x\"> b </doc> c", "a|c"},
 		{"a <doc\nt=\">\"> b </doc> c", "a|c"},
-		{"a <doc> b", "a <doc> b"},
-		{"a </doc> b <doc> c", "a </doc> b <doc> c"},
+		{"a <doc> b", "a"},
+		{"a </doc> b <doc> c", "a </doc> b"},
+		{"a <dôc> b </dôc> c", "a|c"}, {"a <Док> b </док> c", "a|c"},
+		{"a <br> b <hr/> <x y /> c", "a <br> b <hr/> <x y /> c"},
+		{"a <kim@corp.example> b <INC-7> c", "a <kim@corp.example> b <INC-7> c"},
+		{"a <!-- b --> c", "a|c"}, {"a <!-- b", "a"}, {"a <!-- b --> c <!-- d --> e", "a|e"}, {"a <!-- b --> c <!-- d", "a"},
 		{"a <x><y> b </x> c </y> d", "a|d"},
 	} {
 		own, rest := split(c.text)
