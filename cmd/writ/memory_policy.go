@@ -174,9 +174,9 @@ func namespaceNew() *cobra.Command {
 func memoryPolicies() *cobra.Command {
 	c := &cobra.Command{Use: "policy", Short: "Show, compare and adopt the policy of a namespace",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return fail(exitUsage, "writ memory policy --help", "show or adopt")
+			return fail(exitUsage, "writ memory policy --help", "show, diff or adopt")
 		}}
-	c.AddCommand(policyShow(), policyAdopt())
+	c.AddCommand(policyShow(), policyDiffCommand(), policyAdopt())
 	return c
 }
 

@@ -343,7 +343,7 @@ func (i *ImportItem) Proposal(principal, source string) (memory.Context, writ.Pr
 	_ = enc.Encode(fields) // four texts, into memory
 	return memory.Context{
 		Principal: principal, Session: importSession, Task: importSession,
-		Captured: []memory.Captured{{Ref: i.Ref, Label: writ.External, Source: source, Class: memory.ClassImport, Verbatim: true}},
+		Captured: []memory.Captured{{Ref: i.Ref, Label: writ.External, Source: source, Class: memory.ClassImport, Verbatim: true, Whole: true}},
 	}, writ.Proposal{ToolName: memory.ToolRecordObservation, Payload: bytes.TrimSpace(b.Bytes())}
 }
 
