@@ -2,11 +2,14 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/gateway"
 )
 
 const notRecorded = `POLICY_VIOLATION policy.not_recorded ""`
@@ -144,6 +147,81 @@ func TestRecordFirst(t *testing.T) {
 				t.Errorf("the act ran %d times", seen)
 			}
 		})
+	}
+}
+
+// syncedStore knows which records are durable: those a waiting append has
+// returned for, and all that were there before it.
+type syncedStore struct {
+	gateway.Store
+	mu       sync.Mutex
+	unsynced map[string]bool // a sequence and number, not yet durable
+	synced   map[string]bool
+}
+
+func (s *syncedStore) wrote(es []audit.Entry, durable bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range es {
+		s.unsynced[fmt.Sprint(e.Session(), "/", e.N())] = true
+	}
+	if durable {
+		maps.Copy(s.synced, s.unsynced)
+		clear(s.unsynced)
+	}
+}
+
+func (s *syncedStore) durable(session string, n uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.synced[fmt.Sprint(session, "/", n)]
+}
+
+func (s *syncedStore) Append(ctx context.Context, session string, expected uint64, es []audit.Entry) (int64, error) {
+	first, err := s.Store.Append(ctx, session, expected, es)
+	if err == nil {
+		s.wrote(es, true)
+	}
+	return first, err
+}
+
+func (s *syncedStore) AppendUnsynced(ctx context.Context, session string, expected uint64, es []audit.Entry) (int64, error) {
+	first, err := s.Store.AppendUnsynced(ctx, session, expected, es)
+	if err == nil {
+		s.wrote(es, false)
+	}
+	return first, err
+}
+
+// TestDurableFirst: when an act arrives at the server, the append that waits
+// for the disk has returned for its decision and for everything before it. A
+// read does not wait.
+func TestDurableFirst(t *testing.T) {
+	ctx := testContext(t)
+	st := &syncedStore{Store: onMaps(t), unsynced: map[string]bool{}, synced: map[string]bool{}}
+	r, y := toyRig(t, st)
+	seen := 0
+	y.deleting = func(_ context.Context, id string) {
+		seen++
+		eachRecord(t, r.store, func(rec *audit.Record, it *audit.Item) {
+			if !st.durable(rec.Session, rec.N) {
+				t.Errorf("%s: the server has it, and the %s record %s/%d is not durable", id, rec.Kind, rec.Session, rec.N)
+			}
+		})
+	}
+	w := r.connect(ctx, 1)
+	for _, id := range []string{"item-17", "item-18"} {
+		passed(t, w.call(ctx, "list_items", `{}`))
+		passed(t, w.call(ctx, "delete_item", `{"id":"`+id+`"}`))
+	}
+	passed(t, w.call(ctx, "list_items", `{}`))
+	if seen != 2 {
+		t.Errorf("%d acts ran", seen)
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if len(st.unsynced) == 0 {
+		t.Error("reads wait for the disk too: the test shows nothing")
 	}
 }
 
