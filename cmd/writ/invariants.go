@@ -70,6 +70,9 @@ func invariantsOutcome(r *invariants.Report) error {
 			which = append(which, row.ID)
 		}
 	}
+	if len(which) == 0 {
+		return fail(exitData, "writ invariants --json", "a command did not end as it must")
+	}
 	return fail(exitData, "writ invariants --json", "%d of %d invariants do not hold: %s", len(which), len(r.Rows), strings.Join(which, ", "))
 }
 

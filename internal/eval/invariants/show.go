@@ -16,7 +16,7 @@ const ReportVersion = 1
 // Report is what running the commands showed.
 type Report struct {
 	Version    int     `json:"v"`
-	Holds      bool    `json:"holds"` // every row does
+	Holds      bool    `json:"holds"` // every row does, and every command ended as it must
 	Rows       []Row   `json:"invariants"`
 	Commands   []Shown `json:"commands"`
 	HeldByTest int     `json:"held_by_tests"` // rows of INVARIANTS.md that no command shows
@@ -61,7 +61,7 @@ type Runner func(ctx context.Context, args []string, stdin string) (stdout []byt
 // nil, is told each command before it runs.
 func (t *Table) Show(ctx context.Context, dir string, run Runner, progress func(command string)) *Report {
 	r := &Report{Version: ReportVersion, Holds: true}
-	printed := map[string][]byte{} // nil for a command that failed
+	printed := map[string][]byte{} // nil for a command that printed no strict JSON
 	for _, c := range t.Commands {
 		if progress != nil {
 			progress(c.String())
@@ -82,7 +82,10 @@ func (t *Table) Show(ctx context.Context, dir string, run Runner, progress func(
 		}
 		out, exit := run(ctx, args, fill(c.Stdin))
 		r.Commands = append(r.Commands, Shown{c.Name, c.String(), exit, c.Exit})
-		if exit == c.Exit && strictjson.Check(out, strictjson.Result) == nil {
+		// A command that judges many things ends badly for any of them: its
+		// fields say which, and the whole does not hold.
+		r.Holds = r.Holds && exit == c.Exit
+		if strictjson.Check(out, strictjson.Result) == nil {
 			printed[c.Name] = out
 		}
 	}
@@ -104,8 +107,7 @@ func (t *Table) Show(ctx context.Context, dir string, run Runner, progress func(
 	return r
 }
 
-// look judges one field of what a command printed; nil is a command that did
-// not end as it must, of which nothing holds.
+// look judges one field of what a command printed; of nil nothing holds.
 func (e Evidence) look(out []byte) Field {
 	found := at(out, e.Field)
 	f := Field{Command: e.Of, Field: e.Field, Must: e.must(), Found: cut(string(strictjson.Compact(found)))}
