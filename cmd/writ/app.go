@@ -26,6 +26,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway/upstream"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/screen"
 )
 
 // commands lists the subcommands in the order help shows them.
@@ -71,7 +72,8 @@ type files struct {
 	policy   *gate.Policy
 	shadow   bool
 	ownPaths []string
-	memory   *MemoryConfig // nil for none
+	memory   *MemoryConfig  // nil for none
+	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
 	file     string // policy file, "" for the built-in one
 }
@@ -98,7 +100,13 @@ func (f *sharedFlags) load() (*files, error) {
 			Era: upstream.Era(s.Wire), Limits: upstream.Limits{Call: s.Limits.Call, Handshake: s.Limits.Start},
 		})
 	}
+	if out.screen, err = readScreen(cfg.Screen); err != nil {
+		return nil, err
+	}
 	own := []string{f.config, cfg.Policy}
+	if cfg.Screen != "" && cfg.Screen != builtInScreen {
+		own = append(own, cfg.Screen)
+	}
 	if cfg.Memory.Given() {
 		if out.memory = &cfg.Memory; cfg.Memory.Policy != "" {
 			own = append(own, cfg.Memory.Policy)
@@ -264,7 +272,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 	}
 	opts := gateway.Options{
 		Store: st, Policy: o.policy, Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths,
-		Version: readBuildInfo().Version, Log: log,
+		Screen: o.screen, Version: readBuildInfo().Version, Log: log,
 	}
 	index := func() error { return nil }
 	if o.memory != nil {

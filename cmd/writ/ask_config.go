@@ -154,13 +154,5 @@ func (a *AskConfig) screen() (*screen.Screen, error) {
 	if a.Screen == "" {
 		return screen.Default(), nil
 	}
-	b, err := readOperatorFile(a.Screen)
-	if err != nil {
-		return nil, configError(err)
-	}
-	s, fs := screen.Parse(a.Screen, b)
-	if len(fs) > 0 {
-		return nil, configError(faults(fs))
-	}
-	return s, nil
+	return readScreen(a.Screen)
 }

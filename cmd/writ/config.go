@@ -16,6 +16,7 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/screen"
 )
 
 // Config is writ.yaml, read by package strictyaml: unknown keys, duplicate
@@ -30,12 +31,38 @@ type Config struct {
 	// Shadow records and decides, but lets every call pass. It is loud, and
 	// what it lets pass is never an accepted act.
 	Shadow bool `yaml:"shadow"`
+	// Screen switches the input policy on for what users say to the gateway
+	// (writ session say): built-in, or a file of patterns, relative to the
+	// configuration file. A turn that matches ends its session's calls.
+	Screen string `yaml:"screen"`
 	// Ask is what writ ask works with; absent, it routes by the built-in rules.
 	Ask AskConfig `yaml:"ask"`
 	// Memory mounts the governed memory; absent, there is none.
 	Memory MemoryConfig `yaml:"memory"`
 
 	dir string // of the configuration file
+}
+
+// builtInScreen names the input policy that comes with the program.
+const builtInScreen = "built-in"
+
+// readScreen reads an input policy; "" is none.
+func readScreen(name string) (*screen.Screen, error) {
+	switch name {
+	case "":
+		return nil, nil
+	case builtInScreen:
+		return screen.Default(), nil
+	}
+	b, err := readOperatorFile(name)
+	if err != nil {
+		return nil, configError(err)
+	}
+	s, fs := screen.Parse(name, b)
+	if len(fs) > 0 {
+		return nil, configError(faults(fs))
+	}
+	return s, nil
 }
 
 // ServerConfig is one MCP server: a command started as a child process, or the
@@ -186,6 +213,9 @@ func (c *Config) check(r *strictyaml.Reader) {
 		}
 	}
 	c.Policy = c.path(c.Policy)
+	if c.Screen != builtInScreen {
+		c.Screen = c.path(c.Screen)
+	}
 	if c.Ask.Given() && c.Ask.Node.Kind == strictyaml.Mapping {
 		c.Ask.check(r, seen)
 		c.Ask.Screen, c.Ask.Planner.Rules = c.path(c.Ask.Screen), c.path(c.Ask.Planner.Rules)

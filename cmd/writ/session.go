@@ -104,20 +104,12 @@ func sessionSay() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var input *screen.Screen
-			switch screenFile {
-			case "":
-			case "default":
-				input = screen.Default()
-			default:
-				b, err := readOperatorFile(screenFile)
-				if err != nil {
-					return configError(err)
-				}
-				var fs []gate.Fault
-				if input, fs = screen.Parse(screenFile, b); len(fs) > 0 {
-					return configError(faults(fs))
-				}
+			if screenFile == "default" {
+				screenFile = builtInScreen
+			}
+			input, err := readScreen(screenFile)
+			if err != nil {
+				return err
 			}
 			var text []byte
 			if len(args) == 2 && args[1] != "-" {

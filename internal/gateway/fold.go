@@ -13,6 +13,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
+	"github.com/writ-project/writ/screen"
 )
 
 // Names of the values records commit to.
@@ -94,6 +95,7 @@ type Fold struct {
 	Skipped  int                      // decisions and summaries whose values were erased
 	results  map[uint32]uint64        // evidence number to record number
 	halted   *writ.Rejection          // the input policy ended the session's calls
+	screen   *screen.Screen           // the gateway's; whoever checks a log has none
 	blind    bool                     // values are missing, so what follows cannot be made again
 }
 

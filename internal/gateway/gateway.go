@@ -51,7 +51,8 @@ type Options struct {
 	// the mode it was opened in.
 	Shadow bool
 	// Screen is the input policy for users' turns (INV-0), nil for none: a turn
-	// that matches halts its session before its next call.
+	// that matches halts its session before its next call, whichever process
+	// took it in and under whatever policy of its own.
 	Screen *screen.Screen
 	// OwnPaths are cleaned absolute paths no argument may point into (R34).
 	OwnPaths []string

@@ -255,6 +255,7 @@ func (g *Gateway) loadedSession(ctx context.Context, id string) (*session, error
 // the only one that knows s.
 func (g *Gateway) reload(ctx context.Context, s *session) error {
 	f := NewFold(g.store, g.caps)
+	f.screen = g.screen
 	for it, err := range g.store.Read(ctx, s.id, 1) {
 		if err != nil {
 			return err

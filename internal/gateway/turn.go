@@ -171,6 +171,12 @@ func (f *Fold) turn(rec *audit.Record, it *audit.Item) error {
 	if !ok {
 		f.blind = true
 	}
+	if ok && f.screen != nil && f.halted == nil {
+		// Whoever took the turn in may have had another input policy, or none.
+		if v := f.screen.Check(string(text)); v.Halt() {
+			f.halted = v.Rejection()
+		}
+	}
 	if f.blind || f.session == nil {
 		return nil
 	}
