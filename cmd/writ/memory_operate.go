@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -103,6 +104,10 @@ func memorySweep() *cobra.Command {
 				if err := r.keeper.Purge(c.Context(), e); err != nil {
 					return fail(exitIO, "writ memory sweep", "%w", err)
 				}
+			}
+			// The index may be behind an erasure too.
+			if err := r.keeper.Search(c.Context(), "", nil, 1, func(*memory.State, time.Time, []memory.Hit) {}); err != nil {
+				return indexError(err)
 			}
 			return r.operate(c, memory.CommandSweep, []byte("{}"), f.asJSON)
 		}}

@@ -123,7 +123,12 @@ func namespaceNew() *cobra.Command {
 		Long: "Begin a namespace, so that sources and predicates can be registered before an agent works\n" +
 			"in it. A gateway begins its own when it is first used. Policy and mode are the\n" +
 			"configuration's, the built-in policy v1 and hardened without one.",
-		Args: maxOne,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fail(exitUsage, "writ memory namespace new --help", "at most one name")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				f.namespace = args[0]
