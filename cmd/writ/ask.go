@@ -190,7 +190,7 @@ func (a *asking) open(ctx context.Context) (host.Door, error) {
 	}
 	if err == nil && secret == "" {
 		if secret, _, err = g.CreateSession(ctx, loopback); err == nil && a.opt.session != "" {
-			err = keepSession(a.o.state, a.opt.session, secret)
+			secret, err = keepFirst(a.o.state, a.opt.session, secret)
 		}
 	}
 	if err == nil {

@@ -197,6 +197,12 @@ func (a *asking) callTool(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
+	if server, name, ok := strings.Cut(tool, "/"); ok { // as tools lists it
+		cat, _ := a.here.g.Catalogue()
+		if t := cat.Lookup(server, name); t != nil {
+			tool = t.Public
+		}
+	}
 	params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(tool))
 	params = strictjson.Set(params, "arguments", arguments)
 	result, rerr, err := a.here.call(ctx, "tools/call", tool, params)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -52,6 +53,19 @@ func readSession(state, name string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
+// errKept says, without words of its own, that a name has its session already.
+var errKept = errors.New("")
+
+// keepFirst keeps a secret under a name, or returns the one that another
+// process kept there first.
+func keepFirst(state, name, secret string) (string, error) {
+	err := keepSession(state, name, secret)
+	if errors.Is(err, errKept) {
+		return readSession(state, name)
+	}
+	return secret, err
+}
+
 // keepSession writes a secret under a name that is free.
 func keepSession(state, name, secret string) error {
 	path, err := sessionFile(state, name)
@@ -63,7 +77,7 @@ func keepSession(state, name, secret string) error {
 	}
 	if err := writeOnce(path, []byte(secret+"\n"), 0o600); err != nil {
 		if errors.Is(err, os.ErrExist) {
-			return fail(exitConfig, "writ session close "+name, "there is a session of that name")
+			return &exit{exitConfig, fmt.Errorf("there is a session of that name%w", errKept), "writ session close " + name}
 		}
 		return fail(exitIO, "", "the session's file cannot be written")
 	}
@@ -107,7 +121,7 @@ func (f *sharedFlags) connect(ctx context.Context, name string, stderr io.Writer
 	}
 	if err == nil && secret == "" {
 		if secret, _, err = g.CreateSession(ctx, loopback); err == nil && name != "" {
-			err = keepSession(state, name, secret)
+			secret, err = keepFirst(state, name, secret)
 		}
 	}
 	if err != nil {
@@ -144,7 +158,7 @@ func (f *sharedFlags) secret(ctx context.Context, state, name string) (string, e
 	}
 	secret, _, err := mint(ctx, state)
 	if err == nil && name != "" {
-		err = keepSession(state, name, secret)
+		return keepFirst(state, name, secret)
 	}
 	return secret, err
 }

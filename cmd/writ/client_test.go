@@ -1,0 +1,35 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// TestKeepFirst: of those who open a session under one name at once, one wins
+// and all get his; whoever means to make a new one is told there is one.
+func TestKeepFirst(t *testing.T) {
+	state := t.TempDir()
+	got := make([]string, 8)
+	var all sync.WaitGroup
+	for i := range got {
+		all.Go(func() {
+			var err error
+			if got[i], err = keepFirst(state, "shared", fmt.Sprintf("secret-%d", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, s := range got {
+		if s == "" || s != got[0] {
+			t.Errorf("the secrets are %q", got)
+			break
+		}
+	}
+	var e *exit
+	if err := keepSession(state, "shared", "another"); !errors.As(err, &e) || e.code != exitConfig || e.Error() != "there is a session of that name" {
+		t.Errorf("got %v", err)
+	}
+}
