@@ -27,9 +27,12 @@
 //   - is at least 8 bytes long, or else the whole of one string or number of at
 //     least two characters (in a plain text: a whole line);
 //   - holds a letter or a digit, and reaches into a value: names alone show
-//     nothing;
+//     nothing. At least 8 bytes of it, or most of it, lie in values; where most
+//     is asked, a name counts that stands there with the whole of its value;
 //   - does not begin or end inside a word, a number or an escape: 12 is no
-//     quote of 1250, of 12.50 or of -12.
+//     quote of 1250, of 12.50 or of -12. Hyphens and apostrophes inside a word,
+//     signs before a number and the marks between its digits hold it together;
+//     characters that nobody sees do not hold it apart. A plain space does.
 //
 // The first place that satisfies this is the one quoted. That evidence is
 // verbatim does not make the text beside it follow from it: what an item says

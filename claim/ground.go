@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -96,11 +97,15 @@ func (s *Source) Find(evidence string) (Quote, writ.Reason) {
 	return Quote{}, worst
 }
 
-// shows reports whether a range between boundaries is enough to show anything.
+// shows reports whether a range between boundaries is enough to show anything:
+// one whole value; or at least 8 bytes that reach into one, of which 8 lie in
+// values, or most do when a name counts that stands there with the whole of its
+// value. So one letter of a value carries no name behind it.
 func (s *Source) shows(start, end int) bool {
 	if !s.solid(start, end) {
 		return false
 	}
+	value, named, reaches := 0, 0, false // how much is value, how much names with theirs; that it is something
 	for _, l := range s.touched(start, end) {
 		from, to := l.start, l.end // what of it is value
 		if l.kind == strictjson.String && !s.plain {
@@ -110,14 +115,23 @@ func (s *Source) shows(start, end int) bool {
 			}
 		}
 		covers := start <= from && to <= end && !l.part
-		switch {
-		case end-start >= minQuote && (covers && start <= l.start && l.end <= end || s.solid(max(start, from), min(end, to))):
-			return true
-		case covers && to-from >= 2 && l.start <= start && end <= l.end && (l.kind == strictjson.String || l.kind == strictjson.Number):
+		whole := covers && start <= l.start && l.end <= end
+		if covers && to-from >= 2 && l.start <= start && end <= l.end && (l.kind == strictjson.String || l.kind == strictjson.Number) {
 			return true
 		}
+		reaches = reaches || whole || s.solid(max(start, from), min(end, to))
+		if whole {
+			from, to = l.start, l.end
+		}
+		value += max(min(end, to)-max(start, from), 0)
 	}
-	return false
+	i := sort.Search(len(s.labels), func(i int) bool { return s.labels[i].start >= start })
+	for ; i < len(s.labels) && s.labels[i].start < end; i++ {
+		if n := s.labels[i]; n.value <= end {
+			named += n.end - n.start
+		}
+	}
+	return reaches && end-start >= minQuote && (value >= minQuote || 2*(value+named) > end-start)
 }
 
 // solid reports whether a range that begins at a boundary holds a letter or a

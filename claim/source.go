@@ -3,7 +3,6 @@ package claim
 import (
 	"sort"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
@@ -41,6 +40,7 @@ type Source struct {
 	cut     bool
 	runs    []run
 	leaves  []leaf
+	labels  []label
 }
 
 // run is a stretch of the text and where it stands in the record. Within an
@@ -59,6 +59,9 @@ type leaf struct {
 	number     int
 	part       bool // the truncation took its end
 }
+
+// label is a member's name with its colon, and where its value ends, in the text.
+type label struct{ start, end, value int }
 
 // Text returns the source text as a model is to be shown it: with the marker
 // behind it if it was truncated.
@@ -157,11 +160,7 @@ func (s *Source) boundary(offset int) bool {
 			return true // what an escape stands for is no letter
 		}
 	}
-	a, n := utf8.DecodeLastRuneInString(s.body[:offset])
-	before, _ := utf8.DecodeLastRuneInString(s.body[:offset-n])
-	b, n := utf8.DecodeRuneInString(s.body[offset:])
-	after, _ := utf8.DecodeRuneInString(s.body[offset+n:])
-	return !glued(before, a, b, after)
+	return !s.glued(offset)
 }
 
 // runAt returns the run that ends at an offset within the text (ok) or else the
@@ -186,28 +185,6 @@ func (s *Source) truncate(limit int) {
 	if n > 0 && s.leaves[n-1].end > end {
 		s.leaves[n-1].end, s.leaves[n-1].part = end, true
 	}
-}
-
-// glued reports whether a word or a number holds together what stands between
-// a and b; before and after are their neighbours, the error rune where there is
-// none.
-func glued(before, a, b, after rune) bool {
-	digit := unicode.IsDigit
-	switch {
-	case inWord(a) && inWord(b):
-		return true
-	case digit(b) && strings.ContainsRune("-+−", a):
-		return true // a sign, or an identifier's hyphen
-	case digit(b) && strings.ContainsRune(".,", a):
-		return true // the fraction of what stands before, or of nothing: .5
-	case digit(a) && strings.ContainsRune(".,", b) && digit(after):
-		return true
-	}
-	return unicode.Is(unicode.M, b) // a mark belongs to the character before
-}
-
-func inWord(r rune) bool {
-	return r == '_' || r != utf8.RuneError && unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
 // place returns where a boundary of the text stands in the record, as the start

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -15,45 +16,59 @@ type writer struct {
 	limit int
 	out   strings.Builder
 	count int // leaves so far
+	label int // of the value that comes next, -1 if it has no name
+}
+
+// container is an object or an array that is open, and its own label.
+type container struct {
+	object bool
+	label  int
 }
 
 // write fills the source. It stops reading once the text is longer than the
 // limit by enough to know where it may be cut: two characters.
 func (w *writer) write() {
 	b := w.s.value
-	var object []bool // of the containers that are open
-	name := false     // the next string is a member's name
+	var object []container // that are open
+	name := false          // the next string is a member's name
+	w.label = -1
 	for i := 0; i < len(b) && w.out.Len() <= w.limit+utf8.UTFMax*2; {
 		switch c := b[i]; c {
 		case ' ', '\t', '\n', '\r':
 			i++
 			continue
 		case '{', '[':
-			object = append(object, c == '{')
 			name = c == '{'
 			if j := skipSpace(b, i+1); b[j] == c+2 { // '}' is '{'+2, ']' is '['+2
 				w.leaf(strictjson.Kind(c), func() { w.token(b, i, i+1); w.token(b, j, j+1) })
 				i = j + 1
-				object, name = object[:len(object)-1], false
+				name = false
 				continue
 			}
+			object = append(object, container{c == '{', w.label})
+			w.label = -1
 			w.token(b, i, i+1)
 			i++
 		case '}', ']':
-			object, name = object[:len(object)-1], false
 			w.token(b, i, i+1)
+			w.label = object[len(object)-1].label
+			w.valued()
+			object, name = object[:len(object)-1], false
 			i++
 		case ',':
-			name = object[len(object)-1]
+			name = object[len(object)-1].object
 			w.token(b, i, i+1)
 			i++
 		case ':':
 			name = false
 			w.token(b, i, i+1)
+			w.s.labels[w.label].end = w.out.Len()
 			i++
 		case '"':
 			end := endOfString(b, i)
 			if name {
+				w.label = len(w.s.labels)
+				w.s.labels = append(w.s.labels, label{start: w.out.Len(), end: math.MaxInt, value: math.MaxInt})
 				w.text(b, i, end)
 			} else {
 				w.leaf(strictjson.String, func() { w.text(b, i, end) })
@@ -92,6 +107,15 @@ func (w *writer) leaf(k strictjson.Kind, write func()) {
 	write()
 	w.s.leaves = append(w.s.leaves, leaf{start: start, end: w.out.Len(), kind: k, number: w.count})
 	w.count++
+	w.valued()
+}
+
+// valued notes that the value of the name that was written last ends here.
+func (w *writer) valued() {
+	if w.label >= 0 {
+		w.s.labels[w.label].value = w.out.Len()
+	}
+	w.label = -1
 }
 
 // token writes b[i:j] as it stands.
