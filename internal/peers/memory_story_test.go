@@ -49,7 +49,8 @@ type storyStep struct {
 	// Show are the parts of an answer to print, by their pointers; null prints
 	// all of it.
 	Show []string `yaml:"show"`
-	// Writ is a command line of the operator, while the gateway runs.
+	// Writ is a command line of the operator, while the gateway runs; $DIR is a
+	// directory of its own.
 	Writ []string `yaml:"writ"`
 	// Gone is a text the answer of this call, or command, must not hold.
 	Gone string `yaml:"gone"`
@@ -294,8 +295,12 @@ func (s *story) tell(t *testing.T, sdk, version, over string) string {
 			}
 			came = fmt.Sprintf("%s %s\n%s", st.Call, args, storyOutcome(t, res, st.Show))
 		default:
-			cmd := exec.CommandContext(testContext(t), binary, append(st.Writ, "--state", state)...)
-			said, code := run(t, cmd, nil)
+			argv := []string{"--state", state}
+			for i := range st.Writ {
+				argv = slices.Insert(argv, i, strings.ReplaceAll(st.Writ[i], "$DIR", dir))
+			}
+			said, code := run(t, exec.CommandContext(testContext(t), binary, argv...), nil)
+			said = strings.NewReplacer(dir, "$DIR", state, "$STATE").Replace(said)
 			if st.Gone != "" && strings.Contains(said, st.Gone) {
 				t.Errorf("step %d, %q: it says %q: %s", i+1, st.Writ, st.Gone, said)
 			}
