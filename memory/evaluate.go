@@ -144,10 +144,11 @@ func (s *State) saidByHimself(pr *Proposition) bool {
 	return false
 }
 
-// saidByOperator reports whether an operator supports the claim.
-func (s *State) saidByOperator(pr *Proposition) bool {
-	return slices.ContainsFunc(s.edgesAt(pr.ID), func(e *Edge) bool {
-		return e.Type == Supports && e.Active() && e.Class == ClassOperator
+// saidByOperator reports whether an operator supports the claim: of what has
+// level 3, all else is a person's own.
+func (p *Proposition) saidByOperator() bool {
+	return slices.ContainsFunc(p.Support, func(t Tally) bool {
+		return t.Level >= 3 && !strings.HasPrefix(t.Group, personGroup(""))
 	})
 }
 
@@ -376,8 +377,8 @@ func (d *draftEvent) now() Instant { return max(d.e.At, d.latest) }
 // mayReplace says whether v2 has the standing to take v1's place. What a person
 // said of himself nobody else's word alone replaces.
 func (d *draftEvent) mayReplace(v2, v1 *Proposition, l2, l1 int) bool {
-	himself := d.saidByHimself(v1) && !d.saidByHimself(v2) && !d.saidByOperator(v2)
-	if (l2 >= l1 || d.p.Flags.ToolMaySupersedeUser) && !himself {
+	himself := d.saidByHimself(v1) && !d.saidByHimself(v2) && !v2.saidByOperator()
+	if l2 >= l1 && !himself || l2 < l1 && d.p.Flags.ToolMaySupersedeUser {
 		return true
 	}
 	s2, s1 := d.p.Score(d.p.evidence(v2, d.e.At)), d.p.Score(d.p.evidence(v1, d.e.At))
@@ -401,8 +402,11 @@ func (d *draftEvent) validAt(v2 *Proposition, fresh []string) Instant {
 func (d *draftEvent) supersede(winner, loser *Proposition, end Instant) {
 	w, l := winner.ID, loser.ID
 	end = max(end, loser.ValidFrom)
-	for _, p := range []string{w, l} {
-		for _, ed := range d.edgesAt(p) {
+	for _, p := range []*Proposition{winner, loser} {
+		if len(p.Challenged) == 0 {
+			continue // nothing was held against it by a rival
+		}
+		for _, ed := range d.edgesAt(p.ID) {
 			if ed.Type == Contradicts && ed.Active() && (ed.Challenge == w || ed.Challenge == l) {
 				d.add(Op{Close: &CloseOp{Edge: ed.ID, Resolution: "superseded", By: w}})
 			}

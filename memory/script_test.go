@@ -21,7 +21,7 @@ import (
 // A script is a file of testdata/cases: what happens to a memory, a line each,
 // and behind each a line "-> …" with what came of it.
 //
-//	profile v1            (default) or v01q, before anything else
+//	profile v1            (default) or v01q, before anything else; a flag of the policy behind it is on
 //	mode hardened         (default) or local
 //	at 12                 hours since the beginning
 //	who alice s1 t1       principal, session, task; alice s1 t1 is the default
@@ -222,7 +222,17 @@ func (x *script) line(l string) string {
 	f := strings.Fields(rest)
 	switch word {
 	case "profile":
-		x.c.Policy = builtinPolicy(x.t, rest)
+		// A flag behind the name is on: v1 tool_may_supersede_user
+		name, flag, _ := strings.Cut(rest, " ")
+		x.c.Policy = builtinPolicy(x.t, name)
+		if flag != "" {
+			text := regexp.MustCompile(`(?m)^  `+flag+`:\s+false`).ReplaceAllString(string(x.c.Policy.Source()), "  "+flag+": true")
+			p, faults := ParsePolicy("p.yaml", []byte(text))
+			if len(faults) > 0 || p.Hash() == x.c.Policy.Hash() {
+				x.t.Fatal(flag, faults)
+			}
+			x.c.Policy = p
+		}
 		return ""
 	case "mode":
 		x.c.Mode = Mode(rest)
