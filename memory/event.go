@@ -68,6 +68,9 @@ type Capture struct {
 	ByRef    bool       `json:"by_ref,omitempty"` // the proposal named it
 	Verbatim bool       `json:"verbatim"`
 	Whole    bool       `json:"whole,omitempty"`
+
+	Type       string `json:"type,omitempty"`
+	Collection string `json:"collection,omitempty"`
 }
 
 // Screening is what the content screen said of a proposal.

@@ -48,6 +48,9 @@ type Captured struct {
 	// Whole says that this span begins and ends where a leaf, or a token of a
 	// text, does. What the agent cropped vouches for nothing at its ends.
 	Whole bool
+	// Type and Collection are what the gate's policy declared of the leaf, where
+	// the span is one. They are kept for who recalls it, and decide nothing here.
+	Type, Collection string
 }
 
 // Cite is one observation in a proposal, for whoever looks up its evidence.

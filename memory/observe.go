@@ -49,7 +49,8 @@ func (j *judge) bind(at string, sourceRef, raw string) (b binding, r *refusal) {
 			if narrow := j.c.Policy.class(c.Class, j.c.Mode); c.Class != "" && narrow.Level <= j.c.Policy.class(b.class, j.c.Mode).Level {
 				b.class = c.Class
 			}
-			b.capture = &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: named, Verbatim: true, Whole: c.Whole}
+			b.capture = &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: named, Verbatim: true, Whole: c.Whole,
+				Type: c.Type, Collection: c.Collection}
 			return j.worth(b)
 		}
 	}
@@ -155,6 +156,7 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		Lineage: slices.Clone(lineage), Status: Ingested}
 	if b.capture != nil {
 		o.Evidence, o.Whole, j.e.Capture = b.capture.Evidence, b.capture.Whole, b.capture
+		o.Type, o.Collection = b.capture.Type, b.capture.Collection
 	}
 	if j.c.Screened == ScreenQuarantine {
 		o.Status = Quarantined

@@ -57,6 +57,10 @@ type Origin struct {
 	// Start and End are the bytes of an atom in the observation's text.
 	Start int `json:"start,omitempty"`
 	End   int `json:"end,omitempty"`
+	// Type and Collection are those of the leaf that the value is, by the gate's
+	// policy when it was captured.
+	Type       string `json:"type,omitempty"`
+	Collection string `json:"collection,omitempty"`
 }
 
 // Recalled is one value of an answer and what it rests on. Without an origin it
@@ -95,6 +99,9 @@ func (s *State) Recall(principal, value string, observations []string) Recalled 
 		o := Origin{Observation: id, Evidence: ob.Evidence, Label: ob.labelFor(principal)}
 		if !o.find(ob.Raw, value, ob.Whole) {
 			continue
+		}
+		if ob.Whole && ob.Raw == value {
+			o.Type, o.Collection = ob.Type, ob.Collection
 		}
 		r.Origins = append(r.Origins, o)
 		r.Label = max(r.Label, o.Label)
@@ -358,6 +365,9 @@ type Observed struct {
 	Level       int          `json:"trust"`
 	Group       string       `json:"group"`
 	Evidence    string       `json:"evidence,omitempty"`
+	Whole       bool         `json:"whole,omitempty"` // the text is a leaf of the evidence, not a part of one
+	Type        string       `json:"type,omitempty"`
+	Collection  string       `json:"collection,omitempty"`
 	RecordedAt  Instant      `json:"recorded_at"`
 	EventTime   Instant      `json:"event_time"`
 	Lineage     []string     `json:"derived_from"`
@@ -425,7 +435,7 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 
 func (r *Reader) observed(o *Observation) Observed {
 	v := Observed{ID: o.ID, Client: o.Client, Text: data(o.Raw, o.Level, o.labelFor(r.Principal), 0), Status: o.Status, Source: o.Source,
-		SourceRef: o.SourceRef, Class: o.Class, Level: o.Level, Group: o.Group, Evidence: o.Evidence, RecordedAt: o.RecordedAt,
+		SourceRef: o.SourceRef, Class: o.Class, Level: o.Level, Group: o.Group, Evidence: o.Evidence, Whole: o.Whole, Type: o.Type, Collection: o.Collection, RecordedAt: o.RecordedAt,
 		EventTime: o.EventTime, Lineage: list(o.Lineage), Supports: []string{}, Contradicts: []string{}}
 	for _, id := range r.State.ix.edgesFrom[o.ID] {
 		switch ed := r.State.edges.get(id); {

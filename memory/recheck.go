@@ -40,7 +40,8 @@ func Recheck(s *State, p *Policy, e *Event, value []byte) (checked bool, err err
 	} else {
 		prop := writ.Proposal{ToolName: name, Payload: payload}
 		if x := e.Capture; x != nil {
-			k := Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole}
+			k := Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole,
+				Type: x.Type, Collection: x.Collection}
 			if cite, ok := Cites(prop); ok && x.ByRef {
 				k.Ref = cite.Ref
 			}

@@ -45,8 +45,9 @@ func (w *recallWalk) value(v reflect.Value, path []string) {
 			return
 		case observedType:
 			o := v.Interface().(memory.Observed)
-			if o.Status == memory.Ingested && !o.Text.Cut {
-				w.add(append(path[:len(path):len(path)], "text", "text"), o.Text.Label, o.Evidence)
+			if o.Status == memory.Ingested && !o.Text.Cut && o.Whole {
+				w.add(append(path[:len(path):len(path)], "text", "text"),
+					provenance.Recalled{Label: o.Text.Label, Type: provenance.Type(o.Type), Collection: o.Collection, From: o.Evidence})
 			}
 			return
 		}
@@ -71,15 +72,17 @@ func (w *recallWalk) value(v reflect.Value, path []string) {
 func (w *recallWalk) found(r memory.Recalled, path []string) {
 	for _, o := range r.Origins {
 		if o.Label == r.Label {
-			w.add(append(path[:len(path):len(path)], "value"), r.Label, o.Evidence)
+			w.add(append(path[:len(path):len(path)], "value"),
+				provenance.Recalled{Label: r.Label, Type: provenance.Type(o.Type), Collection: o.Collection, From: o.Evidence})
 			return
 		}
 	}
 }
 
 // add names a leaf, unless it is worth no more than any other.
-func (w *recallWalk) add(path []string, label writ.Label, evidence string) {
-	if label > writ.Model && evidence != "" {
-		w.out = append(w.out, provenance.Recalled{Pointer: strictjson.Pointer(path), Label: label, From: evidence})
+func (w *recallWalk) add(path []string, r provenance.Recalled) {
+	if r.Label > writ.Model && r.From != "" {
+		r.Pointer = strictjson.Pointer(path)
+		w.out = append(w.out, r)
 	}
 }

@@ -114,7 +114,8 @@ func captured(ctx context.Context, by gateway.Caller, p writ.Proposal) ([]memory
 	}
 	full := got.Evidence.String()
 	_, short, _ := strings.Cut(full, "/")
-	return []memory.Captured{{Ref: short, Evidence: full, Label: got.Label, Source: source, Verbatim: true}}, nil
+	return []memory.Captured{{Ref: short, Evidence: full, Label: got.Label, Source: source, Verbatim: true,
+		Whole: got.Whole, Type: string(got.Type), Collection: got.Collection}}, nil
 }
 
 // evidenceNumber reads ev12 or s_…/ev12 of the caller's own session.
