@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -151,7 +150,7 @@ func (r *remembered) distrust(ctx context.Context, payload []byte) (rep *distrus
 func (rep *distrustReport) print(w io.Writer) {
 	fmt.Fprintf(w, "%d observations no longer count", len(rep.Observations))
 	if len(rep.Observations) > 0 {
-		fmt.Fprintf(w, ": %s", strings.Join(rep.Observations[:min(len(rep.Observations), 50)], " "))
+		fmt.Fprintf(w, ": %s", someOf(rep.Observations))
 	}
 	fmt.Fprintln(w)
 	for i := range rep.Propositions {

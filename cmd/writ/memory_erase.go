@@ -149,11 +149,11 @@ func (r *remembered) erasure(ctx context.Context, sel memory.Selection) (p *eras
 }
 
 func (p *erasurePreview) print(w io.Writer) {
-	fmt.Fprintf(w, "from namespace %s, %d records:", p.Namespace, len(p.Records))
-	for _, n := range p.Records {
-		fmt.Fprintf(w, " dec_%d", n)
+	records := make([]string, len(p.Records))
+	for i, n := range p.Records {
+		records[i] = fmt.Sprintf("dec_%d", n)
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "from namespace %s, %d records: %s\n", p.Namespace, len(records), someOf(records))
 	printIDs(w, "observations", p.Observations)
 	printIDs(w, "propositions", p.Propositions)
 	printIDs(w, "names of entities", p.Entities)

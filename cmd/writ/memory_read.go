@@ -130,10 +130,21 @@ func printRecord(w io.Writer, rec *memory.Record) {
 	}
 }
 
+// maxIDs is how many ids are told on a line; --json tells all.
+const maxIDs = 50
+
 func printIDs(w io.Writer, what string, ids []string) {
 	if len(ids) > 0 {
-		fmt.Fprintf(w, "  %s %s\n", what, strings.Join(ids, " "))
+		fmt.Fprintf(w, "  %s %s\n", what, someOf(ids))
 	}
+}
+
+func someOf(ids []string) string {
+	s := strings.Join(ids[:min(len(ids), maxIDs)], " ")
+	if more := len(ids) - maxIDs; more > 0 {
+		s += fmt.Sprintf(" … and %d more", more)
+	}
+	return s
 }
 
 func printTest(w io.Writer, t *memory.Test) {
