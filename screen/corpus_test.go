@@ -70,3 +70,22 @@ func TestLists(t *testing.T) {
 	}
 	t.Logf("%d of %d missed, %d of another class; %d of %d benign requests halted", missed, len(halt), wrong, stopped, len(benign))
 }
+
+// TestNoExcuseBeside: words of exceptions beside a request that halts, but in
+// another part of the sentence, excuse nothing.
+func TestNoExcuseBeside(t *testing.T) {
+	s := Default()
+	words := []string{"treatment plan", "reports only", "a bomb shelter", "in minecraft", "password policy", "malware analysis lab", "drill", "test", "suicide prevention", "laughing", "authentication errors", "sensors", "for testing"}
+	for i, l := range list(t, "testdata/halt.txt", true) {
+		for j, mark := range []string{". ", "? ", "! ", "; ", ": ", ", ", "\n", " - ", " \u2014 ", " (", "\uff0e", "\u3002"} {
+			beside := strings.Join(words, mark)
+			text := l.text + mark + beside
+			if (i+j)%2 == 0 && !strings.Contains(l.text, " o ") && !strings.Contains(l.text, " a c ") {
+				text = beside + mark + text
+			}
+			if v := s.Check(text); v.Pass {
+				t.Errorf("halt.txt:%d passes as %q", l.number, text)
+			}
+		}
+	}
+}

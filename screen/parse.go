@@ -155,14 +155,14 @@ func (c *compiler) class(f *classForm, ids map[string]bool) class {
 	if strings.TrimSpace(f.Reply.S) == "" || len(f.Reply.S) > maxReply {
 		c.Fault(f.At("reply"), "a reply is needed, of at most 2000 bytes", "what the user is told")
 	}
-	except := c.patterns(f.Except)
+	except := c.patterns(f.Except, true)
 	for i := range f.Rules.Items {
 		r := &f.Rules.Items[i]
 		c.rules++
 		out.rules = append(out.rules, rule{
 			id:     c.id(r.At("id"), r.ID, out.id+".", ids),
-			halt:   c.patterns(r.Patterns),
-			except: append(c.patterns(r.Except), except...),
+			halt:   c.patterns(r.Patterns, false),
+			except: append(c.patterns(r.Except, true), except...),
 		})
 		if len(r.Patterns.Items) == 0 {
 			c.Fault(r.At("patterns"), "a rule needs a pattern", "")
@@ -174,9 +174,9 @@ func (c *compiler) class(f *classForm, ids map[string]bool) class {
 	return out
 }
 
-func (c *compiler) patterns(ws strictyaml.Words) (out []pattern) {
+func (c *compiler) patterns(ws strictyaml.Words, excepts bool) (out []pattern) {
 	for _, w := range ws.Items {
-		if p, ok := c.pattern(w); ok {
+		if p, ok := c.pattern(w, excepts); ok {
 			out = append(out, p)
 		}
 	}
@@ -225,11 +225,16 @@ func (c *compiler) names() []string {
 	return out
 }
 
-// pattern compiles one pattern in its two forms.
-func (c *compiler) pattern(w strictyaml.String) (pattern, bool) {
+// pattern compiles one pattern in its two forms. A $ at the end of an exception
+// binds it to the end of a sentence.
+func (c *compiler) pattern(w strictyaml.String, excepts bool) (pattern, bool) {
 	text, ok := c.expand(w)
 	if !ok {
 		return pattern{}, false
+	}
+	last := ""
+	if before, ok := strings.CutSuffix(text, "$"); ok && excepts && !strings.HasSuffix(before, `\`) {
+		text, last = before, "$"
 	}
 	fail := func(message, hint string) (pattern, bool) {
 		c.Fault(w.Node, message, hint)
@@ -246,7 +251,7 @@ func (c *compiler) pattern(w strictyaml.String) (pattern, bool) {
 	if folded {
 		text = tree.String()
 	}
-	words, err := regexp.Compile(" (?:" + text + ") ")
+	words, err := regexp.Compile(" (?:" + text + ") " + last)
 	if err != nil {
 		return fail("not a pattern RE2 can read", "")
 	}

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -10,6 +11,7 @@ import (
 // glyph is one folded character and the bytes of the text it came from.
 type glyph struct {
 	r        rune
+	other    rune // what it is read as where digits are read as letters; or 0
 	from, to int
 }
 
@@ -20,6 +22,7 @@ type reading struct {
 	text     string
 	from, to []int
 	letters  [][2]int // runs of letters that were set apart, with no sign of words
+	breaks   []int    // the spaces between sentences, with the first and the last
 }
 
 func letterOrDigit(r rune) bool { return unicode.In(r, unicode.L, unicode.N) }
@@ -28,8 +31,16 @@ func letterOrDigit(r rune) bool { return unicode.In(r, unicode.L, unicode.N) }
 // characters in lower case. It is the same for texts and for patterns.
 func foldRune(r rune) []rune {
 	switch {
+	case r == '\u0085' || r == '\u2028' || r == '\u2029':
+		return []rune{'\n'}
+	case unicode.IsControl(r) && !unicode.IsSpace(r):
+		return nil
 	case r < 0x80:
 		return []rune{plain(r)}
+	case r == filler || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0':
+		return []rune{filler}
+	case unicode.Is(unicode.Sk, r): // accents and skin tones on their own
+		return nil
 	case r >= 0x1F1E6 && r <= 0x1F1FF: // regional indicators, read as letters
 		return []rune{'a' + r - 0x1F1E6}
 	case r >= 0x1F150 && r <= 0x1F169: // letters in black circles
@@ -40,10 +51,15 @@ func foldRune(r rune) []rune {
 	if l, ok := lookalikes[r]; ok {
 		return []rune{l}
 	}
+	if d := digitOf(r); d != 0 {
+		return []rune{d}
+	}
 	var out []rune
 	for _, d := range norm.NFKD.String(string(r)) {
 		switch {
 		case unicode.Is(unicode.M, d), unicode.In(d, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+			continue
+		case unicode.Is(unicode.Lm, d) && (d < 0x800 || d >= 0xA700 && d < 0xA800): // kashida, stress and tone
 			continue
 		case d < 0x80:
 			d = plain(d)
@@ -69,8 +85,12 @@ func plain(r rune) rune {
 func fold(text string) []glyph {
 	out := make([]glyph, 0, len(text))
 	for i, r := range text {
+		var other rune
+		if strings.ContainsRune(omegas, r) {
+			other = 'o'
+		}
 		for _, f := range foldRune(r) {
-			out = append(out, glyph{f, i, i + len(string(r))})
+			out = append(out, glyph{f, other, i, i + len(string(r))})
 		}
 	}
 	return out
@@ -98,40 +118,53 @@ func readings(text string) []reading {
 		out = append(out, r)
 	}
 	add(glyphs, false, false)
-	for _, one := range []rune{0, 'i', 'l'} {
+	for pass := -1; pass < 2; pass++ {
 		gs := glyphs
-		if one != 0 {
-			if gs = unleet(glyphs, one); gs == nil {
-				break
+		if pass >= 0 {
+			if gs = unleet(glyphs, pass); gs == nil {
+				continue
 			}
 			add(gs, false, false)
 		}
 		add(gs, true, false)
 		add(gs, true, true)
-		add(tighten(gs), false, false)
+		add(tighten(gs, true), false, false)
+		add(tighten(gs, false), false, false)
 	}
 	return out
 }
 
-// leet says which letter a digit or mark may stand for; 1, ! and | may be i or l.
-var leet = map[rune]rune{'0': 'o', '3': 'e', '4': 'a', '5': 's', '7': 't', '8': 'b', '@': 'a', '$': 's', '!': '1', '|': '1', '1': '1'}
+// leet says which letters a digit or mark may stand for, in the one reading and
+// in the other.
+var leet = map[rune][2]rune{
+	'0': {'o', 'o'}, '1': {'i', 'l'}, '3': {'e', 'e'}, '4': {'a', 'a'}, '5': {'s', 's'}, '6': {'b', 'g'},
+	'7': {'t', 't'}, '8': {'b', 'b'}, '9': {'g', 'g'}, '@': {'a', 'a'}, '$': {'s', 's'}, '!': {'i', 'l'},
+	'|': {'i', 'l'}, '\u20ac': {'e', 'e'}, '\u00a3': {'l', 'l'}, '\u00a2': {'c', 'c'}, '\u00a5': {'y', 'y'},
+}
 
 // unleet reads digits and marks as letters where they stand in a word that has
-// a letter, or alone between letters that were set apart. It returns nil if
-// there are none.
-func unleet(gs []glyph, one rune) []glyph {
+// a letter, or alone between letters that were set apart; () between letters is
+// an o. It returns nil if there are none.
+func unleet(gs []glyph, pass int) []glyph {
 	out := slices.Clone(gs)
 	changed := false
+	for i := 0; i+3 < len(out); i++ {
+		if unicode.IsLetter(out[i].r) && out[i+1].r == '(' && out[i+2].r == ')' && unicode.IsLetter(out[i+3].r) {
+			out[i+2].r, out[i+2].from = 'o', out[i+1].from
+			out, changed = slices.Delete(out, i+1, i+2), true
+		}
+	}
+	gs = slices.Clone(out)
 	inside := func(i int) bool { // a word may go on here
-		return i >= 0 && i < len(gs) && (letterOrDigit(gs[i].r) || leet[gs[i].r] != 0 && gs[i].r != '!')
+		return i >= 0 && i < len(gs) && (letterOrDigit(gs[i].r) || leet[gs[i].r][0] != 0 && gs[i].r != '!')
 	}
 	for i := 0; i < len(gs); {
-		if !inside(i) && leet[gs[i].r] == 0 {
+		if !inside(i) && leet[gs[i].r][0] == 0 {
 			i++
 			continue
 		}
 		j, letters := i, 0
-		for j < len(gs) && (inside(j) || leet[gs[j].r] != 0) {
+		for j < len(gs) && (inside(j) || leet[gs[j].r][0] != 0) {
 			if unicode.IsLetter(gs[j].r) {
 				letters++
 			}
@@ -139,12 +172,13 @@ func unleet(gs []glyph, one rune) []glyph {
 		}
 		single := j-i == 1 && (i >= 2 && unicode.IsLetter(gs[i-2].r) || j+1 < len(gs) && unicode.IsLetter(gs[j+1].r))
 		for k := i; k < j; k++ {
-			to := leet[gs[k].r]
-			if to == 0 || letters == 0 && !single || !letterOrDigit(gs[k].r) && !single && !inside(k+1) {
+			if gs[k].other != 0 && pass == 0 {
+				out[k].r, changed = gs[k].other, true
 				continue
 			}
-			if to == '1' {
-				to = one
+			to := leet[gs[k].r][pass]
+			if to == 0 || letters == 0 && !single || !letterOrDigit(gs[k].r) && !unicode.Is(unicode.Sc, gs[k].r) && !single && !inside(k+1) {
+				continue
 			}
 			out[k].r, changed = to, true
 		}
@@ -156,16 +190,49 @@ func unleet(gs []glyph, one rune) []glyph {
 	return out
 }
 
-// tighten drops single marks that stand between two letters.
-func tighten(gs []glyph) []glyph {
+// tighten drops marks that stand between two letters; without all, only marks
+// that end no sentence.
+func tighten(gs []glyph, all bool) []glyph {
+	mark := func(g glyph) bool {
+		return !unicode.IsSpace(g.r) && !letterOrDigit(g.r) && (all || !strings.ContainsRune(".?!;:,()\u3002\u3001", g.r))
+	}
 	var out []glyph
-	for i, g := range gs {
-		if i > 0 && i+1 < len(gs) && !unicode.IsSpace(g.r) && !letterOrDigit(g.r) && unicode.IsLetter(gs[i-1].r) && unicode.IsLetter(gs[i+1].r) {
+	for i := 0; i < len(gs); {
+		j := i
+		for j < len(gs) && mark(gs[j]) {
+			j++
+		}
+		if i == j {
+			j++
+		} else if i > 0 && j < len(gs) && unicode.IsLetter(gs[i-1].r) && unicode.IsLetter(gs[j].r) {
+			i = j
 			continue
 		}
-		out = append(out, g)
+		out = append(out, gs[i:j]...)
+		i = j
 	}
 	return out
+}
+
+// parts says whether what stands between two words ends a sentence or a part of
+// one. White space, a hyphen and quotation marks do not, all else does.
+func parts(gap []glyph) bool {
+	for _, g := range gap {
+		switch g.r {
+		case '\n', '\r', '\v', '\f':
+			return true
+		case ' ', '\t', filler, '"', '\u201c', '\u201d', '\u201e', '\u00ab', '\u00bb', '_', '&':
+		case '-', '\u2010':
+			if len(gap) > 1 {
+				return true
+			}
+		default:
+			if !unicode.IsSpace(g.r) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // spell writes a reading. With join, three or more letters in a row that stand
@@ -198,15 +265,24 @@ func spell(gs []glyph, join, lone bool) reading {
 	alone := func(k int) bool {
 		return k < len(ts) && ts[k].to-ts[k].from == 1 && unicode.IsLetter(gs[ts[k].from].r)
 	}
-	gap := func(k int) int { return ts[k].from - ts[k-1].to } // before token k
-	space := func() {
+	gap := func(k int) int { // before token k; a space is wider than a mark
+		between := gs[ts[k-1].to:ts[k].from]
+		if slices.ContainsFunc(between, func(g glyph) bool { return unicode.IsSpace(g.r) }) {
+			return 2*len(between) + 1
+		}
+		return 2 * len(between)
+	}
+	space := func(next int) {                                 // the space before token next
 		at := 0
 		if len(r.to) > 0 {
 			at = r.to[len(r.to)-1]
 		}
+		if next == 0 || next >= len(ts) || parts(gs[ts[next-1].to:ts[next].from]) {
+			r.breaks = append(r.breaks, len(b))
+		}
 		put(' ', at, at)
 	}
-	space()
+	space(0)
 	for k := 0; k < len(ts); {
 		end := k
 		if join {
@@ -215,8 +291,8 @@ func spell(gs []glyph, join, lone bool) reading {
 			}
 			if lone && end > k && k > 0 && (gs[ts[k].from].r == 'a' || gs[ts[k].from].r == 'i') {
 				put(gs[ts[k].from].r, gs[ts[k].from].from, gs[ts[k].from].to)
-				space()
 				k++
+				space(k)
 			}
 		}
 		if end-k < 3 {
@@ -225,7 +301,7 @@ func spell(gs []glyph, join, lone bool) reading {
 				for _, g := range gs[ts[k].from:ts[k].to] {
 					put(g.r, g.from, g.to)
 				}
-				space()
+				space(end)
 			}
 			k = end
 			continue
@@ -237,7 +313,7 @@ func spell(gs []glyph, join, lone bool) reading {
 		start := len(b)
 		for i := k; i < end; i++ {
 			if i > k && gap(i) > narrow {
-				space()
+				space(i)
 			}
 			g := gs[ts[i].from]
 			put(g.r, g.from, g.to)
@@ -245,7 +321,7 @@ func spell(gs []glyph, join, lone bool) reading {
 		if narrow == wide && end-k >= 8 {
 			r.letters = append(r.letters, [2]int{start, len(b)})
 		}
-		space()
+		space(end)
 		k = end
 	}
 	r.text = string(b)

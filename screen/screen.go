@@ -2,6 +2,7 @@ package screen
 
 import (
 	"regexp"
+	"slices"
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
@@ -111,8 +112,7 @@ func (s *Screen) Check(text string) Verdict {
 
 // match returns the first range of the reading that the rule halts on.
 func (r *rule) match(v *reading) (start, end int, ok bool) {
-	var excused [][]int
-	looked := false
+	excused := map[int][][]int{} // by sentence
 	for _, p := range r.halt {
 		tries := 0
 		for at := 0; at < len(v.text); tries++ {
@@ -121,11 +121,7 @@ func (r *rule) match(v *reading) (start, end int, ok bool) {
 				break
 			}
 			start, end = at+m[0]+1, at+m[1]-1 // without the spaces around
-			if !looked {
-				looked = true
-				excused = r.excuses(v)
-			}
-			if tries == maxExcused || !overlaps(excused, start, end) {
+			if tries == maxExcused || !r.excuses(v, start, end, excused) {
 				return start, end, true
 			}
 			at = start // the space before the next word lies behind it
@@ -139,11 +135,31 @@ func (r *rule) match(v *reading) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// excuses returns the ranges of the reading that exceptions match.
-func (r *rule) excuses(v *reading) (out [][]int) {
+// excuses says whether an exception overlaps the range. An exception lies in one
+// sentence, so that words behind a full stop excuse nothing before it.
+func (r *rule) excuses(v *reading, start, end int, known map[int][][]int) bool {
+	s, found := slices.BinarySearch(v.breaks, start)
+	if !found {
+		s--
+	}
+	for ; s+1 < len(v.breaks) && v.breaks[s] < end; s++ {
+		ranges, ok := known[s]
+		if !ok {
+			ranges = r.exceptions(v, v.breaks[s], v.breaks[s+1]+1)
+			known[s] = ranges
+		}
+		if overlaps(ranges, start, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// exceptions returns the ranges of one sentence that exceptions match.
+func (r *rule) exceptions(v *reading, from, to int) (out [][]int) {
 	for _, e := range r.except {
-		for at, tries := 0, 0; tries < maxExcused; tries++ {
-			m := e.words.FindStringIndex(v.text[at:])
+		for at, tries := from, 0; tries < maxExcused; tries++ {
+			m := e.words.FindStringIndex(v.text[at:to])
 			if m == nil {
 				break
 			}

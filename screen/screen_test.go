@@ -161,7 +161,7 @@ func TestReadings(t *testing.T) {
 		{"make a b c d", "| make a b c d | make abcd | make a bcd "},
 		{"INC-1042", "| inc 1042 "},
 		{"x 1 2 3 y", "| x 1 2 3 y | x i 2 e y | x l 2 e y "},
-		{"pa$$ word", "| pa word | pas word "},
+		{"pa$$ word", "| pa word | pass word "},
 		{"ＦＵＬＬ ℌ ①", "| full h 1 | full h i | full h l "},
 		{"\u202eab\u2066c", "| abc "},
 	} {
