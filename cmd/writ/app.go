@@ -145,7 +145,10 @@ func configError(err error) error {
 	var fs faults
 	hint := "writ check --config FILE"
 	if errors.As(err, &fs) && len(fs) == 1 && fs[0].Hint != "" {
-		hint = fs[0].Hint
+		// Said once, as what to try.
+		f := fs[0]
+		hint, f.Hint = f.Hint, ""
+		err = faults{f}
 	}
 	return &exit{exitConfig, err, hint}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ type grounding struct {
 	Summary   *claim.Summary  `json:"summary,omitempty"`
 }
 
+const groundUsage = "writ ground --source FILE --summary FILE"
+
 func groundCommand() *cobra.Command {
 	var source, summary, pointer, kind string
 	var limit int
@@ -30,28 +33,30 @@ func groundCommand() *cobra.Command {
 		Use: "ground --source FILE --summary FILE", Short: "Check that a summary quotes its source", Args: noArgs,
 		Long: "Check a summary against the source it was made of: every item's evidence stands in the\n" +
 			"source character for character, between words, and reaches into a value. It is the check\n" +
-			"writ ask makes, for anybody's summaries. A source that is a strict JSON object or list is\n" +
-			"read as JSON, any other as plain text; - reads one of the two from standard input.\n\n" +
+			"writ ask makes, for anybody's summaries. A source that begins as a JSON object or list is\n" +
+			"read as strict JSON, and refused where it is none; any other is plain text, and so is every\n" +
+			"one with --as text. - reads one of the two from standard input. Of a longer source only the\n" +
+			"first bytes count, as many as --limit says: what a model is shown of it.\n\n" +
 			"Exit codes: 0 grounded, 77 not, 65 a source that cannot be read as text or JSON, 74 I/O.",
 		Example: `  writ ground --source result.json --pointer /structuredContent --summary summary.json`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if source == "" || summary == "" {
-				return fail(exitUsage, "writ ground --source FILE --summary FILE", "a source and a summary are needed")
+				return fail(exitUsage, groundUsage, "a source and a summary are needed")
 			}
 			if source == "-" && summary == "-" {
 				return fail(exitUsage, "writ ground --source FILE --summary -", "only one of them can come from standard input")
 			}
-			record, err := readBounded(source, "source", strictjson.Result.Bytes, c.InOrStdin())
+			record, err := readGround(source, "source", strictjson.Result.Bytes, c.InOrStdin())
 			if err != nil {
 				return err
 			}
-			text, err := readBounded(summary, "summary", claim.SummaryBytes, c.InOrStdin())
+			text, err := readGround(summary, "summary", claim.SummaryBytes, c.InOrStdin())
 			if err != nil {
 				return err
 			}
-			src, stop := makeSource(record, kind, pointer, limit)
+			src, next, stop := makeSource(record, kind, pointer, limit)
 			if stop != nil {
-				return fail(exitData, "writ ground --help", "the source: %s", stop.Rejection.Failures[0].Need)
+				return fail(exitData, or(next, "writ ground --help"), "the source: %s", stop.Rejection.Failures[0].Need)
 			}
 			s, stop := claim.Ground(src, text)
 			out := grounding{OK: stop == nil, Truncated: src.Truncated()}
@@ -73,6 +78,9 @@ func groundCommand() *cobra.Command {
 				for _, f := range stop.Rejection.Failures {
 					fmt.Fprintf(w, "  %s %s: %s\n", or(oneLine(f.Pointer, 200), "/"), f.Reason, f.Need)
 				}
+				if src.Truncated() {
+					fmt.Fprintf(w, "  the source is longer than the %d bytes that count: --limit N\n", limit)
+				}
 			default:
 				fmt.Fprintf(w, "grounded: %d bullets, %d risks, %d recommendations\n", len(s.Bullets), len(s.Risks), len(s.Recommendations))
 				for _, items := range [][]claim.Item{s.Bullets, s.Risks, s.Recommendations} {
@@ -91,26 +99,53 @@ func groundCommand() *cobra.Command {
 	c.Flags().StringVar(&summary, "summary", "", "summary `FILE`")
 	c.Flags().StringVar(&kind, "as", "auto", "read the source as auto, json or text")
 	c.Flags().StringVar(&pointer, "pointer", "", "the part of a JSON source that was summarised, RFC 6901")
-	c.Flags().IntVar(&limit, "limit", strictjson.Result.Bytes, "length in bytes the source text was cut to")
+	c.Flags().IntVar(&limit, "limit", claim.SourceLimit, "length in bytes the source text was cut to")
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c
 }
 
-func makeSource(record []byte, kind, pointer string, limit int) (*claim.Source, *claim.Stop) {
-	isJSON := kind == "json" || pointer != ""
-	if kind == "auto" && !isJSON && strictjson.Check(record, strictjson.Result) == nil {
-		k := strictjson.KindOf(record)
-		isJSON = k == strictjson.Object || k == strictjson.Array
+// makeSource reads the source as what it is said to be. What was left to it and
+// looks like JSON is never taken for text: a text may be quoted across what JSON
+// keeps apart. next is what to try where it is that.
+func makeSource(record []byte, kind, pointer string, limit int) (src *claim.Source, next string, stop *claim.Stop) {
+	refuse := func(next, need string) (*claim.Source, string, *claim.Stop) {
+		return nil, next, claim.StopAt(claim.StageGrounding, writ.Failure{Reason: writ.GroundSource, Need: need})
 	}
+	isJSON := kind == "json" || pointer != ""
 	switch {
 	case kind != "auto" && kind != "json" && kind != "text":
-		return nil, claim.StopAt(claim.StageGrounding, writ.Failure{Reason: writ.GroundSource, Need: "--as is auto, json or text"})
+		return refuse("", "--as is auto, json or text")
 	case kind == "text" && pointer != "":
-		return nil, claim.StopAt(claim.StageGrounding, writ.Failure{Reason: writ.GroundSource, Need: "--pointer belongs to a JSON source"})
-	case isJSON:
-		return claim.NewSource(record, pointer, limit)
+		return refuse("", "--pointer belongs to a JSON source")
+	case kind == "auto" && !isJSON && looksLikeJSON(record):
+		if strictjson.Check(record, strictjson.Result) != nil {
+			return refuse("writ ground --as text --source FILE --summary FILE", "it begins as JSON does and is no strict JSON; --as text reads it as plain text")
+		}
+		isJSON = true
 	}
-	return claim.TextSource(record, limit)
+	if isJSON {
+		src, stop = claim.NewSource(record, pointer, limit)
+	} else {
+		src, stop = claim.TextSource(record, limit)
+	}
+	return src, "", stop
+}
+
+// looksLikeJSON reports whether somebody may take a text for a JSON object or
+// list: it begins with one, whatever white space or mark stands before it.
+func looksLikeJSON(b []byte) bool {
+	b = bytes.TrimLeft(b, " \t\r\n\ufeff")
+	return len(b) > 0 && (b[0] == '{' || b[0] == '[')
+}
+
+// readGround is readBounded that says what to do next.
+func readGround(file, what string, limit int, stdin io.Reader) ([]byte, error) {
+	b, err := readBounded(file, what, limit, stdin)
+	var e *exit
+	if errors.As(err, &e) {
+		e.hint = groundUsage
+	}
+	return b, err
 }
 
 // readBounded reads a file, or standard input.
