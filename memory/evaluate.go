@@ -330,8 +330,14 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 	if soon := d.now() + d.p.lead(); at > soon || v1.ValidFrom > soon {
 		return // what is said of the future takes no place before its time
 	}
-	if l2 >= 2 && level >= 2 && d.mayReplace(v2, v1, l2, l1) {
-		if at < v1.ValidFrom {
+	if l2 < 2 || level < 2 {
+		return // what strangers add moves no value, up or down
+	}
+	// Times that were claimed may lead the clock a little; that little decides
+	// nothing, and what strangers claim decides nothing at all.
+	earlier := l1 >= 2 && at+d.p.lead() < v1.ValidFrom
+	if d.mayReplace(v2, v1, l2, l1) {
+		if earlier {
 			// What was said of an earlier time is history, and ends where
 			// the current value begins.
 			d.supersede(v1, v2, v1.ValidFrom)
@@ -344,8 +350,8 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 		d.supersede(v2, v1, end)
 		return
 	}
-	if l2 < min(max(l1, 0), 2) || level < min(max(l1, 0), 2) || at < v1.ValidFrom || l1 < 0 || l2 < 2 {
-		return // stored, and counted as a dispute where it is read
+	if earlier {
+		return // said of an earlier time, by less than what holds now: stored
 	}
 	for _, o := range fresh {
 		ob := d.observations.get(o)
@@ -381,8 +387,13 @@ func (d *draftEvent) mayReplace(v2, v1 *Proposition, l2, l1 int) bool {
 	if l2 >= l1 && !himself || l2 < l1 && d.p.Flags.ToolMaySupersedeUser {
 		return true
 	}
-	s2, s1 := d.p.Score(d.p.evidence(v2, d.e.At)), d.p.Score(d.p.evidence(v1, d.e.At))
-	return v2.strongGroups() >= 2 && s2.Support >= s1.Support
+	return v2.strongGroups() >= 2 && d.p.strongSupport(v2) >= d.p.strongSupport(v1)
+}
+
+// strongSupport is the score of the support of level 2 and more. What strangers
+// add to either side of a dispute does not decide it.
+func (p *Policy) strongSupport(pr *Proposition) Micro {
+	return p.Score(Evidence{Support: p.counted(pr.Support, 2), Volatility: pr.Volatility}).Support
 }
 
 // validAt is the time from which the new support speaks.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -497,4 +498,77 @@ func TestOrder(t *testing.T) {
 	if err := s.Apply(&twice, x.log[1].value); err == nil || s.Digest() != before {
 		t.Errorf("an id of the caller's that is used twice: %v", err)
 	}
+}
+
+// M01: noise of level 0 and 1, whatever it supports, contradicts, proposes or
+// tests, changes no answer that fresh evidence of level 2 and 3 gives.
+func TestNoiseChangesNoAnswer(t *testing.T) {
+	type act struct {
+		noise bool
+		kind  int // 0 claims a value, 1 contradicts the nth claim, 2 supports it
+		value string
+		nth   int
+		label writ.Label
+		tool  string
+		time  string // claimed, of noise alone
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		acts := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) act {
+			a := act{noise: rapid.Bool().Draw(rt, "noise"), kind: rapid.SampledFrom([]int{0, 0, 1, 2, 2}).Draw(rt, "kind"),
+				value: rapid.SampledFrom([]string{"Bern", "Basel", "Chur"}).Draw(rt, "value"), nth: rapid.IntRange(0, 3).Draw(rt, "nth"),
+				tool: rapid.SampledFrom([]string{"a/x", "b/x", "c/x"}).Draw(rt, "tool")}
+			a.label = rapid.SampledFrom([]writ.Label{writ.System, writ.System, writ.User}).Draw(rt, "label")
+			if a.noise {
+				a.label = rapid.SampledFrom([]writ.Label{writ.Model, writ.External, writ.Party}).Draw(rt, "label of the noise")
+				a.time = rapid.SampledFrom([]string{"", `,"event_time":"2020-01-01T00:00:00Z"`, `,"event_time":"2036-01-01T00:00:00Z"`}).Draw(rt, "claimed time")
+			}
+			return a
+		}), 1, 25).Draw(rt, "acts")
+		answers := func(noise bool) (values []string) {
+			x := newScript(t)
+			x.line(`operator predicate {"name":"city","single":true,"volatility":"durable"}`)
+			x.evidence = []seen{{"ev0", "z/x", "seed", writ.External, ""}}
+			x.line(`record_observation {"observation_id":"seed","raw_payload":"seed"}`)
+			x.line(`create_or_link_entity_candidate {"name":"X","entity_type":"thing","observation_ids":["seed"]}`)
+			var trusted []string // claims that trusted evidence made, in their order
+			for i, a := range acts {
+				if a.noise && !noise {
+					continue
+				}
+				x.c.Now = x.c.Now.Add(time.Second)
+				raw := fmt.Sprintf("act %d", i)
+				x.evidence = []seen{{"ev1", a.tool, raw, a.label, ""}}
+				x.line(fmt.Sprintf(`record_observation {"observation_id":"o%d","raw_payload":"%s"%s}`, i, raw, a.time))
+				claim := ""
+				if len(trusted) > 0 {
+					claim = trusted[a.nth%len(trusted)]
+				}
+				switch {
+				case a.kind == 0:
+					out := x.line(fmt.Sprintf(`propose_proposition {"text":"%s","structured_form":{"subject":"$ent1","predicate":"city","object":{"literal":"%s"}},"observation_ids":["o%d"],"about":["$ent1"]}`, a.value, a.value, i))
+					// A claim may stand there already, made of noise.
+					if m := regexp.MustCompile(`(?:created|attached_existing) (prop_[0-9]+)`).FindStringSubmatch(out); m != nil && !a.noise {
+						trusted = append(trusted, m[1])
+					}
+				case claim == "":
+				case a.kind == 1:
+					x.line(fmt.Sprintf(`attach_contradiction {"proposition_id":"%s","observation_ids":["o%d"]}`, claim, i))
+				case a.kind == 2:
+					x.line(fmt.Sprintf(`attach_support {"proposition_id":"%s","observation_ids":["o%d"]}`, claim, i))
+				}
+				if a.noise {
+					continue
+				}
+				got := x.line("answer $ent1 city")
+				_, got, _ = strings.Cut(got, " ") // without the id
+				_, got, _ = strings.Cut(got, " ") // and how sure it is
+				value, _, _ := strings.Cut(got, " ")
+				values = append(values, value)
+			}
+			return values
+		}
+		if a, b := answers(false), answers(true); !slices.Equal(a, b) {
+			rt.Fatalf("without noise %q, with it %q", a, b)
+		}
+	})
 }
