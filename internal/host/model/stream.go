@@ -119,7 +119,14 @@ func wholeOpenAI(events []event) ([]byte, error) {
 			text(&finish, strictjson.Get(choices[0], "finish_reason")) != nil {
 			return nil, errStream
 		}
-		calls = calls || given(strictjson.Get(delta, "tool_calls")) || given(strictjson.Get(delta, "function_call"))
+		calls = calls || given(strictjson.Get(delta, "function_call"))
+		if raw := strictjson.Get(delta, "tool_calls"); given(raw) {
+			list, ok := strictjson.Elements(raw)
+			if !ok {
+				return nil, errStream
+			}
+			calls = calls || len(list) > 0 // an empty list is none, as in a whole answer
+		}
 	}
 	message := strictjson.Set([]byte(`{"role":"assistant"}`), "content", strictjson.Quote(content.String()))
 	if refusal.Len() > 0 {
