@@ -208,7 +208,8 @@ func proposedAs(e *memory.Event, value []byte) (c memory.Context, p writ.Proposa
 	switch {
 	case e.Capture != nil:
 		x := e.Capture
-		k := memory.Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole}
+		k := memory.Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole,
+			Type: x.Type, Collection: x.Collection}
 		if x.ByRef {
 			k.Ref = cite.Ref
 		}

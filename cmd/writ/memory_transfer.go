@@ -189,7 +189,11 @@ func (r *remembered) record(ctx context.Context, in *memoryserver.Import, rep *i
 			if err != nil {
 				return fail(exitIO, "the same command again: what is recorded is not recorded twice", "line %d: %w", it.Line, err)
 			}
-			if again = o.Status == writ.Rejected && o.Rejection.Reason == writ.ObservationRate && !rep.DryRun; again {
+			paced := o.Status == writ.Rejected && o.Rejection.Reason == writ.ObservationRate
+			if rep.DryRun && paced {
+				o = memory.Outcome{} // it would be recorded, later
+			}
+			if again = paced && !rep.DryRun; again {
 				fmt.Fprintf(progress, "%d of %d; the policy lets %d observations of one source in a minute: going on in a minute\n",
 					i, len(in.Items), int(r.policy.Caps.ObservationsPerMinute))
 				select {
