@@ -136,7 +136,7 @@ func (o *files) loadExample() error {
 	if len(fs) > 0 {
 		return configError(faults(fs))
 	}
-	o.policy, o.example = p, true
+	o.policy, o.example, o.memory = p, true, builtinMemory()
 	o.servers = []upstream.Config{{Name: example.Name, Command: []string{self, exampleServerName}, Era: upstream.Modern}}
 	return nil
 }

@@ -38,7 +38,7 @@ func memoryCommand() *cobra.Command {
 		memorySearch(), memoryGet(), memoryExplain(), memoryTimeline(), memoryPending(),
 		memorySources(), memoryPredicates(), memoryNamespaces(), memoryPolicies(),
 		memoryResolve(), memoryMerge(), memoryUnmerge(), memoryTests(), memoryRetain(), memorySweep(),
-		memoryErase(), memoryReceipts(), memoryDistrust(), memoryVerify(), memoryExport(), memoryImport(),
+		memoryErase(), memoryReceipts(), memoryDistrust(), memoryVerify(), memoryExport(), memoryImport(), memoryServe(),
 	)
 	return c
 }

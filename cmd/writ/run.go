@@ -35,24 +35,7 @@ func runCommand() *cobra.Command {
 			if verbose {
 				level = slog.LevelInfo
 			}
-			g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), level))
-			if err != nil {
-				return err
-			}
-			if o.shadow {
-				fmt.Fprintln(c.ErrOrStderr(), "SHADOW MODE: calls are judged and recorded, and every one of them passes")
-			}
-			err = downstream.ServeStdio(c.Context(), g, c.InOrStdin(), c.OutOrStdout(), downstream.StdioOptions{
-				Principal: fmt.Sprintf("local:%d", os.Getuid()),
-				Refused:   g.Refused,
-			})
-			if serr := stop(); err == nil && serr != nil {
-				return fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", serr)
-			}
-			if err != nil && c.Context().Err() == nil {
-				return fail(exitIO, "", "the client's streams failed: %w", err)
-			}
-			return nil
+			return o.run(c, level)
 		},
 	}
 	f.register(c)
@@ -61,6 +44,28 @@ func runCommand() *cobra.Command {
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say more on standard error")
 	c.Flags().BoolVar(&shadow, "shadow", false, "judge and record, but let every call pass")
 	return c
+}
+
+// run runs a gateway over standard input and output until they end.
+func (o *files) run(c *cobra.Command, level slog.Level) error {
+	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), level))
+	if err != nil {
+		return err
+	}
+	if o.shadow {
+		fmt.Fprintln(c.ErrOrStderr(), "SHADOW MODE: calls are judged and recorded, and every one of them passes")
+	}
+	err = downstream.ServeStdio(c.Context(), g, c.InOrStdin(), c.OutOrStdout(), downstream.StdioOptions{
+		Principal: fmt.Sprintf("local:%d", os.Getuid()),
+		Refused:   g.Refused,
+	})
+	if serr := stop(); err == nil && serr != nil {
+		return fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", serr)
+	}
+	if err != nil && c.Context().Err() == nil {
+		return fail(exitIO, "", "the client's streams failed: %w", err)
+	}
+	return nil
 }
 
 // loadRun is load, or with a command after -- the one server it names.

@@ -57,6 +57,11 @@ func serve(ctx context.Context, f *sharedFlags, listen string, stderr io.Writer)
 	if err != nil {
 		return err
 	}
+	return o.serve(ctx, listen, stderr)
+}
+
+// serve runs a gateway over HTTP until the context ends.
+func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) error {
 	if err := loopbackOnly(listen); err != nil {
 		return err
 	}

@@ -244,10 +244,14 @@ func pending(ctx context.Context, s *Server, by gateway.Caller, arguments []byte
 		evidence = append(evidence, sighting{fmt.Sprintf("ev%d", x.Evidence.Number), source, x.Admissible, x.Time})
 	}
 	err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) {
+		p := s.reader(st, now, by).Pending(by.Session, by.Session, in.Limit)
+		if st.Head() == 0 {
+			p.Mode = s.keeper.o.Mode // what it will begin with
+		}
 		out = struct {
 			memory.Pending
 			Evidence []sighting `json:"evidence"`
-		}{s.reader(st, now, by).Pending(by.Session, by.Session, in.Limit), evidence}
+		}{p, evidence}
 	})
 	return out, err
 }
