@@ -511,6 +511,7 @@ func TestNoiseChangesNoAnswer(t *testing.T) {
 		label writ.Label
 		tool  string
 		time  string // claimed, of noise alone
+		class TrustClass
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		acts := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) act {
@@ -521,6 +522,9 @@ func TestNoiseChangesNoAnswer(t *testing.T) {
 			if a.noise {
 				a.label = rapid.SampledFrom([]writ.Label{writ.Model, writ.External, writ.Party}).Draw(rt, "label of the noise")
 				a.time = rapid.SampledFrom([]string{"", `,"event_time":"2020-01-01T00:00:00Z"`, `,"event_time":"2036-01-01T00:00:00Z"`}).Draw(rt, "claimed time")
+				if a.label == writ.External {
+					a.class = rapid.SampledFrom([]TrustClass{"", ClassWeb, ClassDocument, ClassPeerAgent}).Draw(rt, "class")
+				}
 			}
 			return a
 		}), 1, 25).Draw(rt, "acts")
@@ -537,7 +541,7 @@ func TestNoiseChangesNoAnswer(t *testing.T) {
 				}
 				x.c.Now = x.c.Now.Add(time.Second)
 				raw := fmt.Sprintf("act %d", i)
-				x.evidence = []seen{{"ev1", a.tool, raw, a.label, ""}}
+				x.evidence = []seen{{"ev1", a.tool, raw, a.label, a.class}}
 				x.line(fmt.Sprintf(`record_observation {"observation_id":"o%d","raw_payload":"%s"%s}`, i, raw, a.time))
 				claim := ""
 				if len(trusted) > 0 {
