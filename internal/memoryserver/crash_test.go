@@ -115,7 +115,7 @@ func TestKilledGateways(t *testing.T) {
 		if t.Failed() {
 			break
 		}
-		if k.check(); round%4 == 3 || long {
+		if k.check(); round%8 == 7 || long {
 			k.verify()
 		}
 		if t.Failed() {
