@@ -139,8 +139,9 @@ func answer(content any, isError bool) (gateway.Answer, error) {
 	block := strictjson.Set([]byte(`{"type":"text"}`), "text", strictjson.Quote(string(b)))
 	result := strictjson.Set([]byte("{}"), "content", append(append([]byte{'['}, block...), ']'))
 	result = strictjson.Set(result, "structuredContent", b)
-	if isError {
+	if isError { // in the form of every refusal of Writ
 		result = strictjson.Set(result, "isError", []byte("true"))
+		result = strictjson.Set(result, "_meta", strictjson.Set([]byte("{}"), gateway.MetaOutcome, b))
 	}
 	return gateway.Answer{Result: result}, nil
 }
