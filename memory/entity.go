@@ -42,19 +42,26 @@ func (j *judge) entity() *refusal {
 	if n == "" {
 		return refuse("/name", writ.SchemaInvalid, "a name with a letter or digit")
 	}
-	var same []string
+	var same, weak []string
 	if typ == selfType {
 		if p := j.d.persons.get(j.c.Principal); p != nil {
 			same = []string{j.d.resolve(p.ID)}
 		}
 	} else {
 		for _, id := range j.s.ix.names[join(typ, n)] {
+			borne := j.borne(id, n, obs)
 			id = j.d.resolve(id)
-			if en := j.d.entities.get(id); en.Canonicality != Tombstoned && !slices.Contains(same, id) {
-				same = append(same, id)
+			switch en := j.d.entities.get(id); {
+			case en.Canonicality == Tombstoned:
+			case borne:
+				same = addOnce(same, id)
+			default:
+				weak = addOnce(weak, id)
 			}
 		}
+		weak = slices.DeleteFunc(weak, func(id string) bool { return slices.Contains(same, id) })
 		slices.SortFunc(same, compareID)
+		slices.SortFunc(weak, compareID)
 	}
 	if len(same) == 1 {
 		j.transform("entity.linked_existing", same[0])
@@ -66,13 +73,13 @@ func (j *judge) entity() *refusal {
 		return refuse("", writ.EntitySpawnCap, "a task makes at most "+count(p.Caps.EntitiesPerTask)+" entities; use those that are there")
 	}
 	near := make([]PossibleSame, 0, len(same))
-	for _, id := range same {
+	for _, id := range slices.Concat(same, weak) {
 		near = append(near, PossibleSame{id, One})
 	}
 	limit := int(p.Entities.Ambiguous)
-	if len(same) == 0 && typ != selfType {
+	if len(near) == 0 && typ != selfType {
 		near, limit = j.similar(typ, n), int(p.Entities.Similar)
-	} else if len(same) > 1 {
+	} else if len(near) > 0 {
 		j.advise("entity.ambiguous", "")
 	}
 	near = near[:min(len(near), limit)]
@@ -92,6 +99,26 @@ func (j *judge) entity() *refusal {
 	}
 	j.aliases(id, obs[0])
 	return nil
+}
+
+// borne reports whether an entity has a name on evidence good enough to link
+// what the observations say: the name it was made with, or an alias at least as
+// well attested, as far as level 2. An alias that a stranger's page brought up
+// does not lead a user's words to another entity (M04).
+func (j *judge) borne(id, norm string, obs []string) bool {
+	need := 0
+	for _, o := range obs {
+		need = max(need, min(2, j.d.observations.get(o).Level))
+	}
+	for i, n := range j.d.entities.get(id).Names {
+		if n.Gone || normName(n.Text) != norm {
+			continue
+		}
+		if ob := j.d.observations.get(n.Observation); i == 0 || !j.c.Policy.Flags.LowTrust || ob != nil && ob.Status == Ingested && ob.Level >= need {
+			return true
+		}
+	}
+	return false
 }
 
 // link gives an entity the names of the proposal it does not have yet.
