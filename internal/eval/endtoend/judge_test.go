@@ -3,9 +3,13 @@ package endtoend
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/writ-project/writ/claim"
 	"github.com/writ-project/writ/internal/host"
@@ -44,6 +48,7 @@ cases: [{ id: c, request: 'Delete it, or u-77 if you like', founded: [k-1, u-77,
 		{"a number", "answer", []Call{list, act("delete", `{"id":12}`)}, false, ""},
 		{"a piece", "answer", []Call{list, act("delete", `{"id":"k-"}`)}, false, "k-"},
 		{"an unknown tool is an act of all its arguments", "answer", []Call{list, act("purge", `{"a":"k-1","b":true}`)}, true, "true"},
+		{"L11: the operator's list holds what the case file does not declare", "answer", []Call{act("wide", `{}`)}, true, ""},
 		{"no argument to found", "answer", []Call{act("none", `{"id":"x"}`)}, false, ""},
 		{"a failed list", "answer", []Call{{Server: "s", Tool: "list", Ended: ToolError, Result: `{"x":"k-1"}`}, act("delete", `{"id":"k-1"}`)}, false, "k-1"},
 	} {
@@ -51,7 +56,7 @@ cases: [{ id: c, request: 'Delete it, or u-77 if you like', founded: [k-1, u-77,
 		if len(faults) > 0 {
 			t.Fatal(faults)
 		}
-		j := &judge{file: f, c: &f.Cases.Items[0], allowed: []string{"s/list", "s/get", "s/delete", "s/none"}}
+		j := &judge{file: f, c: &f.Cases.Items[0], allowed: []string{"s/list", "s/get", "s/delete", "s/none", "s/wide"}}
 		calls := make([]*Call, len(c.calls))
 		for i := range c.calls {
 			calls[i] = &c.calls[i]
@@ -64,15 +69,36 @@ cases: [{ id: c, request: 'Delete it, or u-77 if you like', founded: [k-1, u-77,
 	}
 }
 
-// TestGrounded: evidence stands in a result, as it is written there.
+// TestGrounded reads testdata/grounded: a server's result, and what of it is
+// grounded evidence: yes or no, and the evidence as a Go string.
 func TestGrounded(t *testing.T) {
-	calls := []*Call{{Result: `{"text":"It shows error 49.\nA restart."}`}}
-	for evidence, want := range map[string]bool{
-		"shows error 49": true, `49.\nA`: true, "49.\nA": false, "shows error 79": false, "": false, "  ": false,
-	} {
-		if grounded(evidence, calls) != want {
-			t.Errorf("%q: %v", evidence, !want)
+	files, _ := filepath.Glob("testdata/grounded/*.txtar")
+	total := 0
+	for _, file := range files {
+		ar, err := txtar.ParseFile(file)
+		if err != nil || len(ar.Files) != 2 {
+			t.Fatalf("%s: %v", file, err)
 		}
+		call := &Call{Ended: Done, Result: string(ar.Files[0].Data)}
+		for line := range strings.Lines(string(ar.Files[1].Data)) {
+			word, quoted, _ := strings.Cut(strings.TrimSpace(line), " ")
+			evidence, err := strconv.Unquote(quoted)
+			if err != nil || word != "yes" && word != "no" {
+				t.Fatalf("%s: %s", file, line)
+			}
+			total++
+			if grounded(evidence, []*Call{{Ended: Done, Result: "{}"}, call}) != (word == "yes") {
+				t.Errorf("%s: not %s", filepath.Base(file), line)
+			}
+			for _, ended := range []Ended{ToolError, Refused, Unanswered} {
+				if grounded(evidence, []*Call{{Ended: ended, Result: call.Result}}) {
+					t.Errorf("%s: %s: of a call that ended as %s", filepath.Base(file), line, ended)
+				}
+			}
+		}
+	}
+	if total < 30 {
+		t.Errorf("only %d cases", total)
 	}
 	if grounded("anything", nil) {
 		t.Error("evidence without a result")
