@@ -170,9 +170,12 @@ func verify(ctx context.Context, dir string, stderr io.Writer) (*verifyReport, e
 	for _, f := range folds {
 		rep.add(f)
 	}
-	for _, m := range memories {
+	for log, m := range memories {
 		rep.MemoryEvents += m.Rechecked
 		rep.MemoryUnchecked += m.Unchecked
+		if err := m.End(); err != nil && res.Problem == nil {
+			res.Problem = &audit.Problem{Index: snap.Size() - 1, Session: log, N: m.State().Head(), Fault: audit.ReplayDiffers, Detail: err.Error()}
+		}
 	}
 	rep.Key, rep.Report, rep.OK = verifier.Name(), res, res.Problem == nil
 	return rep, nil

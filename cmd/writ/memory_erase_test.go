@@ -127,6 +127,7 @@ func TestMemoryEraseLeavesNoCopy(t *testing.T) {
 	ent := s.propose(memory.ToolEntity, fmt.Sprintf(`{"name":"vault of %s","entity_type":"thing","observation_ids":[%q]}`, secret, obs)).Effects[0].ID
 	o := s.propose(memory.ToolPropose, fmt.Sprintf(`{"text":"It is %s.","observation_ids":[%q],"about":[%q]}`, secret, obs, ent))
 	prop := o.Effects[len(o.Effects)-1].ID
+	s.propose(memory.ToolAttachContra, fmt.Sprintf(`{"proposition_id":%q,"observation_ids":["obs_2"]}`, prop))
 	s.record("and a neighbour after it")
 	if out := s.must(exitOK, "memory", "search", "password", "--untrusted"); !strings.Contains(out, secret) {
 		t.Fatalf("not found before: %s", out)
@@ -138,6 +139,7 @@ func TestMemoryEraseLeavesNoCopy(t *testing.T) {
 	if files := s.holding(secret); files != nil {
 		t.Errorf("the secret is still in %v", files)
 	}
+	s.must(exitOK, "memory", "verify")
 	// The gateway that was there all along does not bring it back.
 	s.record("and another one")
 	if out := s.must(exitOK, "memory", "search", "password", "--untrusted"); strings.Contains(out, secret) {

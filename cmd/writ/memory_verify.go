@@ -127,6 +127,10 @@ func (r *remembered) verify(ctx context.Context, rebuild bool) (*memoryReport, e
 			return rep, nil
 		}
 	}
+	if err := fold.End(); err != nil {
+		rep.Problem = err.Error()
+		return rep, nil
+	}
 	s := fold.State()
 	if s.Head() == 0 {
 		return nil, fail(exitData, "writ memory namespace list", "there is no namespace %s in this state directory", r.namespace)

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/audit"
@@ -24,6 +26,10 @@ type Fold struct {
 	state  *memory.State
 	policy map[string]*memory.Policy
 
+	// missing are records whose text is gone and whose erasure is still to
+	// come in the log. In between the state lacks what was decided on.
+	missing map[uint64]bool
+
 	// Rechecked counts the events that were decided again; Unchecked are those
 	// of which what was proposed is not kept, or was erased.
 	Rechecked, Unchecked int
@@ -35,11 +41,20 @@ type blobs interface {
 
 // NewFold folds with the policies a store holds.
 func NewFold(b blobs) *Fold {
-	return &Fold{blobs: b, state: memory.New(), policy: map[string]*memory.Policy{}}
+	return &Fold{blobs: b, state: memory.New(), policy: map[string]*memory.Policy{}, missing: map[uint64]bool{}}
 }
 
 // State is what the records so far come to. It must not be changed.
 func (f *Fold) State() *memory.State { return f.state }
+
+// End says, after the last record, whether a text is gone that no recorded
+// erasure took.
+func (f *Fold) End() error {
+	if len(f.missing) > 0 {
+		return fmt.Errorf("%w: the text of record %d is gone and no erasure took it", ErrReplay, slices.Min(slices.Collect(maps.Keys(f.missing))))
+	}
+	return nil
+}
 
 // Step folds the next record. An error with ErrReplay names what differs.
 func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
@@ -52,8 +67,22 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 		return err
 	}
 	checked, err := memory.Recheck(f.state, p, e, value)
+	if errors.Is(err, memory.ErrRecheck) && len(f.missing) > 0 {
+		checked, err = false, nil // it may rest on a text that is gone
+	}
 	if err != nil {
 		return fmt.Errorf("%w: n %d: %w", ErrReplay, rec.N, err)
+	}
+	_, committed := rec.Commitment(valueProposal)
+	if committed && value == nil {
+		f.missing[e.N] = true
+	}
+	for i := range e.Ops {
+		if o := e.Ops[i].Erase; o != nil {
+			for _, n := range o.Records {
+				delete(f.missing, n)
+			}
+		}
 	}
 	if checked {
 		f.Rechecked++
