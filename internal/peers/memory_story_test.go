@@ -50,7 +50,7 @@ type storyStep struct {
 	// all of it.
 	Show []string `yaml:"show"`
 	// Writ is a command line of the operator, while the gateway runs; $DIR is a
-	// directory of its own.
+	// directory of its own, $DECISION the gate's decision of the last call.
 	Writ []string `yaml:"writ"`
 	// Gone is a text the answer of this call, or command, must not hold.
 	Gone string `yaml:"gone"`
@@ -263,6 +263,7 @@ func (s *story) tell(t *testing.T, sdk, version, over string) string {
 		return c
 	}
 	var out strings.Builder
+	decision := ""
 	fmt.Fprintf(&out, "%s\n", strings.TrimSpace(s.About))
 	for i, st := range s.Steps {
 		name := st.Session
@@ -286,6 +287,7 @@ func (s *story) tell(t *testing.T, sdk, version, over string) string {
 				st.Args = map[string]any{}
 			}
 			res := c.ask(map[string]any{"tool": st.Call, "args": st.Args})
+			decision, _ = strictjson.Text(strictjson.Get(strictjson.Get(res, "_meta"), "io.github.writ-project/decision"))
 			args, err := json.Marshal(st.Args)
 			if err != nil {
 				t.Fatal(err)
@@ -297,7 +299,7 @@ func (s *story) tell(t *testing.T, sdk, version, over string) string {
 		default:
 			argv := []string{"--state", state}
 			for i := range st.Writ {
-				argv = slices.Insert(argv, i, strings.ReplaceAll(st.Writ[i], "$DIR", dir))
+				argv = slices.Insert(argv, i, strings.NewReplacer("$DIR", dir, "$DECISION", decision).Replace(st.Writ[i]))
 			}
 			said, code := run(t, exec.CommandContext(testContext(t), binary, argv...), nil)
 			said = strings.NewReplacer(dir, "$DIR", state, "$STATE").Replace(said)
@@ -325,8 +327,9 @@ func storyOutcome(t *testing.T, result []byte, show []string) string {
 	content := strictjson.Get(result, "structuredContent")
 	var b strings.Builder
 	if refusal := strictjson.Get(strictjson.Get(result, "_meta"), "io.github.writ-project/outcome"); refusal != nil {
-		content = refusal // of the gate
-		b.WriteString("  by the gate:\n")
+		if content = refusal; strictjson.Get(refusal, "decision_id") == nil {
+			b.WriteString("  by the gate:\n")
+		}
 	}
 	var o memory.Outcome
 	if strictjson.Get(content, "status") != nil && json.Unmarshal(content, &o) == nil {
