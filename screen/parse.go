@@ -265,7 +265,7 @@ func (c *compiler) pattern(w strictyaml.String, excepts bool) (pattern, bool) {
 	if err != nil {
 		return fail("a pattern that cannot be read without its spaces", "write a space as a space, not inside \\Q")
 	}
-	return pattern{words, letters}, true
+	return pattern{words, letters, needs(tree)}, true
 }
 
 // vet folds the letters of a pattern as the text's are folded, and says what in

@@ -23,6 +23,7 @@ type reading struct {
 	from, to []int
 	letters  [][2]int // runs of letters that were set apart, with no sign of words
 	breaks   []int    // the spaces between sentences, with the first and the last
+	chunks   []chunk
 }
 
 func letterOrDigit(r rune) bool { return unicode.In(r, unicode.L, unicode.N) }
@@ -146,13 +147,14 @@ var leet = map[rune][2]rune{
 // a letter, or alone between letters that were set apart; () between letters is
 // an o. It returns nil if there are none.
 func unleet(gs []glyph, pass int) []glyph {
-	out := slices.Clone(gs)
-	changed := false
-	for i := 0; i+3 < len(out); i++ {
-		if unicode.IsLetter(out[i].r) && out[i+1].r == '(' && out[i+2].r == ')' && unicode.IsLetter(out[i+3].r) {
-			out[i+2].r, out[i+2].from = 'o', out[i+1].from
-			out, changed = slices.Delete(out, i+1, i+2), true
+	out, changed := make([]glyph, 0, len(gs)), false
+	for i := 0; i < len(gs); i++ {
+		g := gs[i]
+		if g.r == '(' && i > 0 && i+2 < len(gs) && gs[i+1].r == ')' && unicode.IsLetter(gs[i-1].r) && unicode.IsLetter(gs[i+2].r) {
+			g.r, g.to, changed = 'o', gs[i+1].to, true
+			i++
 		}
+		out = append(out, g)
 	}
 	gs = slices.Clone(out)
 	inside := func(i int) bool { // a word may go on here
@@ -239,8 +241,9 @@ func parts(gap []glyph) bool {
 // alone are one word; a wider gap among them ends it. With lone, a first a or i
 // behind an ordinary word stays a word of its own.
 func spell(gs []glyph, join, lone bool) reading {
-	r := reading{}
-	var b []byte
+	size := len(gs) + len(gs)/4 + 16
+	r := reading{from: make([]int, 0, size), to: make([]int, 0, size)}
+	b := make([]byte, 0, size)
 	put := func(c rune, from, to int) {
 		n := len(b)
 		b = append(b, string(c)...)
@@ -272,7 +275,7 @@ func spell(gs []glyph, join, lone bool) reading {
 		}
 		return 2 * len(between)
 	}
-	space := func(next int) {                                 // the space before token next
+	space := func(next int) { // the space before token next
 		at := 0
 		if len(r.to) > 0 {
 			at = r.to[len(r.to)-1]
@@ -325,5 +328,6 @@ func spell(gs []glyph, join, lone bool) reading {
 		k = end
 	}
 	r.text = string(b)
+	r.chunks = chunks(r.text)
 	return r
 }

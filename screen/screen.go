@@ -76,6 +76,7 @@ type rule struct {
 // set apart without a sign of where words end.
 type pattern struct {
 	words, letters *regexp.Regexp
+	needs          [][]string // of each set, a reading that words match has one
 }
 
 const (
@@ -84,69 +85,96 @@ const (
 	replyUnread   = "The request was not checked, so nothing was done."
 )
 
-// Check reads the text. Classes, rules and patterns are tried in the order of
+// Check reads the text, at a cost that maxWork bounds. Classes, rules and patterns are tried in the order of
 // the file, each on every reading; the first match that no exception excuses
 // halts. Equal texts get equal verdicts.
 func (s *Screen) Check(text string) Verdict {
+	v, _ := s.check(text)
+	return v
+}
+
+// check returns the verdict and what is left of maxWork.
+func (s *Screen) check(text string) (v Verdict, left int) {
+	left = maxWork
 	switch {
 	case s == nil || len(s.classes) == 0:
-		return Verdict{Reason: writ.ScreenUnread, Reply: replyUnread}
+		return Verdict{Reason: writ.ScreenUnread, Reply: replyUnread}, left
 	case len(text) > MaxText:
-		return Verdict{Reason: writ.ScreenTooLarge, Reply: replyTooLarge}
+		return Verdict{Reason: writ.ScreenTooLarge, Reply: replyTooLarge}, left
 	case !utf8.ValidString(text):
-		return Verdict{Reason: writ.ScreenNotText, Reply: replyNotText}
+		return Verdict{Reason: writ.ScreenNotText, Reply: replyNotText}, left
 	}
 	views := readings(text)
 	for _, c := range s.classes {
 		for _, r := range c.rules {
 			for i := range views {
-				if start, end, ok := r.match(&views[i]); ok {
+				start, end, ok := r.match(&views[i], &left)
+				if left < 0 {
+					return Verdict{Reason: writ.ScreenUnread, Reply: replyUnread}, left
+				}
+				if ok {
 					return Verdict{Reason: writ.ScreenHalt, Class: c.id, Title: c.title, Rule: r.id, Reply: c.reply,
-						Start: views[i].from[start], End: views[i].to[end-1]}
+						Start: views[i].from[start], End: views[i].to[end-1]}, left
 				}
 			}
 		}
 	}
-	return Verdict{Pass: true}
+	return Verdict{Pass: true}, left
 }
 
-// match returns the first range of the reading that the rule halts on.
-func (r *rule) match(v *reading) (start, end int, ok bool) {
-	excused := map[int][][]int{} // by sentence
-	for _, p := range r.halt {
+// match returns the first range of the reading that the rule halts on. What it
+// costs is taken from left; below zero the answer means nothing.
+func (r *rule) match(v *reading, left *int) (start, end int, ok bool) {
+	excused := map[[2]int][][]int{} // by sentence and chunk
+	for i := range r.halt {
+		p := &r.halt[i]
 		tries := 0
-		for at := 0; at < len(v.text); tries++ {
-			m := p.words.FindStringIndex(v.text[at:])
-			if m == nil {
-				break
+		for n := range v.chunks {
+			c := &v.chunks[n]
+			if !p.may(v.text, c) {
+				continue
 			}
-			start, end = at+m[0]+1, at+m[1]-1 // without the spaces around
-			if tries == maxExcused || !r.excuses(v, start, end, excused) {
-				return start, end, true
+			for at := c.from; at < c.next && *left >= 0; tries++ {
+				m := p.words.FindStringIndex(v.text[at:c.to])
+				if m == nil {
+					*left -= c.to - at
+					break
+				}
+				*left -= m[1]
+				start, end = at+m[0]+1, at+m[1]-1 // without the spaces around
+				if tries == maxExcused || !r.excuses(v, n, start, end, excused, left) {
+					return start, end, true
+				}
+				at = start // the space before the next word lies behind it
 			}
-			at = start // the space before the next word lies behind it
 		}
 		for _, l := range v.letters {
+			*left -= l[1] - l[0]
 			if m := p.letters.FindStringIndex(v.text[l[0]:l[1]]); m != nil && m[1] > m[0] {
 				return l[0] + m[0], l[0] + m[1], true
 			}
+		}
+		if *left < 0 {
+			break
 		}
 	}
 	return 0, 0, false
 }
 
-// excuses says whether an exception overlaps the range. An exception lies in one
-// sentence, so that words behind a full stop excuse nothing before it.
-func (r *rule) excuses(v *reading, start, end int, known map[int][][]int) bool {
+// excuses says whether an exception overlaps the range, which lies in chunk n.
+// An exception lies in one sentence, so that words behind a full stop excuse
+// nothing before it.
+func (r *rule) excuses(v *reading, n, start, end int, known map[[2]int][][]int, left *int) bool {
+	from, to := v.chunks[max(n-1, 0)].from, v.chunks[min(n+1, len(v.chunks)-1)].to
 	s, found := slices.BinarySearch(v.breaks, start)
 	if !found {
 		s--
 	}
 	for ; s+1 < len(v.breaks) && v.breaks[s] < end; s++ {
-		ranges, ok := known[s]
+		ranges, ok := known[[2]int{s, n}]
 		if !ok {
-			ranges = r.exceptions(v, v.breaks[s], v.breaks[s+1]+1)
-			known[s] = ranges
+			ranges = r.exceptions(v, max(from, v.breaks[s]), min(to, v.breaks[s+1]+1), left)
+			known[[2]int{s, n}] = ranges
 		}
 		if overlaps(ranges, start, end) {
 			return true
@@ -156,13 +184,15 @@ func (r *rule) excuses(v *reading, start, end int, known map[int][][]int) bool {
 }
 
 // exceptions returns the ranges of one sentence that exceptions match.
-func (r *rule) exceptions(v *reading, from, to int) (out [][]int) {
+func (r *rule) exceptions(v *reading, from, to int, left *int) (out [][]int) {
 	for _, e := range r.except {
-		for at, tries := from, 0; tries < maxExcused; tries++ {
+		for at := from; at < to && *left >= 0; {
 			m := e.words.FindStringIndex(v.text[at:to])
 			if m == nil {
+				*left -= to - at
 				break
 			}
+			*left -= m[1]
 			out = append(out, []int{at + m[0] + 1, at + m[1] - 1})
 			at += m[0] + 1
 		}
