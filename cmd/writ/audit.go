@@ -394,6 +394,9 @@ func showOne(ctx context.Context, w io.Writer, st audit.Store, id string, asJSON
 	switch {
 	case result != nil && result.Admissible:
 		fmt.Fprintf(w, "  the call ended %s; its result is evidence ev%d\n", result.Status, result.Evidence)
+		for _, r := range result.Recalled {
+			fmt.Fprintf(w, "  %s was remembered from %s, label %s\n", oneLine(r.Pointer, 200), oneLine(r.From, 120), r.Label)
+		}
 	case result != nil:
 		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", result.Status, oneLine(result.Why, 60))
 	case d.Status != "rejected" || d.Shadow:
@@ -408,4 +411,7 @@ type shownResult struct {
 	Evidence   uint32 `json:"evidence"`
 	Admissible bool   `json:"admissible"`
 	Why        string `json:"why,omitempty"`
+	// Recalled are the leaves of an answer of the memory that stand in what it
+	// captured, each with the evidence it came from (R35).
+	Recalled []provenance.Recalled `json:"recalled,omitempty"`
 }
