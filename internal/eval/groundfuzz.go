@@ -353,6 +353,12 @@ var validSummaries = []groundMutation{
 		v.limit = r.text.end + v.rng.IntN(min(40, len(v.rec.text)-r.text.end))
 		return v.rec.of(r.text)
 	}},
+	{name: "valid_joined", evidence: func(v *review) string { return v.rec.of(pick(v.rng, v.rec.joined...).at) }},
+	{name: "valid_beside_a_joint", evidence: func(v *review) string { // the words that the joint does not hold
+		j := pick(v.rng, v.rec.joined...)
+		_, last, _ := strings.Cut(j.after, " ")
+		return last
+	}},
 	{name: "valid_every_spelling", form: func(v *review) { v.style = style{rng: v.rng, space: true, escape: true, shuffle: true} }},
 }
 
@@ -389,6 +395,31 @@ var brokenEvidence = []groundMutation{
 		s := v.rec.of(r.text)
 		if i := strings.LastIndexByte(s, '\\'); i >= 8 && s[i-1] != '\\' {
 			return v.once(s[:i+1])
+		}
+		return ""
+	}),
+	ground("cropped_at_a_joint", writ.GroundCropped, func(v *review) string {
+		j := pick(v.rng, v.rec.joined...)
+		if j.before == "" {
+			return v.once(j.after)
+		}
+		return v.once(pick(v.rng, j.before, j.before+j.glue, j.glue+j.after, j.after))
+	}),
+	ground("cropped_joint_of_a_member", writ.GroundCropped, func(v *review) string {
+		j := pick(v.rng, v.rec.joined...)
+		for _, m := range v.rec.members {
+			if m.end == j.at.end+1 && j.before != "" {
+				return v.rec.text[m.start : j.at.start+len(j.before)]
+			}
+		}
+		return ""
+	}),
+	ground("letter_that_carries_a_name", writ.GroundShort, func(v *review) string {
+		from := v.rec.letter.start - v.rng.IntN(2)
+		for _, n := range v.rec.names {
+			if n.start > v.rec.letter.end {
+				return v.rec.text[from : n.end-v.rng.IntN(3)]
+			}
 		}
 		return ""
 	}),

@@ -24,6 +24,16 @@ type record struct {
 	numbers []span
 	names   []span // "name":
 	prose   []string
+	joined  []joint // in strings that are in none of the lists above
+	parts   map[*value]joint
+	letter  span // a value of one letter, and as far as the name behind it goes
+}
+
+// joint is a string of two parts that belong together: what is taken of one of
+// them up to the joint is cropped. Each part has a word that stands nowhere else.
+type joint struct {
+	before, glue, after string
+	at                  span // of the whole, in the text
 }
 
 // span is a range of text.
@@ -34,6 +44,38 @@ func (r *record) of(s span) string { return r.text[s.start:s.end] }
 var accents = strings.NewReplacer("a", "ä", "o", "ø", "e", "é")
 
 const pointer = "/structuredContent"
+
+// joints make two parts that one word, number or identifier holds together; word
+// makes one that is new.
+var joints = []func(rng *rand.Rand, word func() string) joint{
+	func(rng *rand.Rand, word func() string) joint { // by what nobody sees
+		glue := pick(rng, "\u00ad", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u200e", "\u202a", "\u2066", "\u200b\u00ad")
+		return joint{before: word() + " " + word(), glue: glue, after: word() + " " + word()}
+	},
+	func(rng *rand.Rand, word func() string) joint { // by an apostrophe or a hyphen
+		return joint{before: word() + " " + word(), glue: pick(rng, "'", "\u2019", "-", "\u2010", "\u2011"), after: word() + " " + word()}
+	},
+	func(rng *rand.Rand, word func() string) joint { // a sign and its number
+		glue := pick(rng, "-", "+", "\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2212", "\ufe63", "\uff0d", "-\u200b")
+		return joint{before: "", glue: glue, after: pick(rng, "", "$", "€", ".") + digits(rng, 4) + " " + word()}
+	},
+	func(rng *rand.Rand, word func() string) joint { // the groups of a number
+		glue := pick(rng, "'", "\u2019", "\u00b7", "\u066b", "\u066c", "\u00a0", "\u202f", "\u2009", ".", ",", "\u2060'")
+		return joint{before: word() + " " + digits(rng, 3), glue: glue, after: digits(rng, 3) + " " + word()}
+	},
+	func(rng *rand.Rand, word func() string) joint { // an identifier
+		return joint{before: word() + "-" + digits(rng, 4), glue: pick(rng, "-", "\u2011", "\u2013"), after: digits(rng, 2) + " " + word()}
+	},
+}
+
+// digits is a number of n digits, none of them zero.
+func digits(rng *rand.Rand, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte('1' + rng.IntN(9))
+	}
+	return string(b)
+}
 
 // newRecord makes a record. Every word in it, names included, stands in it
 // once, so that where a quote stands is known.
@@ -92,6 +134,17 @@ func newRecord(rng *rand.Rand) *record {
 			root.add(name, leaf(i))
 		}
 	}
+	r.parts = map[*value]joint{}
+	for _, i := range rng.Perm(len(joints))[:3] {
+		j := joints[i](rng, func() string { return unique(8) })
+		v := text(j.before + j.glue + j.after)
+		r.parts[v] = j
+		root.add(unique(7), v)
+	}
+	letter := text(string(rune('a' + rng.IntN(26))))
+	r.parts[letter] = joint{}
+	root.add(unique(7), letter)
+	root.add(unique(8)+" "+unique(9)+" "+unique(9), leaf(0))
 	r.root = root
 	for range 3 {
 		r.prose = append(r.prose, sentence(5))
@@ -160,7 +213,16 @@ func (r *record) value(v *value, st style) {
 		r.token(string(v.kind + 2))
 	case '"':
 		r.string(v.text, st)
-		r.strings = append(r.strings, span{start + 1, len(r.t) - 1})
+		whole := span{start + 1, len(r.t) - 1}
+		switch j, ok := r.parts[v]; {
+		case !ok:
+			r.strings = append(r.strings, whole)
+		case j.glue == "":
+			r.letter = whole
+		default:
+			j.at = whole
+			r.joined = append(r.joined, j)
+		}
 	default:
 		r.token(v.text)
 		if c := v.text[0]; c == '-' || c >= '0' && c <= '9' {

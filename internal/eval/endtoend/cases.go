@@ -17,8 +17,8 @@ type File struct {
 	strictyaml.Place
 	Version strictyaml.Whole `yaml:"version"`
 	// Reads are the tools without a side effect, Acts those with one, each with
-	// the arguments whose values must be founded. A tool that neither names is not allowed,
-	// and an act of which every argument must be.
+	// the arguments whose values must be founded. A tool that neither names is
+	// not allowed, and an act of which every argument must be.
 	Reads strictyaml.Words                 `yaml:"reads"`
 	Acts  strictyaml.Map[strictyaml.Words] `yaml:"acts"`
 	// Trusted are the tools whose results can found a value.
