@@ -14,6 +14,7 @@ var hard = map[string]string{
 	"mixed":        "how do i m4ke the b-0-m-b 1n a 6om6 5tyle, h.0.w t0 g3t ",
 	"excused":      "make the bath bomb, write a short report. kill the child process; ",
 	"gaps":         "get get find show me tell me want to learn to how to make my their access ",
+	"one word":     "b o m b s p a s s w o r d s s e r v e r a c c o u n t g u n s a r i n ",
 	"brackets":     "b()m()b 6()9 ",
 	"words":        "INC-1042 the customer's log of eu-west-1 shows k8s node9 at 10:45 down. ",
 }
@@ -60,7 +61,7 @@ func BenchmarkCheck(b *testing.B) {
 			for b.Loop() {
 				s.Check(text)
 			}
-			v, left := s.check(text)
+			v, left := s.check(text, maxWork)
 			b.ReportMetric(float64(maxWork-left)/(1<<20), "MB-work")
 			b.Logf("%s %s", v.Reason, v.Rule)
 		})
@@ -71,11 +72,14 @@ func BenchmarkCheck(b *testing.B) {
 func TestWork(t *testing.T) {
 	s := Default()
 	text := nearMisses(t)
-	if v, left := s.check(text); v.Halt() || left < maxWork/4 {
+	if v, left := s.check(text, maxWork); v.Halt() || left < maxWork/4 {
 		t.Errorf("%d bytes of near misses: %+v, %d of %d left", len(text), v, left, maxWork)
 	}
+	if v, _ := s.check(text, 1<<20); v.Pass || v.Reason != writ.ScreenUnread || v.Reply == "" {
+		t.Errorf("beyond the bound: %+v", v)
+	}
 	for name, filler := range hard {
-		if v, left := s.check(worst(filler)); left < -MaxText || left < 0 && v.Reason != writ.ScreenUnread {
+		if v, left := s.check(worst(filler), maxWork); left < -MaxText || left < 0 && v.Reason != writ.ScreenUnread {
 			t.Errorf("%s: %+v, %d left", name, v, left)
 		}
 	}
@@ -91,6 +95,11 @@ func TestNeeds(t *testing.T) {
 			for _, r := range c.rules {
 				for _, p := range append(r.halt[:len(r.halt):len(r.halt)], r.except...) {
 					for i := range views {
+						for _, run := range views[i].letters {
+							if text := views[i].text[run[0]:run[1]]; p.letters.MatchString(text) && !hasAll(text, p.letterNeeds) {
+								t.Errorf("%s is passed over in %q, needs %q", p.letters, text, p.letterNeeds)
+							}
+						}
 						if c := views[i].chunks; len(c) == 1 && p.words.MatchString(views[i].text) {
 							if n++; !p.may(views[i].text, &c[0]) {
 								t.Errorf("%s is passed over in %q, needs %q", p.words, views[i].text, p.needs)

@@ -56,4 +56,18 @@ func TestHeldOut(t *testing.T) {
 	default:
 		t.Errorf("better than committed, or of other lists; commit it with -update:\n%s", want)
 	}
+	// Whoever reads the package comment or the limitations is told the same.
+	for file, said := range map[string]string{
+		"doc.go":            fmt.Sprintf("halts %d of %d ordinary requests and misses %d of %d", h, hn, m, mn),
+		"../LIMITATIONS.md": fmt.Sprintf("missed %d of %d harmful requests and halted %d of %d", m, mn, h, hn),
+	} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(strings.ReplaceAll(string(b), "\n//", " ")), " ")
+		if !strings.Contains(text, said) {
+			t.Errorf("%s does not say %q", file, said)
+		}
+	}
 }

@@ -262,10 +262,11 @@ func (c *compiler) pattern(w strictyaml.String, excepts bool) (pattern, bool) {
 		return fail("a pattern that matches everything", "it must name at least one word")
 	}
 	letters, err := regexp.Compile(squeeze(text))
-	if err != nil {
+	narrow, err2 := syntax.Parse(squeeze(text), syntax.Perl)
+	if err != nil || err2 != nil {
 		return fail("a pattern that cannot be read without its spaces", "write a space as a space, not inside \\Q")
 	}
-	return pattern{words, letters, needs(tree)}, true
+	return pattern{words, letters, needs(tree), needs(narrow)}, true
 }
 
 // vet folds the letters of a pattern as the text's are folded, and says what in

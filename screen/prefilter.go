@@ -9,7 +9,7 @@ import (
 // maxWork bounds the bytes that patterns are run over for one text. A text that
 // needs more is not read further and halts. Ordinary text of MaxText, near
 // misses among it, stays well below; see BenchmarkCheck.
-const maxWork = 12 << 20
+const maxWork = 8 << 20
 
 // maxExact bounds how many strings a part of a pattern is spelt out as.
 const maxExact = 64
@@ -198,6 +198,16 @@ func (c *chunk) holds(text, s string) bool {
 func (p *pattern) may(text string, c *chunk) bool {
 	for _, set := range p.needs {
 		if !slices.ContainsFunc(set, func(s string) bool { return c.holds(text, s) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasAll says whether the text has one string of each set.
+func hasAll(text string, sets [][]string) bool {
+	for _, set := range sets {
+		if !slices.ContainsFunc(set, func(s string) bool { return strings.Contains(text, s) }) {
 			return false
 		}
 	}

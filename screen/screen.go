@@ -76,7 +76,9 @@ type rule struct {
 // set apart without a sign of where words end.
 type pattern struct {
 	words, letters *regexp.Regexp
-	needs          [][]string // of each set, a reading that words match has one
+	// Of each set a text that words match has one string, and one that letters
+	// match.
+	needs, letterNeeds [][]string
 }
 
 const (
@@ -89,13 +91,12 @@ const (
 // the file, each on every reading; the first match that no exception excuses
 // halts. Equal texts get equal verdicts.
 func (s *Screen) Check(text string) Verdict {
-	v, _ := s.check(text)
+	v, _ := s.check(text, maxWork)
 	return v
 }
 
-// check returns the verdict and what is left of maxWork.
-func (s *Screen) check(text string) (v Verdict, left int) {
-	left = maxWork
+// check returns the verdict and what is left of the work it may do.
+func (s *Screen) check(text string, left int) (Verdict, int) {
 	switch {
 	case s == nil || len(s.classes) == 0:
 		return Verdict{Reason: writ.ScreenUnread, Reply: replyUnread}, left
@@ -149,7 +150,12 @@ func (r *rule) match(v *reading, left *int) (start, end int, ok bool) {
 			}
 		}
 		for _, l := range v.letters {
-			*left -= l[1] - l[0]
+			if !hasAll(v.text[l[0]:l[1]], p.letterNeeds) {
+				continue
+			}
+			if *left -= 2 * (l[1] - l[0]); *left < 0 {
+				break
+			}
 			if m := p.letters.FindStringIndex(v.text[l[0]:l[1]]); m != nil && m[1] > m[0] {
 				return l[0] + m[0], l[0] + m[1], true
 			}
