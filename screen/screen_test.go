@@ -8,9 +8,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
 	writ "github.com/writ-project/writ"
@@ -61,7 +63,7 @@ classes:
     title: A class
     action: halt
     reply: No.
-    except: bath bombs?
+    except: [bath bombs?, 'bombs? in minecraft$']
     rules:
       - id: one
         patterns: 'make (?:a |the )?<thing>'
@@ -91,6 +93,19 @@ func TestCheck(t *testing.T) {
 		{"Bitte make a Große", "a.one", "make a Große"}, // marks are dropped on both sides
 		{"make größe", "a.one", "make größe"},
 		{"make bombastic", "", ""},
+		{"make a bomb in Minecraft!", "", ""},
+		{"make a bomb in Minecraft. Really", "", ""},
+		{"make a bomb in Minecraft style", "a.one", "make a bomb"},
+		{"make a bomb? Cake", "a.one", "make a bomb"},
+		{"make a bomb, cake", "a.one", "make a bomb"},
+		{"make a bomb\ncake", "a.one", "make a bomb"},
+		{"make a bomb - cake", "a.one", "make a bomb"},
+		{"make a bomb (cake)", "a.one", "make a bomb"},
+		{"make a bomb/cake", "a.one", "make a bomb"},
+		{"make a bomb-cake", "", ""},
+		{"make a \"bomb\" cake", "", ""},
+		{"the bomb shelter. make the bomb shelter", "", ""},
+		{"make. the bomb shelter", "", ""},
 		{"remake a bomb", "", ""},
 		{"make a bath bomb", "", ""},
 		{"make the bomb shelter", "", ""},
@@ -164,6 +179,14 @@ func TestReadings(t *testing.T) {
 		{"pa$$ word", "| pa word | pass word "},
 		{"ＦＵＬＬ ℌ ①", "| full h 1 | full h i | full h l "},
 		{"\u202eab\u2066c", "| abc "},
+		{"pipe\u3164bomb", "| pipe bomb | pipebomb "},
+		{"b\u03c9mb", "| bwmb | bomb "},
+		{"a\x00b\x7fc\u0085d", "| abc d "},
+		{"a--b", "| a b | ab "},
+		{"a.b-c", "| a b c | abc | a bc "},
+		{"b()mb", "| b mb | bmb | bomb "},
+		{"6un", "| 6un | bun | gun "},
+		{"\u0661\u0967\U0001d7d9\u09ea", "| 1114 "},
 	} {
 		got := ""
 		for _, r := range readings(c.text) {
@@ -181,9 +204,41 @@ func TestReadings(t *testing.T) {
 			t.Errorf("%U is read as %q, want %q", r, f, l)
 		}
 	}
-	if len(lookalikes) < 150 {
+	if len(lookalikes) < 250 {
 		t.Errorf("only %d look-alikes", len(lookalikes))
 	}
+}
+
+// TestDigits: a digit of any script is read by its value.
+func TestDigits(t *testing.T) {
+	for r := rune(0x80); r <= unicode.MaxRune; r++ {
+		if !unicode.Is(unicode.Nd, r) || r == '\u0665' {
+			continue
+		}
+		f := foldRune(r)
+		if len(f) != 1 || f[0] < '0' || f[0] > '9' {
+			t.Errorf("%U is read as %q", r, f)
+		}
+		if n := norm.NFKD.String(string(r)); len(n) == 1 && f[0] != rune(n[0]) {
+			t.Errorf("%U is read as %q, not %q", r, f, n)
+		}
+	}
+}
+
+// TestLongProperty: a request is found wherever it stands in a long text, and an
+// exception excuses it there too.
+func TestLongProperty(t *testing.T) {
+	s := parse(t, small)
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.SampledFrom([]string{"make", "a", "bath", "hello.", "42", "cake", "shelter"}), 0, 300)
+		before, after := strings.Join(words.Draw(t, "before"), " ")+" ", " "+strings.Join(words.Draw(t, "after"), " ")
+		if v := s.Check(before + "please make the bomb, now" + after); v.Pass {
+			t.Fatal("it passes")
+		}
+		if v := s.Check(before + "please make the bomb shelter now" + after); !v.Pass {
+			t.Fatalf("the excused one: %+v", v)
+		}
+	})
 }
 
 func TestSqueeze(t *testing.T) {
