@@ -151,7 +151,9 @@ func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
 	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode}
 	out.Status, out.Rejection = writ.Rejected, r.rejection()
 	var value []byte
-	if len(p.Payload) <= maxPayload && len(p.ToolName) <= 256 {
+	// What was erased does not come back to disk by being offered again.
+	kept := r.reason != writ.ObservationConflict
+	if kept && len(p.Payload) <= maxPayload && len(p.ToolName) <= 256 {
 		if payload, err := strictjson.Canonical(p.Payload); err == nil && strictjson.Check(p.Payload, payloadLimits) == nil {
 			value = envelope(p.ToolName, redact(payload, j.c.Secrets))
 		} else {

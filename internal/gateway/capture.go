@@ -110,7 +110,8 @@ func (a *album) add(session string, rec *audit.Record) {
 	}
 }
 
-// Sightings returns the newest evidence of a session, newest first.
+// Sightings returns the newest evidence of a session, newest first, but for
+// what the governed memory answered, which is none for it.
 func (g *Gateway) Sightings(ctx context.Context, session string, limit int) ([]Sighting, error) {
 	s, err := g.loadedSession(ctx, session)
 	if err != nil {
@@ -122,7 +123,9 @@ func (g *Gateway) Sightings(ctx context.Context, session string, limit int) ([]S
 	}
 	var out []Sighting
 	for i := len(all) - 1; i >= 0 && len(out) < limit; i-- {
-		out = append(out, all[i].Sighting)
+		if all[i].Server != gate.OwnServer {
+			out = append(out, all[i].Sighting)
+		}
 	}
 	return out, nil
 }
