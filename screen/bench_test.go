@@ -127,3 +127,12 @@ func TestNeeds(t *testing.T) {
 		t.Errorf("only %d patterns are passed over by a word", with)
 	}
 }
+
+// TestNested: a pattern of many parts in each other is read in no time.
+func TestNested(t *testing.T) {
+	text := "bomb"
+	for range 200 {
+		text = "(?:make " + text + "|zz)"
+	}
+	parse(t, "version: 1\nclasses:\n  - {id: a, title: t, action: halt, reply: r, rules: [{id: one, patterns: '"+text+"'}]}\n")
+}

@@ -73,31 +73,31 @@ func literals(t *syntax.Regexp) (exact []string, sets [][]string) {
 }
 
 func alternatives(subs []*syntax.Regexp) (exact []string, sets [][]string) {
-	all := true
+	spelt, known := true, true // all alternatives spelt out; of each one set known
 	var union []string
 	for _, s := range subs {
-		e, _ := literals(s)
-		all = all && len(e) > 0
+		e, more := literals(s)
+		spelt = spelt && len(e) > 0 && len(exact)+len(e) <= maxExact
 		exact = append(exact, e...)
 		var best []string
-		for _, n := range needs(s) {
+		if useful(e) {
+			best = e
+		}
+		for _, n := range more {
 			if best == nil || shortest(n) > shortest(best) {
 				best = n
 			}
 		}
-		if union = append(union, best...); best == nil && !all {
-			return nil, nil
-		}
+		known = known && best != nil
+		union = append(union, best...)
 	}
-	if all && len(exact) <= maxExact {
+	switch {
+	case spelt:
 		return exact, nil
+	case known:
+		return nil, [][]string{union}
 	}
-	for _, s := range subs {
-		if len(needs(s)) == 0 {
-			return nil, nil
-		}
-	}
-	return nil, [][]string{union}
+	return nil, nil
 }
 
 func shortest(set []string) int {
