@@ -69,7 +69,7 @@ func TestInside(t *testing.T) {
 			secret := r.mint()
 			w := overHTTP(ctx, r, true, web{session: secret})
 
-			passed(t, w.call(ctx, "record_observation", `{"payload":{"observation_id":"o1","raw_payload":"the item is item-4711\nand ‮not"}}`))
+			passed(t, w.call(ctx, "record_observation", "{\"payload\":{\"observation_id\":\"o1\",\"raw_payload\":\"the item is item-4711\\nand \u202enot\"}}"))
 			if len(n.written) != 1 || !strings.Contains(n.written[0], "item-4711") {
 				t.Fatalf("written: %q", n.written)
 			}
