@@ -35,10 +35,18 @@ func TestMain(m *testing.M) {
 //	exits CODE CMD …     run a command that must exit with exactly CODE
 //	capture VAR REGEXP   set $VAR to the first group found in the last stdout
 //	model …              a model behind an endpoint: modelScript
+//
+// and the condition [race]: the race detector is on.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
+		Condition: func(cond string) (bool, error) {
+			if cond == "race" {
+				return raceDetector, nil
+			}
+			return false, fmt.Errorf("there is no condition %q", cond)
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
