@@ -547,16 +547,12 @@ func (s *State) doErase(o *EraseOp) error {
 		if en == nil {
 			return errFit
 		}
-		left := 0
 		for i := range en.Names {
 			if slices.Contains(o.Records, en.Names[i].Record) {
 				en.Names[i].Text, en.Names[i].Gone = "", true
 			}
-			if !en.Names[i].Gone {
-				left++
-			}
 		}
-		if left == 0 {
+		if slices.Contains(o.Nameless, id) {
 			en.Canonicality = Tombstoned
 		}
 	}

@@ -169,6 +169,7 @@ func (j *judge) archive() *refusal {
 			return refuse("/episode_id", writ.MemoryTarget, "an episode that exists")
 		}
 		j.d.effect("episode.already_archived", id)
+		j.noValue = true // a summary said again is kept where it stands
 		return nil
 	}
 	retention := Standard
@@ -191,6 +192,7 @@ func (j *judge) archive() *refusal {
 	switch {
 	case w.Episode != "" && w.LastObservation <= w.LastConsolidation:
 		j.d.effect("episode.already_archived", w.Episode)
+		j.noValue = true
 		return nil
 	case w.LastConsolidation == 0 || w.LastObservation > w.LastConsolidation:
 		return refuse("", writ.EpisodePending, "request_consolidation with reason task_boundary, after the last observation")

@@ -150,8 +150,14 @@ func (j *judge) erase() *refusal {
 	case len(c.Records) == 0:
 		return refuse("", writ.CommandState, "a selection that selects something")
 	}
+	var nameless []string
+	for _, id := range c.Entities {
+		if !slices.ContainsFunc(j.s.entities.get(id).Names, func(n Name) bool { return !n.Gone && !slices.Contains(c.Records, n.Record) }) {
+			nameless = append(nameless, id)
+		}
+	}
 	j.d.retract(c.Observations, "erased")
-	j.d.add(Op{Erase: &EraseOp{Records: c.Records, Observations: c.Observations, Propositions: c.Propositions, Entities: c.Entities}})
+	j.d.add(Op{Erase: &EraseOp{Records: c.Records, Observations: c.Observations, Propositions: c.Propositions, Entities: c.Entities, Nameless: nameless}})
 	j.d.recompute(c.Propositions)
 	j.d.effect("memory.erased", "")
 	return nil

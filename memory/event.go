@@ -203,6 +203,9 @@ type (
 		Observations []string `json:"observations"`
 		Propositions []string `json:"propositions"`
 		Entities     []string `json:"entities"`
+		// Nameless are those of the entities that have no name left. A fold that
+		// has the texts no more cannot tell which went when.
+		Nameless []string `json:"nameless,omitempty"`
 	}
 	// DistrustOp retracts what a source said since some time.
 	DistrustOp struct {
