@@ -335,23 +335,20 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 	}
 	// Times that were claimed may lead the clock a little; that little decides
 	// nothing, and what strangers claim decides nothing at all.
-	earlier := l1 >= 2 && at+d.p.lead() < v1.ValidFrom
+	if l1 >= 2 && at+d.p.lead() < v1.ValidFrom {
+		// What was said of an earlier time is history, whoever said it, and
+		// ends where the current value begins. Left open it could be accepted
+		// beside that one.
+		d.supersede(v1, v2, v1.ValidFrom)
+		return
+	}
 	if d.mayReplace(v2, v1, l2, l1) {
-		if earlier {
-			// What was said of an earlier time is history, and ends where
-			// the current value begins.
-			d.supersede(v1, v2, v1.ValidFrom)
-			return
-		}
 		end := at
 		if len(v1.Challenged) > 0 && v1.ValidFrom > v2.ValidFrom {
 			end = v1.ValidFrom // it never was the current value
 		}
 		d.supersede(v2, v1, end)
 		return
-	}
-	if earlier {
-		return // said of an earlier time, by less than what holds now: stored
 	}
 	for _, o := range fresh {
 		ob := d.observations.get(o)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -257,11 +256,7 @@ func checkModel(t *rapid.T, s *State, pol *Policy) {
 			t.Fatalf("%s has the open values %v, says %v", id, current, sl.Current)
 		}
 		if pol.Flags.Supersession && sl.Single && open > 1 {
-			// A known defect, in one of some thousand histories: LIMITATIONS.md.
-			if os.Getenv("WRIT_LONG") != "" {
-				t.Fatalf("%s has %d accepted values", id, open)
-			}
-			t.Logf("%s has %d accepted values", id, open)
+			t.Fatalf("%s has %d accepted values", id, open)
 		}
 	}
 	for _, k := range s.workspaces.keys() {
