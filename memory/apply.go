@@ -3,7 +3,6 @@ package memory
 import (
 	"errors"
 	"slices"
-	"strconv"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -61,29 +60,6 @@ func (s *State) workspace(e *Event) *Workspace {
 	return w
 }
 
-// found is the value at a pointer of an event's value, nil if it is gone.
-func found(value []byte, at string) []byte {
-	tokens, err := strictjson.ParsePointer(at)
-	if err != nil || value == nil {
-		return nil
-	}
-	for _, t := range tokens {
-		if strictjson.KindOf(value) == strictjson.Array {
-			es, _ := strictjson.Elements(value)
-			i, err := strconv.Atoi(t)
-			if err != nil || i < 0 || i >= len(es) || strconv.Itoa(i) != t {
-				return nil
-			}
-			value = es[i]
-			continue
-		}
-		if value = strictjson.Get(value, t); value == nil {
-			return nil
-		}
-	}
-	return value
-}
-
 func textOf(raw []byte) string {
 	t, _ := strictjson.Text(raw)
 	return t
@@ -97,7 +73,7 @@ func madeBy(e *Event, prefix, id string) bool {
 
 // do applies one operation to a draft.
 func (s *State) do(e *Event, o *Op, value []byte) error {
-	at := found(value, o.At)
+	at := strictjson.At(value, o.At)
 	switch {
 	case o.Observation != nil:
 		return s.doObservation(e, o.Observation.copied(), at)

@@ -23,35 +23,16 @@ func Recheck(s *State, p *Policy, e *Event, value []byte) (checked bool, err err
 	if e.Kind == KindOpen {
 		return true, nil
 	}
-	if value == nil || e.Reason == writ.MemoryPolicy || strictjson.Check(value, valueLimits) != nil {
+	c, prop, ok := Proposed(e, value)
+	if !ok {
 		return false, nil
 	}
-	c := Context{Policy: p, Namespace: e.Namespace, Mode: e.Mode, Principal: e.Principal, Session: e.Session, Task: e.Task,
-		Now: e.At.Time(), Screened: e.Screened}
-	name := textOf(strictjson.Get(value, "tool_name"))
-	payload := strictjson.Get(value, "payload")
-	if payload == nil {
-		payload = []byte(textOf(strictjson.Get(value, "payload_text")))
-	}
+	c.Policy = p
 	var again Decision
 	if e.Kind == KindCommand {
-		command, _ := strings.CutPrefix(name, "operator.")
-		again = Operate(s, c, command, payload)
+		command, _ := strings.CutPrefix(prop.ToolName, "operator.")
+		again = Operate(s, c, command, prop.Payload)
 	} else {
-		prop := writ.Proposal{ToolName: name, Payload: payload}
-		if x := e.Capture; x != nil {
-			k := Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole,
-				Type: x.Type, Collection: x.Collection}
-			if cite, ok := Cites(prop); ok && x.ByRef {
-				k.Ref = cite.Ref
-			}
-			c.Captured = []Captured{k}
-		} else if e.Status == writ.Rejected {
-			// What evidence a refused proposal was held against is not kept.
-			if _, cites := Cites(prop); cites {
-				return false, nil
-			}
-		}
 		again = Handle(s, c, prop)
 	}
 	if again.Event == nil {
@@ -67,4 +48,35 @@ func Recheck(s *State, p *Policy, e *Event, value []byte) (checked bool, err err
 		return true, ErrRecheck
 	}
 	return true, nil
+}
+
+// Proposed returns what was proposed or commanded in a recorded event, as it
+// was applied, and what the channel said of it then; the policy is left out. ok
+// is false where that is not kept.
+func Proposed(e *Event, value []byte) (c Context, p writ.Proposal, ok bool) {
+	c = Context{Namespace: e.Namespace, Mode: e.Mode, Principal: e.Principal, Session: e.Session, Task: e.Task,
+		Now: e.At.Time(), Screened: e.Screened}
+	if value == nil || e.Reason == writ.MemoryPolicy || strictjson.Check(value, valueLimits) != nil {
+		return c, p, false
+	}
+	p.ToolName = textOf(strictjson.Get(value, "tool_name"))
+	if p.Payload = strictjson.Get(value, "payload"); p.Payload == nil {
+		p.Payload = []byte(textOf(strictjson.Get(value, "payload_text")))
+	}
+	if e.Kind != KindProposal {
+		return c, p, true
+	}
+	cite, cites := Cites(p)
+	switch x := e.Capture; {
+	case x != nil:
+		k := Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole,
+			Type: x.Type, Collection: x.Collection}
+		if cites && x.ByRef {
+			k.Ref = cite.Ref
+		}
+		c.Captured = []Captured{k}
+	case cites && e.Status == writ.Rejected:
+		return c, p, false // what evidence a refused proposal was held against is not kept
+	}
+	return c, p, true
 }

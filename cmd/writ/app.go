@@ -6,9 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -54,15 +52,6 @@ func noArgs(c *cobra.Command, args []string) error {
 		return fail(exitUsage, "writ "+c.Name()+" --help", "%s takes no arguments", c.Name())
 	}
 	return nil
-}
-
-func printJSON(w io.Writer, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fail(exitIO, "", "cannot encode: %w", err)
-	}
-	_, err = fmt.Fprintf(w, "%s\n", b)
-	return err
 }
 
 // files are what one invocation works with.

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -217,7 +213,7 @@ func (a *asking) ask(ctx context.Context, text string) error {
 	}
 	answer, err := a.host.Ask(ctx, text)
 	if a.opt.json {
-		if eerr := printAnswer(a.out, answer); eerr != nil {
+		if eerr := printLine(a.out, answer); eerr != nil {
 			return fail(exitIO, "", "the answer cannot be printed")
 		}
 	} else {
@@ -243,31 +239,6 @@ func (a *asking) ask(ctx context.Context, text string) error {
 		return &exit{code: exitServer, err: errors.New("")}
 	}
 	return &exit{code: exitIO, err: errors.New("")}
-}
-
-// printAnswer writes an answer as one line of JSON. What a terminal would obey
-// is escaped, which leaves the JSON what it is.
-func printAnswer(w io.Writer, x *host.Answer) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(x); err != nil {
-		return err
-	}
-	var out strings.Builder
-	for _, r := range b.String() {
-		switch {
-		case r == '\n' || unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r):
-			out.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		}
-	}
-	_, err := io.WriteString(w, out.String())
-	return err
 }
 
 // print shows an answer to a person, with nothing in it unescaped.

@@ -90,7 +90,7 @@ func readArguments(args []string, stdin io.Reader) ([]byte, error) {
 func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error {
 	if rerr != nil {
 		if asJSON {
-			fmt.Fprintf(w, "%s\n", rerr.Encode())
+			fmt.Fprintf(w, "%s\n", plainJSON(rerr.Encode()))
 		}
 		var o writ.Outcome
 		if json.Unmarshal(rerr.Data, &o) == nil && o.Status == writ.Rejected && o.Rejection != nil {
@@ -105,7 +105,7 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 		return fail(exitServer, "writ tools", "error %d: %s", rerr.Code, oneLine(rerr.Message, 400))
 	}
 	if asJSON {
-		fmt.Fprintf(w, "%s\n", strictjson.Compact(result))
+		fmt.Fprintf(w, "%s\n", plainJSON(strictjson.Compact(result)))
 	}
 	var o writ.Outcome
 	meta := strictjson.Get(result, "_meta")

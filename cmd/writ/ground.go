@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -68,9 +67,7 @@ func groundCommand() *cobra.Command {
 			w := c.OutOrStdout()
 			switch {
 			case asJSON:
-				enc := json.NewEncoder(w)
-				enc.SetEscapeHTML(false)
-				if err := enc.Encode(out); err != nil {
+				if err := printLine(w, out); err != nil {
 					return fail(exitIO, "", "the answer cannot be printed")
 				}
 			case stop != nil:

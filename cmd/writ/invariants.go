@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -41,10 +40,7 @@ func invariantsCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				enc := json.NewEncoder(c.OutOrStdout())
-				enc.SetEscapeHTML(false)
-				enc.SetIndent("", "  ")
-				err = enc.Encode(r)
+				err = printJSON(c.OutOrStdout(), r)
 			} else {
 				err = printInvariants(c.OutOrStdout(), r)
 			}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -13,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -265,7 +262,7 @@ func printDecision(w io.Writer, o *memory.Outcome, asJSON bool) error {
 	rejected := o.Status == writ.Rejected
 	switch {
 	case asJSON:
-		if err := printData(w, o); err != nil {
+		if err := printJSON(w, o); err != nil {
 			return err
 		}
 	case rejected:
@@ -332,32 +329,6 @@ func number(flag, s string) (json.RawMessage, error) {
 		return nil, fail(exitUsage, "writ memory --help", "--%s takes a number", flag)
 	}
 	return b, nil
-}
-
-// printData prints as JSON, with what a terminal would obey escaped, which
-// leaves the JSON what it is.
-func printData(w io.Writer, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return fail(exitIO, "", "cannot encode: %w", err)
-	}
-	var out strings.Builder
-	for _, r := range b.String() {
-		switch {
-		case r == '\n' || unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r):
-			out.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		}
-	}
-	_, err := io.WriteString(w, out.String())
-	return err
 }
 
 // confirm asks a person at a terminal. Where there is none, nothing is done.

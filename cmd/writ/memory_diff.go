@@ -86,7 +86,7 @@ func policyDiffCommand() *cobra.Command {
 				return err
 			}
 			if f.asJSON {
-				return printData(c.OutOrStdout(), d)
+				return printJSON(c.OutOrStdout(), d)
 			}
 			d.print(c.OutOrStdout())
 			return nil
@@ -150,7 +150,8 @@ func (r *remembered) diff(ctx context.Context, now *memory.Reader, p *memory.Pol
 // under the other policy. Exactly one event is applied for each, so that ids
 // stay what they are.
 func (d *policyDiff) step(s *memory.State, e *memory.Event, value []byte, p *memory.Policy, mode memory.Mode) error {
-	mc, prop, ok := proposedAs(e, value)
+	mc, prop, ok := memory.Proposed(e, value)
+	prop.Payload = withoutDefaults(e, prop.Payload)
 	mc.Policy, mc.Mode = p, mode
 	var again memory.Decision
 	switch {
@@ -186,38 +187,15 @@ func (d *policyDiff) step(s *memory.State, e *memory.Event, value []byte, p *mem
 	return s.Apply(again.Event, again.Value)
 }
 
-// proposedAs is what was proposed in a recorded event and what the channel said
-// of it then; ok is false where that is not kept.
-func proposedAs(e *memory.Event, value []byte) (c memory.Context, p writ.Proposal, ok bool) {
-	c = memory.Context{Namespace: e.Namespace, Principal: e.Principal, Session: e.Session, Task: e.Task, Now: e.At.Time(), Screened: e.Screened}
-	if value == nil || e.Reason == writ.MemoryPolicy {
-		return c, p, false
-	}
-	p.ToolName, _ = strictjson.Text(strictjson.Get(value, "tool_name"))
-	if p.Payload = strictjson.Get(value, "payload"); p.Payload == nil {
-		text, _ := strictjson.Text(strictjson.Get(value, "payload_text"))
-		p.Payload = []byte(text)
-	}
-	// What a policy filled in was not proposed: another fills in its own.
+// withoutDefaults is a payload without what a policy filled in: that was not
+// proposed, and another policy fills in its own.
+func withoutDefaults(e *memory.Event, payload []byte) []byte {
 	for _, x := range e.Effects {
 		if name, top := strings.CutPrefix(x.ID, "/"); top && strings.HasPrefix(x.Effect, "default_") {
-			p.Payload = strictjson.Delete(p.Payload, name)
+			payload = strictjson.Delete(payload, name)
 		}
 	}
-	cite, cites := memory.Cites(p)
-	switch {
-	case e.Capture != nil:
-		x := e.Capture
-		k := memory.Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole,
-			Type: x.Type, Collection: x.Collection}
-		if x.ByRef {
-			k.Ref = cite.Ref
-		}
-		c.Captured = []memory.Captured{k}
-	case cites && e.Status == writ.Rejected:
-		return c, p, false // what evidence it was held against is not kept
-	}
-	return c, p, true
+	return payload
 }
 
 // nothing is an event that changes nothing, in the place of one.

@@ -95,7 +95,7 @@ func memoryDistrust() *cobra.Command {
 				rep.Applied, rep.Decision = true, applied.Outcome.Decision
 			}
 			if f.asJSON {
-				return printData(w, rep)
+				return printJSON(w, rep)
 			}
 			return nil
 		},

@@ -70,7 +70,7 @@ func memoryErase() *cobra.Command {
 			case len(p.Held) > 0:
 				return fail(exitRefused, "writ memory retain "+p.Held[0]+" standard", "%s is under legal hold and rests on it: nothing is erased", p.Held[0])
 			case preview && f.asJSON:
-				return printData(w, p)
+				return printJSON(w, p)
 			case preview:
 				return nil
 			}
@@ -92,7 +92,7 @@ func memoryErase() *cobra.Command {
 			if out == "" {
 				_, err = w.Write(msg)
 			} else if err = writeOnce(out, msg, 0o600); err == nil && f.asJSON {
-				return printData(w, &d.Outcome)
+				return printJSON(w, &d.Outcome)
 			} else if err == nil {
 				fmt.Fprintf(w, "erased by %s; receipt in %s\n", d.Outcome.Decision, printable(out))
 				printTransitions(w, d.Outcome.Transitions)
@@ -252,7 +252,7 @@ func receiptVerify() *cobra.Command {
 			w := c.OutOrStdout()
 			switch {
 			case asJSON:
-				if err := printData(w, rep); err != nil {
+				if err := printJSON(w, rep); err != nil {
 					return err
 				}
 			case rep.OK:

@@ -52,7 +52,7 @@ func namespaceList() *cobra.Command {
 			}
 			w := c.OutOrStdout()
 			if asJSON {
-				return printData(w, lines)
+				return printJSON(w, lines)
 			}
 			for _, l := range lines {
 				fmt.Fprintf(w, "%s  %d records  policy %s %.12s  %s  last %s\n", l.Namespace, l.Records, oneLine(l.Profile, 64), l.Policy, l.Mode, l.Last)
@@ -207,7 +207,7 @@ func policyShow() *cobra.Command {
 			w := c.OutOrStdout()
 			switch {
 			case f.asJSON:
-				return printData(w, policyShown{r.namespace, r.policy.Hash(), r.policy.Profile, r.mode, string(r.policy.Source())})
+				return printJSON(w, policyShown{r.namespace, r.policy.Hash(), r.policy.Profile, r.mode, string(r.policy.Source())})
 			case source:
 				fmt.Fprint(w, printable(string(r.policy.Source())))
 			default:

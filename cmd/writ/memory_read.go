@@ -39,7 +39,7 @@ func memoryGet() *cobra.Command {
 				return notThere(args[0])
 			}
 			if asJSON {
-				return printData(c.OutOrStdout(), rec)
+				return printJSON(c.OutOrStdout(), rec)
 			}
 			printRecord(c.OutOrStdout(), &rec)
 			return nil
@@ -192,7 +192,7 @@ func memoryExplain() *cobra.Command {
 				return notThere(args[0])
 			}
 			if asJSON {
-				return printData(c.OutOrStdout(), e)
+				return printJSON(c.OutOrStdout(), e)
 			}
 			printExplanation(c.OutOrStdout(), &e)
 			return nil
@@ -267,7 +267,7 @@ func memoryTimeline() *cobra.Command {
 			}
 			w := c.OutOrStdout()
 			if asJSON {
-				return printData(w, moments{memory.Notice, ms, more})
+				return printJSON(w, moments{memory.Notice, ms, more})
 			}
 			for _, m := range ms {
 				fmt.Fprintf(w, "%s  dec_%d  %s %s", m.At, m.Record, m.What, m.ID)
@@ -299,7 +299,7 @@ func memoryPending() *cobra.Command {
 			p := x.Pending("", "", limit)
 			w := c.OutOrStdout()
 			if asJSON {
-				return printData(w, p)
+				return printJSON(w, p)
 			}
 			for i := range p.Contested {
 				printView(w, &p.Contested[i])
@@ -358,7 +358,7 @@ func memorySearch() *cobra.Command {
 			}
 			w := c.OutOrStdout()
 			if f.asJSON {
-				return printData(w, res)
+				return printJSON(w, res)
 			}
 			for i := range res.Items {
 				it := &res.Items[i]

@@ -123,7 +123,7 @@ func listing[T any](use, short, table string, line func(io.Writer, T)) *cobra.Co
 				}
 				w := c.OutOrStdout()
 				if f.asJSON {
-					return printData(w, rows)
+					return printJSON(w, rows)
 				}
 				for _, row := range rows {
 					line(w, row)

@@ -59,7 +59,7 @@ func memoryExport() *cobra.Command {
 				return fail(exitIO, "writ memory export --out FILE", "the export cannot be written")
 			}
 			if f.asJSON {
-				return printData(c.OutOrStdout(), m)
+				return printJSON(c.OutOrStdout(), m)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%d rows of namespace %s, to record %d, in %s\nSHA-256 of the rows %s\n", m.Rows, r.namespace, m.Head, printable(out), m.SHA256)
 			return nil
@@ -133,7 +133,7 @@ func memoryImport() *cobra.Command {
 			}
 			w := c.OutOrStdout()
 			if f.asJSON {
-				if err := printData(w, rep); err != nil {
+				if err := printJSON(w, rep); err != nil {
 					return err
 				}
 			} else {

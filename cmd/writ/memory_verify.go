@@ -76,7 +76,7 @@ func memoryVerify() *cobra.Command {
 			}
 			w := c.OutOrStdout()
 			if f.asJSON {
-				if err := printData(w, rep); err != nil {
+				if err := printJSON(w, rep); err != nil {
 					return err
 				}
 			} else {

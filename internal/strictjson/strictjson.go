@@ -266,6 +266,31 @@ func ParsePointer(p string) ([]string, error) {
 	return ts, nil
 }
 
+// At returns the raw value an RFC 6901 pointer names in checked JSON, nil if
+// there is none. An index is written as RFC 6901 writes it, without leading
+// zeros.
+func At(raw []byte, pointer string) []byte {
+	path, err := ParsePointer(pointer)
+	if err != nil || len(raw) == 0 {
+		return nil
+	}
+	for _, name := range path {
+		if KindOf(raw) != Array {
+			if raw = Get(raw, name); raw == nil {
+				return nil
+			}
+			continue
+		}
+		es, _ := Elements(raw)
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(es) || strconv.Itoa(i) != name {
+			return nil
+		}
+		raw = es[i]
+	}
+	return raw
+}
+
 // Canonical returns the RFC 8785 form of a checked value, except that integers
 // beyond 2^53 keep their digits.
 func Canonical(raw []byte) ([]byte, error) {

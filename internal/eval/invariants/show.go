@@ -72,7 +72,7 @@ func (t *Table) Show(ctx context.Context, dir string, run Runner, progress func(
 				if m[1] == "dir" {
 					return filepath.ToSlash(dir)
 				}
-				s, _ := strictjson.Text(at(printed[m[1]], m[2]))
+				s, _ := strictjson.Text(strictjson.At(printed[m[1]], m[2]))
 				return s
 			})
 		}
@@ -109,7 +109,7 @@ func (t *Table) Show(ctx context.Context, dir string, run Runner, progress func(
 
 // look judges one field of what a command printed; of nil nothing holds.
 func (e Evidence) look(out []byte) Field {
-	found := at(out, e.Field)
+	found := strictjson.At(out, e.Field)
 	f := Field{Command: e.Of, Field: e.Field, Must: e.must(), Found: cut(string(strictjson.Compact(found)))}
 	if out == nil {
 		return f
@@ -125,7 +125,7 @@ func (e Evidence) look(out []byte) Field {
 		n, err := strconv.Atoi(string(found))
 		f.Holds = err == nil && n > *e.Over
 	case e.Same != "":
-		other := at(out, e.Same)
+		other := strictjson.At(out, e.Same)
 		f.Holds = other != nil && string(strictjson.Compact(found)) == string(strictjson.Compact(other))
 	}
 	return f
@@ -149,33 +149,6 @@ func cut(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "") + "…"
-}
-
-// at returns the raw value a pointer names, nil if there is none.
-func at(raw []byte, pointer string) []byte {
-	path, err := strictjson.ParsePointer(pointer)
-	if err != nil || len(raw) == 0 {
-		return nil
-	}
-	for _, name := range path {
-		switch strictjson.KindOf(raw) {
-		case strictjson.Object:
-			raw = strictjson.Get(raw, name)
-		case strictjson.Array:
-			es, _ := strictjson.Elements(raw)
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(es) || strconv.Itoa(i) != name {
-				return nil
-			}
-			raw = es[i]
-		default:
-			return nil
-		}
-		if raw == nil {
-			return nil
-		}
-	}
-	return raw
 }
 
 // String is the command as a person types it, DIR standing for {dir} and

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+)
+
+// printJSON prints v as indented JSON, printLine as one line.
+func printJSON(w io.Writer, v any) error { return encodeJSON(w, v, "  ") }
+func printLine(w io.Writer, v any) error { return encodeJSON(w, v, "") }
+
+func encodeJSON(w io.Writer, v any, indent string) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		return fail(exitIO, "", "cannot encode: %w", err)
+	}
+	_, err := io.WriteString(w, plainJSON(b.Bytes()))
+	return err
+}
+
+// plainJSON escapes in JSON what a terminal would obey or hide, which leaves it
+// the same JSON.
+func plainJSON(b []byte) string {
+	var out strings.Builder
+	for _, r := range string(b) {
+		switch {
+		case r == '\n' || unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r):
+			out.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.String()
+}

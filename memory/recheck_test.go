@@ -1,0 +1,52 @@
+package memory
+
+import (
+	"reflect"
+	"testing"
+
+	writ "github.com/writ-project/writ"
+)
+
+// TestWhatWasProposed: what the channel said of a proposal is taken over whole
+// when it is decided under another policy. It fails when a Capture gains a
+// field and Proposed does not.
+func TestWhatWasProposed(t *testing.T) {
+	e := &Event{Kind: KindProposal, Namespace: "n", Principal: "p", Session: "s", Task: "t", At: 1, Screened: ScreenQuarantine, Status: writ.Accepted,
+		Capture: &Capture{}}
+	fill(reflect.ValueOf(e.Capture).Elem())
+	c, p, ok := Proposed(e, []byte(`{"payload":{"observation_id":"o","raw_payload":"r","source_ref":"ev1"},"tool_name":"record_observation"}`))
+	if !ok || len(c.Captured) != 1 || p.ToolName != ToolRecordObservation {
+		t.Fatal(ok, c, p)
+	}
+	v := reflect.ValueOf(c.Captured[0])
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("Captured.%s is lost", v.Type().Field(i).Name)
+		}
+	}
+	if c.Session != "s" || c.Task != "t" || c.Principal != "p" || c.Namespace != "n" || c.Screened != ScreenQuarantine || InstantOf(c.Now) != 1 {
+		t.Errorf("%+v", c)
+	}
+	// What was refused for what it cites cannot be tried on other evidence.
+	e.Capture, e.Status = nil, writ.Rejected
+	if _, _, ok := Proposed(e, []byte(`{"payload":{"raw_payload":"r"},"tool_name":"record_observation"}`)); ok {
+		t.Error("a refused citation is decided again without its evidence")
+	}
+	if _, _, ok := Proposed(e, nil); ok {
+		t.Error("what was erased is decided again")
+	}
+}
+
+// fill sets every field of a struct to something.
+func fill(v reflect.Value) {
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Bool:
+			f.SetBool(true)
+		default:
+			f.Set(reflect.ValueOf(writ.System))
+		}
+	}
+}
