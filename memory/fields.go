@@ -54,7 +54,7 @@ func (j *judge) field(f *field, raw []byte) (need string) {
 	text, isText := strictjson.Text(raw)
 	switch f.kind {
 	case kindText:
-		t := tidy(text)
+		t := j.tidied(text)
 		if !isText || runes(t) < f.min || runes(t) > f.max {
 			return "a text of " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max) + " characters"
 		}
@@ -177,7 +177,7 @@ func (j *judge) names(f *field, raw []byte) string {
 	changed := false
 	for _, e := range es {
 		text, ok := strictjson.Text(e)
-		t := tidy(text)
+		t := j.tidied(text)
 		if !ok || runes(t) < 1 || runes(t) > maxName {
 			return "texts of 1 to " + strconv.Itoa(maxName) + " characters"
 		}

@@ -27,6 +27,8 @@ type Context struct {
 	// Secrets are values that must not be stored: they are redacted in every
 	// text of the payload (T7).
 	Secrets []string
+	// Redacted says that some were redacted before the proposal came here.
+	Redacted bool
 }
 
 // Captured is one piece of evidence that Writ itself saw in this session.
@@ -155,10 +157,10 @@ func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
 	kept := r.reason != writ.ObservationConflict
 	if kept && len(p.Payload) <= maxPayload && len(p.ToolName) <= 256 {
 		if payload, err := strictjson.Canonical(p.Payload); err == nil && strictjson.Check(p.Payload, payloadLimits) == nil {
-			value = envelope(p.ToolName, redact(payload, j.c.Secrets))
+			value = envelope(p.ToolName, Redact(payload, j.c.Secrets))
 		} else {
 			// It was no JSON: kept as text.
-			value = append([]byte(`{"payload_text":`), redact(strictjson.Quote(string(p.Payload)), j.c.Secrets)...)
+			value = append([]byte(`{"payload_text":`), Redact(strictjson.Quote(string(p.Payload)), j.c.Secrets)...)
 			value = append(append(append(value, `,"tool_name":`...), strictjson.Quote(p.ToolName)...), '}')
 		}
 	}
@@ -247,7 +249,7 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 	if err != nil {
 		return payloadFault(err)
 	}
-	if r := redact(canonical, j.c.Secrets); string(r) != string(canonical) {
+	if r := Redact(canonical, j.c.Secrets); string(r) != string(canonical) || j.c.Redacted {
 		if canonical, err = strictjson.Canonical(r); err != nil {
 			return payloadFault(err)
 		}
@@ -287,6 +289,10 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 		r = j.consolidate()
 	case ToolArchiveEpisode:
 		r = j.archive()
+	}
+	if r == nil && j.c.Screened == ScreenBlock {
+		// Whatever holds the words: not only an observation's are read again.
+		return refuse("", writ.ObservationScreened, "a content the screen does not block")
 	}
 	if r == nil && j.d.err != nil {
 		// What was decided does not fit the state it was decided on. That is a
@@ -354,24 +360,24 @@ func forbidden(payload []byte) *refusal {
 	return nil
 }
 
-// redact replaces every secret in every text of a JSON value, names of members
-// too. Secrets of fewer than 4 bytes are left: they would be found everywhere.
-func redact(raw []byte, secrets []string) []byte {
+// Mark is what stands in place of a secret.
+const Mark = "[redacted]"
+
+// Redact replaces every secret in every text of a JSON value, names of members
+// too; a number that holds one becomes the mark. Secrets of fewer than 4 bytes
+// are left: they would be found everywhere.
+func Redact(raw []byte, secrets []string) []byte {
 	if len(secrets) == 0 {
 		return raw
 	}
-	clean := func(t string) string {
-		for _, s := range secrets {
-			if len(s) >= 4 {
-				t = strings.ReplaceAll(t, s, "[redacted]")
-			}
-		}
-		return t
-	}
 	switch strictjson.KindOf(raw) {
 	case strictjson.String:
-		if t := textOf(raw); clean(t) != t {
-			return strictjson.Quote(clean(t))
+		if t := textOf(raw); RedactText(t, secrets) != t {
+			return strictjson.Quote(RedactText(t, secrets))
+		}
+	case strictjson.Number:
+		if t := string(raw); RedactText(t, secrets) != t {
+			return strictjson.Quote(Mark)
 		}
 	case strictjson.Array:
 		es, _ := strictjson.Elements(raw)
@@ -380,7 +386,7 @@ func redact(raw []byte, secrets []string) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(out, redact(e, secrets)...)
+			out = append(out, Redact(e, secrets)...)
 		}
 		return append(out, ']')
 	case strictjson.Object:
@@ -390,15 +396,36 @@ func redact(raw []byte, secrets []string) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			name := clean(m.Name)
+			name := RedactText(m.Name, secrets)
 			if name != m.Name {
 				name += strconv.Itoa(i) // two redacted names stay two
 			}
-			out = append(append(append(out, strictjson.Quote(name)...), ':'), redact(m.Value, secrets)...)
+			out = append(append(append(out, strictjson.Quote(name)...), ':'), Redact(m.Value, secrets)...)
 		}
 		return append(out, '}')
 	}
 	return raw
+}
+
+// RedactText is Redact of one text.
+func RedactText(t string, secrets []string) string {
+	for _, s := range secrets {
+		if len(s) >= 4 {
+			t = strings.ReplaceAll(t, s, Mark)
+		}
+	}
+	return t
+}
+
+// tidied is a text as it is kept. What nobody sees goes first: it may stand
+// inside of a secret.
+func (j *judge) tidied(text string) string {
+	t := tidy(text)
+	kept := RedactText(t, j.c.Secrets)
+	if kept != t {
+		j.transform("redacted", "")
+	}
+	return kept
 }
 
 // rateOK holds a source to the cap of observations in a minute.

@@ -43,7 +43,7 @@ func (j *judge) bind(at string, sourceRef, raw string) (b binding, r *refusal) {
 		named := sourceRef != "" && (sourceRef == c.Ref || sourceRef == c.Evidence)
 		switch {
 		case named && !c.Verbatim:
-			return b, refuse(at+"/raw_payload", writ.MemoryQuote, "a raw_payload that stands verbatim in the evidence it names")
+			return b, refuse(at+"/raw_payload", writ.MemoryQuote, "a raw_payload that stands verbatim in the evidence it names: at least 8 bytes between words, or a whole leaf")
 		case named, sourceRef == "" && c.Verbatim:
 			b.source, b.class, b.label = c.Source, classOf(c.Label), c.Label
 			if narrow := j.c.Policy.class(c.Class, j.c.Mode); c.Class != "" && narrow.Level <= j.c.Policy.class(b.class, j.c.Mode).Level {
@@ -114,7 +114,7 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	switch {
 	case b.capture == nil && b.class != ClassUserAttested && sourceRef == "" && len(lineage) == 0:
 		return "", false, refuse(at, writ.MemoryMissing,
-			"a raw_payload that stands verbatim in something Writ saw in this session, a source_ref, or derived_from")
+			"a raw_payload that stands verbatim in something Writ saw in this session (at least 8 bytes between words, or a whole leaf), a source_ref, or derived_from")
 	}
 	for _, from := range lineage {
 		ob := j.d.observations.get(from)
@@ -137,7 +137,8 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	if j.c.Screened == ScreenBlock {
 		return "", false, refuse(at, writ.ObservationScreened, "a content the screen does not block")
 	}
-	if !j.rateOK(b.source) {
+	// What an operator imports is no flood: no channel of an agent binds that class.
+	if imported := b.capture != nil && b.capture.Class == ClassImport; !imported && !j.rateOK(b.source) {
 		return "", false, refuse(at, writ.ObservationRate, "fewer observations of one source: at most "+count(j.c.Policy.Caps.ObservationsPerMinute)+" in a minute")
 	}
 	limit := j.now() + j.c.Policy.lead()
