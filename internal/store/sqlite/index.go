@@ -35,10 +35,7 @@ type Index struct {
 	turn chan struct{} // holds one token; who has it may use conn
 	due  bool          // the write-ahead log holds what was dropped; guarded by turn
 
-	counts counts
-
-	// Texts, and words of texts, that a search weighs itself at most.
-	maxTexts, maxWords int64
+	common commons
 
 	once   sync.Once
 	closed error
@@ -78,8 +75,7 @@ func (x *Index) Update(ctx context.Context, c memory.Change) error {
 	if err := words.Check(c); err != nil {
 		return err
 	}
-	var after func()
-	err := x.writing(ctx, func() (removed bool, err error) {
+	return x.writing(ctx, func() (removed bool, err error) {
 		ns, err := find(ctx, x.conn, c.Namespace)
 		if err != nil {
 			return false, err
@@ -107,31 +103,25 @@ func (x *Index) Update(ctx context.Context, c memory.Change) error {
 				return false, err
 			}
 		}
-		if _, err := x.conn.ExecContext(ctx, "UPDATE namespaces SET at = ?, texts = ?, words = ? WHERE number = ?",
-			int64(c.To), e.ns.texts, e.ns.words, ns.number); err != nil {
+		if _, err := x.conn.ExecContext(ctx, fmt.Sprintf("DELETE FROM gone_%d WHERE n <= ?", ns.number), e.ns.gone-x.common.journal); err != nil {
 			return false, err
 		}
-		after = func() { x.counts.advance(ns, int64(c.To), e.delta) }
-		return e.removed, nil
+		_, err = x.conn.ExecContext(ctx, "UPDATE namespaces SET at = ?, texts = ?, words = ?, last = ?, gone = ? WHERE number = ?",
+			int64(c.To), e.ns.texts, e.ns.words, e.ns.last, e.ns.gone, ns.number)
+		return e.removed, err
 	})
-	if err == nil {
-		after()
-	}
-	return err
 }
 
 // Reset implements memory.Index.
 func (x *Index) Reset(ctx context.Context, namespace string) error {
+	defer x.common.forget(namespace)
 	return x.writing(ctx, func() (bool, error) {
 		ns, err := find(ctx, x.conn, namespace)
 		if err != nil || ns.number == 0 {
 			return false, err
 		}
-		for _, q := range []string{
-			fmt.Sprintf("DROP TABLE words_%d", ns.number),
-			fmt.Sprintf("DROP TABLE docs_%d", ns.number),
-		} {
-			if _, err := x.conn.ExecContext(ctx, q); err != nil {
+		for _, t := range []string{"places", "words", "gone", "docs"} {
+			if _, err := x.conn.ExecContext(ctx, fmt.Sprintf("DROP TABLE %s_%d", t, ns.number)); err != nil {
 				return false, err
 			}
 		}
@@ -182,18 +172,20 @@ func (x *Index) Docs(ctx context.Context, namespace string) iter.Seq2[memory.Doc
 type namespace struct {
 	number, at   int64
 	texts, words int64 // how many it has
+	last         int64 // the number of the text that was put last
+	gone         int64 // how many texts were taken out
 }
 
 func find(ctx context.Context, q querier, name string) (ns namespace, err error) {
 	if !utf8.ValidString(name) {
 		return ns, nil // Update takes no such name
 	}
-	err = q.QueryRowContext(ctx, "SELECT number, at, texts, words FROM namespaces WHERE name = ?", name).
-		Scan(&ns.number, &ns.at, &ns.texts, &ns.words)
+	err = q.QueryRowContext(ctx, "SELECT number, at, texts, words, last, gone FROM namespaces WHERE name = ?", name).
+		Scan(&ns.number, &ns.at, &ns.texts, &ns.words, &ns.last, &ns.gone)
 	if errors.Is(err, sql.ErrNoRows) {
 		return namespace{}, nil
 	}
-	if err == nil && (ns.number < 1 || ns.at < 0 || ns.texts < 0 || ns.words < 0) {
+	if err == nil && (ns.number < 1 || ns.at < 0 || ns.texts < 0 || ns.words < 0 || ns.gone < 0 || ns.last-ns.gone != ns.texts) {
 		err = errIndexDamaged
 	}
 	return ns, err
@@ -215,16 +207,19 @@ func (x *Index) add(ctx context.Context, name string) (ns namespace, err error) 
 			sum   INTEGER NOT NULL,
 			text  BLOB NOT NULL
 		) STRICT`,
+		// The numbers of the texts that were taken out last.
+		"CREATE TABLE gone_%d (n INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT",
 		// The words are lower case letters and digits of ASCII and what is not
 		// ASCII, with a space between: ascii makes of them what they are.
 		"CREATE VIRTUAL TABLE words_%d USING fts5(words, content='', tokenize='ascii')",
 		"INSERT INTO words_%[1]d (words_%[1]d, rank) VALUES ('secure-delete', 1)",
+		"CREATE VIRTUAL TABLE places_%[1]d USING fts5vocab(words_%[1]d, instance)",
 	} {
 		if _, err := x.conn.ExecContext(ctx, fmt.Sprintf(q, ns.number)); err != nil {
 			return ns, err
 		}
 	}
-	_, err = x.conn.ExecContext(ctx, "INSERT INTO namespaces (name, number, at, texts, words) VALUES (?, ?, 0, 0, 0)", name, ns.number)
+	_, err = x.conn.ExecContext(ctx, "INSERT INTO namespaces (name, number, at, texts, words, last, gone) VALUES (?, ?, 0, 0, 0, 0, 0)", name, ns.number)
 	return ns, err
 }
 

@@ -32,7 +32,7 @@ func (x *Index) check(ctx context.Context) error {
 	if m != "ok" {
 		return fmt.Errorf("%w: %q", errIndexDamaged, m)
 	}
-	rs, err := x.conn.QueryContext(ctx, "SELECT number, texts, words FROM namespaces")
+	rs, err := x.conn.QueryContext(ctx, "SELECT number, texts, words, last, gone FROM namespaces")
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (x *Index) check(ctx context.Context) error {
 	var all []namespace
 	for rs.Next() {
 		var ns namespace
-		if err := rs.Scan(&ns.number, &ns.texts, &ns.words); err != nil {
+		if err := rs.Scan(&ns.number, &ns.texts, &ns.words, &ns.last, &ns.gone); err != nil {
 			return err
 		}
 		all = append(all, ns)
@@ -67,7 +67,7 @@ func (x *Index) checkNamespace(ctx context.Context, ns namespace) error {
 		word        string
 	}
 	var texts, held uint64
-	got := namespace{number: ns.number}
+	got := namespace{number: ns.number, last: ns.last, gone: ns.gone}
 	rs, err := x.conn.QueryContext(ctx, fmt.Sprintf("SELECT seq, id, kind, words, sum, text FROM docs_%d", ns.number))
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (x *Index) checkNamespace(ctx context.Context, ns namespace) error {
 		}
 		d.Text = string(text)
 		ws := words.Of(d.Text)
-		if sum != checksum(d) || n != int64(len(ws)) {
+		if sum != checksum(d) || n != int64(len(ws)) || seq < 1 || seq > ns.last {
 			return errIndexDamaged
 		}
 		got.texts++
@@ -95,13 +95,10 @@ func (x *Index) checkNamespace(ctx context.Context, ns namespace) error {
 	if err := rs.Err(); err != nil {
 		return err
 	}
-	if got != ns {
+	if got != ns || ns.last-ns.gone != ns.texts {
 		return errIndexDamaged
 	}
-	if _, err := x.conn.ExecContext(ctx, fmt.Sprintf("CREATE VIRTUAL TABLE temp.check_%[1]d USING fts5vocab(main, words_%[1]d, instance)", ns.number)); err != nil {
-		return err
-	}
-	vs, err := x.conn.QueryContext(ctx, fmt.Sprintf("SELECT doc, offset, term FROM temp.check_%d", ns.number))
+	vs, err := x.conn.QueryContext(ctx, fmt.Sprintf("SELECT doc, offset, term FROM places_%d", ns.number))
 	if err != nil {
 		return err
 	}

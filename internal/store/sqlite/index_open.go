@@ -25,15 +25,18 @@ var ErrRemake = errors.New("the memory index cannot be used; delete it and it is
 
 var errIndexDamaged = errors.New("the index is damaged")
 
-// OldWords is a reason not to open an index.
-const OldWords Reason = "the index was made with another version of its words"
+// Reasons not to open an index.
+const (
+	OldWords  Reason = "the index was made with another version of its words"
+	OldTables Reason = "the index was made with another version of its tables"
+)
 
 // indexID marks the file as Writ's index ("WRIX").
 const indexID = 0x57524958
 
 // indexVersion is the version of its tables. There is no migration: an index
 // of another version is made again.
-const indexVersion = 1
+const indexVersion = 2
 
 const indexSchema = `
 CREATE TABLE made (words TEXT NOT NULL, numbers INTEGER NOT NULL) STRICT;
@@ -42,7 +45,9 @@ CREATE TABLE namespaces (
 	number INTEGER NOT NULL UNIQUE,
 	at     INTEGER NOT NULL,
 	texts  INTEGER NOT NULL,
-	words  INTEGER NOT NULL
+	words  INTEGER NOT NULL,
+	last   INTEGER NOT NULL,
+	gone   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 `
 
@@ -145,9 +150,7 @@ func openIndex(path string) (_ *Index, err error) {
 		read: sql.OpenDB(connector(path, o, true)),
 		turn: make(chan struct{}, 1),
 
-		counts:   counts{common: 500},
-		maxTexts: 4_000,
-		maxWords: 200_000,
+		common: commons{least: 512, journal: 10_000},
 	}
 	x.pool.SetMaxOpenConns(1)
 	x.read.SetMaxIdleConns(4)
@@ -181,6 +184,8 @@ func openIndex(path string) (_ *Index, err error) {
 		return nil, &OpenError{Reason: NotDatabase}
 	case version > indexVersion:
 		return nil, &OpenError{Reason: Newer}
+	case version > 0 && version < indexVersion:
+		return nil, &OpenError{Reason: OldTables}
 	case version != indexVersion:
 		return nil, &OpenError{Reason: Damaged, Err: errors.New("its version is missing")}
 	}
@@ -192,9 +197,8 @@ func openIndex(path string) (_ *Index, err error) {
 	}
 	// Each namespace has its tables, or the file is damaged.
 	var lost int
-	if err := x.conn.QueryRowContext(ctx, `SELECT count(*) FROM namespaces n WHERE
-		NOT EXISTS (SELECT 1 FROM sqlite_schema s WHERE s.name = 'docs_' || n.number) OR
-		NOT EXISTS (SELECT 1 FROM sqlite_schema s WHERE s.name = 'words_' || n.number)`).Scan(&lost); err != nil {
+	if err := x.conn.QueryRowContext(ctx, `SELECT count(*) FROM namespaces n WHERE 4 <> (SELECT count(*) FROM sqlite_schema s
+		WHERE s.name IN ('docs_' || n.number, 'gone_' || n.number, 'words_' || n.number, 'places_' || n.number))`).Scan(&lost); err != nil {
 		return nil, err
 	}
 	if lost > 0 {
@@ -214,7 +218,7 @@ func indexError(path string, err error) error {
 		return err
 	}
 	switch oe.Reason {
-	case NotDatabase, Newer, Damaged, OldWords:
+	case NotDatabase, Newer, Damaged, OldWords, OldTables:
 		oe.Hint = "delete the file; it is made again from the log, and nothing is lost"
 		oe.Err = errors.Join(ErrRemake, oe.Err)
 	}

@@ -22,13 +22,9 @@ func IDF(n, all int64) float64 {
 
 // Score is what a word of weight idf that stands freq times in a text of the
 // given number of words, mean being the average, adds to the score of the text.
-// It is less than Most(idf).
 //
 // The conversions keep a machine that can multiply and add at once from doing
 // so: the last bit, too, is FTS5's, everywhere.
 func Score(idf, freq, length, mean float64) float64 {
 	return float64(idf * ((freq * (K1 + 1.0)) / (freq + float64(K1*(1-B+float64(B*length)/mean)))))
 }
-
-// Most is the bound of Score, however often the word stands in a text.
-func Most(idf float64) float64 { return float64(idf * (K1 + 1.0)) }

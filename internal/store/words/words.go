@@ -37,21 +37,13 @@ const Version = "1 " + unicode.Version + " " + norm.Version
 // included, stands between words.
 func Of(text string) []string {
 	var out []string
-	each(text, func(w []byte) { out = append(out, string(w)) })
+	Each(text, func(w []byte) { out = append(out, string(w)) })
 	return out
 }
 
-// Count adds to each count how often its word stands in the text.
-func Count(text string, counts map[string]*float64) {
-	each(text, func(w []byte) {
-		if n := counts[string(w)]; n != nil {
-			*n++
-		}
-	})
-}
-
-// each calls f for each word. What f gets is its own only until it returns.
-func each(text string, f func([]byte)) {
+// Each calls f for each word of a text, in their order. What f gets is its own
+// only until it returns.
+func Each(text string, f func([]byte)) {
 	s := splitter{f: f}
 	if ascii(text) {
 		s.ascii(text)

@@ -68,19 +68,6 @@ func FuzzOf(f *testing.F) {
 				t.Fatalf("%q: %q, the long way %q", text, ws, long)
 			}
 		}
-		counts := map[string]*float64{}
-		for _, w := range ws {
-			counts[w] = new(float64)
-		}
-		Count(text, counts)
-		for _, w := range ws {
-			*counts[w]--
-		}
-		for w, n := range counts {
-			if *n != 0 {
-				t.Fatalf("%q: counted %q %v times too often", text, w, *n)
-			}
-		}
 		// Texts side by side have the words of both.
 		if got, want := Of(text+" \x00 "+text), append(slices.Clone(ws), ws...); !slices.Equal(got, want) {
 			t.Fatalf("%q twice: %q", text, got)
@@ -112,7 +99,7 @@ func TestIDF(t *testing.T) {
 		}
 	}
 	for f := 1.0; f < 1e6; f *= 3 {
-		if s := Score(2, f, f, 1e3); s <= 0 || s >= Most(2) {
+		if s := Score(2, f, f, 1e3); s <= 0 || s >= 2*(K1+1) {
 			t.Errorf("%v times: %v", f, s)
 		}
 	}
