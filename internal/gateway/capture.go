@@ -136,6 +136,13 @@ func (g *Gateway) Sightings(ctx context.Context, session string, limit int) ([]S
 // the governed memory answered is no evidence for the memory. ok is false if
 // it stands nowhere.
 func (g *Gateway) Capture(ctx context.Context, session string, number uint32, text string) (c Captured, ok bool, err error) {
+	return g.capture(ctx, session, number, text, nil)
+}
+
+// capture is Capture of a text out of which something was redacted, by hide,
+// where that is not nil: it is looked for in what the leaves come to without
+// it. That is never the whole of one.
+func (g *Gateway) capture(ctx context.Context, session string, number uint32, text string, hide func([]byte) []byte) (c Captured, ok bool, err error) {
 	if text == "" {
 		return c, false, nil
 	}
@@ -165,13 +172,17 @@ func (g *Gateway) Capture(ctx context.Context, session string, number uint32, te
 		}
 		c = Captured{Evidence: x.Evidence, Server: x.Server, Tool: x.Tool, Time: x.Time}
 		if x.value == valueTurn {
-			if whole, in := quotes(string(b), text); in {
+			whole, in := quotes(string(b), text)
+			if hide != nil {
+				whole, in = holds(strictjson.Quote(string(b)), text, hide)
+			}
+			if in {
 				c.Label, c.Whole = writ.User, whole
 				return c, true, nil
 			}
 			continue
 		}
-		if s.quoted(&c, x, b, text) {
+		if s.quoted(&c, x, b, text, hide) {
 			return c, true, nil
 		}
 	}
@@ -180,16 +191,10 @@ func (g *Gateway) Capture(ctx context.Context, session string, number uint32, te
 
 // quoted looks for a text among the leaves of a result, and keeps the one that
 // is worth most; a whole one before a part.
-func (s *session) quoted(c *Captured, x *sight, result []byte, text string) (found bool) {
+func (s *session) quoted(c *Captured, x *sight, result []byte, text string, hide func([]byte) []byte) (found bool) {
 	seek := func(name string, value []byte) {
 		strictjson.Walk(value, func(path []string, raw []byte) bool {
-			whole, in := false, false
-			if leaf, isText := strictjson.Text(raw); isText {
-				whole, in = quotes(leaf, text)
-			} else {
-				whole = string(bytes.TrimSpace(raw)) == text && strictjson.KindOf(raw) == strictjson.Number
-				in = whole
-			}
+			whole, in := holds(raw, text, hide)
 			if !in {
 				return true
 			}
@@ -219,6 +224,21 @@ func (s *session) quoted(c *Captured, x *sight, result []byte, text string) (fou
 		c.Type, c.Collection = provenance.Untyped, ""
 	}
 	return found
+}
+
+// holds reports whether a text stands in a JSON leaf, and whether it is all of it.
+func holds(raw []byte, text string, hide func([]byte) []byte) (whole, in bool) {
+	shown := raw
+	if hide != nil {
+		shown = hide(raw)
+	}
+	if leaf, isText := strictjson.Text(shown); isText {
+		whole, in = quotes(leaf, text)
+	} else {
+		whole = string(bytes.TrimSpace(shown)) == text && strictjson.KindOf(shown) == strictjson.Number
+		in = whole
+	}
+	return whole && bytes.Equal(shown, raw), in
 }
 
 // quotes reports whether a text stands in a leaf, and whether it is all of it.

@@ -42,6 +42,7 @@ type act struct {
 // read it is in the log before the client hears of the result. If it cannot be
 // written, nothing happens.
 func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *view, call gate.Call, extra []strictjson.Member) downstream.Reply {
+	call = g.redacted(call)
 	a := &act{g: g, v: v, r: r, extra: extra, in: gate.Input{Call: call}}
 	if !a.judge(call) {
 		return a.refuse()

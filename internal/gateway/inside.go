@@ -1,14 +1,20 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"time"
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway/rpc"
 	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
 )
+
+// MetaTask is the member of a request's _meta by which a host tells the tasks of
+// a session apart. It is the host's to set, like the session; no payload can.
+const MetaTask = "io.github.writ-project/task"
 
 // Inside is the server within this process, gate.OwnServer: the governed
 // memory. It is reached through the door like every other server, after a
@@ -17,6 +23,10 @@ type Inside interface {
 	// Definitions are the tools it has, as tools/list shows them. They do not
 	// change while the gateway runs.
 	Definitions() [][]byte
+	// Redact returns a JSON value without what must not be stored (T7), the
+	// same bytes where there is nothing of it. What is asked of Inside is
+	// redacted before it is judged: nothing else goes on record.
+	Redact(value []byte) []byte
 	// Call runs a tool. The arguments are the judged bytes. An error says that
 	// the outcome is unknown; what the memory refuses is an answer.
 	Call(ctx context.Context, by Caller, tool string, arguments []byte) (Answer, error)
@@ -26,10 +36,14 @@ type Inside interface {
 // the payload.
 type Caller struct {
 	Session   string // public id
+	Anonymous bool   // the request carried no session: what is done is nobody's
 	Principal string // whom the session is bound to
+	Task      []byte // the JSON value of MetaTask, nil for none
+	Redacted  bool   // the arguments are not what the client sent, but that redacted
 	Decision  uint64 // number of the decision that allowed the call
 	Time      time.Time
 	// Capture is Gateway.Capture in that session, Sightings Gateway.Sightings.
+	// If the call was redacted, what was seen is compared as it would be.
 	Capture   func(ctx context.Context, number uint32, text string) (Captured, bool, error)
 	Sightings func(ctx context.Context, limit int) ([]Sighting, error)
 }
@@ -41,12 +55,39 @@ type Answer struct {
 	Recalled []provenance.Recalled
 }
 
+// redacted is a call of Inside, or of nothing there is, without what must not be
+// stored. What is judged, recorded and carried out are then the same bytes.
+func (g *Gateway) redacted(call gate.Call) gate.Call {
+	if g.inside == nil || call.Method != gate.CallTool || call.Server != "" && call.Server != gate.OwnServer {
+		return call
+	}
+	if call.Server == "" {
+		call.Tool, _ = strictjson.Text(g.inside.Redact(strictjson.Quote(call.Tool)))
+	}
+	if call.Arguments != nil {
+		call.Arguments = g.inside.Redact(call.Arguments)
+	}
+	if call.Answers != nil {
+		call.Answers = g.inside.Redact(call.Answers)
+	}
+	return call
+}
+
 // callInside runs a tool of Writ's own server.
 func (a *act) callInside(ctx context.Context, d *gate.Decision) upstream.Response {
+	var hide func([]byte) []byte
+	if sent := strictjson.Get(a.r.Params, "arguments"); sent != nil && !bytes.Equal(a.g.inside.Redact(sent), sent) {
+		hide = a.g.inside.Redact
+	}
+	meta := strictjson.Get(a.r.Params, "_meta")
+	task := strictjson.Get(meta, MetaTask)
+	if nearMember(meta, MetaTask) {
+		task = []byte("null") // meant to be one, and none
+	}
 	answer, err := a.g.inside.Call(ctx, Caller{
-		Session: a.s.id, Principal: a.r.Principal, Decision: a.n, Time: a.in.Time,
+		Session: a.s.id, Anonymous: a.s.fold == nil, Principal: a.r.Principal, Task: task, Redacted: hide != nil, Decision: a.n, Time: a.in.Time,
 		Capture: func(ctx context.Context, number uint32, text string) (Captured, bool, error) {
-			return a.g.Capture(ctx, a.s.id, number, text)
+			return a.g.capture(ctx, a.s.id, number, text, hide)
 		},
 		Sightings: func(ctx context.Context, limit int) ([]Sighting, error) {
 			return a.g.Sightings(ctx, a.s.id, limit)

@@ -1,14 +1,19 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -29,6 +34,11 @@ func (n *notebook) Definitions() [][]byte {
 		[]byte(`{"name":"memory_search","inputSchema":{"type":"object","properties":{"query":{"type":"string"}}},"outputSchema":{"type":"object","required":["items"]}}`),
 		[]byte(`{"name":"memory_dump","inputSchema":{"type":"object"}}`),
 	}
+}
+
+// Redact implements gateway.Inside: one secret, written as it is.
+func (n *notebook) Redact(value []byte) []byte {
+	return []byte(strings.ReplaceAll(string(value), "s3cr3t-4711", "[redacted]"))
 }
 
 func (n *notebook) Call(_ context.Context, by gateway.Caller, tool string, arguments []byte) (gateway.Answer, error) {
@@ -143,4 +153,63 @@ func TestInsideFails(t *testing.T) {
 	n.recalled = []provenance.Recalled{{Pointer: "/structuredContent/other", Label: writ.System, Type: provenance.ID, Collection: "item"}}
 	passed(t, w.call(ctx, "memory_search", `{"query":"x"}`))
 	refusal(t, w.call(ctx, "delete_item", `{"id":"item-4711"}`), unseen)
+}
+
+// TestInsideRedacts (M09): what must not be stored is out of a call of the
+// memory, or of nothing there is, before it is judged; of another server it is
+// that server's. What was seen is found as it would be redacted, and is whole of
+// nothing. The task is the request's own.
+func TestInsideRedacts(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", itemTools)
+	dir := t.TempDir()
+	r := newRig(t, openSQLite(t, dir), policy(t, insidePolicy), up.config(true))
+	n := &capturer{capture: func(ctx context.Context, by gateway.Caller, payload []byte) string {
+		text, _ := strictjson.Text(strictjson.Get(payload, "raw_payload"))
+		c, ok, err := by.Capture(ctx, 0, text)
+		return fmt.Sprintf("%q redacted=%v task=%s found=%v whole=%v %v", text, by.Redacted, by.Task, ok, c.Whole, err)
+	}}
+	r.opts.Inside = n
+	r.restart()
+	secret := r.mint()
+	w := overHTTP(ctx, r, true, web{session: secret})
+	s, _ := r.gw.FindSession(ctx, "loopback", secret)
+	if _, err := r.gw.Turn(ctx, s, "the door opens at noon"); err != nil {
+		t.Fatal(err)
+	}
+	// It stands in what was seen from here on; that a session saw it is on record.
+	for _, c := range []struct{ payload, meta, want string }{
+		{`{"raw_payload":"door opens at"}`, ``, `"door opens at" redacted=false task= found=true whole=false <nil>`},
+		{`{ "raw_payload" : "door opens at" }`, `{"io.github.writ-project/task":"t1"}`, `"door opens at" redacted=false task="t1" found=true whole=false <nil>`},
+		{`{"raw_payload":"the s3cr3t-4711 opens"}`, `{"io.github.writ-project/task":[1]}`, `"the [redacted] opens" redacted=true task=[1] found=false whole=false <nil>`},
+		{`{"raw_payload":"x"}`, `{"io.github.writ-project/Task":"t1"}`, `"x" redacted=false task=null found=false whole=false <nil>`},
+	} {
+		params := []byte(callParams("record_observation", `{"payload":`+c.payload+`}`))
+		if c.meta != "" {
+			params = strictjson.Set(params, "_meta", []byte(c.meta))
+		}
+		got := w.request(ctx, "tools/call", string(params))
+		if said := text(strictjson.Get(got.result, "structuredContent"), "said"); said != c.want {
+			t.Errorf("%s: %s, want %s", c.payload, said, c.want)
+		}
+	}
+	w.call(ctx, "memory_dump", `{"x":"s3cr3t-4711"}`)              // without a contract
+	w.call(ctx, "no_such_tool_s3cr3t-4711", `{"x":"s3cr3t-4711"}`) // of nobody
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err != nil || bytes.Contains(b, []byte("s3cr3t-4711")) {
+			t.Errorf("%s holds it (%v)", filepath.Base(f), err)
+		}
+	}
+	if _, err := r.gw.Turn(ctx, s, "the s3cr3t-4711 opens the door"); err != nil {
+		t.Fatal(err)
+	}
+	got := w.call(ctx, "record_observation", `{"payload":{"raw_payload":"the s3cr3t-4711 opens the door"}}`)
+	if said := text(strictjson.Get(got.result, "structuredContent"), "said"); said != `"the [redacted] opens the door" redacted=true task= found=true whole=false <nil>` {
+		t.Error(said)
+	}
 }

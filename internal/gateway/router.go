@@ -189,6 +189,7 @@ func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, v *view) 
 // hidden answers a call to a tool that is not listed as if there were none of
 // that name; the record says what was asked for and why it is closed.
 func (g *Gateway) hidden(ctx context.Context, r *downstream.Request, v *view, call gate.Call) downstream.Reply {
+	call = g.redacted(call)
 	a := &act{g: g, v: v, r: r, in: gate.Input{Call: call}}
 	if a.judge(call) {
 		// The door does not act on a tool that nobody was shown.

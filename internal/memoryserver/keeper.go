@@ -48,6 +48,8 @@ type Options struct {
 	Mode      memory.Mode
 	// Index finds texts; nil is a memory that is not searched.
 	Index memory.Index
+	// Intake is what is done to every proposal.
+	Intake Intake
 	// Clock is the recorded time; nil is the real one.
 	Clock func() time.Time
 }
@@ -182,6 +184,7 @@ func (k *Keeper) entryOf(e *memory.Event, value []byte, at time.Time) (audit.Ent
 // Propose decides a proposal, writes its event and returns the outcome. An
 // error says that nothing is known to have been written.
 func (k *Keeper) Propose(ctx context.Context, c memory.Context, p writ.Proposal) (memory.Outcome, error) {
+	c = k.o.Intake.Of(c, p)
 	d, err := k.do(ctx, func(s *memory.State, now time.Time) memory.Decision {
 		c.Policy, c.Namespace, c.Mode, c.Now = k.o.Policy, k.o.Namespace, k.o.Mode, now
 		return memory.Handle(s, c, p)

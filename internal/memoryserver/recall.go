@@ -70,6 +70,9 @@ func (w *recallWalk) value(v reflect.Value, path []string) {
 
 // found adds a value at the best of what it stands in.
 func (w *recallWalk) found(r memory.Recalled, path []string) {
+	if strings.Contains(r.Value, memory.Mark) {
+		return // nobody said so: something was taken out of it
+	}
 	for _, o := range r.Origins {
 		if o.Label == r.Label {
 			w.add(append(path[:len(path):len(path)], "value"),

@@ -67,6 +67,9 @@ func definition(t memory.ToolSpec, annotations string) []byte {
 	return strictjson.Set(d, "annotations", []byte(annotations))
 }
 
+// Redact implements gateway.Inside.
+func (s *Server) Redact(value []byte) []byte { return s.keeper.o.Intake.Redact(value) }
+
 // Call implements gateway.Inside. What the memory refuses is an answer.
 func (s *Server) Call(ctx context.Context, by gateway.Caller, tool string, arguments []byte) (gateway.Answer, error) {
 	if arguments == nil {
@@ -76,7 +79,7 @@ func (s *Server) Call(ctx context.Context, by gateway.Caller, tool string, argum
 		return s.read(ctx, t, by, arguments)
 	}
 	p := writ.Proposal{ToolName: tool, Payload: arguments}
-	c := memory.Context{Principal: by.Principal, Session: by.Session, Task: by.Session}
+	c := memory.Context{Principal: by.Principal, Session: by.Session, Task: by.Session, Redacted: by.Redacted}
 	var err error
 	if c.Captured, err = captured(ctx, by, p); err != nil {
 		return gateway.Answer{}, err

@@ -1,0 +1,151 @@
+package memoryserver
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/memory"
+	"github.com/writ-project/writ/screen"
+)
+
+// Intake is what is done to every text before the memory is asked, whoever
+// brings it. The zero Intake does nothing.
+type Intake struct {
+	secrets []string
+	// Screen reads what is proposed, nil for none. What it halts is quarantined
+	// or blocked, as Action says; a proposal that is no observation has no
+	// quarantine, and is blocked.
+	Screen *screen.Screen
+	Action memory.Screening
+}
+
+// The bounds of secrets. A short one would be found everywhere.
+const (
+	MinSecret  = 4
+	MaxSecrets = 256
+)
+
+// The ways a secret can be unfit. None repeats it.
+var (
+	ErrSecretShort = errors.New("a secret has at least 4 bytes")
+	ErrSecretText  = errors.New("a secret is UTF-8 without NUL")
+	ErrSecretMark  = errors.New("a secret is no part of what stands in its place")
+	ErrSecretMany  = errors.New("at most 256 secrets")
+)
+
+// AddSecret adds a value that must not be stored. A value that could not be
+// kept out is an error: nothing may start without what it was told to hide.
+func (i *Intake) AddSecret(value string) error {
+	switch {
+	case len(value) < MinSecret:
+		return ErrSecretShort
+	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+		return ErrSecretText
+	case strings.Contains(memory.Mark, value):
+		return ErrSecretMark
+	case slices.Contains(i.secrets, value):
+		return nil
+	case len(i.secrets) == MaxSecrets:
+		return ErrSecretMany
+	}
+	i.secrets = append(i.secrets, value)
+	// The longest first: one may be a part of another.
+	slices.SortFunc(i.secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return nil
+}
+
+// Redact replaces every secret in every text of a JSON value (T7). Where there
+// is none it returns the same bytes.
+func (i *Intake) Redact(value []byte) []byte {
+	if !i.within(value) {
+		return value
+	}
+	return memory.Redact(value, i.secrets)
+}
+
+// within reports whether a secret stands in a JSON value.
+func (i *Intake) within(value []byte) bool {
+	in := func(t string) bool {
+		return slices.ContainsFunc(i.secrets, func(s string) bool { return strings.Contains(t, s) })
+	}
+	if len(i.secrets) == 0 {
+		return false
+	}
+	switch strictjson.KindOf(value) {
+	case strictjson.String:
+		t, _ := strictjson.Text(value)
+		return in(t)
+	case strictjson.Number:
+		return in(string(bytes.TrimSpace(value)))
+	case strictjson.Array:
+		es, _ := strictjson.Elements(value)
+		return slices.ContainsFunc(es, i.within)
+	case strictjson.Object:
+		ms, _ := strictjson.Members(value)
+		return slices.ContainsFunc(ms, func(m strictjson.Member) bool { return in(m.Name) || i.within(m.Value) })
+	}
+	return false
+}
+
+// Of is what the memory is told of a proposal beside what the channel knows.
+func (i *Intake) Of(c memory.Context, p writ.Proposal) memory.Context {
+	c.Secrets = i.secrets
+	if i.Screen != nil && i.halts(p.Payload) {
+		c.Screened = i.Action
+		if _, observes := memory.Cites(p); !observes || i.Action != memory.ScreenQuarantine {
+			c.Screened = memory.ScreenBlock
+		}
+	}
+	return c
+}
+
+// halts reports whether the screen halts the texts of a payload. They are read
+// together, as far as the screen reads at once: words that were set apart in
+// several of them are words all the same.
+func (i *Intake) halts(payload []byte) bool {
+	var text strings.Builder
+	halted := false
+	flush := func() {
+		halted = halted || text.Len() > 0 && i.Screen.Check(text.String()).Halt()
+		text.Reset()
+	}
+	add := func(t string) {
+		if text.Len()+len(t)+1 > screen.MaxText {
+			flush()
+		}
+		if text.Len() > 0 {
+			text.WriteByte('\n')
+		}
+		text.WriteString(t)
+	}
+	var walk func(value []byte, named bool)
+	walk = func(value []byte, named bool) {
+		switch strictjson.KindOf(value) {
+		case strictjson.String:
+			t, _ := strictjson.Text(value)
+			add(t)
+		case strictjson.Array:
+			es, _ := strictjson.Elements(value)
+			for _, e := range es {
+				walk(e, named)
+			}
+		case strictjson.Object:
+			ms, _ := strictjson.Members(value)
+			for _, m := range ms {
+				if named { // of the caller's own choosing
+					add(m.Name)
+				}
+				walk(m.Value, named || m.Name == "parsed_payload" || m.Name == "qualifiers")
+			}
+		}
+	}
+	walk(payload, false)
+	flush()
+	return halted
+}
