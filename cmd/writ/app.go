@@ -97,9 +97,8 @@ func (f *sharedFlags) load() (*files, error) {
 		own = append(own, cfg.Screen)
 	}
 	if cfg.Memory.Given() {
-		if out.memory = &cfg.Memory; cfg.Memory.Policy != "" {
-			own = append(own, cfg.Memory.Policy)
-		}
+		out.memory = &cfg.Memory
+		own = append(own, cfg.Memory.files()...)
 	}
 	for _, file := range own {
 		out.own(file)

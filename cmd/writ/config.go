@@ -221,7 +221,7 @@ func (c *Config) check(r *strictyaml.Reader) {
 		c.Ask.Screen, c.Ask.Planner.Rules = c.path(c.Ask.Screen), c.path(c.Ask.Planner.Rules)
 	}
 	if c.Memory.Given() && c.Memory.Node.Kind == strictyaml.Mapping {
-		c.Memory.check(r)
+		c.Memory.check(r, c.path)
 		c.Memory.Policy = c.path(c.Memory.Policy)
 	}
 }

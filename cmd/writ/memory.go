@@ -92,6 +92,7 @@ type remembered struct {
 	namespace string
 	policy    *memory.Policy // in force
 	mode      memory.Mode
+	intake    memoryserver.Intake
 	principal string
 }
 
@@ -128,7 +129,14 @@ func (f *memoryFlags) open(ctx context.Context, what need) (*remembered, error) 
 		return nil, err
 	}
 	r := &remembered{dir: dir, st: st, namespace: name, principal: operator()}
-	if err := r.load(ctx, what); err != nil {
+	m, err := f.settings()
+	if err == nil {
+		r.intake, err = m.taken()
+	}
+	if err == nil {
+		err = r.load(ctx, what)
+	}
+	if err != nil {
 		r.close()
 		return nil, err
 	}
@@ -167,7 +175,7 @@ func indexError(err error) error {
 
 // keep opens the keeper of the namespace.
 func (r *remembered) keep(ctx context.Context, p *memory.Policy, m memory.Mode, index memory.Index) (*memoryserver.Keeper, error) {
-	k, err := memoryserver.Open(ctx, memoryserver.Options{Store: r.st, Namespace: r.namespace, Policy: p, Mode: m, Index: index})
+	k, err := memoryserver.Open(ctx, memoryserver.Options{Store: r.st, Namespace: r.namespace, Policy: p, Mode: m, Index: index, Intake: r.intake})
 	if err != nil {
 		return nil, fail(exitData, "writ audit verify", "the memory cannot be read: %w", err)
 	}

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
@@ -25,31 +28,157 @@ type MemoryConfig struct {
 	Policy string `yaml:"policy"`
 	// Tools is full (default), minimal or read_only: which tools are published.
 	Tools string `yaml:"tools"`
+	// Secrets are values that are redacted in everything the memory is told,
+	// and in the record of the call that told it. They are named here, never
+	// written.
+	Secrets SecretsConfig `yaml:"secrets"`
+	// Screen reads what is proposed, by an input policy.
+	Screen ContentConfig `yaml:"screen"`
+
+	intake memoryserver.Intake
+}
+
+// SecretsConfig names secrets. Each line of a value is a secret of its own, of
+// at least 4 bytes, without the space around it. One that is not set, empty or
+// too short stops the start.
+type SecretsConfig struct {
+	strictyaml.Place
+	// Env are names of environment variables of writ, such as those that
+	// servers are given with ${NAME}.
+	Env strictyaml.Words `yaml:"env"`
+	// Files hold secrets, relative to the configuration file.
+	Files strictyaml.Words `yaml:"files"`
+}
+
+// ContentConfig is the screen of contents.
+type ContentConfig struct {
+	strictyaml.Place
+	// Policy is built-in (default), or a file of patterns, relative to the
+	// configuration file.
+	Policy string `yaml:"policy"`
+	// Action is quarantine (default): an observation that matches is kept and
+	// supports nothing; or block: it is refused. Anything else that matches is
+	// refused either way.
+	Action string `yaml:"action"`
 }
 
 var (
-	memoryModes = []string{string(memory.Hardened), string(memory.Local)}
-	memoryTools = []string{string(memoryserver.Full), string(memoryserver.Minimal), string(memoryserver.ReadOnly)}
+	memoryModes   = []string{string(memory.Hardened), string(memory.Local)}
+	screenActions = []string{string(memory.ScreenQuarantine), string(memory.ScreenBlock)}
+	memoryTools   = []string{string(memoryserver.Full), string(memoryserver.Minimal), string(memoryserver.ReadOnly)}
 )
 
-// check finds what the types cannot, and fills in what was left out.
-func (m *MemoryConfig) check(r *strictyaml.Reader) {
-	word := func(key string, value *string, known []string) {
-		switch n := m.Node.Get(key); {
+// check finds what the types cannot, fills in what was left out, and reads the
+// secrets. path is what a relative path of the configuration means.
+func (m *MemoryConfig) check(r *strictyaml.Reader, path func(string) string) {
+	word := func(in *strictyaml.Node, key string, value *string, known []string) {
+		switch n := in.Get(key); {
 		case n == nil:
 			*value = known[0]
 		case n.Kind == strictyaml.Text && !slices.Contains(known, *value):
 			r.Fault(n, "unknown word "+strictyaml.Word(*value), strictyaml.Nearest(*value, known))
 		}
 	}
-	word("mode", &m.Mode, memoryModes)
-	word("tools", &m.Tools, memoryTools)
+	word(m.Node, "mode", &m.Mode, memoryModes)
+	word(m.Node, "tools", &m.Tools, memoryTools)
+	if m.Screen.Given() && m.Screen.Node.Kind == strictyaml.Mapping {
+		word(m.Screen.Node, "action", &m.Screen.Action, screenActions)
+		if m.Screen.Policy == "" {
+			m.Screen.Policy = builtInScreen
+		} else if m.Screen.Policy != builtInScreen {
+			m.Screen.Policy = path(m.Screen.Policy)
+		}
+	}
+	if m.Secrets.Given() && m.Secrets.Node.Kind == strictyaml.Mapping {
+		m.Secrets.read(r, path, &m.intake)
+	}
 	switch n := m.Node.Get("namespace"); {
 	case n == nil:
 		m.Namespace = "default"
 	case n.Kind == strictyaml.Text && !memoryserver.ValidNamespace(m.Namespace):
 		r.Fault(n, "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "namespace: default")
 	}
+}
+
+// read takes the secrets in. A fault names where a secret is, and nothing of it.
+func (s *SecretsConfig) read(r *strictyaml.Reader, path func(string) string, into *memoryserver.Intake) {
+	if len(s.Env.Items)+len(s.Files.Items) == 0 {
+		r.Fault(s.Node, "no secret is named", "secrets: {env: [TOKEN]}")
+	}
+	take := func(n *strictyaml.Node, what, value string) {
+		found := false
+		for i, line := range strings.Split(value, "\n") {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			found = true
+			if err := into.AddSecret(line); err != nil {
+				r.Fault(n, fmt.Sprintf("%s, line %d: %v", what, i+1, err), "")
+				return // said once
+			}
+		}
+		if !found {
+			r.Fault(n, what+" is empty", "a secret has at least 4 bytes")
+		}
+	}
+	for i := range s.Env.Items {
+		switch n, name := s.Env.Items[i].Node, s.Env.Items[i].S; {
+		case n == nil || n.Kind != strictyaml.Text:
+		case !envName.MatchString(name):
+			r.Fault(n, "not a name of an environment variable", "the name alone, such as TOKEN; never the value")
+		default:
+			value, ok := os.LookupEnv(name)
+			if !ok {
+				r.Fault(n, "no environment variable of this name is set", "export it where writ is started") // it may be the value itself
+				continue
+			}
+			take(n, "the value of this environment variable", value)
+		}
+	}
+	for i := range s.Files.Items {
+		item := &s.Files.Items[i]
+		if item.Node == nil || item.Node.Kind != strictyaml.Text {
+			continue
+		}
+		item.S = path(item.S)
+		b, err := readOperatorFile(item.S)
+		if err != nil {
+			why := "cannot be read"
+			var fs faults
+			if errors.As(err, &fs) && len(fs) > 0 {
+				why = fs[0].Message
+			}
+			r.Fault(item.Node, "the file of secrets: "+why, "files: [a file that only its owner may write]")
+			continue
+		}
+		take(item.Node, "the file of secrets", string(b))
+	}
+}
+
+// files are those of the operator's that the memory's configuration names: no
+// argument of a call may point to one.
+func (m *MemoryConfig) files() (out []string) {
+	for _, f := range []string{m.Policy, m.Screen.Policy} {
+		if f != "" && f != builtInScreen {
+			out = append(out, f)
+		}
+	}
+	for _, f := range m.Secrets.Files.Items {
+		if f.S != "" {
+			out = append(out, f.S)
+		}
+	}
+	return out
+}
+
+// taken is what is done to what the memory is told.
+func (m *MemoryConfig) taken() (in memoryserver.Intake, err error) {
+	in = m.intake
+	if in.Screen, err = readScreen(m.Screen.Policy); err != nil {
+		return in, err
+	}
+	in.Action = memory.Screening(m.Screen.Action)
+	return in, nil
 }
 
 // builtinMemory is the memory of a gateway without a configuration.
@@ -84,6 +213,10 @@ func openMemory(ctx context.Context, state string, st *sqlite.Store, m *MemoryCo
 	if err != nil {
 		return nil, nil, err
 	}
+	in, err := m.taken()
+	if err != nil {
+		return nil, nil, err
+	}
 	index, err := sqlite.OpenIndex(state)
 	if errors.Is(err, sqlite.ErrRemake) { // it holds nothing the log does not
 		if err = sqlite.RemoveIndex(state); err == nil {
@@ -93,7 +226,7 @@ func openMemory(ctx context.Context, state string, st *sqlite.Store, m *MemoryCo
 	if err != nil {
 		return nil, nil, storeError(err)
 	}
-	k, err = memoryserver.Open(ctx, memoryserver.Options{Store: st, Index: index, Namespace: m.Namespace, Policy: p, Mode: memory.Mode(m.Mode)})
+	k, err = memoryserver.Open(ctx, memoryserver.Options{Store: st, Index: index, Namespace: m.Namespace, Policy: p, Mode: memory.Mode(m.Mode), Intake: in})
 	if err != nil {
 		index.Close()
 		return nil, nil, fail(exitData, "writ audit verify", "the memory cannot be read: %w", err)

@@ -54,7 +54,7 @@ func memoryServe() *cobra.Command {
 				return configError(faults(fs))
 			}
 			o := &files{state: state, policy: p, ownPaths: []string{state}, memory: &own}
-			for _, file := range []string{f.config, own.Policy} {
+			for _, file := range append(own.files(), f.config) {
 				if file != "" {
 					o.own(file)
 				}

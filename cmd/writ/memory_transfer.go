@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -76,11 +74,13 @@ type importReport struct {
 	DryRun bool   `json:"dry_run"`
 	// Items is what the file holds; each was recorded now, known before, or
 	// refused. Skipped is what an export holds and an import does not take.
-	Items    int             `json:"items"`
-	Recorded int             `json:"recorded"`
-	Known    int             `json:"known"`
-	Skipped  int             `json:"skipped"`
-	Refused  []importRefused `json:"refused"`
+	Items    int `json:"items"`
+	Recorded int `json:"recorded"`
+	Known    int `json:"known"`
+	Skipped  int `json:"skipped"`
+	// Quarantined are those recorded that the screen of contents holds back.
+	Quarantined int             `json:"quarantined"`
+	Refused     []importRefused `json:"refused"`
 }
 
 type importRefused struct {
@@ -128,7 +128,7 @@ func memoryImport() *cobra.Command {
 			}
 			defer r.close()
 			rep := &importReport{Format: format, Source: or(source, "import/"+format), DryRun: dry, Items: len(in.Items), Skipped: in.Skipped, Refused: []importRefused{}}
-			if err := r.record(c.Context(), in, rep, c.ErrOrStderr()); err != nil {
+			if err := r.record(c.Context(), in, rep); err != nil {
 				return err
 			}
 			w := c.OutOrStdout()
@@ -147,6 +147,9 @@ func memoryImport() *cobra.Command {
 				fmt.Fprintf(w, "%d texts: %d %s, %d known already, %d refused", rep.Items, rep.Recorded, verb, rep.Known, len(rep.Refused))
 				if rep.Skipped > 0 {
 					fmt.Fprintf(w, "; %d of the export not taken (erased, quarantined or distrusted)", rep.Skipped)
+				}
+				if rep.Quarantined > 0 {
+					fmt.Fprintf(w, "; %d of the recorded quarantined by the screen", rep.Quarantined)
 				}
 				fmt.Fprintf(w, "\nsource %s\n", oneLine(rep.Source, 200))
 			}
@@ -171,37 +174,24 @@ func importName(file string) string {
 	return filepath.Base(file)
 }
 
-// record proposes every item, as fast as the policy lets one source speak.
-func (r *remembered) record(ctx context.Context, in *memoryserver.Import, rep *importReport, progress io.Writer) error {
+// record proposes every item.
+func (r *remembered) record(ctx context.Context, in *memoryserver.Import, rep *importReport) error {
 	seen := map[string]bool{}
 	for i := range in.Items {
 		it := &in.Items[i]
+		// Its id is made from the text, and no digest of a secret is kept either.
+		raw := it.Raw
+		it.Raw, it.Ref = r.intake.RedactText(it.Raw), r.intake.RedactText(it.Ref)
 		mc, p := it.Proposal(r.principal, rep.Source)
-		var o memory.Outcome
-		for again := true; again; {
-			var err error
-			// What is known, and what would be refused, is not proposed: a second
-			// run writes nothing, and no erased text comes back as that of a
-			// refusal.
-			if o, err = r.try(ctx, mc, p); err == nil && !rep.DryRun && !known(&o) && o.Status != writ.Rejected {
-				o, err = r.keeper.Propose(ctx, mc, p)
-			}
-			if err != nil {
-				return fail(exitIO, "the same command again: what is recorded is not recorded twice", "line %d: %w", it.Line, err)
-			}
-			paced := o.Status == writ.Rejected && o.Rejection.Reason == writ.ObservationRate
-			if rep.DryRun && paced {
-				o = memory.Outcome{} // it would be recorded, later
-			}
-			if again = paced && !rep.DryRun; again {
-				fmt.Fprintf(progress, "%d of %d; the policy lets %d observations of one source in a minute: going on in a minute\n",
-					i, len(in.Items), int(r.policy.Caps.ObservationsPerMinute))
-				select {
-				case <-ctx.Done():
-					return fail(exitIO, "the same command again: what is recorded is not recorded twice", "stopped after %d of %d", i, len(in.Items))
-				case <-time.After(time.Minute):
-				}
-			}
+		mc.Redacted = raw != it.Raw
+		// What is known, and what would be refused, is not proposed: a second run
+		// writes nothing, and no erased text comes back as that of a refusal.
+		o, err := r.try(ctx, mc, p)
+		if err == nil && !rep.DryRun && !known(&o) && o.Status != writ.Rejected {
+			o, err = r.keeper.Propose(ctx, mc, p)
+		}
+		if err != nil {
+			return fail(exitIO, "the same command again: what is recorded is not recorded twice", "line %d: %w", it.Line, err)
 		}
 		switch {
 		case o.Status == writ.Rejected:
@@ -214,6 +204,9 @@ func (r *remembered) record(ctx context.Context, in *memoryserver.Import, rep *i
 			rep.Known++
 		default:
 			rep.Recorded++
+			if did(&o, "observation."+string(memory.Quarantined)) {
+				rep.Quarantined++
+			}
 		}
 		seen[it.Raw] = true
 	}
@@ -224,13 +217,15 @@ func (r *remembered) record(ctx context.Context, in *memoryserver.Import, rep *i
 func (r *remembered) try(ctx context.Context, c memory.Context, p writ.Proposal) (o memory.Outcome, err error) {
 	err = r.read(ctx, func(x *memory.Reader) error {
 		c.Policy, c.Namespace, c.Mode, c.Now = r.policy, r.namespace, r.mode, x.Now
-		o = memory.Handle(x.State, c, p).Outcome
+		o = memory.Handle(x.State, r.intake.Of(c, p), p).Outcome
 		return nil
 	})
 	return o, err
 }
 
 // known reports whether an observation had been recorded before.
-func known(o *memory.Outcome) bool {
-	return slices.ContainsFunc(o.Effects, func(e memory.Effect) bool { return e.Effect == "observation.duplicate" })
+func known(o *memory.Outcome) bool { return did(o, "observation.duplicate") }
+
+func did(o *memory.Outcome, effect string) bool {
+	return slices.ContainsFunc(o.Effects, func(e memory.Effect) bool { return e.Effect == effect })
 }

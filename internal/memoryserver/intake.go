@@ -69,6 +69,9 @@ func (i *Intake) Redact(value []byte) []byte {
 	return memory.Redact(value, i.secrets)
 }
 
+// RedactText is Redact of one text.
+func (i *Intake) RedactText(text string) string { return memory.RedactText(text, i.secrets) }
+
 // within reports whether a secret stands in a JSON value.
 func (i *Intake) within(value []byte) bool {
 	in := func(t string) bool {
