@@ -19,6 +19,9 @@ type indexes struct {
 	grams     map[string][]string // entities, by type and trigram
 	testsOf   map[string][]string // tests, by proposition
 	claims    map[string][]string // propositions without a slot, by entity and text
+
+	summaryOf  map[string]string   // episodes, by the observation that is their summary
+	mergedFrom map[string][]string // entities, by the one they were merged into
 }
 
 func newIndexes() *indexes {
@@ -27,6 +30,7 @@ func newIndexes() *indexes {
 		taskTests: map[string][]string{}, children: map[string][]string{}, bySource: map[string][]string{},
 		byRecord: map[uint64][]string{}, about: map[string][]string{}, slotOf: map[string]string{},
 		names: map[string][]string{}, grams: map[string][]string{}, testsOf: map[string][]string{}, claims: map[string][]string{},
+		summaryOf: map[string]string{}, mergedFrom: map[string][]string{},
 	}
 }
 
@@ -69,6 +73,10 @@ func (s *State) index(e *Event) {
 		case o.Touch != nil:
 			key := join(e.Session, e.Task)
 			s.ix.taskItems[key] = addOnce(s.ix.taskItems[key], join(key, o.Touch.Proposition))
+		case o.Episode != nil:
+			s.indexEpisode(s.episodes.get(o.Episode.ID))
+		case o.Merge != nil:
+			s.indexMerge(o.Merge)
 		case o.Test != nil:
 			s.indexTest(s.tests.get(o.Test.ID))
 		case o.Erase != nil:
@@ -156,6 +164,23 @@ func (s *State) indexEdge(e *Edge) {
 	s.ix.edgesFrom[e.From] = append(s.ix.edgesFrom[e.From], e.ID)
 }
 
+func (s *State) indexMerge(m *MergeOp) {
+	from := slices.DeleteFunc(s.ix.mergedFrom[m.Into], func(id string) bool { return id == m.From })
+	if !m.Undo {
+		from = append(from, m.From)
+		slices.SortFunc(from, compareID)
+	}
+	if s.ix.mergedFrom[m.Into] = from; len(from) == 0 {
+		delete(s.ix.mergedFrom, m.Into)
+	}
+}
+
+func (s *State) indexEpisode(ep *Episode) {
+	if ep.Summary != "" {
+		s.ix.summaryOf[ep.Summary] = ep.ID
+	}
+}
+
 func (s *State) indexTest(t *Test) {
 	s.made(t.ID)
 	key := join(t.Session, t.Task)
@@ -172,7 +197,14 @@ func (s *State) reindex() {
 		s.indexObservation(s.observations.get(id))
 	}
 	for _, id := range s.entities.keys() {
-		s.indexEntity(s.entities.get(id))
+		en := s.entities.get(id)
+		s.indexEntity(en)
+		if en.MergedInto != "" {
+			s.indexMerge(&MergeOp{From: id, Into: en.MergedInto})
+		}
+	}
+	for _, id := range s.episodes.keys() {
+		s.indexEpisode(s.episodes.get(id))
 	}
 	for _, id := range s.slots.keys() {
 		s.indexSlot(s.slots.get(id))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Query is what a search asks beside its words.
@@ -59,31 +60,107 @@ const (
 	shareRecency = 150_000
 )
 
-// Search ranks what an index of the texts found: by the state first, and within
-// one state by the words, the entity and how recent the support is. Likeness
-// alone never puts a weak claim before a strong one. The hits may come in any
-// order; what they name and the state does not hold is left out.
-func (r *Reader) Search(q Query, hits []Hit) Results {
-	if q.Limit <= 0 || q.Limit > 50 {
-		q.Limit = 10
+// mostReached is how many propositions a search ranks that the words themselves
+// did not find: those about an entity they found, and those that rest on an
+// observation they found.
+const mostReached = 1000
+
+// candidate is something a search considers.
+type candidate struct {
+	id      string
+	prefix  string
+	n       uint64
+	i       int
+	lexical Micro
+}
+
+// order is that of ids.
+func (c *candidate) order(d *candidate) int {
+	return cmp.Or(cmp.Compare(c.prefix, d.prefix), cmp.Compare(c.n, d.n), cmp.Compare(c.i, d.i), cmp.Compare(c.id, d.id))
+}
+
+// gathering is what a search considers, before it is ranked.
+type gathering struct {
+	r     *Reader
+	all   []candidate
+	at    map[string]int  // place in all
+	named map[string]bool // entities whose name was found, or that was asked for
+	// reached are propositions found by way of something else, by the state
+	// recorded for them. What an agent files in numbers is tentative and comes
+	// last, so it displaces nothing that is believed.
+	reached [6][]candidate
+}
+
+func (g *gathering) add(id string, lexical Micro) {
+	if i, ok := g.at[id]; ok {
+		g.all[i].lexical = max(g.all[i].lexical, lexical)
+		return
 	}
-	if !q.MinState.valid() {
-		q.MinState = Provisional
+	c := candidate{id: id, lexical: lexical}
+	c.prefix, c.n, c.i, _ = splitID(id)
+	g.at[id] = len(g.all)
+	g.all = append(g.all, c)
+}
+
+func (g *gathering) reach(id string, lexical Micro) {
+	p := g.r.State.propositions.get(id)
+	if p == nil {
+		return
 	}
-	res := Results{Notice: Notice, Items: []Found{}, Withheld: []Withheld{}}
-	withheld := map[string]int{}
+	status := p.Status
+	if !g.r.AsOf.IsZero() {
+		_, status, _ = g.r.belief(p)
+	}
+	i := status.rank()
+	g.reached[i] = append(g.reached[i], candidate{id: id, lexical: lexical})
+}
+
+// name brings in what is about an entity and those that were merged into it,
+// the newest first.
+func (g *gathering) name(id string) {
+	if g.named[id] {
+		return
+	}
+	g.named[id] = true
+	for _, p := range slices.Backward(g.r.State.ix.about[id]) {
+		g.reach(p, 0)
+	}
+	for _, from := range g.r.State.ix.mergedFrom[id] {
+		g.name(from)
+	}
+}
+
+// settle takes in the first of what was reached, and returns how many it left.
+func (g *gathering) settle() (left int) {
+	room := mostReached
+	over := map[string]bool{}
+	for _, cs := range slices.Backward(g.reached[:]) {
+		for _, c := range cs {
+			if _, known := g.at[c.id]; known {
+				g.add(c.id, c.lexical)
+			} else if room > 0 {
+				room--
+				g.add(c.id, c.lexical)
+			} else {
+				over[c.id] = true
+			}
+		}
+	}
+	return len(over)
+}
+
+func (r *Reader) gather(q Query, hits []Hit) *gathering {
+	g := &gathering{r: r, at: make(map[string]int, 2*len(hits)), named: map[string]bool{}}
 	top := 0.0
 	for _, h := range hits {
 		if h.BM25 > top && !math.IsInf(h.BM25, 0) {
 			top = h.BM25
 		}
 	}
-	best := map[string]Micro{} // lexical share by id
-	named := map[string]bool{} // entities whose name was found
-	consider := func(id string, lexical Micro) {
-		if old, ok := best[id]; !ok || lexical > old {
-			best[id] = lexical
-		}
+	hits = slices.Clone(hits)
+	slices.SortFunc(hits, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.BM25, a.BM25), strings.Compare(a.ID, b.ID)) })
+	if q.Entity != "" {
+		g.name(r.State.resolve(q.Entity))
 	}
 	for _, h := range hits {
 		lexical := Micro(0)
@@ -93,75 +170,107 @@ func (r *Reader) Search(q Query, hits []Hit) Results {
 		switch prefix, _, _, _ := splitID(h.ID); prefix {
 		case "ent":
 			id := r.State.resolve(h.ID)
-			named[id] = true
-			consider(id, lexical)
-			for _, p := range r.State.ix.about[id] {
-				consider(p, 0)
-			}
+			g.add(id, lexical)
+			g.name(id)
 		case "obs":
-			consider(h.ID, lexical)
-			for _, e := range r.State.ix.edgesFrom[h.ID] {
+			g.add(h.ID, lexical)
+			if ep, ok := r.State.ix.summaryOf[h.ID]; ok {
+				g.add(ep, lexical)
+			}
+			for _, e := range slices.Backward(r.State.ix.edgesFrom[h.ID]) {
 				if ed := r.State.edges.get(e); ed.Active() && ed.Type == Supports {
-					consider(ed.To, lexical)
+					g.reach(ed.To, lexical)
 				}
 			}
 		default:
-			consider(h.ID, lexical)
+			g.add(h.ID, lexical)
 		}
 	}
-	if q.Entity != "" {
-		named[r.State.resolve(q.Entity)] = true
-		for _, p := range r.State.ix.about[r.State.resolve(q.Entity)] {
-			consider(p, 0)
+	return g
+}
+
+// Search ranks what an index of the texts found: by the state first, and within
+// one state by the words, the entity and how recent the support is. Likeness
+// alone never puts a weak claim before a strong one. The hits may come in any
+// order; what they name and the state does not hold is left out.
+//
+// What the words found brings more: an entity what is about it, an observation
+// what rests on it, and a summary its episode. Of the first two at most 1,000
+// claims are ranked beside those the words found, the firmest of them; the rest
+// is counted as withheld.
+//
+// An answer without items says why. Nothing is known only where nothing was
+// found; where what was found is withheld, that decides: contested before too
+// weak, too weak before over, over before erased. Where there was an answer and
+// no room for it, the withheld counts alone say so.
+func (r *Reader) Search(q Query, hits []Hit) Results {
+	if q.Limit <= 0 || q.Limit > 50 {
+		q.Limit = 10
+	}
+	if !q.MinState.valid() {
+		q.MinState = Provisional
+	}
+	res := Results{Notice: Notice, Items: []Found{}, Withheld: []Withheld{}}
+	g := r.gather(q, hits)
+	withheld := map[string]int{}
+	if len(q.Types) == 0 || slices.Contains(q.Types, "proposition") {
+		withheld["too_many"] = g.settle()
+	}
+	type ranked struct {
+		*candidate
+		*Found
+	}
+	found := make([]ranked, 0, len(g.all))
+	why := NothingKnown
+	for i := range g.all {
+		c := &g.all[i]
+		f, reason, said := r.found(q, c.id, c.lexical, g.named)
+		switch {
+		case reason != "":
+			withheld[reason]++
+			why = stronger(why, said)
+		case f != nil:
+			found = append(found, ranked{c, f})
 		}
 	}
-	ids := make([]string, 0, len(best))
-	for id := range best {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, compareID)
-	var found []Found
-	for _, id := range ids {
-		f, why := r.found(q, id, best[id], named)
-		if why != "" {
-			withheld[why]++
-		} else if f != nil {
-			found = append(found, *f)
-		}
-	}
-	slices.SortStableFunc(found, func(a, b Found) int {
-		return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(b.Fused, a.Fused))
+	slices.SortFunc(found, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(b.Fused, a.Fused), a.order(b.candidate))
 	})
 	room := q.MaxTokens * 4
-	for _, f := range found {
-		size := r.size(f.id)
-		switch {
-		case len(res.Items) == q.Limit:
-			withheld["limit"]++
-		case q.MaxTokens > 0 && size > room:
-			withheld["max_tokens"]++
-		default:
-			room -= size
-			r.fill(&f)
-			res.Items = append(res.Items, f)
+	for i, f := range found {
+		if len(res.Items) == q.Limit {
+			withheld["limit"] += len(found) - i
+			break
 		}
-	}
-	for _, why := range []string{"below_min_state", "not_valid_then", "entity", "erased", "limit", "max_tokens", "quarantined", "untrusted"} {
-		if withheld[why] > 0 {
-			res.Withheld = append(res.Withheld, Withheld{why, withheld[why]})
-		}
-	}
-	if len(res.Items) == 0 {
-		res.Abstention = NothingKnown
-		for _, id := range ids {
-			if v, ok := r.View(id); ok && res.Abstention != IsContested && v.Abstention != NoAbstention {
-				if res.Abstention == NothingKnown || v.Abstention == IsContested || v.Abstention == InsufficientEvidence {
-					res.Abstention = v.Abstention
-				}
+		if q.MaxTokens > 0 {
+			size := r.size(f.Found.id)
+			if size > room {
+				withheld["max_tokens"]++
+				continue
 			}
+			room -= size
 		}
+		r.fill(f.Found)
+		res.Items = append(res.Items, *f.Found)
+	}
+	for _, reason := range []string{"below_min_state", "not_valid_then", "entity", "erased", "limit", "max_tokens", "quarantined", "untrusted", "too_many"} {
+		if withheld[reason] > 0 {
+			res.Withheld = append(res.Withheld, Withheld{reason, withheld[reason]})
+		}
+	}
+	if len(found) == 0 {
+		res.Abstention = why
 	}
 	return res
+}
+
+// stronger is which of two reasons for no answer weighs more.
+func stronger(a, b Abstention) Abstention {
+	rank := []Abstention{NothingKnown, WasErased, HasExpired, InsufficientEvidence, IsContested}
+	if slices.Index(rank, b) > slices.Index(rank, a) {
+		return b
+	}
+	return a
 }
 
 // size is how much text a result has, in bytes.
@@ -187,69 +296,95 @@ func (r *Reader) fill(f *Found) {
 	f.Episode, f.Summary = rec.Episode, rec.Summary
 }
 
-// found ranks one result, or says why it is withheld; neither, if it is not
-// asked for.
-func (r *Reader) found(q Query, id string, lexical Micro, named map[string]bool) (f *Found, withheld string) {
+// found ranks one result, or says by which reason it is withheld and what that
+// makes of an answer without items; none of it, if it is not asked for.
+func (r *Reader) found(q Query, id string, lexical Micro, named map[string]bool) (f *Found, withheld string, why Abstention) {
 	s := r.State
 	f = &Found{Lexical: lexical, id: id}
 	wanted := func(kind string) bool { return len(q.Types) == 0 || slices.Contains(q.Types, kind) }
+	later := func(at Instant) bool { return !r.AsOf.IsZero() && at > InstantOf(r.AsOf) }
 	prefix, _, _, _ := splitID(id)
 	switch prefix {
 	case "prop":
 		p := s.propositions.get(id)
 		if p == nil || !wanted("proposition") {
-			return nil, ""
+			return nil, "", ""
 		}
 		about := false
 		for _, en := range p.About {
-			if named[s.resolve(en)] {
+			en = s.resolve(en)
+			if named[en] {
 				f.EntityMatch = One
 			}
-			about = about || s.resolve(en) == s.resolve(q.Entity)
+			about = about || en == s.resolve(q.Entity)
+		}
+		if q.Entity != "" && !about {
+			return nil, "entity", NothingKnown
 		}
 		score, state, _ := r.belief(p)
 		f.Rank, f.Recency = state.rank(), score.Freshness
 		switch {
-		case q.Entity != "" && !about:
-			return nil, "entity"
 		case p.Gone:
-			return nil, "erased"
+			return nil, "erased", WasErased
+		case later(p.CreatedAt):
+			return nil, "not_valid_then", NothingKnown
 		case state.rank() < q.MinState.rank():
-			return nil, "below_min_state"
+			return nil, "below_min_state", abstention(p, state, false)
 		case !r.holds(p) && (q.MinState.rank() > Deprecated.rank() || !r.AsOf.IsZero()):
-			return nil, "not_valid_then"
+			return nil, "not_valid_then", abstention(p, state, false)
 		}
 	case "obs":
 		o := s.observations.get(id)
-		switch {
-		case o == nil || !wanted("observation") || q.Entity != "":
-			return nil, ""
-		case o.Status == Erased:
-			return nil, "erased"
-		case o.Status != Ingested:
-			return nil, "quarantined"
-		case o.Level <= 1 && !q.Untrusted:
-			return nil, "untrusted"
+		if o == nil || !wanted("observation") || q.Entity != "" {
+			return nil, "", ""
 		}
-		f.Recency = r.Policy.Score(Evidence{Age: o.RecordedAt.since(r.now()), Volatility: Medium}).Freshness
+		_, summary := s.ix.summaryOf[id]
+		switch {
+		case o.Status == Erased:
+			return nil, "erased", WasErased
+		case later(o.RecordedAt):
+			return nil, "not_valid_then", NothingKnown
+		case o.Status != Ingested:
+			return nil, "quarantined", InsufficientEvidence
+		case o.Level <= 1 && !q.Untrusted && summary && wanted("episode"):
+			return nil, "", "" // it is there as its episode
+		case o.Level <= 1 && !q.Untrusted:
+			return nil, "untrusted", InsufficientEvidence
+		}
+		f.Recency = r.fresh(o.RecordedAt)
 	case "ent":
 		en := s.entities.get(id)
-		if en == nil || !wanted("entity") {
-			return nil, ""
-		}
-		if en.Canonicality == Tombstoned {
-			return nil, "erased"
+		switch {
+		case en == nil || !wanted("entity"):
+			return nil, "", ""
+		case en.Canonicality == Tombstoned:
+			return nil, "erased", WasErased
 		}
 		f.EntityMatch = One
 	case "epi":
-		if s.episodes.get(id) == nil || !wanted("episode") || q.Entity != "" {
-			return nil, ""
+		ep := s.episodes.get(id)
+		if ep == nil || !wanted("episode") || q.Entity != "" {
+			return nil, "", ""
 		}
+		switch o := s.observations.get(ep.Summary); {
+		case o == nil || o.Status == Erased:
+			return nil, "erased", WasErased
+		case later(ep.EndedAt):
+			return nil, "not_valid_then", NothingKnown
+		case o.Status != Ingested:
+			return nil, "quarantined", InsufficientEvidence
+		}
+		f.Recency = r.fresh(ep.EndedAt)
 	default:
-		return nil, ""
+		return nil, "", ""
 	}
 	f.Fused = Micro((int64(f.Lexical)*shareLexical + int64(f.EntityMatch)*shareEntity + int64(f.Recency)*shareRecency) / int64(One))
-	return f, ""
+	return f, "", ""
+}
+
+// fresh is how recent something is that is no claim.
+func (r *Reader) fresh(at Instant) Micro {
+	return r.Policy.Score(Evidence{Age: at.since(r.now()), Volatility: Medium}).Freshness
 }
 
 // Docs returns the texts of a state that can be found, in their order: of
