@@ -240,25 +240,43 @@ func (k *Keeper) Read(ctx context.Context, f func(s *memory.State, now time.Time
 	return nil
 }
 
-// Search calls f with the state and what the index finds in its texts.
+// everyKind is what the texts of a memory are of.
+var everyKind = []string{"proposition", "observation", "entity"}
+
+// Search calls f with the state and what the index finds in its texts: of each
+// kind as many as the limit, so that a crowd of observations hides no claim.
+// Without kinds it asks for all, and so does who looks for claims, which are
+// also found by what they are about and rest on. The state may be newer than
+// what was found.
 func (k *Keeper) Search(ctx context.Context, query string, kinds []string, limit int, f func(s *memory.State, now time.Time, hits []memory.Hit)) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := k.catchUp(ctx); err != nil {
-		return err
+	if len(kinds) == 0 {
+		kinds = everyKind
 	}
 	var hits []memory.Hit
 	if k.o.Index != nil {
-		err := k.index(ctx)
-		if err == nil {
-			hits, err = k.o.Index.Search(ctx, k.o.Namespace, query, kinds, limit)
+		err := k.indexed(ctx)
+		for _, kind := range kinds {
+			var found []memory.Hit
+			if err == nil {
+				found, err = k.o.Index.Search(ctx, k.o.Namespace, query, []string{kind}, limit)
+			}
+			hits = append(hits, found...)
 		}
 		if err != nil {
 			return fmt.Errorf("memory: the index: %w", err)
 		}
 	}
-	f(k.state, k.now(), hits)
-	return nil
+	return k.Read(ctx, func(s *memory.State, now time.Time) { f(s, now, hits) })
+}
+
+// indexed brings the index to the log.
+func (k *Keeper) indexed(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.catchUp(ctx); err != nil {
+		return err
+	}
+	return k.index(ctx)
 }
 
 // index brings the index to the state. The caller holds mu.
