@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
@@ -21,8 +20,6 @@ const (
 	Minimal  Profile = "minimal" // record, propose, support, contradict, search and explain
 	ReadOnly Profile = "read_only"
 )
-
-const ownServer = gate.OwnServer
 
 // minimal are the proposals of profile Minimal.
 var minimal = map[string]bool{
@@ -75,11 +72,14 @@ func (s *Server) Call(ctx context.Context, by gateway.Caller, tool string, argum
 	if arguments == nil {
 		arguments = []byte("{}")
 	}
+	if no := bindTask(&by); no != nil {
+		return answer(writ.Outcome{Status: writ.Rejected, Rejection: no}, true)
+	}
 	if t := s.reads(tool); t != nil {
 		return s.read(ctx, t, by, arguments)
 	}
 	p := writ.Proposal{ToolName: tool, Payload: arguments}
-	c := memory.Context{Principal: by.Principal, Session: by.Session, Task: by.Session, Redacted: by.Redacted}
+	c := memory.Context{Principal: by.Principal, Session: by.Session, Task: taskOf(by), Redacted: by.Redacted}
 	var err error
 	if c.Captured, err = captured(ctx, by, p); err != nil {
 		return gateway.Answer{}, err
