@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	writ "github.com/writ-project/writ"
@@ -63,7 +62,7 @@ var readTools = []readTool{
 	{memory.ToolSpec{Name: toolTimeline, Description: "Tell what happened to an entity, a slot or a proposition, in order.",
 		InputSchema: schemaOf(`"id":`+idProperty+`,"from":{"maximum":1000000000000,"minimum":0,"type":"integer"},`+limitProperty, `"id"`)}, false, timeline},
 	{memory.ToolSpec{Name: toolPending, Description: "List what waits: contested claims, open tests, what was refused last, and the newest evidence of this session that an observation can cite.",
-		InputSchema: schemaOf(limitProperty, ``)}, false, pending},
+		InputSchema: schemaOf(`"task_id":{"description":"a task of this session; the one this call is in if left out","pattern":"`+taskForm+`","type":"string"},`+limitProperty, ``)}, false, pending},
 }
 
 func (s *Server) reads(name string) *readTool {
@@ -206,52 +205,6 @@ func timeline(ctx context.Context, s *Server, by gateway.Caller, arguments []byt
 			Moments []memory.Moment `json:"moments"`
 			More    bool            `json:"more"`
 		}{memory.Notice, append([]memory.Moment{}, moments...), more}
-	})
-	return out, err
-}
-
-// sighting is evidence of the session that an observation can cite.
-type sighting struct {
-	Evidence   string    `json:"evidence"` // what source_ref takes
-	Source     string    `json:"source"`
-	Admissible bool      `json:"admissible"`
-	Time       time.Time `json:"time"`
-}
-
-func pending(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (out any, err error) {
-	var in struct {
-		Limit int `json:"limit"`
-	}
-	if err := json.Unmarshal(arguments, &in); err != nil {
-		return nil, err
-	}
-	if in.Limit == 0 {
-		in.Limit = readLimit
-	}
-	seen, err := by.Sightings(ctx, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	evidence := []sighting{}
-	for _, x := range seen {
-		if x.Server == ownServer {
-			continue // what the memory said is no evidence for it
-		}
-		source := "user"
-		if x.Server != "" {
-			source = x.Server + "/" + x.Tool
-		}
-		evidence = append(evidence, sighting{fmt.Sprintf("ev%d", x.Evidence.Number), source, x.Admissible, x.Time})
-	}
-	err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) {
-		p := s.reader(st, now, by).Pending(by.Session, by.Session, in.Limit)
-		if st.Head() == 0 {
-			p.Mode = s.keeper.o.Mode // what it will begin with
-		}
-		out = struct {
-			memory.Pending
-			Evidence []sighting `json:"evidence"`
-		}{p, evidence}
 	})
 	return out, err
 }
