@@ -47,11 +47,19 @@ type Index interface {
 	// Update applies a change, all or nothing. ErrBehind unless the index is at
 	// c.From.
 	Update(ctx context.Context, c Change) error
-	// Search returns at most limit texts, best first, equal ones by id. The
-	// query is words and nothing else: what looks like an operator, a wildcard
-	// or a quote is text (M06). A query without a word finds nothing; of a long
-	// one only the first words count. kinds narrows the answer unless it is
-	// empty; the scores are those of the whole namespace.
+	// Search returns the best texts, best first, equal ones by id: at most limit
+	// of all, or, where kinds are given, at most limit of each of them.
+	//
+	// The query is words and nothing else: what looks like an operator, a
+	// wildcard or a quote is text (M06). A query without a word finds nothing;
+	// of a long one only the first words count, each once.
+	//
+	// A text is found if it holds one of the words, however common the word
+	// is: none is passed over to save time. Its score is BM25 with the
+	// constants of FTS5 over all texts of the namespace, of whatever kind; the
+	// parts of a score are added from the word that the fewest texts hold to the
+	// one that most do, bytewise among equals, so that two indexes agree to the
+	// last bit.
 	Search(ctx context.Context, namespace, query string, kinds []string, limit int) ([]Hit, error)
 	// Docs yields all texts by id, bytewise.
 	Docs(ctx context.Context, namespace string) iter.Seq2[Doc, error]

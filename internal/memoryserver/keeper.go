@@ -255,12 +255,8 @@ func (k *Keeper) Search(ctx context.Context, query string, kinds []string, limit
 	var hits []memory.Hit
 	if k.o.Index != nil {
 		err := k.indexed(ctx)
-		for _, kind := range kinds {
-			var found []memory.Hit
-			if err == nil {
-				found, err = k.o.Index.Search(ctx, k.o.Namespace, query, []string{kind}, limit)
-			}
-			hits = append(hits, found...)
+		if err == nil {
+			hits, err = k.o.Index.Search(ctx, k.o.Namespace, query, kinds, limit)
 		}
 		if err != nil {
 			return fmt.Errorf("memory: the index: %w", err)

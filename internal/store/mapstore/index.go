@@ -134,7 +134,15 @@ func (x *Index) Search(ctx context.Context, namespace, query string, kinds []str
 	slices.SortFunc(hits, func(a, b memory.Hit) int {
 		return cmp.Or(cmp.Compare(b.BM25, a.BM25), cmp.Compare(a.ID, b.ID))
 	})
-	return hits[:min(len(hits), max(limit, 0))], nil
+	left := map[string]int{} // by kind, or of all
+	return slices.DeleteFunc(hits, func(h memory.Hit) bool {
+		kind := h.Kind
+		if len(kinds) == 0 {
+			kind = ""
+		}
+		left[kind]++
+		return left[kind] > limit
+	}), nil
 }
 
 // Docs implements memory.Index. It yields the texts of the moment it began.

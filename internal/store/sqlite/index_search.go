@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"maps"
 	"slices"
 
 	"github.com/writ-project/writ/internal/store/words"
@@ -58,7 +59,7 @@ type places struct {
 	in   []place
 }
 
-// best weighs all texts in which words stand, and returns the best of the kinds.
+// best weighs all texts in which words stand, and returns the best ones.
 func (c *common) best(found []places, kinds []string, limit int) (hits []memory.Hit) {
 	if len(found) == 0 {
 		return nil
@@ -77,31 +78,62 @@ func (c *common) best(found []places, kinds []string, limit int) (hits []memory.
 			c.scores[at.slot] += words.Score(idf, float64(at.times), float64(c.docs[at.slot].words), mean)
 		}
 	}
-	least := 0.0
+	every := &bests{c: c, limit: limit}
+	of := map[string]*bests{} // by kind
+	for _, k := range kinds {
+		of[k] = &bests{c: c, limit: limit}
+	}
 	for slot, score := range c.scores {
-		if score == 0 || score < least {
+		if score == 0 {
 			continue
 		}
-		d := &c.docs[slot]
-		if len(kinds) > 0 && !slices.Contains(kinds, d.kind) {
-			continue
+		b := every
+		if len(kinds) > 0 {
+			if b = of[c.docs[slot].kind]; b == nil {
+				continue
+			}
 		}
-		h := memory.Hit{ID: d.id, Kind: d.kind, BM25: score}
-		if len(hits) == limit && better(hits[limit-1], h) < 0 {
-			continue
-		}
-		i, _ := slices.BinarySearchFunc(hits, h, better)
-		if hits = slices.Insert(hits, i, h); len(hits) > limit {
-			hits = hits[:limit]
-		}
-		if len(hits) == limit {
-			least = hits[limit-1].BM25
+		b.take(scored{score, uint32(slot)})
+	}
+	for _, b := range append(slices.Collect(maps.Values(of)), every) {
+		for _, s := range b.texts {
+			d := &c.docs[s.slot]
+			hits = append(hits, memory.Hit{ID: d.id, Kind: d.kind, BM25: s.score})
 		}
 	}
+	slices.SortFunc(hits, func(a, b memory.Hit) int {
+		return cmp.Or(cmp.Compare(b.BM25, a.BM25), cmp.Compare(a.ID, b.ID))
+	})
 	return hits
 }
 
-// better orders hits: the higher score first, then by id.
-func better(a, b memory.Hit) int {
-	return cmp.Or(cmp.Compare(b.BM25, a.BM25), cmp.Compare(a.ID, b.ID))
+type scored struct {
+	score float64
+	slot  uint32
+}
+
+// bests are the best texts of those it was given, best first.
+type bests struct {
+	c     *common
+	limit int
+	texts []scored
+}
+
+func (b *bests) take(s scored) {
+	n := len(b.texts)
+	if n == b.limit && b.order(b.texts[n-1], s) < 0 {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(b.texts, s, b.order)
+	if b.texts = slices.Insert(b.texts, i, s); n == b.limit {
+		b.texts = b.texts[:n]
+	}
+}
+
+// order puts the higher score first, then goes by id.
+func (b *bests) order(x, y scored) int {
+	if c := cmp.Compare(y.score, x.score); c != 0 {
+		return c
+	}
+	return cmp.Compare(b.c.docs[x.slot].id, b.c.docs[y.slot].id)
 }
