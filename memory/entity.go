@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	writ "github.com/writ-project/writ"
 )
@@ -86,7 +87,7 @@ func (j *judge) entity() *refusal {
 
 	id := j.d.mint("ent")
 	en := &Entity{ID: id, Type: typ, Canonicality: Candidate, CreatedAt: j.e.At, UpdatedAt: j.e.At, Session: j.c.Session, Task: j.c.Task,
-		Names: []Name{{Record: j.e.N, Observation: obs[0]}}}
+		Names: []Name{{Record: j.e.N, Observation: j.bearing(obs, name)}}}
 	if typ == selfType {
 		en.Principal = j.c.Principal
 	}
@@ -97,7 +98,7 @@ func (j *judge) entity() *refusal {
 		j.d.add(Op{Same: &SameOp{A: id, B: s.Entity, Similarity: s.Similarity}})
 		j.d.effect("entity.possible_same_as", s.Entity)
 	}
-	j.aliases(id, obs[0])
+	j.aliases(id, obs)
 	return nil
 }
 
@@ -124,17 +125,35 @@ func (j *judge) borne(id, norm string, obs []string) bool {
 // link gives an entity the names of the proposal it does not have yet.
 func (j *judge) link(id string, obs []string) {
 	j.d.value = j.value()
+	before := len(j.e.Ops)
 	if n := j.texts["name"]; n != "" && !j.named(id, n) {
-		j.d.add(Op{At: "/payload/name", Alias: &AliasOp{id, obs[0]}})
+		j.d.add(Op{At: "/payload/name", Alias: &AliasOp{id, j.bearing(obs, n)}})
 	}
-	j.aliases(id, obs[0])
+	j.aliases(id, obs)
+	if len(j.e.Ops) == before {
+		// The names are there already; keeping them twice would keep them from
+		// being erased.
+		j.noValue = true
+	}
 	j.d.effect("entity.linked", id)
 }
 
-func (j *judge) aliases(id, obs string) {
+// bearing is the observation a name rests on: the first that has it, or else
+// the first.
+func (j *judge) bearing(obs []string, name string) string {
+	n := " " + normName(name) + " "
+	for _, o := range obs {
+		if strings.Contains(" "+normName(j.d.observations.get(o).Raw)+" ", n) {
+			return o
+		}
+	}
+	return obs[0]
+}
+
+func (j *judge) aliases(id string, obs []string) {
 	for i, a := range j.lists["aliases"] {
 		if !j.named(id, a) && normName(a) != "" {
-			j.d.add(Op{At: "/payload/aliases/" + strconv.Itoa(i), Alias: &AliasOp{id, obs}})
+			j.d.add(Op{At: "/payload/aliases/" + strconv.Itoa(i), Alias: &AliasOp{id, j.bearing(obs, a)}})
 			j.d.effect("entity.alias_added", id)
 		}
 	}

@@ -2,6 +2,8 @@ package memory
 
 import (
 	"slices"
+	"strings"
+	"unicode"
 
 	writ "github.com/writ-project/writ"
 )
@@ -17,6 +19,9 @@ type Cascade struct {
 	// Held are episodes under legal hold that rest on one of the
 	// observations: while there is one, nothing is erased.
 	Held []string `json:"held"`
+	// Echoes are observations that stay and hold the whole text of one that
+	// goes: whoever wants the words gone erases those too.
+	Echoes []string `json:"echoes"`
 }
 
 // Selection says whose text is to go. Every field that is set selects.
@@ -29,9 +34,11 @@ type Selection struct {
 
 // Cascade returns what erasing a selection would take with it: the observations
 // and whatever was derived from them; the records that hold or quote their text;
-// propositions and names that rest on nothing else.
+// propositions and names that rest on nothing else, or repeat a word of theirs
+// that nothing else they rest on has; and what was ever refused, for nobody
+// knows what stands in it.
 func (s *State) Cascade(sel Selection) Cascade {
-	c := Cascade{Records: []uint64{}, Observations: []string{}, Propositions: []string{}, Entities: []string{}, Held: []string{}}
+	c := Cascade{Records: []uint64{}, Observations: []string{}, Propositions: []string{}, Entities: []string{}, Held: []string{}, Echoes: []string{}}
 	records, taken := map[uint64]bool{}, map[string]bool{}
 	var queue []string
 	take := func(id string) {
@@ -91,13 +98,26 @@ func (s *State) Cascade(sel Selection) Cascade {
 			}
 		}
 	}
+	said := map[string]bool{}
+	for id := range taken {
+		for _, w := range telling(s.observations.get(id).Raw) {
+			said[w] = true
+		}
+	}
 	for id := range props {
 		_, n, _, _ := splitID(id)
-		rests := slices.ContainsFunc(s.ix.edgesOf[id], func(e string) bool {
-			ed := s.edges.get(e)
-			return ed.Type == Supports && !taken[ed.From] && s.observations.get(ed.From).Status == Ingested
-		})
-		if !rests || records[n] {
+		rests, left := false, map[string]bool{}
+		for _, e := range s.ix.edgesOf[id] {
+			if ed := s.edges.get(e); ed.Type == Supports && !taken[ed.From] && s.observations.get(ed.From).Status == Ingested {
+				rests = true
+				for _, w := range telling(s.observations.get(ed.From).Raw) {
+					left[w] = true
+				}
+			}
+		}
+		p := s.propositions.get(id)
+		repeats := slices.ContainsFunc(telling(p.Text+" "+p.Literal+" "+p.Quals), func(w string) bool { return said[w] && !left[w] })
+		if !rests || repeats || records[n] {
 			c.Propositions = append(c.Propositions, id)
 			records[n] = true
 		}
@@ -115,6 +135,14 @@ func (s *State) Cascade(sel Selection) Cascade {
 	for id := range ents {
 		c.Entities = append(c.Entities, id)
 	}
+	if len(records) > 0 {
+		for _, k := range s.decided.keys() {
+			if d := s.decided.get(k); d.Kind == KindProposal && d.Status == writ.Rejected && !d.Erased {
+				records[d.N] = true
+			}
+		}
+	}
+	c.Echoes = append(c.Echoes, s.echoes(taken)...)
 	for n := range records {
 		if d := s.decided.get(mintID("dec", n, 1)); d != nil {
 			c.Records = append(c.Records, n)
@@ -131,6 +159,48 @@ func (s *State) Cascade(sel Selection) Cascade {
 	slices.SortFunc(c.Propositions, compareID)
 	slices.SortFunc(c.Entities, compareID)
 	return c
+}
+
+// telling are the words by which a text is known: those with a digit or of at
+// least four letters, in the form in which names are equal.
+func telling(text string) []string {
+	return slices.DeleteFunc(strings.Fields(normName(text)), func(w string) bool {
+		return runes(w) < 4 && !strings.ContainsFunc(w, unicode.IsDigit)
+	})
+}
+
+// maxEchoed is how many texts are looked for in other texts. Of more, only
+// equal texts are found.
+const maxEchoed = 64
+
+// echoes finds the observations that stay and hold the text of one that goes.
+func (s *State) echoes(taken map[string]bool) (out []string) {
+	texts := map[string]bool{}
+	for id := range taken {
+		if t := s.observations.get(id).Raw; t != "" {
+			texts[t] = true
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	for _, id := range s.observations.keys() {
+		o := s.observations.get(id)
+		if taken[id] || o.Status == Erased {
+			continue
+		}
+		holds := texts[o.Raw]
+		for t := range texts {
+			if holds || len(texts) > maxEchoed {
+				break
+			}
+			holds = contains(o.Raw, t)
+		}
+		if holds {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // erase is the command: the cascade is taken, and what rested on it is

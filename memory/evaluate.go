@@ -244,7 +244,7 @@ func (d *draftEvent) evaluate(id string, c change) Status {
 }
 
 // attach links observations to a proposition and returns which were new, and
-// the highest level among them.
+// the highest level at which one was linked.
 func (d *draftEvent) attach(typ EdgeType, id string, obs []string, at string, quoted bool) (fresh []string, level int) {
 	level = -1
 	pr := d.propositions.get(id)
@@ -255,9 +255,15 @@ func (d *draftEvent) attach(typ EdgeType, id string, obs []string, at string, qu
 		ob := d.observations.get(o)
 		ed := &Edge{ID: d.mint("edge"), Type: typ, From: o, To: id, Group: ob.Group, Class: ob.Class, Level: ob.Level,
 			Reliability: d.weigh(ob, pr), RecordedAt: ob.RecordedAt, Quoted: quoted, Decision: mintID("dec", d.e.N, 1)}
+		if typ == Supports && d.p.Flags.Grounded && !d.bears(ob, pr) {
+			d.inferred(ed)
+			if ob.Level > ed.Level {
+				d.effect("evidence.counted_as_inference", o)
+			}
+		}
 		d.add(Op{At: at, Edge: ed})
 		fresh = append(fresh, o)
-		level = max(level, ob.Level)
+		level = max(level, ed.Level)
 	}
 	return fresh, level
 }
@@ -282,7 +288,7 @@ func (d *draftEvent) noteFailure(id string, fresh []string) {
 	}
 	by := slices.Clone(pr.ClearedBy)
 	for _, o := range fresh {
-		if ob := d.observations.get(o); ob.Level >= 2 {
+		if ob := d.observations.get(o); d.levelOf(Supports, o, id) >= 2 {
 			by = addOnce(by, ob.Group)
 		}
 	}
@@ -352,7 +358,7 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 	}
 	for _, o := range fresh {
 		ob := d.observations.get(o)
-		if ob.Level < min(l1, 2) || d.links.get(join(string(Contradicts), o, other)) != nil || d.links.get(join(string(Supports), o, other)) != nil {
+		if d.levelOf(Supports, o, id) < min(l1, 2) || d.links.get(join(string(Contradicts), o, other)) != nil || d.links.get(join(string(Supports), o, other)) != nil {
 			continue
 		}
 		d.add(Op{Edge: &Edge{ID: d.mint("edge"), Type: Contradicts, From: o, To: other, Group: ob.Group, Class: ob.Class, Level: ob.Level,

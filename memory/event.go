@@ -11,8 +11,10 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// EventVersion is the format of events this package writes and reads.
-const EventVersion = 1
+// EventVersion is the version of events this package writes: of their format,
+// and of the rules they are decided by. Those of earlier versions are read and
+// applied as they stand, and not decided again.
+const EventVersion = 2
 
 // Kind says what an event is.
 type Kind string
@@ -59,7 +61,8 @@ type Event struct {
 	Ops       []Op        `json:"ops,omitempty"`
 }
 
-// Capture is the evidence a proposal's observation was bound to.
+// Capture is the evidence a proposal's observation was bound to, or that a
+// refused one was judged on; without an id and a source there was none.
 type Capture struct {
 	Evidence string     `json:"evidence"`
 	Label    writ.Label `json:"label"`
@@ -68,6 +71,7 @@ type Capture struct {
 	ByRef    bool       `json:"by_ref,omitempty"` // the proposal named it
 	Verbatim bool       `json:"verbatim"`
 	Whole    bool       `json:"whole,omitempty"`
+	Between  bool       `json:"between,omitempty"`
 
 	Type       string `json:"type,omitempty"`
 	Collection string `json:"collection,omitempty"`
@@ -268,7 +272,7 @@ func ParseEvent(b []byte) (*Event, error) {
 // check holds what the form alone does not say.
 func (e *Event) check() error {
 	switch {
-	case e.V != EventVersion:
+	case e.V < 1 || e.V > EventVersion:
 		return errors.New("memory: an event of a version this one does not know")
 	case e.N == 0 || e.At < 0 || e.At > maxInstant:
 		return errEvent

@@ -52,8 +52,11 @@ type Witness struct {
 	Evidence    string     `json:"evidence,omitempty"`
 	RecordedAt  Instant    `json:"recorded_at"`
 	Quote       Data       `json:"quote"`
-	Resolution  string     `json:"resolution,omitempty"` // why it no longer counts
-	Decision    string     `json:"decision"`
+	// Inference says that it counts as the agent's inference only: it has not
+	// the claim's value in it.
+	Inference  bool   `json:"counted_as_inference,omitempty"`
+	Resolution string `json:"resolution,omitempty"` // why it no longer counts
+	Decision   string `json:"decision"`
 }
 
 // Value is one value of a slot.
@@ -144,7 +147,7 @@ func (r *Reader) witness(gs []GroupEvidence, ed *Edge) []GroupEvidence {
 		quote = o.Raw
 	}
 	w := Witness{Observation: o.ID, Edge: ed.ID, Source: o.Source, Class: o.Class, Level: o.Level, Evidence: o.Evidence, RecordedAt: o.RecordedAt,
-		Quote: data(quote, o.Level, o.labelFor(r.Principal), maxQuoted), Resolution: ed.Resolution, Decision: ed.Decision}
+		Quote: data(quote, o.Level, o.labelFor(r.Principal), maxQuoted), Resolution: ed.Resolution, Decision: ed.Decision, Inference: ed.Level < o.Level}
 	gs[i].Items = append(gs[i].Items, w)
 	return gs
 }

@@ -50,6 +50,10 @@ type Captured struct {
 	// Whole says that this span begins and ends where a leaf, or a token of a
 	// text, does. What the agent cropped vouches for nothing at its ends.
 	Whole bool
+	// Between says that the span stands between words by the rules of a quote
+	// (package claim): neither end cuts a word or a number. It is weaker than
+	// Whole, and enough for a belief to rest on.
+	Between bool
 	// Type and Collection are what the gate's policy declared of the leaf, where
 	// the span is one. They are kept for who recalls it, and decide nothing here.
 	Type, Collection string
@@ -150,7 +154,8 @@ func Handle(s *State, c Context, p writ.Proposal) Decision {
 func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
 	e := j.e
 	e.Status, e.Reason, e.Ops, e.Effects = writ.Rejected, r.reason, nil, nil
-	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode}
+	e.Capture = heldAgainst(p, j.c.Captured)
+	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Rule: ruleOf(j.e.Tool, r)}
 	out.Status, out.Rejection = writ.Rejected, r.rejection()
 	var value []byte
 	// What was erased does not come back to disk by being offered again.
@@ -165,6 +170,22 @@ func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
 		}
 	}
 	return Decision{out.filled(), e, value}
+}
+
+// heldAgainst is the evidence a refused proposal was judged on, so that it can
+// be judged again: one without an id and a source is none. Of several nothing is
+// kept.
+func heldAgainst(p writ.Proposal, captured []Captured) *Capture {
+	cite, cites := Cites(p)
+	switch {
+	case !cites || len(captured) > 1:
+		return nil
+	case len(captured) == 0:
+		return &Capture{}
+	}
+	c := captured[0]
+	return &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, Verbatim: c.Verbatim, Whole: c.Whole, Between: c.Between,
+		ByRef: cite.Ref != "" && (cite.Ref == c.Ref || cite.Ref == c.Evidence), Type: c.Type, Collection: c.Collection}
 }
 
 // recorded is the time of an event: never one that has no form.

@@ -22,6 +22,7 @@ type Observation struct {
 	Reliability Micro        `json:"reliability"`
 	Evidence    string       `json:"evidence,omitempty"` // what Writ itself saw, "" if nothing
 	Whole       bool         `json:"whole,omitempty"`    // it begins and ends where something of the evidence does
+	Between     bool         `json:"between,omitempty"`  // its ends cut no word and no number
 	Type        string       `json:"type,omitempty"`     // of the leaf it is, by the gate's policy
 	Collection  string       `json:"collection,omitempty"`
 	Principal   string       `json:"principal"`

@@ -49,7 +49,7 @@ func (j *judge) bind(at string, sourceRef, raw string) (b binding, r *refusal) {
 			if narrow := j.c.Policy.class(c.Class, j.c.Mode); c.Class != "" && narrow.Level <= j.c.Policy.class(b.class, j.c.Mode).Level {
 				b.class = c.Class
 			}
-			b.capture = &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: named, Verbatim: true, Whole: c.Whole,
+			b.capture = &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: named, Verbatim: true, Whole: c.Whole, Between: c.Between,
 				Type: c.Type, Collection: c.Collection}
 			return j.worth(b)
 		}
@@ -156,7 +156,7 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		Reliability: b.reliability, Principal: j.c.Principal, Session: j.c.Session, Task: j.c.Task, RecordedAt: j.e.At, EventTime: eventTime,
 		Lineage: slices.Clone(lineage), Status: Ingested}
 	if b.capture != nil {
-		o.Evidence, o.Whole, j.e.Capture = b.capture.Evidence, b.capture.Whole, b.capture
+		o.Evidence, o.Whole, o.Between, j.e.Capture = b.capture.Evidence, b.capture.Whole, b.capture.Between, b.capture
 		o.Type, o.Collection = b.capture.Type, b.capture.Collection
 	}
 	if j.c.Screened == ScreenQuarantine {

@@ -18,6 +18,9 @@ type Outcome struct {
 	Effects     []Effect  `json:"effects"`
 	Transitions []Changed `json:"transitions"`
 	Advisories  []Effect  `json:"advisories"`
+	// Rule is, of a rejection, the rule of memory that asks for it: memory.r1
+	// to memory.r10, "" where it is a matter of form or of the operator.
+	Rule string `json:"rule_id,omitempty"`
 }
 
 // Decision is the answer to one proposal or command. Its event is to be written
@@ -46,7 +49,7 @@ const outcomeSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema"
 	"code":{"enum":["INVALID_TOOL_NAME","INVALID_PAYLOAD","MISSING_PROVENANCE","POLICY_VIOLATION","DIRECT_CANONICAL_WRITE_FORBIDDEN"]},
 	"reason":{"type":"string"},"failures":{"type":"array","items":{"type":"object","required":["pointer","reason","need"],
 	"additionalProperties":false,"properties":{"pointer":{"type":"string"},"reason":{"type":"string"},"need":{"type":"string"}}}}}},
-	"decision_id":{"type":"string"},"policy_version":{"type":"string"},"mode":{"enum":["hardened","local"]},
+	"rule_id":{"type":"string"},"decision_id":{"type":"string"},"policy_version":{"type":"string"},"mode":{"enum":["hardened","local"]},
 	"effects":{"type":"array","items":{"$ref":"#/$defs/effect"}},
 	"advisories":{"type":"array","items":{"$ref":"#/$defs/effect"}},
 	"transitions":{"type":"array","items":{"type":"object","additionalProperties":false,

@@ -59,6 +59,9 @@ type Flags struct {
 	// LowTrust keeps what only levels 0 and 1 support at tentative, lets
 	// level 0 add no group, and level 0 and 1 refresh nothing.
 	LowTrust bool `yaml:"low_trust"`
+	// Grounded counts support in full only from an observation that has the
+	// claim's value in it; from any other, as the agent's inference.
+	Grounded bool `yaml:"grounded"`
 	// SelfReport lets a person establish facts about himself alone.
 	SelfReport bool `yaml:"self_report"`
 	// ByClass demands more of causal and procedural claims.

@@ -41,6 +41,8 @@ func (j *judge) propose() *refusal {
 		slot = j.s.ix.slotOf[join(p.Subject, p.Predicate, quals)]
 	}
 	text := j.texts["text"]
+	said := p.copied()
+	said.Text, said.Literal, said.Quals = text, literal, quals
 	if sl := j.d.slots.get(slot); sl != nil {
 		for _, id := range sl.Current {
 			other := j.d.propositions.get(id)
@@ -48,7 +50,7 @@ func (j *judge) propose() *refusal {
 			switch {
 			case same && other.Status == Rejected && other.Failed:
 				return refuse("", writ.PropositionRefuted, "a claim no test has failed; support for it can be attached to "+id)
-			case same:
+			case same && j.asWellBorne(said, other, obs):
 				return j.already(id, obs)
 			}
 		}
@@ -81,6 +83,19 @@ func (j *judge) propose() *refusal {
 	fresh, level := j.d.attach(Supports, p.ID, obs, "", false)
 	j.d.support(p.ID, fresh, level)
 	return nil
+}
+
+// asWellBorne reports whether the observations bear out one wording of a claim
+// wherever they bear out the other. Else a claim worded so that nothing bears
+// it out would stand in the way of the one that is.
+func (j *judge) asWellBorne(said, there *Proposition, obs []string) bool {
+	if !j.c.Policy.Flags.Grounded {
+		return true
+	}
+	return !slices.ContainsFunc(obs, func(o string) bool {
+		ob := j.d.observations.get(o)
+		return j.d.bears(ob, said) && !j.d.bears(ob, there)
+	})
 }
 
 // already is T5: the claim is there, so its evidence is what is new.

@@ -16,12 +16,16 @@ var ErrRecheck = errors.New("memory: the recorded event is not what is decided a
 // Recheck decides a recorded event again, on the state before it and under the
 // policy it names, and compares what it changed, byte for byte. checked is
 // false where that cannot be done, and nothing is guessed: the texts were
-// erased, or were never kept because they stand in an earlier record. Of a
+// erased, or were never kept because they stand in an earlier record, or the
+// event is of an earlier version of this package's rules. Of a
 // proposal that was transformed, what was applied is decided again; that must
 // change the same.
 func Recheck(s *State, p *Policy, e *Event, value []byte) (checked bool, err error) {
 	if e.Kind == KindOpen {
 		return true, nil
+	}
+	if e.V < EventVersion {
+		return false, nil
 	}
 	c, prop, ok := Proposed(e, value)
 	if !ok {
@@ -68,8 +72,10 @@ func Proposed(e *Event, value []byte) (c Context, p writ.Proposal, ok bool) {
 	}
 	cite, cites := Cites(p)
 	switch x := e.Capture; {
+	case x != nil && x.Evidence == "" && x.Source == "":
+		// It was held against nothing.
 	case x != nil:
-		k := Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole,
+		k := Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole, Between: x.Between,
 			Type: x.Type, Collection: x.Collection}
 		if cites && x.ByRef {
 			k.Ref = cite.Ref

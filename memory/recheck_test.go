@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 
@@ -47,6 +48,37 @@ func fill(v reflect.Value) {
 			f.SetBool(true)
 		default:
 			f.Set(reflect.ValueOf(writ.System))
+		}
+	}
+}
+
+// A refusal is decided again on the evidence it was held against, and on no
+// other.
+func TestRefusedIsDecidedAgain(t *testing.T) {
+	for name, captured := range map[string][]Captured{
+		"words that do not stand in it": {{Ref: "ev1", Evidence: "s_1/ev1", Label: writ.System, Source: "a/x"}},
+		"no evidence":                   nil,
+	} {
+		x := newScript(t)
+		x.begin()
+		c := x.c
+		c.Captured = captured
+		d := Handle(x.s, c, writ.Proposal{ToolName: ToolRecordObservation, Payload: []byte(`{"observation_id":"o","raw_payload":"r","source_ref":"ev1"}`)})
+		if d.Outcome.Status != writ.Rejected {
+			t.Fatalf("%s: %+v", name, d.Outcome)
+		}
+		if checked, err := Recheck(x.s, c.Policy, d.Event, d.Value); !checked || err != nil {
+			t.Errorf("%s: checked %v, %v", name, checked, err)
+		}
+		e := *d.Event
+		e.Capture = &Capture{Evidence: "s_1/ev1", Label: writ.System, Source: "a/x", Verbatim: true, ByRef: true}
+		if _, err := Recheck(x.s, c.Policy, &e, d.Value); !errors.Is(err, ErrRecheck) {
+			t.Errorf("%s: on evidence that holds it, it is refused again: %v", name, err)
+		}
+		// What an earlier version of the rules decided is left as it stands.
+		e.V = EventVersion - 1
+		if checked, err := Recheck(x.s, c.Policy, &e, d.Value); checked || err != nil {
+			t.Errorf("%s: an event of version %d: checked %v, %v", name, e.V, checked, err)
 		}
 	}
 }

@@ -1,5 +1,12 @@
 package memory
 
+import (
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+)
+
 // The rule ids. An id is never reused and never changes its meaning.
 const (
 	RuleRejectedFailedTest   Rule = "transition.rejected.failed_test"
@@ -35,3 +42,54 @@ const (
 	RuleCarryExpired  Rule = "carryover_expired"
 	RuleDiscarded     Rule = "consolidation.discarded"
 )
+
+// The rules of memory that refuse (the package comment lists all ten; memory.r2
+// has nothing to refuse: there is no way to ask for it).
+const (
+	RuleRecordFirst  = "memory.r1"
+	RuleSupported    = "memory.r3"
+	RuleDerived      = "memory.r4"
+	RuleIndependence = "memory.r5"
+	RuleHistory      = "memory.r6"
+	RuleDecay        = "memory.r7"
+	RuleNoMerge      = "memory.r8"
+	RuleWorthTesting = "memory.r9"
+	RulePromotion    = "memory.r10"
+)
+
+// ruleOf names the rule of memory a rejection comes from (section 1 of the
+// design; the package comment lists them). "" where it comes from none: a matter
+// of form, of the context, or of an operator's command.
+func ruleOf(tool string, r *refusal) string {
+	switch r.reason {
+	case writ.MemoryMissing, writ.MemoryUnknown, writ.MemoryErased, writ.MemoryQuarantined, writ.MemoryQuote, writ.MemoryEmpty:
+		if tool == ToolRecordObservation || tool == ToolTestResult || tool == ToolConsolidate {
+			return RuleRecordFirst
+		}
+		return RuleSupported
+	case writ.ObservationConflict:
+		return RuleRecordFirst
+	case writ.DirectCanonical:
+		name := r.at[strings.LastIndexByte(r.at, '/')+1:]
+		switch {
+		case slices.Contains([]string{"merge", "merge_into"}, name):
+			return RuleNoMerge
+		case slices.Contains([]string{"direct_write", "canonical", "is_canonical", "promote", "promoted"}, name):
+			return RulePromotion
+		}
+		return RuleDerived
+	case writ.PropositionRefuted:
+		return RuleDerived
+	case writ.ObservationRate, writ.SourceSuspended, writ.TestNotIndependent:
+		return RuleIndependence
+	case writ.EvidenceBothSides, writ.PropositionClosed:
+		return RuleHistory
+	case writ.PropositionVolatility:
+		return RuleDecay
+	case writ.TestNotTriggered, writ.TestSpawnCap, writ.TestClosed:
+		return RuleWorthTesting
+	case writ.ConsolidationNotDue, writ.EpisodePending:
+		return RulePromotion
+	}
+	return ""
+}

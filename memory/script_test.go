@@ -152,7 +152,7 @@ func (x *script) apply(d Decision) {
 		x.rules[a.Effect] = true
 	}
 	if d.Event.Reason != "" {
-		x.reasons[d.Event.Reason], x.rules[string(d.Event.Reason)] = true, true
+		x.reasons[d.Event.Reason], x.rules[string(d.Event.Reason)], x.rules[d.Outcome.Rule] = true, true, true
 		for _, f := range d.Outcome.Rejection.Failures {
 			for _, m := range regexp.MustCompile(`rule ([a-z_.]+)`).FindAllStringSubmatch(f.Need, -1) {
 				x.rules[m[1]] = true
@@ -388,6 +388,9 @@ func tell(d Decision) string {
 		for _, f := range o.Rejection.Failures {
 			out += " " + f.Pointer
 		}
+		if o.Rule != "" {
+			out += " | " + o.Rule
+		}
 	}
 	list := func(name string, es []Effect) {
 		for i, e := range es {
@@ -531,7 +534,7 @@ func checkCovered(t *testing.T, reasons map[writ.Reason]bool, rules map[string]b
 		})
 		return out
 	}
-	for _, r := range of("rules.go", func(string) bool { return true }) {
+	for _, r := range of("rules.go", func(string) bool { return true }) { // memory.r… too
 		if !rules[r] {
 			t.Errorf("no case comes to the rule %s", r)
 		}
