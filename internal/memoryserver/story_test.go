@@ -35,6 +35,7 @@ type house struct {
 	keepers              map[string]*memoryserver.Keeper
 	sessions             map[string]downstream.Session // by namespace, principal and name
 	session              string
+	task                 string // JSON, "" for none
 	answer               string
 }
 
@@ -45,6 +46,7 @@ type house struct {
 //	namespace NAME          go on in that namespace (default)
 //	as PRINCIPAL            go on as that person (alice), in a session of hers
 //	session NAME            go on in that session (one)
+//	task JSON               the host names that task in each call from here on; without one, none
 //	clock DURATION          set the clock on, or back
 //	say TEXT                the user's own words, on record
 //	call TOOL JSON          a call; its answer is what the next lines are about
@@ -175,6 +177,8 @@ func (h *house) play(line string) (wrong string) {
 		h.principal = rest
 	case "session":
 		h.session = rest
+	case "task":
+		h.task = rest
 	case "clock":
 		d, err := time.ParseDuration(rest)
 		if err != nil {
@@ -188,6 +192,9 @@ func (h *house) play(line string) (wrong string) {
 	case "call":
 		tool, args, _ := strings.Cut(rest, " ")
 		params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(tool))
+		if h.task != "" {
+			params = strictjson.Set(params, "_meta", strictjson.Set([]byte("{}"), gateway.MetaTask, []byte(h.task)))
+		}
 		r := h.gw().Handle(ctx, &downstream.Request{
 			Method: "tools/call", Params: strictjson.Set(params, "arguments", []byte(args)), ID: []byte("1"), Era: downstream.Modern,
 			Version: downstream.Version20260728, Principal: h.principal, Session: h.in(), ClientCapabilities: []byte("{}"), Peer: gateway.NoPeer,
