@@ -35,8 +35,6 @@ type Found struct {
 	Entity      *EntityView `json:"entity,omitempty"`
 	Episode     *Episode    `json:"episode,omitempty"`
 	Summary     *Data       `json:"summary,omitempty"`
-
-	id string
 }
 
 // Withheld counts what was found and not returned, by the reason.
@@ -65,30 +63,29 @@ const (
 // observation they found.
 const mostReached = 1000
 
-// candidate is something a search considers.
+// candidate is something a search considers, and what it is ranked by.
 type candidate struct {
-	id      string
-	prefix  string
-	n       uint64
-	i       int
-	lexical Micro
-}
-
-// order is that of ids.
-func (c *candidate) order(d *candidate) int {
-	return cmp.Or(cmp.Compare(c.prefix, d.prefix), cmp.Compare(c.n, d.n), cmp.Compare(c.i, d.i), cmp.Compare(c.id, d.id))
+	id                       string
+	lexical, entity, recency Micro
+	rank                     int
+	fused                    Micro
 }
 
 // gathering is what a search considers, before it is ranked.
 type gathering struct {
 	r     *Reader
 	all   []candidate
-	at    map[string]int  // place in all
+	at    map[string]int  // place in all, or -1 for what was left
 	named map[string]bool // entities whose name was found, or that was asked for
 	// reached are propositions found by way of something else, by the state
 	// recorded for them. What an agent files in numbers is tentative and comes
 	// last, so it displaces nothing that is believed.
-	reached [6][]candidate
+	reached [6][]reached
+}
+
+type reached struct {
+	id      string
+	lexical Micro
 }
 
 func (g *gathering) add(id string, lexical Micro) {
@@ -96,10 +93,8 @@ func (g *gathering) add(id string, lexical Micro) {
 		g.all[i].lexical = max(g.all[i].lexical, lexical)
 		return
 	}
-	c := candidate{id: id, lexical: lexical}
-	c.prefix, c.n, c.i, _ = splitID(id)
 	g.at[id] = len(g.all)
-	g.all = append(g.all, c)
+	g.all = append(g.all, candidate{id: id, lexical: lexical})
 }
 
 func (g *gathering) reach(id string, lexical Micro) {
@@ -112,7 +107,7 @@ func (g *gathering) reach(id string, lexical Micro) {
 		_, status, _ = g.r.belief(p)
 	}
 	i := status.rank()
-	g.reached[i] = append(g.reached[i], candidate{id: id, lexical: lexical})
+	g.reached[i] = append(g.reached[i], reached{id, lexical})
 }
 
 // name brings in what is about an entity and those that were merged into it,
@@ -133,24 +128,27 @@ func (g *gathering) name(id string) {
 // settle takes in the first of what was reached, and returns how many it left.
 func (g *gathering) settle() (left int) {
 	room := mostReached
-	over := map[string]bool{}
 	for _, cs := range slices.Backward(g.reached[:]) {
 		for _, c := range cs {
-			if _, known := g.at[c.id]; known {
-				g.add(c.id, c.lexical)
-			} else if room > 0 {
+			at, known := g.at[c.id]
+			switch {
+			case known && at < 0:
+			case known:
+				g.all[at].lexical = max(g.all[at].lexical, c.lexical)
+			case room > 0:
 				room--
 				g.add(c.id, c.lexical)
-			} else {
-				over[c.id] = true
+			default:
+				left++
+				g.at[c.id] = -1
 			}
 		}
 	}
-	return len(over)
+	return left
 }
 
 func (r *Reader) gather(q Query, hits []Hit) *gathering {
-	g := &gathering{r: r, at: make(map[string]int, 2*len(hits)), named: map[string]bool{}}
+	g := &gathering{r: r, at: make(map[string]int, len(hits)+mostReached), named: map[string]bool{}, all: make([]candidate, 0, len(hits)+mostReached)}
 	top := 0.0
 	for _, h := range hits {
 		if h.BM25 > top && !math.IsInf(h.BM25, 0) {
@@ -167,7 +165,7 @@ func (r *Reader) gather(q Query, hits []Hit) *gathering {
 		if top > 0 && h.BM25 > 0 {
 			lexical = clamp01(Micro(math.RoundToEven(float64(h.BM25/top) * 1e6)))
 		}
-		switch prefix, _, _, _ := splitID(h.ID); prefix {
+		switch prefixOf(h.ID) {
 		case "ent":
 			id := r.State.resolve(h.ID)
 			g.add(id, lexical)
@@ -216,42 +214,39 @@ func (r *Reader) Search(q Query, hits []Hit) Results {
 	if len(q.Types) == 0 || slices.Contains(q.Types, "proposition") {
 		withheld["too_many"] = g.settle()
 	}
-	type ranked struct {
-		*candidate
-		*Found
-	}
-	found := make([]ranked, 0, len(g.all))
+	found := make([]*candidate, 0, len(g.all))
 	why := NothingKnown
 	for i := range g.all {
 		c := &g.all[i]
-		f, reason, said := r.found(q, c.id, c.lexical, g.named)
-		switch {
+		switch ok, reason, said := r.found(q, c, g.named); {
+		case ok:
+			found = append(found, c)
 		case reason != "":
 			withheld[reason]++
 			why = stronger(why, said)
-		case f != nil:
-			found = append(found, ranked{c, f})
 		}
 	}
-	slices.SortFunc(found, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(b.Fused, a.Fused), a.order(b.candidate))
+	slices.SortFunc(found, func(a, b *candidate) int {
+		if c := cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(b.fused, a.fused)); c != 0 {
+			return c
+		}
+		return compareID(a.id, b.id)
 	})
 	room := q.MaxTokens * 4
-	for i, f := range found {
+	for i, c := range found {
 		if len(res.Items) == q.Limit {
 			withheld["limit"] += len(found) - i
 			break
 		}
 		if q.MaxTokens > 0 {
-			size := r.size(f.Found.id)
+			size := r.size(c.id)
 			if size > room {
 				withheld["max_tokens"]++
 				continue
 			}
 			room -= size
 		}
-		r.fill(f.Found)
-		res.Items = append(res.Items, *f.Found)
+		res.Items = append(res.Items, r.filled(c))
 	}
 	for _, reason := range []string{"below_min_state", "not_valid_then", "entity", "erased", "limit", "max_tokens", "quarantined", "untrusted", "too_many"} {
 		if withheld[reason] > 0 {
@@ -289,97 +284,101 @@ func (r *Reader) size(id string) int {
 	return 0
 }
 
-// fill reads what a result is of. Only what is returned is read whole.
-func (r *Reader) fill(f *Found) {
-	rec, _ := r.Get(f.id)
-	f.Proposition, f.Observation, f.Entity = rec.Proposition, rec.Observation, rec.Entity
-	f.Episode, f.Summary = rec.Episode, rec.Summary
+// filled is a result. Only what is returned is read whole.
+func (r *Reader) filled(c *candidate) Found {
+	rec, _ := r.Get(c.id)
+	return Found{Rank: c.rank, Fused: c.fused, Lexical: c.lexical, EntityMatch: c.entity, Recency: c.recency,
+		Proposition: rec.Proposition, Observation: rec.Observation, Entity: rec.Entity, Episode: rec.Episode, Summary: rec.Summary}
+}
+
+// prefixOf is the prefix of an id, or whatever stands in its place.
+func prefixOf(id string) string {
+	prefix, _, _ := strings.Cut(id, "_")
+	return prefix
 }
 
 // found ranks one result, or says by which reason it is withheld and what that
 // makes of an answer without items; none of it, if it is not asked for.
-func (r *Reader) found(q Query, id string, lexical Micro, named map[string]bool) (f *Found, withheld string, why Abstention) {
-	s := r.State
-	f = &Found{Lexical: lexical, id: id}
+func (r *Reader) found(q Query, c *candidate, named map[string]bool) (ok bool, withheld string, why Abstention) {
+	s, id := r.State, c.id
 	wanted := func(kind string) bool { return len(q.Types) == 0 || slices.Contains(q.Types, kind) }
 	later := func(at Instant) bool { return !r.AsOf.IsZero() && at > InstantOf(r.AsOf) }
-	prefix, _, _, _ := splitID(id)
-	switch prefix {
+	switch prefixOf(id) {
 	case "prop":
 		p := s.propositions.get(id)
 		if p == nil || !wanted("proposition") {
-			return nil, "", ""
+			return false, "", ""
 		}
 		about := false
 		for _, en := range p.About {
 			en = s.resolve(en)
 			if named[en] {
-				f.EntityMatch = One
+				c.entity = One
 			}
 			about = about || en == s.resolve(q.Entity)
 		}
 		if q.Entity != "" && !about {
-			return nil, "entity", NothingKnown
+			return false, "entity", NothingKnown
 		}
 		score, state, _ := r.belief(p)
-		f.Rank, f.Recency = state.rank(), score.Freshness
+		c.rank, c.recency = state.rank(), score.Freshness
 		switch {
 		case p.Gone:
-			return nil, "erased", WasErased
+			return false, "erased", WasErased
 		case later(p.CreatedAt):
-			return nil, "not_valid_then", NothingKnown
+			return false, "not_valid_then", NothingKnown
 		case state.rank() < q.MinState.rank():
-			return nil, "below_min_state", abstention(p, state, false)
+			return false, "below_min_state", abstention(p, state, false)
 		case !r.holds(p) && (q.MinState.rank() > Deprecated.rank() || !r.AsOf.IsZero()):
-			return nil, "not_valid_then", abstention(p, state, false)
+			return false, "not_valid_then", abstention(p, state, false)
 		}
 	case "obs":
 		o := s.observations.get(id)
 		if o == nil || !wanted("observation") || q.Entity != "" {
-			return nil, "", ""
+			return false, "", ""
 		}
 		_, summary := s.ix.summaryOf[id]
 		switch {
 		case o.Status == Erased:
-			return nil, "erased", WasErased
+			return false, "erased", WasErased
 		case later(o.RecordedAt):
-			return nil, "not_valid_then", NothingKnown
+			return false, "not_valid_then", NothingKnown
 		case o.Status != Ingested:
-			return nil, "quarantined", InsufficientEvidence
+			return false, "quarantined", InsufficientEvidence
 		case o.Level <= 1 && !q.Untrusted && summary && wanted("episode"):
-			return nil, "", "" // it is there as its episode
+			return false, "", "" // it is there as its episode
 		case o.Level <= 1 && !q.Untrusted:
-			return nil, "untrusted", InsufficientEvidence
+			return false, "untrusted", InsufficientEvidence
 		}
-		f.Recency = r.fresh(o.RecordedAt)
+		c.recency = r.fresh(o.RecordedAt)
 	case "ent":
 		en := s.entities.get(id)
 		switch {
 		case en == nil || !wanted("entity"):
-			return nil, "", ""
+			return false, "", ""
 		case en.Canonicality == Tombstoned:
-			return nil, "erased", WasErased
+			return false, "erased", WasErased
 		}
-		f.EntityMatch = One
+		c.entity = One
 	case "epi":
 		ep := s.episodes.get(id)
 		if ep == nil || !wanted("episode") || q.Entity != "" {
-			return nil, "", ""
+			return false, "", ""
 		}
 		switch o := s.observations.get(ep.Summary); {
 		case o == nil || o.Status == Erased:
-			return nil, "erased", WasErased
+			return false, "erased", WasErased
 		case later(ep.EndedAt):
-			return nil, "not_valid_then", NothingKnown
+			return false, "not_valid_then", NothingKnown
 		case o.Status != Ingested:
-			return nil, "quarantined", InsufficientEvidence
+			return false, "quarantined", InsufficientEvidence
 		}
-		f.Recency = r.fresh(ep.EndedAt)
+		c.recency = r.fresh(ep.EndedAt)
 	default:
-		return nil, "", ""
+		return false, "", ""
 	}
-	f.Fused = Micro((int64(f.Lexical)*shareLexical + int64(f.EntityMatch)*shareEntity + int64(f.Recency)*shareRecency) / int64(One))
-	return f, "", ""
+	c.fused = Micro((int64(c.lexical)*shareLexical + int64(c.entity)*shareEntity + int64(c.recency)*shareRecency) / int64(One))
+	return true, "", ""
 }
 
 // fresh is how recent something is that is no claim.
