@@ -128,6 +128,8 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		return s.doBelief(e, o.Belief)
 	case o.Touch != nil:
 		return s.doTouch(e, o.Touch)
+	case o.Load != nil:
+		return s.doLoad(e, o.Load)
 	case o.Test != nil:
 		if s.tests.get(o.Test.ID) != nil || !madeBy(e, "test", o.Test.ID) {
 			return errFit

@@ -40,7 +40,9 @@ func (d *draftEvent) consolidate(session, task string, rule Rule, boundary bool)
 			continue
 		}
 		id := it.Proposition
-		items[id] = it
+		if it.Touches > 0 {
+			items[id] = it
+		}
 		d.evaluate(id, change{})
 		pr := d.propositions.get(id)
 		score := d.p.Score(d.p.evidence(pr, d.e.At))
@@ -60,6 +62,7 @@ func (d *draftEvent) consolidate(session, task string, rule Rule, boundary bool)
 		}
 		d.effect(string(why), id)
 		switch {
+		case it.Touches == 0: // only read here: it stays where it was
 		case pr.Status == Rejected || pr.Status == Deprecated || !pr.Open():
 			because := pr.Rule
 			put(id, MarkOp{Archived: &because})
@@ -216,6 +219,9 @@ func (j *judge) archive() *refusal {
 		case WasDiscarded:
 			ep.Discarded = append(ep.Discarded, it.Proposition)
 		default:
+			if it.Touches == 0 {
+				continue // only read here
+			}
 			ep.CarriedOver = append(ep.CarriedOver, it.Proposition)
 		}
 	}

@@ -109,6 +109,7 @@ type Op struct {
 	Mark        *MarkOp        `json:"mark,omitempty"`
 	Belief      *BeliefOp      `json:"belief,omitempty"`
 	Touch       *TouchOp       `json:"touch,omitempty"`
+	Load        *LoadOp        `json:"load,omitempty"`
 	Test        *Test          `json:"test,omitempty"`
 	EndTest     *EndTestOp     `json:"end_test,omitempty"`
 	Consolidate *ConsolidateOp `json:"consolidate,omitempty"`

@@ -124,11 +124,15 @@ func payloadFault(err error) *refusal {
 // caller writes the decision's event, with its value beside it, and applies
 // it; a proposal whose event cannot be written did not happen.
 func Handle(s *State, c Context, p writ.Proposal) Decision {
+	return handle(s, c, p, toolOf(p.ToolName))
+}
+
+func handle(s *State, c Context, p writ.Proposal, t *tool) Decision {
 	e := &Event{
 		V: EventVersion, N: s.head + 1, Kind: KindProposal, At: recorded(c.Now), Namespace: s.namespace, Mode: s.mode, Policy: s.policy,
 		Principal: c.Principal, Session: c.Session, Task: c.Task, Screened: c.Screened,
 	}
-	j := &judge{s: s, c: c, e: e, t: toolOf(p.ToolName)}
+	j := &judge{s: s, c: c, e: e, t: t}
 	if j.t != nil {
 		e.Tool = j.t.name
 	}
@@ -310,6 +314,8 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 		r = j.consolidate()
 	case ToolArchiveEpisode:
 		r = j.archive()
+	case ToolReactivate:
+		r = j.reactivate()
 	}
 	if r == nil && j.c.Screened == ScreenBlock {
 		// Whatever holds the words: not only an observation's are read again.

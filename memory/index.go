@@ -73,6 +73,9 @@ func (s *State) index(e *Event) {
 		case o.Touch != nil:
 			key := join(e.Session, e.Task)
 			s.ix.taskItems[key] = addOnce(s.ix.taskItems[key], join(key, o.Touch.Proposition))
+		case o.Load != nil:
+			key := join(e.Session, e.Task)
+			s.ix.taskItems[key] = addOnce(s.ix.taskItems[key], join(key, o.Load.Proposition))
 		case o.Episode != nil:
 			s.indexEpisode(s.episodes.get(o.Episode.ID))
 		case o.Merge != nil:

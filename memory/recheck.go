@@ -37,7 +37,7 @@ func Recheck(s *State, p *Policy, e *Event, value []byte) (checked bool, err err
 		command, _ := strings.CutPrefix(prop.ToolName, "operator.")
 		again = Operate(s, c, command, prop.Payload)
 	} else {
-		again = Handle(s, c, prop)
+		again = Redecide(s, c, e, prop)
 	}
 	if again.Event == nil {
 		return true, ErrRecheck

@@ -169,7 +169,7 @@ func (d *policyDiff) step(s *memory.State, e *memory.Event, value []byte, p *mem
 	case e.Kind == memory.KindCommand:
 		again = memory.Operate(s, mc, strings.TrimPrefix(prop.ToolName, "operator."), prop.Payload)
 	default:
-		again = memory.Handle(s, mc, prop)
+		again = memory.Redecide(s, mc, e, prop)
 	}
 	if again.Event == nil {
 		return memory.ErrRecheck
