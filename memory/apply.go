@@ -140,7 +140,11 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 			}
 		}
 		s.tests.put(o.Test.ID, o.Test.copied())
-		s.workspace(e).OpenTests++
+		w := s.workspaces.edit(join(o.Test.Session, o.Test.Task))
+		if w == nil {
+			return errFit
+		}
+		w.OpenTests++
 	case o.EndTest != nil:
 		return s.endTest(o.EndTest)
 	case o.Consolidate != nil:

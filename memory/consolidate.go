@@ -20,6 +20,7 @@ func (j *judge) consolidate() *refusal {
 	}
 	j.d.consolidate(j.c.Session, j.c.Task, rule, boundary)
 	j.d.effect(string(rule), "")
+	j.d.forecasts()
 	return nil
 }
 

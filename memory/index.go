@@ -18,6 +18,7 @@ type indexes struct {
 	names     map[string][]string // entities, by type and normalised name
 	grams     map[string][]string // entities, by type and trigram
 	testsOf   map[string][]string // tests, by proposition
+	forecasts []string            // propositions that say what will be
 	claims    map[string][]string // propositions without a slot, by entity and text
 
 	summaryOf  map[string]string   // episodes, by the observation that is their summary
@@ -155,6 +156,9 @@ func (s *State) indexProposition(p *Proposition) {
 	if p.Subject == "" && !p.Gone {
 		key := join(p.About[0], p.Text)
 		s.ix.claims[key] = append(s.ix.claims[key], p.ID)
+	}
+	if p.forecast() {
+		s.ix.forecasts = append(s.ix.forecasts, p.ID)
 	}
 	if p.Slot != "" && p.Quals != "" {
 		s.ix.slotOf[join(p.Subject, p.Predicate, p.Quals)] = p.Slot

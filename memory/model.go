@@ -214,7 +214,8 @@ type Slot struct {
 type EdgeType string
 
 // The edges this version writes. about, derived_from, tested_by and
-// possible_same_as stand in the objects they belong to; predicts is not built.
+// possible_same_as stand in the objects they belong to; predicts is a predictive
+// proposition that holds from a time to come.
 const (
 	Supports    EdgeType = "supports"
 	Contradicts EdgeType = "contradicts"

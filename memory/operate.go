@@ -345,4 +345,5 @@ func (j *judge) sweep() {
 	if len(x.Tests)+len(x.Episodes) > 0 {
 		j.d.add(Op{Expire: x})
 	}
+	j.d.forecasts()
 }

@@ -557,7 +557,12 @@ func (r *Reader) Pending(session, task string, limit int) Pending {
 		for _, it := range s.itemsOf(key) {
 			props = append(props, it.Proposition)
 		}
-		tests = s.ix.taskTests[key]
+		tests = slices.Clone(s.ix.taskTests[key])
+		for _, id := range s.ix.forecasts {
+			for _, t := range s.ix.testsOf[id] { // whoever asks may know what came of it
+				tests = addOnce(tests, t)
+			}
+		}
 		if w := s.workspaces.get(key); w != nil {
 			p.New = w.NewSince
 		}

@@ -29,6 +29,7 @@ const (
 	RuleTriggerPersistence    Rule = "trigger.contested_persistence"
 	RuleTriggerContradictions Rule = "trigger.unresolved_contradictions"
 	RuleTriggerNovelty        Rule = "trigger.high_impact_novelty"
+	RuleTriggerForecast       Rule = "trigger.forecast_due"
 	RuleTriggerNone           Rule = "trigger.none"
 
 	RuleTaskBoundary  Rule = "consolidation.task_boundary"
