@@ -1,6 +1,7 @@
 package memoryserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -46,6 +47,9 @@ func (s *Server) Definitions() [][]byte {
 	for _, t := range readTools {
 		if s.reads(t.Name) != nil {
 			t.OutputSchema = readOutput
+			if s.profile == ReadOnly { // it works on no task
+				t.InputSchema = bytes.Replace(t.InputSchema, []byte(","+loadProperty), nil, 1)
+			}
 			out = append(out, definition(t.ToolSpec, `{"openWorldHint":false,"readOnlyHint":true}`))
 		}
 	}
@@ -118,7 +122,7 @@ func captured(ctx context.Context, by gateway.Caller, p writ.Proposal) ([]memory
 	full := got.Evidence.String()
 	_, short, _ := strings.Cut(full, "/")
 	return []memory.Captured{{Ref: short, Evidence: full, Label: got.Label, Source: source, Verbatim: true,
-		Whole: got.Whole, Type: string(got.Type), Collection: got.Collection}}, nil
+		Between: true, Whole: got.Whole, Type: string(got.Type), Collection: got.Collection}}, nil
 }
 
 // evidenceNumber reads ev12 or s_…/ev12 of the caller's own session.
