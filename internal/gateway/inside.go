@@ -46,6 +46,9 @@ type Caller struct {
 	// If the call was redacted, what was seen is compared as it would be.
 	Capture   func(ctx context.Context, number uint32, text string) (Captured, bool, error)
 	Sightings func(ctx context.Context, limit int) ([]Sighting, error)
+	// Recorded waits until the decision is in the log. That of a read is not
+	// there yet; a read that has an effect of its own waits for it first.
+	Recorded func() error
 }
 
 // Answer is the answer of a tool of Inside.
@@ -92,6 +95,7 @@ func (a *act) callInside(ctx context.Context, d *gate.Decision) upstream.Respons
 		Sightings: func(ctx context.Context, limit int) ([]Sighting, error) {
 			return a.g.Sightings(ctx, a.s.id, limit)
 		},
+		Recorded: a.recordNow,
 	}, d.Call.Tool, d.Arguments)
 	if err != nil {
 		a.g.log.Error("the memory failed", "error", err)
@@ -101,4 +105,16 @@ func (a *act) callInside(ctx context.Context, d *gate.Decision) upstream.Respons
 	a.recalled = answer.Recalled
 	a.mu.Unlock()
 	return upstream.Response{End: upstream.Answered, Result: answer.Result}
+}
+
+// recordNow has what waits in the session's queue written, the decision among
+// it, and waits for that.
+func (a *act) recordNow() error {
+	a.s.mu.Lock()
+	if len(a.s.queue) > 0 && !a.s.flushing {
+		a.s.flushing = true
+		go a.g.flush(a.s)
+	}
+	a.s.mu.Unlock()
+	return a.decisionRecorded()
 }

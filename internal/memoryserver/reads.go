@@ -54,7 +54,7 @@ var readTools = []readTool{
 			"types":{"items":{"enum":["proposition","observation","entity","episode"]},"type":"array","uniqueItems":true},
 			"entity_id":`+idProperty+`,`+asOfProperty+`,
 			"min_state":{"enum":["accepted","provisional","tentative","contested","deprecated","rejected"]},
-			"include_untrusted":{"type":"boolean"},"max_tokens":{"maximum":100000,"minimum":1,"type":"integer"}`, `"query"`)}, true, search},
+			"include_untrusted":{"type":"boolean"},"max_tokens":{"maximum":100000,"minimum":1,"type":"integer"},`+loadProperty, `"query"`)}, true, searching},
 	{memory.ToolSpec{Name: toolGet, Description: "Read one entity, proposition, observation, episode, test or decision by its id.",
 		InputSchema: schemaOf(`"id":`+idProperty, `"id"`)}, false, get},
 	{memory.ToolSpec{Name: toolExplain, Description: "Explain a proposition, or the current value of a slot: its state, the rule, the scores, the evidence with quotes, and what would change it.",
