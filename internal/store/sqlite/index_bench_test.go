@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/writ-project/writ/memory"
 )
@@ -114,6 +115,66 @@ func BenchmarkSearch(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkFirstSearch measures the first search of a process, which reads all
+// texts, and what is held in memory of them afterwards.
+func BenchmarkFirstSearch(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		open := spoken(b, n)
+		b.Run(fmt.Sprintf("texts=%d", n), func(b *testing.B) {
+			var held int
+			for b.Loop() {
+				x := open(b)
+				if _, err := x.Search(context.Background(), "n", "w1 w200", nil, 10); err != nil {
+					b.Fatal(err)
+				}
+				c := x.common.in("n")
+				held = len(c.docs) * int(unsafe.Sizeof(known{})+24)
+				for _, in := range c.held {
+					held += cap(*in) * int(unsafe.Sizeof(place{}))
+				}
+				x.Close()
+			}
+			b.ReportMetric(float64(held)/(1<<20), "held-MiB")
+		})
+	}
+}
+
+// BenchmarkSearchWhileChanged measures searches of 10^5 texts between changes of
+// one text each, which every search follows.
+func BenchmarkSearchWhileChanged(b *testing.B) {
+	const n = 100_000
+	x := spoken(b, n)(b)
+	defer x.Close()
+	s := newSpeech(5)
+	ctx := context.Background()
+	if _, err := x.Search(ctx, "n", "w1", nil, 10); err != nil {
+		b.Fatal(err)
+	}
+	at, err := x.At(ctx, "n")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var took []time.Duration
+	for b.Loop() {
+		c := memory.Change{Namespace: "n", From: at, To: at + 1, Put: s.docs(int(at), 1)}
+		if at%2 == 0 {
+			c.Put[0].ID = fmt.Sprintf("obs_%d", s.r.IntN(n))
+		}
+		if err := x.Update(ctx, c); err != nil {
+			b.Fatal(err)
+		}
+		at++
+		start := time.Now()
+		if _, err := x.Search(ctx, "n", s.question(), nil, 10); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
 }
 
 // BenchmarkUpdate measures changes of one text each to an index of 10^3 to 10^5
