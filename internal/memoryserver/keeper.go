@@ -240,23 +240,31 @@ func (k *Keeper) Read(ctx context.Context, f func(s *memory.State, now time.Time
 	return nil
 }
 
-// everyKind is what the texts of a memory are of.
-var everyKind = []string{"proposition", "observation", "entity"}
-
-// Search calls f with the state and what the index finds in its texts: of each
-// kind as many as the limit, so that a crowd of observations hides no claim.
-// Without kinds it asks for all, and so does who looks for claims, which are
-// also found by what they are about and rest on. The state may be newer than
-// what was found.
-func (k *Keeper) Search(ctx context.Context, query string, kinds []string, limit int, f func(s *memory.State, now time.Time, hits []memory.Hit)) error {
-	if len(kinds) == 0 {
-		kinds = everyKind
+// kindsFor are the kinds of texts by which results of the types are found: a
+// claim is also found by what it is about and rests on, an episode by the
+// observation that is its summary.
+func kindsFor(types []string) []string {
+	switch {
+	case len(types) == 0 || slices.Contains(types, "proposition"):
+		return []string{"proposition", "observation", "entity"}
+	case slices.Contains(types, "entity") && len(types) > 1:
+		return []string{"observation", "entity"}
+	case slices.Contains(types, "entity"):
+		return []string{"entity"}
 	}
+	return []string{"observation"}
+}
+
+// Search calls f with the state and what the index finds in its texts for
+// results of the types, of any without one: of each kind of texts as many as
+// the limit, so that a crowd of observations hides no claim. The state may be
+// newer than what was found.
+func (k *Keeper) Search(ctx context.Context, query string, types []string, limit int, f func(s *memory.State, now time.Time, hits []memory.Hit)) error {
 	var hits []memory.Hit
 	if k.o.Index != nil {
 		err := k.indexed(ctx)
 		if err == nil {
-			hits, err = k.o.Index.Search(ctx, k.o.Namespace, query, kinds, limit)
+			hits, err = k.o.Index.Search(ctx, k.o.Namespace, query, kindsFor(types), limit)
 		}
 		if err != nil {
 			return fmt.Errorf("memory: the index: %w", err)

@@ -123,8 +123,7 @@ func search(ctx context.Context, s *Server, by gateway.Caller, arguments []byte)
 	if bad != nil {
 		return nil, refused{bad}
 	}
-	// The index is asked for every kind: an entity's name finds what is about it.
-	err = s.keeper.Search(ctx, in.Query, nil, searchHits, func(st *memory.State, now time.Time, hits []memory.Hit) {
+	err = s.keeper.Search(ctx, in.Query, in.Types, searchHits, func(st *memory.State, now time.Time, hits []memory.Hit) {
 		r := s.reader(st, now, by)
 		r.AsOf = at
 		out = r.Search(memory.Query{Limit: in.Limit, Types: in.Types, Entity: in.Entity, MinState: memory.Status(in.MinState),
