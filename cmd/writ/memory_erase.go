@@ -35,8 +35,9 @@ func memoryErase() *cobra.Command {
 		Use:   "erase (--observation OBS | --source SOURCE | --session s_… | --principal NAME) --reason WORD",
 		Short: "Erase what was observed, with everything that repeats it",
 		Long: "Erase what was observed: by id, or all of a source, a session or a person. With it goes what\n" +
-			"was concluded from it, the records that quote it, and claims and names that rest on nothing\n" +
-			"else. What goes is shown first. The log keeps salted digests only, so it still verifies, and\n" +
+			"was concluded from it, the records that quote it, claims and names that rest on nothing else\n" +
+			"or repeat a word nothing else bears out, and the text of all that was ever refused, for it may\n" +
+			"repeat it. What goes is shown first. The log keeps salted digests only, so it still verifies, and\n" +
 			"a signed receipt says what was erased and where copies may be that this did not reach: the\n" +
 			"gateway's own record of a session is not touched.",
 		Example: "  writ memory erase --observation obs_12 --reason user-request --out receipt.txt",
@@ -158,6 +159,7 @@ func (p *erasurePreview) print(w io.Writer) {
 	printIDs(w, "propositions", p.Propositions)
 	printIDs(w, "names of entities", p.Entities)
 	printIDs(w, "under legal hold", p.Held)
+	printIDs(w, "stay, and hold the same text (--observation takes them too)", p.Echoes)
 	printIDs(w, "not touched: the gateway's record of the sessions", p.Sessions)
 	printIDs(w, "not touched: what it saw there as", p.Evidence)
 }

@@ -27,8 +27,10 @@ type Fold struct {
 	policy map[string]*memory.Policy
 
 	// missing are records whose text is gone and whose erasure is still to
-	// come in the log. In between the state lacks what was decided on.
+	// come in the log; absent counts those that changed something: in between
+	// the state lacks what was decided on.
 	missing map[uint64]bool
+	absent  int
 
 	// Rechecked counts the events that were decided again; Unchecked are those
 	// of which what was proposed is not kept, or was erased.
@@ -67,7 +69,7 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 		return err
 	}
 	checked, err := memory.Recheck(f.state, p, e, value)
-	if errors.Is(err, memory.ErrRecheck) && len(f.missing) > 0 {
+	if errors.Is(err, memory.ErrRecheck) && f.absent > 0 {
 		checked, err = false, nil // it may rest on a text that is gone
 	}
 	if err != nil {
@@ -75,11 +77,17 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 	}
 	_, committed := rec.Commitment(valueProposal)
 	if committed && value == nil {
-		f.missing[e.N] = true
+		f.missing[e.N] = len(e.Ops) > 0
+		if len(e.Ops) > 0 {
+			f.absent++
+		}
 	}
 	for i := range e.Ops {
 		if o := e.Ops[i].Erase; o != nil {
 			for _, n := range o.Records {
+				if f.missing[n] {
+					f.absent--
+				}
 				delete(f.missing, n)
 			}
 		}
