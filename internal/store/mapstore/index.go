@@ -124,7 +124,7 @@ func (x *Index) Search(ctx context.Context, namespace, query string, kinds []str
 		h := memory.Hit{ID: d.ID, Kind: d.Kind}
 		for _, w := range ws {
 			if f := d.freq[w.word]; f > 0 {
-				h.BM25 += words.Score(words.IDF(w.texts, int64(len(t.docs))), f, d.length, mean)
+				h.BM25 += words.Score(words.IDF(w.texts, int64(len(t.docs))), f, words.Norm(d.length, mean))
 			}
 		}
 		if h.BM25 > 0 {

@@ -23,7 +23,8 @@ import (
 // no other (M02). FTS5 is given words, not text: package words takes texts and
 // queries apart, so FTS5 meets no syntax that somebody else chose (M06). The
 // text of a Doc may be any bytes; namespaces, ids and kinds are UTF-8 without
-// NUL and are compared bytewise (M07).
+// NUL and are compared bytewise (M07). Whoever searches holds in memory where
+// the common words stand, some hundred bytes a text.
 //
 // What is dropped or replaced is overwritten in the file and, as soon as no
 // reader holds an older state, gone from the write-ahead log (M09).

@@ -60,6 +60,14 @@ func (s *speech) question() string {
 	return strings.Join(ws, " ")
 }
 
+// thirtyTwo are the commonest words, as many as a query has.
+var thirtyTwo = func() (q string) {
+	for i := range 32 {
+		q += fmt.Sprintf("w%d ", i)
+	}
+	return q
+}()
+
 // spoken returns a function that makes an index of n texts, once, and opens it.
 func spoken(b *testing.B, n int) func(*testing.B) *Index {
 	dir := sync.OnceValue(func() string {
@@ -93,6 +101,7 @@ func BenchmarkSearch(b *testing.B) {
 			{"questions", (*speech).question},
 			{"any words", func(s *speech) string { return s.word() + " " + s.word() + " " + s.word() + " " + s.word() }},
 			{"only common words", func(*speech) string { return "w0 w1 w2 w3" }},
+			{"32 common words", func(*speech) string { return thirtyTwo }},
 		} {
 			b.Run(fmt.Sprintf("%s/texts=%d", c.name, n), func(b *testing.B) {
 				x := open(b)

@@ -56,17 +56,20 @@ type common struct {
 	least int
 	turn  chan struct{} // holds one token; who has it may use the rest
 
-	namespace         // what is known; its number is 0 if nothing is
-	docs      []known // by slot, their numbers ascending
+	namespace          // what is known; its number is 0 if nothing is
+	docs      []known  // by slot, their numbers ascending
+	kind      []uint32 // by slot, a place in kinds
+	kinds     []string
 	held      map[string]*[]place
+	norms     []float64 // by slot; empty until a search needs them
 	scores    []float64 // by slot, of one search
 }
 
 // known is a text; its number is negative if it was taken out.
 type known struct {
-	seq      int64
-	id, kind string
-	words    int64
+	seq   int64
+	id    string
+	words int64
 }
 
 // place is a text that holds a word, and how often.
@@ -93,6 +96,7 @@ func (c *common) follow(ctx context.Context, tx *sql.Tx, ns namespace) error {
 	}
 	was := c.namespace
 	c.namespace = namespace{} // until all is read, nothing is known
+	c.norms = c.norms[:0]
 	ok := false
 	// Where it has become another one, it is quicker read anew, and the words
 	// that are common now are other ones.
@@ -104,7 +108,7 @@ func (c *common) follow(ctx context.Context, tx *sql.Tx, ns namespace) error {
 	}
 	if !ok {
 		was = namespace{number: ns.number}
-		c.docs, c.held = nil, map[string]*[]place{}
+		c.docs, c.kind, c.kinds, c.held, c.norms, c.scores = nil, nil, nil, map[string]*[]place{}, nil, nil
 	}
 	if err := c.add(ctx, tx, &was, ok); err != nil {
 		return err
@@ -164,7 +168,6 @@ func (c *common) slot(seq int64) (slot uint32, found bool) {
 // add reads the texts that came since, and counts in was what is known then.
 // only says that words which are not held are rare; else all are held.
 func (c *common) add(ctx context.Context, tx *sql.Tx, was *namespace, only bool) error {
-	kinds := map[string]string{}
 	rs, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT seq, id, kind, words, sum, text FROM docs_%d WHERE seq > ? ORDER BY seq", was.number), was.last)
 	if err != nil {
 		return err
@@ -173,18 +176,20 @@ func (c *common) add(ctx context.Context, tx *sql.Tx, was *namespace, only bool)
 	for rs.Next() {
 		var k known
 		var sum int64
+		var d memory.Doc
 		var text sql.RawBytes
-		if err := rs.Scan(&k.seq, &k.id, &k.kind, &k.words, &sum, &text); err != nil {
+		if err := rs.Scan(&k.seq, &d.ID, &d.Kind, &k.words, &sum, &text); err != nil {
 			return err
 		}
-		d := memory.Doc{ID: k.id, Kind: k.kind, Text: string(text)}
-		if sum != checksum(d) || len(c.docs) == math.MaxInt32 {
+		if d.Text = string(text); sum != checksum(d) || len(c.docs) == math.MaxInt32 {
 			return errIndexDamaged
 		}
-		if one, ok := kinds[k.kind]; ok {
-			k.kind = one // one string for all
+		kind := slices.Index(c.kinds, d.Kind)
+		if kind < 0 {
+			kind = len(c.kinds)
+			c.kinds = append(c.kinds, d.Kind)
 		}
-		kinds[k.kind] = k.kind
+		k.id = d.ID
 		slot, n := uint32(len(c.docs)), int64(0)
 		words.Each(d.Text, func(w []byte) {
 			n++
@@ -205,7 +210,7 @@ func (c *common) add(ctx context.Context, tx *sql.Tx, was *namespace, only bool)
 		if n != k.words {
 			return errIndexDamaged
 		}
-		c.docs = append(c.docs, k)
+		c.docs, c.kind = append(c.docs, k), append(c.kind, uint32(kind))
 		was.last = k.seq
 	}
 	if err := rs.Err(); err != nil {

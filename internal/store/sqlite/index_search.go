@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"maps"
 	"slices"
 
 	"github.com/writ-project/writ/internal/store/words"
@@ -69,42 +68,56 @@ func (c *common) best(found []places, kinds []string, limit int) (hits []memory.
 	slices.SortFunc(found, func(a, b places) int {
 		return cmp.Or(cmp.Compare(len(a.in), len(b.in)), cmp.Compare(a.word, b.word))
 	})
-	mean := float64(c.words) / float64(c.texts)
-	c.scores = slices.Grow(c.scores[:0], len(c.docs))[:len(c.docs)]
-	clear(c.scores)
+	c.weigh()
 	for _, p := range found {
 		idf := words.IDF(int64(len(p.in)), c.texts)
 		for _, at := range p.in {
-			c.scores[at.slot] += words.Score(idf, float64(at.times), float64(c.docs[at.slot].words), mean)
+			c.scores[at.slot] += words.Score(idf, float64(at.times), c.norms[at.slot])
 		}
 	}
 	every := &bests{c: c, limit: limit}
-	of := map[string]*bests{} // by kind
-	for _, k := range kinds {
-		of[k] = &bests{c: c, limit: limit}
+	of := make([]*bests, len(c.kinds)) // by kind; nil for one that is not asked for
+	for i, kind := range c.kinds {
+		if len(kinds) == 0 {
+			of[i] = every
+		} else if slices.Contains(kinds, kind) {
+			of[i] = &bests{c: c, limit: limit}
+		}
 	}
 	for slot, score := range c.scores {
-		if score == 0 {
-			continue
-		}
-		b := every
-		if len(kinds) > 0 {
-			if b = of[c.docs[slot].kind]; b == nil {
-				continue
+		if score > 0 {
+			if b := of[c.kind[slot]]; b != nil {
+				b.take(scored{score, uint32(slot)})
 			}
 		}
-		b.take(scored{score, uint32(slot)})
 	}
-	for _, b := range append(slices.Collect(maps.Values(of)), every) {
-		for _, s := range b.texts {
-			d := &c.docs[s.slot]
-			hits = append(hits, memory.Hit{ID: d.id, Kind: d.kind, BM25: s.score})
+	for _, b := range append(of, every) {
+		if b == nil {
+			continue
 		}
+		for _, s := range b.texts {
+			hits = append(hits, memory.Hit{ID: c.docs[s.slot].id, Kind: c.kinds[c.kind[s.slot]], BM25: s.score})
+		}
+		b.texts = nil
 	}
 	slices.SortFunc(hits, func(a, b memory.Hit) int {
 		return cmp.Or(cmp.Compare(b.BM25, a.BM25), cmp.Compare(a.ID, b.ID))
 	})
 	return hits
+}
+
+// weigh makes room for the scores of a search, and the norms of the texts anew
+// if any came or went.
+func (c *common) weigh() {
+	if len(c.norms) == 0 {
+		mean := float64(c.words) / float64(c.texts)
+		c.norms = slices.Grow(c.norms, len(c.docs))[:len(c.docs)]
+		for i := range c.docs {
+			c.norms[i] = words.Norm(float64(c.docs[i].words), mean)
+		}
+	}
+	c.scores = slices.Grow(c.scores[:0], len(c.docs))[:len(c.docs)]
+	clear(c.scores)
 }
 
 type scored struct {

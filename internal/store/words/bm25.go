@@ -20,11 +20,17 @@ func IDF(n, all int64) float64 {
 	return MinIDF
 }
 
-// Score is what a word of weight idf that stands freq times in a text of the
-// given number of words, mean being the average, adds to the score of the text.
+// Norm is what the length of a text, in words, makes of its scores, mean being
+// the average length.
 //
-// The conversions keep a machine that can multiply and add at once from doing
-// so: the last bit, too, is FTS5's, everywhere.
-func Score(idf, freq, length, mean float64) float64 {
-	return float64(idf * ((freq * (K1 + 1.0)) / (freq + float64(K1*(1-B+float64(B*length)/mean)))))
+// The conversions, here and in Score, keep a machine that can multiply and add
+// at once from doing so: the last bit, too, is FTS5's, everywhere.
+func Norm(length, mean float64) float64 {
+	return float64(K1 * (1 - B + float64(B*length)/mean))
+}
+
+// Score is what a word of weight idf that stands freq times in a text of that
+// norm adds to the score of the text.
+func Score(idf, freq, norm float64) float64 {
+	return float64(idf * ((freq * (K1 + 1.0)) / (freq + norm)))
 }

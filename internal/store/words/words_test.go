@@ -99,7 +99,7 @@ func TestIDF(t *testing.T) {
 		}
 	}
 	for f := 1.0; f < 1e6; f *= 3 {
-		if s := Score(2, f, f, 1e3); s <= 0 || s >= 2*(K1+1) {
+		if s := Score(2, f, Norm(f, 1e3)); s <= 0 || s >= 2*(K1+1) {
 			t.Errorf("%v times: %v", f, s)
 		}
 	}
