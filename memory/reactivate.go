@@ -37,6 +37,14 @@ func (s *State) HasTask(session, task string) bool {
 	return s.workspaces.get(join(session, task)) != nil
 }
 
+// Question returns the slot that a proposition answers, "" for none.
+func (s *State) Question(proposition string) string {
+	if pr := s.propositions.get(proposition); pr != nil {
+		return pr.Slot
+	}
+	return ""
+}
+
 // Loadable returns those of the propositions that a reactivation would bring
 // into a task's workspace: they are open, made elsewhere, and not in it.
 func (s *State) Loadable(session, task string, propositions []string) []string {

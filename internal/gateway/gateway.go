@@ -170,6 +170,9 @@ func New(o Options) (*Gateway, error) {
 		g.order = append(g.order, c.Name)
 	}
 	slices.Sort(g.order)
+	if in, is := g.inside.(InsideResources); is {
+		in.Watch(g.insideChanged)
+	}
 	return g, nil
 }
 

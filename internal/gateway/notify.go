@@ -122,6 +122,9 @@ func (g *Gateway) unsubscribe(ctx context.Context, r *downstream.Request, v *vie
 	}
 	g.mu.Unlock()
 	srv := g.servers[g.resourceServer(v, uri)]
+	if _, own := g.insideResource(uri); own {
+		srv = nil // nobody else was asked
+	}
 	if had && !others && srv != nil {
 		if resp := srv.conn.Do(ctx, upstream.Request{Method: r.Method, Params: only(r.Params, "uri")}); resp.Err != nil {
 			return downstream.Reply{Err: resp.Err}

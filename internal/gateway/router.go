@@ -27,7 +27,7 @@ func (g *Gateway) Describe(ctx context.Context, version string) (capabilities, s
 	g.current(wait)
 	cancel()
 	capabilities = []byte(`{"tools":{"listChanged":true}}`)
-	have := map[string]bool{}
+	have := map[string]bool{"resources": len(g.insideTemplates()) > 0}
 	for _, name := range g.order {
 		s := g.servers[name]
 		s.mu.Lock()
@@ -109,8 +109,11 @@ func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.
 		return g.resource(ctx, r, v, gate.ReadResource)
 	case "resources/subscribe":
 		reply := g.resource(ctx, r, v, gate.SubscribeResource)
-		if reply.Err == nil {
-			g.subscribed(r, textMember(r.Params, "uri"))
+		if uri := textMember(r.Params, "uri"); reply.Err == nil {
+			g.subscribed(r, uri)
+			if _, own := g.insideResource(uri); own {
+				reply.Result = []byte("{}") // that it may be read is asked by reading it
+			}
 		}
 		return reply
 	case "resources/unsubscribe":
@@ -290,6 +293,9 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, v *view, meth
 		}
 		items = append(items, es...)
 	}
+	if method == gate.ListTemplates {
+		items = append(items, g.insideTemplates()...) // part of the program, like its tools
+	}
 	return listReply(key, items)
 }
 
@@ -337,6 +343,9 @@ func (g *Gateway) resource(ctx context.Context, r *downstream.Request, v *view, 
 	uri, ok := strictjson.Text(strictjson.Get(r.Params, "uri"))
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
+	}
+	if call, own := g.insideResource(uri); own {
+		return g.readInside(ctx, r, v, uri, call)
 	}
 	name := g.resourceServer(v, uri)
 	if name == "" {

@@ -69,8 +69,12 @@ type Keeper struct {
 	queue   []*request
 	running bool
 
-	mu    sync.Mutex // guards state and alone
+	mu    sync.Mutex // guards what follows
 	state *memory.State
+	// watch is told of what events change, noticed is the newest that it was
+	// told of.
+	watch   []func(changed func(uri string) bool)
+	noticed uint64
 	// alone is how many more decisions are written one by one because another
 	// process is writing too: what was decided on events that did not get into
 	// the log has to be undone, and that takes the whole log.
@@ -137,6 +141,7 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("memory: record %s/%d: %w", k.log, it.N, err)
 		}
+		k.notice(e)
 	}
 	return nil
 }
@@ -468,6 +473,11 @@ func (k *Keeper) write(batch []*request) (served int, again bool, err error) {
 	}
 	if k.alone > 0 {
 		k.alone--
+	}
+	for _, r := range batch {
+		if err == nil {
+			k.notice(r.d.Event)
+		}
 	}
 	// Of what an append with another error was about nothing is known: it is
 	// not tried again.
