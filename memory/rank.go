@@ -61,7 +61,7 @@ const (
 // mostReached is how many propositions a search ranks that the words themselves
 // did not find: those about an entity they found, and those that rest on an
 // observation they found.
-const mostReached = 1000
+const mostReached = 400
 
 // candidate is something a search considers, and what it is ranked by.
 type candidate struct {
@@ -193,7 +193,7 @@ func (r *Reader) gather(q Query, hits []Hit) *gathering {
 // order; what they name and the state does not hold is left out.
 //
 // What the words found brings more: an entity what is about it, an observation
-// what rests on it, and a summary its episode. Of the first two at most 1,000
+// what rests on it, and a summary its episode. Of the first two at most 400
 // claims are ranked beside those the words found, the firmest of them; the rest
 // is counted as withheld.
 //
