@@ -33,6 +33,9 @@ func (s *State) put(e *Event, value []byte) error {
 		s.namespace, s.policy, s.mode = e.Namespace, e.Policy, e.Mode
 	}
 	s.latest = max(s.latest, e.At)
+	if e.Tool == "operator."+CommandSweep && e.Status == writ.Accepted {
+		s.swept = e.At
+	}
 	s.decided.put(mintID("dec", e.N, 1), &Decided{N: e.N, At: e.At, Kind: e.Kind, Tool: e.Tool, Principal: e.Principal,
 		Session: e.Session, Task: e.Task, Status: e.Status, Reason: e.Reason, Erased: value == nil})
 	if len(e.Ops) > 0 && value != nil && strictjson.Check(value, valueLimits) != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 )
 
 // State is everything a namespace's events come to: what is believed, on what
@@ -43,6 +44,9 @@ type State struct {
 	// beliefs only grow. A draft appends to its own.
 	beliefs map[string][]Belief
 
+	// swept is when the last sweep was recorded.
+	swept Instant
+
 	ix      *indexes
 	isDraft bool
 	// fresh are the edges a draft made: indexes do not know them yet.
@@ -69,10 +73,18 @@ func New() *State {
 	}
 }
 
+// Swept is when the last sweep was recorded; zero is never.
+func (s *State) Swept() time.Time {
+	if s.swept == 0 {
+		return time.Time{}
+	}
+	return s.swept.Time()
+}
+
 // draft returns a state that reads through to s and keeps its changes.
 func (s *State) draft() *State {
 	return &State{
-		namespace: s.namespace, head: s.head, latest: s.latest, policy: s.policy, mode: s.mode,
+		namespace: s.namespace, head: s.head, latest: s.latest, swept: s.swept, policy: s.policy, mode: s.mode,
 		observations: s.observations.draft(), clients: s.clients.draft(), entities: s.entities.draft(), persons: s.persons.draft(),
 		slots: s.slots.draft(), propositions: s.propositions.draft(), edges: s.edges.draft(), links: s.links.draft(),
 		tests: s.tests.draft(), workspaces: s.workspaces.draft(), items: s.items.draft(), carry: s.carry.draft(),
@@ -83,7 +95,7 @@ func (s *State) draft() *State {
 
 // merge makes a draft's changes those of its base, s.
 func (s *State) merge(d *State) {
-	s.namespace, s.head, s.latest, s.policy, s.mode = d.namespace, d.head, d.latest, d.policy, d.mode
+	s.namespace, s.head, s.latest, s.swept, s.policy, s.mode = d.namespace, d.head, d.latest, d.swept, d.policy, d.mode
 	d.observations.merge()
 	d.clients.merge()
 	d.entities.merge()

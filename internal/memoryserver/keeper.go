@@ -79,6 +79,8 @@ type Keeper struct {
 	// process is writing too: what was decided on events that did not get into
 	// the log has to be undone, and that takes the whole log.
 	alone int
+	// swept is when this process last looked for what a sweep would record.
+	swept time.Time
 }
 
 // request is one decision to be made and written.
@@ -395,6 +397,7 @@ func (k *Keeper) run() {
 func (k *Keeper) serve(batch []*request) (served int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.sweep()
 	var err error
 	again := true
 	for until := time.Now().Add(appendTimeout); again; {
