@@ -25,17 +25,16 @@ var ErrRemake = errors.New("the memory index cannot be used; delete it and it is
 
 var errIndexDamaged = errors.New("the index is damaged")
 
-// Reasons not to open an index.
-const (
-	OldWords  Reason = "the index was made with another version of its words"
-	OldTables Reason = "the index was made with another version of its tables"
-)
+// OldWords is a reason not to open an index.
+const OldWords Reason = "the index was made with another version of its words"
 
 // indexID marks the file as Writ's index ("WRIX").
 const indexID = 0x57524958
 
-// indexVersion is the version of its tables. There is no migration: an index
-// of another version is made again.
+// indexVersion is the version of its tables. There is no migration: those of an
+// older one are dropped when it is opened, and the index holds nothing then. A
+// process of that older version which still has it open leaves what this one
+// takes for damage.
 const indexVersion = 2
 
 const indexSchema = `
@@ -185,7 +184,9 @@ func openIndex(path string) (_ *Index, err error) {
 	case version > indexVersion:
 		return nil, &OpenError{Reason: Newer}
 	case version > 0 && version < indexVersion:
-		return nil, &OpenError{Reason: OldTables}
+		if err := x.empty(ctx); err != nil {
+			return nil, err
+		}
 	case version != indexVersion:
 		return nil, &OpenError{Reason: Damaged, Err: errors.New("its version is missing")}
 	}
@@ -210,6 +211,51 @@ func openIndex(path string) (_ *Index, err error) {
 	return x, nil
 }
 
+// empty puts the tables of this version in the place of all there are, unless
+// another process has.
+func (x *Index) empty(ctx context.Context) (err error) {
+	if _, err := x.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			x.conn.ExecContext(ctx, "ROLLBACK")
+		}
+	}()
+	var version, numbers int64
+	if err := x.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	if version == indexVersion {
+		_, err := x.conn.ExecContext(ctx, "COMMIT")
+		return err
+	}
+	if err := x.conn.QueryRowContext(ctx, "SELECT numbers FROM made").Scan(&numbers); err != nil {
+		return err
+	}
+	// Virtual tables take their own with them, so they go first.
+	for _, what := range []string{"sql LIKE 'CREATE VIRTUAL%'", "true"} {
+		for {
+			var name string
+			err := x.conn.QueryRowContext(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND "+what+" LIMIT 1").Scan(&name)
+			if errors.Is(err, sql.ErrNoRows) {
+				break
+			}
+			if err == nil {
+				_, err = x.conn.ExecContext(ctx, `DROP TABLE "`+strings.ReplaceAll(name, `"`, `""`)+`"`)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := x.conn.ExecContext(ctx, indexSchema+"INSERT INTO made VALUES (?, ?)", words.Version, numbers); err != nil {
+		return err
+	}
+	_, err = x.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d; COMMIT", indexVersion))
+	return err
+}
+
 // indexError is classify for the index: what a new file cures says so.
 func indexError(path string, err error) error {
 	err = classify(path, err)
@@ -218,7 +264,7 @@ func indexError(path string, err error) error {
 		return err
 	}
 	switch oe.Reason {
-	case NotDatabase, Newer, Damaged, OldWords, OldTables:
+	case NotDatabase, Newer, Damaged, OldWords:
 		oe.Hint = "delete the file; it is made again from the log, and nothing is lost"
 		oe.Err = errors.Join(ErrRemake, oe.Err)
 	}
