@@ -24,6 +24,7 @@ var rules = map[memory.Rule]string{
 	memory.RuleTriggerPersistence:    "it has been contested for long",
 	memory.RuleTriggerContradictions: "contradictions are unresolved",
 	memory.RuleTriggerNovelty:        "much is at stake and it is new",
+	memory.RuleTriggerForecast:       "what was forecast should have come about",
 	memory.RuleTriggerNone:           "nothing calls for a test",
 
 	memory.RuleTaskBoundary:  "the task was over",
