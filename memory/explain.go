@@ -187,10 +187,10 @@ func (r *Reader) changes(p *Proposition, now Status) []Hypothesis {
 	const one, two, pool = "\x00one", "\x00two", "\x00pool"
 	said := change{support: true, evidence: true}
 	heard := change{evidence: true}
-	try("one more independent tool of level 2 supports it", said, came(Supports, tool, one))
-	try("two more independent tools of level 2 support it", said, came(Supports, tool, one, two))
+	try("one more independent tool of level 2 says so", said, came(Supports, tool, one))
+	try("two more independent tools of level 2 say so", said, came(Supports, tool, one, two))
 	try("this user says so", said, came(Supports, user, personGroup(r.Principal)))
-	try("one more page of the web supports it", said, came(Supports, web, pool))
+	try("one more page of the web says so", said, came(Supports, web, pool))
 	try("one independent tool of level 2 contradicts it", heard, came(Contradicts, tool, one))
 	try("two independent tools of level 2 contradict it", heard, came(Contradicts, tool, one, two))
 	try("one page of the web contradicts it", heard, came(Contradicts, web, pool))

@@ -106,7 +106,7 @@ var tools = []tool{
 		observationIDs(20),
 	}},
 	{ToolPropose, "Propose a claim. Its state is computed from its evidence; you cannot set it. A value for a question that has another value already replaces it only with sufficient evidence.", []field{
-		{name: "text", kind: kindText, required: true, min: 1, max: maxText, about: "The claim in one sentence."},
+		{name: "text", kind: kindText, required: true, min: 1, max: maxText, about: "The claim in one sentence. An observation counts in full only if the value of the claim, and each number and address in this sentence, stands in it as it is written here; else as your inference."},
 		{name: "class", kind: kindWord, enum: classWords, about: "What kind of claim; descriptive if left out."},
 		{name: "structured_form", kind: kindForm, about: "{subject, predicate, object: {entity} or {literal}, qualifiers?}: the question and its value. Required for predicates with one value."},
 		{name: "volatility", kind: kindWord, enum: tierWords, about: "How fast it grows stale; the predicate's if left out."},
@@ -115,7 +115,7 @@ var tools = []tool{
 		{name: "alternatives", kind: kindIDs, enum: []string{"prop"}, max: 10, about: "Propositions that cannot be true beside it."},
 		{name: "valid_from", kind: kindTime, about: "From when it holds (RFC 3339), if not from the newest observation on."},
 	}},
-	{ToolAttachSupport, "Attach observations that support a proposition.", []field{
+	{ToolAttachSupport, "Attach observations that support a proposition: in full where its value stands in them, else as your inference.", []field{
 		{name: "proposition_id", kind: kindID, enum: []string{"prop"}, required: true, about: "The proposition."},
 		observationIDs(20),
 		{name: "quote", kind: kindRaw, sourced: true, min: 1, max: maxQuote, about: "The words that do, verbatim in each of the observations."},
