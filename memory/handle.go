@@ -173,6 +173,9 @@ func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
 			value = append(append(append(value, `,"tool_name":`...), strictjson.Quote(p.ToolName)...), '}')
 		}
 	}
+	if checkValue(value) != nil {
+		value = nil // written out in full it is larger than it came
+	}
 	return Decision{out.filled(), e, value}
 }
 

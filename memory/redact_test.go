@@ -71,3 +71,25 @@ func TestScreenBlocks(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A refused proposal that is larger written out than it came is on record
+// without its text: an event that could not be applied would end the namespace.
+func TestRefusedLarge(t *testing.T) {
+	x := newScript(t)
+	x.line(`record_observation {"observation_id":"o1","raw_payload":"a word","source_ref":"note"}`)
+	for _, payload := range []string{
+		`{"observation_id":"o2","raw_payload":"x","parsed_payload":{"a":[1e20` + strings.Repeat(",1e20", 19000) + `]}}`,
+		strings.Repeat("\x01", 200<<10),
+		`{"observation_id":"o2","raw_payload":"` + strings.Repeat("s3cr3t-", 30000) + `"}`,
+	} {
+		c := x.c
+		c.Secrets = []string{"s3cr3t"}
+		d := Handle(x.s, c, writ.Proposal{ToolName: ToolRecordObservation, Payload: []byte(payload)})
+		if d.Outcome.Rejection == nil || d.Value != nil {
+			t.Errorf("%.40s…: %+v with %d bytes", payload, d.Outcome.Rejection, len(d.Value))
+		}
+		if err := x.s.Apply(d.Event, d.Value); err != nil {
+			t.Errorf("%.40s…: %v", payload, err)
+		}
+	}
+}
