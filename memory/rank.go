@@ -35,6 +35,20 @@ type Found struct {
 	Entity      *EntityView `json:"entity,omitempty"`
 	Episode     *Episode    `json:"episode,omitempty"`
 	Summary     *Data       `json:"summary,omitempty"`
+	// LeftOut is how many ids this result does not list: of claims about an
+	// entity or on an observation, and of observations behind a claim, a search
+	// lists the newest mostListed. [Reader.Get] lists all.
+	LeftOut int `json:"left_out,omitempty"`
+}
+
+const mostListed = 50
+
+// shorten keeps the newest ids of a list.
+func (f *Found) shorten(list *[]string) {
+	if left := len(*list) - mostListed; left > 0 {
+		*list = (*list)[left:]
+		f.LeftOut += left
+	}
 }
 
 // Withheld counts what was found and not returned, by the reason.
@@ -287,8 +301,18 @@ func (r *Reader) size(id string) int {
 // filled is a result. Only what is returned is read whole.
 func (r *Reader) filled(c *candidate) Found {
 	rec, _ := r.Get(c.id)
-	return Found{Rank: c.rank, Fused: c.fused, Lexical: c.lexical, EntityMatch: c.entity, Recency: c.recency,
+	f := Found{Rank: c.rank, Fused: c.fused, Lexical: c.lexical, EntityMatch: c.entity, Recency: c.recency,
 		Proposition: rec.Proposition, Observation: rec.Observation, Entity: rec.Entity, Episode: rec.Episode, Summary: rec.Summary}
+	switch {
+	case f.Proposition != nil:
+		f.shorten(&f.Proposition.Observation)
+	case f.Observation != nil:
+		f.shorten(&f.Observation.Supports)
+		f.shorten(&f.Observation.Contradicts)
+	case f.Entity != nil:
+		f.shorten(&f.Entity.Propositions)
+	}
+	return f
 }
 
 // prefixOf is the prefix of an id, or whatever stands in its place.

@@ -46,7 +46,16 @@ func TestSearchMany(t *testing.T) {
 			t.Errorf("withheld %v, want %v", res.Withheld, want)
 		}
 	}
-	res := r.Search(Query{Entity: "ent_1"}, nil)
+	// Of so many, an entity lists the newest; asked for itself, all.
+	res := r.Search(Query{Types: []string{"entity"}}, []Hit{{"ent_1", "entity", 2}})
+	if len(res.Items) != 1 || len(res.Items[0].Entity.Propositions) != mostListed || res.Items[0].LeftOut != crowd+2-mostListed ||
+		res.Items[0].Entity.Propositions[mostListed-1] != fmt.Sprintf("prop_%d", 3+crowd) {
+		t.Errorf("%+v", res)
+	}
+	if rec, _ := r.Get("ent_1"); len(rec.Entity.Propositions) != crowd+2 {
+		t.Errorf("%d claims", len(rec.Entity.Propositions))
+	}
+	res = r.Search(Query{Entity: "ent_1"}, nil)
 	if len(res.Items) != 1 || res.Items[0].Proposition.ID != believed || res.Abstention != NoAbstention {
 		t.Errorf("%+v", res)
 	}
