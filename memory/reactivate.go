@@ -45,11 +45,24 @@ func (s *State) Question(proposition string) string {
 	return ""
 }
 
+// maxLoaded is how many propositions a workspace may hold for something to be
+// brought into it: all of them are judged again in one event.
+const maxLoaded = 200
+
 // Loadable returns those of the propositions that a reactivation would bring
-// into a task's workspace: they are open, made elsewhere, and not in it.
+// into a task's workspace: they are open, made elsewhere, and not in it, as far
+// as there is room.
 func (s *State) Loadable(session, task string, propositions []string) []string {
-	out := []string{}
+	out, room := []string{}, maxLoaded
+	for _, it := range s.itemsOf(join(session, task)) {
+		if it.Outcome == "" {
+			room--
+		}
+	}
 	for _, id := range propositions {
+		if len(out) >= room {
+			break
+		}
 		pr := s.propositions.get(id)
 		it := s.items.get(join(session, task, id))
 		if pr != nil && pr.Open() && (it == nil || it.Outcome != "" && !it.Born) {

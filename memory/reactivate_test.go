@@ -2,6 +2,7 @@ package memory
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,6 +51,19 @@ func TestReactivate(t *testing.T) {
 	if got := x.s.Loadable(x.c.Session, x.c.Task, props); len(got) != 0 {
 		t.Errorf("of its own task: %v", got)
 	}
+	// A task that is full takes no more.
+	x.c.Task = "full"
+	for i := range maxLoaded - 1 {
+		x.s.items.put(join("s1", "full", strconv.Itoa(i)), &Item{})
+		x.s.ix.taskItems[join("s1", "full")] = append(x.s.ix.taskItems[join("s1", "full")], join("s1", "full", strconv.Itoa(i)))
+	}
+	if got := x.s.Loadable("s1", "full", props); !slices.Equal(got, props[:1]) {
+		t.Errorf("of a full one: %v", got)
+	}
+	for i := range maxLoaded - 1 {
+		delete(x.s.items.rows, join("s1", "full", strconv.Itoa(i)))
+	}
+	delete(x.s.ix.taskItems, join("s1", "full"))
 	// In another task, and of that nothing was done in it.
 	x.c.Task = "t2"
 	if d := load(append(props, "prop_99")...); len(d.Outcome.Effects) != 2 || d.Outcome.Effects[0] != (Effect{"workspace.loaded", props[0]}) {

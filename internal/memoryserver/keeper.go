@@ -95,6 +95,7 @@ const (
 	maxBatch      = 64
 	maxTries      = 16 // to bring the index to the state
 	maxPause      = 10 * time.Millisecond
+	largeEvent    = 1 << 20 // bytes; a smaller one is within the bounds of events
 	appendTimeout = 30 * time.Second
 )
 
@@ -171,6 +172,9 @@ func eventOf(it *audit.Item) (*memory.Event, []byte, error) {
 // entryOf seals the record of an event.
 func (k *Keeper) entryOf(e *memory.Event, value []byte, at time.Time) (audit.Entry, error) {
 	data, err := e.Bytes()
+	if err == nil && len(data) > largeEvent {
+		_, err = memory.ParseEvent(data) // what nobody can read back is not written
+	}
 	if err != nil {
 		return audit.Entry{}, err
 	}

@@ -171,3 +171,21 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeRefusal: a payload that is longer in canonical form than it came is
+// refused like any other, and the namespace goes on.
+func TestLargeRefusal(t *testing.T) {
+	signer, _ := storetest.Key()
+	st := mapstore.New(signer)
+	d := newDesk(t, st, memoryserver.Full)
+	got := d.call("record_observation", `{"observation_id":"o1","raw_payload":"x","source_ref":"a page","parsed_payload":{"a":[1e20`+strings.Repeat(",1e20", 19000)+`]}}`)
+	if member(got, "rejection", "code") != "INVALID_PAYLOAD" {
+		t.Errorf("%.300s", got)
+	}
+	for range 2 { // and again by who reads the log
+		if got := d.call("record_observation", `{"observation_id":"o1","raw_payload":"x","source_ref":"a page"}`); member(got, "status") != "accepted" {
+			t.Errorf("%s", got)
+		}
+		d = newDesk(t, st, memoryserver.Full)
+	}
+}
