@@ -99,7 +99,8 @@ func memoryImport() *cobra.Command {
 		Long: "Record what a file holds as observations of class import: of trust 1, one group for all of\n" +
 			"them. What another memory believed is not believed here because a file says so; an agent\n" +
 			"proposes it anew, and imports alone never make it usable. A file with a fault is refused as\n" +
-			"a whole. Done again, what is known is not recorded twice, and what was erased stays erased.",
+			"a whole. Done again, what is known is not recorded twice, and what was erased stays erased.\n" +
+			"With --config, the secrets and the screen of contents it names are those of the import.",
 		Example: "  writ memory import memory.jsonl --format server-memory --dry-run",
 		Args:    exactly(1, "one file, or -"),
 		RunE: func(c *cobra.Command, args []string) error {
