@@ -22,7 +22,7 @@ const errorLevel = slog.LevelError
 
 func callCommand() *cobra.Command {
 	var f sharedFlags
-	var session string
+	var session, task string
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "call [--session NAME] TOOL [JSON | -]",
@@ -48,6 +48,9 @@ func callCommand() *cobra.Command {
 			}
 			params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(args[0]))
 			params = strictjson.Set(params, "arguments", arguments)
+			if c.Flags().Changed("task") {
+				params = strictjson.Set(params, "_meta", strictjson.Set([]byte("{}"), gateway.MetaTask, strictjson.Quote(task)))
+			}
 			result, rerr, err := cl.call(c.Context(), "tools/call", args[0], params)
 			if cerr := cl.close(); err == nil && cerr != nil {
 				err = fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", cerr)
@@ -60,6 +63,7 @@ func callCommand() *cobra.Command {
 	}
 	f.register(c)
 	c.Flags().StringVar(&session, "session", "", "`NAME` of the session to call in; opened on first use")
+	c.Flags().StringVar(&task, "task", "", "`NAME` of the task within the session, for the memory")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as the client would get it")
 	return c
 }

@@ -224,8 +224,13 @@ func (r *remote) call(ctx context.Context, method, name string, params []byte) (
 	if params == nil {
 		params = []byte("{}")
 	}
-	params = strictjson.Set(params, "_meta", []byte(`{"io.modelcontextprotocol/protocolVersion":"`+downstream.Version20260728+
-		`","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"writ","version":"`+release+`"}}`))
+	meta := []byte(`{"io.modelcontextprotocol/protocolVersion":"` + downstream.Version20260728 +
+		`","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"writ","version":"` + release + `"}}`)
+	own, _ := strictjson.Members(strictjson.Get(params, "_meta"))
+	for _, m := range own {
+		meta = strictjson.Set(meta, m.Name, m.Value)
+	}
+	params = strictjson.Set(params, "_meta", meta)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(rpc.Request([]byte("1"), method, params)))
 	if err != nil {
 		return nil, nil, err
