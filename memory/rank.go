@@ -83,6 +83,7 @@ type candidate struct {
 	lexical, entity, recency Micro
 	rank                     int
 	fused                    Micro
+	weak                     bool // nobody of level 2 stands behind its words
 }
 
 // gathering is what a search considers, before it is ranked.
@@ -203,7 +204,8 @@ func (r *Reader) gather(q Query, hits []Hit) *gathering {
 
 // Search ranks what an index of the texts found: by the state first, and within
 // one state by the words, the entity and how recent the support is. Likeness
-// alone never puts a weak claim before a strong one. The hits may come in any
+// alone never puts a weak claim before a strong one, nor what only strangers or
+// the agent said before what somebody vouches for. The hits may come in any
 // order; what they name and the state does not hold is left out.
 //
 // What the words found brings more: an entity what is about it, an observation
@@ -241,8 +243,15 @@ func (r *Reader) Search(q Query, hits []Hit) Results {
 		}
 	}
 	slices.SortFunc(found, func(a, b *candidate) int {
-		if c := cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(b.fused, a.fused)); c != 0 {
-			return c
+		switch {
+		case a.rank != b.rank:
+			return b.rank - a.rank
+		case a.weak != b.weak && a.weak:
+			return 1
+		case a.weak != b.weak:
+			return -1
+		case a.fused != b.fused:
+			return cmp.Compare(b.fused, a.fused)
 		}
 		return compareID(a.id, b.id)
 	})
@@ -374,7 +383,7 @@ func (r *Reader) found(q Query, c *candidate, named map[string]bool) (ok bool, w
 		case o.Level <= 1 && !q.Untrusted:
 			return false, "untrusted", InsufficientEvidence
 		}
-		c.recency = r.fresh(o.RecordedAt)
+		c.recency, c.weak = r.fresh(o.RecordedAt), o.Level <= 1
 	case "ent":
 		en := s.entities.get(id)
 		switch {
@@ -397,7 +406,7 @@ func (r *Reader) found(q Query, c *candidate, named map[string]bool) (ok bool, w
 		case o.Status != Ingested:
 			return false, "quarantined", InsufficientEvidence
 		}
-		c.recency = r.fresh(ep.EndedAt)
+		c.recency, c.weak = r.fresh(ep.EndedAt), s.observations.get(ep.Summary).Level <= 1
 	default:
 		return false, "", ""
 	}
