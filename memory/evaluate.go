@@ -248,14 +248,18 @@ func (d *draftEvent) evaluate(id string, c change) Status {
 func (d *draftEvent) attach(typ EdgeType, id string, obs []string, at string, quoted bool) (fresh []string, level int) {
 	level = -1
 	pr := d.propositions.get(id)
-	for _, o := range obs {
+	var cited []*witness
+	if typ == Supports && d.p.Flags.Grounded {
+		cited = d.witnesses(obs)
+	}
+	for i, o := range obs {
 		if l := d.links.get(join(string(typ), o, id)); l != nil {
 			continue
 		}
 		ob := d.observations.get(o)
 		ed := &Edge{ID: d.mint("edge"), Type: typ, From: o, To: id, Group: ob.Group, Class: ob.Class, Level: ob.Level,
 			Reliability: d.weigh(ob, pr), RecordedAt: ob.RecordedAt, Quoted: quoted, Decision: mintID("dec", d.e.N, 1)}
-		if typ == Supports && d.p.Flags.Grounded && !d.bears(ob, pr) {
+		if cited != nil && !d.bears(cited[i], pr, cited) {
 			d.inferred(ed)
 			if ob.Level > ed.Level {
 				d.effect("evidence.counted_as_inference", o)

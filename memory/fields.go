@@ -123,7 +123,16 @@ func (j *judge) field(f *field, raw []byte) (need string) {
 			}
 		}
 	case kindForm:
-		return form(raw)
+		// T1: a value has as little that nobody sees as the claim's text.
+		tidied, err := strictjson.Canonical(mapTexts(raw, j.tidied, nil))
+		if err != nil {
+			return formNeed
+		}
+		if string(tidied) != string(raw) {
+			j.transform("text_tidied", member(f.name))
+			j.set(f.name, tidied)
+		}
+		return form(tidied)
 	case kindCount:
 		if n, err := strconv.Atoi(string(raw)); err != nil || n < 0 || n > f.max {
 			return "a whole number up to " + strconv.Itoa(f.max)
@@ -217,12 +226,13 @@ func unit(raw []byte) (v Micro, clamped, ok bool) {
 	return roundRat(r), false, true
 }
 
+const formNeed = "{subject: an entity's id, predicate: a word, object: {entity: an id} or {literal: a text, number or boolean}, qualifiers?: an object}"
+
 // form checks a structured form and returns what it would have to be.
 func form(raw []byte) string {
-	const need = "{subject: an entity's id, predicate: a word, object: {entity: an id} or {literal: a text, number or boolean}, qualifiers?: an object}"
 	ms, ok := strictjson.Members(raw)
 	if !ok {
-		return need
+		return formNeed
 	}
 	seen := 0
 	for _, m := range ms {
@@ -244,11 +254,11 @@ func form(raw []byte) string {
 			ok = false
 		}
 		if !ok {
-			return need
+			return formNeed
 		}
 	}
 	if seen != 3 {
-		return need
+		return formNeed
 	}
 	return ""
 }

@@ -400,14 +400,26 @@ func Redact(raw []byte, secrets []string) []byte {
 	if len(secrets) == 0 {
 		return raw
 	}
+	clean := func(t string) string { return RedactText(t, secrets) }
+	return mapTexts(raw, clean, func(number []byte) []byte {
+		if clean(string(number)) != string(number) {
+			return strictjson.Quote(Mark)
+		}
+		return number
+	})
+}
+
+// mapTexts changes every text of a JSON value, names of members too, and every
+// number where number is not nil. Two names that are changed stay two.
+func mapTexts(raw []byte, text func(string) string, number func([]byte) []byte) []byte {
 	switch strictjson.KindOf(raw) {
 	case strictjson.String:
-		if t := textOf(raw); RedactText(t, secrets) != t {
-			return strictjson.Quote(RedactText(t, secrets))
+		if t := textOf(raw); text(t) != t {
+			return strictjson.Quote(text(t))
 		}
 	case strictjson.Number:
-		if t := string(raw); RedactText(t, secrets) != t {
-			return strictjson.Quote(Mark)
+		if number != nil {
+			return number(raw)
 		}
 	case strictjson.Array:
 		es, _ := strictjson.Elements(raw)
@@ -416,7 +428,7 @@ func Redact(raw []byte, secrets []string) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(out, Redact(e, secrets)...)
+			out = append(out, mapTexts(e, text, number)...)
 		}
 		return append(out, ']')
 	case strictjson.Object:
@@ -426,11 +438,11 @@ func Redact(raw []byte, secrets []string) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			name := RedactText(m.Name, secrets)
+			name := text(m.Name)
 			if name != m.Name {
-				name += strconv.Itoa(i) // two redacted names stay two
+				name += strconv.Itoa(i)
 			}
-			out = append(append(append(out, strictjson.Quote(name)...), ':'), Redact(m.Value, secrets)...)
+			out = append(append(append(out, strictjson.Quote(name)...), ':'), mapTexts(m.Value, text, number)...)
 		}
 		return append(out, '}')
 	}

@@ -92,9 +92,9 @@ func (j *judge) asWellBorne(said, there *Proposition, obs []string) bool {
 	if !j.c.Policy.Flags.Grounded {
 		return true
 	}
-	return !slices.ContainsFunc(obs, func(o string) bool {
-		ob := j.d.observations.get(o)
-		return j.d.bears(ob, said) && !j.d.bears(ob, there)
+	cited := j.d.witnesses(obs)
+	return !slices.ContainsFunc(cited, func(w *witness) bool {
+		return j.d.bears(w, said, cited) && !j.d.bears(w, there, cited)
 	})
 }
 
