@@ -20,6 +20,7 @@ func evalCommand() *cobra.Command {
 		return fail(exitUsage, "writ eval --help", "gates or ask")
 	}}
 	c.AddCommand(evalGates(), evalAsk(), recordServerCommand())
+	c.AddCommand(evalMemory())
 	return c
 }
 
