@@ -141,24 +141,36 @@ var ErrOrder = errors.New("memory: the event is not the next of this namespace")
 // belief: it puts down what the event says, so that a log means the same under
 // every later version and policy.
 func (s *State) Apply(e *Event, value []byte) error {
+	commit, err := s.Prepare(e, value)
+	if err == nil {
+		commit()
+	}
+	return err
+}
+
+// Prepare is Apply up to where the state changes: it refuses what Apply would
+// refuse, and commit, which cannot fail, does the rest. Nothing else may be
+// done to the state in between.
+func (s *State) Prepare(e *Event, value []byte) (commit func(), err error) {
 	if e.N != s.head+1 || s.head > 0 && e.Namespace != s.namespace {
-		return ErrOrder
+		return nil, ErrOrder
 	}
 	if err := e.check(); err != nil {
-		return err
+		return nil, err
 	}
 	if value != nil {
 		if err := checkValue(value); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	d := s.draft()
 	if err := d.put(e, value); err != nil {
-		return err
+		return nil, err
 	}
-	s.merge(d)
-	s.index(e)
-	return nil
+	return func() {
+		s.merge(d)
+		s.index(e)
+	}, nil
 }
 
 // Digest returns the SHA-256, in hex, of the state's canonical encoding.

@@ -444,14 +444,19 @@ func (k *Keeper) write(batch []*request) (served int, again bool, err error) {
 	}
 	expected, now := k.state.Head(), k.now()
 	var entries []audit.Entry
+	commit := func() {} // of one alone: what could not be applied is not appended either
 	for i, r := range batch {
 		d := r.decide(k.state, now)
 		if d.Event == nil {
 			return 0, false, errors.New("a decision without an event")
 		}
 		e, err := k.entryOf(d.Event, d.Value, now)
-		if err == nil && len(batch) > 1 {
+		switch {
+		case err != nil:
+		case len(batch) > 1:
 			err = k.state.Apply(d.Event, d.Value)
+		default:
+			commit, err = k.state.Prepare(d.Event, d.Value)
 		}
 		if err != nil {
 			if i == 0 {
@@ -466,9 +471,8 @@ func (k *Keeper) write(batch []*request) (served int, again bool, err error) {
 	_, err = k.store.Append(ctx, k.log, expected, entries)
 	ahead := k.state.Head() != expected // it holds what may not be in the log
 	switch {
-	case err == nil && !ahead:
-		err = k.state.Apply(batch[0].d.Event, batch[0].d.Value)
 	case err == nil:
+		commit()
 	case errors.Is(err, audit.ErrConflict):
 		k.alone = 100
 		if ahead {
