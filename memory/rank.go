@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Query is what a search asks beside its words.
@@ -162,16 +163,38 @@ func (g *gathering) settle() (left int) {
 	return left
 }
 
+// gatherings are used again: searches would make half of all garbage otherwise.
+var gatherings = sync.Pool{New: func() any { return &gathering{at: map[string]int{}, named: map[string]bool{}} }}
+
+func (g *gathering) release() {
+	size := len(g.at) + len(g.named)
+	for i, cs := range g.reached {
+		size += cap(cs)
+		g.reached[i] = cs[:0]
+	}
+	if size > 100*mostReached {
+		return // too much to keep
+	}
+	g.r, g.all = nil, g.all[:0]
+	clear(g.at)
+	clear(g.named)
+	gatherings.Put(g)
+}
+
 func (r *Reader) gather(q Query, hits []Hit) *gathering {
-	g := &gathering{r: r, at: make(map[string]int, len(hits)+mostReached), named: map[string]bool{}, all: make([]candidate, 0, len(hits)+mostReached)}
+	g := gatherings.Get().(*gathering)
+	g.r = r
 	top := 0.0
 	for _, h := range hits {
 		if h.BM25 > top && !math.IsInf(h.BM25, 0) {
 			top = h.BM25
 		}
 	}
-	hits = slices.Clone(hits)
-	slices.SortFunc(hits, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.BM25, a.BM25), strings.Compare(a.ID, b.ID)) })
+	order := func(a, b Hit) int { return cmp.Or(cmp.Compare(b.BM25, a.BM25), strings.Compare(a.ID, b.ID)) }
+	if !slices.IsSortedFunc(hits, order) {
+		hits = slices.Clone(hits)
+		slices.SortFunc(hits, order)
+	}
 	if q.Entity != "" {
 		g.name(r.State.resolve(q.Entity))
 	}
@@ -226,6 +249,7 @@ func (r *Reader) Search(q Query, hits []Hit) Results {
 	}
 	res := Results{Notice: Notice, Items: []Found{}, Withheld: []Withheld{}}
 	g := r.gather(q, hits)
+	defer g.release()
 	withheld := map[string]int{}
 	if len(q.Types) == 0 || slices.Contains(q.Types, "proposition") {
 		withheld["too_many"] = g.settle()

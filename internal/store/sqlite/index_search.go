@@ -91,10 +91,13 @@ func (c *common) best(found []places, kinds []string, limit int) (hits []memory.
 			}
 		}
 	}
-	for _, b := range append(of, every) {
-		if b == nil {
-			continue
-		}
+	all := slices.DeleteFunc(append(of, every), func(b *bests) bool { return b == nil })
+	n := 0
+	for _, b := range all {
+		n += len(b.texts)
+	}
+	hits = make([]memory.Hit, 0, n)
+	for _, b := range all {
 		for _, s := range b.texts {
 			hits = append(hits, memory.Hit{ID: c.docs[s.slot].id, Kind: c.kinds[c.kind[s.slot]], BM25: s.score})
 		}
@@ -134,6 +137,9 @@ type bests struct {
 
 func (b *bests) take(s scored) {
 	n := len(b.texts)
+	if n == 0 {
+		b.texts = make([]scored, 0, min(b.limit, 1000)+1)
+	}
 	if n == b.limit && b.order(b.texts[n-1], s) < 0 {
 		return
 	}
