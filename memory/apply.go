@@ -12,7 +12,8 @@ import (
 const maxPayload = 256 << 10
 
 // valueLimits bound a value: a proposal in its envelope.
-var valueLimits = strictjson.Limits{Bytes: maxPayload + 1024, Depth: 12, Leaves: 20_000, Number: 64}
+// Whatever a proposal may hold fits, and what a decision sets beside it.
+var valueLimits = strictjson.Limits{Bytes: maxPayload + 1024, Depth: 12, Leaves: 21_000, Number: 64}
 
 // checkValue refuses a value of which nothing could be read. What was rejected
 // may have been anything.

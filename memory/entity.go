@@ -16,6 +16,10 @@ const selfType = "self"
 // the rarest trigrams decide who is.
 const maxCompared = 256
 
+// maxNames bounds the names of one entity: each is looked at when a claim is
+// held against what it cites.
+const maxNames = 100
+
 // entity is the ladder of section 8. A name links only to the one entity that
 // has exactly it; everything less certain makes a candidate and says what it
 // may be the same as.
@@ -33,8 +37,7 @@ func (j *judge) entity() *refusal {
 		if en.Type != typ {
 			return refuse("/entity_type", writ.SchemaInvalid, "the type of the entity")
 		}
-		j.link(j.d.resolve(id), obs)
-		return nil
+		return j.link(j.d.resolve(id), obs)
 	}
 	if name == "" {
 		return refuse("/name", writ.SchemaMissingField, "a name, or the id of an entity")
@@ -66,8 +69,7 @@ func (j *judge) entity() *refusal {
 	}
 	if len(same) == 1 {
 		j.transform("entity.linked_existing", same[0])
-		j.link(same[0], obs)
-		return nil
+		return j.link(same[0], obs)
 	}
 	p := j.c.Policy
 	if w := j.d.workspaces.get(join(j.c.Session, j.c.Task)); w.Entities >= int(p.Caps.EntitiesPerTask) {
@@ -123,7 +125,16 @@ func (j *judge) borne(id, norm string, obs []string) bool {
 }
 
 // link gives an entity the names of the proposal it does not have yet.
-func (j *judge) link(id string, obs []string) {
+func (j *judge) link(id string, obs []string) *refusal {
+	names := len(j.d.entities.get(id).Names)
+	for _, n := range append([]string{j.texts["name"]}, j.lists["aliases"]...) {
+		if n != "" && !j.named(id, n) {
+			names++
+		}
+	}
+	if names > maxNames {
+		return refuse("/aliases", writ.EntitySpawnCap, "an entity has at most "+strconv.Itoa(maxNames)+" names")
+	}
 	j.d.value = j.value()
 	before := len(j.e.Ops)
 	if n := j.texts["name"]; n != "" && !j.named(id, n) {
@@ -136,6 +147,7 @@ func (j *judge) link(id string, obs []string) {
 		j.noValue = true
 	}
 	j.d.effect("entity.linked", id)
+	return nil
 }
 
 // bearing is the observation a name rests on: the first that has it, or else
@@ -159,9 +171,19 @@ func (j *judge) aliases(id string, obs []string) {
 	}
 }
 
+// named reports whether an entity has a name: by the index, or in this event.
 func (j *judge) named(id, name string) bool {
 	n := normName(name)
-	return slices.ContainsFunc(j.d.entities.get(id).Names, func(k Name) bool { return !k.Gone && normName(k.Text) == n })
+	en := j.d.entities.get(id)
+	if slices.Contains(j.s.ix.names[join(en.Type, n)], id) {
+		return true
+	}
+	for i := len(en.Names) - 1; i >= 0 && en.Names[i].Record == j.e.N; i-- {
+		if !en.Names[i].Gone && normName(en.Names[i].Text) == n {
+			return true
+		}
+	}
+	return false
 }
 
 // similar returns the entities of a type whose names are alike, most alike

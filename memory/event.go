@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -15,6 +18,9 @@ import (
 // and of the rules they are decided by. Those of earlier versions are read and
 // applied as they stand, and not decided again.
 const EventVersion = 2
+
+// oldestVersion is the oldest there is a log of.
+const oldestVersion = 2
 
 // Kind says what an event is.
 type Kind string
@@ -240,10 +246,37 @@ func (e *Event) Bytes() ([]byte, error) {
 	return strictjson.Canonical(b)
 }
 
-// maxEvent bounds an event. Its texts are outside of it.
-const maxEvent = 4 << 20
+// maxEvent bounds an event, below what a record of the log may have. Its texts
+// are outside of it.
+const maxEvent = 15 << 20
 
-var eventLimits = strictjson.Limits{Bytes: maxEvent, Depth: 12, Leaves: 400_000, Number: 24}
+var eventLimits = strictjson.Limits{Bytes: maxEvent, Depth: 12, Leaves: 1_500_000, Number: 24}
+
+// fits reports whether an event can be read again. One with few operations can.
+func (e *Event) fits() bool {
+	if len(e.Ops) < 1000 {
+		return true
+	}
+	b, err := e.Bytes()
+	return err == nil && strictjson.Check(b, eventLimits) == nil
+}
+
+var refersTo = regexp.MustCompile(`"(?:obs|ent|prop|slot|edge|test|epi)_([0-9]+)(?:_[0-9]+)?"`)
+
+// Refers returns the numbers of the records that made what an event names.
+func (e *Event) Refers() (out []uint64) {
+	b, err := e.Bytes()
+	if err != nil {
+		return nil
+	}
+	for _, m := range refersTo.FindAllSubmatch(b, -1) {
+		if n, err := strconv.ParseUint(string(m[1]), 10, 53); err == nil && n != e.N {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
 
 var errEvent = errors.New("memory: not an event of this version in its canonical form")
 
@@ -273,7 +306,7 @@ func ParseEvent(b []byte) (*Event, error) {
 // check holds what the form alone does not say.
 func (e *Event) check() error {
 	switch {
-	case e.V < 1 || e.V > EventVersion:
+	case e.V < oldestVersion || e.V > EventVersion:
 		return errors.New("memory: an event of a version this one does not know")
 	case e.N == 0 || e.At < 0 || e.At > maxInstant:
 		return errEvent

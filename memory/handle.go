@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -143,6 +144,12 @@ func handle(s *State, c Context, p writ.Proposal, t *tool) Decision {
 		}
 		return d
 	}
+	value := j.value()
+	if value != nil && (checkValue(value) != nil || strictjson.Check(value, valueLimits) != nil) || !e.fits() {
+		// Written out in full it is larger than it came. What cannot be read
+		// again must not be written.
+		return j.rejected(refuse("", writ.PayloadTooLarge, "a payload of at most 256 KiB and 20000 values, as it is written out in canonical form"), p)
+	}
 	e.Status = writ.Accepted
 	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Advisories: j.advice, Transitions: j.d.out}
 	if len(j.changed) > 0 {
@@ -151,7 +158,7 @@ func handle(s *State, c Context, p writ.Proposal, t *tool) Decision {
 		out.Proposal = &writ.Proposal{ToolName: j.t.name, Payload: j.payload()}
 	}
 	out.Status, out.Effects = e.Status, e.Effects
-	return Decision{out.filled(), e, j.value()}
+	return Decision{out.filled(), e, value}
 }
 
 // rejected is the decision that refuses: an event that changes nothing.
@@ -167,7 +174,7 @@ func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
 	if kept && len(p.Payload) <= maxPayload && len(p.ToolName) <= 256 {
 		if payload, err := strictjson.Canonical(p.Payload); err == nil && strictjson.Check(p.Payload, payloadLimits) == nil {
 			value = envelope(p.ToolName, Redact(payload, j.c.Secrets))
-		} else {
+		} else if utf8.Valid(p.Payload) {
 			// It was no JSON: kept as text.
 			value = append([]byte(`{"payload_text":`), Redact(strictjson.Quote(string(p.Payload)), j.c.Secrets)...)
 			value = append(append(append(value, `,"tool_name":`...), strictjson.Quote(p.ToolName)...), '}')

@@ -117,6 +117,10 @@ func Operate(s *State, c Context, command string, args []byte) Decision {
 		e.Kind, e.Namespace, e.Policy, e.Mode = KindCommand, s.namespace, s.policy, s.mode
 		return j.rejected(r, p)
 	}
+	if !e.fits() {
+		e.Kind = KindCommand
+		return j.rejected(refuse("", writ.CommandState, "a smaller selection, for one event: a session, or at most 1000 observations by their ids"), p)
+	}
 	e.Status = writ.Accepted
 	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Transitions: j.d.out, Effects: e.Effects}
 	out.Status = writ.Accepted

@@ -21,9 +21,6 @@ var ErrRecheck = errors.New("memory: the recorded event is not what is decided a
 // proposal that was transformed, what was applied is decided again; that must
 // change the same.
 func Recheck(s *State, p *Policy, e *Event, value []byte) (checked bool, err error) {
-	if e.Kind == KindOpen {
-		return true, nil
-	}
 	if e.V < EventVersion {
 		return false, nil
 	}
@@ -33,7 +30,7 @@ func Recheck(s *State, p *Policy, e *Event, value []byte) (checked bool, err err
 	}
 	c.Policy = p
 	var again Decision
-	if e.Kind == KindCommand {
+	if e.Kind != KindProposal {
 		command, _ := strings.CutPrefix(prop.ToolName, "operator.")
 		again = Operate(s, c, command, prop.Payload)
 	} else {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/memory"
 )
@@ -69,8 +70,8 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 		return err
 	}
 	checked, err := memory.Recheck(f.state, p, e, value)
-	if errors.Is(err, memory.ErrRecheck) && f.absent > 0 {
-		checked, err = false, nil // it may rest on a text that is gone
+	if errors.Is(err, memory.ErrRecheck) && f.mayLack(e) {
+		checked, err = false, nil
 	}
 	if err != nil {
 		return fmt.Errorf("%w: n %d: %w", ErrReplay, rec.N, err)
@@ -101,6 +102,19 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 		return fmt.Errorf("%w: n %d: %w", ErrReplay, rec.N, err)
 	}
 	return nil
+}
+
+// mayLack reports whether an event may rest on a text that is gone: it names
+// what a record without its text made, or was decided by names or by what was
+// refused, which name nothing.
+func (f *Fold) mayLack(e *memory.Event) bool {
+	if f.absent == 0 {
+		return false
+	}
+	if e.Tool == memory.ToolEntity || e.Status == writ.Rejected || e.Kind == memory.KindCommand {
+		return true
+	}
+	return slices.ContainsFunc(e.Refers(), func(n uint64) bool { return f.missing[n] })
 }
 
 func (f *Fold) policyOf(ctx context.Context, hash string) (*memory.Policy, error) {
