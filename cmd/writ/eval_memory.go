@@ -20,6 +20,7 @@ const evalMemoryResult = "eval/results/memory_measures.json"
 func evalMemory() *cobra.Command {
 	var out string
 	var seeds []string
+	var chains uint16
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "memory", Short: "Measure the memory offline: belief revision, poisoning, retrieval, linking",
@@ -29,10 +30,13 @@ func evalMemory() *cobra.Command {
 			"No network, no model, no clock. All data are generated here from the seeds; the result is a\n" +
 			"file that is the same, byte for byte, for the same seeds.\n\n" +
 			"Exit codes: 0 every target is met; 65 one is missed; 64 usage; 74 I/O.",
-		Example: "  writ eval memory\n  writ eval memory --seeds 7 --out /dev/null",
+		Example: "  writ eval memory\n  writ eval memory --seeds 7 --chains 20 --out /dev/null",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			o := measures.Options{Memory: measures.Product(func() memory.Index { return mapstore.NewIndex() })}
+			o := measures.Options{Memory: measures.Product(func() memory.Index { return mapstore.NewIndex() }), Chains: int(chains)}
+			if chains == 0 {
+				return fail(exitUsage, "writ eval memory --help", "--chains: at least 1")
+			}
 			for _, s := range seeds {
 				n, err := strconv.ParseUint(s, 10, 64)
 				if err != nil || slices.Contains(o.Seeds, n) {
@@ -82,6 +86,7 @@ func evalMemory() *cobra.Command {
 	}
 	c.Flags().StringVar(&out, "out", evalMemoryResult, "write the result to `FILE`")
 	c.Flags().StringSliceVar(&seeds, "seeds", own, "seeds `N,…` of the generated data")
+	c.Flags().Uint16Var(&chains, "chains", measures.Chains, "`N` chains of values of each seed")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }

@@ -143,10 +143,7 @@ func newChain(seed uint64, i int, otherWords bool) *chain {
 		}
 		u.said = []said{{by: by, text: c.sentence(d, by, v), at: at}}
 		if corroborated := d.in(percentCorroborated); corroborated {
-			u.said = append(u.said, said{by: voices[0], text: c.sentence(d, voices[0], u.value.text), at: at.Add(5 * time.Minute)})
-			if u.other {
-				u.said[1].text = c.sentence(d, voices[0], u.value.other)
-			}
+			u.said = append(u.said, said{by: voices[0], text: c.sentence(d, voices[0], v), at: at.Add(5 * time.Minute)})
 		}
 		c.updates = append(c.updates, u)
 		at = at.Add(time.Duration(72+d.n(40*24)) * time.Hour)

@@ -145,7 +145,10 @@ func (r *Report) gates() {
 			}
 		}
 	}
-	s := &r.Retrieval.Sessions.Headline
+	s := &Found{}
+	if r.Retrieval != nil {
+		s = &r.Retrieval.Sessions.Headline
+	}
 	gate("session_recall_5", targets, "at least 0.86", s.Recall5, s.Questions > 0 && s.Recall5 >= 0.86)
 	r.Passed = true
 	for _, g := range r.Gates {
