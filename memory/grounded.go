@@ -13,7 +13,7 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// maxMarks is how many different numbers and addresses a claim may state. One
+// maxMarks is how many numbers and addresses a claim may state. One
 // with more is not borne out by anything.
 const maxMarks = 64
 
@@ -55,8 +55,8 @@ func (s *State) witnesses(obs []string) []*witness {
 // bears reports whether an observation has in it what a claim states, as far as
 // code can tell: the claim's value, or a name of the entity that is its value;
 // and whatever in its words and qualifiers has a number, is an address, a host
-// or a path, unless an observation beside it has that, or it is a name of what
-// the claim is about. Plain words are not compared: a claim may be worded as one
+// or a path, unless it is a name of what the claim is about or, in its words, an
+// observation beside it has that. Plain words are not compared: a claim may be worded as one
 // likes. True, false and null are in no text.
 //
 // Under Flags.Grounded an observation that does not bear a claim out supports
@@ -81,7 +81,10 @@ func (s *State) bears(w *witness, pr *Proposition, beside []*witness) bool {
 			}
 		}
 	}
+	// The words may join what several observations have; the question that the
+	// value answers is of one.
 	marks := marked(pr.Text)
+	words := len(marks)
 	quals, ok := stated(pr.Quals)
 	if !ok {
 		return false
@@ -89,13 +92,14 @@ func (s *State) bears(w *witness, pr *Proposition, beside []*witness) bool {
 	for _, v := range quals {
 		marks = append(marks, marked(v)...)
 	}
-	slices.Sort(marks)
-	marks = slices.Compact(marks)
 	if len(marks) > maxMarks {
 		return false
 	}
-	for _, m := range marks {
-		if w.has(m) || slices.ContainsFunc(beside, func(o *witness) bool { return o.ob.Level >= need && o.has(m) }) {
+	for i, m := range marks {
+		if slices.Contains(marks[:i], m) && i < words || w.has(m) {
+			continue
+		}
+		if i < words && slices.ContainsFunc(beside, func(o *witness) bool { return o.ob.Level >= need && o.has(m) }) {
 			continue
 		}
 		own := func(name string) bool { return stands(name, m) }

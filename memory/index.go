@@ -1,6 +1,11 @@
 package memory
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	writ "github.com/writ-project/writ"
+)
 
 // indexes are functions of the rest of the state, kept for speed alone. They
 // are no part of its encoding, and hold what is committed, not drafts. Lists
@@ -19,7 +24,12 @@ type indexes struct {
 	grams     map[string][]string // entities, by type and trigram
 	testsOf   map[string][]string // tests, by proposition
 	forecasts []string            // propositions that say what will be
-	claims    map[string][]string // propositions without a slot, by entity and text
+
+	// known is, by session, where the number of recorded evidence grew, and
+	// when. latest is the newest time any was recorded.
+	known  map[string][]knownAt
+	latest Instant
+	claims map[string][]string // propositions without a slot, by entity and text
 
 	summaryOf  map[string]string   // episodes, by the observation that is their summary
 	mergedFrom map[string][]string // entities, by the one they were merged into
@@ -32,7 +42,31 @@ func newIndexes() *indexes {
 		byRecord: map[uint64][]string{}, about: map[string][]string{}, slotOf: map[string]string{},
 		names: map[string][]string{}, grams: map[string][]string{}, testsOf: map[string][]string{}, claims: map[string][]string{},
 		summaryOf: map[string]string{}, mergedFrom: map[string][]string{},
+		known: map[string][]knownAt{},
 	}
+}
+
+// knownAt is a number of evidence and when it was recorded.
+type knownAt struct {
+	number uint32
+	at     Instant
+}
+
+// seenBy is the latest time at which what evidence says can have been seen, as
+// far as numbers tell, which no clock changes (M08): before later evidence of its
+// session was recorded, and not after it was itself.
+func (ix *indexes) seenBy(id writ.EvidenceID, lead Instant) (at Instant, known bool) {
+	ks := ix.known[id.Session]
+	i, found := slices.BinarySearchFunc(ks, id.Number, func(k knownAt, n uint32) int { return cmp.Compare(k.number, n) })
+	switch {
+	case found && i == len(ks)-1:
+		return ks[i].at, true
+	case found:
+		i++
+	case i == len(ks):
+		return 0, false
+	}
+	return ks[i].at - lead - 1, true
 }
 
 func join(parts ...string) string {
@@ -105,6 +139,13 @@ func (s *State) made(id string) {
 
 func (s *State) indexObservation(o *Observation) {
 	s.made(o.ID)
+	s.ix.latest = max(s.ix.latest, o.RecordedAt)
+	if id, err := writ.ParseEvidenceID(o.Evidence); err == nil {
+		ks := s.ix.known[id.Session]
+		if len(ks) == 0 || ks[len(ks)-1].number < id.Number {
+			s.ix.known[id.Session] = append(ks, knownAt{id.Number, s.ix.latest})
+		}
+	}
 	s.ix.bySource[o.Source] = append(s.ix.bySource[o.Source], o.ID)
 	for _, from := range o.Lineage {
 		s.ix.children[from] = append(s.ix.children[from], o.ID)

@@ -106,7 +106,7 @@ func (j *judge) worth(b binding) (binding, *refusal) {
 // observe records one observation whose payload stands at a pointer of the
 // event's value. client is the caller's id; obj its fields, already checked.
 // It returns the observation's id, and whether it was there before.
-func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eventTime Instant) (id string, again bool, r *refusal) {
+func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eventTime Instant, given bool) (id string, again bool, r *refusal) {
 	b, r := j.bind(at, sourceRef, raw)
 	if r != nil {
 		return "", false, r
@@ -142,6 +142,17 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		return "", false, refuse(at, writ.ObservationRate, "fewer observations of one source: at most "+count(j.c.Policy.Caps.ObservationsPerMinute)+" in a minute")
 	}
 	limit := j.now() + j.c.Policy.lead()
+	if b.capture != nil && j.c.Policy.Flags.Grounded {
+		// Old evidence that is recorded again says nothing new.
+		if ev, err := writ.ParseEvidenceID(b.capture.Evidence); err == nil {
+			if by, known := j.s.ix.seenBy(ev, j.c.Policy.lead()); known {
+				limit = min(limit, max(0, by))
+				if !given {
+					eventTime = min(eventTime, limit)
+				}
+			}
+		}
+	}
 	if eventTime > limit {
 		eventTime = limit
 		if at == "" {
@@ -215,7 +226,7 @@ func (j *judge) recordObservation() *refusal {
 	if !given {
 		at = j.now()
 	}
-	id, again, r := j.observe("", j.texts["observation_id"], j.texts["raw_payload"], j.texts["source_ref"], lineage, at)
+	id, again, r := j.observe("", j.texts["observation_id"], j.texts["raw_payload"], j.texts["source_ref"], lineage, at, given)
 	if r != nil {
 		return r
 	}

@@ -255,7 +255,17 @@ func checkModel(t *rapid.T, s *State, pol *Policy) {
 			if v, isText := strictjson.Text([]byte(p.Literal)); isText && o.Status == Ingested && !strings.Contains(strings.ToLower(o.Raw), strings.ToLower(v)) {
 				t.Fatalf("%s counts at level %d for the value %q, and says %q", o.ID, ed.Level, v, o.Raw)
 			}
-			if number := regexp.MustCompile(`[0-9]{4,}`).FindString(p.Text + p.Quals); number != "" && o.Status == Ingested && !strings.Contains(o.Raw, number) {
+			all := o.Raw
+			for _, beside := range s.ix.edgesOf[p.ID] {
+				if b := s.edges.get(beside); b.Decision == ed.Decision {
+					all += " " + s.observations.get(b.From).Raw
+				}
+			}
+			number := regexp.MustCompile(`[0-9]{4,}`)
+			if n := number.FindString(p.Quals); n != "" && o.Status == Ingested && !strings.Contains(o.Raw, n) {
+				t.Fatalf("%s counts at level %d for the question of %q, and says %q", o.ID, ed.Level, n, o.Raw)
+			}
+			if number := number.FindString(p.Text); number != "" && o.Status == Ingested && !strings.Contains(all, number) {
 				t.Fatalf("%s counts at level %d for words with %q, and says %q", o.ID, ed.Level, number, o.Raw)
 			}
 		}

@@ -181,15 +181,21 @@ func (j *judge) defaults(p *Proposition, pd *Predicate) *refusal {
 }
 
 // validFrom is from when the claim holds: as said, else from its newest
-// observation on, and not from the future unless the predicate is of dates.
+// observation on. It is not from a time after that, or from the future, unless
+// the predicate is of dates.
 func (j *judge) validFrom(p *Proposition, pd *Predicate, obs []string) {
 	at, given := j.times["valid_from"]
+	newest := Instant(0)
 	for _, o := range obs {
-		if !given {
-			at = max(at, j.d.observations.get(o).EventTime)
-		}
+		newest = max(newest, j.d.observations.get(o).EventTime)
+	}
+	if !given {
+		at = newest
 	}
 	limit := j.now() + j.c.Policy.lead()
+	if j.c.Policy.Flags.Grounded {
+		limit = min(limit, newest) // nothing it cites speaks of a later time
+	}
 	if at > limit && (pd == nil || !pd.FutureDates) {
 		at = limit
 		if given {

@@ -48,6 +48,7 @@ type script struct {
 	rules    map[string]bool
 	made     map[string][]string
 	checked  int
+	number   map[int]int // of evidence, from when it is first recorded
 	asOf     time.Time
 }
 
@@ -69,7 +70,7 @@ type seen struct {
 
 func newScript(t testing.TB) *script {
 	zero := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
-	return &script{t: t, s: New(), zero: zero, reasons: map[writ.Reason]bool{}, rules: map[string]bool{}, made: map[string][]string{},
+	return &script{t: t, s: New(), zero: zero, reasons: map[writ.Reason]bool{}, rules: map[string]bool{}, made: map[string][]string{}, number: map[int]int{},
 		c: Context{Namespace: "main", Mode: Hardened, Principal: "alice", Session: "s1", Task: "t1", Now: zero}}
 }
 
@@ -98,7 +99,10 @@ func (x *script) propose(tool string, payload []byte) Decision {
 		for i := len(x.evidence) - 1; i >= 0; i-- {
 			e := x.evidence[i]
 			if holds := strings.Contains(e.text, cite.Raw); holds || cite.Ref == e.ref {
-				c.Captured = append(c.Captured, Captured{Ref: e.ref, Evidence: "s_1/" + e.ref, Label: e.label, Class: e.class, Source: e.source, Verbatim: holds, Whole: holds && wholeIn(e.text, cite.Raw)})
+				if x.number[i] == 0 && (cite.Ref == "" && len(c.Captured) == 0 || cite.Ref == e.ref) {
+					x.number[i] = len(x.number) + 1 // it was seen just now
+				}
+				c.Captured = append(c.Captured, Captured{Ref: e.ref, Evidence: fmt.Sprintf("s_one/ev%d", x.number[i]), Label: e.label, Class: e.class, Source: e.source, Verbatim: holds, Whole: holds && wholeIn(e.text, cite.Raw)})
 			}
 		}
 	}
