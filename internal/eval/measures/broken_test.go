@@ -57,7 +57,7 @@ func TestBroken(t *testing.T) {
 			change(&m)
 		}
 		met := map[string]bool{}
-		for _, g := range measured(t, Options{Memory: m, Seeds: []uint64{7}, Chains: 6, Policy: p, narrow: true}).Gates {
+		for _, g := range measured(t, Options{Memory: m, Seeds: []uint64{7}, Chains: 4, Policy: p, narrow: true}).Gates {
 			met[g.ID] = g.Met
 		}
 		return met
