@@ -18,6 +18,9 @@ EVAL    := eval/results/offline_gate_eval.json
 # Written also where a target is missed; then the command's exit code is 65. A
 # long test (make test-long) holds that this is what comes out.
 MEASURES := eval/results/memory_measures.json
+# The same of the staged evaluation: what is not met stands in the file. A test
+# of its package holds that this is what comes out.
+STAGES   := eval/results/memory_stages.json
 FOREIGN := darwin/arm64 windows/amd64 linux/arm64
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
@@ -52,6 +55,8 @@ check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the gate eval
 eval: ## measure the gates and the memory offline and write the results that are committed
 	go run ./cmd/writ eval gates --out $(EVAL)
 	go run ./cmd/writ eval memory --out $(MEASURES)
+	rm -f $(STAGES)
+	go run ./cmd/writ eval stages --result $(STAGES) || test -s $(STAGES)
 
 invariants: ## make INVARIANTS.md of its table
 	@mkdir -p dist

@@ -21,6 +21,7 @@ func evalCommand() *cobra.Command {
 	}}
 	c.AddCommand(evalGates(), evalAsk(), recordServerCommand())
 	c.AddCommand(evalMemory())
+	c.AddCommand(evalStages())
 	return c
 }
 

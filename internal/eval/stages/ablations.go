@@ -20,7 +20,7 @@ func systems(o *Options) ([]System, error) {
 		return nil, err
 	}
 	governed := func(name, how, profile string, p *memory.Policy, a adapter) System {
-		return System{Name: name, How: how, Policy: p.Hash(), profile: profile, make: func(r *run, o *Options) system { return newGoverned(r, p, o, a) }}
+		return System{Name: name, How: how, Policy: p.Hash(), source: p.Source(), profile: profile, make: func(r *run, o *Options) system { return newGoverned(r, p, o, a) }}
 	}
 	var failed error
 	edited := func(name string, edits ...string) *memory.Policy {
@@ -38,8 +38,8 @@ func systems(o *Options) ([]System, error) {
 		{Name: B2, How: "the last three sentences a slot was supported by; the value most of them have, the newest of equals", make: newSummary},
 		{Name: B3, How: "a map from name and predicate to value; the last write wins", make: newKeyValue},
 		{Name: B4, How: "entities joined by name; of a slot's values the one that holds from the newest time, whoever said it", make: newGraph},
-		governed(B5, "package memory under profile v1", "v1", v1, adapter{}),
-		governed(B501, "package memory under profile v01q, the origin's figures", "v01q", v01q, adapter{}),
+		governed(B5, "package memory under profile v1", "v1", v1, adapter{logged: true}),
+		governed(B501, "package memory under profile v01q, the origin's figures", "v01q", v01q, adapter{logged: true}),
 		governed(A1, "policy v1 in which whatever has support is accepted at once: thresholds.accepted_* and by_class.* at nothing, flags.low_trust and flags.by_class off", "",
 			edited(A1, "thresholds.accepted_confidence 0", "thresholds.accepted_groups 0", "thresholds.accepted_contradiction 1", "thresholds.accepted_freshness 0.20",
 				"flags.low_trust false", "flags.by_class false", "flags.time_only_lowers false", "by_class.self_report { confidence: 0, groups: 0, test: false }"), adapter{}),

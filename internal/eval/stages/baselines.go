@@ -100,8 +100,8 @@ func certain(v string) reading {
 	return reading{value: v, confidence: memory.One}
 }
 
-// rawLog is B1: a log of texts, searched by BM25, of whose best hits the newest
-// one that holds a value of the slot is the answer.
+// rawLog is B1: a log of texts, searched by BM25, of whose ten best hits the
+// newest one that holds a value of the slot is the answer.
 type rawLog struct {
 	told
 	r     *run
@@ -146,9 +146,15 @@ func (l *rawLog) do(e *event) {
 func (l *rawLog) ask(e *event) reading {
 	entity, predicate, _ := cutSlot(e.slot)
 	q := cmp.Or(e.question, l.names[entity]+" "+strings.ReplaceAll(predicate, "_", " "))
-	hits, err := l.index.Search(context.Background(), "raw", q, nil, rawHits)
+	hits, err := l.index.Search(context.Background(), "raw", q, nil, len(l.raw)+1)
 	if err != nil {
 		return reading{}
+	}
+	if len(hits) > rawHits {
+		// Whatever scores as the tenth does is among them: an index breaks ties
+		// by id, which would favour what is oldest.
+		least := hits[rawHits-1].BM25
+		hits = slices.DeleteFunc(hits, func(h memory.Hit) bool { return h.BM25 < least })
 	}
 	slices.SortFunc(hits, func(a, b memory.Hit) int { return strings.Compare(b.ID, a.ID) })
 	for _, h := range hits {

@@ -98,15 +98,19 @@ func (r *run) at(slot string, at time.Duration) (now truth) {
 	return now
 }
 
-// changed says whether the slot has had another value before that time.
+// changed says whether the slot has had another value up to that time.
 func (r *run) changed(slot string, at time.Duration) bool {
-	n := 0
+	first := ""
 	for _, t := range r.truth[slot] {
-		if t.From.d <= at && t.Value.Given() {
-			n++
+		switch {
+		case t.From.d > at || !t.Value.Given():
+		case first == "":
+			first = t.Value.S
+		case first != t.Value.S:
+			return true
 		}
 	}
-	return n > 1
+	return false
 }
 
 // was says whether the value was true at some time up to then.

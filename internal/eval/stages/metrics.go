@@ -44,6 +44,7 @@ type tally struct {
 	acceptedEdges, accepted                                             int
 	calls, corrective                                                   int
 	runs, governedRuns                                                  int
+	families                                                            map[string]ratio
 }
 
 // bin is one tenth of the confidences: in millionths, to be summed exactly.
@@ -139,6 +140,9 @@ func (m *meter) read(e *event) {
 		t.consistent.add(before == got.value)
 	}
 	t.success.add(right)
+	of := t.families[m.r.family]
+	of.add(right)
+	t.families[m.r.family] = of
 	t.abstained.add(got.value == "")
 	t.falseAnswers.add(l.State == "false")
 	if m.r.changed(e.slot, e.at) {

@@ -116,12 +116,14 @@ type Figures struct {
 	OpenContradiction *Figure `json:"unresolved_contradictions"` // contradictions still open at the end, per run; lower is better
 
 	// Task.
-	Success      *Figure `json:"task_success"`       // reads that return the truth, or nothing where nothing can be known / reads
-	Abstained    *Figure `json:"abstained"`          // reads that return nothing / reads
-	FalseAnswers *Figure `json:"false_answers"`      // reads that return what was never true by then / reads; lower is better
-	ToolCalls    *Figure `json:"tool_calls"`         // proposals per run
-	Corrective   *Figure `json:"corrective_actions"` // tests proposed and reported, rulings of an operator, per run
-	Bytes        *Figure `json:"memory_bytes"`       // bytes held at the end, per run
+	Success *Figure `json:"task_success"` // reads that return the truth, or nothing where nothing can be known / reads
+	// ByFamily is Success by family: the families are of very different size.
+	ByFamily     map[string]*Figure `json:"task_success_by_family"`
+	Abstained    *Figure            `json:"abstained"`          // reads that return nothing / reads
+	FalseAnswers *Figure            `json:"false_answers"`      // reads that return what was never true by then / reads; lower is better
+	ToolCalls    *Figure            `json:"tool_calls"`         // proposals per run
+	Corrective   *Figure            `json:"corrective_actions"` // tests proposed and reported, rulings of an operator, per run
+	Bytes        *Figure            `json:"memory_bytes"`       // bytes held at the end, per run
 
 	// Continuity.
 	Consistency *Figure `json:"cross_session_consistency"` // same answer again with nothing new in between / pairs of reads
@@ -188,7 +190,7 @@ func (r *Result) JSON() ([]byte, error) {
 }
 
 // measure makes the figures of the sums.
-func (f *Figures) measure(t *tally, runs int) {
+func (f *Figures) measure(t *tally) {
 	f.Runs = t.runs
 	if t.runs == 0 {
 		return
@@ -209,6 +211,10 @@ func (f *Figures) measure(t *tally, runs int) {
 		f.GraphGrowth = &Figure{Value: round(float64(t.rows) * 100 / float64(t.observations)), N: t.rows, Of: t.observations}
 	}
 	f.Success, f.Abstained, f.FalseAnswers = t.success.figure(), t.abstained.figure(), t.falseAnswers.figure()
+	f.ByFamily = map[string]*Figure{}
+	for name, r := range t.families {
+		f.ByFamily[name] = r.figure()
+	}
 	f.Bytes = per(t.bytes, t.runs)
 	f.Consistency, f.Flips = t.consistent.figure(), t.flips.figure()
 	if t.governedRuns == 0 {

@@ -3,6 +3,7 @@ package stages
 import (
 	"fmt"
 	"io/fs"
+	"runtime"
 	"slices"
 
 	writ "github.com/writ-project/writ"
@@ -69,23 +70,39 @@ func Run(o Options) (*Result, error) {
 		return nil, err
 	}
 	res := newResult(b, &o, all)
+	// Each system is on its own; what they showed is put together in their order.
+	type shown struct {
+		t     tally
+		lines []*RunLine
+		part  Result
+	}
+	out := make([]chan *shown, len(all))
+	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range all {
-		sys := &all[i]
-		t := &tally{}
-		hashes := []string{}
-		for _, r := range b.runs {
-			if !wanted(&o, sys, r) {
-				continue
+		out[i] = make(chan *shown, 1)
+		go func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			s := &shown{t: tally{families: map[string]ratio{}}}
+			for _, r := range b.runs {
+				if wanted(&o, &all[i], r) {
+					s.lines = append(s.lines, one(&all[i], r, &o, &s.t, &s.part))
+				}
 			}
-			line := one(sys, r, &o, t, res)
-			hashes = append(hashes, line.bundle)
-			res.Runs = append(res.Runs, line)
-		}
+			out[i] <- s
+		}()
+	}
+	for i := range all {
+		s := <-out[i]
+		res.Runs = append(res.Runs, s.lines...)
+		res.Faults = append(res.Faults, s.part.Faults...)
+		res.Transitions = append(res.Transitions, s.part.Transitions...)
+		res.Consolidations = append(res.Consolidations, s.part.Consolidations...)
 		if o.Stage != 1 {
-			res.Systems[i].measure(t, len(hashes))
+			res.Systems[i].measure(&s.t)
 		}
 		if o.Progress != nil {
-			o.Progress(sys.Name)
+			o.Progress(all[i].Name)
 		}
 	}
 	res.finish(b)

@@ -38,6 +38,7 @@ type System struct {
 	// Policy is the hash of the policy in force, "" where there is none.
 	Policy string `json:"policy,omitempty"`
 
+	source  []byte // of the policy
 	profile string // v1 or v01q: what is expected of it; "" of a baseline or ablation
 	make    func(r *run, o *Options) system
 }

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/internal/eval/stages"
+	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/memory"
+)
+
+func evalStages() *cobra.Command {
+	var out, result string
+	var stage int
+	var seeds []string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "stages", Short: "Measure the governed memory in stages, offline",
+		Long: "Measure the governed memory: its rules (stage 1), under stress (stage 2), and beside\n" +
+			"its ablations and memories without governance (stage 3, on the scenarios of stage 2).\n" +
+			"No network, no model, no clock: the result is the same, byte for byte, for the same\n" +
+			"seeds. The exit code is 65 when a gate is not met; docs/formats.md has the form of --json.",
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			o := stages.Options{Index: func() memory.Index { return mapstore.NewIndex() }, Stage: stage}
+			if stage < 0 || stage > 3 {
+				return fail(exitUsage, "writ eval stages --stage 1", "the stages are 1, 2 and 3; 0 is all of them")
+			}
+			for _, s := range seeds {
+				n, err := strconv.ParseUint(s, 10, 32)
+				if err != nil || n == 0 || slices.Contains(o.Seeds, n) {
+					return fail(exitUsage, "writ eval stages --seeds 101,202,303,404,505", "seeds are different whole numbers from 1 on")
+				}
+				o.Seeds = append(o.Seeds, n)
+			}
+			shown := terminal(c.ErrOrStderr())
+			if shown {
+				fmt.Fprint(c.ErrOrStderr(), "evaluating…")
+				o.Progress = func(system string) { fmt.Fprintf(c.ErrOrStderr(), "\r\x1b[K%s done", system) }
+			}
+			r, err := stages.Run(o)
+			if shown {
+				fmt.Fprint(c.ErrOrStderr(), "\r\x1b[K")
+			}
+			if err != nil {
+				return fail(exitData, "", "%w", err)
+			}
+			b, err := r.JSON()
+			if err != nil {
+				return fail(exitIO, "", "cannot encode: %w", err)
+			}
+			if result != "" {
+				if err := putFile(result, b); err != nil {
+					return fail(exitIO, "writ eval stages --result FILE", "the result cannot be written: %w", err)
+				}
+			}
+			if out != "" {
+				files, err := r.Artifacts(stages.Meta{Time: time.Now(), Commit: commit()})
+				if err != nil {
+					return fail(exitIO, "", "cannot encode: %w", err)
+				}
+				if err := putNew(out, files); err != nil {
+					return fail(exitIO, "writ eval stages --out DIR", "the artifacts cannot be written: %w", err)
+				}
+			}
+			if !asJSON {
+				b = r.Table()
+			}
+			if _, err := c.OutOrStdout().Write(b); err != nil {
+				return fail(exitIO, "", "cannot print: %w", err)
+			}
+			return stagesOutcome(r)
+		},
+	}
+	c.Flags().IntVar(&stage, "stage", 0, "run no more than stage `N`")
+	c.Flags().StringSliceVar(&seeds, "seeds", nil, "seeds `N,…` in place of 101,202,303,404,505")
+	c.Flags().StringVar(&out, "out", "", "write manifest, transitions and results of every system to `DIR`, over nothing that is there")
+	c.Flags().StringVar(&result, "result", "", "write the result to `FILE`")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return c
+}
+
+// stagesOutcome is nil only when every gate that was judged is met.
+func stagesOutcome(r *stages.Result) error {
+	n := 0
+	for _, g := range r.Gates {
+		if !g.Met {
+			n++
+		}
+	}
+	if n > 0 || len(r.Gates) == 0 {
+		return fail(exitData, "", "%d of %d gates are not met", n, len(r.Gates))
+	}
+	return nil
+}
+
+// putNew writes files into a directory, and none of them if one is there.
+func putNew(dir string, files map[string][]byte) error {
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
+			return errors.Join(fmt.Errorf("%s is there already: nothing was written", printable(name)), err)
+		}
+	}
+	for _, name := range names {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := writeOnce(file, files[name], 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit is the commit the program was built from, as far as it knows.
+func commit() string {
+	if bi, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range bi.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) == 40 {
+				return s.Value
+			}
+		}
+	}
+	return "unknown"
+}
