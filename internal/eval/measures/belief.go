@@ -145,6 +145,8 @@ type Poisoning struct {
 	// was stated by the user.
 	FlipOverUser   int `json:"flip_over_user"`
 	FlipOverUserOf int `json:"flip_over_user_of"`
+	// Refused are proposals of the attacks that were refused.
+	Refused int `json:"refused_proposals"`
 }
 
 // MostSaid is how many observations of a correction k90 looks at.
@@ -166,7 +168,7 @@ type replayed struct {
 	attacks                                      []attacked
 }
 
-type attacked struct{ reads, flip, exposed, lost, lostBefore, overUser, overUserOf int }
+type attacked struct{ reads, flip, exposed, lost, lostBefore, overUser, overUserOf, refused int }
 
 // replay tells a rule the values of a chain, one after the other, and reads after
 // each. With attacks, each of them is made after each update, on a copy.
@@ -225,6 +227,7 @@ func replay(r *Rule, c *chain, seed uint64, attacks []Attack) (out replayed) {
 			}
 			after := f.read(at)
 			a.reads++
+			a.refused += f.refused() - b.refused()
 			flipped := slices.Contains(after.values, c.lie.text)
 			if flipped {
 				a.flip++

@@ -92,6 +92,42 @@ func TestGovernedByHand(t *testing.T) {
 	}
 }
 
+// The attacks arrive: none of their steps is refused, and what they say stands
+// in the memory, as evidence for the attacker's value or against the true one.
+func TestAttacksArrive(t *testing.T) {
+	m := Product(index)
+	v1, _ := memory.Builtin("v1")
+	for i := range 30 {
+		c := newChain(101, i, false)
+		g := newGoverned(&m, v1, false, c)
+		for _, s := range c.updates[0].said {
+			g.claim(c.updates[0].value.text, []said{s})
+		}
+		for _, a := range Attacks {
+			at := c.updates[0].at.Add(untilAttack)
+			f, try := g.fork().(*governed), a.attempt(c, 101, 0, at)
+			if f.refused() != 0 {
+				t.Fatalf("%s: %d true statements are refused", c.id, f.refused())
+			}
+			id, n := "", 0
+			if try.denies {
+				f.deny(c.updates[0].value.text, try.said)
+				id = f.props[c.updates[0].value.text]
+			} else {
+				f.claim(c.lie.text, try.said)
+				id = f.props[c.lie.text]
+			}
+			v, ok := f.reader(at).View(id)
+			if n = v.Evidence; try.denies {
+				n = v.Disputed
+			}
+			if !ok || f.refused() != 0 || n != len(try.said) {
+				t.Errorf("%s, %s: %d of %d arrive, %d refused", c.id, a.ID, n, len(try.said), f.refused())
+			}
+		}
+	}
+}
+
 // A copy is of what was, and changes nothing.
 func TestFork(t *testing.T) {
 	m := Product(index)

@@ -83,7 +83,7 @@ func (r *Rule) fill(rs []replayed, attacks []Attack) Belief {
 		for j, a := range c.attacks {
 			t := &at[j]
 			t.reads, t.flip, t.exposed, t.lost, t.lostBefore = t.reads+a.reads, t.flip+a.flip, t.exposed+a.exposed, t.lost+a.lost, t.lostBefore+a.lostBefore
-			t.overUser, t.overUserOf = t.overUser+a.overUser, t.overUserOf+a.overUserOf
+			t.overUser, t.overUserOf, t.refused = t.overUser+a.overUser, t.overUserOf+a.overUserOf, t.refused+a.refused
 		}
 	}
 	v.Reads = current + stale + flagged
@@ -101,7 +101,7 @@ func (r *Rule) fill(rs []replayed, attacks []Attack) Belief {
 	for i, a := range at {
 		b.Poisoning = append(b.Poisoning, Poisoning{Attack: attacks[i].ID, Name: attacks[i].Name, Reads: a.reads,
 			Flip: share(a.flip, a.reads), Exposed: share(a.exposed, a.reads), Lost: a.lost, LostBefore: a.lostBefore,
-			DeltaLost: quotient(a.lost-a.lostBefore, a.reads), FlipOverUser: a.overUser, FlipOverUserOf: a.overUserOf})
+			DeltaLost: quotient(a.lost-a.lostBefore, a.reads), FlipOverUser: a.overUser, FlipOverUserOf: a.overUserOf, Refused: a.refused})
 	}
 	if len(at) >= headline {
 		b.Resistance = &Resistance{Rate: 1}

@@ -54,8 +54,6 @@ type Found struct {
 	Any10     Share   `json:"any_at_10"`
 	MRR       float64 `json:"mrr"`
 	NDCG10    float64 `json:"ndcg_at_10"`
-
-	sum score
 }
 
 // score adds up, in millionths, so that the order of adding is no matter.
@@ -113,7 +111,7 @@ func (s *score) add(o score) {
 func (s score) found() Found {
 	mean := func(n int) float64 { return quotient(n, s.questions*1_000_000) }
 	return Found{Questions: s.questions, Recall5: mean(s.recall5), Recall10: mean(s.recall10), Any5: share(s.any5, s.questions), Any10: share(s.any10, s.questions),
-		MRR: mean(s.mrr), NDCG10: mean(s.ndcg), sum: s}
+		MRR: mean(s.mrr), NDCG10: mean(s.ndcg)}
 }
 
 // retrieve asks the index every question of a seed's conversations. Ids say
