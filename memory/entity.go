@@ -117,7 +117,9 @@ func (j *judge) borne(id, norm string, obs []string) bool {
 		if n.Gone || normName(n.Text) != norm {
 			continue
 		}
-		if ob := j.d.observations.get(n.Observation); i == 0 || !j.c.Policy.Flags.LowTrust || ob != nil && ob.Status == Ingested && ob.Level >= need {
+		left := maxLooked
+		ob := j.d.observations.get(n.Observation)
+		if i == 0 || !j.c.Policy.Flags.LowTrust || ob != nil && ob.Status == Ingested && ob.Level >= need && (!j.c.Policy.Flags.Grounded || j.d.attested(&left, n, need)) {
 			return true
 		}
 	}
@@ -128,7 +130,7 @@ func (j *judge) borne(id, norm string, obs []string) bool {
 func (j *judge) link(id string, obs []string) *refusal {
 	names := len(j.d.entities.get(id).Names)
 	for _, n := range append([]string{j.texts["name"]}, j.lists["aliases"]...) {
-		if n != "" && !j.named(id, n) {
+		if n != "" && j.adds(id, n, obs) {
 			names++
 		}
 	}
@@ -137,7 +139,7 @@ func (j *judge) link(id string, obs []string) *refusal {
 	}
 	j.d.value = j.value()
 	before := len(j.e.Ops)
-	if n := j.texts["name"]; n != "" && !j.named(id, n) {
+	if n := j.texts["name"]; n != "" && j.adds(id, n, obs) {
 		j.d.add(Op{At: "/payload/name", Alias: &AliasOp{id, j.bearing(obs, n)}})
 	}
 	j.aliases(id, obs)
@@ -164,11 +166,32 @@ func (j *judge) bearing(obs []string, name string) string {
 
 func (j *judge) aliases(id string, obs []string) {
 	for i, a := range j.lists["aliases"] {
-		if !j.named(id, a) && normName(a) != "" {
+		if j.adds(id, a, obs) && normName(a) != "" {
 			j.d.add(Op{At: "/payload/aliases/" + strconv.Itoa(i), Alias: &AliasOp{id, j.bearing(obs, a)}})
 			j.d.effect("entity.alias_added", id)
 		}
 	}
+}
+
+// adds reports whether a proposal gives an entity a name it does not have, or a
+// better witness of one that it has: what a page named first users may name too.
+func (j *judge) adds(id, name string, obs []string) bool {
+	if !j.named(id, name) {
+		return true
+	}
+	if !j.c.Policy.Flags.Grounded {
+		return false
+	}
+	left, best := maxLooked, 0
+	for _, w := range j.d.witnesses(obs) {
+		if level := min(2, w.ob.Level); level > best && w.has(name) {
+			best = level
+		}
+	}
+	n := normName(name)
+	return best > 0 && !slices.ContainsFunc(j.d.entities.get(id).Names, func(k Name) bool {
+		return !k.Gone && normName(k.Text) == n && j.d.attested(&left, k, best)
+	})
 }
 
 // named reports whether an entity has a name: by the index, or in this event.

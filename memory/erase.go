@@ -161,12 +161,28 @@ func (s *State) Cascade(sel Selection) Cascade {
 	return c
 }
 
-// telling are the words by which a text is known: those with a digit or of at
-// least four letters, in the form in which names are equal.
-func telling(text string) []string {
-	return slices.DeleteFunc(strings.Fields(normName(text)), func(w string) bool {
-		return runes(w) < 4 && !strings.ContainsFunc(w, unicode.IsDigit)
-	})
+// telling are the words by which a text is known, in the form in which names are
+// equal: those with a digit or of at least three letters, and of scripts that
+// write no spaces each two letters in a row.
+func telling(text string) (out []string) {
+	for _, w := range strings.Fields(normName(text)) {
+		if strings.ContainsFunc(w, spaceless) {
+			rs := []rune(w)
+			for i := range rs {
+				out = append(out, string(rs[i:min(i+2, len(rs))]))
+			}
+			continue
+		}
+		if runes(w) >= 3 || strings.ContainsFunc(w, unicode.IsNumber) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// spaceless reports letters of scripts that set no spaces between words.
+func spaceless(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan)
 }
 
 // maxEchoed is how many texts are looked for in other texts. Of more, only

@@ -259,11 +259,9 @@ func (d *draftEvent) attach(typ EdgeType, id string, obs []string, at string, qu
 		ob := d.observations.get(o)
 		ed := &Edge{ID: d.mint("edge"), Type: typ, From: o, To: id, Group: ob.Group, Class: ob.Class, Level: ob.Level,
 			Reliability: d.weigh(ob, pr), RecordedAt: ob.RecordedAt, Quoted: quoted, Decision: mintID("dec", d.e.N, 1)}
-		if cited != nil && !d.bears(cited[i], pr, cited) {
+		if cited != nil && ob.Level > 0 && !d.bears(cited[i], pr, cited) {
 			d.inferred(ed)
-			if ob.Level > ed.Level {
-				d.effect("evidence.counted_as_inference", o)
-			}
+			d.effect("evidence.counted_as_inference", o)
 		}
 		d.add(Op{At: at, Edge: ed})
 		fresh = append(fresh, o)

@@ -17,25 +17,35 @@ import (
 // with more is not borne out by anything.
 const maxMarks = 64
 
+// maxLooked bounds, in bytes, what one proposal has looked through for it. What
+// is beyond is not found, and counts as an inference.
+const maxLooked = 32 << 20
+
 // A witness is an observation read once for all that is looked for in it.
 type witness struct {
+	left   *int // of maxLooked, shared by all of one proposal
 	ob     *Observation
 	whole  bool // neither end cuts a word or a number
 	leaves []string
-	json   bool
-	folded string // of raw, for values of letters alone; "" until it is needed
+	// numbers are the leaves that are one, without zeros at the end.
+	numbers []string
+	json    bool
+	folded  string // of raw, for values of letters alone; "" until it is needed
 }
 
-func newWitness(ob *Observation) *witness {
-	w := &witness{ob: ob, whole: ob.Whole || ob.Between || ob.Evidence == ""}
+func newWitness(ob *Observation, left *int) *witness {
+	w := &witness{left: left, ob: ob, whole: ob.Whole || ob.Between || ob.Evidence == ""}
 	b := []byte(ob.Raw)
 	if k := strictjson.KindOf(b); (k == strictjson.Object || k == strictjson.Array) && strictjson.Check(b, valueLimits) == nil {
 		w.json = true
 		strictjson.Walk(b, func(_ []string, leaf []byte) bool {
 			if t, isText := strictjson.Text(leaf); isText {
-				w.leaves = append(w.leaves, t)
+				if w.leaves = append(w.leaves, t); decimal.MatchString(t) {
+					w.numbers = append(w.numbers, shortest(t))
+				}
 			} else {
 				w.leaves = append(w.leaves, string(leaf))
+				w.numbers = append(w.numbers, shortest(string(leaf)))
 			}
 			return true
 		}, nil)
@@ -45,9 +55,9 @@ func newWitness(ob *Observation) *witness {
 
 // witnesses reads observations.
 func (s *State) witnesses(obs []string) []*witness {
-	out := make([]*witness, len(obs))
+	out, left := make([]*witness, len(obs)), maxLooked
 	for i, o := range obs {
-		out[i] = newWitness(s.observations.get(o))
+		out[i] = newWitness(s.observations.get(o), &left)
 	}
 	return out
 }
@@ -55,8 +65,8 @@ func (s *State) witnesses(obs []string) []*witness {
 // bears reports whether an observation has in it what a claim states, as far as
 // code can tell: the claim's value, or a name of the entity that is its value;
 // and whatever in its words and qualifiers has a number, is an address, a host
-// or a path, unless it is a name of what the claim is about or, in its words, an
-// observation beside it has that. Plain words are not compared: a claim may be worded as one
+// or a path, unless it is a name of what the claim is about or, in the words of
+// a claim whose value this one has, an observation beside it has that. Plain words are not compared: a claim may be worded as one
 // likes. True, false and null are in no text.
 //
 // Under Flags.Grounded an observation that does not bear a claim out supports
@@ -67,7 +77,7 @@ func (s *State) bears(w *witness, pr *Proposition, beside []*witness) bool {
 	need := min(2, w.ob.Level)
 	if pr.Object != "" {
 		en := s.entities.get(s.resolve(pr.Object))
-		if en == nil || !s.attested(en.Names[0], need) || !s.named(need, pr.Object, w.has) {
+		if en == nil || !s.named(w.left, need, pr.Object, func(n string) bool { return fold(n) == fold(en.Names[0].Text) }) || !s.named(w.left, need, pr.Object, w.has) {
 			return false
 		}
 	} else if pr.Literal != "" {
@@ -85,6 +95,9 @@ func (s *State) bears(w *witness, pr *Proposition, beside []*witness) bool {
 	// value answers is of one.
 	marks := marked(pr.Text)
 	words := len(marks)
+	if pr.Object == "" && pr.Literal == "" {
+		beside = nil // it has no value but its words
+	}
 	quals, ok := stated(pr.Quals)
 	if !ok {
 		return false
@@ -103,7 +116,7 @@ func (s *State) bears(w *witness, pr *Proposition, beside []*witness) bool {
 			continue
 		}
 		own := func(name string) bool { return stands(name, m) }
-		if !slices.ContainsFunc(slices.Concat(pr.About, []string{pr.Subject, pr.Object}), func(en string) bool { return s.named(need, en, own) }) {
+		if !slices.ContainsFunc(slices.Concat(pr.About, []string{pr.Subject, pr.Object}), func(en string) bool { return s.named(w.left, need, en, own) }) {
 			return false
 		}
 	}
@@ -112,9 +125,12 @@ func (s *State) bears(w *witness, pr *Proposition, beside []*witness) bool {
 
 // named reports whether an entity has such a name, as well attested as asked:
 // what a page calls it is no name of it for what a user says.
-func (s *State) named(level int, entity string, is func(name string) bool) bool {
+func (s *State) named(left *int, level int, entity string, is func(name string) bool) bool {
 	for _, id := range []string{entity, s.resolve(entity)} {
-		if en := s.entities.get(id); en != nil && slices.ContainsFunc(en.Names, func(n Name) bool { return is(n.Text) && s.attested(n, level) }) {
+		if en := s.entities.get(id); en != nil && slices.ContainsFunc(en.Names, func(n Name) bool {
+			by := s.observations.get(n.Observation)
+			return by != nil && by.Level >= level && is(n.Text) && s.attested(left, n, level)
+		}) {
 			return true
 		}
 	}
@@ -122,9 +138,9 @@ func (s *State) named(level int, entity string, is func(name string) bool) bool 
 }
 
 // attested reports whether an observation of that level has the name itself.
-func (s *State) attested(n Name, level int) bool {
+func (s *State) attested(left *int, n Name, level int) bool {
 	by := s.observations.get(n.Observation)
-	return !n.Gone && by != nil && by.Status == Ingested && by.Level >= level && newWitness(by).has(n.Text)
+	return !n.Gone && by != nil && by.Status == Ingested && by.Level >= level && newWitness(by, left).has(n.Text)
 }
 
 // stated are the texts and numbers of a JSON value; ok is false where one of the
@@ -150,7 +166,8 @@ func stated(value string) (out []string, ok bool) {
 // are an address, a host or a path, without the punctuation around them.
 func marked(text string) (out []string) {
 	for _, w := range strings.Fields(text) {
-		if !strings.ContainsFunc(w, unicode.IsNumber) && !address.MatchString(w) {
+		// What resolves like an address is one, in whatever width it is written.
+		if !strings.ContainsFunc(w, unicode.IsNumber) && !address.MatchString(norm.NFKC.String(strings.ReplaceAll(w, "\u3002", "."))) {
 			continue
 		}
 		w = strings.TrimRightFunc(w, plain)
@@ -189,60 +206,45 @@ func isNumber(s string) bool {
 }
 
 // has reports whether a value stands in the observation: in a leaf, if it is
-// JSON, or else between other words. A decimal may have other zeros at its end.
+// JSON, or else between other words. A number of JSON may have other zeros at its
+// end, and a value without numbers be in capitals or not.
 func (w *witness) has(value string) bool {
 	value = strings.TrimSpace(value)
-	if value == "" {
+	if *w.left -= len(w.ob.Raw); value == "" || *w.left < 0 {
 		return false
 	}
-	for _, v := range spellings(value) {
-		if w.json {
-			if slices.ContainsFunc(w.leaves, func(leaf string) bool { return stands(leaf, v) }) {
-				return true
-			}
-			continue
-		}
-		if standsIn(w.ob.Raw, v, w.whole) {
+	if w.json {
+		if slices.ContainsFunc(w.leaves, func(leaf string) bool { return stands(leaf, value) }) || decimal.MatchString(value) && slices.Contains(w.numbers, shortest(value)) {
 			return true
 		}
+	} else if standsIn(w.ob.Raw, value, w.whole) {
+		return true
 	}
-	if strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != ' ' }) {
+	if strings.ContainsFunc(value, func(r rune) bool { return unicode.IsNumber(r) || r == '/' }) {
 		return false
 	}
-	// A value of letters alone may be in capitals or not.
-	if w.folded == "" {
-		w.folded = fold(w.ob.Raw)
+	if *w.left -= len(w.ob.Raw); *w.left < 0 {
+		return false
 	}
 	if w.json {
 		return slices.ContainsFunc(w.leaves, func(leaf string) bool { return stands(fold(leaf), fold(value)) })
+	}
+	if w.folded == "" {
+		w.folded = fold(w.ob.Raw)
 	}
 	return standsIn(w.folded, fold(value), w.whole)
 }
 
 func fold(s string) string { return norm.NFC.String(cases.Fold().String(s)) }
 
-var decimal = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?$`)
+var decimal = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 
-// spellings are a value, and of a decimal number the same with other zeros at
-// its end: 300, 300.0 and 300.00.
-func spellings(value string) []string {
-	if !decimal.MatchString(value) {
-		return []string{value}
+// shortest is a decimal number without zeros at the end of its fraction.
+func shortest(number string) string {
+	if decimal.MatchString(number) && strings.Contains(number, ".") {
+		return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
 	}
-	short := value
-	if strings.Contains(value, ".") {
-		short = strings.TrimSuffix(strings.TrimRight(value, "0"), ".")
-	}
-	out := []string{value, short}
-	_, cents, _ := strings.Cut(short, ".")
-	switch len(cents) {
-	case 0:
-		out = append(out, short+".0", short+".00")
-	case 1:
-		out = append(out, short+"0")
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return number
 }
 
 // stands reports whether a value stands in a text that is whole.
@@ -258,8 +260,12 @@ func standsIn(text, value string, whole bool) bool {
 		if (whole || start > 0 && end < len(text)) && ends(text[:start], value) && begins(value, text[end:]) {
 			return true
 		}
-		_, n := utf8.DecodeRuneInString(text[start:])
-		at = start + n
+		at = start
+		for r, n := utf8.DecodeRuneInString(text[at:]); n > 0; r, n = utf8.DecodeRuneInString(text[at:]) {
+			if at += n; plain(r) || spaceless(r) {
+				break // within a word no value begins
+			}
+		}
 	}
 }
 
@@ -276,15 +282,19 @@ func ends(before, value string) bool {
 		beyond = ' '
 	}
 	first, _ := utf8.DecodeRuneInString(value)
-	if unicode.IsNumber(first) && (signed(r) || r == '.') {
+	if unicode.IsNumber(first) && (signed(r) || r == '.' || unicode.Is(unicode.Sc, r) && signed(beyond)) {
 		return false
 	}
-	return !joins(first, r, beyond)
+	if r == ':' && !plain(beyond) && strings.Contains(value, ":") {
+		return false
+	}
+	return spaceless(first) && spaceless(r) && runes(value) > 1 || !joins(first, r, beyond)
 }
 
 var (
 	// A unit that is written on to its number, and no other number.
-	glued = regexp.MustCompile(`^(kg|mg|km|cm|mm|ml|kB|KB|MB|GB|TB|EUR|USD|GBP|CHF|JPY)([^\pL\pN\pM]|$)`)
+	glued = regexp.MustCompile(`^(kg|mg|km|cm|mm|ml|h|kB|KB|MB|GB|TB|EUR|USD|GBP|CHF|JPY)([^\pL\pN\pM]|$)`)
+	own   = regexp.MustCompile(`^s([^\pL\pN\pM]|$)`) // Acme's
 	date  = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 	hour  = regexp.MustCompile(`^T[0-9]{2}:`)
 )
@@ -305,13 +315,22 @@ func begins(value, after string) bool {
 		if plain(beyond) { // O+ is not O, C# is not C
 			return false
 		}
+	case '\'', '\u2019':
+		if own.MatchString(after[n:]) {
+			return true
+		}
+	case ':':
+		if !plain(beyond) && strings.Contains(value, ":") {
+			return false
+		}
 	}
-	return !joins(last, r, beyond)
+	return spaceless(last) && spaceless(r) && runes(value) > 1 || !joins(last, r, beyond)
 }
 
 // joins reports whether a rune beside the edge of a value makes the value a part
 // of something longer: a letter or number does, what nobody sees does, and what
-// stands between two of them, but for what separates.
+// stands between two of them, but for what separates. Scripts without spaces have
+// no such borders.
 func joins(edge, r, beyond rune) bool {
 	switch {
 	case !plain(r), unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point):

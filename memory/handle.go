@@ -290,7 +290,7 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 		}
 		j.transform("redacted", "")
 	}
-	if r := forbidden(canonical); r != nil {
+	if r := forbidden(canonical, j.t.all()); r != nil {
 		return r
 	}
 	if r := j.read(canonical, j.t.all()); r != nil {
@@ -371,7 +371,7 @@ var forbiddenNames = []string{
 
 // forbidden finds a forbidden name in the payload or in an object directly
 // under it. What an observation holds is opaque.
-func forbidden(payload []byte) *refusal {
+func forbidden(payload []byte, fields []field) *refusal {
 	look := func(obj []byte, path ...string) *refusal {
 		ms, _ := strictjson.Members(obj)
 		for _, m := range ms {
@@ -391,6 +391,9 @@ func forbidden(payload []byte) *refusal {
 			continue
 		}
 		if r := look(m.Value, m.Name); r != nil {
+			if !slices.ContainsFunc(fields, func(f field) bool { return f.name == m.Name }) {
+				r.at = "" // the name of its object is nobody's but the model's
+			}
 			return r
 		}
 	}

@@ -94,7 +94,7 @@ func (j *judge) asWellBorne(said, there *Proposition, obs []string) bool {
 	}
 	cited := j.d.witnesses(obs)
 	return !slices.ContainsFunc(cited, func(w *witness) bool {
-		return j.d.bears(w, said, cited) && !j.d.bears(w, there, cited)
+		return w.ob.Level > 0 && j.d.bears(w, said, cited) && !j.d.bears(w, there, cited)
 	})
 }
 

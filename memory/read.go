@@ -403,10 +403,18 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 		if en := s.entities.get(id); en != nil {
 			v := EntityView{ID: id, Type: en.Type, Canonicality: en.Canonicality, MergedInto: en.MergedInto, Names: []Recalled{},
 				PossibleSames: list(en.PossibleSames), Propositions: list(s.ix.about[id])}
-			for _, n := range en.Names {
-				if !n.Gone {
-					v.Names = append(v.Names, s.Recall(r.Principal, n.Text, []string{n.Observation}))
+			for i, n := range en.Names {
+				again := slices.ContainsFunc(en.Names[:i], func(k Name) bool { return !k.Gone && k.Text == n.Text })
+				if n.Gone || again {
+					continue
 				}
+				var by []string // all that bear it out
+				for _, k := range en.Names[i:] {
+					if !k.Gone && k.Text == n.Text {
+						by = append(by, k.Observation)
+					}
+				}
+				v.Names = append(v.Names, s.Recall(r.Principal, n.Text, by))
 			}
 			rec.Entity, ok = &v, true
 		}
