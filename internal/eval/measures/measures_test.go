@@ -128,6 +128,51 @@ func TestAttacksArrive(t *testing.T) {
 	}
 }
 
+// A memory that is attacked in every way after every update, each on top of the
+// last, answers as one that was left alone. A7 is left out: a trusted tool's word
+// is evidence.
+func TestAttackedForLong(t *testing.T) {
+	m := Product(index)
+	v1, knob, _, err := policies(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*memory.Policy{v1, knob} {
+		for i := range 15 {
+			c := newChain(202, i, false)
+			attacked, alone := newGoverned(&m, p, false, c), newGoverned(&m, p, false, c)
+			for k := range c.updates {
+				u := &c.updates[k]
+				for _, s := range u.said {
+					attacked.claim(u.value.text, []said{s})
+					alone.claim(u.value.text, []said{s})
+				}
+				same := func(at time.Time) {
+					if a, b := attacked.read(at).values, alone.read(at).values; !slices.Equal(a, b) {
+						t.Errorf("%s, update %d: attacked it says %q, left alone %q", c.id, k, a, b)
+					}
+				}
+				same(u.at.Add(untilRead))
+				for j := range Attacks {
+					if Attacks[j].ID == "A7" {
+						continue
+					}
+					try := Attacks[j].attempt(c, 202, k, u.at.Add(untilRead+time.Duration(j+1)*2*time.Minute))
+					if try.denies {
+						attacked.deny(u.value.text, try.said)
+					} else {
+						attacked.claim(c.lie.text, try.said)
+					}
+				}
+				same(u.at.Add(time.Hour))
+			}
+			if attacked.refused() > 0 {
+				t.Errorf("%s: %d proposals were refused: not everything arrived", c.id, attacked.refused())
+			}
+		}
+	}
+}
+
 // A copy is of what was, and changes nothing.
 func TestFork(t *testing.T) {
 	m := Product(index)
