@@ -289,7 +289,13 @@ func instance(file, text string, h *head, choice []string, seed uint64) (*run, [
 		pairs = append(pairs, "<"+e.Key.Value+">", d.deal(e.Value.S))
 	}
 	r := strictyaml.New(file)
-	root := r.Parse([]byte(strings.NewReplacer(pairs...).Replace(text)), "")
+	text = strings.NewReplacer(pairs...).Replace(text)
+	for i, line := range strings.Split(text, "\n") {
+		if at := placeholder.FindStringIndex(line); at != nil && !strings.HasPrefix(line, "#") {
+			r.FaultAt(i+1, at[0]+1, "nothing is put in for "+strictyaml.Word(line[at[0]:at[1]]), "declare it in params or draw")
+		}
+	}
+	root := r.Parse([]byte(text), "")
 	if root == nil {
 		return nil, r.Faults()
 	}
@@ -329,6 +335,8 @@ func instance(file, text string, h *head, choice []string, seed uint64) (*run, [
 	out.collect()
 	return out, nil
 }
+
+var placeholder = regexp.MustCompile(`<[a-z][a-z0-9_]*>`)
 
 var ordinal = regexp.MustCompile(`\{i\}`)
 
