@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 	"slices"
+	"strconv"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -99,7 +100,7 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		if en == nil {
 			return errFit
 		}
-		n := Name{Observation: o.Alias.Observation}
+		n := Name{Observation: o.Alias.Observation, Beside: o.Alias.Beside}
 		s.name(&n, e, at)
 		en.Names, en.UpdatedAt = append(en.Names, n), e.At
 	case o.Same != nil:
@@ -289,10 +290,22 @@ func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
 		if s.observations.get(ed.From) == nil {
 			return errFit
 		}
-		p := s.propositions.edit(ed.To)
-		p.tally(ed)
+		s.count(s.propositions.edit(ed.To), ed)
 	}
 	return nil
+}
+
+// count counts an edge, unless another that counts is of the same evidence: one
+// statement is one, under however many ids it is recorded.
+func (s *State) count(p *Proposition, ed *Edge) {
+	if ed.Statement != "" {
+		key := join("said", string(ed.Type), ed.To, ed.Group, strconv.Itoa(ed.Level), ed.Statement)
+		if first := s.links.get(key); first != nil && first.ID != ed.ID && s.edges.get(first.ID).Active() {
+			return
+		}
+		s.links.put(key, &ref{ed.ID})
+	}
+	p.tally(ed)
 }
 
 // tally counts an edge.
@@ -346,7 +359,7 @@ func (s *State) retally(id string, typ EdgeType) {
 	}
 	for _, ed := range s.edgesAt(id) {
 		if ed.Type == typ && ed.Active() {
-			p.tally(ed)
+			s.count(p, ed)
 		}
 	}
 }

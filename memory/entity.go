@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
 	writ "github.com/writ-project/writ"
 )
@@ -89,7 +88,8 @@ func (j *judge) entity() *refusal {
 
 	id := j.d.mint("ent")
 	en := &Entity{ID: id, Type: typ, Canonicality: Candidate, CreatedAt: j.e.At, UpdatedAt: j.e.At, Session: j.c.Session, Task: j.c.Task,
-		Names: []Name{{Record: j.e.N, Observation: j.bearing(obs, name)}}}
+		Names: []Name{j.resting(obs, name)}}
+	en.Names[0].Record = j.e.N
 	if typ == selfType {
 		en.Principal = j.c.Principal
 	}
@@ -140,7 +140,8 @@ func (j *judge) link(id string, obs []string) *refusal {
 	j.d.value = j.value()
 	before := len(j.e.Ops)
 	if n := j.texts["name"]; n != "" && j.adds(id, n, obs) {
-		j.d.add(Op{At: "/payload/name", Alias: &AliasOp{id, j.bearing(obs, n)}})
+		by := j.resting(obs, n)
+		j.d.add(Op{At: "/payload/name", Alias: &AliasOp{id, by.Observation, by.Beside}})
 	}
 	j.aliases(id, obs)
 	if len(j.e.Ops) == before {
@@ -152,22 +153,25 @@ func (j *judge) link(id string, obs []string) *refusal {
 	return nil
 }
 
-// bearing is the observation a name rests on: the first that has it, or else
-// the first.
-func (j *judge) bearing(obs []string, name string) string {
-	n := " " + normName(name) + " "
-	for _, o := range obs {
-		if strings.Contains(" "+normName(j.d.observations.get(o).Raw)+" ", n) {
-			return o
+// resting is what a name rests on: the best of the observations that have it, or
+// all of them where none has.
+func (j *judge) resting(obs []string, name string) Name {
+	best := -1
+	out := Name{Observation: obs[0], Beside: obs[1:]}
+	for i, w := range j.d.witnesses(obs) {
+		if w.ob.Level > best && w.has(name) {
+			best = w.ob.Level
+			out = Name{Observation: obs[i]}
 		}
 	}
-	return obs[0]
+	return out
 }
 
 func (j *judge) aliases(id string, obs []string) {
 	for i, a := range j.lists["aliases"] {
 		if j.adds(id, a, obs) && normName(a) != "" {
-			j.d.add(Op{At: "/payload/aliases/" + strconv.Itoa(i), Alias: &AliasOp{id, j.bearing(obs, a)}})
+			by := j.resting(obs, a)
+			j.d.add(Op{At: "/payload/aliases/" + strconv.Itoa(i), Alias: &AliasOp{id, by.Observation, by.Beside}})
 			j.d.effect("entity.alias_added", id)
 		}
 	}

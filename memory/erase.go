@@ -100,7 +100,8 @@ func (s *State) Cascade(sel Selection) Cascade {
 	}
 	said := map[string]bool{}
 	for id := range taken {
-		for _, w := range telling(s.observations.get(id).Raw) {
+		ob := s.observations.get(id)
+		for _, w := range telling(ob.Raw + " " + ob.Parsed + " " + ob.SourceRef) {
 			said[w] = true
 		}
 	}
@@ -126,7 +127,8 @@ func (s *State) Cascade(sel Selection) Cascade {
 	// that goes.
 	for _, id := range s.entities.keys() {
 		for _, n := range s.entities.get(id).Names {
-			if !n.Gone && (taken[n.Observation] || records[n.Record]) {
+			rests := taken[n.Observation] || slices.ContainsFunc(n.Beside, func(o string) bool { return taken[o] })
+			if !n.Gone && (rests || records[n.Record]) {
 				records[n.Record] = true
 				ents[id] = true
 			}

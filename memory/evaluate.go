@@ -259,6 +259,9 @@ func (d *draftEvent) attach(typ EdgeType, id string, obs []string, at string, qu
 		ob := d.observations.get(o)
 		ed := &Edge{ID: d.mint("edge"), Type: typ, From: o, To: id, Group: ob.Group, Class: ob.Class, Level: ob.Level,
 			Reliability: d.weigh(ob, pr), RecordedAt: ob.RecordedAt, Quoted: quoted, Decision: mintID("dec", d.e.N, 1)}
+		if d.p.Flags.Grounded {
+			ed.Statement = ob.Evidence
+		}
 		if cited != nil && ob.Level > 0 && !d.bears(cited[i], pr, cited) {
 			d.inferred(ed)
 			d.effect("evidence.counted_as_inference", o)
@@ -363,8 +366,12 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 		if d.levelOf(Supports, o, id) < min(l1, 2) || d.links.get(join(string(Contradicts), o, other)) != nil || d.links.get(join(string(Supports), o, other)) != nil {
 			continue
 		}
-		d.add(Op{Edge: &Edge{ID: d.mint("edge"), Type: Contradicts, From: o, To: other, Group: ob.Group, Class: ob.Class, Level: ob.Level,
-			Reliability: d.weigh(ob, v1), RecordedAt: ob.RecordedAt, Challenge: id, Decision: mintID("dec", d.e.N, 1)}})
+		ed := &Edge{ID: d.mint("edge"), Type: Contradicts, From: o, To: other, Group: ob.Group, Class: ob.Class, Level: ob.Level,
+			Reliability: d.weigh(ob, v1), RecordedAt: ob.RecordedAt, Challenge: id, Decision: mintID("dec", d.e.N, 1)}
+		if d.p.Flags.Grounded {
+			ed.Statement = ob.Evidence
+		}
+		d.add(Op{Edge: ed})
 	}
 	for _, p := range [][2]string{{id, other}, {other, id}} {
 		rivals := addOnce(slices.Clone(d.propositions.get(p[0]).Challenged), p[1])

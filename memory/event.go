@@ -136,6 +136,8 @@ type (
 	AliasOp struct {
 		Entity      string `json:"entity"`
 		Observation string `json:"observation"`
+		// Beside are the others it was proposed on, where none has it.
+		Beside []string `json:"beside,omitempty"`
 	}
 	// SameOp says of two entities that they may be one.
 	SameOp struct {

@@ -304,6 +304,9 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 	if j.e.Session != "" {
 		j.d.workspace(j.e)
 	}
+	if r := j.claimed(); r != nil {
+		return r
+	}
 	var r *refusal
 	switch j.t.name {
 	case ToolRecordObservation:
@@ -339,7 +342,7 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 	return r
 }
 
-// bound holds the context to the state and the payload to the context.
+// bound holds the context to the state.
 func (j *judge) bound() *refusal {
 	c := &j.c
 	if c.Screened != "" && c.Screened != ScreenQuarantine && c.Screened != ScreenBlock {
@@ -353,7 +356,21 @@ func (j *judge) bound() *refusal {
 		strings.ContainsRune(c.Principal+c.Session+c.Task, 0) {
 		return refuse("", writ.ContextMismatch, "a session, a task and a principal")
 	}
-	for _, f := range [][2]string{{"session_id", c.Session}, {"task_id", c.Task}} {
+	return nil
+}
+
+// claimed holds the payload to the context, after its provenance: a session or
+// task that is another's is a matter of policy.
+func (j *judge) claimed() *refusal {
+	for _, f := range j.t.all() {
+		if f.kind != kindObs {
+			continue
+		}
+		if _, r := j.cited(f.name); r != nil {
+			return r
+		}
+	}
+	for _, f := range [][2]string{{"session_id", j.c.Session}, {"task_id", j.c.Task}} {
 		if got, ok := j.texts[f[0]]; ok && got != f[1] {
 			return refuse(member(f[0]), writ.ContextMismatch, "the session and task this connection is bound to, or neither")
 		}

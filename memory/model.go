@@ -119,8 +119,10 @@ type Entity struct {
 type Name struct {
 	Record      uint64 `json:"record"` // whose value holds the text
 	Observation string `json:"observation"`
-	Text        string `json:"text,omitempty"` // erasable
-	Gone        bool   `json:"gone,omitempty"`
+	// Beside are the others it was proposed on, where none has it.
+	Beside []string `json:"beside,omitempty"`
+	Text   string   `json:"text,omitempty"` // erasable
+	Gone   bool     `json:"gone,omitempty"`
 }
 
 // PossibleSame says that an entity may be another one. It is symmetric and
@@ -235,7 +237,10 @@ type Edge struct {
 	RecordedAt  Instant    `json:"recorded_at"`
 	// Challenge is, for a contradiction that another value of the slot brought,
 	// that value.
-	Challenge  string `json:"challenge,omitempty"`
+	Challenge string `json:"challenge,omitempty"`
+	// Statement is the evidence it counts as one statement of, with every other
+	// edge of the same.
+	Statement  string `json:"statement,omitempty"`
 	Quoted     bool   `json:"quoted,omitempty"` // a quote was checked when it was made
 	Resolution string `json:"resolution,omitempty"`
 	ResolvedBy string `json:"resolved_by,omitempty"`

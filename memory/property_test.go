@@ -230,9 +230,15 @@ func TestReplay(t *testing.T) {
 func checkModel(t *rapid.T, s *State, pol *Policy) {
 	for _, id := range s.propositions.keys() {
 		p := s.propositions.get(id)
-		plain := &Proposition{}
+		plain, said := &Proposition{}, map[string]bool{}
 		for _, e := range s.edges.keys() {
 			if ed := s.edges.get(e); ed.To == id && ed.Active() && ed.Type != Supersedes {
+				// Of one statement the first that counts.
+				key := fmt.Sprint(ed.Type, ed.Group, ed.Level, ed.Statement)
+				if ed.Statement != "" && said[key] {
+					continue
+				}
+				said[key] = true
 				plain.tally(ed)
 			}
 		}

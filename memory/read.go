@@ -117,7 +117,7 @@ func (o *Origin) find(raw, value string, whole bool) bool {
 		return whole
 	}
 	b := []byte(raw)
-	if k := strictjson.KindOf(b); (k == strictjson.Object || k == strictjson.Array) && strictjson.Check(b, valueLimits) == nil {
+	if k := strictjson.KindOf(b); whole && (k == strictjson.Object || k == strictjson.Array) && strictjson.Check(b, valueLimits) == nil {
 		found := false
 		strictjson.Walk(b, func(path []string, leaf []byte) bool {
 			t, isText := strictjson.Text(leaf)

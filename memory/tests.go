@@ -187,7 +187,8 @@ func (j *judge) testResult() *refusal {
 		}
 		j.d.add(Op{Touch: &TouchOp{o.Proposition, t.Impact}})
 		j.d.attach(Contradicts, o.Proposition, []string{id}, "", false)
-		failed := ob.Level >= 2
+		// What a person said of himself nobody else's finding ends.
+		failed := ob.Level >= 2 && (ob.Level >= 3 || !j.d.saidByHimself(j.d.propositions.get(o.Proposition)))
 		if failed && j.c.Policy.Flags.DurableFailure {
 			j.d.add(Op{Mark: &MarkOp{Proposition: o.Proposition, Failed: &yes, ClearedBy: &[]string{}}})
 		}
