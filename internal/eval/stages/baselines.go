@@ -279,13 +279,12 @@ func (k *keyValue) size() (rows, bytes int) {
 // which they hold, of which the newest wins, whoever said it.
 type graph struct {
 	told
-	r       *run
-	times   map[string]time.Duration // of observations
-	values  map[string][]dated
-	nodes   map[string]string // by normalised name
-	of      map[string]string
-	joined  map[string]bool
-	aliases int
+	r      *run
+	times  map[string]time.Duration // of observations
+	values map[string][]dated
+	nodes  map[string]string // by normalised name
+	of     map[string]string
+	joined map[string]bool
 }
 
 type dated struct {
@@ -317,7 +316,6 @@ func (g *graph) do(e *event) {
 		for _, a := range texts(e.payload, "aliases") {
 			if a = strings.ToLower(a); g.nodes[a] == "" {
 				g.nodes[a] = node
-				g.aliases++
 			}
 		}
 		g.of[e.as] = node

@@ -88,6 +88,11 @@ func (r *run) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// attacks says whether a source is an attacker's.
+func (r *run) attacks(id string) bool {
+	return slices.ContainsFunc(r.sources, func(s source) bool { return s.ID.S == id && s.Attacker.Is })
+}
+
 // at is what is true of a slot at a time; the zero truth where nobody said.
 func (r *run) at(slot string, at time.Duration) (now truth) {
 	for _, t := range r.truth[slot] {
@@ -321,9 +326,7 @@ func instance(file, text string, h *head, choice []string, seed uint64) (*run, [
 	for i := range s.Steps.Items {
 		out.add(&s.Steps.Items[i])
 	}
-	for i := range s.Expect.Items {
-		out.expect = append(out.expect, s.Expect.Items[i])
-	}
+	out.expect = append(out.expect, s.Expect.Items...)
 	for _, e := range s.Truth.Entries {
 		out.truth[e.Key.Value] = e.Value.Items
 	}

@@ -33,7 +33,7 @@ func round(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 // tally counts over all runs of one system; the figures are made of the sums.
 type tally struct {
 	success, falsePromotion, falseRejection, contested, recovery, stale ratio
-	abstained, falseAnswers, staleAnswers                               ratio
+	abstained, falseAnswers                                             ratio
 	falseMerge, aliasPrecision, consistent, flips                       ratio
 	overturned                                                          ratio
 	deprecated, live, openContradictions                                int
@@ -90,6 +90,8 @@ type meter struct {
 	last    map[string]string // the answer of a slot, until something new comes
 	pending []correction
 	seen    int
+	// attacked says that an attacker has spoken.
+	attacked bool
 }
 
 // step notes what comes before the system takes it.
@@ -99,6 +101,7 @@ func (m *meter) step(e *event) {
 	}
 	m.last = nil // something new came
 	m.line.Steps++
+	m.attacked = m.attacked || m.r.attacks(e.from)
 	if id, _, _ := observed(e); e.kind == proposes && id != "" {
 		m.seen++
 	}
@@ -109,7 +112,7 @@ func (m *meter) read(e *event) {
 	got := m.s.ask(e)
 	now := m.r.at(e.slot, e.at)
 	right := now.Value.Given() && got.value == now.Value.S || !now.Value.Given() && got.value == ""
-	l := ReadLine{AtH: round(e.at.Hours()), Slot: e.slot, Truth: truthWord(now), Answer: got.value, Why: string(got.why), Confidence: got.confidence, Right: right}
+	l := ReadLine{AtH: round(e.at.Hours()), Slot: e.slot, Truth: truthWord(now), Answer: got.value, Why: string(got.why), Confidence: got.confidence, Right: right, Attacked: m.attacked}
 	l.State = "returned"
 	was := got.value != "" && !right && m.r.was(e.slot, got.value, e.at)
 	switch {
@@ -155,7 +158,7 @@ func (m *meter) read(e *event) {
 	if got.why == memory.IsContested {
 		t.contested.add(now.Disputed.Is)
 	}
-	if m.r.family == "poisoning" {
+	if m.attacked {
 		t.flips.add(l.State == "false")
 	}
 	if m.g != nil {

@@ -44,7 +44,7 @@ func TestRecount(t *testing.T) {
 				if rd.State == "false" {
 					wrong++
 				}
-				if l.Family == "poisoning" {
+				if rd.Attacked {
 					attacked++
 					if rd.State == "false" {
 						flipped++

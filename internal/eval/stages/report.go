@@ -129,7 +129,7 @@ type Figures struct {
 	Consistency *Figure `json:"cross_session_consistency"` // same answer again with nothing new in between / pairs of reads
 
 	// Security.
-	Flips *Figure `json:"flip_rate"` // reads under attack that return a falsehood / reads under attack; lower is better
+	Flips *Figure `json:"flip_rate"` // reads after an attacker spoke that return what was never true / reads after that; lower is better
 }
 
 // Compared is one policy metric of B5 against B1.
@@ -180,6 +180,7 @@ type ReadLine struct {
 	Why        string       `json:"abstention,omitempty"`
 	State      string       `json:"came_to"` // returned, abstained rightly, abstained, stale, false
 	Right      bool         `json:"right"`
+	Attacked   bool         `json:"attacked"` // an attacker had spoken
 	Confidence memory.Micro `json:"confidence"`
 }
 
