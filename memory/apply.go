@@ -125,7 +125,7 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		if ed == nil || !ed.Active() {
 			return errFit
 		}
-		ed.Resolution, ed.ResolvedBy = o.Close.Resolution, o.Close.By
+		ed.Resolution, ed.ResolvedBy, ed.ClosedAt = o.Close.Resolution, o.Close.By, e.At
 		s.retally(ed.To, ed.Type)
 	case o.Mark != nil:
 		return s.doMark(o.Mark)

@@ -88,14 +88,18 @@ const maxQuoted = 300
 func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 	s := r.State
 	p := s.propositions.get(id)
-	if p == nil {
+	if p == nil || !r.then(p.CreatedAt) {
 		return Explanation{}, false
 	}
+	p = r.asThen(p)
 	v, _ := r.View(id)
 	_, _, st := s.evaluation(r.Policy, p, r.now(), change{})
 	x = Explanation{Notice: Notice, Mode: s.mode, Policy: s.policy, Profile: r.Policy.Profile, Proposition: v, Needs: r.Policy.Acceptance(st),
 		Support: []GroupEvidence{}, Contradictions: []GroupEvidence{}, Rivals: slices.Clone(p.Challenged), Decisions: []string{p.Decision}, Changes: []Hypothesis{}}
 	for _, ed := range s.edgesAt(id) {
+		if !r.decidedThen(ed.Decision) {
+			continue
+		}
 		x.Decisions = append(x.Decisions, ed.Decision)
 		switch ed.Type {
 		case Supports:
@@ -107,7 +111,9 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 	r.weights(x.Support, p.Support, 0)
 	r.weights(x.Contradictions, p.Contradict, r.Policy.needed(p))
 	for _, b := range s.beliefs[id] {
-		x.Decisions = append(x.Decisions, mintID("dec", b.Record, 1))
+		if r.then(b.At) {
+			x.Decisions = append(x.Decisions, mintID("dec", b.Record, 1))
+		}
 	}
 	slices.SortFunc(x.Decisions, compareID)
 	x.Decisions = slices.Compact(x.Decisions)
@@ -118,7 +124,7 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 	}
 	if sl := s.slots.get(p.Slot); sl != nil {
 		for _, o := range sl.Propositions {
-			if other := s.propositions.get(o); o != id {
+			if other := s.propositions.get(o); o != id && r.then(other.CreatedAt) {
 				x.Slot = append(x.Slot, Value{o, data(other.Text, max(0, other.supportLevel()), 0, maxQuoted), other.Status, other.ValidFrom, other.ValidTo, other.SupersededBy})
 			}
 		}
@@ -147,7 +153,7 @@ func (r *Reader) witness(gs []GroupEvidence, ed *Edge) []GroupEvidence {
 		quote = o.Raw
 	}
 	w := Witness{Observation: o.ID, Edge: ed.ID, Source: o.Source, Class: o.Class, Level: o.Level, Evidence: o.Evidence, RecordedAt: o.RecordedAt,
-		Quote: data(quote, o.Level, o.labelFor(r.Principal), maxQuoted), Resolution: ed.Resolution, Decision: ed.Decision, Inference: ed.Level < o.Level}
+		Quote: data(quote, o.Level, o.labelFor(r.Principal), maxQuoted), Resolution: r.resolution(ed), Decision: ed.Decision, Inference: ed.Level < o.Level}
 	gs[i].Items = append(gs[i].Items, w)
 	return gs
 }

@@ -245,6 +245,8 @@ type Edge struct {
 	Resolution string `json:"resolution,omitempty"`
 	ResolvedBy string `json:"resolved_by,omitempty"`
 	Decision   string `json:"decision"`
+	// ClosedAt is when it ended, 0 if it did not.
+	ClosedAt Instant `json:"closed_at,omitempty"`
 
 	Quote string `json:"quote,omitempty"` // erasable
 }

@@ -218,6 +218,52 @@ type Reader struct {
 
 func (r *Reader) now() Instant { return InstantOf(r.Now) }
 
+// then reports whether something was on record at the time that is read.
+func (r *Reader) then(at Instant) bool { return r.AsOf.IsZero() || at <= InstantOf(r.AsOf) }
+
+// decidedThen is then, of what a decision made.
+func (r *Reader) decidedThen(dec string) bool {
+	d := r.State.decided.get(dec)
+	return d == nil || r.then(d.At)
+}
+
+// resolution is why an edge did not count any more at the time that is read, ""
+// if it did.
+func (r *Reader) resolution(ed *Edge) string {
+	if ed.Active() || !r.then(ed.ClosedAt) {
+		return ""
+	}
+	return ed.Resolution
+}
+
+// asThen is a proposition with the evidence and validity that were on record at
+// the time that is read.
+func (r *Reader) asThen(p *Proposition) *Proposition {
+	if r.AsOf.IsZero() {
+		return p
+	}
+	q := p.copied()
+	q.Support, q.Contradict, q.Challenged = nil, nil, nil
+	replaced, said := false, map[string]bool{}
+	for _, ed := range r.State.edgesAt(p.ID) {
+		switch {
+		case !r.decidedThen(ed.Decision):
+		case ed.Type == Supersedes:
+			replaced = replaced || ed.To == p.ID
+		case r.resolution(ed) == "":
+			key := join(string(ed.Type), ed.Group, strconv.Itoa(ed.Level), ed.Statement)
+			if ed.Statement == "" || !said[key] {
+				q.tally(ed)
+			}
+			said[key] = true
+		}
+	}
+	if !replaced {
+		q.ValidTo, q.SupersededBy = nil, ""
+	}
+	return q
+}
+
 // belief is the state of a proposition: computed now, or recorded at the time
 // asked for.
 func (r *Reader) belief(p *Proposition) (Score, Status, Rule) {
@@ -226,7 +272,7 @@ func (r *Reader) belief(p *Proposition) (Score, Status, Rule) {
 		return score, tr.Next, tr.Rule
 	}
 	at := InstantOf(r.AsOf)
-	status, rule, score := Tentative, RuleTentative, p.Score
+	status, rule, score := Tentative, RuleTentative, Score{Volatility: p.Volatility}
 	for _, b := range r.State.beliefs[p.ID] {
 		if b.At > at {
 			break
@@ -251,6 +297,7 @@ func (r *Reader) View(id string) (v View, ok bool) {
 	if p == nil {
 		return View{}, false
 	}
+	p = r.asThen(p)
 	score, status, rule := r.belief(p)
 	v = View{ID: id, Kind: "proposition", Text: data(p.Text, 0, writ.Model, 0), State: status, Rule: rule, Confidence: score.Confidence, Score: score,
 		Level: max(0, p.supportLevel()), ValidFrom: p.ValidFrom, ValidTo: p.ValidTo, Disputed: r.Policy.disputed(p),
@@ -259,7 +306,7 @@ func (r *Reader) View(id string) (v View, ok bool) {
 	// The wording is the model's, whoever supports it.
 	v.Text.Trust = v.Level
 	for _, ed := range r.State.edgesAt(id) {
-		if ed.Type == Supports && ed.Active() {
+		if ed.Type == Supports && r.resolution(ed) == "" && r.decidedThen(ed.Decision) {
 			v.Evidence++
 			v.Observation = append(v.Observation, ed.From)
 		}
@@ -360,7 +407,7 @@ type Observed struct {
 	Text        Data         `json:"text"`
 	Status      IngestStatus `json:"status"`
 	Source      string       `json:"source"`
-	SourceRef   string       `json:"source_ref,omitempty"`
+	SourceRef   *Data        `json:"source_ref,omitempty"` // what the agent said it is from
 	Class       TrustClass   `json:"class"`
 	Level       int          `json:"trust"`
 	Group       string       `json:"group"`
@@ -443,8 +490,12 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 
 func (r *Reader) observed(o *Observation) Observed {
 	v := Observed{ID: o.ID, Client: o.Client, Text: data(o.Raw, o.Level, o.labelFor(r.Principal), 0), Status: o.Status, Source: o.Source,
-		SourceRef: o.SourceRef, Class: o.Class, Level: o.Level, Group: o.Group, Evidence: o.Evidence, Whole: o.Whole, Type: o.Type, Collection: o.Collection, RecordedAt: o.RecordedAt,
+		Class: o.Class, Level: o.Level, Group: o.Group, Evidence: o.Evidence, Whole: o.Whole, Type: o.Type, Collection: o.Collection, RecordedAt: o.RecordedAt,
 		EventTime: o.EventTime, Lineage: list(o.Lineage), Supports: []string{}, Contradicts: []string{}}
+	if o.SourceRef != "" {
+		d := data(o.SourceRef, 0, writ.Model, 0)
+		v.SourceRef = &d
+	}
 	for _, id := range r.State.ix.edgesFrom[o.ID] {
 		switch ed := r.State.edges.get(id); {
 		case !ed.Active():

@@ -73,8 +73,8 @@ func printRecord(w io.Writer, rec *memory.Record) {
 		if o.Evidence != "" {
 			fmt.Fprintf(w, "  Writ saw it as %s\n", oneLine(o.Evidence, 80))
 		}
-		if o.SourceRef != "" {
-			fmt.Fprintf(w, "  said to be from %s\n", oneLine(o.SourceRef, 200))
+		if o.SourceRef != nil {
+			fmt.Fprintf(w, "  said to be from %s\n", oneLine(o.SourceRef.Text, 200))
 		}
 		printIDs(w, "concluded from", o.Lineage)
 		printIDs(w, "supports", o.Supports)

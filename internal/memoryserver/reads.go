@@ -143,7 +143,7 @@ func get(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (o
 		if rec, ok := s.reader(st, now, by).Get(in.ID); ok {
 			if o := rec.Observation; o != nil && o.Status == memory.Quarantined {
 				// The screen held it back from whoever acts on what he reads.
-				o.Text.Text, o.Text.Cut, o.SourceRef = "", true, ""
+				o.Text.Text, o.Text.Cut, o.SourceRef = "", true, nil
 			}
 			out = rec
 		} else {
