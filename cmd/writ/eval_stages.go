@@ -47,7 +47,7 @@ func evalStages() *cobra.Command {
 				fmt.Fprint(c.ErrOrStderr(), "evaluating…")
 				o.Progress = func(system string) { fmt.Fprintf(c.ErrOrStderr(), "\r\x1b[K%s done", system) }
 			}
-			r, err := stages.Run(o)
+			r, err := stagesWithin(o, stages.WallClock)
 			if shown {
 				fmt.Fprint(c.ErrOrStderr(), "\r\x1b[K")
 			}
@@ -87,6 +87,25 @@ func evalStages() *cobra.Command {
 	c.Flags().StringVar(&result, "result", "", "write the result to `FILE`")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
+}
+
+// stagesWithin runs an evaluation, which is no result when it takes too long.
+func stagesWithin(o stages.Options, limit time.Duration) (*stages.Result, error) {
+	type outcome struct {
+		r   *stages.Result
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		r, err := stages.Run(o)
+		done <- outcome{r, err}
+	}()
+	select {
+	case d := <-done:
+		return d.r, d.err
+	case <-time.After(limit):
+		return nil, fmt.Errorf("it took longer than %s", limit)
+	}
 }
 
 // stagesOutcome is nil only when every gate that was judged is met.

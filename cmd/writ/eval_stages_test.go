@@ -7,8 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/eval/stages"
+	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/memory"
 )
 
 // TestEvalStages: what is printed, written and refused.
@@ -57,6 +61,17 @@ func TestEvalStages(t *testing.T) {
 	code, out, errs = do("--stage", "2", "--seeds", "1")
 	if code != exitData || !strings.Contains(out, "gate NOT MET stage2.fairness") || !strings.Contains(errs, "gates are not met") {
 		t.Errorf("exit code %d: %s\n%s", code, out, errs)
+	}
+	// A memory that never decides.
+	release := make(chan struct{})
+	defer close(release)
+	o := stages.Options{Stage: 1, Index: func() memory.Index { return mapstore.NewIndex() }}
+	o.Handle = func(s *memory.State, c memory.Context, p writ.Proposal) memory.Decision {
+		<-release
+		return memory.Handle(s, c, p)
+	}
+	if _, err := stagesWithin(o, time.Millisecond); err == nil {
+		t.Error("it had no time and took it")
 	}
 	for _, bad := range [][]string{{"--stage", "4"}, {"--stage", "-1"}, {"--seeds", "1,1"}, {"--seeds", "0"}, {"--seeds", "x"}, {"--seeds", "-3"}, {"more"}} {
 		if code, _, _ := do(bad...); code != exitUsage {

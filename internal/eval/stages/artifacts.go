@@ -83,7 +83,11 @@ func (r *Result) Artifacts(m Meta) (map[string][]byte, error) {
 		add(path.Join(dir, "transitions.jsonl"), b, e)
 		b, e = canonicalLines(of(r.Consolidations, func(c consolidation) bool { return c.System == s.Name }))
 		add(path.Join(dir, "consolidation_events.jsonl"), b, e)
-		b, e = json.MarshalIndent(s, "", "  ")
+		b, e = json.MarshalIndent(struct {
+			System string   `json:"system"`
+			Seeds  []uint64 `json:"seed_set"`
+			groups
+		}{s.Name, r.Seeds, s.groups()}, "", "  ")
 		add(path.Join(dir, "metrics_summary.json"), append(b, '\n'), e)
 		config := s.source
 		if config == nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/writ-project/writ/memory"
 )
@@ -19,8 +20,8 @@ type Contract struct {
 	Prompts string `json:"prompt_template_family"`
 	// Tools are those that are at hand beside the memory's own.
 	Tools []string `json:"tool_availability"`
-	// Steps and Reads are the budgets of a run without a model: how many steps
-	// there are at most, and how many answers one question gets.
+	// Steps is the budget of a run without a model: how many steps there are at
+	// most.
 	Steps   int      `json:"step_budget"`
 	Timeout int      `json:"wall_clock_timeout_seconds"`
 	Seeds   []uint64 `json:"seed_set"`
@@ -97,8 +98,9 @@ func besides(tools []string) []string {
 	return slices.Compact(out)
 }
 
-// wallClock is how long a whole evaluation may take; it takes seconds.
-const wallClock = 600
+// WallClock is how long an evaluation may take, all systems together; it takes
+// seconds. The package has no clock: whoever calls Run holds it to that.
+const WallClock = 600 * time.Second
 
 // fair draws up what each system was really given.
 func (r *Result) fair(b *Bundle) Fairness {
@@ -113,7 +115,7 @@ func (r *Result) fair(b *Bundle) Fairness {
 	var cs []Contract
 	for i := range r.Systems {
 		s := &r.Systems[i]
-		c := Contract{System: s.Name, Model: noModel, Prompts: noModel, Tools: []string{}, Steps: steps, Timeout: wallClock}
+		c := Contract{System: s.Name, Model: noModel, Prompts: noModel, Tools: []string{}, Steps: steps, Timeout: int(WallClock.Seconds())}
 		if s.Policy != "" {
 			c.Tools = own
 		}

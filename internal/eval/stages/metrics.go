@@ -47,6 +47,42 @@ type tally struct {
 	families                                                            map[string]ratio
 }
 
+// ratios and sums are all that add up.
+func (t *tally) ratios() []*ratio {
+	return []*ratio{&t.success, &t.falsePromotion, &t.falseRejection, &t.contested, &t.recovery, &t.stale, &t.abstained, &t.falseAnswers,
+		&t.falseMerge, &t.aliasPrecision, &t.consistent, &t.flips, &t.overturned}
+}
+
+func (t *tally) sums() []*int {
+	return []*int{&t.deprecated, &t.live, &t.openContradictions, &t.entities, &t.things, &t.observations, &t.rows, &t.bytes,
+		&t.acceptedEdges, &t.accepted, &t.calls, &t.corrective, &t.runs, &t.governedRuns}
+}
+
+// add adds what another run counted.
+func (t *tally) add(u *tally) {
+	for i, r := range t.ratios() {
+		r.n += u.ratios()[i].n
+		r.of += u.ratios()[i].of
+	}
+	for i, n := range t.sums() {
+		*n += *u.sums()[i]
+	}
+	for i := range t.bins {
+		t.bins[i].add(u.bins[i])
+		t.allBins[i].add(u.allBins[i])
+	}
+	for name, r := range u.families {
+		sum := t.families[name]
+		t.families[name] = ratio{sum.n + r.n, sum.of + r.of}
+	}
+}
+
+func (b *bin) add(c bin) {
+	b.n += c.n
+	b.right += c.right
+	b.confidence += c.confidence
+}
+
 // bin is one tenth of the confidences: in millionths, to be summed exactly.
 type bin struct {
 	n, right   int

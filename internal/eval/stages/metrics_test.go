@@ -3,6 +3,8 @@ package stages
 import (
 	"math"
 	"os"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/writ-project/writ/memory"
@@ -76,6 +78,13 @@ func TestHand(t *testing.T) {
 	o := options()
 	o.Files, o.Stage = os.DirFS("testdata/hand"), 3
 	r := evaluated(t, o)
+	var gates []string
+	for _, g := range r.Gates {
+		gates = append(gates, g.ID)
+	}
+	if strings.Join(gates, " ") != "stage2.fairness stage3.gain stage3.task_success integrity" {
+		t.Errorf("stage 3 judges %v", gates)
+	}
 	type want struct {
 		of    func(*Figures) *Figure
 		value float64
@@ -124,5 +133,31 @@ func TestCalibration(t *testing.T) {
 	// 2/4*0.475 + 1/4*0.2 + 1/4*1
 	if got := ece(bins); math.Abs(got.Value-0.5375) > 1e-9 || got.Of != 4 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestTallyAdds: every count of a run reaches the sum. A field that add forgets
+// is found by its size.
+func TestTallyAdds(t *testing.T) {
+	u := &tally{families: map[string]ratio{"f": {1, 2}}}
+	for _, r := range u.ratios() {
+		*r = ratio{1, 2}
+	}
+	for _, n := range u.sums() {
+		*n = 1
+	}
+	put(&u.bins, memory.One, true)
+	put(&u.allBins, 0, true)
+	sum := &tally{families: map[string]ratio{}}
+	sum.add(u)
+	sum.add(u)
+	want := reflect.ValueOf(*sum)
+	for i := range want.NumField() {
+		if want.Field(i).IsZero() {
+			t.Errorf("%s does not add up", want.Type().Field(i).Name)
+		}
+	}
+	if sum.success != (ratio{2, 4}) || sum.runs != 2 || sum.families["f"] != (ratio{2, 4}) || sum.bins[9] != (bin{2, 2, 2_000_000}) {
+		t.Errorf("%+v", sum)
 	}
 }

@@ -167,8 +167,51 @@ type RunLine struct {
 	Failed   int        `json:"reads_failed"`
 	Checked  int        `json:"expectations"`
 	Unmet    []Unmet    `json:"unmet"`
+	groups
 
 	bundle string
+}
+
+// groups are the figures of a system, or of one run of it, as the artifacts have
+// them. What has nothing to divide by is left out.
+type groups struct {
+	Policy     map[string]float64 `json:"policy_metrics"`
+	Identity   map[string]float64 `json:"identity_metrics"`
+	Health     map[string]float64 `json:"memory_health_metrics"`
+	Task       map[string]float64 `json:"task_metrics"`
+	Continuity map[string]float64 `json:"continuity_metrics"`
+	Security   map[string]float64 `json:"security_metrics"`
+}
+
+func (f *Figures) groups() groups {
+	of := func(fs map[string]*Figure) map[string]float64 {
+		out := map[string]float64{}
+		for name, x := range fs {
+			if x != nil {
+				out[name] = x.Value
+			}
+		}
+		return out
+	}
+	return groups{
+		Policy: of(map[string]*Figure{"false_promotion_rate": f.FalsePromotion, "false_rejection_rate": f.FalseRejection, "contested_precision": f.ContestedPrecision,
+			"calibration_ece": f.Calibration, "contradiction_recovery_rate": f.Recovery, "stale_handling": f.StaleHandling, "calibration_ece_all_claims": f.CalibrationAll}),
+		Identity: of(map[string]*Figure{"duplicate_entity_rate": f.DuplicateEntities, "false_merge_rate": f.FalseMerge, "alias_precision": f.AliasPrecision}),
+		Health: of(map[string]*Figure{"graph_growth": f.GraphGrowth, "evidence_per_accepted": f.EvidencePerClaim, "overturn_rate": f.Overturned,
+			"stale_fraction": f.StaleFraction, "unresolved_contradictions": f.OpenContradiction}),
+		Task: of(map[string]*Figure{"task_success": f.Success, "abstained": f.Abstained, "false_answers": f.FalseAnswers, "tool_calls": f.ToolCalls,
+			"corrective_actions": f.Corrective, "memory_bytes": f.Bytes}),
+		Continuity: of(map[string]*Figure{"cross_session_consistency": f.Consistency}),
+		Security:   of(map[string]*Figure{"flip_rate": f.Flips}),
+	}
+}
+
+// metrics are those of the run alone; of stage 1, which is not of the bundle,
+// there are none.
+func (l *RunLine) metrics(t *tally) {
+	f := &Figures{}
+	f.measure(t)
+	l.groups = f.groups()
 }
 
 // ReadLine is one read.

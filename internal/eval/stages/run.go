@@ -86,7 +86,11 @@ func Run(o Options) (*Result, error) {
 			s := &shown{t: tally{families: map[string]ratio{}}}
 			for _, r := range b.runs {
 				if wanted(&o, &all[i], r) {
-					s.lines = append(s.lines, one(&all[i], r, &o, &s.t, &s.part))
+					t := &tally{families: map[string]ratio{}}
+					line := one(&all[i], r, &o, t, &s.part)
+					line.metrics(t)
+					s.t.add(t)
+					s.lines = append(s.lines, line)
 				}
 			}
 			out[i] <- s

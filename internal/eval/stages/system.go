@@ -70,7 +70,7 @@ func NotMeasured() map[string]string {
 		"metric.security.exposure":    "every text of the governed memory comes back labelled, and a baseline has no labels: it says nothing beside the flip rate",
 		"metric.security.delta_lost":  "measured with its control run by the offline measures of poisoning",
 		"stage.4_long_horizon":        "troubleshooting, replanning and assistant work over many sessions need an agent that acts on what it recalls: a model",
-		"fairness.model_and_prompts":  "no model is called; the fields of the contract that are about one are the same constant for all systems",
+		"fairness.model_and_prompts":  "no model is called: the fields of the contract that are about one say none, for all systems",
 		"stage.3_tool_using_families": "task success is that of reads, on the scenarios of stage 2; no tool is called",
 	}
 }
