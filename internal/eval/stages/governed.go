@@ -360,7 +360,10 @@ func (g *governed) size() (rows, size int) {
 	if err := g.state.Encode(&b); err != nil {
 		g.faults = append(g.faults, "the state cannot be written")
 	}
-	return bytes.Count(b.Bytes(), []byte("\n")) - 1, b.Len() // the first is its head
+	for _, d := range g.state.Docs() {
+		size += len(d.Text)
+	}
+	return bytes.Count(b.Bytes(), []byte("\n")) - 1, size // the first is its head
 }
 
 // verify folds the log again, without what was erased.

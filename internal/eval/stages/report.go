@@ -123,7 +123,7 @@ type Figures struct {
 	FalseAnswers *Figure            `json:"false_answers"`      // reads that return what was never true by then / reads; lower is better
 	ToolCalls    *Figure            `json:"tool_calls"`         // proposals per run
 	Corrective   *Figure            `json:"corrective_actions"` // tests proposed and reported, rulings of an operator, per run
-	Bytes        *Figure            `json:"memory_bytes"`       // bytes held at the end, per run
+	Bytes        *Figure            `json:"memory_bytes"`       // bytes of the texts held at the end, per run; what stands beside them is in graph_growth
 
 	// Continuity.
 	Consistency *Figure `json:"cross_session_consistency"` // same answer again with nothing new in between / pairs of reads

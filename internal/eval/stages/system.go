@@ -25,7 +25,7 @@ type system interface {
 	// for it, and whether that is one it had before. ok is false where the
 	// system knows no entities.
 	entity(as string) (id string, linked, ok bool)
-	// size is what it holds: rows, and bytes of them.
+	// size is what it holds: rows of whatever kind, and the bytes of its texts.
 	size() (rows, bytes int)
 }
 

@@ -136,7 +136,7 @@ var allMetrics = []struct {
 	{"false answers -", func(f *Figures) *Figure { return f.FalseAnswers }},
 	{"proposals a run", func(f *Figures) *Figure { return f.ToolCalls }},
 	{"corrective actions a run", func(f *Figures) *Figure { return f.Corrective }},
-	{"bytes a run", func(f *Figures) *Figure { return f.Bytes }},
+	{"bytes of text a run", func(f *Figures) *Figure { return f.Bytes }},
 	{"same answer again", func(f *Figures) *Figure { return f.Consistency }},
 	{"flips under attack -", func(f *Figures) *Figure { return f.Flips }},
 }
