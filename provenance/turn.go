@@ -56,7 +56,7 @@ type turn struct {
 // PrepareTurn reads a turn and changes nothing. It returns ErrTurn or ErrFull
 // for one that cannot be taken in.
 func (l *Ledger) PrepareTurn(t Turn) (*PendingTurn, error) {
-	if t.Text == "" || len(t.Text) > MaxTurn || !utf8.ValidString(t.Text) || strings.Contains(t.Text, "\x00") {
+	if !isTurn(t.Text) {
 		return nil, ErrTurn
 	}
 	if l.typed+len(t.Text) > maxTurns || l.Bytes()+int64(len(t.Text))*turnCost > l.caps.Bytes {
@@ -65,6 +65,24 @@ func (l *Ledger) PrepareTurn(t Turn) (*PendingTurn, error) {
 	t.Text = strings.Clone(t.Text)
 	own, quoted := split(t.Text)
 	return &PendingTurn{turn: turn{t, read(own), read(quoted)}}, nil
+}
+
+// isTurn reports whether a text can be a turn: 0 is what blots out.
+func isTurn(text string) bool {
+	return text != "" && len(text) <= MaxTurn && utf8.ValidString(text) && !strings.Contains(text, "\x00")
+}
+
+// OwnWords returns the stretches of a turn that are the user's own, each as
+// long as it goes, in their order: the text that Typed reads, by the same
+// reader (R6). What stands in one of them he said himself, every byte of it;
+// what reaches over the end of one, or stands only between them, he quoted. A
+// text that is no turn has none.
+func OwnWords(text string) []string {
+	if !isTurn(text) {
+		return nil
+	}
+	own, _ := split(text)
+	return strings.FieldsFunc(own, func(r rune) bool { return r == 0 })
 }
 
 // CommitTurn folds a turn in. A pending turn is committed once.

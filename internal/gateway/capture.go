@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,28 +55,41 @@ type sight struct {
 type album struct {
 	mu    sync.Mutex
 	read  uint64               // the newest record read
-	calls map[uint64][2]string // server and tool of the calls without an end, by decision
+	lapse uint64               // the newest that says the turns before it vouch no more
+	calls map[uint64]calledFor // the calls without an end, by decision
 	all   []sight
 }
 
-// sights returns the evidence of a session, oldest first. What it returns is
-// only ever appended to.
-func (g *Gateway) sights(ctx context.Context, s *session) ([]sight, error) {
+// calledFor is what a result is the answer to.
+type calledFor struct {
+	server, tool string
+	refused      bool // and passed in shadow mode: it lends no labels
+}
+
+// sights returns the evidence of a session, oldest first, and the number of the
+// record at which its turns lapsed, 0 for none. What it returns is only ever
+// appended to.
+func (g *Gateway) sights(ctx context.Context, s *session) (all []sight, lapse uint64, err error) {
 	a := &s.album
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for it, err := range g.store.Read(ctx, s.id, a.read+1) {
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		a.add(s.id, rec)
 		a.read = rec.N
 	}
-	return a.all[:len(a.all):len(a.all)], nil
+	return a.all[:len(a.all):len(a.all)], a.lapse, nil
+}
+
+// vouches reports whether the evidence is worth anything at the gate now.
+func (x *sight) vouches(lapse uint64) bool {
+	return x.Admissible && (x.value != valueTurn || x.n > lapse)
 }
 
 func (a *album) add(session string, rec *audit.Record) {
@@ -85,17 +99,20 @@ func (a *album) add(session string, rec *audit.Record) {
 	switch rec.Kind {
 	case audit.KindDecision:
 		var d decisionData
-		if json.Unmarshal(rec.Data, &d) == nil && (d.Status != string(writ.Rejected) || d.Shadow) {
+		if json.Unmarshal(rec.Data, &d) != nil {
+			return
+		}
+		if refused := d.Status == string(writ.Rejected); !refused || d.Shadow {
 			if a.calls == nil {
-				a.calls = map[uint64][2]string{}
+				a.calls = map[uint64]calledFor{}
 			}
-			a.calls[rec.N] = [2]string{d.Server, d.Tool}
+			a.calls[rec.N] = calledFor{d.Server, d.Tool, refused}
 		}
 	case audit.KindResult:
 		var d resultData
 		if json.Unmarshal(rec.Data, &d) == nil {
 			by := a.calls[d.Decision]
-			number, x.Admissible, x.value, x.Server, x.Tool = d.Evidence, d.Admissible, valueResult, by[0], by[1]
+			number, x.Admissible, x.value, x.Server, x.Tool = d.Evidence, d.Admissible && !by.refused, valueResult, by.server, by.tool
 			delete(a.calls, d.Decision)
 		}
 	case KindTurn:
@@ -103,6 +120,8 @@ func (a *album) add(session string, rec *audit.Record) {
 		if json.Unmarshal(rec.Data, &d) == nil && d.Halted == nil {
 			number, x.Admissible, x.value = d.Evidence, d.Admissible, valueTurn
 		}
+	case KindLapse:
+		a.lapse = rec.N
 	}
 	if number != 0 {
 		x.Evidence = writ.EvidenceID{Session: session, Number: number}
@@ -117,14 +136,16 @@ func (g *Gateway) Sightings(ctx context.Context, session string, limit int) ([]S
 	if err != nil {
 		return nil, err
 	}
-	all, err := g.sights(ctx, s)
+	all, lapse, err := g.sights(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	var out []Sighting
 	for i := len(all) - 1; i >= 0 && len(out) < limit; i-- {
 		if all[i].Server != gate.OwnServer {
-			out = append(out, all[i].Sighting)
+			x := all[i].Sighting
+			x.Admissible = all[i].vouches(lapse)
+			out = append(out, x)
 		}
 	}
 	return out, nil
@@ -132,9 +153,11 @@ func (g *Gateway) Sightings(ctx context.Context, session string, limit int) ([]S
 
 // Capture finds a text in what a session saw: in the evidence of that number,
 // or, with number 0, in the newest that holds it. The text is a whole leaf, or
-// a span of a text between words, by the rules of a quote (package claim). What
-// the governed memory answered is no evidence for the memory. ok is false if
-// it stands nowhere.
+// a span of a text between words, by the rules of a quote (package claim). It
+// is the user's own only where it stands wholly in his own words (R6), in a
+// turn that vouches: what he pasted, and what he said in another conversation,
+// is external. What the governed memory answered is no evidence for the memory.
+// ok is false if the text stands nowhere.
 func (g *Gateway) Capture(ctx context.Context, session string, number uint32, text string) (c Captured, ok bool, err error) {
 	return g.capture(ctx, session, number, text, nil)
 }
@@ -150,7 +173,7 @@ func (g *Gateway) capture(ctx context.Context, session string, number uint32, te
 	if err != nil {
 		return c, false, err
 	}
-	all, err := g.sights(ctx, s)
+	all, lapse, err := g.sights(ctx, s)
 	if err != nil {
 		return c, false, err
 	}
@@ -172,15 +195,15 @@ func (g *Gateway) capture(ctx context.Context, session string, number uint32, te
 		}
 		c = Captured{Evidence: x.Evidence, Server: x.Server, Tool: x.Tool, Time: x.Time}
 		if x.value == valueTurn {
-			whole, in := quotes(string(b), text)
-			if hide != nil {
-				whole, in = holds(strictjson.Quote(string(b)), text, hide)
+			whole, own, in := said(string(b), text, hide)
+			if !in {
+				continue
 			}
-			if in {
-				c.Label, c.Whole = writ.User, whole
-				return c, true, nil
+			c.Label, c.Whole = writ.External, whole
+			if own && x.vouches(lapse) {
+				c.Label = writ.User
 			}
-			continue
+			return c, true, nil
 		}
 		if s.quoted(&c, x, b, text, hide) {
 			return c, true, nil
@@ -199,7 +222,7 @@ func (s *session) quoted(c *Captured, x *sight, result []byte, text string, hide
 				return true
 			}
 			at := Captured{Label: writ.Model, Pointer: strictjson.Pointer(append([]string{name}, path...)), Whole: whole}
-			if x.Admissible {
+			if x.Admissible { // results do not lapse
 				s.mu.Lock()
 				f, ok := s.fold.Worth(x.Evidence.Number, x.Server, x.Tool, at.Pointer, raw)
 				s.mu.Unlock()
@@ -224,6 +247,22 @@ func (s *session) quoted(c *Captured, x *sight, result []byte, text string, hide
 		c.Type, c.Collection = provenance.Untyped, ""
 	}
 	return found
+}
+
+// said reports whether a text stands in a user's turn, whether it is all of it,
+// and whether it stands in one stretch of his own words. A text that stands both
+// there and in what he quoted is his own.
+func said(turn, text string, hide func([]byte) []byte) (whole, own, in bool) {
+	stands := func(in string) (whole, ok bool) {
+		if hide == nil {
+			return quotes(in, text)
+		}
+		return holds(strictjson.Quote(in), text, hide)
+	}
+	if whole, in = stands(turn); in {
+		own = slices.ContainsFunc(provenance.OwnWords(turn), func(words string) bool { _, ok := stands(words); return ok })
+	}
+	return whole, own, in
 }
 
 // holds reports whether a text stands in a JSON leaf, and whether it is all of it.
