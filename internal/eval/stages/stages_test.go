@@ -211,6 +211,7 @@ func TestStages(t *testing.T) {
 	} {
 		o := options()
 		o.Stage, o.Seeds = c.stage, []uint64{7, 8, 9, 10, 11}
+		o.Files = only(t, "S1.1.yaml", "S1.6.yaml", "S2.1.yaml", "S2.6.yaml", "S2.8c.yaml")
 		r := evaluated(t, o)
 		var got []string
 		for _, g := range r.Gates {
