@@ -128,7 +128,7 @@ var policyMetrics = []struct {
 // compare is stage 3: B5 under its default profile against the raw log.
 func (r *Result) compare() {
 	b1, b5 := r.Of(B1), r.Of(B5)
-	gains := 0
+	gains, both := 0, 0
 	for _, m := range policyMetrics {
 		c := Compared{Metric: m.name}
 		x, y := m.of(b1), m.of(b5)
@@ -139,6 +139,7 @@ func (r *Result) compare() {
 			c.B5 = &y.Value
 		}
 		if x != nil && y != nil {
+			both++
 			d := y.Value - x.Value
 			if m.lower {
 				d = -d
@@ -155,7 +156,7 @@ func (r *Result) compare() {
 		gains += btoi(c.Counts)
 		r.Compared = append(r.Compared, c)
 	}
-	r.gate(3, "stage3.gain", "at least 10 % gain over the raw log on at least 3 policy metrics", fmt.Sprintf("%d metrics", gains), gains >= needMetrics)
+	r.gate(3, "stage3.gain", "at least 10 % gain over the raw log on at least 3 policy metrics", fmt.Sprintf("%d of the %d that both have", gains, both), gains >= needMetrics)
 	if b1.Success == nil || b5.Success == nil {
 		r.gate(3, "stage3.task_success", "task success at most 3 points below the raw log", "not measured", false)
 		return
