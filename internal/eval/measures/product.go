@@ -172,8 +172,8 @@ func (g *governed) record(s said, derived string) string {
 		payload["source_ref"] = "my own notes"
 		payload["derived_from"] = []string{derived}
 	default:
-		// Every text is a whole leaf of a result, or a turn of the user.
-		c.Captured = []memory.Captured{{Ref: "ev1", Evidence: "s_" + c.Session + "/ev1", Label: s.by.label, Class: s.by.class, Source: s.by.source,
+		// Every text is a whole leaf of a result of its own, or a turn of the user.
+		c.Captured = []memory.Captured{{Ref: "ev1", Evidence: "s_" + c.Session + "/ev" + strconv.Itoa(len(g.log)+1), Label: s.by.label, Class: s.by.class, Source: s.by.source,
 			Verbatim: true, Whole: true, Between: true}}
 		payload["source_ref"] = "ev1"
 	}
