@@ -54,8 +54,9 @@ check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the gate eval
 
 eval: ## measure the gates and the memory offline and write the results that are committed
 	go run ./cmd/writ eval gates --out $(EVAL)
-	go run ./cmd/writ eval memory --out $(MEASURES)
-	rm -f $(STAGES)
+	# 65 says that a target is missed; the result is written all the same.
+	rm -f $(MEASURES) $(STAGES)
+	go run ./cmd/writ eval memory --out $(MEASURES) || test -s $(MEASURES)
 	go run ./cmd/writ eval stages --result $(STAGES) || test -s $(STAGES)
 
 invariants: ## make INVARIANTS.md of its table

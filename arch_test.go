@@ -82,7 +82,7 @@ var lattice = []layer{
 	{name: "users of the door", packages: []string{"internal/host/...", "internal/console/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/gateway/downstream", "internal/strictyaml", "internal/host"}), outside: anything},
 	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway"})},
-	{name: "offline evaluation", packages: []string{"internal/eval", "internal/eval/invariants"}, may: slices.Concat(below, []string{"internal/strictyaml"})},
+	{name: "offline evaluation", packages: []string{"internal/eval", "internal/eval/invariants", "internal/eval/stages"}, may: slices.Concat(below, []string{"internal/strictyaml"})},
 	{name: "evaluation", packages: []string{"internal/eval/..."},
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/host"}), outside: anything},
 	{name: "the example server", packages: []string{"internal/example"},

@@ -55,7 +55,7 @@ func (j *judge) bind(at string, sourceRef, raw string) (b binding, r *refusal) {
 		}
 	}
 	if _, err := writ.ParseEvidenceID(sourceRef); err == nil {
-		return b, refuse(at+"/source_ref", writ.MemoryUnknown, "evidence of this session; memory_pending lists the newest")
+		return b, refuse(at+"/source_ref", writ.MemoryUnknown, "evidence of this session that holds raw_payload verbatim; memory_pending lists the newest")
 	}
 	b.class, b.label, b.source = ClassAgentInference, writ.Model, "agent:"+j.c.Principal
 	if sourceRef == "user" || strings.HasPrefix(sourceRef, "user:") {

@@ -16,8 +16,8 @@ import (
 const evalResult = "eval/results/offline_gate_eval.json"
 
 func evalCommand() *cobra.Command {
-	c := &cobra.Command{Use: "eval", Short: "Measure the gates", RunE: func(c *cobra.Command, args []string) error {
-		return fail(exitUsage, "writ eval --help", "gates or ask")
+	c := &cobra.Command{Use: "eval", Short: "Measure the gates and the memory", RunE: func(c *cobra.Command, args []string) error {
+		return fail(exitUsage, "writ eval --help", "gates, ask, memory or stages")
 	}}
 	c.AddCommand(evalGates(), evalAsk(), recordServerCommand())
 	c.AddCommand(evalMemory())
