@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -242,6 +243,9 @@ func FuzzTyped(f *testing.F) {
 		}
 		if line := text[strings.LastIndexByte(text[:at.Start], '\n')+1:]; strings.HasPrefix(strings.TrimLeft(line, " \t"), ">") {
 			t.Fatalf("%q stands in a quoted line", found)
+		}
+		if !slices.ContainsFunc(OwnWords(text), func(own string) bool { return strings.Contains(own, found) }) {
+			t.Fatalf("%q stands nowhere in the user's own words", found)
 		}
 		if SmallSpace(Type(typ), []byte(raw)) && !regexp.MustCompile(`(?i)file[ \t]+#?$`).MatchString(text[:at.Start]) {
 			t.Fatalf("R8: %q is of small space and nothing names it", found)

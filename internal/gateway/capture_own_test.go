@@ -192,6 +192,33 @@ func TestCaptureVouches(t *testing.T) {
 	want("said again", writ.User, true, true, false, false)
 }
 
+// TestCaptureLapses: the call that records is itself what ends the other
+// conversation; it finds the user's words no longer his.
+func TestCaptureLapses(t *testing.T) {
+	ctx := testContext(t)
+	c := &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	r := newRig(t, onSQLite(t), policy(t, insidePolicy))
+	r.opts.Clock = c.Now
+	r.opts.Inside = &capturer{capture: func(ctx context.Context, by gateway.Caller, _ []byte) string {
+		c, ok, err := by.Capture(ctx, 0, "my desk is number 12")
+		return fmt.Sprint(ok, c.Label, err)
+	}}
+	r.restart()
+	secret := r.mint()
+	s, _ := r.gw.FindSession(ctx, "loopback", secret)
+	say(t, r, s, "Remember: my desk is number 12.")
+	w := overHTTP(ctx, r, true, web{session: secret})
+	for _, wait := range []struct {
+		minutes time.Duration
+		want    string
+	}{{0, "true user <nil>"}, {29, "true user <nil>"}, {31, "true external <nil>"}, {0, "true external <nil>"}} {
+		c.advance(wait.minutes * time.Minute)
+		if got := text(strictjson.Get(w.call(ctx, "record_observation", `{"payload":{}}`).result, "structuredContent"), "said"); got != wait.want {
+			t.Errorf("after %d minutes: %s, want %s", wait.minutes, got, wait.want)
+		}
+	}
+}
+
 // TestCaptureRedactedOwnWords (M09, R6): what a secret was taken out of is the
 // user's where the rest of it is, and a secret that reaches over the end of his
 // words makes nothing his.
