@@ -346,14 +346,16 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 	}
 	// Times that were claimed may lead the clock a little; that little decides
 	// nothing, and what strangers claim decides nothing at all.
-	if l1 >= 2 && at+d.p.lead() < v1.ValidFrom {
-		// What was said of an earlier time is history, whoever said it, and
-		// ends where the current value begins. Left open it could be accepted
-		// beside that one.
+	if l1 >= 2 && at+d.p.lead() < v1.ValidFrom && d.mayReplace(v1, v2, l1, l2) {
+		// What was said of an earlier time is history, and ends where the
+		// current value begins. Left open it could be accepted beside that one.
+		// But the order in which an agent records two statements gives neither
+		// a standing it does not have: a person's earlier word against a
+		// tool's later one is a dispute, whichever came first.
 		d.supersede(v1, v2, v1.ValidFrom)
 		return
 	}
-	if d.mayReplace(v2, v1, l2, l1) {
+	if (l1 < 2 || at+d.p.lead() >= v1.ValidFrom) && d.mayReplace(v2, v1, l2, l1) {
 		end := at
 		if len(v1.Challenged) > 0 && v1.ValidFrom > v2.ValidFrom {
 			end = v1.ValidFrom // it never was the current value

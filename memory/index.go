@@ -25,8 +25,8 @@ type indexes struct {
 	testsOf   map[string][]string // tests, by proposition
 	forecasts []string            // propositions that say what will be
 
-	// known is, by session, where the number of recorded evidence grew, and
-	// when. latest is the newest time any was recorded.
+	// known is, by session and number, when recorded evidence was seen. latest is
+	// the newest time any was recorded.
 	known  map[string][]knownAt
 	latest Instant
 	claims map[string][]string // propositions without a slot, by entity and text
@@ -46,27 +46,42 @@ func newIndexes() *indexes {
 	}
 }
 
-// knownAt is a number of evidence and when it was recorded.
+// knownAt is a number of recorded evidence and when it was seen at the latest:
+// as many steps before a time.
 type knownAt struct {
 	number uint32
 	at     Instant
+	steps  int
 }
 
-// seenBy is the latest time at which what evidence says can have been seen, as
-// far as numbers tell, which no clock changes (M08): before later evidence of its
-// session was recorded, and not after it was itself.
-func (ix *indexes) seenBy(id writ.EvidenceID, lead Instant) (at Instant, known bool) {
+// bounds are the times before which evidence of that session and number was
+// seen, as far as numbers tell, which no clock changes (M08): when it was
+// recorded itself, and a step before the next that is recorded.
+func (ix *indexes) bounds(id writ.EvidenceID) (out []knownAt) {
 	ks := ix.known[id.Session]
 	i, found := slices.BinarySearchFunc(ks, id.Number, func(k knownAt, n uint32) int { return cmp.Compare(k.number, n) })
-	switch {
-	case found && i == len(ks)-1:
-		return ks[i].at, true
-	case found:
+	if found {
+		out = append(out, ks[i])
 		i++
-	case i == len(ks):
-		return 0, false
 	}
-	return ks[i].at - lead - 1, true
+	if i < len(ks) {
+		out = append(out, knownAt{id.Number, ks[i].at, ks[i].steps + 1})
+	}
+	return out
+}
+
+// know keeps when evidence was seen that is recorded for the first time.
+func (ix *indexes) know(id writ.EvidenceID) {
+	ks := ix.known[id.Session]
+	i, found := slices.BinarySearchFunc(ks, id.Number, func(k knownAt, n uint32) int { return cmp.Compare(k.number, n) })
+	if found {
+		return
+	}
+	k := knownAt{id.Number, ix.latest, 0}
+	if i < len(ks) {
+		k.at, k.steps = ks[i].at, ks[i].steps+1
+	}
+	ix.known[id.Session] = slices.Insert(ks, i, k)
 }
 
 func join(parts ...string) string {
@@ -141,10 +156,7 @@ func (s *State) indexObservation(o *Observation) {
 	s.made(o.ID)
 	s.ix.latest = max(s.ix.latest, o.RecordedAt)
 	if id, err := writ.ParseEvidenceID(o.Evidence); err == nil {
-		ks := s.ix.known[id.Session]
-		if len(ks) == 0 || ks[len(ks)-1].number < id.Number {
-			s.ix.known[id.Session] = append(ks, knownAt{id.Number, s.ix.latest})
-		}
+		s.ix.know(id)
 	}
 	s.ix.bySource[o.Source] = append(s.ix.bySource[o.Source], o.ID)
 	for _, from := range o.Lineage {

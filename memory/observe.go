@@ -145,11 +145,11 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	if b.capture != nil && j.c.Policy.Flags.Grounded {
 		// Old evidence that is recorded again says nothing new.
 		if ev, err := writ.ParseEvidenceID(b.capture.Evidence); err == nil {
-			if by, known := j.s.ix.seenBy(ev, j.c.Policy.lead()); known {
-				limit = min(limit, max(0, by))
-				if !given {
-					eventTime = min(eventTime, limit)
-				}
+			for _, k := range j.s.ix.bounds(ev) {
+				limit = min(limit, max(0, k.at-Instant(k.steps)*(j.c.Policy.lead()+1)))
+			}
+			if !given {
+				eventTime = min(eventTime, limit)
 			}
 		}
 	}
