@@ -115,13 +115,16 @@ func captured(ctx context.Context, by gateway.Caller, p writ.Proposal) ([]memory
 	if !ok {
 		return nil, nil
 	}
-	source := "user:" + by.Principal
-	if got.Server != "" {
+	source, class := "user:"+by.Principal, memory.TrustClass("")
+	switch {
+	case got.Server != "":
 		source = got.Server + "/" + got.Tool
+	case got.Label != writ.User: // it stands in a turn and is not his: of unknown origin
+		source, class = "pasted:"+by.Principal, memory.ClassDocument
 	}
 	full := got.Evidence.String()
 	_, short, _ := strings.Cut(full, "/")
-	return []memory.Captured{{Ref: short, Evidence: full, Label: got.Label, Source: source, Verbatim: true,
+	return []memory.Captured{{Ref: short, Evidence: full, Label: got.Label, Source: source, Class: class, Verbatim: true,
 		Between: true, Whole: got.Whole, Type: string(got.Type), Collection: got.Collection}}, nil
 }
 
