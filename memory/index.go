@@ -154,7 +154,7 @@ func (s *State) made(id string) {
 
 func (s *State) indexObservation(o *Observation) {
 	s.made(o.ID)
-	s.ix.latest = max(s.ix.latest, o.RecordedAt)
+	s.ix.latest = max(s.ix.latest+1, o.RecordedAt) // each a little later, whatever the clock does
 	if id, err := writ.ParseEvidenceID(o.Evidence); err == nil {
 		s.ix.know(id)
 	}

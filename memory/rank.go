@@ -366,6 +366,7 @@ func (r *Reader) found(q Query, c *candidate, named map[string]bool) (ok bool, w
 		if p == nil || !wanted("proposition") {
 			return false, "", ""
 		}
+		p = r.asThen(p)
 		about := false
 		for _, en := range p.About {
 			en = s.resolve(en)

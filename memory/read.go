@@ -319,7 +319,7 @@ func (r *Reader) View(id string) (v View, ok bool) {
 		rec := r.State.Recall(r.Principal, value, v.Observation)
 		v.Object = &rec
 	}
-	v.Usable = status.Usable() && r.holds(p)
+	v.Usable = status.Usable() && r.holds(p) && !p.Gone
 	v.Abstention = abstention(p, status, v.Usable)
 	return v, true
 }
