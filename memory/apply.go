@@ -149,7 +149,9 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		if w == nil {
 			return errFit
 		}
-		w.OpenTests++
+		if o.Test.Rule != RuleTriggerForecast { // nobody of the task proposed it
+			w.OpenTests++
+		}
 	case o.EndTest != nil:
 		return s.endTest(o.EndTest)
 	case o.Consolidate != nil:
@@ -461,7 +463,7 @@ func (s *State) endTest(o *EndTestOp) error {
 		return errFit
 	}
 	t.Status, t.Result = o.Status, o.Result
-	if w := s.workspaces.edit(join(t.Session, t.Task)); w != nil {
+	if w := s.workspaces.edit(join(t.Session, t.Task)); w != nil && t.Rule != RuleTriggerForecast {
 		w.OpenTests--
 	}
 	return nil

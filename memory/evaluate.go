@@ -3,6 +3,8 @@ package memory
 import (
 	"slices"
 	"strings"
+
+	writ "github.com/writ-project/writ"
 )
 
 // supportLevel is the highest level among a proposition's active support, -1
@@ -346,7 +348,8 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 	}
 	// Times that were claimed may lead the clock a little; that little decides
 	// nothing, and what strangers claim decides nothing at all.
-	if l1 >= 2 && at+d.p.lead() < v1.ValidFrom && d.mayReplace(v1, v2, l1, l2) {
+	older := at+d.p.lead() < v1.ValidFrom || d.p.Flags.Grounded && d.saidBefore(v2.ID, v1.ID)
+	if l1 >= 2 && older && d.mayReplace(v1, v2, l1, l2) {
 		// What was said of an earlier time is history, and ends where the
 		// current value begins. Left open it could be accepted beside that one.
 		// But the order in which an agent records two statements gives neither
@@ -355,7 +358,7 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 		d.supersede(v1, v2, v1.ValidFrom)
 		return
 	}
-	if (l1 < 2 || at+d.p.lead() >= v1.ValidFrom) && d.mayReplace(v2, v1, l2, l1) {
+	if (l1 < 2 || !older) && d.mayReplace(v2, v1, l2, l1) {
 		end := at
 		if len(v1.Challenged) > 0 && v1.ValidFrom > v2.ValidFrom {
 			end = v1.ValidFrom // it never was the current value
@@ -381,6 +384,31 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 	}
 	d.touch(other)
 	d.effect("slot.contested", other)
+}
+
+// saidBefore reports whether, in a session that says both, all that bears out
+// one value was seen before the newest that bears out the other.
+func (d *draftEvent) saidBefore(a, b string) bool {
+	newest := func(id string) map[string]uint32 {
+		out := map[string]uint32{}
+		for _, ed := range d.edgesAt(id) {
+			if ed.Type == Supports && ed.Active() && ed.Level >= 2 {
+				if ev, err := writ.ParseEvidenceID(ed.Statement); err == nil {
+					out[ev.Session] = max(out[ev.Session], ev.Number)
+				}
+			}
+		}
+		return out
+	}
+	as, bs, before := newest(a), newest(b), false
+	for s, n := range as {
+		if m, both := bs[s]; both && n < m {
+			before = true
+		} else {
+			return false // it was said elsewhere, or later, too
+		}
+	}
+	return before
 }
 
 // touch brings a proposition that a proposal changed into its workspace, so
@@ -417,7 +445,9 @@ func (d *draftEvent) validAt(v2 *Proposition, fresh []string) Instant {
 		return at
 	}
 	for _, o := range fresh {
-		at = max(at, d.observations.get(o).EventTime)
+		if !d.p.Flags.Grounded || d.levelOf(Supports, o, v2.ID) >= min(v2.supportLevel(), 2) {
+			at = max(at, d.observations.get(o).EventTime)
+		}
 	}
 	return at
 }

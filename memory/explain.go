@@ -124,8 +124,12 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 	}
 	if sl := s.slots.get(p.Slot); sl != nil {
 		for _, o := range sl.Propositions {
-			if other := s.propositions.get(o); o != id && r.then(other.CreatedAt) {
-				x.Slot = append(x.Slot, Value{o, data(other.Text, max(0, other.supportLevel()), 0, maxQuoted), other.Status, other.ValidFrom, other.ValidTo, other.SupersededBy})
+			if other := r.asThen(s.propositions.get(o)); o != id && r.then(other.CreatedAt) {
+				status := other.Status
+				if !r.AsOf.IsZero() {
+					_, status, _ = r.belief(other)
+				}
+				x.Slot = append(x.Slot, Value{o, data(other.Text, max(0, other.supportLevel()), 0, maxQuoted), status, other.ValidFrom, other.ValidTo, other.SupersededBy})
 			}
 		}
 	}

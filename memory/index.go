@@ -46,26 +46,24 @@ func newIndexes() *indexes {
 	}
 }
 
-// knownAt is a number of recorded evidence and when it was seen at the latest:
-// as many steps before a time.
+// knownAt is a number of recorded evidence and when it was seen at the latest.
 type knownAt struct {
 	number uint32
 	at     Instant
-	steps  int
 }
 
-// bounds are the times before which evidence of that session and number was
-// seen, as far as numbers tell, which no clock changes (M08): when it was
-// recorded itself, and a step before the next that is recorded.
-func (ix *indexes) bounds(id writ.EvidenceID) (out []knownAt) {
+// seenBy are the times by which evidence of that session and number was seen, as
+// far as numbers tell, which no clock changes (M08): when it was recorded itself,
+// and when the next was that is recorded.
+func (ix *indexes) seenBy(id writ.EvidenceID) (out []Instant) {
 	ks := ix.known[id.Session]
 	i, found := slices.BinarySearchFunc(ks, id.Number, func(k knownAt, n uint32) int { return cmp.Compare(k.number, n) })
 	if found {
-		out = append(out, ks[i])
+		out = append(out, ks[i].at)
 		i++
 	}
 	if i < len(ks) {
-		out = append(out, knownAt{id.Number, ks[i].at, ks[i].steps + 1})
+		out = append(out, ks[i].at)
 	}
 	return out
 }
@@ -77,9 +75,9 @@ func (ix *indexes) know(id writ.EvidenceID) {
 	if found {
 		return
 	}
-	k := knownAt{id.Number, ix.latest, 0}
+	k := knownAt{id.Number, ix.latest}
 	if i < len(ks) {
-		k.at, k.steps = ks[i].at, ks[i].steps+1
+		k.at = ks[i].at
 	}
 	ix.known[id.Session] = slices.Insert(ks, i, k)
 }
@@ -154,7 +152,7 @@ func (s *State) made(id string) {
 
 func (s *State) indexObservation(o *Observation) {
 	s.made(o.ID)
-	s.ix.latest = max(s.ix.latest+1, o.RecordedAt) // each a little later, whatever the clock does
+	s.ix.latest = max(s.ix.latest, o.RecordedAt)
 	if id, err := writ.ParseEvidenceID(o.Evidence); err == nil {
 		s.ix.know(id)
 	}

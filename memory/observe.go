@@ -145,8 +145,8 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	if b.capture != nil && j.c.Policy.Flags.Grounded {
 		// Old evidence that is recorded again says nothing new.
 		if ev, err := writ.ParseEvidenceID(b.capture.Evidence); err == nil {
-			for _, k := range j.s.ix.bounds(ev) {
-				limit = min(limit, max(0, k.at-Instant(k.steps)*(j.c.Policy.lead()+1)))
+			for _, by := range j.s.ix.seenBy(ev) {
+				limit = min(limit, by)
 			}
 			if !given {
 				eventTime = min(eventTime, limit)

@@ -34,15 +34,16 @@ func (j *judge) propose() *refusal {
 	if r := j.defaults(p, pd); r != nil {
 		return r
 	}
-	j.validFrom(p, pd, obs)
+	text := j.texts["text"]
+	said := p.copied()
+	said.Text, said.Literal, said.Quals = text, literal, quals
+	j.validFrom(p, said, pd, obs)
+	said.ValidFrom = p.ValidFrom
 
 	slot := ""
 	if p.Subject != "" {
 		slot = j.s.ix.slotOf[join(p.Subject, p.Predicate, quals)]
 	}
-	text := j.texts["text"]
-	said := p.copied()
-	said.Text, said.Literal, said.Quals = text, literal, quals
 	if sl := j.d.slots.get(slot); sl != nil {
 		for _, id := range sl.Current {
 			other := j.d.propositions.get(id)
@@ -183,11 +184,26 @@ func (j *judge) defaults(p *Proposition, pd *Predicate) *refusal {
 // validFrom is from when the claim holds: as said, else from its newest
 // observation on. It is not from a time after that, or from the future, unless
 // the predicate is of dates.
-func (j *judge) validFrom(p *Proposition, pd *Predicate, obs []string) {
+func (j *judge) validFrom(p, said *Proposition, pd *Predicate, obs []string) {
 	at, given := j.times["valid_from"]
-	newest := Instant(0)
-	for _, o := range obs {
-		newest = max(newest, j.d.observations.get(o).EventTime)
+	newest, top := Instant(0), -1
+	var cited []*witness
+	if j.c.Policy.Flags.Grounded {
+		cited = j.d.witnesses(obs)
+	}
+	for i, o := range obs {
+		ob := j.d.observations.get(o)
+		level := min(ob.Level, 2)
+		if cited != nil && level > 0 && !j.d.bears(cited[i], said, cited) {
+			level = 0
+		}
+		// Only what the claim rests on says from when it holds.
+		if cited != nil && level > top {
+			newest, top = 0, level
+		}
+		if level == top || cited == nil {
+			newest = max(newest, ob.EventTime)
+		}
 	}
 	if !given {
 		at = newest

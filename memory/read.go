@@ -358,6 +358,17 @@ func (s *State) SlotOf(subject, predicate string, qualifiers []byte) string {
 	return s.ix.slotOf[join(s.resolve(subject), predicate, q)]
 }
 
+// disputedBy reports whether a value that was said to begin later has not the
+// standing to take the place of another that holds.
+func (r *Reader) disputedBy(last View, all []View) bool {
+	d := &draftEvent{State: r.State, p: r.Policy}
+	v2 := r.asThen(r.State.propositions.get(last.ID))
+	return slices.ContainsFunc(all, func(o View) bool {
+		v1 := r.asThen(r.State.propositions.get(o.ID))
+		return o.ID != last.ID && !d.sameValue(v1, v2) && !d.mayReplace(v2, v1, v2.supportLevel(), v1.supportLevel())
+	})
+}
+
 // Answer reads a slot.
 func (r *Reader) Answer(slot string) Answer {
 	a := Answer{Slot: slot, Values: []View{}, Abstention: NothingKnown}
@@ -377,9 +388,13 @@ func (r *Reader) Answer(slot string) Answer {
 	}
 	if sl.Single && len(a.Values) > 1 {
 		// One was said to begin later than the others, and has begun.
-		a.Values = []View{slices.MaxFunc(a.Values, func(x, y View) int {
+		last := slices.MaxFunc(a.Values, func(x, y View) int {
 			return cmp.Or(cmp.Compare(x.ValidFrom, y.ValidFrom), compareID(x.ID, y.ID))
-		})}
+		})
+		if r.disputedBy(last, a.Values) {
+			return Answer{Slot: slot, Values: []View{}, Abstention: IsContested}
+		}
+		a.Values = []View{last}
 	}
 	if len(a.Values) > 0 {
 		a.Abstention = NoAbstention

@@ -25,6 +25,7 @@ import (
 //	mode hardened         (default) or local
 //	at 12                 hours since the beginning
 //	who alice s1 t1       principal, session, task; alice s1 t1 is the default
+//	numbers as seen       evidence is numbered when it is seen, else when it is first recorded
 //	seen ev1 system files/read_file TEXT    what Writ saw; a class may stand behind the label: external:web
 //	screen block, secret VALUE              what the server says of the proposals to come
 //	operator COMMAND {…}
@@ -49,6 +50,7 @@ type script struct {
 	made     map[string][]string
 	checked  int
 	number   map[int]int // of evidence, from when it is first recorded
+	asSeen   bool        // or from when it is seen
 	asOf     time.Time
 }
 
@@ -342,6 +344,12 @@ func (x *script) line(l string) string {
 			x.t.Fatal(err)
 		}
 		x.evidence = append(x.evidence, seen{f[0], f[2], strings.TrimPrefix(rest, strings.Join(f[:3], " ")+" "), l, TrustClass(class)})
+		if x.asSeen {
+			x.number[len(x.evidence)-1] = len(x.number) + 1
+		}
+		return ""
+	case "numbers": // as seen: and not as first recorded
+		x.asSeen = true
 		return ""
 	case "screen":
 		x.c.Screened = Screening(strings.TrimSuffix(rest, "none"))

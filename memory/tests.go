@@ -165,7 +165,9 @@ func (j *judge) testResult() *refusal {
 		return refuse("/observation", writ.MemoryQuarantined, "an observation that is neither quarantined nor distrusted")
 	}
 	for _, p := range t.Propositions {
-		if j.d.onlyGroup(p) == ob.Group {
+		// Who foretold something may say, when its time has come, that it came.
+		afterwards := t.Rule == RuleTriggerForecast && !again && ob.EventTime >= j.d.propositions.get(p).ValidFrom
+		if j.d.onlyGroup(p) == ob.Group && !afterwards {
 			return refuse("/observation", writ.TestNotIndependent, "a result from another source than the only one that supports a tested proposition")
 		}
 	}
