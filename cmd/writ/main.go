@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fail(exitUsage, "writ "+c.Name()+" --help", "%w", err)
+		return fail(exitUsage, c.CommandPath()+" --help", "%w", err)
 	})
 	root.AddCommand(commands()...)
 	err := root.ExecuteContext(ctx)

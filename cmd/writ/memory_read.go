@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -342,6 +343,14 @@ func memorySearch() *cobra.Command {
 			case "", memory.Tentative, memory.Provisional, memory.Accepted, memory.Contested, memory.Deprecated, memory.Rejected:
 			default:
 				return fail(exitUsage, "writ memory search --help", "there is no state of that name")
+			}
+			for _, kind := range q.Types {
+				if !slices.Contains([]string{"proposition", "observation", "entity", "episode"}, kind) {
+					return fail(exitUsage, "writ memory search --help", "there is no kind of that name")
+				}
+			}
+			if q.Limit < 1 || q.Limit > 50 {
+				return fail(exitUsage, "writ memory search --limit 50", "a search shows 1 to 50")
 			}
 			r, err := f.open(c.Context(), toSearch)
 			if err != nil {

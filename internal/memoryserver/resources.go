@@ -95,9 +95,9 @@ func (k *Keeper) notice(e *memory.Event) {
 		case o.Edge != nil:
 			proposition(o.Edge.To)
 		case o.Observation != nil, o.Touch != nil, o.Load != nil, o.Test != nil, o.EndTest != nil, o.Consolidate != nil,
-			o.Episode != nil, o.Source != nil, o.Predicate != nil, o.Retain != nil:
+			o.Episode != nil, o.Source != nil, o.Retain != nil:
 			// Nothing that is read as a resource.
-		default: // an erasure, a merge, what ended: whoever asks again sees
+		default: // an erasure, a merge, a predicate, what ended: whoever asks again sees
 			all = true
 		}
 	}

@@ -30,7 +30,7 @@ func (k *Keeper) sweep() {
 	if k.catchUp(ctx) != nil {
 		return // whoever writes next says why
 	}
-	if last := k.state.Swept(); !last.IsZero() && now.Sub(last) < sweepEvery {
+	if last := k.state.Swept(); !last.IsZero() && !now.Before(last) && now.Sub(last) < sweepEvery {
 		return
 	}
 	decide := func(s *memory.State, now time.Time) memory.Decision {
