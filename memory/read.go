@@ -391,7 +391,7 @@ func (r *Reader) Answer(slot string) Answer {
 		last := slices.MaxFunc(a.Values, func(x, y View) int {
 			return cmp.Or(cmp.Compare(x.ValidFrom, y.ValidFrom), compareID(x.ID, y.ID))
 		})
-		if r.disputedBy(last, a.Values) {
+		if r.Policy.Flags.Supersession && r.disputedBy(last, a.Values) {
 			return Answer{Slot: slot, Values: []View{}, Abstention: IsContested}
 		}
 		a.Values = []View{last}
