@@ -13,8 +13,8 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// maxMarks is how many numbers and addresses a claim may state. One
-// with more is not borne out by anything.
+// maxMarks is how many numbers and addresses a claim may state. One with more is
+// not borne out by anything.
 const maxMarks = 64
 
 // maxLooked bounds, in bytes, what one proposal has looked through for it. What
@@ -66,8 +66,9 @@ func (s *State) witnesses(obs []string) []*witness {
 // code can tell: the claim's value, or a name of the entity that is its value;
 // and whatever in its words and qualifiers has a number, is an address, a host
 // or a path, unless it is a name of what the claim is about or, in the words of
-// a claim whose value this one has, an observation beside it has that. Plain words are not compared: a claim may be worded as one
-// likes. True, false and null are in no text.
+// a claim whose value this one has, an observation beside it has that. Plain
+// words are not compared: a claim may be worded as one likes. True, false and
+// null are in no text.
 //
 // Under Flags.Grounded an observation that does not bear a claim out supports
 // it as the agent's inference from it, whoever the words are of. Without that,
@@ -98,10 +99,7 @@ func (s *State) bears(w *witness, pr *Proposition, beside []*witness) bool {
 	if pr.Object == "" && pr.Literal == "" {
 		beside = nil // it has no value but its words
 	}
-	quals, ok := stated(pr.Quals)
-	if !ok {
-		return false
-	}
+	quals, _ := stated(pr.Quals)
 	for _, v := range quals {
 		marks = append(marks, marked(v)...)
 	}
@@ -144,7 +142,7 @@ func (s *State) attested(left *int, n Name, level int) bool {
 }
 
 // stated are the texts and numbers of a JSON value; ok is false where one of the
-// texts has neither a letter nor a number, and so says nothing.
+// texts is nothing but punctuation, and so says nothing.
 func stated(value string) (out []string, ok bool) {
 	ok = true
 	if value == "" {
@@ -153,7 +151,7 @@ func stated(value string) (out []string, ok bool) {
 	strictjson.Walk([]byte(value), func(_ []string, leaf []byte) bool {
 		if t, isText := strictjson.Text(leaf); isText {
 			out = append(out, t)
-			ok = ok && strings.ContainsFunc(t, func(r rune) bool { return !plain(r) })
+			ok = ok && strings.ContainsFunc(t, func(r rune) bool { return !plain(r) || unicode.IsSymbol(r) })
 		} else if strictjson.KindOf(leaf) == strictjson.Number {
 			out = append(out, string(leaf))
 		}
