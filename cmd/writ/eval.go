@@ -37,33 +37,16 @@ func evalGates() *cobra.Command {
 			"for the same seed and cases. The exit code is 65 when a case failed.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			shown := terminal(c.ErrOrStderr())
 			o := eval.Options{Gates: eval.Product(), Seed: seed, Fuzz: int(fuzz)}
-			if shown {
-				fmt.Fprint(c.ErrOrStderr(), "evaluating…")
-				o.Progress = func(section string) { fmt.Fprintf(c.ErrOrStderr(), "\r\x1b[K%s done", section) }
-			}
+			tell, end := evalProgress(c, "evaluating…")
+			o.Progress = func(section string) { tell(section + " done") }
 			r, err := eval.Run(o)
-			if shown {
-				fmt.Fprint(c.ErrOrStderr(), "\r\x1b[K")
-			}
+			end()
 			if err != nil {
 				return fail(exitData, "", "%w", err)
 			}
-			b, err := r.JSON()
-			if err != nil {
-				return fail(exitIO, "", "cannot encode: %w", err)
-			}
-			if err := putFile(out, b); err != nil {
-				return fail(exitIO, "writ eval gates --out FILE", "the result cannot be written: %w", err)
-			}
-			if asJSON {
-				_, err = c.OutOrStdout().Write(b)
-			} else {
-				err = printEval(c.OutOrStdout(), r, out)
-			}
-			if err != nil {
-				return fail(exitIO, "", "cannot print: %w", err)
+			if err := tellResult(c, r.JSON, "--out", out, asJSON, func(w io.Writer) error { return printEval(w, r, out) }); err != nil {
+				return err
 			}
 			return evalOutcome(r)
 		},
@@ -73,6 +56,40 @@ func evalGates() *cobra.Command {
 	c.Flags().Uint32Var(&fuzz, "fuzz", eval.DefaultFuzz, "`N` generated cases of each of the two kinds")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
+}
+
+// evalProgress shows on a terminal what is being done, in one line that end takes
+// away; elsewhere it shows nothing.
+func evalProgress(c *cobra.Command, doing string) (tell func(string), end func()) {
+	w := c.ErrOrStderr()
+	if !terminal(w) {
+		return func(string) {}, func() {}
+	}
+	fmt.Fprint(w, doing)
+	return func(now string) { fmt.Fprintf(w, "\r\x1b[K%s", now) }, func() { fmt.Fprint(w, "\r\x1b[K") }
+}
+
+// tellResult writes the result of an evaluation to a file, if one is named, and
+// prints it, as JSON or as a table. flag is the one that names the file.
+func tellResult(c *cobra.Command, encode func() ([]byte, error), flag, file string, asJSON bool, table func(io.Writer) error) error {
+	b, err := encode()
+	if err != nil {
+		return fail(exitIO, "", "cannot encode: %w", err)
+	}
+	if file != "" {
+		if err := putFile(file, b); err != nil {
+			return fail(exitIO, c.CommandPath()+" "+flag+" FILE", "the result cannot be written: %w", err)
+		}
+	}
+	if asJSON {
+		_, err = c.OutOrStdout().Write(b)
+	} else {
+		err = table(c.OutOrStdout())
+	}
+	if err != nil {
+		return fail(exitIO, "", "cannot print: %w", err)
+	}
+	return nil
 }
 
 // evalOutcome is nil only when every case passed.

@@ -44,38 +44,21 @@ func evalMemory() *cobra.Command {
 				}
 				o.Seeds = append(o.Seeds, n)
 			}
-			shown := terminal(c.ErrOrStderr())
-			if shown {
-				fmt.Fprint(c.ErrOrStderr(), "measuring…")
-				last := -1
-				o.Progress = func(done, of int) {
-					if percent := 100 * done / of; percent != last {
-						last = percent
-						fmt.Fprintf(c.ErrOrStderr(), "\r\x1b[Kmeasuring: %d %%", percent)
-					}
+			tell, end := evalProgress(c, "measuring…")
+			last := -1
+			o.Progress = func(done, of int) {
+				if percent := 100 * done / of; percent != last {
+					last = percent
+					tell(fmt.Sprintf("measuring: %d %%", percent))
 				}
 			}
 			r, err := measures.Run(o)
-			if shown {
-				fmt.Fprint(c.ErrOrStderr(), "\r\x1b[K")
-			}
+			end()
 			if err != nil {
 				return fail(exitData, "", "%w", err)
 			}
-			b, err := r.JSON()
-			if err != nil {
-				return fail(exitIO, "", "cannot encode: %w", err)
-			}
-			if err := putFile(out, b); err != nil {
-				return fail(exitIO, "writ eval memory --out FILE", "the result cannot be written: %w", err)
-			}
-			if asJSON {
-				_, err = c.OutOrStdout().Write(b)
-			} else {
-				err = printMemoryEval(c.OutOrStdout(), r, out)
-			}
-			if err != nil {
-				return fail(exitIO, "", "cannot print: %w", err)
+			if err := tellResult(c, r.JSON, "--out", out, asJSON, func(w io.Writer) error { return printMemoryEval(w, r, out) }); err != nil {
+				return err
 			}
 			return memoryEvalOutcome(r)
 		},

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -42,26 +43,12 @@ func evalStages() *cobra.Command {
 				}
 				o.Seeds = append(o.Seeds, n)
 			}
-			shown := terminal(c.ErrOrStderr())
-			if shown {
-				fmt.Fprint(c.ErrOrStderr(), "evaluating…")
-				o.Progress = func(system string) { fmt.Fprintf(c.ErrOrStderr(), "\r\x1b[K%s done", system) }
-			}
+			tell, end := evalProgress(c, "evaluating…")
+			o.Progress = func(system string) { tell(system + " done") }
 			r, err := stagesWithin(o, stages.WallClock)
-			if shown {
-				fmt.Fprint(c.ErrOrStderr(), "\r\x1b[K")
-			}
+			end()
 			if err != nil {
 				return fail(exitData, "", "%w", err)
-			}
-			b, err := r.JSON()
-			if err != nil {
-				return fail(exitIO, "", "cannot encode: %w", err)
-			}
-			if result != "" {
-				if err := putFile(result, b); err != nil {
-					return fail(exitIO, "writ eval stages --result FILE", "the result cannot be written: %w", err)
-				}
 			}
 			if out != "" {
 				files, err := r.Artifacts(stages.Meta{Time: time.Now(), Commit: commit()})
@@ -72,11 +59,8 @@ func evalStages() *cobra.Command {
 					return fail(exitIO, "writ eval stages --out DIR", "the artifacts cannot be written: %w", err)
 				}
 			}
-			if !asJSON {
-				b = r.Table()
-			}
-			if _, err := c.OutOrStdout().Write(b); err != nil {
-				return fail(exitIO, "", "cannot print: %w", err)
+			if err := tellResult(c, r.JSON, "--result", result, asJSON, func(w io.Writer) error { _, err := w.Write(r.Table()); return err }); err != nil {
+				return err
 			}
 			return stagesOutcome(r)
 		},
