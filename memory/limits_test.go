@@ -1,0 +1,64 @@
+package memory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	writ "github.com/writ-project/writ"
+)
+
+// What is decided can be read again: a payload as large as may be is refused or
+// applied, and an event is written only if it can be parsed.
+func TestWhatIsWrittenCanBeRead(t *testing.T) {
+	accepted := 0
+	for n := 19_990; n <= 20_005; n++ {
+		x := newScript(t)
+		x.begin()
+		d := Handle(x.s, x.c, writ.Proposal{ToolName: ToolRecordObservation, Payload: []byte(fmt.Sprintf(
+			`{"observation_id":"o","raw_payload":"r","source_ref":"note","parsed_payload":{"a":[%s]}}`, strings.TrimSuffix(strings.Repeat("1,", n), ",")))})
+		if d.Outcome.Status != writ.Rejected {
+			accepted++
+		}
+		if err := x.s.Apply(d.Event, d.Value); err != nil {
+			t.Errorf("%d values: %s, and cannot be applied: %v", n, d.Outcome.Status, err)
+		}
+	}
+	if accepted == 0 {
+		t.Error("none was accepted")
+	}
+	for _, n := range []int{999, 20_000, 60_000} {
+		e := &Event{V: EventVersion, N: 2, Kind: KindCommand, Mode: Hardened, Status: writ.Accepted}
+		for i := range n {
+			e.Ops = append(e.Ops, Op{Belief: &BeliefOp{Proposition: fmt.Sprintf("prop_%d", i+1), Prior: Tentative, Next: Provisional, Rule: RuleProvisional}})
+		}
+		b, err := e.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ParseEvent(b)
+		if e.fits() != (err == nil) {
+			t.Errorf("an event of %d operations and %d bytes fits %v, and is read with %v", n, len(b), e.fits(), err)
+		}
+		if n < 60_000 == (err != nil) {
+			t.Errorf("an event of %d operations and %d bytes: %v", n, len(b), err)
+		}
+	}
+}
+
+// One proposal looks through so much and no more, and finds nothing beyond it.
+func TestLookingIsBounded(t *testing.T) {
+	ob := &Observation{Raw: "the value is 300, said the tool"}
+	left := 2 * len(ob.Raw)
+	w := newWitness(ob, &left)
+	if !w.has("300") || !w.has("300") {
+		t.Error("what stands in the text is not found")
+	}
+	if w.has("300") {
+		t.Error("it is found beyond the bound")
+	}
+	// Names and marks are bounded too.
+	if len(marked(strings.Repeat("a1 ", maxMarks+1))) <= maxMarks {
+		t.Error("the marks are not all counted")
+	}
+}
