@@ -15,8 +15,8 @@ BIN     := $(PEERS)/bin
 # pinned in tools.mod, the npm packages in testdata/peers/package-lock.json.
 GOPLS   := v0.23.0
 EVAL    := eval/results/offline_gate_eval.json
-# Written also where a target is missed; then the command's exit code is 65. A
-# long test (make test-long) holds that this is what comes out.
+# Written also where a target is missed; then the command's exit code is 65.
+# make check makes it again and compares.
 MEASURES := eval/results/memory_measures.json
 # The same of the staged evaluation: what is not met stands in the file. A test
 # of its package holds that this is what comes out.
@@ -40,7 +40,7 @@ quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
 test: check foreign arm64 race conformance ## everything that must be green
 	@echo 'make test: all green'
 
-check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the gate evaluation, the invariants
+check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluations of gates and memory, the invariants
 	@bad="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go'))"; \
 	if [ -n "$$bad" ]; then echo "gofmt -l:"; echo "$$bad"; exit 1; fi
 	go vet ./...
@@ -49,6 +49,9 @@ check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the gate eval
 	go test -count=1 -run '^TestOneDoor$$' .
 	go run ./cmd/writ eval gates --out dist/offline_gate_eval.json
 	cmp dist/offline_gate_eval.json $(EVAL)
+	rm -f dist/memory_measures.json
+	go run ./cmd/writ eval memory --out dist/memory_measures.json > /dev/null || test -s dist/memory_measures.json
+	cmp dist/memory_measures.json $(MEASURES)
 	go run ./cmd/writ invariants --markdown | cmp - INVARIANTS.md
 	go run ./cmd/writ invariants
 

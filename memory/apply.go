@@ -297,11 +297,19 @@ func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
 	return nil
 }
 
+// statement names what an edge says once with every other of the same: one
+// evidence, one side, one group and level. "" stands for itself alone.
+func (e *Edge) statement() string {
+	if e.Statement == "" {
+		return ""
+	}
+	return join("said", string(e.Type), e.To, e.Group, strconv.Itoa(e.Level), e.Statement)
+}
+
 // count counts an edge, unless another that counts is of the same evidence: one
 // statement is one, under however many ids it is recorded.
 func (s *State) count(p *Proposition, ed *Edge) {
-	if ed.Statement != "" {
-		key := join("said", string(ed.Type), ed.To, ed.Group, strconv.Itoa(ed.Level), ed.Statement)
+	if key := ed.statement(); key != "" {
 		if first := s.links.get(key); first != nil && first.ID != ed.ID && s.edges.get(first.ID).Active() {
 			return
 		}

@@ -50,6 +50,11 @@
 // stands verbatim in a supporting observation, at the label stored with that
 // ([State.Recall]).
 //
+// An observation supports a claim in full only if it has in it what the claim
+// states; else it counts as the agent's inference. What one piece of evidence
+// says counts once, under however many ids it is recorded, and numbers of
+// evidence, not clocks, tell which statement is the newer.
+//
 // # Numbers
 //
 // Scores, weights and thresholds are whole millionths ([Micro]), rounded half
@@ -61,12 +66,13 @@
 //
 // An event holds ids, states and scores and no text. What was proposed is its
 // value, kept beside it. [State.Cascade] says which values an erasure takes with
-// it; with those gone the log folds to the state that erased them live, and a
+// it, those of all that was refused among them; with those gone the log folds to the state that erased them live, and a
 // decision that rested on one is not decided again, and says so.
 //
 // # Cost
 //
 // A proposal costs what it touches, whatever the memory holds: rows are found
 // by key, evidence is tallied by group as it comes, and a proposal is judged on
-// a draft that shares what it does not change.
+// a draft that shares what it does not change. What it looks through for what it
+// states is bounded.
 package memory

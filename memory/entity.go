@@ -117,9 +117,8 @@ func (j *judge) borne(id, norm string, obs []string) bool {
 		if n.Gone || normName(n.Text) != norm {
 			continue
 		}
-		left := maxLooked
 		ob := j.d.observations.get(n.Observation)
-		if i == 0 || !j.c.Policy.Flags.LowTrust || ob != nil && ob.Status == Ingested && ob.Level >= need && (!j.c.Policy.Flags.Grounded || j.d.attested(&left, n, need)) {
+		if i == 0 || !j.c.Policy.Flags.LowTrust || ob != nil && ob.Status == Ingested && ob.Level >= need && (!j.c.Policy.Flags.Grounded || j.d.attested(n, need)) {
 			return true
 		}
 	}
@@ -186,7 +185,7 @@ func (j *judge) adds(id, name string, obs []string) bool {
 	if !j.c.Policy.Flags.Grounded {
 		return false
 	}
-	left, best := maxLooked, 0
+	best := 0
 	for _, w := range j.d.witnesses(obs) {
 		if level := min(2, w.ob.Level); level > best && w.has(name) {
 			best = level
@@ -194,7 +193,7 @@ func (j *judge) adds(id, name string, obs []string) bool {
 	}
 	n := normName(name)
 	return best > 0 && !slices.ContainsFunc(j.d.entities.get(id).Names, func(k Name) bool {
-		return !k.Gone && normName(k.Text) == n && j.d.attested(&left, k, best)
+		return !k.Gone && normName(k.Text) == n && j.d.attested(k, best)
 	})
 }
 

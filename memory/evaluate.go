@@ -180,6 +180,7 @@ type draftEvent struct {
 	out    []Changed
 	// touched are propositions a retraction took evidence from.
 	touched []string
+	looked  *looking // nil until something is looked for
 	err     error
 }
 
@@ -349,7 +350,7 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 	// Times that were claimed may lead the clock a little; that little decides
 	// nothing, and what strangers claim decides nothing at all.
 	older := at+d.p.lead() < v1.ValidFrom || d.p.Flags.Grounded && d.saidBefore(v2.ID, v1.ID)
-	if l1 >= 2 && older && d.mayReplace(v1, v2, l1, l2) {
+	if l1 >= 2 && older && d.mayReplace(d.p, v1, v2, l1, l2) {
 		// What was said of an earlier time is history, and ends where the
 		// current value begins. Left open it could be accepted beside that one.
 		// But the order in which an agent records two statements gives neither
@@ -358,7 +359,7 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 		d.supersede(v1, v2, v1.ValidFrom)
 		return
 	}
-	if (l1 < 2 || !older) && d.mayReplace(v2, v1, l2, l1) {
+	if (l1 < 2 || !older) && d.mayReplace(d.p, v2, v1, l2, l1) {
 		end := at
 		if len(v1.Challenged) > 0 && v1.ValidFrom > v2.ValidFrom {
 			end = v1.ValidFrom // it never was the current value
@@ -424,12 +425,12 @@ func (d *draftEvent) now() Instant { return max(d.e.At, d.latest) }
 
 // mayReplace says whether v2 has the standing to take v1's place. What a person
 // said of himself nobody else's word alone replaces.
-func (d *draftEvent) mayReplace(v2, v1 *Proposition, l2, l1 int) bool {
-	himself := d.saidByHimself(v1) && !d.saidByHimself(v2) && !v2.saidByOperator()
-	if l2 >= l1 && !himself || l2 < l1 && d.p.Flags.ToolMaySupersedeUser {
+func (s *State) mayReplace(p *Policy, v2, v1 *Proposition, l2, l1 int) bool {
+	himself := s.saidByHimself(v1) && !s.saidByHimself(v2) && !v2.saidByOperator()
+	if l2 >= l1 && !himself || l2 < l1 && p.Flags.ToolMaySupersedeUser {
 		return true
 	}
-	return v2.strongGroups() >= 2 && d.p.strongSupport(v2) >= d.p.strongSupport(v1)
+	return v2.strongGroups() >= 2 && p.strongSupport(v2) >= p.strongSupport(v1)
 }
 
 // strongSupport is the score of the support of level 2 and more. What strangers
@@ -499,9 +500,9 @@ func (d *draftEvent) unchallenge(loser, resolution, by string) {
 }
 
 // sameValue reports whether two propositions of one slot say the same.
-func (d *draftEvent) sameValue(a, b *Proposition) bool {
+func (s *State) sameValue(a, b *Proposition) bool {
 	if a.Object != "" || b.Object != "" {
-		return d.resolve(a.Object) == d.resolve(b.Object)
+		return s.resolve(a.Object) == s.resolve(b.Object)
 	}
 	if a.Literal != "" || b.Literal != "" {
 		return a.Literal == b.Literal

@@ -21,9 +21,16 @@ const maxMarks = 64
 // is beyond is not found, and counts as an inference.
 const maxLooked = 32 << 20
 
+// A looking is all that one proposal looks through: each observation is read
+// once, and there is a bound on the whole.
+type looking struct {
+	left int // of maxLooked
+	read map[string]*witness
+}
+
 // A witness is an observation read once for all that is looked for in it.
 type witness struct {
-	left   *int // of maxLooked, shared by all of one proposal
+	left   *int // of its looking
 	ob     *Observation
 	whole  bool // neither end cuts a word or a number
 	leaves []string
@@ -53,11 +60,24 @@ func newWitness(ob *Observation, left *int) *witness {
 	return w
 }
 
+// witness reads an observation.
+func (d *draftEvent) witness(ob *Observation) *witness {
+	if d.looked == nil {
+		d.looked = &looking{left: maxLooked, read: map[string]*witness{}}
+	}
+	w := d.looked.read[ob.ID]
+	if w == nil {
+		w = newWitness(ob, &d.looked.left)
+		d.looked.read[ob.ID] = w
+	}
+	return w
+}
+
 // witnesses reads observations.
-func (s *State) witnesses(obs []string) []*witness {
-	out, left := make([]*witness, len(obs)), maxLooked
+func (d *draftEvent) witnesses(obs []string) []*witness {
+	out := make([]*witness, len(obs))
 	for i, o := range obs {
-		out[i] = newWitness(s.observations.get(o), &left)
+		out[i] = d.witness(d.observations.get(o))
 	}
 	return out
 }
@@ -74,11 +94,11 @@ func (s *State) witnesses(obs []string) []*witness {
 // it as the agent's inference from it, whoever the words are of. Without that,
 // any true observation could be put behind any statement. Those beside it count
 // as far as they are as well attested as it is.
-func (s *State) bears(w *witness, pr *Proposition, beside []*witness) bool {
+func (d *draftEvent) bears(w *witness, pr *Proposition, beside []*witness) bool {
 	need := min(2, w.ob.Level)
 	if pr.Object != "" {
-		en := s.entities.get(s.resolve(pr.Object))
-		if en == nil || !s.named(w.left, need, pr.Object, func(n string) bool { return fold(n) == fold(en.Names[0].Text) }) || !s.named(w.left, need, pr.Object, w.has) {
+		en := d.entities.get(d.resolve(pr.Object))
+		if en == nil || !d.called(need, pr.Object, func(n string) bool { return fold(n) == fold(en.Names[0].Text) }) || !d.called(need, pr.Object, w.has) {
 			return false
 		}
 	} else if pr.Literal != "" {
@@ -114,20 +134,20 @@ func (s *State) bears(w *witness, pr *Proposition, beside []*witness) bool {
 			continue
 		}
 		own := func(name string) bool { return stands(name, m) }
-		if !slices.ContainsFunc(slices.Concat(pr.About, []string{pr.Subject, pr.Object}), func(en string) bool { return s.named(w.left, need, en, own) }) {
+		if !slices.ContainsFunc(slices.Concat(pr.About, []string{pr.Subject, pr.Object}), func(en string) bool { return d.called(need, en, own) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// named reports whether an entity has such a name, as well attested as asked:
+// called reports whether an entity has such a name, as well attested as asked:
 // what a page calls it is no name of it for what a user says.
-func (s *State) named(left *int, level int, entity string, is func(name string) bool) bool {
-	for _, id := range []string{entity, s.resolve(entity)} {
-		if en := s.entities.get(id); en != nil && slices.ContainsFunc(en.Names, func(n Name) bool {
-			by := s.observations.get(n.Observation)
-			return by != nil && by.Level >= level && is(n.Text) && s.attested(left, n, level)
+func (d *draftEvent) called(level int, entity string, is func(name string) bool) bool {
+	for _, id := range []string{entity, d.resolve(entity)} {
+		if en := d.entities.get(id); en != nil && slices.ContainsFunc(en.Names, func(n Name) bool {
+			by := d.observations.get(n.Observation)
+			return by != nil && by.Level >= level && is(n.Text) && d.attested(n, level)
 		}) {
 			return true
 		}
@@ -136,9 +156,9 @@ func (s *State) named(left *int, level int, entity string, is func(name string) 
 }
 
 // attested reports whether an observation of that level has the name itself.
-func (s *State) attested(left *int, n Name, level int) bool {
-	by := s.observations.get(n.Observation)
-	return !n.Gone && by != nil && by.Status == Ingested && by.Level >= level && newWitness(by, left).has(n.Text)
+func (d *draftEvent) attested(n Name, level int) bool {
+	by := d.observations.get(n.Observation)
+	return !n.Gone && by != nil && by.Status == Ingested && by.Level >= level && d.witness(by).has(n.Text)
 }
 
 // stated are the texts and numbers of a JSON value; ok is false where one of the

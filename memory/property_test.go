@@ -263,7 +263,7 @@ func checkModel(t *rapid.T, s *State, pol *Policy) {
 			}
 			all := o.Raw
 			for _, beside := range s.ix.edgesOf[p.ID] {
-				if b := s.edges.get(beside); b.Decision == ed.Decision {
+				if b := s.edges.get(beside); b.Type == Supports && b.Decision == ed.Decision {
 					all += " " + s.observations.get(b.From).Raw
 				}
 			}
@@ -286,7 +286,7 @@ func checkModel(t *rapid.T, s *State, pol *Policy) {
 				current = append(current, p)
 			}
 			if pr.Open() && pr.Status == Accepted && !slices.ContainsFunc(open, func(o *Proposition) bool {
-				return (&draftEvent{State: s}).sameValue(o, pr) // worded in two ways
+				return s.sameValue(o, pr) // worded in two ways
 			}) {
 				open = append(open, pr)
 			}

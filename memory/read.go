@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -251,11 +250,10 @@ func (r *Reader) asThen(p *Proposition) *Proposition {
 		case ed.Type == Supersedes:
 			replaced = replaced || ed.To == p.ID
 		case r.resolution(ed) == "":
-			key := join(string(ed.Type), ed.Group, strconv.Itoa(ed.Level), ed.Statement)
-			if ed.Statement == "" || !said[key] {
+			if key := ed.statement(); key == "" || !said[key] {
 				q.tally(ed)
+				said[key] = true
 			}
-			said[key] = true
 		}
 	}
 	if !replaced {
@@ -361,11 +359,10 @@ func (s *State) SlotOf(subject, predicate string, qualifiers []byte) string {
 // disputedBy reports whether a value that was said to begin later has not the
 // standing to take the place of another that holds.
 func (r *Reader) disputedBy(last View, all []View) bool {
-	d := &draftEvent{State: r.State, p: r.Policy}
 	v2 := r.asThen(r.State.propositions.get(last.ID))
 	return slices.ContainsFunc(all, func(o View) bool {
 		v1 := r.asThen(r.State.propositions.get(o.ID))
-		return o.ID != last.ID && !d.sameValue(v1, v2) && !d.mayReplace(v2, v1, v2.supportLevel(), v1.supportLevel())
+		return o.ID != last.ID && !r.State.sameValue(v1, v2) && !r.State.mayReplace(r.Policy, v2, v1, v2.supportLevel(), v1.supportLevel())
 	})
 }
 

@@ -53,17 +53,9 @@ func same(t *testing.T, r *Report, file string) {
 	}
 }
 
-// TestSmall holds a small run to its file. The whole one is too long for every
-// change: TestCommitted.
+// TestSmall holds a small run to its file. The whole one takes minutes: make
+// check makes it again.
 func TestSmall(t *testing.T) {
 	r := measured(t, Options{Seeds: []uint64{101}, Chains: 6})
 	same(t, r, filepath.Join("testdata", "small.json"))
-}
-
-// TestCommitted: the result that stands in the repository is what comes out.
-func TestCommitted(t *testing.T) {
-	if os.Getenv("WRIT_LONG") == "" {
-		t.Skip("takes minutes: WRIT_LONG=1, and `make eval` writes it")
-	}
-	same(t, measured(t, Options{Seeds: Seeds()}), filepath.Join("..", "..", "..", "eval", "results", "memory_measures.json"))
 }
