@@ -308,6 +308,11 @@ var doors = []door{
 	// for whoever checks a log. The offline evaluation runs it over its cases; it
 	// has no server to call.
 	{"gate", "", "Decide", []string{"internal/gateway.decide", "internal/eval.Product"}},
+	// One place decides what an agent proposes to the memory, and writes it. The
+	// others try or replay, and write nothing.
+	{"memory", "", "Handle", []string{"internal/memoryserver.Keeper.Propose", "memory.Redecide", "cmd/writ.remembered.try",
+		"internal/eval/stages.Run", "internal/eval/measures.Product"}},
+	{"memory", "", "Reactivate", []string{"internal/memoryserver.Keeper.Reactivate"}},
 	// One place opens a session in the log, one goes on with it.
 	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.Gateway.flush",
 		// A namespace of the memory is a sequence of its own, with one writer.
