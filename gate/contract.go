@@ -133,9 +133,10 @@ type Contract struct {
 	Cases        []Case
 	OutputSchema []byte // operator's schema where the server publishes none
 	Idempotent   *bool
-	Contested    bool // R25: refuse (later: ask) when a value is contested
-	Optional     bool // the tool may be absent from the live list
-	governed     bool // a tool of OwnServer
+	Sets         []field // R38: where what it is sent can come back; nil: anywhere
+	Contested    bool    // R25: refuse (later: ask) when a value is contested
+	Optional     bool    // the tool may be absent from the live list
+	governed     bool    // a tool of OwnServer
 	Line, Col    int
 }
 
@@ -163,6 +164,8 @@ type Policy struct {
 	Source       []byte               // the exact file
 	Digest       [32]byte             // SHA-256 of Source
 	Warnings     []Fault              // lint findings that do not stop the start, sorted
+
+	stores map[string][]string // R38: of a server or server/tool
 }
 
 // Fault is one defect of a file the operator wrote.

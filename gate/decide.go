@@ -147,7 +147,7 @@ func (j *judge) refuse(fs []writ.Failure) {
 func (j *judge) seal() {
 	in, b := j.in, &j.d.basis
 	b.time, b.catalogue, b.contract, b.shadow = in.Time, in.Catalogue.Digest(), j.contract != nil, in.Shadow
-	if in.Policy != nil {
+	if j.d.policy = in.Policy; in.Policy != nil {
 		b.policy, b.profile = in.Policy.Digest, in.Policy.Profile
 	}
 	if j.contract != nil {

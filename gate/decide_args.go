@@ -278,6 +278,14 @@ func (l *leaf) typ() provenance.Type {
 	return l.rule.Type
 }
 
+// collection is the declared collection of a leaf.
+func (l *leaf) collection() string {
+	if l.rule == nil {
+		return ""
+	}
+	return l.rule.Collection
+}
+
 // forms judges spelling and number of the values of an act (R16, R17). Its
 // failures are of the class of the schema.
 func (j *judge) forms() {

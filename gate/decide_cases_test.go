@@ -52,6 +52,9 @@ type run struct {
 
 	sessions map[string]*gate.Session
 	session  *gate.Session
+	places   *provenance.Places // of the state the case's sessions share
+	lowered  uint64             // the newest number there
+	says     string             // what the last call lowers
 	shadow   bool
 	own      []string
 	resolved map[string]string
@@ -87,7 +90,7 @@ func newRun(t *testing.T, file string) *run {
 	}
 	load("testdata/decide/worlds/" + world + ".txtar")
 	p, c := newWorld(t, parts["policy.yaml"], parts["tools.json"])
-	r := &run{t: t, policy: p, catalogue: c, script: parts["steps"], sessions: map[string]*gate.Session{}, held: map[string]*gate.Decision{}, resolved: map[string]string{}}
+	r := &run{t: t, policy: p, catalogue: c, script: parts["steps"], sessions: map[string]*gate.Session{}, places: provenance.NewPlaces(), held: map[string]*gate.Decision{}, resolved: map[string]string{}}
 	if r.script == "" {
 		t.Fatal("no steps")
 	}
@@ -171,6 +174,17 @@ func (r *run) step(line string) {
 		r.answers = []byte(rest)
 	case "reopen":
 		r.session.Reopen()
+	case "clear":
+		n, _ := strconv.ParseUint(rest, 10, 64)
+		r.lowered++
+		if !r.places.Clear(n, r.lowered) {
+			r.t.Fatalf("steps:%d: no place %s", r.line, rest)
+		}
+	case "lowers":
+		r.expect()
+		if rest != "-" && r.says != rest || rest == "-" && r.says != "" {
+			r.fail("lowers %q, want %q", r.says, rest)
+		}
 	case "call":
 		server, tool, _ := strings.Cut(one, "/")
 		r.call(gate.Call{Server: server, Tool: tool}, two)
@@ -336,6 +350,17 @@ func (r *run) call(c gate.Call, args string) {
 	if r.session != nil {
 		r.session.Decided(&d)
 	}
+	r.says = ""
+	if p, ok := d.Lowers(); ok {
+		r.says = p.Label.String()
+		for _, at := range p.At {
+			r.says += " " + at.Of + "=" + at.Text
+		}
+		if !r.places.Covers(p) {
+			r.lowered++
+			r.places.Lower(r.lowered, p)
+		}
+	}
 	r.last, r.before = &d, r.outcome
 	r.outcome, err = json.Marshal(d.Outcome)
 	if err != nil {
@@ -416,7 +441,7 @@ func (r *run) observe(d *gate.Decision, status gate.Status, result string) {
 	}
 	r.pending = true
 	r.what = "result " + result
-	res := gate.Result{Status: status}
+	res := gate.Result{Status: status, Places: r.places, Through: r.lowered}
 	if result != "" {
 		res.Bytes = []byte(result)
 	}

@@ -363,6 +363,8 @@ func (j *judge) trace() {
 			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined ||
 				l.role == Control && kind == strictjson.Number && integer(l.raw) && provenance.SmallSpace(provenance.Untyped, l.raw),
 			Decides: l.role == Target || l.role == Selector || l.role == Amount || l.role == SecretRole,
+			Names:   (l.role == Target || l.role == Selector) && !l.empty && !l.answer && !l.key,
+			Real:    j.in.Resolved[l.pointer], Collection: l.collection(),
 		})
 	}
 }

@@ -118,6 +118,8 @@ type Decision struct {
 	basis basis
 	args  []provenance.Arg // of Traces, in the same order, and then of answers' field names, for R4 and R5
 	rules []provenance.OutputRule
+
+	policy *Policy // for R38
 }
 
 // basis is what a decision was made on, as its record states it.
@@ -160,6 +162,10 @@ type Result struct {
 	// Recalled are the leaves a result of OwnServer has from elsewhere (R35).
 	// It is ignored for every other server.
 	Recalled []Recalled
+	// Places are the lowered places of the state, which count up to the number
+	// Through (R38).
+	Places  *provenance.Places
+	Through uint64
 }
 
 // Observation is what a result is worth: computed before the result is

@@ -33,6 +33,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 	}
 	ob := provenance.Observation{
 		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Args: d.args,
+		Places: r.Places, Through: r.Through, Reaches: d.reach,
 	}
 	ob.Leaves, o.Why = s.leaves(d, r)
 	ob.OK = o.Why == ""

@@ -22,6 +22,9 @@ type policyFile struct {
 	Collections strictyaml.Map[collectionFile] `yaml:"collections"`
 	// Tools holds the contracts, by server/tool.
 	Tools strictyaml.Map[toolFile] `yaml:"tools"`
+	// Stores says which servers and tools read and write the same things, beside
+	// those of one server: disk: [files, backup/list] (R38).
+	Stores strictyaml.Map[strictyaml.Words] `yaml:"stores"`
 }
 
 func (policyFile) Later() []string {
@@ -51,6 +54,10 @@ type toolFile struct {
 	Args strictyaml.Map[argFile] `yaml:"args"`
 	// Outputs labels leaves of the results.
 	Outputs strictyaml.Seq[outputFile] `yaml:"outputs"`
+	// Sets lists the outputs in which what the tool is sent can come back: a
+	// collection, or server/tool#/pointer. Left out, those are all of its stores
+	// that are not authoritative (R38).
+	Sets strictyaml.Words `yaml:"sets"`
 	// NoArgs is refuse (default), approval (closed in this version) or allow,
 	// for calls without a target, selector or amount (R21).
 	NoArgs strictyaml.String `yaml:"no_args"`

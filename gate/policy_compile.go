@@ -47,8 +47,10 @@ func (r *reader) compile(f *policyFile) *Policy {
 			p.Contracts[e.Key.Value] = c
 		}
 	}
+	r.stores(p, f)
 	for _, e := range f.Tools.Entries {
 		r.references(p, &e.Value)
+		r.setFields(p, e.Key.Value, &e.Value)
 	}
 	return p
 }
@@ -97,6 +99,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	c.Args = r.args(p, f.Args, nil)
 	r.cases(p, c, f)
 	r.outputs(p, c, f)
+	r.sets(p, c, f)
 	if f.OutputSchema.Given() {
 		c.OutputSchema = r.outputSchema(f.OutputSchema.Node)
 	}

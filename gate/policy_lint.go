@@ -53,6 +53,7 @@ func supplyOf(p *Policy) supply {
 // lint warns of what is allowed and likely wrong.
 func (r *reader) lint(p *Policy) {
 	know := supplyOf(p)
+	r.lintStores(p)
 	for _, key := range sortedKeys(p.Contracts) {
 		c := p.Contracts[key]
 		for i := range c.Outputs {

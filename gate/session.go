@@ -92,7 +92,7 @@ func (s *Session) Decided(d *Decision) {
 		}
 	}
 	if d.Allowed() {
-		s.ledger.Sent(d.Call.Server, d.Effect.Gated(), d.args)
+		s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
 		if d.basis.act != "" {
 			s.done[d.basis.act] = s.next
 		}

@@ -269,7 +269,9 @@ func (x *extraction) owners() {
 	}
 	defer func() {
 		for i := range x.out.Leaves {
-			x.out.Leaves[i].record = nil
+			if r := x.out.Leaves[i].record; r != nil {
+				r.raw = nil // what it holds is needed no more, which leaves share it is
+			}
 		}
 	}()
 	if len(known) == 0 {

@@ -229,9 +229,9 @@ func (l *Ledger) contested(all, found []uint32) bool {
 }
 
 // Seen reports whether a string stood whole, byte for byte, as a leaf of some
-// result of this session at any label (R20), and where first. What the model
-// itself said before any server did is not seen but said, so its echo is left
-// out. A secret is never seen.
+// result of this session (R20), and where first. What the model wrote, or can
+// have written (R4 lowered it, or an earlier session's act could have put it
+// there), is not seen but said. A secret is never seen.
 func (l *Ledger) Seen(raw []byte) (first Fact, ok bool) {
 	if strictjson.KindOf(raw) != strictjson.String {
 		return Fact{}, false
@@ -245,7 +245,7 @@ func (l *Ledger) Seen(raw []byte) (first Fact, ok bool) {
 		switch f := l.store.at(i); {
 		case l.store.metas[f.meta].secret:
 			return Fact{}, false
-		case f.flags&echoed == 0 && !ok:
+		case f.label > writ.Model && f.flags&(echoed|reflected) == 0 && !ok:
 			first, ok = l.store.fact(i), true
 		}
 	}

@@ -34,6 +34,7 @@ type Ledger struct {
 	caps   Caps
 	store  store
 	taints taints
+	places *Places // that this session's own acts lowered
 	turns  []turn
 	typed  int // bytes of all turns, lapsed ones too
 	leaves int
@@ -49,7 +50,7 @@ func NewLedger(key [32]byte, caps Caps) *Ledger {
 	if caps.Bytes <= 0 {
 		caps.Bytes = DefaultCaps.Bytes
 	}
-	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints()}
+	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces()}
 }
 
 // Len returns how many leaves were taken in.
@@ -91,6 +92,12 @@ type Arg struct {
 	// Decides marks a target, selector, amount or secret: a handle gets the
 	// lowest label of these (R5).
 	Decides bool
+	// Names marks a target or selector: it names the place an act goes to and
+	// the resource a read is about (R38). Collection is the one the contract
+	// gives it, and Real where a path leads once links are followed.
+	Names      bool
+	Collection string
+	Real       string
 }
 
 // Observation is one result on its way into the ledger.
@@ -105,6 +112,14 @@ type Observation struct {
 	OK     bool
 	Args   []Arg
 	Leaves []Leaf
+	// Places are those of the state as of number Through (R38), beside the ones
+	// this session's own acts lowered; nil for none. Reaches reports whether what
+	// that tool was sent can come back in a field of this result, nil for one no
+	// rule names; without it those are all fields of its own server that are not
+	// authoritative.
+	Places  *Places
+	Through uint64
+	Reaches func(server, tool string, field *OutputRule) bool
 }
 
 // Pending is an observation judged but not yet part of the ledger. The gateway
@@ -149,9 +164,11 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 		return nil, ErrFull
 	}
 	c := callOf(o.Args)
+	own, all := newStanding(l.places, forever, &o), newStanding(o.Places, o.Through, &o)
 	p.facts = make([]judged, len(o.Leaves))
 	for i := range o.Leaves {
-		p.facts[i] = l.judge(&o, &c, &o.Leaves[i])
+		leaf := &o.Leaves[i]
+		p.facts[i] = l.judge(&o, &c, leaf, func() writ.Label { return min(own.label(leaf), all.label(leaf)) })
 	}
 	for i := range o.Leaves {
 		leaf, j := &o.Leaves[i], &p.facts[i]
@@ -332,7 +349,7 @@ func (c *call) saidIn(leaf *Leaf) bool {
 // judge gives a leaf its label: its rule's, lowered by R5 for the result of an
 // act and by R4 for a read's. A handle an act answers is no handle but an echo
 // where an act said it.
-func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf) judged {
+func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.Label) judged {
 	j := judged{label: writ.External}
 	if leaf.Rule != nil {
 		j.label = leaf.Rule.Label
@@ -348,7 +365,7 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf) judged {
 		}
 		return l.known(leaf)
 	}
-	most, echo := l.reflection(o.Server, leaf, known)
+	most, echo := l.reflection(leaf, known)
 	if echo || c.saidIn(leaf) {
 		j.flags |= echoed
 	}
@@ -360,13 +377,13 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf) judged {
 			most = min(c.decides, l.taints.inside(leaf, known), l.repeats(c, leaf))
 		} else {
 			// What an act answers besides a handle may repeat what it was given.
-			if min(most, c.lowest) < writ.External {
+			if min(most, c.lowest, place()) < writ.External {
 				j.flags |= reflected
 			}
 			most = writ.External
 		}
 	} else {
-		most = min(most, c.lowest, l.repeats(c, leaf))
+		most = min(most, c.lowest, l.repeats(c, leaf), place())
 		if len(c.narrow) > 0 {
 			for _, e := range spellings(leaf.Type, leaf.Raw) {
 				if n, ok := c.narrow[e]; ok {

@@ -91,7 +91,7 @@ func TestPrepareChangesNothing(t *testing.T) {
 func TestCommitAfterSent(t *testing.T) {
 	l := NewLedger([32]byte{1}, Caps{})
 	p, _ := l.Prepare(Observation{Evidence: 1, Server: "a", OK: true, Leaves: listing(1, 1)})
-	l.Sent("a", true, []Arg{{Raw: []byte(`"something else"`), Label: writ.Model}})
+	l.Sent("a", "put", true, []Arg{{Raw: []byte(`"something else"`), Label: writ.Model}})
 	if err := l.Commit(p); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestDeepResult(t *testing.T) {
 // A text too long to search counts as holding what was sent (D04).
 func TestLongText(t *testing.T) {
 	l := NewLedger([32]byte{1}, Caps{})
-	l.Sent("b", true, []Arg{{Raw: []byte(`"some text"`), Label: writ.External}})
+	l.Sent("b", "put", true, []Arg{{Raw: []byte(`"some text"`), Label: writ.External}})
 	rules := []OutputRule{{At: must("/t"), Label: writ.System}}
 	long := strings.Repeat("x", longest)
 	for n, text := range []string{long, long + "x"} {
@@ -188,7 +188,7 @@ func TestCaps(t *testing.T) {
 		t.Fatalf("D04: %v", err)
 	}
 	for i := range 50 {
-		l.Sent("b", true, []Arg{{Raw: strictjson.Quote(strings.Repeat(fmt.Sprintf("flood %d ", i), 20)), Label: writ.External}})
+		l.Sent("b", "put", true, []Arg{{Raw: strictjson.Quote(strings.Repeat(fmt.Sprintf("flood %d ", i), 20)), Label: writ.External}})
 	}
 	if l.taints.bytes > 20_000/4 {
 		t.Errorf("D04: %d bytes of sent texts", l.taints.bytes)

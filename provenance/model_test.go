@@ -245,7 +245,7 @@ func (m *model) find(q Query) (vouched []modelFact, reason writ.Reason, conteste
 }
 
 func (m *model) seen(raw []byte) bool {
-	return slices.ContainsFunc(m.facts, func(f modelFact) bool { return !f.said && Equal(Untyped, f.raw, raw) })
+	return slices.ContainsFunc(m.facts, func(f modelFact) bool { return !f.said && !f.lowered && f.label > writ.Model && Equal(Untyped, f.raw, raw) })
 }
 
 func (m *model) join(q Query) bool {
@@ -298,7 +298,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 					Narrow: yes("narrow"), Decides: yes("decides"),
 				})
 			}
-			l.Sent(server, act, given)
+			l.Sent(server, "put", act, given)
 			for _, a := range given {
 				m.sent = append(m.sent, modelSent{server, act, a})
 			}
@@ -325,7 +325,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 			var between []Arg
 			if yes("overtaken") { // another call is decided before this one is committed
 				between = []Arg{{Raw: []byte(pick("arg", values...)), Label: label.Draw(t, "arglabel")}}
-				l.Sent("b", true, between)
+				l.Sent("b", "put", true, between)
 				m.sent = append(m.sent, modelSent{"b", true, between[0]})
 			}
 			if err := l.Commit(p); err != nil {

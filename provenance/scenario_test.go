@@ -168,8 +168,8 @@ func (s scenario) run(t *testing.T) {
 		case st.Call != "":
 			s.call(t, l, i, st, rules[st.Call])
 		case st.Sent != "":
-			server, _, _ := strings.Cut(st.Sent, "/")
-			l.Sent(server, st.Act, args(st.Args))
+			server, tool, _ := strings.Cut(st.Sent, "/")
+			l.Sent(server, tool, st.Act, args(st.Args))
 		case st.Find != nil:
 			a := l.Find(st.Find.compile(t, s.Closed))
 			if a.Reason != st.Want || a.Contested != st.Contested {
@@ -207,7 +207,7 @@ func (s scenario) call(t *testing.T, l *Ledger, i int, st action, rules []Output
 		}
 	}
 	server, tool, _ := strings.Cut(st.Call, "/")
-	l.Sent(server, st.Act, args(st.Args))
+	l.Sent(server, tool, st.Act, args(st.Args))
 	x := Extraction(rules, []byte(st.Result), []byte(st.Arguments))
 	if !slices.Equal(x.Voided, st.Voided) {
 		t.Errorf("step %d: voided %q, want %q", i+1, x.Voided, st.Voided)

@@ -16,10 +16,9 @@ import (
 // later results (R4). Like facts, they are never forgotten: at the cap the
 // whole session's ceiling falls instead.
 type taints struct {
-	ceiling map[string]writ.Label // by server: the lowest label an act sent it
-	global  writ.Label            // everyone's ceiling, Operator while under the cap
-	whole   map[key]writ.Label    // folded text of whole arguments
-	within  [writ.System]texts    // by label: texts an act sent, for containment
+	global  writ.Label         // everyone's ceiling, Operator while under the cap
+	whole   map[key]writ.Label // folded text of whole arguments
+	within  [writ.System]texts // by label: texts an act sent, for containment
 	bytes   int64
 	changed uint64 // counts calls that added something
 }
@@ -33,7 +32,7 @@ const part = 4
 const longest = 64 << 10
 
 func newTaints() taints {
-	return taints{ceiling: map[string]writ.Label{}, global: writ.Operator, whole: map[key]writ.Label{}}
+	return taints{global: writ.Operator, whole: map[key]writ.Label{}}
 }
 
 // fold maps what a server may change without meaning to: letter case and
@@ -69,10 +68,14 @@ func readings(t Type, raw []byte) (texts [2]string, n int) {
 // call, reads included, at its decision, before it is sent (an answer may never
 // come), and in shadow mode too. A refused call is not registered. Facts
 // committed before keep their label.
-func (l *Ledger) Sent(server string, act bool, args []Arg) {
+func (l *Ledger) Sent(server, tool string, act bool, args []Arg) {
 	t := &l.taints
 	if act {
 		l.pieces(args)
+		if p, ok := PlaceOf(server, tool, args); ok && !l.places.Covers(p) {
+			t.changed++
+			l.places.Lower(t.changed, p)
+		}
 	}
 	for i := range args {
 		a := &args[i]
@@ -80,11 +83,6 @@ func (l *Ledger) Sent(server string, act bool, args []Arg) {
 			continue
 		}
 		t.changed++
-		if act && !a.Narrow {
-			if old, ok := t.ceiling[server]; !ok || a.Label < old {
-				t.ceiling[server] = a.Label
-			}
-		}
 		texts, n := readings(a.Type, a.Raw)
 		for _, text := range texts[:n] {
 			if a.Narrow && utf8.RuneCountInString(text) < part {
@@ -145,12 +143,9 @@ func (l *Ledger) pieces(args []Arg) {
 // reflection returns the highest label a leaf may keep under what was sent, and
 // whether it equals or stands in something the model said first. known says that a text is
 // vouched already: such an atom inside a sent text does not lower its twin.
-func (l *Ledger) reflection(server string, leaf *Leaf, known func() bool) (at writ.Label, echo bool) {
+func (l *Ledger) reflection(leaf *Leaf, known func() bool) (at writ.Label, echo bool) {
 	t := &l.taints
 	at = t.global
-	if c, ok := t.ceiling[server]; ok {
-		at = min(at, c)
-	}
 	echo = t.global == writ.Model // some of what the model said was not kept
 	if len(t.whole) == 0 {
 		return at, echo

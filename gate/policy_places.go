@@ -1,0 +1,213 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/provenance"
+)
+
+// field is one item of `sets:`: all outputs of a collection, or one output.
+type field struct {
+	collection string
+	tool       string // server/tool
+	at         provenance.Pattern
+}
+
+func (f *field) names(tool string, o *provenance.OutputRule) bool {
+	if f.collection != "" {
+		return o.Collection == f.collection
+	}
+	return f.tool == tool && !o.InText && overlap(o.At, f.at)
+}
+
+// stores compiles `stores:`, by server and by server/tool.
+func (r *reader) stores(p *Policy, f *policyFile) {
+	for _, e := range f.Stores.Entries {
+		if !collectionName.MatchString(e.Key.Value) {
+			r.Fault(e.Key, "the name of a store is letters, digits, _, - and .", "")
+		}
+		if e.Value.Node.Kind == strictyaml.List && len(e.Value.Items) < 1 {
+			r.Fault(e.Value.Node, "a store nobody uses", "stores: { disk: [files, backup/list] }")
+		}
+		for _, t := range e.Value.Items {
+			if t.Node.Kind != strictyaml.Text {
+				continue // a fault already
+			}
+			known := p.Contracts[t.S] != nil
+			for _, c := range p.Contracts {
+				known = known || c.Server == t.S
+			}
+			if !known {
+				r.Fault(t.Node, "no contract of this policy is of that server or tool", "a server, or server/tool")
+			}
+			if p.stores == nil {
+				p.stores = map[string][]string{}
+			}
+			p.stores[t.S] = append(p.stores[t.S], e.Key.Value)
+		}
+	}
+}
+
+// sets compiles `sets:`.
+func (r *reader) sets(p *Policy, c *Contract, f *toolFile) {
+	if !f.Sets.Given() {
+		return
+	}
+	c.Sets = []field{}
+	if c.Effect == Read {
+		r.Fault(f.Sets.Node, "a read sets nothing", "remove it")
+	}
+	for _, t := range f.Sets.Items {
+		if t.Node.Kind != strictyaml.Text {
+			continue // a fault already
+		}
+		tool, pointer, isOutput := strings.Cut(t.S, "#")
+		if !isOutput {
+			c.Sets = append(c.Sets, field{collection: r.collection(p, t)})
+			continue
+		}
+		at, err := provenance.ParsePattern(pointer)
+		if err != nil {
+			r.Fault(t.Node, "after # stands a pointer: "+err.Error(), "a collection, or server/tool#/pointer")
+		}
+		c.Sets = append(c.Sets, field{tool: tool, at: at})
+	}
+}
+
+// setFields checks what `sets:` of one contract says of the outputs of others.
+func (r *reader) setFields(p *Policy, key string, f *toolFile) {
+	c := p.Contracts[key]
+	if c == nil || len(c.Sets) != len(f.Sets.Items) {
+		return
+	}
+	for i, t := range f.Sets.Items {
+		found := false
+		for _, other := range sortedKeys(p.Contracts) {
+			for k := range p.Contracts[other].Outputs {
+				o := &p.Contracts[other].Outputs[k]
+				if !c.Sets[i].names(other, o) || !p.share(c, p.Contracts[other]) {
+					continue
+				}
+				found = true
+				if o.Authoritative {
+					r.Fault(t.Node, "the tool sets an output of "+strictyaml.Word(other)+" that is authoritative, which says that no text anybody sends comes back in it (R4)", "remove authoritative there, or the field here")
+				}
+			}
+		}
+		if !found {
+			r.Fault(t.Node, "no output of a store this tool shares is meant; the rule can never match", "a collection, or server/tool#/pointer")
+		}
+	}
+}
+
+// storesOf are the declared stores of a tool.
+func (p *Policy) storesOf(server, tool string) []string {
+	return append(slices.Clone(p.stores[server]), p.stores[server+"/"+tool]...)
+}
+
+// share reports whether two tools have a store in common: one server is one, and
+// `stores:` declares others.
+func (p *Policy) share(a, b *Contract) bool {
+	if a.Server == b.Server {
+		return true
+	}
+	mine := p.storesOf(a.Server, a.Tool)
+	return slices.ContainsFunc(p.storesOf(b.Server, b.Tool), func(s string) bool { return slices.Contains(mine, s) })
+}
+
+// onDisk reports a tool that writes the agent's text into files of this machine
+// and is in no declared store: any server may read them.
+func (p *Policy) onDisk(c *Contract) bool {
+	if len(p.storesOf(c.Server, c.Tool)) > 0 {
+		return false
+	}
+	file, text := false, false
+	for a, e := range c.everyArg {
+		file = file || e.Gated() && (a.Role == Target || a.Role == Selector) && a.Type == provenance.Path
+		text = text || e.Gated() && a.Local
+	}
+	return file && text
+}
+
+// reaches reports whether what one tool was sent can come back in an output of
+// another (R38); o is nil for what no rule names.
+func (p *Policy) reaches(from, to *Contract, o *provenance.OutputRule) bool {
+	trusted := o != nil && o.Label > writ.External
+	if !from.Effect.Gated() || !p.share(from, to) && !(trusted && p.onDisk(from)) || o != nil && o.Authoritative {
+		return false
+	}
+	return from.Sets == nil || o != nil && slices.ContainsFunc(from.Sets, func(f field) bool { return f.names(to.Server+"/"+to.Tool, o) })
+}
+
+// reach is reaches for the result of one call. A tool without a contract reaches
+// all of its server.
+func (d *Decision) reach(server, tool string, o *provenance.OutputRule) bool {
+	from := &Contract{Server: server, Tool: tool, Effect: EveryEffect}
+	to := &Contract{Server: d.Call.Server, Tool: toolOf(d.Call)}
+	if d.policy == nil {
+		return server == to.Server && (o == nil || !o.Authoritative)
+	}
+	if c := d.policy.Contracts[server+"/"+tool]; c != nil {
+		from = c
+	}
+	return d.policy.reaches(from, to, o)
+}
+
+// Lowers is the place that every later session of the state has to be told of
+// before an allowed act is sent (R38); ok is false where there is none. What
+// leaves without being kept, and what Writ's own memory labels itself, lowers
+// nothing there.
+func (d *Decision) Lowers() (p provenance.Place, ok bool) {
+	if !d.Allowed() || d.Effect&^(Read|Egress) == 0 || d.Call.Server == OwnServer {
+		return p, false
+	}
+	return provenance.PlaceOf(d.Call.Server, toolOf(d.Call), d.args)
+}
+
+// lintStores names every field called system that another tool of the policy can
+// write (R2, R38).
+func (r *reader) lintStores(p *Policy) {
+	for _, key := range sortedKeys(p.Contracts) {
+		to := p.Contracts[key]
+		for i := range to.Outputs {
+			o := to.Outputs[i]
+			if o.Label < writ.System {
+				continue
+			}
+			for _, writer := range sortedKeys(p.Contracts) {
+				from := p.Contracts[writer]
+				if !from.unproven() || o.Authoritative && from.Server == to.Server {
+					continue
+				}
+				said := o.Authoritative
+				o.Authoritative = false
+				if !p.reaches(from, to, &o) {
+					o.Authoritative = said
+					continue
+				}
+				field, writer := strictyaml.Word(key+"#"+o.At.Source), strictyaml.Word(writer)
+				if said {
+					r.Warn(r.outputAt[to][i], field+" is called authoritative, and "+writer+" can write what it reads (R4, R38)", "remove authoritative, or name in stores: who reads what it writes")
+				} else {
+					r.Warn(r.outputAt[to][i], field+" is called system, and "+writer+" can write it: from its first use on this field vouches for nothing (R38)",
+						"sets: on the writing tool, stores:, or authoritative: true where no text can come back")
+				}
+				break
+			}
+		}
+	}
+}
+
+// unproven reports whether an act of the tool can send text that nothing vouches
+// for.
+func (c *Contract) unproven() bool {
+	for a, e := range c.everyArg {
+		if e.Gated() && (a.Local || a.ContentOpen) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,352 @@
+package provenance
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	writ "github.com/writ-project/writ"
+)
+
+// Place is where an act put text that is worth less than system (R38). The
+// values of its targets and selectors name it; an act without any could have
+// put it anywhere its tool reaches.
+type Place struct {
+	Server string     `json:"server"`
+	Tool   string     `json:"tool"`
+	Label  writ.Label `json:"label"` // the lowest the act sent
+	At     []Resource `json:"at,omitempty"`
+}
+
+// Resource is one value that names a place.
+type Resource struct {
+	// Of is what the value is compared within: its collection, else its type
+	// with a colon before it. Values of different kinds do not tell two places
+	// apart, and one without a kind tells nothing.
+	Of   string `json:"of,omitempty"`
+	Text string `json:"text"` // canonical and folded
+}
+
+// comparedIn is what a value of a collection and type is compared within.
+func comparedIn(collection string, t Type) string {
+	switch {
+	case collection != "":
+		return collection
+	case t != Untyped:
+		return ":" + string(t)
+	}
+	return ""
+}
+
+// PlaceOf is the place an act with these arguments goes to; ok is false if all
+// it sends is worth system, so that nothing is lowered.
+func PlaceOf(server, tool string, args []Arg) (p Place, ok bool) {
+	p = Place{Server: server, Tool: tool, Label: writ.Operator}
+	for i := range args {
+		a := &args[i]
+		if !a.Narrow {
+			p.Label = min(p.Label, a.Label)
+		}
+		p.At = append(p.At, a.resources()...)
+	}
+	return p, p.Label < writ.System
+}
+
+// resources are the spellings under which a target or selector names a place.
+func (a *Arg) resources() []Resource {
+	if !a.Names {
+		return nil
+	}
+	kind := comparedIn(a.Collection, a.Type)
+	texts, n := readings(a.Type, a.Raw)
+	var out []Resource
+	for _, t := range texts[:n] {
+		out = append(out, Resource{kind, t})
+	}
+	if a.Real != "" {
+		out = append(out, Resource{kind, fold(a.Real)})
+	}
+	return out
+}
+
+// Places are the lowered places of one state, in the order of their numbers. It
+// is safe for concurrent use: sessions judge results while others act.
+type Places struct {
+	mu    sync.RWMutex
+	tools map[[2]string]*placesOf
+	by    map[uint64]*lowered
+}
+
+// lowered is one place, in force from its number until the number that cleared
+// it.
+type lowered struct {
+	Place
+	since, until uint64
+}
+
+// placesOf are the places of one tool, by the kinds of values that name them.
+type placesOf struct {
+	groups map[string]*group
+	n      int
+}
+
+// group are places that values of the same kinds name.
+type group struct {
+	kinds []string // sorted; none: anywhere the tool reaches
+	every []*lowered
+	at    map[Resource][]*lowered
+}
+
+// maxPlaces bounds the places told apart for one tool. Beyond it a place is
+// anywhere the tool reaches.
+const maxPlaces = 1 << 14
+
+// NewPlaces returns no places.
+func NewPlaces() *Places {
+	return &Places{tools: map[[2]string]*placesOf{}, by: map[uint64]*lowered{}}
+}
+
+// Lower adds a place under a number. Numbers rise.
+func (ps *Places) Lower(n uint64, p Place) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	k := [2]string{p.Server, p.Tool}
+	t := ps.tools[k]
+	if t == nil {
+		t = &placesOf{groups: map[string]*group{}}
+		ps.tools[k] = t
+	}
+	if t.n++; t.n > maxPlaces {
+		p.At = nil
+	}
+	l := &lowered{Place: p, since: n}
+	ps.by[n] = l
+	kinds := p.kinds()
+	g := t.groups[strings.Join(kinds, " ")]
+	if g == nil {
+		g = &group{kinds: kinds, at: map[Resource][]*lowered{}}
+		t.groups[strings.Join(kinds, " ")] = g
+	}
+	g.every = append(g.every, l)
+	for _, r := range p.At {
+		g.at[r] = append(g.at[r], l)
+	}
+}
+
+// kinds are those of the values that name the place, sorted. A value without a
+// kind tells no two places apart.
+func (p *Place) kinds() []string {
+	var out []string
+	for _, r := range p.At {
+		if r.Of != "" && !slices.Contains(out, r.Of) {
+			out = append(out, r.Of)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Clear ends the place that was lowered under number n, from number at on. It
+// reports whether there is one in force.
+func (ps *Places) Clear(n, at uint64) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	l := ps.by[n]
+	if l == nil || l.until != 0 {
+		return false
+	}
+	l.until = at
+	return true
+}
+
+// Covers reports whether a place is lowered as far already, so that lowering
+// it again changes no answer.
+func (ps *Places) Covers(p Place) bool {
+	ps.mu.RLock()
+	defer ps.mu.RUnlock()
+	t := ps.tools[[2]string{p.Server, p.Tool}]
+	if t == nil {
+		return false
+	}
+	covers := func(l *lowered) bool { return l.in(forever) && l.Label <= p.Label }
+	if g := t.groups[""]; g != nil && slices.ContainsFunc(g.every, covers) {
+		return true
+	}
+	g := t.groups[strings.Join(p.kinds(), " ")]
+	return g != nil && len(p.At) > 0 && slices.ContainsFunc(g.at[p.At[0]], func(l *lowered) bool {
+		return covers(l) && slices.Equal(l.At, p.At)
+	})
+}
+
+// forever is a number no event reaches.
+const forever = ^uint64(0)
+
+// in reports whether a place is in force at a number.
+func (l *lowered) in(n uint64) bool { return l.since <= n && (l.until == 0 || l.until > n) }
+
+// lowest is the lowest label of those in force at a number.
+func lowest(ls []*lowered, n uint64) writ.Label {
+	low := writ.Operator
+	for _, l := range ls {
+		if l.Label < low && l.in(n) {
+			low = l.Label
+		}
+	}
+	return low
+}
+
+// standing is what the places of a state, as of a number, say of one observation.
+type standing struct {
+	ps     *Places
+	n      uint64
+	o      *Observation
+	named  []Resource // by the call's own targets and selectors
+	ids    map[*record][]identity
+	reach  map[reachKey]bool
+	bottom map[*group]writ.Label // of all places of a group
+}
+
+type reachKey struct {
+	tool [2]string
+	rule *OutputRule
+}
+
+// identity is a leaf that says which resource its record is.
+type identity struct {
+	rule *OutputRule
+	Resource
+}
+
+// newStanding returns nil where there are no places.
+func newStanding(ps *Places, n uint64, o *Observation) *standing {
+	if ps == nil {
+		return nil
+	}
+	ps.mu.RLock()
+	defer ps.mu.RUnlock()
+	if len(ps.tools) == 0 {
+		return nil
+	}
+	s := &standing{ps: ps, n: n, o: o, reach: map[reachKey]bool{}, bottom: map[*group]writ.Label{}}
+	for i := range o.Args {
+		s.named = append(s.named, o.Args[i].resources()...)
+	}
+	return s
+}
+
+// label is the highest label a leaf may keep under the places it may come from.
+// It may come from every place of a tool that reaches its field, unless the
+// call, or the leaf's record in a field the tool does not reach, names another
+// resource of a kind the place is named by.
+func (s *standing) label(leaf *Leaf) writ.Label {
+	low := writ.Operator
+	if s == nil {
+		return low
+	}
+	s.ps.mu.RLock()
+	defer s.ps.mu.RUnlock()
+	for tool, t := range s.ps.tools {
+		if !s.reaches(tool, leaf.Rule) {
+			continue
+		}
+		for _, g := range t.groups {
+			bottom, ok := s.bottom[g]
+			if !ok {
+				bottom = lowest(g.every, s.n)
+				s.bottom[g] = bottom
+			}
+			if bottom < low {
+				low = min(low, s.of(tool, g, leaf, bottom))
+			}
+		}
+	}
+	return low
+}
+
+// of is what one group of places leaves of a leaf.
+func (s *standing) of(tool [2]string, g *group, leaf *Leaf, bottom writ.Label) writ.Label {
+	if len(g.kinds) == 0 {
+		return bottom
+	}
+	names := map[string][]string{} // what names the leaf's resource, by kind
+	name := func(r Resource) {
+		if slices.Contains(g.kinds, r.Of) {
+			names[r.Of] = append(names[r.Of], r.Text)
+		}
+	}
+	for _, r := range s.named {
+		name(r)
+	}
+	for _, id := range s.identities()[leaf.record] {
+		if !s.reaches(tool, id.rule) {
+			name(id.Resource)
+		}
+	}
+	if len(names) == 0 {
+		return bottom
+	}
+	low := writ.Operator
+	for _, kind := range g.kinds {
+		if names[kind] == nil {
+			continue
+		}
+		for _, text := range names[kind] {
+			for _, l := range g.at[Resource{kind, text}] {
+				if l.Label < low && l.in(s.n) && l.named(names) {
+					low = l.Label
+				}
+			}
+		}
+		break // a place that this kind tells apart is no candidate
+	}
+	return low
+}
+
+// named reports whether no kind tells the place from what is named.
+func (l *lowered) named(names map[string][]string) bool {
+	for kind, texts := range names {
+		if !slices.ContainsFunc(l.At, func(r Resource) bool { return r.Of == kind && slices.Contains(texts, r.Text) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// reaches reports whether what a tool was sent can come back in a field; nil is
+// one that no rule names.
+func (s *standing) reaches(tool [2]string, r *OutputRule) bool {
+	k := reachKey{tool, r}
+	is, ok := s.reach[k]
+	if !ok {
+		if s.o.Reaches != nil {
+			is = s.o.Reaches(tool[0], tool[1], r)
+		} else {
+			is = tool[0] == s.o.Server && (r == nil || !r.Authoritative)
+		}
+		s.reach[k] = is
+	}
+	return is
+}
+
+// identities are the leaves of each record that a rule gives a kind.
+func (s *standing) identities() map[*record][]identity {
+	if s.ids != nil {
+		return s.ids
+	}
+	s.ids = map[*record][]identity{}
+	for i := range s.o.Leaves {
+		l := &s.o.Leaves[i]
+		if l.Rule == nil || l.Rule.Label < writ.System || l.record == nil {
+			continue
+		}
+		kind := comparedIn(l.Rule.Collection, l.Type)
+		if kind == "" {
+			continue
+		}
+		texts, n := readings(l.Type, l.Raw)
+		for _, t := range texts[:n] {
+			s.ids[l.record] = append(s.ids[l.record], identity{l.Rule, Resource{kind, t}})
+		}
+	}
+	return s.ids
+}
