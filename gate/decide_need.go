@@ -38,7 +38,7 @@ var needs = map[writ.Reason]string{
 
 	writ.ProvenanceUnseen:     "was seen nowhere",
 	writ.ProvenanceLabel:      "was seen only where somebody else than the tool's issuer can write it",
-	writ.ProvenanceReflected:  "was seen only where it may reflect what a call sent",
+	writ.ProvenanceReflected:  "was seen only where it may reflect what a call sent, in this session or an earlier one (`writ places list`)",
 	writ.ProvenanceSource:     "was seen only at a source this argument does not accept",
 	writ.ProvenanceSmall:      "is too short to be recognised without its collection",
 	writ.ProvenanceOpenTarget: "was seen only in a collection that anyone can add to, which cannot name a target",

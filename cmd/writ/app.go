@@ -32,7 +32,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		sessionCommand(), auditCommand(), memoryCommand(), evalCommand(), invariantsCommand(), versionCommand(), exampleServerCommand(),
+		sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evalCommand(), invariantsCommand(), versionCommand(), exampleServerCommand(),
 	}
 }
 
@@ -272,7 +272,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 			st.Close()
 			return nil, nil, err
 		}
-		opts.Inside = s
+		opts.Inside, opts.Namespace = s, o.memory.Namespace
 	}
 	g, err = gateway.New(opts)
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -106,6 +107,12 @@ func (a *act) judge(call gate.Call) bool {
 			return false
 		}
 		a.d, a.n, a.epoch, a.recorded = d, rec.n, epoch, rec.done
+		if p, ok := d.Lowers(); ok {
+			if err := a.g.lower(s.id, now, p); err != nil {
+				a.recorded = failed(err)
+				return false
+			}
+		}
 		if !d.Allowed() || d.Effect.Gated() {
 			err := <-rec.done
 			a.recorded = failed(err)
@@ -115,6 +122,16 @@ func (a *act) judge(call gate.Call) bool {
 		}
 		return a.d.Allowed()
 	}
+}
+
+// lower puts the place an act goes to on record before the act is sent.
+func (g *Gateway) lower(session string, at time.Time, p provenance.Place) error {
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	if err := g.places.lower(ctx, g.store, session, at, p); err != nil {
+		return fmt.Errorf("%w: %w", errNotRecorded, err)
+	}
+	return nil
 }
 
 // sessionOf is the session of a request, or the stream of those without one.
@@ -349,6 +366,16 @@ func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream
 	// made anew since: then it may have been lost with what made the session
 	// stale, and whoever wrote it knows.
 	s := a.s
+	if res.Status == gate.OK {
+		// Whoever lowered a place before the server answered did so on record.
+		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+		res.Through, err = a.g.places.now(ctx)
+		cancel()
+		if err != nil {
+			return obs, fmt.Errorf("%w: %w", errNotRecorded, err)
+		}
+		res.Places = a.g.places.all
+	}
 	s.mu.Lock()
 	if s.stale != nil || s.epoch != a.epoch {
 		s.mu.Unlock()
@@ -368,6 +395,9 @@ func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream
 		obs.Why = "no_session"
 	}
 	data := resultData{Decision: n, Status: string(res.Status), Evidence: res.Evidence, Admissible: obs.Admissible, Why: obs.Why, Recalled: res.Recalled}
+	if res.Through > 0 {
+		data.Places = &placesAt{strings.TrimPrefix(a.g.places.log, placesPrefix), res.Through}
+	}
 	var vs []value
 	if res.Bytes != nil {
 		vs = append(vs, value{valueResult, res.Bytes})

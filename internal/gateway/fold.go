@@ -56,6 +56,8 @@ type resultData struct {
 	// Recalled says which leaves of an answer of the governed memory stand in
 	// what it captured (R35).
 	Recalled []provenance.Recalled `json:"recalled,omitempty"`
+	// Places says which lowered places counted (R38), nil where there was none.
+	Places *placesAt `json:"places,omitempty"`
 }
 
 // inputValue is the value "input" of a decision.
@@ -80,6 +82,7 @@ var ErrReplay = errors.New("the recorded decision does not follow from what it r
 type values interface {
 	Blob(ctx context.Context, name audit.Digest) ([]byte, error)
 	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
+	placesStore
 }
 
 // Fold makes a session of its records again, deciding every decision anew and
@@ -96,6 +99,7 @@ type Fold struct {
 	results  map[uint32]uint64        // evidence number to record number
 	halted   *writ.Rejection          // the input policy ended the session's calls
 	screen   *screen.Screen           // the gateway's; whoever checks a log has none
+	places   map[string]*places       // by namespace
 	blind    bool                     // values are missing, so what follows cannot be made again
 }
 
@@ -107,12 +111,15 @@ type world struct {
 
 // NewFold returns a fold of a session's records, from the first.
 func NewFold(store values, caps provenance.Caps) *Fold {
-	return &Fold{store: store, caps: caps, world: map[[2]string]*world{}, open: map[uint64]gate.Decision{}, results: map[uint32]uint64{}}
+	return &Fold{store: store, caps: caps, world: map[[2]string]*world{}, open: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
 }
 
 // Step folds one record. It returns ErrReplay, wrapped, when a decision comes
 // out otherwise than recorded.
 func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+	if isPlaces(rec.Session) {
+		return checkPlaces(rec, it)
+	}
 	switch rec.Kind {
 	case audit.KindOpen:
 		var open openData
@@ -132,7 +139,7 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 	case audit.KindDecision:
 		return f.decision(ctx, rec, it)
 	case audit.KindResult:
-		return f.result(rec, it)
+		return f.result(ctx, rec, it)
 	case KindTurn:
 		return f.turn(rec, it)
 	case KindLapse:
@@ -219,7 +226,7 @@ func (f *Fold) Blind() bool { return f.blind }
 // notNil copies b so that what was there stays distinct from what was not.
 func notNil(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
 
-func (f *Fold) result(rec *audit.Record, it *audit.Item) error {
+func (f *Fold) result(ctx context.Context, rec *audit.Record, it *audit.Item) error {
 	var data resultData
 	if err := json.Unmarshal(rec.Data, &data); err != nil {
 		return fmt.Errorf("result: %w", err)
@@ -240,6 +247,21 @@ func (f *Fold) result(rec *audit.Record, it *audit.Item) error {
 			return nil
 		}
 		r.Bytes = b
+	}
+	if at := data.Places; at != nil {
+		p := f.places[at.Namespace]
+		if p == nil {
+			p = newPlaces(f.store, at.Namespace)
+			f.places[at.Namespace] = p
+		}
+		if err := p.upTo(ctx, at.N); err != nil {
+			return fmt.Errorf("%w (n %d): %w", ErrReplay, rec.N, err)
+		}
+		if p.erased != 0 && p.erased <= at.N {
+			f.blind = true
+			return nil
+		}
+		r.Places, r.Through = p.all, at.N
 	}
 	obs := f.session.Observe(&d, r)
 	if obs.Admissible != data.Admissible {

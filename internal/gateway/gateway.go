@@ -13,6 +13,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/base32"
 	"errors"
@@ -57,8 +58,11 @@ type Options struct {
 	// OwnPaths are cleaned absolute paths no argument may point into (R34).
 	OwnPaths []string
 	Caps     provenance.Caps
-	Version  string       // of the product, for serverInfo
-	Log      *slog.Logger // nil discards
+	// Namespace is whose lowered places count (R38), "default" if it is empty;
+	// two namespaces of one state share none.
+	Namespace string
+	Version   string       // of the product, for serverInfo
+	Log       *slog.Logger // nil discards
 	// Clock is the recorded time; nil is the real one.
 	Clock func() time.Time
 }
@@ -90,6 +94,8 @@ type Gateway struct {
 	oddMu    sync.Mutex
 	oddities map[oddity]int
 	oddly    chan struct{} // something was counted; holds one
+
+	places *places
 
 	anonymousMu sync.Mutex
 	anonymous   *session
@@ -148,6 +154,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
+	g.places = newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))
 	var err error
 	if g.sealKey, err = newSealKey(); err != nil {
 		return nil, fmt.Errorf("gateway: no randomness: %w", err)

@@ -1,0 +1,261 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/provenance"
+)
+
+// The places that acts lowered (R38) are a sequence of the log of their own, one
+// for each namespace, and their numbers are those of its records: a result says
+// at which number it was judged, so a session is made again from its own records
+// and that sequence.
+
+const (
+	// KindPlace is the kind of the record of a lowered place, KindClear of the
+	// record that an operator cleared one.
+	KindPlace audit.Kind = "place"
+	KindClear audit.Kind = "clear"
+
+	valuePlace = "place" // place: the provenance.Place
+
+	// placesPrefix tells these records from a session's: no public id of a
+	// session holds a hyphen.
+	placesPrefix = "s_places-"
+
+	// defaultNamespace is whose places are lowered where no other is named.
+	defaultNamespace = "default"
+)
+
+type placeData struct {
+	Session string `json:"session"` // whose act it was
+	Server  string `json:"server"`
+	Tool    string `json:"tool"`
+}
+
+type clearData struct {
+	Place uint64 `json:"place"`
+}
+
+// placesAt says at which number of which namespace a result was judged.
+type placesAt struct {
+	Namespace string `json:"namespace"`
+	N         uint64 `json:"n"`
+}
+
+// placesStore is what the places of a namespace are read from.
+type placesStore interface {
+	Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error]
+	Head(ctx context.Context, session string) (uint64, error)
+}
+
+// places are the lowered places of one namespace as this process has read them.
+// Others may lower further: who judges a result reads on first.
+type places struct {
+	store placesStore
+	log   string // the sequence's name
+
+	mu     sync.Mutex
+	n      uint64 // of the newest record read
+	erased uint64 // of the first that was erased; 0 for none
+	all    *provenance.Places
+}
+
+func newPlaces(store placesStore, namespace string) *places {
+	return &places{store: store, log: placesPrefix + namespace, all: provenance.NewPlaces()}
+}
+
+// upTo reads on to number n at least, and fails if the log does not have it.
+func (p *places) upTo(ctx context.Context, n uint64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.n >= n {
+		return nil
+	}
+	for it, err := range p.store.Read(ctx, p.log, p.n+1) {
+		if err != nil {
+			return err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return err
+		}
+		if _, err := audit.ParseEntry(it.Leaf, it.Values...); err != nil {
+			return err
+		}
+		if err := p.fold(rec, &it); err != nil {
+			return err
+		}
+		p.n = rec.N
+	}
+	if p.n < n {
+		return errors.New("places that a result was judged with are not in the log")
+	}
+	return nil
+}
+
+// fold folds one record. A place that was erased could be any that its tool
+// reaches.
+func (p *places) fold(rec *audit.Record, it *audit.Item) error {
+	switch rec.Kind {
+	case KindPlace:
+		var d placeData
+		if err := json.Unmarshal(rec.Data, &d); err != nil {
+			return fmt.Errorf("the lowered place %d: %w", rec.N, err)
+		}
+		pl := provenance.Place{Server: d.Server, Tool: d.Tool, Label: writ.Model}
+		if b, ok := it.Value(valuePlace); !ok {
+			p.erased = cmp.Or(p.erased, rec.N)
+		} else if err := json.Unmarshal(b, &pl); err != nil {
+			return fmt.Errorf("the lowered place %d: %w", rec.N, err)
+		}
+		p.all.Lower(rec.N, pl)
+	case KindClear:
+		var c clearData
+		if err := json.Unmarshal(rec.Data, &c); err != nil {
+			return fmt.Errorf("cleared %d: %w", rec.N, err)
+		}
+		p.all.Clear(c.Place, rec.N)
+	}
+	return nil
+}
+
+// now reads what any process lowered so far and returns the number.
+func (p *places) now(ctx context.Context) (uint64, error) {
+	n, err := p.store.Head(ctx, p.log)
+	if err == nil {
+		err = p.upTo(ctx, n)
+	}
+	return n, err
+}
+
+// lower puts a place on record, durably, before the act is sent that lowers it.
+func (p *places) lower(ctx context.Context, st audit.Store, session string, at time.Time, pl provenance.Place) error {
+	if _, err := p.now(ctx); err != nil {
+		return err
+	}
+	if p.all.Covers(pl) {
+		return nil
+	}
+	return p.append(ctx, st, at, KindPlace, placeData{session, pl.Server, pl.Tool}, value{valuePlace, mustJSON(pl)})
+}
+
+// append appends one record, after the opening one where there is none.
+func (p *places) append(ctx context.Context, st audit.Store, at time.Time, kind audit.Kind, data any, vs ...value) error {
+	for try := 0; ; try++ {
+		n, err := p.now(ctx)
+		if err != nil {
+			return err
+		}
+		var es []audit.Entry
+		if n == 0 {
+			e, err := audit.Seal(audit.Record{Kind: audit.KindOpen, Session: p.log, N: 1, Time: at})
+			if err != nil {
+				return err
+			}
+			es = append(es, e)
+		}
+		var sealed []audit.Value
+		for _, v := range vs {
+			av := audit.Value{Name: v.name, Bytes: v.bytes}
+			if _, err := rand.Read(av.Salt[:]); err != nil {
+				return err
+			}
+			sealed = append(sealed, av)
+		}
+		e, err := audit.Seal(audit.Record{Kind: kind, Session: p.log, N: n + uint64(len(es)) + 1, Time: at, Data: mustJSON(data)}, sealed...)
+		if err != nil {
+			return err
+		}
+		if _, err = st.Append(ctx, p.log, n, append(es, e)); err == nil {
+			_, err = p.now(ctx)
+			return err
+		} else if !errors.Is(err, audit.ErrConflict) || try == 8 {
+			return err
+		}
+	}
+}
+
+// isPlaces reports a sequence of lowered places.
+func isPlaces(session string) bool { return strings.HasPrefix(session, placesPrefix) }
+
+// LoweredPlace is a place in force, for an operator.
+type LoweredPlace struct {
+	N       uint64           `json:"n"`
+	Time    time.Time        `json:"time"`
+	Session string           `json:"session"` // whose act lowered it
+	Place   provenance.Place `json:"place"`
+}
+
+// LoweredPlaces lists the places of a namespace that are in force, oldest first.
+func LoweredPlaces(ctx context.Context, st audit.Store, namespace string) ([]LoweredPlace, error) {
+	var out []LoweredPlace
+	for it, err := range st.Read(ctx, placesPrefix+namespace, 1) {
+		if err != nil {
+			return nil, err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return nil, err
+		}
+		switch rec.Kind {
+		case KindPlace:
+			l := LoweredPlace{N: rec.N, Time: rec.Time}
+			var d placeData
+			b, ok := it.Value(valuePlace)
+			err := json.Unmarshal(rec.Data, &d)
+			if l.Session, l.Place.Server, l.Place.Tool = d.Session, d.Server, d.Tool; ok {
+				err = errors.Join(err, json.Unmarshal(b, &l.Place))
+			}
+			if err != nil {
+				return nil, fmt.Errorf("the lowered place %d cannot be read: %w", rec.N, err)
+			}
+			out = append(out, l)
+		case KindClear:
+			var c clearData
+			if err := json.Unmarshal(rec.Data, &c); err != nil {
+				return nil, err
+			}
+			for i := range out {
+				if out[i].N == c.Place {
+					out = append(out[:i], out[i+1:]...)
+					break
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// ClearPlace records that an operator cleared a place: what is read from it
+// from now on keeps its label. The error is audit.ErrNotFound where no place in
+// force has that number.
+func ClearPlace(ctx context.Context, st audit.Store, namespace string, n uint64, at time.Time) error {
+	all, err := LoweredPlaces(ctx, st, namespace)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		if l.N == n {
+			return newPlaces(st, namespace).append(ctx, st, at.UTC().Truncate(time.Microsecond), KindClear, clearData{n})
+		}
+	}
+	return audit.ErrNotFound
+}
+
+// checkPlaces says of one record of such a sequence whether it can be read.
+func checkPlaces(rec *audit.Record, it *audit.Item) error {
+	p := places{all: provenance.NewPlaces()}
+	return p.fold(rec, it)
+}

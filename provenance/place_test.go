@@ -1,0 +1,154 @@
+package provenance
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// TestPlacesAgainstModel holds R38 against its definition, read out slowly: a
+// place says nothing of a leaf if it is not in force, if its tool does not reach
+// the leaf's field, or if something that the tool does not reach names another
+// value of a kind that the place is named by; else the leaf is worth no more
+// than what went there.
+func TestPlacesAgainstModel(t *testing.T) {
+	type act struct {
+		n, cleared uint64
+		p          Place
+	}
+	kinds := []string{"", "note", "folder"}
+	ids := []string{`"n1"`, `"N1"`, `"n2"`, `"f1"`, `17`, `"17"`}
+	lowered, kept := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		pick := func(name string, from ...string) string { return rapid.SampledFrom(from).Draw(t, name) }
+		yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
+		named := func(n int, label writ.Label) (args []Arg) {
+			for range n {
+				args = append(args, Arg{Raw: []byte(pick("id", ids...)), Collection: pick("kind", kinds...), Names: true, Decides: true, Label: label})
+			}
+			return args
+		}
+		ps, acts, n := NewPlaces(), []act(nil), uint64(0)
+		for range rapid.IntRange(0, 6).Draw(t, "acts") {
+			n++
+			if len(acts) > 0 && yes("clear") {
+				i := rapid.IntRange(0, len(acts)-1).Draw(t, "which")
+				if ps.Clear(acts[i].n, n) != (acts[i].cleared == 0) {
+					t.Fatal("a place is cleared once")
+				}
+				if acts[i].cleared == 0 {
+					acts[i].cleared = n
+				}
+				continue
+			}
+			args := append(named(rapid.IntRange(0, 2).Draw(t, "named"), writ.System),
+				Arg{Raw: []byte(`"some text"`), Label: rapid.SampledFrom([]writ.Label{writ.Model, writ.External, writ.System}).Draw(t, "label")})
+			p, ok := PlaceOf("s", pick("tool", "a", "b"), args)
+			if ok != (p.Label < writ.System) {
+				t.Fatal("what is worth system lowers nothing")
+			}
+			if !ok {
+				continue
+			}
+			if ps.Covers(p) && !slices.ContainsFunc(acts, func(a act) bool {
+				return a.cleared == 0 && a.p.Tool == p.Tool && a.p.Label <= p.Label && (slices.Equal(a.p.At, p.At) || len(a.p.kinds()) == 0)
+			}) {
+				t.Fatalf("%+v is said to be covered", p)
+			}
+			ps.Lower(n, p)
+			acts = append(acts, act{n: n, p: p})
+		}
+		through := uint64(rapid.IntRange(0, int(n)).Draw(t, "through"))
+		rule := func() *OutputRule {
+			return &OutputRule{Label: writ.System, Collection: pick("collection", kinds...), Authoritative: yes("authoritative")}
+		}
+		records := []*record{{}, {}}
+		o := Observation{Server: "s", OK: true, Args: named(rapid.IntRange(0, 2).Draw(t, "asked"), writ.System)}
+		for range rapid.IntRange(1, 5).Draw(t, "leaves") {
+			o.Leaves = append(o.Leaves, Leaf{Raw: []byte(pick("leaf", ids...)), Rule: rule(), record: records[rapid.IntRange(0, 1).Draw(t, "record")]})
+		}
+		sets := map[string]bool{"a": yes("a sets"), "b": yes("b sets")}
+		o.Reaches = func(_, tool string, r *OutputRule) bool { return !r.Authoritative && (sets[tool] || r.Collection == "note") }
+
+		s := newStanding(ps, through, &o)
+		for i := range o.Leaves {
+			leaf := &o.Leaves[i]
+			want := writ.Operator
+			for _, a := range acts {
+				if a.n > through || a.cleared != 0 && a.cleared <= through || !o.Reaches("s", a.p.Tool, leaf.Rule) {
+					continue
+				}
+				other := false
+				for _, kind := range a.p.kinds() {
+					same, any := false, false
+					name := func(k string, raw []byte) {
+						if k != kind {
+							return
+						}
+						any = true
+						for _, r := range a.p.At {
+							same = same || r.Of == kind && r.Text == plainText(raw)
+						}
+					}
+					for _, g := range o.Args {
+						name(g.Collection, g.Raw)
+					}
+					for j := range o.Leaves {
+						if l := &o.Leaves[j]; l.record == leaf.record && !o.Reaches("s", a.p.Tool, l.Rule) {
+							name(l.Rule.Collection, l.Raw)
+						}
+					}
+					other = other || any && !same
+				}
+				if !other {
+					want = min(want, a.p.Label)
+				}
+			}
+			if got := s.label(leaf); got != want {
+				t.Fatalf("leaf %d (%s) keeps %v, want %v", i, leaf.Raw, got, want)
+			}
+			if want < writ.System {
+				lowered++
+			} else {
+				kept++
+			}
+		}
+	})
+	if lowered == 0 || kept == 0 {
+		t.Errorf("the draw never meets both answers: %d lowered, %d kept", lowered, kept)
+	}
+}
+
+// plainText is the folded text of a short ASCII literal.
+func plainText(raw []byte) string {
+	if s, ok := strictjson.Text(raw); ok {
+		return strings.ToLower(s)
+	}
+	return string(raw)
+}
+
+// TestManyPlaces: above the bound places of a tool are told apart no more, and
+// nothing is forgotten (D03).
+func TestManyPlaces(t *testing.T) {
+	ps := NewPlaces()
+	place := func(i int) Place {
+		return Place{Server: "s", Tool: "t", Label: writ.Model, At: []Resource{{"note", "n" + string(rune('a'+i%26)) + strings.Repeat("x", i/26)}}}
+	}
+	for i := range maxPlaces + 1 {
+		ps.Lower(uint64(i+1), Place{Server: "s", Tool: "t", Label: writ.External, At: []Resource{{"note", "id" + strings.Repeat("0", i%7)}}})
+	}
+	if !ps.Covers(Place{Server: "s", Tool: "t", Label: writ.External, At: []Resource{{"note", "never lowered"}}}) {
+		t.Error("beyond the bound a place is anywhere")
+	}
+	if ps.Covers(place(0)) {
+		t.Error("a place is covered by a lower label alone")
+	}
+	if n := len(ps.tools[[2]string{"s", "t"}].groups["note"].every); n > maxPlaces {
+		t.Errorf("%d places told apart", n)
+	}
+}
