@@ -166,6 +166,9 @@ type Result struct {
 	// Through (R38).
 	Places  *provenance.Places
 	Through uint64
+	// Full says that the process has no room for more evidence: the result is
+	// passed on and vouches for nothing.
+	Full bool
 }
 
 // Observation is what a result is worth: computed before the result is

@@ -16,9 +16,12 @@ const (
 	whyCut         = "cut"
 	whyUnknown     = "unknown"
 	whyExtraction  = "extraction"
-	whyCap         = "evidence_cap"
 	whySession     = "no_session"
 )
+
+// WhyFull is Observation.Why of a result that the session's caps, or the memory
+// of the process, leave no room for.
+const WhyFull = "evidence_cap"
 
 // Observe is the typed output gate: it says what the result of an allowed call
 // is worth. Only a result that is no error, that its registered output schema
@@ -36,13 +39,16 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 		Places: r.Places, Through: r.Through, Reaches: d.reach,
 	}
 	ob.Leaves, o.Why = s.leaves(d, r)
+	if o.Why == "" && r.Full {
+		o.Why = WhyFull
+	}
 	ob.OK = o.Why == ""
 	if !ob.OK {
 		return o
 	}
 	p, err := s.ledger.Prepare(ob)
 	if err != nil {
-		o.Why = whyCap
+		o.Why = WhyFull
 		return o
 	}
 	o.Admissible, o.Facts, o.pending = true, p.Facts(), p
@@ -66,7 +72,7 @@ func (s *Session) Turn(evidence uint32, text []byte, at time.Time) Observation {
 	p, err := s.ledger.PrepareTurn(provenance.Turn{Evidence: evidence, Text: string(text), Time: at})
 	switch {
 	case errors.Is(err, provenance.ErrFull):
-		o.Why = whyCap
+		o.Why = WhyFull
 	case err != nil:
 		o.Why = whyUnvalidated
 	default:

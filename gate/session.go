@@ -83,6 +83,9 @@ func (s *Session) Next() uint32 { return s.next }
 // Facts returns how many facts the session holds.
 func (s *Session) Facts() int { return s.ledger.Len() }
 
+// Bytes estimates the memory the session's evidence takes.
+func (s *Session) Bytes() int64 { return s.ledger.Bytes() }
+
 // Decided folds a decision in, once it is durable and before the call is made:
 // a refused act counts for R24, an allowed call taints what comes later (R4).
 func (s *Session) Decided(d *Decision) {

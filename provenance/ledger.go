@@ -242,7 +242,7 @@ type call struct {
 	decides writ.Label // of target, selector, amount and secret leaves
 	narrow  map[string]writ.Label
 	own     map[string]writ.Label // folded texts of the arguments that are wide
-	said    []string              // those of them the model said
+	said    texts                 // those of them the model said
 }
 
 func callOf(args []Arg) call {
@@ -255,7 +255,7 @@ func callOf(args []Arg) call {
 					c.own[t] = a.Label
 				}
 				if a.Label == writ.Model && utf8.RuneCountInString(t) >= part {
-					c.said = append(c.said, t)
+					c.said.put(t)
 				}
 			}
 		}
@@ -332,15 +332,13 @@ func (l *Ledger) member(leaf *Leaf) bool {
 // saidIn reports whether a leaf stands in something the model said in its own
 // call.
 func (c *call) saidIn(leaf *Leaf) bool {
-	if len(c.said) == 0 {
+	if c.said.none() {
 		return false
 	}
 	texts, n := readings(leaf.Type, leaf.Raw)
 	for _, t := range texts[:n] {
-		for _, s := range c.said {
-			if utf8.RuneCountInString(t) >= part && strings.Contains(s, t) {
-				return true
-			}
+		if utf8.RuneCountInString(t) >= part && c.said.contain(t) {
+			return true
 		}
 	}
 	return false

@@ -245,7 +245,9 @@ func (m *model) find(q Query) (vouched []modelFact, reason writ.Reason, conteste
 }
 
 func (m *model) seen(raw []byte) bool {
-	return slices.ContainsFunc(m.facts, func(f modelFact) bool { return !f.said && !f.lowered && f.label > writ.Model && Equal(Untyped, f.raw, raw) })
+	return slices.ContainsFunc(m.facts, func(f modelFact) bool {
+		return !f.said && !f.lowered && f.label > writ.Model && Equal(Untyped, f.raw, raw)
+	})
 }
 
 func (m *model) join(q Query) bool {

@@ -73,7 +73,9 @@ func TestPlacesAgainstModel(t *testing.T) {
 			o.Leaves = append(o.Leaves, Leaf{Raw: []byte(pick("leaf", ids...)), Rule: rule(), record: records[rapid.IntRange(0, 1).Draw(t, "record")]})
 		}
 		sets := map[string]bool{"a": yes("a sets"), "b": yes("b sets")}
-		o.Reaches = func(_, tool string, r *OutputRule) bool { return !r.Authoritative && (sets[tool] || r.Collection == "note") }
+		o.Reaches = func(_, tool string, r *OutputRule) bool {
+			return !r.Authoritative && (sets[tool] || r.Collection == "note")
+		}
 
 		s := newStanding(ps, through, &o)
 		for i := range o.Leaves {

@@ -389,7 +389,7 @@ func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream
 		return obs, err
 	}
 	if s.fold != nil {
-		res.Evidence = s.fold.Next()
+		res.Evidence, res.Full = s.fold.Next(), !a.g.room(s)
 		obs = s.fold.Observe(d, *res)
 	} else {
 		obs.Why = "no_session"

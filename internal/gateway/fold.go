@@ -248,6 +248,7 @@ func (f *Fold) result(ctx context.Context, rec *audit.Record, it *audit.Item) er
 		}
 		r.Bytes = b
 	}
+	r.Full = !data.Admissible && data.Why == gate.WhyFull
 	if at := data.Places; at != nil {
 		p := f.places[at.Namespace]
 		if p == nil {

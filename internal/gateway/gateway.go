@@ -58,6 +58,10 @@ type Options struct {
 	// OwnPaths are cleaned absolute paths no argument may point into (R34).
 	OwnPaths []string
 	Caps     provenance.Caps
+	// MaxHeld bounds the memory that the evidence of all sessions takes, 1 GiB
+	// if it is 0: sessions at rest are dropped from it, and where that is not
+	// enough a result vouches for nothing.
+	MaxHeld int64
 	// Namespace is whose lowered places count (R38), "default" if it is empty;
 	// two namespaces of one state share none.
 	Namespace string
@@ -103,6 +107,8 @@ type Gateway struct {
 	mu        sync.Mutex
 	view      *view
 	loaded    map[string]*session
+	held      int64 // bytes of their evidence
+	maxHeld   int64
 	listeners map[*listener]bool
 	findings  []gate.Finding
 	subs      map[subscription]bool // resource subscriptions
@@ -154,6 +160,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
+	g.maxHeld = cmp.Or(o.MaxHeld, maxHeld)
 	g.places = newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))
 	var err error
 	if g.sealKey, err = newSealKey(); err != nil {

@@ -205,3 +205,34 @@ func TestStdioEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestEvidenceOfAllSessions: the memory that evidence takes is bounded over all
+// sessions of a process (D04). One at rest is dropped for another and is still
+// the same session; where that does not make room, a result is passed on and
+// vouches for nothing, and the log says so.
+func TestEvidenceOfAllSessions(t *testing.T) {
+	ctx := testContext(t)
+	y := newToy()
+	r := &rig{tb: t, store: onSQLite(t)}
+	r.opts = gateway.Options{Store: r.store, Policy: policy(t, toyPolicy), Version: "test", MaxHeld: 1}
+	r.opts.Servers = append(r.opts.Servers, y.config(t, true, true))
+	r.start()
+	t.Cleanup(func() { r.stop() })
+
+	one := overHTTP(ctx, r, true, web{session: r.mint()})
+	two := overHTTP(ctx, r, true, web{session: r.mint()})
+	passed(t, one.call(ctx, "list_items", `{}`)) // there was room before it
+	passed(t, two.call(ctx, "list_items", `{}`)) // the first is dropped for it
+	passed(t, one.call(ctx, "delete_item", `{"id":"item-17"}`))
+	passed(t, one.call(ctx, "list_items", `{}`))
+	var full []string
+	eachRecord(t, r.store, func(rec *audit.Record, _ *audit.Item) {
+		if strings.Contains(string(rec.Data), `"evidence_cap"`) {
+			full = append(full, rec.Session)
+		}
+	})
+	if len(full) == 0 {
+		t.Error("no result was refused as evidence")
+	}
+	passed(t, two.call(ctx, "delete_item", `{"id":"item-18"}`))
+}

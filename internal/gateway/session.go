@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type session struct {
 	active   time.Time       // of its newest record: when the user's turns lapse
 	lastUsed time.Time
 	touched  time.Time
+	bytes    int64 // of its evidence, as Gateway.held counts it; guarded by Gateway.mu
 
 	drained *sync.Cond // the queue became empty; its lock is mu
 
@@ -66,7 +68,8 @@ type openData struct {
 const (
 	sessionIdle     = 24 * time.Hour
 	sessionLifetime = 30 * 24 * time.Hour
-	maxLoaded       = 10_000 // sessions held in memory
+	maxLoaded       = 10_000  // sessions held in memory
+	maxHeld         = 1 << 30 // bytes of their evidence, as estimated
 	touchEvery      = time.Minute
 )
 
@@ -178,24 +181,72 @@ func (g *Gateway) CreateSession(ctx context.Context, principal string) (secret, 
 	return secret, s.PublicID(), nil
 }
 
-// keep holds a session in memory; above the cap one that is at rest goes.
-// Evidence is in the store: dropping a fold loses nothing.
+// keep holds a session in memory.
 func (g *Gateway) keep(s *session) {
+	bytes := int64(0)
+	if s.fold != nil {
+		bytes = s.fold.Bytes()
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.loaded[s.id] = s
-	if len(g.loaded) <= maxLoaded {
-		return
+	if o := g.loaded[s.id]; o != nil {
+		g.held -= o.bytes
 	}
+	g.loaded[s.id] = s
+	s.bytes = bytes
+	g.held += bytes
+	g.makeRoom(s)
+}
+
+// room counts what a session's evidence takes now, and reports whether there is
+// memory for more of it. The caller holds s.mu.
+func (g *Gateway) room(s *session) bool {
+	bytes := s.fold.Bytes()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.loaded[s.id] != s {
+		return g.held < g.maxHeld
+	}
+	g.held += bytes - s.bytes
+	s.bytes = bytes
+	return g.makeRoom(s)
+}
+
+// makeRoom drops sessions at rest from memory, those first that were used
+// longest ago, until both caps hold, and reports whether they do. Evidence is in
+// the store: dropping a fold loses nothing. The caller holds g.mu.
+func (g *Gateway) makeRoom(keep *session) bool {
+	if len(g.loaded) <= maxLoaded && g.held < g.maxHeld {
+		return true
+	}
+	type idle struct {
+		s    *session
+		used time.Time
+	}
+	var rest []idle
 	for _, o := range g.loaded {
-		if o != s && o.mu.TryLock() {
-			rest := !o.flushing && len(o.queue) == 0 && len(o.suspended) == 0
-			o.mu.Unlock()
-			if rest {
-				delete(g.loaded, o.id)
-				return
+		if o != keep && o.mu.TryLock() {
+			if !o.flushing && len(o.queue) == 0 && len(o.suspended) == 0 {
+				rest = append(rest, idle{o, o.lastUsed})
 			}
+			o.mu.Unlock()
 		}
+	}
+	slices.SortFunc(rest, func(a, b idle) int { return a.used.Compare(b.used) })
+	for _, o := range rest {
+		if len(g.loaded) <= maxLoaded && g.held < g.maxHeld {
+			break
+		}
+		g.unload(o.s)
+	}
+	return g.held < g.maxHeld
+}
+
+// unload drops a session from memory. The caller holds g.mu.
+func (g *Gateway) unload(s *session) {
+	if g.loaded[s.id] == s {
+		delete(g.loaded, s.id)
+		g.held -= s.bytes
 	}
 }
 
@@ -312,7 +363,7 @@ func (g *Gateway) CloseSession(ctx context.Context, ds downstream.Session) {
 		s.mu.Unlock()
 	}
 	g.mu.Lock()
-	delete(g.loaded, s.id)
+	g.unload(s)
 	for k := range g.subs {
 		if k.session == s.id {
 			delete(g.subs, k)

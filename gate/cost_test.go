@@ -1,0 +1,63 @@
+package gate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/provenance"
+)
+
+// BenchmarkManyByMany judges one read with n arguments that the model made up
+// and a result of n leaves (D02, D04): what it costs for one argument and one
+// leaf must not depend on n.
+func BenchmarkManyByMany(b *testing.B) {
+	p, c := newWorld(b, `
+pins: optional
+collections: { path: { closed: true } }
+tools:
+  q/lookup: { effect: read, outputs: [ { at: /hits/*, label: system } ] }
+  q/write: { effect: write, args: { /path: { role: target, collection: path, from: [{const: ["x"]}] }, /text: { role: content, content: local } } }
+`, `{"q":[{"name":"lookup","inputSchema":{"type":"object","properties":{"terms":{"type":"array","items":{"type":"string"}}}},"outputSchema":{"type":"object","properties":{"hits":{"type":"array","items":{"type":"string"}}}}},
+{"name":"write","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"text":{"type":"string"}}}}]}`)
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	list := func(format string, n int) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprintf(format, i)
+		}
+		return `["` + strings.Join(all, `","`) + `"]`
+	}
+	for _, n := range []int{1_000, 10_000, 99_000} {
+		args, result := []byte(`{"terms":`+list("t%015d", n)+`}`), []byte(`{"content":[],"structuredContent":{"hits":`+list("h%015d", n)+`}}`)
+		for _, after := range []string{"read", "acts"} {
+			b.Run(fmt.Sprintf("after=%s/n=%d", after, n), func(b *testing.B) {
+				for b.Loop() {
+					s := gate.NewSession("s_a", [32]byte{1}, provenance.Caps{})
+					decide := func(tool, args string) gate.Decision {
+						d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Call: gate.Call{Server: "q", Tool: tool, Arguments: []byte(args)}, Time: at})
+						if !d.Allowed() {
+							b.Fatalf("refused: %+v", d.Outcome)
+						}
+						s.Decided(&d)
+						return d
+					}
+					if after == "acts" {
+						for i := range 20 {
+							decide("write", `{"path":"x","text":"`+strings.Repeat(fmt.Sprintf("the text of act %d, ", i), n/1000)+`"}`)
+						}
+					}
+					d := decide("lookup", string(args))
+					o := s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Bytes: result})
+					if !o.Admissible {
+						b.Fatal(o.Why)
+					}
+					s.Commit(o)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/leaf")
+			})
+		}
+	}
+}
