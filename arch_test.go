@@ -314,7 +314,7 @@ var doors = []door{
 		"internal/eval/stages.Run", "internal/eval/measures.Product"}},
 	{"memory", "", "Reactivate", []string{"internal/memoryserver.Keeper.Reactivate"}},
 	// One place opens a session in the log, one goes on with it.
-	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.Gateway.flush",
+	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.Gateway.flush", "internal/gateway.places.append",
 		// A namespace of the memory is a sequence of its own, with one writer.
 		"internal/memoryserver.Keeper.write", "internal/memoryserver.Keeper.begin",
 		"internal/store/mapstore.Store.AppendUnsynced"}}, // a map has no disk to wait for
