@@ -126,10 +126,22 @@ func (p *Policy) onDisk(c *Contract) bool {
 	}
 	file, text := false, false
 	for a, e := range c.everyArg {
-		file = file || e.Gated() && (a.Role == Target || a.Role == Selector) && a.Type == provenance.Path
+		file = file || e.Gated() && (a.Role == Target || a.Role == Selector) && (a.Type == provenance.Path || p.ofPaths(a.Collection))
 		text = text || e.Gated() && a.Local
 	}
 	return file && text
+}
+
+// ofPaths reports whether some output puts paths into a collection.
+func (p *Policy) ofPaths(collection string) bool {
+	for _, c := range p.Contracts {
+		for i := range c.Outputs {
+			if o := &c.Outputs[i]; collection != "" && o.Collection == collection && (o.Type == provenance.Path || o.HasJoin) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // reaches reports whether what one tool was sent can come back in an output of

@@ -24,7 +24,32 @@ type Resource struct {
 	// with a colon before it. Values of different kinds do not tell two places
 	// apart, and one without a kind tells nothing.
 	Of   string `json:"of,omitempty"`
-	Text string `json:"text"` // canonical and folded
+	Text string `json:"text"` // canonical and folded, with / between its parts
+}
+
+// within returns the resources that a resource lies in, nearest first: a
+// directory holds its files, an owner the repositories.
+func (r Resource) within() []Resource {
+	var out []Resource
+	for at := len(r.Text) - 1; at >= 0; at-- {
+		if r.Text[at] == '/' {
+			out = append(out, Resource{r.Of, r.Text[:at]})
+		}
+	}
+	return out
+}
+
+// maxParts bounds the parts of a resource; one of more names nothing.
+const maxParts = 64
+
+// meets reports whether two resources of one kind are the same, or one lies in
+// the other.
+func (r Resource) meets(o Resource) bool {
+	short, long := r.Text, o.Text
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	return r.Of == o.Of && (short == long || strings.HasPrefix(long, short) && long[len(short)] == '/')
 }
 
 // comparedIn is what a value of a collection and type is compared within.
@@ -61,12 +86,20 @@ func (a *Arg) resources() []Resource {
 	texts, n := readings(a.Type, a.Raw)
 	var out []Resource
 	for _, t := range texts[:n] {
-		out = append(out, Resource{kind, t})
+		out = append(out, resource(kind, t))
 	}
 	if a.Real != "" {
-		out = append(out, Resource{kind, fold(a.Real)})
+		out = append(out, resource(kind, fold(a.Real)))
 	}
 	return out
+}
+
+func resource(kind, folded string) Resource {
+	r := Resource{kind, strings.TrimSuffix(strings.ReplaceAll(folded, `\`, "/"), "/")}
+	if strings.Count(r.Text, "/") > maxParts {
+		r.Of = "" // too deep to be told from what it lies in
+	}
+	return r
 }
 
 // Places are the lowered places of one state, in the order of their numbers. It
@@ -94,7 +127,8 @@ type placesOf struct {
 type group struct {
 	kinds []string // sorted; none: anywhere the tool reaches
 	every []*lowered
-	at    map[Resource][]*lowered
+	at    map[Resource][]*lowered // by what names them
+	below map[Resource][]*lowered // by what they lie in
 }
 
 // maxPlaces bounds the places told apart for one tool. Beyond it a place is
@@ -124,12 +158,15 @@ func (ps *Places) Lower(n uint64, p Place) {
 	kinds := p.kinds()
 	g := t.groups[strings.Join(kinds, " ")]
 	if g == nil {
-		g = &group{kinds: kinds, at: map[Resource][]*lowered{}}
+		g = &group{kinds: kinds, at: map[Resource][]*lowered{}, below: map[Resource][]*lowered{}}
 		t.groups[strings.Join(kinds, " ")] = g
 	}
 	g.every = append(g.every, l)
 	for _, r := range p.At {
 		g.at[r] = append(g.at[r], l)
+		for _, in := range r.within() {
+			g.below[in] = append(g.below[in], l)
+		}
 	}
 }
 
@@ -268,9 +305,12 @@ func (s *standing) of(tool [2]string, g *group, leaf *Leaf, bottom writ.Label) w
 	if len(g.kinds) == 0 {
 		return bottom
 	}
-	names := map[string][]string{} // what names the leaf's resource, by kind
+	var names map[string][]string // what names the leaf's resource, by kind
 	name := func(r Resource) {
 		if slices.Contains(g.kinds, r.Of) {
+			if names == nil {
+				names = map[string][]string{}
+			}
 			names[r.Of] = append(names[r.Of], r.Text)
 		}
 	}
@@ -291,10 +331,18 @@ func (s *standing) of(tool [2]string, g *group, leaf *Leaf, bottom writ.Label) w
 			continue
 		}
 		for _, text := range names[kind] {
-			for _, l := range g.at[Resource{kind, text}] {
-				if l.Label < low && l.in(s.n) && l.named(names) {
-					low = l.Label
+			r := Resource{kind, text}
+			met := func(ls []*lowered) {
+				for _, l := range ls {
+					if l.Label < low && l.in(s.n) && l.named(names) {
+						low = l.Label
+					}
 				}
+			}
+			met(g.at[r])
+			met(g.below[r])
+			for _, in := range r.within() {
+				met(g.at[in])
 			}
 		}
 		break // a place that this kind tells apart is no candidate
@@ -305,7 +353,9 @@ func (s *standing) of(tool [2]string, g *group, leaf *Leaf, bottom writ.Label) w
 // named reports whether no kind tells the place from what is named.
 func (l *lowered) named(names map[string][]string) bool {
 	for kind, texts := range names {
-		if !slices.ContainsFunc(l.At, func(r Resource) bool { return r.Of == kind && slices.Contains(texts, r.Text) }) {
+		if !slices.ContainsFunc(l.At, func(r Resource) bool {
+			return slices.ContainsFunc(texts, func(t string) bool { return r.meets(Resource{kind, t}) })
+		}) {
 			return false
 		}
 	}
@@ -345,7 +395,7 @@ func (s *standing) identities() map[*record][]identity {
 		}
 		texts, n := readings(l.Type, l.Raw)
 		for _, t := range texts[:n] {
-			s.ids[l.record] = append(s.ids[l.record], identity{l.Rule, Resource{kind, t}})
+			s.ids[l.record] = append(s.ids[l.record], identity{l.Rule, resource(kind, t)})
 		}
 	}
 	return s.ids
