@@ -34,7 +34,12 @@
 //     signs before a number and the marks between its digits hold it together;
 //     characters that nobody sees do not hold it apart. A plain space does.
 //
-// The first place that satisfies this is the one quoted. That evidence is
-// verbatim does not make the text beside it follow from it: what an item says
-// about its quote is the model's, and stays so labelled.
+// The first place that satisfies this is the one quoted.
+//
+// That evidence is verbatim does not make the text beside it follow from it:
+// what an item says about its quote is the model's, and stays so labelled. Each
+// item comes with the text around its quote (Item.Within), and with marks by
+// MarkRules: what it says that the quote does not (Item.NotInQuote), and what of
+// the quoted sentence it goes against by leaving it out (Item.LeftOut). They are
+// for a person's eyes, and nothing is refused for them.
 package claim

@@ -56,6 +56,11 @@ func Ground(source *Source, summary []byte) (Summary, *Stop) {
 	if failures != nil {
 		return Summary{}, StopAt(StageGrounding, failures...)
 	}
+	for _, l := range s.lists() {
+		for i := range *l.items {
+			source.hold(&(*l.items)[i])
+		}
+	}
 	return s, nil
 }
 

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,12 +20,23 @@ const (
 
 // Item is one statement of a summary and what it rests on.
 type Item struct {
-	// Text is the model's own wording. Nothing was checked about it.
+	// Text is the model's own wording. That its quote stands there says nothing
+	// about it: see NotInQuote.
 	Text string `json:"text"`
 	// Evidence is what the model says stands in the source.
 	Evidence string `json:"evidence"`
 	// Quote is where it stands. It is the zero Quote until Ground found it.
 	Quote Quote `json:"quote,omitzero"`
+	// Within is the text around the quote: its whole sentence, and what else
+	// keeps a cut from hiding something. It is "" where that is the quote
+	// itself, and an ellipsis stands where it goes on.
+	Within string `json:"within,omitempty"`
+	// NotInQuote are the words of Text that say what the quote does not:
+	// numbers, identifiers, addresses, names, negations. LeftOut are those of
+	// the quoted sentence that Text goes against by leaving them out. Both are
+	// found by rule and prove nothing: a text without them may be false still.
+	NotInQuote []string `json:"not_in_quote,omitempty"`
+	LeftOut    []string `json:"left_out,omitempty"`
 }
 
 // Summary is the form of a summary. One that ParseSummary returned has the
@@ -44,6 +56,17 @@ func (s *Summary) lists() [3]struct {
 		name  string
 		items *[]Item
 	}{{"bullets", &s.Bullets}, {"risks", &s.Risks}, {"recommendations", &s.Recommendations}}
+}
+
+// Unmarked returns the summary without what MarkRules add to its quotes.
+func (s Summary) Unmarked() Summary {
+	for _, l := range s.lists() {
+		*l.items = slices.Clone(*l.items)
+		for i, item := range *l.items {
+			(*l.items)[i] = Item{Text: item.Text, Evidence: item.Evidence, Quote: item.Quote}
+		}
+	}
+	return s
 }
 
 // JSON returns the summary as ParseSummary reads it: without quotes.

@@ -16,6 +16,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/claim"
 	"github.com/writ-project/writ/internal/host"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 func askCommand() *cobra.Command {
@@ -247,15 +248,15 @@ func (a *asking) print(x *host.Answer) {
 		fmt.Fprintf(a.errs, "writ: server %s cannot be reached\n", printable(s))
 	}
 	if x.Tool != "" {
-		fmt.Fprintf(a.out, "%s %s\n", a.colour("36", printable(x.Tool)), oneLine(string(x.Arguments), 400))
+		theirs(a.out, a.colour("36", oneLine(x.Tool, 200))+" ", string(x.Arguments), 400)
 	}
 	switch {
 	case x.Summary != nil:
 		a.printSummary(x.Summary)
 	case x.Typed != nil:
-		fmt.Fprintln(a.out, printable(string(x.Typed)))
+		theirs(a.out, "", string(strictjson.Compact(x.Typed)), 0)
 	case x.Result != nil:
-		printContent(a.out, x.Result)
+		printContent(a.out, x.Result, true)
 	}
 	if x.Note != "" {
 		fmt.Fprintf(a.out, "%s (%s)\n", a.colour("33", x.Note), x.Untyped.Reason)
@@ -267,7 +268,11 @@ func (a *asking) print(x *host.Answer) {
 		fmt.Fprintln(a.out, a.colour("33", "the result was longer than what the summary was made of"))
 	}
 	if x.Message != "" {
-		fmt.Fprintln(a.out, printable(x.Message))
+		verb := " says: "
+		if x.Status == host.NeedsMoreInfo {
+			verb = " asks: "
+		}
+		theirs(a.out, authors[x.MessageBy]+verb, strings.Join(strings.Fields(x.Message), " "), shownLength)
 	}
 	if x.Status == host.NeedsMoreInfo {
 		fmt.Fprintln(a.out, a.colour("33", "asks for more; nothing was called"))
@@ -303,18 +308,13 @@ func (a *asking) printSummary(s *host.Summary) {
 			fmt.Fprintln(a.out, l.head+":")
 		}
 		for _, i := range l.items {
-			fmt.Fprintf(a.out, "- %s\n    %s  %s bytes %d-%d\n", oneLine(i.Text, 2000), a.colour("2", oneLine(i.Quote, 2000)), i.Evidence, i.From, i.To)
+			printItem(a.out, authors[s.By], i)
 		}
 	}
 	fmt.Fprintf(a.out, "summary %s\n", s.Record)
 }
 
-func (a *asking) colour(code, text string) string {
-	if !colour(a.out) {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
+func (a *asking) colour(code, text string) string { return coloured(a.out, code, text) }
 
 // interactive reports whether a person types at a terminal and sees it.
 func (a *asking) interactive() (*os.File, bool) {

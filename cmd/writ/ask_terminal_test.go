@@ -222,6 +222,10 @@ func TestTerminal(t *testing.T) {
 	s.press(`call search_documents {"query":"\u001b[2J\u001b]52;c;eA==\u0007\u009b31m\u202efi"}` + enter)
 	s.expect(`"query":"\\u001b\[2J\\u001b\]52;c;eA==\\u0007\\u009b31m\\u202efi"(?s:.*)` + prompt)
 
+	// H07: what does not fit into one row goes on behind a bar.
+	s.press(`call search_documents {"query":"` + strings.Repeat("x", 300) + ` evidence"}` + enter)
+	s.expect(`"query":"x+\r\n  \| x+ evidence"(?s:.*)` + prompt)
+
 	// A line longer than the editor takes is not asked in part.
 	s.press("ask Show me ticket " + strings.Repeat("INC-1042 ", 600) + enter)
 	s.expect(`longer than(?s:.*)` + prompt)

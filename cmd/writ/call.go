@@ -124,7 +124,7 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 		return &exit{code: exitRefused, err: errors.New("")}
 	}
 	if !asJSON {
-		printContent(w, result)
+		printContent(w, result, terminal(w))
 		if o.Status == writ.Transformed {
 			fmt.Fprintf(w, "transformed: the policy normalised the call\n")
 		}
@@ -165,16 +165,21 @@ func printRefusal(w io.Writer, o *writ.Outcome) {
 	}
 }
 
-// printContent shows the text a server returned, with nothing in it unescaped.
-func printContent(w io.Writer, result []byte) {
+// printContent shows the text a server returned, with nothing in it unescaped;
+// with a bar before each line, so that none of them passes for one of ours.
+func printContent(w io.Writer, result []byte, bar bool) {
 	if s := strictjson.Get(result, "structuredContent"); s != nil {
-		fmt.Fprintln(w, printable(string(strictjson.Compact(s))))
+		theirs(w, "", string(strictjson.Compact(s)), 0)
 		return
 	}
 	blocks, _ := strictjson.Elements(strictjson.Get(result, "content"))
 	for _, b := range blocks {
 		kind, _ := strictjson.Text(strictjson.Get(b, "type"))
-		if text, ok := strictjson.Text(strictjson.Get(b, "text")); ok {
+		if text, ok := strictjson.Text(strictjson.Get(b, "text")); ok && bar {
+			for line := range strings.Lines(text) {
+				theirs(w, "| ", strings.TrimSuffix(line, "\n"), 0)
+			}
+		} else if ok {
 			fmt.Fprintln(w, printable(text))
 		} else {
 			fmt.Fprintf(w, "(%s)\n", oneLine(kind, 40))

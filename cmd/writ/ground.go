@@ -11,6 +11,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/claim"
+	"github.com/writ-project/writ/internal/host"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -82,7 +83,7 @@ func groundCommand() *cobra.Command {
 				fmt.Fprintf(w, "grounded: %d bullets, %d risks, %d recommendations\n", len(s.Bullets), len(s.Risks), len(s.Recommendations))
 				for _, items := range [][]claim.Item{s.Bullets, s.Risks, s.Recommendations} {
 					for _, i := range items {
-						fmt.Fprintf(w, "- %s\n    %s  bytes %d-%d %s\n", oneLine(i.Text, 2000), oneLine(i.Evidence, 2000), i.Quote.From, i.Quote.To, oneLine(i.Quote.Pointer, 200))
+						printItem(w, "the summary", host.NewItem(i, "the source"))
 					}
 				}
 			}

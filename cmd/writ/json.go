@@ -32,7 +32,7 @@ func plainJSON(b []byte) string {
 	var out strings.Builder
 	for _, r := range string(b) {
 		switch {
-		case r == '\n' || unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r):
+		case r == '\n' || r == unicode.ReplacementChar || !hidden(r):
 			out.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)

@@ -15,7 +15,7 @@ func printable(s string) string {
 		switch {
 		case r == '\n' || r == '\t':
 			b.WriteRune(r)
-		case r == unicode.ReplacementChar || !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r):
+		case hidden(r):
 			if r > 0xffff {
 				fmt.Fprintf(&b, `\U%08x`, r)
 			} else {
@@ -26,6 +26,13 @@ func printable(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// hidden reports what a terminal obeys or shows nothing of, letters that are
+// blank too.
+func hidden(r rune) bool {
+	return r == unicode.ReplacementChar || r == '\u2800' || !unicode.IsPrint(r) ||
+		unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // oneLine is printable without line feeds and tabs, cut at limit characters.

@@ -26,6 +26,9 @@ type summaryData struct {
 	Evidence uint32 `json:"evidence"`
 	Pointer  string `json:"pointer"`
 	Limit    int    `json:"limit"`
+	// Marks is the version of the rules that marked the items; records without
+	// one have no marks.
+	Marks int `json:"marks,omitempty"`
 }
 
 // ErrNoEvidence says that there is no such result, or that it was erased.
@@ -77,7 +80,7 @@ func (g *Gateway) RecordSummary(ctx context.Context, s downstream.Session, evide
 		own.mu.Unlock()
 		return claim.Summary{}, "", nil, err
 	}
-	n, done, err := g.write(own, powerCut, KindSummary, g.now(), summaryData{evidence, pointer, limit},
+	n, done, err := g.write(own, powerCut, KindSummary, g.now(), summaryData{evidence, pointer, limit, claim.MarkRules},
 		value{valueSummary, summary}, value{valueGrounded, mustJSON(grounded)})
 	own.mu.Unlock()
 	if err == nil {
@@ -118,6 +121,13 @@ func (f *Fold) summary(ctx context.Context, rec *audit.Record, it *audit.Item) e
 		return err
 	}
 	grounded, stop := ground(record, data.Pointer, data.Limit, text)
+	if stop == nil && data.Marks != claim.MarkRules {
+		// Other rules marked it: its quotes are held to the record all the same.
+		var recorded claim.Summary
+		if json.Unmarshal(quotes, &recorded) == nil {
+			grounded, quotes = grounded.Unmarked(), mustJSON(recorded.Unmarked())
+		}
+	}
 	if stop != nil || !bytes.Equal(mustJSON(grounded), quotes) {
 		return fmt.Errorf("%w: a summary that is not grounded (n %d)", ErrReplay, rec.N)
 	}

@@ -31,8 +31,10 @@ type Answer struct {
 	Stage     claim.Stage     `json:"stage"`
 	Rejection *writ.Rejection `json:"rejection,omitempty"`
 	// Message is for the user: the planner's question, the input policy's
-	// reply, or the server's error text.
-	Message string `json:"message,omitempty"`
+	// reply, or the server's error text. A question is one line. MessageBy says
+	// whose words it is: one of the constants below.
+	Message   string `json:"message,omitempty"`
+	MessageBy string `json:"message_by,omitempty"`
 	// Failure says what broke, of a request that failed.
 	Failure string `json:"failure,omitempty"`
 
@@ -59,8 +61,31 @@ type Answer struct {
 	Unreachable []string `json:"unreachable,omitempty"`
 }
 
+// Whose words something is. Of the first three the planner and the summariser
+// are made.
+const (
+	ByModel  = "model"
+	ByRules  = "rules" // the operator's
+	ByPlan   = "plan"  // what was handed over with --plan
+	ByPolicy = "input_policy"
+	ByServer = "server"
+)
+
+// author says whose words a planner or a summariser gives.
+func author(x any) string {
+	switch x.(type) {
+	case *Rules:
+		return ByRules
+	case Manual:
+		return ByPlan
+	}
+	return ByModel
+}
+
 // Summary is an evidence-locked summary.
 type Summary struct {
+	// By is whose words the texts of the items are: ByModel or ByRules.
+	By string `json:"by"`
 	// Record is the id of its record, which `writ audit verify` checks again.
 	Record          string `json:"record"`
 	Bullets         []Item `json:"bullets"`
@@ -68,26 +93,35 @@ type Summary struct {
 	Recommendations []Item `json:"recommendations"`
 }
 
-// Item is one statement. Text is the model's own; Quote stands verbatim in the
+// Item is one statement. Text is the author's own; Quote stands verbatim in the
 // source text, and bytes From to To of the recorded result are what it stands
-// for.
+// for. Within, NotInQuote and LeftOut are those of claim.Item.
 type Item struct {
-	Text     string `json:"text"`
-	Quote    string `json:"quote"`
-	Evidence string `json:"evidence"`
-	From     int    `json:"from"`
-	To       int    `json:"to"`
-	Pointer  string `json:"pointer"`
+	Text       string   `json:"text"`
+	Quote      string   `json:"quote"`
+	Evidence   string   `json:"evidence"`
+	From       int      `json:"from"`
+	To         int      `json:"to"`
+	Pointer    string   `json:"pointer"`
+	Within     string   `json:"within,omitempty"`
+	NotInQuote []string `json:"not_in_quote,omitempty"`
+	LeftOut    []string `json:"left_out,omitempty"`
 }
 
-func newSummary(s claim.Summary, evidence writ.EvidenceID, record string) *Summary {
+// NewItem returns a grounded item in this form; evidence names its record.
+func NewItem(x claim.Item, evidence string) Item {
+	return Item{Text: x.Text, Quote: x.Evidence, Evidence: evidence,
+		From: x.Quote.From, To: x.Quote.To, Pointer: x.Quote.Pointer,
+		Within: x.Within, NotInQuote: x.NotInQuote, LeftOut: x.LeftOut}
+}
+
+func newSummary(by string, s claim.Summary, evidence writ.EvidenceID, record string) *Summary {
 	items := func(in []claim.Item) []Item {
 		out := make([]Item, len(in))
 		for i, x := range in {
-			out[i] = Item{Text: x.Text, Quote: x.Evidence, Evidence: evidence.String(),
-				From: x.Quote.From, To: x.Quote.To, Pointer: x.Quote.Pointer}
+			out[i] = NewItem(x, evidence.String())
 		}
 		return out
 	}
-	return &Summary{Record: record, Bullets: items(s.Bullets), Risks: items(s.Risks), Recommendations: items(s.Recommendations)}
+	return &Summary{By: by, Record: record, Bullets: items(s.Bullets), Risks: items(s.Risks), Recommendations: items(s.Recommendations)}
 }

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	writ "github.com/writ-project/writ"
@@ -177,7 +178,7 @@ func (r *run) ask(ctx context.Context, text string) error {
 	r.step.Request = digest([]byte(text))
 	if v := r.o.Screen.Check(text); v.Halt() {
 		r.step.Class, r.step.Rule = v.Class, v.Rule
-		a.Message = v.Reply
+		a.Message, a.MessageBy = v.Reply, ByPolicy
 		return r.stop(&claim.Stop{Stage: claim.StagePolicyGate, Rejection: *v.Rejection()})
 	}
 	if err := r.pass(); err != nil {
@@ -188,7 +189,7 @@ func (r *run) ask(ctx context.Context, text string) error {
 	listing, err := r.discover(ctx, text)
 	if halted := (*gateway.HaltedError)(nil); errors.As(err, &halted) {
 		// The gateway's own input policy, or that of an earlier turn.
-		a.Message = halted.Reply
+		a.Message, a.MessageBy = halted.Reply, ByPolicy
 		return r.stop(&claim.Stop{Stage: claim.StageDiscovery, Rejection: halted.Rejection})
 	} else if err != nil {
 		return r.fail("the servers cannot be listed", err)
@@ -249,7 +250,9 @@ func (r *run) ask(ctx context.Context, text string) error {
 		if err := r.pass(); err != nil {
 			return err
 		}
-		a.Message = plan.Answer
+		// On one line, whatever breaks lines, so that nothing in it passes for a
+		// line of ours wherever it is printed.
+		a.Message, a.MessageBy = strings.Join(strings.Fields(plan.Answer), " "), author(r.o.Planner)
 		return r.end(NeedsMoreInfo)
 	}
 	a.Tool = tool.Server + "/" + tool.Name
@@ -341,7 +344,7 @@ func (r *run) act(ctx context.Context, text string, tool Listed, args []byte) er
 		return errors.Join(late, r.fail("the call has no result that can be shown; the log says how far it came", errors.New(reply.Lost)))
 	}
 	if reply.ServerError != "" {
-		a.Message = reply.ServerError
+		a.Message, a.MessageBy = reply.ServerError, ByServer
 		r.step.Reason = "server_error"
 		return errors.Join(late, r.leave("failed"), r.end(ServerError))
 	}
@@ -415,7 +418,7 @@ func (r *run) summarise(ctx context.Context, text string, evidence writ.Evidence
 	if err != nil {
 		return false, r.fail("the summary could not be put on record", err)
 	}
-	a.Summary = newSummary(grounded, evidence, id)
+	a.Summary = newSummary(author(r.o.Summariser), grounded, evidence, id)
 	r.step.Summary = id
 	n := len(grounded.Bullets) + len(grounded.Risks) + len(grounded.Recommendations)
 	r.step.Items = &n

@@ -187,12 +187,17 @@ const (
 var errNothingToQuote = errors.New("the result has no value that can be quoted whole")
 
 // Summarise implements Summariser: one bullet for each member of the result,
-// or for each element of a list in it, that is short enough to stand whole.
+// or for each element of a list in it, that is short enough to stand whole. Its
+// text is the name and the value.
 func (*Rules) Summarise(_ context.Context, m Material) ([]byte, error) {
 	var s claim.Summary
-	add := func(text, quote string) {
-		if len(s.Bullets) < quotedItems && len(quote) <= quotedBytes {
-			s.Bullets = append(s.Bullets, claim.Item{Text: text, Evidence: quote})
+	add := func(name string, value []byte, quote string) {
+		if len(s.Bullets) < quotedItems && len(quote) <= quotedBytes && len(name) <= quotedBytes {
+			text := string(value)
+			if t, ok := strictjson.Text(value); ok {
+				text = t
+			}
+			s.Bullets = append(s.Bullets, claim.Item{Text: name + ": " + text, Evidence: quote})
 		}
 	}
 	source := []byte(m.Source.Text())
@@ -203,10 +208,10 @@ func (*Rules) Summarise(_ context.Context, m Material) ([]byte, error) {
 			case strictjson.Array:
 				elements, _ := strictjson.Elements(x.Value)
 				for _, e := range elements {
-					add(x.Name, string(e))
+					add(x.Name, e, string(e))
 				}
 			default:
-				add(x.Name, string(strictjson.Quote(x.Name))+":"+string(x.Value))
+				add(x.Name, x.Value, string(strictjson.Quote(x.Name))+":"+string(x.Value))
 			}
 		}
 	}
