@@ -29,9 +29,10 @@ func (r *reading) quantity(i int, v string) (out []fact, n int) {
 		}
 		return ""
 	}
+	half, k := r.half(i + 1)
 	switch next := at(1); {
-	case (next == "am" || next == "pm") && !strings.ContainsAny(v, ".-") && len(v) < 3:
-		return []fact{{key: clock(v, "00", next), text: r.phrased(i, 2)}}, 2
+	case half != "" && !strings.ContainsAny(v, ".-") && len(v) < 3:
+		return []fact{{key: clock(v, "00", half), text: r.phrased(i, 1+k)}}, 1 + k
 	case next == "to", next == "bis", (next == "and" || next == "und") && (before == "between" || before == "zwischen"):
 		k := 2
 		if units[at(k)] != "" { // $10 to $12
@@ -108,10 +109,8 @@ func (r *reading) date(i int) ([]fact, int) {
 		return ""
 	}
 	if m := dayTime.FindStringSubmatch(w.fold); m != nil {
-		if half := at(1); half == "am" || half == "pm" {
-			return []fact{{key: clock(m[1], m[2], half), text: r.phrased(i, 2)}}, 2
-		}
-		return []fact{{key: clock(m[1], m[2], ""), text: w.text}}, 1
+		half, k := r.half(i + 1)
+		return []fact{{key: clock(m[1], m[2], half), text: r.phrased(i, 1+k)}}, 1 + k
 	}
 	day, month, n := dayFirst.FindStringSubmatch(w.fold), months[at(1)], 2
 	if at(1) == "of" {
@@ -127,6 +126,19 @@ func (r *reading) date(i int) ([]fact, int) {
 		return of(day[1], month, y, n+1)
 	}
 	return of(day[1], month, "", n)
+}
+
+// half reads am or p.m. at the i-th word, and how many words it takes.
+func (r *reading) half(i int) (half string, n int) {
+	if i+1 < len(r.words) && r.words[i+1].fold == "m" {
+		half, n = r.words[i].fold+"m", 2
+	} else if i < len(r.words) {
+		half, n = r.words[i].fold, 1
+	}
+	if half == "am" || half == "pm" {
+		return half, n
+	}
+	return "", 0
 }
 
 // clock is the key of a time of day.
