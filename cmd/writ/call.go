@@ -156,12 +156,11 @@ func printRefusal(w io.Writer, o *writ.Outcome) {
 	}
 	fmt.Fprintln(w, head)
 	for _, f := range r.Failures {
+		need := oneLine(f.Need, 600)
 		if f.Pointer != "" {
-			fmt.Fprintf(w, "  %s: ", oneLine(f.Pointer, 200))
-		} else {
-			fmt.Fprint(w, "  ")
+			need = oneLine(f.Pointer, 200) + ": " + need
 		}
-		fmt.Fprintln(w, oneLine(f.Need, 600))
+		theirs(w, "  ", need, 0)
 	}
 }
 
