@@ -84,8 +84,6 @@ type reading struct {
 	// remaining those by which it is as it was.
 	lessening, remaining []string
 	german               bool // every noun has a capital letter
-	title                bool // each of its longer words begins with a capital letter
-	loud                 bool // it has no small letters
 }
 
 // word is a word, a number, an address or the sign of a unit.
@@ -136,7 +134,7 @@ func split(text string) (out []word) {
 			n = len(text) - i
 		}
 		f := strings.TrimRight(text[i:i+n], ".,;:!?'’*_…")
-		if left := strings.TrimLeft(f, "'‘*_"); address.MatchString(left) {
+		if left := strings.TrimLeft(f, "'‘*_"); address.MatchString(norm.NFKC.String(left)) {
 			places = append(places, span{i + len(f) - len(left), i + len(f)})
 		}
 		_, size := utf8.DecodeRuneInString(text[i+n:])
@@ -191,26 +189,9 @@ func folded(s string) string {
 
 func read(text string, german bool) *reading {
 	r := &reading{text: text, words: split(text), has: map[string]bool{}, stems: map[string]bool{}, behind: map[string]map[string]bool{}, german: german}
-	r.nature()
 	r.gather()
 	r.negate()
 	return r
-}
-
-// nature finds out how a text uses capital letters.
-func (r *reading) nature() {
-	long, capital := 0, 0
-	r.loud = true
-	for _, w := range r.words {
-		r.loud = r.loud && !strings.ContainsFunc(w.text, unicode.IsLower)
-		if utf8.RuneCountInString(w.fold) > 3 && isWord(w.fold) {
-			long++
-			if c, _ := utf8.DecodeRuneInString(w.text); unicode.IsUpper(c) {
-				capital++
-			}
-		}
-	}
-	r.title = long >= 3 && long == capital
 }
 
 func isWord(s string) bool {
@@ -255,11 +236,11 @@ func (r *reading) gather() {
 		r.has["m:"+months[w.fold]] = true
 		if w.addr {
 			if name, at, ok := strings.Cut(w.text, "@"); ok {
-				r.has["a:"+at] = true
+				r.has[place(at)] = true
 				r.names = append(r.names, strings.FieldsFunc(strings.ToLower(name), apart)...)
 			} else if _, host, ok := strings.Cut(w.text, "://"); ok {
 				host, _, _ = strings.Cut(host, "/")
-				r.has["a:"+host] = true
+				r.has[place(host)] = true
 			}
 			// What an address is made of can be named.
 			for _, p := range split(strings.Map(func(c rune) rune {
@@ -354,7 +335,7 @@ func (r *reading) add(f fact, at, next int) {
 func (r *reading) fact(i int) ([]fact, int) {
 	w := r.words[i]
 	if w.addr {
-		return []fact{{key: "a:" + norm.NFC.String(strings.TrimRight(w.text, "/")), text: w.text}}, 1
+		return []fact{{key: place(w.text), text: w.text}}, 1
 	}
 	if f, n := r.date(i); n > 0 {
 		return f, n
@@ -374,8 +355,16 @@ func (r *reading) fact(i int) ([]fact, int) {
 	return nil, 1
 }
 
+// place is the key of an address; of one without a path capitals say nothing.
+func place(s string) string {
+	if s = norm.NFC.String(strings.TrimRight(s, "/")); !strings.Contains(s, "/") {
+		s = strings.ToLower(s)
+	}
+	return "a:" + s
+}
+
 // name reads a word with a capital letter. One that begins a sentence is not
-// asked for, nor is one where capitals say nothing.
+// asked for, nor is one in German, where all nouns have one.
 func (r *reading) name(i int) (fact, bool) {
 	w := r.words[i]
 	stem := strings.TrimSuffix(w.fold, "'s")
@@ -383,12 +372,12 @@ func (r *reading) name(i int) (fact, bool) {
 	if !unicode.IsUpper(first) || common[stem] {
 		return fact{}, false
 	}
-	plain := w.begin || r.german || r.title
+	plain := w.begin || r.german
 	if m := months[stem]; m != "" && !plain {
 		return fact{key: "m:" + m, text: w.text}, true
 	}
 	inner := strings.ContainsFunc(w.text[n:], unicode.IsUpper) // HR, GitHub
-	return fact{key: "w:" + stem, text: w.text, weak: r.loud || plain && !inner, begin: w.begin && !r.german && !r.title && !r.loud}, true
+	return fact{key: "w:" + stem, text: w.text, weak: plain && !inner, begin: w.begin && !r.german}, true
 }
 
 // beyond returns what of a sentence is not found in its quote: its facts, and
