@@ -11,11 +11,12 @@ import (
 )
 
 // oneResult holds the bytes of one recorded result.
-type oneResult []byte
+type oneResult struct {
+	audit.Store
+	result []byte
+}
 
-func (oneResult) Blob(context.Context, audit.Digest) ([]byte, error) { return nil, audit.ErrNotFound }
-
-func (r oneResult) Value(context.Context, string, uint64, string) ([]byte, error) { return r, nil }
+func (r oneResult) Value(context.Context, string, uint64, string) ([]byte, error) { return r.result, nil }
 
 // TestMarksOnRecord (H11): the marks of a summary are made again with its
 // quotes. Those that other rules made are not compared, its quotes are.
@@ -50,7 +51,7 @@ func TestMarksOnRecord(t *testing.T) {
 		{"of later rules, at another place", other, claim.MarkRules + 1, false},
 		{"of before, no summary", `[]`, 0, false},
 	} {
-		f := &Fold{store: oneResult(record), results: map[uint32]uint64{2: 3}}
+		f := &Fold{store: oneResult{result: []byte(record)}, results: map[uint32]uint64{2: 3}}
 		rec := &audit.Record{Kind: KindSummary, N: 4, Data: mustJSON(summaryData{2, "/structuredContent", 1000, c.marks})}
 		it := &audit.Item{Values: []audit.Value{{Name: valueGrounded, Bytes: []byte(c.grounded)}, {Name: valueSummary, Bytes: []byte(summary)}}}
 		err := f.summary(context.Background(), rec, it)
