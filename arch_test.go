@@ -65,8 +65,9 @@ var lattice = []layer{
 		// No other package reads YAML.
 		outside: []string{"go.yaml.in/yaml/v4"}},
 	{name: "ground: what was seen", packages: []string{"provenance"}, may: words, pure: true,
-		// The ledger reads each result in one pass, by tokens.
-		outside: slices.Concat(pureLibraries, []string{"github.com/go-json-experiment/json/jsontext"})},
+		// The ledger reads each result in one pass, by tokens, and the lines of a
+		// user's turn as Markdown.
+		outside: slices.Concat(pureLibraries, []string{"github.com/go-json-experiment/json/jsontext", "github.com/yuin/goldmark/..."})},
 	{name: "ground: may this act happen", packages: []string{"gate"},
 		may: slices.Concat(words, []string{"internal/strictyaml", "provenance"}), outside: pureLibraries, pure: true},
 	{name: "ground: what is believed", packages: []string{"memory"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},

@@ -1,10 +1,8 @@
 package provenance
 
 import (
-	"bytes"
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -17,9 +15,9 @@ import (
 )
 
 // A user's turn vouches with runs of whole tokens of its own text (R6). What a
-// token is, and what in a turn is not the user's own, is decided here and reads
-// nothing but the bytes: in doubt a run is no token and a passage is not the
-// user's.
+// token is, is decided here; what in a turn is not the user's own, by split.
+// Both read nothing but the bytes: in doubt a run is no token and a passage is
+// not the user's.
 
 // ErrTurn is returned for a turn that is no text: empty, not UTF-8 or longer
 // than MaxTurn.
@@ -217,9 +215,16 @@ func read(text string) reading {
 	for i := range len(text) + 1 {
 		r.end[i] = i > 0 && endsAt(text, i)
 	}
+	word := 0 // the end of the word that i is in
 	for i, c := range text {
 		if blank(c) {
 			continue
+		}
+		if i >= word {
+			word = len(text)
+			if n := strings.IndexFunc(text[i:], blank); n >= 0 {
+				word = i + n
+			}
 		}
 		begins := beginsAt(text, i)
 		if after := i > 0 && text[i-1] == '#' && beginsAt(text, i-1); after && !begins {
@@ -234,17 +239,15 @@ func read(text string) reading {
 				r.starts[text[i:i+n]] = append(r.starts[text[i:i+n]], i)
 			}
 		}
-		r.spell(i)
+		r.spell(i, min(word, i+longWord))
 	}
 	return r
 }
 
-// spell files the typed readings of the tokens that begin at i.
-func (r *reading) spell(i int) {
-	word := r.text[i:min(len(r.text), i+longWord)]
-	if n := strings.IndexFunc(word, blank); n >= 0 {
-		word = word[:n]
-	}
+// spell files the typed readings of the tokens that begin at i, in a word that
+// ends at end.
+func (r *reading) spell(i, end int) {
+	word := r.text[i:end]
 	if c, _ := utf8.DecodeRuneInString(word); isMark(c) {
 		return // nothing of a type begins so
 	}
@@ -397,90 +400,4 @@ func endsAt(text string, i int) bool {
 		return last
 	}
 	return isMark(r) && (last || isMark(after) || strings.ContainsRune(stops, after))
-}
-
-// What in a turn is not the user's own.
-var (
-	fences = regexp.MustCompile("`{3,}|~{3,}")
-	// A quoted line begins after whatever anybody takes for the end of a line,
-	// and ends where what put the mark there ends one: at a line feed. It may
-	// stand in a list.
-	quoted = regexp.MustCompile("(?:^|[\n\r\v\f\u0085\u2028\u2029])[\\p{Z}\\p{Cf}\t]*(?:(?:[-*+\u2022]|[0-9]{1,4}[.)])[\\p{Z}\\p{Cf}\t]+)*[>\uff1e][^\n]*")
-	// An address in angle brackets is no tag.
-	opens    = regexp.MustCompile(`<(\pL[\pL\pN\p{M}_:.-]*)[\s\p{Z}/>]`)
-	closes   = regexp.MustCompile(`</(\pL[\pL\pN\p{M}_:.-]*)[\s\p{Z}]*>`)
-	comments = regexp.MustCompile(`(?s)<!--.*`)
-)
-
-// void are elements of HTML that hold nothing, so that nothing closes them.
-var void = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true,
-	"input": true, "link": true, "meta": true, "source": true, "track": true, "wbr": true}
-
-// split parts a turn into the user's own words and the rest, each with the
-// other blotted out byte by byte, so that places stay what they were. Not his
-// own are: from the first fence of a turn to the last, lines that begin with >,
-// from the first opening of a tag to the last closing of its name, and from the
-// first comment of HTML to the last end of one; to the end of the turn where
-// that is open, but for a name with a digit in it: <INC-1042> is an id in
-// brackets. What lies between two such blocks goes with them: nobody can
-// tell the end of a block from an end that stands in it.
-func split(text string) (own, rest string) {
-	blot := make([]bool, len(text))
-	mark := func(from, to int) {
-		for i := from; i < to; i++ {
-			blot[i] = true
-		}
-	}
-	if at := fences.FindAllStringIndex(text, -1); len(at) > 0 {
-		end := at[len(at)-1][1]
-		if len(at)%2 == 1 {
-			end = len(text)
-		}
-		mark(at[0][0], end)
-	}
-	for _, at := range quoted.FindAllStringIndex(text, -1) {
-		mark(at[0], at[1])
-	}
-	if at := comments.FindStringIndex(text); at != nil {
-		end := len(text)
-		if i := strings.LastIndex(text, "-->"); i > at[0] && i > strings.LastIndex(text, "<!--") {
-			end = i + len("-->")
-		}
-		mark(at[0], end)
-	}
-	closing := map[string]int{}
-	for _, m := range closes.FindAllStringSubmatchIndex(text, -1) {
-		closing[strings.ToLower(text[m[2]:m[3]])] = m[1]
-	}
-	opened := map[string]bool{}
-	for _, m := range opens.FindAllStringSubmatchIndex(text, -1) {
-		name := strings.ToLower(text[m[2]:m[3]])
-		if opened[name] {
-			continue // the first opening reaches as far as any
-		}
-		end := closing[name]
-		if end <= m[1] {
-			i := strings.IndexByte(text[m[3]:], '>')
-			if i < 0 || void[name] || i > 0 && text[m[3]+i-1] == '/' || strings.ContainsFunc(name, unicode.IsNumber) {
-				continue
-			}
-			end = len(text)
-		}
-		opened[name] = true
-		mark(m[0], end)
-	}
-	return blotted(text, blot, true), blotted(text, blot, false)
-}
-
-func blotted(text string, blot []bool, which bool) string {
-	if which && !slices.Contains(blot, true) {
-		return text
-	}
-	out := bytes.Clone([]byte(text))
-	for i := range out {
-		if blot[i] == which {
-			out[i] = 0
-		}
-	}
-	return string(out)
 }

@@ -55,12 +55,15 @@ func TestTokens(t *testing.T) {
 func TestNotHisOwn(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a b", "a b"},
-		{"a\n> b\nc", "a|c"},
+		{"a\n> b\n\nc", "a|c"}, {"a\n> b\r\n \t\r\nc", "a|c"},
+		// What follows a quoted line belongs to it, up to an empty one.
+		{"a\n> b\nc\n- c\n\nd", "a|d"}, {"a\n> b\n> b\nc", "a"}, {"a\n> b\n\nc\n> d\ne\n\nf", "a|c|f"},
 		// Whoever is quoted chooses every break but a line feed.
-		{"a\r> b\rc\nd", "a|d"}, {"a\u2028 \t> b\u2028c\nd", "a|d"},
-		{"a\n> b\rc\nd", "a|d"}, {"a\n> b\vc\nd", "a|d"}, {"a\n> b\fc\nd", "a|d"}, {"a\n> b\u0085c\nd", "a|d"},
-		{"a\n> b\u2028c\nd", "a|d"}, {"a\n> b\u2029c\nd", "a|d"},
-		{"a\n- > b\nc", "a|c"}, {"a\n 12. * > b\nc", "a|c"}, {"a\n\u200b> b\nc", "a|c"}, {"a\n＞ b\nc", "a|c"}, {"a\n- b > c\nd", "a - b > c d"},
+		{"a\r> b\rc\n\nd", "a|d"}, {"a\u2028 \t> b\u2028c\n\nd", "a|d"},
+		{"a\n> b\r\rc\n\nd", "a|d"}, {"a\n> b\v\vc\n\nd", "a|d"}, {"a\n> b\f\fc\n\nd", "a|d"}, {"a\n> b\u0085\u0085c\n\nd", "a|d"},
+		{"a\n> b\u2028\u2028c\n\nd", "a|d"}, {"a\n> b\u2029\u2029c\n\nd", "a|d"}, {"a\n> b\n\u00a0\nc\n\nd", "a|d"},
+		{"a\n- > b\n\nc", "a|c"}, {"a\n 12. * > b\n\nc", "a|c"}, {"a\n\u200b> b\n\nc", "a|c"}, {"a\n＞ b\n\nc", "a|c"}, {"a\n&gt; b\n\nc", "a|c"},
+		{"a\n- b > c\nd", "a - b > c d"},
 		{"a > b", "a > b"},
 		{"a\n```\nb\n```\nc", "a|c"},
 		{"a\n- ```go\n  b\n  ```\nc", "a -|c"},
@@ -70,8 +73,8 @@ func TestNotHisOwn(t *testing.T) {
 		{"a <doc> b </doc> c </DOC > d", "a|d"},
 		{"a <doc t=\"<x\"> b </doc> c", "a|c"},
 		{"a <doc\nt=\">\"> b </doc> c", "a|c"},
-		{"a <doc> b", "a"},
-		{"a </doc> b <doc> c", "a </doc> b"},
+		{"a <doc>b", "a"}, {"a <doc>\nb", "a"}, {"<doc> b", ""},
+		{"a </doc> b <doc>c", "a </doc> b"},
 		{"a <dôc> b </dôc> c", "a|c"}, {"a <Док> b </док> c", "a|c"},
 		{"a <br> b <hr/> <x y /> c", "a <br> b <hr/> <x y /> c"},
 		{"a <kim@corp.example> b <INC-7> c", "a <kim@corp.example> b <INC-7> c"},
@@ -137,8 +140,8 @@ const (
 	plainEnd  = `(?:$|\s|[.,;:!?](?:$|\s)|` + plainMark + `(?:$|[\s.,;:!?]|` + plainMark + `))`
 )
 
-// plainTag finds what may be a tag that a line drew by chance.
-var plainTag = regexp.MustCompile(`</?\pL`)
+// plainTag finds what may be a mark that a line drew by chance.
+var plainTag = regexp.MustCompile(`<[/!]?\pL|"{3}|'{3}`)
 
 func plainHas(text, value string) bool {
 	re := regexp.MustCompile(`^` + regexp.QuoteMeta(value) + plainEnd)
@@ -157,22 +160,24 @@ func TestTypedAgainstModel(t *testing.T) {
 	yes, no := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		var lines, own []string
-		tagged := false
+		tagged, quoted := false, false
 		for range rapid.IntRange(1, 6).Draw(t, "lines") {
 			var b strings.Builder
 			for range rapid.IntRange(1, 8).Draw(t, "words") {
 				b.WriteString(rapid.SampledFrom(words).Draw(t, "word"))
 			}
-			line := b.String()
+			line := strings.TrimLeft(b.String(), " \t") // what is indented has cases of its own
 			tagged = tagged || plainTag.MatchString(line)
 			switch rapid.IntRange(0, 4).Draw(t, "kind") {
 			case 0:
 				lines = append(lines, " > "+line)
+				quoted = true
 			case 1:
 				lines = append(lines, "<note>", line, "</note>")
 			default:
 				lines = append(lines, line)
-				if !strings.HasPrefix(strings.TrimLeft(line, " \t"), ">") {
+				quoted = line != "" && (quoted || line[0] == '>')
+				if !quoted {
 					own = append(own, line)
 				}
 			}
@@ -253,10 +258,23 @@ func FuzzTyped(f *testing.F) {
 	})
 }
 
-// D04: no text makes reading it slow; a quadratic one would not end here.
+// D04, Q13: no text makes reading it slow; a quadratic one would not end here.
 func TestReadingIsBounded(t *testing.T) {
-	for _, piece := range []string{"(", "a ", "+1 ", "AB12 ", "a@", "1.", "'\"", "/a", "<a>", "> ", "`", "http://"} {
+	for _, piece := range []string{"(", "a ", "+1 ", "AB12 ", "a@", "1.", "'\"", "/a", "<a>", "> ", "`", "http://",
+		">\n", "[a](", "***", "- a\n", "- ", "1. ", "1) a\n\n", "    a\n\n", "\n", "\r", "x\n", "a <b> ", "a <b c=\"", "<b c>", "<a></a>", "<!--", "![", "[quote]", "[a][/a]",
+		"On 1\n", "From:\n", "-----a", "&gt;", "&#62", "\u00a0", "\u200b", "-\n ", "=\n", "\t", " \n"} {
 		t.Run(piece, func(t *testing.T) { typedIn(t, strings.Repeat(piece, MaxTurn/len(piece))) })
+	}
+	stairs := ""
+	for i := 0; len(stairs) < MaxTurn-1<<10; i++ {
+		stairs += strings.Repeat(" ", i) + "- - - - - - - - - - - - - - a\n"
+	}
+	names := ""
+	for i := 0; len(names) < MaxTurn-10; i++ {
+		names += fmt.Sprintf("<a%x>", i)
+	}
+	for i, text := range []string{stairs, names} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { typedIn(t, text) })
 	}
 }
 
