@@ -19,11 +19,11 @@
 //     [/name]. Without an end, [quote] and [code] reach to the turn's end.
 //   - A tag with an attribute's value in it, to the last > that is no arrow.
 //   - An opening tag without an end reaches to the turn's end. It does not if it
-//     is a name in prose: words stand before it in its line, and it is followed
-//     in its line by a space or a stop and not by the very text, as in "the
-//     <summary> of" or "List<T>, or". Then only the tag itself is not the
-//     user's. A name that has a digit (<INC-7>, but not <h1>) or a colon
-//     (<mailto:kim>) is no tag; what holds nothing (<br>, <img>, <x/>) opens
+//     is a name in prose: words and no colon stand before it in its line, and a
+//     space and more of the line or a stop follows it, not the very text, as in
+//     "the <summary> of"; and "List<T>" may end its line. Then only the tag is not
+//     the user's. A name with a digit (<INC-7>, but not <h1>), a dot or a colon (<mailto:kim>)
+//     is no tag without an end; what holds nothing (<br>, <img>, <x/>) opens
 //     nothing.
 //   - A line that begins with >, also in a list, and what follows it up to a
 //     line that is empty. Here only a line feed ends a line, as it did for the
@@ -101,7 +101,7 @@ var (
 	// looks are characters that show a mark of another.
 	looks  = map[rune]rune{'＜': '<', '﹤': '<', '＞': '>', '﹥': '>', '／': '/', '［': '[', '］': ']'}
 	breaks = "\n\r\v\f\u0085\u2028\u2029"
-	entity = regexp.MustCompile(`^&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});`)
+	entity = regexp.MustCompile(`^&(?:(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[lLgG][tT]);?|[A-Za-z]{2,8};)`)
 )
 
 // look returns a turn as people read it, and the place in the turn of each of
@@ -158,17 +158,19 @@ var (
 		`-{5,}[ \t]*\pL[^\n]*-{4,}[ \t]*$` +
 		`|Begin forwarded message:[ \t]*$` +
 		`|(?:On|Am|Le|El|Il|Em|Op) [^\n]*[0-9][^\n]*(?:\n[^\n]*)?(?:wrote|schrieb|écrit|escribió|scritto|escreveu|schreef)[^\n]*:[ \t]*$` +
-		`|From:[^\n]*\n(?:[^\n]+\n){0,3}Sent:` +
-		`|From:[^\n]*@[^\n]*\n(?:[^\n]+\n){0,3}Date:)`)
+		`|[*]*(?:From|Von|De|Da|Van):[^\n]*\n(?:[^\n]+\n){0,3}[ \t*]*(?:Sent|Gesendet|Envoyé|Enviado|Inviato|Verzonden)[ \t]?:` +
+		`|[*]*From:[^\n]*@[^\n]*\n(?:[^\n]+\n){0,3}[ \t*]*Date:)`)
 
-	tagOpens   = regexp.MustCompile(`<(\pL[\pL\pN\p{M}_:.-]*)[ \t\n/>]`)
-	tagCloses  = regexp.MustCompile(`</(\pL[\pL\pN\p{M}_:.-]*)[ \t\n]*>`)
-	codeOpens  = regexp.MustCompile(`\[(\pL[\pL\pN_]*)[\]=]`)
+	tagOpens   = regexp.MustCompile(`<([\pL\pN_][\pL\pN\p{M}_:.-]*)[ \t\n/>]`)
+	tagCloses  = regexp.MustCompile(`</[ \t\n]*([\pL\pN_][\pL\pN\p{M}_:.-]*)[ \t\n]*>`)
+	codeOpens  = regexp.MustCompile(`\[(\pL[\pL\pN_]*)[\]= \t\n]`)
 	codeCloses = regexp.MustCompile(`\[/(\pL[\pL\pN_]*)[ \t\n]*\]`)
 
 	// What may follow the name of a tag that nothing ends.
 	quotedValue = regexp.MustCompile("^[ \t\n/][^<>=]*=[ \t\n]*[" + quotes + "]")
+	firstValue  = regexp.MustCompile(`^[ \t\n/]+[^ \t\n<>=]+=`)
 	bareValue   = regexp.MustCompile(`^[ \t\n/][^<>=]*[\pL\pN_]=[^ \t\n]`)
+	anyValue    = regexp.MustCompile(`^[ \t\n/][^<>=]*=`)
 	nothing     = regexp.MustCompile(`^[ \t\n]*>`)
 	noValues    = regexp.MustCompile(`^[ \t\n][^<>=]*[^<>=/]>`)
 	heading     = regexp.MustCompile(`^h[1-6]$`)
@@ -202,7 +204,7 @@ func marked(s string) (spans []span) {
 		spans = append(spans, span{m[0], len(s)})
 	}
 	spans = append(spans, elements(s, codeOpens, codeCloses, func(o opening) int {
-		if !o.ended && (o.name == "quote" || o.name == "code") {
+		if !o.ended && (o.name == "quote" || o.name == "code") && (s[o.end] == ']' || s[o.end] == '=') {
 			return len(s)
 		}
 		return 0
@@ -249,14 +251,11 @@ func tags(s string) func(opening) int {
 	return func(o opening) int {
 		rest := s[o.end:]
 		holds := !o.ended && !void[o.name] // it may, to the end of the turn
+		i, _ := slices.BinarySearch(ends, o.end+1)
 		switch {
-		case strings.Contains(o.name, ":") && !o.ended && rest[0] != ' ': // an address
-			return 0
-		case quotedValue.MatchString(rest):
-			i, _ := slices.BinarySearch(ends, o.end+1)
-			if i == len(ends) {
-				return len(s)
-			}
+		case !o.ended && (unicode.IsNumber(rune(o.name[0])) || strings.Contains(o.name, ":") && rest[0] != ' '):
+			return 0 // a number, an address
+		case quotedValue.MatchString(rest) && i < len(ends):
 			// Which > is the tag's own, whoever wrote the value says: none may open.
 			shut := func(end int) bool { return s[end-2] == '/' || inProse(s, o.start, end) }
 			end := ends[len(ends)-1]
@@ -264,12 +263,16 @@ func tags(s string) func(opening) int {
 				return len(s)
 			}
 			return end
+		case quotedValue.MatchString(rest) && (void[o.name] || firstValue.MatchString(rest)): // cut off
+			return len(s)
+		case void[o.name] && anyValue.MatchString(rest):
+			return last
 		case bareValue.MatchString(rest) && last > o.end:
 			if holds {
 				return len(s)
 			}
 			return last
-		case !holds || strings.ContainsFunc(o.name, unicode.IsNumber) && !heading.MatchString(o.name):
+		case !holds || strings.Contains(o.name, ".") || strings.ContainsFunc(o.name, unicode.IsNumber) && !heading.MatchString(o.name):
 			return 0
 		case nothing.MatchString(rest):
 			end := o.end + strings.IndexByte(rest, '>') + 1
@@ -293,19 +296,25 @@ func lineBefore(s string, i int) string {
 // inProse reports whether a tag is named by the words of its line, and opens
 // nothing.
 func inProse(s string, start, end int) bool {
-	if !strings.ContainsFunc(lineBefore(s, start), isAlnum) {
+	before := lineBefore(s, start)
+	if !strings.ContainsFunc(before, isAlnum) || strings.HasSuffix(strings.TrimRight(before, " \t"), ":") {
 		return false
 	}
 	next := strings.TrimLeft(s[end:], " \t")
-	if next == "" {
+	r, _ := utf8.DecodeRuneInString(next)
+	switch glued, _ := utf8.DecodeLastRuneInString(before); {
+	case next == "":
+		return true
+	case r == '\n':
+		return isAlnum(glued) // "a List<T>"
+	case len(next) < len(s)-end:
 		return true
 	}
-	r, _ := utf8.DecodeRuneInString(next)
-	return r != '\n' && (len(next) < len(s)-end || !isAlnum(r) && r != '<')
+	return !isAlnum(r) && r != '<'
 }
 
 var (
-	quoteMark = regexp.MustCompile(`(?m)^[ \t]*(?:(?:[-*+•]|[0-9]{1,9}[.)])[ \t]+)*>`)
+	quoteMark = regexp.MustCompile(`(?m)^[ \t]*(?:(?:[-*+#•‣◦·–—]|\(?(?:[0-9]{1,9}|\pL)[.)]|\[[ xX]\])[ \t]+)*>`)
 	lineFeed  = regexp.MustCompile(`\n`)
 	emptyLine = regexp.MustCompile(`\n[ \t\r]*\n`)
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// TestOwnWords (R6, P06): each form of what is not the user's own, and his words
+// TestOwnWords (R6, P06, Q01–Q12): each form of what is not the user's own, and his words
 // beside it.
 func TestOwnWords(t *testing.T) {
 	var cases []struct {
@@ -131,6 +131,9 @@ func TestOwnWordsAgainstBlotting(t *testing.T) {
 	parts, typed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawTurn(t)
+		if rapid.Bool().Draw(t, "with blocks") {
+			text = drawPasted(t) + text
+		}
 		own, rest := split(text)
 		got := OwnWords(text)
 		at := 0

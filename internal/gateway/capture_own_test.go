@@ -95,16 +95,20 @@ func TestCaptureOwnWordsModel(t *testing.T) {
 			text.WriteString(s)
 			own = append(own, slices.Repeat([]bool{his}, len(s))...)
 		}
+		quoted := false
 		blocks := rapid.Permutation([]string{"<note>\n%s\n</note>", "```\n%s\n```", "<!-- %s -->"}).Draw(t, "blocks")
 		for range rapid.IntRange(1, 7).Draw(t, "lines") {
 			switch k := rapid.IntRange(0, 5).Draw(t, "kind"); {
 			case k == 0:
 				put(false, "> "+line())
+				if quoted = rapid.Bool().Draw(t, "goes on"); !quoted { // an empty line ends it
+					put(false, "")
+				}
 			case k == 1 && len(blocks) > 0: // one of each: between two of one kind nothing is his
 				put(false, fmt.Sprintf(blocks[0], line()))
 				blocks = blocks[1:]
 			default:
-				put(true, line())
+				put(!quoted, line())
 			}
 		}
 		turn := text.String()
