@@ -143,6 +143,9 @@ const (
 // plainTag finds what may be a mark that a line drew by chance.
 var plainTag = regexp.MustCompile(`<[/!]?\pL|"{3}|'{3}`)
 
+// plainQuote is a quoted line, as one of a list of the words drawn.
+var plainQuote = regexp.MustCompile(`^(?:(?:[#—]|\(?ä[.)])[ \t]+)*>`)
+
 func plainHas(text, value string) bool {
 	re := regexp.MustCompile(`^` + regexp.QuoteMeta(value) + plainEnd)
 	left := regexp.MustCompile(plainLeft + `$`)
@@ -174,16 +177,17 @@ func TestTypedAgainstModel(t *testing.T) {
 				quoted = true
 			case 1:
 				lines = append(lines, "<note>", line, "</note>")
+				quoted = quoted && line != ""
 			default:
 				lines = append(lines, line)
-				quoted = line != "" && (quoted || line[0] == '>')
+				quoted = line != "" && (quoted || plainQuote.MatchString(line))
 				if !quoted {
 					own = append(own, line)
 				}
 			}
 		}
 		text := strings.Join(lines, "\n")
-		if strings.Count(text, "<note>") > 1 || tagged {
+		if text == "" || strings.Count(text, "<note>") > 1 || tagged {
 			return // what stands between two blocks of one name is nobody's; tags have cases of their own
 		}
 		l := typedIn(t, text)
