@@ -365,6 +365,9 @@ func (l *lowered) named(names map[string][]string) bool {
 // reaches reports whether what a tool was sent can come back in a field; nil is
 // one that no rule names.
 func (s *standing) reaches(tool [2]string, r *OutputRule) bool {
+	if r != nil && r.Authoritative && s.o.Act {
+		r = nil // an act enumerates nothing
+	}
 	k := reachKey{tool, r}
 	is, ok := s.reach[k]
 	if !ok {
