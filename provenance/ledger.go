@@ -242,17 +242,21 @@ type call struct {
 	decides writ.Label // of target, selector, amount and secret leaves
 	narrow  map[string]writ.Label
 	own     map[string]writ.Label // folded texts of the arguments that are wide
+	system  map[string]bool       // those of them of which one is worth system
 	said    texts                 // those of them the model said
 }
 
 func callOf(args []Arg) call {
-	c := call{lowest: writ.Operator, decides: writ.Operator, own: map[string]writ.Label{}}
+	c := call{lowest: writ.Operator, decides: writ.Operator, own: map[string]writ.Label{}, system: map[string]bool{}}
 	for i := range args {
 		a := &args[i]
 		if texts, n := readings(a.Type, a.Raw); !a.Narrow {
 			for _, t := range texts[:n] {
 				if old, ok := c.own[t]; !ok || a.Label < old {
 					c.own[t] = a.Label
+				}
+				if a.Label == writ.System {
+					c.system[t] = true
 				}
 				if a.Label == writ.Model && utf8.RuneCountInString(t) >= part {
 					c.said.put(t)
@@ -306,8 +310,8 @@ func (l *Ledger) repeats(c *call, leaf *Leaf) writ.Label {
 		if !ok {
 			continue
 		}
-		if label == writ.System && leaf.Rule != nil && leaf.Rule.Collection != "" && !l.member(leaf) {
-			label = writ.External
+		if c.system[t] && leaf.Rule != nil && leaf.Rule.Collection != "" && !l.member(leaf) {
+			label = min(label, writ.External)
 		}
 		at = min(at, label)
 	}
