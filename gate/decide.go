@@ -316,11 +316,7 @@ func (j *judge) acts() {
 	if j.repeated() {
 		against("", writ.PolicyRepeated)
 	}
-	for _, l := range j.leaves {
-		if local && (l.role == Target || l.role == Selector) && (protectedPath(l.text) || protectedPath(j.in.Resolved[l.pointer])) {
-			against(l.pointer, writ.FormDotFile)
-		}
-	}
+	j.steering(local, against)
 }
 
 // repeated is R23: where the contract says that an act is not idempotent, the

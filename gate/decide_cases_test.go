@@ -57,7 +57,9 @@ type run struct {
 	says     string             // what the last call lowers
 	shadow   bool
 	own      []string
-	resolved map[string]string
+	resolved map[string][]string
+	programs []string
+	bases    []string
 	answers  []byte
 
 	last    *gate.Decision
@@ -90,7 +92,7 @@ func newRun(t *testing.T, file string) *run {
 	}
 	load("testdata/decide/worlds/" + world + ".txtar")
 	p, c := newWorld(t, parts["policy.yaml"], parts["tools.json"])
-	r := &run{t: t, policy: p, catalogue: c, script: parts["steps"], sessions: map[string]*gate.Session{}, places: provenance.NewPlaces(), held: map[string]*gate.Decision{}, resolved: map[string]string{}}
+	r := &run{t: t, policy: p, catalogue: c, script: parts["steps"], sessions: map[string]*gate.Session{}, places: provenance.NewPlaces(), held: map[string]*gate.Decision{}, resolved: map[string][]string{}}
 	if r.script == "" {
 		t.Fatal("no steps")
 	}
@@ -169,7 +171,14 @@ func (r *run) step(line string) {
 	case "own":
 		r.own = append(r.own, rest)
 	case "resolve":
-		r.resolved[one] = two
+		r.resolved[one] = nil
+		if two != "" {
+			r.resolved[one] = strings.Split(two, " ")
+		}
+	case "program":
+		r.programs = append(r.programs, rest)
+	case "base":
+		r.bases = append(r.bases, rest)
 	case "answers":
 		r.answers = []byte(rest)
 	case "reopen":
@@ -316,7 +325,7 @@ func (r *run) call(c gate.Call, args string) {
 	c.Answers, r.answers = r.answers, nil
 	in := gate.Input{
 		Policy: r.policy, Catalogue: r.catalogue, Session: r.session, Call: c, Shadow: r.shadow,
-		Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), OwnPaths: r.own, Resolved: r.resolved,
+		Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), OwnPaths: r.own, Programs: r.programs, Bases: r.bases, Resolved: r.resolved,
 	}
 	d := gate.Decide(in)
 	again := gate.Decide(in)

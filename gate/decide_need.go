@@ -34,7 +34,7 @@ var needs = map[writ.Reason]string{
 	writ.FormMixedScript:  "must not mix scripts",
 	writ.FormTooMany:      "must hold fewer elements; split the call",
 	writ.FormDuplicate:    "must not stand twice in its list",
-	writ.FormDotFile:      "must not be a dot-file or a settings file of version control, continuous integration or an agent",
+	writ.FormDotFile:      "must not be a dot-file or a settings file of version control, continuous integration or an agent, nor a directory that brings one; a person must write it",
 
 	writ.ProvenanceUnseen:     "was seen nowhere",
 	writ.ProvenanceLabel:      "was seen only where somebody else than the tool's issuer can write it",
@@ -56,7 +56,8 @@ var needs = map[writ.Reason]string{
 	writ.PolicyRepeated:      "the same act was made before; it must rest on values read after it",
 	writ.PolicyAnswer:        "an answer given inside a call must itself be a value that a tool returned",
 
-	writ.DirectOwnState: "must not lie in Writ's own state or configuration",
+	writ.DirectOwnState: "must not name Writ's own state, configuration or programs, nor what could be one of them; " +
+		"give another file by its absolute path, or an operator must keep Writ's files under other names",
 }
 
 // need says what would make a refused leaf pass: what is missing, and which

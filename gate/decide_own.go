@@ -2,7 +2,6 @@ package gate
 
 import (
 	"net/netip"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,32 +12,195 @@ import (
 	writ "github.com/writ-project/writ"
 )
 
-// own refuses targets and selectors that lie in Writ's own state, and, where
-// the act could carry it away, above it (R34). It compares without regard to
-// case: some file systems do.
+// A place is one path of Writ's own, taken apart, and where a relative path of
+// this call would have to begin to reach it.
+type place struct {
+	parts   []string
+	file    bool   // by its name: it has an extension
+	program bool   // may be read, and may have any name
+	starts  []bool // by length: a relative path may begin in parts[:i]
+	climb   int    // the longest parts[:climb] above which ".." may lead
+}
+
+// begin notes that a relative path may begin in dir, and reports whether that
+// is news.
+func (o *place) begin(dir []string) bool {
+	n := 0
+	for n < len(dir) && n < len(o.parts) && dir[n] == o.parts[n] {
+		n++
+	}
+	o.climb = max(o.climb, n)
+	if n < len(dir) && n < len(o.parts) || o.starts[n] {
+		return false
+	}
+	o.starts[n] = true
+	return true
+}
+
+// A named path is one that a leaf of the call may mean.
+type named struct {
+	spelled
+	leaf *leaf
+	bare bool // a single word, which need not be a path at all
+}
+
+// own refuses what names Writ's own files: its state, its configuration and, in
+// an act that writes, the programs it starts (R34). Every argument is judged but
+// content, which is text and goes where another argument says; of a query a
+// single word is a word to look for. A relative path is judged from each
+// directory it may begin in: the server's, and those that other arguments of
+// the call name. Where no directory of the server is known, the tail of a path
+// must do.
 func (j *judge) own() {
+	places := j.places()
+	endpoints := map[string]bool{}
+	for _, p := range j.in.OwnPaths {
+		if at := endpoint(strings.ToLower(p)); at != "" {
+			endpoints[at] = true
+		}
+	}
+	written := j.d.Effect&(Write|Delete) != 0
+	known := map[string]bool{}
+	within := false
+	for i := range places {
+		o := &places[i]
+		within = within || o.starts[len(o.parts)]
+		for _, name := range o.parts {
+			known[name] = true
+		}
+	}
+	var paths []named
+	hits := map[*leaf]bool{}
 	for _, l := range j.leaves {
-		if l.role != Target && l.role != Selector {
+		if !l.isText || l.role == Content || l.enum || l.role == Query && !strings.ContainsAny(l.text, `/\`) {
 			continue
 		}
-		// A declared target that is written to is a place, not what is taken away.
-		above := j.d.Effect&Delete != 0 || j.d.Effect&Write != 0 && (l.rule == nil || l.role == Selector)
-		hit := false
-		for _, s := range []string{l.text, j.in.Resolved[l.pointer]} {
-			for _, p := range j.in.OwnPaths {
-				if strings.Contains(p, "://") {
-					at := endpoint(strings.ToLower(s))
-					hit = hit || at != "" && at == endpoint(strings.ToLower(p))
-					continue
-				}
-				hit = hit || touches(strings.ToLower(s), strings.ToLower(path.Clean(strings.ReplaceAll(p, `\`, "/"))), above)
+		if strings.Contains(l.text, ":") && endpoints[endpoint(strings.ToLower(l.text))] {
+			hits[l] = true
+		}
+		if len(places) == 0 {
+			continue
+		}
+		readings := Paths(l.text)
+		bare := !strings.ContainsAny(l.text, `/\~$%.`)
+		for i, s := range append(readings, j.in.Resolved[l.pointer]...) {
+			p := named{spell(s), l, bare && i < len(readings)}
+			if within || len(p.parts) == 0 || slices.ContainsFunc(p.parts, func(name string) bool { return known[name] }) {
+				paths = append(paths, p)
 			}
 		}
-		if hit {
+	}
+	// What a call names may be joined by the server: {"dir": …, "name": …}.
+	for more, round := true, 0; more && round < maxJoins; round++ {
+		more = false
+		for _, p := range paths {
+			for i := range places {
+				more = places[i].join(p.spelled) || more
+			}
+		}
+	}
+	for _, p := range paths {
+		// A declared target that is written to is a place, not what is taken away.
+		above := j.d.Effect&Delete != 0 || j.d.Effect&Write != 0 && (p.leaf.rule == nil || p.leaf.role == Selector)
+		for i := range places {
+			if o := &places[i]; !hits[p.leaf] && (written || !o.program) && o.touched(p, above, j.in.Bases == nil) {
+				hits[p.leaf] = true
+			}
+		}
+	}
+	for _, l := range j.leaves {
+		if hits[l] {
 			j.direct = append(j.direct, writ.Failure{Pointer: l.pointer, Reason: writ.DirectOwnState,
 				Need: "`" + shown(l.pointer) + "` " + needs[writ.DirectOwnState]})
 		}
 	}
+}
+
+// maxJoins is of how many arguments a server may make one path.
+const maxJoins = 12
+
+func (j *judge) places() (out []place) {
+	add := func(path string, program bool) {
+		if strings.Contains(path, "://") {
+			return
+		}
+		parts := spell(strings.ReplaceAll(path, `\`, "/")).parts
+		if len(parts) == 0 {
+			return
+		}
+		last := parts[len(parts)-1]
+		o := place{parts: parts, program: program, file: strings.LastIndexByte(last, '.') > 0, starts: make([]bool, len(parts)+1)}
+		for _, b := range j.in.Bases {
+			o.begin(spell(strings.ReplaceAll(b, `\`, "/")).parts)
+		}
+		out = append(out, o)
+	}
+	for _, p := range j.in.OwnPaths {
+		add(p, false)
+	}
+	for _, p := range j.in.Programs {
+		add(p, true)
+	}
+	return out
+}
+
+// join notes that what p names may be where another argument begins.
+func (o *place) join(p spelled) (news bool) {
+	if p.abs {
+		return len(p.parts) < len(o.parts) && o.begin(p.parts)
+	}
+	if p.home {
+		return false
+	}
+	for i, is := range o.starts {
+		if n := i + len(p.parts); is && n > i && n < len(o.parts) && under(o.parts[i:], p.parts) && !o.starts[n] {
+			o.starts[n], news = true, true
+		}
+	}
+	return news
+}
+
+// touched reports whether p is o or lies in it; with above also whether o lies
+// in p. With unknown nothing is known of where p begins.
+func (o *place) touched(p named, above, unknown bool) bool {
+	touch := func(rest []string) bool { return under(p.parts, rest) || above && under(rest, p.parts) }
+	if p.abs && touch(o.parts) {
+		return true
+	}
+	for i, is := range o.starts {
+		if rest := o.parts[i:]; p.home || !is && (!p.up || i > o.climb) || p.abs && len(rest) == 0 {
+			continue
+		} else if under(p.parts, rest) || above && !p.abs && !(p.bare && (i == 0 || o.program)) && under(rest, p.parts) {
+			return true
+		}
+	}
+	if p.home {
+		// A home directory is at most C:/Users/kim.
+		for i := 1; i < 4 && i < len(o.parts); i++ {
+			if (p.user == "" || p.user == o.parts[i-1]) && touch(o.parts[i:]) {
+				return true
+			}
+		}
+	}
+	n, m := len(p.parts), len(o.parts)
+	if o.program || n == 0 {
+		return false
+	}
+	unknown = unknown || p.away
+	if o.file && p.parts[n-1] == o.parts[m-1] && (n == 1 || unknown) {
+		return true
+	}
+	for i := 1; i < n && m > 1 && (!p.abs || unknown); i++ {
+		if p.parts[i-1] == o.parts[m-2] && p.parts[i] == o.parts[m-1] {
+			return true
+		}
+	}
+	return false
+}
+
+// under reports whether p begins with dir.
+func under(p, dir []string) bool {
+	return len(p) >= len(dir) && slices.Equal(p[:len(dir)], dir)
 }
 
 // endpoint returns host and port of a lower-cased URL, every name of this
@@ -114,65 +276,6 @@ func base(part string) int {
 	return 10
 }
 
-// homeForm is how a path begins in somebody's home directory.
-var homeForm = regexp.MustCompile(`^(?:~([^/]*)|\$home|\$\{home\}|%userprofile%|%homepath%)(?:/|$)`)
-
-// touches reports whether s, a lower-cased path, file URL or path in the home
-// directory, is own or lies in it; with above also whether own lies in s.
-func touches(s, own string, above bool) bool {
-	if rest, ok := strings.CutPrefix(s, "file:"); ok {
-		if host, ok := strings.CutPrefix(rest, "//"); ok {
-			rest = host[strings.IndexByte(host+"/", '/'):] // whatever host it names
-		}
-		if i := strings.IndexAny(rest, "?#"); i >= 0 {
-			rest = rest[:i]
-		}
-		s = strings.ToLower(percentDecode(rest))
-	}
-	s = strings.ReplaceAll(s, `\`, "/")
-	if m := homeForm.FindStringSubmatch(s); m != nil && (m[1] == "" || m[1] == userOf(own)) {
-		s, own = path.Clean("/"+s[len(m[0]):]), underHome(own)
-	}
-	if strings.HasPrefix(s, "../") { // from however deep it is called
-		for strings.HasPrefix(s, "../") {
-			s = strings.TrimLeft(s[2:], "/")
-		}
-		s = "/" + s
-	}
-	if len(s) > 2 && s[1] == ':' && s[2] == '/' || len(s) > 3 && s[0] == '/' && s[2] == ':' {
-		s = strings.TrimPrefix(s, "/") // a drive, also as a URL spells it
-	} else if !strings.HasPrefix(s, "/") {
-		return false
-	}
-	s = path.Clean(s)
-	return inside(s, own) || above && inside(own, s)
-}
-
-// inside reports whether p is dir or lies below it.
-func inside(p, dir string) bool {
-	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
-}
-
-// userOf is whose home directory a path usually lies in.
-func userOf(p string) string {
-	for _, homes := range []string{"/home/", "/users/"} {
-		if rest, ok := strings.CutPrefix(p, homes); ok {
-			return rest[:strings.IndexByte(rest+"/", '/')]
-		}
-	}
-	return "root"
-}
-
-// underHome cuts the usual home directory off a path.
-func underHome(p string) string {
-	for _, homes := range []string{"/home/", "/users/"} {
-		if rest, ok := strings.CutPrefix(p, homes); ok {
-			return rest[strings.IndexByte(rest+"/", '/'):]
-		}
-	}
-	return strings.TrimPrefix(p, "/root")
-}
-
 // percentDecode resolves %XX. What is not an escape stays as it is.
 func percentDecode(s string) string {
 	if !strings.Contains(s, "%") {
@@ -191,25 +294,89 @@ func percentDecode(s string) string {
 	return b.String()
 }
 
-// protectedNames are files by which version control, continuous integration or
-// an agent takes orders, and which do not begin with a dot.
+// protectedNames are files by which version control, continuous integration, an
+// agent or the machine takes orders, and which do not begin with a dot.
 var protectedNames = map[string]bool{
 	"agents.md": true, "claude.md": true, "gemini.md": true, "copilot-instructions.md": true, "mcp.json": true,
 	"jenkinsfile": true, "azure-pipelines.yml": true, "azure-pipelines.yaml": true, "bitbucket-pipelines.yml": true,
 	"appveyor.yml": true, "cloudbuild.yaml": true, "cloudbuild.yml": true, "buildspec.yml": true, "buildspec.yaml": true,
 	"opencode.json": true, "qwen.md": true, "git~1": true, "github~1": true,
+	"crontab": true, "crontabs": true, "cron.d": true, "cron.hourly": true, "cron.daily": true, "cron.weekly": true, "cron.monthly": true,
+	"launchagents": true, "launchdaemons": true, "authorized_keys": true, "sudoers": true, "sudoers.d": true,
 }
 
 // protectedFamily are the same under a longer name: CLAUDE.local.md.
 var protectedFamily = regexp.MustCompile(`^(?:(?:agents|claude|gemini|qwen)\..*md|jenkinsfile\..*)$`)
 
-// protectedPath reports whether a file must not be written with text nobody
-// vouches for (R34): its path goes through a dot-file, or it is one of those.
-func protectedPath(p string) bool {
-	for _, e := range strings.FieldsFunc(strings.ToLower(percentDecode(p)), func(r rune) bool { return r == '/' || r == '\\' }) {
-		if strings.HasPrefix(e, ".") || protectedNames[e] || protectedFamily.MatchString(e) {
-			return true
+// steering refuses what an act would write to a file that other programs take
+// orders from (R34): its targets, and what a source brings into a directory.
+// A contract that declares no target writes to its selectors, and so does text
+// that nobody vouches for.
+func (j *judge) steering(local bool, against func(string, writ.Reason)) {
+	if j.d.Effect&Write == 0 && !local {
+		return
+	}
+	target, into := false, false
+	for _, l := range j.leaves {
+		if l.role == Target && !l.answer && !l.key {
+			target = target || l.rule != nil
+			into = into || strings.HasSuffix(l.text, "/") || slices.ContainsFunc(j.in.Resolved[l.pointer], isDirectory)
 		}
 	}
-	return false
+	for _, l := range j.leaves {
+		if !l.isText || l.role != Target && l.role != Selector {
+			continue
+		}
+		led := j.in.Resolved[l.pointer]
+		var bad bool
+		if l.role == Target || local || !target {
+			bad = slices.ContainsFunc(append(Paths(l.text), led...), j.protected)
+		} else {
+			bad = slices.ContainsFunc(led, func(dir string) bool { return isDirectory(dir) && brings(dir, led) }) ||
+				into && slices.ContainsFunc(Paths(l.text), func(s string) bool {
+					parts := spell(s).parts
+					return len(parts) > 0 && protectedName(parts[len(parts)-1])
+				})
+		}
+		if bad {
+			against(l.pointer, writ.FormDotFile)
+		}
+	}
+}
+
+// isDirectory reports whether the door found a directory there.
+func isDirectory(resolved string) bool { return strings.HasSuffix(resolved, "/") }
+
+// brings reports whether the door found a protected name below a directory.
+func brings(dir string, found []string) bool {
+	return slices.ContainsFunc(found, func(s string) bool {
+		below, ok := strings.CutPrefix(s, dir)
+		return ok && slices.ContainsFunc(spell(below).parts, protectedName)
+	})
+}
+
+// protected reports whether a path goes through a protected name, below the
+// directory the operator gave the server if it lies in one.
+func (j *judge) protected(path string) bool {
+	p := spell(path)
+	for _, b := range j.in.Bases {
+		if dir := spell(strings.ReplaceAll(b, `\`, "/")).parts; p.abs && under(p.parts, dir) && !slices.ContainsFunc(p.parts[len(dir):], protectedName) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(p.parts, protectedName)
+}
+
+// Steers reports whether a file or directory of that name is one by which other
+// programs take orders (R34).
+func Steers(name string) bool { return protectedName(foldName(name)) }
+
+// protectedName reports whether a folded name is that of a dot-file, or one of
+// the others by which programs take orders. What only keeps a directory is none.
+func protectedName(name string) bool {
+	switch name {
+	case ".ds_store", ".gitkeep", ".keep", ".localized":
+		return false
+	}
+	return strings.HasPrefix(name, ".") && strings.Trim(name, ".") != "" || protectedNames[name] || protectedFamily.MatchString(name)
 }

@@ -54,12 +54,21 @@ type Input struct {
 	Time    time.Time // recorded time of the decision
 	// Shadow records what would be decided and lets the call pass.
 	Shadow bool
-	// OwnPaths are the cleaned absolute paths (state directory, configuration,
-	// policy, sockets) no target may lie in or above (R34), and, as URLs, the
-	// endpoints Writ itself listens on. Resolved gives, for argument pointers the
-	// door resolved symlinks for, the real path.
+	// OwnPaths are the absolute paths (state directory, configuration, policy,
+	// sockets) no argument may name (R34), and, as URLs, the endpoints Writ
+	// itself listens on. Programs are the files it starts servers from: no act
+	// may write to them.
 	OwnPaths []string
-	Resolved map[string]string
+	Programs []string
+	// Bases are the directories where the server's relative paths may begin:
+	// its own, and those the operator gave it. Nil says that none is known;
+	// then a path that has the name of one of Writ's own files is refused.
+	Bases []string
+	// Resolved gives, by argument pointer, the real paths the door found it to
+	// lead to: behind links, under another name of the same file, and for a
+	// write the directories, each with "/" at its end, and what protected names
+	// are in them.
+	Resolved map[string][]string
 }
 
 // Trace says, for one argument leaf, what it rests on.

@@ -94,10 +94,10 @@ type Arg struct {
 	Decides bool
 	// Names marks a target or selector: it names the place an act goes to and
 	// the resource a read is about (R38). Collection is the one the contract
-	// gives it, and Real where a path leads once links are followed.
+	// gives it, and Real are the paths the door found it to lead to.
 	Names      bool
 	Collection string
-	Real       string
+	Real       []string
 }
 
 // Observation is one result on its way into the ledger.

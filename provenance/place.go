@@ -88,8 +88,8 @@ func (a *Arg) resources() []Resource {
 	for _, t := range texts[:n] {
 		out = append(out, resource(kind, t))
 	}
-	if a.Real != "" {
-		out = append(out, resource(kind, fold(a.Real)))
+	for _, real := range a.Real {
+		out = append(out, resource(kind, fold(real)))
 	}
 	return out
 }

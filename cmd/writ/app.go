@@ -7,10 +7,12 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -74,7 +76,7 @@ func (f *sharedFlags) load() (*files, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &files{state: state, ownPaths: []string{state}}
+	out := newFiles(state)
 	if f.config == "" {
 		return out, out.loadExample()
 	}
@@ -84,31 +86,35 @@ func (f *sharedFlags) load() (*files, error) {
 	}
 	out.policy, out.shadow, out.file = p, cfg.Shadow, cfg.Policy
 	for _, s := range cfg.Servers {
-		out.servers = append(out.servers, upstream.Config{
-			Name: s.Name, Command: s.Command, Dir: s.Dir, Env: s.Env, URL: s.URL, Header: s.Headers,
-			Era: upstream.Era(s.Wire), Limits: upstream.Limits{Call: s.Limits.Call, Handshake: s.Limits.Start},
-		})
+		out.servers = append(out.servers, s.upstream())
 	}
 	if out.screen, err = readScreen(cfg.Screen); err != nil {
 		return nil, err
 	}
-	own := []string{f.config, cfg.Policy}
-	if cfg.Screen != "" && cfg.Screen != builtInScreen {
-		own = append(own, cfg.Screen)
-	}
 	if cfg.Memory.Given() {
 		out.memory = &cfg.Memory
-		own = append(own, cfg.Memory.files()...)
 	}
-	for _, file := range own {
+	for _, file := range append(cfg.files(), f.config) {
 		out.own(file)
 	}
 	return out, nil
 }
 
+// newFiles returns the files of a state directory, which no tool may name: with
+// it this process, whose memory and environment hold what it holds.
+func newFiles(state string) *files {
+	o := &files{state: state}
+	o.own(state)
+	if runtime.GOOS == "linux" {
+		o.ownPaths = append(o.ownPaths, fmt.Sprintf("/proc/%d", os.Getpid()), "/proc/self", "/proc/thread-self", "/dev/fd")
+	}
+	return o
+}
+
+// own adds a path that no tool may name (R34), and where it leads.
 func (o *files) own(file string) {
 	if abs, err := filepath.Abs(file); err == nil {
-		o.ownPaths = append(o.ownPaths, filepath.Clean(abs))
+		o.ownPaths = append(o.ownPaths, abs)
 		if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
 			o.ownPaths = append(o.ownPaths, real)
 		}

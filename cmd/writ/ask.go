@@ -138,11 +138,6 @@ func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive boo
 	if !opt.summarise && !cfg.Summarise {
 		summariser = nil
 	}
-	for _, own := range []string{cfg.Screen, cfg.Planner.Rules} {
-		if own != "" {
-			a.o.own(own)
-		}
-	}
 	kind := cfg.Planner.Kind
 	if kind == "" {
 		kind = "rules"

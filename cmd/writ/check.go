@@ -17,6 +17,29 @@ type checked struct {
 	Warnings  faults `json:"warnings"`
 }
 
+// exposed warns of servers that are given directories with files of Writ's own,
+// the usual state directory among them.
+func (c *Config) exposed(config string) (out faults, err error) {
+	state, err := statePath("")
+	if err != nil {
+		return nil, err
+	}
+	o := newFiles(state)
+	for _, file := range append(c.files(), config) {
+		o.own(file)
+	}
+	for i := range c.Servers {
+		o.servers = append(o.servers, c.Servers[i].upstream())
+	}
+	for i, s := range o.servers {
+		if held := o.exposed(s); held != "" {
+			n := c.Servers[i].At("command")
+			out = append(out, gate.Fault{File: config, Line: n.Line, Column: n.Column, Message: held, Hint: moveThem})
+		}
+	}
+	return out, nil
+}
+
 func checkCommand() *cobra.Command {
 	var config, policy string
 	var asJSON bool
@@ -33,6 +56,7 @@ func checkCommand() *cobra.Command {
 				var cfg *Config
 				if cfg, p, err = load(config); err == nil {
 					servers = len(cfg.Servers)
+					warnings, err = cfg.exposed(config)
 				}
 			} else {
 				p, err = loadPolicy(policy)

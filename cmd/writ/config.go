@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway/upstream"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/screen"
 )
@@ -234,6 +235,24 @@ func (c *Config) path(p string) string {
 	return filepath.Join(c.dir, p)
 }
 
+// files are those the configuration names: policy, patterns, rules, secrets.
+func (c *Config) files() (out []string) {
+	for _, f := range []string{c.Policy, c.Screen, c.Ask.Screen, c.Ask.Planner.Rules} {
+		if f != "" && f != builtInScreen {
+			out = append(out, f)
+		}
+	}
+	return append(out, c.Memory.files()...)
+}
+
+// upstream is the server as the gateway is told of it.
+func (s *ServerConfig) upstream() upstream.Config {
+	return upstream.Config{
+		Name: s.Name, Command: s.Command, Dir: s.Dir, Env: s.Env, URL: s.URL, Header: s.Headers,
+		Era: upstream.Era(s.Wire), Limits: upstream.Limits{Call: s.Limits.Call, Handshake: s.Limits.Start},
+	}
+}
+
 func (s *ServerConfig) check(r *strictyaml.Reader, seen map[string]bool) {
 	has := func(key string) bool { return s.Node.Get(key) != nil }
 	switch n := s.At("name"); {
@@ -384,8 +403,21 @@ func loadPolicy(file string) (*gate.Policy, error) {
 }
 
 // stateDir returns the directory writ keeps its state in, created with mode
-// 0700: the flag's value, $XDG_STATE_HOME/writ, or the platform's equivalent.
+// 0700.
 func stateDir(flag string) (string, error) {
+	dir, err := statePath(flag)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fail(exitIO, "writ … --state DIR", "the state directory cannot be made")
+	}
+	return dir, nil
+}
+
+// statePath is where writ keeps its state: the flag's value,
+// $XDG_STATE_HOME/writ, or the platform's equivalent.
+func statePath(flag string) (string, error) {
 	dir := flag
 	if dir == "" {
 		base := os.Getenv("XDG_STATE_HOME")
@@ -410,9 +442,6 @@ func stateDir(flag string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fail(exitConfig, "", "the state directory has no absolute path")
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fail(exitIO, "writ … --state DIR", "the state directory cannot be made")
 	}
 	return dir, nil
 }

@@ -48,7 +48,8 @@ func initCommand() *cobra.Command {
 			if len(fs) > 0 {
 				return fail(exitIO, "", "the empty policy is not accepted: %w", faults(fs))
 			}
-			o := &files{state: state, policy: empty, servers: servers, ownPaths: []string{state}}
+			o := newFiles(state)
+			o.policy, o.servers = empty, servers
 			g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel+4))
 			if err != nil {
 				return err

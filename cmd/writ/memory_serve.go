@@ -53,7 +53,8 @@ func memoryServe() *cobra.Command {
 			if len(fs) > 0 {
 				return configError(faults(fs))
 			}
-			o := &files{state: state, policy: p, ownPaths: []string{state}, memory: &own}
+			o := newFiles(state)
+			o.policy, o.memory = p, &own
 			for _, file := range append(own.files(), f.config) {
 				if file != "" {
 					o.own(file)

@@ -52,6 +52,7 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 	if err != nil {
 		return err
 	}
+	o.warn(c.ErrOrStderr())
 	if o.shadow {
 		fmt.Fprintln(c.ErrOrStderr(), "SHADOW MODE: calls are judged and recorded, and every one of them passes")
 	}
@@ -100,8 +101,8 @@ func (f *sharedFlags) loadRun(policy, name string, command []string) (*files, er
 	if !serverName.MatchString(name) {
 		return nil, fail(exitConfig, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 	}
-	o := &files{state: state, policy: p, file: policy, ownPaths: []string{state},
-		servers: []upstream.Config{{Name: name, Command: command}}}
+	o := newFiles(state)
+	o.policy, o.file, o.servers = p, policy, []upstream.Config{{Name: name, Command: command}}
 	o.own(policy)
 	return o, nil
 }

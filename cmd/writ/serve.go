@@ -87,6 +87,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	forget := announce(o.state, url, stderr)
 	fmt.Fprintf(stderr, "listening on %s/mcp\n", url)
 	fmt.Fprintf(stderr, "state in %s\n", printable(o.state))
+	o.warn(stderr)
 	if o.shadow {
 		fmt.Fprintf(stderr, "SHADOW MODE: calls are judged and recorded, and every one of them passes\n")
 	}

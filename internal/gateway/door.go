@@ -93,8 +93,9 @@ func (a *act) judge(call gate.Call) bool {
 		s.active = now
 		a.in = gate.Input{
 			Policy: a.v.policy, Catalogue: a.v.catalogue, Session: s.fold, Call: call, Time: now,
-			Shadow: a.g.shadow, OwnPaths: a.g.ownPaths, Resolved: a.g.resolve(call),
+			Shadow: a.g.shadow, OwnPaths: a.g.ownPaths,
 		}
+		a.g.locate(&a.in)
 		d := decide(a.in)
 		rec, err := a.g.writeDecision(s, a.v, &a.in, &d, now)
 		if err == nil && s.fold != nil {

@@ -62,13 +62,15 @@ type resultData struct {
 
 // inputValue is the value "input" of a decision.
 type inputValue struct {
-	Server   string            `json:"server"`
-	Tool     string            `json:"tool"`
-	Method   string            `json:"method"`
-	Shadow   bool              `json:"shadow,omitempty"`
-	Session  bool              `json:"session"`
-	OwnPaths []string          `json:"own_paths,omitempty"`
-	Resolved map[string]string `json:"resolved,omitempty"`
+	Server   string              `json:"server"`
+	Tool     string              `json:"tool"`
+	Method   string              `json:"method"`
+	Shadow   bool                `json:"shadow,omitempty"`
+	Session  bool                `json:"session"`
+	OwnPaths []string            `json:"own_paths,omitempty"`
+	Programs []string            `json:"programs,omitempty"`
+	Bases    []string            `json:"bases,omitempty"`
+	Resolved map[string][]string `json:"resolved,omitempty"`
 }
 
 // decide is the one place that calls gate.Decide: for the door, which acts on
@@ -177,7 +179,7 @@ func (f *Fold) decision(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	input := gate.Input{
 		Policy: w.policy, Catalogue: w.catalogue,
 		Call: gate.Call{Server: in.Server, Tool: in.Tool, Method: gate.Method(in.Method)},
-		Time: rec.Time, Shadow: in.Shadow, OwnPaths: in.OwnPaths, Resolved: in.Resolved,
+		Time: rec.Time, Shadow: in.Shadow, OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases, Resolved: in.Resolved,
 	}
 	if in.Session {
 		input.Session = f.session
@@ -365,7 +367,7 @@ func (g *Gateway) writeDecision(s *session, v *view, in *gate.Input, d *gate.Dec
 	vs := []value{
 		{valueInput, mustJSON(inputValue{
 			Server: in.Call.Server, Tool: in.Call.Tool, Method: string(in.Call.Method), Shadow: in.Shadow,
-			Session: in.Session != nil, OwnPaths: in.OwnPaths, Resolved: in.Resolved,
+			Session: in.Session != nil, OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases, Resolved: in.Resolved,
 		})},
 		{valueDecision, d.Record()},
 	}

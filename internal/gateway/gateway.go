@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -81,6 +82,7 @@ type Gateway struct {
 	order    []string // server names, sorted
 	shadow   bool
 	ownPaths []string
+	programs []string // what servers are started from, and this program (R34)
 	caps     provenance.Caps
 	screen   *screen.Screen
 	version  string
@@ -117,7 +119,9 @@ type Gateway struct {
 // server is one upstream server and what it last said of itself.
 type server struct {
 	name  string
-	local bool // a child process of this machine
+	here  bool                // its absolute paths are this machine's
+	bases []string            // where its relative paths may begin, nil if not known
+	env   func(string) string // a variable as it would read it
 	conn  *upstream.Server
 
 	again chan struct{} // a list changed; holds one
@@ -127,6 +131,7 @@ type server struct {
 	err    error
 	known  bool // the server has answered or failed
 	listed map[string][][]byte
+	roots  []string // that a client named in an answer
 }
 
 // view is the policy with the catalogue it is joined to. It is immutable.
@@ -174,7 +179,9 @@ func New(o Options) (*Gateway, error) {
 		if c.ClientCapabilities == nil {
 			c.ClientCapabilities = []byte(`{"elicitation":{"form":{},"url":{}},"sampling":{}}`)
 		}
-		s := &server{name: c.Name, local: len(c.Command) > 0, again: make(chan struct{}, 1)}
+		dirs, programs := Given(c)
+		g.programs = append(g.programs, programs...)
+		s := &server{name: c.Name, here: onThisMachine(c, dirs), bases: dirs, env: environment(c), again: make(chan struct{}, 1)}
 		s.conn = upstream.New(c, upstream.Callbacks{
 			ListChanged: func(kind string) { g.listChanged(s, kind) },
 			Notify:      func(method string, params []byte) { g.notified(s, method, params) },
@@ -183,6 +190,11 @@ func New(o Options) (*Gateway, error) {
 		g.servers[c.Name] = s
 		g.order = append(g.order, c.Name)
 	}
+	if self, err := os.Executable(); err == nil {
+		g.programs = append(g.programs, self)
+	}
+	slices.Sort(g.programs)
+	g.programs = slices.Compact(g.programs)
 	slices.Sort(g.order)
 	if in, is := g.inside.(InsideResources); is {
 		in.Watch(g.insideChanged)

@@ -4,15 +4,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway/upstream"
 )
 
-// TestResolve (R34): whatever way a path leads to Writ's own state, the door
-// says so to the gate.
-func TestResolve(t *testing.T) {
+// TestLocate (R34, O06, O07, O08, O10): whatever way a path leads to Writ's own
+// state, the door says so to the gate.
+func TestLocate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("symbolic links need a privilege on Windows")
 	}
@@ -20,50 +22,172 @@ func TestResolve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, root := filepath.Join(dir, "state"), filepath.Join(dir, "srv")
+	state, root, work, home := filepath.Join(dir, "state"), filepath.Join(dir, "srv"), filepath.Join(dir, "work"), filepath.Join(dir, "home")
+	program, policy := filepath.Join(dir, "bin", "server.js"), filepath.Join(work, "policy.yaml")
 	for _, err := range []error{
-		os.MkdirAll(filepath.Join(state, "sub"), 0o700), os.MkdirAll(root, 0o700),
+		os.MkdirAll(filepath.Join(state, "sub"), 0o700), os.MkdirAll(root, 0o700), os.MkdirAll(filepath.Join(work, "in"), 0o700),
+		os.MkdirAll(filepath.Dir(program), 0o700), os.MkdirAll(filepath.Join(state, "sessions"), 0o700), os.MkdirAll(home, 0o700),
+		os.WriteFile(filepath.Join(state, "sessions", "demo"), nil, 0o600), os.WriteFile(filepath.Join(state, "log.key"), nil, 0o600),
+		os.WriteFile(program, nil, 0o600), os.WriteFile(policy, nil, 0o600),
 		os.Symlink(filepath.Join(state, "new.yaml"), filepath.Join(root, "dangling")),
 		os.Symlink(filepath.Join(state, "sub"), filepath.Join(root, "link")),
 		os.Symlink("../state", filepath.Join(root, "relative")),
 		os.Symlink("loop", filepath.Join(root, "loop")),
+		os.Symlink(state, filepath.Join(work, "in", "link")),
+		os.Symlink(state, filepath.Join(home, "link")),
+		os.Symlink(dir, filepath.Join(home, "up")),
+		os.Link(filepath.Join(state, "log.key"), filepath.Join(root, "notes.txt")),
+		os.Link(policy, filepath.Join(root, "todo.txt")),
+		os.Link(program, filepath.Join(root, "script.js")),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	g := &Gateway{servers: map[string]*server{"x": {local: true}, "far": {}}, ownPaths: []string{state}}
-	at := func(server, args string) string {
-		return g.resolve(gate.Call{Server: server, Tool: "w", Arguments: []byte(args)})["/p"]
+	env := func(name string) string { return map[string]string{"HOME": home, "DATA": root}[name] }
+	g := &Gateway{
+		servers: map[string]*server{
+			"x":   {here: true, env: env, bases: []string{work, root}},
+			"url": {here: true, env: env},
+			"far": {env: env},
+		},
+		ownPaths: []string{state, policy, "http://127.0.0.1:1"}, programs: []string{program},
+	}
+	at := func(server, args string) []string {
+		in := gate.Input{Call: gate.Call{Server: server, Tool: "w", Arguments: []byte(args)}}
+		g.locate(&in)
+		return slices.DeleteFunc(in.Resolved["/p"], func(s string) bool { return strings.HasSuffix(s, "/") })
+	}
+	in := func(paths []string, own string) bool {
+		return slices.ContainsFunc(paths, func(p string) bool { return p == own || strings.HasPrefix(p, own+"/") })
 	}
 	decoys := strings.Repeat(`"`+root+`/link",`, 1000)
-	flood := strings.Repeat(`"`+root+`/link",`, maxResolved)
+	flood := strings.Repeat(`"a",`, maxLooked/2)
 	for what, args := range map[string]string{
-		"a link to what is not there yet": `{"p":"` + root + `/dangling"}`,
-		"below a relative link":           `{"p":"` + root + `/relative/new/x"}`,
-		".. after a link":                 `{"p":"` + root + `/link/../policy.yaml"}`,
-		"a file URL, escaped":             `{"p":"file://` + root + `/%6cink/x"}`,
-		"a file URL of localhost":         `{"p":"file://localhost` + root + `/relative/policy.yaml"}`,
-		"a file URL in upper case":        `{"p":"FILE://` + root + `/relative/policy.yaml"}`,
-		"a file URL with one slash":       `{"p":"file:` + root + `/relative/policy.yaml"}`,
-		"after a thousand others":         `{"content":[` + decoys + `"x"],"p":"` + root + `/relative/x"}`,
-		"after too many others":           `{"content":[` + flood + `"x"],"p":"` + root + `/a"}`,
-		"a loop":                          `{"p":"` + root + `/loop/x"}`,
+		"a link to what is not there yet":   `{"p":"` + root + `/dangling"}`,
+		"below a relative link":             `{"p":"` + root + `/relative/new/x"}`,
+		".. after a link":                   `{"p":"` + root + `/link/../policy.yaml"}`,
+		".. before a link, cleaned first":   `{"p":"` + root + `/nowhere/../relative/x"}`,
+		".. that only cleaning takes back":  `{"p":"` + root + `/link/../relative/x"}`,
+		"a file URL, escaped":               `{"p":"file://` + root + `/%6cink/x"}`,
+		"a file URL of localhost":           `{"p":"file://localhost` + root + `/relative/policy.yaml"}`,
+		"a file URL in upper case":          `{"p":"FILE://` + root + `/relative/policy.yaml"}`,
+		"a file URL with one slash":         `{"p":"file:` + root + `/relative/policy.yaml"}`,
+		"after a thousand others":           `{"content":[` + decoys + `"x"],"p":"` + root + `/relative/x"}`,
+		"after too many others":             `{"content":[` + flood + `"x"],"p":"` + root + `/a"}`,
+		"a loop":                            `{"p":"` + root + `/loop/x"}`,
+		"a link by a relative path":         `{"p":"in/link/log.key"}`,
+		"a link in the second directory":    `{"p":"relative"}`,
+		"a relative file URL":               `{"p":"file:in/link/log.key"}`,
+		"a link in the home directory":      `{"p":"~/link"}`,
+		"the same, as a variable":           `{"p":"${HOME}/link/x"}`,
+		"through a link above it":           `{"p":"$HOME/up/state/log.key"}`,
+		"a variable of the server":          `{"p":"$DATA/relative"}`,
+		"a hard link":                       `{"p":"` + root + `/notes.txt"}`,
+		"a hard link by a relative path":    `{"p":"notes.txt"}`,
+		"a link in what another names":      `{"d":"` + home + `","p":"link"}`,
+		"the same, named before":            `{"p":"link","z":"` + home + `"}`,
+		"two names of a file of the state":  `{"p":"sessions/demo"}`,
+		"and behind others":                 `{"p":"some/./where/sessions//demo"}`,
+		"a name in the state with a suffix": `{"p":"log.key"}`,
 	} {
-		if got := at("x", args); got != state && !strings.HasPrefix(got, state+"/") {
+		if got := at("x", args); !in(got, state) {
+			t.Errorf("%s: resolved to %q", what, got)
+		}
+	}
+	for own, args := range map[string]string{policy: `{"p":"todo.txt"}`, program: `{"p":"script.js"}`} {
+		if got := at("x", args); !in(got, own) {
+			t.Errorf("another name of %s: resolved to %q", own, got)
+		}
+	}
+	for what, args := range map[string]string{
+		"an ordinary path":                `{"p":"` + root + `/a.txt"}`,
+		"an ordinary relative path":       `{"p":"in/a.txt"}`,
+		"a text":                          `{"p":"see /srv for more"}`,
+		"a name of the state elsewhere":   `{"p":"` + root + `/sessions/demo"}`,
+		"a web page":                      `{"p":"https://example.com` + state + `"}`,
+		"a path with a NUL and then more": `{"p":"` + root + `/a\u0000b"}`,
+	} {
+		if got := at("x", args); len(got) > 0 {
 			t.Errorf("%s: resolved to %q", what, got)
 		}
 	}
 	for what, args := range map[string]string{
-		"an ordinary path": `{"p":"` + root + `/a.txt"}`,
-		"a relative path":  `{"p":"link/x"}`,
-		"a text":           `{"p":"see /srv for more"}`,
+		"an absolute path": `{"p":"` + root + `/relative"}`,
+		"a hard link":      `{"p":"` + root + `/notes.txt"}`,
+		"the home":         `{"p":"~/link"}`,
+		"a tail":           `{"p":"/data/sessions/demo"}`,
+		"a name":           `{"p":"/data/log.key"}`,
 	} {
-		if got := at("x", args); got != "" {
-			t.Errorf("%s: resolved to %q", what, got)
+		if got := at("url", args); !in(got, state) {
+			t.Errorf("a server at a URL of this machine, %s: resolved to %q", what, got)
 		}
 	}
-	if got := at("far", `{"p":"`+root+`/relative"}`); got != "" {
+	if got := at("far", `{"p":"`+root+`/relative"}`); len(got) > 0 {
 		t.Errorf("a server elsewhere: resolved to %q", got)
+	}
+	if got := at("far", `{"p":"/data/sessions/demo"}`); !in(got, state) {
+		t.Errorf("the tail, for a server elsewhere: resolved to %q", got)
+	}
+
+	// A root the client named in an answer is a base from then on (O24).
+	if got := at("x", `{"p":"up/state/log.key"}`); len(got) > 0 {
+		t.Errorf("before the answer: resolved to %q", got)
+	}
+	g.locate(&gate.Input{Call: gate.Call{Server: "x", Answers: []byte(`{"1":{"roots":[{"uri":"file://` + home + `"}]}}`)}})
+	if got := at("x", `{"p":"up/state/log.key"}`); !in(got, state) {
+		t.Errorf("after the answer: resolved to %q", got)
+	}
+
+	// Directories and what they would bring are told for writes alone.
+	if err := os.MkdirAll(filepath.Join(root, "parcel", ".git", "hooks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l := &look{g: g, srv: g.servers["x"], writes: true, out: map[string][]string{}, infos: map[string]os.FileInfo{}}
+	l.text("/p", "parcel")
+	if want := []string{root + "/parcel/", root + "/parcel/.git"}; !slices.Equal(l.out["/p"], want) {
+		t.Errorf("a directory that is to be moved: %q, want %q", l.out["/p"], want)
+	}
+}
+
+// TestGiven (R34, O11): what a server's command says of its directories and of
+// the programs it is made of.
+func TestGiven(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"work/server.js", "work/data.csv", "home/x", "bin/tool"} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		mode := os.FileMode(0o600)
+		if filepath.Base(name) == "tool" {
+			mode = 0o700
+		}
+		if err := os.WriteFile(file, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	work, home, bin := filepath.Join(dir, "work"), filepath.Join(dir, "home"), filepath.Join(dir, "bin")
+	for _, c := range []struct {
+		config         upstream.Config
+		dirs, programs []string
+	}{
+		{upstream.Config{Command: []string{"no-such-program", "server.js", "data.csv", "--root=" + home, "../bin"}, Dir: work},
+			[]string{work, bin, home}, []string{filepath.Join(work, "server.js")}},
+		{upstream.Config{Command: []string{filepath.Join(bin, "tool"), "stdio"}, Dir: work, Env: map[string]string{"ROOTS": home + string(filepath.ListSeparator) + bin, "N": ""}},
+			[]string{work, bin, home}, []string{filepath.Join(bin, "tool")}},
+		{upstream.Config{Command: []string{"no-such-program", "~"}, Dir: work, Env: map[string]string{"HOME": home}},
+			[]string{work, home}, nil},
+		// A container's paths are its own: nothing is known of its directories.
+		{upstream.Config{Command: []string{"docker", "run", "-v", home + ":/data", "image"}, Dir: work}, nil, nil},
+		{upstream.Config{URL: "http://127.0.0.1/mcp"}, nil, nil},
+	} {
+		dirs, programs := Given(c.config)
+		if c.programs != nil && !slices.Equal(programs, c.programs) || !slices.Equal(dirs, c.dirs) {
+			t.Errorf("%v: given %q, made of %q; want %q and %q", c.config.Command, dirs, programs, c.dirs, c.programs)
+		}
 	}
 }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/upstream"
+)
+
+// exposed says which of Writ's own files lie in directories a server is given,
+// "" if none does. R34 keeps its tools from naming them; a search through the
+// directory needs no name. The working directory counts only where the
+// configuration chose it, and what a server runs may lie in it.
+func (o *files) exposed(c upstream.Config) string {
+	dirs, _ := gateway.Given(c)
+	var programs []string
+	for _, s := range o.servers {
+		_, p := gateway.Given(s)
+		programs = append(programs, p...)
+	}
+	if self, err := os.Executable(); err == nil {
+		programs = append(programs, self)
+	}
+	for i, dir := range dirs {
+		if i == 0 && c.Dir == "" {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			continue
+		}
+		var held []string
+		hold := func(file string) {
+			// The directory of a link is as good a place to change a file from as the file's own.
+			parent, err := filepath.EvalSymlinks(filepath.Dir(file))
+			if err != nil {
+				parent = filepath.Dir(file)
+			}
+			below, err := filepath.Rel(real, filepath.Join(parent, filepath.Base(file)))
+			if err == nil && below != ".." && !strings.HasPrefix(below, ".."+string(filepath.Separator)) {
+				held = append(held, below)
+			}
+		}
+		for _, p := range o.ownPaths {
+			hold(p)
+		}
+		if i > 0 {
+			for _, p := range programs {
+				hold(p)
+			}
+		}
+		if held = distinct(held); len(held) > 0 {
+			more := ""
+			if len(held) > 3 {
+				more = fmt.Sprintf(" and %d more", len(held)-3)
+				held = held[:3]
+			}
+			return fmt.Sprintf("server %s is given %s, which holds files of Writ's own: %s%s", c.Name, dir, strings.Join(held, ", "), more)
+		}
+	}
+	return ""
+}
+
+// moveThem is what to do about exposed files.
+const moveThem = "keep writ.yaml, the policy and programs in a directory no server is given, such as ~/.config/writ, and the state with --state DIR"
+
+// warn tells of exposed files at the start.
+func (o *files) warn(w io.Writer) {
+	for _, s := range o.servers {
+		if held := o.exposed(s); held != "" {
+			fmt.Fprintf(w, "warning: %s; %s\n", printable(held), moveThem)
+		}
+	}
+}
+
+func distinct(in []string) (out []string) {
+	seen := map[string]bool{}
+	for _, s := range in {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,204 @@
+package gate
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	// maxSpellings bounds the readings of one text: an ordinary path has one to
+	// three. One that has more is read as far as that.
+	maxSpellings = 48
+	// maxSpelled bounds them together, beyond the first few: no path is as long.
+	maxSpelled = 256 << 10
+	quotation  = " \t\r\n\v\f\"'`<>\u00a0\ufeff"
+)
+
+var (
+	scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+):`)
+	// web are schemes that never name a file.
+	web        = []string{"http", "https", "ws", "wss", "mailto", "data"}
+	device     = regexp.MustCompile(`^//[?.]/((?i)unc/)?`)
+	share      = regexp.MustCompile(`^//[^/]+/([A-Za-z])\$(?:/|$)`) // //host/c$/x
+	driveRoot  = regexp.MustCompile(`^/+([A-Za-z])[:|]?(?:/|$)`)    // /C:/x, /c|/x and /c/x
+	driveWhere = regexp.MustCompile(`^[A-Za-z]:[^/]`)               // C:x
+	padded     = regexp.MustCompile(` +(/|$)`)
+	variable   = regexp.MustCompile(`^(?:\$\{([A-Za-z_]\w*)\}|\$(?:(?i)env:)?([A-Za-z_]\w*)|%([A-Za-z_]\w*)%)(?:/|$)`)
+	homeDrive  = regexp.MustCompile(`(?i)^%homedrive%/?%homepath%`)
+	homes      = []string{"HOME", "USERPROFILE", "HOMEPATH"}
+)
+
+// Paths returns what a text may mean to a server as the path of a file, each
+// with slashes and with its "." and ".." still in it: as it stands, and with
+// white space and quotes around it, escapes, backslashes, a scheme, a host and
+// the prefixes of Windows taken off, in any combination. "~/x" and "~kim/x"
+// begin in a home directory, "$NAME/x" in what that variable holds, "/x" and
+// "C:/x" at a root; any other path is relative. A text that cannot be a file's,
+// such as an https URL, has none.
+func Paths(text string) []string {
+	todo, size := []string{text}, 0
+	add := func(s string) {
+		if !slices.Contains(todo, s) && len(todo) < maxSpellings && size < 4*len(text)+maxSpelled {
+			todo, size = append(todo, s), size+len(s)
+		}
+	}
+	var out []string
+	for i := 0; i < len(todo); i++ {
+		s := todo[i]
+		if at := strings.IndexByte(s, 0); at >= 0 { // where a C string ends
+			add(s[:at])
+			continue
+		}
+		add(strings.Trim(s, quotation))
+		var m []string
+		if strings.Contains(s, ":") {
+			m = scheme.FindStringSubmatch(s)
+		}
+		if m != nil && slices.Contains(web, strings.ToLower(m[1])) {
+			continue
+		}
+		if s != "" {
+			out = append(out, s)
+		}
+		if !strings.ContainsAny(s, `\/:%$ `) {
+			continue
+		}
+		add(percentDecode(s))
+		add(strings.ReplaceAll(s, `\`, "/"))
+		add(padded.ReplaceAllString(s, "$1"))
+		if m != nil {
+			rest := strings.ReplaceAll(s[len(m[0]):], `\`, "/")
+			if at := strings.IndexAny(rest, "?#"); at >= 0 {
+				add(m[0] + rest[:at])
+			}
+			if host, ok := strings.CutPrefix(rest, "//"); ok {
+				rest = host[strings.IndexByte(host+"/", '/'):]
+				add(host) // where no host is read
+			}
+			add(rest)
+		}
+		if m := device.FindStringSubmatch(s); m != nil {
+			if rest := s[len(m[0]):]; m[1] != "" {
+				add("//" + rest)
+			} else {
+				add(rest)
+			}
+		} else if rest, ok := strings.CutPrefix(s, "//"); ok {
+			add("/" + strings.TrimLeft(rest, "/"))
+			for range 2 { // a host, and a share
+				if _, rest, ok = strings.Cut(rest, "/"); ok {
+					add("/" + rest)
+				}
+			}
+		}
+		if m := share.FindStringSubmatch(s); m != nil {
+			add(m[1] + ":/" + s[len(m[0]):])
+		}
+		if m := driveRoot.FindStringSubmatch(s); m != nil {
+			add(m[1] + ":/" + s[len(m[0]):])
+		}
+		if driveWhere.MatchString(s) {
+			add(s[2:])
+		}
+		if at := homeDrive.FindStringIndex(s); at != nil {
+			add("~" + s[at[1]:])
+		}
+		if m := variable.FindStringSubmatch(s); m != nil {
+			name := m[1] + m[2] + m[3]
+			if slices.Contains(homes, strings.ToUpper(name)) {
+				add("~/" + s[len(m[0]):])
+			} else {
+				add("$" + name + "/" + s[len(m[0]):])
+			}
+		}
+	}
+	return out
+}
+
+// A spelled path is one reading of a text, cleaned and taken apart as the most
+// lenient file system compares it.
+type spelled struct {
+	parts []string // folded; a drive is the first of them, "c:"
+	abs   bool
+	up    bool   // relative, and began with ".."
+	home  bool   // begins in the home directory of user, "" for whose it is
+	away  bool   // begins, or goes on, where a variable says
+	user  string // folded
+}
+
+// spell reads one result of Paths. /proc/…/root and /proc/…/cwd are read as
+// what the kernel makes of them.
+func spell(s string) spelled {
+	var p spelled
+	rest := s
+	switch {
+	case strings.HasPrefix(s, "/"):
+		p.abs = true
+	case strings.HasPrefix(s, "~"):
+		user, after, _ := strings.Cut(s[1:], "/")
+		if user == "+" || user == "-" { // a shell's working directories
+			user, p.away = "", true
+		}
+		p.home, p.user, rest = !p.away, foldName(user), after
+	case variable.MatchString(s):
+		_, rest, _ = strings.Cut(s, "/")
+		p.away = true
+	case len(s) > 1 && s[1] == ':' && unicode.IsLetter(rune(s[0])):
+		p.abs, p.parts, rest = true, []string{strings.ToLower(s[:2])}, s[2:]
+	}
+	root := len(p.parts)
+	for rest != "" {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			if len(p.parts) > root {
+				p.parts = p.parts[:len(p.parts)-1]
+			} else {
+				p.up = p.up || !p.abs
+			}
+			continue
+		}
+		p.away = p.away || strings.Contains(name, "$") || strings.Count(name, "%") > 1
+		p.parts = append(p.parts, foldName(name))
+		if n := len(p.parts); p.abs && (n == 3 || n == 5 && p.parts[2] == "task") && p.parts[0] == "proc" {
+			switch p.parts[n-1] {
+			case "cwd":
+				p.abs, p.parts = false, nil
+			case "root":
+				p.parts = nil
+			}
+		}
+	}
+	return p
+}
+
+// foldName is a name as the most careless file system compares it: without
+// regard to case, composition, invisible characters, a stream of NTFS, and dots
+// and spaces at its end.
+func foldName(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 }) {
+		s = strings.Map(func(r rune) rune {
+			if unicode.In(r, unicode.Cf, unicode.Variation_Selector) {
+				return -1
+			}
+			return r
+		}, norm.NFC.String(cases.Fold().String(norm.NFD.String(s))))
+	} else {
+		s = strings.ToLower(s)
+	}
+	if at := strings.IndexByte(s, ':'); at > 0 {
+		s = s[:at]
+	}
+	if t := strings.TrimRight(s, ". "); t != "" {
+		return t
+	}
+	return s
+}

@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/writ-project/writ/internal/gateway/upstream"
+)
+
+// elsewhere are commands whose servers see another file system than this
+// process does.
+var elsewhere = []string{"docker", "podman", "nerdctl", "container", "lima", "limactl", "ssh", "wsl", "kubectl", "oc", "bwrap", "chroot", "nsenter", "flatpak"}
+
+// code are the extensions of what is run, or read to say what is run.
+var code = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".py", ".pyz", ".pyw", ".rb", ".pl", ".php", ".lua", ".sh", ".bash", ".zsh", ".fish",
+	".ps1", ".bat", ".cmd", ".exe", ".jar", ".class", ".wasm", ".r", ".jl", ".ex", ".exs", ".clj", ".scm", ".go", ".rs", ".dll", ".so", ".dylib",
+	".json", ".jsonc", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env"}
+
+// Given returns what a server's command line and environment name on this
+// machine: directories, its working directory first, where its relative paths
+// may begin, and the programs it is made of. dirs is nil where none is known:
+// for a server at a URL, and one that sees other files than we do.
+func Given(c upstream.Config) (dirs, programs []string) {
+	if len(c.Command) == 0 {
+		return nil, nil
+	}
+	work, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return nil, nil
+	}
+	dirs = []string{work}
+	program := func(p string) {
+		real, _ := filepath.EvalSymlinks(p)
+		for _, p := range []string{p, real} {
+			if p != "" && !slices.Contains(programs, p) {
+				programs = append(programs, p)
+			}
+		}
+	}
+	look := func(s string) {
+		fi, err := os.Stat(s)
+		switch {
+		case err != nil:
+		case fi.IsDir():
+			if !slices.Contains(dirs, s) {
+				dirs = append(dirs, s)
+			}
+		case fi.Mode().IsRegular() && (fi.Mode().Perm()&0o111 != 0 || slices.Contains(code, strings.ToLower(filepath.Ext(s)))):
+			program(s)
+		}
+	}
+	abs := func(s string) string {
+		if filepath.IsAbs(s) {
+			return filepath.Clean(s)
+		}
+		return filepath.Join(work, s)
+	}
+	if p, err := exec.LookPath(c.Command[0]); err == nil && !strings.ContainsRune(c.Command[0], filepath.Separator) {
+		program(abs(p))
+	} else {
+		look(abs(c.Command[0]))
+	}
+	words := slices.Clone(c.Command[1:])
+	for _, v := range c.Env {
+		words = append(words, v)
+	}
+	for _, w := range words {
+		_, value, _ := strings.Cut(w, "=")
+		for _, s := range slices.Concat([]string{w, value}, filepath.SplitList(w), strings.Split(value, ",")) {
+			if s == "~" || strings.HasPrefix(s, "~/") {
+				s = environment(c)("HOME") + s[1:]
+			}
+			if s != "" {
+				look(abs(s))
+			}
+		}
+	}
+	slices.Sort(dirs[1:])
+	slices.Sort(programs)
+	if slices.Contains(elsewhere, strings.TrimSuffix(strings.ToLower(filepath.Base(c.Command[0])), ".exe")) {
+		dirs = nil
+	}
+	return dirs, programs
+}
+
+// environment returns how a server would read a variable. What it does not get
+// it cannot read; to look there all the same refuses more, never less.
+func environment(c upstream.Config) func(string) string {
+	return func(name string) string {
+		if v, ok := c.Env[name]; ok {
+			return v
+		}
+		if v := os.Getenv(name); v != "" || name != "HOME" {
+			return v
+		}
+		home, _ := os.UserHomeDir()
+		return home
+	}
+}
+
+// onThisMachine reports whether a server's absolute paths are ours.
+func onThisMachine(c upstream.Config, dirs []string) bool {
+	if len(c.Command) > 0 {
+		return dirs != nil
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
+}
