@@ -25,9 +25,8 @@ var (
 	web        = []string{"http", "https", "ws", "wss", "mailto", "data"}
 	device     = regexp.MustCompile(`^//[?.]/((?i)unc/)?`)
 	share      = regexp.MustCompile(`^//[^/]+/([A-Za-z])\$(?:/|$)`) // //host/c$/x
-	driveRoot  = regexp.MustCompile(`^/+([A-Za-z])[:|]?(?:/|$)`)    // /C:/x, /c|/x and /c/x
+	driveRoot  = regexp.MustCompile(`^/([A-Za-z])[:|]?(?:/|$)`)     // /C:/x, /c|/x and /c/x
 	driveWhere = regexp.MustCompile(`^[A-Za-z]:[^/]`)               // C:x
-	padded     = regexp.MustCompile(` +(/|$)`)
 	variable   = regexp.MustCompile(`^(?:\$\{([A-Za-z_]\w*)\}|\$(?:(?i)env:)?([A-Za-z_]\w*)|%([A-Za-z_]\w*)%)(?:/|$)`)
 	homeDrive  = regexp.MustCompile(`(?i)^%homedrive%/?%homepath%`)
 	homes      = []string{"HOME", "USERPROFILE", "HOMEPATH"}
@@ -52,7 +51,6 @@ func Paths(text string) []string {
 		s := todo[i]
 		if at := strings.IndexByte(s, 0); at >= 0 { // where a C string ends
 			add(s[:at])
-			continue
 		}
 		add(strings.Trim(s, quotation))
 		var m []string
@@ -70,7 +68,13 @@ func Paths(text string) []string {
 		}
 		add(percentDecode(s))
 		add(strings.ReplaceAll(s, `\`, "/"))
-		add(padded.ReplaceAllString(s, "$1"))
+		if strings.Contains(s, " /") {
+			names := strings.Split(s, "/")
+			for i, name := range names {
+				names[i] = strings.TrimRight(name, " ")
+			}
+			add(strings.Join(names, "/"))
+		}
 		if m != nil {
 			rest := strings.ReplaceAll(s[len(m[0]):], `\`, "/")
 			if at := strings.IndexAny(rest, "?#"); at >= 0 {
@@ -99,7 +103,7 @@ func Paths(text string) []string {
 		if m := share.FindStringSubmatch(s); m != nil {
 			add(m[1] + ":/" + s[len(m[0]):])
 		}
-		if m := driveRoot.FindStringSubmatch(s); m != nil {
+		if m := driveRoot.FindStringSubmatch(s); m != nil { // several slashes are one by now
 			add(m[1] + ":/" + s[len(m[0]):])
 		}
 		if driveWhere.MatchString(s) {

@@ -23,7 +23,9 @@ type scenario struct {
 	// Files and Links are there before the server starts, below $ROOT.
 	Files map[string]string `yaml:"files"`
 	Links map[string]string `yaml:"links"`
-	Steps []step            `yaml:"steps"`
+	// Home: $ROOT is the home directory, and holds $STATE and $POLICY.
+	Home  bool   `yaml:"home"`
+	Steps []step `yaml:"steps"`
 	// After says which files hold what in the end; null: it is not there.
 	After map[string]*string `yaml:"after"`
 }
@@ -85,22 +87,26 @@ func eachScenario(t *testing.T, server string, servers func(t *testing.T, root s
 }
 
 func play(t *testing.T, file, server string, f front, servers func(t *testing.T, root string) []behind, more []func() []string) {
-	root, state := canonicalTemp(t), canonicalTemp(t)
-	behind := servers(t, root)
-	dir := example(t, server, config(behind...))
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var s scenario
+	if err := yaml.Load([]byte(b), &s, yaml.WithKnownFields(), yaml.WithUniqueKeys(), yaml.WithSingleDocument()); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	root, state, dir := canonicalTemp(t), canonicalTemp(t), canonicalTemp(t)
+	if s.Home {
+		state, dir = filepath.Join(root, ".local", "state", "writ"), root
+		t.Setenv("HOME", root)
+	}
+	behind := servers(t, root)
+	exampleIn(t, dir, server, config(behind...))
 	names := []string{"$ROOT", root, "$STATE", state, "$POLICY", filepath.Join(dir, "policy.yaml")}
 	for _, m := range more {
 		names = append(names, m()...)
 	}
 	vars := strings.NewReplacer(names...)
-	var s scenario
-	if err := yaml.Load([]byte(b), &s, yaml.WithKnownFields(), yaml.WithUniqueKeys(), yaml.WithSingleDocument()); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
 	if s.About == "" || len(s.Steps) == 0 {
 		t.Fatalf("%s says nothing", file)
 	}

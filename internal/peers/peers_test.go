@@ -119,13 +119,19 @@ func write(t testing.TB, file, text string) {
 func example(t testing.TB, name, config string) (dir string) {
 	t.Helper()
 	dir = canonicalTemp(t)
+	exampleIn(t, dir, name, config)
+	return dir
+}
+
+// exampleIn is example, into a directory that is there.
+func exampleIn(t testing.TB, dir, name, config string) {
+	t.Helper()
 	policy, err := os.ReadFile(filepath.Join("..", "..", "examples", name, "policy.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "policy.yaml"), string(policy))
 	write(t, filepath.Join(dir, "writ.yaml"), config)
-	return dir
 }
 
 // A log keeps the first 64 KiB of what a process said, for when a test fails.
