@@ -56,7 +56,8 @@ type Options struct {
 	// that matches halts its session before its next call, whichever process
 	// took it in and under whatever policy of its own.
 	Screen *screen.Screen
-	// OwnPaths are cleaned absolute paths no argument may point into (R34).
+	// OwnPaths are cleaned absolute paths no argument may name (R34), the state
+	// directory first. The programs servers are started from are added to them.
 	OwnPaths []string
 	Caps     provenance.Caps
 	// MaxHeld bounds the memory that the evidence of all sessions takes, 1 GiB
@@ -181,6 +182,9 @@ func New(o Options) (*Gateway, error) {
 		}
 		dirs, programs := Given(c)
 		g.programs = append(g.programs, programs...)
+		if len(dirs) > 1 && slices.Contains(dirs[1:], dirs[0]) {
+			dirs = dirs[1:]
+		}
 		s := &server{name: c.Name, here: onThisMachine(c, dirs), bases: dirs, env: environment(c), again: make(chan struct{}, 1)}
 		s.conn = upstream.New(c, upstream.Callbacks{
 			ListChanged: func(kind string) { g.listChanged(s, kind) },

@@ -22,9 +22,10 @@ var code = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx"
 	".json", ".jsonc", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env"}
 
 // Given returns what a server's command line and environment name on this
-// machine: directories, its working directory first, where its relative paths
-// may begin, and the programs it is made of. dirs is nil where none is known:
-// for a server at a URL, and one that sees other files than we do.
+// machine: the directories where its relative paths may begin, its working
+// directory first and once more if it is named, and the programs it is made of.
+// dirs is nil where none is known: for a server at a URL, and one that sees
+// other files than we do.
 func Given(c upstream.Config) (dirs, programs []string) {
 	if len(c.Command) == 0 {
 		return nil, nil
@@ -47,7 +48,7 @@ func Given(c upstream.Config) (dirs, programs []string) {
 		switch {
 		case err != nil:
 		case fi.IsDir():
-			if !slices.Contains(dirs, s) {
+			if !slices.Contains(dirs[1:], s) {
 				dirs = append(dirs, s)
 			}
 		case fi.Mode().IsRegular() && (fi.Mode().Perm()&0o111 != 0 || slices.Contains(code, strings.ToLower(filepath.Ext(s)))):
