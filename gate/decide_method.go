@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -201,7 +202,7 @@ func (j *judge) fromTemplate(l *leaf) writ.Reason {
 func (j *judge) fromVariable(l *leaf) writ.Reason {
 	if s := j.session(); s != nil && !j.strict {
 		for _, t := range s.templates[j.in.Call.Server] {
-			if _, names, ok := compileTemplate(t); ok && slices.Contains(names, l.text) {
+			if c, ok := compileTemplate(t); ok && slices.Contains(c.names, l.text) {
 				l.founded = founded{rule_: "derived:" + opVariable, label: writ.System}
 				return ""
 			}
@@ -210,60 +211,89 @@ func (j *judge) fromVariable(l *leaf) writ.Reason {
 	return writ.ProvenanceDerived
 }
 
-var expression = regexp.MustCompile(`\{(\+?)([A-Za-z0-9_.]+)\}`)
+// reserved are the characters that RFC 6570 calls so: between two variables one
+// of them says where the first ends.
+const reserved = ":/?#[]@!$&'()*+,;="
+
+var expression = regexp.MustCompile(`\{(\+?)([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)\}`)
+
+// template is a URI template that has one reading.
+type template struct {
+	uri    *regexp.Regexp // one group for each variable
+	names  []string
+	inside string // the reserved characters between the variables
+}
 
 // compileTemplate reads the part of RFC 6570 that has one reading: {var}
 // between literals that hold a reserved character, or a single {+var}.
-func compileTemplate(t string) (re *regexp.Regexp, names []string, ok bool) {
+func compileTemplate(t string) (c template, ok bool) {
 	at := expression.FindAllStringSubmatchIndex(t, -1)
 	if len(at) == 0 || len(t) > 2048 {
-		return nil, nil, false
+		return c, false
 	}
 	var b strings.Builder
 	b.WriteString(`\A`)
 	end := 0
 	for i, m := range at {
 		literal := t[end:m[0]]
-		reserved := m[3] > m[2]
-		if strings.ContainsAny(literal, "{}%") || i > 0 && !strings.ContainsAny(literal, ":/?#[]@!$&'()*+,;=") || reserved && len(at) > 1 {
-			return nil, nil, false
+		plus := m[3] > m[2]
+		if strings.ContainsAny(literal, "{}%") || i > 0 && !strings.ContainsAny(literal, reserved) || plus && len(at) > 1 {
+			return c, false
+		}
+		if i > 0 {
+			c.inside += strings.Map(func(r rune) rune {
+				if strings.ContainsRune(reserved, r) {
+					return r
+				}
+				return -1
+			}, literal)
 		}
 		b.WriteString(regexp.QuoteMeta(literal))
-		if reserved {
+		if plus {
 			b.WriteString(`((?:[^%?#\\\s]|%[0-9A-Fa-f]{2})+)`)
 		} else {
 			b.WriteString(`((?:[A-Za-z0-9\-._~]|%[0-9A-Fa-f]{2})+)`)
 		}
-		names = append(names, t[m[4]:m[5]])
+		c.names = append(c.names, t[m[4]:m[5]])
 		end = m[1]
 	}
 	if strings.ContainsAny(t[end:], "{}%") {
-		return nil, nil, false
+		return c, false
 	}
 	b.WriteString(regexp.QuoteMeta(t[end:]) + `\z`)
-	re, err := regexp.Compile(b.String())
-	return re, names, err == nil
+	var err error
+	c.uri, err = regexp.Compile(b.String())
+	return c, err == nil
 }
 
-// expands returns the decoded values of a template's variables in a URI.
+// expands returns the values of a template's variables in a URI, as a server
+// decodes them: once, and to these bytes. A URI of which servers could make
+// another value is no expansion: one decoded twice, one whose path has dot
+// segments for whoever decodes before it splits, a value that holds what ends
+// its variable, two values of one name (N20–N23).
 func expands(t, uri string) (values []string, ok bool) {
-	re, _, ok := compileTemplate(t)
+	c, ok := compileTemplate(t)
 	if !ok {
 		return nil, false
 	}
-	m := re.FindStringSubmatch(uri)
+	m := c.uri.FindStringSubmatch(uri)
 	if m == nil {
 		return nil, false
 	}
-	for _, v := range m[1:] {
-		v = strings.ReplaceAll(percentDecode(v), `\`, "/")
-		if percentDecode(v) != v {
-			return nil, false // encoded twice
-		}
-		if v == "." || v == ".." || strings.Contains(v, "/../") || strings.HasPrefix(v, "../") || strings.HasSuffix(v, "/..") {
+	byName := map[string]string{}
+	for i, v := range m[1:] {
+		v = percentDecode(v)
+		if before, again := byName[c.names[i]]; again && before != v ||
+			percentDecode(v) != v || !utf8.ValidString(v) || strings.ContainsAny(v, c.inside) {
 			return nil, false
 		}
+		byName[c.names[i]] = v
 		values = append(values, v)
+	}
+	for _, part := range strings.FieldsFunc(percentDecode(uri), func(r rune) bool { return r == '/' || r == '\\' }) {
+		if part == "." || part == ".." {
+			return nil, false
+		}
 	}
 	return values, true
 }
