@@ -13,6 +13,7 @@ const (
 	NameChanged   Reason = "name.changed"   // the definition is not the pinned one (R26)
 	NameUnpinned  Reason = "name.unpinned"  // no definition was approved (R26)
 	NameForbidden Reason = "name.forbidden" // no contract allows it (INV-3)
+	NameUnlisted  Reason = "name.unlisted"  // the server said that its tools changed, and did not list this one again as it was (R26)
 )
 
 // Payload: the bytes are not a call.
@@ -163,7 +164,7 @@ const DirectOwnState Reason = "direct.own_state"
 // here is a policy violation: an unknown reason still refuses.
 func CodeOf(r Reason) Code {
 	switch r {
-	case NameUnknown, NameAmbiguous, NameChanged, NameUnpinned, NameForbidden:
+	case NameUnknown, NameAmbiguous, NameChanged, NameUnpinned, NameForbidden, NameUnlisted:
 		return InvalidToolName
 	case PayloadNotObject, PayloadSyntax, PayloadTooLarge, PayloadTooDeep, PayloadNumber,
 		SchemaInvalid, SchemaUnknownField, SchemaMissingField, SchemaUnusable,

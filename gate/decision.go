@@ -161,6 +161,7 @@ const (
 	Errored Status = "error"   // isError, or a JSON-RPC error
 	Cut     Status = "cut"     // larger than the limit
 	Unknown Status = "unknown" // sent, and no answer came
+	Changed Status = "changed" // the definition it was judged by was not confirmed since (R26)
 )
 
 // Result is the recorded answer to an allowed call.
@@ -186,7 +187,7 @@ type Observation struct {
 	// Admissible says that the result passed the typed output gate and its
 	// leaves are facts with their contract's labels. Otherwise Why says why it
 	// vouches for nothing: "error", "unvalidated", "no_contract", "cut",
-	// "unknown", "extraction", "evidence_cap", "no_session".
+	// "unknown", "changed", "extraction", "evidence_cap", "no_session".
 	Admissible bool   `json:"admissible"`
 	Why        string `json:"why,omitempty"`
 	Facts      int    `json:"facts"`

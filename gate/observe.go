@@ -15,6 +15,7 @@ const (
 	whyNoContract  = "no_contract"
 	whyCut         = "cut"
 	whyUnknown     = "unknown"
+	whyChanged     = "changed"
 	whyExtraction  = "extraction"
 	whySession     = "no_session"
 )
@@ -90,6 +91,8 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 		return nil, whyError
 	case r.Status == Cut:
 		return nil, whyCut
+	case r.Status == Changed:
+		return nil, whyChanged
 	case r.Status != OK:
 		return nil, whyUnknown
 	case strictjson.Check(r.Bytes, strictjson.Result) != nil || strictjson.KindOf(r.Bytes) != strictjson.Object:

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	writ "github.com/writ-project/writ"
@@ -34,6 +35,7 @@ type act struct {
 	n        uint64
 	epoch    int // of the session's fold, when d was put in its queue
 	recorded <-chan error
+	lists    atomic.Uint64   // how often the server's lists had changed that it rests on
 	halted   *writ.Rejection // the input policy's, when it ended the session's calls
 }
 
@@ -226,7 +228,8 @@ func (a *act) call(ctx context.Context) upstream.Response {
 			_ = a.r.Peer.Notify(ctx, method, params)
 		},
 		OnRequest:          a.answer,
-		Owner:              a.s.id,
+		Listed:             &a.lists,
+		Owner:              a.owner(),
 		ClientCapabilities: passedCapabilities(a.r.ClientCapabilities),
 	}
 	if a.r.LogLevel != nil {
@@ -235,7 +238,27 @@ func (a *act) call(ctx context.Context) upstream.Response {
 	if d.Tool != nil {
 		req.ToolSchema = strictjson.Get(d.Tool.Raw, "inputSchema")
 	}
-	return srv.conn.Call(ctx, req)
+	for range maxHeld {
+		if _, ok := a.stillListed(ctx, &d); !ok {
+			break
+		}
+		if resp := srv.conn.Call(ctx, req); !resp.Changed {
+			return resp
+		}
+	}
+	return changedUnder()
+}
+
+// maxHeld is how often a call is held back before it is given up.
+const maxHeld = 10
+
+// owner is whose a call is: of the session, or of nobody else where it carries
+// none.
+func (a *act) owner() string {
+	if a.s.fold == nil {
+		return fmt.Sprintf("%s/%d", a.s.id, a.n)
+	}
+	return a.s.id
 }
 
 // wireCall returns the method and the params a server is sent: the name, the
@@ -304,6 +327,8 @@ func (a *act) finish(resp upstream.Response) downstream.Reply {
 		res.Status, res.Bytes = gate.OK, resp.Result
 		if string(strictjson.Get(resp.Result, "isError")) == "true" {
 			res.Status = gate.Errored
+		} else if !a.unmoved(&d) {
+			res.Status = gate.Changed
 		}
 	case resp.End == upstream.TooLarge:
 		res.Status = gate.Cut
@@ -334,6 +359,10 @@ func (a *act) finish(resp upstream.Response) downstream.Reply {
 		}
 	}
 	s := a.s
+	if resp.Changed {
+		a.g.odd(oddity{d.Call.Server, string(writ.NameUnlisted), s.id}, 1)
+		return refusal(d.Call.Method, unlisted(), fmt.Sprintf("%s/%d", s.id, n), publishesSchema(d.Tool))
+	}
 	if resp.Err != nil {
 		return downstream.Reply{Err: resp.Err}
 	}

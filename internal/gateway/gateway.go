@@ -109,6 +109,7 @@ type Gateway struct {
 
 	mu        sync.Mutex
 	view      *view
+	viewed    chan struct{} // closed and replaced with each view
 	loaded    map[string]*session
 	held      int64 // bytes of their evidence
 	maxHeld   int64
@@ -124,6 +125,9 @@ type server struct {
 	bases []string            // where its relative paths may begin, nil if not known
 	env   func(string) string // a variable as it would read it
 	conn  *upstream.Server
+	// patience is how long a call waits for lists that changed. Once that was in
+	// vain nothing waits any more, until the server has listed them.
+	patience time.Duration
 
 	again chan struct{} // a list changed; holds one
 
@@ -133,6 +137,8 @@ type server struct {
 	known  bool // the server has answered or failed
 	listed map[string][][]byte
 	roots  []string // that a client named in an answer
+	at     uint64   // the conn's Changes before the lists were asked for
+	vain   uint64   // waiting for lists newer than at was in vain
 }
 
 // view is the policy with the catalogue it is joined to. It is immutable.
@@ -144,6 +150,7 @@ type view struct {
 	prompts       map[string]route // by public name
 	resources     map[string]string
 	templates     []route
+	at            map[string]uint64 // of each server that is listed: server.at
 }
 
 type route struct{ server, name string }
@@ -155,7 +162,7 @@ func New(o Options) (*Gateway, error) {
 		ownPaths: o.OwnPaths, caps: o.Caps, screen: o.Screen, version: o.Version, log: o.Log, clock: o.Clock,
 		oddities: map[oddity]int{}, oddly: make(chan struct{}, 1),
 		refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}),
-		loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]bool{},
+		viewed: make(chan struct{}), loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]bool{},
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -185,10 +192,10 @@ func New(o Options) (*Gateway, error) {
 		if len(dirs) > 1 && slices.Contains(dirs[1:], dirs[0]) {
 			dirs = dirs[1:]
 		}
-		s := &server{name: c.Name, here: onThisMachine(c, dirs), bases: dirs, env: environment(c), again: make(chan struct{}, 1)}
+		s := &server{name: c.Name, here: onThisMachine(c, dirs), bases: dirs, env: environment(c), patience: c.Limits.WithDefaults().Relist, again: make(chan struct{}, 1)}
 		s.conn = upstream.New(c, upstream.Callbacks{
 			ListChanged: func(kind string) { g.listChanged(s, kind) },
-			Notify:      func(method string, params []byte) { g.notified(s, method, params) },
+			Notify:      func(method string, params []byte, owner string) { g.notified(s, method, params, owner) },
 			Event:       func(e upstream.Event) { g.serverEvent(s.name, e) },
 		}, nil)
 		g.servers[c.Name] = s
@@ -306,7 +313,7 @@ func (g *Gateway) refresher(ctx context.Context) {
 		watching.Add(1)
 		go func() {
 			defer watching.Done()
-			g.servers[name].watch(ctx, func(answered bool) { first <- answered }, g.changed)
+			g.servers[name].watch(ctx, g.log, func(answered bool) { first <- answered }, g.changed)
 		}()
 	}
 	defer watching.Wait()
@@ -354,14 +361,21 @@ func (g *Gateway) changed() {
 
 // watch lists the server when it is there, and again whenever it says that a
 // list changed. first is called once, after the first answer or failure.
-func (s *server) watch(ctx context.Context, first func(answered bool), changed func()) {
+func (s *server) watch(ctx context.Context, log *slog.Logger, first func(answered bool), changed func()) {
 	for {
-		listed, info, err := s.fetchLists(ctx)
+		listed, info, at, err := s.fetchLists(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		s.mu.Lock()
-		s.info, s.err, s.known, s.listed = info, err, true, listed
+		if err != nil && s.listed != nil && !errors.Is(err, upstream.ErrFaulty) {
+			if s.vain != s.at {
+				log.Warn("a server said that its lists changed and cannot be listed: its tools are closed until it can", "server", s.name, "error", err.Error())
+			}
+			s.vain = s.at // what it listed last stays in sight
+		} else {
+			s.info, s.err, s.known, s.listed, s.at = info, err, true, listed, at
+		}
 		s.mu.Unlock()
 		if first != nil {
 			first(err == nil)
@@ -382,10 +396,12 @@ func (g *Gateway) rebuild(ctx context.Context) {
 	prompts, resources := map[string]route{}, map[string]string{}
 	var templates []route
 	shared := map[string][]route{}
+	at := map[string]uint64{}
 	for _, name := range g.order {
 		s := g.servers[name]
 		s.mu.Lock()
 		listed, err, known := s.listed, s.err, s.known
+		at[name] = s.at
 		s.mu.Unlock()
 		switch {
 		case !known:
@@ -431,24 +447,34 @@ func (g *Gateway) rebuild(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	catalogue, findings := gate.NewCatalogue(defs, g.policy)
-	v := &view{policy: g.policy, catalogue: catalogue, prompts: prompts, resources: resources, templates: templates}
-	policy, err := g.store.PutBlob(ctx, g.policy.Source)
-	var cat audit.Digest
-	if err == nil {
-		cat, err = g.store.PutBlob(ctx, encodeDefinitions(defs))
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		g.log.Error("the catalogue could not be written: every tool stays closed", "error", err)
-		return
-	}
-	v.policyBlob, v.catalogueBlob = policy.String(), cat.String()
 	g.mu.Lock()
 	old, said := g.view, g.findings
+	g.mu.Unlock()
+	v := &view{policy: g.policy, prompts: prompts, resources: resources, templates: templates, at: at}
+	raw := encodeDefinitions(defs)
+	findings := said
+	if old != nil && old.catalogueBlob == audit.Sum(raw).String() {
+		v.catalogue, v.policyBlob, v.catalogueBlob = old.catalogue, old.policyBlob, old.catalogueBlob
+	} else {
+		v.catalogue, findings = gate.NewCatalogue(defs, g.policy)
+		policy, err := g.store.PutBlob(ctx, g.policy.Source)
+		var cat audit.Digest
+		if err == nil {
+			cat, err = g.store.PutBlob(ctx, raw)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			g.log.Error("the catalogue could not be written: every tool stays closed", "error", err)
+			return
+		}
+		v.policyBlob, v.catalogueBlob = policy.String(), cat.String()
+	}
+	g.mu.Lock()
 	g.view, g.findings = v, findings
+	close(g.viewed)
+	g.viewed = make(chan struct{})
 	g.mu.Unlock()
 	for _, f := range findings {
 		if slices.Contains(said, f) {
@@ -461,11 +487,13 @@ func (g *Gateway) rebuild(ctx context.Context) {
 	}
 }
 
-// fetchLists asks a server for the lists its capabilities promise.
-func (s *server) fetchLists(ctx context.Context) (map[string][][]byte, upstream.Info, error) {
-	info, err := s.conn.Info(ctx)
+// fetchLists asks a server for the lists its capabilities promise. at is how
+// often they had changed before.
+func (s *server) fetchLists(ctx context.Context) (listed map[string][][]byte, info upstream.Info, at uint64, err error) {
+	info, err = s.conn.Info(ctx)
+	at = s.conn.Changes()
 	if err != nil {
-		return nil, info, err
+		return nil, info, at, err
 	}
 	out := map[string][][]byte{}
 	for _, l := range lists {
@@ -475,13 +503,13 @@ func (s *server) fetchLists(ctx context.Context) (map[string][][]byte, upstream.
 		got, err := s.conn.List(ctx, l.method, l.key)
 		if err != nil {
 			if l.method == "tools/list" {
-				return nil, info, err
+				return nil, info, at, err
 			}
 			continue // an optional list the server does not have after all
 		}
 		out[l.method] = got.Items
 	}
-	return out, info, nil
+	return out, info, at, nil
 }
 
 // lists are the list methods, the member that holds the items, and the
@@ -554,15 +582,20 @@ func (g *Gateway) Failed() map[string]error {
 }
 
 func (g *Gateway) listChanged(s *server, kind string) {
-	select {
-	case s.again <- struct{}{}:
-	default: // one is waiting already
-	}
+	s.listAgain()
 	switch kind {
 	case "prompts":
 		g.broadcast("notifications/prompts/list_changed", nil, func(f downstream.Filter) bool { return f.All || f.Prompts })
 	case "resources":
 		g.broadcast("notifications/resources/list_changed", nil, func(f downstream.Filter) bool { return f.All || f.Resources })
+	}
+}
+
+// listAgain asks for the server's lists anew.
+func (s *server) listAgain() {
+	select {
+	case s.again <- struct{}{}:
+	default: // one is waiting already
 	}
 }
 

@@ -78,11 +78,20 @@ func (g *Gateway) broadcast(method string, params []byte, wants func(downstream.
 
 // notified passes on what a server says outside of any request. None of it is
 // ever evidence (attack P23).
-func (g *Gateway) notified(s *server, method string, params []byte) {
+//
+// An update of a resource reaches who subscribed to it at that server, and of it
+// nothing but the URI. A log message reaches the one session it can be about:
+// the only one that ever called the server (owner).
+func (g *Gateway) notified(s *server, method string, params []byte, owner string) {
 	switch method {
 	case "notifications/resources/updated":
 		uri := textMember(params, "uri")
 		g.mu.Lock()
+		if _, own := g.insideResource(uri); own || g.view == nil || g.resourceServer(g.view, uri) != s.name {
+			g.mu.Unlock()
+			return
+		}
+		params = only(params, "uri")
 		var to []*listener
 		for e := range g.listeners {
 			own, ok := e.l.Session.(handle)
@@ -95,7 +104,17 @@ func (g *Gateway) notified(s *server, method string, params []byte) {
 			e.deliver(method, params)
 		}
 	case "notifications/message":
-		g.broadcast(method, params, func(f downstream.Filter) bool { return f.All })
+		g.mu.Lock()
+		var to []*listener
+		for e := range g.listeners {
+			if own, ok := e.l.Session.(handle); ok && owner != "" && own.id == owner && e.filter.All {
+				to = append(to, e)
+			}
+		}
+		g.mu.Unlock()
+		for _, e := range to {
+			e.deliver(method, params)
+		}
 	}
 }
 

@@ -68,7 +68,8 @@ func (a *act) askLegacyClient(ctx context.Context, resp upstream.Response) (next
 	a.finish(resp) // the question is on record before the answer is judged
 	call := a.d.Call
 	call.Answers = answers
-	next = &act{g: a.g, v: a.v, r: a.r, extra: []strictjson.Member{{Name: "inputResponses", Value: answers}}}
+	v, _ := a.g.listed(ctx, call.Server)
+	next = &act{g: a.g, v: v, r: a.r, extra: []strictjson.Member{{Name: "inputResponses", Value: answers}}}
 	if state := strictjson.Get(resp.Result, "requestState"); state != nil {
 		next.extra = append(next.extra, strictjson.Member{Name: "requestState", Value: state})
 	}
@@ -103,14 +104,27 @@ func (a *act) answer(ctx context.Context, method string, params []byte) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	return a.judgeAnswer(method, got)
+	return a.judgeAnswer(ctx, method, got)
 }
 
 // judgeAnswer decides the call anew with one more answer in it. A refused
 // answer reaches the server as a cancelled question.
-func (a *act) judgeAnswer(method string, got []byte) ([]byte, *rpc.Error) {
+func (a *act) judgeAnswer(ctx context.Context, method string, got []byte) ([]byte, *rpc.Error) {
+	a.mu.Lock()
+	d := a.d
+	a.mu.Unlock()
+	v, listed := a.stillListed(ctx, &d)
 	if method == "elicitation/create" && declines(got) {
 		return got, nil
+	}
+	refused := func() ([]byte, *rpc.Error) {
+		if method == "elicitation/create" {
+			return []byte(`{"action":"cancel"}`), nil
+		}
+		return nil, rpc.Errorf(rpc.CodeInvalidRequest, "the answer was refused")
+	}
+	if !listed {
+		return refused()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,15 +135,12 @@ func (a *act) judgeAnswer(method string, got []byte) ([]byte, *rpc.Error) {
 	}
 	ms, _ := strictjson.Members(answers)
 	call.Answers = strictjson.Set(answers, strconv.Itoa(len(ms)+1), got)
-	again := &act{g: a.g, v: a.v, r: a.r}
+	again := &act{g: a.g, v: v, r: a.r}
 	if !again.judge(call) {
 		if err := again.decisionRecorded(); err != nil {
 			a.g.log.Error("a refused answer could not be recorded", "error", err)
 		}
-		if method == "elicitation/create" {
-			return []byte(`{"action":"cancel"}`), nil
-		}
-		return nil, rpc.Errorf(rpc.CodeInvalidRequest, "the answer was refused")
+		return refused()
 	}
 	if again.d.Effect.Gated() {
 		if err := again.decisionRecorded(); err != nil {

@@ -174,6 +174,8 @@ func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, v *view) 
 	if t, _ := v.catalogue.Resolve(name, g.shadow); t == nil && g.Settled(ctx) == nil {
 		// It may be of a server that was slow to start.
 		v = g.current(ctx)
+	} else if t != nil {
+		v, _ = g.listed(ctx, t.Server)
 	}
 	if t, listed := v.catalogue.Resolve(name, g.shadow); t != nil {
 		call.Server, call.Tool = t.Server, t.Name
@@ -207,6 +209,9 @@ func (g *Gateway) hidden(ctx context.Context, r *downstream.Request, v *view, ca
 // pass takes a request through the door, with what a multi-round-trip retry
 // carries beside the arguments.
 func (g *Gateway) pass(ctx context.Context, r *downstream.Request, v *view, call gate.Call) downstream.Reply {
+	if call.Method != gate.CallTool {
+		v, _ = g.listed(ctx, call.Server)
+	}
 	var extra []strictjson.Member
 	if r.Era == downstream.Modern {
 		if answers := strictjson.Get(r.Params, "inputResponses"); answers != nil {

@@ -35,6 +35,7 @@ type scripted struct {
 	gone    chan struct{}                             // closed when the test ends
 	opened  chan struct{}                             // closed at the next stream, when somebody waits
 	during  func(got received, tell func(msg string)) // runs before a reply
+	listing func(method string)                       // runs before a list is answered
 }
 
 // received is one request that is no list and no handshake.
@@ -180,7 +181,14 @@ func (s *scripted) serve(msg []byte, header http.Header, tell func(string)) stri
 		list, ok := s.lists[method]
 		if ok {
 			s.asked[method]++
+			listing := s.listing
 			s.mu.Unlock()
+			if listing != nil {
+				listing(method)
+				s.mu.Lock()
+				list = s.lists[method]
+				s.mu.Unlock()
+			}
 			out = `"result":` + list
 			break
 		}

@@ -49,6 +49,7 @@ type conn struct {
 	calls map[string]*call              // by the exact id literal
 	asks  map[string]context.CancelFunc // the server's open requests, by IDKey
 	subs  map[string]context.CancelFunc // 2026-07-28: resource subscriptions by URI
+	lost  map[string]string             // owners of calls that were given up, by id
 	err   error
 	dead  chan struct{}
 	wg    sync.WaitGroup
@@ -59,7 +60,7 @@ func newConn(s *Server) *conn {
 	return &conn{
 		s: s, ctx: ctx, cancel: cancel,
 		calls: make(map[string]*call), asks: make(map[string]context.CancelFunc),
-		subs: make(map[string]context.CancelFunc),
+		subs: make(map[string]context.CancelFunc), lost: make(map[string]string),
 		dead: make(chan struct{}),
 	}
 }
@@ -143,6 +144,13 @@ func (c *conn) open(r Request, quiet bool) *call {
 	return k
 }
 
+// mayLeave is asked by a link right before a call's bytes leave, by nobody
+// else: from the reading of a list_changed on, no judged request leaves that
+// rests on the lists before it (N10).
+func (c *conn) mayLeave(k *call) bool {
+	return k.request.Decision == nil || c.s.listed(&k.request)
+}
+
 func (c *conn) forget(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +219,7 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 			for { // what came before the answer is delivered before it
 				it, ok := k.inbox.pop()
 				if !ok {
-					return out
+					return c.settle(k, out)
 				}
 				if it.id == nil {
 					serve(it)
@@ -219,6 +227,40 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 			}
 		}
 	}
+}
+
+// maxLost bounds the calls of one connection that were given up and not
+// answered since.
+const maxLost = 1000
+
+// settle looks at how a call ended. A result of a type nobody knows is none:
+// what it says was done is not known (N19).
+func (c *conn) settle(k *call, out Response) Response {
+	if out.End == Answered && out.Err == nil && !c.knownType(k, out.Result) {
+		c.s.courier.event(UnknownType)
+		return unknown("the server's answer is of a type that is not known here")
+	}
+	if out.End == Unknown && k.request.OnRequest != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.lost) < maxLost {
+			c.lost[string(k.id)] = k.request.Owner
+		} else {
+			c.lost[""] = "" // anybody's
+		}
+	}
+	return out
+}
+
+// knownType reports a result that is complete, or one that asks for input where
+// that can be.
+func (c *conn) knownType(k *call, result []byte) bool {
+	raw := strictjson.Get(result, "resultType")
+	if raw == nil {
+		return true
+	}
+	t, _ := strictjson.Text(raw)
+	return t == "complete" || t == "input_required" && c.modern.Load() && k.request.Decision != nil
 }
 
 // answer serves one request of the server.
@@ -242,6 +284,9 @@ func (c *conn) answer(ctx context.Context, it item, r Request) {
 		c.mu.Unlock()
 	}()
 	result, err := r.OnRequest(ctx, it.method, it.params)
+	if err == nil && !c.s.listed(&r) {
+		err = rpc.Errorf(rpc.CodeInternal, "the lists changed while the answer was waited for")
+	}
 	switch {
 	case err != nil:
 		c.link.tell(rpc.ErrorResponse(it.id, err))
@@ -260,6 +305,7 @@ func (c *conn) receive(raw []byte, from *call, shared bool) bool {
 	l.Bytes = c.s.limits.Line
 	m, fault := rpc.Parse(raw, l)
 	if fault != nil {
+		c.changesIn(raw, l, from)
 		k := from
 		if k == nil && shared {
 			k = c.attribute(raw)
@@ -283,6 +329,9 @@ func (c *conn) receive(raw []byte, from *call, shared bool) bool {
 		}
 		if k == nil || !bytes.Equal(k.id, m.ID) || !k.finish(out) {
 			c.s.courier.event(StrayResponse)
+			c.mu.Lock()
+			delete(c.lost, string(m.ID))
+			c.mu.Unlock()
 		} else {
 			c.forget(k)
 		}
@@ -292,6 +341,19 @@ func (c *conn) receive(raw []byte, from *call, shared bool) bool {
 		c.ask(m, from)
 	}
 	return true
+}
+
+// changesIn hears the list changes in a batch, of which nothing else is read.
+func (c *conn) changesIn(batch []byte, l strictjson.Limits, from *call) {
+	if !bytes.HasPrefix(bytes.TrimLeft(batch, " \t\r\n"), []byte("[")) || strictjson.Check(batch, l) != nil {
+		return
+	}
+	es, _ := strictjson.Elements(batch)
+	for _, e := range es {
+		if m, fault := rpc.Parse(e, l); fault == nil && m.IsNotification() && listKinds[m.Method] != "" {
+			c.notification(m, from)
+		}
+	}
 }
 
 var idMember = regexp.MustCompile(`"id"\s*:\s*([0-9]{15,16})\b`)
@@ -341,6 +403,7 @@ const metaPrefix = "io.modelcontextprotocol/"
 
 func (c *conn) notification(m rpc.Message, from *call) {
 	if kind := listKinds[m.Method]; kind != "" {
+		c.s.changes.Add(1)
 		c.s.courier.listChanged(kind)
 		return
 	}
@@ -375,7 +438,12 @@ func (c *conn) notification(m rpc.Message, from *call) {
 		c.put(from, item{method: m.Method, params: m.Params})
 		return
 	}
-	c.s.courier.notify(m.Method, m.Params)
+	owner := c.s.onlyOwner()
+	if owner == "" && m.Method != "notifications/resources/updated" {
+		c.s.courier.event(StrayNotice)
+		return
+	}
+	c.s.courier.notify(notice{m.Method, m.Params, owner})
 }
 
 // put hands an item to a call's caller. Progress may be lost when the caller
@@ -422,8 +490,10 @@ func (c *conn) ask(m rpc.Message, from *call) {
 }
 
 // soleOwner returns a call that can take a request of the server when the
-// transport does not say which: one of the only owner with an open call. With
-// two owners a question could reach the wrong person, so there is none.
+// transport does not say which: one of the only owner with an open call, or with
+// one that was given up and that the server may still work at. With two owners a
+// question could reach the wrong person, so there is none (N17). Of one owner's
+// calls it is an act, if there is one: an answer is judged as its argument (N18).
 func (c *conn) soleOwner() (found *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -434,7 +504,14 @@ func (c *conn) soleOwner() (found *call) {
 		if found != nil && found.request.Owner != k.request.Owner {
 			return nil
 		}
-		found = k
+		if d := k.request.Decision; found == nil || d != nil && d.Effect.Gated() {
+			found = k
+		}
+	}
+	for _, owner := range c.lost {
+		if found != nil && found.request.Owner != owner {
+			return nil
+		}
 	}
 	return found
 }

@@ -36,6 +36,7 @@ type slot struct {
 type notice struct {
 	method string
 	params []byte
+	owner  string
 }
 
 func newCourier(cb Callbacks, clock Clock, refresh time.Duration) *courier {
@@ -66,11 +67,11 @@ func (c *courier) bump(at func() *slot) {
 	c.poke()
 }
 
-func (c *courier) notify(method string, params []byte) {
+func (c *courier) notify(n notice) {
 	c.mu.Lock()
 	full := len(c.queue) >= noticeQueue
 	if !full {
-		c.queue = append(c.queue, notice{method, params})
+		c.queue = append(c.queue, n)
 	}
 	c.mu.Unlock()
 	if full {
@@ -156,7 +157,7 @@ func (c *courier) next() (f func(), wait time.Duration, closed bool) {
 		c.queue = c.queue[1:]
 		return func() {
 			if c.cb.Notify != nil {
-				c.cb.Notify(n.method, n.params)
+				c.cb.Notify(n.method, n.params, n.owner)
 			}
 		}, 0, false
 	}

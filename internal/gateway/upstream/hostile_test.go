@@ -103,7 +103,7 @@ func TestHostileStdio(t *testing.T) {
 			if _, err := s.Info(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			out := s.Call(t.Context(), callTool("echo", `{"text":"x"}`))
+			out := call(t.Context(), s, callTool("echo", `{"text":"x"}`))
 			if out.End != want.end || (out.Err != nil) != want.err || !strings.Contains(string(out.Result), want.holds) {
 				t.Errorf("got %s %v %.200q", out.End, out.Err, out.Result)
 			}
@@ -170,7 +170,7 @@ func TestHostileHandshake(t *testing.T) {
 			if info, err := s.Info(t.Context()); err == nil {
 				t.Fatalf("ready: %+v", info)
 			}
-			if out := s.Call(t.Context(), callTool("echo", `{}`)); out.End != upstream.NotSent {
+			if out := call(t.Context(), s, callTool("echo", `{}`)); out.End != upstream.NotSent {
 				t.Errorf("%s", out.End)
 			}
 			r.until(t, "connect_failed", func() bool { return r.events[upstream.ConnectFailed] == 1 })
@@ -246,7 +246,7 @@ func TestFlood(t *testing.T) {
 	cfg := child(t, "notifflood")
 	cfg.Limits.Refresh = 7 * time.Second
 	s := start(t, cfg, r, clock)
-	if out := s.Call(t.Context(), callTool("echo", `{}`)); out.End != ok {
+	if out := call(t.Context(), s, callTool("echo", `{}`)); out.End != ok {
 		t.Fatalf("%s %v", out.End, out.Err)
 	}
 	clock.waitTimer(t, 7*time.Second) // the rest waits for the window's end
@@ -276,7 +276,7 @@ func TestBackoff(t *testing.T) {
 	s := start(t, cfg, newRecord(), clock)
 	for _, d := range []time.Duration{101, 202, 404, 500, 500} {
 		clock.waitTimer(t, d*time.Second)
-		if out := s.Call(t.Context(), callTool("echo", `{}`)); out.End != upstream.NotSent {
+		if out := call(t.Context(), s, callTool("echo", `{}`)); out.End != upstream.NotSent {
 			t.Errorf("while waiting: %s", out.End)
 		}
 		clock.advance(d * time.Second)
@@ -290,7 +290,7 @@ func TestEnvironment(t *testing.T) {
 	cfg := child(t, "plain")
 	cfg.Env["LISTED"] = "yes"
 	s := start(t, cfg, newRecord(), nil)
-	out := s.Call(t.Context(), callTool("getenv", `{}`))
+	out := call(t.Context(), s, callTool("getenv", `{}`))
 	names := map[string]bool{}
 	text := strings.TrimSuffix(strings.TrimPrefix(string(out.Result), `{"content":[{"type":"text","text":"`), `"}]}`)
 	for _, kv := range strings.Split(text, `\n`) {
@@ -329,12 +329,12 @@ func TestElicitOnStdio(t *testing.T) {
 		}
 		return []byte(`{"action":"accept","content":{"n":1.0}}`), nil
 	}
-	out := s.Call(t.Context(), r)
+	out := call(t.Context(), s, r)
 	if out.End != ok || !strings.Contains(string(out.Result), `{\"action\":\"accept\",\"content\":{\"n\":1.0}}`) {
 		t.Errorf("%s %v %s", out.End, out.Err, out.Result)
 	}
 	r.OnRequest = nil
-	out = s.Call(t.Context(), r)
+	out = call(t.Context(), s, r)
 	if out.End != ok || !strings.Contains(string(out.Result), "-32601") {
 		t.Errorf("%s %v %s", out.End, out.Err, out.Result)
 	}
@@ -355,7 +355,7 @@ func TestCancelOnStdio(t *testing.T) {
 		}
 		cancel()
 	}()
-	if out := s.Call(ctx, r); out.End != upstream.Unknown {
+	if out := call(ctx, s, r); out.End != upstream.Unknown {
 		t.Errorf("%s", out.End)
 	}
 	if out := s.Do(t.Context(), upstream.Request{Method: "ping"}); out.End != ok {
@@ -386,7 +386,7 @@ func TestStalledWrite(t *testing.T) {
 	big := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
 	done := make(chan upstream.Response, 3)
 	for range 3 {
-		go func() { done <- s.Call(t.Context(), callTool("echo", big)) }()
+		go func() { done <- call(t.Context(), s, callTool("echo", big)) }()
 	}
 	for range 3 {
 		if out := <-done; out.End == ok {
@@ -456,7 +456,7 @@ func TestHostileHTTP(t *testing.T) {
 			if _, err := s.Info(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			out := s.Call(t.Context(), callTool("echo", `{"text":"x"}`))
+			out := call(t.Context(), s, callTool("echo", `{"text":"x"}`))
 			if out.End != want.end || (out.Err != nil) != want.err || !strings.Contains(string(out.Result), want.holds) ||
 				strings.Contains(string(out.Result), "forged") {
 				t.Errorf("got %s %v %.200q", out.End, out.Err, out.Result)
@@ -468,7 +468,7 @@ func TestHostileHTTP(t *testing.T) {
 				r.until(t, string(want.event), func() bool { return r.events[want.event] > 0 })
 			}
 			if mode == "nosession" {
-				if out := s.Call(t.Context(), callTool("echo", `{}`)); out.End != ok || out.Err != nil {
+				if out := call(t.Context(), s, callTool("echo", `{}`)); out.End != ok || out.Err != nil {
 					t.Errorf("in the new session: %s %v", out.End, out.Err)
 				}
 			}
@@ -490,7 +490,7 @@ func TestUnreachable(t *testing.T) {
 	}
 	l.Close()
 	s := start(t, upstream.Config{Name: "h", URL: "http://" + l.Addr().String() + "/mcp"}, newRecord(), nil)
-	if out := s.Call(t.Context(), callTool("echo", `{}`)); out.End != upstream.NotSent {
+	if out := call(t.Context(), s, callTool("echo", `{}`)); out.End != upstream.NotSent {
 		t.Errorf("%s", out.End)
 	}
 }

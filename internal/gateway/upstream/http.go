@@ -152,6 +152,8 @@ func (w *web) post(ctx context.Context, k *call) Response {
 			req.Header.Set(h[0], h[1])
 		}
 	}
+	body := &heldBody{ReadCloser: req.Body, mayLeave: func() bool { return w.c.mayLeave(k) }}
+	req.Body = body
 	var wrote atomic.Bool
 	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteHeaderField: func(string, []string) { wrote.Store(true) },
@@ -162,6 +164,9 @@ func (w *web) post(ctx context.Context, k *call) Response {
 		why := "the server cannot be reached"
 		if ctx.Err() != nil {
 			why = ended(ctx)
+		}
+		if body.held.Load() {
+			return held()
 		}
 		if !wrote.Load() {
 			return notSent("%s", why)
@@ -198,6 +203,26 @@ func (w *web) post(ctx context.Context, k *call) Response {
 		return w.stream(ctx, resp.Body, k)
 	}
 	return unknown("the server took the request and did not answer it")
+}
+
+// heldBody is a request's body that is looked at for the last time when its
+// first byte would leave: a connection may take long to make.
+type heldBody struct {
+	io.ReadCloser
+	mayLeave func() bool
+	begun    bool
+	held     atomic.Bool
+}
+
+var errHeld = errors.New("held back")
+
+func (b *heldBody) Read(p []byte) (int, error) {
+	if !b.begun && !b.mayLeave() {
+		b.held.Store(true)
+		return 0, errHeld
+	}
+	b.begun = true
+	return b.ReadCloser.Read(p)
 }
 
 func ended2(ctx context.Context, other string) string {
@@ -351,11 +376,17 @@ func (w *web) listen() {
 		defer w.wg.Done()
 		var last string
 		delay := w.c.s.limits.RestartMin
-		for {
+		for again := false; ; {
 			resp, err := w.get(w.c.ctx, last)
 			if err == nil {
 				status, kind := resp.StatusCode, mediaType(resp)
 				if status == http.StatusOK && kind == "text/event-stream" {
+					if again {
+						w.c.s.unheard()
+					} else {
+						w.c.s.changes.Add(1)
+					}
+					again = true
 					es := newEvents(resp.Body, w.c.s.limits.Line)
 					es.lastID = last
 					w.deliver(es, nil)

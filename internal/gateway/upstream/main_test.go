@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,7 +63,7 @@ func (r *record) callbacks() upstream.Callbacks {
 	}
 	return upstream.Callbacks{
 		ListChanged: func(k string) { touch(func() { r.lists = append(r.lists, k) }) },
-		Notify: func(m string, p []byte) {
+		Notify: func(m string, p []byte, _ string) {
 			touch(func() { r.notices = append(r.notices, m+" "+string(p)) })
 		},
 		Event: func(e upstream.Event) { touch(func() { r.events[e.Kind] += e.Count }) },
@@ -113,6 +114,20 @@ func callTool(name, args string) upstream.Request {
 		Decision: allowed(gate.CallTool, name, args), Method: "tools/call",
 		Params: []byte(`{"name":"` + name + `","arguments":` + args + `}`),
 	}
+}
+
+// call makes a judged request that rests on the lists as they are, again while
+// they change under it.
+func call(ctx context.Context, s *upstream.Server, r upstream.Request) (out upstream.Response) {
+	for range 100 {
+		s.Info(ctx)
+		r.Listed = new(atomic.Uint64)
+		r.Listed.Store(s.Changes())
+		if out = s.Call(ctx, r); !out.Changed {
+			break
+		}
+	}
+	return out
 }
 
 // child is the configuration of this binary as a hostile server.

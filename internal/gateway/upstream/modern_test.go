@@ -71,7 +71,7 @@ func TestModernRequest(t *testing.T) {
 		{Name: "io.modelcontextprotocol/protocolVersion", Value: []byte(`"1999-01-01"`)},
 		{Name: "io.modelcontextprotocol/logLevel", Value: []byte(`"info"`)},
 	}
-	if out := s.Call(t.Context(), r); out.End != ok || string(out.Result) != `{"resultType":"complete"}` {
+	if out := call(t.Context(), s, r); out.End != ok || string(out.Result) != `{"resultType":"complete"}` {
 		t.Fatalf("%s %v", out.End, out.Err)
 	}
 	all := got()
@@ -118,7 +118,7 @@ func TestModernCancel(t *testing.T) {
 	s := start(t, upstream.Config{Name: "m", URL: url}, newRecord(), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-begun; cancel() }()
-	if out := s.Call(ctx, callTool("t", `{}`)); out.End != upstream.Unknown {
+	if out := call(ctx, s, callTool("t", `{}`)); out.End != upstream.Unknown {
 		t.Errorf("%s", out.End)
 	}
 	<-over
@@ -144,7 +144,7 @@ func TestModernAsk(t *testing.T) {
 	})
 	r := newRecord()
 	s := start(t, upstream.Config{Name: "m", URL: url, ClientCapabilities: []byte(`{"elicitation":{}}`)}, r, nil)
-	if out := s.Call(t.Context(), callTool("t", `{}`)); out.End != ok {
+	if out := call(t.Context(), s, callTool("t", `{}`)); out.End != ok {
 		t.Errorf("%s %v", out.End, out.Err)
 	}
 	r.until(t, "undeclared_ask", func() bool { return r.events[upstream.UndeclaredAsk] == 1 })
@@ -206,7 +206,7 @@ func TestLegacyLineBreaks(t *testing.T) {
 	args := "{\n\"a\":\"\\n\"\n}"
 	r := callTool("echo", args)
 	r.Params = []byte("{\r\n\"name\":\"echo\",\n\"arguments\":" + args + "}")
-	out := s.Call(t.Context(), r)
+	out := call(t.Context(), s, r)
 	if out.End != ok || !strings.Contains(string(out.Result), `{ \"a\":\"\\n\" }`) {
 		t.Errorf("%s %v %s", out.End, out.Err, out.Result)
 	}

@@ -52,6 +52,7 @@ func (s *Server) Call(ctx context.Context, r Request) Response {
 	if err != nil {
 		return notSent("%s", err)
 	}
+	s.owned(r.Owner)
 	if r.Method == "resources/subscribe" && c.modern.Load() {
 		return c.subscribe(ctx, r)
 	}
@@ -109,6 +110,7 @@ func (s *Server) Do(ctx context.Context, r Request) Response {
 	if !free[r.Method] {
 		return notSent("a method that cannot be sent without a decision")
 	}
+	r.Decision = nil
 	for try := 0; ; try++ {
 		c, _, err := s.await(ctx)
 		if err != nil {

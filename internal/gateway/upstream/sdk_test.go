@@ -147,20 +147,20 @@ func TestRealServers(t *testing.T) {
 					t.Errorf("%s: %s %v %s", what, out.End, out.Err, out.Result)
 				}
 			}
-			want("echo", s.Call(ctx, callTool("echo", `{"text":"h\u0065y \u00e9"}`)), `"hey é"`)
+			want("echo", call(ctx, s, callTool("echo", `{"text":"h\u0065y \u00e9"}`)), `"hey é"`)
 
 			region := callTool("region", `{"where": "n\u00f8rd"}`)
 			region.ToolSchema = schema["region"]
-			want("region", s.Call(ctx, region), `n`)
+			want("region", call(ctx, s, region), `n`)
 
 			res, err := s.List(ctx, "resources/list", "resources")
 			if err != nil || len(res.Items) != 2 {
 				t.Errorf("resources %d %v", len(res.Items), err)
 			}
-			want("resources/read", s.Call(ctx, judged(gate.ReadResource, `{"uri":"mem://p"}`)), "plain")
+			want("resources/read", call(ctx, s, judged(gate.ReadResource, `{"uri":"mem://p"}`)), "plain")
 			prompt := judged(gate.GetPrompt, `{"name":"p"}`)
 			prompt.Decision.Call.Tool = "p"
-			want("prompts/get", s.Call(ctx, prompt), "messages")
+			want("prompts/get", call(ctx, s, prompt), "messages")
 			var mu sync.Mutex
 			var got []string
 			steps := callTool("steps", `{}`)
@@ -170,7 +170,7 @@ func TestRealServers(t *testing.T) {
 				defer mu.Unlock()
 				got = append(got, m+string(params))
 			}
-			want("steps", s.Call(ctx, steps), "content")
+			want("steps", call(ctx, s, steps), "content")
 			mu.Lock()
 			if len(got) != 1 || !strings.Contains(got[0], `"progressToken":"mine"`) {
 				t.Errorf("progress %q", got)
@@ -183,23 +183,23 @@ func TestRealServers(t *testing.T) {
 			}
 			switch {
 			case p.wire == upstream.Modern:
-				out := s.Call(ctx, ask)
+				out := call(ctx, s, ask)
 				want("input_required", out, `"resultType":"input_required"`)
 				ask.Params = []byte(`{"name":"ask","arguments":{},"requestState":"st","inputResponses":{"q":{"action":"decline"}}}`)
 				ask.Decision.Call.Answers = []byte(`{"q":{"action":"decline"}}`)
-				want("answered", s.Call(ctx, ask), "answered st")
+				want("answered", call(ctx, s, ask), "answered st")
 			case p.name != "http stateless legacy":
-				want("elicit", s.Call(ctx, ask), "answered decline")
+				want("elicit", call(ctx, s, ask), "answered decline")
 			}
 
 			if p.name != "http stateless legacy" {
-				want("grow", s.Call(ctx, callTool("grow", `{}`)), "content")
+				want("grow", call(ctx, s, callTool("grow", `{}`)), "content")
 				r.until(t, "tools/list_changed", func() bool { return len(r.lists) > 0 && r.lists[0] == "tools" })
 			}
 			// Last: in go-sdk v1.8.0 the end of one subscriptions/listen on stdio
 			// ends the list changes of another.
 			if p.name != "http stateless legacy" {
-				want("subscribe", s.Call(ctx, judged(gate.SubscribeResource, `{"uri":"mem://p"}`)), "{")
+				want("subscribe", call(ctx, s, judged(gate.SubscribeResource, `{"uri":"mem://p"}`)), "{")
 				want("unsubscribe", s.Do(ctx, upstream.Request{Method: "resources/unsubscribe", Params: []byte(`{"uri":"mem://p"}`)}), "{")
 			}
 			for _, k := range []upstream.EventKind{upstream.StrayResponse, upstream.BadMessage, upstream.SkippedLine, upstream.StrayProgress, upstream.ConnectionLost} {
@@ -227,7 +227,7 @@ func TestCancel(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() { <-waiting; cancel() }()
-			out := s.Call(ctx, callTool("wait", `{}`))
+			out := call(ctx, s, callTool("wait", `{}`))
 			if out.End != upstream.Unknown {
 				t.Errorf("%s %v", out.End, out.Err)
 			}
@@ -246,7 +246,7 @@ func TestOneDoor(t *testing.T) {
 	}
 	for _, m := range []string{"tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete"} {
 		for name, d := range map[string]*gate.Decision{"nil": nil, "zero": {}} {
-			if out := s.Call(ctx, upstream.Request{Decision: d, Method: m}); out.End != upstream.NotSent {
+			if out := call(ctx, s, upstream.Request{Decision: d, Method: m}); out.End != upstream.NotSent {
 				t.Errorf("%s with %s decision: %s", m, name, out.End)
 			}
 		}
@@ -259,7 +259,7 @@ func TestOneDoor(t *testing.T) {
 	}
 	other := callTool("echo", `{"text":"x"}`)
 	other.Decision = allowed(gate.ReadResource, "echo", `{"text":"x"}`)
-	if out := s.Call(ctx, other); out.End != upstream.NotSent {
+	if out := call(ctx, s, other); out.End != upstream.NotSent {
 		t.Errorf("a decision for another method: %s", out.End)
 	}
 	for _, m := range []string{"initialize", "server/discover", "tasks/cancel", "tools/List", ""} {
@@ -278,21 +278,21 @@ func TestOneDoor(t *testing.T) {
 	} {
 		r := callTool("echo", `{"text":"x"}`)
 		r.Params = []byte(params)
-		if out := s.Call(ctx, r); out.End != upstream.NotSent {
+		if out := call(ctx, s, r); out.End != upstream.NotSent {
 			t.Errorf("%s: %s", name, out.End)
 		}
 	}
-	if out := s.Call(ctx, upstream.Request{Decision: allowed(gate.ReadResource, "", `{"uri":"mem://p"}`), Method: "resources/read",
+	if out := call(ctx, s, upstream.Request{Decision: allowed(gate.ReadResource, "", `{"uri":"mem://p"}`), Method: "resources/read",
 		Params: []byte(`{"uri":"mem://other"}`)}); out.End != upstream.NotSent {
 		t.Errorf("another uri: %s", out.End)
 	}
 	meta := callTool("echo", `{"text":"x"}`)
 	meta.Params = []byte(`{"name":"echo","_meta":{"x":1}}`)
-	if out := s.Call(ctx, meta); out.End != upstream.NotSent {
+	if out := call(ctx, s, meta); out.End != upstream.NotSent {
 		t.Errorf("params with _meta: %s", out.End)
 	}
 	s.Close()
-	if out := s.Call(ctx, callTool("echo", `{}`)); out.End != upstream.NotSent {
+	if out := call(ctx, s, callTool("echo", `{}`)); out.End != upstream.NotSent {
 		t.Errorf("after Close: %s", out.End)
 	}
 	if _, err := s.Info(ctx); !errors.Is(err, upstream.ErrClosed) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/writ-project/writ/internal/strictjson"
@@ -24,6 +25,8 @@ type Server struct {
 	done   chan struct{} // closed when run has ended
 	once   sync.Once
 
+	changes atomic.Uint64 // see Changes
+
 	// Owned by run.
 	noProbe bool // the child died of server/discover: open with initialize
 	patient bool // initialize failed after a slow probe: wait longer for it
@@ -35,6 +38,8 @@ type Server struct {
 	info    Info
 	err     error
 	changed chan struct{} // closed and replaced at each change of state
+	owner   string        // of the judged requests so far
+	shared  bool          // they had several
 }
 
 type state uint8
@@ -52,7 +57,7 @@ func New(cfg Config, cb Callbacks, clock Clock) *Server {
 		clock = realClock{}
 	}
 	s := &Server{
-		cfg: cfg, limits: cfg.Limits.withDefaults(), clock: clock,
+		cfg: cfg, limits: cfg.Limits.WithDefaults(), clock: clock,
 		done: make(chan struct{}), changed: make(chan struct{}),
 	}
 	s.courier = newCourier(cb, clock, s.limits.Refresh)
@@ -164,6 +169,7 @@ func (s *Server) run() {
 		if err == nil {
 			info.Generation = generation
 			since := s.clock.Now()
+			s.changes.Add(1) // another process may list otherwise
 			s.set(ready, c, info, nil)
 			c.link.listen()
 			c.startListening(info.Capabilities)
@@ -171,9 +177,7 @@ func (s *Server) run() {
 				s.courier.event(Restarted)
 			}
 			if generation > 1 || failed {
-				for _, kind := range listKinds {
-					s.courier.listChanged(kind)
-				}
+				s.unheard()
 			}
 			generation++
 			select {
@@ -213,6 +217,49 @@ func (s *Server) run() {
 			s.set(connecting, nil, Info{}, err)
 		}
 	}
+}
+
+// Changes counts what may have changed the server's lists: each list_changed,
+// from the moment it is read, each new connection, and each time Writ began to
+// listen for such. Lists asked for after it was read are right while it stays
+// the same. It is 0 before the first connection.
+func (s *Server) Changes() uint64 { return s.changes.Load() }
+
+// unheard counts a change of every list: what was said while nobody listened is
+// not known.
+func (s *Server) unheard() {
+	s.changes.Add(1)
+	for _, kind := range listKinds {
+		s.courier.listChanged(kind)
+	}
+}
+
+// listed reports whether the server's lists are those the request rests on.
+func (s *Server) listed(r *Request) bool {
+	if r.Listed == nil {
+		return false
+	}
+	n := r.Listed.Load()
+	return n != 0 && n == s.changes.Load()
+}
+
+// owned notes whose judged requests the server gets.
+func (s *Server) owned(by string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shared = s.shared || by == "" || s.owner != "" && s.owner != by
+	s.owner = by
+}
+
+// onlyOwner is the one Owner of all judged requests so far, "" when there are
+// several or none. Only what belongs to it can stand in what the server says.
+func (s *Server) onlyOwner() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shared {
+		return ""
+	}
+	return s.owner
 }
 
 func (s *Server) capabilities() []byte {

@@ -21,7 +21,7 @@ type stdio struct {
 	c    *conn
 	proc *process
 
-	writes chan []byte // taken by the writer: from then on it counts as sent
+	writes chan *call // taken by the writer: from then on it counts as sent
 	tells  chan []byte
 	gone   chan struct{} // closed when the reader has delivered everything
 	wg     sync.WaitGroup
@@ -36,7 +36,7 @@ func startStdio(c *conn) error {
 	}
 	l := &stdio{
 		c: c, proc: proc,
-		writes: make(chan []byte), tells: make(chan []byte, tellQueue), gone: make(chan struct{}),
+		writes: make(chan *call), tells: make(chan []byte, tellQueue), gone: make(chan struct{}),
 	}
 	c.link = l
 	l.wg.Add(3)
@@ -126,8 +126,12 @@ func (l *stdio) write() {
 		select {
 		case msg := <-l.tells:
 			send(msg)
-		case msg := <-l.writes:
-			send(msg)
+		case k := <-l.writes:
+			if l.c.mayLeave(k) {
+				send(k.msg)
+			} else {
+				k.finish(held())
+			}
 		case <-l.c.dead:
 			return
 		}
@@ -164,7 +168,7 @@ func (l *stdio) say(_ context.Context, msg []byte) error {
 
 func (l *stdio) exchange(ctx context.Context, k *call) Response {
 	select {
-	case l.writes <- k.msg:
+	case l.writes <- k:
 	case <-l.c.dead:
 		return notSent("%s", l.c.cause())
 	case <-ctx.Done():

@@ -34,7 +34,7 @@ func (c *conn) startListening(capabilities []byte) {
 		delay := c.s.limits.RestartMin
 		for {
 			acked := false
-			out := c.listenOnce(c.ctx, params, func() { acked = true })
+			out := c.listenOnce(c.ctx, Request{Params: params}, func() { acked = true; c.s.changes.Add(1) })
 			if c.ctx.Err() != nil || out.End == Answered && out.Err != nil {
 				return // closed, or the server does not want this
 			}
@@ -44,18 +44,16 @@ func (c *conn) startListening(capabilities []byte) {
 			if !sleep(c.ctx, c.s.clock, delay) {
 				return
 			}
-			// What changed while nobody listened is not known.
-			for _, kind := range listKinds {
-				c.s.courier.listChanged(kind)
-			}
+			c.s.unheard()
 			delay = min(2*delay, c.s.limits.RestartMax)
 		}
 	}()
 }
 
 // listenOnce holds one subscriptions/listen request open until it ends.
-func (c *conn) listenOnce(ctx context.Context, params []byte, acked func()) Response {
-	k := c.open(Request{Method: "subscriptions/listen", Params: params}, false)
+func (c *conn) listenOnce(ctx context.Context, r Request, acked func()) Response {
+	r.Method = "subscriptions/listen"
+	k := c.open(r, false)
 	defer c.forget(k)
 	if err := c.compose(k); err != nil {
 		return notSent("%s", err)
@@ -104,7 +102,7 @@ func (c *conn) subscribe(ctx context.Context, r Request) Response {
 	c.wg.Add(1)
 	go func() {
 		defer c.wg.Done()
-		out := c.listenOnce(sub, params, func() {
+		out := c.listenOnce(sub, Request{Params: params, Decision: r.Decision, Listed: r.Listed}, func() {
 			select {
 			case acked <- struct{}{}:
 			default:

@@ -9,7 +9,8 @@
 //
 // A judged request (tools/call, resources/read, resources/subscribe,
 // prompts/get, completion/complete) leaves only through Server.Call, which
-// refuses without an allowing decision. Everything else leaves through
+// refuses without an allowing decision, and only while the server's lists are
+// those the decision rests on. Everything else leaves through
 // Server.Do and Server.List, which know a fixed list of harmless methods.
 package upstream
 
@@ -17,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/writ-project/writ/gate"
@@ -47,9 +49,11 @@ type Limits struct {
 	RestartMin time.Duration // first wait before a restart; 1 s
 	RestartMax time.Duration // longest wait; 60 s
 	Refresh    time.Duration // shortest time between two ListChanged of one kind; 5 s
+	Relist     time.Duration // how long a call waits for lists that changed; 10 s
 }
 
-func (l Limits) withDefaults() Limits {
+// WithDefaults returns the limits with no field left zero.
+func (l Limits) WithDefaults() Limits {
 	for _, d := range []struct {
 		at  *time.Duration
 		def time.Duration
@@ -57,6 +61,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.Call, 60 * time.Second}, {&l.Handshake, 30 * time.Second}, {&l.Probe, 5 * time.Second},
 		{&l.LineTime, 30 * time.Second}, {&l.Write, 10 * time.Second}, {&l.Grace, 2 * time.Second},
 		{&l.RestartMin, time.Second}, {&l.RestartMax, time.Minute}, {&l.Refresh, 5 * time.Second},
+		{&l.Relist, 10 * time.Second},
 	} {
 		if *d.at <= 0 {
 			*d.at = d.def
@@ -108,6 +113,8 @@ const (
 	UndeclaredAsk  EventKind = "undeclared_ask"  // T16: asks for what was not declared
 	UnroutableAsk  EventKind = "unroutable_ask"  // a request of the server that belongs to no one open call
 	DroppedNotice  EventKind = "dropped_notice"  // a bounded queue was full
+	StrayNotice    EventKind = "stray_notice"    // N14: a notification that could be any session's
+	UnknownType    EventKind = "unknown_type"    // N19: a result of a type nobody knows
 	InvalidTool    EventKind = "invalid_tool"    // T10: a tool left out for its x-mcp-header
 	Noise          EventKind = "noise"           // U04: over 1,000 skipped lines in a row
 	SlowLine       EventKind = "slow_line"       // U06: a line that does not end
@@ -131,9 +138,12 @@ type Callbacks struct {
 	// changed: at most once in Limits.Refresh for each kind (attack T14), and
 	// once for each kind when the server is there again, or at last.
 	ListChanged func(kind string)
-	// Notify delivers a notification that belongs to no open request, such as
-	// notifications/message on stdio or notifications/resources/updated.
-	Notify func(method string, params []byte)
+	// Notify delivers a notification that came on no request's own stream, such
+	// as notifications/message on stdio. owner is the only Request.Owner this
+	// server was ever sent a judged request of. It is "" where there are several
+	// or none; then only notifications/resources/updated comes, which says whom
+	// it is for.
+	Notify func(method string, params []byte, owner string)
 	// Event reports oddities for the audit log, at most one of a kind a second.
 	Event func(Event)
 }
@@ -186,6 +196,11 @@ type Request struct {
 	ClientCapabilities []byte
 	// ToolSchema is the tool's raw inputSchema, for Mcp-Param-* headers.
 	ToolSchema []byte
+	// Listed is the Server.Changes that the lists had which the decision rests
+	// on. A judged request leaves only while Changes is still that, and so does
+	// what OnRequest answers; who judges the request anew stores the newer one.
+	// nil and 0 are no lists: nothing is sent.
+	Listed *atomic.Uint64
 	// Owner names the client session the request belongs to. On stdio a
 	// server's own request names no call: it is delivered only while all calls
 	// that could take it have one owner.
@@ -206,6 +221,9 @@ type Response struct {
 	End    End
 	Result []byte // the exact bytes of the result member
 	Err    *rpc.Error
+	// Changed says that the request was held back because the server's lists
+	// changed since Request.Listed. End is NotSent.
+	Changed bool
 }
 
 // Listing is a complete list.
@@ -223,6 +241,12 @@ var ErrClosed = errors.New("the connection is closed")
 
 func notSent(format string, args ...any) Response {
 	return Response{End: NotSent, Err: rpc.Errorf(rpc.CodeInternal, format, args...)}
+}
+
+func held() Response {
+	r := notSent("the server said that its lists changed")
+	r.Changed = true
+	return r
 }
 
 func unknown(format string, args ...any) Response {
