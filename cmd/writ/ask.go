@@ -186,11 +186,12 @@ func (a *asking) open(ctx context.Context) (host.Door, error) {
 		}
 	}
 	if err == nil {
-		if s, ok := g.FindSession(ctx, loopback, secret); ok {
+		s, ferr := g.FindSession(ctx, loopback, secret)
+		if ferr == nil {
 			a.here = &local{g: g, stop: stop, session: s}
 			return host.NewDoor(g, s), nil
 		}
-		err = noSession(a.opt.session)
+		err = sessionError(a.opt.session, ferr)
 	}
 	return nil, errors.Join(err, stop())
 }

@@ -128,10 +128,10 @@ func (f *sharedFlags) connect(ctx context.Context, name string, stderr io.Writer
 		stop()
 		return nil, err
 	}
-	s, ok := g.FindSession(ctx, loopback, secret)
-	if !ok {
+	s, err := g.FindSession(ctx, loopback, secret)
+	if err != nil {
 		stop()
-		return nil, noSession(name)
+		return nil, sessionError(name, err)
 	}
 	l.session = s
 	return l, nil
@@ -144,7 +144,12 @@ func or(s, def string) string {
 	return s
 }
 
-func noSession(name string) error {
+// sessionError says why a session could not be had. One that cannot be read is
+// still there.
+func sessionError(name string, err error) error {
+	if !errors.Is(err, downstream.ErrNoSession) {
+		return fail(exitIO, "writ audit verify", "the session cannot be read: %w", err)
+	}
 	return fail(exitData, "writ session close "+name+" && writ session new "+name, "the session is not open any more")
 }
 

@@ -315,9 +315,9 @@ func (o *files) openForEval(ctx context.Context, servers []endtoend.Server) (hos
 	if err != nil {
 		return nil, nil, errors.Join(err, g.Close())
 	}
-	s, ok := g.FindSession(ctx, loopback, secret)
-	if !ok {
-		return nil, nil, errors.Join(noSession("-"), g.Close())
+	s, err := g.FindSession(ctx, loopback, secret)
+	if err != nil {
+		return nil, nil, errors.Join(sessionError("-", err), g.Close())
 	}
 	return host.NewDoor(g, s), g.Close, nil
 }

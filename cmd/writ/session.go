@@ -169,10 +169,10 @@ func named(ctx context.Context, dir, name string, input *screen.Screen) (*gatewa
 		st.Close()
 		return nil, nil, nil, fail(exitIO, "", "%w", err)
 	}
-	s, ok := g.FindSession(ctx, loopback, secret)
-	if !ok {
+	s, err := g.FindSession(ctx, loopback, secret)
+	if err != nil {
 		st.Close()
-		return nil, nil, nil, noSession(name)
+		return nil, nil, nil, sessionError(name, err)
 	}
 	return g, s, func() { g.Close(); st.Close() }, nil
 }

@@ -98,9 +98,11 @@ type Gateway struct {
 
 	sealKey [32]byte
 
-	oddMu    sync.Mutex
-	oddities map[oddity]int
-	oddly    chan struct{} // something was counted; holds one
+	oddMu      sync.Mutex
+	oddities   map[oddity]int
+	oddly      chan struct{} // something was counted; holds one
+	complained time.Time     // when complain last wrote a line
+	unsaid     int           // how often it did not since
 
 	places *places
 

@@ -55,7 +55,7 @@ func TestLifetimes(t *testing.T) {
 			r.restart()
 		}
 	}
-	if _, ok := r.gw.FindSession(ctx, downstream.Loopback, idle); ok {
+	if _, err := r.gw.FindSession(ctx, downstream.Loopback, idle); err != downstream.ErrNoSession {
 		t.Error("a session nobody used for weeks is open")
 	}
 	c.advance(-28 * 24 * time.Hour)
@@ -69,7 +69,7 @@ func TestLifetimes(t *testing.T) {
 		t.Errorf("a session of more than thirty days is open: %s", a.result)
 	}
 	r.restart()
-	if _, ok := r.gw.FindSession(ctx, downstream.Loopback, used); ok {
+	if _, err := r.gw.FindSession(ctx, downstream.Loopback, used); err != downstream.ErrNoSession {
 		t.Error("a restart revived a session")
 	}
 }

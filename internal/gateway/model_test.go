@@ -96,8 +96,8 @@ func TestAgainstModel(t *testing.T) {
 		ids := []string{"item-10", "item-11", "item-12", "item-13", "item-14"}
 		broken := false
 		call := func(i, gw int, tool, args string) answer {
-			s, ok := gws[gw].FindSession(ctx, "model", secrets[i])
-			if !ok {
+			s, err := gws[gw].FindSession(ctx, "model", secrets[i])
+			if err != nil {
 				rt.Fatal("the session is gone")
 			}
 			rep := gws[gw].Handle(ctx, &downstream.Request{

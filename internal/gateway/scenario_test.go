@@ -180,8 +180,8 @@ func (s *scenario) client(ctx context.Context) *wire {
 			}
 			s.secrets[s.now] = secret
 		}
-		sess, ok := s.rig.gw.FindSession(ctx, "local", secret)
-		if !ok {
+		sess, err := s.rig.gw.FindSession(ctx, "local", secret)
+		if err != nil {
 			s.t.Fatal("the session is gone")
 		}
 		w = overLines(ctx, s.rig, kinds[s.kind].modern, downstream.StdioOptions{Session: sess})

@@ -101,6 +101,7 @@ func (g *Gateway) OpenSession(ctx context.Context, principal string, by downstre
 	}
 	s, err := g.openSession(ctx, principal, string(by), secret, false)
 	if err != nil {
+		g.complain(ctx, "a session could not be opened", "", err)
 		return "", nil, err
 	}
 	return secret, handle{s.id}, nil
@@ -251,18 +252,26 @@ func (g *Gateway) unload(s *session) {
 }
 
 // FindSession finds an open session of that principal (downstream.Router).
-// Unknown, closed, expired and foreign are the same false.
-func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (downstream.Session, bool) {
+// Unknown, closed, expired and foreign are the same ErrNoSession.
+func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (downstream.Session, error) {
 	reg, err := g.sessions.SessionBySecret(ctx, secretDigest(secret))
 	now := g.now()
-	if err != nil || reg.Principal != principal || !reg.Closed.IsZero() ||
-		now.Sub(reg.Created) > sessionLifetime || now.Sub(reg.LastUsed) > sessionIdle {
-		return nil, false
+	switch {
+	case errors.Is(err, audit.ErrNotFound):
+		return nil, downstream.ErrNoSession
+	case err != nil:
+		g.complain(ctx, "a session could not be looked up", "", err)
+		return nil, err
+	case reg.Principal != principal || !reg.Closed.IsZero() ||
+		now.Sub(reg.Created) > sessionLifetime || now.Sub(reg.LastUsed) > sessionIdle:
+		return nil, downstream.ErrNoSession
 	}
 	s, err := g.loadedSession(ctx, reg.ID)
 	if err != nil {
-		g.log.Error("a session could not be restored", "session", reg.ID, "error", err)
-		return nil, false
+		if !errors.Is(err, downstream.ErrNoSession) {
+			g.complain(ctx, "a session could not be restored", reg.ID, err)
+		}
+		return nil, err
 	}
 	s.mu.Lock()
 	s.lastUsed = now
@@ -276,8 +285,30 @@ func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (do
 			g.log.Warn("a session's last use was not written", "session", s.id)
 		}
 	}
-	return handle{s.id}, true
+	return handle{s.id}, nil
 }
+
+// complain tells the operator why a client was answered that a session cannot be
+// had: one line a second, however many clients ask.
+func (g *Gateway) complain(ctx context.Context, what, session string, err error) {
+	if ctx.Err() != nil {
+		return // the client went away
+	}
+	g.oddMu.Lock()
+	now := time.Now()
+	g.unsaid++
+	unsaid := g.unsaid - 1
+	again := now.Sub(g.complained) < complainEvery
+	if !again {
+		g.complained, g.unsaid = now, 0
+	}
+	g.oddMu.Unlock()
+	if !again {
+		g.log.Error(what, "session", session, "error", err.Error(), "more", unsaid)
+	}
+}
+
+const complainEvery = time.Second
 
 // loadedSession returns the session of that id, folding it from its records if
 // it is not in memory.
@@ -316,7 +347,7 @@ func (g *Gateway) reload(ctx context.Context, s *session) error {
 			return err
 		}
 		if rec.Kind == audit.KindClose {
-			return errors.New("the session is closed")
+			return downstream.ErrNoSession // closed
 		}
 		if err := f.Step(ctx, rec, &it); err != nil {
 			return err
@@ -327,7 +358,7 @@ func (g *Gateway) reload(ctx context.Context, s *session) error {
 	case s.next == 0:
 		return errors.New("the session has no records")
 	case f.Blind():
-		return errors.New("values of the session were erased, or it is of another engine: what it saw vouches for nothing any more")
+		return errors.New("values of the session were erased, or it is of another engine: what it saw vouches for nothing any more. `writ session close` ends it")
 	}
 	s.fold, s.stale, s.halted = f.session, nil, f.halted
 	s.epoch++
@@ -335,18 +366,19 @@ func (g *Gateway) reload(ctx context.Context, s *session) error {
 }
 
 // CloseSession ends a session for good (downstream.Router).
-func (g *Gateway) CloseSession(ctx context.Context, ds downstream.Session) {
+func (g *Gateway) CloseSession(ctx context.Context, ds downstream.Session) error {
 	h, ok := ds.(handle)
 	if !ok {
-		return
+		return downstream.ErrNoSession
 	}
 	now := g.now()
 	if err := g.sessions.CloseSession(ctx, h.id, now); err != nil {
-		g.log.Error("a session could not be closed", "session", h.id)
+		g.complain(ctx, "a session could not be closed", h.id, err)
+		return err
 	}
 	s, err := g.loadedSession(ctx, h.id)
 	if err != nil {
-		return // its last record is there already, or none can be written
+		return nil // its last record is there already, or none can be written
 	}
 	s.mu.Lock()
 	if !s.closed {
@@ -370,4 +402,5 @@ func (g *Gateway) CloseSession(ctx context.Context, ds downstream.Session) {
 		}
 	}
 	g.mu.Unlock()
+	return nil
 }

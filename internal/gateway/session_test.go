@@ -107,8 +107,8 @@ func TestSessionsApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bobs, ok := r.gw.FindSession(ctx, "bob", closedSecret)
-	if !ok {
+	bobs, err := r.gw.FindSession(ctx, "bob", closedSecret)
+	if err != nil {
 		t.Fatal("bob's session is not there")
 	}
 	r.gw.CloseSession(ctx, bobs)

@@ -36,8 +36,8 @@ func TestTurn(t *testing.T) {
 	del := `{"id":"item-4711"}`
 	refusal(t, w.call(ctx, "delete_item", del), unseen)
 
-	s, ok := r.gw.FindSession(ctx, "loopback", secret)
-	if !ok {
+	s, err := r.gw.FindSession(ctx, "loopback", secret)
+	if err != nil {
 		t.Fatal("no session")
 	}
 	id, err := r.gw.Turn(ctx, s, "please delete item-4711, not item-47")

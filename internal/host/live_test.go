@@ -304,8 +304,8 @@ func (r *liveRun) host(x *liveStep, o Options) (h *Host, opened *bool, end func(
 				return nil, err
 			}
 		}
-		s, ok := g.FindSession(ctx, downstream.Loopback, r.secrets[session])
-		if !ok {
+		s, err := g.FindSession(ctx, downstream.Loopback, r.secrets[session])
+		if err != nil {
 			return nil, errors.New("the session is not open")
 		}
 		if r.wrap != nil {

@@ -60,9 +60,8 @@ func (d *desk) newSession() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	var ok bool
-	if d.s, ok = d.gw.FindSession(d.t.Context(), "loopback", secret); !ok {
-		d.t.Fatal("no session")
+	if d.s, err = d.gw.FindSession(d.t.Context(), "loopback", secret); err != nil {
+		d.t.Fatal(err)
 	}
 }
 

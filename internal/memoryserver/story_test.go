@@ -167,8 +167,8 @@ func (h *house) in() downstream.Session {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	s, ok := h.gw().FindSession(h.t.Context(), h.principal, secret)
-	if !ok {
+	s, err := h.gw().FindSession(h.t.Context(), h.principal, secret)
+	if err != nil {
 		h.t.Fatal("no session")
 	}
 	h.sessions[key] = s

@@ -16,6 +16,7 @@ package downstream
 
 import (
 	"context"
+	"errors"
 
 	"github.com/writ-project/writ/internal/gateway/rpc"
 )
@@ -57,6 +58,9 @@ type Session interface {
 	// PublicID is the name that may stand in records and logs, "s_…".
 	PublicID() string
 }
+
+// ErrNoSession says that there is no such session of that principal.
+var ErrNoSession = errors.New("no such session")
 
 // Request is one client request or notification. The slices are the exact
 // bytes that arrived and are not changed by anyone.
@@ -152,10 +156,11 @@ type Router interface {
 	// shown to the client.
 	OpenSession(ctx context.Context, principal string, by Carrier) (secret string, s Session, err error)
 	// FindSession finds an open session of that principal. Unknown, closed,
-	// expired and foreign are all the same false.
-	FindSession(ctx context.Context, principal, secret string) (Session, bool)
-	// CloseSession ends a session for good.
-	CloseSession(ctx context.Context, s Session)
+	// expired and foreign are all the same ErrNoSession; any other error means
+	// that it could not be found out, and is not shown to the client.
+	FindSession(ctx context.Context, principal, secret string) (Session, error)
+	// CloseSession ends a session for good. An error says that it may go on.
+	CloseSession(ctx context.Context, s Session) error
 
 	// Subscribe calls deliver for notifications l asks for, until cancel; it
 	// says what of l.Filter it grants. deliver never blocks and may still be

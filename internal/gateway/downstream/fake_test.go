@@ -3,6 +3,7 @@ package downstream
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -88,17 +89,20 @@ func (f *fake) mint(secret, principal string) *fakeSession {
 	return s
 }
 
-func (f *fake) FindSession(_ context.Context, principal, secret string) (Session, bool) {
+func (f *fake) FindSession(_ context.Context, principal, secret string) (Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.sessions[secret]
-	if s == nil || s.principal != principal {
-		return nil, false
+	switch {
+	case secret == "unreadable-secret":
+		return nil, errors.New("\x1b[31mtoo many open files")
+	case s == nil || s.principal != principal:
+		return nil, ErrNoSession
 	}
-	return s, true
+	return s, nil
 }
 
-func (f *fake) CloseSession(_ context.Context, s Session) {
+func (f *fake) CloseSession(_ context.Context, s Session) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for k, v := range f.sessions {
@@ -106,6 +110,7 @@ func (f *fake) CloseSession(_ context.Context, s Session) {
 			delete(f.sessions, k)
 		}
 	}
+	return nil
 }
 
 func (f *fake) open() int {

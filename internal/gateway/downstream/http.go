@@ -322,9 +322,9 @@ func (x *exchange) carriers(endpoint string) *refused {
 	if x.secret == "" {
 		return nil
 	}
-	s, ok := x.h.router.FindSession(x.r.Context(), x.principal, x.secret)
-	if !ok || s == nil {
-		return noSession
+	s, no := x.findSession(x.secret)
+	if no != nil {
+		return no
 	}
 	x.given, x.session, x.carried = s, s, true
 	return nil

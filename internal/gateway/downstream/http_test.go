@@ -173,7 +173,7 @@ func expand(spec string) string {
 func describe(r *http.Response, refused []Refusal) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.StatusCode)
-	for _, k := range []string{"Allow", "Content-Type", "Mcp-Session-Id"} {
+	for _, k := range []string{"Allow", "Content-Type", "Mcp-Session-Id", "Retry-After"} {
 		if v := r.Header.Get(k); v != "" {
 			fmt.Fprintf(&b, "%s: %s\n", k, v)
 		}

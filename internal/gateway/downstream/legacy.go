@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -62,9 +63,9 @@ func (x *exchange) find() (*conn, *refused) {
 		c.touch()
 		return c, nil
 	}
-	s, ok := h.router.FindSession(x.r.Context(), x.principal, v[0])
-	if !ok || s == nil {
-		return nil, noSession
+	s, no := x.findSession(v[0])
+	if no != nil {
+		return nil, no
 	}
 	x.secret, x.session = v[0], s
 	h.mu.Lock()
@@ -80,6 +81,20 @@ func (x *exchange) find() (*conn, *refused) {
 	}
 	c.touch()
 	return c, nil
+}
+
+// findSession finds an open session of the exchange's principal. That it cannot
+// be read is no answer to whether there is one: a client that took it for a no
+// would begin anew and lose what it has (N24).
+func (x *exchange) findSession(secret string) (Session, *refused) {
+	s, err := x.h.router.FindSession(x.r.Context(), x.principal, secret)
+	switch {
+	case errors.Is(err, ErrNoSession):
+		return nil, noSession
+	case err != nil || s == nil:
+		return nil, noState
+	}
+	return s, nil
 }
 
 func (x *exchange) legacyVersion() string {

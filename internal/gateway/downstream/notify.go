@@ -33,7 +33,7 @@ func (x *exchange) pump(out *sse, q *queue, replaced <-chan struct{}, f Filter, 
 			}
 		case <-tick.C:
 			if x.secret != "" {
-				if s, ok := x.h.router.FindSession(x.r.Context(), x.principal, x.secret); !ok || s != x.session {
+				if s, no := x.findSession(x.secret); no == noSession || no == nil && s != x.session {
 					return true
 				}
 			}
@@ -86,7 +86,7 @@ func (x *exchange) get() *refused {
 func (x *exchange) resume(c *conn, last string) *refused {
 	id, number, ok := parseEventID(x.h.key, c.key, last)
 	if !ok || c.stateless() {
-		return noResume
+		return noReplay
 	}
 	s := c.stream(id)
 	if s == nil {
@@ -118,8 +118,8 @@ func (x *exchange) delete() *refused {
 	delete(h.conns, c.key)
 	h.mu.Unlock()
 	c.close()
-	if !x.carried {
-		h.router.CloseSession(context.WithoutCancel(x.r.Context()), c.session)
+	if !x.carried && h.router.CloseSession(context.WithoutCancel(x.r.Context()), c.session) != nil {
+		return noState
 	}
 	x.w.WriteHeader(http.StatusNoContent)
 	return nil

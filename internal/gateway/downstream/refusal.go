@@ -38,6 +38,7 @@ const (
 	WhyNoSession   Why = "session.missing"  // a legacy request that carries none
 	WhyLifecycle   Why = "session.order"    // before initialize, or initialize twice
 	WhyResume      Why = "session.resume"   // S06
+	WhyState       Why = "session.state"    // N24: it could not be found out whether there is such a session
 	WhyEra         Why = "version.era"      // W11
 	WhyVersion     Why = "version.unknown"  // not one of Versions
 	WhyMismatch    Why = "version.mismatch" // W10
@@ -98,9 +99,9 @@ var (
 	noSessionSent = no(WhyNoSession, 400, rpc.CodeInvalidRequest, "a session is needed: send initialize first, then its Mcp-Session-Id")
 	noInit        = no(WhyLifecycle, 400, rpc.CodeInvalidRequest, "send initialize first")
 	noReinit      = no(WhyLifecycle, 400, rpc.CodeInvalidRequest, "initialize was already sent")
-	noResume      = no(WhyResume, 404, rpc.CodeInvalidRequest, "no such session")
 	noReplay      = no(WhyResume, 400, rpc.CodeInvalidRequest, "this stream can no longer be resumed")
-	noOpen        = no(WhyBusy, 503, rpc.CodeInternal, "a session could not be opened")
+	noState       = no(WhyState, 503, rpc.CodeInternal, "the session cannot be read now, and nothing of it is lost; try again")
+	noOpen        = no(WhyState, 503, rpc.CodeInternal, "a session cannot be opened now; try again")
 
 	noMeta         = no(WhyParams, 400, rpc.CodeInvalidParams, "params._meta is an object with io.modelcontextprotocol/protocolVersion and an object io.modelcontextprotocol/clientCapabilities")
 	noMetaObject   = no(WhyParams, 400, rpc.CodeInvalidParams, "params._meta is an object")

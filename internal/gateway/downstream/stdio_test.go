@@ -422,7 +422,7 @@ func TestStdioSessionCannotBeOpened(t *testing.T) {
 	inStdio(t, StdioOptions{}, func(t *testing.T, f *fake, c *stdioClient) {
 		f.fail = true
 		c.say(greet)
-		want(t, c.hear(), `{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"a session could not be opened"}}`)
+		want(t, c.hear(), `{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"a session cannot be opened now; try again"}}`)
 		f.fail = false
 		c.say(greet)
 		if s := c.hear(); !strings.Contains(s, `"protocolVersion":"2025-11-25"`) {
