@@ -67,6 +67,31 @@ type files struct {
 	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
 	file     string // policy file, "" for the built-in one
+
+	broken <-chan struct{} // of the log, once it is open
+}
+
+// sound returns a context that ends with ctx, or when the log's disk failed:
+// then the process must end, and never write on in that file.
+func (o *files) sound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-o.broken:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// unclean is the end of a gateway whose stop reported err.
+func unclean(err error) error {
+	var e *exit
+	if errors.As(err, &e) {
+		return e
+	}
+	return fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", err)
 }
 
 // load reads the configuration a command works with, without starting
@@ -289,7 +314,16 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		st.Close()
 		return nil, nil, fail(exitIO, "writ check", "%w", err)
 	}
-	return g, func() error { return errors.Join(g.Close(), index(), st.Close()) }, nil
+	o.broken = st.Broken()
+	return g, func() error {
+		err := errors.Join(g.Close(), index(), st.Close())
+		select {
+		case <-o.broken:
+			return fail(exitDisk, "writ audit verify", "the disk failed while the log was written; what was not recorded did not happen, and the last acts may have an unknown outcome")
+		default:
+			return err
+		}
+	}, nil
 }
 
 // logger writes the gateway's log for a person: one line a message, with

@@ -53,7 +53,7 @@ func askCommand() *cobra.Command {
 				err = a.ask(c.Context(), args[0])
 			}
 			if serr := a.stop(); err == nil && serr != nil {
-				err = fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", serr)
+				err = unclean(serr)
 			}
 			return err
 		},

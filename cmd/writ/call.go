@@ -53,7 +53,7 @@ func callCommand() *cobra.Command {
 			}
 			result, rerr, err := cl.call(c.Context(), "tools/call", args[0], params)
 			if cerr := cl.close(); err == nil && cerr != nil {
-				err = fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", cerr)
+				err = unclean(cerr)
 			}
 			if err != nil {
 				return err

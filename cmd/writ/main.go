@@ -23,6 +23,7 @@ const (
 	exitServer  = 1
 	exitUsage   = 64
 	exitData    = 65
+	exitDisk    = 71 // the log's disk failed while it was written: start again once it is sound
 	exitIO      = 74
 	exitRefused = 77
 	exitConfig  = 78

@@ -32,18 +32,25 @@ func TestMain(m *testing.M) {
 //
 //	serve [ARG …]        start `writ serve`, wait until it listens; $URL is its address
 //	stop                 end it and wait
+//	faildisk             from now on its disk fails at each sync
+//	ends CODE            wait until it ends by itself, with exactly CODE
 //	exits CODE CMD …     run a command that must exit with exactly CODE
 //	capture VAR REGEXP   set $VAR to the first group found in the last stdout
 //	model …              a model behind an endpoint: modelScript
 //
-// and the condition [race]: the race detector is on.
+// and the conditions [race], the race detector is on, and [strace], which
+// faildisk needs.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Condition: func(cond string) (bool, error) {
-			if cond == "race" {
+			switch cond {
+			case "race":
 				return raceDetector, nil
+			case "strace":
+				scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope") // who may attach to what is no child
+				return (len(scope) == 0 || scope[0] == '0' || os.Getuid() == 0) && exec.Command("strace", "-f", "-o", os.DevNull, "true").Run() == nil, nil
 			}
 			return false, fmt.Errorf("there is no condition %q", cond)
 		},
@@ -53,7 +60,7 @@ func TestScript(t *testing.T) {
 			return os.WriteFile(filepath.Join(e.WorkDir, "example.yaml"), example.Policy(), 0o600)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"serve": serveScript, "stop": stopScript, "exits": exitsScript, "capture": captureScript, "model": modelScript,
+			"serve": serveScript, "stop": stopScript, "faildisk": failDiskScript, "ends": endsScript, "exits": exitsScript, "capture": captureScript, "model": modelScript,
 		},
 	})
 }
@@ -127,6 +134,54 @@ func end(ts *testscript.TestScript) error {
 }
 
 func stopScript(ts *testscript.TestScript, neg bool, args []string) { ts.Check(end(ts)) }
+
+// failDiskScript attaches a tracer to the server that answers its syncs with
+// EIO; it ends with it.
+func failDiskScript(ts *testscript.TestScript, neg bool, args []string) {
+	at, ok := servers.Load(ts)
+	if !ok {
+		ts.Fatalf("nothing is served")
+	}
+	cmd := exec.Command("strace", "-f", "-o", os.DevNull, "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO",
+		"-p", fmt.Sprint(at.(*served).cmd.Process.Pid))
+	stderr, err := cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	attached := make(chan bool, 1)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for sc := bufio.NewScanner(stderr); sc.Scan(); {
+			if strings.Contains(sc.Text(), "attached") {
+				select {
+				case attached <- true:
+				default:
+				}
+			}
+		}
+		cmd.Wait()
+		close(attached)
+	}()
+	ts.Defer(func() { cmd.Process.Kill(); <-ended })
+	if !<-attached {
+		ts.Fatalf("strace could not attach")
+	}
+}
+
+func endsScript(ts *testscript.TestScript, neg bool, args []string) {
+	at, ok := servers.LoadAndDelete(ts)
+	if !ok || len(args) != 1 {
+		ts.Fatalf("usage: ends CODE, while something is served")
+	}
+	err := <-at.(*served).done
+	code := 0
+	if ee, ok := err.(*exec.ExitError); ok {
+		code = ee.ExitCode()
+	}
+	if fmt.Sprint(code) != args[0] {
+		ts.Fatalf("it ended with %v, want exit code %s", err, args[0])
+	}
+}
 
 func exitsScript(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {

@@ -56,12 +56,14 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 	if o.shadow {
 		fmt.Fprintln(c.ErrOrStderr(), "SHADOW MODE: calls are judged and recorded, and every one of them passes")
 	}
-	err = downstream.ServeStdio(c.Context(), g, c.InOrStdin(), c.OutOrStdout(), downstream.StdioOptions{
+	ctx, cancel := o.sound(c.Context())
+	defer cancel()
+	err = downstream.ServeStdio(ctx, g, c.InOrStdin(), c.OutOrStdout(), downstream.StdioOptions{
 		Principal: fmt.Sprintf("local:%d", os.Getuid()),
 		Refused:   g.Refused,
 	})
-	if serr := stop(); err == nil && serr != nil {
-		return fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", serr)
+	if serr := stop(); serr != nil && (err == nil || ctx.Err() != nil) {
+		return unclean(serr)
 	}
 	if err != nil && c.Context().Err() == nil {
 		return fail(exitIO, "", "the client's streams failed: %w", err)

@@ -76,6 +76,8 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
+	ctx, cancel := o.sound(ctx)
+	defer cancel()
 	h := downstream.NewHTTP(g, downstream.Options{
 		Principal: func(*http.Request) (string, bool) { return loopback, true },
 		Refused:   g.Refused,
@@ -110,13 +112,13 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	forget()
 	// What was begun reaches its outcome; a stream that never ends does not
 	// hold the process.
-	end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
+	end, expired := context.WithTimeout(context.Background(), 5*time.Second)
+	defer expired()
 	if serr := srv.Shutdown(end); serr != nil {
 		srv.Close()
 	}
 	if cerr := stop(); cerr != nil {
-		return fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", cerr)
+		return unclean(cerr)
 	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fail(exitIO, "", "the listener failed: %w", err)

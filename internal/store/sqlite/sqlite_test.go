@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -128,12 +129,32 @@ func group(s *Store, js ...*job) {
 	go s.loop()
 }
 
-// TestDiskFails: after an I/O error nothing is written any more, by any job,
-// until the store is opened again.
+// TestDiskFails (N25): after an I/O error nothing is written any more, by any
+// job nor by closing, until the store is opened again, and who asked is told.
 func TestDiskFails(t *testing.T) {
-	s := openWith(t, t.TempDir(), storetest.Every)
+	dir := t.TempDir()
+	s := openWith(t, dir, storetest.Every)
 	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 5)...)
-	s.failure = errors.New("sqlite: commit: disk I/O error")
+	files := func() (out string) {
+		for _, name := range []string{FileName, FileName + "-wal"} {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Error(err)
+			}
+			out += fmt.Sprintf("%x ", audit.Sum(b))
+		}
+		return out
+	}
+	before := files()
+	select {
+	case <-s.Broken():
+		t.Error("it is said to be broken")
+	default:
+	}
+	for range 2 {
+		s.fail(errors.New("sqlite: commit: disk I/O error"))
+	}
+	<-s.Broken()
 	ctx := context.Background()
 	if _, err := s.Append(ctx, "s_a", 5, storetest.Entries(t, "s_a", 6, 1)); err == nil || errors.Is(err, audit.ErrConflict) {
 		t.Errorf("append: %v", err)
@@ -147,6 +168,10 @@ func TestDiskFails(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+	if files() != before {
+		t.Error("something was written after the disk failed")
+	}
+	s.write.Close() // as the end of the process would
 }
 
 // TestCheckpointAfter: the injected clock signs the next append, and closing

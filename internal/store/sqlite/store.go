@@ -28,6 +28,7 @@ type Store struct {
 	jobs    chan *job
 	closing chan struct{}
 	ended   chan struct{}
+	broken  chan struct{} // closed when failure is set
 	once    sync.Once
 	closed  error
 
@@ -80,6 +81,7 @@ func openFile(path string, o Options) (_ *Store, err error) {
 		heads:   map[string]uint64{},
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
+		broken:  make(chan struct{}),
 	}
 	s.write.SetMaxOpenConns(1)
 	s.read.SetMaxIdleConns(4)
@@ -404,10 +406,22 @@ func (s *Store) failed(what string, err error) error {
 	}
 	err = fmt.Errorf("sqlite: %s: %w", what, err)
 	if hard {
-		s.failure = err
+		s.fail(err)
 	}
 	return err
 }
+
+// fail ends all writing, for the first reason given. It is the writer's.
+func (s *Store) fail(err error) {
+	if s.failure == nil {
+		s.failure = err
+		close(s.broken)
+	}
+}
+
+// Broken is closed when the disk failed: nothing is written any more, and what
+// the file holds is known only after it is opened anew, by another process.
+func (s *Store) Broken() <-chan struct{} { return s.broken }
 
 func (w *writing) load() error {
 	var size int64
@@ -587,6 +601,12 @@ func (s *Store) Close() error {
 		}
 		if s.behind && s.failure == nil {
 			err = errors.Join(err, s.transact([]*job{{run: (*writing).touch}}))
+		}
+		if s.failure != nil {
+			// Closing the last connection would write on in the file. The end
+			// of the process releases the rest.
+			s.closed = s.read.Close()
+			return
 		}
 		s.closed = errors.Join(err, s.release())
 	})
