@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/downstream"
@@ -299,14 +300,14 @@ func sessionClose() *cobra.Command {
 					return fail(exitData, "writ session list", "no session is kept under that name")
 				}
 				if id, err = gateway.SessionID(c.Context(), st, secret); err != nil {
-					return fail(exitData, "writ session list", "no such session")
+					return notFound(err)
 				}
 				if err := os.Remove(filepath.Join(dir, "sessions", args[0])); err != nil && !errors.Is(err, os.ErrNotExist) {
 					return fail(exitIO, "", "the session's file cannot be removed")
 				}
 			}
 			if err := st.CloseSession(c.Context(), id, time.Now()); err != nil {
-				return fail(exitData, "writ session list", "no such session")
+				return notFound(err)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "closed %s\n", oneLine(id, 80))
 			return nil
@@ -314,4 +315,13 @@ func sessionClose() *cobra.Command {
 	}
 	c.Flags().StringVar(&state, "state", "", "state `DIR`")
 	return c
+}
+
+// notFound is the end of a command whose session the store did not give: it is
+// not there, or cannot be read.
+func notFound(err error) error {
+	if errors.Is(err, audit.ErrNotFound) {
+		return fail(exitData, "writ session list", "no such session")
+	}
+	return fail(exitIO, "writ audit verify", "the session cannot be read: %w", err)
 }

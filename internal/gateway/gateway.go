@@ -90,9 +90,10 @@ type Gateway struct {
 	log      *slog.Logger
 	clock    func() time.Time
 
-	refresh chan struct{} // asks the refresher for a new view; holds one
-	ready   chan struct{} // closed with the first view
-	settled chan struct{} // closed with the first view that no server is awaited for
+	absent  map[string]string // the refresher's: why a server was not there, as last told
+	refresh chan struct{}     // asks the refresher for a new view; holds one
+	ready   chan struct{}     // closed with the first view
+	settled chan struct{}     // closed with the first view that no server is awaited for
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
@@ -163,7 +164,7 @@ func New(o Options) (*Gateway, error) {
 		store: o.Store, sessions: o.Store, policy: o.Policy, inside: o.Inside, servers: map[string]*server{}, shadow: o.Shadow,
 		ownPaths: o.OwnPaths, caps: o.Caps, screen: o.Screen, version: o.Version, log: o.Log, clock: o.Clock,
 		oddities: map[oddity]int{}, oddly: make(chan struct{}, 1),
-		refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}),
+		absent: map[string]string{}, refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}),
 		viewed: make(chan struct{}), loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]bool{},
 	}
 	if g.log == nil {
@@ -405,12 +406,17 @@ func (g *Gateway) rebuild(ctx context.Context) {
 		listed, err, known := s.listed, s.err, s.known
 		at[name] = s.at
 		s.mu.Unlock()
+		absent := ""
 		switch {
 		case !known:
-			g.log.Warn("a server has not answered yet: its tools are not there", "server", name)
-			continue
+			absent = "it has not answered yet"
 		case err != nil:
-			g.log.Warn("a server cannot be listed: its tools are closed", "server", name, "error", err.Error())
+			absent = err.Error()
+		}
+		if absent != g.absent[name] && absent != "" {
+			g.log.Warn("a server cannot be listed: its tools are closed", "server", name, "error", absent)
+		}
+		if g.absent[name] = absent; absent != "" {
 			continue
 		}
 		for _, raw := range listed["tools/list"] {
