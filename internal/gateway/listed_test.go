@@ -453,3 +453,60 @@ func TestUpdatesOfOthers(t *testing.T) {
 		t.Errorf("the update came as %s", n.params)
 	}
 }
+
+// TestShadowPasses: under shadow mode every call passes, also one to a server
+// that does not list its tools again; what it returns vouches for nothing more
+// than ever.
+func TestShadowPasses(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", false)
+	up.list("tools/list", itemTools)
+	r := &rig{tb: t, store: onMaps(t)}
+	r.opts = gateway.Options{Store: r.store, Policy: policy(t, itemPolicy), Version: "test", Shadow: true, Servers: []upstream.Config{brief(up, false)}}
+	r.start()
+	t.Cleanup(r.stop)
+	w := r.connect(ctx, 1)
+	m := muted(up)
+	up.tell(listChanged)
+	<-m.asked
+	for range 2 {
+		up.reply(`"result":{"content":[]}`)
+		passed(t, w.call(ctx, "delete_item", `{"id":"item-17"}`))
+	}
+	if got := up.take(); len(got) != 2 {
+		t.Errorf("%d calls reached the server", len(got))
+	}
+}
+
+// TestNobodysQuestion (N17): requests that carry no session are of nobody and of
+// no other: a question that could be either's reaches neither.
+func TestNobodysQuestion(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", false)
+	up.list("tools/list", askTools)
+	r := newRig(t, onMaps(t), policy(t, askPolicy), up.config(false))
+	both := make(chan struct{})
+	var here sync.WaitGroup
+	here.Add(2)
+	go func() { here.Wait(); close(both) }()
+	heard := make(chan string, 2)
+	up.during = func(_ received, tell func(string)) {
+		here.Done()
+		<-both
+		heard <- up.ask(`"elicitation/create"`, question, tell)
+	}
+	answers := make(chan answer, 2)
+	for range 2 {
+		up.reply(`"result":{"content":[]}`)
+		w := overHTTP(ctx, r, true, web{})
+		go func() { answers <- w.call(ctx, "ask", `{}`) }()
+	}
+	for range 2 {
+		if got := <-heard; !strings.Contains(got, "no open request") {
+			t.Errorf("the question was answered %s", got)
+		}
+		if a := <-answers; text(a.result, "resultType") == "input_required" {
+			t.Errorf("a client was asked: %s", a.result)
+		}
+	}
+}

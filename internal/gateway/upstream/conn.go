@@ -236,7 +236,7 @@ const maxLost = 1000
 // settle looks at how a call ended. A result of a type nobody knows is none:
 // what it says was done is not known (N19).
 func (c *conn) settle(k *call, out Response) Response {
-	if out.End == Answered && out.Err == nil && !c.knownType(k, out.Result) {
+	if out.End == Answered && out.Err == nil && !k.knownType(out.Result) {
 		c.s.courier.event(UnknownType)
 		return unknown("the server's answer is of a type that is not known here")
 	}
@@ -254,13 +254,13 @@ func (c *conn) settle(k *call, out Response) Response {
 
 // knownType reports a result that is complete, or one that asks for input where
 // that can be.
-func (c *conn) knownType(k *call, result []byte) bool {
+func (k *call) knownType(result []byte) bool {
 	raw := strictjson.Get(result, "resultType")
 	if raw == nil {
 		return true
 	}
 	t, _ := strictjson.Text(raw)
-	return t == "complete" || t == "input_required" && c.modern.Load() && k.request.Decision != nil
+	return t == "complete" || t == "input_required" && k.request.Decision != nil
 }
 
 // answer serves one request of the server.

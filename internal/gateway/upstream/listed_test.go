@@ -178,24 +178,22 @@ func TestGivenUp(t *testing.T) {
 // TestResultTypes (N19): a result of a type nobody knows is never one.
 func TestResultTypes(t *testing.T) {
 	for _, x := range []struct {
-		result          string
-		modern, decided bool
-		known           bool
+		result         string
+		decided, known bool
 	}{
-		{`{}`, false, true, true},
-		{`{"resultType":"complete"}`, false, true, true},
-		{`{"resultType":"complete"}`, true, false, true},
-		{`{"resultType":"input_required"}`, true, true, true},
-		{`{"resultType":"input_required"}`, true, false, false}, // a list asks for nothing
-		{`{"resultType":"input_required"}`, false, true, false}, // the legacy wire has none
-		{`{"resultType":"task","tools":[]}`, true, false, false},
-		{`{"resultType":"Complete"}`, true, true, false},
-		{`{"resultType":""}`, true, true, false},
-		{`{"resultType":null}`, true, true, false},
-		{`{"resultType":["complete"]}`, true, true, false},
-		{`{"resultTyp\u0065":"later"}`, true, true, false},
+		{`{}`, true, true},
+		{`{"resultType":"complete"}`, true, true},
+		{`{"resultType":"complete"}`, false, true},
+		{`{"resultType":"input_required"}`, true, true},
+		{`{"resultType":"input_required"}`, false, false}, // a list asks for nothing
+		{`{"resultType":"task","tools":[]}`, false, false},
+		{`{"resultType":"Complete"}`, true, false},
+		{`{"resultType":""}`, true, false},
+		{`{"resultType":null}`, true, false},
+		{`{"resultType":["complete"]}`, true, false},
+		{`{"resultTyp\u0065":"later"}`, true, false},
 	} {
-		c := testConn(x.modern)
+		c := testConn(false)
 		k := &call{request: decided(1)}
 		if !x.decided {
 			k.request.Decision = nil
