@@ -176,7 +176,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
-	g.maxHeld = cmp.Or(o.MaxHeld, maxHeld)
+	g.maxHeld = cmp.Or(o.MaxHeld, maxEvidence)
 	g.places = newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))
 	var err error
 	if g.sealKey, err = newSealKey(); err != nil {

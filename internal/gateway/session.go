@@ -69,7 +69,7 @@ const (
 	sessionIdle     = 24 * time.Hour
 	sessionLifetime = 30 * 24 * time.Hour
 	maxLoaded       = 10_000  // sessions held in memory
-	maxHeld         = 1 << 30 // bytes of their evidence, as estimated
+	maxEvidence     = 1 << 30 // bytes of their evidence, as estimated
 	touchEvery      = time.Minute
 )
 

@@ -16,7 +16,9 @@ type oneResult struct {
 	result []byte
 }
 
-func (r oneResult) Value(context.Context, string, uint64, string) ([]byte, error) { return r.result, nil }
+func (r oneResult) Value(context.Context, string, uint64, string) ([]byte, error) {
+	return r.result, nil
+}
 
 // TestMarksOnRecord (H11): the marks of a summary are made again with its
 // quotes. Those that other rules made are not compared, its quotes are.
