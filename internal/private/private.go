@@ -1,0 +1,202 @@
+// Package private judges whether a file or directory is its user's own. Writ's
+// keys, sessions and record say what it did and in whose name; its
+// configuration and policy say what it may do. On a machine with other accounts
+// either is worth as much as what the others may do with it.
+//
+// What is judged is a FileInfo, so that a caller who opened the file judges
+// what he opened. Every refusal is an *Error with the command that mends it.
+// Permission bits and owners mean nothing on Windows: there only symbolic links
+// are refused.
+//
+// The package trusts root and the account it runs as. Of the directories above a
+// file it looks at the one in which a Steering file stands, since a link or
+// another file of the same owner may be put there; what somebody else puts in
+// the place of a secret belongs to him, and is refused for that.
+package private
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Use is what a file is for, and so what others may do with it. The zero Use
+// allows nothing.
+type Use int
+
+// The uses.
+const (
+	// Secret is a key, a session or a record, or a directory of them: nobody but
+	// the account Writ runs as reads, writes or owns it, and no symbolic link
+	// stands in its place.
+	Secret Use = iota
+	// Shown is as Secret, but that others may read it: a public key.
+	Shown
+	// Steering is a file the operator wrote: others may read it, root may own
+	// it, and a link may lead to it. Group-write is refused with the rest: whether
+	// a group has one member cannot be known here, and ssh and sudo refuse it too.
+	Steering
+)
+
+// Error is why a file is refused.
+type Error struct {
+	Path string
+	Why  string // one sentence's end, nothing of the path in it
+	Mend string // a command for a POSIX shell
+}
+
+func (e *Error) Error() string { return strconv.Quote(e.Path) + ": " + e.Why }
+
+// Check judges a file by what fstat, or lstat for what is not opened, says of
+// it. It returns nil or an *Error.
+func Check(path string, fi fs.FileInfo, use Use) error {
+	refuse := func(why, mend string) error { return &Error{Path: path, Why: why, Mend: mend} }
+	if fi.Mode()&fs.ModeSymlink != 0 && use != Steering {
+		return linked(path)
+	}
+	uid, known := owner(fi)
+	if !known {
+		return nil
+	}
+	if me := os.Geteuid(); uid != me && !(use == Steering && uid == 0) {
+		mend := fmt.Sprintf("sudo chown %d %s", me, Quote(path))
+		if me == 0 && use != Steering {
+			mend = fmt.Sprintf("sudo -u '#%d' writ …", uid) // it is that account's, and stays so
+		}
+		return refuse("it belongs to another account, "+strconv.Itoa(uid), mend)
+	}
+	others := fi.Mode().Perm() & 0o077
+	if use != Secret {
+		others &= 0o022
+	}
+	if others == 0 {
+		return nil
+	}
+	why := "others may write it"
+	if others&0o022 == 0 {
+		why = "others may read it"
+	}
+	switch {
+	case use != Secret:
+		return refuse(why, "chmod go-w "+Quote(path))
+	case fi.IsDir():
+		return refuse(why, "chmod 700 "+Quote(path))
+	}
+	return refuse(why, "chmod 600 "+Quote(path))
+}
+
+// linked refuses what stands behind a symbolic link. A file is moved over its
+// link; a directory is named as what it is.
+func linked(path string) error {
+	e := &Error{Path: path, Why: "it is a symbolic link", Mend: "rm " + Quote(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		if fi, err := os.Stat(real); err == nil && fi.IsDir() {
+			e.Mend = "rm " + Quote(path) + " && mv " + Quote(real) + " " + Quote(path)
+		} else {
+			e.Mend = "mv " + Quote(real) + " " + Quote(path)
+		}
+	}
+	return e
+}
+
+// Around judges the directories in which a Steering file stands, by its name and
+// in truth: where everybody may rename, the choice among the account's own files
+// is everybody's. It returns nil or an *Error. A sticky directory passes; so does
+// one that a group may write, as a umask of 002 makes them all.
+func Around(path string) error {
+	places := []string{filepath.Dir(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		places = append(places, filepath.Dir(real))
+	}
+	for _, dir := range places {
+		fi, err := os.Stat(dir)
+		if err != nil {
+			continue // nor can the file be opened
+		}
+		if _, known := owner(fi); known && fi.Mode().Perm()&0o002 != 0 && fi.Mode()&fs.ModeSticky == 0 {
+			return &Error{Path: path, Why: "everybody may put another file in its place", Mend: "chmod o-w " + Quote(dir)}
+		}
+	}
+	return nil
+}
+
+// At judges what stands at path without opening it.
+func At(path string, use Use) error {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	return Check(path, fi, use)
+}
+
+// maxSecret bounds ReadFile: a key, a session or an entry is a line.
+const maxSecret = 64 << 10
+
+// ReadFile reads a file of use Secret. What is judged is the file that was
+// opened, and no link is followed to it (attacks C06, I11, I12, I17).
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		if fi, lerr := os.Lstat(path); lerr == nil && fi.Mode()&fs.ModeSymlink != 0 {
+			return nil, linked(path)
+		}
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := Check(path, fi, Secret); err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, &Error{Path: path, Why: "it is not a regular file", Mend: "ls -l " + Quote(path)}
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err == nil && len(b) > maxSecret {
+		err = errors.New("the file is too large")
+	}
+	return b, err
+}
+
+// Quote returns a path as one word of a POSIX shell (2024, for characters no
+// terminal should get), never taken for an option.
+func Quote(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	plain, shown := path != "", utf8.ValidString(path)
+	for _, r := range path {
+		plain = plain && (r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("/._-+:@%,=", r))
+		shown = shown && unicode.IsPrint(r)
+	}
+	switch {
+	case plain:
+		return path
+	case shown:
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	var b strings.Builder
+	b.WriteString("$'")
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; {
+		case c == '\'' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
+}
