@@ -17,16 +17,19 @@ import (
 const (
 	headerVersion = "Mcp-Protocol-Version"
 	headerSession = "Mcp-Session-Id"
-	headerWrit    = "Writ-Session"
 	headerMethod  = "Mcp-Method"
 	headerName    = "Mcp-Name"
 	headerParam   = "Mcp-Param-"
 	headerLastID  = "Last-Event-Id"
 )
 
+// HeaderSession carries a session that `writ session new` made, for clients that
+// can send a header: unlike a path, nothing logs it by habit.
+const HeaderSession = "Writ-Session"
+
 // once lists the fields two readers could read differently if they stood twice.
 var once = []string{
-	headerVersion, headerSession, headerWrit, headerMethod, headerName, headerLastID,
+	headerVersion, headerSession, HeaderSession, headerMethod, headerName, headerLastID,
 	"Authorization", "Origin", "Content-Type", "Content-Encoding",
 }
 

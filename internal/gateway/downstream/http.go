@@ -313,7 +313,7 @@ func plainSecret(s string) bool {
 // they agree.
 func (x *exchange) carriers(endpoint string) *refused {
 	x.secret = endpoint
-	if v, ok := x.r.Header[headerWrit]; ok {
+	if v, ok := x.r.Header[HeaderSession]; ok {
 		if endpoint != "" && subtle.ConstantTimeCompare([]byte(v[0]), []byte(endpoint)) != 1 || !plainSecret(v[0]) {
 			return noSession
 		}
