@@ -25,6 +25,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/upstream"
 	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/screen"
 )
@@ -199,16 +200,18 @@ func storeError(err error) error {
 }
 
 const (
-	keyFile    = "log.key" // the log's signing key, mode 0600
-	pubFile    = "log.pub" // its public half, for verifiers
-	gatewayDoc = "gateway.json"
+	keyFile = "log.key" // the log's signing key, mode 0600
+	pubFile = "log.pub" // its public half, for verifiers
+
+	sessionsDir = "sessions" // secrets of sessions kept by name
+	runsDir     = "runs"     // events of `writ ask`
 )
 
 // logKey reads the log's key pair, or makes it. Of two processes that make it
 // at the same time one wins and both use its key.
 func logKey(state string) (note.Signer, note.Verifier, error) {
 	path := filepath.Join(state, keyFile)
-	skey, err := os.ReadFile(path)
+	skey, err := private.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		var id [5]byte
 		if _, err := rand.Read(id[:]); err != nil {
@@ -222,11 +225,11 @@ func logKey(state string) (note.Signer, note.Verifier, error) {
 		if err := writeOnce(path, []byte(s+"\n"), 0o600); err != nil && !errors.Is(err, os.ErrExist) {
 			return nil, nil, fail(exitIO, "writ … --state DIR", "the log's key cannot be written")
 		}
-		if skey, err = os.ReadFile(path); err != nil {
-			return nil, nil, fail(exitIO, "", "the log's key cannot be read")
+		if skey, err = private.ReadFile(path); err != nil {
+			return nil, nil, exposed(err, "the log's key cannot be read")
 		}
 	} else if err != nil {
-		return nil, nil, fail(exitIO, "", "the log's key cannot be read")
+		return nil, nil, exposed(err, "the log's key cannot be read")
 	}
 	text := strings.TrimSpace(string(skey))
 	signer, err := note.NewSigner(text)
@@ -243,8 +246,11 @@ func logKey(state string) (note.Signer, note.Verifier, error) {
 	}
 	// The public half is for whoever verifies elsewhere; it is made again when
 	// it is missing.
-	if err := writeOnce(filepath.Join(state, pubFile), []byte(vkey+"\n"), 0o644); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, nil, fail(exitIO, "", "the log's public key cannot be written")
+	public := filepath.Join(state, pubFile)
+	if _, err := os.Lstat(public); errors.Is(err, os.ErrNotExist) {
+		if err := writeOnce(public, []byte(vkey+"\n"), 0o644); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, nil, fail(exitIO, "", "the log's public key cannot be written")
+		}
 	}
 	return signer, verifier, nil
 }

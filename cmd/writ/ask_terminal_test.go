@@ -168,7 +168,7 @@ var ours = regexp.MustCompile(`\x1b\[(?:[0-9]*[ABCDK]|[0-9]+m)`)
 // TestTerminal: what a person at a terminal can do, and what is shown to them
 // of what a server chose (T05, K07).
 func TestTerminal(t *testing.T) {
-	s := onScreen(t, nil, "--state", t.TempDir())
+	s := onScreen(t, nil, "--state", ownState(t))
 
 	// Tab completes a command, arrow up brings the line back.
 	s.press("he" + tab)
@@ -247,7 +247,7 @@ func TestTerminal(t *testing.T) {
 // TestTerminalEnds: two Ctrl-C on an empty line end it, so does SIGTERM while it
 // waits, and the terminal is left as it was.
 func TestTerminalEnds(t *testing.T) {
-	s := onScreen(t, nil, "--state", t.TempDir())
+	s := onScreen(t, nil, "--state", ownState(t))
 	s.press(ctrlC)
 	s.expect(`once more`)
 	s.expect(prompt)
@@ -255,7 +255,7 @@ func TestTerminalEnds(t *testing.T) {
 	if code := s.exits(); code != exitOK || !s.cooked() {
 		t.Errorf("exit code %d, terminal as it was: %v", code, s.cooked())
 	}
-	s = onScreen(t, nil, "--state", t.TempDir())
+	s = onScreen(t, nil, "--state", ownState(t))
 	s.cmd.Process.Signal(unix.SIGTERM)
 	if code := s.exits(); code != exitIO || !s.cooked() {
 		t.Errorf("after SIGTERM: exit code %d, terminal as it was: %v", code, s.cooked())
@@ -264,7 +264,7 @@ func TestTerminalEnds(t *testing.T) {
 
 // TestTerminalLate: a Ctrl-C that arrives when its request is over ends nothing.
 func TestTerminalLate(t *testing.T) {
-	s := onScreen(t, nil, "--state", t.TempDir())
+	s := onScreen(t, nil, "--state", ownState(t))
 	s.cmd.Process.Signal(unix.SIGINT)
 	s.press("help" + enter)
 	s.expect(`tools +list the tools(?s:.*)` + prompt)
@@ -277,7 +277,7 @@ func TestTerminalLate(t *testing.T) {
 // TestTerminalColour: nobody who asks for no colour gets one.
 func TestTerminalColour(t *testing.T) {
 	for _, env := range []string{"NO_COLOR=1", "TERM=dumb"} {
-		s := onScreen(t, []string{env}, "--state", t.TempDir())
+		s := onScreen(t, []string{env}, "--state", ownState(t))
 		s.press("ask Delete document doc-000000" + enter)
 		s.expect(`stopped at provenance(?s:.*)` + prompt)
 		if regexp.MustCompile(`\x1b\[[0-9]+m`).MatchString(s.all()) {
@@ -321,7 +321,7 @@ func TestTerminalInterrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := onScreen(t, nil, "--state", t.TempDir(), "--config", filepath.Join(dir, "writ.yaml"))
+	s := onScreen(t, nil, "--state", ownState(t), "--config", filepath.Join(dir, "writ.yaml"))
 	s.press(`call search_documents {"query":"quarterly"}` + enter)
 	s.expect(`doc-2b8e04(?s:.*)` + prompt)
 	s.press("ask slowly" + enter + "ask typed ahead" + enter)
@@ -354,7 +354,7 @@ func TestPipeInterrupt(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // what hangs is killed
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "ask", "--state", t.TempDir())
+	cmd := exec.CommandContext(ctx, program, "ask", "--state", ownState(t))
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

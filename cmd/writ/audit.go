@@ -19,6 +19,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/provenance"
 )
@@ -107,7 +108,11 @@ func existingState(flag string) (string, error) {
 			return "", fail(exitIO, "writ audit verify --state DIR", "there is no such state directory")
 		}
 	}
-	dir, err := stateDir(flag)
+	dir, err := madeState(flag)
+	// What lies on a medium without writes nobody alters, and no command mends.
+	if err == nil && !private.ReadOnly(dir) {
+		err = checkState(dir)
+	}
 	if err != nil {
 		return "", err
 	}

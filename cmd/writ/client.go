@@ -11,12 +11,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/gateway/rpc"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -34,7 +37,7 @@ func sessionFile(state, name string) (string, error) {
 	if !sessionName.MatchString(name) {
 		return "", fail(exitUsage, "writ session new demo", "a session's name has 1 to 64 of a-z, 0-9, ., _ and -")
 	}
-	return filepath.Join(state, "sessions", name), nil
+	return filepath.Join(state, sessionsDir, name), nil
 }
 
 // readSession returns the secret kept under name, "" when there is none.
@@ -43,12 +46,12 @@ func readSession(state, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b, err := os.ReadFile(path)
+	b, err := private.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fail(exitIO, "", "the session's file cannot be read")
+		return "", exposed(err, "the session's file cannot be read")
 	}
 	return strings.TrimSpace(string(b)), nil
 }
@@ -98,12 +101,17 @@ func (f *sharedFlags) connect(ctx context.Context, name string, stderr io.Writer
 		}
 	}
 	if f.config == "" {
-		if r, ok := findRunning(state); ok && answers(ctx, r.URL) {
-			secret, err := f.secret(ctx, state, name)
-			if err != nil {
-				return nil, err
+		all, err := gateways(state)
+		if err != nil {
+			return nil, err
+		}
+		if g, err := localdoor.Reach(ctx, all); err != nil {
+			return nil, fail(exitIO, "writ … --config FILE, to start one for this command", "%w", err)
+		} else if g != nil {
+			if slices.ContainsFunc(all, func(other *localdoor.Gateway) bool { return other != g && other.Listens() }) {
+				fmt.Fprintf(stderr, "writ: several gateways run on this state directory; this is for the one at %s\n", g.URL)
 			}
-			return &remote{url: r.URL + "/mcp/s/" + secret}, nil
+			return f.through(ctx, g, state, name)
 		}
 	}
 	o, err := f.load()
@@ -135,6 +143,19 @@ func (f *sharedFlags) connect(ctx context.Context, name string, stderr io.Writer
 	}
 	l.session = s
 	return l, nil
+}
+
+// through makes calls through a running gateway's local door.
+func (f *sharedFlags) through(ctx context.Context, g *localdoor.Gateway, state, name string) (caller, error) {
+	client, err := g.Client(10 * time.Minute)
+	if err != nil {
+		return nil, fail(exitIO, "", "%w", err)
+	}
+	secret, err := f.secret(ctx, state, name)
+	if err != nil {
+		return nil, err
+	}
+	return &remote{client, secret}, nil
 }
 
 func or(s, def string) string {
@@ -206,23 +227,16 @@ func (l *local) call(ctx context.Context, method, _ string, params []byte) ([]by
 	return r.Result, r.Err, nil
 }
 
-// remote is a gateway of another process, on the 2026-07-28 wire.
-type remote struct{ url string }
-
-func (*remote) close() error { return nil }
-
-var httpClient = &http.Client{
-	Timeout:       10 * time.Minute,
-	Transport:     &http.Transport{Proxy: nil},
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// remote is a gateway of another process, on the 2026-07-28 wire. The session's
+// secret goes in a header, to nobody but who proved to be that gateway.
+type remote struct {
+	client *http.Client
+	secret string
 }
 
-// answers reports whether a gateway listens at url.
-func answers(ctx context.Context, url string) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	_, _, err := (&remote{url + "/mcp"}).call(ctx, "server/discover", "", nil)
-	return err == nil
+func (r *remote) close() error {
+	r.client.CloseIdleConnections()
+	return nil
 }
 
 func (r *remote) call(ctx context.Context, method, name string, params []byte) ([]byte, *rpc.Error, error) {
@@ -236,7 +250,7 @@ func (r *remote) call(ctx context.Context, method, name string, params []byte) (
 		meta = strictjson.Set(meta, m.Name, m.Value)
 	}
 	params = strictjson.Set(params, "_meta", meta)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(rpc.Request([]byte("1"), method, params)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://localhost/mcp", bytes.NewReader(rpc.Request([]byte("1"), method, params)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -244,10 +258,11 @@ func (r *remote) call(ctx context.Context, method, name string, params []byte) (
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	req.Header.Set("MCP-Protocol-Version", downstream.Version20260728)
 	req.Header.Set("Mcp-Method", method)
+	req.Header.Set(downstream.HeaderSession, r.secret)
 	if name != "" {
 		req.Header.Set("Mcp-Name", name)
 	}
-	resp, err := httpClient.Do(req)
+	resp, err := r.client.Do(req)
 	if err != nil {
 		return nil, nil, fail(exitIO, "writ serve", "the gateway does not answer")
 	}

@@ -10,7 +10,7 @@ import (
 // TestKeepFirst: of those who open a session under one name at once, one wins
 // and all get his; whoever means to make a new one is told there is one.
 func TestKeepFirst(t *testing.T) {
-	state := t.TempDir()
+	state := ownState(t)
 	got := make([]string, 8)
 	var all sync.WaitGroup
 	for i := range got {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,7 +16,10 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/private"
+	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/screen"
 )
@@ -124,8 +128,10 @@ func readOperatorFile(file string) ([]byte, error) {
 			return "not a regular file", ""
 		case fi.Size() > strictyaml.MaxBytes:
 			return "larger than 1 MiB", ""
-		case runtime.GOOS != "windows" && fi.Mode().Perm()&0o022 != 0:
-			return "others may write it", "chmod go-w " + file
+		}
+		var e *private.Error
+		if errors.As(errors.Join(private.Check(file, fi, private.Steering), private.Around(file)), &e) {
+			return e.Why, e.Mend
 		}
 		return "", ""
 	}
@@ -402,14 +408,65 @@ func loadPolicy(file string) (*gate.Policy, error) {
 	return p, nil
 }
 
-// stateDir returns the directory writ keeps its state in, created with mode
-// 0700.
+// stateDir returns the directory writ keeps its state in, after it was found to
+// be nobody else's.
 func stateDir(flag string) (string, error) {
+	dir, err := madeState(flag)
+	if err == nil {
+		err = checkState(dir)
+	}
+	return dir, err
+}
+
+// kept are the names under which Writ keeps its state, and who may read each.
+var kept = map[string]private.Use{
+	keyFile: private.Secret, pubFile: private.Shown,
+	sqlite.FileName: private.Secret, sqlite.FileName + "-wal": private.Secret, sqlite.FileName + "-shm": private.Secret,
+	sqlite.IndexFileName: private.Secret, sqlite.IndexFileName + "-wal": private.Secret, sqlite.IndexFileName + "-shm": private.Secret,
+	sessionsDir: private.Secret, runsDir: private.Secret, localdoor.Dir: private.Secret,
+}
+
+// checkState refuses a state directory of which others may read or write
+// anything, or in which a link stands for a file (attacks C06, I11 to I13). What is
+// read as a secret is judged once more when it is opened.
+func checkState(dir string) error {
+	if err := private.At(dir, private.Secret); err != nil {
+		return exposed(err, "the state directory cannot be read")
+	}
+	use := maps.Clone(kept)
+	sessions, _ := os.ReadDir(filepath.Join(dir, sessionsDir))
+	for _, s := range sessions {
+		if sessionName.MatchString(s.Name()) {
+			use[filepath.Join(sessionsDir, s.Name())] = private.Secret
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(use)) {
+		if err := private.At(filepath.Join(dir, name), use[name]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return exposed(err, "the state directory cannot be read")
+		}
+	}
+	return nil
+}
+
+// exposed is the error of a file that is not the user's own, with the command
+// that mends it; any other error is told as otherwise.
+func exposed(err error, otherwise string) error {
+	var e *private.Error
+	if errors.As(err, &e) {
+		return &exit{exitConfig, err, e.Mend}
+	}
+	return fail(exitIO, "", "%s", otherwise)
+}
+
+// madeState makes the state directory, with mode 0700.
+func madeState(flag string) (string, error) {
 	dir, err := statePath(flag)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); errors.Is(err, fs.ErrPermission) {
+		return "", fail(exitIO, "writ … --state DIR", "the state directory is not open to this process: allow it to read and write %q", dir)
+	} else if err != nil {
 		return "", fail(exitIO, "writ … --state DIR", "the state directory cannot be made")
 	}
 	return dir, nil

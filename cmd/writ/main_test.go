@@ -3,7 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -31,15 +36,18 @@ func TestMain(m *testing.M) {
 // testdata/script; beside testscript's own commands it has
 //
 //	serve [ARG …]        start `writ serve`, wait until it listens; $URL is its address
-//	stop                 end it and wait
+//	stop [URL]           end the gateway there, or all of them, and wait
 //	faildisk             from now on its disk fails at each sync
 //	ends CODE            wait until it ends by itself, with exactly CODE
+//	crash [URL]          the same, and it gets no chance to clean up
+//	impostor URL FILE    listen there, answer as a gateway would, and keep in
+//	                     FILE what is sent
 //	exits CODE CMD …     run a command that must exit with exactly CODE
 //	capture VAR REGEXP   set $VAR to the first group found in the last stdout
 //	model …              a model behind an endpoint: modelScript
 //
-// and the conditions [race], the race detector is on, and [strace], which
-// faildisk needs.
+// and the conditions [race], the race detector is on, [strace], which faildisk
+// needs, [root], and [mounts], a script may mount.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -51,6 +59,10 @@ func TestScript(t *testing.T) {
 			case "strace":
 				scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope") // who may attach to what is no child
 				return (len(scope) == 0 || scope[0] == '0' || os.Getuid() == 0) && exec.Command("strace", "-f", "-o", os.DevNull, "true").Run() == nil, nil
+			case "root":
+				return os.Getuid() == 0, nil
+			case "mounts":
+				return exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "none", os.TempDir()).Run() == nil, nil
 			}
 			return false, fmt.Errorf("there is no condition %q", cond)
 		},
@@ -60,18 +72,28 @@ func TestScript(t *testing.T) {
 			return os.WriteFile(filepath.Join(e.WorkDir, "example.yaml"), example.Policy(), 0o600)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"serve": serveScript, "stop": stopScript, "faildisk": failDiskScript, "ends": endsScript, "exits": exitsScript, "capture": captureScript, "model": modelScript,
+			"serve": serveScript, "stop": stopScript(syscall.SIGTERM), "crash": stopScript(syscall.SIGKILL), "impostor": impostorScript, "faildisk": failDiskScript, "ends": endsScript, "exits": exitsScript, "capture": captureScript, "model": modelScript,
 		},
 	})
 }
 
+// ownState is an empty directory that is nobody else's, as the program makes it.
+func ownState(t testing.TB) string {
+	dir := filepath.Join(t.TempDir(), "state")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 type served struct {
+	url  string
 	cmd  *exec.Cmd
 	done chan error
 }
 
 // servers are those of each script; scripts run side by side.
-var servers sync.Map // of *testscript.TestScript to *served
+var servers sync.Map // of *testscript.TestScript to []*served
 
 func scriptCommand(ts *testscript.TestScript, args []string) *exec.Cmd {
 	exe, err := exec.LookPath("writ")
@@ -102,7 +124,7 @@ func serveScript(ts *testscript.TestScript, neg bool, args []string) {
 	stderr, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	s := &served{cmd, make(chan error, 1)}
+	s := &served{cmd: cmd, done: make(chan error, 1)}
 	listening := make(chan string, 1)
 	go func() {
 		sc := bufio.NewScanner(stderr)
@@ -119,31 +141,84 @@ func serveScript(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("writ serve did not listen: %v", <-s.done)
 	}
 	ts.Setenv("URL", url)
-	servers.Store(ts, s)
-	ts.Defer(func() { end(ts) })
-}
-
-func end(ts *testscript.TestScript) error {
-	at, ok := servers.LoadAndDelete(ts)
-	if !ok {
-		return nil
+	s.url = url
+	running, any := servers.Load(ts)
+	if !any {
+		running = []*served(nil)
+		ts.Defer(func() { end(ts, syscall.SIGTERM, "") })
 	}
-	s := at.(*served)
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	return <-s.done
+	servers.Store(ts, append(running.([]*served), s))
 }
 
-func stopScript(ts *testscript.TestScript, neg bool, args []string) { ts.Check(end(ts)) }
+// end signals the gateway at url, every one for "", and waits.
+func end(ts *testscript.TestScript, sig syscall.Signal, url string) (err error) {
+	at, _ := servers.Load(ts)
+	running, _ := at.([]*served)
+	var left []*served
+	for _, s := range running {
+		if url != "" && s.url != url {
+			left = append(left, s)
+			continue
+		}
+		_ = s.cmd.Process.Signal(sig)
+		err = errors.Join(err, <-s.done)
+	}
+	servers.Store(ts, left)
+	return err
+}
+
+func stopScript(sig syscall.Signal) func(ts *testscript.TestScript, neg bool, args []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		url := ""
+		if len(args) > 0 {
+			url = args[0]
+		}
+		if err := end(ts, sig, url); sig != syscall.SIGKILL {
+			ts.Check(err)
+		}
+	}
+}
+
+// impostorScript stands where a gateway was: it agrees to all it is asked.
+func impostorScript(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: impostor URL FILE")
+	}
+	file := ts.MkAbs(args[1])
+	ts.Check(os.WriteFile(file, nil, 0o600))
+	ln, err := net.Listen("tcp", strings.TrimPrefix(args[0], "http://"))
+	ts.Check(err)
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var m struct{ ID, Method json.RawMessage }
+		_ = json.Unmarshal(body, &m)
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			fmt.Fprintf(f, "%s %v %s\n", r.URL, r.Header, body)
+			f.Close()
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},`+
+			`"serverInfo":{"name":"writ","version":"1"},"content":[{"type":"text","text":"the impostor's"}],"tools":[]}}`, m.ID)
+	})}
+	go srv.Serve(ln)
+	ts.Defer(func() { srv.Close() })
+	// It is one: who speaks to it is answered and heard.
+	resp, err := http.Post(args[0]+"/mcp/s/rehearsal", "application/json", strings.NewReader(`{"id":1}`))
+	ts.Check(err)
+	resp.Body.Close()
+}
 
 // failDiskScript attaches a tracer to the server that answers its syncs with
 // EIO; it ends with it.
 func failDiskScript(ts *testscript.TestScript, neg bool, args []string) {
-	at, ok := servers.Load(ts)
-	if !ok {
-		ts.Fatalf("nothing is served")
+	at, _ := servers.Load(ts)
+	running, _ := at.([]*served)
+	if len(running) != 1 {
+		ts.Fatalf("one gateway is served")
 	}
 	cmd := exec.Command("strace", "-f", "-o", os.DevNull, "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO",
-		"-p", fmt.Sprint(at.(*served).cmd.Process.Pid))
+		"-p", fmt.Sprint(running[0].cmd.Process.Pid))
 	stderr, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
@@ -169,11 +244,12 @@ func failDiskScript(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func endsScript(ts *testscript.TestScript, neg bool, args []string) {
-	at, ok := servers.LoadAndDelete(ts)
-	if !ok || len(args) != 1 {
-		ts.Fatalf("usage: ends CODE, while something is served")
+	at, _ := servers.Swap(ts, []*served(nil))
+	running, _ := at.([]*served)
+	if len(running) != 1 || len(args) != 1 {
+		ts.Fatalf("usage: ends CODE, while one gateway is served")
 	}
-	err := <-at.(*served).done
+	err := <-running[0].done
 	code := 0
 	if ee, ok := err.(*exec.ExitError); ok {
 		code = ee.ExitCode()

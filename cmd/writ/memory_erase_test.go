@@ -32,7 +32,7 @@ type seeded struct {
 
 func seed(t *testing.T, store func(audit.Store) audit.Store) *seeded {
 	t.Helper()
-	s := &seeded{t: t, dir: t.TempDir()}
+	s := &seeded{t: t, dir: ownState(t)}
 	if err := os.Chmod(s.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -264,7 +264,7 @@ func policyAdopt() *cobra.Command {
 			if err := r.operate(c, memory.CommandPolicy, []byte("{}"), f.asJSON); err != nil {
 				return err
 			}
-			if _, running := findRunning(r.dir); running && !f.asJSON {
+			if all, err := gateways(r.dir); err == nil && len(all) > 0 && !f.asJSON {
 				fmt.Fprintln(c.ErrOrStderr(), "writ: a running gateway goes on under the policy it was started with, and is refused: start it anew with this one")
 			}
 			return nil

@@ -2,21 +2,19 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
 )
 
 const (
@@ -86,7 +84,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
 
-	forget := announce(o.state, url, stderr)
+	forget := announce(o.state, url, srv, stderr)
 	fmt.Fprintf(stderr, "listening on %s/mcp\n", url)
 	fmt.Fprintf(stderr, "state in %s\n", printable(o.state))
 	o.warn(stderr)
@@ -140,39 +138,35 @@ func loopbackOnly(listen string) error {
 		"not a loopback address: without authentication and TLS, which this version does not have, others could use the gateway")
 }
 
-// running is what a gateway tells other commands of the same state directory.
-type running struct {
-	URL string `json:"url"`
-	PID int    `json:"pid"`
-}
-
-// announce writes gateway.json; forget removes it if it is still ours.
-func announce(state, url string, stderr io.Writer) (forget func()) {
-	path := filepath.Join(state, gatewayDoc)
-	me := running{url, os.Getpid()}
-	b, _ := json.Marshal(me)
-	tmp := fmt.Sprintf("%s.%d", path, me.PID)
-	err := os.WriteFile(tmp, b, 0o600)
+// announce makes a gateway known to the commands of its state directory. With a
+// server it opens the local door, over which they reach it; a gateway over stdio
+// has none. Without an entry nothing else is lost, so that is a warning.
+func announce(state, url string, srv *http.Server, stderr io.Writer) (forget func()) {
+	door, err := localdoor.Open(state)
+	if err == nil && srv != nil {
+		var ln net.Listener
+		if ln, err = door.Listen(); err == nil {
+			go srv.Serve(ln)
+		}
+	}
 	if err == nil {
-		err = os.Rename(tmp, path)
+		err = door.Publish(url, time.Now())
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "writ: %s could not be written: `writ call` will not find this gateway\n", gatewayDoc)
+		fmt.Fprintf(stderr, "writ: this gateway could not be announced in the state directory, and `writ call` will not find it: %s\n", oneLine(err.Error(), 200))
 	}
 	return func() {
-		if r, ok := findRunning(state); ok && r == me {
-			os.Remove(path)
+		if door != nil {
+			door.Close()
 		}
 	}
 }
 
-// findRunning returns the gateway last announced in the state directory. It
-// may be gone; callers try it.
-func findRunning(state string) (running, bool) {
-	b, err := os.ReadFile(filepath.Join(state, gatewayDoc))
-	var r running
-	if err != nil || json.Unmarshal(b, &r) != nil || r.URL == "" {
-		return running{}, false
+// gateways are those that run on the state directory, the one started last first.
+func gateways(state string) ([]*localdoor.Gateway, error) {
+	all, err := localdoor.Find(state)
+	if err != nil {
+		return nil, exposed(err, "the running gateways cannot be read")
 	}
-	return r, true
+	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/screen"
 )
 
@@ -30,12 +32,17 @@ func sessionCommand() *cobra.Command {
 
 func sessionNew() *cobra.Command {
 	var state string
-	var asJSON bool
+	var asJSON, header bool
 	c := &cobra.Command{
 		Use: "new [NAME]", Short: "Mint a session and print its endpoint",
 		Long: "Mint a session for the gateway of the state directory and print its endpoint, for\n" +
-			"clients that keep no session of their own. The endpoint is the session's secret. With\n" +
-			"NAME the session is kept under it, for writ call --session NAME.",
+			"clients that keep no session of their own. With NAME the session is kept under it, for\n" +
+			"writ call --session NAME.\n\n" +
+			"The endpoint is the session's secret: whoever has it speaks in the session. Writ logs no\n" +
+			"path, but others do: the client's own log, its history and configuration, the list of\n" +
+			"processes where it is an argument, a proxy's access log. A client that can send a header\n" +
+			"is better given what --header prints. Either goes to whoever listens at that address:\n" +
+			"use it while the gateway runs.",
 		Args: maxOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := stateDir(state)
@@ -58,25 +65,37 @@ func sessionNew() *cobra.Command {
 					return err
 				}
 			}
-			r, ok := findRunning(dir)
-			url := r.URL
-			if !ok {
-				url = "http://" + defaultListen
+			all, err := gateways(dir)
+			if err != nil {
+				return err
+			}
+			url := "http://" + defaultListen
+			if i := slices.IndexFunc(all, (*localdoor.Gateway).Listens); i >= 0 {
+				url = all[i].URL
+			} else {
 				fmt.Fprintln(c.ErrOrStderr(), "writ: no gateway is running here; this is the endpoint once `writ serve` is")
 			}
-			endpoint := url + "/mcp/s/" + secret
-			if asJSON {
+			url += "/mcp"
+			endpoint, field := url+"/s/"+secret, downstream.HeaderSession+": "+secret
+			switch {
+			case asJSON:
 				return printJSON(c.OutOrStdout(), struct {
 					Session  string `json:"session"`
 					Endpoint string `json:"endpoint"`
-				}{id, endpoint})
+					URL      string `json:"url"`
+					Header   string `json:"header"`
+				}{id, endpoint, url, field})
+			case header:
+				fmt.Fprintf(c.OutOrStdout(), "%s\n%s\n", url, field)
+			default:
+				fmt.Fprintln(c.OutOrStdout(), endpoint)
 			}
-			fmt.Fprintln(c.OutOrStdout(), endpoint)
 			return nil
 		},
 	}
 	c.Flags().StringVar(&state, "state", "", "state `DIR`")
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	c.Flags().BoolVar(&header, "header", false, "print the address and the header field that carries the session, a line each")
 	return c
 }
 
@@ -302,7 +321,7 @@ func sessionClose() *cobra.Command {
 				if id, err = gateway.SessionID(c.Context(), st, secret); err != nil {
 					return notFound(err)
 				}
-				if err := os.Remove(filepath.Join(dir, "sessions", args[0])); err != nil && !errors.Is(err, os.ErrNotExist) {
+				if err := os.Remove(filepath.Join(dir, sessionsDir, args[0])); err != nil && !errors.Is(err, os.ErrNotExist) {
 					return fail(exitIO, "", "the session's file cannot be removed")
 				}
 			}

@@ -148,7 +148,7 @@ func TestKilledGateways(t *testing.T) {
 func newCrashed(t *testing.T) *crashed {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	k := &crashed{t: t, bin: os.Getenv("WRIT_BINARY"), dir: t.TempDir(), state: t.TempDir(), acks: map[string]ack{}, next: 1,
+	k := &crashed{t: t, bin: os.Getenv("WRIT_BINARY"), dir: t.TempDir(), state: filepath.Join(t.TempDir(), "state"), acks: map[string]ack{}, next: 1,
 		client: &http.Client{Timeout: patience, Transport: &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 64}}}
 	if k.bin == "" {
 		k.bin = filepath.Join(k.dir, "writ")

@@ -94,10 +94,13 @@ func npmServer(t testing.TB, name string, args ...string) []string {
 	return append([]string{node(t), js}, args...)
 }
 
-// canonicalTemp is a new directory by its one canonical path.
+// canonicalTemp is a new directory by its one canonical path, nobody else's.
 func canonicalTemp(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err == nil {
+		err = os.Chmod(dir, 0o700)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
