@@ -17,7 +17,7 @@ import (
 // EventVersion is the version of events this package writes: of their format,
 // and of the rules they are decided by. Those of earlier versions are read and
 // applied as they stand, and not decided again.
-const EventVersion = 2
+const EventVersion = 3
 
 // oldestVersion is the oldest there is a log of.
 const oldestVersion = 2
