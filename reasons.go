@@ -124,6 +124,7 @@ const (
 	MemoryErased      Reason = "memory.erased_provenance"      // it names an observation that was erased
 	MemoryQuarantined Reason = "memory.quarantined_provenance" // it names an observation that may support nothing
 	MemoryQuote       Reason = "memory.quote"                  // words that do not stand in the evidence named
+	MemoryUnborne     Reason = "memory.not_borne_out"          // evidence that has not in it the value it is to show
 	MemoryEmpty       Reason = "memory.no_observation"         // the task has recorded nothing
 	MemoryTarget      Reason = "memory.unknown_target"         // an object that does not exist
 	MemoryPolicy      Reason = "memory.policy"                 // the policy or namespace is not the one in force
@@ -179,7 +180,7 @@ func CodeOf(r Reason) Code {
 		ProvenanceOpenTarget, ProvenanceDerived, ProvenanceConst, ProvenanceCatalog,
 		ProvenanceSession, ProvenanceKey, ProvenanceAtom, PolicyAnswer,
 		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker,
-		MemoryMissing, MemoryUnknown, MemoryErased, MemoryQuarantined, MemoryQuote, MemoryEmpty:
+		MemoryMissing, MemoryUnknown, MemoryErased, MemoryQuarantined, MemoryQuote, MemoryUnborne, MemoryEmpty:
 		return MissingProvenance
 	case DirectOwnState, DirectCanonical:
 		return DirectWrite

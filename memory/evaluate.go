@@ -252,7 +252,7 @@ func (d *draftEvent) attach(typ EdgeType, id string, obs []string, at string, qu
 	level = -1
 	pr := d.propositions.get(id)
 	var cited []*witness
-	if typ == Supports && d.p.Flags.Grounded {
+	if d.p.Flags.Grounded {
 		cited = d.witnesses(obs)
 	}
 	for i, o := range obs {
@@ -265,7 +265,11 @@ func (d *draftEvent) attach(typ EdgeType, id string, obs []string, at string, qu
 		if d.p.Flags.Grounded {
 			ed.Statement = ob.Evidence
 		}
-		if cited != nil && ob.Level > 0 && !d.bears(cited[i], pr, cited) {
+		switch {
+		case cited == nil:
+		case typ == Contradicts:
+			ed.Challenge = d.disputes(cited[i], pr)
+		case ob.Level > 0 && !d.bears(cited[i], pr, cited):
 			d.inferred(ed)
 			d.effect("evidence.counted_as_inference", o)
 		}
@@ -319,7 +323,7 @@ func (d *draftEvent) support(id string, fresh []string, level int) {
 	}
 	var others []string
 	sl := d.slots.get(pr.Slot)
-	if d.p.Flags.Supersession && sl != nil && sl.Single && pr.Open() && level >= 0 {
+	if d.p.Flags.Supersession && sl != nil && sl.Single && pr.Open() && level >= 0 && !pr.Failed {
 		for _, o := range sl.Current {
 			if other := d.propositions.get(o); o != id && !other.Failed && !d.sameValue(other, pr) {
 				others = append(others, o)
@@ -387,21 +391,31 @@ func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 	d.effect("slot.contested", other)
 }
 
+// newestSeen is, by session, the newest evidence of level 2 and more that bears
+// a value out.
+func (d *draftEvent) newestSeen(id string) map[string]uint32 {
+	out := map[string]uint32{}
+	for _, ed := range d.edgesAt(id) {
+		if ed.Type == Supports && ed.Active() && ed.Level >= 2 {
+			if ev, err := writ.ParseEvidenceID(ed.Statement); err == nil {
+				out[ev.Session] = max(out[ev.Session], ev.Number)
+			}
+		}
+	}
+	return out
+}
+
+// spokeBefore reports whether an observation is of a time before a claim, or was
+// seen before the newest that bears the claim out.
+func (d *draftEvent) spokeBefore(ob *Observation, pr *Proposition) bool {
+	ev, err := writ.ParseEvidenceID(ob.Evidence)
+	return ob.EventTime+d.p.lead() < pr.ValidFrom || err == nil && ev.Number < d.newestSeen(pr.ID)[ev.Session]
+}
+
 // saidBefore reports whether, in a session that says both, all that bears out
 // one value was seen before the newest that bears out the other.
 func (d *draftEvent) saidBefore(a, b string) bool {
-	newest := func(id string) map[string]uint32 {
-		out := map[string]uint32{}
-		for _, ed := range d.edgesAt(id) {
-			if ed.Type == Supports && ed.Active() && ed.Level >= 2 {
-				if ev, err := writ.ParseEvidenceID(ed.Statement); err == nil {
-					out[ev.Session] = max(out[ev.Session], ev.Number)
-				}
-			}
-		}
-		return out
-	}
-	as, bs, before := newest(a), newest(b), false
+	as, bs, before := d.newestSeen(a), d.newestSeen(b), false
 	for s, n := range as {
 		if m, both := bs[s]; both && n < m {
 			before = true

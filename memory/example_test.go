@@ -57,7 +57,9 @@ func Example() {
 	propose(memory.ToolAttachSupport, `{"proposition_id":"prop_5","observation_ids":["o2"]}`)
 
 	saw("ev3", writ.External, "web/fetch")
-	propose(memory.ToolRecordObservation, `{"observation_id":"o3","raw_payload":"Alice has left Initech"}`)
+	propose(memory.ToolRecordObservation, `{"observation_id":"o3","raw_payload":"Alice has gone to Globex"}`)
+	propose(memory.ToolPropose, `{"text":"Alice works at Globex","about":["ent_4"],"observation_ids":["o3"],
+		"structured_form":{"subject":"ent_4","predicate":"works_at","object":{"literal":"Globex"}}}`)
 	propose(memory.ToolAttachContra, `{"proposition_id":"prop_5","observation_ids":["o3"]}`)
 
 	// No agent sets what only computation may set.
@@ -78,6 +80,7 @@ func Example() {
 	// record_observation: accepted
 	// attach_support: accepted, prop_5 is accepted at 0.88488
 	// record_observation: accepted
+	// propose_proposition: transformed
 	// attach_contradiction: accepted
 	// attach_support: rejected DIRECT_CANONICAL_WRITE_FORBIDDEN direct.canonical_write
 	// accepted by transition.accepted.policy_threshold disputed by 1

@@ -201,11 +201,18 @@ func (r *Reader) changes(p *Proposition, now Status) []Hypothesis {
 	try("two more independent tools of level 2 say so", said, came(Supports, tool, one, two))
 	try("this user says so", said, came(Supports, user, personGroup(r.Principal)))
 	try("one more page of the web says so", said, came(Supports, web, pool))
-	try("one independent tool of level 2 contradicts it", heard, came(Contradicts, tool, one))
-	try("two independent tools of level 2 contradict it", heard, came(Contradicts, tool, one, two))
-	try("one page of the web contradicts it", heard, came(Contradicts, web, pool))
+	// A claim in words alone has no other value, and no test finds its own.
+	valued := p.Slot != "" || !r.Policy.Flags.Grounded
+	if valued {
+		try("one independent tool of level 2 contradicts it", heard, came(Contradicts, tool, one))
+		try("two independent tools of level 2 contradict it", heard, came(Contradicts, tool, one, two))
+		try("one page of the web contradicts it", heard, came(Contradicts, web, pool))
+	}
 	if len(p.Contradict) > 0 || len(p.Challenged) > 0 {
 		try("what contradicts it is resolved", heard, func(q *Proposition) { q.Contradict, q.Challenged = nil, nil })
+	}
+	if !valued {
+		return out
 	}
 	if !p.Passed {
 		try("a test confirms it, by a tool of level 2", said, func(q *Proposition) {

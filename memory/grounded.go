@@ -87,8 +87,7 @@ func (d *draftEvent) witnesses(obs []string) []*witness {
 // and whatever in its words and qualifiers has a number, is an address, a host
 // or a path, unless it is a name of what the claim is about or, in the words of
 // a claim whose value this one has, an observation beside it has that. Plain
-// words are not compared: a claim may be worded as one likes. True, false and
-// null are in no text.
+// words are not compared: a claim may be worded as one likes.
 //
 // Under Flags.Grounded an observation that does not bear a claim out supports
 // it as the agent's inference from it, whoever the words are of. Without that,
@@ -141,6 +140,27 @@ func (d *draftEvent) bears(w *witness, pr *Proposition, beside []*witness) bool 
 	return true
 }
 
+// disputes returns the value that an observation holds against a claim, "" for
+// none: another open value of the same question, that the observation bears out
+// by itself. An earlier word is no dispute of a later one that may replace it.
+// Whatever else an observation says, code cannot tell that it speaks against a
+// claim.
+func (d *draftEvent) disputes(w *witness, pr *Proposition) string {
+	sl := d.slots.get(pr.Slot)
+	if sl == nil {
+		return "" // a claim in words alone answers no question
+	}
+	i := slices.IndexFunc(sl.Current, func(id string) bool {
+		other := d.propositions.get(id)
+		return !other.Failed && !d.sameValue(other, pr) && d.bears(w, other, nil) &&
+			!(d.spokeBefore(w.ob, pr) && d.mayReplace(d.p, pr, other, pr.supportLevel(), other.supportLevel()))
+	})
+	if i < 0 {
+		return ""
+	}
+	return sl.Current[i]
+}
+
 // called reports whether an entity has such a name, as well attested as asked:
 // what a page calls it is no name of it for what a user says.
 func (d *draftEvent) called(level int, entity string, is func(name string) bool) bool {
@@ -161,8 +181,8 @@ func (d *draftEvent) attested(n Name, level int) bool {
 	return !n.Gone && by != nil && by.Status == Ingested && by.Level >= level && d.witness(by).has(n.Text)
 }
 
-// stated are the texts and numbers of a JSON value; ok is false where one of the
-// texts is nothing but punctuation, and so says nothing.
+// stated are the leaves of a JSON value; ok is false where one of its texts is
+// nothing but punctuation, and so says nothing.
 func stated(value string) (out []string, ok bool) {
 	ok = true
 	if value == "" {
@@ -172,7 +192,7 @@ func stated(value string) (out []string, ok bool) {
 		if t, isText := strictjson.Text(leaf); isText {
 			out = append(out, t)
 			ok = ok && strings.ContainsFunc(t, func(r rune) bool { return !plain(r) || unicode.IsSymbol(r) })
-		} else if strictjson.KindOf(leaf) == strictjson.Number {
+		} else {
 			out = append(out, string(leaf))
 		}
 		return true

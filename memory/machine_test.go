@@ -54,7 +54,7 @@ func TestSameOnEveryMachine(t *testing.T) {
 		profile string
 		mode    Mode
 		steps   int
-	}{{"v1", Hardened, 2000}, {"v1", Local, 800}, {"v01q", Hardened, 800}} {
+	}{{"v1", Hardened, 2000}, {"v1", Local, 1200}, {"v01q", Hardened, 800}} {
 		p := newPast(t, uint64(i+1), c.profile, c.mode)
 		for range c.steps {
 			p.step()
@@ -263,7 +263,11 @@ func (p *past) tool(tool string) {
 				"object": map[string]any{"literal": oneOf(p, pastCities...)}}
 		}
 	case ToolAttachSupport, ToolAttachContra:
-		v = map[string]any{"proposition_id": p.pick("prop", 5), "observation_ids": p.picks("obs", 12, 3)}
+		id, obs := p.pick("prop", 5), p.picks("obs", 12, 3)
+		if pr := p.s.propositions.get(id); tool == ToolAttachContra && pr != nil && p.c.Policy.Flags.Grounded {
+			obs = p.against(pr)[:1+p.rng.IntN(2)]
+		}
+		v = map[string]any{"proposition_id": id, "observation_ids": obs}
 	case ToolProposeTest:
 		outcomes := []string{"yes", "no"}
 		discriminates, ids := map[string]any{}, p.picks("prop", 5, 2)
@@ -273,7 +277,12 @@ func (p *past) tool(tool string) {
 		v = map[string]any{"proposition_ids": ids, "kind": "ask_user", "discriminates": discriminates, "action_impact": oneOf(p, "low", "high", "irreversible"),
 			"estimated_cost": 0.1, "estimated_benefit": 0.5, "rationale_observation_ids": p.picks("obs", 10, 1)}
 	case ToolTestResult:
-		v = map[string]any{"test_id": p.pick("test", 2), "outcome": oneOf(p, "yes", "no", "other", "inconclusive"), "observation": p.observation()}
+		id, outcome, o := p.pick("test", 2), oneOf(p, "yes", "no", "other", "inconclusive"), p.observation()
+		if test := p.s.tests.get(id); test != nil && p.c.Policy.Flags.Grounded && p.rng.IntN(2) == 0 {
+			predicted := oneOf(p, test.Outcomes...)
+			outcome, o["raw_payload"] = predicted.Outcome, textOf([]byte(p.s.propositions.get(predicted.Proposition).Literal))+fmt.Sprintf(", said by number %d", len(p.log))
+		}
+		v = map[string]any{"test_id": id, "outcome": outcome, "observation": o}
 	case ToolConsolidate:
 		v = map[string]any{"reason": oneOf(p, "task_boundary", "checkpoint")}
 	case ToolArchiveEpisode:
@@ -290,6 +299,22 @@ func (p *past) tool(tool string) {
 		c.Captured = []Captured{k}
 	}
 	p.decided(Handle(p.s, c, prop))
+}
+
+// against are two of the newest observations, of two groups, that hold another
+// value against a claim; else any.
+func (p *past) against(pr *Proposition) (ids []string) {
+	d := &draftEvent{State: p.s.draft(), p: p.c.Policy}
+	for _, id := range p.made["obs"][max(0, len(p.made["obs"])-60):] {
+		ob := p.s.observations.get(id)
+		if len(ids) == 2 || len(ids) == 1 && ob.Group == p.s.observations.get(ids[0]).Group {
+			continue
+		}
+		if ob.Status == Ingested && d.disputes(d.witness(ob), pr) != "" {
+			ids = append(ids, id)
+		}
+	}
+	return append(ids, p.pick("obs", 12), p.pick("obs", 12))
 }
 
 // command does one thing that an operator does.

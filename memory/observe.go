@@ -107,6 +107,13 @@ func (j *judge) worth(b binding) (binding, *refusal) {
 // event's value. client is the caller's id; obj its fields, already checked.
 // It returns the observation's id, and whether it was there before.
 func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eventTime Instant, given bool) (id string, again bool, r *refusal) {
+	if known := j.d.clients.get(join(j.c.Principal, client)); known != nil {
+		ob := j.d.observations.get(known.ID)
+		if ob.Status == Erased || ob.Raw != raw {
+			return "", false, refuse(at+"/observation_id", writ.ObservationConflict, "an id that was not used for other content; of erased content none comes back")
+		}
+		return known.ID, true, nil
+	}
 	b, r := j.bind(at, sourceRef, raw)
 	if r != nil {
 		return "", false, r
@@ -126,13 +133,6 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 			// What was concluded from pooled words is no witness of its own.
 			b.group = "pool:" + string(ClassAgentInference)
 		}
-	}
-	if known := j.d.clients.get(join(j.c.Principal, client)); known != nil {
-		ob := j.d.observations.get(known.ID)
-		if ob.Status == Erased || ob.Raw != raw {
-			return "", false, refuse(at+"/observation_id", writ.ObservationConflict, "an id that was not used for other content; of erased content none comes back")
-		}
-		return known.ID, true, nil
 	}
 	if j.c.Screened == ScreenBlock {
 		return "", false, refuse(at, writ.ObservationScreened, "a content the screen does not block")

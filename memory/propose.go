@@ -256,6 +256,14 @@ func (j *judge) attachTo(typ EdgeType, id string, obs []string) *refusal {
 			return refuse("/observation_ids", writ.EvidenceBothSides, "observations that do not already stand on the other side of it")
 		}
 	}
+	if typ == Contradicts && j.c.Policy.Flags.Grounded {
+		for i, w := range j.d.witnesses(obs) {
+			if j.d.disputes(w, pr) == "" {
+				return refuse(strictjson.Pointer([]string{"observation_ids", strconv.Itoa(i)}), writ.MemoryUnborne,
+					"an observation that has in it another value of the same subject and predicate, and not an earlier one; propose that value first, with structured_form")
+			}
+		}
+	}
 	_, quoted := j.texts["quote"]
 	j.d.value = j.value()
 	fresh, level := j.d.attach(typ, id, obs, "/payload", quoted)

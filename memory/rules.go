@@ -79,7 +79,7 @@ func ruleOf(tool string, r *refusal) string {
 			return RulePromotion
 		}
 		return RuleDerived
-	case writ.PropositionRefuted:
+	case writ.PropositionRefuted, writ.MemoryUnborne:
 		return RuleDerived
 	case writ.ObservationRate, writ.SourceSuspended, writ.TestNotIndependent:
 		return RuleIndependence

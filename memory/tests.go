@@ -49,6 +49,12 @@ func (j *judge) proposeTest() *refusal {
 	}
 	slices.SortFunc(predicted, func(a, b Predicted) int { return compareID(a.Proposition, b.Proposition) })
 	p := j.c.Policy
+	for i, id := range ids {
+		if p.Flags.Grounded && j.d.propositions.get(id).Slot == "" {
+			return refuse(strictjson.Pointer([]string{"proposition_ids", strconv.Itoa(i)}), writ.MemoryUnborne,
+				"a proposition with a value, for a test ends with an observation that has one in it; propose it with structured_form")
+		}
+	}
 	w := j.d.workspaces.get(join(j.c.Session, j.c.Task))
 	if w.OpenTests >= int(p.Caps.OpenTestsPerTask) {
 		return refuse("", writ.TestSpawnCap, "a task has at most "+count(p.Caps.OpenTestsPerTask)+" open tests; report how one of them ended")
@@ -182,9 +188,24 @@ func (j *judge) testResult() *refusal {
 	if status == TestInconclusive {
 		return nil
 	}
+	// The outcome is the agent's word. What it does to a claim must be in the
+	// observation: the claim's value, or another of the same question.
+	shown := func(o Predicted) bool {
+		pr := j.d.propositions.get(o.Proposition)
+		switch {
+		case !j.c.Policy.Flags.Grounded:
+			return true
+		case o.Outcome == outcome:
+			return pr.Slot != "" && j.d.bears(j.d.witness(ob), pr, nil)
+		}
+		return j.d.disputes(j.d.witness(ob), pr) != ""
+	}
+	if !slices.ContainsFunc(t.Outcomes, func(o Predicted) bool { return (o.Outcome == outcome) == matches && shown(o) }) {
+		return refuse("/observation", writ.MemoryUnborne, "an observation that has in it the value of the claim that predicts this outcome; for other, another value of the same subject and predicate, proposed before; else inconclusive")
+	}
 	yes := true
 	for _, o := range t.Outcomes {
-		if pr := j.d.propositions.get(o.Proposition); o.Outcome == outcome || !pr.Open() || j.d.links.get(join(string(Supports), id, o.Proposition)) != nil {
+		if pr := j.d.propositions.get(o.Proposition); o.Outcome == outcome || !pr.Open() || j.d.links.get(join(string(Supports), id, o.Proposition)) != nil || !shown(o) {
 			continue
 		}
 		j.d.add(Op{Touch: &TouchOp{o.Proposition, t.Impact}})
@@ -205,7 +226,7 @@ func (j *judge) testResult() *refusal {
 		}
 	}
 	for _, o := range t.Outcomes {
-		if pr := j.d.propositions.get(o.Proposition); o.Outcome != outcome || !pr.Open() || j.d.links.get(join(string(Contradicts), id, o.Proposition)) != nil {
+		if pr := j.d.propositions.get(o.Proposition); o.Outcome != outcome || !pr.Open() || j.d.links.get(join(string(Contradicts), id, o.Proposition)) != nil || !shown(o) {
 			continue
 		}
 		j.d.add(Op{Touch: &TouchOp{o.Proposition, t.Impact}})

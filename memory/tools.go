@@ -120,12 +120,12 @@ var tools = []tool{
 		observationIDs(20),
 		{name: "quote", kind: kindRaw, sourced: true, min: 1, max: maxQuote, about: "The words that do, verbatim in each of the observations."},
 	}},
-	{ToolAttachContra, "Attach observations that contradict a proposition. It lowers confidence; nothing is deleted.", []field{
+	{ToolAttachContra, "Attach observations that contradict a proposition: in each stands another value of the same subject and predicate, which you propose first. It lowers confidence; nothing is deleted.", []field{
 		{name: "proposition_id", kind: kindID, enum: []string{"prop"}, required: true, about: "The proposition."},
 		observationIDs(20),
 		{name: "quote", kind: kindRaw, sourced: true, min: 1, max: maxQuote, about: "The words that do, verbatim in each of the observations."},
 	}},
-	{ToolProposeTest, "Propose an action that would tell competing claims apart. It is stored as an open item; run it yourself and report with execute_test_result_ingest.", []field{
+	{ToolProposeTest, "Propose an action that would tell competing claims apart, each with a value (structured_form). It is stored as an open item; run it yourself and report with execute_test_result_ingest.", []field{
 		{name: "proposition_ids", kind: kindIDs, enum: []string{"prop"}, required: true, min: 1, max: 5, about: "The claims it tests."},
 		{name: "kind", kind: kindWord, enum: kindWords, required: true, about: "What to do."},
 		{name: "discriminates", kind: kindOutcomes, required: true, about: "For each proposition the outcome it predicts, a lower-case word; at least two different ones for two propositions."},
@@ -134,9 +134,9 @@ var tools = []tool{
 		{name: "estimated_benefit", kind: kindUnit, required: true, about: "0 to 1."},
 		{name: "rationale_observation_ids", kind: kindObs, required: true, sourced: true, min: 1, max: 20, about: "The observations that make it worth while."},
 	}},
-	{ToolTestResult, "Report how a test ended, with what was observed.", []field{
+	{ToolTestResult, "Report how a test ended, with what was observed: the value of the claim that predicted the outcome stands in it; for other, another value of the same subject and predicate, which you propose first.", []field{
 		{name: "test_id", kind: kindID, enum: []string{"test"}, required: true, about: "The test."},
-		{name: "outcome", kind: kindSlug, required: true, about: "One of the outcomes the test names, or inconclusive."},
+		{name: "outcome", kind: kindSlug, required: true, about: "One of the outcomes the test names, other for none of them, or inconclusive."},
 		{name: "observation", kind: kindObject, required: true, sourced: true, about: "The payload of record_observation."},
 	}},
 	{ToolConsolidate, "Ask that what this task established is judged for durable memory.", []field{

@@ -62,7 +62,7 @@ func (c *chain) lies(d *draw, at time.Time, n int, deny bool) (out []said) {
 	for i, by := range some(d, n, strangers) {
 		text := c.sentence(d, by, c.lie.text)
 		if deny {
-			text = "It is not so what is said of the " + c.ask.words + " of " + c.subject + ", statement " + strconv.Itoa(i+1) + "."
+			text = "It is not so what is said of the " + c.ask.words + " of " + c.subject + ", it is " + c.lie.text + ", statement " + strconv.Itoa(i+1) + "."
 		}
 		out = append(out, said{by: by, text: text, at: at})
 	}

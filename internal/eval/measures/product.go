@@ -251,6 +251,11 @@ func (g *governed) deny(v string, ss []said) {
 	if len(ids) == 0 || g.props[v] == "" {
 		return
 	}
+	if g.policy.Flags.Grounded {
+		// A contradiction counts in the name of another value, which stands in it.
+		g.propose(g.context(ss[len(ss)-1].at), memory.ToolPropose, map[string]any{"text": g.c.wording(g.c.lie.text), "about": []string{g.entity},
+			"observation_ids": ids, "structured_form": map[string]any{"subject": g.entity, "predicate": g.c.ask.predicate, "object": map[string]any{"literal": g.c.lie.text}}})
+	}
 	g.propose(g.context(ss[len(ss)-1].at), memory.ToolAttachContra, map[string]any{"proposition_id": g.props[v], "observation_ids": ids})
 }
 
