@@ -51,7 +51,9 @@
 // ([State.Recall]).
 //
 // An observation supports a claim in full only if it has in it what the claim
-// states; else it counts as the agent's inference. What one piece of evidence
+// states; else it counts as the agent's inference. It contradicts a claim only
+// with another value of the same question in it, and the outcome of a test counts
+// only where the value stands in what was observed. What one piece of evidence
 // says counts once, under however many ids it is recorded, and numbers of
 // evidence, not clocks, tell which statement is the newer.
 //

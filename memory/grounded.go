@@ -141,8 +141,8 @@ func (d *draftEvent) bears(w *witness, pr *Proposition, beside []*witness) bool 
 }
 
 // disputes returns the value that an observation holds against a claim, "" for
-// none: another open value of the same question, that the observation bears out
-// by itself. An earlier word is no dispute of a later one that may replace it.
+// none: another open value of the same question, that stands in the observation,
+// however the claim of it is worded. An earlier word is no dispute of a later one that may replace it.
 // Whatever else an observation says, code cannot tell that it speaks against a
 // claim.
 func (d *draftEvent) disputes(w *witness, pr *Proposition) string {
@@ -152,7 +152,9 @@ func (d *draftEvent) disputes(w *witness, pr *Proposition) string {
 	}
 	i := slices.IndexFunc(sl.Current, func(id string) bool {
 		other := d.propositions.get(id)
-		return !other.Failed && !d.sameValue(other, pr) && d.bears(w, other, nil) &&
+		value := *other
+		value.Text = ""
+		return !other.Failed && !d.sameValue(other, pr) && d.bears(w, &value, nil) &&
 			!(d.spokeBefore(w.ob, pr) && d.mayReplace(d.p, pr, other, pr.supportLevel(), other.supportLevel()))
 	})
 	if i < 0 {

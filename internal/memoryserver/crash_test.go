@@ -279,7 +279,10 @@ var script = []turn{
 		return fmt.Sprintf(`{"text":"%s has ticket INC-1042","structured_form":{"subject":%q,"predicate":"ticket","object":{"literal":"INC-1042"}},"observation_ids":["%[1]s-1"],"about":[%[2]q]}`, g.name, g.entity)
 	}},
 	{memory.ToolRecordObservation, func(g *agent) string {
-		return fmt.Sprintf(`{"observation_id":"%s-2","raw_payload":"%[1]s heard that INC-1042 is done","source_ref":"https://forum.example/%[1]s"}`, g.name)
+		return fmt.Sprintf(`{"observation_id":"%s-2","raw_payload":"%[1]s heard that it is INC-1043","source_ref":"https://forum.example/%[1]s"}`, g.name)
+	}},
+	{memory.ToolPropose, func(g *agent) string {
+		return fmt.Sprintf(`{"text":"%s has ticket INC-1043","structured_form":{"subject":%q,"predicate":"ticket","object":{"literal":"INC-1043"}},"observation_ids":["%[1]s-2"],"about":[%[2]q]}`, g.name, g.entity)
 	}},
 	{memory.ToolAttachContra, func(g *agent) string {
 		return fmt.Sprintf(`{"proposition_id":%q,"observation_ids":["%s-2"]}`, g.claim, g.name)
@@ -364,7 +367,7 @@ func (g *agent) do(url string, s *turn) error {
 		switch prefix, _, _ := strings.Cut(e.ID, "_"); {
 		case s.tool == memory.ToolEntity && prefix == "ent":
 			g.entity = e.ID
-		case s.tool == memory.ToolPropose && prefix == "prop":
+		case s.tool == memory.ToolPropose && prefix == "prop" && g.claim == "":
 			g.claim = e.ID
 		}
 	}
