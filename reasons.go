@@ -45,6 +45,7 @@ const (
 	ProvenanceConst      Reason = "provenance.const"       // not one of the operator's constants
 	ProvenanceCatalog    Reason = "provenance.catalog"     // not a member of the pinned schema's enum or const
 	ProvenanceSession    Reason = "provenance.no_session"  // the call carries no session, so there is no evidence
+	ProvenanceAnchor     Reason = "provenance.anchor"      // vouched, but the user did not name the record that would be destroyed (R9)
 	ProvenanceKey        Reason = "provenance.key"         // an object key the schema does not name (R16)
 	ProvenanceAtom       Reason = "provenance.atom"        // free text holds an unvouched identifier (R14)
 )
@@ -178,7 +179,7 @@ func CodeOf(r Reason) Code {
 		return InvalidPayload
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall,
 		ProvenanceOpenTarget, ProvenanceDerived, ProvenanceConst, ProvenanceCatalog,
-		ProvenanceSession, ProvenanceKey, ProvenanceAtom, PolicyAnswer,
+		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, ProvenanceAtom, PolicyAnswer,
 		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker,
 		MemoryMissing, MemoryUnknown, MemoryErased, MemoryQuarantined, MemoryQuote, MemoryUnborne, MemoryEmpty:
 		return MissingProvenance

@@ -42,6 +42,7 @@ type founded struct {
 	label     writ.Label
 	refs      []Ref
 	contested bool
+	open      bool   // it rests on what anyone can have made appear (R28)
 	newest    uint32 // the youngest evidence that vouches, for R23
 }
 

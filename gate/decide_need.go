@@ -43,6 +43,7 @@ var needs = map[writ.Reason]string{
 	writ.ProvenanceSmall:      "is too short to be recognised without its collection",
 	writ.ProvenanceOpenTarget: "was seen only in a collection that anyone can add to, which cannot name a target",
 	writ.ProvenanceDerived:    "must be a listed directory joined with a listed name",
+	writ.ProvenanceAnchor:     "is of a record that would be destroyed, and the user did not name it",
 	writ.ProvenanceConst:      "must be one of the operator's constants",
 	writ.ProvenanceCatalog:    "must be a value that the tool's own definition lists",
 	writ.ProvenanceKey:        "is a name the schema does not give and was not seen where this call accepts it",
@@ -68,6 +69,9 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	case writ.PolicyAnswer, writ.ProvenanceConst, writ.ProvenanceCatalog:
 		return s
 	}
+	if r == writ.ProvenanceAnchor {
+		return s + "; the user must type it, or a value that only this record of its collection has: " + j.say()
+	}
 	if j.isLocal(l) {
 		return "`" + shown(l.pointer) + "` may be any text once the file it goes to is vouched for"
 	}
@@ -88,6 +92,9 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	}
 	return s + "; " + supply
 }
+
+// say is the command by which the user speaks in the session (R6).
+func (j *judge) say() string { return "`writ session say " + shown(j.in.Session.id) + " TEXT`" }
 
 // supplyKey is all that suppliers depends on within one call.
 type supplyKey struct {

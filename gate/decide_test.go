@@ -37,7 +37,7 @@ pins: optional
 collections: { user: { closed: true } }
 tools:
   u/list: { effect: read, outputs: [ { at: /users/*, label: system, collection: user } ] }
-  u/drop: { effect: delete, args: { /id: { role: target, collection: user }, /why: { role: content, from: [const: ["spam"]] } } }
+  u/drop: { effect: write, args: { /id: { role: target, collection: user }, /why: { role: content, from: [const: ["spam"]] } } }
   u/ping: { effect: write, no_args: allow, args: { /id: { role: target, collection: user, from: [const: ["fixed"]] } } }
 `
 
@@ -163,11 +163,11 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Engine != gate.Engine || r.Session != "s_small" || r.Next != 2 || r.Time != "2026-01-02T02:04:05.000Z" ||
-		r.Method != "tools/call" || !slices.Equal(r.Effect, []string{"delete"}) || !r.Allowed || len(r.Traces) != 2 {
+		r.Method != "tools/call" || !slices.Equal(r.Effect, []string{"write"}) || !r.Allowed || len(r.Traces) != 2 {
 		t.Errorf("%+v", r)
 	}
 	want := []string{
-		"accepted: `drop` of server `u`, effect delete",
+		"accepted: `drop` of server `u`, effect write",
 		"/id (target) is evidence s_small/ev1, /structuredContent/users/0 of list (u), label system",
 		"/why (content) is a constant of the operator, label operator",
 	}

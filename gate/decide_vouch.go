@@ -46,8 +46,11 @@ func (j *judge) judgeLeaves() {
 			continue
 		}
 		r := j.vouch(l)
+		if r == "" && j.destroys(l) && !j.anchored(l) {
+			r = writ.ProvenanceAnchor
+		}
 		if r == "" {
-			root := l.role == Target || !declared && l.role == Selector && l.rule != nil && j.closedCollection(l.rule.Collection)
+			root := l.role == Target || !declared && l.role == Selector && l.rule != nil && j.closedCollection(l.rule.Collection) && !l.open
 			vouched = vouched || root && !l.empty && !l.answer && !l.key
 			continue
 		}
@@ -112,6 +115,31 @@ func (j *judge) vouch(l *leaf) writ.Reason {
 		return said // he wrote it, and not so that it counts
 	}
 	return cmp.Or(reason, said, writ.ProvenanceUnseen) // a contract may accept nothing
+}
+
+// destroys reports whether a leaf says what a deletion destroys (R9).
+func (j *judge) destroys(l *leaf) bool {
+	return !j.strict && j.d.Effect&Delete != 0 && (l.role == Target || l.role == Selector)
+}
+
+// anchored is R9: a vouched value says what may be destroyed if the user typed it,
+// or something that names the record it stands in and no other of its collection.
+// What the operator listed as a constant is his own word.
+func (j *judge) anchored(l *leaf) bool {
+	switch l.rule_ {
+	case "const", "user", "party":
+		return true
+	}
+	said, why := j.typed(l)
+	if why != "" {
+		named, ok := j.session().ledger.Anchored(j.query(l, Source{}))
+		if !ok {
+			return false
+		}
+		said = named
+	}
+	l.refs, l.newest = append(l.refs, quoteOf(said)), max(l.newest, said.Evidence)
+	return true
 }
 
 // worse keeps, of what several outputs say of a value, what came closest.
@@ -203,7 +231,7 @@ func (j *judge) fromOutput(l *leaf, src Source) writ.Reason {
 	}
 	best := a.Vouched[0]
 	l.founded = founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
-		contested: a.Contested && j.d.Effect&(Transfer|Delete) != 0}
+		contested: a.Contested && j.d.Effect&(Transfer|Delete) != 0, open: a.Open}
 	return ""
 }
 
@@ -298,7 +326,7 @@ func (j *judge) fromSeen(l *leaf) writ.Reason {
 	if !ok || l.empty || j.d.Effect&^Read != Egress {
 		return writ.ProvenanceUnseen
 	}
-	l.founded = founded{rule_: "seen", label: best.Label, refs: []Ref{refOf(best)}}
+	l.founded = founded{rule_: "seen", label: best.Label, refs: []Ref{refOf(best)}, open: true}
 	return ""
 }
 
@@ -366,6 +394,7 @@ func (j *judge) trace() {
 			Names:   (l.role == Target || l.role == Selector) && !l.empty && !l.answer && !l.key,
 			Real:    j.in.Resolved[l.pointer], Collection: l.collection(),
 		})
+		j.d.open = j.d.open || l.open && (l.role == Target || l.role == Selector)
 	}
 }
 

@@ -19,6 +19,9 @@ type supply struct {
 	collections map[string]bool
 	types       map[provenance.Type]bool
 	setters     map[[3]string]*ArgRule
+	// records are the collections that some output lists in records of their own,
+	// and whether one of these is authoritative (R9).
+	records map[string]bool
 }
 
 func last(p provenance.Pattern) string {
@@ -29,12 +32,15 @@ func last(p provenance.Pattern) string {
 }
 
 func supplyOf(p *Policy) supply {
-	s := supply{map[string]bool{}, map[provenance.Type]bool{}, map[[3]string]*ArgRule{}}
+	s := supply{map[string]bool{}, map[provenance.Type]bool{}, map[[3]string]*ArgRule{}, map[string]bool{}}
 	for _, key := range sortedKeys(p.Contracts) {
 		c := p.Contracts[key]
 		for _, o := range c.Outputs {
 			s.collections[o.Collection] = true
 			s.types[o.Type] = true
+			if inRecord(&o) {
+				s.records[o.Collection] = s.records[o.Collection] || o.Authoritative
+			}
 		}
 		for a, e := range c.everyArg {
 			if !e.Gated() || a.Role == Target || a.Role == Selector {
@@ -59,12 +65,86 @@ func (r *reader) lint(p *Policy) {
 		for i := range c.Outputs {
 			r.lintOutput(c, i, know)
 		}
+		if p.Profile != Standard {
+			continue
+		}
+		r.lintMakes(p, c)
+		r.lintDeletes(c, know)
 		seen := map[*ArgRule]bool{}
 		for a, e := range c.everyArg {
-			if !seen[a] && e.Gated() && p.Profile == Standard {
+			if !seen[a] && e.Gated() {
 				r.lintArg(a, know)
 			}
 			seen[a] = true
+		}
+	}
+}
+
+// inRecord reports whether an output stands in a record beside other fields: not
+// as a line, a key or an element of a list (R9).
+func inRecord(o *provenance.OutputRule) bool {
+	at := o.At
+	if o.Extract == provenance.ExtractJSON {
+		at = o.Pointer
+	}
+	return !o.Keys && o.Extract != provenance.ExtractLines && len(at.Tokens) > 0 && last(at) != "*"
+}
+
+// lintDeletes warns of every deletion that nothing but the value itself can
+// anchor, and of one that says nothing of what it destroys (R9).
+func (r *reader) lintDeletes(c *Contract, know supply) {
+	clauses := c.Cases
+	if c.CaseAt == nil {
+		clauses = []Case{{Effect: c.Effect, Line: c.Line, Col: c.Col}}
+	}
+	warned := map[[2]int]bool{}
+	for _, k := range clauses {
+		named := false
+		for _, a := range slices.Concat(c.Args, k.Args) {
+			if k.Effect&Delete == 0 || a.Role != Target && a.Role != Selector {
+				continue
+			}
+			named = true
+			if at := [2]int{a.Line, a.Col}; !warned[at] {
+				warned[at] = true
+				r.lintDeleted(&a, know)
+			}
+		}
+		if k.Effect&Delete != 0 && !named && !c.Closed {
+			r.WarnAt(k.Line, k.Col, "a deletion whose contract names no target and no selector: nothing says whose record it is (R9)", "role: selector")
+		}
+	}
+}
+
+// lintDeleted warns of an argument that says what is destroyed.
+func (r *reader) lintDeleted(a *ArgRule, know supply) {
+	authoritative, inRecords := know.records[a.Collection]
+	switch {
+	case a.Open, !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind != FromUser && s.Kind != FromConst }):
+	case a.Collection == "":
+		r.WarnAt(a.Line, a.Col, "a deletion of what is in no collection: only a value the user types is anchored (R9)", "collection: …")
+	case a.Type == provenance.Path: // a file's name anchors it
+	case !inRecords:
+		r.WarnAt(a.Line, a.Col, "a deletion of what no output lists in records: only a value the user types is anchored, nothing that stands beside it (R9)", "at: /items/*/id")
+	case !authoritative:
+		r.WarnAt(a.Line, a.Col, "a deletion of what no authoritative output lists: only a value the user types, or one labelled system beside it, is anchored (R9)",
+			"authoritative: true where the server lists its own records")
+	}
+}
+
+// lintMakes warns of an act that chooses from an open collection and answers with
+// members of a closed one: it closes nothing (R28).
+func (r *reader) lintMakes(p *Policy, c *Contract) {
+	from := ""
+	for a, e := range c.everyArg {
+		if e.Gated() && (a.Role == Target || a.Role == Selector) && a.Collection != "" && !p.Collections[a.Collection].Closed {
+			from = a.Collection
+		}
+	}
+	for i, o := range c.Outputs {
+		if from != "" && p.Collections[o.Collection].Closed {
+			r.Warn(r.outputAt[c][i], "this act chooses from the open collection "+strictyaml.Word(from)+": what it makes is no member of the closed collection "+
+				strictyaml.Word(o.Collection)+", nor is what is listed of it afterwards and was not before (R28)", "take closed away")
 		}
 	}
 }

@@ -96,6 +96,15 @@ func (s *Session) Decided(d *Decision) {
 	}
 	if d.Allowed() {
 		s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
+		if d.open {
+			// R28: what an act answers or adds to is no more closed than what it
+			// chose from.
+			for _, o := range d.rules {
+				if o.Collection != "" {
+					s.ledger.Opened(o.Collection)
+				}
+			}
+		}
 		if d.basis.act != "" {
 			s.done[d.basis.act] = s.next
 		}

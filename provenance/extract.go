@@ -23,6 +23,7 @@ type Leaf struct {
 
 	at      *step
 	beside  bool // outside structuredContent
+	alone   bool // in a record a model put together (R35)
 	record  *record
 	owner   string // untyped form of the owner leaf, "" for none
 	ownerAt int    // its index among the leaves, plus 1

@@ -58,6 +58,9 @@ type Answer struct {
 	// Contested says that something external carries the same value beside
 	// what vouches (R25).
 	Contested bool
+	// Open says that anyone can have made it appear: none of Vouched is of a
+	// closed collection or of an accepted owner (R28).
+	Open bool
 }
 
 // Find answers a query. Its cost does not depend on how much the ledger holds.
@@ -84,6 +87,10 @@ func (l *Ledger) Find(q Query) Answer {
 	}
 	a.Vouched = l.restore(found)
 	a.Label = a.Vouched[0].Label
+	a.Open = !slices.ContainsFunc(found, func(i uint32) bool {
+		f := l.store.at(i)
+		return l.chosen(&q, f, &l.store.metas[f.meta])
+	})
 	a.Contested = l.contested(all, found)
 	return a
 }
@@ -179,7 +186,7 @@ func typedPointer(q *Query, m *meta) bool {
 
 // chosen is R28: was the referent chosen by the operator's or the user's side?
 func (l *Ledger) chosen(q *Query, f *fact, m *meta) bool {
-	if m.collection != "" && q.Closed != nil && q.Closed(m.collection) {
+	if m.collection != "" && f.flags&opened == 0 && q.Closed != nil && q.Closed(m.collection) {
 		return true
 	}
 	if f.owner == 0 {

@@ -35,6 +35,7 @@ type Ledger struct {
 	store  store
 	taints taints
 	places *Places // that this session's own acts lowered
+	opened map[string]bool // closed collections an act put in what it chose from an open one
 	turns  []turn
 	typed  int // bytes of all turns, lapsed ones too
 	leaves int
@@ -50,7 +51,7 @@ func NewLedger(key [32]byte, caps Caps) *Ledger {
 	if caps.Bytes <= 0 {
 		caps.Bytes = DefaultCaps.Bytes
 	}
-	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces()}
+	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces(), opened: map[string]bool{}}
 }
 
 // Len returns how many leaves were taken in.
@@ -218,7 +219,7 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 	}
 	for i := range leaves {
 		f := &leaves[i]
-		n += 32 + 80
+		n += 36 + 80
 		if f.Type == Path || f.Type == Name {
 			n += 40
 		}
@@ -240,6 +241,7 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 type call struct {
 	lowest  writ.Label // of all arguments that lower everything
 	decides writ.Label // of target, selector, amount and secret leaves
+	chosen  bool       // the model said something in it
 	narrow  map[string]writ.Label
 	own     map[string]writ.Label // folded texts of the arguments that are wide
 	system  map[string]bool       // those of them of which one is worth system
@@ -263,6 +265,7 @@ func callOf(args []Arg) call {
 				}
 			}
 		}
+		c.chosen = c.chosen || a.Label < writ.System && !empty(a.Raw)
 		if a.Decides {
 			c.decides = min(c.decides, a.Label)
 		}
@@ -310,7 +313,7 @@ func (l *Ledger) repeats(c *call, leaf *Leaf) writ.Label {
 		if !ok {
 			continue
 		}
-		if c.system[t] && leaf.Rule != nil && leaf.Rule.Collection != "" && !l.member(leaf) {
+		if c.system[t] && leaf.Rule != nil && leaf.Rule.Collection != "" && !l.member(leaf, 0) {
 			label = min(label, writ.External)
 		}
 		at = min(at, label)
@@ -319,13 +322,13 @@ func (l *Ledger) repeats(c *call, leaf *Leaf) writ.Label {
 }
 
 // member reports whether a leaf's value is a committed fact of the leaf's own
-// collection at system or better.
-func (l *Ledger) member(leaf *Leaf) bool {
+// collection at system or better, and with none of the given marks.
+func (l *Ledger) member(leaf *Leaf, but flags) bool {
 	for _, t := range [...]Type{Untyped, leaf.Type} {
 		k, _ := l.keyOf(t, leaf.Raw)
 		var one [1]uint32
 		for _, i := range l.store.under(k, &one) {
-			if f := l.store.at(i); f.label >= writ.System && l.store.metas[f.meta].collection == leaf.Rule.Collection {
+			if f := l.store.at(i); f.label >= writ.System && f.flags&but == 0 && l.store.metas[f.meta].collection == leaf.Rule.Collection {
 				return true
 			}
 		}
@@ -363,7 +366,7 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 	}
 	known := func() bool {
 		if leaf.Rule != nil && leaf.Rule.Collection != "" {
-			return l.member(leaf)
+			return l.member(leaf, 0)
 		}
 		return l.known(leaf)
 	}
@@ -371,6 +374,7 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 	if echo || c.saidIn(leaf) {
 		j.flags |= echoed
 	}
+	j.flags |= l.standing(o, c, leaf)
 	if leaf.Rule != nil && leaf.Rule.Authoritative && !o.Act {
 		return j
 	}
@@ -470,15 +474,16 @@ func metaOf(o *Observation, leaf *Leaf) meta {
 // path or a name, under its last element (R13).
 func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint32) {
 	s := &l.store
+	k, typed := l.keyOf(leaf.Type, leaf.Raw)
 	f := fact{
 		evidence: o.Evidence, node: s.place(leaf.at.parent, known), token: s.placed(leaf.at), meta: s.meta(metaOf(o, leaf)),
-		label: j.label, flags: j.flags,
+		label: j.label, flags: j.flags, mark: k.mark(),
 	}
 	if leaf.owner != "" && j.owner {
 		f.owner = s.intern(leaf.owner) + 1
 	}
 	i := s.push(f)
-	if k, ok := l.keyOf(Untyped, leaf.Raw); ok {
+	if typed {
 		s.file(k, i)
 	}
 	if leaf.Type == Untyped {
@@ -487,7 +492,7 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		}
 		return
 	}
-	if k, ok := l.keyOf(leaf.Type, leaf.Raw); ok {
+	if k, ok := l.keyOf(Untyped, leaf.Raw); ok {
 		s.file(k, i)
 	}
 	text, _ := strictjson.Text(leaf.Raw)

@@ -36,7 +36,7 @@ func Recall(result []byte, stored []Recalled) []Leaf {
 	modelled := &OutputRule{Label: writ.Model}
 	var out []Leaf
 	add := func(_ []string, where *step, raw []byte, in *record) {
-		l := Leaf{Raw: raw, at: where, record: in, Rule: modelled}
+		l := Leaf{Raw: raw, at: where, record: in, alone: true, Rule: modelled}
 		if r := at[strictjson.Pointer(where.tokens())]; r != nil {
 			if _, _, why := Canonical(r.Type, raw); why == "" {
 				l.Rule, l.Type = r, r.Type

@@ -10,7 +10,7 @@ import (
 )
 
 // The store keeps facts small: a value is only its keyed digest, a pointer is
-// a parent and a token, and what a rule says is kept once. Roughly 32 bytes a
+// a parent and a token, and what a rule says is kept once. Roughly 36 bytes a
 // fact and 40 a key it is found under.
 
 // key is a keyed digest: without the session's key nobody can aim at one.
@@ -44,6 +44,7 @@ type fact struct {
 	token    uint32 // the last step
 	meta     uint32
 	owner    uint32 // string number + 1, 0 for none
+	mark     uint32 // tells its value from others of its type (R9)
 	label    writ.Label
 	flags    flags
 }
@@ -55,6 +56,9 @@ const (
 	echoed          // the model said it first (R20)
 	beside          // outside structuredContent and named by no rule
 	stranger        // its rule, if any, says external or less
+	listed          // by a server that lists its own, asked for nothing the model chose (R9)
+	alone           // what stands beside it was put there by a model (R9, R35)
+	opened          // of a closed collection, and perhaps what an act chose from an open one (R28)
 )
 
 // meta is what many facts share.
@@ -115,7 +119,7 @@ func (s *store) push(f fact) uint32 {
 	}
 	s.n++
 	*s.at(s.n - 1) = f
-	s.bytes += 32
+	s.bytes += 36
 	return s.n - 1
 }
 

@@ -330,7 +330,7 @@ func TestTerminalInterrupt(t *testing.T) {
 	s.expect(`ending the request; once more ends writ ask`)
 	<-released
 	s.expect(`the planner gave no plan(?s:.*)` + prompt)
-	s.press("ask delete it" + enter)
+	s.press("ask delete doc-2b8e04" + enter)
 	s.expect(`"deleted":true(?s:.*)` + prompt)
 	s.press(ctrlD)
 	if code := s.exits(); code != exitOK || !s.cooked() {

@@ -68,7 +68,8 @@ func definitions(defs map[string]json.RawMessage) (out []gate.Definition) {
 
 // TestStories plays testdata/*.story against the server and the gate, without
 // a gateway between them. A line is a tool, its arguments and what must come of
-// it: "ok", "error" (the server's own), or the reason and pointer of a refusal.
+// it: "ok", "error" (the server's own), or the reason and pointer of a refusal;
+// or "say" and what the user types.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.story"))
 	if err != nil || len(files) == 0 {
@@ -103,6 +104,10 @@ func play(t *testing.T, file string) {
 			continue
 		}
 		tool, rest, ok1 := strings.Cut(text, " ")
+		if tool == "say" {
+			s.Commit(s.Turn(s.Next(), []byte(rest), time.Unix(0, 0)))
+			continue
+		}
 		args, want, ok2 := strings.Cut(rest, " => ")
 		if !ok1 || !ok2 {
 			t.Fatalf("%s:%d: want: TOOL {ARGUMENTS} => OUTCOME", file, line)

@@ -20,7 +20,7 @@ tools:
       - { at: /items/*/id, label: system, type: id, collection: item, authoritative: true }
       - { at: /items/*/state, label: system }
   toy/echo: { effect: read, outputs: [{ at: /text, label: system }] }
-  toy/delete_item: { effect: delete, args: { /id: { role: selector, collection: item, type: id, from: [output] } } }
+  toy/delete_item: { effect: write, args: { /id: { role: selector, collection: item, type: id, from: [output] } } }
 `
 
 // capturer is a memory that only says what it could capture.

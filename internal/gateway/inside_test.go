@@ -59,7 +59,7 @@ const insidePolicy = `
 pins: optional
 collections: { item: { closed: true } }
 tools:
-  toy/delete_item: { effect: delete, args: { /id: { role: selector, collection: item, type: id, from: [output] } } }
+  toy/delete_item: { effect: write, args: { /id: { role: selector, collection: item, type: id, from: [output] } } }
 `
 
 // TestInside (R35, R22): the server within Writ is behind the same door. A

@@ -149,7 +149,7 @@ pins: optional
 collections: { path: { closed: true } }
 tools:
   toy/ls: { effect: read, outputs: [{ at: /paths/*, label: system, type: path, collection: path, authoritative: true }] }
-  toy/rm: { effect: delete, args: { /path: { role: selector, type: path, collection: path, from: [output] } } }
+  toy/rm: { effect: write, args: { /path: { role: selector, type: path, collection: path, from: [output] } } }
   toy/put: { effect: write, args: { /path: { role: target, type: path, collection: path, from: [output] } } }
 `)}
 		r.opts.Servers = append(r.opts.Servers, up.config(false))

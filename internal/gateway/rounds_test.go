@@ -15,7 +15,7 @@ pins: optional
 collections: { item: { closed: true } }
 tools:
   toy/list_items: { effect: read, outputs: [{ at: /items/*/id, label: system, collection: item, authoritative: true }] }
-  toy/delete_item: { effect: delete, args: { /id: { role: selector, collection: item, from: [output] } } }
+  toy/delete_item: { effect: write, args: { /id: { role: selector, collection: item, from: [output] } } }
   toy/ask: { effect: read }
 `
 	askTools = `{"tools":[{"name":"list_items","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},` +

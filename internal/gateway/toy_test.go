@@ -60,7 +60,7 @@ tools:
     effect: read
     outputs: [{ at: /items/*/id, label: system, collection: item, authoritative: true }]
   toy/delete_item:
-    effect: delete
+    effect: write
     args: { /id: { role: selector, collection: item, from: [output] } }
   toy/mark_item:
     effect: write

@@ -75,7 +75,7 @@ tools:
     effect: read
     outputs: [{ at: /text, label: external }]
   desk/delete_document:
-    effect: delete
+    effect: write # what is recalled is shown here, not what may be destroyed (R9)
     args: { /id: { role: selector, type: id, collection: document, from: [output] } }
   ledger/search_tickets:
     effect: read
