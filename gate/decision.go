@@ -129,7 +129,7 @@ type Decision struct {
 	rules []provenance.OutputRule
 
 	policy *Policy // for R38
-	open  bool // a target or selector of an act rests on what anyone can have made appear (R28)
+	open   bool    // a target or selector of an act rests on what anyone can have made appear (R28)
 }
 
 // basis is what a decision was made on, as its record states it.

@@ -116,13 +116,16 @@ type outputFile struct {
 	// instead of structuredContent.
 	In    strictyaml.String `yaml:"in"`
 	Block strictyaml.Whole  `yaml:"block"`
-	// Extract takes the text apart: lines, by Pattern; json, by Pointer (R33).
+	// Extract takes the text apart: lines, by Pattern; json, by Pointer (R33). A
+	// line ends where a name with a line feed in it says so: a list of names that
+	// strangers can choose is never closed, and never system without Join.
 	Extract strictyaml.String `yaml:"extract"`
 	// Pattern is an RE2 that matches a whole line; its group 1 is the value.
 	Pattern strictyaml.String `yaml:"pattern"`
 	// Pointer names leaves of the JSON found in the text.
 	Pointer strictyaml.String `yaml:"pointer"`
-	// Join is the argument whose value is the directory of a single name.
+	// Join is the argument whose value is the directory of a single name: what
+	// names another place voids the list. It belongs to extract: lines.
 	Join strictyaml.String `yaml:"join"`
 	// Label is system, party, external or model; required.
 	Label strictyaml.String `yaml:"label"`

@@ -163,6 +163,10 @@ func (r *reader) lintOutput(c *Contract, i int, know supply) {
 	if trusted && o.InText && o.Extract == provenance.NoExtract {
 		r.Warn(n, "a whole text is labelled system: what is in it as a whole can be chosen by whoever writes it (R2)", "extract: lines or json, or label: external")
 	}
+	if trusted && o.Extract == provenance.ExtractLines && !o.HasJoin {
+		r.Warn(n, "lines without join: who can choose a name with a line feed in it makes this list vouch for what it does not hold (R33)",
+			"join: /path for a directory's names, extract: json, or label: external where strangers choose names")
+	}
 	if !o.Authoritative {
 		return
 	}

@@ -144,6 +144,10 @@ func (r *reader) joined(o *provenance.OutputRule, c *Contract, f *outputFile) {
 	if !f.Join.Given() {
 		return
 	}
+	if o.Extract != provenance.ExtractLines {
+		r.Fault(f.Join.Node, "join bounds the names that lines are taken apart into, and would bound nothing here", "extract: lines, or remove join")
+		return
+	}
 	at := r.pattern(f.Join)
 	if len(at.Tokens) == 0 || !at.Exact() {
 		r.Fault(f.Join.Node, "join is the exact pointer of one argument", "join: /path")
@@ -156,9 +160,6 @@ func (r *reader) joined(o *provenance.OutputRule, c *Contract, f *outputFile) {
 	}
 	if declared && !known {
 		r.Fault(f.Join.Node, "join names an argument this contract does not declare", "add it to args")
-	}
-	if o.Keys {
-		r.Fault(f.Join.Node, "join and keys exclude each other", "")
 	}
 	if o.Type != provenance.Untyped && o.Type != provenance.Path {
 		r.Fault(f.Join.Node, "join gives a path, and the output's type is another", "type: path")

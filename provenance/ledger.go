@@ -34,7 +34,7 @@ type Ledger struct {
 	caps   Caps
 	store  store
 	taints taints
-	places *Places // that this session's own acts lowered
+	places *Places         // that this session's own acts lowered
 	opened map[string]bool // closed collections an act put in what it chose from an open one
 	turns  []turn
 	typed  int // bytes of all turns, lapsed ones too
