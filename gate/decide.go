@@ -50,6 +50,7 @@ type judge struct {
 	fields                             [][]byte          // names of form fields in answers
 	work                               int               // bytes taken apart so far
 	supply                             map[supplyKey]string
+	wrong                              map[string]map[string]bool // R24: guesses of this call, by pointer
 }
 
 func (j *judge) run() {
@@ -125,7 +126,7 @@ func (j *judge) refuse(fs []writ.Failure) {
 		d.Outcome = writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{Code: writ.CodeOf(r), Reason: r, Failures: fs}}
 		d.Shadow = shadow && !j.hard
 		if d.Effect.Gated() && !d.Shadow {
-			d.basis.counted = j.countedKeys(fs)
+			d.basis.guesses = j.guesses(fs)
 		}
 		return
 	}
@@ -276,20 +277,20 @@ func (j *judge) validate() []writ.Failure {
 // closed contract, and the closures of R24.
 func (j *judge) closed() {
 	against := func(pointer string, r writ.Reason) {
-		j.against = append(j.against, writ.Failure{Pointer: pointer, Reason: r, Need: needs[r]})
+		need := needs[r]
+		if r != writ.PolicyClosed {
+			need += ": `writ session reopen " + shown(j.in.Session.id) + "`"
+		}
+		j.against = append(j.against, writ.Failure{Pointer: pointer, Reason: r, Need: need})
 	}
 	if j.contract != nil && j.contract.Closed {
 		against("", writ.PolicyClosed)
 	}
-	s := j.in.Session
-	if s == nil || !j.d.Effect.Gated() {
-		return
-	}
-	if s.actsClosed {
+	if j.over() {
 		against("", writ.PolicySessionClosed)
 	}
 	for _, l := range j.leaves {
-		if s.shut[j.closeKey(l)] {
+		if l.shut {
 			against(l.pointer, writ.PolicyPointerClosed)
 		}
 	}
@@ -348,48 +349,6 @@ func (j *judge) repeated() bool {
 func (j *judge) actKey() string {
 	args, _ := strictjson.Canonical(j.args) // checked: it has a canonical form
 	return j.in.Session.digest(append([]byte(j.in.Call.Server+"/"+toolOf(j.in.Call)+"\x00"), args...))
-}
-
-// countedKeys returns the keys under which R24 counts a refusal. Refusals that
-// tell nothing about values (a name, the payload, the schema) and those that a
-// count itself caused are not counted.
-func (j *judge) countedKeys(fs []writ.Failure) []string {
-	var keys []string
-	byPointer := make(map[string]*leaf, len(j.leaves))
-	for _, l := range j.leaves {
-		byPointer[l.pointer] = l
-	}
-	for _, f := range fs {
-		if strings.HasPrefix(f.Pointer, answerPrefix) {
-			continue // a server that asks and asks closes nothing
-		}
-		switch writ.CodeOf(f.Reason) {
-		case writ.InvalidToolName, writ.InvalidPayload:
-			return nil
-		}
-		switch f.Reason {
-		case writ.PolicySessionClosed, writ.PolicyPointerClosed, writ.PolicyClosed, writ.PolicyNotRecorded, writ.ProvenanceSession:
-			continue
-		}
-		key := ""
-		if l := byPointer[f.Pointer]; l != nil {
-			key = j.closeKey(l)
-		}
-		if !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// closeKey names a pointer of a tool for R24: by the contract's pattern where
-// one names it, so that another index is not another pointer.
-func (j *judge) closeKey(l *leaf) string {
-	p := l.pattern
-	if l.rule != nil {
-		p = l.rule.At.Source
-	}
-	return j.in.Call.Server + "/" + toolOf(j.in.Call) + "#" + p
 }
 
 // rewrite returns the arguments with some leaves replaced (R17), all other

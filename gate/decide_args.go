@@ -29,6 +29,8 @@ type leaf struct {
 	answer  bool
 	// declined marks the one word of an answer that gives none (R31).
 	declined bool
+	guess    string   // R24: the set its refusal tells of, "" when it tells nothing
+	shut     bool     // R24: it was not looked up, for too much was guessed at its pointer
 	enum     bool     // a member of an enum of the pinned schema
 	rule     *ArgRule // nil when the contract names none
 	role     Role

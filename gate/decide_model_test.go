@@ -65,14 +65,29 @@ type mSent struct {
 }
 
 type model struct {
-	facts []mFact
-	sent  []mSent
-	turns []string
-	fails map[string]int
-	shut  map[string]bool
-	acts  int
-	over  bool
+	facts   []mFact
+	sent    []mSent
+	turns   []string
+	guesses []mGuess // R24: since the last news of their collection
+	made    []string // what acts sent
+	wrong   []mGuess // of the last decision
 }
+
+// mGuess is one value refused at one pointer.
+type mGuess struct{ pointer, collection, lit string }
+
+// guessed lists the different values guessed at a pointer, or at all ("").
+func (m *model) guessed(pointer string, more []mGuess) (out []mGuess) {
+	for _, g := range append(slices.Clone(m.guesses), more...) {
+		same := func(h mGuess) bool { return h.pointer == g.pointer && mEqual(h.lit, g.lit) }
+		if (pointer == "" || g.pointer == pointer) && !slices.ContainsFunc(out, same) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+func (m *model) over() bool { return len(m.guessed("", nil)) >= 50 }
 
 func mText(lit string) (string, bool) {
 	s, err := strconv.Unquote(lit)
@@ -242,8 +257,18 @@ func (m *model) decide(tool string, args []mArg) (code writ.Code, pointers []str
 			decides = decides || a.name != "word"
 		}
 	}
+	var shut []string
+	var wrong []mGuess
+	if m.over() {
+		return writ.PolicyViolation, []string{""}
+	}
 	for _, a := range args {
 		ok := false
+		pointer := tool + "/" + a.name
+		if a.name != "word" && !m.typed(a.lit) && len(m.guessed(pointer, wrong)) >= 5 {
+			shut = append(shut, "/"+a.name)
+			continue
+		}
 		switch {
 		case a.name == "word":
 			ok = a.lit == `"alpha"` || a.lit == `"beta77"`
@@ -254,20 +279,20 @@ func (m *model) decide(tool string, args []mArg) (code writ.Code, pointers []str
 		}
 		if !ok {
 			pointers = append(pointers, "/"+a.name)
+			if a.name != "word" && !m.typed(a.lit) {
+				wrong = append(wrong, mGuess{pointer, a.name, a.lit})
+			}
 		}
 	}
+	m.wrong = wrong
 	slices.Sort(pointers)
 	if len(pointers) > 0 {
 		return writ.MissingProvenance, pointers
 	}
-	if m.over || !decides {
+	if !decides {
 		pointers = append(pointers, "")
 	}
-	for _, a := range args {
-		if m.shut[tool+"/"+a.name] {
-			pointers = append(pointers, "/"+a.name)
-		}
-	}
+	pointers = append(pointers, shut...)
 	if len(pointers) > 0 {
 		slices.Sort(pointers)
 		return writ.PolicyViolation, slices.Compact(pointers)
@@ -291,29 +316,17 @@ func (m *model) decided(server, tool string, args []mArg, code writ.Code, pointe
 	}
 	if code == "" {
 		for i, a := range args {
+			if act {
+				m.made = append(m.made, a.lit)
+			}
 			if labels[i] < writ.System {
 				m.sent = append(m.sent, mSent{server, act, mNarrow(a.lit), a.lit, labels[i]})
 			}
 		}
 		return labels
 	}
-	counted := code == writ.MissingProvenance
-	for _, p := range pointers {
-		if code == writ.PolicyViolation && p == "" && !m.over {
-			counted = true // no arguments
-		}
-	}
 	if code == writ.MissingProvenance {
-		for _, p := range pointers {
-			if m.fails[tool+p]++; m.fails[tool+p] >= 5 {
-				m.shut[tool+p] = true
-			}
-		}
-	}
-	if counted {
-		if m.acts++; m.acts >= 50 {
-			m.over = true
-		}
+		m.guesses = append(m.guesses, m.wrong...)
 	}
 	return labels
 }
@@ -356,16 +369,14 @@ func (m *model) observe(server, tool string, args []mArg, labels []writ.Label, l
 		}
 		facts = append(facts, f)
 	}
-	fresh := slices.ContainsFunc(facts, func(f mFact) bool {
-		return f.named && f.label >= writ.System && !slices.ContainsFunc(m.facts, func(g mFact) bool {
-			return g.tool == f.tool && g.named && g.label >= f.label && g.collection == f.collection && mEqual(g.lit, f.lit)
-		})
-	})
-	m.facts = append(m.facts, facts...)
-	if fresh {
-		clear(m.fails)
-		m.acts = 0
+	for _, f := range facts {
+		known := slices.ContainsFunc(m.facts, func(g mFact) bool { return mEqual(g.lit, f.lit) }) ||
+			slices.ContainsFunc(m.made, func(lit string) bool { return mEqual(lit, f.lit) })
+		if f.named && f.label >= writ.System && tool != "a/make" && !known {
+			m.guesses = slices.DeleteFunc(m.guesses, func(g mGuess) bool { return g.collection == f.collection })
+		}
 	}
+	m.facts = append(m.facts, facts...)
 }
 
 // TestModel compares Decide with the model over random sessions (P01, P04, P07,
@@ -376,7 +387,7 @@ func TestModel(t *testing.T) {
 		"7", "1000000", "1e6", "1000000.0", "9007199254740993", "9007199254740992", "-0", "0", "true", "false", "null", `""`, "[]", "{}", `"Bobby"`}
 	rapid.Check(t, func(t *rapid.T) {
 		s := gate.NewSession("s_model", [32]byte{7}, provenance.Caps{})
-		m := &model{fails: map[string]int{}, shut: map[string]bool{}}
+		m := &model{}
 		lit := rapid.SampledFrom(literals)
 		fields := map[string][]string{
 			"a/list": {"q", "on"}, "a/all": {"q"}, "b/list": {"q"}, "a/put": {"user", "mail", "word"}, "a/make": {"user"}, "b/reply": {"mail", "user"},
@@ -391,8 +402,6 @@ func TestModel(t *testing.T) {
 				}
 				s.Commit(o)
 				m.turns = append(m.turns, strings.Join(words, " "))
-				clear(m.fails)
-				m.acts = 0
 			}
 			tool := rapid.SampledFrom([]string{"a/list", "a/list", "b/list", "a/all", "a/put", "a/make", "b/reply"}).Draw(t, "tool")
 			server, name, _ := strings.Cut(tool, "/")

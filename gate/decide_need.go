@@ -52,8 +52,8 @@ var needs = map[writ.Reason]string{
 	writ.PolicyNoArguments:   "an act without a target, a selector or an amount needs a contract that allows it",
 	writ.PolicyClosed:        "the contract of this tool is closed; an operator must open it",
 	writ.PolicyContested:     "the value also stands where a stranger can write it; a person must decide",
-	writ.PolicyPointerClosed: "was refused too often; a person must reopen it",
-	writ.PolicySessionClosed: "too many acts of this session were refused; a person must reopen it",
+	writ.PolicyPointerClosed: "was guessed at too often; what a tool newly returns or the user types passes, or a person reopens it",
+	writ.PolicySessionClosed: "too many values were guessed at in this session; a person must reopen it",
 	writ.PolicyRepeated:      "the same act was made before; it must rest on values read after it",
 	writ.PolicyAnswer:        "an answer given inside a call must itself be a value that a tool returned",
 

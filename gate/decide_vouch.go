@@ -34,6 +34,10 @@ func (j *judge) judgeLeaves() {
 	}
 	// R14: the file a local text goes to is the target, or where the contract
 	// declares none, a selector of a closed collection.
+	if j.over() {
+		j.labelLeaves() // nothing more is said of any value
+		return
+	}
 	declared := slices.ContainsFunc(j.rules, func(r ArgRule) bool { return r.Role == Target })
 	vouched, local := false, []*leaf(nil)
 	for _, l := range j.leaves {
@@ -46,6 +50,13 @@ func (j *judge) judgeLeaves() {
 			continue
 		}
 		r := j.vouch(l)
+		if l.shut {
+			l.founded = founded{}
+			continue
+		}
+		if r != "" {
+			j.guessed(l)
+		}
 		if r == "" && j.destroys(l) && !j.anchored(l) {
 			r = writ.ProvenanceAnchor
 		}
@@ -58,11 +69,12 @@ func (j *judge) judgeLeaves() {
 		l.founded = founded{label: l.label} // seen perhaps, and not enough
 		j.unfoundedLeaf(l, r)
 	}
+	shut := slices.ContainsFunc(j.leaves, func(l *leaf) bool { return l.shut })
 	for _, l := range local {
 		// R14: the text needs no voucher, the file it goes to does.
 		if l.label = writ.Model; vouched {
 			l.rule_ = "local"
-		} else {
+		} else if !shut {
 			j.unfoundedLeaf(l, writ.ProvenanceUnseen)
 		}
 	}
@@ -93,9 +105,14 @@ func (j *judge) isLocal(l *leaf) bool {
 func (j *judge) vouch(l *leaf) writ.Reason {
 	var reason, said writ.Reason
 	sources := j.sources(l)
+	shut := j.shuts(l)
 	for _, kind := range []SourceKind{FromConst, FromCatalog, FromUser, FromOutput, FromDerived, FromSeen} {
 		for _, src := range sources {
 			if src.Kind != kind {
+				continue
+			}
+			if shut && (kind == FromOutput || kind == FromDerived || kind == FromSeen) {
+				l.shut = true
 				continue
 			}
 			r := j.from(l, src)

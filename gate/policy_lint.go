@@ -94,6 +94,9 @@ func inRecord(o *provenance.OutputRule) bool {
 // anchor, and of one that says nothing of what it destroys (R9).
 func (r *reader) lintDeletes(c *Contract, know supply) {
 	clauses := c.Cases
+	if c.Closed {
+		return
+	}
 	if c.CaseAt == nil {
 		clauses = []Case{{Effect: c.Effect, Line: c.Line, Col: c.Col}}
 	}
@@ -110,7 +113,7 @@ func (r *reader) lintDeletes(c *Contract, know supply) {
 				r.lintDeleted(&a, know)
 			}
 		}
-		if k.Effect&Delete != 0 && !named && !c.Closed {
+		if k.Effect&Delete != 0 && !named {
 			r.WarnAt(k.Line, k.Col, "a deletion whose contract names no target and no selector: nothing says whose record it is (R9)", "role: selector")
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 
 	"github.com/writ-project/writ/internal/strictjson"
@@ -12,9 +13,8 @@ import (
 
 // The bounds of R24.
 const (
-	refusalsPerPointer = 5
-	refusalsPerSession = 50
-	refusalsKept       = 4096 // pointers counted at one time
+	guessesPerPointer = 5
+	guessesPerSession = 50
 )
 
 // Session is the scope in which evidence counts: the fold of one session's
@@ -37,13 +37,19 @@ type Session struct {
 	// evidence that is fresh after them (R23).
 	done map[string]uint32
 
-	// R24. refused counts since the last new evidence; shut and actsClosed stay
-	// until a person reopens.
-	refused    map[string]int
-	acts       int
-	shut       map[string]bool
-	actsClosed bool
+	// refused are the values guessed at, by the pointer of a tool (R24).
+	refused map[string]*guesses
 }
+
+// guesses are the different values that were refused at one pointer since its
+// set last had news, by keyed digest.
+type guesses struct {
+	set    string
+	values map[string]bool
+}
+
+// guess is one refused value whose refusal tells what a set does not hold.
+type guess struct{ pointer, set, value string }
 
 // mode is whether a session shadows; the first decision fixes it.
 type mode uint8
@@ -69,7 +75,7 @@ func (s *Session) mayShadow() bool { return s == nil || s.mode != enforcing }
 func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
 	return &Session{
 		id: id, key: key, ledger: provenance.NewLedger(key, caps), next: 1,
-		templates: map[string][]string{}, done: map[string]uint32{}, refused: map[string]int{}, shut: map[string]bool{},
+		templates: map[string][]string{}, done: map[string]uint32{}, refused: map[string]*guesses{},
 	}
 }
 
@@ -87,7 +93,7 @@ func (s *Session) Facts() int { return s.ledger.Len() }
 func (s *Session) Bytes() int64 { return s.ledger.Bytes() }
 
 // Decided folds a decision in, once it is durable and before the call is made:
-// a refused act counts for R24, an allowed call taints what comes later (R4).
+// a refused guess counts for R24, an allowed call taints what comes later (R4).
 func (s *Session) Decided(d *Decision) {
 	if s.mode == undecided {
 		if s.mode = enforcing; d.basis.shadow {
@@ -96,6 +102,9 @@ func (s *Session) Decided(d *Decision) {
 	}
 	if d.Allowed() {
 		s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
+		if d.Effect.Gated() {
+			s.ledger.Made(d.args)
+		}
 		if d.open {
 			// R28: what an act answers or adds to is no more closed than what it
 			// chose from.
@@ -110,20 +119,22 @@ func (s *Session) Decided(d *Decision) {
 		}
 		return
 	}
-	if len(d.basis.counted) == 0 {
-		return
-	}
-	for _, k := range d.basis.counted {
-		if len(s.refused) >= refusalsKept && s.refused[k] == 0 {
-			continue // the session's count still runs
+	for _, g := range d.basis.guesses {
+		at := s.refused[g.pointer]
+		if at == nil {
+			at = &guesses{set: g.set, values: map[string]bool{}}
+			s.refused[g.pointer] = at
 		}
-		if s.refused[k]++; s.refused[k] >= refusalsPerPointer {
-			s.shut[k] = true
-		}
+		at.values[g.value] = true
 	}
-	if s.acts++; s.acts >= refusalsPerSession {
-		s.actsClosed = true
+}
+
+// guessed returns how many guesses count, over all pointers.
+func (s *Session) guessed() (n int) {
+	for _, g := range s.refused {
+		n += len(g.values)
 	}
+	return n
 }
 
 // Commit folds an observation in, once its result is durable and before the
@@ -132,17 +143,15 @@ func (s *Session) Commit(o Observation) {
 	if o.evidence >= s.next {
 		s.next = o.evidence + 1
 	}
-	if o.turn != nil && s.ledger.CommitTurn(o.turn) == nil && o.Facts > 0 {
-		clear(s.refused)
-		s.acts = 0
+	if o.turn != nil {
+		_ = s.ledger.CommitTurn(o.turn) // full: it vouches for nothing
 	}
 	if o.pending == nil || s.ledger.Commit(o.pending) != nil {
 		return
 	}
-	if o.pending.Fresh() {
-		// New evidence: what was refused for want of it may be asked again.
-		clear(s.refused)
-		s.acts = 0
+	for _, o := range o.pending.News() {
+		// What was refused for want of it may be asked again.
+		maps.DeleteFunc(s.refused, func(_ string, g *guesses) bool { return slices.Contains(setsOf(o), g.set) })
 	}
 	if o.list != nil {
 		for _, t := range o.list.templates {
@@ -164,8 +173,6 @@ func (s *Session) Turns() int { return s.ledger.Turns() }
 // Reopen lifts the closures of R24. Only a person may cause it.
 func (s *Session) Reopen() {
 	clear(s.refused)
-	clear(s.shut)
-	s.acts, s.actsClosed = 0, false
 }
 
 // digest is a keyed digest of exact bytes, "" for nil.

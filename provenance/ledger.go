@@ -35,6 +35,8 @@ type Ledger struct {
 	store  store
 	taints taints
 	places *Places         // that this session's own acts lowered
+	made   keys            // what acts sent (R24)
+	dirs   keys            // directories whose names are all known (R24)
 	opened map[string]bool // closed collections an act put in what it chose from an open one
 	turns  []turn
 	typed  int // bytes of all turns, lapsed ones too
@@ -51,7 +53,7 @@ func NewLedger(key [32]byte, caps Caps) *Ledger {
 	if caps.Bytes <= 0 {
 		caps.Bytes = DefaultCaps.Bytes
 	}
-	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces(), opened: map[string]bool{}}
+	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, dirs: keys{}, opened: map[string]bool{}}
 }
 
 // Len returns how many leaves were taken in.
@@ -130,7 +132,7 @@ type Pending struct {
 	facts  []judged
 	events uint64
 	taint  uint64
-	fresh  bool
+	news   map[Origin]bool
 }
 
 // judged is what R4 and R5 made of a leaf.
@@ -142,11 +144,6 @@ type judged struct {
 
 // Facts returns how many leaves Commit will take in.
 func (p *Pending) Facts() int { return len(p.facts) }
-
-// Fresh reports whether the observation is new evidence (R24): some leaf of it
-// may vouch, and its value did not stand at the same place of the same tool
-// before. After Commit it is what the commit found.
-func (p *Pending) Fresh() bool { return p.fresh }
 
 // Label returns the label of the i-th leaf of the observation, and whether R4
 // or R5 lowered it.
@@ -174,33 +171,11 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 	for i := range o.Leaves {
 		leaf, j := &o.Leaves[i], &p.facts[i]
 		j.owner = leaf.ownerAt > 0 && p.facts[leaf.ownerAt-1].label >= writ.System
-		p.fresh = p.fresh || leaf.Rule != nil && j.label >= writ.System && l.isNew(&o, leaf, j)
+		if leaf.Rule != nil && j.label >= writ.System && !o.Act {
+			p.tell(l, &o, leaf)
+		}
 	}
 	return p, nil
-}
-
-// isNew reports whether no committed fact says what a leaf says: its value, at
-// that label, under that rule of that tool, with that owner.
-func (l *Ledger) isNew(o *Observation, leaf *Leaf, j *judged) bool {
-	n, ok := l.store.metaOf[metaOf(o, leaf)]
-	if !ok {
-		return true
-	}
-	owner := uint32(0)
-	if leaf.owner != "" && j.owner {
-		if owner, ok = l.store.number[leaf.owner]; !ok {
-			return true
-		}
-		owner++
-	}
-	k, ok := l.keyOf(Untyped, leaf.Raw)
-	var one [1]uint32
-	for _, i := range l.store.under(k, &one) {
-		if f := l.store.at(i); f.meta == n && f.label >= j.label && f.owner == owner {
-			return false
-		}
-	}
-	return ok
 }
 
 // estimate is an upper bound of what a result adds to the store.
@@ -436,6 +411,7 @@ func (l *Ledger) Commit(p *Pending) error {
 	for i, j := range p.facts {
 		l.keep(&p.of, &p.of.Leaves[i], j, known)
 	}
+	l.enumerate(&p.of)
 	l.leaves += len(p.facts)
 	return nil
 }

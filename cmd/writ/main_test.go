@@ -73,6 +73,7 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"serve": serveScript, "stop": stopScript(syscall.SIGTERM), "crash": stopScript(syscall.SIGKILL), "impostor": impostorScript, "faildisk": failDiskScript, "ends": endsScript, "exits": exitsScript, "capture": captureScript, "model": modelScript,
+			"converse": converseScript, "send": sendScript, "hangup": hangUpScript,
 		},
 	})
 }

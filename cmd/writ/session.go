@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -109,8 +110,9 @@ func maxOne(c *cobra.Command, args []string) error {
 func sessionSay() *cobra.Command {
 	var state, screenFile string
 	c := &cobra.Command{
-		Use: "say NAME [TEXT | -]", Short: "Put the user's own words on record, as evidence in a session",
-		Long: "Put the user's own words on record in the session kept under NAME: what is typed here, or\n" +
+		Use: "say NAME|s_… [TEXT | -]", Short: "Put the user's own words on record, as evidence in a session",
+		Long: "Put the user's own words on record in the session kept under NAME, or of that public id, as\n" +
+			"writ session list shows it and a refusal names it: what is typed here, or\n" +
 			"read from standard input, vouches for arguments that accept `user`. It is for the person or\n" +
 			"the host program, never for the agent: whoever can run this speaks as the user.",
 		Args: func(c *cobra.Command, args []string) error {
@@ -166,15 +168,19 @@ func sessionSay() *cobra.Command {
 	return c
 }
 
-// named opens the session kept under a name, over the state directory's log
+// named opens the session kept under a name, or of a public id, over the state directory's log
 // and without any server: other processes of that directory see what is written.
 func named(ctx context.Context, dir, name string, input *screen.Screen) (*gateway.Gateway, downstream.Session, func(), error) {
-	secret, err := readSession(dir, name)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if secret == "" {
-		return nil, nil, nil, fail(exitData, "writ session new "+name, "no session is kept under that name")
+	byID := strings.HasPrefix(name, "s_")
+	secret := ""
+	if !byID {
+		var err error
+		if secret, err = readSession(dir, name); err != nil {
+			return nil, nil, nil, err
+		}
+		if secret == "" {
+			return nil, nil, nil, fail(exitData, "writ session new "+name, "no session is kept under that name")
+		}
 	}
 	policy, fs := gate.ParsePolicy("none", []byte("tools: {}\n"))
 	if len(fs) > 0 {
@@ -189,9 +195,18 @@ func named(ctx context.Context, dir, name string, input *screen.Screen) (*gatewa
 		st.Close()
 		return nil, nil, nil, fail(exitIO, "", "%w", err)
 	}
-	s, err := g.FindSession(ctx, loopback, secret)
+	var s downstream.Session
+	if byID {
+		s, err = g.SessionNamed(ctx, name)
+	} else {
+		s, err = g.FindSession(ctx, loopback, secret)
+	}
 	if err != nil {
+		g.Close()
 		st.Close()
+		if byID && errors.Is(err, downstream.ErrNoSession) {
+			return nil, nil, nil, fail(exitData, "writ session list", "there is no open session of that id")
+		}
 		return nil, nil, nil, sessionError(name, err)
 	}
 	return g, s, func() { g.Close(); st.Close() }, nil
@@ -200,13 +215,14 @@ func named(ctx context.Context, dir, name string, input *screen.Screen) (*gatewa
 func sessionReopen() *cobra.Command {
 	var state string
 	c := &cobra.Command{
-		Use: "reopen NAME", Short: "Lift what too many refusals closed in a session",
-		Long: "After 5 refusals of one argument without new evidence in between that argument is closed,\n" +
-			"after 50 every act of the session. A person who has looked at them (writ audit show)\n" +
-			"lifts that; the record says so.",
+		Use: "reopen NAME|s_…", Short: "Lift what too many guesses closed in a session",
+		Long: "After 5 wrong values for one argument that takes what tools returned, without news of them in\n" +
+			"between, that argument is closed; after 50 every act of the session. A person who has looked at\n" +
+			"them (writ audit show) lifts that; the record says so. A session is named as it is kept, or by its\n" +
+			"public id (writ session list), also that of a writ run.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fail(exitUsage, "writ session list", "one session's name")
+				return fail(exitUsage, "writ session list", "one session's name or public id")
 			}
 			return nil
 		},

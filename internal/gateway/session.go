@@ -262,8 +262,7 @@ func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (do
 	case err != nil:
 		g.complain(ctx, "a session could not be looked up", "", err)
 		return nil, err
-	case reg.Principal != principal || !reg.Closed.IsZero() ||
-		now.Sub(reg.Created) > sessionLifetime || now.Sub(reg.LastUsed) > sessionIdle:
+	case reg.Principal != principal || ended(reg, now):
 		return nil, downstream.ErrNoSession
 	}
 	s, err := g.loadedSession(ctx, reg.ID)
@@ -309,6 +308,11 @@ func (g *Gateway) complain(ctx context.Context, what, session string, err error)
 }
 
 const complainEvery = time.Second
+
+// ended reports whether a session was closed or outlived its time.
+func ended(reg audit.Session, now time.Time) bool {
+	return !reg.Closed.IsZero() || now.Sub(reg.Created) > sessionLifetime || now.Sub(reg.LastUsed) > sessionIdle
+}
 
 // loadedSession returns the session of that id, folding it from its records if
 // it is not in memory.

@@ -110,7 +110,25 @@ func (g *Gateway) turn(s *session, text string) (id string, err error) {
 	return id, nil
 }
 
-// Reopen lifts what too many refusals closed in a session (R24). The caller is
+// SessionNamed finds an open session by its public id, whoever carries it: for
+// the person at the state directory, to speak in it or to reopen it. It is never
+// reached from a client's side, where a session is its secret.
+func (g *Gateway) SessionNamed(ctx context.Context, id string) (downstream.Session, error) {
+	reg, err := g.sessions.SessionByID(ctx, id)
+	if errors.Is(err, audit.ErrNotFound) || err == nil && ended(reg, g.now()) {
+		return nil, downstream.ErrNoSession
+	}
+	if err == nil {
+		_, err = g.loadedSession(ctx, id)
+	}
+	if err != nil {
+		g.complain(ctx, "a session could not be restored", id, err)
+		return nil, err
+	}
+	return handle{id}, nil
+}
+
+// Reopen lifts what too many guesses closed in a session (R24). The caller is
 // a person: nothing that came by way of the agent ever causes it.
 func (g *Gateway) Reopen(ctx context.Context, session downstream.Session) error {
 	s, err := g.loadedSession(ctx, session.PublicID())

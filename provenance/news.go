@@ -1,0 +1,117 @@
+package provenance
+
+import (
+	"maps"
+	"path"
+	"slices"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// What R24 asks of a ledger: what is news, and which refusals tell none.
+
+// Origin is what leaves have in common that an argument may be taken from.
+type Origin struct {
+	Server, Tool, Collection string
+	Type                     Type
+}
+
+// News returns where the observation brought values that this session had not
+// seen, and that none of its acts sent or was answered (R24). After Commit it is
+// what the commit found, in no order.
+func (p *Pending) News() []Origin {
+	return slices.Collect(maps.Keys(p.news))
+}
+
+// keys is a set of them.
+type keys map[key]bool
+
+func (s keys) add(k key, l *Ledger) {
+	if !s[k] {
+		s[k] = true
+		l.store.bytes += 40
+	}
+}
+
+// keysOf returns the keys a value of a type is found under.
+func (l *Ledger) keysOf(t Type, raw []byte) (out []key) {
+	for _, of := range [...]Type{Untyped, t} {
+		if k, ok := l.keyOf(of, raw); ok {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// tell notes a leaf that may vouch, if its value is news.
+func (p *Pending) tell(l *Ledger, o *Observation, leaf *Leaf) {
+	at := Origin{o.Server, o.Tool, leaf.Rule.Collection, leaf.Type}
+	if p.news[at] {
+		return // one is enough
+	}
+	for _, k := range l.keysOf(leaf.Type, leaf.Raw) {
+		var one [1]uint32
+		if l.made[k] || len(l.store.under(k, &one)) > 0 {
+			return
+		}
+	}
+	if c, _, why := Canonical(Path, leaf.Raw); leaf.Type == Path && why == "" {
+		// A file an act made may have been told by its name alone.
+		if k, _ := l.keyOf(Untyped, strictjson.Quote(path.Base(c))); l.made[k] {
+			return
+		}
+	}
+	if p.news == nil {
+		p.news = map[Origin]bool{}
+	}
+	p.news[at] = true
+}
+
+// Made remembers what an act sends: a listing that shows it again is no news.
+func (l *Ledger) Made(args []Arg) {
+	for i := range args {
+		for _, k := range l.keysOf(args[i].Type, args[i].Raw) {
+			l.made.add(k, l)
+		}
+	}
+	l.taints.changed++ // what was prepared before is judged again
+}
+
+// enumerate remembers the directories an observation listed whole: a server's own
+// list of single names, in which the model chose nothing but the directory.
+func (l *Ledger) enumerate(o *Observation) {
+	last := ""
+	for i := range o.Leaves {
+		r := o.Leaves[i].Rule
+		if o.Act || r == nil || !r.HasJoin || !r.Authoritative {
+			continue
+		}
+		c, _, why := Canonical(Path, o.Leaves[i].Raw)
+		dir, _, ok := splitPath(c)
+		if why != "" || !ok || dir == last {
+			continue
+		}
+		last = dir
+		whole := true
+		for j := range o.Args {
+			a := &o.Args[j]
+			at, _, _ := Canonical(Path, a.Raw)
+			whole = whole && (a.Label >= writ.System || empty(a.Raw) || at == dir)
+		}
+		if whole {
+			l.dirs.add(l.digest(dirDomain, dir), l)
+		}
+	}
+}
+
+// dirDomain is that of directories listed whole.
+const dirDomain = "\x00dir"
+
+// Enumerated reports whether a path stands directly in a directory that was
+// listed whole in this session: whether it was listed there is no news.
+func (l *Ledger) Enumerated(raw []byte) bool {
+	c, _, why := Canonical(Path, raw)
+	dir, _, ok := splitPath(c)
+	return why == "" && ok && l.dirs[l.digest(dirDomain, dir)]
+}
