@@ -7,6 +7,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/provenance"
 )
 
 // Engine names the version of the rules in this package. It is part of every
@@ -50,6 +51,7 @@ type judge struct {
 	fields                             [][]byte          // names of form fields in answers
 	work                               int               // bytes taken apart so far
 	supply                             map[supplyKey]string
+	names                              *provenance.Names          // R9, made when it is asked for
 	wrong                              map[string]map[string]bool // R24: guesses of this call, by pointer
 }
 

@@ -149,7 +149,10 @@ func (j *judge) anchored(l *leaf) bool {
 	}
 	said, why := j.typed(l)
 	if why != "" {
-		named, ok := j.session().ledger.Anchored(j.query(l, Source{}))
+		if j.names == nil {
+			j.names = j.session().ledger.Names()
+		}
+		named, ok := j.names.Anchor(j.query(l, Source{}))
 		if !ok {
 			return false
 		}

@@ -11,52 +11,44 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// What one question about an anchor may look at. Beyond it nothing is anchored.
+// What one decision may look at. Beyond it nothing is anchored.
 const (
 	longestName = 256     // bytes of a value the user typed
 	maxRuns     = 1 << 16 // stretches of the user's words
-	maxVisits   = 1 << 16 // facts
+	maxVisits   = 1 << 17 // facts
 )
 
-// Anchored answers R9: did the user name the record a vouched value stands in?
-// The record is the innermost object around the value that is an array element,
-// else the root. A line of a text, an object key and an element of a list of
-// plain values are each a record of their own. It is named if a direct scalar of
-// it is a value the user typed whole, of 4 characters or more and not of small
-// space, and no other record of the query's collection seen in this session
-// holds that value. A scalar that is worth less than system names a record only
-// in a listing the server makes of its own (Authoritative) under no argument
-// that the model chose, or the twin is just unseen; what is the model's own
-// names none. A scalar that is a member of another collection names that one. A
-// record with two members of the collection relates them, and is neither's. Of a
-// path its last element names it, if it has an extension.
-//
-// Where the turn says all, every or each, a scalar worth system names all the
-// records that hold it.
-func (l *Ledger) Anchored(q Query) (Quote, bool) {
-	if q.Collection == "" {
-		return Quote{}, false
-	}
-	a := anchoring{l: l, q: &q, runs: maxRuns, visits: maxVisits, marks: map[Type]uint32{}}
-	for i := len(l.turns) - 1; i >= 0; i-- {
-		t := &l.turns[i]
-		if s, ok := a.in(t.own.text); ok {
-			return Quote{t.Evidence, s.start, s.end}, true
-		}
-	}
-	return Quote{}, false
+// Names are the stretches of the user's words that some result of the session
+// holds whole, from the latest turn back: what he can have named a record by
+// (R9). They are made for one decision, and count what it looks at.
+type Names struct {
+	l      *Ledger
+	said   []named
+	visits int
 }
 
-// anchoring is the state of one question.
-type anchoring struct {
-	l            *Ledger
-	q            *Query
-	runs, visits int
-	marks        map[Type]uint32 // of the value asked for
+// named is one of them.
+type named struct {
+	at     Quote
+	plural bool     // the turn says all, every or each
+	whole  []uint32 // facts that it is the value of
+	last   []uint32 // paths that it is the last element of, where it has an extension
 }
 
-// in looks for a name in one turn's own words.
-func (a *anchoring) in(text string) (span, bool) {
+// Names returns what the user may have named.
+func (l *Ledger) Names() *Names {
+	n := &Names{l: l, visits: maxVisits}
+	runs := maxRuns
+	for i := len(l.turns) - 1; i >= 0 && runs > 0; i-- {
+		runs = n.read(&l.turns[i], runs)
+	}
+	return n
+}
+
+// read adds the names of one turn. It returns how many more stretches may be
+// looked at.
+func (n *Names) read(t *turn, runs int) int {
+	text := t.own.text
 	plural := saysAll(text)
 	var ends []int
 	for i := range text {
@@ -74,22 +66,99 @@ func (a *anchoring) in(text string) (span, bool) {
 			first++
 		}
 		most := min(len(text), i+longestName)
-		if n := strings.IndexByte(text[i:most], 0); n >= 0 {
-			most = i + n
+		if z := strings.IndexByte(text[i:most], 0); z >= 0 {
+			most = i + z
 		}
 		for _, e := range ends[first:] {
 			if e > most {
 				break
 			}
-			if a.runs--; a.runs < 0 {
-				return span{}, false
+			if runs--; runs < 0 {
+				return 0
 			}
-			if a.names(text[i:e], plural) {
-				return span{i, e}, true
+			whole, last := n.l.holding(text[i:e])
+			if len(whole)+len(last) > 0 && isName(text[i:e]) {
+				n.said = append(n.said, named{Quote{t.Evidence, i, e}, plural, whole, last})
 			}
 		}
 	}
-	return span{}, false
+	return runs
+}
+
+// holding returns the facts that have a text or a number as their value, and the
+// paths that end in it as a name with an extension.
+func (l *Ledger) holding(word string) (whole, last []uint32) {
+	var one, two [1]uint32
+	whole = slices.Clone(l.store.under(l.digest("", string(rune(strictjson.String))+word), &one))
+	if d, ok := decimal(word); ok {
+		if k, ok := l.keyOf(Untyped, []byte(d)); ok {
+			whole = append(whole, l.store.under(k, &two)...)
+		}
+	}
+	if strings.ContainsRune(strings.Trim(word, "."), '.') {
+		last = slices.Clone(l.store.under(l.digest(baseDomain, word), &one))
+	}
+	return whole, last
+}
+
+// Anchor answers R9: did the user name the record a vouched value stands in?
+// The record is the innermost object around the value that is an array element,
+// else the root. A line of a text, an object key and an element of a list of
+// plain values are each a record of their own. It is named if a direct scalar of
+// it is a value the user typed whole, of 4 characters or more and not of small
+// space, and no other record of the query's collection seen in this session
+// holds that value. A scalar that is worth less than system names a record only
+// in a listing the server makes of its own (Authoritative) under no argument
+// that the model chose, or the twin is just unseen; what is the model's own
+// names none. A scalar that is a member of another collection names that one. A
+// record with two members of the collection relates them, and is neither's. Of a
+// path its last element names it, if it has an extension.
+//
+// Where the turn says all, every or each, a scalar worth system names all the
+// records that hold it.
+func (n *Names) Anchor(q Query) (Quote, bool) {
+	if q.Collection == "" {
+		return Quote{}, false
+	}
+	a := anchoring{Names: n, q: &q, marks: map[Type]uint32{}}
+	for i := range n.said {
+		if a.names(&n.said[i]) {
+			return n.said[i].at, true
+		}
+	}
+	return Quote{}, false
+}
+
+// anchoring is the state of one question.
+type anchoring struct {
+	*Names
+	q     *Query
+	marks map[Type]uint32 // of the value asked for
+}
+
+// names reports whether one of the names is that of the record asked for.
+func (a *anchoring) names(n *named) bool {
+	if a.visits -= len(n.whole) + len(n.last); a.visits < 0 {
+		return false
+	}
+	found, system, twin := false, false, false
+	for _, i := range n.whole {
+		anchor, other := a.holds(i)
+		found = found || anchor
+		system = system || anchor && a.l.store.at(i).label >= writ.System
+		twin = twin || other
+	}
+	for _, i := range n.last {
+		f := a.l.store.at(i)
+		switch m := &a.l.store.metas[f.meta]; {
+		case m.collection != a.q.Collection || m.typ != Path:
+		case !a.same(f):
+			twin = true
+		case f.label >= writ.System && m.named:
+			found, system = true, true
+		}
+	}
+	return found && a.visits >= 0 && (!twin || n.plural && system)
 }
 
 // saysAll reports whether a text speaks of several things at once.
@@ -101,44 +170,6 @@ func saysAll(text string) bool {
 		}
 	}
 	return false
-}
-
-// names reports whether a stretch of the user's words names the record asked
-// for.
-func (a *anchoring) names(word string, plural bool) bool {
-	l := a.l
-	var one, two, three [1]uint32
-	whole := l.store.under(l.digest("", string(rune(strictjson.String))+word), &one)
-	if d, ok := decimal(word); ok {
-		if k, ok := l.keyOf(Untyped, []byte(d)); ok {
-			whole = slices.Concat(whole, l.store.under(k, &two))
-		}
-	}
-	var last []uint32
-	if strings.ContainsRune(strings.Trim(word, "."), '.') {
-		last = l.store.under(l.digest(baseDomain, word), &three)
-	}
-	if len(whole) == 0 && len(last) == 0 || !isName(word) {
-		return false
-	}
-	found, system, twin := false, false, false
-	for _, i := range whole {
-		anchor, other := a.holds(i)
-		found = found || anchor
-		system = system || anchor && l.store.at(i).label >= writ.System
-		twin = twin || other
-	}
-	for _, i := range last {
-		f := l.store.at(i)
-		switch m := &l.store.metas[f.meta]; {
-		case m.collection != a.q.Collection || m.typ != Path:
-		case !a.same(f):
-			twin = true
-		case f.label >= writ.System && m.named:
-			found, system = true, true
-		}
-	}
-	return found && a.visits >= 0 && (!twin || plural && system)
 }
 
 // isName reports whether a text is long enough, and no word for everybody.

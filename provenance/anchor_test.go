@@ -28,7 +28,7 @@ func TestRecalledIsNoRecord(t *testing.T) {
 	if a := l.Find(q); len(a.Vouched) != 1 {
 		t.Fatalf("%+v", a)
 	}
-	if at, ok := l.Anchored(q); ok {
+	if at, ok := l.Names().Anchor(q); ok {
 		t.Errorf("anchored by %+v", at)
 	}
 }
@@ -38,13 +38,13 @@ func TestAnchorIsBounded(t *testing.T) {
 	l := NewLedger([32]byte{1}, Caps{})
 	rules := []OutputRule{{At: must("/id"), Label: writ.System, Collection: "doc", Authoritative: true}}
 	var rows strings.Builder
-	for i := range maxVisits {
+	for i := range maxVisits + 1 {
 		fmt.Fprintf(&rows, `,"f%d":%d`, i, i)
 	}
 	l.mustAdd(t, 1, Extraction(rules, []byte(`{"structuredContent":{"id":"doc-e90b42"`+rows.String()+`,"title":"Agreement"}}`), nil).Leaves)
 	p, _ := l.PrepareTurn(Turn{Evidence: 2, Text: "delete the Agreement"})
 	l.CommitTurn(p)
-	if at, ok := l.Anchored(Query{Raw: []byte(`"doc-e90b42"`), Collection: "doc"}); ok {
+	if at, ok := l.Names().Anchor(Query{Raw: []byte(`"doc-e90b42"`), Collection: "doc"}); ok {
 		t.Errorf("anchored by %+v", at)
 	}
 }
@@ -150,7 +150,7 @@ func TestAnchorModel(t *testing.T) {
 			}
 		}
 		for _, id := range ids {
-			_, got := l.Anchored(Query{Raw: strictjson.Quote(id), Collection: "doc", Authority: true})
+			_, got := l.Names().Anchor(Query{Raw: strictjson.Quote(id), Collection: "doc", Authority: true})
 			if want := anchorModel(rows, turns, id); got != want {
 				t.Fatalf("%s: anchored %v, the model says %v\n%v\n%v", id, got, want, rows, turns)
 			}
