@@ -149,9 +149,9 @@ func (s *Session) Commit(o Observation) {
 	if o.pending == nil || s.ledger.Commit(o.pending) != nil {
 		return
 	}
-	for _, o := range o.pending.News() {
+	for _, at := range o.pending.News() {
 		// What was refused for want of it may be asked again.
-		maps.DeleteFunc(s.refused, func(_ string, g *guesses) bool { return slices.Contains(setsOf(o), g.set) })
+		maps.DeleteFunc(s.refused, func(_ string, g *guesses) bool { return slices.Contains(setsOf(at), g.set) })
 	}
 	if o.list != nil {
 		for _, t := range o.list.templates {
