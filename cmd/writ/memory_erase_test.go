@@ -125,9 +125,14 @@ func TestMemoryEraseLeavesNoCopy(t *testing.T) {
 	}
 	obs := s.record("The password is " + secret + ". " + strings.Repeat("It fills several pages. ", 400))
 	ent := s.propose(memory.ToolEntity, fmt.Sprintf(`{"name":"vault of %s","entity_type":"thing","observation_ids":[%q]}`, secret, obs)).Effects[0].ID
-	o := s.propose(memory.ToolPropose, fmt.Sprintf(`{"text":"It is %s.","observation_ids":[%q],"about":[%q]}`, secret, obs, ent))
-	prop := o.Effects[len(o.Effects)-1].ID
-	s.propose(memory.ToolAttachContra, fmt.Sprintf(`{"proposition_id":%q,"observation_ids":["obs_2"]}`, prop))
+	claim := func(value, obs string) string {
+		o := s.propose(memory.ToolPropose, fmt.Sprintf(`{"text":"It is %[1]s.","observation_ids":[%[2]q],"about":[%[3]q],"structured_form":{"subject":%[3]q,"predicate":"password","object":{"literal":%[1]q}}}`, value, obs, ent))
+		return o.Effects[len(o.Effects)-1].ID
+	}
+	prop := claim(secret, obs)
+	other := s.record("It is swordfish-42, says somebody else.")
+	claim("swordfish-42", other)
+	s.propose(memory.ToolAttachContra, fmt.Sprintf(`{"proposition_id":%q,"observation_ids":[%q]}`, prop, other))
 	s.record("and a neighbour after it")
 	if out := s.must(exitOK, "memory", "search", "password", "--untrusted"); !strings.Contains(out, secret) {
 		t.Fatalf("not found before: %s", out)
