@@ -236,7 +236,7 @@ func callOf(args []Arg) call {
 					c.system[t] = true
 				}
 				if a.Label == writ.Model && utf8.RuneCountInString(t) >= part {
-					c.said.put(t)
+					c.said.hold(t)
 				}
 			}
 		}
@@ -256,6 +256,9 @@ func callOf(args []Arg) call {
 				c.narrow[e] = a.Label
 			}
 		}
+	}
+	if len(c.said.tail) >= 4096 {
+		c.said.seal() // once, however many they are
 	}
 	return c
 }

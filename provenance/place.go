@@ -42,16 +42,6 @@ func (r Resource) within() []Resource {
 // maxParts bounds the parts of a resource; one of more names nothing.
 const maxParts = 64
 
-// meets reports whether two resources of one kind are the same, or one lies in
-// the other.
-func (r Resource) meets(o Resource) bool {
-	short, long := r.Text, o.Text
-	if len(short) > len(long) {
-		short, long = long, short
-	}
-	return r.Of == o.Of && (short == long || strings.HasPrefix(long, short) && long[len(short)] == '/')
-}
-
 // comparedIn is what a value of a collection and type is compared within.
 func comparedIn(collection string, t Type) string {
 	switch {
@@ -234,13 +224,48 @@ func lowest(ls []*lowered, n uint64) writ.Label {
 
 // standing is what the places of a state, as of a number, say of one observation.
 type standing struct {
-	ps     *Places
-	n      uint64
-	o      *Observation
-	named  []Resource // by the call's own targets and selectors
-	ids    map[*record][]identity
-	reach  map[reachKey]bool
-	bottom map[*group]writ.Label // of all places of a group
+	ps    *Places
+	n     uint64
+	o     *Observation
+	named names // what the call's own targets and selectors name
+	ids   map[*record][]identity
+	reach map[reachKey]bool
+	known map[recordKey]writ.Label
+}
+
+// recordKey is what places of one group say of the leaves of one record.
+type recordKey struct {
+	group *group
+	in    *record
+}
+
+// names are the values that name a leaf's resource, by kind, and what these lie
+// in.
+type names map[string]struct{ texts, above map[string]bool }
+
+func (ns names) add(r Resource) {
+	if r.Of == "" {
+		return
+	}
+	of, ok := ns[r.Of]
+	if !ok {
+		of.texts, of.above = map[string]bool{}, map[string]bool{}
+		ns[r.Of] = of
+	}
+	if of.texts[r.Text] {
+		return
+	}
+	of.texts[r.Text] = true
+	for _, in := range r.within() {
+		of.above[in.Text] = true
+	}
+}
+
+// meet reports whether one of the values is the resource, lies in it or holds it.
+func (ns names) meet(r Resource) bool {
+	of := ns[r.Of]
+	return of.texts[r.Text] || of.above[r.Text] ||
+		slices.ContainsFunc(r.within(), func(in Resource) bool { return of.texts[in.Text] })
 }
 
 type reachKey struct {
@@ -264,9 +289,11 @@ func newStanding(ps *Places, n uint64, o *Observation) *standing {
 	if len(ps.tools) == 0 {
 		return nil
 	}
-	s := &standing{ps: ps, n: n, o: o, reach: map[reachKey]bool{}, bottom: map[*group]writ.Label{}}
+	s := &standing{ps: ps, n: n, o: o, named: names{}, reach: map[reachKey]bool{}, known: map[recordKey]writ.Label{}}
 	for i := range o.Args {
-		s.named = append(s.named, o.Args[i].resources()...)
+		for _, r := range o.Args[i].resources() {
+			s.named.add(r)
+		}
 	}
 	return s
 }
@@ -287,79 +314,55 @@ func (s *standing) label(leaf *Leaf) writ.Label {
 			continue
 		}
 		for _, g := range t.groups {
-			bottom, ok := s.bottom[g]
+			k := recordKey{g, leaf.record}
+			of, ok := s.known[k]
 			if !ok {
-				bottom = lowest(g.every, s.n)
-				s.bottom[g] = bottom
+				of = s.of(tool, g, leaf.record)
+				s.known[k] = of
 			}
-			if bottom < low {
-				low = min(low, s.of(tool, g, leaf, bottom))
-			}
+			low = min(low, of)
 		}
 	}
 	return low
 }
 
-// of is what one group of places leaves of a leaf.
-func (s *standing) of(tool [2]string, g *group, leaf *Leaf, bottom writ.Label) writ.Label {
-	if len(g.kinds) == 0 {
-		return bottom
-	}
-	var names map[string][]string // what names the leaf's resource, by kind
-	name := func(r Resource) {
-		if slices.Contains(g.kinds, r.Of) {
-			if names == nil {
-				names = map[string][]string{}
-			}
-			names[r.Of] = append(names[r.Of], r.Text)
-		}
-	}
-	for _, r := range s.named {
-		name(r)
-	}
-	for _, id := range s.identities()[leaf.record] {
+// of is what one group of places leaves of the leaves of a record.
+func (s *standing) of(tool [2]string, g *group, in *record) writ.Label {
+	ids := names{}
+	for _, id := range s.identities()[in] {
 		if !s.reaches(tool, id.rule) {
-			name(id.Resource)
+			ids.add(id.Resource)
 		}
 	}
-	if len(names) == 0 {
-		return bottom
+	told := func(kind string) bool { return len(s.named[kind].texts)+len(ids[kind].texts) > 0 }
+	i := slices.IndexFunc(g.kinds, told)
+	if i < 0 {
+		return lowest(g.every, s.n)
 	}
 	low := writ.Operator
-	for _, kind := range g.kinds {
-		if names[kind] == nil {
-			continue
-		}
-		for _, text := range names[kind] {
-			r := Resource{kind, text}
-			met := func(ls []*lowered) {
-				for _, l := range ls {
-					if l.Label < low && l.in(s.n) && l.named(names) {
-						low = l.Label
-					}
-				}
+	met := func(ls []*lowered) {
+		for _, l := range ls {
+			if l.Label < low && l.in(s.n) && !slices.ContainsFunc(g.kinds, func(kind string) bool {
+				// A kind by which the place is named, and none of what is named meets it.
+				return told(kind) && !slices.ContainsFunc(l.At, func(r Resource) bool {
+					return r.Of == kind && (s.named.meet(r) || ids.meet(r))
+				})
+			}) {
+				low = l.Label
 			}
+		}
+	}
+	for _, ns := range []names{s.named, ids} {
+		for text := range ns[g.kinds[i]].texts {
+			r := Resource{g.kinds[i], text}
 			met(g.at[r])
 			met(g.below[r])
 			for _, in := range r.within() {
 				met(g.at[in])
 			}
 		}
-		break // a place that this kind tells apart is no candidate
 	}
 	return low
-}
-
-// named reports whether no kind tells the place from what is named.
-func (l *lowered) named(names map[string][]string) bool {
-	for kind, texts := range names {
-		if !slices.ContainsFunc(l.At, func(r Resource) bool {
-			return slices.ContainsFunc(texts, func(t string) bool { return r.meets(Resource{kind, t}) })
-		}) {
-			return false
-		}
-	}
-	return true
 }
 
 // reaches reports whether what a tool was sent can come back in a field; nil is

@@ -259,10 +259,16 @@ func (x *texts) add(text string) {
 
 // put adds a text for contain alone.
 func (x *texts) put(text string) {
-	x.tail = append(append(x.tail, text...), sep)
-	if len(x.tail) < 4096 {
-		return
+	if x.hold(text); len(x.tail) >= 4096 {
+		x.seal()
 	}
+}
+
+// hold adds a text that is not indexed before the next seal.
+func (x *texts) hold(text string) { x.tail = append(append(x.tail, text...), sep) }
+
+// seal indexes what was added since the last seal.
+func (x *texts) seal() {
 	data := x.tail
 	x.tail = nil
 	for n := len(x.sealed); n > 0 && len(x.sealed[n-1].data) < 2*len(data); n-- {
