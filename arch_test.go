@@ -315,10 +315,12 @@ var doors = []door{
 	{"memory", "", "Handle", []string{"internal/memoryserver.Keeper.Propose", "memory.Redecide", "cmd/writ.remembered.try",
 		"internal/eval/stages.Run", "internal/eval/measures.Product"}},
 	{"memory", "", "Reactivate", []string{"internal/memoryserver.Keeper.Reactivate"}},
-	// One place opens a session in the log, one goes on with it.
-	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.Gateway.flush", "internal/gateway.places.append",
+	// One place opens a session in the log, one goes on with it, one ends one
+	// that is not in use.
+	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.Gateway.flush", "internal/gateway.places.append", "internal/gateway.closeRecord",
 		// A namespace of the memory is a sequence of its own, with one writer.
 		"internal/memoryserver.Keeper.write", "internal/memoryserver.Keeper.begin",
+		"internal/store/sqlite.Store.accept",             // what happened to the log itself
 		"internal/store/mapstore.Store.AppendUnsynced"}}, // a map has no disk to wait for
 	{"audit", "Store", "AppendUnsynced", []string{"internal/gateway.Gateway.flush"}},
 	// One place speaks to a running gateway of the state directory, over the door

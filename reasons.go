@@ -69,6 +69,7 @@ const (
 	PolicyPointerClosed Reason = "policy.pointer_closed" // R24: 5 refusals on one pointer
 	PolicySessionClosed Reason = "policy.session_closed" // R24: 50 refused acts
 	PolicyNotRecorded   Reason = "policy.not_recorded"   // the decision could not be written durably
+	PolicyAltered       Reason = "policy.altered"        // what the session rests on was altered on disk
 	PolicyEvidenceCap   Reason = "policy.evidence_cap"   // the session's ledger is full
 	PolicyRepeated      Reason = "policy.repeated"       // R23: a repeated act without fresh evidence
 	PolicyAnswer        Reason = "policy.answer"         // R31: an answer inside a call is not founded

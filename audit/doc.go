@@ -25,7 +25,7 @@
 // commit holds, by name, SHA-256(salt ‖ bytes) of the values the record is
 // about. The salt has [SaltSize] random bytes, and stands with the bytes beside
 // the log. Erasing both leaves a log that verifies and a digest nobody can
-// guess. Large shared texts (a policy, a catalogue) are blobs, named in data by
+// guess. That they were erased, and not lost, a record says. Large shared texts (a policy, a catalogue) are blobs, named in data by
 // their plain SHA-256.
 //
 // # Log
@@ -33,8 +33,14 @@
 // Leaves of all sessions, in the order they were appended, are one RFC 6962
 // Merkle tree. A [Checkpoint] is its C2SP text, origin, size and root, signed
 // as a note (golang.org/x/mod/sumdb/note); the origin is the name of the key.
-// Whoever keeps one checkpoint elsewhere can prove later that nothing up to it
-// was changed; whoever keeps none trusts the holder of the key.
+// The newest covers every record, or somebody without the key wrote what it does
+// not cover. Whoever keeps one checkpoint elsewhere can prove later that nothing
+// up to it was changed; whoever keeps none trusts the holder of the key, and that
+// the log was not rolled back to an older head.
+//
+// What is read back out of a log is proven by the same means: [Tree.Holds] says
+// that records stand in it, [SignHeads] that a session has no more of them, and a
+// record's commitments which values it had.
 //
 // # Trust
 //

@@ -35,19 +35,24 @@ func (j *prep) prepare() {
 		return
 	}
 	j.status, j.decision, j.shadow = members(j.rec)
+	j.fault, j.detail = CheckValues(j.rec, j.item.Values)
+}
+
+// CheckValues says what is wrong with values, sorted by name, that are to be
+// those a record commits to; some may be gone. The Fault is "" if nothing is.
+func CheckValues(r *Record, values []Value) (f Fault, detail string) {
 	last := ""
-	for _, val := range j.item.Values {
-		d, ok := j.rec.Commitment(val.Name)
+	for _, val := range values {
+		d, ok := r.Commitment(val.Name)
 		switch {
 		case !ok || val.Name == last:
-			j.fault = ValueUnknown
-			return
+			return ValueUnknown, ""
 		case d != Commit(val.Salt, val.Bytes):
-			j.fault, j.detail = ValueMismatch, "value "+val.Name
-			return
+			return ValueMismatch, "value " + val.Name
 		}
 		last = val.Name
 	}
+	return "", ""
 }
 
 // A batch is closed at this many items or bytes; a few batches are in flight,

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -23,12 +24,34 @@ var (
 	ErrClosed = errors.New("audit: the store is closed")
 	// ErrInvalid says that what was to be written is not well formed.
 	ErrInvalid = errors.New("audit: not a well-formed entry")
+	// ErrAltered says that what is stored is not what was written: it vouches
+	// for nothing. The error is an *AlteredError where a record is at fault.
+	ErrAltered = errors.New("audit: what is stored was altered")
 )
+
+// AlteredError is ErrAltered of one record: the first of its session that is
+// not the one the log holds, or not whole.
+type AlteredError struct {
+	Session string
+	N       uint64
+	Fault   Fault
+}
+
+func (e *AlteredError) Error() string {
+	return fmt.Sprintf("%v: record %s/%d: %s", ErrAltered, e.Session, e.N, e.Fault)
+}
+
+func (e *AlteredError) Unwrap() []error { return []error{ErrAltered, e.Fault} }
 
 // Store keeps one log. All of Writ's state is a fold of what it holds.
 //
 // A Store is safe for concurrent use, by several goroutines and, where it is
 // kept in files or a server, by several processes: all of them see one log.
+//
+// What it hands out was checked: Read yields every record of the session and no
+// other, each proven to stand in the log whose head is signed, and values, as
+// Value does, only as their record commits to them. Where anything else is
+// stored the error is ErrAltered. A Snapshot is not checked: that is Verify's.
 type Store interface {
 	// Append adds entries to one session, all or none, and returns the log
 	// index of the first. expected is the number of records the session has,
@@ -48,8 +71,7 @@ type Store interface {
 	// survive the end of the machine (power, kernel) once a later Append, of
 	// any session and by any process, or Close, has returned nil; whatever
 	// is lost before that is a tail of the log, with everything that rests on
-	// it, and its numbers and indexes are given out anew. No checkpoint is
-	// signed of what could still be lost.
+	// it, and its numbers and indexes are given out anew.
 	//
 	// So it is for what nobody outside Writ depends on: a read and its
 	// result. An act, a refusal that counts, an approval or the opening of a
@@ -79,22 +101,21 @@ type Store interface {
 	// Blob returns the blob of that name, whose SHA-256 was checked.
 	Blob(ctx context.Context, name Digest) ([]byte, error)
 
-	// Checkpoint signs the log as it is, unless the newest checkpoint already
-	// does, and returns the newest signed checkpoint. ErrNotFound if the log
-	// is empty or the store has no signer and no checkpoint.
+	// Checkpoint returns the signed checkpoint of the log as it is, once all of
+	// it is durable, and keeps it. ErrNotFound if the log is empty or the store
+	// has no signer and no checkpoint.
 	Checkpoint(ctx context.Context) ([]byte, error)
 
 	// Snapshot returns the whole log as it is at one moment, for Verify and
 	// for proofs. It must be closed.
 	Snapshot(ctx context.Context) (Snapshot, error)
 
-	// Close writes a last checkpoint, if the store has a signer, makes durable
-	// what AppendUnsynced wrote, and releases everything. Appends that were
-	// begun are finished first.
+	// Close makes durable what AppendUnsynced wrote and releases everything.
+	// Appends that were begun are finished first.
 	Close() error
 }
 
-// Item is one record as a store holds it. Nothing of it is verified.
+// Item is one record as a store holds it.
 type Item struct {
 	Index   int64 // in the log, from 0
 	Session string
@@ -130,7 +151,8 @@ type Snapshot interface {
 	Root() Hash
 	// Scan yields all items in log order from index from on.
 	Scan(ctx context.Context, from int64) iter.Seq2[Item, error]
-	// Checkpoints yields all signed checkpoints in the order of their size.
+	// Checkpoints yields the signed checkpoints that are kept, in the order of
+	// their size, and last that of the head, where it is signed.
 	Checkpoints(ctx context.Context) iter.Seq2[[]byte, error]
 	// Blobs yields every blob under the name it is stored by.
 	Blobs(ctx context.Context) iter.Seq2[Blob, error]
@@ -145,8 +167,9 @@ type Blob struct {
 	Bytes []byte
 }
 
-// Session is what is known of a session beside its records: who may carry it.
-// The secret itself is stored nowhere.
+// Session is what is known of a session beside its records, to find it by its
+// secret, which is stored nowhere. None of it is proven: who may carry a session
+// is in its first record.
 type Session struct {
 	ID           string // public id, s_…
 	SecretDigest Digest // SHA-256 of the secret the client carries

@@ -3,7 +3,9 @@ package audit
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -93,6 +95,68 @@ func LoadTree(size int64, hash func(Node) (Hash, error)) (Tree, error) {
 		}
 	}
 	return t, nil
+}
+
+// Leaf is one leaf of a tree: where it stands, and its hash (RFC 6962).
+type Leaf struct {
+	Index int64
+	Hash  Hash
+}
+
+var errTree = fmt.Errorf("%w: it is not in the log", ErrAltered)
+
+// Holds proves that the tree has all these leaves, sorted by index; if it has
+// not, the error is ErrAltered. stored supplies hashes of the subtrees between
+// them, or an error that Holds returns; nothing it says is trusted.
+func (t *Tree) Holds(leaves []Leaf, stored func(Node) (Hash, error)) error {
+	end := int64(0)
+	for level := 62; level >= 0; level-- {
+		if t.size>>level&1 == 0 {
+			continue
+		}
+		start := end
+		end += 1 << level
+		var in []Leaf
+		if in, leaves = before(leaves, end); len(in) == 0 {
+			continue
+		}
+		if h, err := subtree(start, level, in, stored); err != nil {
+			return err
+		} else if h != t.edge[level] {
+			return errTree
+		}
+	}
+	if len(leaves) > 0 {
+		return errTree
+	}
+	return nil
+}
+
+// before splits sorted leaves at an index.
+func before(leaves []Leaf, index int64) (in, out []Leaf) {
+	n := sort.Search(len(leaves), func(i int) bool { return leaves[i].Index >= index })
+	return leaves[:n], leaves[n:]
+}
+
+func subtree(start int64, level int, leaves []Leaf, stored func(Node) (Hash, error)) (Hash, error) {
+	switch {
+	case len(leaves) == 0:
+		return stored(Node{Leaf: start + 1<<level - 1, Level: level})
+	case level == 0 && (len(leaves) > 1 || leaves[0].Index != start):
+		return Hash{}, errTree
+	case level == 0:
+		return leaves[0].Hash, nil
+	}
+	left, right := before(leaves, start+1<<(level-1))
+	l, err := subtree(start, level-1, left, stored)
+	if err != nil {
+		return Hash{}, err
+	}
+	r, err := subtree(start+1<<(level-1), level-1, right, stored)
+	if err != nil {
+		return Hash{}, err
+	}
+	return tlog.NodeHash(l, r), nil
 }
 
 // Checkpoint says what the log was at one size.
@@ -189,35 +253,4 @@ func CheckConsistency(older, newer Checkpoint, proof []Hash) error {
 		return errors.New("audit: the checkpoints are not in order")
 	}
 	return tlog.CheckTree(proof, newer.Size, newer.Root, older.Size, older.Root)
-}
-
-// Continues reports whether the log in s begins with the log of checkpoint c,
-// by the hashes s has stored. It reads a few of them; Verify checks that they
-// are those of the records.
-func Continues(s Snapshot, c Checkpoint) error {
-	if c.Size > s.Size() {
-		return errors.New("audit: the log is shorter than the checkpoint")
-	}
-	if c.Size < 0 {
-		return errCheckpoint
-	}
-	t, err := LoadTree(c.Size, func(n Node) (Hash, error) {
-		hs, err := s.ReadHashes([]int64{n.index()})
-		if err != nil {
-			return Hash{}, err
-		}
-		return hs[0], nil
-	})
-	if err != nil {
-		return err
-	}
-	if t.Root() != c.Root {
-		return errors.New("audit: the log is not the one of the checkpoint")
-	}
-	return nil
-}
-
-// index is the inverse of StoredNode.
-func (n Node) index() int64 {
-	return tlog.StoredHashIndex(n.Level, (n.Leaf+1)>>n.Level-1)
 }

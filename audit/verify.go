@@ -19,6 +19,7 @@ const (
 	LogGap            Fault = "log.gap"              // an index is missing or stands twice
 	LogTruncated      Fault = "log.truncated"        // records are missing at the end
 	LogHead           Fault = "log.head"             // size or root are not those the store recorded
+	LogUnsigned       Fault = "log.unsigned"         // records no checkpoint covers: who has the key wrote none of them
 	LeafMalformed     Fault = "leaf.malformed"       // not a canonical record
 	LeafIndex         Fault = "leaf.index"           // filed under another session or number than its own
 	LeafHash          Fault = "leaf.hash"            // not the leaf, or not the tree, that was hashed
@@ -29,6 +30,8 @@ const (
 	ResultDecision    Fault = "result.decision"      // a result of no earlier allowed decision of its session, or a second one
 	ValueMismatch     Fault = "value.mismatch"       // not the value the record commits to
 	ValueUnknown      Fault = "value.unknown"        // a value the record does not commit to
+	ValueMissing      Fault = "value.missing"        // a value is gone that no recorded erasure took
+	LogIndexes        Fault = "log.indexes"          // the store's own indexes or references are damaged
 	BlobMismatch      Fault = "blob.mismatch"        // a blob that is not what its name says
 	CheckpointInvalid Fault = "checkpoint.signature" // not a checkpoint signed by this log's key
 	CheckpointOrder   Fault = "checkpoint.order"     // checkpoints not in order of size
@@ -36,11 +39,14 @@ const (
 	ReplayDiffers     Fault = "replay.differs"       // the decision is not what its evidence gives
 )
 
+// Error makes a Fault an error, for who finds one.
+func (f Fault) Error() string { return string(f) }
+
 // Problem is the first thing found wrong.
 type Problem struct {
 	// Index is the log index of the first bad record. With CheckpointRoot the
 	// bad record lies in [Index, Until): the last good checkpoint has size
-	// Index, the failing one Until.
+	// Index, the failing one Until. With LogUnsigned they are all of those.
 	Index   int64  `json:"index"`
 	Until   int64  `json:"until,omitempty"`
 	Session string `json:"session,omitempty"` // empty unless it has the form of a session id
@@ -92,16 +98,16 @@ type VerifyOptions struct {
 	// checked with OpenCheckpoint. The log must continue each of them.
 	Known []Checkpoint
 	// Replay, if set, is called once for every record in log order, after the
-	// record itself was verified. An error is the Problem ReplayDiffers; its
-	// text becomes the detail, so it must hold no value. The arguments may not
-	// be kept.
+	// record itself was verified. An error is the Problem ReplayDiffers, or
+	// that of the Fault it wraps; its text becomes the detail, so it must hold
+	// no value. The arguments may not be kept.
 	Replay func(r *Record, it *Item) error
 }
 
 // Verify checks a whole log: the form of each record, the numbering of each
 // session, that results follow decisions that allowed them, every hash, every
-// value still there, every blob, and every checkpoint's signature and root. It
-// stops at the first problem, which the report names; the error is for what is
+// value still there, every blob, every checkpoint's signature and root, and that
+// the newest covers every record. It stops at the first problem, which the report names; the error is for what is
 // no property of the log, a missing key or a cancelled context.
 //
 // Memory is bounded by the number of sessions, of calls without an end and of
@@ -189,6 +195,9 @@ func (v *verifier) run(ctx context.Context, s Snapshot) *Problem {
 	if size > s.Size() || v.tree.Root() != s.Root() {
 		return &Problem{Index: min(size, s.Size()), Fault: LogHead, Detail: "the store recorded another size or root"}
 	}
+	if v.rep.Signed < size {
+		return &Problem{Index: v.rep.Signed, Until: size, Fault: LogUnsigned, Detail: "the log's key signed none of them"}
+	}
 	for b, err := range s.Blobs(ctx) {
 		if err != nil {
 			return &Problem{Index: size, Fault: LogUnreadable, Detail: "the blobs cannot be read"}
@@ -265,7 +274,9 @@ func (v *verifier) item(j *prep) *Problem {
 	}
 	if v.opt.Replay != nil {
 		if err := v.opt.Replay(r, it); err != nil {
-			return fail(ReplayDiffers, err.Error())
+			fault := ReplayDiffers
+			errors.As(err, &fault)
+			return fail(fault, err.Error())
 		}
 	}
 	v.rep.Records++

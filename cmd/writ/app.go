@@ -11,10 +11,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/sumdb/note"
@@ -103,6 +103,9 @@ func (f *sharedFlags) load() (*files, error) {
 		return nil, err
 	}
 	out := newFiles(state)
+	if dir := headsDir(state); dir != "" {
+		out.own(dir)
+	}
 	if f.config == "" {
 		return out, out.loadExample()
 	}
@@ -174,16 +177,64 @@ func configError(err error) error {
 }
 
 // openStore opens the state directory's log with its key, made on first use.
-func openStore(state string) (*sqlite.Store, error) {
+func openStore(ctx context.Context, state string) (*sqlite.Store, error) {
 	signer, verifier, err := logKey(state)
 	if err != nil {
 		return nil, err
 	}
-	st, err := sqlite.Open(state, sqlite.Options{Signer: signer, Verifier: verifier, CheckpointAfter: time.Minute, Now: time.Now})
+	accept, _ := ctx.Value(acceptRollback{}).(bool)
+	st, err := sqlite.Open(state, sqlite.Options{Signer: signer, Verifier: verifier, Elsewhere: headsDir(state), Accept: accept})
 	if err != nil {
 		return nil, storeError(err)
 	}
+	if n := st.Notice(); n != "" {
+		fmt.Fprintf(os.Stderr, "writ: %s\n", n)
+	}
 	return st, nil
+}
+
+// acceptRollback is the context's key for the flag of that name.
+type acceptRollback struct{}
+
+const acceptRollbackFlag = "accept-rollback"
+
+// headsDir is where the head of the log of a state directory is kept a second
+// time: on this machine, for this user, and not where a backup or a copy of the
+// state takes it along.
+func headsDir(state string) string {
+	var bases []string
+	if x := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(x) {
+		bases = append(bases, x)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		if u, uerr := user.Current(); uerr == nil { // a service may have no HOME
+			home, err = u.HomeDir, nil
+		}
+	}
+	if err == nil && filepath.IsAbs(home) {
+		bases = append(bases, filepath.Join(home, ".local", "share"))
+	}
+	bases = append(bases, filepath.Join(os.TempDir(), fmt.Sprintf("writ-%d", os.Getuid())))
+	for _, base := range bases {
+		dir := filepath.Join(base, "writ", "heads")
+		if rel, err := filepath.Rel(state, dir); err == nil && filepath.IsLocal(rel) {
+			continue // it would be copied with the state
+		}
+		if os.MkdirAll(dir, 0o700) == nil && writable(dir) {
+			return dir
+		}
+	}
+	return ""
+}
+
+func writable(dir string) bool {
+	f, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return os.Remove(f.Name()) == nil
 }
 
 func storeError(err error) error {
@@ -191,7 +242,7 @@ func storeError(err error) error {
 	if errors.As(err, &oe) {
 		code := exitIO
 		switch oe.Reason {
-		case sqlite.NotDatabase, sqlite.Newer, sqlite.Damaged, sqlite.WrongKey, sqlite.RolledBack:
+		case sqlite.NotDatabase, sqlite.Newer, sqlite.Damaged, sqlite.WrongKey, sqlite.RolledBack, sqlite.Copied, sqlite.Unsigned:
 			code = exitData
 		}
 		return &exit{code, err, oe.Hint}
@@ -231,18 +282,9 @@ func logKey(state string) (note.Signer, note.Verifier, error) {
 	} else if err != nil {
 		return nil, nil, exposed(err, "the log's key cannot be read")
 	}
-	text := strings.TrimSpace(string(skey))
-	signer, err := note.NewSigner(text)
+	signer, verifier, vkey, err := parseKey(skey)
 	if err != nil {
-		return nil, nil, fail(exitData, "", "the log's key is not a key")
-	}
-	vkey, err := publicKey(text, signer.Name())
-	if err != nil {
-		return nil, nil, fail(exitData, "", "the log's key is not a key")
-	}
-	verifier, err := note.NewVerifier(vkey)
-	if err != nil || verifier.KeyHash() != signer.KeyHash() {
-		return nil, nil, fail(exitData, "", "the log's key is not a key")
+		return nil, nil, err
 	}
 	// The public half is for whoever verifies elsewhere; it is made again when
 	// it is missing.
@@ -253,6 +295,41 @@ func logKey(state string) (note.Signer, note.Verifier, error) {
 		}
 	}
 	return signer, verifier, nil
+}
+
+func parseKey(skey []byte) (signer note.Signer, verifier note.Verifier, vkey string, err error) {
+	text := strings.TrimSpace(string(skey))
+	if signer, err = note.NewSigner(text); err == nil {
+		vkey, err = publicKey(text, signer.Name())
+	}
+	if err == nil {
+		verifier, err = note.NewVerifier(vkey)
+	}
+	if err != nil || verifier.KeyHash() != signer.KeyHash() {
+		return nil, nil, "", fail(exitData, "", "the log's key is not a key")
+	}
+	return signer, verifier, vkey, nil
+}
+
+// logVerifier reads the log's public key, and makes nothing: from a file, or
+// from the state directory, where the key itself is worth more than its copy.
+func logVerifier(state, file string) (note.Verifier, error) {
+	if file == "" {
+		if skey, err := os.ReadFile(filepath.Join(state, keyFile)); err == nil {
+			_, v, _, err := parseKey(skey)
+			return v, err
+		}
+		file = filepath.Join(state, pubFile)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fail(exitIO, "writ audit verify --key FILE", "the log's public key cannot be read")
+	}
+	v, err := note.NewVerifier(strings.TrimSpace(string(b)))
+	if err != nil {
+		return nil, fail(exitData, "", "%s is no public key of a log", printable(file))
+	}
+	return v, nil
 }
 
 // publicKey derives the verifier key from an Ed25519 signer key in the
@@ -294,7 +371,7 @@ func writeOnce(path string, b []byte, mode os.FileMode) error {
 
 // start opens the store and a gateway over it. stop ends both.
 func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway, stop func() error, err error) {
-	st, err := openStore(o.state)
+	st, err := openStore(ctx, o.state)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -305,7 +382,9 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 	index := func() error { return nil }
 	if o.memory != nil {
 		var s *memoryserver.Server
-		if s, index, err = mountMemory(ctx, o.state, st, o.memory); err != nil {
+		if s, index, err = mountMemory(ctx, o.state, st, o.memory); errors.Is(err, audit.ErrAltered) {
+			log.Error("what the memory rests on was altered on disk: it is closed, find out by whom (writ audit verify)", "error", err)
+		} else if err != nil {
 			st.Close()
 			return nil, nil, err
 		}

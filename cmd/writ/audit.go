@@ -39,7 +39,7 @@ type verifyReport struct {
 	*audit.Report
 	Replayed int `json:"replayed"` // decisions made again with the same answer
 	Grounded int `json:"grounded"` // summaries whose quotes were found again
-	Skipped  int `json:"skipped"`  // decisions and summaries whose values were erased, or of another engine
+	Skipped  int `json:"skipped"`  // decisions of another engine, and what rests on them: not proven
 	// MemoryEvents are events of the governed memory that were decided again
 	// with the same answer; MemoryUnchecked those whose proposal was erased or
 	// never kept.
@@ -55,16 +55,24 @@ func (r *verifyReport) add(f *gateway.Fold) {
 }
 
 func auditVerify() *cobra.Command {
-	var state string
+	var state, key string
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "verify", Short: "Check the whole log, and decide every decision again", Args: noArgs,
+		Long: "Check every record, value and hash of the log, that its key signed all of it, and the store's\n" +
+			"own indexes; decide every decision again; and compare with the head that this machine keeps\n" +
+			"beside the state directory. Nothing is written, so it runs on read-only media and beside a\n" +
+			"gateway. With --key FILE, a copy of log.pub kept elsewhere, nothing in the directory is\n" +
+			"believed.\n\n" +
+			"Exit codes: 0 everything was checked and is right; 65 something is wrong, and the first of it\n" +
+			"is named; 69 nothing is wrong, and decisions of another engine of Writ could not be made\n" +
+			"again; 74 the log cannot be read.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := existingState(state)
 			if err != nil {
 				return err
 			}
-			rep, err := verify(c.Context(), dir, c.ErrOrStderr())
+			rep, err := verify(c.Context(), dir, key, c.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -73,14 +81,18 @@ func auditVerify() *cobra.Command {
 				if err := printJSON(out, rep); err != nil {
 					return err
 				}
-			} else if rep.OK {
-				fmt.Fprintf(out, "ok: %d records of %d sessions, %d accepted, %d rejected", rep.Records, rep.Sessions, rep.Accepted, rep.Rejected)
+			} else if rep.Problem == nil {
+				word := "ok"
+				if !rep.OK {
+					word = "not all proven"
+				}
+				fmt.Fprintf(out, word+": %d records of %d sessions, %d accepted, %d rejected", rep.Records, rep.Sessions, rep.Accepted, rep.Rejected)
 				fmt.Fprintf(out, "; %d decisions made again, same answers", rep.Replayed)
 				if rep.Grounded > 0 {
 					fmt.Fprintf(out, "; %d summaries found in their sources", rep.Grounded)
 				}
 				if rep.Skipped > 0 {
-					fmt.Fprintf(out, "; %d not made again (values erased or another engine)", rep.Skipped)
+					fmt.Fprintf(out, "; %d of another engine, not made again", rep.Skipped)
 				}
 				if rep.MemoryEvents+rep.MemoryUnchecked > 0 {
 					fmt.Fprintf(out, "; %d events of the memory decided again, same states", rep.MemoryEvents)
@@ -90,6 +102,9 @@ func auditVerify() *cobra.Command {
 				}
 				fmt.Fprintf(out, "\nlog %s, size %d, root %s\n", rep.Key, rep.Size, rep.Root)
 			}
+			if rep.Problem == nil && !rep.OK {
+				return fail(exitUnproven, "verify with the version of Writ that wrote them", "%d decisions are of another engine: signed, and not made again", rep.Skipped)
+			}
 			if !rep.OK {
 				return fail(exitData, "keep a copy of the state directory; do not write to it", "the log does not verify; first bad: %s", rep.Problem.Error())
 			}
@@ -97,6 +112,7 @@ func auditVerify() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&state, "state", "", "state `DIR`")
+	c.Flags().StringVar(&key, "key", "", "`FILE` of the log's public key (default: the state directory's own)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c
 }
@@ -116,26 +132,36 @@ func existingState(flag string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(filepath.Join(dir, keyFile)); errors.Is(err, os.ErrNotExist) {
+	if !fileThere(filepath.Join(dir, keyFile)) && !fileThere(filepath.Join(dir, sqlite.FileName)) {
 		return "", fail(exitIO, "writ serve", "nothing was recorded in %s yet", printable(dir))
 	}
 	return dir, nil
 }
 
+func fileThere(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
 // verify checks the log's own structure and makes every decision again.
-func verify(ctx context.Context, dir string, stderr io.Writer) (*verifyReport, error) {
-	_, verifier, err := logKey(dir)
+func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyReport, error) {
+	verifier, err := logVerifier(dir, key)
 	if err != nil {
 		return nil, err
 	}
-	st, err := openForReading(dir)
+	// Before the snapshot, which is at least as new then.
+	var known []audit.Checkpoint
+	if c, ok := sqlite.KnownElsewhere(headsDir(dir), verifier); ok {
+		known = append(known, c)
+	}
+	st, err := sqlite.OpenReadOnly(dir, sqlite.Options{}) // what is wrong is to be found here
 	if err != nil {
-		return nil, err
+		return nil, storeError(err)
 	}
 	defer st.Close()
 	snap, err := st.Snapshot(ctx)
 	if err != nil {
-		return nil, fail(exitIO, "", "the log cannot be read: %w", err)
+		return nil, unreadable(err)
 	}
 	defer snap.Close()
 
@@ -144,7 +170,7 @@ func verify(ctx context.Context, dir string, stderr io.Writer) (*verifyReport, e
 	memories := map[string]*memoryserver.Fold{}
 	rep := &verifyReport{}
 	res, err := audit.Verify(ctx, snap, audit.VerifyOptions{
-		Verifier: verifier,
+		Verifier: verifier, Known: known,
 		Replay: func(rec *audit.Record, it *audit.Item) error {
 			p.step(it.Index)
 			if memoryserver.IsLog(rec.Session) {
@@ -170,26 +196,38 @@ func verify(ctx context.Context, dir string, stderr io.Writer) (*verifyReport, e
 	})
 	p.end()
 	if err != nil {
-		return nil, fail(exitIO, "", "the log cannot be read: %w", err)
+		return nil, unreadable(err)
+	}
+	if res.Problem != nil && st.Disturbed() { // now with the locks of whoever uses it
+		return verify(ctx, dir, key, stderr)
 	}
 	for _, f := range folds {
 		rep.add(f)
 	}
-	for log, m := range memories {
+	ended := false // all records were read, and a text is gone
+	for _, m := range memories {
 		rep.MemoryEvents += m.Rechecked
 		rep.MemoryUnchecked += m.Unchecked
-		if err := m.End(); err != nil && res.Problem == nil {
-			res.Problem = &audit.Problem{Index: snap.Size() - 1, Session: log, N: m.State().Head(), Fault: audit.ReplayDiffers, Detail: err.Error()}
+		if p := m.End(); p != nil && (res.Problem == nil || ended && p.Index < res.Problem.Index) {
+			res.Problem, ended = p, true
 		}
 	}
-	rep.Key, rep.Report, rep.OK = verifier.Name(), res, res.Problem == nil
+	if res.Problem == nil {
+		if err := st.Integrity(ctx); err != nil {
+			res.Problem = &audit.Problem{Index: res.Size, Fault: audit.LogIndexes, Detail: oneLine(err.Error(), 200)}
+		}
+	}
+	rep.Key, rep.Report, rep.OK = verifier.Name(), res, res.Problem == nil && rep.Skipped == 0
 	return rep, nil
 }
 
-// openForReading opens the log without judging it: a damaged one is what
-// verify is for.
+// openForReading opens the log to read it: what is read is proven.
 func openForReading(dir string) (*sqlite.Store, error) {
-	st, err := sqlite.Open(dir, sqlite.Options{})
+	verifier, err := logVerifier(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	st, err := sqlite.OpenReadOnly(dir, sqlite.Options{Verifier: verifier})
 	if err != nil {
 		return nil, storeError(err)
 	}
@@ -292,14 +330,19 @@ const listed = 50
 func showList(ctx context.Context, w io.Writer, st audit.Store, args []string, asJSON bool) error {
 	snap, err := st.Snapshot(ctx)
 	if err != nil {
-		return fail(exitIO, "", "the log cannot be read: %w", err)
+		return unreadable(err)
 	}
 	defer snap.Close()
+	if _, err := st.Head(ctx, "s_any"); err != nil { // the snapshot's root is the one that was signed
+		return unreadable(err)
+	}
+	var tree audit.Tree
 	all := []shownDecision{}
 	for it, err := range snap.Scan(ctx, 0) {
 		if err != nil {
-			return fail(exitData, "writ audit verify", "the log cannot be read: %w", err)
+			return unreadable(err)
 		}
+		tree.Append(it.Leaf)
 		if len(args) == 1 && it.Session != args[0] {
 			continue
 		}
@@ -312,6 +355,9 @@ func showList(ctx context.Context, w io.Writer, st audit.Store, args []string, a
 				all = all[1:]
 			}
 		}
+	}
+	if tree.Root() != snap.Root() {
+		return fail(exitData, "writ audit verify", "the records are not those the log's key signed")
 	}
 	if asJSON {
 		return printJSON(w, all)
@@ -342,7 +388,7 @@ func showOne(ctx context.Context, w io.Writer, st audit.Store, id string, asJSON
 	var result *shownResult
 	for it, err := range st.Read(ctx, session, n) {
 		if err != nil {
-			return fail(exitData, "writ audit verify", "the log cannot be read: %w", err)
+			return unreadable(err)
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
@@ -419,4 +465,13 @@ type shownResult struct {
 	// Recalled are the leaves of an answer of the memory that stand in what it
 	// captured, each with the evidence it came from (R35).
 	Recalled []provenance.Recalled `json:"recalled,omitempty"`
+}
+
+// unreadable is the exit of a command that could not read the log.
+func unreadable(err error) error {
+	code := exitIO
+	if errors.Is(err, audit.ErrAltered) {
+		code = exitData
+	}
+	return fail(code, "writ audit verify", "the log cannot be read: %w", err)
 }

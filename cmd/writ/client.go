@@ -192,7 +192,7 @@ func (f *sharedFlags) secret(ctx context.Context, state, name string) (string, e
 // mint registers a new session in the state directory's log. Every gateway of
 // that directory knows it at once.
 func mint(ctx context.Context, state string) (secret, id string, err error) {
-	st, err := openStore(state)
+	st, err := openStore(ctx, state)
 	if err != nil {
 		return "", "", err
 	}

@@ -17,16 +17,18 @@ import (
 	"github.com/writ-project/writ/internal/gateway/upstream"
 )
 
-// Exit codes, after sysexits.h; 1 is an error a server itself reported.
+// Exit codes, after sysexits.h; 1 is an error a server itself reported, 69 a log
+// without a fault of which not all could be checked.
 const (
-	exitOK      = 0
-	exitServer  = 1
-	exitUsage   = 64
-	exitData    = 65
-	exitDisk    = 71 // the log's disk failed while it was written: start again once it is sound
-	exitIO      = 74
-	exitRefused = 77
-	exitConfig  = 78
+	exitOK       = 0
+	exitServer   = 1
+	exitUsage    = 64
+	exitData     = 65
+	exitUnproven = 69
+	exitDisk     = 71 // the log's disk failed while it was written: start again once it is sound
+	exitIO       = 74
+	exitRefused  = 77
+	exitConfig   = 78
 )
 
 // exit is an error with its exit code and the next command to try.
@@ -41,6 +43,17 @@ func (e *exit) Unwrap() error { return e.err }
 
 func fail(code int, hint, format string, args ...any) error {
 	return &exit{code, fmt.Errorf(format, args...), hint}
+}
+
+// acceptsRollback gives a flag to every command that works with a state
+// directory; those that only read one do not look at it.
+func acceptsRollback(c *cobra.Command) {
+	if c.Flags().Lookup("state") != nil && c.Parent().Name() != "audit" {
+		c.Flags().Bool(acceptRollbackFlag, false, "go on with a state directory that was rolled back or copied; the log says that you did")
+	}
+	for _, sub := range c.Commands() {
+		acceptsRollback(sub)
+	}
 }
 
 func main() {
@@ -70,6 +83,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return fail(exitUsage, c.CommandPath()+" --help", "%w", err)
 	})
 	root.AddCommand(commands()...)
+	acceptsRollback(root)
+	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
+		if v, err := c.Flags().GetBool(acceptRollbackFlag); err == nil {
+			c.SetContext(context.WithValue(c.Context(), acceptRollback{}, v))
+		}
+	}
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK

@@ -25,6 +25,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// What tests outside of scripts keep is not where the user's own heads are.
+	if os.Getenv("XDG_DATA_HOME") == "" && filepath.Base(os.Args[0]) != "writ" {
+		os.Setenv("XDG_DATA_HOME", filepath.Join(os.TempDir(), "writ-test-data"))
+	}
 	testscript.Main(m, map[string]func(){"writ": func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
@@ -45,6 +49,8 @@ func TestMain(m *testing.M) {
 //	exits CODE CMD …     run a command that must exit with exactly CODE
 //	capture VAR REGEXP   set $VAR to the first group found in the last stdout
 //	model …              a model behind an endpoint: modelScript
+//	sql DIR STATEMENT …  change the log in a state directory, without its key
+//	rehash [-sign] DIR   make all its hashes anew; with -sign, with its key
 //
 // and the conditions [race], the race detector is on, [strace], which faildisk
 // needs, [root], and [mounts], a script may mount.
@@ -74,6 +80,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"serve": serveScript, "stop": stopScript(syscall.SIGTERM), "crash": stopScript(syscall.SIGKILL), "impostor": impostorScript, "faildisk": failDiskScript, "ends": endsScript, "exits": exitsScript, "capture": captureScript, "model": modelScript,
 			"converse": converseScript, "send": sendScript, "hangup": hangUpScript,
+			"sql": sqlScript, "rehash": rehashScript,
 		},
 	})
 }

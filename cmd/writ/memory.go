@@ -121,7 +121,7 @@ func (f *memoryFlags) open(ctx context.Context, what need) (*remembered, error) 
 	}
 	var st *sqlite.Store
 	if what == toWrite || what == toErase {
-		st, err = openStore(dir)
+		st, err = openStore(ctx, dir)
 	} else {
 		st, err = openForReading(dir)
 	}
@@ -211,14 +211,14 @@ func newestOf(ctx context.Context, st audit.Store, namespace string) (*memory.Ev
 	log := memoryserver.LogOf(namespace)
 	head, err := st.Head(ctx, log)
 	if err != nil {
-		return nil, fail(exitIO, "writ audit verify", "the log cannot be read: %w", err)
+		return nil, unreadable(err)
 	}
 	if head == 0 {
 		return nil, nil
 	}
 	for it, err := range st.Read(ctx, log, head) {
 		if err != nil {
-			return nil, fail(exitIO, "writ audit verify", "the log cannot be read: %w", err)
+			return nil, unreadable(err)
 		}
 		_, e, err := eventOf(&it)
 		return e, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/strictyaml"
@@ -228,16 +229,22 @@ func openMemory(ctx context.Context, state string, st *sqlite.Store, m *MemoryCo
 	}
 	k, err = memoryserver.Open(ctx, memoryserver.Options{Store: st, Index: index, Namespace: m.Namespace, Policy: p, Mode: memory.Mode(m.Mode), Intake: in})
 	if err != nil {
-		index.Close()
-		return nil, nil, fail(exitData, "writ audit verify", "the memory cannot be read: %w", err)
+		err = fail(exitData, "writ audit verify", "the memory cannot be read: %w", err)
+		if !errors.Is(err, audit.ErrAltered) {
+			index.Close()
+			return nil, nil, err
+		}
 	}
-	return k, index.Close, nil
+	return k, index.Close, err
 }
 
-// mountMemory is the memory as a server of the gateway.
+// mountMemory is the memory as a server of the gateway. One that was altered on
+// disk is mounted and answers nothing, with audit.ErrAltered: the rest goes on.
 func mountMemory(ctx context.Context, state string, st *sqlite.Store, m *MemoryConfig) (*memoryserver.Server, func() error, error) {
 	k, end, err := openMemory(ctx, state, st, m)
-	if err != nil {
+	if errors.Is(err, audit.ErrAltered) {
+		return memoryserver.NewServer(k, memoryserver.Profile(m.Tools)), end, err
+	} else if err != nil {
 		return nil, nil, err
 	}
 	if err := k.InForce(); err != nil {

@@ -102,7 +102,7 @@ func (r *remembered) diff(ctx context.Context, now *memory.Reader, p *memory.Pol
 	scratch := memory.New()
 	for it, err := range r.st.Read(ctx, memoryserver.LogOf(r.namespace), 1) {
 		if err != nil {
-			return nil, fail(exitIO, "writ audit verify", "the log cannot be read: %w", err)
+			return nil, unreadable(err)
 		}
 		_, e, err := eventOf(&it)
 		if err != nil {

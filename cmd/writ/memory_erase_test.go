@@ -37,7 +37,7 @@ func seed(t *testing.T, store func(audit.Store) audit.Store) *seeded {
 		t.Fatal(err)
 	}
 	var err error
-	if s.st, err = openStore(s.dir); err != nil {
+	if s.st, err = openStore(t.Context(), s.dir); err != nil {
 		t.Fatal(err)
 	}
 	if s.index, err = sqlite.OpenIndex(s.dir); err != nil {

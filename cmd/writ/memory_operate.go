@@ -121,7 +121,7 @@ func (r *remembered) leftovers(ctx context.Context) (left []*memory.Event, err e
 	kept := map[uint64]bool{}
 	for it, err := range r.st.Read(ctx, memoryserver.LogOf(r.namespace), 1) {
 		if err != nil {
-			return nil, fail(exitIO, "writ audit verify", "the log cannot be read: %w", err)
+			return nil, unreadable(err)
 		}
 		rec, e, err := eventOf(&it)
 		if err != nil {

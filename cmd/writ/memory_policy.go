@@ -68,7 +68,7 @@ func namespaces(ctx context.Context, st *sqlite.Store) ([]namespaceLine, error) 
 	lines := []namespaceLine{}
 	for h, err := range st.Heads(ctx) {
 		if err != nil {
-			return nil, fail(exitIO, "writ audit verify", "the log cannot be read: %w", err)
+			return nil, unreadable(err)
 		}
 		if !memoryserver.IsLog(h.Session) {
 			continue
@@ -153,14 +153,14 @@ func namespaceNew() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			st, err := openStore(dir)
+			st, err := openStore(c.Context(), dir)
 			if err != nil {
 				return err
 			}
 			defer st.Close()
 			head, err := st.Head(c.Context(), memoryserver.LogOf(name))
 			if err != nil {
-				return fail(exitIO, "writ audit verify", "the log cannot be read: %w", err)
+				return unreadable(err)
 			}
 			if head > 0 {
 				return fail(exitData, "writ memory policy show --namespace "+name, "there is a namespace %s already", name)

@@ -116,7 +116,7 @@ func (r *remembered) verify(ctx context.Context, rebuild bool) (*memoryReport, e
 	fold := memoryserver.NewFold(r.st)
 	for it, err := range r.st.Read(ctx, memoryserver.LogOf(r.namespace), 1) {
 		if err != nil {
-			return nil, fail(exitIO, "writ audit verify", "the log cannot be read: %w", err)
+			return nil, unreadable(err)
 		}
 		rec, _, err := eventOf(&it)
 		if err == nil {
@@ -127,8 +127,8 @@ func (r *remembered) verify(ctx context.Context, rebuild bool) (*memoryReport, e
 			return rep, nil
 		}
 	}
-	if err := fold.End(); err != nil {
-		rep.Problem = err.Error()
+	if p := fold.End(); p != nil {
+		rep.Problem = p.Error()
 		return rep, nil
 	}
 	s := fold.State()

@@ -116,7 +116,7 @@ func lowered(c *cobra.Command, state, namespace string) (ps []gateway.LoweredPla
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	s, err := openStore(dir)
+	s, err := openStore(c.Context(), dir)
 	if err != nil {
 		return nil, nil, nil, err
 	}

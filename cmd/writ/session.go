@@ -186,7 +186,7 @@ func named(ctx context.Context, dir, name string, input *screen.Screen) (*gatewa
 	if len(fs) > 0 {
 		return nil, nil, nil, configError(faults(fs))
 	}
-	st, err := openStore(dir)
+	st, err := openStore(ctx, dir)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -254,6 +254,8 @@ type sessionLine struct {
 	Created   time.Time  `json:"created"`
 	LastUsed  time.Time  `json:"last_used"`
 	Closed    *time.Time `json:"closed,omitempty"`
+	// Altered says that it was closed because what it rests on was altered on disk.
+	Altered bool `json:"altered,omitempty"`
 }
 
 func sessionList() *cobra.Command {
@@ -266,7 +268,7 @@ func sessionList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			st, err := openStore(dir)
+			st, err := openStore(c.Context(), dir)
 			if err != nil {
 				return err
 			}
@@ -283,6 +285,9 @@ func sessionList() *cobra.Command {
 				if !s.Closed.IsZero() {
 					l.Closed = &s.Closed
 				}
+				if l.Altered, err = gateway.Altered(c.Context(), st, s.ID); err != nil {
+					return fail(exitIO, "writ audit verify", "the sessions cannot be read: %w", err)
+				}
 				lines = append(lines, l)
 			}
 			if asJSON {
@@ -293,7 +298,10 @@ func sessionList() *cobra.Command {
 				if l.Closed != nil {
 					state = "closed"
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%s  %-6s  %-8s  %-12s  last used %s\n", l.Session, state, l.Carrier,
+				if l.Altered {
+					state = "altered"
+				}
+				fmt.Fprintf(c.OutOrStdout(), "%s  %-7s  %-8s  %-12s  last used %s\n", l.Session, state, l.Carrier,
 					oneLine(l.Principal, 40), l.LastUsed.Format(time.RFC3339))
 			}
 			return nil
@@ -320,7 +328,7 @@ func sessionClose() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			st, err := openStore(dir)
+			st, err := openStore(c.Context(), dir)
 			if err != nil {
 				return err
 			}
@@ -341,7 +349,7 @@ func sessionClose() *cobra.Command {
 					return fail(exitIO, "", "the session's file cannot be removed")
 				}
 			}
-			if err := st.CloseSession(c.Context(), id, time.Now()); err != nil {
+			if err := gateway.EndSession(c.Context(), st, id, time.Now()); err != nil {
 				return notFound(err)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "closed %s\n", oneLine(id, 80))

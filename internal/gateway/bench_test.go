@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,7 +11,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/downstream"
 	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/store/storetest"
 )
 
 // BenchmarkCall compares one tools/call made directly with the same through
@@ -93,5 +98,45 @@ func benchmark(b *testing.B, wire string, overHTTP bool, tool string, through bo
 		} else {
 			call("mark_item", map[string]any{"id": "item-17"})
 		}
+	}
+}
+
+// BenchmarkResume measures what a restart costs a session of 10,000 records: it
+// is read from a file, checked, and every decision in it made again. Between
+// two of its records stand as many of other sessions as beside says.
+func BenchmarkResume(b *testing.B) {
+	for _, beside := range []int{0, 9} {
+		b.Run(fmt.Sprintf("beside=%d", beside), func(b *testing.B) {
+			ctx := context.Background()
+			y := newToy()
+			signer, verifier := storetest.Key()
+			st, err := sqlite.Open(b.TempDir(), sqlite.Options{Signer: signer, Verifier: verifier})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { st.Close() })
+			r := newRig(b, st, policy(b, toyPolicy), y.config(b, false, true))
+			secret := r.mint()
+			w := overHTTP(ctx, r, true, web{session: secret})
+			passed(b, w.call(ctx, "list_items", `{}`))
+			for n := 3; n < 10_000; n += 2 {
+				w.call(ctx, "look", `{"text":"hello"}`)
+				if beside > 0 {
+					id := fmt.Sprintf("s_beside%d", n)
+					storetest.Append(b, r.store, id, 0, storetest.Entries(b, id, 1, uint64(2*beside))...)
+				}
+			}
+			b.ResetTimer()
+			b.ReportAllocs()
+			for b.Loop() {
+				g, err := gateway.New(r.opts)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := g.FindSession(ctx, downstream.Loopback, secret); err != nil {
+					b.Fatal("the session is not there")
+				}
+			}
+		})
 	}
 }

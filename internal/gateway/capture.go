@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -75,6 +76,7 @@ func (g *Gateway) sights(ctx context.Context, s *session) (all []sight, lapse ui
 	defer a.mu.Unlock()
 	for it, err := range g.store.Read(ctx, s.id, a.read+1) {
 		if err != nil {
+			g.altered(s, err)
 			return nil, 0, err
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
@@ -187,8 +189,11 @@ func (g *Gateway) capture(ctx context.Context, session string, number uint32, te
 			break
 		}
 		b, err := g.store.Value(ctx, session, x.n, x.value)
-		if err != nil {
-			continue // erased, or an end without bytes
+		if errors.Is(err, audit.ErrNotFound) {
+			continue // an end without bytes
+		} else if err != nil {
+			g.altered(s, err)
+			return c, false, err
 		}
 		if left -= len(b); left < 0 {
 			break

@@ -36,7 +36,7 @@ type act struct {
 	epoch    int // of the session's fold, when d was put in its queue
 	recorded <-chan error
 	lists    atomic.Uint64   // how often the server's lists had changed that it rests on
-	halted   *writ.Rejection // the input policy's, when it ended the session's calls
+	halted   *writ.Rejection // why the session's calls have ended, if they have
 }
 
 // through is the one door. It judges the call, records the decision, and only
@@ -75,15 +75,16 @@ func (a *act) judge(call gate.Call) bool {
 			a.d, a.recorded = gate.Decision{}, failed(errNotRecorded)
 			return false
 		}
-		if s.stale != nil && !a.g.freshen(s) {
-			s.mu.Unlock()
-			a.d, a.recorded = gate.Decision{}, failed(errNotRecorded)
-			return false
-		}
+		fresh := s.stale == nil || a.g.freshen(s)
 		if s.halted != nil {
 			a.halted = s.halted
 			s.mu.Unlock()
 			a.d, a.recorded = gate.Decision{}, failed(nil)
+			return false
+		}
+		if !fresh {
+			s.mu.Unlock()
+			a.d, a.recorded = gate.Decision{}, failed(errNotRecorded)
 			return false
 		}
 		now := a.g.now()

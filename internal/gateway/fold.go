@@ -88,21 +88,24 @@ type values interface {
 }
 
 // Fold makes a session of its records again, deciding every decision anew and
-// comparing: the same code for a restart and for `writ audit verify`.
+// comparing: the same code for a restart and for `writ audit verify`. No value
+// of a session is ever erased, so one that is missing is audit.ErrAltered.
 type Fold struct {
 	store    values
 	caps     provenance.Caps
 	session  *gate.Session
+	data     openData
+	opened   time.Time
 	world    map[[2]string]*world
 	open     map[uint64]gate.Decision // allowed decisions without a result yet
 	Replayed int                      // decisions that were decided again and matched
 	Grounded int                      // summaries whose quotes were found again
-	Skipped  int                      // decisions and summaries whose values were erased
+	Skipped  int                      // decisions of another engine, and what rests on them
 	results  map[uint32]uint64        // evidence number to record number
 	halted   *writ.Rejection          // the input policy ended the session's calls
 	screen   *screen.Screen           // the gateway's; whoever checks a log has none
 	places   map[string]*places       // by namespace
-	blind    bool                     // values are missing, so what follows cannot be made again
+	blind    bool                     // a decision was skipped, so what follows cannot be made again
 }
 
 // world is a policy with a catalogue.
@@ -122,21 +125,24 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 	if isPlaces(rec.Session) {
 		return checkPlaces(rec, it)
 	}
+	for _, c := range rec.Commit {
+		if _, ok := it.Value(c.Name); !ok {
+			return &audit.AlteredError{Session: rec.Session, N: rec.N, Fault: audit.ValueMissing}
+		}
+	}
 	switch rec.Kind {
 	case audit.KindOpen:
-		var open openData
-		if err := json.Unmarshal(rec.Data, &open); err != nil {
+		f.opened = rec.Time
+		if err := json.Unmarshal(rec.Data, &f.data); err != nil {
 			return fmt.Errorf("open: %w", err)
 		}
-		key, ok := it.Value(valueKey)
-		if open.Anonymous {
+		if f.data.Anonymous {
 			return nil
 		}
 		var k [32]byte
-		if ok && len(key) == len(k) {
+		if key, _ := it.Value(valueKey); len(key) == len(k) {
 			copy(k[:], key)
 		}
-		f.blind = f.blind || !ok
 		f.session = gate.NewSession(rec.Session, k, f.caps)
 	case audit.KindDecision:
 		return f.decision(ctx, rec, it)
@@ -163,11 +169,14 @@ func (f *Fold) decision(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	if err := json.Unmarshal(rec.Data, &data); err != nil {
 		return fmt.Errorf("decision: %w", err)
 	}
-	rawInput, ok1 := it.Value(valueInput)
-	recorded, ok2 := it.Value(valueDecision)
-	if f.blind || !ok1 || !ok2 || data.Engine != Engine {
-		return f.skip()
+	if f.blind || data.Engine != Engine {
+		// What another engine made of it is not known, nor what rests on that.
+		f.blind = true
+		f.Skipped++
+		return nil
 	}
+	rawInput, _ := it.Value(valueInput)
+	recorded, _ := it.Value(valueDecision)
 	var in inputValue
 	if err := json.Unmarshal(rawInput, &in); err != nil {
 		return fmt.Errorf("decision: %w", err)
@@ -184,18 +193,10 @@ func (f *Fold) decision(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	if in.Session {
 		input.Session = f.session
 	}
-	if _, committed := rec.Commitment(valueArguments); committed {
-		b, ok := it.Value(valueArguments)
-		if !ok {
-			return f.skip()
-		}
+	if b, ok := it.Value(valueArguments); ok {
 		input.Call.Arguments = notNil(b) // an item is not kept, a decision is
 	}
-	if _, committed := rec.Commitment(valueAnswers); committed {
-		b, ok := it.Value(valueAnswers)
-		if !ok {
-			return f.skip()
-		}
+	if b, ok := it.Value(valueAnswers); ok {
 		input.Call.Answers = notNil(b)
 	}
 	d := decide(input)
@@ -212,17 +213,8 @@ func (f *Fold) decision(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	return nil
 }
 
-// skip passes over a decision that cannot be made again, because a value was
-// erased or the engine is another. Nothing that follows in the session can be
-// made again either: what the missing bytes would have tainted is not known.
-func (f *Fold) skip() error {
-	f.blind = true
-	f.Skipped++
-	return nil
-}
-
-// Blind reports that values are missing, so that the session can be read and
-// verified but must not go on.
+// Blind reports that a decision is another engine's, so that the session can be
+// read and verified but must not go on.
 func (f *Fold) Blind() bool { return f.blind }
 
 // notNil copies b so that what was there stays distinct from what was not.
@@ -242,14 +234,7 @@ func (f *Fold) result(ctx context.Context, rec *audit.Record, it *audit.Item) er
 	}
 	delete(f.open, data.Decision)
 	r := gate.Result{Evidence: data.Evidence, Status: gate.Status(data.Status), Recalled: data.Recalled}
-	if _, committed := rec.Commitment(valueResult); committed {
-		b, ok := it.Value(valueResult)
-		if !ok {
-			f.blind = true
-			return nil
-		}
-		r.Bytes = b
-	}
+	r.Bytes, _ = it.Value(valueResult)
 	r.Full = !data.Admissible && data.Why == gate.WhyFull
 	if at := data.Places; at != nil {
 		p := f.places[at.Namespace]
@@ -284,7 +269,11 @@ func (f *Fold) worldOf(ctx context.Context, policy, catalogue string) (*world, e
 		if err != nil {
 			return nil, err
 		}
-		return f.store.Blob(ctx, d)
+		b, err := f.store.Blob(ctx, d)
+		if errors.Is(err, audit.ErrNotFound) { // it is never erased
+			err = fmt.Errorf("%w: %w", audit.ErrAltered, err)
+		}
+		return b, err
 	}
 	src, err := load(policy)
 	if err != nil {

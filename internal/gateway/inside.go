@@ -3,8 +3,10 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"errors"
 	"time"
 
+	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway/rpc"
 	"github.com/writ-project/writ/internal/gateway/upstream"
@@ -97,7 +99,10 @@ func (a *act) callInside(ctx context.Context, d *gate.Decision) upstream.Respons
 		},
 		Recorded: a.recordNow,
 	}, d.Call.Tool, d.Arguments)
-	if err != nil {
+	if errors.Is(err, audit.ErrAltered) {
+		a.g.log.Error("what a call of the memory rests on was altered on disk", "error", err)
+		return upstream.Response{Err: rpc.Errorf(rpc.CodeInternal, "what the memory rests on was altered on disk: it is closed until a person has looked at it (writ audit verify)")}
+	} else if err != nil {
 		a.g.log.Error("the memory failed", "error", err)
 		return upstream.Response{Err: rpc.Errorf(rpc.CodeInternal, "the memory failed: the outcome is unknown")}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,8 +31,10 @@ type session struct {
 	stale    error // why the fold may not be what the store holds, nil when it is
 	epoch    int   // how often the fold was made anew
 	closed   bool
-	halted   *writ.Rejection // the input policy ended its calls
+	halted   *writ.Rejection // the input policy ended its calls, or it was altered
 	active   time.Time       // of its newest record: when the user's turns lapse
+	opened   time.Time       // of its first
+	open     openData        // of its first
 	lastUsed time.Time
 	touched  time.Time
 	bytes    int64 // of its evidence, as Gateway.held counts it; guarded by Gateway.mu
@@ -62,6 +65,9 @@ type openData struct {
 	Principal string `json:"principal"`
 	Carrier   string `json:"carrier"`
 	Anonymous bool   `json:"anonymous,omitempty"` // of requests that carry no session
+	// Secret is the digest of what its client carries: the register only finds
+	// a session, this says whose it is.
+	Secret string `json:"secret,omitempty"`
 }
 
 // Session lifetimes (provenance.md section 5) and caps (attacks D03, D04).
@@ -116,12 +122,20 @@ func (g *Gateway) openSession(ctx context.Context, principal, carrier, secret st
 		return nil, err
 	}
 	s := newSession(id, now)
-	s.next = 1
+	s.next, s.opened, s.open = 1, now, openDataOf(principal, carrier, secret, anonymous)
 	if !anonymous {
 		s.fold = gate.NewSession(id, key, g.caps)
 		g.keep(s)
 	}
 	return s, nil
+}
+
+func openDataOf(principal, carrier, secret string, anonymous bool) openData {
+	d := openData{Principal: principal, Carrier: carrier, Anonymous: anonymous}
+	if !anonymous {
+		d.Secret = secretDigest(secret).String()
+	}
+	return d
 }
 
 // register writes a session's first record and, unless it is the anonymous
@@ -138,7 +152,7 @@ func register(ctx context.Context, st Store, principal, carrier, secret string, 
 		return "", key, err
 	}
 	e, err := audit.Seal(audit.Record{Kind: audit.KindOpen, Session: id, N: 1, Time: now,
-		Data: mustJSON(openData{Principal: principal, Carrier: carrier, Anonymous: anonymous})}, v)
+		Data: mustJSON(openDataOf(principal, carrier, secret, anonymous))}, v)
 	if err != nil {
 		return "", key, err
 	}
@@ -252,17 +266,18 @@ func (g *Gateway) unload(s *session) {
 }
 
 // FindSession finds an open session of that principal (downstream.Router).
-// Unknown, closed, expired and foreign are the same ErrNoSession.
+// Unknown, closed, expired and foreign are the same ErrNoSession. The register
+// only says where to look: whose the session is, and since when, its records say.
 func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (downstream.Session, error) {
-	reg, err := g.sessions.SessionBySecret(ctx, secretDigest(secret))
-	now := g.now()
+	digest := secretDigest(secret)
+	reg, err := g.sessions.SessionBySecret(ctx, digest)
 	switch {
 	case errors.Is(err, audit.ErrNotFound):
 		return nil, downstream.ErrNoSession
 	case err != nil:
 		g.complain(ctx, "a session could not be looked up", "", err)
 		return nil, err
-	case reg.Principal != principal || ended(reg, now):
+	case reg.Principal != principal || !reg.Closed.IsZero():
 		return nil, downstream.ErrNoSession
 	}
 	s, err := g.loadedSession(ctx, reg.ID)
@@ -272,8 +287,19 @@ func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (do
 		}
 		return nil, err
 	}
+	now := g.now()
 	s.mu.Lock()
-	s.lastUsed = now
+	if now.Sub(s.lastUsed) > sessionIdle && len(s.queue) == 0 && g.freshen(s) && s.active.After(s.lastUsed) {
+		s.lastUsed = s.active // another process served it meanwhile
+	}
+	if !errors.Is(s.stale, audit.ErrAltered) && (s.open.Secret != digest.String() || s.open.Principal != principal ||
+		now.Sub(s.opened) > sessionLifetime || now.Sub(s.lastUsed) > sessionIdle) {
+		s.mu.Unlock()
+		return nil, downstream.ErrNoSession
+	}
+	if now.After(s.lastUsed) {
+		s.lastUsed = now
+	}
 	touch := now.Sub(s.touched) > touchEvery
 	if touch {
 		s.touched = now
@@ -323,10 +349,11 @@ func (g *Gateway) loadedSession(ctx context.Context, id string) (*session, error
 	if s != nil {
 		return s, nil
 	}
-	s = newSession(id, g.now())
-	if err := g.reload(ctx, s); err != nil {
+	s = newSession(id, time.Time{})
+	if err := g.reload(ctx, s); err != nil && s.halted == nil {
 		return nil, err
 	}
+	s.lastUsed = s.active
 	g.mu.Lock()
 	if other := g.loaded[id]; other != nil {
 		g.mu.Unlock()
@@ -340,6 +367,14 @@ func (g *Gateway) loadedSession(ctx context.Context, id string) (*session, error
 // reload folds the session anew from the store. The caller holds s.mu or is
 // the only one that knows s.
 func (g *Gateway) reload(ctx context.Context, s *session) error {
+	err := g.refold(ctx, s)
+	if errors.Is(err, audit.ErrAltered) {
+		g.alter(s, err)
+	}
+	return err
+}
+
+func (g *Gateway) refold(ctx context.Context, s *session) error {
 	f := NewFold(g.store, g.caps)
 	f.screen = g.screen
 	for it, err := range g.store.Read(ctx, s.id, 1) {
@@ -362,11 +397,107 @@ func (g *Gateway) reload(ctx context.Context, s *session) error {
 	case s.next == 0:
 		return errors.New("the session has no records")
 	case f.Blind():
-		return errors.New("values of the session were erased, or it is of another engine: what it saw vouches for nothing any more. `writ session close` ends it")
+		return errors.New("the session is of another engine: what it saw vouches for nothing any more. `writ session close` ends it")
 	}
-	s.fold, s.stale, s.halted = f.session, nil, f.halted
+	s.fold, s.stale, s.halted, s.open, s.opened = f.session, nil, f.halted, f.data, f.opened
 	s.epoch++
 	return nil
+}
+
+// altered closes a session if err says that what it rests on was altered.
+func (g *Gateway) altered(s *session, err error) {
+	if errors.Is(err, audit.ErrAltered) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		g.alter(s, err)
+	}
+}
+
+// alter closes a session whose records or values are not what was written: it
+// refuses every call from now on, and the log says so. The caller holds s.mu or
+// is the only one that knows s.
+func (g *Gateway) alter(s *session, err error) {
+	if s.halted == nil || s.halted.Reason != writ.PolicyAltered {
+		g.log.Error("what a session rests on was altered on disk: it is closed, find out by whom (writ audit verify)", "session", s.id, "error", err)
+	}
+	s.stale = err
+	s.halted = &writ.Rejection{Code: writ.PolicyViolation, Reason: writ.PolicyAltered,
+		Failures: []writ.Failure{{Reason: writ.PolicyAltered, Need: "what this session saw was altered on disk and vouches for nothing any more: a person looks at it with writ audit verify; begin a new session"}}}
+	data := closeData{Why: closedAltered}
+	if a := (*audit.AlteredError)(nil); errors.As(err, &a) {
+		data.N = a.N
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	if err := closeRecord(ctx, g.store, s.id, g.now(), data); err != nil {
+		g.log.Error("the end of a session was not written", "session", s.id, "error", err)
+	}
+}
+
+// closeData is the data of a session's last record.
+type closeData struct {
+	Why string `json:"why,omitempty"`
+	N   uint64 `json:"n,omitempty"` // the record that was altered
+}
+
+const closedAltered = "altered"
+
+// closeRecord puts a session's last record behind whatever is there, unless
+// there is one.
+func closeRecord(ctx context.Context, st audit.Store, id string, at time.Time, data closeData) error {
+	for {
+		n, err := st.Head(ctx, id)
+		if err != nil {
+			return err
+		}
+		if _, closed, err := closedBy(ctx, st, id, n); closed || err != nil {
+			return err
+		}
+		e, err := audit.Seal(audit.Record{Kind: audit.KindClose, Session: id, N: n + 1, Time: at, Data: mustJSON(data)})
+		if err != nil {
+			return err
+		}
+		if _, err = st.Append(ctx, id, n, []audit.Entry{e}); !errors.Is(err, audit.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// closedBy reads the end of a session whose newest record has that number.
+func closedBy(ctx context.Context, st audit.Store, id string, n uint64) (data closeData, closed bool, err error) {
+	for it, err := range st.Read(ctx, id, n) {
+		if errors.Is(err, audit.ErrAltered) {
+			return closeData{Why: closedAltered}, true, nil // nothing that comes after can be read either
+		} else if err != nil {
+			return data, false, err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err == nil && rec.Kind == audit.KindClose {
+			closed, err = true, json.Unmarshal(rec.Data, &data)
+		}
+		return data, closed, err
+	}
+	return data, false, nil
+}
+
+// EndSession closes a session for good without a gateway, for `writ session
+// close`.
+func EndSession(ctx context.Context, st Store, id string, at time.Time) error {
+	if err := st.CloseSession(ctx, id, at); err != nil {
+		return err
+	}
+	return closeRecord(ctx, st, id, at.UTC().Truncate(time.Microsecond), closeData{})
+}
+
+// Altered reports that a session was closed because its records or values are
+// not what was written.
+func Altered(ctx context.Context, st audit.Store, id string) (bool, error) {
+	n, err := st.Head(ctx, id)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	data, _, err := closedBy(ctx, st, id, n)
+	return data.Why == closedAltered, err
 }
 
 // CloseSession ends a session for good (downstream.Router).
@@ -387,7 +518,7 @@ func (g *Gateway) CloseSession(ctx context.Context, ds downstream.Session) error
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
-		_, done, err := g.write(s, processEnd, audit.KindClose, now, struct{}{})
+		_, done, err := g.write(s, processEnd, audit.KindClose, now, closeData{})
 		s.mu.Unlock()
 		if err == nil {
 			err = <-done

@@ -31,7 +31,7 @@ type summaryData struct {
 	Marks int `json:"marks,omitempty"`
 }
 
-// ErrNoEvidence says that there is no such result, or that it was erased.
+// ErrNoEvidence says that there is no such result.
 var ErrNoEvidence = errors.New("gateway: no such evidence is on record")
 
 // Recorded returns the exact result bytes that are on record as that evidence
@@ -106,17 +106,13 @@ func (f *Fold) summary(ctx context.Context, rec *audit.Record, it *audit.Item) e
 	if err := json.Unmarshal(rec.Data, &data); err != nil {
 		return fmt.Errorf("summary: %w", err)
 	}
-	text, ok1 := it.Value(valueSummary)
-	quotes, ok2 := it.Value(valueGrounded)
-	n, ok3 := f.results[data.Evidence]
-	if !ok3 {
+	text, _ := it.Value(valueSummary)
+	quotes, _ := it.Value(valueGrounded)
+	n, ok := f.results[data.Evidence]
+	if !ok {
 		return fmt.Errorf("%w: a summary of a result that is not there (n %d)", ErrReplay, rec.N)
 	}
 	record, err := f.store.Value(ctx, rec.Session, n, valueResult)
-	if !ok1 || !ok2 || errors.Is(err, audit.ErrNotFound) {
-		f.Skipped++
-		return nil
-	}
 	if err != nil {
 		return err
 	}

@@ -185,11 +185,8 @@ func (f *Fold) turn(rec *audit.Record, it *audit.Item) error {
 	if data.Halted != nil {
 		f.halted = data.Halted
 	}
-	text, ok := it.Value(valueTurn)
-	if !ok {
-		f.blind = true
-	}
-	if ok && f.screen != nil && f.halted == nil {
+	text, _ := it.Value(valueTurn)
+	if f.screen != nil && f.halted == nil {
 		// Whoever took the turn in may have had another input policy, or none.
 		if v := f.screen.Check(string(text)); v.Halt() {
 			f.halted = v.Rejection()

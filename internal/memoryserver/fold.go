@@ -30,12 +30,18 @@ type Fold struct {
 	// missing are records whose text is gone and whose erasure is still to
 	// come in the log; absent counts those that changed something: in between
 	// the state lacks what was decided on.
-	missing map[uint64]bool
+	missing map[uint64]missing
 	absent  int
 
 	// Rechecked counts the events that were decided again; Unchecked are those
 	// of which what was proposed is not kept, or was erased.
 	Rechecked, Unchecked int
+}
+
+type missing struct {
+	changed bool // something of the state
+	session string
+	index   int64
 }
 
 type blobs interface {
@@ -44,19 +50,21 @@ type blobs interface {
 
 // NewFold folds with the policies a store holds.
 func NewFold(b blobs) *Fold {
-	return &Fold{blobs: b, state: memory.New(), policy: map[string]*memory.Policy{}, missing: map[uint64]bool{}}
+	return &Fold{blobs: b, state: memory.New(), policy: map[string]*memory.Policy{}, missing: map[uint64]missing{}}
 }
 
 // State is what the records so far come to. It must not be changed.
 func (f *Fold) State() *memory.State { return f.state }
 
 // End says, after the last record, whether a text is gone that no recorded
-// erasure took.
-func (f *Fold) End() error {
-	if len(f.missing) > 0 {
-		return fmt.Errorf("%w: the text of record %d is gone and no erasure took it", ErrReplay, slices.Min(slices.Collect(maps.Keys(f.missing))))
+// erasure took; nil is none.
+func (f *Fold) End() *audit.Problem {
+	if len(f.missing) == 0 {
+		return nil
 	}
-	return nil
+	n := slices.Min(slices.Collect(maps.Keys(f.missing)))
+	m := f.missing[n]
+	return &audit.Problem{Index: m.index, Session: m.session, N: n, Fault: audit.ValueMissing, Detail: "no recorded erasure took its text"}
 }
 
 // Step folds the next record. An error with ErrReplay names what differs.
@@ -78,7 +86,7 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 	}
 	_, committed := rec.Commitment(valueProposal)
 	if committed && value == nil {
-		f.missing[e.N] = len(e.Ops) > 0
+		f.missing[e.N] = missing{len(e.Ops) > 0, rec.Session, it.Index}
 		if len(e.Ops) > 0 {
 			f.absent++
 		}
@@ -86,7 +94,7 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 	for i := range e.Ops {
 		if o := e.Ops[i].Erase; o != nil {
 			for _, n := range o.Records {
-				if f.missing[n] {
+				if f.missing[n].changed {
 					f.absent--
 				}
 				delete(f.missing, n)
@@ -114,7 +122,7 @@ func (f *Fold) mayLack(e *memory.Event) bool {
 	if e.Tool == memory.ToolEntity || e.Status == writ.Rejected || e.Kind == memory.KindCommand {
 		return true
 	}
-	return slices.ContainsFunc(e.Refers(), func(n uint64) bool { return f.missing[n] })
+	return slices.ContainsFunc(e.Refers(), func(n uint64) bool { return f.missing[n].changed })
 }
 
 func (f *Fold) policyOf(ctx context.Context, hash string) (*memory.Policy, error) {

@@ -84,7 +84,10 @@ func (f *forge) verify() (checked, unchecked int, err error) {
 			return fold.Rechecked, fold.Unchecked, err
 		}
 	}
-	return fold.Rechecked, fold.Unchecked, fold.End()
+	if p := fold.End(); p != nil {
+		return fold.Rechecked, fold.Unchecked, p
+	}
+	return fold.Rechecked, fold.Unchecked, nil
 }
 
 func (f *forge) story(alter func(n string, e *memory.Event)) {

@@ -71,6 +71,8 @@ type Keeper struct {
 
 	mu    sync.Mutex // guards what follows
 	state *memory.State
+	// missing are records of the state whose text is gone and no erasure took.
+	missing map[uint64]bool
 	// watch is told of what events change, noticed is the newest that it was
 	// told of.
 	watch   []func(changed func(uri string) bool)
@@ -100,7 +102,8 @@ const (
 )
 
 // Open reads a namespace from the log. One that is not there begins with its
-// first event, written by the first decision.
+// first event, written by the first decision. With audit.ErrAltered it returns
+// the keeper too, of which everything fails with that error.
 func Open(ctx context.Context, o Options) (*Keeper, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -130,8 +133,11 @@ func (k *Keeper) now() time.Time { return k.o.Clock().UTC().Truncate(time.Micros
 // the only one that knows k.
 func (k *Keeper) catchUp(ctx context.Context) error {
 	head, err := k.store.Head(ctx, k.log)
-	if err != nil || head == k.state.Head() {
+	if err != nil || head == k.state.Head() && len(k.missing) == 0 {
 		return err
+	}
+	if k.state.Head() == 0 {
+		k.missing = map[uint64]bool{}
 	}
 	for it, err := range k.store.Read(ctx, k.log, k.state.Head()+1) {
 		if err != nil {
@@ -144,9 +150,30 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("memory: record %s/%d: %w", k.log, it.N, err)
 		}
+		lacks(k.missing, &it, e)
 		k.notice(e)
 	}
+	for n := range k.missing {
+		return &audit.AlteredError{Session: k.log, N: n, Fault: audit.ValueMissing}
+	}
 	return nil
+}
+
+// lacks keeps in missing the records whose text is gone, until the erasure that
+// took it comes.
+func lacks(missing map[uint64]bool, it *audit.Item, e *memory.Event) {
+	if rec, err := audit.ParseRecord(it.Leaf); err == nil {
+		if _, committed := rec.Commitment(valueProposal); committed && len(it.Values) == 0 {
+			missing[e.N] = true
+		}
+	}
+	for i := range e.Ops {
+		if o := e.Ops[i].Erase; o != nil {
+			for _, n := range o.Records {
+				delete(missing, n)
+			}
+		}
+	}
 }
 
 // eventOf reads the event of a record, and its value where it was not erased.

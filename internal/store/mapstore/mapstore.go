@@ -234,6 +234,7 @@ func (s *Store) Checkpoint(ctx context.Context) ([]byte, error) {
 	return s.checkpoint()
 }
 
+// checkpoint keeps a checkpoint of the log as it is.
 func (s *Store) checkpoint() ([]byte, error) {
 	if s.signer != nil && s.tree.Size() > s.signed {
 		n, err := audit.SignCheckpoint(s.tree.Size(), s.tree.Root(), s.signer)
@@ -255,6 +256,13 @@ func (s *Store) Snapshot(ctx context.Context) (audit.Snapshot, error) {
 	}
 	defer s.mu.Unlock()
 	v := &snapshot{tree: s.tree, notes: slices.Clone(s.notes), items: slices.Clone(s.items)}
+	if s.signer != nil && s.tree.Size() > s.signed {
+		n, err := audit.SignCheckpoint(s.tree.Size(), s.tree.Root(), s.signer)
+		if err != nil {
+			return nil, err
+		}
+		v.notes = append(v.notes, n)
+	}
 	for d, b := range s.blobs {
 		v.blobs = append(v.blobs, audit.Blob{Name: d, Bytes: b})
 	}
@@ -266,14 +274,7 @@ func (s *Store) Snapshot(ctx context.Context) (audit.Snapshot, error) {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
 	s.closed = true
-	if s.signer != nil && s.tree.Size() > 0 {
-		_, err := s.checkpoint()
-		return err
-	}
 	return nil
 }
 

@@ -173,19 +173,18 @@ func TestOpenRefuses(t *testing.T) {
 		reason Reason
 		fresh  bool // start from an empty directory
 	}{
-		"text":                  {write("not a database, but quite a bit longer than the header of one would be, so that it is read as such\n"), NotDatabase, true},
-		"short text":            {write("x"), NotDatabase, true},
-		"zero bytes":            {write(""), Damaged, true},
-		"only zeros":            {write(strings.Repeat("\x00", 8192)), NotDatabase, true},
-		"another program's":     {sqlOn("CREATE TABLE t (x)"), NotDatabase, true},
-		"newer":                 {sqlOn("PRAGMA user_version = 99"), Newer, false},
-		"version 0":             {sqlOn("PRAGMA user_version = 0"), Damaged, false},
-		"negative version":      {sqlOn("PRAGMA user_version = -1"), Damaged, false},
-		"table missing":         {sqlOn("DROP TABLE vals"), Damaged, false},
-		"no head":               {sqlOn("DELETE FROM head"), Damaged, false},
-		"L02 tail cut":          {sqlOn("DELETE FROM vals WHERE idx > 290; DELETE FROM leaves WHERE idx > 290"), Damaged, false},
-		"L03 head rolled back":  {sqlOn("UPDATE head SET size = 299"), Damaged, false},
-		"L01 last hash changed": {sqlOn("UPDATE leaves SET hashes = zeroblob(length(hashes)) WHERE idx = 299"), Damaged, false},
+		"text":                 {write("not a database, but quite a bit longer than the header of one would be, so that it is read as such\n"), NotDatabase, true},
+		"short text":           {write("x"), NotDatabase, true},
+		"zero bytes":           {write(""), Damaged, true},
+		"only zeros":           {write(strings.Repeat("\x00", 8192)), NotDatabase, true},
+		"another program's":    {sqlOn("CREATE TABLE t (x)"), NotDatabase, true},
+		"newer":                {sqlOn("PRAGMA user_version = 99"), Newer, false},
+		"version 0":            {sqlOn("PRAGMA user_version = 0"), Damaged, false},
+		"negative version":     {sqlOn("PRAGMA user_version = -1"), Damaged, false},
+		"table missing":        {sqlOn("DROP TABLE vals"), Damaged, false},
+		"no head":              {sqlOn("DELETE FROM head"), Damaged, false},
+		"L03 head rolled back": {sqlOn("UPDATE head SET size = 299"), Damaged, false},
+		"F11 head unsigned":    {sqlOn("UPDATE head SET note = x''"), Unsigned, false},
 		"L03 older tail under its newest checkpoint": {func(t *testing.T, dir string) {
 			older := t.TempDir()
 			s := openWith(t, older, storetest.Every)

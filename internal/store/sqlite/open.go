@@ -22,19 +22,26 @@ import (
 // FileName is the database's name in the state directory.
 const FileName = "audit.db"
 
-// Options says how a store signs and waits. The zero Options signs nothing.
+// Options says how a store signs and waits. The zero Options signs nothing and
+// checks no signature.
 type Options struct {
 	// Signer signs checkpoints, nil for none.
 	Signer note.Signer
-	// Verifier, if set, is the log's public key: Open refuses a file whose
-	// newest checkpoint is not signed by it, or is not of the log in the file.
+	// Verifier is the log's public key: Open refuses a file whose head is not
+	// signed by it, or is not that of the log in the file. Without one nobody
+	// knows who wrote what is read.
 	Verifier note.Verifier
-	// CheckpointEvery is how many records are left unsigned at most; 0 means
-	// 1,000.
+	// CheckpointEvery is after how many records a checkpoint is kept, beside
+	// the one of the head; 0 means 1,000.
 	CheckpointEvery int64
-	// CheckpointAfter, with Now, signs at the first append after that long.
-	CheckpointAfter time.Duration
-	Now             func() time.Time
+	// Elsewhere is a directory outside the state directory, "" for none, in
+	// which the head of the log is kept too: Open refuses a state directory that
+	// was rolled back or copied, and so does the next synced append where two
+	// copies go on. It needs both keys.
+	Elsewhere string
+	// Accept goes on with a log that was rolled back or copied, or has records
+	// its key did not sign, and records that: an operator looked at it.
+	Accept bool
 	// BusyTimeout is how long a write waits for other processes; 0 means 10 s.
 	BusyTimeout time.Duration
 
@@ -54,7 +61,10 @@ const (
 	Damaged      Reason = "the database is damaged"
 	WrongKey     Reason = "the log was not signed by this key"
 	RolledBack   Reason = "the log is not the one its newest checkpoint signed"
+	Copied       Reason = "the state directory is a copy of another that is there still"
+	Unsigned     Reason = "records are in the log that its key did not sign"
 	Unwritable   Reason = "the database cannot be written"
+	Unreadable   Reason = "the database cannot be read"
 	Locked       Reason = "another process holds the database"
 )
 
@@ -84,8 +94,11 @@ var hints = map[Reason]string{
 	Newer:        "use that version of Writ, or another state directory",
 	Damaged:      "keep the file as it is, and restore a copy into another state directory",
 	WrongKey:     "restore the key that belongs to this state directory",
-	RolledBack:   "find out who changed or restored the file; keep it as it is",
+	RolledBack:   "find out who changed or restored the state directory; if it was you, go on with --accept-rollback, which is recorded",
+	Copied:       "use the other one, or move this one away; to go on with this one, --accept-rollback, which is recorded",
+	Unsigned:     "find out who wrote to the file (writ audit verify says where it begins); to go on with it, --accept-rollback, which is recorded",
 	Unwritable:   "make the state directory and its files writable for this user, and see that the disk is not full",
+	Unreadable:   "name the state directory with --state, and see that its files are readable for this user",
 	Locked:       "end the other process, or wait for it",
 }
 
@@ -124,7 +137,114 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, classify(path, err)
 	}
+	if err := s.openPlace(context.Background()); err != nil {
+		s.place.close()
+		s.place = nil
+		s.Close()
+		return nil, classify(path, err)
+	}
 	return s, nil
+}
+
+// OpenReadOnly opens the log in the state directory dir to read it. It makes and
+// changes no file, so the directory may be on read-only media; other processes
+// may have it open and append. With a Verifier what it hands out is proven as
+// Open's is. Without one nothing is: a damaged or forged log can be read, for
+// Verify to judge. A log of an older version is read as it is.
+func OpenReadOnly(dir string, o Options) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, FileName)
+	if fi, err := os.Stat(dir); err == nil && !fi.IsDir() {
+		return nil, openError(dir, NotDirectory, nil)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		return nil, openError(path, Unreadable, bare(err))
+	}
+	if err := checkFiles(path); err != nil {
+		return nil, err
+	}
+	if o.BusyTimeout <= 0 {
+		o.BusyTimeout = 10 * time.Second
+	}
+	s, err := openReader(path, o)
+	if err != nil {
+		return nil, classify(path, err)
+	}
+	return s, nil
+}
+
+// Disturbed reports that another process opened the log since this one, which
+// found it in nobody's use, opened it to read: what was read may be of two
+// moments.
+func (s *Store) Disturbed() bool {
+	fi, err := os.Stat(s.path)
+	_, shm := os.Lstat(s.path + "-shm")
+	return s.idle != nil && (err != nil || shm == nil || fi.Size() != s.idle.Size() || !fi.ModTime().Equal(s.idle.ModTime()))
+}
+
+func openReader(path string, o Options) (_ *Store, err error) {
+	var idle fs.FileInfo
+	if _, err := os.Lstat(path + "-shm"); errors.Is(err, fs.ErrNotExist) {
+		idle, _ = os.Stat(path)
+	}
+	s := &Store{
+		path: path, opt: o, raw: o.Verifier == nil, idle: idle,
+		read:    sql.OpenDB(reader(path, o)),
+		jobs:    make(chan *job),
+		closing: make(chan struct{}),
+		ended:   make(chan struct{}),
+	}
+	close(s.ended)
+	defer func() {
+		if err != nil {
+			s.release()
+		}
+	}()
+	var app int
+	if err := s.read.QueryRow("PRAGMA application_id").Scan(&app); err != nil {
+		return nil, err
+	}
+	if err := s.read.QueryRow("PRAGMA user_version").Scan(&s.version); err != nil {
+		return nil, err
+	}
+	switch {
+	case app != applicationID:
+		return nil, &OpenError{Reason: NotDatabase}
+	case s.version > len(migrations):
+		return nil, &OpenError{Reason: Newer}
+	case s.version < 1:
+		return nil, &OpenError{Reason: Damaged, Err: errors.New("its version is missing")}
+	}
+	s.secret, err = s.read.Prepare("SELECT " + sessionColumns + " FROM sessions WHERE secret = ?")
+	return s, err
+}
+
+// reader connects without writing. Where the file of shared memory is, another
+// process may have the database open, and its locks are heeded. Where it is
+// not, none has, and SQLite is told to make neither locks nor files: that the
+// file does not change or, where it was cut off with its write-ahead log, that
+// nobody else reads that.
+func reader(path string, o Options) *dsn {
+	q := url.Values{}
+	q.Set("mode", "ro")
+	q.Set("_busy_timeout", fmt.Sprint(o.BusyTimeout.Milliseconds()))
+	q.Set("_defensive", "1")
+	q.Set("_dqs", "0")
+	q.Set("_error_rc", "1")
+	q.Set("_query_only", "1")
+	wal, err := os.Lstat(path + "-wal")
+	if _, shm := os.Lstat(path + "-shm"); shm == nil {
+		q.Set("readonly_shm", "1")
+	} else if err == nil && wal.Size() > 0 {
+		q.Set("vfs", noLocks)
+		q.Add("_pragma", "locking_mode(EXCLUSIVE)")
+	} else {
+		q.Set("immutable", "1")
+	}
+	return named(path, q)
 }
 
 // checkDir makes the state directory for its owner alone, and refuses one
@@ -232,6 +352,10 @@ func connector(path string, o Options, readOnly bool) *dsn {
 		q.Set("_foreign_keys", "1")
 		q.Add("_pragma", "secure_delete(1)")
 	}
+	return named(path, q)
+}
+
+func named(path string, q url.Values) *dsn {
 	p := filepath.ToSlash(path)
 	if !strings.HasPrefix(p, "/") {
 		p = "/" + p
@@ -325,6 +449,11 @@ func classify(path string, err error) error {
 			oe.Hint = hints[oe.Reason]
 		}
 		return oe
+	}
+	for reason, is := range map[Reason]error{WrongKey: errWrongKey, RolledBack: errRolledBack, Copied: errCopied, Unsigned: errUnsigned} {
+		if errors.Is(err, is) {
+			return openError(path, reason, nil)
+		}
 	}
 	var se *sqlite.Error
 	if !errors.As(err, &se) {

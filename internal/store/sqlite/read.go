@@ -1,11 +1,16 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/writ-project/writ/audit"
 )
@@ -102,7 +107,7 @@ func scanner(hashes bool) func(*sql.Rows) (row, error) {
 		}
 		if name.Valid {
 			if len(salt) != audit.SaltSize {
-				return r, errors.New("a salt of the wrong size")
+				return r, fmt.Errorf("%w: a salt of the wrong size", audit.ErrAltered)
 			}
 			r.has = true
 			r.value = audit.Value{Name: name.String, Salt: [audit.SaltSize]byte(salt), Bytes: buf[len(leaf):]}
@@ -143,40 +148,86 @@ func items(src iter.Seq2[row, error]) iter.Seq2[audit.Item, error] {
 
 // Read implements audit.Store.
 func (s *Store) Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error] {
-	return items(rows(ctx, s, s.read, scanner(false),
+	from = max(from, 1)
+	return func(yield func(audit.Item, error) bool) {
+		v, head, err := s.at(ctx, session)
+		if err != nil {
+			yield(audit.Item{}, err)
+			return
+		}
+		defer v.tx.Rollback()
+		for it, err := range v.proven(ctx, session, from, head.N, v.records(ctx, session, from, math.MaxInt64)) {
+			if !yield(it, err) {
+				return
+			}
+		}
+	}
+}
+
+// records yields what is stored as the records from … to of a session.
+func (v *view) records(ctx context.Context, session string, from, to uint64) iter.Seq2[audit.Item, error] {
+	return items(rows(ctx, v.s, v.tx, scanner(false),
 		`SELECT l.idx, l.session, l.n, `+boundedLeaf+`, NULL, v.name, v.salt, `+boundedBytes+`
 		FROM leaves l LEFT JOIN vals v ON v.idx = l.idx
-		WHERE l.session = ? AND l.n >= ? ORDER BY l.n, v.name`, session, int64(min(from, 1<<62))))
+		WHERE l.session = ? AND l.n >= ? AND l.n <= ? ORDER BY l.n, v.name`, session, int64(min(from, math.MaxInt64)), int64(to)))
 }
 
 // Head implements audit.Store.
-func (s *Store) Head(ctx context.Context, session string) (n uint64, err error) {
-	if err = s.read.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM leaves WHERE session = ?", session).Scan(&n); err != nil {
-		return 0, s.done(err)
+func (s *Store) Head(ctx context.Context, session string) (uint64, error) {
+	v, head, err := s.at(ctx, session)
+	if err != nil {
+		return 0, err
 	}
-	return n, nil
+	return head.N, v.tx.Rollback()
 }
 
 // Heads implements audit.Store.
 func (s *Store) Heads(ctx context.Context) iter.Seq2[audit.Head, error] {
-	return rows(ctx, s, s.read, func(rs *sql.Rows) (h audit.Head, err error) {
-		err = rs.Scan(&h.Session, &h.N, &h.Index)
-		return h, err
-	}, "SELECT session, max(n), max(idx) FROM leaves GROUP BY session ORDER BY session")
+	return func(yield func(audit.Head, error) bool) {
+		v, _, err := s.at(ctx, "")
+		if err == nil {
+			err = v.tx.Rollback()
+		}
+		if err == nil && s.raw {
+			err = errNotProven
+		}
+		if err != nil {
+			yield(audit.Head{}, err)
+			return
+		}
+		s.mu.Lock()
+		heads := slices.Collect(maps.Values(s.known.heads))
+		s.mu.Unlock()
+		slices.SortFunc(heads, func(a, b audit.Head) int { return strings.Compare(a.Session, b.Session) })
+		for _, h := range heads {
+			if !yield(h, nil) {
+				return
+			}
+		}
+	}
 }
 
+var errNotProven = errors.New("sqlite: the log was opened without its key")
+
 // Value implements audit.Store.
-func (s *Store) Value(ctx context.Context, session string, n uint64, name string) (b []byte, err error) {
-	if n > 1<<62 {
+func (s *Store) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
+	v, head, err := s.at(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	defer v.tx.Rollback()
+	if n < 1 || n > head.N {
 		return nil, audit.ErrNotFound
 	}
-	err = s.read.QueryRowContext(ctx,
-		"SELECT v.bytes FROM leaves l JOIN vals v ON v.idx = l.idx WHERE l.session = ? AND l.n = ? AND v.name = ?",
-		session, int64(n), name).Scan(&b)
-	if err != nil {
-		return nil, s.done(err)
+	for it, err := range v.proven(ctx, session, n, n, v.records(ctx, session, n, n)) {
+		if err != nil {
+			return nil, err
+		}
+		if b, ok := it.Value(name); ok {
+			return b, nil
+		}
 	}
-	return b, nil
+	return nil, audit.ErrNotFound
 }
 
 // Erase implements audit.Store. The pages are overwritten with zeros; copies
@@ -204,7 +255,7 @@ func (s *Store) Erase(ctx context.Context, session string, n uint64, name string
 func (s *Store) PutBlob(ctx context.Context, b []byte) (audit.Digest, error) {
 	d := audit.Sum(b)
 	err := s.submit(ctx, &job{run: func(w *writing) error {
-		_, err := s.conn.ExecContext(w.ctx, "INSERT INTO blobs (name, bytes) VALUES (?, ?) ON CONFLICT DO NOTHING", d[:], notNull(b))
+		_, err := s.conn.ExecContext(w.ctx, "INSERT INTO blobs (name, bytes) VALUES (?, ?) ON CONFLICT DO UPDATE SET bytes = excluded.bytes WHERE bytes <> excluded.bytes", d[:], notNull(b))
 		return err
 	}})
 	if err != nil {
@@ -219,7 +270,7 @@ func (s *Store) Blob(ctx context.Context, name audit.Digest) (b []byte, err erro
 		return nil, s.done(err)
 	}
 	if audit.Sum(b) != name {
-		return nil, errors.New("sqlite: a blob is not what its name says")
+		return nil, fmt.Errorf("%w: a blob is not what its name says", audit.ErrAltered)
 	}
 	return b, nil
 }
@@ -253,16 +304,10 @@ func (s *Store) Snapshot(ctx context.Context) (audit.Snapshot, error) {
 		return nil, s.done(err)
 	}
 	v := &snapshot{s: s, tx: tx}
-	var root []byte
-	err = tx.QueryRowContext(ctx, "SELECT size, root FROM head WHERE id = 1").Scan(&v.size, &root)
-	if err == nil && len(root) != len(v.root) {
-		err = errDamaged
-	}
-	if err != nil {
+	if v.size, v.root, _, v.note, err = s.readHead(ctx, tx); err != nil {
 		tx.Rollback()
 		return nil, s.done(err)
 	}
-	copy(v.root[:], root)
 	return v, nil
 }
 
@@ -272,6 +317,7 @@ type snapshot struct {
 	tx   *sql.Tx
 	size int64
 	root audit.Hash
+	note []byte
 }
 
 func (v *snapshot) Size() int64      { return v.size }
@@ -292,10 +338,21 @@ func (v *snapshot) Scan(ctx context.Context, from int64) iter.Seq2[audit.Item, e
 }
 
 func (v *snapshot) Checkpoints(ctx context.Context) iter.Seq2[[]byte, error] {
-	return rows(ctx, v.s, v.tx, func(rs *sql.Rows) (b []byte, err error) {
+	kept := rows(ctx, v.s, v.tx, func(rs *sql.Rows) (b []byte, err error) {
 		err = rs.Scan(&b)
 		return b, err
 	}, "SELECT "+boundedNote+" FROM checkpoints ORDER BY size")
+	return func(yield func([]byte, error) bool) {
+		var last []byte
+		for b, err := range kept {
+			if last = b; !yield(b, err) || err != nil {
+				return
+			}
+		}
+		if len(v.note) > 0 && !bytes.Equal(v.note, last) {
+			yield(v.note, nil)
+		}
+	}
 }
 
 func (v *snapshot) Blobs(ctx context.Context) iter.Seq2[audit.Blob, error] {
@@ -312,15 +369,11 @@ func (v *snapshot) Blobs(ctx context.Context) iter.Seq2[audit.Blob, error] {
 
 func (v *snapshot) ReadHashes(indexes []int64) ([]audit.Hash, error) {
 	out := make([]audit.Hash, len(indexes))
+	stored := storedHash(func(leaf int64) *sql.Row { return v.tx.QueryRow(hashesOf, leaf) })
 	for i, x := range indexes {
-		n := audit.StoredNode(x)
-		var b []byte
-		err := v.tx.QueryRow("SELECT hashes FROM leaves WHERE idx = ?", n.Leaf).Scan(&b)
-		if err != nil {
+		var err error
+		if out[i], err = stored(audit.StoredNode(x)); err != nil {
 			return nil, v.s.done(err)
-		}
-		if out[i], err = hashAt(b, n.Level); err != nil {
-			return nil, err
 		}
 	}
 	return out, nil

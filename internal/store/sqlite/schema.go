@@ -8,7 +8,9 @@ const applicationID = 0x57524954
 // released.
 //
 // The stored hashes of a leaf stand in its own row, lowest first, because the
-// leaf and its hashes are written and verified together.
+// leaf and its hashes are written and verified together. head has the signed
+// checkpoint of every commit; checkpoints keeps one of each so many records.
+// heads has how many records each session had at some size (audit.SignHeads).
 var migrations = []string{`
 CREATE TABLE head (
 	id     INTEGER PRIMARY KEY CHECK (id = 1),
@@ -49,4 +51,16 @@ CREATE TABLE sessions (
 	last_used  INTEGER,
 	closed     INTEGER
 ) STRICT, WITHOUT ROWID;
+`, `
+ALTER TABLE head ADD COLUMN note BLOB NOT NULL DEFAULT x'';
+UPDATE head SET note = coalesce((SELECT note FROM checkpoints WHERE size = head.size), x'');
+CREATE TABLE heads (
+	id   INTEGER PRIMARY KEY CHECK (id = 1),
+	body BLOB NOT NULL,
+	note BLOB NOT NULL
+) STRICT;
 `}
+
+// headColumns reads the head in a file of each version. Version 1 signed only
+// now and then.
+var headColumns = []string{1: `size, root, signed, coalesce((SELECT note FROM checkpoints WHERE size = head.size), x'')`, 2: "size, root, signed, note"}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/store/mapstore"
@@ -174,36 +173,31 @@ func TestDiskFails(t *testing.T) {
 	s.write.Close() // as the end of the process would
 }
 
-// TestCheckpointAfter: the injected clock signs the next append, and closing
-// signs what is left.
-func TestCheckpointAfter(t *testing.T) {
+// TestSigned: every commit leaves a head that is signed, and one in so many is
+// kept.
+func TestSigned(t *testing.T) {
 	dir := t.TempDir()
-	os.Chmod(dir, 0o700)
-	now := storetest.Epoch
-	sk, vk := storetest.Key()
-	s, err := Open(dir, Options{Signer: sk, Verifier: vk, CheckpointAfter: time.Minute, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed := func(want int64) {
-		t.Helper()
-		if r := storetest.Verify(t, s); r.Signed != want {
-			t.Errorf("signed %d, want %d", r.Signed, want)
+	s := openWith(t, dir, 10)
+	for n := range uint64(25) {
+		do := s.Append
+		if n%2 == 1 {
+			do = s.AppendUnsynced
+		}
+		if _, err := do(context.Background(), "s_a", n, storetest.Entries(t, "s_a", n+1, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if r := storetest.Verify(t, s); r.Signed != int64(n+1) || r.Checkpoints > 4 {
+			t.Errorf("after %d: %+v", n+1, r)
 		}
 	}
-	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 1)...)
-	signed(0)
-	now = now.Add(time.Minute)
-	storetest.Append(t, s, "s_a", 1, storetest.Entries(t, "s_a", 2, 1)...)
-	signed(2)
-	storetest.Append(t, s, "s_a", 2, storetest.Entries(t, "s_a", 3, 1)...)
-	signed(2)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = openWith(t, dir, 1<<40)
+	s = openWith(t, dir, 10)
 	defer s.Close()
-	signed(3)
+	if r := storetest.Verify(t, s); r.Signed != 25 {
+		t.Errorf("%+v", r)
+	}
 	if err := s.Integrity(context.Background()); err != nil {
 		t.Error(err)
 	}

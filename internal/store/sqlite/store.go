@@ -1,14 +1,13 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/writ-project/writ/audit"
 	"modernc.org/sqlite"
@@ -22,27 +21,34 @@ import (
 type Store struct {
 	path    string
 	opt     Options
-	read    *sql.DB   // query_only
-	write   *sql.DB   // one connection, the writer's
-	secret  *sql.Stmt // finds a session; on read
-	jobs    chan *job
-	closing chan struct{}
-	ended   chan struct{}
-	broken  chan struct{} // closed when failure is set
-	once    sync.Once
-	closed  error
+	version int         // of the schema
+	idle    fs.FileInfo // of the file, where it was opened to read and nobody used it
+	raw     bool        // what is read is not proven
+	notice  string
+	place   *second // of the writer, once the store is open; nil for none
+
+	unsigned bool      // the log was taken as it is, without a signature
+	read     *sql.DB   // query_only
+	write    *sql.DB   // one connection, the writer's; nil if there is none
+	secret   *sql.Stmt // finds a session; on read
+	jobs     chan *job
+	closing  chan struct{}
+	broken   chan struct{} // closed when failure is set
+	ended    chan struct{}
+	once     sync.Once
+	closed   error
+
+	mu      sync.Mutex // see follow
+	known   followed
+	counted int64 // of how many records the heads were signed last
 
 	// owned by the writer
-	conn    *sql.Conn
-	stmts   stmts
-	tree    audit.Tree // right only while its size and root are those of head
-	root    audit.Hash
-	heads   map[string]uint64 // of some sessions, as of tree
-	signAt  time.Time         // when the newest checkpoint of this process was signed
-	syncing bool              // the connection syncs at each commit (synchronous=FULL)
-	behind  bool              // this process committed records that no commit has synced
-	due     bool              // a checkpoint is due that the last commit could not sign
-	failure error             // set when the disk failed: nothing is written any more
+	conn     *sql.Conn
+	stmts    stmts
+	syncing  bool  // the connection syncs at each commit (synchronous=FULL)
+	behind   bool  // this process committed records that no commit has synced
+	appended bool  // this process appended
+	failure  error // set when the disk failed: nothing is written any more
 }
 
 var (
@@ -65,11 +71,11 @@ type job struct {
 }
 
 type stmts struct {
-	begin, commit, head, setHead, max, leaf, value, hashes *sql.Stmt
+	begin, commit, head, setHead, leaf, value *sql.Stmt
 }
 
 func (s *stmts) all() []*sql.Stmt {
-	return []*sql.Stmt{s.begin, s.commit, s.head, s.setHead, s.max, s.leaf, s.value, s.hashes}
+	return []*sql.Stmt{s.begin, s.commit, s.head, s.setHead, s.leaf, s.value}
 }
 
 func openFile(path string, o Options) (_ *Store, err error) {
@@ -78,7 +84,6 @@ func openFile(path string, o Options) (_ *Store, err error) {
 		write:   sql.OpenDB(connector(path, o, false)),
 		read:    sql.OpenDB(connector(path, o, true)),
 		jobs:    make(chan *job),
-		heads:   map[string]uint64{},
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
 		broken:  make(chan struct{}),
@@ -93,6 +98,7 @@ func openFile(path string, o Options) (_ *Store, err error) {
 	if err := migrate(s.write); err != nil {
 		return nil, err
 	}
+	s.version = len(migrations)
 	ctx := context.Background()
 	if s.conn, err = s.write.Conn(ctx); err != nil {
 		return nil, err
@@ -103,29 +109,34 @@ func openFile(path string, o Options) (_ *Store, err error) {
 	}{
 		{&s.stmts.begin, "BEGIN IMMEDIATE"},
 		{&s.stmts.commit, "COMMIT"},
-		{&s.stmts.head, "SELECT size, root, signed FROM head WHERE id = 1"},
-		{&s.stmts.setHead, "UPDATE head SET size = ?, root = ?, signed = ? WHERE id = 1"},
-		{&s.stmts.max, "SELECT coalesce(max(n), 0) FROM leaves WHERE session = ?"},
+		{&s.stmts.head, "SELECT " + headColumns[s.version] + " FROM head WHERE id = 1"},
+		{&s.stmts.setHead, "UPDATE head SET size = ?, root = ?, signed = ?, note = ? WHERE id = 1"},
 		{&s.stmts.leaf, "INSERT INTO leaves (idx, session, n, leaf, hashes) VALUES (?, ?, ?, ?, ?)"},
 		{&s.stmts.value, "INSERT INTO vals (idx, name, salt, bytes) VALUES (?, ?, ?, ?)"},
-		{&s.stmts.hashes, "SELECT hashes FROM leaves WHERE idx = ?"},
 	} {
 		if *p.to, err = s.conn.PrepareContext(ctx, p.sql); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.checkHead(ctx); err != nil {
+	if v, _, err := s.at(ctx, ""); err != nil {
+		return nil, err
+	} else if err := v.newest(ctx); err != nil {
+		v.tx.Rollback()
+		return nil, err
+	} else if err := v.tx.Rollback(); err != nil {
 		return nil, err
 	}
 	if s.secret, err = s.read.PrepareContext(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE secret = ?"); err != nil {
 		return nil, err
 	}
-	if o.Now != nil {
-		s.signAt = o.Now()
-	}
-	s.tree, s.root = audit.Tree{}, (&audit.Tree{}).Root()
 	s.syncing = true // as the connector opens it
 	go s.loop()
+	if s.unsigned {
+		if err := s.accept(ctx, errUnsigned); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -145,47 +156,10 @@ func (s *Store) release() error {
 	if s.conn != nil {
 		errs = append(errs, s.conn.Close())
 	}
-	return errors.Join(append(errs, s.write.Close())...)
-}
-
-// checkHead refuses a file whose end is not what its head row, its stored
-// hashes and its newest checkpoint agree on. It reads a handful of rows; the
-// whole log is for Verify.
-func (s *Store) checkHead(ctx context.Context) error {
-	v, err := s.Snapshot(ctx)
-	if err != nil {
-		return err
+	if s.write != nil {
+		errs = append(errs, s.write.Close())
 	}
-	defer v.Close()
-	sn := v.(*snapshot)
-	var last int64
-	if err := sn.tx.QueryRowContext(ctx, "SELECT coalesce(max(idx), -1) FROM leaves").Scan(&last); err != nil {
-		return err
-	}
-	if last != sn.size-1 {
-		return &OpenError{Reason: Damaged, Err: errors.New("records are missing at the end")}
-	}
-	if err := audit.Continues(v, audit.Checkpoint{Size: sn.size, Root: sn.root}); err != nil {
-		return &OpenError{Reason: Damaged, Err: errors.New("the end of the log does not have the hash it should")}
-	}
-	if s.opt.Verifier == nil {
-		return nil
-	}
-	var msg []byte
-	err = sn.tx.QueryRowContext(ctx, "SELECT note FROM checkpoints ORDER BY size DESC LIMIT 1").Scan(&msg)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	c, err := audit.OpenCheckpoint(msg, s.opt.Verifier)
-	if err != nil {
-		return &OpenError{Reason: WrongKey}
-	}
-	if err := audit.Continues(v, c); err != nil {
-		return &OpenError{Reason: RolledBack}
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // submit hands a job to the writer and waits for its end. Once the writer has
@@ -201,6 +175,9 @@ func (s *Store) submit(ctx context.Context, j *job) error {
 		return audit.ErrClosed
 	default:
 	}
+	if s.write == nil {
+		return errReadOnly
+	}
 	select {
 	case s.jobs <- j:
 		<-j.done
@@ -211,6 +188,8 @@ func (s *Store) submit(ctx context.Context, j *job) error {
 		return audit.ErrClosed
 	}
 }
+
+var errReadOnly = errors.New("sqlite: the log was opened to be read")
 
 // Append implements audit.Store.
 func (s *Store) Append(ctx context.Context, session string, expected uint64, entries []audit.Entry) (int64, error) {
@@ -233,10 +212,7 @@ func (s *Store) append(ctx context.Context, j *job) (int64, error) {
 	return j.first, nil
 }
 
-const (
-	maxGroup = 256  // jobs that share one commit
-	maxHeads = 4096 // sessions whose number is remembered
-)
+const maxGroup = 256 // jobs that share one commit
 
 func (s *Store) loop() {
 	defer close(s.ended)
@@ -268,19 +244,6 @@ func (s *Store) loop() {
 // commit writes the jobs in one transaction and sets their errors. If the
 // transaction fails, each is tried alone, so that one bad job fails alone.
 func (s *Store) commit(group []*job) {
-	s.commitAll(group)
-	if s.due {
-		// What is signed is synced with it. Should this fail, the checkpoint
-		// stays due.
-		s.transact([]*job{{run: func(w *writing) error {
-			w.root = w.tree.Root()
-			w.dirty = true
-			return w.sign()
-		}}})
-	}
-}
-
-func (s *Store) commitAll(group []*job) {
 	err := s.transact(group)
 	if err == nil {
 		return
@@ -304,12 +267,13 @@ type writing struct {
 	ctx    context.Context
 	tree   audit.Tree
 	root   audit.Hash
-	signed int64
-	sync   bool // the commit is synced
+	note   []byte // the checkpoint of tree, once it is signed
+	signed int64  // size of the newest checkpoint that is kept
+	sync   bool   // the commit is synced
 	dirty  bool
-	erased bool // what the write-ahead log still holds must go
-	known  bool // nobody else appended since this process did: s.heads are right
-	heads  map[string]uint64
+	erased bool                  // what the write-ahead log still holds must go
+	heads  map[string]audit.Head // of sessions appended to
+	count  bool                  // the heads of all sessions are to be signed
 }
 
 func (s *Store) transact(group []*job) (err error) {
@@ -322,13 +286,18 @@ func (s *Store) transact(group []*job) (err error) {
 		j.err, j.first = nil, 0
 		sync = sync || !j.unsynced
 	}
+	if sync {
+		if err := s.compare(ctx); err != nil {
+			return s.failed("compare with what is known elsewhere", err)
+		}
+	}
 	if err := s.setSyncing(ctx, sync); err != nil {
 		return s.failed("set how to sync", err)
 	}
 	if _, err := s.stmts.begin.Exec(); err != nil {
 		return s.failed("begin", err)
 	}
-	w := &writing{s: s, ctx: ctx, sync: sync, heads: map[string]uint64{}}
+	w := &writing{s: s, ctx: ctx, sync: sync, heads: map[string]audit.Head{}}
 	defer func() {
 		if err != nil {
 			s.conn.ExecContext(ctx, "ROLLBACK")
@@ -357,13 +326,11 @@ func (s *Store) transact(group []*job) (err error) {
 	if _, err := s.stmts.commit.Exec(); err != nil {
 		return s.failed("commit", err)
 	}
-	s.tree, s.root = w.tree, w.root
-	if !w.known || len(s.heads) > maxHeads {
-		clear(s.heads)
-	}
-	maps.Copy(s.heads, w.heads)
+	w.publish()
 	if w.dirty { // then head changed, so there was a page to write and to sync
-		s.behind = !sync
+		if s.behind = !sync; sync {
+			s.tell(w.note)
+		}
 	}
 	if w.erased {
 		// A busy reader keeps the old pages until the next truncation; that
@@ -423,34 +390,47 @@ func (s *Store) fail(err error) {
 // the file holds is known only after it is opened anew, by another process.
 func (s *Store) Broken() <-chan struct{} { return s.broken }
 
-func (w *writing) load() error {
+func (w *writing) load() (err error) {
+	s := w.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var size int64
 	var root []byte
-	if err := w.s.stmts.head.QueryRow().Scan(&size, &root, &w.signed); err != nil {
+	if err := s.stmts.head.QueryRowContext(w.ctx).Scan(&size, &root, &w.signed, &w.note); err != nil {
 		return err
 	}
-	if size == w.s.tree.Size() && bytes.Equal(root, w.s.root[:]) {
-		w.tree, w.root, w.known = w.s.tree, w.s.root, true
-		return nil
-	}
-	var err error
-	w.tree, err = audit.LoadTree(size, func(n audit.Node) (h audit.Hash, err error) {
-		var b []byte
-		if err = w.s.stmts.hashes.QueryRow(n.Leaf).Scan(&b); err == nil {
-			h, err = hashAt(b, n.Level)
-		}
-		return h, err
-	})
-	if err != nil {
-		return err
-	}
-	if w.root = w.tree.Root(); !bytes.Equal(root, w.root[:]) {
+	if len(root) != len(w.root) {
 		return errDamaged
 	}
-	return nil
+	w.root = audit.Hash(root)
+	w.tree, err = s.followTo(w.ctx, s.conn, size, w.root, w.note)
+	return err
 }
 
-var errDamaged = errors.New("the end of the log does not have the hash it should")
+// publish makes known what was committed, unless a reader found it already.
+func (w *writing) publish() {
+	s := w.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.tree.Size() > s.known.tree.Size() {
+		s.known.tree, s.known.root = w.tree, w.root
+		maps.Copy(s.known.heads, w.heads)
+		s.appended = true
+	}
+	if w.count {
+		s.counted = w.tree.Size()
+	}
+}
+
+// head returns how many records a session has as this transaction leaves it.
+func (w *writing) head(session string) audit.Head {
+	if h, ok := w.heads[session]; ok {
+		return h
+	}
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	return w.s.known.heads[session]
+}
 
 func hashAt(b []byte, level int) (h audit.Hash, err error) {
 	if len(b)%len(h) != 0 || level < 0 || (level+1)*len(h) > len(b) {
@@ -461,17 +441,8 @@ func hashAt(b []byte, level int) (h audit.Hash, err error) {
 }
 
 func (w *writing) append(j *job) error {
-	head, ok := w.heads[j.session]
-	if !ok && w.known {
-		head, ok = w.s.heads[j.session]
-	}
-	if !ok {
-		if err := w.s.stmts.max.QueryRow(j.session).Scan(&head); err != nil {
-			return err
-		}
-	}
-	w.heads[j.session] = head
-	if head != j.expected {
+	head := w.head(j.session)
+	if head.N != j.expected {
 		return audit.ErrConflict
 	}
 	j.first = w.tree.Size()
@@ -492,7 +463,7 @@ func (w *writing) append(j *job) error {
 			}
 		}
 	}
-	w.heads[j.session] = head + uint64(len(j.entries))
+	w.heads[j.session] = audit.Head{Session: j.session, N: head.N + uint64(len(j.entries)), Index: w.tree.Size() - 1}
 	w.dirty = true
 	return nil
 }
@@ -505,46 +476,72 @@ func notNull(b []byte) []byte {
 	return b
 }
 
+// finish writes the head, signed: no commit leaves a record that it does not
+// cover.
 func (w *writing) finish() error {
 	s := w.s
 	if !w.dirty {
 		return nil
 	}
 	w.root = w.tree.Root()
-	s.due = false
-	due := w.tree.Size()-w.signed >= s.opt.CheckpointEvery
-	if !due && s.opt.Now != nil && s.opt.CheckpointAfter > 0 {
-		due = s.opt.Now().Sub(s.signAt) >= s.opt.CheckpointAfter
+	size := w.tree.Size()
+	if err := w.sign(); err != nil {
+		return err
 	}
-	if due && !w.sync {
-		s.due = s.opt.Signer != nil
-	} else if due {
-		if err := w.sign(); err != nil {
+	// What is kept is handed out, so it must not be lost in a power cut.
+	if w.sync && size-w.signed >= s.opt.CheckpointEvery {
+		if err := w.keep(); err != nil {
 			return err
 		}
 	}
-	_, err := s.stmts.setHead.Exec(w.tree.Size(), w.root[:], w.signed)
+	if err := w.signHeads(); err != nil {
+		return err
+	}
+	_, err := s.stmts.setHead.Exec(size, w.root[:], w.signed, w.note)
 	return err
 }
 
-// sign adds a checkpoint of the log as this transaction leaves it.
-func (w *writing) sign() error {
-	s := w.s
-	if s.opt.Signer == nil || w.tree.Size() == w.signed {
+// sign signs the log as the transaction leaves it so far.
+func (w *writing) sign() (err error) {
+	w.note = []byte{}
+	if w.s.opt.Signer != nil && w.tree.Size() > 0 {
+		w.note, err = audit.SignCheckpoint(w.tree.Size(), w.root, w.s.opt.Signer)
+	}
+	return err
+}
+
+// keep keeps the checkpoint that was just signed.
+func (w *writing) keep() error {
+	if len(w.note) == 0 {
 		return nil
 	}
-	n, err := audit.SignCheckpoint(w.tree.Size(), w.root, s.opt.Signer)
+	_, err := w.s.conn.ExecContext(w.ctx, "INSERT INTO checkpoints (size, note) VALUES (?, ?)", w.tree.Size(), w.note)
+	w.signed = w.tree.Size()
+	return err
+}
+
+// signHeads signs how many records each session has, at the end of a process
+// and now and then: who opens the log counts those that came after.
+func (w *writing) signHeads() error {
+	s := w.s
+	size := w.tree.Size()
+	s.mu.Lock()
+	due := s.opt.Signer != nil && (w.count || size-s.counted >= max(s.opt.CheckpointEvery, int64(len(s.known.heads))))
+	var all map[string]audit.Head
+	if due {
+		all = maps.Clone(s.known.heads)
+	}
+	s.mu.Unlock()
+	if w.count = due; !due {
+		return nil
+	}
+	maps.Copy(all, w.heads)
+	body, note, err := audit.SignHeads(&w.tree, all, s.opt.Signer)
 	if err != nil {
 		return err
 	}
-	if _, err := s.conn.ExecContext(w.ctx, "INSERT INTO checkpoints (size, note) VALUES (?, ?)", w.tree.Size(), n); err != nil {
-		return err
-	}
-	w.signed = w.tree.Size()
-	if s.opt.Now != nil {
-		s.signAt = s.opt.Now()
-	}
-	return nil
+	_, err = s.conn.ExecContext(w.ctx, "INSERT INTO heads (id, body, note) VALUES (1, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body, note = excluded.note", body, note)
+	return err
 }
 
 // Checkpoint implements audit.Store.
@@ -561,12 +558,14 @@ func (s *Store) Checkpoint(ctx context.Context) ([]byte, error) {
 }
 
 func (w *writing) checkpoint() (msg []byte, err error) {
-	before := w.signed
-	w.root = w.tree.Root()
-	if err := w.sign(); err != nil {
-		return nil, err
-	}
-	if w.signed != before {
+	if w.tree.Size() > w.signed {
+		w.root = w.tree.Root()
+		if err = w.sign(); err == nil {
+			err = w.keep()
+		}
+		if err != nil {
+			return nil, err
+		}
 		w.dirty = true
 	}
 	err = w.s.conn.QueryRowContext(w.ctx, "SELECT note FROM checkpoints ORDER BY size DESC LIMIT 1").Scan(&msg)
@@ -590,18 +589,13 @@ func (s *Store) Close() error {
 		close(s.closing)
 		<-s.ended
 		var err error
-		if s.opt.Signer != nil && s.failure == nil {
-			j := &job{run: func(w *writing) error {
-				_, err := w.checkpoint()
-				return err
-			}}
-			if err = s.transact([]*job{j}); err == nil && !errors.Is(j.err, audit.ErrNotFound) {
-				err = j.err
-			}
+		if s.failure == nil && (s.behind || s.appended && s.opt.Signer != nil) {
+			err = s.transact([]*job{{run: func(w *writing) error {
+				w.count = s.opt.Signer != nil
+				return w.touch()
+			}}})
 		}
-		if s.behind && s.failure == nil {
-			err = errors.Join(err, s.transact([]*job{{run: (*writing).touch}}))
-		}
+		s.place.close()
 		if s.failure != nil {
 			// Closing the last connection would write on in the file. The end
 			// of the process releases the rest.

@@ -106,9 +106,6 @@ func testCheckpoints(t *testing.T, s Store) {
 	defer v.Close()
 	newest := all[len(all)-1]
 	for _, c := range all {
-		if err := audit.Continues(v, c); err != nil {
-			t.Errorf("size %d: %v", c.Size, err)
-		}
 		p, err := tlog.ProveTree(newest.Size, c.Size, v)
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +115,7 @@ func testCheckpoints(t *testing.T, s Store) {
 		}
 		bad := c
 		bad.Root[0] ^= 1
-		if audit.Continues(v, bad) == nil || audit.CheckConsistency(bad, newest, p) == nil {
+		if audit.CheckConsistency(bad, newest, p) == nil {
 			t.Errorf("size %d: another root passes", c.Size)
 		}
 	}

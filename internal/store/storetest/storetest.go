@@ -173,7 +173,7 @@ func Run(t *testing.T, open Opener, persistent bool) {
 		{"a cancelled context", testCancelled},
 		{"unsynced appends stand in the same order", testUnsynced},
 		{"L04 synced and unsynced appends race", testUnsyncedRace},
-		{"what is due is signed after unsynced appends too", testUnsyncedSigned},
+		{"unsynced appends are signed too", testUnsyncedSigned},
 		{"erase", testErase},
 		{"blobs", testBlobs},
 		{"checkpoints and proofs", testCheckpoints},

@@ -1,0 +1,262 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// second is a file outside the state directory that has the head of the log, so
+// that a state directory which was rolled back or copied is noticed: the file
+// was told of more, or of another continuation. Each log has its own, named by
+// its key.
+//
+// It is told after a commit was synced, so it is never ahead of the disk, and
+// compared before the next. It is not synced itself: a power cut may take it
+// back, and then less is noticed.
+type second struct {
+	file *os.File
+	told []byte // what the file holds, as far as this process knows
+}
+
+// placed is what the file holds, as JSON; blanks follow it.
+type placed struct {
+	Dir  string `json:"dir"`  // of the log
+	Head string `json:"head"` // a signed checkpoint
+}
+
+const maxPlaced = 32 << 10
+
+// KnownElsewhere returns the head that dir, an Options.Elsewhere, was told of
+// the log with that key; ok is false if there is none.
+func KnownElsewhere(dir string, v note.Verifier) (c audit.Checkpoint, ok bool) {
+	b, err := os.ReadFile(placeOf(dir, v))
+	if err != nil {
+		return c, false
+	}
+	var p placed
+	if json.Unmarshal(b, &p) == nil {
+		c, err = audit.OpenCheckpoint([]byte(p.Head), v)
+	}
+	return c, err == nil
+}
+
+func placeOf(dir string, v note.Verifier) string {
+	return filepath.Join(dir, fmt.Sprintf("%s-%08x.json", filepath.Base(v.Name()), v.KeyHash()))
+}
+
+// openPlace opens the file and compares it with the log. What it finds is
+// accepted, and recorded, or an error.
+func (s *Store) openPlace(ctx context.Context) error {
+	dir := s.opt.Elsewhere
+	if dir == "" || s.opt.Signer == nil || s.opt.Verifier == nil {
+		return nil
+	}
+	if err := checkDir(dir); err != nil {
+		return err
+	}
+	path := placeOf(dir, s.opt.Verifier)
+	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
+		return openError(path, NotRegular, nil)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return openError(path, Unwritable, bare(err))
+	}
+	s.place = &second{file: f}
+	if err = s.compare(ctx); err == nil && s.place.told == nil {
+		if s.replaced() { // removing a log is anybody's right, but not in silence
+			s.notice = "another log was kept in this state directory, and is gone: all it remembered is, too"
+			return s.accept(ctx, errReplaced)
+		}
+		return nil
+	}
+	if err == nil {
+		err = s.copied()
+	}
+	if s.opt.Accept && (errors.Is(err, errRolledBack) || errors.Is(err, errCopied)) {
+		s.place.told, _ = s.place.read()
+		return s.accept(ctx, err)
+	}
+	return err
+}
+
+// Notice is what an operator should know of the log that was opened, or "".
+func (s *Store) Notice() string { return s.notice }
+
+func (p *second) close() {
+	if p != nil {
+		p.file.Close()
+	}
+}
+
+func (p *second) read() ([]byte, error) {
+	b := make([]byte, maxPlaced)
+	n, err := p.file.ReadAt(b, 0)
+	if n == 0 || n == maxPlaced {
+		return nil, err
+	}
+	return bytes.TrimRight(b[:n], " \n"), nil
+}
+
+// compare refuses to go on where the file was told of a log that this one does
+// not continue.
+func (s *Store) compare(ctx context.Context) error {
+	if s.place == nil {
+		return nil
+	}
+	b, _ := s.place.read()
+	if bytes.Equal(b, s.place.told) {
+		return nil
+	}
+	var p placed
+	var told audit.Checkpoint
+	err := json.Unmarshal(b, &p)
+	if err == nil {
+		told, err = audit.OpenCheckpoint([]byte(p.Head), s.opt.Verifier)
+	}
+	if err != nil {
+		return errRolledBack // whoever wrote that, it was not this log's
+	}
+	v, err := s.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	now := audit.Checkpoint{Origin: told.Origin, Size: v.Size(), Root: v.Root()}
+	if told.Size > now.Size {
+		return errRolledBack
+	}
+	proof, err := tlog.ProveTree(now.Size, told.Size, v)
+	if err != nil {
+		return err
+	}
+	if audit.CheckConsistency(told, now, proof) != nil {
+		return errRolledBack
+	}
+	s.place.told = b
+	return nil
+}
+
+// copied is an error if the file was told last of a log in another directory,
+// and it is there still. Otherwise it was moved, which the file is told.
+func (s *Store) copied() error {
+	var p placed
+	if json.Unmarshal(s.place.told, &p) != nil || p.Dir == filepath.Dir(s.path) {
+		return nil
+	}
+	if err := s.isIn(p.Dir); err != nil {
+		return err
+	}
+	s.tell([]byte(p.Head))
+	return nil
+}
+
+// isIn is an error if this very log is in that directory too.
+func (s *Store) isIn(dir string) error {
+	theirs, err := os.Stat(filepath.Join(dir, FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if ours, oerr := os.Stat(s.path); err == nil && oerr == nil && os.SameFile(ours, theirs) {
+		return nil
+	}
+	o, err := OpenReadOnly(dir, Options{})
+	if err != nil {
+		return nil // it is no log that anybody can go on with
+	}
+	defer o.Close()
+	v, err := o.Snapshot(context.Background())
+	if err != nil {
+		return nil
+	}
+	defer v.Close()
+	if _, err := audit.OpenCheckpoint(v.(*snapshot).note, s.opt.Verifier); err != nil {
+		return nil // it is another log
+	}
+	return errCopied
+}
+
+// replaced reports that another log was in this directory before.
+func (s *Store) replaced() bool {
+	files, _ := filepath.Glob(filepath.Join(s.opt.Elsewhere, "*.json"))
+	for _, name := range files {
+		var p placed
+		if b, err := os.ReadFile(name); err == nil && json.Unmarshal(b, &p) == nil && p.Dir == filepath.Dir(s.path) {
+			return true
+		}
+	}
+	return false
+}
+
+// tell tells the file of a head that is durable. A disk that does not take it
+// stops nothing: then less is noticed.
+func (s *Store) tell(note []byte) {
+	if s.place == nil || len(note) == 0 {
+		return
+	}
+	b, err := json.Marshal(placed{filepath.Dir(s.path), string(note)})
+	if err != nil {
+		return
+	}
+	blanks := bytes.Repeat([]byte(" "), max(0, 1024-len(b), len(s.place.told)-len(b)))
+	if _, err := s.place.file.WriteAt(append(append(bytes.Clone(b), blanks...), '\n'), 0); err == nil {
+		s.place.told = b
+	}
+}
+
+// ownLog is the sequence of what happened to the log itself. No public id of a
+// session holds a hyphen.
+const ownLog = "s_writ-log"
+
+// accept records that an operator goes on with a log that is not known to be
+// the newest, or began one where another was.
+func (s *Store) accept(ctx context.Context, why error) error {
+	n, err := s.Head(ctx, ownLog)
+	if err != nil {
+		return err
+	}
+	data := struct {
+		Accepted string `json:"accepted"`
+		Known    string `json:"known,omitempty"` // what the second place said
+	}{Accepted: "unsigned"}
+	switch {
+	case errors.Is(why, errRolledBack):
+		data.Accepted = "rollback"
+	case errors.Is(why, errCopied):
+		data.Accepted = "copy"
+	case errors.Is(why, errReplaced):
+		data.Accepted = "replacement"
+	}
+	if c, ok := KnownElsewhere(s.opt.Elsewhere, s.opt.Verifier); ok {
+		data.Known = c.String()
+	}
+	b, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	kind := audit.KindEvent
+	if n == 0 {
+		kind = audit.KindOpen
+	}
+	e, err := audit.Seal(audit.Record{Kind: kind, Session: ownLog, N: n + 1, Time: time.Now().UTC(), Data: b})
+	if err == nil {
+		_, err = s.Append(ctx, ownLog, n, []audit.Entry{e})
+	}
+	return err
+}
+
+var (
+	errCopied   = fmt.Errorf("%w: it is a copy of one that is there still", audit.ErrAltered)
+	errReplaced = fmt.Errorf("%w: another log was here before", audit.ErrAltered)
+)

@@ -1,0 +1,5 @@
+//go:build !windows
+
+package sqlite
+
+const noLocks = "unix-none" // SQLite's name for access without locks

@@ -1,0 +1,3 @@
+package sqlite
+
+const noLocks = "win32-none" // SQLite's name for access without locks
