@@ -306,7 +306,10 @@ func (l *Ledger) member(leaf *Leaf, but flags) bool {
 		k, _ := l.keyOf(t, leaf.Raw)
 		var one [1]uint32
 		for _, i := range l.store.under(k, &one) {
-			if f := l.store.at(i); f.label >= writ.System && f.flags&but == 0 && l.store.metas[f.meta].collection == leaf.Rule.Collection {
+			f := l.store.at(i)
+			m := &l.store.metas[f.meta]
+			// A text nobody gave the type is filed under it only to contest (R25).
+			if f.label >= writ.System && f.flags&but == 0 && m.collection == leaf.Rule.Collection && (t == Untyped || m.typ == t) {
 				return true
 			}
 		}
