@@ -97,7 +97,7 @@ try {
 
   await client.close();
   const verified = execFileSync(writ, ["audit", "verify", "--state", state], { encoding: "utf8" });
-  show("The log, every decision made again:\n  " + verified.split("\n")[0].replace(/\d+ records of 1 sessions, /, ""));
+  show("The log, every decision made again:\n  " + verified.split("\n")[0].replace(/\d+ records of \d+ sessions, /, ""));
 } finally {
   rmSync(work, { recursive: true, force: true });
 }
