@@ -303,15 +303,19 @@ func (j *judge) acts() {
 	against := func(pointer string, r writ.Reason) {
 		j.against = append(j.against, writ.Failure{Pointer: pointer, Reason: r, Need: needs[r]})
 	}
-	decides, local := false, false
+	decides, named, local := false, false, false
 	for _, l := range j.leaves {
 		if !l.answer && !l.key && !l.empty {
-			decides = decides || l.role == Target || l.role == Selector || l.role == Amount
+			named = named || l.role == Target || l.role == Selector
+			decides = decides || named || l.role == Amount
 		}
 		local = local || j.isLocal(l)
 		if l.contested && j.contract != nil && j.contract.Contested {
 			against(l.pointer, writ.PolicyContested)
 		}
+	}
+	if j.d.Effect&Delete != 0 && !j.strict {
+		decides = named // a number of records names none of them (R9)
 	}
 	if !decides && (j.contract == nil || j.contract.NoArgs != NoArgsAllow) {
 		against("", writ.PolicyNoArguments)

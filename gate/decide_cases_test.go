@@ -54,6 +54,7 @@ type run struct {
 	session  *gate.Session
 	places   *provenance.Places // of the state the case's sessions share
 	lowered  uint64             // the newest number there
+	placed   uint64             // what the last call lowered there
 	says     string             // what the last call lowers
 	shadow   bool
 	own      []string
@@ -360,13 +361,15 @@ func (r *run) call(c gate.Call, args string) {
 		r.session.Decided(&d)
 	}
 	r.says = ""
-	if p, ok := d.Lowers(); ok {
+	r.placed = 0
+	if p, ok := d.Lowers(r.places); ok {
 		r.says = p.Label.String()
 		for _, at := range p.At {
 			r.says += " " + at.Of + "=" + at.Text
 		}
 		if !r.places.Covers(p) {
 			r.lowered++
+			r.placed = r.lowered
 			r.places.Lower(r.lowered, p)
 		}
 	}
@@ -450,7 +453,7 @@ func (r *run) observe(d *gate.Decision, status gate.Status, result string) {
 	}
 	r.pending = true
 	r.what = "result " + result
-	res := gate.Result{Status: status, Places: r.places, Through: r.lowered}
+	res := gate.Result{Status: status, Places: r.places, Through: r.lowered, Own: r.placed}
 	if result != "" {
 		res.Bytes = []byte(result)
 	}

@@ -101,7 +101,7 @@ func (j *judge) own() {
 	}
 	for _, p := range paths {
 		// A declared target that is written to is a place, not what is taken away.
-		above := j.d.Effect&Delete != 0 || j.d.Effect&Write != 0 && (p.leaf.rule == nil || p.leaf.role == Selector)
+		above := j.d.Effect&(Delete|Send|Egress|Transfer) != 0 || j.d.Effect&Write != 0 && (p.leaf.rule == nil || p.leaf.role == Selector)
 		for i := range places {
 			if o := &places[i]; !hits[p.leaf] && (written || !o.program) && o.touched(p, above, j.in.Bases == nil) {
 				hits[p.leaf] = true

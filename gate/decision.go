@@ -129,6 +129,7 @@ type Decision struct {
 	rules []provenance.OutputRule
 
 	policy *Policy // for R38
+	placed uint64  // the place it lowered in its session, set by Session.Decided
 	open   bool    // a target or selector of an act rests on what anyone can have made appear (R28)
 }
 
@@ -177,6 +178,8 @@ type Result struct {
 	// Through (R38).
 	Places  *provenance.Places
 	Through uint64
+	// Own is the number of the place that this very call lowered there, 0 for none.
+	Own uint64
 	// Full says that the process has no room for more evidence: the result is
 	// passed on and vouches for nothing.
 	Full bool

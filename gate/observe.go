@@ -37,7 +37,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 	}
 	ob := provenance.Observation{
 		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Args: d.args,
-		Places: r.Places, Through: r.Through, Reaches: d.reach,
+		Places: r.Places, Through: r.Through, OwnPlace: d.placed, OwnThere: r.Own, Reaches: d.reach,
 	}
 	ob.Leaves, o.Why = s.leaves(d, r)
 	if o.Why == "" && r.Full {

@@ -157,31 +157,51 @@ func (p *Policy) reaches(from, to *Contract, o *provenance.OutputRule) bool {
 // reach is reaches for the result of one call. A tool without a contract reaches
 // all of its server.
 func (d *Decision) reach(server, tool string, o *provenance.OutputRule) bool {
-	from := &Contract{Server: server, Tool: tool, Effect: EveryEffect}
-	to := &Contract{Server: d.Call.Server, Tool: toolOf(d.Call)}
+	from, to := d.contracts(server, tool)
 	if d.policy == nil {
 		return server == to.Server && (o == nil || !o.Authoritative)
-	}
-	if c := d.policy.Contracts[server+"/"+tool]; c != nil {
-		from = c
 	}
 	return d.policy.reaches(from, to, o)
 }
 
+// contracts are those of a tool that lowered a place and of the call's own.
+func (d *Decision) contracts(server, tool string) (from, to *Contract) {
+	from = &Contract{Server: server, Tool: tool, Effect: EveryEffect}
+	if d.policy != nil {
+		if c := d.policy.Contracts[server+"/"+tool]; c != nil {
+			from = c
+		}
+	}
+	return from, &Contract{Server: d.Call.Server, Tool: toolOf(d.Call)}
+}
+
+// Keeps reports whether an allowed call can leave something where later sessions
+// find it. What leaves without being kept does not, and Writ's own memory labels
+// what it keeps.
+func (d *Decision) Keeps() bool {
+	return d.Allowed() && d.Effect&^(Read|Egress) != 0 && d.Call.Server != OwnServer
+}
+
 // Lowers is the place that every later session of the state has to be told of
-// before an allowed act is sent (R38); ok is false where there is none. What
-// leaves without being kept, and what Writ's own memory labels itself, lowers
-// nothing there.
-func (d *Decision) Lowers() (p provenance.Place, ok bool) {
-	if !d.Allowed() || d.Effect&^(Read|Egress) == 0 || d.Call.Server == OwnServer {
+// before an allowed act is sent (R38): what the act sends below system, or takes
+// from a place that is lowered already, goes there. ok is false where there is
+// none.
+func (d *Decision) Lowers(ps *provenance.Places) (p provenance.Place, ok bool) {
+	if !d.Keeps() {
 		return p, false
 	}
-	return provenance.PlaceOf(d.Call.Server, toolOf(d.Call), d.args)
+	p, _ = provenance.PlaceOf(d.Call.Server, toolOf(d.Call), d.args)
+	p.Label = min(p.Label, ps.Carried(p, func(server, tool string) bool {
+		from, to := d.contracts(server, tool)
+		return d.policy != nil && (d.policy.share(from, to) || d.policy.onDisk(from)) || server == to.Server
+	}))
+	return p, p.Label < writ.System
 }
 
 // lintStores names every field called system that another tool of the policy can
 // write (R2, R38).
 func (r *reader) lintStores(p *Policy) {
+	r.lintSeen(p)
 	for _, key := range sortedKeys(p.Contracts) {
 		to := p.Contracts[key]
 		for i := range to.Outputs {
@@ -208,6 +228,25 @@ func (r *reader) lintStores(p *Policy) {
 						"sets: on the writing tool, stores:, or authoritative: true where no text can come back")
 				}
 				break
+			}
+		}
+	}
+}
+
+// lintSeen names what accepts a link that was seen while a tool writes the
+// agent's text to files that nobody says who reads: what other servers label
+// external is lowered by those of their own stores alone (R20, R38).
+func (r *reader) lintSeen(p *Policy) {
+	for _, key := range sortedKeys(p.Contracts) {
+		for a := range p.Contracts[key].everyArg {
+			if !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromSeen }) {
+				continue
+			}
+			for _, writer := range sortedKeys(p.Contracts) {
+				if p.onDisk(p.Contracts[writer]) {
+					r.WarnAt(a.Line, a.Col, "a link that "+strictyaml.Word(writer)+" wrote to a file and another server shows is accepted as seen (R20, R38)", "stores: name who reads those files")
+					break
+				}
 			}
 		}
 	}

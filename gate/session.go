@@ -101,7 +101,7 @@ func (s *Session) Decided(d *Decision) {
 		}
 	}
 	if d.Allowed() {
-		s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
+		d.placed = s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
 		if d.Effect.Gated() {
 			s.ledger.Made(d.args)
 		}

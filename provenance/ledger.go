@@ -122,7 +122,11 @@ type Observation struct {
 	// authoritative.
 	Places  *Places
 	Through uint64
-	Reaches func(server, tool string, field *OutputRule) bool
+	// OwnPlace is what Sent returned for this very call, and OwnThere the number
+	// of the place it lowered among Places; 0 for none. They do not count for what
+	// it answers: R5 does.
+	OwnPlace, OwnThere uint64
+	Reaches            func(server, tool string, field *OutputRule) bool
 }
 
 // Pending is an observation judged but not yet part of the ledger. The gateway
@@ -162,7 +166,7 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 		return nil, ErrFull
 	}
 	c := callOf(o.Args)
-	own, all := newStanding(l.places, forever, &o), newStanding(o.Places, o.Through, &o)
+	own, all := newStanding(l.places, o.Places, forever, o.OwnPlace, &o), newStanding(o.Places, l.places, o.Through, o.OwnThere, &o)
 	p.facts = make([]judged, len(o.Leaves))
 	for i := range o.Leaves {
 		leaf := &o.Leaves[i]
@@ -240,7 +244,7 @@ func callOf(args []Arg) call {
 				}
 			}
 		}
-		c.chosen = c.chosen || a.Label < writ.System && !empty(a.Raw)
+		c.chosen = c.chosen || a.Label < writ.User && !empty(a.Raw)
 		if a.Decides {
 			c.decides = min(c.decides, a.Label)
 		}
@@ -362,6 +366,9 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 	if o.Act {
 		if leaf.Rule != nil && leaf.Rule.Collection != "" {
 			most = min(c.decides, l.taints.inside(leaf, known), l.repeats(c, leaf))
+			if !leaf.Rule.Creates { // it may be what another act put there (R38)
+				most = min(most, place())
+			}
 		} else {
 			// What an act answers besides a handle may repeat what it was given.
 			if min(most, c.lowest, place()) < writ.External {

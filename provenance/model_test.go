@@ -36,6 +36,7 @@ type modelSent struct {
 	server string
 	act    bool
 	arg    Arg
+	call   uint32 // the evidence of the call, 0 for one without
 }
 
 // texts are the spellings under which a value is recognised as sent before.
@@ -142,7 +143,13 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 				decides = min(decides, a.Label)
 			}
 		}
-		f.label = min(base, decides, inside, repeats)
+		stored := writ.Operator // by other acts (R38): a handle may be what they put there
+		for _, s := range m.sent {
+			if s.act && !s.arg.Narrow && s.server == o.Server && s.call != o.Evidence && s.arg.Label < writ.System {
+				stored = min(stored, s.arg.Label)
+			}
+		}
+		f.label = min(base, decides, inside, repeats, stored)
 		f.lowered = f.label < base
 	case o.Act:
 		f.label = min(base, writ.External)
@@ -300,9 +307,9 @@ func TestLedgerAgainstModel(t *testing.T) {
 					Narrow: yes("narrow"), Decides: yes("decides"),
 				})
 			}
-			l.Sent(server, "put", act, given)
+			own := l.Sent(server, "put", act, given)
 			for _, a := range given {
-				m.sent = append(m.sent, modelSent{server, act, a})
+				m.sent = append(m.sent, modelSent{server, act, a, uint32(n + 1)})
 			}
 			var rules []OutputRule
 			var doc []string
@@ -318,7 +325,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 				}
 			}
 			result := `{"structuredContent":{` + strings.Join(doc, ",") + `},"content":[{"type":"text","text":` + pick("text", `"x"`, values[1], values[8]) + `}]}`
-			o := Observation{Evidence: uint32(n + 1), Server: server, Tool: "t", Act: act, OK: !yes("failed"), Args: given}
+			o := Observation{Evidence: uint32(n + 1), Server: server, Tool: "t", Act: act, OK: !yes("failed"), Args: given, OwnPlace: own}
 			o.Leaves = Extraction(rules, []byte(result), nil).Leaves
 			p, err := l.Prepare(o)
 			if err != nil {
@@ -328,7 +335,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 			if yes("overtaken") { // another call is decided before this one is committed
 				between = []Arg{{Raw: []byte(pick("arg", values...)), Label: label.Draw(t, "arglabel")}}
 				l.Sent("b", "put", true, between)
-				m.sent = append(m.sent, modelSent{"b", true, between[0]})
+				m.sent = append(m.sent, modelSent{"b", true, between[0], 0})
 			}
 			if err := l.Commit(p); err != nil {
 				t.Fatal(err)

@@ -173,8 +173,30 @@ func (p *Place) kinds() []string {
 	return out
 }
 
-// Clear ends the place that was lowered under number n, from number at on. It
-// reports whether there is one in force.
+// Carried is the lowest label of the places that an act's own resources meet, of
+// the tools that share a store with it: what it takes from there goes where it
+// puts it.
+func (ps *Places) Carried(p Place, shares func(server, tool string) bool) writ.Label {
+	ps.mu.RLock()
+	defer ps.mu.RUnlock()
+	low := writ.Operator
+	for tool, t := range ps.tools {
+		if !shares(tool[0], tool[1]) {
+			continue
+		}
+		for _, g := range t.groups {
+			for _, r := range p.At {
+				if r.Of != "" {
+					low = min(low, g.meeting(r, func(l *lowered) bool { return l.in(forever) }))
+				}
+			}
+		}
+	}
+	return low
+}
+
+// Clear ends the place that was lowered under number n, and under any other, from
+// number at on. It reports whether there is one in force.
 func (ps *Places) Clear(n, at uint64) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -182,12 +204,19 @@ func (ps *Places) Clear(n, at uint64) bool {
 	if l == nil || l.until != 0 {
 		return false
 	}
-	l.until = at
+	for _, g := range ps.tools[[2]string{l.Server, l.Tool}].groups {
+		for _, o := range g.every {
+			if o.until == 0 && slices.Equal(o.At, l.At) {
+				o.until = at
+			}
+		}
+	}
 	return true
 }
 
-// Covers reports whether a place is lowered as far already, so that lowering
-// it again changes no answer.
+// Covers reports whether a place is lowered as far already, by two acts at
+// least, so that lowering it again changes no answer: of what an act itself
+// answers its own place is left out, and one more has to be there.
 func (ps *Places) Covers(p Place) bool {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
@@ -195,14 +224,20 @@ func (ps *Places) Covers(p Place) bool {
 	if t == nil {
 		return false
 	}
-	covers := func(l *lowered) bool { return l.in(forever) && l.Label <= p.Label }
-	if g := t.groups[""]; g != nil && slices.ContainsFunc(g.every, covers) {
+	n := 0
+	count := func(ls []*lowered) bool {
+		for _, l := range ls {
+			if l.in(forever) && l.Label <= p.Label && (len(l.At) == 0 || slices.Equal(l.At, p.At)) {
+				n++
+			}
+		}
+		return n > 1
+	}
+	if g := t.groups[""]; g != nil && count(g.every) {
 		return true
 	}
 	g := t.groups[strings.Join(p.kinds(), " ")]
-	return g != nil && len(p.At) > 0 && slices.ContainsFunc(g.at[p.At[0]], func(l *lowered) bool {
-		return covers(l) && slices.Equal(l.At, p.At)
-	})
+	return g != nil && len(g.kinds) > 0 && count(g.at[p.At[0]])
 }
 
 // forever is a number no event reaches.
@@ -210,17 +245,6 @@ const forever = ^uint64(0)
 
 // in reports whether a place is in force at a number.
 func (l *lowered) in(n uint64) bool { return l.since <= n && (l.until == 0 || l.until > n) }
-
-// lowest is the lowest label of those in force at a number.
-func lowest(ls []*lowered, n uint64) writ.Label {
-	low := writ.Operator
-	for _, l := range ls {
-		if l.Label < low && l.in(n) {
-			low = l.Label
-		}
-	}
-	return low
-}
 
 // standing is what the places of a state, as of a number, say of one observation.
 type standing struct {
@@ -230,7 +254,27 @@ type standing struct {
 	named names // what the call's own targets and selectors name
 	ids   map[*record][]identity
 	reach map[reachKey]bool
+	forge map[*OutputRule]bool
 	known map[recordKey]writ.Label
+	// beside are the places of the session where ps are those of the state, and
+	// the other way round. own is the place that the observed call itself lowered:
+	// what it answers was there before, or is judged by R5.
+	beside *Places
+	own    uint64
+}
+
+// in reports whether a place counts for the observation.
+func (s *standing) in(l *lowered) bool { return l.in(s.n) && l.since != s.own }
+
+// lowest is the lowest label of those that count.
+func (s *standing) lowest(ls []*lowered) writ.Label {
+	low := writ.Operator
+	for _, l := range ls {
+		if l.Label < low && s.in(l) {
+			low = l.Label
+		}
+	}
+	return low
 }
 
 // recordKey is what places of one group say of the leaves of one record.
@@ -280,7 +324,7 @@ type identity struct {
 }
 
 // newStanding returns nil where there are no places.
-func newStanding(ps *Places, n uint64, o *Observation) *standing {
+func newStanding(ps, beside *Places, n, own uint64, o *Observation) *standing {
 	if ps == nil {
 		return nil
 	}
@@ -289,7 +333,8 @@ func newStanding(ps *Places, n uint64, o *Observation) *standing {
 	if len(ps.tools) == 0 {
 		return nil
 	}
-	s := &standing{ps: ps, n: n, o: o, named: names{}, reach: map[reachKey]bool{}, known: map[recordKey]writ.Label{}}
+	s := &standing{ps: ps, beside: beside, n: n, own: own, o: o, named: names{}, reach: map[reachKey]bool{},
+		forge: map[*OutputRule]bool{}, known: map[recordKey]writ.Label{}}
 	for i := range o.Args {
 		for _, r := range o.Args[i].resources() {
 			s.named.add(r)
@@ -307,8 +352,12 @@ func (s *standing) label(leaf *Leaf) writ.Label {
 	if s == nil {
 		return low
 	}
-	s.ps.mu.RLock()
-	defer s.ps.mu.RUnlock()
+	for _, ps := range []*Places{s.ps, s.beside} {
+		if ps != nil {
+			ps.mu.RLock()
+			defer ps.mu.RUnlock()
+		}
+	}
 	for tool, t := range s.ps.tools {
 		if !s.reaches(tool, leaf.Rule) {
 			continue
@@ -317,7 +366,7 @@ func (s *standing) label(leaf *Leaf) writ.Label {
 			k := recordKey{g, leaf.record}
 			of, ok := s.known[k]
 			if !ok {
-				of = s.of(tool, g, leaf.record)
+				of = s.of(g, leaf.record)
 				s.known[k] = of
 			}
 			low = min(low, of)
@@ -326,43 +375,67 @@ func (s *standing) label(leaf *Leaf) writ.Label {
 	return low
 }
 
-// of is what one group of places leaves of the leaves of a record.
-func (s *standing) of(tool [2]string, g *group, in *record) writ.Label {
+// of is what one group of places leaves of the leaves of a record. A place is
+// another's if what names the record's resource is of a kind the place is named
+// by, and nothing of it meets the place: an act's second selector, such as a
+// version, tells no place apart from what its first one names.
+func (s *standing) of(g *group, in *record) writ.Label {
 	ids := names{}
 	for _, id := range s.identities()[in] {
-		if !s.reaches(tool, id.rule) {
+		if !s.forged(id.rule) {
 			ids.add(id.Resource)
 		}
 	}
 	told := func(kind string) bool { return len(s.named[kind].texts)+len(ids[kind].texts) > 0 }
-	i := slices.IndexFunc(g.kinds, told)
-	if i < 0 {
-		return lowest(g.every, s.n)
+	if !slices.ContainsFunc(g.kinds, told) {
+		return s.lowest(g.every)
 	}
 	low := writ.Operator
-	met := func(ls []*lowered) {
-		for _, l := range ls {
-			if l.Label < low && l.in(s.n) && !slices.ContainsFunc(g.kinds, func(kind string) bool {
-				// A kind by which the place is named, and none of what is named meets it.
-				return told(kind) && !slices.ContainsFunc(l.At, func(r Resource) bool {
-					return r.Of == kind && (s.named.meet(r) || ids.meet(r))
-				})
-			}) {
-				low = l.Label
-			}
-		}
-	}
 	for _, ns := range []names{s.named, ids} {
-		for text := range ns[g.kinds[i]].texts {
-			r := Resource{g.kinds[i], text}
-			met(g.at[r])
-			met(g.below[r])
-			for _, in := range r.within() {
-				met(g.at[in])
+		for _, kind := range g.kinds {
+			for text := range ns[kind].texts {
+				low = min(low, g.meeting(Resource{kind, text}, s.in))
 			}
 		}
 	}
 	return low
+}
+
+// meeting is the lowest label of the places that a resource names, lies in or
+// holds.
+func (g *group) meeting(r Resource, in func(*lowered) bool) writ.Label {
+	low := writ.Operator
+	met := func(ls []*lowered) {
+		for _, l := range ls {
+			if l.Label < low && in(l) {
+				low = l.Label
+			}
+		}
+	}
+	met(g.at[r])
+	met(g.below[r])
+	for _, o := range r.within() {
+		met(g.at[o])
+	}
+	return low
+}
+
+// forged reports whether any tool that lowered a place of this state or session
+// reaches a field, so that what it says of itself names nothing.
+func (s *standing) forged(r *OutputRule) bool {
+	is, ok := s.forge[r]
+	if !ok {
+		for _, ps := range []*Places{s.ps, s.beside} {
+			if ps == nil {
+				continue
+			}
+			for tool := range ps.tools {
+				is = is || s.reaches(tool, r)
+			}
+		}
+		s.forge[r] = is
+	}
+	return is
 }
 
 // reaches reports whether what a tool was sent can come back in a field; nil is

@@ -13,9 +13,9 @@ import (
 
 // TestPlacesAgainstModel holds R38 against its definition, read out slowly: a
 // place says nothing of a leaf if it is not in force, if its tool does not reach
-// the leaf's field, or if something that the tool does not reach names another
-// value of a kind that the place is named by; else the leaf is worth no more
-// than what went there.
+// the leaf's field, or if something that no lowering tool reaches is of a kind
+// that the place is named by, and nothing of it is the place; else the leaf is
+// worth no more than what went there.
 func TestPlacesAgainstModel(t *testing.T) {
 	type act struct {
 		n, cleared uint64
@@ -41,6 +41,11 @@ func TestPlacesAgainstModel(t *testing.T) {
 				if ps.Clear(acts[i].n, n) != (acts[i].cleared == 0) {
 					t.Fatal("a place is cleared once")
 				}
+				for k := range acts {
+					if acts[k].cleared == 0 && acts[i].cleared == 0 && k != i && acts[k].p.Tool == acts[i].p.Tool && slices.Equal(acts[k].p.At, acts[i].p.At) {
+						acts[k].cleared = n
+					}
+				}
 				if acts[i].cleared == 0 {
 					acts[i].cleared = n
 				}
@@ -55,9 +60,13 @@ func TestPlacesAgainstModel(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if ps.Covers(p) && !slices.ContainsFunc(acts, func(a act) bool {
-				return a.cleared == 0 && a.p.Tool == p.Tool && a.p.Label <= p.Label && (slices.Equal(a.p.At, p.At) || len(a.p.kinds()) == 0)
-			}) {
+			same := 0
+			for _, a := range acts {
+				if a.cleared == 0 && a.p.Tool == p.Tool && a.p.Label <= p.Label && (slices.Equal(a.p.At, p.At) || len(a.p.kinds()) == 0) {
+					same++
+				}
+			}
+			if ps.Covers(p) && same < 2 {
 				t.Fatalf("%+v is said to be covered", p)
 			}
 			ps.Lower(n, p)
@@ -77,7 +86,7 @@ func TestPlacesAgainstModel(t *testing.T) {
 			return !r.Authoritative && (sets[tool] || r.Collection == "note")
 		}
 
-		s := newStanding(ps, through, &o)
+		s := newStanding(ps, nil, through, 0, &o)
 		for i := range o.Leaves {
 			leaf := &o.Leaves[i]
 			want := writ.Operator
@@ -85,9 +94,8 @@ func TestPlacesAgainstModel(t *testing.T) {
 				if a.n > through || a.cleared != 0 && a.cleared <= through || !o.Reaches("s", a.p.Tool, leaf.Rule) {
 					continue
 				}
-				other := false
+				same, any := false, false
 				for _, kind := range a.p.kinds() {
-					same, any := false, false
 					name := func(k string, raw []byte) {
 						if k != kind {
 							return
@@ -102,13 +110,14 @@ func TestPlacesAgainstModel(t *testing.T) {
 						name(g.Collection, g.Raw)
 					}
 					for j := range o.Leaves {
-						if l := &o.Leaves[j]; l.record == leaf.record && !o.Reaches("s", a.p.Tool, l.Rule) {
+						l := &o.Leaves[j]
+						forged := slices.ContainsFunc(acts, func(b act) bool { return o.Reaches("s", b.p.Tool, l.Rule) })
+						if l.record == leaf.record && !forged {
 							name(l.Rule.Collection, l.Raw)
 						}
 					}
-					other = other || any && !same
 				}
-				if !other {
+				if !any || same {
 					want = min(want, a.p.Label)
 				}
 			}
@@ -142,7 +151,7 @@ func TestManyPlaces(t *testing.T) {
 	place := func(i int) Place {
 		return Place{Server: "s", Tool: "t", Label: writ.Model, At: []Resource{{"note", "n" + string(rune('a'+i%26)) + strings.Repeat("x", i/26)}}}
 	}
-	for i := range maxPlaces + 1 {
+	for i := range maxPlaces + 2 {
 		ps.Lower(uint64(i+1), Place{Server: "s", Tool: "t", Label: writ.External, At: []Resource{{"note", "id" + strings.Repeat("0", i%7)}}})
 	}
 	if !ps.Covers(Place{Server: "s", Tool: "t", Label: writ.External, At: []Resource{{"note", "never lowered"}}}) {

@@ -207,14 +207,14 @@ func (s scenario) call(t *testing.T, l *Ledger, i int, st action, rules []Output
 		}
 	}
 	server, tool, _ := strings.Cut(st.Call, "/")
-	l.Sent(server, tool, st.Act, args(st.Args))
+	own := l.Sent(server, tool, st.Act, args(st.Args))
 	x := Extraction(rules, []byte(st.Result), []byte(st.Arguments))
 	if !slices.Equal(x.Voided, st.Voided) {
 		t.Errorf("step %d: voided %q, want %q", i+1, x.Voided, st.Voided)
 	}
 	p, err := l.Prepare(Observation{
 		Evidence: uint32(i + 1), Server: server, Tool: tool, Act: st.Act, OK: !st.Failed,
-		Args: args(st.Args), Leaves: x.Leaves,
+		Args: args(st.Args), Leaves: x.Leaves, OwnPlace: own,
 	})
 	if errors.Is(err, ErrFull) != st.Full {
 		t.Fatalf("step %d: prepare: %v", i+1, err)

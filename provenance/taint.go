@@ -68,13 +68,15 @@ func readings(t Type, raw []byte) (texts [2]string, n int) {
 // call, reads included, at its decision, before it is sent (an answer may never
 // come), and in shadow mode too. A refused call is not registered. Facts
 // committed before keep their label.
-func (l *Ledger) Sent(server, tool string, act bool, args []Arg) {
+// It returns the number of the place that the call lowered (R38), 0 for none.
+func (l *Ledger) Sent(server, tool string, act bool, args []Arg) (place uint64) {
 	t := &l.taints
 	if act {
 		l.pieces(args)
 		if p, ok := PlaceOf(server, tool, args); ok && !l.places.Covers(p) {
 			t.changed++
-			l.places.Lower(t.changed, p)
+			place = t.changed
+			l.places.Lower(place, p)
 		}
 	}
 	for i := range args {
@@ -107,6 +109,7 @@ func (l *Ledger) Sent(server, tool string, act bool, args []Arg) {
 			}
 		}
 	}
+	return place
 }
 
 // pieces remembers what an act's short texts say together: a value sent in

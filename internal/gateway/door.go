@@ -33,7 +33,8 @@ type act struct {
 	recalled []provenance.Recalled
 	d        gate.Decision
 	n        uint64
-	epoch    int // of the session's fold, when d was put in its queue
+	epoch    int    // of the session's fold, when d was put in its queue
+	own      uint64 // the place d lowered (R38), 0 for none
 	recorded <-chan error
 	lists    atomic.Uint64   // how often the server's lists had changed that it rests on
 	halted   *writ.Rejection // why the session's calls have ended, if they have
@@ -111,8 +112,8 @@ func (a *act) judge(call gate.Call) bool {
 			return false
 		}
 		a.d, a.n, a.epoch, a.recorded = d, rec.n, epoch, rec.done
-		if p, ok := d.Lowers(); ok {
-			if err := a.g.lower(s.id, now, p); err != nil {
+		if d.Keeps() {
+			if a.own, err = a.g.lower(s.id, now, &d); err != nil {
 				a.recorded = failed(err)
 				return false
 			}
@@ -129,13 +130,13 @@ func (a *act) judge(call gate.Call) bool {
 }
 
 // lower puts the place an act goes to on record before the act is sent.
-func (g *Gateway) lower(session string, at time.Time, p provenance.Place) error {
+func (g *Gateway) lower(session string, at time.Time, d *gate.Decision) (n uint64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
-	if err := g.places.lower(ctx, g.store, session, at, p); err != nil {
-		return fmt.Errorf("%w: %w", errNotRecorded, err)
+	if n, err = g.places.lower(ctx, g.store, session, at, d.Lowers); err != nil {
+		return 0, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
-	return nil
+	return n, nil
 }
 
 // sessionOf is the session of a request, or the stream of those without one.
@@ -405,7 +406,9 @@ func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream
 		if err != nil {
 			return obs, fmt.Errorf("%w: %w", errNotRecorded, err)
 		}
-		res.Places = a.g.places.all
+		a.mu.Lock()
+		res.Places, res.Own = a.g.places.all, a.own
+		a.mu.Unlock()
 	}
 	s.mu.Lock()
 	if s.stale != nil || s.epoch != a.epoch {
@@ -427,7 +430,7 @@ func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream
 	}
 	data := resultData{Decision: n, Status: string(res.Status), Evidence: res.Evidence, Admissible: obs.Admissible, Why: obs.Why, Recalled: res.Recalled}
 	if res.Through > 0 {
-		data.Places = &placesAt{strings.TrimPrefix(a.g.places.log, placesPrefix), res.Through}
+		data.Places = &placesAt{strings.TrimPrefix(a.g.places.log, placesPrefix), res.Through, res.Own}
 	}
 	var vs []value
 	if res.Bytes != nil {

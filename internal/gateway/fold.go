@@ -122,13 +122,13 @@ func NewFold(store values, caps provenance.Caps) *Fold {
 // Step folds one record. It returns ErrReplay, wrapped, when a decision comes
 // out otherwise than recorded.
 func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
-	if isPlaces(rec.Session) {
-		return checkPlaces(rec, it)
-	}
 	for _, c := range rec.Commit {
 		if _, ok := it.Value(c.Name); !ok {
 			return &audit.AlteredError{Session: rec.Session, N: rec.N, Fault: audit.ValueMissing}
 		}
+	}
+	if isPlaces(rec.Session) {
+		return checkPlaces(rec, it)
 	}
 	switch rec.Kind {
 	case audit.KindOpen:
@@ -245,11 +245,7 @@ func (f *Fold) result(ctx context.Context, rec *audit.Record, it *audit.Item) er
 		if err := p.upTo(ctx, at.N); err != nil {
 			return fmt.Errorf("%w (n %d): %w", ErrReplay, rec.N, err)
 		}
-		if p.erased != 0 && p.erased <= at.N {
-			f.blind = true
-			return nil
-		}
-		r.Places, r.Through = p.all, at.N
+		r.Places, r.Through, r.Own = p.all, at.N, at.Own
 	}
 	obs := f.session.Observe(&d, r)
 	if obs.Admissible != data.Admissible {

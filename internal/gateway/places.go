@@ -1,18 +1,17 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/provenance"
 )
@@ -52,6 +51,7 @@ type clearData struct {
 type placesAt struct {
 	Namespace string `json:"namespace"`
 	N         uint64 `json:"n"`
+	Own       uint64 `json:"own,omitempty"` // the place the call itself lowered
 }
 
 // placesStore is what the places of a namespace are read from.
@@ -66,10 +66,9 @@ type places struct {
 	store placesStore
 	log   string // the sequence's name
 
-	mu     sync.Mutex
-	n      uint64 // of the newest record read
-	erased uint64 // of the first that was erased; 0 for none
-	all    *provenance.Places
+	mu  sync.Mutex
+	n   uint64 // of the newest record read
+	all *provenance.Places
 }
 
 func newPlaces(store placesStore, namespace string) *places {
@@ -105,19 +104,16 @@ func (p *places) upTo(ctx context.Context, n uint64) error {
 	return nil
 }
 
-// fold folds one record. A place that was erased could be any that its tool
-// reaches.
+// fold folds one record. Nothing erases a place.
 func (p *places) fold(rec *audit.Record, it *audit.Item) error {
 	switch rec.Kind {
 	case KindPlace:
-		var d placeData
-		if err := json.Unmarshal(rec.Data, &d); err != nil {
-			return fmt.Errorf("the lowered place %d: %w", rec.N, err)
+		var pl provenance.Place
+		b, ok := it.Value(valuePlace)
+		if !ok {
+			return &audit.AlteredError{Session: rec.Session, N: rec.N, Fault: audit.ValueMissing}
 		}
-		pl := provenance.Place{Server: d.Server, Tool: d.Tool, Label: writ.Model}
-		if b, ok := it.Value(valuePlace); !ok {
-			p.erased = cmp.Or(p.erased, rec.N)
-		} else if err := json.Unmarshal(b, &pl); err != nil {
+		if err := json.Unmarshal(b, &pl); err != nil {
 			return fmt.Errorf("the lowered place %d: %w", rec.N, err)
 		}
 		p.all.Lower(rec.N, pl)
@@ -140,29 +136,31 @@ func (p *places) now(ctx context.Context) (uint64, error) {
 	return n, err
 }
 
-// lower puts a place on record, durably, before the act is sent that lowers it.
-func (p *places) lower(ctx context.Context, st audit.Store, session string, at time.Time, pl provenance.Place) error {
+// lower puts the place an act lowers on record, durably, before it is sent, and
+// returns its number; 0 where it lowers none anew.
+func (p *places) lower(ctx context.Context, st audit.Store, session string, at time.Time, of func(*provenance.Places) (provenance.Place, bool)) (n uint64, err error) {
 	if _, err := p.now(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	if p.all.Covers(pl) {
-		return nil
+	pl, ok := of(p.all)
+	if !ok || p.all.Covers(pl) {
+		return 0, nil
 	}
 	return p.append(ctx, st, at, KindPlace, placeData{session, pl.Server, pl.Tool}, value{valuePlace, mustJSON(pl)})
 }
 
 // append appends one record, after the opening one where there is none.
-func (p *places) append(ctx context.Context, st audit.Store, at time.Time, kind audit.Kind, data any, vs ...value) error {
+func (p *places) append(ctx context.Context, st audit.Store, at time.Time, kind audit.Kind, data any, vs ...value) (uint64, error) {
 	for try := 0; ; try++ {
 		n, err := p.now(ctx)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		var es []audit.Entry
 		if n == 0 {
 			e, err := audit.Seal(audit.Record{Kind: audit.KindOpen, Session: p.log, N: 1, Time: at})
 			if err != nil {
-				return err
+				return 0, err
 			}
 			es = append(es, e)
 		}
@@ -170,19 +168,19 @@ func (p *places) append(ctx context.Context, st audit.Store, at time.Time, kind 
 		for _, v := range vs {
 			av := audit.Value{Name: v.name, Bytes: v.bytes}
 			if _, err := rand.Read(av.Salt[:]); err != nil {
-				return err
+				return 0, err
 			}
 			sealed = append(sealed, av)
 		}
 		e, err := audit.Seal(audit.Record{Kind: kind, Session: p.log, N: n + uint64(len(es)) + 1, Time: at, Data: mustJSON(data)}, sealed...)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if _, err = st.Append(ctx, p.log, n, append(es, e)); err == nil {
 			_, err = p.now(ctx)
-			return err
+			return e.N(), err
 		} else if !errors.Is(err, audit.ErrConflict) || try == 8 {
-			return err
+			return 0, err
 		}
 	}
 }
@@ -196,6 +194,10 @@ type LoweredPlace struct {
 	Time    time.Time        `json:"time"`
 	Session string           `json:"session"` // whose act lowered it
 	Place   provenance.Place `json:"place"`
+}
+
+func (l LoweredPlace) same(o LoweredPlace) bool {
+	return l.Place.Server == o.Place.Server && l.Place.Tool == o.Place.Tool && l.Place.Label >= o.Place.Label && slices.Equal(l.Place.At, o.Place.At)
 }
 
 // LoweredPlaces lists the places of a namespace that are in force, oldest first.
@@ -221,17 +223,19 @@ func LoweredPlaces(ctx context.Context, st audit.Store, namespace string) ([]Low
 			if err != nil {
 				return nil, fmt.Errorf("the lowered place %d cannot be read: %w", rec.N, err)
 			}
-			out = append(out, l)
+			if !slices.ContainsFunc(out, l.same) { // the second of a place is for what the first act answers
+				out = append(out, l)
+			}
 		case KindClear:
 			var c clearData
 			if err := json.Unmarshal(rec.Data, &c); err != nil {
 				return nil, err
 			}
-			for i := range out {
-				if out[i].N == c.Place {
-					out = append(out[:i], out[i+1:]...)
-					break
-				}
+			if i := slices.IndexFunc(out, func(l LoweredPlace) bool { return l.N == c.Place }); i >= 0 {
+				gone := out[i].Place
+				out = slices.DeleteFunc(out, func(l LoweredPlace) bool {
+					return l.Place.Server == gone.Server && l.Place.Tool == gone.Tool && slices.Equal(l.Place.At, gone.At)
+				})
 			}
 		}
 	}
@@ -248,7 +252,8 @@ func ClearPlace(ctx context.Context, st audit.Store, namespace string, n uint64,
 	}
 	for _, l := range all {
 		if l.N == n {
-			return newPlaces(st, namespace).append(ctx, st, at.UTC().Truncate(time.Microsecond), KindClear, clearData{n})
+			_, err := newPlaces(st, namespace).append(ctx, st, at.UTC().Truncate(time.Microsecond), KindClear, clearData{n})
+			return err
 		}
 	}
 	return audit.ErrNotFound

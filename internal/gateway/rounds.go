@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -148,6 +149,7 @@ func (a *act) judgeAnswer(ctx context.Context, method string, got []byte) ([]byt
 		}
 	}
 	a.d, a.n, a.epoch, a.recorded = again.d, again.n, again.epoch, again.recorded
+	a.own = cmp.Or(again.own, a.own)
 	return got, nil
 }
 
