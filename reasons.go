@@ -72,6 +72,7 @@ const (
 	PolicyAltered       Reason = "policy.altered"        // what the session rests on was altered on disk
 	PolicyEvidenceCap   Reason = "policy.evidence_cap"   // the session's ledger is full
 	PolicyRepeated      Reason = "policy.repeated"       // R23: a repeated act without fresh evidence
+	PolicyAbsent        Reason = "policy.absent"         // no policy, or a catalogue that was not made with it
 	PolicyAnswer        Reason = "policy.answer"         // R31: an answer inside a call is not founded
 )
 

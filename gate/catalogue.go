@@ -64,6 +64,7 @@ type Tool struct {
 
 // Catalogue is the set of tools at one moment. It is immutable.
 type Catalogue struct {
+	policy *Policy          // it was joined to, nil for none: Decide takes no other
 	tools  map[string]*Tool // by "server/name"
 	public map[string]*Tool // by public name
 	order  []*Tool          // by server, then name
@@ -86,12 +87,13 @@ type Finding struct {
 // NewCatalogue vets every definition and joins it with its contract. It never
 // fails: what is not acceptable is not open, and a finding says why. The answer
 // depends on the set of definitions and the policy alone, not on their order.
-// A nil policy has no contract.
+// A nil policy has no contract. Decide takes the catalogue only with that policy.
 //
 // A contract whose tool is not among the definitions yields a finding unless
 // it says `optional: true`; whether that stops the start is for the caller, who
 // knows which servers answered.
 func NewCatalogue(defs []Definition, p *Policy) (*Catalogue, []Finding) {
+	given := p
 	if p == nil {
 		p = &Policy{Profile: Standard}
 	}
@@ -105,7 +107,7 @@ func NewCatalogue(defs []Definition, p *Policy) (*Catalogue, []Finding) {
 		m.join(m.tools[key])
 	}
 	m.unlisted()
-	c := &Catalogue{tools: m.tools, public: map[string]*Tool{}, others: m.others, digest: m.digest()}
+	c := &Catalogue{policy: given, tools: m.tools, public: map[string]*Tool{}, others: m.others, digest: m.digest()}
 	for _, t := range m.tools {
 		c.order = append(c.order, t)
 	}

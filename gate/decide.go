@@ -18,6 +18,9 @@ const Engine = "writ-gate/4"
 // the same input gives the same decision, byte for byte. It only reads the
 // session; Session.Decided folds the decision in once it is durable.
 //
+// Without a policy, or with a catalogue that was not made with that very policy,
+// every call is refused.
+//
 // The classes of refusal are judged in the order of provenance.md section 3.1
 // (name, payload, direct write, schema, provenance, policy). The first class
 // that fails gives the code, and every failing pointer of that class is listed.
@@ -57,7 +60,12 @@ type judge struct {
 
 func (j *judge) run() {
 	in := j.in
-	j.strict = in.Policy != nil && in.Policy.Profile == Strict
+	if in.Policy == nil || in.Catalogue == nil || in.Catalogue.policy != in.Policy {
+		j.hard = true // nothing says what may happen, and shadow mode cannot either
+		j.refuse([]writ.Failure{{Reason: writ.PolicyAbsent, Need: needs[writ.PolicyAbsent]}})
+		return
+	}
+	j.strict = in.Policy.Profile == Strict
 	named := j.name()
 	if j.hard {
 		j.refuse(named)
@@ -157,7 +165,7 @@ func (j *judge) seal() {
 		j.d.rules = j.contract.Outputs
 	}
 	if s := in.Session; s != nil {
-		b.session, b.number = s.id, s.next
+		b.session, b.self, b.number = s.id, s.self, s.next
 		if c := j.contract; j.d.Allowed() && c != nil && c.Idempotent != nil && !*c.Idempotent {
 			b.act = j.actKey()
 		}
@@ -184,6 +192,9 @@ func (j *judge) name() []writ.Failure {
 		return []writ.Failure{{Reason: r, Need: needs[r]}}
 	}
 	t := j.in.Catalogue.Lookup(c.Server, toolOf(c))
+	if t != nil && t.Method != c.Method {
+		t = nil // a method's name is no tool's
+	}
 	j.d.Tool = t
 	if t == nil {
 		if j.contract = builtin(c.Server, c.Method); j.contract != nil {
@@ -390,10 +401,8 @@ func rewrite(raw []byte, path []string, by map[string][]byte) []byte {
 // closedCollection reports whether only the operator's or the user's own side
 // can make a member of a collection appear (R28).
 func (j *judge) closedCollection(name string) bool {
-	if p := j.in.Policy; p != nil {
-		if c, ok := p.Collections[name]; ok {
-			return c.Closed
-		}
+	if c, ok := j.in.Policy.Collections[name]; ok {
+		return c.Closed
 	}
 	return name != "" && name == builtinCollection(j.in.Call.Server, name)
 }

@@ -49,6 +49,7 @@ var needs = map[writ.Reason]string{
 	writ.ProvenanceKey:        "is a name the schema does not give and was not seen where this call accepts it",
 	writ.ProvenanceSession:    "the call carries no session, so nothing can vouch for it; make it in a session",
 
+	writ.PolicyAbsent:        "no policy was given, or a catalogue that was not made with it: both come from one ParsePolicy and NewCatalogue",
 	writ.PolicyNoArguments:   "an act without a target, a selector or an amount needs a contract that allows it",
 	writ.PolicyClosed:        "the contract of this tool is closed; an operator must open it",
 	writ.PolicyContested:     "the value also stands where a stranger can write it; a person must decide",
@@ -119,16 +120,9 @@ func (j *judge) suppliers(l *leaf) string {
 			}
 		}
 	}
-	if p := j.in.Policy; p != nil {
-		names := make([]string, 0, len(p.Contracts))
-		for name := range p.Contracts {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			if c := p.Contracts[name]; !c.Closed {
-				each(c)
-			}
+	for _, name := range sortedKeys(j.in.Policy.Contracts) {
+		if c := j.in.Policy.Contracts[name]; !c.Closed {
+			each(c)
 		}
 	}
 	if j.in.Call.Method != CallTool {

@@ -23,7 +23,7 @@ func TestZeroDecisionDenies(t *testing.T) {
 	if err != nil || r.Allowed || r.Status != writ.Rejected {
 		t.Fatalf("record of the zero decision: %+v %v", r, err)
 	}
-	if d := gate.Decide(gate.Input{}); d.Allowed() || d.Outcome.Rejection.Reason != writ.NameUnknown {
+	if d := gate.Decide(gate.Input{}); d.Allowed() || d.Outcome.Rejection.Reason != writ.PolicyAbsent {
 		t.Fatalf("the empty input: %+v", d.Outcome)
 	}
 	s := gate.NewSession("s_x", [32]byte{}, provenance.Caps{})

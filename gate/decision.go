@@ -136,6 +136,7 @@ type Decision struct {
 // basis is what a decision was made on, as its record states it.
 type basis struct {
 	session   string
+	self      string // Session.self
 	number    uint32 // of the next evidence: only facts below it counted
 	policy    [32]byte
 	catalogue [32]byte
@@ -191,11 +192,15 @@ type Observation struct {
 	// Admissible says that the result passed the typed output gate and its
 	// leaves are facts with their contract's labels. Otherwise Why says why it
 	// vouches for nothing: "error", "unvalidated", "no_contract", "cut",
-	// "unknown", "changed", "extraction", "evidence_cap", "no_session".
+	// "unknown", "changed", "extraction", "evidence_cap", "no_session",
+	// "undecided": of a call that this session was not given by Decided, or
+	// whose result it has.
 	Admissible bool   `json:"admissible"`
 	Why        string `json:"why,omitempty"`
 	Facts      int    `json:"facts"`
 	evidence   uint32
+	session    *Session // that made it, the only one that folds it in
+	call       *callKey // of which it is the result, nil for a turn or a refused call
 	server     string
 	list       *listing                // R32
 	pending    *provenance.Pending     // nil unless an admissible result

@@ -18,6 +18,7 @@ const (
 	whyChanged     = "changed"
 	whyExtraction  = "extraction"
 	whySession     = "no_session"
+	whyUndecided   = "undecided"
 )
 
 // WhyFull is Observation.Why of a result that the session's caps, or the memory
@@ -28,13 +29,23 @@ const WhyFull = "evidence_cap"
 // is worth. Only a result that is no error, that its registered output schema
 // accepts or that its declared extraction took apart whole, has facts; any
 // other is recorded and passed on and vouches for nothing. A nil session
-// observes nothing. It only reads the session; Commit folds the answer in.
+// observes nothing, and none observes a result of a call that it was not given
+// by Decided or that has one already. It only reads the session; Commit folds
+// the answer in.
 func (s *Session) Observe(d *Decision, r Result) Observation {
-	o := Observation{evidence: r.Evidence, server: d.Call.Server}
-	if s == nil {
+	o := Observation{evidence: r.Evidence, session: s}
+	switch {
+	case s == nil:
 		o.Why = whySession
 		return o
+	case d == nil || d.Allowed() && !s.awaits(d):
+		o.Why = whyUndecided
+		return o
+	case d.Allowed():
+		k := d.key()
+		o.call = &k
 	}
+	o.server = d.Call.Server
 	ob := provenance.Observation{
 		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Args: d.args,
 		Places: r.Places, Through: r.Through, OwnPlace: d.placed, OwnThere: r.Own, Reaches: d.reach,
@@ -65,7 +76,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 // worth; its Facts are the tokens that may vouch. It only reads the session;
 // Commit folds the answer in once the turn is durable.
 func (s *Session) Turn(evidence uint32, text []byte, at time.Time) Observation {
-	o := Observation{evidence: evidence}
+	o := Observation{evidence: evidence, session: s}
 	if s == nil {
 		o.Why = whySession
 		return o

@@ -22,16 +22,21 @@ const (
 // of the log, so that folding the log again gives the same session.
 //
 // Decide and Observe read it; Decided, Commit and Reopen change it. Calls that
-// change it must not run beside any other.
+// change it must not run beside any other. A result counts only for a decision
+// that this session was given by Decided, and only once.
 type Session struct {
 	id     string
 	key    [32]byte
+	self   string // the session in a decision's basis: its id is not unique, and its key stays here
 	ledger *provenance.Ledger
 	next   uint32
 	mode   mode
 
 	// templates are the listed URI templates of each server (R32).
 	templates map[string][]string
+
+	// open counts the allowed calls that were decided and have no result yet.
+	open map[callKey]int
 
 	// done holds, for acts that are not idempotent, the number of the first
 	// evidence that is fresh after them (R23).
@@ -73,11 +78,35 @@ func (s *Session) mayShadow() bool { return s == nil || s.mode != enforcing }
 // "s_…"; the key keeps digests in records from being guessed and values from
 // being aimed at the ledger's index, and never leaves the session.
 func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
-	return &Session{
+	s := &Session{
 		id: id, key: key, ledger: provenance.NewLedger(key, caps), next: 1,
-		templates: map[string][]string{}, done: map[string]uint32{}, refused: map[string]*guesses{},
+		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string]uint32{}, refused: map[string]*guesses{},
+	}
+	s.self = s.digest([]byte(id))
+	return s
+}
+
+// callKey identifies an allowed call by what was decided, so that a session
+// folded anew from the log knows the calls that its forerunner decided.
+type callKey struct {
+	session, server, tool string
+	method                Method
+	effect                Effect
+	number                uint32
+	time                  int64
+	arguments, answers    string
+}
+
+func (d *Decision) key() callKey {
+	return callKey{
+		d.basis.self, d.Call.Server, d.Call.Tool, d.Call.Method, d.Effect,
+		d.basis.number, d.basis.time.UnixMicro(), d.basis.arguments, d.basis.answers,
 	}
 }
+
+// awaits reports whether the call was decided in this session, was folded in by
+// Decided and has no result yet.
+func (s *Session) awaits(d *Decision) bool { return s.open[d.key()] > 0 }
 
 // ID returns the session's public name.
 func (s *Session) ID() string { return s.id }
@@ -94,13 +123,18 @@ func (s *Session) Bytes() int64 { return s.ledger.Bytes() }
 
 // Decided folds a decision in, once it is durable and before the call is made:
 // a refused guess counts for R24, an allowed call taints what comes later (R4).
+// A decision that was not made in this session changes nothing.
 func (s *Session) Decided(d *Decision) {
+	if d == nil || d.basis.self != s.self {
+		return
+	}
 	if s.mode == undecided {
 		if s.mode = enforcing; d.basis.shadow {
 			s.mode = shadowing
 		}
 	}
 	if d.Allowed() {
+		s.open[d.key()]++
 		d.placed = s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
 		if d.Effect.Gated() {
 			s.ledger.Made(d.args)
@@ -138,8 +172,23 @@ func (s *Session) guessed() (n int) {
 }
 
 // Commit folds an observation in, once its result is durable and before the
-// client gets it. A fact counts from the next decision on.
+// client gets it. A fact counts from the next decision on. An observation that
+// another session made, or of a call that has its result already, changes
+// nothing.
 func (s *Session) Commit(o Observation) {
+	if o.session != s {
+		return
+	}
+	if o.call != nil {
+		switch s.open[*o.call] {
+		case 0:
+			return
+		case 1:
+			delete(s.open, *o.call)
+		default:
+			s.open[*o.call]--
+		}
+	}
 	if o.evidence >= s.next {
 		s.next = o.evidence + 1
 	}

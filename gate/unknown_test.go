@@ -6,7 +6,9 @@ import (
 )
 
 func TestUnknownToolIsWhatDecideSays(t *testing.T) {
-	want, _ := json.Marshal(Decide(Input{Call: Call{Tool: "nothing"}}).Outcome)
+	p := &Policy{}
+	c, _ := NewCatalogue(nil, p)
+	want, _ := json.Marshal(Decide(Input{Policy: p, Catalogue: c, Call: Call{Tool: "nothing"}}).Outcome)
 	got, _ := json.Marshal(UnknownTool())
 	if string(got) != string(want) {
 		t.Errorf("got %s, want %s", got, want)
