@@ -81,6 +81,10 @@ var lattice = []layer{
 	{name: "transport", packages: []string{"internal/gateway/..."},
 		may:     slices.Concat(below, []string{"internal/gateway/...", "internal/private"}),
 		outside: []string{mcpSDK, "golang.org/x/sys/...", "golang.org/x/mod/sumdb/note", "golang.org/x/net/http/httpguts"}},
+	{name: "the state directory", packages: []string{"internal/statedir"},
+		may: slices.Concat(words, []string{"audit", "internal/private", "internal/store/sqlite", "internal/gateway/localdoor"}), outside: []string{"golang.org/x/mod/sumdb/note"}},
+	{name: "the gate in a program of one's own", packages: []string{"guard"},
+		may: slices.Concat(words, []string{"gate", "internal/gateway", "internal/gateway/downstream", "internal/statedir", "internal/store/sqlite"})},
 	{name: "users of the door", packages: []string{"internal/host/...", "internal/console/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/gateway/downstream", "internal/strictyaml", "internal/host"}), outside: anything},
 	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway"})},
@@ -92,7 +96,7 @@ var lattice = []layer{
 	{name: "development tools", packages: []string{"internal/conformance", "internal/notices"}},
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
 	{name: "the program", packages: []string{"cmd/..."},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/store/...", "internal/gateway/...", "internal/host/...", "internal/eval/...", "internal/console/...", "internal/memoryserver", "internal/example"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/statedir", "internal/store/...", "internal/gateway/...", "internal/host/...", "internal/eval/...", "internal/console/...", "internal/memoryserver", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 
@@ -277,6 +281,11 @@ func TestLatticeRefuses(t *testing.T) {
 		{"internal/gateway", module + "/cmd/writ", false},
 		{"cmd/writ", module + "/internal/gateway/rpc", true},
 		{"cmd/writ", "modernc.org/sqlite", false},
+		{"guard", module + "/internal/gateway", true},
+		{"guard", module + "/internal/gateway/upstream", false},
+		{"guard", module + "/cmd/writ", false},
+		{"cmd/writ", module + "/guard", false},
+		{"internal/host", module + "/guard", false},
 		{"gate", module + "/internal/strictyaml", true},
 		{"internal/strictyaml", module + "/gate", false},
 		{"gate", "go.yaml.in/yaml/v4", false},
@@ -306,6 +315,8 @@ var doors = []door{
 	// Nothing reaches a server but through the door, which holds a decision.
 	{"internal/gateway/upstream", "Server", "Call", []string{"internal/gateway.act.call"}},
 	{"internal/gateway", "Inside", "Call", []string{"internal/gateway.act.callInside"}},
+	// One package has the program's own functions called, through the same door.
+	{"internal/gateway", "Gateway", "Call", []string{"guard.Session.Call"}},
 	// One decision procedure for the door, for the replay of a session and
 	// for whoever checks a log. The offline evaluation runs it over its cases; it
 	// has no server to call.

@@ -2,18 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/base32"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/user"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +19,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/upstream"
 	"github.com/writ-project/writ/internal/memoryserver"
-	"github.com/writ-project/writ/internal/private"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/screen"
 )
@@ -103,7 +97,7 @@ func (f *sharedFlags) load() (*files, error) {
 		return nil, err
 	}
 	out := newFiles(state)
-	if dir := headsDir(state); dir != "" {
+	if dir := statedir.HeadsDir(state); dir != "" {
 		out.own(dir)
 	}
 	if f.config == "" {
@@ -132,23 +126,11 @@ func (f *sharedFlags) load() (*files, error) {
 // newFiles returns the files of a state directory, which no tool may name: with
 // it this process, whose memory and environment hold what it holds.
 func newFiles(state string) *files {
-	o := &files{state: state}
-	o.own(state)
-	if runtime.GOOS == "linux" {
-		o.ownPaths = append(o.ownPaths, fmt.Sprintf("/proc/%d", os.Getpid()), "/proc/self", "/proc/thread-self", "/dev/fd")
-	}
-	return o
+	return &files{state: state, ownPaths: statedir.Own(state)}
 }
 
 // own adds a path that no tool may name (R34), and where it leads.
-func (o *files) own(file string) {
-	if abs, err := filepath.Abs(file); err == nil {
-		o.ownPaths = append(o.ownPaths, abs)
-		if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
-			o.ownPaths = append(o.ownPaths, real)
-		}
-	}
-}
+func (o *files) own(file string) { o.ownPaths = append(o.ownPaths, statedir.Named(file)...) }
 
 func (o *files) loadExample() error {
 	self, err := os.Executable()
@@ -183,7 +165,7 @@ func openStore(ctx context.Context, state string) (*sqlite.Store, error) {
 		return nil, err
 	}
 	accept, _ := ctx.Value(acceptRollback{}).(bool)
-	st, err := sqlite.Open(state, sqlite.Options{Signer: signer, Verifier: verifier, Elsewhere: headsDir(state), Accept: accept})
+	st, err := sqlite.Open(state, sqlite.Options{Signer: signer, Verifier: verifier, Elsewhere: statedir.HeadsDir(state), Accept: accept})
 	if err != nil {
 		return nil, storeError(err)
 	}
@@ -198,45 +180,6 @@ type acceptRollback struct{}
 
 const acceptRollbackFlag = "accept-rollback"
 
-// headsDir is where the head of the log of a state directory is kept a second
-// time: on this machine, for this user, and not where a backup or a copy of the
-// state takes it along.
-func headsDir(state string) string {
-	var bases []string
-	if x := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(x) {
-		bases = append(bases, x)
-	}
-	home, err := os.UserHomeDir()
-	if err != nil || !filepath.IsAbs(home) {
-		if u, uerr := user.Current(); uerr == nil { // a service may have no HOME
-			home, err = u.HomeDir, nil
-		}
-	}
-	if err == nil && filepath.IsAbs(home) {
-		bases = append(bases, filepath.Join(home, ".local", "share"))
-	}
-	bases = append(bases, filepath.Join(os.TempDir(), fmt.Sprintf("writ-%d", os.Getuid())))
-	for _, base := range bases {
-		dir := filepath.Join(base, "writ", "heads")
-		if rel, err := filepath.Rel(state, dir); err == nil && filepath.IsLocal(rel) {
-			continue // it would be copied with the state
-		}
-		if os.MkdirAll(dir, 0o700) == nil && writable(dir) {
-			return dir
-		}
-	}
-	return ""
-}
-
-func writable(dir string) bool {
-	f, err := os.CreateTemp(dir, ".new-*")
-	if err != nil {
-		return false
-	}
-	f.Close()
-	return os.Remove(f.Name()) == nil
-}
-
 func storeError(err error) error {
 	var oe *sqlite.OpenError
 	if errors.As(err, &oe) {
@@ -250,76 +193,30 @@ func storeError(err error) error {
 	return fail(exitIO, "", "the audit log cannot be opened: %w", err)
 }
 
-const (
-	keyFile = "log.key" // the log's signing key, mode 0600
-	pubFile = "log.pub" // its public half, for verifiers
-
-	sessionsDir = "sessions" // secrets of sessions kept by name
-	runsDir     = "runs"     // events of `writ ask`
-)
-
-// logKey reads the log's key pair, or makes it. Of two processes that make it
-// at the same time one wins and both use its key.
+// logKey reads the log's key pair, or makes it.
 func logKey(state string) (note.Signer, note.Verifier, error) {
-	path := filepath.Join(state, keyFile)
-	skey, err := private.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		var id [5]byte
-		if _, err := rand.Read(id[:]); err != nil {
-			return nil, nil, fail(exitIO, "", "no randomness")
-		}
-		name := "writ-" + strings.ToLower(base32.StdEncoding.EncodeToString(id[:]))
-		s, _, err := audit.GenerateKey(rand.Reader, name)
-		if err != nil {
-			return nil, nil, fail(exitIO, "", "the log's key cannot be made")
-		}
-		if err := writeOnce(path, []byte(s+"\n"), 0o600); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, nil, fail(exitIO, "writ … --state DIR", "the log's key cannot be written")
-		}
-		if skey, err = private.ReadFile(path); err != nil {
-			return nil, nil, exposed(err, "the log's key cannot be read")
-		}
-	} else if err != nil {
-		return nil, nil, exposed(err, "the log's key cannot be read")
-	}
-	signer, verifier, vkey, err := parseKey(skey)
-	if err != nil {
-		return nil, nil, err
-	}
-	// The public half is for whoever verifies elsewhere; it is made again when
-	// it is missing.
-	public := filepath.Join(state, pubFile)
-	if _, err := os.Lstat(public); errors.Is(err, os.ErrNotExist) {
-		if err := writeOnce(public, []byte(vkey+"\n"), 0o644); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, nil, fail(exitIO, "", "the log's public key cannot be written")
-		}
+	signer, verifier, err := statedir.Key(state)
+	switch {
+	case errors.Is(err, statedir.ErrNoKey):
+		return nil, nil, fail(exitData, "", "%w", err)
+	case err != nil:
+		return nil, nil, exposed(err, err.Error())
 	}
 	return signer, verifier, nil
-}
-
-func parseKey(skey []byte) (signer note.Signer, verifier note.Verifier, vkey string, err error) {
-	text := strings.TrimSpace(string(skey))
-	if signer, err = note.NewSigner(text); err == nil {
-		vkey, err = publicKey(text, signer.Name())
-	}
-	if err == nil {
-		verifier, err = note.NewVerifier(vkey)
-	}
-	if err != nil || verifier.KeyHash() != signer.KeyHash() {
-		return nil, nil, "", fail(exitData, "", "the log's key is not a key")
-	}
-	return signer, verifier, vkey, nil
 }
 
 // logVerifier reads the log's public key, and makes nothing: from a file, or
 // from the state directory, where the key itself is worth more than its copy.
 func logVerifier(state, file string) (note.Verifier, error) {
 	if file == "" {
-		if skey, err := os.ReadFile(filepath.Join(state, keyFile)); err == nil {
-			_, v, _, err := parseKey(skey)
-			return v, err
+		if skey, err := os.ReadFile(filepath.Join(state, statedir.KeyFile)); err == nil {
+			_, v, _, err := statedir.ParseKey(skey)
+			if err != nil {
+				return nil, fail(exitData, "", "%w", err)
+			}
+			return v, nil
 		}
-		file = filepath.Join(state, pubFile)
+		file = filepath.Join(state, statedir.PubFile)
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -330,43 +227,6 @@ func logVerifier(state, file string) (note.Verifier, error) {
 		return nil, fail(exitData, "", "%s is no public key of a log", printable(file))
 	}
 	return v, nil
-}
-
-// publicKey derives the verifier key from an Ed25519 signer key in the
-// encoding of package note: PRIVATE+KEY+name+hash+base64(0x01 seed).
-func publicKey(skey, name string) (string, error) {
-	parts := strings.SplitN(skey, "+", 5)
-	if len(parts) != 5 {
-		return "", errors.New("not a signer key")
-	}
-	b, err := base64.StdEncoding.DecodeString(parts[4])
-	if err != nil || len(b) != 1+ed25519.SeedSize {
-		return "", errors.New("not an Ed25519 signer key")
-	}
-	pub := ed25519.NewKeyFromSeed(b[1:]).Public().(ed25519.PublicKey)
-	return note.NewEd25519VerifierKey(name, pub)
-}
-
-// writeOnce creates a file that must not exist, by linking it into place whole.
-func writeOnce(path string, b []byte, mode os.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if _, err = tmp.Write(b); err == nil {
-		err = tmp.Chmod(mode)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Link(tmp.Name(), path)
-	}
-	return err
 }
 
 // start opens the store and a gateway over it. stop ends both.

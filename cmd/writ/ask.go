@@ -16,6 +16,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/claim"
 	"github.com/writ-project/writ/internal/host"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -144,7 +145,7 @@ func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive boo
 	}
 	a.host, err = host.New(host.Options{
 		Screen: s, Planner: planner, Summariser: summariser, PlannerName: kind, Timeout: cfg.Planner.Timeout,
-		Allow: host.Allow(a.o.policy, cfg.Allow), Runs: filepath.Join(a.o.state, runsDir), Shadow: a.o.shadow,
+		Allow: host.Allow(a.o.policy, cfg.Allow), Runs: filepath.Join(a.o.state, statedir.RunsDir), Shadow: a.o.shadow,
 		Open: func(ctx context.Context) (host.Door, error) { return a.open(ctx) },
 	})
 	return a, err

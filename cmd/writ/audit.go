@@ -20,6 +20,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/private"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/provenance"
 )
@@ -132,7 +133,7 @@ func existingState(flag string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !fileThere(filepath.Join(dir, keyFile)) && !fileThere(filepath.Join(dir, sqlite.FileName)) {
+	if !fileThere(filepath.Join(dir, statedir.KeyFile)) && !fileThere(filepath.Join(dir, sqlite.FileName)) {
 		return "", fail(exitIO, "writ serve", "nothing was recorded in %s yet", printable(dir))
 	}
 	return dir, nil
@@ -151,7 +152,7 @@ func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyRepo
 	}
 	// Before the snapshot, which is at least as new then.
 	var known []audit.Checkpoint
-	if c, ok := sqlite.KnownElsewhere(headsDir(dir), verifier); ok {
+	if c, ok := sqlite.KnownElsewhere(statedir.HeadsDir(dir), verifier); ok {
 		known = append(known, c)
 	}
 	st, err := sqlite.OpenReadOnly(dir, sqlite.Options{}) // what is wrong is to be found here

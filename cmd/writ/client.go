@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/gateway/rpc"
 	"github.com/writ-project/writ/internal/private"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -30,14 +30,12 @@ type caller interface {
 	close() error
 }
 
-var sessionName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-
 // sessionFile is where a session kept by name has its secret.
 func sessionFile(state, name string) (string, error) {
-	if !sessionName.MatchString(name) {
+	if !statedir.SessionName.MatchString(name) {
 		return "", fail(exitUsage, "writ session new demo", "a session's name has 1 to 64 of a-z, 0-9, ., _ and -")
 	}
-	return filepath.Join(state, sessionsDir, name), nil
+	return filepath.Join(state, statedir.SessionsDir, name), nil
 }
 
 // readSession returns the secret kept under name, "" when there is none.
@@ -78,7 +76,7 @@ func keepSession(state, name, secret string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fail(exitIO, "", "the session's directory cannot be made")
 	}
-	if err := writeOnce(path, []byte(secret+"\n"), 0o600); err != nil {
+	if err := private.WriteOnce(path, []byte(secret+"\n"), 0o600); err != nil {
 		if errors.Is(err, os.ErrExist) {
 			return &exit{exitConfig, fmt.Errorf("there is a session of that name%w", errKept), "writ session close " + name}
 		}

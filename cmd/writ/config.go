@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,10 +15,9 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/gateway/upstream"
 	"github.com/writ-project/writ/internal/private"
-	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/screen"
 )
@@ -418,32 +416,10 @@ func stateDir(flag string) (string, error) {
 	return dir, err
 }
 
-// kept are the names under which Writ keeps its state, and who may read each.
-var kept = map[string]private.Use{
-	keyFile: private.Secret, pubFile: private.Shown,
-	sqlite.FileName: private.Secret, sqlite.FileName + "-wal": private.Secret, sqlite.FileName + "-shm": private.Secret,
-	sqlite.IndexFileName: private.Secret, sqlite.IndexFileName + "-wal": private.Secret, sqlite.IndexFileName + "-shm": private.Secret,
-	sessionsDir: private.Secret, runsDir: private.Secret, localdoor.Dir: private.Secret,
-}
-
-// checkState refuses a state directory of which others may read or write
-// anything, or in which a link stands for a file (attacks C06, I11 to I13). What is
-// read as a secret is judged once more when it is opened.
+// checkState refuses a state directory that is not its user's alone.
 func checkState(dir string) error {
-	if err := private.At(dir, private.Secret); err != nil {
+	if err := statedir.Check(dir); err != nil {
 		return exposed(err, "the state directory cannot be read")
-	}
-	use := maps.Clone(kept)
-	sessions, _ := os.ReadDir(filepath.Join(dir, sessionsDir))
-	for _, s := range sessions {
-		if sessionName.MatchString(s.Name()) {
-			use[filepath.Join(sessionsDir, s.Name())] = private.Secret
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(use)) {
-		if err := private.At(filepath.Join(dir, name), use[name]); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return exposed(err, "the state directory cannot be read")
-		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/internal/eval"
+	"github.com/writ-project/writ/internal/private"
 )
 
 // evalResult is where the result goes that stands in the repository.
@@ -138,7 +139,7 @@ func putFile(path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	err := writeOnce(path, b, 0o644)
+	err := private.WriteOnce(path, b, 0o644)
 	if errors.Is(err, os.ErrExist) {
 		err = replaceFile(path, b)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/host"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/store/mapstore"
 	"github.com/writ-project/writ/internal/strictyaml"
 )
@@ -112,7 +113,7 @@ func (o *evalAskOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 	}
 	table := r.Metrics.Table()
 	for i, b := range [][]byte{metrics, runs, table} {
-		if err := writeOnce(names[i], b, 0o644); errors.Is(err, os.ErrExist) {
+		if err := private.WriteOnce(names[i], b, 0o644); errors.Is(err, os.ErrExist) {
 			return o.taken()
 		} else if err != nil {
 			return fail(exitIO, "writ eval ask --out DIR", "the results cannot be written: %w", err)

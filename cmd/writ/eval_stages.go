@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/internal/eval/stages"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/store/mapstore"
 	"github.com/writ-project/writ/memory"
 )
@@ -119,7 +120,7 @@ func putNew(dir string, files map[string][]byte) error {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
 		}
-		if err := writeOnce(file, files[name], 0o644); err != nil {
+		if err := private.WriteOnce(file, files[name], 0o644); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 )
 
@@ -60,9 +61,9 @@ func rehashScript(ts *testscript.TestScript, neg bool, args []string) {
 		_, err = db.Exec("UPDATE head SET size = ?, root = ?", tree.Size(), root[:])
 		ts.Check(err)
 		if sign {
-			skey, err := os.ReadFile(filepath.Join(ts.MkAbs(args[0]), keyFile))
+			skey, err := os.ReadFile(filepath.Join(ts.MkAbs(args[0]), statedir.KeyFile))
 			ts.Check(err)
-			signer, _, _, err := parseKey(skey)
+			signer, _, _, err := statedir.ParseKey(skey)
 			ts.Check(err)
 			var n []byte
 			n, err = audit.SignCheckpoint(tree.Size(), root, note.Signer(signer))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -72,7 +73,7 @@ func initCommand() *cobra.Command {
 			if _, fs := gate.ParsePolicy(out, []byte(text)); len(fs) > 0 {
 				return fail(exitIO, "", "the draft is not a policy: %w", faults(fs))
 			}
-			if err := writeOnce(out, []byte(text), 0o600); err != nil {
+			if err := private.WriteOnce(out, []byte(text), 0o600); err != nil {
 				if errors.Is(err, os.ErrExist) {
 					return fail(exitConfig, "writ init --out OTHER.yaml", "%s is there already; nothing was written", printable(out))
 				}

@@ -14,6 +14,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -92,7 +93,7 @@ func memoryErase() *cobra.Command {
 			}
 			if out == "" {
 				_, err = w.Write(msg)
-			} else if err = writeOnce(out, msg, 0o600); err == nil && f.asJSON {
+			} else if err = private.WriteOnce(out, msg, 0o600); err == nil && f.asJSON {
 				return printJSON(w, &d.Outcome)
 			} else if err == nil {
 				fmt.Fprintf(w, "erased by %s; receipt in %s\n", d.Outcome.Decision, printable(out))

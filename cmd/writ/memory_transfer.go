@@ -14,6 +14,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -50,7 +51,7 @@ func memoryExport() *cobra.Command {
 				}
 				return nil
 			}
-			if err := writeOnce(out, b.Bytes(), 0o600); err != nil {
+			if err := private.WriteOnce(out, b.Bytes(), 0o600); err != nil {
 				if errors.Is(err, os.ErrExist) {
 					return fail(exitIO, "another name after --out", "%s is there already", printable(out))
 				}

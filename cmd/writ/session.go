@@ -19,6 +19,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/downstream"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/screen"
 )
 
@@ -334,7 +335,7 @@ func sessionClose() *cobra.Command {
 			}
 			defer st.Close()
 			id := args[0]
-			if sessionName.MatchString(id) && len(id) > 2 && id[:2] != "s_" || len(id) <= 2 {
+			if statedir.SessionName.MatchString(id) && len(id) > 2 && id[:2] != "s_" || len(id) <= 2 {
 				secret, err := readSession(dir, args[0])
 				if err != nil {
 					return err
@@ -345,7 +346,7 @@ func sessionClose() *cobra.Command {
 				if id, err = gateway.SessionID(c.Context(), st, secret); err != nil {
 					return notFound(err)
 				}
-				if err := os.Remove(filepath.Join(dir, sessionsDir, args[0])); err != nil && !errors.Is(err, os.ErrNotExist) {
+				if err := os.Remove(filepath.Join(dir, statedir.SessionsDir, args[0])); err != nil && !errors.Is(err, os.ErrNotExist) {
 					return fail(exitIO, "", "the session's file cannot be removed")
 				}
 			}

@@ -28,6 +28,7 @@ type act struct {
 	r     *downstream.Request
 	in    gate.Input
 	extra []strictjson.Member // members of params beside arguments and _meta that pass: requestState, inputResponses
+	run   Run                 // makes the call in place of a server, nil for none
 
 	mu       sync.Mutex // guards d, n and recalled: an answer given inside the call decides again
 	recalled []provenance.Recalled
@@ -40,20 +41,25 @@ type act struct {
 	halted   *writ.Rejection // why the session's calls have ended, if they have
 }
 
+// through takes a client's request through the door.
+func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *view, call gate.Call, extra []strictjson.Member) downstream.Reply {
+	return (&act{g: g, v: v, r: r, extra: extra}).through(ctx, call)
+}
+
 // through is the one door. It judges the call, records the decision, and only
 // then calls the server; what comes back is recorded and becomes evidence if it
 // may. For an act the decision is durable before the server hears of it; for a
 // read it is in the log before the client hears of the result. If it cannot be
 // written, nothing happens.
-func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *view, call gate.Call, extra []strictjson.Member) downstream.Reply {
-	call = g.redacted(call)
-	a := &act{g: g, v: v, r: r, extra: extra, in: gate.Input{Call: call}}
+func (a *act) through(ctx context.Context, call gate.Call) downstream.Reply {
+	call = a.g.redacted(call)
+	a.in = gate.Input{Call: call}
 	if !a.judge(call) {
 		return a.refuse()
 	}
 	if a.d.Effect.Gated() {
 		if err := a.decisionRecorded(); err != nil {
-			return g.notRecorded(r, call.Method, err)
+			return a.g.notRecorded(a.r, call.Method, err)
 		}
 	}
 	return a.carry(ctx)
@@ -211,6 +217,9 @@ func (a *act) call(ctx context.Context) upstream.Response {
 	a.mu.Lock()
 	d := a.d
 	a.mu.Unlock()
+	if a.run != nil {
+		return a.runHere(ctx, &d)
+	}
 	if d.Call.Server == gate.OwnServer && a.g.inside != nil {
 		return a.callInside(ctx, &d)
 	}

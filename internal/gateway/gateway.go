@@ -47,6 +47,9 @@ type Options struct {
 	Store   Store
 	Policy  *gate.Policy
 	Servers []upstream.Config
+	// Tools are those the program runs itself, when it calls Gateway.Call. Their
+	// servers are names and nothing else, and none of Servers.
+	Tools []gate.Definition
 	// Inside is Writ's own server, gate.OwnServer; nil for none.
 	Inside Inside
 	// Shadow records and decides, but lets every call pass. A session keeps
@@ -79,6 +82,7 @@ type Gateway struct {
 	sessions audit.Sessions
 	policy   *gate.Policy
 	inside   Inside
+	tools    []gate.Definition
 	servers  map[string]*server
 	order    []string // server names, sorted
 	shadow   bool
@@ -161,7 +165,7 @@ type route struct{ server, name string }
 // New returns a gateway that is not started.
 func New(o Options) (*Gateway, error) {
 	g := &Gateway{
-		store: o.Store, sessions: o.Store, policy: o.Policy, inside: o.Inside, servers: map[string]*server{}, shadow: o.Shadow,
+		store: o.Store, sessions: o.Store, policy: o.Policy, inside: o.Inside, tools: slices.Clone(o.Tools), servers: map[string]*server{}, shadow: o.Shadow,
 		ownPaths: o.OwnPaths, caps: o.Caps, screen: o.Screen, version: o.Version, log: o.Log, clock: o.Clock,
 		oddities: map[oddity]int{}, oddly: make(chan struct{}, 1),
 		absent: map[string]string{}, refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}),
@@ -203,6 +207,11 @@ func New(o Options) (*Gateway, error) {
 		}, nil)
 		g.servers[c.Name] = s
 		g.order = append(g.order, c.Name)
+	}
+	for _, t := range o.Tools {
+		if g.servers[t.Server] != nil || t.Server == gate.OwnServer {
+			return nil, fmt.Errorf("gateway: a tool of the program has the name of a server that is none of it")
+		}
 	}
 	if self, err := os.Executable(); err == nil {
 		g.programs = append(g.programs, self)
@@ -395,7 +404,7 @@ func (s *server) watch(ctx context.Context, log *slog.Logger, first func(answere
 
 // rebuild joins what the servers list with the policy.
 func (g *Gateway) rebuild(ctx context.Context) {
-	var defs []gate.Definition
+	defs := slices.Clone(g.tools)
 	prompts, resources := map[string]route{}, map[string]string{}
 	var templates []route
 	shared := map[string][]route{}

@@ -26,6 +26,9 @@ const (
 // where the door cannot tell, it is Writ's own state, which refuses.
 func (g *Gateway) locate(in *gate.Input) {
 	srv := g.servers[in.Call.Server]
+	if srv == nil && g.hasTools(in.Call.Server) {
+		srv = thisProcess()
+	}
 	if srv == nil || len(g.ownPaths) == 0 {
 		return
 	}

@@ -167,6 +167,28 @@ func ReadFile(path string) ([]byte, error) {
 	return b, err
 }
 
+// WriteOnce creates a file that must not exist, by linking it into place whole.
+func WriteOnce(path string, b []byte, mode os.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if _, err = tmp.Write(b); err == nil {
+		err = tmp.Chmod(mode)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Link(tmp.Name(), path)
+	}
+	return err
+}
+
 // Quote returns a path as one word of a POSIX shell (2024, for characters no
 // terminal should get), never taken for an option.
 func Quote(path string) string {

@@ -50,6 +50,7 @@ const (
 	CarrierStdio    Carrier = "stdio"    // the process is the session
 	CarrierHeader   Carrier = "header"   // legacy Mcp-Session-Id, or Writ-Session on the stateless wire
 	CarrierEndpoint Carrier = "endpoint" // the path /mcp/s/<secret>
+	CarrierProgram  Carrier = "program"  // the program that calls Gateway.Call
 )
 
 // Session is the Router's handle of one open session. Handles of one session
