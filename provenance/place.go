@@ -283,33 +283,17 @@ type recordKey struct {
 	in    *record
 }
 
-// names are the values that name a leaf's resource, by kind, and what these lie
-// in.
-type names map[string]struct{ texts, above map[string]bool }
+// names are the values that name a leaf's resource, by kind.
+type names map[string]map[string]bool
 
 func (ns names) add(r Resource) {
 	if r.Of == "" {
 		return
 	}
-	of, ok := ns[r.Of]
-	if !ok {
-		of.texts, of.above = map[string]bool{}, map[string]bool{}
-		ns[r.Of] = of
+	if ns[r.Of] == nil {
+		ns[r.Of] = map[string]bool{}
 	}
-	if of.texts[r.Text] {
-		return
-	}
-	of.texts[r.Text] = true
-	for _, in := range r.within() {
-		of.above[in.Text] = true
-	}
-}
-
-// meet reports whether one of the values is the resource, lies in it or holds it.
-func (ns names) meet(r Resource) bool {
-	of := ns[r.Of]
-	return of.texts[r.Text] || of.above[r.Text] ||
-		slices.ContainsFunc(r.within(), func(in Resource) bool { return of.texts[in.Text] })
+	ns[r.Of][r.Text] = true
 }
 
 type reachKey struct {
@@ -386,14 +370,14 @@ func (s *standing) of(g *group, in *record) writ.Label {
 			ids.add(id.Resource)
 		}
 	}
-	told := func(kind string) bool { return len(s.named[kind].texts)+len(ids[kind].texts) > 0 }
+	told := func(kind string) bool { return len(s.named[kind])+len(ids[kind]) > 0 }
 	if !slices.ContainsFunc(g.kinds, told) {
 		return s.lowest(g.every)
 	}
 	low := writ.Operator
 	for _, ns := range []names{s.named, ids} {
 		for _, kind := range g.kinds {
-			for text := range ns[kind].texts {
+			for text := range ns[kind] {
 				low = min(low, g.meeting(Resource{kind, text}, s.in))
 			}
 		}
