@@ -328,9 +328,8 @@ func newStanding(ps, beside *Places, n, own uint64, o *Observation) *standing {
 }
 
 // label is the highest label a leaf may keep under the places it may come from.
-// It may come from every place of a tool that reaches its field, unless the
-// call, or the leaf's record in a field the tool does not reach, names another
-// resource of a kind the place is named by.
+// It may come from every place of a tool that reaches its field, unless what
+// names its resource tells the place apart.
 func (s *standing) label(leaf *Leaf) writ.Label {
 	low := writ.Operator
 	if s == nil {

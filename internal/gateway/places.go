@@ -39,8 +39,6 @@ const (
 
 type placeData struct {
 	Session string `json:"session"` // whose act it was
-	Server  string `json:"server"`
-	Tool    string `json:"tool"`
 }
 
 type clearData struct {
@@ -146,7 +144,7 @@ func (p *places) lower(ctx context.Context, st audit.Store, session string, at t
 	if !ok || p.all.Covers(pl) {
 		return 0, nil
 	}
-	return p.append(ctx, st, at, KindPlace, placeData{session, pl.Server, pl.Tool}, value{valuePlace, mustJSON(pl)})
+	return p.append(ctx, st, at, KindPlace, placeData{session}, value{valuePlace, mustJSON(pl)})
 }
 
 // append appends one record, after the opening one where there is none.
@@ -215,14 +213,11 @@ func LoweredPlaces(ctx context.Context, st audit.Store, namespace string) ([]Low
 		case KindPlace:
 			l := LoweredPlace{N: rec.N, Time: rec.Time}
 			var d placeData
-			b, ok := it.Value(valuePlace)
-			err := json.Unmarshal(rec.Data, &d)
-			if l.Session, l.Place.Server, l.Place.Tool = d.Session, d.Server, d.Tool; ok {
-				err = errors.Join(err, json.Unmarshal(b, &l.Place))
-			}
-			if err != nil {
+			b, _ := it.Value(valuePlace)
+			if err := errors.Join(json.Unmarshal(rec.Data, &d), json.Unmarshal(b, &l.Place)); err != nil {
 				return nil, fmt.Errorf("the lowered place %d cannot be read: %w", rec.N, err)
 			}
+			l.Session = d.Session
 			if !slices.ContainsFunc(out, l.same) { // the second of a place is for what the first act answers
 				out = append(out, l)
 			}
