@@ -49,7 +49,7 @@ type conn struct {
 	calls map[string]*call              // by the exact id literal
 	asks  map[string]context.CancelFunc // the server's open requests, by IDKey
 	subs  map[string]context.CancelFunc // 2026-07-28: resource subscriptions by URI
-	lost  map[string]string             // owners of calls that were given up, by id
+	lost  map[string]givenUp            // by id
 	err   error
 	dead  chan struct{}
 	wg    sync.WaitGroup
@@ -60,7 +60,7 @@ func newConn(s *Server) *conn {
 	return &conn{
 		s: s, ctx: ctx, cancel: cancel,
 		calls: make(map[string]*call), asks: make(map[string]context.CancelFunc),
-		subs: make(map[string]context.CancelFunc), lost: make(map[string]string),
+		subs: make(map[string]context.CancelFunc), lost: make(map[string]givenUp),
 		dead: make(chan struct{}),
 	}
 }
@@ -233,6 +233,24 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 // answered since.
 const maxLost = 1000
 
+// givenUp is a call that ended without an answer; the server may still work at it.
+type givenUp struct {
+	owner string
+	asks  bool // its caller took questions of the server
+}
+
+// late takes a response to no open call. The first one to a call that was given
+// up is only late, any other is nobody's (P22).
+func (c *conn) late(id []byte) {
+	c.mu.Lock()
+	_, known := c.lost[string(id)]
+	delete(c.lost, string(id))
+	c.mu.Unlock()
+	if !known {
+		c.s.courier.event(StrayResponse)
+	}
+}
+
 // settle looks at how a call ended. A result of a type nobody knows is none:
 // what it says was done is not known (N19).
 func (c *conn) settle(k *call, out Response) Response {
@@ -240,13 +258,14 @@ func (c *conn) settle(k *call, out Response) Response {
 		c.s.courier.event(UnknownType)
 		return unknown("the server's answer is of a type that is not known here")
 	}
-	if out.End == Unknown && k.request.OnRequest != nil {
+	if asks := k.request.OnRequest != nil; out.End == Unknown {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if len(c.lost) < maxLost {
-			c.lost[string(k.id)] = k.request.Owner
-		} else {
-			c.lost[""] = "" // anybody's
+		switch {
+		case len(c.lost) < maxLost:
+			c.lost[string(k.id)] = givenUp{k.request.Owner, asks}
+		case asks:
+			c.lost[""] = givenUp{"", true} // anybody's
 		}
 	}
 	return out
@@ -327,13 +346,13 @@ func (c *conn) receive(raw []byte, from *call, shared bool) bool {
 		if m.Error != nil {
 			out.Err = rpc.ParseError(m.Error)
 		}
-		if k == nil || !bytes.Equal(k.id, m.ID) || !k.finish(out) {
-			c.s.courier.event(StrayResponse)
-			c.mu.Lock()
-			delete(c.lost, string(m.ID))
-			c.mu.Unlock()
-		} else {
+		switch {
+		case k == nil || !bytes.Equal(k.id, m.ID):
+			c.late(m.ID)
+		case k.finish(out):
 			c.forget(k)
+		case k.reply.End == Answered:
+			c.s.courier.event(StrayResponse)
 		}
 	case m.IsNotification():
 		c.notification(m, from)
@@ -508,8 +527,8 @@ func (c *conn) soleOwner() (found *call) {
 			found = k
 		}
 	}
-	for _, owner := range c.lost {
-		if found != nil && found.request.Owner != owner {
+	for _, l := range c.lost {
+		if l.asks && found != nil && found.request.Owner != l.owner {
 			return nil
 		}
 	}

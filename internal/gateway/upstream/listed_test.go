@@ -139,9 +139,9 @@ func TestWhoIsAsked(t *testing.T) {
 			for i, k := range x.open {
 				c.calls[fmt.Sprint(i)] = k
 			}
-			c.lost = map[string]string{}
+			c.lost = map[string]givenUp{"list": {"", false}}
 			for i, o := range x.lost {
-				c.lost[fmt.Sprint(i)] = o
+				c.lost[fmt.Sprint(i)] = givenUp{o, true}
 			}
 			if got := c.soleOwner(); got != x.want {
 				t.Fatalf("%s: the wrong one is asked", name)
@@ -150,11 +150,16 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
-// TestGivenUp (N17): a call that ended without an answer is remembered until
-// the server answers it after all.
+// TestGivenUp (N17, P22): a call that ended without an answer is remembered
+// until the server answers it after all; that answer is late, the next is stray.
 func TestGivenUp(t *testing.T) {
 	c := testConn(false)
-	c.lost = map[string]string{}
+	stray := func() int {
+		c.s.courier.mu.Lock()
+		defer c.s.courier.mu.Unlock()
+		return entry(c.s.courier.events, StrayResponse).count
+	}
+	c.lost = map[string]givenUp{}
 	k := c.open(Request{Method: "tools/call", Owner: "b", OnRequest: answering}, false)
 	c.settle(k, unknown("cancelled"))
 	c.forget(k)
@@ -162,8 +167,19 @@ func TestGivenUp(t *testing.T) {
 		t.Fatalf("%d are remembered", len(c.lost))
 	}
 	c.receive([]byte(`{"jsonrpc":"2.0","id":`+string(k.id)+`,"result":{}}`), nil, true)
-	if len(c.lost) != 0 {
-		t.Error("it is still remembered")
+	if len(c.lost) != 0 || stray() != 0 {
+		t.Errorf("it is still remembered, or called stray %d times", stray())
+	}
+	c.receive([]byte(`{"jsonrpc":"2.0","id":`+string(k.id)+`,"result":{}}`), nil, true)
+	if stray() != 1 {
+		t.Error("the second answer is not stray")
+	}
+	k = c.open(Request{Method: "tools/list"}, false)
+	c.settle(k, unknown("cancelled"))
+	c.forget(k)
+	c.receive([]byte(`{"jsonrpc":"2.0","id":`+string(k.id)+`,"result":{}}`), nil, true)
+	if stray() != 1 {
+		t.Error("a late list is stray")
 	}
 	for range maxLost + 10 {
 		k := c.open(Request{Method: "tools/call", Owner: "a", OnRequest: answering}, false)

@@ -69,7 +69,7 @@ func (c *conn) listenOnce(ctx context.Context, r Request, acked func()) Response
 				acked()
 			}
 		case r := <-res:
-			return r
+			return c.settle(k, r)
 		}
 	}
 }
