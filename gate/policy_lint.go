@@ -73,7 +73,7 @@ func (r *reader) lint(p *Policy) {
 		seen := map[*ArgRule]bool{}
 		for a, e := range c.everyArg {
 			if !seen[a] && e.Gated() {
-				r.lintArg(a, know)
+				r.lintArg(c, a, know)
 			}
 			seen[a] = true
 		}
@@ -197,21 +197,21 @@ func (r *reader) lintOutput(c *Contract, i int, know supply) {
 }
 
 // lintArg warns of an argument no output can vouch for.
-func (r *reader) lintArg(a *ArgRule, know supply) {
+func (r *reader) lintArg(c *Contract, a *ArgRule, know supply) {
 	from := slices.DeleteFunc(slices.Clone(a.From), func(s Source) bool { return a.FromDefault && s.Kind == FromUser })
 	if len(from) != 1 || from[0].Kind != FromOutput || from[0].Tool != "" || a.Local || a.Open {
 		return
 	}
-	who := "nothing can vouch for it"
+	what, who := strictyaml.Word(a.At.Source)+" of "+strictyaml.Word(c.Server+"/"+c.Tool), "nothing can vouch for it"
 	if a.FromDefault {
 		who = "only what the user types can vouch for it"
 	}
 	switch {
 	case a.Collection != "" && know.collections[a.Collection], a.Type != provenance.Untyped && know.types[a.Type]:
 	case a.Collection != "" || a.Type != provenance.Untyped:
-		r.WarnAt(a.Line, a.Col, "no output of this policy has this argument's collection or type; "+who, "")
+		r.WarnAt(a.Line, a.Col, "no output of this policy has the collection or type of the argument "+what+"; "+who, "")
 	default:
-		r.WarnAt(a.Line, a.Col, "this argument has neither collection nor type, by which output without a pointer matches; "+who,
+		r.WarnAt(a.Line, a.Col, "the argument "+what+" has neither collection nor type, by which output without a pointer matches; "+who,
 			"collection: …, type: …, or output: server/tool#/pointer")
 	}
 }

@@ -202,6 +202,7 @@ func (d *Decision) Lowers(ps *provenance.Places) (p provenance.Place, ok bool) {
 // write (R2, R38).
 func (r *reader) lintStores(p *Policy) {
 	r.lintSeen(p)
+	r.lintNames(p)
 	for _, key := range sortedKeys(p.Contracts) {
 		to := p.Contracts[key]
 		for i := range to.Outputs {
@@ -250,6 +251,59 @@ func (r *reader) lintSeen(p *Policy) {
 			}
 		}
 	}
+}
+
+// lintNames names records that have two names in one collection while an act
+// puts text into what one of them names: a place is told apart by the names of
+// one collection, so the other name is another place (R38).
+func (r *reader) lintNames(p *Policy) {
+	for _, key := range sortedKeys(p.Contracts) {
+		to := p.Contracts[key]
+		for i := range to.Outputs {
+			o := &to.Outputs[i]
+			writer := p.writerOf(to, o.Collection)
+			if writer == "" || !slices.ContainsFunc(to.Outputs[:i], func(other provenance.OutputRule) bool {
+				return other.Collection == o.Collection && sameRecord(&other, o)
+			}) {
+				continue
+			}
+			r.Warn(r.outputAt[to][i], "a second name of the same record in the collection "+strictyaml.Word(o.Collection)+
+				": what "+strictyaml.Word(writer)+" puts into a record it knows by the one is not lowered where a read knows it by the other (R38)",
+				"a collection of its own for each name")
+		}
+	}
+}
+
+// writerOf is a tool that sends text nothing vouches for to what a value of the
+// collection names, in a store that another shares.
+func (p *Policy) writerOf(to *Contract, collection string) string {
+	if collection == "" {
+		return ""
+	}
+	for _, key := range sortedKeys(p.Contracts) {
+		from := p.Contracts[key]
+		if !from.unproven() || !p.share(from, to) {
+			continue
+		}
+		for a, e := range from.everyArg {
+			if e.Gated() && a.Collection == collection && (a.Role == Target || a.Role == Selector) {
+				return key
+			}
+		}
+	}
+	return ""
+}
+
+// sameRecord reports whether two outputs are fields of one record.
+func sameRecord(a, b *provenance.OutputRule) bool {
+	at := func(o *provenance.OutputRule) []string {
+		if o.Extract == provenance.ExtractJSON {
+			return o.Pointer.Tokens
+		}
+		return o.At.Tokens
+	}
+	x, y := at(a), at(b)
+	return inRecord(a) && inRecord(b) && a.InText == b.InText && len(x) == len(y) && slices.Equal(x[:len(x)-1], y[:len(y)-1])
 }
 
 // unproven reports whether an act of the tool can send text that nothing vouches

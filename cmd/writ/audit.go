@@ -269,9 +269,9 @@ func auditShow() *cobra.Command {
 	var state string
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "show [s_…/N | s_…]", Short: "Explain one decision, or list the newest",
+		Use: "show [SESSION/N | SESSION]", Short: "Explain one decision, or list the newest",
 		Long: "Explain one decision in words. Its id stands in each answer's _meta and in the list\n" +
-			"that `writ audit show` prints without an id.",
+			"that `writ audit show` prints without an id. A session is named by its public id, or as it is kept.",
 		Args: maxOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := existingState(state)
@@ -283,8 +283,14 @@ func auditShow() *cobra.Command {
 				return err
 			}
 			defer st.Close()
-			if len(args) == 1 && strings.Contains(args[0], "/") {
-				return showOne(c.Context(), c.OutOrStdout(), st, args[0], asJSON)
+			if len(args) == 1 {
+				session, n, one := strings.Cut(args[0], "/")
+				if args[0], err = publicID(c.Context(), st, dir, session); err != nil {
+					return err
+				}
+				if one {
+					return showOne(c.Context(), c.OutOrStdout(), st, args[0]+"/"+n, asJSON)
+				}
 			}
 			return showList(c.Context(), c.OutOrStdout(), st, args, asJSON)
 		},

@@ -10,11 +10,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/private"
 )
 
 // Exit codes, after sysexits.h; 1 is an error a server itself reported, 69 a log
@@ -89,7 +91,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			c.SetContext(context.WithValue(c.Context(), acceptRollback{}, v))
 		}
 	}
-	err := root.ExecuteContext(ctx)
+	ran, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
@@ -101,7 +103,39 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintf(stderr, "writ: %s\n", printable(e.err.Error()))
 	}
 	if e.hint != "" {
-		fmt.Fprintf(stderr, "  try: %s\n", e.hint)
+		fmt.Fprintf(stderr, "  try: %s\n", withWhere(ran, e.hint))
 	}
 	return e.code
 }
+
+// withWhere returns a hint whose commands look where the one that ran looked:
+// what was given of whereFlags is given to each that takes it too.
+func withWhere(ran *cobra.Command, hint string) string {
+	parts := strings.Split(hint, " && ")
+	for i, part := range parts {
+		words := strings.Fields(part)
+		if len(words) < 2 || words[0] != "writ" || ran == nil {
+			continue
+		}
+		c, rest, err := ran.Root().Find(words[1:])
+		if err != nil || !c.HasParent() {
+			continue
+		}
+		path := words[:len(words)-len(rest)]
+		given := ""
+		for _, name := range whereFlags {
+			f := ran.Flags().Lookup(name)
+			if f == nil || !f.Changed || c.Flag(name) == nil || strings.Contains(part, "--"+name) {
+				continue
+			}
+			given += " --" + name + " " + private.Quote(f.Value.String())
+		}
+		if rest := strings.TrimPrefix(part, strings.Join(path, " ")); rest != part {
+			parts[i] = strings.Join(path, " ") + given + rest
+		}
+	}
+	return strings.Join(parts, " && ")
+}
+
+// whereFlags say where a command looks.
+var whereFlags = []string{"config", "state"}

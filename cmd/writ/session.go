@@ -250,6 +250,7 @@ func sessionReopen() *cobra.Command {
 
 type sessionLine struct {
 	Session   string     `json:"session"`
+	Name      string     `json:"name,omitempty"` // it is kept under
 	Principal string     `json:"principal"`
 	Carrier   string     `json:"carrier"`
 	Created   time.Time  `json:"created"`
@@ -274,7 +275,7 @@ func sessionList() *cobra.Command {
 				return err
 			}
 			defer st.Close()
-			lines := []sessionLine{}
+			lines, names := []sessionLine{}, sessionNames(c.Context(), st, dir)
 			for s, err := range st.ListSessions(c.Context()) {
 				if err != nil {
 					return fail(exitIO, "writ audit verify", "the sessions cannot be read: %w", err)
@@ -282,7 +283,7 @@ func sessionList() *cobra.Command {
 				if !all && !s.Closed.IsZero() {
 					continue
 				}
-				l := sessionLine{Session: s.ID, Principal: s.Principal, Carrier: s.Endpoint, Created: s.Created, LastUsed: s.LastUsed}
+				l := sessionLine{Session: s.ID, Name: names[s.ID], Principal: s.Principal, Carrier: s.Endpoint, Created: s.Created, LastUsed: s.LastUsed}
 				if !s.Closed.IsZero() {
 					l.Closed = &s.Closed
 				}
@@ -302,8 +303,12 @@ func sessionList() *cobra.Command {
 				if l.Altered {
 					state = "altered"
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%s  %-7s  %-8s  %-12s  last used %s\n", l.Session, state, l.Carrier,
+				fmt.Fprintf(c.OutOrStdout(), "%s  %-7s  %-8s  %-12s  last used %s", l.Session, state, l.Carrier,
 					oneLine(l.Principal, 40), l.LastUsed.Format(time.RFC3339))
+				if l.Name != "" {
+					fmt.Fprintf(c.OutOrStdout(), "  %s", oneLine(l.Name, 64))
+				}
+				fmt.Fprintln(c.OutOrStdout())
 			}
 			return nil
 		},
@@ -334,18 +339,11 @@ func sessionClose() *cobra.Command {
 				return err
 			}
 			defer st.Close()
-			id := args[0]
-			if statedir.SessionName.MatchString(id) && len(id) > 2 && id[:2] != "s_" || len(id) <= 2 {
-				secret, err := readSession(dir, args[0])
-				if err != nil {
-					return err
-				}
-				if secret == "" {
-					return fail(exitData, "writ session list", "no session is kept under that name")
-				}
-				if id, err = gateway.SessionID(c.Context(), st, secret); err != nil {
-					return notFound(err)
-				}
+			id, err := publicID(c.Context(), st, dir, args[0])
+			if err != nil {
+				return err
+			}
+			if id != args[0] {
 				if err := os.Remove(filepath.Join(dir, statedir.SessionsDir, args[0])); err != nil && !errors.Is(err, os.ErrNotExist) {
 					return fail(exitIO, "", "the session's file cannot be removed")
 				}
@@ -359,6 +357,38 @@ func sessionClose() *cobra.Command {
 	}
 	c.Flags().StringVar(&state, "state", "", "state `DIR`")
 	return c
+}
+
+// publicID is the public id of a session, given by it or by the name it is kept
+// under.
+func publicID(ctx context.Context, st audit.Sessions, dir, session string) (string, error) {
+	if strings.HasPrefix(session, "s_") {
+		return session, nil
+	}
+	secret, err := readSession(dir, session)
+	if err != nil {
+		return "", err
+	}
+	if secret == "" {
+		return "", fail(exitData, "writ session list", "no session is kept under that name")
+	}
+	id, err := gateway.SessionID(ctx, st, secret)
+	if err != nil {
+		return "", notFound(err)
+	}
+	return id, nil
+}
+
+// sessionNames are the names that sessions are kept under, by public id.
+func sessionNames(ctx context.Context, st audit.Sessions, dir string) map[string]string {
+	names := map[string]string{}
+	files, _ := os.ReadDir(filepath.Join(dir, statedir.SessionsDir)) // none is kept, or none can be read
+	for _, f := range files {
+		if id, err := publicID(ctx, st, dir, f.Name()); err == nil && id != f.Name() {
+			names[id] = f.Name()
+		}
+	}
+	return names
 }
 
 // notFound is the end of a command whose session the store did not give: it is
