@@ -43,7 +43,7 @@ type layer struct {
 
 var (
 	words   = []string{".", "internal/strictjson"}
-	grounds = []string{"provenance", "gate", "memory", "audit", "claim", "screen"}
+	grounds = []string{"provenance", "gate", "memory", "audit", "internal/ask/claim", "internal/ask/screen"}
 	below   = slices.Concat(words, grounds)
 	// Libraries that only compute.
 	pureLibraries = []string{
@@ -73,30 +73,36 @@ var lattice = []layer{
 		may: slices.Concat(words, []string{"internal/strictyaml", "provenance"}), outside: pureLibraries, pure: true},
 	{name: "ground: what is believed", packages: []string{"memory"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},
 	{name: "ground: what was decided", packages: []string{"audit"}, may: words, outside: pureLibraries, pure: true},
-	{name: "ground: what a model claims", packages: []string{"claim"}, may: words, outside: pureLibraries, pure: true},
-	{name: "ground: what is asked", packages: []string{"screen"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},
+	{name: "ground: what a model claims", packages: []string{"internal/ask/claim"}, may: words, outside: pureLibraries, pure: true},
+	{name: "ground: what is asked", packages: []string{"internal/ask/screen"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},
 	{name: "stores", packages: []string{"internal/store/..."},
 		may:     slices.Concat(words, []string{"audit", "memory", "internal/store/..."}),
 		outside: []string{"modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/mod/sumdb/...", "golang.org/x/sys/...", "golang.org/x/text/...", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
+	{name: "test support: stores", packages: []string{"internal/storetest/..."},
+		may:     slices.Concat(words, []string{"audit", "memory", "internal/store/words", "internal/storetest"}),
+		outside: []string{"golang.org/x/mod/sumdb/...", "golang.org/x/text/...", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
+	{name: "the two wires", packages: []string{"internal/mcp/..."},
+		may:     slices.Concat(words, []string{"gate", "internal/mcp/rpc"}),
+		outside: []string{"golang.org/x/sys/...", "golang.org/x/net/http/httpguts"}},
 	{name: "transport", packages: []string{"internal/gateway/..."},
-		may:     slices.Concat(below, []string{"internal/gateway/...", "internal/private"}),
+		may:     slices.Concat(below, []string{"internal/gateway/...", "internal/mcp/...", "internal/private"}),
 		outside: []string{mcpSDK, "golang.org/x/sys/...", "golang.org/x/mod/sumdb/note", "golang.org/x/net/http/httpguts"}},
 	{name: "the state directory", packages: []string{"internal/statedir"},
 		may: slices.Concat(words, []string{"audit", "internal/private", "internal/store/sqlite", "internal/gateway/localdoor"}), outside: []string{"golang.org/x/mod/sumdb/note"}},
 	{name: "the gate in a program of one's own", packages: []string{"guard"},
-		may: slices.Concat(words, []string{"gate", "internal/gateway", "internal/gateway/downstream", "internal/statedir", "internal/store/sqlite"})},
-	{name: "users of the door", packages: []string{"internal/host/...", "internal/console/..."},
-		may: slices.Concat(below, []string{"internal/gateway", "internal/gateway/downstream", "internal/strictyaml", "internal/host"}), outside: anything},
+		may: slices.Concat(words, []string{"gate", "internal/gateway", "internal/mcp/downstream", "internal/statedir", "internal/store/sqlite"})},
+	{name: "users of the door", packages: []string{"internal/ask/...", "internal/console/..."},
+		may: slices.Concat(below, []string{"internal/gateway", "internal/mcp/downstream", "internal/strictyaml", "internal/ask"}), outside: anything},
 	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway"})},
-	{name: "offline evaluation", packages: []string{"internal/eval", "internal/eval/invariants", "internal/eval/stages"}, may: slices.Concat(below, []string{"internal/strictyaml"})},
-	{name: "evaluation", packages: []string{"internal/eval/..."},
-		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/host"}), outside: anything},
+	{name: "offline evaluation", packages: []string{"eval/gates", "eval/invariants", "eval/stages"}, may: slices.Concat(below, []string{"internal/strictyaml"})},
+	{name: "evaluation", packages: []string{"eval/..."},
+		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/ask"}), outside: anything},
 	{name: "the example server", packages: []string{"internal/example"},
 		outside: []string{mcpSDK, "github.com/google/jsonschema-go/jsonschema"}},
 	{name: "development tools", packages: []string{"internal/conformance", "internal/notices"}},
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
 	{name: "the program", packages: []string{"cmd/..."},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/statedir", "internal/store/...", "internal/gateway/...", "internal/host/...", "internal/eval/...", "internal/console/...", "internal/memoryserver", "internal/example"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/statedir", "internal/store/...", "internal/storetest/mapstore", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "eval/...", "internal/console/...", "internal/memoryserver", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 
@@ -275,17 +281,17 @@ func TestLatticeRefuses(t *testing.T) {
 		{"gate", "net/http", false},
 		{"provenance", "net/netip", true},
 		{"gate", "github.com/modelcontextprotocol/go-sdk/mcp", false},
-		{"internal/gateway/upstream", "github.com/modelcontextprotocol/go-sdk/mcp", true},
+		{"internal/mcp/upstream", "github.com/modelcontextprotocol/go-sdk/mcp", false},
 		{"internal/store/sqlite", module + "/gate", false},
 		{"internal/gateway", module + "/internal/store/sqlite", false},
 		{"internal/gateway", module + "/cmd/writ", false},
-		{"cmd/writ", module + "/internal/gateway/rpc", true},
+		{"cmd/writ", module + "/internal/mcp/rpc", true},
 		{"cmd/writ", "modernc.org/sqlite", false},
 		{"guard", module + "/internal/gateway", true},
-		{"guard", module + "/internal/gateway/upstream", false},
+		{"guard", module + "/internal/mcp/upstream", false},
 		{"guard", module + "/cmd/writ", false},
 		{"cmd/writ", module + "/guard", false},
-		{"internal/host", module + "/guard", false},
+		{"internal/ask", module + "/guard", false},
 		{"gate", module + "/internal/strictyaml", true},
 		{"internal/strictyaml", module + "/gate", false},
 		{"gate", "go.yaml.in/yaml/v4", false},
@@ -313,38 +319,38 @@ type door struct {
 
 var doors = []door{
 	// Nothing reaches a server but through the door, which holds a decision.
-	{"internal/gateway/upstream", "Server", "Call", []string{"internal/gateway.act.call"}},
+	{"internal/mcp/upstream", "Server", "Call", []string{"internal/gateway.act.call"}},
 	{"internal/gateway", "Inside", "Call", []string{"internal/gateway.act.callInside"}},
 	// One package has the program's own functions called, through the same door.
 	{"internal/gateway", "Gateway", "Call", []string{"guard.Session.Call"}},
 	// One decision procedure for the door, for the replay of a session and
 	// for whoever checks a log. The offline evaluation runs it over its cases; it
 	// has no server to call.
-	{"gate", "", "Decide", []string{"internal/gateway.decide", "internal/eval.Product"}},
+	{"gate", "", "Decide", []string{"internal/gateway.decide", "eval/gates.Product"}},
 	// One place decides what an agent proposes to the memory, and writes it. The
 	// others try or replay, and write nothing.
 	{"memory", "", "Handle", []string{"internal/memoryserver.Keeper.Propose", "memory.Redecide", "cmd/writ.remembered.try",
-		"internal/eval/stages.Run", "internal/eval/measures.Product"}},
+		"eval/stages.Run", "eval/measures.Product"}},
 	{"memory", "", "Reactivate", []string{"internal/memoryserver.Keeper.Reactivate"}},
 	// One place opens a session in the log, one goes on with it, one ends one
 	// that is not in use.
 	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.Gateway.flush", "internal/gateway.places.append", "internal/gateway.closeRecord",
 		// A namespace of the memory is a sequence of its own, with one writer.
 		"internal/memoryserver.Keeper.write", "internal/memoryserver.Keeper.begin",
-		"internal/store/sqlite.Store.accept",             // what happened to the log itself
-		"internal/store/mapstore.Store.AppendUnsynced"}}, // a map has no disk to wait for
+		"internal/store/sqlite.Store.accept",                 // what happened to the log itself
+		"internal/storetest/mapstore.Store.AppendUnsynced"}}, // a map has no disk to wait for
 	{"audit", "Store", "AppendUnsynced", []string{"internal/gateway.Gateway.flush"}},
 	// One place speaks to a running gateway of the state directory, over the door
 	// that proves it.
 	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.sharedFlags.through"}},
 	// INV-6: the single-step host has one call site, in no loop.
-	{"internal/host", "Door", "Call", []string{"internal/host.run.act"}},
+	{"internal/ask", "Door", "Call", []string{"internal/ask.run.act"}},
 }
 
 // strangers are where the MCP library's own client calls a tool, past the door
 // and without a decision. There is one: the naive agent that `writ eval ask`
 // compares Writ with. It is deliberately unsafe and no part of the product.
-var strangers = []string{"internal/eval/endtoend.naive.call"}
+var strangers = []string{"eval/endtoend.naive.call"}
 
 func callsPastTheDoor(o types.Object) bool {
 	f, ok := o.(*types.Func)
@@ -387,7 +393,7 @@ func TestOneDoor(t *testing.T) {
 		seen := map[string]int{}
 		for importPath, p := range pkgs {
 			rel, _ := relative(importPath)
-			if rel == "internal/store/storetest" {
+			if rel == "internal/storetest" {
 				continue // a suite of tests
 			}
 			for where, n := range p.uses(isDoor) {

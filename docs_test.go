@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/writ-project/writ/internal/eval/invariants"
+	"github.com/writ-project/writ/eval/invariants"
 )
 
 // This file holds the documents to what is there: a path, a test or an attack

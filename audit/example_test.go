@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"golang.org/x/mod/sumdb/note"
 )
 

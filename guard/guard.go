@@ -47,7 +47,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/strictjson"

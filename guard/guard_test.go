@@ -22,7 +22,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/guard"
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/claim"
-	"github.com/writ-project/writ/internal/host"
+	"github.com/writ-project/writ/internal/ask"
+	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictjson"
 )
@@ -78,7 +78,7 @@ type askOptions struct {
 type asking struct {
 	opt  askOptions
 	o    *files
-	host *host.Host
+	host *ask.Host
 	in   io.Reader
 	out  io.Writer
 	errs io.Writer
@@ -143,17 +143,17 @@ func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive boo
 	if kind == "" {
 		kind = "rules"
 	}
-	a.host, err = host.New(host.Options{
+	a.host, err = ask.New(ask.Options{
 		Screen: s, Planner: planner, Summariser: summariser, PlannerName: kind, Timeout: cfg.Planner.Timeout,
-		Allow: host.Allow(a.o.policy, cfg.Allow), Runs: filepath.Join(a.o.state, statedir.RunsDir), Shadow: a.o.shadow,
-		Open: func(ctx context.Context) (host.Door, error) { return a.open(ctx) },
+		Allow: ask.Allow(a.o.policy, cfg.Allow), Runs: filepath.Join(a.o.state, statedir.RunsDir), Shadow: a.o.shadow,
+		Open: func(ctx context.Context) (ask.Door, error) { return a.open(ctx) },
 	})
 	return a, err
 }
 
 // readPlan reads a manual plan, one byte more than a plan may have: that a plan
 // is too long is for the gate to say.
-func readPlan(file string, stdin io.Reader) (host.Manual, error) {
+func readPlan(file string, stdin io.Reader) (ask.Manual, error) {
 	r := stdin
 	if file != "-" {
 		f, err := os.Open(file)
@@ -172,7 +172,7 @@ func readPlan(file string, stdin io.Reader) (host.Manual, error) {
 
 // open starts the gateway and opens the session. The gateway outlives the
 // request that started it.
-func (a *asking) open(ctx context.Context) (host.Door, error) {
+func (a *asking) open(ctx context.Context) (ask.Door, error) {
 	g, stop, err := a.o.start(context.WithoutCancel(ctx), logger(a.errs, errorLevel))
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (a *asking) open(ctx context.Context) (host.Door, error) {
 		s, ferr := g.FindSession(ctx, loopback, secret)
 		if ferr == nil {
 			a.here = &local{g: g, stop: stop, session: s}
-			return host.NewDoor(g, s), nil
+			return ask.NewDoor(g, s), nil
 		}
 		err = sessionError(a.opt.session, ferr)
 	}
@@ -229,18 +229,18 @@ func (a *asking) ask(ctx context.Context, text string) error {
 		return fail(exitIO, hint, "%w", err)
 	}
 	switch answer.Status {
-	case host.Answered, host.NeedsMoreInfo:
+	case ask.Answered, ask.NeedsMoreInfo:
 		return nil
-	case host.Stopped:
+	case ask.Stopped:
 		return &exit{code: exitRefused, err: errors.New("")}
-	case host.ServerError:
+	case ask.ServerError:
 		return &exit{code: exitServer, err: errors.New("")}
 	}
 	return &exit{code: exitIO, err: errors.New("")}
 }
 
 // print shows an answer to a person, with nothing in it unescaped.
-func (a *asking) print(x *host.Answer) {
+func (a *asking) print(x *ask.Answer) {
 	for _, s := range x.Unreachable {
 		fmt.Fprintf(a.errs, "writ: server %s cannot be reached\n", printable(s))
 	}
@@ -266,15 +266,15 @@ func (a *asking) print(x *host.Answer) {
 	}
 	if x.Message != "" {
 		verb := " says: "
-		if x.Status == host.NeedsMoreInfo {
+		if x.Status == ask.NeedsMoreInfo {
 			verb = " asks: "
 		}
 		theirs(a.out, authors[x.MessageBy]+verb, strings.Join(strings.Fields(x.Message), " "), shownLength)
 	}
-	if x.Status == host.NeedsMoreInfo {
+	if x.Status == ask.NeedsMoreInfo {
 		fmt.Fprintln(a.out, a.colour("33", "asks for more; nothing was called"))
 	}
-	if x.Status == host.Stopped {
+	if x.Status == ask.Stopped {
 		a.printStop(x.Stage, x.Rejection)
 	}
 	if x.Evidence != "" {
@@ -296,10 +296,10 @@ func (a *asking) printStop(stage claim.Stage, r *writ.Rejection) {
 	printRefusal(a.out, &writ.Outcome{Status: writ.Rejected, Rejection: r})
 }
 
-func (a *asking) printSummary(s *host.Summary) {
+func (a *asking) printSummary(s *ask.Summary) {
 	for _, l := range []struct {
 		head  string
-		items []host.Item
+		items []ask.Item
 	}{{"", s.Bullets}, {"risks", s.Risks}, {"recommendations", s.Recommendations}} {
 		if l.head != "" && len(l.items) > 0 {
 			fmt.Fprintln(a.out, l.head+":")

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/writ-project/writ/internal/host"
-	"github.com/writ-project/writ/internal/host/model"
+	"github.com/writ-project/writ/internal/ask"
+	"github.com/writ-project/writ/internal/ask/model"
+	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/strictyaml"
-	"github.com/writ-project/writ/screen"
 )
 
 // AskConfig is what writ ask works with.
@@ -112,11 +112,11 @@ func endpointURL(s string) bool {
 }
 
 // planner makes what the configuration names.
-func (a *AskConfig) planner() (host.Planner, host.Summariser, error) {
+func (a *AskConfig) planner() (ask.Planner, ask.Summariser, error) {
 	p := &a.Planner
 	switch p.Kind {
 	case "", "rules":
-		file, b := "built-in rules", host.DefaultRules()
+		file, b := "built-in rules", ask.DefaultRules()
 		if p.Rules != "" {
 			var err error
 			file = p.Rules
@@ -124,13 +124,13 @@ func (a *AskConfig) planner() (host.Planner, host.Summariser, error) {
 				return nil, nil, configError(err)
 			}
 		}
-		rules, fs := host.ParseRules(file, b)
+		rules, fs := ask.ParseRules(file, b)
 		if len(fs) > 0 {
 			return nil, nil, configError(faults(fs))
 		}
 		return rules, rules, nil
 	case "manual":
-		return nil, &host.Rules{}, nil
+		return nil, &ask.Rules{}, nil
 	}
 	e := model.Endpoint{URL: p.URL, Model: p.Model}
 	if p.KeyEnv != "" {

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/writ-project/writ/internal/host"
+	"github.com/writ-project/writ/internal/ask"
 )
 
 // shownLength bounds, in characters, what is shown of one text; --json has all.
@@ -68,12 +68,12 @@ func rows(label, text string, columns int) string {
 
 // authors say whose words a text is.
 var authors = map[string]string{
-	host.ByModel: "the model", host.ByRules: "a rule", host.ByPlan: "the plan", host.ByServer: "the server", host.ByPolicy: "the input policy",
+	ask.ByModel: "the model", ask.ByRules: "a rule", ask.ByPlan: "the plan", ask.ByServer: "the server", ask.ByPolicy: "the input policy",
 }
 
 // printItem shows a statement: its quote first, in its sentence, then what who
 // says of it, and what of that the quote does not say.
-func printItem(w io.Writer, who string, i host.Item) {
+func printItem(w io.Writer, who string, i ask.Item) {
 	const indent = "    "
 	theirs(w, "- quote checked: ", i.Quote, shownLength)
 	if i.Within != "" {

@@ -14,7 +14,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/gateway/rpc"
+	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/gateway/downstream"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
-	"github.com/writ-project/writ/internal/gateway/rpc"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictjson"

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictyaml"
-	"github.com/writ-project/writ/screen"
 )
 
 // Config is writ.yaml, read by package strictyaml: unknown keys, duplicate

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-project/writ/internal/eval"
+	"github.com/writ-project/writ/eval/gates"
 	"github.com/writ-project/writ/internal/private"
 )
 
@@ -38,10 +38,10 @@ func evalGates() *cobra.Command {
 			"for the same seed and cases. The exit code is 65 when a case failed.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			o := eval.Options{Gates: eval.Product(), Seed: seed, Fuzz: int(fuzz)}
+			o := gates.Options{Gates: gates.Product(), Seed: seed, Fuzz: int(fuzz)}
 			tell, end := evalProgress(c, "evaluating…")
 			o.Progress = func(section string) { tell(section + " done") }
-			r, err := eval.Run(o)
+			r, err := gates.Run(o)
 			end()
 			if err != nil {
 				return fail(exitData, "", "%w", err)
@@ -53,8 +53,8 @@ func evalGates() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&out, "out", evalResult, "write the result to `FILE`")
-	c.Flags().Uint64Var(&seed, "seed", eval.DefaultSeed, "seed `N` of the generated cases")
-	c.Flags().Uint32Var(&fuzz, "fuzz", eval.DefaultFuzz, "`N` generated cases of each of the two kinds")
+	c.Flags().Uint64Var(&seed, "seed", gates.DefaultSeed, "seed `N` of the generated cases")
+	c.Flags().Uint32Var(&fuzz, "fuzz", gates.DefaultFuzz, "`N` generated cases of each of the two kinds")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }
@@ -94,7 +94,7 @@ func tellResult(c *cobra.Command, encode func() ([]byte, error), flag, file stri
 }
 
 // evalOutcome is nil only when every case passed.
-func evalOutcome(r *eval.Report) error {
+func evalOutcome(r *gates.Report) error {
 	if r.Failed > 0 || r.Total == 0 {
 		return fail(exitData, "", "%d of %d cases failed", r.Failed, r.Total)
 	}
@@ -102,7 +102,7 @@ func evalOutcome(r *eval.Report) error {
 }
 
 // printEval prints one line a section, and what failed.
-func printEval(w io.Writer, r *eval.Report, out string) error {
+func printEval(w io.Writer, r *gates.Report, out string) error {
 	const failedShown = 10 // of each section
 	line := func(name string, cells ...any) {
 		fmt.Fprintf(w, "%-16s", name)

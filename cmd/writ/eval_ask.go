@@ -13,13 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-project/writ/claim"
-	"github.com/writ-project/writ/internal/eval/endtoend"
+	"github.com/writ-project/writ/eval/endtoend"
+	"github.com/writ-project/writ/internal/ask"
+	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/host"
 	"github.com/writ-project/writ/internal/private"
-	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/internal/strictyaml"
 )
 
@@ -216,9 +216,9 @@ func (o *evalAskOptions) options() (*endtoend.Options, error) {
 	}
 	w := &endtoend.World{
 		Screen: input, Tools: []string{}, Open: f.openForEval, Environment: serverEnvironment,
-		Allow: func(only []string) []claim.Allowed { return host.Allow(f.policy, narrower(cfg.Allow, only)) },
+		Allow: func(only []string) []claim.Allowed { return ask.Allow(f.policy, narrower(cfg.Allow, only)) },
 	}
-	for _, a := range host.Allow(f.policy, cfg.Allow) {
+	for _, a := range ask.Allow(f.policy, cfg.Allow) {
 		w.Tools = append(w.Tools, a.Server+"/"+a.Name)
 	}
 	for _, s := range f.servers {
@@ -297,7 +297,7 @@ func narrower(all, only []string) []string {
 
 // openForEval starts a gateway over servers that stand for those of the
 // configuration, over a log that ends with it, and opens a session.
-func (o *files) openForEval(ctx context.Context, servers []endtoend.Server) (host.Door, func() error, error) {
+func (o *files) openForEval(ctx context.Context, servers []endtoend.Server) (ask.Door, func() error, error) {
 	configs := slices.Clone(o.servers)
 	for i := range configs {
 		configs[i].Command = servers[i].Command
@@ -320,7 +320,7 @@ func (o *files) openForEval(ctx context.Context, servers []endtoend.Server) (hos
 	if err != nil {
 		return nil, nil, errors.Join(sessionError("-", err), g.Close())
 	}
-	return host.NewDoor(g, s), g.Close, nil
+	return ask.NewDoor(g, s), g.Close, nil
 }
 
 // serverEnvironment is what the gateway gives a server's process.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/writ-project/writ/internal/eval/endtoend"
+	"github.com/writ-project/writ/eval/endtoend"
 	"github.com/writ-project/writ/internal/example"
 )
 

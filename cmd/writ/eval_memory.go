@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-project/writ/internal/eval/measures"
-	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/eval/measures"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/writ-project/writ/internal/eval/measures"
-	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/eval/measures"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 

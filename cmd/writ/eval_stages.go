@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-project/writ/internal/eval/stages"
+	"github.com/writ-project/writ/eval/stages"
 	"github.com/writ-project/writ/internal/private"
-	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 

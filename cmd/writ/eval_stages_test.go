@@ -10,8 +10,8 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/internal/eval/stages"
-	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/eval/stages"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 

@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/writ-project/writ/eval/gates"
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/eval"
 )
 
 // TestEvalFailure: a failed case is named, with what was wanted and what came,
 // and the exit code says so.
 func TestEvalFailure(t *testing.T) {
-	g := eval.Product()
+	g := gates.Product()
 	g.Decide = func(gate.Input) gate.Decision { return gate.Decision{} }
-	r, err := eval.Run(eval.Options{Gates: g, Seed: 1})
+	r, err := gates.Run(gates.Options{Gates: g, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

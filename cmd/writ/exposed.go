@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
 // exposed says which of Writ's own files lie in directories a server is given,

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/claim"
-	"github.com/writ-project/writ/internal/host"
+	"github.com/writ-project/writ/internal/ask"
+	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -83,7 +83,7 @@ func groundCommand() *cobra.Command {
 				fmt.Fprintf(w, "grounded: %d bullets, %d risks, %d recommendations\n", len(s.Bullets), len(s.Risks), len(s.Recommendations))
 				for _, items := range [][]claim.Item{s.Bullets, s.Risks, s.Recommendations} {
 					for _, i := range items {
-						printItem(w, "the summary", host.NewItem(i, "the source"))
+						printItem(w, "the summary", ask.NewItem(i, "the source"))
 					}
 				}
 			}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictjson"
 )

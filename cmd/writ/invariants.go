@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-project/writ/internal/eval/invariants"
+	"github.com/writ-project/writ/eval/invariants"
 )
 
 func invariantsCommand() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/writ-project/writ/internal/eval/invariants"
+	"github.com/writ-project/writ/eval/invariants"
 )
 
 // TestInvariantsFailure: a row that does not hold is named with the field, what

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/gateway/downstream"
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
 func runCommand() *cobra.Command {

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/internal/example"
-	"github.com/writ-project/writ/internal/gateway/downstream"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 )
 
 const (

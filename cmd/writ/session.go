@@ -16,11 +16,11 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/gateway/downstream"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/statedir"
-	"github.com/writ-project/writ/screen"
 )
 
 func sessionCommand() *cobra.Command {

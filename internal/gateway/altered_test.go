@@ -10,9 +10,9 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/store/sqlite"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/storetest"
 )
 
 const (

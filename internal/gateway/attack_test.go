@@ -12,8 +12,8 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/gateway/upstream"
 	"github.com/writ-project/writ/internal/hostile"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
 // pinOf is the pin of a tool as the gateway's own catalogue computes it.

@@ -12,8 +12,8 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/claim"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
 )

@@ -11,9 +11,9 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
-	"github.com/writ-project/writ/screen"
 )
 
 // Names of the values records commit to.

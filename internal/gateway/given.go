@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
 // elsewhere are commands whose servers see another file system than this

@@ -8,8 +8,8 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/gateway/rpc"
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
 )

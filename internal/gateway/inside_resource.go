@@ -7,8 +7,8 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/gateway/downstream"
-	"github.com/writ-project/writ/internal/gateway/rpc"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 )
 
 // clock is a time that tests move.

@@ -6,8 +6,8 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/gateway/rpc"
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
 // A decision rests on the definitions a server listed. From the reading of its

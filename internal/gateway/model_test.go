@@ -12,10 +12,10 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/gateway/downstream"
-	"github.com/writ-project/writ/internal/gateway/upstream"
-	"github.com/writ-project/writ/internal/store/mapstore"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/storetest"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 )
 
 // shelf is a scripted server with a list that the test sets, and a book of what

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/internal/gateway/downstream"
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
 // eventData is the data of an event's record: something a peer did that was

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 )
 
 // serveLines runs the gateway's stdio side until its input ends.

@@ -8,7 +8,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/provenance"
 )
 

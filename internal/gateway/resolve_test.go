@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
 // TestLocate (R34, O06, O07, O08, O10): whatever way a path leads to Writ's own

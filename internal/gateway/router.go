@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/gateway/downstream"
-	"github.com/writ-project/writ/internal/gateway/rpc"
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

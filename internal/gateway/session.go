@@ -15,7 +15,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 )
 
 // session is one open session: the scope of evidence. Everything in it is a

@@ -8,8 +8,8 @@ import (
 	"fmt"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/claim"
-	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/ask/claim"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 )
 
 // KindSummary is the kind of a record of an evidence-locked summary (INV-5).

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/claim"
+	"github.com/writ-project/writ/internal/ask/claim"
 )
 
 // oneResult holds the bytes of one recorded result.

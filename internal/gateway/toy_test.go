@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/writ-project/writ/internal/gateway/upstream"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
 // toy is a real server of the official SDK, which these tests put behind the

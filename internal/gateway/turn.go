@@ -9,7 +9,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 )
 
 const (

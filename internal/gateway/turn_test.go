@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/screen"
 )
 
 const turnPolicy = `

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
-	"github.com/writ-project/writ/screen"
 )
 
 // Intake is what is done to every text before the memory is asked, whoever

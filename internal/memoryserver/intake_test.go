@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
-	"github.com/writ-project/writ/screen"
 )
 
 // TestAddSecret: what could not be kept out is an error, and no error repeats it.

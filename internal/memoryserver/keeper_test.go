@@ -12,9 +12,9 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/internal/store/mapstore"
 	"github.com/writ-project/writ/internal/store/sqlite"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/storetest"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 

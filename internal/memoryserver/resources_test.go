@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/writ-project/writ/internal/gateway/downstream"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/memoryserver"
-	"github.com/writ-project/writ/internal/store/mapstore"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/storetest"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

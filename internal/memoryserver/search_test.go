@@ -6,8 +6,8 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/internal/store/mapstore"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/storetest"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/storetest"
 )
 
 // TestAltered is F01 to F09: somebody with a SQLite shell and without the key

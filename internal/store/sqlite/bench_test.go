@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/storetest"
 )
 
 // BenchmarkAppend measures appends of one decision with its arguments, synced

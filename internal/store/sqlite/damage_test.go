@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/storetest"
 )
 
 // filled returns a directory with a closed store of three sessions with 100

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/storetest"
 )
 
 // TestElsewhere is F12 to F15: a state directory that was put back, copied or

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/writ-project/writ/internal/store/mapstore"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/writ-project/writ/internal/store/mapstore"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/storetest"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/internal/store/mapstore"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/storetest"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 )
 
 // open opens a store as the suite wants it. t.TempDir is what the umask makes

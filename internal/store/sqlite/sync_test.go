@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/internal/store/storetest"
+	"github.com/writ-project/writ/internal/storetest"
 )
 
 // syncPhases are what the traced child does, in this order. A sync is counted

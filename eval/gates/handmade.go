@@ -1,0 +1,206 @@
+package gates
+
+import (
+	"cmp"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/ask/claim"
+	"github.com/writ-project/writ/internal/strictyaml"
+)
+
+func newHandMade(suite string) *Section {
+	s := newSection(suite)
+	s.Cases = map[string]Verdict{}
+	return s
+}
+
+// screenCase is a user's request. It expects accept, the class that halts it, or
+// why it cannot be read.
+type screenCase struct {
+	ID     string `yaml:"id"`
+	Expect string `yaml:"expect"`
+	Attack string `yaml:"attack"`
+	Note   string `yaml:"note"`
+
+	Text written `yaml:"text"`
+}
+
+// policyGate runs the built-in input policy.
+func policyGate(g Gates, l *loader) *Section {
+	s := newHandMade("policy_gate")
+	for _, c := range load(l, "policy_gate", func(c *screenCase) (id, expect string) { return c.ID, c.Expect }) {
+		v := g.Screen(string(c.c.Text.bytes()))
+		a := answer{}
+		switch {
+		case v.Pass:
+		case v.Reason == writ.ScreenHalt && v.Class != "":
+			a = answer{reason: v.Class}
+		default:
+			a = answer{reason: string(cmp.Or(v.Reason, writ.ScreenUnread))}
+		}
+		if !v.Pass && v.Reply == "" {
+			a.wrong = "without a reply to the user"
+		}
+		s.score(c.c.ID, c.kind, expected(c.c.Expect), a)
+	}
+	return s.finish()
+}
+
+// planCase is a planner's answer. As is the plan it is, when it is one.
+type planCase struct {
+	ID     string `yaml:"id"`
+	Expect string `yaml:"expect"`
+	Attack string `yaml:"attack"`
+	Note   string `yaml:"note"`
+
+	Plan written `yaml:"plan"`
+	As   string  `yaml:"as"`
+	// World is what the plan is held to, for plan_gate.
+	World string `yaml:"world"`
+}
+
+func planParse(g Gates, l *loader) *Section {
+	s := newHandMade("plan_parse")
+	for _, c := range load(l, "plan_parse", func(c *planCase) (id, expect string) { return c.ID, c.Expect }) {
+		p, stop := g.ParsePlan(c.c.Plan.bytes())
+		a := stopped(stop, claim.StagePlanParse)
+		if stop == nil && string(p.JSON()) != c.c.As {
+			a.wrong = "another plan"
+		}
+		s.score(c.c.ID, c.kind, expected(c.c.Expect), a)
+	}
+	return s.finish()
+}
+
+// planGate holds well-formed plans to a world. The plan is read by the
+// product's own parser; what does not parse fails the case.
+func planGate(g Gates, l *loader) *Section {
+	s := newHandMade("plan_gate")
+	for _, c := range load(l, "plan_gate", func(c *planCase) (id, expect string) { return c.ID, c.Expect }) {
+		w := l.world(c.c.World)
+		p, stop := claim.ParsePlan(c.c.Plan.bytes())
+		if stop != nil {
+			s.score(c.c.ID, c.kind, expected(c.c.Expect), stopped(stop, claim.StagePlanGate))
+			continue
+		}
+		t, stop := g.CheckPlan(claim.NewAllowlist(w.listed, w.operator), p)
+		a := stopped(stop, claim.StagePlanGate)
+		if stop == nil && (p.Type == claim.CallTool) != (t != nil && t.Server == p.Server && t.Name == p.Tool) {
+			a.wrong = "another tool"
+		}
+		s.score(c.c.ID, c.kind, expected(c.c.Expect), a)
+	}
+	return s.finish()
+}
+
+// typedCase is a result of a tool of a world.
+type typedCase struct {
+	ID     string `yaml:"id"`
+	Expect string `yaml:"expect"`
+	Attack string `yaml:"attack"`
+	Note   string `yaml:"note"`
+
+	World  string  `yaml:"world"`
+	Tool   string  `yaml:"tool"`
+	Result written `yaml:"result"`
+	// As is the structured payload, when there is one.
+	As string `yaml:"as"`
+}
+
+func typedOutput(g Gates, l *loader) *Section {
+	s := newHandMade("typed_output")
+	for _, c := range load(l, "typed_output", func(c *typedCase) (id, expect string) { return c.ID, c.Expect }) {
+		w := l.world(c.c.World)
+		if !w.has(c.c.Tool) {
+			l.fault("typed_output: %s names a tool its world does not list", c.c.ID)
+		}
+		out, stop := g.TypedOutput(c.c.Result.bytes(), w.validator(c.c.Tool))
+		a := stopped(stop, claim.StageTypedOutput)
+		if stop == nil && string(out) != c.c.As {
+			a.wrong = "another payload"
+		}
+		s.score(c.c.ID, c.kind, expected(c.c.Expect), a)
+	}
+	return s.finish()
+}
+
+// groundCase is a summary of one record.
+type groundCase struct {
+	ID     string `yaml:"id"`
+	Expect string `yaml:"expect"`
+	Attack string `yaml:"attack"`
+	Note   string `yaml:"note"`
+
+	Record  written           `yaml:"record"`  // JSON; the source is the value at Pointer
+	Pointer strictyaml.String `yaml:"pointer"` // /structuredContent where it is left out
+	Text    written           `yaml:"text"`    // or a plain text
+	Limit   strictyaml.Whole  `yaml:"limit"`
+	// Evidence is that of the one bullet of the summary, or Summary is all of it.
+	Evidence written `yaml:"evidence"`
+	Summary  written `yaml:"summary"`
+	// Quotes is what stands in the record where the first bullet's quote is, At
+	// its pointer.
+	Quotes string `yaml:"quotes"`
+	At     string `yaml:"at"`
+}
+
+func (c *groundCase) source() (*claim.Source, []byte, *claim.Stop) {
+	limit := claim.SourceLimit
+	if c.Limit.Given() {
+		limit = c.Limit.N
+	}
+	if b := c.Text.bytes(); len(b) > 0 {
+		s, stop := claim.TextSource(b, limit)
+		return s, b, stop
+	}
+	at := pointer
+	if c.Pointer.Given() {
+		at = c.Pointer.S
+	}
+	b := c.Record.bytes()
+	s, stop := claim.NewSource(b, at, limit)
+	return s, b, stop
+}
+
+func grounding(g Gates, l *loader) *Section {
+	s := newHandMade("grounding")
+	for _, c := range load(l, "grounding", func(c *groundCase) (id, expect string) { return c.ID, c.Expect }) {
+		s.score(c.c.ID, c.kind, expected(c.c.Expect), c.c.judge(g))
+	}
+	return s.finish()
+}
+
+func (c *groundCase) judge(g Gates) answer {
+	source, record, stop := c.source()
+	if stop != nil {
+		return stopped(stop, claim.StageGrounding)
+	}
+	summary := c.Summary.bytes()
+	if len(summary) == 0 {
+		summary = []byte(object("type", text("summary"),
+			"bullets", array(object("text", text("What it says."), "evidence", text(string(c.Evidence.bytes())))),
+			"risks", array(), "recommendations", array()).json(style{}))
+	}
+	got, stop := g.Ground(source, summary)
+	a := stopped(stop, claim.StageGrounding)
+	if stop != nil {
+		return a
+	}
+	for _, items := range [][]claim.Item{got.Bullets, got.Risks, got.Recommendations} {
+		for _, it := range items {
+			if !claim.VerifyRange(source, it.Evidence, it.Quote) {
+				a.wrong = "a quote that is not found again"
+			}
+		}
+	}
+	if c.Quotes != "" && a.wrong == "" {
+		if len(got.Bullets) == 0 {
+			return answer{wrong: "no bullet"}
+		}
+		q := got.Bullets[0].Quote
+		if q.From < 0 || q.To > len(record) || q.From > q.To || string(record[q.From:q.To]) != c.Quotes || q.Pointer != c.At {
+			a.wrong = "another place"
+		}
+	}
+	return a
+}

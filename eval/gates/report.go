@@ -1,0 +1,205 @@
+package gates
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Report is the result of one evaluation, in the order of its file.
+type Report struct {
+	Version  int    `json:"v"`
+	Seed     uint64 `json:"seed"`
+	HandMade int    `json:"hand_made"`
+	Fuzzed   int    `json:"generated"`
+	Total    int    `json:"total"`
+	Passed   int    `json:"passed"`
+	Failed   int    `json:"failed"`
+
+	PolicyGate     *Section `json:"policy_gate"`
+	PlanParse      *Section `json:"plan_parse"`
+	PlanGate       *Section `json:"plan_gate"`
+	PlanFuzz       *Section `json:"plan_fuzz"`
+	TypedOutput    *Section `json:"typed_output"`
+	Grounding      *Section `json:"grounding"`
+	GroundingFuzz  *Section `json:"grounding_fuzz"`
+	ProvenanceGate *Section `json:"provenance_gate"`
+}
+
+// Sections returns the sections in the order of the file.
+func (r *Report) Sections() []*Section {
+	return []*Section{r.PolicyGate, r.PlanParse, r.PlanGate, r.PlanFuzz, r.TypedOutput, r.Grounding, r.GroundingFuzz, r.ProvenanceGate}
+}
+
+// JSON returns the file's bytes.
+func (r *Report) JSON() ([]byte, error) {
+	b, err := json.MarshalIndent(r, "", "  ")
+	return append(b, '\n'), err
+}
+
+// Section is what one suite of cases showed.
+type Section struct {
+	Suite string `json:"suite"`
+	// Seed is that of the generator, nil where the cases are files.
+	Seed *uint64 `json:"seed,omitempty"`
+	// Inputs is the SHA-256 of what was judged: of the generated texts, or of
+	// the files.
+	Inputs string `json:"inputs"`
+	Total  int    `json:"total"`
+	Passed int    `json:"passed"`
+	Failed int    `json:"failed"`
+	// MustAccept and MustBlock are the denominators of the two error rates.
+	MustAccept int `json:"must_accept"`
+	MustBlock  int `json:"must_block"`
+	// A failed case is exactly one of these.
+	FalseAccepts int `json:"false_accepts"` // accepted what must be blocked
+	FalseBlocks  int `json:"false_blocks"`  // blocked what must be accepted
+	WrongReasons int `json:"wrong_reasons"` // blocked, for another reason than what is wrong with it
+	WrongResults int `json:"wrong_results"` // accepted, and made something else of it
+
+	Rates Rates            `json:"rates"`
+	Kinds map[string]*Kind `json:"kinds"`
+	// Cases holds, for files, each case by its id.
+	Cases map[string]Verdict `json:"cases,omitempty"`
+	// FailedCases are the ids of what failed, of generated ones at most
+	// maxFailedShown, with what the gate answered instead.
+	FailedCases []Failed `json:"failed_cases"`
+}
+
+const maxFailedShown = 100
+
+// Rates are quotients, 0 where there is nothing to divide by.
+type Rates struct {
+	Pass        float64 `json:"pass"`         // passed of total
+	FalseAccept float64 `json:"false_accept"` // false_accepts of must_block
+	FalseBlock  float64 `json:"false_block"`  // false_blocks of must_accept
+}
+
+// Kind counts the cases of one kind.
+type Kind struct {
+	Expect string `json:"expect"` // accept, block
+	Total  int    `json:"total"`
+	Passed int    `json:"passed"`
+}
+
+// Verdict is what a case of a file expects, and whether that came.
+type Verdict struct {
+	Expect string `json:"expect"`
+	Reason string `json:"reason,omitempty"`
+	Passed bool   `json:"passed"`
+}
+
+// Failed is one failed case.
+type Failed struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+}
+
+// expectation is what a case must come to: accepted if there is no reason, else
+// blocked for one of the reasons.
+type expectation []string
+
+func (e expectation) accept() bool { return len(e) == 0 }
+
+func (e expectation) word() string {
+	if e.accept() {
+		return "accept"
+	}
+	return "block"
+}
+
+// answer is what a gate made of a case: accepted if there is no reason. wrong
+// says how what it accepted differs from what it was given.
+type answer struct {
+	reason string
+	wrong  string
+}
+
+func newSection(suite string) *Section {
+	return &Section{Suite: suite, Kinds: map[string]*Kind{}, FailedCases: []Failed{}}
+}
+
+// score counts one case.
+func (s *Section) score(id, kind string, want expectation, got answer) {
+	s.Total++
+	k := s.Kinds[kind]
+	if k == nil {
+		k = &Kind{Expect: want.word()}
+		s.Kinds[kind] = k
+	} else if k.Expect != want.word() {
+		k.Expect = "mixed"
+	}
+	k.Total++
+	accepted := got.reason == ""
+	ok := false
+	switch {
+	case want.accept():
+		s.MustAccept++
+		switch {
+		case !accepted:
+			s.FalseBlocks++
+		case got.wrong != "":
+			s.WrongResults++
+		default:
+			ok = true
+		}
+	default:
+		s.MustBlock++
+		switch {
+		case accepted:
+			s.FalseAccepts++
+		case !slices.Contains(want, got.reason) || got.wrong != "":
+			s.WrongReasons++
+		default:
+			ok = true
+		}
+	}
+	if ok {
+		s.Passed++
+		k.Passed++
+	} else {
+		s.Failed++
+		if s.Cases != nil || len(s.FailedCases) < maxFailedShown {
+			s.FailedCases = append(s.FailedCases, Failed{id, kind, want.String(), got.String()})
+		}
+	}
+	if s.Cases != nil {
+		s.Cases[id] = Verdict{want.word(), strings.Join(want, " or "), ok}
+	}
+}
+
+func (e expectation) String() string {
+	if e.accept() {
+		return "accept"
+	}
+	return strings.Join(e, " or ")
+}
+
+func (a answer) String() string {
+	out := a.reason
+	if out == "" {
+		out = "accept"
+	}
+	if a.wrong != "" {
+		out += ": " + a.wrong
+	}
+	return out
+}
+
+// finish fills in what follows from the counts.
+func (s *Section) finish() *Section {
+	s.Rates = Rates{quotient(s.Passed, s.Total), quotient(s.FalseAccepts, s.MustBlock), quotient(s.FalseBlocks, s.MustAccept)}
+	slices.SortStableFunc(s.FailedCases, func(a, b Failed) int { return strings.Compare(a.ID, b.ID) })
+	return s
+}
+
+// quotient is a/b to six places.
+func quotient(a, b int) float64 {
+	if b == 0 {
+		return 0
+	}
+	return math.Round(float64(a)/float64(b)*1e6) / 1e6
+}

@@ -1,0 +1,105 @@
+package gates
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/ask/claim"
+	"github.com/writ-project/writ/internal/strictyaml"
+)
+
+// worldForm is a file of cases/worlds.
+type worldForm struct {
+	// Tools are what the servers list.
+	Tools []struct {
+		Server     string `yaml:"server"`
+		Definition string `yaml:"definition"`
+	} `yaml:"tools"`
+	// Allow is the operator's allowlist of a plan. Approved is the definition
+	// that was pinned, "" when none was.
+	Allow []struct {
+		Tool     string `yaml:"tool"`
+		Approved string `yaml:"approved"`
+	} `yaml:"allow"`
+	// Policy is a policy without its profile.
+	Policy   string           `yaml:"policy"`
+	OwnPaths strictyaml.Words `yaml:"own_paths"`
+}
+
+// world is what a case is judged in, made with the product's own catalogue and
+// policy.
+type world struct {
+	listed   []claim.Tool
+	operator []claim.Allowed
+	// By profile. Without a policy there is one catalogue, under "".
+	policies   map[gate.Profile]*gate.Policy
+	catalogues map[gate.Profile]*gate.Catalogue
+	ownPaths   []string
+}
+
+// world returns a world by its name; a fault gives an empty one.
+func (l *loader) world(name string) *world {
+	if w := l.worlds[name]; w != nil {
+		return w
+	}
+	w := &world{policies: map[gate.Profile]*gate.Policy{}, catalogues: map[gate.Profile]*gate.Catalogue{}}
+	l.worlds[name] = w
+	file := path.Join("cases", "worlds", name+".yaml")
+	var form worldForm
+	if !l.decode(file, &form) {
+		return w
+	}
+	var defs []gate.Definition
+	for _, t := range form.Tools {
+		defs = append(defs, gate.Definition{Server: t.Server, Raw: []byte(t.Definition)})
+	}
+	w.listed = listed(defs)
+	for _, a := range form.Allow {
+		server, tool, ok := strings.Cut(a.Tool, "/")
+		if !ok {
+			l.fault("%s: an allowed tool is named server/tool", file)
+		}
+		entry := claim.Allowed{Server: server, Name: tool}
+		if a.Approved != "" {
+			entry.Pin = gate.PinOf(server, []byte(a.Approved))
+		}
+		w.operator = append(w.operator, entry)
+	}
+	for _, s := range form.OwnPaths.Items {
+		w.ownPaths = append(w.ownPaths, s.S)
+	}
+	c, _ := gate.NewCatalogue(defs, nil)
+	w.catalogues[""] = c
+	if form.Policy == "" {
+		return w
+	}
+	for _, profile := range []gate.Profile{gate.Standard, gate.Strict} {
+		p, faults := gate.ParsePolicy(file, []byte("profile: "+string(profile)+"\n"+form.Policy))
+		for _, f := range faults {
+			l.fault("%s", f)
+		}
+		w.policies[profile] = p
+		w.catalogues[profile], _ = gate.NewCatalogue(defs, p)
+	}
+	w.catalogues[""] = w.catalogues[gate.Standard]
+	return w
+}
+
+// validator returns how structured results of a tool are judged, nil when no
+// schema is registered for it.
+func (w *world) validator(name string) func([]byte) bool {
+	server, tool, _ := strings.Cut(name, "/")
+	if c := w.catalogues[""]; c != nil {
+		if t := c.Lookup(server, tool); t != nil && t.HasOutputSchema() {
+			return t.ValidateOutput
+		}
+	}
+	return nil
+}
+
+// has reports whether the world lists a tool, server/tool.
+func (w *world) has(name string) bool {
+	return slices.ContainsFunc(w.listed, func(t claim.Tool) bool { return t.Server+"/"+t.Name == name })
+}

@@ -1,0 +1,272 @@
+package downstream
+
+import (
+	"encoding/base64"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Header fields of MCP and of Writ.
+const (
+	headerVersion = "Mcp-Protocol-Version"
+	headerSession = "Mcp-Session-Id"
+	headerMethod  = "Mcp-Method"
+	headerName    = "Mcp-Name"
+	headerParam   = "Mcp-Param-"
+	headerLastID  = "Last-Event-Id"
+)
+
+// HeaderSession carries a session that `writ session new` made, for clients that
+// can send a header: unlike a path, nothing logs it by habit.
+const HeaderSession = "Writ-Session"
+
+// once lists the fields two readers could read differently if they stood twice.
+var once = []string{
+	headerVersion, headerSession, HeaderSession, headerMethod, headerName, headerLastID,
+	"Authorization", "Origin", "Content-Type", "Content-Encoding",
+}
+
+// checkHeaders bounds the number of fields and refuses critical ones that stand
+// twice.
+func checkHeaders(h http.Header) *refused {
+	n := 0
+	for k, v := range h {
+		n += len(v)
+		if len(v) > 1 && strings.HasPrefix(k, headerParam) {
+			return noMirrorTwice
+		}
+	}
+	if n > 100 {
+		return noHeaders
+	}
+	for _, k := range once {
+		if len(h[k]) > 1 {
+			if strings.HasPrefix(k, "Mcp-") && k != headerSession {
+				return noMirrorTwice
+			}
+			return noTwice
+		}
+	}
+	return nil
+}
+
+// hostAllowed compares a Host header with the allow-list: an entry with a port
+// is compared whole, one without matches every port.
+func hostAllowed(host string, allowed []string) bool {
+	host = strings.ToLower(host)
+	name := host
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		if _, err := strconv.ParseUint(host[i+1:], 10, 16); err != nil {
+			return false
+		}
+		name = host[:i]
+	}
+	for _, a := range allowed {
+		a = strings.ToLower(a)
+		if a != "" && (a == host || a == name) {
+			return true
+		}
+	}
+	return false
+}
+
+// originAllowed lets through a request without Origin, one of this very host
+// (which hostAllowed has passed), and the listed ones. Browsers that say a
+// request is cross-site are believed.
+func originAllowed(r *http.Request, allowed []string) bool {
+	vs, stated := r.Header["Origin"]
+	if !stated {
+		site := r.Header.Get("Sec-Fetch-Site")
+		return site == "" || site == "same-origin" || site == "none"
+	}
+	if len(vs) != 1 {
+		return false
+	}
+	for _, a := range allowed {
+		if a != "" && vs[0] == a {
+			return true
+		}
+	}
+	u, err := url.Parse(vs[0])
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return err == nil && u.Scheme == scheme && vs[0] == scheme+"://"+r.Host
+}
+
+// jsonContent accepts application/json, in UTF-8 if it says so, and nothing
+// else (S02, W06).
+func jsonContent(h http.Header) bool {
+	t, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil || t != "application/json" {
+		return false
+	}
+	for k, v := range params {
+		if k != "charset" || !strings.EqualFold(v, "utf-8") {
+			return false
+		}
+	}
+	return true
+}
+
+// accepts says which of the two answers a client takes.
+func accepts(h http.Header) (json, stream bool) {
+	for _, v := range h["Accept"] {
+		for _, x := range strings.Split(v, ",") {
+			t, params, _ := strings.Cut(x, ";")
+			if refusedByWeight(params) {
+				continue
+			}
+			switch strings.ToLower(strings.TrimSpace(t)) {
+			case "application/json", "application/*":
+				json = true
+			case "text/event-stream", "text/*":
+				stream = true
+			case "*/*":
+				json, stream = true, true
+			}
+		}
+	}
+	return json, stream
+}
+
+func refusedByWeight(params string) bool {
+	for _, p := range strings.Split(params, ";") {
+		if k, v, _ := strings.Cut(strings.TrimSpace(p), "="); strings.EqualFold(k, "q") {
+			if f, err := strconv.ParseFloat(v, 64); err != nil || f == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// decodeHeader resolves the base64 sentinel of a header value.
+func decodeHeader(v string) (string, bool) {
+	x, ok := strings.CutPrefix(v, "=?base64?")
+	if !ok {
+		return v, true
+	}
+	x, ok = strings.CutSuffix(x, "?=")
+	if !ok {
+		return v, true
+	}
+	b, err := base64.StdEncoding.Strict().DecodeString(x)
+	return string(b), err == nil
+}
+
+// nameMember is the member of params that Mcp-Name repeats.
+func nameMember(method string) string {
+	switch method {
+	case "tools/call", "prompts/get":
+		return "name"
+	case "resources/read":
+		return "uri"
+	}
+	return ""
+}
+
+// checkMirror holds Mcp-Method and Mcp-Name against the body (W10).
+func checkMirror(h http.Header, method string, params []byte) *refused {
+	switch h.Get(headerMethod) {
+	case "":
+		return noMethodHeader
+	case method:
+	default:
+		return noMethodEqual
+	}
+	member := nameMember(method)
+	if member == "" {
+		return nil
+	}
+	v := h.Get(headerName)
+	if v == "" {
+		return noNameHeader
+	}
+	got, ok := decodeHeader(v)
+	want, isText := strictjson.Text(strictjson.Get(params, member))
+	if !ok || !isText || got != want {
+		return noNameEqual
+	}
+	return nil
+}
+
+// paramHeaders decodes the Mcp-Param-* fields.
+func paramHeaders(h http.Header) (map[string]string, *refused) {
+	out := map[string]string{}
+	for k, v := range h {
+		name, ok := strings.CutPrefix(k, headerParam)
+		if !ok {
+			continue
+		}
+		s, ok := decodeHeader(v[0])
+		if !ok {
+			return nil, noParamHeader
+		}
+		out[strings.ToLower(name)] = s
+	}
+	return out, nil
+}
+
+// CheckParamHeaders holds the Mcp-Param-* headers of a tools/call against its
+// arguments, by the x-mcp-header names in the tool's input schema: each named
+// argument that is given is repeated in its header, and each such header
+// repeats a given argument. It returns nil or the error to answer, which names
+// neither.
+func CheckParamHeaders(schema, arguments []byte, headers map[string]string) *rpc.Error {
+	bad := false
+	eachParamHeader(schema, nil, 0, func(path []string, name string) {
+		raw := arguments
+		for _, p := range path {
+			raw = strictjson.Get(raw, p)
+		}
+		got, given := headers[strings.ToLower(name)]
+		if raw == nil || strictjson.KindOf(raw) == strictjson.Null {
+			bad = bad || given
+			return
+		}
+		bad = bad || !given || !sameParam(got, raw)
+	})
+	if bad {
+		return rpc.Errorf(rpc.CodeHeaderMismatch, "an Mcp-Param header is missing, or does not equal its argument in the body")
+	}
+	return nil
+}
+
+func eachParamHeader(schema []byte, path []string, depth int, f func(path []string, name string)) {
+	if depth > 32 {
+		return
+	}
+	props, _ := strictjson.Members(strictjson.Get(schema, "properties"))
+	for _, p := range props {
+		at := append(path[:len(path):len(path)], p.Name)
+		if name, ok := strictjson.Text(strictjson.Get(p.Value, "x-mcp-header")); ok && name != "" {
+			f(at, name)
+		}
+		eachParamHeader(p.Value, at, depth+1, f)
+	}
+}
+
+// sameParam compares a header with a string, boolean or safe integer.
+func sameParam(header string, raw []byte) bool {
+	switch strictjson.KindOf(raw) {
+	case strictjson.String:
+		s, ok := strictjson.Text(raw)
+		return ok && s == header
+	case strictjson.Bool:
+		return header == string(raw)
+	case strictjson.Number:
+		a, err := strconv.ParseFloat(string(raw), 64)
+		b, err2 := strconv.ParseFloat(header, 64)
+		return err == nil && err2 == nil && a == b && a == math.Trunc(a) && math.Abs(a) < 1<<53
+	}
+	return false
+}

@@ -1,0 +1,503 @@
+package downstream
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Loopback is the principal of a request when Options.Principal is nil.
+const Loopback = "loopback"
+
+// Options configures NewHTTP. The zero value serves loopback.
+type Options struct {
+	// Hosts are the names (or name:port) a Host header may have; localhost,
+	// 127.0.0.1 and [::1] on any port if empty (S01).
+	Hosts []string
+	// Origins are accepted besides the request's own (S02, S03).
+	Origins []string
+	// Principal authenticates a request; false is answered 401. If nil every
+	// request is Loopback. It must not keep the request.
+	Principal func(*http.Request) (string, bool)
+	// Limits bounds a message; strictjson.Request if zero.
+	Limits strictjson.Limits
+	// MaxOpen, MaxStreams and MaxConns bound, for each principal, open
+	// requests, listening streams, and legacy connections that are remembered
+	// (D03, D05); 256, 64 and 1000 if 0.
+	MaxOpen, MaxStreams, MaxConns int
+	// BodyTimeout bounds the reading of a body, WriteTimeout one write to a
+	// client; 30 s each if 0. KeepAlive is the time between comments on a
+	// silent stream; 25 s if 0.
+	BodyTimeout, WriteTimeout, KeepAlive time.Duration
+	// Patience bounds the wait for a person's answer; 10 minutes if 0.
+	Patience time.Duration
+	// ConnIdle is when a legacy connection's version and capabilities may be
+	// forgotten to make room for another of that principal; 10 minutes if 0.
+	// Its session is not touched.
+	ConnIdle time.Duration
+	// Resume is how long an answer waits for a client that went away; 5 minutes
+	// if 0.
+	Resume time.Duration
+	// Refused, if set, is told of each message that was refused or dropped.
+	Refused func(context.Context, Refusal)
+}
+
+func (o *Options) fill() {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	num := func(n *int, v int) {
+		if *n == 0 {
+			*n = v
+		}
+	}
+	if len(o.Hosts) == 0 {
+		o.Hosts = []string{"localhost", "127.0.0.1", "[::1]"}
+	}
+	if o.Principal == nil {
+		o.Principal = func(*http.Request) (string, bool) { return Loopback, true }
+	}
+	if o.Limits == (strictjson.Limits{}) {
+		o.Limits = strictjson.Request
+	}
+	num(&o.MaxOpen, 256)
+	num(&o.MaxStreams, 64)
+	num(&o.MaxConns, 1000)
+	def(&o.BodyTimeout, 30*time.Second)
+	def(&o.WriteTimeout, 30*time.Second)
+	def(&o.KeepAlive, 25*time.Second)
+	def(&o.Patience, 10*time.Minute)
+	def(&o.ConnIdle, 10*time.Minute)
+	def(&o.Resume, 5*time.Minute)
+}
+
+// HTTP is the Streamable HTTP side, for both wires: MCP at /mcp, and at
+// /mcp/s/<secret> in the session of that secret.
+//
+// A legacy client opens a session with initialize and carries it in
+// Mcp-Session-Id. At a session's endpoint (or with Writ-Session) initialize
+// opens only a connection, whose Mcp-Session-Id names its version and
+// capabilities; requests without one are served too, by the version header. A
+// second GET on one connection replaces the first. An answer whose client went
+// away can be fetched with Last-Event-ID for Options.Resume, once an event of
+// it was seen; the GET stream itself is not replayed.
+type HTTP struct {
+	router Router
+	o      Options
+	key    []byte // of event ids
+	ctx    context.Context
+	stop   context.CancelFunc
+	done   chan struct{} // closed: no new work, streams end
+	once   sync.Once
+	work   sync.WaitGroup
+
+	kept atomic.Int64 // streams that wait for a client to come back
+
+	mu       sync.Mutex // guards the rest
+	closing  bool
+	conns    map[string]*conn
+	posts    quota // open POST exchanges
+	requests quota // running requests, with or without their client
+	streams  quota // listening streams
+}
+
+// NewHTTP returns the handler. Shutdown ends it.
+func NewHTTP(r Router, o Options) *HTTP {
+	o.fill()
+	h := &HTTP{
+		router: r, o: o, key: make([]byte, 32), done: make(chan struct{}),
+		conns: map[string]*conn{}, posts: quota{}, requests: quota{}, streams: quota{},
+	}
+	rand.Read(h.key)
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	return h
+}
+
+// NewServer returns a server for h with bounds on header fields and slow
+// clients (D01). Streams may be long, so there is no bound on a whole answer;
+// the handler bounds bodies and single writes itself.
+func NewServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100},
+		ErrorLog:          log.New(io.Discard, "", 0), // its lines quote clients
+
+		DisableGeneralOptionsHandler: true,
+	}
+}
+
+// Shutdown refuses new requests, ends listening streams, and waits for open
+// requests until ctx is done; then it cancels them. Call it beside
+// http.Server.Shutdown, which waits for the streams to end.
+func (h *HTTP) Shutdown(ctx context.Context) error {
+	h.mu.Lock()
+	h.closing = true
+	h.mu.Unlock()
+	h.once.Do(func() { close(h.done) })
+	idle := make(chan struct{})
+	go func() { h.work.Wait(); close(idle) }()
+	defer h.stop()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		h.stop()
+		return ctx.Err()
+	}
+}
+
+// Guard puts the checks of host, origin and header fields before another
+// handler of the same server, such as a console or a health page (S01).
+func (h *HTTP) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if bad := h.guard(r); bad != nil {
+			h.refuse(w, r, "", nil, nil, bad)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (h *HTTP) guard(r *http.Request) *refused {
+	switch {
+	case !strings.HasPrefix(r.RequestURI, "/") || r.Method == http.MethodConnect:
+		return noTarget
+	case !hostAllowed(r.Host, h.o.Hosts):
+		return noHost
+	}
+	if bad := checkHeaders(r.Header); bad != nil {
+		return bad
+	}
+	if !originAllowed(r, h.o.Origins) {
+		return noOrigin
+	}
+	return nil
+}
+
+// ServeHTTP serves /mcp and /mcp/s/<secret>; any other path is 404.
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{h: h, w: w, r: r}
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if len(r.TransferEncoding) > 0 {
+		// Should a Content-Length have stood beside it, no byte after this
+		// request is read as another one (W12).
+		w.Header().Set("Connection", "close")
+	}
+	if bad := x.serve(); bad != nil {
+		h.refuse(w, r, x.principal, x.session, x.id, bad)
+	}
+	http.NewResponseController(w).SetWriteDeadline(time.Time{})
+}
+
+// refuse answers with a JSON-RPC error as the body, whatever was refused.
+func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, principal string, s Session, id []byte, bad *refused) {
+	report(r.Context(), h.o.Refused, bad, principal, s, bad.status)
+	if bad.allow != "" {
+		w.Header().Set("Allow", bad.allow)
+	}
+	if bad.status == 429 || bad.status == 503 {
+		w.Header().Set("Retry-After", "1")
+	}
+	h.writeJSON(w, bad.status, rpc.ErrorResponse(id, bad.err))
+}
+
+func (h *HTTP) writeJSON(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.o.WriteTimeout))
+	w.WriteHeader(status)
+	w.Write(body)
+}
+
+// exchange is one HTTP exchange on its way through the checks.
+type exchange struct {
+	h *HTTP
+	w http.ResponseWriter
+	r *http.Request
+
+	principal string
+	given     Session // by endpoint or Writ-Session
+	secret    string  // its, or the one of Mcp-Session-Id
+	session   Session // resolved; for the report
+	carried   bool
+	version   string // of the header
+	id        []byte // of the JSON-RPC request, for the error
+	json, sse bool   // accepted answers
+}
+
+func (x *exchange) serve() *refused {
+	h, r := x.h, x.r
+	if bad := h.guard(r); bad != nil {
+		return bad
+	}
+	endpoint, ok := route(r.URL.EscapedPath())
+	if !ok {
+		return noPath
+	}
+	if x.principal, ok = h.o.Principal(r); !ok {
+		x.principal = ""
+		return noPrincipal
+	}
+	select {
+	case <-h.done:
+		return noClosing
+	default:
+	}
+	if bad := x.carriers(endpoint); bad != nil {
+		return bad
+	}
+	x.version = r.Header.Get(headerVersion)
+	_, stated := r.Header[headerVersion]
+	x.json, x.sse = accepts(r.Header)
+	switch r.Method {
+	case http.MethodPost:
+		return x.post(stated)
+	case http.MethodGet, http.MethodDelete:
+		switch {
+		case x.version == Version20260728:
+			return noAllowed("POST")
+		case stated && !isLegacy(x.version):
+			return noVersion(x.version)
+		case r.Method == http.MethodGet:
+			return x.get()
+		}
+		return x.delete()
+	}
+	return noAllowed("GET, POST, DELETE")
+}
+
+// route returns the secret of a session's endpoint, "" for /mcp itself.
+func route(path string) (secret string, ok bool) {
+	if path == "/mcp" {
+		return "", true
+	}
+	secret, ok = strings.CutPrefix(path, "/mcp/s/")
+	return secret, ok && plainSecret(secret)
+}
+
+// plainSecret is the form of what a Router mints; anything else cannot be one.
+func plainSecret(s string) bool {
+	if s == "" || len(s) > 256 {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '-' || c == '_' || c == '~') {
+			return false
+		}
+	}
+	return true
+}
+
+// carriers finds the session an endpoint or Writ-Session names. Both may, if
+// they agree.
+func (x *exchange) carriers(endpoint string) *refused {
+	x.secret = endpoint
+	if v, ok := x.r.Header[HeaderSession]; ok {
+		if endpoint != "" && subtle.ConstantTimeCompare([]byte(v[0]), []byte(endpoint)) != 1 || !plainSecret(v[0]) {
+			return noSession
+		}
+		x.secret = v[0]
+	}
+	if x.secret == "" {
+		return nil
+	}
+	s, no := x.findSession(x.secret)
+	if no != nil {
+		return no
+	}
+	x.given, x.session, x.carried = s, s, true
+	return nil
+}
+
+// post reads the body whole, then gives the message to its wire.
+func (x *exchange) post(stated bool) *refused {
+	h, r := x.h, x.r
+	switch {
+	case !jsonContent(r.Header):
+		return noContentType
+	case len(r.Header["Content-Encoding"]) > 0:
+		return noEncoding
+	case !x.json && !x.sse:
+		return noAccept
+	case r.Header.Get(headerLastID) != "":
+		return noReplay
+	case r.ContentLength > int64(h.o.Limits.Bytes):
+		x.w.Header().Set("Connection", "close")
+		return noTooLarge
+	}
+	// Twice MaxOpen exchanges: with MaxOpen requests running, the answers to
+	// what they ask the client, and cancellations, still come through.
+	if !h.enter(h.posts, x.principal, 2*h.o.MaxOpen) {
+		return noRoom
+	}
+	defer h.leave(h.posts, x.principal)
+	rc := http.NewResponseController(x.w)
+	rc.SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, int64(h.o.Limits.Bytes)))
+	rc.SetReadDeadline(time.Time{})
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return noTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		x.w.Header().Set("Connection", "close")
+		return noSlowBody
+	case err != nil:
+		return noBody
+	case len(body) == 0:
+		return noEmptyBody
+	}
+	switch {
+	case x.version == Version20260728:
+		return x.modern(body)
+	case stated && !isLegacy(x.version):
+		m, bad := rpc.Parse(body, h.o.Limits)
+		if x.id = m.ID; bad != nil {
+			return noMessage(bad)
+		}
+		return noVersion(x.version)
+	}
+	return x.legacy(body)
+}
+
+// accepted is the answer to notifications and responses.
+func (x *exchange) accepted() *refused {
+	x.w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+// report tells of something that is not answered with an error.
+func (x *exchange) report(r *refused) {
+	report(x.r.Context(), x.h.o.Refused, r, x.principal, x.session, r.status)
+}
+
+// quota counts by principal.
+type quota map[string]int
+
+func (h *HTTP) enter(q quota, principal string, limit int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing || q[principal] >= limit {
+		return false
+	}
+	q[principal]++
+	h.work.Add(1)
+	return true
+}
+
+func (h *HTTP) leave(q quota, principal string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if q[principal]--; q[principal] == 0 {
+		delete(q, principal)
+	}
+	h.work.Done()
+}
+
+// run starts a request in a goroutine of its own, which keeps its place in
+// HTTP.requests until it ends, and copies its stream to the client until that
+// ends or the client goes away. The caller has entered.
+func (x *exchange) run(ctx context.Context, s *stream, c *conn, work func(context.Context)) {
+	go func() {
+		defer x.h.leave(x.h.requests, x.principal)
+		work(ctx)
+	}()
+	x.copy(s, c, false)
+}
+
+// copy empties a stream into the exchange.
+func (x *exchange) copy(s *stream, c *conn, resumed bool) *refused {
+	reader, ok := s.attach(-1)
+	if !ok {
+		return noReplay
+	}
+	return x.drain(s, c, reader, resumed)
+}
+
+func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused {
+	defer s.detach(reader)
+	var out *sse
+	start := func() (err error) {
+		if out == nil {
+			out, err = startSSE(x.w, x.h.o.WriteTimeout)
+		}
+		return err
+	}
+	if started && start() != nil {
+		return nil
+	}
+	tick := time.NewTicker(x.h.o.KeepAlive)
+	defer tick.Stop()
+	for {
+		m, n, alone, status, wait := s.next(reader)
+		switch {
+		case m != nil && alone && out == nil && x.json:
+			x.h.writeJSON(x.w, status, m)
+			s.sent(reader, n, false)
+			return nil
+		case m != nil:
+			id := ""
+			if s.keep {
+				id = eventID(x.h.key, c.key, s.id, n)
+			}
+			if start() != nil || out.event(id, m) != nil {
+				return nil
+			}
+			s.sent(reader, n, id != "")
+			continue
+		case wait == nil:
+			if out == nil {
+				x.emptyEnd()
+			}
+			return nil
+		}
+		select {
+		case <-wait:
+		case <-x.r.Context().Done():
+			return nil
+		case <-tick.C:
+			if out != nil && out.comment() != nil {
+				return nil
+			}
+		}
+	}
+}
+
+// emptyEnd ends an exchange whose request was cancelled: no answer is due, and
+// the client no longer waits for one.
+func (x *exchange) emptyEnd() {
+	if x.sse {
+		startSSE(x.w, x.h.o.WriteTimeout)
+		return
+	}
+	x.w.WriteHeader(http.StatusNoContent)
+}
+
+// newStream makes the stream of one answer.
+func (x *exchange) newStream(keep bool) *stream { return newStream(keep && x.sse, !x.sse) }
+
+// anyHeader reports a field that is there, even empty.
+func (x *exchange) anyHeader(names ...string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return len(x.r.Header[n]) > 0 })
+}

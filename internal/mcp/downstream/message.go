@@ -1,0 +1,422 @@
+package downstream
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Methods and members this package itself knows.
+const (
+	methodInitialize = "initialize"
+	methodPing       = "ping"
+	methodDiscover   = "server/discover"
+	methodListen     = "subscriptions/listen"
+
+	noteInitialized  = "notifications/initialized"
+	noteCancelled    = "notifications/cancelled"
+	noteLog          = "notifications/message"
+	noteAcknowledged = "notifications/subscriptions/acknowledged"
+
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaClientInfo   = "io.modelcontextprotocol/clientInfo"
+	metaServerInfo   = "io.modelcontextprotocol/serverInfo"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+)
+
+// gone says which methods of the legacy wire 2026-07-28 took away.
+func goneInModern(method string) bool {
+	switch method {
+	case methodInitialize, methodPing, "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		return true
+	}
+	return false
+}
+
+func isLegacy(version string) bool {
+	return version != Version20260728 && slices.Contains(Versions, version)
+}
+
+// meta is what params._meta says about the request itself.
+type meta struct {
+	stated       bool   // a protocolVersion member stands there
+	version      string // "" unless it is a string
+	capabilities []byte
+	clientInfo   []byte
+	logLevel     []byte
+	token        []byte
+}
+
+// readMeta reads params._meta. It fails where a member is of the wrong kind,
+// so that no later reader can understand it otherwise.
+func readMeta(params []byte) (meta, *refused) {
+	var m meta
+	raw := strictjson.Get(params, "_meta")
+	if raw == nil {
+		return m, nil
+	}
+	ms, ok := strictjson.Members(raw)
+	if !ok {
+		return m, noMetaObject
+	}
+	for _, x := range ms {
+		switch x.Name {
+		case metaVersion:
+			m.stated = true
+			m.version, _ = strictjson.Text(x.Value)
+		case metaCapabilities:
+			m.capabilities = x.Value
+		case metaClientInfo:
+			m.clientInfo = x.Value
+		case metaLogLevel:
+			if strictjson.KindOf(x.Value) == strictjson.String {
+				m.logLevel = x.Value
+			}
+		case "progressToken":
+			if !plainID(x.Value) {
+				return m, noToken
+			}
+			m.token = x.Value
+		}
+	}
+	return m, nil
+}
+
+// modern reports a request that says of itself that it is not legacy: its
+// version is 2026-07-28, or one nobody knows.
+func (m *meta) modern() bool { return m.stated && !isLegacy(m.version) }
+
+// checkModern holds a request against what 2026-07-28 demands of its _meta.
+func (m *meta) checkModern() *refused {
+	switch {
+	case !m.stated || m.version == "":
+		return noMeta
+	case m.version != Version20260728:
+		return noVersion(m.version)
+	case strictjson.KindOf(m.capabilities) != strictjson.Object,
+		m.clientInfo != nil && strictjson.KindOf(m.clientInfo) != strictjson.Object:
+		return noMeta
+	}
+	return nil
+}
+
+// plainID is the form of a request id and of a progress token.
+func plainID(raw []byte) bool {
+	switch strictjson.KindOf(raw) {
+	case strictjson.String:
+		s, ok := strictjson.Text(raw)
+		return ok && len(s) <= 256
+	case strictjson.Number:
+		n, err := strconv.ParseInt(string(raw), 10, 64)
+		return err == nil && n >= -(1<<53) && n <= 1<<53
+	}
+	return false
+}
+
+// hello is what a legacy initialize says and is answered.
+type hello struct {
+	version      string // negotiated
+	capabilities []byte
+	clientInfo   []byte
+}
+
+// maxHello bounds what one connection says of itself.
+const maxHello = 64 << 10
+
+// readHello reads initialize. A version we know is echoed exactly; for any
+// other we offer our newest legacy one.
+func readHello(params []byte) (hello, *refused) {
+	asked, ok := strictjson.Text(strictjson.Get(params, "protocolVersion"))
+	h := hello{
+		version:      Version20251125,
+		capabilities: strictjson.Get(params, "capabilities"),
+		clientInfo:   strictjson.Get(params, "clientInfo"),
+	}
+	if !ok || asked == "" || strictjson.KindOf(h.capabilities) != strictjson.Object ||
+		h.clientInfo != nil && strictjson.KindOf(h.clientInfo) != strictjson.Object ||
+		len(h.capabilities)+len(h.clientInfo) > maxHello {
+		return h, noInitParams
+	}
+	// Kept for as long as the connection: not with the whole message (D03).
+	h.capabilities, h.clientInfo = bytes.Clone(h.capabilities), bytes.Clone(h.clientInfo)
+	if isLegacy(asked) {
+		h.version = asked
+	}
+	return h, nil
+}
+
+// answerHello is the result of initialize.
+func answerHello(ctx context.Context, r Router, version string) []byte {
+	caps, info, text := r.Describe(ctx, version)
+	b := append([]byte(`{"protocolVersion":`), strictjson.Quote(version)...)
+	b = append(append(b, `,"capabilities":`...), orEmpty(caps)...)
+	b = append(append(b, `,"serverInfo":`...), orEmpty(info)...)
+	if text != "" {
+		b = append(append(b, `,"instructions":`...), strictjson.Quote(text)...)
+	}
+	return append(b, '}')
+}
+
+// answerDiscover is the result of server/discover. It is for this client only
+// and not to be kept: what is listed may differ between principals.
+func answerDiscover(ctx context.Context, r Router) []byte {
+	caps, info, text := r.Describe(ctx, Version20260728)
+	b := append([]byte(`{"resultType":"complete","supportedVersions":`), versionList...)
+	b = append(append(b, `,"capabilities":`...), orEmpty(caps)...)
+	if text != "" {
+		b = append(append(b, `,"instructions":`...), strictjson.Quote(text)...)
+	}
+	b = append(b, `,"ttlMs":0,"cacheScope":"private","_meta":{`...)
+	b = append(append(append(b, strictjson.Quote(metaServerInfo)...), ':'), orEmpty(info)...)
+	return append(b, "}}"...)
+}
+
+func orEmpty(raw []byte) []byte {
+	if raw == nil {
+		return []byte("{}")
+	}
+	return raw
+}
+
+// withMeta returns params with one member of _meta set, every other value as
+// it stood.
+func withMeta(params []byte, key string, value []byte) []byte {
+	ms, _ := strictjson.Members(params)
+	entry := append(append(strictjson.Quote(key), ':'), value...)
+	b := append([]byte(`{"_meta":{`), entry...)
+	for _, m := range ms {
+		if m.Name != "_meta" {
+			continue
+		}
+		inner, _ := strictjson.Members(m.Value)
+		for _, x := range inner {
+			if x.Name != key {
+				b = appendMember(b, x)
+			}
+		}
+	}
+	b = append(b, '}')
+	for _, m := range ms {
+		if m.Name != "_meta" {
+			b = appendMember(b, m)
+		}
+	}
+	return append(b, '}')
+}
+
+func appendMember(b []byte, m strictjson.Member) []byte {
+	b = append(append(b, ','), strictjson.Quote(m.Name)...)
+	return append(append(b, ':'), m.Value...)
+}
+
+// oneLine returns a message without line breaks, which end a message on stdio
+// and a field in an event stream (W13). In JSON they stand only between tokens.
+func oneLine(b []byte) []byte {
+	if bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0 {
+		return b
+	}
+	b = bytes.Clone(strictjson.Compact(b))
+	for i, c := range b {
+		if c == '\n' || c == '\r' {
+			b[i] = ' '
+		}
+	}
+	return b
+}
+
+// mayAsk says whether a client of that version and those capabilities may be
+// sent this request (T16 the other way round).
+func mayAsk(version string, capabilities []byte, method string, params []byte) bool {
+	switch method {
+	case methodPing:
+		return true
+	case "roots/list":
+		return strictjson.KindOf(strictjson.Get(capabilities, "roots")) == strictjson.Object
+	case "sampling/createMessage":
+		c := strictjson.Get(capabilities, "sampling")
+		if strictjson.KindOf(c) != strictjson.Object {
+			return false
+		}
+		return strictjson.Get(params, "tools") == nil || strictjson.KindOf(strictjson.Get(c, "tools")) == strictjson.Object
+	case "elicitation/create":
+		c := strictjson.Get(capabilities, "elicitation")
+		if strictjson.KindOf(c) != strictjson.Object || strings.Compare(version, Version20250618) < 0 {
+			return false
+		}
+		if mode, _ := strictjson.Text(strictjson.Get(params, "mode")); mode == "url" {
+			return version >= Version20251125 && strictjson.KindOf(strictjson.Get(c, "url")) == strictjson.Object
+		}
+		ms, _ := strictjson.Members(c)
+		return len(ms) == 0 || strictjson.KindOf(strictjson.Get(c, "form")) == strictjson.Object
+	}
+	return false
+}
+
+// readFilter reads what subscriptions/listen asks for.
+func readFilter(params []byte) (Filter, *refused) {
+	var f Filter
+	ms, ok := strictjson.Members(strictjson.Get(params, "notifications"))
+	if !ok {
+		return f, noListenParams
+	}
+	for _, m := range ms {
+		var flag *bool
+		switch m.Name {
+		case "toolsListChanged":
+			flag = &f.Tools
+		case "promptsListChanged":
+			flag = &f.Prompts
+		case "resourcesListChanged":
+			flag = &f.Resources
+		case "resourceSubscriptions":
+			es, ok := strictjson.Elements(m.Value)
+			if !ok || len(es) > 1000 {
+				return f, noListenParams
+			}
+			for _, e := range es {
+				uri, ok := strictjson.Text(e)
+				if !ok {
+					return f, noListenParams
+				}
+				f.URIs = append(f.URIs, uri)
+			}
+			continue
+		default:
+			continue
+		}
+		if strictjson.KindOf(m.Value) != strictjson.Bool {
+			return f, noListenParams
+		}
+		*flag = string(m.Value) == "true"
+	}
+	return f, nil
+}
+
+// within returns what of f was asked for in want: a Router cannot grant more
+// than that.
+func (f Filter) within(want Filter) Filter {
+	g := Filter{Tools: f.Tools && want.Tools, Prompts: f.Prompts && want.Prompts, Resources: f.Resources && want.Resources}
+	for _, u := range f.URIs {
+		if slices.Contains(want.URIs, u) && !slices.Contains(g.URIs, u) {
+			g.URIs = append(g.URIs, u)
+		}
+	}
+	return g
+}
+
+func (f Filter) empty() bool { return !f.Tools && !f.Prompts && !f.Resources && len(f.URIs) == 0 }
+
+// admits reports whether a notification is one the filter grants.
+func (f Filter) admits(method string, params []byte) bool {
+	switch method {
+	case "notifications/tools/list_changed":
+		return f.All || f.Tools
+	case "notifications/prompts/list_changed":
+		return f.All || f.Prompts
+	case "notifications/resources/list_changed":
+		return f.All || f.Resources
+	case "notifications/resources/updated":
+		if f.All {
+			return true
+		}
+		uri, ok := strictjson.Text(strictjson.Get(params, "uri"))
+		return ok && slices.ContainsFunc(f.URIs, func(u string) bool {
+			return uri == u || strings.HasPrefix(uri, u+"/") // a part of what was subscribed to
+		})
+	}
+	return f.All
+}
+
+// encode is the object of the acknowledgement.
+func (f Filter) encode() []byte {
+	var parts [][]byte
+	for _, x := range []struct {
+		on   bool
+		name string
+	}{{f.Tools, "toolsListChanged"}, {f.Prompts, "promptsListChanged"}, {f.Resources, "resourcesListChanged"}} {
+		if x.on {
+			parts = append(parts, []byte(`"`+x.name+`":true`))
+		}
+	}
+	if len(f.URIs) > 0 {
+		var us [][]byte
+		for _, u := range f.URIs {
+			us = append(us, strictjson.Quote(u))
+		}
+		parts = append(parts, slices.Concat([]byte(`"resourceSubscriptions":[`), bytes.Join(us, []byte(",")), []byte("]")))
+	}
+	return slices.Concat([]byte("{"), bytes.Join(parts, []byte(",")), []byte("}"))
+}
+
+// listenEnd is the result of subscriptions/listen, sent when we end it.
+func listenEnd(id []byte) []byte {
+	return slices.Concat([]byte(`{"resultType":"complete","_meta":{"`+metaSubscription+`":`), id, []byte("}}"))
+}
+
+// acknowledgement is the first message of a subscriptions/listen stream.
+func acknowledgement(id []byte, granted Filter) []byte {
+	params := slices.Concat([]byte(`{"notifications":`), granted.encode(), []byte("}"))
+	return rpc.Notification(noteAcknowledged, withMeta(params, metaSubscription, id))
+}
+
+// isNote reports the name of a notification. Nothing else is one, whatever it
+// lacks: a tools/call without an id is not acted on.
+func isNote(method string) bool { return strings.HasPrefix(method, "notifications/") }
+
+// batches reports a version whose clients may send batches: 2025-03-26 only.
+func batches(version string) bool { return version == Version20250326 }
+
+// maxBatch is the cap of W08.
+const maxBatch = 50
+
+// splitBatch returns the messages of a batch, each to be judged singly.
+func splitBatch(text []byte, l strictjson.Limits) ([][]byte, *refused) {
+	if err := strictjson.Check(text, l); err != nil {
+		_, e := rpc.Parse(text, l)
+		return nil, noMessage(e)
+	}
+	es, ok := strictjson.Elements(text)
+	if !ok || len(es) == 0 || len(es) > maxBatch {
+		return nil, noBigBatch
+	}
+	for _, e := range es {
+		if m, _ := strictjson.Text(strictjson.Get(e, "method")); m == methodInitialize {
+			return nil, noBigBatch
+		}
+	}
+	return es, nil
+}
+
+// gather collects the answers to a batch of n messages and sends those there
+// are as one array, in the order of the messages and not of their ends, so
+// that the same batch is answered alike every time. The reply for message i
+// is the result's reply i.
+func gather(n int, send reply) func(i int) reply {
+	var mu sync.Mutex
+	got := make([][]byte, n)
+	left := n
+	return func(i int) reply {
+		return func(message []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			got[i] = message
+			if left--; left > 0 {
+				return
+			}
+			said := slices.DeleteFunc(got, func(m []byte) bool { return m == nil })
+			if len(said) == 0 {
+				send(nil)
+				return
+			}
+			send(slices.Concat([]byte("["), bytes.Join(said, []byte(",")), []byte("]")))
+		}
+	}
+}

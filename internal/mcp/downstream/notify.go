@@ -1,0 +1,126 @@
+package downstream
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/writ-project/writ/internal/mcp/rpc"
+)
+
+// deliver fills a queue with what f admits.
+func (x *exchange) deliver(q *queue, f Filter) func(string, []byte) {
+	ctx, hook, principal, session := context.WithoutCancel(x.r.Context()), x.h.o.Refused, x.principal, x.session
+	return func(method string, params []byte) {
+		if isNote(method) && f.admits(method, params) && !q.push(method, params) {
+			report(ctx, hook, noQueue, principal, session, 0)
+		}
+	}
+}
+
+// pump writes notifications until the client goes away (false), or replaced is
+// closed, the session ends or the gateway stops (true).
+func (x *exchange) pump(out *sse, q *queue, replaced <-chan struct{}, f Filter, encode func(note) []byte) bool {
+	tick := time.NewTicker(x.h.o.KeepAlive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-q.ready:
+			for _, n := range q.take() {
+				if f.admits(n.method, n.params) && out.event("", encode(n)) != nil {
+					return false
+				}
+			}
+		case <-tick.C:
+			if x.secret != "" {
+				if s, no := x.findSession(x.secret); no == noSession || no == nil && s != x.session {
+					return true
+				}
+			}
+			if out.comment() != nil {
+				return false
+			}
+		case <-x.r.Context().Done():
+			return false
+		case <-replaced:
+			return true
+		case <-x.h.done:
+			return true
+		}
+	}
+}
+
+// get is the legacy stream of notifications, or the rest of an answer.
+func (x *exchange) get() *refused {
+	h := x.h
+	if !x.sse {
+		return noStreamType
+	}
+	c, bad := x.find()
+	if bad != nil {
+		return bad
+	}
+	if id, ok := x.r.Header[headerLastID]; ok {
+		return x.resume(c, id[0])
+	}
+	if !h.enter(h.streams, x.principal, h.o.MaxStreams) {
+		return noRoom
+	}
+	defer h.leave(h.streams, x.principal)
+	replaced, leave := c.listening()
+	defer leave()
+	f := Filter{All: true}
+	q := newQueue(notesWaiting)
+	l := Listener{Principal: x.principal, Session: c.session, Era: Legacy, Version: c.hello.version, Filter: f}
+	_, unsubscribe := h.router.Subscribe(x.r.Context(), l, x.deliver(q, f))
+	defer unsubscribe()
+	out, err := startSSE(x.w, h.o.WriteTimeout)
+	if err != nil {
+		return nil
+	}
+	x.pump(out, q, replaced, f, func(n note) []byte { return rpc.Notification(n.method, n.params) })
+	return nil
+}
+
+// resume sends what is left of an answer to the connection it belongs to.
+func (x *exchange) resume(c *conn, last string) *refused {
+	id, number, ok := parseEventID(x.h.key, c.key, last)
+	if !ok || c.stateless() {
+		return noReplay
+	}
+	s := c.stream(id)
+	if s == nil {
+		return noReplay
+	}
+	defer c.settle(s, x.h)
+	if !x.h.enter(x.h.streams, x.principal, x.h.o.MaxStreams) {
+		return noRoom
+	}
+	defer x.h.leave(x.h.streams, x.principal)
+	reader, ok := s.attach(number + 1)
+	if !ok {
+		return noReplay
+	}
+	return x.drain(s, c, reader, true)
+}
+
+// delete ends a session, or at an endpoint a connection of it.
+func (x *exchange) delete() *refused {
+	h := x.h
+	if x.carried && !x.anyHeader(headerSession) {
+		return noAllowed("GET, POST") // an endpoint's session is not its clients' to end
+	}
+	c, bad := x.find()
+	if bad != nil {
+		return bad
+	}
+	h.mu.Lock()
+	delete(h.conns, c.key)
+	h.mu.Unlock()
+	c.close()
+	if !x.carried && h.router.CloseSession(context.WithoutCancel(x.r.Context()), c.session) != nil {
+		return noState
+	}
+	x.w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,530 @@
+package downstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// StdioOptions configures ServeStdio. The zero value is usable.
+type StdioOptions struct {
+	// Principal is who runs this process; "local" if empty.
+	Principal string
+	// Session is the session to use, for a process that joins one. If nil, one
+	// is opened at the first request and closed at the end.
+	Session Session
+	// MaxLine bounds a line in bytes; 16 MiB if 0. A message is bound by Limits
+	// besides.
+	MaxLine int
+	// Limits bounds a message; strictjson.Request with MaxLine bytes if zero.
+	Limits strictjson.Limits
+	// MaxOpen bounds open requests, and our open questions; 256 if 0. More are
+	// refused with an error, none waits unseen.
+	MaxOpen int
+	// Grace is how long open requests may go on after the input ended; 5 s if 0.
+	Grace time.Duration
+	// Patience bounds the wait for a person's answer; 10 minutes if 0.
+	Patience time.Duration
+	// Refused, if set, is told of each message that was refused or dropped.
+	Refused func(context.Context, Refusal)
+}
+
+func (o *StdioOptions) fill() {
+	if o.Principal == "" {
+		o.Principal = "local"
+	}
+	if o.MaxLine == 0 {
+		o.MaxLine = 16 << 20
+	}
+	if o.Limits == (strictjson.Limits{}) {
+		o.Limits = strictjson.Request
+		o.Limits.Bytes = o.MaxLine
+	}
+	if o.MaxOpen == 0 {
+		o.MaxOpen = 256
+	}
+	if o.Grace == 0 {
+		o.Grace = 5 * time.Second
+	}
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Minute
+	}
+}
+
+// notesWaiting bounds the notifications that wait for a slow client.
+const notesWaiting = 256
+
+// ServeStdio speaks MCP over a pair of streams, one JSON message in each line,
+// until in ends, out breaks or ctx is done. The first request fixes the era; a
+// later one of the other era is refused. Bad lines are answered and the
+// connection goes on. At the end of in, open requests may finish within Grace,
+// and the result is nil; it is an error if out broke or ctx was done.
+//
+// A read of in that blocks when ctx is done keeps one goroutine until in is
+// closed; in is closed if it is an io.Closer.
+func ServeStdio(ctx context.Context, r Router, in io.Reader, out io.Writer, o StdioOptions) error {
+	o.fill()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	c := &stdioConn{
+		router:  r,
+		o:       o,
+		ctx:     ctx,
+		stop:    stop,
+		out:     make(chan []byte, 16),
+		quit:    make(chan struct{}),
+		dead:    make(chan struct{}),
+		table:   newTable(o.MaxOpen),
+		notes:   make(chan *Request, notesWaiting),
+		session: o.Session,
+	}
+	return c.serve(in, out)
+}
+
+// errOutput is the end of a connection whose client no longer reads.
+var errOutput = errors.New("the output is closed")
+
+// errEnded is the end of a connection whose input ended.
+var errEnded = errors.New("the input ended")
+
+type stdioConn struct {
+	router Router
+	o      StdioOptions
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	out    chan []byte   // to the one writer
+	quit   chan struct{} // closed: write what waits, then end
+	dead   chan struct{} // closed: nothing is written any more
+	once   sync.Once     // closes dead
+	table  *table
+	work   sync.WaitGroup // requests
+	side   sync.WaitGroup // listeners and the notification worker
+	notes  chan *Request  // for Router.Notified, in order
+
+	// The rest is the reading loop's alone; requests get copies.
+	fixed       bool // era is fixed
+	era         Era
+	greeted     bool // initialize was answered
+	hello       hello
+	session     Session
+	owned       bool
+	unsubscribe func()
+}
+
+// line is one line of input, or why it is none.
+type line struct {
+	text []byte
+	err  error
+}
+
+func readLines(ctx context.Context, in io.Reader, limit int, to chan<- line) {
+	defer close(to)
+	r := rpc.NewLines(in, limit)
+	for {
+		b, err := r.Next()
+		if err != nil && !errors.Is(err, rpc.ErrLineTooLong) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return
+		}
+		select {
+		case to <- line{b, err}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *stdioConn) serve(in io.Reader, out io.Writer) error {
+	lines := make(chan line)
+	go readLines(c.ctx, in, c.o.MaxLine, lines)
+	go c.write(out)
+	c.side.Go(func() {
+		for r := range c.notes {
+			c.router.Notified(c.ctx, r)
+		}
+	})
+
+	end := error(nil)
+	for end == nil {
+		select {
+		case l, ok := <-lines:
+			if !ok {
+				end = errEnded
+				break
+			}
+			c.line(l)
+		case <-c.ctx.Done():
+			end = context.Cause(c.ctx)
+		}
+	}
+	if x, ok := in.(io.Closer); ok {
+		x.Close()
+	}
+	close(c.notes)
+	c.table.hangUp()
+	if end == errEnded {
+		within(c.o.Grace, c.work.Wait)
+	}
+	c.stop(end) // ends listeners, and what outlived the grace
+	if c.unsubscribe != nil {
+		c.unsubscribe()
+	}
+	within(c.o.Grace, func() { c.work.Wait(); c.side.Wait() })
+	close(c.quit)
+	within(c.o.Grace, func() { <-c.dead })
+	c.once.Do(func() { close(c.dead) })
+	if c.owned {
+		c.router.CloseSession(context.WithoutCancel(c.ctx), c.session)
+	}
+	if end == errEnded {
+		return nil
+	}
+	return end
+}
+
+// within runs f and waits for it, but no longer than d.
+func within(d time.Duration, f func()) {
+	done := make(chan struct{})
+	go func() { f(); close(done) }()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
+// write is the one writer of out.
+func (c *stdioConn) write(out io.Writer) {
+	defer c.once.Do(func() { close(c.dead) })
+	put := func(m []byte) bool {
+		_, err := out.Write(append(oneLine(m), '\n'))
+		if err != nil {
+			c.stop(errOutput)
+		}
+		return err == nil
+	}
+	for {
+		select {
+		case m := <-c.out:
+			if !put(m) {
+				return
+			}
+		case <-c.quit:
+			for {
+				select {
+				case m := <-c.out:
+					if !put(m) {
+						return
+					}
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// send queues a message; it waits while the client is slow.
+func (c *stdioConn) send(ctx context.Context, message []byte) error {
+	select {
+	case c.out <- message:
+		return nil
+	default:
+	}
+	select {
+	case c.out <- message:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.dead:
+		return errOutput
+	}
+}
+
+func (c *stdioConn) report(r *refused) {
+	report(c.ctx, c.o.Refused, r, c.o.Principal, c.session, 0)
+}
+
+// reply takes the answer to one message; nil is none.
+type reply func(message []byte)
+
+func (c *stdioConn) reply(message []byte) {
+	if message != nil {
+		c.send(c.ctx, message)
+	}
+}
+
+// line handles one line of input.
+func (c *stdioConn) line(l line) {
+	switch {
+	case errors.Is(l.err, rpc.ErrLineTooLong):
+		c.report(noTooLarge)
+		c.reply(rpc.ErrorResponse(nil, noTooLarge.err))
+		return
+	case l.err != nil: // a half line is never acted on, even if it looks whole
+		c.report(noHalfLine)
+		return
+	}
+	text := bytes.TrimSpace(l.text)
+	if len(text) == 0 {
+		return
+	}
+	if text[0] == '[' && c.greeted && batches(c.hello.version) {
+		ms, bad := splitBatch(text, c.o.Limits)
+		if bad != nil {
+			c.report(bad)
+			c.reply(rpc.ErrorResponse(nil, bad.err))
+			return
+		}
+		done := gather(len(ms), c.reply)
+		for i, m := range ms {
+			c.message(m, done(i))
+		}
+		return
+	}
+	c.message(l.text, c.reply)
+}
+
+// message handles one message of a line; done is called exactly once.
+func (c *stdioConn) message(text []byte, done reply) {
+	m, err := rpc.Parse(text, c.o.Limits)
+	switch {
+	case err != nil:
+		c.refuse(m.ID, noMessage(err), done)
+	case m.IsResponse():
+		if !c.table.answer(m) {
+			c.report(noQuestion)
+		}
+		done(nil)
+	case m.IsNotification():
+		c.notification(m)
+		done(nil)
+	default:
+		if bad := c.request(m, done); bad != nil {
+			c.refuse(m.ID, bad, done)
+		}
+	}
+}
+
+func (c *stdioConn) refuse(id []byte, r *refused, done reply) {
+	c.report(r)
+	done(rpc.ErrorResponse(id, r.err))
+}
+
+func (c *stdioConn) notification(m rpc.Message) {
+	switch {
+	case m.Method == noteCancelled:
+		c.table.cancel(m.Params)
+	case m.Method == noteInitialized:
+		if c.greeted && c.unsubscribe == nil {
+			c.subscribe()
+		}
+	case !isNote(m.Method):
+		c.report(noNoteKnown)
+	case c.fixed:
+		select {
+		case c.notes <- c.newRequest(m, meta{}):
+		default:
+			c.report(noQueue)
+		}
+	}
+}
+
+// request starts a request; done is called unless it is refused.
+func (c *stdioConn) request(m rpc.Message, done reply) *refused {
+	if isNote(m.Method) {
+		return noNoteID
+	}
+	mt, bad := readMeta(m.Params)
+	if bad != nil {
+		return bad
+	}
+	if mt.modern() {
+		return c.modern(m, mt, done)
+	}
+	switch {
+	case c.fixed && c.era == Modern && (mt.stated || m.Method == methodInitialize):
+		return noEra(mt.version)
+	case c.fixed && c.era == Modern:
+		return noMeta
+	case m.Method == methodInitialize:
+		return c.initialize(m, done)
+	case m.Method == methodPing:
+		return c.start(m, done, func(context.Context) Reply { return Reply{Result: []byte("{}")} })
+	case m.Method == methodDiscover || m.Method == methodListen:
+		return noMethodKnown
+	case !c.greeted:
+		return noInit
+	}
+	return c.handle(m, mt, done)
+}
+
+// initialize is answered before the next line is read.
+func (c *stdioConn) initialize(m rpc.Message, done reply) *refused {
+	if c.greeted {
+		return noReinit
+	}
+	h, bad := readHello(m.Params)
+	if bad != nil {
+		return bad
+	}
+	if bad := c.openSession(); bad != nil {
+		return bad
+	}
+	c.fixed, c.era, c.greeted, c.hello = true, Legacy, true, h
+	done(rpc.Response(m.ID, answerHello(c.ctx, c.router, h.version)))
+	return nil
+}
+
+func (c *stdioConn) modern(m rpc.Message, mt meta, done reply) *refused {
+	if c.fixed && c.era == Legacy {
+		return noEra(mt.version)
+	}
+	if bad := mt.checkModern(); bad != nil {
+		return bad
+	}
+	switch {
+	case goneInModern(m.Method):
+		return noMethodKnown
+	case m.Method == methodDiscover: // a question about versions: it does not fix the era
+		return c.start(m, done, func(ctx context.Context) Reply { return Reply{Result: answerDiscover(ctx, c.router)} })
+	}
+	if bad := c.openSession(); bad != nil {
+		return bad
+	}
+	c.fixed, c.era = true, Modern
+	if m.Method == methodListen {
+		return c.listen(m, done)
+	}
+	return c.handle(m, mt, done)
+}
+
+func (c *stdioConn) openSession() *refused {
+	if c.session != nil {
+		return nil
+	}
+	_, s, err := c.router.OpenSession(c.ctx, c.o.Principal, CarrierStdio)
+	if err != nil || s == nil {
+		return noOpen
+	}
+	c.session, c.owned = s, true
+	return nil
+}
+
+func (c *stdioConn) newRequest(m rpc.Message, mt meta) *Request {
+	r := &Request{
+		Method: m.Method, Params: m.Params, ID: m.ID,
+		Era: c.era, Version: Version20260728, Principal: c.o.Principal, Session: c.session,
+		ClientCapabilities: mt.capabilities, ClientInfo: mt.clientInfo,
+		ProgressToken: mt.token, LogLevel: mt.logLevel,
+		Peer: silent{},
+	}
+	if c.era == Legacy {
+		r.Version, r.ClientCapabilities, r.ClientInfo, r.LogLevel = c.hello.version, c.hello.capabilities, c.hello.clientInfo, nil
+	}
+	return r
+}
+
+// handle gives a request to the Router.
+func (c *stdioConn) handle(m rpc.Message, mt meta, done reply) *refused {
+	r := c.newRequest(m, mt)
+	return c.start(m, done, func(ctx context.Context) Reply {
+		l := newLink(r, c.table, c.send, c.o.Patience)
+		defer close(l.over)
+		r.Peer = l
+		return c.router.Handle(ctx, r)
+	})
+}
+
+// start runs one request in a goroutine of its own.
+func (c *stdioConn) start(m rpc.Message, done reply, run func(context.Context) Reply) *refused {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	call, bad := c.table.begin(m.ID, cancel)
+	if bad != nil {
+		cancel(nil)
+		return bad
+	}
+	c.work.Go(func() {
+		defer cancel(nil)
+		a := answer(m.ID, run(ctx))
+		if c.table.end(call) {
+			a = nil // cancelled: no answer
+		}
+		done(a)
+	})
+	return nil
+}
+
+// subscribe starts the notifications of a legacy connection.
+func (c *stdioConn) subscribe() {
+	q := newQueue(notesWaiting)
+	l := Listener{Principal: c.o.Principal, Session: c.session, Era: Legacy, Version: c.hello.version, Filter: Filter{All: true}}
+	_, c.unsubscribe = c.router.Subscribe(c.ctx, l, c.deliver(q, l.Filter))
+	c.side.Go(func() {
+		c.pump(c.ctx, q, func(n note) []byte { return rpc.Notification(n.method, n.params) })
+	})
+}
+
+// deliver fills a queue with what f admits.
+func (c *stdioConn) deliver(q *queue, f Filter) func(string, []byte) {
+	session := c.session
+	return func(method string, params []byte) {
+		if isNote(method) && f.admits(method, params) && !q.push(method, params) {
+			report(c.ctx, c.o.Refused, noQueue, c.o.Principal, session, 0)
+		}
+	}
+}
+
+func (c *stdioConn) pump(ctx context.Context, q *queue, encode func(note) []byte) {
+	for {
+		select {
+		case <-q.ready:
+			for _, n := range q.take() {
+				if c.send(ctx, encode(n)) != nil {
+					return
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// listen is subscriptions/listen: acknowledged first, then open until the
+// client cancels it or the connection ends.
+func (c *stdioConn) listen(m rpc.Message, done reply) *refused {
+	want, bad := readFilter(m.Params)
+	if bad != nil {
+		return bad
+	}
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	call, bad := c.table.begin(m.ID, cancel)
+	if bad != nil {
+		cancel(nil)
+		return bad
+	}
+	l := Listener{Principal: c.o.Principal, Session: c.session, Era: Modern, Version: Version20260728, Filter: want}
+	q := newQueue(notesWaiting)
+	deliver := c.deliver(q, want)
+	c.side.Go(func() {
+		defer cancel(nil)
+		granted, unsubscribe := c.router.Subscribe(ctx, l, deliver)
+		defer unsubscribe()
+		granted = granted.within(want)
+		if c.send(ctx, acknowledgement(m.ID, granted)) == nil && !granted.empty() {
+			c.pump(ctx, q, func(n note) []byte { return rpc.Notification(n.method, withMeta(n.params, metaSubscription, m.ID)) })
+		}
+		if c.table.end(call) {
+			done(nil)
+			return
+		}
+		done(rpc.Response(m.ID, listenEnd(m.ID)))
+	})
+	return nil
+}

@@ -1,0 +1,284 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// judged are the methods that need a decision, as the gate names them.
+var judged = map[string]gate.Method{
+	"tools/call":          gate.CallTool,
+	"resources/read":      gate.ReadResource,
+	"resources/subscribe": gate.SubscribeResource,
+	"prompts/get":         gate.GetPrompt,
+	"completion/complete": gate.Complete,
+}
+
+// free are the methods that need none: they act on nothing a client could name.
+var free = map[string]bool{
+	"ping":                     true,
+	"logging/setLevel":         true,
+	"tools/list":               true,
+	"prompts/list":             true,
+	"resources/list":           true,
+	"resources/templates/list": true,
+	"resources/unsubscribe":    true,
+}
+
+// Call sends a judged request, if its decision allows it. It is the one door:
+// no other function of this package sends one of these methods. A call is never
+// sent twice.
+func (s *Server) Call(ctx context.Context, r Request) Response {
+	want, ok := judged[r.Method]
+	switch {
+	case !ok:
+		return notSent("not a method that is judged")
+	case !r.Decision.Allowed():
+		return notSent("no decision allows this call")
+	case r.Decision.Call.Method != want:
+		return notSent("the decision is about another method")
+	case !carries(r.Decision, r.Params):
+		return notSent("the request is not what was decided on")
+	}
+	c, _, err := s.await(ctx)
+	if err != nil {
+		return notSent("%s", err)
+	}
+	s.owned(r.Owner)
+	if r.Method == "resources/subscribe" && c.modern.Load() {
+		return c.subscribe(ctx, r)
+	}
+	return c.do(ctx, r, false)
+}
+
+// carries reports whether params are what the decision allowed: the tool and
+// the very argument bytes, the answers that were judged, and beside them only
+// the server's own opaque requestState (attack P20).
+func carries(d *gate.Decision, params []byte) bool {
+	ms, ok := strictjson.Members(params)
+	if !ok {
+		return false
+	}
+	var want []strictjson.Member
+	if d.Call.Method == gate.CallTool {
+		if d.Arguments != nil {
+			want = []strictjson.Member{{Name: "arguments", Value: d.Arguments}}
+		}
+	} else if want, ok = strictjson.Members(d.Arguments); !ok {
+		return false
+	}
+	named := d.Call.Method == gate.CallTool || d.Call.Method == gate.GetPrompt
+	found := 0
+	for _, m := range ms {
+		same := func(w strictjson.Member) bool {
+			return w.Name == m.Name && bytes.Equal(bytes.TrimSpace(w.Value), m.Value)
+		}
+		switch {
+		case m.Name == "requestState":
+		case m.Name == "inputResponses":
+			if d.Call.Answers == nil || !bytes.Equal(bytes.TrimSpace(d.Call.Answers), m.Value) {
+				return false
+			}
+		case named && m.Name == "name":
+			if name, ok := strictjson.Text(m.Value); !ok || name != d.Call.Tool {
+				return false
+			}
+			named = false // seen
+			if slices.ContainsFunc(want, func(w strictjson.Member) bool { return w.Name == "name" }) {
+				found++
+			}
+		case slices.ContainsFunc(want, same):
+			found++
+		default:
+			return false
+		}
+	}
+	return !named && found == len(want)
+}
+
+// Do sends a request that needs no decision. When the connection was lost
+// before anything was sent, it is tried once more on the next one.
+func (s *Server) Do(ctx context.Context, r Request) Response {
+	if !free[r.Method] {
+		return notSent("a method that cannot be sent without a decision")
+	}
+	r.Decision = nil
+	for try := 0; ; try++ {
+		c, _, err := s.await(ctx)
+		if err != nil {
+			return notSent("%s", err)
+		}
+		if r.Method == "resources/unsubscribe" && c.modern.Load() {
+			return c.unsubscribe(r)
+		}
+		out := c.do(ctx, r, false)
+		if out.End != NotSent || try > 0 || c.cause() == nil {
+			return out
+		}
+	}
+}
+
+// RootsChanged tells a legacy server that the client's roots changed.
+func (s *Server) RootsChanged(ctx context.Context) error {
+	c, _, err := s.await(ctx)
+	if err == nil && !c.modern.Load() {
+		c.link.tell(rpc.Notification("notifications/roots/list_changed", nil))
+	}
+	return err
+}
+
+const (
+	maxPages = 100
+	maxItems = 2000
+)
+
+// List follows a list method to its end and returns the members of the array
+// called key. A list of more than 100 pages or 2,000 items, with a repeated
+// cursor (attack T13), or with a name that stands twice (attack T04) is an
+// ErrFaulty.
+func (s *Server) List(ctx context.Context, method, key string) (Listing, error) {
+	var out Listing
+	cursors := map[string]bool{}
+	names := map[string]bool{}
+	var params []byte
+	for page := 1; ; page++ {
+		r := s.Do(ctx, Request{Method: method, Params: params})
+		if r.End != Answered {
+			return Listing{}, fmt.Errorf("%s: %s: %s", method, r.End, r.Err.Message)
+		}
+		if r.Err != nil {
+			return Listing{}, r.Err
+		}
+		items, ok := strictjson.Elements(strictjson.Get(r.Result, key))
+		if !ok {
+			return Listing{}, fmt.Errorf("%w: the result has no array of %s", ErrFaulty, key)
+		}
+		if out.First == nil {
+			out.First = r.Result
+		}
+		out.Items = append(out.Items, items...)
+		if len(out.Items) > maxItems {
+			return Listing{}, fmt.Errorf("%w: more than %d items", ErrFaulty, maxItems)
+		}
+		if key == "tools" || key == "prompts" {
+			for _, it := range items {
+				name, ok := strictjson.Text(strictjson.Get(it, "name"))
+				if !ok || name == "" {
+					return Listing{}, fmt.Errorf("%w: one of its %s has no name", ErrFaulty, key)
+				}
+				if names[name] {
+					return Listing{}, fmt.Errorf("%w: two of its %s have one name", ErrFaulty, key)
+				}
+				names[name] = true
+			}
+		}
+		next := strictjson.Get(r.Result, "nextCursor")
+		if next == nil || strictjson.KindOf(next) == strictjson.Null {
+			break
+		}
+		cursor, ok := strictjson.Text(next)
+		switch {
+		case !ok:
+			return Listing{}, fmt.Errorf("%w: nextCursor is not a string", ErrFaulty)
+		case cursor == "":
+			// some servers end their list so
+		case cursors[cursor]:
+			return Listing{}, fmt.Errorf("%w: a cursor came back", ErrFaulty)
+		case page == maxPages:
+			return Listing{}, fmt.Errorf("%w: more than %d pages", ErrFaulty, maxPages)
+		}
+		if cursor == "" {
+			break
+		}
+		cursors[cursor] = true
+		params = append(append([]byte(`{"cursor":`), next...), '}')
+	}
+	if key == "tools" {
+		out.Items = s.withoutBadHeaders(out.Items)
+	}
+	return out, nil
+}
+
+// compose builds a call's message: the params as they are, with _meta in front.
+func (c *conn) compose(k *call) error {
+	r := &k.request
+	if r.Params != nil {
+		ms, ok := strictjson.Members(r.Params)
+		if !ok {
+			return errors.New("params must be an object")
+		}
+		for _, m := range ms {
+			if m.Name == "_meta" {
+				return errors.New("params must not have _meta")
+			}
+			if m.Name == "name" && (r.Method == "tools/call" || r.Method == "prompts/get") ||
+				m.Name == "uri" && r.Method == "resources/read" {
+				k.name, _ = strictjson.Text(m.Value)
+			}
+		}
+	}
+	params := r.Params
+	if meta := c.meta(k); meta != nil {
+		head := append(append([]byte(`{"_meta":`), meta...), ',')
+		rest := []byte("}")
+		if params != nil {
+			rest = bytes.TrimLeft(bytes.TrimLeft(params, " \t\r\n")[1:], " \t\r\n")
+		}
+		if rest[0] == '}' {
+			head = head[:len(head)-1]
+		}
+		params = append(head, rest...)
+	}
+	k.msg = rpc.Request(k.id, r.Method, params)
+	if c.modern.Load() {
+		k.headers = paramHeaders(r.ToolSchema, strictjson.Get(r.Params, "arguments"))
+	}
+	return nil
+}
+
+// meta returns the _meta object of a call, nil for none.
+func (c *conn) meta(k *call) []byte {
+	var ms []strictjson.Member
+	seen := map[string]bool{"progressToken": true}
+	if c.modern.Load() {
+		can := k.request.ClientCapabilities
+		if can == nil {
+			can = c.s.capabilities()
+		}
+		ms = append(ms,
+			strictjson.Member{Name: metaPrefix + "protocolVersion", Value: strictjson.Quote(c.version)},
+			strictjson.Member{Name: metaPrefix + "clientInfo", Value: c.s.clientInfo()},
+			strictjson.Member{Name: metaPrefix + "clientCapabilities", Value: can})
+	}
+	if k.request.ProgressToken != nil {
+		ms = append(ms, strictjson.Member{Name: "progressToken", Value: k.id})
+	}
+	for _, m := range k.request.Meta {
+		own := strings.HasPrefix(m.Name, metaPrefix) && !(c.modern.Load() && m.Name == metaPrefix+"logLevel")
+		if own || seen[m.Name] {
+			continue
+		}
+		seen[m.Name] = true
+		ms = append(ms, m)
+	}
+	if len(ms) == 0 {
+		return nil
+	}
+	b := []byte{'{'}
+	for i, m := range ms {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, strictjson.Quote(m.Name)...), ':')
+		b = append(b, m.Value...)
+	}
+	return append(b, '}')
+}

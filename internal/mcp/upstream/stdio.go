@@ -1,0 +1,206 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/writ-project/writ/internal/mcp/rpc"
+)
+
+const (
+	maxNoise   = 1000 // skipped lines in a row before a server is faulty (attack U04)
+	tellQueue  = 64   // our notifications and answers waiting to be written
+	stderrSize = 64 << 10
+)
+
+// stdio is a child process spoken to in lines.
+type stdio struct {
+	c    *conn
+	proc *process
+
+	writes chan *call // taken by the writer: from then on it counts as sent
+	tells  chan []byte
+	gone   chan struct{} // closed when the reader has delivered everything
+	wg     sync.WaitGroup
+	once   sync.Once
+}
+
+// startStdio starts the child and makes it c's link.
+func startStdio(c *conn) error {
+	proc, err := startProcess(&c.s.cfg)
+	if err != nil {
+		return err
+	}
+	l := &stdio{
+		c: c, proc: proc,
+		writes: make(chan *call), tells: make(chan []byte, tellQueue), gone: make(chan struct{}),
+	}
+	c.link = l
+	l.wg.Add(3)
+	go l.read()
+	go l.write()
+	go func() { // the end of the process is the end of the connection
+		defer l.wg.Done()
+		<-proc.exited
+		// A descendant outside the group may still hold the pipe.
+		stop := c.s.clock.AfterFunc(c.s.limits.Grace, func() { proc.stdout.Close() })
+		<-l.gone
+		stop()
+		c.die(errors.New("the server process ended"))
+	}()
+	return nil
+}
+
+func (l *stdio) listen() {}
+
+// read delivers every line until the pipe ends.
+func (l *stdio) read() {
+	defer l.wg.Done()
+	defer close(l.gone)
+	lim := &l.c.s.limits
+	courier := l.c.s.courier
+	lines := rpc.NewLines(&lineWatch{
+		r: l.proc.stdout, clock: l.c.s.clock, limit: lim.LineTime,
+		slow: func() {
+			courier.event(SlowLine)
+			l.c.die(errors.New("the server left a line unfinished"))
+			l.proc.kill()
+		},
+	}, lim.Line)
+	noise := 0
+	for {
+		line, err := lines.Next()
+		switch {
+		case errors.Is(err, rpc.ErrLineTooLong):
+			l.c.tooLong(line, nil)
+			continue
+		case err != nil: // a half line is no message
+			if !errors.Is(err, io.EOF) {
+				courier.event(SkippedLine)
+			}
+			l.c.die(errors.New("the server closed its output"))
+			return
+		}
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		if l.c.receive(line, nil, true) {
+			noise = 0
+			continue
+		}
+		courier.event(SkippedLine)
+		if noise++; noise > maxNoise {
+			courier.event(Noise)
+			l.c.die(errors.New("the server writes something other than messages"))
+			l.proc.kill()
+			io.Copy(io.Discard, l.proc.stdout)
+			return
+		}
+	}
+}
+
+// write sends one message at a time; a child that does not read is killed.
+func (l *stdio) write() {
+	defer l.wg.Done()
+	send := func(msg []byte) {
+		line := oneLine(msg)
+		stop := l.c.s.clock.AfterFunc(l.c.s.limits.Write, func() {
+			l.c.s.courier.event(WriteStalled)
+			l.c.die(errors.New("the server does not read its input"))
+			l.proc.kill()
+		})
+		l.proc.stdin.Write(line) // a broken pipe is seen by the reader too
+		stop()
+	}
+	for {
+		select {
+		case msg := <-l.tells: // answers and cancellations first
+			send(msg)
+			continue
+		default:
+		}
+		select {
+		case msg := <-l.tells:
+			send(msg)
+		case k := <-l.writes:
+			if l.c.mayLeave(k) {
+				send(k.msg)
+			} else {
+				k.finish(held())
+			}
+		case <-l.c.dead:
+			return
+		}
+	}
+}
+
+// oneLine returns msg and a newline. Line breaks between tokens become spaces;
+// inside strings JSON has none.
+func oneLine(msg []byte) []byte {
+	b := make([]byte, len(msg)+1)
+	copy(b, msg)
+	for i, x := range b[:len(msg)] {
+		if x == '\n' || x == '\r' {
+			b[i] = ' '
+		}
+	}
+	b[len(msg)] = '\n'
+	return b
+}
+
+func (l *stdio) tell(msg []byte) {
+	select {
+	case l.tells <- msg:
+	case <-l.c.dead:
+	default:
+		l.c.s.courier.event(DroppedNotice)
+	}
+}
+
+func (l *stdio) say(_ context.Context, msg []byte) error {
+	l.tell(msg)
+	return nil
+}
+
+func (l *stdio) exchange(ctx context.Context, k *call) Response {
+	select {
+	case l.writes <- k:
+	case <-l.c.dead:
+		return notSent("%s", l.c.cause())
+	case <-ctx.Done():
+		return notSent("%s", ended(ctx))
+	}
+	select {
+	case <-k.done:
+		return k.reply
+	case <-l.gone:
+		select {
+		case <-k.done: // its last words
+			return k.reply
+		default:
+			return unknown("%s", l.c.cause())
+		}
+	case <-ctx.Done():
+		select {
+		case <-k.done:
+			return k.reply
+		default:
+		}
+		if !k.quiet {
+			l.tell(rpc.Notification("notifications/cancelled", append(append([]byte(`{"requestId":`), k.id...), '}')))
+		}
+		return unknown("%s", ended(ctx))
+	}
+}
+
+func (l *stdio) close() {
+	l.once.Do(func() {
+		l.proc.end(l.c.s.clock, l.c.s.limits.Grace)
+		l.wg.Wait()
+		l.proc.release()
+	})
+}
