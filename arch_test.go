@@ -90,7 +90,7 @@ var lattice = []layer{
 	{name: "the state directory", packages: []string{"internal/statedir"},
 		may: slices.Concat(words, []string{"audit", "internal/private", "internal/store/sqlite", "internal/gateway/localdoor"}), outside: []string{"golang.org/x/mod/sumdb/note"}},
 	{name: "the gate in a program of one's own", packages: []string{"guard"},
-		may: slices.Concat(words, []string{"gate", "internal/gateway", "internal/mcp/downstream", "internal/statedir", "internal/store/sqlite"})},
+		may: slices.Concat(words, []string{"gate", "internal/gateway", "internal/mcp/downstream", "internal/private", "internal/statedir", "internal/store/sqlite"})},
 	{name: "users of the door", packages: []string{"internal/ask/...", "internal/console/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/mcp/downstream", "internal/strictyaml", "internal/ask"}), outside: anything},
 	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway"})},

@@ -48,6 +48,6 @@ tools:
 	}
 	// Output:
 	// true /id (target) is evidence s_example/ev1, /structuredContent/users/0 of list_users (users), label system
-	// false refused: /id: provenance.unseen: '/id' was seen nowhere; 'list_users' of server 'users' returns '/users/*'
-	// false refused: /id: provenance.unseen: '/id' was seen nowhere; 'list_users' of server 'users' returns '/users/*'
+	// false refused: /id: provenance.unseen: '/id' was seen nowhere as a whole value that it accepts; 'list_users' of server 'users' returns '/users/*'
+	// false refused: /id: provenance.unseen: '/id' was seen nowhere as a whole value that it accepts; 'list_users' of server 'users' returns '/users/*'
 }

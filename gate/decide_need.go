@@ -36,9 +36,9 @@ var needs = map[writ.Reason]string{
 	writ.FormDuplicate:    "must not stand twice in its list",
 	writ.FormDotFile:      "must not be a dot-file or a settings file of version control, continuous integration or an agent, nor a directory that brings one; a person must write it",
 
-	writ.ProvenanceUnseen:     "was seen nowhere",
+	writ.ProvenanceUnseen:     "was seen nowhere as a whole value that it accepts",
 	writ.ProvenanceLabel:      "was seen only where somebody else than the tool's issuer can write it",
-	writ.ProvenanceReflected:  "was seen only where it may reflect what a call sent, in this session or an earlier one (`writ places list`)",
+	writ.ProvenanceReflected:  "was seen only where it may reflect what a call sent, in this session (read it before the value is sent) or an earlier one (`writ places list`; `writ places clear N`, then read again)",
 	writ.ProvenanceSource:     "was seen only at a source this argument does not accept",
 	writ.ProvenanceSmall:      "is too short to be recognised without its collection",
 	writ.ProvenanceOpenTarget: "was seen only in a collection that anyone can add to, which cannot name a target",
@@ -71,10 +71,10 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		return s
 	}
 	if r == writ.ProvenanceAnchor {
-		return s + "; the user must type it, or a value that only this record of its collection has: " + j.say()
+		return s + "; the user must type it, or a value that only this record has among all that were listed of its collection: " + j.say()
 	}
 	if j.isLocal(l) {
-		return "`" + shown(l.pointer) + "` may be any text once the file it goes to is vouched for"
+		return "`" + shown(l.pointer) + "` may be any text once its target is vouched for"
 	}
 	if len(j.unfounded) >= 100 {
 		return s // that many failures have said it often enough
@@ -88,8 +88,13 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		}
 		j.supply[k] = supply
 	}
-	if l.rule != nil && !l.rule.FromDefault && slices.ContainsFunc(l.rule.From, func(src Source) bool { return src.Kind == FromUser }) {
-		supply += ", and the user may type it"
+	if l.rule != nil && slices.ContainsFunc(l.rule.From, func(src Source) bool { return src.Kind == FromUser }) {
+		switch {
+		case supply == noSupplier:
+			supply += ", and the user may type it: " + j.say()
+		case !l.rule.FromDefault:
+			supply += ", and the user may type it"
+		}
 	}
 	return s + "; " + supply
 }
@@ -102,6 +107,8 @@ type supplyKey struct {
 	rule        *ArgRule
 	key, answer bool
 }
+
+const noSupplier = "no tool of the policy returns such a value"
 
 // suppliers names the tools whose outputs could vouch for a leaf, by the
 // policy alone.
@@ -131,7 +138,7 @@ func (j *judge) suppliers(l *leaf) string {
 		}
 	}
 	if len(found) == 0 {
-		return "no tool of the policy returns such a value"
+		return noSupplier
 	}
 	var b strings.Builder
 	for i, k := range found {

@@ -82,7 +82,7 @@ tools:
 	}
 	// Output:
 	// MISSING_PROVENANCE provenance.unseen
-	// /id `/id` was seen nowhere; `list_accounts` of server `hr` returns `account`
+	// /id `/id` was seen nowhere as a whole value that it accepts; `list_accounts` of server `hr` returns `account`
 	// {"accounts":[{"id":"u-17","name":"Bob"}]}
 	// locking {"id":"u-17"}
 	// {"done":true}

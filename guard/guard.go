@@ -48,6 +48,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -102,6 +103,16 @@ func (g *Guard) Notice() string {
 	return g.notice
 }
 
+// mended says what of a file's owner, modes or place was refused, and the command
+// that mends it.
+func mended(what string, err error) error {
+	var loose *private.Error
+	if errors.As(err, &loose) && loose.Mend != "" {
+		return fmt.Errorf("%s: %w; mend it with: %s", what, err, loose.Mend)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
 // Open opens the state directory, which is made if it is not there, with a
 // policy in YAML and the tools. Every fault of the policy is in the error, with
 // line and column; so is every tool that could never be called and every
@@ -123,11 +134,11 @@ func Open(dir string, policy []byte, tools []Tool) (*Guard, error) {
 		err = statedir.Check(dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("guard: the state directory: %w", err)
+		return nil, mended("guard: the state directory", err)
 	}
 	signer, verifier, err := statedir.Key(dir)
 	if err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
+		return nil, mended("guard", err)
 	}
 	own, heads := statedir.Own(dir), statedir.HeadsDir(dir)
 	if heads != "" {

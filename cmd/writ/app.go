@@ -46,7 +46,7 @@ func (f *sharedFlags) register(c *cobra.Command) {
 
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fail(exitUsage, "writ "+c.Name()+" --help", "%s takes no arguments", c.Name())
+		return fail(exitUsage, c.CommandPath()+" --help", "%s takes no arguments", c.Name())
 	}
 	return nil
 }

@@ -235,6 +235,30 @@ func openForReading(dir string) (*sqlite.Store, error) {
 	return st, nil
 }
 
+// openCurrent is openForReading of a log that is as new as this machine knows it
+// to have been; the flag of acceptsRollback reads an older one.
+func openCurrent(ctx context.Context, dir string) (*sqlite.Store, error) {
+	st, err := openForReading(dir)
+	if accept, _ := ctx.Value(acceptRollback{}).(bool); err != nil || accept {
+		return st, err
+	}
+	verifier, err := logVerifier(dir, "")
+	if err == nil {
+		var snap audit.Snapshot
+		if snap, err = st.Snapshot(ctx); err == nil {
+			if known, ok := sqlite.KnownElsewhere(statedir.HeadsDir(dir), verifier); ok && known.Size > snap.Size() {
+				err = fail(exitData, "writ audit verify", "the state directory was rolled back: this machine knows a newer one of the same log; --%s reads it all the same", acceptRollbackFlag)
+			}
+			snap.Close()
+		}
+	}
+	if err != nil {
+		st.Close()
+		return nil, err
+	}
+	return st, nil
+}
+
 // progress is a counter on a terminal, and nothing elsewhere.
 type progress struct {
 	w     io.Writer

@@ -123,7 +123,7 @@ func (f *memoryFlags) open(ctx context.Context, what need) (*remembered, error) 
 	if what == toWrite || what == toErase {
 		st, err = openStore(ctx, dir)
 	} else {
-		st, err = openForReading(dir)
+		st, err = openCurrent(ctx, dir)
 	}
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func namespaceList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			st, err := openForReading(dir)
+			st, err := openCurrent(c.Context(), dir)
 			if err != nil {
 				return err
 			}

@@ -189,7 +189,9 @@ func memoryExplain() *cobra.Command {
 		exactly(1, "one proposition's id"),
 		func(c *cobra.Command, x *memory.Reader, args []string, asJSON bool) error {
 			e, ok := x.Explain(args[0])
-			if !ok {
+			if _, there := x.Get(args[0]); !ok && there {
+				return fail(exitUsage, "writ memory get "+oneLine(args[0], 80), "only a proposition, prop_…, is believed or not")
+			} else if !ok {
 				return notThere(args[0])
 			}
 			if asJSON {

@@ -64,7 +64,7 @@ func memoryVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			st, err := openForReading(dir)
+			st, err := openCurrent(c.Context(), dir)
 			if err != nil {
 				return err
 			}

@@ -25,9 +25,11 @@ func placesCommand() *cobra.Command {
 			return fail(exitUsage, "writ places --help", "list or clear")
 		},
 	}
-	c.PersistentFlags().StringVar(&state, "state", "", "state `DIR`")
-	c.PersistentFlags().StringVar(&namespace, "namespace", "default", "memory namespace the gateway runs with")
 	c.AddCommand(placesList(&state, &namespace), placesClear(&state, &namespace))
+	for _, sub := range c.Commands() {
+		sub.Flags().StringVar(&state, "state", "", "state `DIR`")
+		sub.Flags().StringVar(&namespace, "namespace", "default", "memory namespace the gateway runs with")
+	}
 	return c
 }
 

@@ -340,12 +340,15 @@ func sessionClose() *cobra.Command {
 			}
 			defer st.Close()
 			id, err := publicID(c.Context(), st, dir, args[0])
-			if err != nil {
+			if gone := errors.Is(err, errNoSession); err != nil && !gone {
 				return err
-			}
-			if id != args[0] {
+			} else if gone || id != args[0] {
 				if err := os.Remove(filepath.Join(dir, statedir.SessionsDir, args[0])); err != nil && !errors.Is(err, os.ErrNotExist) {
 					return fail(exitIO, "", "the session's file cannot be removed")
+				}
+				if gone {
+					fmt.Fprintln(c.OutOrStdout(), "the log has no such session: its name is free")
+					return nil
 				}
 			}
 			if err := gateway.EndSession(c.Context(), st, id, time.Now()); err != nil {
@@ -391,11 +394,13 @@ func sessionNames(ctx context.Context, st audit.Sessions, dir string) map[string
 	return names
 }
 
+var errNoSession = errors.New("no such session")
+
 // notFound is the end of a command whose session the store did not give: it is
 // not there, or cannot be read.
 func notFound(err error) error {
 	if errors.Is(err, audit.ErrNotFound) {
-		return fail(exitData, "writ session list", "no such session")
+		return &exit{exitData, errNoSession, "writ session list"}
 	}
 	return fail(exitIO, "writ audit verify", "the session cannot be read: %w", err)
 }

@@ -206,9 +206,14 @@ func publishesSchema(t *gate.Tool) bool {
 // notRecorded refuses because the record could not be written.
 func (g *Gateway) notRecorded(r *downstream.Request, m gate.Method, err error) downstream.Reply {
 	g.log.Error("a record could not be written: the call is refused", "error", err)
+	need := "the audit log must be writable; nothing was done, so the call can be made again once it is"
+	var altered *audit.AlteredError
+	if errors.As(err, &altered) {
+		need = "what was recorded must be as it was written: `writ audit verify` says where it was altered; nothing was done, and a new state directory starts a record anew"
+	}
 	return refusal(m, writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
 		Code: writ.PolicyViolation, Reason: writ.PolicyNotRecorded,
-		Failures: []writ.Failure{{Reason: writ.PolicyNotRecorded, Need: "the audit log must be writable; nothing was done, so the call can be made again once it is"}},
+		Failures: []writ.Failure{{Reason: writ.PolicyNotRecorded, Need: need}},
 	}}, "", true)
 }
 
