@@ -216,7 +216,7 @@ func (l *local) call(ctx context.Context, method, _ string, params []byte) ([]by
 		return nil, nil, fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
 	}
 	for name, err := range l.g.Failed() {
-		return nil, nil, fail(exitIO, "writ check", "server %s cannot be reached: %w", name, err)
+		return nil, nil, fail(exitIO, "its command in a shell, to see what it says", "server %s cannot be reached: %w", name, err)
 	}
 	r := l.g.Handle(ctx, &downstream.Request{
 		Method: method, Params: params, ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,

@@ -66,7 +66,7 @@ func (o *files) exposed(c upstream.Config) string {
 }
 
 // moveThem is what to do about exposed files.
-const moveThem = "keep writ.yaml, the policy and programs in a directory no server is given, such as ~/.config/writ, and the state with --state DIR"
+const moveThem = "keep writ.yaml, the policy and programs in a directory no server is given, nor any above it, and the state with --state DIR; or give the server a directory of its own"
 
 // warn tells of exposed files at the start.
 func (o *files) warn(w io.Writer) {
