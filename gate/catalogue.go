@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -102,7 +103,7 @@ func NewCatalogue(defs []Definition, p *Policy) (*Catalogue, []Finding) {
 		m.add(d)
 	}
 	m.refuseLists()
-	for _, key := range sortedKeys(m.tools) {
+	for _, key := range slices.Sorted(maps.Keys(m.tools)) {
 		m.compile(m.tools[key])
 		m.join(m.tools[key])
 	}

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -150,7 +152,7 @@ func opened(rules []ArgRule, path []string) bool {
 // unlisted adds the R32 methods contracts name, and reports contracts whose
 // tool the server does not publish.
 func (m *making) unlisted() {
-	for _, key := range sortedKeys(m.policy.Contracts) {
+	for _, key := range slices.Sorted(maps.Keys(m.policy.Contracts)) {
 		c := m.policy.Contracts[key]
 		if m.tools[key] != nil {
 			continue

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -241,7 +242,7 @@ func (m *making) refuseLists() {
 			m.refuseServer(server, writ.NameUnknown, "the server publishes more than 2000 tools; its whole list is refused (T13)")
 		}
 	}
-	for _, server := range sortedKeys(m.broken) {
+	for _, server := range slices.Sorted(maps.Keys(m.broken)) {
 		f := m.broken[server]
 		m.findings = append(m.findings, f)
 		for _, t := range m.servers[server] {

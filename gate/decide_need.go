@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,7 +128,7 @@ func (j *judge) suppliers(l *leaf) string {
 			}
 		}
 	}
-	for _, name := range sortedKeys(j.in.Policy.Contracts) {
+	for _, name := range slices.Sorted(maps.Keys(j.in.Policy.Contracts)) {
 		if c := j.in.Policy.Contracts[name]; !c.Closed {
 			each(c)
 		}

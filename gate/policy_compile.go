@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -76,7 +77,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	case isMethod:
 		c.Method = Method(c.Tool)
 	case strings.Contains(c.Tool, "/"):
-		r.Fault(key, "after the server stands a tool without /, or one of "+strings.Join(sortedKeys(methodWords), ", "), "")
+		r.Fault(key, "after the server stands a tool without /, or one of "+strings.Join(slices.Sorted(maps.Keys(methodWords)), ", "), "")
 		return nil
 	case !toolName.MatchString(c.Tool):
 		r.Fault(key, "the tool's name does not match "+toolName.String(), "tool patterns are not allowed: one tool, one contract")
@@ -137,7 +138,7 @@ func (r *reader) effects(c *Contract, key *strictyaml.Node, f *toolFile, isMetho
 	case isMethod && act && c.Effect != 0 && c.Effect&Egress == 0:
 		r.Fault(f.Effect.Node, "this method is at least egress (R32)", "effect: egress")
 	case !f.Effect.Given():
-		r.Fault(key, "the tool has no effect", "effect: "+strings.Join(sortedKeys(effectWords), ", "))
+		r.Fault(key, "the tool has no effect", "effect: "+strings.Join(slices.Sorted(maps.Keys(effectWords)), ", "))
 	}
 }
 

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func last(p provenance.Pattern) string {
 
 func supplyOf(p *Policy) supply {
 	s := supply{map[string]bool{}, map[provenance.Type]bool{}, map[[3]string]*ArgRule{}, map[string]bool{}}
-	for _, key := range sortedKeys(p.Contracts) {
+	for _, key := range slices.Sorted(maps.Keys(p.Contracts)) {
 		c := p.Contracts[key]
 		for _, o := range c.Outputs {
 			s.collections[o.Collection] = true
@@ -60,7 +61,7 @@ func supplyOf(p *Policy) supply {
 func (r *reader) lint(p *Policy) {
 	know := supplyOf(p)
 	r.lintStores(p)
-	for _, key := range sortedKeys(p.Contracts) {
+	for _, key := range slices.Sorted(maps.Keys(p.Contracts)) {
 		c := p.Contracts[key]
 		for i := range c.Outputs {
 			r.lintOutput(c, i, know)

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -85,7 +86,7 @@ func (r *reader) setFields(p *Policy, key string, f *toolFile) {
 	}
 	for i, t := range f.Sets.Items {
 		found := false
-		for _, other := range sortedKeys(p.Contracts) {
+		for _, other := range slices.Sorted(maps.Keys(p.Contracts)) {
 			for k := range p.Contracts[other].Outputs {
 				o := &p.Contracts[other].Outputs[k]
 				if !c.Sets[i].names(other, o) || !p.share(c, p.Contracts[other]) {
@@ -203,14 +204,14 @@ func (d *Decision) Lowers(ps *provenance.Places) (p provenance.Place, ok bool) {
 func (r *reader) lintStores(p *Policy) {
 	r.lintSeen(p)
 	r.lintNames(p)
-	for _, key := range sortedKeys(p.Contracts) {
+	for _, key := range slices.Sorted(maps.Keys(p.Contracts)) {
 		to := p.Contracts[key]
 		for i := range to.Outputs {
 			o := to.Outputs[i]
 			if o.Label < writ.System {
 				continue
 			}
-			for _, writer := range sortedKeys(p.Contracts) {
+			for _, writer := range slices.Sorted(maps.Keys(p.Contracts)) {
 				from := p.Contracts[writer]
 				if !from.unproven() || o.Authoritative && from.Server == to.Server {
 					continue
@@ -238,12 +239,12 @@ func (r *reader) lintStores(p *Policy) {
 // agent's text to files that nobody says who reads: what other servers label
 // external is lowered by those of their own stores alone (R20, R38).
 func (r *reader) lintSeen(p *Policy) {
-	for _, key := range sortedKeys(p.Contracts) {
+	for _, key := range slices.Sorted(maps.Keys(p.Contracts)) {
 		for a := range p.Contracts[key].everyArg {
 			if !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromSeen }) {
 				continue
 			}
-			for _, writer := range sortedKeys(p.Contracts) {
+			for _, writer := range slices.Sorted(maps.Keys(p.Contracts)) {
 				if p.onDisk(p.Contracts[writer]) {
 					r.WarnAt(a.Line, a.Col, "a link that "+strictyaml.Word(writer)+" wrote to a file and another server shows is accepted as seen (R20, R38)", "stores: name who reads those files")
 					break
@@ -257,7 +258,7 @@ func (r *reader) lintSeen(p *Policy) {
 // puts text into what one of them names: a place is told apart by the names of
 // one collection, so the other name is another place (R38).
 func (r *reader) lintNames(p *Policy) {
-	for _, key := range sortedKeys(p.Contracts) {
+	for _, key := range slices.Sorted(maps.Keys(p.Contracts)) {
 		to := p.Contracts[key]
 		for i := range to.Outputs {
 			o := &to.Outputs[i]
@@ -280,7 +281,7 @@ func (p *Policy) writerOf(to *Contract, collection string) string {
 	if collection == "" {
 		return ""
 	}
-	for _, key := range sortedKeys(p.Contracts) {
+	for _, key := range slices.Sorted(maps.Keys(p.Contracts)) {
 		from := p.Contracts[key]
 		if !from.unproven() || !p.share(from, to) {
 			continue

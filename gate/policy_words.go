@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -66,10 +67,10 @@ func pick[T any](r *reader, t strictyaml.String, set map[string]T, later ...stri
 		return v, true
 	}
 	if slices.Contains(later, t.S) {
-		r.Fault(t.Node, strictyaml.Word(t.S)+" is not yet enforced", "use one of: "+strings.Join(sortedKeys(set), ", "))
+		r.Fault(t.Node, strictyaml.Word(t.S)+" is not yet enforced", "use one of: "+strings.Join(slices.Sorted(maps.Keys(set)), ", "))
 		return v, false
 	}
-	r.Fault(t.Node, "unknown word "+strictyaml.Word(t.S), strictyaml.Nearest(t.S, sortedKeys(set)))
+	r.Fault(t.Node, "unknown word "+strictyaml.Word(t.S), strictyaml.Nearest(t.S, slices.Sorted(maps.Keys(set))))
 	return v, false
 }
 

@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,7 +209,7 @@ func (j *judging) close(schemas []*js.Schema, n *node) {
 	apply := j.applicable(schemas, n)
 	if n.props != nil {
 		opened := j.open != nil && j.open(j.path)
-		for _, name := range sortedKeys(n.props) {
+		for _, name := range slices.Sorted(maps.Keys(n.props)) {
 			e := n.props[name]
 			var next []*js.Schema
 			named := false
@@ -335,13 +336,4 @@ func (j *judging) satisfies(s *js.Schema, n *node) bool {
 	ok := validate(s, n.v) == nil
 	j.holds[at] = ok
 	return ok
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
