@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"encoding/json"
 	"slices"
 
 	writ "github.com/writ-project/writ"
@@ -44,20 +43,6 @@ func (t *Tool) Rules(args []byte) []ArgRule {
 		return append(slices.Clone(t.Contract.Args), c.Args...)
 	}
 	return t.Contract.Args
-}
-
-// Rule returns the most specific rule of the contract for one argument leaf of
-// this call, nil when none names it: then the argument is a target from
-// labelled output, like one without a contract.
-func (t *Tool) Rule(args []byte, path []string) *ArgRule {
-	var best *ArgRule
-	rules := t.Rules(args)
-	for i := range rules {
-		if r := &rules[i]; r.At.Match(path) && (best == nil || r.At.Beats(best.At)) {
-			best = r
-		}
-	}
-	return best
 }
 
 // caseOf returns the case the arguments name, nil when they name none.
@@ -132,29 +117,6 @@ func (t *Tool) ValidateOutput(structured []byte) bool {
 // that the pinned input schema gives for that argument path (R7).
 func (t *Tool) EnumMember(path []string, raw []byte) bool {
 	return t != nil && t.input != nil && enumMember(t.input.at(path), raw)
-}
-
-// DefaultAt returns the JSON literal of the default the pinned input schema
-// gives for that argument path, nil when it gives none or several.
-func (t *Tool) DefaultAt(path []string) []byte {
-	if t == nil || t.input == nil {
-		return nil
-	}
-	var out []byte
-	for _, s := range t.input.at(path) {
-		if s.Default == nil || s.Ref != nil && s.DraftVersion < 2019 {
-			continue
-		}
-		b, err := json.Marshal(*s.Default)
-		if err == nil {
-			b, err = strictjson.Canonical(b)
-		}
-		if err != nil || out != nil && string(out) != string(b) {
-			return nil
-		}
-		out = b
-	}
-	return out
 }
 
 // Requires reports whether the input schema demands a member of the arguments

@@ -200,12 +200,6 @@ func TestSchemaQuestions(t *testing.T) {
 			t.Errorf("R16 %s is named: %v", p, got)
 		}
 	}
-	if got := string(tool.DefaultAt([]string{"d"})); got != `{"a":"<x>","b":1.5}` {
-		t.Errorf("default: %s", got)
-	}
-	if tool.DefaultAt([]string{"mode"}) != nil {
-		t.Error("a default where there is none")
-	}
 }
 
 // TestClosingModel compares the walk with a plain model on schemas of nested
@@ -335,7 +329,6 @@ func FuzzDefinition(f *testing.F) {
 		tool.ValidateOutput(args)
 		strictjson.Walk(args, func(path []string, raw []byte) bool {
 			tool.EnumMember(path, raw)
-			tool.DefaultAt(path)
 			tool.NamesProperty(path)
 			return true
 		}, nil)
