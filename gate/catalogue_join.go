@@ -102,25 +102,22 @@ func (m *making) compare(t *Tool, c *Contract) {
 		rules = append(rules[:len(rules):len(rules)], k.Args...)
 	}
 	for _, r := range rules {
-		schemas := t.input.at(r.At.Tokens)
-		if !r.At.Exact() {
-			schemas = t.input.at(concrete(r.At.Tokens))
-		}
-		if len(schemas) == 0 && !opened(rules, r.At.Tokens) {
+		at := concrete(r.At.Tokens)
+		if !t.input.knows(at) && !opened(rules, r.At.Tokens) {
 			warn(r.Line, r.Col, "the rule can never match: the tool's schema has no "+strconv.Quote(r.At.Source), "")
 			continue
 		}
 		for _, s := range r.From {
-			if s.Kind == FromCatalog && r.Role == Enum && !hasEnum(schemas) {
+			if s.Kind == FromCatalog && r.Role == Enum && !t.input.listsValues(at) {
 				warn(r.Line, r.Col, "the tool's schema lists no values for "+strconv.Quote(r.At.Source)+", so from: catalog matches none", "from: [{const: [...]}]")
 			}
 		}
 	}
-	if c.CaseAt != nil && len(t.input.at(c.CaseAt)) == 0 {
+	if c.CaseAt != nil && !t.input.knows(c.CaseAt) {
 		warn(c.Line, c.Col, "the tool's schema has no argument that the cases are told apart by; every call has every effect", "")
 	}
 	for _, o := range c.Outputs {
-		if o.HasJoin && len(t.input.at(o.Join)) == 0 {
+		if o.HasJoin && !t.input.knows(o.Join) {
 			warn(c.Line, c.Col, "an output joins an argument the tool's schema does not have; it labels nothing", "")
 		}
 	}
@@ -128,9 +125,9 @@ func (m *making) compare(t *Tool, c *Contract) {
 
 // concrete replaces wildcards by a token that can be an index and a key.
 func concrete(tokens []string) []string {
-	out := make([]string, len(tokens))
-	for i, t := range tokens {
-		if out[i] = t; t == "*" {
+	out := slices.Clone(tokens)
+	for i, t := range out {
+		if t == "*" {
 			out[i] = "0"
 		}
 	}

@@ -170,7 +170,7 @@ func TestHiddenIsUnknown(t *testing.T) {
 		t.Error("an absent catalogue has a tool")
 	}
 	var noTool *Tool
-	if noTool.Effect(nil) != EveryEffect || len(noTool.ValidateArguments(nil)) == 0 || noTool.ValidateOutput([]byte("{}")) || noTool.EnumMember(nil, []byte("1")) || noTool.NamesProperty([]string{"a"}) {
+	if noTool.Effect(nil) != EveryEffect || len(noTool.ValidateArguments(nil)) == 0 || noTool.ValidateOutput([]byte("{}")) || noTool.schema().enumMember(nil, []byte("1")) || noTool.schema().namesProperty([]string{"a"}) {
 		t.Error("an absent tool is not the most closed one")
 	}
 }

@@ -56,15 +56,9 @@ func (c *Contract) caseOf(args []byte) *Case {
 			return nil
 		}
 	}
-	got, err := decodeJSON(v)
-	if err != nil {
-		return nil
-	}
 	for i := range c.Cases {
-		for _, raw := range c.Cases[i].Values {
-			if want, err := decodeJSON(raw); err == nil && same(got, want) {
-				return &c.Cases[i]
-			}
+		if slices.ContainsFunc(c.Cases[i].Values, func(want []byte) bool { return equalJSON(v, want) }) {
+			return &c.Cases[i]
 		}
 	}
 	return nil
@@ -113,41 +107,10 @@ func (t *Tool) ValidateOutput(structured []byte) bool {
 	return true
 }
 
-// EnumMember reports whether the value is a member of an enum, or the const,
-// that the pinned input schema gives for that argument path (R7).
-func (t *Tool) EnumMember(path []string, raw []byte) bool {
-	return t != nil && t.input != nil && enumMember(t.input.at(path), raw)
-}
-
-// Requires reports whether the input schema demands a member of the arguments
-// whatever the others are.
-func (t *Tool) Requires(name string) bool {
-	if t == nil || t.input == nil {
-		return false
+// schema is the tool's input schema, nil where it has none that can be used.
+func (t *Tool) schema() *schema {
+	if t == nil {
+		return nil
 	}
-	for _, s := range t.input.always() {
-		if slices.Contains(s.Required, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// NamesProperty reports whether the last element of the path is a name that
-// the schema itself spells under `properties` there. Any other object key was
-// chosen by the caller and is judged like a value (R16).
-func (t *Tool) NamesProperty(path []string) bool {
-	if t == nil || t.input == nil || len(path) == 0 {
-		return false
-	}
-	last := path[len(path)-1]
-	for _, s := range t.input.at(path[:len(path)-1]) {
-		if s.Ref != nil && s.DraftVersion < 2019 {
-			continue
-		}
-		if p := s.Properties[last]; p != nil && (p.Bool == nil || *p.Bool) {
-			return true
-		}
-	}
-	return false
+	return t.input
 }

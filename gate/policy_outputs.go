@@ -123,7 +123,7 @@ func (r *reader) linePattern(t strictyaml.String) *regexp.Regexp {
 		r.Fault(t.Node, "the pattern is not a regular expression of RE2", "no look-around and no back-references")
 		return nil
 	}
-	if size, err := compileRE2(t.S); err != nil || size.size > 2_000 {
+	if size, err := patternSize(t.S); err != nil || size > 2_000 {
 		r.Fault(t.Node, "the pattern is too large", "")
 		return nil
 	}
@@ -210,9 +210,7 @@ func (r *reader) reference(p *Policy, t strictyaml.String) {
 	switch {
 	case c == nil:
 		r.Fault(t.Node, "no contract of this policy has that name; the rule can never match", "declare the tool whose output it is")
-	case has && !slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return overlap(o.At, at) }):
+	case has && !slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return o.At.Overlaps(at) }):
 		r.Fault(t.Node, "that contract has no output there; the rule can never match", "add it to the outputs of "+tool)
 	}
 }
-
-func overlap(a, b provenance.Pattern) bool { return a.Ties(b) || a.Beats(b) || b.Beats(a) }

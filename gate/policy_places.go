@@ -21,7 +21,7 @@ func (f *field) names(tool string, o *provenance.OutputRule) bool {
 	if f.collection != "" {
 		return o.Collection == f.collection
 	}
-	return f.tool == tool && !o.InText && overlap(o.At, f.at)
+	return f.tool == tool && !o.InText && o.At.Overlaps(f.at)
 }
 
 // stores compiles `stores:`, by server and by server/tool.

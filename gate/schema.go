@@ -80,6 +80,16 @@ func compileRE2(s string) (*re2, error) {
 	return &re2{re, len(prog.Inst)}, nil
 }
 
+// patternSize is the number of RE2 instructions of a pattern, or the error that
+// makes it unusable in a schema.
+func patternSize(s string) (int, error) {
+	re, err := compileRE2(s)
+	if err != nil {
+		return 0, err
+	}
+	return re.size, nil
+}
+
 // steps bounds one match against n bytes.
 func (r *re2) steps(n int) int { return 1 + r.size*n/100 }
 

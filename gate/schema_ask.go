@@ -13,6 +13,9 @@ import (
 // other values are. Branches that only deny or only test (not, if) are left
 // out.
 func (s *schema) at(path []string) []*js.Schema {
+	if s == nil {
+		return nil
+	}
 	cur := static([]*js.Schema{s.root})
 	for _, tok := range path {
 		var next []*js.Schema
@@ -116,9 +119,17 @@ func index(tok string) (int, bool) {
 	return n, err == nil
 }
 
-// enumMember reports whether raw equals a member of an enum or a const of one
-// of the schemas.
-func enumMember(schemas []*js.Schema, raw []byte) bool {
+// knows reports whether the schema says anything of the value at a path: a rule
+// for another path can never match.
+func (s *schema) knows(path []string) bool { return len(s.at(path)) > 0 }
+
+// listsValues reports whether it gives an enum, or a const, for a path.
+func (s *schema) listsValues(path []string) bool { return hasEnum(s.at(path)) }
+
+// enumMember reports whether the value is a member of an enum, or the const,
+// that the schema gives for that path (R7).
+func (s *schema) enumMember(path []string, raw []byte) bool {
+	schemas := s.at(path)
 	if !hasEnum(schemas) {
 		return false
 	}
@@ -140,10 +151,43 @@ func enumMember(schemas []*js.Schema, raw []byte) bool {
 	return false
 }
 
+// requires reports whether the schema demands a member of the value whatever the
+// others are.
+func (s *schema) requires(name string) bool {
+	return s != nil && slices.ContainsFunc(s.always(), func(t *js.Schema) bool { return slices.Contains(t.Required, name) })
+}
+
+// namesProperty reports whether the last element of the path is a name that
+// the schema itself spells under `properties` there. Any other object key was
+// chosen by the caller and is judged like a value (R16).
+func (s *schema) namesProperty(path []string) bool {
+	if len(path) == 0 {
+		return false
+	}
+	last := path[len(path)-1]
+	for _, t := range s.at(path[:len(path)-1]) {
+		if t.Ref != nil && t.DraftVersion < 2019 {
+			continue
+		}
+		if p := t.Properties[last]; p != nil && (p.Bool == nil || *p.Bool) {
+			return true
+		}
+	}
+	return false
+}
+
 func hasEnum(schemas []*js.Schema) bool {
 	return slices.ContainsFunc(schemas, func(s *js.Schema) bool {
 		return (s.Ref == nil || s.DraftVersion >= 2019) && (s.Enum != nil || s.Const != nil)
 	})
+}
+
+// equalJSON reports whether two texts of checked JSON are one value: of the same
+// type, numbers by exact value.
+func equalJSON(a, b []byte) bool {
+	v, err := decodeJSON(a)
+	w, err2 := decodeJSON(b)
+	return err == nil && err2 == nil && same(v, w)
 }
 
 // same compares two decoded values: same JSON type, numbers by exact value.

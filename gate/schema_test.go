@@ -166,7 +166,7 @@ func TestManyFailures(t *testing.T) {
 }
 
 func TestSchemaQuestions(t *testing.T) {
-	tool := &Tool{input: mustSchema(t, `{
+	s := mustSchema(t, `{
 		"$defs": {"mode": {"enum": ["r", "w", 1.0, null, {"a": [1]}]}},
 		"properties": {
 			"mode": {"$ref": "#/$defs/mode"},
@@ -176,7 +176,7 @@ func TestSchemaQuestions(t *testing.T) {
 			"alt": {"anyOf": [{"const": "one"}, {"const": "two"}], "not": {"const": "three"}, "if": {"const": "four"}},
 			"gone": false,
 			"d": {"default": {"b": 1.50, "a": "<x>"}, "description": "never r"}
-		}}`)}
+		}}`)
 	for _, c := range []struct {
 		path, value string
 		want        bool
@@ -190,13 +190,13 @@ func TestSchemaQuestions(t *testing.T) {
 		{"/d", `"r"`, false}, {"/nothing", `"r"`, false}, {"", `"r"`, false},
 	} {
 		path, _ := strictjson.ParsePointer(c.path)
-		if got := tool.EnumMember(path, []byte(c.value)); got != c.want {
+		if got := s.enumMember(path, []byte(c.value)); got != c.want {
 			t.Errorf("R7 %s %s: %v", c.path, c.value, got)
 		}
 	}
 	for p, want := range map[string]bool{"/mode": true, "/opts/deep": true, "/opts/x-1": false, "/opts/y": false, "/gone": false, "/nope": false, "": false, "/list/0": false} {
 		path, _ := strictjson.ParsePointer(p)
-		if got := tool.NamesProperty(path); got != want {
+		if got := s.namesProperty(path); got != want {
 			t.Errorf("R16 %s is named: %v", p, got)
 		}
 	}
@@ -328,8 +328,8 @@ func FuzzDefinition(f *testing.F) {
 		}
 		tool.ValidateOutput(args)
 		strictjson.Walk(args, func(path []string, raw []byte) bool {
-			tool.EnumMember(path, raw)
-			tool.NamesProperty(path)
+			tool.schema().enumMember(path, raw)
+			tool.schema().namesProperty(path)
 			return true
 		}, nil)
 	})
