@@ -64,13 +64,15 @@ var lattice = []layer{
 	{name: "strict YAML", packages: []string{"internal/strictyaml"}, may: words, pure: true,
 		// No other package reads YAML.
 		outside: []string{"go.yaml.in/yaml/v4"}},
+	{name: "JSON Schema", packages: []string{"internal/schema"}, may: words, pure: true,
+		outside: []string{"github.com/santhosh-tekuri/jsonschema/v6/..."}},
 	{name: "files that are nobody else's", packages: []string{"internal/private"}},
 	{name: "ground: what was seen", packages: []string{"provenance"}, may: words, pure: true,
 		// The ledger reads each result in one pass, by tokens, and the lines of a
 		// user's turn as Markdown.
 		outside: slices.Concat(pureLibraries, []string{"github.com/go-json-experiment/json/jsontext", "github.com/yuin/goldmark/..."})},
 	{name: "ground: may this act happen", packages: []string{"gate"},
-		may: slices.Concat(words, []string{"internal/strictyaml", "provenance"}), outside: pureLibraries, pure: true},
+		may: slices.Concat(words, []string{"internal/schema", "internal/strictyaml", "provenance"}), outside: pureLibraries, pure: true},
 	{name: "ground: what is believed", packages: []string{"memory"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},
 	{name: "ground: what was decided", packages: []string{"audit"}, may: words, outside: pureLibraries, pure: true},
 	{name: "ground: what a model claims", packages: []string{"internal/ask/claim"}, may: words, outside: pureLibraries, pure: true},
@@ -293,6 +295,7 @@ func TestLatticeRefuses(t *testing.T) {
 		{"cmd/writ", module + "/guard", false},
 		{"internal/ask", module + "/guard", false},
 		{"gate", module + "/internal/strictyaml", true},
+		{"internal/schema", module + "/gate", false},
 		{"internal/strictyaml", module + "/gate", false},
 		{"gate", "go.yaml.in/yaml/v4", false},
 		{"cmd/writ", "go.yaml.in/yaml/v4", false},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/schema"
 )
 
 // Kind says which list of a server a definition stood in.
@@ -59,8 +60,8 @@ type Tool struct {
 	Contract *Contract
 
 	added  Effect // what the server's annotations add
-	input  *schema
-	output []*schema // all must hold
+	input  *schema.Schema
+	output []*schema.Schema // all must hold
 }
 
 // Catalogue is the set of tools at one moment. It is immutable.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -34,7 +35,7 @@ func (m *making) join(t *Tool) {
 	}
 	t.Contract = c
 	if t.Reason == "" && c.OutputSchema != nil {
-		s, err := compileSchema(c.OutputSchema)
+		s, err := schema.Compile(c.OutputSchema)
 		if err != nil { // ParsePolicy has refused it already
 			t.Reason = writ.SchemaUnusable
 		} else {
@@ -103,21 +104,21 @@ func (m *making) compare(t *Tool, c *Contract) {
 	}
 	for _, r := range rules {
 		at := concrete(r.At.Tokens)
-		if !t.input.knows(at) && !opened(rules, r.At.Tokens) {
+		if !t.input.Knows(at) && !opened(rules, r.At.Tokens) {
 			warn(r.Line, r.Col, "the rule can never match: the tool's schema has no "+strconv.Quote(r.At.Source), "")
 			continue
 		}
 		for _, s := range r.From {
-			if s.Kind == FromCatalog && r.Role == Enum && !t.input.listsValues(at) {
+			if s.Kind == FromCatalog && r.Role == Enum && !t.input.ListsValues(at) {
 				warn(r.Line, r.Col, "the tool's schema lists no values for "+strconv.Quote(r.At.Source)+", so from: catalog matches none", "from: [{const: [...]}]")
 			}
 		}
 	}
-	if c.CaseAt != nil && !t.input.knows(c.CaseAt) {
+	if c.CaseAt != nil && !t.input.Knows(c.CaseAt) {
 		warn(c.Line, c.Col, "the tool's schema has no argument that the cases are told apart by; every call has every effect", "")
 	}
 	for _, o := range c.Outputs {
-		if o.HasJoin && !t.input.knows(o.Join) {
+		if o.HasJoin && !t.input.Knows(o.Join) {
 			warn(c.Line, c.Col, "an output joins an argument the tool's schema does not have; it labels nothing", "")
 		}
 	}

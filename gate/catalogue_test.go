@@ -170,7 +170,7 @@ func TestHiddenIsUnknown(t *testing.T) {
 		t.Error("an absent catalogue has a tool")
 	}
 	var noTool *Tool
-	if noTool.Effect(nil) != EveryEffect || len(noTool.ValidateArguments(nil)) == 0 || noTool.ValidateOutput([]byte("{}")) || noTool.schema().enumMember(nil, []byte("1")) || noTool.schema().namesProperty([]string{"a"}) {
+	if noTool.Effect(nil) != EveryEffect || len(noTool.ValidateArguments(nil)) == 0 || noTool.ValidateOutput([]byte("{}")) || noTool.schema().EnumMember(nil, []byte("1")) || noTool.schema().NamesProperty([]string{"a"}) {
 		t.Error("an absent tool is not the most closed one")
 	}
 }
@@ -368,6 +368,44 @@ func TestFindingsEchoNothing(t *testing.T) {
 				t.Fatalf("T05: %q", s)
 			}
 		}
+	})
+}
+
+func FuzzDefinition(f *testing.F) {
+	f.Add([]byte(`{"name":"x","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"enum":[1]}}}}`), []byte(`{"a":1,"b":{"c":[2]}}`))
+	f.Add([]byte(`{"name":"x","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":["b"]},"items":[{}],"oneOf":[{},{"not":{}}]},"outputSchema":true}`), []byte(`{"a":[]}`))
+	f.Add([]byte(`{"name":"x","inputSchema":{"if":{"required":["a"]},"then":{"properties":{"a":true}},"unevaluatedProperties":false}}`), []byte(`{"a":{"b":null}}`))
+	p, faults := ParsePolicy("p", []byte("pins: optional\ntools: {s/x: {effect: read, args: {/a/*: {role: enum}}}}"))
+	if len(faults) > 0 {
+		f.Fatal(faults)
+	}
+	f.Fuzz(func(t *testing.T, def, args []byte) {
+		c, findings := NewCatalogue([]Definition{{"s", ToolKind, def}, {"s", PromptKind, def}}, p)
+		for _, x := range findings {
+			if hidden(x.Message) || hidden(x.Hint) || hidden(x.Tool) {
+				t.Fatalf("a finding repeats a hidden character: %+v", x)
+			}
+		}
+		tool := c.Lookup("s", "x")
+		if tool == nil {
+			return
+		}
+		if tool.State == Open && (tool.input == nil || tool.Pin == "" || tool.Public != "x") {
+			t.Fatalf("an open tool without schema, pin or name: %+v", tool)
+		}
+		if strictjson.Check(args, strictjson.Limits{Bytes: 4096, Depth: 20, Leaves: 500, Number: 64}) != nil {
+			return
+		}
+		one, two := tool.ValidateArguments(args), tool.ValidateArguments(args)
+		if fmt.Sprint(one) != fmt.Sprint(two) {
+			t.Fatalf("two judgements differ: %v %v", one, two)
+		}
+		tool.ValidateOutput(args)
+		strictjson.Walk(args, func(path []string, raw []byte) bool {
+			tool.schema().EnumMember(path, raw)
+			tool.schema().NamesProperty(path)
+			return true
+		}, nil)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -57,7 +58,7 @@ func (c *Contract) caseOf(args []byte) *Case {
 		}
 	}
 	for i := range c.Cases {
-		if slices.ContainsFunc(c.Cases[i].Values, func(want []byte) bool { return equalJSON(v, want) }) {
+		if slices.ContainsFunc(c.Cases[i].Values, func(want []byte) bool { return schema.Equal(v, want) }) {
 			return &c.Cases[i]
 		}
 	}
@@ -78,7 +79,7 @@ func (t *Tool) ValidateArguments(args []byte) []writ.Failure {
 		args = []byte("{}")
 	}
 	rules := t.Rules(args)
-	return t.input.judge(args, func(path []string) bool {
+	return t.input.Judge(args, func(path []string) bool {
 		for i := range rules {
 			if rules[i].Open && rules[i].At.Match(path) {
 				return true
@@ -100,7 +101,7 @@ func (t *Tool) ValidateOutput(structured []byte) bool {
 		return false
 	}
 	for _, s := range t.output {
-		if !s.ok(structured) {
+		if !s.Accepts(structured) {
 			return false
 		}
 	}
@@ -108,7 +109,7 @@ func (t *Tool) ValidateOutput(structured []byte) bool {
 }
 
 // schema is the tool's input schema, nil where it has none that can be used.
-func (t *Tool) schema() *schema {
+func (t *Tool) schema() *schema.Schema {
 	if t == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -25,7 +26,7 @@ var (
 	toolName   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 	serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-	definitionLimits = strictjson.Limits{Bytes: definitionBytes, Depth: schemaNesting + 8, Leaves: definitionBytes, Number: 64}
+	definitionLimits = strictjson.Limits{Bytes: definitionBytes, Depth: schema.Nesting + 8, Leaves: definitionBytes, Number: 64}
 )
 
 // ServerName reports whether a server may have that name in a configuration:
@@ -211,17 +212,17 @@ func (m *making) compile(t *Tool) {
 }
 
 // schema compiles a schema, each text once.
-func (m *making) schema(raw []byte) (*schema, error) {
+func (m *making) schema(raw []byte) (*schema.Schema, error) {
 	c, ok := m.compiled[string(raw)]
 	if !ok {
-		c.schema, c.err = compileSchema(raw)
+		c.schema, c.err = schema.Compile(raw)
 		m.compiled[string(raw)] = c
 	}
 	return c.schema, c.err
 }
 
 type compiled struct {
-	schema *schema
+	schema *schema.Schema
 	err    error
 }
 

@@ -69,7 +69,7 @@ func (j *judge) demanded(l *leaf) bool {
 	if j.strict && l.rule == nil {
 		return false
 	}
-	return j.in.Call.Method != CallTool || j.d.Tool.schema().requires(l.path[0])
+	return j.in.Call.Method != CallTool || j.d.Tool.schema().Requires(l.path[0])
 }
 
 // spot is one place in the arguments or the answers on the way down.
@@ -217,7 +217,7 @@ func (j *judge) leaf(s spot, key bool) {
 		if l.rule == nil && l.empty {
 			l.rule = j.ruleAt(append(slices.Clone(s.path), "*"))
 		}
-		l.enum = j.d.Tool.schema().enumMember(s.path, l.raw)
+		l.enum = j.d.Tool.schema().EnumMember(s.path, l.raw)
 	}
 	if l.rule != nil {
 		l.role = l.rule.Role
@@ -256,7 +256,7 @@ func (j *judge) namedKey(path []string) bool {
 	if j.in.Call.Method != CallTool {
 		return len(path) == 1 || j.in.Call.Method == Complete && len(path) == 2
 	}
-	return j.d.Tool.schema().namesProperty(path)
+	return j.d.Tool.schema().NamesProperty(path)
 }
 
 // ruleAt returns the most exact rule for a path.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
 )
@@ -85,7 +86,7 @@ func (j *judge) unfoundedLeaf(l *leaf, r writ.Reason) {
 	if j.session() == nil {
 		return // said once, for the call
 	}
-	if len(j.unfounded) >= maxFailures {
+	if len(j.unfounded) >= schema.MaxFailures {
 		return // the list of them is bounded, not the judging
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
@@ -366,7 +367,7 @@ func (r *reader) outputSchema(n *strictyaml.Node) []byte {
 	if !ok {
 		return nil
 	}
-	if _, err := compileSchema(b); err != nil {
+	if _, err := schema.Compile(b); err != nil {
 		r.Fault(n, "the output schema is unusable: "+err.Error(), "")
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
 )
@@ -123,7 +124,7 @@ func (r *reader) linePattern(t strictyaml.String) *regexp.Regexp {
 		r.Fault(t.Node, "the pattern is not a regular expression of RE2", "no look-around and no back-references")
 		return nil
 	}
-	if size, err := patternSize(t.S); err != nil || size > 2_000 {
+	if size, err := schema.PatternSize(t.S); err != nil || size > 2_000 {
 		r.Fault(t.Node, "the pattern is too large", "")
 		return nil
 	}

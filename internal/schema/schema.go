@@ -1,4 +1,8 @@
-package gate
+// Package schema is JSON Schema as Writ judges by it: closed where a schema says
+// nothing, without any document but itself, and with an amount of work that is
+// known before it is done (T08, T09, R16). What it says of a failure holds no
+// value that was judged. It is pure.
+package schema
 
 import (
 	"bytes"
@@ -12,51 +16,54 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
+// Nesting bounds the JSON nesting of a schema: 64 subschemas, each in an array or
+// a keyword's object.
+const Nesting = 2 * 64
+
 // The bounds of a schema (T09). A schema beyond one of them is not compiled or
 // not used, and its tool stays shut.
 const (
-	schemaBytes    = 256 << 10
-	schemaNesting  = 2 * 64 // JSON nesting: 64 subschemas, each in an array or a keyword's object
-	schemaParts    = 5_000  // subschemas
-	schemaFanOut   = 1_000  // subschemas one value meets once $ref is followed
-	schemaInPlace  = 64     // subschemas in a row that judge the same value
+	maxBytes       = 256 << 10
+	maxParts       = 5_000  // subschemas
+	maxFanOut      = 1_000  // subschemas one value meets once $ref is followed
+	maxInPlace     = 64     // subschemas in a row that judge the same value
 	patternProgram = 10_000 // RE2 instructions of one pattern
 	// validationSteps bounds one validation, counted before it is run, so that
 	// a recursive schema cannot be made exponential by a deep value.
 	validationSteps = 1_000_000
 )
 
-// schema is one JSON Schema, compiled and vetted: no reference leaves it, every
+// Schema is one JSON Schema, compiled and vetted: no reference leaves it, every
 // pattern is RE2, and the work of one validation is known before it is done.
 // It is safe for concurrent use.
-type schema struct {
+type Schema struct {
 	root   *js.Schema
 	weight map[*js.Schema]int // own steps of one visit, without subschemas
 }
 
-// errSchema says why a schema is not usable. It quotes nothing of the schema.
-type errSchema string
+// unusable says why a schema is not usable. It quotes nothing of the schema.
+type unusable string
 
-func (e errSchema) Error() string { return string(e) }
+func (e unusable) Error() string { return string(e) }
 
 // The reasons a schema is not usable.
 const (
-	errSchemaForm     errSchema = "it is not a strict JSON object or boolean within the limits of a schema"
-	errSchemaInvalid  errSchema = "it is not a valid JSON Schema of its draft, or a pattern in it is not RE2"
-	errSchemaPattern  errSchema = "a pattern in it is not RE2, or too large"
-	errSchemaRemote   errSchema = "it refers to a document outside itself, which is never loaded (T08)"
-	errSchemaDialect  errSchema = "its $schema is not a draft this version knows (2020-12, 2019-09, 7, 6, 4)"
-	errSchemaDynamic  errSchema = "it uses $dynamicRef or $recursiveRef, whose work cannot be bounded beforehand"
-	errSchemaSize     errSchema = "it has too many subschemas (T09)"
-	errSchemaFanOut   errSchema = "its references multiply beyond the limit (T09)"
-	errSchemaCircular errSchema = "its references run in a circle without reaching a value"
+	errForm     unusable = "it is not a strict JSON object or boolean within the limits of a schema"
+	errInvalid  unusable = "it is not a valid JSON Schema of its draft, or a pattern in it is not RE2"
+	errPattern  unusable = "a pattern in it is not RE2, or too large"
+	errRemote   unusable = "it refers to a document outside itself, which is never loaded (T08)"
+	errDialect  unusable = "its $schema is not a draft this version knows (2020-12, 2019-09, 7, 6, 4)"
+	errDynamic  unusable = "it uses $dynamicRef or $recursiveRef, whose work cannot be bounded beforehand"
+	errSize     unusable = "it has too many subschemas (T09)"
+	errFanOut   unusable = "its references multiply beyond the limit (T09)"
+	errCircular unusable = "its references run in a circle without reaching a value"
 )
 
 // noLoader refuses every document that is not the schema itself (T08). The
 // metaschemas of the drafts are part of the library.
 type noLoader struct{}
 
-func (noLoader) Load(string) (any, error) { return nil, errSchemaRemote }
+func (noLoader) Load(string) (any, error) { return nil, errRemote }
 
 // re2 is a pattern with its size, from which a match's work is bounded.
 type re2 struct {
@@ -67,22 +74,22 @@ type re2 struct {
 func compileRE2(s string) (*re2, error) {
 	p, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
-		return nil, errSchemaPattern
+		return nil, errPattern
 	}
 	prog, err := syntax.Compile(p.Simplify())
 	if err != nil || len(prog.Inst) > patternProgram {
-		return nil, errSchemaPattern
+		return nil, errPattern
 	}
 	re, err := regexp.Compile(s)
 	if err != nil {
-		return nil, errSchemaPattern
+		return nil, errPattern
 	}
 	return &re2{re, len(prog.Inst)}, nil
 }
 
-// patternSize is the number of RE2 instructions of a pattern, or the error that
+// PatternSize is the number of RE2 instructions of a pattern, or the error that
 // makes it unusable in a schema.
-func patternSize(s string) (int, error) {
+func PatternSize(s string) (int, error) {
 	re, err := compileRE2(s)
 	if err != nil {
 		return 0, err
@@ -93,25 +100,26 @@ func patternSize(s string) (int, error) {
 // steps bounds one match against n bytes.
 func (r *re2) steps(n int) int { return 1 + r.size*n/100 }
 
-// compileSchema vets and compiles one schema. Without $schema it is draft
+// Compile vets and compiles one schema; an error says why it is not usable and
+// quotes nothing of it. Without $schema it is draft
 // 2020-12, as MCP says.
-func compileSchema(raw []byte) (s *schema, err error) {
+func Compile(raw []byte) (s *Schema, err error) {
 	// A server chose these bytes: should the library ever panic on them, the
 	// tool is unusable and the gateway goes on.
 	defer func() {
 		if recover() != nil {
-			s, err = nil, errSchemaInvalid
+			s, err = nil, errInvalid
 		}
 	}()
-	if strictjson.Check(raw, strictjson.Limits{Bytes: schemaBytes, Depth: schemaNesting, Leaves: schemaBytes, Number: 64}) != nil {
-		return nil, errSchemaForm
+	if strictjson.Check(raw, strictjson.Limits{Bytes: maxBytes, Depth: Nesting, Leaves: maxBytes, Number: 64}) != nil {
+		return nil, errForm
 	}
 	if k := strictjson.KindOf(raw); k != strictjson.Object && k != strictjson.Bool {
-		return nil, errSchemaForm
+		return nil, errForm
 	}
 	doc, err := decodeJSON(raw)
 	if err != nil {
-		return nil, errSchemaForm
+		return nil, errForm
 	}
 	const self = "writ:schema"
 	c := js.NewCompiler()
@@ -125,7 +133,7 @@ func compileSchema(raw []byte) (s *schema, err error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	s = &schema{root: root, weight: map[*js.Schema]int{}}
+	s = &Schema{root: root, weight: map[*js.Schema]int{}}
 	if err := s.measure(); err != nil {
 		return nil, err
 	}
@@ -137,19 +145,19 @@ func classify(err error) error {
 		load    *js.LoadURLError
 		dialect *js.UnsupportedDraftError
 		re      *js.InvalidRegexError
-		own     errSchema
+		own     unusable
 	)
 	switch {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &load):
-		return errSchemaRemote
+		return errRemote
 	case errors.As(err, &dialect):
-		return errSchemaDialect
+		return errDialect
 	case errors.As(err, &re):
-		return errSchemaPattern
+		return errPattern
 	}
-	return errSchemaInvalid
+	return errInvalid
 }
 
 // decodeJSON turns checked JSON into what the library validates, numbers kept
@@ -215,9 +223,9 @@ func asSchema(v any) *js.Schema {
 	return s
 }
 
-// ok reports whether checked JSON satisfies the schema. A validation beyond
+// Accepts reports whether checked JSON satisfies the schema. A validation beyond
 // the bound is a failed one.
-func (s *schema) ok(raw []byte) bool {
+func (s *Schema) Accepts(raw []byte) bool {
 	v, err := decodeJSON(raw)
 	if err != nil {
 		return false
@@ -230,7 +238,7 @@ func (s *schema) ok(raw []byte) bool {
 func validate(s *js.Schema, v any) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = errSchemaInvalid
+			err = errInvalid
 		}
 	}()
 	return s.Validate(v)

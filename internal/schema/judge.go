@@ -1,4 +1,4 @@
-package gate
+package schema
 
 import (
 	"cmp"
@@ -15,17 +15,17 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// The bounds of a list of failures: a call that fails everywhere must not make
-// a refusal larger than itself.
+// MaxFailures bounds a list of failures: a call that fails everywhere must not
+// make a refusal larger than itself. So does maxPointer for one of them.
 const (
-	maxFailures = 256
+	MaxFailures = 256
 	maxPointer  = 1024
 )
 
-// judge validates arguments and closes them: open tells which objects the
+// Judge validates arguments and closes them: open tells which objects the
 // contract opens to properties the schema does not name (R16). The answer is
 // sorted and empty when nothing is wrong.
-func (s *schema) judge(raw []byte, open func(path []string) bool) []writ.Failure {
+func (s *Schema) Judge(raw []byte, open func(path []string) bool) []writ.Failure {
 	v, err := decodeJSON(raw)
 	if err != nil {
 		return []writ.Failure{{Reason: writ.PayloadSyntax, Need: "arguments in strict JSON"}}
@@ -82,7 +82,7 @@ func (j *judging) fail(path []string, r writ.Reason, need string) {
 		return
 	}
 	j.seen[f] = true
-	if j.out = append(j.out, f); len(j.out) > 8*maxFailures {
+	if j.out = append(j.out, f); len(j.out) > 8*MaxFailures {
 		j.prune()
 	}
 }
@@ -96,11 +96,11 @@ func (j *judging) prune() {
 			strings.Compare(string(a.Reason), string(b.Reason)),
 			strings.Compare(a.Need, b.Need))
 	})
-	if len(j.out) > maxFailures {
-		for _, f := range j.out[maxFailures:] {
+	if len(j.out) > MaxFailures {
+		for _, f := range j.out[MaxFailures:] {
 			delete(j.seen, f)
 		}
-		j.out = j.out[:maxFailures]
+		j.out = j.out[:MaxFailures]
 	}
 }
 

@@ -1,4 +1,4 @@
-package gate
+package schema
 
 import (
 	"math/big"
@@ -12,7 +12,7 @@ import (
 // at returns the subschemas that can judge the value at a path, whatever the
 // other values are. Branches that only deny or only test (not, if) are left
 // out.
-func (s *schema) at(path []string) []*js.Schema {
+func (s *Schema) at(path []string) []*js.Schema {
 	if s == nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func static(in []*js.Schema) []*js.Schema {
 
 // always returns the root and what it demands of the same value without
 // condition.
-func (s *schema) always() []*js.Schema {
+func (s *Schema) always() []*js.Schema {
 	out := []*js.Schema{s.root}
 	for i := 0; i < len(out); i++ {
 		t := out[i]
@@ -119,16 +119,17 @@ func index(tok string) (int, bool) {
 	return n, err == nil
 }
 
-// knows reports whether the schema says anything of the value at a path: a rule
-// for another path can never match.
-func (s *schema) knows(path []string) bool { return len(s.at(path)) > 0 }
+// Knows reports whether the schema says anything of the value at a path: a rule
+// for another path can never match. Like the questions below it is false of a
+// nil schema.
+func (s *Schema) Knows(path []string) bool { return len(s.at(path)) > 0 }
 
-// listsValues reports whether it gives an enum, or a const, for a path.
-func (s *schema) listsValues(path []string) bool { return hasEnum(s.at(path)) }
+// ListsValues reports whether it gives an enum, or a const, for a path.
+func (s *Schema) ListsValues(path []string) bool { return hasEnum(s.at(path)) }
 
-// enumMember reports whether the value is a member of an enum, or the const,
+// EnumMember reports whether the value is a member of an enum, or the const,
 // that the schema gives for that path (R7).
-func (s *schema) enumMember(path []string, raw []byte) bool {
+func (s *Schema) EnumMember(path []string, raw []byte) bool {
 	schemas := s.at(path)
 	if !hasEnum(schemas) {
 		return false
@@ -151,16 +152,16 @@ func (s *schema) enumMember(path []string, raw []byte) bool {
 	return false
 }
 
-// requires reports whether the schema demands a member of the value whatever the
+// Requires reports whether the schema demands a member of the value whatever the
 // others are.
-func (s *schema) requires(name string) bool {
+func (s *Schema) Requires(name string) bool {
 	return s != nil && slices.ContainsFunc(s.always(), func(t *js.Schema) bool { return slices.Contains(t.Required, name) })
 }
 
-// namesProperty reports whether the last element of the path is a name that
+// NamesProperty reports whether the last element of the path is a name that
 // the schema itself spells under `properties` there. Any other object key was
 // chosen by the caller and is judged like a value (R16).
-func (s *schema) namesProperty(path []string) bool {
+func (s *Schema) NamesProperty(path []string) bool {
 	if len(path) == 0 {
 		return false
 	}
@@ -182,9 +183,9 @@ func hasEnum(schemas []*js.Schema) bool {
 	})
 }
 
-// equalJSON reports whether two texts of checked JSON are one value: of the same
+// Equal reports whether two texts of checked JSON are one value: of the same
 // type, numbers by exact value.
-func equalJSON(a, b []byte) bool {
+func Equal(a, b []byte) bool {
 	v, err := decodeJSON(a)
 	w, err2 := decodeJSON(b)
 	return err == nil && err2 == nil && same(v, w)

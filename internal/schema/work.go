@@ -1,4 +1,4 @@
-package gate
+package schema
 
 import (
 	js "github.com/santhosh-tekuri/jsonschema/v6"
@@ -6,14 +6,14 @@ import (
 
 // measure visits every subschema once, bounds their number and what one value
 // can meet, and notes each one's own work.
-func (s *schema) measure() error {
+func (s *Schema) measure() error {
 	todo := []*js.Schema{s.root}
 	s.weight[s.root] = 0
 	for len(todo) > 0 {
 		t := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if t.DynamicRef != nil || t.RecursiveRef != nil {
-			return errSchemaDynamic
+			return errDynamic
 		}
 		w := 1 + len(t.Required) + len(t.Dependencies) + len(t.DependentRequired)
 		if t.Enum != nil {
@@ -33,8 +33,8 @@ func (s *schema) measure() error {
 			}
 		}
 		s.weight[t] = w
-		if len(s.weight) > schemaParts {
-			return errSchemaSize
+		if len(s.weight) > maxParts {
+			return errSize
 		}
 		for _, u := range append(inPlace(t), below(t)...) {
 			if _, seen := s.weight[u]; !seen {
@@ -49,8 +49,8 @@ func (s *schema) measure() error {
 		switch {
 		case err != nil:
 			return err
-		case f.count > schemaFanOut || f.height > schemaInPlace:
-			return errSchemaFanOut
+		case f.count > maxFanOut || f.height > maxInPlace:
+			return errFanOut
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ type fan struct{ count, height int }
 func fanOut(t *js.Schema, done map[*js.Schema]fan) (fan, error) {
 	if f, ok := done[t]; ok {
 		if f.count == 0 {
-			return f, errSchemaCircular
+			return f, errCircular
 		}
 		return f, nil
 	}
@@ -74,7 +74,7 @@ func fanOut(t *js.Schema, done map[*js.Schema]fan) (fan, error) {
 		if err != nil {
 			return f, err
 		}
-		f.count = min(f.count+g.count, schemaFanOut+1)
+		f.count = min(f.count+g.count, maxFanOut+1)
 		f.height = max(f.height, g.height+1)
 	}
 	done[t] = f
