@@ -50,7 +50,7 @@ func (m *making) join(t *Tool) {
 		at(t.Reason, "the contract is not in force: the tool's schema is unusable", "")
 	case c.Closed:
 		t.Reason = writ.PolicyClosed
-	case c.governed:
+	case governs(c):
 		t.State = Open
 	case c.Pin == "" && !m.policy.PinsOptional:
 		t.Reason = writ.NameUnpinned
@@ -64,7 +64,7 @@ func (m *making) join(t *Tool) {
 	default:
 		t.State = Open
 	}
-	if t.input != nil && !c.governed {
+	if t.input != nil && !governs(c) {
 		m.compare(t, c)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,16 +21,7 @@ const (
 	publicName      = 128 // characters of a public name, as MCP advises
 )
 
-var (
-	toolName   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
-	serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
-
-	definitionLimits = strictjson.Limits{Bytes: definitionBytes, Depth: schema.Nesting + 8, Leaves: definitionBytes, Number: 64}
-)
-
-// ServerName reports whether a server may have that name in a configuration:
-// no underscore, so that a public name `server__tool` has one reading.
-func ServerName(s string) bool { return serverName.MatchString(s) }
+var definitionLimits = strictjson.Limits{Bytes: definitionBytes, Depth: schema.Nesting + 8, Leaves: definitionBytes, Number: 64}
 
 // PinOf returns the pin of a tool's definition: "sha256:" and, in lower-case
 // hexadecimal, the SHA-256 of the RFC 8785 canonical form of
@@ -126,7 +116,7 @@ func (m *making) add(d Definition) {
 	}
 	m.hashes = append(m.hashes, string(strictjson.Quote(d.Server))+" "+string(strictjson.Quote(string(d.Kind)))+" "+h)
 	if !ServerName(d.Server) {
-		m.find("", "", writ.NameUnknown, "a definition of a server whose name is not allowed was left out", "server names match "+serverName.String())
+		m.find("", "", writ.NameUnknown, "a definition of a server whose name is not allowed was left out", "server names match "+serverNames)
 		return
 	}
 	if d.Kind == ToolKind && !slices.Contains(m.listed, d.Server) {
@@ -146,8 +136,8 @@ func (m *making) add(d Definition) {
 		return
 	}
 	name, ok := strictjson.Text(strictjson.Get(d.Raw, "name"))
-	if !ok || !toolName.MatchString(name) {
-		m.find(d.Server, "", writ.NameUnknown, "a tool's name is not allowed, and the tool was left out (T05)", "names match "+toolName.String())
+	if !ok || !ToolName(name) {
+		m.find(d.Server, "", writ.NameUnknown, "a tool's name is not allowed, and the tool was left out (T05)", "names match "+toolNames)
 		return
 	}
 	t := &Tool{Server: d.Server, Name: name, Pin: pin, Raw: bytes.Clone(d.Raw), State: Shut}

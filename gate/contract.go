@@ -1,10 +1,72 @@
 package gate
 
 import (
-	writ "github.com/writ-project/writ"
+	"regexp"
+	"strings"
+
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
 )
+
+// OwnServer is the name of the one server that lives within Writ: the governed
+// memory. No configuration and no policy may use the name.
+const OwnServer = "writ"
+
+const (
+	serverNames = `^[a-z0-9][a-z0-9-]{0,31}$`
+	toolNames   = `^[A-Za-z0-9_.-]{1,128}$`
+)
+
+var (
+	serverName = regexp.MustCompile(serverNames)
+	toolName   = regexp.MustCompile(toolNames)
+)
+
+// ServerName reports whether a server may have that name in a configuration:
+// no underscore, so that a public name `server__tool` has one reading.
+func ServerName(s string) bool { return serverName.MatchString(s) }
+
+// ToolName reports whether a tool may have that name: no other character is
+// safe in a terminal, in a policy and in every client (T05).
+func ToolName(s string) bool { return toolName.MatchString(s) }
+
+// Method distinguishes tools/call from the other requests the gate judges as
+// tools (R32). Its zero value is tools/call.
+type Method string
+
+// The judged methods beside tools/call. Their arguments are the request's own
+// members: {"uri":…}, {"name":…,"arguments":…}, {"ref":…,"argument":…}.
+const (
+	CallTool          Method = ""
+	ReadResource      Method = "resources/read"
+	SubscribeResource Method = "resources/subscribe"
+	GetPrompt         Method = "prompts/get"
+	Complete          Method = "completion/complete"
+)
+
+// The listings that make a resource, a template or a prompt known (R32). They
+// are reads; the door decides and observes them per server like any call, with
+// the server's own result object, and Arguments is {} or {"cursor":…}.
+const (
+	ListResources Method = "resources/list"
+	ListTemplates Method = "resources/templates/list"
+	ListPrompts   Method = "prompts/list"
+)
+
+// methods are those words, and whether they send the server what the caller
+// chose rather than list what there is.
+var methods = map[string]bool{
+	string(ReadResource): true, string(SubscribeResource): true, string(GetPrompt): true, string(Complete): true,
+	string(ListResources): false, string(ListTemplates): false, string(ListPrompts): false,
+}
+
+// Judged reports whether m is one of the methods that are judged as tools, so
+// not tools/call.
+func (m Method) Judged() bool { _, ok := methods[string(m)]; return ok }
+
+// Acts reports whether m is one of them and sends what the caller chose: it is at
+// least an egress (R32).
+func (m Method) Acts() bool { return methods[string(m)] }
 
 // Effect is what a call can do to the world (provenance.md section 2), a bit
 // set: the duties of all set bits apply. The zero Effect is unknown and counts
@@ -29,6 +91,32 @@ const (
 // zero Effect is gated.
 func (e Effect) Gated() bool { return e != Read }
 
+var effectNames = [...]string{"read", "egress", "write", "send", "transfer", "delete", "auth"}
+
+// Names returns the names of the effects in e, in the order above. The zero
+// Effect is all of them.
+func (e Effect) Names() []string {
+	if e == 0 {
+		e = EveryEffect
+	}
+	var out []string
+	for i, n := range effectNames {
+		if e&(1<<i) != 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// String returns the effect's words, joined by "+": "read", "write+send". It is
+// "every" for EveryEffect and for zero.
+func (e Effect) String() string {
+	if e == EveryEffect || e == 0 {
+		return "every"
+	}
+	return strings.Join(e.Names(), "+")
+}
+
 // Role is what an argument decides about an act. The zero Role is Target, the
 // strictest.
 type Role uint8
@@ -45,6 +133,11 @@ const (
 	Query
 	SecretRole
 )
+
+var roleNames = [...]string{"target", "selector", "amount", "time", "enum", "control", "content", "query", "secret"}
+
+// String returns the role's name as policies and records spell it.
+func (r Role) String() string { return roleNames[r] }
 
 // Authority reports whether the role is one of target, selector, amount,
 // secret, control.
@@ -64,7 +157,7 @@ type SourceKind uint8
 const (
 	FromOutput  SourceKind = iota // a labelled leaf of an earlier result
 	FromConst                     // the operator's constants
-	FromCatalog                   // enum, const (or a listed default) of the pinned schema
+	FromCatalog                   // an enum or const of the pinned schema
 	FromDerived                   // Op over vouched values
 	FromSeen                      // R20: stood whole in any result; egress only
 	FromUser                      // R6: typed whole by the authenticated user
@@ -92,7 +185,6 @@ type ArgRule struct {
 	Words       []string // R8: "file" makes a typed 13 this argument's 13
 	MaxItems    int      // R16; 0 means 50 on authority roles, no bound else
 	Normalise   bool     // R17: replace by the canonical form, report transformed
-	ContentOpen bool     // never set in this version ("content: open" is not yet enforced)
 	Local       bool     // content: local (R14)
 	Open        bool     // R16: the contract opens this object to unnamed properties
 	Owner       [][]byte // R28: constants the record's owner pointer may hold
@@ -133,11 +225,11 @@ type Contract struct {
 	Cases        []Case
 	OutputSchema []byte // operator's schema where the server publishes none
 	Idempotent   *bool
-	Sets         []field // R38: where what it is sent can come back; nil: anywhere
-	Contested    bool    // R25: refuse (later: ask) when a value is contested
-	Optional     bool    // the tool may be absent from the live list
-	governed     bool    // a tool of OwnServer
+	Contested    bool // R25: refuse (later: ask) when a value is contested
+	Optional     bool // the tool may be absent from the live list
 	Line, Col    int
+
+	sets []field // R38: where what it is sent can come back; nil: anywhere
 }
 
 // Collection is a set of records; a closed one gains members only by the
@@ -170,5 +262,3 @@ type Policy struct {
 
 // Fault is one defect of a file the operator wrote.
 type Fault = strictyaml.Fault
-
-var _ = writ.Model

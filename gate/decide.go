@@ -270,7 +270,7 @@ func (j *judge) effectAndRules() {
 	case j.contract != nil:
 		j.d.Effect, j.rules = j.contract.Effect, j.contract.Args
 	}
-	if methodWords[string(j.in.Call.Method)] {
+	if j.in.Call.Method.Acts() {
 		j.d.Effect |= Egress // R32, whatever a case says
 	}
 }

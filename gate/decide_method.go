@@ -26,14 +26,6 @@ const (
 	opVariable = "template_variable"
 )
 
-func isMethod(name string) bool {
-	switch Method(name) {
-	case ReadResource, SubscribeResource, GetPrompt, Complete, ListResources, ListTemplates, ListPrompts:
-		return true
-	}
-	return false
-}
-
 // builtinCollection returns name if it is a collection of the built-in
 // contracts of that server.
 func builtinCollection(server, name string) string {
@@ -48,7 +40,7 @@ func builtinCollection(server, name string) string {
 // builtin returns the contract of a method where the policy has none, nil for
 // tools/call and unknown methods.
 func builtin(server string, m Method) *Contract {
-	if server == "" || !isMethod(string(m)) {
+	if server == "" || !m.Judged() {
 		return nil
 	}
 	c := &Contract{Server: server, Tool: string(m), Effect: Egress}

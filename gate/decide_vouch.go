@@ -14,7 +14,7 @@ import (
 // outputOnly those of one in profile strict, and of an answer inside a call,
 // which the user's turn did not ask for.
 var (
-	undeclared = defaultSources(Target)
+	undeclared = DefaultSources(Target)
 	outputOnly = []Source{{Kind: FromOutput}}
 )
 
@@ -397,7 +397,7 @@ func (j *judge) trace() {
 		}
 	}()
 	for _, l := range j.leaves {
-		t := Trace{Pointer: l.pointer, Role: l.role.name(), Label: l.label, Rule: l.rule_, Evidence: l.refs, Contested: l.contested}
+		t := Trace{Pointer: l.pointer, Role: l.role.String(), Label: l.label, Rule: l.rule_, Evidence: l.refs, Contested: l.contested}
 		if l.key {
 			t.Role = "key"
 		}
@@ -435,7 +435,7 @@ func quoteOf(q provenance.Quote) Ref {
 // as if they were structured content.
 func refOf(f provenance.Fact) Ref {
 	p := f.Pointer
-	if isMethod(f.Tool) {
+	if Method(f.Tool).Judged() {
 		p = p[min(len(p), len("/"+structured)):]
 	}
 	return Ref{Evidence: f.Evidence, Tool: f.Server + "/" + f.Tool, Pointer: p, Line: f.Line, Inner: f.Inner, Label: f.Label}

@@ -7,29 +7,6 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
-// Method distinguishes tools/call from the other requests the gate judges as
-// tools (R32). Its zero value is tools/call.
-type Method string
-
-// The judged methods beside tools/call. Their arguments are the request's own
-// members: {"uri":…}, {"name":…,"arguments":…}, {"ref":…,"argument":…}.
-const (
-	CallTool          Method = ""
-	ReadResource      Method = "resources/read"
-	SubscribeResource Method = "resources/subscribe"
-	GetPrompt         Method = "prompts/get"
-	Complete          Method = "completion/complete"
-)
-
-// The listings that make a resource, a template or a prompt known (R32). They
-// are reads; the door decides and observes them per server like any call, with
-// the server's own result object, and Arguments is {} or {"cursor":…}.
-const (
-	ListResources Method = "resources/list"
-	ListTemplates Method = "resources/templates/list"
-	ListPrompts   Method = "prompts/list"
-)
-
 // Call is one proposal as the client sent it, already routed to a server.
 type Call struct {
 	Server string

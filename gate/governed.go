@@ -5,14 +5,9 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
-// OwnServer is the name of the one server that lives within Writ: the governed
-// memory. No configuration and no policy may use the name. Its tools are those
-// of tool-boundary.md and the read surface of the memory; their contracts are
-// part of the engine, and their definitions part of the program, so they need
-// no pin.
-const OwnServer = "writ"
-
-// ownTools are the contracts of OwnServer. A proposal is a write whose payload
+// ownTools are the tools of OwnServer: those of tool-boundary.md and the read
+// surface of the memory. Their contracts are part of the engine, and their
+// definitions part of the program, so they need no pin. A proposal is a write whose payload
 // is `content: governed`: the gate judges its name and that there is a session,
 // the memory's own policy judges the rest, and no leaf of it vouches for
 // anything. The schema of a proposal is among the rest: a payload that names a
@@ -41,8 +36,11 @@ func ownContract(name string) *Contract {
 	if !ok {
 		return nil
 	}
-	return &Contract{Server: OwnServer, Tool: name, Effect: e, NoArgs: NoArgsAllow, governed: true}
+	return &Contract{Server: OwnServer, Tool: name, Effect: e, NoArgs: NoArgsAllow}
 }
+
+// governs reports whether c is the contract of one of ownTools.
+func governs(c *Contract) bool { return c != nil && c.Server == OwnServer && ownTools[c.Tool] != 0 }
 
 // Recalled names a leaf of what the governed memory returned that stands
 // verbatim in an observation it captured (R35). The memory says so in process;
@@ -59,7 +57,7 @@ func recalled(d *Decision, r Result) []provenance.Leaf {
 }
 
 // governed reports a call of OwnServer under its contract.
-func (j *judge) governed() bool { return j.contract != nil && j.contract.governed }
+func (j *judge) governed() bool { return governs(j.contract) }
 
 // judgeGoverned is the provenance class of a proposal to the governed memory.
 func (j *judge) judgeGoverned() {

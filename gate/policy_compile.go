@@ -64,7 +64,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	}
 	c := &Contract{Line: key.Line, Col: key.Column}
 	c.Server, c.Tool, _ = strings.Cut(key.Value, "/")
-	act, isMethod := methodWords[c.Tool]
+	method := Method(c.Tool)
 	switch {
 	case !strings.Contains(key.Value, "/"):
 		r.Fault(key, "a tool is named server/tool", "")
@@ -73,22 +73,22 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 		r.Fault(key, "the tools of this server are Writ's own, and so are their contracts", "remove it")
 		return nil
 	case !ServerName(c.Server):
-		r.Fault(key, "the server's name does not match "+serverName.String(), "")
+		r.Fault(key, "the server's name does not match "+serverNames, "")
 		return nil
-	case isMethod:
-		c.Method = Method(c.Tool)
+	case method.Judged():
+		c.Method = method
 	case strings.Contains(c.Tool, "/"):
-		r.Fault(key, "after the server stands a tool without /, or one of "+strings.Join(slices.Sorted(maps.Keys(methodWords)), ", "), "")
+		r.Fault(key, "after the server stands a tool without /, or one of "+strings.Join(slices.Sorted(maps.Keys(methods)), ", "), "")
 		return nil
-	case !toolName.MatchString(c.Tool):
-		r.Fault(key, "the tool's name does not match "+toolName.String(), "tool patterns are not allowed: one tool, one contract")
+	case !ToolName(c.Tool):
+		r.Fault(key, "the tool's name does not match "+toolNames, "tool patterns are not allowed: one tool, one contract")
 		return nil
 	}
 	c.Closed, c.Optional = f.Closed.Is, f.Optional.Is
 	if f.Pin.Given() {
 		if c.Pin = f.Pin.S; !pinForm.MatchString(c.Pin) {
 			r.Fault(f.Pin.Node, "a pin is sha256: and 64 hexadecimal digits in lower case", "writ tools approve "+key.Value)
-		} else if isMethod {
+		} else if c.Method != CallTool {
 			r.Fault(f.Pin.Node, "a method has no definition that could be pinned", "remove the pin")
 		}
 	}
@@ -97,7 +97,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	if f.Idempotent.Given() {
 		c.Idempotent = &f.Idempotent.Is
 	}
-	r.effects(c, key, f, isMethod, act)
+	r.effects(c, key, f)
 	c.Args = r.args(p, f.Args, nil)
 	r.cases(p, c, f)
 	r.outputs(p, c, f)
@@ -125,18 +125,18 @@ func (r *reader) effect(w strictyaml.Words) Effect {
 	return e
 }
 
-func (r *reader) effects(c *Contract, key *strictyaml.Node, f *toolFile, isMethod, act bool) {
+func (r *reader) effects(c *Contract, key *strictyaml.Node, f *toolFile) {
 	c.Effect = r.effect(f.Effect)
 	switch {
 	case f.Cases.Given() && f.Effect.Given():
 		r.Fault(f.Effect.Node, "effect and cases exclude each other", "a value no case names has every effect; give each case its own")
 	case f.Cases.Given():
 		c.Effect = EveryEffect
-	case isMethod && !f.Effect.Given():
-		if c.Effect = Read; act {
+	case c.Method.Judged() && !f.Effect.Given():
+		if c.Effect = Read; c.Method.Acts() {
 			c.Effect = Egress
 		}
-	case isMethod && act && c.Effect != 0 && c.Effect&Egress == 0:
+	case c.Method.Acts() && c.Effect != 0 && c.Effect&Egress == 0:
 		r.Fault(f.Effect.Node, "this method is at least egress (R32)", "effect: egress")
 	case !f.Effect.Given():
 		r.Fault(key, "the tool has no effect", "effect: "+strings.Join(slices.Sorted(maps.Keys(effectWords)), ", "))
@@ -190,7 +190,7 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 		}
 	}
 	if !f.From.Given() {
-		a.From, a.FromDefault = defaultSources(a.Role), true
+		a.From, a.FromDefault = DefaultSources(a.Role), true
 	} else if f.From.Node.Kind == strictyaml.List && len(f.From.Items) == 0 {
 		r.Fault(f.From.Node, "an empty list of sources accepts nothing", "leave from out for the role's default")
 	}
@@ -209,8 +209,9 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	return a
 }
 
-// defaultSources is `from` when it is left out (section 2).
-func defaultSources(role Role) []Source {
+// DefaultSources are the sources of an argument of that role whose `from` is
+// left out (section 2).
+func DefaultSources(role Role) []Source {
 	switch role {
 	case Enum:
 		return []Source{{Kind: FromCatalog}}
@@ -285,8 +286,7 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 func (r *reader) outputRef(t strictyaml.String, s *Source) bool {
 	tool, pointer, has := strings.Cut(t.S, "#")
 	s.Server, s.Tool, _ = strings.Cut(tool, "/")
-	_, isMethod := methodWords[s.Tool]
-	if !ServerName(s.Server) || !isMethod && !toolName.MatchString(s.Tool) {
+	if !ServerName(s.Server) || !Method(s.Tool).Judged() && !ToolName(s.Tool) {
 		r.Fault(t.Node, "an output is named server/tool#/pointer", "")
 		return false
 	}

@@ -57,7 +57,7 @@ func (r *reader) sets(p *Policy, c *Contract, f *toolFile) {
 	if !f.Sets.Given() {
 		return
 	}
-	c.Sets = []field{}
+	c.sets = []field{}
 	if c.Effect == Read {
 		r.Fault(f.Sets.Node, "a read sets nothing", "remove it")
 	}
@@ -67,21 +67,21 @@ func (r *reader) sets(p *Policy, c *Contract, f *toolFile) {
 		}
 		tool, pointer, isOutput := strings.Cut(t.S, "#")
 		if !isOutput {
-			c.Sets = append(c.Sets, field{collection: r.collection(p, t)})
+			c.sets = append(c.sets, field{collection: r.collection(p, t)})
 			continue
 		}
 		at, err := provenance.ParsePattern(pointer)
 		if err != nil {
 			r.Fault(t.Node, "after # stands a pointer: "+err.Error(), "a collection, or server/tool#/pointer")
 		}
-		c.Sets = append(c.Sets, field{tool: tool, at: at})
+		c.sets = append(c.sets, field{tool: tool, at: at})
 	}
 }
 
 // setFields checks what `sets:` of one contract says of the outputs of others.
 func (r *reader) setFields(p *Policy, key string, f *toolFile) {
 	c := p.Contracts[key]
-	if c == nil || len(c.Sets) != len(f.Sets.Items) {
+	if c == nil || len(c.sets) != len(f.Sets.Items) {
 		return
 	}
 	for i, t := range f.Sets.Items {
@@ -89,7 +89,7 @@ func (r *reader) setFields(p *Policy, key string, f *toolFile) {
 		for _, other := range slices.Sorted(maps.Keys(p.Contracts)) {
 			for k := range p.Contracts[other].Outputs {
 				o := &p.Contracts[other].Outputs[k]
-				if !c.Sets[i].names(other, o) || !p.share(c, p.Contracts[other]) {
+				if !c.sets[i].names(other, o) || !p.share(c, p.Contracts[other]) {
 					continue
 				}
 				found = true
@@ -145,58 +145,18 @@ func (p *Policy) ofPaths(collection string) bool {
 	return false
 }
 
-// reaches reports whether what one tool was sent can come back in an output of
+// SharesStore reports whether what from was sent may lie where to reads: one
+// server, one declared store, or a file of this machine that is in none.
+func (p *Policy) SharesStore(from, to *Contract) bool { return p.share(from, to) || p.onDisk(from) }
+
+// Reaches reports whether what one tool was sent can come back in an output of
 // another (R38); o is nil for what no rule names.
-func (p *Policy) reaches(from, to *Contract, o *provenance.OutputRule) bool {
+func (p *Policy) Reaches(from, to *Contract, o *provenance.OutputRule) bool {
 	trusted := o != nil && o.Label > writ.External
 	if !from.Effect.Gated() || !p.share(from, to) && !(trusted && p.onDisk(from)) || o != nil && o.Authoritative {
 		return false
 	}
-	return from.Sets == nil || o != nil && slices.ContainsFunc(from.Sets, func(f field) bool { return f.names(to.Server+"/"+to.Tool, o) })
-}
-
-// reach is reaches for the result of one call. A tool without a contract reaches
-// all of its server.
-func (d *Decision) reach(server, tool string, o *provenance.OutputRule) bool {
-	from, to := d.contracts(server, tool)
-	if d.policy == nil {
-		return server == to.Server && (o == nil || !o.Authoritative)
-	}
-	return d.policy.reaches(from, to, o)
-}
-
-// contracts are those of a tool that lowered a place and of the call's own.
-func (d *Decision) contracts(server, tool string) (from, to *Contract) {
-	from = &Contract{Server: server, Tool: tool, Effect: EveryEffect}
-	if d.policy != nil {
-		if c := d.policy.Contracts[server+"/"+tool]; c != nil {
-			from = c
-		}
-	}
-	return from, &Contract{Server: d.Call.Server, Tool: toolOf(d.Call)}
-}
-
-// Keeps reports whether an allowed call can leave something where later sessions
-// find it. What leaves without being kept does not, and Writ's own memory labels
-// what it keeps.
-func (d *Decision) Keeps() bool {
-	return d.Allowed() && d.Effect&^(Read|Egress) != 0 && d.Call.Server != OwnServer
-}
-
-// Lowers is the place that every later session of the state has to be told of
-// before an allowed act is sent (R38): what the act sends below system, or takes
-// from a place that is lowered already, goes there. ok is false where there is
-// none.
-func (d *Decision) Lowers(ps *provenance.Places) (p provenance.Place, ok bool) {
-	if !d.Keeps() {
-		return p, false
-	}
-	p, _ = provenance.PlaceOf(d.Call.Server, toolOf(d.Call), d.args)
-	p.Label = min(p.Label, ps.Carried(p, func(server, tool string) bool {
-		from, to := d.contracts(server, tool)
-		return d.policy != nil && (d.policy.share(from, to) || d.policy.onDisk(from)) || server == to.Server
-	}))
-	return p, p.Label < writ.System
+	return from.sets == nil || o != nil && slices.ContainsFunc(from.sets, func(f field) bool { return f.names(to.Server+"/"+to.Tool, o) })
 }
 
 // lintStores names every field called system that another tool of the policy can
@@ -218,7 +178,7 @@ func (r *reader) lintStores(p *Policy) {
 				}
 				said := o.Authoritative
 				o.Authoritative = false
-				if !p.reaches(from, to, &o) {
+				if !p.Reaches(from, to, &o) {
 					o.Authoritative = said
 					continue
 				}
@@ -311,7 +271,7 @@ func sameRecord(a, b *provenance.OutputRule) bool {
 // for.
 func (c *Contract) unproven() bool {
 	for a, e := range c.everyArg {
-		if e.Gated() && (a.Local || a.ContentOpen) {
+		if e.Gated() && a.Local {
 			return true
 		}
 	}

@@ -183,12 +183,12 @@ func TestPolicyMeaning(t *testing.T) {
 			t.Errorf("default sources of %s: %+v", a.At.Source, a.From)
 		}
 	}
-	if s := defaultSources(Control); len(s) != 2 || s[0].Kind != FromUser || s[1].Kind != FromConst || len(s[1].Const) != 0 {
+	if s := DefaultSources(Control); len(s) != 2 || s[0].Kind != FromUser || s[1].Kind != FromConst || len(s[1].Const) != 0 {
 		t.Error("a control without constants must accept the user alone")
 	}
 	for _, r := range []Role{Target, Selector, Amount, TimeRole, Content, Query, SecretRole} {
-		if s := defaultSources(r); len(s) != 2 || s[0].Kind != FromUser || s[1].Kind != FromOutput {
-			t.Errorf("default sources of %s: %+v", r.name(), s)
+		if s := DefaultSources(r); len(s) != 2 || s[0].Kind != FromUser || s[1].Kind != FromOutput {
+			t.Errorf("default sources of %s: %+v", r, s)
 		}
 	}
 	if c := p.Contracts["home/unlock_door"]; c.NoArgs != NoArgsApproval {
@@ -265,10 +265,7 @@ func TestPolicyBounds(t *testing.T) {
 // TestMethodWords: a method the gate judges can be named in a contract, and no
 // other word with a slash can (R32).
 func TestMethodWords(t *testing.T) {
-	for w, act := range methodWords {
-		if !isMethod(w) {
-			t.Errorf("%s is a word of policies and no method", w)
-		}
+	for w, act := range methods {
 		p, faults := ParsePolicy("p", []byte("tools: { s/"+w+": {} }"))
 		if len(faults) > 0 {
 			t.Fatal(faults)

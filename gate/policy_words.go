@@ -12,15 +12,9 @@ import (
 
 // The words of a policy.
 var (
-	effectWords = map[string]Effect{
-		"read": Read, "egress": Egress, "write": Write, "send": Send,
-		"transfer": Transfer, "delete": Delete, "auth": Auth,
-	}
-	roleWords = map[string]Role{
-		"target": Target, "selector": Selector, "amount": Amount, "time": TimeRole, "enum": Enum,
-		"control": Control, "content": Content, "query": Query, "secret": SecretRole,
-	}
-	labelWords = map[string]writ.Label{
+	effectWords = byWord(effectNames[:], func(i int) Effect { return 1 << i })
+	roleWords   = byWord(roleNames[:], func(i int) Role { return Role(i) })
+	labelWords  = map[string]writ.Label{
 		"system": writ.System, "party": writ.Party, "external": writ.External, "model": writ.Model,
 	}
 	noArgsWords  = map[string]NoArgs{"refuse": NoArgsRefuse, "approval": NoArgsApproval, "allow": NoArgsAllow}
@@ -35,26 +29,15 @@ var (
 		}
 		return out
 	}()
-	// methodWords are the R32 methods a contract may name after the server, and
-	// whether they are judged acts rather than lists.
-	methodWords = map[string]bool{
-		string(ReadResource): true, string(SubscribeResource): true, string(GetPrompt): true, string(Complete): true,
-		string(ListResources): false, string(ListTemplates): false, string(ListPrompts): false,
-	}
 )
 
-// String returns the effect's words, joined by "+": "read", "write+send".
-func (e Effect) String() string {
-	if e == EveryEffect || e == 0 {
-		return "every"
+// byWord finds what a list of names is a list of.
+func byWord[T any](names []string, of func(i int) T) map[string]T {
+	out := map[string]T{}
+	for i, name := range names {
+		out[name] = of(i)
 	}
-	var out []string
-	for _, w := range []string{"read", "egress", "write", "send", "transfer", "delete", "auth"} {
-		if e&effectWords[w] != 0 {
-			out = append(out, w)
-		}
-	}
-	return strings.Join(out, "+")
+	return out
 }
 
 // pick reads one word of a set. A word of a later version is told apart from a

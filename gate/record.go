@@ -45,27 +45,6 @@ type Record struct {
 	Traces   []Trace        `json:"traces"`
 }
 
-var effectNames = [...]string{"read", "egress", "write", "send", "transfer", "delete", "auth"}
-
-// Names returns the names of the effects in e, in the order of the page. The
-// zero Effect is all of them.
-func (e Effect) Names() []string {
-	if e == 0 {
-		e = EveryEffect
-	}
-	var out []string
-	for i, n := range effectNames {
-		if e&(1<<i) != 0 {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-var roleNames = [...]string{"target", "selector", "amount", "time", "enum", "control", "content", "query", "secret"}
-
-func (r Role) name() string { return roleNames[r] }
-
 // timeForm is how records write a time. Finer time than the log keeps would
 // make a replay differ.
 const timeForm = "2006-01-02T15:04:05.000Z"

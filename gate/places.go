@@ -1,0 +1,50 @@
+package gate
+
+import (
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/provenance"
+)
+
+// reach is Policy.Reaches for the result of one call. A tool without a contract
+// reaches all of its server.
+func (d *Decision) reach(server, tool string, o *provenance.OutputRule) bool {
+	from, to := d.contracts(server, tool)
+	if d.policy == nil {
+		return server == to.Server && (o == nil || !o.Authoritative)
+	}
+	return d.policy.Reaches(from, to, o)
+}
+
+// contracts are those of a tool that lowered a place and of the call's own.
+func (d *Decision) contracts(server, tool string) (from, to *Contract) {
+	from = &Contract{Server: server, Tool: tool, Effect: EveryEffect}
+	if d.policy != nil {
+		if c := d.policy.Contracts[server+"/"+tool]; c != nil {
+			from = c
+		}
+	}
+	return from, &Contract{Server: d.Call.Server, Tool: toolOf(d.Call)}
+}
+
+// Keeps reports whether an allowed call can leave something where later sessions
+// find it. What leaves without being kept does not, and Writ's own memory labels
+// what it keeps.
+func (d *Decision) Keeps() bool {
+	return d.Allowed() && d.Effect&^(Read|Egress) != 0 && d.Call.Server != OwnServer
+}
+
+// Lowers is the place that every later session of the state has to be told of
+// before an allowed act is sent (R38): what the act sends below system, or takes
+// from a place that is lowered already, goes there. ok is false where there is
+// none.
+func (d *Decision) Lowers(ps *provenance.Places) (p provenance.Place, ok bool) {
+	if !d.Keeps() {
+		return p, false
+	}
+	p, _ = provenance.PlaceOf(d.Call.Server, toolOf(d.Call), d.args)
+	p.Label = min(p.Label, ps.Carried(p, func(server, tool string) bool {
+		from, to := d.contracts(server, tool)
+		return d.policy != nil && d.policy.SharesStore(from, to) || server == to.Server
+	}))
+	return p, p.Label < writ.System
+}
