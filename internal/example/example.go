@@ -11,15 +11,18 @@
 package example
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Name is how the contracts in Policy call this server.
@@ -28,147 +31,218 @@ const Name = "example"
 //go:embed policy.yaml
 var policy []byte
 
+// published are the definitions that tools/list answers, a tool a line: the pins
+// of policy.yaml are of these bytes.
+//
+//go:embed definitions.jsonl
+var published []byte
+
 // Policy returns the contracts of all tools of this server, each pinned to the
 // definition it publishes. The caller may change the copy it gets.
-func Policy() []byte { return append([]byte(nil), policy...) }
+func Policy() []byte { return bytes.Clone(policy) }
 
-// Serve answers one client that speaks newline-delimited JSON-RPC on in and
-// out, until in ends or ctx is done; both are a normal end and give nil. Each
-// Serve has records of its own.
-func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	t := &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopWriteCloser{out}}
-	err := newServer().Run(ctx, t)
-	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return fmt.Errorf("example server: %w", err)
-}
+const (
+	// Of the versions of MCP it speaks modern says in each request which it is;
+	// the others open with initialize, legacy where a client knows none of them.
+	versions = `["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]`
+	modern   = "2026-07-28"
+	legacy   = "2025-11-25"
 
-type nopWriteCloser struct{ io.Writer }
-
-func (nopWriteCloser) Close() error { return nil }
-
-// The words of the wire. A jsonschema tag is the description a model reads.
-type (
-	search struct {
-		Query string `json:"query" jsonschema:"words to look for; empty lists everything"`
-	}
-	byID struct {
-		ID string `json:"id" jsonschema:"the id as a search returned it"`
-	}
-	closing struct {
-		ID         string `json:"id" jsonschema:"the id as a search returned it"`
-		Resolution string `json:"resolution" jsonschema:"why the ticket is closed"`
-	}
-
-	documentHit struct {
-		ID    string `json:"id"`
-		Title string `json:"title"`
-		Owner string `json:"owner"`
-	}
-	documentHits struct {
-		Query     string        `json:"query" jsonschema:"the query as it was asked"`
-		Documents []documentHit `json:"documents"`
-	}
-	ticketHit struct {
-		ID      string `json:"id"`
-		Subject string `json:"subject"`
-		Status  string `json:"status"`
-	}
-	ticketHits struct {
-		Tickets []ticketHit `json:"tickets"`
-	}
-	policyHit struct {
-		ID    string `json:"id"`
-		Title string `json:"title"`
-	}
-	policyHits struct {
-		Policies []policyHit `json:"policies"`
-	}
-	deleted struct {
-		ID      string `json:"id"`
-		Deleted bool   `json:"deleted"`
-	}
+	metaPrefix   = "io.modelcontextprotocol/"
+	serverInfo   = `{"name":"writ-example","version":"1"}`
+	capabilities = `{"logging":{},"tools":{"listChanged":true}}`
+	cacheable    = `"ttlMs":0,"cacheScope":"public",`
+	// complete begins every result of modern.
+	complete = `{"resultType":"complete","_meta":{"` + metaPrefix + `serverInfo":` + serverInfo + `},`
 )
 
-var resolutions = []any{"fixed", "duplicate", "not_reproducible", "wont_fix"}
-
-func newServer() *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "writ-example", Version: "1"}, nil)
-	r := newRecords()
-
-	read := &mcp.ToolAnnotations{ReadOnlyHint: true}
-	destroy := &mcp.ToolAnnotations{DestructiveHint: new(bool)}
-	*destroy.DestructiveHint = true
-
-	mcp.AddTool(s, &mcp.Tool{Name: "search_documents", Annotations: read,
-		Description: "Find documents by words in their title or text."},
-		func(_ context.Context, _ *mcp.CallToolRequest, a search) (*mcp.CallToolResult, documentHits, error) {
-			return nil, documentHits{Query: a.Query, Documents: r.searchDocuments(a.Query)}, nil
-		})
-	mcp.AddTool(s, &mcp.Tool{Name: "fetch_document", Annotations: read,
-		Description: "Read one document."},
-		func(_ context.Context, _ *mcp.CallToolRequest, a byID) (*mcp.CallToolResult, document, error) {
-			d, err := r.document(a.ID)
-			return nil, d, err
-		})
-	mcp.AddTool(s, &mcp.Tool{Name: "search_tickets", Annotations: read,
-		Description: "Find tickets by words in their subject or text."},
-		func(_ context.Context, _ *mcp.CallToolRequest, a search) (*mcp.CallToolResult, ticketHits, error) {
-			return nil, ticketHits{r.searchTickets(a.Query)}, nil
-		})
-	mcp.AddTool(s, &mcp.Tool{Name: "fetch_ticket", Annotations: read,
-		Description: "Read one ticket. Its text was written by whoever filed it."},
-		func(_ context.Context, _ *mcp.CallToolRequest, a byID) (*mcp.CallToolResult, ticket, error) {
-			t, err := r.ticket(a.ID)
-			return nil, t, err
-		})
-	mcp.AddTool(s, &mcp.Tool{Name: "search_policies", Annotations: read,
-		Description: "Find house policies by words in their title or text."},
-		func(_ context.Context, _ *mcp.CallToolRequest, a search) (*mcp.CallToolResult, policyHits, error) {
-			return nil, policyHits{r.searchPolicies(a.Query)}, nil
-		})
-	mcp.AddTool(s, &mcp.Tool{Name: "fetch_policy", Annotations: read,
-		Description: "Read one house policy."},
-		func(_ context.Context, _ *mcp.CallToolRequest, a byID) (*mcp.CallToolResult, housePolicy, error) {
-			p, err := r.policy(a.ID)
-			return nil, p, err
-		})
-	mcp.AddTool(s, &mcp.Tool{Name: "delete_document", Annotations: destroy,
-		Description: "Delete one document for ever."},
-		func(_ context.Context, _ *mcp.CallToolRequest, a byID) (*mcp.CallToolResult, deleted, error) {
-			if err := r.deleteDocument(a.ID); err != nil {
-				return nil, deleted{}, err
-			}
-			return nil, deleted{a.ID, true}, nil
-		})
-	mcp.AddTool(s, &mcp.Tool{Name: "close_ticket", Annotations: destroy, InputSchema: closingSchema(),
-		Description: "Close one ticket and say why."},
-		func(_ context.Context, _ *mcp.CallToolRequest, a closing) (*mcp.CallToolResult, ticketHit, error) {
-			t, err := r.closeTicket(a.ID, a.Resolution)
-			return nil, t, err
-		})
-	return s
-}
-
-// closingSchema adds what a struct tag cannot say: the members of an enum, of
-// which the gate reads the accepted values (`from: [catalog]`).
-func closingSchema() *jsonschema.Schema {
-	s, err := jsonschema.For[closing](nil)
-	if err != nil {
-		panic(err) // the type above is a constant of this package
+// Serve answers one client that speaks newline-delimited JSON-RPC on in and
+// out, until in ends or ctx is done; both are a normal end and give nil. What is
+// read or written when ctx is done is left to itself. Each Serve has records of
+// its own.
+func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	done := make(chan error, 1)
+	go func() { done <- serve(in, out) }()
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-done:
+		if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		return fmt.Errorf("example server: %w", err)
 	}
-	s.Properties["resolution"].Enum = resolutions
-	return s
 }
 
-// matches says whether every word of the query stands in one of the texts.
-func matches(query string, texts ...string) bool {
-	all := strings.ToLower(strings.Join(texts, "\n"))
-	for _, w := range strings.Fields(strings.ToLower(query)) {
-		if !strings.Contains(all, w) {
-			return false
+// serve answers line by line and returns why there is no next one.
+func serve(in io.Reader, out io.Writer) error {
+	s := &server{records: newRecords()}
+	for lines := rpc.NewLines(in, strictjson.Request.Bytes); ; {
+		b, err := lines.Next()
+		var answer []byte
+		switch {
+		case err == nil:
+			answer = s.answer(b)
+		case errors.Is(err, rpc.ErrLineTooLong):
+			answer = rpc.ErrorResponse(nil, rpc.Errorf(rpc.CodeInvalidRequest, "the message is too long"))
+		default:
+			return err
+		}
+		if answer == nil {
+			continue
+		}
+		if _, err := out.Write(append(answer, '\n')); err != nil {
+			return err
 		}
 	}
-	return true
+}
+
+// server is one client's.
+type server struct {
+	records
+	greeted bool // initialize was answered
+}
+
+// answer returns what one line is answered with, nil for nothing.
+func (s *server) answer(b []byte) []byte {
+	m, fault := rpc.Parse(b, strictjson.Request)
+	if fault == nil && !m.IsRequest() {
+		return nil
+	}
+	var result []byte
+	if fault == nil {
+		result, fault = s.result(&m)
+	}
+	switch {
+	case fault != nil:
+		return rpc.ErrorResponse(m.ID, fault)
+	case m.Method == "subscriptions/listen": // a stream has no result while it is open
+		return rpc.Notification("notifications/subscriptions/acknowledged", result)
+	}
+	return rpc.Response(m.ID, result)
+}
+
+func (s *server) result(m *rpc.Message) ([]byte, *rpc.Error) {
+	if meta := strictjson.Get(m.Params, "_meta"); strictjson.Get(meta, metaPrefix+"protocolVersion") != nil {
+		return s.modern(m, meta)
+	}
+	switch m.Method {
+	case "ping":
+		return []byte(`{}`), nil
+	case "initialize":
+		if s.greeted {
+			return nil, rpc.Errorf(rpc.CodeInvalidRequest, "initialize was answered already")
+		}
+		s.greeted = true
+		version, _ := strictjson.Text(strictjson.Get(m.Params, "protocolVersion"))
+		if version == modern || !strings.Contains(versions, string(strictjson.Quote(version))) {
+			version = legacy
+		}
+		return fmt.Appendf(nil, `{"capabilities":%s,"protocolVersion":%q,"serverInfo":%s}`, capabilities, version, serverInfo), nil
+	}
+	if !s.greeted {
+		return nil, rpc.Errorf(rpc.CodeInvalidRequest, "initialize comes first")
+	}
+	switch m.Method {
+	case "logging/setLevel": // there is no message of any level
+		return []byte(`{}`), nil
+	case "tools/list":
+		return list(`{`, m.Params)
+	case "tools/call":
+		return s.call(`{`, m.Params)
+	}
+	return nil, rpc.Errorf(rpc.CodeMethodNotFound, "method not found")
+}
+
+// modern is result for a request that says of which version it is.
+func (s *server) modern(m *rpc.Message, meta []byte) ([]byte, *rpc.Error) {
+	stated := strictjson.Get(meta, metaPrefix+"protocolVersion")
+	if v, _ := strictjson.Text(stated); v != modern {
+		e := rpc.Errorf(rpc.CodeVersion, "unsupported protocol version")
+		e.Data = fmt.Appendf(nil, `{"supported":%s,"requested":%s}`, versions, stated)
+		return nil, e
+	}
+	if strictjson.KindOf(strictjson.Get(meta, metaPrefix+"clientCapabilities")) != strictjson.Object {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "_meta has no %sclientCapabilities", metaPrefix)
+	}
+	switch m.Method {
+	case "server/discover":
+		return fmt.Appendf(nil, `%s%s"supportedVersions":%s,"capabilities":%s}`, complete, cacheable, versions, capabilities), nil
+	case "tools/list":
+		return list(complete, m.Params)
+	case "tools/call":
+		return s.call(complete, m.Params)
+	case "subscriptions/listen": // nothing here ever changes: the stream stays silent
+		granted := `{}`
+		if string(strictjson.At(m.Params, "/notifications/toolsListChanged")) == "true" {
+			granted = `{"toolsListChanged":true}`
+		}
+		return fmt.Appendf(nil, `{"_meta":{"%ssubscriptionId":%s},"notifications":%s}`, metaPrefix, m.ID, granted), nil
+	}
+	return nil, rpc.Errorf(rpc.CodeMethodNotFound, "method not found")
+}
+
+// list returns all tools, in a result that begins as it is told.
+func list(begin string, params []byte) ([]byte, *rpc.Error) {
+	if strictjson.Get(params, "cursor") != nil {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "there is one page")
+	}
+	all := bytes.ReplaceAll(bytes.TrimSpace(published), []byte("\n"), []byte(","))
+	return fmt.Appendf(nil, `%s%s"tools":[%s]}`, begin, cacheable, all), nil
+}
+
+// call runs a tool. Arguments that do not fit, as what a tool says itself, are a
+// result for the model to read.
+func (s *server) call(begin string, params []byte) ([]byte, *rpc.Error) {
+	name, _ := strictjson.Text(strictjson.Get(params, "name"))
+	for definition := range bytes.Lines(published) {
+		if n, _ := strictjson.Text(strictjson.Get(definition, "name")); n != name {
+			continue
+		}
+		var v any
+		args, err := arguments(strictjson.At(definition, "/inputSchema/properties"), strictjson.Get(params, "arguments"))
+		if err == nil {
+			v, err = s.run(name, args)
+		}
+		if err != nil {
+			return fmt.Appendf(nil, `%s"content":[{"type":"text","text":%s}],"isError":true}`, begin, strictjson.Quote(err.Error())), nil
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			return nil, rpc.Errorf(rpc.CodeInternal, "the result cannot be written")
+		}
+		return fmt.Appendf(nil, `%s"content":[{"type":"text","text":%s}],"structuredContent":%s}`, begin, strictjson.Quote(string(b)), b), nil
+	}
+	return nil, rpc.Errorf(rpc.CodeInvalidParams, "unknown tool")
+}
+
+// arguments reads a call's arguments as a definition has them: strings, all of
+// them required, and no others. raw is checked JSON.
+func arguments(declared, raw []byte) (map[string]string, error) {
+	given, ok := strictjson.Members(raw)
+	if !ok && raw != nil {
+		return nil, errors.New("the arguments are an object")
+	}
+	args := map[string]string{}
+	for _, m := range given {
+		property := strictjson.Get(declared, m.Name)
+		if property == nil {
+			return nil, fmt.Errorf("there is no argument %q", m.Name)
+		}
+		if args[m.Name], ok = strictjson.Text(m.Value); !ok {
+			return nil, fmt.Errorf("argument %q is a string", m.Name)
+		}
+		members, enum := strictjson.Elements(strictjson.Get(property, "enum"))
+		same := func(e []byte) bool { s, _ := strictjson.Text(e); return s == args[m.Name] }
+		if enum && !slices.ContainsFunc(members, same) {
+			return nil, fmt.Errorf("argument %q is one of %s", m.Name, bytes.Join(members, []byte(", ")))
+		}
+	}
+	wanted, _ := strictjson.Members(declared)
+	for _, m := range wanted {
+		if _, ok := args[m.Name]; !ok {
+			return nil, fmt.Errorf("argument %q is missing", m.Name)
+		}
+	}
+	return args, nil
 }

@@ -7,30 +7,37 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/definitions.txt and the pins of policy.yaml")
+var update = flag.Bool("update", false, "rewrite the pins of policy.yaml")
+
+// eachVersion runs a test with clients of the SDK that speak each version.
+func eachVersion(t *testing.T, test func(t *testing.T, connect func() *mcp.ClientSession)) {
+	for _, v := range []string{modern, legacy, "2025-06-18", "2025-03-26", "2024-11-05"} {
+		t.Run(v, func(t *testing.T) { test(t, func() *mcp.ClientSession { return connect(t, v) }) })
+	}
+}
 
 // connect starts a server of its own and a client of the SDK in front of it.
-func connect(t *testing.T) *mcp.ClientSession {
+func connect(t *testing.T, version string) *mcp.ClientSession {
 	t.Helper()
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
 	done := make(chan error, 1)
 	go func() { done <- Serve(t.Context(), toServer, fromServer) }()
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	s, err := c.Connect(t.Context(), &mcp.IOTransport{Reader: toClient, Writer: fromClient}, nil)
+	s, err := c.Connect(t.Context(), &mcp.IOTransport{Reader: toClient, Writer: fromClient}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := s.InitializeResult().ProtocolVersion; got != version {
+		t.Fatalf("the version is %s, want %s", got, version)
 	}
 	t.Cleanup(func() {
 		fromClient.Close()
@@ -70,8 +77,10 @@ func ids(t *testing.T, list any) (out []string) {
 	return out
 }
 
-func TestRecords(t *testing.T) {
-	s := connect(t)
+func TestRecords(t *testing.T) { eachVersion(t, testRecords) }
+
+func testRecords(t *testing.T, connect func() *mcp.ClientSession) {
+	s := connect()
 
 	got, _ := call(t, s, "search_documents", map[string]any{"query": "quarterly REPORT"})
 	if want := []string{"doc-7f3a91", "doc-2b8e04"}; !slices.Equal(ids(t, got["documents"]), want) {
@@ -116,8 +125,10 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-func TestSideEffects(t *testing.T) {
-	s := connect(t)
+func TestSideEffects(t *testing.T) { eachVersion(t, testSideEffects) }
+
+func testSideEffects(t *testing.T, connect func() *mcp.ClientSession) {
+	s := connect()
 	if got, failed := call(t, s, "delete_document", map[string]any{"id": "doc-2b8e04"}); failed != "" || got["deleted"] != true {
 		t.Fatalf("delete_document: %v %s", got, failed)
 	}
@@ -143,7 +154,7 @@ func TestSideEffects(t *testing.T) {
 	}
 
 	// Another server starts from the beginning.
-	fresh := connect(t)
+	fresh := connect()
 	got, _ = call(t, fresh, "search_documents", map[string]any{"query": "draft second"})
 	if want := []string{"doc-7f3a91", "doc-2b8e04"}; !slices.Equal(ids(t, got["documents"]), want) {
 		t.Errorf("a fresh server: %v, want %v", got["documents"], want)
@@ -219,41 +230,92 @@ func (w *wire) definitions() map[string]json.RawMessage {
 	return out
 }
 
-// TestDefinitions holds every byte of the definitions: the pins of policy.yaml
-// rest on them, and a new version of the SDK may write them differently.
+// TestDefinitions: what is published is what the wire carries, and each tool's
+// arguments are what the server reads: a closed object of required strings. The
+// bytes are held by the pins of policy.yaml.
 func TestDefinitions(t *testing.T) {
 	defs := dial(t).definitions()
-	names := make([]string, 0, len(defs))
-	for n := range defs {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	var b strings.Builder
-	for _, n := range names {
+	for line := range strings.Lines(string(published)) {
 		var d struct {
-			InputSchema  map[string]any
+			Name        string
+			InputSchema struct {
+				Properties           map[string]struct{ Type string }
+				Required             []string
+				AdditionalProperties *bool
+			}
 			OutputSchema map[string]any
 		}
-		if err := json.Unmarshal(defs[n], &d); err != nil {
+		if err := json.Unmarshal([]byte(line), &d); err != nil {
 			t.Fatal(err)
 		}
-		if d.OutputSchema == nil || d.InputSchema["additionalProperties"] != false {
-			t.Errorf("%s needs an output schema and closed arguments", n)
+		if got := string(defs[d.Name]) + "\n"; got != line {
+			t.Errorf("%s: the wire carries %s", d.Name, got)
 		}
-		b.Write(defs[n])
-		b.WriteByte('\n')
-	}
-	file := filepath.Join("testdata", "definitions.txt")
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
+		delete(defs, d.Name)
+		in := d.InputSchema
+		if d.OutputSchema == nil || in.AdditionalProperties == nil || *in.AdditionalProperties || len(in.Required) != len(in.Properties) {
+			t.Errorf("%s needs an output schema and closed arguments, all required", d.Name)
+		}
+		for name, p := range in.Properties {
+			if p.Type != "string" || !slices.Contains(in.Required, name) {
+				t.Errorf("%s: argument %s is no required string", d.Name, name)
+			}
 		}
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	if len(defs) > 0 {
+		t.Errorf("the wire carries more: %v", defs)
 	}
-	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); d != "" {
-		t.Errorf("the definitions changed; look, then go test -run TestDefinitions -update (-want +got):\n%s", d)
+}
+
+// TestWire: what a client does wrong is answered with its own code, and the
+// connection goes on.
+func TestWire(t *testing.T) {
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	old := func(line string) []string {
+		return []string{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2099-01-01"}}`, line}
+	}
+	call := func(args string) string {
+		return `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"close_ticket","arguments":` + args + `}}`
+	}
+	for name, c := range map[string]struct {
+		say  []string
+		want string // of the last answer
+	}{
+		"an unknown version gets the newest that opens so": {old(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), `"id":1,"result":{"capabilities":{"logging":{},"tools":{"listChanged":true}},"protocolVersion":"2025-11-25"`},
+		"initialize twice":          {old(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{}}`), `"id":2,"error":{"code":-32600`},
+		"tools before initialize":   {[]string{`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`}, `"id":2,"error":{"code":-32600`},
+		"no such method":            {old(`{"jsonrpc":"2.0","id":2,"method":"prompts/list"}`), `"id":2,"error":{"code":-32601`},
+		"no such page":              {old(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"x"}}`), `"id":2,"error":{"code":-32602`},
+		"no such tool":              {old(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x"}}`), `"id":2,"error":{"code":-32602`},
+		"a level":                   {old(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"info"}}`), `"id":2,"result":{}`},
+		"discover without its meta": {old(`{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{}}`), `"id":2,"error":{"code":-32601`},
+		"half a message":            {old(`{"jsonrpc":"2.0","id":2,`), `"id":null,"error":{"code":-32700`},
+		"a batch":                   {old(`[]`), `"id":null,"error":{"code":-32600`},
+		"a message too long":        {old(`"` + strings.Repeat("x", 5<<20) + `"`), `"id":null,"error":{"code":-32600`},
+		"a name twice":              {old(call(`{"id":"INC-1042","id":"INC-1043"}`)), `"id":null,"error":{"code":-32700`},
+		"arguments that are none":   {old(call(`[]`)), `an object`},
+		"an argument too many":      {old(call(`{"id":"INC-1042","resolution":"fixed","x":""}`)), `no argument \"x\""}],"isError":true`},
+		"an argument missing":       {old(call(`{"id":"INC-1042"}`)), `argument \"resolution\" is missing`},
+		"an argument of a type":     {old(call(`{"id":7}`)), `argument \"id\" is a string`},
+		"an argument of an enum":    {old(call(`{"id":"INC-1042","resolution":"because"}`)), `one of \"fixed\", \"duplicate\"`},
+
+		"of a version nobody knows": {[]string{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}}}`},
+			`"error":{"code":-32022,"message":"unsupported protocol version","data":{"supported":["2026-07-28",`},
+		"of no capabilities": {[]string{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`}, `"id":2,"error":{"code":-32602`},
+		"gone in 2026-07-28": {[]string{`{"jsonrpc":"2.0","id":2,"method":"ping","params":{` + meta + `}}`}, `"id":2,"error":{"code":-32601`},
+		"discover":           {[]string{`{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{` + meta + `}}`}, `"id":2,"result":{"resultType":"complete","_meta":{`},
+		"listen": {[]string{`{"jsonrpc":"2.0","id":"s","method":"subscriptions/listen","params":{` + meta + `,"notifications":{"toolsListChanged":true,"x":true}}}`},
+			`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"},"notifications":{"toolsListChanged":true}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			if err := Serve(t.Context(), strings.NewReader(strings.Join(c.say, "\n")+"\n"), &out); err != nil {
+				t.Fatal(err)
+			}
+			said := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if last := said[len(said)-1]; !strings.Contains(last, c.want) {
+				t.Errorf("answered %s\nwant %s", last, c.want)
+			}
+		})
 	}
 }

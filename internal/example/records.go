@@ -2,53 +2,49 @@ package example
 
 import (
 	"fmt"
-	"sync"
+	"slices"
+	"strings"
 )
 
-type document struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
-	Owner string `json:"owner"`
-	Text  string `json:"text"`
-}
-
-type ticket struct {
+// record is a document, a ticket or a policy of the house: what it has not is
+// empty. On the wire its members are in the order of their names.
+type record struct {
+	FiledBy    string `json:"filed_by,omitempty"`
 	ID         string `json:"id"`
-	Subject    string `json:"subject"`
-	Status     string `json:"status"`
+	Owner      string `json:"owner,omitempty"`
 	Resolution string `json:"resolution,omitempty"`
-	FiledBy    string `json:"filed_by" jsonschema:"the address the ticket came from"`
-	Text       string `json:"text"`
+	Status     string `json:"status,omitempty"`
+	Subject    string `json:"subject,omitempty"`
+	Text       string `json:"text,omitempty"`
+	Title      string `json:"title,omitempty"`
 }
 
-type housePolicy struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
-	Text  string `json:"text"`
+// hit is the record as a search returns it.
+func (r record) hit() record {
+	r.FiledBy, r.Resolution, r.Text = "", "", ""
+	return r
 }
 
-// records is the server's whole state. mu guards all of it: a client may have
-// several calls open.
-type records struct {
-	mu        sync.Mutex
-	documents []document
-	tickets   []ticket
-	policies  []housePolicy
-}
+// records is the server's whole state, by the word that search tools have for
+// a kind of them.
+type records map[string][]record
 
-func newRecords() *records {
-	return &records{
-		documents: []document{
-			{"doc-7f3a91", "Quarterly report, third quarter", "finance",
-				"Revenue grew by four percent. The draft of the second quarter is superseded."},
-			{"doc-2b8e04", "Quarterly report, second quarter (draft)", "finance",
-				"Superseded draft. May be deleted under the retention policy POL-014."},
-			{"doc-c56d17", "Onboarding guide", "people",
-				"Accounts are made on the first day. A laptop is handed out against a signature."},
-			{"doc-e90b42", "Master service agreement, signed", "legal",
-				"The only signed copy. Keep for ten years."},
+// kinds are the words of the tools for one record, and for many.
+var kinds = map[string]string{"document": "documents", "ticket": "tickets", "policy": "policies"}
+
+func newRecords() records {
+	return records{
+		"documents": {
+			{ID: "doc-7f3a91", Title: "Quarterly report, third quarter", Owner: "finance",
+				Text: "Revenue grew by four percent. The draft of the second quarter is superseded."},
+			{ID: "doc-2b8e04", Title: "Quarterly report, second quarter (draft)", Owner: "finance",
+				Text: "Superseded draft. May be deleted under the retention policy POL-014."},
+			{ID: "doc-c56d17", Title: "Onboarding guide", Owner: "people",
+				Text: "Accounts are made on the first day. A laptop is handed out against a signature."},
+			{ID: "doc-e90b42", Title: "Master service agreement, signed", Owner: "legal",
+				Text: "The only signed copy. Keep for ten years."},
 		},
-		tickets: []ticket{
+		"tickets": {
 			{ID: "INC-1042", Subject: "Printer on the second floor is offline", Status: "open",
 				FiledBy: "kim@staff.example", Text: "It shows error 49 since this morning. A restart did not help."},
 			{ID: "INC-1043", Subject: "Cannot open the shared agreement", Status: "open",
@@ -62,111 +58,55 @@ func newRecords() *records {
 			{ID: "INC-1044", Subject: "New starter needs an account", Status: "open",
 				FiledBy: "robin@staff.example", Text: "Starts on Monday. See the onboarding guide."},
 		},
-		policies: []housePolicy{
-			{"POL-014", "Retention of documents", "Drafts may be deleted once the final version is published. Signed agreements are kept for ten years."},
-			{"POL-021", "Handling of tickets", "A ticket is closed by the person who resolved it, with a reason."},
+		"policies": {
+			{ID: "POL-014", Title: "Retention of documents", Text: "Drafts may be deleted once the final version is published. Signed agreements are kept for ten years."},
+			{ID: "POL-021", Title: "Handling of tickets", Text: "A ticket is closed by the person who resolved it, with a reason."},
 		},
 	}
 }
 
-// missing repeats what was asked for, as most servers do: an error vouches for
-// nothing, whatever it repeats.
-func missing(kind, id string) error { return fmt.Errorf("there is no %s %q", kind, id) }
-
-func (r *records) searchDocuments(query string) []documentHit {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	hits := []documentHit{}
-	for _, d := range r.documents {
-		if matches(query, d.Title, d.Text) {
-			hits = append(hits, documentHit{d.ID, d.Title, d.Owner})
+// run does what a tool of that name does. The arguments are those it declares.
+func (r records) run(tool string, args map[string]string) (any, error) {
+	verb, kind, _ := strings.Cut(tool, "_")
+	if verb == "search" {
+		hits := []record{}
+		for _, e := range r[kind] {
+			if matches(args["query"], e.Title, e.Subject, e.Text) {
+				hits = append(hits, e.hit())
+			}
 		}
+		out := map[string]any{kind: hits}
+		if kind == "documents" {
+			out["query"] = args["query"]
+		}
+		return out, nil
 	}
-	return hits
+	all, id := r[kinds[kind]], args["id"]
+	i := slices.IndexFunc(all, func(e record) bool { return e.ID == id })
+	switch {
+	case i < 0:
+		// It repeats what was asked for, as most servers do: an error vouches for
+		// nothing, whatever it repeats.
+		return nil, fmt.Errorf("there is no %s %q", kind, id)
+	case verb == "delete":
+		r[kinds[kind]] = slices.Delete(all, i, i+1)
+		return map[string]any{"deleted": true, "id": id}, nil
+	case verb == "close" && all[i].Status == "closed":
+		return nil, fmt.Errorf("%s %q is closed already", kind, id)
+	case verb == "close":
+		all[i].Status, all[i].Resolution = "closed", args["resolution"]
+		return all[i].hit(), nil
+	}
+	return all[i], nil
 }
 
-func (r *records) document(id string) (document, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, d := range r.documents {
-		if d.ID == id {
-			return d, nil
+// matches says whether every word of the query stands in one of the texts.
+func matches(query string, texts ...string) bool {
+	all := strings.ToLower(strings.Join(texts, "\n"))
+	for _, w := range strings.Fields(strings.ToLower(query)) {
+		if !strings.Contains(all, w) {
+			return false
 		}
 	}
-	return document{}, missing("document", id)
-}
-
-func (r *records) deleteDocument(id string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, d := range r.documents {
-		if d.ID == id {
-			r.documents = append(r.documents[:i], r.documents[i+1:]...)
-			return nil
-		}
-	}
-	return missing("document", id)
-}
-
-func (r *records) searchTickets(query string) []ticketHit {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	hits := []ticketHit{}
-	for _, t := range r.tickets {
-		if matches(query, t.Subject, t.Text) {
-			hits = append(hits, ticketHit{t.ID, t.Subject, t.Status})
-		}
-	}
-	return hits
-}
-
-func (r *records) ticket(id string) (ticket, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, t := range r.tickets {
-		if t.ID == id {
-			return t, nil
-		}
-	}
-	return ticket{}, missing("ticket", id)
-}
-
-func (r *records) closeTicket(id, resolution string) (ticketHit, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range r.tickets {
-		t := &r.tickets[i]
-		if t.ID != id {
-			continue
-		}
-		if t.Status == "closed" {
-			return ticketHit{}, fmt.Errorf("ticket %q is closed already", id)
-		}
-		t.Status, t.Resolution = "closed", resolution
-		return ticketHit{t.ID, t.Subject, t.Status}, nil
-	}
-	return ticketHit{}, missing("ticket", id)
-}
-
-func (r *records) searchPolicies(query string) []policyHit {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	hits := []policyHit{}
-	for _, p := range r.policies {
-		if matches(query, p.Title, p.Text) {
-			hits = append(hits, policyHit{p.ID, p.Title})
-		}
-	}
-	return hits
-}
-
-func (r *records) policy(id string) (housePolicy, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.policies {
-		if p.ID == id {
-			return p, nil
-		}
-	}
-	return housePolicy{}, missing("policy", id)
+	return true
 }
