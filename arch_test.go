@@ -321,8 +321,8 @@ type door struct {
 
 var doors = []door{
 	// Nothing reaches a server but through the door, which holds a decision.
-	{"internal/mcp/upstream", "Server", "Call", []string{"internal/gateway.act.call"}},
-	{"internal/gateway", "Inside", "Call", []string{"internal/gateway.act.callInside"}},
+	{"internal/mcp/upstream", "Server", "Call", []string{"internal/gateway.judgedCall.call"}},
+	{"internal/gateway", "Inside", "Call", []string{"internal/gateway.judgedCall.callInside"}},
 	// One package has the program's own functions called, through the same door.
 	{"internal/gateway", "Gateway", "Call", []string{"guard.Session.Call"}},
 	// One decision procedure for the door, for the replay of a session and

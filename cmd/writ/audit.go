@@ -49,7 +49,7 @@ type verifyReport struct {
 	Key             string `json:"key"` // name of the log's key, the origin of its checkpoints
 }
 
-func (r *verifyReport) add(f *gateway.Fold) {
+func (r *verifyReport) add(f *gateway.Replayer) {
 	r.Replayed += f.Replayed
 	r.Grounded += f.Grounded
 	r.Skipped += f.Skipped
@@ -167,7 +167,7 @@ func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyRepo
 	defer snap.Close()
 
 	p := progress{w: stderr, total: snap.Size(), tty: terminal(stderr)}
-	folds := map[string]*gateway.Fold{}
+	replayers := map[string]*gateway.Replayer{}
 	memories := map[string]*memoryserver.Fold{}
 	rep := &verifyReport{}
 	res, err := audit.Verify(ctx, snap, audit.VerifyOptions{
@@ -180,17 +180,17 @@ func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyRepo
 				}
 				return memories[rec.Session].Step(ctx, rec, it)
 			}
-			f := folds[rec.Session]
+			f := replayers[rec.Session]
 			if f == nil {
-				f = gateway.NewFold(st, provenance.Caps{})
-				folds[rec.Session] = f
+				f = gateway.NewReplayer(st, provenance.Caps{})
+				replayers[rec.Session] = f
 			}
 			if err := f.Step(ctx, rec, it); err != nil {
 				return err
 			}
 			if rec.Kind == audit.KindClose {
 				rep.add(f)
-				delete(folds, rec.Session)
+				delete(replayers, rec.Session)
 			}
 			return nil
 		},
@@ -202,7 +202,7 @@ func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyRepo
 	if res.Problem != nil && st.Disturbed() { // now with the locks of whoever uses it
 		return verify(ctx, dir, key, stderr)
 	}
-	for _, f := range folds {
+	for _, f := range replayers {
 		rep.add(f)
 	}
 	ended := false // all records were read, and a text is gone

@@ -222,17 +222,17 @@ func newLiveRun(t *testing.T, c *live) *liveRun {
 			t.Fatal(err)
 		}
 		defer snap.Close()
-		folds := map[string]*gateway.Fold{}
+		replayers := map[string]*gateway.Replayer{}
 		rep, err := audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier, Replay: func(rec *audit.Record, it *audit.Item) error {
-			if folds[rec.Session] == nil {
-				folds[rec.Session] = gateway.NewFold(r.store, provenance.Caps{})
+			if replayers[rec.Session] == nil {
+				replayers[rec.Session] = gateway.NewReplayer(r.store, provenance.Caps{})
 			}
-			return folds[rec.Session].Step(ctx, rec, it)
+			return replayers[rec.Session].Step(ctx, rec, it)
 		}})
 		if err != nil || rep.Problem != nil {
 			t.Errorf("the log: %v %+v", err, rep)
 		}
-		for _, f := range folds {
+		for _, f := range replayers {
 			if f.Skipped > 0 {
 				t.Errorf("%d decisions or summaries were not made again", f.Skipped)
 			}

@@ -45,33 +45,33 @@ const (
 	captureBytes   = 32 << 20
 )
 
-// sight is one piece of evidence on record, with what it takes to read it.
-type sight struct {
+// evidenceEntry is one piece of evidence on record, with what it takes to read it.
+type evidenceEntry struct {
 	Sighting
 	n     uint64 // of its record
 	value string // the name of its bytes
 }
 
-// album is the evidence of one session as far as it was read from the log.
-type album struct {
+// evidenceIndex is the evidence of one session as far as it was read from the log.
+type evidenceIndex struct {
 	mu    sync.Mutex
-	read  uint64               // the newest record read
-	lapse uint64               // the newest that says the turns before it vouch no more
-	calls map[uint64]calledFor // the calls without an end, by decision
-	all   []sight
+	read  uint64              // the newest record read
+	lapse uint64              // the newest that says the turns before it vouch no more
+	calls map[uint64]openCall // the calls without an end, by decision
+	all   []evidenceEntry
 }
 
-// calledFor is what a result is the answer to.
-type calledFor struct {
+// openCall is what a result is the answer to.
+type openCall struct {
 	server, tool string
 	refused      bool // and passed in shadow mode: it lends no labels
 }
 
-// sights returns the evidence of a session, oldest first, and the number of the
+// evidenceEntries returns the evidence of a session, oldest first, and the number of the
 // record at which its turns lapsed, 0 for none. What it returns is only ever
 // appended to.
-func (g *Gateway) sights(ctx context.Context, s *session) (all []sight, lapse uint64, err error) {
-	a := &s.album
+func (g *Gateway) evidenceEntries(ctx context.Context, s *session) (all []evidenceEntry, lapse uint64, err error) {
+	a := &s.index
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for it, err := range g.store.Read(ctx, s.id, a.read+1) {
@@ -90,12 +90,12 @@ func (g *Gateway) sights(ctx context.Context, s *session) (all []sight, lapse ui
 }
 
 // vouches reports whether the evidence is worth anything at the gate now.
-func (x *sight) vouches(lapse uint64) bool {
+func (x *evidenceEntry) vouches(lapse uint64) bool {
 	return x.Admissible && (x.value != valueTurn || x.n > lapse)
 }
 
-func (a *album) add(session string, rec *audit.Record) {
-	x := sight{n: rec.N}
+func (a *evidenceIndex) add(session string, rec *audit.Record) {
+	x := evidenceEntry{n: rec.N}
 	x.Time = rec.Time
 	number := uint32(0)
 	switch rec.Kind {
@@ -106,9 +106,9 @@ func (a *album) add(session string, rec *audit.Record) {
 		}
 		if refused := d.Status == string(writ.Rejected); !refused || d.Shadow {
 			if a.calls == nil {
-				a.calls = map[uint64]calledFor{}
+				a.calls = map[uint64]openCall{}
 			}
-			a.calls[rec.N] = calledFor{d.Server, d.Tool, refused}
+			a.calls[rec.N] = openCall{d.Server, d.Tool, refused}
 		}
 	case audit.KindResult:
 		var d resultData
@@ -138,7 +138,7 @@ func (g *Gateway) Sightings(ctx context.Context, session string, limit int) ([]S
 	if err != nil {
 		return nil, err
 	}
-	all, lapse, err := g.sights(ctx, s)
+	all, lapse, err := g.evidenceEntries(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (g *Gateway) capture(ctx context.Context, session string, number uint32, te
 	if err != nil {
 		return c, false, err
 	}
-	all, lapse, err := g.sights(ctx, s)
+	all, lapse, err := g.evidenceEntries(ctx, s)
 	if err != nil {
 		return c, false, err
 	}
@@ -219,7 +219,7 @@ func (g *Gateway) capture(ctx context.Context, session string, number uint32, te
 
 // quoted looks for a text among the leaves of a result, and keeps the one that
 // is worth most; a whole one before a part.
-func (s *session) quoted(c *Captured, x *sight, result []byte, text string, hide func([]byte) []byte) (found bool) {
+func (s *session) quoted(c *Captured, x *evidenceEntry, result []byte, text string, hide func([]byte) []byte) (found bool) {
 	seek := func(name string, value []byte) {
 		strictjson.Walk(value, func(path []string, raw []byte) bool {
 			whole, in := holds(raw, text, hide)
@@ -229,7 +229,7 @@ func (s *session) quoted(c *Captured, x *sight, result []byte, text string, hide
 			at := Captured{Label: writ.Model, Pointer: strictjson.Pointer(append([]string{name}, path...)), Whole: whole}
 			if x.Admissible { // results do not lapse
 				s.mu.Lock()
-				f, ok := s.fold.Worth(x.Evidence.Number, x.Server, x.Tool, at.Pointer, raw)
+				f, ok := s.evidence.Worth(x.Evidence.Number, x.Server, x.Tool, at.Pointer, raw)
 				s.mu.Unlock()
 				if ok {
 					at.Label, at.Type, at.Collection = f.Label, f.Type, f.Collection

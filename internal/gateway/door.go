@@ -20,30 +20,30 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
-// act is one judged request on its way through the door.
-type act struct {
+// judgedCall is one judged request on its way through the door.
+type judgedCall struct {
 	g     *Gateway
 	s     *session
-	v     *view
+	v     *ruleset
 	r     *downstream.Request
 	in    gate.Input
 	extra []strictjson.Member // members of params beside arguments and _meta that pass: requestState, inputResponses
 	run   Run                 // makes the call in place of a server, nil for none
 
-	mu       sync.Mutex // guards d, n and recalled: an answer given inside the call decides again
-	recalled []provenance.Recalled
-	d        gate.Decision
-	n        uint64
-	epoch    int    // of the session's fold, when d was put in its queue
-	own      uint64 // the place d lowered (R38), 0 for none
-	recorded <-chan error
-	lists    atomic.Uint64   // how often the server's lists had changed that it rests on
-	halted   *writ.Rejection // why the session's calls have ended, if they have
+	mu         sync.Mutex // guards d, n and recalled: an answer given inside the call decides again
+	recalled   []provenance.Recalled
+	d          gate.Decision
+	n          uint64
+	generation int    // of the session, when d was put in its queue
+	own        uint64 // the place d lowered (R38), 0 for none
+	recorded   <-chan error
+	lists      atomic.Uint64   // how often the server's lists had changed that it rests on
+	halted     *writ.Rejection // why the session's calls have ended, if they have
 }
 
 // through takes a client's request through the door.
-func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *view, call gate.Call, extra []strictjson.Member) downstream.Reply {
-	return (&act{g: g, v: v, r: r, extra: extra}).through(ctx, call)
+func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *ruleset, call gate.Call, extra []strictjson.Member) downstream.Reply {
+	return (&judgedCall{g: g, v: v, r: r, extra: extra}).through(ctx, call)
 }
 
 // through is the one door. It judges the call, records the decision, and only
@@ -51,7 +51,7 @@ func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *view, c
 // may. For an act the decision is durable before the server hears of it; for a
 // read it is in the log before the client hears of the result. If it cannot be
 // written, nothing happens.
-func (a *act) through(ctx context.Context, call gate.Call) downstream.Reply {
+func (a *judgedCall) through(ctx context.Context, call gate.Call) downstream.Reply {
 	call = a.g.redacted(call)
 	a.in = gate.Input{Call: call}
 	if !a.judge(call) {
@@ -66,9 +66,9 @@ func (a *act) through(ctx context.Context, call gate.Call) downstream.Reply {
 }
 
 // judge decides and puts the decision on record; it reports whether the call
-// may be made. Another process may have moved the session on: then the fold is
-// made anew and the call is judged again, a bounded number of times.
-func (a *act) judge(call gate.Call) bool {
+// may be made. Another process may have moved the session on: then its
+// evidence is folded anew and the call is judged again, a bounded number of times.
+func (a *judgedCall) judge(call gate.Call) bool {
 	for try := 0; ; try++ {
 		s, err := a.g.sessionOf(a.r)
 		if err != nil {
@@ -82,7 +82,7 @@ func (a *act) judge(call gate.Call) bool {
 			a.d, a.recorded = gate.Decision{}, failed(errNotRecorded)
 			return false
 		}
-		fresh := s.stale == nil || a.g.freshen(s)
+		fresh := s.outdated == nil || a.g.refold(s)
 		if s.halted != nil {
 			a.halted = s.halted
 			s.mu.Unlock()
@@ -102,22 +102,22 @@ func (a *act) judge(call gate.Call) bool {
 		}
 		s.active = now
 		a.in = gate.Input{
-			Policy: a.v.policy, Catalogue: a.v.catalogue, Session: s.fold, Call: call, Time: now,
+			Policy: a.v.policy, Catalogue: a.v.catalogue, Session: s.evidence, Call: call, Time: now,
 			Shadow: a.g.shadow, OwnPaths: a.g.ownPaths,
 		}
 		a.g.locate(&a.in)
 		d := decide(a.in)
 		rec, err := a.g.writeDecision(s, a.v, &a.in, &d, now)
-		if err == nil && s.fold != nil {
-			s.fold.Decided(&d)
+		if err == nil && s.evidence != nil {
+			s.evidence.Decided(&d)
 		}
-		epoch := s.epoch
+		generation := s.generation
 		s.mu.Unlock()
 		if err != nil {
 			a.d, a.recorded = gate.Decision{}, failed(err)
 			return false
 		}
-		a.d, a.n, a.epoch, a.recorded = d, rec.n, epoch, rec.done
+		a.d, a.n, a.generation, a.recorded = d, rec.n, generation, rec.done
 		if d.Keeps() {
 			if a.own, err = a.g.lower(s.id, now, &d); err != nil {
 				a.recorded = failed(err)
@@ -167,18 +167,18 @@ func failed(err error) <-chan error {
 	return c
 }
 
-// freshen folds a stale session anew once its queue has drained. The caller
+// refold folds an outdated session anew once its queue has drained. The caller
 // holds s.mu.
-func (g *Gateway) freshen(s *session) bool {
+func (g *Gateway) refold(s *session) bool {
 	for s.flushing {
 		s.drained.Wait()
 	}
-	if s.fold == nil {
+	if s.evidence == nil {
 		return false // the next request opens the stream anew
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
-	if err := g.reload(ctx, s); err != nil {
+	if err := g.restore(ctx, s); err != nil {
 		g.log.Error("a session could not be restored", "session", s.id, "error", err)
 		return false
 	}
@@ -186,12 +186,12 @@ func (g *Gateway) freshen(s *session) bool {
 }
 
 // refuse is the answer to a call that may not be made.
-func (a *act) refuse() downstream.Reply {
+func (a *judgedCall) refuse() downstream.Reply {
 	if err := a.decisionRecorded(); err != nil {
 		return a.g.notRecorded(a.r, a.in.Call.Method, err)
 	}
 	if a.halted != nil {
-		a.g.odd(oddity{"client", string(a.halted.Reason), a.s.id}, 1)
+		a.g.countEvent(peerEvent{"client", string(a.halted.Reason), a.s.id}, 1)
 		return refusal(a.in.Call.Method, writ.Outcome{Status: writ.Rejected, Rejection: a.halted}, "", true)
 	}
 	return refusal(a.in.Call.Method, a.d.Outcome, fmt.Sprintf("%s/%d", a.s.id, a.n), publishesSchema(a.d.Tool))
@@ -218,7 +218,7 @@ func (g *Gateway) notRecorded(r *downstream.Request, m gate.Method, err error) d
 }
 
 // call is the one function of the module that calls an upstream tool.
-func (a *act) call(ctx context.Context) upstream.Response {
+func (a *judgedCall) call(ctx context.Context) upstream.Response {
 	a.mu.Lock()
 	d := a.d
 	a.mu.Unlock()
@@ -270,8 +270,8 @@ const maxHeld = 10
 
 // owner is whose a call is: of the session, or of nobody else where it carries
 // none.
-func (a *act) owner() string {
-	if a.s.fold == nil {
+func (a *judgedCall) owner() string {
+	if a.s.evidence == nil {
 		return fmt.Sprintf("%s/%d", a.s.id, a.n)
 	}
 	return a.s.id
@@ -328,7 +328,7 @@ func passedCapabilities(client []byte) []byte {
 }
 
 // finish records how the call ended, folds it, and makes the client's answer.
-func (a *act) finish(resp upstream.Response) downstream.Reply {
+func (a *judgedCall) finish(resp upstream.Response) downstream.Reply {
 	a.mu.Lock()
 	d, n := a.d, a.n
 	res := gate.Result{Recalled: a.recalled}
@@ -376,14 +376,14 @@ func (a *act) finish(resp upstream.Response) downstream.Reply {
 	}
 	s := a.s
 	if resp.Changed {
-		a.g.odd(oddity{d.Call.Server, string(writ.NameUnlisted), s.id}, 1)
+		a.g.countEvent(peerEvent{d.Call.Server, string(writ.NameUnlisted), s.id}, 1)
 		return refusal(d.Call.Method, unlisted(), fmt.Sprintf("%s/%d", s.id, n), publishesSchema(d.Tool))
 	}
 	if resp.Err != nil {
 		return downstream.Reply{Err: resp.Err}
 	}
 	ev := evidenceMark{Admissible: obs.Admissible, Why: obs.Why}
-	if s.fold != nil {
+	if s.evidence != nil {
 		ev.ID = writ.EvidenceID{Session: s.id, Number: res.Evidence}.String()
 	}
 	members := []strictjson.Member{
@@ -406,11 +406,11 @@ func (a *act) finish(resp upstream.Response) downstream.Reply {
 // record puts a result on record and folds it. It is in the log when record
 // returns nil: before the client sees it, and with it a read's decision, which
 // lies before it in the same queue.
-func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream.Response) (obs gate.Observation, err error) {
+func (a *judgedCall) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream.Response) (obs gate.Observation, err error) {
 	// The result refers to the decision, so that is in the log first. A read's
-	// is, or stands before the result in the same queue, unless the fold was
-	// made anew since: then it may have been lost with what made the session
-	// stale, and whoever wrote it knows.
+	// is, or stands before the result in the same queue, unless it was folded
+	// anew since: then it may have been lost with what made the session
+	// outdated, and whoever wrote it knows.
 	s := a.s
 	if res.Status == gate.OK {
 		// Whoever lowered a place before the server answered did so on record.
@@ -425,20 +425,20 @@ func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream
 		a.mu.Unlock()
 	}
 	s.mu.Lock()
-	if s.stale != nil || s.epoch != a.epoch {
+	if s.outdated != nil || s.generation != a.generation {
 		s.mu.Unlock()
 		if err := a.decisionRecorded(); err != nil {
 			return obs, err
 		}
 		s.mu.Lock()
 	}
-	if err := s.stale; err != nil && !a.g.freshen(s) {
+	if err := s.outdated; err != nil && !a.g.refold(s) {
 		s.mu.Unlock()
 		return obs, err
 	}
-	if s.fold != nil {
-		res.Evidence, res.Full = s.fold.Next(), !a.g.room(s)
-		obs = s.fold.Observe(d, *res)
+	if s.evidence != nil {
+		res.Evidence, res.Full = s.evidence.Next(), !a.g.room(s)
+		obs = s.evidence.Observe(d, *res)
 	} else {
 		obs.Why = "no_session"
 	}
@@ -453,8 +453,8 @@ func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream
 		vs = append(vs, value{"error", resp.Err.Encode()})
 	}
 	_, done, err := a.g.write(s, processEnd, audit.KindResult, a.g.now(), data, vs...)
-	if err == nil && s.fold != nil {
-		s.fold.Commit(obs)
+	if err == nil && s.evidence != nil {
+		s.evidence.Commit(obs)
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -464,7 +464,7 @@ func (a *act) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream
 }
 
 // decisionRecorded waits until the newest decision is in the log.
-func (a *act) decisionRecorded() error {
+func (a *judgedCall) decisionRecorded() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	err := <-a.recorded

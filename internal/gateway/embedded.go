@@ -29,11 +29,11 @@ func (g *Gateway) Call(ctx context.Context, session downstream.Session, principa
 		return failure(rpc.CodeInternal, "the gateway is not ready: no catalogue")
 	}
 	r := &downstream.Request{Method: "tools/call", Era: downstream.Modern, Principal: principal, Session: session}
-	return (&act{g: g, v: v, r: r, run: run}).through(ctx, call)
+	return (&judgedCall{g: g, v: v, r: r, run: run}).through(ctx, call)
 }
 
 // runHere is the call made by a.run.
-func (a *act) runHere(ctx context.Context, d *gate.Decision) upstream.Response {
+func (a *judgedCall) runHere(ctx context.Context, d *gate.Decision) upstream.Response {
 	if ctx.Err() != nil {
 		return upstream.Response{End: upstream.NotSent, Err: rpc.Errorf(rpc.CodeInternal, "the call was cancelled before it was made")}
 	}

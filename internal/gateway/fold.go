@@ -74,29 +74,29 @@ type inputValue struct {
 }
 
 // decide is the one place that calls gate.Decide: for the door, which acts on
-// the answer, and for a Fold, which repeats what was decided.
+// the answer, and for a Replayer, which repeats what was decided.
 func decide(in gate.Input) gate.Decision { return gate.Decide(in) }
 
 // ErrReplay says that a record does not follow from what it rests on.
 var ErrReplay = errors.New("the recorded decision does not follow from what it rests on")
 
-// values is what a Fold needs of a store beside the records it is handed.
+// values is what a Replayer needs of a store beside the records it is handed.
 type values interface {
 	Blob(ctx context.Context, name audit.Digest) ([]byte, error)
 	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
 	placesStore
 }
 
-// Fold makes a session of its records again, deciding every decision anew and
+// Replayer makes a session of its records again, deciding every decision anew and
 // comparing: the same code for a restart and for `writ audit verify`. No value
 // of a session is ever erased, so one that is missing is audit.ErrAltered.
-type Fold struct {
+type Replayer struct {
 	store    values
 	caps     provenance.Caps
 	session  *gate.Session
 	data     openData
 	opened   time.Time
-	world    map[[2]string]*world
+	rulesets map[[2]string]*ruleset
 	open     map[uint64]gate.Decision // allowed decisions without a result yet
 	Replayed int                      // decisions that were decided again and matched
 	Grounded int                      // summaries whose quotes were found again
@@ -108,20 +108,14 @@ type Fold struct {
 	blind    bool                     // a decision was skipped, so what follows cannot be made again
 }
 
-// world is a policy with a catalogue.
-type world struct {
-	policy    *gate.Policy
-	catalogue *gate.Catalogue
-}
-
-// NewFold returns a fold of a session's records, from the first.
-func NewFold(store values, caps provenance.Caps) *Fold {
-	return &Fold{store: store, caps: caps, world: map[[2]string]*world{}, open: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
+// NewReplayer returns a Replayer of a session's records, from the first.
+func NewReplayer(store values, caps provenance.Caps) *Replayer {
+	return &Replayer{store: store, caps: caps, rulesets: map[[2]string]*ruleset{}, open: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
 }
 
 // Step folds one record. It returns ErrReplay, wrapped, when a decision comes
 // out otherwise than recorded.
-func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+func (f *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
 	for _, c := range rec.Commit {
 		if _, ok := it.Value(c.Name); !ok {
 			return &audit.AlteredError{Session: rec.Session, N: rec.N, Fault: audit.ValueMissing}
@@ -164,7 +158,7 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 	return nil
 }
 
-func (f *Fold) decision(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+func (f *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.Item) error {
 	var data decisionData
 	if err := json.Unmarshal(rec.Data, &data); err != nil {
 		return fmt.Errorf("decision: %w", err)
@@ -181,7 +175,7 @@ func (f *Fold) decision(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	if err := json.Unmarshal(rawInput, &in); err != nil {
 		return fmt.Errorf("decision: %w", err)
 	}
-	w, err := f.worldOf(ctx, data.Policy, data.Catalogue)
+	w, err := f.rulesetOf(ctx, data.Policy, data.Catalogue)
 	if err != nil {
 		return err
 	}
@@ -215,12 +209,12 @@ func (f *Fold) decision(ctx context.Context, rec *audit.Record, it *audit.Item) 
 
 // Blind reports that a decision is another engine's, so that the session can be
 // read and verified but must not go on.
-func (f *Fold) Blind() bool { return f.blind }
+func (f *Replayer) Blind() bool { return f.blind }
 
 // notNil copies b so that what was there stays distinct from what was not.
 func notNil(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
 
-func (f *Fold) result(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+func (f *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item) error {
 	var data resultData
 	if err := json.Unmarshal(rec.Data, &data); err != nil {
 		return fmt.Errorf("result: %w", err)
@@ -255,9 +249,9 @@ func (f *Fold) result(ctx context.Context, rec *audit.Record, it *audit.Item) er
 	return nil
 }
 
-func (f *Fold) worldOf(ctx context.Context, policy, catalogue string) (*world, error) {
+func (f *Replayer) rulesetOf(ctx context.Context, policy, catalogue string) (*ruleset, error) {
 	k := [2]string{policy, catalogue}
-	if w := f.world[k]; w != nil {
+	if w := f.rulesets[k]; w != nil {
 		return w, nil
 	}
 	load := func(hex string) ([]byte, error) {
@@ -288,8 +282,8 @@ func (f *Fold) worldOf(ctx context.Context, policy, catalogue string) (*world, e
 		return nil, err
 	}
 	c, _ := gate.NewCatalogue(ds, p)
-	w := &world{p, c}
-	f.world[k] = w
+	w := &ruleset{policy: p, catalogue: c}
+	f.rulesets[k] = w
 	return w, nil
 }
 
@@ -338,7 +332,7 @@ type recordedCall struct {
 
 // writeDecision puts a decision behind the session's earlier records. The
 // caller holds s.mu and folds the decision itself.
-func (g *Gateway) writeDecision(s *session, v *view, in *gate.Input, d *gate.Decision, at time.Time) (recordedCall, error) {
+func (g *Gateway) writeDecision(s *session, v *ruleset, in *gate.Input, d *gate.Decision, at time.Time) (recordedCall, error) {
 	data := decisionData{
 		Method: methodName(in.Call.Method), Effect: d.Effect.Names(), Status: string(d.Outcome.Status),
 		Shadow: d.Shadow, Policy: v.policyBlob, Catalogue: v.catalogueBlob, Engine: Engine,

@@ -95,17 +95,17 @@ type Gateway struct {
 	clock    func() time.Time
 
 	absent  map[string]string // the refresher's: why a server was not there, as last told
-	refresh chan struct{}     // asks the refresher for a new view; holds one
-	ready   chan struct{}     // closed with the first view
-	settled chan struct{}     // closed with the first view that no server is awaited for
+	refresh chan struct{}     // asks the refresher for a new ruleset; holds one
+	ready   chan struct{}     // closed with the first ruleset
+	settled chan struct{}     // closed with the first ruleset that no server is awaited for
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
 	sealKey [32]byte
 
-	oddMu      sync.Mutex
-	oddities   map[oddity]int
-	oddly      chan struct{} // something was counted; holds one
+	eventsMu   sync.Mutex
+	events     map[peerEvent]int
+	counted    chan struct{} // something was counted; holds one
 	complained time.Time     // when complain last wrote a line
 	unsaid     int           // how often it did not since
 
@@ -115,8 +115,8 @@ type Gateway struct {
 	anonymous   *session
 
 	mu        sync.Mutex
-	view      *view
-	viewed    chan struct{} // closed and replaced with each view
+	ruleset   *ruleset
+	replaced  chan struct{} // closed and replaced with each ruleset
 	loaded    map[string]*session
 	held      int64 // bytes of their evidence
 	maxHeld   int64
@@ -148,8 +148,8 @@ type server struct {
 	vain   uint64   // waiting for lists newer than at was in vain
 }
 
-// view is the policy with the catalogue it is joined to. It is immutable.
-type view struct {
+// ruleset is the policy with the catalogue it is joined to. It is immutable.
+type ruleset struct {
 	policy        *gate.Policy
 	catalogue     *gate.Catalogue
 	policyBlob    string
@@ -167,9 +167,9 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		store: o.Store, sessions: o.Store, policy: o.Policy, inside: o.Inside, tools: slices.Clone(o.Tools), servers: map[string]*server{}, shadow: o.Shadow,
 		ownPaths: o.OwnPaths, caps: o.Caps, screen: o.Screen, version: o.Version, log: o.Log, clock: o.Clock,
-		oddities: map[oddity]int{}, oddly: make(chan struct{}, 1),
+		events: map[peerEvent]int{}, counted: make(chan struct{}, 1),
 		absent: map[string]string{}, refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}),
-		viewed: make(chan struct{}), loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]bool{},
+		replaced: make(chan struct{}), loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]bool{},
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -264,7 +264,7 @@ func (g *Gateway) Close() error {
 	}
 	wg.Wait()
 	g.done.Wait()
-	g.recordOddities()
+	g.recordEvents()
 	g.mu.Lock()
 	open := make([]*session, 0, len(g.loaded))
 	for _, s := range g.loaded {
@@ -295,9 +295,9 @@ func (g *Gateway) anonymousSession() (*session, error) {
 	defer g.anonymousMu.Unlock()
 	if s := g.anonymous; s != nil {
 		s.mu.Lock()
-		stale := s.stale
+		outdated := s.outdated
 		s.mu.Unlock()
-		if stale == nil {
+		if outdated == nil {
 			return s, nil
 		}
 	}
@@ -311,12 +311,12 @@ func (g *Gateway) anonymousSession() (*session, error) {
 	return s, nil
 }
 
-// readyGrace is how long the first view, once there is one server to show,
+// readyGrace is how long the first ruleset, once there is one server to show,
 // waits for others that have neither answered nor failed. A silent one does not
 // take the others' tools with it: clients are told when its own arrive.
 const readyGrace = 3 * time.Second
 
-// refresher keeps the view: once when the servers have answered, and again
+// refresher keeps the ruleset: once when the servers have answered, and again
 // whenever one of them has something new.
 func (g *Gateway) refresher(ctx context.Context) {
 	var watching sync.WaitGroup
@@ -363,7 +363,7 @@ func (g *Gateway) refresher(ctx context.Context) {
 	}
 }
 
-// changed asks for a new view; many in a row cost one.
+// changed asks for a new ruleset; many in a row cost one.
 func (g *Gateway) changed() {
 	select {
 	case g.refresh <- struct{}{}:
@@ -465,9 +465,9 @@ func (g *Gateway) rebuild(ctx context.Context) {
 		return
 	}
 	g.mu.Lock()
-	old, said := g.view, g.findings
+	old, said := g.ruleset, g.findings
 	g.mu.Unlock()
-	v := &view{policy: g.policy, prompts: prompts, resources: resources, templates: templates, at: at}
+	v := &ruleset{policy: g.policy, prompts: prompts, resources: resources, templates: templates, at: at}
 	raw := encodeDefinitions(defs)
 	findings := said
 	if old != nil && old.catalogueBlob == audit.Sum(raw).String() {
@@ -489,9 +489,9 @@ func (g *Gateway) rebuild(ctx context.Context) {
 		v.policyBlob, v.catalogueBlob = policy.String(), cat.String()
 	}
 	g.mu.Lock()
-	g.view, g.findings = v, findings
-	close(g.viewed)
-	g.viewed = make(chan struct{})
+	g.ruleset, g.findings = v, findings
+	close(g.replaced)
+	g.replaced = make(chan struct{})
 	g.mu.Unlock()
 	for _, f := range findings {
 		if slices.Contains(said, f) {
@@ -538,9 +538,9 @@ var lists = []struct{ method, key, capability string }{
 	{"prompts/list", "prompts", "prompts"},
 }
 
-// current waits for the first view and returns the newest; nil when there is
+// current waits for the first ruleset and returns the newest; nil when there is
 // none.
-func (g *Gateway) current(ctx context.Context) *view {
+func (g *Gateway) current(ctx context.Context) *ruleset {
 	select {
 	case <-g.ready:
 	case <-ctx.Done():
@@ -548,7 +548,7 @@ func (g *Gateway) current(ctx context.Context) *view {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.view
+	return g.ruleset
 }
 
 // Ready waits until every server has answered or failed once, but no longer
@@ -579,10 +579,10 @@ func (g *Gateway) Settled(ctx context.Context) error {
 func (g *Gateway) Catalogue() (*gate.Catalogue, []gate.Finding) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.view == nil {
+	if g.ruleset == nil {
 		return nil, nil
 	}
-	return g.view.catalogue, slices.Clone(g.findings)
+	return g.ruleset.catalogue, slices.Clone(g.findings)
 }
 
 // Failed returns, after Settled, the servers that could not be reached, with the reason.

@@ -79,7 +79,7 @@ func (g *Gateway) redacted(call gate.Call) gate.Call {
 }
 
 // callInside runs a tool of Writ's own server.
-func (a *act) callInside(ctx context.Context, d *gate.Decision) upstream.Response {
+func (a *judgedCall) callInside(ctx context.Context, d *gate.Decision) upstream.Response {
 	var hide func([]byte) []byte
 	if sent := strictjson.Get(a.r.Params, "arguments"); sent != nil && !bytes.Equal(a.g.inside.Redact(sent), sent) {
 		hide = a.g.inside.Redact
@@ -90,7 +90,7 @@ func (a *act) callInside(ctx context.Context, d *gate.Decision) upstream.Respons
 		task = []byte("null") // meant to be one, and none
 	}
 	answer, err := a.g.inside.Call(ctx, Caller{
-		Session: a.s.id, Anonymous: a.s.fold == nil, Principal: a.r.Principal, Task: task, Redacted: hide != nil, Decision: a.n, Time: a.in.Time,
+		Session: a.s.id, Anonymous: a.s.evidence == nil, Principal: a.r.Principal, Task: task, Redacted: hide != nil, Decision: a.n, Time: a.in.Time,
 		Capture: func(ctx context.Context, number uint32, text string) (Captured, bool, error) {
 			return a.g.capture(ctx, a.s.id, number, text, hide)
 		},
@@ -114,7 +114,7 @@ func (a *act) callInside(ctx context.Context, d *gate.Decision) upstream.Respons
 
 // recordNow has what waits in the session's queue written, the decision among
 // it, and waits for that.
-func (a *act) recordNow() error {
+func (a *judgedCall) recordNow() error {
 	a.s.mu.Lock()
 	if len(a.s.queue) > 0 && !a.s.flushing {
 		a.s.flushing = true

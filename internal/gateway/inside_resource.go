@@ -47,7 +47,7 @@ func (g *Gateway) insideTemplates() [][]byte {
 }
 
 // readInside reads a resource of Inside's.
-func (g *Gateway) readInside(ctx context.Context, r *downstream.Request, v *view, uri string, call gate.Call) downstream.Reply {
+func (g *Gateway) readInside(ctx context.Context, r *downstream.Request, v *ruleset, uri string, call gate.Call) downstream.Reply {
 	reply := g.through(ctx, r, v, call, nil)
 	if reply.Err != nil {
 		return reply

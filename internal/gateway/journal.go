@@ -47,8 +47,8 @@ const (
 // without waiting. The caller holds s.mu, so the order of records is the order
 // of calls. The channel gets one answer.
 func (g *Gateway) write(s *session, until recordUntil, kind audit.Kind, at time.Time, data any, values ...value) (n uint64, done <-chan error, err error) {
-	if s.stale != nil {
-		return 0, nil, s.stale
+	if s.outdated != nil {
+		return 0, nil, s.outdated
 	}
 	vs := make([]audit.Value, 0, len(values))
 	for _, v := range values {
@@ -73,7 +73,7 @@ func (g *Gateway) write(s *session, until recordUntil, kind audit.Kind, at time.
 }
 
 // flush writes the session's queue until it is empty: one append for all that
-// gathered while the last one ran. After a failure the session is stale:
+// gathered while the last one ran. After a failure the session is outdated:
 // everything queued fails, and the next use folds it anew from the store.
 func (g *Gateway) flush(s *session) {
 	for {
@@ -86,7 +86,7 @@ func (g *Gateway) flush(s *session) {
 			s.mu.Unlock()
 			return
 		}
-		err := s.stale
+		err := s.outdated
 		s.mu.Unlock()
 
 		if err == nil {
@@ -104,7 +104,7 @@ func (g *Gateway) flush(s *session) {
 			if err != nil {
 				err = fmt.Errorf("%w: %w", errNotRecorded, err)
 				s.mu.Lock()
-				s.stale = err
+				s.outdated = err
 				s.mu.Unlock()
 			}
 		}

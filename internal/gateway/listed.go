@@ -17,13 +17,13 @@ import (
 // was judged before; a result that comes after vouches only if the definition
 // stayed the same.
 
-// listed returns the newest view, and whether it holds all that the server said
+// listed returns the newest ruleset, and whether it holds all that the server said
 // of its lists. It waits for the server to list them anew where that is needed.
-func (g *Gateway) listed(ctx context.Context, name string) (v *view, ok bool) {
+func (g *Gateway) listed(ctx context.Context, name string) (v *ruleset, ok bool) {
 	var late <-chan time.Time
 	for {
 		g.mu.Lock()
-		v, changed := g.view, g.viewed
+		v, changed := g.ruleset, g.replaced
 		g.mu.Unlock()
 		s := g.servers[name]
 		if s == nil || v.at[name] == s.conn.Changes() {
@@ -55,8 +55,8 @@ func (g *Gateway) listed(ctx context.Context, name string) (v *view, ok bool) {
 	}
 }
 
-// same reports whether the view has the definition a decision was made on.
-func (v *view) same(d *gate.Decision) bool {
+// same reports whether the ruleset has the definition a decision was made on.
+func (v *ruleset) same(d *gate.Decision) bool {
 	name := d.Call.Tool
 	if d.Call.Method != gate.CallTool {
 		name = string(d.Call.Method)
@@ -71,7 +71,7 @@ func (v *view) same(d *gate.Decision) bool {
 // stillListed waits until no change of the server's lists is pending, and
 // reports whether the call's definition is the one it was judged by. The call
 // then rests on the lists as they are, which v holds.
-func (a *act) stillListed(ctx context.Context, d *gate.Decision) (v *view, ok bool) {
+func (a *judgedCall) stillListed(ctx context.Context, d *gate.Decision) (v *ruleset, ok bool) {
 	v, ok = a.g.listed(ctx, d.Call.Server)
 	if d.Shadow { // every call passes
 		if s := a.g.servers[d.Call.Server]; s != nil {
@@ -87,7 +87,7 @@ func (a *act) stillListed(ctx context.Context, d *gate.Decision) (v *view, ok bo
 
 // unmoved is stillListed for a call that was answered: it waits only if its
 // server's lists changed meanwhile.
-func (a *act) unmoved(d *gate.Decision) bool {
+func (a *judgedCall) unmoved(d *gate.Decision) bool {
 	s := a.g.servers[d.Call.Server]
 	if s == nil || listKey(string(d.Call.Method)) != "" || s.conn.Changes() == a.lists.Load() {
 		return true

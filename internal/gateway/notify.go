@@ -87,7 +87,7 @@ func (g *Gateway) notified(s *server, method string, params []byte, owner string
 	case "notifications/resources/updated":
 		uri := textMember(params, "uri")
 		g.mu.Lock()
-		if _, own := g.insideResource(uri); own || g.view == nil || g.resourceServer(g.view, uri) != s.name {
+		if _, own := g.insideResource(uri); own || g.ruleset == nil || g.resourceServer(g.ruleset, uri) != s.name {
 			g.mu.Unlock()
 			return
 		}
@@ -126,7 +126,7 @@ func (g *Gateway) subscribed(r *downstream.Request, uri string) {
 	}
 }
 
-func (g *Gateway) unsubscribe(ctx context.Context, r *downstream.Request, v *view) downstream.Reply {
+func (g *Gateway) unsubscribe(ctx context.Context, r *downstream.Request, v *ruleset) downstream.Reply {
 	uri, ok := strictjson.Text(strictjson.Get(r.Params, "uri"))
 	h, carried := r.Session.(handle)
 	if !ok || !carried {

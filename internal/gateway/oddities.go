@@ -19,49 +19,49 @@ type eventData struct {
 	Count   int    `json:"count"`             // since the last record of the same
 }
 
-// oddity is what equal events are counted by.
-type oddity struct{ source, why, session string }
+// peerEvent is what equal events are counted by.
+type peerEvent struct{ source, why, session string }
 
 const (
-	maxOddities   = 1000        // kinds counted at once; beyond, the session is left out
-	oddityRecords = time.Second // how often counts are written
+	maxEventKinds = 1000        // kinds counted at once; beyond, the session is left out
+	eventsEvery   = time.Second // how often counts are written
 )
 
 // Refused puts a message that was refused on the wire on record. Equal ones
 // are counted, so that a flood of them costs one record a second.
 func (g *Gateway) Refused(_ context.Context, r downstream.Refusal) {
-	g.odd(oddity{"client", string(r.Why), r.Session}, 1)
+	g.countEvent(peerEvent{"client", string(r.Why), r.Session}, 1)
 }
 
 func (g *Gateway) serverEvent(name string, e upstream.Event) {
 	g.log.Warn("server", "server", name, "event", string(e.Kind), "count", e.Count)
-	g.odd(oddity{name, string(e.Kind), ""}, e.Count)
+	g.countEvent(peerEvent{name, string(e.Kind), ""}, e.Count)
 }
 
-func (g *Gateway) odd(o oddity, n int) {
-	g.oddMu.Lock()
-	defer g.oddMu.Unlock()
-	if _, known := g.oddities[o]; !known && len(g.oddities) >= maxOddities {
+func (g *Gateway) countEvent(o peerEvent, n int) {
+	g.eventsMu.Lock()
+	defer g.eventsMu.Unlock()
+	if _, known := g.events[o]; !known && len(g.events) >= maxEventKinds {
 		o.session = ""
 	}
-	g.oddities[o] += n
+	g.events[o] += n
 	select {
-	case g.oddly <- struct{}{}:
+	case g.counted <- struct{}{}:
 	default:
 	}
 }
 
-// recorder writes what was counted, at most once in oddityRecords, and what is
+// recorder writes what was counted, at most once in eventsEvery, and what is
 // left at the end.
 func (g *Gateway) recorder(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-g.oddly:
-			g.recordOddities()
+		case <-g.counted:
+			g.recordEvents()
 		}
-		t := time.NewTimer(oddityRecords)
+		t := time.NewTimer(eventsEvery)
 		select {
 		case <-ctx.Done():
 			t.Stop()
@@ -71,11 +71,11 @@ func (g *Gateway) recorder(ctx context.Context) {
 	}
 }
 
-func (g *Gateway) recordOddities() {
-	g.oddMu.Lock()
-	counted := g.oddities
-	g.oddities = map[oddity]int{}
-	g.oddMu.Unlock()
+func (g *Gateway) recordEvents() {
+	g.eventsMu.Lock()
+	counted := g.events
+	g.events = map[peerEvent]int{}
+	g.eventsMu.Unlock()
 	if len(counted) == 0 {
 		return
 	}

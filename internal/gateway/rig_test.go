@@ -91,13 +91,13 @@ func verify(tb testing.TB, st gateway.Store) (rep *audit.Report, replayed int) {
 	}
 	defer snap.Close()
 	_, verifier := storetest.Key()
-	folds := map[string]*gateway.Fold{}
+	replayers := map[string]*gateway.Replayer{}
 	rep, err = audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier,
 		Replay: func(rec *audit.Record, it *audit.Item) error {
-			if folds[rec.Session] == nil {
-				folds[rec.Session] = gateway.NewFold(st, provenance.Caps{})
+			if replayers[rec.Session] == nil {
+				replayers[rec.Session] = gateway.NewReplayer(st, provenance.Caps{})
 			}
-			return folds[rec.Session].Step(ctx, rec, it)
+			return replayers[rec.Session].Step(ctx, rec, it)
 		}})
 	if err != nil {
 		tb.Errorf("verify: %v", err)
@@ -107,7 +107,7 @@ func verify(tb testing.TB, st gateway.Store) (rep *audit.Report, replayed int) {
 		tb.Errorf("verify: %v", rep.Problem)
 	}
 	skipped := 0
-	for _, f := range folds {
+	for _, f := range replayers {
 		replayed += f.Replayed
 		skipped += f.Skipped
 	}

@@ -32,7 +32,7 @@ func asksInput(result []byte) bool {
 
 // carry makes the allowed call and brings its questions to the client and the
 // answers back, whatever wires the two speak.
-func (a *act) carry(ctx context.Context) downstream.Reply {
+func (a *judgedCall) carry(ctx context.Context) downstream.Reply {
 	if a.r.Era == downstream.Modern && a.g.legacyServer(ctx, a.d.Call.Server) {
 		return a.carrySuspendable(ctx)
 	}
@@ -52,7 +52,7 @@ func (a *act) carry(ctx context.Context) downstream.Reply {
 // askLegacyClient turns an input_required result into requests to a client of
 // the legacy wire and judges the call again with the answers. next is nil when
 // the call ends here, with reply.
-func (a *act) askLegacyClient(ctx context.Context, resp upstream.Response) (next *act, reply downstream.Reply) {
+func (a *judgedCall) askLegacyClient(ctx context.Context, resp upstream.Response) (next *judgedCall, reply downstream.Reply) {
 	asked, _ := strictjson.Members(strictjson.Get(resp.Result, "inputRequests"))
 	answers := []byte("{}")
 	for _, q := range asked {
@@ -70,7 +70,7 @@ func (a *act) askLegacyClient(ctx context.Context, resp upstream.Response) (next
 	call := a.d.Call
 	call.Answers = answers
 	v, _ := a.g.listed(ctx, call.Server)
-	next = &act{g: a.g, v: v, r: a.r, extra: []strictjson.Member{{Name: "inputResponses", Value: answers}}}
+	next = &judgedCall{g: a.g, v: v, r: a.r, extra: []strictjson.Member{{Name: "inputResponses", Value: answers}}}
 	if state := strictjson.Get(resp.Result, "requestState"); state != nil {
 		next.extra = append(next.extra, strictjson.Member{Name: "requestState", Value: state})
 	}
@@ -97,7 +97,7 @@ func mayAsk(method string) bool { return askCapability[method] != "" }
 
 // answer brings a request that a legacy server makes during the call to a
 // client of the same wire, and judges the call again with the answer.
-func (a *act) answer(ctx context.Context, method string, params []byte) ([]byte, *rpc.Error) {
+func (a *judgedCall) answer(ctx context.Context, method string, params []byte) ([]byte, *rpc.Error) {
 	if !mayAsk(method) {
 		return nil, rpc.Errorf(rpc.CodeMethodNotFound, "not passed on")
 	}
@@ -110,7 +110,7 @@ func (a *act) answer(ctx context.Context, method string, params []byte) ([]byte,
 
 // judgeAnswer decides the call anew with one more answer in it. A refused
 // answer reaches the server as a cancelled question.
-func (a *act) judgeAnswer(ctx context.Context, method string, got []byte) ([]byte, *rpc.Error) {
+func (a *judgedCall) judgeAnswer(ctx context.Context, method string, got []byte) ([]byte, *rpc.Error) {
 	a.mu.Lock()
 	d := a.d
 	a.mu.Unlock()
@@ -136,7 +136,7 @@ func (a *act) judgeAnswer(ctx context.Context, method string, got []byte) ([]byt
 	}
 	ms, _ := strictjson.Members(answers)
 	call.Answers = strictjson.Set(answers, strconv.Itoa(len(ms)+1), got)
-	again := &act{g: a.g, v: v, r: a.r}
+	again := &judgedCall{g: a.g, v: v, r: a.r}
 	if !again.judge(call) {
 		if err := again.decisionRecorded(); err != nil {
 			a.g.log.Error("a refused answer could not be recorded", "error", err)
@@ -148,7 +148,7 @@ func (a *act) judgeAnswer(ctx context.Context, method string, got []byte) ([]byt
 			return nil, rpc.Errorf(rpc.CodeInternal, "the answer could not be recorded")
 		}
 	}
-	a.d, a.n, a.epoch, a.recorded = again.d, again.n, again.epoch, again.recorded
+	a.d, a.n, a.generation, a.recorded = again.d, again.n, again.generation, again.recorded
 	a.own = cmp.Or(again.own, a.own)
 	return got, nil
 }
@@ -163,7 +163,7 @@ func declines(answer []byte) bool {
 // suspension is a call to a legacy server, made for a client of the 2026-07-28
 // wire, that waits for that client to come back with an answer.
 type suspension struct {
-	act    *act
+	call   *judgedCall
 	cancel context.CancelFunc
 	asks   chan question
 	done   chan upstream.Response
@@ -184,9 +184,9 @@ type answered struct {
 // carrySuspendable makes the call in the background, so that it can outlive
 // the request that began it: a question of the server ends the request with
 // input_required, and the client's retry goes on where it stood.
-func (a *act) carrySuspendable(ctx context.Context) downstream.Reply {
+func (a *judgedCall) carrySuspendable(ctx context.Context) downstream.Reply {
 	callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := &suspension{act: a, cancel: cancel, asks: make(chan question), done: make(chan upstream.Response, 1)}
+	p := &suspension{call: a, cancel: cancel, asks: make(chan question), done: make(chan upstream.Response, 1)}
 	inner := *a.r
 	inner.Peer = &suspendedPeer{p: p, now: a.r.Peer}
 	a.r = &inner
@@ -199,20 +199,20 @@ func (p *suspension) wait(ctx context.Context) downstream.Reply {
 	select {
 	case resp := <-p.done:
 		p.cancel()
-		return p.act.finish(resp)
+		return p.call.finish(resp)
 	case q := <-p.asks:
 		p.open = &q
 		return p.suspend()
 	case <-ctx.Done():
 		p.cancel()
-		return p.act.finish(<-p.done)
+		return p.call.finish(<-p.done)
 	}
 }
 
 // suspend parks the call under an unguessable token and tells the client what
 // is asked.
 func (p *suspension) suspend() downstream.Reply {
-	s := p.act.s
+	s := p.call.s
 	token, err := newSecret()
 	s.mu.Lock()
 	full := len(s.suspended) >= maxSuspended
@@ -222,16 +222,16 @@ func (p *suspension) suspend() downstream.Reply {
 	s.mu.Unlock()
 	if err != nil || full {
 		p.cancel()
-		return p.act.finish(<-p.done)
+		return p.call.finish(<-p.done)
 	}
-	p.act.g.after(suspendedUntil, func() {
+	p.call.g.after(suspendedUntil, func() {
 		s.mu.Lock()
 		waiting := s.suspended[token] == p
 		delete(s.suspended, token)
 		s.mu.Unlock()
 		if waiting {
 			p.cancel()
-			p.act.finish(<-p.done)
+			p.call.finish(<-p.done)
 		}
 	})
 	ask := strictjson.Set([]byte("{}"), "method", strictjson.Quote(p.open.method))
@@ -257,8 +257,8 @@ func (g *Gateway) resume(ctx context.Context, r *downstream.Request, call gate.C
 	}
 	s.mu.Lock()
 	p := s.suspended[token]
-	same := p != nil && p.act.d.Call.Server == call.Server && p.act.d.Call.Tool == call.Tool &&
-		p.act.d.Call.Method == call.Method && string(p.act.d.Call.Arguments) == string(call.Arguments)
+	same := p != nil && p.call.d.Call.Server == call.Server && p.call.d.Call.Tool == call.Tool &&
+		p.call.d.Call.Method == call.Method && string(p.call.d.Call.Arguments) == string(call.Arguments)
 	if same {
 		delete(s.suspended, token)
 	}
@@ -272,10 +272,10 @@ func (g *Gateway) resume(ctx context.Context, r *downstream.Request, call gate.C
 	ms, _ := strictjson.Members(call.Answers)
 	if len(ms) != 1 || ms[0].Name != "1" || strictjson.KindOf(ms[0].Value) != strictjson.Object {
 		p.cancel()
-		p.act.finish(<-p.done)
+		p.call.finish(<-p.done)
 		return downstream.Reply{Err: rpc.Errorf(rpc.CodeInvalidParams, "inputResponses does not answer what was asked")}, true
 	}
-	p.act.r.Peer.(*suspendedPeer).attach(r.Peer)
+	p.call.r.Peer.(*suspendedPeer).attach(r.Peer)
 	p.open.answer <- answered{result: ms[0].Value}
 	return p.wait(ctx), true
 }
@@ -288,22 +288,22 @@ type suspendedPeer struct {
 }
 
 func (sp *suspendedPeer) attach(peer downstream.Peer) {
-	sp.p.act.mu.Lock()
+	sp.p.call.mu.Lock()
 	sp.now = peer
-	sp.p.act.mu.Unlock()
+	sp.p.call.mu.Unlock()
 }
 
 // Notify sends within the request that is open now.
 func (sp *suspendedPeer) Notify(ctx context.Context, method string, params []byte) error {
-	sp.p.act.mu.Lock()
+	sp.p.call.mu.Lock()
 	peer := sp.now
-	sp.p.act.mu.Unlock()
+	sp.p.call.mu.Unlock()
 	return peer.Notify(ctx, method, params)
 }
 
 // Request suspends the call until the client's retry brings the answer.
 func (sp *suspendedPeer) Request(ctx context.Context, method string, params []byte) ([]byte, *rpc.Error) {
-	if !hasCapability(sp.p.act.r.ClientCapabilities, askCapability[method]) {
+	if !hasCapability(sp.p.call.r.ClientCapabilities, askCapability[method]) {
 		return nil, rpc.Errorf(rpc.CodeMethodNotFound, "the client did not declare the capability")
 	}
 	q := question{method, params, make(chan answered, 1)}

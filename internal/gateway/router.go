@@ -146,7 +146,7 @@ func listReply(key string, items [][]byte) downstream.Reply {
 // noCursor refuses a cursor: every list is one page, so none was ever given.
 func noCursor(r *downstream.Request) bool { return strictjson.Get(r.Params, "cursor") == nil }
 
-func (g *Gateway) listTools(r *downstream.Request, v *view) downstream.Reply {
+func (g *Gateway) listTools(r *downstream.Request, v *ruleset) downstream.Reply {
 	if !noCursor(r) {
 		return failure(rpc.CodeInvalidParams, "unknown cursor")
 	}
@@ -162,7 +162,7 @@ func (g *Gateway) listTools(r *downstream.Request, v *view) downstream.Reply {
 }
 
 // callTool routes a tools/call to the door.
-func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, v *view) downstream.Reply {
+func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, v *ruleset) downstream.Reply {
 	name, ok := strictjson.Text(strictjson.Get(r.Params, "name"))
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.name is a string")
@@ -193,9 +193,9 @@ func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, v *view) 
 
 // hidden answers a call to a tool that is not listed as if there were none of
 // that name; the record says what was asked for and why it is closed.
-func (g *Gateway) hidden(ctx context.Context, r *downstream.Request, v *view, call gate.Call) downstream.Reply {
+func (g *Gateway) hidden(ctx context.Context, r *downstream.Request, v *ruleset, call gate.Call) downstream.Reply {
 	call = g.redacted(call)
-	a := &act{g: g, v: v, r: r, in: gate.Input{Call: call}}
+	a := &judgedCall{g: g, v: v, r: r, in: gate.Input{Call: call}}
 	if a.judge(call) {
 		// The door does not act on a tool that nobody was shown.
 		g.log.Error("a tool that is not listed was allowed", "server", call.Server)
@@ -208,7 +208,7 @@ func (g *Gateway) hidden(ctx context.Context, r *downstream.Request, v *view, ca
 
 // pass takes a request through the door, with what a multi-round-trip retry
 // carries beside the arguments.
-func (g *Gateway) pass(ctx context.Context, r *downstream.Request, v *view, call gate.Call) downstream.Reply {
+func (g *Gateway) pass(ctx context.Context, r *downstream.Request, v *ruleset, call gate.Call) downstream.Reply {
 	if call.Method != gate.CallTool {
 		v, _ = g.listed(ctx, call.Server)
 	}
@@ -269,7 +269,7 @@ func nearMember(params []byte, known ...string) bool {
 
 // list asks every server that has such a list, as a read of this session, so
 // that what is listed becomes known to it (R32).
-func (g *Gateway) list(ctx context.Context, r *downstream.Request, v *view, method gate.Method, key string) downstream.Reply {
+func (g *Gateway) list(ctx context.Context, r *downstream.Request, v *ruleset, method gate.Method, key string) downstream.Reply {
 	if !noCursor(r) {
 		return failure(rpc.CodeInvalidParams, "unknown cursor")
 	}
@@ -323,7 +323,7 @@ func listKey(method string) string {
 }
 
 // publicPrompt returns the prompt's definition under its public name.
-func (v *view) publicPrompt(server string, raw []byte) []byte {
+func (v *ruleset) publicPrompt(server string, raw []byte) []byte {
 	name := textMember(raw, "name")
 	if v.prompts[name] == (route{server, name}) {
 		return raw
@@ -344,7 +344,7 @@ func (s *server) fetchList(ctx context.Context, method string) upstream.Response
 
 // resource routes a request about one resource: to the server that listed it,
 // to the one whose template it fits, else to the only server that has any.
-func (g *Gateway) resource(ctx context.Context, r *downstream.Request, v *view, method gate.Method) downstream.Reply {
+func (g *Gateway) resource(ctx context.Context, r *downstream.Request, v *ruleset, method gate.Method) downstream.Reply {
 	uri, ok := strictjson.Text(strictjson.Get(r.Params, "uri"))
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
@@ -359,7 +359,7 @@ func (g *Gateway) resource(ctx context.Context, r *downstream.Request, v *view, 
 	return g.pass(ctx, r, v, gate.Call{Server: name, Method: method, Arguments: only(r.Params, "uri")})
 }
 
-func (g *Gateway) resourceServer(v *view, uri string) string {
+func (g *Gateway) resourceServer(v *ruleset, uri string) string {
 	if name := v.resources[uri]; name != "" {
 		return name
 	}
@@ -407,7 +407,7 @@ func only(params []byte, names ...string) []byte {
 	return out
 }
 
-func (g *Gateway) prompt(ctx context.Context, r *downstream.Request, v *view) downstream.Reply {
+func (g *Gateway) prompt(ctx context.Context, r *downstream.Request, v *ruleset) downstream.Reply {
 	name, ok := strictjson.Text(strictjson.Get(r.Params, "name"))
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.name is a string")
@@ -420,7 +420,7 @@ func (g *Gateway) prompt(ctx context.Context, r *downstream.Request, v *view) do
 	return g.pass(ctx, r, v, gate.Call{Server: to.server, Tool: to.name, Method: gate.GetPrompt, Arguments: args})
 }
 
-func (g *Gateway) complete(ctx context.Context, r *downstream.Request, v *view) downstream.Reply {
+func (g *Gateway) complete(ctx context.Context, r *downstream.Request, v *ruleset) downstream.Reply {
 	ref := strictjson.Get(r.Params, "ref")
 	args := only(r.Params, "ref", "argument", "context")
 	var name string

@@ -23,28 +23,28 @@ import (
 type session struct {
 	id string
 
-	mu       sync.Mutex
-	fold     *gate.Session // nil for the session of requests that carry none
-	next     uint64        // number of the newest record
-	queue    []queued
-	flushing bool
-	stale    error // why the fold may not be what the store holds, nil when it is
-	epoch    int   // how often the fold was made anew
-	closed   bool
-	halted   *writ.Rejection // the input policy ended its calls, or it was altered
-	active   time.Time       // of its newest record: when the user's turns lapse
-	opened   time.Time       // of its first
-	open     openData        // of its first
-	lastUsed time.Time
-	touched  time.Time
-	bytes    int64 // of its evidence, as Gateway.held counts it; guarded by Gateway.mu
+	mu         sync.Mutex
+	evidence   *gate.Session // nil for the session of requests that carry none
+	next       uint64        // number of the newest record
+	queue      []queued
+	flushing   bool
+	outdated   error // why the evidence may not be what the store holds, nil when it is
+	generation int   // how often the evidence was folded anew
+	closed     bool
+	halted     *writ.Rejection // the input policy ended its calls, or it was altered
+	active     time.Time       // of its newest record: when the user's turns lapse
+	opened     time.Time       // of its first
+	open       openData        // of its first
+	lastUsed   time.Time
+	touched    time.Time
+	bytes      int64 // of its evidence, as Gateway.held counts it; guarded by Gateway.mu
 
 	drained *sync.Cond // the queue became empty; its lock is mu
 
 	suspended map[string]*suspension          // calls that wait for an answer, by token
 	used      map[[sha256.Size]byte]time.Time // seals that came back, until they lapse
 
-	album album // what may be captured of it; it has a lock of its own, taken before mu
+	index evidenceIndex // what may be captured of it; it has a lock of its own, taken before mu
 }
 
 func newSession(id string, used time.Time) *session {
@@ -54,7 +54,7 @@ func newSession(id string, used time.Time) *session {
 }
 
 // handle is how a session is named to package downstream: equal for one
-// session, whether or not its fold is in memory.
+// session, whether or not its evidence is in memory.
 type handle struct{ id string }
 
 // PublicID is the name that may stand in records and logs.
@@ -124,7 +124,7 @@ func (g *Gateway) openSession(ctx context.Context, principal, carrier, secret st
 	s := newSession(id, now)
 	s.next, s.opened, s.open = 1, now, openDataOf(principal, carrier, secret, anonymous)
 	if !anonymous {
-		s.fold = gate.NewSession(id, key, g.caps)
+		s.evidence = gate.NewSession(id, key, g.caps)
 		g.keep(s)
 	}
 	return s, nil
@@ -199,8 +199,8 @@ func (g *Gateway) CreateSession(ctx context.Context, principal string) (secret, 
 // keep holds a session in memory.
 func (g *Gateway) keep(s *session) {
 	bytes := int64(0)
-	if s.fold != nil {
-		bytes = s.fold.Bytes()
+	if s.evidence != nil {
+		bytes = s.evidence.Bytes()
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -216,7 +216,7 @@ func (g *Gateway) keep(s *session) {
 // room counts what a session's evidence takes now, and reports whether there is
 // memory for more of it. The caller holds s.mu.
 func (g *Gateway) room(s *session) bool {
-	bytes := s.fold.Bytes()
+	bytes := s.evidence.Bytes()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.loaded[s.id] != s {
@@ -229,7 +229,7 @@ func (g *Gateway) room(s *session) bool {
 
 // makeRoom drops sessions at rest from memory, those first that were used
 // longest ago, until both caps hold, and reports whether they do. Evidence is in
-// the store: dropping a fold loses nothing. The caller holds g.mu.
+// the store: dropping it loses nothing. The caller holds g.mu.
 func (g *Gateway) makeRoom(keep *session) bool {
 	if len(g.loaded) <= maxLoaded && g.held < g.maxHeld {
 		return true
@@ -289,10 +289,10 @@ func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (do
 	}
 	now := g.now()
 	s.mu.Lock()
-	if now.Sub(s.lastUsed) > sessionIdle && len(s.queue) == 0 && g.freshen(s) && s.active.After(s.lastUsed) {
+	if now.Sub(s.lastUsed) > sessionIdle && len(s.queue) == 0 && g.refold(s) && s.active.After(s.lastUsed) {
 		s.lastUsed = s.active // another process served it meanwhile
 	}
-	if !errors.Is(s.stale, audit.ErrAltered) && (s.open.Secret != digest.String() || s.open.Principal != principal ||
+	if !errors.Is(s.outdated, audit.ErrAltered) && (s.open.Secret != digest.String() || s.open.Principal != principal ||
 		now.Sub(s.opened) > sessionLifetime || now.Sub(s.lastUsed) > sessionIdle) {
 		s.mu.Unlock()
 		return nil, downstream.ErrNoSession
@@ -319,7 +319,7 @@ func (g *Gateway) complain(ctx context.Context, what, session string, err error)
 	if ctx.Err() != nil {
 		return // the client went away
 	}
-	g.oddMu.Lock()
+	g.eventsMu.Lock()
 	now := time.Now()
 	g.unsaid++
 	unsaid := g.unsaid - 1
@@ -327,7 +327,7 @@ func (g *Gateway) complain(ctx context.Context, what, session string, err error)
 	if !again {
 		g.complained, g.unsaid = now, 0
 	}
-	g.oddMu.Unlock()
+	g.eventsMu.Unlock()
 	if !again {
 		g.log.Error(what, "session", session, "error", err.Error(), "more", unsaid)
 	}
@@ -350,7 +350,7 @@ func (g *Gateway) loadedSession(ctx context.Context, id string) (*session, error
 		return s, nil
 	}
 	s = newSession(id, time.Time{})
-	if err := g.reload(ctx, s); err != nil && s.halted == nil {
+	if err := g.restore(ctx, s); err != nil && s.halted == nil {
 		return nil, err
 	}
 	s.lastUsed = s.active
@@ -364,18 +364,18 @@ func (g *Gateway) loadedSession(ctx context.Context, id string) (*session, error
 	return s, nil
 }
 
-// reload folds the session anew from the store. The caller holds s.mu or is
+// restore folds the session anew from the store. The caller holds s.mu or is
 // the only one that knows s.
-func (g *Gateway) reload(ctx context.Context, s *session) error {
-	err := g.refold(ctx, s)
+func (g *Gateway) restore(ctx context.Context, s *session) error {
+	err := g.replay(ctx, s)
 	if errors.Is(err, audit.ErrAltered) {
 		g.alter(s, err)
 	}
 	return err
 }
 
-func (g *Gateway) refold(ctx context.Context, s *session) error {
-	f := NewFold(g.store, g.caps)
+func (g *Gateway) replay(ctx context.Context, s *session) error {
+	f := NewReplayer(g.store, g.caps)
 	f.screen = g.screen
 	for it, err := range g.store.Read(ctx, s.id, 1) {
 		if err != nil {
@@ -399,8 +399,8 @@ func (g *Gateway) refold(ctx context.Context, s *session) error {
 	case f.Blind():
 		return errors.New("the session is of another engine: what it saw vouches for nothing any more. `writ session close` ends it")
 	}
-	s.fold, s.stale, s.halted, s.open, s.opened = f.session, nil, f.halted, f.data, f.opened
-	s.epoch++
+	s.evidence, s.outdated, s.halted, s.open, s.opened = f.session, nil, f.halted, f.data, f.opened
+	s.generation++
 	return nil
 }
 
@@ -420,7 +420,7 @@ func (g *Gateway) alter(s *session, err error) {
 	if s.halted == nil || s.halted.Reason != writ.PolicyAltered {
 		g.log.Error("what a session rests on was altered on disk: it is closed, find out by whom (writ audit verify)", "session", s.id, "error", err)
 	}
-	s.stale = err
+	s.outdated = err
 	s.halted = &writ.Rejection{Code: writ.PolicyViolation, Reason: writ.PolicyAltered,
 		Failures: []writ.Failure{{Reason: writ.PolicyAltered, Need: "what this session saw was altered on disk and vouches for nothing any more: a person looks at it with writ audit verify; begin a new session"}}}
 	data := closeData{Why: closedAltered}

@@ -75,8 +75,8 @@ func (g *Gateway) RecordSummary(ctx context.Context, s downstream.Session, evide
 		return claim.Summary{}, "", nil, err
 	}
 	own.mu.Lock()
-	if own.stale != nil && !g.freshen(own) {
-		err := own.stale
+	if own.outdated != nil && !g.refold(own) {
+		err := own.outdated
 		own.mu.Unlock()
 		return claim.Summary{}, "", nil, err
 	}
@@ -101,7 +101,7 @@ func ground(record []byte, pointer string, limit int, summary []byte) (claim.Sum
 }
 
 // summary checks a recorded summary against the recorded bytes it quotes.
-func (f *Fold) summary(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+func (f *Replayer) summary(ctx context.Context, rec *audit.Record, it *audit.Item) error {
 	var data summaryData
 	if err := json.Unmarshal(rec.Data, &data); err != nil {
 		return fmt.Errorf("summary: %w", err)

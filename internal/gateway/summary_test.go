@@ -53,7 +53,7 @@ func TestMarksOnRecord(t *testing.T) {
 		{"of later rules, at another place", other, claim.MarkRules + 1, false},
 		{"of before, no summary", `[]`, 0, false},
 	} {
-		f := &Fold{store: oneResult{result: []byte(record)}, results: map[uint32]uint64{2: 3}}
+		f := &Replayer{store: oneResult{result: []byte(record)}, results: map[uint32]uint64{2: 3}}
 		rec := &audit.Record{Kind: KindSummary, N: 4, Data: mustJSON(summaryData{2, "/structuredContent", 1000, c.marks})}
 		it := &audit.Item{Values: []audit.Value{{Name: valueGrounded, Bytes: []byte(c.grounded)}, {Name: valueSummary, Bytes: []byte(summary)}}}
 		err := f.summary(context.Background(), rec, it)

@@ -65,7 +65,7 @@ func (g *Gateway) Turn(ctx context.Context, session downstream.Session, text str
 
 func (g *Gateway) turn(s *session, text string) (id string, err error) {
 	s.mu.Lock()
-	if err := s.stale; err != nil && !g.freshen(s) {
+	if err := s.outdated; err != nil && !g.refold(s) {
 		s.mu.Unlock()
 		return "", err
 	}
@@ -78,7 +78,7 @@ func (g *Gateway) turn(s *session, text string) (id string, err error) {
 		s.mu.Unlock()
 		return "", err
 	}
-	data := turnData{Evidence: s.fold.Next()}
+	data := turnData{Evidence: s.evidence.Next()}
 	var halted *HaltedError
 	if g.screen != nil {
 		if v := g.screen.Check(text); v.Halt() {
@@ -86,11 +86,11 @@ func (g *Gateway) turn(s *session, text string) (id string, err error) {
 			halted = &HaltedError{*data.Halted, v.Reply}
 		}
 	}
-	obs := s.fold.Turn(data.Evidence, []byte(text), now)
+	obs := s.evidence.Turn(data.Evidence, []byte(text), now)
 	data.Admissible, data.Why = obs.Admissible, obs.Why
 	_, done, err := g.write(s, powerCut, KindTurn, now, data, value{valueTurn, []byte(text)})
 	if err == nil {
-		s.fold.Commit(obs)
+		s.evidence.Commit(obs)
 		if data.Halted != nil {
 			s.halted = data.Halted
 		}
@@ -144,7 +144,7 @@ func (g *Gateway) Reopen(ctx context.Context, session downstream.Session) error 
 
 func (g *Gateway) reopen(s *session) error {
 	s.mu.Lock()
-	if err := s.stale; err != nil && !g.freshen(s) {
+	if err := s.outdated; err != nil && !g.refold(s) {
 		s.mu.Unlock()
 		return err
 	}
@@ -154,7 +154,7 @@ func (g *Gateway) reopen(s *session) error {
 	}
 	_, done, err := g.write(s, powerCut, KindReopen, g.now(), struct{}{})
 	if err == nil {
-		s.fold.Reopen()
+		s.evidence.Reopen()
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -166,18 +166,18 @@ func (g *Gateway) reopen(s *session) error {
 // lapse ends the user's turns of a session that rested too long. The caller
 // holds s.mu.
 func (g *Gateway) lapse(s *session, now time.Time) error {
-	if s.fold == nil || s.fold.Turns() == 0 || now.Sub(s.active) <= turnLapse {
+	if s.evidence == nil || s.evidence.Turns() == 0 || now.Sub(s.active) <= turnLapse {
 		return nil
 	}
 	_, _, err := g.write(s, withNext, KindLapse, now, struct{}{})
 	if err == nil {
-		s.fold.Lapse()
+		s.evidence.Lapse()
 	}
 	return err
 }
 
 // turn folds a recorded turn.
-func (f *Fold) turn(rec *audit.Record, it *audit.Item) error {
+func (f *Replayer) turn(rec *audit.Record, it *audit.Item) error {
 	var data turnData
 	if err := json.Unmarshal(rec.Data, &data); err != nil {
 		return fmt.Errorf("turn: %w", err)
