@@ -28,7 +28,7 @@ LONGTIME  ?= 120m
 # Where the race detector costs minutes and watches nothing of its own: code of
 # one goroutine, and programs made of packages that it watches. make test-long
 # watches these too.
-UNRACED := ./cmd/writ ./memory ./eval/...
+UNRACED := ./cmd/writ ./cmd/writ-eval ./memory ./eval/...
 
 .PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers bench fuzz cover notices clean
 
@@ -51,24 +51,24 @@ check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluatio
 	$(BIN)/staticcheck ./...
 	go run ./internal/notices -check THIRD_PARTY_NOTICES
 	go test -count=1 -run '^TestOneDoor$$' .
-	go run ./cmd/writ eval gates --out dist/offline_gate_eval.json
+	go run ./cmd/writ-eval gates --out dist/offline_gate_eval.json
 	cmp dist/offline_gate_eval.json $(EVAL)
 	rm -f dist/memory_measures.json
-	go run ./cmd/writ eval memory --out dist/memory_measures.json > /dev/null || test -s dist/memory_measures.json
+	go run ./cmd/writ-eval memory --out dist/memory_measures.json > /dev/null || test -s dist/memory_measures.json
 	cmp dist/memory_measures.json $(MEASURES)
-	go run ./cmd/writ invariants --markdown | cmp - INVARIANTS.md
-	go run ./cmd/writ invariants
+	go run ./cmd/writ-eval invariants --markdown | cmp - INVARIANTS.md
+	go run ./cmd/writ-eval invariants
 
 eval: ## measure the gates and the memory offline and write the results that are committed
-	go run ./cmd/writ eval gates --out $(EVAL)
+	go run ./cmd/writ-eval gates --out $(EVAL)
 	# 65 says that a target is missed; the result is written all the same.
 	rm -f $(MEASURES) $(STAGES)
-	go run ./cmd/writ eval memory --out $(MEASURES) || test -s $(MEASURES)
-	go run ./cmd/writ eval stages --result $(STAGES) || test -s $(STAGES)
+	go run ./cmd/writ-eval memory --out $(MEASURES) || test -s $(MEASURES)
+	go run ./cmd/writ-eval stages --result $(STAGES) || test -s $(STAGES)
 
 invariants: ## make INVARIANTS.md of its table
 	@mkdir -p dist
-	go run ./cmd/writ invariants --markdown > dist/INVARIANTS.md
+	go run ./cmd/writ-eval invariants --markdown > dist/INVARIANTS.md
 	mv dist/INVARIANTS.md INVARIANTS.md
 
 race: peers ## every test with the real peers, and with the race detector but for UNRACED

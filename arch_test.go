@@ -102,8 +102,14 @@ var lattice = []layer{
 	{name: "the example server", packages: []string{"internal/example"}, may: slices.Concat(words, []string{"internal/mcp/rpc"})},
 	{name: "development tools", packages: []string{"internal/conformance", "internal/notices"}},
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
-	{name: "the program", packages: []string{"cmd/..."},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/statedir", "internal/store/...", "internal/storetest/mapstore", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "eval/...", "internal/console/...", "internal/memoryserver", "internal/example"}),
+	{name: "what the programs do alike", packages: []string{"internal/cli"}, outside: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
+	{name: "what an operator writes", packages: []string{"internal/config"},
+		may: slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/mcp/upstream", "internal/ask/...", "internal/memoryserver", "internal/cli"})},
+	{name: "the program of the evaluation", packages: []string{"cmd/writ-eval"},
+		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
+		outside: []string{"github.com/spf13/cobra"}},
+	{name: "the program", packages: []string{"cmd/writ"},
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/statedir", "internal/store/...", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/config"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 
@@ -214,6 +220,48 @@ func TestImportLattice(t *testing.T) {
 	}
 }
 
+// products are what is shipped: a program, and a package others link.
+var products = []string{"cmd/writ", "guard"}
+
+// apart are evaluation and test support. Nothing of them is in a product.
+var apart = []string{"eval/...", "cmd/writ-eval", "internal/storetest/...", "internal/hostile/...", "internal/conformance", "internal/notices"}
+
+// TestApart: evaluation and test support are linked into no product, on any
+// system.
+func TestApart(t *testing.T) {
+	packages := sources(t)
+	for _, p := range products {
+		for pkg := range closure(packages, p) {
+			if within(pkg, apart) {
+				t.Errorf("%s is linked into %s", pkg, p)
+			}
+		}
+	}
+	all := closure(packages, "cmd/writ-eval")
+	for _, pkg := range []string{"eval/gates", "internal/storetest/mapstore", "gate"} {
+		if !all[pkg] {
+			t.Errorf("cmd/writ-eval is linked without %s: what is imported is not found", pkg)
+		}
+	}
+}
+
+// closure is a package with all of the module that it imports, directly or not.
+func closure(packages map[string]map[string]*ast.File, from string) map[string]bool {
+	seen := map[string]bool{from: true}
+	for todo := []string{from}; len(todo) > 0; todo = todo[1:] {
+		for _, f := range packages[todo[0]] {
+			for _, spec := range f.Imports {
+				to, _ := strconv.Unquote(spec.Path.Value)
+				if rel, ours := relative(to); ours && !seen[rel] {
+					seen[rel] = true
+					todo = append(todo, rel)
+				}
+			}
+		}
+	}
+	return seen
+}
+
 // forbids says why a package of the layer may not import the path.
 func (l layer) forbids(to string) string {
 	if rel, ours := relative(to); ours {
@@ -288,6 +336,8 @@ func TestLatticeRefuses(t *testing.T) {
 		{"internal/gateway", module + "/cmd/writ", false},
 		{"cmd/writ", module + "/internal/mcp/rpc", true},
 		{"cmd/writ", "modernc.org/sqlite", false},
+		{"cmd/writ", module + "/eval/gates", false},
+		{"cmd/writ-eval", module + "/eval/gates", true},
 		{"guard", module + "/internal/gateway", true},
 		{"guard", module + "/internal/mcp/upstream", false},
 		{"guard", module + "/cmd/writ", false},
@@ -350,7 +400,7 @@ var doors = []door{
 }
 
 // strangers are where the MCP library's own client calls a tool, past the door
-// and without a decision. There is one: the naive agent that `writ eval ask`
+// and without a decision. There is one: the naive agent that `writ-eval ask`
 // compares Writ with. It is deliberately unsafe and no part of the product.
 var strangers = []string{"eval/endtoend.naive.call"}
 

@@ -16,6 +16,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -29,7 +30,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evalCommand(), invariantsCommand(), versionCommand(), exampleServerCommand(),
+		sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), exampleServerCommand(),
 	}
 }
 
@@ -44,13 +45,6 @@ func (f *sharedFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE` (default: the built-in example server)")
 }
 
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fail(exitUsage, c.CommandPath()+" --help", "%s takes no arguments", c.Name())
-	}
-	return nil
-}
-
 // files are what one invocation works with.
 type files struct {
 	state    string
@@ -58,7 +52,7 @@ type files struct {
 	policy   *gate.Policy
 	shadow   bool
 	ownPaths []string
-	memory   *MemoryConfig  // nil for none
+	memory   *config.Memory // nil for none
 	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
 	file     string // policy file, "" for the built-in one
@@ -103,21 +97,21 @@ func (f *sharedFlags) load() (*files, error) {
 	if f.config == "" {
 		return out, out.loadExample()
 	}
-	cfg, p, err := load(f.config)
+	cfg, p, err := config.Load(f.config)
 	if err != nil {
-		return nil, configError(err)
+		return nil, config.Invalid(err)
 	}
 	out.policy, out.shadow, out.file = p, cfg.Shadow, cfg.Policy
 	for _, s := range cfg.Servers {
-		out.servers = append(out.servers, s.upstream())
+		out.servers = append(out.servers, s.Upstream())
 	}
-	if out.screen, err = readScreen(cfg.Screen); err != nil {
+	if out.screen, err = config.ReadScreen(cfg.Screen); err != nil {
 		return nil, err
 	}
 	if cfg.Memory.Given() {
 		out.memory = &cfg.Memory
 	}
-	for _, file := range append(cfg.files(), f.config) {
+	for _, file := range append(cfg.Files(), f.config) {
 		out.own(file)
 	}
 	return out, nil
@@ -139,23 +133,11 @@ func (o *files) loadExample() error {
 	}
 	p, fs := gate.ParsePolicy("built-in policy", example.Policy())
 	if len(fs) > 0 {
-		return configError(faults(fs))
+		return config.Invalid(config.Faults(fs))
 	}
-	o.policy, o.example, o.memory = p, true, builtinMemory()
+	o.policy, o.example, o.memory = p, true, config.DefaultMemory()
 	o.servers = []upstream.Config{{Name: example.Name, Command: []string{self, exampleServerName}, Era: upstream.Modern}}
 	return nil
-}
-
-func configError(err error) error {
-	var fs faults
-	hint := "writ check --config FILE"
-	if errors.As(err, &fs) && len(fs) == 1 && fs[0].Hint != "" {
-		// Said once, as what to try.
-		f := fs[0]
-		hint, f.Hint = f.Hint, ""
-		err = faults{f}
-	}
-	return &exit{exitConfig, err, hint}
 }
 
 // openStore opens the state directory's log with its key, made on first use.
@@ -188,7 +170,7 @@ func storeError(err error) error {
 		case sqlite.NotDatabase, sqlite.Newer, sqlite.Damaged, sqlite.WrongKey, sqlite.RolledBack, sqlite.Copied, sqlite.Unsigned:
 			code = exitData
 		}
-		return &exit{code, err, oe.Hint}
+		return &exit{Code: code, Err: err, Hint: oe.Hint}
 	}
 	return fail(exitIO, "", "the audit log cannot be opened: %w", err)
 }

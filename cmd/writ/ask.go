@@ -16,6 +16,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictjson"
 )
@@ -87,15 +88,15 @@ type asking struct {
 
 func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive bool) (*asking, error) {
 	a := &asking{opt: opt, in: c.InOrStdin(), out: c.OutOrStdout(), errs: c.ErrOrStderr()}
-	var cfg AskConfig
+	var cfg config.Ask
 	var err error
 	if a.o, err = f.load(); err != nil {
 		return nil, err
 	}
 	if f.config != "" {
-		whole, _, err := load(f.config)
+		whole, _, err := config.Load(f.config)
 		if err != nil {
-			return nil, configError(err)
+			return nil, config.Invalid(err)
 		}
 		cfg = whole.Ask
 	}
@@ -111,11 +112,11 @@ func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive boo
 		cfg.Planner.Kind = "manual"
 	case opt.planner == "" || opt.planner == cfg.Planner.Kind:
 	case opt.planner == "rules" || opt.planner == "manual":
-		cfg.Planner = PlannerConfig{Kind: opt.planner}
-	case slices.Contains(plannerKinds, opt.planner):
+		cfg.Planner = config.Planner{Kind: opt.planner}
+	case slices.Contains(config.PlannerKinds, opt.planner):
 		return nil, fail(exitConfig, "ask: {planner: {kind: "+opt.planner+", url: …, model: …}} in writ.yaml", "a planner behind an endpoint stands in the configuration")
 	default:
-		return nil, fail(exitUsage, "writ ask --planner rules", "the planner is one of %s", strings.Join(plannerKinds, ", "))
+		return nil, fail(exitUsage, "writ ask --planner rules", "the planner is one of %s", strings.Join(config.PlannerKinds, ", "))
 	}
 	if cfg.Planner.Kind == "manual" && interactive {
 		return nil, fail(exitUsage, `writ ask --plan FILE "REQUEST"`, "a manual plan belongs to one request")
@@ -123,11 +124,11 @@ func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive boo
 	if cfg.Planner.Kind == "manual" && opt.plan == "" {
 		a.opt.plan = "-"
 	}
-	s, err := cfg.screen()
+	s, err := cfg.InputPolicy()
 	if err != nil {
 		return nil, err
 	}
-	planner, summariser, err := cfg.planner()
+	planner, summariser, err := cfg.NewPlanner()
 	if err != nil {
 		return nil, err
 	}
@@ -232,11 +233,11 @@ func (a *asking) ask(ctx context.Context, text string) error {
 	case ask.Answered, ask.NeedsMoreInfo:
 		return nil
 	case ask.Stopped:
-		return &exit{code: exitRefused, err: errors.New("")}
+		return &exit{Code: exitRefused, Err: errors.New("")}
 	case ask.ServerError:
-		return &exit{code: exitServer, err: errors.New("")}
+		return &exit{Code: exitServer, Err: errors.New("")}
 	}
-	return &exit{code: exitIO, err: errors.New("")}
+	return &exit{Code: exitIO, Err: errors.New("")}
 }
 
 // print shows an answer to a person, with nothing in it unescaped.

@@ -55,7 +55,7 @@ func (a *asking) repl(root context.Context) error {
 			case s := <-signals:
 				// Where Ctrl-C is a key, this one was for a request that is over.
 				if s != os.Interrupt || !lines.keyed() {
-					return &exit{code: exitIO, err: errors.New("")}
+					return &exit{Code: exitIO, Err: errors.New("")}
 				}
 			}
 		}
@@ -87,7 +87,7 @@ func (a *asking) repl(root context.Context) error {
 		ended, over, err := a.interruptible(root, signals, lines.keyed(), func(ctx context.Context) error { return a.command(ctx, word, rest) })
 		if last = a.told(err); over {
 			if last == nil {
-				last = &exit{code: exitIO, err: errors.New("")} // it came when the command was done
+				last = &exit{Code: exitIO, Err: errors.New("")} // it came when the command was done
 			}
 			return last
 		}
@@ -104,15 +104,15 @@ func (a *asking) told(err error) error {
 	}
 	var e *exit
 	if !errors.As(err, &e) {
-		e = &exit{code: exitIO, err: err}
+		e = &exit{Code: exitIO, Err: err}
 	}
-	if e.err.Error() != "" {
-		fmt.Fprintf(a.errs, "writ: %s\n", printable(e.err.Error()))
+	if e.Err.Error() != "" {
+		fmt.Fprintf(a.errs, "writ: %s\n", printable(e.Err.Error()))
 	}
-	if e.hint != "" {
-		fmt.Fprintf(a.errs, "  try: %s\n", e.hint)
+	if e.Hint != "" {
+		fmt.Fprintf(a.errs, "  try: %s\n", e.Hint)
 	}
-	return &exit{code: e.code, err: errors.New("")}
+	return &exit{Code: e.Code, Err: errors.New("")}
 }
 
 // interruptible runs f; the first interrupt ends f, a second, or the signal to
@@ -128,7 +128,7 @@ func (a *asking) interruptible(root context.Context, signals <-chan os.Signal, k
 			return ended, over, err
 		case s := <-signals:
 			if ended {
-				return true, true, &exit{code: exitIO, err: errors.New("")}
+				return true, true, &exit{Code: exitIO, Err: errors.New("")}
 			}
 			ended = true
 			cancel()

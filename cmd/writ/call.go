@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/gateway"
@@ -101,10 +99,10 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 			if !asJSON {
 				printRefusal(w, &o)
 			}
-			return &exit{code: exitRefused, err: errors.New("")}
+			return &exit{Code: exitRefused, Err: errors.New("")}
 		}
 		if asJSON {
-			return &exit{code: exitServer, err: errors.New("")}
+			return &exit{Code: exitServer, Err: errors.New("")}
 		}
 		return fail(exitServer, "writ tools", "error %d: %s", rerr.Code, oneLine(rerr.Message, 400))
 	}
@@ -121,7 +119,7 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 		if !asJSON {
 			printRefusal(w, &o)
 		}
-		return &exit{code: exitRefused, err: errors.New("")}
+		return &exit{Code: exitRefused, Err: errors.New("")}
 	}
 	if !asJSON {
 		printContent(w, result, terminal(w))
@@ -142,7 +140,7 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 		}
 	}
 	if failed {
-		return &exit{code: exitServer, err: errors.New("")}
+		return &exit{Code: exitServer, Err: errors.New("")}
 	}
 	return nil
 }
@@ -184,10 +182,4 @@ func printContent(w io.Writer, result []byte, bar bool) {
 			fmt.Fprintf(w, "(%s)\n", oneLine(kind, 40))
 		}
 	}
-}
-
-// colour reports whether w is a terminal that wants it (https://no-color.org).
-func colour(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }

@@ -6,74 +6,75 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/config"
 )
 
 // checked is what writ check --json prints; docs/formats.md describes it.
 type checked struct {
-	OK        bool   `json:"ok"`
-	Contracts int    `json:"contracts"`
-	Servers   int    `json:"servers"`
-	Faults    faults `json:"faults"`
-	Warnings  faults `json:"warnings"`
+	OK        bool          `json:"ok"`
+	Contracts int           `json:"contracts"`
+	Servers   int           `json:"servers"`
+	Faults    config.Faults `json:"faults"`
+	Warnings  config.Faults `json:"warnings"`
 }
 
-// exposed warns of servers that are given directories with files of Writ's own,
+// exposedBy warns of servers that are given directories with files of Writ's own,
 // the usual state directory among them.
-func (c *Config) exposed(config string) (out faults, err error) {
+func exposedBy(c *config.Config, file string) (out config.Faults, err error) {
 	state, err := statePath("")
 	if err != nil {
 		return nil, err
 	}
 	o := newFiles(state)
-	for _, file := range append(c.files(), config) {
-		o.own(file)
+	for _, own := range append(c.Files(), file) {
+		o.own(own)
 	}
 	for i := range c.Servers {
-		o.servers = append(o.servers, c.Servers[i].upstream())
+		o.servers = append(o.servers, c.Servers[i].Upstream())
 	}
 	for i, s := range o.servers {
 		if held := o.exposed(s); held != "" {
 			n := c.Servers[i].At("command")
-			out = append(out, gate.Fault{File: config, Line: n.Line, Column: n.Column, Message: held, Hint: moveThem})
+			out = append(out, gate.Fault{File: file, Line: n.Line, Column: n.Column, Message: held, Hint: moveThem})
 		}
 	}
 	return out, nil
 }
 
 func checkCommand() *cobra.Command {
-	var config, policy string
+	var file, policy string
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "check", Short: "Check configuration and policy, without starting anything", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if (config == "") == (policy == "") {
+			if (file == "") == (policy == "") {
 				return fail(exitUsage, "writ check --config writ.yaml", "name a --config, or a --policy alone")
 			}
 			var p *gate.Policy
 			var err error
-			servers, warnings, contracts := 0, faults{}, 0
-			if config != "" {
-				var cfg *Config
-				if cfg, p, err = load(config); err == nil {
+			servers, warnings, contracts := 0, config.Faults{}, 0
+			if file != "" {
+				var cfg *config.Config
+				if cfg, p, err = config.Load(file); err == nil {
 					servers = len(cfg.Servers)
-					warnings, err = cfg.exposed(config)
+					warnings, err = exposedBy(cfg, file)
 				}
 			} else {
-				p, err = loadPolicy(policy)
+				p, err = config.LoadPolicy(policy)
 			}
 			if err == nil {
 				warnings, contracts = append(warnings, p.Warnings...), len(p.Contracts)
 			}
 			if asJSON {
-				out := checked{OK: err == nil, Contracts: contracts, Servers: servers, Faults: faults{}, Warnings: warnings}
-				if fs, ok := err.(faults); ok {
+				out := checked{OK: err == nil, Contracts: contracts, Servers: servers, Faults: config.Faults{}, Warnings: warnings}
+				if fs, ok := err.(config.Faults); ok {
 					out.Faults = fs
 				}
 				if perr := printJSON(c.OutOrStdout(), out); perr != nil {
 					return perr
 				}
 				if err != nil {
-					return &exit{code: exitConfig, err: fmt.Errorf("the configuration is not usable")}
+					return &exit{Code: exitConfig, Err: fmt.Errorf("the configuration is not usable")}
 				}
 				return nil
 			}
@@ -81,17 +82,17 @@ func checkCommand() *cobra.Command {
 				fmt.Fprintf(c.ErrOrStderr(), "warning: %s\n", printable(w.String()))
 			}
 			if err != nil {
-				return &exit{exitConfig, err, ""}
+				return &exit{Code: exitConfig, Err: err}
 			}
 			fmt.Fprintf(c.OutOrStdout(), "ok: %d contracts", contracts)
-			if config != "" {
+			if file != "" {
 				fmt.Fprintf(c.OutOrStdout(), ", %d servers", servers)
 			}
 			fmt.Fprintln(c.OutOrStdout())
 			return nil
 		},
 	}
-	c.Flags().StringVar(&config, "config", "", "configuration `FILE`")
+	c.Flags().StringVar(&file, "config", "", "configuration `FILE`")
 	c.Flags().StringVar(&policy, "policy", "", "policy `FILE` alone")
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c

@@ -78,7 +78,7 @@ func keepSession(state, name, secret string) error {
 	}
 	if err := private.WriteOnce(path, []byte(secret+"\n"), 0o600); err != nil {
 		if errors.Is(err, os.ErrExist) {
-			return &exit{exitConfig, fmt.Errorf("there is a session of that name%w", errKept), "writ session close " + name}
+			return &exit{Code: exitConfig, Err: fmt.Errorf("there is a session of that name%w", errKept), Hint: "writ session close " + name}
 		}
 		return fail(exitIO, "", "the session's file cannot be written")
 	}

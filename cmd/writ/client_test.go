@@ -29,7 +29,7 @@ func TestKeepFirst(t *testing.T) {
 		}
 	}
 	var e *exit
-	if err := keepSession(state, "shared", "another"); !errors.As(err, &e) || e.code != exitConfig || e.Error() != "there is a session of that name" {
+	if err := keepSession(state, "shared", "another"); !errors.As(err, &e) || e.Code != exitConfig || e.Error() != "there is a session of that name" {
 		t.Errorf("got %v", err)
 	}
 }

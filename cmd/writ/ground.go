@@ -88,7 +88,7 @@ func groundCommand() *cobra.Command {
 				}
 			}
 			if stop != nil {
-				return &exit{code: exitRefused, err: errors.New("")}
+				return &exit{Code: exitRefused, Err: errors.New("")}
 			}
 			return nil
 		},
@@ -141,7 +141,7 @@ func readGround(file, what string, limit int, stdin io.Reader) ([]byte, error) {
 	b, err := readBounded(file, what, limit, stdin)
 	var e *exit
 	if errors.As(err, &e) {
-		e.hint = groundUsage
+		e.Hint = groundUsage
 	}
 	return b, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -47,7 +48,7 @@ func initCommand() *cobra.Command {
 			defer os.RemoveAll(state)
 			empty, fs := gate.ParsePolicy("draft", []byte("tools: {}\n"))
 			if len(fs) > 0 {
-				return fail(exitIO, "", "the empty policy is not accepted: %w", faults(fs))
+				return fail(exitIO, "", "the empty policy is not accepted: %w", config.Faults(fs))
 			}
 			o := newFiles(state)
 			o.policy, o.servers = empty, servers
@@ -71,7 +72,7 @@ func initCommand() *cobra.Command {
 			}
 			text := draft(cat)
 			if _, fs := gate.ParsePolicy(out, []byte(text)); len(fs) > 0 {
-				return fail(exitIO, "", "the draft is not a policy: %w", faults(fs))
+				return fail(exitIO, "", "the draft is not a policy: %w", config.Faults(fs))
 			}
 			if err := private.WriteOnce(out, []byte(text), 0o600); err != nil {
 				if errors.Is(err, os.ErrExist) {
@@ -97,14 +98,14 @@ func (f *sharedFlags) initServers(name string, command []string) (servers []upst
 		if name == "" {
 			name = "server"
 		}
-		if !serverName.MatchString(name) {
+		if !config.ServerName.MatchString(name) {
 			return nil, "", fail(exitUsage, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 		}
 		return []upstream.Config{{Name: name, Command: command}}, "", nil
 	}
-	cfg, err := loadConfig(f.config)
+	cfg, err := config.Read(f.config)
 	if err != nil {
-		return nil, "", configError(err)
+		return nil, "", config.Invalid(err)
 	}
 	for _, s := range cfg.Servers {
 		servers = append(servers, upstream.Config{Name: s.Name, Command: s.Command, Dir: s.Dir, Env: s.Env, URL: s.URL,

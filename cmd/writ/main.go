@@ -5,8 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -15,37 +13,37 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 )
 
-// Exit codes, after sysexits.h; 1 is an error a server itself reported, 69 a log
-// without a fault of which not all could be checked.
+// What every program here does alike, by the names this package has for it.
 const (
-	exitOK       = 0
-	exitServer   = 1
-	exitUsage    = 64
-	exitData     = 65
-	exitUnproven = 69
-	exitDisk     = 71 // the log's disk failed while it was written: start again once it is sound
-	exitIO       = 74
-	exitRefused  = 77
-	exitConfig   = 78
+	exitOK       = cli.ExitOK
+	exitServer   = cli.ExitServer
+	exitUsage    = cli.ExitUsage
+	exitData     = cli.ExitData
+	exitUnproven = cli.ExitUnproven
+	exitDisk     = cli.ExitDisk
+	exitIO       = cli.ExitIO
+	exitRefused  = cli.ExitRefused
+	exitConfig   = cli.ExitConfig
 )
 
-// exit is an error with its exit code and the next command to try.
-type exit struct {
-	code int
-	err  error
-	hint string
-}
+type exit = cli.Exit
 
-func (e *exit) Error() string { return e.err.Error() }
-func (e *exit) Unwrap() error { return e.err }
-
-func fail(code int, hint, format string, args ...any) error {
-	return &exit{code, fmt.Errorf(format, args...), hint}
-}
+var (
+	fail      = cli.Fail
+	noArgs    = cli.NoArgs
+	printable = cli.Printable
+	oneLine   = cli.OneLine
+	printJSON = cli.PrintJSON
+	printLine = cli.PrintLine
+	plainJSON = cli.PlainJSON
+	terminal  = cli.Terminal
+	colour    = cli.Colour
+)
 
 // acceptsRollback gives a flag to every command that works with a state
 // directory; those that only read one do not look at it.
@@ -73,17 +71,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Short: "No act, no belief and no claim without evidence",
 		Long: "writ stands between an AI agent and its tools. A tool call with a side effect\n" +
 			"runs only if every argument traces to something writ itself saw in the same session.",
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fail(exitUsage, c.CommandPath()+" --help", "%w", err)
-	})
 	root.AddCommand(commands()...)
 	acceptsRollback(root)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
@@ -91,21 +83,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			c.SetContext(context.WithValue(c.Context(), acceptRollback{}, v))
 		}
 	}
-	ran, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return exitOK
-	}
-	var e *exit
-	if !errors.As(err, &e) {
-		e = &exit{exitUsage, err, "writ --help"}
-	}
-	if e.err.Error() != "" {
-		fmt.Fprintf(stderr, "writ: %s\n", printable(e.err.Error()))
-	}
-	if e.hint != "" {
-		fmt.Fprintf(stderr, "  try: %s\n", withWhere(ran, e.hint))
-	}
-	return e.code
+	return cli.Run(ctx, root, withWhere)
 }
 
 // withWhere returns a hint whose commands look where the one that ran looked:

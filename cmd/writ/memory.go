@@ -18,6 +18,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -69,13 +70,13 @@ func (f *memoryFlags) name() (string, error) {
 }
 
 // settings are the memory's in the configuration, or the built-in ones.
-func (f *memoryFlags) settings() (*MemoryConfig, error) {
+func (f *memoryFlags) settings() (*config.Memory, error) {
 	if f.config == "" {
-		return builtinMemory(), nil
+		return config.DefaultMemory(), nil
 	}
-	c, _, err := load(f.config)
+	c, _, err := config.Load(f.config)
 	if err != nil {
-		return nil, configError(err)
+		return nil, config.Invalid(err)
 	}
 	if !c.Memory.Given() {
 		return nil, fail(exitConfig, "memory: {} in "+printable(f.config), "the configuration mounts no memory")
@@ -131,7 +132,7 @@ func (f *memoryFlags) open(ctx context.Context, what need) (*remembered, error) 
 	r := &remembered{dir: dir, st: st, namespace: name, principal: operator()}
 	m, err := f.settings()
 	if err == nil {
-		r.intake, err = m.taken()
+		r.intake, err = m.Intake()
 	}
 	if err == nil {
 		err = r.load(ctx, what)
@@ -284,7 +285,7 @@ func printDecision(w io.Writer, o *memory.Outcome, asJSON bool) error {
 		printTransitions(w, o.Transitions)
 	}
 	if rejected {
-		return &exit{code: exitRefused, err: errors.New("")}
+		return &exit{Code: exitRefused, Err: errors.New("")}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/memory"
@@ -283,9 +284,9 @@ func verifyReceipt(ctx context.Context, msg []byte, state, key string) (*receipt
 	var v note.Verifier
 	dir := ""
 	if key != "" {
-		b, err := readOperatorFile(key)
+		b, err := config.ReadFile(key)
 		if err != nil {
-			return nil, configError(err)
+			return nil, config.Invalid(err)
 		}
 		if v, err = note.NewVerifier(strings.TrimSpace(string(b))); err != nil {
 			return nil, fail(exitData, "", "%s is no public key of a log", printable(key))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/memory"
@@ -100,7 +101,7 @@ func (x *chosen) register(c *cobra.Command) {
 // choose is what the flags name, else the given ones.
 func (x *chosen) choose(p *memory.Policy, m memory.Mode) (*memory.Policy, memory.Mode, error) {
 	if x.mode != "" {
-		if m = memory.Mode(x.mode); !slices.Contains(memoryModes, x.mode) {
+		if m = memory.Mode(x.mode); !slices.Contains(config.MemoryModes, x.mode) {
 			return nil, "", fail(exitUsage, "--mode hardened or --mode local", "a namespace's mode is hardened or local")
 		}
 	}
@@ -109,7 +110,7 @@ func (x *chosen) choose(p *memory.Policy, m memory.Mode) (*memory.Policy, memory
 	}
 	if x.policy != "" {
 		var err error
-		if p, err = (&MemoryConfig{Policy: x.policy}).policy(); err != nil {
+		if p, err = (&config.Memory{Policy: x.policy}).ReadPolicy(); err != nil {
 			return nil, "", err
 		}
 	}
@@ -141,7 +142,7 @@ func namespaceNew() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := m.policy()
+			p, err := m.ReadPolicy()
 			if err != nil {
 				return err
 			}
@@ -243,7 +244,7 @@ func policyAdopt() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if p, err = m.policy(); err != nil {
+				if p, err = m.ReadPolicy(); err != nil {
 					return err
 				}
 				mode = memory.Mode(m.Mode)

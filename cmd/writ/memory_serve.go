@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/config"
 )
 
 // memoryServe runs the gateway with nothing behind it but the memory: the same
@@ -40,7 +41,7 @@ func memoryServe() *cobra.Command {
 				value string
 				into  *string
 				known []string
-			}{{"mode", mode, &own.Mode, memoryModes}, {"tools", tools, &own.Tools, memoryTools}} {
+			}{{"mode", mode, &own.Mode, config.MemoryModes}, {"tools", tools, &own.Tools, config.MemoryTools}} {
 				switch {
 				case w.value == "":
 				case !slices.Contains(w.known, w.value):
@@ -51,11 +52,11 @@ func memoryServe() *cobra.Command {
 			}
 			p, fs := gate.ParsePolicy("built-in policy", []byte("tools: {}\n"))
 			if len(fs) > 0 {
-				return configError(faults(fs))
+				return config.Invalid(config.Faults(fs))
 			}
 			o := newFiles(state)
 			o.policy, o.memory = p, &own
-			for _, file := range append(own.files(), f.config) {
+			for _, file := range append(own.Files(), f.config) {
 				if file != "" {
 					o.own(file)
 				}

@@ -156,7 +156,7 @@ func memoryImport() *cobra.Command {
 				fmt.Fprintf(w, "\nsource %s\n", oneLine(rep.Source, 200))
 			}
 			if len(rep.Refused) > 0 {
-				return &exit{code: exitRefused, err: errors.New("")}
+				return &exit{Code: exitRefused, Err: errors.New("")}
 			}
 			return nil
 		},

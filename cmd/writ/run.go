@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 )
@@ -92,16 +93,16 @@ func (f *sharedFlags) loadRun(policy, name string, command []string) (*files, er
 	if err != nil {
 		return nil, err
 	}
-	p, err := loadPolicy(policy)
+	p, err := config.LoadPolicy(policy)
 	if err != nil {
-		return nil, configError(err)
+		return nil, config.Invalid(err)
 	}
 	if name == "" {
 		if name, err = onlyServer(p); err != nil {
 			return nil, err
 		}
 	}
-	if !serverName.MatchString(name) {
+	if !config.ServerName.MatchString(name) {
 		return nil, fail(exitConfig, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 	}
 	o := newFiles(state)

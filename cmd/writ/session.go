@@ -17,6 +17,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/mcp/downstream"
@@ -128,9 +129,9 @@ func sessionSay() *cobra.Command {
 				return err
 			}
 			if screenFile == "default" {
-				screenFile = builtInScreen
+				screenFile = config.BuiltInScreen
 			}
-			input, err := readScreen(screenFile)
+			input, err := config.ReadScreen(screenFile)
 			if err != nil {
 				return err
 			}
@@ -156,7 +157,7 @@ func sessionSay() *cobra.Command {
 				if halted.Reply != "" {
 					fmt.Fprintln(c.OutOrStdout(), printable(halted.Reply))
 				}
-				return &exit{code: exitRefused, err: errors.New("")}
+				return &exit{Code: exitRefused, Err: errors.New("")}
 			case err != nil:
 				return fail(exitIO, "writ audit verify", "the turn could not be recorded: %w", err)
 			}
@@ -185,7 +186,7 @@ func named(ctx context.Context, dir, name string, input *screen.Screen) (*gatewa
 	}
 	policy, fs := gate.ParsePolicy("none", []byte("tools: {}\n"))
 	if len(fs) > 0 {
-		return nil, nil, nil, configError(faults(fs))
+		return nil, nil, nil, config.Invalid(config.Faults(fs))
 	}
 	st, err := openStore(ctx, dir)
 	if err != nil {
@@ -400,7 +401,7 @@ var errNoSession = errors.New("no such session")
 // not there, or cannot be read.
 func notFound(err error) error {
 	if errors.Is(err, audit.ErrNotFound) {
-		return &exit{exitData, errNoSession, "writ session list"}
+		return &exit{Code: exitData, Err: errNoSession, Hint: "writ session list"}
 	}
 	return fail(exitIO, "writ audit verify", "the session cannot be read: %w", err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -164,9 +165,9 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 		return fail(exitIO, "writ check", "server %s cannot be reached: %w", oneLine(server, 40), err)
 	}
 	cat, findings := g.Catalogue()
-	source, err := readOperatorFile(o.file)
+	source, err := config.ReadFile(o.file)
 	if err != nil {
-		return configError(err)
+		return config.Invalid(err)
 	}
 	out, in := c.OutOrStdout(), bufio.NewReader(c.InOrStdin())
 	found, written := 0, 0

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -63,4 +64,20 @@ func versionCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c
+}
+
+// evaluationCommand stands where evaluation was: it is a program of its own, of
+// which nothing is in this one.
+func evaluationCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "eval", Aliases: []string{"invariants"}, Short: "Say how to measure writ, which another program does",
+		DisableFlagParsing: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			how := []string{"go run ./cmd/writ-eval"}
+			if c.CalledAs() == "invariants" {
+				how = append(how, "invariants")
+			}
+			return fail(exitUsage, "", "evaluation is a program of its own: in the source tree, %s", strings.Join(append(how, args...), " "))
+		},
+	}
 }

@@ -13,7 +13,7 @@ import (
 // TestCommittedResult makes the committed result again: the same bytes, and
 // nothing in it failed.
 func TestCommittedResult(t *testing.T) {
-	const file, again = "../results/offline_gate_eval.json", "go run ./cmd/writ eval gates, or make eval"
+	const file, again = "../results/offline_gate_eval.json", "go run ./cmd/writ-eval gates, or make eval"
 	r, err := Run(Options{Gates: Product(), Seed: DefaultSeed, Fuzz: DefaultFuzz})
 	if err != nil {
 		t.Fatal(err)

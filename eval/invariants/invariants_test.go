@@ -64,10 +64,10 @@ func TestTables(t *testing.T) {
 const small = `
 commands:
   - name: one
-    run: [eval, gates, --out, "{dir}/x"]
+    run: [writ-eval, gates, --out, "{dir}/x"]
   - name: two
     stdin: '{"about":"{one:/id}"}'
-    run: [audit, show, "{one:/id}"]
+    run: [writ, audit, show, "{one:/id}"]
     exit: 77
 invariants:
   - n: 1
@@ -97,15 +97,15 @@ func TestShow(t *testing.T) {
 	const good, second = `{"id":"i","n":4,"m":4,"ok":true,"list":[{},{"name":"x"}]}`, `{"id":"i"}`
 	show := func(first, second string, exit int) *Report {
 		var calls []string
-		r := table.Show(t.Context(), "D", func(_ context.Context, args []string, stdin string) ([]byte, int) {
-			calls = append(calls, strings.Join(args, " ")+" < "+stdin)
+		r := table.Show(t.Context(), "D", func(_ context.Context, program string, args []string, stdin string) ([]byte, int) {
+			calls = append(calls, program+" "+strings.Join(args, " ")+" < "+stdin)
 			if len(calls) == 1 {
 				return []byte(first), 0
 			}
 			return []byte(second), exit
 		}, nil)
 		if strings.Contains(first, `"id":"i"`) && first == good &&
-			!slices.Equal(calls, []string{"eval gates --out D/x < ", `audit show i < {"about":"i"}`}) {
+			!slices.Equal(calls, []string{"writ-eval gates --out D/x < ", `writ audit show i < {"about":"i"}`}) {
 			t.Fatalf("run: %q", calls)
 		}
 		return r

@@ -11,7 +11,7 @@ const preamble = `# Invariants
 What must always hold. Each is numbered once and keeps its number. This file is made by ` + "`make invariants`" + ` from
 ` + "`eval/invariants/table.yaml`" + `; ` + "`make check`" + ` makes it again and compares.
 
-What the seeds demand is shown by commands: ` + "`writ invariants`" + ` runs each of them and looks at each field named here.
+What the seeds demand is shown by commands: ` + "`writ-eval invariants`" + ` runs each of them and looks at each field named here.
 Each row also names the functions that enforce it and tests that fail when it is broken; ` + "`docs_test.go`" + ` holds that they
 exist. "Less" says, in the open, what is claimed less than it may seem.
 `

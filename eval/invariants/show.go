@@ -52,9 +52,9 @@ type Shown struct {
 	Must int    `json:"must"` // the exit code it must have
 }
 
-// Runner runs writ with arguments and input, and returns what it printed and
-// its exit code.
-type Runner func(ctx context.Context, args []string, stdin string) (stdout []byte, exit int)
+// Runner runs a program, Writ or Eval, with arguments and input, and returns what
+// it printed and its exit code.
+type Runner func(ctx context.Context, program string, args []string, stdin string) (stdout []byte, exit int)
 
 // Show runs every command of the table once, in its order, each with dir for
 // {dir}, which is to be new and empty, and says what holds. progress, unless
@@ -80,7 +80,7 @@ func (t *Table) Show(ctx context.Context, dir string, run Runner, progress func(
 		for i, a := range c.Args {
 			args[i] = fill(a)
 		}
-		out, exit := run(ctx, args, fill(c.Stdin))
+		out, exit := run(ctx, c.Program, args, fill(c.Stdin))
 		r.Commands = append(r.Commands, Shown{c.Name, c.String(), exit, c.Exit})
 		// A command that judges many things ends badly for any of them: its
 		// fields say which, and the whole does not hold.
@@ -158,7 +158,7 @@ func (c Command) String() string {
 	if c.Stdin != "" {
 		b.WriteString("echo " + quoted(c.Stdin) + " | ")
 	}
-	b.WriteString("writ")
+	b.WriteString(c.Program)
 	for _, a := range c.Args {
 		b.WriteString(" " + quoted(a))
 	}

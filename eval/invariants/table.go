@@ -20,12 +20,19 @@ type Table struct {
 	Invariants []Invariant
 }
 
-// Command is one command of writ that shows something.
+// The programs whose commands show something.
+const (
+	Writ = "writ"
+	Eval = "writ-eval"
+)
+
+// Command is one command of a program that shows something.
 type Command struct {
-	Name  string
-	Args  []string // after writ, with their placeholders
-	Stdin string
-	Exit  int
+	Name    string
+	Program string   // Writ or Eval
+	Args    []string // with their placeholders
+	Stdin   string
+	Exit    int
 }
 
 // Invariant is one row.
@@ -129,8 +136,8 @@ func Parse(file string, b []byte) (*Table, []Fault) {
 		switch {
 		case !commandName.MatchString(c.Name) || c.Name == "dir" || commands[c.Name]:
 			r.Fault(c.At("name"), "a command has a name of its own, of small letters", "name: gates")
-		case len(c.Run) == 0:
-			r.Fault(c.Node, "a command has arguments", "run: [eval, gates, --json]")
+		case len(c.Run) < 2 || c.Run[0] != Writ && c.Run[0] != Eval:
+			r.Fault(c.Node, "a command is one of writ or writ-eval, with arguments", "run: [writ-eval, gates, --json]")
 		}
 		for _, a := range append([]string{c.Stdin}, c.Run...) {
 			for _, m := range placeholder.FindAllStringSubmatch(a, -1) {
@@ -141,7 +148,9 @@ func Parse(file string, b []byte) (*Table, []Fault) {
 			}
 		}
 		commands[c.Name] = true
-		t.Commands = append(t.Commands, Command{c.Name, c.Run, c.Stdin, c.Exit.N})
+		if len(c.Run) > 0 {
+			t.Commands = append(t.Commands, Command{c.Name, c.Run[0], c.Run[1:], c.Stdin, c.Exit.N})
+		}
 	}
 	group := ""
 	ids := map[string]bool{}

@@ -15,12 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/eval/stages"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 
-func evalStages() *cobra.Command {
+func stagesCommand() *cobra.Command {
 	var out, result string
 	var stage int
 	var seeds []string
@@ -31,33 +32,33 @@ func evalStages() *cobra.Command {
 			"its ablations and memories without governance (stage 3, on the scenarios of stage 2).\n" +
 			"No network, no model, no clock: the result is the same, byte for byte, for the same\n" +
 			"seeds. The exit code is 65 when a gate is not met; docs/formats.md has the form of --json.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o := stages.Options{Index: func() memory.Index { return mapstore.NewIndex() }, Stage: stage}
 			if stage < 0 || stage > 3 {
-				return fail(exitUsage, "writ eval stages --stage 1", "the stages are 1, 2 and 3; 0 is all of them")
+				return cli.Fail(cli.ExitUsage, "writ-eval stages --stage 1", "the stages are 1, 2 and 3; 0 is all of them")
 			}
 			for _, s := range seeds {
 				n, err := strconv.ParseUint(s, 10, 32)
 				if err != nil || n == 0 || slices.Contains(o.Seeds, n) {
-					return fail(exitUsage, "writ eval stages --seeds 101,202,303,404,505", "seeds are different whole numbers from 1 on")
+					return cli.Fail(cli.ExitUsage, "writ-eval stages --seeds 101,202,303,404,505", "seeds are different whole numbers from 1 on")
 				}
 				o.Seeds = append(o.Seeds, n)
 			}
-			tell, end := evalProgress(c, "evaluating…")
+			tell, end := showProgress(c, "evaluating…")
 			o.Progress = func(system string) { tell(system + " done") }
 			r, err := stagesWithin(o, stages.WallClock)
 			end()
 			if err != nil {
-				return fail(exitData, "", "%w", err)
+				return cli.Fail(cli.ExitData, "", "%w", err)
 			}
 			if out != "" {
 				files, err := r.Artifacts(stages.Meta{Time: time.Now(), Commit: commit()})
 				if err != nil {
-					return fail(exitIO, "", "cannot encode: %w", err)
+					return cli.Fail(cli.ExitIO, "", "cannot encode: %w", err)
 				}
 				if err := putNew(out, files); err != nil {
-					return fail(exitIO, "writ eval stages --out DIR", "the artifacts cannot be written: %w", err)
+					return cli.Fail(cli.ExitIO, "writ-eval stages --out DIR", "the artifacts cannot be written: %w", err)
 				}
 			}
 			if err := tellResult(c, r.JSON, "--result", result, asJSON, func(w io.Writer) error { _, err := w.Write(r.Table()); return err }); err != nil {
@@ -102,7 +103,7 @@ func stagesOutcome(r *stages.Result) error {
 		}
 	}
 	if n > 0 || len(r.Gates) == 0 {
-		return fail(exitData, "", "%d of %d gates are not met", n, len(r.Gates))
+		return cli.Fail(cli.ExitData, "", "%d of %d gates are not met", n, len(r.Gates))
 	}
 	return nil
 }
@@ -112,7 +113,7 @@ func putNew(dir string, files map[string][]byte) error {
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
-			return errors.Join(fmt.Errorf("%s is there already: nothing was written", printable(name)), err)
+			return errors.Join(fmt.Errorf("%s is there already: nothing was written", cli.Printable(name)), err)
 		}
 	}
 	for _, name := range names {

@@ -6,51 +6,57 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/eval/invariants"
+	"github.com/writ-project/writ/internal/cli"
 )
 
 func invariantsCommand() *cobra.Command {
 	var asJSON, markdown bool
+	var writ string
 	c := &cobra.Command{
 		Use: "invariants", Short: "Show each invariant by evidence, live",
 		Long: "Run the commands that INVARIANTS.md names, in a new directory that is removed again, and look\n" +
-			"at each field it names. No network, no model; the server is the built-in example. The exit\n" +
-			"code is 65 when an invariant does not hold.",
-		Args: noArgs,
+			"at each field it names. No network, no model; the server is the built-in example. writ is\n" +
+			"built from the source tree this is run in, unless --writ names one. The exit code is 65 when an\n" +
+			"invariant does not hold.",
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			t, err := invariants.Load()
 			if err != nil {
-				return fail(exitData, "", "the table of invariants cannot be read: %w", err)
+				return cli.Fail(cli.ExitData, "", "the table of invariants cannot be read: %w", err)
 			}
 			if markdown {
 				if asJSON {
-					return fail(exitUsage, "writ invariants --help", "--json and --markdown do not go together")
+					return cli.Fail(cli.ExitUsage, "writ-eval invariants --help", "--json and --markdown do not go together")
 				}
 				if _, err := c.OutOrStdout().Write(t.Markdown()); err != nil {
-					return fail(exitIO, "", "cannot print: %w", err)
+					return cli.Fail(cli.ExitIO, "", "cannot print: %w", err)
 				}
 				return nil
 			}
-			r, err := showInvariants(c.Context(), c.ErrOrStderr(), t)
+			r, err := showInvariants(c, t, writ)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				err = printJSON(c.OutOrStdout(), r)
+				err = cli.PrintJSON(c.OutOrStdout(), r)
 			} else {
 				err = printInvariants(c.OutOrStdout(), r)
 			}
 			if err != nil {
-				return fail(exitIO, "", "cannot print: %w", err)
+				return cli.Fail(cli.ExitIO, "", "cannot print: %w", err)
 			}
 			return invariantsOutcome(r)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	c.Flags().StringVar(&writ, "writ", "", "show them of the writ at `FILE`")
 	c.Flags().BoolVar(&markdown, "markdown", false, "print INVARIANTS.md and run nothing")
 	return c
 }
@@ -67,41 +73,59 @@ func invariantsOutcome(r *invariants.Report) error {
 		}
 	}
 	if len(which) == 0 {
-		return fail(exitData, "writ invariants --json", "a command did not end as it must")
+		return cli.Fail(cli.ExitData, "writ-eval invariants --json", "a command did not end as it must")
 	}
-	return fail(exitData, "writ invariants --json", "%d of %d invariants do not hold: %s", len(which), len(r.Rows), strings.Join(which, ", "))
+	return cli.Fail(cli.ExitData, "writ-eval invariants --json", "%d of %d invariants do not hold: %s", len(which), len(r.Rows), strings.Join(which, ", "))
 }
 
-// showInvariants runs the table's commands as a process of its own would.
-func showInvariants(ctx context.Context, errs io.Writer, t *invariants.Table) (*invariants.Report, error) {
+// showInvariants runs the table's commands: those of writ as processes of the
+// program at writ, "" for one that is built, those of this program as a process
+// would run them.
+func showInvariants(c *cobra.Command, t *invariants.Table, writ string) (*invariants.Report, error) {
+	ctx, errs := c.Context(), c.ErrOrStderr()
 	dir, err := os.MkdirTemp("", "writ-invariants-")
 	if err != nil {
-		return nil, fail(exitIO, "export TMPDIR=DIR", "no temporary directory can be made")
+		return nil, cli.Fail(cli.ExitIO, "export TMPDIR=DIR", "no temporary directory can be made")
 	}
 	defer os.RemoveAll(dir)
-	shown := terminal(errs)
+	tell, end := showProgress(c, "building writ…")
+	defer end()
+	if writ == "" {
+		writ = filepath.Join(dir, "bin", "writ")
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", writ, "github.com/writ-project/writ/cmd/writ").CombinedOutput(); err != nil {
+			return nil, cli.Fail(cli.ExitIO, "writ-eval invariants --writ FILE", "writ cannot be built here: %w\n%s", err, out)
+		}
+	}
 	said := map[string]string{}
 	running := ""
-	r := t.Show(ctx, dir, func(ctx context.Context, args []string, stdin string) ([]byte, int) {
+	r := t.Show(ctx, dir, func(ctx context.Context, program string, args []string, stdin string) ([]byte, int) {
 		var out, stderr bytes.Buffer
-		code := run(ctx, args, strings.NewReader(stdin), &out, &stderr)
+		code := 0
+		if program == invariants.Writ {
+			p := exec.CommandContext(ctx, writ, args...)
+			p.Stdin, p.Stdout, p.Stderr = strings.NewReader(stdin), &out, &stderr
+			if err := p.Run(); p.ProcessState == nil {
+				fmt.Fprintln(&stderr, err)
+				code = -1
+			} else {
+				code = p.ProcessState.ExitCode()
+			}
+		} else {
+			code = run(ctx, args, strings.NewReader(stdin), &out, &stderr)
+		}
 		said[running] = stderr.String()
 		return out.Bytes(), code
 	}, func(command string) {
 		running = command
-		if shown {
-			fmt.Fprintf(errs, "\r\x1b[K%s", oneLine(command, 100))
-		}
+		tell(command)
 	})
-	if shown {
-		fmt.Fprint(errs, "\r\x1b[K")
-	}
+	end()
 	if err := ctx.Err(); err != nil {
-		return nil, fail(exitIO, "", "interrupted")
+		return nil, cli.Fail(cli.ExitIO, "", "interrupted")
 	}
 	for _, c := range r.Commands {
 		if c.Exit != c.Must {
-			fmt.Fprintf(errs, "%s\n  ended with %d instead of %d: %s\n", oneLine(c.Run, 200), c.Exit, c.Must, oneLine(said[c.Run], 400))
+			fmt.Fprintf(errs, "%s\n  ended with %d instead of %d: %s\n", cli.OneLine(c.Run, 200), c.Exit, c.Must, cli.OneLine(said[c.Run], 400))
 		}
 	}
 	return r, nil
@@ -111,7 +135,7 @@ func showInvariants(ctx context.Context, errs io.Writer, t *invariants.Table) (*
 func printInvariants(w io.Writer, r *invariants.Report) error {
 	var b strings.Builder
 	paint := func(code, text string) string {
-		if !colour(w) {
+		if !cli.Colour(w) {
 			return text
 		}
 		return "\x1b[" + code + "m" + text + "\x1b[0m"
@@ -136,7 +160,7 @@ func printInvariants(w io.Writer, r *invariants.Report) error {
 			if found == "" {
 				found = "nothing"
 			}
-			fmt.Fprintf(&b, "%22s%s of `%s` must be: %s; found %s\n", "", f.Field, f.Command, f.Must, oneLine(found, 200))
+			fmt.Fprintf(&b, "%22s%s of `%s` must be: %s; found %s\n", "", f.Field, f.Command, f.Must, cli.OneLine(found, 200))
 		}
 		fmt.Fprintf(&b, "%22s%d of %d fields hold\n", "", holding, len(row.Evidence))
 	}

@@ -1,22 +1,20 @@
-package main
+package config
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/memoryserver"
-	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/memory"
 )
 
-// MemoryConfig mounts the governed memory behind the gateway.
-type MemoryConfig struct {
+// Memory mounts the governed memory behind the gateway.
+type Memory struct {
 	strictyaml.Place
 	// Namespace is what is remembered together, default by default; two have
 	// nothing in common. a-z, 0-9 and -.
@@ -32,17 +30,17 @@ type MemoryConfig struct {
 	// Secrets are values that are redacted in everything the memory is told,
 	// and in the record of the call that told it. They are named here, never
 	// written.
-	Secrets SecretsConfig `yaml:"secrets"`
+	Secrets Secrets `yaml:"secrets"`
 	// Screen reads what is proposed, by an input policy.
-	Screen ContentConfig `yaml:"screen"`
+	Screen Content `yaml:"screen"`
 
 	intake memoryserver.Intake
 }
 
-// SecretsConfig names secrets. Each line of a value is a secret of its own, of
+// Secrets names secrets. Each line of a value is a secret of its own, of
 // at least 4 bytes, without the space around it. One that is not set, empty or
 // too short stops the start.
-type SecretsConfig struct {
+type Secrets struct {
 	strictyaml.Place
 	// Env are names of environment variables of writ, such as those that
 	// servers are given with ${NAME}.
@@ -51,8 +49,8 @@ type SecretsConfig struct {
 	Files strictyaml.Words `yaml:"files"`
 }
 
-// ContentConfig is the screen of contents.
-type ContentConfig struct {
+// Content is the screen of contents.
+type Content struct {
 	strictyaml.Place
 	// Policy is built-in (default), or a file of patterns, relative to the
 	// configuration file.
@@ -63,15 +61,18 @@ type ContentConfig struct {
 	Action string `yaml:"action"`
 }
 
+// MemoryModes and MemoryTools are the words for a mode and for what is published,
+// the default first.
 var (
-	memoryModes   = []string{string(memory.Hardened), string(memory.Local)}
+	MemoryModes = []string{string(memory.Hardened), string(memory.Local)}
+	MemoryTools = []string{string(memoryserver.Full), string(memoryserver.Minimal), string(memoryserver.ReadOnly)}
+
 	screenActions = []string{string(memory.ScreenQuarantine), string(memory.ScreenBlock)}
-	memoryTools   = []string{string(memoryserver.Full), string(memoryserver.Minimal), string(memoryserver.ReadOnly)}
 )
 
 // check finds what the types cannot, fills in what was left out, and reads the
 // secrets. path is what a relative path of the configuration means.
-func (m *MemoryConfig) check(r *strictyaml.Reader, path func(string) string) {
+func (m *Memory) check(r *strictyaml.Reader, path func(string) string) {
 	word := func(in *strictyaml.Node, key string, value *string, known []string) {
 		switch n := in.Get(key); {
 		case n == nil:
@@ -80,13 +81,13 @@ func (m *MemoryConfig) check(r *strictyaml.Reader, path func(string) string) {
 			r.Fault(n, "unknown word "+strictyaml.Word(*value), strictyaml.Nearest(*value, known))
 		}
 	}
-	word(m.Node, "mode", &m.Mode, memoryModes)
-	word(m.Node, "tools", &m.Tools, memoryTools)
+	word(m.Node, "mode", &m.Mode, MemoryModes)
+	word(m.Node, "tools", &m.Tools, MemoryTools)
 	if m.Screen.Given() && m.Screen.Node.Kind == strictyaml.Mapping {
 		word(m.Screen.Node, "action", &m.Screen.Action, screenActions)
 		if m.Screen.Policy == "" {
-			m.Screen.Policy = builtInScreen
-		} else if m.Screen.Policy != builtInScreen {
+			m.Screen.Policy = BuiltInScreen
+		} else if m.Screen.Policy != BuiltInScreen {
 			m.Screen.Policy = path(m.Screen.Policy)
 		}
 	}
@@ -102,7 +103,7 @@ func (m *MemoryConfig) check(r *strictyaml.Reader, path func(string) string) {
 }
 
 // read takes the secrets in. A fault names where a secret is, and nothing of it.
-func (s *SecretsConfig) read(r *strictyaml.Reader, path func(string) string, into *memoryserver.Intake) {
+func (s *Secrets) read(r *strictyaml.Reader, path func(string) string, into *memoryserver.Intake) {
 	if len(s.Env.Items)+len(s.Files.Items) == 0 {
 		r.Fault(s.Node, "no secret is named", "secrets: {env: [TOKEN]}")
 	}
@@ -142,10 +143,10 @@ func (s *SecretsConfig) read(r *strictyaml.Reader, path func(string) string, int
 			continue
 		}
 		item.S = path(item.S)
-		b, err := readOperatorFile(item.S)
+		b, err := ReadFile(item.S)
 		if err != nil {
 			why := "cannot be read"
-			var fs faults
+			var fs Faults
 			if errors.As(err, &fs) && len(fs) > 0 {
 				why = fs[0].Message
 			}
@@ -156,11 +157,11 @@ func (s *SecretsConfig) read(r *strictyaml.Reader, path func(string) string, int
 	}
 }
 
-// files are those of the operator's that the memory's configuration names: no
+// Files are those of the operator's that the memory's configuration names: no
 // argument of a call may point to one.
-func (m *MemoryConfig) files() (out []string) {
+func (m *Memory) Files() (out []string) {
 	for _, f := range []string{m.Policy, m.Screen.Policy} {
-		if f != "" && f != builtInScreen {
+		if f != "" && f != BuiltInScreen {
 			out = append(out, f)
 		}
 	}
@@ -172,84 +173,37 @@ func (m *MemoryConfig) files() (out []string) {
 	return out
 }
 
-// taken is what is done to what the memory is told.
-func (m *MemoryConfig) taken() (in memoryserver.Intake, err error) {
+// Intake is what is done to what the memory is told.
+func (m *Memory) Intake() (in memoryserver.Intake, err error) {
 	in = m.intake
-	if in.Screen, err = readScreen(m.Screen.Policy); err != nil {
+	if in.Screen, err = ReadScreen(m.Screen.Policy); err != nil {
 		return in, err
 	}
 	in.Action = memory.Screening(m.Screen.Action)
 	return in, nil
 }
 
-// builtinMemory is the memory of a gateway without a configuration.
-func builtinMemory() *MemoryConfig {
-	return &MemoryConfig{Namespace: "default", Mode: memoryModes[0], Tools: memoryTools[0]}
+// DefaultMemory is the memory of a gateway without a configuration.
+func DefaultMemory() *Memory {
+	return &Memory{Namespace: "default", Mode: MemoryModes[0], Tools: MemoryTools[0]}
 }
 
-// policy reads the memory's policy.
-func (m *MemoryConfig) policy() (*memory.Policy, error) {
+// ReadPolicy reads the memory's policy.
+func (m *Memory) ReadPolicy() (*memory.Policy, error) {
 	if m.Policy == "" {
 		p, ok := memory.Builtin("v1")
 		if !ok {
-			return nil, fail(exitConfig, "", "the built-in policy of the memory is missing")
+			return nil, cli.Fail(cli.ExitConfig, "", "the built-in policy of the memory is missing")
 		}
 		return p, nil
 	}
-	b, err := readOperatorFile(m.Policy)
+	b, err := ReadFile(m.Policy)
 	if err != nil {
-		return nil, configError(err)
+		return nil, Invalid(err)
 	}
 	p, fs := memory.ParsePolicy(m.Policy, b)
 	if len(fs) > 0 {
-		return nil, configError(faults(fs))
+		return nil, Invalid(Faults(fs))
 	}
 	return p, nil
-}
-
-// openMemory opens a namespace in the log, with its index in the state
-// directory. end closes the index.
-func openMemory(ctx context.Context, state string, st *sqlite.Store, m *MemoryConfig) (k *memoryserver.Keeper, end func() error, err error) {
-	p, err := m.policy()
-	if err != nil {
-		return nil, nil, err
-	}
-	in, err := m.taken()
-	if err != nil {
-		return nil, nil, err
-	}
-	index, err := sqlite.OpenIndex(state)
-	if errors.Is(err, sqlite.ErrRemake) { // it holds nothing the log does not
-		if err = sqlite.RemoveIndex(state); err == nil {
-			index, err = sqlite.OpenIndex(state)
-		}
-	}
-	if err != nil {
-		return nil, nil, storeError(err)
-	}
-	k, err = memoryserver.Open(ctx, memoryserver.Options{Store: st, Index: index, Namespace: m.Namespace, Policy: p, Mode: memory.Mode(m.Mode), Intake: in})
-	if err != nil {
-		err = fail(exitData, "writ audit verify", "the memory cannot be read: %w", err)
-		if !errors.Is(err, audit.ErrAltered) {
-			index.Close()
-			return nil, nil, err
-		}
-	}
-	return k, index.Close, err
-}
-
-// mountMemory is the memory as a server of the gateway. One that was altered on
-// disk is mounted and answers nothing, with audit.ErrAltered: the rest goes on.
-func mountMemory(ctx context.Context, state string, st *sqlite.Store, m *MemoryConfig) (*memoryserver.Server, func() error, error) {
-	k, end, err := openMemory(ctx, state, st, m)
-	if errors.Is(err, audit.ErrAltered) {
-		return memoryserver.NewServer(k, memoryserver.Profile(m.Tools)), end, err
-	} else if err != nil {
-		return nil, nil, err
-	}
-	if err := k.InForce(); err != nil {
-		end()
-		return nil, nil, fail(exitConfig, "writ memory policy adopt", "the namespace %s is under another policy or mode than the configuration names", m.Namespace)
-	}
-	return memoryserver.NewServer(k, memoryserver.Profile(m.Tools)), end, nil
 }

@@ -14,32 +14,39 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/eval/endtoend"
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/internal/strictyaml"
 )
 
 const (
-	// evalAskOut is where results go that are not kept in the repository.
-	evalAskOut = "eval/results/ask"
+	// askOut is where results go that are not kept in the repository.
+	askOut = "eval/results/ask"
 
 	recordServerName = "record-server"
+
+	// principal is whose sessions these are; they end with the run.
+	principal = "eval"
 )
 
-type evalAskOptions struct {
-	sharedFlags
-	cases, out string
-	planners   []string
-	json       bool
-	clock      func() time.Time
+type askOptions struct {
+	config, cases, out string
+	planners           []string
+	json               bool
+	clock              func() time.Time
 }
 
-func evalAsk() *cobra.Command {
-	o := evalAskOptions{clock: time.Now}
+func askCommand() *cobra.Command {
+	o := askOptions{clock: time.Now}
 	c := &cobra.Command{
 		Use: "ask", Short: "Run requests through Writ and through a naive agent, and count the harm each does",
 		Long: "Run each case of a file through `writ ask` and through a deliberately naive agent, which takes\n" +
@@ -49,22 +56,22 @@ func evalAsk() *cobra.Command {
 			"Three files are written: TIME_metrics.json, TIME_runs.jsonl and TIME_table.md.\n\n" +
 			"Exit codes: 0 Writ did no harm and every case came to what it expects; 65 it did, or one\n" +
 			"did not; 74 I/O; 78 the configuration or the case file.",
-		Example: "  writ eval ask\n" +
-			"  writ eval ask --cases my-cases.yaml --config writ.yaml --out results",
-		Args: noArgs,
+		Example: "  writ-eval ask\n" +
+			"  writ-eval ask --cases my-cases.yaml --config writ.yaml --out results",
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	c.Flags().StringVar(&o.config, "config", "", "configuration `FILE` (default: the built-in example server)")
 	c.Flags().StringVar(&o.cases, "cases", "", "take the cases from `FILE` (default: the built-in ones)")
-	c.Flags().StringVar(&o.out, "out", evalAskOut, "write the results into `DIR`")
+	c.Flags().StringVar(&o.out, "out", askOut, "write the results into `DIR`")
 	c.Flags().StringSliceVar(&o.planners, "planner", nil, "planners `KIND,…` (default: rules, adversary and the configuration's endpoint)")
 	c.Flags().BoolVar(&o.json, "json", false, "print the metrics as JSON")
 	return c
 }
 
-func (o *evalAskOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
+func (o *askOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
 	file, err := readCases(o.cases)
 	if err != nil {
 		return err
@@ -75,11 +82,9 @@ func (o *evalAskOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 		scratch, err = filepath.Abs(scratch) // a server may have a directory of its own
 	}
 	if err != nil {
-		return fail(exitIO, "TMPDIR=DIR writ eval ask", "no temporary directory can be made")
+		return cli.Fail(cli.ExitIO, "TMPDIR=DIR writ-eval ask", "no temporary directory can be made")
 	}
-	// The user's own state is neither used nor written.
-	o.state = filepath.Join(scratch, "state")
-	options, err := o.options()
+	options, err := o.options(scratch)
 	if err != nil {
 		return err
 	}
@@ -90,7 +95,7 @@ func (o *evalAskOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	shown := terminal(stderr)
+	shown := cli.Terminal(stderr)
 	if shown {
 		options.Progress = func(done, total int) { fmt.Fprintf(stderr, "\r\x1b[K%d of %d runs", done, total) }
 	}
@@ -99,44 +104,44 @@ func (o *evalAskOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 		fmt.Fprint(stderr, "\r\x1b[K")
 	}
 	if ctx.Err() != nil {
-		return fail(exitIO, "writ eval ask", "ended before it was done: no result was written")
+		return cli.Fail(cli.ExitIO, "writ-eval ask", "ended before it was done: no result was written")
 	} else if err != nil {
-		return fail(exitIO, "writ check", "the evaluation could not be made: %w", err)
+		return cli.Fail(cli.ExitIO, "writ check", "the evaluation could not be made: %w", err)
 	}
 	metrics, err := r.Metrics.JSON()
 	if err != nil {
-		return fail(exitIO, "", "cannot encode: %w", err)
+		return cli.Fail(cli.ExitIO, "", "cannot encode: %w", err)
 	}
 	runs, err := r.JSONL()
 	if err != nil {
-		return fail(exitIO, "", "cannot encode: %w", err)
+		return cli.Fail(cli.ExitIO, "", "cannot encode: %w", err)
 	}
 	table := r.Metrics.Table()
 	for i, b := range [][]byte{metrics, runs, table} {
 		if err := private.WriteOnce(names[i], b, 0o644); errors.Is(err, os.ErrExist) {
 			return o.taken()
 		} else if err != nil {
-			return fail(exitIO, "writ eval ask --out DIR", "the results cannot be written: %w", err)
+			return cli.Fail(cli.ExitIO, "writ-eval ask --out DIR", "the results cannot be written: %w", err)
 		}
 	}
 	if o.json {
 		_, err = stdout.Write(metrics)
 	} else if _, err = stdout.Write(table); err == nil {
 		for _, n := range names {
-			fmt.Fprintln(stdout, printable(n))
+			fmt.Fprintln(stdout, cli.Printable(n))
 		}
 	}
 	if err != nil {
-		return fail(exitIO, "", "cannot print: %w", err)
+		return cli.Fail(cli.ExitIO, "", "cannot print: %w", err)
 	}
 	if !r.Metrics.Passed {
-		return fail(exitData, "grep '\"agent\":\"writ\".*\"met\":false' "+printable(names[1]), "%s", evalAskFailure(&r.Metrics))
+		return cli.Fail(cli.ExitData, "grep '\"agent\":\"writ\".*\"met\":false' "+cli.Printable(names[1]), "%s", askFailure(&r.Metrics))
 	}
 	return nil
 }
 
-// evalAskFailure says what did not pass.
-func evalAskFailure(m *endtoend.Metrics) string {
+// askFailure says what did not pass.
+func askFailure(m *endtoend.Metrics) string {
 	harm := 0
 	for i := range m.Columns {
 		if m.Columns[i].Agent == endtoend.AgentWrit {
@@ -147,9 +152,9 @@ func evalAskFailure(m *endtoend.Metrics) string {
 }
 
 // names are the three files of an evaluation, none of which is there.
-func (o *evalAskOptions) names(at time.Time) ([]string, error) {
+func (o *askOptions) names(at time.Time) ([]string, error) {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return nil, fail(exitIO, "writ eval ask --out DIR", "the directory for the results cannot be made")
+		return nil, cli.Fail(cli.ExitIO, "writ-eval ask --out DIR", "the directory for the results cannot be made")
 	}
 	stamp := at.Format("20060102T150405Z")
 	names := []string{stamp + "_metrics.json", stamp + "_runs.jsonl", stamp + "_table.md"}
@@ -162,8 +167,8 @@ func (o *evalAskOptions) names(at time.Time) ([]string, error) {
 	return names, nil
 }
 
-func (o *evalAskOptions) taken() error {
-	return fail(exitIO, "writ eval ask --out DIR", "there are results of this second already, and none is overwritten")
+func (o *askOptions) taken() error {
+	return cli.Fail(cli.ExitIO, "writ-eval ask --out DIR", "there are results of this second already, and none is overwritten")
 }
 
 // readCases reads a file of cases. It holds no power over anything, so unlike
@@ -172,84 +177,113 @@ func readCases(name string) (*endtoend.File, error) {
 	if name == "" {
 		file, fs := endtoend.ParseFile("built-in cases", endtoend.BuiltIn())
 		if len(fs) > 0 {
-			return nil, &exit{exitConfig, faults(fs), ""}
+			return nil, &cli.Exit{Code: cli.ExitConfig, Err: config.Faults(fs)}
 		}
 		return file, nil
 	}
 	fi, err := os.Stat(name)
 	if err != nil || !fi.Mode().IsRegular() {
-		return nil, fail(exitConfig, "writ eval ask --cases FILE", "%s is no file of cases that can be read", printable(name))
+		return nil, cli.Fail(cli.ExitConfig, "writ-eval ask --cases FILE", "%s is no file of cases that can be read", cli.Printable(name))
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fail(exitConfig, "writ eval ask --cases FILE", "%s cannot be read", printable(name))
+		return nil, cli.Fail(cli.ExitConfig, "writ-eval ask --cases FILE", "%s cannot be read", cli.Printable(name))
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
 	if err != nil {
-		return nil, fail(exitIO, "writ eval ask --cases FILE", "%s cannot be read", printable(name))
+		return nil, cli.Fail(cli.ExitIO, "writ-eval ask --cases FILE", "%s cannot be read", cli.Printable(name))
 	}
 	file, fs := endtoend.ParseFile(name, b)
 	if len(fs) > 0 {
-		return nil, &exit{exitConfig, faults(fs), "writ eval ask --cases FILE"}
+		return nil, &cli.Exit{Code: cli.ExitConfig, Err: config.Faults(fs), Hint: "writ-eval ask --cases FILE"}
 	}
 	return file, nil
 }
 
+// behind is what of a configuration both agents stand before.
+type behind struct {
+	servers []upstream.Config
+	policy  *gate.Policy
+	shadow  bool
+	own     []string // paths no tool may name (R34)
+	ask     config.Ask
+	example bool
+}
+
+// read reads the configuration, without starting anything. Of the built-in
+// example server each run gets its own, which the recorder itself is.
+func (o *askOptions) read(scratch string) (*behind, error) {
+	b := &behind{own: statedir.Own(scratch)}
+	if o.config == "" {
+		p, fs := gate.ParsePolicy("built-in policy", example.Policy())
+		if len(fs) > 0 {
+			return nil, config.Invalid(config.Faults(fs))
+		}
+		b.policy, b.example = p, true
+		b.servers = []upstream.Config{{Name: example.Name, Command: []string{example.Name}, Era: upstream.Modern}}
+		return b, nil
+	}
+	cfg, p, err := config.Load(o.config)
+	if err != nil {
+		return nil, config.Invalid(err)
+	}
+	b.policy, b.shadow, b.ask = p, cfg.Shadow, cfg.Ask
+	for i := range cfg.Servers {
+		b.servers = append(b.servers, cfg.Servers[i].Upstream())
+	}
+	for _, file := range append(cfg.Files(), o.config) {
+		b.own = append(b.own, statedir.Named(file)...)
+	}
+	return b, nil
+}
+
 // options makes of the configuration what both agents run in.
-func (o *evalAskOptions) options() (*endtoend.Options, error) {
-	f, err := o.load()
+func (o *askOptions) options(scratch string) (*endtoend.Options, error) {
+	b, err := o.read(scratch)
 	if err != nil {
 		return nil, err
 	}
-	var cfg AskConfig
-	if o.config != "" {
-		whole, _, err := load(o.config)
-		if err != nil {
-			return nil, configError(err)
-		}
-		cfg = whole.Ask
-	}
-	input, err := cfg.screen()
+	input, err := b.ask.InputPolicy()
 	if err != nil {
 		return nil, err
 	}
 	w := &endtoend.World{
-		Screen: input, Tools: []string{}, Open: f.openForEval, Environment: serverEnvironment,
-		Allow: func(only []string) []claim.Allowed { return ask.Allow(f.policy, narrower(cfg.Allow, only)) },
+		Screen: input, Tools: []string{}, Open: b.open, Environment: serverEnvironment,
+		Allow: func(only []string) []claim.Allowed { return ask.Allow(b.policy, narrower(b.ask.Allow, only)) },
 	}
-	for _, a := range ask.Allow(f.policy, cfg.Allow) {
+	for _, a := range ask.Allow(b.policy, b.ask.Allow) {
 		w.Tools = append(w.Tools, a.Server+"/"+a.Name)
 	}
-	for _, s := range f.servers {
+	for _, s := range b.servers {
 		if len(s.Command) == 0 {
-			return nil, fail(exitConfig, "servers: [{name: "+s.Name+", command: [...]}]", "server %s is behind a URL: each run needs servers started afresh, by a command", s.Name)
+			return nil, cli.Fail(cli.ExitConfig, "servers: [{name: "+s.Name+", command: [...]}]", "server %s is behind a URL: each run needs servers started afresh, by a command", s.Name)
 		}
 		w.Servers = append(w.Servers, endtoend.Server{Name: s.Name, Command: s.Command, Dir: s.Dir, Env: s.Env})
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fail(exitIO, "", "no path of this program, which is the recorder too")
+		return nil, cli.Fail(cli.ExitIO, "", "no path of this program, which is the recorder too")
 	}
 	w.Recorded = func(s endtoend.Server, file string) endtoend.Server {
-		command := []string{self, "eval", recordServerName, file, s.Name}
-		if !f.example {
+		command := []string{self, recordServerName, file, s.Name}
+		if !b.example {
 			command = append(command, s.Command...)
 		}
 		s.Command = command
 		return s
 	}
 	out := &endtoend.Options{World: w, Workers: min(runtime.NumCPU(), 4)}
-	return out, o.choose(&cfg, out)
+	return out, o.choose(&b.ask, out)
 }
 
 // choose makes the planners.
-func (o *evalAskOptions) choose(cfg *AskConfig, out *endtoend.Options) error {
-	routing := &AskConfig{}
+func (o *askOptions) choose(cfg *config.Ask, out *endtoend.Options) error {
+	routing := &config.Ask{}
 	if cfg.Planner.Kind == "rules" {
 		routing = cfg
 	}
-	rules, quoting, err := routing.planner()
+	rules, quoting, err := routing.NewPlanner()
 	if err != nil {
 		return err
 	}
@@ -266,18 +300,18 @@ func (o *evalAskOptions) choose(cfg *AskConfig, out *endtoend.Options) error {
 		p := endtoend.Planner{Name: kind}
 		switch {
 		case slices.Contains(kinds[:i], kind):
-			return fail(exitUsage, "writ eval ask --planner rules,adversary", "a planner is named twice")
+			return cli.Fail(cli.ExitUsage, "writ-eval ask --planner rules,adversary", "a planner is named twice")
 		case kind == "rules":
 			p.Planner, p.Summariser = rules, quoting
 		case kind == endtoend.Adversary:
 		case remote && kind == cfg.Planner.Kind:
-			if p.Planner, p.Summariser, err = cfg.planner(); err != nil {
+			if p.Planner, p.Summariser, err = cfg.NewPlanner(); err != nil {
 				return err
 			}
 		case kind == "openai" || kind == "anthropic":
-			return fail(exitConfig, "ask: {planner: {kind: "+kind+", url: …, model: …}} in writ.yaml", "a planner behind an endpoint stands in the configuration")
+			return cli.Fail(cli.ExitConfig, "ask: {planner: {kind: "+kind+", url: …, model: …}} in writ.yaml", "a planner behind an endpoint stands in the configuration")
 		default:
-			return fail(exitUsage, "writ eval ask --planner rules,adversary", "a planner is one of rules, adversary, openai, anthropic")
+			return cli.Fail(cli.ExitUsage, "writ-eval ask --planner rules,adversary", "a planner is one of rules, adversary, openai, anthropic")
 		}
 		out.Planners = append(out.Planners, p)
 	}
@@ -295,16 +329,16 @@ func narrower(all, only []string) []string {
 	return slices.DeleteFunc(slices.Clone(only), func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// openForEval starts a gateway over servers that stand for those of the
+// open starts a gateway over servers that stand for those of the
 // configuration, over a log that ends with it, and opens a session.
-func (o *files) openForEval(ctx context.Context, servers []endtoend.Server) (ask.Door, func() error, error) {
-	configs := slices.Clone(o.servers)
+func (b *behind) open(ctx context.Context, servers []endtoend.Server) (ask.Door, func() error, error) {
+	configs := slices.Clone(b.servers)
 	for i := range configs {
 		configs[i].Command = servers[i].Command
 	}
 	g, err := gateway.New(gateway.Options{
-		Store: mapstore.New(nil), Policy: o.policy, Servers: configs, Shadow: o.shadow, OwnPaths: o.ownPaths,
-		Version: readBuildInfo().Version,
+		Store: mapstore.New(nil), Policy: b.policy, Servers: configs, Shadow: b.shadow, OwnPaths: b.own,
+		Version: "eval",
 	})
 	if err != nil {
 		return nil, nil, err
@@ -312,13 +346,13 @@ func (o *files) openForEval(ctx context.Context, servers []endtoend.Server) (ask
 	if err := g.Start(ctx); err != nil {
 		return nil, nil, errors.Join(err, g.Close())
 	}
-	secret, _, err := g.CreateSession(ctx, loopback)
+	secret, _, err := g.CreateSession(ctx, principal)
 	if err != nil {
 		return nil, nil, errors.Join(err, g.Close())
 	}
-	s, err := g.FindSession(ctx, loopback, secret)
+	s, err := g.FindSession(ctx, principal, secret)
 	if err != nil {
-		return nil, nil, errors.Join(sessionError("-", err), g.Close())
+		return nil, nil, errors.Join(err, g.Close())
 	}
 	return ask.NewDoor(g, s), g.Close, nil
 }
@@ -346,14 +380,14 @@ func recordServerCommand() *cobra.Command {
 		Hidden: true, DisableFlagParsing: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return fail(exitUsage, "writ eval ask", "this is started by writ eval ask")
+				return cli.Fail(cli.ExitUsage, "writ-eval ask", "this is started by writ-eval ask")
 			}
 			start := endtoend.Serve(c.Context(), example.Serve)
 			if len(args) > 2 {
 				start = endtoend.Command(c.Context(), args[2:])
 			}
 			if err := endtoend.Record(args[0], args[1], c.InOrStdin(), c.OutOrStdout(), start); err != nil {
-				return fail(exitIO, "writ eval ask", "%w", err)
+				return cli.Fail(cli.ExitIO, "writ-eval ask", "%w", err)
 			}
 			return nil
 		},

@@ -11,21 +11,22 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/eval/stages"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 
-// TestEvalStages: what is printed, written and refused.
-func TestEvalStages(t *testing.T) {
+// TestStages: what is printed, written and refused.
+func TestStages(t *testing.T) {
 	do := func(args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
-		code := run(t.Context(), append([]string{"eval", "stages"}, args...), strings.NewReader(""), &out, &errs)
+		code := run(t.Context(), append([]string{"stages"}, args...), strings.NewReader(""), &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	dir := filepath.Join(t.TempDir(), "artifacts")
 	result := filepath.Join(t.TempDir(), "made", "result.json")
 	code, out, errs := do("--stage", "1", "--json", "--out", dir, "--result", result)
-	if code != exitOK || errs != "" {
+	if code != cli.ExitOK || errs != "" {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	var r stages.Result
@@ -48,7 +49,7 @@ func TestEvalStages(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs = do("--stage", "1", "--out", dir)
-	if code != exitIO || !strings.Contains(errs, "is there already") {
+	if code != cli.ExitIO || !strings.Contains(errs, "is there already") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if after, err := os.ReadFile(files[0]); err != nil || !bytes.Equal(before, after) {
@@ -59,7 +60,7 @@ func TestEvalStages(t *testing.T) {
 	}
 	// Too few seeds: the gate of fairness is not met.
 	code, out, errs = do("--stage", "2", "--seeds", "1")
-	if code != exitData || !strings.Contains(out, "gate NOT MET stage2.fairness") || !strings.Contains(errs, "gates are not met") {
+	if code != cli.ExitData || !strings.Contains(out, "gate NOT MET stage2.fairness") || !strings.Contains(errs, "gates are not met") {
 		t.Errorf("exit code %d: %s\n%s", code, out, errs)
 	}
 	// A memory that never decides.
@@ -74,7 +75,7 @@ func TestEvalStages(t *testing.T) {
 		t.Error("it had no time and took it")
 	}
 	for _, bad := range [][]string{{"--stage", "4"}, {"--stage", "-1"}, {"--seeds", "1,1"}, {"--seeds", "0"}, {"--seeds", "x"}, {"--seeds", "-3"}, {"more"}} {
-		if code, _, _ := do(bad...); code != exitUsage {
+		if code, _, _ := do(bad...); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d", bad, code)
 		}
 	}

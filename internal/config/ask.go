@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"net"
@@ -10,14 +10,15 @@ import (
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/model"
 	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/strictyaml"
 )
 
-// AskConfig is what writ ask works with.
-type AskConfig struct {
+// Ask is what writ ask works with.
+type Ask struct {
 	strictyaml.Place
 	// Planner proposes the one call.
-	Planner PlannerConfig `yaml:"planner"`
+	Planner Planner `yaml:"planner"`
 	// Summarise asks for an evidence-locked summary of each typed result, of
 	// the same planner.
 	Summarise bool `yaml:"summarise"`
@@ -29,8 +30,8 @@ type AskConfig struct {
 	Allow []string `yaml:"allow"`
 }
 
-// PlannerConfig chooses a planner.
-type PlannerConfig struct {
+// Planner chooses a planner.
+type Planner struct {
 	strictyaml.Place
 	// Kind is rules (default), openai, anthropic or manual.
 	Kind string `yaml:"kind"`
@@ -50,10 +51,11 @@ type PlannerConfig struct {
 	Rules string `yaml:"rules"`
 }
 
-var plannerKinds = []string{"rules", "openai", "anthropic", "manual"}
+// PlannerKinds are the words for a kind.
+var PlannerKinds = []string{"rules", "openai", "anthropic", "manual"}
 
 // check finds what the types cannot.
-func (a *AskConfig) check(r *strictyaml.Reader, servers map[string]bool) {
+func (a *Ask) check(r *strictyaml.Reader, servers map[string]bool) {
 	if n := a.Node.Get("allow"); n != nil && n.Kind == strictyaml.List {
 		for i, item := range n.Items {
 			if item.Kind != strictyaml.Text {
@@ -75,7 +77,7 @@ func (a *AskConfig) check(r *strictyaml.Reader, servers map[string]bool) {
 	case n == p.Node || p.Kind == "":
 		r.Fault(n, "a planner has a kind", "kind: rules")
 	case !remote && p.Kind != "rules" && p.Kind != "manual":
-		r.Fault(n, "unknown word "+strictyaml.Word(p.Kind), strictyaml.Nearest(p.Kind, plannerKinds))
+		r.Fault(n, "unknown word "+strictyaml.Word(p.Kind), strictyaml.Nearest(p.Kind, PlannerKinds))
 	}
 	for _, key := range []string{"url", "model"} {
 		if remote && p.Node.Get(key) == nil {
@@ -111,8 +113,8 @@ func endpointURL(s string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// planner makes what the configuration names.
-func (a *AskConfig) planner() (ask.Planner, ask.Summariser, error) {
+// NewPlanner makes what the configuration names.
+func (a *Ask) NewPlanner() (ask.Planner, ask.Summariser, error) {
 	p := &a.Planner
 	switch p.Kind {
 	case "", "rules":
@@ -120,13 +122,13 @@ func (a *AskConfig) planner() (ask.Planner, ask.Summariser, error) {
 		if p.Rules != "" {
 			var err error
 			file = p.Rules
-			if b, err = readOperatorFile(file); err != nil {
-				return nil, nil, configError(err)
+			if b, err = ReadFile(file); err != nil {
+				return nil, nil, Invalid(err)
 			}
 		}
 		rules, fs := ask.ParseRules(file, b)
 		if len(fs) > 0 {
-			return nil, nil, configError(faults(fs))
+			return nil, nil, Invalid(Faults(fs))
 		}
 		return rules, rules, nil
 	case "manual":
@@ -135,10 +137,10 @@ func (a *AskConfig) planner() (ask.Planner, ask.Summariser, error) {
 	e := model.Endpoint{URL: p.URL, Model: p.Model}
 	if p.KeyEnv != "" {
 		if e.Key = os.Getenv(p.KeyEnv); e.Key == "" {
-			return nil, nil, fail(exitConfig, "export "+p.KeyEnv+"=…", "the environment variable of the planner's key is not set")
+			return nil, nil, cli.Fail(cli.ExitConfig, "export "+p.KeyEnv+"=…", "the environment variable of the planner's key is not set")
 		}
 		if !headerValue.MatchString(e.Key) {
-			return nil, nil, fail(exitConfig, "", "the planner's key holds characters no key has")
+			return nil, nil, cli.Fail(cli.ExitConfig, "", "the planner's key holds characters no key has")
 		}
 	}
 	if p.Kind == "anthropic" {
@@ -149,10 +151,10 @@ func (a *AskConfig) planner() (ask.Planner, ask.Summariser, error) {
 	return m, m, nil
 }
 
-// screen reads the input policy.
-func (a *AskConfig) screen() (*screen.Screen, error) {
+// InputPolicy reads the input policy.
+func (a *Ask) InputPolicy() (*screen.Screen, error) {
 	if a.Screen == "" {
 		return screen.Default(), nil
 	}
-	return readScreen(a.Screen)
+	return ReadScreen(a.Screen)
 }

@@ -17,13 +17,14 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/eval/endtoend"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/example"
 )
 
-// TestEvalAskEndpoint: a planner behind an endpoint is asked once for each
+// TestAskEndpoint: a planner behind an endpoint is asked once for each
 // case, and what it says goes to both agents: Writ stops it and the naive agent
 // obeys.
-func TestEvalAskEndpoint(t *testing.T) {
+func TestAskEndpoint(t *testing.T) {
 	const plan = `{"type":"call_tool","server":"example","tool":"fetch_ticket","args":{"id":"INC-1042"}}`
 	replies := map[string]string{
 		"honest":  plan,
@@ -54,13 +55,13 @@ func TestEvalAskEndpoint(t *testing.T) {
 		io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":`+string(text)+`},"finish_reason":"stop"}]}`)
 	}))
 	defer model.Close()
-	program, err := exec.LookPath("writ")
+	program, err := exec.LookPath("writ-eval")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"writ.yaml": "servers: [{name: example, command: ['" + program + "', example-server]}]\npolicy: policy.yaml\n" +
+		"writ.yaml": "servers: [{name: example, command: [example-server]}]\npolicy: policy.yaml\n" +
 			"ask: {planner: {kind: openai, url: '" + model.URL + "/v1', model: m}}\n",
 		"policy.yaml": string(example.Policy()),
 		"cases.yaml": "version: 1\nreads: example/fetch_ticket\nacts: { example/delete_document: [id] }\ncases:\n" +
@@ -73,7 +74,7 @@ func TestEvalAskEndpoint(t *testing.T) {
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	c := exec.Command(program, "eval", "ask", "--cases", "cases.yaml", "--config", "writ.yaml", "--planner", "openai", "--out", "out", "--json")
+	c := exec.Command(program, "ask", "--cases", "cases.yaml", "--config", "writ.yaml", "--planner", "openai", "--out", "out", "--json")
 	c.Dir, c.Stdout, c.Stderr = dir, &stdout, &stderr
 	if err := c.Run(); err != nil {
 		t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
@@ -95,9 +96,9 @@ func TestEvalAskEndpoint(t *testing.T) {
 	}
 }
 
-// TestEvalAskNames: results are named by their second, and none is overwritten.
-func TestEvalAskNames(t *testing.T) {
-	o := evalAskOptions{out: filepath.Join(t.TempDir(), "a", "b")}
+// TestAskNames: results are named by their second, and none is overwritten.
+func TestAskNames(t *testing.T) {
+	o := askOptions{out: filepath.Join(t.TempDir(), "a", "b")}
 	at := time.Date(2026, 11, 21, 19, 45, 0, 5, time.FixedZone("", 3600)).UTC()
 	names, err := o.names(at)
 	if err != nil {
@@ -114,8 +115,8 @@ func TestEvalAskNames(t *testing.T) {
 		if err := os.WriteFile(n, []byte("kept"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var e *exit
-		if _, err := o.names(at); !errors.As(err, &e) || e.code != exitIO || e.hint == "" {
+		var e *cli.Exit
+		if _, err := o.names(at); !errors.As(err, &e) || e.Code != cli.ExitIO || e.Hint == "" {
 			t.Errorf("with %s there: %v", filepath.Base(n), err)
 		}
 		if b, _ := os.ReadFile(n); string(b) != "kept" {

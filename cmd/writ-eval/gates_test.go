@@ -8,11 +8,12 @@ import (
 
 	"github.com/writ-project/writ/eval/gates"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/cli"
 )
 
-// TestEvalFailure: a failed case is named, with what was wanted and what came,
+// TestGatesFailure: a failed case is named, with what was wanted and what came,
 // and the exit code says so.
-func TestEvalFailure(t *testing.T) {
+func TestGatesFailure(t *testing.T) {
 	g := gates.Product()
 	g.Decide = func(gate.Input) gate.Decision { return gate.Decision{} }
 	r, err := gates.Run(gates.Options{Gates: g, Seed: 1})
@@ -20,7 +21,7 @@ func TestEvalFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := printEval(&out, r, "some\x1bfile"); err != nil {
+	if err := printGates(&out, r, "some\x1bfile"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"failed: a_read_needs_no_provenance@standard (seed): want accept, got none", "more in some\\u001bfile\n"} {
@@ -28,8 +29,8 @@ func TestEvalFailure(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}
 	}
-	var e *exit
-	if err := evalOutcome(r); !errors.As(err, &e) || e.code != exitData {
-		t.Errorf("got %v, want exit code %d", err, exitData)
+	var e *cli.Exit
+	if err := gatesOutcome(r); !errors.As(err, &e) || e.Code != cli.ExitData {
+		t.Errorf("got %v, want exit code %d", err, cli.ExitData)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/writ-project/writ/eval/invariants"
+	"github.com/writ-project/writ/internal/cli"
 )
 
 // TestInvariantsFailure: a row that does not hold is named with the field, what
@@ -29,8 +30,8 @@ func TestInvariantsFailure(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, &out)
 		}
 	}
-	var e *exit
-	if err := invariantsOutcome(r); !errors.As(err, &e) || e.code != exitData || !strings.Contains(e.Error(), "1 of 2 invariants do not hold: B") {
-		t.Errorf("got %v, want exit code %d", err, exitData)
+	var e *cli.Exit
+	if err := invariantsOutcome(r); !errors.As(err, &e) || e.Code != cli.ExitData || !strings.Contains(e.Error(), "1 of 2 invariants do not hold: B") {
+		t.Errorf("got %v, want exit code %d", err, cli.ExitData)
 	}
 }

@@ -1,15 +1,19 @@
-package main
+package cli
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"unicode"
+
+	"golang.org/x/term"
 )
 
-// printable returns s with every control, invisible and direction-changing
+// Printable returns s with every control, invisible and direction-changing
 // character escaped, line feeds and tabs kept: safe to show in a terminal
 // whoever chose the text (attacks T05, K07).
-func printable(s string) string {
+func Printable(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
@@ -35,11 +39,22 @@ func hidden(r rune) bool {
 		unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// oneLine is printable without line feeds and tabs, cut at limit characters.
-func oneLine(s string, limit int) string {
-	s = strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(printable(s))
+// OneLine is Printable without line feeds and tabs, cut at limit characters.
+func OneLine(s string, limit int) string {
+	s = strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Printable(s))
 	if r := []rune(s); len(r) > limit {
 		return string(r[:limit]) + "…"
 	}
 	return s
+}
+
+// Terminal reports whether what is written there is read by a person at once.
+func Terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Colour reports whether it is a terminal whose user has not declined colours.
+func Colour(w io.Writer) bool {
+	return Terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

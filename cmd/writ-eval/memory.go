@@ -10,14 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/eval/measures"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 
-// evalMemoryResult is where the result goes that stands in the repository.
-const evalMemoryResult = "eval/results/memory_measures.json"
+// memoryResult is where the result goes that stands in the repository.
+const memoryResult = "eval/results/memory_measures.json"
 
-func evalMemory() *cobra.Command {
+func memoryCommand() *cobra.Command {
 	var out string
 	var seeds []string
 	var chains uint16
@@ -30,21 +31,21 @@ func evalMemory() *cobra.Command {
 			"No network, no model, no clock. All data are generated here from the seeds; the result is a\n" +
 			"file that is the same, byte for byte, for the same seeds.\n\n" +
 			"Exit codes: 0 every target is met; 65 one is missed; 64 usage; 74 I/O.",
-		Example: "  writ eval memory\n  writ eval memory --seeds 7 --chains 20 --out /dev/null",
-		Args:    noArgs,
+		Example: "  writ-eval memory\n  writ-eval memory --seeds 7 --chains 20 --out /dev/null",
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o := measures.Options{Memory: measures.Product(func() memory.Index { return mapstore.NewIndex() }), Chains: int(chains)}
 			if chains == 0 {
-				return fail(exitUsage, "writ eval memory --help", "--chains: at least 1")
+				return cli.Fail(cli.ExitUsage, "writ-eval memory --help", "--chains: at least 1")
 			}
 			for _, s := range seeds {
 				n, err := strconv.ParseUint(s, 10, 64)
 				if err != nil || slices.Contains(o.Seeds, n) {
-					return fail(exitUsage, "writ eval memory --seeds 101,202", "--seeds: different whole numbers are expected, %s is not one", printable(s))
+					return cli.Fail(cli.ExitUsage, "writ-eval memory --seeds 101,202", "--seeds: different whole numbers are expected, %s is not one", cli.Printable(s))
 				}
 				o.Seeds = append(o.Seeds, n)
 			}
-			tell, end := evalProgress(c, "measuring…")
+			tell, end := showProgress(c, "measuring…")
 			last := -1
 			o.Progress = func(done, of int) {
 				if percent := 100 * done / of; percent != last {
@@ -55,27 +56,27 @@ func evalMemory() *cobra.Command {
 			r, err := measures.Run(o)
 			end()
 			if err != nil {
-				return fail(exitData, "", "%w", err)
+				return cli.Fail(cli.ExitData, "", "%w", err)
 			}
-			if err := tellResult(c, r.JSON, "--out", out, asJSON, func(w io.Writer) error { return printMemoryEval(w, r, out) }); err != nil {
+			if err := tellResult(c, r.JSON, "--out", out, asJSON, func(w io.Writer) error { return printMemory(w, r, out) }); err != nil {
 				return err
 			}
-			return memoryEvalOutcome(r)
+			return memoryOutcome(r)
 		},
 	}
 	own := make([]string, 0, 5)
 	for _, s := range measures.Seeds() {
 		own = append(own, strconv.FormatUint(s, 10))
 	}
-	c.Flags().StringVar(&out, "out", evalMemoryResult, "write the result to `FILE`")
+	c.Flags().StringVar(&out, "out", memoryResult, "write the result to `FILE`")
 	c.Flags().StringSliceVar(&seeds, "seeds", own, "seeds `N,…` of the generated data")
 	c.Flags().Uint16Var(&chains, "chains", measures.Chains, "`N` chains of values of each seed")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }
 
-// memoryEvalOutcome is nil only when every target is met.
-func memoryEvalOutcome(r *measures.Report) error {
+// memoryOutcome is nil only when every target is met.
+func memoryOutcome(r *measures.Report) error {
 	var missed []string
 	for _, g := range r.Gates {
 		if !g.Met {
@@ -83,21 +84,21 @@ func memoryEvalOutcome(r *measures.Report) error {
 		}
 	}
 	if !r.Passed {
-		return fail(exitData, "", "%d of %d targets missed: %s", len(missed), len(r.Gates), strings.Join(missed, ", "))
+		return cli.Fail(cli.ExitData, "", "%d of %d targets missed: %s", len(missed), len(r.Gates), strings.Join(missed, ", "))
 	}
 	return nil
 }
 
-func memoryEvalRate(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+func rateOf(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
-func memoryEvalShare(s measures.Share) string {
-	return fmt.Sprintf("%d of %d, %s [%s, %s]", s.Count, s.Of, memoryEvalRate(s.Rate), memoryEvalRate(s.Low), memoryEvalRate(s.High))
+func shareOf(s measures.Share) string {
+	return fmt.Sprintf("%d of %d, %s [%s, %s]", s.Count, s.Of, rateOf(s.Rate), rateOf(s.Low), rateOf(s.High))
 }
 
-// printMemoryEval prints what a person reads: belief revision and poisoning side
+// printMemory prints what a person reads: belief revision and poisoning side
 // by side, the rest below, and each target.
-func printMemoryEval(w io.Writer, r *measures.Report, out string) error {
-	rate := memoryEvalRate
+func printMemory(w io.Writer, r *measures.Report, out string) error {
+	rate := rateOf
 	fmt.Fprintf(w, "%d updates of %d chains, %d seeds; our own data. Rules marked * are emulated: a decision rule,\nno run of anybody's product. A read is one question; each attack comes after each update.\n\n",
 		r.Updates, len(r.Seeds)*r.Chains, len(r.Seeds))
 	line := func(name string, cells ...string) {
@@ -159,9 +160,9 @@ func printMemoryEval(w io.Writer, r *measures.Report, out string) error {
 			continue // theirs are in the file
 		}
 		v := &b.Revision
-		fmt.Fprintf(w, "\n%s\n  current   %s\n  flagged   %s, %d of them after a tool's word\n", b.Name, memoryEvalShare(v.Current), memoryEvalShare(v.Flagged), v.FlaggedTool)
+		fmt.Fprintf(w, "\n%s\n  current   %s\n  flagged   %s, %d of them after a tool's word\n", b.Name, shareOf(v.Current), shareOf(v.Flagged), v.FlaggedTool)
 		for _, p := range b.Poisoning {
-			fmt.Fprintf(w, "  %s flip   %s; shown as if to be relied on %d; true value lost %d, without the attack %d\n", p.Attack, memoryEvalShare(p.Flip), p.Exposed.Count, p.Lost, p.LostBefore)
+			fmt.Fprintf(w, "  %s flip   %s; shown as if to be relied on %d; true value lost %d, without the attack %d\n", p.Attack, shareOf(p.Flip), p.Exposed.Count, p.Lost, p.LostBefore)
 			if p.Attack == "A7" && p.Flip.Count > 0 {
 				fmt.Fprintf(w, "            over what the user stated %d of %d\n", p.FlipOverUser, p.FlipOverUserOf)
 			}
@@ -198,7 +199,7 @@ func printMemoryEval(w io.Writer, r *measures.Report, out string) error {
 	}
 	if l := r.Linking; l != nil {
 		fmt.Fprintf(w, "\nM4: names of our own\n  wrong links      %s; %d of them between two of the very same name\n  left unlinked    %s\n  of these, told   %s\n",
-			memoryEvalShare(l.FalseMerge), l.OfNamesakes, memoryEvalShare(l.Unlinked), memoryEvalShare(l.Suggested))
+			shareOf(l.FalseMerge), l.OfNamesakes, shareOf(l.Unlinked), shareOf(l.Suggested))
 		line("spelling", "named", "right", "wrong", "left", "told")
 		for _, k := range l.Kinds {
 			line(k.Kind, strconv.Itoa(k.Mentions), strconv.Itoa(k.Right), strconv.Itoa(k.Wrong), strconv.Itoa(k.Unlinked), strconv.Itoa(k.Suggested))
@@ -215,6 +216,6 @@ func printMemoryEval(w io.Writer, r *measures.Report, out string) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintln(w, printable(out))
+	_, err := fmt.Fprintln(w, cli.Printable(out))
 	return err
 }

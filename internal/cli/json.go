@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -10,9 +10,12 @@ import (
 	"unicode/utf16"
 )
 
-// printJSON prints v as indented JSON, printLine as one line.
-func printJSON(w io.Writer, v any) error { return encodeJSON(w, v, "  ") }
-func printLine(w io.Writer, v any) error { return encodeJSON(w, v, "") }
+// PrintJSON prints v as indented JSON, and nothing in it that a terminal would
+// obey or hide.
+func PrintJSON(w io.Writer, v any) error { return encodeJSON(w, v, "  ") }
+
+// PrintLine is PrintJSON on one line.
+func PrintLine(w io.Writer, v any) error { return encodeJSON(w, v, "") }
 
 func encodeJSON(w io.Writer, v any, indent string) error {
 	var b bytes.Buffer
@@ -20,15 +23,15 @@ func encodeJSON(w io.Writer, v any, indent string) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
 	if err := enc.Encode(v); err != nil {
-		return fail(exitIO, "", "cannot encode: %w", err)
+		return Fail(ExitIO, "", "cannot encode: %w", err)
 	}
-	_, err := io.WriteString(w, plainJSON(b.Bytes()))
+	_, err := io.WriteString(w, PlainJSON(b.Bytes()))
 	return err
 }
 
-// plainJSON escapes in JSON what a terminal would obey or hide, which leaves it
+// PlainJSON escapes in JSON what a terminal would obey or hide, which leaves it
 // the same JSON.
-func plainJSON(b []byte) string {
+func PlainJSON(b []byte) string {
 	var out strings.Builder
 	for _, r := range string(b) {
 		switch {

@@ -1,4 +1,8 @@
-package main
+// Package config reads what an operator writes for Writ: writ.yaml, the policy it
+// names, and the files beside it. A file is read whole or not at all, every fault
+// with its place. It starts nothing, and trusts what only its owner may write
+// (package private).
+package config
 
 import (
 	"errors"
@@ -16,9 +20,9 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
-	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictyaml"
 )
 
@@ -28,7 +32,7 @@ import (
 type Config struct {
 	strictyaml.Place
 	// Servers are the MCP servers behind the gateway, by unique name.
-	Servers []ServerConfig `yaml:"servers"`
+	Servers []Server `yaml:"servers"`
 	// Policy is the policy file, relative to the configuration file.
 	Policy string `yaml:"policy"`
 	// Shadow records and decides, but lets every call pass. It is loud, and
@@ -39,38 +43,38 @@ type Config struct {
 	// configuration file. A turn that matches ends its session's calls.
 	Screen string `yaml:"screen"`
 	// Ask is what writ ask works with; absent, it routes by the built-in rules.
-	Ask AskConfig `yaml:"ask"`
+	Ask Ask `yaml:"ask"`
 	// Memory mounts the governed memory; absent, there is none.
-	Memory MemoryConfig `yaml:"memory"`
+	Memory Memory `yaml:"memory"`
 
 	dir string // of the configuration file
 }
 
-// builtInScreen names the input policy that comes with the program.
-const builtInScreen = "built-in"
+// BuiltInScreen names the input policy that comes with the program.
+const BuiltInScreen = "built-in"
 
-// readScreen reads an input policy; "" is none.
-func readScreen(name string) (*screen.Screen, error) {
+// ReadScreen reads an input policy; "" is none.
+func ReadScreen(name string) (*screen.Screen, error) {
 	switch name {
 	case "":
 		return nil, nil
-	case builtInScreen:
+	case BuiltInScreen:
 		return screen.Default(), nil
 	}
-	b, err := readOperatorFile(name)
+	b, err := ReadFile(name)
 	if err != nil {
-		return nil, configError(err)
+		return nil, Invalid(err)
 	}
 	s, fs := screen.Parse(name, b)
 	if len(fs) > 0 {
-		return nil, configError(faults(fs))
+		return nil, Invalid(Faults(fs))
 	}
 	return s, nil
 }
 
-// ServerConfig is one MCP server: a command started as a child process, or the
+// Server is one MCP server: a command started as a child process, or the
 // URL of a Streamable HTTP endpoint.
-type ServerConfig struct {
+type Server struct {
 	strictyaml.Place
 	// Name is how contracts and refusals call the server: a-z, 0-9 and -.
 	Name string `yaml:"name"`
@@ -89,11 +93,11 @@ type ServerConfig struct {
 	// Wire is auto (default), legacy (<= 2025-11-25) or modern (2026-07-28).
 	Wire string `yaml:"wire"`
 	// Limits bound what the server may do.
-	Limits LimitsConfig `yaml:"limits"`
+	Limits Limits `yaml:"limits"`
 }
 
-// LimitsConfig bounds one server; zero is the default.
-type LimitsConfig struct {
+// Limits bounds one server; zero is the default.
+type Limits struct {
 	strictyaml.Place
 	// Call is how long one call may take, 60s by default, at most 1h.
 	Call time.Duration `yaml:"call"`
@@ -101,10 +105,10 @@ type LimitsConfig struct {
 	Start time.Duration `yaml:"start"`
 }
 
-// faults is an error made of positioned defects, printed one to a line.
-type faults []gate.Fault
+// Faults is an error made of positioned defects, printed one to a line.
+type Faults []gate.Fault
 
-func (fs faults) Error() string {
+func (fs Faults) Error() string {
 	lines := make([]string, len(fs))
 	for i, f := range fs {
 		lines[i] = f.String()
@@ -112,13 +116,13 @@ func (fs faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// readOperatorFile reads a file the operator wrote: a regular file of at most
+// ReadFile reads a file the operator wrote: a regular file of at most
 // 1 MiB that only its owner may write. What is checked is the file that was
 // opened, so that a path exchanged in between gains nothing (attack C06), and
 // nothing it can name is waited for: not a FIFO, not a device.
-func readOperatorFile(file string) ([]byte, error) {
+func ReadFile(file string) ([]byte, error) {
 	refuse := func(message, hint string) ([]byte, error) {
-		return nil, faults{{File: file, Message: message, Hint: hint}}
+		return nil, Faults{{File: file, Message: message, Hint: hint}}
 	}
 	unfit := func(fi os.FileInfo) (message, hint string) {
 		switch {
@@ -169,11 +173,11 @@ func readOperatorFile(file string) ([]byte, error) {
 	return b, nil
 }
 
-// loadConfig reads and checks writ.yaml, without starting anything. Where it
+// Read reads and checks writ.yaml, without starting anything. Where it
 // has faults and names a policy all the same, the answer is both: the error,
 // and a Config whose Policy alone may be used, to tell that file's faults too.
-func loadConfig(file string) (*Config, error) {
-	b, err := readOperatorFile(file)
+func Read(file string) (*Config, error) {
+	b, err := ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -184,13 +188,14 @@ func loadConfig(file string) (*Config, error) {
 		c.check(r)
 	}
 	if r.Count() > 0 {
-		return c, faults(r.Faults())
+		return c, Faults(r.Faults())
 	}
 	return c, nil
 }
 
 var (
-	serverName  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+	// ServerName is what a server may be called.
+	ServerName  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	envRef      = regexp.MustCompile(`\$\{([^}]*)\}`)
 	headerName  = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
@@ -218,7 +223,7 @@ func (c *Config) check(r *strictyaml.Reader) {
 		}
 	}
 	c.Policy = c.path(c.Policy)
-	if c.Screen != builtInScreen {
+	if c.Screen != BuiltInScreen {
 		c.Screen = c.path(c.Screen)
 	}
 	if c.Ask.Given() && c.Ask.Node.Kind == strictyaml.Mapping {
@@ -239,29 +244,29 @@ func (c *Config) path(p string) string {
 	return filepath.Join(c.dir, p)
 }
 
-// files are those the configuration names: policy, patterns, rules, secrets.
-func (c *Config) files() (out []string) {
+// Files are those the configuration names: policy, patterns, rules, secrets.
+func (c *Config) Files() (out []string) {
 	for _, f := range []string{c.Policy, c.Screen, c.Ask.Screen, c.Ask.Planner.Rules} {
-		if f != "" && f != builtInScreen {
+		if f != "" && f != BuiltInScreen {
 			out = append(out, f)
 		}
 	}
-	return append(out, c.Memory.files()...)
+	return append(out, c.Memory.Files()...)
 }
 
-// upstream is the server as the gateway is told of it.
-func (s *ServerConfig) upstream() upstream.Config {
+// Upstream is the server as the gateway is told of it.
+func (s *Server) Upstream() upstream.Config {
 	return upstream.Config{
 		Name: s.Name, Command: s.Command, Dir: s.Dir, Env: s.Env, URL: s.URL, Header: s.Headers,
 		Era: upstream.Era(s.Wire), Limits: upstream.Limits{Call: s.Limits.Call, Handshake: s.Limits.Start},
 	}
 }
 
-func (s *ServerConfig) check(r *strictyaml.Reader, seen map[string]bool) {
+func (s *Server) check(r *strictyaml.Reader, seen map[string]bool) {
 	has := func(key string) bool { return s.Node.Get(key) != nil }
 	switch n := s.At("name"); {
 	case n != s.Node && n.Kind != strictyaml.Text:
-	case !serverName.MatchString(s.Name):
+	case !ServerName.MatchString(s.Name):
 		r.Fault(n, "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "name: files")
 	case s.Name == gate.OwnServer:
 		r.Fault(n, "this name is that of Writ's own server", "name: files")
@@ -347,7 +352,7 @@ func expand(r *strictyaml.Reader, n *strictyaml.Node) string {
 			r.Fault(n, strictyaml.Word(ref)+" names no environment variable", "${NAME}")
 		case !ok:
 			told = true
-			r.Fault(n, "${"+oneLine(name, 40)+"} is not set", "export "+oneLine(name, 40)+"=…")
+			r.Fault(n, "${"+cli.OneLine(name, 40)+"} is not set", "export "+cli.OneLine(name, 40)+"=…")
 		}
 		return v
 	})
@@ -356,7 +361,7 @@ func expand(r *strictyaml.Reader, n *strictyaml.Node) string {
 // agree returns a fault for each contract the servers of the configuration
 // cannot meet: one that speaks of a server which is not there would never hold,
 // and its author believes it does. `optional: true` says that it is meant so.
-func (c *Config) agree(p *gate.Policy) faults {
+func (c *Config) agree(p *gate.Policy) Faults {
 	r := strictyaml.New(c.Policy)
 	var known []string
 	for _, s := range c.Servers {
@@ -370,17 +375,17 @@ func (c *Config) agree(p *gate.Policy) faults {
 	return r.Faults()
 }
 
-// load reads writ.yaml and the policy it names, and holds them against each
+// Load reads writ.yaml and the policy it names, and holds them against each
 // other. All faults of both are told at once.
-func load(file string) (*Config, *gate.Policy, error) {
-	c, err := loadConfig(file)
+func Load(file string) (*Config, *gate.Policy, error) {
+	c, err := Read(file)
 	if c == nil || c.Policy == "" {
 		return nil, nil, err
 	}
-	p, perr := loadPolicy(c.Policy)
-	var all faults
+	p, perr := LoadPolicy(c.Policy)
+	var all Faults
 	for _, e := range []error{err, perr} {
-		if fs, ok := e.(faults); ok {
+		if fs, ok := e.(Faults); ok {
 			all = append(all, fs...)
 		}
 	}
@@ -393,88 +398,29 @@ func load(file string) (*Config, *gate.Policy, error) {
 	return c, p, nil
 }
 
-// loadPolicy reads and parses a policy file.
-func loadPolicy(file string) (*gate.Policy, error) {
-	b, err := readOperatorFile(file)
+// LoadPolicy reads and parses a policy file.
+func LoadPolicy(file string) (*gate.Policy, error) {
+	b, err := ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	p, fs := gate.ParsePolicy(file, b)
 	if len(fs) > 0 {
-		return nil, faults(fs)
+		return nil, Faults(fs)
 	}
 	return p, nil
 }
 
-// stateDir returns the directory writ keeps its state in, after it was found to
-// be nobody else's.
-func stateDir(flag string) (string, error) {
-	dir, err := madeState(flag)
-	if err == nil {
-		err = checkState(dir)
+// Invalid is the exit of a program whose configuration cannot be used. Where there
+// is one fault that says what to try, that is what is tried.
+func Invalid(err error) error {
+	var fs Faults
+	hint := "writ check --config FILE"
+	if errors.As(err, &fs) && len(fs) == 1 && fs[0].Hint != "" {
+		// Said once, as what to try.
+		f := fs[0]
+		hint, f.Hint = f.Hint, ""
+		err = Faults{f}
 	}
-	return dir, err
-}
-
-// checkState refuses a state directory that is not its user's alone.
-func checkState(dir string) error {
-	if err := statedir.Check(dir); err != nil {
-		return exposed(err, "the state directory cannot be read")
-	}
-	return nil
-}
-
-// exposed is the error of a file that is not the user's own, with the command
-// that mends it; any other error is told as otherwise.
-func exposed(err error, otherwise string) error {
-	var e *private.Error
-	if errors.As(err, &e) {
-		return &exit{exitConfig, err, e.Mend}
-	}
-	return fail(exitIO, "", "%s", otherwise)
-}
-
-// madeState makes the state directory, with mode 0700.
-func madeState(flag string) (string, error) {
-	dir, err := statePath(flag)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o700); errors.Is(err, fs.ErrPermission) {
-		return "", fail(exitIO, "writ … --state DIR", "the state directory is not open to this process: allow it to read and write %q", dir)
-	} else if err != nil {
-		return "", fail(exitIO, "writ … --state DIR", "the state directory cannot be made")
-	}
-	return dir, nil
-}
-
-// statePath is where writ keeps its state: the flag's value,
-// $XDG_STATE_HOME/writ, or the platform's equivalent.
-func statePath(flag string) (string, error) {
-	dir := flag
-	if dir == "" {
-		base := os.Getenv("XDG_STATE_HOME")
-		if base == "" || !filepath.IsAbs(base) {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return "", fail(exitConfig, "writ … --state DIR", "no home directory to keep the state in")
-			}
-			switch runtime.GOOS {
-			case "darwin":
-				base = filepath.Join(home, "Library", "Application Support")
-			case "windows":
-				if base, err = os.UserCacheDir(); err != nil {
-					return "", fail(exitConfig, "writ … --state DIR", "no directory to keep the state in")
-				}
-			default:
-				base = filepath.Join(home, ".local", "state")
-			}
-		}
-		dir = filepath.Join(base, "writ")
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fail(exitConfig, "", "the state directory has no absolute path")
-	}
-	return dir, nil
+	return &cli.Exit{Code: cli.ExitConfig, Err: err, Hint: hint}
 }
