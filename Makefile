@@ -88,7 +88,7 @@ foreign: ## vet and build for the systems desktop clients live on
 # is one test that bounds work and decides nothing.
 arm64: $(PEERS)/.stamp-debian ## the tests of the pure packages on an emulated linux/arm64
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static ./memory -rapid.checks=15
-	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static -skip '^TestReadingIsBounded$$' ./provenance ./gate ./internal/schema ./audit ./internal/ask/claim
+	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static -skip '^TestReadingIsBounded$$' ./provenance ./internal/schema ./policy ./gate ./audit ./internal/ask/claim
 
 conformance: peers build ## the official conformance runner through the built binary
 	WRIT_PEERS=$(PEERS) WRIT_BINARY=$(CURDIR)/dist/writ go test -count=1 -v -timeout 10m ./internal/conformance

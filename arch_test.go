@@ -43,11 +43,10 @@ type layer struct {
 
 var (
 	words   = []string{".", "internal/strictjson"}
-	grounds = []string{"provenance", "gate", "memory", "audit", "internal/ask/claim", "internal/ask/screen"}
+	grounds = []string{"provenance", "policy", "gate", "memory", "audit", "internal/ask/claim", "internal/ask/screen"}
 	below   = slices.Concat(words, grounds)
 	// Libraries that only compute.
 	pureLibraries = []string{
-		"github.com/santhosh-tekuri/jsonschema/v6/...",
 		"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog",
 		"golang.org/x/net/idna", "golang.org/x/text/...",
 		"cel.dev/cel-go/...",
@@ -71,8 +70,10 @@ var lattice = []layer{
 		// The ledger reads each result in one pass, by tokens, and the lines of a
 		// user's turn as Markdown.
 		outside: slices.Concat(pureLibraries, []string{"github.com/go-json-experiment/json/jsontext", "github.com/yuin/goldmark/..."})},
+	{name: "ground: what the operator declares", packages: []string{"policy"},
+		may: slices.Concat(words, []string{"internal/schema", "internal/strictyaml", "provenance"}), pure: true},
 	{name: "ground: may this act happen", packages: []string{"gate"},
-		may: slices.Concat(words, []string{"internal/schema", "internal/strictyaml", "provenance"}), outside: pureLibraries, pure: true},
+		may: slices.Concat(words, []string{"internal/schema", "provenance", "policy"}), outside: pureLibraries, pure: true},
 	{name: "ground: what is believed", packages: []string{"memory"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},
 	{name: "ground: what was decided", packages: []string{"audit"}, may: words, outside: pureLibraries, pure: true},
 	{name: "ground: what a model claims", packages: []string{"internal/ask/claim"}, may: words, outside: pureLibraries, pure: true},
@@ -84,7 +85,7 @@ var lattice = []layer{
 		may:     slices.Concat(words, []string{"audit", "memory", "internal/store/words", "internal/storetest"}),
 		outside: []string{"golang.org/x/mod/sumdb/...", "golang.org/x/text/...", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
 	{name: "the two wires", packages: []string{"internal/mcp/..."},
-		may:     slices.Concat(words, []string{"gate", "internal/mcp/rpc"}),
+		may:     slices.Concat(words, []string{"policy", "gate", "internal/mcp/rpc"}),
 		outside: []string{"golang.org/x/sys/...", "golang.org/x/net/http/httpguts"}},
 	{name: "transport", packages: []string{"internal/gateway/..."},
 		may:     slices.Concat(below, []string{"internal/gateway/...", "internal/mcp/...", "internal/private"}),
@@ -92,7 +93,7 @@ var lattice = []layer{
 	{name: "the state directory", packages: []string{"internal/statedir"},
 		may: slices.Concat(words, []string{"audit", "internal/private", "internal/store/sqlite", "internal/gateway/localdoor"}), outside: []string{"golang.org/x/mod/sumdb/note"}},
 	{name: "the gate in a program of one's own", packages: []string{"guard"},
-		may: slices.Concat(words, []string{"gate", "internal/gateway", "internal/mcp/downstream", "internal/private", "internal/statedir", "internal/store/sqlite"})},
+		may: slices.Concat(words, []string{"policy", "gate", "internal/gateway", "internal/mcp/downstream", "internal/private", "internal/statedir", "internal/store/sqlite"})},
 	{name: "users of the door", packages: []string{"internal/ask/...", "internal/console/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/mcp/downstream", "internal/strictyaml", "internal/ask"}), outside: anything},
 	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway"})},
@@ -343,8 +344,12 @@ func TestLatticeRefuses(t *testing.T) {
 		{"guard", module + "/cmd/writ", false},
 		{"cmd/writ", module + "/guard", false},
 		{"internal/ask", module + "/guard", false},
-		{"gate", module + "/internal/strictyaml", true},
-		{"internal/schema", module + "/gate", false},
+		{"policy", module + "/internal/strictyaml", true},
+		{"gate", module + "/internal/strictyaml", false},
+		{"gate", module + "/policy", true},
+		{"policy", module + "/gate", false},
+		{"provenance", module + "/policy", false},
+		{"internal/schema", module + "/policy", false},
 		{"internal/strictyaml", module + "/gate", false},
 		{"gate", "go.yaml.in/yaml/v4", false},
 		{"cmd/writ", "go.yaml.in/yaml/v4", false},

@@ -45,7 +45,7 @@ func read(t *testing.T, file string) string {
 var (
 	codeSpan = regexp.MustCompile("`([^`\n]+)`")
 	fileName = regexp.MustCompile(`^(\.?[\w-]+/)*[\w.-]+\.(go|md|mod|sum|ya?ml|json|txtar|txt)$`)
-	dirName  = regexp.MustCompile(`^(internal|cmd|docs|gate|provenance|audit|testdata)(/[\w.-]+)*/?(…)?$`)
+	dirName  = regexp.MustCompile(`^(internal|cmd|docs|gate|policy|provenance|audit|testdata)(/[\w.-]+)*/?(…)?$`)
 	// theirs are names of files a reader has, not the repository.
 	theirs = []string{"writ.yaml", "policy.yaml", "files.yaml"}
 )

@@ -8,6 +8,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
+	"github.com/writ-project/writ/policy"
 )
 
 // Kind says which list of a server a definition stood in.
@@ -47,26 +48,26 @@ const (
 // what the operator said of it. It is immutable and safe for concurrent use.
 type Tool struct {
 	Server string
-	Name   string // the server's own name; for R32 the method, as in "resources/read"
-	Method Method // CallTool for a tool
-	Public string // the name a client sees
-	Pin    string // of the definition as it is now, "sha256:<hex>"; "" for R32 methods
-	Raw    []byte // the definition as it was sent, nil for R32 methods
+	Name   string        // the server's own name; for R32 the method, as in "resources/read"
+	Method policy.Method // CallTool for a tool
+	Public string        // the name a client sees
+	Pin    string        // of the definition as it is now, "sha256:<hex>"; "" for R32 methods
+	Raw    []byte        // the definition as it was sent, nil for R32 methods
 	State  State
 	Reason writ.Reason // why the tool is not open, "" when it is
 
 	// Contract is nil when the operator declared none: every effect, every
 	// argument a target, all output external.
-	Contract *Contract
+	Contract *policy.Contract
 
-	added  Effect // what the server's annotations add
+	added  policy.Effect // what the server's annotations add
 	input  *schema.Schema
 	output []*schema.Schema // all must hold
 }
 
 // Catalogue is the set of tools at one moment. It is immutable.
 type Catalogue struct {
-	policy *Policy          // it was joined to, nil for none: Decide takes no other
+	policy *policy.Policy   // it was joined to, nil for none: Decide takes no other
 	tools  map[string]*Tool // by "server/name"
 	public map[string]*Tool // by public name
 	order  []*Tool          // by server, then name
@@ -94,10 +95,10 @@ type Finding struct {
 // A contract whose tool is not among the definitions yields a finding unless
 // it says `optional: true`; whether that stops the start is for the caller, who
 // knows which servers answered.
-func NewCatalogue(defs []Definition, p *Policy) (*Catalogue, []Finding) {
+func NewCatalogue(defs []Definition, p *policy.Policy) (*Catalogue, []Finding) {
 	given := p
 	if p == nil {
-		p = &Policy{Profile: Standard}
+		p = &policy.Policy{Profile: policy.Standard}
 	}
 	m := &making{policy: p, tools: map[string]*Tool{}, servers: map[string][]*Tool{}, compiled: map[string]compiled{}}
 	for _, d := range sortedDefinitions(defs) {
@@ -163,7 +164,7 @@ func (c *Catalogue) Listed(shadow bool) []*Tool {
 	var out []*Tool
 	if c != nil {
 		for _, t := range c.order {
-			if t.Method == CallTool && t.Listed(shadow) {
+			if t.Method == policy.CallTool && t.Listed(shadow) {
 				out = append(out, t)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // join gives a vetted tool its contract and decides whether it is open.
@@ -21,7 +22,7 @@ func (m *making) join(t *Tool) {
 	}
 	key := t.Server + "/" + t.Name
 	c := m.policy.Contracts[key]
-	if t.Server == OwnServer {
+	if t.Server == policy.OwnServer {
 		c = ownContract(t.Name)
 	}
 	if c == nil {
@@ -36,7 +37,7 @@ func (m *making) join(t *Tool) {
 	t.Contract = c
 	if t.Reason == "" && c.OutputSchema != nil {
 		s, err := schema.Compile(c.OutputSchema)
-		if err != nil { // ParsePolicy has refused it already
+		if err != nil { // Parse has refused it already
 			t.Reason = writ.SchemaUnusable
 		} else {
 			t.output = append(t.output, s)
@@ -82,11 +83,11 @@ func annotations(raw []byte) hints {
 
 // compare looks for what the contract and the definition say of each other:
 // annotations that add an effect, and rules that can never match.
-func (m *making) compare(t *Tool, c *Contract) {
+func (m *making) compare(t *Tool, c *policy.Contract) {
 	warn := func(line, col int, message, hint string) {
 		m.findings = append(m.findings, Finding{t.Server, t.Name, "", message, hint, line, col})
 	}
-	const acts = Write | Send | Transfer | Delete | Auth
+	const acts = policy.Write | policy.Send | policy.Transfer | policy.Delete | policy.Auth
 	declared := c.Effect
 	if c.CaseAt != nil {
 		declared = 0
@@ -95,7 +96,7 @@ func (m *making) compare(t *Tool, c *Contract) {
 		}
 	}
 	if h := annotations(t.Raw); declared&acts == 0 && (h.destructive == "true" || h.readOnly == "false") {
-		t.added = Write
+		t.added = policy.Write
 		warn(c.Line, c.Col, "the server says that this tool writes; the effect write was added to the contract (P17)", "declare effect: write, or pin a definition that says otherwise")
 	}
 	rules := c.Args
@@ -109,7 +110,7 @@ func (m *making) compare(t *Tool, c *Contract) {
 			continue
 		}
 		for _, s := range r.From {
-			if s.Kind == FromCatalog && r.Role == Enum && !t.input.ListsValues(at) {
+			if s.Kind == policy.FromCatalog && r.Role == policy.Enum && !t.input.ListsValues(at) {
 				warn(r.Line, r.Col, "the tool's schema lists no values for "+strconv.Quote(r.At.Source)+", so from: catalog matches none", "from: [{const: [...]}]")
 			}
 		}
@@ -136,7 +137,7 @@ func concrete(tokens []string) []string {
 }
 
 // opened reports whether a rule opens an object the path lies in.
-func opened(rules []ArgRule, path []string) bool {
+func opened(rules []policy.ArgRule, path []string) bool {
 	for _, r := range rules {
 		for n := range path {
 			if r.Open && r.At.Match(path[:n]) {
@@ -155,7 +156,7 @@ func (m *making) unlisted() {
 		if m.tools[key] != nil {
 			continue
 		}
-		if c.Method != CallTool {
+		if c.Method != policy.CallTool {
 			t := &Tool{Server: c.Server, Name: c.Tool, Method: c.Method, Contract: c, State: Open}
 			if c.Closed {
 				t.State, t.Reason = Shut, writ.PolicyClosed
@@ -187,7 +188,7 @@ func (m *making) name(c *Catalogue) {
 	all, open := map[string]int{}, map[string]int{}
 	servers := map[string]bool{}
 	for _, t := range c.order {
-		if t.Method != CallTool {
+		if t.Method != policy.CallTool {
 			continue
 		}
 		servers[t.Server] = true
@@ -197,7 +198,7 @@ func (m *making) name(c *Catalogue) {
 		}
 	}
 	for _, t := range c.order {
-		if t.Method != CallTool {
+		if t.Method != policy.CallTool {
 			continue
 		}
 		n := all[fold(t.Name)]

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -16,12 +17,15 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 var (
 	pinOf  = regexp.MustCompile(`PIN\(([^/()]+)/([^()]+)\)`)
 	pinHex = regexp.MustCompile(`sha256:([0-9a-f]{8})[0-9a-f]{56}`)
 )
+
+var update = flag.Bool("update", false, "rewrite the expected parts of case files")
 
 // TestCatalogueCases runs testdata/catalogue/*.txtar, one catalogue each:
 // policy.yaml, in which PIN(server/tool) stands for the pin of the first such
@@ -40,14 +44,14 @@ func TestCatalogueCases(t *testing.T) {
 				t.Fatal(err)
 			}
 			var defs []Definition
-			var policy []byte
+			var text []byte
 			var want *txtar.File
 			for i, f := range ar.Files {
 				kinds := map[string]Kind{".tools": ToolKind, ".prompts": PromptKind, ".resources": ResourceKind}
 				kind, isDefs := kinds[filepath.Ext(f.Name)]
 				switch {
 				case f.Name == "policy.yaml":
-					policy = f.Data
+					text = f.Data
 				case f.Name == "want":
 					want = &ar.Files[i]
 				case isDefs:
@@ -63,7 +67,7 @@ func TestCatalogueCases(t *testing.T) {
 					t.Fatalf("unknown file %q", f.Name)
 				}
 			}
-			policy = pinOf.ReplaceAllFunc(policy, func(m []byte) []byte {
+			text = pinOf.ReplaceAllFunc(text, func(m []byte) []byte {
 				s := pinOf.FindSubmatch(m)
 				for _, d := range defs {
 					if name, _ := strictjson.Text(strictjson.Get(d.Raw, "name")); d.Server == string(s[1]) && name == string(s[2]) {
@@ -73,7 +77,7 @@ func TestCatalogueCases(t *testing.T) {
 				t.Fatalf("no definition for %s", m)
 				return nil
 			})
-			p, faults := ParsePolicy("p", policy)
+			p, faults := policy.Parse("p", text)
 			if len(faults) > 0 {
 				t.Fatal(faults)
 			}
@@ -97,7 +101,7 @@ func TestCatalogueCases(t *testing.T) {
 	}
 }
 
-func describe(defs []Definition, p *Policy) string {
+func describe(defs []Definition, p *policy.Policy) string {
 	c, findings := NewCatalogue(defs, p)
 	var b strings.Builder
 	states := map[State]string{Refused: "refused", Shut: "shut", Open: "open"}
@@ -143,7 +147,7 @@ func TestHiddenIsUnknown(t *testing.T) {
 	def := func(name string) []byte {
 		return []byte(`{"name":"` + name + `","inputSchema":{"type":"object"}}`)
 	}
-	p, _ := ParsePolicy("p", []byte("pins: optional\ntools:\n  a/read: {effect: read}\n  b/read: {effect: read}\n  b/only: {effect: read}\n"))
+	p, _ := policy.Parse("p", []byte("pins: optional\ntools:\n  a/read: {effect: read}\n  b/read: {effect: read}\n  b/only: {effect: read}\n"))
 	c, _ := NewCatalogue([]Definition{{"a", "", def("read")}, {"b", "", def("read")}, {"b", "", def("only")}, {"b", "", def("secret")}}, p)
 	for _, x := range []struct {
 		public string
@@ -170,7 +174,7 @@ func TestHiddenIsUnknown(t *testing.T) {
 		t.Error("an absent catalogue has a tool")
 	}
 	var noTool *Tool
-	if noTool.Effect(nil) != EveryEffect || len(noTool.ValidateArguments(nil)) == 0 || noTool.ValidateOutput([]byte("{}")) || noTool.schema().EnumMember(nil, []byte("1")) || noTool.schema().NamesProperty([]string{"a"}) {
+	if noTool.Effect(nil) != policy.EveryEffect || len(noTool.ValidateArguments(nil)) == 0 || noTool.ValidateOutput([]byte("{}")) || noTool.schema().EnumMember(nil, []byte("1")) || noTool.schema().NamesProperty([]string{"a"}) {
 		t.Error("an absent tool is not the most closed one")
 	}
 }
@@ -213,7 +217,7 @@ func TestRemoteReferences(t *testing.T) {
 		`{"allOf":[{"$ref":"` + url + `#/a/b"}]}`,
 	} {
 		raw := []byte(`{"name":"x","inputSchema":` + schema + `}`)
-		p, _ := ParsePolicy("p", []byte("pins: optional\ntools: {s/x: {effect: read}}"))
+		p, _ := policy.Parse("p", []byte("pins: optional\ntools: {s/x: {effect: read}}"))
 		c, _ := NewCatalogue([]Definition{{"s", "", raw}}, p)
 		if tool := c.Lookup("s", "x"); tool.State == Open || tool.Reason != writ.SchemaUnusable {
 			t.Errorf("T08 %s: state %d, %s", schema, tool.State, tool.Reason)
@@ -230,7 +234,7 @@ func TestRemoteReferences(t *testing.T) {
 
 // TestT13TooMany: more than 2,000 tools are a faulty list.
 func TestT13TooMany(t *testing.T) {
-	p, _ := ParsePolicy("p", []byte("pins: optional\ntools: {s/t0: {effect: read}}"))
+	p, _ := policy.Parse("p", []byte("pins: optional\ntools: {s/t0: {effect: read}}"))
 	for n, want := range map[int]State{2000: Open, 2001: Refused} {
 		var defs []Definition
 		for i := range n {
@@ -288,7 +292,7 @@ func TestDigest(t *testing.T) {
 
 // TestCases: a value no case names has every effect, and so has none at all.
 func TestCases(t *testing.T) {
-	p, faults := ParsePolicy("p", []byte(`pins: optional
+	p, faults := policy.Parse("p", []byte(`pins: optional
 tools:
   s/t:
     args: { /method: { role: enum }, /x: { role: query } }
@@ -301,15 +305,15 @@ tools:
 	}
 	c, _ := NewCatalogue([]Definition{{"s", "", []byte(`{"name":"t","annotations":{"destructiveHint":true},"inputSchema":{"properties":{"method":{},"id":{},"x":{}}}}`)}}, p)
 	tool := c.Lookup("s", "t")
-	for args, want := range map[string]Effect{
-		`{"method":"get"}`: Read, `{"method":1.0}`: Read, `{"method":"put"}`: Write, `{"method":"1"}`: EveryEffect,
-		`{"method":"GET"}`: EveryEffect, `{}`: EveryEffect, `{"method":null}`: EveryEffect, `{"method":["get"]}`: EveryEffect,
+	for args, want := range map[string]policy.Effect{
+		`{"method":"get"}`: policy.Read, `{"method":1.0}`: policy.Read, `{"method":"put"}`: policy.Write, `{"method":"1"}`: policy.EveryEffect,
+		`{"method":"GET"}`: policy.EveryEffect, `{}`: policy.EveryEffect, `{"method":null}`: policy.EveryEffect, `{"method":["get"]}`: policy.EveryEffect,
 	} {
 		if got := tool.Effect([]byte(args)); got != want {
 			t.Errorf("%s: %s, want %s", args, got, want)
 		}
 	}
-	if rs := tool.Rules([]byte(`{"method":"put"}`)); len(rs) != 3 || rs[2].At.Source != "/id" || rs[2].Role != Selector {
+	if rs := tool.Rules([]byte(`{"method":"put"}`)); len(rs) != 3 || rs[2].At.Source != "/id" || rs[2].Role != policy.Selector {
 		t.Errorf("the case's own rules are missing: %+v", rs)
 	}
 	if rs := tool.Rules([]byte(`{"method":"get"}`)); len(rs) != 2 {
@@ -319,7 +323,7 @@ tools:
 
 // TestT12OutputSchema: an answer that does not hold its schema is not one.
 func TestT12OutputSchema(t *testing.T) {
-	p, faults := ParsePolicy("p", []byte("pins: optional\ntools:\n  s/both: {effect: read, output_schema: {properties: {n: {maximum: 5}}}}\n  s/server: {effect: read}\n  s/none: {effect: read}\n  s/own: {effect: read, output_schema: {type: object, required: [id]}}\n"))
+	p, faults := policy.Parse("p", []byte("pins: optional\ntools:\n  s/both: {effect: read, output_schema: {properties: {n: {maximum: 5}}}}\n  s/server: {effect: read}\n  s/none: {effect: read}\n  s/own: {effect: read, output_schema: {type: object, required: [id]}}\n"))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
@@ -351,7 +355,7 @@ func TestT12OutputSchema(t *testing.T) {
 
 // TestFindingsEchoNothing: no text a server chose reaches a finding.
 func TestFindingsEchoNothing(t *testing.T) {
-	p, _ := ParsePolicy("p", []byte("tools: {s/x: {effect: read}}"))
+	p, _ := policy.Parse("p", []byte("tools: {s/x: {effect: read}}"))
 	rapid.Check(t, func(t *rapid.T) {
 		evil := "\x1b[2J" + rapid.StringN(1, 20, 80).Draw(t, "text")
 		var defs []Definition
@@ -375,7 +379,7 @@ func FuzzDefinition(f *testing.F) {
 	f.Add([]byte(`{"name":"x","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"enum":[1]}}}}`), []byte(`{"a":1,"b":{"c":[2]}}`))
 	f.Add([]byte(`{"name":"x","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":["b"]},"items":[{}],"oneOf":[{},{"not":{}}]},"outputSchema":true}`), []byte(`{"a":[]}`))
 	f.Add([]byte(`{"name":"x","inputSchema":{"if":{"required":["a"]},"then":{"properties":{"a":true}},"unevaluatedProperties":false}}`), []byte(`{"a":{"b":null}}`))
-	p, faults := ParsePolicy("p", []byte("pins: optional\ntools: {s/x: {effect: read, args: {/a/*: {role: enum}}}}"))
+	p, faults := policy.Parse("p", []byte("pins: optional\ntools: {s/x: {effect: read, args: {/a/*: {role: enum}}}}"))
 	if len(faults) > 0 {
 		f.Fatal(faults)
 	}

@@ -6,6 +6,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // Listed reports whether a client sees the tool.
@@ -16,38 +17,38 @@ func (t *Tool) Listed(shadow bool) bool {
 // Effect returns what this call can do: the contract's effect, or that of the
 // case the arguments name, and what the server's annotations add. Without a
 // contract, and for a value no case names, it is EveryEffect.
-func (t *Tool) Effect(args []byte) Effect {
+func (t *Tool) Effect(args []byte) policy.Effect {
 	if t == nil || t.Contract == nil {
-		return EveryEffect
+		return policy.EveryEffect
 	}
 	e := t.Contract.Effect
 	if t.Contract.CaseAt != nil {
-		c := t.Contract.caseOf(args)
+		c := caseOf(t.Contract, args)
 		if c == nil {
-			return EveryEffect
+			return policy.EveryEffect
 		}
 		e = c.Effect
 	}
 	if e |= t.added; e == 0 {
-		return EveryEffect
+		return policy.EveryEffect
 	}
 	return e
 }
 
 // Rules returns what the contract says of this call's arguments: its own rules
 // and those of the case the arguments name. No two of them tie on one path.
-func (t *Tool) Rules(args []byte) []ArgRule {
+func (t *Tool) Rules(args []byte) []policy.ArgRule {
 	if t == nil || t.Contract == nil {
 		return nil
 	}
-	if c := t.Contract.caseOf(args); c != nil && len(c.Args) > 0 {
+	if c := caseOf(t.Contract, args); c != nil && len(c.Args) > 0 {
 		return append(slices.Clone(t.Contract.Args), c.Args...)
 	}
 	return t.Contract.Args
 }
 
 // caseOf returns the case the arguments name, nil when they name none.
-func (c *Contract) caseOf(args []byte) *Case {
+func caseOf(c *policy.Contract, args []byte) *policy.Case {
 	if c.CaseAt == nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // The bounds of what a server may publish (T09, T13).
@@ -66,7 +67,7 @@ func hidden(text string) bool {
 
 // making is a catalogue under way.
 type making struct {
-	policy   *Policy
+	policy   *policy.Policy
 	tools    map[string]*Tool
 	servers  map[string][]*Tool // every definition that has a proper name
 	listed   []string           // servers, in order of appearance
@@ -115,8 +116,8 @@ func (m *making) add(d Definition) {
 		h = "raw:" + hex.EncodeToString(sum[:])
 	}
 	m.hashes = append(m.hashes, string(strictjson.Quote(d.Server))+" "+string(strictjson.Quote(string(d.Kind)))+" "+h)
-	if !ServerName(d.Server) {
-		m.find("", "", writ.NameUnknown, "a definition of a server whose name is not allowed was left out", "server names match "+serverNames)
+	if !policy.ServerName(d.Server) {
+		m.find("", "", writ.NameUnknown, "a definition of a server whose name is not allowed was left out", "server names match "+policy.ServerNames)
 		return
 	}
 	if d.Kind == ToolKind && !slices.Contains(m.listed, d.Server) {
@@ -136,8 +137,8 @@ func (m *making) add(d Definition) {
 		return
 	}
 	name, ok := strictjson.Text(strictjson.Get(d.Raw, "name"))
-	if !ok || !ToolName(name) {
-		m.find(d.Server, "", writ.NameUnknown, "a tool's name is not allowed, and the tool was left out (T05)", "names match "+toolNames)
+	if !ok || !policy.ToolName(name) {
+		m.find(d.Server, "", writ.NameUnknown, "a tool's name is not allowed, and the tool was left out (T05)", "names match "+policy.ToolNames)
 		return
 	}
 	t := &Tool{Server: d.Server, Name: name, Pin: pin, Raw: bytes.Clone(d.Raw), State: Shut}

@@ -7,6 +7,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -25,7 +26,7 @@ const Engine = "writ-gate/4"
 // (name, payload, direct write, schema, provenance, policy). The first class
 // that fails gives the code, and every failing pointer of that class is listed.
 func Decide(in Input) Decision {
-	j := &judge{in: &in, d: Decision{Call: in.Call, Effect: EveryEffect}}
+	j := &judge{in: &in, d: Decision{Call: in.Call, Effect: policy.EveryEffect}}
 	j.run()
 	j.seal()
 	return j.d
@@ -39,9 +40,9 @@ const maxWork = 32 << 20
 type judge struct {
 	in       *Input
 	d        Decision
-	contract *Contract // nil in shadow mode, where there may be none
-	args     []byte    // the arguments; {} when absent
-	rules    []ArgRule
+	contract *policy.Contract // nil in shadow mode, where there may be none
+	args     []byte           // the arguments; {} when absent
+	rules    []policy.ArgRule
 	leaves   []*leaf
 	lists    []*array
 	strict   bool
@@ -65,7 +66,7 @@ func (j *judge) run() {
 		j.refuse([]writ.Failure{{Reason: writ.PolicyAbsent, Need: needs[writ.PolicyAbsent]}})
 		return
 	}
-	j.strict = in.Policy.Profile == Strict
+	j.strict = in.Policy.Profile == policy.Strict
 	named := j.name()
 	if j.hard {
 		j.refuse(named)
@@ -179,7 +180,7 @@ func (j *judge) seal() {
 
 // toolOf is the name a call is judged under: its tool, or its method (R32).
 func toolOf(c Call) string {
-	if c.Method != CallTool {
+	if c.Method != policy.CallTool {
 		return string(c.Method)
 	}
 	return c.Tool
@@ -271,13 +272,13 @@ func (j *judge) effectAndRules() {
 		j.d.Effect, j.rules = j.contract.Effect, j.contract.Args
 	}
 	if j.in.Call.Method.Acts() {
-		j.d.Effect |= Egress // R32, whatever a case says
+		j.d.Effect |= policy.Egress // R32, whatever a case says
 	}
 }
 
 // validate is the schema class, but for forms.
 func (j *judge) validate() []writ.Failure {
-	if j.in.Call.Method != CallTool {
+	if j.in.Call.Method != policy.CallTool {
 		return methodShape(j.in.Call.Method, j.args)
 	}
 	if j.governed() && j.d.Effect.Gated() {
@@ -317,18 +318,18 @@ func (j *judge) acts() {
 	decides, named, local := false, false, false
 	for _, l := range j.leaves {
 		if !l.answer && !l.key && !l.empty {
-			named = named || l.role == Target || l.role == Selector
-			decides = decides || named || l.role == Amount
+			named = named || l.role == policy.Target || l.role == policy.Selector
+			decides = decides || named || l.role == policy.Amount
 		}
 		local = local || j.isLocal(l)
 		if l.contested && j.contract != nil && j.contract.Contested {
 			against(l.pointer, writ.PolicyContested)
 		}
 	}
-	if j.d.Effect&Delete != 0 && !j.strict {
+	if j.d.Effect&policy.Delete != 0 && !j.strict {
 		decides = named // a number of records names none of them (R9)
 	}
-	if !decides && (j.contract == nil || j.contract.NoArgs != NoArgsAllow) {
+	if !decides && (j.contract == nil || j.contract.NoArgs != policy.NoArgsAllow) {
 		against("", writ.PolicyNoArguments)
 	}
 	if j.repeated() {

@@ -8,6 +8,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -29,11 +30,11 @@ type leaf struct {
 	answer  bool
 	// declined marks the one word of an answer that gives none (R31).
 	declined bool
-	guess    string   // R24: the set its refusal tells of, "" when it tells nothing
-	shut     bool     // R24: it was not looked up, for too much was guessed at its pointer
-	enum     bool     // a member of an enum of the pinned schema
-	rule     *ArgRule // nil when the contract names none
-	role     Role
+	guess    string          // R24: the set its refusal tells of, "" when it tells nothing
+	shut     bool            // R24: it was not looked up, for too much was guessed at its pointer
+	enum     bool            // a member of an enum of the pinned schema
+	rule     *policy.ArgRule // nil when the contract names none
+	role     policy.Role
 
 	founded
 }
@@ -54,9 +55,9 @@ func (j *judge) collect() {
 	if j.in.Call.Answers != nil {
 		j.walk(spot{raw: j.in.Call.Answers, pointer: answerPrefix, pattern: answerPrefix, answer: true})
 	}
-	j.noTarget = j.d.Effect&(Send|Egress|Transfer) != 0
+	j.noTarget = j.d.Effect&(policy.Send|policy.Egress|policy.Transfer) != 0
 	for _, l := range j.leaves {
-		if l.role == Target && !l.empty && !l.answer && !l.key && j.demanded(l) {
+		if l.role == policy.Target && !l.empty && !l.answer && !l.key && j.demanded(l) {
 			j.noTarget = false
 		}
 	}
@@ -69,7 +70,7 @@ func (j *judge) demanded(l *leaf) bool {
 	if j.strict && l.rule == nil {
 		return false
 	}
-	return j.in.Call.Method != CallTool || j.d.Tool.schema().Requires(l.path[0])
+	return j.in.Call.Method != policy.CallTool || j.d.Tool.schema().Requires(l.path[0])
 }
 
 // spot is one place in the arguments or the answers on the way down.
@@ -223,7 +224,7 @@ func (j *judge) leaf(s spot, key bool) {
 		l.role = l.rule.Role
 	}
 	if j.governed() {
-		l.role = Content
+		l.role = policy.Content
 	}
 	j.leaves = append(j.leaves, l)
 	if s.answer || s.in == nil {
@@ -253,15 +254,15 @@ func (a *array) holds(bound int, authority bool) {
 
 // namedKey reports whether the schema spells this key, so that nobody chose it.
 func (j *judge) namedKey(path []string) bool {
-	if j.in.Call.Method != CallTool {
-		return len(path) == 1 || j.in.Call.Method == Complete && len(path) == 2
+	if j.in.Call.Method != policy.CallTool {
+		return len(path) == 1 || j.in.Call.Method == policy.Complete && len(path) == 2
 	}
 	return j.d.Tool.schema().NamesProperty(path)
 }
 
 // ruleAt returns the most exact rule for a path.
-func (j *judge) ruleAt(path []string) *ArgRule {
-	var best *ArgRule
+func (j *judge) ruleAt(path []string) *policy.ArgRule {
+	var best *policy.ArgRule
 	for i := range j.rules {
 		r := &j.rules[i]
 		if r.At.Match(path) && (best == nil || r.At.Beats(best.At)) {
@@ -325,7 +326,7 @@ func (j *judge) forms() {
 	for _, a := range j.lists {
 		j.list(a, fail)
 	}
-	if len(j.replaced) > 0 && j.in.Call.Method == CallTool {
+	if len(j.replaced) > 0 && j.in.Call.Method == policy.CallTool {
 		// The call that is made must satisfy the schema as well.
 		j.schema = append(j.schema, j.d.Tool.ValidateArguments(rewrite(j.args, nil, j.replaced))...)
 	}

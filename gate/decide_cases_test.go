@@ -15,6 +15,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -43,7 +44,7 @@ func TestCases(t *testing.T) {
 
 type run struct {
 	t         *testing.T
-	policy    *gate.Policy
+	policy    *policy.Policy
 	catalogue *gate.Catalogue
 	script    string
 	line      int
@@ -101,9 +102,9 @@ func newRun(t *testing.T, file string) *run {
 	return r
 }
 
-func newWorld(t testing.TB, policy, tools string) (*gate.Policy, *gate.Catalogue) {
+func newWorld(t testing.TB, text, tools string) (*policy.Policy, *gate.Catalogue) {
 	t.Helper()
-	p, faults := gate.ParsePolicy("policy.yaml", []byte(policy))
+	p, faults := policy.Parse("policy.yaml", []byte(text))
 	for _, f := range faults {
 		t.Errorf("policy.yaml:%d:%d: %s (%s)", f.Line, f.Column, f.Message, f.Hint)
 	}
@@ -200,7 +201,7 @@ func (r *run) step(line string) {
 		r.call(gate.Call{Server: server, Tool: tool}, two)
 	case "method":
 		method, args, _ := strings.Cut(two, " ")
-		r.call(gate.Call{Server: one, Method: gate.Method(method)}, args)
+		r.call(gate.Call{Server: one, Method: policy.Method(method)}, args)
 	case "repeat":
 		n, _ := strconv.Atoi(one)
 		for range n {

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
 // The test of STTI-001: what list_users returned may be deleted, nothing else.
 func ExampleDecide() {
-	policy, faults := gate.ParsePolicy("policy.yaml", []byte(`
+	policy, faults := policy.Parse("policy.yaml", []byte(`
 profile: strict
 pins: optional
 tools:

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -35,11 +36,11 @@ func (j *judge) setOf(l *leaf) string {
 	for _, src := range j.sources(l) {
 		q := j.query(l, src)
 		switch {
-		case src.Kind == FromSeen, src.Kind == FromDerived && src.Op != "path_join":
+		case src.Kind == policy.FromSeen, src.Kind == policy.FromDerived && src.Op != "path_join":
 			return anySet
-		case src.Kind == FromDerived && q.Collection == "":
+		case src.Kind == policy.FromDerived && q.Collection == "":
 			return setOfType(provenance.Path)
-		case src.Kind != FromOutput && src.Kind != FromDerived:
+		case src.Kind != policy.FromOutput && src.Kind != policy.FromDerived:
 		case q.Collection != "":
 			return "collection " + q.Collection
 		case src.Tool != "":

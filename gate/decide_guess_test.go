@@ -12,13 +12,14 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
 // oracleWorld has twelve acts that select from one collection at two pointers
 // each, one that takes many values at once, one that makes members, one of
 // another collection, and two listings.
-func oracleWorld(t testing.TB) (*gate.Policy, *gate.Catalogue) {
+func oracleWorld(t testing.TB) (*policy.Policy, *gate.Catalogue) {
 	var p, d strings.Builder
 	p.WriteString("pins: optional\ncollections: { c: { closed: true }, d: { closed: true } }\ntools:\n")
 	tool := func(name, contract, properties, output string) {

@@ -8,6 +8,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -39,46 +40,46 @@ func builtinCollection(server, name string) string {
 
 // builtin returns the contract of a method where the policy has none, nil for
 // tools/call and unknown methods.
-func builtin(server string, m Method) *Contract {
+func builtin(server string, m policy.Method) *policy.Contract {
 	if server == "" || !m.Judged() {
 		return nil
 	}
-	c := &Contract{Server: server, Tool: string(m), Effect: Egress}
+	c := &policy.Contract{Server: server, Tool: string(m), Effect: policy.Egress}
 	list := func(at, collection string) {
-		c.Effect = Read
+		c.Effect = policy.Read
 		// The server enumerates its own state; a cursor does not choose it.
 		c.Outputs = append(c.Outputs, provenance.OutputRule{At: pattern(at), Label: writ.System, Collection: collection + server, Authoritative: true})
 	}
-	arg := func(at string, role Role, collection string, from ...Source) {
+	arg := func(at string, role policy.Role, collection string, from ...policy.Source) {
 		if collection != "" {
 			collection += server
 		}
-		if role == Target {
-			from = append(from, Source{Kind: FromUser})
+		if role == policy.Target {
+			from = append(from, policy.Source{Kind: policy.FromUser})
 		}
-		c.Args = append(c.Args, ArgRule{At: pattern(at), Role: role, Collection: collection, From: append(from, outputOnly...)})
+		c.Args = append(c.Args, policy.ArgRule{At: pattern(at), Role: role, Collection: collection, From: append(from, outputOnly...)})
 	}
 	switch m {
-	case ListResources:
+	case policy.ListResources:
 		list("/resources/*/uri", "resources.")
-	case ListTemplates:
+	case policy.ListTemplates:
 		list("/resourceTemplates/*/uriTemplate", "templates.")
-	case ListPrompts:
+	case policy.ListPrompts:
 		list("/prompts/*/name", "prompts.")
 		list("/prompts/*/arguments/*/name", "prompt_arguments.")
-	case ReadResource, SubscribeResource:
-		arg("/uri", Target, "resources.", Source{Kind: FromDerived, Op: opTemplate})
-	case GetPrompt:
-		arg("/name", Target, "prompts.")
-		arg("/arguments", Selector, "prompt_arguments.")
+	case policy.ReadResource, policy.SubscribeResource:
+		arg("/uri", policy.Target, "resources.", policy.Source{Kind: policy.FromDerived, Op: opTemplate})
+	case policy.GetPrompt:
+		arg("/name", policy.Target, "prompts.")
+		arg("/arguments", policy.Selector, "prompt_arguments.")
 		c.Args[1].Open = true // its keys are judged as the listed argument names
-		arg("/arguments/*", Target, "")
-	case Complete:
-		arg("/ref/type", Enum, "", Source{Kind: FromConst, Const: [][]byte{[]byte(`"ref/prompt"`), []byte(`"ref/resource"`)}})
+		arg("/arguments/*", policy.Target, "")
+	case policy.Complete:
+		arg("/ref/type", policy.Enum, "", policy.Source{Kind: policy.FromConst, Const: [][]byte{[]byte(`"ref/prompt"`), []byte(`"ref/resource"`)}})
 		c.Args[0].From = c.Args[0].From[:1]
-		arg("/ref/name", Target, "prompts.")
-		arg("/ref/uri", Target, "templates.")
-		arg("/argument/name", Selector, "prompt_arguments.", Source{Kind: FromDerived, Op: opVariable})
+		arg("/ref/name", policy.Target, "prompts.")
+		arg("/ref/uri", policy.Target, "templates.")
+		arg("/argument/name", policy.Selector, "prompt_arguments.", policy.Source{Kind: policy.FromDerived, Op: opVariable})
 	}
 	return c
 }
@@ -89,7 +90,7 @@ func pattern(s string) provenance.Pattern {
 }
 
 // methodShape is the schema of a method's members.
-func methodShape(m Method, args []byte) []writ.Failure {
+func methodShape(m policy.Method, args []byte) []writ.Failure {
 	var fs []writ.Failure
 	object := func(at string, raw []byte, required, optional []string, nested ...string) {
 		fail := func(p string, r writ.Reason) {
@@ -119,16 +120,16 @@ func methodShape(m Method, args []byte) []writ.Failure {
 	sub := func(name string) []byte { return strictjson.Get(args, name) }
 	none := []string{}
 	switch m {
-	case ReadResource, SubscribeResource:
+	case policy.ReadResource, policy.SubscribeResource:
 		object("", args, []string{"uri"}, nil)
-	case ListResources, ListTemplates, ListPrompts:
+	case policy.ListResources, policy.ListTemplates, policy.ListPrompts:
 		object("", args, none, []string{"cursor"})
-	case GetPrompt:
+	case policy.GetPrompt:
 		object("", args, []string{"name"}, []string{"arguments"}, "arguments")
 		if a := sub("arguments"); a != nil {
 			object("/arguments", a, nil, nil)
 		}
-	case Complete:
+	case policy.Complete:
 		object("", args, []string{"ref", "argument"}, []string{"context"}, "ref", "argument", "context")
 		if r := sub("ref"); r != nil {
 			which := "name"

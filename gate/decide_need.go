@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -50,7 +51,7 @@ var needs = map[writ.Reason]string{
 	writ.ProvenanceKey:        "is a name the schema does not give and was not seen where this call accepts it",
 	writ.ProvenanceSession:    "the call carries no session, so nothing can vouch for it; make it in a session",
 
-	writ.PolicyAbsent:        "no policy was given, or a catalogue that was not made with it: both come from one ParsePolicy and NewCatalogue",
+	writ.PolicyAbsent:        "no policy was given, or a catalogue that was not made with it: both come from one policy.Parse and NewCatalogue",
 	writ.PolicyNoArguments:   "an act without a target, a selector or an amount needs a contract that allows it",
 	writ.PolicyClosed:        "the contract of this tool is closed; an operator must open it",
 	writ.PolicyContested:     "the value also stands where a stranger can write it; a person must decide",
@@ -89,7 +90,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		}
 		j.supply[k] = supply
 	}
-	if l.rule != nil && slices.ContainsFunc(l.rule.From, func(src Source) bool { return src.Kind == FromUser }) {
+	if l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		switch {
 		case supply == noSupplier:
 			supply += ", and the user may type it: " + j.say()
@@ -105,7 +106,7 @@ func (j *judge) say() string { return "`writ session say " + shown(j.in.Session.
 
 // supplyKey is all that suppliers depends on within one call.
 type supplyKey struct {
-	rule        *ArgRule
+	rule        *policy.ArgRule
 	key, answer bool
 }
 
@@ -117,7 +118,7 @@ func (j *judge) suppliers(l *leaf) string {
 	const most = 4
 	type key struct{ server, tool, what string }
 	var found []key
-	each := func(c *Contract) {
+	each := func(c *policy.Contract) {
 		for i := range c.Outputs {
 			o := &c.Outputs[i]
 			if o.Label >= writ.System && j.supplies(c, o, l) {
@@ -133,8 +134,8 @@ func (j *judge) suppliers(l *leaf) string {
 			each(c)
 		}
 	}
-	if j.in.Call.Method != CallTool {
-		for _, m := range []Method{ListResources, ListTemplates, ListPrompts} {
+	if j.in.Call.Method != policy.CallTool {
+		for _, m := range []policy.Method{policy.ListResources, policy.ListTemplates, policy.ListPrompts} {
 			each(builtin(j.in.Call.Server, m))
 		}
 	}
@@ -167,22 +168,22 @@ func cmpWord(o *provenance.OutputRule) string {
 }
 
 // supplies reports whether one output could vouch for a leaf.
-func (j *judge) supplies(c *Contract, o *provenance.OutputRule, l *leaf) bool {
+func (j *judge) supplies(c *policy.Contract, o *provenance.OutputRule, l *leaf) bool {
 	for _, src := range j.sources(l) {
 		q := j.query(l, src)
 		if q.Target && !j.closedCollection(o.Collection) && (len(q.Owners) == 0 || !o.HasOwner) {
 			continue
 		}
 		switch {
-		case src.Kind == FromDerived && src.Op == "path_join":
+		case src.Kind == policy.FromDerived && src.Op == "path_join":
 			if o.Type == provenance.Path || o.HasJoin {
 				return true
 			}
-		case src.Kind == FromDerived && src.Op == opTemplate:
-			if c.Tool == string(ListTemplates) {
+		case src.Kind == policy.FromDerived && src.Op == opTemplate:
+			if c.Tool == string(policy.ListTemplates) {
 				return true
 			}
-		case src.Kind != FromOutput:
+		case src.Kind != policy.FromOutput:
 		case src.Server != "" && src.Server != c.Server, src.Tool != "" && src.Tool != c.Tool:
 		case src.HasAt:
 			if src.At.Source == o.At.Source || o.InText {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/policy"
 )
 
 // A place is one path of Writ's own, taken apart, and where a relative path of
@@ -59,7 +60,7 @@ func (j *judge) own() {
 			endpoints[at] = true
 		}
 	}
-	written := j.d.Effect&(Write|Delete) != 0
+	written := j.d.Effect&(policy.Write|policy.Delete) != 0
 	known := map[string]bool{}
 	within := false
 	for i := range places {
@@ -72,7 +73,7 @@ func (j *judge) own() {
 	var paths []named
 	hits := map[*leaf]bool{}
 	for _, l := range j.leaves {
-		if !l.isText || l.role == Content || l.enum || l.role == Query && !strings.ContainsAny(l.text, `/\`) {
+		if !l.isText || l.role == policy.Content || l.enum || l.role == policy.Query && !strings.ContainsAny(l.text, `/\`) {
 			continue
 		}
 		if strings.Contains(l.text, ":") && endpoints[endpoint(strings.ToLower(l.text))] {
@@ -101,7 +102,7 @@ func (j *judge) own() {
 	}
 	for _, p := range paths {
 		// A declared target that is written to is a place, not what is taken away.
-		above := j.d.Effect&(Delete|Send|Egress|Transfer) != 0 || j.d.Effect&Write != 0 && (p.leaf.rule == nil || p.leaf.role == Selector)
+		above := j.d.Effect&(policy.Delete|policy.Send|policy.Egress|policy.Transfer) != 0 || j.d.Effect&policy.Write != 0 && (p.leaf.rule == nil || p.leaf.role == policy.Selector)
 		for i := range places {
 			if o := &places[i]; !hits[p.leaf] && (written || !o.program) && o.touched(p, above, j.in.Bases == nil) {
 				hits[p.leaf] = true
@@ -313,23 +314,23 @@ var protectedFamily = regexp.MustCompile(`^(?:(?:agents|claude|gemini|qwen)\..*m
 // A contract that declares no target writes to its selectors, and so does text
 // that nobody vouches for.
 func (j *judge) steering(local bool, against func(string, writ.Reason)) {
-	if j.d.Effect&Write == 0 && !local {
+	if j.d.Effect&policy.Write == 0 && !local {
 		return
 	}
 	target, into := false, false
 	for _, l := range j.leaves {
-		if l.role == Target && !l.answer && !l.key {
+		if l.role == policy.Target && !l.answer && !l.key {
 			target = target || l.rule != nil
 			into = into || strings.HasSuffix(l.text, "/") || slices.ContainsFunc(j.in.Resolved[l.pointer], isDirectory)
 		}
 	}
 	for _, l := range j.leaves {
-		if !l.isText || l.role != Target && l.role != Selector {
+		if !l.isText || l.role != policy.Target && l.role != policy.Selector {
 			continue
 		}
 		led := j.in.Resolved[l.pointer]
 		var bad bool
-		if l.role == Target || local || !target {
+		if l.role == policy.Target || local || !target {
 			bad = slices.ContainsFunc(append(Paths(l.text), led...), j.protected)
 		} else {
 			bad = slices.ContainsFunc(led, func(dir string) bool { return isDirectory(dir) && brings(dir, led) }) ||

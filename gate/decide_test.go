@@ -11,6 +11,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -49,7 +50,7 @@ const smallTools = `{"u":[
 // office is one session of the small world.
 type office struct {
 	t   testing.TB
-	p   *gate.Policy
+	p   *policy.Policy
 	c   *gate.Catalogue
 	s   *gate.Session
 	now time.Time
@@ -225,7 +226,7 @@ func TestExplainEscapes(t *testing.T) {
 }
 
 func TestEffectNames(t *testing.T) {
-	if got := fmt.Sprint((gate.Write | gate.Send).Names(), gate.Effect(0).Names()); got != "[write send] [read egress write send transfer delete auth]" {
+	if got := fmt.Sprint((policy.Write | policy.Send).Names(), policy.Effect(0).Names()); got != "[write send] [read egress write send transfer delete auth]" {
 		t.Error(got)
 	}
 }
@@ -276,15 +277,15 @@ func FuzzDecide(f *testing.F) {
 		case 2:
 			call.Tool = "ping"
 		case 3:
-			call.Method = gate.ReadResource
+			call.Method = policy.ReadResource
 		case 4:
-			call.Method = gate.SubscribeResource
+			call.Method = policy.SubscribeResource
 		case 5:
-			call.Method = gate.GetPrompt
+			call.Method = policy.GetPrompt
 		case 6:
-			call.Method = gate.Complete
+			call.Method = policy.Complete
 		case 7:
-			call.Method = gate.ListTemplates
+			call.Method = policy.ListTemplates
 		}
 		in := gate.Input{Policy: p, Catalogue: c, Session: s, Call: call, OwnPaths: []string{"/etc/writ"}}
 		d := gate.Decide(in)
@@ -305,7 +306,7 @@ func FuzzDecide(f *testing.F) {
 			return
 		}
 		s.Observe(&d, gate.Result{Evidence: 2, Status: gate.OK, Bytes: args})
-		if call.Tool == "list" || call.Method == gate.ListTemplates {
+		if call.Tool == "list" || call.Method == policy.ListTemplates {
 			return
 		}
 		for _, b := range [][]byte{args, answers} {

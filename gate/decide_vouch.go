@@ -7,6 +7,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -14,8 +15,8 @@ import (
 // outputOnly those of one in profile strict, and of an answer inside a call,
 // which the user's turn did not ask for.
 var (
-	undeclared = DefaultSources(Target)
-	outputOnly = []Source{{Kind: FromOutput}}
+	undeclared = policy.DefaultSources(policy.Target)
+	outputOnly = []policy.Source{{Kind: policy.FromOutput}}
 )
 
 // session is the session whose evidence counts, nil when none does: the call
@@ -39,7 +40,7 @@ func (j *judge) judgeLeaves() {
 		j.labelLeaves() // nothing more is said of any value
 		return
 	}
-	declared := slices.ContainsFunc(j.rules, func(r ArgRule) bool { return r.Role == Target })
+	declared := slices.ContainsFunc(j.rules, func(r policy.ArgRule) bool { return r.Role == policy.Target })
 	vouched, local := false, []*leaf(nil)
 	for _, l := range j.leaves {
 		if j.isLocal(l) {
@@ -62,7 +63,7 @@ func (j *judge) judgeLeaves() {
 			r = writ.ProvenanceAnchor
 		}
 		if r == "" {
-			root := l.role == Target || !declared && l.role == Selector && l.rule != nil && j.closedCollection(l.rule.Collection) && !l.open
+			root := l.role == policy.Target || !declared && l.role == policy.Selector && l.rule != nil && j.closedCollection(l.rule.Collection) && !l.open
 			vouched = vouched || root && !l.empty && !l.answer && !l.key
 			continue
 		}
@@ -99,7 +100,7 @@ func (j *judge) unfoundedLeaf(l *leaf, r writ.Reason) {
 }
 
 func (j *judge) isLocal(l *leaf) bool {
-	return !j.strict && l.rule != nil && l.rule.Local && l.role == Content && !l.key
+	return !j.strict && l.rule != nil && l.rule.Local && l.role == policy.Content && !l.key
 }
 
 // vouch looks for one origin the argument accepts; "" means there is one.
@@ -107,12 +108,12 @@ func (j *judge) vouch(l *leaf) writ.Reason {
 	var reason, said writ.Reason
 	sources := j.sources(l)
 	shut := j.shuts(l)
-	for _, kind := range []SourceKind{FromConst, FromCatalog, FromUser, FromOutput, FromDerived, FromSeen} {
+	for _, kind := range []policy.SourceKind{policy.FromConst, policy.FromCatalog, policy.FromUser, policy.FromOutput, policy.FromDerived, policy.FromSeen} {
 		for _, src := range sources {
 			if src.Kind != kind {
 				continue
 			}
-			if shut && (kind == FromOutput || kind == FromDerived || kind == FromSeen) {
+			if shut && (kind == policy.FromOutput || kind == policy.FromDerived || kind == policy.FromSeen) {
 				l.shut = true
 				continue
 			}
@@ -120,11 +121,11 @@ func (j *judge) vouch(l *leaf) writ.Reason {
 			if r == "" {
 				return ""
 			}
-			if kind == FromUser {
+			if kind == policy.FromUser {
 				said = r
 				continue
 			}
-			if reason == "" || kind == FromOutput {
+			if reason == "" || kind == policy.FromOutput {
 				reason = worse(reason, r)
 			}
 		}
@@ -137,7 +138,7 @@ func (j *judge) vouch(l *leaf) writ.Reason {
 
 // destroys reports whether a leaf says what a deletion destroys (R9).
 func (j *judge) destroys(l *leaf) bool {
-	return !j.strict && j.d.Effect&Delete != 0 && (l.role == Target || l.role == Selector)
+	return !j.strict && j.d.Effect&policy.Delete != 0 && (l.role == policy.Target || l.role == policy.Selector)
 }
 
 // anchored is R9: a vouched value says what may be destroyed if the user typed it,
@@ -153,7 +154,7 @@ func (j *judge) anchored(l *leaf) bool {
 		if j.names == nil {
 			j.names = j.session().ledger.Names()
 		}
-		named, ok := j.names.Anchor(j.query(l, Source{}))
+		named, ok := j.names.Anchor(j.query(l, policy.Source{}))
 		if !ok {
 			return false
 		}
@@ -175,7 +176,7 @@ func worse(a, b writ.Reason) writ.Reason {
 
 // sources is the argument's `from`; the policy has left nothing but outputs in
 // it under profile strict.
-func (j *judge) sources(l *leaf) []Source {
+func (j *judge) sources(l *leaf) []policy.Source {
 	switch {
 	case l.rule != nil:
 		return l.rule.From
@@ -185,9 +186,9 @@ func (j *judge) sources(l *leaf) []Source {
 	return undeclared
 }
 
-func (j *judge) from(l *leaf, src Source) writ.Reason {
+func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 	switch src.Kind {
-	case FromConst:
+	case policy.FromConst:
 		for _, c := range src.Const {
 			if provenance.Equal(l.typ(), l.raw, c) {
 				l.founded = founded{rule_: "const", label: writ.Operator}
@@ -195,18 +196,18 @@ func (j *judge) from(l *leaf, src Source) writ.Reason {
 			}
 		}
 		return writ.ProvenanceConst
-	case FromCatalog:
+	case policy.FromCatalog:
 		// R7: what the pinned schema lists vouches for role enum alone.
-		if l.enum && l.role == Enum && !l.key {
+		if l.enum && l.role == policy.Enum && !l.key {
 			l.founded = founded{rule_: "catalog", label: writ.System}
 			return ""
 		}
 		return writ.ProvenanceCatalog
-	case FromOutput:
+	case policy.FromOutput:
 		return j.fromOutput(l, src)
-	case FromSeen:
+	case policy.FromSeen:
 		return j.fromSeen(l)
-	case FromUser:
+	case policy.FromUser:
 		return j.fromUser(l)
 	}
 	switch src.Op {
@@ -219,7 +220,7 @@ func (j *judge) from(l *leaf, src Source) writ.Reason {
 }
 
 // query is what the ledger is asked about a leaf.
-func (j *judge) query(l *leaf, src Source) provenance.Query {
+func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 	q := provenance.Query{
 		Raw: l.raw, Type: l.typ(), Server: src.Server, Tool: src.Tool, At: src.At, HasAt: src.HasAt,
 		Authority: l.role.Authority() || l.key || l.answer,
@@ -232,15 +233,15 @@ func (j *judge) query(l *leaf, src Source) provenance.Query {
 	}
 	// R28, and R29 for selectors. STTI-001 knows no roles: under profile strict
 	// only an argument the contract calls a target is one.
-	q.Target = j.d.Effect.Gated() && (l.role == Target && (l.rule != nil || !j.strict) || l.role == Selector && j.noTarget)
-	if l.answer || j.in.Call.Method != CallTool && q.Collection == "" {
+	q.Target = j.d.Effect.Gated() && (l.role == policy.Target && (l.rule != nil || !j.strict) || l.role == policy.Selector && j.noTarget)
+	if l.answer || j.in.Call.Method != policy.CallTool && q.Collection == "" {
 		// Nobody can declare a collection for these: any closed one will do.
 		q.Target, q.Strict = true, true
 	}
 	return q
 }
 
-func (j *judge) fromOutput(l *leaf, src Source) writ.Reason {
+func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	s := j.session()
 	if s == nil {
 		return writ.ProvenanceSession
@@ -252,7 +253,7 @@ func (j *judge) fromOutput(l *leaf, src Source) writ.Reason {
 	}
 	best := a.Vouched[0]
 	l.founded = founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
-		contested: a.Contested && j.d.Effect&(Transfer|Delete) != 0, open: a.Open}
+		contested: a.Contested && j.d.Effect&(policy.Transfer|policy.Delete) != 0, open: a.Open}
 	return ""
 }
 
@@ -262,7 +263,7 @@ func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 	if s == nil || j.strict || l.answer || s.ledger.Turns() == 0 {
 		return provenance.Quote{}, writ.ProvenanceUnseen
 	}
-	return s.ledger.Typed(j.query(l, Source{Kind: FromUser}))
+	return s.ledger.Typed(j.query(l, policy.Source{Kind: policy.FromUser}))
 }
 
 // fromUser is R6. What the user typed whole may be a target (R28): he chose it.
@@ -272,9 +273,9 @@ func (j *judge) fromUser(l *leaf) writ.Reason {
 		return r
 	}
 	l.founded = founded{rule_: "user", label: writ.User, refs: []Ref{quoteOf(q)}, newest: q.Evidence}
-	if j.d.Effect&(Transfer|Delete) != 0 {
+	if j.d.Effect&(policy.Transfer|policy.Delete) != 0 {
 		s := j.session()
-		l.contested = s.ledger.Contested(j.query(l, Source{}))
+		l.contested = s.ledger.Contested(j.query(l, policy.Source{}))
 	}
 	return ""
 }
@@ -296,7 +297,7 @@ func (j *judge) fromParty(l *leaf, q provenance.Query, r writ.Reason) writ.Reaso
 	}
 	best := a.Vouched[0]
 	l.founded = founded{rule_: "party", label: writ.User, refs: []Ref{refOf(best), quoteOf(typed)}, newest: max(newest(a.Vouched), typed.Evidence),
-		contested: a.Contested && j.d.Effect&(Transfer|Delete) != 0}
+		contested: a.Contested && j.d.Effect&(policy.Transfer|policy.Delete) != 0}
 	return ""
 }
 
@@ -307,7 +308,7 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 	if s == nil {
 		return writ.ProvenanceSession
 	}
-	jn := s.ledger.FindJoin(j.query(l, Source{Kind: FromDerived}))
+	jn := s.ledger.FindJoin(j.query(l, policy.Source{Kind: policy.FromDerived}))
 	whole := s.ledger.Find(provenance.Query{Raw: l.raw, Type: provenance.Path, Strict: true}).Vouched
 	jn.Name = slices.DeleteFunc(jn.Name, func(n provenance.Fact) bool {
 		return slices.ContainsFunc(whole, func(w provenance.Fact) bool { return samePlace(n, w) })
@@ -344,7 +345,7 @@ func (j *judge) fromSeen(l *leaf) writ.Reason {
 	if _, _, why := provenance.Canonical(provenance.URL, l.raw); why != "" {
 		ok = false // R20 is about links
 	}
-	if !ok || l.empty || j.d.Effect&^Read != Egress {
+	if !ok || l.empty || j.d.Effect&^policy.Read != policy.Egress {
 		return writ.ProvenanceUnseen
 	}
 	l.founded = founded{rule_: "seen", label: best.Label, refs: []Ref{refOf(best)}, open: true}
@@ -365,7 +366,7 @@ func (j *judge) labelLeaves() {
 func (j *judge) labelLeaf(l *leaf) {
 	l.founded = founded{}
 	for _, src := range j.sources(l) {
-		if src.Kind == FromConst && j.from(l, src) == "" {
+		if src.Kind == policy.FromConst && j.from(l, src) == "" {
 			return
 		}
 	}
@@ -377,7 +378,7 @@ func (j *judge) labelLeaf(l *leaf) {
 		l.founded = founded{rule_: "user", label: writ.User, refs: []Ref{quoteOf(q)}}
 		return
 	}
-	a := s.ledger.Find(j.query(l, Source{}))
+	a := s.ledger.Find(j.query(l, policy.Source{}))
 	switch {
 	case len(a.Vouched) > 0:
 		l.founded = founded{rule_: "output", label: a.Vouched[0].Label, refs: []Ref{refOf(a.Vouched[0])}}
@@ -410,12 +411,12 @@ func (j *judge) trace() {
 			Raw: l.raw, Type: l.typ(), Label: l.label,
 			// An empty value carries no more than a boolean does.
 			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined ||
-				l.role == Control && kind == strictjson.Number && integer(l.raw) && provenance.SmallSpace(provenance.Untyped, l.raw),
-			Decides: l.role == Target || l.role == Selector || l.role == Amount || l.role == SecretRole,
-			Names:   (l.role == Target || l.role == Selector) && !l.empty && !l.answer && !l.key,
+				l.role == policy.Control && kind == strictjson.Number && integer(l.raw) && provenance.SmallSpace(provenance.Untyped, l.raw),
+			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,
+			Names:   (l.role == policy.Target || l.role == policy.Selector) && !l.empty && !l.answer && !l.key,
 			Real:    j.in.Resolved[l.pointer], Collection: l.collection(),
 		})
-		j.d.open = j.d.open || l.open && (l.role == Target || l.role == Selector)
+		j.d.open = j.d.open || l.open && (l.role == policy.Target || l.role == policy.Selector)
 	}
 }
 
@@ -435,7 +436,7 @@ func quoteOf(q provenance.Quote) Ref {
 // as if they were structured content.
 func refOf(f provenance.Fact) Ref {
 	p := f.Pointer
-	if Method(f.Tool).Judged() {
+	if policy.Method(f.Tool).Judged() {
 		p = p[min(len(p), len("/"+structured)):]
 	}
 	return Ref{Evidence: f.Evidence, Tool: f.Server + "/" + f.Tool, Pointer: p, Line: f.Line, Inner: f.Inner, Label: f.Label}

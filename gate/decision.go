@@ -4,6 +4,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -11,7 +12,7 @@ import (
 type Call struct {
 	Server string
 	Tool   string // the server's own name of the tool; for other methods the prompt or "" for resources
-	Method Method
+	Method policy.Method
 	// Arguments are the exact bytes of the arguments member, nil when absent.
 	// They are judged, hashed and forwarded as they are.
 	Arguments []byte
@@ -22,7 +23,7 @@ type Call struct {
 
 // Input is all a decision depends on.
 type Input struct {
-	Policy    *Policy
+	Policy    *policy.Policy
 	Catalogue *Catalogue
 	// Session is nil for a request that carries no session: it can read, and
 	// has no provenance.
@@ -87,7 +88,7 @@ type Decision struct {
 
 	Call    Call
 	Tool    *Tool // nil when the name resolved to nothing
-	Effect  Effect
+	Effect  policy.Effect
 	Outcome writ.Outcome
 	// Arguments are the bytes to forward: Call.Arguments, or the normalised
 	// form when the outcome is transformed.
@@ -105,9 +106,9 @@ type Decision struct {
 	args  []provenance.Arg // of Traces, in the same order, and then of answers' field names, for R4 and R5
 	rules []provenance.OutputRule
 
-	policy *Policy // for R38
-	placed uint64  // the place it lowered in its session, set by Session.Decided
-	open   bool    // a target or selector of an act rests on what anyone can have made appear (R28)
+	policy *policy.Policy // for R38
+	placed uint64         // the place it lowered in its session, set by Session.Decided
+	open   bool           // a target or selector of an act rests on what anyone can have made appear (R28)
 }
 
 // basis is what a decision was made on, as its record states it.
@@ -118,7 +119,7 @@ type basis struct {
 	policy    [32]byte
 	catalogue [32]byte
 	time      time.Time
-	profile   Profile
+	profile   policy.Profile
 	contract  bool   // a contract, or a built-in one (R32), judged the call
 	arguments string // keyed digest of the exact bytes that were judged
 	answers   string

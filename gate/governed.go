@@ -2,6 +2,7 @@ package gate
 
 import (
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -13,34 +14,36 @@ import (
 // anything. The schema of a proposal is among the rest: a payload that names a
 // trust is a forbidden write before it is an unknown field, and one without
 // observations lacks provenance before it lacks a member.
-var ownTools = map[string]Effect{
-	"record_observation":              Write,
-	"create_or_link_entity_candidate": Write,
-	"propose_proposition":             Write,
-	"attach_support":                  Write,
-	"attach_contradiction":            Write,
-	"propose_test":                    Write,
-	"execute_test_result_ingest":      Write,
-	"request_consolidation":           Write,
-	"archive_episode":                 Write,
-	"memory_search":                   Read,
-	"memory_get":                      Read,
-	"memory_explain":                  Read,
-	"memory_timeline":                 Read,
-	"memory_pending":                  Read,
+var ownTools = map[string]policy.Effect{
+	"record_observation":              policy.Write,
+	"create_or_link_entity_candidate": policy.Write,
+	"propose_proposition":             policy.Write,
+	"attach_support":                  policy.Write,
+	"attach_contradiction":            policy.Write,
+	"propose_test":                    policy.Write,
+	"execute_test_result_ingest":      policy.Write,
+	"request_consolidation":           policy.Write,
+	"archive_episode":                 policy.Write,
+	"memory_search":                   policy.Read,
+	"memory_get":                      policy.Read,
+	"memory_explain":                  policy.Read,
+	"memory_timeline":                 policy.Read,
+	"memory_pending":                  policy.Read,
 }
 
 // ownContract returns the contract of a tool of OwnServer, nil if it has none.
-func ownContract(name string) *Contract {
+func ownContract(name string) *policy.Contract {
 	e, ok := ownTools[name]
 	if !ok {
 		return nil
 	}
-	return &Contract{Server: OwnServer, Tool: name, Effect: e, NoArgs: NoArgsAllow}
+	return &policy.Contract{Server: policy.OwnServer, Tool: name, Effect: e, NoArgs: policy.NoArgsAllow}
 }
 
 // governs reports whether c is the contract of one of ownTools.
-func governs(c *Contract) bool { return c != nil && c.Server == OwnServer && ownTools[c.Tool] != 0 }
+func governs(c *policy.Contract) bool {
+	return c != nil && c.Server == policy.OwnServer && ownTools[c.Tool] != 0
+}
 
 // Recalled names a leaf of what the governed memory returned that stands
 // verbatim in an observation it captured (R35). The memory says so in process;
@@ -50,7 +53,7 @@ type Recalled = provenance.Recalled
 // recalled are the leaves of a result of OwnServer. Under profile strict what
 // another session saw vouches for nothing: STTI-001 knows one session.
 func recalled(d *Decision, r Result) []provenance.Leaf {
-	if d.basis.profile == Strict {
+	if d.basis.profile == policy.Strict {
 		return provenance.Recall(r.Bytes, nil)
 	}
 	return provenance.Recall(r.Bytes, r.Recalled)

@@ -5,6 +5,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -68,7 +69,7 @@ func TestNoPolicy(t *testing.T) {
 	none, _ := gate.NewCatalogue([]gate.Definition{{Server: "u", Raw: []byte(`{"name":"list","inputSchema":{"type":"object"}}`)}}, nil)
 	pairs := []struct {
 		what string
-		p    *gate.Policy
+		p    *policy.Policy
 		c    *gate.Catalogue
 		open bool
 	}{
@@ -78,7 +79,7 @@ func TestNoPolicy(t *testing.T) {
 		{"no catalogue", p, nil, false},
 		{"a catalogue made without a policy", nil, none, false},
 		{"a policy beside a catalogue made without one", p, none, false},
-		{"a policy nobody parsed", &gate.Policy{}, c, false},
+		{"a policy nobody parsed", &policy.Policy{}, c, false},
 		{"a catalogue nobody made", p, &gate.Catalogue{}, false},
 		{"neither made", nil, &gate.Catalogue{}, false},
 		{"a laxer policy than the catalogue's", other, c, false},
@@ -86,7 +87,7 @@ func TestNoPolicy(t *testing.T) {
 		{"the same text parsed twice", again, c, false},
 	}
 	for _, w := range pairs {
-		for _, call := range []gate.Call{{Server: "u", Tool: "list"}, {Server: "u", Method: gate.ListResources}} {
+		for _, call := range []gate.Call{{Server: "u", Tool: "list"}, {Server: "u", Method: policy.ListResources}} {
 			for _, shadow := range []bool{false, true} {
 				s := gate.NewSession("s_x", [32]byte{1}, provenance.Caps{})
 				for _, in := range []gate.Input{{Session: s}, {}} {
@@ -172,12 +173,12 @@ func TestOneResult(t *testing.T) {
 
 	var none *gate.Decision
 	o.s.Decided(none)
-	forged := gate.Decision{Call: gate.Call{Server: "u", Tool: "list"}, Effect: gate.Read, Shadow: true, Arguments: []byte(`{}`)}
+	forged := gate.Decision{Call: gate.Call{Server: "u", Tool: "list"}, Effect: policy.Read, Shadow: true, Arguments: []byte(`{}`)}
 	o.s.Decided(&forged)
 	moved := o.call("list", `{}`)
 	moved.Call.Tool = "drop"
 	act := o.call("ping", `{"id":"fixed"}`)
-	act.Effect = gate.Read // then its result would be worth more than an act's
+	act.Effect = policy.Read // then its result would be worth more than an act's
 	for what, d := range map[string]*gate.Decision{"no decision": nil, "one written by hand": &forged, "one of another tool": &moved, "one of another effect": &act} {
 		if ob := o.s.Observe(d, result("eve")); ob.Admissible || ob.Why != "undecided" {
 			t.Errorf("%s: %+v", what, ob)
@@ -209,11 +210,11 @@ tools:
 	s := gate.NewSession("s_x", [32]byte{1}, provenance.Caps{})
 	uri := []byte(`{"uri":"file:///a"}`)
 	for call, want := range map[*gate.Call]writ.Reason{
-		{Server: "u", Tool: "list"}:                                                   "",
-		{Server: "u", Method: gate.ReadResource, Arguments: uri}:                      "",
-		{Server: "u", Tool: "resources/read", Arguments: uri}:                         writ.NameUnknown,
-		{Server: "u", Method: "list"}:                                                 writ.NameUnknown,
-		{Server: "u", Tool: "resources/read", Method: gate.GetPrompt, Arguments: uri}: "payload",
+		{Server: "u", Tool: "list"}:                                                     "",
+		{Server: "u", Method: policy.ReadResource, Arguments: uri}:                      "",
+		{Server: "u", Tool: "resources/read", Arguments: uri}:                           writ.NameUnknown,
+		{Server: "u", Method: "list"}:                                                   writ.NameUnknown,
+		{Server: "u", Tool: "resources/read", Method: policy.GetPrompt, Arguments: uri}: "payload",
 	} {
 		d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Call: *call})
 		switch r := d.Outcome.Rejection; {

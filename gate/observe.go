@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -64,7 +65,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 		return o
 	}
 	o.Admissible, o.Facts, o.pending = true, p.Facts(), p
-	if d.Call.Method == ListTemplates {
+	if d.Call.Method == policy.ListTemplates {
 		o.list = &listing{templatesIn(r.Bytes)}
 	}
 	return o
@@ -111,7 +112,7 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 	}
 	result := r.Bytes
 	rules := d.rules
-	if d.Call.Method != CallTool {
+	if d.Call.Method != policy.CallTool {
 		result = append(append([]byte(`{"`+structured+`":`), result...), '}')
 	} else {
 		if f := strictjson.Get(result, "isError"); f != nil && string(f) != "false" {
@@ -120,7 +121,7 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 		if !d.basis.contract {
 			return nil, whyNoContract
 		}
-		if d.Call.Server == OwnServer {
+		if d.Call.Server == policy.OwnServer {
 			if c := strictjson.Get(result, structured); !d.Tool.HasOutputSchema() || c == nil || !d.Tool.ValidateOutput(c) {
 				return nil, whyUnvalidated
 			}

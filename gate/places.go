@@ -2,6 +2,7 @@ package gate
 
 import (
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -16,21 +17,21 @@ func (d *Decision) reach(server, tool string, o *provenance.OutputRule) bool {
 }
 
 // contracts are those of a tool that lowered a place and of the call's own.
-func (d *Decision) contracts(server, tool string) (from, to *Contract) {
-	from = &Contract{Server: server, Tool: tool, Effect: EveryEffect}
+func (d *Decision) contracts(server, tool string) (from, to *policy.Contract) {
+	from = &policy.Contract{Server: server, Tool: tool, Effect: policy.EveryEffect}
 	if d.policy != nil {
 		if c := d.policy.Contracts[server+"/"+tool]; c != nil {
 			from = c
 		}
 	}
-	return from, &Contract{Server: d.Call.Server, Tool: toolOf(d.Call)}
+	return from, &policy.Contract{Server: d.Call.Server, Tool: toolOf(d.Call)}
 }
 
 // Keeps reports whether an allowed call can leave something where later sessions
 // find it. What leaves without being kept does not, and Writ's own memory labels
 // what it keeps.
 func (d *Decision) Keeps() bool {
-	return d.Allowed() && d.Effect&^(Read|Egress) != 0 && d.Call.Server != OwnServer
+	return d.Allowed() && d.Effect&^(policy.Read|policy.Egress) != 0 && d.Call.Server != policy.OwnServer
 }
 
 // Lowers is the place that every later session of the state has to be told of

@@ -11,6 +11,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // Record is what the log says of one decision: everything it was made on, by
@@ -21,19 +22,19 @@ type Record struct {
 	Engine  string `json:"engine"`
 	// Session and Next say what evidence counted: that of the session with a
 	// number below Next. Both are empty for a call without a session.
-	Session   string   `json:"session,omitzero"`
-	Next      uint32   `json:"next,omitzero"`
-	Time      string   `json:"time"` // RFC 3339, UTC, milliseconds
-	Policy    string   `json:"policy"`
-	Catalogue string   `json:"catalogue"`
-	Profile   Profile  `json:"profile,omitzero"`
-	Server    string   `json:"server"`
-	Tool      string   `json:"tool,omitzero"`
-	Method    string   `json:"method"`
-	Effect    []string `json:"effect"`
-	Arguments string   `json:"arguments,omitzero"` // keyed digest of the judged bytes
-	Answers   string   `json:"answers,omitzero"`
-	Forwarded string   `json:"forwarded,omitzero"` // keyed digest, where it differs
+	Session   string         `json:"session,omitzero"`
+	Next      uint32         `json:"next,omitzero"`
+	Time      string         `json:"time"` // RFC 3339, UTC, milliseconds
+	Policy    string         `json:"policy"`
+	Catalogue string         `json:"catalogue"`
+	Profile   policy.Profile `json:"profile,omitzero"`
+	Server    string         `json:"server"`
+	Tool      string         `json:"tool,omitzero"`
+	Method    string         `json:"method"`
+	Effect    []string       `json:"effect"`
+	Arguments string         `json:"arguments,omitzero"` // keyed digest of the judged bytes
+	Answers   string         `json:"answers,omitzero"`
+	Forwarded string         `json:"forwarded,omitzero"` // keyed digest, where it differs
 	// Status is the outcome; Allowed says whether the call may be made, which
 	// in shadow mode differs.
 	Status   writ.Status    `json:"status"`
@@ -73,8 +74,8 @@ func (d *Decision) Record() []byte {
 	return r.encode()
 }
 
-func methodName(m Method) string {
-	if m == CallTool {
+func methodName(m policy.Method) string {
+	if m == policy.CallTool {
 		return "tools/call"
 	}
 	return string(m)

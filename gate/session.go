@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -90,8 +91,8 @@ func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
 // folded anew from the log knows the calls that its forerunner decided.
 type callKey struct {
 	session, server, tool string
-	method                Method
-	effect                Effect
+	method                policy.Method
+	effect                policy.Effect
 	number                uint32
 	time                  int64
 	arguments, answers    string

@@ -52,6 +52,7 @@ import (
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // Tool is the definition of a tool that the program runs itself. Policies name
@@ -179,12 +180,12 @@ func start(store gateway.Store, o gateway.Options) (*Guard, error) {
 }
 
 // join reads the policy and joins it with the tools.
-func join(policy []byte, tools []Tool) (*gate.Policy, []gate.Definition, error) {
+func join(text []byte, tools []Tool) (*policy.Policy, []gate.Definition, error) {
 	var wrong []error
 	fault := func(line, column int, message, hint string) {
-		wrong = append(wrong, errors.New(gate.Fault{File: "policy", Line: line, Column: column, Message: message, Hint: hint}.String()))
+		wrong = append(wrong, errors.New(policy.Fault{File: "policy", Line: line, Column: column, Message: message, Hint: hint}.String()))
 	}
-	p, faults := gate.ParsePolicy("policy", policy)
+	p, faults := policy.Parse("policy", text)
 	for _, f := range faults {
 		fault(f.Line, f.Column, f.Message, f.Hint)
 	}
@@ -204,7 +205,7 @@ func join(policy []byte, tools []Tool) (*gate.Policy, []gate.Definition, error) 
 				raw = strictjson.Set(raw, name, schema)
 			}
 		}
-		if !gate.ServerName(t.Server) || t.Server == gate.OwnServer {
+		if !policy.ServerName(t.Server) || t.Server == policy.OwnServer {
 			wrong = append(wrong, fmt.Errorf("tool %d: no server may have its server's name", i))
 		}
 		defs = append(defs, gate.Definition{Server: t.Server, Raw: raw})

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/eval/endtoend"
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/cli"
@@ -26,6 +25,7 @@ import (
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/policy"
 )
 
 const (
@@ -204,7 +204,7 @@ func readCases(name string) (*endtoend.File, error) {
 // behind is what of a configuration both agents stand before.
 type behind struct {
 	servers []upstream.Config
-	policy  *gate.Policy
+	policy  *policy.Policy
 	shadow  bool
 	own     []string // paths no tool may name (R34)
 	ask     config.Ask
@@ -216,7 +216,7 @@ type behind struct {
 func (o *askOptions) read(scratch string) (*behind, error) {
 	b := &behind{own: statedir.Own(scratch)}
 	if o.config == "" {
-		p, fs := gate.ParsePolicy("built-in policy", example.Policy())
+		p, fs := policy.Parse("built-in policy", example.Policy())
 		if len(fs) > 0 {
 			return nil, config.Invalid(config.Faults(fs))
 		}

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/example"
@@ -23,6 +22,7 @@ import (
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/policy"
 )
 
 // commands lists the subcommands in the order help shows them.
@@ -49,7 +49,7 @@ func (f *sharedFlags) register(c *cobra.Command) {
 type files struct {
 	state    string
 	servers  []upstream.Config
-	policy   *gate.Policy
+	policy   *policy.Policy
 	shadow   bool
 	ownPaths []string
 	memory   *config.Memory // nil for none
@@ -131,7 +131,7 @@ func (o *files) loadExample() error {
 	if err != nil {
 		return fail(exitIO, "writ serve --config FILE", "the built-in example cannot be started: no path of this program")
 	}
-	p, fs := gate.ParsePolicy("built-in policy", example.Policy())
+	p, fs := policy.Parse("built-in policy", example.Policy())
 	if len(fs) > 0 {
 		return config.Invalid(config.Faults(fs))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 const replHelp = `tools              list the tools and say which are open
@@ -164,7 +165,7 @@ func (a *asking) listTools(ctx context.Context) error {
 	}
 	cat, _ := a.here.g.Catalogue()
 	for _, t := range cat.Tools() {
-		if t.Method != gate.CallTool {
+		if t.Method != policy.CallTool {
 			continue
 		}
 		state, effect := "closed", ""

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/policy"
 )
 
 // checked is what writ check --json prints; docs/formats.md describes it.
@@ -35,22 +35,22 @@ func exposedBy(c *config.Config, file string) (out config.Faults, err error) {
 	for i, s := range o.servers {
 		if held := o.exposed(s); held != "" {
 			n := c.Servers[i].At("command")
-			out = append(out, gate.Fault{File: file, Line: n.Line, Column: n.Column, Message: held, Hint: moveThem})
+			out = append(out, policy.Fault{File: file, Line: n.Line, Column: n.Column, Message: held, Hint: moveThem})
 		}
 	}
 	return out, nil
 }
 
 func checkCommand() *cobra.Command {
-	var file, policy string
+	var file, alone string
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "check", Short: "Check configuration and policy, without starting anything", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if (file == "") == (policy == "") {
+			if (file == "") == (alone == "") {
 				return fail(exitUsage, "writ check --config writ.yaml", "name a --config, or a --policy alone")
 			}
-			var p *gate.Policy
+			var p *policy.Policy
 			var err error
 			servers, warnings, contracts := 0, config.Faults{}, 0
 			if file != "" {
@@ -60,7 +60,7 @@ func checkCommand() *cobra.Command {
 					warnings, err = exposedBy(cfg, file)
 				}
 			} else {
-				p, err = config.LoadPolicy(policy)
+				p, err = config.LoadPolicy(alone)
 			}
 			if err == nil {
 				warnings, contracts = append(warnings, p.Warnings...), len(p.Contracts)
@@ -93,7 +93,7 @@ func checkCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&file, "config", "", "configuration `FILE`")
-	c.Flags().StringVar(&policy, "policy", "", "policy `FILE` alone")
+	c.Flags().StringVar(&alone, "policy", "", "policy `FILE` alone")
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c
 }

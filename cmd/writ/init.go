@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 func initCommand() *cobra.Command {
@@ -28,12 +30,12 @@ func initCommand() *cobra.Command {
 			"person opens it. Nothing is overwritten.",
 		Example: "  writ init --name files -- npx -y @modelcontextprotocol/server-filesystem /srv",
 		RunE: func(c *cobra.Command, args []string) error {
-			servers, policy, err := f.initServers(name, args)
+			servers, configured, err := f.initServers(name, args)
 			if err != nil {
 				return err
 			}
 			if out == "" {
-				out = policy
+				out = configured
 			}
 			if out == "" {
 				out = "policy.yaml"
@@ -46,7 +48,7 @@ func initCommand() *cobra.Command {
 				return fail(exitIO, "", "no temporary directory")
 			}
 			defer os.RemoveAll(state)
-			empty, fs := gate.ParsePolicy("draft", []byte("tools: {}\n"))
+			empty, fs := policy.Parse("draft", []byte("tools: {}\n"))
 			if len(fs) > 0 {
 				return fail(exitIO, "", "the empty policy is not accepted: %w", config.Faults(fs))
 			}
@@ -71,7 +73,7 @@ func initCommand() *cobra.Command {
 				}
 			}
 			text := draft(cat)
-			if _, fs := gate.ParsePolicy(out, []byte(text)); len(fs) > 0 {
+			if _, fs := policy.Parse(out, []byte(text)); len(fs) > 0 {
 				return fail(exitIO, "", "the draft is not a policy: %w", config.Faults(fs))
 			}
 			if err := private.WriteOnce(out, []byte(text), 0o600); err != nil {
@@ -133,7 +135,7 @@ tools:
 `)
 	n := 0
 	for _, t := range cat.Tools() {
-		if t.Method != gate.CallTool || t.State == gate.Refused {
+		if t.Method != policy.CallTool || t.State == gate.Refused {
 			continue
 		}
 		n++

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/policy"
 )
 
 // memoryServe runs the gateway with nothing behind it but the memory: the same
@@ -50,7 +50,7 @@ func memoryServe() *cobra.Command {
 					*w.into = w.value
 				}
 			}
-			p, fs := gate.ParsePolicy("built-in policy", []byte("tools: {}\n"))
+			p, fs := policy.Parse("built-in policy", []byte("tools: {}\n"))
 			if len(fs) > 0 {
 				return config.Invalid(config.Faults(fs))
 			}

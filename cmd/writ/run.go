@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/policy"
 )
 
 func runCommand() *cobra.Command {
@@ -112,7 +112,7 @@ func (f *sharedFlags) loadRun(policy, name string, command []string) (*files, er
 }
 
 // onlyServer returns the one server the policy has contracts for.
-func onlyServer(p *gate.Policy) (string, error) {
+func onlyServer(p *policy.Policy) (string, error) {
 	name := ""
 	for _, c := range p.Contracts {
 		if name != "" && c.Server != name {

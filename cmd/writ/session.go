@@ -15,13 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/statedir"
+	"github.com/writ-project/writ/policy"
 )
 
 func sessionCommand() *cobra.Command {
@@ -184,7 +184,7 @@ func named(ctx context.Context, dir, name string, input *screen.Screen) (*gatewa
 			return nil, nil, nil, fail(exitData, "writ session new "+name, "no session is kept under that name")
 		}
 	}
-	policy, fs := gate.ParsePolicy("none", []byte("tools: {}\n"))
+	policy, fs := policy.Parse("none", []byte("tools: {}\n"))
 	if len(fs) > 0 {
 		return nil, nil, nil, config.Invalid(config.Faults(fs))
 	}

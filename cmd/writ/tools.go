@@ -16,6 +16,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 func toolsCommand() *cobra.Command {
@@ -87,7 +88,7 @@ func (f *sharedFlags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLi
 	}
 	cat, _ := l.g.Catalogue()
 	for _, t := range cat.Tools() {
-		if t.Method != gate.CallTool {
+		if t.Method != policy.CallTool {
 			continue
 		}
 		tl := toolLine{Name: t.Public, Tool: t.Server + "/" + t.Name, Reason: string(t.Reason), Pin: t.Pin, State: "closed"}
@@ -172,7 +173,7 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 	out, in := c.OutOrStdout(), bufio.NewReader(c.InOrStdin())
 	found, written := 0, 0
 	for _, t := range cat.Tools() {
-		if t.Server != server || one && t.Name != tool || t.Method != gate.CallTool {
+		if t.Server != server || one && t.Name != tool || t.Method != policy.CallTool {
 			continue
 		}
 		found++
@@ -206,7 +207,7 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 				continue
 			}
 		}
-		if source, err = gate.SetPin(source, id, t.Pin); err != nil {
+		if source, err = policy.SetPin(source, id, t.Pin); err != nil {
 			return fail(exitData, "writ check --policy "+o.file, "the pin cannot be written: %w", err)
 		}
 		written++

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/ask/screen"
@@ -18,6 +17,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
+	"github.com/writ-project/writ/policy"
 )
 
 // The program of the tests is the recorder, and the example server behind it,
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // it: opened changes the gateway, and the door that is returned.
 func newWorld(t *testing.T, change func(*gateway.Options), opened func(ask.Door) ask.Door) *World {
 	t.Helper()
-	policy, faults := gate.ParsePolicy("policy.yaml", example.Policy())
+	policy, faults := policy.Parse("policy.yaml", example.Policy())
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}

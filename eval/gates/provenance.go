@@ -7,6 +7,7 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -50,11 +51,11 @@ func provenanceGate(g Gates, l *loader) *Section {
 	s := newHandMade("provenance_gate")
 	for _, c := range load(l, "provenance_gate", func(c *actCase) (id, expect string) { return c.ID, c.Expect }) {
 		w := l.world(c.c.World)
-		profiles := []gate.Profile{gate.Standard, gate.Strict}
+		profiles := []policy.Profile{policy.Standard, policy.Strict}
 		if len(c.c.Profiles.Items) > 0 {
 			profiles = nil
 			for _, p := range c.c.Profiles.Items {
-				profiles = append(profiles, gate.Profile(p.S))
+				profiles = append(profiles, policy.Profile(p.S))
 			}
 		}
 		for _, p := range profiles {
@@ -74,7 +75,7 @@ func provenanceGate(g Gates, l *loader) *Section {
 type session struct {
 	gates    Gates
 	world    *world
-	profile  gate.Profile
+	profile  policy.Profile
 	sessions map[string]*gate.Session
 }
 

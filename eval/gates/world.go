@@ -8,6 +8,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/policy"
 )
 
 // worldForm is a file of cases/worlds.
@@ -34,8 +35,8 @@ type world struct {
 	listed   []claim.Tool
 	operator []claim.Allowed
 	// By profile. Without a policy there is one catalogue, under "".
-	policies   map[gate.Profile]*gate.Policy
-	catalogues map[gate.Profile]*gate.Catalogue
+	policies   map[policy.Profile]*policy.Policy
+	catalogues map[policy.Profile]*gate.Catalogue
 	ownPaths   []string
 }
 
@@ -44,7 +45,7 @@ func (l *loader) world(name string) *world {
 	if w := l.worlds[name]; w != nil {
 		return w
 	}
-	w := &world{policies: map[gate.Profile]*gate.Policy{}, catalogues: map[gate.Profile]*gate.Catalogue{}}
+	w := &world{policies: map[policy.Profile]*policy.Policy{}, catalogues: map[policy.Profile]*gate.Catalogue{}}
 	l.worlds[name] = w
 	file := path.Join("cases", "worlds", name+".yaml")
 	var form worldForm
@@ -75,15 +76,15 @@ func (l *loader) world(name string) *world {
 	if form.Policy == "" {
 		return w
 	}
-	for _, profile := range []gate.Profile{gate.Standard, gate.Strict} {
-		p, faults := gate.ParsePolicy(file, []byte("profile: "+string(profile)+"\n"+form.Policy))
+	for _, profile := range []policy.Profile{policy.Standard, policy.Strict} {
+		p, faults := policy.Parse(file, []byte("profile: "+string(profile)+"\n"+form.Policy))
 		for _, f := range faults {
 			l.fault("%s", f)
 		}
 		w.policies[profile] = p
 		w.catalogues[profile], _ = gate.NewCatalogue(defs, p)
 	}
-	w.catalogues[""] = w.catalogues[gate.Standard]
+	w.catalogues[""] = w.catalogues[policy.Standard]
 	return w
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // gatewayDoor is a gateway of this process with one open session.
@@ -28,11 +29,11 @@ func NewDoor(g *gateway.Gateway, s downstream.Session) Door {
 // for, each in the definition it pins, and of those the ones in only, unless
 // only is nil. A contract that is closed, or has no pin where pins are
 // required, allows nothing.
-func Allow(p *gate.Policy, only []string) []claim.Allowed {
+func Allow(p *policy.Policy, only []string) []claim.Allowed {
 	var out []claim.Allowed
 	for key, c := range p.Contracts {
 		switch {
-		case c.Method != gate.CallTool, c.Closed, c.Pin == "" && !p.PinsOptional, only != nil && !slices.Contains(only, key):
+		case c.Method != policy.CallTool, c.Closed, c.Pin == "" && !p.PinsOptional, only != nil && !slices.Contains(only, key):
 			continue
 		}
 		out = append(out, claim.Allowed{Server: c.Server, Name: c.Tool, Pin: c.Pin})
@@ -74,7 +75,7 @@ func (d *gatewayDoor) Discover(ctx context.Context) (*Listing, error) {
 	}
 	catalogue, _ := d.g.Catalogue()
 	for _, t := range catalogue.Tools() {
-		if t.Method != gate.CallTool || t.State == gate.Refused || t.State == gate.Open && !live[t.Public] {
+		if t.Method != policy.CallTool || t.State == gate.Refused || t.State == gate.Open && !live[t.Public] {
 			continue
 		}
 		l := Listed{Tool: claim.Tool{Server: t.Server, Name: t.Name, Pin: t.Pin}, Public: t.Public, Definition: t.Raw}

@@ -29,6 +29,7 @@ import (
 	"github.com/writ-project/writ/internal/storetest"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -163,7 +164,7 @@ func TestAsk(t *testing.T) {
 type liveRun struct {
 	t       *testing.T
 	c       *live
-	policy  *gate.Policy
+	policy  *policy.Policy
 	store   *mapstore.Store
 	toy     *toy
 	server  upstream.Config
@@ -241,8 +242,8 @@ func newLiveRun(t *testing.T, c *live) *liveRun {
 	return r
 }
 
-func parsePolicy(text string) (*gate.Policy, any) {
-	p, faults := gate.ParsePolicy("policy.yaml", []byte(text))
+func parsePolicy(text string) (*policy.Policy, any) {
+	p, faults := policy.Parse("policy.yaml", []byte(text))
 	return p, faults
 }
 

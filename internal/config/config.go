@@ -18,12 +18,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/policy"
 )
 
 // Config is writ.yaml, read by package strictyaml: unknown keys, duplicate
@@ -106,7 +106,7 @@ type Limits struct {
 }
 
 // Faults is an error made of positioned defects, printed one to a line.
-type Faults []gate.Fault
+type Faults []policy.Fault
 
 func (fs Faults) Error() string {
 	lines := make([]string, len(fs))
@@ -268,7 +268,7 @@ func (s *Server) check(r *strictyaml.Reader, seen map[string]bool) {
 	case n != s.Node && n.Kind != strictyaml.Text:
 	case !ServerName.MatchString(s.Name):
 		r.Fault(n, "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "name: files")
-	case s.Name == gate.OwnServer:
+	case s.Name == policy.OwnServer:
 		r.Fault(n, "this name is that of Writ's own server", "name: files")
 	case seen[s.Name]:
 		r.Fault(n, "two servers have this name", "a server's name is unique")
@@ -361,7 +361,7 @@ func expand(r *strictyaml.Reader, n *strictyaml.Node) string {
 // agree returns a fault for each contract the servers of the configuration
 // cannot meet: one that speaks of a server which is not there would never hold,
 // and its author believes it does. `optional: true` says that it is meant so.
-func (c *Config) agree(p *gate.Policy) Faults {
+func (c *Config) agree(p *policy.Policy) Faults {
 	r := strictyaml.New(c.Policy)
 	var known []string
 	for _, s := range c.Servers {
@@ -377,7 +377,7 @@ func (c *Config) agree(p *gate.Policy) Faults {
 
 // Load reads writ.yaml and the policy it names, and holds them against each
 // other. All faults of both are told at once.
-func Load(file string) (*Config, *gate.Policy, error) {
+func Load(file string) (*Config, *policy.Policy, error) {
 	c, err := Read(file)
 	if c == nil || c.Policy == "" {
 		return nil, nil, err
@@ -399,12 +399,12 @@ func Load(file string) (*Config, *gate.Policy, error) {
 }
 
 // LoadPolicy reads and parses a policy file.
-func LoadPolicy(file string) (*gate.Policy, error) {
+func LoadPolicy(file string) (*policy.Policy, error) {
 	b, err := ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	p, fs := gate.ParsePolicy(file, b)
+	p, fs := policy.Parse(file, b)
 	if len(fs) > 0 {
 		return nil, Faults(fs)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
 )
 
 var update = flag.Bool("update", false, "rewrite the pins of testdata/policy.yaml")
@@ -40,7 +41,7 @@ func TestPins(t *testing.T) {
 			if err := json.Unmarshal(raw, &d); err != nil {
 				t.Fatal(err)
 			}
-			if text, err = gate.SetPin(text, "everything/"+d.Name, gate.PinOf("everything", raw)); err != nil {
+			if text, err = policy.SetPin(text, "everything/"+d.Name, gate.PinOf("everything", raw)); err != nil {
 				t.Fatalf("%s: %v", d.Name, err)
 			}
 		}
@@ -50,7 +51,7 @@ func TestPins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, faults := gate.ParsePolicy(file, text)
+	p, faults := policy.Parse(file, text)
 	for _, f := range faults {
 		t.Errorf("%s:%d:%d: %s (%s)", f.File, f.Line, f.Column, f.Message, f.Hint)
 	}

@@ -29,7 +29,7 @@ import (
 const Name = "example"
 
 //go:embed policy.yaml
-var policy []byte
+var contracts []byte
 
 // published are the definitions that tools/list answers, a tool a line: the pins
 // of policy.yaml are of these bytes.
@@ -39,7 +39,7 @@ var published []byte
 
 // Policy returns the contracts of all tools of this server, each pinned to the
 // definition it publishes. The caller may change the copy it gets.
-func Policy() []byte { return bytes.Clone(policy) }
+func Policy() []byte { return bytes.Clone(contracts) }
 
 const (
 	// Of the versions of MCP it speaks modern says in each request which it is;

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -22,7 +23,7 @@ func TestPins(t *testing.T) {
 		text := Policy()
 		for name, raw := range defs {
 			var err error
-			if text, err = gate.SetPin(text, Name+"/"+name, gate.PinOf(Name, raw)); err != nil {
+			if text, err = policy.SetPin(text, Name+"/"+name, gate.PinOf(Name, raw)); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -31,7 +32,7 @@ func TestPins(t *testing.T) {
 		}
 		t.Skip("policy.yaml rewritten: run the test again")
 	}
-	p, faults := gate.ParsePolicy("policy.yaml", Policy())
+	p, faults := policy.Parse("policy.yaml", Policy())
 	for _, f := range append(faults, warnings(p)...) {
 		t.Errorf("policy.yaml:%d:%d: %s", f.Line, f.Column, f.Message)
 	}
@@ -52,7 +53,7 @@ func TestPins(t *testing.T) {
 	}
 }
 
-func warnings(p *gate.Policy) []gate.Fault {
+func warnings(p *policy.Policy) []policy.Fault {
 	if p == nil {
 		return nil
 	}
@@ -86,7 +87,7 @@ func play(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, faults := gate.ParsePolicy("policy.yaml", Policy())
+	p, faults := policy.Parse("policy.yaml", Policy())
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -204,7 +205,7 @@ func publishesSchema(t *gate.Tool) bool {
 }
 
 // notRecorded refuses because the record could not be written.
-func (g *Gateway) notRecorded(r *downstream.Request, m gate.Method, err error) downstream.Reply {
+func (g *Gateway) notRecorded(r *downstream.Request, m policy.Method, err error) downstream.Reply {
 	g.log.Error("a record could not be written: the call is refused", "error", err)
 	need := "the audit log must be writable; nothing was done, so the call can be made again once it is"
 	var altered *audit.AlteredError
@@ -225,7 +226,7 @@ func (a *judgedCall) call(ctx context.Context) upstream.Response {
 	if a.run != nil {
 		return a.runHere(ctx, &d)
 	}
-	if d.Call.Server == gate.OwnServer && a.g.inside != nil {
+	if d.Call.Server == policy.OwnServer && a.g.inside != nil {
 		return a.callInside(ctx, &d)
 	}
 	srv := a.g.servers[d.Call.Server]
@@ -282,7 +283,7 @@ func (a *judgedCall) owner() string {
 func wireCall(d *gate.Decision, extra []strictjson.Member) (method string, params []byte) {
 	params = []byte("{}")
 	switch d.Call.Method {
-	case gate.CallTool:
+	case policy.CallTool:
 		method = "tools/call"
 		params = strictjson.Set(params, "name", strictjson.Quote(d.Call.Tool))
 		if d.Arguments != nil {
@@ -291,7 +292,7 @@ func wireCall(d *gate.Decision, extra []strictjson.Member) (method string, param
 	default:
 		method = string(d.Call.Method)
 		params = d.Arguments
-		if d.Call.Method == gate.GetPrompt {
+		if d.Call.Method == policy.GetPrompt {
 			params = strictjson.Set(params, "name", strictjson.Quote(d.Call.Tool))
 		}
 	}

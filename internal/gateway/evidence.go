@@ -12,9 +12,9 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -144,7 +144,7 @@ func (g *Gateway) Sightings(ctx context.Context, session string, limit int) ([]S
 	}
 	var out []Sighting
 	for i := len(all) - 1; i >= 0 && len(out) < limit; i-- {
-		if all[i].Server != gate.OwnServer {
+		if all[i].Server != policy.OwnServer {
 			x := all[i].Sighting
 			x.Admissible = all[i].vouches(lapse)
 			out = append(out, x)
@@ -182,7 +182,7 @@ func (g *Gateway) capture(ctx context.Context, session string, number uint32, te
 	left := captureBytes
 	for i, looked := len(all)-1, 0; i >= 0; i-- {
 		x := &all[i]
-		if number != 0 && x.Evidence.Number != number || x.Server == gate.OwnServer {
+		if number != 0 && x.Evidence.Number != number || x.Server == policy.OwnServer {
 			continue
 		}
 		if looked++; looked > captureResults {

@@ -30,6 +30,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -45,12 +46,12 @@ type Store interface {
 // Options are what a gateway is made of.
 type Options struct {
 	Store   Store
-	Policy  *gate.Policy
+	Policy  *policy.Policy
 	Servers []upstream.Config
 	// Tools are those the program runs itself, when it calls Gateway.Call. Their
 	// servers are names and nothing else, and none of Servers.
 	Tools []gate.Definition
-	// Inside is Writ's own server, gate.OwnServer; nil for none.
+	// Inside is Writ's own server, policy.OwnServer; nil for none.
 	Inside Inside
 	// Shadow records and decides, but lets every call pass. A session keeps
 	// the mode it was opened in.
@@ -80,7 +81,7 @@ type Options struct {
 type Gateway struct {
 	store    Store
 	sessions audit.Sessions
-	policy   *gate.Policy
+	policy   *policy.Policy
 	inside   Inside
 	tools    []gate.Definition
 	servers  map[string]*server
@@ -150,7 +151,7 @@ type server struct {
 
 // ruleset is the policy with the catalogue it is joined to. It is immutable.
 type ruleset struct {
-	policy        *gate.Policy
+	policy        *policy.Policy
 	catalogue     *gate.Catalogue
 	policyBlob    string
 	catalogueBlob string
@@ -187,7 +188,7 @@ func New(o Options) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: no randomness: %w", err)
 	}
 	for _, c := range o.Servers {
-		if g.servers[c.Name] != nil || c.Name == gate.OwnServer {
+		if g.servers[c.Name] != nil || c.Name == policy.OwnServer {
 			return nil, fmt.Errorf("gateway: two servers have one name")
 		}
 		c.Version = o.Version
@@ -209,7 +210,7 @@ func New(o Options) (*Gateway, error) {
 		g.order = append(g.order, c.Name)
 	}
 	for _, t := range o.Tools {
-		if g.servers[t.Server] != nil || t.Server == gate.OwnServer {
+		if g.servers[t.Server] != nil || t.Server == policy.OwnServer {
 			return nil, fmt.Errorf("gateway: a tool of the program has the name of a server that is none of it")
 		}
 	}
@@ -449,7 +450,7 @@ func (g *Gateway) rebuild(ctx context.Context) {
 	}
 	if g.inside != nil {
 		for _, raw := range g.inside.Definitions() {
-			defs = append(defs, gate.Definition{Server: gate.OwnServer, Raw: raw})
+			defs = append(defs, gate.Definition{Server: policy.OwnServer, Raw: raw})
 		}
 	}
 	for n, rs := range shared {

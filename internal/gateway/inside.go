@@ -11,6 +11,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -18,7 +19,7 @@ import (
 // a session apart. It is the host's to set, like the session; no payload can.
 const MetaTask = "io.github.writ-project/task"
 
-// Inside is the server within this process, gate.OwnServer: the governed
+// Inside is the server within this process, policy.OwnServer: the governed
 // memory. It is reached through the door like every other server, after a
 // decision that is on record.
 type Inside interface {
@@ -63,7 +64,7 @@ type Answer struct {
 // redacted is a call of Inside, or of nothing there is, without what must not be
 // stored. What is judged, recorded and carried out are then the same bytes.
 func (g *Gateway) redacted(call gate.Call) gate.Call {
-	if g.inside == nil || call.Method != gate.CallTool || call.Server != "" && call.Server != gate.OwnServer {
+	if g.inside == nil || call.Method != policy.CallTool || call.Server != "" && call.Server != policy.OwnServer {
 		return call
 	}
 	if call.Server == "" {

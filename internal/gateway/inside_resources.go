@@ -10,6 +10,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // InsideResources is an Inside of which some answers can be read as resources.
@@ -34,7 +35,7 @@ func (g *Gateway) insideResource(uri string) (call gate.Call, ok bool) {
 	if !is {
 		return call, false
 	}
-	call.Server = gate.OwnServer
+	call.Server = policy.OwnServer
 	call.Tool, call.Arguments, ok = in.Resource(uri)
 	return call, ok
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // listener is one client stream that wants notifications.
@@ -34,7 +34,7 @@ func (g *Gateway) Subscribe(ctx context.Context, l downstream.Listener, deliver 
 			for _, uri := range l.Filter.URIs {
 				r := &downstream.Request{Method: "resources/subscribe", Era: l.Era, Version: l.Version, Principal: l.Principal,
 					Session: l.Session, Params: strictjson.Set([]byte("{}"), "uri", strictjson.Quote(uri)), Peer: NoPeer}
-				if g.resource(ctx, r, v, gate.SubscribeResource).Err == nil {
+				if g.resource(ctx, r, v, policy.SubscribeResource).Err == nil {
 					e.filter.URIs = append(e.filter.URIs, uri)
 				}
 			}

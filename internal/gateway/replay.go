@@ -13,6 +13,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -181,7 +182,7 @@ func (f *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	}
 	input := gate.Input{
 		Policy: w.policy, Catalogue: w.catalogue,
-		Call: gate.Call{Server: in.Server, Tool: in.Tool, Method: gate.Method(in.Method)},
+		Call: gate.Call{Server: in.Server, Tool: in.Tool, Method: policy.Method(in.Method)},
 		Time: rec.Time, Shadow: in.Shadow, OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases, Resolved: in.Resolved,
 	}
 	if in.Session {
@@ -249,8 +250,8 @@ func (f *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 	return nil
 }
 
-func (f *Replayer) rulesetOf(ctx context.Context, policy, catalogue string) (*ruleset, error) {
-	k := [2]string{policy, catalogue}
+func (f *Replayer) rulesetOf(ctx context.Context, rules, catalogue string) (*ruleset, error) {
+	k := [2]string{rules, catalogue}
 	if w := f.rulesets[k]; w != nil {
 		return w, nil
 	}
@@ -265,11 +266,11 @@ func (f *Replayer) rulesetOf(ctx context.Context, policy, catalogue string) (*ru
 		}
 		return b, err
 	}
-	src, err := load(policy)
+	src, err := load(rules)
 	if err != nil {
 		return nil, fmt.Errorf("the recorded policy: %w", err)
 	}
-	p, faults := gate.ParsePolicy("recorded policy", src)
+	p, faults := policy.Parse("recorded policy", src)
 	if len(faults) > 0 {
 		return nil, errors.New("the recorded policy is not accepted any more")
 	}
@@ -367,8 +368,8 @@ func (g *Gateway) writeDecision(s *session, v *ruleset, in *gate.Input, d *gate.
 	return recordedCall{n, done}, err
 }
 
-func methodName(m gate.Method) string {
-	if m == gate.CallTool {
+func methodName(m policy.Method) string {
+	if m == policy.CallTool {
 		return "tools/call"
 	}
 	return string(m)

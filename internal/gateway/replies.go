@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // The members Writ adds to a result's _meta. Nothing else of a server's result
@@ -69,9 +69,9 @@ func member(name string, v any) strictjson.Member {
 // refusal is the answer to a refused call: for tools/call a result the model
 // can act on, else an error whose data is the outcome. The text is the same,
 // byte for byte, for the same refusal (R24); only the decision's id differs.
-func refusal(method gate.Method, outcome writ.Outcome, decision string, publishesSchema bool) downstream.Reply {
+func refusal(method policy.Method, outcome writ.Outcome, decision string, publishesSchema bool) downstream.Reply {
 	out := mustJSON(outcome)
-	if method != gate.CallTool {
+	if method != policy.CallTool {
 		return downstream.Reply{Err: &rpc.Error{Code: codeRefused, Message: "refused: " + string(outcome.Rejection.Reason), Data: out}}
 	}
 	if outcome.Rejection != nil && (outcome.Rejection.Reason == writ.NameUnknown || outcome.Rejection.Reason == writ.NameAmbiguous) {

@@ -12,6 +12,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // describeWait is how long the opening waits for the servers. A client gives up
@@ -100,15 +101,15 @@ func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.
 	case "tools/call":
 		return g.callTool(ctx, r, v)
 	case "resources/list":
-		return g.list(ctx, r, v, gate.ListResources, "resources")
+		return g.list(ctx, r, v, policy.ListResources, "resources")
 	case "resources/templates/list":
-		return g.list(ctx, r, v, gate.ListTemplates, "resourceTemplates")
+		return g.list(ctx, r, v, policy.ListTemplates, "resourceTemplates")
 	case "prompts/list":
-		return g.list(ctx, r, v, gate.ListPrompts, "prompts")
+		return g.list(ctx, r, v, policy.ListPrompts, "prompts")
 	case "resources/read":
-		return g.resource(ctx, r, v, gate.ReadResource)
+		return g.resource(ctx, r, v, policy.ReadResource)
 	case "resources/subscribe":
-		reply := g.resource(ctx, r, v, gate.SubscribeResource)
+		reply := g.resource(ctx, r, v, policy.SubscribeResource)
 		if uri := textMember(r.Params, "uri"); reply.Err == nil {
 			g.subscribed(r, uri)
 			if _, own := g.insideResource(uri); own {
@@ -209,7 +210,7 @@ func (g *Gateway) hidden(ctx context.Context, r *downstream.Request, v *ruleset,
 // pass takes a request through the door, with what a multi-round-trip retry
 // carries beside the arguments.
 func (g *Gateway) pass(ctx context.Context, r *downstream.Request, v *ruleset, call gate.Call) downstream.Reply {
-	if call.Method != gate.CallTool {
+	if call.Method != policy.CallTool {
 		v, _ = g.listed(ctx, call.Server)
 	}
 	var extra []strictjson.Member
@@ -269,7 +270,7 @@ func nearMember(params []byte, known ...string) bool {
 
 // list asks every server that has such a list, as a read of this session, so
 // that what is listed becomes known to it (R32).
-func (g *Gateway) list(ctx context.Context, r *downstream.Request, v *ruleset, method gate.Method, key string) downstream.Reply {
+func (g *Gateway) list(ctx context.Context, r *downstream.Request, v *ruleset, method policy.Method, key string) downstream.Reply {
 	if !noCursor(r) {
 		return failure(rpc.CodeInvalidParams, "unknown cursor")
 	}
@@ -290,7 +291,7 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, v *ruleset, m
 			return reply
 		}
 		es, _ := strictjson.Elements(strictjson.Get(reply.Result, key))
-		if method == gate.ListPrompts {
+		if method == policy.ListPrompts {
 			es = slices.Clone(es)
 			for i, e := range es {
 				es[i] = v.publicPrompt(name, e)
@@ -298,7 +299,7 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, v *ruleset, m
 		}
 		items = append(items, es...)
 	}
-	if method == gate.ListTemplates {
+	if method == policy.ListTemplates {
 		items = append(items, g.insideTemplates()...) // part of the program, like its tools
 	}
 	return listReply(key, items)
@@ -344,7 +345,7 @@ func (s *server) fetchList(ctx context.Context, method string) upstream.Response
 
 // resource routes a request about one resource: to the server that listed it,
 // to the one whose template it fits, else to the only server that has any.
-func (g *Gateway) resource(ctx context.Context, r *downstream.Request, v *ruleset, method gate.Method) downstream.Reply {
+func (g *Gateway) resource(ctx context.Context, r *downstream.Request, v *ruleset, method policy.Method) downstream.Reply {
 	uri, ok := strictjson.Text(strictjson.Get(r.Params, "uri"))
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
@@ -417,7 +418,7 @@ func (g *Gateway) prompt(ctx context.Context, r *downstream.Request, v *ruleset)
 		return failure(rpc.CodeInvalidParams, "unknown prompt")
 	}
 	args := strictjson.Set(only(r.Params, "arguments"), "name", strictjson.Quote(to.name))
-	return g.pass(ctx, r, v, gate.Call{Server: to.server, Tool: to.name, Method: gate.GetPrompt, Arguments: args})
+	return g.pass(ctx, r, v, gate.Call{Server: to.server, Tool: to.name, Method: policy.GetPrompt, Arguments: args})
 }
 
 func (g *Gateway) complete(ctx context.Context, r *downstream.Request, v *ruleset) downstream.Reply {
@@ -447,7 +448,7 @@ func (g *Gateway) complete(ctx context.Context, r *downstream.Request, v *rulese
 	if name == "" {
 		return downstream.Reply{Result: []byte(`{"completion":{"values":[]}}`)}
 	}
-	return g.pass(ctx, r, v, gate.Call{Server: name, Method: gate.Complete, Arguments: args})
+	return g.pass(ctx, r, v, gate.Call{Server: name, Method: policy.Complete, Arguments: args})
 }
 
 var logLevels = map[string]bool{"debug": true, "info": true, "notice": true, "warning": true,

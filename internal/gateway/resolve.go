@@ -11,6 +11,7 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 const (
@@ -46,7 +47,7 @@ func (g *Gateway) locate(in *gate.Input) {
 		})
 	}
 	if args := in.Call.Arguments; args != nil && strictjson.Check(args, strictjson.Request) == nil {
-		l.writes = in.Call.Method == gate.CallTool && in.Catalogue.Lookup(in.Call.Server, in.Call.Tool).Effect(args)&gate.Write != 0
+		l.writes = in.Call.Method == policy.CallTool && in.Catalogue.Lookup(in.Call.Server, in.Call.Tool).Effect(args)&policy.Write != 0
 		walk("", args)
 	}
 	if answers := in.Call.Answers; answers != nil && strictjson.Check(answers, strictjson.Request) == nil {

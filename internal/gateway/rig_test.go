@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/storetest"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
+	policies "github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -135,9 +135,9 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-func policy(tb testing.TB, text string) *gate.Policy {
+func policy(tb testing.TB, text string) *policies.Policy {
 	tb.Helper()
-	p, faults := gate.ParsePolicy("policy.yaml", []byte(text))
+	p, faults := policies.Parse("policy.yaml", []byte(text))
 	for _, f := range faults {
 		tb.Errorf("policy %d:%d: %s (%s)", f.Line, f.Column, f.Message, f.Hint)
 	}
@@ -157,7 +157,7 @@ func principal(r *http.Request) (string, bool) {
 }
 
 // newRig starts a gateway over st in front of the servers, and its HTTP front.
-func newRig(tb testing.TB, st gateway.Store, p *gate.Policy, servers ...upstream.Config) *rig {
+func newRig(tb testing.TB, st gateway.Store, p *policies.Policy, servers ...upstream.Config) *rig {
 	tb.Helper()
 	for i := range servers {
 		if servers[i].Limits.Refresh == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/policy"
 )
 
 // A decision rests on the definitions a server listed. From the reading of its
@@ -58,7 +59,7 @@ func (g *Gateway) listed(ctx context.Context, name string) (v *ruleset, ok bool)
 // same reports whether the ruleset has the definition a decision was made on.
 func (v *ruleset) same(d *gate.Decision) bool {
 	name := d.Call.Tool
-	if d.Call.Method != gate.CallTool {
+	if d.Call.Method != policy.CallTool {
 		name = string(d.Call.Method)
 	}
 	t := v.catalogue.Lookup(d.Call.Server, name)

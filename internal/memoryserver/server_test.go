@@ -7,7 +7,6 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/memoryserver"
@@ -15,6 +14,7 @@ import (
 	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
+	"github.com/writ-project/writ/policy"
 )
 
 // desk is a gateway with nothing behind it but the memory.
@@ -34,7 +34,7 @@ func newDesk(t *testing.T, st gateway.Store, profile memoryserver.Profile) *desk
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, faults := gate.ParsePolicy("policy.yaml", []byte("tools: {}"))
+	own, faults := policy.Parse("policy.yaml", []byte("tools: {}"))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/audit"
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/memoryserver"
@@ -22,6 +21,7 @@ import (
 	"github.com/writ-project/writ/internal/storetest"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
+	"github.com/writ-project/writ/policy"
 )
 
 // A house is a gateway with nothing behind it but the memory, on SQLite: one
@@ -138,7 +138,7 @@ func (h *house) gw() *gateway.Gateway {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	own, faults := gate.ParsePolicy("policy.yaml", []byte("tools: {}"))
+	own, faults := policy.Parse("policy.yaml", []byte("tools: {}"))
 	if len(faults) > 0 {
 		h.t.Fatal(faults)
 	}

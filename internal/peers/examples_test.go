@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
 )
 
 // TestExamples: each example's files are accepted as they stand, name the
@@ -61,7 +61,7 @@ func TestExamples(t *testing.T) {
 			if out, err := exec.CommandContext(testContext(t), binary, "check", "--config", file).CombinedOutput(); err != nil {
 				t.Errorf("writ check: %v %s", err, out)
 			}
-			policy, faults := gate.ParsePolicy("policy.yaml", read(t, filepath.Join(examples, d.Name(), "policy.yaml")))
+			policy, faults := policy.Parse("policy.yaml", read(t, filepath.Join(examples, d.Name(), "policy.yaml")))
 			if len(faults) > 0 {
 				t.Fatal(faults)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/policy"
 )
 
 // answering answers what a server asks.
@@ -114,9 +115,9 @@ func TestListChangedAnywhere(t *testing.T) {
 func TestWhoIsAsked(t *testing.T) {
 	ask := func(k *call) { k.request.OnRequest = answering }
 	of := func(owner string, act bool) *call {
-		k := &call{request: Request{Owner: owner, Decision: &gate.Decision{Effect: gate.Read}}}
+		k := &call{request: Request{Owner: owner, Decision: &gate.Decision{Effect: policy.Read}}}
 		if ask(k); act {
-			k.request.Decision = &gate.Decision{Effect: gate.Delete}
+			k.request.Decision = &gate.Decision{Effect: policy.Delete}
 		}
 		return k
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/hostile"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/policy"
 )
 
 const envSDK = "WRIT_TEST_SDK_SERVER"
@@ -96,7 +97,7 @@ func (r *record) until(t *testing.T, what string, ok func() bool) {
 }
 
 // allowed is a decision that lets a call of a method pass.
-func allowed(m gate.Method, tool, args string) *gate.Decision {
+func allowed(m policy.Method, tool, args string) *gate.Decision {
 	d := &gate.Decision{Call: gate.Call{Method: m, Tool: tool}, Shadow: true}
 	if args != "" {
 		d.Arguments = []byte(args)
@@ -105,13 +106,13 @@ func allowed(m gate.Method, tool, args string) *gate.Decision {
 }
 
 // judged is a request of a method whose members are its arguments.
-func judged(m gate.Method, params string) upstream.Request {
+func judged(m policy.Method, params string) upstream.Request {
 	return upstream.Request{Decision: allowed(m, "", params), Method: string(m), Params: []byte(params)}
 }
 
 func callTool(name, args string) upstream.Request {
 	return upstream.Request{
-		Decision: allowed(gate.CallTool, name, args), Method: "tools/call",
+		Decision: allowed(policy.CallTool, name, args), Method: "tools/call",
 		Params: []byte(`{"name":"` + name + `","arguments":` + args + `}`),
 	}
 }

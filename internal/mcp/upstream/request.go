@@ -11,15 +11,16 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // judged are the methods that need a decision, as the gate names them.
-var judged = map[string]gate.Method{
-	"tools/call":          gate.CallTool,
-	"resources/read":      gate.ReadResource,
-	"resources/subscribe": gate.SubscribeResource,
-	"prompts/get":         gate.GetPrompt,
-	"completion/complete": gate.Complete,
+var judged = map[string]policy.Method{
+	"tools/call":          policy.CallTool,
+	"resources/read":      policy.ReadResource,
+	"resources/subscribe": policy.SubscribeResource,
+	"prompts/get":         policy.GetPrompt,
+	"completion/complete": policy.Complete,
 }
 
 // free are the methods that need none: they act on nothing a client could name.
@@ -68,14 +69,14 @@ func carries(d *gate.Decision, params []byte) bool {
 		return false
 	}
 	var want []strictjson.Member
-	if d.Call.Method == gate.CallTool {
+	if d.Call.Method == policy.CallTool {
 		if d.Arguments != nil {
 			want = []strictjson.Member{{Name: "arguments", Value: d.Arguments}}
 		}
 	} else if want, ok = strictjson.Members(d.Arguments); !ok {
 		return false
 	}
-	named := d.Call.Method == gate.CallTool || d.Call.Method == gate.GetPrompt
+	named := d.Call.Method == policy.CallTool || d.Call.Method == policy.GetPrompt
 	found := 0
 	for _, m := range ms {
 		same := func(w strictjson.Member) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // sdkServer is a real server of the official SDK.
@@ -157,8 +158,8 @@ func TestRealServers(t *testing.T) {
 			if err != nil || len(res.Items) != 2 {
 				t.Errorf("resources %d %v", len(res.Items), err)
 			}
-			want("resources/read", call(ctx, s, judged(gate.ReadResource, `{"uri":"mem://p"}`)), "plain")
-			prompt := judged(gate.GetPrompt, `{"name":"p"}`)
+			want("resources/read", call(ctx, s, judged(policy.ReadResource, `{"uri":"mem://p"}`)), "plain")
+			prompt := judged(policy.GetPrompt, `{"name":"p"}`)
 			prompt.Decision.Call.Tool = "p"
 			want("prompts/get", call(ctx, s, prompt), "messages")
 			var mu sync.Mutex
@@ -199,7 +200,7 @@ func TestRealServers(t *testing.T) {
 			// Last: in go-sdk v1.8.0 the end of one subscriptions/listen on stdio
 			// ends the list changes of another.
 			if p.name != "http stateless legacy" {
-				want("subscribe", call(ctx, s, judged(gate.SubscribeResource, `{"uri":"mem://p"}`)), "{")
+				want("subscribe", call(ctx, s, judged(policy.SubscribeResource, `{"uri":"mem://p"}`)), "{")
 				want("unsubscribe", s.Do(ctx, upstream.Request{Method: "resources/unsubscribe", Params: []byte(`{"uri":"mem://p"}`)}), "{")
 			}
 			for _, k := range []upstream.EventKind{upstream.StrayResponse, upstream.BadMessage, upstream.SkippedLine, upstream.StrayProgress, upstream.ConnectionLost} {
@@ -258,7 +259,7 @@ func TestOneDoor(t *testing.T) {
 		}
 	}
 	other := callTool("echo", `{"text":"x"}`)
-	other.Decision = allowed(gate.ReadResource, "echo", `{"text":"x"}`)
+	other.Decision = allowed(policy.ReadResource, "echo", `{"text":"x"}`)
 	if out := call(ctx, s, other); out.End != upstream.NotSent {
 		t.Errorf("a decision for another method: %s", out.End)
 	}
@@ -282,7 +283,7 @@ func TestOneDoor(t *testing.T) {
 			t.Errorf("%s: %s", name, out.End)
 		}
 	}
-	if out := call(ctx, s, upstream.Request{Decision: allowed(gate.ReadResource, "", `{"uri":"mem://p"}`), Method: "resources/read",
+	if out := call(ctx, s, upstream.Request{Decision: allowed(policy.ReadResource, "", `{"uri":"mem://p"}`), Method: "resources/read",
 		Params: []byte(`{"uri":"mem://other"}`)}); out.End != upstream.NotSent {
 		t.Errorf("another uri: %s", out.End)
 	}

@@ -1,4 +1,4 @@
-package gate
+package policy
 
 import (
 	"regexp"
@@ -12,14 +12,16 @@ import (
 // memory. No configuration and no policy may use the name.
 const OwnServer = "writ"
 
+// The regular expressions of ServerName and ToolName, for whoever has to say why
+// a name was refused.
 const (
-	serverNames = `^[a-z0-9][a-z0-9-]{0,31}$`
-	toolNames   = `^[A-Za-z0-9_.-]{1,128}$`
+	ServerNames = `^[a-z0-9][a-z0-9-]{0,31}$`
+	ToolNames   = `^[A-Za-z0-9_.-]{1,128}$`
 )
 
 var (
-	serverName = regexp.MustCompile(serverNames)
-	toolName   = regexp.MustCompile(toolNames)
+	serverName = regexp.MustCompile(ServerNames)
+	toolName   = regexp.MustCompile(ToolNames)
 )
 
 // ServerName reports whether a server may have that name in a configuration:

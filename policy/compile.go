@@ -1,4 +1,4 @@
-package gate
+package policy
 
 import (
 	"maps"
@@ -73,7 +73,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 		r.Fault(key, "the tools of this server are Writ's own, and so are their contracts", "remove it")
 		return nil
 	case !ServerName(c.Server):
-		r.Fault(key, "the server's name does not match "+serverNames, "")
+		r.Fault(key, "the server's name does not match "+ServerNames, "")
 		return nil
 	case method.Judged():
 		c.Method = method
@@ -81,7 +81,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 		r.Fault(key, "after the server stands a tool without /, or one of "+strings.Join(slices.Sorted(maps.Keys(methods)), ", "), "")
 		return nil
 	case !ToolName(c.Tool):
-		r.Fault(key, "the tool's name does not match "+toolNames, "tool patterns are not allowed: one tool, one contract")
+		r.Fault(key, "the tool's name does not match "+ToolNames, "tool patterns are not allowed: one tool, one contract")
 		return nil
 	}
 	c.Closed, c.Optional = f.Closed.Is, f.Optional.Is

@@ -1,4 +1,4 @@
-package gate
+package policy
 
 import (
 	"bytes"
@@ -19,12 +19,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected parts of case files")
 
-// TestPolicyCases runs testdata/policy/*.txtar. A case is a pair of files:
+// TestPolicyCases runs testdata/*.txtar. A case is a pair of files:
 // NAME.yaml (or NAME.quoted, a Go string literal, for bytes an editor would
 // not keep) and NAME.want, which holds one line for each fault, or "ok" and one
 // line for each warning.
 func TestPolicyCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/policy/*.txtar")
+	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no cases", err)
 	}
@@ -81,7 +81,7 @@ func TestPolicyCases(t *testing.T) {
 
 func verdict(t *testing.T, in []byte) string {
 	t.Helper()
-	p, faults := ParsePolicy("p.yaml", in)
+	p, faults := Parse("p.yaml", in)
 	if (p == nil) == (len(faults) == 0) {
 		t.Fatalf("a policy and %d faults", len(faults))
 	}
@@ -144,7 +144,7 @@ tools:
 `
 
 func TestPolicyMeaning(t *testing.T) {
-	p, faults := ParsePolicy("p", []byte(sectionTwo))
+	p, faults := Parse("p", []byte(sectionTwo))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
@@ -209,7 +209,7 @@ func TestPolicyMeaning(t *testing.T) {
 // TestPolicyStrict holds that profile strict knows tool output and nothing
 // else, and says what it turned off.
 func TestPolicyStrict(t *testing.T) {
-	p, faults := ParsePolicy("p", []byte("profile: strict\n"+sectionTwo))
+	p, faults := Parse("p", []byte("profile: strict\n"+sectionTwo))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
@@ -253,11 +253,11 @@ func TestPolicyBounds(t *testing.T) {
 		"501 rules":     {rules(maxRules + 1), false},
 		"many brackets": {bytes.Repeat([]byte("["), strictyaml.MaxBytes), false},
 	} {
-		if _, faults := ParsePolicy("p", c.in); (len(faults) == 0) != c.want {
+		if _, faults := Parse("p", c.in); (len(faults) == 0) != c.want {
 			t.Errorf("%s: %v", name, faults)
 		}
 	}
-	if _, faults := ParsePolicy("p", bytes.Repeat([]byte("\t\n"), 10_000)); len(faults) != strictyaml.MaxFaults+1 {
+	if _, faults := Parse("p", bytes.Repeat([]byte("\t\n"), 10_000)); len(faults) != strictyaml.MaxFaults+1 {
 		t.Errorf("%d faults are told", len(faults))
 	}
 }
@@ -266,7 +266,7 @@ func TestPolicyBounds(t *testing.T) {
 // other word with a slash can (R32).
 func TestMethodWords(t *testing.T) {
 	for w, act := range methods {
-		p, faults := ParsePolicy("p", []byte("tools: { s/"+w+": {} }"))
+		p, faults := Parse("p", []byte("tools: { s/"+w+": {} }"))
 		if len(faults) > 0 {
 			t.Fatal(faults)
 		}
@@ -311,7 +311,7 @@ func FuzzParsePolicy(f *testing.F) {
 	f.Add([]byte("profile: strict\ntools: {a/b: {effect: read, outputs: [{in: text, block: 1, extract: json, pointer: /a, label: party}]}}"))
 	f.Add([]byte("a: &x [*x]\n--- \nb"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, faults := ParsePolicy("p", b)
+		p, faults := Parse("p", b)
 		if (p == nil) == (len(faults) == 0) {
 			t.Fatal("a policy and faults, or neither")
 		}
@@ -319,21 +319,21 @@ func FuzzParsePolicy(f *testing.F) {
 			if x.Line < 1 || x.Column < 1 || x.Line > bytes.Count(b, []byte("\n"))+1 {
 				t.Fatalf("a fault outside the file: %+v", x)
 			}
-			if strings.ContainsFunc(x.Message+x.Hint, func(r rune) bool { return r < ' ' || r > '~' && hidden(string(r)) }) {
+			if strings.ContainsFunc(x.Message+x.Hint, func(r rune) bool { return (r < ' ' || r > '~') && r != '…' }) {
 				t.Fatalf("an unescaped character in %q", x.Message)
 			}
 		}
 		if p == nil {
 			return
 		}
-		again, faults := ParsePolicy("p", b)
+		again, faults := Parse("p", b)
 		if len(faults) > 0 || again.Digest != p.Digest || len(again.Warnings) != len(p.Warnings) {
 			t.Fatal("two readings differ")
 		}
 		pin := "sha256:" + strings.Repeat("cd", 32)
 		for key := range p.Contracts {
 			if out, err := SetPin(b, key, pin); err == nil {
-				if q, faults := ParsePolicy("p", out); len(faults) > 0 || q.Contracts[key].Pin != pin {
+				if q, faults := Parse("p", out); len(faults) > 0 || q.Contracts[key].Pin != pin {
 					t.Fatalf("SetPin broke the policy: %v", faults)
 				}
 			}

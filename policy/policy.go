@@ -1,4 +1,9 @@
-package gate
+// Package policy is what the operator declares: for each tool a contract that
+// says what a call does, what its arguments may rest on and what its results are
+// worth. Parse reads it from strict YAML and accepts nothing it does not enforce;
+// lint says what is allowed and likely wrong. It is pure, decides nothing and
+// trusts nothing but the file.
+package policy
 
 import (
 	"crypto/sha256"
@@ -153,11 +158,11 @@ type reader struct {
 	outputAt map[*Contract][]*strictyaml.Node // where each output stands, for lint
 }
 
-// ParsePolicy reads a policy. It returns either a policy or at least one
+// Parse reads a policy. It returns either a policy or at least one
 // fault: all there are, in the order of the file, each with its place and,
 // where there is one, a hint. A word this version does not enforce is a fault,
 // never ignored. The file name is only repeated in the faults.
-func ParsePolicy(file string, b []byte) (*Policy, []Fault) {
+func Parse(file string, b []byte) (*Policy, []Fault) {
 	r := &reader{strictyaml.New(file), map[*Contract][]*strictyaml.Node{}}
 	if root := r.Parse(b, "a policy has at least the key tools"); root != nil {
 		var f policyFile

@@ -1,4 +1,4 @@
-package gate
+package policy
 
 import (
 	"bytes"
@@ -11,13 +11,13 @@ import (
 
 // SetPin returns the policy's text with the pin of one tool, named server/tool,
 // set to pin, and every other byte as it was: comments, order and spelling are
-// the operator's. The source must be a policy ParsePolicy accepts and have a
+// the operator's. The source must be one that Parse accepts and have a
 // contract for the tool; so must the answer, or there is an error and no text.
 func SetPin(source []byte, tool, pin string) ([]byte, error) {
 	if !pinForm.MatchString(pin) {
 		return nil, errors.New("not a pin: sha256: and 64 hexadecimal digits")
 	}
-	p, faults := ParsePolicy("policy", source)
+	p, faults := Parse("policy", source)
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("the policy has faults, the first at %d:%d: %s", faults[0].Line, faults[0].Column, faults[0].Message)
 	}
@@ -30,7 +30,7 @@ func SetPin(source []byte, tool, pin string) ([]byte, error) {
 	contract := strictyaml.New("").Parse(source, "").Get("tools").Get(tool)
 	out, ok := insertPin(source, contract, pin)
 	if ok {
-		if q, faults := ParsePolicy("policy", out); len(faults) == 0 && q.Contracts[tool] != nil && q.Contracts[tool].Pin == pin && len(q.Contracts) == len(p.Contracts) {
+		if q, faults := Parse("policy", out); len(faults) == 0 && q.Contracts[tool] != nil && q.Contracts[tool].Pin == pin && len(q.Contracts) == len(p.Contracts) {
 			return out, nil
 		}
 	}
