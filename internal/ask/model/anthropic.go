@@ -1,10 +1,7 @@
 package model
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 
@@ -28,7 +25,7 @@ const anthropicVersion = "2023-06-01"
 const answerTokens = 8192
 
 // NewAnthropic returns the client of an endpoint whose URL ends before
-// /v1/messages. It is ours and not the official library's: decision 0007.
+// /v1/messages.
 func NewAnthropic(e Endpoint) *Anthropic {
 	return &Anthropic{modelClient(wholeAnthropic), strings.TrimRight(e.URL, "/") + "/v1/messages", e}
 }
@@ -57,7 +54,11 @@ func (a *Anthropic) ask(ctx context.Context, system, user string) ([]byte, error
 		Role    string `json:"role"`
 		Content []text `json:"content"`
 	}
-	body, err := json.Marshal(struct {
+	header := http.Header{"Anthropic-Version": {anthropicVersion}}
+	if a.e.Key != "" {
+		header.Set("X-Api-Key", a.e.Key)
+	}
+	raw, err := post(ctx, a.client, a.url, header, struct {
 		Model     string    `json:"model"`
 		MaxTokens int       `json:"max_tokens"`
 		System    []text    `json:"system"`
@@ -65,25 +66,6 @@ func (a *Anthropic) ask(ctx context.Context, system, user string) ([]byte, error
 	}{a.e.Model, answerTokens, []text{{"text", system}}, []message{{"user", []text{{"text", user}}}}})
 	if err != nil {
 		return nil, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, modelError(ctx, err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("Anthropic-Version", anthropicVersion)
-	if a.e.Key != "" {
-		req.Header.Set("X-Api-Key", a.e.Key)
-	}
-	resp, err := a.client.Do(req)
-	if err != nil {
-		return nil, modelError(ctx, err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body) // bounded and strict: see strictTransport
-	if err != nil {
-		return nil, modelError(ctx, err)
 	}
 	stop, _ := strictjson.Text(strictjson.Get(raw, "stop_reason"))
 	switch stop {

@@ -2,28 +2,26 @@ package model
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
-	"github.com/sashabaranov/go-openai"
-
 	"github.com/writ-project/writ/internal/ask"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // OpenAI is a planner and summariser behind any endpoint with the wire of
 // OpenAI's chat completions: OpenAI, Ollama, vLLM, llama.cpp. It asks for no
 // stream, offers the model no tools and asks once.
 type OpenAI struct {
-	client *openai.Client
-	model  string
+	client *http.Client
+	url    string
+	e      Endpoint
 }
 
 // NewOpenAI returns the client of an endpoint whose URL ends before
 // /chat/completions.
 func NewOpenAI(e Endpoint) *OpenAI {
-	c := openai.DefaultConfig(e.Key)
-	c.BaseURL = strings.TrimRight(e.URL, "/")
-	c.HTTPClient = modelClient(wholeOpenAI)
-	return &OpenAI{openai.NewClientWithConfig(c), e.Model}
+	return &OpenAI{modelClient(wholeOpenAI), strings.TrimRight(e.URL, "/") + "/chat/completions", e}
 }
 
 // Plan implements ask.Planner.
@@ -42,30 +40,44 @@ func (o *OpenAI) Summarise(ctx context.Context, m ask.Material) ([]byte, error) 
 }
 
 func (o *OpenAI) ask(ctx context.Context, system, user string) ([]byte, error) {
-	resp, err := o.client.CreateChatCompletion(ctx, openai.ChatCompletionRequest{
-		Model: o.model,
-		Messages: []openai.ChatCompletionMessage{
-			{Role: openai.ChatMessageRoleSystem, Content: system},
-			{Role: openai.ChatMessageRoleUser, Content: user},
-		},
-		ResponseFormat: &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject},
-	})
-	if err != nil {
-		return nil, modelError(ctx, err)
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
 	}
-	if len(resp.Choices) != 1 {
+	type format struct {
+		Type string `json:"type"`
+	}
+	header := http.Header{}
+	if o.e.Key != "" {
+		header.Set("Authorization", "Bearer "+o.e.Key)
+	}
+	raw, err := post(ctx, o.client, o.url, header, struct {
+		Model    string    `json:"model"`
+		Messages []message `json:"messages"`
+		Format   format    `json:"response_format"`
+	}{o.e.Model, []message{{"system", system}, {"user", user}}, format{"json_object"}})
+	if err != nil {
+		return nil, err
+	}
+	choices, _ := strictjson.Elements(strictjson.Get(raw, "choices"))
+	if len(choices) != 1 {
 		return nil, &ask.ReplyError{Need: "an answer with exactly one choice"}
 	}
-	c := resp.Choices[0]
+	said := strictjson.Get(choices[0], "message")
+	calls := strictjson.Get(said, "tool_calls")
+	list, ok := strictjson.Elements(calls)
+	refusal := strictjson.Get(said, "refusal")
+	finish, _ := strictjson.Text(strictjson.Get(choices[0], "finish_reason"))
+	content, _ := strictjson.Text(strictjson.Get(said, "content"))
 	switch {
-	case len(c.Message.ToolCalls) > 0 || c.Message.FunctionCall != nil:
+	case given(calls) && !ok, len(list) > 0, given(strictjson.Get(said, "function_call")):
 		return nil, &ask.ReplyError{Need: "a plan as text; the model made a tool call of its own, which nobody carries out"}
-	case c.Message.Refusal != "":
+	case given(refusal) && string(refusal) != `""`:
 		return nil, &ask.ReplyError{Need: "a plan as text; the model refused"}
-	case c.FinishReason != openai.FinishReasonStop:
+	case finish != "stop":
 		return nil, &ask.ReplyError{Need: "a whole answer; the model's was cut off"}
-	case c.Message.Content == "":
+	case content == "":
 		return nil, &ask.ReplyError{Need: "a plan as text; the model wrote none"}
 	}
-	return []byte(c.Message.Content), nil
+	return []byte(content), nil
 }

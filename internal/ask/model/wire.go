@@ -8,6 +8,7 @@ package model
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ import (
 
 // Endpoint is a model's HTTP endpoint, chosen by the operator.
 type Endpoint struct {
-	URL   string // base URL, as the client library wants it
+	URL   string // base URL, as the wire has it
 	Model string
 	Key   string // "" sends none
 }
@@ -32,11 +33,32 @@ type wireError string
 
 func (e wireError) Error() string { return string(e) }
 
-// strictTransport lets a client library see only whole answers that are one
-// strict JSON object, of an endpoint that answered itself; whole makes one of a
-// stream. The library behind
-// it would repair bad UTF-8, take the last of two equal keys, and repeat what an
-// error page says. A request is made once.
+// post makes one request and returns the answer, one strict JSON object: see
+// strictTransport.
+func post(ctx context.Context, client *http.Client, url string, header http.Header, body any) ([]byte, error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(b))
+	if err != nil {
+		return nil, modelError(ctx, err)
+	}
+	req.Header = header
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, modelError(ctx, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	return raw, modelError(ctx, err)
+}
+
+// strictTransport lets a client see only whole answers that are one strict JSON
+// object, of an endpoint that answered itself; whole makes one of a stream. A
+// request is made once.
 type strictTransport struct {
 	base  http.RoundTripper
 	whole func([]event) ([]byte, error)
@@ -104,8 +126,8 @@ func modelClient(whole func([]event) ([]byte, error)) *http.Client {
 	}
 }
 
-// modelError is a library's error in words of ours: what a library says may
-// hold what the endpoint sent.
+// modelError is an error of net/http in words of ours: its own may hold what the
+// endpoint sent.
 func modelError(ctx context.Context, err error) error {
 	var w wireError
 	switch {
