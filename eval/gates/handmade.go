@@ -177,9 +177,8 @@ func (c *groundCase) judge(g Gates) answer {
 	}
 	summary := c.Summary.bytes()
 	if len(summary) == 0 {
-		summary = []byte(object("type", text("summary"),
-			"bullets", array(object("text", text("What it says."), "evidence", text(string(c.Evidence.bytes())))),
-			"risks", array(), "recommendations", array()).json(style{}))
+		item := object{{"text", `"What it says."`}, {"evidence", str(string(c.Evidence.bytes()))}}
+		summary = []byte(object{{"type", `"summary"`}, {"bullets", list([]string{item.String()})}, {"risks", "[]"}, {"recommendations", "[]"}}.String())
 	}
 	got, stop := g.Ground(source, summary)
 	a := stopped(stop, claim.StageGrounding)
