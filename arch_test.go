@@ -42,7 +42,7 @@ type layer struct {
 }
 
 var (
-	words   = []string{".", "internal/strictjson"}
+	words   = []string{".", "internal/strictjson", "internal/text"}
 	grounds = []string{"provenance", "policy", "gate", "memory", "audit", "internal/ask/claim", "internal/ask/screen"}
 	below   = slices.Concat(words, grounds)
 	// Libraries that only compute.
@@ -58,6 +58,7 @@ const mcpSDK = "github.com/modelcontextprotocol/go-sdk/..."
 
 var lattice = []layer{
 	{name: "words", packages: []string{"."}, pure: true},
+	{name: "characters and words", packages: []string{"internal/text"}, pure: true, outside: []string{"golang.org/x/text/..."}},
 	{name: "strict JSON", packages: []string{"internal/strictjson"}, may: []string{"."}, pure: true,
 		outside: []string{"github.com/go-json-experiment/json/..."}},
 	{name: "strict YAML", packages: []string{"internal/strictyaml"}, may: words, pure: true,
@@ -65,7 +66,7 @@ var lattice = []layer{
 		outside: []string{"go.yaml.in/yaml/v4"}},
 	{name: "JSON Schema", packages: []string{"internal/schema"}, may: words, pure: true,
 		outside: []string{"github.com/santhosh-tekuri/jsonschema/v6/..."}},
-	{name: "files that are nobody else's", packages: []string{"internal/private"}},
+	{name: "files that are nobody else's", packages: []string{"internal/private"}, may: []string{"internal/text"}},
 	{name: "ground: what was seen", packages: []string{"provenance"}, may: words, pure: true,
 		// The ledger reads each result in one pass, by tokens, and the lines of a
 		// user's turn as Markdown.
