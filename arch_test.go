@@ -104,7 +104,7 @@ var lattice = []layer{
 	{name: "the example server", packages: []string{"internal/example"}, may: slices.Concat(words, []string{"internal/mcp/rpc"})},
 	{name: "development tools", packages: []string{"internal/conformance", "internal/notices"}},
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
-	{name: "what the programs do alike", packages: []string{"internal/cli"}, outside: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
+	{name: "what the programs do alike", packages: []string{"internal/cli"}, may: []string{"internal/text"}, outside: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "what an operator writes", packages: []string{"internal/config"},
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/mcp/upstream", "internal/ask/...", "internal/memoryserver", "internal/cli"})},
 	{name: "the program of the evaluation", packages: []string{"cmd/writ-eval"},

@@ -6,12 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
-
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -170,11 +168,10 @@ func (m *making) unlisted() {
 	}
 }
 
-// fold is the form in which two public names are one: NFKC and case-folded.
-// Names are ASCII, so no other script can look alike; what remains are letters
+// fold is the form in which two public names are one. Names are ASCII, so no other script can look alike; what remains are letters
 // and digits that print alike.
 func fold(name string) string {
-	return lookalikes.Replace(cases.Fold().String(norm.NFKC.String(name)))
+	return lookalikes.Replace(text.Fold(name, text.Compatible))
 }
 
 var lookalikes = strings.NewReplacer("0", "o", "1", "l", "i", "l")

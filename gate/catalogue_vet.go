@@ -7,11 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -48,21 +48,6 @@ func PinOf(server string, definition []byte) string {
 	}
 	sum := sha256.Sum256(canonical)
 	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// hidden reports whether text holds characters a person does not see or that
-// change what he sees: controls but line ends and tabs, every format character
-// (zero-width, bidi, tags), variation selectors, invisible fillers, line and
-// paragraph separators, private use (T05, T06).
-func hidden(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t' || r >= ' ' && r < 0x7f:
-			return false
-		}
-		return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp,
-			unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
-	})
 }
 
 // making is a catalogue under way.
@@ -157,6 +142,10 @@ func kindWord(k Kind) string {
 	}
 	return "thing of another kind"
 }
+
+// hidden reports whether a text holds what a person who approves it does not
+// see (T05, T06).
+func hidden(s string) bool { return text.HidesIn(s, text.Unclear, "\n\r\t") }
 
 // hiddenIn looks at every string and member name of checked JSON.
 func hiddenIn(raw []byte) bool {

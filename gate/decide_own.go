@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/text/unicode/norm"
-
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -226,7 +225,7 @@ func endpoint(s string) string {
 			port = "443"
 		}
 	}
-	host = strings.TrimSuffix(norm.NFKC.String(host), ".")
+	host = strings.TrimSuffix(text.Fold(host, text.Compatible), ".")
 	if ip, ok := address(host); ok {
 		if host = ip.String(); ip.IsLoopback() || ip.IsUnspecified() {
 			host = "localhost"

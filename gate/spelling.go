@@ -6,8 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
+	"github.com/writ-project/writ/internal/text"
 )
 
 const (
@@ -188,16 +187,12 @@ func spell(s string) spelled {
 // regard to case, composition, invisible characters, a stream of NTFS, and dots
 // and spaces at its end.
 func foldName(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 }) {
-		s = strings.Map(func(r rune) rune {
-			if unicode.In(r, unicode.Cf, unicode.Variation_Selector) {
-				return -1
-			}
-			return r
-		}, norm.NFC.String(cases.Fold().String(norm.NFD.String(s))))
-	} else {
-		s = strings.ToLower(s)
-	}
+	s = strings.Map(func(r rune) rune {
+		if text.Hidden(r, text.Ignorable) {
+			return -1
+		}
+		return r
+	}, text.Fold(s, text.Canonical))
 	if at := strings.IndexByte(s, ':'); at > 0 {
 		s = s[:at]
 	}

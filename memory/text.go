@@ -6,28 +6,28 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // normName is the form in which names are equal: NFKC, case folded, everything
 // but letters, marks and digits one space, trimmed. It joins spellings of one
 // name and nothing more: B0b is not Bob, and neither is a Cyrillic look-alike.
 func normName(s string) string {
-	s = norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s)))
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+	return strings.Join(strings.FieldsFunc(text.Fold(s, text.Compatible), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	}), " ")
 }
 
 // tidy is T1: NFC, without control and other unseen characters, trimmed. Line
-// breaks and tabs become one space.
+// breaks, tabs and blank glyphs become one space each.
 func tidy(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t' || r == '\r':
+		case r == '\n' || r == '\t' || r == '\r' || text.Blank(r) && !text.Hidden(r, text.Ignorable):
 			return ' '
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+		case text.Hidden(r, text.Unseen):
 			return -1
 		}
 		return r

@@ -100,6 +100,27 @@ func TestCommitAfterSent(t *testing.T) {
 	}
 }
 
+// A server that writes a text in another case lowers it all the same (R4).
+func TestTaintInAnotherCase(t *testing.T) {
+	rules := []OutputRule{{At: must("/id"), Type: ID, Label: writ.System}}
+	for sent, back := range map[string]string{"Hauptstraße 7": "HAUPTSTRASSE 7", "İzmir office": "izmir office", "Kadıköy Office": "KADIKÖY OFFICE", "ꭰꮃꭹ Ꭰ": "ᎠᎳᎩ Ꭰ"} {
+		l := NewLedger([32]byte{1}, Caps{})
+		l.Sent("b", "put", true, []Arg{{Raw: strictjson.Quote(sent), Label: writ.Model}})
+		raw := strictjson.Quote(back)
+		result := fmt.Sprintf(`{"structuredContent":{"id":%s}}`, raw)
+		p, err := l.Prepare(Observation{Evidence: 1, Server: "a", OK: true, Leaves: Extraction(rules, []byte(result), nil).Leaves})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Commit(p); err != nil {
+			t.Fatal(err)
+		}
+		if a := l.Find(Query{Raw: raw, Type: ID}); a.Reason != writ.ProvenanceReflected {
+			t.Errorf("%q, read back as %q: %q", sent, back, a.Reason)
+		}
+	}
+}
+
 // What has no form is refused everywhere and names nothing.
 func TestNoForm(t *testing.T) {
 	l := NewLedger([32]byte{1}, Caps{Leaves: 3})

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // domains checks labels strictly and maps only case; whatever else a lookup
@@ -223,10 +224,8 @@ func percent(s string, inPath bool) (string, writ.Reason) {
 			out.Write([]byte{'%', upper[b>>4], upper[b&15]})
 		}
 	}
-	for _, r := range plain.String() {
-		if invisible(r) {
-			return "", writ.FormInvisible
-		}
+	if text.HidesIn(plain.String(), text.Unseen, "") {
+		return "", writ.FormInvisible
 	}
 	return out.String(), ""
 }

@@ -48,8 +48,10 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
+	markdown "github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // split parts a turn into the user's own words and the rest, each with the
@@ -130,7 +132,7 @@ func look(turn string) (seen string, at []int) {
 		case r != '\t' && unicode.IsSpace(r):
 			r = ' '
 		case r != '\t':
-			hidden = invisible(r)
+			hidden = text.Hidden(r, text.Unseen)
 		}
 		if !hidden {
 			b.WriteRune(r)
@@ -420,7 +422,7 @@ func indented(s string) (spans []span) {
 		b = append(b, rest...)
 	}
 	at = append(at, len(s))
-	ast.Walk(blocks.Parse(text.NewReader(b)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	ast.Walk(blocks.Parse(markdown.NewReader(b)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering && n.Kind() == ast.KindCodeBlock {
 			for i := range n.Lines().Len() {
 				line := n.Lines().At(i)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // TestOwnWords (R6, P06, Q01–Q12): each form of what is not the user's own, and his words
@@ -103,22 +104,22 @@ func FuzzPasted(f *testing.F) {
 		c := containers[int(which)%len(containers)]
 		before, after, _ := strings.Cut("kind words\n\n"+c.whole+"\n\nmore words", "%s")
 		passage = strings.ReplaceAll(passage, "\n", "\n"+c.line)
-		text := before + passage + after
-		if !isTurn(text) {
+		turn := before + passage + after
+		if !isTurn(turn) {
 			return
 		}
-		own, rest := split(text)
-		if len(own) != len(text) || len(rest) != len(text) {
+		own, rest := split(turn)
+		if len(own) != len(turn) || len(rest) != len(turn) {
 			t.Fatal("places moved")
 		}
-		for i := range len(text) {
-			if (own[i] == 0) == (rest[i] == 0) || own[i]|rest[i] != text[i] {
-				t.Fatalf("byte %d of %q is both's or nobody's", i, text)
+		for i := range len(turn) {
+			if (own[i] == 0) == (rest[i] == 0) || own[i]|rest[i] != turn[i] {
+				t.Fatalf("byte %d of %q is both's or nobody's", i, turn)
 			}
 		}
 		for _, r := range own[len(before) : len(before)+len(passage)] {
-			if r != 0 && r != 0xFFFD && !unicode.IsSpace(r) && !invisible(r) {
-				t.Fatalf("%q in %q is his own", passage, text)
+			if r != 0 && r != 0xFFFD && !unicode.IsSpace(r) && !text.Hidden(r, text.Unseen) {
+				t.Fatalf("%q in %q is his own", passage, turn)
 			}
 		}
 	})

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // taints remembers what calls sent with labels below system could have put into
@@ -35,16 +34,9 @@ func newTaints() taints {
 	return taints{global: writ.Operator, whole: map[key]writ.Label{}}
 }
 
-// fold maps what a server may change without meaning to: letter case and
-// Unicode compatibility forms. It is used to find taint, never to vouch.
-func fold(s string) string {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			return strings.ToLower(norm.NFKC.String(s))
-		}
-	}
-	return strings.ToLower(s)
-}
+// fold maps what a server may change without meaning to. It is used to find
+// taint, never to vouch.
+func fold(s string) string { return text.Fold(s, text.Careless) }
 
 // readings returns the folded texts a literal may come back as: its own text
 // and its canonical form. Null and empty values and booleans have none.

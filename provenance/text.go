@@ -6,11 +6,11 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // CheckText returns form.invisible for a JSON string that holds a character
-// nobody sees: control, format (zero-width, bidi, tags), variation selectors
-// and the other default-ignorable ones, line and paragraph separators. It
+// nobody sees (text.Unseen). It
 // returns "" for every other value. An authority argument must pass it whether
 // typed or not, or two names that look alike would be two names.
 func CheckText(raw []byte) writ.Reason {
@@ -26,25 +26,13 @@ func CheckText(raw []byte) writ.Reason {
 
 // visible is CheckText on decoded text.
 func visible(s string) writ.Reason {
-	for _, r := range s {
-		if invisible(r) {
-			return writ.FormInvisible
-		}
+	if text.HidesIn(s, text.Unseen, "") {
+		return writ.FormInvisible
 	}
 	if !utf8.ValidString(s) {
 		return writ.FormNotCanonical
 	}
 	return ""
-}
-
-func invisible(r rune) bool {
-	if r >= 0x20 && r < 0x7f {
-		return false
-	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
-		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) ||
-		r == 0x2800 || // braille blank: printed as nothing
-		r >= 0xFDD0 && r <= 0xFDEF || r&0xFFFE == 0xFFFE // noncharacters
 }
 
 // eastAsian holds the scripts that one text mixes as a matter of course

@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"golang.org/x/term"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Printable returns s with every control, invisible and direction-changing
@@ -32,11 +34,9 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// hidden reports what a terminal obeys or shows nothing of, letters that are
-// blank too.
+// hidden reports what a terminal obeys or shows nothing of.
 func hidden(r rune) bool {
-	return r == unicode.ReplacementChar || r == '\u2800' || !unicode.IsPrint(r) ||
-		unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	return r == unicode.ReplacementChar || text.Hidden(r, text.Unprinted)
 }
 
 // OneLine is Printable without line feeds and tabs, cut at limit characters.

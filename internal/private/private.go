@@ -25,6 +25,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Use is what a file is for, and so what others may do with it. The zero Use
@@ -198,7 +200,7 @@ func Quote(path string) string {
 	plain, shown := path != "", utf8.ValidString(path)
 	for _, r := range path {
 		plain = plain && (r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("/._-+:@%,=", r))
-		shown = shown && unicode.IsPrint(r)
+		shown = shown && !text.Hidden(r, text.Unprinted)
 	}
 	switch {
 	case plain:

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Kind says what a Node is.
@@ -101,14 +101,6 @@ func (r *Reader) Parse(b []byte, empty string) *Node {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// hidden reports a character a person does not see or that changes what he
-// sees: controls, every format character (zero-width, bidi, tags), variation
-// selectors, invisible fillers, line and paragraph separators, private use.
-func hidden(c rune) bool {
-	return (c < ' ' || c > '~') && unicode.In(c, unicode.C, unicode.Zl, unicode.Zp,
-		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
-}
-
 // characters refuses what does not belong into a text a person answers for.
 func (r *Reader) characters(b []byte) bool {
 	line, col, before := 1, 1, len(r.faults)
@@ -130,7 +122,7 @@ func (r *Reader) characters(b []byte) bool {
 			if i+1 >= len(b) || b[i+1] != '\n' {
 				r.FaultAt(line, col, "a carriage return inside a line", "end lines with a line feed")
 			}
-		case c != '\n' && hidden(c):
+		case c != '\n' && text.Hidden(c, text.Unclear):
 			r.FaultAt(line, col, "an invisible or control character", "remove it, or write it as an escape in double quotes")
 		}
 		if i, col = i+n, col+1; c == '\n' {

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected parts of case files")
@@ -313,7 +314,7 @@ func FuzzParse(f *testing.F) {
 			if x.Line < 1 || x.Column < 1 || x.Line > bytes.Count(b, []byte("\n"))+1 {
 				t.Fatalf("a fault outside the file: %+v", x)
 			}
-			if strings.ContainsFunc(x.Message+x.Hint, func(c rune) bool { return c < ' ' || hidden(c) }) {
+			if strings.ContainsFunc(x.Message+x.Hint, func(c rune) bool { return c < ' ' || text.Hidden(c, text.Unclear) }) {
 				t.Fatalf("an unescaped character in %q", x.Message)
 			}
 		}

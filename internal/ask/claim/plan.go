@@ -9,6 +9,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // PlanType is the value of a plan's key type.
@@ -165,7 +166,7 @@ func (p Plan) values(stage Stage) *Stop {
 // that is printed.
 func visible(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
-		return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) && r != 0x2800
+		return !unicode.IsSpace(r) && !unicode.IsMark(r) && !text.Hidden(r, text.Unclear)
 	})
 }
 

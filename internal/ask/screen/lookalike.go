@@ -29,31 +29,6 @@ const omegas = "\u03c9\u03a9\u2cb0\u2cb1"
 // words, and are no word of their own.
 const filler = '\u2800'
 
-// digitOf returns what a digit of any script is taken for, or 0.
-func digitOf(r rune) rune {
-	switch r {
-	case '\u0665', '\u3007': // a five and a zero that are round
-		return '0'
-	}
-	for _, t := range unicode.Nd.R16 {
-		if r <= rune(t.Hi) {
-			if r < rune(t.Lo) {
-				return 0
-			}
-			return '0' + (r-rune(t.Lo))%10
-		}
-	}
-	for _, t := range unicode.Nd.R32 {
-		if r <= rune(t.Hi) {
-			if r < rune(t.Lo) {
-				return 0
-			}
-			return '0' + (r-rune(t.Lo))%10
-		}
-	}
-	return 0
-}
-
 // lookalikesOf is the table, by Latin letter: Cyrillic, Greek, Coptic, Armenian,
 // Cherokee, Lisu, Canadian syllabics, a few of other scripts, and Latin letters
 // that do not decompose.

@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // glyph is one folded character and the bytes of the text it came from.
@@ -38,7 +40,7 @@ func foldRune(r rune) []rune {
 		return nil
 	case r < 0x80:
 		return []rune{plain(r)}
-	case r == filler || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0':
+	case text.Blank(r):
 		return []rune{filler}
 	case unicode.Is(unicode.Sk, r): // accents and skin tones on their own
 		return nil
@@ -52,13 +54,16 @@ func foldRune(r rune) []rune {
 	if l, ok := lookalikes[r]; ok {
 		return []rune{l}
 	}
-	if d := digitOf(r); d != 0 {
-		return []rune{d}
+	switch {
+	case r == '\u0665' || r == '\u3007': // a five and a zero that are round
+		return []rune{'0'}
+	case text.Digit(r) >= 0:
+		return []rune{'0' + rune(text.Digit(r))}
 	}
 	var out []rune
 	for _, d := range norm.NFKD.String(string(r)) {
 		switch {
-		case unicode.Is(unicode.M, d), unicode.In(d, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+		case unicode.Is(unicode.M, d), text.Hidden(d, text.Ignorable):
 			continue
 		case unicode.Is(unicode.Lm, d) && (d < 0x800 || d >= 0xA700 && d < 0xA800): // kashida, stress and tone
 			continue

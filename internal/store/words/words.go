@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 const (
@@ -26,7 +28,7 @@ const (
 
 // Version says by which rules and tables words are made. An index made by
 // other ones does not agree with its queries.
-const Version = "1 " + unicode.Version + " " + norm.Version
+const Version = "2 " + unicode.Version + " " + norm.Version
 
 // Of returns the words of a text in their order.
 //
@@ -82,13 +84,9 @@ func ascii(s string) bool {
 	return true
 }
 
-// fold is compatibility decomposition and case folding. By way of the upper
-// case, so that letters of which only one of two has the other, such as the
-// dotless i, the long s and the final sigma, meet.
+// fold sets diacritics apart from what they stand on.
 func fold(s string) string {
-	s = norm.NFKD.String(strings.ToValidUTF8(s, "\uFFFD"))
-	s = strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, s)
-	return norm.NFKD.String(strings.ReplaceAll(s, "ß", "ss"))
+	return norm.NFKD.String(text.Fold(strings.ToValidUTF8(s, "\uFFFD"), text.Careless))
 }
 
 type splitter struct {
@@ -129,22 +127,22 @@ func (s *splitter) ascii(text string) {
 	}
 }
 
-func (s *splitter) unicode(text string) {
-	for _, r := range text {
+func (s *splitter) unicode(folded string) {
+	for _, r := range folded {
 		switch {
 		case r < utf8.RuneSelf:
 			if s.alone {
 				s.end()
 			}
 			s.ascii(string(r))
-		case unseen(r):
+		case text.Hidden(r, text.Ignorable):
 		case unicode.IsMark(r):
 			// A mark of no script is a diacritic, but for the two that make
 			// one kana of another.
 			if len(s.word) > 0 && (!unicode.Is(unicode.Inherited, r) || r == '\u3099' || r == '\u309A') {
 				s.add(r)
 			}
-		case unicode.In(r, spaceless...) && unicode.IsLetter(r):
+		case text.Spaceless(r) && unicode.IsLetter(r):
 			s.end()
 			s.add(r)
 			s.alone = true
@@ -162,13 +160,4 @@ func (s *splitter) unicode(text string) {
 func (s *splitter) add(r rune) {
 	s.word = utf8.AppendRune(s.word, r)
 	s.wide = true
-}
-
-// spaceless are scripts without a space between words.
-var spaceless = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
-}
-
-func unseen(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
