@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Cascade is what an erasure takes with it.
@@ -166,9 +167,9 @@ func (s *State) Cascade(sel Selection) Cascade {
 // telling are the words by which a text is known, in the form in which names are
 // equal: those with a digit or of at least three letters, and of scripts that
 // write no spaces each two letters in a row.
-func telling(text string) (out []string) {
-	for _, w := range strings.Fields(normName(text)) {
-		if strings.ContainsFunc(w, spaceless) {
+func telling(s string) (out []string) {
+	for _, w := range strings.Fields(normName(s)) {
+		if strings.ContainsFunc(w, text.Spaceless) {
 			rs := []rune(w)
 			for i := range rs {
 				out = append(out, string(rs[i:min(i+2, len(rs))]))
@@ -180,11 +181,6 @@ func telling(text string) (out []string) {
 		}
 	}
 	return out
-}
-
-// spaceless reports letters of scripts that set no spaces between words.
-func spaceless(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan)
 }
 
 // maxEchoed is how many texts are looked for in other texts. Of more, only

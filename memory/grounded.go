@@ -7,10 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // maxMarks is how many numbers and addresses a claim may state. One with more is
@@ -132,7 +130,7 @@ func (d *draftEvent) bears(w *witness, pr *Proposition, beside []*witness) bool 
 		if i < words && slices.ContainsFunc(beside, func(o *witness) bool { return o.ob.Level >= need && o.has(m) }) {
 			continue
 		}
-		own := func(name string) bool { return stands(name, m) }
+		own := func(name string) bool { return text.Stands(name, m, true) }
 		if !slices.ContainsFunc(slices.Concat(pr.About, []string{pr.Subject, pr.Object}), func(en string) bool { return d.called(need, en, own) }) {
 			return false
 		}
@@ -204,10 +202,10 @@ func stated(value string) (out []string, ok bool) {
 
 // marked are the parts of a text between spaces that have a number in them or
 // are an address, a host or a path, without the punctuation around them.
-func marked(text string) (out []string) {
-	for _, w := range strings.Fields(text) {
+func marked(s string) (out []string) {
+	for _, w := range strings.Fields(s) {
 		// What resolves like an address is one, in whatever width it is written.
-		if !strings.ContainsFunc(w, unicode.IsNumber) && !address.MatchString(norm.NFKC.String(strings.ReplaceAll(w, "\u3002", "."))) {
+		if !strings.ContainsFunc(w, unicode.IsNumber) && !address.MatchString(text.Fold(strings.ReplaceAll(w, "\u3002", "."), text.Compatible)) {
 			continue
 		}
 		w = strings.TrimRightFunc(w, plain)
@@ -232,9 +230,7 @@ func marked(text string) (out []string) {
 // pay.example, a path.
 var address = regexp.MustCompile(`@|://|\\|^~?/[\pL\pN]|/.*/|[\pL\pN]\.\pL{2,}`)
 
-func plain(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
-}
+func plain(r rune) bool { return !text.Alphanumeric(r) }
 
 // signed reports the signs that change a number behind them, as people write
 // them.
@@ -254,10 +250,10 @@ func (w *witness) has(value string) bool {
 		return false
 	}
 	if w.json {
-		if slices.ContainsFunc(w.leaves, func(leaf string) bool { return stands(leaf, value) }) || decimal.MatchString(value) && slices.Contains(w.numbers, shortest(value)) {
+		if slices.ContainsFunc(w.leaves, func(leaf string) bool { return text.Stands(leaf, value, true) }) || decimal.MatchString(value) && slices.Contains(w.numbers, shortest(value)) {
 			return true
 		}
-	} else if standsIn(w.ob.Raw, value, w.whole) {
+	} else if text.Stands(w.ob.Raw, value, w.whole) {
 		return true
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return unicode.IsNumber(r) || r == '/' }) {
@@ -267,15 +263,15 @@ func (w *witness) has(value string) bool {
 		return false
 	}
 	if w.json {
-		return slices.ContainsFunc(w.leaves, func(leaf string) bool { return stands(fold(leaf), fold(value)) })
+		return slices.ContainsFunc(w.leaves, func(leaf string) bool { return text.Stands(fold(leaf), fold(value), true) })
 	}
 	if w.folded == "" {
 		w.folded = fold(w.ob.Raw)
 	}
-	return standsIn(w.folded, fold(value), w.whole)
+	return text.Stands(w.folded, fold(value), w.whole)
 }
 
-func fold(s string) string { return norm.NFC.String(cases.Fold().String(s)) }
+func fold(s string) string { return text.Fold(s, text.Canonical) }
 
 var decimal = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 
@@ -285,107 +281,6 @@ func shortest(number string) string {
 		return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
 	}
 	return number
-}
-
-// stands reports whether a value stands in a text that is whole.
-func stands(text, value string) bool { return standsIn(text, value, true) }
-
-func standsIn(text, value string, whole bool) bool {
-	for at := 0; ; {
-		i := strings.Index(text[at:], value)
-		if i < 0 {
-			return false
-		}
-		start, end := at+i, at+i+len(value)
-		if (whole || start > 0 && end < len(text)) && ends(text[:start], value) && begins(value, text[end:]) {
-			return true
-		}
-		at = start
-		for r, n := utf8.DecodeRuneInString(text[at:]); n > 0; r, n = utf8.DecodeRuneInString(text[at:]) {
-			if at += n; plain(r) || spaceless(r) {
-				break // within a word no value begins
-			}
-		}
-	}
-}
-
-// ends reports whether what stands before a value ends there: the value does
-// not go on to the left, as a number, a word or an address does, and has no
-// sign.
-func ends(before, value string) bool {
-	if before == "" {
-		return true
-	}
-	r, n := utf8.DecodeLastRuneInString(before)
-	beyond, _ := utf8.DecodeLastRuneInString(before[:len(before)-n])
-	if n == len(before) {
-		beyond = ' '
-	}
-	first, _ := utf8.DecodeRuneInString(value)
-	if unicode.IsNumber(first) && (signed(r) || r == '.' || unicode.Is(unicode.Sc, r) && signed(beyond)) {
-		return false
-	}
-	if r == ':' && !plain(beyond) && strings.Contains(value, ":") {
-		return false
-	}
-	return spaceless(first) && spaceless(r) && runes(value) > 1 || !joins(first, r, beyond)
-}
-
-var (
-	// A unit that is written on to its number, and no other number.
-	glued = regexp.MustCompile(`^(kg|mg|km|cm|mm|ml|h|kB|KB|MB|GB|TB|EUR|USD|GBP|CHF|JPY)([^\pL\pN\pM]|$)`)
-	own   = regexp.MustCompile(`^s([^\pL\pN\pM]|$)`) // Acme's
-	date  = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
-	hour  = regexp.MustCompile(`^T[0-9]{2}:`)
-)
-
-// begins reports whether what stands behind a value begins there.
-func begins(value, after string) bool {
-	if after == "" || isNumber(value[len(value)-1:]) && glued.MatchString(after) || date.MatchString(value) && hour.MatchString(after) {
-		return true
-	}
-	r, n := utf8.DecodeRuneInString(after)
-	beyond, _ := utf8.DecodeRuneInString(after[n:])
-	if n == len(after) {
-		beyond = ' '
-	}
-	last, _ := utf8.DecodeLastRuneInString(value)
-	switch r {
-	case '+', '#', '-', '\u2212':
-		if plain(beyond) { // O+ is not O, C# is not C
-			return false
-		}
-	case '\'', '\u2019':
-		if own.MatchString(after[n:]) {
-			return true
-		}
-	case ':':
-		if !plain(beyond) && strings.Contains(value, ":") {
-			return false
-		}
-	}
-	return spaceless(last) && spaceless(r) && runes(value) > 1 || !joins(last, r, beyond)
-}
-
-// joins reports whether a rune beside the edge of a value makes the value a part
-// of something longer: a letter or number does, what nobody sees does, and what
-// stands between two of them, but for what separates. Scripts without spaces have
-// no such borders.
-func joins(edge, r, beyond rune) bool {
-	switch {
-	case !plain(r), unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point):
-		return true
-	case plain(beyond):
-		return false
-	case unicode.IsSpace(r):
-		// Thousands are set apart by spaces of their own. A plain one is a space.
-		return r > unicode.MaxASCII && unicode.IsNumber(edge) && unicode.IsNumber(beyond)
-	case r == ':' || r == ',':
-		return unicode.IsNumber(edge) && unicode.IsNumber(beyond) // 10:30 and 1,500 are one; "total:300" and "a,b" are two
-	case unicode.Is(unicode.Sc, r), strings.ContainsRune("=\"“”„()[]{}<>|;*`", r):
-		return false
-	}
-	return true
 }
 
 // inferred is what an observation's word is worth for a claim it does not bear

@@ -9,12 +9,14 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // MarkRules is the version of the rules by which items are marked. It changes
 // whenever one item may be marked otherwise, so that marks on record are made
 // again only by the rules that made them.
-const MarkRules = 1
+const MarkRules = 2
 
 // hold marks what an item says beyond its quote, and what it leaves out of the
 // sentence it quotes from.
@@ -114,6 +116,8 @@ type fact struct {
 // address matches what leads somewhere: a mail address, a URL, a host, a path.
 var address = regexp.MustCompile(`@|://|\\|^~?/[\pL\pN]|/.*/|\pL[\pL\pN]*\.\pL{2,}`)
 
+func leads(s string) bool { return address.MatchString(text.Fold(s, text.Compatible)) }
+
 // measured matches a number with its unit written on to it.
 var measured = regexp.MustCompile(`^([^\pL]*\p{Nd})(\pL+)$`)
 
@@ -134,7 +138,7 @@ func split(text string) (out []word) {
 			n = len(text) - i
 		}
 		f := strings.TrimRight(text[i:i+n], ".,;:!?'’*_…")
-		if left := strings.TrimLeft(f, "'‘*_"); address.MatchString(norm.NFKC.String(left)) {
+		if left := strings.TrimLeft(f, "'‘*_"); leads(left) {
 			places = append(places, span{i + len(f) - len(left), i + len(f)})
 		}
 		_, size := utf8.DecodeRuneInString(text[i+n:])
@@ -164,7 +168,7 @@ func split(text string) (out []word) {
 			continue
 		}
 		w.fold = folded(w.text)
-		if m := measured.FindStringSubmatch(w.text); m != nil && units[strings.ToLower(m[2])] != "" {
+		if m := measured.FindStringSubmatch(w.text); m != nil && units[folded(m[2])] != "" {
 			out = append(out, word{text: m[1], at: w.at, fold: folded(m[1]), start: w.start, begin: w.begin})
 			w = word{text: m[2], at: w.at + len(m[1]), fold: folded(m[2])}
 		}
@@ -176,15 +180,15 @@ func split(text string) (out []word) {
 
 // folded is a word in small letters, without what nobody sees.
 func folded(s string) string {
-	return strings.ToLower(norm.NFKC.String(strings.Map(func(r rune) rune {
+	return text.Fold(strings.Map(func(r rune) rune {
 		switch {
-		case unseen(r):
+		case text.Ignored(r):
 			return -1
-		case strings.ContainsRune(apostrophes, r):
+		case strings.ContainsRune(text.Apostrophes, r):
 			return '\''
 		}
 		return r
-	}, s)))
+	}, s), text.Careless)
 }
 
 func read(text string, german bool) *reading {

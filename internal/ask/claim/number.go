@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // quantity reads a number and what follows it: its other end, its scale, its
@@ -133,7 +135,7 @@ func (r *reading) half(i int) (half string, n int) {
 	if i+1 < len(r.words) && r.words[i+1].fold == "m" {
 		half, n = r.words[i].fold+"m", 2
 	} else if i < len(r.words) {
-		half, n = r.words[i].fold, 1
+		half, n = strings.ReplaceAll(r.words[i].fold, ".", ""), 1
 	}
 	if half == "am" || half == "pm" {
 		return half, n
@@ -195,17 +197,17 @@ func decimal(s string) string {
 	var b strings.Builder
 	minus := false
 	for i, c := range s {
-		switch d := digit(c); {
+		switch d := text.Digit(c); {
 		case d >= 0:
 			b.WriteByte(byte('0' + d))
-		case unseen(c), i == 0 && c == '+':
+		case text.Ignored(c), i == 0 && c == '+':
 		case i == 0 && dash(c):
 			minus = c != '—'
 		case strings.ContainsRune(".\u066b\uff0e", c):
 			b.WriteByte('.')
 		case strings.ContainsRune(",\uff0c", c):
 			b.WriteByte(',')
-		case strings.ContainsRune(groups, c) && !strings.ContainsRune("/\u2044\u2215:", c):
+		case strings.ContainsRune(text.Groups, c) && !strings.ContainsRune("/\u2044\u2215:", c):
 		default:
 			return ""
 		}
@@ -240,21 +242,6 @@ func decimal(s string) string {
 		whole = "-" + whole
 	}
 	return whole
-}
-
-// digit is the value of a decimal digit of any script, or -1.
-func digit(r rune) int {
-	for _, t := range unicode.Nd.R16 {
-		if rune(t.Lo) <= r && r <= rune(t.Hi) {
-			return int(r-rune(t.Lo)) % 10
-		}
-	}
-	for _, t := range unicode.Nd.R32 {
-		if rune(t.Lo) <= r && r <= rune(t.Hi) {
-			return int(r-rune(t.Lo)) % 10
-		}
-	}
-	return -1
 }
 
 // scaled is a number with its point moved to the right.

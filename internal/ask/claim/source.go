@@ -7,6 +7,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Marker ends the shown text of a source that was truncated. It begins with a
@@ -160,7 +161,31 @@ func (s *Source) boundary(offset int) bool {
 			return true // what an escape stands for is no letter
 		}
 	}
-	return !s.glued(offset)
+	return text.Apart(offset, s.prev, s.next)
+}
+
+// prev returns the character that ends at an offset, and where it begins. What
+// an escape stands for is no letter: it is given as a backslash.
+func (s *Source) prev(at int) (rune, int) {
+	if at > 0 && !s.plain && s.body[at-1] < utf8.RuneSelf {
+		if r, ok := s.runAt(at); ok && r.atom && s.body[r.text] == '\\' {
+			return '\\', r.text
+		}
+	}
+	r, n := utf8.DecodeLastRuneInString(s.body[:at])
+	return r, at - n
+}
+
+// next returns the character that begins at an offset, and where it ends.
+func (s *Source) next(at int) (rune, int) {
+	if !s.plain && at < len(s.body) && s.body[at] == '\\' {
+		if strings.HasPrefix(s.body[at:], `\u`) {
+			return '\\', at + 6
+		}
+		return '\\', at + 2
+	}
+	r, n := utf8.DecodeRuneInString(s.body[at:])
+	return r, at + n
 }
 
 // runAt returns the run that ends at an offset within the text (ok) or else the

@@ -50,7 +50,7 @@ func classes(table map[class]string) map[string]class {
 	out := map[string]class{}
 	for c, list := range table {
 		for w := range strings.SplitSeq(list, ",") {
-			out[strings.Join(strings.Fields(w), " ")] = c
+			out[folded(strings.Join(strings.Fields(w), " "))] = c
 		}
 	}
 	return out
@@ -91,7 +91,7 @@ func values(table string) map[string]string {
 	for entry := range strings.SplitSeq(table, ",") {
 		ws, v, _ := strings.Cut(entry, "=")
 		for w := range strings.FieldsSeq(ws) {
-			out[w] = v
+			out[folded(w)] = v
 		}
 	}
 	return out
@@ -124,7 +124,7 @@ var german = set("der das und ist nicht eine einen wurde wird dem mit für auf s
 func set(list string) map[string]bool {
 	out := map[string]bool{}
 	for w := range strings.FieldsSeq(list) {
-		out[w] = true
+		out[folded(w)] = true
 	}
 	return out
 }
