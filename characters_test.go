@@ -12,6 +12,7 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/internal/text"
+	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -19,13 +20,13 @@ import (
 // hides is refused in an authority argument, in a definition and in an operator's
 // file, and nothing else is for its looks.
 func TestHiddenIsRefused(t *testing.T) {
-	policy, faults := gate.ParsePolicy("policy.yaml", []byte("pins: optional\ntools: { s/x: { effect: read } }\n"))
+	pol, faults := policy.Parse("policy.yaml", []byte("pins: optional\ntools: { s/x: { effect: read } }\n"))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
 	opens := func(s string) bool {
 		def := fmt.Sprintf(`{"name":"x","description":%s,"inputSchema":{"type":"object"}}`, strictjson.Quote("Read a file."+s))
-		c, _ := gate.NewCatalogue([]gate.Definition{{Server: "s", Kind: gate.ToolKind, Raw: []byte(def)}}, policy)
+		c, _ := gate.NewCatalogue([]gate.Definition{{Server: "s", Kind: gate.ToolKind, Raw: []byte(def)}}, pol)
 		return c.Lookup("s", "x").State == gate.Open
 	}
 	reads := func(s string) bool {
