@@ -83,7 +83,7 @@ var units = values(`% percent prozent pct=%, ‰=‰, $ usd dollar dollars=usd, 
 	ml millilitres milliliters milliliter=ml, l litre litres liter liters=l,
 	ms millisecond milliseconds millisekunden=ms, s sec secs second seconds sekunde sekunden=s, min mins minute minutes minuten=min,
 	h hr hrs hour hours stunde stunden=h, day days tag tage tagen=day, week weeks woche wochen=week, month months monat monate monaten=month,
-	year years jahr jahre jahren=year, kb=kb, mb=mb, gb=gb, tb=tb, kib=kib, mib=mib, gib=gib, byte bytes=byte, bit bits=bit,
+	year years jahr jahre jahren=year, kb kilobyte kilobytes=kb, mb megabyte megabytes=mb, gb gigabyte gigabytes=gb, tb terabyte terabytes=tb, percentage=pp, kib=kib, mib=mib, gib=gib, byte bytes=byte, bit bits=bit,
 	w watt watts=w, kw=kw, kwh=kwh, v volt volts=v, hz=hz, mhz=mhz, ghz=ghz, c celsius=c, f fahrenheit=f, px pixel pixels=px`)
 
 func values(table string) map[string]string {
