@@ -146,14 +146,14 @@ func (j *judge) places() (out []place) {
 
 // join notes that what p names may be where another argument begins.
 func (o *place) join(p spelled) (news bool) {
-	if p.abs {
-		return len(p.parts) < len(o.parts) && o.begin(p.parts)
-	}
 	if p.home {
 		return false
 	}
+	if p.abs {
+		news = len(p.parts) < len(o.parts) && o.begin(p.parts)
+	}
 	for i, is := range o.starts {
-		if n := i + len(p.parts); is && n > i && n < len(o.parts) && under(o.parts[i:], p.parts) && !o.starts[n] {
+		if n := i + len(p.parts); (is || p.up && i <= o.climb) && n > i && n < len(o.parts) && under(o.parts[i:], p.parts) && !o.starts[n] {
 			o.starts[n], news = true, true
 		}
 	}
@@ -183,7 +183,7 @@ func (o *place) touched(p named, above, unknown bool) bool {
 		}
 	}
 	n, m := len(p.parts), len(o.parts)
-	if o.program || n == 0 {
+	if o.program || p.foreign || n == 0 {
 		return false
 	}
 	unknown = unknown || p.away
@@ -334,8 +334,8 @@ func (j *judge) steering(local bool, against func(string, writ.Reason)) {
 		} else {
 			bad = slices.ContainsFunc(led, func(dir string) bool { return isDirectory(dir) && brings(dir, led) }) ||
 				into && slices.ContainsFunc(Paths(l.text), func(s string) bool {
-					parts := spell(s).parts
-					return len(parts) > 0 && protectedName(parts[len(parts)-1])
+					p := spell(s)
+					return len(p.parts) > 0 && !p.foreign && protectedName(p.parts[len(p.parts)-1])
 				})
 		}
 		if bad {
@@ -364,7 +364,7 @@ func (j *judge) protected(path string) bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(p.parts, protectedName)
+	return !p.foreign && slices.ContainsFunc(p.parts, protectedName)
 }
 
 // Steers reports whether a file or directory of that name is one by which other

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,9 +20,10 @@ const (
 )
 
 var (
-	scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+):`)
-	// web are schemes that never name a file.
-	web        = []string{"http", "https", "ws", "wss", "mailto", "data"}
+	scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+	// web begins a URL of another machine, which is no file's unless ".." takes
+	// the host and the scheme off: with both slashes and a host.
+	web        = regexp.MustCompile(`^(?i:https?|wss?):[/\\]{2}[^/\\?#]`)
 	device     = regexp.MustCompile(`^//[?.]/((?i)unc/)?`)
 	share      = regexp.MustCompile(`^//[^/]+/([A-Za-z])\$(?:/|$)`) // //host/c$/x
 	driveRoot  = regexp.MustCompile(`^/([A-Za-z])[:|]?(?:/|$)`)     // /C:/x, /c|/x and /c/x
@@ -36,8 +38,9 @@ var (
 // white space and quotes around it, escapes, backslashes, a scheme, a host and
 // the prefixes of Windows taken off, in any combination. "~/x" and "~kim/x"
 // begin in a home directory, "$NAME/x" in what that variable holds, "/x" and
-// "C:/x" at a root; any other path is relative. A text that cannot be a file's,
-// such as an https URL, has none.
+// "C:/x" at a root; any other path is relative. To a server that knows nothing
+// of homes, variables and drives these are relative too, which stands beside it
+// as "./~/x".
 func Paths(text string) []string {
 	todo, size := []string{text}, 0
 	add := func(s string) {
@@ -52,18 +55,17 @@ func Paths(text string) []string {
 			add(s[:at])
 		}
 		add(strings.Trim(s, quotation))
-		var m []string
-		if strings.Contains(s, ":") {
-			m = scheme.FindStringSubmatch(s)
-		}
-		if m != nil && slices.Contains(web, strings.ToLower(m[1])) {
-			continue
-		}
 		if s != "" {
 			out = append(out, s)
 		}
+		if elsewhere(s) {
+			out = append(out, "./"+s)
+		}
 		if !strings.ContainsAny(s, `\/:%$ `) {
 			continue
+		}
+		if c := path.Clean(s); elsewhere(c) { // to a server that cleans first
+			add(c)
 		}
 		add(percentDecode(s))
 		add(strings.ReplaceAll(s, `\`, "/"))
@@ -74,10 +76,13 @@ func Paths(text string) []string {
 			}
 			add(strings.Join(names, "/"))
 		}
-		if m != nil {
-			rest := strings.ReplaceAll(s[len(m[0]):], `\`, "/")
+		if m := scheme.FindString(s); m != "" {
+			rest := strings.ReplaceAll(s[len(m):], `\`, "/")
 			if at := strings.IndexAny(rest, "?#"); at >= 0 {
-				add(m[0] + rest[:at])
+				add(m + rest[:at])
+			}
+			if web.MatchString(s) {
+				continue
 			}
 			if host, ok := strings.CutPrefix(rest, "//"); ok {
 				rest = host[strings.IndexByte(host+"/", '/'):]
@@ -123,15 +128,25 @@ func Paths(text string) []string {
 	return out
 }
 
+// elsewhere reports whether a path begins in a home, a variable or a drive.
+func elsewhere(s string) bool {
+	return s != "" && (s[0] == '~' || s[0] == '$') || drive(s) || variable.MatchString(s)
+}
+
+func drive(s string) bool {
+	return len(s) > 1 && s[1] == ':' && 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z'
+}
+
 // A spelled path is one reading of a text, cleaned and taken apart as the most
 // lenient file system compares it.
 type spelled struct {
-	parts []string // folded; a drive is the first of them, "c:"
-	abs   bool
-	up    bool   // relative, and began with ".."
-	home  bool   // begins in the home directory of user, "" for whose it is
-	away  bool   // begins, or goes on, where a variable says
-	user  string // folded
+	parts   []string // folded; a drive is the first of them, "c:"
+	abs     bool
+	up      bool   // leads above where it begins
+	home    bool   // begins in the home directory of user, "" for whose it is
+	away    bool   // begins, or goes on, where a variable says
+	user    string // folded
+	foreign bool   // see Foreign
 }
 
 // spell reads one result of Paths. /proc/…/root and /proc/…/cwd are read as
@@ -151,10 +166,10 @@ func spell(s string) spelled {
 	case variable.MatchString(s):
 		_, rest, _ = strings.Cut(s, "/")
 		p.away = true
-	case len(s) > 1 && s[1] == ':' && unicode.IsLetter(rune(s[0])):
+	case drive(s):
 		p.abs, p.parts, rest = true, []string{strings.ToLower(s[:2])}, s[2:]
 	}
-	root := len(p.parts)
+	root, first := len(p.parts), ""
 	for rest != "" {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
@@ -165,9 +180,12 @@ func spell(s string) spelled {
 			if len(p.parts) > root {
 				p.parts = p.parts[:len(p.parts)-1]
 			} else {
-				p.up = p.up || !p.abs
+				p.up = true
 			}
 			continue
+		}
+		if len(p.parts) == 0 {
+			first = name
 		}
 		p.away = p.away || strings.Contains(name, "$") || strings.Count(name, "%") > 1
 		p.parts = append(p.parts, foldName(name))
@@ -180,8 +198,13 @@ func spell(s string) spelled {
 			}
 		}
 	}
+	p.foreign = !p.abs && strings.HasSuffix(first, ":") && (web.MatchString(s) || len(first) == 2)
 	return p
 }
+
+// Foreign reports whether a result of Paths leads into a directory that has the
+// name of a drive or, in a web URL, of its scheme. No server is at home in one.
+func Foreign(path string) bool { return spell(path).foreign }
 
 // foldName is a name as the most careless file system compares it: without
 // regard to case, composition, invisible characters, a stream of NTFS, and dots

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 )
 
@@ -17,6 +18,15 @@ import (
 // "" where it makes none. Each works in base and knows one home.
 var servers = map[string]func(text string) string{
 	"as it stands": fromBase,
+	"below its root": func(s string) string {
+		return path.Clean(base + "/" + s)
+	},
+	"cleaned, then a home": func(s string) string {
+		if rest, ok := strings.CutPrefix(path.Clean(s), "~/"); ok {
+			return path.Clean(home + "/" + rest)
+		}
+		return ""
+	},
 	"trimmed, without quotes, with a home": func(s string) string {
 		s = strings.Trim(strings.TrimSpace(s), `"'`)
 		if rest, ok := strings.CutPrefix(s, "~/"); ok {
@@ -122,7 +132,8 @@ func FuzzPaths(f *testing.F) {
 		"%USERPROFILE%\\work\\policy.yaml", "file:///etc/writ/writ.yaml", "file://localhost/etc/%77rit/writ.yaml", "file:policy.yaml",
 		"file://policy.yaml", " 'policy.yaml' ", "policy.yaml\x00.txt", "POLICY.YAML. ", "..\\..\\..\\ETC\\writ\\Writ.yaml", "%2e/policy.yaml",
 		"a/../../../../etc/writ/x/../writ.yaml", "/work/policy.yaml", "state/writ/x", "notes/policy.yaml", "k.md", "/proc/self/cwd/policy.yaml",
-		"x:y:policy.yaml", "\x00/../poliCY.YAml", "//?/unc/a/b$/c", "file:" + strings.Repeat("../", 30) + "etc/writ/writ.yaml", ".. /.. /kim/work/policy.yaml", "\"/../policy.yaml",
+		"x:y:policy.yaml", "\x00/../poliCY.YAml", "//?/unc/a/b$/c", "https://example.com/../../policy.yaml", "~kim/../policy.yaml", "x/../~/work/policy.yaml", "/../work/policy.yaml",
+		"file:" + strings.Repeat("../", 30) + "etc/writ/writ.yaml", ".. /.. /kim/work/policy.yaml", "\"/../policy.yaml",
 	} {
 		f.Add(s)
 	}
@@ -148,4 +159,72 @@ func FuzzPaths(f *testing.F) {
 			t.Fatalf("%q: refused %v, plainly %v", text, refused, !refused)
 		}
 	})
+}
+
+// TestFirstNames (R34, O30): whatever a path begins with, ".." takes it off to
+// a server that reads the text plainly, so what lies behind it counts.
+func TestFirstNames(t *testing.T) {
+	p, c := newWorld(t, `
+version: 1
+pins: optional
+tools:
+  s/read: { effect: read }
+  s/put: { effect: write, args: { /path: { role: target, from: [const: [x]] } } }
+`, `{"s":[{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}},
+		{"name":"put","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}]}`)
+	firsts := []string{
+		"http:", "HTTPS:", "https:x", "http://host", "https://user@host:8/a", "https:\\\\host", "wss://h", "mailto:", "mailto:kim@example.com", "data:",
+		"data:text/plain;base64,eA==", "file:", "file://host", "git+ssh://h", "x-y.z:", "urn:a:b", "http%3A", "http:?", "https://h/?q", "https://h/#f",
+		"~", "~root", "~kim", "~+", "~x.y", "$x", "$HOME", "${HOME}", "$env:TEMP", "$", "%TEMP%", "%HOMEDRIVE%%HOMEPATH%", "%", "a%b%c",
+		"C:", "c:x", "C|", "C:\\x", "\\\\?\\C:", "\\\\host\\c$", "//host/c$", "é:", "ſ:", "K", "\u202e", "\u200b~", "日本", "\ufeff", "\u00a0",
+		"", ".", "..", "...", ". ", ".. ", " ", "-", "--", "'", "\"", "`x`", "<x>", "x", "x.y", "proc", "a b", "\t", "\x01", "*", "[a]", "{a,b}", "(", ";", "&", "|",
+	}
+	own := []string{"/home/kim/.local/state/writ", "/home/kim/work/policy.yaml", "/etc/rules", "/srv/own", "/srv/files/in/own"}
+	program := "/home/kim/work/server.js"
+	bases := []string{"/home/kim/work", "/srv/files", "/"}
+	// plainly are the paths that a server makes of a text and of where it begins.
+	plainly := func(base, text string) []string {
+		resolved := text
+		if !strings.HasPrefix(text, "/") {
+			resolved = base + "/" + text
+		}
+		return []string{path.Clean(resolved), path.Clean(base + "/" + text)}
+	}
+	tried := 0
+	for _, base := range bases {
+		for _, o := range append(own, program) {
+			var tails []string
+			names := strings.Split(o[1:], "/")
+			for i := range names {
+				tails = append(tails, strings.Join(names[i:], "/"))
+			}
+			for _, first := range firsts {
+				for _, slash := range []string{"", "/"} {
+					for up := range 7 {
+						for _, tail := range tails {
+							text := slash + first + "/" + strings.Repeat("../", up) + tail
+							if !slices.ContainsFunc(plainly(base, text), func(p string) bool { return inside(p, o) }) {
+								continue
+							}
+							tried++
+							quoted, _ := json.Marshal(text)
+							for _, tool := range []string{"read", "put"} {
+								d := gate.Decide(gate.Input{
+									Policy: p, Catalogue: c, OwnPaths: own, Programs: []string{program}, Bases: []string{base},
+									Call: gate.Call{Server: "s", Tool: tool, Arguments: []byte(`{"path":` + string(quoted) + `}`)},
+								})
+								refused := d.Outcome.Rejection != nil && d.Outcome.Rejection.Reason == writ.DirectOwnState
+								if !refused && (tool == "put" || o != program) {
+									t.Errorf("%q from %s is %s, and %s passes", text, base, o, tool)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if tried < 1000 {
+		t.Errorf("only %d texts name Writ's own", tried)
+	}
 }

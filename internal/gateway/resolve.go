@@ -115,14 +115,16 @@ func (l *look) text(pointer, text string) {
 		if !l.srv.here {
 			continue
 		}
-		switch abs, known := l.begin(p); {
-		case known:
+		if abs, known := l.begin(p); known {
 			l.path(pointer, abs)
-		case strings.HasPrefix(p, "$"):
-		default:
-			for _, dir := range l.srv.begins() {
-				l.path(pointer, dir+"/"+p)
-			}
+		}
+		if strings.HasPrefix(p, "~") || strings.HasPrefix(p, "$") {
+			continue // where these are names, "./~" stands beside it
+		}
+		for _, dir := range l.srv.begins() {
+			l.path(pointer, dir+"/"+p) // an absolute path too: its root may be dir
+		}
+		if !strings.HasPrefix(p, "/") {
 			l.relatives = append(l.relatives, reading{pointer, p})
 		}
 	}
@@ -154,7 +156,7 @@ func (l *look) begin(p string) (abs string, known bool) {
 // any where nothing is known of the server's directories.
 func (l *look) tail(pointer, p string) {
 	known := l.srv.bases != nil
-	if known && strings.HasPrefix(p, "/") || strings.IndexByte(p, 0) >= 0 {
+	if known && strings.HasPrefix(p, "/") || strings.IndexByte(p, 0) >= 0 || gate.Foreign(p) {
 		return
 	}
 	dir, name := path.Split(path.Clean("/" + p))

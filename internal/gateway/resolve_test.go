@@ -12,7 +12,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
-// TestLocate (R34, O06, O07, O08, O10): whatever way a path leads to Writ's own
+// TestLocate (R34, O06, O07, O08, O10, O30): whatever way a path leads to Writ's own
 // state, the door says so to the gate.
 func TestLocate(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -34,6 +34,7 @@ func TestLocate(t *testing.T) {
 		os.Symlink("../state", filepath.Join(root, "relative")),
 		os.Symlink("loop", filepath.Join(root, "loop")),
 		os.Symlink(state, filepath.Join(work, "in", "link")),
+		os.Symlink("in/link", filepath.Join(work, "~kim")), os.Symlink("in/link", filepath.Join(work, "$x")), os.Symlink("in", filepath.Join(work, "http:")),
 		os.Symlink(state, filepath.Join(home, "link")),
 		os.Symlink(dir, filepath.Join(home, "up")),
 		os.Link(filepath.Join(state, "log.key"), filepath.Join(root, "notes.txt")),
@@ -77,6 +78,15 @@ func TestLocate(t *testing.T) {
 		"after too many others":             `{"content":[` + flood + `"x"],"p":"` + root + `/a"}`,
 		"a loop":                            `{"p":"` + root + `/loop/x"}`,
 		"a link by a relative path":         `{"p":"in/link/log.key"}`,
+		"a link below the root":             `{"p":"/in/link/log.key"}`,
+		"a link above the root":             `{"p":"/../work/in/link/log.key"}`,
+		"after a scheme that is none":       `{"p":"https:x/../in/link/log.key"}`,
+		"after a host":                      `{"p":"https://example.com/../../in/link/log.key"}`,
+		"after a home that is none":         `{"p":"~root/../in/link/log.key"}`,
+		"after a variable that is none":     `{"p":"$y/../in/link/log.key"}`,
+		"a link that is called as a home":   `{"p":"~kim/log.key"}`,
+		"one called as a variable":          `{"p":"$x/log.key"}`,
+		"one called as a scheme":            `{"p":"http://link/log.key"}`,
 		"a link in the second directory":    `{"p":"relative"}`,
 		"a relative file URL":               `{"p":"file:in/link/log.key"}`,
 		"a link in the home directory":      `{"p":"~/link"}`,
@@ -106,6 +116,7 @@ func TestLocate(t *testing.T) {
 		"a text":                          `{"p":"see /srv for more"}`,
 		"a name of the state elsewhere":   `{"p":"` + root + `/sessions/demo"}`,
 		"a web page":                      `{"p":"https://example.com` + state + `"}`,
+		"a web page with such a name":     `{"p":"https://example.com/a/../sessions/demo"}`,
 		"a path with a NUL and then more": `{"p":"` + root + `/a\u0000b"}`,
 	} {
 		if got := at("x", args); len(got) > 0 {
