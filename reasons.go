@@ -164,6 +164,10 @@ const DirectCanonical Reason = "direct.canonical_write"
 // DirectOwnState is R34: a target inside Writ's own state or configuration.
 const DirectOwnState Reason = "direct.own_state"
 
+// DirectUnresolved is R34: what the arguments may name could not all be looked
+// up, so Writ's own state may be among it.
+const DirectUnresolved Reason = "direct.unresolved"
+
 // CodeOf returns the one code a reason is reported under. A reason not listed
 // here is a policy violation: an unknown reason still refuses.
 func CodeOf(r Reason) Code {
@@ -185,7 +189,7 @@ func CodeOf(r Reason) Code {
 		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker,
 		MemoryMissing, MemoryUnknown, MemoryErased, MemoryQuarantined, MemoryQuote, MemoryUnborne, MemoryEmpty:
 		return MissingProvenance
-	case DirectOwnState, DirectCanonical:
+	case DirectOwnState, DirectUnresolved, DirectCanonical:
 		return DirectWrite
 	}
 	return PolicyViolation

@@ -60,34 +60,8 @@ type judge struct {
 }
 
 func (j *judge) run() {
-	in := j.in
-	if in.Policy == nil || in.Catalogue == nil || in.Catalogue.policy != in.Policy {
-		j.hard = true // nothing says what may happen, and shadow mode cannot either
-		j.refuse([]writ.Failure{{Reason: writ.PolicyAbsent, Need: needs[writ.PolicyAbsent]}})
-		return
-	}
-	j.strict = in.Policy.Profile == policy.Strict
-	named := j.name()
-	if j.hard {
-		j.refuse(named)
-		return
-	}
-	payload := j.payload()
-	if !j.readable {
-		j.hard = true // what cannot be read can be neither labelled nor forwarded
-		j.refuse(first(named, payload))
-		return
-	}
-	j.effectAndRules()
-	invalid := j.validate()
-	tooLarge := slices.ContainsFunc(invalid, func(f writ.Failure) bool { return f.Reason == writ.PayloadTooLarge })
-	if !tooLarge {
-		j.collect()
-	}
-	if tooLarge || j.work > maxWork {
-		// Too large to be judged in bounded time is too large to be forwarded.
-		j.hard, j.leaves = true, nil
-		j.refuse(first(named, []writ.Failure{{Reason: writ.PayloadTooLarge, Need: needs[writ.PayloadTooLarge]}}))
+	named, invalid, ok := j.open()
+	if !ok {
 		return
 	}
 	j.own()
@@ -106,6 +80,42 @@ func (j *judge) run() {
 	j.closed()
 	j.hard = len(j.direct) > 0 // Writ's own state is out of reach in shadow mode too
 	j.refuse(first(named, j.direct, j.schema, j.unfounded, j.against))
+}
+
+// open takes the call apart. It is not ok if what the call is was refused on the
+// way; else named and invalid are what is wrong with its name and its arguments.
+func (j *judge) open() (named, invalid []writ.Failure, ok bool) {
+	in := j.in
+	if in.Policy == nil || in.Catalogue == nil || in.Catalogue.policy != in.Policy {
+		j.hard = true // nothing says what may happen, and shadow mode cannot either
+		j.refuse([]writ.Failure{{Reason: writ.PolicyAbsent, Need: needs[writ.PolicyAbsent]}})
+		return nil, nil, false
+	}
+	j.strict = in.Policy.Profile == policy.Strict
+	named = j.name()
+	if j.hard {
+		j.refuse(named)
+		return nil, nil, false
+	}
+	payload := j.payload()
+	if !j.readable {
+		j.hard = true // what cannot be read can be neither labelled nor forwarded
+		j.refuse(first(named, payload))
+		return nil, nil, false
+	}
+	j.effectAndRules()
+	invalid = j.validate()
+	tooLarge := slices.ContainsFunc(invalid, func(f writ.Failure) bool { return f.Reason == writ.PayloadTooLarge })
+	if !tooLarge {
+		j.collect()
+	}
+	if tooLarge || j.work > maxWork {
+		// Too large to be judged in bounded time is too large to be forwarded.
+		j.hard, j.leaves = true, nil
+		j.refuse(first(named, []writ.Failure{{Reason: writ.PayloadTooLarge, Need: needs[writ.PayloadTooLarge]}}))
+		return nil, nil, false
+	}
+	return named, invalid, true
 }
 
 // first returns the first class that fails.

@@ -51,18 +51,20 @@ type run struct {
 	what      string
 	checks    int
 
-	sessions map[string]*gate.Session
-	session  *gate.Session
-	places   *provenance.Places // of the state the case's sessions share
-	lowered  uint64             // the newest number there
-	placed   uint64             // what the last call lowered there
-	says     string             // what the last call lowers
-	shadow   bool
-	own      []string
-	resolved map[string][]string
-	programs []string
-	bases    []string
-	answers  []byte
+	sessions   map[string]*gate.Session
+	session    *gate.Session
+	places     *provenance.Places // of the state the case's sessions share
+	lowered    uint64             // the newest number there
+	placed     uint64             // what the last call lowered there
+	says       string             // what the last call lowers
+	shadow     bool
+	own        []string
+	resolved   map[string][]string
+	unresolved []string
+	elsewhere  bool
+	programs   []string
+	bases      []string
+	answers    []byte
 
 	last    *gate.Decision
 	held    map[string]*gate.Decision
@@ -177,6 +179,10 @@ func (r *run) step(line string) {
 		if two != "" {
 			r.resolved[one] = strings.Split(two, " ")
 		}
+	case "unresolved":
+		r.unresolved = strings.Fields(rest)
+	case "elsewhere":
+		r.elsewhere = true
 	case "program":
 		r.programs = append(r.programs, rest)
 	case "base":
@@ -327,7 +333,8 @@ func (r *run) call(c gate.Call, args string) {
 	c.Answers, r.answers = r.answers, nil
 	in := gate.Input{
 		Policy: r.policy, Catalogue: r.catalogue, Session: r.session, Call: c, Shadow: r.shadow,
-		Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), OwnPaths: r.own, Programs: r.programs, Bases: r.bases, Resolved: r.resolved,
+		Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), OwnPaths: r.own, Programs: r.programs, Bases: r.bases,
+		Elsewhere: r.elsewhere, Resolved: r.resolved, Unresolved: r.unresolved,
 	}
 	d := gate.Decide(in)
 	again := gate.Decide(in)

@@ -62,6 +62,7 @@ var needs = map[writ.Reason]string{
 
 	writ.DirectOwnState: "must not name Writ's own state, configuration or programs, nor what could be one of them; " +
 		"give another file by its absolute path, or an operator must keep Writ's files under other names",
+	writ.DirectUnresolved: "may name more files than are looked up for one call; give fewer or plainer paths, in several calls",
 }
 
 // need says what would make a refused leaf pass: what is missing, and which

@@ -71,8 +71,9 @@ func (j *judge) own() {
 	}
 	var paths []named
 	hits := map[*leaf]bool{}
+	work := 0
 	for _, l := range j.leaves {
-		if !l.isText || l.role == policy.Content || l.enum || l.role == policy.Query && !strings.ContainsAny(l.text, `/\`) {
+		if !l.maybePath() {
 			continue
 		}
 		if strings.Contains(l.text, ":") && endpoints[endpoint(strings.ToLower(l.text))] {
@@ -81,7 +82,11 @@ func (j *judge) own() {
 		if len(places) == 0 {
 			continue
 		}
-		readings := Paths(l.text)
+		readings, all := Paths(l.text)
+		if work += len(readings); !all || work > maxReadings {
+			j.unresolved(l.pointer)
+			break
+		}
 		bare := !strings.ContainsAny(l.text, `/\~$%.`)
 		for i, s := range append(readings, j.in.Resolved[l.pointer]...) {
 			p := named{spell(s), l, bare && i < len(readings)}
@@ -103,7 +108,7 @@ func (j *judge) own() {
 		// A declared target that is written to is a place, not what is taken away.
 		above := j.d.Effect&(policy.Delete|policy.Send|policy.Egress|policy.Transfer) != 0 || j.d.Effect&policy.Write != 0 && (p.leaf.rule == nil || p.leaf.role == policy.Selector)
 		for i := range places {
-			if o := &places[i]; !hits[p.leaf] && (written || !o.program) && o.touched(p, above, j.in.Bases == nil) {
+			if o := &places[i]; !hits[p.leaf] && (written || !o.program) && o.touched(p, above, j.in.Bases == nil || j.in.Elsewhere) {
 				hits[p.leaf] = true
 			}
 		}
@@ -114,6 +119,50 @@ func (j *judge) own() {
 				Need: "`" + shown(l.pointer) + "` " + needs[writ.DirectOwnState]})
 		}
 	}
+	for _, at := range j.in.Unresolved {
+		j.unresolved(at)
+	}
+}
+
+// maxReadings bounds what the texts of one call may mean together. One that
+// means more is refused.
+const maxReadings = 200_000
+
+// unresolved refuses an argument that was not looked at to its end.
+func (j *judge) unresolved(pointer string) {
+	j.direct = append(j.direct, writ.Failure{Pointer: pointer, Reason: writ.DirectUnresolved,
+		Need: "`" + shown(pointer) + "` " + needs[writ.DirectUnresolved]})
+}
+
+// maybePath reports whether a leaf is judged as a path.
+func (l *leaf) maybePath() bool {
+	return l.isText && l.role != policy.Content && !l.enum && (l.role != policy.Query || strings.ContainsAny(l.text, `/\`))
+}
+
+// Text is one text of a call that may be the path of a file.
+type Text struct{ Pointer, Text string }
+
+// Texts returns what of a call the door must look up before Decide can judge it
+// by what the file system knows (Input.Resolved): none of a call that is refused
+// whatever is found. writes says that it is an act that writes.
+func Texts(in Input) (texts []Text, writes bool) {
+	j := &judge{in: &in, d: Decision{Call: in.Call, Effect: policy.EveryEffect}}
+	named, invalid, ok := j.open()
+	if !ok {
+		return nil, false
+	}
+	for _, l := range j.leaves {
+		if l.maybePath() {
+			texts = append(texts, Text{l.pointer, l.text})
+		}
+	}
+	if j.d.Effect.Gated() && !j.governed() {
+		j.forms()
+	}
+	if len(named)+len(invalid)+len(j.schema) > 0 && !in.Shadow { // shadow mode lets them pass
+		return nil, false
+	}
+	return texts, j.d.Effect&policy.Write != 0
 }
 
 // maxJoins is of how many arguments a server may make one path.
@@ -330,10 +379,12 @@ func (j *judge) steering(local bool, against func(string, writ.Reason)) {
 		led := j.in.Resolved[l.pointer]
 		var bad bool
 		if l.role == policy.Target || local || !target {
-			bad = slices.ContainsFunc(append(Paths(l.text), led...), j.protected)
+			paths, _ := Paths(l.text)
+			bad = slices.ContainsFunc(append(paths, led...), j.protected)
 		} else {
+			paths, _ := Paths(l.text)
 			bad = slices.ContainsFunc(led, func(dir string) bool { return isDirectory(dir) && brings(dir, led) }) ||
-				into && slices.ContainsFunc(Paths(l.text), func(s string) bool {
+				into && slices.ContainsFunc(paths, func(s string) bool {
 					p := spell(s)
 					return len(p.parts) > 0 && !p.foreign && protectedName(p.parts[len(p.parts)-1])
 				})

@@ -42,11 +42,17 @@ type Input struct {
 	// its own, and those the operator gave it. Nil says that none is known;
 	// then a path that has the name of one of Writ's own files is refused.
 	Bases []string
+	// Elsewhere says that they may begin at other directories, or name files of
+	// another machine, as well: of the Bases not all are known.
+	Elsewhere bool
 	// Resolved gives, by argument pointer, the real paths the door found it to
 	// lead to: behind links, under another name of the same file, and for a
 	// write the directories, each with "/" at its end, and what protected names
 	// are in them.
 	Resolved map[string][]string
+	// Unresolved are the pointers of arguments, of those in Texts, that the door
+	// did not look up to their end. They are refused.
+	Unresolved []string
 }
 
 // Trace says, for one argument leaf, what it rests on.

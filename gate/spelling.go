@@ -5,14 +5,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/writ-project/writ/internal/text"
 )
 
 const (
 	// maxSpellings bounds the readings of one text: an ordinary path has one to
-	// three. One that has more is read as far as that.
+	// three.
 	maxSpellings = 48
 	// maxSpelled bounds them together, beyond the first few: no path is as long.
 	maxSpelled = 256 << 10
@@ -40,15 +39,18 @@ var (
 // begin in a home directory, "$NAME/x" in what that variable holds, "/x" and
 // "C:/x" at a root; any other path is relative. To a server that knows nothing
 // of homes, variables and drives these are relative too, which stands beside it
-// as "./~/x".
-func Paths(text string) []string {
-	todo, size := []string{text}, 0
+// as "./~/x". Of a text that may mean too much these are not all.
+func Paths(text string) (out []string, all bool) {
+	todo, size, all := []string{text}, 0, true
 	add := func(s string) {
-		if !slices.Contains(todo, s) && len(todo) < maxSpellings && size < 4*len(text)+maxSpelled {
+		switch {
+		case slices.Contains(todo, s):
+		case len(todo) == maxSpellings || size >= 4*len(text)+maxSpelled:
+			all = false
+		default:
 			todo, size = append(todo, s), size+len(s)
 		}
 	}
-	var out []string
 	for i := 0; i < len(todo); i++ {
 		s := todo[i]
 		if at := strings.IndexByte(s, 0); at >= 0 { // where a C string ends
@@ -125,7 +127,7 @@ func Paths(text string) []string {
 			}
 		}
 	}
-	return out
+	return out, all
 }
 
 // elsewhere reports whether a path begins in a home, a variable or a drive.

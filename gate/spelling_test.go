@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -226,5 +227,43 @@ tools:
 	}
 	if tried < 1000 {
 		t.Errorf("only %d texts name Writ's own", tried)
+	}
+}
+
+// TestTooManyReadings (R34, O31): a text that may mean too much, and texts that
+// together do, are refused and say so; many plain words are not.
+func TestTooManyReadings(t *testing.T) {
+	p, c := newWorld(t, "version: 1\npins: optional\ntools:\n  s/read: { effect: read }\n",
+		`{"s":[{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":["string","array"]}}}}]}`)
+	list := func(n int, text string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = text + strconv.Itoa(i)
+		}
+		b, _ := json.Marshal(all)
+		return string(b)
+	}
+	many := "a%" + strings.Repeat("25", 100) + "41"
+	for args, want := range map[string]writ.Reason{
+		list(20_000, "a%2525252520b/%20\\"):        writ.DirectUnresolved,
+		strconv.Quote(many):                        writ.DirectUnresolved,
+		list(90_000, "word"):                       "",
+		list(20_000, "https://example.com/a%20b/"): "",
+		strconv.Quote(strings.Repeat("A long text: it costs ~5 $, or 20% of http://example.com/x. ", 10_000)): "",
+	} {
+		d := gate.Decide(gate.Input{
+			Policy: p, Catalogue: c, OwnPaths: []string{"/home/kim/work/policy.yaml"}, Bases: []string{base},
+			Call: gate.Call{Server: "s", Tool: "read", Arguments: []byte(`{"path":` + args + `}`)},
+		})
+		var got writ.Reason
+		if r := d.Outcome.Rejection; r != nil {
+			got = r.Reason
+		}
+		if got != want {
+			t.Errorf("%.40s… (%d bytes): %q, want %q", args, len(args), got, want)
+		}
+	}
+	if _, all := gate.Paths(many); all {
+		t.Error("a text escaped a hundred times has all its readings")
 	}
 }

@@ -55,7 +55,7 @@ func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *ruleset
 func (a *judgedCall) through(ctx context.Context, call gate.Call) downstream.Reply {
 	call = a.g.redacted(call)
 	a.in = gate.Input{Call: call}
-	if !a.judge(call) {
+	if !a.judge(ctx, call) {
 		return a.refuse()
 	}
 	if a.d.Effect.Gated() {
@@ -69,7 +69,7 @@ func (a *judgedCall) through(ctx context.Context, call gate.Call) downstream.Rep
 // judge decides and puts the decision on record; it reports whether the call
 // may be made. Another process may have moved the session on: then its
 // evidence is folded anew and the call is judged again, a bounded number of times.
-func (a *judgedCall) judge(call gate.Call) bool {
+func (a *judgedCall) judge(ctx context.Context, call gate.Call) bool {
 	for try := 0; ; try++ {
 		s, err := a.g.sessionOf(a.r)
 		if err != nil {
@@ -77,6 +77,8 @@ func (a *judgedCall) judge(call gate.Call) bool {
 			return false
 		}
 		a.s = s
+		a.in = gate.Input{Policy: a.v.policy, Catalogue: a.v.catalogue, Call: call, Shadow: a.g.shadow, OwnPaths: a.g.ownPaths}
+		a.g.locate(ctx, &a.in)
 		s.mu.Lock()
 		if s.closed {
 			s.mu.Unlock()
@@ -102,11 +104,7 @@ func (a *judgedCall) judge(call gate.Call) bool {
 			return false
 		}
 		s.active = now
-		a.in = gate.Input{
-			Policy: a.v.policy, Catalogue: a.v.catalogue, Session: s.evidence, Call: call, Time: now,
-			Shadow: a.g.shadow, OwnPaths: a.g.ownPaths,
-		}
-		a.g.locate(&a.in)
+		a.in.Session, a.in.Time = s.evidence, now
 		d := decide(a.in)
 		rec, err := a.g.writeDecision(s, a.v, &a.in, &d, now)
 		if err == nil && s.evidence != nil {
@@ -367,7 +365,7 @@ func (a *judgedCall) finish(resp upstream.Response) downstream.Reply {
 		// Somebody else appended to the session. An act's decision is durable
 		// and stands; a read is decided again on what there is now.
 		if !d.Effect.Gated() {
-			if !a.judge(d.Call) {
+			if !a.judge(context.Background(), d.Call) {
 				return a.refuse()
 			}
 			a.mu.Lock()

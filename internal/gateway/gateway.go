@@ -87,6 +87,7 @@ type Gateway struct {
 	servers  map[string]*server
 	order    []string // server names, sorted
 	shadow   bool
+	disk     disk
 	ownPaths []string
 	programs []string // what servers are started from, and this program (R34)
 	caps     provenance.Caps
@@ -128,11 +129,12 @@ type Gateway struct {
 
 // server is one upstream server and what it last said of itself.
 type server struct {
-	name  string
-	here  bool                // its absolute paths are this machine's
-	bases []string            // where its relative paths may begin, nil if not known
-	env   func(string) string // a variable as it would read it
-	conn  *upstream.Server
+	name      string
+	here      bool                // its absolute paths are this machine's
+	bases     []string            // where its relative paths may begin, nil if not known
+	elsewhere bool                // or at another directory
+	env       func(string) string // a variable as it would read it
+	conn      *upstream.Server
 	// patience is how long a call waits for lists that changed. Once that was in
 	// vain nothing waits any more, until the server has listed them.
 	patience time.Duration
@@ -167,7 +169,7 @@ type route struct{ server, name string }
 func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		store: o.Store, sessions: o.Store, policy: o.Policy, inside: o.Inside, tools: slices.Clone(o.Tools), servers: map[string]*server{}, shadow: o.Shadow,
-		ownPaths: o.OwnPaths, caps: o.Caps, screen: o.Screen, version: o.Version, log: o.Log, clock: o.Clock,
+		disk: thisDisk{}, ownPaths: o.OwnPaths, caps: o.Caps, screen: o.Screen, version: o.Version, log: o.Log, clock: o.Clock,
 		events: map[peerEvent]int{}, counted: make(chan struct{}, 1),
 		absent: map[string]string{}, refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}),
 		replaced: make(chan struct{}), loaded: map[string]*session{}, listeners: map[*listener]bool{}, subs: map[subscription]bool{},

@@ -63,15 +63,17 @@ type resultData struct {
 
 // inputValue is the value "input" of a decision.
 type inputValue struct {
-	Server   string              `json:"server"`
-	Tool     string              `json:"tool"`
-	Method   string              `json:"method"`
-	Shadow   bool                `json:"shadow,omitempty"`
-	Session  bool                `json:"session"`
-	OwnPaths []string            `json:"own_paths,omitempty"`
-	Programs []string            `json:"programs,omitempty"`
-	Bases    []string            `json:"bases,omitempty"`
-	Resolved map[string][]string `json:"resolved,omitempty"`
+	Server     string              `json:"server"`
+	Tool       string              `json:"tool"`
+	Method     string              `json:"method"`
+	Shadow     bool                `json:"shadow,omitempty"`
+	Session    bool                `json:"session"`
+	OwnPaths   []string            `json:"own_paths,omitempty"`
+	Programs   []string            `json:"programs,omitempty"`
+	Bases      []string            `json:"bases,omitempty"`
+	Elsewhere  bool                `json:"elsewhere,omitempty"`
+	Resolved   map[string][]string `json:"resolved,omitempty"`
+	Unresolved []string            `json:"unresolved,omitempty"`
 }
 
 // decide is the one place that calls gate.Decide: for the door, which acts on
@@ -183,7 +185,8 @@ func (f *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	input := gate.Input{
 		Policy: w.policy, Catalogue: w.catalogue,
 		Call: gate.Call{Server: in.Server, Tool: in.Tool, Method: policy.Method(in.Method)},
-		Time: rec.Time, Shadow: in.Shadow, OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases, Resolved: in.Resolved,
+		Time: rec.Time, Shadow: in.Shadow, OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases,
+		Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
 	}
 	if in.Session {
 		input.Session = f.session
@@ -347,7 +350,8 @@ func (g *Gateway) writeDecision(s *session, v *ruleset, in *gate.Input, d *gate.
 	vs := []value{
 		{valueInput, mustJSON(inputValue{
 			Server: in.Call.Server, Tool: in.Call.Tool, Method: string(in.Call.Method), Shadow: in.Shadow,
-			Session: in.Session != nil, OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases, Resolved: in.Resolved,
+			Session: in.Session != nil, OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases,
+			Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
 		})},
 		{valueDecision, d.Record()},
 	}

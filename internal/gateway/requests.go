@@ -197,7 +197,7 @@ func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, v *rulese
 func (g *Gateway) hidden(ctx context.Context, r *downstream.Request, v *ruleset, call gate.Call) downstream.Reply {
 	call = g.redacted(call)
 	a := &judgedCall{g: g, v: v, r: r, in: gate.Input{Call: call}}
-	if a.judge(call) {
+	if a.judge(ctx, call) {
 		// The door does not act on a tool that nobody was shown.
 		g.log.Error("a tool that is not listed was allowed", "server", call.Server)
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"os/user"
@@ -11,21 +12,54 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
-	"github.com/writ-project/writ/policy"
 )
 
 const (
-	maxLooked = 100_000 // paths of one call that are looked at; one with more is refused
+	maxLooks  = 100_000 // at the disk, for one call; one that takes more is refused
 	maxLinks  = 40      // links followed for one path, as the kernel does
-	maxWalked = 10_000  // files looked at in a directory
+	maxWalked = 10_000  // entries looked at below a directory
 	maxRoots  = 64      // a client may name for one server
 	maxPath   = 4096    // the kernel's
 )
 
+// A disk is what is asked of the file system.
+type disk interface {
+	Lstat(path string) (fs.FileInfo, error)
+	Readlink(path string) (string, error)
+	ReadDir(path string, most int) ([]fs.DirEntry, error) // in no order
+	Home(user string) (string, error)
+}
+
+type thisDisk struct{}
+
+func (thisDisk) Lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
+
+func (thisDisk) Readlink(path string) (string, error) { return os.Readlink(path) }
+
+func (thisDisk) ReadDir(path string, most int) ([]fs.DirEntry, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(most)
+}
+
+func (thisDisk) Home(name string) (string, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return "", err
+	}
+	return u.HomeDir, nil
+}
+
 // locate adds to the input what the door knows of where the call's paths lead
 // (R34): Decide does no I/O. Resolved is what the texts themselves do not say;
-// where the door cannot tell, it is Writ's own state, which refuses.
-func (g *Gateway) locate(in *gate.Input) {
+// where the door cannot tell, it is Writ's own state, which refuses. A call that
+// is refused for its name or schema is not looked at, and one that takes too
+// many looks, or whose ctx ends, is Unresolved from there on. No lock of a
+// session may be held: a disk takes its time.
+func (g *Gateway) locate(ctx context.Context, in *gate.Input) {
 	srv := g.servers[in.Call.Server]
 	if srv == nil && g.hasTools(in.Call.Server) {
 		srv = thisProcess()
@@ -33,30 +67,21 @@ func (g *Gateway) locate(in *gate.Input) {
 	if srv == nil || len(g.ownPaths) == 0 {
 		return
 	}
-	in.Bases, in.Programs = srv.bases, g.programs
-	l := &look{g: g, srv: srv, out: map[string][]string{}, infos: map[string]os.FileInfo{}}
-	walk := func(prefix string, raw []byte) {
-		strictjson.Walk(raw, func(at []string, raw []byte) bool {
-			if text, ok := strictjson.Text(raw); ok {
-				l.text(prefix+strictjson.Pointer(at), text)
-			}
-			return true
-		}, func(at []string, name string) bool {
-			l.text(prefix+strictjson.Pointer(append(at[:len(at):len(at)], name)), name)
-			return true
-		})
+	in.Bases, in.Elsewhere, in.Programs = srv.bases, srv.elsewhere, g.programs
+	texts, writes := gate.Texts(*in)
+	l := newLook(ctx, g, srv, writes)
+	for _, t := range texts {
+		l.text(t.Pointer, t.Text)
 	}
-	if args := in.Call.Arguments; args != nil && strictjson.Check(args, strictjson.Request) == nil {
-		l.writes = in.Call.Method == policy.CallTool && in.Catalogue.Lookup(in.Call.Server, in.Call.Tool).Effect(args)&policy.Write != 0
-		walk("", args)
-	}
-	if answers := in.Call.Answers; answers != nil && strictjson.Check(answers, strictjson.Request) == nil {
-		walk("answers:", answers)
+	if in.Call.Answers != nil {
 		srv.rooted(l.dirs)
 	}
 	l.joined()
 	if len(l.out) > 0 {
 		in.Resolved = l.out
+	}
+	if l.stopped {
+		in.Unresolved = []string{l.at}
 	}
 }
 
@@ -81,16 +106,41 @@ func (s *server) begins() []string {
 
 // look is one call looked at.
 type look struct {
-	g      *Gateway
-	srv    *server
-	writes bool
-	out    map[string][]string
-	looked int
+	ctx     context.Context
+	g       *Gateway
+	srv     *server
+	writes  bool
+	out     map[string][]string
+	at      string // the pointer that is looked at
+	looks   int
+	stopped bool
 
 	dirs      []string  // directories the call itself names
 	relatives []reading // and what may begin there
-	infos     map[string]os.FileInfo
-	own       []ownFile
+
+	// What was found, each once.
+	infos  map[string]fs.FileInfo // nil for what is not there
+	leads  map[string]string      // links
+	homes  map[string]string      // of users, "" for none
+	states []stateDir
+	named  map[string]bool   // dirs
+	brings map[string]string // of directories, what steers in them
+	own    []ownFile         // Writ's own files that are there
+	names  []ownFile         // files in its directories that have several names
+	crowd  string            // one of those directories that was not looked through
+	walked bool              // names and crowd are known
+}
+
+func newLook(ctx context.Context, g *Gateway, srv *server, writes bool) *look {
+	return &look{ctx: ctx, g: g, srv: srv, writes: writes, out: map[string][]string{}, infos: map[string]fs.FileInfo{},
+		leads: map[string]string{}, homes: map[string]string{}, named: map[string]bool{}, brings: map[string]string{}}
+}
+
+// may takes n looks of what is left of them.
+func (l *look) may(n int) bool {
+	l.looks += n
+	l.stopped = l.stopped || l.looks > maxLooks || l.ctx.Err() != nil
+	return !l.stopped
 }
 
 // reading is one relative path that the text at a pointer may mean.
@@ -99,30 +149,38 @@ type reading struct{ pointer, path string }
 // ownFile is what the file system knows a file of Writ's own by.
 type ownFile struct {
 	path string
-	info os.FileInfo
+	info fs.FileInfo
 }
 
-func (l *look) report(pointer, path string) {
-	if !slices.Contains(l.out[pointer], path) {
-		l.out[pointer] = append(l.out[pointer], path)
+func (l *look) report(path string) {
+	if !slices.Contains(l.out[l.at], path) && l.may(1) {
+		l.out[l.at] = append(l.out[l.at], path)
 	}
 }
 
 // text looks at every path one text may mean.
 func (l *look) text(pointer, text string) {
-	for _, p := range gate.Paths(text) {
-		l.tail(pointer, p)
+	if l.stopped {
+		return
+	}
+	l.at = pointer
+	paths, _ := gate.Paths(text) // of what has more, Decide says so
+	if !l.may(len(paths) - 1) {
+		return
+	}
+	for _, p := range paths {
+		l.tail(p)
 		if !l.srv.here {
 			continue
 		}
 		if abs, known := l.begin(p); known {
-			l.path(pointer, abs)
+			l.path(abs)
 		}
 		if strings.HasPrefix(p, "~") || strings.HasPrefix(p, "$") {
 			continue // where these are names, "./~" stands beside it
 		}
 		for _, dir := range l.srv.begins() {
-			l.path(pointer, dir+"/"+p) // an absolute path too: its root may be dir
+			l.path(dir + "/" + p) // an absolute path too: its root may be dir
 		}
 		if !strings.HasPrefix(p, "/") {
 			l.relatives = append(l.relatives, reading{pointer, p})
@@ -140,9 +198,12 @@ func (l *look) begin(p string) (abs string, known bool) {
 	case first == "~":
 		return l.srv.env("HOME") + "/" + rest, l.srv.env("HOME") != ""
 	case strings.HasPrefix(p, "~"):
-		if u, err := user.Lookup(first[1:]); err == nil {
-			return u.HomeDir + "/" + rest, true
+		home, ok := l.homes[first]
+		if !ok && l.may(10) {
+			home, _ = l.g.disk.Home(first[1:])
+			l.homes[first] = home
 		}
+		return home + "/" + rest, home != ""
 	case strings.HasPrefix(p, "$"):
 		if dir := l.srv.env(first[1:]); dir != "" {
 			return dir + "/" + rest, true
@@ -154,24 +215,57 @@ func (l *look) begin(p string) (abs string, known bool) {
 // tail reports a path whose last two names are those of a file in Writ's state,
 // or whose name is that of one with an extension: of a relative path, and of
 // any where nothing is known of the server's directories.
-func (l *look) tail(pointer, p string) {
-	known := l.srv.bases != nil
+func (l *look) tail(p string) {
+	known := l.srv.bases != nil && !l.srv.elsewhere
 	if known && strings.HasPrefix(p, "/") || strings.IndexByte(p, 0) >= 0 || gate.Foreign(p) {
 		return
 	}
 	dir, name := path.Split(path.Clean("/" + p))
 	parent := path.Base(dir)
-	for _, o := range l.g.ownPaths {
-		if fi := l.info(o); strings.Contains(o, "://") || fi == nil || !fi.IsDir() || len(parent)+len(name) > maxPath {
-			continue
+	for _, o := range l.stateDirs() {
+		if file := filepath.Join(o.path, parent, name); o.dirs[strings.ToLower(parent)] && l.info(file) != nil {
+			l.report(file)
 		}
-		if file := filepath.Join(o, parent, name); parent != "/" && l.info(file) != nil {
-			l.report(pointer, file)
-		}
-		if file := filepath.Join(o, name); (parent == "/" || !known) && path.Ext(name) != "" && l.info(file) != nil {
-			l.report(pointer, file)
+		if (parent == "/" || !known) && path.Ext(name) != "" && o.names[strings.ToLower(name)] {
+			l.report(filepath.Join(o.path, name))
 		}
 	}
+}
+
+// stateDir is a directory of Writ's own, and what is in it, in lower case.
+type stateDir struct {
+	path        string
+	names, dirs map[string]bool
+}
+
+func (l *look) stateDirs() []stateDir {
+	if l.states != nil {
+		return l.states
+	}
+	l.states = []stateDir{}
+	for _, p := range l.g.ownPaths {
+		if strings.Contains(p, "://") || kernels(p) {
+			continue
+		}
+		if fi := l.info(p); fi == nil || !fi.IsDir() {
+			continue
+		}
+		entries, _ := l.g.disk.ReadDir(p, maxWalked)
+		l.may(1 + len(entries))
+		o := stateDir{p, map[string]bool{}, map[string]bool{}}
+		for _, d := range entries {
+			name := strings.ToLower(d.Name())
+			o.names[name], o.dirs[name] = true, d.IsDir()
+		}
+		l.states = append(l.states, o)
+	}
+	return l.states
+}
+
+// kernels reports whether a path of Writ's own is the kernel's, where no file
+// has another name.
+func kernels(p string) bool {
+	return strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/dev/")
 }
 
 // joined looks at relative paths from the directories that other arguments
@@ -179,68 +273,110 @@ func (l *look) tail(pointer, p string) {
 func (l *look) joined() {
 	for _, dir := range l.dirs {
 		for _, r := range l.relatives {
-			l.path(r.pointer, dir+"/"+r.path)
+			if !l.may(1) {
+				return
+			}
+			l.at = r.pointer
+			l.path(dir + "/" + r.path)
 		}
 	}
 }
 
 // path follows one absolute path, as the kernel does and as a program that
 // cleans it first.
-func (l *look) path(pointer, p string) {
-	unknown := func() { l.report(pointer, l.g.ownPaths[0]) }
-	clean := filepath.Clean(p)
-	for _, p := range slices.Compact([]string{clean, p}) {
-		if l.looked++; l.looked > maxLooked {
-			unknown()
+func (l *look) path(p string) {
+	ways := []string{filepath.Clean(p)}
+	if strings.Contains(p, "..") {
+		ways = append(ways, p)
+	}
+	for _, p := range ways {
+		if !l.may(len(p) / 256) {
 			return
 		}
 		if len(p) > maxPath || strings.IndexByte(p, 0) >= 0 {
 			continue // no file has it
 		}
-		real, ok := realPath(p)
+		real, there, ok := l.realPath(p)
 		if !ok {
-			unknown()
+			l.report(l.g.ownPaths[0])
 			continue
 		}
-		if real != clean {
-			l.report(pointer, real)
+		if real != ways[0] {
+			l.report(real)
 		}
-		if o := l.ownedBy(real); o != "" {
-			l.report(pointer, o)
+		if o := l.ownedBy(real, there); o != "" {
+			l.report(o)
 		}
-		if fi := l.info(real); fi != nil && fi.IsDir() {
-			if !slices.Contains(l.dirs, real) && len(l.dirs) < maxWalked {
+		if fi := l.info(real); there == real && fi != nil && fi.IsDir() {
+			if !l.named[real] && len(l.dirs) < maxWalked {
+				l.named[real] = true
 				l.dirs = append(l.dirs, real)
 			}
 			if l.writes {
-				l.report(pointer, strings.TrimSuffix(real, "/")+"/")
-				l.contents(pointer, real)
+				l.report(strings.TrimSuffix(real, "/") + "/")
+				if brought := l.contents(real); brought != "" {
+					l.report(brought)
+				}
 			}
 		}
 	}
 }
 
-// contents reports the first file in a directory by which programs take orders.
-func (l *look) contents(pointer, dir string) {
-	n := 0
-	filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if n++; n > maxWalked {
-			l.report(pointer, filepath.Join(dir, ".unknown"))
-			return fs.SkipAll
+// contents returns a file in a directory by which programs take orders, "" if
+// there is none.
+func (l *look) contents(dir string) string {
+	found, ok := l.brings[dir]
+	if ok {
+		return found
+	}
+	if !l.walk(dir, func(p string, d fs.DirEntry) bool {
+		if gate.Steers(d.Name()) {
+			found = p
 		}
-		if p != dir && gate.Steers(d.Name()) {
-			l.report(pointer, p)
-			return fs.SkipAll
-		}
-		return nil
-	})
+		return found == ""
+	}) {
+		found = filepath.Join(dir, ".unknown")
+	}
+	l.brings[dir] = found
+	return found
 }
 
-// info is os.Lstat, once for each call; nil for what is not there.
-func (l *look) info(p string) os.FileInfo {
+// walk visits what is in a directory and below it, until visit says no more. It
+// reports whether there was not too much of it.
+func (l *look) walk(dir string, visit func(path string, d fs.DirEntry) bool) bool {
+	n := 0
+	for todo := []string{dir}; len(todo) > 0; {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !l.may(1) {
+			return false
+		}
+		entries, _ := l.g.disk.ReadDir(at, maxWalked-n+1)
+		if n += len(entries); !l.may(len(entries)) {
+			return false
+		}
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		for _, d := range entries {
+			p := filepath.Join(at, d.Name())
+			if !visit(p, d) {
+				return true
+			}
+			if d.IsDir() {
+				todo = append(todo, p)
+			}
+		}
+		if n > maxWalked {
+			return false
+		}
+	}
+	return true
+}
+
+// info is os.Lstat; nil for what is not there.
+func (l *look) info(p string) fs.FileInfo {
 	fi, ok := l.infos[p]
-	if !ok {
-		fi, _ = os.Lstat(p)
+	if !ok && l.may(1) {
+		fi, _ = l.g.disk.Lstat(p)
 		l.infos[p] = fi
 	}
 	return fi
@@ -248,11 +384,13 @@ func (l *look) info(p string) os.FileInfo {
 
 // ownedBy returns the path of Writ's own that a real path is another name of:
 // by a hard link, a mount, or a file system's way to spell. "" if there is none.
-func (l *look) ownedBy(real string) string {
+// there is as much of the path as is there.
+func (l *look) ownedBy(real, there string) string {
 	if l.own == nil {
 		l.own = l.ownFiles()
 	}
-	for at, rest := real, ""; ; {
+	rest := strings.TrimPrefix(real, there)
+	for at := there; ; {
 		if fi := l.info(at); fi != nil {
 			for _, o := range l.own {
 				if os.SameFile(fi, o.info) {
@@ -274,13 +412,14 @@ func (l *look) ownedBy(real string) string {
 }
 
 // ownFiles are those of Writ's own that are there.
-func (l *look) ownFiles() (out []ownFile) {
+func (l *look) ownFiles() []ownFile {
+	out := []ownFile{}
 	for _, p := range slices.Concat(l.g.ownPaths, l.g.programs) {
 		if strings.Contains(p, "://") {
 			continue
 		}
-		if fi, err := os.Stat(p); err == nil {
-			out = append(out, ownFile{p, fi})
+		if real, there, ok := l.realPath(p); ok && real == there {
+			out = append(out, ownFile{p, l.info(real)})
 		}
 	}
 	return out
@@ -288,41 +427,44 @@ func (l *look) ownFiles() (out []ownFile) {
 
 // linked returns the file in one of Writ's own directories that fi is a hard
 // link of. Of a directory too large to look through it is taken for one.
-func (l *look) linked(fi os.FileInfo) (found string) {
-	for _, o := range l.own {
-		if !o.info.IsDir() {
-			continue
-		}
-		n := 0
-		filepath.WalkDir(o.path, func(p string, d fs.DirEntry, err error) error {
-			if n++; n > maxWalked {
-				found = o.path
-				return fs.SkipAll
+func (l *look) linked(fi fs.FileInfo) string {
+	if !l.walked {
+		l.walked = true
+		for _, o := range l.own {
+			if !o.info.IsDir() || kernels(o.path) {
+				continue
 			}
-			if err != nil || !d.Type().IsRegular() {
-				return nil
+			if !l.walk(o.path, func(p string, d fs.DirEntry) bool {
+				if !d.Type().IsRegular() {
+					return true
+				}
+				if in := l.info(p); in != nil && links(in) > 1 {
+					l.names = append(l.names, ownFile{p, in})
+				}
+				return true
+			}) && l.crowd == "" {
+				l.crowd = o.path
 			}
-			if in, err := d.Info(); err == nil && os.SameFile(in, fi) {
-				found = p
-				return fs.SkipAll
-			}
-			return nil
-		})
-		if found != "" {
-			return found
 		}
 	}
-	return ""
+	for _, o := range l.names {
+		if os.SameFile(o.info, fi) {
+			return o.path
+		}
+	}
+	return l.crowd
 }
 
 // realPath follows symbolic links component by component, as the kernel does:
 // `..` after a link is the parent of where the link leads, and a link that
 // leads nowhere yet is followed all the same, because writing makes its target.
-// ok is false for a loop.
-func realPath(path string) (real string, ok bool) {
+// there is as much of it as is there. ok is false for a loop.
+func (l *look) realPath(path string) (real, there string, ok bool) {
+	const sep = string(filepath.Separator)
 	volume := filepath.VolumeName(path)
-	root := volume + string(filepath.Separator)
-	at, links := root, 0
+	at, links := volume+sep, 0
+	gone := 0 // names at the end of it that are not there
+	there = at
 	rest := strings.Split(filepath.ToSlash(path[len(volume):]), "/")
 	for len(rest) > 0 {
 		part := rest[0]
@@ -332,22 +474,49 @@ func realPath(path string) (real string, ok bool) {
 			continue
 		case "..":
 			at = filepath.Dir(at)
+			if gone = max(gone-1, 0); gone == 0 {
+				there = at
+			}
 			continue
 		}
-		next := filepath.Join(at, part)
-		target, err := os.Readlink(next)
-		if err != nil {
-			at = next // no link, or not there
+		at = strings.TrimSuffix(at, sep) + sep + part
+		if gone > 0 {
+			gone++
+			continue
+		}
+		fi := l.info(at)
+		if fi == nil {
+			gone = 1
+			continue
+		}
+		target := ""
+		if fi.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
+			target = l.readlink(at)
+		}
+		if target == "" {
+			there = at
 			continue
 		}
 		if links++; links > maxLinks {
-			return "", false
+			return "", "", false
 		}
+		at = filepath.Dir(at)
 		if filepath.IsAbs(target) {
-			at = filepath.VolumeName(target) + string(filepath.Separator)
+			at = filepath.VolumeName(target) + sep
 			target = target[len(filepath.VolumeName(target)):]
 		}
+		there = at
 		rest = append(strings.Split(filepath.ToSlash(target), "/"), rest...)
 	}
-	return at, true
+	return at, there, true
+}
+
+// readlink returns where a link leads, "" if it is none.
+func (l *look) readlink(p string) string {
+	target, ok := l.leads[p]
+	if !ok && l.may(1) {
+		target, _ = l.g.disk.Readlink(p)
+		l.leads[p] = target
+	}
+	return target
 }

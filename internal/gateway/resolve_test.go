@@ -1,13 +1,18 @@
 package gateway
 
 import (
+	"context"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 )
@@ -52,18 +57,29 @@ func TestLocate(t *testing.T) {
 			"url": {here: true, env: env},
 			"far": {env: env},
 		},
-		ownPaths: []string{state, policy, "http://127.0.0.1:1"}, programs: []string{program},
+		ownPaths: []string{state, policy, "http://127.0.0.1:1"}, programs: []string{program}, disk: thisDisk{},
+	}
+	rules, tools := locateRules(t)
+	locate := func(call gate.Call) gate.Input {
+		in := gate.Input{Policy: rules, Catalogue: tools, Call: call}
+		g.locate(t.Context(), &in)
+		return in
 	}
 	at := func(server, args string) []string {
-		in := gate.Input{Call: gate.Call{Server: server, Tool: "w", Arguments: []byte(args)}}
-		g.locate(&in)
+		in := locate(gate.Call{Server: server, Tool: "w", Arguments: []byte(args)})
+		if len(in.Unresolved) > 0 {
+			return []string{state} // it is refused
+		}
 		return slices.DeleteFunc(in.Resolved["/p"], func(s string) bool { return strings.HasSuffix(s, "/") })
 	}
 	in := func(paths []string, own string) bool {
 		return slices.ContainsFunc(paths, func(p string) bool { return p == own || strings.HasPrefix(p, own+"/") })
 	}
 	decoys := strings.Repeat(`"`+root+`/link",`, 1000)
-	flood := strings.Repeat(`"a",`, maxLooked/2)
+	var flood strings.Builder
+	for i := range maxLooks / 2 {
+		fmt.Fprintf(&flood, `"a%d",`, i)
+	}
 	for what, args := range map[string]string{
 		"a link to what is not there yet":   `{"p":"` + root + `/dangling"}`,
 		"below a relative link":             `{"p":"` + root + `/relative/new/x"}`,
@@ -75,7 +91,7 @@ func TestLocate(t *testing.T) {
 		"a file URL in upper case":          `{"p":"FILE://` + root + `/relative/policy.yaml"}`,
 		"a file URL with one slash":         `{"p":"file:` + root + `/relative/policy.yaml"}`,
 		"after a thousand others":           `{"content":[` + decoys + `"x"],"p":"` + root + `/relative/x"}`,
-		"after too many others":             `{"content":[` + flood + `"x"],"p":"` + root + `/a"}`,
+		"after too many others":             `{"content":[` + flood.String() + `"x"],"p":"` + root + `/a"}`,
 		"a loop":                            `{"p":"` + root + `/loop/x"}`,
 		"a link by a relative path":         `{"p":"in/link/log.key"}`,
 		"a link below the root":             `{"p":"/in/link/log.key"}`,
@@ -145,7 +161,7 @@ func TestLocate(t *testing.T) {
 	if got := at("x", `{"p":"up/state/log.key"}`); len(got) > 0 {
 		t.Errorf("before the answer: resolved to %q", got)
 	}
-	g.locate(&gate.Input{Call: gate.Call{Server: "x", Answers: []byte(`{"1":{"roots":[{"uri":"file://` + home + `"}]}}`)}})
+	locate(gate.Call{Server: "x", Tool: "w", Answers: []byte(`{"1":{"roots":[{"uri":"file://` + home + `"}]}}`)})
 	if got := at("x", `{"p":"up/state/log.key"}`); !in(got, state) {
 		t.Errorf("after the answer: resolved to %q", got)
 	}
@@ -154,7 +170,7 @@ func TestLocate(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, "parcel", ".git", "hooks"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l := &look{g: g, srv: g.servers["x"], writes: true, out: map[string][]string{}, infos: map[string]os.FileInfo{}}
+	l := newLook(t.Context(), g, g.servers["x"], true)
 	l.text("/p", "parcel")
 	if want := []string{root + "/parcel/", root + "/parcel/.git"}; !slices.Equal(l.out["/p"], want) {
 		t.Errorf("a directory that is to be moved: %q, want %q", l.out["/p"], want)
@@ -200,5 +216,135 @@ func TestGiven(t *testing.T) {
 		if c.programs != nil && !slices.Equal(programs, c.programs) || !slices.Equal(dirs, c.dirs) {
 			t.Errorf("%v: given %q, made of %q; want %q and %q", c.config.Command, dirs, programs, c.dirs, c.programs)
 		}
+	}
+}
+
+// locateRules are the rules of a tool w that reads and a tool put that writes,
+// of each server TestLocate and TestLooks have.
+func locateRules(t testing.TB) (*gate.Policy, *gate.Catalogue) {
+	t.Helper()
+	var policy strings.Builder
+	policy.WriteString("pins: optional\ncollections: { path: { closed: true } }\ntools:\n")
+	var defs []gate.Definition
+	for _, server := range []string{"x", "url", "far"} {
+		fmt.Fprintf(&policy, "  %s/w: { effect: read, args: { /text: { role: content } } }\n"+
+			"  %s/put: { effect: write, args: { /p: { role: target, collection: path }, /many/*: { role: selector, collection: path, max_items: 100 }, /text: { role: content, content: local } } }\n", server, server)
+		for _, tool := range []string{"w", "put"} {
+			defs = append(defs, gate.Definition{Server: server, Raw: []byte(`{"name":"` + tool + `","inputSchema":{"type":"object","properties":` +
+				`{"p":{"type":"string"},"d":{"type":"string"},"z":{"type":"string"},"content":{"type":"array"},"many":{"type":"array"},"text":{}}}}`)})
+		}
+	}
+	p, faults := gate.ParsePolicy("policy", []byte(policy.String()))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	c, _ := gate.NewCatalogue(defs, p)
+	return p, c
+}
+
+// counted is the disk, and how often it is asked; each entry of a directory
+// counts.
+type counted struct {
+	thisDisk
+	asked int
+	ended func() // called when it is first asked
+}
+
+func (c *counted) ask(n int) {
+	if c.asked == 0 && c.ended != nil {
+		c.ended()
+	}
+	c.asked += n
+}
+
+func (c *counted) Lstat(p string) (fs.FileInfo, error) { c.ask(1); return c.thisDisk.Lstat(p) }
+
+func (c *counted) Readlink(p string) (string, error) { c.ask(1); return c.thisDisk.Readlink(p) }
+
+func (c *counted) Home(name string) (string, error) { c.ask(1); return c.thisDisk.Home(name) }
+
+func (c *counted) ReadDir(p string, most int) ([]fs.DirEntry, error) {
+	es, err := c.thisDisk.ReadDir(p, most)
+	c.ask(1 + len(es))
+	return es, err
+}
+
+// TestLooks (R34, O31): what a call makes the door do is bounded, whatever its
+// arguments are, and none of it is done for a call that its schema refuses.
+func TestLooks(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, root, big := filepath.Join(dir, "state"), filepath.Join(dir, "root"), filepath.Join(dir, "root", "big")
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(state, "sessions"), 0o700), os.MkdirAll(big, 0o700),
+		os.WriteFile(filepath.Join(root, "a"), nil, 0o600), os.Link(filepath.Join(root, "a"), filepath.Join(root, "b")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 300 {
+		for _, name := range []string{filepath.Join(big, strconv.Itoa(i)), filepath.Join(state, "sessions", strconv.Itoa(i))} {
+			if err := os.WriteFile(name, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Mkdir(filepath.Join(root, "d"+strconv.Itoa(i)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rules, tools := locateRules(t)
+	list := func(format string, n int) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = strconv.Quote(strings.ReplaceAll(format, "N", strconv.Itoa(i)))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	same := func(text string, n int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(strconv.Quote(text)+",", n), ",") + "]"
+	}
+	for _, c := range []struct {
+		what, tool, args string
+		most             int
+		refused          bool
+	}{
+		{"one file", "w", `{"p":"a"}`, 1000, false},
+		{"a directory written to", "put", `{"p":"` + big + `"}`, 1000, false},
+		{"the same directory, often", "put", `{"many":` + same(big, 100) + `}`, 1000, false},
+		{"a file of two names, often", "w", `{"content":` + same(root+"/a", 3000) + `}`, 2000, false},
+		{"many words", "w", `{"content":` + list("wN", 60_000) + `}`, 61_000, false},
+		{"a long text", "put", `{"p":"a","text":"` + strings.Repeat("a/b ", 99_000) + `"}`, 1000, false},
+		{"what the schema refuses", "put", `{"p":` + same(big, 2000) + `}`, 0, false},
+		{"more than max_items", "put", `{"many":` + same(big, 101) + `}`, 0, false},
+		{"what is no tool", "none", `{"p":` + same(big, 100) + `}`, 0, false},
+		{"many that are escaped", "w", `{"content":` + list("a%2525252520b/%20\\N", 20_000) + `}`, maxLooks, true},
+		{"directories by names", "w", `{"content":` + strings.TrimSuffix(list(root+"/dN", 300), "]") + "," + list("rN/x/y", 400)[1:] + `}`, maxLooks, true},
+		{"many names of homes", "w", `{"content":` + list("~nobodyN/x", 20_000) + `}`, maxLooks, true},
+		{"deep paths", "w", `{"content":` + list("N"+strings.Repeat("/a/..", 700), 2000) + `}`, maxLooks, false},
+	} {
+		disk := &counted{}
+		g := &Gateway{
+			servers:  map[string]*server{"x": {here: true, env: func(string) string { return "" }, bases: []string{root}}},
+			ownPaths: []string{state, filepath.Join(dir, "policy.yaml")}, disk: disk,
+		}
+		in := gate.Input{Policy: rules, Catalogue: tools, Call: gate.Call{Server: "x", Tool: c.tool, Arguments: []byte(c.args)}}
+		g.locate(t.Context(), &in)
+		if disk.asked > c.most || (len(in.Unresolved) > 0) != c.refused {
+			t.Errorf("%s: the disk was asked %d times, at most %d may be; unresolved %q", c.what, disk.asked, c.most, in.Unresolved)
+		}
+		if d := gate.Decide(in); c.refused && (d.Allowed() || d.Outcome.Rejection.Reason != writ.DirectUnresolved) {
+			t.Errorf("%s: %+v", c.what, d.Outcome)
+		}
+		// Nothing more is asked once nobody waits for it.
+		ctx, cancel := context.WithCancel(t.Context())
+		disk.asked, disk.ended, in.Unresolved = 0, cancel, nil
+		g.locate(ctx, &in)
+		if disk.asked > 1001 || disk.asked > 0 && len(in.Unresolved) == 0 {
+			t.Errorf("%s, given up: the disk was asked %d times; unresolved %q", c.what, disk.asked, in.Unresolved)
+		}
+		cancel()
 	}
 }

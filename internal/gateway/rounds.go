@@ -74,7 +74,7 @@ func (a *judgedCall) askLegacyClient(ctx context.Context, resp upstream.Response
 	if state := strictjson.Get(resp.Result, "requestState"); state != nil {
 		next.extra = append(next.extra, strictjson.Member{Name: "requestState", Value: state})
 	}
-	if !next.judge(call) {
+	if !next.judge(ctx, call) {
 		return nil, next.refuse()
 	}
 	if next.d.Effect.Gated() {
@@ -137,7 +137,7 @@ func (a *judgedCall) judgeAnswer(ctx context.Context, method string, got []byte)
 	ms, _ := strictjson.Members(answers)
 	call.Answers = strictjson.Set(answers, strconv.Itoa(len(ms)+1), got)
 	again := &judgedCall{g: a.g, v: v, r: a.r}
-	if !again.judge(call) {
+	if !again.judge(ctx, call) {
 		if err := again.decisionRecorded(); err != nil {
 			a.g.log.Error("a refused answer could not be recorded", "error", err)
 		}
