@@ -74,7 +74,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		return s
 	}
 	if r == writ.ProvenanceAnchor {
-		return s + "; the user must type it, or a value that only this record has among all that were listed of its collection: " + j.say()
+		return s + "; the user must type it, or a value that only this record has in a list of its collection that was not narrowed: " + j.say()
 	}
 	if j.isLocal(l) {
 		return "`" + shown(l.pointer) + "` may be any text once its target is vouched for"

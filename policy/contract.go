@@ -193,6 +193,14 @@ type ArgRule struct {
 	Line, Col   int      // where it stands in the policy file
 }
 
+// constants is how many values the operator wrote for it.
+func (a *ArgRule) constants() (n int) {
+	for _, src := range a.From {
+		n += len(src.Const)
+	}
+	return n
+}
+
 // NoArgs is what a contract says of calls without a target, selector or amount
 // (R21).
 type NoArgs uint8

@@ -131,7 +131,7 @@ func (r *reader) lintDeleted(a *ArgRule, know supply) {
 	case !inRecords:
 		r.WarnAt(a.Line, a.Col, "a deletion of what no output lists in records: only a value the user types is anchored, nothing that stands beside it (R9)", "at: /items/*/id")
 	case !authoritative:
-		r.WarnAt(a.Line, a.Col, "a deletion of what no authoritative output lists: only a value the user types, or one labelled system beside it, is anchored (R9)",
+		r.WarnAt(a.Line, a.Col, "a deletion of what no authoritative output lists: only a value the user types is anchored (R9)",
 			"authoritative: true where the server lists its own records")
 	}
 }

@@ -29,10 +29,9 @@ type Names struct {
 
 // named is one of them.
 type named struct {
-	at     Quote
-	plural bool     // the turn says all, every or each
-	whole  []uint32 // facts that it is the value of
-	last   []uint32 // paths that it is the last element of, where it has an extension
+	at    Quote
+	whole []uint32 // facts that it is the value of
+	last  []uint32 // paths that it is the last element of, where it has an extension
 }
 
 // Names returns what the user may have named.
@@ -49,7 +48,6 @@ func (l *Ledger) Names() *Names {
 // looked at.
 func (n *Names) read(t *turn, runs int) int {
 	text := t.own.text
-	plural := saysAll(text)
 	var ends []int
 	for i := range text {
 		if i > 0 && endsAt(text, i) {
@@ -78,7 +76,7 @@ func (n *Names) read(t *turn, runs int) int {
 			}
 			whole, last := n.l.holding(text[i:e])
 			if len(whole)+len(last) > 0 && isName(text[i:e]) {
-				n.said = append(n.said, named{Quote{t.Evidence, i, e}, plural, whole, last})
+				n.said = append(n.said, named{Quote{t.Evidence, i, e}, whole, last})
 			}
 		}
 	}
@@ -104,18 +102,15 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 // Anchor answers R9: did the user name the record a vouched value stands in?
 // The record is the innermost object around the value that is an array element,
 // else the root. A line of a text, an object key and an element of a list of
-// plain values are each a record of their own. It is named if a direct scalar of
-// it is a value the user typed whole, of 4 characters or more and not of small
-// space, and no other record of the query's collection seen in this session
-// holds that value. A scalar that is worth less than system names a record only
-// in a listing the server makes of its own (Authoritative) under no argument
-// that the model chose, or the twin is just unseen; what is the model's own
-// names none. A scalar that is a member of another collection names that one. A
-// record with two members of the collection relates them, and is neither's. Of a
-// path its last element names it, if it has an extension.
-//
-// Where the turn says all, every or each, a scalar worth system names all the
-// records that hold it.
+// plain values are each a record of their own. It is named by its own id, or by a
+// direct scalar of it that the user typed whole, of 4 characters or more and not
+// of small space, if no other record of the query's collection seen in this
+// session holds that value. Any scalar, whoever guarantees it, names a record only
+// in a whole listing: one the server makes of its own (Authoritative) where nobody
+// said what to list, the user's words included, or the twin is just unseen. What
+// is the model's own names none. A scalar that is a member of another collection
+// names that one. A record with two members of the collection relates them, and
+// is neither's. Of a path its last element names it, if it has an extension.
 func (n *Names) Anchor(q Query) (Quote, bool) {
 	if q.Collection == "" {
 		return Quote{}, false
@@ -141,35 +136,27 @@ func (a *anchoring) names(n *named) bool {
 	if a.visits -= len(n.whole) + len(n.last); a.visits < 0 {
 		return false
 	}
-	found, system, twin := false, false, false
+	if a.l.store.crowded(n.whole) || a.l.store.crowded(n.last) {
+		return false // the twin may be what is not kept
+	}
+	found := false
 	for _, i := range n.whole {
-		anchor, other := a.holds(i)
-		found = found || anchor
-		system = system || anchor && a.l.store.at(i).label >= writ.System
-		twin = twin || other
+		anchor, twin := a.holds(i)
+		if found = found || anchor; twin {
+			return false
+		}
 	}
 	for _, i := range n.last {
 		f := a.l.store.at(i)
 		switch m := &a.l.store.metas[f.meta]; {
 		case m.collection != a.q.Collection || m.typ != Path:
 		case !a.same(f):
-			twin = true
-		case f.label >= writ.System && m.named:
-			found, system = true, true
+			return false
+		case f.label >= writ.System && f.flags&listed != 0:
+			found = true
 		}
 	}
-	return found && a.visits >= 0 && (!twin || n.plural && system)
-}
-
-// saysAll reports whether a text speaks of several things at once.
-func saysAll(text string) bool {
-	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return !isAlnum(r) }) {
-		switch strings.ToLower(w) {
-		case "all", "every", "each":
-			return true
-		}
-	}
-	return false
+	return found && a.visits >= 0
 }
 
 // isName reports whether a text is long enough, and no word for everybody.
@@ -193,6 +180,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	if !ok {
 		return false, false
 	}
+	id := m.collection == a.q.Collection // and so the very one
 	mine, complete := false, false
 	look := func(at uint32) bool {
 		g := s.at(at)
@@ -216,8 +204,8 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	}
 	for at := i; at > 0 && look(at-1); at-- {
 	}
-	worth := f.label >= writ.System || f.label >= writ.External && complete
-	anchor = mine && !other && worth && f.node == rec && (m.collection == "" || m.collection == a.q.Collection) && !m.key
+	worth := id || m.collection == "" && complete && f.label >= writ.External
+	anchor = mine && !other && worth && f.node == rec && !m.key
 	return anchor, other
 }
 
@@ -260,8 +248,8 @@ func (s *store) within(n, in uint32) bool {
 	return false
 }
 
-// standing returns what a leaf is told apart by later, beside its label: that a
-// server listed it of its own (R9), and that an act may have chosen it from an
+// standing returns what a leaf is told apart by later, beside its label: that it
+// stands in a whole listing (R9), and that an act may have chosen it from an
 // open collection (R28).
 func (l *Ledger) standing(o *Observation, c *call, leaf *Leaf) (f flags) {
 	if leaf.alone {
@@ -270,7 +258,7 @@ func (l *Ledger) standing(o *Observation, c *call, leaf *Leaf) (f flags) {
 	if leaf.Rule == nil {
 		return f
 	}
-	if leaf.Rule.Authoritative && !o.Act && !c.chosen {
+	if leaf.Rule.Authoritative && !o.Act && !c.asked {
 		f |= listed
 	}
 	if l.opened[leaf.Rule.Collection] && !l.member(leaf, opened) {

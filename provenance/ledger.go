@@ -89,6 +89,9 @@ type Arg struct {
 	Raw   []byte // the JSON literal; a key is given as a JSON string
 	Type  Type
 	Label writ.Label // of what vouches for it, Model when nothing does
+	// Fixed marks a value the contract leaves no other for: it narrows a listing no
+	// further than the operator did (R9).
+	Fixed bool
 	// Narrow marks a boolean, a member of a pinned enum or an integer of role
 	// control: it lowers only what equals it (R4).
 	Narrow bool
@@ -220,7 +223,7 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 type call struct {
 	lowest  writ.Label // of all arguments that lower everything
 	decides writ.Label // of target, selector, amount and secret leaves
-	chosen  bool       // the model said something in it
+	asked   bool       // something but constants was asked for
 	narrow  map[string]writ.Label
 	own     map[string]writ.Label // folded texts of the arguments that are wide
 	system  map[string]bool       // those of them of which one is worth system
@@ -244,7 +247,7 @@ func callOf(args []Arg) call {
 				}
 			}
 		}
-		c.chosen = c.chosen || a.Label < writ.User && !empty(a.Raw)
+		c.asked = c.asked || !a.Fixed && !empty(a.Raw)
 		if a.Decides {
 			c.decides = min(c.decides, a.Label)
 		}

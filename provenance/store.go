@@ -56,7 +56,7 @@ const (
 	echoed          // the model said it first (R20)
 	beside          // outside structuredContent and named by no rule
 	stranger        // its rule, if any, says external or less
-	listed          // by a server that lists its own, asked for nothing the model chose (R9)
+	listed          // by a server that lists its own and was asked for nothing else (R9)
 	alone           // what stands beside it was put there by a model (R9, R35)
 	opened          // of a closed collection, and perhaps what an act chose from an open one (R28)
 )
@@ -159,6 +159,22 @@ func (s *store) file(k key, i uint32) {
 	}
 	s.lists[old&^isList] = append(list, i)
 	s.bytes += 4
+}
+
+// crowded reports whether these facts of one value may not be all there were.
+func (s *store) crowded(list []uint32) bool {
+	if len(list) < maxOrigins || len(list) >= maxList {
+		return len(list) >= maxList
+	}
+	kinds := map[fact]int{}
+	for _, i := range list {
+		f := s.at(i)
+		k := fact{meta: f.meta, owner: f.owner, label: f.label, flags: f.flags}
+		if kinds[k]++; kinds[k] >= maxOrigins {
+			return true
+		}
+	}
+	return false
 }
 
 // under returns the facts of a key, earliest first. The answer is only valid
