@@ -43,8 +43,9 @@ func (at *step) to(token string) *step { return &step{parent: at, token: token} 
 // record is the innermost object around a leaf that is an array element, else
 // the root.
 type record struct {
-	raw []byte
-	at  *step
+	raw     []byte
+	at      *step
+	element bool
 }
 
 // Extracted is what Extraction found.
@@ -110,7 +111,7 @@ type walker struct {
 func (w *walker) walk(raw []byte, at *step) {
 	w.raw = raw
 	w.dec = jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
-	w.value(at, &record{raw, at})
+	w.value(at, &record{raw: raw, at: at})
 }
 
 // value reads one value; false stops at what is no JSON.
@@ -138,7 +139,7 @@ func (w *walker) value(at *step, in *record) bool {
 				w.key(w.path, at, token, in)
 			}
 		} else if w.dec.PeekKind() == '{' {
-			of = &record{}
+			of = &record{element: true}
 		}
 		start, below := w.dec.InputOffset(), at.to(token)
 		of.at = cmp.Or(of.at, below)
@@ -299,6 +300,21 @@ func (x *extraction) owners() {
 			l.ownerAt = index[from{l.record.at, l.Rule}]
 		}
 	}
+}
+
+// inList reports whether a leaf stands in one of several records: an element of an
+// array, a line, or below a key or index that its rule leaves open. A plain value
+// of a list is its record's.
+func (l *Leaf) inList() bool {
+	if l.record != nil && l.record.element {
+		return true
+	}
+	if l.Rule == nil {
+		return false
+	}
+	path := slices.Concat(l.Rule.At.Tokens, l.Rule.Pointer.Tokens)
+	return l.Rule.Extract == ExtractLines ||
+		len(path) > 1 && slices.ContainsFunc(path[:len(path)-1], func(t string) bool { return t == "*" || digits(t) })
 }
 
 // above returns the container a leaf stands in at the end of path, nil if it

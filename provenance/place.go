@@ -277,10 +277,12 @@ func (s *standing) lowest(ls []*lowered) writ.Label {
 	return low
 }
 
-// recordKey is what places of one group say of the leaves of one record.
+// recordKey is what places of one group say of the leaves of one record, or of
+// those of them that stand in a list.
 type recordKey struct {
-	group *group
-	in    *record
+	group  *group
+	in     *record
+	listed bool
 }
 
 // names are the values that name a leaf's resource, by kind.
@@ -294,6 +296,11 @@ func (ns names) add(r Resource) {
 		ns[r.Of] = map[string]bool{}
 	}
 	ns[r.Of][r.Text] = true
+}
+
+// hold reports whether a resource is one of the named, or lies in one.
+func (ns names) hold(r Resource) bool {
+	return ns[r.Of][r.Text] || slices.ContainsFunc(r.within(), func(in Resource) bool { return ns[in.Of][in.Text] })
 }
 
 type reachKey struct {
@@ -346,10 +353,10 @@ func (s *standing) label(leaf *Leaf) writ.Label {
 			continue
 		}
 		for _, g := range t.groups {
-			k := recordKey{g, leaf.record}
+			k := recordKey{g, leaf.record, leaf.inList()}
 			of, ok := s.known[k]
 			if !ok {
-				of = s.of(g, leaf.record)
+				of = s.of(k)
 				s.known[k] = of
 			}
 			low = min(low, of)
@@ -362,22 +369,42 @@ func (s *standing) label(leaf *Leaf) writ.Label {
 // another's if what names the record's resource is of a kind the place is named
 // by, and nothing of it meets the place: an act's second selector, such as a
 // version, tells no place apart from what its first one names.
-func (s *standing) of(g *group, in *record) writ.Label {
-	ids := names{}
-	for _, id := range s.identities()[in] {
-		if !s.forged(id.rule) {
-			ids.add(id.Resource)
+//
+// A record is named by what stands in it where no lowering tool could have
+// written. The call's own name is that of one record alone, and not where the
+// record calls itself otherwise: what stands in a list, or under another name, may
+// only be related to what was asked for. A name in the record that could have been
+// written may hide that it is the place's.
+func (s *standing) of(k recordKey) writ.Label {
+	own, doubtful := names{}, names{}
+	for _, id := range s.identities()[k.in] {
+		if s.forged(id.rule) {
+			doubtful.add(id.Resource)
+		} else {
+			own.add(id.Resource)
 		}
 	}
-	told := func(kind string) bool { return len(s.named[kind])+len(ids[kind]) > 0 }
-	if !slices.ContainsFunc(g.kinds, told) {
-		return s.lowest(g.every)
+	told := false
+	for _, kind := range k.group.kinds {
+		called := s.named[kind]
+		if k.listed {
+			called = nil
+		}
+		for text := range doubtful[kind] {
+			if r := (Resource{kind, text}); !own.hold(r) && !(names{kind: called}).hold(r) {
+				return s.lowest(k.group.every)
+			}
+		}
+		told = told || len(own[kind])+len(called) > 0
+	}
+	if !told {
+		return s.lowest(k.group.every)
 	}
 	low := writ.Operator
-	for _, ns := range []names{s.named, ids} {
-		for _, kind := range g.kinds {
+	for _, ns := range []names{s.named, own} {
+		for _, kind := range k.group.kinds {
 			for text := range ns[kind] {
-				low = min(low, g.meeting(Resource{kind, text}, s.in))
+				low = min(low, k.group.meeting(Resource{kind, text}, s.in))
 			}
 		}
 	}

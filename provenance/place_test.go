@@ -15,7 +15,8 @@ import (
 // place says nothing of a leaf if it is not in force, if its tool does not reach
 // the leaf's field, or if something that no lowering tool reaches is of a kind
 // that the place is named by, and nothing of it is the place; else the leaf is
-// worth no more than what went there.
+// worth no more than what went there. In a list what the call names is of no
+// record. A name that a tool reaches must be, or lie in, one that counts.
 func TestPlacesAgainstModel(t *testing.T) {
 	type act struct {
 		n, cleared uint64
@@ -76,7 +77,7 @@ func TestPlacesAgainstModel(t *testing.T) {
 		rule := func() *OutputRule {
 			return &OutputRule{Label: writ.System, Collection: pick("collection", kinds...), Authoritative: yes("authoritative")}
 		}
-		records := []*record{{}, {}}
+		records := []*record{{}, {element: true}}
 		o := Observation{Server: "s", OK: true, Args: named(rapid.IntRange(0, 2).Draw(t, "asked"), writ.System)}
 		for range rapid.IntRange(1, 5).Draw(t, "leaves") {
 			o.Leaves = append(o.Leaves, Leaf{Raw: []byte(pick("leaf", ids...)), Rule: rule(), record: records[rapid.IntRange(0, 1).Draw(t, "record")]})
@@ -94,30 +95,42 @@ func TestPlacesAgainstModel(t *testing.T) {
 				if a.n > through || a.cleared != 0 && a.cleared <= through || !o.Reaches("s", a.p.Tool, leaf.Rule) {
 					continue
 				}
-				same, any := false, false
+				same, any, doubt := false, false, false
 				for _, kind := range a.p.kinds() {
-					name := func(k string, raw []byte) {
+					var count, reached []string
+					name := func(k string, raw []byte, counts bool) {
 						if k != kind {
 							return
 						}
-						any = true
+						b := plainText(raw) + "/"
+						if counts {
+							count = append(count, b)
+						}
 						for _, r := range a.p.At {
-							a, b := r.Text+"/", plainText(raw)+"/"
+							a := r.Text + "/"
 							same = same || r.Of == kind && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
 						}
 					}
 					for _, g := range o.Args {
-						name(g.Collection, g.Raw)
+						name(g.Collection, g.Raw, !leaf.record.element)
 					}
 					for j := range o.Leaves {
 						l := &o.Leaves[j]
-						forged := slices.ContainsFunc(acts, func(b act) bool { return o.Reaches("s", b.p.Tool, l.Rule) })
-						if l.record == leaf.record && !forged {
-							name(l.Rule.Collection, l.Raw)
+						if l.record != leaf.record || l.Rule.Collection != kind {
+							continue
+						}
+						if slices.ContainsFunc(acts, func(b act) bool { return o.Reaches("s", b.p.Tool, l.Rule) }) {
+							reached = append(reached, plainText(l.Raw)+"/")
+						} else {
+							name(kind, l.Raw, true)
 						}
 					}
+					any = any || len(count) > 0
+					for _, r := range reached {
+						doubt = doubt || !slices.ContainsFunc(count, func(c string) bool { return strings.HasPrefix(r, c) })
+					}
 				}
-				if !any || same {
+				if !any || same || doubt {
 					want = min(want, a.p.Label)
 				}
 			}
