@@ -408,7 +408,7 @@ func (j *judge) trace() {
 		j.d.Traces = append(j.d.Traces, t)
 		kind := strictjson.KindOf(l.raw)
 		j.d.args = append(j.d.args, provenance.Arg{
-			Raw: l.raw, Type: l.typ(), Label: l.label, Fixed: l.rule_ == "const" && l.rule.constants() == 1,
+			Raw: l.raw, Type: l.typ(), Label: l.label, Fixed: l.rule_ == "const" && l.rule.Constants() == 1,
 			// An empty value carries no more than a boolean does.
 			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined ||
 				l.role == policy.Control && kind == strictjson.Number && integer(l.raw) && provenance.SmallSpace(provenance.Untyped, l.raw),

@@ -193,8 +193,8 @@ type ArgRule struct {
 	Line, Col   int      // where it stands in the policy file
 }
 
-// constants is how many values the operator wrote for it.
-func (a *ArgRule) constants() (n int) {
+// Constants is how many values the operator wrote for it.
+func (a *ArgRule) Constants() (n int) {
 	for _, src := range a.From {
 		n += len(src.Const)
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 const (

@@ -15,6 +15,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/policy"
 )
 
 // TestLocate (R34, O06, O07, O08, O10, O30): whatever way a path leads to Writ's own
@@ -221,7 +222,7 @@ func TestGiven(t *testing.T) {
 
 // locateRules are the rules of a tool w that reads and a tool put that writes,
 // of each server TestLocate and TestLooks have.
-func locateRules(t testing.TB) (*gate.Policy, *gate.Catalogue) {
+func locateRules(t testing.TB) (*policy.Policy, *gate.Catalogue) {
 	t.Helper()
 	var policy strings.Builder
 	policy.WriteString("pins: optional\ncollections: { path: { closed: true } }\ntools:\n")
@@ -234,7 +235,7 @@ func locateRules(t testing.TB) (*gate.Policy, *gate.Catalogue) {
 				`{"p":{"type":"string"},"d":{"type":"string"},"z":{"type":"string"},"content":{"type":"array"},"many":{"type":"array"},"text":{}}}}`)})
 		}
 	}
-	p, faults := gate.ParsePolicy("policy", []byte(policy.String()))
+	p, faults := policy.Parse("policy", []byte(policy.String()))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
