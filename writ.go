@@ -15,7 +15,7 @@ import (
 // Model (lowest, the zero value) to Operator; combining takes the minimum.
 type Label uint8
 
-// The lattice of provenance.md section 1, lowest first. The zero value vouches
+// The lattice of labels, lowest first. The zero value vouches
 // for nothing.
 const (
 	Model    Label = iota // the model, or whatever reflects it
@@ -58,7 +58,7 @@ func (l *Label) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Code is one of the five fixed rejection codes of tool-boundary.md.
+// Code is one of the five fixed rejection codes.
 type Code string
 
 // The five codes. No other value is ever written.
@@ -70,7 +70,7 @@ const (
 	DirectWrite       Code = "DIRECT_CANONICAL_WRITE_FORBIDDEN"
 )
 
-// Status is the outside form of a verdict (tool-boundary.md).
+// Status is the outside form of a verdict.
 type Status string
 
 // The three outcomes. The zero Status is none of them: an Outcome nobody
@@ -81,8 +81,7 @@ const (
 	Transformed Status = "transformed"
 )
 
-// Proposal is what the model asked for: {tool_name, payload} of
-// tool-boundary.md. Payload is the exact JSON that was judged.
+// Proposal is what the model asked for: {tool_name, payload}. Payload is the exact JSON that was judged.
 type Proposal struct {
 	ToolName string  `json:"tool_name"`
 	Payload  RawJSON `json:"payload"`
@@ -116,16 +115,16 @@ type Failure struct {
 	Need    string `json:"need"`
 }
 
-// Rejection is {code, reason} of tool-boundary.md, with every failing pointer
+// Rejection is {code, reason}, with every failing pointer
 // beside it, sorted bytewise. Code and Reason are those of the first failure in
-// the order of refusal of provenance.md section 3.1.
+// the order of refusal (gate.Decide).
 type Rejection struct {
 	Code     Code      `json:"code"`
 	Reason   Reason    `json:"reason"`
 	Failures []Failure `json:"failures,omitempty"`
 }
 
-// Outcome is {status, proposal?, rejection?} of tool-boundary.md. Proposal is
+// Outcome is {status, proposal?, rejection?} (docs/formats.md). Proposal is
 // set when the outcome is transformed: it is the call that was executed.
 type Outcome struct {
 	Status    Status     `json:"status"`

@@ -22,7 +22,7 @@ const Engine = "writ-gate/4"
 // Without a policy, or with a catalogue that was not made with that very policy,
 // every call is refused.
 //
-// The classes of refusal are judged in the order of provenance.md section 3.1
+// The classes of refusal are judged in the order
 // (name, payload, direct write, schema, provenance, policy). The first class
 // that fails gives the code, and every failing pointer of that class is listed.
 func Decide(in Input) Decision {

@@ -6,7 +6,7 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
-// ownTools are the tools of OwnServer: those of tool-boundary.md and the read
+// ownTools are the tools of OwnServer: the nine for proposals and the read
 // surface of the memory. Their contracts are part of the engine, and their
 // definitions part of the program, so they need no pin. A proposal is a write whose payload
 // is `content: governed`: the gate judges its name and that there is a session,

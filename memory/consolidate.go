@@ -24,7 +24,7 @@ func (j *judge) consolidate() *refusal {
 	return nil
 }
 
-// consolidate classifies what a task works on, all at one time (section 7).
+// consolidate classifies what a task works on, all at one time.
 func (d *draftEvent) consolidate(session, task string, rule Rule, boundary bool) {
 	c := &ConsolidateOp{Session: session, Task: task, Rule: rule, Promoted: []string{}, Archived: []string{}, Discarded: []string{}, Carried: []string{}, Carry: []Carry{}}
 	key := join(session, task)

@@ -19,7 +19,7 @@ const maxCompared = 256
 // held against what it cites.
 const maxNames = 100
 
-// entity is the ladder of section 8. A name links only to the one entity that
+// entity is the ladder by which names are linked. A name links only to the one entity that
 // has exactly it; everything less certain makes a candidate and says what it
 // may be the same as.
 func (j *judge) entity() *refusal {

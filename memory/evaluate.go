@@ -340,7 +340,7 @@ func (d *draftEvent) support(id string, fresh []string, level int) {
 }
 
 // rival decides between a value with new support and another open value of
-// its slot (section 9).
+// its slot.
 func (d *draftEvent) rival(id, other string, fresh []string, level int) {
 	v2, v1 := d.propositions.get(id), d.propositions.get(other)
 	l2, l1 := v2.supportLevel(), v1.supportLevel()

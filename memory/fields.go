@@ -123,7 +123,7 @@ func (j *judge) field(f *field, raw []byte) (need string) {
 			}
 		}
 	case kindForm:
-		// T1: a value has as little that nobody sees as the claim's text.
+		// A value has as little that nobody sees as the claim's text.
 		tidied, err := strictjson.Canonical(mapTexts(raw, j.tidied, nil))
 		if err != nil {
 			return formNeed
@@ -145,7 +145,7 @@ func (j *judge) field(f *field, raw []byte) (need string) {
 	return ""
 }
 
-// ids reads a list of ids. One that stands twice is left out (T8).
+// ids reads a list of ids. One that stands twice is left out.
 func (j *judge) ids(f *field, raw []byte) string {
 	es, ok := strictjson.Elements(raw)
 	need := "a list of " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max) + " ids"

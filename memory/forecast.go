@@ -10,7 +10,7 @@ const maxForecasts = 20
 // from the claim to the event of that time.
 func (p *Proposition) forecast() bool { return p.Class == Predictive && p.ValidFrom > p.CreatedAt }
 
-// forecasts brings each forecast whose time has come to a test, once (H38): it
+// forecasts brings each forecast whose time has come to a test, once: it
 // came true, or something else did. Nobody is asked to believe it longer because
 // nobody looked.
 func (d *draftEvent) forecasts() {

@@ -26,7 +26,7 @@ type Context struct {
 	// Screened is what the content screen said of the proposal's texts.
 	Screened Screening
 	// Secrets are values that must not be stored: they are redacted in every
-	// text of the payload (T7).
+	// text of the payload.
 	Secrets []string
 	// Redacted says that some were redacted before the proposal came here.
 	Redacted bool

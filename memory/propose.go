@@ -99,7 +99,7 @@ func (j *judge) asWellBorne(said, there *Proposition, obs []string) bool {
 	})
 }
 
-// already is T5: the claim is there, so its evidence is what is new.
+// already answers a claim that is there: its evidence is what is new.
 func (j *judge) already(id string, obs []string) *refusal {
 	j.transform("proposition.attached_existing", id)
 	ids := []byte{'['}
@@ -123,7 +123,7 @@ func (j *judge) form(p *Proposition) (pd *Predicate, literal, quals string, r *r
 	}
 	p.Subject, p.Predicate = textOf(strictjson.Get(raw, "subject")), textOf(strictjson.Get(raw, "predicate"))
 	if a := j.d.aliases.get(p.Predicate); a != nil {
-		// T9: the registered name of the predicate.
+		// The registered name of the predicate.
 		form := []byte(`{"object":` + string(strictjson.Get(raw, "object")) + `,"predicate":` + string(strictjson.Quote(a.ID)))
 		if q := strictjson.Get(raw, "qualifiers"); q != nil {
 			form = append(append(form, `,"qualifiers":`...), q...)
@@ -154,7 +154,7 @@ func (j *judge) form(p *Proposition) (pd *Predicate, literal, quals string, r *r
 }
 
 // defaults takes class and volatility from the payload, else from the
-// predicate (T3).
+// predicate.
 func (j *judge) defaults(p *Proposition, pd *Predicate) *refusal {
 	class, given := j.texts["class"]
 	if given {

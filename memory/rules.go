@@ -58,8 +58,8 @@ const (
 	RulePromotion    = "memory.r10"
 )
 
-// ruleOf names the rule of memory a rejection comes from (section 1 of the
-// design; the package comment lists them). "" where it comes from none: a matter
+// ruleOf names the rule of memory a rejection comes from (the package
+// comment lists them). "" where it comes from none: a matter
 // of form, of the context, or of an operator's command.
 func ruleOf(tool string, r *refusal) string {
 	switch r.reason {

@@ -308,7 +308,7 @@ func TestScoreIgnoresOrder(t *testing.T) {
 }
 
 // Under v1 more support never lowers a score and more contradiction never
-// raises it (H1, H2); under v01q it may.
+// raises it; under v01q it may.
 func TestScoreIsMonotone(t *testing.T) {
 	p := builtinPolicy(t, "v1")
 	rapid.Check(t, func(t *rapid.T) {

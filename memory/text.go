@@ -20,7 +20,7 @@ func normName(s string) string {
 	}), " ")
 }
 
-// tidy is T1: NFC, without control and other unseen characters, trimmed. Line
+// tidy is a text in NFC, without control and other unseen characters, trimmed. Line
 // breaks, tabs and blank glyphs become one space each.
 func tidy(s string) string {
 	s = strings.Map(func(r rune) rune {

@@ -210,7 +210,7 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 }
 
 // DefaultSources are the sources of an argument of that role whose `from` is
-// left out (section 2).
+// left out.
 func DefaultSources(role Role) []Source {
 	switch role {
 	case Enum:

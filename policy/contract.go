@@ -70,8 +70,7 @@ func (m Method) Judged() bool { _, ok := methods[string(m)]; return ok }
 // least an egress (R32).
 func (m Method) Acts() bool { return methods[string(m)] }
 
-// Effect is what a call can do to the world (provenance.md section 2), a bit
-// set: the duties of all set bits apply. The zero Effect is unknown and counts
+// Effect is what a call can do to the world, a bit set: the duties of all set bits apply. The zero Effect is unknown and counts
 // as every effect.
 type Effect uint8
 
@@ -123,7 +122,7 @@ func (e Effect) String() string {
 // strictest.
 type Role uint8
 
-// The roles of provenance.md section 2.
+// The roles of arguments.
 const (
 	Target Role = iota
 	Selector

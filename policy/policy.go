@@ -13,8 +13,8 @@ import (
 )
 
 // policyFile is the operator's policy as it is written: strict YAML, one
-// document, every key listed here and no other. Provenance section 2 says what
-// the words mean.
+// document, every key listed here and no other. What the words mean stands in
+// docs/design.md.
 type policyFile struct {
 	strictyaml.Place
 	// Version is 1, and may be left out.

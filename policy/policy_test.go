@@ -108,8 +108,7 @@ func verdict(t *testing.T, in []byte) string {
 	return b.String()
 }
 
-// sectionTwo is the example of the design's section 2, as far as this version
-// enforces it.
+// sectionTwo is an example with every key of a policy.
 const sectionTwo = `collections: { path: { closed: true }, mail: {} }
 tools:
   files/list_directory:

@@ -4,7 +4,7 @@
 // It is pure: bytes and rules in, facts and answers out; no clock, no I/O, no
 // randomness. It trusts the labels and rules it is handed (they come from the
 // operator's contract) and nothing that stands inside the bytes.
-// The rules R1 … R36 are those of design page "provenance" (docs/design.md).
+// The rules R1 … R38 are those of docs/design.md.
 package provenance
 
 import (

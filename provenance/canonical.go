@@ -183,7 +183,7 @@ func instant(s string) (string, bool, writ.Reason) {
 	return at.UTC().Format(time.RFC3339Nano), up == s && !strings.HasSuffix(s, "-00:00"), ""
 }
 
-// Equal reports whether two literals are the same value (3.1): under a type,
+// Equal reports whether two literals are the same value: under a type,
 // the same canonical form; untyped, the same JSON kind and exact value. A value
 // that has no canonical form equals nothing.
 func Equal(t Type, a, b []byte) bool {

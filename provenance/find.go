@@ -19,7 +19,7 @@ type Query struct {
 	Server, Tool string
 	At           Pattern
 	HasAt        bool
-	// Authority says that null and empty values never match (3.1: only const
+	// Authority says that null and empty values never match (only const
 	// vouches for them in a target, selector or amount).
 	Authority bool
 	// Target says that R28 applies: the fact's collection is closed, or its

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The bounds of a number literal (attacks.md W16): they bound the expansion of
+// The bounds of a number literal (attack W16): they bound the expansion of
 // an exponent too.
 const (
 	maxNumber   = 64

@@ -16,7 +16,7 @@ import (
 // scenario is one file of testdata/scenario: what a session saw, in order, and
 // what then vouches. A case is added there without touching Go.
 type scenario struct {
-	ID     string // of attacks.md, or the rule
+	ID     string // an attack of docs/attacks.md, or the rule
 	About  string
 	Closed []string // closed collections
 	Leaves int      // cap, 0: the default

@@ -26,7 +26,7 @@ type Inside interface {
 	// Definitions are the tools it has, as tools/list shows them. They do not
 	// change while the gateway runs.
 	Definitions() [][]byte
-	// Redact returns a JSON value without what must not be stored (T7), the
+	// Redact returns a JSON value without what must not be stored, the
 	// same bytes where there is nothing of it. What is asked of Inside is
 	// redacted before it is judged: nothing else goes on record.
 	Redact(value []byte) []byte

@@ -70,7 +70,7 @@ type openData struct {
 	Secret string `json:"secret,omitempty"`
 }
 
-// Session lifetimes (provenance.md section 5) and caps (attacks D03, D04).
+// Session lifetimes and caps (attacks D03, D04).
 const (
 	sessionIdle     = 24 * time.Hour
 	sessionLifetime = 30 * 24 * time.Hour

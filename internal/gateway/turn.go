@@ -24,7 +24,7 @@ const (
 	valueTurn = "turn" // turn: the exact bytes the user typed
 
 	// turnLapse is how long a session may rest before what the user said in it
-	// counts as another conversation (provenance.md section 5).
+	// counts as another conversation.
 	turnLapse = 30 * time.Minute
 )
 

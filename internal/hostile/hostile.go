@@ -1,5 +1,5 @@
 // Package hostile is an MCP server that misbehaves on purpose, for tests. Each
-// mode is one fault of attacks.md; in everything else the server is a small
+// mode is one fault of those in docs/attacks.md; in everything else the server is a small
 // correct one on the legacy wire, with the tools echo and getenv.
 //
 // It is written by hand on the line and HTTP level, without the words the

@@ -1,6 +1,6 @@
 // Package memoryserver is the governed memory as the server within the gateway:
 // it keeps the log of a namespace, holds the state it folds to, and answers the
-// nine proposal tools of tool-boundary.md and the read tools.
+// nine proposal tools and the read tools.
 //
 // What is believed is decided by package memory alone. This package gives it
 // what the channel knows of a call (who, in which session, when, and what Writ

@@ -60,7 +60,7 @@ func (i *Intake) AddSecret(value string) error {
 	return nil
 }
 
-// Redact replaces every secret in every text of a JSON value (T7). Where there
+// Redact replaces every secret in every text of a JSON value. Where there
 // is none it returns the same bytes.
 func (i *Intake) Redact(value []byte) []byte {
 	if !i.within(value) {

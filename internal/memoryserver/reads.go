@@ -11,7 +11,7 @@ import (
 	"github.com/writ-project/writ/memory"
 )
 
-// The read tools (memory.md section 19.1).
+// The read tools.
 const (
 	toolSearch   = "memory_search"
 	toolGet      = "memory_get"

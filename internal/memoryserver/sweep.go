@@ -8,8 +8,7 @@ import (
 	"github.com/writ-project/writ/memory"
 )
 
-// sweepEvery is how often what time alone has changed is put on record (section
-// 5 of the design). What is read is computed at the time of reading in any case.
+// sweepEvery is how often what time alone has changed is put on record. What is read is computed at the time of reading in any case.
 const sweepEvery = time.Hour
 
 // sweeper is who sweeps where no operator did: the keeper itself.

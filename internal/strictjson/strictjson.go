@@ -29,7 +29,7 @@ type Limits struct {
 	Number int // length of a number literal; its exponent is bound to ±400
 }
 
-// The bounds of attacks.md W15 and W16.
+// The bounds of sizes and depths (attacks W15, W16).
 var (
 	// Request bounds what a client sends.
 	Request = Limits{Bytes: 4 << 20, Depth: 100, Leaves: 100_000, Number: 64}

@@ -45,7 +45,7 @@ var Versions = []string{Version20260728, Version20251125, Version20250618, Versi
 // Carrier says how a session reached Writ. It stands in records.
 type Carrier string
 
-// The carriers of provenance.md section 5.
+// The carriers of a session.
 const (
 	CarrierStdio    Carrier = "stdio"    // the process is the session
 	CarrierHeader   Carrier = "header"   // legacy Mcp-Session-Id, or Writ-Session on the stateless wire

@@ -39,16 +39,16 @@ const ok = upstream.Answered
 
 var stdioCases = map[string]outcome{
 	"plain":         {end: ok, holds: `{\"text\":\"x\"}`},
-	"banner":        {end: ok, holds: "x", event: upstream.SkippedLine},                                                  // U04
-	"banner-json":   {end: ok, holds: "x", event: upstream.SkippedLine},                                                  // U04
-	"noise":         {end: ok, holds: "x", event: upstream.SkippedLine},                                                  // U04
-	"noiseflood":    {end: upstream.Unknown, err: true, event: upstream.Noise},                                           // U04
-	"pretty":        {end: ok, holds: "x", event: upstream.SkippedLine},                                                  // section 1
-	"twoobjects":    {end: ok, holds: "x", event: upstream.SkippedLine},                                                  // section 1, see below
+	"banner":        {end: ok, holds: "x", event: upstream.SkippedLine},        // U04
+	"banner-json":   {end: ok, holds: "x", event: upstream.SkippedLine},        // U04
+	"noise":         {end: ok, holds: "x", event: upstream.SkippedLine},        // U04
+	"noiseflood":    {end: upstream.Unknown, err: true, event: upstream.Noise}, // U04
+	"pretty":        {end: ok, holds: "x", event: upstream.SkippedLine},
+	"twoobjects":    {end: ok, holds: "x", event: upstream.SkippedLine},                                                  // see below
 	"batch":         {end: ok, holds: "x", event: upstream.SkippedLine},                                                  // W08
 	"bom":           {end: ok, holds: "x", event: upstream.SkippedLine},                                                  // W06
 	"nul":           {end: ok, holds: "x", event: upstream.SkippedLine},                                                  // W06
-	"crlf":          {end: ok, holds: "x"},                                                                               // section 1
+	"crlf":          {end: ok, holds: "x"},                                                                               // framing
 	"badutf8":       {end: upstream.Unknown, err: true, event: upstream.BadMessage},                                      // W05
 	"surrogate":     {end: upstream.Unknown, err: true, event: upstream.BadMessage},                                      // W05
 	"bothmembers":   {end: upstream.Unknown, err: true, event: upstream.BadMessage},                                      // W09
@@ -67,12 +67,12 @@ var stdioCases = map[string]outcome{
 	"huge":          {end: upstream.TooLarge, err: true, event: upstream.LongLine, long: true, after: upstream.TooLarge}, // U07
 	"hugeidlast":    {end: upstream.TooLarge, err: true, event: upstream.LongLine, long: true, after: upstream.TooLarge}, // U07
 	"exit":          {end: upstream.Unknown, err: true, event: upstream.ConnectionLost},                                  // U08
-	"halfexit":      {end: upstream.Unknown, err: true, event: upstream.ConnectionLost},                                  // section 1
-	"stderrflood":   {end: ok, holds: "x"},                                                                               // section 1
+	"halfexit":      {end: upstream.Unknown, err: true, event: upstream.ConnectionLost},                                  // framing
+	"stderrflood":   {end: ok, holds: "x"},                                                                               // framing
 	"asks":          {end: ok, holds: "-32601", event: upstream.UndeclaredAsk},                                           // T16
 	"lateprogress":  {end: ok, holds: "x", event: upstream.StrayProgress},                                                // P23
-	"errordata":     {end: ok, err: true},                                                                                // section 3
-	"errorstring":   {end: ok, err: true},                                                                                // section 3
+	"errordata":     {end: ok, err: true},                                                                                // JSON-RPC
+	"errorstring":   {end: ok, err: true},                                                                                // JSON-RPC
 	"rawresult":     {end: ok, holds: hostile.RawResult},
 	"hangsonprobe":  {end: ok, holds: "x"},
 	"diesonprobe":   {end: ok, holds: "x"},
@@ -159,7 +159,7 @@ func poke(r *record) bool {
 // TestHostileHandshake: servers that cannot be used are reported, and nothing
 // is sent to them.
 func TestHostileHandshake(t *testing.T) {
-	for _, mode := range []string{"exitatonce", "badversion", "refuses"} { // U08, section 4
+	for _, mode := range []string{"exitatonce", "badversion", "refuses"} { // U08
 		t.Run(mode, func(t *testing.T) {
 			cfg := child(t, mode)
 			cfg.Limits = quick

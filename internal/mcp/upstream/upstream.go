@@ -154,7 +154,7 @@ type Info struct {
 	Version      string // negotiated protocol version
 	Capabilities []byte // raw object, {} when absent
 	ServerInfo   []byte // raw, nil when absent
-	Instructions []byte // raw JSON string, nil when absent; part of what is pinned (T07)
+	Instructions []byte // raw JSON string, nil when absent; no part of what is pinned (T07)
 	Generation   int    // 1 for the first connection
 }
 
