@@ -214,7 +214,8 @@ func marked(s string) (out []string) {
 		}
 		for w != "" {
 			r, n := utf8.DecodeRuneInString(w)
-			if !plain(r) || r == '/' || r == '~' || signed(r) && n < len(w) && isNumber(w[n:]) {
+			next, _ := utf8.DecodeRuneInString(w[n:])
+			if !plain(r) || r == '/' || r == '~' || text.Sign(r) && unicode.IsNumber(next) {
 				break
 			}
 			w = w[n:]
@@ -231,15 +232,6 @@ func marked(s string) (out []string) {
 var address = regexp.MustCompile(`@|://|\\|^~?/[\pL\pN]|/.*/|[\pL\pN]\.\pL{2,}`)
 
 func plain(r rune) bool { return !text.Alphanumeric(r) }
-
-// signed reports the signs that change a number behind them, as people write
-// them.
-func signed(r rune) bool { return r == '+' || r == '\u2212' || unicode.Is(unicode.Pd, r) }
-
-func isNumber(s string) bool {
-	r, _ := utf8.DecodeRuneInString(s)
-	return unicode.IsNumber(r)
-}
 
 // has reports whether a value stands in the observation: in a leaf, if it is
 // JSON, or else between other words. A number of JSON may have other zeros at its

@@ -26,10 +26,10 @@ func CheckText(raw []byte) writ.Reason {
 
 // visible is CheckText on decoded text.
 func visible(s string) writ.Reason {
-	if text.HidesIn(s, text.Unseen, "") {
+	switch {
+	case text.HidesIn(s, text.Unseen, ""):
 		return writ.FormInvisible
-	}
-	if !utf8.ValidString(s) {
+	case !utf8.ValidString(s):
 		return writ.FormNotCanonical
 	}
 	return ""

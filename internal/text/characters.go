@@ -4,6 +4,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -38,38 +39,24 @@ const (
 // levels are what each level adds.
 var levels = [...][]*unicode.RangeTable{
 	Ignorable: {unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point},
-	Unseen:    {unicode.Cc, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point, blank},
+	Unseen:    {unicode.Cc, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point},
 	Unclear:   {unicode.C},
 	Unprinted: {unicode.Z},
 }
 
-// blank are letters and symbols that take room and show nothing. Unicode has no
-// property for them; a test holds the table against its names.
-var blank = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{Lo: 0x115F, Hi: 0x1160, Stride: 1}, // Hangul fillers
-		{Lo: 0x2800, Hi: 0x2800, Stride: 1}, // the Braille pattern without dots
-		{Lo: 0x3164, Hi: 0x3164, Stride: 1},
-		{Lo: 0xFFA0, Hi: 0xFFA0, Stride: 1},
-	},
-	R32: []unicode.Range32{
-		{Lo: 0x13441, Hi: 0x13442, Stride: 1}, // Egyptian blanks
-		{Lo: 0x16FE4, Hi: 0x16FE4, Stride: 1}, // the Khitan filler
-		{Lo: 0x1D159, Hi: 0x1D159, Stride: 1}, // a note without a head
-	},
-}
+// blank are letters and symbols that take room and show nothing: fillers of
+// Hangul and of Khitan, the Braille pattern without dots, Egyptian blanks, a note
+// without a head. Unicode has no property for them; a test holds the list
+// against its names.
+const blank = "\u115f\u1160\u2800\u3164\uffa0\U00013441\U00013442\U00016fe4\U0001d159"
 
 // Hidden reports whether r is hidden at a level.
 func Hidden(r rune, level Level) bool {
 	if ' ' <= r && r <= '~' {
 		return false
 	}
-	for _, tables := range levels[:level+1] {
-		if unicode.In(r, tables...) {
-			return true
-		}
-	}
-	return false
+	in := func(tables []*unicode.RangeTable) bool { return unicode.In(r, tables...) }
+	return slices.ContainsFunc(levels[:level+1], in) || level >= Unseen && Blank(r)
 }
 
 // HidesIn reports whether a text holds what is hidden at a level, other than
@@ -79,7 +66,7 @@ func HidesIn(s string, level Level, but string) bool {
 }
 
 // Blank reports what takes room and shows nothing, and is no white space.
-func Blank(r rune) bool { return unicode.Is(blank, r) }
+func Blank(r rune) bool { return strings.ContainsRune(blank, r) }
 
 // Spaceless reports what is of a script that sets no spaces between words.
 func Spaceless(r rune) bool {
@@ -92,15 +79,12 @@ func Alphanumeric(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unic
 
 // Digit is the value of a decimal digit of any script, or -1.
 func Digit(r rune) int {
-	for _, t := range unicode.Nd.R16 {
-		if rune(t.Lo) <= r && r <= rune(t.Hi) {
-			return int(r-rune(t.Lo)) % 10
-		}
+	if !unicode.Is(unicode.Nd, r) {
+		return -1
 	}
-	for _, t := range unicode.Nd.R32 {
-		if rune(t.Lo) <= r && r <= rune(t.Hi) {
-			return int(r-rune(t.Lo)) % 10
-		}
+	zero := r // digits stand in tens
+	for unicode.Is(unicode.Nd, zero-1) {
+		zero--
 	}
-	return -1
+	return int(r-zero) % 10
 }

@@ -29,7 +29,7 @@ const (
 
 // Fold returns a text in the form that all its spellings share.
 func Fold(s string, form Form) string {
-	if ascii(s) {
+	if ASCII(s) {
 		return strings.ToLower(s)
 	}
 	n := norm.NFKC
@@ -51,7 +51,8 @@ func Fold(s string, form Form) string {
 	return n.String(s)
 }
 
-func ascii(s string) bool {
+// ASCII reports whether a text is all ASCII.
+func ASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false

@@ -48,11 +48,11 @@ func Apart(at int, prev, next func(int) (rune, int)) bool {
 	switch {
 	case inWord(a) && inWord(b):
 		return false
-	case sign(a) && (digit(b) || in(fractions, b) && digit(after) || unicode.Is(unicode.Sc, b)):
+	case Sign(a) && (digit(b) || in(fractions, b) && digit(after) || unicode.Is(unicode.Sc, b)):
 		return false // -12, -.5, -$12; or what stands behind the hyphen of INC-1042
-	case unicode.Is(unicode.Sc, a) && sign(before) && (digit(b) || in(fractions, b)):
+	case unicode.Is(unicode.Sc, a) && Sign(before) && (digit(b) || in(fractions, b)):
 		return false // -$12
-	case digit(a) && (in("-\u2212\ufe63\uff0d", b) || sign(b) && digit(after)):
+	case digit(a) && (in("-\u2212\ufe63\uff0d", b) || Sign(b) && digit(after)):
 		return false // 1042-77; or a sign behind its number
 	case inWord(before) && in(joints, a) && inWord(b), inWord(a) && in(joints, b) && inWord(after):
 		return false
@@ -66,7 +66,8 @@ func Apart(at int, prev, next func(int) (rune, int)) bool {
 	return !unicode.Is(unicode.M, b) // a mark belongs to the character before
 }
 
-func sign(r rune) bool { return unicode.Is(unicode.Pd, r) || strings.ContainsRune(signs, r) }
+// Sign reports what stands before a number and changes it.
+func Sign(r rune) bool { return unicode.Is(unicode.Pd, r) || strings.ContainsRune(signs, r) }
 
 func inWord(r rune) bool {
 	return r != utf8.RuneError && (Alphanumeric(r) || unicode.Is(unicode.Pc, r))
@@ -123,23 +124,17 @@ func Stands(text, value string, whole bool) bool {
 	}
 }
 
+// begins reports whether a value that stands at an offset begins there.
 func begins(text string, at int, value string) bool {
-	if at == 0 {
-		return true
-	}
 	prev, next := steps(text)
 	r, i := prev(at)
 	beyond, _ := prev(i)
 	first, _ := next(at)
 	switch {
-	case Spaceless(first) && Spaceless(r) && utf8.RuneCountInString(value) > 1:
-		return true
-	case r == ',' && unicode.IsNumber(first) && beyond != utf8.RuneError && !unicode.IsNumber(beyond) && !unicode.IsSpace(beyond):
-		return true
-	case r == '_' && !Alphanumeric(beyond):
+	case at == 0, r == ',' && unicode.IsNumber(first) && beyond != utf8.RuneError && !unicode.IsNumber(beyond) && !unicode.IsSpace(beyond):
 		return true
 	}
-	return Apart(at, prev, next) && !attached(r, beyond, value)
+	return open(first, r, beyond, value) || Apart(at, prev, next) && !attached(r, beyond, value)
 }
 
 var (
@@ -150,23 +145,25 @@ var (
 	hour = regexp.MustCompile(`^T[0-9]{2}:`)
 )
 
+// ends reports whether a value that stands before an offset ends there.
 func ends(text string, at int, value string) bool {
-	after := text[at:]
-	if after == "" || own.MatchString(after) || date.MatchString(value) && hour.MatchString(after) {
-		return true
-	}
 	prev, next := steps(text)
 	r, i := next(at)
 	beyond, _ := next(i)
 	last, _ := prev(at)
-	switch {
-	case unicode.IsNumber(last) && unit.MatchString(after), Spaceless(last) && Spaceless(r) && utf8.RuneCountInString(value) > 1,
-		r == '_' && !Alphanumeric(beyond):
+	switch after := text[at:]; {
+	case after == "", own.MatchString(after), unicode.IsNumber(last) && unit.MatchString(after), date.MatchString(value) && hour.MatchString(after):
 		return true
 	case strings.ContainsRune("+#-\u2212", r) && !Alphanumeric(beyond):
 		return false // O- is not O
 	}
-	return Apart(at, prev, next) && !attached(r, beyond, value)
+	return open(last, r, beyond, value) || Apart(at, prev, next) && !attached(r, beyond, value)
+}
+
+// open reports whether r beside the edge of a value leaves it a value: within a
+// script without spaces, and where it is emphasised.
+func open(edge, r, beyond rune, value string) bool {
+	return Spaceless(edge) && Spaceless(r) && utf8.RuneCountInString(value) > 1 || r == '_' && !Alphanumeric(beyond)
 }
 
 // attached reports whether r, beside a value, makes it a part of something

@@ -30,8 +30,9 @@
 //     nothing. At least 8 bytes of it, or most of it, lie in values; where most
 //     is asked, a name counts that stands there with the whole of its value;
 //   - does not begin or end inside a word, a number or an escape: 12 is no
-//     quote of 1250, of 12.50 or of -12. Hyphens and apostrophes inside a word,
-//     signs before a number and the marks between its digits hold it together;
+//     quote of 1250, of 12.50 or of -12, nor pay.acme.com of pay.acme.com.au
+//     (text.Apart). Hyphens, apostrophes, points and the @ inside a word, signs
+//     before a number and the marks between its digits hold it together;
 //     characters that nobody sees do not hold it apart. A plain space does.
 //
 // The first place that satisfies this is the one quoted.

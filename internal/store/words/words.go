@@ -45,12 +45,12 @@ func Of(text string) []string {
 
 // Each calls f for each word of a text, in their order. What f gets is its own
 // only until it returns.
-func Each(text string, f func([]byte)) {
+func Each(of string, f func([]byte)) {
 	s := splitter{f: f}
-	if ascii(text) {
-		s.ascii(text)
+	if text.ASCII(of) {
+		s.ascii(of)
 	} else {
-		s.unicode(fold(text))
+		s.unicode(fold(of))
 	}
 	s.end()
 }
@@ -73,15 +73,6 @@ func Query(query string) []string {
 		}
 	}
 	return out
-}
-
-func ascii(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // fold sets diacritics apart from what they stand on.

@@ -59,7 +59,7 @@ func FuzzOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		ws := Of(text)
 		check(t, text, ws)
-		if ascii(text) {
+		if utf8.ValidString(text) && len(text) == utf8.RuneCountInString(text) {
 			var long []string
 			s := splitter{f: func(w []byte) { long = append(long, string(w)) }}
 			s.unicode(fold(text))
