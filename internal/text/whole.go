@@ -16,9 +16,9 @@ const (
 	Groups = "'\u2019\u00b7\u066c\u02d9\u2027\u2219\u22c5\u00a0\u202f\u2006\u2007\u2008\u2009\u200a/\u2044\u2215:"
 	// signs stand before a number and are part of it, beside all dashes (Pd).
 	signs = "+\u2212\u207a\u207b\u208a\u208b\u02d7\u2796\ufe62\uff0b\u00b1\u2213"
-	// joints make one of what stands on both sides, as in non-native, kim@shop.example
-	// and R&D. A dash does not.
-	joints = "-\u2010\u2011\ufe63\uff0d" + Apostrophes + ".@&#+%~"
+	// joints make one of what stands on both sides, as in non-native and
+	// kim@shop.example. A dash does not, nor what begins an entity of HTML.
+	joints = "-\u2010\u2011\ufe63\uff0d" + Apostrophes + ".@#+%~"
 	// fractions begin the fraction of a number, also of one without a whole part.
 	fractions = ".,\u066b\uff0e\uff0c"
 	// parting stands between two things, with or without space around it.
