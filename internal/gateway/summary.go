@@ -116,10 +116,17 @@ func (f *Replayer) summary(ctx context.Context, rec *audit.Record, it *audit.Ite
 	if err != nil {
 		return err
 	}
+	var recorded claim.Summary
+	if data.Marks < claim.MarkRules && json.Unmarshal(quotes, &recorded) == nil {
+		// Earlier rules let quotes end elsewhere; they are held to the record.
+		if source, stop := claim.NewSource(record, data.Pointer, len(record)); stop == nil && recorded.Verbatim(source, text) {
+			f.Grounded++
+			return nil
+		}
+	}
 	grounded, stop := ground(record, data.Pointer, data.Limit, text)
 	if stop == nil && data.Marks != claim.MarkRules {
 		// Other rules marked it: its quotes are held to the record all the same.
-		var recorded claim.Summary
 		if json.Unmarshal(quotes, &recorded) == nil {
 			grounded, quotes = grounded.Unmarked(), mustJSON(recorded.Unmarked())
 		}

@@ -51,6 +51,8 @@ func TestMarksOnRecord(t *testing.T) {
 		{"of before there were marks", unmarked, 0, true},
 		{"of later rules", strings.Replace(marked, `["not"]`, `["not"],"later":1`, 1), claim.MarkRules + 1, true},
 		{"of later rules, at another place", other, claim.MarkRules + 1, false},
+		{"of before, at another place", other, claim.MarkRules - 1, false},
+		{"of before, of other words", strings.Replace(unmarked, "is closed", "is open", 1), claim.MarkRules - 1, false},
 		{"of before, no summary", `[]`, 0, false},
 	} {
 		f := &Replayer{store: oneResult{result: []byte(record)}, results: map[uint32]uint64{2: 3}}
@@ -59,6 +61,24 @@ func TestMarksOnRecord(t *testing.T) {
 		err := f.summary(context.Background(), rec, it)
 		if (err == nil) != c.ok || err != nil && !errors.Is(err, ErrReplay) || f.Grounded == 1 != c.ok {
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestEarlierQuotesOnRecord: what earlier rules let be quoted is no tampering.
+func TestEarlierQuotesOnRecord(t *testing.T) {
+	const (
+		record   = `{"structuredContent":{"note":"bills go to pay.acme.com.au"}}`
+		items    = `"bullets":[{"text":"Pay there.","evidence":"bills go to pay.acme.com"`
+		summary  = `{"type":"summary",` + items + `}],"risks":[],"recommendations":[]}`
+		grounded = `{` + items + `,"quote":{"start":9,"end":33,"from":30,"to":54,"pointer":"/structuredContent/note"}}],"risks":[],"recommendations":[]}`
+	)
+	for marks := range claim.MarkRules + 2 {
+		f := &Replayer{store: oneResult{result: []byte(record)}, results: map[uint32]uint64{2: 3}}
+		rec := &audit.Record{Kind: KindSummary, N: 4, Data: mustJSON(summaryData{2, "/structuredContent", 1000, marks})}
+		it := &audit.Item{Values: []audit.Value{{Name: valueGrounded, Bytes: []byte(grounded)}, {Name: valueSummary, Bytes: []byte(summary)}}}
+		if err := f.summary(context.Background(), rec, it); (err == nil) != (marks < 2) {
+			t.Errorf("marked by rules %d: %v", marks, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"bytes"
 	"sort"
 	"strings"
 	"unicode"
@@ -176,6 +177,26 @@ func (s *Source) pointerOf(number int) (pointer string) {
 		return n <= number
 	}, nil)
 	return pointer
+}
+
+// Verbatim reports whether a summary on record has the items of the model's own,
+// each with its evidence where it says, by whichever rules it was accepted. Make
+// the source of the whole record: those may have cut it elsewhere.
+func (s Summary) Verbatim(source *Source, summary []byte) bool {
+	own, stop := ParseSummary(summary)
+	if stop != nil || !bytes.Equal(own.JSON(), s.JSON()) {
+		return false
+	}
+	for _, l := range s.lists() {
+		for _, item := range *l.items {
+			q := item.Quote
+			if q.Start < 0 || q.End > len(source.body) || q.Start >= q.End || source.body[q.Start:q.End] != item.Evidence ||
+				len(source.touched(q.Start, q.End)) == 0 || source.quote(q.Start, q.End) != q {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // VerifyRange reports whether a quote that was once given for this evidence is
