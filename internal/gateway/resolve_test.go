@@ -224,18 +224,18 @@ func TestGiven(t *testing.T) {
 // of each server TestLocate and TestLooks have.
 func locateRules(t testing.TB) (*policy.Policy, *gate.Catalogue) {
 	t.Helper()
-	var policy strings.Builder
-	policy.WriteString("pins: optional\ncollections: { path: { closed: true } }\ntools:\n")
+	var rules strings.Builder
+	rules.WriteString("pins: optional\ncollections: { path: { closed: true } }\ntools:\n")
 	var defs []gate.Definition
 	for _, server := range []string{"x", "url", "far"} {
-		fmt.Fprintf(&policy, "  %s/w: { effect: read, args: { /text: { role: content } } }\n"+
+		fmt.Fprintf(&rules, "  %s/w: { effect: read, args: { /text: { role: content } } }\n"+
 			"  %s/put: { effect: write, args: { /p: { role: target, collection: path }, /many/*: { role: selector, collection: path, max_items: 100 }, /text: { role: content, content: local } } }\n", server, server)
 		for _, tool := range []string{"w", "put"} {
 			defs = append(defs, gate.Definition{Server: server, Raw: []byte(`{"name":"` + tool + `","inputSchema":{"type":"object","properties":` +
 				`{"p":{"type":"string"},"d":{"type":"string"},"z":{"type":"string"},"content":{"type":"array"},"many":{"type":"array"},"text":{}}}}`)})
 		}
 	}
-	p, faults := policy.Parse("policy", []byte(policy.String()))
+	p, faults := policy.Parse("policy", []byte(rules.String()))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
