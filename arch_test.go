@@ -98,7 +98,8 @@ var lattice = []layer{
 	{name: "users of the door", packages: []string{"internal/ask/...", "internal/console/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/mcp/downstream", "internal/strictyaml", "internal/ask"}), outside: anything},
 	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway"})},
-	{name: "offline evaluation", packages: []string{"eval/gates", "eval/invariants", "eval/stages"}, may: slices.Concat(below, []string{"internal/strictyaml"})},
+	{name: "offline evaluation", packages: []string{"eval/gates", "eval/invariants", "eval/memory"}, may: slices.Concat(below, []string{"internal/strictyaml"}),
+		outside: []string{"golang.org/x/text/unicode/norm"}},
 	{name: "evaluation", packages: []string{"eval/..."},
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/ask"}), outside: anything},
 	{name: "the example server", packages: []string{"internal/example"}, may: slices.Concat(words, []string{"internal/mcp/rpc"})},
@@ -388,7 +389,7 @@ var doors = []door{
 	// One place decides what an agent proposes to the memory, and writes it. The
 	// others try or replay, and write nothing.
 	{"memory", "", "Handle", []string{"internal/memoryserver.Keeper.Propose", "memory.Redecide", "cmd/writ.remembered.try",
-		"eval/stages.Run", "eval/measures.Product"}},
+		"eval/memory.Product"}},
 	{"memory", "", "Reactivate", []string{"internal/memoryserver.Keeper.Reactivate"}},
 	// One place opens a session in the log, one goes on with it, one ends one
 	// that is not in use.

@@ -1,0 +1,381 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/memory"
+)
+
+// The baselines have no states and no trust. They believe every claim as it is
+// handed to them, and answer whenever they have an answer, with certainty. They
+// are the rules that memories without governance come down to, not the products.
+
+// told is what a baseline remembers.
+type told struct {
+	claims map[string]claim // of a step that proposed or tested one
+	tests  map[string]map[string]string
+	names  map[string]string // of a step that named an entity, its normalised name
+}
+
+func newTold() told {
+	return told{claims: map[string]claim{}, tests: map[string]map[string]string{}, names: map[string]string{}}
+}
+
+// note keeps what later steps refer to, and returns the claims a step makes:
+// one that is proposed or supported, or the one whose predicted outcome a test
+// had.
+func (t *told) note(e *event) (out []claim) {
+	if e.kind != proposes {
+		return nil
+	}
+	switch e.tool {
+	case memory.ToolEntity:
+		name := strings.ToLower(text(e.payload, "name"))
+		if ref, is := strings.CutPrefix(text(e.payload, "entity_id"), "$"); is {
+			name = t.names[ref]
+		}
+		t.names[e.as] = name
+	case memory.ToolPropose:
+		c := claimOf(e.payload)
+		t.claims[e.as] = c
+		return t.with(c)
+	case memory.ToolAttachSupport:
+		c := t.claims[strings.TrimPrefix(text(e.payload, "proposition_id"), "$")]
+		c.observations, c.validFrom = texts(e.payload, "observation_ids"), ""
+		return t.with(c)
+	case memory.ToolProposeTest:
+		t.tests[e.as] = map[string]string{}
+		ms, _ := strictjson.Members(strictjson.Get(e.payload, "discriminates"))
+		for _, m := range ms {
+			word, _ := strictjson.Text(m.Value)
+			t.tests[e.as][word] = strings.TrimPrefix(m.Name, "$")
+		}
+	case memory.ToolTestResult:
+		if as, ok := t.tests[strings.TrimPrefix(text(e.payload, "test_id"), "$")][text(e.payload, "outcome")]; ok {
+			c := t.claims[as]
+			c.observations, c.validFrom = []string{text(strictjson.Get(e.payload, "observation"), "observation_id")}, ""
+			return t.with(c)
+		}
+	}
+	return nil
+}
+
+// with is the claim under the key a memory without entities has: two things of
+// one name are one.
+func (t *told) with(c claim) []claim {
+	if c.slot == "" || c.value == "" {
+		return nil
+	}
+	c.slot = t.key(c.slot)
+	return []claim{c}
+}
+
+func (t *told) key(slot string) string {
+	entity, predicate, _ := cutSlot(slot)
+	return cmp.Or(t.names[entity], entity) + "." + predicate
+}
+
+// observed returns the observation a step records.
+func observed(e *event) (id, raw, eventTime string) {
+	ob := e.payload
+	if e.tool == memory.ToolTestResult {
+		ob = strictjson.Get(ob, "observation")
+	} else if e.tool != memory.ToolRecordObservation {
+		return "", "", ""
+	}
+	return text(ob, "observation_id"), text(ob, "raw_payload"), text(ob, "event_time")
+}
+
+// certain is an answer, or none.
+func certain(v string) reading {
+	if v == "" {
+		return reading{why: memory.NothingKnown}
+	}
+	return reading{value: v, confidence: memory.One}
+}
+
+// rawLog is B1: a log of texts, searched by BM25, of whose ten best hits the
+// newest one that holds a value of the slot is the answer.
+type rawLog struct {
+	told
+	r     *run
+	index memory.Index
+	n     uint64
+	raw   map[string]string // by its own ids
+	ids   map[string]string // of observations, to its own
+}
+
+const rawHits = 10
+
+func newRawLog(r *run, o *Options) system {
+	return &rawLog{told: newTold(), r: r, index: o.Memory.Index(), raw: map[string]string{}, ids: map[string]string{}}
+}
+
+func (l *rawLog) update(c memory.Change) {
+	c.Namespace, c.From, c.To = "raw", l.n, l.n+1
+	if l.index.Update(context.Background(), c) == nil {
+		l.n++
+	}
+}
+
+func (l *rawLog) do(e *event) {
+	l.note(e)
+	if id, raw, _ := observed(e); id != "" {
+		if _, twice := l.ids[id]; twice {
+			return
+		}
+		own := fmt.Sprintf("o%08d", len(l.ids)+1)
+		l.ids[id], l.raw[own] = own, raw
+		l.update(memory.Change{Put: []memory.Doc{{ID: own, Kind: "observation", Text: raw}}})
+	}
+	if e.kind == operates && e.tool == memory.CommandErase {
+		for _, o := range texts(e.payload, "observation_ids") {
+			own := l.ids[strings.TrimPrefix(o, "$")]
+			delete(l.raw, own)
+			l.update(memory.Change{Drop: []string{own}})
+		}
+	}
+}
+
+func (l *rawLog) ask(e *event) reading {
+	entity, predicate, _ := cutSlot(e.slot)
+	q := cmp.Or(e.question, l.names[entity]+" "+strings.ReplaceAll(predicate, "_", " "))
+	hits, err := l.index.Search(context.Background(), "raw", q, nil, len(l.raw)+1)
+	if err != nil {
+		return reading{}
+	}
+	if len(hits) > rawHits {
+		// Whatever scores as the tenth does is among them: an index breaks ties
+		// by id, which would favour what is oldest.
+		least := hits[rawHits-1].BM25
+		hits = slices.DeleteFunc(hits, func(h memory.Hit) bool { return h.BM25 < least })
+	}
+	slices.SortFunc(hits, func(a, b memory.Hit) int { return strings.Compare(b.ID, a.ID) })
+	for _, h := range hits {
+		if v := spoken(l.raw[h.ID], l.r.values[e.slot]); v != "" {
+			return certain(v)
+		}
+	}
+	return certain("")
+}
+
+// spoken is the value that stands last in a text.
+func spoken(text string, values []string) (out string) {
+	at := -1
+	for _, v := range values {
+		if i := strings.LastIndex(text, v); i > at {
+			at, out = i, v
+		}
+	}
+	return out
+}
+
+func (l *rawLog) entity(string) (string, bool, bool) { return "", false, false }
+
+func (l *rawLog) size() (rows, bytes int) {
+	for _, t := range l.raw {
+		bytes += len(t)
+	}
+	return len(l.raw), bytes
+}
+
+// summary is B2: of each slot the last sentences, and of those the value most
+// of them have; the newest of equals.
+type summary struct {
+	told
+	raw       map[string]string
+	sentences map[string][]sentence
+}
+
+type sentence struct{ observation, value string }
+
+const summaryLength = 3
+
+func newSummary(*run, *Options) system {
+	return &summary{told: newTold(), raw: map[string]string{}, sentences: map[string][]sentence{}}
+}
+
+func (s *summary) do(e *event) {
+	if id, raw, _ := observed(e); id != "" {
+		s.raw[id] = raw
+	}
+	for _, c := range s.note(e) {
+		for _, o := range c.observations {
+			if raw, known := s.raw[o]; known && strings.Contains(raw, c.value) {
+				s.sentences[c.slot] = append(s.sentences[c.slot], sentence{o, c.value})
+			}
+		}
+		if n := len(s.sentences[c.slot]); n > summaryLength {
+			s.sentences[c.slot] = s.sentences[c.slot][n-summaryLength:]
+		}
+	}
+	if e.kind == operates && e.tool == memory.CommandErase {
+		for _, o := range texts(e.payload, "observation_ids") {
+			for slot := range s.sentences {
+				s.sentences[slot] = slices.DeleteFunc(s.sentences[slot], func(x sentence) bool { return "$"+x.observation == o })
+			}
+		}
+	}
+}
+
+func (s *summary) ask(e *event) reading {
+	n, best := map[string]int{}, ""
+	kept := s.sentences[s.key(e.slot)]
+	for _, x := range kept {
+		n[x.value]++
+	}
+	for _, x := range kept { // oldest first: the newest of equals stays
+		if best == "" || n[x.value] >= n[best] {
+			best = x.value
+		}
+	}
+	return certain(best)
+}
+
+func (s *summary) entity(string) (string, bool, bool) { return "", false, false }
+
+func (s *summary) size() (rows, bytes int) {
+	for _, kept := range s.sentences {
+		rows += len(kept)
+		for _, x := range kept {
+			bytes += len(s.raw[x.observation])
+		}
+	}
+	return rows, bytes
+}
+
+// keyValue is B3: a map from slot to value, in which the last write wins. It
+// does not know what a value came from, so it cannot erase.
+type keyValue struct {
+	told
+	m map[string]string
+}
+
+func newKeyValue(*run, *Options) system { return &keyValue{newTold(), map[string]string{}} }
+
+func (k *keyValue) do(e *event) {
+	for _, c := range k.note(e) {
+		k.m[c.slot] = c.value
+	}
+}
+
+func (k *keyValue) ask(e *event) reading               { return certain(k.m[k.key(e.slot)]) }
+func (k *keyValue) entity(string) (string, bool, bool) { return "", false, false }
+
+func (k *keyValue) size() (rows, bytes int) {
+	for s, v := range k.m {
+		bytes += len(s) + len(v)
+	}
+	return len(k.m), bytes
+}
+
+// graph is B4: entities joined by their names, and values with the time from
+// which they hold, of which the newest wins, whoever said it.
+type graph struct {
+	told
+	r      *run
+	times  map[string]time.Duration // of observations
+	values map[string][]dated
+	nodes  map[string]string // by normalised name
+	of     map[string]string
+	joined map[string]bool
+}
+
+type dated struct {
+	value string
+	from  time.Duration
+}
+
+func newGraph(r *run, _ *Options) system {
+	return &graph{told: newTold(), r: r, times: map[string]time.Duration{}, values: map[string][]dated{}, nodes: map[string]string{}, of: map[string]string{}, joined: map[string]bool{}}
+}
+
+func (g *graph) do(e *event) {
+	if id, _, at := observed(e); id != "" {
+		g.times[id] = e.at
+		if t, err := time.Parse(time.RFC3339, at); err == nil {
+			g.times[id] = t.Sub(g.r.clock0)
+		}
+	}
+	if e.kind == proposes && e.tool == memory.ToolEntity {
+		name := strings.ToLower(text(e.payload, "name"))
+		node := g.nodes[name]
+		if ref, is := strings.CutPrefix(text(e.payload, "entity_id"), "$"); is {
+			node = g.of[ref]
+		}
+		if g.joined[e.as] = node != ""; node == "" {
+			node = e.as
+			g.nodes[name] = node
+		}
+		for _, a := range texts(e.payload, "aliases") {
+			if a = strings.ToLower(a); g.nodes[a] == "" {
+				g.nodes[a] = node
+			}
+		}
+		g.of[e.as] = node
+	}
+	for _, c := range g.noteByNode(e) {
+		at := e.at
+		for i, o := range c.observations {
+			if t, known := g.times[o]; known && (i == 0 || t > at) {
+				at = t
+			}
+		}
+		if t, err := time.Parse(time.RFC3339, c.validFrom); err == nil {
+			at = t.Sub(g.r.clock0)
+		}
+		g.values[c.slot] = append(g.values[c.slot], dated{c.value, at})
+	}
+}
+
+// noteByNode is note with the slots of joined entities.
+func (g *graph) noteByNode(e *event) []claim {
+	out := g.note(e)
+	for i := range out {
+		c := g.claims[e.as]
+		switch e.tool {
+		case memory.ToolAttachSupport:
+			c = g.claims[strings.TrimPrefix(text(e.payload, "proposition_id"), "$")]
+		case memory.ToolTestResult:
+			c = g.claims[g.tests[strings.TrimPrefix(text(e.payload, "test_id"), "$")][text(e.payload, "outcome")]]
+		}
+		out[i].slot = g.node(c.slot)
+	}
+	return out
+}
+
+func (g *graph) node(slot string) string {
+	entity, predicate, _ := cutSlot(slot)
+	return cmp.Or(g.of[entity], entity) + "." + predicate
+}
+
+func (g *graph) ask(e *event) reading {
+	best := dated{}
+	for i, d := range g.values[g.node(e.slot)] {
+		if i == 0 || d.from >= best.from { // of equal ones the last that was written
+			best = d
+		}
+	}
+	return certain(best.value)
+}
+
+func (g *graph) entity(as string) (string, bool, bool) { return g.of[as], g.joined[as], g.of[as] != "" }
+
+func (g *graph) size() (rows, bytes int) {
+	for _, vs := range g.values {
+		rows += len(vs)
+		for _, v := range vs {
+			bytes += len(v.value) + 8
+		}
+	}
+	for name := range g.nodes {
+		bytes += len(name)
+	}
+	return rows + len(g.nodes), bytes
+}
