@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -108,9 +109,18 @@ func otherCase(rng *rand.Rand, s string) string {
 // lookAlike puts Cyrillic and Armenian letters for Latin ones.
 var lookAlike = strings.NewReplacer("a", "а", "e", "е", "o", "о", "i", "і", "u", "ս")
 
-func expect(r writ.Reason) expectation {
-	if r == "" {
-		return nil
+// generate runs n generated cases of a section: one makes the i-th, says what it
+// is and what it must come to, and judges it.
+func generate(section string, seed, stream uint64, n int, one func(rng *rand.Rand, i int) (kind string, want writ.Reason, input string, got answer)) *Section {
+	s := newSection(section)
+	s.Seed = &seed
+	rng := rand.New(rand.NewPCG(seed, stream))
+	h := sha256.New()
+	for i := range n {
+		kind, want, input, got := one(rng, i)
+		note(h, kind, input)
+		s.score(fmt.Sprintf("%s/%05d", section, i), kind, expected(string(want)), got)
 	}
-	return expectation{string(r)}
+	s.Inputs = sum(h)
+	return s.finish()
 }

@@ -1,7 +1,6 @@
 package gates
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -130,11 +129,7 @@ type groundMutation struct {
 
 // fuzzGrounding runs n generated summaries through the gate.
 func fuzzGrounding(g Gates, seed uint64, n int) *Section {
-	s := newSection("grounding_fuzz")
-	s.Seed = &seed
-	rng := rand.New(rand.NewPCG(seed, groundStream))
-	h := sha256.New()
-	for i := range n {
+	return generate("grounding_fuzz", seed, groundStream, n, func(rng *rand.Rand, i int) (string, writ.Reason, string, answer) {
 		m := groundMutations[i%len(groundMutations)]
 		v := newReview(rng)
 		if m.evidence != nil {
@@ -145,11 +140,8 @@ func fuzzGrounding(g Gates, seed uint64, n int) *Section {
 		if m.shape != nil {
 			raw = m.shape(v)
 		}
-		note(h, m.name, v.bytes, strconv.Itoa(v.limit), raw)
-		s.score(fmt.Sprintf("grounding_fuzz/%05d", i), m.name, expect(m.want), v.judge(g, m, raw))
-	}
-	s.Inputs = sum(h)
-	return s.finish()
+		return m.name, m.want, fmt.Sprintf("%s %d %s", v.bytes, v.limit, raw), v.judge(g, m, raw)
+	})
 }
 
 func (v *review) judge(g Gates, m groundMutation, raw string) answer {

@@ -1,7 +1,6 @@
 package gates
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -173,12 +172,8 @@ type planMutation struct {
 // fuzzPlans runs n generated plans through both gates of a plan.
 func fuzzPlans(g Gates, seed uint64, n int) *Section {
 	const plansPerWorld = 100
-	s := newSection("plan_fuzz")
-	s.Seed = &seed
-	rng := rand.New(rand.NewPCG(seed, planStream))
-	h := sha256.New()
 	var w *planWorld
-	for i := range n {
+	return generate("plan_fuzz", seed, planStream, n, func(rng *rand.Rand, i int) (string, writ.Reason, string, answer) {
 		if i%plansPerWorld == 0 {
 			w = newPlanWorld(rng)
 		}
@@ -191,11 +186,8 @@ func fuzzPlans(g Gates, seed uint64, n int) *Section {
 		if m.raw != nil {
 			raw = m.raw(rng, raw)
 		}
-		note(h, m.name, raw)
-		s.score(fmt.Sprintf("plan_fuzz/%05d", i), m.name, expect(m.want), d.judge(g, m, raw, args))
-	}
-	s.Inputs = sum(h)
-	return s.finish()
+		return m.name, m.want, raw, d.judge(g, m, raw, args)
+	})
 }
 
 func (d *draft) judge(g Gates, m planMutation, raw, args string) answer {

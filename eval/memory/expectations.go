@@ -58,7 +58,7 @@ func (g *governed) judge(e *expect) (checked int, unmet []Unmet) {
 			check("never", true, "not "+e.Never.S, got)
 		}
 	case e.Slot.Given():
-		a := g.reader().Answer(g.slot(e.Slot.S))
+		a := g.m.Answer(g.reader(), g.slot(e.Slot.S))
 		var vs []string
 		for _, v := range a.Values {
 			if v.Object != nil {

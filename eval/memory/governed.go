@@ -33,7 +33,7 @@ type adapter struct {
 type governed struct {
 	r       *run
 	policy  *memory.Policy
-	handle  func(*memory.State, memory.Context, writ.Proposal) memory.Decision
+	m       *Memory
 	adapter adapter
 
 	state *memory.State
@@ -78,7 +78,7 @@ type promotion struct {
 const governedSession = "s_eval"
 
 func newGoverned(r *run, policy *memory.Policy, o *Options, a adapter) *governed {
-	g := &governed{r: r, policy: policy, handle: o.Memory.Handle, adapter: a, state: memory.New(), src: map[string]*source{}, ids: map[string]string{},
+	g := &governed{r: r, policy: policy, m: &o.Memory, adapter: a, state: memory.New(), src: map[string]*source{}, ids: map[string]string{},
 		results: map[string]memory.Outcome{}, linked: map[string]bool{}, claims: map[string]claim{}, states: map[string][]belief{},
 		written: map[string]string{}, erased: map[uint64]bool{}, open: map[string]bool{},
 		c: memory.Context{Policy: policy, Namespace: "eval", Mode: memory.Hardened, Principal: "user", Now: r.clock0}}
@@ -123,7 +123,7 @@ func classOf(s *source) memory.TrustClass {
 func (g *governed) operate(command string, args []byte, as string) {
 	c := g.c
 	c.Principal = "operator"
-	g.apply(memory.Operate(g.state, c, command, args), as, nil)
+	g.apply(g.m.Operate(g.state, c, command, args), as, nil)
 }
 
 func (g *governed) do(e *event) {
@@ -155,7 +155,7 @@ func (g *governed) do(e *event) {
 	if e.tool == memory.ToolRecordObservation || e.tool == memory.ToolTestResult {
 		g.capture(e, text(ob, "raw_payload"))
 	}
-	d := g.handle(g.state, g.c, writ.Proposal{ToolName: e.tool, Payload: payload})
+	d := g.m.Handle(g.state, g.c, writ.Proposal{ToolName: e.tool, Payload: payload})
 	g.apply(d, e.as, e)
 	if e.tool == memory.ToolRecordObservation {
 		for _, op := range d.Event.Ops {
@@ -330,7 +330,7 @@ func (g *governed) ask(e *event) reading {
 	if v := g.written[e.slot]; g.adapter.direct && v != "" {
 		return reading{value: v, confidence: memory.One}
 	}
-	a := g.reader().Answer(g.slot(e.slot))
+	a := g.m.Answer(g.reader(), g.slot(e.slot))
 	if len(a.Values) == 0 {
 		return reading{why: a.Abstention}
 	}
