@@ -4,25 +4,12 @@ import "github.com/writ-project/writ/memory"
 
 // transition is one TransitionEvent of the artifacts.
 type transition struct {
-	Run         string       `json:"run"`
-	System      string       `json:"system"`
-	Proposition string       `json:"proposition_id"`
-	Prior       string       `json:"prior_state"`
-	Next        string       `json:"new_state"`
-	Confidence  memory.Micro `json:"confidence"`
-	Support     memory.Micro `json:"support_score"`
-	Against     memory.Micro `json:"contradiction_score"`
-	Freshness   memory.Micro `json:"freshness"`
+	Run    string `json:"run"`
+	System string `json:"system"`
+	memory.Changed
 	// Evidence are the observations of the step that brought it about; there is
 	// none where time did.
-	Evidence []string       `json:"evidence_ids"`
-	Rule     memory.Rule    `json:"rule_id"`
-	At       memory.Instant `json:"timestamp_utc"`
-}
-
-func newTransition(c memory.Changed, evidence []string) transition {
-	return transition{Proposition: c.Proposition, Prior: string(c.Prior), Next: string(c.Next), Confidence: c.Confidence, Support: c.Support,
-		Against: c.Against, Freshness: c.Freshness, Evidence: evidence, Rule: c.Rule, At: c.At}
+	Evidence []string `json:"evidence_ids"`
 }
 
 // consolidation is one ConsolidationEvent of the artifacts.

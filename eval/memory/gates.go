@@ -166,8 +166,8 @@ func (r *Stages) fair() Fairness {
 				g.Seeds = append(g.Seeds, l.Seed)
 			}
 		}
-		if g.Runs == 0 && r.Only == Stress && r.Systems[i].profile == "" {
-			continue // not run by itself
+		if g.Runs == 0 && (r.Only == Rulings || r.Only == Stress && r.Systems[i].profile == "") {
+			continue // no part of what was run
 		}
 		g.Steps = fmt.Sprintf("sha256:%x", h.Sum(nil))
 		f.Systems = append(f.Systems, g)

@@ -256,7 +256,7 @@ func (g *governed) apply(d memory.Decision, as string, e *event) {
 		}
 	}
 	for _, t := range d.Outcome.Transitions {
-		g.transitions = append(g.transitions, newTransition(t, g.cited(e)))
+		g.transitions = append(g.transitions, transition{Changed: t, Evidence: g.cited(e)})
 	}
 	if e != nil && g.adapter.direct && d.Event.Reason == "" {
 		switch e.tool {

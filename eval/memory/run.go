@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
 	"slices"
 
 	"github.com/writ-project/writ/internal/strictyaml"
@@ -122,20 +121,17 @@ func play(o *Options) (*Stages, error) {
 	}
 	res := newStages(b, o, all)
 	// Each system is on its own; what they showed is put together in their order.
-	type shown struct {
+	shown := make([]struct {
 		t     *tally
 		runs  int // of the bundle
 		lines []*RunLine
 		part  Stages
-	}
-	out := make([]chan *shown, len(all))
-	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
+	}, len(all))
+	var jobs []func()
 	for i := range all {
-		out[i] = make(chan *shown, 1)
-		go func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			s := &shown{t: newTally()}
+		jobs = append(jobs, func() {
+			s := &shown[i]
+			s.t = newTally()
 			for _, r := range b.runs {
 				if wanted(o, &all[i], r) {
 					t := newTally()
@@ -146,20 +142,19 @@ func play(o *Options) (*Stages, error) {
 					s.lines = append(s.lines, line)
 				}
 			}
-			out[i] <- s
-		}()
+		})
 	}
-	for i := range all {
-		s := <-out[i]
+	if err := work(jobs, o.progress("systems")); err != nil {
+		return nil, err
+	}
+	for i := range shown {
+		s := &shown[i]
 		res.Runs = append(res.Runs, s.lines...)
 		res.Faults = append(res.Faults, s.part.Faults...)
 		res.Transitions = append(res.Transitions, s.part.Transitions...)
 		res.Consolidations = append(res.Consolidations, s.part.Consolidations...)
 		if o.Only != Rulings {
 			res.Systems[i].Runs, res.Systems[i].Figures = s.runs, s.t.figures()
-		}
-		if o.Progress != nil {
-			o.Progress("systems", i+1, len(all))
 		}
 	}
 	res.finish()
