@@ -58,7 +58,7 @@ func TestHeldOut(t *testing.T) {
 	}
 	// Whoever reads the package comment or the limitations is told the same.
 	for file, said := range map[string]string{
-		"doc.go":            fmt.Sprintf("halts %d of %d ordinary requests and misses %d of %d", h, hn, m, mn),
+		"doc.go":                  fmt.Sprintf("halts %d of %d ordinary requests and misses %d of %d", h, hn, m, mn),
 		"../../../LIMITATIONS.md": fmt.Sprintf("missed %d of %d harmful requests and halted %d of %d", m, mn, h, hn),
 	} {
 		b, err := os.ReadFile(file)
