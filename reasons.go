@@ -47,7 +47,6 @@ const (
 	ProvenanceSession    Reason = "provenance.no_session"  // the call carries no session, so there is no evidence
 	ProvenanceAnchor     Reason = "provenance.anchor"      // vouched, but the user did not name the record that would be destroyed (R9)
 	ProvenanceKey        Reason = "provenance.key"         // an object key the schema does not name (R16)
-	ProvenanceAtom       Reason = "provenance.atom"        // free text holds an unvouched identifier (R14)
 )
 
 // Form: a value is not in the canonical form its type demands (R16, R17).
@@ -57,7 +56,6 @@ const (
 	FormMixedScript  Reason = "form.mixed_script"
 	FormTooMany      Reason = "form.too_many" // more elements than max_items
 	FormDuplicate    Reason = "form.duplicate"
-	FormEmpty        Reason = "form.empty"
 	FormDotFile      Reason = "form.protected_path" // R34: dot-files, .git, CI and agent settings
 )
 
@@ -70,7 +68,6 @@ const (
 	PolicySessionClosed Reason = "policy.session_closed" // R24: 50 refused acts
 	PolicyNotRecorded   Reason = "policy.not_recorded"   // the decision could not be written durably
 	PolicyAltered       Reason = "policy.altered"        // what the session rests on was altered on disk
-	PolicyEvidenceCap   Reason = "policy.evidence_cap"   // the session's ledger is full
 	PolicyRepeated      Reason = "policy.repeated"       // R23: a repeated act without fresh evidence
 	PolicyAbsent        Reason = "policy.absent"         // no policy, or a catalogue that was not made with it
 	PolicyAnswer        Reason = "policy.answer"         // R31: an answer inside a call is not founded
@@ -176,7 +173,7 @@ func CodeOf(r Reason) Code {
 		return InvalidToolName
 	case PayloadNotObject, PayloadSyntax, PayloadTooLarge, PayloadTooDeep, PayloadNumber,
 		SchemaInvalid, SchemaUnknownField, SchemaMissingField, SchemaUnusable,
-		FormNotCanonical, FormInvisible, FormMixedScript, FormTooMany, FormDuplicate, FormEmpty,
+		FormNotCanonical, FormInvisible, FormMixedScript, FormTooMany, FormDuplicate,
 		PlanSyntax, PlanNotObject, PlanTooLarge, PlanTooDeep, PlanNumber,
 		PlanType, PlanUnknownKey, PlanMissingKey, PlanValue, PlanFinal,
 		TypedUnregistered, TypedSyntax, TypedIsError, TypedMissing, TypedSchema,
@@ -185,7 +182,7 @@ func CodeOf(r Reason) Code {
 		return InvalidPayload
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall,
 		ProvenanceOpenTarget, ProvenanceDerived, ProvenanceConst, ProvenanceCatalog,
-		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, ProvenanceAtom, PolicyAnswer,
+		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, PolicyAnswer,
 		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker,
 		MemoryMissing, MemoryUnknown, MemoryErased, MemoryQuarantined, MemoryQuote, MemoryUnborne, MemoryEmpty:
 		return MissingProvenance

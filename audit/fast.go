@@ -84,7 +84,7 @@ func fastRecord(leaf []byte) (r *Record, ok bool) {
 
 // intern returns the usual words without a copy for each record.
 func intern(b []byte) string {
-	for _, w := range [...]string{"decision", "result", "open", "context", "event", "close", "arguments"} {
+	for _, w := range [...]string{"decision", "result", "open", "event", "close", "arguments"} {
 		if string(b) == w {
 			return w
 		}

@@ -19,7 +19,6 @@ type Kind string
 // The kinds this package knows. Others are verified without being understood.
 const (
 	KindOpen     Kind = "open"     // first record of a session
-	KindContext  Kind = "context"  // policy, catalogue or engine the next decisions rest on
 	KindDecision Kind = "decision" // what was decided about one call
 	KindResult   Kind = "result"   // how an allowed call ended
 	KindEvent    Kind = "event"    // anything else worth keeping
