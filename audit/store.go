@@ -175,7 +175,6 @@ type Session struct {
 	SecretDigest Digest // SHA-256 of the secret the client carries
 	Principal    string // who it is bound to
 	Endpoint     string // how it is carried: stdio, http, path, …
-	LedgerKey    [32]byte
 	Created      time.Time
 	LastUsed     time.Time
 	Closed       time.Time // zero while open

@@ -192,9 +192,9 @@ func testNames(t *testing.T, s Store) {
 func testSessions(t *testing.T, s Store) {
 	zone := time.FixedZone("east", 3*3600)
 	a := audit.Session{ID: "s_a", SecretDigest: audit.Sum([]byte("secret a")), Principal: "local:1000", Endpoint: "stdio",
-		LedgerKey: [32]byte{1, 2, 3}, Created: Epoch.Add(time.Second).In(zone)}
+		Created: Epoch.Add(time.Second).In(zone)}
 	b := audit.Session{ID: "s_b", SecretDigest: audit.Sum([]byte("secret b")), Principal: "loopback", Endpoint: "path",
-		LedgerKey: [32]byte{4}, Created: Epoch.Add(1234567 * time.Nanosecond), LastUsed: Epoch.Add(time.Hour)}
+		Created: Epoch.Add(1234567 * time.Nanosecond), LastUsed: Epoch.Add(time.Hour)}
 	for _, x := range []audit.Session{a, b} {
 		if err := s.AddSession(ctx, x); err != nil {
 			t.Fatal(err)

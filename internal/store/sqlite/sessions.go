@@ -10,7 +10,9 @@ import (
 	"github.com/writ-project/writ/audit"
 )
 
-const sessionColumns = "id, secret, principal, endpoint, ledger_key, created, last_used, closed"
+// The column ledger_key of version 1 is all zeros: the key of a session stands in
+// its first record.
+const sessionColumns = "id, secret, principal, endpoint, created, last_used, closed"
 
 // micros is a time as it is stored: microseconds since 1970 in UTC, NULL for
 // the zero time.
@@ -29,16 +31,15 @@ func fromMicros(n sql.NullInt64) time.Time {
 }
 
 func scanSession(scan func(...any) error) (x audit.Session, err error) {
-	var secret, key []byte
+	var secret []byte
 	var created, used, closed sql.NullInt64
-	if err := scan(&x.ID, &secret, &x.Principal, &x.Endpoint, &key, &created, &used, &closed); err != nil {
+	if err := scan(&x.ID, &secret, &x.Principal, &x.Endpoint, &created, &used, &closed); err != nil {
 		return audit.Session{}, err
 	}
-	if len(secret) != len(x.SecretDigest) || len(key) != len(x.LedgerKey) {
-		return audit.Session{}, errors.New("a session has columns of the wrong size")
+	if len(secret) != len(x.SecretDigest) {
+		return audit.Session{}, errors.New("a session has a secret of the wrong size")
 	}
 	copy(x.SecretDigest[:], secret)
-	copy(x.LedgerKey[:], key)
 	x.Created, x.LastUsed, x.Closed = fromMicros(created), fromMicros(used), fromMicros(closed)
 	return x, nil
 }
@@ -51,8 +52,8 @@ func (s *Store) AddSession(ctx context.Context, x audit.Session) error {
 	}
 	return s.submit(ctx, &job{run: func(w *writing) error {
 		res, err := s.conn.ExecContext(w.ctx,
-			"INSERT INTO sessions ("+sessionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-			x.ID, x.SecretDigest[:], x.Principal, x.Endpoint, x.LedgerKey[:], micros(x.Created), micros(x.LastUsed), micros(x.Closed))
+			"INSERT INTO sessions ("+sessionColumns+", ledger_key) VALUES (?, ?, ?, ?, ?, ?, ?, zeroblob(32)) ON CONFLICT DO NOTHING",
+			x.ID, x.SecretDigest[:], x.Principal, x.Endpoint, micros(x.Created), micros(x.LastUsed), micros(x.Closed))
 		if err != nil {
 			return err
 		}
