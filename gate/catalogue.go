@@ -155,7 +155,7 @@ func (c *Catalogue) Resolve(public string, shadow bool) (t *Tool, listed bool) {
 		return nil, false
 	}
 	t = c.public[public]
-	return t, t != nil && t.Listed(shadow)
+	return t, t != nil && t.listed(shadow)
 }
 
 // Listed returns the tools a client is shown, by server and then by name:
@@ -164,7 +164,7 @@ func (c *Catalogue) Listed(shadow bool) []*Tool {
 	var out []*Tool
 	if c != nil {
 		for _, t := range c.order {
-			if t.Method == policy.CallTool && t.Listed(shadow) {
+			if t.Method == policy.CallTool && t.listed(shadow) {
 				out = append(out, t)
 			}
 		}

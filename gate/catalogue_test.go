@@ -313,10 +313,10 @@ tools:
 			t.Errorf("%s: %s, want %s", args, got, want)
 		}
 	}
-	if rs := tool.Rules([]byte(`{"method":"put"}`)); len(rs) != 3 || rs[2].At.Source != "/id" || rs[2].Role != policy.Selector {
+	if rs := tool.rules([]byte(`{"method":"put"}`)); len(rs) != 3 || rs[2].At.Source != "/id" || rs[2].Role != policy.Selector {
 		t.Errorf("the case's own rules are missing: %+v", rs)
 	}
-	if rs := tool.Rules([]byte(`{"method":"get"}`)); len(rs) != 2 {
+	if rs := tool.rules([]byte(`{"method":"get"}`)); len(rs) != 2 {
 		t.Errorf("a rule of another case applies: %+v", rs)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/writ-project/writ/policy"
 )
 
-// Listed reports whether a client sees the tool.
-func (t *Tool) Listed(shadow bool) bool {
+// listed reports whether a client sees the tool.
+func (t *Tool) listed(shadow bool) bool {
 	return t != nil && (t.State == Open || shadow && t.State == Shut)
 }
 
@@ -35,9 +35,9 @@ func (t *Tool) Effect(args []byte) policy.Effect {
 	return e
 }
 
-// Rules returns what the contract says of this call's arguments: its own rules
+// rules returns what the contract says of this call's arguments: its own rules
 // and those of the case the arguments name. No two of them tie on one path.
-func (t *Tool) Rules(args []byte) []policy.ArgRule {
+func (t *Tool) rules(args []byte) []policy.ArgRule {
 	if t == nil || t.Contract == nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (t *Tool) ValidateArguments(args []byte) []writ.Failure {
 	if args == nil {
 		args = []byte("{}")
 	}
-	rules := t.Rules(args)
+	rules := t.rules(args)
 	return t.input.Judge(args, func(path []string) bool {
 		for i := range rules {
 			if rules[i].Open && rules[i].At.Match(path) {

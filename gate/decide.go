@@ -277,7 +277,7 @@ func (j *judge) effectAndRules() {
 	t := j.d.Tool
 	switch {
 	case t != nil && j.contract != nil:
-		j.d.Effect, j.rules = t.Effect(j.args), t.Rules(j.args)
+		j.d.Effect, j.rules = t.Effect(j.args), t.rules(j.args)
 	case j.contract != nil:
 		j.d.Effect, j.rules = j.contract.Effect, j.contract.Args
 	}

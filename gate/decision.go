@@ -156,9 +156,10 @@ type Result struct {
 	Evidence uint32 // its number in the session
 	Status   Status
 	Bytes    []byte // the exact `result` member; nil unless Status is OK or Errored
-	// Recalled are the leaves a result of OwnServer has from elsewhere (R35).
-	// It is ignored for every other server.
-	Recalled []Recalled
+	// Recalled are the leaves of a result of OwnServer that stand verbatim in an
+	// observation the memory captured (R35). The memory says so in process; nothing
+	// of it is read from the result's bytes. It is ignored for every other server.
+	Recalled []provenance.Recalled
 	// Places are the lowered places of the state, which count up to the number
 	// Through (R38).
 	Places  *provenance.Places

@@ -45,11 +45,6 @@ func governs(c *policy.Contract) bool {
 	return c != nil && c.Server == policy.OwnServer && ownTools[c.Tool] != 0
 }
 
-// Recalled names a leaf of what the governed memory returned that stands
-// verbatim in an observation it captured (R35). The memory says so in process;
-// nothing of it is read from the result's bytes.
-type Recalled = provenance.Recalled
-
 // recalled are the leaves of a result of OwnServer. Under profile strict what
 // another session saw vouches for nothing: STTI-001 knows one session.
 func recalled(d *Decision, r Result) []provenance.Leaf {

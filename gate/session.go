@@ -109,9 +109,6 @@ func (d *Decision) key() callKey {
 // Decided and has no result yet.
 func (s *Session) awaits(d *Decision) bool { return s.open[d.key()] > 0 }
 
-// ID returns the session's public name.
-func (s *Session) ID() string { return s.id }
-
 // Next returns the number the next evidence gets. Numbers are dense: each
 // result that Commit is given takes one, whatever it is worth.
 func (s *Session) Next() uint32 { return s.next }

@@ -21,10 +21,7 @@ var (
 	extractWords = map[string]provenance.Extract{"lines": provenance.ExtractLines, "json": provenance.ExtractJSON}
 	typeWords    = func() map[string]provenance.Type {
 		out := map[string]provenance.Type{}
-		for _, t := range []provenance.Type{
-			provenance.ID, provenance.Integer, provenance.Decimal, provenance.Email, provenance.Host, provenance.URL,
-			provenance.Path, provenance.Name, provenance.Phone, provenance.IBAN, provenance.Time,
-		} {
+		for _, t := range provenance.Types() {
 			out[string(t)] = t
 		}
 		return out

@@ -3,6 +3,7 @@ package provenance
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -14,14 +15,11 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// KnownType reports whether t is Untyped or one of the declared types.
-func KnownType(t Type) bool {
-	switch t {
-	case Untyped, ID, Integer, Decimal, Email, Host, URL, Path, Name, Phone, IBAN, Time:
-		return true
-	}
-	return false
-}
+// types are the declared types.
+var types = []Type{ID, Integer, Decimal, Email, Host, URL, Path, Name, Phone, IBAN, Time}
+
+// Types returns every declared type; Untyped is none.
+func Types() []Type { return slices.Clone(types) }
 
 // Canonical returns the canonical form of a JSON literal under t (R17).
 //

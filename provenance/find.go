@@ -264,7 +264,6 @@ func (l *Ledger) Seen(raw []byte) (first Fact, ok bool) {
 type Join struct {
 	Dir, Name []Fact
 	Reason    writ.Reason // "" or provenance.derived
-	Label     writ.Label  // the lower of the two best, Model without them
 }
 
 // FindJoin answers `derived: path_join` (R13): is the value a canonical path
@@ -310,12 +309,8 @@ func (l *Ledger) FindJoin(q Query) Join {
 	for i := range j.Name {
 		j.Name[i].Derived = j.Name[i].Type == Path
 	}
-	j.Label = min(j.Dir[0].Label, j.Name[0].Label)
 	return j
 }
-
-// types are the declared types, for who does not know which one a fact has.
-var types = []Type{ID, Integer, Decimal, Email, Host, URL, Path, Name, Phone, IBAN, Time}
 
 // Worth returns what the ledger holds of a value that stood at a pointer of one
 // piece of evidence. Of a value seen very often not every place is kept: then

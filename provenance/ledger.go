@@ -152,12 +152,6 @@ type judged struct {
 // Facts returns how many leaves Commit will take in.
 func (p *Pending) Facts() int { return len(p.facts) }
 
-// Label returns the label of the i-th leaf of the observation, and whether R4
-// or R5 lowered it.
-func (p *Pending) Label(i int) (label writ.Label, lowered bool) {
-	return p.facts[i].label, p.facts[i].flags&reflected != 0
-}
-
 // Prepare judges an observation and changes nothing. It returns ErrFull if the
 // result would exceed a cap.
 func (l *Ledger) Prepare(o Observation) (*Pending, error) {

@@ -73,8 +73,8 @@ func TestPrepareChangesNothing(t *testing.T) {
 	if err != nil || p.Facts() != 6 || l.Len() != 0 || l.Bytes() != 0 {
 		t.Fatalf("%v, %d facts, %d leaves, %d bytes", err, p.Facts(), l.Len(), l.Bytes())
 	}
-	if label, lowered := p.Label(0); label != writ.System || lowered {
-		t.Errorf("label %v, lowered %v", label, lowered)
+	if f := p.facts[0]; f.label != writ.System || f.flags&reflected != 0 {
+		t.Errorf("label %v, flags %v", f.label, f.flags)
 	}
 	if a := l.Find(Query{Raw: []byte(`"item-00000000"`), Type: ID}); a.Reason != writ.ProvenanceUnseen { // P21
 		t.Errorf("P21: an uncommitted result answers %q", a.Reason)

@@ -223,7 +223,7 @@ func FuzzTyped(f *testing.F) {
 	f.Add("DE89 3704 0044 0532 0130 00, +49 170 123 45 67", `"DE89370400440532013000"`, "iban")
 	f.Add("/srv/a/ https://x.example:443/%41", `"https://x.example/A"`, "url")
 	f.Fuzz(func(t *testing.T, text, raw, typ string) {
-		if strictjson.Check([]byte(raw), strictjson.Request) != nil || !KnownType(Type(typ)) {
+		if strictjson.Check([]byte(raw), strictjson.Request) != nil || typ != "" && !slices.Contains(types, Type(typ)) {
 			return
 		}
 		l := NewLedger([32]byte{1}, Caps{})
