@@ -109,7 +109,7 @@ var lattice = []layer{
 	{name: "what an operator writes", packages: []string{"internal/config"},
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/mcp/upstream", "internal/ask/...", "internal/memoryserver", "internal/cli"})},
 	{name: "the program of the evaluation", packages: []string{"cmd/writ-eval"},
-		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
+		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/downstream", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra"}},
 	{name: "the program", packages: []string{"cmd/writ"},
 		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/statedir", "internal/store/...", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/config"}),

@@ -20,6 +20,7 @@ import (
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
@@ -346,7 +347,7 @@ func (b *behind) open(ctx context.Context, servers []endtoend.Server) (ask.Door,
 	if err := g.Start(ctx); err != nil {
 		return nil, nil, errors.Join(err, g.Close())
 	}
-	secret, _, err := g.CreateSession(ctx, principal)
+	secret, _, err := g.OpenSession(ctx, principal, downstream.CarrierEndpoint)
 	if err != nil {
 		return nil, nil, errors.Join(err, g.Close())
 	}

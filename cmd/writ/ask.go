@@ -17,6 +17,7 @@ import (
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictjson"
 )
@@ -183,7 +184,7 @@ func (a *asking) open(ctx context.Context) (ask.Door, error) {
 		secret, err = readSession(a.o.state, a.opt.session)
 	}
 	if err == nil && secret == "" {
-		if secret, _, err = g.CreateSession(ctx, loopback); err == nil && a.opt.session != "" {
+		if secret, _, err = g.OpenSession(ctx, loopback, downstream.CarrierEndpoint); err == nil && a.opt.session != "" {
 			secret, err = keepFirst(a.o.state, a.opt.session, secret)
 		}
 	}

@@ -126,7 +126,7 @@ func (f *sharedFlags) connect(ctx context.Context, name string, stderr io.Writer
 		secret, err = "", nil
 	}
 	if err == nil && secret == "" {
-		if secret, _, err = g.CreateSession(ctx, loopback); err == nil && name != "" {
+		if secret, _, err = g.OpenSession(ctx, loopback, downstream.CarrierEndpoint); err == nil && name != "" {
 			secret, err = keepFirst(state, name, secret)
 		}
 	}

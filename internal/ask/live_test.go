@@ -301,7 +301,7 @@ func (r *liveRun) host(x *liveStep, o Options) (h *Host, opened *bool, end func(
 			return nil, err
 		}
 		if r.secrets[session] == "" {
-			if r.secrets[session], _, err = g.CreateSession(ctx, downstream.Loopback); err != nil {
+			if r.secrets[session], _, err = g.OpenSession(ctx, downstream.Loopback, downstream.CarrierEndpoint); err != nil {
 				return nil, err
 			}
 		}
@@ -454,7 +454,7 @@ func TestDiscoverWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	secret, _, err := g.CreateSession(t.Context(), downstream.Loopback)
+	secret, _, err := g.OpenSession(t.Context(), downstream.Loopback, downstream.CarrierEndpoint)
 	if err != nil {
 		t.Fatal(err)
 	}

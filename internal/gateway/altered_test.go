@@ -66,7 +66,7 @@ func TestAlteredState(t *testing.T) {
 			r.opts = gateway.Options{Policy: policy(t, toyPolicy), Version: "test"}
 			r.opts.Servers = append(r.opts.Servers, y.config(t, false, true))
 			open()
-			secret, id, err := r.gw.CreateSession(ctx, downstream.Loopback)
+			secret, id, err := createSession(ctx, r.gw, downstream.Loopback)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,15 +136,15 @@ func TestRegister(t *testing.T) {
 	dir := t.TempDir()
 	r, _ := toyRig(t, openSQLite(t, dir))
 	c := &clock{now: r.now()}
-	secret, id, err := r.gw.CreateSession(ctx, "alice")
+	secret, id, err := createSession(ctx, r.gw, "alice")
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed, closedID, err := r.gw.CreateSession(ctx, "alice")
+	closed, closedID, err := createSession(ctx, r.gw, "alice")
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger, strangerID, err := r.gw.CreateSession(ctx, "mallory")
+	stranger, strangerID, err := createSession(ctx, r.gw, "mallory")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func TestOpenFails(t *testing.T) {
 	st.failWhen(func(string, []audit.Entry) bool { return true })
 	none := overHTTP(ctx, r, true, web{})
 	refusal(t, none.call(ctx, "list_items", `{}`), notRecorded)
-	if _, _, err := r.gw.CreateSession(ctx, "somebody"); err == nil {
+	if _, _, err := createSession(ctx, r.gw, "somebody"); err == nil {
 		t.Error("a session was opened")
 	}
 	for s, err := range st.ListSessions(ctx) {

@@ -87,7 +87,7 @@ func TestAgainstModel(t *testing.T) {
 		secrets, knows := make([]string, 3), make([]map[string]bool, 3)
 		for i := range secrets {
 			var err error
-			if secrets[i], _, err = gws[0].CreateSession(ctx, "model"); err != nil {
+			if secrets[i], _, err = createSession(ctx, gws[0], "model"); err != nil {
 				rt.Fatal(err)
 			}
 			knows[i] = map[string]bool{}

@@ -229,7 +229,7 @@ func (r *rig) restart() {
 // mint opens a session for the loopback principal and returns its secret.
 func (r *rig) mint() string {
 	r.tb.Helper()
-	secret, _, err := r.gw.CreateSession(testContext(r.tb), downstream.Loopback)
+	secret, _, err := createSession(testContext(r.tb), r.gw, downstream.Loopback)
 	if err != nil {
 		r.tb.Fatal(err)
 	}
@@ -281,4 +281,14 @@ func kindOf(tb testing.TB, e audit.Entry) audit.Kind {
 		tb.Fatal(err)
 	}
 	return rec.Kind
+}
+
+// createSession opens a session that a client carries in the URL, and returns its
+// secret and its public id.
+func createSession(ctx context.Context, g *gateway.Gateway, principal string) (secret, id string, err error) {
+	secret, s, err := g.OpenSession(ctx, principal, downstream.CarrierEndpoint)
+	if err != nil {
+		return "", "", err
+	}
+	return secret, s.PublicID(), nil
 }

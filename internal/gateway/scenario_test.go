@@ -175,7 +175,7 @@ func (s *scenario) client(ctx context.Context) *wire {
 		secret := s.secrets[s.now]
 		if secret == "" {
 			var err error
-			if secret, _, err = s.rig.gw.CreateSession(ctx, "local"); err != nil {
+			if secret, _, err = createSession(ctx, s.rig.gw, "local"); err != nil {
 				s.t.Fatal(err)
 			}
 			s.secrets[s.now] = secret

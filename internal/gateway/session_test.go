@@ -60,7 +60,7 @@ func TestSessionsApart(t *testing.T) {
 		t.Fatalf("deleted %q", gone)
 	}
 
-	secret, id, err := r.gw.CreateSession(ctx, "alice")
+	secret, id, err := createSession(ctx, r.gw, "alice")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestSessionsApart(t *testing.T) {
 		b, _ := io.ReadAll(resp.Body)
 		return resp.StatusCode, string(b)
 	}
-	closedSecret, _, err := r.gw.CreateSession(ctx, "bob")
+	closedSecret, _, err := createSession(ctx, r.gw, "bob")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestManySessions(t *testing.T) {
 	w := overHTTP(ctx, r, false, web{})
 	passed(t, w.call(ctx, "list_items", `{}`))
 	for range 10_000 {
-		if _, _, err := r.gw.CreateSession(ctx, "somebody"); err != nil {
+		if _, _, err := createSession(ctx, r.gw, "somebody"); err != nil {
 			t.Fatal(err)
 		}
 	}

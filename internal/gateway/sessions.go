@@ -186,16 +186,6 @@ func SessionID(ctx context.Context, st audit.Sessions, secret string) (string, e
 	return s.ID, err
 }
 
-// CreateSession registers a session for principal, for `writ session new`: it
-// writes what OpenSession writes and returns the secret and the public id.
-func (g *Gateway) CreateSession(ctx context.Context, principal string) (secret, id string, err error) {
-	secret, s, err := g.OpenSession(ctx, principal, downstream.CarrierEndpoint)
-	if err != nil {
-		return "", "", err
-	}
-	return secret, s.PublicID(), nil
-}
-
 // keep holds a session in memory.
 func (g *Gateway) keep(s *session) {
 	bytes := int64(0)

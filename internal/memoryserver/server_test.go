@@ -56,7 +56,7 @@ func newDesk(t *testing.T, st gateway.Store, profile memoryserver.Profile) *desk
 
 func (d *desk) newSession() {
 	d.t.Helper()
-	secret, _, err := d.gw.CreateSession(d.t.Context(), "loopback")
+	secret, _, err := d.gw.OpenSession(d.t.Context(), "loopback", downstream.CarrierEndpoint)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -163,7 +163,7 @@ func (h *house) in() downstream.Session {
 	if s := h.sessions[key]; s != nil {
 		return s
 	}
-	secret, _, err := h.gw().CreateSession(h.t.Context(), h.principal)
+	secret, _, err := h.gw().OpenSession(h.t.Context(), h.principal, downstream.CarrierEndpoint)
 	if err != nil {
 		h.t.Fatal(err)
 	}
