@@ -145,7 +145,7 @@ func statusWord(b []byte) string {
 }
 
 // cursor steps over canonical JSON of the usual kind: strings without escapes
-// in names, names in ASCII, integers of at most 15 digits.
+// in names, names in ASCII, numbers of at most 15 digits.
 type cursor struct {
 	b []byte
 	i int
@@ -190,7 +190,17 @@ func (c *cursor) number() bool {
 	if d := n - from; d == 0 || d > 15 || d > 1 && b[from] == '0' {
 		return false
 	}
-	if n < len(b) && (b[n] == '.' || b[n] == 'e' || b[n] == 'E') {
+	if n < len(b) && b[n] == '.' {
+		// So few digits are the shortest that name their number, and RFC 8785
+		// writes one that is not below 10^-4 without an exponent.
+		point := n
+		for n++; n < len(b) && b[n] >= '0' && b[n] <= '9'; n++ {
+		}
+		if n-from > 16 || b[n-1] == '0' || n == point+1 || bytes.HasPrefix(b[from:n], []byte("0.0000")) {
+			return false
+		}
+	}
+	if n < len(b) && (b[n] == 'e' || b[n] == 'E') {
 		return false
 	}
 	c.i += n

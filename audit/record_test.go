@@ -158,6 +158,28 @@ func TestSealRefuses(t *testing.T) {
 	}
 }
 
+// TestFastNumbers: the quick reader knows the numbers that records have, and
+// none that is not as RFC 8785 writes it.
+func TestFastNumbers(t *testing.T) {
+	leaf := func(number string) []byte {
+		return []byte(`{"commit":{},"data":{"x":` + number + `},"kind":"event","n":1,"session":"s_a","time":"2026-11-22T19:00:00Z","v":1}`)
+	}
+	for _, number := range []string{"0", "7", "-7", "999999999999999", "0.8", "0.25", "0.0001", "12.5", "-1.5", "99999999999999.9", "0.10000000000001"} {
+		if _, ok := fastRecord(leaf(number)); !ok {
+			t.Errorf("%s is not read quickly", number)
+		}
+	}
+	digits := rapid.StringMatching(`-?[0-9]{1,16}(\.[0-9]{0,16})?(e-?[0-9])?`)
+	small := rapid.StringMatching(`-?[0-9]{1,2}\.0{0,8}[0-9]{0,3}`)
+	rapid.Check(t, func(t *rapid.T) {
+		b := leaf(rapid.OneOf(digits, small).Draw(t, "number"))
+		r, ok := fastRecord(b)
+		if slow, err := slowRecord(b); ok && (err != nil || !reflect.DeepEqual(r, slow)) {
+			t.Fatalf("%s: %+v is not %+v: %v", b, r, slow, err)
+		}
+	})
+}
+
 // FuzzParseRecord: an accepted leaf is the only spelling of its record, the
 // two readers agree, and the members read of data are the same by both ways.
 func FuzzParseRecord(f *testing.F) {

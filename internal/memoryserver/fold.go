@@ -69,7 +69,7 @@ func (f *Fold) End() *audit.Problem {
 
 // Step folds the next record. An error with ErrReplay names what differs.
 func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
-	e, value, err := eventOf(it)
+	_, e, value, err := eventOf(it)
 	if err != nil {
 		return fmt.Errorf("%w: n %d: %w", ErrReplay, rec.N, err)
 	}

@@ -143,14 +143,14 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		e, value, err := eventOf(&it)
+		rec, e, value, err := eventOf(&it)
 		if err == nil {
 			err = k.state.Apply(e, value)
 		}
 		if err != nil {
 			return fmt.Errorf("memory: record %s/%d: %w", k.log, it.N, err)
 		}
-		lacks(k.missing, &it, e)
+		lacks(k.missing, rec, &it, e)
 		k.notice(e)
 	}
 	for n := range k.missing {
@@ -161,11 +161,9 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 
 // lacks keeps in missing the records whose text is gone, until the erasure that
 // took it comes.
-func lacks(missing map[uint64]bool, it *audit.Item, e *memory.Event) {
-	if rec, err := audit.ParseRecord(it.Leaf); err == nil {
-		if _, committed := rec.Commitment(valueProposal); committed && len(it.Values) == 0 {
-			missing[e.N] = true
-		}
+func lacks(missing map[uint64]bool, rec *audit.Record, it *audit.Item, e *memory.Event) {
+	if _, committed := rec.Commitment(valueProposal); committed && len(it.Values) == 0 {
+		missing[e.N] = true
 	}
 	for i := range e.Ops {
 		if o := e.Ops[i].Erase; o != nil {
@@ -176,24 +174,24 @@ func lacks(missing map[uint64]bool, it *audit.Item, e *memory.Event) {
 	}
 }
 
-// eventOf reads the event of a record, and its value where it was not erased.
-func eventOf(it *audit.Item) (*memory.Event, []byte, error) {
+// eventOf reads a record, its event, and its value where it was not erased.
+func eventOf(it *audit.Item) (*audit.Record, *memory.Event, []byte, error) {
 	rec, err := audit.ParseRecord(it.Leaf)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if rec.Kind != KindMemory && rec.Kind != audit.KindOpen {
-		return nil, nil, errors.New("not a record of a memory")
+		return nil, nil, nil, errors.New("not a record of a memory")
 	}
 	e, err := memory.ParseEvent(rec.Data)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if e.N != rec.N || e.At != memory.InstantOf(rec.Time) || LogOf(e.Namespace) != rec.Session {
-		return nil, nil, errors.New("the record is not the event's")
+		return nil, nil, nil, errors.New("the record is not the event's")
 	}
 	value, _ := it.Value(valueProposal)
-	return e, value, nil
+	return rec, e, value, nil
 }
 
 // entryOf seals the record of an event.
@@ -362,7 +360,7 @@ func (k *Keeper) changed(ctx context.Context, since uint64) (put []memory.Doc, d
 		if err != nil {
 			return nil, nil, err
 		}
-		e, _, err := eventOf(&it)
+		_, e, _, err := eventOf(&it)
 		if err != nil {
 			return nil, nil, err
 		}

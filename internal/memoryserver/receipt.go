@@ -114,7 +114,7 @@ func erasure(ctx context.Context, st audit.Store, namespace string, n uint64) (*
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		e, value, err := eventOf(&it)
+		_, e, value, err := eventOf(&it)
 		if err != nil {
 			return nil, nil, nil, err
 		}
