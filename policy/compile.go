@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -224,8 +225,9 @@ func DefaultSources(role Role) []Source {
 // maxWords bounds the words of one argument.
 const maxWords = 16
 
-// wordForm is one word as it stands in a sentence.
-var wordForm = regexp.MustCompile(`^\pL[\pL\pN_-]{0,31}$`)
+// wordForm is one word as it stands in a sentence, of any length: counted
+// repetition of a class that large is a program of 1.2 MB.
+var wordForm = regexp.MustCompile(`^\pL[\pL\pN_-]*$`)
 
 // words compiles `words:`.
 func (r *reader) words(f *argFile) []string {
@@ -233,7 +235,7 @@ func (r *reader) words(f *argFile) []string {
 	for _, w := range f.Words.Items {
 		switch {
 		case w.Node.Kind != strictyaml.Text: // a fault already
-		case !wordForm.MatchString(w.S):
+		case utf8.RuneCountInString(w.S) > 32 || !wordForm.MatchString(w.S):
 			r.Fault(w.Node, "a word is letters, digits, - and _, and begins with a letter", "words: [file, document]")
 		case slices.Contains(out, w.S):
 			r.Fault(w.Node, strictyaml.Word(w.S)+" stands twice", "remove one")
