@@ -27,7 +27,7 @@ LONGTIME  ?= 120m
 # watches these too.
 UNRACED := ./cmd/writ ./cmd/writ-eval ./memory ./eval/...
 
-.PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers bench fuzz cover notices clean
+.PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers bench fuzz cover lines notices clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -107,6 +107,13 @@ fuzz: ## each fuzz target for FUZZTIME
 cover: peers ## statement coverage, cover.out
 	WRIT_PEERS=$(PEERS) go test -coverpkg=./... -coverprofile=cover.out ./...
 	go tool cover -func=cover.out | tail -1
+
+lines: ## count the lines of Go that are no tests: linked into writ, apart from it, and by room
+	@all="$$(git ls-files '*.go' | grep -v _test.go)"; of() { xargs cat | wc -l; }; \
+	linked="$$(go list -deps -f '{{if .Module}}{{if .Module.Main}}{{$$d := .Dir}}{{range .GoFiles}}{{$$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}' ./cmd/writ | grep .)"; \
+	echo "linked into writ $$(echo "$$linked" | of)"; \
+	echo "evaluation and test support $$(echo "$$all" | grep -E '^(eval|cmd/writ-eval|internal/(storetest|hostile|conformance|notices))/' | of)"; \
+	echo "$$linked" | xargs wc -l | awk -v p="$$PWD/" '$$2 != "total" { d = substr($$2, length(p) + 1); if (!sub("/[^/]*$$", "", d)) d = "."; n[d] += $$1 } END { for (d in n) print n[d], d }' | sort -rn
 
 notices: ## regenerate THIRD_PARTY_NOTICES
 	go run ./internal/notices -o THIRD_PARTY_NOTICES
