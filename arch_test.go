@@ -378,7 +378,7 @@ type door struct {
 
 var doors = []door{
 	// Nothing reaches a server but through the door, which holds a decision.
-	{"internal/mcp/upstream", "Server", "Call", []string{"internal/gateway.judgedCall.call"}},
+	{"internal/mcp/upstream", "Server", "Call", []string{"internal/gateway.judgedCall.callServer"}},
 	{"internal/gateway", "Inside", "Call", []string{"internal/gateway.judgedCall.callInside"}},
 	// One package has the program's own functions called, through the same door.
 	{"internal/gateway", "Gateway", "Call", []string{"guard.Session.Call"}},
@@ -393,12 +393,12 @@ var doors = []door{
 	{"memory", "", "Reactivate", []string{"internal/memoryserver.Keeper.Reactivate"}},
 	// One place opens a session in the log, one goes on with it, one ends one
 	// that is not in use.
-	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.Gateway.flush", "internal/gateway.places.append", "internal/gateway.closeRecord",
+	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.sessions.append", "internal/gateway.places.append", "internal/gateway.closeRecord",
 		// A namespace of the memory is a sequence of its own, with one writer.
 		"internal/memoryserver.Keeper.write", "internal/memoryserver.Keeper.begin",
 		"internal/store/sqlite.Store.accept",                 // what happened to the log itself
 		"internal/storetest/mapstore.Store.AppendUnsynced"}}, // a map has no disk to wait for
-	{"audit", "Store", "AppendUnsynced", []string{"internal/gateway.Gateway.flush"}},
+	{"audit", "Store", "AppendUnsynced", []string{"internal/gateway.sessions.append"}},
 	// One place speaks to a running gateway of the state directory, over the door
 	// that proves it.
 	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.sharedFlags.through"}},

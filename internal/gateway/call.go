@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,240 +19,190 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
-// judgedCall is one judged request on its way through the door.
+// judgedCall is one call on its way through the door. Of a server that asks
+// while it works, each round of questions is a call of its own.
 type judgedCall struct {
 	g     *Gateway
-	s     *session
-	v     *ruleset
+	rules *ruleset
 	r     *downstream.Request
-	in    gate.Input
+	call  gate.Call
 	extra []strictjson.Member // members of params beside arguments and _meta that pass: requestState, inputResponses
 	run   Run                 // makes the call in place of a server, nil for none
 
-	mu         sync.Mutex // guards d, n and recalled: an answer given inside the call decides again
-	recalled   []provenance.Recalled
-	d          gate.Decision
-	n          uint64
-	generation int    // of the session, when d was put in its queue
-	own        uint64 // the place d lowered (R38), 0 for none
-	recorded   <-chan error
-	lists      atomic.Uint64   // how often the server's lists had changed that it rests on
-	halted     *writ.Rejection // why the session's calls have ended, if they have
+	s        *session              // once it was judged
+	halted   *writ.Rejection       // why the session's calls have ended, if they have
+	lists    atomic.Uint64         // how often the server's lists had changed that it rests on
+	recalled []provenance.Recalled // of what Inside answered
+
+	mu       sync.Mutex // guards decision: an answer given inside the call decides again
+	decision decision
 }
 
-// through takes a client's request through the door.
-func (g *Gateway) through(ctx context.Context, r *downstream.Request, v *ruleset, call gate.Call, extra []strictjson.Member) downstream.Reply {
-	return (&judgedCall{g: g, v: v, r: r, extra: extra}).through(ctx, call)
+// decision is a decision and its place in the log.
+type decision struct {
+	gate.Decision
+	at         time.Time
+	record     *receipt
+	anonymous  bool   // the request carries no session
+	generation int    // of the session, when record was put in its queue
+	own        uint64 // the place it lowered (R38), 0 for none
 }
 
-// through is the one door. It judges the call, records the decision, and only
-// then calls the server; what comes back is recorded and becomes evidence if it
-// may. For an act the decision is durable before the server hears of it; for a
-// read it is in the log before the client hears of the result. If it cannot be
-// written, nothing happens.
-func (a *judgedCall) through(ctx context.Context, call gate.Call) downstream.Reply {
-	call = a.g.redacted(call)
-	a.in = gate.Input{Call: call}
-	if !a.judge(ctx, call) {
-		return a.refuse()
-	}
-	if a.d.Effect.Gated() {
-		if err := a.decisionRecorded(); err != nil {
-			return a.g.notRecorded(a.r, call.Method, err)
+// answer is the one door, and the story of a call: from the bytes the client
+// sent to the bytes it gets, in the five steps of docs/design.md. If a record
+// cannot be written, nothing happens.
+func (c *judgedCall) answer(ctx context.Context) downstream.Reply {
+	// 1. Package downstream has parsed the bytes strictly. The same ones are
+	// judged, recorded and sent on: what must not be stored goes before that.
+	c.call = c.g.redacted(c.call)
+	for round := 0; ; round++ {
+		// 2. The gate judges the call, and 3. its decision is recorded: that of an
+		// act durably, before the server hears anything.
+		switch allowed, err := c.decide(ctx, c.call); {
+		case err != nil:
+			return c.notRecorded(err)
+		case !allowed:
+			return c.refused()
 		}
+		// 4. One function calls the server, which may ask the client for more.
+		resp, later := c.send(ctx)
+		if later != nil {
+			return *later
+		}
+		resp, answers := c.askLegacyClient(ctx, resp, round)
+		// 5. The result is recorded, judged, and becomes evidence if it may; for a
+		// read its decision is in the log with it. Then the client gets it.
+		reply := c.conclude(resp)
+		if answers == nil {
+			return reply
+		}
+		c = c.withAnswers(ctx, answers, resp)
 	}
-	return a.carry(ctx)
 }
 
-// judge decides and puts the decision on record; it reports whether the call
-// may be made. Another process may have moved the session on: then its
-// evidence is folded anew and the call is judged again, a bounded number of times.
-func (a *judgedCall) judge(ctx context.Context, call gate.Call) bool {
+// decide judges the call and puts the decision on record. An act and a refusal
+// wait until it is there. Another process may have moved the session on: then
+// the call is judged again on what there is now, a bounded number of times.
+func (c *judgedCall) decide(ctx context.Context, call gate.Call) (allowed bool, err error) {
 	for try := 0; ; try++ {
-		s, err := a.g.sessionOf(a.r)
-		if err != nil {
-			a.d, a.recorded = gate.Decision{}, failed(err)
-			return false
+		d, err := c.judge(ctx, call)
+		if err != nil || c.halted != nil {
+			return false, err
 		}
-		a.s = s
-		a.in = gate.Input{Policy: a.v.policy, Catalogue: a.v.catalogue, Call: call, Shadow: a.g.shadow, OwnPaths: a.g.ownPaths}
-		a.g.locate(ctx, &a.in)
-		s.mu.Lock()
-		if s.closed {
-			s.mu.Unlock()
-			a.d, a.recorded = gate.Decision{}, failed(errNotRecorded)
-			return false
+		c.mu.Lock()
+		c.decision = d
+		c.mu.Unlock()
+		if d.Allowed() && !d.Effect.Gated() {
+			return true, nil
 		}
-		fresh := s.outdated == nil || a.g.refold(s)
-		if s.halted != nil {
-			a.halted = s.halted
-			s.mu.Unlock()
-			a.d, a.recorded = gate.Decision{}, failed(nil)
-			return false
+		if err = d.record.wait(); err == nil || try == 2 {
+			return d.Allowed(), err
 		}
-		if !fresh {
-			s.mu.Unlock()
-			a.d, a.recorded = gate.Decision{}, failed(errNotRecorded)
-			return false
+	}
+}
+
+// judge has the gate decide on what the session's evidence is now, and puts the
+// decision in the session's queue. halted is set where its calls have ended.
+func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err error) {
+	g := c.g
+	if c.s, err = g.sessions.of(c.r); err != nil {
+		return d, err
+	}
+	in := gate.Input{Policy: c.rules.policy, Catalogue: c.rules.catalogue, Call: call, Shadow: g.shadow, OwnPaths: g.ownPaths}
+	g.locate(ctx, &in)
+	s := c.s
+	err = g.sessions.with(s, func() error {
+		if s.closed || s.halted != nil {
+			return errNotRecorded
 		}
-		now := a.g.now()
-		if err := a.g.lapse(s, now); err != nil {
-			s.mu.Unlock()
-			a.d, a.recorded = gate.Decision{}, failed(err)
-			return false
+		now := g.sessions.now()
+		if err := g.sessions.lapse(s, now); err != nil {
+			return err
 		}
 		s.active = now
-		a.in.Session, a.in.Time = s.evidence, now
-		d := decide(a.in)
-		rec, err := a.g.writeDecision(s, a.v, &a.in, &d, now)
+		in.Session, in.Time = s.evidence, now
+		d = decision{Decision: decide(in), at: now, anonymous: s.evidence == nil, generation: s.generation}
+		d.record, err = g.sessions.writeDecision(s, c.rules, &in, &d)
 		if err == nil && s.evidence != nil {
-			s.evidence.Decided(&d)
+			s.evidence.Decided(&d.Decision)
 		}
-		generation := s.generation
-		s.mu.Unlock()
-		if err != nil {
-			a.d, a.recorded = gate.Decision{}, failed(err)
-			return false
+		return err
+	})
+	if err != nil {
+		if c.halted = s.whyHalted(); c.halted != nil {
+			return d, nil
 		}
-		a.d, a.n, a.generation, a.recorded = d, rec.n, generation, rec.done
-		if d.Keeps() {
-			if a.own, err = a.g.lower(s.id, now, &d); err != nil {
-				a.recorded = failed(err)
-				return false
-			}
-		}
-		if !d.Allowed() || d.Effect.Gated() {
-			err := <-rec.done
-			a.recorded = failed(err)
-			if err != nil && try < 2 {
-				continue
-			}
-		}
-		return a.d.Allowed()
+		return d, err
 	}
+	if d.Keeps() { // where it goes is on record before it is sent
+		d.own, err = g.lower(s.id, &d)
+	}
+	return d, err
 }
 
 // lower puts the place an act goes to on record before the act is sent.
-func (g *Gateway) lower(session string, at time.Time, d *gate.Decision) (n uint64, err error) {
+func (g *Gateway) lower(session string, d *decision) (n uint64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
-	if n, err = g.places.lower(ctx, g.store, session, at, d.Lowers); err != nil {
+	if n, err = g.places.lower(ctx, g.sessions.store, session, d.at, d.Lowers); err != nil {
 		return 0, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
 	return n, nil
 }
 
-// sessionOf is the session of a request, or the stream of those without one.
-func (g *Gateway) sessionOf(r *downstream.Request) (*session, error) {
-	h, ok := r.Session.(handle)
-	if !ok {
-		return g.anonymousSession()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-	defer cancel()
-	s, err := g.loadedSession(ctx, h.id)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotRecorded, err)
-	}
-	return s, nil
+// newest returns the newest decision of the call.
+func (c *judgedCall) newest() decision {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.decision
 }
 
-// failed returns a channel that answers err.
-func failed(err error) <-chan error {
-	c := make(chan error, 1)
-	c <- err
-	return c
-}
+// name is what a decision's record is called to clients.
+func (c *judgedCall) name(d *decision) string { return fmt.Sprintf("%s/%d", c.s.id, d.record.n) }
 
-// refold folds an outdated session anew once its queue has drained. The caller
-// holds s.mu.
-func (g *Gateway) refold(s *session) bool {
-	for s.flushing {
-		s.drained.Wait()
+// refused is the answer to a call that may not be made.
+func (c *judgedCall) refused() downstream.Reply {
+	if c.halted != nil {
+		c.g.events.count(peerEvent{"client", string(c.halted.Reason), c.s.id}, 1)
+		return refusal(c.call.Method, writ.Outcome{Status: writ.Rejected, Rejection: c.halted}, "", true)
 	}
-	if s.evidence == nil {
-		return false // the next request opens the stream anew
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-	defer cancel()
-	if err := g.restore(ctx, s); err != nil {
-		g.log.Error("a session could not be restored", "session", s.id, "error", err)
-		return false
-	}
-	return true
-}
-
-// refuse is the answer to a call that may not be made.
-func (a *judgedCall) refuse() downstream.Reply {
-	if err := a.decisionRecorded(); err != nil {
-		return a.g.notRecorded(a.r, a.in.Call.Method, err)
-	}
-	if a.halted != nil {
-		a.g.countEvent(peerEvent{"client", string(a.halted.Reason), a.s.id}, 1)
-		return refusal(a.in.Call.Method, writ.Outcome{Status: writ.Rejected, Rejection: a.halted}, "", true)
-	}
-	return refusal(a.in.Call.Method, a.d.Outcome, fmt.Sprintf("%s/%d", a.s.id, a.n), publishesSchema(a.d.Tool))
-}
-
-// publishesSchema reports whether clients hold the tool's structuredContent
-// against a schema, some of them also in an error.
-func publishesSchema(t *gate.Tool) bool {
-	return t != nil && strictjson.Get(t.Raw, "outputSchema") != nil
+	d := c.newest()
+	return refusal(c.call.Method, d.Outcome, c.name(&d), publishesSchema(d.Tool))
 }
 
 // notRecorded refuses because the record could not be written.
-func (g *Gateway) notRecorded(r *downstream.Request, m policy.Method, err error) downstream.Reply {
-	g.log.Error("a record could not be written: the call is refused", "error", err)
+func (c *judgedCall) notRecorded(err error) downstream.Reply {
+	c.g.events.log.Error("a record could not be written: the call is refused", "error", err)
 	need := "the audit log must be writable; nothing was done, so the call can be made again once it is"
 	var altered *audit.AlteredError
 	if errors.As(err, &altered) {
 		need = "what was recorded must be as it was written: `writ audit verify` says where it was altered; nothing was done, and a new state directory starts a record anew"
 	}
-	return refusal(m, writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
+	return refusal(c.call.Method, writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
 		Code: writ.PolicyViolation, Reason: writ.PolicyNotRecorded,
 		Failures: []writ.Failure{{Reason: writ.PolicyNotRecorded, Need: need}},
 	}}, "", true)
 }
 
-// call is the one function of the module that calls an upstream tool.
-func (a *judgedCall) call(ctx context.Context) upstream.Response {
-	a.mu.Lock()
-	d := a.d
-	a.mu.Unlock()
-	if a.run != nil {
-		return a.runHere(ctx, &d)
+// callServer is the one function of the module that calls an upstream tool.
+func (c *judgedCall) callServer(ctx context.Context) upstream.Response {
+	d := c.newest()
+	if c.run != nil {
+		return c.runHere(ctx, &d)
 	}
-	if d.Call.Server == policy.OwnServer && a.g.inside != nil {
-		return a.callInside(ctx, &d)
+	if d.Call.Server == policy.OwnServer && c.g.inside != nil {
+		return c.callInside(ctx, &d)
 	}
-	srv := a.g.servers[d.Call.Server]
+	srv := c.g.servers[d.Call.Server]
 	if srv == nil {
 		return upstream.Response{End: upstream.NotSent, Err: rpc.Errorf(rpc.CodeInternal, "the server is not configured")}
 	}
 	if listKey(string(d.Call.Method)) != "" {
 		return srv.fetchList(ctx, string(d.Call.Method))
 	}
-	method, params := wireCall(&d, a.extra)
-	req := upstream.Request{
-		Decision: &d, Method: method, Params: params,
-		Meta: passedMeta(a.r.Params), ProgressToken: a.r.ProgressToken,
-		OnNotify: func(method string, params []byte) {
-			// A client that is gone or slow loses progress, never the outcome.
-			_ = a.r.Peer.Notify(ctx, method, params)
-		},
-		OnRequest:          a.answer,
-		Listed:             &a.lists,
-		Owner:              a.owner(),
-		ClientCapabilities: passedCapabilities(a.r.ClientCapabilities),
-	}
-	if a.r.LogLevel != nil {
-		req.Meta = append(req.Meta, strictjson.Member{Name: "io.modelcontextprotocol/logLevel", Value: a.r.LogLevel})
-	}
-	if d.Tool != nil {
-		req.ToolSchema = strictjson.Get(d.Tool.Raw, "inputSchema")
-	}
-	for range maxHeld {
-		if _, ok := a.stillListed(ctx, &d); !ok {
+	req := c.wireRequest(ctx, &d)
+	for range maxHeldBack {
+		if _, ok := c.stillListed(ctx, &d); !ok {
 			break
 		}
 		if resp := srv.conn.Call(ctx, req); !resp.Changed {
@@ -264,131 +212,116 @@ func (a *judgedCall) call(ctx context.Context) upstream.Response {
 	return changedUnder()
 }
 
-// maxHeld is how often a call is held back before it is given up.
-const maxHeld = 10
+// maxHeldBack is how often a call is held back, because a list changed, before
+// it is given up.
+const maxHeldBack = 10
 
-// owner is whose a call is: of the session, or of nobody else where it carries
-// none.
-func (a *judgedCall) owner() string {
-	if a.s.evidence == nil {
-		return fmt.Sprintf("%s/%d", a.s.id, a.n)
+// conclude puts on record how the call ended, which makes evidence of it if it
+// may be, and makes the client's answer.
+func (c *judgedCall) conclude(resp upstream.Response) downstream.Reply {
+	d, res := c.newest(), gate.Result{Recalled: c.recalled}
+	if res.Status = c.statusOf(&d, resp); resp.End == upstream.Answered && resp.Err == nil && !asksInput(resp.Result) {
+		res.Bytes = resp.Result
 	}
-	return a.s.id
-}
-
-// wireCall returns the method and the params a server is sent: the name, the
-// judged argument bytes, and nothing of the client's but the listed members.
-func wireCall(d *gate.Decision, extra []strictjson.Member) (method string, params []byte) {
-	params = []byte("{}")
-	switch d.Call.Method {
-	case policy.CallTool:
-		method = "tools/call"
-		params = strictjson.Set(params, "name", strictjson.Quote(d.Call.Tool))
-		if d.Arguments != nil {
-			params = strictjson.Set(params, "arguments", d.Arguments)
-		}
-	default:
-		method = string(d.Call.Method)
-		params = d.Arguments
-		if d.Call.Method == policy.GetPrompt {
-			params = strictjson.Set(params, "name", strictjson.Quote(d.Call.Tool))
-		}
-	}
-	for _, m := range extra {
-		params = strictjson.Set(params, m.Name, m.Value)
-	}
-	return method, params
-}
-
-// traceParent is the W3C form of trace context: four numbers in hexadecimal.
-// tracestate and baggage are free text that nobody judges, and stay here.
-var traceParent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-
-// passedMeta are the members of a request's _meta that reach a server (R32).
-// The wire's own keys are written anew by package upstream.
-func passedMeta(params []byte) []strictjson.Member {
-	raw := strictjson.Get(strictjson.Get(params, "_meta"), "traceparent")
-	if t, ok := strictjson.Text(raw); ok && traceParent.MatchString(t) {
-		return []strictjson.Member{{Name: "traceparent", Value: strictjson.Quote(t)}}
-	}
-	return nil
-}
-
-// passedCapabilities are those of the client's capabilities whose requests are
-// passed on (askCapability).
-func passedCapabilities(client []byte) []byte {
-	out := []byte("{}")
-	for _, c := range []string{"elicitation", "sampling", "roots"} {
-		if v := strictjson.Get(client, c); strictjson.KindOf(v) == strictjson.Object {
-			out = strictjson.Set(out, c, v)
-		}
-	}
-	return out
-}
-
-// finish records how the call ended, folds it, and makes the client's answer.
-func (a *judgedCall) finish(resp upstream.Response) downstream.Reply {
-	a.mu.Lock()
-	d, n := a.d, a.n
-	res := gate.Result{Recalled: a.recalled}
-	a.mu.Unlock()
-
-	switch {
-	case resp.End == upstream.Answered && resp.Err != nil:
-		res.Status = gate.Errored
-	case resp.End == upstream.Answered && asksInput(resp.Result):
-		res.Status = gate.Errored // it asks for input: nothing was returned yet
-	case resp.End == upstream.Answered:
-		res.Status, res.Bytes = gate.OK, resp.Result
-		if string(strictjson.Get(resp.Result, "isError")) == "true" {
-			res.Status = gate.Errored
-		} else if !a.unmoved(&d) {
-			res.Status = gate.Changed
-		}
-	case resp.End == upstream.TooLarge:
-		res.Status = gate.Cut
-	case resp.End == upstream.NotSent:
-		res.Status = gate.Errored
-	default:
-		res.Status = gate.Unknown
-	}
-
-	var obs gate.Observation
-	for try := 0; ; try++ {
-		var err error
-		if obs, err = a.record(&d, n, &res, resp); err == nil {
-			break
-		}
-		if try == 3 || !errors.Is(err, audit.ErrConflict) {
-			return a.g.notRecordedResult(a.r, &d, err)
-		}
+	obs, err := c.recordResult(&d, &res, resp)
+	for try := 0; errors.Is(err, audit.ErrConflict) && try < 3; try++ {
 		// Somebody else appended to the session. An act's decision is durable
 		// and stands; a read is decided again on what there is now.
 		if !d.Effect.Gated() {
-			if !a.judge(context.Background(), d.Call) {
-				return a.refuse()
+			switch allowed, err := c.decide(context.Background(), d.Call); {
+			case err != nil:
+				return c.notRecorded(err)
+			case !allowed:
+				return c.refused()
 			}
-			a.mu.Lock()
-			d, n = a.d, a.n
-			a.mu.Unlock()
+			d = c.newest()
 		}
+		obs, err = c.recordResult(&d, &res, resp)
 	}
-	s := a.s
+	switch {
+	case err == nil:
+		return c.reply(&d, resp, &res, obs)
+	case d.Effect.Gated(): // it took place, and the log does not know how it ended
+		c.g.events.log.Error("the result of an act could not be written", "error", err)
+		return failure(rpc.CodeInternal, "the call was made and its result could not be recorded: its outcome is unknown")
+	}
+	return c.notRecorded(err)
+}
+
+// statusOf says what a response is to the gate.
+func (c *judgedCall) statusOf(d *decision, resp upstream.Response) gate.Status {
+	switch {
+	case resp.End == upstream.TooLarge:
+		return gate.Cut
+	case resp.End == upstream.NotSent:
+		return gate.Errored
+	case resp.End != upstream.Answered:
+		return gate.Unknown
+	case resp.Err != nil, asksInput(resp.Result), string(strictjson.Get(resp.Result, "isError")) == "true":
+		return gate.Errored // who asks for input returned nothing yet
+	case !c.unmoved(d):
+		return gate.Changed
+	}
+	return gate.OK
+}
+
+// recordResult puts a result on record and makes evidence of it if it may be. It
+// is in the log when recordResult returns nil: before the client sees it, and
+// with it a read's decision, which lies before it in the same queue.
+func (c *judgedCall) recordResult(d *decision, res *gate.Result, resp upstream.Response) (obs gate.Observation, err error) {
+	g, s := c.g, c.s
+	if res.Status == gate.OK {
+		// Whoever lowered a place before the server answered did so on record.
+		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+		res.Through, err = g.places.now(ctx)
+		cancel()
+		if err != nil {
+			return obs, fmt.Errorf("%w: %w", errNotRecorded, err)
+		}
+		res.Places, res.Own = g.places.all, d.own
+	}
+	var rec *receipt
+	err = g.sessions.with(s, func() error {
+		// The result refers to the decision, so that is in the log first. A read's
+		// is, or stands before the result in the same queue, unless the session was
+		// folded anew since: then it may have been lost with what outdated it. That
+		// is known by now, because a session is folded when its queue is empty.
+		if s.generation != d.generation {
+			if err := d.record.wait(); err != nil {
+				return err
+			}
+		}
+		obs.Why = "no_session"
+		if s.evidence != nil {
+			res.Evidence, res.Full = s.evidence.Next(), !g.sessions.room(s)
+			obs = s.evidence.Observe(&d.Decision, *res)
+		}
+		rec, err = g.sessions.writeResult(s, d, res, obs, g.places.at(res), resp)
+		if err == nil && s.evidence != nil {
+			s.evidence.Commit(obs)
+		}
+		return err
+	})
+	if err != nil {
+		return obs, err
+	}
+	return obs, rec.wait()
+}
+
+// reply is what the client gets of a result that is on record.
+func (c *judgedCall) reply(d *decision, resp upstream.Response, res *gate.Result, obs gate.Observation) downstream.Reply {
 	if resp.Changed {
-		a.g.countEvent(peerEvent{d.Call.Server, string(writ.NameUnlisted), s.id}, 1)
-		return refusal(d.Call.Method, unlisted(), fmt.Sprintf("%s/%d", s.id, n), publishesSchema(d.Tool))
+		c.g.events.count(peerEvent{d.Call.Server, string(writ.NameUnlisted), c.s.id}, 1)
+		return refusal(d.Call.Method, unlisted(), c.name(d), publishesSchema(d.Tool))
 	}
 	if resp.Err != nil {
 		return downstream.Reply{Err: resp.Err}
 	}
 	ev := evidenceMark{Admissible: obs.Admissible, Why: obs.Why}
-	if s.evidence != nil {
-		ev.ID = writ.EvidenceID{Session: s.id, Number: res.Evidence}.String()
+	if !d.anonymous {
+		ev.ID = writ.EvidenceID{Session: c.s.id, Number: res.Evidence}.String()
 	}
-	members := []strictjson.Member{
-		member(MetaDecision, fmt.Sprintf("%s/%d", s.id, n)),
-		member(MetaEvidence, ev),
-	}
+	members := []strictjson.Member{member(MetaDecision, c.name(d)), member(MetaEvidence, ev)}
 	if d.Outcome.Status == writ.Transformed {
 		members = append(members, member(MetaOutcome, d.Outcome))
 	}
@@ -397,89 +330,7 @@ func (a *judgedCall) finish(resp upstream.Response) downstream.Reply {
 	}
 	result := resp.Result
 	if state := strictjson.Get(result, "requestState"); state != nil && asksInput(result) {
-		result = strictjson.Set(result, "requestState", strictjson.Quote(a.g.seal(s.id, a.in.Call, state)))
+		result = strictjson.Set(result, "requestState", strictjson.Quote(c.g.sessions.seal(c.s.id, c.call, state)))
 	}
 	return downstream.Reply{Result: mark(result, members...)}
 }
-
-// record puts a result on record and folds it. It is in the log when record
-// returns nil: before the client sees it, and with it a read's decision, which
-// lies before it in the same queue.
-func (a *judgedCall) record(d *gate.Decision, n uint64, res *gate.Result, resp upstream.Response) (obs gate.Observation, err error) {
-	// The result refers to the decision, so that is in the log first. A read's
-	// is, or stands before the result in the same queue, unless it was folded
-	// anew since: then it may have been lost with what made the session
-	// outdated, and whoever wrote it knows.
-	s := a.s
-	if res.Status == gate.OK {
-		// Whoever lowered a place before the server answered did so on record.
-		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-		res.Through, err = a.g.places.now(ctx)
-		cancel()
-		if err != nil {
-			return obs, fmt.Errorf("%w: %w", errNotRecorded, err)
-		}
-		a.mu.Lock()
-		res.Places, res.Own = a.g.places.all, a.own
-		a.mu.Unlock()
-	}
-	s.mu.Lock()
-	if s.outdated != nil || s.generation != a.generation {
-		s.mu.Unlock()
-		if err := a.decisionRecorded(); err != nil {
-			return obs, err
-		}
-		s.mu.Lock()
-	}
-	if err := s.outdated; err != nil && !a.g.refold(s) {
-		s.mu.Unlock()
-		return obs, err
-	}
-	if s.evidence != nil {
-		res.Evidence, res.Full = s.evidence.Next(), !a.g.room(s)
-		obs = s.evidence.Observe(d, *res)
-	} else {
-		obs.Why = "no_session"
-	}
-	data := resultData{Decision: n, Status: string(res.Status), Evidence: res.Evidence, Admissible: obs.Admissible, Why: obs.Why, Recalled: res.Recalled}
-	if res.Through > 0 {
-		data.Places = &placesAt{strings.TrimPrefix(a.g.places.log, placesPrefix), res.Through, res.Own}
-	}
-	var vs []value
-	if res.Bytes != nil {
-		vs = append(vs, value{valueResult, res.Bytes})
-	} else if resp.Err != nil && resp.End == upstream.Answered {
-		vs = append(vs, value{"error", resp.Err.Encode()})
-	}
-	_, done, err := a.g.write(s, processEnd, audit.KindResult, a.g.now(), data, vs...)
-	if err == nil && s.evidence != nil {
-		s.evidence.Commit(obs)
-	}
-	s.mu.Unlock()
-	if err != nil {
-		return obs, err
-	}
-	return obs, <-done
-}
-
-// decisionRecorded waits until the newest decision is in the log.
-func (a *judgedCall) decisionRecorded() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	err := <-a.recorded
-	a.recorded = failed(err)
-	return err
-}
-
-// notRecordedResult answers when an act took place and its result could not be
-// recorded: the outcome is unknown to the log, and the client is told so.
-func (g *Gateway) notRecordedResult(r *downstream.Request, d *gate.Decision, err error) downstream.Reply {
-	if !d.Effect.Gated() {
-		return g.notRecorded(r, d.Call.Method, err)
-	}
-	g.log.Error("the result of an act could not be written", "error", err)
-	return downstream.Reply{Err: rpc.Errorf(rpc.CodeInternal, "the call was made and its result could not be recorded: its outcome is unknown")}
-}
-
-// now is the recorded time: UTC, to the microsecond, as records keep it.
-func (g *Gateway) now() time.Time { return g.clock().UTC().Truncate(time.Microsecond) }

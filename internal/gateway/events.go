@@ -2,12 +2,26 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 )
+
+// events are what went on beside the calls: what peers did that came to none is
+// counted and put on record, and what the operator is to know is logged.
+type events struct {
+	log  *slog.Logger
+	more chan struct{} // something was counted; holds one
+
+	mu         sync.Mutex
+	counts     map[peerEvent]int
+	complained time.Time // when complain last wrote a line
+	unsaid     int       // how often it did not since
+}
 
 // eventData is the data of an event's record: something a peer did that was
 // refused or dropped before it became a call. Nothing in it was chosen by the
@@ -25,41 +39,74 @@ type peerEvent struct{ source, why, session string }
 const (
 	maxEventKinds = 1000        // kinds counted at once; beyond, the session is left out
 	eventsEvery   = time.Second // how often counts are written
+	complainEvery = time.Second
 )
+
+func newEvents(log *slog.Logger) *events {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &events{log: log, more: make(chan struct{}, 1), counts: map[peerEvent]int{}}
+}
 
 // Refused puts a message that was refused on the wire on record. Equal ones
 // are counted, so that a flood of them costs one record a second.
-func (g *Gateway) Refused(_ context.Context, r downstream.Refusal) {
-	g.countEvent(peerEvent{"client", string(r.Why), r.Session}, 1)
+func (es *events) Refused(_ context.Context, r downstream.Refusal) {
+	es.count(peerEvent{"client", string(r.Why), r.Session}, 1)
 }
 
-func (g *Gateway) serverEvent(name string, e upstream.Event) {
-	g.log.Warn("server", "server", name, "event", string(e.Kind), "count", e.Count)
-	g.countEvent(peerEvent{name, string(e.Kind), ""}, e.Count)
+// ofServer counts what a server did.
+func (es *events) ofServer(name string, e upstream.Event) {
+	es.log.Warn("server", "server", name, "event", string(e.Kind), "count", e.Count)
+	es.count(peerEvent{name, string(e.Kind), ""}, e.Count)
 }
 
-func (g *Gateway) countEvent(o peerEvent, n int) {
-	g.eventsMu.Lock()
-	defer g.eventsMu.Unlock()
-	if _, known := g.events[o]; !known && len(g.events) >= maxEventKinds {
-		o.session = ""
+func (es *events) count(e peerEvent, n int) {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	if _, known := es.counts[e]; !known && len(es.counts) >= maxEventKinds {
+		e.session = ""
 	}
-	g.events[o] += n
+	es.counts[e] += n
+	wake(es.more)
+}
+
+// wake asks for something to be done once more; many in a row are one.
+func wake(waiting chan struct{}) {
 	select {
-	case g.counted <- struct{}{}:
-	default:
+	case waiting <- struct{}{}:
+	default: // one is waiting already
 	}
 }
 
-// recorder writes what was counted, at most once in eventsEvery, and what is
-// left at the end.
-func (g *Gateway) recorder(ctx context.Context) {
+// complain tells the operator why a client was answered that a session cannot be
+// had: one line a second, however many clients ask.
+func (es *events) complain(ctx context.Context, what, session string, err error) {
+	if ctx.Err() != nil {
+		return // the client went away
+	}
+	es.mu.Lock()
+	now := time.Now()
+	es.unsaid++
+	unsaid := es.unsaid - 1
+	again := now.Sub(es.complained) < complainEvery
+	if !again {
+		es.complained, es.unsaid = now, 0
+	}
+	es.mu.Unlock()
+	if !again {
+		es.log.Error(what, "session", session, "error", err.Error(), "more", unsaid)
+	}
+}
+
+// recorder writes what was counted, at most once in eventsEvery.
+func (ss *sessions) recorder(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-g.counted:
-			g.recordEvents()
+		case <-ss.events.more:
+			ss.recordEvents()
 		}
 		t := time.NewTimer(eventsEvery)
 		select {
@@ -71,25 +118,28 @@ func (g *Gateway) recorder(ctx context.Context) {
 	}
 }
 
-func (g *Gateway) recordEvents() {
-	g.eventsMu.Lock()
-	counted := g.events
-	g.events = map[peerEvent]int{}
-	g.eventsMu.Unlock()
+// recordEvents writes what was counted into the stream of requests without a
+// session.
+func (ss *sessions) recordEvents() {
+	es := ss.events
+	es.mu.Lock()
+	counted := es.counts
+	es.counts = map[peerEvent]int{}
+	es.mu.Unlock()
 	if len(counted) == 0 {
 		return
 	}
-	s, err := g.anonymousSession()
-	if err != nil {
-		g.log.Error("refused messages could not be recorded", "error", err)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for o, n := range counted {
-		if _, _, err := g.write(s, processEnd, audit.KindEvent, g.now(), eventData{o.source, o.why, o.session, n}); err != nil {
-			g.log.Error("refused messages could not be recorded", "error", err)
-			return
+	s, err := ss.anonymousStream()
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for e, n := range counted {
+			if _, err = ss.write(s, processEnd, audit.KindEvent, ss.now(), eventData{e.source, e.why, e.session, n}); err != nil {
+				break
+			}
 		}
+	}
+	if err != nil {
+		es.log.Error("refused messages could not be recorded", "error", err)
 	}
 }

@@ -70,13 +70,13 @@ type openCall struct {
 // evidenceEntries returns the evidence of a session, oldest first, and the number of the
 // record at which its turns lapsed, 0 for none. What it returns is only ever
 // appended to.
-func (g *Gateway) evidenceEntries(ctx context.Context, s *session) (all []evidenceEntry, lapse uint64, err error) {
+func (ss *sessions) evidenceEntries(ctx context.Context, s *session) (all []evidenceEntry, lapse uint64, err error) {
 	a := &s.index
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for it, err := range g.store.Read(ctx, s.id, a.read+1) {
+	for it, err := range ss.store.Read(ctx, s.id, a.read+1) {
 		if err != nil {
-			g.altered(s, err)
+			ss.altered(s, err)
 			return nil, 0, err
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
@@ -133,12 +133,12 @@ func (a *evidenceIndex) add(session string, rec *audit.Record) {
 
 // Sightings returns the newest evidence of a session, newest first, but for
 // what the governed memory answered, which is none for it.
-func (g *Gateway) Sightings(ctx context.Context, session string, limit int) ([]Sighting, error) {
-	s, err := g.loadedSession(ctx, session)
+func (ss *sessions) Sightings(ctx context.Context, session string, limit int) ([]Sighting, error) {
+	s, err := ss.get(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	all, lapse, err := g.evidenceEntries(ctx, s)
+	all, lapse, err := ss.evidenceEntries(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -160,22 +160,22 @@ func (g *Gateway) Sightings(ctx context.Context, session string, limit int) ([]S
 // turn that vouches: what he pasted, and what he said in another conversation,
 // is external. What the governed memory answered is no evidence for the memory.
 // ok is false if the text stands nowhere.
-func (g *Gateway) Capture(ctx context.Context, session string, number uint32, text string) (c Captured, ok bool, err error) {
-	return g.capture(ctx, session, number, text, nil)
+func (ss *sessions) Capture(ctx context.Context, session string, number uint32, text string) (c Captured, ok bool, err error) {
+	return ss.capture(ctx, session, number, text, nil)
 }
 
 // capture is Capture of a text out of which something was redacted, by hide,
 // where that is not nil: it is looked for in what the leaves come to without
 // it. That is never the whole of one.
-func (g *Gateway) capture(ctx context.Context, session string, number uint32, text string, hide func([]byte) []byte) (c Captured, ok bool, err error) {
+func (ss *sessions) capture(ctx context.Context, session string, number uint32, text string, hide func([]byte) []byte) (c Captured, ok bool, err error) {
 	if text == "" {
 		return c, false, nil
 	}
-	s, err := g.loadedSession(ctx, session)
+	s, err := ss.get(ctx, session)
 	if err != nil {
 		return c, false, err
 	}
-	all, lapse, err := g.evidenceEntries(ctx, s)
+	all, lapse, err := ss.evidenceEntries(ctx, s)
 	if err != nil {
 		return c, false, err
 	}
@@ -188,11 +188,11 @@ func (g *Gateway) capture(ctx context.Context, session string, number uint32, te
 		if looked++; looked > captureResults {
 			break
 		}
-		b, err := g.store.Value(ctx, session, x.n, x.value)
+		b, err := ss.store.Value(ctx, session, x.n, x.value)
 		if errors.Is(err, audit.ErrNotFound) {
 			continue // an end without bytes
 		} else if err != nil {
-			g.altered(s, err)
+			ss.altered(s, err)
 			return c, false, err
 		}
 		if left -= len(b); left < 0 {

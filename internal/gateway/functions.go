@@ -24,16 +24,16 @@ type Run func(ctx context.Context, arguments []byte) ([]byte, error)
 // object, is recorded as the tool's error; where it ends by a panic, or after
 // ctx, the outcome is recorded as unknown.
 func (g *Gateway) Call(ctx context.Context, session downstream.Session, principal string, call gate.Call, run Run) downstream.Reply {
-	v := g.current(ctx)
-	if v == nil {
+	rules := g.rules.current(ctx)
+	if rules == nil {
 		return failure(rpc.CodeInternal, "the gateway is not ready: no catalogue")
 	}
 	r := &downstream.Request{Method: "tools/call", Era: downstream.Modern, Principal: principal, Session: session}
-	return (&judgedCall{g: g, v: v, r: r, run: run}).through(ctx, call)
+	return (&judgedCall{g: g, rules: rules, r: r, call: call, run: run}).answer(ctx)
 }
 
-// runHere is the call made by a.run.
-func (a *judgedCall) runHere(ctx context.Context, d *gate.Decision) upstream.Response {
+// runHere is the call made by c.run.
+func (c *judgedCall) runHere(ctx context.Context, d *decision) upstream.Response {
 	if ctx.Err() != nil {
 		return upstream.Response{End: upstream.NotSent, Err: rpc.Errorf(rpc.CodeInternal, "the call was cancelled before it was made")}
 	}
@@ -41,14 +41,14 @@ func (a *judgedCall) runHere(ctx context.Context, d *gate.Decision) upstream.Res
 	returned := false
 	defer func() {
 		if !returned { // it panics, or ends its goroutine, and goes on doing so
-			a.finish(unknown)
+			c.conclude(unknown)
 		}
 	}()
 	arguments := d.Arguments
 	if arguments == nil {
 		arguments = []byte("{}")
 	}
-	content, err := a.run(ctx, slices.Clone(arguments))
+	content, err := c.run(ctx, slices.Clone(arguments))
 	returned = true
 	content = slices.Clone(content) // the function may go on writing to its own
 	text := "the function did not return a JSON object"
@@ -69,7 +69,7 @@ func (a *judgedCall) runHere(ctx context.Context, d *gate.Decision) upstream.Res
 const maxErrorText = 4096 // bytes of a function's error that are recorded
 
 func (g *Gateway) hasTools(server string) bool {
-	return slices.ContainsFunc(g.tools, func(d gate.Definition) bool { return d.Server == server })
+	return slices.ContainsFunc(g.rules.tools, func(d gate.Definition) bool { return d.Server == server })
 }
 
 // thisProcess is what R34 needs to know of the server of such tools: their paths

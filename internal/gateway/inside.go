@@ -80,47 +80,42 @@ func (g *Gateway) redacted(call gate.Call) gate.Call {
 }
 
 // callInside runs a tool of Writ's own server.
-func (a *judgedCall) callInside(ctx context.Context, d *gate.Decision) upstream.Response {
+func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Response {
 	var hide func([]byte) []byte
-	if sent := strictjson.Get(a.r.Params, "arguments"); sent != nil && !bytes.Equal(a.g.inside.Redact(sent), sent) {
-		hide = a.g.inside.Redact
+	if sent := strictjson.Get(c.r.Params, "arguments"); sent != nil && !bytes.Equal(c.g.inside.Redact(sent), sent) {
+		hide = c.g.inside.Redact
 	}
-	meta := strictjson.Get(a.r.Params, "_meta")
+	meta := strictjson.Get(c.r.Params, "_meta")
 	task := strictjson.Get(meta, MetaTask)
 	if nearMember(meta, MetaTask) {
 		task = []byte("null") // meant to be one, and none
 	}
-	answer, err := a.g.inside.Call(ctx, Caller{
-		Session: a.s.id, Anonymous: a.s.evidence == nil, Principal: a.r.Principal, Task: task, Redacted: hide != nil, Decision: a.n, Time: a.in.Time,
+	answer, err := c.g.inside.Call(ctx, Caller{
+		Session: c.s.id, Anonymous: d.anonymous, Principal: c.r.Principal, Task: task, Redacted: hide != nil, Decision: d.record.n, Time: d.at,
 		Capture: func(ctx context.Context, number uint32, text string) (Captured, bool, error) {
-			return a.g.capture(ctx, a.s.id, number, text, hide)
+			return c.g.sessions.capture(ctx, c.s.id, number, text, hide)
 		},
 		Sightings: func(ctx context.Context, limit int) ([]Sighting, error) {
-			return a.g.Sightings(ctx, a.s.id, limit)
+			return c.g.Sightings(ctx, c.s.id, limit)
 		},
-		Recorded: a.recordNow,
+		Recorded: func() error { return c.g.sessions.recordNow(c.s, d.record) },
 	}, d.Call.Tool, d.Arguments)
 	if errors.Is(err, audit.ErrAltered) {
-		a.g.log.Error("what a call of the memory rests on was altered on disk", "error", err)
+		c.g.events.log.Error("what a call of the memory rests on was altered on disk", "error", err)
 		return upstream.Response{Err: rpc.Errorf(rpc.CodeInternal, "what the memory rests on was altered on disk: it is closed until a person has looked at it (writ audit verify)")}
 	} else if err != nil {
-		a.g.log.Error("the memory failed", "error", err)
+		c.g.events.log.Error("the memory failed", "error", err)
 		return upstream.Response{Err: rpc.Errorf(rpc.CodeInternal, "the memory failed: the outcome is unknown")}
 	}
-	a.mu.Lock()
-	a.recalled = answer.Recalled
-	a.mu.Unlock()
+	c.recalled = answer.Recalled
 	return upstream.Response{End: upstream.Answered, Result: answer.Result}
 }
 
 // recordNow has what waits in the session's queue written, the decision among
 // it, and waits for that.
-func (a *judgedCall) recordNow() error {
-	a.s.mu.Lock()
-	if len(a.s.queue) > 0 && !a.s.flushing {
-		a.s.flushing = true
-		go a.g.flush(a.s)
-	}
-	a.s.mu.Unlock()
-	return a.decisionRecorded()
+func (ss *sessions) recordNow(s *session, decision *receipt) error {
+	s.mu.Lock()
+	ss.startFlush(s)
+	s.mu.Unlock()
+	return decision.wait()
 }

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
@@ -48,8 +47,8 @@ func (g *Gateway) insideTemplates() [][]byte {
 }
 
 // readInside reads a resource of Inside's.
-func (g *Gateway) readInside(ctx context.Context, r *downstream.Request, v *ruleset, uri string, call gate.Call) downstream.Reply {
-	reply := g.through(ctx, r, v, call, nil)
+func (g *Gateway) readInside(ctx context.Context, r *downstream.Request, rules *ruleset, uri string, call gate.Call) downstream.Reply {
+	reply := (&judgedCall{g: g, rules: rules, r: r, call: call}).answer(ctx)
 	if reply.Err != nil {
 		return reply
 	}
@@ -71,33 +70,4 @@ func (g *Gateway) readInside(ctx context.Context, r *downstream.Request, v *rule
 		result = strictjson.Set(result, "_meta", meta)
 	}
 	return downstream.Reply{Result: result}
-}
-
-// insideChanged tells whoever subscribed to what may have changed in Inside.
-func (g *Gateway) insideChanged(changed func(uri string) bool) {
-	type told struct {
-		e   *listener
-		uri string
-	}
-	var to []told
-	g.mu.Lock()
-	for e := range g.listeners {
-		uris := slices.Clone(e.filter.URIs)
-		if own, ok := e.l.Session.(handle); ok && e.filter.All {
-			for k := range g.subs {
-				if k.session == own.id && !slices.Contains(uris, k.uri) {
-					uris = append(uris, k.uri)
-				}
-			}
-		}
-		for _, uri := range uris {
-			if _, own := g.insideResource(uri); own && changed(uri) {
-				to = append(to, told{e, uri})
-			}
-		}
-	}
-	g.mu.Unlock()
-	for _, t := range to {
-		t.e.deliver("notifications/resources/updated", strictjson.Set([]byte("{}"), "uri", strictjson.Quote(t.uri)))
-	}
 }

@@ -14,17 +14,46 @@ import (
 // else has moved the session on. What rested on it does not happen.
 var errNotRecorded = errors.New("gateway: the record could not be written")
 
+// appendTimeout bounds how long one append may wait for the store.
+const appendTimeout = 30 * time.Second
+
 // value is one named value of a record before it has its salt.
 type value struct {
 	name  string
 	bytes []byte
 }
 
-// queued is one record waiting to be written, with whoever waits for it.
+// sealRecord makes the entry of a record, with a salt of its own for each value.
+func sealRecord(rec audit.Record, values ...value) (audit.Entry, error) {
+	vs := make([]audit.Value, 0, len(values))
+	for _, v := range values {
+		av := audit.Value{Name: v.name, Bytes: v.bytes}
+		if _, err := rand.Read(av.Salt[:]); err != nil {
+			return audit.Entry{}, err
+		}
+		vs = append(vs, av)
+	}
+	return audit.Seal(rec, vs...)
+}
+
+// receipt is what whoever wrote a record waits on.
+type receipt struct {
+	n    uint64        // of the record
+	done chan struct{} // closed when it is in the log, or cannot be
+	err  error         // before done is closed
+}
+
+// wait returns nil when the record is in the log.
+func (r *receipt) wait() error {
+	<-r.done
+	return r.err
+}
+
+// queued is one record waiting to be written.
 type queued struct {
 	entry   audit.Entry
 	durable bool
-	done    chan error // buffered; gets nil when the record is written
+	*receipt
 }
 
 // recordUntil says what a record has to survive before its writer goes on. A
@@ -43,42 +72,86 @@ const (
 	withNext recordUntil = 2
 )
 
+// with runs f with the session locked and its evidence that of the log: an
+// outdated session is folded anew first. f does not wait.
+func (ss *sessions) with(s *session, f func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.outdated; err != nil && !ss.refold(s) {
+		return err
+	}
+	return f()
+}
+
+// recordIn puts one record into a session that is open, made by f under its
+// lock, and waits for it. If somebody else appended to the session meanwhile it
+// is made anew on what there is then, a bounded number of times.
+func (ss *sessions) recordIn(ctx context.Context, id string, f func(*session) (*receipt, error)) (*receipt, error) {
+	s, err := ss.get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for try := 0; ; try++ {
+		var rec *receipt
+		err := ss.with(s, func() (err error) {
+			if s.closed {
+				return errNotRecorded
+			}
+			rec, err = f(s)
+			return err
+		})
+		if err == nil {
+			err = rec.wait()
+		}
+		if err == nil || try == 3 || !errors.Is(err, audit.ErrConflict) {
+			return rec, err
+		}
+	}
+}
+
 // write puts a record behind all earlier ones of the session and returns
 // without waiting. The caller holds s.mu, so the order of records is the order
-// of calls. The channel gets one answer.
-func (g *Gateway) write(s *session, until recordUntil, kind audit.Kind, at time.Time, data any, values ...value) (n uint64, done <-chan error, err error) {
+// of calls.
+func (ss *sessions) write(s *session, until recordUntil, kind audit.Kind, at time.Time, data any, values ...value) (*receipt, error) {
 	if s.outdated != nil {
-		return 0, nil, s.outdated
+		return nil, s.outdated
 	}
-	vs := make([]audit.Value, 0, len(values))
-	for _, v := range values {
-		av := audit.Value{Name: v.name, Bytes: v.bytes}
-		if _, err := rand.Read(av.Salt[:]); err != nil {
-			return 0, nil, fmt.Errorf("%w: no randomness", errNotRecorded)
-		}
-		vs = append(vs, av)
-	}
-	e, err := audit.Seal(audit.Record{Kind: kind, Session: s.id, N: s.next + 1, Time: at, Data: mustJSON(data)}, vs...)
+	e, err := sealRecord(audit.Record{Kind: kind, Session: s.id, N: s.next + 1, Time: at, Data: mustJSON(data)}, values...)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", errNotRecorded, err)
+		return nil, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
 	s.next++
-	q := queued{e, until == powerCut, make(chan error, 1)}
-	s.queue = append(s.queue, q)
-	if !s.flushing && until != withNext {
-		s.flushing = true
-		go g.flush(s)
+	rec := &receipt{n: s.next, done: make(chan struct{})}
+	s.queue = append(s.queue, queued{e, until == powerCut, rec})
+	if until != withNext {
+		ss.startFlush(s)
 	}
-	return s.next, q.done, nil
+	return rec, nil
+}
+
+// startFlush has the session's queue written. The caller holds s.mu.
+func (ss *sessions) startFlush(s *session) {
+	if len(s.queue) > 0 && !s.flushing {
+		s.flushing = true
+		go ss.flush(s)
+	}
+}
+
+// drain has the session's queue written and waits until it is empty. The caller
+// holds s.mu, which drain gives up while it waits.
+func (ss *sessions) drain(s *session) {
+	for ss.startFlush(s); s.flushing; ss.startFlush(s) {
+		s.drained.Wait()
+	}
 }
 
 // flush writes the session's queue until it is empty: one append for all that
 // gathered while the last one ran. After a failure the session is outdated:
 // everything queued fails, and the next use folds it anew from the store.
-func (g *Gateway) flush(s *session) {
+func (ss *sessions) flush(s *session) {
 	for {
 		s.mu.Lock()
-		batch := s.queue
+		batch, err := s.queue, s.outdated
 		s.queue = nil
 		if len(batch) == 0 {
 			s.flushing = false
@@ -86,33 +159,35 @@ func (g *Gateway) flush(s *session) {
 			s.mu.Unlock()
 			return
 		}
-		err := s.outdated
 		s.mu.Unlock()
-
 		if err == nil {
-			entries, appendAll := make([]audit.Entry, len(batch)), g.store.AppendUnsynced
-			for i, q := range batch {
-				entries[i] = q.entry
-				if q.durable {
-					appendAll = g.store.Append
-				}
-			}
-			// The record outlives the request it is about.
-			ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-			_, err = appendAll(ctx, s.id, entries[0].N()-1, entries)
-			cancel()
-			if err != nil {
-				err = fmt.Errorf("%w: %w", errNotRecorded, err)
-				s.mu.Lock()
-				s.outdated = err
-				s.mu.Unlock()
-			}
+			err = ss.append(s, batch)
 		}
 		for _, q := range batch {
-			q.done <- err
+			q.err = err
+			close(q.done)
 		}
 	}
 }
 
-// appendTimeout bounds how long one append may wait for the store.
-const appendTimeout = 30 * time.Second
+// append writes a batch of the session's records in one append.
+func (ss *sessions) append(s *session, batch []queued) error {
+	entries, appendAll := make([]audit.Entry, len(batch)), ss.store.AppendUnsynced
+	for i, q := range batch {
+		entries[i] = q.entry
+		if q.durable {
+			appendAll = ss.store.Append
+		}
+	}
+	// The record outlives the request it is about.
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	_, err := appendAll(ctx, s.id, entries[0].N()-1, entries)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errNotRecorded, err)
+		s.mu.Lock()
+		s.outdated = err
+		s.mu.Unlock()
+	}
+	return err
+}

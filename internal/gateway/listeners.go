@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
@@ -11,9 +13,17 @@ import (
 	"github.com/writ-project/writ/policy"
 )
 
+// listeners are the client streams that want notifications, and the resources
+// that sessions want updates of.
+type listeners struct {
+	mu   sync.Mutex
+	open map[*listener]bool
+	subs map[subscription]bool
+}
+
 // listener is one client stream that wants notifications.
 type listener struct {
-	l       downstream.Listener
+	session string            // public id, "" for none
 	filter  downstream.Filter // what was granted
 	deliver func(method string, params []byte)
 }
@@ -24,30 +34,116 @@ type subscription struct {
 	uri     string
 }
 
+func newListeners() *listeners {
+	return &listeners{open: map[*listener]bool{}, subs: map[subscription]bool{}}
+}
+
+func (ls *listeners) add(e *listener) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.open[e] = true
+}
+
+func (ls *listeners) remove(e *listener) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	delete(ls.open, e)
+}
+
+// tell notifies the streams that want it. wants is called with ls.mu held.
+func (ls *listeners) tell(method string, params []byte, wants func(*listener) bool) {
+	ls.mu.Lock()
+	var to []*listener
+	for e := range ls.open {
+		if wants(e) {
+			to = append(to, e)
+		}
+	}
+	ls.mu.Unlock()
+	for _, e := range to {
+		e.deliver(method, params)
+	}
+}
+
+// listChanged tells that a list of that kind changed.
+func (ls *listeners) listChanged(kind string, wants func(downstream.Filter) bool) {
+	ls.tell("notifications/"+kind+"/list_changed", nil, func(e *listener) bool { return e.filter.All || wants(e.filter) })
+}
+
+// updated tells who subscribed to a resource, and of it nothing but the URI.
+func (ls *listeners) updated(uri string) {
+	params := strictjson.Set([]byte("{}"), "uri", strictjson.Quote(uri))
+	ls.tell("notifications/resources/updated", params, func(e *listener) bool {
+		return slices.Contains(e.filter.URIs, uri) || e.filter.All && ls.subs[subscription{e.session, uri}]
+	})
+}
+
+// uris are the resources that a stream or a session wants updates of.
+func (ls *listeners) uris() map[string]bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	out := map[string]bool{}
+	for e := range ls.open {
+		for _, uri := range e.filter.URIs {
+			out[uri] = true
+		}
+	}
+	for k := range ls.subs {
+		out[k.uri] = true
+	}
+	return out
+}
+
+func (ls *listeners) subscribe(k subscription) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.subs[k] = true
+}
+
+// unsubscribe reports whether it was the last subscription of the resource.
+func (ls *listeners) unsubscribe(k subscription) (last bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if !ls.subs[k] {
+		return false
+	}
+	delete(ls.subs, k)
+	for other := range ls.subs {
+		if other.uri == k.uri {
+			return false
+		}
+	}
+	return true
+}
+
+// forget ends a session's subscriptions.
+func (ls *listeners) forget(session string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	maps.DeleteFunc(ls.subs, func(k subscription, _ bool) bool { return k.session == session })
+}
+
 // Subscribe registers a stream for notifications (downstream.Router). Resource
 // updates are granted only where the gate lets the session subscribe (R32).
 func (g *Gateway) Subscribe(ctx context.Context, l downstream.Listener, deliver func(method string, params []byte)) (downstream.Filter, func()) {
-	e := &listener{l: l, filter: l.Filter, deliver: deliver}
+	e := &listener{filter: l.Filter, deliver: deliver}
+	if h, ok := l.Session.(handle); ok {
+		e.session = h.id
+	}
 	if len(l.Filter.URIs) > 0 {
 		e.filter.URIs = nil
-		if v := g.current(ctx); v != nil {
+		if rules := g.rules.current(ctx); rules != nil {
 			for _, uri := range l.Filter.URIs {
 				r := &downstream.Request{Method: "resources/subscribe", Era: l.Era, Version: l.Version, Principal: l.Principal,
 					Session: l.Session, Params: strictjson.Set([]byte("{}"), "uri", strictjson.Quote(uri)), Peer: NoPeer}
-				if g.resource(ctx, r, v, policy.SubscribeResource).Err == nil {
+				if g.resource(ctx, r, rules, policy.SubscribeResource).Err == nil {
 					e.filter.URIs = append(e.filter.URIs, uri)
 				}
 			}
 		}
 	}
-	g.mu.Lock()
-	g.listeners[e] = true
-	g.mu.Unlock()
-	return e.filter, func() {
-		g.mu.Lock()
-		delete(g.listeners, e)
-		g.mu.Unlock()
-	}
+	g.listeners.add(e)
+	return e.filter, func() { g.listeners.remove(e) }
 }
 
 // NoPeer is the client of a call that can be neither asked nor notified.
@@ -62,91 +158,70 @@ func (deafPeer) Request(context.Context, string, []byte) ([]byte, *rpc.Error) {
 	return nil, rpc.Errorf(rpc.CodeMethodNotFound, "nobody can be asked here")
 }
 
-func (g *Gateway) broadcast(method string, params []byte, wants func(downstream.Filter) bool) {
-	g.mu.Lock()
-	var to []*listener
-	for e := range g.listeners {
-		if wants(e.filter) {
-			to = append(to, e)
-		}
-	}
-	g.mu.Unlock()
-	for _, e := range to {
-		e.deliver(method, params)
-	}
-}
-
 // notified passes on what a server says outside of any request. None of it is
 // ever evidence (attack P23).
 //
-// An update of a resource reaches who subscribed to it at that server, and of it
-// nothing but the URI. A log message reaches the one session it can be about:
-// the only one that ever called the server (owner).
+// An update of a resource reaches who subscribed to it at that server. A log
+// message reaches the one session it can be about: the only one that ever called
+// the server (owner).
 func (g *Gateway) notified(s *server, method string, params []byte, owner string) {
 	switch method {
 	case "notifications/resources/updated":
-		uri := textMember(params, "uri")
-		g.mu.Lock()
-		if _, own := g.insideResource(uri); own || g.ruleset == nil || g.resourceServer(g.ruleset, uri) != s.name {
-			g.mu.Unlock()
-			return
-		}
-		params = only(params, "uri")
-		var to []*listener
-		for e := range g.listeners {
-			own, ok := e.l.Session.(handle)
-			if slices.Contains(e.filter.URIs, uri) || e.filter.All && ok && g.subs[subscription{own.id, uri}] {
-				to = append(to, e)
-			}
-		}
-		g.mu.Unlock()
-		for _, e := range to {
-			e.deliver(method, params)
+		uri, rules := textMember(params, "uri"), g.rules.newest()
+		if _, own := g.insideResource(uri); !own && rules != nil && g.rules.resourceServer(rules, uri) == s.name {
+			g.listeners.updated(uri)
 		}
 	case "notifications/message":
-		g.mu.Lock()
-		var to []*listener
-		for e := range g.listeners {
-			if own, ok := e.l.Session.(handle); ok && owner != "" && own.id == owner && e.filter.All {
-				to = append(to, e)
-			}
-		}
-		g.mu.Unlock()
-		for _, e := range to {
-			e.deliver(method, params)
+		g.listeners.tell(method, params, func(e *listener) bool { return owner != "" && e.session == owner && e.filter.All })
+	}
+}
+
+// listChanged is told that a server's list of that kind changed.
+func (g *Gateway) listChanged(s *server, kind string) {
+	wake(s.again)
+	switch kind {
+	case "prompts":
+		g.listeners.listChanged(kind, func(f downstream.Filter) bool { return f.Prompts })
+	case "resources":
+		g.listeners.listChanged(kind, func(f downstream.Filter) bool { return f.Resources })
+	}
+}
+
+// insideChanged tells whoever subscribed to what may have changed in Inside.
+func (g *Gateway) insideChanged(changed func(uri string) bool) {
+	for uri := range g.listeners.uris() {
+		if _, own := g.insideResource(uri); own && changed(uri) {
+			g.listeners.updated(uri)
 		}
 	}
 }
 
-func (g *Gateway) subscribed(r *downstream.Request, uri string) {
+func (g *Gateway) subscribe(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
+	reply := g.resource(ctx, r, rules, policy.SubscribeResource)
+	if reply.Err != nil {
+		return reply
+	}
+	uri := textMember(r.Params, "uri")
 	if h, ok := r.Session.(handle); ok {
-		g.mu.Lock()
-		g.subs[subscription{h.id, uri}] = true
-		g.mu.Unlock()
+		g.listeners.subscribe(subscription{h.id, uri})
 	}
+	if _, own := g.insideResource(uri); own {
+		return downstream.Reply{Result: []byte("{}")} // that it may be read is asked by reading it
+	}
+	return reply
 }
 
-func (g *Gateway) unsubscribe(ctx context.Context, r *downstream.Request, v *ruleset) downstream.Reply {
+func (g *Gateway) unsubscribe(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
 	uri, ok := strictjson.Text(strictjson.Get(r.Params, "uri"))
 	h, carried := r.Session.(handle)
 	if !ok || !carried {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
 	}
-	g.mu.Lock()
-	had := g.subs[subscription{h.id, uri}]
-	delete(g.subs, subscription{h.id, uri})
-	others := false
-	for k := range g.subs {
-		others = others || k.uri == uri
-	}
-	g.mu.Unlock()
-	srv := g.servers[g.resourceServer(v, uri)]
-	if _, own := g.insideResource(uri); own {
-		srv = nil // nobody else was asked
-	}
-	if had && !others && srv != nil {
-		if resp := srv.conn.Do(ctx, upstream.Request{Method: r.Method, Params: only(r.Params, "uri")}); resp.Err != nil {
-			return downstream.Reply{Err: resp.Err}
+	if _, own := g.insideResource(uri); g.listeners.unsubscribe(subscription{h.id, uri}) && !own { // of our own nobody else was asked
+		if srv := g.servers[g.rules.resourceServer(rules, uri)]; srv != nil {
+			if resp := srv.conn.Do(ctx, upstream.Request{Method: r.Method, Params: only(r.Params, "uri")}); resp.Err != nil {
+				return downstream.Reply{Err: resp.Err}
+			}
 		}
 	}
 	return downstream.Reply{Result: []byte("{}")}

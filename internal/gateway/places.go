@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -50,6 +50,14 @@ type placesAt struct {
 	Namespace string `json:"namespace"`
 	N         uint64 `json:"n"`
 	Own       uint64 `json:"own,omitempty"` // the place the call itself lowered
+}
+
+// at says at which places a result was judged, nil where there were none.
+func (p *places) at(res *gate.Result) *placesAt {
+	if res.Through == 0 {
+		return nil
+	}
+	return &placesAt{strings.TrimPrefix(p.log, placesPrefix), res.Through, res.Own}
 }
 
 // placesStore is what the places of a namespace are read from.
@@ -162,15 +170,7 @@ func (p *places) append(ctx context.Context, st audit.Store, at time.Time, kind 
 			}
 			es = append(es, e)
 		}
-		var sealed []audit.Value
-		for _, v := range vs {
-			av := audit.Value{Name: v.name, Bytes: v.bytes}
-			if _, err := rand.Read(av.Salt[:]); err != nil {
-				return 0, err
-			}
-			sealed = append(sealed, av)
-		}
-		e, err := audit.Seal(audit.Record{Kind: kind, Session: p.log, N: n + uint64(len(es)) + 1, Time: at, Data: mustJSON(data)}, sealed...)
+		e, err := sealRecord(audit.Record{Kind: kind, Session: p.log, N: n + uint64(len(es)) + 1, Time: at, Data: mustJSON(data)}, vs...)
 		if err != nil {
 			return 0, err
 		}

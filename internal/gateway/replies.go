@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
@@ -88,4 +90,30 @@ func refusal(method policy.Method, outcome writ.Outcome, decision string, publis
 		members = append(members, member(MetaDecision, decision))
 	}
 	return downstream.Reply{Result: mark(b, members...)}
+}
+
+// publishesSchema reports whether clients hold the tool's structuredContent
+// against a schema, some of them also in an error.
+func publishesSchema(t *gate.Tool) bool {
+	return t != nil && strictjson.Get(t.Raw, "outputSchema") != nil
+}
+
+// failure is a JSON-RPC error.
+func failure(code int, text string) downstream.Reply {
+	return downstream.Reply{Err: rpc.Errorf(code, "%s", text)}
+}
+
+// changedUnder is the end of a call that was not sent because its server said
+// that its lists changed.
+func changedUnder() upstream.Response {
+	return upstream.Response{End: upstream.NotSent, Changed: true, Err: rpc.Errorf(rpc.CodeInternal, "the server's lists changed")}
+}
+
+// unlisted is the outcome of such a call.
+func unlisted() writ.Outcome {
+	return writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
+		Code: writ.CodeOf(writ.NameUnlisted), Reason: writ.NameUnlisted,
+		Failures: []writ.Failure{{Reason: writ.NameUnlisted, Need: "its server said that its tools changed, and this one is not listed again as it was; " +
+			"list the tools and call again; if that does not help the server does not list them, and an operator must restart it"}},
+	}}
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -25,30 +24,22 @@ const describeWait = 500 * time.Millisecond
 // be able to do anything.
 func (g *Gateway) Describe(ctx context.Context, version string) (capabilities, serverInfo []byte, instructions string) {
 	wait, cancel := context.WithTimeout(ctx, describeWait)
-	g.current(wait)
+	g.rules.current(wait)
 	cancel()
 	capabilities = []byte(`{"tools":{"listChanged":true}}`)
 	have := map[string]bool{"resources": len(g.insideTemplates()) > 0}
 	for _, name := range g.order {
-		s := g.servers[name]
-		s.mu.Lock()
-		caps, known := s.info.Capabilities, s.known
-		s.mu.Unlock()
+		info, known := g.servers[name].said()
 		for _, c := range []string{"resources", "prompts", "completions", "logging"} {
-			have[c] = have[c] || !known || hasCapability(caps, c)
+			have[c] = have[c] || !known || hasCapability(info.Capabilities, c)
 		}
 	}
-	if have["resources"] {
-		capabilities = strictjson.Set(capabilities, "resources", []byte(`{"subscribe":true,"listChanged":true}`))
-	}
-	if have["prompts"] {
-		capabilities = strictjson.Set(capabilities, "prompts", []byte(`{"listChanged":true}`))
-	}
-	if have["completions"] {
-		capabilities = strictjson.Set(capabilities, "completions", []byte(`{}`))
-	}
-	if have["logging"] {
-		capabilities = strictjson.Set(capabilities, "logging", []byte(`{}`))
+	for _, c := range []struct{ name, promise string }{
+		{"resources", `{"subscribe":true,"listChanged":true}`}, {"prompts", `{"listChanged":true}`}, {"completions", `{}`}, {"logging", `{}`},
+	} {
+		if have[c.name] {
+			capabilities = strictjson.Set(capabilities, c.name, []byte(c.promise))
+		}
 	}
 	info := mustJSON(struct {
 		Name    string `json:"name"`
@@ -91,38 +82,31 @@ func modernResult(method string, result []byte) []byte {
 }
 
 func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.Reply {
-	v := g.current(ctx)
-	if v == nil {
+	rules := g.rules.current(ctx)
+	if rules == nil {
 		return failure(rpc.CodeInternal, "the gateway is not ready: no catalogue")
 	}
 	switch r.Method {
 	case "tools/list":
-		return g.listTools(r, v)
+		return g.listTools(r, rules)
 	case "tools/call":
-		return g.callTool(ctx, r, v)
+		return g.callTool(ctx, r, rules)
 	case "resources/list":
-		return g.list(ctx, r, v, policy.ListResources, "resources")
+		return g.list(ctx, r, rules, policy.ListResources, "resources", "resources")
 	case "resources/templates/list":
-		return g.list(ctx, r, v, policy.ListTemplates, "resourceTemplates")
+		return g.list(ctx, r, rules, policy.ListTemplates, "resourceTemplates", "resources")
 	case "prompts/list":
-		return g.list(ctx, r, v, policy.ListPrompts, "prompts")
+		return g.list(ctx, r, rules, policy.ListPrompts, "prompts", "prompts")
 	case "resources/read":
-		return g.resource(ctx, r, v, policy.ReadResource)
+		return g.resource(ctx, r, rules, policy.ReadResource)
 	case "resources/subscribe":
-		reply := g.resource(ctx, r, v, policy.SubscribeResource)
-		if uri := textMember(r.Params, "uri"); reply.Err == nil {
-			g.subscribed(r, uri)
-			if _, own := g.insideResource(uri); own {
-				reply.Result = []byte("{}") // that it may be read is asked by reading it
-			}
-		}
-		return reply
+		return g.subscribe(ctx, r, rules)
 	case "resources/unsubscribe":
-		return g.unsubscribe(ctx, r, v)
+		return g.unsubscribe(ctx, r, rules)
 	case "prompts/get":
-		return g.prompt(ctx, r, v)
+		return g.prompt(ctx, r, rules)
 	case "completion/complete":
-		return g.complete(ctx, r, v)
+		return g.complete(ctx, r, rules)
 	case "logging/setLevel":
 		return g.setLevel(ctx, r)
 	}
@@ -133,125 +117,81 @@ func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.
 // them concerns a server: roots are not passed on.
 func (g *Gateway) Notified(context.Context, *downstream.Request) {}
 
-func failure(code int, text string) downstream.Reply {
-	return downstream.Reply{Err: rpc.Errorf(code, "%s", text)}
-}
-
-// listReply makes a list result of raw items, complete in one page.
-func listReply(key string, items [][]byte) downstream.Reply {
-	b := append(append([]byte(`{`), strictjson.Quote(key)...), `:[`...)
-	b = append(append(b, bytes.Join(items, []byte(","))...), `]}`...)
-	return downstream.Reply{Result: b}
-}
-
 // noCursor refuses a cursor: every list is one page, so none was ever given.
 func noCursor(r *downstream.Request) bool { return strictjson.Get(r.Params, "cursor") == nil }
 
-func (g *Gateway) listTools(r *downstream.Request, v *ruleset) downstream.Reply {
+func (g *Gateway) listTools(r *downstream.Request, rules *ruleset) downstream.Reply {
 	if !noCursor(r) {
 		return failure(rpc.CodeInvalidParams, "unknown cursor")
 	}
 	var items [][]byte
-	for _, t := range v.catalogue.Listed(g.shadow) {
+	for _, t := range rules.catalogue.Listed(g.shadow) {
 		raw := t.Raw
 		if t.Public != t.Name {
 			raw = strictjson.Set(raw, "name", strictjson.Quote(t.Public))
 		}
 		items = append(items, raw)
 	}
-	return listReply("tools", items)
+	return downstream.Reply{Result: listResult("tools", items)}
 }
 
-// callTool routes a tools/call to the door.
-func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, v *ruleset) downstream.Reply {
+// callTool answers a tools/call.
+func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
 	name, ok := strictjson.Text(strictjson.Get(r.Params, "name"))
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.name is a string")
 	}
-	if near := nearMember(r.Params, "name", "arguments", "_meta", "inputResponses", "requestState"); near {
+	if nearMember(r.Params, "name", "arguments", "_meta", "inputResponses", "requestState") {
 		return failure(rpc.CodeInvalidParams, "a member of params looks like another one")
 	}
 	call := gate.Call{Tool: name, Arguments: strictjson.Get(r.Params, "arguments")}
-	if t, _ := v.catalogue.Resolve(name, g.shadow); t == nil && g.Settled(ctx) == nil {
-		// It may be of a server that was slow to start.
-		v = g.current(ctx)
-	} else if t != nil {
-		v, _ = g.listed(ctx, t.Server)
+	if t, _ := rules.catalogue.Resolve(name, g.shadow); t != nil {
+		rules, _ = g.rules.listed(ctx, t.Server)
+	} else if g.Settled(ctx) == nil {
+		rules = g.rules.current(ctx) // it may be of a server that was slow to start
 	}
-	if t, listed := v.catalogue.Resolve(name, g.shadow); t != nil {
-		call.Server, call.Tool = t.Server, t.Name
-		if !listed {
-			return g.hidden(ctx, r, v, call)
-		}
-		if r.HTTP && r.Era == downstream.Modern {
-			if err := downstream.CheckParamHeaders(strictjson.Get(t.Raw, "inputSchema"), call.Arguments, r.ParamHeaders); err != nil {
-				return downstream.Reply{Err: err}
-			}
+	t, listed := rules.catalogue.Resolve(name, g.shadow)
+	if t == nil {
+		return g.callAsked(ctx, r, rules, call)
+	}
+	call.Server, call.Tool = t.Server, t.Name
+	if !listed {
+		return g.callHidden(ctx, r, rules, call)
+	}
+	if r.HTTP && r.Era == downstream.Modern {
+		if err := downstream.CheckParamHeaders(strictjson.Get(t.Raw, "inputSchema"), call.Arguments, r.ParamHeaders); err != nil {
+			return downstream.Reply{Err: err}
 		}
 	}
-	return g.pass(ctx, r, v, call)
+	return g.callAsked(ctx, r, rules, call)
 }
 
-// hidden answers a call to a tool that is not listed as if there were none of
+// callHidden answers a call to a tool that is not listed as if there were none of
 // that name; the record says what was asked for and why it is closed.
-func (g *Gateway) hidden(ctx context.Context, r *downstream.Request, v *ruleset, call gate.Call) downstream.Reply {
-	call = g.redacted(call)
-	a := &judgedCall{g: g, v: v, r: r, in: gate.Input{Call: call}}
-	if a.judge(ctx, call) {
+func (g *Gateway) callHidden(ctx context.Context, r *downstream.Request, rules *ruleset, call gate.Call) downstream.Reply {
+	c := &judgedCall{g: g, rules: rules, r: r, call: g.redacted(call)}
+	allowed, err := c.decide(ctx, c.call)
+	if allowed {
 		// The door does not act on a tool that nobody was shown.
-		g.log.Error("a tool that is not listed was allowed", "server", call.Server)
+		g.events.log.Error("a tool that is not listed was allowed", "server", call.Server)
 	}
-	if err := a.decisionRecorded(); err != nil {
-		return g.notRecorded(r, call.Method, err)
+	if err != nil {
+		return c.notRecorded(err)
 	}
 	return refusal(call.Method, gate.UnknownTool(), "", false)
 }
 
-// pass takes a request through the door, with what a multi-round-trip retry
-// carries beside the arguments.
-func (g *Gateway) pass(ctx context.Context, r *downstream.Request, v *ruleset, call gate.Call) downstream.Reply {
+// callAsked takes what a client asked for through the door, or goes on with the
+// call it is the retry of.
+func (g *Gateway) callAsked(ctx context.Context, r *downstream.Request, rules *ruleset, call gate.Call) downstream.Reply {
 	if call.Method != policy.CallTool {
-		v, _ = g.listed(ctx, call.Server)
+		rules, _ = g.rules.listed(ctx, call.Server)
 	}
-	var extra []strictjson.Member
-	if r.Era == downstream.Modern {
-		if answers := strictjson.Get(r.Params, "inputResponses"); answers != nil {
-			if strictjson.KindOf(answers) != strictjson.Object {
-				return failure(rpc.CodeInvalidParams, "inputResponses is an object")
-			}
-			call.Answers = answers
-			extra = append(extra, strictjson.Member{Name: "inputResponses", Value: answers})
-		}
-		if reply, ok := g.resume(ctx, r, call); ok {
-			return reply
-		}
-		if state := strictjson.Get(r.Params, "requestState"); state != nil {
-			given, ok := g.givenState(r, call, state)
-			if !ok {
-				return failure(rpc.CodeInvalidParams, "requestState is not one that this call was given")
-			}
-			extra = append(extra, strictjson.Member{Name: "requestState", Value: given})
-		}
-		if len(extra) > 0 && g.legacyServer(ctx, call.Server) {
-			// Such a server asks within a call, and that call is not waiting.
-			return failure(rpc.CodeInvalidParams, "no call of this session waits for that answer")
-		}
+	c := &judgedCall{g: g, rules: rules, r: r, call: call}
+	if reply, ended := c.takeRetry(ctx); ended {
+		return reply
 	}
-	return g.through(ctx, r, v, call, extra)
-}
-
-// givenState returns the state the server gave, as JSON, of the sealed one the
-// client was given.
-func (g *Gateway) givenState(r *downstream.Request, call gate.Call, sealed []byte) ([]byte, bool) {
-	text, ok := strictjson.Text(sealed)
-	if !ok {
-		return nil, false
-	}
-	s, err := g.sessionOf(r)
-	if err != nil {
-		return nil, false
-	}
-	return g.unseal(s, call, text)
+	return c.answer(ctx)
 }
 
 // nearMember reports a member whose name folds to one of known without being
@@ -270,20 +210,17 @@ func nearMember(params []byte, known ...string) bool {
 
 // list asks every server that has such a list, as a read of this session, so
 // that what is listed becomes known to it (R32).
-func (g *Gateway) list(ctx context.Context, r *downstream.Request, v *ruleset, method policy.Method, key string) downstream.Reply {
+func (g *Gateway) list(ctx context.Context, r *downstream.Request, rules *ruleset, method policy.Method, key, capability string) downstream.Reply {
 	if !noCursor(r) {
 		return failure(rpc.CodeInvalidParams, "unknown cursor")
 	}
 	var items [][]byte
 	for _, name := range g.order {
-		s := g.servers[name]
-		s.mu.Lock()
-		caps := s.info.Capabilities
-		s.mu.Unlock()
-		if !hasCapability(caps, listCapability(string(method))) {
+		if !g.servers[name].can(capability) {
 			continue
 		}
-		reply := g.through(ctx, r, v, gate.Call{Server: name, Method: method}, nil)
+		c := &judgedCall{g: g, rules: rules, r: r, call: gate.Call{Server: name, Method: method}}
+		reply := c.answer(ctx)
 		if reply.Err != nil {
 			if reply.Err.Code == rpc.CodeMethodNotFound {
 				continue
@@ -294,7 +231,7 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, v *ruleset, m
 		if method == policy.ListPrompts {
 			es = slices.Clone(es)
 			for i, e := range es {
-				es[i] = v.publicPrompt(name, e)
+				es[i] = rules.publicPrompt(name, e)
 			}
 		}
 		items = append(items, es...)
@@ -302,99 +239,23 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, v *ruleset, m
 	if method == policy.ListTemplates {
 		items = append(items, g.insideTemplates()...) // part of the program, like its tools
 	}
-	return listReply(key, items)
+	return downstream.Reply{Result: listResult(key, items)}
 }
 
-func listCapability(method string) string {
-	for _, l := range lists {
-		if l.method == method {
-			return l.capability
-		}
-	}
-	return ""
-}
-
-func listKey(method string) string {
-	for _, l := range lists {
-		if l.method == method {
-			return l.key
-		}
-	}
-	return ""
-}
-
-// publicPrompt returns the prompt's definition under its public name.
-func (v *ruleset) publicPrompt(server string, raw []byte) []byte {
-	name := textMember(raw, "name")
-	if v.prompts[name] == (route{server, name}) {
-		return raw
-	}
-	return strictjson.Set(raw, "name", strictjson.Quote(server+"__"+name))
-}
-
-// fetchList is the read of one server's whole list.
-func (s *server) fetchList(ctx context.Context, method string) upstream.Response {
-	l, err := s.conn.List(ctx, method, listKey(method))
-	if err != nil {
-		return upstream.Response{End: upstream.Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server's list cannot be had")}
-	}
-	b := append(append([]byte(`{`), strictjson.Quote(listKey(method))...), `:[`...)
-	b = append(append(b, bytes.Join(l.Items, []byte(","))...), `]}`...)
-	return upstream.Response{End: upstream.Answered, Result: b}
-}
-
-// resource routes a request about one resource: to the server that listed it,
-// to the one whose template it fits, else to the only server that has any.
-func (g *Gateway) resource(ctx context.Context, r *downstream.Request, v *ruleset, method policy.Method) downstream.Reply {
+// resource answers a request about one resource.
+func (g *Gateway) resource(ctx context.Context, r *downstream.Request, rules *ruleset, method policy.Method) downstream.Reply {
 	uri, ok := strictjson.Text(strictjson.Get(r.Params, "uri"))
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
 	}
 	if call, own := g.insideResource(uri); own {
-		return g.readInside(ctx, r, v, uri, call)
+		return g.readInside(ctx, r, rules, uri, call)
 	}
-	name := g.resourceServer(v, uri)
+	name := g.rules.resourceServer(rules, uri)
 	if name == "" {
 		return failure(rpc.CodeInvalidParams, "no server has such a resource")
 	}
-	return g.pass(ctx, r, v, gate.Call{Server: name, Method: method, Arguments: only(r.Params, "uri")})
-}
-
-func (g *Gateway) resourceServer(v *ruleset, uri string) string {
-	if name := v.resources[uri]; name != "" {
-		return name
-	}
-	// Which server is asked is no question of trust: the gate judges the URI
-	// against that server's own templates.
-	best, longest := "", 0
-	for _, t := range v.templates {
-		prefix, _, _ := strings.Cut(t.name, "{")
-		if len(prefix) > longest && strings.HasPrefix(uri, prefix) {
-			best, longest = t.server, len(prefix)
-		}
-	}
-	if best != "" {
-		return best
-	}
-	return g.onlyWith("resources")
-}
-
-// onlyWith returns the one server with that capability, "" when none or several.
-func (g *Gateway) onlyWith(capability string) string {
-	found := ""
-	for _, name := range g.order {
-		s := g.servers[name]
-		s.mu.Lock()
-		has := hasCapability(s.info.Capabilities, capability)
-		s.mu.Unlock()
-		if has && found != "" {
-			return ""
-		}
-		if has {
-			found = name
-		}
-	}
-	return found
+	return g.callAsked(ctx, r, rules, gate.Call{Server: name, Method: method, Arguments: only(r.Params, "uri")})
 }
 
 // only returns an object of the named members of params, byte for byte.
@@ -408,39 +269,39 @@ func only(params []byte, names ...string) []byte {
 	return out
 }
 
-func (g *Gateway) prompt(ctx context.Context, r *downstream.Request, v *ruleset) downstream.Reply {
+func (g *Gateway) prompt(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
 	name, ok := strictjson.Text(strictjson.Get(r.Params, "name"))
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.name is a string")
 	}
-	to, ok := v.prompts[name]
+	to, ok := rules.prompts[name]
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "unknown prompt")
 	}
 	args := strictjson.Set(only(r.Params, "arguments"), "name", strictjson.Quote(to.name))
-	return g.pass(ctx, r, v, gate.Call{Server: to.server, Tool: to.name, Method: policy.GetPrompt, Arguments: args})
+	return g.callAsked(ctx, r, rules, gate.Call{Server: to.server, Tool: to.name, Method: policy.GetPrompt, Arguments: args})
 }
 
-func (g *Gateway) complete(ctx context.Context, r *downstream.Request, v *ruleset) downstream.Reply {
+func (g *Gateway) complete(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
 	ref := strictjson.Get(r.Params, "ref")
 	args := only(r.Params, "ref", "argument", "context")
 	var name string
 	switch textMember(ref, "type") {
 	case "ref/prompt":
-		to, ok := v.prompts[textMember(ref, "name")]
+		to, ok := rules.prompts[textMember(ref, "name")]
 		if !ok {
 			return downstream.Reply{Result: []byte(`{"completion":{"values":[]}}`)}
 		}
 		name = to.server
 		args = strictjson.Set(args, "ref", strictjson.Set(ref, "name", strictjson.Quote(to.name)))
 	case "ref/resource":
-		for _, t := range v.templates {
+		for _, t := range rules.templates {
 			if t.name == textMember(ref, "uri") {
 				name = t.server
 			}
 		}
 		if name == "" {
-			name = g.resourceServer(v, textMember(ref, "uri"))
+			name = g.rules.resourceServer(rules, textMember(ref, "uri"))
 		}
 	default:
 		return failure(rpc.CodeInvalidParams, "params.ref is a prompt or a resource")
@@ -448,7 +309,7 @@ func (g *Gateway) complete(ctx context.Context, r *downstream.Request, v *rulese
 	if name == "" {
 		return downstream.Reply{Result: []byte(`{"completion":{"values":[]}}`)}
 	}
-	return g.pass(ctx, r, v, gate.Call{Server: name, Method: policy.Complete, Arguments: args})
+	return g.callAsked(ctx, r, rules, gate.Call{Server: name, Method: policy.Complete, Arguments: args})
 }
 
 var logLevels = map[string]bool{"debug": true, "info": true, "notice": true, "warning": true,
@@ -459,15 +320,17 @@ func (g *Gateway) setLevel(ctx context.Context, r *downstream.Request) downstrea
 		return failure(rpc.CodeInvalidParams, "params.level is one of the levels of RFC 5424")
 	}
 	for _, name := range g.order {
-		s := g.servers[name]
-		s.mu.Lock()
-		has := hasCapability(s.info.Capabilities, "logging") && s.info.Era == upstream.Legacy
-		s.mu.Unlock()
-		if has {
+		if s := g.servers[name]; s.can("logging") && s.legacy() {
 			if resp := s.conn.Do(ctx, upstream.Request{Method: r.Method, Params: only(r.Params, "level")}); resp.Err != nil {
 				return downstream.Reply{Err: resp.Err}
 			}
 		}
 	}
 	return downstream.Reply{Result: []byte("{}")}
+}
+
+// legacyServer reports whether a server speaks the wire before 2026-07-28.
+func (g *Gateway) legacyServer(name string) bool {
+	s := g.servers[name]
+	return s != nil && s.legacy()
 }

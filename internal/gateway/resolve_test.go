@@ -53,16 +53,16 @@ func TestLocate(t *testing.T) {
 	}
 	env := func(name string) string { return map[string]string{"HOME": home, "DATA": root}[name] }
 	g := &Gateway{
-		servers: map[string]*server{
+		rules: &rules{servers: map[string]*server{
 			"x":   {here: true, env: env, bases: []string{work, root}},
 			"url": {here: true, env: env},
 			"far": {env: env},
-		},
+		}},
 		ownPaths: []string{state, policy, "http://127.0.0.1:1"}, programs: []string{program}, disk: thisDisk{},
 	}
-	rules, tools := locateRules(t)
+	declared, tools := locateRules(t)
 	locate := func(call gate.Call) gate.Input {
-		in := gate.Input{Policy: rules, Catalogue: tools, Call: call}
+		in := gate.Input{Policy: declared, Catalogue: tools, Call: call}
 		g.locate(t.Context(), &in)
 		return in
 	}
@@ -296,7 +296,7 @@ func TestLooks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rules, tools := locateRules(t)
+	declared, tools := locateRules(t)
 	list := func(format string, n int) string {
 		all := make([]string, n)
 		for i := range all {
@@ -328,10 +328,10 @@ func TestLooks(t *testing.T) {
 	} {
 		disk := &counted{}
 		g := &Gateway{
-			servers:  map[string]*server{"x": {here: true, env: func(string) string { return "" }, bases: []string{root}}},
+			rules:    &rules{servers: map[string]*server{"x": {here: true, env: func(string) string { return "" }, bases: []string{root}}}},
 			ownPaths: []string{state, filepath.Join(dir, "policy.yaml")}, disk: disk,
 		}
-		in := gate.Input{Policy: rules, Catalogue: tools, Call: gate.Call{Server: "x", Tool: c.tool, Arguments: []byte(c.args)}}
+		in := gate.Input{Policy: declared, Catalogue: tools, Call: gate.Call{Server: "x", Tool: c.tool, Arguments: []byte(c.args)}}
 		g.locate(t.Context(), &in)
 		if disk.asked > c.most || (len(in.Unresolved) > 0) != c.refused {
 			t.Errorf("%s: the disk was asked %d times, at most %d may be; unresolved %q", c.what, disk.asked, c.most, in.Unresolved)

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -26,63 +25,7 @@ const (
 
 // asksInput reports a result of type input_required.
 func asksInput(result []byte) bool {
-	t, _ := strictjson.Text(strictjson.Get(result, "resultType"))
-	return t == "input_required"
-}
-
-// carry makes the allowed call and brings its questions to the client and the
-// answers back, whatever wires the two speak.
-func (a *judgedCall) carry(ctx context.Context) downstream.Reply {
-	if a.r.Era == downstream.Modern && a.g.legacyServer(ctx, a.d.Call.Server) {
-		return a.carrySuspendable(ctx)
-	}
-	for round := 0; ; round++ {
-		resp := a.call(ctx)
-		if a.r.Era == downstream.Modern || resp.End != upstream.Answered || !asksInput(resp.Result) || round >= maxRounds {
-			return a.finish(resp)
-		}
-		next, reply := a.askLegacyClient(ctx, resp)
-		if next == nil {
-			return reply
-		}
-		a = next
-	}
-}
-
-// askLegacyClient turns an input_required result into requests to a client of
-// the legacy wire and judges the call again with the answers. next is nil when
-// the call ends here, with reply.
-func (a *judgedCall) askLegacyClient(ctx context.Context, resp upstream.Response) (next *judgedCall, reply downstream.Reply) {
-	asked, _ := strictjson.Members(strictjson.Get(resp.Result, "inputRequests"))
-	answers := []byte("{}")
-	for _, q := range asked {
-		method, _ := strictjson.Text(strictjson.Get(q.Value, "method"))
-		if !mayAsk(method) {
-			return nil, a.finish(upstream.Response{End: upstream.Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server asked for something that is not passed on")})
-		}
-		got, err := a.r.Peer.Request(ctx, method, strictjson.Get(q.Value, "params"))
-		if err != nil {
-			return nil, a.finish(upstream.Response{End: upstream.Answered, Err: err})
-		}
-		answers = strictjson.Set(answers, q.Name, got)
-	}
-	a.finish(resp) // the question is on record before the answer is judged
-	call := a.d.Call
-	call.Answers = answers
-	v, _ := a.g.listed(ctx, call.Server)
-	next = &judgedCall{g: a.g, v: v, r: a.r, extra: []strictjson.Member{{Name: "inputResponses", Value: answers}}}
-	if state := strictjson.Get(resp.Result, "requestState"); state != nil {
-		next.extra = append(next.extra, strictjson.Member{Name: "requestState", Value: state})
-	}
-	if !next.judge(ctx, call) {
-		return nil, next.refuse()
-	}
-	if next.d.Effect.Gated() {
-		if err := next.decisionRecorded(); err != nil {
-			return nil, next.g.notRecorded(next.r, call.Method, err)
-		}
-	}
-	return next, downstream.Reply{}
+	return textMember(result, "resultType") == "input_required"
 }
 
 // askCapability lists what a server may ask a client for, with the capability
@@ -95,62 +38,99 @@ var askCapability = map[string]string{
 
 func mayAsk(method string) bool { return askCapability[method] != "" }
 
-// answer brings a request that a legacy server makes during the call to a
-// client of the same wire, and judges the call again with the answer.
-func (a *judgedCall) answer(ctx context.Context, method string, params []byte) ([]byte, *rpc.Error) {
+// send makes the allowed call. A question of a legacy server to a client of
+// 2026-07-28 suspends it: then later is the client's answer for now.
+func (c *judgedCall) send(ctx context.Context) (resp upstream.Response, later *downstream.Reply) {
+	if c.r.Era == downstream.Modern && c.g.legacyServer(c.call.Server) {
+		return c.sendSuspendable(ctx)
+	}
+	return c.callServer(ctx), nil
+}
+
+// askLegacyClient turns an input_required result into requests to a client of
+// the legacy wire, which knows no other, and returns the answers. They are nil
+// where the call ends, with the response returned.
+func (c *judgedCall) askLegacyClient(ctx context.Context, resp upstream.Response, round int) (_ upstream.Response, answers []byte) {
+	if c.r.Era == downstream.Modern || resp.End != upstream.Answered || !asksInput(resp.Result) || round >= maxRounds {
+		return resp, nil
+	}
+	asked, _ := strictjson.Members(strictjson.Get(resp.Result, "inputRequests"))
+	answers = []byte("{}")
+	for _, q := range asked {
+		method := textMember(q.Value, "method")
+		if !mayAsk(method) {
+			return upstream.Response{End: upstream.Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server asked for something that is not passed on")}, nil
+		}
+		got, err := c.r.Peer.Request(ctx, method, strictjson.Get(q.Value, "params"))
+		if err != nil {
+			return upstream.Response{End: upstream.Answered, Err: err}, nil
+		}
+		answers = strictjson.Set(answers, q.Name, got)
+	}
+	return resp, answers
+}
+
+// withAnswers is the call made anew with the answers to what the response asks.
+// The question is on record by now: it was before the answer is judged.
+func (c *judgedCall) withAnswers(ctx context.Context, answers []byte, resp upstream.Response) *judgedCall {
+	call := c.newest().Call
+	call.Answers = answers
+	rules, _ := c.g.rules.listed(ctx, call.Server)
+	next := &judgedCall{g: c.g, rules: rules, r: c.r, call: call, extra: []strictjson.Member{{Name: "inputResponses", Value: answers}}}
+	if state := strictjson.Get(resp.Result, "requestState"); state != nil {
+		next.extra = append(next.extra, strictjson.Member{Name: "requestState", Value: state})
+	}
+	return next
+}
+
+// askClient brings a request that a legacy server makes during the call to the
+// client, and judges the call again with the answer.
+func (c *judgedCall) askClient(ctx context.Context, method string, params []byte) ([]byte, *rpc.Error) {
 	if !mayAsk(method) {
 		return nil, rpc.Errorf(rpc.CodeMethodNotFound, "not passed on")
 	}
-	got, err := a.r.Peer.Request(ctx, method, params)
+	got, err := c.r.Peer.Request(ctx, method, params)
 	if err != nil {
 		return nil, err
 	}
-	return a.judgeAnswer(ctx, method, got)
-}
-
-// judgeAnswer decides the call anew with one more answer in it. A refused
-// answer reaches the server as a cancelled question.
-func (a *judgedCall) judgeAnswer(ctx context.Context, method string, got []byte) ([]byte, *rpc.Error) {
-	a.mu.Lock()
-	d := a.d
-	a.mu.Unlock()
-	v, listed := a.stillListed(ctx, &d)
+	d := c.newest()
+	rules, listed := c.stillListed(ctx, &d)
 	if method == "elicitation/create" && declines(got) {
 		return got, nil
 	}
-	refused := func() ([]byte, *rpc.Error) {
-		if method == "elicitation/create" {
-			return []byte(`{"action":"cancel"}`), nil
-		}
-		return nil, rpc.Errorf(rpc.CodeInvalidRequest, "the answer was refused")
-	}
-	if !listed {
-		return refused()
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	call := a.d.Call
-	answers := call.Answers
-	if answers == nil {
-		answers = []byte("{}")
-	}
-	ms, _ := strictjson.Members(answers)
-	call.Answers = strictjson.Set(answers, strconv.Itoa(len(ms)+1), got)
-	again := &judgedCall{g: a.g, v: v, r: a.r}
-	if !again.judge(ctx, call) {
-		if err := again.decisionRecorded(); err != nil {
-			a.g.log.Error("a refused answer could not be recorded", "error", err)
-		}
-		return refused()
-	}
-	if again.d.Effect.Gated() {
-		if err := again.decisionRecorded(); err != nil {
+	if listed {
+		allowed, err := c.decideWithAnswer(ctx, rules, got)
+		if allowed && err != nil {
 			return nil, rpc.Errorf(rpc.CodeInternal, "the answer could not be recorded")
+		} else if allowed {
+			return got, nil
+		} else if err != nil {
+			c.g.events.log.Error("a refused answer could not be recorded", "error", err)
 		}
 	}
-	a.d, a.n, a.generation, a.recorded = again.d, again.n, again.generation, again.recorded
-	a.own = cmp.Or(again.own, a.own)
-	return got, nil
+	// A refused answer reaches the server as a cancelled question.
+	if method == "elicitation/create" {
+		return []byte(`{"action":"cancel"}`), nil
+	}
+	return nil, rpc.Errorf(rpc.CodeInvalidRequest, "the answer was refused")
+}
+
+// decideWithAnswer decides the call anew with one more answer in it.
+func (c *judgedCall) decideWithAnswer(ctx context.Context, rules *ruleset, answer []byte) (allowed bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.decision.Call
+	if call.Answers == nil {
+		call.Answers = []byte("{}")
+	}
+	ms, _ := strictjson.Members(call.Answers)
+	call.Answers = strictjson.Set(call.Answers, strconv.Itoa(len(ms)+1), answer)
+	again := &judgedCall{g: c.g, rules: rules, r: c.r, call: call}
+	if allowed, err = again.decide(ctx, call); allowed && err == nil {
+		again.decision.own = cmp.Or(again.decision.own, c.decision.own)
+		c.decision = again.decision
+	}
+	return allowed, err
 }
 
 // declines reports an answer to an elicitation that says nothing but no.
@@ -158,6 +138,52 @@ func declines(answer []byte) bool {
 	action := textMember(answer, "action")
 	ms, _ := strictjson.Members(answer)
 	return (action == "decline" || action == "cancel") && len(ms) == 1
+}
+
+// takeRetry reads what the retry of a call that asked for input carries beside
+// the arguments. ended says that reply is the answer: the call went on where it
+// was suspended, or the retry is none.
+func (c *judgedCall) takeRetry(ctx context.Context) (reply downstream.Reply, ended bool) {
+	if c.r.Era != downstream.Modern {
+		return reply, false
+	}
+	answers, state := strictjson.Get(c.r.Params, "inputResponses"), strictjson.Get(c.r.Params, "requestState")
+	if answers != nil {
+		if strictjson.KindOf(answers) != strictjson.Object {
+			return failure(rpc.CodeInvalidParams, "inputResponses is an object"), true
+		}
+		c.call.Answers = answers
+		c.extra = append(c.extra, strictjson.Member{Name: "inputResponses", Value: answers})
+	}
+	if reply, ended = c.resume(ctx, state); ended {
+		return reply, true
+	}
+	if state != nil {
+		given, ok := c.unsealed(state)
+		if !ok {
+			return failure(rpc.CodeInvalidParams, "requestState is not one that this call was given"), true
+		}
+		c.extra = append(c.extra, strictjson.Member{Name: "requestState", Value: given})
+	}
+	if len(c.extra) > 0 && c.g.legacyServer(c.call.Server) {
+		// Such a server asks within a call, and that call is not waiting.
+		return failure(rpc.CodeInvalidParams, "no call of this session waits for that answer"), true
+	}
+	return reply, false
+}
+
+// unsealed returns the state the server gave, as JSON, of the sealed one the
+// client was given.
+func (c *judgedCall) unsealed(sealed []byte) ([]byte, bool) {
+	text, ok := strictjson.Text(sealed)
+	if !ok {
+		return nil, false
+	}
+	s, err := c.g.sessions.of(c.r)
+	if err != nil {
+		return nil, false
+	}
+	return c.g.sessions.unseal(s, c.call, text)
 }
 
 // suspension is a call to a legacy server, made for a client of the 2026-07-28
@@ -173,65 +199,55 @@ type suspension struct {
 type question struct {
 	method string
 	params []byte
-	answer chan answered // buffered
+	answer chan []byte // buffered
 }
 
-type answered struct {
-	result []byte
-	err    *rpc.Error
-}
-
-// carrySuspendable makes the call in the background, so that it can outlive
-// the request that began it: a question of the server ends the request with
+// sendSuspendable makes the call in the background, so that it can outlive the
+// request that began it: a question of the server ends the request with
 // input_required, and the client's retry goes on where it stood.
-func (a *judgedCall) carrySuspendable(ctx context.Context) downstream.Reply {
+func (c *judgedCall) sendSuspendable(ctx context.Context) (upstream.Response, *downstream.Reply) {
 	callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := &suspension{call: a, cancel: cancel, asks: make(chan question), done: make(chan upstream.Response, 1)}
-	inner := *a.r
-	inner.Peer = &suspendedPeer{p: p, now: a.r.Peer}
-	a.r = &inner
-	go func() { p.done <- a.call(callCtx) }()
+	p := &suspension{call: c, cancel: cancel, asks: make(chan question), done: make(chan upstream.Response, 1)}
+	inner := *c.r
+	inner.Peer = &suspendedPeer{p: p, now: c.r.Peer}
+	c.r = &inner
+	go func() { p.done <- c.callServer(callCtx) }()
 	return p.wait(ctx)
 }
 
 // wait goes on until the call ends, asks, or the client goes away.
-func (p *suspension) wait(ctx context.Context) downstream.Reply {
+func (p *suspension) wait(ctx context.Context) (resp upstream.Response, later *downstream.Reply) {
 	select {
-	case resp := <-p.done:
+	case resp = <-p.done:
 		p.cancel()
-		return p.call.finish(resp)
+		return resp, nil
 	case q := <-p.asks:
 		p.open = &q
-		return p.suspend()
+		if reply, ok := p.suspend(); ok {
+			return resp, &reply
+		}
 	case <-ctx.Done():
-		p.cancel()
-		return p.call.finish(<-p.done)
 	}
+	return p.end(), nil
+}
+
+// end cancels the call and returns how it ended.
+func (p *suspension) end() upstream.Response {
+	p.cancel()
+	return <-p.done
 }
 
 // suspend parks the call under an unguessable token and tells the client what
-// is asked.
-func (p *suspension) suspend() downstream.Reply {
+// is asked. ok is false where too many wait already.
+func (p *suspension) suspend() (_ downstream.Reply, ok bool) {
 	s := p.call.s
 	token, err := newSecret()
-	s.mu.Lock()
-	full := len(s.suspended) >= maxSuspended
-	if err == nil && !full {
-		s.suspended[token] = p
+	if err != nil || !s.park(token, p) {
+		return downstream.Reply{}, false
 	}
-	s.mu.Unlock()
-	if err != nil || full {
-		p.cancel()
-		return p.call.finish(<-p.done)
-	}
-	p.call.g.after(suspendedUntil, func() {
-		s.mu.Lock()
-		waiting := s.suspended[token] == p
-		delete(s.suspended, token)
-		s.mu.Unlock()
-		if waiting {
-			p.cancel()
-			p.call.finish(<-p.done)
+	time.AfterFunc(suspendedUntil, func() {
+		if s.unpark(token, p) {
+			p.call.conclude(p.end())
 		}
 	})
 	ask := strictjson.Set([]byte("{}"), "method", strictjson.Quote(p.open.method))
@@ -241,43 +257,67 @@ func (p *suspension) suspend() downstream.Reply {
 	out := []byte(`{"resultType":"input_required"}`)
 	out = strictjson.Set(out, "inputRequests", strictjson.Set([]byte("{}"), "1", ask))
 	out = strictjson.Set(out, "requestState", strictjson.Quote(token))
-	return downstream.Reply{Result: out}
+	return downstream.Reply{Result: out}, true
+}
+
+// park keeps a call that waits for an answer, if not too many do.
+func (s *session) park(token string, p *suspension) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.suspended) >= maxSuspended {
+		return false
+	}
+	s.suspended[token] = p
+	return true
+}
+
+// unpark takes a call that still waits.
+func (s *session) unpark(token string, p *suspension) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p == nil || s.suspended[token] != p {
+		return false
+	}
+	delete(s.suspended, token)
+	return true
 }
 
 // resume goes on with a suspended call when the client's request is the retry
 // of it: the same session, the same call, and the token that was given out.
-func (g *Gateway) resume(ctx context.Context, r *downstream.Request, call gate.Call) (downstream.Reply, bool) {
-	token, ok := strictjson.Text(strictjson.Get(r.Params, "requestState"))
-	if !ok || r.Era != downstream.Modern {
+func (c *judgedCall) resume(ctx context.Context, state []byte) (downstream.Reply, bool) {
+	token, ok := strictjson.Text(state)
+	if !ok {
 		return downstream.Reply{}, false
 	}
-	s, err := g.sessionOf(r)
+	s, err := c.g.sessions.of(c.r)
 	if err != nil {
 		return downstream.Reply{}, false
 	}
 	s.mu.Lock()
 	p := s.suspended[token]
-	same := p != nil && p.call.d.Call.Server == call.Server && p.call.d.Call.Tool == call.Tool &&
-		p.call.d.Call.Method == call.Method && string(p.call.d.Call.Arguments) == string(call.Arguments)
-	if same {
-		delete(s.suspended, token)
-	}
 	s.mu.Unlock()
 	if p == nil {
 		return downstream.Reply{}, false
 	}
-	if !same {
-		return downstream.Reply{Err: rpc.Errorf(rpc.CodeInvalidParams, "requestState belongs to another call")}, true
+	if was := p.call.newest().Call; was.Server != c.call.Server || was.Tool != c.call.Tool ||
+		was.Method != c.call.Method || string(was.Arguments) != string(c.call.Arguments) {
+		return failure(rpc.CodeInvalidParams, "requestState belongs to another call"), true
 	}
-	ms, _ := strictjson.Members(call.Answers)
+	if !s.unpark(token, p) {
+		return downstream.Reply{}, false // another retry was first
+	}
+	ms, _ := strictjson.Members(c.call.Answers)
 	if len(ms) != 1 || ms[0].Name != "1" || strictjson.KindOf(ms[0].Value) != strictjson.Object {
-		p.cancel()
-		p.call.finish(<-p.done)
-		return downstream.Reply{Err: rpc.Errorf(rpc.CodeInvalidParams, "inputResponses does not answer what was asked")}, true
+		p.call.conclude(p.end())
+		return failure(rpc.CodeInvalidParams, "inputResponses does not answer what was asked"), true
 	}
-	p.call.r.Peer.(*suspendedPeer).attach(r.Peer)
-	p.open.answer <- answered{result: ms[0].Value}
-	return p.wait(ctx), true
+	p.call.r.Peer.(*suspendedPeer).attach(c.r.Peer)
+	p.open.answer <- ms[0].Value
+	resp, later := p.wait(ctx)
+	if later != nil {
+		return *later, true
+	}
+	return p.call.conclude(resp), true
 }
 
 // suspendedPeer is the client of a suspendable call: notifications go to the
@@ -306,15 +346,15 @@ func (sp *suspendedPeer) Request(ctx context.Context, method string, params []by
 	if !hasCapability(sp.p.call.r.ClientCapabilities, askCapability[method]) {
 		return nil, rpc.Errorf(rpc.CodeMethodNotFound, "the client did not declare the capability")
 	}
-	q := question{method, params, make(chan answered, 1)}
+	q := question{method, params, make(chan []byte, 1)}
 	select {
 	case sp.p.asks <- q:
 	case <-ctx.Done():
 		return nil, rpc.Errorf(rpc.CodeInternal, "the call ended")
 	}
 	select {
-	case ans := <-q.answer:
-		return ans.result, ans.err
+	case answer := <-q.answer:
+		return answer, nil
 	case <-ctx.Done():
 		return nil, rpc.Errorf(rpc.CodeInternal, "the call ended")
 	}

@@ -1,15 +1,304 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
-	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/mcp/rpc"
-	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
+
+// ruleset is the policy with the catalogue it is joined to. It is immutable.
+type ruleset struct {
+	policy        *policy.Policy
+	catalogue     *gate.Catalogue
+	policyBlob    string
+	catalogueBlob string
+
+	// Of what the servers listed when the catalogue was made:
+	prompts   map[string]route  // by public name
+	resources map[string]string // the server of a URI
+	templates []route
+	at        map[string]uint64 // of each server that is listed: server.at
+}
+
+type route struct{ server, name string }
+
+// rules keep the ruleset in force: what the servers list now, joined with the
+// policy.
+type rules struct {
+	policy  *policy.Policy
+	tools   []gate.Definition // of the program the gateway is part of
+	inside  Inside
+	servers map[string]*server
+	order   []string // server names, sorted
+	store   Store
+	events  *events
+	changed func() // the tools are others
+
+	absent  map[string]string // the refresher's: why a server was not there, as last told
+	refresh chan struct{}     // asks the refresher for a new ruleset; holds one
+	ready   chan struct{}     // closed with the first ruleset
+	settled chan struct{}     // closed with the first ruleset that no server is awaited for
+
+	mu       sync.Mutex
+	inForce  *ruleset
+	replaced chan struct{} // closed and replaced with each ruleset
+	findings []gate.Finding
+}
+
+func newRules(o Options, es *events, changed func()) *rules {
+	return &rules{policy: o.Policy, tools: slices.Clone(o.Tools), inside: o.Inside, servers: map[string]*server{}, store: o.Store, events: es, changed: changed,
+		absent: map[string]string{}, refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}), replaced: make(chan struct{})}
+}
+
+// readyGrace is how long the first ruleset, once there is one server to show,
+// waits for others that have neither answered nor failed. A silent one does not
+// take the others' tools with it: clients are told when its own arrive.
+const readyGrace = 3 * time.Second
+
+// refresher keeps the ruleset: once when the servers have answered, and again
+// whenever one of them has something new.
+func (ru *rules) refresher(ctx context.Context) {
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	first := make(chan bool, len(ru.order)) // whether the server answered
+	for _, name := range ru.order {
+		watching.Go(func() {
+			ru.servers[name].watch(ctx, ru.events.log, func(answered bool) { first <- answered }, func() { wake(ru.refresh) })
+		})
+	}
+	var grace <-chan time.Time
+	isReady := false
+	begin := func() {
+		if !isReady {
+			ru.rebuild(ctx)
+			close(ru.ready)
+			isReady = true
+		}
+	}
+	settle := func() {
+		if isReady {
+			ru.rebuild(ctx)
+		}
+		begin()
+		close(ru.settled)
+	}
+	waiting := len(ru.order)
+	if waiting == 0 {
+		settle()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case answered := <-first:
+			if answered && grace == nil {
+				grace = time.After(readyGrace)
+			}
+			if waiting--; waiting == 0 {
+				settle()
+			}
+		case <-grace:
+			begin()
+		case <-ru.refresh:
+			if isReady {
+				ru.rebuild(ctx)
+			}
+		}
+	}
+}
+
+// rebuild puts the ruleset of what the servers list now in force.
+func (ru *rules) rebuild(ctx context.Context) {
+	next, defs := ru.listedNow()
+	old, said := ru.newest(), ru.findings
+	if ctx.Err() != nil {
+		return
+	}
+	findings, err := ru.join(ctx, next, old, defs)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		ru.events.log.Error("the catalogue could not be written: every tool stays closed", "error", err)
+		return
+	}
+	ru.mu.Lock()
+	ru.inForce, ru.findings = next, findings
+	close(ru.replaced)
+	ru.replaced = make(chan struct{})
+	ru.mu.Unlock()
+	for _, f := range findings {
+		if !slices.Contains(said, f) {
+			ru.events.log.Warn("catalogue", "server", f.Server, "tool", f.Tool, "finding", f.Message, "try", f.Hint)
+		}
+	}
+	if old != nil && (old.catalogueBlob != next.catalogueBlob || old.policyBlob != next.policyBlob) {
+		ru.changed()
+	}
+}
+
+// listedNow is where requests go by what the servers list now, and what there is
+// to make a catalogue of.
+func (ru *rules) listedNow() (next *ruleset, defs []gate.Definition) {
+	next = &ruleset{policy: ru.policy, prompts: map[string]route{}, resources: map[string]string{}, at: map[string]uint64{}}
+	defs = slices.Clone(ru.tools)
+	byName := map[string][]string{} // the servers of a prompt
+	for _, name := range ru.order {
+		listed, at := ru.present(ru.servers[name])
+		next.at[name] = at
+		for _, raw := range listed["tools/list"] {
+			defs = append(defs, gate.Definition{Server: name, Raw: raw})
+		}
+		for _, prompt := range named(listed["prompts/list"], "name") {
+			byName[prompt] = append(byName[prompt], name)
+		}
+		for _, uri := range named(listed["resources/list"], "uri") {
+			next.resources[uri] = name
+		}
+		for _, uri := range named(listed["resources/templates/list"], "uriTemplate") {
+			next.templates = append(next.templates, route{name, uri})
+		}
+	}
+	if ru.inside != nil {
+		for _, raw := range ru.inside.Definitions() {
+			defs = append(defs, gate.Definition{Server: policy.OwnServer, Raw: raw})
+		}
+	}
+	for prompt, servers := range byName {
+		if len(servers) == 1 {
+			next.prompts[prompt] = route{servers[0], prompt}
+			continue
+		}
+		for _, s := range servers {
+			next.prompts[s+"__"+prompt] = route{s, prompt}
+		}
+	}
+	return next, defs
+}
+
+// named are the names the items of a list have.
+func named(items [][]byte, member string) (names []string) {
+	for _, raw := range items {
+		if n := textMember(raw, member); n != "" {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// present is what a server lists, nil where it is not there.
+func (ru *rules) present(s *server) (listed map[string][][]byte, at uint64) {
+	s.mu.Lock()
+	listed, at = s.listed, s.at
+	err, known := s.err, s.known
+	s.mu.Unlock()
+	absent := ""
+	switch {
+	case !known:
+		absent = "it has not answered yet"
+	case err != nil:
+		absent = err.Error()
+	}
+	if absent != ru.absent[s.name] && absent != "" {
+		ru.events.log.Warn("a server cannot be listed: its tools are closed", "server", s.name, "error", absent)
+	}
+	if ru.absent[s.name] = absent; absent != "" {
+		return nil, at
+	}
+	return listed, at
+}
+
+// join makes the catalogue and puts it on record with its policy; the old one
+// stays where nothing changed.
+func (ru *rules) join(ctx context.Context, next, old *ruleset, defs []gate.Definition) ([]gate.Finding, error) {
+	raw := encodeDefinitions(defs)
+	if old != nil && old.catalogueBlob == audit.Sum(raw).String() {
+		next.catalogue, next.policyBlob, next.catalogueBlob = old.catalogue, old.policyBlob, old.catalogueBlob
+		return ru.findings, nil
+	}
+	var findings []gate.Finding
+	next.catalogue, findings = gate.NewCatalogue(defs, ru.policy)
+	source, err := ru.store.PutBlob(ctx, ru.policy.Source)
+	if err != nil {
+		return nil, err
+	}
+	catalogue, err := ru.store.PutBlob(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	next.policyBlob, next.catalogueBlob = source.String(), catalogue.String()
+	return findings, nil
+}
+
+func (ru *rules) newest() *ruleset {
+	ru.mu.Lock()
+	defer ru.mu.Unlock()
+	return ru.inForce
+}
+
+// current waits for the first ruleset and returns the newest; nil when there is
+// none.
+func (ru *rules) current(ctx context.Context) *ruleset {
+	select {
+	case <-ru.ready:
+		return ru.newest()
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// Ready waits until every server has answered or failed once, but no longer
+// than readyGrace after the first that answered.
+func (ru *rules) Ready(ctx context.Context) error {
+	if ru.current(ctx) == nil {
+		return cmp.Or(ctx.Err(), errors.New("the catalogue could not be written"))
+	}
+	return nil
+}
+
+// Settled waits until every server has answered or failed once, however long
+// that takes.
+func (ru *rules) Settled(ctx context.Context) error {
+	select {
+	case <-ru.settled:
+		return ru.Ready(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Catalogue returns the catalogue and what there is to say of it, after Ready or
+// Settled.
+func (ru *rules) Catalogue() (*gate.Catalogue, []gate.Finding) {
+	ru.mu.Lock()
+	defer ru.mu.Unlock()
+	if ru.inForce == nil {
+		return nil, nil
+	}
+	return ru.inForce.catalogue, slices.Clone(ru.findings)
+}
+
+// Failed returns, after Settled, the servers that could not be reached, with the reason.
+func (ru *rules) Failed() map[string]error {
+	out := map[string]error{}
+	for name, s := range ru.servers {
+		s.mu.Lock()
+		if s.err != nil {
+			out[name] = s.err
+		}
+		s.mu.Unlock()
+	}
+	return out
+}
 
 // A decision rests on the definitions a server listed. From the reading of its
 // list_changed on they may be others, so the server's tools are closed until it
@@ -20,22 +309,19 @@ import (
 
 // listed returns the newest ruleset, and whether it holds all that the server said
 // of its lists. It waits for the server to list them anew where that is needed.
-func (g *Gateway) listed(ctx context.Context, name string) (v *ruleset, ok bool) {
+func (ru *rules) listed(ctx context.Context, name string) (rs *ruleset, ok bool) {
 	var late <-chan time.Time
 	for {
-		g.mu.Lock()
-		v, changed := g.ruleset, g.replaced
-		g.mu.Unlock()
-		s := g.servers[name]
-		if s == nil || v.at[name] == s.conn.Changes() {
-			return v, true // Writ's own server never changes
+		ru.mu.Lock()
+		rs, replaced := ru.inForce, ru.replaced
+		ru.mu.Unlock()
+		s := ru.servers[name]
+		if s == nil || rs.at[name] == s.conn.Changes() {
+			return rs, true // Writ's own server never changes
 		}
-		s.listAgain()
-		s.mu.Lock()
-		vain := s.vain == v.at[name]
-		s.mu.Unlock()
-		if vain {
-			return v, false
+		wake(s.again)
+		if s.waitedInVain(rs.at[name]) {
+			return rs, false
 		}
 		if late == nil {
 			t := time.NewTimer(s.patience)
@@ -43,26 +329,26 @@ func (g *Gateway) listed(ctx context.Context, name string) (v *ruleset, ok bool)
 			late = t.C
 		}
 		select {
-		case <-changed:
+		case <-replaced:
 		case <-late:
 			s.mu.Lock()
-			s.vain = v.at[name]
+			s.vain = rs.at[name]
 			s.mu.Unlock()
-			g.log.Warn("a server said that its lists changed and does not list them: its tools are closed until it does", "server", name)
-			return v, false
+			ru.events.log.Warn("a server said that its lists changed and does not list them: its tools are closed until it does", "server", name)
+			return rs, false
 		case <-ctx.Done():
-			return v, false
+			return rs, false
 		}
 	}
 }
 
 // same reports whether the ruleset has the definition a decision was made on.
-func (v *ruleset) same(d *gate.Decision) bool {
+func (rs *ruleset) same(d *decision) bool {
 	name := d.Call.Tool
 	if d.Call.Method != policy.CallTool {
 		name = string(d.Call.Method)
 	}
-	t := v.catalogue.Lookup(d.Call.Server, name)
+	t := rs.catalogue.Lookup(d.Call.Server, name)
 	if t == nil || d.Tool == nil {
 		return t == d.Tool
 	}
@@ -71,43 +357,67 @@ func (v *ruleset) same(d *gate.Decision) bool {
 
 // stillListed waits until no change of the server's lists is pending, and
 // reports whether the call's definition is the one it was judged by. The call
-// then rests on the lists as they are, which v holds.
-func (a *judgedCall) stillListed(ctx context.Context, d *gate.Decision) (v *ruleset, ok bool) {
-	v, ok = a.g.listed(ctx, d.Call.Server)
+// then rests on the lists as they are, which rs holds.
+func (c *judgedCall) stillListed(ctx context.Context, d *decision) (rs *ruleset, ok bool) {
+	rs, ok = c.g.rules.listed(ctx, d.Call.Server)
 	if d.Shadow { // every call passes
-		if s := a.g.servers[d.Call.Server]; s != nil {
-			a.lists.Store(s.conn.Changes())
+		if s := c.g.servers[d.Call.Server]; s != nil {
+			c.lists.Store(s.conn.Changes())
 		}
-		return v, true
+		return rs, true
 	}
-	if ok = ok && v.same(d); ok {
-		a.lists.Store(v.at[d.Call.Server])
+	if ok = ok && rs.same(d); ok {
+		c.lists.Store(rs.at[d.Call.Server])
 	}
-	return v, ok
+	return rs, ok
 }
 
 // unmoved is stillListed for a call that was answered: it waits only if its
 // server's lists changed meanwhile.
-func (a *judgedCall) unmoved(d *gate.Decision) bool {
-	s := a.g.servers[d.Call.Server]
-	if s == nil || listKey(string(d.Call.Method)) != "" || s.conn.Changes() == a.lists.Load() {
+func (c *judgedCall) unmoved(d *decision) bool {
+	s := c.g.servers[d.Call.Server]
+	if s == nil || listKey(string(d.Call.Method)) != "" || s.conn.Changes() == c.lists.Load() {
 		return true
 	}
-	_, ok := a.stillListed(context.Background(), d)
+	_, ok := c.stillListed(context.Background(), d)
 	return ok
 }
 
-// changedUnder is the end of a call that was not sent because its server said
-// that its lists changed.
-func changedUnder() upstream.Response {
-	return upstream.Response{End: upstream.NotSent, Changed: true, Err: rpc.Errorf(rpc.CodeInternal, "the server's lists changed")}
+// resourceServer is the server a URI is asked for: the one that listed it, else
+// the one whose template it fits, else the only one that has any.
+func (ru *rules) resourceServer(rs *ruleset, uri string) string {
+	if name := rs.resources[uri]; name != "" {
+		return name
+	}
+	// Which server is asked is no question of trust: the gate judges the URI
+	// against that server's own templates.
+	best, longest := "", 0
+	for _, t := range rs.templates {
+		prefix, _, _ := strings.Cut(t.name, "{")
+		if len(prefix) > longest && strings.HasPrefix(uri, prefix) {
+			best, longest = t.server, len(prefix)
+		}
+	}
+	if best != "" {
+		return best
+	}
+	var have []string
+	for _, name := range ru.order {
+		if ru.servers[name].can("resources") {
+			have = append(have, name)
+		}
+	}
+	if len(have) != 1 {
+		return ""
+	}
+	return have[0]
 }
 
-// unlisted is the outcome of such a call.
-func unlisted() writ.Outcome {
-	return writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
-		Code: writ.CodeOf(writ.NameUnlisted), Reason: writ.NameUnlisted,
-		Failures: []writ.Failure{{Reason: writ.NameUnlisted, Need: "its server said that its tools changed, and this one is not listed again as it was; " +
-			"list the tools and call again; if that does not help the server does not list them, and an operator must restart it"}},
-	}}
+// publicPrompt returns the prompt's definition under its public name.
+func (rs *ruleset) publicPrompt(server string, raw []byte) []byte {
+	name := textMember(raw, "name")
+	if rs.prompts[name] == (route{server, name}) {
+		return raw
+	}
+	return strictjson.Set(raw, "name", strictjson.Quote(server+"__"+name))
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -22,29 +21,24 @@ const (
 	maxUsed  = 10_000 // seals remembered as used; beyond, none is accepted
 )
 
-func newSealKey() (key [32]byte, err error) {
-	_, err = rand.Read(key[:])
-	return key, err
-}
-
 // seal wraps the state a server gave in answer to call, a JSON literal.
-func (g *Gateway) seal(session string, call gate.Call, state []byte) string {
-	until := binary.BigEndian.AppendUint64(nil, uint64(g.clock().Add(sealLife).UnixNano()))
-	mac := g.sealMAC(session, call, until, state)
+func (ss *sessions) seal(session string, call gate.Call, state []byte) string {
+	until := binary.BigEndian.AppendUint64(nil, uint64(ss.clock().Add(sealLife).UnixNano()))
+	mac := ss.sealMAC(session, call, until, state)
 	return base64.RawURLEncoding.EncodeToString(append(append(mac, until...), state...))
 }
 
 // unseal returns the literal in a seal that fits, once.
-func (g *Gateway) unseal(s *session, call gate.Call, sealed string) (state []byte, ok bool) {
+func (ss *sessions) unseal(s *session, call gate.Call, sealed string) (state []byte, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	if err != nil || len(b) < sha256.Size+8 {
 		return nil, false
 	}
 	mac, until, rest := b[:sha256.Size], b[sha256.Size:sha256.Size+8], b[sha256.Size+8:]
-	if !hmac.Equal(mac, g.sealMAC(s.id, call, until, rest)) {
+	if !hmac.Equal(mac, ss.sealMAC(s.id, call, until, rest)) {
 		return nil, false
 	}
-	now, end := g.clock(), time.Unix(0, int64(binary.BigEndian.Uint64(until)))
+	now, end := ss.clock(), time.Unix(0, int64(binary.BigEndian.Uint64(until)))
 	if now.After(end) {
 		return nil, false
 	}
@@ -63,8 +57,8 @@ func (g *Gateway) unseal(s *session, call gate.Call, sealed string) (state []byt
 	return rest, true
 }
 
-func (g *Gateway) sealMAC(session string, call gate.Call, until, state []byte) []byte {
-	h := hmac.New(sha256.New, g.sealKey[:])
+func (ss *sessions) sealMAC(session string, call gate.Call, until, state []byte) []byte {
+	h := hmac.New(sha256.New, ss.sealKey[:])
 	for _, part := range []string{session, call.Server, call.Tool, string(call.Method), string(call.Arguments), string(until), string(state)} {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		h.Write([]byte(part))

@@ -1,13 +1,16 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -15,8 +18,33 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/provenance"
 )
+
+// sessions are the sessions of a gateway with their journal: what happens in one
+// is put on record behind what happened before, and its evidence is what its
+// records come to.
+type sessions struct {
+	store   Store
+	caps    provenance.Caps
+	maxHeld int64
+	screen  *screen.Screen
+	clock   func() time.Time
+	events  *events
+	sealKey [32]byte
+
+	anonymousMu sync.Mutex
+	anonymous   *session
+
+	mu     sync.Mutex
+	loaded map[string]*session
+	held   int64 // bytes of their evidence
+}
+
+// now is the recorded time: UTC, to the microsecond, as records keep it.
+func (ss *sessions) now() time.Time { return ss.clock().UTC().Truncate(time.Microsecond) }
 
 // session is one open session: the scope of evidence. Everything in it is a
 // fold of the session's records.
@@ -37,7 +65,7 @@ type session struct {
 	open       openData        // of its first
 	lastUsed   time.Time
 	touched    time.Time
-	bytes      int64 // of its evidence, as Gateway.held counts it; guarded by Gateway.mu
+	bytes      int64 // of its evidence, as sessions.held counts it; guarded by sessions.mu
 
 	drained *sync.Cond // the queue became empty; its lock is mu
 
@@ -51,6 +79,17 @@ func newSession(id string, used time.Time) *session {
 	s := &session{id: id, lastUsed: used, suspended: map[string]*suspension{}, used: map[[sha256.Size]byte]time.Time{}}
 	s.drained = sync.NewCond(&s.mu)
 	return s
+}
+
+// whyHalted says why the session's calls have ended; nil where they have not, or
+// where the session has.
+func (s *session) whyHalted() *writ.Rejection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	return s.halted
 }
 
 // handle is how a session is named to package downstream: equal for one
@@ -79,6 +118,16 @@ const (
 	touchEvery      = time.Minute
 )
 
+func newSessions(o Options, es *events) (*sessions, error) {
+	ss := &sessions{store: o.Store, caps: o.Caps, maxHeld: cmp.Or(o.MaxHeld, maxEvidence), screen: o.Screen, clock: o.Clock, events: es,
+		loaded: map[string]*session{}}
+	if ss.clock == nil {
+		ss.clock = time.Now
+	}
+	_, err := rand.Read(ss.sealKey[:])
+	return ss, err
+}
+
 // newSecret returns 192 random bits, URL-safe.
 func newSecret() (string, error) {
 	var b [24]byte
@@ -97,35 +146,37 @@ func newPublicID() (string, error) {
 	return "s_" + publicEncoding.EncodeToString(b[:]), nil
 }
 
+var publicEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
 func secretDigest(secret string) audit.Digest { return sha256.Sum256([]byte(secret)) }
 
 // OpenSession mints a session (downstream.Router).
-func (g *Gateway) OpenSession(ctx context.Context, principal string, by downstream.Carrier) (string, downstream.Session, error) {
+func (ss *sessions) OpenSession(ctx context.Context, principal string, by downstream.Carrier) (string, downstream.Session, error) {
 	secret, err := newSecret()
 	if err != nil {
 		return "", nil, err
 	}
-	s, err := g.openSession(ctx, principal, string(by), secret, false)
+	s, err := ss.open(ctx, principal, string(by), secret, false)
 	if err != nil {
-		g.complain(ctx, "a session could not be opened", "", err)
+		ss.events.complain(ctx, "a session could not be opened", "", err)
 		return "", nil, err
 	}
 	return secret, handle{s.id}, nil
 }
 
-// openSession registers a session, or opens the stream of requests that carry
+// open registers a session, or opens the stream of requests that carry
 // none, and returns it ready for use.
-func (g *Gateway) openSession(ctx context.Context, principal, carrier, secret string, anonymous bool) (*session, error) {
-	now := g.now()
-	id, key, err := register(ctx, g.store, principal, carrier, secret, anonymous, now)
+func (ss *sessions) open(ctx context.Context, principal, carrier, secret string, anonymous bool) (*session, error) {
+	now := ss.now()
+	id, key, err := register(ctx, ss.store, principal, carrier, secret, anonymous, now)
 	if err != nil {
 		return nil, err
 	}
 	s := newSession(id, now)
 	s.next, s.opened, s.open = 1, now, openDataOf(principal, carrier, secret, anonymous)
 	if !anonymous {
-		s.evidence = gate.NewSession(id, key, g.caps)
-		g.keep(s)
+		s.evidence = gate.NewSession(id, key, ss.caps)
+		ss.keep(s)
 	}
 	return s, nil
 }
@@ -147,12 +198,8 @@ func register(ctx context.Context, st Store, principal, carrier, secret string, 
 	if _, err = rand.Read(key[:]); err != nil {
 		return "", key, err
 	}
-	v := audit.Value{Name: valueKey, Bytes: key[:]}
-	if _, err = rand.Read(v.Salt[:]); err != nil {
-		return "", key, err
-	}
-	e, err := audit.Seal(audit.Record{Kind: audit.KindOpen, Session: id, N: 1, Time: now,
-		Data: mustJSON(openDataOf(principal, carrier, secret, anonymous))}, v)
+	e, err := sealRecord(audit.Record{Kind: audit.KindOpen, Session: id, N: 1, Time: now,
+		Data: mustJSON(openDataOf(principal, carrier, secret, anonymous))}, value{valueKey, key[:]})
 	if err != nil {
 		return "", key, err
 	}
@@ -187,99 +234,93 @@ func SessionID(ctx context.Context, st audit.Sessions, secret string) (string, e
 }
 
 // keep holds a session in memory.
-func (g *Gateway) keep(s *session) {
+func (ss *sessions) keep(s *session) {
 	bytes := int64(0)
 	if s.evidence != nil {
 		bytes = s.evidence.Bytes()
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if o := g.loaded[s.id]; o != nil {
-		g.held -= o.bytes
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if o := ss.loaded[s.id]; o != nil {
+		ss.held -= o.bytes
 	}
-	g.loaded[s.id] = s
+	ss.loaded[s.id] = s
 	s.bytes = bytes
-	g.held += bytes
-	g.makeRoom(s)
+	ss.held += bytes
+	ss.makeRoom(s)
 }
 
 // room counts what a session's evidence takes now, and reports whether there is
 // memory for more of it. The caller holds s.mu.
-func (g *Gateway) room(s *session) bool {
+func (ss *sessions) room(s *session) bool {
 	bytes := s.evidence.Bytes()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.loaded[s.id] != s {
-		return g.held < g.maxHeld
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.loaded[s.id] != s {
+		return ss.held < ss.maxHeld
 	}
-	g.held += bytes - s.bytes
+	ss.held += bytes - s.bytes
 	s.bytes = bytes
-	return g.makeRoom(s)
+	return ss.makeRoom(s)
 }
 
 // makeRoom drops sessions at rest from memory, those first that were used
 // longest ago, until both caps hold, and reports whether they do. Evidence is in
-// the store: dropping it loses nothing. The caller holds g.mu.
-func (g *Gateway) makeRoom(keep *session) bool {
-	if len(g.loaded) <= maxLoaded && g.held < g.maxHeld {
+// the store: dropping it loses nothing. The caller holds ss.mu.
+func (ss *sessions) makeRoom(keep *session) bool {
+	fits := func() bool { return len(ss.loaded) <= maxLoaded && ss.held < ss.maxHeld }
+	if fits() {
 		return true
 	}
-	type idle struct {
-		s    *session
-		used time.Time
-	}
-	var rest []idle
-	for _, o := range g.loaded {
-		if o != keep && o.mu.TryLock() {
-			if !o.flushing && len(o.queue) == 0 && len(o.suspended) == 0 {
-				rest = append(rest, idle{o, o.lastUsed})
+	used := map[*session]time.Time{}
+	for _, s := range ss.loaded {
+		if s != keep && s.mu.TryLock() {
+			if !s.flushing && len(s.queue) == 0 && len(s.suspended) == 0 {
+				used[s] = s.lastUsed
 			}
-			o.mu.Unlock()
+			s.mu.Unlock()
 		}
 	}
-	slices.SortFunc(rest, func(a, b idle) int { return a.used.Compare(b.used) })
-	for _, o := range rest {
-		if len(g.loaded) <= maxLoaded && g.held < g.maxHeld {
-			break
-		}
-		g.unload(o.s)
+	atRest := slices.SortedFunc(maps.Keys(used), func(a, b *session) int { return used[a].Compare(used[b]) })
+	for i := 0; i < len(atRest) && !fits(); i++ {
+		ss.unload(atRest[i])
 	}
-	return g.held < g.maxHeld
+	return ss.held < ss.maxHeld
 }
 
-// unload drops a session from memory. The caller holds g.mu.
-func (g *Gateway) unload(s *session) {
-	if g.loaded[s.id] == s {
-		delete(g.loaded, s.id)
-		g.held -= s.bytes
+// unload drops a session from memory. The caller holds ss.mu.
+func (ss *sessions) unload(s *session) {
+	if ss.loaded[s.id] == s {
+		delete(ss.loaded, s.id)
+		ss.held -= s.bytes
 	}
 }
 
 // FindSession finds an open session of that principal (downstream.Router).
 // Unknown, closed, expired and foreign are the same ErrNoSession. The register
 // only says where to look: whose the session is, and since when, its records say.
-func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (downstream.Session, error) {
+func (ss *sessions) FindSession(ctx context.Context, principal, secret string) (downstream.Session, error) {
 	digest := secretDigest(secret)
-	reg, err := g.sessions.SessionBySecret(ctx, digest)
+	reg, err := ss.store.SessionBySecret(ctx, digest)
 	switch {
 	case errors.Is(err, audit.ErrNotFound):
 		return nil, downstream.ErrNoSession
 	case err != nil:
-		g.complain(ctx, "a session could not be looked up", "", err)
+		ss.events.complain(ctx, "a session could not be looked up", "", err)
 		return nil, err
 	case reg.Principal != principal || !reg.Closed.IsZero():
 		return nil, downstream.ErrNoSession
 	}
-	s, err := g.loadedSession(ctx, reg.ID)
+	s, err := ss.get(ctx, reg.ID)
 	if err != nil {
 		if !errors.Is(err, downstream.ErrNoSession) {
-			g.complain(ctx, "a session could not be restored", reg.ID, err)
+			ss.events.complain(ctx, "a session could not be restored", reg.ID, err)
 		}
 		return nil, err
 	}
-	now := g.now()
+	now := ss.now()
 	s.mu.Lock()
-	if now.Sub(s.lastUsed) > sessionIdle && len(s.queue) == 0 && g.refold(s) && s.active.After(s.lastUsed) {
+	if now.Sub(s.lastUsed) > sessionIdle && len(s.queue) == 0 && ss.refold(s) && s.active.After(s.lastUsed) {
 		s.lastUsed = s.active // another process served it meanwhile
 	}
 	if !errors.Is(s.outdated, audit.ErrAltered) && (s.open.Secret != digest.String() || s.open.Principal != principal ||
@@ -296,119 +337,116 @@ func (g *Gateway) FindSession(ctx context.Context, principal, secret string) (do
 	}
 	s.mu.Unlock()
 	if touch {
-		if err := g.sessions.TouchSession(ctx, s.id, now); err != nil {
-			g.log.Warn("a session's last use was not written", "session", s.id)
+		if err := ss.store.TouchSession(ctx, s.id, now); err != nil {
+			ss.events.log.Warn("a session's last use was not written", "session", s.id)
 		}
 	}
 	return handle{s.id}, nil
 }
-
-// complain tells the operator why a client was answered that a session cannot be
-// had: one line a second, however many clients ask.
-func (g *Gateway) complain(ctx context.Context, what, session string, err error) {
-	if ctx.Err() != nil {
-		return // the client went away
-	}
-	g.eventsMu.Lock()
-	now := time.Now()
-	g.unsaid++
-	unsaid := g.unsaid - 1
-	again := now.Sub(g.complained) < complainEvery
-	if !again {
-		g.complained, g.unsaid = now, 0
-	}
-	g.eventsMu.Unlock()
-	if !again {
-		g.log.Error(what, "session", session, "error", err.Error(), "more", unsaid)
-	}
-}
-
-const complainEvery = time.Second
 
 // ended reports whether a session was closed or outlived its time.
 func ended(reg audit.Session, now time.Time) bool {
 	return !reg.Closed.IsZero() || now.Sub(reg.Created) > sessionLifetime || now.Sub(reg.LastUsed) > sessionIdle
 }
 
-// loadedSession returns the session of that id, folding it from its records if
+// get returns the session of that id, folding it from its records if
 // it is not in memory.
-func (g *Gateway) loadedSession(ctx context.Context, id string) (*session, error) {
-	g.mu.Lock()
-	s := g.loaded[id]
-	g.mu.Unlock()
+func (ss *sessions) get(ctx context.Context, id string) (*session, error) {
+	ss.mu.Lock()
+	s := ss.loaded[id]
+	ss.mu.Unlock()
 	if s != nil {
 		return s, nil
 	}
 	s = newSession(id, time.Time{})
-	if err := g.restore(ctx, s); err != nil && s.halted == nil {
+	if err := ss.restore(ctx, s); err != nil && s.halted == nil {
 		return nil, err
 	}
 	s.lastUsed = s.active
-	g.mu.Lock()
-	if other := g.loaded[id]; other != nil {
-		g.mu.Unlock()
+	ss.mu.Lock()
+	if other := ss.loaded[id]; other != nil {
+		ss.mu.Unlock()
 		return other, nil
 	}
-	g.mu.Unlock()
-	g.keep(s)
+	ss.mu.Unlock()
+	ss.keep(s)
 	return s, nil
 }
 
-// restore folds the session anew from the store. The caller holds s.mu or is
-// the only one that knows s.
-func (g *Gateway) restore(ctx context.Context, s *session) error {
-	err := g.replay(ctx, s)
-	if errors.Is(err, audit.ErrAltered) {
-		g.alter(s, err)
+// refold folds an outdated session anew, once all that was queued is written or
+// has failed. The caller holds s.mu.
+func (ss *sessions) refold(s *session) bool {
+	ss.drain(s)
+	if s.evidence == nil {
+		return false // the next request opens the stream anew
 	}
-	return err
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	if err := ss.restore(ctx, s); err != nil {
+		ss.events.log.Error("a session could not be restored", "session", s.id, "error", err)
+		return false
+	}
+	return true
 }
 
-func (g *Gateway) replay(ctx context.Context, s *session) error {
-	f := NewReplayer(g.store, g.caps)
-	f.screen = g.screen
-	for it, err := range g.store.Read(ctx, s.id, 1) {
+// restore makes the session of its records, and closes it if they are not what
+// was written. The caller holds s.mu or is the only one that knows s.
+func (ss *sessions) restore(ctx context.Context, s *session) error {
+	r, err := ss.replay(ctx, s)
+	if errors.Is(err, audit.ErrAltered) {
+		ss.alter(s, err)
+	}
+	if err != nil {
+		return err
+	}
+	s.evidence, s.outdated, s.halted, s.open, s.opened = r.session, nil, r.halted, r.data, r.opened
+	s.generation++
+	return nil
+}
+
+func (ss *sessions) replay(ctx context.Context, s *session) (*Replayer, error) {
+	r := NewReplayer(ss.store, ss.caps)
+	r.screen = ss.screen
+	for it, err := range ss.store.Read(ctx, s.id, 1) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if rec.Kind == audit.KindClose {
-			return downstream.ErrNoSession // closed
+			return nil, downstream.ErrNoSession
 		}
-		if err := f.Step(ctx, rec, &it); err != nil {
-			return err
+		if err := r.Step(ctx, rec, &it); err != nil {
+			return nil, err
 		}
 		s.next, s.active = rec.N, rec.Time
 	}
 	switch {
 	case s.next == 0:
-		return errors.New("the session has no records")
-	case f.Blind():
-		return errors.New("the session is of another engine: what it saw vouches for nothing any more. `writ session close` ends it")
+		return nil, errors.New("the session has no records")
+	case r.Blind():
+		return nil, errors.New("the session is of another engine: what it saw vouches for nothing any more. `writ session close` ends it")
 	}
-	s.evidence, s.outdated, s.halted, s.open, s.opened = f.session, nil, f.halted, f.data, f.opened
-	s.generation++
-	return nil
+	return r, nil
 }
 
 // altered closes a session if err says that what it rests on was altered.
-func (g *Gateway) altered(s *session, err error) {
+func (ss *sessions) altered(s *session, err error) {
 	if errors.Is(err, audit.ErrAltered) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		g.alter(s, err)
+		ss.alter(s, err)
 	}
 }
 
 // alter closes a session whose records or values are not what was written: it
 // refuses every call from now on, and the log says so. The caller holds s.mu or
 // is the only one that knows s.
-func (g *Gateway) alter(s *session, err error) {
+func (ss *sessions) alter(s *session, err error) {
 	if s.halted == nil || s.halted.Reason != writ.PolicyAltered {
-		g.log.Error("what a session rests on was altered on disk: it is closed, find out by whom (writ audit verify)", "session", s.id, "error", err)
+		ss.events.log.Error("what a session rests on was altered on disk: it is closed, find out by whom (writ audit verify)", "session", s.id, "error", err)
 	}
 	s.outdated = err
 	s.halted = &writ.Rejection{Code: writ.PolicyViolation, Reason: writ.PolicyAltered,
@@ -419,8 +457,8 @@ func (g *Gateway) alter(s *session, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
-	if err := closeRecord(ctx, g.store, s.id, g.now(), data); err != nil {
-		g.log.Error("the end of a session was not written", "session", s.id, "error", err)
+	if err := closeRecord(ctx, ss.store, s.id, ss.now(), data); err != nil {
+		ss.events.log.Error("the end of a session was not written", "session", s.id, "error", err)
 	}
 }
 
@@ -490,42 +528,90 @@ func Altered(ctx context.Context, st audit.Store, id string) (bool, error) {
 	return data.Why == closedAltered, err
 }
 
-// CloseSession ends a session for good (downstream.Router).
-func (g *Gateway) CloseSession(ctx context.Context, ds downstream.Session) error {
-	h, ok := ds.(handle)
-	if !ok {
-		return downstream.ErrNoSession
-	}
-	now := g.now()
-	if err := g.sessions.CloseSession(ctx, h.id, now); err != nil {
-		g.complain(ctx, "a session could not be closed", h.id, err)
+// close ends a session for good.
+func (ss *sessions) close(ctx context.Context, id string) error {
+	now := ss.now()
+	if err := ss.store.CloseSession(ctx, id, now); err != nil {
+		ss.events.complain(ctx, "a session could not be closed", id, err)
 		return err
 	}
-	s, err := g.loadedSession(ctx, h.id)
+	s, err := ss.get(ctx, id)
 	if err != nil {
 		return nil // its last record is there already, or none can be written
 	}
-	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		_, done, err := g.write(s, processEnd, audit.KindClose, now, closeData{})
-		s.mu.Unlock()
-		if err == nil {
-			err = <-done
-		}
-		if err != nil {
-			g.log.Error("the end of a session was not written", "session", s.id)
-		}
-	} else {
-		s.mu.Unlock()
+	if err := ss.writeClose(s, now); err != nil {
+		ss.events.log.Error("the end of a session was not written", "session", id)
 	}
-	g.mu.Lock()
-	g.unload(s)
-	for k := range g.subs {
-		if k.session == s.id {
-			delete(g.subs, k)
-		}
-	}
-	g.mu.Unlock()
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.unload(s)
 	return nil
+}
+
+func (ss *sessions) writeClose(s *session, at time.Time) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	rec, err := ss.write(s, processEnd, audit.KindClose, at, closeData{})
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return rec.wait()
+}
+
+// drainAll waits until what is queued in any session is written.
+func (ss *sessions) drainAll() {
+	ss.mu.Lock()
+	open := slices.Collect(maps.Values(ss.loaded))
+	ss.mu.Unlock()
+	if ss.anonymous != nil {
+		open = append(open, ss.anonymous)
+	}
+	for _, s := range open {
+		s.mu.Lock()
+		ss.drain(s)
+		s.mu.Unlock()
+	}
+}
+
+// of is the session of a request, or the stream of those without one.
+func (ss *sessions) of(r *downstream.Request) (*session, error) {
+	h, ok := r.Session.(handle)
+	if !ok {
+		return ss.anonymousStream()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	s, err := ss.get(ctx, h.id)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotRecorded, err)
+	}
+	return s, nil
+}
+
+// anonymousStream is the log's stream of requests that carry no session. It is
+// opened by the first of them, and anew when it could not be written.
+func (ss *sessions) anonymousStream() (*session, error) {
+	ss.anonymousMu.Lock()
+	defer ss.anonymousMu.Unlock()
+	if s := ss.anonymous; s != nil {
+		s.mu.Lock()
+		outdated := s.outdated
+		s.mu.Unlock()
+		if outdated == nil {
+			return s, nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	s, err := ss.open(ctx, "none", "none", "", true)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotRecorded, err)
+	}
+	ss.anonymous = s
+	return s, nil
 }

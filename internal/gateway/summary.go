@@ -36,8 +36,8 @@ var ErrNoEvidence = errors.New("gateway: no such evidence is on record")
 
 // Recorded returns the exact result bytes that are on record as that evidence
 // of the session.
-func (g *Gateway) Recorded(ctx context.Context, s downstream.Session, evidence uint32) ([]byte, error) {
-	for it, err := range g.store.Read(ctx, s.PublicID(), 1) {
+func (ss *sessions) Recorded(ctx context.Context, s downstream.Session, evidence uint32) ([]byte, error) {
+	for it, err := range ss.store.Read(ctx, s.PublicID(), 1) {
 		if err != nil {
 			return nil, err
 		}
@@ -61,8 +61,8 @@ func (g *Gateway) Recorded(ctx context.Context, s downstream.Session, evidence u
 // it on record, so that it can be checked again later by whoever has the log.
 // id is the record's. A stop means that it is not grounded: nothing is
 // recorded, and nothing of it may be shown as a summary.
-func (g *Gateway) RecordSummary(ctx context.Context, s downstream.Session, evidence uint32, pointer string, limit int, summary []byte) (grounded claim.Summary, id string, stop *claim.Stop, err error) {
-	record, err := g.Recorded(ctx, s, evidence)
+func (ss *sessions) RecordSummary(ctx context.Context, s downstream.Session, evidence uint32, pointer string, limit int, summary []byte) (grounded claim.Summary, id string, stop *claim.Stop, err error) {
+	record, err := ss.Recorded(ctx, s, evidence)
 	if err != nil {
 		return grounded, "", nil, err
 	}
@@ -70,26 +70,14 @@ func (g *Gateway) RecordSummary(ctx context.Context, s downstream.Session, evide
 	if stop != nil {
 		return claim.Summary{}, "", stop, nil
 	}
-	own, err := g.loadedSession(ctx, s.PublicID())
+	rec, err := ss.recordIn(ctx, s.PublicID(), func(own *session) (*receipt, error) {
+		return ss.write(own, powerCut, KindSummary, ss.now(), summaryData{evidence, pointer, limit, claim.MarkRules},
+			value{valueSummary, summary}, value{valueGrounded, mustJSON(grounded)})
+	})
 	if err != nil {
 		return claim.Summary{}, "", nil, err
 	}
-	own.mu.Lock()
-	if own.outdated != nil && !g.refold(own) {
-		err := own.outdated
-		own.mu.Unlock()
-		return claim.Summary{}, "", nil, err
-	}
-	n, done, err := g.write(own, powerCut, KindSummary, g.now(), summaryData{evidence, pointer, limit, claim.MarkRules},
-		value{valueSummary, summary}, value{valueGrounded, mustJSON(grounded)})
-	own.mu.Unlock()
-	if err == nil {
-		err = <-done
-	}
-	if err != nil {
-		return claim.Summary{}, "", nil, err
-	}
-	return grounded, fmt.Sprintf("%s/%d", own.id, n), nil, nil
+	return grounded, fmt.Sprintf("%s/%d", s.PublicID(), rec.n), nil, nil
 }
 
 func ground(record []byte, pointer string, limit int, summary []byte) (claim.Summary, *claim.Stop) {
@@ -101,18 +89,18 @@ func ground(record []byte, pointer string, limit int, summary []byte) (claim.Sum
 }
 
 // summary checks a recorded summary against the recorded bytes it quotes.
-func (f *Replayer) summary(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+func (r *Replayer) summary(ctx context.Context, rec *audit.Record, it *audit.Item) error {
 	var data summaryData
 	if err := json.Unmarshal(rec.Data, &data); err != nil {
 		return fmt.Errorf("summary: %w", err)
 	}
 	text, _ := it.Value(valueSummary)
 	quotes, _ := it.Value(valueGrounded)
-	n, ok := f.results[data.Evidence]
+	n, ok := r.results[data.Evidence]
 	if !ok {
 		return fmt.Errorf("%w: a summary of a result that is not there (n %d)", ErrReplay, rec.N)
 	}
-	record, err := f.store.Value(ctx, rec.Session, n, valueResult)
+	record, err := r.store.Value(ctx, rec.Session, n, valueResult)
 	if err != nil {
 		return err
 	}
@@ -120,7 +108,7 @@ func (f *Replayer) summary(ctx context.Context, rec *audit.Record, it *audit.Ite
 	if data.Marks < claim.MarkRules && json.Unmarshal(quotes, &recorded) == nil {
 		// Earlier rules let quotes end elsewhere; they are held to the record.
 		if source, stop := claim.NewSource(record, data.Pointer, len(record)); stop == nil && recorded.Verbatim(source, text) {
-			f.Grounded++
+			r.Grounded++
 			return nil
 		}
 	}
@@ -134,6 +122,6 @@ func (f *Replayer) summary(ctx context.Context, rec *audit.Record, it *audit.Ite
 	if stop != nil || !bytes.Equal(mustJSON(grounded), quotes) {
 		return fmt.Errorf("%w: a summary that is not grounded (n %d)", ErrReplay, rec.N)
 	}
-	f.Grounded++
+	r.Grounded++
 	return nil
 }

@@ -1,0 +1,166 @@
+package gateway
+
+import (
+	"errors"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// Names of the values records commit to.
+const (
+	valueKey       = "key"       // open: the ledger key, 32 bytes
+	valueInput     = "input"     // decision: what it rested on beside the arguments
+	valueArguments = "arguments" // decision: the exact bytes that were judged
+	valueAnswers   = "answers"   // decision: the answers given inside the call
+	valueDecision  = "decision"  // decision: gate.Decision.Record
+	valueResult    = "result"    // result: the exact bytes of the result member
+)
+
+// Engine names the version of the rules a decision was made by. It changes
+// with every change that could change a decision.
+const Engine = gate.Engine
+
+// decisionData is the data of a decision's record: what may be read when every
+// value was erased. Names are those of the catalogue, never a caller's.
+type decisionData struct {
+	Server    string   `json:"server,omitempty"`
+	Tool      string   `json:"tool,omitempty"`
+	Method    string   `json:"method"`
+	Effect    []string `json:"effect"`
+	Status    string   `json:"status"`
+	Code      string   `json:"code,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+	Shadow    bool     `json:"shadow,omitempty"`
+	Policy    string   `json:"policy"`    // SHA-256 of the policy blob
+	Catalogue string   `json:"catalogue"` // SHA-256 of the catalogue blob
+	Engine    string   `json:"engine"`
+}
+
+// resultData is the data of a result's record.
+type resultData struct {
+	Decision   uint64 `json:"decision"` // n of the decision that allowed it
+	Status     string `json:"status"`
+	Evidence   uint32 `json:"evidence,omitempty"` // its ev number; 0 when it can never be evidence
+	Admissible bool   `json:"admissible"`
+	Why        string `json:"why,omitempty"`
+	// Recalled says which leaves of an answer of the governed memory stand in
+	// what it captured (R35).
+	Recalled []provenance.Recalled `json:"recalled,omitempty"`
+	// Places says which lowered places counted (R38), nil where there was none.
+	Places *placesAt `json:"places,omitempty"`
+}
+
+// inputValue is the value "input" of a decision.
+type inputValue struct {
+	Server     string              `json:"server"`
+	Tool       string              `json:"tool"`
+	Method     string              `json:"method"`
+	Shadow     bool                `json:"shadow,omitempty"`
+	Session    bool                `json:"session"`
+	OwnPaths   []string            `json:"own_paths,omitempty"`
+	Programs   []string            `json:"programs,omitempty"`
+	Bases      []string            `json:"bases,omitempty"`
+	Elsewhere  bool                `json:"elsewhere,omitempty"`
+	Resolved   map[string][]string `json:"resolved,omitempty"`
+	Unresolved []string            `json:"unresolved,omitempty"`
+}
+
+// writeDecision puts a decision behind the session's earlier records. The
+// caller holds s.mu and tells the evidence of it.
+func (ss *sessions) writeDecision(s *session, rules *ruleset, in *gate.Input, d *decision) (*receipt, error) {
+	data := decisionData{
+		Method: methodName(in.Call.Method), Effect: d.Effect.Names(), Status: string(d.Outcome.Status),
+		Shadow: d.Shadow, Policy: rules.policyBlob, Catalogue: rules.catalogueBlob, Engine: Engine,
+	}
+	if d.Tool != nil {
+		data.Server, data.Tool = d.Tool.Server, d.Tool.Name
+	}
+	if r := d.Outcome.Rejection; r != nil {
+		data.Code, data.Reason = string(r.Code), string(r.Reason)
+	}
+	vs := []value{
+		{valueInput, mustJSON(inputValue{
+			Server: in.Call.Server, Tool: in.Call.Tool, Method: string(in.Call.Method), Shadow: in.Shadow,
+			Session: in.Session != nil, OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases,
+			Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
+		})},
+		{valueDecision, d.Record()},
+	}
+	if in.Call.Arguments != nil {
+		vs = append(vs, value{valueArguments, in.Call.Arguments})
+	}
+	if in.Call.Answers != nil {
+		vs = append(vs, value{valueAnswers, in.Call.Answers})
+	}
+	until := processEnd
+	switch {
+	case d.Effect.Gated():
+		until = powerCut // an act, or a refusal that R24 counts
+	case d.Allowed():
+		until = withNext
+	}
+	return ss.write(s, until, audit.KindDecision, d.at, data, vs...)
+}
+
+// writeResult puts the result of a decided call behind the session's earlier
+// records. The caller holds s.mu and tells the evidence of it.
+func (ss *sessions) writeResult(s *session, d *decision, res *gate.Result, obs gate.Observation, at *placesAt, resp upstream.Response) (*receipt, error) {
+	data := resultData{Decision: d.record.n, Status: string(res.Status), Evidence: res.Evidence, Admissible: obs.Admissible, Why: obs.Why,
+		Recalled: res.Recalled, Places: at}
+	var vs []value
+	if res.Bytes != nil {
+		vs = append(vs, value{valueResult, res.Bytes})
+	} else if resp.Err != nil && resp.End == upstream.Answered {
+		vs = append(vs, value{"error", resp.Err.Encode()})
+	}
+	return ss.write(s, processEnd, audit.KindResult, ss.now(), data, vs...)
+}
+
+func methodName(m policy.Method) string {
+	if m == policy.CallTool {
+		return "tools/call"
+	}
+	return string(m)
+}
+
+// encodeDefinitions writes the definitions a catalogue was made from, byte for
+// byte, as one JSON array: the catalogue's blob.
+func encodeDefinitions(defs []gate.Definition) []byte {
+	b := []byte{'['}
+	for i, d := range defs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, `{"server":`...), strictjson.Quote(d.Server)...)
+		b = append(append(b, `,"kind":`...), strictjson.Quote(string(d.Kind))...)
+		b = append(append(append(b, `,"raw":`...), d.Raw...), '}')
+	}
+	return append(b, ']')
+}
+
+func decodeDefinitions(b []byte) ([]gate.Definition, error) {
+	bad := errors.New("the recorded catalogue is not well formed")
+	if strictjson.Check(b, strictjson.Limits{Depth: 200}) != nil {
+		return nil, bad
+	}
+	es, ok := strictjson.Elements(b)
+	if !ok {
+		return nil, bad
+	}
+	defs := make([]gate.Definition, 0, len(es))
+	for _, e := range es {
+		server, ok1 := strictjson.Text(strictjson.Get(e, "server"))
+		kind, ok2 := strictjson.Text(strictjson.Get(e, "kind"))
+		raw := strictjson.Get(e, "raw")
+		if !ok1 || !ok2 || raw == nil {
+			return nil, bad
+		}
+		defs = append(defs, gate.Definition{Server: server, Kind: gate.Kind(kind), Raw: raw})
+	}
+	return defs, nil
+}
