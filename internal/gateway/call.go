@@ -197,8 +197,8 @@ func (c *judgedCall) callServer(ctx context.Context) upstream.Response {
 	if srv == nil {
 		return upstream.Response{End: upstream.NotSent, Err: rpc.Errorf(rpc.CodeInternal, "the server is not configured")}
 	}
-	if listKey(string(d.Call.Method)) != "" {
-		return srv.fetchList(ctx, string(d.Call.Method))
+	if of, isList := listOf(string(d.Call.Method)); isList {
+		return srv.fetchList(ctx, of)
 	}
 	req := c.wireRequest(ctx, &d)
 	for range maxHeldBack {

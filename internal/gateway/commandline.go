@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -34,59 +35,68 @@ func Given(c upstream.Config) (dirs, programs []string) {
 	if err != nil {
 		return nil, nil
 	}
-	dirs = []string{work}
-	program := func(p string) {
-		real, _ := filepath.EvalSymlinks(p)
-		for _, p := range []string{p, real} {
-			if p != "" && !slices.Contains(programs, p) {
-				programs = append(programs, p)
-			}
-		}
-	}
-	look := func(s string) {
-		fi, err := os.Stat(s)
-		switch {
-		case err != nil:
-		case fi.IsDir():
-			if !slices.Contains(dirs[1:], s) {
-				dirs = append(dirs, s)
-			}
-		case fi.Mode().IsRegular() && (fi.Mode().Perm()&0o111 != 0 || slices.Contains(code, strings.ToLower(filepath.Ext(s)))):
-			program(s)
-		}
-	}
-	abs := func(s string) string {
-		if filepath.IsAbs(s) {
-			return filepath.Clean(s)
-		}
-		return filepath.Join(work, s)
-	}
+	n := named{work: work}
 	if p, err := exec.LookPath(c.Command[0]); err == nil && !strings.ContainsRune(c.Command[0], filepath.Separator) {
-		program(abs(p))
+		n.program(n.abs(p))
 	} else {
-		look(abs(c.Command[0]))
+		n.look(c.Command[0])
 	}
-	words := slices.Clone(c.Command[1:])
-	for _, v := range c.Env {
-		words = append(words, v)
-	}
-	for _, w := range words {
+	for _, w := range slices.Concat(c.Command[1:], slices.Collect(maps.Values(c.Env))) {
 		_, value, _ := strings.Cut(w, "=")
 		for _, s := range slices.Concat([]string{w, value}, filepath.SplitList(w), strings.Split(value, ",")) {
 			if s == "~" || strings.HasPrefix(s, "~/") {
 				s = environment(c)("HOME") + s[1:]
 			}
-			if s != "" {
-				look(abs(s))
-			}
+			n.look(s)
 		}
 	}
-	slices.Sort(dirs[1:])
-	slices.Sort(programs)
+	slices.Sort(n.dirs)
+	slices.Sort(n.programs)
 	if slices.Contains(elsewhere, strings.TrimSuffix(strings.ToLower(filepath.Base(c.Command[0])), ".exe")) {
-		dirs = nil
+		return nil, n.programs
 	}
-	return dirs, programs
+	return append([]string{work}, n.dirs...), n.programs
+}
+
+// named is what the words of a command line name.
+type named struct {
+	work           string // where relative paths begin
+	dirs, programs []string
+}
+
+func (n *named) abs(s string) string {
+	if filepath.IsAbs(s) {
+		return filepath.Clean(s)
+	}
+	return filepath.Join(n.work, s)
+}
+
+// look keeps a word that names a directory, or a file that is run or read to say
+// what is run.
+func (n *named) look(word string) {
+	if word == "" {
+		return
+	}
+	p := n.abs(word)
+	fi, err := os.Stat(p)
+	switch {
+	case err != nil:
+	case fi.IsDir():
+		if !slices.Contains(n.dirs, p) {
+			n.dirs = append(n.dirs, p)
+		}
+	case fi.Mode().IsRegular() && (fi.Mode().Perm()&0o111 != 0 || slices.Contains(code, strings.ToLower(filepath.Ext(p)))):
+		n.program(p)
+	}
+}
+
+func (n *named) program(p string) {
+	real, _ := filepath.EvalSymlinks(p)
+	for _, p := range []string{p, real} {
+		if p != "" && !slices.Contains(n.programs, p) {
+			n.programs = append(n.programs, p)
+		}
+	}
 }
 
 // environment returns how a server would read a variable. What it does not get

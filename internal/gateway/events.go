@@ -108,12 +108,10 @@ func (ss *sessions) recorder(ctx context.Context) {
 		case <-ss.events.more:
 			ss.recordEvents()
 		}
-		t := time.NewTimer(eventsEvery)
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return
-		case <-t.C:
+		case <-time.After(eventsEvery):
 		}
 	}
 }

@@ -67,26 +67,25 @@ type openCall struct {
 	refused      bool // and passed in shadow mode: it lends no labels
 }
 
-// evidenceEntries returns the evidence of a session, oldest first, and the number of the
+// evidenceOf returns the evidence of a session, oldest first, and the number of the
 // record at which its turns lapsed, 0 for none. What it returns is only ever
 // appended to.
-func (ss *sessions) evidenceEntries(ctx context.Context, s *session) (all []evidenceEntry, lapse uint64, err error) {
-	a := &s.index
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for it, err := range ss.store.Read(ctx, s.id, a.read+1) {
+func (ss *sessions) evidenceOf(ctx context.Context, id string) (s *session, all []evidenceEntry, lapse uint64, err error) {
+	if s, err = ss.get(ctx, id); err != nil {
+		return nil, nil, 0, err
+	}
+	x := &s.index
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for rec, err := range recordsFrom(ctx, ss.store, s.id, x.read+1) {
 		if err != nil {
 			ss.altered(s, err)
-			return nil, 0, err
+			return nil, nil, 0, err
 		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err != nil {
-			return nil, 0, err
-		}
-		a.add(s.id, rec)
-		a.read = rec.N
+		x.add(s.id, rec.Record)
+		x.read = rec.N
 	}
-	return a.all[:len(a.all):len(a.all)], a.lapse, nil
+	return s, x.all[:len(x.all):len(x.all)], x.lapse, nil
 }
 
 // vouches reports whether the evidence is worth anything at the gate now.
@@ -134,21 +133,20 @@ func (a *evidenceIndex) add(session string, rec *audit.Record) {
 // Sightings returns the newest evidence of a session, newest first, but for
 // what the governed memory answered, which is none for it.
 func (ss *sessions) Sightings(ctx context.Context, session string, limit int) ([]Sighting, error) {
-	s, err := ss.get(ctx, session)
-	if err != nil {
-		return nil, err
-	}
-	all, lapse, err := ss.evidenceEntries(ctx, s)
+	_, all, lapse, err := ss.evidenceOf(ctx, session)
 	if err != nil {
 		return nil, err
 	}
 	var out []Sighting
-	for i := len(all) - 1; i >= 0 && len(out) < limit; i-- {
-		if all[i].Server != policy.OwnServer {
-			x := all[i].Sighting
-			x.Admissible = all[i].vouches(lapse)
-			out = append(out, x)
+	for _, x := range slices.Backward(all) {
+		if x.Server == policy.OwnServer {
+			continue
 		}
+		if len(out) >= limit {
+			break
+		}
+		x.Admissible = x.vouches(lapse)
+		out = append(out, x.Sighting)
 	}
 	return out, nil
 }
@@ -171,17 +169,12 @@ func (ss *sessions) capture(ctx context.Context, session string, number uint32, 
 	if text == "" {
 		return c, false, nil
 	}
-	s, err := ss.get(ctx, session)
+	s, all, lapse, err := ss.evidenceOf(ctx, session)
 	if err != nil {
 		return c, false, err
 	}
-	all, lapse, err := ss.evidenceEntries(ctx, s)
-	if err != nil {
-		return c, false, err
-	}
-	left := captureBytes
-	for i, looked := len(all)-1, 0; i >= 0; i-- {
-		x := &all[i]
+	left, looked := captureBytes, 0
+	for _, x := range slices.Backward(all) {
 		if number != 0 && x.Evidence.Number != number || x.Server == policy.OwnServer {
 			continue
 		}
@@ -189,32 +182,33 @@ func (ss *sessions) capture(ctx context.Context, session string, number uint32, 
 			break
 		}
 		b, err := ss.store.Value(ctx, session, x.n, x.value)
-		if errors.Is(err, audit.ErrNotFound) {
-			continue // an end without bytes
-		} else if err != nil {
+		if err != nil && !errors.Is(err, audit.ErrNotFound) { // that is an end without bytes
 			ss.altered(s, err)
 			return c, false, err
 		}
 		if left -= len(b); left < 0 {
 			break
 		}
-		c = Captured{Evidence: x.Evidence, Server: x.Server, Tool: x.Tool, Time: x.Time}
-		if x.value == valueTurn {
-			whole, own, in := said(string(b), text, hide)
-			if !in {
-				continue
-			}
-			c.Label, c.Whole = writ.External, whole
-			if own && x.vouches(lapse) {
-				c.Label = writ.User
-			}
-			return c, true, nil
-		}
-		if s.quoted(&c, x, b, text, hide) {
+		if c, ok = s.captured(&x, lapse, b, text, hide); ok {
 			return c, true, nil
 		}
 	}
 	return Captured{}, false, nil
+}
+
+// captured is a text that stands in the bytes of one piece of evidence.
+func (s *session) captured(x *evidenceEntry, lapse uint64, b []byte, text string, hide func([]byte) []byte) (c Captured, ok bool) {
+	c = Captured{Evidence: x.Evidence, Server: x.Server, Tool: x.Tool, Time: x.Time}
+	if x.value != valueTurn {
+		ok = s.quoted(&c, x, b, text, hide)
+		return c, ok
+	}
+	whole, own, ok := said(string(b), text, hide)
+	c.Label, c.Whole = writ.External, whole
+	if own && x.vouches(lapse) {
+		c.Label = writ.User
+	}
+	return c, ok
 }
 
 // quoted looks for a text among the leaves of a result, and keeps the one that

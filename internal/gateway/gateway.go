@@ -103,10 +103,7 @@ func New(o Options) (*Gateway, error) {
 	g.rules = newRules(o, g.events, func() {
 		g.listeners.listChanged("tools", func(f downstream.Filter) bool { return f.Tools })
 	})
-	var err error
-	if g.sessions, err = newSessions(o, g.events); err != nil {
-		return nil, fmt.Errorf("gateway: no randomness: %w", err)
-	}
+	g.sessions = newSessions(o, g.events)
 	for _, c := range o.Servers {
 		if err := g.addServer(c); err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/writ-project/writ/audit"
@@ -25,15 +26,39 @@ type value struct {
 
 // sealRecord makes the entry of a record, with a salt of its own for each value.
 func sealRecord(rec audit.Record, values ...value) (audit.Entry, error) {
-	vs := make([]audit.Value, 0, len(values))
-	for _, v := range values {
-		av := audit.Value{Name: v.name, Bytes: v.bytes}
-		if _, err := rand.Read(av.Salt[:]); err != nil {
-			return audit.Entry{}, err
-		}
-		vs = append(vs, av)
+	vs := make([]audit.Value, len(values))
+	for i, v := range values {
+		vs[i] = audit.Value{Name: v.name, Bytes: v.bytes}
+		rand.Read(vs[i].Salt[:])
 	}
 	return audit.Seal(rec, vs...)
+}
+
+// recorded is a record as it is read back.
+type recorded struct {
+	*audit.Record
+	item audit.Item
+}
+
+// recordReader is what the records of a session are read from.
+type recordReader interface {
+	Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error]
+}
+
+// recordsFrom yields the records of a session from number n on, up to the first
+// that cannot be read.
+func recordsFrom(ctx context.Context, st recordReader, session string, n uint64) iter.Seq2[recorded, error] {
+	return func(yield func(recorded, error) bool) {
+		for it, err := range st.Read(ctx, session, n) {
+			var rec *audit.Record
+			if err == nil {
+				rec, err = audit.ParseRecord(it.Leaf)
+			}
+			if !yield(recorded{rec, it}, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // receipt is what whoever wrote a record waits on.
@@ -135,6 +160,13 @@ func (ss *sessions) startFlush(s *session) {
 		s.flushing = true
 		go ss.flush(s)
 	}
+}
+
+// writeNow has what waits in the session's queue written.
+func (ss *sessions) writeNow(s *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ss.startFlush(s)
 }
 
 // drain has the session's queue written and waits until it is empty. The caller

@@ -38,16 +38,16 @@ func newListeners() *listeners {
 	return &listeners{open: map[*listener]bool{}, subs: map[subscription]bool{}}
 }
 
-func (ls *listeners) add(e *listener) {
+// add tells a stream from now on, until remove is called.
+func (ls *listeners) add(e *listener) (remove func()) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.open[e] = true
-}
-
-func (ls *listeners) remove(e *listener) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	delete(ls.open, e)
+	return func() {
+		ls.mu.Lock()
+		defer ls.mu.Unlock()
+		delete(ls.open, e)
+	}
 }
 
 // tell notifies the streams that want it. wants is called with ls.mu held.
@@ -142,8 +142,7 @@ func (g *Gateway) Subscribe(ctx context.Context, l downstream.Listener, deliver 
 			}
 		}
 	}
-	g.listeners.add(e)
-	return e.filter, func() { g.listeners.remove(e) }
+	return e.filter, g.listeners.add(e)
 }
 
 // NoPeer is the client of a call that can be neither asked nor notified.

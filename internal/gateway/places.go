@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -62,7 +61,7 @@ func (p *places) at(res *gate.Result) *placesAt {
 
 // placesStore is what the places of a namespace are read from.
 type placesStore interface {
-	Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error]
+	recordReader
 	Head(ctx context.Context, session string) (uint64, error)
 }
 
@@ -88,18 +87,14 @@ func (p *places) upTo(ctx context.Context, n uint64) error {
 	if p.n >= n {
 		return nil
 	}
-	for it, err := range p.store.Read(ctx, p.log, p.n+1) {
+	for rec, err := range recordsFrom(ctx, p.store, p.log, p.n+1) {
 		if err != nil {
 			return err
 		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err != nil {
+		if _, err := audit.ParseEntry(rec.item.Leaf, rec.item.Values...); err != nil {
 			return err
 		}
-		if _, err := audit.ParseEntry(it.Leaf, it.Values...); err != nil {
-			return err
-		}
-		if err := p.fold(rec, &it); err != nil {
+		if err := p.fold(rec.Record, &rec.item); err != nil {
 			return err
 		}
 		p.n = rec.N
@@ -164,11 +159,11 @@ func (p *places) append(ctx context.Context, st audit.Store, at time.Time, kind 
 		}
 		var es []audit.Entry
 		if n == 0 {
-			e, err := audit.Seal(audit.Record{Kind: audit.KindOpen, Session: p.log, N: 1, Time: at})
+			open, err := sealRecord(audit.Record{Kind: audit.KindOpen, Session: p.log, N: 1, Time: at})
 			if err != nil {
 				return 0, err
 			}
-			es = append(es, e)
+			es = append(es, open)
 		}
 		e, err := sealRecord(audit.Record{Kind: kind, Session: p.log, N: n + uint64(len(es)) + 1, Time: at, Data: mustJSON(data)}, vs...)
 		if err != nil {
@@ -195,30 +190,27 @@ type LoweredPlace struct {
 }
 
 func (l LoweredPlace) same(o LoweredPlace) bool {
-	return l.Place.Server == o.Place.Server && l.Place.Tool == o.Place.Tool && l.Place.Label >= o.Place.Label && slices.Equal(l.Place.At, o.Place.At)
+	return l.Place.Server == o.Place.Server && l.Place.Tool == o.Place.Tool && slices.Equal(l.Place.At, o.Place.At)
 }
 
 // LoweredPlaces lists the places of a namespace that are in force, oldest first.
 func LoweredPlaces(ctx context.Context, st audit.Store, namespace string) ([]LoweredPlace, error) {
 	var out []LoweredPlace
-	for it, err := range st.Read(ctx, placesPrefix+namespace, 1) {
-		if err != nil {
-			return nil, err
-		}
-		rec, err := audit.ParseRecord(it.Leaf)
+	for rec, err := range recordsFrom(ctx, st, placesPrefix+namespace, 1) {
 		if err != nil {
 			return nil, err
 		}
 		switch rec.Kind {
 		case KindPlace:
-			l := LoweredPlace{N: rec.N, Time: rec.Time}
 			var d placeData
-			b, _ := it.Value(valuePlace)
+			l := LoweredPlace{N: rec.N, Time: rec.Time}
+			b, _ := rec.item.Value(valuePlace)
 			if err := errors.Join(json.Unmarshal(rec.Data, &d), json.Unmarshal(b, &l.Place)); err != nil {
 				return nil, fmt.Errorf("the lowered place %d cannot be read: %w", rec.N, err)
 			}
 			l.Session = d.Session
-			if !slices.ContainsFunc(out, l.same) { // the second of a place is for what the first act answers
+			covers := func(o LoweredPlace) bool { return o.same(l) && o.Place.Label <= l.Place.Label }
+			if !slices.ContainsFunc(out, covers) { // the second of a place is for what the first act answers
 				out = append(out, l)
 			}
 		case KindClear:
@@ -227,10 +219,7 @@ func LoweredPlaces(ctx context.Context, st audit.Store, namespace string) ([]Low
 				return nil, err
 			}
 			if i := slices.IndexFunc(out, func(l LoweredPlace) bool { return l.N == c.Place }); i >= 0 {
-				gone := out[i].Place
-				out = slices.DeleteFunc(out, func(l LoweredPlace) bool {
-					return l.Place.Server == gone.Server && l.Place.Tool == gone.Tool && slices.Equal(l.Place.At, gone.At)
-				})
+				out = slices.DeleteFunc(out, out[i].same)
 			}
 		}
 	}

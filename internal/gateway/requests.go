@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -86,17 +85,16 @@ func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.
 	if rules == nil {
 		return failure(rpc.CodeInternal, "the gateway is not ready: no catalogue")
 	}
+	if _, isList := listOf(r.Method); isList && strictjson.Get(r.Params, "cursor") != nil {
+		return failure(rpc.CodeInvalidParams, "unknown cursor") // every list is one page, so none was ever given
+	}
 	switch r.Method {
 	case "tools/list":
-		return g.listTools(r, rules)
+		return g.listTools(rules)
 	case "tools/call":
 		return g.callTool(ctx, r, rules)
-	case "resources/list":
-		return g.list(ctx, r, rules, policy.ListResources, "resources", "resources")
-	case "resources/templates/list":
-		return g.list(ctx, r, rules, policy.ListTemplates, "resourceTemplates", "resources")
-	case "prompts/list":
-		return g.list(ctx, r, rules, policy.ListPrompts, "prompts", "prompts")
+	case "resources/list", "resources/templates/list", "prompts/list":
+		return g.list(ctx, r, rules)
 	case "resources/read":
 		return g.resource(ctx, r, rules, policy.ReadResource)
 	case "resources/subscribe":
@@ -117,13 +115,7 @@ func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.
 // them concerns a server: roots are not passed on.
 func (g *Gateway) Notified(context.Context, *downstream.Request) {}
 
-// noCursor refuses a cursor: every list is one page, so none was ever given.
-func noCursor(r *downstream.Request) bool { return strictjson.Get(r.Params, "cursor") == nil }
-
-func (g *Gateway) listTools(r *downstream.Request, rules *ruleset) downstream.Reply {
-	if !noCursor(r) {
-		return failure(rpc.CodeInvalidParams, "unknown cursor")
-	}
+func (g *Gateway) listTools(rules *ruleset) downstream.Reply {
 	var items [][]byte
 	for _, t := range rules.catalogue.Listed(g.shadow) {
 		raw := t.Raw
@@ -210,16 +202,14 @@ func nearMember(params []byte, known ...string) bool {
 
 // list asks every server that has such a list, as a read of this session, so
 // that what is listed becomes known to it (R32).
-func (g *Gateway) list(ctx context.Context, r *downstream.Request, rules *ruleset, method policy.Method, key, capability string) downstream.Reply {
-	if !noCursor(r) {
-		return failure(rpc.CodeInvalidParams, "unknown cursor")
-	}
+func (g *Gateway) list(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
+	of, _ := listOf(r.Method)
 	var items [][]byte
 	for _, name := range g.order {
-		if !g.servers[name].can(capability) {
+		if !g.servers[name].can(of.capability) {
 			continue
 		}
-		c := &judgedCall{g: g, rules: rules, r: r, call: gate.Call{Server: name, Method: method}}
+		c := &judgedCall{g: g, rules: rules, r: r, call: gate.Call{Server: name, Method: policy.Method(r.Method)}}
 		reply := c.answer(ctx)
 		if reply.Err != nil {
 			if reply.Err.Code == rpc.CodeMethodNotFound {
@@ -227,19 +217,18 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, rules *rulese
 			}
 			return reply
 		}
-		es, _ := strictjson.Elements(strictjson.Get(reply.Result, key))
-		if method == policy.ListPrompts {
-			es = slices.Clone(es)
-			for i, e := range es {
-				es[i] = rules.publicPrompt(name, e)
+		es, _ := strictjson.Elements(strictjson.Get(reply.Result, of.key))
+		for _, e := range es {
+			if policy.Method(r.Method) == policy.ListPrompts {
+				e = rules.publicPrompt(name, e)
 			}
+			items = append(items, e)
 		}
-		items = append(items, es...)
 	}
-	if method == policy.ListTemplates {
+	if policy.Method(r.Method) == policy.ListTemplates {
 		items = append(items, g.insideTemplates()...) // part of the program, like its tools
 	}
-	return downstream.Reply{Result: listResult(key, items)}
+	return downstream.Reply{Result: listResult(of.key, items)}
 }
 
 // resource answers a request about one resource.
@@ -288,10 +277,7 @@ func (g *Gateway) complete(ctx context.Context, r *downstream.Request, rules *ru
 	var name string
 	switch textMember(ref, "type") {
 	case "ref/prompt":
-		to, ok := rules.prompts[textMember(ref, "name")]
-		if !ok {
-			return downstream.Reply{Result: []byte(`{"completion":{"values":[]}}`)}
-		}
+		to := rules.prompts[textMember(ref, "name")]
 		name = to.server
 		args = strictjson.Set(args, "ref", strictjson.Set(ref, "name", strictjson.Quote(to.name)))
 	case "ref/resource":

@@ -36,8 +36,6 @@ var askCapability = map[string]string{
 	"roots/list":             "roots",
 }
 
-func mayAsk(method string) bool { return askCapability[method] != "" }
-
 // send makes the allowed call. A question of a legacy server to a client of
 // 2026-07-28 suspends it: then later is the client's answer for now.
 func (c *judgedCall) send(ctx context.Context) (resp upstream.Response, later *downstream.Reply) {
@@ -58,7 +56,7 @@ func (c *judgedCall) askLegacyClient(ctx context.Context, resp upstream.Response
 	answers = []byte("{}")
 	for _, q := range asked {
 		method := textMember(q.Value, "method")
-		if !mayAsk(method) {
+		if askCapability[method] == "" {
 			return upstream.Response{End: upstream.Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server asked for something that is not passed on")}, nil
 		}
 		got, err := c.r.Peer.Request(ctx, method, strictjson.Get(q.Value, "params"))
@@ -86,7 +84,7 @@ func (c *judgedCall) withAnswers(ctx context.Context, answers []byte, resp upstr
 // askClient brings a request that a legacy server makes during the call to the
 // client, and judges the call again with the answer.
 func (c *judgedCall) askClient(ctx context.Context, method string, params []byte) ([]byte, *rpc.Error) {
-	if !mayAsk(method) {
+	if askCapability[method] == "" {
 		return nil, rpc.Errorf(rpc.CodeMethodNotFound, "not passed on")
 	}
 	got, err := c.r.Peer.Request(ctx, method, params)
@@ -155,35 +153,25 @@ func (c *judgedCall) takeRetry(ctx context.Context) (reply downstream.Reply, end
 		c.call.Answers = answers
 		c.extra = append(c.extra, strictjson.Member{Name: "inputResponses", Value: answers})
 	}
-	if reply, ended = c.resume(ctx, state); ended {
-		return reply, true
-	}
 	if state != nil {
-		given, ok := c.unsealed(state)
-		if !ok {
+		token, _ := strictjson.Text(state)
+		s, err := c.g.sessions.of(c.r)
+		if err == nil {
+			if reply, ended = c.resume(ctx, s, token); ended {
+				return reply, true
+			}
+			state, err = c.g.sessions.unseal(s, c.call, token)
+		}
+		if err != nil {
 			return failure(rpc.CodeInvalidParams, "requestState is not one that this call was given"), true
 		}
-		c.extra = append(c.extra, strictjson.Member{Name: "requestState", Value: given})
+		c.extra = append(c.extra, strictjson.Member{Name: "requestState", Value: state})
 	}
 	if len(c.extra) > 0 && c.g.legacyServer(c.call.Server) {
 		// Such a server asks within a call, and that call is not waiting.
 		return failure(rpc.CodeInvalidParams, "no call of this session waits for that answer"), true
 	}
 	return reply, false
-}
-
-// unsealed returns the state the server gave, as JSON, of the sealed one the
-// client was given.
-func (c *judgedCall) unsealed(sealed []byte) ([]byte, bool) {
-	text, ok := strictjson.Text(sealed)
-	if !ok {
-		return nil, false
-	}
-	s, err := c.g.sessions.of(c.r)
-	if err != nil {
-		return nil, false
-	}
-	return c.g.sessions.unseal(s, c.call, text)
 }
 
 // suspension is a call to a legacy server, made for a client of the 2026-07-28
@@ -241,8 +229,8 @@ func (p *suspension) end() upstream.Response {
 // is asked. ok is false where too many wait already.
 func (p *suspension) suspend() (_ downstream.Reply, ok bool) {
 	s := p.call.s
-	token, err := newSecret()
-	if err != nil || !s.park(token, p) {
+	token := newSecret()
+	if !s.park(token, p) {
 		return downstream.Reply{}, false
 	}
 	time.AfterFunc(suspendedUntil, func() {
@@ -284,15 +272,7 @@ func (s *session) unpark(token string, p *suspension) bool {
 
 // resume goes on with a suspended call when the client's request is the retry
 // of it: the same session, the same call, and the token that was given out.
-func (c *judgedCall) resume(ctx context.Context, state []byte) (downstream.Reply, bool) {
-	token, ok := strictjson.Text(state)
-	if !ok {
-		return downstream.Reply{}, false
-	}
-	s, err := c.g.sessions.of(c.r)
-	if err != nil {
-		return downstream.Reply{}, false
-	}
+func (c *judgedCall) resume(ctx context.Context, s *session, token string) (downstream.Reply, bool) {
 	s.mu.Lock()
 	p := s.suspended[token]
 	s.mu.Unlock()
@@ -314,10 +294,11 @@ func (c *judgedCall) resume(ctx context.Context, state []byte) (downstream.Reply
 	p.call.r.Peer.(*suspendedPeer).attach(c.r.Peer)
 	p.open.answer <- ms[0].Value
 	resp, later := p.wait(ctx)
-	if later != nil {
-		return *later, true
+	if later == nil {
+		reply := p.call.conclude(resp)
+		later = &reply
 	}
-	return p.call.conclude(resp), true
+	return *later, true
 }
 
 // suspendedPeer is the client of a suspendable call: notifications go to the

@@ -76,38 +76,31 @@ func (ru *rules) refresher(ctx context.Context) {
 		})
 	}
 	var grace <-chan time.Time
-	isReady := false
-	begin := func() {
-		if !isReady {
-			ru.rebuild(ctx)
-			close(ru.ready)
-			isReady = true
-		}
-	}
-	settle := func() {
-		if isReady {
-			ru.rebuild(ctx)
-		}
-		begin()
-		close(ru.settled)
-	}
-	waiting := len(ru.order)
-	if waiting == 0 {
-		settle()
-	}
+	waiting, isReady := len(ru.order), false
 	for {
+		if waiting == 0 {
+			waiting = -1
+			ru.rebuild(ctx)
+			close(ru.settled)
+			if !isReady {
+				close(ru.ready)
+				isReady = true
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case answered := <-first:
+			waiting--
 			if answered && grace == nil {
 				grace = time.After(readyGrace)
 			}
-			if waiting--; waiting == 0 {
-				settle()
-			}
 		case <-grace:
-			begin()
+			if !isReady {
+				ru.rebuild(ctx)
+				close(ru.ready)
+				isReady = true
+			}
 		case <-ru.refresh:
 			if isReady {
 				ru.rebuild(ctx)
@@ -158,13 +151,13 @@ func (ru *rules) listedNow() (next *ruleset, defs []gate.Definition) {
 		for _, raw := range listed["tools/list"] {
 			defs = append(defs, gate.Definition{Server: name, Raw: raw})
 		}
-		for _, prompt := range named(listed["prompts/list"], "name") {
+		for _, prompt := range namesOf(listed["prompts/list"], "name") {
 			byName[prompt] = append(byName[prompt], name)
 		}
-		for _, uri := range named(listed["resources/list"], "uri") {
+		for _, uri := range namesOf(listed["resources/list"], "uri") {
 			next.resources[uri] = name
 		}
-		for _, uri := range named(listed["resources/templates/list"], "uriTemplate") {
+		for _, uri := range namesOf(listed["resources/templates/list"], "uriTemplate") {
 			next.templates = append(next.templates, route{name, uri})
 		}
 	}
@@ -185,8 +178,8 @@ func (ru *rules) listedNow() (next *ruleset, defs []gate.Definition) {
 	return next, defs
 }
 
-// named are the names the items of a list have.
-func named(items [][]byte, member string) (names []string) {
+// namesOf are the names the items of a list have.
+func namesOf(items [][]byte, member string) (names []string) {
 	for _, raw := range items {
 		if n := textMember(raw, member); n != "" {
 			names = append(names, n)
@@ -324,9 +317,7 @@ func (ru *rules) listed(ctx context.Context, name string) (rs *ruleset, ok bool)
 			return rs, false
 		}
 		if late == nil {
-			t := time.NewTimer(s.patience)
-			defer t.Stop()
-			late = t.C
+			late = time.After(s.patience)
 		}
 		select {
 		case <-replaced:
@@ -376,7 +367,7 @@ func (c *judgedCall) stillListed(ctx context.Context, d *decision) (rs *ruleset,
 // server's lists changed meanwhile.
 func (c *judgedCall) unmoved(d *decision) bool {
 	s := c.g.servers[d.Call.Server]
-	if s == nil || listKey(string(d.Call.Method)) != "" || s.conn.Changes() == c.lists.Load() {
+	if _, isList := listOf(string(d.Call.Method)); s == nil || isList || s.conn.Changes() == c.lists.Load() {
 		return true
 	}
 	_, ok := c.stillListed(context.Background(), d)

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
+	"maps"
 	"time"
 
 	"github.com/writ-project/writ/gate"
@@ -29,33 +31,28 @@ func (ss *sessions) seal(session string, call gate.Call, state []byte) string {
 }
 
 // unseal returns the literal in a seal that fits, once.
-func (ss *sessions) unseal(s *session, call gate.Call, sealed string) (state []byte, ok bool) {
+func (ss *sessions) unseal(s *session, call gate.Call, sealed string) (state []byte, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	if err != nil || len(b) < sha256.Size+8 {
-		return nil, false
+		return nil, errSeal
 	}
 	mac, until, rest := b[:sha256.Size], b[sha256.Size:sha256.Size+8], b[sha256.Size+8:]
-	if !hmac.Equal(mac, ss.sealMAC(s.id, call, until, rest)) {
-		return nil, false
-	}
 	now, end := ss.clock(), time.Unix(0, int64(binary.BigEndian.Uint64(until)))
-	if now.After(end) {
-		return nil, false
+	if !hmac.Equal(mac, ss.sealMAC(s.id, call, until, rest)) || now.After(end) {
+		return nil, errSeal
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for k, t := range s.used {
-		if now.After(t) {
-			delete(s.used, k)
-		}
-	}
+	maps.DeleteFunc(s.used, func(_ [sha256.Size]byte, t time.Time) bool { return now.After(t) })
 	key := [sha256.Size]byte(mac)
 	if _, again := s.used[key]; again || len(s.used) >= maxUsed {
-		return nil, false
+		return nil, errSeal
 	}
 	s.used[key] = end
-	return rest, true
+	return rest, nil
 }
+
+var errSeal = errors.New("the seal does not fit")
 
 func (ss *sessions) sealMAC(session string, call gate.Call, until, state []byte) []byte {
 	h := hmac.New(sha256.New, ss.sealKey[:])

@@ -50,22 +50,18 @@ func newServer(c upstream.Config) (s *server, programs []string) {
 
 // lists are the list methods, the member that holds the items, and the
 // capability that promises them.
-var lists = []struct{ method, key, capability string }{
+var lists = []list{
 	{"tools/list", "tools", "tools"},
 	{"resources/list", "resources", "resources"},
 	{"resources/templates/list", "resourceTemplates", "resources"},
 	{"prompts/list", "prompts", "prompts"},
 }
 
-// listKey is the member of a list method's result that holds the items, "" for
-// another method.
-func listKey(method string) string {
-	for _, l := range lists {
-		if l.method == method {
-			return l.key
-		}
-	}
-	return ""
+type list struct{ method, key, capability string }
+
+func listOf(method string) (list, bool) {
+	i := slices.IndexFunc(lists, func(l list) bool { return l.method == method })
+	return lists[max(i, 0)], i >= 0
 }
 
 // watch lists the server when it is there, and again whenever it says that a
@@ -134,12 +130,12 @@ func (s *server) fetchLists(ctx context.Context) (listed map[string][][]byte, in
 }
 
 // fetchList is the read of one of the server's lists, whole.
-func (s *server) fetchList(ctx context.Context, method string) upstream.Response {
-	l, err := s.conn.List(ctx, method, listKey(method))
+func (s *server) fetchList(ctx context.Context, of list) upstream.Response {
+	l, err := s.conn.List(ctx, of.method, of.key)
 	if err != nil {
 		return upstream.Response{End: upstream.Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server's list cannot be had")}
 	}
-	return upstream.Response{End: upstream.Answered, Result: listResult(listKey(method), l.Items)}
+	return upstream.Response{End: upstream.Answered, Result: listResult(of.key, l.Items)}
 }
 
 // listResult makes a list result of raw items, complete in one page.

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -109,7 +108,13 @@ type openData struct {
 	Secret string `json:"secret,omitempty"`
 }
 
-// Session lifetimes and caps (attacks D03, D04).
+// newOpening returns a new secret and the opening of the session it is of.
+func newOpening(principal string, by downstream.Carrier) (secret string, data openData) {
+	secret = newSecret()
+	return secret, openData{Principal: principal, Carrier: string(by), Secret: secretDigest(secret).String()}
+}
+
+// Session lifetimes (provenance.md section 5) and caps (attacks D03, D04).
 const (
 	sessionIdle     = 24 * time.Hour
 	sessionLifetime = 30 * 24 * time.Hour
@@ -118,32 +123,28 @@ const (
 	touchEvery      = time.Minute
 )
 
-func newSessions(o Options, es *events) (*sessions, error) {
+func newSessions(o Options, es *events) *sessions {
 	ss := &sessions{store: o.Store, caps: o.Caps, maxHeld: cmp.Or(o.MaxHeld, maxEvidence), screen: o.Screen, clock: o.Clock, events: es,
 		loaded: map[string]*session{}}
 	if ss.clock == nil {
 		ss.clock = time.Now
 	}
-	_, err := rand.Read(ss.sealKey[:])
-	return ss, err
+	rand.Read(ss.sealKey[:])
+	return ss
 }
 
 // newSecret returns 192 random bits, URL-safe.
-func newSecret() (string, error) {
+func newSecret() string {
 	var b [24]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", err
-	}
-	return base64.RawURLEncoding.EncodeToString(b[:]), nil
+	rand.Read(b[:]) // it does not fail
+	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 // newPublicID returns a name that is unique and says nothing of the secret.
-func newPublicID() (string, error) {
+func newPublicID() string {
 	var b [10]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", err
-	}
-	return "s_" + publicEncoding.EncodeToString(b[:]), nil
+	rand.Read(b[:])
+	return "s_" + publicEncoding.EncodeToString(b[:])
 }
 
 var publicEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -152,11 +153,8 @@ func secretDigest(secret string) audit.Digest { return sha256.Sum256([]byte(secr
 
 // OpenSession mints a session (downstream.Router).
 func (ss *sessions) OpenSession(ctx context.Context, principal string, by downstream.Carrier) (string, downstream.Session, error) {
-	secret, err := newSecret()
-	if err != nil {
-		return "", nil, err
-	}
-	s, err := ss.open(ctx, principal, string(by), secret, false)
+	secret, data := newOpening(principal, by)
+	s, err := ss.open(ctx, secret, data)
 	if err != nil {
 		ss.events.complain(ctx, "a session could not be opened", "", err)
 		return "", nil, err
@@ -166,51 +164,38 @@ func (ss *sessions) OpenSession(ctx context.Context, principal string, by downst
 
 // open registers a session, or opens the stream of requests that carry
 // none, and returns it ready for use.
-func (ss *sessions) open(ctx context.Context, principal, carrier, secret string, anonymous bool) (*session, error) {
+func (ss *sessions) open(ctx context.Context, secret string, data openData) (*session, error) {
 	now := ss.now()
-	id, key, err := register(ctx, ss.store, principal, carrier, secret, anonymous, now)
+	id, key, err := register(ctx, ss.store, secret, data, now)
 	if err != nil {
 		return nil, err
 	}
 	s := newSession(id, now)
-	s.next, s.opened, s.open = 1, now, openDataOf(principal, carrier, secret, anonymous)
-	if !anonymous {
+	s.next, s.opened, s.open = 1, now, data
+	if !data.Anonymous {
 		s.evidence = gate.NewSession(id, key, ss.caps)
 		ss.keep(s)
 	}
 	return s, nil
 }
 
-func openDataOf(principal, carrier, secret string, anonymous bool) openData {
-	d := openData{Principal: principal, Carrier: carrier, Anonymous: anonymous}
-	if !anonymous {
-		d.Secret = secretDigest(secret).String()
-	}
-	return d
-}
-
 // register writes a session's first record and, unless it is the anonymous
 // stream, the digest of its secret.
-func register(ctx context.Context, st Store, principal, carrier, secret string, anonymous bool, now time.Time) (id string, key [32]byte, err error) {
-	if id, err = newPublicID(); err != nil {
-		return "", key, err
-	}
-	if _, err = rand.Read(key[:]); err != nil {
-		return "", key, err
-	}
-	e, err := sealRecord(audit.Record{Kind: audit.KindOpen, Session: id, N: 1, Time: now,
-		Data: mustJSON(openDataOf(principal, carrier, secret, anonymous))}, value{valueKey, key[:]})
+func register(ctx context.Context, st Store, secret string, data openData, now time.Time) (id string, key [32]byte, err error) {
+	id = newPublicID()
+	rand.Read(key[:])
+	e, err := sealRecord(audit.Record{Kind: audit.KindOpen, Session: id, N: 1, Time: now, Data: mustJSON(data)}, value{valueKey, key[:]})
 	if err != nil {
 		return "", key, err
 	}
 	if _, err = st.Append(ctx, id, 0, []audit.Entry{e}); err != nil {
 		return "", key, fmt.Errorf("gateway: the session could not be recorded: %w", err)
 	}
-	if anonymous {
+	if data.Anonymous {
 		return id, key, nil
 	}
-	err = st.AddSession(ctx, audit.Session{ID: id, SecretDigest: secretDigest(secret), Principal: principal,
-		Endpoint: carrier, Created: now, LastUsed: now})
+	err = st.AddSession(ctx, audit.Session{ID: id, SecretDigest: secretDigest(secret), Principal: data.Principal,
+		Endpoint: data.Carrier, Created: now, LastUsed: now})
 	if err != nil {
 		return "", key, fmt.Errorf("gateway: the session could not be registered: %w", err)
 	}
@@ -220,10 +205,8 @@ func register(ctx context.Context, st Store, principal, carrier, secret string, 
 // MintSession registers a session without a gateway, for `writ session new`:
 // every gateway over the same store knows it at once.
 func MintSession(ctx context.Context, st Store, principal string, clock func() time.Time) (secret, id string, err error) {
-	if secret, err = newSecret(); err != nil {
-		return "", "", err
-	}
-	id, _, err = register(ctx, st, principal, string(downstream.CarrierEndpoint), secret, false, clock().UTC().Truncate(time.Microsecond))
+	secret, data := newOpening(principal, downstream.CarrierEndpoint)
+	id, _, err = register(ctx, st, secret, data, clock().UTC().Truncate(time.Microsecond))
 	return secret, id, err
 }
 
@@ -233,31 +216,44 @@ func SessionID(ctx context.Context, st audit.Sessions, secret string) (string, e
 	return s.ID, err
 }
 
-// keep holds a session in memory.
-func (ss *sessions) keep(s *session) {
-	bytes := int64(0)
-	if s.evidence != nil {
-		bytes = s.evidence.Bytes()
+// CreateSession registers a session for principal, for `writ session new`: it
+// writes what OpenSession writes and returns the secret and the public id.
+func (ss *sessions) CreateSession(ctx context.Context, principal string) (secret, id string, err error) {
+	secret, s, err := ss.OpenSession(ctx, principal, downstream.CarrierEndpoint)
+	if err != nil {
+		return "", "", err
 	}
+	return secret, s.PublicID(), nil
+}
+
+// keep holds a session in memory, and returns the one of its id that is held.
+func (ss *sessions) keep(s *session) *session {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if o := ss.loaded[s.id]; o != nil {
-		ss.held -= o.bytes
+	if held := ss.loaded[s.id]; held != nil {
+		return held
 	}
 	ss.loaded[s.id] = s
-	s.bytes = bytes
-	ss.held += bytes
-	ss.makeRoom(s)
+	ss.weigh(s)
+	return s
 }
 
 // room counts what a session's evidence takes now, and reports whether there is
 // memory for more of it. The caller holds s.mu.
 func (ss *sessions) room(s *session) bool {
-	bytes := s.evidence.Bytes()
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if ss.loaded[s.id] != s {
 		return ss.held < ss.maxHeld
+	}
+	return ss.weigh(s)
+}
+
+// weigh counts what a session's evidence takes now, and makes room for it.
+func (ss *sessions) weigh(s *session) bool {
+	bytes := int64(0)
+	if s.evidence != nil {
+		bytes = s.evidence.Bytes()
 	}
 	ss.held += bytes - s.bytes
 	s.bytes = bytes
@@ -344,6 +340,24 @@ func (ss *sessions) FindSession(ctx context.Context, principal, secret string) (
 	return handle{s.id}, nil
 }
 
+// SessionNamed finds an open session by its public id, whoever carries it: for
+// the person at the state directory, to speak in it or to reopen it. It is never
+// reached from a client's side, where a session is its secret.
+func (ss *sessions) SessionNamed(ctx context.Context, id string) (downstream.Session, error) {
+	reg, err := ss.store.SessionByID(ctx, id)
+	if errors.Is(err, audit.ErrNotFound) || err == nil && ended(reg, ss.now()) {
+		return nil, downstream.ErrNoSession
+	}
+	if err == nil {
+		_, err = ss.get(ctx, id)
+	}
+	if err != nil {
+		ss.events.complain(ctx, "a session could not be restored", id, err)
+		return nil, err
+	}
+	return handle{id}, nil
+}
+
 // ended reports whether a session was closed or outlived its time.
 func ended(reg audit.Session, now time.Time) bool {
 	return !reg.Closed.IsZero() || now.Sub(reg.Created) > sessionLifetime || now.Sub(reg.LastUsed) > sessionIdle
@@ -363,14 +377,7 @@ func (ss *sessions) get(ctx context.Context, id string) (*session, error) {
 		return nil, err
 	}
 	s.lastUsed = s.active
-	ss.mu.Lock()
-	if other := ss.loaded[id]; other != nil {
-		ss.mu.Unlock()
-		return other, nil
-	}
-	ss.mu.Unlock()
-	ss.keep(s)
-	return s, nil
+	return ss.keep(s), nil
 }
 
 // refold folds an outdated session anew, once all that was queued is written or
@@ -407,18 +414,14 @@ func (ss *sessions) restore(ctx context.Context, s *session) error {
 func (ss *sessions) replay(ctx context.Context, s *session) (*Replayer, error) {
 	r := NewReplayer(ss.store, ss.caps)
 	r.screen = ss.screen
-	for it, err := range ss.store.Read(ctx, s.id, 1) {
-		if err != nil {
-			return nil, err
-		}
-		rec, err := audit.ParseRecord(it.Leaf)
+	for rec, err := range recordsFrom(ctx, ss.store, s.id, 1) {
 		if err != nil {
 			return nil, err
 		}
 		if rec.Kind == audit.KindClose {
 			return nil, downstream.ErrNoSession
 		}
-		if err := r.Step(ctx, rec, &it); err != nil {
+		if err := r.Step(ctx, rec.Record, &rec.item); err != nil {
 			return nil, err
 		}
 		s.next, s.active = rec.N, rec.Time
@@ -430,152 +433,6 @@ func (ss *sessions) replay(ctx context.Context, s *session) (*Replayer, error) {
 		return nil, errors.New("the session is of another engine: what it saw vouches for nothing any more. `writ session close` ends it")
 	}
 	return r, nil
-}
-
-// altered closes a session if err says that what it rests on was altered.
-func (ss *sessions) altered(s *session, err error) {
-	if errors.Is(err, audit.ErrAltered) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		ss.alter(s, err)
-	}
-}
-
-// alter closes a session whose records or values are not what was written: it
-// refuses every call from now on, and the log says so. The caller holds s.mu or
-// is the only one that knows s.
-func (ss *sessions) alter(s *session, err error) {
-	if s.halted == nil || s.halted.Reason != writ.PolicyAltered {
-		ss.events.log.Error("what a session rests on was altered on disk: it is closed, find out by whom (writ audit verify)", "session", s.id, "error", err)
-	}
-	s.outdated = err
-	s.halted = &writ.Rejection{Code: writ.PolicyViolation, Reason: writ.PolicyAltered,
-		Failures: []writ.Failure{{Reason: writ.PolicyAltered, Need: "what this session saw was altered on disk and vouches for nothing any more: a person looks at it with writ audit verify; begin a new session"}}}
-	data := closeData{Why: closedAltered}
-	if a := (*audit.AlteredError)(nil); errors.As(err, &a) {
-		data.N = a.N
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-	defer cancel()
-	if err := closeRecord(ctx, ss.store, s.id, ss.now(), data); err != nil {
-		ss.events.log.Error("the end of a session was not written", "session", s.id, "error", err)
-	}
-}
-
-// closeData is the data of a session's last record.
-type closeData struct {
-	Why string `json:"why,omitempty"`
-	N   uint64 `json:"n,omitempty"` // the record that was altered
-}
-
-const closedAltered = "altered"
-
-// closeRecord puts a session's last record behind whatever is there, unless
-// there is one.
-func closeRecord(ctx context.Context, st audit.Store, id string, at time.Time, data closeData) error {
-	for {
-		n, err := st.Head(ctx, id)
-		if err != nil {
-			return err
-		}
-		if _, closed, err := closedBy(ctx, st, id, n); closed || err != nil {
-			return err
-		}
-		e, err := audit.Seal(audit.Record{Kind: audit.KindClose, Session: id, N: n + 1, Time: at, Data: mustJSON(data)})
-		if err != nil {
-			return err
-		}
-		if _, err = st.Append(ctx, id, n, []audit.Entry{e}); !errors.Is(err, audit.ErrConflict) {
-			return err
-		}
-	}
-}
-
-// closedBy reads the end of a session whose newest record has that number.
-func closedBy(ctx context.Context, st audit.Store, id string, n uint64) (data closeData, closed bool, err error) {
-	for it, err := range st.Read(ctx, id, n) {
-		if errors.Is(err, audit.ErrAltered) {
-			return closeData{Why: closedAltered}, true, nil // nothing that comes after can be read either
-		} else if err != nil {
-			return data, false, err
-		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err == nil && rec.Kind == audit.KindClose {
-			closed, err = true, json.Unmarshal(rec.Data, &data)
-		}
-		return data, closed, err
-	}
-	return data, false, nil
-}
-
-// EndSession closes a session for good without a gateway, for `writ session
-// close`.
-func EndSession(ctx context.Context, st Store, id string, at time.Time) error {
-	if err := st.CloseSession(ctx, id, at); err != nil {
-		return err
-	}
-	return closeRecord(ctx, st, id, at.UTC().Truncate(time.Microsecond), closeData{})
-}
-
-// Altered reports that a session was closed because its records or values are
-// not what was written.
-func Altered(ctx context.Context, st audit.Store, id string) (bool, error) {
-	n, err := st.Head(ctx, id)
-	if err != nil || n == 0 {
-		return false, err
-	}
-	data, _, err := closedBy(ctx, st, id, n)
-	return data.Why == closedAltered, err
-}
-
-// close ends a session for good.
-func (ss *sessions) close(ctx context.Context, id string) error {
-	now := ss.now()
-	if err := ss.store.CloseSession(ctx, id, now); err != nil {
-		ss.events.complain(ctx, "a session could not be closed", id, err)
-		return err
-	}
-	s, err := ss.get(ctx, id)
-	if err != nil {
-		return nil // its last record is there already, or none can be written
-	}
-	if err := ss.writeClose(s, now); err != nil {
-		ss.events.log.Error("the end of a session was not written", "session", id)
-	}
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	ss.unload(s)
-	return nil
-}
-
-func (ss *sessions) writeClose(s *session, at time.Time) error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	s.closed = true
-	rec, err := ss.write(s, processEnd, audit.KindClose, at, closeData{})
-	s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return rec.wait()
-}
-
-// drainAll waits until what is queued in any session is written.
-func (ss *sessions) drainAll() {
-	ss.mu.Lock()
-	open := slices.Collect(maps.Values(ss.loaded))
-	ss.mu.Unlock()
-	if ss.anonymous != nil {
-		open = append(open, ss.anonymous)
-	}
-	for _, s := range open {
-		s.mu.Lock()
-		ss.drain(s)
-		s.mu.Unlock()
-	}
 }
 
 // of is the session of a request, or the stream of those without one.
@@ -608,10 +465,25 @@ func (ss *sessions) anonymousStream() (*session, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
-	s, err := ss.open(ctx, "none", "none", "", true)
+	s, err := ss.open(ctx, "", openData{Principal: "none", Carrier: "none", Anonymous: true})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
 	ss.anonymous = s
 	return s, nil
+}
+
+// drainAll waits until what is queued in any session is written.
+func (ss *sessions) drainAll() {
+	ss.mu.Lock()
+	open := slices.Collect(maps.Values(ss.loaded))
+	ss.mu.Unlock()
+	if ss.anonymous != nil {
+		open = append(open, ss.anonymous)
+	}
+	for _, s := range open {
+		s.mu.Lock()
+		ss.drain(s)
+		s.mu.Unlock()
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/ask/claim"
@@ -37,24 +38,19 @@ var ErrNoEvidence = errors.New("gateway: no such evidence is on record")
 // Recorded returns the exact result bytes that are on record as that evidence
 // of the session.
 func (ss *sessions) Recorded(ctx context.Context, s downstream.Session, evidence uint32) ([]byte, error) {
-	for it, err := range ss.store.Read(ctx, s.PublicID(), 1) {
-		if err != nil {
-			return nil, err
-		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err != nil {
-			return nil, err
-		}
-		var data resultData
-		if rec.Kind != audit.KindResult || json.Unmarshal(rec.Data, &data) != nil || data.Evidence != evidence {
-			continue
-		}
-		if b, ok := it.Value(valueResult); ok {
-			return bytes.Clone(b), nil
-		}
-		break
+	own, all, _, err := ss.evidenceOf(ctx, s.PublicID())
+	if err != nil {
+		return nil, err
 	}
-	return nil, ErrNoEvidence
+	i := slices.IndexFunc(all, func(x evidenceEntry) bool { return x.Evidence.Number == evidence && x.value == valueResult })
+	if i < 0 {
+		return nil, ErrNoEvidence
+	}
+	b, err := ss.store.Value(ctx, own.id, all[i].n, valueResult)
+	if errors.Is(err, audit.ErrNotFound) { // an end without bytes
+		return nil, ErrNoEvidence
+	}
+	return b, err
 }
 
 // RecordSummary grounds a summary in the recorded bytes of one result and puts

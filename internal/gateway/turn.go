@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -85,24 +84,6 @@ func (ss *sessions) Turn(ctx context.Context, in downstream.Session, text string
 		return id, halted
 	}
 	return id, nil
-}
-
-// SessionNamed finds an open session by its public id, whoever carries it: for
-// the person at the state directory, to speak in it or to reopen it. It is never
-// reached from a client's side, where a session is its secret.
-func (ss *sessions) SessionNamed(ctx context.Context, id string) (downstream.Session, error) {
-	reg, err := ss.store.SessionByID(ctx, id)
-	if errors.Is(err, audit.ErrNotFound) || err == nil && ended(reg, ss.now()) {
-		return nil, downstream.ErrNoSession
-	}
-	if err == nil {
-		_, err = ss.get(ctx, id)
-	}
-	if err != nil {
-		ss.events.complain(ctx, "a session could not be restored", id, err)
-		return nil, err
-	}
-	return handle{id}, nil
 }
 
 // Reopen lifts what too many guesses closed in a session (R24). The caller is
