@@ -165,6 +165,32 @@ func functions(sources map[string]map[string]*ast.File) map[string]bool {
 	return out
 }
 
+var functionName = regexp.MustCompile(`^(\w+/)*\w+(\.\w+){1,2}$`)
+
+// TestWalkNamesFunctions: the reader's walk through one call names functions of
+// the product, in the order of the five steps.
+func TestWalkNamesFunctions(t *testing.T) {
+	_, walk, ok := strings.Cut(read(t, filepath.Join("docs", "design.md")), "### One call, from bytes to bytes\n")
+	if !ok {
+		t.Fatal("docs/design.md has no walk through one call")
+	}
+	walk, _, _ = strings.Cut(walk, "\n## ")
+	functions := functions(sources(t))
+	named := 0
+	for _, m := range codeSpan.FindAllStringSubmatch(walk, -1) {
+		if !functionName.MatchString(m[1]) {
+			continue
+		}
+		named++
+		if !functions[m[1]] {
+			t.Errorf("the walk names %s, which is no function of the product", m[1])
+		}
+	}
+	if named < 25 {
+		t.Errorf("only %d functions found in the walk: the pattern has come apart", named)
+	}
+}
+
 // catalogue is how many attacks each surface has.
 var catalogue = []struct {
 	letter string
