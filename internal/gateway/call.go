@@ -23,7 +23,7 @@ import (
 // while it works, each round of questions is a call of its own.
 type judgedCall struct {
 	g     *Gateway
-	rules *ruleset
+	rs    *ruleset
 	r     *downstream.Request
 	call  gate.Call
 	extra []strictjson.Member // members of params beside arguments and _meta that pass: requestState, inputResponses
@@ -108,7 +108,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 	if c.s, err = g.sessions.of(c.r); err != nil {
 		return d, err
 	}
-	in := gate.Input{Policy: c.rules.policy, Catalogue: c.rules.catalogue, Call: call, Shadow: g.shadow, OwnPaths: g.ownPaths}
+	in := gate.Input{Policy: c.rs.policy, Catalogue: c.rs.catalogue, Call: call, Shadow: g.shadow, OwnPaths: g.ownPaths}
 	g.locate(ctx, &in)
 	s := c.s
 	err = g.sessions.with(s, func() error {
@@ -122,7 +122,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		s.active = now
 		in.Session, in.Time = s.evidence, now
 		d = decision{Decision: decide(in), at: now, anonymous: s.evidence == nil, generation: s.generation}
-		d.record, err = g.sessions.writeDecision(s, c.rules, &in, &d)
+		d.record, err = g.sessions.writeDecision(s, c.rs, &in, &d)
 		if err == nil && s.evidence != nil {
 			s.evidence.Decided(&d.Decision)
 		}

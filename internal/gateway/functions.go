@@ -24,12 +24,12 @@ type Run func(ctx context.Context, arguments []byte) ([]byte, error)
 // object, is recorded as the tool's error; where it ends by a panic, or after
 // ctx, the outcome is recorded as unknown.
 func (g *Gateway) Call(ctx context.Context, session downstream.Session, principal string, call gate.Call, run Run) downstream.Reply {
-	rules := g.rules.current(ctx)
-	if rules == nil {
+	rs := g.rules.current(ctx)
+	if rs == nil {
 		return failure(rpc.CodeInternal, "the gateway is not ready: no catalogue")
 	}
 	r := &downstream.Request{Method: "tools/call", Era: downstream.Modern, Principal: principal, Session: session}
-	return (&judgedCall{g: g, rules: rules, r: r, call: call, run: run}).answer(ctx)
+	return (&judgedCall{g: g, rs: rs, r: r, call: call, run: run}).answer(ctx)
 }
 
 // runHere is the call made by c.run.

@@ -152,8 +152,8 @@ func (g *Gateway) insideTemplates() [][]byte {
 }
 
 // readInside reads a resource of Inside's.
-func (g *Gateway) readInside(ctx context.Context, r *downstream.Request, rules *ruleset, uri string, call gate.Call) downstream.Reply {
-	reply := (&judgedCall{g: g, rules: rules, r: r, call: call}).answer(ctx)
+func (g *Gateway) readInside(ctx context.Context, r *downstream.Request, rs *ruleset, uri string, call gate.Call) downstream.Reply {
+	reply := (&judgedCall{g: g, rs: rs, r: r, call: call}).answer(ctx)
 	if reply.Err != nil {
 		return reply
 	}

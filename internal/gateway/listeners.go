@@ -132,11 +132,11 @@ func (g *Gateway) Subscribe(ctx context.Context, l downstream.Listener, deliver 
 	}
 	if len(l.Filter.URIs) > 0 {
 		e.filter.URIs = nil
-		if rules := g.rules.current(ctx); rules != nil {
+		if rs := g.rules.current(ctx); rs != nil {
 			for _, uri := range l.Filter.URIs {
 				r := &downstream.Request{Method: "resources/subscribe", Era: l.Era, Version: l.Version, Principal: l.Principal,
 					Session: l.Session, Params: strictjson.Set([]byte("{}"), "uri", strictjson.Quote(uri)), Peer: NoPeer}
-				if g.resource(ctx, r, rules, policy.SubscribeResource).Err == nil {
+				if g.resource(ctx, r, rs, policy.SubscribeResource).Err == nil {
 					e.filter.URIs = append(e.filter.URIs, uri)
 				}
 			}
@@ -166,8 +166,8 @@ func (deafPeer) Request(context.Context, string, []byte) ([]byte, *rpc.Error) {
 func (g *Gateway) notified(s *server, method string, params []byte, owner string) {
 	switch method {
 	case "notifications/resources/updated":
-		uri, rules := textMember(params, "uri"), g.rules.newest()
-		if _, own := g.insideResource(uri); !own && rules != nil && g.rules.resourceServer(rules, uri) == s.name {
+		uri, rs := textMember(params, "uri"), g.rules.newest()
+		if _, own := g.insideResource(uri); !own && rs != nil && g.rules.resourceServer(rs, uri) == s.name {
 			g.listeners.updated(uri)
 		}
 	case "notifications/message":
@@ -195,8 +195,8 @@ func (g *Gateway) insideChanged(changed func(uri string) bool) {
 	}
 }
 
-func (g *Gateway) subscribe(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
-	reply := g.resource(ctx, r, rules, policy.SubscribeResource)
+func (g *Gateway) subscribe(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
+	reply := g.resource(ctx, r, rs, policy.SubscribeResource)
 	if reply.Err != nil {
 		return reply
 	}
@@ -210,14 +210,14 @@ func (g *Gateway) subscribe(ctx context.Context, r *downstream.Request, rules *r
 	return reply
 }
 
-func (g *Gateway) unsubscribe(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
+func (g *Gateway) unsubscribe(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
 	uri, ok := strictjson.Text(strictjson.Get(r.Params, "uri"))
 	h, carried := r.Session.(handle)
 	if !ok || !carried {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
 	}
 	if _, own := g.insideResource(uri); g.listeners.unsubscribe(subscription{h.id, uri}) && !own { // of our own nobody else was asked
-		if srv := g.servers[g.rules.resourceServer(rules, uri)]; srv != nil {
+		if srv := g.servers[g.rules.resourceServer(rs, uri)]; srv != nil {
 			if resp := srv.conn.Do(ctx, upstream.Request{Method: r.Method, Params: only(r.Params, "uri")}); resp.Err != nil {
 				return downstream.Reply{Err: resp.Err}
 			}

@@ -72,10 +72,10 @@ type inputValue struct {
 
 // writeDecision puts a decision behind the session's earlier records. The
 // caller holds s.mu and tells the evidence of it.
-func (ss *sessions) writeDecision(s *session, rules *ruleset, in *gate.Input, d *decision) (*receipt, error) {
+func (ss *sessions) writeDecision(s *session, rs *ruleset, in *gate.Input, d *decision) (*receipt, error) {
 	data := decisionData{
 		Method: methodName(in.Call.Method), Effect: d.Effect.Names(), Status: string(d.Outcome.Status),
-		Shadow: d.Shadow, Policy: rules.policyBlob, Catalogue: rules.catalogueBlob, Engine: Engine,
+		Shadow: d.Shadow, Policy: rs.policyBlob, Catalogue: rs.catalogueBlob, Engine: Engine,
 	}
 	if d.Tool != nil {
 		data.Server, data.Tool = d.Tool.Server, d.Tool.Name

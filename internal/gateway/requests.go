@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,17 +27,15 @@ func (g *Gateway) Describe(ctx context.Context, version string) (capabilities, s
 	g.rules.current(wait)
 	cancel()
 	capabilities = []byte(`{"tools":{"listChanged":true}}`)
-	have := map[string]bool{"resources": len(g.insideTemplates()) > 0}
-	for _, name := range g.order {
-		info, known := g.servers[name].said()
-		for _, c := range []string{"resources", "prompts", "completions", "logging"} {
-			have[c] = have[c] || !known || hasCapability(info.Capabilities, c)
-		}
-	}
 	for _, c := range []struct{ name, promise string }{
 		{"resources", `{"subscribe":true,"listChanged":true}`}, {"prompts", `{"listChanged":true}`}, {"completions", `{}`}, {"logging", `{}`},
 	} {
-		if have[c.name] {
+		have := c.name == "resources" && len(g.insideTemplates()) > 0
+		for _, s := range g.servers {
+			info, known := s.said()
+			have = have || !known || hasCapability(info.Capabilities, c.name)
+		}
+		if have {
 			capabilities = strictjson.Set(capabilities, c.name, []byte(c.promise))
 		}
 	}
@@ -81,8 +80,8 @@ func modernResult(method string, result []byte) []byte {
 }
 
 func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.Reply {
-	rules := g.rules.current(ctx)
-	if rules == nil {
+	rs := g.rules.current(ctx)
+	if rs == nil {
 		return failure(rpc.CodeInternal, "the gateway is not ready: no catalogue")
 	}
 	if _, isList := listOf(r.Method); isList && strictjson.Get(r.Params, "cursor") != nil {
@@ -90,21 +89,21 @@ func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.
 	}
 	switch r.Method {
 	case "tools/list":
-		return g.listTools(rules)
+		return g.listTools(rs)
 	case "tools/call":
-		return g.callTool(ctx, r, rules)
+		return g.callTool(ctx, r, rs)
 	case "resources/list", "resources/templates/list", "prompts/list":
-		return g.list(ctx, r, rules)
+		return g.list(ctx, r, rs)
 	case "resources/read":
-		return g.resource(ctx, r, rules, policy.ReadResource)
+		return g.resource(ctx, r, rs, policy.ReadResource)
 	case "resources/subscribe":
-		return g.subscribe(ctx, r, rules)
+		return g.subscribe(ctx, r, rs)
 	case "resources/unsubscribe":
-		return g.unsubscribe(ctx, r, rules)
+		return g.unsubscribe(ctx, r, rs)
 	case "prompts/get":
-		return g.prompt(ctx, r, rules)
+		return g.prompt(ctx, r, rs)
 	case "completion/complete":
-		return g.complete(ctx, r, rules)
+		return g.complete(ctx, r, rs)
 	case "logging/setLevel":
 		return g.setLevel(ctx, r)
 	}
@@ -115,9 +114,9 @@ func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.
 // them concerns a server: roots are not passed on.
 func (g *Gateway) Notified(context.Context, *downstream.Request) {}
 
-func (g *Gateway) listTools(rules *ruleset) downstream.Reply {
+func (g *Gateway) listTools(rs *ruleset) downstream.Reply {
 	var items [][]byte
-	for _, t := range rules.catalogue.Listed(g.shadow) {
+	for _, t := range rs.catalogue.Listed(g.shadow) {
 		raw := t.Raw
 		if t.Public != t.Name {
 			raw = strictjson.Set(raw, "name", strictjson.Quote(t.Public))
@@ -128,7 +127,7 @@ func (g *Gateway) listTools(rules *ruleset) downstream.Reply {
 }
 
 // callTool answers a tools/call.
-func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
+func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
 	name, ok := strictjson.Text(strictjson.Get(r.Params, "name"))
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.name is a string")
@@ -137,31 +136,29 @@ func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, rules *ru
 		return failure(rpc.CodeInvalidParams, "a member of params looks like another one")
 	}
 	call := gate.Call{Tool: name, Arguments: strictjson.Get(r.Params, "arguments")}
-	if t, _ := rules.catalogue.Resolve(name, g.shadow); t != nil {
-		rules, _ = g.rules.listed(ctx, t.Server)
+	if t, _ := rs.catalogue.Resolve(name, g.shadow); t != nil {
+		rs, _ = g.rules.listed(ctx, t.Server)
 	} else if g.Settled(ctx) == nil {
-		rules = g.rules.current(ctx) // it may be of a server that was slow to start
+		rs = g.rules.current(ctx) // it may be of a server that was slow to start
 	}
-	t, listed := rules.catalogue.Resolve(name, g.shadow)
-	if t == nil {
-		return g.callAsked(ctx, r, rules, call)
-	}
-	call.Server, call.Tool = t.Server, t.Name
-	if !listed {
-		return g.callHidden(ctx, r, rules, call)
-	}
-	if r.HTTP && r.Era == downstream.Modern {
-		if err := downstream.CheckParamHeaders(strictjson.Get(t.Raw, "inputSchema"), call.Arguments, r.ParamHeaders); err != nil {
-			return downstream.Reply{Err: err}
+	if t, listed := rs.catalogue.Resolve(name, g.shadow); t != nil {
+		call.Server, call.Tool = t.Server, t.Name
+		if !listed {
+			return g.callHidden(ctx, r, rs, call)
+		}
+		if r.HTTP && r.Era == downstream.Modern {
+			if err := downstream.CheckParamHeaders(strictjson.Get(t.Raw, "inputSchema"), call.Arguments, r.ParamHeaders); err != nil {
+				return downstream.Reply{Err: err}
+			}
 		}
 	}
-	return g.callAsked(ctx, r, rules, call)
+	return g.callAsked(ctx, r, rs, call)
 }
 
 // callHidden answers a call to a tool that is not listed as if there were none of
 // that name; the record says what was asked for and why it is closed.
-func (g *Gateway) callHidden(ctx context.Context, r *downstream.Request, rules *ruleset, call gate.Call) downstream.Reply {
-	c := &judgedCall{g: g, rules: rules, r: r, call: g.redacted(call)}
+func (g *Gateway) callHidden(ctx context.Context, r *downstream.Request, rs *ruleset, call gate.Call) downstream.Reply {
+	c := &judgedCall{g: g, rs: rs, r: r, call: g.redacted(call)}
 	allowed, err := c.decide(ctx, c.call)
 	if allowed {
 		// The door does not act on a tool that nobody was shown.
@@ -175,11 +172,11 @@ func (g *Gateway) callHidden(ctx context.Context, r *downstream.Request, rules *
 
 // callAsked takes what a client asked for through the door, or goes on with the
 // call it is the retry of.
-func (g *Gateway) callAsked(ctx context.Context, r *downstream.Request, rules *ruleset, call gate.Call) downstream.Reply {
+func (g *Gateway) callAsked(ctx context.Context, r *downstream.Request, rs *ruleset, call gate.Call) downstream.Reply {
 	if call.Method != policy.CallTool {
-		rules, _ = g.rules.listed(ctx, call.Server)
+		rs, _ = g.rules.listed(ctx, call.Server)
 	}
-	c := &judgedCall{g: g, rules: rules, r: r, call: call}
+	c := &judgedCall{g: g, rs: rs, r: r, call: call}
 	if reply, ended := c.takeRetry(ctx); ended {
 		return reply
 	}
@@ -190,26 +187,21 @@ func (g *Gateway) callAsked(ctx context.Context, r *downstream.Request, rules *r
 // it (attack W03).
 func nearMember(params []byte, known ...string) bool {
 	ms, _ := strictjson.Members(params)
-	for _, m := range ms {
-		for _, k := range known {
-			if m.Name != k && strings.EqualFold(m.Name, k) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(ms, func(m strictjson.Member) bool {
+		return slices.ContainsFunc(known, func(k string) bool { return m.Name != k && strings.EqualFold(m.Name, k) })
+	})
 }
 
 // list asks every server that has such a list, as a read of this session, so
 // that what is listed becomes known to it (R32).
-func (g *Gateway) list(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
+func (g *Gateway) list(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
 	of, _ := listOf(r.Method)
 	var items [][]byte
 	for _, name := range g.order {
 		if !g.servers[name].can(of.capability) {
 			continue
 		}
-		c := &judgedCall{g: g, rules: rules, r: r, call: gate.Call{Server: name, Method: policy.Method(r.Method)}}
+		c := &judgedCall{g: g, rs: rs, r: r, call: gate.Call{Server: name, Method: policy.Method(r.Method)}}
 		reply := c.answer(ctx)
 		if reply.Err != nil {
 			if reply.Err.Code == rpc.CodeMethodNotFound {
@@ -220,7 +212,7 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, rules *rulese
 		es, _ := strictjson.Elements(strictjson.Get(reply.Result, of.key))
 		for _, e := range es {
 			if policy.Method(r.Method) == policy.ListPrompts {
-				e = rules.publicPrompt(name, e)
+				e = rs.publicPrompt(name, e)
 			}
 			items = append(items, e)
 		}
@@ -232,19 +224,19 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, rules *rulese
 }
 
 // resource answers a request about one resource.
-func (g *Gateway) resource(ctx context.Context, r *downstream.Request, rules *ruleset, method policy.Method) downstream.Reply {
+func (g *Gateway) resource(ctx context.Context, r *downstream.Request, rs *ruleset, method policy.Method) downstream.Reply {
 	uri, ok := strictjson.Text(strictjson.Get(r.Params, "uri"))
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
 	}
 	if call, own := g.insideResource(uri); own {
-		return g.readInside(ctx, r, rules, uri, call)
+		return g.readInside(ctx, r, rs, uri, call)
 	}
-	name := g.rules.resourceServer(rules, uri)
+	name := g.rules.resourceServer(rs, uri)
 	if name == "" {
 		return failure(rpc.CodeInvalidParams, "no server has such a resource")
 	}
-	return g.callAsked(ctx, r, rules, gate.Call{Server: name, Method: method, Arguments: only(r.Params, "uri")})
+	return g.callAsked(ctx, r, rs, gate.Call{Server: name, Method: method, Arguments: only(r.Params, "uri")})
 }
 
 // only returns an object of the named members of params, byte for byte.
@@ -258,36 +250,36 @@ func only(params []byte, names ...string) []byte {
 	return out
 }
 
-func (g *Gateway) prompt(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
+func (g *Gateway) prompt(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
 	name, ok := strictjson.Text(strictjson.Get(r.Params, "name"))
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.name is a string")
 	}
-	to, ok := rules.prompts[name]
+	to, ok := rs.prompts[name]
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "unknown prompt")
 	}
 	args := strictjson.Set(only(r.Params, "arguments"), "name", strictjson.Quote(to.name))
-	return g.callAsked(ctx, r, rules, gate.Call{Server: to.server, Tool: to.name, Method: policy.GetPrompt, Arguments: args})
+	return g.callAsked(ctx, r, rs, gate.Call{Server: to.server, Tool: to.name, Method: policy.GetPrompt, Arguments: args})
 }
 
-func (g *Gateway) complete(ctx context.Context, r *downstream.Request, rules *ruleset) downstream.Reply {
+func (g *Gateway) complete(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
 	ref := strictjson.Get(r.Params, "ref")
 	args := only(r.Params, "ref", "argument", "context")
 	var name string
 	switch textMember(ref, "type") {
 	case "ref/prompt":
-		to := rules.prompts[textMember(ref, "name")]
+		to := rs.prompts[textMember(ref, "name")]
 		name = to.server
 		args = strictjson.Set(args, "ref", strictjson.Set(ref, "name", strictjson.Quote(to.name)))
 	case "ref/resource":
-		for _, t := range rules.templates {
+		for _, t := range rs.templates {
 			if t.name == textMember(ref, "uri") {
 				name = t.server
 			}
 		}
 		if name == "" {
-			name = g.rules.resourceServer(rules, textMember(ref, "uri"))
+			name = g.rules.resourceServer(rs, textMember(ref, "uri"))
 		}
 	default:
 		return failure(rpc.CodeInvalidParams, "params.ref is a prompt or a resource")
@@ -295,7 +287,7 @@ func (g *Gateway) complete(ctx context.Context, r *downstream.Request, rules *ru
 	if name == "" {
 		return downstream.Reply{Result: []byte(`{"completion":{"values":[]}}`)}
 	}
-	return g.callAsked(ctx, r, rules, gate.Call{Server: name, Method: policy.Complete, Arguments: args})
+	return g.callAsked(ctx, r, rs, gate.Call{Server: name, Method: policy.Complete, Arguments: args})
 }
 
 var logLevels = map[string]bool{"debug": true, "info": true, "notice": true, "warning": true,

@@ -73,8 +73,8 @@ func (c *judgedCall) askLegacyClient(ctx context.Context, resp upstream.Response
 func (c *judgedCall) withAnswers(ctx context.Context, answers []byte, resp upstream.Response) *judgedCall {
 	call := c.newest().Call
 	call.Answers = answers
-	rules, _ := c.g.rules.listed(ctx, call.Server)
-	next := &judgedCall{g: c.g, rules: rules, r: c.r, call: call, extra: []strictjson.Member{{Name: "inputResponses", Value: answers}}}
+	rs, _ := c.g.rules.listed(ctx, call.Server)
+	next := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, extra: []strictjson.Member{{Name: "inputResponses", Value: answers}}}
 	if state := strictjson.Get(resp.Result, "requestState"); state != nil {
 		next.extra = append(next.extra, strictjson.Member{Name: "requestState", Value: state})
 	}
@@ -92,12 +92,12 @@ func (c *judgedCall) askClient(ctx context.Context, method string, params []byte
 		return nil, err
 	}
 	d := c.newest()
-	rules, listed := c.stillListed(ctx, &d)
+	rs, listed := c.stillListed(ctx, &d)
 	if method == "elicitation/create" && declines(got) {
 		return got, nil
 	}
 	if listed {
-		allowed, err := c.decideWithAnswer(ctx, rules, got)
+		allowed, err := c.decideWithAnswer(ctx, rs, got)
 		if allowed && err != nil {
 			return nil, rpc.Errorf(rpc.CodeInternal, "the answer could not be recorded")
 		} else if allowed {
@@ -114,7 +114,7 @@ func (c *judgedCall) askClient(ctx context.Context, method string, params []byte
 }
 
 // decideWithAnswer decides the call anew with one more answer in it.
-func (c *judgedCall) decideWithAnswer(ctx context.Context, rules *ruleset, answer []byte) (allowed bool, err error) {
+func (c *judgedCall) decideWithAnswer(ctx context.Context, rs *ruleset, answer []byte) (allowed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call := c.decision.Call
@@ -123,7 +123,7 @@ func (c *judgedCall) decideWithAnswer(ctx context.Context, rules *ruleset, answe
 	}
 	ms, _ := strictjson.Members(call.Answers)
 	call.Answers = strictjson.Set(call.Answers, strconv.Itoa(len(ms)+1), answer)
-	again := &judgedCall{g: c.g, rules: rules, r: c.r, call: call}
+	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call}
 	if allowed, err = again.decide(ctx, call); allowed && err == nil {
 		again.decision.own = cmp.Or(again.decision.own, c.decision.own)
 		c.decision = again.decision

@@ -392,16 +392,11 @@ func (ru *rules) resourceServer(rs *ruleset, uri string) string {
 	if best != "" {
 		return best
 	}
-	var have []string
-	for _, name := range ru.order {
-		if ru.servers[name].can("resources") {
-			have = append(have, name)
-		}
+	cannot := func(name string) bool { return !ru.servers[name].can("resources") }
+	if can := slices.DeleteFunc(slices.Clone(ru.order), cannot); len(can) == 1 {
+		return can[0]
 	}
-	if len(have) != 1 {
-		return ""
-	}
-	return have[0]
+	return ""
 }
 
 // publicPrompt returns the prompt's definition under its public name.

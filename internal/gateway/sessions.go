@@ -268,18 +268,22 @@ func (ss *sessions) makeRoom(keep *session) bool {
 	if fits() {
 		return true
 	}
-	used := map[*session]time.Time{}
+	type idle struct {
+		*session
+		used time.Time
+	}
+	var atRest []idle
 	for _, s := range ss.loaded {
 		if s != keep && s.mu.TryLock() {
 			if !s.flushing && len(s.queue) == 0 && len(s.suspended) == 0 {
-				used[s] = s.lastUsed
+				atRest = append(atRest, idle{s, s.lastUsed})
 			}
 			s.mu.Unlock()
 		}
 	}
-	atRest := slices.SortedFunc(maps.Keys(used), func(a, b *session) int { return used[a].Compare(used[b]) })
+	slices.SortFunc(atRest, func(a, b idle) int { return a.used.Compare(b.used) })
 	for i := 0; i < len(atRest) && !fits(); i++ {
-		ss.unload(atRest[i])
+		ss.unload(atRest[i].session)
 	}
 	return ss.held < ss.maxHeld
 }
