@@ -18,6 +18,9 @@
 //     and vouches for nothing. Where it panics, ends its goroutine or fails after
 //     its context ended, the outcome is recorded as unknown; a panic goes on.
 //   - A refusal is a *Refused. Of all other errors none allows anything.
+//   - No argument but content names a file of the state directory: nothing is
+//     known of where your functions begin their relative paths, so what ends as
+//     such a file's path does is refused wherever it lies.
 //   - The state directory is one of the command line's: `writ audit verify`
 //     checks it, `writ audit show` explains a decision.
 //

@@ -731,3 +731,25 @@ func TestUnknownIsOnRecord(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOwnState (R34, O30, O34): a function may begin its paths anywhere, so what
+// ends as one of the state directory's files does is refused.
+func TestOwnState(t *testing.T) {
+	s := session(t, opened(t, filepath.Join(t.TempDir(), "proj", "st")))
+	for path, refused := range map[string]bool{
+		"st/log.key": true, "/st/log.key": true, "st/audit.db": true, "log.key": true, "x/log.key": true, "/srv/st/log.key": true,
+		"http:/../st/log.key": true, "/../proj/st/log.key": true, "x/../st/log.key": true, "~kim/../st/log.key": true,
+		"st/notes.md": false, "notes/st": false, "https://example.com/st/log.key": false, "sessions/kim.md": false, "/srv/notes.md": false,
+	} {
+		args, err := json.Marshal(map[string]string{"q": path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls atomic.Int32
+		_, err = s.Call(t.Context(), "hr", "find", args, returns(`{}`, &calls))
+		var r *guard.Refused
+		if is := errors.As(err, &r) && r.Reason == writ.DirectOwnState && calls.Load() == 0; is != refused || !refused && err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -16,10 +16,10 @@ import (
 // directory needs no name. The working directory counts only where the
 // configuration chose it, and what a server runs may lie in it.
 func (o *files) exposed(c upstream.Config) string {
-	dirs, _ := gateway.Given(c)
+	dirs, _, _ := gateway.Given(c)
 	var programs []string
 	for _, s := range o.servers {
-		_, p := gateway.Given(s)
+		_, p, _ := gateway.Given(s)
 		programs = append(programs, p...)
 	}
 	if self, err := os.Executable(); err == nil {

@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"maps"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -9,13 +9,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
-// elsewhere are commands whose servers see another file system than this
+// containers are commands whose servers see another file system than this
 // process does.
-var elsewhere = []string{"docker", "podman", "nerdctl", "container", "lima", "limactl", "ssh", "wsl", "kubectl", "oc", "bwrap", "chroot", "nsenter", "flatpak"}
+var containers = []string{"docker", "podman", "nerdctl", "container", "lima", "limactl", "ssh", "wsl", "kubectl", "oc", "bwrap", "chroot", "nsenter", "flatpak"}
+
+// shells are commands of which nobody knows what they run, and where.
+var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "busybox", "cmd", "powershell", "pwsh"}
+
+// scripts are the extensions of what a shell reads.
+var scripts = []string{".sh", ".bash", ".zsh", ".fish", ".ps1", ".bat", ".cmd"}
 
 // code are the extensions of what is run, or read to say what is run.
 var code = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".py", ".pyz", ".pyw", ".rb", ".pl", ".php", ".lua", ".sh", ".bash", ".zsh", ".fish",
@@ -25,78 +32,99 @@ var code = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx"
 // Given returns what a server's command line and environment name on this
 // machine: the directories where its relative paths may begin, its working
 // directory first and once more if it is named, and the programs it is made of.
-// dirs is nil where none is known: for a server at a URL, and one that sees
-// other files than we do.
-func Given(c upstream.Config) (dirs, programs []string) {
+// dirs is nil where none is known, as for a server at a URL. Where elsewhere is
+// true they need not be all: a container or a shell is somewhere in the command,
+// whatever runs it.
+func Given(c upstream.Config) (dirs, programs []string, elsewhere bool) {
 	if len(c.Command) == 0 {
-		return nil, nil
+		return nil, nil, false
 	}
 	work, err := filepath.Abs(c.Dir)
 	if err != nil {
-		return nil, nil
+		return nil, nil, false
 	}
-	n := named{work: work}
+	dirs = []string{work}
+	program := func(p string) {
+		real, _ := filepath.EvalSymlinks(p)
+		for _, p := range []string{p, real} {
+			if p != "" && !slices.Contains(programs, p) {
+				programs = append(programs, p)
+			}
+		}
+	}
+	look := func(s string) {
+		fi, err := os.Stat(s)
+		switch {
+		case err != nil:
+		case fi.IsDir():
+			if !slices.Contains(dirs[1:], s) {
+				dirs = append(dirs, s)
+			}
+		case fi.Mode().IsRegular() && shellScript(s):
+			elsewhere = true
+			program(s)
+		case fi.Mode().IsRegular() && (fi.Mode().Perm()&0o111 != 0 || slices.Contains(code, strings.ToLower(filepath.Ext(s)))):
+			program(s)
+		}
+	}
+	abs := func(s string) string {
+		if filepath.IsAbs(s) {
+			return filepath.Clean(s)
+		}
+		return filepath.Join(work, s)
+	}
 	if p, err := exec.LookPath(c.Command[0]); err == nil && !strings.ContainsRune(c.Command[0], filepath.Separator) {
-		n.program(n.abs(p))
+		program(abs(p))
+		elsewhere = shellScript(abs(p))
 	} else {
-		n.look(c.Command[0])
+		look(abs(c.Command[0]))
 	}
-	for _, w := range slices.Concat(c.Command[1:], slices.Collect(maps.Values(c.Env))) {
+	words := slices.Clone(c.Command[1:])
+	for _, w := range c.Command {
+		for _, part := range strings.FieldsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(";&|()`'\"", r) }) {
+			elsewhere = elsewhere || oneOf(part, containers) || oneOf(part, shells)
+			words = append(words, part) // of a shell's text
+		}
+	}
+	for _, v := range c.Env {
+		words = append(words, v)
+	}
+	for _, w := range words {
 		_, value, _ := strings.Cut(w, "=")
 		for _, s := range slices.Concat([]string{w, value}, filepath.SplitList(w), strings.Split(value, ",")) {
 			if s == "~" || strings.HasPrefix(s, "~/") {
 				s = environment(c)("HOME") + s[1:]
 			}
-			n.look(s)
+			if s != "" {
+				look(abs(s))
+			}
 		}
 	}
-	slices.Sort(n.dirs)
-	slices.Sort(n.programs)
-	if slices.Contains(elsewhere, strings.TrimSuffix(strings.ToLower(filepath.Base(c.Command[0])), ".exe")) {
-		return nil, n.programs
-	}
-	return append([]string{work}, n.dirs...), n.programs
+	slices.Sort(dirs[1:])
+	slices.Sort(programs)
+	return dirs, programs, elsewhere
 }
 
-// named is what the words of a command line name.
-type named struct {
-	work           string // where relative paths begin
-	dirs, programs []string
+// oneOf reports whether a word is one of some commands.
+func oneOf(word string, commands []string) bool {
+	return slices.Contains(commands, strings.TrimSuffix(strings.ToLower(filepath.Base(word)), ".exe"))
 }
 
-func (n *named) abs(s string) string {
-	if filepath.IsAbs(s) {
-		return filepath.Clean(s)
+// shellScript reports whether a file is one that a shell reads.
+func shellScript(file string) bool {
+	if slices.Contains(scripts, strings.ToLower(filepath.Ext(file))) {
+		return true
 	}
-	return filepath.Join(n.work, s)
-}
-
-// look keeps a word that names a directory, or a file that is run or read to say
-// what is run.
-func (n *named) look(word string) {
-	if word == "" {
-		return
+	f, err := os.Open(file)
+	if err != nil {
+		return false
 	}
-	p := n.abs(word)
-	fi, err := os.Stat(p)
-	switch {
-	case err != nil:
-	case fi.IsDir():
-		if !slices.Contains(n.dirs, p) {
-			n.dirs = append(n.dirs, p)
-		}
-	case fi.Mode().IsRegular() && (fi.Mode().Perm()&0o111 != 0 || slices.Contains(code, strings.ToLower(filepath.Ext(p)))):
-		n.program(p)
-	}
-}
-
-func (n *named) program(p string) {
-	real, _ := filepath.EvalSymlinks(p)
-	for _, p := range []string{p, real} {
-		if p != "" && !slices.Contains(n.programs, p) {
-			n.programs = append(n.programs, p)
-		}
-	}
+	defer f.Close()
+	head := make([]byte, 128)
+	n, _ := io.ReadFull(f, head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	by, ok := strings.CutPrefix(line, "#!")
+	return ok && slices.ContainsFunc(strings.Fields(by), func(w string) bool { return oneOf(w, shells) })
 }
 
 // environment returns how a server would read a variable. What it does not get
@@ -115,9 +143,9 @@ func environment(c upstream.Config) func(string) string {
 }
 
 // onThisMachine reports whether a server's absolute paths are ours.
-func onThisMachine(c upstream.Config, dirs []string) bool {
+func onThisMachine(c upstream.Config) bool {
 	if len(c.Command) > 0 {
-		return dirs != nil
+		return !oneOf(c.Command[0], containers)
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil {

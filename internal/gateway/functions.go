@@ -73,9 +73,10 @@ func (g *Gateway) hasTools(server string) bool {
 }
 
 // thisProcess is what R34 needs to know of the server of such tools: their paths
-// are this machine's, and relative ones begin where the process is now.
+// are this machine's, and relative ones begin where the process is now or at a
+// directory that a function has of its own.
 func thisProcess() *server {
-	s := &server{here: true, env: environment(upstream.Config{})}
+	s := &server{here: true, elsewhere: true, env: environment(upstream.Config{})}
 	if dir, err := os.Getwd(); err == nil {
 		s.bases = []string{dir}
 	}

@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -211,9 +212,15 @@ func (l *look) begin(p string) (abs string, known bool) {
 	return "", false
 }
 
-// tail reports a path whose last two names are those of a file in Writ's state,
-// or whose name is that of one with an extension: of a relative path, and of
-// any where nothing is known of the server's directories.
+// sessionName is what a session is kept under in a state directory, without the
+// names that have a dot: these are files of every project.
+var sessionName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+// tail reports a path that ends as one in Writ's state does, in its directory's
+// name and its own, or in two names below it; and one whose whole name is that
+// of such a file, with an extension. It does so of relative paths, and of any
+// where not all of the server's directories are known. What may be a session's
+// secret counts whether or not there is one, or a refusal would say which.
 func (l *look) tail(p string) {
 	known := l.srv.bases != nil && !l.srv.elsewhere
 	if known && strings.HasPrefix(p, "/") || strings.IndexByte(p, 0) >= 0 || gate.Foreign(p) {
@@ -222,10 +229,12 @@ func (l *look) tail(p string) {
 	dir, name := path.Split(path.Clean("/" + p))
 	parent := path.Base(dir)
 	for _, o := range l.stateDirs() {
-		if file := filepath.Join(o.path, parent, name); o.dirs[strings.ToLower(parent)] && l.info(file) != nil {
+		if file := filepath.Join(o.path, parent, name); o.dirs[strings.ToLower(parent)] &&
+			(strings.EqualFold(parent, "sessions") && sessionName.MatchString(name) || l.info(file) != nil) {
 			l.report(file)
 		}
-		if (parent == "/" || !known) && path.Ext(name) != "" && o.names[strings.ToLower(name)] {
+		alone := (parent == "/" || !known) && path.Ext(name) != ""
+		if (alone || strings.EqualFold(parent, filepath.Base(o.path))) && o.names[strings.ToLower(name)] {
 			l.report(filepath.Join(o.path, name))
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/writ-project/writ/policy"
 )
 
-// TestLocate (R34, O06, O07, O08, O10, O30): whatever way a path leads to Writ's own
+// TestLocate (R34, O06, O07, O08, O10, O30, O33, O34): whatever way a path leads to Writ's own
 // state, the door says so to the gate.
 func TestLocate(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -33,7 +33,7 @@ func TestLocate(t *testing.T) {
 	for _, err := range []error{
 		os.MkdirAll(filepath.Join(state, "sub"), 0o700), os.MkdirAll(root, 0o700), os.MkdirAll(filepath.Join(work, "in"), 0o700),
 		os.MkdirAll(filepath.Dir(program), 0o700), os.MkdirAll(filepath.Join(state, "sessions"), 0o700), os.MkdirAll(home, 0o700),
-		os.WriteFile(filepath.Join(state, "sessions", "demo"), nil, 0o600), os.WriteFile(filepath.Join(state, "log.key"), nil, 0o600),
+		os.WriteFile(filepath.Join(state, "sessions", "demo"), nil, 0o600), os.WriteFile(filepath.Join(state, "sessions", "demo.2"), nil, 0o600), os.WriteFile(filepath.Join(state, "log.key"), nil, 0o600),
 		os.WriteFile(program, nil, 0o600), os.WriteFile(policy, nil, 0o600),
 		os.Symlink(filepath.Join(state, "new.yaml"), filepath.Join(root, "dangling")),
 		os.Symlink(filepath.Join(state, "sub"), filepath.Join(root, "link")),
@@ -57,6 +57,7 @@ func TestLocate(t *testing.T) {
 			"x":   {here: true, env: env, bases: []string{work, root}},
 			"url": {here: true, env: env},
 			"far": {env: env},
+			"sh":  {here: true, env: env, bases: []string{work, root}, elsewhere: true},
 		}},
 		ownPaths: []string{state, policy, "http://127.0.0.1:1"}, programs: []string{program}, disk: thisDisk{},
 	}
@@ -117,6 +118,12 @@ func TestLocate(t *testing.T) {
 		"two names of a file of the state":  `{"p":"sessions/demo"}`,
 		"and behind others":                 `{"p":"some/./where/sessions//demo"}`,
 		"a name in the state with a suffix": `{"p":"log.key"}`,
+		"the state's own name before it":    `{"p":"state/log.key"}`,
+		"the same, further down":            `{"p":"x/./State//LOG.key"}`,
+		"and of a directory in it":          `{"p":"state/sessions"}`,
+		"a session there is not":            `{"p":"sessions/other"}`,
+		"the same behind others":            `{"p":"some/where/sessions/other-2"}`,
+		"a session's name with a dot":       `{"p":"sessions/demo.2"}`,
 	} {
 		if got := at("x", args); !in(got, state) {
 			t.Errorf("%s: resolved to %q", what, got)
@@ -133,6 +140,11 @@ func TestLocate(t *testing.T) {
 		"a text":                          `{"p":"see /srv for more"}`,
 		"a name of the state elsewhere":   `{"p":"` + root + `/sessions/demo"}`,
 		"a web page":                      `{"p":"https://example.com` + state + `"}`,
+		"a file of a project":             `{"p":"src/sessions/index.ts"}`,
+		"a page of it":                    `{"p":"sessions/README"}`,
+		"a name the state does not have":  `{"p":"state/notes.md"}`,
+		"the state's name":                `{"p":"x/state"}`,
+		"a name after another directory":  `{"p":"x/log.key"}`,
 		"a web page with such a name":     `{"p":"https://example.com/a/../sessions/demo"}`,
 		"a path with a NUL and then more": `{"p":"` + root + `/a\u0000b"}`,
 	} {
@@ -151,6 +163,17 @@ func TestLocate(t *testing.T) {
 			t.Errorf("a server at a URL of this machine, %s: resolved to %q", what, got)
 		}
 	}
+	for what, args := range map[string]string{
+		"a link by a relative path": `{"p":"in/link/log.key"}`,
+		"a tail":                    `{"p":"/data/sessions/demo"}`,
+		"a name":                    `{"p":"/data/log.key"}`,
+		"a name in a directory":     `{"p":"x/log.key"}`,
+		"the state's own name":      `{"p":"/state/log.key"}`,
+	} {
+		if got := at("sh", args); !in(got, state) {
+			t.Errorf("a server that may begin elsewhere, %s: resolved to %q", what, got)
+		}
+	}
 	if got := at("far", `{"p":"`+root+`/relative"}`); len(got) > 0 {
 		t.Errorf("a server elsewhere: resolved to %q", got)
 	}
@@ -159,11 +182,11 @@ func TestLocate(t *testing.T) {
 	}
 
 	// A root the client named in an answer is a base from then on (O24).
-	if got := at("x", `{"p":"up/state/log.key"}`); len(got) > 0 {
+	if got := at("x", `{"p":"up/state/new"}`); len(got) > 0 {
 		t.Errorf("before the answer: resolved to %q", got)
 	}
 	locate(gate.Call{Server: "x", Tool: "w", Answers: []byte(`{"1":{"roots":[{"uri":"file://` + home + `"}]}}`)})
-	if got := at("x", `{"p":"up/state/log.key"}`); !in(got, state) {
+	if got := at("x", `{"p":"up/state/new"}`); !in(got, state) {
 		t.Errorf("after the answer: resolved to %q", got)
 	}
 
@@ -178,7 +201,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestGiven (R34, O11): what a server's command says of its directories and of
+// TestGiven (R34, O11, O32): what a server's command says of its directories and of
 // the programs it is made of.
 func TestGiven(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -199,23 +222,39 @@ func TestGiven(t *testing.T) {
 		}
 	}
 	work, home, bin := filepath.Join(dir, "work"), filepath.Join(dir, "home"), filepath.Join(dir, "bin")
+	for name, text := range map[string]string{"wrap": "#!/usr/bin/env -S bash -e\n", "start.sh": "", "node": "#!/usr/bin/env node\nsh"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		config         upstream.Config
 		dirs, programs []string
+		elsewhere      bool
 	}{
 		{upstream.Config{Command: []string{"no-such-program", "server.js", "data.csv", "--root=" + home, "../bin"}, Dir: work},
-			[]string{work, bin, home}, []string{filepath.Join(work, "server.js")}},
+			[]string{work, bin, home}, []string{filepath.Join(work, "server.js")}, false},
 		{upstream.Config{Command: []string{filepath.Join(bin, "tool"), "stdio"}, Dir: work, Env: map[string]string{"ROOTS": home + string(filepath.ListSeparator) + bin, "N": ""}},
-			[]string{work, bin, home}, []string{filepath.Join(bin, "tool")}},
+			[]string{work, bin, home}, []string{filepath.Join(bin, "tool")}, false},
 		{upstream.Config{Command: []string{"no-such-program", "~"}, Dir: work, Env: map[string]string{"HOME": home}},
-			[]string{work, home}, nil},
-		// A container's paths are its own: nothing is known of its directories.
-		{upstream.Config{Command: []string{"docker", "run", "-v", home + ":/data", "image"}, Dir: work}, nil, nil},
-		{upstream.Config{URL: "http://127.0.0.1/mcp"}, nil, nil},
+			[]string{work, home}, nil, false},
+		// A container's paths are its own, and nobody knows what a shell runs,
+		// whatever runs them (O32).
+		{upstream.Config{Command: []string{"docker", "run", "-v", home + ":/data", "image"}, Dir: work}, []string{work, home}, nil, true},
+		{upstream.Config{Command: []string{"sudo", "-n", "/usr/bin/docker", "run", "-v", home + ":/data", "image"}, Dir: work}, []string{work, home}, nil, true},
+		{upstream.Config{Command: []string{"env", "A=b", "Podman.exe", "run", "image"}, Dir: work}, []string{work}, nil, true},
+		{upstream.Config{Command: []string{"no-such-program", "-c", "exec docker run image;true"}, Dir: work}, []string{work}, nil, true},
+		{upstream.Config{Command: []string{"/bin/sh", "-c", "exec node server"}, Dir: work}, []string{work}, nil, true},
+		{upstream.Config{Command: []string{"nice", "bash", "server"}, Dir: work}, []string{work}, nil, true},
+		{upstream.Config{Command: []string{filepath.Join(bin, "wrap")}, Dir: work}, []string{work}, []string{filepath.Join(bin, "wrap")}, true},
+		{upstream.Config{Command: []string{filepath.Join(bin, "start.sh")}, Dir: work}, []string{work}, []string{filepath.Join(bin, "start.sh")}, true},
+		{upstream.Config{Command: []string{filepath.Join(bin, "node")}, Dir: work}, []string{work}, []string{filepath.Join(bin, "node")}, false},
+		{upstream.Config{Command: []string{"no-such-program", "--docker-hub", "dockerfile", "shell", "x.sh.txt"}, Dir: work}, []string{work}, nil, false},
+		{upstream.Config{URL: "http://127.0.0.1/mcp"}, nil, nil, false},
 	} {
-		dirs, programs := Given(c.config)
-		if c.programs != nil && !slices.Equal(programs, c.programs) || !slices.Equal(dirs, c.dirs) {
-			t.Errorf("%v: given %q, made of %q; want %q and %q", c.config.Command, dirs, programs, c.dirs, c.programs)
+		dirs, programs, elsewhere := Given(c.config)
+		if c.programs != nil && !slices.Equal(programs, c.programs) || !slices.Equal(dirs, c.dirs) || elsewhere != c.elsewhere {
+			t.Errorf("%v: given %q, made of %q, elsewhere %v; want %q, %q and %v", c.config.Command, dirs, programs, elsewhere, c.dirs, c.programs, c.elsewhere)
 		}
 	}
 }
@@ -227,7 +266,7 @@ func locateRules(t testing.TB) (*policy.Policy, *gate.Catalogue) {
 	var rules strings.Builder
 	rules.WriteString("pins: optional\ncollections: { path: { closed: true } }\ntools:\n")
 	var defs []gate.Definition
-	for _, server := range []string{"x", "url", "far"} {
+	for _, server := range []string{"x", "url", "far", "sh"} {
 		fmt.Fprintf(&rules, "  %s/w: { effect: read, args: { /text: { role: content } } }\n"+
 			"  %s/put: { effect: write, args: { /p: { role: target, collection: path }, /many/*: { role: selector, collection: path, max_items: 100 }, /text: { role: content, content: local } } }\n", server, server)
 		for _, tool := range []string{"w", "put"} {

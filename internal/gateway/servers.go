@@ -40,11 +40,11 @@ type server struct {
 
 // newServer returns a server that is not started, and the programs it is made of.
 func newServer(c upstream.Config) (s *server, programs []string) {
-	dirs, programs := Given(c)
+	dirs, programs, elsewhere := Given(c)
 	if len(dirs) > 1 && slices.Contains(dirs[1:], dirs[0]) {
 		dirs = dirs[1:]
 	}
-	return &server{name: c.Name, here: onThisMachine(c, dirs), bases: dirs, env: environment(c),
+	return &server{name: c.Name, here: onThisMachine(c), bases: dirs, elsewhere: elsewhere, env: environment(c),
 		patience: c.Limits.WithDefaults().Relist, again: make(chan struct{}, 1)}, programs
 }
 
