@@ -114,7 +114,7 @@ func newOpening(principal string, by downstream.Carrier) (secret string, data op
 	return secret, openData{Principal: principal, Carrier: string(by), Secret: secretDigest(secret).String()}
 }
 
-// Session lifetimes (provenance.md section 5) and caps (attacks D03, D04).
+// Session lifetimes and caps (attacks D03, D04).
 const (
 	sessionIdle     = 24 * time.Hour
 	sessionLifetime = 30 * 24 * time.Hour
