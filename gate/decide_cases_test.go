@@ -371,7 +371,9 @@ func (r *run) call(c gate.Call, args string) {
 	r.says = ""
 	r.placed = 0
 	if p, ok := d.Lowers(r.places); ok {
-		r.says = p.Label.String()
+		if r.says = p.Label.String(); p.Links {
+			r.says = "links"
+		}
 		for _, at := range p.At {
 			r.says += " " + at.Of + "=" + at.Text
 		}

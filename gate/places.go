@@ -28,19 +28,26 @@ func (d *Decision) contracts(server, tool string) (from, to *policy.Contract) {
 }
 
 // Keeps reports whether an allowed call can leave something where later sessions
-// find it. What leaves without being kept does not, and Writ's own memory labels
-// what it keeps.
+// find it: an act, unless what it sends only leaves, and a read that is asked for
+// a link of the model's. Writ's own memory labels what it keeps.
 func (d *Decision) Keeps() bool {
-	return d.Allowed() && d.Effect&^(policy.Read|policy.Egress) != 0 && d.Call.Server != policy.OwnServer
+	_, asked := provenance.AskedOf(d.Call.Server, toolOf(d.Call), d.args)
+	return d.Allowed() && d.Call.Server != policy.OwnServer && (d.stores() || asked)
 }
+
+// stores reports whether the effect is one that puts something somewhere.
+func (d *Decision) stores() bool { return d.Effect&^(policy.Read|policy.Egress) != 0 }
 
 // Lowers is the place that every later session of the state has to be told of
 // before an allowed act is sent (R38): what the act sends below system, or takes
 // from a place that is lowered already, goes there. ok is false where there is
-// none.
+// none. A read may keep what it was asked: links alone are lowered by one (R20).
 func (d *Decision) Lowers(ps *provenance.Places) (p provenance.Place, ok bool) {
 	if !d.Keeps() {
 		return p, false
+	}
+	if !d.stores() {
+		return provenance.AskedOf(d.Call.Server, toolOf(d.Call), d.args)
 	}
 	p, _ = provenance.PlaceOf(d.Call.Server, toolOf(d.Call), d.args)
 	p.Label = min(p.Label, ps.Carried(p, func(server, tool string) bool {

@@ -153,7 +153,7 @@ func (p *Policy) SharesStore(from, to *Contract) bool { return p.share(from, to)
 // another (R38); o is nil for what no rule names.
 func (p *Policy) Reaches(from, to *Contract, o *provenance.OutputRule) bool {
 	trusted := o != nil && o.Label > writ.External
-	if !from.Effect.Gated() || !p.share(from, to) && !(trusted && p.onDisk(from)) || o != nil && o.Authoritative {
+	if !p.share(from, to) && !(trusted && p.onDisk(from)) || o != nil && o.Authoritative {
 		return false
 	}
 	return from.sets == nil || o != nil && slices.ContainsFunc(from.sets, func(f field) bool { return f.names(to.Server+"/"+to.Tool, o) })

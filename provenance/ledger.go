@@ -168,6 +168,10 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 	for i := range o.Leaves {
 		leaf := &o.Leaves[i]
 		p.facts[i] = l.judge(&o, &c, leaf, func() writ.Label { return min(own.label(leaf), all.label(leaf)) })
+		if j := &p.facts[i]; j.label < writ.System && (own.asked(leaf) || all.asked(leaf)) && leaf.isLink() {
+			j.label = writ.Model
+			j.flags |= reflected
+		}
 	}
 	for i := range o.Leaves {
 		leaf, j := &o.Leaves[i], &p.facts[i]

@@ -1,11 +1,13 @@
 package provenance
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Place is where an act put text that is worth less than system (R38). The
@@ -16,6 +18,9 @@ type Place struct {
 	Tool   string     `json:"tool"`
 	Label  writ.Label `json:"label"` // the lowest the act sent
 	At     []Resource `json:"at,omitempty"`
+	// Links says that a read was asked for a link of the model's, which it may
+	// show again anywhere its tool reaches: links alone are lowered (R20).
+	Links bool `json:"links,omitempty"`
 }
 
 // Resource is one value that names a place.
@@ -67,6 +72,28 @@ func PlaceOf(server, tool string, args []Arg) (p Place, ok bool) {
 	return p, p.Label < writ.System
 }
 
+// AskedOf is the place of a read with these arguments; ok is false if the model
+// put no link in them.
+func AskedOf(server, tool string, args []Arg) (p Place, ok bool) {
+	return Place{Server: server, Tool: tool, Label: writ.Model, Links: true}, slices.ContainsFunc(args, func(a Arg) bool {
+		texts, n := readings(a.Type, a.Raw)
+		return a.Label == writ.Model && slices.ContainsFunc(texts[:n], linkForm.MatchString)
+	})
+}
+
+// linkForm is what a server could make a link of: one with its scheme, or a name
+// with dots and what follows it. A dotted name alone is no link yet.
+var linkForm = regexp.MustCompile(`[a-z][a-z0-9+.-]*:[/\\]|[/\\]{2}|\bwww\.|[\pL\pN]\.\pL[\pL\pN-]*(?::\d+)?(?:[/\\]|[?#]\S)`)
+
+// isLink reports whether a leaf is what `from: seen` accepts.
+func (l *Leaf) isLink() bool {
+	if strictjson.KindOf(l.Raw) != strictjson.String {
+		return false
+	}
+	_, _, why := Canonical(URL, l.Raw)
+	return why == ""
+}
+
 // resources are the spellings under which a target or selector names a place.
 func (a *Arg) resources() []Resource {
 	if !a.Names {
@@ -97,6 +124,7 @@ func resource(kind, folded string) Resource {
 type Places struct {
 	mu    sync.RWMutex
 	tools map[[2]string]*placesOf
+	links map[[2]string][]*lowered // of reads
 	by    map[uint64]*lowered
 }
 
@@ -127,7 +155,7 @@ const maxPlaces = 1 << 14
 
 // NewPlaces returns no places.
 func NewPlaces() *Places {
-	return &Places{tools: map[[2]string]*placesOf{}, by: map[uint64]*lowered{}}
+	return &Places{tools: map[[2]string]*placesOf{}, links: map[[2]string][]*lowered{}, by: map[uint64]*lowered{}}
 }
 
 // Lower adds a place under a number. Numbers rise.
@@ -135,6 +163,11 @@ func (ps *Places) Lower(n uint64, p Place) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	k := [2]string{p.Server, p.Tool}
+	if p.Links {
+		ps.by[n] = &lowered{Place: p, since: n}
+		ps.links[k] = append(ps.links[k], ps.by[n])
+		return
+	}
 	t := ps.tools[k]
 	if t == nil {
 		t = &placesOf{groups: map[string]*group{}}
@@ -204,22 +237,34 @@ func (ps *Places) Clear(n, at uint64) bool {
 	if l == nil || l.until != 0 {
 		return false
 	}
-	for _, g := range ps.tools[[2]string{l.Server, l.Tool}].groups {
-		for _, o := range g.every {
+	end := func(ls []*lowered) {
+		for _, o := range ls {
 			if o.until == 0 && slices.Equal(o.At, l.At) {
 				o.until = at
 			}
 		}
+	}
+	k := [2]string{l.Server, l.Tool}
+	if l.Links {
+		end(ps.links[k])
+		return true
+	}
+	for _, g := range ps.tools[k].groups {
+		end(g.every)
 	}
 	return true
 }
 
 // Covers reports whether a place is lowered as far already, by two acts at
 // least, so that lowering it again changes no answer: of what an act itself
-// answers its own place is left out, and one more has to be there.
+// answers its own place is left out, and one more has to be there. The place of a
+// read counts for what it answers itself.
 func (ps *Places) Covers(p Place) bool {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
+	if p.Links {
+		return slices.ContainsFunc(ps.links[[2]string{p.Server, p.Tool}], func(l *lowered) bool { return l.in(forever) })
+	}
 	t := ps.tools[[2]string{p.Server, p.Tool}]
 	if t == nil {
 		return false
@@ -321,7 +366,7 @@ func newStanding(ps, beside *Places, n, own uint64, o *Observation) *standing {
 	}
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
-	if len(ps.tools) == 0 {
+	if len(ps.tools)+len(ps.links) == 0 {
 		return nil
 	}
 	s := &standing{ps: ps, beside: beside, n: n, own: own, o: o, named: names{}, reach: map[reachKey]bool{},
@@ -363,6 +408,22 @@ func (s *standing) label(leaf *Leaf) writ.Label {
 		}
 	}
 	return low
+}
+
+// asked reports whether a read that was asked for a link of the model's could have
+// left it where the leaf stands.
+func (s *standing) asked(leaf *Leaf) bool {
+	if s == nil {
+		return false
+	}
+	s.ps.mu.RLock()
+	defer s.ps.mu.RUnlock()
+	for tool, ls := range s.ps.links {
+		if slices.ContainsFunc(ls, func(l *lowered) bool { return l.in(s.n) }) && s.reaches(tool, leaf.Rule) {
+			return true
+		}
+	}
+	return false
 }
 
 // of is what one group of places leaves of the leaves of a record. A place is

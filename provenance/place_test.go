@@ -177,3 +177,39 @@ func TestManyPlaces(t *testing.T) {
 		t.Errorf("%d places told apart", n)
 	}
 }
+
+// TestLinksAlone: the place of a read is no place of an act, and is cleared alone.
+func TestLinksAlone(t *testing.T) {
+	args := []Arg{{Raw: []byte(`"https://evil.example/"`), Label: writ.Model}}
+	links, ok := AskedOf("s", "t", args)
+	if !ok {
+		t.Fatal("no link is found")
+	}
+	for _, label := range []writ.Label{writ.External, writ.User} {
+		if _, ok := AskedOf("s", "t", []Arg{{Raw: args[0].Raw, Label: label}}); ok {
+			t.Errorf("a link worth %v is the model's", label)
+		}
+	}
+	act, _ := PlaceOf("s", "t", args)
+	ps := NewPlaces()
+	ps.Lower(1, links)
+	if !ps.Covers(links) || ps.Covers(act) {
+		t.Error("one place of a read covers the next, and no act")
+	}
+	rule := &OutputRule{Label: writ.System}
+	o := Observation{Server: "s", Tool: "u", OK: true, Leaves: []Leaf{{Raw: []byte(`"x"`), Rule: rule, record: &record{}}}}
+	if s := newStanding(ps, nil, 1, 1, &o); s.label(&o.Leaves[0]) != writ.Operator || !s.asked(&o.Leaves[0]) || s.asked(&Leaf{Rule: &OutputRule{Authoritative: true}}) {
+		t.Error("it lowers something but links, or none")
+	}
+	ps.Lower(2, act)
+	if !ps.Clear(1, 3) || ps.Clear(1, 4) || ps.Covers(links) {
+		t.Error("it is not cleared once")
+	}
+	s := newStanding(ps, nil, 3, 0, &o)
+	if s.label(&o.Leaves[0]) != writ.Model || s.asked(&o.Leaves[0]) {
+		t.Error("the act's place was cleared, or the read's was not")
+	}
+	if s := newStanding(ps, nil, 1, 0, &o); !s.asked(&o.Leaves[0]) {
+		t.Error("as of an earlier number it is in force")
+	}
+}

@@ -2,7 +2,11 @@ package provenance
 
 import (
 	"bytes"
+	"html"
 	"index/suffixarray"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -38,22 +42,62 @@ func newTaints() taints {
 // taint, never to vouch.
 func fold(s string) string { return text.Fold(s, text.Careless) }
 
-// readings returns the folded texts a literal may come back as: its own text
-// and its canonical form. Null and empty values and booleans have none.
-func readings(t Type, raw []byte) (texts [2]string, n int) {
+// readings returns the folded texts a literal may come back as: its own text, its
+// canonical form, and what is left where its escapes are undone. Null and empty
+// values and booleans have none.
+func readings(t Type, raw []byte) (texts [3]string, n int) {
 	if k := strictjson.KindOf(raw); k != strictjson.String && k != strictjson.Number || empty(raw) {
 		return texts, 0
+	}
+	add := func(s string) {
+		if s != "" && !slices.Contains(texts[:n], s) {
+			texts[n] = s
+			n++
+		}
 	}
 	c, _, _ := Canonical(Untyped, raw)
 	texts[0], n = fold(c), 1
 	if t != Untyped {
 		if c, _, why := Canonical(t, raw); why == "" {
-			if f := fold(c); f != texts[0] {
-				texts[1], n = f, 2
-			}
+			add(fold(c))
 		}
 	}
+	if plain := unescaped(texts[0]); plain != texts[0] {
+		add(fold(plain))
+	}
 	return texts, n
+}
+
+// escaped is what servers decode on the way: percent-encoding, and the escapes of
+// JSON that spell a visible character.
+var escaped = regexp.MustCompile(`%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\["\\/]`)
+
+// layers bounds how often a text is decoded.
+const layers = 4
+
+// unescaped undoes the escapes of a folded text, and those in what that leaves.
+func unescaped(s string) string {
+	for range layers {
+		t := s
+		if strings.ContainsAny(s, `%\`) {
+			t = escaped.ReplaceAllStringFunc(s, func(e string) string {
+				switch {
+				case e[0] == '%':
+					b, _ := unhex(e[1:])
+					return string([]byte{b})
+				case e[1] == 'u':
+					n, _ := strconv.ParseUint(e[2:], 16, 16)
+					return string(rune(n))
+				}
+				return e[1:]
+			})
+		}
+		if t = html.UnescapeString(t); t == s {
+			break
+		}
+		s = strings.ToValidUTF8(t, "\ufffd")
+	}
+	return s
 }
 
 // Sent registers the arguments of a call that goes to a server: every allowed
@@ -63,13 +107,15 @@ func readings(t Type, raw []byte) (texts [2]string, n int) {
 // It returns the number of the place that the call lowered (R38), 0 for none.
 func (l *Ledger) Sent(server, tool string, act bool, args []Arg) (place uint64) {
 	t := &l.taints
+	of := AskedOf
 	if act {
 		l.pieces(args)
-		if p, ok := PlaceOf(server, tool, args); ok && !l.places.Covers(p) {
-			t.changed++
-			place = t.changed
-			l.places.Lower(place, p)
-		}
+		of = PlaceOf
+	}
+	if p, ok := of(server, tool, args); ok && !l.places.Covers(p) {
+		t.changed++
+		place = t.changed
+		l.places.Lower(place, p)
 	}
 	for i := range args {
 		a := &args[i]

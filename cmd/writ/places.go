@@ -48,7 +48,10 @@ func placesList(state, namespace *string) *cobra.Command {
 			}
 			for _, p := range ps {
 				at := []string{"anywhere it reaches"}
-				if len(p.Place.At) > 0 {
+				switch {
+				case p.Place.Links:
+					at = []string{"links anywhere it reaches"}
+				case len(p.Place.At) > 0:
 					at = nil
 				}
 				for _, r := range p.Place.At {

@@ -190,7 +190,11 @@ type LoweredPlace struct {
 }
 
 func (l LoweredPlace) same(o LoweredPlace) bool {
-	return l.Place.Server == o.Place.Server && l.Place.Tool == o.Place.Tool && slices.Equal(l.Place.At, o.Place.At)
+	return sameAt(l.Place, o.Place) && l.Place.Label >= o.Place.Label
+}
+
+func sameAt(a, b provenance.Place) bool {
+	return a.Server == b.Server && a.Tool == b.Tool && a.Links == b.Links && slices.Equal(a.At, b.At)
 }
 
 // LoweredPlaces lists the places of a namespace that are in force, oldest first.
@@ -219,7 +223,8 @@ func LoweredPlaces(ctx context.Context, st audit.Store, namespace string) ([]Low
 				return nil, err
 			}
 			if i := slices.IndexFunc(out, func(l LoweredPlace) bool { return l.N == c.Place }); i >= 0 {
-				out = slices.DeleteFunc(out, out[i].same)
+				gone := out[i].Place
+				out = slices.DeleteFunc(out, func(l LoweredPlace) bool { return sameAt(l.Place, gone) })
 			}
 		}
 	}
