@@ -485,15 +485,16 @@ func TestNobodysQuestion(t *testing.T) {
 	up := newScripted(t, "toy", false)
 	up.list("tools/list", askTools)
 	r := newRig(t, onMaps(t), policy(t, askPolicy), up.config(false))
-	both := make(chan struct{})
-	var here sync.WaitGroup
+	var here, asked sync.WaitGroup // both calls are open from before the first question to after the second
 	here.Add(2)
-	go func() { here.Wait(); close(both) }()
+	asked.Add(2)
 	heard := make(chan string, 2)
 	up.during = func(_ received, tell func(string)) {
 		here.Done()
-		<-both
+		here.Wait()
 		heard <- up.ask(`"elicitation/create"`, question, tell)
+		asked.Done()
+		asked.Wait()
 	}
 	answers := make(chan answer, 2)
 	for range 2 {

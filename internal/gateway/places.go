@@ -190,10 +190,7 @@ type LoweredPlace struct {
 }
 
 func (l LoweredPlace) same(o LoweredPlace) bool {
-	return sameAt(l.Place, o.Place) && l.Place.Label >= o.Place.Label
-}
-
-func sameAt(a, b provenance.Place) bool {
+	a, b := &l.Place, &o.Place
 	return a.Server == b.Server && a.Tool == b.Tool && a.Links == b.Links && slices.Equal(a.At, b.At)
 }
 
@@ -223,8 +220,7 @@ func LoweredPlaces(ctx context.Context, st audit.Store, namespace string) ([]Low
 				return nil, err
 			}
 			if i := slices.IndexFunc(out, func(l LoweredPlace) bool { return l.N == c.Place }); i >= 0 {
-				gone := out[i].Place
-				out = slices.DeleteFunc(out, func(l LoweredPlace) bool { return sameAt(l.Place, gone) })
+				out = slices.DeleteFunc(out, out[i].same)
 			}
 		}
 	}
