@@ -237,23 +237,22 @@ func openForReading(dir string) (*sqlite.Store, error) {
 // openCurrent is openForReading of a log that is as new as this machine knows it
 // to have been; the flag of acceptsRollback reads an older one.
 func openCurrent(ctx context.Context, dir string) (*sqlite.Store, error) {
+	verifier, err := logVerifier(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	// Before the log is opened, which is at least as new then.
+	known, ok := sqlite.KnownElsewhere(statedir.HeadsDir(dir), verifier)
 	st, err := openForReading(dir)
-	if accept, _ := ctx.Value(acceptRollback{}).(bool); err != nil || accept {
+	if accept, _ := ctx.Value(acceptRollback{}).(bool); err != nil || accept || !ok {
 		return st, err
 	}
-	verifier, err := logVerifier(dir, "")
-	if err == nil {
-		var snap audit.Snapshot
-		if snap, err = st.Snapshot(ctx); err == nil {
-			if known, ok := sqlite.KnownElsewhere(statedir.HeadsDir(dir), verifier); ok && known.Size > snap.Size() {
-				err = fail(exitData, "writ audit verify", "the state directory was rolled back: this machine knows a newer one of the same log; --%s reads it all the same", acceptRollbackFlag)
-			}
-			snap.Close()
-		}
-	}
-	if err != nil {
+	if err := st.Continues(ctx, known); err != nil {
 		st.Close()
-		return nil, err
+		if !errors.Is(err, audit.ErrAltered) {
+			return nil, unreadable(err)
+		}
+		return nil, fail(exitData, "writ audit verify", "the state directory was rolled back, or its log is another: this machine knows a head that it does not go on from; --%s reads it all the same", acceptRollbackFlag)
 	}
 	return st, nil
 }

@@ -128,14 +128,27 @@ func (s *Store) compare(ctx context.Context) error {
 	if err != nil {
 		return errRolledBack // whoever wrote that, it was not this log's
 	}
+	if err := s.Continues(ctx, told); err != nil {
+		return err
+	}
+	s.place.told = b
+	return nil
+}
+
+// Continues is an error, of audit.ErrAltered, if the log does not go on from a
+// head that was signed with its key: it was rolled back, or is another.
+func (s *Store) Continues(ctx context.Context, told audit.Checkpoint) error {
 	v, err := s.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
 	now := audit.Checkpoint{Origin: told.Origin, Size: v.Size(), Root: v.Root()}
-	if told.Size > now.Size {
+	switch {
+	case told.Size > now.Size:
 		return errRolledBack
+	case told.Size == 0: // every log goes on from the empty one
+		return nil
 	}
 	proof, err := tlog.ProveTree(now.Size, told.Size, v)
 	if err != nil {
@@ -144,7 +157,6 @@ func (s *Store) compare(ctx context.Context) error {
 	if audit.CheckConsistency(told, now, proof) != nil {
 		return errRolledBack
 	}
-	s.place.told = b
 	return nil
 }
 
