@@ -15,6 +15,7 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
@@ -76,11 +77,11 @@ func (o *files) sound(ctx context.Context) (context.Context, context.CancelFunc)
 
 // unclean is the end of a gateway whose stop reported err.
 func unclean(err error) error {
-	var e *exit
+	var e *cli.Exit
 	if errors.As(err, &e) {
 		return e
 	}
-	return fail(exitIO, "writ audit verify", "the gateway did not end cleanly: %w", err)
+	return cli.Fail(cli.ExitIO, "writ audit verify", "the gateway did not end cleanly: %w", err)
 }
 
 // load reads the configuration a command works with, without starting
@@ -129,7 +130,7 @@ func (o *files) own(file string) { o.ownPaths = append(o.ownPaths, statedir.Name
 func (o *files) loadExample() error {
 	self, err := os.Executable()
 	if err != nil {
-		return fail(exitIO, "writ serve --config FILE", "the built-in example cannot be started: no path of this program")
+		return cli.Fail(cli.ExitIO, "writ serve --config FILE", "the built-in example cannot be started: no path of this program")
 	}
 	p, fs := policy.Parse("built-in policy", example.Policy())
 	if len(fs) > 0 {
@@ -165,14 +166,14 @@ const acceptRollbackFlag = "accept-rollback"
 func storeError(err error) error {
 	var oe *sqlite.OpenError
 	if errors.As(err, &oe) {
-		code := exitIO
+		code := cli.ExitIO
 		switch oe.Reason {
 		case sqlite.NotDatabase, sqlite.Newer, sqlite.Damaged, sqlite.WrongKey, sqlite.RolledBack, sqlite.Copied, sqlite.Unsigned:
-			code = exitData
+			code = cli.ExitData
 		}
-		return &exit{Code: code, Err: err, Hint: oe.Hint}
+		return &cli.Exit{Code: code, Err: err, Hint: oe.Hint}
 	}
-	return fail(exitIO, "", "the audit log cannot be opened: %w", err)
+	return cli.Fail(cli.ExitIO, "", "the audit log cannot be opened: %w", err)
 }
 
 // logKey reads the log's key pair, or makes it.
@@ -180,7 +181,7 @@ func logKey(state string) (note.Signer, note.Verifier, error) {
 	signer, verifier, err := statedir.Key(state)
 	switch {
 	case errors.Is(err, statedir.ErrNoKey):
-		return nil, nil, fail(exitData, "", "%w", err)
+		return nil, nil, cli.Fail(cli.ExitData, "", "%w", err)
 	case err != nil:
 		return nil, nil, exposed(err, err.Error())
 	}
@@ -194,7 +195,7 @@ func logVerifier(state, file string) (note.Verifier, error) {
 		if skey, err := os.ReadFile(filepath.Join(state, statedir.KeyFile)); err == nil {
 			_, v, _, err := statedir.ParseKey(skey)
 			if err != nil {
-				return nil, fail(exitData, "", "%w", err)
+				return nil, cli.Fail(cli.ExitData, "", "%w", err)
 			}
 			return v, nil
 		}
@@ -202,11 +203,11 @@ func logVerifier(state, file string) (note.Verifier, error) {
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fail(exitIO, "writ audit verify --key FILE", "the log's public key cannot be read")
+		return nil, cli.Fail(cli.ExitIO, "writ audit verify --key FILE", "the log's public key cannot be read")
 	}
 	v, err := note.NewVerifier(strings.TrimSpace(string(b)))
 	if err != nil {
-		return nil, fail(exitData, "", "%s is no public key of a log", printable(file))
+		return nil, cli.Fail(cli.ExitData, "", "%s is no public key of a log", cli.Printable(file))
 	}
 	return v, nil
 }
@@ -239,14 +240,14 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 	if err != nil {
 		index()
 		st.Close()
-		return nil, nil, fail(exitIO, "writ check", "%w", err)
+		return nil, nil, cli.Fail(cli.ExitIO, "writ check", "%w", err)
 	}
 	o.broken = st.Broken()
 	return g, func() error {
 		err := errors.Join(g.Close(), index(), st.Close())
 		select {
 		case <-o.broken:
-			return fail(exitDisk, "writ audit verify", "the disk failed while the log was written; what was not recorded did not happen, and the last acts may have an unknown outcome")
+			return cli.Fail(cli.ExitDisk, "writ audit verify", "the disk failed while the log was written; what was not recorded did not happen, and the last acts may have an unknown outcome")
 		default:
 			return err
 		}
@@ -261,7 +262,7 @@ func logger(w io.Writer, level slog.Level) *slog.Logger {
 			return slog.Attr{}
 		}
 		if a.Value.Kind() == slog.KindString {
-			a.Value = slog.StringValue(oneLine(a.Value.String(), 400))
+			a.Value = slog.StringValue(cli.OneLine(a.Value.String(), 400))
 		}
 		return a
 	}}))

@@ -16,6 +16,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/statedir"
@@ -41,7 +42,7 @@ func askCommand() *cobra.Command {
 			"  writ ask --plan plan.json \"Close the printer ticket\"",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return fail(exitUsage, `writ ask "`+oneLine(strings.Join(args, " "), 100)+`"`, "the request is one argument: put it in quotes")
+				return cli.Fail(cli.ExitUsage, `writ ask "`+cli.OneLine(strings.Join(args, " "), 100)+`"`, "the request is one argument: put it in quotes")
 			}
 			return nil
 		},
@@ -108,19 +109,19 @@ func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive boo
 	}
 	switch {
 	case opt.plan != "" && opt.planner != "" && opt.planner != "manual":
-		return nil, fail(exitUsage, "writ ask --help", "--plan is for --planner manual")
+		return nil, cli.Fail(cli.ExitUsage, "writ ask --help", "--plan is for --planner manual")
 	case opt.plan != "":
 		cfg.Planner.Kind = "manual"
 	case opt.planner == "" || opt.planner == cfg.Planner.Kind:
 	case opt.planner == "rules" || opt.planner == "manual":
 		cfg.Planner = config.Planner{Kind: opt.planner}
 	case slices.Contains(config.PlannerKinds, opt.planner):
-		return nil, fail(exitConfig, "ask: {planner: {kind: "+opt.planner+", url: …, model: …}} in writ.yaml", "a planner behind an endpoint stands in the configuration")
+		return nil, cli.Fail(cli.ExitConfig, "ask: {planner: {kind: "+opt.planner+", url: …, model: …}} in writ.yaml", "a planner behind an endpoint stands in the configuration")
 	default:
-		return nil, fail(exitUsage, "writ ask --planner rules", "the planner is one of %s", strings.Join(config.PlannerKinds, ", "))
+		return nil, cli.Fail(cli.ExitUsage, "writ ask --planner rules", "the planner is one of %s", strings.Join(config.PlannerKinds, ", "))
 	}
 	if cfg.Planner.Kind == "manual" && interactive {
-		return nil, fail(exitUsage, `writ ask --plan FILE "REQUEST"`, "a manual plan belongs to one request")
+		return nil, cli.Fail(cli.ExitUsage, `writ ask --plan FILE "REQUEST"`, "a manual plan belongs to one request")
 	}
 	if cfg.Planner.Kind == "manual" && opt.plan == "" {
 		a.opt.plan = "-"
@@ -160,14 +161,14 @@ func readPlan(file string, stdin io.Reader) (ask.Manual, error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, fail(exitIO, "writ ask --plan FILE", "the plan cannot be read")
+			return nil, cli.Fail(cli.ExitIO, "writ ask --plan FILE", "the plan cannot be read")
 		}
 		defer f.Close()
 		r = f
 	}
 	b, err := io.ReadAll(io.LimitReader(r, claim.PlanBytes+1))
 	if err != nil {
-		return nil, fail(exitIO, "writ ask --plan FILE", "the plan cannot be read")
+		return nil, cli.Fail(cli.ExitIO, "writ ask --plan FILE", "the plan cannot be read")
 	}
 	return b, nil
 }
@@ -209,18 +210,18 @@ func (a *asking) stop() error {
 // ask answers one request and prints how it ended.
 func (a *asking) ask(ctx context.Context, text string) error {
 	if strings.TrimSpace(text) == "" {
-		return fail(exitUsage, `writ ask "Show me ticket INC-1042"`, "the request is empty")
+		return cli.Fail(cli.ExitUsage, `writ ask "Show me ticket INC-1042"`, "the request is empty")
 	}
 	answer, err := a.host.Ask(ctx, text)
 	if a.opt.json {
-		if eerr := printLine(a.out, answer); eerr != nil {
-			return fail(exitIO, "", "the answer cannot be printed")
+		if eerr := cli.PrintLine(a.out, answer); eerr != nil {
+			return cli.Fail(cli.ExitIO, "", "the answer cannot be printed")
 		}
 	} else {
 		a.print(answer)
 	}
 	if err != nil {
-		var e *exit
+		var e *cli.Exit
 		if errors.As(err, &e) {
 			return e
 		}
@@ -228,26 +229,26 @@ func (a *asking) ask(ctx context.Context, text string) error {
 		if slices.Index(claim.Stages(), answer.Stage) >= slices.Index(claim.Stages(), claim.StageCall) {
 			hint = "writ audit show"
 		}
-		return fail(exitIO, hint, "%w", err)
+		return cli.Fail(cli.ExitIO, hint, "%w", err)
 	}
 	switch answer.Status {
 	case ask.Answered, ask.NeedsMoreInfo:
 		return nil
 	case ask.Stopped:
-		return &exit{Code: exitRefused, Err: errors.New("")}
+		return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
 	case ask.ServerError:
-		return &exit{Code: exitServer, Err: errors.New("")}
+		return &cli.Exit{Code: cli.ExitServer, Err: errors.New("")}
 	}
-	return &exit{Code: exitIO, Err: errors.New("")}
+	return &cli.Exit{Code: cli.ExitIO, Err: errors.New("")}
 }
 
 // print shows an answer to a person, with nothing in it unescaped.
 func (a *asking) print(x *ask.Answer) {
 	for _, s := range x.Unreachable {
-		fmt.Fprintf(a.errs, "writ: server %s cannot be reached\n", printable(s))
+		fmt.Fprintf(a.errs, "writ: server %s cannot be reached\n", cli.Printable(s))
 	}
 	if x.Tool != "" {
-		theirs(a.out, a.colour("36", oneLine(x.Tool, 200))+" ", string(x.Arguments), 400)
+		theirs(a.out, a.colour("36", cli.OneLine(x.Tool, 200))+" ", string(x.Arguments), 400)
 	}
 	switch {
 	case x.Summary != nil:
@@ -280,7 +281,7 @@ func (a *asking) print(x *ask.Answer) {
 		a.printStop(x.Stage, x.Rejection)
 	}
 	if x.Evidence != "" {
-		fmt.Fprintf(a.out, "evidence %s\n", printable(x.Evidence))
+		fmt.Fprintf(a.out, "evidence %s\n", cli.Printable(x.Evidence))
 	}
 	fmt.Fprintf(a.out, "run %s\n", x.Run)
 }
@@ -318,5 +319,5 @@ func (a *asking) colour(code, text string) string { return coloured(a.out, code,
 // interactive reports whether a person types at a terminal and sees it.
 func (a *asking) interactive() (*os.File, bool) {
 	in, ok := a.in.(*os.File)
-	return in, ok && term.IsTerminal(int(in.Fd())) && terminal(a.out)
+	return in, ok && term.IsTerminal(int(in.Fd())) && cli.Terminal(a.out)
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
@@ -56,7 +57,7 @@ func (a *asking) repl(root context.Context) error {
 			case s := <-signals:
 				// Where Ctrl-C is a key, this one was for a request that is over.
 				if s != os.Interrupt || !lines.keyed() {
-					return &exit{Code: exitIO, Err: errors.New("")}
+					return &cli.Exit{Code: cli.ExitIO, Err: errors.New("")}
 				}
 			}
 		}
@@ -71,10 +72,10 @@ func (a *asking) repl(root context.Context) error {
 		case errors.Is(in.err, io.EOF), errors.Is(in.err, errInterrupt):
 			return last
 		case errors.Is(in.err, errLong):
-			last = a.told(fail(exitUsage, "", "the line is longer than a terminal's line can be, and is not taken in part; pipe it in"))
+			last = a.told(cli.Fail(cli.ExitUsage, "", "the line is longer than a terminal's line can be, and is not taken in part; pipe it in"))
 			continue
 		case in.err != nil:
-			return fail(exitIO, "", "the input cannot be read: %w", in.err)
+			return cli.Fail(cli.ExitIO, "", "the input cannot be read: %w", in.err)
 		}
 		asked = false
 		word, rest, _ := strings.Cut(strings.TrimSpace(in.line), " ")
@@ -88,7 +89,7 @@ func (a *asking) repl(root context.Context) error {
 		ended, over, err := a.interruptible(root, signals, lines.keyed(), func(ctx context.Context) error { return a.command(ctx, word, rest) })
 		if last = a.told(err); over {
 			if last == nil {
-				last = &exit{Code: exitIO, Err: errors.New("")} // it came when the command was done
+				last = &cli.Exit{Code: cli.ExitIO, Err: errors.New("")} // it came when the command was done
 			}
 			return last
 		}
@@ -103,17 +104,17 @@ func (a *asking) told(err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *exit
+	var e *cli.Exit
 	if !errors.As(err, &e) {
-		e = &exit{Code: exitIO, Err: err}
+		e = &cli.Exit{Code: cli.ExitIO, Err: err}
 	}
 	if e.Err.Error() != "" {
-		fmt.Fprintf(a.errs, "writ: %s\n", printable(e.Err.Error()))
+		fmt.Fprintf(a.errs, "writ: %s\n", cli.Printable(e.Err.Error()))
 	}
 	if e.Hint != "" {
 		fmt.Fprintf(a.errs, "  try: %s\n", e.Hint)
 	}
-	return &exit{Code: e.Code, Err: errors.New("")}
+	return &cli.Exit{Code: e.Code, Err: errors.New("")}
 }
 
 // interruptible runs f; the first interrupt ends f, a second, or the signal to
@@ -129,7 +130,7 @@ func (a *asking) interruptible(root context.Context, signals <-chan os.Signal, k
 			return ended, over, err
 		case s := <-signals:
 			if ended {
-				return true, true, &exit{Code: exitIO, Err: errors.New("")}
+				return true, true, &cli.Exit{Code: cli.ExitIO, Err: errors.New("")}
 			}
 			ended = true
 			cancel()
@@ -156,12 +157,12 @@ func (a *asking) command(ctx context.Context, word, rest string) error {
 		}
 		return a.callTool(ctx, rest)
 	}
-	return fail(exitUsage, "help", "there is no such command; a request begins with ask")
+	return cli.Fail(cli.ExitUsage, "help", "there is no such command; a request begins with ask")
 }
 
 func (a *asking) listTools(ctx context.Context) error {
 	if err := a.here.g.Settled(ctx); err != nil {
-		return fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
+		return cli.Fail(cli.ExitIO, "writ check", "the gateway did not become ready: %w", err)
 	}
 	cat, _ := a.here.g.Catalogue()
 	for _, t := range cat.Tools() {
@@ -175,7 +176,7 @@ func (a *asking) listTools(ctx context.Context) error {
 		if t.Contract != nil {
 			effect = strings.Join(t.Contract.Effect.Names(), ",")
 		}
-		fmt.Fprintf(a.out, "%-8s  %-32s  %s  %s\n", state, printable(t.Server+"/"+t.Name), effect, t.Reason)
+		fmt.Fprintf(a.out, "%-8s  %-32s  %s  %s\n", state, cli.Printable(t.Server+"/"+t.Name), effect, t.Reason)
 	}
 	return nil
 }
@@ -185,13 +186,13 @@ func (a *asking) listTools(ctx context.Context) error {
 func (a *asking) callTool(ctx context.Context, rest string) error {
 	tool, args, _ := strings.Cut(rest, " ")
 	if tool == "" {
-		return fail(exitUsage, "call TOOL {\"key\":\"value\"}", "name a tool")
+		return cli.Fail(cli.ExitUsage, "call TOOL {\"key\":\"value\"}", "name a tool")
 	}
 	var given []string
 	if args = strings.TrimSpace(args); args != "" {
 		given = []string{args}
 		if args == "-" {
-			return fail(exitUsage, "call TOOL {\"key\":\"value\"}", "the arguments stand on the line here")
+			return cli.Fail(cli.ExitUsage, "call TOOL {\"key\":\"value\"}", "the arguments stand on the line here")
 		}
 	}
 	arguments, err := readArguments(given, nil)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/writ-project/writ/internal/ask"
+	"github.com/writ-project/writ/internal/cli"
 )
 
 // shownLength bounds, in characters, what is shown of one text; --json has all.
@@ -26,7 +27,7 @@ func theirs(w io.Writer, label, text string, limit int) {
 	if limit == 0 {
 		limit = math.MaxInt
 	}
-	text = gaps.ReplaceAllStringFunc(oneLine(text, limit), func(s string) string { return fmt.Sprintf(`\u0020{%d}`, len(s)) })
+	text = gaps.ReplaceAllStringFunc(cli.OneLine(text, limit), func(s string) string { return fmt.Sprintf(`\u0020{%d}`, len(s)) })
 	fmt.Fprintln(w, rows(label, text, columns(w)))
 }
 
@@ -92,7 +93,7 @@ func printItem(w io.Writer, who string, i ask.Item) {
 }
 
 func coloured(w io.Writer, code, text string) string {
-	if !colour(w) {
+	if !cli.Colour(w) {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"

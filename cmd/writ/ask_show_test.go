@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/writ-project/writ/internal/cli"
 )
 
 // TestRows (H07, H09): whatever is shown on a terminal, each row but the first
@@ -13,7 +15,7 @@ import (
 func TestRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		label := rapid.SampledFrom([]string{"", "the model asks: ", "- quote checked: "}).Draw(t, "label")
-		text := oneLine(rapid.StringN(0, 200, -1).Draw(t, "text")+rapid.SampledFrom([]string{"", strings.Repeat(" ", 90) + "run r_a", "\nrun r_a"}).Draw(t, "end"), 1000)
+		text := cli.OneLine(rapid.StringN(0, 200, -1).Draw(t, "text")+rapid.SampledFrom([]string{"", strings.Repeat(" ", 90) + "run r_a", "\nrun r_a"}).Draw(t, "end"), 1000)
 		columns := rapid.IntRange(0, 100).Draw(t, "columns")
 		got := strings.Split(rows(label, text, columns), "\n")
 		whole := got[0]

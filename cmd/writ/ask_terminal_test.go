@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/example"
 )
 
@@ -231,7 +232,7 @@ func TestTerminal(t *testing.T) {
 	s.expect(`longer than(?s:.*)` + prompt)
 
 	s.press(ctrlD)
-	if code := s.exits(); code != exitUsage {
+	if code := s.exits(); code != cli.ExitUsage {
 		t.Errorf("exit code %d", code)
 	}
 	if !s.cooked() {
@@ -252,12 +253,12 @@ func TestTerminalEnds(t *testing.T) {
 	s.expect(`once more`)
 	s.expect(prompt)
 	s.press(ctrlC)
-	if code := s.exits(); code != exitOK || !s.cooked() {
+	if code := s.exits(); code != cli.ExitOK || !s.cooked() {
 		t.Errorf("exit code %d, terminal as it was: %v", code, s.cooked())
 	}
 	s = onScreen(t, nil, "--state", ownState(t))
 	s.cmd.Process.Signal(unix.SIGTERM)
-	if code := s.exits(); code != exitIO || !s.cooked() {
+	if code := s.exits(); code != cli.ExitIO || !s.cooked() {
 		t.Errorf("after SIGTERM: exit code %d, terminal as it was: %v", code, s.cooked())
 	}
 }
@@ -269,7 +270,7 @@ func TestTerminalLate(t *testing.T) {
 	s.press("help" + enter)
 	s.expect(`tools +list the tools(?s:.*)` + prompt)
 	s.press("quit" + enter)
-	if code := s.exits(); code != exitOK || !s.cooked() {
+	if code := s.exits(); code != cli.ExitOK || !s.cooked() {
 		t.Errorf("exit code %d, terminal as it was: %v", code, s.cooked())
 	}
 }
@@ -333,7 +334,7 @@ func TestTerminalInterrupt(t *testing.T) {
 	s.press("ask delete doc-2b8e04" + enter)
 	s.expect(`"deleted":true(?s:.*)` + prompt)
 	s.press(ctrlD)
-	if code := s.exits(); code != exitOK || !s.cooked() {
+	if code := s.exits(); code != cli.ExitOK || !s.cooked() {
 		t.Errorf("exit code %d, terminal as it was: %v", code, s.cooked())
 	}
 	sessions := map[string]bool{}
@@ -375,7 +376,7 @@ func TestPipeInterrupt(t *testing.T) {
 		t.Errorf("then it says %q", said.Text())
 	}
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitIO {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitIO {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/private"
@@ -27,7 +28,7 @@ import (
 func auditCommand() *cobra.Command {
 	c := &cobra.Command{Use: "audit", Short: "Check and explain what was decided",
 		RunE: func(c *cobra.Command, args []string) error {
-			return fail(exitUsage, "writ audit --help", "verify or show")
+			return cli.Fail(cli.ExitUsage, "writ audit --help", "verify or show")
 		}}
 	c.AddCommand(auditVerify(), auditShow())
 	return c
@@ -58,7 +59,7 @@ func auditVerify() *cobra.Command {
 	var state, key string
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "verify", Short: "Check the whole log, and decide every decision again", Args: noArgs,
+		Use: "verify", Short: "Check the whole log, and decide every decision again", Args: cli.NoArgs,
 		Long: "Check every record, value and hash of the log, that its key signed all of it, and the store's\n" +
 			"own indexes; decide every decision again; and compare with the head that this machine keeps\n" +
 			"beside the state directory. Nothing is written, so it runs on read-only media and beside a\n" +
@@ -78,7 +79,7 @@ func auditVerify() *cobra.Command {
 			}
 			out := c.OutOrStdout()
 			if asJSON {
-				if err := printJSON(out, rep); err != nil {
+				if err := cli.PrintJSON(out, rep); err != nil {
 					return err
 				}
 			} else if rep.Problem == nil {
@@ -103,10 +104,10 @@ func auditVerify() *cobra.Command {
 				fmt.Fprintf(out, "\nlog %s, size %d, root %s\n", rep.Key, rep.Size, rep.Root)
 			}
 			if rep.Problem == nil && !rep.OK {
-				return fail(exitUnproven, "verify with the version of Writ that wrote them", "%d decisions are of another engine: signed, and not made again", rep.Skipped)
+				return cli.Fail(cli.ExitUnproven, "verify with the version of Writ that wrote them", "%d decisions are of another engine: signed, and not made again", rep.Skipped)
 			}
 			if !rep.OK {
-				return fail(exitData, "keep a copy of the state directory; do not write to it", "the log does not verify; first bad: %s", rep.Problem.Error())
+				return cli.Fail(cli.ExitData, "keep a copy of the state directory; do not write to it", "the log does not verify; first bad: %s", rep.Problem.Error())
 			}
 			return nil
 		},
@@ -121,7 +122,7 @@ func auditVerify() *cobra.Command {
 func existingState(flag string) (string, error) {
 	if flag != "" {
 		if _, err := os.Stat(flag); err != nil {
-			return "", fail(exitIO, "writ audit verify --state DIR", "there is no such state directory")
+			return "", cli.Fail(cli.ExitIO, "writ audit verify --state DIR", "there is no such state directory")
 		}
 	}
 	dir, err := madeState(flag)
@@ -133,7 +134,7 @@ func existingState(flag string) (string, error) {
 		return "", err
 	}
 	if !fileThere(filepath.Join(dir, statedir.KeyFile)) && !fileThere(filepath.Join(dir, sqlite.FileName)) {
-		return "", fail(exitIO, "writ serve", "nothing was recorded in %s yet", printable(dir))
+		return "", cli.Fail(cli.ExitIO, "writ serve", "nothing was recorded in %s yet", cli.Printable(dir))
 	}
 	return dir, nil
 }
@@ -165,7 +166,7 @@ func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyRepo
 	}
 	defer snap.Close()
 
-	p := progress{w: stderr, total: snap.Size(), tty: terminal(stderr)}
+	p := progress{w: stderr, total: snap.Size(), tty: cli.Terminal(stderr)}
 	replayers := map[string]*gateway.Replayer{}
 	memories := map[string]*memoryserver.Fold{}
 	rep := &verifyReport{}
@@ -214,7 +215,7 @@ func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyRepo
 	}
 	if res.Problem == nil {
 		if err := st.Integrity(ctx); err != nil {
-			res.Problem = &audit.Problem{Index: res.Size, Fault: audit.LogIndexes, Detail: oneLine(err.Error(), 200)}
+			res.Problem = &audit.Problem{Index: res.Size, Fault: audit.LogIndexes, Detail: cli.OneLine(err.Error(), 200)}
 		}
 	}
 	rep.Key, rep.Report, rep.OK = verifier.Name(), res, res.Problem == nil && rep.Skipped == 0
@@ -252,7 +253,7 @@ func openCurrent(ctx context.Context, dir string) (*sqlite.Store, error) {
 		if !errors.Is(err, audit.ErrAltered) {
 			return nil, unreadable(err)
 		}
-		return nil, fail(exitData, "writ audit verify", "the state directory was rolled back, or its log is another: this machine knows a head that it does not go on from; --%s reads it all the same", acceptRollbackFlag)
+		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the state directory was rolled back, or its log is another: this machine knows a head that it does not go on from; --%s reads it all the same", acceptRollbackFlag)
 	}
 	return st, nil
 }
@@ -372,7 +373,7 @@ func showList(ctx context.Context, w io.Writer, st audit.Store, args []string, a
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
-			return fail(exitData, "writ audit verify", "record %d cannot be read", it.Index)
+			return cli.Fail(cli.ExitData, "writ audit verify", "record %d cannot be read", it.Index)
 		}
 		if d, ok := shown(rec); ok {
 			if all = append(all, d); len(args) == 0 && len(all) > listed {
@@ -381,18 +382,18 @@ func showList(ctx context.Context, w io.Writer, st audit.Store, args []string, a
 		}
 	}
 	if tree.Root() != snap.Root() {
-		return fail(exitData, "writ audit verify", "the records are not those the log's key signed")
+		return cli.Fail(cli.ExitData, "writ audit verify", "the records are not those the log's key signed")
 	}
 	if asJSON {
-		return printJSON(w, all)
+		return cli.PrintJSON(w, all)
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(w, "no decisions")
 	}
 	for _, d := range all {
-		fmt.Fprintf(w, "%s  %s  %-11s  %s", d.Time.Format(time.RFC3339), d.ID, d.Status, oneLine(d.Tool, 80))
+		fmt.Fprintf(w, "%s  %s  %-11s  %s", d.Time.Format(time.RFC3339), d.ID, d.Status, cli.OneLine(d.Tool, 80))
 		if d.Reason != "" {
-			fmt.Fprintf(w, "  %s", oneLine(d.Reason, 60))
+			fmt.Fprintf(w, "  %s", cli.OneLine(d.Reason, 60))
 		}
 		if d.Shadow {
 			fmt.Fprint(w, "  (shadow: it passed)")
@@ -406,7 +407,7 @@ func showOne(ctx context.Context, w io.Writer, st audit.Store, id string, asJSON
 	session, num, _ := strings.Cut(id, "/")
 	n, err := strconv.ParseUint(num, 10, 64)
 	if err != nil || !audit.ValidSession(session) {
-		return fail(exitUsage, "writ audit show", "a decision's id looks like s_…/7")
+		return cli.Fail(cli.ExitUsage, "writ audit show", "a decision's id looks like s_…/7")
 	}
 	var found *audit.Item
 	var result *shownResult
@@ -416,7 +417,7 @@ func showOne(ctx context.Context, w io.Writer, st audit.Store, id string, asJSON
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
-			return fail(exitData, "writ audit verify", "record %s cannot be read", id)
+			return cli.Fail(cli.ExitData, "writ audit verify", "record %s cannot be read", id)
 		}
 		if rec.N == n {
 			found = &it
@@ -431,22 +432,22 @@ func showOne(ctx context.Context, w io.Writer, st audit.Store, id string, asJSON
 		}
 	}
 	if found == nil {
-		return fail(exitData, "writ audit show", "there is no such record")
+		return cli.Fail(cli.ExitData, "writ audit show", "there is no such record")
 	}
 	rec, err := audit.ParseRecord(found.Leaf)
 	if err != nil {
-		return fail(exitData, "writ audit verify", "record %s cannot be read", id)
+		return cli.Fail(cli.ExitData, "writ audit verify", "record %s cannot be read", id)
 	}
 	d, ok := shown(rec)
 	if !ok {
-		return fail(exitUsage, "writ audit show", "record %s is no decision but of kind %s", id, rec.Kind)
+		return cli.Fail(cli.ExitUsage, "writ audit show", "record %s is no decision but of kind %s", id, rec.Kind)
 	}
 	raw, kept := found.Value("decision")
 	var lines []string
 	if kept {
 		parsed, err := gate.ParseRecord(raw)
 		if err != nil {
-			return fail(exitData, "writ audit verify", "the recorded decision cannot be read")
+			return cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
 		}
 		lines = gate.Explain(parsed)
 	}
@@ -457,11 +458,11 @@ func showOne(ctx context.Context, w io.Writer, st audit.Store, id string, asJSON
 			Decision    json.RawMessage `json:"decision,omitempty"`
 			Result      *shownResult    `json:"result,omitempty"`
 		}{d, lines, raw, result}
-		return printJSON(w, out)
+		return cli.PrintJSON(w, out)
 	}
-	fmt.Fprintf(w, "%s  %s\n%s  %s\n", d.ID, d.Time.Format(time.RFC3339Nano), oneLine(d.Tool, 120), strings.Join(d.Effect, ", "))
+	fmt.Fprintf(w, "%s  %s\n%s  %s\n", d.ID, d.Time.Format(time.RFC3339Nano), cli.OneLine(d.Tool, 120), strings.Join(d.Effect, ", "))
 	for _, l := range lines {
-		fmt.Fprintf(w, "  %s\n", oneLine(l, 2000))
+		fmt.Fprintf(w, "  %s\n", cli.OneLine(l, 2000))
 	}
 	if !kept {
 		fmt.Fprintf(w, "  %s %s: the details were erased\n", d.Status, d.Reason)
@@ -470,10 +471,10 @@ func showOne(ctx context.Context, w io.Writer, st audit.Store, id string, asJSON
 	case result != nil && result.Admissible:
 		fmt.Fprintf(w, "  the call ended %s; its result is evidence ev%d\n", result.Status, result.Evidence)
 		for _, r := range result.Recalled {
-			fmt.Fprintf(w, "  %s was remembered from %s, label %s\n", oneLine(r.Pointer, 200), oneLine(r.From, 120), r.Label)
+			fmt.Fprintf(w, "  %s was remembered from %s, label %s\n", cli.OneLine(r.Pointer, 200), cli.OneLine(r.From, 120), r.Label)
 		}
 	case result != nil:
-		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", result.Status, oneLine(result.Why, 60))
+		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", result.Status, cli.OneLine(result.Why, 60))
 	case d.Status != "rejected" || d.Shadow:
 		fmt.Fprintf(w, "  no outcome is recorded: whether the call took place is unknown\n")
 	}
@@ -493,9 +494,9 @@ type shownResult struct {
 
 // unreadable is the exit of a command that could not read the log.
 func unreadable(err error) error {
-	code := exitIO
+	code := cli.ExitIO
 	if errors.Is(err, audit.ErrAltered) {
-		code = exitData
+		code = cli.ExitData
 	}
-	return fail(code, "writ audit verify", "the log cannot be read: %w", err)
+	return cli.Fail(code, "writ audit verify", "the log cannot be read: %w", err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -31,7 +32,7 @@ func callCommand() *cobra.Command {
 		Example: "  writ call --session demo search_documents '{\"query\":\"retention\"}'",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return fail(exitUsage, "writ call --help", "a tool and at most one JSON object")
+				return cli.Fail(cli.ExitUsage, "writ call --help", "a tool and at most one JSON object")
 			}
 			return nil
 		},
@@ -74,15 +75,15 @@ func readArguments(args []string, stdin io.Reader) ([]byte, error) {
 		if args[0] == "-" {
 			var err error
 			if b, err = io.ReadAll(io.LimitReader(stdin, int64(strictjson.Request.Bytes)+1)); err != nil {
-				return nil, fail(exitIO, "", "standard input cannot be read")
+				return nil, cli.Fail(cli.ExitIO, "", "standard input cannot be read")
 			}
 		}
 	}
 	if err := strictjson.Check(b, strictjson.Request); err != nil {
-		return nil, fail(exitData, "writ call TOOL '{\"key\":\"value\"}'", "the arguments are %w", err)
+		return nil, cli.Fail(cli.ExitData, "writ call TOOL '{\"key\":\"value\"}'", "the arguments are %w", err)
 	}
 	if strictjson.KindOf(b) != strictjson.Object {
-		return nil, fail(exitData, "writ call TOOL '{\"key\":\"value\"}'", "the arguments are one JSON object")
+		return nil, cli.Fail(cli.ExitData, "writ call TOOL '{\"key\":\"value\"}'", "the arguments are one JSON object")
 	}
 	return []byte(strings.TrimSpace(string(b))), nil
 }
@@ -92,22 +93,22 @@ func readArguments(args []string, stdin io.Reader) ([]byte, error) {
 func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error {
 	if rerr != nil {
 		if asJSON {
-			fmt.Fprintf(w, "%s\n", plainJSON(rerr.Encode()))
+			fmt.Fprintf(w, "%s\n", cli.PlainJSON(rerr.Encode()))
 		}
 		var o writ.Outcome
 		if json.Unmarshal(rerr.Data, &o) == nil && o.Status == writ.Rejected && o.Rejection != nil {
 			if !asJSON {
 				printRefusal(w, &o)
 			}
-			return &exit{Code: exitRefused, Err: errors.New("")}
+			return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
 		}
 		if asJSON {
-			return &exit{Code: exitServer, Err: errors.New("")}
+			return &cli.Exit{Code: cli.ExitServer, Err: errors.New("")}
 		}
-		return fail(exitServer, "writ tools", "error %d: %s", rerr.Code, oneLine(rerr.Message, 400))
+		return cli.Fail(cli.ExitServer, "writ tools", "error %d: %s", rerr.Code, cli.OneLine(rerr.Message, 400))
 	}
 	if asJSON {
-		fmt.Fprintf(w, "%s\n", plainJSON(strictjson.Compact(result)))
+		fmt.Fprintf(w, "%s\n", cli.PlainJSON(strictjson.Compact(result)))
 	}
 	var o writ.Outcome
 	meta := strictjson.Get(result, "_meta")
@@ -119,10 +120,10 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 		if !asJSON {
 			printRefusal(w, &o)
 		}
-		return &exit{Code: exitRefused, Err: errors.New("")}
+		return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
 	}
 	if !asJSON {
-		printContent(w, result, terminal(w))
+		printContent(w, result, cli.Terminal(w))
 		if o.Status == writ.Transformed {
 			fmt.Fprintf(w, "transformed: the policy normalised the call\n")
 		}
@@ -132,15 +133,15 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 		if ev := strictjson.Get(meta, gateway.MetaEvidence); ev != nil {
 			id, _ := strictjson.Text(strictjson.Get(ev, "id"))
 			if string(strictjson.Get(ev, "admissible")) == "true" {
-				fmt.Fprintf(w, "evidence %s\n", printable(id))
+				fmt.Fprintf(w, "evidence %s\n", cli.Printable(id))
 			} else {
 				why, _ := strictjson.Text(strictjson.Get(ev, "why"))
-				fmt.Fprintf(w, "%s vouches for nothing: %s\n", printable(id), printable(why))
+				fmt.Fprintf(w, "%s vouches for nothing: %s\n", cli.Printable(id), cli.Printable(why))
 			}
 		}
 	}
 	if failed {
-		return &exit{Code: exitServer, Err: errors.New("")}
+		return &cli.Exit{Code: cli.ExitServer, Err: errors.New("")}
 	}
 	return nil
 }
@@ -149,14 +150,14 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 func printRefusal(w io.Writer, o *writ.Outcome) {
 	r := o.Rejection
 	head := fmt.Sprintf("refused: %s (%s)", r.Code, r.Reason)
-	if colour(w) {
+	if cli.Colour(w) {
 		head = "\x1b[31m" + head + "\x1b[0m"
 	}
 	fmt.Fprintln(w, head)
 	for _, f := range r.Failures {
-		need := oneLine(f.Need, 600)
+		need := cli.OneLine(f.Need, 600)
 		if f.Pointer != "" {
-			need = oneLine(f.Pointer, 200) + ": " + need
+			need = cli.OneLine(f.Pointer, 200) + ": " + need
 		}
 		theirs(w, "  ", need, 0)
 	}
@@ -177,9 +178,9 @@ func printContent(w io.Writer, result []byte, bar bool) {
 				theirs(w, "| ", strings.TrimSuffix(line, "\n"), 0)
 			}
 		} else if ok {
-			fmt.Fprintln(w, printable(text))
+			fmt.Fprintln(w, cli.Printable(text))
 		} else {
-			fmt.Fprintf(w, "(%s)\n", oneLine(kind, 40))
+			fmt.Fprintf(w, "(%s)\n", cli.OneLine(kind, 40))
 		}
 	}
 }

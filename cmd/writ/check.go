@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/policy"
 )
@@ -45,10 +46,10 @@ func checkCommand() *cobra.Command {
 	var file, alone string
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "check", Short: "Check configuration and policy, without starting anything", Args: noArgs,
+		Use: "check", Short: "Check configuration and policy, without starting anything", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if (file == "") == (alone == "") {
-				return fail(exitUsage, "writ check --config writ.yaml", "name a --config, or a --policy alone")
+				return cli.Fail(cli.ExitUsage, "writ check --config writ.yaml", "name a --config, or a --policy alone")
 			}
 			var p *policy.Policy
 			var err error
@@ -70,19 +71,19 @@ func checkCommand() *cobra.Command {
 				if fs, ok := err.(config.Faults); ok {
 					out.Faults = fs
 				}
-				if perr := printJSON(c.OutOrStdout(), out); perr != nil {
+				if perr := cli.PrintJSON(c.OutOrStdout(), out); perr != nil {
 					return perr
 				}
 				if err != nil {
-					return &exit{Code: exitConfig, Err: fmt.Errorf("the configuration is not usable")}
+					return &cli.Exit{Code: cli.ExitConfig, Err: fmt.Errorf("the configuration is not usable")}
 				}
 				return nil
 			}
 			for _, w := range warnings {
-				fmt.Fprintf(c.ErrOrStderr(), "warning: %s\n", printable(w.String()))
+				fmt.Fprintf(c.ErrOrStderr(), "warning: %s\n", cli.Printable(w.String()))
 			}
 			if err != nil {
-				return &exit{Code: exitConfig, Err: err}
+				return &cli.Exit{Code: cli.ExitConfig, Err: err}
 			}
 			fmt.Fprintf(c.OutOrStdout(), "ok: %d contracts", contracts)
 			if file != "" {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/mcp/downstream"
@@ -33,7 +34,7 @@ type caller interface {
 // sessionFile is where a session kept by name has its secret.
 func sessionFile(state, name string) (string, error) {
 	if !statedir.SessionName.MatchString(name) {
-		return "", fail(exitUsage, "writ session new demo", "a session's name has 1 to 64 of a-z, 0-9, ., _ and -")
+		return "", cli.Fail(cli.ExitUsage, "writ session new demo", "a session's name has 1 to 64 of a-z, 0-9, ., _ and -")
 	}
 	return filepath.Join(state, statedir.SessionsDir, name), nil
 }
@@ -74,13 +75,13 @@ func keepSession(state, name, secret string) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fail(exitIO, "", "the session's directory cannot be made")
+		return cli.Fail(cli.ExitIO, "", "the session's directory cannot be made")
 	}
 	if err := private.WriteOnce(path, []byte(secret+"\n"), 0o600); err != nil {
 		if errors.Is(err, os.ErrExist) {
-			return &exit{Code: exitConfig, Err: fmt.Errorf("there is a session of that name%w", errKept), Hint: "writ session close " + name}
+			return &cli.Exit{Code: cli.ExitConfig, Err: fmt.Errorf("there is a session of that name%w", errKept), Hint: "writ session close " + name}
 		}
-		return fail(exitIO, "", "the session's file cannot be written")
+		return cli.Fail(cli.ExitIO, "", "the session's file cannot be written")
 	}
 	return nil
 }
@@ -104,7 +105,7 @@ func (f *sharedFlags) connect(ctx context.Context, name string, stderr io.Writer
 			return nil, err
 		}
 		if g, err := localdoor.Reach(ctx, all); err != nil {
-			return nil, fail(exitIO, "writ … --config FILE, to start one for this command", "%w", err)
+			return nil, cli.Fail(cli.ExitIO, "writ … --config FILE, to start one for this command", "%w", err)
 		} else if g != nil {
 			if slices.ContainsFunc(all, func(other *localdoor.Gateway) bool { return other != g && other.Listens() }) {
 				fmt.Fprintf(stderr, "writ: several gateways run on this state directory; this is for the one at %s\n", g.URL)
@@ -147,7 +148,7 @@ func (f *sharedFlags) connect(ctx context.Context, name string, stderr io.Writer
 func (f *sharedFlags) through(ctx context.Context, g *localdoor.Gateway, state, name string) (caller, error) {
 	client, err := g.Client(10 * time.Minute)
 	if err != nil {
-		return nil, fail(exitIO, "", "%w", err)
+		return nil, cli.Fail(cli.ExitIO, "", "%w", err)
 	}
 	secret, err := f.secret(ctx, state, name)
 	if err != nil {
@@ -167,9 +168,9 @@ func or(s, def string) string {
 // still there.
 func sessionError(name string, err error) error {
 	if !errors.Is(err, downstream.ErrNoSession) {
-		return fail(exitIO, "writ audit verify", "the session cannot be read: %w", err)
+		return cli.Fail(cli.ExitIO, "writ audit verify", "the session cannot be read: %w", err)
 	}
-	return fail(exitData, "writ session close "+name+" && writ session new "+name, "the session is not open any more")
+	return cli.Fail(cli.ExitData, "writ session close "+name+" && writ session new "+name, "the session is not open any more")
 }
 
 // secret returns the secret of the session kept under name, or of a new one,
@@ -197,7 +198,7 @@ func mint(ctx context.Context, state string) (secret, id string, err error) {
 	defer st.Close()
 	secret, id, err = gateway.MintSession(ctx, st, loopback, time.Now)
 	if err != nil {
-		return "", "", fail(exitIO, "writ audit verify", "the session cannot be registered: %w", err)
+		return "", "", cli.Fail(cli.ExitIO, "writ audit verify", "the session cannot be registered: %w", err)
 	}
 	return secret, id, nil
 }
@@ -213,10 +214,10 @@ func (l *local) close() error { return l.stop() }
 
 func (l *local) call(ctx context.Context, method, _ string, params []byte) ([]byte, *rpc.Error, error) {
 	if err := l.g.Settled(ctx); err != nil {
-		return nil, nil, fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
+		return nil, nil, cli.Fail(cli.ExitIO, "writ check", "the gateway did not become ready: %w", err)
 	}
 	for name, err := range l.g.Failed() {
-		return nil, nil, fail(exitIO, "its command in a shell, to see what it says", "server %s cannot be reached: %w", name, err)
+		return nil, nil, cli.Fail(cli.ExitIO, "its command in a shell, to see what it says", "server %s cannot be reached: %w", name, err)
 	}
 	r := l.g.Handle(ctx, &downstream.Request{
 		Method: method, Params: params, ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,
@@ -262,7 +263,7 @@ func (r *remote) call(ctx context.Context, method, name string, params []byte) (
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return nil, nil, fail(exitIO, "writ serve", "the gateway does not answer")
+		return nil, nil, cli.Fail(cli.ExitIO, "writ serve", "the gateway does not answer")
 	}
 	defer resp.Body.Close()
 	body := io.LimitReader(resp.Body, int64(strictjson.Result.Bytes)+1<<20)
@@ -271,7 +272,7 @@ func (r *remote) call(ctx context.Context, method, name string, params []byte) (
 	}
 	b, err := io.ReadAll(body)
 	if err != nil {
-		return nil, nil, fail(exitIO, "", "the gateway's answer broke off")
+		return nil, nil, cli.Fail(cli.ExitIO, "", "the gateway's answer broke off")
 	}
 	return response(b, resp.StatusCode)
 }
@@ -290,16 +291,16 @@ func lastEvent(body io.Reader) ([]byte, *rpc.Error, error) {
 			return response(m.Raw, http.StatusOK)
 		}
 	}
-	return nil, nil, fail(exitIO, "", "the gateway's answer broke off")
+	return nil, nil, cli.Fail(cli.ExitIO, "", "the gateway's answer broke off")
 }
 
 func response(b []byte, status int) ([]byte, *rpc.Error, error) {
 	m, perr := rpc.Parse(b, strictjson.Limits{Depth: 110, Number: 64})
 	if perr != nil || !m.IsResponse() {
 		if status == http.StatusNotFound {
-			return nil, nil, fail(exitData, "writ session new NAME", "the session is not open any more")
+			return nil, nil, cli.Fail(cli.ExitData, "writ session new NAME", "the session is not open any more")
 		}
-		return nil, nil, fail(exitIO, "", "the gateway's answer cannot be read (HTTP %d)", status)
+		return nil, nil, cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read (HTTP %d)", status)
 	}
 	if m.Error != nil {
 		return nil, rpc.ParseError(m.Error), nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/writ-project/writ/internal/cli"
 )
 
 // TestKeepFirst: of those who open a session under one name at once, one wins
@@ -28,8 +30,8 @@ func TestKeepFirst(t *testing.T) {
 			break
 		}
 	}
-	var e *exit
-	if err := keepSession(state, "shared", "another"); !errors.As(err, &e) || e.Code != exitConfig || e.Error() != "there is a session of that name" {
+	var e *cli.Exit
+	if err := keepSession(state, "shared", "another"); !errors.As(err, &e) || e.Code != cli.ExitConfig || e.Error() != "there is a session of that name" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 )
@@ -72,7 +73,7 @@ const moveThem = "keep writ.yaml, the policy and programs in a directory no serv
 func (o *files) warn(w io.Writer) {
 	for _, s := range o.servers {
 		if held := o.exposed(s); held != "" {
-			fmt.Fprintf(w, "warning: %s; %s\n", printable(held), moveThem)
+			fmt.Fprintf(w, "warning: %s; %s\n", cli.Printable(held), moveThem)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -30,7 +31,7 @@ func groundCommand() *cobra.Command {
 	var limit int
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "ground --source FILE --summary FILE", Short: "Check that a summary quotes its source", Args: noArgs,
+		Use: "ground --source FILE --summary FILE", Short: "Check that a summary quotes its source", Args: cli.NoArgs,
 		Long: "Check a summary against the source it was made of: every item's evidence stands in the\n" +
 			"source character for character, between words, and reaches into a value. It is the check\n" +
 			"writ ask makes, for anybody's summaries. A source that begins as a JSON object or list is\n" +
@@ -41,10 +42,10 @@ func groundCommand() *cobra.Command {
 		Example: `  writ ground --source result.json --pointer /structuredContent --summary summary.json`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if source == "" || summary == "" {
-				return fail(exitUsage, groundUsage, "a source and a summary are needed")
+				return cli.Fail(cli.ExitUsage, groundUsage, "a source and a summary are needed")
 			}
 			if source == "-" && summary == "-" {
-				return fail(exitUsage, "writ ground --source FILE --summary -", "only one of them can come from standard input")
+				return cli.Fail(cli.ExitUsage, "writ ground --source FILE --summary -", "only one of them can come from standard input")
 			}
 			record, err := readGround(source, "source", strictjson.Result.Bytes, c.InOrStdin())
 			if err != nil {
@@ -56,7 +57,7 @@ func groundCommand() *cobra.Command {
 			}
 			src, next, stop := makeSource(record, kind, pointer, limit)
 			if stop != nil {
-				return fail(exitData, or(next, "writ ground --help"), "the source: %s", stop.Rejection.Failures[0].Need)
+				return cli.Fail(cli.ExitData, or(next, "writ ground --help"), "the source: %s", stop.Rejection.Failures[0].Need)
 			}
 			s, stop := claim.Ground(src, text)
 			out := grounding{OK: stop == nil, Truncated: src.Truncated()}
@@ -68,13 +69,13 @@ func groundCommand() *cobra.Command {
 			w := c.OutOrStdout()
 			switch {
 			case asJSON:
-				if err := printLine(w, out); err != nil {
-					return fail(exitIO, "", "the answer cannot be printed")
+				if err := cli.PrintLine(w, out); err != nil {
+					return cli.Fail(cli.ExitIO, "", "the answer cannot be printed")
 				}
 			case stop != nil:
 				fmt.Fprintf(w, "not grounded: %s (%s)\n", stop.Rejection.Code, stop.Rejection.Reason)
 				for _, f := range stop.Rejection.Failures {
-					fmt.Fprintf(w, "  %s %s: %s\n", or(oneLine(f.Pointer, 200), "/"), f.Reason, f.Need)
+					fmt.Fprintf(w, "  %s %s: %s\n", or(cli.OneLine(f.Pointer, 200), "/"), f.Reason, f.Need)
 				}
 				if src.Truncated() {
 					fmt.Fprintf(w, "  the source is longer than the %d bytes that count: --limit N\n", limit)
@@ -88,7 +89,7 @@ func groundCommand() *cobra.Command {
 				}
 			}
 			if stop != nil {
-				return &exit{Code: exitRefused, Err: errors.New("")}
+				return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
 			}
 			return nil
 		},
@@ -139,7 +140,7 @@ func looksLikeJSON(b []byte) bool {
 // readGround is readBounded that says what to do next.
 func readGround(file, what string, limit int, stdin io.Reader) ([]byte, error) {
 	b, err := readBounded(file, what, limit, stdin)
-	var e *exit
+	var e *cli.Exit
 	if errors.As(err, &e) {
 		e.Hint = groundUsage
 	}
@@ -152,17 +153,17 @@ func readBounded(file, what string, limit int, stdin io.Reader) ([]byte, error) 
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, fail(exitIO, "", "the %s cannot be read", what)
+			return nil, cli.Fail(cli.ExitIO, "", "the %s cannot be read", what)
 		}
 		defer f.Close()
 		r = f
 	}
 	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err != nil {
-		return nil, fail(exitIO, "", "the %s cannot be read", what)
+		return nil, cli.Fail(cli.ExitIO, "", "the %s cannot be read", what)
 	}
 	if len(b) > limit {
-		return nil, fail(exitData, "", "the %s is larger than %d bytes", what, limit)
+		return nil, cli.Fail(cli.ExitData, "", "the %s is larger than %d bytes", what, limit)
 	}
 	return b, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
@@ -41,16 +42,16 @@ func initCommand() *cobra.Command {
 				out = "policy.yaml"
 			}
 			if _, err := os.Stat(out); err == nil {
-				return fail(exitConfig, "writ init --out OTHER.yaml", "%s is there already; nothing was written", printable(out))
+				return cli.Fail(cli.ExitConfig, "writ init --out OTHER.yaml", "%s is there already; nothing was written", cli.Printable(out))
 			}
 			state, err := os.MkdirTemp("", "writ-init-")
 			if err != nil {
-				return fail(exitIO, "", "no temporary directory")
+				return cli.Fail(cli.ExitIO, "", "no temporary directory")
 			}
 			defer os.RemoveAll(state)
 			empty, fs := policy.Parse("draft", []byte("tools: {}\n"))
 			if len(fs) > 0 {
-				return fail(exitIO, "", "the empty policy is not accepted: %w", config.Faults(fs))
+				return cli.Fail(cli.ExitIO, "", "the empty policy is not accepted: %w", config.Faults(fs))
 			}
 			o := newFiles(state)
 			o.policy, o.servers = empty, servers
@@ -61,28 +62,28 @@ func initCommand() *cobra.Command {
 			defer stop()
 			fmt.Fprintln(c.ErrOrStderr(), "asking the servers for their tools …")
 			if err := g.Settled(c.Context()); err != nil {
-				return fail(exitIO, "", "the servers did not answer: %w", err)
+				return cli.Fail(cli.ExitIO, "", "the servers did not answer: %w", err)
 			}
 			for n, err := range g.Failed() {
-				return fail(exitIO, "", "server %s cannot be reached: %w", n, err)
+				return cli.Fail(cli.ExitIO, "", "server %s cannot be reached: %w", n, err)
 			}
 			cat, findings := g.Catalogue()
 			for _, fd := range findings {
 				if fd.Reason != "" && fd.Tool == "" || strings.HasPrefix(string(fd.Reason), "payload") {
-					fmt.Fprintf(c.ErrOrStderr(), "writ: %s: %s\n", printable(fd.Server), printable(fd.Message))
+					fmt.Fprintf(c.ErrOrStderr(), "writ: %s: %s\n", cli.Printable(fd.Server), cli.Printable(fd.Message))
 				}
 			}
 			text := draft(cat)
 			if _, fs := policy.Parse(out, []byte(text)); len(fs) > 0 {
-				return fail(exitIO, "", "the draft is not a policy: %w", config.Faults(fs))
+				return cli.Fail(cli.ExitIO, "", "the draft is not a policy: %w", config.Faults(fs))
 			}
 			if err := private.WriteOnce(out, []byte(text), 0o600); err != nil {
 				if errors.Is(err, os.ErrExist) {
-					return fail(exitConfig, "writ init --out OTHER.yaml", "%s is there already; nothing was written", printable(out))
+					return cli.Fail(cli.ExitConfig, "writ init --out OTHER.yaml", "%s is there already; nothing was written", cli.Printable(out))
 				}
-				return fail(exitIO, "", "the draft cannot be written")
+				return cli.Fail(cli.ExitIO, "", "the draft cannot be written")
 			}
-			fmt.Fprintf(c.OutOrStdout(), "drafted %s: read it, raise labels, open what you want, then run\n  writ check --policy %s\n", printable(out), printable(out))
+			fmt.Fprintf(c.OutOrStdout(), "drafted %s: read it, raise labels, open what you want, then run\n  writ check --policy %s\n", cli.Printable(out), cli.Printable(out))
 			return nil
 		},
 	}
@@ -94,14 +95,14 @@ func initCommand() *cobra.Command {
 
 func (f *sharedFlags) initServers(name string, command []string) (servers []upstream.Config, policy string, err error) {
 	if (f.config == "") == (len(command) == 0) {
-		return nil, "", fail(exitUsage, "writ init --help", "either --config or a command after --")
+		return nil, "", cli.Fail(cli.ExitUsage, "writ init --help", "either --config or a command after --")
 	}
 	if f.config == "" {
 		if name == "" {
 			name = "server"
 		}
 		if !config.ServerName.MatchString(name) {
-			return nil, "", fail(exitUsage, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
+			return nil, "", cli.Fail(cli.ExitUsage, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 		}
 		return []upstream.Config{{Name: name, Command: command}}, "", nil
 	}
@@ -154,7 +155,7 @@ func draftTool(b *strings.Builder, t *gate.Tool) {
 	fmt.Fprintf(b, "  %s/%s:\n", t.Server, t.Name)
 	if d, ok := strictjson.Text(strictjson.Get(t.Raw, "description")); ok {
 		first, _, _ := strings.Cut(strings.TrimSpace(d), "\n")
-		fmt.Fprintf(b, "    # the server says: %s\n", oneLine(first, 100))
+		fmt.Fprintf(b, "    # the server says: %s\n", cli.OneLine(first, 100))
 	}
 	read := is("readOnlyHint") && !is("destructiveHint")
 	switch {

@@ -18,33 +18,6 @@ import (
 	"github.com/writ-project/writ/internal/private"
 )
 
-// What every program here does alike, by the names this package has for it.
-const (
-	exitOK       = cli.ExitOK
-	exitServer   = cli.ExitServer
-	exitUsage    = cli.ExitUsage
-	exitData     = cli.ExitData
-	exitUnproven = cli.ExitUnproven
-	exitDisk     = cli.ExitDisk
-	exitIO       = cli.ExitIO
-	exitRefused  = cli.ExitRefused
-	exitConfig   = cli.ExitConfig
-)
-
-type exit = cli.Exit
-
-var (
-	fail      = cli.Fail
-	noArgs    = cli.NoArgs
-	printable = cli.Printable
-	oneLine   = cli.OneLine
-	printJSON = cli.PrintJSON
-	printLine = cli.PrintLine
-	plainJSON = cli.PlainJSON
-	terminal  = cli.Terminal
-	colour    = cli.Colour
-)
-
 // acceptsRollback gives a flag to every command that works with a state
 // directory; those that only read one do not look at it.
 func acceptsRollback(c *cobra.Command) {

@@ -18,6 +18,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
@@ -30,7 +31,7 @@ func memoryCommand() *cobra.Command {
 		Long: "What an operator can do with the governed memory and no agent can. The commands work on\n" +
 			"the log of the state directory, whether or not a gateway is running there.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return fail(exitUsage, "writ memory --help", "a command of the memory is needed")
+			return cli.Fail(cli.ExitUsage, "writ memory --help", "a command of the memory is needed")
 		}}
 	c.AddCommand(
 		memorySearch(), memoryGet(), memoryExplain(), memoryTimeline(), memoryPending(),
@@ -58,7 +59,7 @@ func (f *memoryFlags) register(c *cobra.Command) {
 func (f *memoryFlags) name() (string, error) {
 	switch {
 	case f.namespace != "" && !memoryserver.ValidNamespace(f.namespace):
-		return "", fail(exitUsage, "writ memory namespace list", "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
+		return "", cli.Fail(cli.ExitUsage, "writ memory namespace list", "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 	case f.namespace != "":
 		return f.namespace, nil
 	}
@@ -79,7 +80,7 @@ func (f *memoryFlags) settings() (*config.Memory, error) {
 		return nil, config.Invalid(err)
 	}
 	if !c.Memory.Given() {
-		return nil, fail(exitConfig, "memory: {} in "+printable(f.config), "the configuration mounts no memory")
+		return nil, cli.Fail(cli.ExitConfig, "memory: {} in "+cli.Printable(f.config), "the configuration mounts no memory")
 	}
 	return &c.Memory, nil
 }
@@ -150,7 +151,7 @@ func (r *remembered) load(ctx context.Context, what need) error {
 		return err
 	}
 	if last == nil {
-		return fail(exitData, "writ memory namespace list", "there is no namespace %s in this state directory", r.namespace)
+		return cli.Fail(cli.ExitData, "writ memory namespace list", "there is no namespace %s in this state directory", r.namespace)
 	}
 	if r.policy, err = policyNamed(ctx, r.st, last.Policy); err != nil {
 		return err
@@ -169,7 +170,7 @@ func (r *remembered) load(ctx context.Context, what need) error {
 
 func indexError(err error) error {
 	if errors.Is(err, sqlite.ErrRemake) {
-		return fail(exitData, "writ memory verify --rebuild-index, with no gateway running", "%w", err)
+		return cli.Fail(cli.ExitData, "writ memory verify --rebuild-index, with no gateway running", "%w", err)
 	}
 	return storeError(err)
 }
@@ -178,7 +179,7 @@ func indexError(err error) error {
 func (r *remembered) keep(ctx context.Context, p *memory.Policy, m memory.Mode, index memory.Index) (*memoryserver.Keeper, error) {
 	k, err := memoryserver.Open(ctx, memoryserver.Options{Store: r.st, Namespace: r.namespace, Policy: p, Mode: m, Index: index, Intake: r.intake})
 	if err != nil {
-		return nil, fail(exitData, "writ audit verify", "the memory cannot be read: %w", err)
+		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the memory cannot be read: %w", err)
 	}
 	return k, nil
 }
@@ -203,7 +204,7 @@ func (r *remembered) read(ctx context.Context, f func(*memory.Reader) error) err
 }
 
 func memoryBroken(err error) error {
-	return fail(exitData, "writ audit verify", "the memory cannot be read: %w", err)
+	return cli.Fail(cli.ExitData, "writ audit verify", "the memory cannot be read: %w", err)
 }
 
 // newestOf is the newest event of a namespace, nil if it has none. It names
@@ -248,11 +249,11 @@ func policyNamed(ctx context.Context, st audit.Store, hash string) (*memory.Poli
 	}
 	b, err := st.Blob(ctx, name)
 	if err != nil {
-		return nil, fail(exitData, "writ audit verify", "the policy of the memory is missing in the log: %w", err)
+		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the policy of the memory is missing in the log: %w", err)
 	}
 	p, fs := memory.ParsePolicy("the policy in force", b)
 	if len(fs) > 0 {
-		return nil, fail(exitData, "writ version", "the policy in force is none of this version: %s", fs[0].String())
+		return nil, cli.Fail(cli.ExitData, "writ version", "the policy in force is none of this version: %s", fs[0].String())
 	}
 	return p, nil
 }
@@ -262,7 +263,7 @@ func policyNamed(ctx context.Context, st audit.Store, hash string) (*memory.Poli
 func (r *remembered) operate(c *cobra.Command, command string, args []byte, asJSON bool) error {
 	d, err := r.keeper.Operate(c.Context(), r.principal, command, args)
 	if err != nil {
-		return fail(exitIO, "writ memory verify", "%w", err)
+		return cli.Fail(cli.ExitIO, "writ memory verify", "%w", err)
 	}
 	return printDecision(c.OutOrStdout(), &d.Outcome, asJSON)
 }
@@ -271,7 +272,7 @@ func printDecision(w io.Writer, o *memory.Outcome, asJSON bool) error {
 	rejected := o.Status == writ.Rejected
 	switch {
 	case asJSON:
-		if err := printJSON(w, o); err != nil {
+		if err := cli.PrintJSON(w, o); err != nil {
 			return err
 		}
 	case rejected:
@@ -285,7 +286,7 @@ func printDecision(w io.Writer, o *memory.Outcome, asJSON bool) error {
 		printTransitions(w, o.Transitions)
 	}
 	if rejected {
-		return &exit{Code: exitRefused, Err: errors.New("")}
+		return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
 	}
 	return nil
 }
@@ -335,7 +336,7 @@ func number(flag, s string) (json.RawMessage, error) {
 	}
 	b := []byte(s)
 	if strictjson.Check(b, strictjson.Limits{Bytes: 32, Depth: 1, Leaves: 1, Number: 32}) != nil || strictjson.KindOf(b) != strictjson.Number {
-		return nil, fail(exitUsage, "writ memory --help", "--%s takes a number", flag)
+		return nil, cli.Fail(cli.ExitUsage, "writ memory --help", "--%s takes a number", flag)
 	}
 	return b, nil
 }
@@ -346,12 +347,12 @@ func confirm(c *cobra.Command, yes bool, question string) error {
 		return nil
 	}
 	if in, ok := c.InOrStdin().(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
-		return fail(exitUsage, "the same command with --yes", "nothing was done: there is no terminal to confirm it at")
+		return cli.Fail(cli.ExitUsage, "the same command with --yes", "nothing was done: there is no terminal to confirm it at")
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(c.InOrStdin()).ReadString('\n')
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return fail(exitRefused, "", "nothing was done")
+		return cli.Fail(cli.ExitRefused, "", "nothing was done")
 	}
 	return nil
 }
@@ -360,7 +361,7 @@ func confirm(c *cobra.Command, yes bool, question string) error {
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
-			return fail(exitUsage, c.CommandPath()+" --help", "%s", what)
+			return cli.Fail(cli.ExitUsage, c.CommandPath()+" --help", "%s", what)
 		}
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
@@ -63,10 +64,10 @@ func policyDiffCommand() *cobra.Command {
 	c := &cobra.Command{Use: "diff --policy FILE [--mode MODE]", Short: "Say what would change under another policy or mode",
 		Long: "Decide the namespace's whole recorded history again under another policy or mode, in memory\n" +
 			"alone, and say which propositions would stand elsewhere, and why. Nothing is written.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if x.policy == "" && x.mode == "" {
-				return fail(exitUsage, "writ memory policy diff --policy FILE", "name a --policy or a --mode")
+				return cli.Fail(cli.ExitUsage, "writ memory policy diff --policy FILE", "name a --policy or a --mode")
 			}
 			r, err := f.open(c.Context(), toRead)
 			if err != nil {
@@ -86,7 +87,7 @@ func policyDiffCommand() *cobra.Command {
 				return err
 			}
 			if f.asJSON {
-				return printJSON(c.OutOrStdout(), d)
+				return cli.PrintJSON(c.OutOrStdout(), d)
 			}
 			d.print(c.OutOrStdout())
 			return nil
@@ -223,10 +224,10 @@ func (d *policyDiff) print(w io.Writer) {
 		}
 	}
 	for _, x := range d.Accepted {
-		fmt.Fprintf(w, "%s  %s would be accepted; it was refused (%s)\n", x.Decision, oneLine(x.Tool, 80), x.Reason)
+		fmt.Fprintf(w, "%s  %s would be accepted; it was refused (%s)\n", x.Decision, cli.OneLine(x.Tool, 80), x.Reason)
 	}
 	for _, x := range d.Refused {
-		fmt.Fprintf(w, "%s  %s would be refused (%s)\n", x.Decision, oneLine(x.Tool, 80), x.Reason)
+		fmt.Fprintf(w, "%s  %s would be refused (%s)\n", x.Decision, cli.OneLine(x.Tool, 80), x.Reason)
 	}
 	fmt.Fprintf(w, "%d propositions would stand elsewhere, %d not; %d events decided again", len(d.Propositions), d.Same, d.Replayed)
 	if d.AsRecorded > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -56,7 +57,7 @@ func memoryDistrust() *cobra.Command {
 				since += "T00:00:00Z"
 			}
 			if _, err := time.Parse(time.RFC3339Nano, since); err != nil {
-				return fail(exitUsage, "writ memory distrust SOURCE --since 2026-11-20T00:00:00Z", "--since takes a time as in RFC 3339, or a date")
+				return cli.Fail(cli.ExitUsage, "writ memory distrust SOURCE --since 2026-11-20T00:00:00Z", "--since takes a time as in RFC 3339, or a date")
 			}
 			what := toWrite
 			if preview {
@@ -87,7 +88,7 @@ func memoryDistrust() *cobra.Command {
 				// Decided again, on the newest state: what comes out is what is said.
 				applied, err := r.keeper.Operate(c.Context(), r.principal, memory.CommandDistrust, payload)
 				if err != nil {
-					return fail(exitIO, "writ memory verify", "%w", err)
+					return cli.Fail(cli.ExitIO, "writ memory verify", "%w", err)
 				}
 				if applied.Outcome.Status == writ.Rejected || !f.asJSON {
 					return printDecision(w, &applied.Outcome, f.asJSON)
@@ -95,7 +96,7 @@ func memoryDistrust() *cobra.Command {
 				rep.Applied, rep.Decision = true, applied.Outcome.Decision
 			}
 			if f.asJSON {
-				return printJSON(w, rep)
+				return cli.PrintJSON(w, rep)
 			}
 			return nil
 		},

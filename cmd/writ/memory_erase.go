@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/private"
@@ -43,17 +44,17 @@ func memoryErase() *cobra.Command {
 			"a signed receipt says what was erased and where copies may be that this did not reach: the\n" +
 			"gateway's own record of a session is not touched.",
 		Example: "  writ memory erase --observation obs_12 --reason user-request --out receipt.txt",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if len(sel.Observations) == 0 && sel.Source == "" && sel.Session == "" && sel.Principal == "" {
-				return fail(exitUsage, "writ memory erase --observation obs_12 --reason user-request", "what is to be erased: --observation, --source, --session or --principal")
+				return cli.Fail(cli.ExitUsage, "writ memory erase --observation obs_12 --reason user-request", "what is to be erased: --observation, --source, --session or --principal")
 			}
 			if reason == "" && !preview {
-				return fail(exitUsage, "writ memory erase … --reason user-request", "an erasure has a --reason, a lower-case word that stays in the log")
+				return cli.Fail(cli.ExitUsage, "writ memory erase … --reason user-request", "an erasure has a --reason, a lower-case word that stays in the log")
 			}
 			if out != "" {
 				if _, err := os.Lstat(out); err == nil {
-					return fail(exitIO, "another name after --out", "%s is there already", printable(out))
+					return cli.Fail(cli.ExitIO, "another name after --out", "%s is there already", cli.Printable(out))
 				}
 			}
 			r, err := f.open(c.Context(), toErase)
@@ -71,9 +72,9 @@ func memoryErase() *cobra.Command {
 			}
 			switch {
 			case len(p.Held) > 0:
-				return fail(exitRefused, "writ memory retain "+p.Held[0]+" standard", "%s is under legal hold and rests on it: nothing is erased", p.Held[0])
+				return cli.Fail(cli.ExitRefused, "writ memory retain "+p.Held[0]+" standard", "%s is under legal hold and rests on it: nothing is erased", p.Held[0])
 			case preview && f.asJSON:
-				return printJSON(w, p)
+				return cli.PrintJSON(w, p)
 			case preview:
 				return nil
 			}
@@ -83,7 +84,7 @@ func memoryErase() *cobra.Command {
 			args := object("observation_ids", sel.Observations, "source", sel.Source, "session", sel.Session, "principal", sel.Principal, "reason", reason)
 			d, err := r.keeper.Operate(c.Context(), r.principal, memory.CommandErase, args)
 			if err != nil {
-				return fail(exitIO, "writ memory sweep", "the erasure may be recorded and not finished: %w", err)
+				return cli.Fail(cli.ExitIO, "writ memory sweep", "the erasure may be recorded and not finished: %w", err)
 			}
 			if d.Outcome.Status == writ.Rejected {
 				return printDecision(w, &d.Outcome, f.asJSON)
@@ -95,13 +96,13 @@ func memoryErase() *cobra.Command {
 			if out == "" {
 				_, err = w.Write(msg)
 			} else if err = private.WriteOnce(out, msg, 0o600); err == nil && f.asJSON {
-				return printJSON(w, &d.Outcome)
+				return cli.PrintJSON(w, &d.Outcome)
 			} else if err == nil {
-				fmt.Fprintf(w, "erased by %s; receipt in %s\n", d.Outcome.Decision, printable(out))
+				fmt.Fprintf(w, "erased by %s; receipt in %s\n", d.Outcome.Decision, cli.Printable(out))
 				printTransitions(w, d.Outcome.Transitions)
 			}
 			if err != nil {
-				return fail(exitIO, "writ memory receipt issue "+d.Outcome.Decision, "it is erased; the receipt cannot be written")
+				return cli.Fail(cli.ExitIO, "writ memory receipt issue "+d.Outcome.Decision, "it is erased; the receipt cannot be written")
 			}
 			return nil
 		},
@@ -128,7 +129,7 @@ func (r *remembered) erasure(ctx context.Context, sel memory.Selection) (p *eras
 		}
 		p = &erasurePreview{Namespace: r.namespace, Cascade: x.State.Cascade(sel), Evidence: []string{}, Sessions: []string{}}
 		if len(p.Records) == 0 {
-			return fail(exitData, "writ memory source list", "nothing of that was remembered")
+			return cli.Fail(cli.ExitData, "writ memory source list", "nothing of that was remembered")
 		}
 		seen := map[string]bool{}
 		add := func(to *[]string, s string) {
@@ -179,17 +180,17 @@ func (r *remembered) receipt(ctx context.Context, n uint64) ([]byte, error) {
 		return err
 	})
 	if errors.Is(err, memoryserver.ErrNoErasure) {
-		return nil, fail(exitData, "writ memory timeline ID", "dec_%d erased nothing", n)
+		return nil, cli.Fail(cli.ExitData, "writ memory timeline ID", "dec_%d erased nothing", n)
 	} else if err != nil {
 		return nil, memoryBroken(err)
 	}
 	text, err := rec.Text()
 	if err != nil {
-		return nil, fail(exitIO, "", "%w", err)
+		return nil, cli.Fail(cli.ExitIO, "", "%w", err)
 	}
 	msg, err := note.Sign(&note.Note{Text: text}, signer)
 	if err != nil {
-		return nil, fail(exitIO, "", "the receipt cannot be signed: %w", err)
+		return nil, cli.Fail(cli.ExitIO, "", "the receipt cannot be signed: %w", err)
 	}
 	return msg, nil
 }
@@ -197,7 +198,7 @@ func (r *remembered) receipt(ctx context.Context, n uint64) ([]byte, error) {
 func memoryReceipts() *cobra.Command {
 	c := &cobra.Command{Use: "receipt", Short: "Check the receipt of an erasure, or make it again",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return fail(exitUsage, "writ memory receipt --help", "verify or issue")
+			return cli.Fail(cli.ExitUsage, "writ memory receipt --help", "verify or issue")
 		}}
 	c.AddCommand(receiptVerify(), receiptIssue())
 	return c
@@ -209,7 +210,7 @@ func receiptIssue() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			n, err := strconv.ParseUint(strings.TrimPrefix(args[0], "dec_"), 10, 63)
 			if err != nil || !strings.HasPrefix(args[0], "dec_") {
-				return fail(exitUsage, "writ memory receipt issue dec_12", "a decision's id looks like dec_12")
+				return cli.Fail(cli.ExitUsage, "writ memory receipt issue dec_12", "a decision's id looks like dec_12")
 			}
 			r, err := f.open(c.Context(), toRead)
 			if err != nil {
@@ -256,21 +257,21 @@ func receiptVerify() *cobra.Command {
 			w := c.OutOrStdout()
 			switch {
 			case asJSON:
-				if err := printJSON(w, rep); err != nil {
+				if err := cli.PrintJSON(w, rep); err != nil {
 					return err
 				}
 			case rep.OK:
 				x := rep.Receipt
 				fmt.Fprintf(w, "ok: signed by %s\n%s erased %d records, %d observations, %d propositions, names of %d entities of namespace %s\n  at %s, by %s, reason %s\n",
-					oneLine(x.Log, 80), x.Decision, len(x.Records), len(x.Observations), len(x.Propositions), len(x.Entities),
-					oneLine(x.Namespace, 32), x.At, oneLine(x.Authority, 80), oneLine(x.Reason, 64))
+					cli.OneLine(x.Log, 80), x.Decision, len(x.Records), len(x.Observations), len(x.Propositions), len(x.Entities),
+					cli.OneLine(x.Namespace, 32), x.At, cli.OneLine(x.Authority, 80), cli.OneLine(x.Reason, 64))
 				printIDs(w, "copies may be in", x.Gaps)
 				if !rep.Log {
 					fmt.Fprintln(w, "  not held against the log")
 				}
 			}
 			if !rep.OK {
-				return fail(exitData, "writ audit verify", "the receipt does not hold: %s", rep.Problem)
+				return cli.Fail(cli.ExitData, "writ audit verify", "the receipt does not hold: %s", rep.Problem)
 			}
 			return nil
 		}}
@@ -289,7 +290,7 @@ func verifyReceipt(ctx context.Context, msg []byte, state, key string) (*receipt
 			return nil, config.Invalid(err)
 		}
 		if v, err = note.NewVerifier(strings.TrimSpace(string(b))); err != nil {
-			return nil, fail(exitData, "", "%s is no public key of a log", printable(key))
+			return nil, cli.Fail(cli.ExitData, "", "%s is no public key of a log", cli.Printable(key))
 		}
 	} else {
 		var err error

@@ -14,6 +14,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/memory"
@@ -134,27 +135,27 @@ func TestMemoryEraseLeavesNoCopy(t *testing.T) {
 	claim("swordfish-42", other)
 	s.propose(memory.ToolAttachContra, fmt.Sprintf(`{"proposition_id":%q,"observation_ids":[%q]}`, prop, other))
 	s.record("and a neighbour after it")
-	if out := s.must(exitOK, "memory", "search", "password", "--untrusted"); !strings.Contains(out, secret) {
+	if out := s.must(cli.ExitOK, "memory", "search", "password", "--untrusted"); !strings.Contains(out, secret) {
 		t.Fatalf("not found before: %s", out)
 	}
 	if len(s.holding(secret)) == 0 {
 		t.Fatal("the secret is nowhere before it is erased: the test sees nothing")
 	}
-	s.must(exitOK, "memory", "erase", "--observation", obs, "--reason", "user-request", "--yes")
+	s.must(cli.ExitOK, "memory", "erase", "--observation", obs, "--reason", "user-request", "--yes")
 	if files := s.holding(secret); files != nil {
 		t.Errorf("the secret is still in %v", files)
 	}
-	s.must(exitOK, "memory", "verify")
+	s.must(cli.ExitOK, "memory", "verify")
 	// The gateway that was there all along does not bring it back.
 	s.record("and another one")
-	if out := s.must(exitOK, "memory", "search", "password", "--untrusted"); strings.Contains(out, secret) {
+	if out := s.must(cli.ExitOK, "memory", "search", "password", "--untrusted"); strings.Contains(out, secret) {
 		t.Error(out)
 	}
 	if files := s.holding(secret); files != nil {
 		t.Errorf("the secret is again in %v", files)
 	}
 	for _, id := range []string{obs, ent, prop} {
-		if out := s.must(exitOK, "memory", "get", id, "--json"); strings.Contains(out, secret) {
+		if out := s.must(cli.ExitOK, "memory", "get", id, "--json"); strings.Contains(out, secret) {
 			t.Errorf("%s: %s", id, out)
 		}
 	}
@@ -175,21 +176,21 @@ func TestMemoryEraseCutOff(t *testing.T) {
 	if _, err := s.keeper.Operate(t.Context(), "operator:1", memory.CommandErase, []byte(fmt.Sprintf(`{"observation_ids":[%q],"reason":"request"}`, obs))); err == nil {
 		t.Fatal("an erasure that failed is told as done")
 	}
-	if out := s.must(exitData, "memory", "verify"); !strings.Contains(out, "dec_3") || !strings.Contains(out, "writ memory sweep") {
+	if out := s.must(cli.ExitData, "memory", "verify"); !strings.Contains(out, "dec_3") || !strings.Contains(out, "writ memory sweep") {
 		t.Error(out)
 	}
 	file := filepath.Join(t.TempDir(), "receipt.txt")
-	receipt := s.must(exitOK, "memory", "receipt", "issue", "dec_3")
+	receipt := s.must(cli.ExitOK, "memory", "receipt", "issue", "dec_3")
 	if err := os.WriteFile(file, []byte(receipt), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out := s.must(exitData, "memory", "receipt", "verify", file); !strings.Contains(out, "the text of record 2 is still there") {
+	if out := s.must(cli.ExitData, "memory", "receipt", "verify", file); !strings.Contains(out, "the text of record 2 is still there") {
 		t.Error(out)
 	}
-	s.must(exitOK, "memory", "sweep")
-	s.must(exitOK, "memory", "receipt", "verify", file)
-	s.must(exitOK, "memory", "verify")
-	s.must(exitOK, "audit", "verify")
+	s.must(cli.ExitOK, "memory", "sweep")
+	s.must(cli.ExitOK, "memory", "receipt", "verify", file)
+	s.must(cli.ExitOK, "memory", "verify")
+	s.must(cli.ExitOK, "audit", "verify")
 	if files := s.holding(secret); files != nil {
 		t.Errorf("the secret is still in %v", files)
 	}
@@ -206,7 +207,7 @@ func TestMemoryErasePerson(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := s.must(exitOK, "memory", "erase", "--principal", "other", "--reason", "request", "--yes")
+	out := s.must(cli.ExitOK, "memory", "erase", "--principal", "other", "--reason", "request", "--yes")
 	if !strings.Contains(out, `"evidence":["s_other/ev1"]`) || !strings.Contains(out, `"sessions":["s_other"]`) {
 		t.Error(out)
 	}
@@ -220,7 +221,7 @@ func TestMemoryErasePerson(t *testing.T) {
 func TestMemoryReceiptStrict(t *testing.T) {
 	s := seed(t, plain)
 	obs := s.record("text")
-	receipt := s.must(exitOK, "memory", "erase", "--observation", obs, "--reason", "request", "--yes")
+	receipt := s.must(cli.ExitOK, "memory", "erase", "--observation", obs, "--reason", "request", "--yes")
 	_, receipt, _ = strings.Cut(receipt, "observations "+obs+"\n")
 	receipt = receipt[strings.Index(receipt, "writ erasure receipt"):]
 	text, _, _ := strings.Cut(receipt, "\n\n")

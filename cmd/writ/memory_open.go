@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
@@ -33,7 +34,7 @@ func openMemory(ctx context.Context, state string, st *sqlite.Store, m *config.M
 	}
 	k, err = memoryserver.Open(ctx, memoryserver.Options{Store: st, Index: index, Namespace: m.Namespace, Policy: p, Mode: memory.Mode(m.Mode), Intake: in})
 	if err != nil {
-		err = fail(exitData, "writ audit verify", "the memory cannot be read: %w", err)
+		err = cli.Fail(cli.ExitData, "writ audit verify", "the memory cannot be read: %w", err)
 		if !errors.Is(err, audit.ErrAltered) {
 			index.Close()
 			return nil, nil, err
@@ -53,7 +54,7 @@ func mountMemory(ctx context.Context, state string, st *sqlite.Store, m *config.
 	}
 	if err := k.InForce(); err != nil {
 		end()
-		return nil, nil, fail(exitConfig, "writ memory policy adopt", "the namespace %s is under another policy or mode than the configuration names", m.Namespace)
+		return nil, nil, cli.Fail(cli.ExitConfig, "writ memory policy adopt", "the namespace %s is under another policy or mode than the configuration names", m.Namespace)
 	}
 	return memoryserver.NewServer(k, memoryserver.Profile(m.Tools)), end, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/memory"
 )
@@ -41,7 +42,7 @@ func memoryResolve() *cobra.Command {
 		exactly(1, "one proposition's id"), memory.CommandRule,
 		func(args []string) ([]byte, error) {
 			if uphold == refute {
-				return nil, fail(exitUsage, "writ memory explain "+oneLine(args[0], 40), "either --uphold or --refute")
+				return nil, cli.Fail(cli.ExitUsage, "writ memory explain "+cli.OneLine(args[0], 40), "either --uphold or --refute")
 			}
 			ruling := "uphold"
 			if refute {
@@ -67,7 +68,7 @@ func fromInto(args []string) ([]byte, error) { return object("from", args[0], "i
 func memoryTests() *cobra.Command {
 	c := &cobra.Command{Use: "test", Short: "Cancel a test nobody will run",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return fail(exitUsage, "writ memory test --help", "cancel")
+			return cli.Fail(cli.ExitUsage, "writ memory test --help", "cancel")
 		}}
 	c.AddCommand(ordered("cancel TEST", "End an open test", "", exactly(1, "one test's id"), memory.CommandCancelTest,
 		func(args []string) ([]byte, error) { return object("test_id", args[0]), nil }))
@@ -89,7 +90,7 @@ func memorySweep() *cobra.Command {
 	c := &cobra.Command{Use: "sweep", Short: "Lower what time has made stale, end what is over, finish erasures",
 		Long: "Evaluate durable propositions at this time, end tests and episodes whose time is over, and\n" +
 			"take out of the log what an erasure that was cut off left there.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := f.open(c.Context(), toErase)
 			if err != nil {
@@ -102,7 +103,7 @@ func memorySweep() *cobra.Command {
 			}
 			for _, e := range left {
 				if err := r.keeper.Purge(c.Context(), e); err != nil {
-					return fail(exitIO, "writ memory sweep", "%w", err)
+					return cli.Fail(cli.ExitIO, "writ memory sweep", "%w", err)
 				}
 			}
 			// The index may be behind an erasure too.

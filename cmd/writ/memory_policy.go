@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
@@ -27,7 +28,7 @@ type namespaceLine struct {
 func memoryNamespaces() *cobra.Command {
 	c := &cobra.Command{Use: "namespace", Short: "Begin and list namespaces",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return fail(exitUsage, "writ memory namespace --help", "list or new")
+			return cli.Fail(cli.ExitUsage, "writ memory namespace --help", "list or new")
 		}}
 	c.AddCommand(namespaceList(), namespaceNew())
 	return c
@@ -36,7 +37,7 @@ func memoryNamespaces() *cobra.Command {
 func namespaceList() *cobra.Command {
 	var state string
 	var asJSON bool
-	c := &cobra.Command{Use: "list", Short: "List the namespaces of the state directory", Args: noArgs,
+	c := &cobra.Command{Use: "list", Short: "List the namespaces of the state directory", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := existingState(state)
 			if err != nil {
@@ -53,10 +54,10 @@ func namespaceList() *cobra.Command {
 			}
 			w := c.OutOrStdout()
 			if asJSON {
-				return printJSON(w, lines)
+				return cli.PrintJSON(w, lines)
 			}
 			for _, l := range lines {
-				fmt.Fprintf(w, "%s  %d records  policy %s %.12s  %s  last %s\n", l.Namespace, l.Records, oneLine(l.Profile, 64), l.Policy, l.Mode, l.Last)
+				fmt.Fprintf(w, "%s  %d records  policy %s %.12s  %s  last %s\n", l.Namespace, l.Records, cli.OneLine(l.Profile, 64), l.Policy, l.Mode, l.Last)
 			}
 			return nil
 		}}
@@ -102,7 +103,7 @@ func (x *chosen) register(c *cobra.Command) {
 func (x *chosen) choose(p *memory.Policy, m memory.Mode) (*memory.Policy, memory.Mode, error) {
 	if x.mode != "" {
 		if m = memory.Mode(x.mode); !slices.Contains(config.MemoryModes, x.mode) {
-			return nil, "", fail(exitUsage, "--mode hardened or --mode local", "a namespace's mode is hardened or local")
+			return nil, "", cli.Fail(cli.ExitUsage, "--mode hardened or --mode local", "a namespace's mode is hardened or local")
 		}
 	}
 	if b, ok := memory.Builtin(x.policy); ok {
@@ -126,7 +127,7 @@ func namespaceNew() *cobra.Command {
 			"configuration's, the built-in policy v1 and hardened without one.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return fail(exitUsage, "writ memory namespace new --help", "at most one name")
+				return cli.Fail(cli.ExitUsage, "writ memory namespace new --help", "at most one name")
 			}
 			return nil
 		},
@@ -164,7 +165,7 @@ func namespaceNew() *cobra.Command {
 				return unreadable(err)
 			}
 			if head > 0 {
-				return fail(exitData, "writ memory policy show --namespace "+name, "there is a namespace %s already", name)
+				return cli.Fail(cli.ExitData, "writ memory policy show --namespace "+name, "there is a namespace %s already", name)
 			}
 			r := &remembered{dir: dir, st: st, namespace: name, principal: operator()}
 			if r.keeper, err = r.keep(c.Context(), p, mode, nil); err != nil {
@@ -180,7 +181,7 @@ func namespaceNew() *cobra.Command {
 func memoryPolicies() *cobra.Command {
 	c := &cobra.Command{Use: "policy", Short: "Show, compare and adopt the policy of a namespace",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return fail(exitUsage, "writ memory policy --help", "show, diff or adopt")
+			return cli.Fail(cli.ExitUsage, "writ memory policy --help", "show, diff or adopt")
 		}}
 	c.AddCommand(policyShow(), policyDiffCommand(), policyAdopt())
 	return c
@@ -198,7 +199,7 @@ type policyShown struct {
 func policyShow() *cobra.Command {
 	var f memoryFlags
 	var source bool
-	c := &cobra.Command{Use: "show", Short: "Show the policy and mode in force", Args: noArgs,
+	c := &cobra.Command{Use: "show", Short: "Show the policy and mode in force", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := f.open(c.Context(), toRead)
 			if err != nil {
@@ -208,11 +209,11 @@ func policyShow() *cobra.Command {
 			w := c.OutOrStdout()
 			switch {
 			case f.asJSON:
-				return printJSON(w, policyShown{r.namespace, r.policy.Hash(), r.policy.Profile, r.mode, string(r.policy.Source())})
+				return cli.PrintJSON(w, policyShown{r.namespace, r.policy.Hash(), r.policy.Profile, r.mode, string(r.policy.Source())})
 			case source:
-				fmt.Fprint(w, printable(string(r.policy.Source())))
+				fmt.Fprint(w, cli.Printable(string(r.policy.Source())))
 			default:
-				fmt.Fprintf(w, "namespace %s: policy %s, mode %s\nSHA-256 %s\n", r.namespace, oneLine(r.policy.Profile, 64), r.mode, r.policy.Hash())
+				fmt.Fprintf(w, "namespace %s: policy %s, mode %s\nSHA-256 %s\n", r.namespace, cli.OneLine(r.policy.Profile, 64), r.mode, r.policy.Hash())
 			}
 			return nil
 		}}
@@ -228,7 +229,7 @@ func policyAdopt() *cobra.Command {
 		Long: "Put another policy or mode in force. What was decided stays as it was decided; what comes is\n" +
 			"decided under the new one. `writ memory policy diff` says first what would change. Without\n" +
 			"flags, what the configuration names is put in force.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := f.open(c.Context(), toWrite)
 			if err != nil {
@@ -238,7 +239,7 @@ func policyAdopt() *cobra.Command {
 			p, mode := r.policy, r.mode
 			if x.policy == "" && x.mode == "" {
 				if f.config == "" {
-					return fail(exitUsage, "writ memory policy adopt --policy FILE", "name a --policy, a --mode or a --config")
+					return cli.Fail(cli.ExitUsage, "writ memory policy adopt --policy FILE", "name a --policy, a --mode or a --config")
 				}
 				m, err := f.settings()
 				if err != nil {
@@ -253,11 +254,11 @@ func policyAdopt() *cobra.Command {
 				return err
 			}
 			if p.Hash() == r.policy.Hash() && mode == r.mode {
-				fmt.Fprintf(c.OutOrStdout(), "policy %s and mode %s are in force already\n", oneLine(p.Profile, 64), mode)
+				fmt.Fprintf(c.OutOrStdout(), "policy %s and mode %s are in force already\n", cli.OneLine(p.Profile, 64), mode)
 				return nil
 			}
 			if _, err := r.st.PutBlob(c.Context(), p.Source()); err != nil {
-				return fail(exitIO, "", "the policy cannot be stored: %w", err)
+				return cli.Fail(cli.ExitIO, "", "the policy cannot be stored: %w", err)
 			}
 			if r.keeper, err = r.keep(c.Context(), p, mode, nil); err != nil {
 				return err

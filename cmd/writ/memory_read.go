@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -29,7 +30,7 @@ func reading(use, short, long string, args cobra.PositionalArgs, run func(c *cob
 }
 
 func notThere(id string) error {
-	return fail(exitData, "writ memory search WORDS", "there is no %s in this namespace", oneLine(id, 80))
+	return cli.Fail(cli.ExitData, "writ memory search WORDS", "there is no %s in this namespace", cli.OneLine(id, 80))
 }
 
 func memoryGet() *cobra.Command {
@@ -40,7 +41,7 @@ func memoryGet() *cobra.Command {
 				return notThere(args[0])
 			}
 			if asJSON {
-				return printJSON(c.OutOrStdout(), rec)
+				return cli.PrintJSON(c.OutOrStdout(), rec)
 			}
 			printRecord(c.OutOrStdout(), &rec)
 			return nil
@@ -52,7 +53,7 @@ func quoted(d memory.Data, limit int) string {
 	if d.Text == "" {
 		return "(erased)"
 	}
-	s := `"` + strings.ReplaceAll(oneLine(d.Text, limit), `"`, `\"`) + `"`
+	s := `"` + strings.ReplaceAll(cli.OneLine(d.Text, limit), `"`, `\"`) + `"`
 	if d.Cut {
 		s += "…"
 	}
@@ -69,26 +70,26 @@ func printRecord(w io.Writer, rec *memory.Record) {
 	case rec.Observation != nil:
 		o := rec.Observation
 		fmt.Fprintf(w, "%s  %s  %s\n", o.ID, o.Status, quoted(o.Text, 2000))
-		fmt.Fprintf(w, "  source %s  class %s  trust %d  group %s\n", oneLine(o.Source, 200), o.Class, o.Level, oneLine(o.Group, 128))
+		fmt.Fprintf(w, "  source %s  class %s  trust %d  group %s\n", cli.OneLine(o.Source, 200), o.Class, o.Level, cli.OneLine(o.Group, 128))
 		fmt.Fprintf(w, "  recorded %s, happened %s\n", o.RecordedAt, o.EventTime)
 		if o.Evidence != "" {
-			fmt.Fprintf(w, "  Writ saw it as %s\n", oneLine(o.Evidence, 80))
+			fmt.Fprintf(w, "  Writ saw it as %s\n", cli.OneLine(o.Evidence, 80))
 		}
 		if o.SourceRef != nil {
-			fmt.Fprintf(w, "  said to be from %s\n", oneLine(o.SourceRef.Text, 200))
+			fmt.Fprintf(w, "  said to be from %s\n", cli.OneLine(o.SourceRef.Text, 200))
 		}
 		printIDs(w, "concluded from", o.Lineage)
 		printIDs(w, "supports", o.Supports)
 		printIDs(w, "contradicts", o.Contradicts)
 	case rec.Entity != nil:
 		e := rec.Entity
-		fmt.Fprintf(w, "%s  %s  %s", e.ID, oneLine(e.Type, 64), e.Canonicality)
+		fmt.Fprintf(w, "%s  %s  %s", e.ID, cli.OneLine(e.Type, 64), e.Canonicality)
 		if e.MergedInto != "" {
 			fmt.Fprintf(w, " into %s", e.MergedInto)
 		}
 		fmt.Fprintln(w)
 		for _, n := range e.Names {
-			fmt.Fprintf(w, "  name \"%s\"\n", oneLine(n.Value, 256))
+			fmt.Fprintf(w, "  name \"%s\"\n", cli.OneLine(n.Value, 256))
 		}
 		for _, p := range e.PossibleSames {
 			fmt.Fprintf(w, "  may be the same as %s (%s alike)\n", p.Entity, p.Similarity)
@@ -103,7 +104,7 @@ func printRecord(w io.Writer, rec *memory.Record) {
 		if e.Expired {
 			fmt.Fprint(w, "  expired")
 		}
-		fmt.Fprintf(w, "\n  session %s  task %s  %s to %s\n", oneLine(e.Session, 80), oneLine(e.Task, 80), e.StartedAt, e.EndedAt)
+		fmt.Fprintf(w, "\n  session %s  task %s  %s to %s\n", cli.OneLine(e.Session, 80), cli.OneLine(e.Task, 80), e.StartedAt, e.EndedAt)
 		if rec.Summary != nil {
 			fmt.Fprintf(w, "  the agent's summary: %s\n", quoted(*rec.Summary, 4000))
 		}
@@ -116,13 +117,13 @@ func printRecord(w io.Writer, rec *memory.Record) {
 		printTest(w, rec.Test)
 	case rec.Decision != nil:
 		d := rec.Decision
-		fmt.Fprintf(w, "dec_%d  %s  %s  %s", d.N, d.At, oneLine(or(d.Tool, "(unknown tool)"), 80), d.Status)
+		fmt.Fprintf(w, "dec_%d  %s  %s  %s", d.N, d.At, cli.OneLine(or(d.Tool, "(unknown tool)"), 80), d.Status)
 		if d.Reason != "" {
 			fmt.Fprintf(w, " (%s)", d.Reason)
 		}
-		fmt.Fprintf(w, "\n  by %s", oneLine(d.Principal, 80))
+		fmt.Fprintf(w, "\n  by %s", cli.OneLine(d.Principal, 80))
 		if d.Session != "" {
-			fmt.Fprintf(w, "  session %s  task %s", oneLine(d.Session, 80), oneLine(d.Task, 80))
+			fmt.Fprintf(w, "  session %s  task %s", cli.OneLine(d.Session, 80), cli.OneLine(d.Task, 80))
 		}
 		fmt.Fprintln(w)
 		if d.Erased {
@@ -151,7 +152,7 @@ func someOf(ids []string) string {
 func printTest(w io.Writer, t *memory.Test) {
 	fmt.Fprintf(w, "%s  %s  %s  at stake: %s  cost %s  benefit %s\n", t.ID, t.Status, t.Kind, t.Impact, t.Cost, t.Benefit)
 	for _, o := range t.Outcomes {
-		fmt.Fprintf(w, "  %s says %s\n", o.Proposition, oneLine(o.Outcome, 64))
+		fmt.Fprintf(w, "  %s says %s\n", o.Proposition, cli.OneLine(o.Outcome, 64))
 	}
 	fmt.Fprintf(w, "  until %s, because %s\n", t.ExpiresAt, ruleWords(t.Rule))
 }
@@ -176,7 +177,7 @@ func printView(w io.Writer, v *memory.View) {
 	if v.Predicate != "" {
 		value := v.Entity
 		if v.Object != nil {
-			value = fmt.Sprintf("\"%s\" (%s)", oneLine(v.Object.Value, 300), v.Object.Label)
+			value = fmt.Sprintf("\"%s\" (%s)", cli.OneLine(v.Object.Value, 300), v.Object.Label)
 		}
 		fmt.Fprintf(w, "  %s %s %s  (%s)\n", v.Subject, v.Predicate, value, v.Slot)
 	}
@@ -190,12 +191,12 @@ func memoryExplain() *cobra.Command {
 		func(c *cobra.Command, x *memory.Reader, args []string, asJSON bool) error {
 			e, ok := x.Explain(args[0])
 			if _, there := x.Get(args[0]); !ok && there {
-				return fail(exitUsage, "writ memory get "+oneLine(args[0], 80), "only a proposition, prop_…, is believed or not")
+				return cli.Fail(cli.ExitUsage, "writ memory get "+cli.OneLine(args[0], 80), "only a proposition, prop_…, is believed or not")
 			} else if !ok {
 				return notThere(args[0])
 			}
 			if asJSON {
-				return printJSON(c.OutOrStdout(), e)
+				return cli.PrintJSON(c.OutOrStdout(), e)
 			}
 			printExplanation(c.OutOrStdout(), &e)
 			return nil
@@ -233,19 +234,19 @@ func printExplanation(w io.Writer, e *memory.Explanation) {
 	}
 	printIDs(w, "decisions", e.Decisions)
 	printIDs(w, "erased, so that they cannot be made again:", e.Unchecked)
-	fmt.Fprintf(w, "  mode %s, policy %s %.12s\n", e.Mode, oneLine(e.Profile, 64), e.Policy)
+	fmt.Fprintf(w, "  mode %s, policy %s %.12s\n", e.Mode, cli.OneLine(e.Profile, 64), e.Policy)
 }
 
 func printEvidence(w io.Writer, side string, gs []memory.GroupEvidence) {
 	for _, g := range gs {
-		fmt.Fprintf(w, "  %s: group %s, trust %d, weight %s, %d in all\n", side, oneLine(g.Group, 128), g.Level, g.Weight, g.Count)
+		fmt.Fprintf(w, "  %s: group %s, trust %d, weight %s, %d in all\n", side, cli.OneLine(g.Group, 128), g.Level, g.Weight, g.Count)
 		for _, i := range g.Items {
-			fmt.Fprintf(w, "    %s  %s  %s  %s", i.Observation, i.RecordedAt, oneLine(i.Source, 120), i.Class)
+			fmt.Fprintf(w, "    %s  %s  %s  %s", i.Observation, i.RecordedAt, cli.OneLine(i.Source, 120), i.Class)
 			if i.Evidence != "" {
-				fmt.Fprintf(w, "  %s", oneLine(i.Evidence, 80))
+				fmt.Fprintf(w, "  %s", cli.OneLine(i.Evidence, 80))
 			}
 			if i.Resolution != "" {
-				fmt.Fprintf(w, "  no longer counts: %s", oneLine(i.Resolution, 60))
+				fmt.Fprintf(w, "  no longer counts: %s", cli.OneLine(i.Resolution, 60))
 			}
 			fmt.Fprintf(w, "\n      %s\n", quoted(i.Quote, 300))
 		}
@@ -270,7 +271,7 @@ func memoryTimeline() *cobra.Command {
 			}
 			w := c.OutOrStdout()
 			if asJSON {
-				return printJSON(w, moments{memory.Notice, ms, more})
+				return cli.PrintJSON(w, moments{memory.Notice, ms, more})
 			}
 			for _, m := range ms {
 				fmt.Fprintf(w, "%s  dec_%d  %s %s", m.At, m.Record, m.What, m.ID)
@@ -297,12 +298,12 @@ func memoryTimeline() *cobra.Command {
 
 func memoryPending() *cobra.Command {
 	var limit int
-	c := reading("pending", "List what waits for somebody: what is contested, open tests, what was refused", "", noArgs,
+	c := reading("pending", "List what waits for somebody: what is contested, open tests, what was refused", "", cli.NoArgs,
 		func(c *cobra.Command, x *memory.Reader, _ []string, asJSON bool) error {
 			p := x.Pending("", "", limit)
 			w := c.OutOrStdout()
 			if asJSON {
-				return printJSON(w, p)
+				return cli.PrintJSON(w, p)
 			}
 			for i := range p.Contested {
 				printView(w, &p.Contested[i])
@@ -313,7 +314,7 @@ func memoryPending() *cobra.Command {
 			}
 			printIDs(w, "carried over", p.Carried)
 			for _, d := range p.Rejected {
-				fmt.Fprintf(w, "dec_%d  %s  %s  refused (%s)  by %s\n", d.N, d.At, oneLine(or(d.Tool, "(unknown tool)"), 80), d.Reason, oneLine(d.Principal, 80))
+				fmt.Fprintf(w, "dec_%d  %s  %s  refused (%s)  by %s\n", d.N, d.At, cli.OneLine(or(d.Tool, "(unknown tool)"), 80), d.Reason, cli.OneLine(d.Principal, 80))
 			}
 			if len(p.Contested)+len(p.Tests)+len(p.Carried)+len(p.Rejected) == 0 {
 				fmt.Fprintln(w, "nothing waits")
@@ -336,7 +337,7 @@ func memorySearch() *cobra.Command {
 			"is too weak, contested or untrusted is counted and not shown, unless a flag asks for it.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return fail(exitUsage, "writ memory search --help", "words to look for")
+				return cli.Fail(cli.ExitUsage, "writ memory search --help", "words to look for")
 			}
 			return nil
 		},
@@ -344,15 +345,15 @@ func memorySearch() *cobra.Command {
 			switch q.MinState = memory.Status(min); q.MinState {
 			case "", memory.Tentative, memory.Provisional, memory.Accepted, memory.Contested, memory.Deprecated, memory.Rejected:
 			default:
-				return fail(exitUsage, "writ memory search --help", "there is no state of that name")
+				return cli.Fail(cli.ExitUsage, "writ memory search --help", "there is no state of that name")
 			}
 			for _, kind := range q.Types {
 				if !slices.Contains([]string{"proposition", "observation", "entity", "episode"}, kind) {
-					return fail(exitUsage, "writ memory search --help", "there is no kind of that name")
+					return cli.Fail(cli.ExitUsage, "writ memory search --help", "there is no kind of that name")
 				}
 			}
 			if q.Limit < 1 || q.Limit > 50 {
-				return fail(exitUsage, "writ memory search --limit 50", "a search shows 1 to 50")
+				return cli.Fail(cli.ExitUsage, "writ memory search --limit 50", "a search shows 1 to 50")
 			}
 			r, err := f.open(c.Context(), toSearch)
 			if err != nil {
@@ -369,7 +370,7 @@ func memorySearch() *cobra.Command {
 			}
 			w := c.OutOrStdout()
 			if f.asJSON {
-				return printJSON(w, res)
+				return cli.PrintJSON(w, res)
 			}
 			for i := range res.Items {
 				it := &res.Items[i]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -68,7 +69,7 @@ func rowsOf[T any](s *memory.State, table string) (out []T, err error) {
 func memorySources() *cobra.Command {
 	c := &cobra.Command{Use: "source", Short: "Register, suspend and list sources",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return fail(exitUsage, "writ memory source --help", "list, add, suspend or resume")
+			return cli.Fail(cli.ExitUsage, "writ memory source --help", "list, add, suspend or resume")
 		}}
 	suspend := func(use, short string, suspended bool) *cobra.Command {
 		return ordered(use+" SOURCE", short, "", exactly(1, "one source"), memory.CommandSuspend, func(args []string) ([]byte, error) {
@@ -86,15 +87,15 @@ func memorySources() *cobra.Command {
 
 func sourceList() *cobra.Command {
 	return listing("list", "List the registered sources", "source", func(w io.Writer, s memory.Source) {
-		fmt.Fprintf(w, "%s  %s  reliability %s", oneLine(s.ID, 256), s.Class, s.Reliability)
+		fmt.Fprintf(w, "%s  %s  reliability %s", cli.OneLine(s.ID, 256), s.Class, s.Reliability)
 		if s.CorrectionRate != 0 {
 			fmt.Fprintf(w, "  corrected %s", s.CorrectionRate)
 		}
 		if s.Group != "" {
-			fmt.Fprintf(w, "  group %s", oneLine(s.Group, 128))
+			fmt.Fprintf(w, "  group %s", cli.OneLine(s.Group, 128))
 		}
 		if len(s.Domains) > 0 {
-			fmt.Fprintf(w, "  domains %s", oneLine(strings.Join(s.Domains, ","), 200))
+			fmt.Fprintf(w, "  domains %s", cli.OneLine(strings.Join(s.Domains, ","), 200))
 		}
 		if s.Suspended {
 			fmt.Fprint(w, "  suspended")
@@ -102,14 +103,14 @@ func sourceList() *cobra.Command {
 		if s.DistrustedSince != nil {
 			fmt.Fprintf(w, "  distrusted since %s", s.DistrustedSince)
 		}
-		fmt.Fprintf(w, "  by %s\n", oneLine(s.RegisteredBy, 80))
+		fmt.Fprintf(w, "  by %s\n", cli.OneLine(s.RegisteredBy, 80))
 	})
 }
 
 // listing lists the rows of one table.
 func listing[T any](use, short, table string, line func(io.Writer, T)) *cobra.Command {
 	var f memoryFlags
-	c := &cobra.Command{Use: use, Short: short, Args: noArgs,
+	c := &cobra.Command{Use: use, Short: short, Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := f.open(c.Context(), toRead)
 			if err != nil {
@@ -123,7 +124,7 @@ func listing[T any](use, short, table string, line func(io.Writer, T)) *cobra.Co
 				}
 				w := c.OutOrStdout()
 				if f.asJSON {
-					return printJSON(w, rows)
+					return cli.PrintJSON(w, rows)
 				}
 				for _, row := range rows {
 					line(w, row)
@@ -145,7 +146,7 @@ func sourceAdd() *cobra.Command {
 		exactly(1, "one source, such as files/read_file"), memory.CommandSource,
 		func(args []string) ([]byte, error) {
 			if class == "" {
-				return nil, fail(exitUsage, "writ memory source add SOURCE --class tool_internal", "a source has a --class")
+				return nil, cli.Fail(cli.ExitUsage, "writ memory source add SOURCE --class tool_internal", "a source has a --class")
 			}
 			rel, err := number("reliability", reliability)
 			if err != nil {
@@ -168,7 +169,7 @@ func sourceAdd() *cobra.Command {
 func memoryPredicates() *cobra.Command {
 	c := &cobra.Command{Use: "predicate", Short: "Declare and list predicates",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return fail(exitUsage, "writ memory predicate --help", "list or add")
+			return cli.Fail(cli.ExitUsage, "writ memory predicate --help", "list or add")
 		}}
 	c.AddCommand(listing("list", "List the declared predicates", "predicate", func(w io.Writer, p memory.Predicate) {
 		many := "many values"
@@ -194,7 +195,7 @@ func memoryPredicates() *cobra.Command {
 		if p.Domain != "" {
 			fmt.Fprintf(w, "  domain %s", p.Domain)
 		}
-		fmt.Fprintf(w, "  by %s\n", oneLine(p.RegisteredBy, 80))
+		fmt.Fprintf(w, "  by %s\n", cli.OneLine(p.RegisteredBy, 80))
 	}), predicateAdd())
 	return c
 }

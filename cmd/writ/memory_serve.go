@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/policy"
 )
@@ -17,7 +18,7 @@ func memoryServe() *cobra.Command {
 	var f memoryFlags
 	var listen, mode, tools string
 	c := &cobra.Command{
-		Use: "serve", Short: "Run the memory alone, over stdio or HTTP", Args: noArgs,
+		Use: "serve", Short: "Run the memory alone, over stdio or HTTP", Args: cli.NoArgs,
 		Long: "Run the memory alone, over standard input and output as a client's configuration wants it,\n" +
 			"or with --listen over HTTP. Without servers beside it Writ sees nothing but what a person says\n" +
 			"with `writ session say`, so in mode hardened little can be believed; in mode local the agent\n" +
@@ -45,7 +46,7 @@ func memoryServe() *cobra.Command {
 				switch {
 				case w.value == "":
 				case !slices.Contains(w.known, w.value):
-					return fail(exitUsage, "writ memory serve --help", "--%s is one of %s", w.flag, strings.Join(w.known, ", "))
+					return cli.Fail(cli.ExitUsage, "writ memory serve --help", "--%s is one of %s", w.flag, strings.Join(w.known, ", "))
 				default:
 					*w.into = w.value
 				}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -34,7 +35,7 @@ func TestMemoryRuleWords(t *testing.T) {
 // JSON stays what it is (T05).
 func TestMemoryPrintData(t *testing.T) {
 	var b bytes.Buffer
-	if err := printJSON(&b, map[string]string{"a": "\u202eevil\u009b31m\x1b\U000e0041\ufe0f<ok>"}); err != nil {
+	if err := cli.PrintJSON(&b, map[string]string{"a": "\u202eevil\u009b31m\x1b\U000e0041\ufe0f<ok>"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range b.String() {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/memory"
@@ -21,13 +22,13 @@ import (
 func memoryExport() *cobra.Command {
 	var f memoryFlags
 	var out string
-	c := &cobra.Command{Use: "export [--out FILE]", Short: "Write everything a namespace holds, with a manifest", Args: noArgs,
+	c := &cobra.Command{Use: "export [--out FILE]", Short: "Write everything a namespace holds, with a manifest", Args: cli.NoArgs,
 		Long: "Write a namespace as JSON lines: a manifest with counts and a SHA-256, then every row of\n" +
 			"every table in a fixed order. The same state gives the same bytes. What was erased is not\n" +
 			"in it, and what is in it an erasure no longer reaches.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if w := c.OutOrStdout(); out == "" && terminal(w) {
-				return fail(exitUsage, "writ memory export --out FILE", "what people and tools wrote is not printed raw to a terminal")
+			if w := c.OutOrStdout(); out == "" && cli.Terminal(w) {
+				return cli.Fail(cli.ExitUsage, "writ memory export --out FILE", "what people and tools wrote is not printed raw to a terminal")
 			}
 			r, err := f.open(c.Context(), toRead)
 			if err != nil {
@@ -38,7 +39,7 @@ func memoryExport() *cobra.Command {
 			var m *memoryserver.Manifest
 			err = r.read(c.Context(), func(x *memory.Reader) error {
 				if m, err = memoryserver.Export(&b, x.State); err != nil {
-					return fail(exitIO, "", "cannot encode: %w", err)
+					return cli.Fail(cli.ExitIO, "", "cannot encode: %w", err)
 				}
 				return nil
 			})
@@ -47,20 +48,20 @@ func memoryExport() *cobra.Command {
 			}
 			if out == "" {
 				if _, err := c.OutOrStdout().Write(b.Bytes()); err != nil {
-					return fail(exitIO, "writ memory export --out FILE", "the export cannot be written")
+					return cli.Fail(cli.ExitIO, "writ memory export --out FILE", "the export cannot be written")
 				}
 				return nil
 			}
 			if err := private.WriteOnce(out, b.Bytes(), 0o600); err != nil {
 				if errors.Is(err, os.ErrExist) {
-					return fail(exitIO, "another name after --out", "%s is there already", printable(out))
+					return cli.Fail(cli.ExitIO, "another name after --out", "%s is there already", cli.Printable(out))
 				}
-				return fail(exitIO, "writ memory export --out FILE", "the export cannot be written")
+				return cli.Fail(cli.ExitIO, "writ memory export --out FILE", "the export cannot be written")
 			}
 			if f.asJSON {
-				return printJSON(c.OutOrStdout(), m)
+				return cli.PrintJSON(c.OutOrStdout(), m)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%d rows of namespace %s, to record %d, in %s\nSHA-256 of the rows %s\n", m.Rows, r.namespace, m.Head, printable(out), m.SHA256)
+			fmt.Fprintf(c.OutOrStdout(), "%d rows of namespace %s, to record %d, in %s\nSHA-256 of the rows %s\n", m.Rows, r.namespace, m.Head, cli.Printable(out), m.SHA256)
 			return nil
 		}}
 	f.register(c)
@@ -106,7 +107,7 @@ func memoryImport() *cobra.Command {
 		Args:    exactly(1, "one file, or -"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(memoryserver.ImportFormats, format) {
-				return fail(exitUsage, "writ memory import FILE --format "+memoryserver.FormatServerMemory, "--format takes writ, server-memory or markdown")
+				return cli.Fail(cli.ExitUsage, "writ memory import FILE --format "+memoryserver.FormatServerMemory, "--format takes writ, server-memory or markdown")
 			}
 			b, err := readBounded(args[0], "file", memoryserver.MaxImport, c.InOrStdin())
 			if err != nil {
@@ -116,9 +117,9 @@ func memoryImport() *cobra.Command {
 			if len(in.Faults) > 0 {
 				lines := make([]string, len(in.Faults))
 				for i, x := range in.Faults {
-					lines[i] = fmt.Sprintf("%s:%d: %s", printable(args[0]), x.Line, x.Message)
+					lines[i] = fmt.Sprintf("%s:%d: %s", cli.Printable(args[0]), x.Line, x.Message)
 				}
-				return fail(exitData, "writ memory import FILE --dry-run, once the file is mended; nothing was recorded", "%s", strings.Join(lines, "\n"))
+				return cli.Fail(cli.ExitData, "writ memory import FILE --dry-run, once the file is mended; nothing was recorded", "%s", strings.Join(lines, "\n"))
 			}
 			what := toWrite
 			if dry {
@@ -135,12 +136,12 @@ func memoryImport() *cobra.Command {
 			}
 			w := c.OutOrStdout()
 			if f.asJSON {
-				if err := printJSON(w, rep); err != nil {
+				if err := cli.PrintJSON(w, rep); err != nil {
 					return err
 				}
 			} else {
 				for _, x := range rep.Refused {
-					fmt.Fprintf(w, "%s:%d: refused: %s (%s): %s\n", printable(args[0]), x.Line, x.Code, x.Reason, oneLine(x.Need, 300))
+					fmt.Fprintf(w, "%s:%d: refused: %s (%s): %s\n", cli.Printable(args[0]), x.Line, x.Code, x.Reason, cli.OneLine(x.Need, 300))
 				}
 				verb := "recorded"
 				if dry {
@@ -153,10 +154,10 @@ func memoryImport() *cobra.Command {
 				if rep.Quarantined > 0 {
 					fmt.Fprintf(w, "; %d of the recorded quarantined by the screen", rep.Quarantined)
 				}
-				fmt.Fprintf(w, "\nsource %s\n", oneLine(rep.Source, 200))
+				fmt.Fprintf(w, "\nsource %s\n", cli.OneLine(rep.Source, 200))
 			}
 			if len(rep.Refused) > 0 {
-				return &exit{Code: exitRefused, Err: errors.New("")}
+				return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
 			}
 			return nil
 		},
@@ -193,7 +194,7 @@ func (r *remembered) record(ctx context.Context, in *memoryserver.Import, rep *i
 			o, err = r.keeper.Propose(ctx, mc, p)
 		}
 		if err != nil {
-			return fail(exitIO, "the same command again: what is recorded is not recorded twice", "line %d: %w", it.Line, err)
+			return cli.Fail(cli.ExitIO, "the same command again: what is recorded is not recorded twice", "line %d: %w", it.Line, err)
 		}
 		switch {
 		case o.Status == writ.Rejected:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/memory"
@@ -51,7 +52,7 @@ type indexDifference struct {
 func memoryVerify() *cobra.Command {
 	var f memoryFlags
 	var rebuild bool
-	c := &cobra.Command{Use: "verify", Short: "Decide the namespace's whole history again, and compare the index with it", Args: noArgs,
+	c := &cobra.Command{Use: "verify", Short: "Decide the namespace's whole history again, and compare the index with it", Args: cli.NoArgs,
 		Long: "Fold the namespace from its log, decide every event again under the policy it names, and\n" +
 			"compare the index of texts with the state that comes out. --rebuild-index makes the index\n" +
 			"anew first. `writ audit verify` checks the log itself.",
@@ -76,7 +77,7 @@ func memoryVerify() *cobra.Command {
 			}
 			w := c.OutOrStdout()
 			if f.asJSON {
-				if err := printJSON(w, rep); err != nil {
+				if err := cli.PrintJSON(w, rep); err != nil {
 					return err
 				}
 			} else {
@@ -98,11 +99,11 @@ func memoryVerify() *cobra.Command {
 			}
 			switch {
 			case rep.Problem != "":
-				return fail(exitData, "writ audit verify; keep a copy of the state directory", "the memory does not verify: %s", rep.Problem)
+				return cli.Fail(cli.ExitData, "writ audit verify; keep a copy of the state directory", "the memory does not verify: %s", rep.Problem)
 			case len(rep.Unfinished) > 0:
-				return fail(exitData, "writ memory sweep", "an erasure was cut off")
+				return cli.Fail(cli.ExitData, "writ memory sweep", "an erasure was cut off")
 			case !rep.OK:
-				return fail(exitData, "writ memory verify --rebuild-index, with no gateway running", "the index is not that of the state: %s", or(rep.Index.Problem, "texts differ"))
+				return cli.Fail(cli.ExitData, "writ memory verify --rebuild-index, with no gateway running", "the index is not that of the state: %s", or(rep.Index.Problem, "texts differ"))
 			}
 			return nil
 		}}
@@ -133,7 +134,7 @@ func (r *remembered) verify(ctx context.Context, rebuild bool) (*memoryReport, e
 	}
 	s := fold.State()
 	if s.Head() == 0 {
-		return nil, fail(exitData, "writ memory namespace list", "there is no namespace %s in this state directory", r.namespace)
+		return nil, cli.Fail(cli.ExitData, "writ memory namespace list", "there is no namespace %s in this state directory", r.namespace)
 	}
 	rep.Events, rep.Rechecked, rep.Unchecked = s.Head(), fold.Rechecked, fold.Unchecked
 	rep.Policy, rep.Mode, rep.State = s.PolicyHash(), s.Mode(), s.Digest()

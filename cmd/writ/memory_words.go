@@ -1,6 +1,9 @@
 package main
 
-import "github.com/writ-project/writ/memory"
+import (
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/memory"
+)
 
 // rules says the memory's rules in words. A test holds that none is left out.
 var rules = map[memory.Rule]string{
@@ -43,7 +46,7 @@ func ruleWords(r memory.Rule) string {
 	if w, ok := rules[r]; ok {
 		return w + " (" + string(r) + ")"
 	}
-	return oneLine(string(r), 80)
+	return cli.OneLine(string(r), 80)
 }
 
 // abstentions says why there is no answer.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/memoryserver"
 )
@@ -22,7 +23,7 @@ func placesCommand() *cobra.Command {
 			"from there vouches for nothing in any later session. A place is a tool with the values of\n" +
 			"its targets and selectors; sets: and stores: in the policy say what its text can reach.",
 		RunE: func(*cobra.Command, []string) error {
-			return fail(exitUsage, "writ places --help", "list or clear")
+			return cli.Fail(cli.ExitUsage, "writ places --help", "list or clear")
 		},
 	}
 	c.AddCommand(placesList(&state, &namespace), placesClear(&state, &namespace))
@@ -36,7 +37,7 @@ func placesCommand() *cobra.Command {
 func placesList(state, namespace *string) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "list", Short: "List the lowered places, oldest first", Args: noArgs,
+		Use: "list", Short: "List the lowered places, oldest first", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ps, _, end, err := lowered(c, *state, *namespace)
 			if err != nil {
@@ -44,7 +45,7 @@ func placesList(state, namespace *string) *cobra.Command {
 			}
 			defer end()
 			if asJSON {
-				return printJSON(c.OutOrStdout(), append([]gateway.LoweredPlace{}, ps...))
+				return cli.PrintJSON(c.OutOrStdout(), append([]gateway.LoweredPlace{}, ps...))
 			}
 			for _, p := range ps {
 				at := []string{"anywhere it reaches"}
@@ -58,7 +59,7 @@ func placesList(state, namespace *string) *cobra.Command {
 					at = append(at, strings.TrimSpace(strings.TrimPrefix(r.Of, ":")+" "+r.Text))
 				}
 				fmt.Fprintf(c.OutOrStdout(), "%4d  %s  %s  %s/%s  %s  %s\n", p.N, p.Time.Format(time.RFC3339), p.Session,
-					p.Place.Server, p.Place.Tool, p.Place.Label, oneLine(strings.Join(at, ", "), 200))
+					p.Place.Server, p.Place.Tool, p.Place.Label, cli.OneLine(strings.Join(at, ", "), 200))
 			}
 			return nil
 		},
@@ -75,7 +76,7 @@ func placesClear(state, namespace *string) *cobra.Command {
 			"The session whose act lowered it goes on without it. It stands in the audit log.",
 		Args: func(c *cobra.Command, args []string) error {
 			if all == (len(args) == 1) || len(args) > 1 {
-				return fail(exitUsage, "writ places list", "one number, or --all")
+				return cli.Fail(cli.ExitUsage, "writ places list", "one number, or --all")
 			}
 			return nil
 		},
@@ -92,16 +93,16 @@ func placesClear(state, namespace *string) *cobra.Command {
 			if !all {
 				n, err := strconv.ParseUint(args[0], 10, 64)
 				if err != nil {
-					return fail(exitUsage, "writ places list", "a place has a number")
+					return cli.Fail(cli.ExitUsage, "writ places list", "a place has a number")
 				}
 				numbers = []uint64{n}
 			}
 			for _, n := range numbers {
 				switch err := gateway.ClearPlace(c.Context(), st, *namespace, n, time.Now()); {
 				case errors.Is(err, audit.ErrNotFound):
-					return fail(exitData, "writ places list", "no place of that number is lowered")
+					return cli.Fail(cli.ExitData, "writ places list", "no place of that number is lowered")
 				case err != nil:
-					return fail(exitIO, "writ audit verify", "it could not be recorded: %w", err)
+					return cli.Fail(cli.ExitIO, "writ audit verify", "it could not be recorded: %w", err)
 				}
 				fmt.Fprintf(c.OutOrStdout(), "cleared %d\n", n)
 			}
@@ -115,7 +116,7 @@ func placesClear(state, namespace *string) *cobra.Command {
 // lowered opens the log of a state and reads the lowered places of a namespace.
 func lowered(c *cobra.Command, state, namespace string) (ps []gateway.LoweredPlace, st audit.Store, end func() error, err error) {
 	if !memoryserver.ValidNamespace(namespace) {
-		return nil, nil, nil, fail(exitUsage, "writ places --help", "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
+		return nil, nil, nil, cli.Fail(cli.ExitUsage, "writ places --help", "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 	}
 	dir, err := stateDir(state)
 	if err != nil {
@@ -127,7 +128,7 @@ func lowered(c *cobra.Command, state, namespace string) (ps []gateway.LoweredPla
 	}
 	if ps, err = gateway.LoweredPlaces(c.Context(), s, namespace); err != nil {
 		s.Close()
-		return nil, nil, nil, fail(exitIO, "writ audit verify", "the lowered places cannot be read: %w", err)
+		return nil, nil, nil, cli.Fail(cli.ExitIO, "writ audit verify", "the lowered places cannot be read: %w", err)
 	}
 	return ps, s, s.Close, nil
 }

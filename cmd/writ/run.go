@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -68,7 +69,7 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 		return unclean(serr)
 	}
 	if err != nil && c.Context().Err() == nil {
-		return fail(exitIO, "", "the client's streams failed: %w", err)
+		return cli.Fail(cli.ExitIO, "", "the client's streams failed: %w", err)
 	}
 	return nil
 }
@@ -77,17 +78,17 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 func (f *sharedFlags) loadRun(policy, name string, command []string) (*files, error) {
 	if len(command) == 0 && policy == "" {
 		if name != "" {
-			return nil, fail(exitUsage, "writ run --help", "--name belongs to a command after --")
+			return nil, cli.Fail(cli.ExitUsage, "writ run --help", "--name belongs to a command after --")
 		}
 		return f.load()
 	}
 	switch {
 	case f.config != "":
-		return nil, fail(exitUsage, "writ run --help", "either --config, or --policy and a command after --")
+		return nil, cli.Fail(cli.ExitUsage, "writ run --help", "either --config, or --policy and a command after --")
 	case policy == "":
-		return nil, fail(exitUsage, "writ init -- "+oneLine(strings.Join(command, " "), 60), "a command after -- needs --policy")
+		return nil, cli.Fail(cli.ExitUsage, "writ init -- "+cli.OneLine(strings.Join(command, " "), 60), "a command after -- needs --policy")
 	case len(command) == 0:
-		return nil, fail(exitUsage, "writ run --policy FILE -- COMMAND", "--policy needs a command after --")
+		return nil, cli.Fail(cli.ExitUsage, "writ run --policy FILE -- COMMAND", "--policy needs a command after --")
 	}
 	state, err := stateDir(f.state)
 	if err != nil {
@@ -103,7 +104,7 @@ func (f *sharedFlags) loadRun(policy, name string, command []string) (*files, er
 		}
 	}
 	if !config.ServerName.MatchString(name) {
-		return nil, fail(exitConfig, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
+		return nil, cli.Fail(cli.ExitConfig, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 	}
 	o := newFiles(state)
 	o.policy, o.file, o.servers = p, policy, []upstream.Config{{Name: name, Command: command}}
@@ -116,12 +117,12 @@ func onlyServer(p *policy.Policy) (string, error) {
 	name := ""
 	for _, c := range p.Contracts {
 		if name != "" && c.Server != name {
-			return "", fail(exitConfig, "writ run --name NAME --policy FILE -- COMMAND", "the policy speaks of several servers: say with --name which one this is")
+			return "", cli.Fail(cli.ExitConfig, "writ run --name NAME --policy FILE -- COMMAND", "the policy speaks of several servers: say with --name which one this is")
 		}
 		name = c.Server
 	}
 	if name == "" {
-		return "", fail(exitConfig, "writ run --name NAME --policy FILE -- COMMAND", "the policy speaks of no server: say with --name how to call this one")
+		return "", cli.Fail(cli.ExitConfig, "writ run --name NAME --policy FILE -- COMMAND", "the policy speaks of no server: say with --name how to call this one")
 	}
 	return name, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/mcp/downstream"
@@ -27,7 +28,7 @@ const (
 
 func exampleServerCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: exampleServerName, Short: "Speak MCP as the built-in example server", Hidden: true, Args: noArgs,
+		Use: exampleServerName, Short: "Speak MCP as the built-in example server", Hidden: true, Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return example.Serve(c.Context(), c.InOrStdin(), c.OutOrStdout())
 		},
@@ -38,7 +39,7 @@ func serveCommand() *cobra.Command {
 	var f sharedFlags
 	var listen string
 	c := &cobra.Command{
-		Use: "serve", Short: "Run the gateway over HTTP, MCP at /mcp", Args: noArgs,
+		Use: "serve", Short: "Run the gateway over HTTP, MCP at /mcp", Args: cli.NoArgs,
 		Long: "Run the gateway over Streamable HTTP, MCP at /mcp. Without --config it mounts the\n" +
 			"built-in example server, with a contract for each of its tools.",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -65,7 +66,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	}
 	ln, err := net.Listen("tcp", listen)
 	if err != nil {
-		return fail(exitConfig, "writ serve --listen 127.0.0.1:0", "cannot listen on that address: %w", err)
+		return cli.Fail(cli.ExitConfig, "writ serve --listen 127.0.0.1:0", "cannot listen on that address: %w", err)
 	}
 	defer ln.Close()
 	url := "http://" + ln.Addr().String()
@@ -86,7 +87,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 
 	forget := announce(o.state, url, srv, stderr)
 	fmt.Fprintf(stderr, "listening on %s/mcp\n", url)
-	fmt.Fprintf(stderr, "state in %s\n", printable(o.state))
+	fmt.Fprintf(stderr, "state in %s\n", cli.Printable(o.state))
 	o.warn(stderr)
 	if o.shadow {
 		fmt.Fprintf(stderr, "SHADOW MODE: calls are judged and recorded, and every one of them passes\n")
@@ -98,7 +99,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	go func() {
 		if g.Settled(ctx) == nil {
 			for name, err := range g.Failed() {
-				fmt.Fprintf(stderr, "server %s cannot be reached: %s\n", name, oneLine(err.Error(), 200))
+				fmt.Fprintf(stderr, "server %s cannot be reached: %s\n", name, cli.OneLine(err.Error(), 200))
 			}
 		}
 	}()
@@ -119,7 +120,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 		return unclean(cerr)
 	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
-		return fail(exitIO, "", "the listener failed: %w", err)
+		return cli.Fail(cli.ExitIO, "", "the listener failed: %w", err)
 	}
 	return nil
 }
@@ -129,12 +130,12 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 func loopbackOnly(listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		return fail(exitUsage, "writ serve --listen "+defaultListen, "--listen takes HOST:PORT")
+		return cli.Fail(cli.ExitUsage, "writ serve --listen "+defaultListen, "--listen takes HOST:PORT")
 	}
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return fail(exitConfig, "writ serve --listen "+defaultListen,
+	return cli.Fail(cli.ExitConfig, "writ serve --listen "+defaultListen,
 		"not a loopback address: without authentication and TLS, which this version does not have, others could use the gateway")
 }
 
@@ -153,7 +154,7 @@ func announce(state, url string, srv *http.Server, stderr io.Writer) (forget fun
 		err = door.Publish(url, time.Now())
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "writ: this gateway could not be announced in the state directory, and `writ call` will not find it: %s\n", oneLine(err.Error(), 200))
+		fmt.Fprintf(stderr, "writ: this gateway could not be announced in the state directory, and `writ call` will not find it: %s\n", cli.OneLine(err.Error(), 200))
 	}
 	return func() {
 		if door != nil {

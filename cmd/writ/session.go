@@ -16,6 +16,7 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
@@ -27,7 +28,7 @@ import (
 func sessionCommand() *cobra.Command {
 	c := &cobra.Command{Use: "session", Short: "Make, list and close sessions of a gateway, and speak in one",
 		RunE: func(c *cobra.Command, args []string) error {
-			return fail(exitUsage, "writ session --help", "new, say, reopen, list or close")
+			return cli.Fail(cli.ExitUsage, "writ session --help", "new, say, reopen, list or close")
 		}}
 	c.AddCommand(sessionNew(), sessionSay(), sessionReopen(), sessionList(), sessionClose())
 	return c
@@ -56,7 +57,7 @@ func sessionNew() *cobra.Command {
 				if s, err := readSession(dir, args[0]); err != nil {
 					return err
 				} else if s != "" {
-					return fail(exitConfig, "writ session close "+args[0], "there is a session of that name")
+					return cli.Fail(cli.ExitConfig, "writ session close "+args[0], "there is a session of that name")
 				}
 			}
 			secret, id, err := mint(c.Context(), dir)
@@ -82,7 +83,7 @@ func sessionNew() *cobra.Command {
 			endpoint, field := url+"/s/"+secret, downstream.HeaderSession+": "+secret
 			switch {
 			case asJSON:
-				return printJSON(c.OutOrStdout(), struct {
+				return cli.PrintJSON(c.OutOrStdout(), struct {
 					Session  string `json:"session"`
 					Endpoint string `json:"endpoint"`
 					URL      string `json:"url"`
@@ -104,7 +105,7 @@ func sessionNew() *cobra.Command {
 
 func maxOne(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return fail(exitUsage, "writ session "+c.Name()+" --help", "at most one name")
+		return cli.Fail(cli.ExitUsage, "writ session "+c.Name()+" --help", "at most one name")
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func sessionSay() *cobra.Command {
 			"the host program, never for the agent: whoever can run this speaks as the user.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return fail(exitUsage, "writ session say --help", "a session's name and at most one text")
+				return cli.Fail(cli.ExitUsage, "writ session say --help", "a session's name and at most one text")
 			}
 			return nil
 		},
@@ -139,10 +140,10 @@ func sessionSay() *cobra.Command {
 			if len(args) == 2 && args[1] != "-" {
 				text = []byte(args[1])
 			} else if text, err = io.ReadAll(io.LimitReader(c.InOrStdin(), screen.MaxText+1)); err != nil {
-				return fail(exitIO, "", "standard input cannot be read")
+				return cli.Fail(cli.ExitIO, "", "standard input cannot be read")
 			}
 			if len(text) > screen.MaxText || !utf8.Valid(text) {
-				return fail(exitData, "writ session say NAME TEXT", "a turn is at most 64 KiB of UTF-8")
+				return cli.Fail(cli.ExitData, "writ session say NAME TEXT", "a turn is at most 64 KiB of UTF-8")
 			}
 			g, session, end, err := named(c.Context(), dir, args[0], input)
 			if err != nil {
@@ -155,11 +156,11 @@ func sessionSay() *cobra.Command {
 			case errors.As(err, &halted):
 				fmt.Fprintf(c.OutOrStdout(), "halted: %s\n", halted.Rejection.Reason)
 				if halted.Reply != "" {
-					fmt.Fprintln(c.OutOrStdout(), printable(halted.Reply))
+					fmt.Fprintln(c.OutOrStdout(), cli.Printable(halted.Reply))
 				}
-				return &exit{Code: exitRefused, Err: errors.New("")}
+				return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
 			case err != nil:
-				return fail(exitIO, "writ audit verify", "the turn could not be recorded: %w", err)
+				return cli.Fail(cli.ExitIO, "writ audit verify", "the turn could not be recorded: %w", err)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "evidence %s\n", id)
 			return nil
@@ -181,7 +182,7 @@ func named(ctx context.Context, dir, name string, input *screen.Screen) (*gatewa
 			return nil, nil, nil, err
 		}
 		if secret == "" {
-			return nil, nil, nil, fail(exitData, "writ session new "+name, "no session is kept under that name")
+			return nil, nil, nil, cli.Fail(cli.ExitData, "writ session new "+name, "no session is kept under that name")
 		}
 	}
 	policy, fs := policy.Parse("none", []byte("tools: {}\n"))
@@ -195,7 +196,7 @@ func named(ctx context.Context, dir, name string, input *screen.Screen) (*gatewa
 	g, err := gateway.New(gateway.Options{Store: st, Policy: policy, Screen: input, Version: readBuildInfo().Version})
 	if err != nil {
 		st.Close()
-		return nil, nil, nil, fail(exitIO, "", "%w", err)
+		return nil, nil, nil, cli.Fail(cli.ExitIO, "", "%w", err)
 	}
 	var s downstream.Session
 	if byID {
@@ -207,7 +208,7 @@ func named(ctx context.Context, dir, name string, input *screen.Screen) (*gatewa
 		g.Close()
 		st.Close()
 		if byID && errors.Is(err, downstream.ErrNoSession) {
-			return nil, nil, nil, fail(exitData, "writ session list", "there is no open session of that id")
+			return nil, nil, nil, cli.Fail(cli.ExitData, "writ session list", "there is no open session of that id")
 		}
 		return nil, nil, nil, sessionError(name, err)
 	}
@@ -224,7 +225,7 @@ func sessionReopen() *cobra.Command {
 			"public id (writ session list), also that of a writ run.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fail(exitUsage, "writ session list", "one session's name or public id")
+				return cli.Fail(cli.ExitUsage, "writ session list", "one session's name or public id")
 			}
 			return nil
 		},
@@ -239,7 +240,7 @@ func sessionReopen() *cobra.Command {
 			}
 			defer end()
 			if err := g.Reopen(c.Context(), s); err != nil {
-				return fail(exitIO, "writ audit verify", "it could not be recorded: %w", err)
+				return cli.Fail(cli.ExitIO, "writ audit verify", "it could not be recorded: %w", err)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "reopened %s\n", s.PublicID())
 			return nil
@@ -265,7 +266,7 @@ func sessionList() *cobra.Command {
 	var state string
 	var asJSON, all bool
 	c := &cobra.Command{
-		Use: "list", Short: "List the sessions of the state directory", Args: noArgs,
+		Use: "list", Short: "List the sessions of the state directory", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := stateDir(state)
 			if err != nil {
@@ -279,7 +280,7 @@ func sessionList() *cobra.Command {
 			lines, names := []sessionLine{}, sessionNames(c.Context(), st, dir)
 			for s, err := range st.ListSessions(c.Context()) {
 				if err != nil {
-					return fail(exitIO, "writ audit verify", "the sessions cannot be read: %w", err)
+					return cli.Fail(cli.ExitIO, "writ audit verify", "the sessions cannot be read: %w", err)
 				}
 				if !all && !s.Closed.IsZero() {
 					continue
@@ -289,12 +290,12 @@ func sessionList() *cobra.Command {
 					l.Closed = &s.Closed
 				}
 				if l.Altered, err = gateway.Altered(c.Context(), st, s.ID); err != nil {
-					return fail(exitIO, "writ audit verify", "the sessions cannot be read: %w", err)
+					return cli.Fail(cli.ExitIO, "writ audit verify", "the sessions cannot be read: %w", err)
 				}
 				lines = append(lines, l)
 			}
 			if asJSON {
-				return printJSON(c.OutOrStdout(), lines)
+				return cli.PrintJSON(c.OutOrStdout(), lines)
 			}
 			for _, l := range lines {
 				state := "open"
@@ -305,9 +306,9 @@ func sessionList() *cobra.Command {
 					state = "altered"
 				}
 				fmt.Fprintf(c.OutOrStdout(), "%s  %-7s  %-8s  %-12s  last used %s", l.Session, state, l.Carrier,
-					oneLine(l.Principal, 40), l.LastUsed.Format(time.RFC3339))
+					cli.OneLine(l.Principal, 40), l.LastUsed.Format(time.RFC3339))
 				if l.Name != "" {
-					fmt.Fprintf(c.OutOrStdout(), "  %s", oneLine(l.Name, 64))
+					fmt.Fprintf(c.OutOrStdout(), "  %s", cli.OneLine(l.Name, 64))
 				}
 				fmt.Fprintln(c.OutOrStdout())
 			}
@@ -326,7 +327,7 @@ func sessionClose() *cobra.Command {
 		Use: "close NAME | s_…", Short: "Close a session for good",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fail(exitUsage, "writ session list", "one name or public id")
+				return cli.Fail(cli.ExitUsage, "writ session list", "one name or public id")
 			}
 			return nil
 		},
@@ -345,7 +346,7 @@ func sessionClose() *cobra.Command {
 				return err
 			} else if gone || id != args[0] {
 				if err := os.Remove(filepath.Join(dir, statedir.SessionsDir, args[0])); err != nil && !errors.Is(err, os.ErrNotExist) {
-					return fail(exitIO, "", "the session's file cannot be removed")
+					return cli.Fail(cli.ExitIO, "", "the session's file cannot be removed")
 				}
 				if gone {
 					fmt.Fprintln(c.OutOrStdout(), "the log has no such session: its name is free")
@@ -355,7 +356,7 @@ func sessionClose() *cobra.Command {
 			if err := gateway.EndSession(c.Context(), st, id, time.Now()); err != nil {
 				return notFound(err)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "closed %s\n", oneLine(id, 80))
+			fmt.Fprintf(c.OutOrStdout(), "closed %s\n", cli.OneLine(id, 80))
 			return nil
 		},
 	}
@@ -374,7 +375,7 @@ func publicID(ctx context.Context, st audit.Sessions, dir, session string) (stri
 		return "", err
 	}
 	if secret == "" {
-		return "", fail(exitData, "writ session list", "no session is kept under that name")
+		return "", cli.Fail(cli.ExitData, "writ session list", "no session is kept under that name")
 	}
 	id, err := gateway.SessionID(ctx, st, secret)
 	if err != nil {
@@ -401,7 +402,7 @@ var errNoSession = errors.New("no such session")
 // not there, or cannot be read.
 func notFound(err error) error {
 	if errors.Is(err, audit.ErrNotFound) {
-		return &exit{Code: exitData, Err: errNoSession, Hint: "writ session list"}
+		return &cli.Exit{Code: cli.ExitData, Err: errNoSession, Hint: "writ session list"}
 	}
-	return fail(exitIO, "writ audit verify", "the session cannot be read: %w", err)
+	return cli.Fail(cli.ExitIO, "writ audit verify", "the session cannot be read: %w", err)
 }

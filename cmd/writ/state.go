@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 )
@@ -34,9 +35,9 @@ func checkState(dir string) error {
 func exposed(err error, otherwise string) error {
 	var e *private.Error
 	if errors.As(err, &e) {
-		return &exit{Code: exitConfig, Err: err, Hint: e.Mend}
+		return &cli.Exit{Code: cli.ExitConfig, Err: err, Hint: e.Mend}
 	}
-	return fail(exitIO, "", "%s", otherwise)
+	return cli.Fail(cli.ExitIO, "", "%s", otherwise)
 }
 
 // madeState makes the state directory, with mode 0700.
@@ -46,9 +47,9 @@ func madeState(flag string) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o700); errors.Is(err, fs.ErrPermission) {
-		return "", fail(exitIO, "writ … --state DIR", "the state directory is not open to this process: allow it to read and write %q", dir)
+		return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "the state directory is not open to this process: allow it to read and write %q", dir)
 	} else if err != nil {
-		return "", fail(exitIO, "writ … --state DIR", "the state directory cannot be made")
+		return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "the state directory cannot be made")
 	}
 	return dir, nil
 }
@@ -62,14 +63,14 @@ func statePath(flag string) (string, error) {
 		if base == "" || !filepath.IsAbs(base) {
 			home, err := os.UserHomeDir()
 			if err != nil {
-				return "", fail(exitConfig, "writ … --state DIR", "no home directory to keep the state in")
+				return "", cli.Fail(cli.ExitConfig, "writ … --state DIR", "no home directory to keep the state in")
 			}
 			switch runtime.GOOS {
 			case "darwin":
 				base = filepath.Join(home, "Library", "Application Support")
 			case "windows":
 				if base, err = os.UserCacheDir(); err != nil {
-					return "", fail(exitConfig, "writ … --state DIR", "no directory to keep the state in")
+					return "", cli.Fail(cli.ExitConfig, "writ … --state DIR", "no directory to keep the state in")
 				}
 			default:
 				base = filepath.Join(home, ".local", "state")
@@ -79,7 +80,7 @@ func statePath(flag string) (string, error) {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fail(exitConfig, "", "the state directory has no absolute path")
+		return "", cli.Fail(cli.ExitConfig, "", "the state directory has no absolute path")
 	}
 	return dir, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
@@ -23,7 +24,7 @@ func toolsCommand() *cobra.Command {
 	var f sharedFlags
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "tools", Short: "List the tools and say which are open", Args: noArgs,
+		Use: "tools", Short: "List the tools and say which are open", Args: cli.NoArgs,
 		Long: "List the tools. Of a running gateway these are the ones its clients see; with --config,\n" +
 			"or without a running gateway, the servers are started and closed tools are listed too,\n" +
 			"each with the reason.",
@@ -33,7 +34,7 @@ func toolsCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(c.OutOrStdout(), lines)
+				return cli.PrintJSON(c.OutOrStdout(), lines)
 			}
 			for _, l := range lines {
 				fmt.Fprintf(c.OutOrStdout(), "%-8s  %-32s  %s", l.State, l.Name, strings.Join(l.Effect, ","))
@@ -74,17 +75,17 @@ func (f *sharedFlags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLi
 			return nil, err
 		}
 		if rerr != nil {
-			return nil, fail(exitServer, "writ serve", "error %d: %s", rerr.Code, oneLine(rerr.Message, 200))
+			return nil, cli.Fail(cli.ExitServer, "writ serve", "error %d: %s", rerr.Code, cli.OneLine(rerr.Message, 200))
 		}
 		es, _ := strictjson.Elements(strictjson.Get(result, "tools"))
 		for _, e := range es {
 			name, _ := strictjson.Text(strictjson.Get(e, "name"))
-			lines = append(lines, toolLine{Name: printable(name), State: "open"})
+			lines = append(lines, toolLine{Name: cli.Printable(name), State: "open"})
 		}
 		return lines, nil
 	}
 	if err := l.g.Settled(ctx); err != nil {
-		return nil, fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
+		return nil, cli.Fail(cli.ExitIO, "writ check", "the gateway did not become ready: %w", err)
 	}
 	cat, _ := l.g.Catalogue()
 	for _, t := range cat.Tools() {
@@ -104,11 +105,11 @@ func (f *sharedFlags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLi
 		if tl.Name == "" {
 			tl.Name = tl.Tool
 		}
-		tl.Name, tl.Tool = printable(tl.Name), printable(tl.Tool)
+		tl.Name, tl.Tool = cli.Printable(tl.Name), cli.Printable(tl.Tool)
 		lines = append(lines, tl)
 	}
 	for name, err := range l.g.Failed() {
-		fmt.Fprintf(stderr, "writ: server %s cannot be reached: %s\n", name, oneLine(err.Error(), 200))
+		fmt.Fprintf(stderr, "writ: server %s cannot be reached: %s\n", name, cli.OneLine(err.Error(), 200))
 	}
 	return lines, nil
 }
@@ -125,14 +126,14 @@ func toolsApprove() *cobra.Command {
 			"with the policy it was started with.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return fail(exitUsage, "writ tools", "name a server, or one of its tools as SERVER/TOOL")
+				return cli.Fail(cli.ExitUsage, "writ tools", "name a server, or one of its tools as SERVER/TOOL")
 			}
 			var o *files
 			var err error
 			if policy != "" {
 				o, err = f.loadRun(policy, name, args[1:])
 			} else if len(args) > 1 {
-				err = fail(exitUsage, "writ tools approve --help", "a command after -- needs --policy")
+				err = cli.Fail(cli.ExitUsage, "writ tools approve --help", "a command after -- needs --policy")
 			} else {
 				o, err = f.load()
 			}
@@ -140,7 +141,7 @@ func toolsApprove() *cobra.Command {
 				return err
 			}
 			if o.file == "" {
-				return fail(exitUsage, "writ tools approve SERVER --config FILE", "the built-in policy has its pins already")
+				return cli.Fail(cli.ExitUsage, "writ tools approve SERVER --config FILE", "the built-in policy has its pins already")
 			}
 			return approve(c, o, args[0], yes)
 		},
@@ -160,10 +161,10 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 	}
 	defer stop()
 	if err := g.Settled(c.Context()); err != nil {
-		return fail(exitIO, "writ check", "the gateway did not become ready: %w", err)
+		return cli.Fail(cli.ExitIO, "writ check", "the gateway did not become ready: %w", err)
 	}
 	if err := g.Failed()[server]; err != nil {
-		return fail(exitIO, "writ check", "server %s cannot be reached: %w", oneLine(server, 40), err)
+		return cli.Fail(cli.ExitIO, "writ check", "server %s cannot be reached: %w", cli.OneLine(server, 40), err)
 	}
 	cat, findings := g.Catalogue()
 	source, err := config.ReadFile(o.file)
@@ -180,13 +181,13 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 		id := t.Server + "/" + t.Name
 		switch {
 		case t.State == gate.Refused:
-			fmt.Fprintf(out, "%s: refused (%s); it cannot be approved\n", printable(id), t.Reason)
+			fmt.Fprintf(out, "%s: refused (%s); it cannot be approved\n", cli.Printable(id), t.Reason)
 			continue
 		case t.Contract == nil:
-			fmt.Fprintf(out, "%s: no contract; write one first\n", printable(id))
+			fmt.Fprintf(out, "%s: no contract; write one first\n", cli.Printable(id))
 			continue
 		case t.Contract.Pin == t.Pin:
-			fmt.Fprintf(out, "%s: approved already\n", printable(id))
+			fmt.Fprintf(out, "%s: approved already\n", cli.Printable(id))
 			continue
 		}
 		var pretty bytes.Buffer
@@ -194,7 +195,7 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 			pretty.Reset()
 			pretty.Write(t.Raw)
 		}
-		fmt.Fprintf(out, "%s\n  %s\n", printable(id), printable(pretty.String()))
+		fmt.Fprintf(out, "%s\n  %s\n", cli.Printable(id), cli.Printable(pretty.String()))
 		if t.Contract.Pin != "" {
 			fmt.Fprintf(out, "  was  pin: %s\n", t.Contract.Pin)
 		}
@@ -208,25 +209,25 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 			}
 		}
 		if source, err = policy.SetPin(source, id, t.Pin); err != nil {
-			return fail(exitData, "writ check --policy "+o.file, "the pin cannot be written: %w", err)
+			return cli.Fail(cli.ExitData, "writ check --policy "+o.file, "the pin cannot be written: %w", err)
 		}
 		written++
 	}
 	if found == 0 {
 		for _, f := range findings {
 			if f.Server == server {
-				fmt.Fprintf(c.ErrOrStderr(), "writ: %s\n", printable(f.Message))
+				fmt.Fprintf(c.ErrOrStderr(), "writ: %s\n", cli.Printable(f.Message))
 			}
 		}
-		return fail(exitData, "writ tools", "there is no such tool")
+		return cli.Fail(cli.ExitData, "writ tools", "there is no such tool")
 	}
 	if written == 0 {
 		return nil
 	}
 	if err := replaceFile(o.file, source); err != nil {
-		return fail(exitIO, "", "the policy cannot be written: %w", err)
+		return cli.Fail(cli.ExitIO, "", "the policy cannot be written: %w", err)
 	}
-	fmt.Fprintf(out, "%d pinned in %s; restart the gateway to use it\n", written, printable(o.file))
+	fmt.Fprintf(out, "%d pinned in %s; restart the gateway to use it\n", written, cli.Printable(o.file))
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/internal/cli"
 )
 
 // release is set by the Makefile for a tagged build.
@@ -44,11 +46,11 @@ func readBuildInfo() buildInfo {
 func versionCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "version", Short: "Print build information", Args: noArgs,
+		Use: "version", Short: "Print build information", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			b := readBuildInfo()
 			if asJSON {
-				return printJSON(c.OutOrStdout(), b)
+				return cli.PrintJSON(c.OutOrStdout(), b)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "writ %s", b.Version)
 			if b.Revision != "" {
@@ -77,7 +79,7 @@ func evaluationCommand() *cobra.Command {
 			if c.CalledAs() == "invariants" {
 				how = append(how, "invariants")
 			}
-			return fail(exitUsage, "", "evaluation is a program of its own: in the source tree, %s", strings.Join(append(how, args...), " "))
+			return cli.Fail(cli.ExitUsage, "", "evaluation is a program of its own: in the source tree, %s", strings.Join(append(how, args...), " "))
 		},
 	}
 }
