@@ -401,7 +401,7 @@ var doors = []door{
 	{"audit", "Store", "AppendUnsynced", []string{"internal/gateway.sessions.append"}},
 	// One place speaks to a running gateway of the state directory, over the door
 	// that proves it.
-	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.sharedFlags.through"}},
+	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.flags.through"}},
 	// INV-6: the single-step host has one call site, in no loop.
 	{"internal/ask", "Door", "Call", []string{"internal/ask.run.act"}},
 }

@@ -35,17 +35,6 @@ func commands() []*cobra.Command {
 	}
 }
 
-// Flags most commands share.
-type sharedFlags struct {
-	state  string
-	config string
-}
-
-func (f *sharedFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.state, "state", "", "state `DIR` (default: writ under the user's state directory)")
-	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE` (default: the built-in example server)")
-}
-
 // files are what one invocation works with.
 type files struct {
 	state    string
@@ -86,7 +75,7 @@ func unclean(err error) error {
 
 // load reads the configuration a command works with, without starting
 // anything. Every fault is exit 78.
-func (f *sharedFlags) load() (*files, error) {
+func (f *flags) load() (*files, error) {
 	state, err := stateDir(f.state)
 	if err != nil {
 		return nil, err
@@ -205,6 +194,11 @@ func logVerifier(state, file string) (note.Verifier, error) {
 	if err != nil {
 		return nil, cli.Fail(cli.ExitIO, "writ audit verify --key FILE", "the log's public key cannot be read")
 	}
+	return parseVerifier(file, b)
+}
+
+// parseVerifier reads what stands in a file of the log's public key.
+func parseVerifier(file string, b []byte) (note.Verifier, error) {
 	v, err := note.NewVerifier(strings.TrimSpace(string(b)))
 	if err != nil {
 		return nil, cli.Fail(cli.ExitData, "", "%s is no public key of a log", cli.Printable(file))

@@ -18,15 +18,14 @@ import (
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
-	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
 func askCommand() *cobra.Command {
-	var f sharedFlags
+	var f flags
 	var opt askOptions
-	c := &cobra.Command{
+	c := f.take(&cobra.Command{
 		Use:   "ask [REQUEST]",
 		Short: "Answer one request with at most one tool call, gate by gate",
 		Long: "Answer one request with at most one tool call. The request passes, in this order, the input\n" +
@@ -61,25 +60,24 @@ func askCommand() *cobra.Command {
 			}
 			return err
 		},
-	}
-	f.register(c)
+	}, "state", "config", "json")
 	c.Flags().StringVar(&opt.planner, "planner", "", "planner `KIND`: rules, openai, anthropic or manual (default: the configuration's)")
 	c.Flags().StringVar(&opt.plan, "plan", "", "take the plan from `FILE`, or from standard input with -")
 	c.Flags().BoolVar(&opt.summarise, "summarise", false, "summarise the result, each item with its quote")
 	c.Flags().StringVar(&opt.session, "session", "", "`NAME` of the session to ask in; opened on first use")
-	c.Flags().BoolVar(&opt.json, "json", false, "print the answer as JSON")
 	return c
 }
 
 type askOptions struct {
 	planner, plan, session string
-	summarise, json        bool
+	summarise              bool
 }
 
 // asking is one invocation of writ ask. Its gateway is started by the first
 // request the input policy lets pass.
 type asking struct {
 	opt  askOptions
+	json bool
 	o    *files
 	host *ask.Host
 	in   io.Reader
@@ -88,8 +86,8 @@ type asking struct {
 	here *local // nil until the gateway was started
 }
 
-func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive bool) (*asking, error) {
-	a := &asking{opt: opt, in: c.InOrStdin(), out: c.OutOrStdout(), errs: c.ErrOrStderr()}
+func newAsking(c *cobra.Command, f *flags, opt askOptions, interactive bool) (*asking, error) {
+	a := &asking{opt: opt, json: f.json, in: c.InOrStdin(), out: c.OutOrStdout(), errs: c.ErrOrStderr()}
 	var cfg config.Ask
 	var err error
 	if a.o, err = f.load(); err != nil {
@@ -135,9 +133,12 @@ func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive boo
 		return nil, err
 	}
 	if planner == nil {
-		if planner, err = readPlan(a.opt.plan, a.in); err != nil {
+		// That a plan is too long is for the gate to say.
+		b, err := readStart(a.opt.plan, "plan", claim.PlanBytes+1, a.in, "writ ask --plan FILE")
+		if err != nil {
 			return nil, err
 		}
+		planner = ask.Manual(b)
 	}
 	if !opt.summarise && !cfg.Summarise {
 		summariser = nil
@@ -154,50 +155,15 @@ func newAsking(c *cobra.Command, f *sharedFlags, opt askOptions, interactive boo
 	return a, err
 }
 
-// readPlan reads a manual plan, one byte more than a plan may have: that a plan
-// is too long is for the gate to say.
-func readPlan(file string, stdin io.Reader) (ask.Manual, error) {
-	r := stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, cli.Fail(cli.ExitIO, "writ ask --plan FILE", "the plan cannot be read")
-		}
-		defer f.Close()
-		r = f
-	}
-	b, err := io.ReadAll(io.LimitReader(r, claim.PlanBytes+1))
-	if err != nil {
-		return nil, cli.Fail(cli.ExitIO, "writ ask --plan FILE", "the plan cannot be read")
-	}
-	return b, nil
-}
-
 // open starts the gateway and opens the session. The gateway outlives the
 // request that started it.
 func (a *asking) open(ctx context.Context) (ask.Door, error) {
-	g, stop, err := a.o.start(context.WithoutCancel(ctx), logger(a.errs, errorLevel))
+	l, err := a.o.here(context.WithoutCancel(ctx), a.opt.session, logger(a.errs, errorLevel))
 	if err != nil {
 		return nil, err
 	}
-	secret := ""
-	if a.opt.session != "" {
-		secret, err = readSession(a.o.state, a.opt.session)
-	}
-	if err == nil && secret == "" {
-		if secret, _, err = g.OpenSession(ctx, loopback, downstream.CarrierEndpoint); err == nil && a.opt.session != "" {
-			secret, err = keepFirst(a.o.state, a.opt.session, secret)
-		}
-	}
-	if err == nil {
-		s, ferr := g.FindSession(ctx, loopback, secret)
-		if ferr == nil {
-			a.here = &local{g: g, stop: stop, session: s}
-			return ask.NewDoor(g, s), nil
-		}
-		err = sessionError(a.opt.session, ferr)
-	}
-	return nil, errors.Join(err, stop())
+	a.here = l
+	return ask.NewDoor(l.g, l.session), nil
 }
 
 func (a *asking) stop() error {
@@ -213,7 +179,7 @@ func (a *asking) ask(ctx context.Context, text string) error {
 		return cli.Fail(cli.ExitUsage, `writ ask "Show me ticket INC-1042"`, "the request is empty")
 	}
 	answer, err := a.host.Ask(ctx, text)
-	if a.opt.json {
+	if a.json {
 		if eerr := cli.PrintLine(a.out, answer); eerr != nil {
 			return cli.Fail(cli.ExitIO, "", "the answer cannot be printed")
 		}

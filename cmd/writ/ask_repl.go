@@ -10,10 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/cli"
-	"github.com/writ-project/writ/internal/strictjson"
-	"github.com/writ-project/writ/policy"
 )
 
 const replHelp = `tools              list the tools and say which are open
@@ -161,24 +158,14 @@ func (a *asking) command(ctx context.Context, word, rest string) error {
 }
 
 func (a *asking) listTools(ctx context.Context) error {
-	if err := a.here.g.Settled(ctx); err != nil {
-		return cli.Fail(cli.ExitIO, "writ check", "the gateway did not become ready: %w", err)
+	lines, err := a.here.tools(ctx)
+	for _, l := range lines {
+		if l.State == "refused" {
+			l.State = "closed"
+		}
+		fmt.Fprintf(a.out, "%-8s  %-32s  %s  %s\n", l.State, l.Tool, strings.Join(l.Effect, ","), l.Reason)
 	}
-	cat, _ := a.here.g.Catalogue()
-	for _, t := range cat.Tools() {
-		if t.Method != policy.CallTool {
-			continue
-		}
-		state, effect := "closed", ""
-		if t.State == gate.Open {
-			state = "open"
-		}
-		if t.Contract != nil {
-			effect = strings.Join(t.Contract.Effect.Names(), ",")
-		}
-		fmt.Fprintf(a.out, "%-8s  %-32s  %s  %s\n", state, cli.Printable(t.Server+"/"+t.Name), effect, t.Reason)
-	}
-	return nil
+	return err
 }
 
 // callTool is the user's own call: no planner speaks, the door judges all the
@@ -205,13 +192,11 @@ func (a *asking) callTool(ctx context.Context, rest string) error {
 			tool = t.Public
 		}
 	}
-	params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(tool))
-	params = strictjson.Set(params, "arguments", arguments)
-	result, rerr, err := a.here.call(ctx, "tools/call", tool, params)
+	result, rerr, err := a.here.call(ctx, "tools/call", tool, callParams(tool, arguments))
 	if err != nil {
 		return err
 	}
-	return printResult(a.out, result, rerr, a.opt.json)
+	return printResult(a.out, result, rerr, a.json)
 }
 
 // toolNames are the tools to complete, once the gateway is there.

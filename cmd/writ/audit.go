@@ -26,12 +26,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	c := &cobra.Command{Use: "audit", Short: "Check and explain what was decided",
-		RunE: func(c *cobra.Command, args []string) error {
-			return cli.Fail(cli.ExitUsage, "writ audit --help", "verify or show")
-		}}
-	c.AddCommand(auditVerify(), auditShow())
-	return c
+	return group("audit", "Check and explain what was decided", "", auditVerify(), auditShow())
 }
 
 // verifyReport is the JSON form of `writ audit verify`.
@@ -56,9 +51,9 @@ func (r *verifyReport) add(f *gateway.Replayer) {
 }
 
 func auditVerify() *cobra.Command {
-	var state, key string
-	var asJSON bool
-	c := &cobra.Command{
+	var f flags
+	var key string
+	c := f.take(&cobra.Command{
 		Use: "verify", Short: "Check the whole log, and decide every decision again", Args: cli.NoArgs,
 		Long: "Check every record, value and hash of the log, that its key signed all of it, and the store's\n" +
 			"own indexes; decide every decision again; and compare with the head that this machine keeps\n" +
@@ -69,7 +64,7 @@ func auditVerify() *cobra.Command {
 			"is named; 69 nothing is wrong, and decisions of another engine of Writ could not be made\n" +
 			"again; 74 the log cannot be read.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := existingState(state)
+			dir, err := existingState(f.state)
 			if err != nil {
 				return err
 			}
@@ -77,31 +72,8 @@ func auditVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := c.OutOrStdout()
-			if asJSON {
-				if err := cli.PrintJSON(out, rep); err != nil {
-					return err
-				}
-			} else if rep.Problem == nil {
-				word := "ok"
-				if !rep.OK {
-					word = "not all proven"
-				}
-				fmt.Fprintf(out, word+": %d records of %d sessions, %d accepted, %d rejected", rep.Records, rep.Sessions, rep.Accepted, rep.Rejected)
-				fmt.Fprintf(out, "; %d decisions made again, same answers", rep.Replayed)
-				if rep.Grounded > 0 {
-					fmt.Fprintf(out, "; %d summaries found in their sources", rep.Grounded)
-				}
-				if rep.Skipped > 0 {
-					fmt.Fprintf(out, "; %d of another engine, not made again", rep.Skipped)
-				}
-				if rep.MemoryEvents+rep.MemoryUnchecked > 0 {
-					fmt.Fprintf(out, "; %d events of the memory decided again, same states", rep.MemoryEvents)
-				}
-				if rep.MemoryUnchecked > 0 {
-					fmt.Fprintf(out, "; %d not decided again (erased or never kept)", rep.MemoryUnchecked)
-				}
-				fmt.Fprintf(out, "\nlog %s, size %d, root %s\n", rep.Key, rep.Size, rep.Root)
+			if err := f.show(c, rep, rep.print); err != nil {
+				return err
 			}
 			if rep.Problem == nil && !rep.OK {
 				return cli.Fail(cli.ExitUnproven, "verify with the version of Writ that wrote them", "%d decisions are of another engine: signed, and not made again", rep.Skipped)
@@ -111,11 +83,27 @@ func auditVerify() *cobra.Command {
 			}
 			return nil
 		},
-	}
-	c.Flags().StringVar(&state, "state", "", "state `DIR`")
+	}, "state", "json")
 	c.Flags().StringVar(&key, "key", "", "`FILE` of the log's public key (default: the state directory's own)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c
+}
+
+// print tells what was checked, nothing where something is wrong.
+func (r *verifyReport) print(w io.Writer) {
+	if r.Problem != nil {
+		return
+	}
+	word := "ok"
+	if !r.OK {
+		word = "not all proven"
+	}
+	fmt.Fprintf(w, word+": %d records of %d sessions, %d accepted, %d rejected", r.Records, r.Sessions, r.Accepted, r.Rejected)
+	fmt.Fprintf(w, "; %d decisions made again, same answers", r.Replayed)
+	when(w, r.Grounded > 0, "; %d summaries found in their sources", r.Grounded)
+	when(w, r.Skipped > 0, "; %d of another engine, not made again", r.Skipped)
+	when(w, r.MemoryEvents+r.MemoryUnchecked > 0, "; %d events of the memory decided again, same states", r.MemoryEvents)
+	when(w, r.MemoryUnchecked > 0, "; %d not decided again (erased or never kept)", r.MemoryUnchecked)
+	fmt.Fprintf(w, "\nlog %s, size %d, root %s\n", r.Key, r.Size, r.Root)
 }
 
 // existingState is stateDir for commands that only read: it makes nothing.
@@ -284,38 +272,27 @@ func (p *progress) end() {
 }
 
 func auditShow() *cobra.Command {
-	var state string
-	var asJSON bool
-	c := &cobra.Command{
+	var f flags
+	return f.take(&cobra.Command{
 		Use: "show [SESSION/N | SESSION]", Short: "Explain one decision, or list the newest",
 		Long: "Explain one decision in words. Its id stands in each answer's _meta and in the list\n" +
 			"that `writ audit show` prints without an id. A session is named by its public id, or as it is kept.",
-		Args: maxOne,
-		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := existingState(state)
-			if err != nil {
-				return err
-			}
-			st, err := openForReading(dir)
-			if err != nil {
-				return err
-			}
-			defer st.Close()
+		Args: between(0, 1, "at most one name"),
+		RunE: f.onLog(toExplain, func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
+			of, n, one := "", "", false
 			if len(args) == 1 {
-				session, n, one := strings.Cut(args[0], "/")
-				if args[0], err = publicID(c.Context(), st, dir, session); err != nil {
+				var err error
+				of, n, one = strings.Cut(args[0], "/")
+				if of, err = publicID(c.Context(), st, dir, of); err != nil {
 					return err
 				}
-				if one {
-					return showOne(c.Context(), c.OutOrStdout(), st, args[0]+"/"+n, asJSON)
-				}
 			}
-			return showList(c.Context(), c.OutOrStdout(), st, args, asJSON)
-		},
-	}
-	c.Flags().StringVar(&state, "state", "", "state `DIR`")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+			if one {
+				return f.showDecision(c, st, of, n)
+			}
+			return f.showDecisions(c, st, of)
+		}),
+	}, "state", "json")
 }
 
 // shownDecision is one line of the list, and the head of an explanation.
@@ -352,133 +329,134 @@ func shown(rec *audit.Record) (d shownDecision, ok bool) {
 
 const listed = 50
 
-func showList(ctx context.Context, w io.Writer, st audit.Store, args []string, asJSON bool) error {
+// showDecisions lists the decisions of a session, or the newest of all.
+func (f *flags) showDecisions(c *cobra.Command, st *sqlite.Store, session string) error {
+	all, err := decisions(c.Context(), st, session)
+	if err != nil {
+		return err
+	}
+	return f.show(c, all, func(w io.Writer) {
+		when(w, len(all) == 0, "no decisions\n")
+		for _, d := range all {
+			fmt.Fprintf(w, "%s  %s  %-11s  %s", d.Time.Format(time.RFC3339), d.ID, d.Status, cli.OneLine(d.Tool, 80))
+			when(w, d.Reason != "", "  %s", cli.OneLine(d.Reason, 60))
+			when(w, d.Shadow, "  (shadow: it passed)")
+			fmt.Fprintln(w)
+		}
+	})
+}
+
+// decisions are those of a session, or the newest of all.
+func decisions(ctx context.Context, st *sqlite.Store, session string) ([]shownDecision, error) {
 	snap, err := st.Snapshot(ctx)
 	if err != nil {
-		return unreadable(err)
+		return nil, unreadable(err)
 	}
 	defer snap.Close()
 	if _, err := st.Head(ctx, "s_any"); err != nil { // the snapshot's root is the one that was signed
-		return unreadable(err)
+		return nil, unreadable(err)
 	}
 	var tree audit.Tree
 	all := []shownDecision{}
 	for it, err := range snap.Scan(ctx, 0) {
 		if err != nil {
-			return unreadable(err)
+			return nil, unreadable(err)
 		}
 		tree.Append(it.Leaf)
-		if len(args) == 1 && it.Session != args[0] {
+		if session != "" && it.Session != session {
 			continue
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
-			return cli.Fail(cli.ExitData, "writ audit verify", "record %d cannot be read", it.Index)
+			return nil, cli.Fail(cli.ExitData, "writ audit verify", "record %d cannot be read", it.Index)
 		}
 		if d, ok := shown(rec); ok {
-			if all = append(all, d); len(args) == 0 && len(all) > listed {
+			if all = append(all, d); session == "" && len(all) > listed {
 				all = all[1:]
 			}
 		}
 	}
 	if tree.Root() != snap.Root() {
-		return cli.Fail(cli.ExitData, "writ audit verify", "the records are not those the log's key signed")
+		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the records are not those the log's key signed")
 	}
-	if asJSON {
-		return cli.PrintJSON(w, all)
-	}
-	if len(all) == 0 {
-		fmt.Fprintln(w, "no decisions")
-	}
-	for _, d := range all {
-		fmt.Fprintf(w, "%s  %s  %-11s  %s", d.Time.Format(time.RFC3339), d.ID, d.Status, cli.OneLine(d.Tool, 80))
-		if d.Reason != "" {
-			fmt.Fprintf(w, "  %s", cli.OneLine(d.Reason, 60))
-		}
-		if d.Shadow {
-			fmt.Fprint(w, "  (shadow: it passed)")
-		}
-		fmt.Fprintln(w)
-	}
-	return nil
+	return all, nil
 }
 
-func showOne(ctx context.Context, w io.Writer, st audit.Store, id string, asJSON bool) error {
-	session, num, _ := strings.Cut(id, "/")
+// explained is what writ audit show prints of one decision.
+type explained struct {
+	shownDecision
+	Explanation []string        `json:"explanation"`
+	Decision    json.RawMessage `json:"decision,omitempty"`
+	Result      *shownResult    `json:"result,omitempty"`
+}
+
+// showDecision explains one decision.
+func (f *flags) showDecision(c *cobra.Command, st *sqlite.Store, session, num string) error {
 	n, err := strconv.ParseUint(num, 10, 64)
 	if err != nil || !audit.ValidSession(session) {
 		return cli.Fail(cli.ExitUsage, "writ audit show", "a decision's id looks like s_…/7")
 	}
-	var found *audit.Item
-	var result *shownResult
+	d, err := explain(c.Context(), st, session, n)
+	if err != nil {
+		return err
+	}
+	return f.show(c, d, d.print)
+}
+
+// explain reads a decision, and the result of its call where there is one.
+func explain(ctx context.Context, st *sqlite.Store, session string, n uint64) (d *explained, err error) {
 	for it, err := range st.Read(ctx, session, n) {
 		if err != nil {
-			return unreadable(err)
+			return nil, unreadable(err)
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
-			return cli.Fail(cli.ExitData, "writ audit verify", "record %s cannot be read", id)
+			return nil, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, n)
 		}
-		if rec.N == n {
-			found = &it
-			continue
-		}
-		if rec.Kind == audit.KindResult {
+		if rec.N != n {
 			var r shownResult
-			if json.Unmarshal(rec.Data, &r) == nil && r.Decision == n {
-				result = &r
+			if d != nil && rec.Kind == audit.KindResult && json.Unmarshal(rec.Data, &r) == nil && r.Decision == n {
+				d.Result = &r
 				break
 			}
+			continue
+		}
+		head, ok := shown(rec)
+		if !ok {
+			return nil, cli.Fail(cli.ExitUsage, "writ audit show", "record %s/%d is no decision but of kind %s", session, n, rec.Kind)
+		}
+		d = &explained{shownDecision: head}
+		if raw, kept := it.Value("decision"); kept {
+			parsed, err := gate.ParseRecord(raw)
+			if err != nil {
+				return nil, cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
+			}
+			d.Decision, d.Explanation = raw, gate.Explain(parsed)
 		}
 	}
-	if found == nil {
-		return cli.Fail(cli.ExitData, "writ audit show", "there is no such record")
+	if d == nil {
+		return nil, cli.Fail(cli.ExitData, "writ audit show", "there is no such record")
 	}
-	rec, err := audit.ParseRecord(found.Leaf)
-	if err != nil {
-		return cli.Fail(cli.ExitData, "writ audit verify", "record %s cannot be read", id)
-	}
-	d, ok := shown(rec)
-	if !ok {
-		return cli.Fail(cli.ExitUsage, "writ audit show", "record %s is no decision but of kind %s", id, rec.Kind)
-	}
-	raw, kept := found.Value("decision")
-	var lines []string
-	if kept {
-		parsed, err := gate.ParseRecord(raw)
-		if err != nil {
-			return cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
-		}
-		lines = gate.Explain(parsed)
-	}
-	if asJSON {
-		out := struct {
-			shownDecision
-			Explanation []string        `json:"explanation"`
-			Decision    json.RawMessage `json:"decision,omitempty"`
-			Result      *shownResult    `json:"result,omitempty"`
-		}{d, lines, raw, result}
-		return cli.PrintJSON(w, out)
-	}
+	return d, nil
+}
+
+func (d *explained) print(w io.Writer) {
 	fmt.Fprintf(w, "%s  %s\n%s  %s\n", d.ID, d.Time.Format(time.RFC3339Nano), cli.OneLine(d.Tool, 120), strings.Join(d.Effect, ", "))
-	for _, l := range lines {
+	for _, l := range d.Explanation {
 		fmt.Fprintf(w, "  %s\n", cli.OneLine(l, 2000))
 	}
-	if !kept {
-		fmt.Fprintf(w, "  %s %s: the details were erased\n", d.Status, d.Reason)
-	}
-	switch {
-	case result != nil && result.Admissible:
-		fmt.Fprintf(w, "  the call ended %s; its result is evidence ev%d\n", result.Status, result.Evidence)
-		for _, r := range result.Recalled {
-			fmt.Fprintf(w, "  %s was remembered from %s, label %s\n", cli.OneLine(r.Pointer, 200), cli.OneLine(r.From, 120), r.Label)
+	when(w, d.Decision == nil, "  %s %s: the details were erased\n", d.Status, d.Reason)
+	switch r := d.Result; {
+	case r != nil && r.Admissible:
+		fmt.Fprintf(w, "  the call ended %s; its result is evidence ev%d\n", r.Status, r.Evidence)
+		for _, from := range r.Recalled {
+			fmt.Fprintf(w, "  %s was remembered from %s, label %s\n", cli.OneLine(from.Pointer, 200), cli.OneLine(from.From, 120), from.Label)
 		}
-	case result != nil:
-		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", result.Status, cli.OneLine(result.Why, 60))
+	case r != nil:
+		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", r.Status, cli.OneLine(r.Why, 60))
 	case d.Status != "rejected" || d.Shadow:
 		fmt.Fprintf(w, "  no outcome is recorded: whether the call took place is unknown\n")
 	}
-	return nil
 }
 
 type shownResult struct {

@@ -20,22 +20,16 @@ import (
 const errorLevel = slog.LevelError
 
 func callCommand() *cobra.Command {
-	var f sharedFlags
+	var f flags
 	var session, task string
-	var asJSON bool
-	c := &cobra.Command{
+	c := f.take(&cobra.Command{
 		Use:   "call [--session NAME] TOOL [JSON | -]",
 		Short: "Call one tool, through the same door as any client",
 		Long: "Call one tool by the name `writ tools` shows, with its arguments as one JSON object\n" +
 			"(- reads them from standard input). The call goes to the running gateway of the state\n" +
 			"directory, else to one started for it. Calls that build on each other need --session.",
 		Example: "  writ call --session demo search_documents '{\"query\":\"retention\"}'",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return cli.Fail(cli.ExitUsage, "writ call --help", "a tool and at most one JSON object")
-			}
-			return nil
-		},
+		Args:    between(1, 2, "a tool and at most one JSON object"),
 		RunE: func(c *cobra.Command, args []string) error {
 			arguments, err := readArguments(args[1:], c.InOrStdin())
 			if err != nil {
@@ -45,8 +39,7 @@ func callCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(args[0]))
-			params = strictjson.Set(params, "arguments", arguments)
+			params := callParams(args[0], arguments)
 			if c.Flags().Changed("task") {
 				params = strictjson.Set(params, "_meta", strictjson.Set([]byte("{}"), gateway.MetaTask, strictjson.Quote(task)))
 			}
@@ -57,14 +50,18 @@ func callCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printResult(c.OutOrStdout(), result, rerr, asJSON)
+			return printResult(c.OutOrStdout(), result, rerr, f.json)
 		},
-	}
-	f.register(c)
+	}, "state", "config", "json")
 	c.Flags().StringVar(&session, "session", "", "`NAME` of the session to call in; opened on first use")
 	c.Flags().StringVar(&task, "task", "", "`NAME` of the task within the session, for the memory")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the result as the client would get it")
 	return c
+}
+
+// callParams are the parameters of a tools/call.
+func callParams(tool string, arguments []byte) []byte {
+	params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(tool))
+	return strictjson.Set(params, "arguments", arguments)
 }
 
 // readArguments returns one strict JSON object.
@@ -91,45 +88,30 @@ func readArguments(args []string, stdin io.Reader) ([]byte, error) {
 // printResult shows how a call ended and returns the error with its exit code:
 // 77 for a refusal, 1 for an error of the server's.
 func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error {
-	if rerr != nil {
-		if asJSON {
-			fmt.Fprintf(w, "%s\n", cli.PlainJSON(rerr.Encode()))
-		}
-		var o writ.Outcome
-		if json.Unmarshal(rerr.Data, &o) == nil && o.Status == writ.Rejected && o.Rejection != nil {
-			if !asJSON {
-				printRefusal(w, &o)
-			}
-			return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
-		}
-		if asJSON {
-			return &cli.Exit{Code: cli.ExitServer, Err: errors.New("")}
-		}
-		return cli.Fail(cli.ExitServer, "writ tools", "error %d: %s", rerr.Code, cli.OneLine(rerr.Message, 400))
-	}
-	if asJSON {
-		fmt.Fprintf(w, "%s\n", cli.PlainJSON(strictjson.Compact(result)))
-	}
 	var o writ.Outcome
 	meta := strictjson.Get(result, "_meta")
-	if raw := strictjson.Get(meta, gateway.MetaOutcome); raw != nil {
+	failed := rerr != nil || string(strictjson.Get(result, "isError")) == "true"
+	if rerr != nil {
+		if json.Unmarshal(rerr.Data, &o) != nil {
+			o = writ.Outcome{}
+		}
+	} else if raw := strictjson.Get(meta, gateway.MetaOutcome); raw != nil {
 		_ = json.Unmarshal(raw, &o)
 	}
-	failed := string(strictjson.Get(result, "isError")) == "true"
-	if failed && o.Status == writ.Rejected && o.Rejection != nil {
-		if !asJSON {
-			printRefusal(w, &o)
-		}
-		return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
-	}
-	if !asJSON {
+	refused := failed && o.Status == writ.Rejected && o.Rejection != nil
+	switch {
+	case asJSON && rerr != nil:
+		fmt.Fprintf(w, "%s\n", cli.PlainJSON(rerr.Encode()))
+	case asJSON:
+		fmt.Fprintf(w, "%s\n", cli.PlainJSON(strictjson.Compact(result)))
+	case refused:
+		printRefusal(w, &o)
+	case rerr != nil:
+		return cli.Fail(cli.ExitServer, "writ tools", "error %d: %s", rerr.Code, cli.OneLine(rerr.Message, 400))
+	default:
 		printContent(w, result, cli.Terminal(w))
-		if o.Status == writ.Transformed {
-			fmt.Fprintf(w, "transformed: the policy normalised the call\n")
-		}
-		if strictjson.Get(meta, gateway.MetaShadow) != nil {
-			fmt.Fprintf(w, "shadow: the call passed whatever was decided\n")
-		}
+		when(w, o.Status == writ.Transformed, "transformed: the policy normalised the call\n")
+		when(w, strictjson.Get(meta, gateway.MetaShadow) != nil, "shadow: the call passed whatever was decided\n")
 		if ev := strictjson.Get(meta, gateway.MetaEvidence); ev != nil {
 			id, _ := strictjson.Text(strictjson.Get(ev, "id"))
 			if string(strictjson.Get(ev, "admissible")) == "true" {
@@ -140,7 +122,10 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 			}
 		}
 	}
-	if failed {
+	switch {
+	case refused:
+		return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
+	case failed:
 		return &cli.Exit{Code: cli.ExitServer, Err: errors.New("")}
 	}
 	return nil
@@ -149,11 +134,7 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 // printRefusal says what was refused, why, and what would make it pass.
 func printRefusal(w io.Writer, o *writ.Outcome) {
 	r := o.Rejection
-	head := fmt.Sprintf("refused: %s (%s)", r.Code, r.Reason)
-	if cli.Colour(w) {
-		head = "\x1b[31m" + head + "\x1b[0m"
-	}
-	fmt.Fprintln(w, head)
+	fmt.Fprintln(w, coloured(w, "31", fmt.Sprintf("refused: %s (%s)", r.Code, r.Reason)))
 	for _, f := range r.Failures {
 		need := cli.OneLine(f.Need, 600)
 		if f.Pointer != "" {

@@ -43,31 +43,16 @@ func exposedBy(c *config.Config, file string) (out config.Faults, err error) {
 }
 
 func checkCommand() *cobra.Command {
-	var file, alone string
-	var asJSON bool
-	c := &cobra.Command{
+	var f flags
+	var alone string
+	c := f.take(&cobra.Command{
 		Use: "check", Short: "Check configuration and policy, without starting anything", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if (file == "") == (alone == "") {
+			if (f.config == "") == (alone == "") {
 				return cli.Fail(cli.ExitUsage, "writ check --config writ.yaml", "name a --config, or a --policy alone")
 			}
-			var p *policy.Policy
-			var err error
-			servers, warnings, contracts := 0, config.Faults{}, 0
-			if file != "" {
-				var cfg *config.Config
-				if cfg, p, err = config.Load(file); err == nil {
-					servers = len(cfg.Servers)
-					warnings, err = exposedBy(cfg, file)
-				}
-			} else {
-				p, err = config.LoadPolicy(alone)
-			}
-			if err == nil {
-				warnings, contracts = append(warnings, p.Warnings...), len(p.Contracts)
-			}
-			if asJSON {
-				out := checked{OK: err == nil, Contracts: contracts, Servers: servers, Faults: config.Faults{}, Warnings: warnings}
+			out, err := check(f.config, alone)
+			if f.json {
 				if fs, ok := err.(config.Faults); ok {
 					out.Faults = fs
 				}
@@ -79,22 +64,38 @@ func checkCommand() *cobra.Command {
 				}
 				return nil
 			}
-			for _, w := range warnings {
+			for _, w := range out.Warnings {
 				fmt.Fprintf(c.ErrOrStderr(), "warning: %s\n", cli.Printable(w.String()))
 			}
 			if err != nil {
 				return &cli.Exit{Code: cli.ExitConfig, Err: err}
 			}
-			fmt.Fprintf(c.OutOrStdout(), "ok: %d contracts", contracts)
-			if file != "" {
-				fmt.Fprintf(c.OutOrStdout(), ", %d servers", servers)
-			}
+			fmt.Fprintf(c.OutOrStdout(), "ok: %d contracts", out.Contracts)
+			when(c.OutOrStdout(), f.config != "", ", %d servers", out.Servers)
 			fmt.Fprintln(c.OutOrStdout())
 			return nil
 		},
-	}
-	c.Flags().StringVar(&file, "config", "", "configuration `FILE`")
+	}, "json")
+	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE`")
 	c.Flags().StringVar(&alone, "policy", "", "policy `FILE` alone")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c
+}
+
+// check reads a configuration, or a policy alone.
+func check(file, alone string) (out checked, err error) {
+	out = checked{Faults: config.Faults{}, Warnings: config.Faults{}}
+	var p *policy.Policy
+	if file != "" {
+		var cfg *config.Config
+		if cfg, p, err = config.Load(file); err == nil {
+			out.Servers = len(cfg.Servers)
+			out.Warnings, err = exposedBy(cfg, file)
+		}
+	} else {
+		p, err = config.LoadPolicy(alone)
+	}
+	if out.OK = err == nil; out.OK {
+		out.Warnings, out.Contracts = append(out.Warnings, p.Warnings...), len(p.Contracts)
+	}
+	return out, err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -58,10 +59,20 @@ func readSession(state, name string) (string, error) {
 // errKept says, without words of its own, that a name has its session already.
 var errKept = errors.New("")
 
-// keepFirst keeps a secret under a name, or returns the one that another
-// process kept there first.
-func keepFirst(state, name, secret string) (string, error) {
-	err := keepSession(state, name, secret)
+// keptSession returns the secret kept under a name, else one that open makes,
+// which is kept there unless another process was first. Without a name nothing
+// is kept.
+func keptSession(state, name string, open func() (string, error)) (string, error) {
+	if name == "" {
+		return open()
+	}
+	if secret, err := readSession(state, name); secret != "" || err != nil {
+		return secret, err
+	}
+	secret, err := open()
+	if err == nil {
+		err = keepSession(state, name, secret)
+	}
 	if errors.Is(err, errKept) {
 		return readSession(state, name)
 	}
@@ -89,7 +100,7 @@ func keepSession(state, name, secret string) error {
 // connect finds the running gateway of the state directory, else starts one.
 // With a name, calls are made in the session kept under it, which is opened if
 // there is none; without, each has a session of its own.
-func (f *sharedFlags) connect(ctx context.Context, name string, stderr io.Writer) (caller, error) {
+func (f *flags) connect(ctx context.Context, name string, stderr io.Writer) (caller, error) {
 	state, err := stateDir(f.state)
 	if err != nil {
 		return nil, err
@@ -117,51 +128,45 @@ func (f *sharedFlags) connect(ctx context.Context, name string, stderr io.Writer
 	if err != nil {
 		return nil, err
 	}
-	g, stop, err := o.start(ctx, logger(stderr, errorLevel))
+	return o.here(ctx, name, logger(stderr, errorLevel))
+}
+
+// here starts a gateway in this process, with the session kept under a name,
+// opened where there is none, or one of its own.
+func (o *files) here(ctx context.Context, name string, log *slog.Logger) (*local, error) {
+	g, stop, err := o.start(ctx, log)
 	if err != nil {
 		return nil, err
 	}
-	l := &local{g: g, stop: stop}
-	secret, err := readSession(state, or(name, "-"))
-	if name == "" {
-		secret, err = "", nil
-	}
-	if err == nil && secret == "" {
-		if secret, _, err = g.OpenSession(ctx, loopback, downstream.CarrierEndpoint); err == nil && name != "" {
-			secret, err = keepFirst(state, name, secret)
+	secret, err := keptSession(o.state, name, func() (string, error) {
+		secret, _, err := g.OpenSession(ctx, loopback, downstream.CarrierEndpoint)
+		return secret, err
+	})
+	if err == nil {
+		l := &local{g: g, stop: stop}
+		if l.session, err = g.FindSession(ctx, loopback, secret); err == nil {
+			return l, nil
 		}
+		err = sessionError(name, err)
 	}
-	if err != nil {
-		stop()
-		return nil, err
-	}
-	s, err := g.FindSession(ctx, loopback, secret)
-	if err != nil {
-		stop()
-		return nil, sessionError(name, err)
-	}
-	l.session = s
-	return l, nil
+	return nil, errors.Join(err, stop())
 }
 
 // through makes calls through a running gateway's local door.
-func (f *sharedFlags) through(ctx context.Context, g *localdoor.Gateway, state, name string) (caller, error) {
+func (f *flags) through(ctx context.Context, g *localdoor.Gateway, state, name string) (caller, error) {
 	client, err := g.Client(10 * time.Minute)
 	if err != nil {
 		return nil, cli.Fail(cli.ExitIO, "", "%w", err)
 	}
-	secret, err := f.secret(ctx, state, name)
+	// The log is the one the running gateway shares.
+	secret, err := keptSession(state, name, func() (string, error) {
+		secret, _, err := mint(ctx, state)
+		return secret, err
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &remote{client, secret}, nil
-}
-
-func or(s, def string) string {
-	if s == "" {
-		return def
-	}
-	return s
 }
 
 // sessionError says why a session could not be had. One that cannot be read is
@@ -171,21 +176,6 @@ func sessionError(name string, err error) error {
 		return cli.Fail(cli.ExitIO, "writ audit verify", "the session cannot be read: %w", err)
 	}
 	return cli.Fail(cli.ExitData, "writ session close "+name+" && writ session new "+name, "the session is not open any more")
-}
-
-// secret returns the secret of the session kept under name, or of a new one,
-// registered in the log the running gateway shares.
-func (f *sharedFlags) secret(ctx context.Context, state, name string) (string, error) {
-	if name != "" {
-		if s, err := readSession(state, name); s != "" || err != nil {
-			return s, err
-		}
-	}
-	secret, _, err := mint(ctx, state)
-	if err == nil && name != "" {
-		return keepFirst(state, name, secret)
-	}
-	return secret, err
 }
 
 // mint registers a new session in the state directory's log. Every gateway of
@@ -213,8 +203,8 @@ type local struct {
 func (l *local) close() error { return l.stop() }
 
 func (l *local) call(ctx context.Context, method, _ string, params []byte) ([]byte, *rpc.Error, error) {
-	if err := l.g.Settled(ctx); err != nil {
-		return nil, nil, cli.Fail(cli.ExitIO, "writ check", "the gateway did not become ready: %w", err)
+	if err := settled(ctx, l.g); err != nil {
+		return nil, nil, err
 	}
 	for name, err := range l.g.Failed() {
 		return nil, nil, cli.Fail(cli.ExitIO, "its command in a shell, to see what it says", "server %s cannot be reached: %w", name, err)

@@ -9,16 +9,16 @@ import (
 	"github.com/writ-project/writ/internal/cli"
 )
 
-// TestKeepFirst: of those who open a session under one name at once, one wins
+// TestKeptSession: of those who open a session under one name at once, one wins
 // and all get his; whoever means to make a new one is told there is one.
-func TestKeepFirst(t *testing.T) {
+func TestKeptSession(t *testing.T) {
 	state := ownState(t)
 	got := make([]string, 8)
 	var all sync.WaitGroup
 	for i := range got {
 		all.Go(func() {
 			var err error
-			if got[i], err = keepFirst(state, "shared", fmt.Sprintf("secret-%d", i)); err != nil {
+			if got[i], err = keptSession(state, "shared", func() (string, error) { return fmt.Sprintf("secret-%d", i), nil }); err != nil {
 				t.Error(err)
 			}
 		})

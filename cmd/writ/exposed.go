@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/internal/cli"
@@ -42,7 +43,7 @@ func (o *files) exposed(c upstream.Config) string {
 				parent = filepath.Dir(file)
 			}
 			below, err := filepath.Rel(real, filepath.Join(parent, filepath.Base(file)))
-			if err == nil && below != ".." && !strings.HasPrefix(below, ".."+string(filepath.Separator)) {
+			if err == nil && filepath.IsLocal(below) && !slices.Contains(held, below) {
 				held = append(held, below)
 			}
 		}
@@ -54,7 +55,7 @@ func (o *files) exposed(c upstream.Config) string {
 				hold(p)
 			}
 		}
-		if held = distinct(held); len(held) > 0 {
+		if len(held) > 0 {
 			more := ""
 			if len(held) > 3 {
 				more = fmt.Sprintf(" and %d more", len(held)-3)
@@ -76,15 +77,4 @@ func (o *files) warn(w io.Writer) {
 			fmt.Fprintf(w, "warning: %s; %s\n", cli.Printable(held), moveThem)
 		}
 	}
-}
-
-func distinct(in []string) (out []string) {
-	seen := map[string]bool{}
-	for _, s := range in {
-		if !seen[s] {
-			seen[s] = true
-			out = append(out, s)
-		}
-	}
-	return out
 }

@@ -2,10 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,9 +29,9 @@ const groundUsage = "writ ground --source FILE --summary FILE"
 
 func groundCommand() *cobra.Command {
 	var source, summary, pointer, kind string
+	var f flags
 	var limit int
-	var asJSON bool
-	c := &cobra.Command{
+	c := f.take(&cobra.Command{
 		Use: "ground --source FILE --summary FILE", Short: "Check that a summary quotes its source", Args: cli.NoArgs,
 		Long: "Check a summary against the source it was made of: every item's evidence stands in the\n" +
 			"source character for character, between words, and reaches into a value. It is the check\n" +
@@ -47,17 +48,17 @@ func groundCommand() *cobra.Command {
 			if source == "-" && summary == "-" {
 				return cli.Fail(cli.ExitUsage, "writ ground --source FILE --summary -", "only one of them can come from standard input")
 			}
-			record, err := readGround(source, "source", strictjson.Result.Bytes, c.InOrStdin())
+			record, err := readInput(source, "source", strictjson.Result.Bytes, c.InOrStdin(), groundUsage)
 			if err != nil {
 				return err
 			}
-			text, err := readGround(summary, "summary", claim.SummaryBytes, c.InOrStdin())
+			text, err := readInput(summary, "summary", claim.SummaryBytes, c.InOrStdin(), groundUsage)
 			if err != nil {
 				return err
 			}
 			src, next, stop := makeSource(record, kind, pointer, limit)
 			if stop != nil {
-				return cli.Fail(cli.ExitData, or(next, "writ ground --help"), "the source: %s", stop.Rejection.Failures[0].Need)
+				return cli.Fail(cli.ExitData, cmp.Or(next, "writ ground --help"), "the source: %s", stop.Rejection.Failures[0].Need)
 			}
 			s, stop := claim.Ground(src, text)
 			out := grounding{OK: stop == nil, Truncated: src.Truncated()}
@@ -66,41 +67,40 @@ func groundCommand() *cobra.Command {
 			} else {
 				out.Summary = &s
 			}
-			w := c.OutOrStdout()
-			switch {
-			case asJSON:
-				if err := cli.PrintLine(w, out); err != nil {
-					return cli.Fail(cli.ExitIO, "", "the answer cannot be printed")
-				}
-			case stop != nil:
-				fmt.Fprintf(w, "not grounded: %s (%s)\n", stop.Rejection.Code, stop.Rejection.Reason)
-				for _, f := range stop.Rejection.Failures {
-					fmt.Fprintf(w, "  %s %s: %s\n", or(cli.OneLine(f.Pointer, 200), "/"), f.Reason, f.Need)
-				}
-				if src.Truncated() {
-					fmt.Fprintf(w, "  the source is longer than the %d bytes that count: --limit N\n", limit)
-				}
-			default:
-				fmt.Fprintf(w, "grounded: %d bullets, %d risks, %d recommendations\n", len(s.Bullets), len(s.Risks), len(s.Recommendations))
-				for _, items := range [][]claim.Item{s.Bullets, s.Risks, s.Recommendations} {
-					for _, i := range items {
-						printItem(w, "the summary", ask.NewItem(i, "the source"))
-					}
-				}
+			if !f.json {
+				out.print(c.OutOrStdout(), limit)
+			} else if err := cli.PrintLine(c.OutOrStdout(), out); err != nil {
+				return cli.Fail(cli.ExitIO, "", "the answer cannot be printed")
 			}
 			if stop != nil {
 				return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
 			}
 			return nil
 		},
-	}
+	}, "json")
 	c.Flags().StringVar(&source, "source", "", "source `FILE`")
 	c.Flags().StringVar(&summary, "summary", "", "summary `FILE`")
 	c.Flags().StringVar(&kind, "as", "auto", "read the source as auto, json or text")
 	c.Flags().StringVar(&pointer, "pointer", "", "the part of a JSON source that was summarised, RFC 6901")
 	c.Flags().IntVar(&limit, "limit", claim.SourceLimit, "length in bytes the source text was cut to")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c
+}
+
+// print tells what was found; limit is how much of the source counted.
+func (g *grounding) print(w io.Writer, limit int) {
+	if r := g.Rejection; r != nil {
+		fmt.Fprintf(w, "not grounded: %s (%s)\n", r.Code, r.Reason)
+		for _, f := range r.Failures {
+			fmt.Fprintf(w, "  %s %s: %s\n", cmp.Or(cli.OneLine(f.Pointer, 200), "/"), f.Reason, f.Need)
+		}
+		when(w, g.Truncated, "  the source is longer than the %d bytes that count: --limit N\n", limit)
+		return
+	}
+	s := g.Summary
+	fmt.Fprintf(w, "grounded: %d bullets, %d risks, %d recommendations\n", len(s.Bullets), len(s.Risks), len(s.Recommendations))
+	for _, i := range slices.Concat(s.Bullets, s.Risks, s.Recommendations) {
+		printItem(w, "the summary", ask.NewItem(i, "the source"))
+	}
 }
 
 // makeSource reads the source as what it is said to be. What was left to it and
@@ -135,35 +135,4 @@ func makeSource(record []byte, kind, pointer string, limit int) (src *claim.Sour
 func looksLikeJSON(b []byte) bool {
 	b = bytes.TrimLeft(b, " \t\r\n\ufeff")
 	return len(b) > 0 && (b[0] == '{' || b[0] == '[')
-}
-
-// readGround is readBounded that says what to do next.
-func readGround(file, what string, limit int, stdin io.Reader) ([]byte, error) {
-	b, err := readBounded(file, what, limit, stdin)
-	var e *cli.Exit
-	if errors.As(err, &e) {
-		e.Hint = groundUsage
-	}
-	return b, err
-}
-
-// readBounded reads a file, or standard input.
-func readBounded(file, what string, limit int, stdin io.Reader) ([]byte, error) {
-	r := stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, cli.Fail(cli.ExitIO, "", "the %s cannot be read", what)
-		}
-		defer f.Close()
-		r = f
-	}
-	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
-	if err != nil {
-		return nil, cli.Fail(cli.ExitIO, "", "the %s cannot be read", what)
-	}
-	if len(b) > limit {
-		return nil, cli.Fail(cli.ExitData, "", "the %s is larger than %d bytes", what, limit)
-	}
-	return b, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +21,7 @@ import (
 )
 
 func initCommand() *cobra.Command {
-	var f sharedFlags
+	var f flags
 	var name, out string
 	c := &cobra.Command{
 		Use:   "init [--config FILE | -- COMMAND [ARG …]]",
@@ -35,26 +36,21 @@ func initCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out == "" {
-				out = configured
-			}
-			if out == "" {
-				out = "policy.yaml"
-			}
+			out = cmp.Or(out, configured, "policy.yaml")
+			there := cli.Fail(cli.ExitConfig, "writ init --out OTHER.yaml", "%s is there already; nothing was written", cli.Printable(out))
 			if _, err := os.Stat(out); err == nil {
-				return cli.Fail(cli.ExitConfig, "writ init --out OTHER.yaml", "%s is there already; nothing was written", cli.Printable(out))
+				return there
 			}
 			state, err := os.MkdirTemp("", "writ-init-")
 			if err != nil {
 				return cli.Fail(cli.ExitIO, "", "no temporary directory")
 			}
 			defer os.RemoveAll(state)
-			empty, fs := policy.Parse("draft", []byte("tools: {}\n"))
-			if len(fs) > 0 {
-				return cli.Fail(cli.ExitIO, "", "the empty policy is not accepted: %w", config.Faults(fs))
-			}
 			o := newFiles(state)
-			o.policy, o.servers = empty, servers
+			o.servers = servers
+			if o.policy, err = noTools(); err != nil {
+				return err
+			}
 			g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel+4))
 			if err != nil {
 				return err
@@ -77,10 +73,9 @@ func initCommand() *cobra.Command {
 			if _, fs := policy.Parse(out, []byte(text)); len(fs) > 0 {
 				return cli.Fail(cli.ExitIO, "", "the draft is not a policy: %w", config.Faults(fs))
 			}
-			if err := private.WriteOnce(out, []byte(text), 0o600); err != nil {
-				if errors.Is(err, os.ErrExist) {
-					return cli.Fail(cli.ExitConfig, "writ init --out OTHER.yaml", "%s is there already; nothing was written", cli.Printable(out))
-				}
+			if err := private.WriteOnce(out, []byte(text), 0o600); errors.Is(err, os.ErrExist) {
+				return there
+			} else if err != nil {
 				return cli.Fail(cli.ExitIO, "", "the draft cannot be written")
 			}
 			fmt.Fprintf(c.OutOrStdout(), "drafted %s: read it, raise labels, open what you want, then run\n  writ check --policy %s\n", cli.Printable(out), cli.Printable(out))
@@ -93,14 +88,12 @@ func initCommand() *cobra.Command {
 	return c
 }
 
-func (f *sharedFlags) initServers(name string, command []string) (servers []upstream.Config, policy string, err error) {
+func (f *flags) initServers(name string, command []string) (servers []upstream.Config, policy string, err error) {
 	if (f.config == "") == (len(command) == 0) {
 		return nil, "", cli.Fail(cli.ExitUsage, "writ init --help", "either --config or a command after --")
 	}
 	if f.config == "" {
-		if name == "" {
-			name = "server"
-		}
+		name = cmp.Or(name, "server")
 		if !config.ServerName.MatchString(name) {
 			return nil, "", cli.Fail(cli.ExitUsage, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 		}
@@ -111,8 +104,7 @@ func (f *sharedFlags) initServers(name string, command []string) (servers []upst
 		return nil, "", config.Invalid(err)
 	}
 	for _, s := range cfg.Servers {
-		servers = append(servers, upstream.Config{Name: s.Name, Command: s.Command, Dir: s.Dir, Env: s.Env, URL: s.URL,
-			Header: s.Headers, Era: upstream.Era(s.Wire)})
+		servers = append(servers, s.Upstream())
 	}
 	return servers, filepath.Clean(cfg.Policy), nil
 }

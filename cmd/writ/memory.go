@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
@@ -42,21 +40,8 @@ func memoryCommand() *cobra.Command {
 	return c
 }
 
-// memoryFlags are those the memory's commands share.
-type memoryFlags struct {
-	state, config, namespace string
-	asJSON                   bool
-}
-
-func (f *memoryFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.state, "state", "", "state `DIR` (default: writ under the user's state directory)")
-	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE` that names the namespace")
-	c.Flags().StringVar(&f.namespace, "namespace", "", "`NAME` of the namespace (default: the configuration's, or default)")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "print as JSON")
-}
-
 // name is the namespace a command works with.
-func (f *memoryFlags) name() (string, error) {
+func (f *flags) name() (string, error) {
 	switch {
 	case f.namespace != "" && !memoryserver.ValidNamespace(f.namespace):
 		return "", cli.Fail(cli.ExitUsage, "writ memory namespace list", "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
@@ -71,7 +56,7 @@ func (f *memoryFlags) name() (string, error) {
 }
 
 // settings are the memory's in the configuration, or the built-in ones.
-func (f *memoryFlags) settings() (*config.Memory, error) {
+func (f *flags) settings() (*config.Memory, error) {
 	if f.config == "" {
 		return config.DefaultMemory(), nil
 	}
@@ -112,30 +97,25 @@ const (
 )
 
 // open opens a namespace that exists, under the policy and mode in force there.
-func (f *memoryFlags) open(ctx context.Context, what need) (*remembered, error) {
+func (f *flags) open(ctx context.Context, what need) (*remembered, error) {
 	name, err := f.name()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := existingState(f.state)
+	m, err := f.settings()
 	if err != nil {
 		return nil, err
 	}
-	var st *sqlite.Store
+	how := toTrust
 	if what == toWrite || what == toErase {
-		st, err = openStore(ctx, dir)
-	} else {
-		st, err = openCurrent(ctx, dir)
+		how = toRule
 	}
+	dir, st, err := how(ctx, f.state)
 	if err != nil {
 		return nil, err
 	}
 	r := &remembered{dir: dir, st: st, namespace: name, principal: operator()}
-	m, err := f.settings()
-	if err == nil {
-		r.intake, err = m.Intake()
-	}
-	if err == nil {
+	if r.intake, err = m.Intake(); err == nil {
 		err = r.load(ctx, what)
 	}
 	if err != nil {
@@ -143,6 +123,34 @@ func (f *memoryFlags) open(ctx context.Context, what need) (*remembered, error) 
 		return nil, err
 	}
 	return r, nil
+}
+
+// toTrust is toExplain of a log that is no older than this machine knows.
+func toTrust(ctx context.Context, flag string) (dir string, st *sqlite.Store, err error) {
+	if dir, err = existingState(flag); err == nil {
+		st, err = openCurrent(ctx, dir)
+	}
+	return dir, st, err
+}
+
+// toRule is toAppend where something was recorded before.
+func toRule(ctx context.Context, flag string) (dir string, st *sqlite.Store, err error) {
+	if dir, err = existingState(flag); err == nil {
+		st, err = openStore(ctx, dir)
+	}
+	return dir, st, err
+}
+
+// with is a command that works with a namespace, which is open while it runs.
+func (f *flags) with(what need, run func(c *cobra.Command, r *remembered, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		r, err := f.open(c.Context(), what)
+		if err != nil {
+			return err
+		}
+		defer r.close()
+		return run(c, r, args)
+	}
 }
 
 func (r *remembered) load(ctx context.Context, what need) error {
@@ -179,7 +187,7 @@ func indexError(err error) error {
 func (r *remembered) keep(ctx context.Context, p *memory.Policy, m memory.Mode, index memory.Index) (*memoryserver.Keeper, error) {
 	k, err := memoryserver.Open(ctx, memoryserver.Options{Store: r.st, Namespace: r.namespace, Policy: p, Mode: m, Index: index, Intake: r.intake})
 	if err != nil {
-		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the memory cannot be read: %w", err)
+		return nil, memoryBroken(err)
 	}
 	return k, nil
 }
@@ -243,10 +251,7 @@ func eventOf(it *audit.Item) (*audit.Record, *memory.Event, error) {
 
 // policyNamed is a policy an event names by its hash.
 func policyNamed(ctx context.Context, st audit.Store, hash string) (*memory.Policy, error) {
-	var name audit.Digest
-	if raw, err := hex.DecodeString(hash); err == nil && len(raw) == len(name) {
-		copy(name[:], raw)
-	}
+	name, _ := audit.ParseDigest(hash) // there is no blob of the zero one
 	b, err := st.Blob(ctx, name)
 	if err != nil {
 		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the policy of the memory is missing in the log: %w", err)
@@ -278,7 +283,7 @@ func printDecision(w io.Writer, o *memory.Outcome, asJSON bool) error {
 	case rejected:
 		printRefusal(w, &o.Outcome)
 	default:
-		fmt.Fprintf(w, "%s", or(o.Decision, "done"))
+		fmt.Fprintf(w, "%s", cmp.Or(o.Decision, "done"))
 		for _, e := range o.Effects {
 			fmt.Fprintf(w, "  %s", strings.TrimSpace(e.Effect+" "+e.ID))
 		}
@@ -339,30 +344,4 @@ func number(flag, s string) (json.RawMessage, error) {
 		return nil, cli.Fail(cli.ExitUsage, "writ memory --help", "--%s takes a number", flag)
 	}
 	return b, nil
-}
-
-// confirm asks a person at a terminal. Where there is none, nothing is done.
-func confirm(c *cobra.Command, yes bool, question string) error {
-	if yes {
-		return nil
-	}
-	if in, ok := c.InOrStdin().(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
-		return cli.Fail(cli.ExitUsage, "the same command with --yes", "nothing was done: there is no terminal to confirm it at")
-	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s [y/N] ", question)
-	answer, _ := bufio.NewReader(c.InOrStdin()).ReadString('\n')
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return cli.Fail(cli.ExitRefused, "", "nothing was done")
-	}
-	return nil
-}
-
-// exactly refuses another number of arguments.
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) != n {
-			return cli.Fail(cli.ExitUsage, c.CommandPath()+" --help", "%s", what)
-		}
-		return nil
-	}
 }

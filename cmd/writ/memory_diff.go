@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -59,21 +60,19 @@ type redecided struct {
 }
 
 func policyDiffCommand() *cobra.Command {
-	var f memoryFlags
+	var f flags
 	var x chosen
-	c := &cobra.Command{Use: "diff --policy FILE [--mode MODE]", Short: "Say what would change under another policy or mode",
+	c := f.take(&cobra.Command{Use: "diff --policy FILE [--mode MODE]", Short: "Say what would change under another policy or mode",
 		Long: "Decide the namespace's whole recorded history again under another policy or mode, in memory\n" +
 			"alone, and say which propositions would stand elsewhere, and why. Nothing is written.",
 		Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if x.policy == "" && x.mode == "" {
 				return cli.Fail(cli.ExitUsage, "writ memory policy diff --policy FILE", "name a --policy or a --mode")
 			}
-			r, err := f.open(c.Context(), toRead)
-			if err != nil {
-				return err
-			}
-			defer r.close()
+			return nil
+		},
+		RunE: f.with(toRead, func(c *cobra.Command, r *remembered, _ []string) error {
 			p, mode, err := x.choose(r.policy, r.mode)
 			if err != nil {
 				return err
@@ -86,13 +85,8 @@ func policyDiffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if f.asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), d)
-			}
-			d.print(c.OutOrStdout())
-			return nil
-		}}
-	f.register(c)
+			return f.show(c, d, d.print)
+		})}, ofMemory...)
 	x.register(c)
 	return c
 }
@@ -177,7 +171,7 @@ func (d *policyDiff) step(s *memory.State, e *memory.Event, value []byte, p *mem
 	}
 	d.Replayed++
 	then, now := e.Status == writ.Rejected, again.Event.Status == writ.Rejected
-	entry := redecided{again.Outcome.Decision, or(e.Tool, "(unknown tool)"), again.Event.Reason}
+	entry := redecided{again.Outcome.Decision, cmp.Or(e.Tool, "(unknown tool)"), again.Event.Reason}
 	switch {
 	case now && !then:
 		d.Refused = append(d.Refused, entry)
@@ -208,19 +202,11 @@ func nothing(e *memory.Event, p *memory.Policy, mode memory.Mode) *memory.Event 
 func (d *policyDiff) print(w io.Writer) {
 	for i := range d.Propositions {
 		o := &d.Propositions[i]
-		fmt.Fprintf(w, "%s  %s\n", o.ID, quoted(o.Text, 200))
-		state := func(s memory.Status) string { return or(string(s), "not proposed") }
-		if o.State == o.NextState {
-			fmt.Fprintf(w, "  stays %s", o.State)
-		} else {
-			fmt.Fprintf(w, "  %s -> %s", state(o.State), state(o.NextState))
-		}
-		fmt.Fprintf(w, ", confidence %s -> %s\n", o.Confidence, o.NextConfidence)
+		printMove(w, o.ID, o.Text, o.State, o.NextState, o.Confidence, o.NextConfidence)
+		fmt.Fprintln(w)
 		if o.Rule != o.NextRule {
 			fmt.Fprintf(w, "  now because %s\n", ruleWords(o.Rule))
-			if o.NextRule != "" {
-				fmt.Fprintf(w, "  then because %s\n", ruleWords(o.NextRule))
-			}
+			when(w, o.NextRule != "", "  then because %s\n", ruleWords(o.NextRule))
 		}
 	}
 	for _, x := range d.Accepted {
@@ -230,11 +216,19 @@ func (d *policyDiff) print(w io.Writer) {
 		fmt.Fprintf(w, "%s  %s would be refused (%s)\n", x.Decision, cli.OneLine(x.Tool, 80), x.Reason)
 	}
 	fmt.Fprintf(w, "%d propositions would stand elsewhere, %d not; %d events decided again", len(d.Propositions), d.Same, d.Replayed)
-	if d.AsRecorded > 0 {
-		fmt.Fprintf(w, ", %d taken as recorded (erased or never kept)", d.AsRecorded)
-	}
-	if d.LeftOut > 0 {
-		fmt.Fprintf(w, ", %d of them left out", d.LeftOut)
-	}
+	when(w, d.AsRecorded > 0, ", %d taken as recorded (erased or never kept)", d.AsRecorded)
+	when(w, d.LeftOut > 0, ", %d of them left out", d.LeftOut)
 	fmt.Fprintln(w)
+}
+
+// printMove says where a proposition stands and where it would, without ending
+// the line.
+func printMove(w io.Writer, id string, text memory.Data, from, to memory.Status, confidence, next memory.Micro) {
+	fmt.Fprintf(w, "%s  %s\n", id, quoted(text, 200))
+	if from == to {
+		fmt.Fprintf(w, "  stays %s", from)
+	} else {
+		fmt.Fprintf(w, "  %s -> %s", cmp.Or(from, "not proposed"), cmp.Or(to, "not proposed"))
+	}
+	fmt.Fprintf(w, ", confidence %s -> %s", confidence, next)
 }

@@ -42,10 +42,10 @@ type standing struct {
 func (s *standing) changed() bool { return s.State != s.NextState || s.Reopened }
 
 func memoryDistrust() *cobra.Command {
-	var f memoryFlags
+	var f flags
 	var since string
 	var yes, preview bool
-	c := &cobra.Command{
+	c := f.take(&cobra.Command{
 		Use: "distrust SOURCE --since TIME", Short: "Retract what a source said since a time, and refuse it from now on",
 		Long: "Recover from a poisoned source: what it said since TIME, and what was concluded from that, no\n" +
 			"longer counts, and it is refused from now on. What every claim comes to is shown first.\n" +
@@ -63,45 +63,38 @@ func memoryDistrust() *cobra.Command {
 			if preview {
 				what = toRead
 			}
-			r, err := f.open(c.Context(), what)
-			if err != nil {
-				return err
-			}
-			defer r.close()
-			payload := object("source", args[0], "since", since)
-			rep, d, err := r.distrust(c.Context(), payload)
-			if err != nil {
-				return err
-			}
-			rep.Source, rep.Since = args[0], since
-			w := c.OutOrStdout()
-			if d.Outcome.Status == writ.Rejected { // it would be, and is not recorded
-				return printDecision(w, &d.Outcome, f.asJSON)
-			}
-			if !f.asJSON {
-				rep.print(w)
-			}
-			if !preview {
-				if err := confirm(c, yes, "apply this?"); err != nil {
+			return f.with(what, func(c *cobra.Command, r *remembered, args []string) error {
+				payload := object("source", args[0], "since", since)
+				rep, d, err := r.distrust(c.Context(), payload)
+				if err != nil {
 					return err
 				}
-				// Decided again, on the newest state: what comes out is what is said.
-				applied, err := r.keeper.Operate(c.Context(), r.principal, memory.CommandDistrust, payload)
-				if err != nil {
-					return cli.Fail(cli.ExitIO, "writ memory verify", "%w", err)
+				rep.Source, rep.Since = args[0], since
+				w := c.OutOrStdout()
+				if d.Outcome.Status == writ.Rejected { // it would be, and is not recorded
+					return printDecision(w, &d.Outcome, f.json)
 				}
-				if applied.Outcome.Status == writ.Rejected || !f.asJSON {
-					return printDecision(w, &applied.Outcome, f.asJSON)
+				if !f.json {
+					rep.print(w)
 				}
-				rep.Applied, rep.Decision = true, applied.Outcome.Decision
-			}
-			if f.asJSON {
-				return cli.PrintJSON(w, rep)
-			}
-			return nil
+				if !preview {
+					if err := confirm(c, yes, "apply this?"); err != nil {
+						return err
+					}
+					// Decided again, on the newest state: what comes out is what is said.
+					applied, err := r.keeper.Operate(c.Context(), r.principal, memory.CommandDistrust, payload)
+					if err != nil {
+						return cli.Fail(cli.ExitIO, "writ memory verify", "%w", err)
+					}
+					if applied.Outcome.Status == writ.Rejected || !f.json {
+						return printDecision(w, &applied.Outcome, f.json)
+					}
+					rep.Applied, rep.Decision = true, applied.Outcome.Decision
+				}
+				return f.show(c, rep, func(io.Writer) {}) // in words it was said before
+			})(c, args)
 		},
-	}
-	f.register(c)
+	}, ofMemory...)
 	c.Flags().StringVar(&since, "since", "", "`TIME`, RFC 3339, by when it was recorded")
 	c.Flags().BoolVar(&preview, "preview", false, "show what would change, and change nothing")
 	c.Flags().BoolVar(&yes, "yes", false, "apply without asking")
@@ -150,27 +143,13 @@ func (r *remembered) distrust(ctx context.Context, payload []byte) (rep *distrus
 
 func (rep *distrustReport) print(w io.Writer) {
 	fmt.Fprintf(w, "%d observations no longer count", len(rep.Observations))
-	if len(rep.Observations) > 0 {
-		fmt.Fprintf(w, ": %s", someOf(rep.Observations))
-	}
+	when(w, len(rep.Observations) > 0, ": %s", someOf(rep.Observations))
 	fmt.Fprintln(w)
 	for i := range rep.Propositions {
-		rep.Propositions[i].print(w)
+		s := &rep.Propositions[i]
+		printMove(w, s.ID, s.Text, s.State, s.NextState, s.Confidence, s.NextConfidence)
+		fmt.Fprintf(w, ", because %s\n", ruleWords(s.Rule))
+		when(w, s.Reopened, "  it holds again: what took its place loses its support\n")
 	}
-	if len(rep.Propositions) == 0 {
-		fmt.Fprintln(w, "no claim rests on them")
-	}
-}
-
-func (s *standing) print(w io.Writer) {
-	fmt.Fprintf(w, "%s  %s\n", s.ID, quoted(s.Text, 200))
-	if s.State == s.NextState {
-		fmt.Fprintf(w, "  stays %s", s.State)
-	} else {
-		fmt.Fprintf(w, "  %s -> %s", s.State, s.NextState)
-	}
-	fmt.Fprintf(w, ", confidence %s -> %s, because %s\n", s.Confidence, s.NextConfidence, ruleWords(s.Rule))
-	if s.Reopened {
-		fmt.Fprintln(w, "  it holds again: what took its place loses its support")
-	}
+	when(w, len(rep.Propositions) == 0, "no claim rests on them\n")
 }

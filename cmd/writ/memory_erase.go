@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,11 +31,9 @@ type erasurePreview struct {
 }
 
 func memoryErase() *cobra.Command {
-	var f memoryFlags
-	var sel memory.Selection
-	var reason, out string
-	var yes, preview bool
-	c := &cobra.Command{
+	var f flags
+	var x erasing
+	c := f.take(&cobra.Command{
 		Use:   "erase (--observation OBS | --source SOURCE | --session s_… | --principal NAME) --reason WORD",
 		Short: "Erase what was observed, with everything that repeats it",
 		Long: "Erase what was observed: by id, or all of a source, a session or a person. With it goes what\n" +
@@ -45,78 +44,88 @@ func memoryErase() *cobra.Command {
 			"gateway's own record of a session is not touched.",
 		Example: "  writ memory erase --observation obs_12 --reason user-request --out receipt.txt",
 		Args:    cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if len(sel.Observations) == 0 && sel.Source == "" && sel.Session == "" && sel.Principal == "" {
-				return cli.Fail(cli.ExitUsage, "writ memory erase --observation obs_12 --reason user-request", "what is to be erased: --observation, --source, --session or --principal")
-			}
-			if reason == "" && !preview {
-				return cli.Fail(cli.ExitUsage, "writ memory erase … --reason user-request", "an erasure has a --reason, a lower-case word that stays in the log")
-			}
-			if out != "" {
-				if _, err := os.Lstat(out); err == nil {
-					return cli.Fail(cli.ExitIO, "another name after --out", "%s is there already", cli.Printable(out))
-				}
-			}
-			r, err := f.open(c.Context(), toErase)
+		PreRunE: func(*cobra.Command, []string) error { return x.check() },
+		RunE: f.with(toErase, func(c *cobra.Command, r *remembered, _ []string) error {
+			p, err := r.erasure(c.Context(), x.what)
 			if err != nil {
 				return err
 			}
-			defer r.close()
-			p, err := r.erasure(c.Context(), sel)
-			if err != nil {
-				return err
-			}
-			w := c.OutOrStdout()
-			if !f.asJSON {
-				p.print(w)
+			if !f.json {
+				p.print(c.OutOrStdout())
 			}
 			switch {
 			case len(p.Held) > 0:
 				return cli.Fail(cli.ExitRefused, "writ memory retain "+p.Held[0]+" standard", "%s is under legal hold and rests on it: nothing is erased", p.Held[0])
-			case preview && f.asJSON:
-				return cli.PrintJSON(w, p)
-			case preview:
-				return nil
+			case x.preview:
+				return f.show(c, p, func(io.Writer) {}) // in words it was said before
 			}
-			if err := confirm(c, yes, "erase this for good?"); err != nil {
+			if err := confirm(c, x.yes, "erase this for good?"); err != nil {
 				return err
 			}
-			args := object("observation_ids", sel.Observations, "source", sel.Source, "session", sel.Session, "principal", sel.Principal, "reason", reason)
-			d, err := r.keeper.Operate(c.Context(), r.principal, memory.CommandErase, args)
-			if err != nil {
-				return cli.Fail(cli.ExitIO, "writ memory sweep", "the erasure may be recorded and not finished: %w", err)
-			}
-			if d.Outcome.Status == writ.Rejected {
-				return printDecision(w, &d.Outcome, f.asJSON)
-			}
-			msg, err := r.receipt(c.Context(), d.Event.N)
-			if err != nil {
-				return err
-			}
-			if out == "" {
-				_, err = w.Write(msg)
-			} else if err = private.WriteOnce(out, msg, 0o600); err == nil && f.asJSON {
-				return cli.PrintJSON(w, &d.Outcome)
-			} else if err == nil {
-				fmt.Fprintf(w, "erased by %s; receipt in %s\n", d.Outcome.Decision, cli.Printable(out))
-				printTransitions(w, d.Outcome.Transitions)
-			}
-			if err != nil {
-				return cli.Fail(cli.ExitIO, "writ memory receipt issue "+d.Outcome.Decision, "it is erased; the receipt cannot be written")
-			}
-			return nil
-		},
-	}
-	f.register(c)
-	c.Flags().StringSliceVar(&sel.Observations, "observation", nil, "observation `ID`; may be repeated")
-	c.Flags().StringVar(&sel.Source, "source", "", "everything of a `SOURCE`")
-	c.Flags().StringVar(&sel.Session, "session", "", "everything of a session, `s_…`")
-	c.Flags().StringVar(&sel.Principal, "principal", "", "everything by way of a person's sessions, `NAME`")
-	c.Flags().StringVar(&reason, "reason", "", "`WORD` that says why; it stays in the log")
-	c.Flags().StringVar(&out, "out", "", "new `FILE` for the receipt (default: standard output)")
-	c.Flags().BoolVar(&preview, "preview", false, "show what would go, and erase nothing")
-	c.Flags().BoolVar(&yes, "yes", false, "erase without asking")
+			return r.erase(c, &x, f.json)
+		}),
+	}, ofMemory...)
+	c.Flags().StringSliceVar(&x.what.Observations, "observation", nil, "observation `ID`; may be repeated")
+	c.Flags().StringVar(&x.what.Source, "source", "", "everything of a `SOURCE`")
+	c.Flags().StringVar(&x.what.Session, "session", "", "everything of a session, `s_…`")
+	c.Flags().StringVar(&x.what.Principal, "principal", "", "everything by way of a person's sessions, `NAME`")
+	c.Flags().StringVar(&x.reason, "reason", "", "`WORD` that says why; it stays in the log")
+	c.Flags().StringVar(&x.out, "out", "", "new `FILE` for the receipt (default: standard output)")
+	c.Flags().BoolVar(&x.preview, "preview", false, "show what would go, and erase nothing")
+	c.Flags().BoolVar(&x.yes, "yes", false, "erase without asking")
 	return c
+}
+
+// erasing is what an erasure is asked to do.
+type erasing struct {
+	what         memory.Selection
+	reason, out  string
+	yes, preview bool
+}
+
+func (x *erasing) check() error {
+	if len(x.what.Observations) == 0 && x.what.Source == "" && x.what.Session == "" && x.what.Principal == "" {
+		return cli.Fail(cli.ExitUsage, "writ memory erase --observation obs_12 --reason user-request", "what is to be erased: --observation, --source, --session or --principal")
+	}
+	if x.reason == "" && !x.preview {
+		return cli.Fail(cli.ExitUsage, "writ memory erase … --reason user-request", "an erasure has a --reason, a lower-case word that stays in the log")
+	}
+	if _, err := os.Lstat(x.out); x.out != "" && err == nil {
+		return cli.Fail(cli.ExitIO, "another name after --out", "%s is there already", cli.Printable(x.out))
+	}
+	return nil
+}
+
+// erase erases, and hands out the receipt.
+func (r *remembered) erase(c *cobra.Command, x *erasing, asJSON bool) error {
+	args := object("observation_ids", x.what.Observations, "source", x.what.Source, "session", x.what.Session, "principal", x.what.Principal, "reason", x.reason)
+	d, err := r.keeper.Operate(c.Context(), r.principal, memory.CommandErase, args)
+	if err != nil {
+		return cli.Fail(cli.ExitIO, "writ memory sweep", "the erasure may be recorded and not finished: %w", err)
+	}
+	w := c.OutOrStdout()
+	if d.Outcome.Status == writ.Rejected {
+		return printDecision(w, &d.Outcome, asJSON)
+	}
+	msg, err := r.receipt(c.Context(), d.Event.N)
+	if err != nil {
+		return err
+	}
+	if x.out == "" {
+		_, err = w.Write(msg)
+	} else {
+		err = private.WriteOnce(x.out, msg, 0o600)
+	}
+	switch {
+	case err != nil:
+		return cli.Fail(cli.ExitIO, "writ memory receipt issue "+d.Outcome.Decision, "it is erased; the receipt cannot be written")
+	case x.out != "" && asJSON:
+		return cli.PrintJSON(w, &d.Outcome)
+	case x.out != "":
+		fmt.Fprintf(w, "erased by %s; receipt in %s\n", d.Outcome.Decision, cli.Printable(x.out))
+		printTransitions(w, d.Outcome.Transitions)
+	}
+	return nil
 }
 
 // erasure is what an erasure would take.
@@ -131,10 +140,8 @@ func (r *remembered) erasure(ctx context.Context, sel memory.Selection) (p *eras
 		if len(p.Records) == 0 {
 			return cli.Fail(cli.ExitData, "writ memory source list", "nothing of that was remembered")
 		}
-		seen := map[string]bool{}
 		add := func(to *[]string, s string) {
-			if s != "" && !seen[s] {
-				seen[s] = true
+			if s != "" && !slices.Contains(*to, s) {
 				*to = append(*to, s)
 			}
 		}
@@ -196,37 +203,27 @@ func (r *remembered) receipt(ctx context.Context, n uint64) ([]byte, error) {
 }
 
 func memoryReceipts() *cobra.Command {
-	c := &cobra.Command{Use: "receipt", Short: "Check the receipt of an erasure, or make it again",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return cli.Fail(cli.ExitUsage, "writ memory receipt --help", "verify or issue")
-		}}
-	c.AddCommand(receiptVerify(), receiptIssue())
-	return c
+	return group("receipt", "Check the receipt of an erasure, or make it again", "", receiptVerify(), receiptIssue())
 }
 
 func receiptIssue() *cobra.Command {
-	var f memoryFlags
-	c := &cobra.Command{Use: "issue DEC", Short: "Print the signed receipt of an erasure again", Args: exactly(1, "the erasure's id, dec_…"),
+	var f flags
+	return f.take(&cobra.Command{Use: "issue DEC", Short: "Print the signed receipt of an erasure again", Args: exactly(1, "the erasure's id, dec_…"),
 		RunE: func(c *cobra.Command, args []string) error {
-			n, err := strconv.ParseUint(strings.TrimPrefix(args[0], "dec_"), 10, 63)
-			if err != nil || !strings.HasPrefix(args[0], "dec_") {
+			digits, ok := strings.CutPrefix(args[0], "dec_")
+			n, err := strconv.ParseUint(digits, 10, 63)
+			if err != nil || !ok {
 				return cli.Fail(cli.ExitUsage, "writ memory receipt issue dec_12", "a decision's id looks like dec_12")
 			}
-			r, err := f.open(c.Context(), toRead)
-			if err != nil {
+			return f.with(toRead, func(c *cobra.Command, r *remembered, _ []string) error {
+				msg, err := r.receipt(c.Context(), n)
+				if err != nil {
+					return err
+				}
+				_, err = c.OutOrStdout().Write(msg)
 				return err
-			}
-			defer r.close()
-			msg, err := r.receipt(c.Context(), n)
-			if err != nil {
-				return err
-			}
-			_, err = c.OutOrStdout().Write(msg)
-			return err
-		}}
-	f.register(c)
-	c.Flags().Lookup("json").Hidden = true
-	return c
+			})(c, nil)
+		}}, "state", "config", "namespace")
 }
 
 // receiptReport is what `writ memory receipt verify --json` prints.
@@ -238,50 +235,41 @@ type receiptReport struct {
 }
 
 func receiptVerify() *cobra.Command {
-	var state, key string
-	var asJSON bool
-	c := &cobra.Command{Use: "verify FILE", Short: "Check a receipt's signature, and that the log bears it out",
+	var f flags
+	var key string
+	c := f.take(&cobra.Command{Use: "verify FILE", Short: "Check a receipt's signature, and that the log bears it out",
 		Long: "Check the signature of a receipt with the log's key and hold it against the log: the erasure\n" +
 			"is recorded there, the records it names have those digests, and none has its text. With\n" +
 			"--key FILE, a copy of log.pub, the signature alone is checked, on any machine.",
 		Args: exactly(1, "a receipt's file, or -"),
 		RunE: func(c *cobra.Command, args []string) error {
-			msg, err := readBounded(args[0], "receipt", memoryserver.MaxReceipt, c.InOrStdin())
+			msg, err := readInput(args[0], "receipt", memoryserver.MaxReceipt, c.InOrStdin(), "")
 			if err != nil {
 				return err
 			}
-			rep, err := verifyReceipt(c.Context(), msg, state, key)
+			rep, err := verifyReceipt(c.Context(), msg, f.state, key)
 			if err != nil {
 				return err
 			}
-			w := c.OutOrStdout()
-			switch {
-			case asJSON:
-				if err := cli.PrintJSON(w, rep); err != nil {
-					return err
+			err = f.show(c, rep, func(w io.Writer) {
+				if x := rep.Receipt; rep.OK {
+					fmt.Fprintf(w, "ok: signed by %s\n%s erased %d records, %d observations, %d propositions, names of %d entities of namespace %s\n  at %s, by %s, reason %s\n",
+						cli.OneLine(x.Log, 80), x.Decision, len(x.Records), len(x.Observations), len(x.Propositions), len(x.Entities),
+						cli.OneLine(x.Namespace, 32), x.At, cli.OneLine(x.Authority, 80), cli.OneLine(x.Reason, 64))
+					printIDs(w, "copies may be in", x.Gaps)
+					when(w, !rep.Log, "  not held against the log\n")
 				}
-			case rep.OK:
-				x := rep.Receipt
-				fmt.Fprintf(w, "ok: signed by %s\n%s erased %d records, %d observations, %d propositions, names of %d entities of namespace %s\n  at %s, by %s, reason %s\n",
-					cli.OneLine(x.Log, 80), x.Decision, len(x.Records), len(x.Observations), len(x.Propositions), len(x.Entities),
-					cli.OneLine(x.Namespace, 32), x.At, cli.OneLine(x.Authority, 80), cli.OneLine(x.Reason, 64))
-				printIDs(w, "copies may be in", x.Gaps)
-				if !rep.Log {
-					fmt.Fprintln(w, "  not held against the log")
-				}
+			})
+			if err == nil && !rep.OK {
+				err = cli.Fail(cli.ExitData, "writ audit verify", "the receipt does not hold: %s", rep.Problem)
 			}
-			if !rep.OK {
-				return cli.Fail(cli.ExitData, "writ audit verify", "the receipt does not hold: %s", rep.Problem)
-			}
-			return nil
-		}}
-	c.Flags().StringVar(&state, "state", "", "state `DIR`")
+			return err
+		}}, "state", "json")
 	c.Flags().StringVar(&key, "key", "", "`FILE` of the log's public key, log.pub; the log itself is not needed then")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c
 }
 
-func verifyReceipt(ctx context.Context, msg []byte, state, key string) (*receiptReport, error) {
+func verifyReceipt(ctx context.Context, msg []byte, state, key string) (rep *receiptReport, err error) {
 	var v note.Verifier
 	dir := ""
 	if key != "" {
@@ -289,46 +277,45 @@ func verifyReceipt(ctx context.Context, msg []byte, state, key string) (*receipt
 		if err != nil {
 			return nil, config.Invalid(err)
 		}
-		if v, err = note.NewVerifier(strings.TrimSpace(string(b))); err != nil {
-			return nil, cli.Fail(cli.ExitData, "", "%s is no public key of a log", cli.Printable(key))
-		}
-	} else {
-		var err error
-		if dir, err = existingState(state); err != nil {
+		if v, err = parseVerifier(key, b); err != nil {
 			return nil, err
 		}
-		if _, v, err = logKey(dir); err != nil {
-			return nil, err
-		}
+	} else if dir, err = existingState(state); err != nil {
+		return nil, err
+	} else if _, v, err = logKey(dir); err != nil {
+		return nil, err
 	}
-	rep := &receiptReport{}
-	n, err := note.Open(msg, note.VerifierList(v))
-	if err != nil {
-		rep.Problem = "it is not signed by the key " + v.Name()
-		return rep, nil
-	}
-	x, err := memoryserver.ParseReceipt(n.Text)
-	if err == nil && x.Log != v.Name() {
-		err = errors.New("it is of another log")
-	}
-	if err != nil {
-		rep.Problem = err.Error()
-		return rep, nil
-	}
-	if rep.Receipt = x; dir != "" {
-		st, err := openForReading(dir)
-		if err != nil {
-			return nil, err
+	rep = &receiptReport{}
+	rep.Receipt, err = openReceipt(msg, v)
+	if err == nil && dir != "" {
+		st, oerr := openForReading(dir)
+		if oerr != nil {
+			return nil, oerr
 		}
 		defer st.Close()
-		if err := x.Check(ctx, st); errors.Is(err, memoryserver.ErrReceipt) {
-			rep.Problem = err.Error()
-			return rep, nil
-		} else if err != nil {
+		if err = rep.Receipt.Check(ctx, st); err != nil && !errors.Is(err, memoryserver.ErrReceipt) {
 			return nil, memoryBroken(err)
 		}
-		rep.Log = true
+		rep.Log = err == nil
 	}
-	rep.OK = true
+	if rep.OK = err == nil; err != nil {
+		rep.Problem = err.Error()
+	}
 	return rep, nil
+}
+
+// openReceipt is a receipt that the log's key signed.
+func openReceipt(msg []byte, v note.Verifier) (*memoryserver.Receipt, error) {
+	n, err := note.Open(msg, note.VerifierList(v))
+	if err != nil {
+		return nil, errors.New("it is not signed by the key " + v.Name())
+	}
+	x, err := memoryserver.ParseReceipt(n.Text)
+	if err != nil {
+		return nil, err
+	}
+	if x.Log != v.Name() {
+		return nil, errors.New("it is of another log")
+	}
+	return x, nil
 }

@@ -15,22 +15,16 @@ import (
 // ordered is a command of the operator whose arguments need nothing but its
 // own.
 func ordered(use, short, long string, args cobra.PositionalArgs, command string, make func(args []string) ([]byte, error)) *cobra.Command {
-	var f memoryFlags
-	c := &cobra.Command{Use: use, Short: short, Long: long, Args: args,
-		RunE: func(c *cobra.Command, args []string) error {
-			payload, err := make(args)
-			if err != nil {
-				return err
-			}
-			r, err := f.open(c.Context(), toWrite)
-			if err != nil {
-				return err
-			}
-			defer r.close()
-			return r.operate(c, command, payload, f.asJSON)
-		}}
-	f.register(c)
-	return c
+	var f flags
+	var payload []byte
+	return f.take(&cobra.Command{Use: use, Short: short, Long: long, Args: args,
+		PreRunE: func(_ *cobra.Command, args []string) (err error) {
+			payload, err = make(args)
+			return err
+		},
+		RunE: f.with(toWrite, func(c *cobra.Command, r *remembered, _ []string) error {
+			return r.operate(c, command, payload, f.json)
+		})}, ofMemory...)
 }
 
 func memoryResolve() *cobra.Command {
@@ -66,13 +60,9 @@ func memoryUnmerge() *cobra.Command {
 func fromInto(args []string) ([]byte, error) { return object("from", args[0], "into", args[1]), nil }
 
 func memoryTests() *cobra.Command {
-	c := &cobra.Command{Use: "test", Short: "Cancel a test nobody will run",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return cli.Fail(cli.ExitUsage, "writ memory test --help", "cancel")
-		}}
-	c.AddCommand(ordered("cancel TEST", "End an open test", "", exactly(1, "one test's id"), memory.CommandCancelTest,
-		func(args []string) ([]byte, error) { return object("test_id", args[0]), nil }))
-	return c
+	return group("test", "Cancel a test nobody will run", "",
+		ordered("cancel TEST", "End an open test", "", exactly(1, "one test's id"), memory.CommandCancelTest,
+			func(args []string) ([]byte, error) { return object("test_id", args[0]), nil }))
 }
 
 func memoryRetain() *cobra.Command {
@@ -86,17 +76,12 @@ func memoryRetain() *cobra.Command {
 }
 
 func memorySweep() *cobra.Command {
-	var f memoryFlags
-	c := &cobra.Command{Use: "sweep", Short: "Lower what time has made stale, end what is over, finish erasures",
+	var f flags
+	return f.take(&cobra.Command{Use: "sweep", Short: "Lower what time has made stale, end what is over, finish erasures",
 		Long: "Evaluate durable propositions at this time, end tests and episodes whose time is over, and\n" +
 			"take out of the log what an erasure that was cut off left there.",
 		Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := f.open(c.Context(), toErase)
-			if err != nil {
-				return err
-			}
-			defer r.close()
+		RunE: f.with(toErase, func(c *cobra.Command, r *remembered, _ []string) error {
 			left, err := r.leftovers(c.Context())
 			if err != nil {
 				return err
@@ -110,10 +95,8 @@ func memorySweep() *cobra.Command {
 			if err := r.keeper.Search(c.Context(), "", nil, 1, func(*memory.State, time.Time, []memory.Hit) {}); err != nil {
 				return indexError(err)
 			}
-			return r.operate(c, memory.CommandSweep, []byte("{}"), f.asJSON)
-		}}
-	f.register(c)
-	return c
+			return r.operate(c, memory.CommandSweep, []byte("{}"), f.json)
+		})}, ofMemory...)
 }
 
 // leftovers are the events that erase something whose text is still in the log:

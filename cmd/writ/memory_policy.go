@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -26,44 +27,23 @@ type namespaceLine struct {
 }
 
 func memoryNamespaces() *cobra.Command {
-	c := &cobra.Command{Use: "namespace", Short: "Begin and list namespaces",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return cli.Fail(cli.ExitUsage, "writ memory namespace --help", "list or new")
-		}}
-	c.AddCommand(namespaceList(), namespaceNew())
-	return c
+	return group("namespace", "Begin and list namespaces", "", namespaceList(), namespaceNew())
 }
 
 func namespaceList() *cobra.Command {
-	var state string
-	var asJSON bool
-	c := &cobra.Command{Use: "list", Short: "List the namespaces of the state directory", Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := existingState(state)
-			if err != nil {
-				return err
-			}
-			st, err := openCurrent(c.Context(), dir)
-			if err != nil {
-				return err
-			}
-			defer st.Close()
+	var f flags
+	return f.take(&cobra.Command{Use: "list", Short: "List the namespaces of the state directory", Args: cli.NoArgs,
+		RunE: f.onLog(toTrust, func(c *cobra.Command, _ string, st *sqlite.Store, _ []string) error {
 			lines, err := namespaces(c.Context(), st)
 			if err != nil {
 				return err
 			}
-			w := c.OutOrStdout()
-			if asJSON {
-				return cli.PrintJSON(w, lines)
-			}
-			for _, l := range lines {
-				fmt.Fprintf(w, "%s  %d records  policy %s %.12s  %s  last %s\n", l.Namespace, l.Records, cli.OneLine(l.Profile, 64), l.Policy, l.Mode, l.Last)
-			}
-			return nil
-		}}
-	c.Flags().StringVar(&state, "state", "", "state `DIR`")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+			return f.show(c, lines, func(w io.Writer) {
+				for _, l := range lines {
+					fmt.Fprintf(w, "%s  %d records  policy %s %.12s  %s  last %s\n", l.Namespace, l.Records, cli.OneLine(l.Profile, 64), l.Policy, l.Mode, l.Last)
+				}
+			})
+		})}, "state", "json")
 }
 
 func namespaces(ctx context.Context, st *sqlite.Store) ([]namespaceLine, error) {
@@ -109,28 +89,21 @@ func (x *chosen) choose(p *memory.Policy, m memory.Mode) (*memory.Policy, memory
 	if b, ok := memory.Builtin(x.policy); ok {
 		return b, m, nil
 	}
+	var err error
 	if x.policy != "" {
-		var err error
-		if p, err = (&config.Memory{Policy: x.policy}).ReadPolicy(); err != nil {
-			return nil, "", err
-		}
+		p, err = (&config.Memory{Policy: x.policy}).ReadPolicy()
 	}
-	return p, m, nil
+	return p, m, err
 }
 
 func namespaceNew() *cobra.Command {
-	var f memoryFlags
+	var f flags
 	var x chosen
-	c := &cobra.Command{Use: "new [NAME]", Short: "Begin a namespace, under a policy and in a mode",
+	c := f.take(&cobra.Command{Use: "new [NAME]", Short: "Begin a namespace, under a policy and in a mode",
 		Long: "Begin a namespace, so that sources and predicates can be registered before an agent works\n" +
 			"in it. A gateway begins its own when it is first used. Policy and mode are the\n" +
 			"configuration's, the built-in policy v1 and hardened without one.",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return cli.Fail(cli.ExitUsage, "writ memory namespace new --help", "at most one name")
-			}
-			return nil
-		},
+		Args: between(0, 1, "at most one name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				f.namespace = args[0]
@@ -139,52 +112,50 @@ func namespaceNew() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m, err := f.settings()
+			p, mode, err := f.configured()
 			if err != nil {
 				return err
 			}
-			p, err := m.ReadPolicy()
-			if err != nil {
+			if p, mode, err = x.choose(p, mode); err != nil {
 				return err
 			}
-			p, mode, err := x.choose(p, memory.Mode(m.Mode))
-			if err != nil {
-				return err
-			}
-			dir, err := stateDir(f.state)
-			if err != nil {
-				return err
-			}
-			st, err := openStore(c.Context(), dir)
-			if err != nil {
-				return err
-			}
-			defer st.Close()
-			head, err := st.Head(c.Context(), memoryserver.LogOf(name))
-			if err != nil {
-				return unreadable(err)
-			}
-			if head > 0 {
-				return cli.Fail(cli.ExitData, "writ memory policy show --namespace "+name, "there is a namespace %s already", name)
-			}
-			r := &remembered{dir: dir, st: st, namespace: name, principal: operator()}
-			if r.keeper, err = r.keep(c.Context(), p, mode, nil); err != nil {
-				return err
-			}
-			return r.operate(c, memory.CommandPolicy, []byte("{}"), f.asJSON)
-		}}
-	f.register(c)
+			return f.onLog(toAppend, func(c *cobra.Command, dir string, st *sqlite.Store, _ []string) error {
+				head, err := st.Head(c.Context(), memoryserver.LogOf(name))
+				if err != nil {
+					return unreadable(err)
+				}
+				if head > 0 {
+					return cli.Fail(cli.ExitData, "writ memory policy show --namespace "+name, "there is a namespace %s already", name)
+				}
+				r := &remembered{dir: dir, st: st, namespace: name, principal: operator()}
+				return r.adopt(c, p, mode, f.json)
+			})(c, nil)
+		}}, ofMemory...)
 	x.register(c)
 	return c
 }
 
+// configured are the policy and mode the configuration names, or the built-in
+// ones.
+func (f *flags) configured() (p *memory.Policy, mode memory.Mode, err error) {
+	m, err := f.settings()
+	if err == nil {
+		mode = memory.Mode(m.Mode)
+		p, err = m.ReadPolicy()
+	}
+	return p, mode, err
+}
+
+// adopt puts a policy and a mode in force.
+func (r *remembered) adopt(c *cobra.Command, p *memory.Policy, mode memory.Mode, asJSON bool) (err error) {
+	if r.keeper, err = r.keep(c.Context(), p, mode, nil); err != nil {
+		return err
+	}
+	return r.operate(c, memory.CommandPolicy, []byte("{}"), asJSON)
+}
+
 func memoryPolicies() *cobra.Command {
-	c := &cobra.Command{Use: "policy", Short: "Show, compare and adopt the policy of a namespace",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return cli.Fail(cli.ExitUsage, "writ memory policy --help", "show, diff or adopt")
-		}}
-	c.AddCommand(policyShow(), policyDiffCommand(), policyAdopt())
-	return c
+	return group("policy", "Show, compare and adopt the policy of a namespace", "", policyShow(), policyDiffCommand(), policyAdopt())
 }
 
 // policyShown is what `writ memory policy show --json` prints.
@@ -197,60 +168,41 @@ type policyShown struct {
 }
 
 func policyShow() *cobra.Command {
-	var f memoryFlags
+	var f flags
 	var source bool
-	c := &cobra.Command{Use: "show", Short: "Show the policy and mode in force", Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := f.open(c.Context(), toRead)
-			if err != nil {
-				return err
-			}
-			defer r.close()
-			w := c.OutOrStdout()
-			switch {
-			case f.asJSON:
-				return cli.PrintJSON(w, policyShown{r.namespace, r.policy.Hash(), r.policy.Profile, r.mode, string(r.policy.Source())})
-			case source:
-				fmt.Fprint(w, cli.Printable(string(r.policy.Source())))
-			default:
+	c := f.take(&cobra.Command{Use: "show", Short: "Show the policy and mode in force", Args: cli.NoArgs,
+		RunE: f.with(toRead, func(c *cobra.Command, r *remembered, _ []string) error {
+			return f.show(c, policyShown{r.namespace, r.policy.Hash(), r.policy.Profile, r.mode, string(r.policy.Source())}, func(w io.Writer) {
+				if source {
+					fmt.Fprint(w, cli.Printable(string(r.policy.Source())))
+					return
+				}
 				fmt.Fprintf(w, "namespace %s: policy %s, mode %s\nSHA-256 %s\n", r.namespace, cli.OneLine(r.policy.Profile, 64), r.mode, r.policy.Hash())
-			}
-			return nil
-		}}
-	f.register(c)
+			})
+		})}, ofMemory...)
 	c.Flags().BoolVar(&source, "source", false, "print the policy file itself")
 	return c
 }
 
 func policyAdopt() *cobra.Command {
-	var f memoryFlags
+	var f flags
 	var x chosen
-	c := &cobra.Command{Use: "adopt [--policy FILE] [--mode MODE]", Short: "Put another policy or mode in force",
+	c := f.take(&cobra.Command{Use: "adopt [--policy FILE] [--mode MODE]", Short: "Put another policy or mode in force",
 		Long: "Put another policy or mode in force. What was decided stays as it was decided; what comes is\n" +
 			"decided under the new one. `writ memory policy diff` says first what would change. Without\n" +
 			"flags, what the configuration names is put in force.",
 		Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := f.open(c.Context(), toWrite)
-			if err != nil {
-				return err
-			}
-			defer r.close()
-			p, mode := r.policy, r.mode
+		RunE: f.with(toWrite, func(c *cobra.Command, r *remembered, _ []string) error {
+			p, mode, err := r.policy, r.mode, error(nil)
 			if x.policy == "" && x.mode == "" {
 				if f.config == "" {
 					return cli.Fail(cli.ExitUsage, "writ memory policy adopt --policy FILE", "name a --policy, a --mode or a --config")
 				}
-				m, err := f.settings()
-				if err != nil {
-					return err
-				}
-				if p, err = m.ReadPolicy(); err != nil {
-					return err
-				}
-				mode = memory.Mode(m.Mode)
+				p, mode, err = f.configured()
+			} else {
+				p, mode, err = x.choose(p, mode)
 			}
-			if p, mode, err = x.choose(p, mode); err != nil {
+			if err != nil {
 				return err
 			}
 			if p.Hash() == r.policy.Hash() && mode == r.mode {
@@ -260,18 +212,14 @@ func policyAdopt() *cobra.Command {
 			if _, err := r.st.PutBlob(c.Context(), p.Source()); err != nil {
 				return cli.Fail(cli.ExitIO, "", "the policy cannot be stored: %w", err)
 			}
-			if r.keeper, err = r.keep(c.Context(), p, mode, nil); err != nil {
+			if err := r.adopt(c, p, mode, f.json); err != nil {
 				return err
 			}
-			if err := r.operate(c, memory.CommandPolicy, []byte("{}"), f.asJSON); err != nil {
-				return err
-			}
-			if all, err := gateways(r.dir); err == nil && len(all) > 0 && !f.asJSON {
+			if all, err := gateways(r.dir); err == nil && len(all) > 0 && !f.json {
 				fmt.Fprintln(c.ErrOrStderr(), "writ: a running gateway goes on under the policy it was started with, and is refused: start it anew with this one")
 			}
 			return nil
-		}}
-	f.register(c)
+		})}, ofMemory...)
 	x.register(c)
 	return c
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -13,20 +15,20 @@ import (
 	"github.com/writ-project/writ/memory"
 )
 
-// reading is a command that reads one thing and prints it.
-func reading(use, short, long string, args cobra.PositionalArgs, run func(c *cobra.Command, x *memory.Reader, args []string, asJSON bool) error) *cobra.Command {
-	var f memoryFlags
-	c := &cobra.Command{Use: use, Short: short, Long: long, Args: args,
-		RunE: func(c *cobra.Command, args []string) error {
-			r, err := f.open(c.Context(), toRead)
-			if err != nil {
-				return err
-			}
-			defer r.close()
-			return r.read(c.Context(), func(x *memory.Reader) error { return run(c, x, args, f.asJSON) })
-		}}
-	f.register(c)
-	return c
+// reading is a command that reads one thing: what --json prints of it, and how
+// it is told in words.
+func reading(use, short, long string, args cobra.PositionalArgs, read func(x *memory.Reader, args []string) (v any, text func(io.Writer), err error)) *cobra.Command {
+	var f flags
+	return f.take(&cobra.Command{Use: use, Short: short, Long: long, Args: args,
+		RunE: f.with(toRead, func(c *cobra.Command, r *remembered, args []string) error {
+			return r.read(c.Context(), func(x *memory.Reader) error {
+				v, text, err := read(x, args)
+				if err != nil {
+					return err
+				}
+				return f.show(c, v, text)
+			})
+		})}, ofMemory...)
 }
 
 func notThere(id string) error {
@@ -35,16 +37,12 @@ func notThere(id string) error {
 
 func memoryGet() *cobra.Command {
 	return reading("get ID", "Show one object: prop_…, obs_…, ent_…, epi_…, test_… or dec_…", "", exactly(1, "one id"),
-		func(c *cobra.Command, x *memory.Reader, args []string, asJSON bool) error {
+		func(x *memory.Reader, args []string) (any, func(io.Writer), error) {
 			rec, ok := x.Get(args[0])
 			if !ok {
-				return notThere(args[0])
+				return nil, nil, notThere(args[0])
 			}
-			if asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), rec)
-			}
-			printRecord(c.OutOrStdout(), &rec)
-			return nil
+			return rec, func(w io.Writer) { printRecord(w, &rec) }, nil
 		})
 }
 
@@ -72,9 +70,7 @@ func printRecord(w io.Writer, rec *memory.Record) {
 		fmt.Fprintf(w, "%s  %s  %s\n", o.ID, o.Status, quoted(o.Text, 2000))
 		fmt.Fprintf(w, "  source %s  class %s  trust %d  group %s\n", cli.OneLine(o.Source, 200), o.Class, o.Level, cli.OneLine(o.Group, 128))
 		fmt.Fprintf(w, "  recorded %s, happened %s\n", o.RecordedAt, o.EventTime)
-		if o.Evidence != "" {
-			fmt.Fprintf(w, "  Writ saw it as %s\n", cli.OneLine(o.Evidence, 80))
-		}
+		when(w, o.Evidence != "", "  Writ saw it as %s\n", cli.OneLine(o.Evidence, 80))
 		if o.SourceRef != nil {
 			fmt.Fprintf(w, "  said to be from %s\n", cli.OneLine(o.SourceRef.Text, 200))
 		}
@@ -84,9 +80,7 @@ func printRecord(w io.Writer, rec *memory.Record) {
 	case rec.Entity != nil:
 		e := rec.Entity
 		fmt.Fprintf(w, "%s  %s  %s", e.ID, cli.OneLine(e.Type, 64), e.Canonicality)
-		if e.MergedInto != "" {
-			fmt.Fprintf(w, " into %s", e.MergedInto)
-		}
+		when(w, e.MergedInto != "", " into %s", e.MergedInto)
 		fmt.Fprintln(w)
 		for _, n := range e.Names {
 			fmt.Fprintf(w, "  name \"%s\"\n", cli.OneLine(n.Value, 256))
@@ -98,12 +92,8 @@ func printRecord(w io.Writer, rec *memory.Record) {
 	case rec.Episode != nil:
 		e := rec.Episode
 		fmt.Fprintf(w, "%s  kept %s", e.ID, e.Retention)
-		if e.ExpiresAt != nil {
-			fmt.Fprintf(w, " until %s", e.ExpiresAt)
-		}
-		if e.Expired {
-			fmt.Fprint(w, "  expired")
-		}
+		when(w, e.ExpiresAt != nil, " until %s", e.ExpiresAt)
+		when(w, e.Expired, "  expired")
 		fmt.Fprintf(w, "\n  session %s  task %s  %s to %s\n", cli.OneLine(e.Session, 80), cli.OneLine(e.Task, 80), e.StartedAt, e.EndedAt)
 		if rec.Summary != nil {
 			fmt.Fprintf(w, "  the agent's summary: %s\n", quoted(*rec.Summary, 4000))
@@ -117,20 +107,17 @@ func printRecord(w io.Writer, rec *memory.Record) {
 		printTest(w, rec.Test)
 	case rec.Decision != nil:
 		d := rec.Decision
-		fmt.Fprintf(w, "dec_%d  %s  %s  %s", d.N, d.At, cli.OneLine(or(d.Tool, "(unknown tool)"), 80), d.Status)
-		if d.Reason != "" {
-			fmt.Fprintf(w, " (%s)", d.Reason)
-		}
+		fmt.Fprintf(w, "dec_%d  %s  %s  %s", d.N, d.At, toolOf(d.Tool), d.Status)
+		when(w, d.Reason != "", " (%s)", d.Reason)
 		fmt.Fprintf(w, "\n  by %s", cli.OneLine(d.Principal, 80))
-		if d.Session != "" {
-			fmt.Fprintf(w, "  session %s  task %s", cli.OneLine(d.Session, 80), cli.OneLine(d.Task, 80))
-		}
+		when(w, d.Session != "", "  session %s  task %s", cli.OneLine(d.Session, 80), cli.OneLine(d.Task, 80))
 		fmt.Fprintln(w)
-		if d.Erased {
-			fmt.Fprintln(w, "  what was proposed was erased")
-		}
+		when(w, d.Erased, "  what was proposed was erased\n")
 	}
 }
+
+// toolOf is the tool of a decision, for a person.
+func toolOf(tool string) string { return cli.OneLine(cmp.Or(tool, "(unknown tool)"), 80) }
 
 // maxIDs is how many ids are told on a line; --json tells all.
 const maxIDs = 50
@@ -163,16 +150,10 @@ func printView(w io.Writer, v *memory.View) {
 	fmt.Fprintf(w, "  %s: %s\n", v.State, abstentions[v.Abstention])
 	fmt.Fprintf(w, "  because %s\n", ruleWords(v.Rule))
 	fmt.Fprintf(w, "  confidence %s, trust %d, items of evidence %d, independent groups %d", v.Confidence, v.Level, v.Evidence, v.Groups)
-	if v.Disputed > 0 {
-		fmt.Fprintf(w, ", disputed by %d untrusted", v.Disputed)
-	}
-	if v.Canonical {
-		fmt.Fprint(w, ", durable")
-	}
+	when(w, v.Disputed > 0, ", disputed by %d untrusted", v.Disputed)
+	when(w, v.Canonical, ", durable")
 	fmt.Fprintf(w, "\n  holds from %s", v.ValidFrom)
-	if v.ValidTo != nil {
-		fmt.Fprintf(w, " to %s", v.ValidTo)
-	}
+	when(w, v.ValidTo != nil, " to %s", v.ValidTo)
 	fmt.Fprintln(w)
 	if v.Predicate != "" {
 		value := v.Entity
@@ -188,18 +169,14 @@ func memoryExplain() *cobra.Command {
 		"Say why a proposition is believed as far as it is: its state and the rule that gave it, the\n"+
 			"parts of its score, the evidence on both sides with quotes, and what else would change it.",
 		exactly(1, "one proposition's id"),
-		func(c *cobra.Command, x *memory.Reader, args []string, asJSON bool) error {
+		func(x *memory.Reader, args []string) (any, func(io.Writer), error) {
 			e, ok := x.Explain(args[0])
 			if _, there := x.Get(args[0]); !ok && there {
-				return cli.Fail(cli.ExitUsage, "writ memory get "+cli.OneLine(args[0], 80), "only a proposition, prop_…, is believed or not")
+				return nil, nil, cli.Fail(cli.ExitUsage, "writ memory get "+cli.OneLine(args[0], 80), "only a proposition, prop_…, is believed or not")
 			} else if !ok {
-				return notThere(args[0])
+				return nil, nil, notThere(args[0])
 			}
-			if asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), e)
-			}
-			printExplanation(c.OutOrStdout(), &e)
-			return nil
+			return e, func(w io.Writer) { printExplanation(w, &e) }, nil
 		})
 }
 
@@ -207,9 +184,7 @@ func printExplanation(w io.Writer, e *memory.Explanation) {
 	v := &e.Proposition
 	printView(w, v)
 	fmt.Fprintf(w, "  accepted takes confidence %s of %d independent groups", e.Needs.Confidence, e.Needs.Groups)
-	if e.Needs.Test {
-		fmt.Fprint(w, " and a passed test")
-	}
+	when(w, e.Needs.Test, " and a passed test")
 	s := v.Score
 	fmt.Fprintf(w, "\n  score: support %s of %d groups, contradiction %s of %d, freshness %s (volatility %s, factor %s), diversity +%s, staleness -%s\n",
 		s.Support, s.SupportGroups, s.Contradiction, s.ContradictGroups, s.Freshness, s.Volatility, s.VolatilityFactor, s.DiversityBonus, s.StalenessPenalty)
@@ -217,21 +192,15 @@ func printExplanation(w io.Writer, e *memory.Explanation) {
 	printEvidence(w, "against it", e.Contradictions)
 	for _, o := range e.Slot {
 		fmt.Fprintf(w, "  another value: %s  %s  %s  from %s", o.Proposition, quoted(o.Text, 200), o.State, o.ValidFrom)
-		if o.ValidTo != nil {
-			fmt.Fprintf(w, " to %s", o.ValidTo)
-		}
+		when(w, o.ValidTo != nil, " to %s", o.ValidTo)
 		fmt.Fprintln(w)
 	}
 	printIDs(w, "its place is disputed by", e.Rivals)
 	for _, h := range e.Changes {
 		fmt.Fprintf(w, "  if %s: %s, confidence %s\n", h.If, h.State, h.Confidence)
 	}
-	if len(e.Changes) == 0 && v.Usable {
-		fmt.Fprintln(w, "  nothing that could come alone would change its state")
-	}
-	if e.Lapses != nil {
-		fmt.Fprintf(w, "  without new evidence it is less from %s on\n", e.Lapses)
-	}
+	when(w, len(e.Changes) == 0 && v.Usable, "  nothing that could come alone would change its state\n")
+	when(w, e.Lapses != nil, "  without new evidence it is less from %s on\n", e.Lapses)
 	printIDs(w, "decisions", e.Decisions)
 	printIDs(w, "erased, so that they cannot be made again:", e.Unchecked)
 	fmt.Fprintf(w, "  mode %s, policy %s %.12s\n", e.Mode, cli.OneLine(e.Profile, 64), e.Policy)
@@ -242,12 +211,8 @@ func printEvidence(w io.Writer, side string, gs []memory.GroupEvidence) {
 		fmt.Fprintf(w, "  %s: group %s, trust %d, weight %s, %d in all\n", side, cli.OneLine(g.Group, 128), g.Level, g.Weight, g.Count)
 		for _, i := range g.Items {
 			fmt.Fprintf(w, "    %s  %s  %s  %s", i.Observation, i.RecordedAt, cli.OneLine(i.Source, 120), i.Class)
-			if i.Evidence != "" {
-				fmt.Fprintf(w, "  %s", cli.OneLine(i.Evidence, 80))
-			}
-			if i.Resolution != "" {
-				fmt.Fprintf(w, "  no longer counts: %s", cli.OneLine(i.Resolution, 60))
-			}
+			when(w, i.Evidence != "", "  %s", cli.OneLine(i.Evidence, 80))
+			when(w, i.Resolution != "", "  no longer counts: %s", cli.OneLine(i.Resolution, 60))
 			fmt.Fprintf(w, "\n      %s\n", quoted(i.Quote, 300))
 		}
 	}
@@ -264,32 +229,23 @@ func memoryTimeline() *cobra.Command {
 	var from uint64
 	var limit int
 	c := reading("timeline ID", "Tell what happened to an entity, a slot or a proposition", "", exactly(1, "the id of an entity, a slot or a proposition"),
-		func(c *cobra.Command, x *memory.Reader, args []string, asJSON bool) error {
+		func(x *memory.Reader, args []string) (any, func(io.Writer), error) {
 			ms, more := x.Timeline(args[0], from, limit)
 			if len(ms) == 0 {
-				return notThere(args[0])
+				return nil, nil, notThere(args[0])
 			}
-			w := c.OutOrStdout()
-			if asJSON {
-				return cli.PrintJSON(w, moments{memory.Notice, ms, more})
-			}
-			for _, m := range ms {
-				fmt.Fprintf(w, "%s  dec_%d  %s %s", m.At, m.Record, m.What, m.ID)
-				if m.Other != "" {
-					fmt.Fprintf(w, " %s", m.Other)
+			return moments{memory.Notice, ms, more}, func(w io.Writer) {
+				for _, m := range ms {
+					fmt.Fprintf(w, "%s  dec_%d  %s %s", m.At, m.Record, m.What, m.ID)
+					when(w, m.Other != "", " %s", m.Other)
+					when(w, m.State != "", "  %s, because %s", m.State, ruleWords(m.Rule))
+					if m.Text != nil {
+						fmt.Fprintf(w, "  %s", quoted(*m.Text, 200))
+					}
+					fmt.Fprintln(w)
 				}
-				if m.State != "" {
-					fmt.Fprintf(w, "  %s, because %s", m.State, ruleWords(m.Rule))
-				}
-				if m.Text != nil {
-					fmt.Fprintf(w, "  %s", quoted(*m.Text, 200))
-				}
-				fmt.Fprintln(w)
-			}
-			if more {
-				fmt.Fprintf(w, "and more: --from %d\n", ms[len(ms)-1].Record+1)
-			}
-			return nil
+				when(w, more, "and more: --from %d\n", ms[len(ms)-1].Record+1)
+			}, nil
 		})
 	c.Flags().Uint64Var(&from, "from", 0, "first record `N` to tell")
 	c.Flags().IntVar(&limit, "limit", 100, "how many entries, `N`; 0 is all")
@@ -299,27 +255,22 @@ func memoryTimeline() *cobra.Command {
 func memoryPending() *cobra.Command {
 	var limit int
 	c := reading("pending", "List what waits for somebody: what is contested, open tests, what was refused", "", cli.NoArgs,
-		func(c *cobra.Command, x *memory.Reader, _ []string, asJSON bool) error {
+		func(x *memory.Reader, _ []string) (any, func(io.Writer), error) {
 			p := x.Pending("", "", limit)
-			w := c.OutOrStdout()
-			if asJSON {
-				return cli.PrintJSON(w, p)
-			}
-			for i := range p.Contested {
-				printView(w, &p.Contested[i])
-				fmt.Fprintf(w, "  rule on it: writ memory resolve %s --uphold | --refute\n", p.Contested[i].ID)
-			}
-			for _, t := range p.Tests {
-				printTest(w, t)
-			}
-			printIDs(w, "carried over", p.Carried)
-			for _, d := range p.Rejected {
-				fmt.Fprintf(w, "dec_%d  %s  %s  refused (%s)  by %s\n", d.N, d.At, cli.OneLine(or(d.Tool, "(unknown tool)"), 80), d.Reason, cli.OneLine(d.Principal, 80))
-			}
-			if len(p.Contested)+len(p.Tests)+len(p.Carried)+len(p.Rejected) == 0 {
-				fmt.Fprintln(w, "nothing waits")
-			}
-			return nil
+			return p, func(w io.Writer) {
+				for i := range p.Contested {
+					printView(w, &p.Contested[i])
+					fmt.Fprintf(w, "  rule on it: writ memory resolve %s --uphold | --refute\n", p.Contested[i].ID)
+				}
+				for _, t := range p.Tests {
+					printTest(w, t)
+				}
+				printIDs(w, "carried over", p.Carried)
+				for _, d := range p.Rejected {
+					fmt.Fprintf(w, "dec_%d  %s  %s  refused (%s)  by %s\n", d.N, d.At, toolOf(d.Tool), d.Reason, cli.OneLine(d.Principal, 80))
+				}
+				when(w, len(p.Contested)+len(p.Tests)+len(p.Carried)+len(p.Rejected) == 0, "nothing waits\n")
+			}, nil
 		})
 	c.Flags().IntVar(&limit, "limit", 20, "how many of each, `N`")
 	return c
@@ -329,22 +280,15 @@ func memoryPending() *cobra.Command {
 const maxHits = 200
 
 func memorySearch() *cobra.Command {
-	var f memoryFlags
+	var f flags
 	var q memory.Query
-	var min string
-	c := &cobra.Command{Use: "search WORDS …", Short: "Find what is remembered, as an agent would",
+	c := f.take(&cobra.Command{Use: "search WORDS …", Short: "Find what is remembered, as an agent would",
 		Long: "Find what is remembered by words: what may be used first, by state, then by the words. What\n" +
 			"is too weak, contested or untrusted is counted and not shown, unless a flag asks for it.",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Fail(cli.ExitUsage, "writ memory search --help", "words to look for")
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			switch q.MinState = memory.Status(min); q.MinState {
-			case "", memory.Tentative, memory.Provisional, memory.Accepted, memory.Contested, memory.Deprecated, memory.Rejected:
-			default:
+		Args: between(1, math.MaxInt, "words to look for"),
+		PreRunE: func(c *cobra.Command, _ []string) error {
+			states := []memory.Status{"", memory.Tentative, memory.Provisional, memory.Accepted, memory.Contested, memory.Deprecated, memory.Rejected}
+			if !slices.Contains(states, q.MinState) {
 				return cli.Fail(cli.ExitUsage, "writ memory search --help", "there is no state of that name")
 			}
 			for _, kind := range q.Types {
@@ -355,42 +299,30 @@ func memorySearch() *cobra.Command {
 			if q.Limit < 1 || q.Limit > 50 {
 				return cli.Fail(cli.ExitUsage, "writ memory search --limit 50", "a search shows 1 to 50")
 			}
-			r, err := f.open(c.Context(), toSearch)
-			if err != nil {
-				return err
-			}
-			defer r.close()
+			return nil
+		},
+		RunE: f.with(toSearch, func(c *cobra.Command, r *remembered, args []string) error {
 			var res memory.Results
-			err = r.keeper.Search(c.Context(), strings.Join(args, " "), q.Types, maxHits, func(s *memory.State, now time.Time, hits []memory.Hit) {
+			err := r.keeper.Search(c.Context(), strings.Join(args, " "), q.Types, maxHits, func(s *memory.State, now time.Time, hits []memory.Hit) {
 				x := &memory.Reader{State: s, Policy: r.policy, Principal: r.principal, Now: now}
 				res = x.Search(q, hits)
 			})
 			if err != nil {
 				return indexError(err)
 			}
-			w := c.OutOrStdout()
-			if f.asJSON {
-				return cli.PrintJSON(w, res)
-			}
-			for i := range res.Items {
-				it := &res.Items[i]
-				if it.Proposition != nil {
-					printView(w, it.Proposition)
-				} else {
-					printRecord(w, &memory.Record{Observation: it.Observation, Entity: it.Entity, Episode: it.Episode, Summary: it.Summary})
+			return f.show(c, res, func(w io.Writer) {
+				for i := range res.Items {
+					it := &res.Items[i]
+					printRecord(w, &memory.Record{Proposition: it.Proposition, Observation: it.Observation, Entity: it.Entity, Episode: it.Episode, Summary: it.Summary})
 				}
-			}
-			if len(res.Items) == 0 {
-				fmt.Fprintf(w, "nothing: %s\n", abstentions[res.Abstention])
-			}
-			for _, h := range res.Withheld {
-				fmt.Fprintf(w, "not shown: %d, %s\n", h.Count, h.Reason)
-			}
-			return nil
-		}}
-	f.register(c)
+				when(w, len(res.Items) == 0, "nothing: %s\n", abstentions[res.Abstention])
+				for _, h := range res.Withheld {
+					fmt.Fprintf(w, "not shown: %d, %s\n", h.Count, h.Reason)
+				}
+			})
+		})}, ofMemory...)
 	c.Flags().IntVar(&q.Limit, "limit", 10, "how many, `N` up to 50")
-	c.Flags().StringVar(&min, "min-state", "", "lowest `STATE` to show (default: provisional)")
+	c.Flags().StringVar((*string)(&q.MinState), "min-state", "", "lowest `STATE` to show (default: provisional)")
 	c.Flags().StringSliceVar(&q.Types, "type", nil, "`KIND` to show: proposition, observation, entity, episode; may be repeated")
 	c.Flags().BoolVar(&q.Untrusted, "untrusted", false, "observations of trust 0 and 1 too")
 	return c

@@ -67,73 +67,37 @@ func rowsOf[T any](s *memory.State, table string) (out []T, err error) {
 }
 
 func memorySources() *cobra.Command {
-	c := &cobra.Command{Use: "source", Short: "Register, suspend and list sources",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return cli.Fail(cli.ExitUsage, "writ memory source --help", "list, add, suspend or resume")
-		}}
-	suspend := func(use, short string, suspended bool) *cobra.Command {
+	suspend := func(use, short, suspended string) *cobra.Command {
 		return ordered(use+" SOURCE", short, "", exactly(1, "one source"), memory.CommandSuspend, func(args []string) ([]byte, error) {
-			word := json.RawMessage("false")
-			if suspended {
-				word = json.RawMessage("true")
-			}
-			return object("source_id", args[0], "suspended", word), nil
+			return object("source_id", args[0], "suspended", json.RawMessage(suspended)), nil
 		})
 	}
-	c.AddCommand(sourceList(), sourceAdd(),
-		suspend("suspend", "Refuse what a source says from now on", true), suspend("resume", "Take a suspended source back", false))
-	return c
+	return group("source", "Register, suspend and list sources", "", sourceList(), sourceAdd(),
+		suspend("suspend", "Refuse what a source says from now on", "true"), suspend("resume", "Take a suspended source back", "false"))
 }
 
 func sourceList() *cobra.Command {
-	return listing("list", "List the registered sources", "source", func(w io.Writer, s memory.Source) {
+	return listing("List the registered sources", "source", func(w io.Writer, s memory.Source) {
 		fmt.Fprintf(w, "%s  %s  reliability %s", cli.OneLine(s.ID, 256), s.Class, s.Reliability)
-		if s.CorrectionRate != 0 {
-			fmt.Fprintf(w, "  corrected %s", s.CorrectionRate)
-		}
-		if s.Group != "" {
-			fmt.Fprintf(w, "  group %s", cli.OneLine(s.Group, 128))
-		}
-		if len(s.Domains) > 0 {
-			fmt.Fprintf(w, "  domains %s", cli.OneLine(strings.Join(s.Domains, ","), 200))
-		}
-		if s.Suspended {
-			fmt.Fprint(w, "  suspended")
-		}
-		if s.DistrustedSince != nil {
-			fmt.Fprintf(w, "  distrusted since %s", s.DistrustedSince)
-		}
+		when(w, s.CorrectionRate != 0, "  corrected %s", s.CorrectionRate)
+		when(w, s.Group != "", "  group %s", cli.OneLine(s.Group, 128))
+		when(w, len(s.Domains) > 0, "  domains %s", cli.OneLine(strings.Join(s.Domains, ","), 200))
+		when(w, s.Suspended, "  suspended")
+		when(w, s.DistrustedSince != nil, "  distrusted since %s", s.DistrustedSince)
 		fmt.Fprintf(w, "  by %s\n", cli.OneLine(s.RegisteredBy, 80))
 	})
 }
 
 // listing lists the rows of one table.
-func listing[T any](use, short, table string, line func(io.Writer, T)) *cobra.Command {
-	var f memoryFlags
-	c := &cobra.Command{Use: use, Short: short, Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := f.open(c.Context(), toRead)
-			if err != nil {
-				return err
+func listing[T any](short, table string, line func(io.Writer, T)) *cobra.Command {
+	return reading("list", short, "", cli.NoArgs, func(x *memory.Reader, _ []string) (any, func(io.Writer), error) {
+		rows, err := rowsOf[T](x.State, table)
+		return rows, func(w io.Writer) {
+			for _, row := range rows {
+				line(w, row)
 			}
-			defer r.close()
-			return r.read(c.Context(), func(x *memory.Reader) error {
-				rows, err := rowsOf[T](x.State, table)
-				if err != nil {
-					return err
-				}
-				w := c.OutOrStdout()
-				if f.asJSON {
-					return cli.PrintJSON(w, rows)
-				}
-				for _, row := range rows {
-					line(w, row)
-				}
-				return nil
-			})
-		}}
-	f.register(c)
-	return c
+		}, err
+	})
 }
 
 func sourceAdd() *cobra.Command {
@@ -167,37 +131,20 @@ func sourceAdd() *cobra.Command {
 }
 
 func memoryPredicates() *cobra.Command {
-	c := &cobra.Command{Use: "predicate", Short: "Declare and list predicates",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return cli.Fail(cli.ExitUsage, "writ memory predicate --help", "list or add")
-		}}
-	c.AddCommand(listing("list", "List the declared predicates", "predicate", func(w io.Writer, p memory.Predicate) {
+	return group("predicate", "Declare and list predicates", "", listing("List the declared predicates", "predicate", func(w io.Writer, p memory.Predicate) {
 		many := "many values"
 		if p.Single {
 			many = "one value"
 		}
 		fmt.Fprintf(w, "%s  %s  %s  volatility %s", p.Name, many, p.Class, p.Volatility)
-		if len(p.Aliases) > 0 {
-			fmt.Fprintf(w, "  also %s", strings.Join(p.Aliases, ","))
-		}
-		if p.SelfReport {
-			fmt.Fprint(w, "  self-report")
-		}
-		if p.MinGroups > 0 {
-			fmt.Fprintf(w, "  groups %d", p.MinGroups)
-		}
-		if p.MinConfidence > 0 {
-			fmt.Fprintf(w, "  accepted at %s", p.MinConfidence)
-		}
-		if p.FutureDates {
-			fmt.Fprint(w, "  future dates")
-		}
-		if p.Domain != "" {
-			fmt.Fprintf(w, "  domain %s", p.Domain)
-		}
+		when(w, len(p.Aliases) > 0, "  also %s", strings.Join(p.Aliases, ","))
+		when(w, p.SelfReport, "  self-report")
+		when(w, p.MinGroups > 0, "  groups %d", p.MinGroups)
+		when(w, p.MinConfidence > 0, "  accepted at %s", p.MinConfidence)
+		when(w, p.FutureDates, "  future dates")
+		when(w, p.Domain != "", "  domain %s", p.Domain)
 		fmt.Fprintf(w, "  by %s\n", cli.OneLine(p.RegisteredBy, 80))
 	}), predicateAdd())
-	return c
 }
 
 func predicateAdd() *cobra.Command {

@@ -9,15 +9,14 @@ import (
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
-	"github.com/writ-project/writ/policy"
 )
 
 // memoryServe runs the gateway with nothing behind it but the memory: the same
 // door, and no other server.
 func memoryServe() *cobra.Command {
-	var f memoryFlags
+	var f flags
 	var listen, mode, tools string
-	c := &cobra.Command{
+	c := f.take(&cobra.Command{
 		Use: "serve", Short: "Run the memory alone, over stdio or HTTP", Args: cli.NoArgs,
 		Long: "Run the memory alone, over standard input and output as a client's configuration wants it,\n" +
 			"or with --listen over HTTP. Without servers beside it Writ sees nothing but what a person says\n" +
@@ -51,9 +50,9 @@ func memoryServe() *cobra.Command {
 					*w.into = w.value
 				}
 			}
-			p, fs := policy.Parse("built-in policy", []byte("tools: {}\n"))
-			if len(fs) > 0 {
-				return config.Invalid(config.Faults(fs))
+			p, err := noTools()
+			if err != nil {
+				return err
 			}
 			o := newFiles(state)
 			o.policy, o.memory = p, &own
@@ -67,9 +66,7 @@ func memoryServe() *cobra.Command {
 			}
 			return o.run(c, slog.LevelError)
 		},
-	}
-	f.register(c)
-	c.Flags().Lookup("json").Hidden = true // it speaks MCP
+	}, "state", "config", "namespace")
 	c.Flags().StringVar(&listen, "listen", "", "`HOST:PORT` to serve MCP over HTTP on; loopback only")
 	c.Flags().StringVar(&mode, "mode", "", "`MODE` hardened or local (default: the configuration's, or hardened)")
 	c.Flags().StringVar(&tools, "tools", "", "`SET` of tools: full, minimal or read_only (default: the configuration's, or full)")

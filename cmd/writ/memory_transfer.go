@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,24 +22,22 @@ import (
 )
 
 func memoryExport() *cobra.Command {
-	var f memoryFlags
+	var f flags
 	var out string
-	c := &cobra.Command{Use: "export [--out FILE]", Short: "Write everything a namespace holds, with a manifest", Args: cli.NoArgs,
+	c := f.take(&cobra.Command{Use: "export [--out FILE]", Short: "Write everything a namespace holds, with a manifest", Args: cli.NoArgs,
 		Long: "Write a namespace as JSON lines: a manifest with counts and a SHA-256, then every row of\n" +
 			"every table in a fixed order. The same state gives the same bytes. What was erased is not\n" +
 			"in it, and what is in it an erasure no longer reaches.",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if w := c.OutOrStdout(); out == "" && cli.Terminal(w) {
+		PreRunE: func(c *cobra.Command, _ []string) error {
+			if out == "" && cli.Terminal(c.OutOrStdout()) {
 				return cli.Fail(cli.ExitUsage, "writ memory export --out FILE", "what people and tools wrote is not printed raw to a terminal")
 			}
-			r, err := f.open(c.Context(), toRead)
-			if err != nil {
-				return err
-			}
-			defer r.close()
+			return nil
+		},
+		RunE: f.with(toRead, func(c *cobra.Command, r *remembered, _ []string) error {
 			var b bytes.Buffer
 			var m *memoryserver.Manifest
-			err = r.read(c.Context(), func(x *memory.Reader) error {
+			err := r.read(c.Context(), func(x *memory.Reader) (err error) {
 				if m, err = memoryserver.Export(&b, x.State); err != nil {
 					return cli.Fail(cli.ExitIO, "", "cannot encode: %w", err)
 				}
@@ -47,24 +47,22 @@ func memoryExport() *cobra.Command {
 				return err
 			}
 			if out == "" {
-				if _, err := c.OutOrStdout().Write(b.Bytes()); err != nil {
-					return cli.Fail(cli.ExitIO, "writ memory export --out FILE", "the export cannot be written")
-				}
+				_, err = c.OutOrStdout().Write(b.Bytes())
+			} else {
+				err = private.WriteOnce(out, b.Bytes(), 0o600)
+			}
+			switch {
+			case errors.Is(err, os.ErrExist):
+				return cli.Fail(cli.ExitIO, "another name after --out", "%s is there already", cli.Printable(out))
+			case err != nil:
+				return cli.Fail(cli.ExitIO, "writ memory export --out FILE", "the export cannot be written")
+			case out == "":
 				return nil
 			}
-			if err := private.WriteOnce(out, b.Bytes(), 0o600); err != nil {
-				if errors.Is(err, os.ErrExist) {
-					return cli.Fail(cli.ExitIO, "another name after --out", "%s is there already", cli.Printable(out))
-				}
-				return cli.Fail(cli.ExitIO, "writ memory export --out FILE", "the export cannot be written")
-			}
-			if f.asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), m)
-			}
-			fmt.Fprintf(c.OutOrStdout(), "%d rows of namespace %s, to record %d, in %s\nSHA-256 of the rows %s\n", m.Rows, r.namespace, m.Head, cli.Printable(out), m.SHA256)
-			return nil
-		}}
-	f.register(c)
+			return f.show(c, m, func(w io.Writer) {
+				fmt.Fprintf(w, "%d rows of namespace %s, to record %d, in %s\nSHA-256 of the rows %s\n", m.Rows, r.namespace, m.Head, cli.Printable(out), m.SHA256)
+			})
+		})}, ofMemory...)
 	c.Flags().StringVar(&out, "out", "", "new `FILE` (default: standard output)")
 	return c
 }
@@ -93,10 +91,10 @@ type importRefused struct {
 }
 
 func memoryImport() *cobra.Command {
-	var f memoryFlags
+	var f flags
 	var format, source string
 	var dry bool
-	c := &cobra.Command{
+	c := f.take(&cobra.Command{
 		Use: "import FILE --format writ|server-memory|markdown", Short: "Record what a file holds, as evidence anybody could have written",
 		Long: "Record what a file holds as observations of class import: of trust 1, one group for all of\n" +
 			"them. What another memory believed is not believed here because a file says so; an agent\n" +
@@ -109,7 +107,7 @@ func memoryImport() *cobra.Command {
 			if !slices.Contains(memoryserver.ImportFormats, format) {
 				return cli.Fail(cli.ExitUsage, "writ memory import FILE --format "+memoryserver.FormatServerMemory, "--format takes writ, server-memory or markdown")
 			}
-			b, err := readBounded(args[0], "file", memoryserver.MaxImport, c.InOrStdin())
+			b, err := readInput(args[0], "file", memoryserver.MaxImport, c.InOrStdin(), "")
 			if err != nil {
 				return err
 			}
@@ -125,48 +123,37 @@ func memoryImport() *cobra.Command {
 			if dry {
 				what = toRead
 			}
-			r, err := f.open(c.Context(), what)
-			if err != nil {
-				return err
-			}
-			defer r.close()
-			rep := &importReport{Format: format, Source: or(source, "import/"+format), DryRun: dry, Items: len(in.Items), Skipped: in.Skipped, Refused: []importRefused{}}
-			if err := r.record(c.Context(), in, rep); err != nil {
-				return err
-			}
-			w := c.OutOrStdout()
-			if f.asJSON {
-				if err := cli.PrintJSON(w, rep); err != nil {
+			return f.with(what, func(c *cobra.Command, r *remembered, args []string) error {
+				rep := &importReport{Format: format, Source: cmp.Or(source, "import/"+format), DryRun: dry, Items: len(in.Items), Skipped: in.Skipped, Refused: []importRefused{}}
+				if err := r.record(c.Context(), in, rep); err != nil {
 					return err
 				}
-			} else {
-				for _, x := range rep.Refused {
-					fmt.Fprintf(w, "%s:%d: refused: %s (%s): %s\n", cli.Printable(args[0]), x.Line, x.Code, x.Reason, cli.OneLine(x.Need, 300))
+				err := f.show(c, rep, func(w io.Writer) { rep.print(w, args[0]) })
+				if err == nil && len(rep.Refused) > 0 {
+					err = &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
 				}
-				verb := "recorded"
-				if dry {
-					verb = "would be recorded"
-				}
-				fmt.Fprintf(w, "%d texts: %d %s, %d known already, %d refused", rep.Items, rep.Recorded, verb, rep.Known, len(rep.Refused))
-				if rep.Skipped > 0 {
-					fmt.Fprintf(w, "; %d of the export not taken (erased, quarantined or distrusted)", rep.Skipped)
-				}
-				if rep.Quarantined > 0 {
-					fmt.Fprintf(w, "; %d of the recorded quarantined by the screen", rep.Quarantined)
-				}
-				fmt.Fprintf(w, "\nsource %s\n", cli.OneLine(rep.Source, 200))
-			}
-			if len(rep.Refused) > 0 {
-				return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
-			}
-			return nil
+				return err
+			})(c, args)
 		},
-	}
-	f.register(c)
+	}, ofMemory...)
 	c.Flags().StringVar(&format, "format", "", "`FORMAT`: writ (what export writes), server-memory (the reference server's JSONL) or markdown")
 	c.Flags().StringVar(&source, "source", "", "`NAME` of the source, to distrust it by (default: import/FORMAT)")
 	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be recorded, and record nothing")
 	return c
+}
+
+func (rep *importReport) print(w io.Writer, file string) {
+	for _, x := range rep.Refused {
+		fmt.Fprintf(w, "%s:%d: refused: %s (%s): %s\n", cli.Printable(file), x.Line, x.Code, x.Reason, cli.OneLine(x.Need, 300))
+	}
+	verb := "recorded"
+	if rep.DryRun {
+		verb = "would be recorded"
+	}
+	fmt.Fprintf(w, "%d texts: %d %s, %d known already, %d refused", rep.Items, rep.Recorded, verb, rep.Known, len(rep.Refused))
+	when(w, rep.Skipped > 0, "; %d of the export not taken (erased, quarantined or distrusted)", rep.Skipped)
+	when(w, rep.Quarantined > 0, "; %d of the recorded quarantined by the screen", rep.Quarantined)
+	fmt.Fprintf(w, "\nsource %s\n", cli.OneLine(rep.Source, 200))
 }
 
 // importName is what the items of a file call it.

@@ -19,7 +19,7 @@ func TestMemoryImportUnpaced(t *testing.T) {
 		fmt.Fprintf(&notes, "- note %d\n", i)
 	}
 	in := memoryserver.ReadImport(memoryserver.FormatMarkdown, "notes.md", []byte(notes.String()))
-	r, err := (&memoryFlags{state: s.dir}).open(t.Context(), toWrite)
+	r, err := (&flags{state: s.dir}).open(t.Context(), toWrite)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -50,9 +52,9 @@ type indexDifference struct {
 }
 
 func memoryVerify() *cobra.Command {
-	var f memoryFlags
+	var f flags
 	var rebuild bool
-	c := &cobra.Command{Use: "verify", Short: "Decide the namespace's whole history again, and compare the index with it", Args: cli.NoArgs,
+	c := f.take(&cobra.Command{Use: "verify", Short: "Decide the namespace's whole history again, and compare the index with it", Args: cli.NoArgs,
 		Long: "Fold the namespace from its log, decide every event again under the policy it names, and\n" +
 			"compare the index of texts with the state that comes out. --rebuild-index makes the index\n" +
 			"anew first. `writ audit verify` checks the log itself.",
@@ -61,11 +63,7 @@ func memoryVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir, err := existingState(f.state)
-			if err != nil {
-				return err
-			}
-			st, err := openCurrent(c.Context(), dir)
+			dir, st, err := toTrust(c.Context(), f.state)
 			if err != nil {
 				return err
 			}
@@ -75,27 +73,8 @@ func memoryVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := c.OutOrStdout()
-			if f.asJSON {
-				if err := cli.PrintJSON(w, rep); err != nil {
-					return err
-				}
-			} else {
-				for _, d := range rep.Index.Differ {
-					fmt.Fprintf(w, "index: %s is %s\n", d.ID, d.What)
-				}
-				printIDs(w, "erasures whose texts are still in the log:", rep.Unfinished)
-				if rep.OK {
-					fmt.Fprintf(w, "ok: %d events of namespace %s decided again, same states", rep.Rechecked, name)
-					if rep.Unchecked > 0 {
-						fmt.Fprintf(w, "; %d not (erased or never kept)", rep.Unchecked)
-					}
-					fmt.Fprintf(w, "\nstate %s\nindex: %d texts, the same", rep.State, rep.Index.Texts)
-					if rep.Index.Rebuilt {
-						fmt.Fprint(w, ", made anew")
-					}
-					fmt.Fprintln(w)
-				}
+			if err := f.show(c, rep, rep.print); err != nil {
+				return err
 			}
 			switch {
 			case rep.Problem != "":
@@ -103,13 +82,27 @@ func memoryVerify() *cobra.Command {
 			case len(rep.Unfinished) > 0:
 				return cli.Fail(cli.ExitData, "writ memory sweep", "an erasure was cut off")
 			case !rep.OK:
-				return cli.Fail(cli.ExitData, "writ memory verify --rebuild-index, with no gateway running", "the index is not that of the state: %s", or(rep.Index.Problem, "texts differ"))
+				return cli.Fail(cli.ExitData, "writ memory verify --rebuild-index, with no gateway running", "the index is not that of the state: %s", cmp.Or(rep.Index.Problem, "texts differ"))
 			}
 			return nil
-		}}
-	f.register(c)
+		}}, ofMemory...)
 	c.Flags().BoolVar(&rebuild, "rebuild-index", false, "make the index of texts anew")
 	return c
+}
+
+func (rep *memoryReport) print(w io.Writer) {
+	for _, d := range rep.Index.Differ {
+		fmt.Fprintf(w, "index: %s is %s\n", d.ID, d.What)
+	}
+	printIDs(w, "erasures whose texts are still in the log:", rep.Unfinished)
+	if !rep.OK {
+		return
+	}
+	fmt.Fprintf(w, "ok: %d events of namespace %s decided again, same states", rep.Rechecked, rep.Namespace)
+	when(w, rep.Unchecked > 0, "; %d not (erased or never kept)", rep.Unchecked)
+	fmt.Fprintf(w, "\nstate %s\nindex: %d texts, the same", rep.State, rep.Index.Texts)
+	when(w, rep.Index.Rebuilt, ", made anew")
+	fmt.Fprintln(w)
 }
 
 func (r *remembered) verify(ctx context.Context, rebuild bool) (*memoryReport, error) {

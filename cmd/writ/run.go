@@ -16,10 +16,10 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var f sharedFlags
+	var f flags
 	var policy, name string
 	var verbose, shadow bool
-	c := &cobra.Command{
+	c := f.take(&cobra.Command{
 		Use:   "run [--config FILE | --policy FILE -- COMMAND [ARG …]]",
 		Short: "Run the gateway over stdio, for a client's configuration",
 		Long: "Run the gateway over standard input and output, as a client's configuration wants it:\n" +
@@ -39,8 +39,7 @@ func runCommand() *cobra.Command {
 			}
 			return o.run(c, level)
 		},
-	}
-	f.register(c)
+	}, "state", "config")
 	c.Flags().StringVar(&policy, "policy", "", "policy `FILE` for the server after --")
 	c.Flags().StringVar(&name, "name", "", "`NAME` of the server after -- (default: the one server of the policy)")
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say more on standard error")
@@ -75,7 +74,7 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 }
 
 // loadRun is load, or with a command after -- the one server it names.
-func (f *sharedFlags) loadRun(policy, name string, command []string) (*files, error) {
+func (f *flags) loadRun(policy, name string, command []string) (*files, error) {
 	if len(command) == 0 && policy == "" {
 		if name != "" {
 			return nil, cli.Fail(cli.ExitUsage, "writ run --help", "--name belongs to a command after --")

@@ -36,27 +36,22 @@ func exampleServerCommand() *cobra.Command {
 }
 
 func serveCommand() *cobra.Command {
-	var f sharedFlags
+	var f flags
 	var listen string
-	c := &cobra.Command{
+	c := f.take(&cobra.Command{
 		Use: "serve", Short: "Run the gateway over HTTP, MCP at /mcp", Args: cli.NoArgs,
 		Long: "Run the gateway over Streamable HTTP, MCP at /mcp. Without --config it mounts the\n" +
 			"built-in example server, with a contract for each of its tools.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return serve(c.Context(), &f, listen, c.ErrOrStderr())
+			o, err := f.load()
+			if err != nil {
+				return err
+			}
+			return o.serve(c.Context(), listen, c.ErrOrStderr())
 		},
-	}
-	f.register(c)
+	}, "state", "config")
 	c.Flags().StringVar(&listen, "listen", defaultListen, "`HOST:PORT` to listen on; loopback only")
 	return c
-}
-
-func serve(ctx context.Context, f *sharedFlags, listen string, stderr io.Writer) error {
-	o, err := f.load()
-	if err != nil {
-		return err
-	}
-	return o.serve(ctx, listen, stderr)
 }
 
 // serve runs a gateway over HTTP until the context ends.

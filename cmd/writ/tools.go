@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,14 +17,14 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
 
 func toolsCommand() *cobra.Command {
-	var f sharedFlags
-	var asJSON bool
-	c := &cobra.Command{
+	var f flags
+	c := f.take(&cobra.Command{
 		Use: "tools", Short: "List the tools and say which are open", Args: cli.NoArgs,
 		Long: "List the tools. Of a running gateway these are the ones its clients see; with --config,\n" +
 			"or without a running gateway, the servers are started and closed tools are listed too,\n" +
@@ -33,21 +34,15 @@ func toolsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), lines)
-			}
-			for _, l := range lines {
-				fmt.Fprintf(c.OutOrStdout(), "%-8s  %-32s  %s", l.State, l.Name, strings.Join(l.Effect, ","))
-				if l.Reason != "" {
-					fmt.Fprintf(c.OutOrStdout(), "  %s", l.Reason)
+			return f.show(c, lines, func(w io.Writer) {
+				for _, l := range lines {
+					fmt.Fprintf(w, "%-8s  %-32s  %s", l.State, l.Name, strings.Join(l.Effect, ","))
+					when(w, l.Reason != "", "  %s", l.Reason)
+					fmt.Fprintln(w)
 				}
-				fmt.Fprintln(c.OutOrStdout())
-			}
-			return nil
+			})
 		},
-	}
-	f.register(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	}, "state", "config", "json")
 	c.AddCommand(toolsApprove())
 	return c
 }
@@ -61,38 +56,47 @@ type toolLine struct {
 	Pin    string   `json:"pin,omitempty"` // of the definition as it is now
 }
 
-func (f *sharedFlags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLine, error) {
-	lines := []toolLine{}
+func (f *flags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLine, error) {
 	cl, err := f.connect(ctx, "", stderr)
 	if err != nil {
 		return nil, err
 	}
 	defer cl.close()
-	l, here := cl.(*local)
-	if !here {
-		result, rerr, err := cl.call(ctx, "tools/list", "", nil)
-		if err != nil {
-			return nil, err
+	if l, here := cl.(*local); here {
+		lines, err := l.tools(ctx)
+		for name, err := range l.g.Failed() {
+			fmt.Fprintf(stderr, "writ: server %s cannot be reached: %s\n", name, cli.OneLine(err.Error(), 200))
 		}
-		if rerr != nil {
-			return nil, cli.Fail(cli.ExitServer, "writ serve", "error %d: %s", rerr.Code, cli.OneLine(rerr.Message, 200))
-		}
-		es, _ := strictjson.Elements(strictjson.Get(result, "tools"))
-		for _, e := range es {
-			name, _ := strictjson.Text(strictjson.Get(e, "name"))
-			lines = append(lines, toolLine{Name: cli.Printable(name), State: "open"})
-		}
-		return lines, nil
+		return lines, err
 	}
-	if err := l.g.Settled(ctx); err != nil {
-		return nil, cli.Fail(cli.ExitIO, "writ check", "the gateway did not become ready: %w", err)
+	result, rerr, err := cl.call(ctx, "tools/list", "", nil)
+	if err != nil {
+		return nil, err
 	}
+	if rerr != nil {
+		return nil, cli.Fail(cli.ExitServer, "writ serve", "error %d: %s", rerr.Code, cli.OneLine(rerr.Message, 200))
+	}
+	lines := []toolLine{}
+	es, _ := strictjson.Elements(strictjson.Get(result, "tools"))
+	for _, e := range es {
+		name, _ := strictjson.Text(strictjson.Get(e, "name"))
+		lines = append(lines, toolLine{Name: cli.Printable(name), State: "open"})
+	}
+	return lines, nil
+}
+
+// tools are those of the gateway's servers, closed ones too.
+func (l *local) tools(ctx context.Context) ([]toolLine, error) {
+	if err := settled(ctx, l.g); err != nil {
+		return nil, err
+	}
+	lines := []toolLine{}
 	cat, _ := l.g.Catalogue()
 	for _, t := range cat.Tools() {
 		if t.Method != policy.CallTool {
 			continue
 		}
-		tl := toolLine{Name: t.Public, Tool: t.Server + "/" + t.Name, Reason: string(t.Reason), Pin: t.Pin, State: "closed"}
+		tl := toolLine{Tool: cli.Printable(t.Server + "/" + t.Name), Reason: string(t.Reason), Pin: t.Pin, State: "closed"}
 		switch t.State {
 		case gate.Open:
 			tl.State = "open"
@@ -102,23 +106,26 @@ func (f *sharedFlags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLi
 		if t.Contract != nil {
 			tl.Effect = t.Contract.Effect.Names()
 		}
-		if tl.Name == "" {
-			tl.Name = tl.Tool
-		}
-		tl.Name, tl.Tool = cli.Printable(tl.Name), cli.Printable(tl.Tool)
+		tl.Name = cmp.Or(cli.Printable(t.Public), tl.Tool)
 		lines = append(lines, tl)
-	}
-	for name, err := range l.g.Failed() {
-		fmt.Fprintf(stderr, "writ: server %s cannot be reached: %s\n", name, cli.OneLine(err.Error(), 200))
 	}
 	return lines, nil
 }
 
+// settled waits until each server of a gateway has answered, or cannot be
+// reached.
+func settled(ctx context.Context, g *gateway.Gateway) error {
+	if err := g.Settled(ctx); err != nil {
+		return cli.Fail(cli.ExitIO, "writ check", "the gateway did not become ready: %w", err)
+	}
+	return nil
+}
+
 func toolsApprove() *cobra.Command {
-	var f sharedFlags
+	var f flags
 	var policy, name string
 	var yes bool
-	c := &cobra.Command{
+	c := f.take(&cobra.Command{
 		Use:   "approve SERVER[/TOOL] [--policy FILE -- COMMAND [ARG …]]",
 		Short: "Show a tool's definition and write its pin into the policy",
 		Long: "Show the definition a server publishes now and, once a person has read it, write its\n" +
@@ -145,8 +152,7 @@ func toolsApprove() *cobra.Command {
 			}
 			return approve(c, o, args[0], yes)
 		},
-	}
-	f.register(c)
+	}, "state", "config")
 	c.Flags().StringVar(&policy, "policy", "", "policy `FILE` of the server after --")
 	c.Flags().StringVar(&name, "name", "", "`NAME` of the server after --")
 	c.Flags().BoolVar(&yes, "yes", false, "write the pins without asking")
@@ -160,8 +166,8 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 		return err
 	}
 	defer stop()
-	if err := g.Settled(c.Context()); err != nil {
-		return cli.Fail(cli.ExitIO, "writ check", "the gateway did not become ready: %w", err)
+	if err := settled(c.Context(), g); err != nil {
+		return err
 	}
 	if err := g.Failed()[server]; err != nil {
 		return cli.Fail(cli.ExitIO, "writ check", "server %s cannot be reached: %w", cli.OneLine(server, 40), err)
@@ -196,17 +202,11 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 			pretty.Write(t.Raw)
 		}
 		fmt.Fprintf(out, "%s\n  %s\n", cli.Printable(id), cli.Printable(pretty.String()))
-		if t.Contract.Pin != "" {
-			fmt.Fprintf(out, "  was  pin: %s\n", t.Contract.Pin)
-		}
+		when(out, t.Contract.Pin != "", "  was  pin: %s\n", t.Contract.Pin)
 		fmt.Fprintf(out, "  now  pin: %s\n", t.Pin)
-		if !yes {
-			fmt.Fprint(out, "approve? [y/N] ")
-			answer, _ := in.ReadString('\n')
-			if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-				fmt.Fprintln(out, "not approved")
-				continue
-			}
+		if !yes && !agreed(in, out, "approve?") {
+			fmt.Fprintln(out, "not approved")
+			continue
 		}
 		if source, err = policy.SetPin(source, id, t.Pin); err != nil {
 			return cli.Fail(cli.ExitData, "writ check --policy "+o.file, "the pin cannot be written: %w", err)

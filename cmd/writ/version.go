@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -44,28 +45,22 @@ func readBuildInfo() buildInfo {
 }
 
 func versionCommand() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	var f flags
+	return f.take(&cobra.Command{
 		Use: "version", Short: "Print build information", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			b := readBuildInfo()
-			if asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), b)
-			}
-			fmt.Fprintf(c.OutOrStdout(), "writ %s", b.Version)
-			if b.Revision != "" {
-				fmt.Fprintf(c.OutOrStdout(), " (%s", b.Revision)
-				if b.Modified {
-					fmt.Fprint(c.OutOrStdout(), ", modified")
+			return f.show(c, b, func(w io.Writer) {
+				fmt.Fprintf(w, "writ %s", b.Version)
+				if b.Revision != "" {
+					fmt.Fprintf(w, " (%s", b.Revision)
+					when(w, b.Modified, ", modified")
+					fmt.Fprint(w, ")")
 				}
-				fmt.Fprint(c.OutOrStdout(), ")")
-			}
-			fmt.Fprintf(c.OutOrStdout(), " %s %s\n", b.Go, b.Platform)
-			return nil
+				fmt.Fprintf(w, " %s %s\n", b.Go, b.Platform)
+			})
 		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+	}, "json")
 }
 
 // evaluationCommand stands where evaluation was: it is a program of its own, of

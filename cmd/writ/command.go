@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/policy"
+)
+
+// flags are those that commands share. A command takes the ones it has a use
+// for.
+type flags struct {
+	state, config, namespace string
+	json                     bool
+}
+
+// ofMemory are the flags of the memory's commands.
+var ofMemory = []string{"state", "config", "namespace", "json"}
+
+// take gives a command the flags of those names.
+func (f *flags) take(c *cobra.Command, names ...string) *cobra.Command {
+	for _, name := range names {
+		switch name {
+		case "state":
+			c.Flags().StringVar(&f.state, name, "", "state `DIR` (default: writ under the user's state directory)")
+		case "config":
+			c.Flags().StringVar(&f.config, name, "", "configuration `FILE` (default: what is built in)")
+		case "namespace":
+			c.Flags().StringVar(&f.namespace, name, "", "`NAME` of the memory's namespace (default: the configuration's, or default)")
+		case "json":
+			c.Flags().BoolVar(&f.json, name, false, "print as JSON")
+		}
+	}
+	return c
+}
+
+// show prints what a command found: as JSON where that is asked for, else by
+// text.
+func (f *flags) show(c *cobra.Command, v any, text func(io.Writer)) error {
+	if f.json {
+		return cli.PrintJSON(c.OutOrStdout(), v)
+	}
+	text(c.OutOrStdout())
+	return nil
+}
+
+// when prints a part of a line that is not always there.
+func when(w io.Writer, ok bool, format string, args ...any) {
+	if ok {
+		fmt.Fprintf(w, format, args...)
+	}
+}
+
+// group is a command that has others and does nothing itself.
+func group(use, short, long string, subs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: long}
+	need := ""
+	for i, sub := range subs {
+		switch i {
+		case 0:
+		case len(subs) - 1:
+			need += " or "
+		default:
+			need += ", "
+		}
+		need += sub.Name()
+	}
+	c.AddCommand(subs...)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return cli.Fail(cli.ExitUsage, c.CommandPath()+" --help", "%s", need)
+	}
+	return c
+}
+
+// between refuses another number of arguments; what says which are needed.
+func between(least, most int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return cli.Fail(cli.ExitUsage, c.CommandPath()+" --help", "%s", what)
+		}
+		return nil
+	}
+}
+
+func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, what) }
+
+// opening is a way to open the log of the state directory that a flag names.
+type opening func(ctx context.Context, flag string) (dir string, st *sqlite.Store, err error)
+
+// toAppend makes the state directory if there is none.
+func toAppend(ctx context.Context, flag string) (dir string, st *sqlite.Store, err error) {
+	if dir, err = stateDir(flag); err == nil {
+		st, err = openStore(ctx, dir)
+	}
+	return dir, st, err
+}
+
+// toExplain makes nothing, and proves what is read.
+func toExplain(_ context.Context, flag string) (dir string, st *sqlite.Store, err error) {
+	if dir, err = existingState(flag); err == nil {
+		st, err = openForReading(dir)
+	}
+	return dir, st, err
+}
+
+// onLog is a command that works with a log, which is open while it runs.
+func (f *flags) onLog(open opening, run func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		dir, st, err := open(c.Context(), f.state)
+		if err != nil {
+			return err
+		}
+		defer st.Close()
+		return run(c, dir, st, args)
+	}
+}
+
+// readInput reads a file, or standard input for -, of at most limit bytes. next
+// is what to try where it cannot.
+func readInput(file, what string, limit int, stdin io.Reader, next string) ([]byte, error) {
+	b, err := readStart(file, what, limit+1, stdin, next)
+	if err == nil && len(b) > limit {
+		err = cli.Fail(cli.ExitData, next, "the %s is larger than %d bytes", what, limit)
+	}
+	return b, err
+}
+
+// readStart is readInput of what may be longer, and is cut off there.
+func readStart(file, what string, limit int, stdin io.Reader, next string) ([]byte, error) {
+	unread := cli.Fail(cli.ExitIO, next, "the %s cannot be read", what)
+	r := stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, unread
+		}
+		defer f.Close()
+		r = f
+	}
+	b, err := io.ReadAll(io.LimitReader(r, int64(limit)))
+	if err != nil {
+		return nil, unread
+	}
+	return b, nil
+}
+
+// confirm asks a person at a terminal. Where there is none, nothing is done.
+func confirm(c *cobra.Command, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if in, ok := c.InOrStdin().(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
+		return cli.Fail(cli.ExitUsage, "the same command with --yes", "nothing was done: there is no terminal to confirm it at")
+	}
+	if !agreed(bufio.NewReader(c.InOrStdin()), c.ErrOrStderr(), question) {
+		return cli.Fail(cli.ExitRefused, "", "nothing was done")
+	}
+	return nil
+}
+
+// agreed asks a question and reports whether the answer is yes.
+func agreed(in *bufio.Reader, out io.Writer, question string) bool {
+	fmt.Fprintf(out, "%s [y/N] ", question)
+	answer, _ := in.ReadString('\n')
+	a := strings.ToLower(strings.TrimSpace(answer))
+	return a == "y" || a == "yes"
+}
+
+// noTools is a policy without contracts, for a gateway that has no server to
+// judge calls to.
+func noTools() (*policy.Policy, error) {
+	p, fs := policy.Parse("built-in policy", []byte("tools: {}\n"))
+	if len(fs) > 0 {
+		return nil, config.Invalid(config.Faults(fs))
+	}
+	return p, nil
+}
