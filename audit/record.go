@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/writ-project/writ/internal/strictjson"
@@ -148,7 +149,7 @@ func Seal(r Record, values ...Value) (Entry, error) {
 		}
 	}
 	vs := slices.Clone(values)
-	slices.SortFunc(vs, func(a, b Value) int { return cmpString(a.Name, b.Name) })
+	slices.SortFunc(vs, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
 	b := make([]byte, 0, len(data)+160+90*len(vs))
 	b = append(b, `{"commit":{`...)
 	for i, v := range vs {
@@ -188,7 +189,7 @@ func ParseEntry(leaf []byte, values ...Value) (Entry, error) {
 		return Entry{}, err
 	}
 	vs := slices.Clone(values)
-	slices.SortFunc(vs, func(a, b Value) int { return cmpString(a.Name, b.Name) })
+	slices.SortFunc(vs, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
 	for i, v := range vs {
 		d, ok := r.Commitment(v.Name)
 		if !ok || d != Commit(v.Salt, v.Bytes) || i > 0 && vs[i-1].Name == v.Name {
@@ -196,16 +197,6 @@ func ParseEntry(leaf []byte, values ...Value) (Entry, error) {
 		}
 	}
 	return Entry{leaf: bytes.Clone(leaf), session: r.Session, n: r.N, values: vs}, nil
-}
-
-func cmpString(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // ValidSession reports whether s has the form of a session's public id: s_ and
@@ -255,89 +246,4 @@ func checkWords(r *Record) error {
 		return errors.New("audit: time is out of range")
 	}
 	return nil
-}
-
-// ParseRecord parses one leaf. It accepts exactly the bytes Seal writes: any
-// other spelling of the same JSON, a member too many or too few, or a byte
-// after the object is refused.
-func ParseRecord(leaf []byte) (*Record, error) {
-	if r, ok := fastRecord(leaf); ok {
-		return r, nil
-	}
-	return slowRecord(leaf)
-}
-
-// slowRecord is what ParseRecord means.
-func slowRecord(leaf []byte) (*Record, error) {
-	if err := strictjson.Check(leaf, leafLimits); err != nil {
-		return nil, fmt.Errorf("audit: record: %w", err)
-	}
-	canon, err := strictjson.Canonical(leaf)
-	if err != nil || !bytes.Equal(canon, leaf) {
-		return nil, errors.New("audit: record is not canonical JSON")
-	}
-	ms, ok := strictjson.Members(leaf)
-	if !ok {
-		return nil, errors.New("audit: record is not an object")
-	}
-	want := [...]string{"commit", "data", "kind", "n", "session", "time", "v"}
-	if len(ms) != len(want) {
-		return nil, errors.New("audit: record does not have exactly its seven members")
-	}
-	r := &Record{}
-	for i, m := range ms {
-		if m.Name != want[i] {
-			return nil, errors.New("audit: record does not have exactly its seven members")
-		}
-		bad := func() (*Record, error) { return nil, fmt.Errorf("audit: record: bad %s", m.Name) }
-		switch m.Name {
-		case "commit":
-			cs, ok := strictjson.Members(m.Value)
-			if !ok {
-				return bad()
-			}
-			for _, c := range cs {
-				s, ok := strictjson.Text(c.Value)
-				d, err := ParseDigest(s)
-				if !ok || err != nil || !validName(c.Name) {
-					return bad()
-				}
-				r.Commit = append(r.Commit, Commitment{c.Name, d})
-			}
-		case "data":
-			if strictjson.KindOf(m.Value) != strictjson.Object {
-				return bad()
-			}
-			r.Data = m.Value
-		case "kind":
-			s, ok := strictjson.Text(m.Value)
-			if !ok || !validName(s) {
-				return bad()
-			}
-			r.Kind = Kind(s)
-		case "n":
-			if r.N, err = strconv.ParseUint(string(m.Value), 10, 64); err != nil {
-				return bad()
-			}
-		case "session":
-			if r.Session, ok = strictjson.Text(m.Value); !ok {
-				return bad()
-			}
-		case "time":
-			s, ok := strictjson.Text(m.Value)
-			t, err := time.Parse(time.RFC3339Nano, s)
-			if !ok || err != nil || t.UTC().Format(time.RFC3339Nano) != s {
-				return bad()
-			}
-			r.Time = t.UTC()
-		case "v":
-			if string(m.Value) != "1" {
-				return nil, errors.New("audit: record is of a format this version does not know")
-			}
-		}
-	}
-	if err := checkWords(r); err != nil {
-		return nil, err
-	}
-	return r, nil
 }

@@ -351,26 +351,10 @@ func (v *verifier) record(r *Record, j *prep, fail func(Fault, string) *Problem)
 
 // members reads the three members of data this package knows.
 func members(r *Record) (status string, decision uint64, shadow bool) {
-	if r.Kind != KindDecision && r.Kind != KindResult {
-		return "", 0, false
-	}
-	if status, decision, shadow, ok := fastMembers(r.Data); ok {
-		return status, decision, shadow
-	}
-	return slowMembers(r.Data)
-}
-
-func slowMembers(data []byte) (status string, decision uint64, shadow bool) {
-	ms, _ := strictjson.Members(data)
-	for _, m := range ms {
-		switch m.Name {
-		case "status":
-			status, _ = strictjson.Text(m.Value)
-		case "shadow":
-			shadow = string(m.Value) == "true"
-		case "decision":
-			decision = parseN(m.Value)
-		}
+	if r.Kind == KindDecision || r.Kind == KindResult {
+		status, _ = strictjson.Text(strictjson.Get(r.Data, "status"))
+		shadow = string(strictjson.Get(r.Data, "shadow")) == "true"
+		decision = parseN(strictjson.Get(r.Data, "decision"))
 	}
 	return status, decision, shadow
 }

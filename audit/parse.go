@@ -2,141 +2,110 @@ package audit
 
 import (
 	"bytes"
-	"encoding/hex"
+	"errors"
 	"time"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// fastRecord reads a leaf of the usual shape in one pass. What it accepts is a
-// subset of what ParseRecord accepts, with the same result; ok false only says
-// that it did not recognise the leaf. Verifying a long log is mostly this.
-func fastRecord(leaf []byte) (r *Record, ok bool) {
-	if len(leaf) > 1<<20 { // bounds on the number of values hold by themselves
-		return nil, false
-	}
+// errNoRecord says that a leaf is not what Seal writes.
+var errNoRecord = errors.New("audit: not a record as it is written, in canonical JSON")
+
+// ParseRecord parses one leaf. It accepts exactly the bytes Seal writes: any
+// other spelling of the same JSON, a member too many or too few, or a byte
+// after the object is refused.
+func ParseRecord(leaf []byte) (*Record, error) {
 	c := cursor{b: leaf}
-	r = &Record{}
-	if !c.lit(`{"commit":{`) {
-		return nil, false
-	}
-	for !c.lit(`},"data":`) {
-		if len(r.Commit) > 0 && !c.lit(",") {
-			return nil, false
+	r := &Record{}
+	ok := c.commitments(r) && c.lit(`,"data":`) && c.data(r)
+	var kind, session, at []byte
+	kind = c.member(&ok, `,"kind":`)
+	if ok = ok && c.lit(`,"n":`); ok {
+		from := c.i
+		for c.i < len(leaf) && leaf[c.i] >= '0' && leaf[c.i] <= '9' {
+			c.i++
 		}
-		name, ok := c.plain()
-		if !ok || !validName(string(name)) || !c.lit(":") {
-			return nil, false
-		}
-		text, ok := c.plain()
-		if !ok || len(text) != 64 {
-			return nil, false
-		}
-		m := Commitment{Name: intern(name)}
-		for _, h := range text {
-			if h >= 'A' && h <= 'F' {
-				return nil, false
-			}
-		}
-		if _, err := hex.Decode(m.Digest[:], text); err != nil {
-			return nil, false
-		}
-		if n := len(r.Commit); n > 0 && r.Commit[n-1].Name >= m.Name {
-			return nil, false
-		}
-		r.Commit = append(r.Commit, m)
+		r.N = parseN(leaf[from:c.i])
+		ok = c.i > from && leaf[from] != '0'
 	}
-	from := c.i
-	if from >= len(leaf) || leaf[from] != '{' || !c.value(0) {
-		return nil, false
+	session = c.member(&ok, `,"session":`)
+	at = c.member(&ok, `,"time":`)
+	switch {
+	case ok && c.lit(`,"v":1}`) && c.i == len(leaf):
+	case ok && c.lit(`,"v":`):
+		return nil, errors.New("audit: record is of a format this version does not know")
+	default:
+		return nil, errNoRecord
 	}
-	r.Data = leaf[from:c.i:c.i]
-	if !c.lit(`,"kind":`) {
-		return nil, false
-	}
-	kind, ok := c.plain()
-	if !ok || !c.lit(`,"n":`) {
-		return nil, false
-	}
-	r.Kind = Kind(intern(kind))
-	from = c.i
-	if !c.number() {
-		return nil, false
-	}
-	if r.N = parseN(leaf[from:c.i]); !c.lit(`,"session":`) {
-		return nil, false
-	}
-	session, ok := c.plain()
-	if !ok || !c.lit(`,"time":`) {
-		return nil, false
-	}
-	r.Session = string(session)
-	at, ok := c.plain()
-	if !ok || !c.lit(`,"v":1}`) || c.i != len(leaf) {
-		return nil, false
-	}
+	r.Kind, r.Session = Kind(intern(kind)), string(session)
 	t, err := time.Parse(time.RFC3339Nano, string(at))
 	var buf [40]byte
 	if r.Time = t.UTC(); err != nil || !bytes.Equal(r.Time.AppendFormat(buf[:0], time.RFC3339Nano), at) {
-		return nil, false
+		return nil, errNoRecord
 	}
-	return r, checkWords(r) == nil
+	if err := checkWords(r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// member steps over a member's name and its plain string.
+func (c *cursor) member(ok *bool, name string) (s []byte) {
+	if *ok = *ok && c.lit(name); *ok {
+		s, *ok = c.plain()
+	}
+	return s
+}
+
+// commitments reads the record's beginning, up to its data.
+func (c *cursor) commitments(r *Record) bool {
+	if !c.lit(`{"commit":{`) {
+		return false
+	}
+	for !c.lit("}") {
+		if len(r.Commit) > 0 && !c.lit(",") {
+			return false
+		}
+		name, ok := c.plain()
+		text := c.member(&ok, ":")
+		d, err := ParseDigest(string(text))
+		if !ok || err != nil || !validName(string(name)) {
+			return false
+		}
+		if n := len(r.Commit); n > 0 && r.Commit[n-1].Name >= string(name) {
+			return false
+		}
+		r.Commit = append(r.Commit, Commitment{intern(name), d})
+	}
+	return true
+}
+
+// data reads the object a record holds: nearly always in one pass, which
+// verifying a long log mostly is.
+func (c *cursor) data(r *Record) bool {
+	from := c.i
+	if from >= len(c.b) || c.b[from] != '{' {
+		return false
+	}
+	// Within this length the bound on the number of values holds by itself.
+	if len(c.b) > 1<<20 || !c.value(0) {
+		canon, err := []byte(nil), strictjson.Check(c.b, leafLimits)
+		if err == nil {
+			canon, err = strictjson.Canonical(c.b)
+		}
+		if err != nil || !bytes.Equal(canon, c.b) {
+			return false
+		}
+		c.i = from + len(strictjson.Get(c.b, "data"))
+	}
+	r.Data = c.b[from:c.i:c.i]
+	return true
 }
 
 // intern returns the usual words without a copy for each record.
 func intern(b []byte) string {
 	for _, w := range [...]string{"decision", "result", "open", "event", "close", "arguments"} {
-		if string(b) == w {
-			return w
-		}
-	}
-	return string(b)
-}
-
-// fastMembers reads the members of data that this package knows, of data
-// fastRecord accepted or any other canonical object; ok false as above.
-func fastMembers(data []byte) (status string, decision uint64, shadow, ok bool) {
-	c := cursor{b: data}
-	if !c.lit("{") {
-		return "", 0, false, false
-	}
-	if c.lit("}") {
-		return "", 0, false, true
-	}
-	for {
-		name, ok := c.plain()
-		if !ok || !c.lit(":") {
-			return "", 0, false, false
-		}
-		from := c.i
-		if !c.value(1) {
-			return "", 0, false, false
-		}
-		v := data[from:c.i]
-		switch string(name) {
-		case "status":
-			if v[0] == '"' {
-				if bytes.IndexByte(v, '\\') >= 0 {
-					return "", 0, false, false
-				}
-				status = statusWord(v[1 : len(v)-1])
-			}
-		case "shadow":
-			shadow = string(v) == "true"
-		case "decision":
-			decision = parseN(v)
-		}
-		switch {
-		case c.lit(","):
-		case c.lit("}"):
-			return status, decision, shadow, true
-		default:
-			return "", 0, false, false
-		}
-	}
-}
-
-func statusWord(b []byte) string {
-	for _, w := range [...]string{"accepted", "rejected", "transformed", "ok", "error", "unknown"} {
 		if string(b) == w {
 			return w
 		}
