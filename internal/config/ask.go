@@ -143,11 +143,10 @@ func (a *Ask) NewPlanner() (ask.Planner, ask.Summariser, error) {
 			return nil, nil, cli.Fail(cli.ExitConfig, "", "the planner's key holds characters no key has")
 		}
 	}
-	if p.Kind == "anthropic" {
-		m := model.NewAnthropic(e)
-		return m, m, nil
-	}
 	m := model.NewOpenAI(e)
+	if p.Kind == "anthropic" {
+		m = model.NewAnthropic(e)
+	}
 	return m, m, nil
 }
 

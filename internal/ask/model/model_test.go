@@ -383,7 +383,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	for _, k := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"} {
 		t.Setenv(k, "http://127.0.0.1:1")
 	}
-	if p := modelClient(nil).Transport.(strictTransport).base.(*http.Transport).Proxy; p != nil {
+	if p := modelClient().Transport.(*http.Transport).Proxy; p != nil {
 		t.Error("a proxy is taken from the environment") // which is read once, and never for loopback
 	}
 	for _, w := range wires {

@@ -14,7 +14,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 
+	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -25,51 +27,72 @@ type Endpoint struct {
 	Key   string // "" sends none
 }
 
-// wireBytes bounds an endpoint's whole answer.
-const wireBytes = 4 << 20
+// Model is a planner and summariser behind an endpoint. It asks for no stream,
+// offers the model no tools and asks once.
+type Model struct {
+	Endpoint
+	kind
+	client *http.Client
+}
 
-// wireError is what an endpoint did wrong. It holds nothing the endpoint sent.
-type wireError string
+// kind is how an endpoint is spoken to.
+type kind struct {
+	path            string            // behind the endpoint's URL
+	header          map[string]string // of each request
+	keyIn, keyAfter string            // the header with the key, and what stands before it
+	body            func(model, system, user string) any
+	said            func(answer []byte) ([]byte, error)  // what the model wrote
+	whole           func(stream []event) ([]byte, error) // the answer a stream stands for
+}
 
-func (e wireError) Error() string { return string(e) }
-
-// post makes one request and returns the answer, one strict JSON object: see
-// strictTransport.
-func post(ctx context.Context, client *http.Client, url string, header http.Header, body any) ([]byte, error) {
-	b, err := json.Marshal(body)
+// Plan implements ask.Planner.
+func (m *Model) Plan(ctx context.Context, p ask.Prompt) ([]byte, error) {
+	system, user, err := p.Messages()
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(b))
+	return m.ask(ctx, system, user)
+}
+
+// Summarise implements ask.Summariser.
+func (m *Model) Summarise(ctx context.Context, x ask.Material) ([]byte, error) {
+	system, user := x.Messages()
+	return m.ask(ctx, system, user)
+}
+
+// ask makes one request and reads what the model wrote in the answer.
+func (m *Model) ask(ctx context.Context, system, user string) ([]byte, error) {
+	b, err := json.Marshal(m.body(m.Model, system, user))
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(m.URL, "/")+m.path, bytes.NewReader(b))
 	if err != nil {
 		return nil, modelError(ctx, err)
 	}
-	req.Header = header
+	for name, value := range m.header {
+		req.Header.Set(name, value)
+	}
+	if m.Key != "" {
+		req.Header.Set(m.keyIn, m.keyAfter+m.Key)
+	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	resp, err := client.Do(req)
+	resp, err := m.client.Do(req)
 	if err != nil {
 		return nil, modelError(ctx, err)
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	return raw, modelError(ctx, err)
-}
-
-// strictTransport lets a client see only whole answers that are one strict JSON
-// object, of an endpoint that answered itself; whole makes one of a stream. A
-// request is made once.
-type strictTransport struct {
-	base  http.RoundTripper
-	whole func([]event) ([]byte, error)
-}
-
-func (t strictTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.base.RoundTrip(r)
+	raw, err := m.answer(resp)
 	if err != nil {
-		return nil, err
+		return nil, modelError(ctx, err)
 	}
-	defer resp.Body.Close()
+	return m.said(raw)
+}
+
+// answer returns a whole answer that is one strict JSON object, of an endpoint
+// that answered itself.
+func (m *Model) answer(resp *http.Response) ([]byte, error) {
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		return nil, wireError("the model's endpoint redirects, which is not followed: name the final URL")
@@ -92,20 +115,39 @@ func (t strictTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if media == "text/event-stream" {
 		events, err := readEvents(body)
-		if err == nil {
-			body, err = t.whole(events)
-		}
 		if err != nil {
+			return nil, err
+		}
+		if body, err = m.whole(events); err != nil {
 			return nil, err
 		}
 	}
 	if !strictObject(body) {
 		return nil, wireError("the model's endpoint answered with something that is not one strict JSON object")
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	resp.ContentLength = int64(len(body))
-	return resp, nil
+	return body, nil
 }
+
+// textOf is a member that is a text, "" where it is none.
+func textOf(raw []byte, name string) string {
+	s, _ := strictjson.Text(strictjson.Get(raw, name))
+	return s
+}
+
+// wireBytes bounds an endpoint's whole answer.
+const wireBytes = 4 << 20
+
+// wireError is what an endpoint did wrong. It holds nothing the endpoint sent.
+type wireError string
+
+func (e wireError) Error() string { return string(e) }
+
+// What a model did instead of answering, on either wire.
+var (
+	errToolCall     = &ask.ReplyError{Need: "a plan as text; the model made a tool call of its own, which nobody carries out"}
+	errModelRefused = &ask.ReplyError{Need: "a plan as text; the model refused"}
+	errCutOff       = &ask.ReplyError{Need: "a whole answer; the model's was cut off"}
+)
 
 func strictObject(b []byte) bool {
 	return strictjson.Check(b, strictjson.Limits{Bytes: wireBytes, Depth: 64, Leaves: 200_000, Number: 64}) == nil &&
@@ -115,13 +157,13 @@ func strictObject(b []byte) bool {
 // modelClient is an HTTP client for one endpoint. Redirects are refused, and no
 // proxy is taken from the environment: they would carry the key, or the user's
 // words, to somebody the operator did not name.
-func modelClient(whole func([]event) ([]byte, error)) *http.Client {
+func modelClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
 	t.DisableCompression = true
 	t.DisableKeepAlives = true // one or two requests are made: nothing is left open
 	return &http.Client{
-		Transport:     strictTransport{t, whole},
+		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
