@@ -74,7 +74,7 @@ func OpenIndex(dir string) (*Index, error) {
 		if walErr == nil {
 			return nil, indexError(path, &OpenError{Reason: Damaged, Err: errors.New("of it only the write-ahead log is left")})
 		}
-		if err := createIndex(dir, path); err != nil {
+		if err := create(dir, path, Options{BusyTimeout: indexWait, noSync: true}, makeIndex); err != nil {
 			return nil, indexError(path, err)
 		}
 	} else if err != nil {
@@ -109,36 +109,13 @@ func RemoveIndex(dir string) error {
 	return nil
 }
 
-// createIndex makes a complete empty index beside path and gives it its name,
-// as create does for the log.
-func createIndex(dir, path string) error {
-	f, err := os.CreateTemp(dir, ".new-index-*.db")
-	if err != nil {
-		return openError(dir, Unwritable, bare(err))
-	}
-	tmp := f.Name()
-	f.Close()
-	defer func() {
-		for _, p := range []string{tmp, tmp + "-wal", tmp + "-shm"} {
-			os.Remove(p)
-		}
-	}()
-	db := sql.OpenDB(connector(tmp, Options{BusyTimeout: indexWait, noSync: true}, false))
-	db.SetMaxOpenConns(1)
-	_, err = db.Exec(indexSchema+"INSERT INTO made VALUES (?, 0)", words.Version)
+// makeIndex makes the tables of an empty index.
+func makeIndex(db *sql.DB) error {
+	_, err := db.Exec(indexSchema+"INSERT INTO made VALUES (?, 0)", words.Version)
 	if err == nil {
 		_, err = db.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", indexID, indexVersion))
 	}
-	if err = errors.Join(err, db.Close()); err != nil {
-		return err
-	}
-	if err := syncPath(tmp, os.O_RDWR); err != nil {
-		return openError(path, Unwritable, bare(err))
-	}
-	if err := os.Link(tmp, path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return openError(path, Unwritable, bare(err))
-	}
-	return nil
+	return err
 }
 
 func openIndex(path string) (_ *Index, err error) {
@@ -170,26 +147,14 @@ func openIndex(path string) (_ *Index, err error) {
 	if _, err := x.conn.ExecContext(ctx, "PRAGMA synchronous = NORMAL"); err != nil {
 		return nil, err
 	}
-	var app, version int
+	version, err := versionOf(ctx, x.conn, indexID, indexVersion, false)
+	if err == nil && version < indexVersion {
+		err = x.empty(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
 	var made string
-	if err := x.conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
-		return nil, err
-	}
-	if err := x.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return nil, err
-	}
-	switch {
-	case app != indexID:
-		return nil, &OpenError{Reason: NotDatabase}
-	case version > indexVersion:
-		return nil, &OpenError{Reason: Newer}
-	case version > 0 && version < indexVersion:
-		if err := x.empty(ctx); err != nil {
-			return nil, err
-		}
-	case version != indexVersion:
-		return nil, &OpenError{Reason: Damaged, Err: errors.New("its version is missing")}
-	}
 	if err := x.conn.QueryRowContext(ctx, "SELECT words FROM made").Scan(&made); err != nil {
 		return nil, err
 	}

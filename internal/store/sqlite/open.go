@@ -127,8 +127,11 @@ func Open(dir string, o Options) (*Store, error) {
 		o.BusyTimeout = 10 * time.Second
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := create(dir, path, o); err != nil {
-			return nil, err
+		if err := create(dir, path, o, migrate); err != nil {
+			return nil, classify(path, err)
+		}
+		if err := syncPath(dir, os.O_RDONLY); err != nil && runtime.GOOS != "windows" {
+			return nil, openError(dir, Unwritable, bare(err))
 		}
 	} else if err != nil {
 		return nil, openError(path, Unwritable, bare(err))
@@ -203,20 +206,8 @@ func openReader(path string, o Options) (_ *Store, err error) {
 			s.release()
 		}
 	}()
-	var app int
-	if err := s.read.QueryRow("PRAGMA application_id").Scan(&app); err != nil {
+	if s.version, err = versionOf(context.Background(), s.read, applicationID, len(migrations), false); err != nil {
 		return nil, err
-	}
-	if err := s.read.QueryRow("PRAGMA user_version").Scan(&s.version); err != nil {
-		return nil, err
-	}
-	switch {
-	case app != applicationID:
-		return nil, &OpenError{Reason: NotDatabase}
-	case s.version > len(migrations):
-		return nil, &OpenError{Reason: Newer}
-	case s.version < 1:
-		return nil, &OpenError{Reason: Damaged, Err: errors.New("its version is missing")}
 	}
 	s.secret, err = s.read.Prepare("SELECT " + sessionColumns + " FROM sessions WHERE secret = ?")
 	return s, err
@@ -228,12 +219,7 @@ func openReader(path string, o Options) (_ *Store, err error) {
 // file does not change or, where it was cut off with its write-ahead log, that
 // nobody else reads that.
 func reader(path string, o Options) *dsn {
-	q := url.Values{}
-	q.Set("mode", "ro")
-	q.Set("_busy_timeout", fmt.Sprint(o.BusyTimeout.Milliseconds()))
-	q.Set("_defensive", "1")
-	q.Set("_dqs", "0")
-	q.Set("_error_rc", "1")
+	q := settings("ro", o)
 	q.Set("_query_only", "1")
 	wal, err := os.Lstat(path + "-wal")
 	if _, shm := os.Lstat(path + "-shm"); shm == nil {
@@ -291,11 +277,11 @@ func checkFiles(path string) error {
 	return nil
 }
 
-// create makes a complete empty database beside path and then gives it its
-// name. Of several processes one succeeds and the others use its file; a crash
-// leaves no half-made database.
-func create(dir, path string, o Options) error {
-	f, err := os.CreateTemp(dir, ".new-audit-*.db")
+// create makes a complete empty database beside path, by fill, and then gives it
+// its name. Of several processes one succeeds and the others use its file; a
+// crash leaves no half-made database.
+func create(dir, path string, o Options, fill func(*sql.DB) error) error {
+	f, err := os.CreateTemp(dir, ".new-*-"+filepath.Base(path))
 	if err != nil {
 		return openError(dir, Unwritable, bare(err))
 	}
@@ -307,18 +293,15 @@ func create(dir, path string, o Options) error {
 		}
 	}()
 	db := sql.OpenDB(connector(tmp, o, false))
-	err = migrate(db)
-	if err = errors.Join(err, db.Close()); err != nil {
-		return classify(path, err)
+	db.SetMaxOpenConns(1)
+	if err := errors.Join(fill(db), db.Close()); err != nil {
+		return err
 	}
 	if err := syncPath(tmp, os.O_RDWR); err != nil {
 		return openError(path, Unwritable, bare(err))
 	}
 	if err := os.Link(tmp, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return openError(path, Unwritable, bare(err))
-	}
-	if err := syncPath(dir, os.O_RDONLY); err != nil && runtime.GOOS != "windows" {
-		return openError(dir, Unwritable, bare(err))
 	}
 	return nil
 }
@@ -334,12 +317,7 @@ func syncPath(path string, flag int) error {
 // connector names the file to SQLite so that nothing in its path is read as
 // an option.
 func connector(path string, o Options, readOnly bool) *dsn {
-	q := url.Values{}
-	q.Set("mode", "rw")
-	q.Set("_busy_timeout", fmt.Sprint(o.BusyTimeout.Milliseconds()))
-	q.Set("_defensive", "1")
-	q.Set("_dqs", "0")
-	q.Set("_error_rc", "1")
+	q := settings("rw", o)
 	if readOnly {
 		q.Set("_query_only", "1")
 		q.Add("_pragma", "mmap_size(268435456)")
@@ -353,6 +331,12 @@ func connector(path string, o Options, readOnly bool) *dsn {
 		q.Add("_pragma", "secure_delete(1)")
 	}
 	return named(path, q)
+}
+
+// settings are those of every connection.
+func settings(mode string, o Options) url.Values {
+	return url.Values{"mode": {mode}, "_busy_timeout": {fmt.Sprint(o.BusyTimeout.Milliseconds())},
+		"_defensive": {"1"}, "_dqs": {"0"}, "_error_rc": {"1"}}
 }
 
 func named(path string, q url.Values) *dsn {
@@ -391,26 +375,9 @@ func migrate(db *sql.DB) error {
 }
 
 func migrateOne(ctx context.Context, c *sql.Conn) (done bool, err error) {
-	var app, version, tables int
-	if err := c.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
-		return false, err
-	}
-	if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return false, err
-	}
-	if err := c.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
-		return false, err
-	}
-	switch {
-	case app == 0 && version == 0 && tables == 0: // new
-	case app != applicationID:
-		return false, &OpenError{Reason: NotDatabase}
-	case version > len(migrations):
-		return false, &OpenError{Reason: Newer}
-	case version < 1:
-		return false, &OpenError{Reason: Damaged, Err: errors.New("its version is missing")}
-	case version == len(migrations):
-		return true, nil
+	version, err := versionOf(ctx, c, applicationID, len(migrations), true)
+	if err != nil || version == len(migrations) {
+		return err == nil, err
 	}
 	if _, err := c.ExecContext(ctx, migrations[version]); err != nil {
 		return false, err
@@ -423,6 +390,27 @@ func migrateOne(ctx context.Context, c *sql.Conn) (done bool, err error) {
 	}
 	_, err = c.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version+1))
 	return false, err
+}
+
+// versionOf is the version of the tables in a database with that id, 0 for an
+// empty one that is to become it.
+func versionOf(ctx context.Context, q querier, id, newest int, orEmpty bool) (version int, err error) {
+	var app, tables int
+	err = q.QueryRowContext(ctx, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), count(*) FROM sqlite_schema").
+		Scan(&app, &version, &tables)
+	switch {
+	case err != nil:
+		return 0, err
+	case orEmpty && app == 0 && version == 0 && tables == 0:
+		return 0, nil
+	case app != id:
+		return 0, &OpenError{Reason: NotDatabase}
+	case version > newest:
+		return 0, &OpenError{Reason: Newer}
+	case version < 1:
+		return 0, &OpenError{Reason: Damaged, Err: errors.New("its version is missing")}
+	}
+	return version, nil
 }
 
 // bare takes the path out of a file error: OpenError says it already, quoted.
