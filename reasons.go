@@ -47,6 +47,10 @@ const (
 	ProvenanceSession    Reason = "provenance.no_session"  // the call carries no session, so there is no evidence
 	ProvenanceAnchor     Reason = "provenance.anchor"      // vouched, but the user did not name the record that would be destroyed (R9)
 	ProvenanceKey        Reason = "provenance.key"         // an object key the schema does not name (R16)
+	ProvenanceAtom       Reason = "provenance.atom"        // free text holds a link, address, number or the like that nothing vouches for (R14)
+	ProvenanceReader     Reason = "provenance.reader"      // free text goes to somebody whom the user did not name (R14)
+	ProvenanceSecret     Reason = "provenance.secret"      // free text, after the agent was given a secret (R30)
+	ProvenanceRecord     Reason = "provenance.record"      // vouched, but of another record than the argument it belongs to (R37)
 )
 
 // Form: a value is not in the canonical form its type demands (R16, R17).
@@ -71,6 +75,7 @@ const (
 	PolicyRepeated      Reason = "policy.repeated"       // R23: a repeated act without fresh evidence
 	PolicyAbsent        Reason = "policy.absent"         // no policy, or a catalogue that was not made with it
 	PolicyAnswer        Reason = "policy.answer"         // R31: an answer inside a call is not founded
+	PolicyFetches       Reason = "policy.fetches"        // R20: too many seen links of one result and host
 )
 
 // Plan: what the planner proposed is no plan (INV-1, terminal plans).
@@ -182,7 +187,7 @@ func CodeOf(r Reason) Code {
 		return InvalidPayload
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall,
 		ProvenanceOpenTarget, ProvenanceDerived, ProvenanceConst, ProvenanceCatalog,
-		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, PolicyAnswer,
+		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceRecord, PolicyAnswer,
 		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker,
 		MemoryMissing, MemoryUnknown, MemoryErased, MemoryQuarantined, MemoryQuote, MemoryUnborne, MemoryEmpty:
 		return MissingProvenance

@@ -48,6 +48,7 @@ type judge struct {
 	strict   bool
 	readable bool // the payload could be taken apart, so d.Traces is complete
 	hard     bool // refused in shadow mode too
+	dropped  bool // members that were null were left out of args
 	noTarget bool // R29: selectors are judged as targets
 	// reports holds the failures of the classes after payload.
 	direct, schema, unfounded, against []writ.Failure
@@ -104,7 +105,9 @@ func (j *judge) open() (named, invalid []writ.Failure, ok bool) {
 		return nil, nil, false
 	}
 	j.effectAndRules()
-	invalid = j.validate()
+	if invalid = j.validate(); len(invalid) > 0 {
+		invalid = j.withoutNulls(invalid)
+	}
 	tooLarge := slices.ContainsFunc(invalid, func(f writ.Failure) bool { return f.Reason == writ.PayloadTooLarge })
 	if !tooLarge {
 		j.collect()
@@ -156,11 +159,13 @@ func (j *judge) refuse(fs []writ.Failure) {
 		return
 	}
 	d.allow = true
-	if len(j.replaced) == 0 {
+	if len(j.replaced) == 0 && !j.dropped {
 		d.Outcome = writ.Outcome{Status: writ.Accepted}
 		return
 	}
-	d.Arguments = rewrite(j.args, nil, j.replaced)
+	if d.Arguments = j.args; len(j.replaced) > 0 {
+		d.Arguments = rewrite(j.args, nil, j.replaced)
+	}
 	tool := j.in.Call.Server + "/" + toolOf(j.in.Call)
 	d.Outcome = writ.Outcome{Status: writ.Transformed, Proposal: &writ.Proposal{ToolName: tool, Payload: d.Arguments}}
 }
@@ -295,6 +300,31 @@ func (j *judge) validate() []writ.Failure {
 		return nil // the memory judges its payloads, in the order its codes demand
 	}
 	return j.d.Tool.ValidateArguments(j.args)
+}
+
+// withoutNulls takes the members that are null out of the arguments where the
+// schema does not admit it and does not demand them: clients write null for what
+// they leave out. What is left is judged, hashed and sent. Without them it must be
+// what the schema says, or the failures stand.
+func (j *judge) withoutNulls(invalid []writ.Failure) []writ.Failure {
+	if j.strict || j.in.Call.Method != policy.CallTool {
+		return invalid
+	}
+	args := j.args
+	for _, f := range invalid {
+		path, err := strictjson.ParsePointer(f.Pointer)
+		if err != nil || len(path) != 1 || f.Reason != writ.SchemaInvalid || j.d.Tool.schema().Requires(path[0]) ||
+			strictjson.KindOf(strictjson.Get(args, path[0])) != strictjson.Null {
+			return invalid
+		}
+		args = strictjson.Delete(args, path[0])
+	}
+	if len(j.d.Tool.ValidateArguments(args)) > 0 {
+		return invalid
+	}
+	j.args, j.dropped = args, true
+	j.effectAndRules() // a case may have been named by one
+	return nil
 }
 
 // closed is what stands against the act whatever its arguments rest on: a

@@ -35,6 +35,7 @@ type leaf struct {
 	enum     bool            // a member of an enum of the pinned schema
 	rule     *policy.ArgRule // nil when the contract names none
 	role     policy.Role
+	missing  string // R14: the kinds of atoms in it that nothing vouches for
 
 	founded
 }

@@ -49,6 +49,10 @@ var needs = map[writ.Reason]string{
 	writ.ProvenanceConst:      "must be one of the operator's constants",
 	writ.ProvenanceCatalog:    "must be a value that the tool's own definition lists",
 	writ.ProvenanceKey:        "is a name the schema does not give and was not seen where this call accepts it",
+	writ.ProvenanceAtom:       "is free text that names what was seen nowhere where it vouches",
+	writ.ProvenanceReader:     "is free text, which goes only to whom the user named: he types the address, or what only that record holds",
+	writ.ProvenanceSecret:     "is free text, and a secret was read in this session, which it could carry; in a session of its own it passes",
+	writ.ProvenanceRecord:     "is of another record than the argument it belongs to; read that record again, or the user types the value",
 	writ.ProvenanceSession:    "the call carries no session, so nothing can vouch for it; make it in a session",
 
 	writ.PolicyAbsent:        "no policy was given, or a catalogue that was not made with it: both come from one policy.Parse and NewCatalogue",
@@ -58,6 +62,7 @@ var needs = map[writ.Reason]string{
 	writ.PolicyPointerClosed: "was guessed at too often; what a tool newly returns or the user types passes, or a person reopens it",
 	writ.PolicySessionClosed: "too many values were guessed at in this session; a person must reopen it",
 	writ.PolicyRepeated:      "the same act was made before; it must rest on values read after it",
+	writ.PolicyFetches:       "is the fourth link of one result to one place, and which are fetched can tell it something; the user types it",
 	writ.PolicyAnswer:        "an answer given inside a call must itself be a value that a tool returned",
 
 	writ.DirectOwnState: "must not name Writ's own state, configuration or programs, nor what could be one of them; " +
@@ -70,10 +75,17 @@ var needs = map[writ.Reason]string{
 func (j *judge) need(l *leaf, r writ.Reason) string {
 	s := "`" + shown(l.pointer) + "` " + needs[r]
 	switch r {
-	case writ.PolicyAnswer, writ.ProvenanceConst, writ.ProvenanceCatalog:
+	case writ.PolicyAnswer, writ.PolicyFetches, writ.ProvenanceConst, writ.ProvenanceCatalog:
 		return s
 	}
-	if r == writ.ProvenanceAnchor {
+	switch r {
+	case writ.ProvenanceAtom:
+		return s + ": " + l.missing + "; leave it out, or the user types it: " + j.say()
+	case writ.ProvenanceReader, writ.ProvenanceRecord:
+		return s + ": " + j.say()
+	case writ.ProvenanceSecret:
+		return s
+	case writ.ProvenanceAnchor:
 		return s + "; the user must type it, or a value that only this record has in a list of its collection that was not narrowed: " + j.say()
 	}
 	if j.isLocal(l) {

@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
@@ -41,10 +42,14 @@ func (j *judge) judgeLeaves() {
 		return
 	}
 	declared := slices.ContainsFunc(j.rules, func(r policy.ArgRule) bool { return r.Role == policy.Target })
-	vouched, local := false, []*leaf(nil)
+	vouched, local, open := false, []*leaf(nil), []*leaf(nil)
 	for _, l := range j.leaves {
 		if j.isLocal(l) {
 			local = append(local, l)
+			continue
+		}
+		if j.isOpen(l) {
+			open = append(open, l)
 			continue
 		}
 		if l.declined {
@@ -71,6 +76,8 @@ func (j *judge) judgeLeaves() {
 		l.founded = founded{label: l.label} // seen perhaps, and not enough
 		j.unfoundedLeaf(l, r)
 	}
+	j.bound()
+	j.composed(open)
 	shut := slices.ContainsFunc(j.leaves, func(l *leaf) bool { return l.shut })
 	for _, l := range local {
 		// R14: the text needs no voucher, the file it goes to does.
@@ -151,10 +158,11 @@ func (j *judge) anchored(l *leaf) bool {
 	}
 	said, why := j.typed(l)
 	if why != "" {
-		if j.names == nil {
-			j.names = j.session().ledger.Names()
+		if made, ok := j.session().ledger.Own(j.query(l, policy.Source{})); ok {
+			l.refs = append(l.refs, refOf(made))
+			return true // R13
 		}
-		named, ok := j.names.Anchor(j.query(l, policy.Source{}))
+		named, ok := j.named().Anchor(j.query(l, policy.Source{}))
 		if !ok {
 			return false
 		}
@@ -162,6 +170,14 @@ func (j *judge) anchored(l *leaf) bool {
 	}
 	l.refs, l.newest = append(l.refs, quoteOf(said)), max(l.newest, said.Evidence)
 	return true
+}
+
+// named are the records the user may have named (R9).
+func (j *judge) named() *provenance.Names {
+	if j.names == nil {
+		j.names = j.session().ledger.Names()
+	}
+	return j.names
 }
 
 // worse keeps, of what several outputs say of a value, what came closest.
@@ -248,13 +264,32 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	}
 	q := j.query(l, src)
 	a := s.ledger.Find(q)
-	if len(a.Vouched) == 0 {
-		return j.fromParty(l, q, a.Reason)
+	if len(a.Vouched) > 0 {
+		l.founded = j.foundedOn(a)
+		return ""
 	}
+	r := j.fromParty(l, q, a.Reason)
+	if r != writ.ProvenanceOpenTarget || j.strict {
+		return r
+	}
+	// R28: what anyone can have made appear is a target if the user named its
+	// record (R9).
+	q.Target = false
+	if a = s.ledger.Find(q); len(a.Vouched) > 0 {
+		if l.founded = j.foundedOn(a); j.anchored(l) {
+			l.open = false
+			return ""
+		}
+	}
+	l.founded = founded{}
+	return r
+}
+
+// foundedOn is what an answer of the ledger lets a leaf rest on.
+func (j *judge) foundedOn(a provenance.Answer) founded {
 	best := a.Vouched[0]
-	l.founded = founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
+	return founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
 		contested: a.Contested && j.d.Effect&(policy.Transfer|policy.Delete) != 0, open: a.Open}
-	return ""
 }
 
 // typed asks where the user typed a leaf.
@@ -269,6 +304,9 @@ func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 // fromUser is R6. What the user typed whole may be a target (R28): he chose it.
 func (j *judge) fromUser(l *leaf) writ.Reason {
 	q, r := j.typed(l)
+	if r == writ.ProvenanceSmall {
+		q, r = j.typedBeside(l)
+	}
 	if r != "" {
 		return r
 	}
@@ -342,14 +380,50 @@ func (j *judge) fromSeen(l *leaf) writ.Reason {
 		return writ.ProvenanceSession
 	}
 	best, ok := s.ledger.Seen(l.raw)
-	if _, _, why := provenance.Canonical(provenance.URL, l.raw); why != "" {
-		ok = false // R20 is about links
+	if !isLink(l) {
+		ok = false
 	}
 	if !ok || l.empty || j.d.Effect&^policy.Read != policy.Egress {
 		return writ.ProvenanceUnseen
 	}
+	at := fetched{hostOf(l.text), best.Evidence}
+	if s.fetches[at] >= fetchesPerResult {
+		return writ.PolicyFetches
+	}
 	l.founded = founded{rule_: "seen", label: best.Label, refs: []Ref{refOf(best)}, open: true}
+	j.d.basis.fetches = append(j.d.basis.fetches, at)
 	return ""
+}
+
+// isLink reports whether a leaf is what R20 is about: an absolute URL, or one
+// whose scheme was left out (R15).
+func isLink(l *leaf) bool {
+	_, _, why := provenance.Canonical(provenance.URL, l.raw)
+	if why != "" && l.isText && !strings.Contains(l.text, "://") {
+		_, _, why = provenance.Canonical(provenance.URL, strictjson.Quote("https://"+l.text))
+	}
+	return why == ""
+}
+
+// fetched is what counts the links of one result that were followed to one host:
+// which of many is fetched can spell what the fetcher knows (R20).
+type fetched struct {
+	host     string
+	evidence uint32
+}
+
+const fetchesPerResult = 3
+
+// hostOf returns what a canonical URL is fetched from: the last two labels of its
+// host, so that names made up below one domain count together.
+func hostOf(url string) string {
+	_, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		rest = url
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	labels := strings.Split(host, ".")
+	return strings.Join(labels[max(0, len(labels)-2):], ".")
 }
 
 // labelLeaves is what is done for reads: nothing is refused for provenance, but

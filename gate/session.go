@@ -43,6 +43,9 @@ type Session struct {
 	// evidence that is fresh after them (R23).
 	done map[string]uint32
 
+	// fetches counts the links of a result that were followed to one host (R20).
+	fetches map[fetched]int
+
 	// refused are the values guessed at, by the pointer of a tool (R24).
 	refused map[string]*guesses
 }
@@ -81,7 +84,7 @@ func (s *Session) mayShadow() bool { return s == nil || s.mode != enforcing }
 func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
 	s := &Session{
 		id: id, key: key, ledger: provenance.NewLedger(key, caps), next: 1,
-		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string]uint32{}, refused: map[string]*guesses{},
+		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string]uint32{}, refused: map[string]*guesses{}, fetches: map[fetched]int{},
 	}
 	s.self = s.digest([]byte(id))
 	return s
@@ -148,6 +151,9 @@ func (s *Session) Decided(d *Decision) {
 		}
 		if d.basis.act != "" {
 			s.done[d.basis.act] = s.next
+		}
+		for _, f := range d.basis.fetches {
+			s.fetches[f]++
 		}
 		return
 	}

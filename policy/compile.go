@@ -101,6 +101,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	r.effects(c, key, f)
 	c.Args = r.args(p, f.Args, nil)
 	r.cases(p, c, f)
+	r.bindings(p, c, f)
 	r.outputs(p, c, f)
 	r.sets(p, c, f)
 	if f.OutputSchema.Given() {
@@ -185,9 +186,11 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	if a.Normalise && a.Type == provenance.Untyped {
 		r.Fault(f.Normalise.Node, "normalise needs a type: only a declared form can be canonical", "type: path")
 	}
-	if local, ok := pick(r, f.Content, map[string]bool{"local": true}, "open", "governed"); ok && local {
-		if a.Local = a.Role == Content; !a.Local {
-			r.Fault(f.Content.Node, "content: local belongs to the role content", "role: content")
+	if open, ok := pick(r, f.Content, map[string]bool{"local": false, "open": true}, "governed"); ok {
+		if a.Role == Content {
+			a.Local, a.Composed = !open, open
+		} else {
+			r.Fault(f.Content.Node, "content: "+f.Content.S+" belongs to the role content", "role: content")
 		}
 	}
 	if !f.From.Given() {
@@ -357,6 +360,62 @@ func (r *reader) cases(p *Policy, c *Contract, f *toolFile) {
 	}
 	if f.Cases.Given() && f.Cases.Node.Kind == strictyaml.List && len(f.Cases.Items) == 0 {
 		r.Fault(f.Cases.Node, "an empty list of cases", "remove it")
+	}
+}
+
+// bindings compiles `same_record:` and `of:` (R37).
+func (r *reader) bindings(p *Policy, c *Contract, f *toolFile) {
+	pointer := func(t strictyaml.String, exact bool) (provenance.Pattern, bool) {
+		at, err := provenance.ParsePattern(t.S)
+		switch {
+		case t.Node.Kind != strictyaml.Text: // a fault already
+			return at, false
+		case err != nil || len(at.Tokens) == 0:
+			r.Fault(t.Node, "not a pointer to an argument", "/order_id")
+		case exact && !at.Exact():
+			r.Fault(t.Node, "what names the record is one argument: its pointer holds no *", "/order_id")
+		default:
+			return at, true
+		}
+		return at, false
+	}
+	for _, list := range f.SameRecord.lists {
+		if len(list.Items) < 2 {
+			r.Fault(list.Node, "a record is named by one argument and has at least one more", "same_record: [/order_id, /item_ids/*]")
+			continue
+		}
+		b := Binding{}
+		for i, t := range list.Items {
+			at, ok := pointer(t, i == 0)
+			if i == 0 {
+				b.First = at
+			} else {
+				b.Others = append(b.Others, at)
+			}
+			if !ok {
+				break
+			}
+		}
+		c.Bindings = append(c.Bindings, b)
+	}
+	of := func(m strictyaml.Map[argFile]) {
+		for _, e := range m.Entries {
+			if !e.Value.Of.Given() {
+				continue
+			}
+			first, ok := pointer(e.Value.Of, true)
+			if other, err := provenance.ParsePattern(e.Key.Value); ok && err == nil {
+				c.Bindings = append(c.Bindings, Binding{first, []provenance.Pattern{other}})
+			}
+		}
+	}
+	of(f.Args)
+	for i := range f.Cases.Items {
+		of(f.Cases.Items[i].body.Args)
+	}
+	if len(c.Bindings) > 0 && p.Profile == Strict {
+		c.Bindings = nil
+		r.WarnAt(c.Line, c.Col, "profile strict binds no arguments to a record (R37)", "")
 	}
 }
 

@@ -175,6 +175,14 @@ type Source struct {
 	Op     string             // FromDerived: "path_join"
 }
 
+// Binding says that the values at Others are of the record that the value at
+// First names (R37): `same_record: [/order_id, /item_ids/*]` of a tool, or
+// `of: /order_id` of an argument.
+type Binding struct {
+	First  provenance.Pattern // exact
+	Others []provenance.Pattern
+}
+
 // ArgRule is what a contract says of the argument leaves one pattern names.
 type ArgRule struct {
 	At          provenance.Pattern
@@ -187,6 +195,7 @@ type ArgRule struct {
 	MaxItems    int      // R16; 0 means 50 on authority roles, no bound else
 	Normalise   bool     // R17: replace by the canonical form, report transformed
 	Local       bool     // content: local (R14)
+	Composed    bool     // content: open (R14)
 	Open        bool     // R16: the contract opens this object to unnamed properties
 	Owner       [][]byte // R28: constants the record's owner pointer may hold
 	Line, Col   int      // where it stands in the policy file
@@ -237,6 +246,9 @@ type Contract struct {
 	Contested    bool // R25: refuse (later: ask) when a value is contested
 	Optional     bool // the tool may be absent from the live list
 	Line, Col    int
+
+	// Bindings say which arguments belong to one record (R37).
+	Bindings []Binding
 
 	sets []field // R38: where what it is sent can come back; nil: anywhere
 }

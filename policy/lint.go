@@ -200,7 +200,7 @@ func (r *reader) lintOutput(c *Contract, i int, know supply) {
 // lintArg warns of an argument no output can vouch for.
 func (r *reader) lintArg(c *Contract, a *ArgRule, know supply) {
 	from := slices.DeleteFunc(slices.Clone(a.From), func(s Source) bool { return a.FromDefault && s.Kind == FromUser })
-	if len(from) != 1 || from[0].Kind != FromOutput || from[0].Tool != "" || a.Local || a.Open {
+	if len(from) != 1 || from[0].Kind != FromOutput || from[0].Tool != "" || a.Local || a.Composed || a.Open {
 		return
 	}
 	what, who := strictyaml.Word(a.At.Source)+" of "+strictyaml.Word(c.Server+"/"+c.Tool), "nothing can vouch for it"

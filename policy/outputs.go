@@ -177,9 +177,9 @@ func (r *reader) strictArg(key *strictyaml.Node, f *argFile, a *ArgRule) {
 	if len(a.From) < len(f.From.Items) {
 		r.Warn(key, "profile strict accepts output alone: the other sources of this argument are off", "")
 	}
-	if a.Local {
-		a.Local = false
-		r.Warn(key, "profile strict knows no content: local", "")
+	if a.Local || a.Composed {
+		a.Local, a.Composed = false, false
+		r.Warn(key, "profile strict knows no content: "+f.Content.S, "")
 	}
 }
 

@@ -77,6 +77,9 @@ type toolFile struct {
 	Idempotent strictyaml.Truth `yaml:"idempotent"`
 	// Contested is accept (default) or refuse (R25).
 	Contested strictyaml.String `yaml:"contested"`
+	// SameRecord lists arguments of one record, or several such lists. The first
+	// of a list names the record (R37): [/order_id, /item_ids/*].
+	SameRecord recordsFile `yaml:"same_record"`
 }
 
 func (toolFile) Later() []string {
@@ -101,8 +104,10 @@ type argFile struct {
 	MaxItems strictyaml.Whole `yaml:"max_items"`
 	// Normalise replaces the value by its canonical form (R17).
 	Normalise strictyaml.Truth `yaml:"normalise"`
-	// Content is local (R14).
+	// Content is local or open (R14).
 	Content strictyaml.String `yaml:"content"`
+	// Of is the argument of whose record this one is (R37).
+	Of strictyaml.String `yaml:"of"`
 	// Open lets this object have properties the schema does not name (R16).
 	Open strictyaml.Truth `yaml:"open"`
 	// Owner lists the constants the record's owner pointer may hold (R28).

@@ -133,6 +133,28 @@ func (o *ownerFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	}
 }
 
+// A recordsFile is a list of pointers, or a list of such lists.
+type recordsFile struct {
+	strictyaml.Place
+	lists []strictyaml.Words
+}
+
+func (f *recordsFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
+	if n.Kind != strictyaml.List || len(n.Items) == 0 {
+		r.Fault(n, "a list of the arguments of one record, or several such lists", "same_record: [/order_id, /item_ids/*]")
+		return
+	}
+	if n.Items[0].Kind != strictyaml.List {
+		f.lists = make([]strictyaml.Words, 1)
+		r.Decode(n, &f.lists[0])
+		return
+	}
+	f.lists = make([]strictyaml.Words, len(n.Items))
+	for i, one := range n.Items {
+		r.Decode(one, &f.lists[i])
+	}
+}
+
 // A caseFile is { /pointer: [values], effect: …, args: … }.
 type caseFile struct {
 	strictyaml.Place

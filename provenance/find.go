@@ -3,6 +3,7 @@ package provenance
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -235,25 +236,37 @@ func (l *Ledger) contested(all, found []uint32) bool {
 	return false
 }
 
-// Seen reports whether a string stood whole, byte for byte, as a leaf of some
-// result of this session (R20), and where first. What the model wrote, or can
-// have written (R4 lowered it, or an earlier session's act could have put it
-// there), is not seen but said. A secret is never seen.
+// Seen reports whether a string stood in some result of this session as a whole
+// leaf, byte for byte, or as a link in a text (R20), and where first. A host that
+// stood without a scheme is seen with one too. What the model wrote, or can have
+// written (R4 lowered it, or an earlier session's act could have put it there), is
+// not seen but said. A secret is never seen.
 func (l *Ledger) Seen(raw []byte) (first Fact, ok bool) {
-	if strictjson.KindOf(raw) != strictjson.String {
+	text, isText := strictjson.Text(raw)
+	if !isText {
 		return Fact{}, false
 	}
 	k, valid := l.keyOf(Untyped, raw)
 	if !valid {
 		return Fact{}, false
 	}
-	var one [1]uint32
-	for _, i := range l.store.under(k, &one) {
-		switch f := l.store.at(i); {
-		case l.store.metas[f.meta].secret:
-			return Fact{}, false
-		case f.label > writ.Model && f.flags&(echoed|reflected) == 0 && !ok:
-			first, ok = l.store.fact(i), true
+	keys := []key{k, l.digest(linkDomain, text)}
+	for _, scheme := range []string{"https://", "http://"} {
+		if host, had := strings.CutPrefix(text, scheme); had {
+			bare, _ := l.keyOf(Untyped, strictjson.Quote(host))
+			keys = append(keys, l.digest(linkDomain, host), bare)
+		}
+	}
+	for n, k := range keys {
+		var one [1]uint32
+		for _, i := range l.store.under(k, &one) {
+			switch f := l.store.at(i); {
+			case l.store.metas[f.meta].secret && n == 0:
+				return Fact{}, false
+			case l.store.metas[f.meta].secret:
+			case f.label > writ.Model && f.flags&(echoed|reflected) == 0 && !ok:
+				first, ok = l.store.fact(i), true
+			}
 		}
 	}
 	return first, ok

@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"strings"
@@ -30,18 +31,19 @@ var DefaultCaps = Caps{Leaves: 1_000_000, Bytes: 256 << 20}
 // beside other questions. The same events in the same order give the same
 // answers.
 type Ledger struct {
-	key    [32]byte
-	caps   Caps
-	store  store
-	taints taints
-	places *Places         // that this session's own acts lowered
-	made   keys            // what acts sent (R24)
-	dirs   keys            // directories whose names are all known (R24)
-	opened map[string]bool // closed collections an act put in what it chose from an open one
-	turns  []turn
-	typed  int // bytes of all turns, lapsed ones too
-	leaves int
-	events uint64 // commits
+	key     [32]byte
+	caps    Caps
+	store   store
+	taints  taints
+	places  *Places         // that this session's own acts lowered
+	made    keys            // what acts sent (R24)
+	dirs    keys            // directories whose names are all known (R24)
+	opened  map[string]bool // closed collections an act put in what it chose from an open one
+	turns   []turn
+	typed   int  // bytes of all turns, lapsed ones too
+	secrets bool // a leaf marked secret was delivered (R30)
+	leaves  int
+	events  uint64 // commits
 }
 
 // NewLedger returns an empty ledger. The key must be secret and the session's
@@ -55,6 +57,10 @@ func NewLedger(key [32]byte, caps Caps) *Ledger {
 	}
 	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, dirs: keys{}, opened: map[string]bool{}}
 }
+
+// Secrets reports whether the session's agent was given something a contract marks
+// as secret (R30).
+func (l *Ledger) Secrets() bool { return l.secrets }
 
 // Len returns how many leaves were taken in.
 func (l *Ledger) Len() int { return l.leaves }
@@ -203,6 +209,7 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 		if f.Type == Path || f.Type == Name {
 			n += 40
 		}
+		n += 40 * int64(min(maxLinks, bytes.Count(f.Raw, []byte("."))))
 		for at := f.at; at != nil && !steps[at]; at = at.parent {
 			if at != f.at { // a container, shared by what follows
 				steps[at] = true
@@ -476,6 +483,15 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 	if typed {
 		s.file(k, i)
 	}
+	l.secrets = l.secrets || leaf.Rule != nil && leaf.Rule.Secret
+	text, _ := strictjson.Text(leaf.Raw)
+	if !leaf.Key && j.label > writ.Model && j.flags&(echoed|reflected) == 0 {
+		for _, link := range links(text) {
+			if link != text {
+				s.file(l.digest(linkDomain, link), i)
+			}
+		}
+	}
 	if leaf.Type == Untyped {
 		for _, k := range l.otherSpellings(leaf.Raw) {
 			s.file(k, i)
@@ -485,7 +501,6 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 	if k, ok := l.keyOf(Untyped, leaf.Raw); ok {
 		s.file(k, i)
 	}
-	text, _ := strictjson.Text(leaf.Raw)
 	c, _, _ := Canonical(leaf.Type, leaf.Raw)
 	switch leaf.Type {
 	case Name:

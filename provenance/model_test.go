@@ -252,8 +252,12 @@ func (m *model) find(q Query) (vouched []modelFact, reason writ.Reason, conteste
 }
 
 func (m *model) seen(raw []byte) bool {
+	value, _ := strictjson.Text(raw)
 	return slices.ContainsFunc(m.facts, func(f modelFact) bool {
-		return !f.said && !f.lowered && f.label > writ.Model && Equal(Untyped, f.raw, raw)
+		text, _ := strictjson.Text(f.raw)
+		words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n\"'()<>,;", r) })
+		link := strings.Contains(value, ".") && !strings.Contains(value, "@") && !strings.ContainsAny(value[:1], "/.") && slices.Contains(words, value)
+		return !f.said && !f.lowered && f.label > writ.Model && (Equal(Untyped, f.raw, raw) || link)
 	})
 }
 

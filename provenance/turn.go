@@ -157,6 +157,49 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	return Quote{}, reason
 }
 
+// TypedBeside answers for a value of small space, or one too common to be told, that
+// the user typed it as a part of one thing whose first part stands at beside: in the
+// same line and not far from it, as the pieces of an address do (R15). The place says
+// what it is, as a word before it does (R8).
+func (l *Ledger) TypedBeside(q Query, beside Quote) (Quote, bool) {
+	v, typed, ok := spoken(q)
+	if !ok {
+		return Quote{}, false
+	}
+	for i := range l.turns {
+		t := &l.turns[i]
+		if t.Evidence != beside.Evidence {
+			continue
+		}
+		from, to := max(0, beside.Start-besideBytes), min(len(t.own.text), beside.End+besideBytes)
+		if n := strings.LastIndexByte(t.own.text[from:beside.Start], '\n'); n >= 0 {
+			from += n + 1
+		}
+		if n := strings.IndexByte(t.own.text[beside.End:to], '\n'); n >= 0 {
+			to = beside.End + n
+		}
+		within := func(s span) bool {
+			return s.start >= from && s.end <= to && (s.end <= beside.Start || s.start >= beside.End)
+		}
+		if v != "" {
+			for _, at := range t.own.starts[v[:min(len(v), headLength)]] {
+				if s := (span{at, at + len(v)}); strings.HasPrefix(t.own.text[at:], v) && t.own.end[s.end] && within(s) {
+					return Quote{t.Evidence, s.start, s.end}, true
+				}
+			}
+		}
+		for _, s := range t.own.typed[typed] {
+			if typed != "" && within(s) {
+				return Quote{t.Evidence, s.start, s.end}, true
+			}
+		}
+	}
+	return Quote{}, false
+}
+
+// besideBytes is how far the pieces of one thing stand apart.
+const besideBytes = 200
+
 // spoken returns the two forms a value can be found in: its bytes ("" for
 // none), and its form under a type ("" for none).
 func spoken(q Query) (text, typed string, ok bool) {

@@ -1,0 +1,190 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// # Free text (R14)
+//
+// What a model writes in words is unproven, and goes on as the model's (R4, R38).
+// An act may carry it under `content: open` if nothing else rides with it and
+// somebody the user meant reads it:
+//
+//   - Every atom in it, whatever a reader or a program may act on, is vouched for
+//     as a target is; one that says whom to turn to the user typed or named.
+//   - It goes to what the user typed, to a record that he named (R9), or to a
+//     constant of the operator. That a stranger can make an address appear in the
+//     contacts does not make him a reader, however the collection is called.
+//   - The agent was given no secret in this session, or the readers are the
+//     operator's own constants: reworded, a secret cannot be found in a text (R30).
+//
+// An attacker who has read this can still have a text say what he likes to whom the
+// user named; that is in LIMITATIONS.md.
+
+// isOpen reports whether a leaf may be free text.
+func (j *judge) isOpen(l *leaf) bool {
+	return !j.strict && l.rule != nil && l.rule.Composed && l.role == policy.Content && !l.key
+}
+
+// composed judges the free texts of a call, after everything else was.
+func (j *judge) composed(texts []*leaf) {
+	s := j.session()
+	if s == nil || len(texts) == 0 {
+		return
+	}
+	readers, reason := j.readers()
+	for _, l := range texts {
+		if j.vouch(l) == "" {
+			continue // the user's own words, or what a tool said
+		}
+		l.founded = founded{}
+		l.shut = false
+		switch {
+		case reason != "":
+			j.unfoundedLeaf(l, reason)
+		case s.ledger.Secrets() && !readers:
+			j.unfoundedLeaf(l, writ.ProvenanceSecret)
+		default:
+			j.atoms(l)
+		}
+	}
+}
+
+// readers says whom a text goes to: only the operator's constants, or a reason why
+// somebody among them was not named by the user.
+func (j *judge) readers() (operators bool, reason writ.Reason) {
+	operators = true
+	named := false
+	for _, l := range j.leaves {
+		if l.empty || l.answer || l.key || l.role != policy.Target && l.role != policy.Selector {
+			continue
+		}
+		if l.rule_ == "" {
+			return false, writ.ProvenanceReader // itself unfounded, and said so
+		}
+		named = true
+		operators = operators && l.rule_ == "const"
+		if !j.anchored(l) {
+			return false, writ.ProvenanceReader
+		}
+	}
+	if !named && j.contract.NoArgs != policy.NoArgsAllow {
+		return false, writ.ProvenanceReader // nothing says to whom it goes (R21)
+	}
+	return operators && named, ""
+}
+
+// atoms looks behind every atom of a text.
+func (j *judge) atoms(l *leaf) {
+	var missing []string
+	found := founded{rule_: "open", label: writ.Model}
+	for _, a := range provenance.Atoms(l.text) {
+		f, q, ok := j.named().Vouches(a, j.closedCollection)
+		if kind := string(a.Kind); !ok && !slices.Contains(missing, kind) {
+			missing = append(missing, kind)
+		}
+		if f.Evidence > 0 {
+			found.refs = append(found.refs, refOf(f))
+		}
+		if q.Evidence > 0 {
+			found.refs = append(found.refs, quoteOf(q))
+		}
+		found.newest = max(found.newest, f.Evidence, q.Evidence)
+	}
+	if len(missing) == 0 {
+		l.founded = found
+		return
+	}
+	l.missing = strings.Join(missing, ", ")
+	j.unfoundedLeaf(l, writ.ProvenanceAtom)
+}
+
+// # Binding between arguments (R37)
+
+// bound holds arguments that belong to one record to it. What the user typed or the
+// operator listed is nobody's record but his word.
+func (j *judge) bound() {
+	for _, b := range j.bindings() {
+		first := j.firstOf(b)
+		var records provenance.Records
+		if j.session() == nil {
+			return
+		}
+		if first != nil && first.rule_ != "" {
+			records = j.session().ledger.Records(j.query(first, policy.Source{}))
+		} else if first != nil {
+			continue // it is refused for itself
+		}
+		for _, l := range j.leaves {
+			if l.answer || l.key || l.empty || l == first || l.rule_ == "" || l.rule_ == "const" || l.rule_ == "user" || l.rule_ == "catalog" ||
+				!slices.ContainsFunc(b.Others, func(at provenance.Pattern) bool { return at.Match(l.path) }) {
+				continue
+			}
+			if first != nil && j.holds(records, l) {
+				continue
+			}
+			if q, why := j.typed(l); why == "" {
+				l.refs, l.newest = append(l.refs, quoteOf(q)), max(l.newest, q.Evidence)
+				continue
+			}
+			l.founded = founded{label: l.label}
+			j.unfoundedLeaf(l, writ.ProvenanceRecord)
+		}
+	}
+}
+
+// holds asks for a leaf in some records, at the sources it accepts, and lets it rest
+// on the place found there.
+func (j *judge) holds(records provenance.Records, l *leaf) bool {
+	for _, src := range j.sources(l) {
+		if src.Kind != policy.FromOutput {
+			continue
+		}
+		if f, ok := records.Hold(j.query(l, src)); ok {
+			l.refs, l.newest = []Ref{refOf(f)}, f.Evidence
+			return true
+		}
+	}
+	return false
+}
+
+// typedBeside asks whether the user typed a small value as a piece of one thing,
+// beside the argument that names its record (R15).
+func (j *judge) typedBeside(l *leaf) (provenance.Quote, writ.Reason) {
+	for _, b := range j.bindings() {
+		if !slices.ContainsFunc(b.Others, func(at provenance.Pattern) bool { return at.Match(l.path) }) || l.key || l.answer {
+			continue
+		}
+		if first := j.firstOf(b); first != nil && first != l {
+			if at, why := j.typed(first); why == "" {
+				if q, ok := j.session().ledger.TypedBeside(j.query(l, policy.Source{Kind: policy.FromUser}), at); ok {
+					return q, ""
+				}
+			}
+		}
+	}
+	return provenance.Quote{}, writ.ProvenanceSmall
+}
+
+// bindings are those of the contract, none where there is none.
+func (j *judge) bindings() []policy.Binding {
+	if j.contract == nil {
+		return nil
+	}
+	return j.contract.Bindings
+}
+
+// firstOf is the argument that names a binding's record, nil if it is not given.
+func (j *judge) firstOf(b policy.Binding) *leaf {
+	for _, l := range j.leaves {
+		if !l.answer && !l.key && !l.empty && b.First.Match(l.path) {
+			return l
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package provenance
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
+)
+
+// # Atoms of a text (R14)
+//
+// An atom is a piece of free text that something other than a reader's judgement
+// may act on: a link, a host, an address, an account, a telephone or other long
+// number, a key, a path, a mention, the number of an issue. What the text says in
+// words is unproven; what it sends somebody to is not to be invented. A piece that
+// looks like an atom and is none costs a question, one that is missed costs the
+// rule: in doubt it is one. The text is read as programs read it after they
+// cleaned it up: without what nobody sees, and with wide and raised characters in
+// their plain form.
+
+// AtomKind says what an atom is, in words for a person.
+type AtomKind string
+
+// The kinds of atoms. A hidden character is one by itself, and nothing vouches
+// for it.
+const (
+	HiddenAtom  AtomKind = "hidden character"
+	LinkAtom    AtomKind = "link"
+	MailAtom    AtomKind = "mail address"
+	HostAtom    AtomKind = "host"
+	PathAtom    AtomKind = "path"
+	NumberAtom  AtomKind = "long number"
+	KeyAtom     AtomKind = "key"
+	MentionAtom AtomKind = "mention"
+)
+
+// Atom is one of them: the text it stands as, and the type by which it is
+// recognised elsewhere.
+type Atom struct {
+	Kind AtomKind
+	Text string
+	Type Type
+}
+
+// maxAtoms bounds how many atoms of one text are told; more are refused.
+const maxAtoms = 256
+
+// atomForms are looked for in this order, and what one takes no later one sees.
+// A number in which marks stand is a date, a time or an amount before it is a
+// long number: those name nobody.
+var atomForms = []struct {
+	kind AtomKind
+	t    Type
+	form *regexp.Regexp
+}{
+	{LinkAtom, URL, regexp.MustCompile("(?i)[a-z][a-z0-9+.-]*://(?:[^\\s<>\"'`()\\[\\]{}|]|\\([^\\s<>\"'()]*\\))+")},
+	{LinkAtom, Untyped, regexp.MustCompile(`(?i)\b(?:mailto|tel|sms|data|javascript|vbscript|file|callto|sip|bitcoin|ethereum|magnet|intent):[^\s<>"']+`)},
+	{MailAtom, Email, regexp.MustCompile(`[^\s@<>"'` + "`" + `(),;:\[\]{}]+@[^\s@<>"'` + "`" + `(),;:\[\]{}]*[\pL\pN]`)},
+	{HostAtom, Host, regexp.MustCompile(`\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b`)},
+	{"", Untyped, regexp.MustCompile(`\b(?:(?:19|20)[0-9]{2}-[01]?[0-9]-[0-3]?[0-9]|[0-3]?[0-9][./-][01]?[0-9][./-](?:19|20)[0-9]{2})(?:[T ][0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?)?\b`)},
+	{HostAtom, Host, regexp.MustCompile(`[\pL\pN_](?:[\pL\pN_-]*[.。])+[\pL\pM]{2}[\pL\pN\pM-]*(?:[/?#:][^\s<>"'` + "`" + `()]*)?`)},
+	{PathAtom, Path, regexp.MustCompile(`(?:^|[\s"'` + "`" + `(=:,;<>|\[])(?:~?/[^\s/<>"'` + "`" + `()|][^\s<>"'` + "`" + `()|]*|[A-Za-z]:[\\/][^\s<>"']*|\\\\[^\s<>"']+)`)},
+	{MentionAtom, Untyped, regexp.MustCompile(`@[\pL\pN_][\pL\pN_.-]*|<![^>]*>`)},
+	{MentionAtom, Untyped, regexp.MustCompile(`#[0-9]+`)},
+	{KeyAtom, Untyped, regexp.MustCompile(`[\pL\pN_+/=-]{20,}`)},
+	{NumberAtom, Untyped, regexp.MustCompile(`\+?[\pL]{0,4}[0-9](?:[ \x{a0}./()-]{0,2}[\pL]?[0-9]){5,}`)},
+	{NumberAtom, Untyped, regexp.MustCompile(`[\pL\pN]*[0-9][\pL\pN]*`)},
+}
+
+// Atoms returns the atoms of a text, at most maxAtoms+1 of them.
+func Atoms(s string) []Atom {
+	var out []Atom
+	plain := s
+	if !text.ASCII(s) || text.HidesIn(s, text.Unseen, "\t\n\r") {
+		plain = strings.Map(func(r rune) rune {
+			switch {
+			case r == '\t' || r == '\n' || r == '\r' || !text.Hidden(r, text.Unseen):
+				return r
+			case r == '\u200d' || r == '\ufe0f': // within an emoji
+			case len(out) == 0:
+				out = append(out, Atom{Kind: HiddenAtom})
+			}
+			return -1
+		}, s)
+		plain = strings.Map(digitOf, plain)
+		plain = norm.NFKC.String(plain)
+	}
+	for _, f := range atomForms {
+		plain = f.form.ReplaceAllStringFunc(plain, func(found string) string {
+			atom := strings.TrimLeft(found, " \t\r\n\"'`(=:,;<>|[")
+			if f.kind != "" && isAtom(f.kind, atom) && len(out) <= maxAtoms {
+				atom = strings.TrimRight(atom, ".,;:!?")
+				out = append(out, Atom{f.kind, atom, f.t})
+			} else if f.kind != "" {
+				return found
+			}
+			return " \x00 "
+		})
+	}
+	return out
+}
+
+// digitOf returns the ASCII digit of a digit of any script.
+func digitOf(r rune) rune {
+	if d := text.Digit(r); r > unicode.MaxASCII && d >= 0 {
+		return rune('0' + d)
+	}
+	return r
+}
+
+// isAtom is what a form alone does not say.
+func isAtom(kind AtomKind, found string) bool {
+	switch kind {
+	case NumberAtom:
+		n := count(found, unicode.IsDigit)
+		return n >= 9 || n >= 7 && found[0] == '+'
+	case KeyAtom:
+		return isKey(found)
+	case HostAtom:
+		return !abbreviation(found)
+	}
+	return true
+}
+
+func count(s string, is func(rune) bool) (n int) {
+	for _, r := range s {
+		if is(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// isKey tells a key from a long word: it mixes digits with letters, or capitals
+// with small letters within its parts.
+func isKey(s string) bool {
+	letters, digits := count(s, unicode.IsLetter), count(s, unicode.IsDigit)
+	if digits >= 2 && letters >= 2 {
+		return true
+	}
+	turns, last := 0, rune(0)
+	for _, r := range s {
+		if unicode.IsUpper(r) && unicode.IsLower(last) {
+			turns++
+		}
+		last = r
+	}
+	return turns >= 3
+}
+
+// abbreviation reports whether every part before the last dot is one letter, and
+// the last no longer than two: "e.g", "Ph.D". Hosts of that shape are written with
+// a scheme.
+func abbreviation(s string) bool {
+	parts := strings.Split(strings.TrimRight(s, "."), ".")
+	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return utf8.RuneCountInString(p) > 1 })
+}
+
+// links returns the links that stand in a text, each as it is written and once,
+// at most maxLinks of them: what a reader of it may follow (R20). A host counts
+// with and without a scheme.
+func links(s string) []string {
+	if !strings.Contains(s, ".") || !utf8.ValidString(s) {
+		return nil
+	}
+	var out []string
+	for _, f := range atomForms {
+		if f.kind == PathAtom {
+			break // what follows are no links
+		}
+		var rest strings.Builder
+		done := 0
+		for _, at := range f.form.FindAllStringIndex(s, -1) {
+			link := strings.TrimRight(s[at[0]:at[1]], ".,;:!?*_")
+			before, _ := utf8.DecodeLastRuneInString(s[:at[0]])
+			part := isAlnum(before) || strings.ContainsRune("/@.-_\\", before)
+			if (f.kind == LinkAtom && f.t == URL || f.kind == HostAtom) && !part && isAtom(f.kind, link) && len(out) < maxLinks && !slices.Contains(out, link) {
+				out = append(out, link)
+			}
+			rest.WriteString(s[done:at[0]])
+			rest.WriteString(" ")
+			done = at[1]
+		}
+		rest.WriteString(s[done:])
+		s = rest.String()
+	}
+	return out
+}
+
+// maxLinks bounds how many links of one text can be followed.
+const maxLinks = 64
+
+// Names reports whether an atom says whom or where to turn to, rather than what a
+// thing is called.
+func (a *Atom) Names() bool {
+	return a.Kind == LinkAtom || a.Kind == MailAtom || a.Kind == HostAtom || a.Kind == MentionAtom
+}
+
+// Vouches says what stands behind an atom: the user typed it, or a result holds
+// it at system or better, where it was chosen as a target is (R28); one that names
+// somebody only where the user named its record (R9). That a link was seen (R20) is
+// not enough to hand it on: whoever planted it would have the user recommend it. A
+// hidden character has nothing behind it.
+func (n *Names) Vouches(a Atom, closed func(string) bool) (f Fact, q Quote, ok bool) {
+	if a.Kind == HiddenAtom {
+		return f, q, false
+	}
+	types := []Type{a.Type, Untyped, Phone, IBAN}
+	if a.Kind != NumberAtom {
+		types = slices.Compact(types[:2])
+	}
+	for _, t := range types {
+		query := Query{Raw: strictjson.Quote(a.Text), Type: t, Authority: true, Target: !a.Names(), Closed: closed, Strict: true}
+		if q, why := n.l.Typed(query); why == "" {
+			return f, q, true
+		}
+		for _, f := range n.l.Find(query).Vouched {
+			if query.Collection = f.Collection; !a.Names() {
+				return f, q, true
+			}
+			if q, ok := n.Anchor(query); ok {
+				return f, q, true
+			}
+		}
+	}
+	return f, q, false
+}

@@ -1,0 +1,83 @@
+package provenance
+
+import (
+	"slices"
+
+	writ "github.com/writ-project/writ"
+)
+
+// Records are the records that hold a value which names them (R37): of each place
+// at system or better where the value stands and the query's source accepts it, the
+// innermost array element around it, else the root of its result. Of a value at
+// which more was seen than is kept, the earliest and the newest places count.
+type Records struct {
+	l   *Ledger
+	all []uint32 // containers
+}
+
+// Records returns the records that a vouched value names.
+func (l *Ledger) Records(q Query) Records {
+	r := Records{l: l}
+	for _, i := range l.named(q) {
+		f := l.store.at(i)
+		if n, ok := l.store.around(f); ok && !slices.Contains(r.all, n) {
+			r.all = append(r.all, n)
+		}
+	}
+	return r
+}
+
+// Hold reports whether a value stands anywhere in one of the records, at system or
+// better and where the query's source accepts it, and where.
+func (r Records) Hold(q Query) (f Fact, ok bool) {
+	for _, i := range r.l.named(q) {
+		for _, in := range r.all {
+			if r.l.store.within(r.l.store.at(i).node, in) {
+				return r.l.store.fact(i), true
+			}
+		}
+	}
+	return f, false
+}
+
+// named returns where a value stands at system or better at a source that the
+// query accepts.
+func (l *Ledger) named(q Query) []uint32 {
+	return slices.DeleteFunc(l.candidates(q), func(i uint32) bool {
+		f := l.store.at(i)
+		m := &l.store.metas[f.meta]
+		return f.label < writ.System || !m.named || !l.accepts(&q, f, m)
+	})
+}
+
+// around returns the container of the innermost array element around a fact, else
+// of the root of its result; ok is false for a line, and for an element of a list
+// that is no object, which is a record of its own.
+func (s *store) around(f *fact) (n uint32, ok bool) {
+	if !s.metas[f.meta].key {
+		return s.record(f)
+	}
+	g := *f
+	for n = g.node; n != 0; n = s.nodes[n].parent {
+		if s.nodes[n].token&tokenKind != 0 || s.nodes[n].parent == 0 {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// Own reports whether the session itself made what a value names (R13): it stands
+// where a contract says that an act newly made it, worth system or better (R5), the
+// query's source accepts that, and no fact held the value before.
+func (l *Ledger) Own(q Query) (Fact, bool) {
+	all := l.candidates(q)
+	if len(all) == 0 {
+		return Fact{}, false
+	}
+	f := l.store.at(all[0])
+	m := &l.store.metas[f.meta]
+	if !m.creates || f.label < writ.System || !l.accepts(&q, f, m) {
+		return Fact{}, false
+	}
+	return l.store.fact(all[0]), true
+}
