@@ -78,6 +78,27 @@ const (
 	PolicyFetches       Reason = "policy.fetches"        // R20: too many seen links of one result and host
 )
 
+// Approval: what fails only for want of a person (Askable) was put to one.
+const (
+	ApprovalPending Reason = "approval.pending" // nobody answered yet; the same call can be made again
+	ApprovalRefused Reason = "approval.refused" // somebody said no
+	ApprovalExpired Reason = "approval.expired" // nobody answered in time
+)
+
+// Askable reports whether a person can supply what a reason says is missing. Form,
+// schema, names, Writ's own state, what was guessed at too often and the closing of a
+// contract are not a person's to wave through in the middle of a call.
+func Askable(r Reason) bool {
+	switch r {
+	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall, ProvenanceOpenTarget,
+		ProvenanceDerived, ProvenanceConst, ProvenanceAnchor, ProvenanceKey,
+		ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceRecord,
+		PolicyNoArguments, PolicyContested, PolicyRepeated, PolicyFetches:
+		return true
+	}
+	return false
+}
+
 // Plan: what the planner proposed is no plan (INV-1, terminal plans).
 const (
 	PlanSyntax     Reason = "plan.syntax"      // not one strict JSON value and nothing else

@@ -80,7 +80,12 @@ func (j *judge) run() {
 	}
 	j.closed()
 	j.hard = len(j.direct) > 0 // Writ's own state is out of reach in shadow mode too
-	j.refuse(first(named, j.direct, j.schema, j.unfounded, j.against))
+	failures := first(named, j.direct, j.schema)
+	if failures == nil {
+		failures = j.approve(j.unfounded, j.against)
+	}
+	j.trace()
+	j.refuse(failures)
 }
 
 // open takes the call apart. It is not ok if what the call is was refused on the
@@ -146,11 +151,17 @@ func (j *judge) refuse(fs []writ.Failure) {
 			return strings.Compare(string(a.Reason), string(b.Reason))
 		})
 		fs = slices.CompactFunc(fs, func(a, b writ.Failure) bool { return a.Pointer == b.Pointer && a.Reason == b.Reason })
+		guesses := j.guesses(fs)
+		if d.asked != "" {
+			for i := range fs {
+				fs[i] = writ.Failure{Pointer: fs[i].Pointer, Reason: d.asked, Need: needs[d.asked] + "; " + fs[i].Need}
+			}
+		}
 		r := fs[0].Reason
 		d.Outcome = writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{Code: writ.CodeOf(r), Reason: r, Failures: fs}}
 		d.Shadow = shadow && !j.hard
 		if d.Effect.Gated() && !d.Shadow {
-			d.basis.guesses = j.guesses(fs)
+			d.basis.guesses = guesses
 		}
 		return
 	}

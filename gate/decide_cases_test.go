@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -43,6 +44,9 @@ func TestCases(t *testing.T) {
 }
 
 type run struct {
+	asked     gate.Asked
+	act       string // of the last call that asked
+	passed    time.Duration
 	t         *testing.T
 	policy    *policy.Policy
 	catalogue *gate.Catalogue
@@ -291,6 +295,39 @@ func (r *run) step(line string) {
 			r.t.Fatalf("steps:%d: a turn is quoted as in Go: %v", r.line, err)
 		}
 		r.turn(text)
+	case "asked":
+		r.asked = gate.Asked(strings.TrimPrefix(rest, "nobody"))
+	case "clock":
+		d, err := time.ParseDuration(rest)
+		if err != nil {
+			r.t.Fatalf("steps:%d: %v", r.line, err)
+		}
+		r.passed += d
+	case "asks": // of the last call, a person, exactly these
+		r.expect()
+		var got []string
+		if ask := r.last.Ask(); ask != nil {
+			for _, v := range ask.Values {
+				seen := ""
+				for _, at := range v.Seen {
+					seen += fmt.Sprintf(",ev%d:%s:%s", at.Evidence, at.Tool, at.Label)
+				}
+				got = append(got, cmp.Or(v.Pointer, ".")+"="+string(v.Reason)+seen)
+			}
+		}
+		if want := strings.Fields(rest); !slices.Equal(got, want) && (rest != "-" || got != nil) {
+			r.fail("asks %v, want %v", got, want)
+		}
+	case "approve": // yes or no, by a name: the last call that asked
+		if ask := r.last.Ask(); ask != nil {
+			r.act = ask.Act
+		}
+		n := r.session.Next()
+		o := r.session.Approve(n, gate.Approval{Act: r.act, Yes: one == "yes", By: two, Label: writ.User, At: r.now()})
+		r.session.Commit(o)
+		if !o.Admissible || r.session.Next() != n+1 {
+			r.fail("the answer is not taken in")
+		}
 	case "lapse":
 		r.session.Lapse()
 	case "hold":
@@ -333,7 +370,7 @@ func (r *run) call(c gate.Call, args string) {
 	c.Answers, r.answers = r.answers, nil
 	in := gate.Input{
 		Policy: r.policy, Catalogue: r.catalogue, Session: r.session, Call: c, Shadow: r.shadow,
-		Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), OwnPaths: r.own, Programs: r.programs, Bases: r.bases,
+		Time: r.now(), Asked: r.asked, OwnPaths: r.own, Programs: r.programs, Bases: r.bases,
 		Elsewhere: r.elsewhere, Resolved: r.resolved, Unresolved: r.unresolved,
 	}
 	d := gate.Decide(in)
@@ -390,6 +427,9 @@ func (r *run) call(c gate.Call, args string) {
 	}
 }
 
+// now is when the case is at.
+func (r *run) now() time.Time { return time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC).Add(r.passed) }
+
 func (r *run) rejected(code string, failures []string) {
 	rj := r.last.Outcome.Rejection
 	if rj == nil {
@@ -445,7 +485,7 @@ func (r *run) turn(text string) {
 	r.pending = true
 	r.what = "turn " + text
 	n := r.session.Next()
-	o := r.session.Turn(n, []byte(text), time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
+	o := r.session.Turn(n, []byte(text), r.now())
 	r.obs = &o
 	r.session.Commit(o)
 	if r.session.Next() != n+1 {

@@ -55,6 +55,10 @@ var needs = map[writ.Reason]string{
 	writ.ProvenanceRecord:     "is of another record than the argument it belongs to; read that record again, or the user types the value",
 	writ.ProvenanceSession:    "the call carries no session, so nothing can vouch for it; make it in a session",
 
+	writ.ApprovalPending: "a person was asked and has not answered; nothing was done, and the same call can be made again",
+	writ.ApprovalRefused: "a person said no",
+	writ.ApprovalExpired: "a person was asked and did not answer in time; nothing was done",
+
 	writ.PolicyAbsent:        "no policy was given, or a catalogue that was not made with it: both come from one policy.Parse and NewCatalogue",
 	writ.PolicyNoArguments:   "an act without a target, a selector or an amount needs a contract that allows it",
 	writ.PolicyClosed:        "the contract of this tool is closed; an operator must open it",

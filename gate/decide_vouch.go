@@ -87,7 +87,6 @@ func (j *judge) judgeLeaves() {
 			j.unfoundedLeaf(l, writ.ProvenanceUnseen)
 		}
 	}
-	j.trace()
 }
 
 func (j *judge) unfoundedLeaf(l *leaf, r writ.Reason) {
@@ -432,7 +431,6 @@ func (j *judge) labelLeaves() {
 	for _, l := range j.leaves {
 		j.labelLeaf(l)
 	}
-	j.trace()
 }
 
 // labelLeaf finds the highest label a leaf has in this session, whether or not

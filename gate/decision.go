@@ -30,6 +30,8 @@ type Input struct {
 	Session *Session
 	Call    Call
 	Time    time.Time // recorded time of the decision
+	// Asked says how far the call was put to a person.
+	Asked Asked
 	// Shadow records what would be decided and lets the call pass.
 	Shadow bool
 	// OwnPaths are the absolute paths (state directory, configuration, policy,
@@ -63,8 +65,9 @@ type Trace struct {
 	Label   writ.Label `json:"label"`
 	// Rule is the source that matched: user, party (R3: an output that vouches because
 	// the user typed it), output, const, catalog,
-	// derived:path_join, derived:uri_template, seen, local, protocol (an answer
-	// that declines and carries nothing), or "" when nothing vouches.
+	// derived:path_join, derived:uri_template, seen, local and open (R14), approval,
+	// protocol (an answer that declines and carries nothing), or "" when nothing
+	// vouches.
 	Rule string `json:"rule,omitempty"`
 	// Contested says that an external origin carries the same value (R25); it
 	// is set for transfers and deletes alone.
@@ -108,6 +111,9 @@ type Decision struct {
 	// accepted act, also where it would have been accepted.
 	Shadow bool
 
+	ask   *Ask        // what a person may allow
+	asked writ.Reason // approval.*, where a person was asked
+
 	basis basis
 	args  []provenance.Arg // of Traces, in the same order, and then of answers' field names, for R4 and R5
 	rules []provenance.OutputRule
@@ -133,6 +139,7 @@ type basis struct {
 	shadow    bool
 	guesses   []guess   // what R24 counts
 	fetches   []fetched // what R20 counts
+	approval  string    // the answer an accepted act uses up
 	act       string    // key of an act that must not be repeated unfounded (R23)
 }
 
@@ -191,4 +198,5 @@ type Observation struct {
 	list       *listing                // R32
 	pending    *provenance.Pending     // nil unless an admissible result
 	turn       *provenance.PendingTurn // nil unless an admissible turn
+	approval   *answer                 // nil unless a person's answer
 }

@@ -65,5 +65,4 @@ func (j *judge) judgeGoverned() {
 	for _, l := range j.leaves {
 		l.founded = founded{rule_: "governed", label: writ.Model}
 	}
-	j.trace()
 }

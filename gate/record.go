@@ -164,6 +164,10 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" declines and carries nothing")
 	case t.Rule == "local":
 		b.WriteString(" is free text into a local file; the text itself is unproven")
+	case t.Rule == "open":
+		b.WriteString(" is free text, which is unproven, and nothing in it needs more than")
+	case t.Rule == "approval":
+		b.WriteString(" was allowed by a person:")
 	case t.Rule == "governed":
 		b.WriteString(" is for the memory's own policy to judge, and vouches for nothing")
 	case len(t.Evidence) == 0 && t.Rule == "":
@@ -185,6 +189,10 @@ func explainTrace(r *Record, t Trace) string {
 		}
 		id := writ.EvidenceID{Session: r.Session, Number: e.Evidence}
 		b.WriteString(" evidence " + shown(id.String()) + ", ")
+		if e.Tool == approvalTool {
+			b.WriteString("his answer to this call")
+			continue
+		}
 		if e.Tool == userTool {
 			fmt.Fprintf(&b, "bytes %d to %d of what the user typed", e.Start, e.End)
 			continue

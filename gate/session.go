@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
@@ -46,6 +47,11 @@ type Session struct {
 	// fetches counts the links of a result that were followed to one host (R20).
 	fetches map[fetched]int
 
+	// approvals are a person's answers that were not used, by Ask.Act, and asks
+	// counts the calls that were put to one.
+	approvals map[string]answer
+	asks      int
+
 	// refused are the values guessed at, by the pointer of a tool (R24).
 	refused map[string]*guesses
 }
@@ -84,7 +90,7 @@ func (s *Session) mayShadow() bool { return s == nil || s.mode != enforcing }
 func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
 	s := &Session{
 		id: id, key: key, ledger: provenance.NewLedger(key, caps), next: 1,
-		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string]uint32{}, refused: map[string]*guesses{}, fetches: map[fetched]int{},
+		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string]uint32{}, refused: map[string]*guesses{}, fetches: map[fetched]int{}, approvals: map[string]answer{},
 	}
 	s.self = s.digest([]byte(id))
 	return s
@@ -155,7 +161,11 @@ func (s *Session) Decided(d *Decision) {
 		for _, f := range d.basis.fetches {
 			s.fetches[f]++
 		}
+		delete(s.approvals, d.basis.approval)
 		return
+	}
+	if d.asked == writ.ApprovalPending || d.asked == writ.ApprovalExpired {
+		s.asks++
 	}
 	for _, g := range d.basis.guesses {
 		at := s.refused[g.pointer]
@@ -195,6 +205,10 @@ func (s *Session) Commit(o Observation) {
 	}
 	if o.evidence >= s.next {
 		s.next = o.evidence + 1
+	}
+	if o.approval != nil {
+		s.approvals[o.approval.Act] = *o.approval
+		s.asks++
 	}
 	if o.turn != nil {
 		_ = s.ledger.CommitTurn(o.turn) // full: it vouches for nothing

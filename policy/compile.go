@@ -36,6 +36,11 @@ func (r *reader) compile(f *policyFile) *Policy {
 		p.PinsOptional = true
 		r.Warn(f.Pins.Node, "pins are optional: a tool whose definition changes stays open (R26)", "pins: required")
 	}
+	if n := f.ApprovalsPerSession; n.Valid {
+		if p.ApprovalsPerSession = &n.N; n.N < 0 || n.N > 10_000 {
+			r.Fault(n.Node, "approvals_per_session is between 0 and 10000", "")
+		}
+	}
 	for _, e := range f.Collections.Entries {
 		if !collectionName.MatchString(e.Key.Value) {
 			r.Fault(e.Key, "the name of a collection is letters, digits, _, - and .", "")
@@ -93,7 +98,9 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 			r.Fault(f.Pin.Node, "a method has no definition that could be pinned", "remove the pin")
 		}
 	}
-	c.NoArgs, _ = pick(r, f.NoArgs, noArgsWords, "user")
+	if c.NoArgs, _ = pick(r, f.NoArgs, noArgsWords, "user"); !f.NoArgs.Given() {
+		c.NoArgs = NoArgsApproval
+	}
 	c.Contested, _ = pick(r, f.Contested, map[string]bool{"accept": false, "refuse": true}, "ask")
 	if f.Idempotent.Given() {
 		c.Idempotent = &f.Idempotent.Is
@@ -269,6 +276,8 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 		}
 	case "seen":
 		s.Kind = FromSeen
+	case "approval":
+		s.Kind = FromApproval
 	case "user":
 		s.Kind = FromUser
 	case "const":

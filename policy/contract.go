@@ -162,6 +162,7 @@ const (
 	FromDerived                   // Op over vouched values
 	FromSeen                      // R20: stood whole in any result; egress only
 	FromUser                      // R6: typed whole by the authenticated user
+	FromApproval                  // a person's answer, which may stand for any value that nothing vouches for
 )
 
 // Source is one accepted origin of an argument.
@@ -213,8 +214,8 @@ func (a *ArgRule) Constants() (n int) {
 // (R21).
 type NoArgs uint8
 
-// The zero NoArgs refuses. NoArgsApproval is closed in this version: nobody can
-// approve.
+// The zero NoArgs refuses; NoArgsApproval, which a policy means where it says
+// nothing, asks a person.
 const (
 	NoArgsRefuse NoArgs = iota
 	NoArgsApproval
@@ -278,8 +279,24 @@ type Policy struct {
 	Digest       [32]byte             // SHA-256 of Source
 	Warnings     []Fault              // lint findings that do not stop the start, sorted
 
+	// ApprovalsPerSession is how many calls of a session may be put to a person, nil
+	// for the default.
+	ApprovalsPerSession *int
+
 	stores map[string][]string // R38: of a server or server/tool
 }
 
 // Fault is one defect of a file the operator wrote.
 type Fault = strictyaml.Fault
+
+// Approvals is how many calls of one session may be put to a person.
+func (p *Policy) Approvals() int {
+	if p.ApprovalsPerSession != nil {
+		return *p.ApprovalsPerSession
+	}
+	return defaultApprovals
+}
+
+// defaultApprovals bounds them where the policy does not: who is asked too often
+// reads no more.
+const defaultApprovals = 50

@@ -27,13 +27,15 @@ type policyFile struct {
 	Collections strictyaml.Map[collectionFile] `yaml:"collections"`
 	// Tools holds the contracts, by server/tool.
 	Tools strictyaml.Map[toolFile] `yaml:"tools"`
+	// ApprovalsPerSession bounds how many calls of a session are put to a person.
+	ApprovalsPerSession strictyaml.Whole `yaml:"approvals_per_session"`
 	// Stores says which servers and tools read and write the same things, beside
 	// those of one server: disk: [files, backup/list] (R38).
 	Stores strictyaml.Map[strictyaml.Words] `yaml:"stores"`
 }
 
 func (policyFile) Later() []string {
-	return []string{"budgets", "approvals", "approvers", "derivations"}
+	return []string{"budgets", "derivations"}
 }
 
 type collectionFile struct {
@@ -63,7 +65,7 @@ type toolFile struct {
 	// collection, or server/tool#/pointer. Left out, those are all of its stores
 	// that are not authoritative (R38).
 	Sets strictyaml.Words `yaml:"sets"`
-	// NoArgs is refuse (default), approval (closed in this version) or allow,
+	// NoArgs is approval (default: a person is asked), refuse or allow,
 	// for calls without a target, selector or amount (R21).
 	NoArgs strictyaml.String `yaml:"no_args"`
 	// Cases gives effect and args per value of one argument:

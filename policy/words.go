@@ -65,16 +65,16 @@ type sourceFile struct {
 	valid bool
 }
 
-const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join or seen"
+const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join, seen or approval"
 
 func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	switch {
 	case n.Kind.Scalar():
 		s.kind = n
 		switch n.Value {
-		case "user", "output", "catalog", "seen":
+		case "user", "output", "catalog", "seen", "approval":
 			s.valid = true
-		case "approval", "fresh":
+		case "fresh":
 			r.Fault(n, strictyaml.Word(n.Value)+" is not yet enforced", "use "+sourceHint)
 		case "const", "derived":
 			r.Fault(n, strictyaml.Word(n.Value)+" needs a value", "use "+sourceHint)
@@ -97,9 +97,9 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 			if s.op.S != "path_join" && r.Count() == before {
 				r.Fault(v, "derived: "+strictyaml.Word(s.op.S)+" is not yet enforced", "derived: path_join")
 			}
-		case "approval", "fresh":
+		case "fresh":
 			r.Fault(s.kind, strictyaml.Word(s.kind.Value)+" is not yet enforced", "use "+sourceHint)
-		case "user", "catalog", "seen":
+		case "user", "catalog", "seen", "approval":
 			r.Fault(s.kind, strictyaml.Word(s.kind.Value)+" takes no value", "")
 		default:
 			r.Fault(s.kind, "unknown source "+strictyaml.Word(s.kind.Value), "use "+sourceHint)

@@ -81,3 +81,10 @@ func (l *Ledger) Own(q Query) (Fact, bool) {
 	}
 	return l.store.fact(all[0]), true
 }
+
+// Where returns where a value stands, at most n places: the best label first, then
+// the earliest.
+func (l *Ledger) Where(q Query, n int) []Fact {
+	all := l.restore(l.candidates(q))
+	return all[:min(n, len(all))]
+}

@@ -1,0 +1,204 @@
+package gate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// # Approvals
+//
+// A call that fails only for want of a person may be put to one. He answers for one
+// call, byte for byte: this tool, these arguments, this session, this policy. His
+// yes stands for every value of it that nothing vouched for, for ten minutes and
+// once; it makes no value worth anything to another call. Where the answer comes
+// from is the door's to hold: never from the agent, nor from what it started.
+//
+// The verdict stays one of three. While nobody answered, a call is rejected with
+// approval.pending, and can be made again.
+
+// Asked says how far a call was put to a person.
+type Asked string
+
+// How far it was. NotAsked is that nobody is there to ask, or that nobody was yet.
+const (
+	NotAsked Asked = ""
+	Pending  Asked = "pending"
+	Expired  Asked = "expired"
+)
+
+// ApprovalHolds is how long an answer stands for the call it was said to.
+const ApprovalHolds = 10 * time.Minute
+
+// Ask is what a person would have to allow for a refused call to pass.
+type Ask struct {
+	// Act identifies the call, by a keyed digest of all that an answer is good for.
+	Act    string
+	Values []AskedValue // sorted by pointer
+}
+
+// AskedValue is one failure that he would stand for.
+type AskedValue struct {
+	Pointer string // "" for the call as a whole
+	Role    string
+	Raw     []byte // the exact literal, nil for the call as a whole
+	Reason  writ.Reason
+	Need    string
+	// Seen are places where the value stands, the best first and the earliest: by the
+	// labels of these a person tells who wrote it. At most five.
+	Seen []Ref
+}
+
+// Ask returns what a person may allow, nil where the call passed, where nobody may
+// allow it, and where the session has asked too often.
+func (d *Decision) Ask() *Ask {
+	if d == nil {
+		return nil
+	}
+	return d.ask
+}
+
+// Approval is a person's answer.
+type Approval struct {
+	Act   string // Ask.Act
+	Yes   bool
+	By    string     // who answered, as the operator registered him
+	Label writ.Label // User, or Operator of an operator
+	At    time.Time
+}
+
+// answer is an approval folded into a session.
+type answer struct {
+	Approval
+	evidence uint32
+}
+
+// Approve says what a person's answer is worth. Like a turn it takes a number,
+// whatever it is worth. It only reads the session; Commit folds the answer in once
+// it is durable.
+func (s *Session) Approve(evidence uint32, a Approval) Observation {
+	o := Observation{evidence: evidence, session: s}
+	switch {
+	case s == nil:
+		o.Why = whySession
+	case a.Act == "" || a.Label != writ.User && a.Label != writ.Operator:
+		o.Why = whyUnvalidated
+	default:
+		o.Admissible, o.approval = true, &answer{a, evidence}
+	}
+	return o
+}
+
+// approve turns failures that a person may allow into what he said of them. It
+// returns the failures that stand.
+func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failure) {
+	fs := first(unfounded, against)
+	s := j.session()
+	if s == nil || len(fs) == 0 || j.strict || j.over() || j.in.Shadow || !j.askable(unfounded) || !j.askable(against) {
+		return fs
+	}
+	ask := &Ask{Act: j.askKey()}
+	said, answered := s.approvals[ask.Act]
+	if answered && j.in.Time.Sub(said.At) >= ApprovalHolds {
+		answered = false
+	}
+	switch {
+	case answered && said.Yes:
+		j.approved(unfounded, said)
+		j.d.basis.approval = ask.Act
+		return nil
+	case answered:
+		j.d.asked = writ.ApprovalRefused
+		return fs
+	case s.asks >= j.in.Policy.Approvals():
+		return fs
+	case j.in.Asked == Pending:
+		j.d.asked = writ.ApprovalPending
+	case j.in.Asked == Expired:
+		j.d.asked = writ.ApprovalExpired
+	}
+	for _, f := range slices.Concat(unfounded, against) {
+		ask.Values = append(ask.Values, j.askedValue(f))
+	}
+	slices.SortFunc(ask.Values, func(a, b AskedValue) int {
+		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(string(a.Reason), string(b.Reason)))
+	})
+	j.d.ask = ask
+	return fs
+}
+
+// askable reports whether a person may allow all of these. What the operator listed
+// for an enum or a control is his to change, not a matter of evidence.
+func (j *judge) askable(fs []writ.Failure) bool {
+	return !slices.ContainsFunc(fs, func(f writ.Failure) bool {
+		if !writ.Askable(f.Reason) {
+			return true
+		}
+		l := j.leafAt(f.Pointer)
+		switch {
+		case f.Reason == writ.PolicyNoArguments:
+			return j.contract == nil || j.contract.NoArgs == policy.NoArgsRefuse
+		case l != nil && l.answer:
+			return true
+		case f.Reason == writ.ProvenanceConst:
+			return l == nil || l.role == policy.Control || l.role == policy.Enum
+		}
+		return false
+	})
+}
+
+// leafAt returns the leaf of a failure, nil for the call as a whole.
+func (j *judge) leafAt(pointer string) *leaf {
+	for _, l := range j.leaves {
+		if l.pointer == pointer {
+			return l
+		}
+	}
+	return nil
+}
+
+// askKey digests what one answer is good for.
+func (j *judge) askKey() string {
+	b := append([]byte("approval\x00"), j.in.Policy.Digest[:]...)
+	for _, part := range [][]byte{[]byte(j.in.Call.Server), []byte(j.in.Call.Tool), []byte(j.in.Call.Method), j.in.Call.Arguments, j.in.Call.Answers} {
+		b = append(b, j.in.Session.digest(append([]byte{}, part...))...)
+	}
+	return j.in.Session.digest(b)
+}
+
+// askedValue says of one failure what a person has to know.
+func (j *judge) askedValue(f writ.Failure) AskedValue {
+	v := AskedValue{Pointer: f.Pointer, Reason: f.Reason, Need: f.Need}
+	if l := j.leafAt(f.Pointer); l != nil {
+		v.Role, v.Raw = l.role.String(), l.raw
+		for _, at := range j.session().ledger.Where(provenance.Query{Raw: l.raw, Type: l.typ()}, 5) {
+			v.Seen = append(v.Seen, refOf(at))
+		}
+	}
+	return v
+}
+
+// approved lets the leaves that failed rest on a person's yes. What the model wrote
+// stays its own (R4, R38), and what a stranger can have made appear stays open (R28).
+func (j *judge) approved(unfounded []writ.Failure, said answer) {
+	for _, f := range unfounded {
+		l := j.leafAt(f.Pointer)
+		if l == nil {
+			continue
+		}
+		open := j.isOpen(l) || l.role == policy.Content
+		l.founded = founded{rule_: "approval", label: said.Label, open: !open, newest: said.evidence,
+			refs: []Ref{{Evidence: said.evidence, Tool: approvalTool, Label: said.Label}}}
+		if open {
+			l.label = writ.Model
+		}
+	}
+}
+
+// approvalTool stands for the tool in references to a person's answers.
+const approvalTool = "approval"
