@@ -75,6 +75,8 @@ const (
 	PolicyRepeated      Reason = "policy.repeated"       // R23: a repeated act without fresh evidence
 	PolicyAbsent        Reason = "policy.absent"         // no policy, or a catalogue that was not made with it
 	PolicyAnswer        Reason = "policy.answer"         // R31: an answer inside a call is not founded
+	PolicyBudget        Reason = "policy.budget"         // R27: the contract allows no more of it now
+	PolicyCap           Reason = "policy.cap"            // R11: an amount above the contract's most
 	PolicyFetches       Reason = "policy.fetches"        // R20: too many seen links of one result and host
 )
 

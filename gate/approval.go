@@ -143,6 +143,8 @@ func (j *judge) askable(fs []writ.Failure) bool {
 		switch {
 		case f.Reason == writ.PolicyNoArguments:
 			return j.contract == nil || j.contract.NoArgs == policy.NoArgsRefuse
+		case f.Reason == writ.PolicyContested:
+			return j.contract.Contested != policy.ContestedAsks
 		case l != nil && l.answer:
 			return true
 		case f.Reason == writ.ProvenanceConst:

@@ -373,16 +373,17 @@ func (j *judge) acts() {
 			decides = decides || named || l.role == policy.Amount
 		}
 		local = local || j.isLocal(l)
-		if l.contested && j.contract != nil && j.contract.Contested {
+		if l.contested && j.contract != nil && j.contract.Contested != policy.ContestedAccepted {
 			against(l.pointer, writ.PolicyContested)
 		}
 	}
 	if j.d.Effect&policy.Delete != 0 && !j.strict {
 		decides = named // a number of records names none of them (R9)
 	}
-	if !decides && (j.contract == nil || j.contract.NoArgs != policy.NoArgsAllow) {
+	if !decides && !j.saidSo() {
 		against("", writ.PolicyNoArguments)
 	}
+	j.budgets(against)
 	if j.repeated() {
 		against("", writ.PolicyRepeated)
 	}

@@ -66,6 +66,8 @@ var needs = map[writ.Reason]string{
 	writ.PolicyPointerClosed: "was guessed at too often; what a tool newly returns or the user types passes, or a person reopens it",
 	writ.PolicySessionClosed: "too many values were guessed at in this session; a person must reopen it",
 	writ.PolicyRepeated:      "the same act was made before; it must rest on values read after it",
+	writ.PolicyBudget:        "the contract allows no more of this in one session, or in this time",
+	writ.PolicyCap:           "is more than the contract allows",
 	writ.PolicyFetches:       "is the fourth link of one result to one place, and which are fetched can tell it something; the user types it",
 	writ.PolicyAnswer:        "an answer given inside a call must itself be a value that a tool returned",
 
@@ -106,6 +108,9 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 			j.supply = map[supplyKey]string{}
 		}
 		j.supply[k] = supply
+	}
+	if l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName }) {
+		supply += ", or it is a new name in a directory that was listed whole, which ends in " + shown(strings.Join(l.rule.Extensions, ", "))
 	}
 	if l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		switch {
@@ -188,7 +193,7 @@ func cmpWord(o *provenance.OutputRule) string {
 func (j *judge) supplies(c *policy.Contract, o *provenance.OutputRule, l *leaf) bool {
 	for _, src := range j.sources(l) {
 		q := j.query(l, src)
-		if q.Target && !j.closedCollection(o.Collection) && (len(q.Owners) == 0 || !o.HasOwner) {
+		if q.Target && !j.closedCollection(o.Collection) && (len(q.Owners) == 0 && !q.OwnerTyped || !o.HasOwner) {
 			continue
 		}
 		switch {

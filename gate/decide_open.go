@@ -21,7 +21,7 @@ import (
 //     constant of the operator. That a stranger can make an address appear in the
 //     contacts does not make him a reader, however the collection is called.
 //   - The agent was given no secret in this session, or the readers are the
-//     operator's own constants: reworded, a secret cannot be found in a text (R30).
+//     operator's constants or of a collection that may_hold_secrets: reworded, a secret cannot be found in a text (R30).
 //
 // An attacker who has read this can still have a text say what he likes to whom the
 // user named; that is in LIMITATIONS.md.
@@ -68,7 +68,7 @@ func (j *judge) readers() (operators bool, reason writ.Reason) {
 			return false, writ.ProvenanceReader // itself unfounded, and said so
 		}
 		named = true
-		operators = operators && l.rule_ == "const"
+		operators = operators && (l.rule_ == "const" || l.rule_ == "output" && !l.open && j.in.Policy.Collections[l.collection()].MayHoldSecrets)
 		if !j.anchored(l) {
 			return false, writ.ProvenanceReader
 		}

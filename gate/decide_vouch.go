@@ -230,6 +230,8 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 		return j.fromTemplate(l)
 	case opVariable:
 		return j.fromVariable(l)
+	case policy.FreshName:
+		return j.fromFresh(l)
 	}
 	return j.fromJoin(l)
 }
@@ -244,7 +246,7 @@ func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 		Strict:    j.strict,
 	}
 	if l.rule != nil {
-		q.Collection, q.Owners, q.Words = l.rule.Collection, l.rule.Owner, l.rule.Words
+		q.Collection, q.Owners, q.OwnerTyped, q.Words = l.rule.Collection, l.rule.Owner, l.rule.OwnerUser, l.rule.Words
 	}
 	// R28, and R29 for selectors. STTI-001 knows no roles: under profile strict
 	// only an argument the contract calls a target is one.
@@ -356,6 +358,21 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 	l.founded = founded{rule_: "derived:path_join", label: min(jn.Dir[0].Label, jn.Name[0].Label),
 		newest: min(newest(jn.Dir), newest(jn.Name)),
 		refs:   []Ref{refOf(jn.Dir[0]), refOf(jn.Name[0])}}
+	return ""
+}
+
+// fromFresh accepts a name that the agent made up, where it can hide nothing and
+// overwrites nothing that was listed (R36). It is the model's all the same.
+func (j *judge) fromFresh(l *leaf) writ.Reason {
+	s := j.session()
+	if s == nil {
+		return writ.ProvenanceSession
+	}
+	dir, ok := s.ledger.Fresh(j.query(l, policy.Source{}), l.rule.Extensions)
+	if !ok {
+		return writ.ProvenanceDerived
+	}
+	l.founded = founded{rule_: "derived:fresh", label: writ.Model, refs: []Ref{refOf(dir)}, newest: dir.Evidence}
 	return ""
 }
 

@@ -137,10 +137,11 @@ type basis struct {
 	answers   string
 	forwarded string // keyed digest of Arguments when they were transformed
 	shadow    bool
-	guesses   []guess   // what R24 counts
-	fetches   []fetched // what R20 counts
-	approval  string    // the answer an accepted act uses up
-	act       string    // key of an act that must not be repeated unfounded (R23)
+	guesses   []guess    // what R24 counts
+	fetches   []fetched  // what R20 counts
+	spends    []spending // what it takes from budgets
+	approval  string     // the answer an accepted act uses up
+	act       string     // key of an act that must not be repeated unfounded (R23)
 }
 
 // Allowed reports whether the call may be made. It is false for the zero

@@ -47,6 +47,9 @@ type Session struct {
 	// fetches counts the links of a result that were followed to one host (R20).
 	fetches map[fetched]int
 
+	// spending is what was taken from budgets (R27).
+	spending map[string][]spending
+
 	// approvals are a person's answers that were not used, by Ask.Act, and asks
 	// counts the calls that were put to one.
 	approvals map[string]answer
@@ -90,7 +93,7 @@ func (s *Session) mayShadow() bool { return s == nil || s.mode != enforcing }
 func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
 	s := &Session{
 		id: id, key: key, ledger: provenance.NewLedger(key, caps), next: 1,
-		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string]uint32{}, refused: map[string]*guesses{}, fetches: map[fetched]int{}, approvals: map[string]answer{},
+		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string]uint32{}, refused: map[string]*guesses{}, fetches: map[fetched]int{}, approvals: map[string]answer{}, spending: map[string][]spending{},
 	}
 	s.self = s.digest([]byte(id))
 	return s
@@ -160,6 +163,9 @@ func (s *Session) Decided(d *Decision) {
 		}
 		for _, f := range d.basis.fetches {
 			s.fetches[f]++
+		}
+		for _, take := range d.basis.spends {
+			s.spend(take)
 		}
 		delete(s.approvals, d.basis.approval)
 		return

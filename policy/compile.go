@@ -5,8 +5,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
@@ -45,7 +47,10 @@ func (r *reader) compile(f *policyFile) *Policy {
 		if !collectionName.MatchString(e.Key.Value) {
 			r.Fault(e.Key, "the name of a collection is letters, digits, _, - and .", "")
 		}
-		p.Collections[e.Key.Value] = Collection{Closed: e.Value.Closed.Is}
+		p.Collections[e.Key.Value] = Collection{Closed: e.Value.Closed.Is, MayHoldSecrets: e.Value.MayHoldSecrets.Is}
+		if m := e.Value.MayHoldSecrets; m.Is && !e.Value.Closed.Is {
+			r.Fault(m.Node, "what strangers can enter may hold no secret (R30)", "closed: true")
+		}
 	}
 	if !f.Tools.Given() && f.Node.Kind == strictyaml.Mapping {
 		r.Fault(f.Node, "the key tools is missing", "tools: {}")
@@ -98,10 +103,10 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 			r.Fault(f.Pin.Node, "a method has no definition that could be pinned", "remove the pin")
 		}
 	}
-	if c.NoArgs, _ = pick(r, f.NoArgs, noArgsWords, "user"); !f.NoArgs.Given() {
+	if c.NoArgs, _ = pick(r, f.NoArgs, noArgsWords); !f.NoArgs.Given() {
 		c.NoArgs = NoArgsApproval
 	}
-	c.Contested, _ = pick(r, f.Contested, map[string]bool{"accept": false, "refuse": true}, "ask")
+	c.Contested, _ = pick(r, f.Contested, map[string]Contested{"accept": ContestedAccepted, "ask": ContestedAsks, "refuse": ContestedRefused})
 	if f.Idempotent.Given() {
 		c.Idempotent = &f.Idempotent.Is
 	}
@@ -109,6 +114,8 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	c.Args = r.args(p, f.Args, nil)
 	r.cases(p, c, f)
 	r.bindings(p, c, f)
+	r.phrases(c, f)
+	r.budgets(c, f)
 	r.outputs(p, c, f)
 	r.sets(p, c, f)
 	if f.OutputSchema.Given() {
@@ -206,6 +213,14 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 		r.Fault(f.From.Node, "an empty list of sources accepts nothing", "leave from out for the role's default")
 	}
 	a.Words = r.words(f)
+	a.OwnerUser = f.Owner.user
+	r.extensions(f, &a)
+	if f.Max.Given() {
+		a.Max = r.decimal(f.Max)
+		if a.Role != Amount {
+			r.Fault(f.Max.Node, "max bounds the role amount", "role: amount")
+		}
+	}
 	for i := range f.From.Items {
 		if s, ok := r.source(&a, &f.From.Items[i]); ok {
 			a.From = append(a.From, s)
@@ -290,8 +305,11 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 		}
 	case "derived":
 		s.Kind, s.Op = FromDerived, f.op.S
-		if a.Type != provenance.Untyped && a.Type != provenance.Path {
-			r.Fault(f.kind, "path_join gives a path, and the argument's type is another", "type: path")
+		switch {
+		case a.Type != provenance.Untyped && a.Type != provenance.Path:
+			r.Fault(f.kind, f.op.S+" gives a path, and the argument's type is another", "type: path")
+		case s.Op == FreshName && len(a.Extensions) == 0:
+			r.Fault(f.kind, "a name that the agent makes up ends in one of the extensions the contract lists (R36)", "extensions: [.txt]")
 		}
 	}
 	return s, true
@@ -425,6 +443,84 @@ func (r *reader) bindings(p *Policy, c *Contract, f *toolFile) {
 	if len(c.Bindings) > 0 && p.Profile == Strict {
 		c.Bindings = nil
 		r.WarnAt(c.Line, c.Col, "profile strict binds no arguments to a record (R37)", "")
+	}
+}
+
+// extensions compiles `extensions:` (R36).
+func (r *reader) extensions(f *argFile, a *ArgRule) {
+	for _, e := range f.Extensions.Items {
+		if e.Node.Kind == strictyaml.Text && !extensionForm.MatchString(e.S) {
+			r.Fault(e.Node, "an extension is a dot, letters and digits", "extensions: [.md, .txt]")
+		}
+		a.Extensions = append(a.Extensions, e.S)
+	}
+}
+
+var extensionForm = regexp.MustCompile(`^(\.[A-Za-z0-9]{1,16}){1,3}$`)
+
+// decimal reads a number that is not negative.
+func (r *reader) decimal(v strictyaml.Anything) string {
+	raw := []byte(v.Node.Value)
+	d, _, why := "", false, writ.FormNotCanonical
+	if v.Node.Kind.Scalar() && strictjson.KindOf(raw) == strictjson.Number {
+		d, _, why = provenance.Canonical(provenance.Decimal, strictjson.Quote(v.Node.Value))
+	}
+	if why != "" || strings.HasPrefix(d, "-") {
+		r.Fault(v.Node, "a plain number, not negative", "max: 100")
+		return ""
+	}
+	return d
+}
+
+// phrases compiles `phrases:` (R21).
+func (r *reader) phrases(c *Contract, f *toolFile) {
+	for _, t := range f.Phrases.Items {
+		if t.Node.Kind == strictyaml.Text && (utf8.RuneCountInString(t.S) < 4 || len(t.S) > 200 || strings.TrimSpace(t.S) != t.S) {
+			r.Fault(t.Node, "a phrase is what a user says, between 4 characters and 200", "phrases: [unlock the door]")
+		}
+		c.Phrases = append(c.Phrases, t.S)
+	}
+	if (c.NoArgs == NoArgsUser) != (len(c.Phrases) > 0) {
+		n := f.Phrases.Node
+		if n == nil {
+			n = f.NoArgs.Node
+		}
+		r.Fault(n, "no_args: user and phrases belong together", "no_args: user, phrases: [unlock the door]")
+	}
+}
+
+// budgets compiles `budgets:` (R27).
+func (r *reader) budgets(c *Contract, f *toolFile) {
+	for i := range f.Budgets.Items {
+		k := &f.Budgets.Items[i]
+		b := Budget{Calls: k.Calls.N, HasSum: k.Sum.Given(), HasPer: k.Per.Given()}
+		at := func(t strictyaml.String) (p provenance.Pattern) {
+			if !t.Given() {
+				return p
+			}
+			p, err := provenance.ParsePattern(t.S)
+			if err != nil || len(p.Tokens) == 0 {
+				r.Fault(t.Node, "not a pointer to an argument", "/amount")
+			}
+			return p
+		}
+		b.Sum, b.Per = at(k.Sum), at(k.Per)
+		switch {
+		case k.Calls.Given() == k.Sum.Given() || k.Sum.Given() != k.Max.Given():
+			r.Fault(k.Node, "a budget has calls, or the sum of an amount and its max", "{ calls: 10, within: 1h } or { sum: /amount, max: 500 }")
+		case k.Calls.Given() && (k.Calls.N < 1 || k.Calls.N > 1_000_000):
+			r.Fault(k.Calls.Node, "calls is between 1 and 1000000", "")
+		}
+		if k.Max.Given() {
+			b.Max = r.decimal(k.Max)
+		}
+		if k.Within.Given() {
+			var err error
+			if b.Within, err = time.ParseDuration(k.Within.S); err != nil || b.Within < time.Second || b.Within > 31*24*time.Hour {
+				r.Fault(k.Within.Node, "a time between 1s and 744h", "within: 1h")
+			}
+		}
+		c.Budgets = append(c.Budgets, b)
 	}
 }
 

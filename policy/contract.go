@@ -3,6 +3,7 @@ package policy
 import (
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
@@ -156,13 +157,13 @@ type SourceKind uint8
 // The sources this version enforces. A policy that names another is refused at
 // the start with "not yet enforced".
 const (
-	FromOutput  SourceKind = iota // a labelled leaf of an earlier result
-	FromConst                     // the operator's constants
-	FromCatalog                   // an enum or const of the pinned schema
-	FromDerived                   // Op over vouched values
-	FromSeen                      // R20: stood whole in any result; egress only
-	FromUser                      // R6: typed whole by the authenticated user
-	FromApproval                  // a person's answer, which may stand for any value that nothing vouches for
+	FromOutput   SourceKind = iota // a labelled leaf of an earlier result
+	FromConst                      // the operator's constants
+	FromCatalog                    // an enum or const of the pinned schema
+	FromDerived                    // Op over vouched values
+	FromSeen                       // R20: stood whole in any result; egress only
+	FromUser                       // R6: typed whole by the authenticated user
+	FromApproval                   // a person's answer, which may stand for any value that nothing vouches for
 )
 
 // Source is one accepted origin of an argument.
@@ -174,6 +175,36 @@ type Source struct {
 	HasAt  bool               //
 	Const  [][]byte           // FromConst: JSON literals
 	Op     string             // FromDerived: "path_join"
+}
+
+// Contested is what a contract says of a value that a stranger's text carries too
+// (R25).
+type Contested uint8
+
+// What it may say. A person may allow ContestedAsks.
+const (
+	ContestedAccepted Contested = iota
+	ContestedAsks
+	ContestedRefused
+)
+
+// The operations of `derived:`.
+const (
+	PathJoin  = "path_join"
+	FreshName = "fresh"
+)
+
+// Budget bounds a sequence of accepted calls of one tool in one session (R27): their
+// number, or the sum of an amount, over all or for each value of one argument, ever
+// or within a time. What was taken is not given back, whatever became of the call.
+type Budget struct {
+	Calls  int                // 0 with Sum
+	Sum    provenance.Pattern // the amount that is summed, with HasSum
+	HasSum bool
+	Max    string             // of the sum, in decimal
+	Per    provenance.Pattern // with HasPer: counted for each value there
+	HasPer bool
+	Within time.Duration // 0: the whole session
 }
 
 // Binding says that the values at Others are of the record that the value at
@@ -199,6 +230,9 @@ type ArgRule struct {
 	Composed    bool     // content: open (R14)
 	Open        bool     // R16: the contract opens this object to unnamed properties
 	Owner       [][]byte // R28: constants the record's owner pointer may hold
+	OwnerUser   bool     // R28: or what the user typed
+	Extensions  []string // R36: how a name that the agent makes up may end
+	Max         string   // R11: the most an amount may be, in decimal; "" for no bound
 	Line, Col   int      // where it stands in the policy file
 }
 
@@ -220,6 +254,7 @@ const (
 	NoArgsRefuse NoArgs = iota
 	NoArgsApproval
 	NoArgsAllow
+	NoArgsUser // where the user's turn holds one of the contract's phrases; else a person is asked
 )
 
 // Case is the effect and arguments for some values of one enum argument.
@@ -244,10 +279,14 @@ type Contract struct {
 	Cases        []Case
 	OutputSchema []byte // operator's schema where the server publishes none
 	Idempotent   *bool
-	Contested    bool // R25: refuse (later: ask) when a value is contested
+	Contested    Contested
 	Optional     bool // the tool may be absent from the live list
 	Line, Col    int
 
+	// Phrases are those of which the user's latest turn must hold one for a call
+	// without a target, selector or amount (R21).
+	Phrases []string
+	Budgets []Budget // R27
 	// Bindings say which arguments belong to one record (R37).
 	Bindings []Binding
 
@@ -256,7 +295,10 @@ type Contract struct {
 
 // Collection is a set of records; a closed one gains members only by the
 // operator's or the user's own side (R28).
-type Collection struct{ Closed bool }
+type Collection struct {
+	Closed         bool // MayHoldSecrets says that its members may read what is made of a secret (R30).
+	MayHoldSecrets bool
+}
 
 // Profile selects how much beyond STTI-001 counts as provenance.
 type Profile string

@@ -35,7 +35,7 @@ type policyFile struct {
 }
 
 func (policyFile) Later() []string {
-	return []string{"budgets", "derivations"}
+	return []string{"derivations"}
 }
 
 type collectionFile struct {
@@ -43,9 +43,10 @@ type collectionFile struct {
 	// Closed says that only the operator's or the user's own side can make a
 	// member appear (R28).
 	Closed strictyaml.Truth `yaml:"closed"`
+	// MayHoldSecrets says that the members of a closed collection may be told what
+	// the agent makes of a secret (R30).
+	MayHoldSecrets strictyaml.Truth `yaml:"may_hold_secrets"`
 }
-
-func (collectionFile) Later() []string { return []string{"may_hold_secrets"} }
 
 type toolFile struct {
 	strictyaml.Place
@@ -65,7 +66,7 @@ type toolFile struct {
 	// collection, or server/tool#/pointer. Left out, those are all of its stores
 	// that are not authoritative (R38).
 	Sets strictyaml.Words `yaml:"sets"`
-	// NoArgs is approval (default: a person is asked), refuse or allow,
+	// NoArgs is approval (default: a person is asked), refuse, user or allow,
 	// for calls without a target, selector or amount (R21).
 	NoArgs strictyaml.String `yaml:"no_args"`
 	// Cases gives effect and args per value of one argument:
@@ -77,15 +78,31 @@ type toolFile struct {
 	// Idempotent: false says that the same act again needs evidence that came
 	// after it (R23).
 	Idempotent strictyaml.Truth `yaml:"idempotent"`
-	// Contested is accept (default) or refuse (R25).
+	// Contested is accept (default), ask or refuse (R25).
 	Contested strictyaml.String `yaml:"contested"`
+	// Phrases are what the user's latest turn must hold one of for no_args: user (R21).
+	Phrases strictyaml.Words `yaml:"phrases"`
+	// Budgets bound the accepted calls of one session (R27).
+	Budgets strictyaml.Seq[budgetFile] `yaml:"budgets"`
 	// SameRecord lists arguments of one record, or several such lists. The first
 	// of a list names the record (R37): [/order_id, /item_ids/*].
 	SameRecord recordsFile `yaml:"same_record"`
 }
 
 func (toolFile) Later() []string {
-	return []string{"when", "budget", "budgets", "rate", "phrases", "one_shot", "lifetime", "caps", "approval"}
+	return []string{"when", "one_shot", "lifetime"}
+}
+
+type budgetFile struct {
+	strictyaml.Place
+	// Calls is how many are accepted, or Sum the amount whose sum is at most Max.
+	Calls strictyaml.Whole    `yaml:"calls"`
+	Sum   strictyaml.String   `yaml:"sum"`
+	Max   strictyaml.Anything `yaml:"max"`
+	// Per is the argument for each value of which is counted alone.
+	Per strictyaml.String `yaml:"per"`
+	// Within is a time: 10m, 1h, 24h.
+	Within strictyaml.String `yaml:"within"`
 }
 
 type argFile struct {
@@ -108,16 +125,21 @@ type argFile struct {
 	Normalise strictyaml.Truth `yaml:"normalise"`
 	// Content is local or open (R14).
 	Content strictyaml.String `yaml:"content"`
+	// Extensions are how a name may end that the agent makes up (R36): [.md, .txt].
+	Extensions strictyaml.Words `yaml:"extensions"`
+	// Max is the most that an amount may be (R11).
+	Max strictyaml.Anything `yaml:"max"`
 	// Of is the argument of whose record this one is (R37).
 	Of strictyaml.String `yaml:"of"`
 	// Open lets this object have properties the schema does not name (R16).
 	Open strictyaml.Truth `yaml:"open"`
-	// Owner lists the constants the record's owner pointer may hold (R28).
+	// Owner lists the constants the record's owner pointer may hold, or says user:
+	// what he typed (R28).
 	Owner ownerFile `yaml:"owner"`
 }
 
 func (argFile) Later() []string {
-	return []string{"forms", "cap", "caps", "max", "one_shot", "extensions", "extension", "when", "budget"}
+	return []string{"forms", "one_shot", "when"}
 }
 
 type outputFile struct {

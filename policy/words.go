@@ -17,7 +17,7 @@ var (
 	labelWords  = map[string]writ.Label{
 		"system": writ.System, "party": writ.Party, "external": writ.External, "model": writ.Model,
 	}
-	noArgsWords  = map[string]NoArgs{"refuse": NoArgsRefuse, "approval": NoArgsApproval, "allow": NoArgsAllow}
+	noArgsWords  = map[string]NoArgs{"refuse": NoArgsRefuse, "approval": NoArgsApproval, "allow": NoArgsAllow, "user": NoArgsUser}
 	extractWords = map[string]provenance.Extract{"lines": provenance.ExtractLines, "json": provenance.ExtractJSON}
 	typeWords    = func() map[string]provenance.Type {
 		out := map[string]provenance.Type{}
@@ -65,7 +65,7 @@ type sourceFile struct {
 	valid bool
 }
 
-const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join, seen or approval"
+const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join or fresh, seen or approval"
 
 func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	switch {
@@ -74,8 +74,6 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 		switch n.Value {
 		case "user", "output", "catalog", "seen", "approval":
 			s.valid = true
-		case "fresh":
-			r.Fault(n, strictyaml.Word(n.Value)+" is not yet enforced", "use "+sourceHint)
 		case "const", "derived":
 			r.Fault(n, strictyaml.Word(n.Value)+" needs a value", "use "+sourceHint)
 		default:
@@ -94,11 +92,9 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 			}
 		case "derived":
 			r.Decode(v, &s.op)
-			if s.op.S != "path_join" && r.Count() == before {
-				r.Fault(v, "derived: "+strictyaml.Word(s.op.S)+" is not yet enforced", "derived: path_join")
+			if s.op.S != PathJoin && s.op.S != FreshName && r.Count() == before {
+				r.Fault(v, "unknown derivation "+strictyaml.Word(s.op.S), "derived: path_join or fresh")
 			}
-		case "fresh":
-			r.Fault(s.kind, strictyaml.Word(s.kind.Value)+" is not yet enforced", "use "+sourceHint)
 		case "user", "catalog", "seen", "approval":
 			r.Fault(s.kind, strictyaml.Word(s.kind.Value)+" takes no value", "")
 		default:
@@ -111,23 +107,29 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	}
 }
 
-// An ownerFile is a list of constants; the word user follows later.
+// An ownerFile is a list of constants, the word user, or both.
 type ownerFile struct {
 	strictyaml.Place
 	consts [][]byte
+	user   bool
 }
 
 func (o *ownerFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
-	user := n.Kind.Scalar() && n.Value == "user"
-	for _, c := range n.Items {
-		user = user || n.Kind == strictyaml.List && c.Plain && c.Value == "user"
+	if n.Kind.Scalar() && n.Plain && n.Value == "user" {
+		o.user = true
+		return
 	}
-	if user {
-		r.Fault(n, `an owner typed by the "user" is not yet enforced`, `list the accepted owners; put "user" in quotes if that is one's name`)
+	rest := *n
+	rest.Items = slices.DeleteFunc(slices.Clone(n.Items), func(c *strictyaml.Node) bool {
+		user := n.Kind == strictyaml.List && c.Plain && c.Value == "user"
+		o.user = o.user || user
+		return user
+	})
+	if o.user && len(rest.Items) == 0 {
 		return
 	}
 	var c strictyaml.Constants
-	c.ReadYAML(r, n)
+	c.ReadYAML(r, &rest)
 	if o.consts = c.Items; n.Kind == strictyaml.List && len(n.Items) == 0 {
 		r.Fault(n, "an empty list of owners accepts nothing", "list the owners")
 	}

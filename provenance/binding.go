@@ -1,9 +1,13 @@
 package provenance
 
 import (
+	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Records are the records that hold a value which names them (R37): of each place
@@ -87,4 +91,58 @@ func (l *Ledger) Own(q Query) (Fact, bool) {
 func (l *Ledger) Where(q Query, n int) []Fact {
 	all := l.restore(l.candidates(q))
 	return all[:min(n, len(all))]
+}
+
+// Fresh answers `derived: fresh` (R36): does a path give a new name in a directory
+// that is vouched for whole and was listed whole in this session, where the name was
+// not, nor did an act of this session send it? The name is letters, digits and ._-,
+// begins with none of the marks, and ends in one of the extensions. It answers with
+// what vouches for the directory.
+func (l *Ledger) Fresh(q Query, extensions []string) (dir Fact, ok bool) {
+	text, isText := strictjson.Text(q.Raw)
+	parent, name, ok := splitPath(text)
+	if !isText || !ok || q.Strict || visible(text) != "" || !freshName.MatchString(name) ||
+		!slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(name, e) && name != e }) ||
+		!l.Enumerated(q.Raw) || len(l.candidates(Query{Raw: q.Raw, Type: Path})) > 0 {
+		return Fact{}, false
+	}
+	for _, k := range append(l.keysOf(Path, q.Raw), l.keysOf(Untyped, strictjson.Quote(name))...) {
+		if l.made[k] {
+			return Fact{}, false
+		}
+	}
+	d := q
+	d.Raw, d.Type = strictjson.Quote(parent), Path
+	if a := l.Find(d); len(a.Vouched) > 0 {
+		return a.Vouched[0], true
+	}
+	return Fact{}, false
+}
+
+var freshName = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]{0,127}$`)
+
+// Said reports whether the user's latest turn holds a phrase in his own words, as
+// whole words in any letters' case, and where (R21).
+func (l *Ledger) Said(phrase string) (Quote, bool) {
+	if len(l.turns) == 0 || phrase == "" {
+		return Quote{}, false
+	}
+	t := &l.turns[len(l.turns)-1]
+	for _, i := range slices.Sorted(maps.Keys(t.own.begins())) {
+		if e := i + len(phrase); e <= len(t.own.text) && t.own.end[e] && strings.EqualFold(t.own.text[i:e], phrase) {
+			return Quote{t.Evidence, i, e}, true
+		}
+	}
+	return Quote{}, false
+}
+
+// begins are the places where a token may begin.
+func (r *reading) begins() map[int]bool {
+	out := map[int]bool{}
+	for _, at := range r.starts {
+		for _, i := range at {
+			out[i] = true
+		}
+	}
+	return out
 }

@@ -28,6 +28,8 @@ type Query struct {
 	Target bool
 	Closed func(collection string) bool // nil: none is closed
 	Owners [][]byte                     // JSON literals
+	// OwnerTyped says that an owner whom the user typed is one of them.
+	OwnerTyped bool
 	// Words are those that make a value of small space one of this argument when
 	// the user types it after them (R8). Typed alone looks at them.
 	Words []string
@@ -197,6 +199,10 @@ func (l *Ledger) chosen(q *Query, f *fact, m *meta) bool {
 		if e, ok := exact(raw); ok && !empty(raw) && e == l.store.strings[f.owner-1] {
 			return true
 		}
+	}
+	if owner := l.store.strings[f.owner-1]; q.OwnerTyped && owner != "" && strictjson.Kind(owner[0]) == strictjson.String {
+		_, why := l.Typed(Query{Raw: strictjson.Quote(owner[1:]), Authority: true})
+		return why == ""
 	}
 	return false
 }

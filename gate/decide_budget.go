@@ -1,0 +1,137 @@
+package gate
+
+import (
+	"math/big"
+	"slices"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// saidSo reports whether a call without a target, a selector or an amount may be
+// made all the same (R21): the contract says so, or the user said one of its phrases
+// in his latest turn.
+func (j *judge) saidSo() bool {
+	c, s := j.contract, j.session()
+	switch {
+	case c == nil:
+		return false
+	case c.NoArgs != policy.NoArgsUser || j.strict || s == nil:
+		return c.NoArgs == policy.NoArgsAllow
+	}
+	return slices.ContainsFunc(c.Phrases, func(p string) bool { _, ok := s.ledger.Said(p); return ok })
+}
+
+// # Budgets (R27)
+//
+// Each of a thousand acts may be founded and all of them too many. A budget counts
+// what a session accepted, by the time of the decisions; the decision that takes from
+// it is the one that is recorded, and nothing is given back. No person is asked: the
+// operator's bound is not evidence that is missing.
+
+// spending is what one accepted call took from one budget.
+type spending struct {
+	of     string // tool, budget and the value it is counted for, by keyed digest
+	at     time.Time
+	amount *big.Rat // 1 where calls are counted
+	total  *big.Rat // with all that was taken before
+}
+
+// budgets holds the caps of amounts, and takes from the budgets.
+func (j *judge) budgets(against func(string, writ.Reason)) {
+	if j.contract == nil || j.in.Session == nil {
+		return
+	}
+	for _, l := range j.leaves {
+		if l.rule != nil && l.rule.Max != "" && !l.key && !l.answer {
+			if n, ok := rat(l.raw); !ok || n.Cmp(number(l.rule.Max)) > 0 || n.Sign() < 0 {
+				against(l.pointer, writ.PolicyCap)
+			}
+		}
+	}
+	for i := range j.contract.Budgets {
+		b := &j.contract.Budgets[i]
+		most := big.NewRat(int64(b.Calls), 1)
+		if b.HasSum {
+			most = number(b.Max)
+		}
+		for _, take := range j.takes(i, b) {
+			if take.amount == nil || j.in.Session.spent(take, b.Within).Cmp(most) > 0 {
+				against("", writ.PolicyBudget)
+				break
+			}
+			j.d.basis.spends = append(j.d.basis.spends, take)
+		}
+	}
+}
+
+// takes returns what a call takes from a budget: once, or once for each value that it
+// is counted for.
+func (j *judge) takes(i int, b *policy.Budget) []spending {
+	amount := big.NewRat(1, 1)
+	if b.HasSum {
+		amount = new(big.Rat)
+		for _, l := range j.leaves {
+			if !l.key && !l.answer && b.Sum.Match(l.path) {
+				n, ok := rat(l.raw)
+				if !ok || n.Sign() < 0 {
+					return []spending{{}} // what cannot be summed is over every sum
+				}
+				amount.Add(amount, n)
+			}
+		}
+	}
+	of := j.in.Call.Server + "/" + toolOf(j.in.Call) + "\x00" + itoa(i) + "\x00"
+	if !b.HasPer {
+		return []spending{{of: of, at: j.in.Time, amount: amount}}
+	}
+	var out []spending
+	for _, l := range j.leaves {
+		if !l.key && !l.answer && b.Per.Match(l.path) {
+			out = append(out, spending{of: of + j.in.Session.ledger.Digest(l.typ(), l.raw), at: j.in.Time, amount: amount})
+		}
+	}
+	return out
+}
+
+// spent is what a session would have spent with one more.
+func (s *Session) spent(more spending, within time.Duration) *big.Rat {
+	sum := new(big.Rat).Set(more.amount)
+	taken := s.spending[more.of]
+	for i := len(taken) - 1; i >= 0; i-- {
+		if within == 0 {
+			return sum.Add(sum, taken[i].total)
+		}
+		if more.at.Sub(taken[i].at) >= within {
+			break
+		}
+		sum.Add(sum, taken[i].amount)
+	}
+	return sum
+}
+
+// spend takes from a budget.
+func (s *Session) spend(take spending) {
+	take.total = new(big.Rat).Set(take.amount)
+	if taken := s.spending[take.of]; len(taken) > 0 {
+		take.total.Add(take.total, taken[len(taken)-1].total)
+	}
+	s.spending[take.of] = append(s.spending[take.of], take)
+}
+
+// rat is the exact value of a number, as JSON or as text.
+func rat(raw []byte) (*big.Rat, bool) {
+	d, _, why := provenance.Canonical(provenance.Decimal, raw)
+	if why != "" {
+		return nil, false
+	}
+	return new(big.Rat).SetString(d)
+}
+
+// number reads a decimal that the policy's compiler accepted.
+func number(d string) *big.Rat {
+	n, _ := new(big.Rat).SetString(d)
+	return n
+}
