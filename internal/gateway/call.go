@@ -29,6 +29,8 @@ type judgedCall struct {
 	extra []strictjson.Member // members of params beside arguments and _meta that pass: requestState, inputResponses
 	run   Run                 // makes the call in place of a server, nil for none
 
+	asked    gate.Asked            // how far it was put to a person
+	isPut    bool                  // it was
 	s        *session              // once it was judged
 	halted   *writ.Rejection       // why the session's calls have ended, if they have
 	lists    atomic.Uint64         // how often the server's lists had changed that it rests on
@@ -108,9 +110,10 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 	if c.s, err = g.sessions.of(c.r); err != nil {
 		return d, err
 	}
-	in := gate.Input{Policy: c.rs.policy, Catalogue: c.rs.catalogue, Call: call, Shadow: g.shadow, OwnPaths: g.ownPaths}
+	in := gate.Input{Policy: c.rs.policy, Catalogue: c.rs.catalogue, Call: call, Shadow: g.shadow, OwnPaths: g.ownPaths, Asked: c.asked}
 	g.locate(ctx, &in)
 	s := c.s
+	var ask *gate.Ask
 	err = g.sessions.with(s, func() error {
 		if s.closed || s.halted != nil {
 			return errNotRecorded
@@ -122,6 +125,10 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		s.active = now
 		in.Session, in.Time = s.evidence, now
 		d = decision{Decision: decide(in), at: now, anonymous: s.evidence == nil, generation: s.generation}
+		if ask = d.Ask(); ask != nil && !c.isPut && g.approvals.asks() {
+			return nil // it is put to a person first
+		}
+		ask = nil
 		d.record, err = g.sessions.writeDecision(s, c.rs, &in, &d)
 		if err == nil && s.evidence != nil {
 			s.evidence.Decided(&d.Decision)
@@ -133,6 +140,13 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 			return d, nil
 		}
 		return d, err
+	}
+	if ask != nil {
+		if c.asked, err = c.put(ctx, ask); err != nil {
+			return d, err
+		}
+		c.isPut = true
+		return c.judge(ctx, call)
 	}
 	if d.Keeps() { // where it goes is on record before it is sent
 		d.own, err = g.lower(s.id, &d)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -56,6 +57,11 @@ type Options struct {
 	// that matches halts its session before its next call, whichever process
 	// took it in and under whatever policy of its own.
 	Screen *screen.Screen
+	// Approvals is where calls wait for a person, nil where nobody can be asked. A
+	// question is put while somebody watches, or always where ApprovalsStand says
+	// that it may stand open until somebody looks.
+	Approvals      *approval.Queue
+	ApprovalsStand bool
 	// OwnPaths are cleaned absolute paths no argument may name (R34), the state
 	// directory first. The programs servers are started from are added to them.
 	OwnPaths []string
@@ -81,13 +87,14 @@ type Gateway struct {
 	*listeners // who is told of what
 	*events    // what went on beside the calls
 
-	places   *places
-	inside   Inside
-	shadow   bool
-	disk     disk
-	ownPaths []string
-	programs []string // what servers are started from, and this program (R34)
-	version  string
+	places    *places
+	approvals approvals
+	inside    Inside
+	shadow    bool
+	disk      disk
+	ownPaths  []string
+	programs  []string // what servers are started from, and this program (R34)
+	version   string
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -98,7 +105,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
-	g := &Gateway{inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, ownPaths: o.OwnPaths, version: o.Version,
+	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, ownPaths: o.OwnPaths, version: o.Version,
 		events: newEvents(o.Log), listeners: newListeners(), places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
 	g.rules = newRules(o, g.events, func() {
 		g.listeners.listChanged("tools", func(f downstream.Filter) bool { return f.Tools })

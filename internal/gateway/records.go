@@ -61,6 +61,7 @@ type inputValue struct {
 	Tool       string              `json:"tool"`
 	Method     string              `json:"method"`
 	Shadow     bool                `json:"shadow,omitempty"`
+	Asked      string              `json:"asked,omitempty"` // how far it was put to a person
 	Session    bool                `json:"session"`
 	OwnPaths   []string            `json:"own_paths,omitempty"`
 	Programs   []string            `json:"programs,omitempty"`
@@ -85,7 +86,7 @@ func (ss *sessions) writeDecision(s *session, rs *ruleset, in *gate.Input, d *de
 	}
 	vs := []value{
 		{valueInput, mustJSON(inputValue{
-			Server: in.Call.Server, Tool: in.Call.Tool, Method: string(in.Call.Method), Shadow: in.Shadow,
+			Server: in.Call.Server, Tool: in.Call.Tool, Method: string(in.Call.Method), Shadow: in.Shadow, Asked: string(in.Asked),
 			Session: in.Session != nil, OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases,
 			Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
 		})},

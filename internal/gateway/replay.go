@@ -87,6 +87,8 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 		return r.result(ctx, rec, it)
 	case KindTurn:
 		return r.turn(rec, it)
+	case KindApproval:
+		return r.approval(rec)
 	case KindLapse:
 		if r.session != nil {
 			r.session.Lapse()
@@ -125,7 +127,7 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	input := gate.Input{
 		Policy: w.policy, Catalogue: w.catalogue,
 		Call: gate.Call{Server: in.Server, Tool: in.Tool, Method: policy.Method(in.Method)},
-		Time: rec.Time, Shadow: in.Shadow, OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases,
+		Time: rec.Time, Shadow: in.Shadow, Asked: gate.Asked(in.Asked), OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases,
 		Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
 	}
 	if in.Session {

@@ -123,7 +123,7 @@ func (c *judgedCall) decideWithAnswer(ctx context.Context, rs *ruleset, answer [
 	}
 	ms, _ := strictjson.Members(call.Answers)
 	call.Answers = strictjson.Set(call.Answers, strconv.Itoa(len(ms)+1), answer)
-	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call}
+	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, isPut: true} // nobody is waited for under the lock
 	if allowed, err = again.decide(ctx, call); allowed && err == nil {
 		again.decision.own = cmp.Or(again.decision.own, c.decision.own)
 		c.decision = again.decision

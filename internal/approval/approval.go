@@ -1,0 +1,232 @@
+// Package approval is the one queue of calls that wait for a person, whatever
+// surface he answers on. A question names one call byte for byte and is answered
+// once; who comes second is told who was first. The queue decides nothing and keeps
+// nothing: an answer counts when the gateway has it on record.
+//
+// It trusts its callers to say who answers. Nothing that came by way of the agent
+// may reach Answer.
+package approval
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+)
+
+// The times of a question.
+const (
+	// Waits is how long a call is held for an answer.
+	Waits = 45 * time.Second
+	// Stands is how long its question stays open: the same call, made again, waits
+	// for the same answer.
+	Stands = 10 * time.Minute
+)
+
+// maxOpen bounds the questions of one session that are open at a time, and all
+// of them: an agent that asks for everything asks for nothing.
+const (
+	maxOpen    = 100
+	maxSession = 10
+)
+
+// Errors of Answer.
+var (
+	ErrUnknown  = errors.New("there is no such question, or not any more")
+	ErrAnswered = errors.New("somebody else answered first")
+)
+
+// Question is one call that waits. It is shown to a person as it is: every text in
+// it that a server or a model wrote is theirs, and is escaped where it is printed.
+type Question struct {
+	ID        string            `json:"id"` // short, for a person to type
+	Session   string            `json:"session"`
+	Server    string            `json:"server"`
+	Tool      string            `json:"tool"`
+	Arguments []byte            `json:"-"` // the exact bytes
+	Values    []gate.AskedValue `json:"-"`
+	Asked     time.Time         `json:"asked"`
+	Until     time.Time         `json:"until"`
+
+	act string
+}
+
+// Answer is what a person said.
+type Answer struct {
+	Yes   bool
+	By    string     // who, as the operator knows him
+	Label writ.Label // User, or Operator of an operator
+}
+
+// Queue holds the open questions of one gateway.
+type Queue struct {
+	mu     sync.Mutex
+	open   []*entry // in the order in which they were asked
+	ended  []*entry // lately, for who comes second
+	there  int      // surfaces where somebody watches
+	change chan struct{}
+	clock  func() time.Time
+}
+
+type entry struct {
+	Question
+	record func(Answer) error
+	done   chan struct{}
+	answer Answer
+	err    error
+}
+
+// New returns an empty queue.
+func New(clock func() time.Time) *Queue {
+	return &Queue{change: make(chan struct{}), clock: clock}
+}
+
+// There says that somebody watches for questions, until leave is called.
+func (q *Queue) There() (leave func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.there++
+	return sync.OnceFunc(func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.there--
+	})
+}
+
+// Watched reports whether somebody watches.
+func (q *Queue) Watched() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.there > 0
+}
+
+// Ask puts a call to a person, or joins the question that the same call put before,
+// and waits until it is answered, at most for wait. record puts the answer on record;
+// an answer that could not be is none. The status is "" where the question was
+// answered, Pending where it stands open, Expired where it ended unanswered.
+func (q *Queue) Ask(ctx context.Context, of Question, act string, wait time.Duration, record func(Answer) error) (gate.Asked, error) {
+	e, ok := q.enter(of, act, record)
+	if !ok {
+		return gate.NotAsked, nil
+	}
+	timer := time.NewTimer(min(wait, e.Until.Sub(q.clock())))
+	defer timer.Stop()
+	select {
+	case <-e.done:
+		return gate.NotAsked, e.err
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	select {
+	case <-e.done:
+		return gate.NotAsked, e.err
+	default:
+	}
+	if q.expire(); !slices.Contains(q.open, e) {
+		return gate.Expired, nil
+	}
+	return gate.Pending, nil
+}
+
+// enter returns the open question of the same act in the same session, or a new one.
+func (q *Queue) enter(of Question, act string, record func(Answer) error) (*entry, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.expire()
+	mine := 0
+	for _, e := range q.open {
+		if e.Session == of.Session {
+			if mine++; e.act == act {
+				return e, true
+			}
+		}
+	}
+	if mine >= maxSession || len(q.open) >= maxOpen {
+		return nil, false
+	}
+	of.ID, of.act = newID(), act
+	of.Asked = q.clock()
+	of.Until = of.Asked.Add(Stands)
+	e := &entry{Question: of, record: record, done: make(chan struct{})}
+	q.open = append(q.open, e)
+	q.changed()
+	return e, true
+}
+
+// newID is unique for as long as it is looked for, and easy to type.
+func newID() string {
+	var b [5]byte
+	rand.Read(b[:])
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+// expire ends what stood too long. The caller holds mu.
+func (q *Queue) expire() {
+	now := q.clock()
+	q.open = slices.DeleteFunc(q.open, func(e *entry) bool { return !now.Before(e.Until) })
+	q.ended = slices.DeleteFunc(q.ended, func(e *entry) bool { return !now.Before(e.Until) })
+}
+
+// changed wakes who watches. The caller holds mu.
+func (q *Queue) changed() {
+	close(q.change)
+	q.change = make(chan struct{})
+}
+
+// Answer ends a question: one answer wins, and it counts once it is on record.
+func (q *Queue) Answer(id string, a Answer) (Question, error) {
+	q.mu.Lock()
+	q.expire()
+	i := slices.IndexFunc(q.open, func(e *entry) bool { return e.ID == id })
+	if i < 0 {
+		defer q.mu.Unlock()
+		if i := slices.IndexFunc(q.ended, func(e *entry) bool { return e.ID == id }); i >= 0 {
+			return q.ended[i].Question, ErrAnswered
+		}
+		return Question{}, ErrUnknown
+	}
+	e := q.open[i]
+	q.open = slices.Delete(q.open, i, i+1)
+	q.ended = append(q.ended, e)
+	e.answer = a
+	q.changed()
+	q.mu.Unlock()
+	// On record without the lock: a session's lock is waited for.
+	e.err = e.record(a)
+	close(e.done)
+	return e.Question, e.err
+}
+
+// Said returns who answered a question lately, and what.
+func (q *Queue) Said(id string) (Answer, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, e := range q.ended {
+		if e.ID == id {
+			return e.answer, true
+		}
+	}
+	return Answer{}, false
+}
+
+// Open returns the open questions in the order in which they were asked, and a
+// channel that is closed when they change.
+func (q *Queue) Open() ([]Question, <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.expire()
+	out := make([]Question, len(q.open))
+	for i, e := range q.open {
+		out[i] = e.Question
+	}
+	return out, q.change
+}

@@ -1,0 +1,144 @@
+package approval
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Shown is a question as surfaces in other processes get it: docs/approvals.md.
+type Shown struct {
+	Question
+	// Arguments are the exact bytes of the call's arguments, as a text.
+	Arguments string       `json:"arguments"`
+	Values    []ShownValue `json:"values"`
+}
+
+// ShownValue is one value that a person would stand for.
+type ShownValue struct {
+	Pointer string `json:"pointer"`         // "" for the call as a whole
+	Role    string `json:"role,omitempty"`  //
+	Value   string `json:"value,omitempty"` // the exact JSON literal, as a text
+	Reason  string `json:"reason"`
+	Need    string `json:"need"`
+	Seen    []Seen `json:"seen,omitempty"`
+}
+
+// Seen is one place where it stands. The label says who can have written it there.
+type Seen struct {
+	Tool    string `json:"tool"` // server/tool, or user
+	Pointer string `json:"pointer,omitempty"`
+	Label   string `json:"label"`
+}
+
+// Show is the question for a surface.
+func (q *Question) Show() Shown {
+	out := Shown{Question: *q, Arguments: string(q.Arguments)}
+	for _, v := range q.Values {
+		s := ShownValue{v.Pointer, v.Role, string(v.Raw), string(v.Reason), v.Need, nil}
+		for _, at := range v.Seen {
+			s.Seen = append(s.Seen, Seen{at.Tool, at.Pointer, at.Label.String()})
+		}
+		out.Values = append(out.Values, s)
+	}
+	return out
+}
+
+// Reply is the answer to an answer.
+type Reply struct {
+	Yes   bool   `json:"yes"`
+	By    string `json:"by,omitempty"` // who answered, where somebody else was first
+	Error string `json:"error,omitempty"`
+}
+
+// Handler serves the queue at /approvals: GET lists the open questions, with
+// ?watch as a stream of such lists, a line each, for as long as somebody looks; POST
+// /approvals/ID with {"yes":true} or {"yes":false} answers one. who says who asks,
+// and is asked for an answer alone; its error refuses.
+func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err error)) http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("GET /approvals", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		send := func(qs []Question) error {
+			out := make([]Shown, len(qs))
+			for i := range qs {
+				out[i] = qs[i].Show()
+			}
+			b, err := json.Marshal(out)
+			if err == nil {
+				_, err = w.Write(append(b, '\n'))
+			}
+			http.NewResponseController(w).Flush()
+			return err
+		}
+		qs, change := q.Open()
+		if send(qs) != nil || !r.URL.Query().Has("watch") {
+			return
+		}
+		defer q.There()()
+		for {
+			select {
+			case <-r.Context().Done():
+				return
+			case <-change:
+			case <-time.After(10 * time.Second): // what expired, and a watcher that went away
+			}
+			if qs, change = q.Open(); send(qs) != nil {
+				return
+			}
+		}
+	})
+	m.HandleFunc("POST /approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
+		fail := func(status int, reply Reply) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			json.NewEncoder(w).Encode(reply)
+		}
+		yes, ok := said(http.MaxBytesReader(w, r.Body, 1024))
+		if !ok {
+			fail(http.StatusBadRequest, Reply{Error: `the body is {"yes":true} or {"yes":false}`})
+			return
+		}
+		by, label, err := who(r)
+		if err != nil {
+			fail(http.StatusForbidden, Reply{Error: err.Error()})
+			return
+		}
+		id := strings.ToLower(r.PathValue("id"))
+		switch _, err = q.Answer(id, Answer{Yes: yes, By: by, Label: label}); {
+		case err == nil:
+			fail(http.StatusOK, Reply{Yes: yes, By: by})
+		case errors.Is(err, ErrAnswered):
+			first, _ := q.Said(id)
+			fail(http.StatusConflict, Reply{Yes: first.Yes, By: first.By, Error: err.Error()})
+		case errors.Is(err, ErrUnknown):
+			fail(http.StatusNotFound, Reply{Error: err.Error()})
+		default:
+			fail(http.StatusInternalServerError, Reply{Error: "the answer could not be put on record, and counts for nothing"})
+		}
+	})
+	return m
+}
+
+// said reads a yes or a no, and nothing else.
+func said(body io.Reader) (yes, ok bool) {
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return false, false
+	}
+	if strictjson.Check(b, strictjson.Limits{Bytes: 1024, Depth: 2, Leaves: 2, Number: 8}) != nil {
+		return false, false
+	}
+	ms, isObject := strictjson.Members(b)
+	if !isObject || len(ms) != 1 || ms[0].Name != "yes" {
+		return false, false
+	}
+	v := strings.TrimSpace(string(ms[0].Value))
+	return v == "true", v == "true" || v == "false"
+}

@@ -1,0 +1,46 @@
+package localdoor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"slices"
+)
+
+// ErrKin says that a process may not answer for a person: it descends from one that
+// must not, or cannot be traced to whom it descends from.
+var ErrKin = errors.New("it was not started by a person at a terminal of his own")
+
+type peerKey struct{}
+
+// Context keeps the process at the other end of a connection that Listen accepted;
+// it is an http.Server's ConnContext.
+func Context(ctx context.Context, c net.Conn) context.Context {
+	if t, ok := c.(*tls.Conn); ok {
+		if u, ok := t.NetConn().(*net.UnixConn); ok {
+			if pid, ok := peerOf(u); ok {
+				return context.WithValue(ctx, peerKey{}, pid)
+			}
+		}
+	}
+	return ctx
+}
+
+// Apart is an error, ErrKin, unless the process at the other end of a request
+// provably descends from none of these: the client whose calls wait, the gateway and
+// the servers it started. Each ancestor is looked at, up to the leader of its
+// terminal's session, which must be one: a process that cut itself loose from whom
+// started it has none. Who runs as the same account can still have another program
+// start one for him; that is in LIMITATIONS.md.
+func Apart(ctx context.Context, from ...int) error {
+	pid, ok := ctx.Value(peerKey{}).(int)
+	if !ok {
+		return ErrKin
+	}
+	line, err := ancestry(pid)
+	if err != nil || slices.ContainsFunc(line, func(p int) bool { return slices.Contains(from, p) }) {
+		return ErrKin
+	}
+	return nil
+}

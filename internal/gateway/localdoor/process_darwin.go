@@ -1,0 +1,33 @@
+package localdoor
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+func peerOf(c *net.UnixConn) (pid int, ok bool) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, false
+	}
+	cerr := raw.Control(func(fd uintptr) { pid, err = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID) })
+	return pid, cerr == nil && err == nil
+}
+
+// ancestry returns a process and those it descends from, and an error unless it
+// has a terminal.
+func ancestry(pid int) (line []int, err error) {
+	for n := pid; n > 0 && len(line) < 1000; {
+		p, err := unix.SysctlKinfoProc("kern.proc.pid", n)
+		if err != nil {
+			return nil, err
+		}
+		if len(line) == 0 && p.Eproc.Tdev == -1 {
+			return nil, ErrKin
+		}
+		line = append(line, n)
+		n = int(p.Eproc.Ppid)
+	}
+	return line, nil
+}

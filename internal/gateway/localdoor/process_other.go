@@ -1,0 +1,9 @@
+//go:build !linux && !darwin
+
+package localdoor
+
+import "net"
+
+func peerOf(*net.UnixConn) (int, bool) { return 0, false }
+
+func ancestry(int) ([]int, error) { return nil, ErrKin }
