@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
@@ -31,7 +33,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), exampleServerCommand(),
+		approveCommand(), watchCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), exampleServerCommand(),
 	}
 }
 
@@ -46,6 +48,9 @@ type files struct {
 	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
 	file     string // policy file, "" for the built-in one
+
+	asks  bool            // questions to a person stand open though nobody watches
+	queue *approval.Queue // of what waits for one
 
 	broken <-chan struct{} // of the log, once it is open
 }
@@ -91,7 +96,7 @@ func (f *flags) load() (*files, error) {
 	if err != nil {
 		return nil, config.Invalid(err)
 	}
-	out.policy, out.shadow, out.file = p, cfg.Shadow, cfg.Policy
+	out.policy, out.shadow, out.asks, out.file = p, cfg.Shadow, cfg.Approvals, cfg.Policy
 	for _, s := range cfg.Servers {
 		out.servers = append(out.servers, s.Upstream())
 	}
@@ -110,7 +115,7 @@ func (f *flags) load() (*files, error) {
 // newFiles returns the files of a state directory, which no tool may name: with
 // it this process, whose memory and environment hold what it holds.
 func newFiles(state string) *files {
-	return &files{state: state, ownPaths: statedir.Own(state)}
+	return &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now)}
 }
 
 // own adds a path that no tool may name (R34), and where it leads.
@@ -214,6 +219,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 	}
 	opts := gateway.Options{
 		Store: st, Policy: o.policy, Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths,
+		Approvals: o.queue, ApprovalsStand: o.asks,
 		Screen: o.screen, Version: readBuildInfo().Version, Log: log,
 	}
 	index := func() error { return nil }

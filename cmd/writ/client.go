@@ -115,7 +115,7 @@ func (f *flags) connect(ctx context.Context, name string, stderr io.Writer) (cal
 		if err != nil {
 			return nil, err
 		}
-		if g, err := localdoor.Reach(ctx, all); err != nil {
+		if g, err := localdoor.Reach(ctx, slices.DeleteFunc(slices.Clone(all), func(g *localdoor.Gateway) bool { return !g.Listens() })); err != nil {
 			return nil, cli.Fail(cli.ExitIO, "writ … --config FILE, to start one for this command", "%w", err)
 		} else if g != nil {
 			if slices.ContainsFunc(all, func(other *localdoor.Gateway) bool { return other != g && other.Listens() }) {

@@ -54,7 +54,7 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 		return err
 	}
 	o.warn(c.ErrOrStderr())
-	defer announce(o.state, "", nil, c.ErrOrStderr())()
+	defer announce(o.state, "", o.localHandler(nil, os.Getpid(), os.Getppid()), c.ErrOrStderr())()
 	if o.shadow {
 		fmt.Fprintln(c.ErrOrStderr(), "SHADOW MODE: calls are judged and recorded, and every one of them passes")
 	}

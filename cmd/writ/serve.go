@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
@@ -80,7 +82,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
 
-	forget := announce(o.state, url, srv, stderr)
+	forget := announce(o.state, url, o.localHandler(h, os.Getpid()), stderr)
 	fmt.Fprintf(stderr, "listening on %s/mcp\n", url)
 	fmt.Fprintf(stderr, "state in %s\n", cli.Printable(o.state))
 	o.warn(stderr)
@@ -134,12 +136,27 @@ func loopbackOnly(listen string) error {
 		"not a loopback address: without authentication and TLS, which this version does not have, others could use the gateway")
 }
 
-// announce makes a gateway known to the commands of its state directory. With a
-// server it opens the local door, over which they reach it; a gateway over stdio
-// has none. Without an entry nothing else is lost, so that is a warning.
-func announce(state, url string, srv *http.Server, stderr io.Writer) (forget func()) {
+// localHandler is what Writ's own commands reach over the local door: MCP where
+// there is a handler for it, and what waits for a person, who descends from none of
+// these processes.
+func (o *files) localHandler(mcp http.Handler, apart ...int) http.Handler {
+	m := http.NewServeMux()
+	if mcp != nil {
+		m.Handle("/", mcp)
+	}
+	m.Handle("/approvals", approval.Handler(o.queue, answering(apart...)))
+	m.Handle("/approvals/", approval.Handler(o.queue, answering(apart...)))
+	return m
+}
+
+// announce makes a gateway known to the commands of its state directory, and opens
+// the local door over which they reach it. Without an entry nothing else is lost, so
+// that is a warning.
+func announce(state, url string, h http.Handler, stderr io.Writer) (forget func()) {
+	srv := downstream.NewServer(h)
+	srv.ConnContext = localdoor.Context
 	door, err := localdoor.Open(state)
-	if err == nil && srv != nil {
+	if err == nil {
 		var ln net.Listener
 		if ln, err = door.Listen(); err == nil {
 			go srv.Serve(ln)
@@ -154,6 +171,11 @@ func announce(state, url string, srv *http.Server, stderr io.Writer) (forget fun
 	return func() {
 		if door != nil {
 			door.Close()
+		}
+		end, expired := context.WithTimeout(context.Background(), 5*time.Second)
+		defer expired()
+		if srv.Shutdown(end) != nil {
+			srv.Close()
 		}
 	}
 }

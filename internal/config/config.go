@@ -38,6 +38,10 @@ type Config struct {
 	// Shadow records and decides, but lets every call pass. It is loud, and
 	// what it lets pass is never an accepted act.
 	Shadow bool `yaml:"shadow"`
+	// Approvals lets a call that only a person can let pass stand open for ten
+	// minutes though nobody watches (writ approve); else it waits only while somebody
+	// does (writ watch), and is refused where nobody can be asked.
+	Approvals bool `yaml:"approvals"`
 	// Screen switches the input policy on for what users say to the gateway
 	// (writ session say): built-in, or a file of patterns, relative to the
 	// configuration file. A turn that matches ends its session's calls.
