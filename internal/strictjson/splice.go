@@ -2,26 +2,50 @@ package strictjson
 
 import "bytes"
 
-// Set returns the object raw with the member name set to value: in place where
-// the member stands, else as the last member. Every other byte stays as it
-// was. raw must be a checked object and value a checked value.
-func Set(raw []byte, name string, value []byte) []byte {
-	var m member
-	some := false
-	for i, ok := nextMember(raw, space(raw, 0)+1, &m); ok && i >= 0; i, ok = nextMember(raw, i, &m) {
-		if m.is(name) {
-			return join(raw[:m.start], value, raw[m.end:])
+// With returns the bytes of an object with some members set: in place where one
+// of that name stands, else as the last ones, in the order given. Every other
+// byte stays as it was. The names differ, and the values are checked. It is nil
+// for what is no object.
+func (v Value) With(members ...Member) []byte {
+	if v.Kind() != Object {
+		return nil
+	}
+	raw, size := v.Raw(), 0
+	for _, m := range members {
+		size += len(m.Name) + len(m.Value) + 6
+	}
+	out, done, base := make([]byte, 0, len(raw)+size), 0, 0
+	if v.at > 0 {
+		base = int(v.doc.nodes[v.at].start) // places in raw count from here
+	}
+	from, to := v.inside(Object)
+	for at := from; at < to; at = v.doc.behind(at + 1) {
+		for _, m := range members {
+			if v.doc.named(at, m.Name) {
+				n := &v.doc.nodes[at+1]
+				out = append(append(out, raw[done:int(n.start)-base]...), m.Value...)
+				done = int(n.end) - base
+			}
 		}
-		some = true
 	}
 	end := bytes.LastIndexByte(raw, '}')
-	out := make([]byte, 0, len(raw)+len(name)+len(value)+4)
-	out = append(out, raw[:end]...)
-	if some {
-		out = append(out, ',')
+	out = append(out, raw[done:end]...)
+	some := from < to
+	for _, m := range members {
+		if !v.Get(m.Name).Exists() {
+			if some {
+				out = append(out, ',')
+			}
+			out, some = append(append(append(out, Quote(m.Name)...), ':'), m.Value...), true
+		}
 	}
-	out = append(append(append(out, Quote(name)...), ':'), value...)
 	return append(out, raw[end:]...)
+}
+
+// Set returns the object raw with the member name set to value, as Value.With
+// does. raw must be a checked object and value a checked value.
+func Set(raw []byte, name string, value []byte) []byte {
+	return scanned(raw).With(Member{Name: name, Value: value})
 }
 
 // Delete returns the object raw without the member name; every byte of the
@@ -37,18 +61,17 @@ func Delete(raw []byte, name string) []byte {
 		end := m.Offset + len(m.Value)
 		if i > 0 {
 			prev := ms[i-1].Offset + len(ms[i-1].Value)
-			return join(raw[:prev], nil, raw[end:])
+			return join(raw[:prev], raw[end:])
 		}
 		open := bytes.IndexByte(raw, '{') + 1
 		if len(ms) > 1 {
 			end += bytes.IndexByte(raw[end:], ',') + 1
 		}
-		return join(raw[:open], nil, raw[end:])
+		return join(raw[:open], raw[end:])
 	}
 	return raw
 }
 
-func join(a, b, c []byte) []byte {
-	out := make([]byte, 0, len(a)+len(b)+len(c))
-	return append(append(append(out, a...), b...), c...)
+func join(a, b []byte) []byte {
+	return append(append(make([]byte, 0, len(a)+len(b)), a...), b...)
 }

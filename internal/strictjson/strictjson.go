@@ -3,10 +3,11 @@
 // resolved), no lone surrogates, nothing after the value, and within stated
 // bounds of size, depth, leaf count and number length.
 //
-// It hides the JSON library behind byte slices: callers check bytes once with
-// Check and then read members, elements and leaves as sub-slices of the very
-// bytes they will hash and forward. It trusts nothing; every function but
-// Check expects bytes that Check accepted.
+// It hides the JSON library. Bytes that enter are read once, by Parse: a Value
+// is what was accepted, with where everything in it stands, and its parts are
+// sub-slices of the very bytes that are hashed and forwarded. Where a text is
+// read in one place alone, the functions over byte slices do; they make the same
+// table, and expect bytes that Check accepted.
 package strictjson
 
 import (
@@ -65,15 +66,23 @@ func (e *Error) Error() string {
 // Check reports the first reason, as an *Error, why b is not one acceptable
 // JSON value within l, or nil.
 func Check(b []byte, l Limits) error {
+	_, err := check(b, l)
+	return err
+}
+
+// check is Check, and says how many values and member names there are.
+func check(b []byte, l Limits) (nodes int, err error) {
 	if l.Bytes > 0 && len(b) > l.Bytes {
-		return &Error{Size, -1, fmt.Sprintf("larger than %d bytes", l.Bytes)}
+		return 0, &Error{Size, -1, fmt.Sprintf("larger than %d bytes", l.Bytes)}
 	}
 	// AllowDuplicateNames and AllowInvalidUTF8 are off. What is accepted takes
 	// two quick passes; what is not is read again for the reason.
-	if jsontext.Value(b).IsValid() && within(b, l) {
-		return nil
+	if jsontext.Value(b).IsValid() {
+		if n, ok := within(b, l); ok {
+			return n, nil
+		}
 	}
-	return firstFault(b, l)
+	return 0, firstFault(b, l)
 }
 
 // firstFault is Check token by token, without the bound of the length.
@@ -177,7 +186,11 @@ func KindOf(raw []byte) Kind {
 	if i == len(raw) {
 		return 0
 	}
-	switch c := raw[i]; {
+	return kindAt(raw[i])
+}
+
+func kindAt(c byte) Kind {
+	switch {
 	case c == 'f' || c == 't':
 		return Bool
 	case c == '-' || c >= '0' && c <= '9':
@@ -264,31 +277,6 @@ func ParsePointer(p string) ([]string, error) {
 		ts[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
 	}
 	return ts, nil
-}
-
-// At returns the raw value an RFC 6901 pointer names in checked JSON, nil if
-// there is none. An index is written as RFC 6901 writes it, without leading
-// zeros.
-func At(raw []byte, pointer string) []byte {
-	path, err := ParsePointer(pointer)
-	if err != nil || len(raw) == 0 {
-		return nil
-	}
-	for _, name := range path {
-		if KindOf(raw) != Array {
-			if raw = Get(raw, name); raw == nil {
-				return nil
-			}
-			continue
-		}
-		es, _ := Elements(raw)
-		i, err := strconv.Atoi(name)
-		if err != nil || i < 0 || i >= len(es) || strconv.Itoa(i) != name {
-			return nil
-		}
-		raw = es[i]
-	}
-	return raw
 }
 
 // Canonical returns the RFC 8785 form of a checked value, except that integers
