@@ -39,7 +39,7 @@ func TestHiddenIsRefused(t *testing.T) {
 		if r >= 0xD800 && r <= 0xDFFF {
 			continue
 		}
-		if got := provenance.CheckText(strictjson.Quote(string(r))) == writ.FormInvisible; got != text.Hidden(r, text.Unseen) {
+		if got := provenance.CheckText(strictjson.StringOf(string(r))) == writ.FormInvisible; got != text.Hidden(r, text.Unseen) {
 			t.Errorf("%U in an authority argument: refused %v", r, got)
 		}
 		switch line := r == '\n' || r == '\r' || r == '\t'; {

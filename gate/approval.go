@@ -167,7 +167,7 @@ func (j *judge) leafAt(pointer string) *leaf {
 // askKey digests what one answer is good for.
 func (j *judge) askKey() string {
 	b := append([]byte("approval\x00"), j.in.Policy.Digest[:]...)
-	for _, part := range [][]byte{[]byte(j.in.Call.Server), []byte(j.in.Call.Tool), []byte(j.in.Call.Method), j.in.Call.Arguments, j.in.Call.Answers} {
+	for _, part := range [][]byte{[]byte(j.in.Call.Server), []byte(j.in.Call.Tool), []byte(j.in.Call.Method), j.in.Call.Arguments.Raw(), j.in.Call.Answers.Raw()} {
 		b = append(b, j.in.Session.digest(append([]byte{}, part...))...)
 	}
 	return j.in.Session.digest(b)
@@ -177,8 +177,8 @@ func (j *judge) askKey() string {
 func (j *judge) askedValue(f writ.Failure) AskedValue {
 	v := AskedValue{Pointer: f.Pointer, Reason: f.Reason, Need: f.Need}
 	if l := j.leafAt(f.Pointer); l != nil {
-		v.Role, v.Raw = l.role.String(), l.raw
-		for _, at := range j.session().ledger.Where(provenance.Query{Raw: l.raw, Type: l.typ()}, 5) {
+		v.Role, v.Raw = l.role.String(), l.value.Literal()
+		for _, at := range j.session().ledger.Where(provenance.Query{Value: l.value, Type: l.typ()}, 5) {
 			v.Seen = append(v.Seen, refOf(at))
 		}
 	}

@@ -113,7 +113,7 @@ func describe(defs []Definition, p *policy.Policy) string {
 		if t.Public != "" {
 			fmt.Fprintf(&b, " as %s", t.Public)
 		}
-		fmt.Fprintf(&b, " effect %s\n", t.Effect(nil))
+		fmt.Fprintf(&b, " effect %s\n", t.Effect(strictjson.Value{}))
 	}
 	for _, k := range []Kind{PromptKind, ResourceKind, TemplateKind} {
 		for _, d := range c.Definitions(k) {
@@ -174,7 +174,7 @@ func TestHiddenIsUnknown(t *testing.T) {
 		t.Error("an absent catalogue has a tool")
 	}
 	var noTool *Tool
-	if noTool.Effect(nil) != policy.EveryEffect || len(noTool.ValidateArguments(nil)) == 0 || noTool.ValidateOutput([]byte("{}")) || noTool.schema().EnumMember(nil, []byte("1")) || noTool.schema().NamesProperty([]string{"a"}) {
+	if noTool.Effect(strictjson.Value{}) != policy.EveryEffect || len(noTool.ValidateArguments(strictjson.Value{})) == 0 || noTool.ValidateOutput(strictjson.Of([]byte("{}"))) || noTool.schema().EnumMember(nil, strictjson.Of([]byte("1"))) || noTool.schema().NamesProperty([]string{"a"}) {
 		t.Error("an absent tool is not the most closed one")
 	}
 }
@@ -309,14 +309,14 @@ tools:
 		`{"method":"get"}`: policy.Read, `{"method":1.0}`: policy.Read, `{"method":"put"}`: policy.Write, `{"method":"1"}`: policy.EveryEffect,
 		`{"method":"GET"}`: policy.EveryEffect, `{}`: policy.EveryEffect, `{"method":null}`: policy.EveryEffect, `{"method":["get"]}`: policy.EveryEffect,
 	} {
-		if got := tool.Effect([]byte(args)); got != want {
+		if got := tool.Effect(strictjson.Of([]byte(args))); got != want {
 			t.Errorf("%s: %s, want %s", args, got, want)
 		}
 	}
-	if rs := tool.rules([]byte(`{"method":"put"}`)); len(rs) != 3 || rs[2].At.Source != "/id" || rs[2].Role != policy.Selector {
+	if rs := tool.rules(strictjson.Of([]byte(`{"method":"put"}`))); len(rs) != 3 || rs[2].At.Source != "/id" || rs[2].Role != policy.Selector {
 		t.Errorf("the case's own rules are missing: %+v", rs)
 	}
-	if rs := tool.rules([]byte(`{"method":"get"}`)); len(rs) != 2 {
+	if rs := tool.rules(strictjson.Of([]byte(`{"method":"get"}`))); len(rs) != 2 {
 		t.Errorf("a rule of another case applies: %+v", rs)
 	}
 }
@@ -341,14 +341,14 @@ func TestT12OutputSchema(t *testing.T) {
 		{"none", `{}`, false}, {"own", `{"id":1}`, true}, {"own", `{}`, false},
 	} {
 		tool := c.Lookup("s", x.tool)
-		if got := tool.ValidateOutput([]byte(x.out)); got != x.want {
+		if got := tool.ValidateOutput(strictjson.Of([]byte(x.out))); got != x.want {
 			t.Errorf("T12 %s %s: %v", x.tool, x.out, got)
 		}
 		if tool.HasOutputSchema() != (x.tool != "none") {
 			t.Errorf("%s: HasOutputSchema", x.tool)
 		}
 	}
-	if c.Lookup("s", "server").ValidateOutput(nil) {
+	if c.Lookup("s", "server").ValidateOutput(strictjson.Value{}) {
 		t.Error("T12: no output is a valid one")
 	}
 }
@@ -400,13 +400,13 @@ func FuzzDefinition(f *testing.F) {
 		if strictjson.Check(args, strictjson.Limits{Bytes: 4096, Depth: 20, Leaves: 500, Number: 64}) != nil {
 			return
 		}
-		one, two := tool.ValidateArguments(args), tool.ValidateArguments(args)
+		one, two := tool.ValidateArguments(strictjson.Of(args)), tool.ValidateArguments(strictjson.Of(args))
 		if fmt.Sprint(one) != fmt.Sprint(two) {
 			t.Fatalf("two judgements differ: %v %v", one, two)
 		}
-		tool.ValidateOutput(args)
+		tool.ValidateOutput(strictjson.Of(args))
 		strictjson.Walk(args, func(path []string, raw []byte) bool {
-			tool.schema().EnumMember(path, raw)
+			tool.schema().EnumMember(path, strictjson.Of(raw))
 			tool.schema().NamesProperty(path)
 			return true
 		}, nil)

@@ -17,7 +17,7 @@ func (t *Tool) listed(shadow bool) bool {
 // Effect returns what this call can do: the contract's effect, or that of the
 // case the arguments name, and what the server's annotations add. Without a
 // contract, and for a value no case names, it is EveryEffect.
-func (t *Tool) Effect(args []byte) policy.Effect {
+func (t *Tool) Effect(args strictjson.Value) policy.Effect {
 	if t == nil || t.Contract == nil {
 		return policy.EveryEffect
 	}
@@ -37,7 +37,7 @@ func (t *Tool) Effect(args []byte) policy.Effect {
 
 // rules returns what the contract says of this call's arguments: its own rules
 // and those of the case the arguments name. No two of them tie on one path.
-func (t *Tool) rules(args []byte) []policy.ArgRule {
+func (t *Tool) rules(args strictjson.Value) []policy.ArgRule {
 	if t == nil || t.Contract == nil {
 		return nil
 	}
@@ -48,36 +48,34 @@ func (t *Tool) rules(args []byte) []policy.ArgRule {
 }
 
 // caseOf returns the case the arguments name, nil when they name none.
-func caseOf(c *policy.Contract, args []byte) *policy.Case {
+func caseOf(c *policy.Contract, args strictjson.Value) *policy.Case {
 	if c.CaseAt == nil {
 		return nil
 	}
 	v := args
 	for _, tok := range c.CaseAt {
-		if v = strictjson.Get(v, tok); v == nil {
-			return nil
-		}
+		v = v.Get(tok)
 	}
 	for i := range c.Cases {
-		if slices.ContainsFunc(c.Cases[i].Values, func(want []byte) bool { return schema.Equal(v, want) }) {
+		if v.Exists() && slices.ContainsFunc(c.Cases[i].Values, func(want []byte) bool { return schema.Equal(v, strictjson.Of(want)) }) {
 			return &c.Cases[i]
 		}
 	}
 	return nil
 }
 
-// ValidateArguments judges the arguments (nil is an empty object) by the
+// ValidateArguments judges the arguments (none are an empty object) by the
 // tool's own input schema, closed: at any depth a property that no applicable
 // subschema names is refused, unless the contract opens its object (R16). The
 // failures are sorted and hold no value of the call. The bytes must have
 // passed strictjson. R32 methods have no schema of a server; their shape is
 // judged elsewhere.
-func (t *Tool) ValidateArguments(args []byte) []writ.Failure {
+func (t *Tool) ValidateArguments(args strictjson.Value) []writ.Failure {
 	if t == nil || t.input == nil {
 		return []writ.Failure{{Reason: writ.SchemaUnusable, Need: "a tool whose input schema can be checked"}}
 	}
-	if args == nil {
-		args = []byte("{}")
+	if !args.Exists() {
+		args = noArguments
 	}
 	rules := t.rules(args)
 	return t.input.Judge(args, func(path []string) bool {
@@ -97,8 +95,8 @@ func (t *Tool) HasOutputSchema() bool { return t != nil && len(t.output) > 0 }
 // ValidateOutput reports whether structuredContent satisfies every output
 // schema there is. Without one it is false: an untyped result vouches for
 // nothing (T12). The bytes must have passed strictjson.
-func (t *Tool) ValidateOutput(structured []byte) bool {
-	if !t.HasOutputSchema() || structured == nil {
+func (t *Tool) ValidateOutput(structured strictjson.Value) bool {
+	if !t.HasOutputSchema() || !structured.Exists() {
 		return false
 	}
 	for _, s := range t.output {

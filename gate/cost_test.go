@@ -8,6 +8,8 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/provenance"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // BenchmarkManyByMany judges one read with n arguments that the model made up
@@ -37,7 +39,7 @@ tools:
 				for b.Loop() {
 					s := gate.NewSession("s_a", [32]byte{1}, provenance.Caps{})
 					decide := func(tool, args string) gate.Decision {
-						d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Call: gate.Call{Server: "q", Tool: tool, Arguments: []byte(args)}, Time: at})
+						d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Call: gate.Call{Server: "q", Tool: tool, Arguments: strictjson.Of([]byte(args))}, Time: at})
 						if !d.Allowed() {
 							b.Fatalf("refused: %+v", d.Outcome)
 						}
@@ -50,7 +52,7 @@ tools:
 						}
 					}
 					d := decide("lookup", string(args))
-					o := s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Bytes: result})
+					o := s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of(result)})
 					if !o.Admissible {
 						b.Fatal(o.Why)
 					}

@@ -41,7 +41,7 @@ type judge struct {
 	in       *Input
 	d        Decision
 	contract *policy.Contract // nil in shadow mode, where there may be none
-	args     []byte           // the arguments; {} when absent
+	args     strictjson.Value // the arguments; {} when absent
 	rules    []policy.ArgRule
 	leaves   []*leaf
 	lists    []*array
@@ -52,9 +52,9 @@ type judge struct {
 	noTarget bool // R29: selectors are judged as targets
 	// reports holds the failures of the classes after payload.
 	direct, schema, unfounded, against []writ.Failure
-	replaced                           map[string][]byte // R17 normalise, by pointer
-	fields                             [][]byte          // names of form fields in answers
-	work                               int               // bytes taken apart so far
+	replaced                           map[string][]byte  // R17 normalise, by pointer
+	fields                             []strictjson.Value // names of form fields in answers
+	work                               int                // bytes taken apart so far
 	supply                             map[supplyKey]string
 	names                              *provenance.Names          // R9, made when it is asked for
 	wrong                              map[string]map[string]bool // R24: guesses of this call, by pointer
@@ -175,10 +175,10 @@ func (j *judge) refuse(fs []writ.Failure) {
 		return
 	}
 	if d.Arguments = j.args; len(j.replaced) > 0 {
-		d.Arguments = rewrite(j.args, nil, j.replaced)
+		d.Arguments = strictjson.Of(rewrite(j.args, nil, j.replaced))
 	}
 	tool := j.in.Call.Server + "/" + toolOf(j.in.Call)
-	d.Outcome = writ.Outcome{Status: writ.Transformed, Proposal: &writ.Proposal{ToolName: tool, Payload: d.Arguments}}
+	d.Outcome = writ.Outcome{Status: writ.Transformed, Proposal: &writ.Proposal{ToolName: tool, Payload: d.Arguments.Raw()}}
 }
 
 // seal fills in what the decision was made on.
@@ -196,10 +196,10 @@ func (j *judge) seal() {
 		if c := j.contract; j.d.Allowed() && c != nil && c.Idempotent != nil && !*c.Idempotent {
 			b.act = j.actKey()
 		}
-		b.arguments = s.digest(in.Call.Arguments)
-		b.answers = s.digest(in.Call.Answers)
+		b.arguments = s.digest(in.Call.Arguments.Raw())
+		b.answers = s.digest(in.Call.Answers.Raw())
 		if j.d.Outcome.Status == writ.Transformed {
-			b.forwarded = s.digest(j.d.Arguments)
+			b.forwarded = s.digest(j.d.Arguments.Raw())
 		}
 	}
 }
@@ -253,16 +253,19 @@ func (j *judge) name() []writ.Failure {
 	return nil
 }
 
+// noArguments is what absent arguments are judged as.
+var noArguments = strictjson.Make()
+
 // payload checks that the bytes are a call: one object of strict JSON within
 // the limits, and the answers likewise.
 func (j *judge) payload() []writ.Failure {
 	j.args = j.in.Call.Arguments
-	if j.args == nil {
-		j.args = []byte("{}")
+	if !j.args.Exists() {
+		j.args = noArguments
 	}
 	var fs []writ.Failure
-	check := func(pointer string, b []byte) {
-		err := strictjson.Check(b, strictjson.Request)
+	check := func(pointer string, v strictjson.Value) {
+		err := v.Within(strictjson.Request)
 		r := writ.Reason("")
 		var e *strictjson.Error
 		switch {
@@ -274,7 +277,7 @@ func (j *judge) payload() []writ.Failure {
 			r = writ.PayloadNumber
 		case err != nil:
 			r = writ.PayloadSyntax
-		case strictjson.KindOf(b) != strictjson.Object:
+		case v.Kind() != strictjson.Object:
 			r = writ.PayloadNotObject
 		default:
 			return
@@ -282,7 +285,7 @@ func (j *judge) payload() []writ.Failure {
 		fs = append(fs, writ.Failure{Pointer: pointer, Reason: r, Need: needs[r]})
 	}
 	check("", j.args)
-	if j.in.Call.Answers != nil {
+	if j.in.Call.Answers.Exists() {
 		check(answerPrefix, j.in.Call.Answers)
 	}
 	j.readable = len(fs) == 0
@@ -325,10 +328,10 @@ func (j *judge) withoutNulls(invalid []writ.Failure) []writ.Failure {
 	for _, f := range invalid {
 		path, err := strictjson.ParsePointer(f.Pointer)
 		if err != nil || len(path) != 1 || f.Reason != writ.SchemaInvalid || j.d.Tool.schema().Requires(path[0]) ||
-			strictjson.KindOf(strictjson.Get(args, path[0])) != strictjson.Null {
+			args.Get(path[0]).Kind() != strictjson.Null {
 			return invalid
 		}
-		args = strictjson.Delete(args, path[0])
+		args = strictjson.Of(strictjson.Delete(args.Raw(), path[0]))
 	}
 	if len(j.d.Tool.ValidateArguments(args)) > 0 {
 		return invalid
@@ -417,27 +420,27 @@ func (j *judge) repeated() bool {
 
 // actKey is the keyed digest of one act: its tool and what its arguments mean.
 func (j *judge) actKey() string {
-	args, _ := strictjson.Canonical(j.args) // checked: it has a canonical form
+	args, _ := strictjson.Canonical(j.args.Raw()) // checked: it has a canonical form
 	return j.in.Session.digest(append([]byte(j.in.Call.Server+"/"+toolOf(j.in.Call)+"\x00"), args...))
 }
 
 // rewrite returns the arguments with some leaves replaced (R17), all other
 // literals as they were written.
-func rewrite(raw []byte, path []string, by map[string][]byte) []byte {
-	if ms, ok := strictjson.Members(raw); ok {
+func rewrite(v strictjson.Value, path []string, by map[string][]byte) []byte {
+	switch v.Kind() {
+	case strictjson.Object:
 		out := []byte{'{'}
-		for i, m := range ms {
-			if i > 0 {
+		for name, m := range v.Members() {
+			if len(out) > 1 {
 				out = append(out, ',')
 			}
-			out = append(append(out, strictjson.Quote(m.Name)...), ':')
-			out = append(out, rewrite(m.Value, append(path, m.Name), by)...)
+			out = append(append(out, strictjson.Quote(name)...), ':')
+			out = append(out, rewrite(m, append(path, name), by)...)
 		}
 		return append(out, '}')
-	}
-	if es, ok := strictjson.Elements(raw); ok {
+	case strictjson.Array:
 		out := []byte{'['}
-		for i, e := range es {
+		for i, e := range v.Elements() {
 			if i > 0 {
 				out = append(out, ',')
 			}
@@ -448,7 +451,7 @@ func rewrite(raw []byte, path []string, by map[string][]byte) []byte {
 	if r, ok := by[strictjson.Pointer(path)]; ok {
 		return r
 	}
-	return strictjson.Compact(raw)
+	return v.Literal()
 }
 
 // closedCollection reports whether only the operator's or the user's own side

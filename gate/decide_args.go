@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,11 +18,11 @@ const answerPrefix = "answers:"
 // leaf is one value of a call that is judged by itself: a scalar, an empty
 // container, or an object key the schema does not name (R16).
 type leaf struct {
-	pointer string   // as it is reported
-	pattern string   // the pointer with every index and every key the caller chose as "*"
-	path    []string // within the arguments or the answers
-	raw     []byte   // the literal; of a key its name as a JSON string
-	text    string   // the decoded value of a string
+	pointer string           // as it is reported
+	pattern string           // the pointer with every index and every key the caller chose as "*"
+	path    []string         // within the arguments or the answers
+	value   strictjson.Value // of a key its name as a string
+	text    string           // the decoded value of a string
 	isText  bool
 	empty   bool // null, "", [] or {}
 	key     bool
@@ -52,9 +51,9 @@ type founded struct {
 
 // collect takes the arguments and the answers apart, in document order.
 func (j *judge) collect() {
-	j.walk(spot{raw: j.args})
-	if j.in.Call.Answers != nil {
-		j.walk(spot{raw: j.in.Call.Answers, pointer: answerPrefix, pattern: answerPrefix, answer: true})
+	j.walk(spot{v: j.args})
+	if j.in.Call.Answers.Exists() {
+		j.walk(spot{v: j.in.Call.Answers, pointer: answerPrefix, pattern: answerPrefix, answer: true})
 	}
 	j.noTarget = j.d.Effect&(policy.Send|policy.Egress|policy.Transfer) != 0
 	for _, l := range j.leaves {
@@ -76,7 +75,7 @@ func (j *judge) demanded(l *leaf) bool {
 
 // spot is one place in the arguments or the answers on the way down.
 type spot struct {
-	raw              []byte
+	v                strictjson.Value
 	path             []string
 	pointer, pattern string
 	in               *array // the innermost array around it
@@ -86,20 +85,20 @@ type spot struct {
 
 // array is one array of the arguments, for R16.
 type array struct {
-	outer    *array
-	pointer  string
-	elements [][]byte
-	members  int // of an object: the members the schema does not name
-	path     []string
-	bound    int // the least bound of the leaves in it; 0 for none
+	outer   *array
+	pointer string
+	v       strictjson.Value // the array itself
+	members int              // of an object: the members the schema does not name
+	path    []string
+	bound   int // the least bound of the leaves in it; 0 for none
 	// authority says that one of them has authority: then none stands twice.
 	authority bool
 }
 
-func (j *judge) member(s spot, name string, raw []byte) (at spot, named bool) {
+func (j *judge) member(s spot, name string, v strictjson.Value) (at spot, named bool) {
 	s.path = append(s.path[:len(s.path):len(s.path)], name)
 	step := strictjson.Pointer([]string{name})
-	s.raw, s.pointer = raw, s.pointer+step
+	s.v, s.pointer = v, s.pointer+step
 	if named = s.answer && answerKey(s.path) || !s.answer && j.namedKey(s.path); !named || s.answer {
 		step = "/*"
 	}
@@ -131,13 +130,13 @@ func isIndex(name string) bool {
 
 // mapOf is an object as a list of the members nobody named: where it holds
 // recipients, they are bounded like those of an array (R16).
-func (j *judge) mapOf(s spot, ms []strictjson.Member) *array {
+func (j *judge) mapOf(s spot) *array {
 	if s.answer {
 		return s.in
 	}
 	a := &array{outer: s.in, pointer: s.pointer, path: s.path}
-	for _, m := range ms {
-		if _, named := j.member(s, m.Name, nil); !named {
+	for name, m := range s.v.Members() {
+		if _, named := j.member(s, name, m); !named {
 			a.members++
 		}
 	}
@@ -147,50 +146,46 @@ func (j *judge) mapOf(s spot, ms []strictjson.Member) *array {
 	return a
 }
 
-func (s spot) element(i int, raw []byte, a *array) spot {
+func (s spot) element(i int, v strictjson.Value, a *array) spot {
 	s.path = append(s.path[:len(s.path):len(s.path)], itoa(i))
-	s.raw, s.pointer, s.pattern, s.in = raw, s.pointer+"/"+itoa(i), s.pattern+"/*", a
+	s.v, s.pointer, s.pattern, s.in = v, s.pointer+"/"+itoa(i), s.pattern+"/*", a
 	return s
 }
 
 func (j *judge) walk(s spot) {
-	if k := strictjson.KindOf(s.raw); k == strictjson.Object || k == strictjson.Array {
-		if j.work += len(s.raw); j.work > maxWork {
+	kind, within := s.v.Kind(), s.v.Len()
+	if kind == strictjson.Object || kind == strictjson.Array {
+		if j.work += len(s.v.Raw()); j.work > maxWork {
 			return
 		}
 	}
-	switch strictjson.KindOf(s.raw) {
+	switch kind {
 	case strictjson.Object:
-		ms, _ := strictjson.Members(s.raw)
-		group := j.mapOf(s, ms)
-		for _, m := range ms {
-			at, named := j.member(s, m.Name, m.Value)
+		group := j.mapOf(s)
+		for name, m := range s.v.Members() {
+			at, named := j.member(s, name, m)
 			if !named {
 				at.in = group
 				key := at
-				key.raw = strictjson.Quote(m.Name)
+				key.v = strictjson.StringOf(name)
 				j.leaf(key, true)
 			} else if s.answer && len(at.path) > 2 {
-				j.fields = append(j.fields, strictjson.Quote(m.Name))
+				j.fields = append(j.fields, strictjson.StringOf(name))
 			}
-			at.alone = s.answer && len(ms) == 1
+			at.alone = s.answer && within == 1
 			j.walk(at)
 		}
-		if len(ms) > 0 {
-			return
-		}
 	case strictjson.Array:
-		es, _ := strictjson.Elements(s.raw)
-		a := &array{outer: s.in, pointer: s.pointer, path: s.path, elements: es}
+		a := &array{outer: s.in, pointer: s.pointer, path: s.path, v: s.v}
 		if !s.answer {
 			j.lists = append(j.lists, a)
 		}
-		for i, e := range es {
+		for i, e := range s.v.Elements() {
 			j.walk(s.element(i, e, a))
 		}
-		if len(es) > 0 {
-			return
-		}
+	}
+	if within > 0 {
+		return
 	}
 	if len(s.path) > 0 { // {} itself is no argument
 		j.leaf(s, false)
@@ -198,9 +193,9 @@ func (j *judge) walk(s spot) {
 }
 
 func (j *judge) leaf(s spot, key bool) {
-	l := &leaf{pointer: s.pointer, pattern: s.pattern, path: s.path, raw: bytes.TrimSpace(s.raw), key: key, answer: s.answer}
-	l.text, l.isText = strictjson.Text(l.raw)
-	switch strictjson.KindOf(l.raw) {
+	l := &leaf{pointer: s.pointer, pattern: s.pattern, path: s.path, value: s.v, key: key, answer: s.answer}
+	l.text, l.isText = s.v.Text()
+	switch s.v.Kind() {
 	case strictjson.Null, strictjson.Object, strictjson.Array:
 		l.empty = true
 	case strictjson.String:
@@ -219,7 +214,7 @@ func (j *judge) leaf(s spot, key bool) {
 		if l.rule == nil && l.empty {
 			l.rule = j.ruleAt(append(slices.Clone(s.path), "*"))
 		}
-		l.enum = j.d.Tool.schema().EnumMember(s.path, l.raw)
+		l.enum = j.d.Tool.schema().EnumMember(s.path, s.v)
 	}
 	if l.rule != nil {
 		l.role = l.rule.Role
@@ -301,14 +296,14 @@ func (j *judge) forms() {
 		if l.empty || !l.role.Authority() && !l.key {
 			continue
 		}
-		if r := provenance.CheckText(l.raw); l.isText && r != "" {
+		if r := provenance.CheckText(l.value); l.isText && r != "" {
 			fail(l.pointer, r)
 			continue
 		}
 		if l.typ() == provenance.Untyped || l.key {
 			continue
 		}
-		canonical, already, why := provenance.Canonical(l.typ(), l.raw)
+		canonical, already, why := provenance.Canonical(l.typ(), l.value)
 		switch {
 		case why != "":
 			fail(l.pointer, why)
@@ -318,8 +313,8 @@ func (j *judge) forms() {
 				j.replaced = map[string][]byte{}
 			}
 			// What is judged, hashed and sent are the same bytes.
-			l.raw, l.text = strictjson.Quote(canonical), canonical
-			j.replaced[l.pointer] = l.raw
+			l.value, l.text = strictjson.StringOf(canonical), canonical
+			j.replaced[l.pointer] = l.value.Raw()
 		default:
 			fail(l.pointer, writ.FormNotCanonical)
 		}
@@ -329,14 +324,14 @@ func (j *judge) forms() {
 	}
 	if len(j.replaced) > 0 && j.in.Call.Method == policy.CallTool {
 		// The call that is made must satisfy the schema as well.
-		j.schema = append(j.schema, j.d.Tool.ValidateArguments(rewrite(j.args, nil, j.replaced))...)
+		j.schema = append(j.schema, j.d.Tool.ValidateArguments(strictjson.Of(rewrite(j.args, nil, j.replaced)))...)
 	}
 }
 
 // list bounds an array: its length and, where it holds authority, that nothing
 // stands in it twice (R16).
 func (j *judge) list(a *array, fail func(string, writ.Reason)) {
-	if a.bound > 0 && max(len(a.elements), a.members) > a.bound {
+	if a.bound > 0 && max(a.v.Len(), a.members) > a.bound {
 		fail(a.pointer, writ.FormTooMany)
 		return
 	}
@@ -344,14 +339,14 @@ func (j *judge) list(a *array, fail func(string, writ.Reason)) {
 		return
 	}
 	seen := map[string]bool{}
-	for i, e := range a.elements {
+	for i, e := range a.v.Elements() {
 		k := ""
 		if r := j.ruleAt(append(slices.Clone(a.path), itoa(i))); r != nil && r.Type != provenance.Untyped {
 			k, _, _ = provenance.Canonical(r.Type, e)
 		}
 		// What is sent must not repeat itself, however it was spelt.
-		e = rewrite(e, append(slices.Clone(a.path), itoa(i)), j.replaced)
-		if c, err := strictjson.Canonical(e); k == "" && err == nil {
+		sent := rewrite(e, append(slices.Clone(a.path), itoa(i)), j.replaced)
+		if c, err := strictjson.Canonical(sent); k == "" && err == nil {
 			k = string(c)
 		}
 		if seen[k] {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -46,7 +47,7 @@ func (j *judge) budgets(against func(string, writ.Reason)) {
 	}
 	for _, l := range j.leaves {
 		if l.rule != nil && l.rule.Max != "" && !l.key && !l.answer {
-			if n, ok := rat(l.raw); !ok || n.Cmp(number(l.rule.Max)) > 0 || n.Sign() < 0 {
+			if n, ok := rat(l.value); !ok || n.Cmp(number(l.rule.Max)) > 0 || n.Sign() < 0 {
 				against(l.pointer, writ.PolicyCap)
 			}
 		}
@@ -75,7 +76,7 @@ func (j *judge) takes(i int, b *policy.Budget) []spending {
 		amount = new(big.Rat)
 		for _, l := range j.leaves {
 			if !l.key && !l.answer && b.Sum.Match(l.path) {
-				n, ok := rat(l.raw)
+				n, ok := rat(l.value)
 				if !ok || n.Sign() < 0 {
 					return []spending{{}} // what cannot be summed is over every sum
 				}
@@ -90,7 +91,7 @@ func (j *judge) takes(i int, b *policy.Budget) []spending {
 	var out []spending
 	for _, l := range j.leaves {
 		if !l.key && !l.answer && b.Per.Match(l.path) {
-			out = append(out, spending{of: of + j.in.Session.ledger.Digest(l.typ(), l.raw), at: j.in.Time, amount: amount})
+			out = append(out, spending{of: of + j.in.Session.ledger.Digest(l.typ(), l.value), at: j.in.Time, amount: amount})
 		}
 	}
 	return out
@@ -122,8 +123,8 @@ func (s *Session) spend(take spending) {
 }
 
 // rat is the exact value of a number, as JSON or as text.
-func rat(raw []byte) (*big.Rat, bool) {
-	d, _, why := provenance.Canonical(provenance.Decimal, raw)
+func rat(v strictjson.Value) (*big.Rat, bool) {
+	d, _, why := provenance.Canonical(provenance.Decimal, v)
 	if why != "" {
 		return nil, false
 	}

@@ -16,6 +16,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -226,8 +227,8 @@ func (r *run) step(line string) {
 		}
 	case "transform":
 		r.expect()
-		if !r.last.Allowed() || r.last.Outcome.Status != writ.Transformed || string(r.last.Arguments) != rest || string(r.last.Outcome.Proposal.Payload) != rest {
-			r.fail("got %s %s, want %s", r.outcome, r.last.Arguments, rest)
+		if !r.last.Allowed() || r.last.Outcome.Status != writ.Transformed || string(r.last.Arguments.Raw()) != rest || string(r.last.Outcome.Proposal.Payload) != rest {
+			r.fail("got %s %s, want %s", r.outcome, r.last.Arguments.Raw(), rest)
 		}
 	case "deny":
 		r.expect()
@@ -365,9 +366,9 @@ func (r *run) call(c gate.Call, args string) {
 	r.pending = true
 	r.what = c.Server + "/" + c.Tool + string(c.Method) + " " + args
 	if args != "-" && args != "" {
-		c.Arguments = []byte(args)
+		c.Arguments = strictjson.Of([]byte(args))
 	}
-	c.Answers, r.answers = r.answers, nil
+	c.Answers, r.answers = strictjson.Of(r.answers), nil
 	in := gate.Input{
 		Policy: r.policy, Catalogue: r.catalogue, Session: r.session, Call: c, Shadow: r.shadow,
 		Time: r.now(), Asked: r.asked, OwnPaths: r.own, Programs: r.programs, Bases: r.bases,
@@ -379,7 +380,7 @@ func (r *run) call(c gate.Call, args string) {
 		r.fail("two runs over one input differ")
 	}
 	// P20: what was judged is what is sent.
-	if d.Outcome.Status != writ.Transformed && !bytes.Equal(d.Arguments, c.Arguments) {
+	if d.Outcome.Status != writ.Transformed && !bytes.Equal(d.Arguments.Raw(), c.Arguments.Raw()) {
 		r.fail("the arguments to send are not those judged")
 	}
 	rec, err := gate.ParseRecord(d.Record())
@@ -505,7 +506,7 @@ func (r *run) observe(d *gate.Decision, status gate.Status, result string) {
 	r.what = "result " + result
 	res := gate.Result{Status: status, Places: r.places, Through: r.lowered, Own: r.placed}
 	if result != "" {
-		res.Bytes = []byte(result)
+		res.Value = strictjson.Of([]byte(result))
 	}
 	if r.session != nil {
 		res.Evidence = r.session.Next()

@@ -7,6 +7,8 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // The test of STTI-001: what list_users returned may be deleted, nothing else.
@@ -31,7 +33,7 @@ tools:
 	call := func(tool, arguments string) gate.Decision {
 		d := gate.Decide(gate.Input{
 			Policy: policy, Catalogue: catalogue, Session: session, Time: time.Unix(0, 0),
-			Call: gate.Call{Server: "users", Tool: tool, Arguments: []byte(arguments)},
+			Call: gate.Call{Server: "users", Tool: tool, Arguments: strictjson.Of([]byte(arguments))},
 		})
 		session.Decided(&d) // once the decision is durable
 		return d
@@ -39,7 +41,7 @@ tools:
 
 	list := call("list_users", `{}`)
 	// Here the door makes the call, and records its result.
-	result := gate.Result{Evidence: session.Next(), Status: gate.OK, Bytes: []byte(`{"structuredContent":{"users":["bob"]}}`)}
+	result := gate.Result{Evidence: session.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{"users":["bob"]}}`))}
 	session.Commit(session.Observe(&list, result))
 
 	for _, id := range []string{"bob", "eve", "/etc/passwd"} {

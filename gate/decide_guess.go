@@ -90,7 +90,7 @@ func (j *judge) shuts(l *leaf) bool {
 func (j *judge) guessed(l *leaf) {
 	s := j.session()
 	set := j.setOf(l)
-	if s == nil || set == "" || l.isText && s.ledger.Enumerated(l.raw) {
+	if s == nil || set == "" || l.isText && s.ledger.Enumerated(l.value) {
 		return
 	}
 	if _, why := j.typed(l); why == "" {
@@ -104,7 +104,7 @@ func (j *judge) guessed(l *leaf) {
 	if j.wrong[key] == nil {
 		j.wrong[key] = map[string]bool{}
 	}
-	j.wrong[key][s.ledger.Digest(l.typ(), l.raw)] = true
+	j.wrong[key][s.ledger.Digest(l.typ(), l.value)] = true
 }
 
 // guesses returns what R24 counts of a refusal: nothing unless values are what
@@ -117,7 +117,7 @@ func (j *judge) guesses(fs []writ.Failure) (out []guess) {
 		if l.guess == "" {
 			continue
 		}
-		g := guess{j.closeKey(l), l.guess, j.in.Session.ledger.Digest(l.typ(), l.raw)}
+		g := guess{j.closeKey(l), l.guess, j.in.Session.ledger.Digest(l.typ(), l.value)}
 		if !slices.Contains(out, g) {
 			out = append(out, g)
 		}

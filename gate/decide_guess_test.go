@@ -12,6 +12,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -52,13 +53,13 @@ func TestNoOracle(t *testing.T) {
 		s := gate.NewSession("s_oracle", [32]byte{5}, provenance.Caps{})
 		decide := func(tool, args string) gate.Decision {
 			return gate.Decide(gate.Input{Policy: policy, Catalogue: catalogue, Session: s, Time: time.Unix(0, 0),
-				Call: gate.Call{Server: "s", Tool: tool, Arguments: []byte(args)}})
+				Call: gate.Call{Server: "s", Tool: tool, Arguments: strictjson.Of([]byte(args))}})
 		}
 		do := func(tool, args, result string) gate.Decision {
 			d := decide(tool, args)
 			s.Decided(&d)
 			if d.Allowed() {
-				s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Bytes: []byte(`{"structuredContent":` + result + `}`)}))
+				s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":` + result + `}`))}))
 			}
 			return d
 		}

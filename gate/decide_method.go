@@ -90,34 +90,32 @@ func pattern(s string) provenance.Pattern {
 }
 
 // methodShape is the schema of a method's members.
-func methodShape(m policy.Method, args []byte) []writ.Failure {
+func methodShape(m policy.Method, args strictjson.Value) []writ.Failure {
 	var fs []writ.Failure
-	object := func(at string, raw []byte, required, optional []string, nested ...string) {
+	object := func(at string, v strictjson.Value, required, optional []string, nested ...string) {
 		fail := func(p string, r writ.Reason) {
 			fs = append(fs, writ.Failure{Pointer: p, Reason: r, Need: needs[r]})
 		}
-		ms, ok := strictjson.Members(raw)
-		if !ok {
+		if v.Kind() != strictjson.Object {
 			fail(at, writ.SchemaInvalid)
 			return
 		}
 		for _, name := range required {
-			if strictjson.Get(raw, name) == nil {
+			if !v.Get(name).Exists() {
 				fail(at+"/"+name, writ.SchemaMissingField)
 			}
 		}
-		for _, x := range ms {
-			p := at + strictjson.Pointer([]string{x.Name})
+		for name, x := range v.Members() {
+			p := at + strictjson.Pointer([]string{name})
 			switch {
-			case required != nil && !slices.Contains(required, x.Name) && !slices.Contains(optional, x.Name):
+			case required != nil && !slices.Contains(required, name) && !slices.Contains(optional, name):
 				fail(p, writ.SchemaUnknownField)
-			case slices.Contains(nested, x.Name):
-			case strictjson.KindOf(x.Value) != strictjson.String:
+			case slices.Contains(nested, name):
+			case x.Kind() != strictjson.String:
 				fail(p, writ.SchemaInvalid)
 			}
 		}
 	}
-	sub := func(name string) []byte { return strictjson.Get(args, name) }
 	none := []string{}
 	switch m {
 	case policy.ReadResource, policy.SubscribeResource:
@@ -126,24 +124,24 @@ func methodShape(m policy.Method, args []byte) []writ.Failure {
 		object("", args, none, []string{"cursor"})
 	case policy.GetPrompt:
 		object("", args, []string{"name"}, []string{"arguments"}, "arguments")
-		if a := sub("arguments"); a != nil {
+		if a := args.Get("arguments"); a.Exists() {
 			object("/arguments", a, nil, nil)
 		}
 	case policy.Complete:
 		object("", args, []string{"ref", "argument"}, []string{"context"}, "ref", "argument", "context")
-		if r := sub("ref"); r != nil {
+		if r := args.Get("ref"); r.Exists() {
 			which := "name"
-			if t, _ := strictjson.Text(strictjson.Get(r, "type")); t == "ref/resource" {
+			if t, _ := r.Get("type").Text(); t == "ref/resource" {
 				which = "uri"
 			}
 			object("/ref", r, []string{"type", which}, []string{"title"})
 		}
-		if a := sub("argument"); a != nil {
+		if a := args.Get("argument"); a.Exists() {
 			object("/argument", a, []string{"name", "value"}, nil)
 		}
-		if c := sub("context"); c != nil {
+		if c := args.Get("context"); c.Exists() {
 			object("/context", c, none, []string{"arguments"}, "arguments")
-			if a := strictjson.Get(c, "arguments"); a != nil {
+			if a := c.Get("arguments"); a.Exists() {
 				object("/context/arguments", a, nil, nil)
 			}
 		}
@@ -160,7 +158,7 @@ func (j *judge) fromTemplate(l *leaf) writ.Reason {
 	}
 	server := j.in.Call.Server
 	vouched := func(text, collection string) (provenance.Fact, bool) {
-		a := s.ledger.Find(provenance.Query{Raw: strictjson.Quote(text), Collection: collection,
+		a := s.ledger.Find(provenance.Query{Value: strictjson.StringOf(text), Collection: collection,
 			Authority: true, Target: true, Closed: j.closedCollection, Strict: collection == ""})
 		if len(a.Vouched) == 0 {
 			return provenance.Fact{}, false

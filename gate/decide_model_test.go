@@ -13,6 +13,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -418,7 +419,7 @@ func TestModel(t *testing.T) {
 			}
 			wantCode, want := m.decide(tool, args)
 			d := gate.Decide(gate.Input{Policy: policy, Catalogue: catalogue, Session: s, Time: time.Unix(0, 0),
-				Call: gate.Call{Server: server, Tool: name, Arguments: []byte(mCall(args))}})
+				Call: gate.Call{Server: server, Tool: name, Arguments: strictjson.Of([]byte(mCall(args)))}})
 			var gotCode writ.Code
 			var got []string
 			if r := d.Outcome.Rejection; r != nil {
@@ -462,7 +463,7 @@ func TestModel(t *testing.T) {
 			if name == "put" || name == "reply" || rapid.IntRange(0, 9).Draw(t, "fails") == 0 {
 				status = gate.Unknown
 			}
-			o := s.Observe(&d, gate.Result{Evidence: s.Next(), Status: status, Bytes: []byte(body)})
+			o := s.Observe(&d, gate.Result{Evidence: s.Next(), Status: status, Value: strictjson.Of([]byte(body))})
 			s.Commit(o)
 			if o.Admissible != (status == gate.OK) || status == gate.OK && o.Facts != len(leaves) {
 				t.Fatalf("%s: %+v, the model counts %d", body, o, len(leaves))

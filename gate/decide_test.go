@@ -28,7 +28,7 @@ func TestZeroDecisionDenies(t *testing.T) {
 		t.Fatalf("the empty input: %+v", d.Outcome)
 	}
 	s := gate.NewSession("s_x", [32]byte{}, provenance.Caps{})
-	if o := s.Observe(&d, gate.Result{Evidence: 1, Status: gate.OK, Bytes: []byte(`{"structuredContent":{}}`)}); o.Admissible {
+	if o := s.Observe(&d, gate.Result{Evidence: 1, Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{}}`))}); o.Admissible {
 		t.Fatal("the result of a refused call is evidence")
 	}
 }
@@ -63,14 +63,14 @@ func newOffice(t testing.TB, caps provenance.Caps) *office {
 
 func (o *office) call(tool, args string) gate.Decision {
 	d := gate.Decide(gate.Input{Policy: o.p, Catalogue: o.c, Session: o.s, Time: o.now,
-		Call: gate.Call{Server: "u", Tool: tool, Arguments: []byte(args)}})
+		Call: gate.Call{Server: "u", Tool: tool, Arguments: strictjson.Of([]byte(args))}})
 	o.s.Decided(&d)
 	return d
 }
 
 func (o *office) list(users string) gate.Observation {
 	d := o.call("list", "{}")
-	ob := o.s.Observe(&d, gate.Result{Evidence: o.s.Next(), Status: gate.OK, Bytes: []byte(`{"structuredContent":{"users":` + users + `}}`)})
+	ob := o.s.Observe(&d, gate.Result{Evidence: o.s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{"users":` + users + `}}`))})
 	o.s.Commit(ob)
 	return ob
 }
@@ -209,7 +209,7 @@ func TestRecord(t *testing.T) {
 // L07, K07: what a call or a server says cannot break out of a line.
 func TestExplainEscapes(t *testing.T) {
 	p, c := newWorld(t, smallPolicy, smallTools)
-	d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Call: gate.Call{Server: "u\n\x1b[2J", Tool: "`x`\xff\u202e", Arguments: []byte(`{}`)}})
+	d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Call: gate.Call{Server: "u\n\x1b[2J", Tool: "`x`\xff\u202e", Arguments: strictjson.Of([]byte(`{}`))}})
 	r, err := gate.ParseRecord(d.Record())
 	if err != nil {
 		t.Fatal(err)
@@ -267,8 +267,8 @@ func FuzzDecide(f *testing.F) {
 		s := gate.NewSession("s_f", [32]byte{3}, provenance.Caps{})
 		see := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Call: gate.Call{Server: "u", Tool: "list"}})
 		s.Decided(&see)
-		s.Commit(s.Observe(&see, gate.Result{Evidence: 1, Status: gate.OK, Bytes: []byte(`{"structuredContent":{"users":["bobby"]}}`)}))
-		call := gate.Call{Server: "u", Arguments: args, Answers: answers}
+		s.Commit(s.Observe(&see, gate.Result{Evidence: 1, Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{"users":["bobby"]}}`))}))
+		call := gate.Call{Server: "u", Arguments: strictjson.Of(args), Answers: strictjson.Of(answers)}
 		switch which % 8 {
 		case 0:
 			call.Tool = "list"
@@ -305,7 +305,7 @@ func FuzzDecide(f *testing.F) {
 		if !d.Allowed() {
 			return
 		}
-		s.Observe(&d, gate.Result{Evidence: 2, Status: gate.OK, Bytes: args})
+		s.Observe(&d, gate.Result{Evidence: 2, Status: gate.OK, Value: strictjson.Of(args)})
 		if call.Tool == "list" || call.Method == policy.ListTemplates {
 			return
 		}
@@ -339,7 +339,7 @@ func BenchmarkDecide(b *testing.B) {
 				}
 			}
 			in := gate.Input{Policy: o.p, Catalogue: o.c, Session: o.s, Time: o.now,
-				Call: gate.Call{Server: "u", Tool: "drop", Arguments: fmt.Appendf(nil, `{"id":"user-%07d","why":"spam"}`, n/2)}}
+				Call: gate.Call{Server: "u", Tool: "drop", Arguments: strictjson.Of(fmt.Appendf(nil, `{"id":"user-%07d","why":"spam"}`, n/2))}}
 			b.ReportAllocs()
 			for b.Loop() {
 				if d := gate.Decide(in); !d.Allowed() {
@@ -355,7 +355,7 @@ func BenchmarkDecide(b *testing.B) {
 func TestDecideSideBySide(t *testing.T) {
 	o := newOffice(t, provenance.Caps{})
 	o.list(`["bobby"]`)
-	in := gate.Input{Policy: o.p, Catalogue: o.c, Session: o.s, Time: o.now, Call: gate.Call{Server: "u", Tool: "drop", Arguments: []byte(`{"id":"bobby"}`)}}
+	in := gate.Input{Policy: o.p, Catalogue: o.c, Session: o.s, Time: o.now, Call: gate.Call{Server: "u", Tool: "drop", Arguments: strictjson.Of([]byte(`{"id":"bobby"}`))}}
 	d := gate.Decide(in)
 	want := d.Record()
 	done := make(chan bool)
@@ -365,7 +365,7 @@ func TestDecideSideBySide(t *testing.T) {
 			for range 50 {
 				d := gate.Decide(in)
 				ok = ok && bytes.Equal(d.Record(), want)
-				o.s.Observe(&d, gate.Result{Evidence: 2, Status: gate.OK, Bytes: []byte(`{}`)})
+				o.s.Observe(&d, gate.Result{Evidence: 2, Status: gate.OK, Value: strictjson.Of([]byte(`{}`))})
 			}
 			done <- ok
 		}()
@@ -382,7 +382,7 @@ func TestManyFailures(t *testing.T) {
 	p, c := newWorld(t, smallPolicy, smallTools)
 	args := []byte(`{"why":[` + strings.Repeat(`"x",`, 20_000) + `"x"]}`)
 	d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: gate.NewSession("s_m", [32]byte{}, provenance.Caps{}),
-		Call: gate.Call{Server: "u", Tool: "drop", Arguments: args}})
+		Call: gate.Call{Server: "u", Tool: "drop", Arguments: strictjson.Of(args)}})
 	if d.Allowed() || d.Outcome.Rejection.Code != writ.InvalidPayload || len(d.Outcome.Rejection.Failures) != 1 {
 		t.Errorf("an array of targets: %d failures", len(d.Outcome.Rejection.Failures))
 	}
@@ -391,7 +391,7 @@ func TestManyFailures(t *testing.T) {
 	}
 	// W15: more than a request may be.
 	args = []byte(`{"why":"` + strings.Repeat("x", 4<<20) + `"}`)
-	if d = gate.Decide(gate.Input{Policy: p, Catalogue: c, Call: gate.Call{Server: "u", Tool: "drop", Arguments: args}}); d.Allowed() || d.Outcome.Rejection.Reason != writ.PayloadTooLarge {
+	if d = gate.Decide(gate.Input{Policy: p, Catalogue: c, Call: gate.Call{Server: "u", Tool: "drop", Arguments: strictjson.Of(args)}}); d.Allowed() || d.Outcome.Rejection.Reason != writ.PayloadTooLarge {
 		t.Errorf("%+v", d.Outcome)
 	}
 }
@@ -432,7 +432,7 @@ func TestNotOpen(t *testing.T) {
 		if r := d.Outcome.Rejection; r != nil && (r.Code != writ.CodeOf(x.want) || r.Failures[0].Need == "") {
 			t.Errorf("%+v: %+v", x, r)
 		}
-		s := gate.Decide(gate.Input{Policy: o.p, Catalogue: o.c, Shadow: true, Call: gate.Call{Server: "u", Tool: "ping", Arguments: []byte(`{"id":"fixed"}`)}})
+		s := gate.Decide(gate.Input{Policy: o.p, Catalogue: o.c, Shadow: true, Call: gate.Call{Server: "u", Tool: "ping", Arguments: strictjson.Of([]byte(`{"id":"fixed"}`))}})
 		if s.Allowed() != x.shadow {
 			t.Errorf("%+v: in shadow mode %v", x, s.Allowed())
 		}

@@ -205,7 +205,7 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 	switch src.Kind {
 	case policy.FromConst:
 		for _, c := range src.Const {
-			if provenance.Equal(l.typ(), l.raw, c) {
+			if provenance.Equal(l.typ(), l.value, strictjson.Of(c)) {
 				l.founded = founded{rule_: "const", label: writ.Operator}
 				return ""
 			}
@@ -239,7 +239,7 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 // query is what the ledger is asked about a leaf.
 func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 	q := provenance.Query{
-		Raw: l.raw, Type: l.typ(), Server: src.Server, Tool: src.Tool, At: src.At, HasAt: src.HasAt,
+		Value: l.value, Type: l.typ(), Server: src.Server, Tool: src.Tool, At: src.At, HasAt: src.HasAt,
 		Authority: l.role.Authority() || l.key || l.answer,
 		Closed:    j.closedCollection,
 		Enum:      l.enum,
@@ -348,7 +348,7 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 		return writ.ProvenanceSession
 	}
 	jn := s.ledger.FindJoin(j.query(l, policy.Source{Kind: policy.FromDerived}))
-	whole := s.ledger.Find(provenance.Query{Raw: l.raw, Type: provenance.Path, Strict: true}).Vouched
+	whole := s.ledger.Find(provenance.Query{Value: l.value, Type: provenance.Path, Strict: true}).Vouched
 	jn.Name = slices.DeleteFunc(jn.Name, func(n provenance.Fact) bool {
 		return slices.ContainsFunc(whole, func(w provenance.Fact) bool { return samePlace(n, w) })
 	})
@@ -395,7 +395,7 @@ func (j *judge) fromSeen(l *leaf) writ.Reason {
 	if s == nil {
 		return writ.ProvenanceSession
 	}
-	best, ok := s.ledger.Seen(l.raw)
+	best, ok := s.ledger.Seen(l.value)
 	if !isLink(l) {
 		ok = false
 	}
@@ -414,9 +414,9 @@ func (j *judge) fromSeen(l *leaf) writ.Reason {
 // isLink reports whether a leaf is what R20 is about: an absolute URL, or one
 // whose scheme was left out (R15).
 func isLink(l *leaf) bool {
-	_, _, why := provenance.Canonical(provenance.URL, l.raw)
+	_, _, why := provenance.Canonical(provenance.URL, l.value)
 	if why != "" && l.isText && !strings.Contains(l.text, "://") {
-		_, _, why = provenance.Canonical(provenance.URL, strictjson.Quote("https://"+l.text))
+		_, _, why = provenance.Canonical(provenance.URL, strictjson.StringOf("https://"+l.text))
 	}
 	return why == ""
 }
@@ -483,7 +483,7 @@ func (j *judge) trace() {
 	s := j.in.Session
 	defer func() {
 		for _, name := range j.fields {
-			j.d.args = append(j.d.args, provenance.Arg{Raw: name, Narrow: true})
+			j.d.args = append(j.d.args, provenance.Arg{Value: name, Narrow: true})
 		}
 	}()
 	for _, l := range j.leaves {
@@ -492,15 +492,15 @@ func (j *judge) trace() {
 			t.Role = "key"
 		}
 		if s != nil {
-			t.Digest = s.ledger.Digest(l.typ(), l.raw)
+			t.Digest = s.ledger.Digest(l.typ(), l.value)
 		}
 		j.d.Traces = append(j.d.Traces, t)
-		kind := strictjson.KindOf(l.raw)
+		kind := l.value.Kind()
 		j.d.args = append(j.d.args, provenance.Arg{
-			Raw: l.raw, Type: l.typ(), Label: l.label, Fixed: l.rule_ == "const" && l.rule.Constants() == 1,
+			Value: l.value, Type: l.typ(), Label: l.label, Fixed: l.rule_ == "const" && l.rule.Constants() == 1,
 			// An empty value carries no more than a boolean does.
 			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined ||
-				l.role == policy.Control && kind == strictjson.Number && integer(l.raw) && provenance.SmallSpace(provenance.Untyped, l.raw),
+				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,
 			Names:   (l.role == policy.Target || l.role == policy.Selector) && !l.empty && !l.answer && !l.key,
 			Real:    j.in.Resolved[l.pointer], Collection: l.collection(),
@@ -509,8 +509,8 @@ func (j *judge) trace() {
 	}
 }
 
-func integer(raw []byte) bool {
-	_, _, why := provenance.Canonical(provenance.Integer, raw)
+func integer(v strictjson.Value) bool {
+	_, _, why := provenance.Canonical(provenance.Integer, v)
 	return why == ""
 }
 

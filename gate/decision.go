@@ -4,6 +4,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -13,12 +14,12 @@ type Call struct {
 	Server string
 	Tool   string // the server's own name of the tool; for other methods the prompt or "" for resources
 	Method policy.Method
-	// Arguments are the exact bytes of the arguments member, nil when absent.
-	// They are judged, hashed and forwarded as they are.
-	Arguments []byte
-	// Answers is the inputResponses object given inside the call (R31), nil
-	// when none.
-	Answers []byte
+	// Arguments is the arguments member, the zero Value when absent. Its bytes
+	// are judged, hashed and forwarded as they are.
+	Arguments strictjson.Value
+	// Answers is the inputResponses object given inside the call (R31), the zero
+	// Value when none.
+	Answers strictjson.Value
 }
 
 // Input is all a decision depends on.
@@ -99,9 +100,9 @@ type Decision struct {
 	Tool    *Tool // nil when the name resolved to nothing
 	Effect  policy.Effect
 	Outcome writ.Outcome
-	// Arguments are the bytes to forward: Call.Arguments, or the normalised
-	// form when the outcome is transformed.
-	Arguments []byte
+	// Arguments are what to forward: Call.Arguments, or the normalised form when
+	// the outcome is transformed.
+	Arguments strictjson.Value
 	// Traces has one entry per argument leaf, in document order, for reads too:
 	// their labels bound what the result may vouch for (R4). For an accepted
 	// act it is the certificate.
@@ -164,7 +165,7 @@ const (
 type Result struct {
 	Evidence uint32 // its number in the session
 	Status   Status
-	Bytes    []byte // the exact `result` member; nil unless Status is OK or Errored
+	Value    strictjson.Value // the `result` member, byte for byte; none unless Status is OK or Errored
 	// Recalled are the leaves of a result of OwnServer that stand verbatim in an
 	// observation the memory captured (R35). The memory says so in process; nothing
 	// of it is read from the result's bytes. It is ignored for every other server.

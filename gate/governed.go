@@ -49,9 +49,9 @@ func governs(c *policy.Contract) bool {
 // another session saw vouches for nothing: STTI-001 knows one session.
 func recalled(d *Decision, r Result) []provenance.Leaf {
 	if d.basis.profile == policy.Strict {
-		return provenance.Recall(r.Bytes, nil)
+		return provenance.Recall(r.Value, nil)
 	}
-	return provenance.Recall(r.Bytes, r.Recalled)
+	return provenance.Recall(r.Value, r.Recalled)
 }
 
 // governed reports a call of OwnServer under its contract.

@@ -5,6 +5,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -32,12 +33,12 @@ tools:
 		p, c := newWorld(t, policy, tools)
 		s := gate.NewSession("s_forgets", [32]byte{1}, provenance.Caps{})
 		call := func(tool, args, result string) (allowed bool, o gate.Observation) {
-			d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Call: gate.Call{Server: "kb", Tool: tool, Arguments: []byte(args)}})
+			d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Call: gate.Call{Server: "kb", Tool: tool, Arguments: strictjson.Of([]byte(args))}})
 			if !forget {
 				s.Decided(&d)
 			}
 			if d.Allowed() {
-				o = s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Bytes: []byte(result)})
+				o = s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(result))})
 				s.Commit(o)
 			}
 			return d.Allowed(), o
@@ -114,7 +115,7 @@ func TestOtherSessions(t *testing.T) {
 	for _, id := range []string{"s_small", "s_other"} {
 		a := newOffice(t, provenance.Caps{})
 		b := gate.NewSession(id, [32]byte{7}, provenance.Caps{})
-		result := gate.Result{Evidence: 1, Status: gate.OK, Bytes: []byte(`{"structuredContent":{"users":["bobby"]}}`)}
+		result := gate.Result{Evidence: 1, Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{"users":["bobby"]}}`))}
 		d := a.call("list", `{}`)
 		if o := b.Observe(&d, result); o.Admissible || o.Why != "undecided" {
 			t.Errorf("%s: another session observes %+v", id, o)
@@ -133,7 +134,7 @@ func TestOtherSessions(t *testing.T) {
 			r := a.call("drop", `{"id":"nobody"}`)
 			b.Decided(&r)
 		}
-		in := gate.Input{Policy: a.p, Catalogue: a.c, Session: b, Time: a.now, Call: gate.Call{Server: "u", Tool: "ping", Arguments: []byte(`{"id":"fixed"}`)}}
+		in := gate.Input{Policy: a.p, Catalogue: a.c, Session: b, Time: a.now, Call: gate.Call{Server: "u", Tool: "ping", Arguments: strictjson.Of([]byte(`{"id":"fixed"}`))}}
 		if d := gate.Decide(in); !d.Allowed() {
 			t.Errorf("%s: refusals elsewhere close this session: %+v", id, d.Outcome.Rejection)
 		}
@@ -148,7 +149,7 @@ func TestOtherSessions(t *testing.T) {
 func TestOneResult(t *testing.T) {
 	o := newOffice(t, provenance.Caps{})
 	result := func(user string) gate.Result {
-		return gate.Result{Evidence: o.s.Next(), Status: gate.OK, Bytes: []byte(`{"structuredContent":{"users":["` + user + `"]}}`)}
+		return gate.Result{Evidence: o.s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{"users":["` + user + `"]}}`))}
 	}
 	d := o.call("list", `{}`)
 	first, second := o.s.Observe(&d, result("bobby")), o.s.Observe(&d, result("eve"))
@@ -173,7 +174,7 @@ func TestOneResult(t *testing.T) {
 
 	var none *gate.Decision
 	o.s.Decided(none)
-	forged := gate.Decision{Call: gate.Call{Server: "u", Tool: "list"}, Effect: policy.Read, Shadow: true, Arguments: []byte(`{}`)}
+	forged := gate.Decision{Call: gate.Call{Server: "u", Tool: "list"}, Effect: policy.Read, Shadow: true, Arguments: strictjson.Of([]byte(`{}`))}
 	o.s.Decided(&forged)
 	moved := o.call("list", `{}`)
 	moved.Call.Tool = "drop"
@@ -208,7 +209,7 @@ tools:
   u/resources/read: { effect: egress, args: { /uri: { role: target, from: [{const: ["file:///a"]}] } } }
 `, `{"u":[{"name":"list","inputSchema":{"type":"object"}}]}`)
 	s := gate.NewSession("s_x", [32]byte{1}, provenance.Caps{})
-	uri := []byte(`{"uri":"file:///a"}`)
+	uri := strictjson.Of([]byte(`{"uri":"file:///a"}`))
 	for call, want := range map[*gate.Call]writ.Reason{
 		{Server: "u", Tool: "list"}:                                                     "",
 		{Server: "u", Method: policy.ReadResource, Arguments: uri}:                      "",

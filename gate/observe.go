@@ -66,7 +66,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 	}
 	o.Admissible, o.Facts, o.pending = true, p.Facts(), p
 	if d.Call.Method == policy.ListTemplates {
-		o.list = &listing{templatesIn(r.Bytes)}
+		o.list = &listing{templatesIn(r.Value)}
 	}
 	return o
 }
@@ -107,22 +107,22 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 		return nil, whyChanged
 	case r.Status != OK:
 		return nil, whyUnknown
-	case strictjson.Check(r.Bytes, strictjson.Result) != nil || strictjson.KindOf(r.Bytes) != strictjson.Object:
+	case r.Value.Within(strictjson.Result) != nil || r.Value.Kind() != strictjson.Object:
 		return nil, whyUnvalidated
 	}
-	result := r.Bytes
+	result := r.Value
 	rules := d.rules
 	if d.Call.Method != policy.CallTool {
-		result = append(append([]byte(`{"`+structured+`":`), result...), '}')
+		result = strictjson.Make(strictjson.Member{Name: structured, Value: result.Raw()})
 	} else {
-		if f := strictjson.Get(result, "isError"); f != nil && string(f) != "false" {
+		if f := result.Get("isError"); f.Exists() && string(f.Raw()) != "false" {
 			return nil, whyError
 		}
 		if !d.basis.contract {
 			return nil, whyNoContract
 		}
 		if d.Call.Server == policy.OwnServer {
-			if c := strictjson.Get(result, structured); !d.Tool.HasOutputSchema() || c == nil || !d.Tool.ValidateOutput(c) {
+			if !d.Tool.ValidateOutput(result.Get(structured)) {
 				return nil, whyUnvalidated
 			}
 			return recalled(d, r), ""
@@ -133,8 +133,8 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 		}
 	}
 	arguments := d.Arguments
-	if arguments == nil {
-		arguments = []byte("{}")
+	if !arguments.Exists() {
+		arguments = noArguments
 	}
 	ex := provenance.Extraction(rules, result, arguments)
 	if len(ex.Voided) > 0 {
@@ -145,9 +145,8 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 
 // typed validates a tool's result and returns the output rules that may be
 // applied to it.
-func typed(d *Decision, result []byte) (rules []provenance.OutputRule, why string) {
-	content := strictjson.Get(result, structured)
-	valid := d.Tool.HasOutputSchema() && content != nil && d.Tool.ValidateOutput(content)
+func typed(d *Decision, result strictjson.Value) (rules []provenance.OutputRule, why string) {
+	valid := d.Tool.ValidateOutput(result.Get(structured))
 	if d.Tool.HasOutputSchema() && !valid {
 		return nil, whyUnvalidated
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -263,12 +264,11 @@ func (s *Session) digest(b []byte) string {
 type listing struct{ templates []string }
 
 // templatesIn returns the URI templates of a resources/templates/list result.
-func templatesIn(result []byte) []string {
+func templatesIn(result strictjson.Value) []string {
 	var out []string
-	es, _ := strictjson.Elements(strictjson.Get(result, "resourceTemplates"))
-	for _, e := range es {
-		if t, ok := strictjson.Text(strictjson.Get(e, "uriTemplate")); ok {
-			out = append(out, t)
+	for _, e := range result.Get("resourceTemplates").Elements() {
+		if t, ok := e.Get("uriTemplate").Text(); ok {
+			out = append(out, strings.Clone(t)) // kept as long as the session
 		}
 	}
 	return out
@@ -277,9 +277,9 @@ func templatesIn(result []byte) []string {
 // Worth returns what a leaf of recorded evidence is worth in this session: its
 // label as R4 and R5 left it, its type and its collection. ok is false where
 // the evidence vouches for nothing.
-func (s *Session) Worth(evidence uint32, server, tool, pointer string, raw []byte) (f provenance.Fact, ok bool) {
+func (s *Session) Worth(evidence uint32, server, tool, pointer string, v strictjson.Value) (f provenance.Fact, ok bool) {
 	if s == nil {
 		return f, false
 	}
-	return s.ledger.Worth(evidence, server, tool, pointer, raw)
+	return s.ledger.Worth(evidence, server, tool, pointer, v)
 }

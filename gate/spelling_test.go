@@ -13,6 +13,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // servers are plain ways in which a server makes an absolute path of a text,
@@ -148,7 +149,7 @@ func FuzzPaths(f *testing.F) {
 		}
 		d := gate.Decide(gate.Input{
 			Policy: p, Catalogue: c, OwnPaths: own, Bases: []string{base},
-			Call: gate.Call{Server: "s", Tool: "read", Arguments: []byte(`{"path":` + string(quoted) + `}`)},
+			Call: gate.Call{Server: "s", Tool: "read", Arguments: strictjson.Of([]byte(`{"path":` + string(quoted) + `}`))},
 		})
 		refused := !d.Allowed()
 		for name, server := range servers {
@@ -212,7 +213,7 @@ tools:
 							for _, tool := range []string{"read", "put"} {
 								d := gate.Decide(gate.Input{
 									Policy: p, Catalogue: c, OwnPaths: own, Programs: []string{program}, Bases: []string{base},
-									Call: gate.Call{Server: "s", Tool: tool, Arguments: []byte(`{"path":` + string(quoted) + `}`)},
+									Call: gate.Call{Server: "s", Tool: tool, Arguments: strictjson.Of([]byte(`{"path":` + string(quoted) + `}`))},
 								})
 								refused := d.Outcome.Rejection != nil && d.Outcome.Rejection.Reason == writ.DirectOwnState
 								if !refused && (tool == "put" || o != program) {
@@ -253,7 +254,7 @@ func TestTooManyReadings(t *testing.T) {
 	} {
 		d := gate.Decide(gate.Input{
 			Policy: p, Catalogue: c, OwnPaths: []string{"/home/kim/work/policy.yaml"}, Bases: []string{base},
-			Call: gate.Call{Server: "s", Tool: "read", Arguments: []byte(`{"path":` + args + `}`)},
+			Call: gate.Call{Server: "s", Tool: "read", Arguments: strictjson.Of([]byte(`{"path":` + args + `}`))},
 		})
 		var got writ.Reason
 		if r := d.Outcome.Rejection; r != nil {

@@ -350,7 +350,7 @@ func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMe
 	}
 	var called bool
 	var failed error
-	reply := s.guard.gateway.Call(ctx, s.at, principal(), gate.Call{Server: server, Tool: tool, Arguments: slices.Clone(args)},
+	reply := s.guard.gateway.Call(ctx, s.at, principal(), gate.Call{Server: server, Tool: tool, Arguments: strictjson.Of(slices.Clone(args))},
 		func(ctx context.Context, args []byte) (out []byte, err error) {
 			called = true
 			out, failed = fn(ctx, args)

@@ -298,7 +298,7 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 	case "const":
 		s.Kind, s.Const = FromConst, f.cons.Items
 		for _, c := range s.Const {
-			if _, _, why := provenance.Canonical(a.Type, c); why != "" {
+			if _, _, why := provenance.Canonical(a.Type, strictjson.Of(c)); why != "" {
 				r.Fault(f.kind, "a constant is no single value of the argument's type, and can never match", "")
 				break
 			}
@@ -463,7 +463,7 @@ func (r *reader) decimal(v strictyaml.Anything) string {
 	raw := []byte(v.Node.Value)
 	d, _, why := "", false, writ.FormNotCanonical
 	if v.Node.Kind.Scalar() && strictjson.KindOf(raw) == strictjson.Number {
-		d, _, why = provenance.Canonical(provenance.Decimal, strictjson.Quote(v.Node.Value))
+		d, _, why = provenance.Canonical(provenance.Decimal, strictjson.StringOf(v.Node.Value))
 	}
 	if why != "" || strings.HasPrefix(d, "-") {
 		r.Fault(v.Node, "a plain number, not negative", "max: 100")

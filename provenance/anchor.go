@@ -89,7 +89,7 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 	var one, two [1]uint32
 	whole = slices.Clone(l.store.under(l.digest("", string(rune(strictjson.String))+word), &one))
 	if d, ok := decimal(word); ok {
-		if k, ok := l.keyOf(Untyped, []byte(d)); ok {
+		if k, ok := l.keyOf(Untyped, strictjson.Of([]byte(d))); ok {
 			whole = append(whole, l.store.under(k, &two)...)
 		}
 	}
@@ -161,9 +161,9 @@ func (a *anchoring) names(n *named) bool {
 
 // isName reports whether a text is long enough, and no word for everybody.
 func isName(word string) bool {
-	raw := strictjson.Quote(word)
-	_, _, ok := spoken(Query{Raw: raw, Authority: true})
-	return ok && utf8.RuneCountInString(word) >= part && !SmallSpace(Untyped, raw) &&
+	v := strictjson.StringOf(word)
+	_, _, ok := spoken(Query{Value: v, Authority: true})
+	return ok && utf8.RuneCountInString(word) >= part && !SmallSpace(Untyped, v) &&
 		!strings.ContainsFunc(word, unicode.IsControl)
 }
 
@@ -214,7 +214,7 @@ func (a *anchoring) same(f *fact) bool {
 	t := a.l.store.metas[f.meta].typ
 	mark, ok := a.marks[t]
 	if !ok {
-		k, _ := a.l.keyOf(t, a.q.Raw)
+		k, _ := a.l.keyOf(t, a.q.Value)
 		mark = k.mark()
 		a.marks[t] = mark
 	}

@@ -16,7 +16,7 @@ import (
 func TestRecalledIsNoRecord(t *testing.T) {
 	l := NewLedger([32]byte{1}, Caps{})
 	result := []byte(`{"structuredContent":{"items":[{"of":"Onboarding guide","id":"doc-e90b42"}]}}`)
-	l.mustAdd(t, 1, Recall(result, []Recalled{
+	l.mustAdd(t, 1, Recall(strictjson.Of(result), []Recalled{
 		{Pointer: "/structuredContent/items/0/of", Label: writ.System},
 		{Pointer: "/structuredContent/items/0/id", Label: writ.System, Collection: "doc"},
 	}))
@@ -24,7 +24,7 @@ func TestRecalledIsNoRecord(t *testing.T) {
 	if err != nil || l.CommitTurn(p) != nil {
 		t.Fatal(err)
 	}
-	q := Query{Raw: []byte(`"doc-e90b42"`), Collection: "doc", Authority: true}
+	q := Query{Value: strictjson.Of([]byte(`"doc-e90b42"`)), Collection: "doc", Authority: true}
 	if a := l.Find(q); len(a.Vouched) != 1 {
 		t.Fatalf("%+v", a)
 	}
@@ -41,10 +41,10 @@ func TestAnchorIsBounded(t *testing.T) {
 	for i := range maxVisits + 1 {
 		fmt.Fprintf(&rows, `,"f%d":%d`, i, i)
 	}
-	l.mustAdd(t, 1, Extraction(rules, []byte(`{"structuredContent":{"id":"doc-e90b42"`+rows.String()+`,"title":"Agreement"}}`), nil).Leaves)
+	l.mustAdd(t, 1, Extraction(rules, strictjson.Of([]byte(`{"structuredContent":{"id":"doc-e90b42"`+rows.String()+`,"title":"Agreement"}}`)), strictjson.Value{}).Leaves)
 	p, _ := l.PrepareTurn(Turn{Evidence: 2, Text: "delete the Agreement"})
 	l.CommitTurn(p)
-	if at, ok := l.Names().Anchor(Query{Raw: []byte(`"doc-e90b42"`), Collection: "doc"}); ok {
+	if at, ok := l.Names().Anchor(Query{Value: strictjson.Of([]byte(`"doc-e90b42"`)), Collection: "doc"}); ok {
 		t.Errorf("anchored by %+v", at)
 	}
 }
@@ -131,7 +131,7 @@ func TestAnchorModel(t *testing.T) {
 			o := Observation{Evidence: uint32(ev), Server: "s", Tool: "t", OK: true}
 			complete := rapid.Bool().Draw(t, "complete")
 			if !complete {
-				o.Args = []Arg{{Raw: []byte("true"), Label: writ.Model, Narrow: true}}
+				o.Args = []Arg{{Value: strictjson.Of([]byte("true")), Label: writ.Model, Narrow: true}}
 			}
 			body := ""
 			for range rapid.IntRange(0, 3).Draw(t, "rows") {
@@ -153,14 +153,14 @@ func TestAnchorModel(t *testing.T) {
 			show("draft", unruled, complete)
 			show("final", unruled, complete)
 			result := `{"structuredContent":{"rows":[` + strings.TrimSuffix(body, ",") + `],"folders":[{"id":"f-1","title":"draft"}],"query":"final"}}`
-			o.Leaves = Extraction(rules, []byte(result), nil).Leaves
+			o.Leaves = Extraction(rules, strictjson.Of([]byte(result)), strictjson.Value{}).Leaves
 			p, err := l.Prepare(o)
 			if err != nil || l.Commit(p) != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, id := range ids {
-			_, got := l.Names().Anchor(Query{Raw: strictjson.Quote(id), Collection: "doc", Authority: true})
+			_, got := l.Names().Anchor(Query{Value: strictjson.StringOf(id), Collection: "doc", Authority: true})
 			if want := anchorModel(rows, turns, shown, id); got != want {
 				t.Fatalf("%s: anchored %v, the model says %v\n%v\n%v", id, got, want, rows, turns)
 			}

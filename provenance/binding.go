@@ -99,20 +99,20 @@ func (l *Ledger) Where(q Query, n int) []Fact {
 // begins with none of the marks, and ends in one of the extensions. It answers with
 // what vouches for the directory.
 func (l *Ledger) Fresh(q Query, extensions []string) (dir Fact, ok bool) {
-	text, isText := strictjson.Text(q.Raw)
+	text, isText := q.Value.Text()
 	parent, name, ok := splitPath(text)
 	if !isText || !ok || q.Strict || visible(text) != "" || !freshName.MatchString(name) ||
 		!slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(name, e) && name != e }) ||
-		!l.Enumerated(q.Raw) || len(l.candidates(Query{Raw: q.Raw, Type: Path})) > 0 {
+		!l.Enumerated(q.Value) || len(l.candidates(Query{Value: q.Value, Type: Path})) > 0 {
 		return Fact{}, false
 	}
-	for _, k := range append(l.keysOf(Path, q.Raw), l.keysOf(Untyped, strictjson.Quote(name))...) {
+	for _, k := range append(l.keysOf(Path, q.Value), l.keysOf(Untyped, strictjson.StringOf(name))...) {
 		if l.made[k] {
 			return Fact{}, false
 		}
 	}
 	d := q
-	d.Raw, d.Type = strictjson.Quote(parent), Path
+	d.Value, d.Type = strictjson.StringOf(parent), Path
 	if a := l.Find(d); len(a.Vouched) > 0 {
 		return a.Vouched[0], true
 	}

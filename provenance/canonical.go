@@ -1,7 +1,6 @@
 package provenance
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,18 +32,17 @@ func Types() []Type { return slices.Clone(types) }
 // The untyped form of a string is its text, of a number its exact decimal
 // value, of anything else its JSON text; only values of one JSON kind are equal
 // (see Equal). It is always already canonical.
-func Canonical(t Type, raw []byte) (canonical string, already bool, why writ.Reason) {
-	raw = bytes.TrimSpace(raw)
-	kind := strictjson.KindOf(raw)
-	text, isText := strictjson.Text(raw)
+func Canonical(t Type, v strictjson.Value) (canonical string, already bool, why writ.Reason) {
+	kind := v.Kind()
+	text, isText := v.Text()
 	if kind == strictjson.String && !isText {
 		return "", false, writ.FormNotCanonical
 	}
 	if t == Untyped {
-		return untyped(kind, raw, text)
+		return untyped(v, text)
 	}
 	if kind == strictjson.Number {
-		return typedNumber(t, string(raw))
+		return typedNumber(t, string(v.Literal()))
 	}
 	if !isText || text == "" {
 		return "", false, writ.FormNotCanonical
@@ -83,23 +81,32 @@ func Canonical(t Type, raw []byte) (canonical string, already bool, why writ.Rea
 	return canonical, canonical == text, ""
 }
 
-func untyped(kind strictjson.Kind, raw []byte, text string) (string, bool, writ.Reason) {
-	switch kind {
+func untyped(v strictjson.Value, text string) (string, bool, writ.Reason) {
+	switch v.Kind() {
 	case strictjson.String:
 		return text, true, ""
 	case strictjson.Number:
-		d, ok := decimal(string(raw))
+		d, ok := decimal(string(v.Literal()))
 		if !ok {
 			return "", false, writ.FormNotCanonical
 		}
 		return d, true, ""
 	case strictjson.Null, strictjson.Bool:
-		if s := string(raw); s == "null" || s == "true" || s == "false" {
-			return s, true, ""
+		switch string(v.Literal()) {
+		case "null":
+			return "null", true, ""
+		case "true":
+			return "true", true, ""
+		case "false":
+			return "false", true, ""
 		}
-	case strictjson.Array, strictjson.Object: // a leaf only when empty
-		if in := bytes.TrimSpace(raw[1:max(1, len(raw)-1)]); len(raw) >= 2 && len(in) == 0 {
-			return string([]byte{raw[0], raw[len(raw)-1]}), true, ""
+	case strictjson.Object: // a leaf only when empty
+		if v.Len() == 0 {
+			return "{}", true, ""
+		}
+	case strictjson.Array:
+		if v.Len() == 0 {
+			return "[]", true, ""
 		}
 	}
 	return "", false, writ.FormNotCanonical
@@ -184,25 +191,23 @@ func instant(s string) (string, bool, writ.Reason) {
 // Equal reports whether two literals are the same value: under a type,
 // the same canonical form; untyped, the same JSON kind and exact value. A value
 // that has no canonical form equals nothing.
-func Equal(t Type, a, b []byte) bool {
+func Equal(t Type, a, b strictjson.Value) bool {
 	ca, _, wa := Canonical(t, a)
 	cb, _, wb := Canonical(t, b)
-	return wa == "" && wb == "" && ca == cb && (t != Untyped || kindOf(a) == kindOf(b))
+	return wa == "" && wb == "" && ca == cb && (t != Untyped || a.Kind() == b.Kind())
 }
-
-func kindOf(raw []byte) strictjson.Kind { return strictjson.KindOf(raw) }
 
 // SmallSpace reports whether a value is of so small a space that anyone can
 // guess it (R8): booleans, null, empty, digits only of less than 6, strings of
 // less than 3 code points. Sign, decimal point and digits of other scripts do
 // not make a number larger. A value with no canonical form is small. Members
 // of an enum are small too, which only the schema knows.
-func SmallSpace(t Type, raw []byte) bool {
-	c, _, why := Canonical(t, raw)
+func SmallSpace(t Type, v strictjson.Value) bool {
+	c, _, why := Canonical(t, v)
 	if why != "" {
 		return true
 	}
-	switch strictjson.KindOf(raw) {
+	switch v.Kind() {
 	case strictjson.Number:
 	case strictjson.String:
 		if utf8.RuneCountInString(c) < 3 {
@@ -226,10 +231,10 @@ func SmallSpace(t Type, raw []byte) bool {
 	return n < 6
 }
 
-// empty reports whether raw is one of the values that only a constant vouches
+// empty reports whether v is one of the values that only a constant vouches
 // for: null, the empty string, array and object.
-func empty(raw []byte) bool {
-	c, _, why := Canonical(Untyped, raw)
-	k := strictjson.KindOf(raw)
+func empty(v strictjson.Value) bool {
+	c, _, why := Canonical(Untyped, v)
+	k := v.Kind()
 	return why != "" || k == strictjson.Null || k == strictjson.Array || k == strictjson.Object || c == ""
 }

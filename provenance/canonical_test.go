@@ -43,7 +43,7 @@ func TestCanonical(t *testing.T) {
 			if err := strictjson.Check([]byte(c.JSON), strictjson.Limits{}); err != nil {
 				t.Fatal(err)
 			}
-			got, sent, why := Canonical(c.Type, []byte(c.JSON))
+			got, sent, why := Canonical(c.Type, strictjson.Of([]byte(c.JSON)))
 			want := c.Why == "" && (c.Sent == nil || *c.Sent)
 			if got != c.Want || sent != want || why != c.Why {
 				t.Errorf("got %q, already %v, %q; want %q, %v, %q", got, sent, why, c.Want, want, c.Why)
@@ -78,7 +78,7 @@ func TestSmallSpace(t *testing.T) {
 	}
 	load(t, "testdata/small.yaml", &cases)
 	for _, c := range cases {
-		if got := SmallSpace(c.Type, []byte(c.JSON)); got != c.Small {
+		if got := SmallSpace(c.Type, strictjson.Of([]byte(c.JSON))); got != c.Small {
 			t.Errorf("P08: SmallSpace(%q, %s) = %v", c.Type, c.JSON, got)
 		}
 	}
@@ -103,7 +103,7 @@ func TestEqual(t *testing.T) {
 		{Email, `"a@EXAMPLE.com"`, `"a@example.com"`, true},
 		{Email, `"x"`, `"x"`, false}, // no email: equals nothing
 	} {
-		if got := Equal(c.typ, []byte(c.a), []byte(c.b)); got != c.want {
+		if got := Equal(c.typ, strictjson.Of([]byte(c.a)), strictjson.Of([]byte(c.b))); got != c.want {
 			t.Errorf("Equal(%q, %s, %s) = %v", c.typ, c.a, c.b, got)
 		}
 	}
@@ -129,7 +129,7 @@ func TestCheckText(t *testing.T) {
 		`"\uffff"`:                  writ.FormInvisible,
 		`"not closed`:               writ.FormNotCanonical,
 	} {
-		if got := CheckText([]byte(raw)); got != want {
+		if got := CheckText(strictjson.Of([]byte(raw))); got != want {
 			t.Errorf("P12: CheckText(%s) = %q, want %q", raw, got, want)
 		}
 	}
@@ -140,7 +140,7 @@ func TestLongValues(t *testing.T) {
 	for _, unit := range []string{"ж", "a", "%41", "/a", "a.", "1", "字", "e\u0301"} {
 		long := strings.Repeat(unit, 30_000)
 		for _, s := range []string{long, "a@" + long, "https://" + long, "https://a.example/" + long, "/" + long} {
-			raw := strictjson.Quote(s)
+			raw := strictjson.StringOf(s)
 			for _, typ := range []Type{Untyped, ID, Integer, Decimal, Email, Host, URL, Path, Name, Phone, IBAN, Time} {
 				form, sent, why := Canonical(typ, raw)
 				if (typ == Email || typ == Host || typ == Integer || typ == Decimal) && why == "" || why != "" && (sent || form != "") {
@@ -229,8 +229,8 @@ func FuzzCanonical(f *testing.F) {
 		if strictjson.Check(raw, strictjson.Request) != nil {
 			return
 		}
-		form, sent, why := Canonical(Type(typ), raw)
-		SmallSpace(Type(typ), raw)
+		form, sent, why := Canonical(Type(typ), strictjson.Of(raw))
+		SmallSpace(Type(typ), strictjson.Of(raw))
 		if why != "" {
 			if form != "" || sent {
 				t.Fatalf("refused for %s and still %q, %v", why, form, sent)
@@ -246,7 +246,7 @@ func FuzzCanonical(f *testing.F) {
 		if len(form) > maxNumber && (Type(typ) == Decimal || Type(typ) == Integer || Type(typ) == ID) {
 			return // an expanded exponent
 		}
-		again, ok, why := Canonical(Type(typ), strictjson.Quote(form))
+		again, ok, why := Canonical(Type(typ), strictjson.StringOf(form))
 		if again != form || !ok || why != "" {
 			t.Fatalf("%s: form %q of %s has the form %q, %v, %q", typ, form, raw, again, ok, why)
 		}

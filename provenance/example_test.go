@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -13,7 +14,7 @@ func Example() {
 	rules := []provenance.OutputRule{{At: at, Label: writ.System, Type: provenance.ID, Collection: "user"}}
 
 	ledger := provenance.NewLedger([32]byte{ /* the session's secret */ }, provenance.Caps{})
-	found := provenance.Extraction(rules, []byte(`{"structuredContent":{"users":["bob"]}}`), nil)
+	found := provenance.Extraction(rules, strictjson.Of([]byte(`{"structuredContent":{"users":["bob"]}}`)), strictjson.Value{})
 	pending, err := ledger.Prepare(provenance.Observation{
 		Evidence: 1, Server: "accounts", Tool: "list_users", OK: true, Leaves: found.Leaves,
 	})
@@ -26,7 +27,7 @@ func Example() {
 	}
 
 	for _, id := range []string{`"bob"`, `"eve"`, `"/etc/passwd"`} {
-		a := ledger.Find(provenance.Query{Raw: []byte(id), Type: provenance.ID, Collection: "user", Authority: true})
+		a := ledger.Find(provenance.Query{Value: strictjson.Of([]byte(id)), Type: provenance.ID, Collection: "user", Authority: true})
 		if a.Reason != "" {
 			fmt.Println(id, a.Reason)
 			continue

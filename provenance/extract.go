@@ -1,25 +1,21 @@
 package provenance
 
 import (
-	"bytes"
-	"cmp"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Leaf is one value of a result and the rule that names it.
 type Leaf struct {
-	Raw  []byte      // the JSON literal; text an extractor found is quoted
-	Rule *OutputRule // nil: nobody vouches for it, its label is external
-	Type Type        // the rule's, Path for a joined name, Untyped without a rule
-	Key  bool        // an object key
+	Value strictjson.Value // text an extractor found, and a key, are strings
+	Rule  *OutputRule      // nil: nobody vouches for it, its label is external
+	Type  Type             // the rule's, Path for a joined name, Untyped without a rule
+	Key   bool             // an object key
 
 	at      *step
 	beside  bool // outside structuredContent
@@ -43,7 +39,7 @@ func (at *step) to(token string) *step { return &step{parent: at, token: token} 
 // record is the innermost object around a leaf that is an array element, else
 // the root.
 type record struct {
-	raw     []byte
+	v       strictjson.Value
 	at      *step
 	element bool
 }
@@ -65,26 +61,24 @@ type Extracted struct {
 //
 // A value that is not of the type its rule declares is left without a rule:
 // the issuer's guarantee was about another kind of value.
-func Extraction(rules []OutputRule, result, arguments []byte) Extracted {
+func Extraction(rules []OutputRule, result, arguments strictjson.Value) Extracted {
 	x := extraction{rules: rules, arguments: arguments}
-	if e := strictjson.Get(result, "isError"); e != nil && string(bytes.TrimSpace(e)) != "false" {
+	if e := result.Get("isError"); e.Exists() && string(e.Raw()) != "false" {
 		return Extracted{}
 	}
-	ms, _ := strictjson.Members(result)
-	for _, m := range ms {
-		at := (*step)(nil).to(m.Name)
-		switch m.Name {
+	for name, v := range result.Members() {
+		switch name {
 		case "_meta", "isError", "resultType":
 		case "structuredContent":
 			w := walker{leaf: x.structured, key: x.key}
-			w.walk(m.Value, at)
+			w.walk(v, (*step)(nil).to(name))
 		case "content":
-			blocks, _ := strictjson.Elements(m.Value)
-			for i, b := range blocks {
+			at := (*step)(nil).to(name)
+			for i, b := range v.Elements() {
 				x.block(i, b, at.to(strconv.Itoa(i)))
 			}
 		default:
-			x.unnamed(m.Value, at)
+			x.unnamed(v, (*step)(nil).to(name))
 		}
 	}
 	x.owners()
@@ -93,80 +87,53 @@ func Extraction(rules []OutputRule, result, arguments []byte) Extracted {
 
 type extraction struct {
 	rules     []OutputRule
-	arguments []byte
+	arguments strictjson.Value
 	out       Extracted
 }
 
-// walker visits every leaf and key of a checked value once, in one pass: path
-// holds the tokens below the value and is only valid during the call.
+// walker visits every leaf and key of a value once: path holds the tokens below
+// the value and is only valid during the call.
 type walker struct {
-	leaf func(path []string, at *step, raw []byte, in *record)
+	leaf func(path []string, at *step, v strictjson.Value, in *record)
 	key  func(path []string, at *step, name string, in *record)
-
-	raw  []byte
-	dec  *jsontext.Decoder
 	path []string
 }
 
-func (w *walker) walk(raw []byte, at *step) {
-	w.raw = raw
-	w.dec = jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
-	w.value(at, &record{raw: raw, at: at})
-}
+func (w *walker) walk(v strictjson.Value, at *step) { w.value(v, at, &record{v: v, at: at}) }
 
-// value reads one value; false stops at what is no JSON.
-func (w *walker) value(at *step, in *record) bool {
-	kind := w.dec.PeekKind()
-	if kind != '{' && kind != '[' {
-		v, err := w.dec.ReadValue()
-		if err != nil {
-			return false
+func (w *walker) value(v strictjson.Value, at *step, in *record) {
+	within := false
+	for name, m := range v.Members() {
+		if within = true; w.key != nil {
+			w.key(w.path, at, name, in)
 		}
-		end := int(w.dec.InputOffset())
-		w.leaf(w.path, at, w.raw[end-len(v):end:end], in)
-		return true
-	}
-	w.dec.ReadToken()
-	n := 0
-	for ; w.dec.PeekKind() != '}' && w.dec.PeekKind() != ']'; n++ {
-		token, of := strconv.Itoa(n), in
-		if kind == '{' {
-			t, err := w.dec.ReadToken()
-			if err != nil {
-				return false
-			}
-			if token = t.String(); w.key != nil {
-				w.key(w.path, at, token, in)
-			}
-		} else if w.dec.PeekKind() == '{' {
-			of = &record{element: true}
-		}
-		start, below := w.dec.InputOffset(), at.to(token)
-		of.at = cmp.Or(of.at, below)
-		w.path = append(w.path, token)
-		ok := w.value(below, of)
+		w.path = append(w.path, name)
+		w.value(m, at.to(name), in)
 		w.path = w.path[:len(w.path)-1]
-		if !ok {
-			return false
-		}
-		if of != in {
-			of.raw = bytes.TrimLeft(w.raw[start:w.dec.InputOffset()], ", \t\r\n")
-		}
 	}
-	w.dec.ReadToken()
-	if n == 0 {
-		w.leaf(w.path, at, []byte{byte(kind), byte(kind) + 2}, in) // {} or []
+	for i, e := range v.Elements() {
+		within = true
+		token, of := strconv.Itoa(i), in
+		below := at.to(token)
+		if e.Kind() == strictjson.Object {
+			of = &record{v: e, at: below, element: true}
+		}
+		w.path = append(w.path, token)
+		w.value(e, below, of)
+		w.path = w.path[:len(w.path)-1]
 	}
-	return true
+	if !within {
+		w.leaf(w.path, at, v, in)
+	}
 }
 
 // structured is a leaf of structuredContent.
-func (x *extraction) structured(path []string, at *step, raw []byte, in *record) {
+func (x *extraction) structured(path []string, at *step, v strictjson.Value, in *record) {
 	i := best(len(x.rules), path, func(i int) (Pattern, bool) {
 		r := &x.rules[i]
 		return r.At, !r.InText && !r.Keys && r.Extract == NoExtract
 	})
-	base := Leaf{Raw: raw, at: at, record: in}
+	base := Leaf{Value: v, at: at, record: in}
 	x.add(base, i)
 	j := best(len(x.rules), path, func(i int) (Pattern, bool) {
 		r := &x.rules[i]
@@ -187,27 +154,26 @@ func (x *extraction) key(path []string, at *step, name string, in *record) {
 		return r.At, r.Keys && !r.InText && r.Extract == NoExtract
 	})
 	if i >= 0 {
-		x.add(Leaf{Raw: strictjson.Quote(name), Key: true, at: at.to(name), record: in}, i)
+		x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: at.to(name), record: in}, i)
 	}
 }
 
 // block is one content block. Each is read for itself, so no record spans two.
-func (x *extraction) block(i int, raw []byte, at *step) {
-	kind, _ := strictjson.Text(strictjson.Get(raw, "type"))
-	ms, ok := strictjson.Members(raw)
-	if !ok {
-		x.unnamed(raw, at)
+func (x *extraction) block(i int, b strictjson.Value, at *step) {
+	kind, _ := b.Get("type").Text()
+	if b.Kind() != strictjson.Object {
+		x.unnamed(b, at)
 		return
 	}
-	for _, m := range ms {
-		if m.Name == "type" || m.Name == "_meta" || m.Name == "annotations" {
+	for name, v := range b.Members() {
+		if name == "type" || name == "_meta" || name == "annotations" {
 			continue
 		}
-		if m.Name != "text" || kind != "text" || strictjson.KindOf(m.Value) != strictjson.String {
-			x.unnamed(m.Value, at.to(m.Name))
+		if name != "text" || kind != "text" || v.Kind() != strictjson.String {
+			x.unnamed(v, at.to(name))
 			continue
 		}
-		text := Leaf{Raw: bytes.TrimSpace(m.Value), at: at.to(m.Name), beside: true}
+		text := Leaf{Value: v, at: at.to(name), beside: true}
 		whole := slices.IndexFunc(x.rules, func(r OutputRule) bool {
 			return r.InText && r.Block == i && r.Extract == NoExtract
 		})
@@ -219,13 +185,13 @@ func (x *extraction) block(i int, raw []byte, at *step) {
 }
 
 // unnamed adds every leaf of a value no rule can name. Binary data is left out.
-func (x *extraction) unnamed(raw []byte, at *step) {
-	w := walker{leaf: func(_ []string, at *step, raw []byte, _ *record) {
+func (x *extraction) unnamed(v strictjson.Value, at *step) {
+	w := walker{leaf: func(_ []string, at *step, v strictjson.Value, _ *record) {
 		if at.token != "data" && at.token != "blob" {
-			x.add(Leaf{Raw: raw, at: at, beside: true}, -1)
+			x.add(Leaf{Value: v, at: at, beside: true}, -1)
 		}
 	}}
-	w.walk(raw, at)
+	w.walk(v, at)
 }
 
 // add adds a leaf under the rule of index i (-1: none) if its value is of the
@@ -237,7 +203,7 @@ func (x *extraction) add(l Leaf, i int) {
 		if l.Type != Untyped {
 			t = l.Type
 		}
-		if _, _, why := Canonical(t, l.Raw); why == "" {
+		if _, _, why := Canonical(t, l.Value); why == "" {
 			l.Rule, l.Type = r, t
 		} else {
 			l.Type = Untyped
@@ -261,8 +227,8 @@ func (x *extraction) owners() {
 			at := place{l.Rule, l.record}
 			owner, ok := known[at]
 			if !ok {
-				if raw := resolve(l.record.raw, l.Rule.Owner); raw != nil && !empty(raw) {
-					owner, _ = exact(raw)
+				if v := l.record.v.Find(l.Rule.Owner); v.Exists() && !empty(v) {
+					owner, _ = exact(v)
 				}
 				known[at] = owner
 			}
@@ -272,7 +238,7 @@ func (x *extraction) owners() {
 	defer func() {
 		for i := range x.out.Leaves {
 			if r := x.out.Leaves[i].record; r != nil {
-				r.raw = nil // what it holds is needed no more, which leaves share it is
+				r.v = strictjson.Value{} // what it holds is needed no more, which leaves share it is
 			}
 		}
 	}()
@@ -333,24 +299,6 @@ func (l *Leaf) above(path []string) *step {
 	return at
 }
 
-// resolve returns the value at path, nil if there is none.
-func resolve(raw []byte, path []string) []byte {
-	for _, t := range path {
-		if es, ok := strictjson.Elements(raw); ok {
-			n, err := strconv.Atoi(t)
-			if err != nil || n < 0 || n >= len(es) || strconv.Itoa(n) != t {
-				return nil
-			}
-			raw = es[n]
-			continue
-		}
-		if raw = strictjson.Get(raw, t); raw == nil {
-			return nil
-		}
-	}
-	return raw
-}
-
 // takeApart applies the chosen rules to one text leaf. All of them are
 // extractors of one kind, or the start was stopped (Conflict).
 func (x *extraction) takeApart(text Leaf, chosen func(*OutputRule) bool) {
@@ -365,7 +313,7 @@ func (x *extraction) takeApart(text Leaf, chosen func(*OutputRule) bool) {
 		return
 	}
 	r := &x.rules[first]
-	s, ok := strictjson.Text(text.Raw)
+	s, ok := text.Value.Text()
 	switch {
 	case !ok:
 	case r.Extract == ExtractLines:
@@ -408,7 +356,7 @@ func source(r *OutputRule) string {
 func (x *extraction) lines(r *OutputRule, text Leaf, s string) (found []Leaf, ok bool) {
 	dir := ""
 	if r.HasJoin {
-		c, already, why := Canonical(Path, resolve(x.arguments, r.Join))
+		c, already, why := Canonical(Path, x.arguments.Find(r.Join))
 		if why != "" || !already {
 			return nil, false
 		}
@@ -445,7 +393,7 @@ func (x *extraction) lines(r *OutputRule, text Leaf, s string) (found []Leaf, ok
 				}
 			}
 		}
-		l.Raw = strictjson.Quote(v)
+		l.Value = strictjson.StringOf(v)
 		found = append(found, l)
 	}
 	return found, true
@@ -478,8 +426,8 @@ func below(dir, v string) (joined string, fits bool) {
 // json reads the whole text as one strict JSON value. Its leaves are those of
 // one document: records and owners are found within it.
 func (x *extraction) json(text Leaf, s string, chosen func(*OutputRule) bool) bool {
-	doc := []byte(s)
-	if strictjson.Check(doc, strictjson.Result) != nil {
+	doc, err := strictjson.Parse([]byte(s), strictjson.Result)
+	if err != nil {
 		return false
 	}
 	named := func(path []string, keys bool) int {
@@ -487,11 +435,11 @@ func (x *extraction) json(text Leaf, s string, chosen func(*OutputRule) bool) bo
 			return x.rules[i].Pointer, x.rules[i].Keys == keys && chosen(&x.rules[i])
 		})
 	}
-	w := walker{leaf: func(path []string, at *step, raw []byte, in *record) {
-		x.add(Leaf{Raw: raw, at: at, beside: text.beside, record: in}, named(path, false))
+	w := walker{leaf: func(path []string, at *step, v strictjson.Value, in *record) {
+		x.add(Leaf{Value: v, at: at, beside: text.beside, record: in}, named(path, false))
 	}, key: func(path []string, at *step, name string, in *record) {
 		if i := named(path, true); i >= 0 {
-			x.add(Leaf{Raw: strictjson.Quote(name), Key: true, at: at.to(name), beside: text.beside, record: in}, i)
+			x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: at.to(name), beside: text.beside, record: in}, i)
 		}
 	}}
 	w.walk(doc, &step{parent: text.at, inner: true})

@@ -11,7 +11,7 @@ import (
 
 // Query asks what vouches for one argument leaf through `from: output`.
 type Query struct {
-	Raw        []byte // the JSON literal, checked strict JSON
+	Value      strictjson.Value
 	Type       Type   // declared type of the argument
 	Collection string // declared collection of the argument
 	// Server, Tool and At are the restriction of `output: server/tool#/pointer`;
@@ -77,7 +77,7 @@ func (l *Ledger) Find(q Query) Answer {
 	if len(all) == 0 {
 		return Answer{Reason: writ.ProvenanceUnseen}
 	}
-	isSmall := q.Enum || SmallSpace(q.Type, q.Raw)
+	isSmall := q.Enum || SmallSpace(q.Type, q.Value)
 	found, reason := l.pick(all, &q, isSmall)
 	a := Answer{Reason: reason}
 	if reason != "" {
@@ -102,7 +102,7 @@ func (l *Ledger) Find(q Query) Answer {
 // its type, each once.
 func (l *Ledger) candidates(q Query) []uint32 {
 	var one, two [1]uint32
-	k, ok := l.keyOf(Untyped, q.Raw)
+	k, ok := l.keyOf(Untyped, q.Value)
 	if !ok {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (l *Ledger) candidates(q Query) []uint32 {
 	if q.Type == Untyped {
 		return all
 	}
-	if k, ok = l.keyOf(q.Type, q.Raw); !ok {
+	if k, ok = l.keyOf(q.Type, q.Value); !ok {
 		return nil
 	}
 	all = append(all, l.store.under(k, &two)...)
@@ -145,7 +145,7 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 	if narrow(func(f *fact, m *meta) bool { return l.accepts(q, f, m) }) {
 		return nil, writ.ProvenanceSource
 	}
-	if isSmall && (q.Authority && empty(q.Raw) || narrow(func(_ *fact, m *meta) bool { return typedPointer(q, m) })) {
+	if isSmall && (q.Authority && empty(q.Value) || narrow(func(_ *fact, m *meta) bool { return typedPointer(q, m) })) {
 		return nil, writ.ProvenanceSmall
 	}
 	if q.Target && narrow(func(f *fact, m *meta) bool { return l.chosen(q, f, m) }) {
@@ -196,12 +196,12 @@ func (l *Ledger) chosen(q *Query, f *fact, m *meta) bool {
 		return false
 	}
 	for _, raw := range q.Owners {
-		if e, ok := exact(raw); ok && !empty(raw) && e == l.store.strings[f.owner-1] {
+		if e, ok := exact(strictjson.Of(raw)); ok && !empty(strictjson.Of(raw)) && e == l.store.strings[f.owner-1] {
 			return true
 		}
 	}
 	if owner := l.store.strings[f.owner-1]; q.OwnerTyped && owner != "" && strictjson.Kind(owner[0]) == strictjson.String {
-		_, why := l.Typed(Query{Raw: strictjson.Quote(owner[1:]), Authority: true})
+		_, why := l.Typed(Query{Value: strictjson.StringOf(owner[1:]), Authority: true})
 		return why == ""
 	}
 	return false
@@ -247,19 +247,19 @@ func (l *Ledger) contested(all, found []uint32) bool {
 // stood without a scheme is seen with one too. What the model wrote, or can have
 // written (R4 lowered it, or an earlier session's act could have put it there), is
 // not seen but said. A secret is never seen.
-func (l *Ledger) Seen(raw []byte) (first Fact, ok bool) {
-	text, isText := strictjson.Text(raw)
+func (l *Ledger) Seen(v strictjson.Value) (first Fact, ok bool) {
+	text, isText := v.Text()
 	if !isText {
 		return Fact{}, false
 	}
-	k, valid := l.keyOf(Untyped, raw)
+	k, valid := l.keyOf(Untyped, v)
 	if !valid {
 		return Fact{}, false
 	}
 	keys := []key{k, l.digest(linkDomain, text)}
 	for _, scheme := range []string{"https://", "http://"} {
 		if host, had := strings.CutPrefix(text, scheme); had {
-			bare, _ := l.keyOf(Untyped, strictjson.Quote(host))
+			bare, _ := l.keyOf(Untyped, strictjson.StringOf(host))
 			keys = append(keys, l.digest(linkDomain, host), bare)
 		}
 	}
@@ -292,7 +292,7 @@ type Join struct {
 // closed collection or a constant owner. The query's type is not looked at.
 func (l *Ledger) FindJoin(q Query) Join {
 	none := Join{Reason: writ.ProvenanceDerived}
-	text, ok := strictjson.Text(q.Raw)
+	text, ok := q.Value.Text()
 	if !ok || q.Strict || visible(text) != "" {
 		return none
 	}
@@ -335,11 +335,11 @@ func (l *Ledger) FindJoin(q Query) Join {
 // piece of evidence. Of a value seen very often not every place is kept: then
 // it is the lowest that any place of the same tool is worth. ok is false where
 // the evidence vouches for nothing, or has no such leaf.
-func (l *Ledger) Worth(evidence uint32, server, tool, pointer string, raw []byte) (f Fact, ok bool) {
-	all := l.candidates(Query{Raw: raw})
+func (l *Ledger) Worth(evidence uint32, server, tool, pointer string, v strictjson.Value) (f Fact, ok bool) {
+	all := l.candidates(Query{Value: v})
 	for _, t := range types {
 		var one [1]uint32
-		if k, fits := l.keyOf(t, raw); fits {
+		if k, fits := l.keyOf(t, v); fits {
 			all = append(all, l.store.under(k, &one)...)
 		}
 	}

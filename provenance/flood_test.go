@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // TestFlood (D04): whoever floods a session neither makes it forget nor makes
@@ -34,7 +35,7 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	seen := func(n int) Answer {
-		return l.Find(Query{Raw: fmt.Appendf(nil, `"item-%08d"`, n), Type: ID, Collection: "item"})
+		return l.Find(Query{Value: strictjson.Of(fmt.Appendf(nil, `"item-%08d"`, n)), Type: ID, Collection: "item"})
 	}
 	for _, n := range []int{0, each/2 + 1, results*each/2 + 7, results*each - 1} {
 		if a := seen(n); len(a.Vouched) == 0 {

@@ -71,28 +71,28 @@ func (l *Ledger) Bytes() int64 { return l.store.bytes + l.taints.bytes }
 // Digest returns the keyed digest of a literal's canonical form under t, in
 // hex: what a trace shows instead of the value. A value without a canonical
 // form is digested as written.
-func (l *Ledger) Digest(t Type, raw []byte) string {
-	k, ok := l.keyOf(t, raw)
+func (l *Ledger) Digest(t Type, v strictjson.Value) string {
+	k, ok := l.keyOf(t, v)
 	if !ok {
-		k = l.digest("\x00raw", string(raw))
+		k = l.digest("\x00raw", string(v.Literal()))
 	}
 	return hex.EncodeToString(k[:])
 }
 
 // keyOf returns the key a value of declared type t is found under.
-func (l *Ledger) keyOf(t Type, raw []byte) (key, bool) {
+func (l *Ledger) keyOf(t Type, v strictjson.Value) (key, bool) {
 	if t == Untyped {
-		e, ok := exact(raw)
+		e, ok := exact(v)
 		return l.digest("", e), ok
 	}
-	c, _, why := Canonical(t, raw)
+	c, _, why := Canonical(t, v)
 	return l.digest(string(t), c), why == ""
 }
 
 // Arg is one leaf (or object key) of a call's arguments as the gate judged it:
 // what R4 and R5 need to know of it.
 type Arg struct {
-	Raw   []byte // the JSON literal; a key is given as a JSON string
+	Value strictjson.Value // a key is given as a string
 	Type  Type
 	Label writ.Label // of what vouches for it, Model when nothing does
 	// Fixed marks a value the contract leaves no other for: it narrows a listing no
@@ -209,7 +209,7 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 		if f.Type == Path || f.Type == Name {
 			n += 40
 		}
-		n += 40 * int64(min(maxLinks, bytes.Count(f.Raw, []byte("."))))
+		n += 40 * int64(min(maxLinks, bytes.Count(f.Value.Raw(), []byte("."))))
 		for at := f.at; at != nil && !steps[at]; at = at.parent {
 			if at != f.at { // a container, shared by what follows
 				steps[at] = true
@@ -239,7 +239,7 @@ func callOf(args []Arg) call {
 	c := call{lowest: writ.Operator, decides: writ.Operator, own: map[string]writ.Label{}, system: map[string]bool{}}
 	for i := range args {
 		a := &args[i]
-		if texts, n := readings(a.Type, a.Raw); !a.Narrow {
+		if texts, n := readings(a.Type, a.Value); !a.Narrow {
 			for _, t := range texts[:n] {
 				if old, ok := c.own[t]; !ok || a.Label < old {
 					c.own[t] = a.Label
@@ -252,7 +252,7 @@ func callOf(args []Arg) call {
 				}
 			}
 		}
-		c.asked = c.asked || !a.Fixed && !empty(a.Raw)
+		c.asked = c.asked || !a.Fixed && !empty(a.Value)
 		if a.Decides {
 			c.decides = min(c.decides, a.Label)
 		}
@@ -263,7 +263,7 @@ func callOf(args []Arg) call {
 		if c.narrow == nil {
 			c.narrow = map[string]writ.Label{}
 		}
-		for _, e := range spellings(a.Type, a.Raw) {
+		for _, e := range spellings(a.Type, a.Value) {
 			if old, ok := c.narrow[e]; !ok || a.Label < old {
 				c.narrow[e] = a.Label
 			}
@@ -277,14 +277,14 @@ func callOf(args []Arg) call {
 
 // spellings returns how a narrow value may come back: as the same literal, and as
 // the same text or number in another case or kind, with or without its sign.
-func spellings(t Type, raw []byte) []string {
-	e, _ := exact(raw)
+func spellings(t Type, v strictjson.Value) []string {
+	e, _ := exact(v)
 	out := []string{"\x00" + e}
-	texts, n := readings(t, raw)
+	texts, n := readings(t, v)
 	for _, s := range texts[:n] {
 		out = append(out, strings.TrimPrefix(s, "-"))
 	}
-	if s, ok := strictjson.Text(raw); ok && n > 0 {
+	if s, ok := v.Text(); ok && n > 0 {
 		if d, ok := decimal(s); ok {
 			out = append(out, strings.TrimPrefix(d, "-"))
 		}
@@ -296,7 +296,7 @@ func spellings(t Type, raw []byte) []string {
 // argument that something vouches for is no more than that: what is no member
 // of a collection does not become one by being answered (P01).
 func (l *Ledger) repeats(c *call, leaf *Leaf) writ.Label {
-	texts, n := readings(leaf.Type, leaf.Raw)
+	texts, n := readings(leaf.Type, leaf.Value)
 	at := writ.Operator
 	for _, t := range texts[:n] {
 		label, ok := c.own[t]
@@ -315,7 +315,7 @@ func (l *Ledger) repeats(c *call, leaf *Leaf) writ.Label {
 // collection at system or better, and with none of the given marks.
 func (l *Ledger) member(leaf *Leaf, but flags) bool {
 	for _, t := range [...]Type{Untyped, leaf.Type} {
-		k, _ := l.keyOf(t, leaf.Raw)
+		k, _ := l.keyOf(t, leaf.Value)
 		var one [1]uint32
 		for _, i := range l.store.under(k, &one) {
 			f := l.store.at(i)
@@ -335,7 +335,7 @@ func (c *call) saidIn(leaf *Leaf) bool {
 	if c.said.none() {
 		return false
 	}
-	texts, n := readings(leaf.Type, leaf.Raw)
+	texts, n := readings(leaf.Type, leaf.Value)
 	for _, t := range texts[:n] {
 		if utf8.RuneCountInString(t) >= part && c.said.contain(t) {
 			return true
@@ -387,7 +387,7 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 	} else {
 		most = min(most, c.lowest, l.repeats(c, leaf), place())
 		if len(c.narrow) > 0 {
-			for _, e := range spellings(leaf.Type, leaf.Raw) {
+			for _, e := range spellings(leaf.Type, leaf.Value) {
 				if n, ok := c.narrow[e]; ok {
 					most = min(most, n)
 				}
@@ -406,7 +406,7 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 // known reports whether a leaf's exact value is a committed fact at system or
 // better.
 func (l *Ledger) known(leaf *Leaf) bool {
-	k, _ := l.keyOf(Untyped, leaf.Raw) // of a value without a form nothing is filed
+	k, _ := l.keyOf(Untyped, leaf.Value) // of a value without a form nothing is filed
 	var one [1]uint32
 	for _, i := range l.store.under(k, &one) {
 		if l.store.at(i).label >= writ.System {
@@ -440,8 +440,8 @@ func (l *Ledger) Commit(p *Pending) error {
 // otherSpellings returns the keys under which a text nobody declared a type for
 // contests a typed value (R25): an address or account number in another
 // spelling than its canonical one is the same all the same.
-func (l *Ledger) otherSpellings(raw []byte) (keys []key) {
-	text, ok := strictjson.Text(raw)
+func (l *Ledger) otherSpellings(v strictjson.Value) (keys []key) {
+	text, ok := v.Text()
 	if !ok || len(text) > 254 {
 		return nil
 	}
@@ -450,7 +450,7 @@ func (l *Ledger) otherSpellings(raw []byte) (keys []key) {
 		if t == Email && !strings.Contains(text, "@") || t == IBAN && !ibanStart.MatchString(text) || t == Phone && !strings.HasPrefix(text, "+") {
 			continue
 		}
-		if c, _, why := Canonical(t, strictjson.Quote(text)); why == "" && c != text {
+		if c, _, why := Canonical(t, strictjson.StringOf(text)); why == "" && c != text {
 			keys = append(keys, l.digest(string(t), c))
 		}
 	}
@@ -471,7 +471,7 @@ func metaOf(o *Observation, leaf *Leaf) meta {
 // path or a name, under its last element (R13).
 func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint32) {
 	s := &l.store
-	k, typed := l.keyOf(leaf.Type, leaf.Raw)
+	k, typed := l.keyOf(leaf.Type, leaf.Value)
 	f := fact{
 		evidence: o.Evidence, node: s.place(leaf.at.parent, known), token: s.placed(leaf.at), meta: s.meta(metaOf(o, leaf)),
 		label: j.label, flags: j.flags, mark: k.mark(),
@@ -484,7 +484,7 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		s.file(k, i)
 	}
 	l.secrets = l.secrets || leaf.Rule != nil && leaf.Rule.Secret
-	text, _ := strictjson.Text(leaf.Raw)
+	text, _ := leaf.Value.Text()
 	if !leaf.Key && j.label > writ.Model && j.flags&(echoed|reflected) == 0 {
 		for _, link := range links(text) {
 			if link != text {
@@ -493,15 +493,15 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		}
 	}
 	if leaf.Type == Untyped {
-		for _, k := range l.otherSpellings(leaf.Raw) {
+		for _, k := range l.otherSpellings(leaf.Value) {
 			s.file(k, i)
 		}
 		return
 	}
-	if k, ok := l.keyOf(Untyped, leaf.Raw); ok {
+	if k, ok := l.keyOf(Untyped, leaf.Value); ok {
 		s.file(k, i)
 	}
-	c, _, _ := Canonical(leaf.Type, leaf.Raw)
+	c, _, _ := Canonical(leaf.Type, leaf.Value)
 	switch leaf.Type {
 	case Name:
 		s.file(l.digest(baseDomain, c), i)

@@ -18,12 +18,12 @@ import (
 // alike (P11).
 func TestSessionsAreApart(t *testing.T) {
 	a, again, b := NewLedger([32]byte{1}, Caps{}), NewLedger([32]byte{1}, Caps{}), NewLedger([32]byte{2}, Caps{})
-	v := []byte(`"INC-1042"`)
+	v := strictjson.StringOf("INC-1042")
 	if a.Digest(ID, v) == b.Digest(ID, v) || a.Digest(ID, v) != again.Digest(ID, v) || a.Digest(ID, v) == a.Digest(Untyped, v) {
 		t.Error("digests")
 	}
 	a.mustAdd(t, 1, listing(1, 3))
-	if got := b.Find(Query{Raw: []byte(`"item-00000000"`), Strict: true}); got.Reason != writ.ProvenanceUnseen {
+	if got := b.Find(Query{Value: strictjson.Of([]byte(`"item-00000000"`)), Strict: true}); got.Reason != writ.ProvenanceUnseen {
 		t.Errorf("P11: %q", got.Reason)
 	}
 }
@@ -64,7 +64,7 @@ func listing(seed, n int) []Leaf {
 		fmt.Fprintf(&b, `{"id":"item-%08d","path":"/srv/d%d/f%08d","title":"title of %d"}`, (seed-1)*n+i, seed, i, (seed-1)*n+i)
 	}
 	b.WriteString(`]}}`)
-	return Extraction(listRules, []byte(b.String()), nil).Leaves
+	return Extraction(listRules, strictjson.Of([]byte(b.String())), strictjson.Value{}).Leaves
 }
 
 func TestPrepareChangesNothing(t *testing.T) {
@@ -76,13 +76,13 @@ func TestPrepareChangesNothing(t *testing.T) {
 	if f := p.facts[0]; f.label != writ.System || f.flags&reflected != 0 {
 		t.Errorf("label %v, flags %v", f.label, f.flags)
 	}
-	if a := l.Find(Query{Raw: []byte(`"item-00000000"`), Type: ID}); a.Reason != writ.ProvenanceUnseen { // P21
+	if a := l.Find(Query{Value: strictjson.Of([]byte(`"item-00000000"`)), Type: ID}); a.Reason != writ.ProvenanceUnseen { // P21
 		t.Errorf("P21: an uncommitted result answers %q", a.Reason)
 	}
 	if err := l.Commit(p); err != nil {
 		t.Fatal(err)
 	}
-	if a := l.Find(Query{Raw: []byte(`"item-00000000"`), Type: ID}); a.Reason != "" {
+	if a := l.Find(Query{Value: strictjson.Of([]byte(`"item-00000000"`)), Type: ID}); a.Reason != "" {
 		t.Errorf("committed: %q", a.Reason)
 	}
 }
@@ -91,11 +91,11 @@ func TestPrepareChangesNothing(t *testing.T) {
 func TestCommitAfterSent(t *testing.T) {
 	l := NewLedger([32]byte{1}, Caps{})
 	p, _ := l.Prepare(Observation{Evidence: 1, Server: "a", OK: true, Leaves: listing(1, 1)})
-	l.Sent("a", "put", true, []Arg{{Raw: []byte(`"something else"`), Label: writ.Model}})
+	l.Sent("a", "put", true, []Arg{{Value: strictjson.Of([]byte(`"something else"`)), Label: writ.Model}})
 	if err := l.Commit(p); err != nil {
 		t.Fatal(err)
 	}
-	if a := l.Find(Query{Raw: []byte(`"item-00000000"`), Type: ID}); a.Reason != writ.ProvenanceReflected {
+	if a := l.Find(Query{Value: strictjson.Of([]byte(`"item-00000000"`)), Type: ID}); a.Reason != writ.ProvenanceReflected {
 		t.Errorf("R4: %q", a.Reason)
 	}
 }
@@ -105,17 +105,17 @@ func TestTaintInAnotherCase(t *testing.T) {
 	rules := []OutputRule{{At: must("/id"), Type: ID, Label: writ.System}}
 	for sent, back := range map[string]string{"Hauptstraße 7": "HAUPTSTRASSE 7", "İzmir office": "izmir office", "Kadıköy Office": "KADIKÖY OFFICE", "ꭰꮃꭹ Ꭰ": "ᎠᎳᎩ Ꭰ"} {
 		l := NewLedger([32]byte{1}, Caps{})
-		l.Sent("b", "put", true, []Arg{{Raw: strictjson.Quote(sent), Label: writ.Model}})
-		raw := strictjson.Quote(back)
-		result := fmt.Sprintf(`{"structuredContent":{"id":%s}}`, raw)
-		p, err := l.Prepare(Observation{Evidence: 1, Server: "a", OK: true, Leaves: Extraction(rules, []byte(result), nil).Leaves})
+		l.Sent("b", "put", true, []Arg{{Value: strictjson.StringOf(sent), Label: writ.Model}})
+		raw := strictjson.StringOf(back)
+		result := fmt.Sprintf(`{"structuredContent":{"id":%s}}`, raw.Raw())
+		p, err := l.Prepare(Observation{Evidence: 1, Server: "a", OK: true, Leaves: Extraction(rules, strictjson.Of([]byte(result)), strictjson.Value{}).Leaves})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Commit(p); err != nil {
 			t.Fatal(err)
 		}
-		if a := l.Find(Query{Raw: raw, Type: ID}); a.Reason != writ.ProvenanceReflected {
+		if a := l.Find(Query{Value: raw, Type: ID}); a.Reason != writ.ProvenanceReflected {
 			t.Errorf("%q, read back as %q: %q", sent, back, a.Reason)
 		}
 	}
@@ -124,27 +124,27 @@ func TestTaintInAnotherCase(t *testing.T) {
 // What has no form is refused everywhere and names nothing.
 func TestNoForm(t *testing.T) {
 	l := NewLedger([32]byte{1}, Caps{Leaves: 3})
-	l.mustAdd(t, 1, Extraction(nil, []byte(`{"structuredContent":["x",5]}`), nil).Leaves)
+	l.mustAdd(t, 1, Extraction(nil, strictjson.Of([]byte(`{"structuredContent":["x",5]}`)), strictjson.Value{}).Leaves)
 	for _, raw := range []string{``, `"`, `nul`, `[1]`, `1e999`, `{"a":1}`} {
-		v := []byte(raw)
-		if a := l.Find(Query{Raw: v, Strict: true}); a.Reason != writ.ProvenanceUnseen {
+		v := strictjson.Of([]byte(raw))
+		if a := l.Find(Query{Value: v, Strict: true}); a.Reason != writ.ProvenanceUnseen {
 			t.Errorf("find %q: %q", raw, a.Reason)
 		}
 		if _, ok := l.Seen(v); ok {
 			t.Errorf("seen %q", raw)
 		}
-		if l.FindJoin(Query{Raw: v}).Reason == "" || Equal(Untyped, v, v) || !SmallSpace(Untyped, v) {
+		if l.FindJoin(Query{Value: v}).Reason == "" || Equal(Untyped, v, v) || !SmallSpace(Untyped, v) {
 			t.Errorf("%q is a value", raw)
 		}
 		if len(l.Digest(Untyped, v)) != 32 {
 			t.Errorf("digest of %q", raw)
 		}
 	}
-	if _, ok := l.Seen([]byte(`5`)); ok {
+	if _, ok := l.Seen(strictjson.Of([]byte(`5`))); ok {
 		t.Error("R20: a number was seen")
 	}
 	// A commit that comes too late for the cap changes nothing.
-	one := Observation{Evidence: 2, OK: true, Leaves: Extraction(nil, []byte(`{"structuredContent":["y"]}`), nil).Leaves}
+	one := Observation{Evidence: 2, OK: true, Leaves: Extraction(nil, strictjson.Of([]byte(`{"structuredContent":["y"]}`)), strictjson.Value{}).Leaves}
 	p, _ := l.Prepare(one)
 	q, _ := l.Prepare(one)
 	if l.Commit(p) != nil || !errors.Is(l.Commit(q), ErrFull) || l.Len() != 3 {
@@ -152,12 +152,16 @@ func TestNoForm(t *testing.T) {
 	}
 }
 
-// A walk over what nobody checked stops and finds what came before.
-func TestWalkStops(t *testing.T) {
-	for raw, want := range map[string]int{`[1,`: 1, `[1,]`: 1, `{"a":`: 0, `{"a":1,2:3}`: 1, `{"a":[[x]]}`: 0, ``: 0, `[[],{}]`: 2} {
+// What is no JSON has no leaf: nothing is taken from a part of it.
+func TestNoLeafOfNoJSON(t *testing.T) {
+	for raw, want := range map[string]int{`[1,`: 0, `[1,]`: 0, `{"a":`: 0, `{"a":1,2:3}`: 0, `{"a":[[x]]}`: 0, ``: 0, `[[],{}]`: 2} {
 		n := 0
-		w := walker{leaf: func([]string, *step, []byte, *record) { n++ }}
-		w.walk([]byte(raw), nil)
+		w := walker{leaf: func(_ []string, _ *step, v strictjson.Value, _ *record) {
+			if v.Kind() != 0 {
+				n++
+			}
+		}}
+		w.walk(strictjson.Of([]byte(raw)), nil)
 		if n != want {
 			t.Errorf("%s: %d leaves, want %d", raw, n, want)
 		}
@@ -168,7 +172,7 @@ func TestWalkStops(t *testing.T) {
 // result of the largest allowed size from costing a hundred times its length.
 func TestDeepResult(t *testing.T) {
 	deep := `{"structuredContent":` + strings.Repeat(`{"a":`, 90) + `[` + strings.TrimSuffix(strings.Repeat("123456789,", 1000), ",") + `]` + strings.Repeat("}", 90) + `}`
-	x := Extraction(nil, []byte(deep), nil)
+	x := Extraction(nil, strictjson.Of([]byte(deep)), strictjson.Value{})
 	steps := map[*step]bool{}
 	for i := range x.Leaves {
 		for at := x.Leaves[i].at; at != nil; at = at.parent {
@@ -188,12 +192,12 @@ func TestDeepResult(t *testing.T) {
 // A text too long to search counts as holding what was sent (D04).
 func TestLongText(t *testing.T) {
 	l := NewLedger([32]byte{1}, Caps{})
-	l.Sent("b", "put", true, []Arg{{Raw: []byte(`"some text"`), Label: writ.External}})
+	l.Sent("b", "put", true, []Arg{{Value: strictjson.Of([]byte(`"some text"`)), Label: writ.External}})
 	rules := []OutputRule{{At: must("/t"), Label: writ.System}}
 	long := strings.Repeat("x", longest)
 	for n, text := range []string{long, long + "x"} {
-		l.mustAdd(t, n+1, Extraction(rules, []byte(`{"structuredContent":{"t":"`+text+`"}}`), nil).Leaves)
-		a := l.Find(Query{Raw: []byte(`"` + text + `"`), Strict: true})
+		l.mustAdd(t, n+1, Extraction(rules, strictjson.Of([]byte(`{"structuredContent":{"t":"`+text+`"}}`)), strictjson.Value{}).Leaves)
+		a := l.Find(Query{Value: strictjson.Of([]byte(`"` + text + `"`)), Strict: true})
 		if (a.Reason == "") != (n == 0) {
 			t.Errorf("%d bytes: %q", len(text), a.Reason)
 		}
@@ -209,19 +213,19 @@ func TestCaps(t *testing.T) {
 		t.Fatalf("D04: %v", err)
 	}
 	for i := range 50 {
-		l.Sent("b", "put", true, []Arg{{Raw: strictjson.Quote(strings.Repeat(fmt.Sprintf("flood %d ", i), 20)), Label: writ.External}})
+		l.Sent("b", "put", true, []Arg{{Value: strictjson.StringOf(strings.Repeat(fmt.Sprintf("flood %d ", i), 20)), Label: writ.External}})
 	}
 	if l.taints.bytes > 20_000/4 {
 		t.Errorf("D04: %d bytes of sent texts", l.taints.bytes)
 	}
-	if a := l.Find(Query{Raw: []byte(`"item-00000000"`), Type: ID}); a.Reason != "" {
+	if a := l.Find(Query{Value: strictjson.Of([]byte(`"item-00000000"`)), Type: ID}); a.Reason != "" {
 		t.Errorf("D04: forgot: %q", a.Reason)
 	}
 	l.mustAdd(t, 3, listing(3, 1))
-	if a := l.Find(Query{Raw: []byte(`"item-00000002"`), Type: ID}); a.Reason != "" || a.Label != writ.System {
+	if a := l.Find(Query{Value: strictjson.Of([]byte(`"item-00000002"`)), Type: ID}); a.Reason != "" || a.Label != writ.System {
 		t.Errorf("kept: %q, %v", a.Reason, a.Label)
 	}
-	if a := l.Find(Query{Raw: []byte(`"/srv/d3/f00000000"`), Type: Path}); a.Reason != writ.ProvenanceReflected || a.Label != writ.External {
+	if a := l.Find(Query{Value: strictjson.Of([]byte(`"/srv/d3/f00000000"`)), Type: Path}); a.Reason != writ.ProvenanceReflected || a.Label != writ.External {
 		t.Errorf("D04: past the cap: %q, %v", a.Reason, a.Label)
 	}
 }
@@ -238,22 +242,22 @@ func TestManyOriginsAreBounded(t *testing.T) {
 		{At: must("/owner"), Label: writ.System},
 	}
 	for n := 1; n <= 40; n++ {
-		l.mustAdd(t, n, Extraction(flood, []byte(`{"structuredContent":{"v":[`+v+`]}}`), nil).Leaves)
-		l.mustAdd(t, 100+n, Extraction(id, []byte(`{"structuredContent":{"id":"INC-1042","owner":"us"}}`), nil).Leaves)
+		l.mustAdd(t, n, Extraction(flood, strictjson.Of([]byte(`{"structuredContent":{"v":[`+v+`]}}`)), strictjson.Value{}).Leaves)
+		l.mustAdd(t, 100+n, Extraction(id, strictjson.Of([]byte(`{"structuredContent":{"id":"INC-1042","owner":"us"}}`)), strictjson.Value{}).Leaves)
 	}
-	a := l.Find(Query{Raw: []byte(`"INC-1042"`), Type: ID})
+	a := l.Find(Query{Value: strictjson.Of([]byte(`"INC-1042"`)), Type: ID})
 	if len(a.Vouched) != maxOrigins || a.Vouched[0].Evidence != 101 || a.Vouched[maxOrigins-1].Evidence != 140 || !a.Contested {
 		t.Errorf("D04: %d origins, %+v, contested %v", len(a.Vouched), a.Vouched, a.Contested)
 	}
 	// Many owners of one name do not push out the one that counts.
 	for n := range 3000 {
-		l.mustAdd(t, 1000+n, Extraction(id, fmt.Appendf(nil, `{"structuredContent":{"id":"INC-1042","owner":"eve%d"}}`, n), nil).Leaves)
+		l.mustAdd(t, 1000+n, Extraction(id, strictjson.Of(fmt.Appendf(nil, `{"structuredContent":{"id":"INC-1042","owner":"eve%d"}}`, n)), strictjson.Value{}).Leaves)
 	}
-	all := l.candidates(Query{Raw: []byte(`"INC-1042"`), Type: ID})
+	all := l.candidates(Query{Value: strictjson.Of([]byte(`"INC-1042"`)), Type: ID})
 	if len(all) > maxList+maxOrigins {
 		t.Errorf("D04: %d facts to look at", len(all))
 	}
-	a = l.Find(Query{Raw: []byte(`"INC-1042"`), Type: ID, Target: true, Owners: [][]byte{[]byte(`"us"`)}})
+	a = l.Find(Query{Value: strictjson.Of([]byte(`"INC-1042"`)), Type: ID, Target: true, Owners: [][]byte{[]byte(`"us"`)}})
 	if len(a.Vouched) != maxOrigins {
 		t.Errorf("R28: %d origins: %q", len(a.Vouched), a.Reason)
 	}
@@ -312,17 +316,17 @@ func FuzzExtraction(f *testing.F) {
 		if strictjson.Check(result, strictjson.Result) != nil || strictjson.Check(arguments, strictjson.Request) != nil {
 			return
 		}
-		x := Extraction(rules, result, arguments)
+		x := Extraction(rules, strictjson.Of(result), strictjson.Of(arguments))
 		dir, _ := strictjson.Text(strictjson.Get(arguments, "path"))
 		for i := range x.Leaves {
 			l := &x.Leaves[i]
 			if l.Rule == nil && l.Type != Untyped {
 				t.Fatalf("a leaf nobody named has type %q", l.Type)
 			}
-			if _, _, why := Canonical(l.Type, l.Raw); why != "" {
-				t.Fatalf("leaf %s is no %q", l.Raw, l.Type)
+			if _, _, why := Canonical(l.Type, l.Value); why != "" {
+				t.Fatalf("leaf %s is no %q", l.Value.Raw(), l.Type)
 			}
-			text, _ := strictjson.Text(l.Raw)
+			text, _ := l.Value.Text()
 			if l.at.line > 0 && strings.ContainsFunc(text, separates) {
 				t.Fatalf("line %q holds a separator", text)
 			}
@@ -330,7 +334,7 @@ func FuzzExtraction(f *testing.F) {
 				t.Fatalf("%q is not below %q", text, dir)
 			}
 		}
-		again := Extraction(rules, result, arguments)
+		again := Extraction(rules, strictjson.Of(result), strictjson.Of(arguments))
 		if len(again.Leaves) != len(x.Leaves) || !slices.Equal(again.Voided, x.Voided) {
 			t.Fatal("two runs differ")
 		}
@@ -341,9 +345,9 @@ func FuzzExtraction(f *testing.F) {
 		}
 		for i := range x.Leaves {
 			leaf := &x.Leaves[i]
-			a := l.Find(Query{Raw: leaf.Raw, Type: leaf.Type, Strict: true})
+			a := l.Find(Query{Value: leaf.Value, Type: leaf.Type, Strict: true})
 			if a.Reason == writ.ProvenanceUnseen {
-				t.Fatalf("%s was seen", leaf.Raw)
+				t.Fatalf("%s was seen", leaf.Value.Raw())
 			}
 			if leaf.Rule == nil && a.Reason == writ.ProvenanceReflected {
 				t.Fatal("nothing was sent")
@@ -369,9 +373,9 @@ func BenchmarkFind(b *testing.B) {
 			runtime.ReadMemStats(&after)
 			held := float64(after.HeapAlloc-before.HeapAlloc) / float64(l.Len())
 			q := []Query{
-				{Raw: []byte(`"item-00000007"`), Type: ID, Collection: "item", Authority: true},
-				{Raw: []byte(`"/srv/d1/f00000003"`), Type: Path, Collection: "path", Authority: true, Target: true, Closed: func(string) bool { return true }},
-				{Raw: []byte(`"item-99999999"`), Type: ID, Collection: "item", Authority: true},
+				{Value: strictjson.Of([]byte(`"item-00000007"`)), Type: ID, Collection: "item", Authority: true},
+				{Value: strictjson.Of([]byte(`"/srv/d1/f00000003"`)), Type: Path, Collection: "path", Authority: true, Target: true, Closed: func(string) bool { return true }},
+				{Value: strictjson.Of([]byte(`"item-99999999"`)), Type: ID, Collection: "item", Authority: true},
 			}
 			b.ResetTimer()
 			b.ReportAllocs()

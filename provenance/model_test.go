@@ -21,7 +21,7 @@ type model struct {
 }
 
 type modelFact struct {
-	raw               []byte
+	value             strictjson.Value
 	server, pointer   string
 	label             writ.Label
 	lowered, said     bool
@@ -40,14 +40,14 @@ type modelSent struct {
 }
 
 // texts are the spellings under which a value is recognised as sent before.
-func (m *model) texts(t Type, raw []byte) (out []string) {
-	switch strictjson.KindOf(raw) {
+func (m *model) texts(t Type, v strictjson.Value) (out []string) {
+	switch v.Kind() {
 	case strictjson.String, strictjson.Number:
 	default:
 		return nil
 	}
 	for _, typ := range []Type{Untyped, t} {
-		if c, _, why := Canonical(typ, raw); why == "" && c != "" {
+		if c, _, why := Canonical(typ, v); why == "" && c != "" {
 			out = append(out, strings.ToLower(c)) // the pool is ASCII
 		}
 	}
@@ -64,7 +64,7 @@ func (l *Leaf) pointer() string {
 }
 
 func (m *model) observe(o Observation, l *Leaf) modelFact {
-	f := modelFact{raw: l.Raw, server: o.Server, pointer: l.pointer(), evidence: o.Evidence, label: writ.External, owner: l.owner}
+	f := modelFact{value: l.Value, server: o.Server, pointer: l.pointer(), evidence: o.Evidence, label: writ.External, owner: l.owner}
 	base := writ.External
 	authoritative := false
 	if l.Rule != nil {
@@ -76,20 +76,20 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 	f.stranger = base <= writ.External
 	inCollection := func(g modelFact) bool {
 		return g.label >= writ.System && g.collection == f.collection &&
-			(Equal(Untyped, g.raw, l.Raw) || g.typ != "" && g.typ == f.typ && Equal(f.typ, g.raw, l.Raw))
+			(Equal(Untyped, g.value, l.Value) || g.typ != "" && g.typ == f.typ && Equal(f.typ, g.value, l.Value))
 	}
-	known := m.known(l.Raw)
+	known := m.known(l.Value)
 	if f.collection != "" {
 		known = slices.ContainsFunc(m.facts, inCollection)
 	}
 	// R4, part by part
 	own, repeats := writ.Operator, writ.Operator
 	for _, a := range o.Args {
-		if !a.Narrow || Equal(Untyped, a.Raw, l.Raw) {
+		if !a.Narrow || Equal(Untyped, a.Value, l.Value) {
 			own = min(own, a.Label)
 		}
-		for _, x := range m.texts(a.Type, a.Raw) {
-			for _, y := range m.texts(f.typ, l.Raw) {
+		for _, x := range m.texts(a.Type, a.Value) {
+			for _, y := range m.texts(f.typ, l.Value) {
 				f.said = f.said || !a.Narrow && a.Label == writ.Model && len(x) >= 4 && len(y) >= 4 && strings.Contains(x, y)
 				switch {
 				case x != y:
@@ -112,11 +112,11 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 		if s.act && !s.arg.Narrow && s.server == o.Server {
 			before = min(before, s.arg.Label)
 		}
-		for _, a := range m.texts(s.arg.Type, s.arg.Raw) {
+		for _, a := range m.texts(s.arg.Type, s.arg.Value) {
 			if s.arg.Narrow && len(a) < 4 {
 				continue
 			}
-			for _, b := range m.texts(f.typ, l.Raw) {
+			for _, b := range m.texts(f.typ, l.Value) {
 				if a == b {
 					before = min(before, s.arg.Label)
 					f.said = f.said || s.arg.Label == writ.Model
@@ -169,8 +169,8 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 	return f
 }
 
-func (m *model) known(raw []byte) bool {
-	return slices.ContainsFunc(m.facts, func(f modelFact) bool { return f.label >= writ.System && Equal(Untyped, f.raw, raw) })
+func (m *model) known(v strictjson.Value) bool {
+	return slices.ContainsFunc(m.facts, func(f modelFact) bool { return f.label >= writ.System && Equal(Untyped, f.value, v) })
 }
 
 // find asks the questions of a refusal one after the other, each of all that is
@@ -178,13 +178,13 @@ func (m *model) known(raw []byte) bool {
 func (m *model) find(q Query) (vouched []modelFact, reason writ.Reason, contested bool) {
 	var all []modelFact
 	for _, f := range m.facts {
-		_, canonical, _ := Canonical(q.Type, f.raw)
+		_, canonical, _ := Canonical(q.Type, f.value)
 		other := q.Type == Email && f.typ == Untyped && !canonical // another spelling of an address (R25)
-		if Equal(Untyped, f.raw, q.Raw) || q.Type != Untyped && (f.typ == q.Type || other) && Equal(q.Type, f.raw, q.Raw) {
+		if Equal(Untyped, f.value, q.Value) || q.Type != Untyped && (f.typ == q.Type || other) && Equal(q.Type, f.value, q.Value) {
 			all = append(all, f)
 		}
 	}
-	if _, _, why := Canonical(q.Type, q.Raw); why != "" || len(all) == 0 {
+	if _, _, why := Canonical(q.Type, q.Value); why != "" || len(all) == 0 {
 		return nil, writ.ProvenanceUnseen, false
 	}
 	low := writ.ProvenanceReflected
@@ -213,10 +213,10 @@ func (m *model) find(q Query) (vouched []modelFact, reason writ.Reason, conteste
 			return q.Strict || q.Collection != "" && f.collection == q.Collection || q.Type != "" && f.typ == q.Type
 		}},
 		{writ.ProvenanceSmall, func(f modelFact) bool {
-			if !SmallSpace(q.Type, q.Raw) {
+			if !SmallSpace(q.Type, q.Value) {
 				return true
 			}
-			if s := string(q.Raw); q.Authority && (s == `""` || s == "null") {
+			if s := string(q.Value.Raw()); q.Authority && (s == `""` || s == "null") {
 				return false
 			}
 			if q.Collection != "" && f.collection == q.Collection {
@@ -251,18 +251,18 @@ func (m *model) find(q Query) (vouched []modelFact, reason writ.Reason, conteste
 	return left, "", contested
 }
 
-func (m *model) seen(raw []byte) bool {
-	value, _ := strictjson.Text(raw)
+func (m *model) seen(v strictjson.Value) bool {
+	value, _ := v.Text()
 	return slices.ContainsFunc(m.facts, func(f modelFact) bool {
-		text, _ := strictjson.Text(f.raw)
+		text, _ := f.value.Text()
 		words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n\"'()<>,;", r) })
 		link := strings.Contains(value, ".") && !strings.Contains(value, "@") && !strings.ContainsAny(value[:1], "/.") && slices.Contains(words, value)
-		return !f.said && !f.lowered && f.label > writ.Model && (Equal(Untyped, f.raw, raw) || link)
+		return !f.said && !f.lowered && f.label > writ.Model && (Equal(Untyped, f.value, v) || link)
 	})
 }
 
 func (m *model) join(q Query) bool {
-	text, _ := strictjson.Text(q.Raw)
+	text, _ := q.Value.Text()
 	for _, d := range m.facts {
 		for _, n := range m.facts {
 			if d.typ != Path || d.label < writ.System || n.label < writ.System || n.typ != Path && n.typ != Name {
@@ -271,8 +271,8 @@ func (m *model) join(q Query) bool {
 			if q.Target && (!q.Closed(d.collection) || !q.Closed(n.collection)) {
 				continue
 			}
-			dir, _ := strictjson.Text(d.raw)
-			name, _ := strictjson.Text(n.raw)
+			dir, _ := d.value.Text()
+			name, _ := n.value.Text()
 			if n.typ == Path {
 				name = name[strings.LastIndexByte(name, '/')+1:]
 			}
@@ -307,7 +307,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 			var given []Arg
 			for range rapid.IntRange(0, 2).Draw(t, "args") {
 				given = append(given, Arg{
-					Raw: []byte(pick("arg", values...)), Type: typ.Draw(t, "argtype"), Label: label.Draw(t, "arglabel"),
+					Value: strictjson.Of([]byte(pick("arg", values...))), Type: typ.Draw(t, "argtype"), Label: label.Draw(t, "arglabel"),
 					Narrow: yes("narrow"), Decides: yes("decides"),
 				})
 			}
@@ -330,14 +330,14 @@ func TestLedgerAgainstModel(t *testing.T) {
 			}
 			result := `{"structuredContent":{` + strings.Join(doc, ",") + `},"content":[{"type":"text","text":` + pick("text", `"x"`, values[1], values[8]) + `}]}`
 			o := Observation{Evidence: uint32(n + 1), Server: server, Tool: "t", Act: act, OK: !yes("failed"), Args: given, OwnPlace: own}
-			o.Leaves = Extraction(rules, []byte(result), nil).Leaves
+			o.Leaves = Extraction(rules, strictjson.Of([]byte(result)), strictjson.Value{}).Leaves
 			p, err := l.Prepare(o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var between []Arg
 			if yes("overtaken") { // another call is decided before this one is committed
-				between = []Arg{{Raw: []byte(pick("arg", values...)), Label: label.Draw(t, "arglabel")}}
+				between = []Arg{{Value: strictjson.Of([]byte(pick("arg", values...))), Label: label.Draw(t, "arglabel")}}
 				l.Sent("b", "put", true, between)
 				m.sent = append(m.sent, modelSent{"b", true, between[0], 0})
 			}
@@ -363,7 +363,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 		}
 		for _, v := range values {
 			q := Query{
-				Raw: []byte(v), Type: typ.Draw(t, "type"), Collection: pick("collection", "", "open", "shut"),
+				Value: strictjson.Of([]byte(v)), Type: typ.Draw(t, "type"), Collection: pick("collection", "", "open", "shut"),
 				Server: pick("server", "", "", "a"), Authority: yes("authority"), Target: yes("target"), Strict: yes("strict"),
 				Closed: func(c string) bool { return c == "shut" },
 			}
@@ -393,12 +393,12 @@ func TestLedgerAgainstModel(t *testing.T) {
 			} else {
 				total.refused++
 			}
-			if strictjson.KindOf(q.Raw) == strictjson.String {
-				if _, ok := l.Seen(q.Raw); ok != m.seen(q.Raw) {
+			if q.Value.Kind() == strictjson.String {
+				if _, ok := l.Seen(q.Value); ok != m.seen(q.Value) {
 					t.Fatalf("seen %s: %v", v, ok)
 				}
 			}
-			jq := Query{Raw: q.Raw, Target: q.Target, Closed: q.Closed}
+			jq := Query{Value: q.Value, Target: q.Target, Closed: q.Closed}
 			if j := l.FindJoin(jq); (j.Reason == "") != m.join(jq) {
 				t.Fatalf("join %s: %q", v, j.Reason)
 			}

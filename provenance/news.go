@@ -35,9 +35,9 @@ func (s keys) add(k key, l *Ledger) {
 }
 
 // keysOf returns the keys a value of a type is found under.
-func (l *Ledger) keysOf(t Type, raw []byte) (out []key) {
+func (l *Ledger) keysOf(t Type, v strictjson.Value) (out []key) {
 	for _, of := range [...]Type{Untyped, t} {
-		if k, ok := l.keyOf(of, raw); ok {
+		if k, ok := l.keyOf(of, v); ok {
 			out = append(out, k)
 		}
 	}
@@ -50,15 +50,15 @@ func (p *Pending) tell(l *Ledger, o *Observation, leaf *Leaf) {
 	if p.news[at] {
 		return // one is enough
 	}
-	for _, k := range l.keysOf(leaf.Type, leaf.Raw) {
+	for _, k := range l.keysOf(leaf.Type, leaf.Value) {
 		var one [1]uint32
 		if l.made[k] || len(l.store.under(k, &one)) > 0 {
 			return
 		}
 	}
-	if c, _, why := Canonical(Path, leaf.Raw); leaf.Type == Path && why == "" {
+	if c, _, why := Canonical(Path, leaf.Value); leaf.Type == Path && why == "" {
 		// A file an act made may have been told by its name alone.
-		if k, _ := l.keyOf(Untyped, strictjson.Quote(path.Base(c))); l.made[k] {
+		if k, _ := l.keyOf(Untyped, strictjson.StringOf(path.Base(c))); l.made[k] {
 			return
 		}
 	}
@@ -71,7 +71,7 @@ func (p *Pending) tell(l *Ledger, o *Observation, leaf *Leaf) {
 // Made remembers what an act sends: a listing that shows it again is no news.
 func (l *Ledger) Made(args []Arg) {
 	for i := range args {
-		for _, k := range l.keysOf(args[i].Type, args[i].Raw) {
+		for _, k := range l.keysOf(args[i].Type, args[i].Value) {
 			l.made.add(k, l)
 		}
 	}
@@ -87,7 +87,7 @@ func (l *Ledger) enumerate(o *Observation) {
 		if o.Act || r == nil || !r.HasJoin || !r.Authoritative {
 			continue
 		}
-		c, _, why := Canonical(Path, o.Leaves[i].Raw)
+		c, _, why := Canonical(Path, o.Leaves[i].Value)
 		dir, _, ok := splitPath(c)
 		if why != "" || !ok || dir == last {
 			continue
@@ -96,8 +96,8 @@ func (l *Ledger) enumerate(o *Observation) {
 		whole := true
 		for j := range o.Args {
 			a := &o.Args[j]
-			at, _, _ := Canonical(Path, a.Raw)
-			whole = whole && (a.Label >= writ.System || empty(a.Raw) || at == dir)
+			at, _, _ := Canonical(Path, a.Value)
+			whole = whole && (a.Label >= writ.System || empty(a.Value) || at == dir)
 		}
 		if whole {
 			l.dirs.add(l.digest(dirDomain, dir), l)
@@ -110,8 +110,8 @@ const dirDomain = "\x00dir"
 
 // Enumerated reports whether a path stands directly in a directory that was
 // listed whole in this session: whether it was listed there is no news.
-func (l *Ledger) Enumerated(raw []byte) bool {
-	c, _, why := Canonical(Path, raw)
+func (l *Ledger) Enumerated(v strictjson.Value) bool {
+	c, _, why := Canonical(Path, v)
 	dir, _, ok := splitPath(c)
 	return why == "" && ok && l.dirs[l.digest(dirDomain, dir)]
 }

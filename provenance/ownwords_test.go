@@ -158,7 +158,7 @@ func TestOwnWordsAgainstBlotting(t *testing.T) {
 			parts++
 		}
 		for _, v := range []string{"pay DE00-1", "kim@acme.example", "INV-100"} {
-			if _, r := typedIn(t, text).Typed(Query{Raw: strictjson.Quote(v), Authority: true}); r == "" {
+			if _, r := typedIn(t, text).Typed(Query{Value: strictjson.StringOf(v), Authority: true}); r == "" {
 				typed++
 				if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, v) }) {
 					t.Fatalf("%q: the gate takes %q for the user's, and it is not among his words", text, v)

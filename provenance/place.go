@@ -76,7 +76,7 @@ func PlaceOf(server, tool string, args []Arg) (p Place, ok bool) {
 // put no link in them.
 func AskedOf(server, tool string, args []Arg) (p Place, ok bool) {
 	return Place{Server: server, Tool: tool, Label: writ.Model, Links: true}, slices.ContainsFunc(args, func(a Arg) bool {
-		texts, n := readings(a.Type, a.Raw)
+		texts, n := readings(a.Type, a.Value)
 		return a.Label == writ.Model && slices.ContainsFunc(texts[:n], linkForm.MatchString)
 	})
 }
@@ -87,10 +87,10 @@ var linkForm = regexp.MustCompile(`[a-z][a-z0-9+.-]*:[/\\]|[/\\]{2}|\bwww\.|[\pL
 
 // isLink reports whether a leaf is what `from: seen` accepts.
 func (l *Leaf) isLink() bool {
-	if strictjson.KindOf(l.Raw) != strictjson.String {
+	if l.Value.Kind() != strictjson.String {
 		return false
 	}
-	_, _, why := Canonical(URL, l.Raw)
+	_, _, why := Canonical(URL, l.Value)
 	return why == ""
 }
 
@@ -100,7 +100,7 @@ func (a *Arg) resources() []Resource {
 		return nil
 	}
 	kind := comparedIn(a.Collection, a.Type)
-	texts, n := readings(a.Type, a.Raw)
+	texts, n := readings(a.Type, a.Value)
 	var out []Resource
 	for _, t := range texts[:n] {
 		out = append(out, resource(kind, t))
@@ -543,7 +543,7 @@ func (s *standing) identities() map[*record][]identity {
 		if kind == "" {
 			continue
 		}
-		texts, n := readings(l.Type, l.Raw)
+		texts, n := readings(l.Type, l.Value)
 		for _, t := range texts[:n] {
 			s.ids[l.record] = append(s.ids[l.record], identity{l.Rule, resource(kind, t)})
 		}

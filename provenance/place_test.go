@@ -30,7 +30,7 @@ func TestPlacesAgainstModel(t *testing.T) {
 		yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
 		named := func(n int, label writ.Label) (args []Arg) {
 			for range n {
-				args = append(args, Arg{Raw: []byte(pick("id", ids...)), Collection: pick("kind", kinds...), Names: true, Decides: true, Label: label})
+				args = append(args, Arg{Value: strictjson.Of([]byte(pick("id", ids...))), Collection: pick("kind", kinds...), Names: true, Decides: true, Label: label})
 			}
 			return args
 		}
@@ -53,7 +53,7 @@ func TestPlacesAgainstModel(t *testing.T) {
 				continue
 			}
 			args := append(named(rapid.IntRange(0, 2).Draw(t, "named"), writ.System),
-				Arg{Raw: []byte(`"some text"`), Label: rapid.SampledFrom([]writ.Label{writ.Model, writ.External, writ.System}).Draw(t, "label")})
+				Arg{Value: strictjson.Of([]byte(`"some text"`)), Label: rapid.SampledFrom([]writ.Label{writ.Model, writ.External, writ.System}).Draw(t, "label")})
 			p, ok := PlaceOf("s", pick("tool", "a", "b"), args)
 			if ok != (p.Label < writ.System) {
 				t.Fatal("what is worth system lowers nothing")
@@ -80,7 +80,7 @@ func TestPlacesAgainstModel(t *testing.T) {
 		records := []*record{{}, {element: true}}
 		o := Observation{Server: "s", OK: true, Args: named(rapid.IntRange(0, 2).Draw(t, "asked"), writ.System)}
 		for range rapid.IntRange(1, 5).Draw(t, "leaves") {
-			o.Leaves = append(o.Leaves, Leaf{Raw: []byte(pick("leaf", ids...)), Rule: rule(), record: records[rapid.IntRange(0, 1).Draw(t, "record")]})
+			o.Leaves = append(o.Leaves, Leaf{Value: strictjson.Of([]byte(pick("leaf", ids...))), Rule: rule(), record: records[rapid.IntRange(0, 1).Draw(t, "record")]})
 		}
 		sets := map[string]bool{"a": yes("a sets"), "b": yes("b sets")}
 		o.Reaches = func(_, tool string, r *OutputRule) bool {
@@ -98,11 +98,11 @@ func TestPlacesAgainstModel(t *testing.T) {
 				same, any, doubt := false, false, false
 				for _, kind := range a.p.kinds() {
 					var count, reached []string
-					name := func(k string, raw []byte, counts bool) {
+					name := func(k string, v strictjson.Value, counts bool) {
 						if k != kind {
 							return
 						}
-						b := plainText(raw) + "/"
+						b := plainText(v.Raw()) + "/"
 						if counts {
 							count = append(count, b)
 						}
@@ -112,7 +112,7 @@ func TestPlacesAgainstModel(t *testing.T) {
 						}
 					}
 					for _, g := range o.Args {
-						name(g.Collection, g.Raw, !leaf.record.element)
+						name(g.Collection, g.Value, !leaf.record.element)
 					}
 					for j := range o.Leaves {
 						l := &o.Leaves[j]
@@ -120,9 +120,9 @@ func TestPlacesAgainstModel(t *testing.T) {
 							continue
 						}
 						if slices.ContainsFunc(acts, func(b act) bool { return o.Reaches("s", b.p.Tool, l.Rule) }) {
-							reached = append(reached, plainText(l.Raw)+"/")
+							reached = append(reached, plainText(l.Value.Raw())+"/")
 						} else {
-							name(kind, l.Raw, true)
+							name(kind, l.Value, true)
 						}
 					}
 					any = any || len(count) > 0
@@ -135,7 +135,7 @@ func TestPlacesAgainstModel(t *testing.T) {
 				}
 			}
 			if got := s.label(leaf); got != want {
-				t.Fatalf("leaf %d (%s) keeps %v, want %v", i, leaf.Raw, got, want)
+				t.Fatalf("leaf %d (%s) keeps %v, want %v", i, leaf.Value.Raw(), got, want)
 			}
 			if want < writ.System {
 				lowered++
@@ -180,13 +180,13 @@ func TestManyPlaces(t *testing.T) {
 
 // TestLinksAlone: the place of a read is no place of an act, and is cleared alone.
 func TestLinksAlone(t *testing.T) {
-	args := []Arg{{Raw: []byte(`"https://evil.example/"`), Label: writ.Model}}
+	args := []Arg{{Value: strictjson.Of([]byte(`"https://evil.example/"`)), Label: writ.Model}}
 	links, ok := AskedOf("s", "t", args)
 	if !ok {
 		t.Fatal("no link is found")
 	}
 	for _, label := range []writ.Label{writ.External, writ.User} {
-		if _, ok := AskedOf("s", "t", []Arg{{Raw: args[0].Raw, Label: label}}); ok {
+		if _, ok := AskedOf("s", "t", []Arg{{Value: args[0].Value, Label: label}}); ok {
 			t.Errorf("a link worth %v is the model's", label)
 		}
 	}
@@ -197,7 +197,7 @@ func TestLinksAlone(t *testing.T) {
 		t.Error("one place of a read covers the next, and no act")
 	}
 	rule := &OutputRule{Label: writ.System}
-	o := Observation{Server: "s", Tool: "u", OK: true, Leaves: []Leaf{{Raw: []byte(`"x"`), Rule: rule, record: &record{}}}}
+	o := Observation{Server: "s", Tool: "u", OK: true, Leaves: []Leaf{{Value: strictjson.Of([]byte(`"x"`)), Rule: rule, record: &record{}}}}
 	if s := newStanding(ps, nil, 1, 1, &o); s.label(&o.Leaves[0]) != writ.Operator || !s.asked(&o.Leaves[0]) || s.asked(&Leaf{Rule: &OutputRule{Authoritative: true}}) {
 		t.Error("it lowers something but links, or none")
 	}

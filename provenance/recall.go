@@ -1,7 +1,6 @@
 package provenance
 
 import (
-	"bytes"
 	"strconv"
 
 	writ "github.com/writ-project/writ"
@@ -24,7 +23,7 @@ type Recalled struct {
 // label it was stored with, and an argument that asked for it does not lower
 // it; every other leaf is a model's, wherever it stands. A name that fits no
 // leaf is passed over, and a value that is not of its type is a model's.
-func Recall(result []byte, stored []Recalled) []Leaf {
+func Recall(result strictjson.Value, stored []Recalled) []Leaf {
 	at := make(map[string]*OutputRule, len(stored))
 	for _, s := range stored {
 		r := &OutputRule{At: Pattern{Source: s.Pointer}, Label: s.Label, Type: s.Type, Collection: s.Collection, Authoritative: true}
@@ -35,31 +34,29 @@ func Recall(result []byte, stored []Recalled) []Leaf {
 	}
 	modelled := &OutputRule{Label: writ.Model}
 	var out []Leaf
-	add := func(_ []string, where *step, raw []byte, in *record) {
-		l := Leaf{Raw: raw, at: where, record: in, alone: true, Rule: modelled}
+	add := func(_ []string, where *step, v strictjson.Value, in *record) {
+		l := Leaf{Value: v, at: where, record: in, alone: true, Rule: modelled}
 		if r := at[strictjson.Pointer(where.tokens())]; r != nil {
-			if _, _, why := Canonical(r.Type, raw); why == "" {
+			if _, _, why := Canonical(r.Type, v); why == "" {
 				l.Rule, l.Type = r, r.Type
 			}
 		}
 		out = append(out, l)
 	}
-	ms, _ := strictjson.Members(result)
-	for _, m := range ms {
-		switch m.Name {
+	for name, v := range result.Members() {
+		switch name {
 		case "_meta", "isError", "resultType":
 			continue
 		}
-		top := (*step)(nil).to(m.Name)
-		if m.Name != "content" {
+		top := (*step)(nil).to(name)
+		if name != "content" {
 			w := walker{leaf: add}
-			w.walk(m.Value, top)
+			w.walk(v, top)
 			continue
 		}
-		blocks, _ := strictjson.Elements(m.Value)
-		for i, b := range blocks {
-			if text := strictjson.Get(b, "text"); text != nil {
-				add(nil, top.to(strconv.Itoa(i)).to("text"), bytes.TrimSpace(text), nil)
+		for i, b := range v.Elements() {
+			if text := b.Get("text"); text.Exists() {
+				add(nil, top.to(strconv.Itoa(i)).to("text"), text, nil)
 			}
 		}
 	}

@@ -122,7 +122,7 @@ func (r ruleText) compile(t testing.TB) OutputRule {
 
 func (q queryText) compile(t testing.TB, closed []string) Query {
 	out := Query{
-		Raw: []byte(q.JSON), Type: q.Type, Collection: q.Collection, Server: q.Server, Tool: q.Tool,
+		Value: strictjson.Of([]byte(q.JSON)), Type: q.Type, Collection: q.Collection, Server: q.Server, Tool: q.Tool,
 		Authority: q.Authority, Target: q.Target, Strict: q.Strict,
 		Closed: func(c string) bool { return slices.Contains(closed, c) },
 	}
@@ -189,7 +189,7 @@ func (s scenario) run(t *testing.T) {
 			}
 			origin(t, i, st.From, append(slices.Clone(j.Dir), j.Name...))
 		case st.Seen != "":
-			if _, ok := l.Seen([]byte(st.Seen)); ok == st.No {
+			if _, ok := l.Seen(strictjson.Of([]byte(st.Seen))); ok == st.No {
 				t.Errorf("step %d: seen %s: %v", i+1, st.Seen, ok)
 			}
 		default:
@@ -208,7 +208,7 @@ func (s scenario) call(t *testing.T, l *Ledger, i int, st action, rules []Output
 	}
 	server, tool, _ := strings.Cut(st.Call, "/")
 	own := l.Sent(server, tool, st.Act, args(st.Args))
-	x := Extraction(rules, []byte(st.Result), []byte(st.Arguments))
+	x := Extraction(rules, strictjson.Of([]byte(st.Result)), strictjson.Of([]byte(st.Arguments)))
 	if !slices.Equal(x.Voided, st.Voided) {
 		t.Errorf("step %d: voided %q, want %q", i+1, x.Voided, st.Voided)
 	}
@@ -228,7 +228,7 @@ func (s scenario) call(t *testing.T, l *Ledger, i int, st action, rules []Output
 
 func args(in []argText) (out []Arg) {
 	for _, a := range in {
-		out = append(out, Arg{Raw: []byte(a.JSON), Type: a.Type, Label: a.Label, Narrow: a.Narrow, Decides: a.Decides})
+		out = append(out, Arg{Value: strictjson.Of([]byte(a.JSON)), Type: a.Type, Label: a.Label, Narrow: a.Narrow, Decides: a.Decides})
 	}
 	return out
 }

@@ -25,9 +25,9 @@ const (
 )
 
 // exact returns the untyped form of a literal with its JSON kind before it.
-func exact(raw []byte) (string, bool) {
-	c, _, why := Canonical(Untyped, raw)
-	return string(rune(strictjson.KindOf(raw))) + c, why == ""
+func exact(v strictjson.Value) (string, bool) {
+	c, _, why := Canonical(Untyped, v)
+	return string(rune(v.Kind())) + c, why == ""
 }
 
 func (l *Ledger) digest(domain, text string) (k key) {

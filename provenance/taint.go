@@ -45,8 +45,8 @@ func fold(s string) string { return text.Fold(s, text.Careless) }
 // readings returns the folded texts a literal may come back as: its own text, its
 // canonical form, and what is left where its escapes are undone. Null and empty
 // values and booleans have none.
-func readings(t Type, raw []byte) (texts [3]string, n int) {
-	if k := strictjson.KindOf(raw); k != strictjson.String && k != strictjson.Number || empty(raw) {
+func readings(t Type, v strictjson.Value) (texts [3]string, n int) {
+	if k := v.Kind(); k != strictjson.String && k != strictjson.Number || empty(v) {
 		return texts, 0
 	}
 	add := func(s string) {
@@ -55,10 +55,10 @@ func readings(t Type, raw []byte) (texts [3]string, n int) {
 			n++
 		}
 	}
-	c, _, _ := Canonical(Untyped, raw)
+	c, _, _ := Canonical(Untyped, v)
 	texts[0], n = fold(c), 1
 	if t != Untyped {
-		if c, _, why := Canonical(t, raw); why == "" {
+		if c, _, why := Canonical(t, v); why == "" {
 			add(fold(c))
 		}
 	}
@@ -123,7 +123,7 @@ func (l *Ledger) Sent(server, tool string, act bool, args []Arg) (place uint64) 
 			continue
 		}
 		t.changed++
-		texts, n := readings(a.Type, a.Raw)
+		texts, n := readings(a.Type, a.Value)
 		for _, text := range texts[:n] {
 			if a.Narrow && utf8.RuneCountInString(text) < part {
 				continue
@@ -170,7 +170,7 @@ func (l *Ledger) pieces(args []Arg) {
 	}
 	for i := range args {
 		a := &args[i]
-		texts, n := readings(Untyped, a.Raw)
+		texts, n := readings(Untyped, a.Value)
 		if a.Label >= writ.System || a.Narrow || n == 0 || utf8.RuneCountInString(texts[0]) >= part {
 			end()
 			continue
@@ -191,7 +191,7 @@ func (l *Ledger) reflection(leaf *Leaf, known func() bool) (at writ.Label, echo 
 	if len(t.whole) == 0 {
 		return at, echo
 	}
-	texts, n := readings(leaf.Type, leaf.Raw)
+	texts, n := readings(leaf.Type, leaf.Value)
 	for _, text := range texts[:n] {
 		if w, ok := t.whole[l.digest(taintDomain, text)]; ok {
 			at = min(at, w)
@@ -220,7 +220,7 @@ func (l *Ledger) reflection(leaf *Leaf, known func() bool) (at writ.Label, echo 
 
 // inside returns the lowest label of an act's text that a leaf stands in.
 func (t *taints) inside(leaf *Leaf, known func() bool) writ.Label {
-	texts, n := readings(leaf.Type, leaf.Raw)
+	texts, n := readings(leaf.Type, leaf.Value)
 	for label := writ.Model; label < writ.System; label++ {
 		in := &t.within[label]
 		for _, text := range texts[:n] {
@@ -235,13 +235,13 @@ func (t *taints) inside(leaf *Leaf, known func() bool) writ.Label {
 // atom reports whether a text is one identifier as R14 lists them: such a text
 // stands in prose without having been made by it.
 func atom(s string) bool {
-	raw := strictjson.Quote(s)
+	v := strictjson.StringOf(s)
 	for _, t := range []Type{URL, Email, Path, IBAN, Phone} {
-		if _, _, why := Canonical(t, raw); why == "" {
+		if _, _, why := Canonical(t, v); why == "" {
 			return true
 		}
 	}
-	if _, _, why := Canonical(Host, raw); why == "" && strings.Contains(s, ".") {
+	if _, _, why := Canonical(Host, v); why == "" && strings.Contains(s, ".") {
 		return true
 	}
 	return digits(s) && len(s) >= 9

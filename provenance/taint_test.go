@@ -33,8 +33,8 @@ func TestUnescaped(t *testing.T) {
 func TestEscapedReadings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`[a-z/:%2f&#;\\u0-]{1,12}`).Draw(t, "text")
-		raw := strictjson.Quote(s)
-		texts, n := readings(Untyped, raw)
+		v := strictjson.StringOf(s)
+		texts, n := readings(Untyped, v)
 		if n == 0 || texts[0] != fold(s) {
 			t.Fatalf("%q is not read as it is: %q", s, texts[:n])
 		}
@@ -47,9 +47,9 @@ func TestEscapedReadings(t *testing.T) {
 		for _, c := range []byte(s) {
 			b.WriteString("%" + string("0123456789abcdef"[c>>4]) + string("0123456789abcdef"[c&15]))
 		}
-		raw = strictjson.Quote(b.String())
+		v = strictjson.StringOf(b.String())
 		found := false
-		again, m := readings(Untyped, raw)
+		again, m := readings(Untyped, v)
 		for _, x := range again[:m] {
 			for _, y := range texts[:n] {
 				found = found || x == y

@@ -11,17 +11,17 @@ import (
 
 // CheckText returns form.invisible for a JSON string that holds a character
 // nobody sees (text.Unseen). It
-// returns "" for every other value. An authority argument must pass it whether
+// returns "" for every value of another kind. An authority argument must pass it whether
 // typed or not, or two names that look alike would be two names.
-func CheckText(raw []byte) writ.Reason {
-	s, ok := strictjson.Text(raw)
-	if !ok {
-		if strictjson.KindOf(raw) == strictjson.String {
-			return writ.FormNotCanonical
-		}
-		return ""
+func CheckText(v strictjson.Value) writ.Reason {
+	s, ok := v.Text()
+	switch {
+	case ok:
+		return visible(s)
+	case v.Kind() == 0 || v.Kind() == strictjson.String: // bytes that are no JSON
+		return writ.FormNotCanonical
 	}
-	return visible(s)
+	return ""
 }
 
 // visible is CheckText on decoded text.

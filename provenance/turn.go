@@ -135,7 +135,7 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 		return Quote{}, writ.ProvenanceUnseen
 	}
 	words := q.Words
-	isSmall := q.Enum || SmallSpace(q.Type, q.Raw)
+	isSmall := q.Enum || SmallSpace(q.Type, q.Value)
 	if q.Collection != "" {
 		words = append(words[:len(words):len(words)], q.Collection)
 	}
@@ -204,21 +204,21 @@ const besideBytes = 200
 // none), and its form under a type ("" for none).
 func spoken(q Query) (text, typed string, ok bool) {
 	t := q.Type
-	switch strictjson.KindOf(q.Raw) {
+	switch q.Value.Kind() {
 	case strictjson.String:
-		text, _ = strictjson.Text(q.Raw)
+		text, _ = q.Value.Text()
 	case strictjson.Number:
 		if t == Untyped {
 			t = Decimal
 		}
-		if c, _, why := Canonical(t, q.Raw); t == ID && why == "" {
+		if c, _, why := Canonical(t, q.Value); t == ID && why == "" {
 			text = c
 		}
 	default:
 		return "", "", false
 	}
 	if t != Untyped {
-		c, _, why := Canonical(t, q.Raw)
+		c, _, why := Canonical(t, q.Value)
 		if why != "" {
 			return "", "", false
 		}
@@ -295,7 +295,7 @@ func (r *reading) spell(i, end int) {
 		return // nothing of a type begins so
 	}
 	file := func(t Type, end int) {
-		if c, _, why := Canonical(t, strictjson.Quote(r.text[i:end])); why == "" {
+		if c, _, why := Canonical(t, strictjson.StringOf(r.text[i:end])); why == "" {
 			k := string(t) + "\x00" + c
 			r.typed[k] = append(r.typed[k], span{i, end})
 		}

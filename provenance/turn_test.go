@@ -43,7 +43,7 @@ func TestTokens(t *testing.T) {
 		{`#INV-100`, false}, {`@INV-100`, false}, {`INV-100…`, false}, {`INV-100..`, false}, {`inv-100`, false}, {`INV-１00`, false}, {`IΝV-100`, false},
 		{"INV-100\u200b", false}, {"\u202eINV-100", false}, {`INV -100`, false}, {`INV‑100`, false}, {`https://x/INV-100`, false}, {`x=INV-100`, false},
 	} {
-		_, r := typedIn(t, c.text).Typed(Query{Raw: []byte(`"INV-100"`), Authority: true})
+		_, r := typedIn(t, c.text).Typed(Query{Value: strictjson.Of([]byte(`"INV-100"`)), Authority: true})
 		if (r == "") != c.yes || r != "" && r != writ.ProvenanceUnseen {
 			t.Errorf("R6 %q: %q, want a token: %v", c.text, r, c.yes)
 		}
@@ -96,13 +96,13 @@ func TestNotHisOwn(t *testing.T) {
 // The latest turn that has the value is named, in bytes; a lapsed one is not.
 func TestTurnsLapse(t *testing.T) {
 	l := typedIn(t, "ä INV-100", "x INV-100 INV-100", "no")
-	q, r := l.Typed(Query{Raw: []byte(`"INV-100"`)})
+	q, r := l.Typed(Query{Value: strictjson.Of([]byte(`"INV-100"`))})
 	if r != "" || q != (Quote{2, 2, 9}) {
 		t.Errorf("%+v %q", q, r)
 	}
 	before := l.Bytes()
 	l.LapseTurns()
-	if _, r := l.Typed(Query{Raw: []byte(`"INV-100"`)}); r != writ.ProvenanceUnseen || l.Turns() != 0 {
+	if _, r := l.Typed(Query{Value: strictjson.Of([]byte(`"INV-100"`))}); r != writ.ProvenanceUnseen || l.Turns() != 0 {
 		t.Errorf("lapsed: %q", r)
 	}
 	if l.Bytes() != before {
@@ -196,7 +196,7 @@ func TestTypedAgainstModel(t *testing.T) {
 			for _, line := range own {
 				want = want || plainHas(line, v)
 			}
-			q, r := l.Typed(Query{Raw: strictjson.Quote(v), Authority: true})
+			q, r := l.Typed(Query{Value: strictjson.StringOf(v), Authority: true})
 			if (r == "") != want {
 				t.Fatalf("%q in %q: %q, the model says %v", v, text, r, want)
 			}
@@ -234,7 +234,7 @@ func FuzzTyped(f *testing.F) {
 		if l.CommitTurn(p) != nil {
 			t.Fatal("a turn that was prepared does not fit")
 		}
-		q := Query{Raw: []byte(raw), Type: Type(typ), Authority: true, Words: []string{"file"}}
+		q := Query{Value: strictjson.Of([]byte(raw)), Type: Type(typ), Authority: true, Words: []string{"file"}}
 		at, r := l.Typed(q)
 		if again, r2 := l.Typed(q); again != at || r2 != r {
 			t.Fatal("two answers")
@@ -245,8 +245,8 @@ func FuzzTyped(f *testing.F) {
 		found := text[at.Start:at.End]
 		value, isText := strictjson.Text([]byte(raw))
 		same := isText && found == value
-		same = same || typ != "" && Equal(Type(typ), strictjson.Quote(found), []byte(raw))
-		same = same || typ == "" && Equal(Decimal, strictjson.Quote(found), []byte(raw))
+		same = same || typ != "" && Equal(Type(typ), strictjson.StringOf(found), strictjson.Of([]byte(raw)))
+		same = same || typ == "" && Equal(Decimal, strictjson.StringOf(found), strictjson.Of([]byte(raw)))
 		if !same {
 			t.Fatalf("%q is not %s", found, raw)
 		}
@@ -256,7 +256,7 @@ func FuzzTyped(f *testing.F) {
 		if !slices.ContainsFunc(OwnWords(text), func(own string) bool { return strings.Contains(own, found) }) {
 			t.Fatalf("%q stands nowhere in the user's own words", found)
 		}
-		if SmallSpace(Type(typ), []byte(raw)) && !regexp.MustCompile(`(?i)file[ \t]+#?$`).MatchString(text[:at.Start]) {
+		if SmallSpace(Type(typ), strictjson.Of([]byte(raw))) && !regexp.MustCompile(`(?i)file[ \t]+#?$`).MatchString(text[:at.Start]) {
 			t.Fatalf("R8: %q is of small space and nothing names it", found)
 		}
 	})
@@ -289,6 +289,6 @@ func BenchmarkTypedFlood(b *testing.B) {
 	l.CommitTurn(p)
 	raw := fmt.Appendf(nil, `"%sb"`, strings.Repeat("aaa ", 50))
 	for b.Loop() {
-		l.Typed(Query{Raw: raw})
+		l.Typed(Query{Value: strictjson.Of(raw)})
 	}
 }

@@ -210,8 +210,8 @@ func (l *local) call(ctx context.Context, method, _ string, params []byte) ([]by
 		return nil, nil, cli.Fail(cli.ExitIO, "its command in a shell, to see what it says", "server %s cannot be reached: %w", name, err)
 	}
 	r := l.g.Handle(ctx, &downstream.Request{
-		Method: method, Params: params, ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,
-		Principal: loopback, Session: l.session, ClientCapabilities: []byte("{}"), Peer: gateway.NoPeer,
+		Method: method, Params: strictjson.Of(params), ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,
+		Principal: loopback, Session: l.session, ClientCapabilities: strictjson.Make(), Peer: gateway.NoPeer,
 	})
 	return r.Result, r.Err, nil
 }
@@ -277,8 +277,9 @@ func lastEvent(body io.Reader) ([]byte, *rpc.Error, error) {
 		if !ok {
 			continue
 		}
-		if m, perr := rpc.Parse(bytes.Clone(data), strictjson.Result); perr == nil && m.IsResponse() {
-			return response(m.Raw, http.StatusOK)
+		data = bytes.Clone(data)
+		if m, perr := rpc.Parse(data, strictjson.Result); perr == nil && m.IsResponse() {
+			return response(data, http.StatusOK)
 		}
 	}
 	return nil, nil, cli.Fail(cli.ExitIO, "", "the gateway's answer broke off")
@@ -292,8 +293,8 @@ func response(b []byte, status int) ([]byte, *rpc.Error, error) {
 		}
 		return nil, nil, cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read (HTTP %d)", status)
 	}
-	if m.Error != nil {
+	if m.Error.Exists() {
 		return nil, rpc.ParseError(m.Error), nil
 	}
-	return m.Result, nil, nil
+	return m.Result.Raw(), nil, nil
 }

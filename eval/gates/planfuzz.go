@@ -10,6 +10,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/claim"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // param is a kind of argument: its schema, and values, as JSON, that satisfy it,
@@ -319,7 +320,7 @@ func listed(defs []gate.Definition) (out []claim.Tool) {
 		for _, t := range c.Tools() {
 			tool := claim.Tool{Server: t.Server, Name: t.Name, Pin: t.Pin}
 			if t.State != gate.Refused {
-				tool.Validate = t.ValidateArguments
+				tool.Validate = func(args []byte) []writ.Failure { return t.ValidateArguments(strictjson.Of(args)) }
 			}
 			out = append(out, tool)
 		}

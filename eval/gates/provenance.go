@@ -9,6 +9,8 @@ import (
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // callStep is one call of a session and what came back, or what the user said
@@ -96,10 +98,10 @@ func (r *session) decide(s *gate.Session, call, args, answers string) gate.Decis
 	server, tool, _ := strings.Cut(call, "/")
 	c := gate.Call{Server: server, Tool: tool}
 	if args != "" {
-		c.Arguments = []byte(args)
+		c.Arguments = strictjson.Of([]byte(args))
 	}
 	if answers != "" {
-		c.Answers = []byte(answers)
+		c.Answers = strictjson.Of([]byte(answers))
 	}
 	d := r.gates.Decide(gate.Input{
 		Policy: r.world.policies[r.profile], Catalogue: r.world.catalogues[r.profile],
@@ -139,7 +141,7 @@ func (r *session) judge(c *actCase) answer {
 			res.Status = gate.Status(step.Status)
 		}
 		if step.Result.Given() {
-			res.Bytes = []byte(step.Result.S)
+			res.Value = strictjson.Of([]byte(step.Result.S))
 		}
 		if s != nil {
 			res.Evidence = s.Next()
@@ -152,7 +154,7 @@ func (r *session) judge(c *actCase) answer {
 	s := r.enter(c.Session)
 	d := r.decide(s, c.Call, c.Args, c.Answers)
 	a := verdict(&d)
-	if d.Allowed() && string(d.Arguments) != c.Args {
+	if d.Allowed() && string(d.Arguments.Raw()) != c.Args {
 		a.wrong = "other arguments"
 	}
 	return a

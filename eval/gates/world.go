@@ -9,6 +9,8 @@ import (
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/policy"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // worldForm is a file of cases/worlds.
@@ -94,7 +96,7 @@ func (w *world) validator(name string) func([]byte) bool {
 	server, tool, _ := strings.Cut(name, "/")
 	if c := w.catalogues[""]; c != nil {
 		if t := c.Lookup(server, tool); t != nil && t.HasOutputSchema() {
-			return t.ValidateOutput
+			return func(b []byte) bool { return t.ValidateOutput(strictjson.Of(b)) }
 		}
 	}
 	return nil

@@ -45,8 +45,8 @@ func (d *gatewayDoor) Session() string { return d.session.PublicID() }
 
 func (d *gatewayDoor) request(method string, params []byte) *downstream.Request {
 	return &downstream.Request{
-		Method: method, Params: params, ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,
-		Principal: downstream.Loopback, Session: d.session, ClientCapabilities: []byte("{}"), Peer: gateway.NoPeer,
+		Method: method, Params: strictjson.Of(params), ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,
+		Principal: downstream.Loopback, Session: d.session, ClientCapabilities: strictjson.Make(), Peer: gateway.NoPeer,
 	}
 }
 
@@ -80,10 +80,10 @@ func (d *gatewayDoor) Discover(ctx context.Context) (*Listing, error) {
 		}
 		l := Listed{Tool: claim.Tool{Server: t.Server, Name: t.Name, Pin: t.Pin}, Public: t.Public, Definition: t.Raw}
 		if t.Reason != writ.SchemaUnusable {
-			l.Validate = t.ValidateArguments
+			l.Validate = func(args []byte) []writ.Failure { return t.ValidateArguments(strictjson.Of(args)) }
 		}
 		if t.HasOutputSchema() {
-			l.ValidateOutput = t.ValidateOutput
+			l.ValidateOutput = func(result []byte) bool { return t.ValidateOutput(strictjson.Of(result)) }
 		}
 		out.Tools = append(out.Tools, l)
 		if !slices.Contains(out.Servers, t.Server) {

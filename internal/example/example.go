@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/internal/mcp/rpc"
@@ -123,7 +122,7 @@ func (s *server) answer(b []byte) []byte {
 }
 
 func (s *server) result(m *rpc.Message) ([]byte, *rpc.Error) {
-	if meta := strictjson.Get(m.Params, "_meta"); strictjson.Get(meta, metaPrefix+"protocolVersion") != nil {
+	if meta := m.Params.Get("_meta"); meta.Get(metaPrefix + "protocolVersion").Exists() {
 		return s.modern(m, meta)
 	}
 	switch m.Method {
@@ -134,7 +133,7 @@ func (s *server) result(m *rpc.Message) ([]byte, *rpc.Error) {
 			return nil, rpc.Errorf(rpc.CodeInvalidRequest, "initialize was answered already")
 		}
 		s.greeted = true
-		version, _ := strictjson.Text(strictjson.Get(m.Params, "protocolVersion"))
+		version, _ := m.Params.Get("protocolVersion").Text()
 		if version == modern || !strings.Contains(versions, string(strictjson.Quote(version))) {
 			version = legacy
 		}
@@ -155,14 +154,14 @@ func (s *server) result(m *rpc.Message) ([]byte, *rpc.Error) {
 }
 
 // modern is result for a request that says of which version it is.
-func (s *server) modern(m *rpc.Message, meta []byte) ([]byte, *rpc.Error) {
-	stated := strictjson.Get(meta, metaPrefix+"protocolVersion")
-	if v, _ := strictjson.Text(stated); v != modern {
+func (s *server) modern(m *rpc.Message, meta strictjson.Value) ([]byte, *rpc.Error) {
+	stated := meta.Get(metaPrefix + "protocolVersion")
+	if v, _ := stated.Text(); v != modern {
 		e := rpc.Errorf(rpc.CodeVersion, "unsupported protocol version")
-		e.Data = fmt.Appendf(nil, `{"supported":%s,"requested":%s}`, versions, stated)
+		e.Data = fmt.Appendf(nil, `{"supported":%s,"requested":%s}`, versions, stated.Raw())
 		return nil, e
 	}
-	if strictjson.KindOf(strictjson.Get(meta, metaPrefix+"clientCapabilities")) != strictjson.Object {
+	if meta.Get(metaPrefix+"clientCapabilities").Kind() != strictjson.Object {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "_meta has no %sclientCapabilities", metaPrefix)
 	}
 	switch m.Method {
@@ -174,7 +173,7 @@ func (s *server) modern(m *rpc.Message, meta []byte) ([]byte, *rpc.Error) {
 		return s.call(complete, m.Params)
 	case "subscriptions/listen": // nothing here ever changes: the stream stays silent
 		granted := `{}`
-		if string(strictjson.At(m.Params, "/notifications/toolsListChanged")) == "true" {
+		if string(m.Params.At("/notifications/toolsListChanged").Raw()) == "true" {
 			granted = `{"toolsListChanged":true}`
 		}
 		return fmt.Appendf(nil, `{"_meta":{"%ssubscriptionId":%s},"notifications":%s}`, metaPrefix, m.ID, granted), nil
@@ -183,8 +182,8 @@ func (s *server) modern(m *rpc.Message, meta []byte) ([]byte, *rpc.Error) {
 }
 
 // list returns all tools, in a result that begins as it is told.
-func list(begin string, params []byte) ([]byte, *rpc.Error) {
-	if strictjson.Get(params, "cursor") != nil {
+func list(begin string, params strictjson.Value) ([]byte, *rpc.Error) {
+	if params.Get("cursor").Exists() {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "there is one page")
 	}
 	all := bytes.ReplaceAll(bytes.TrimSpace(published), []byte("\n"), []byte(","))
@@ -193,14 +192,15 @@ func list(begin string, params []byte) ([]byte, *rpc.Error) {
 
 // call runs a tool. Arguments that do not fit, as what a tool says itself, are a
 // result for the model to read.
-func (s *server) call(begin string, params []byte) ([]byte, *rpc.Error) {
-	name, _ := strictjson.Text(strictjson.Get(params, "name"))
+func (s *server) call(begin string, params strictjson.Value) ([]byte, *rpc.Error) {
+	name, _ := params.Get("name").Text()
 	for definition := range bytes.Lines(published) {
-		if n, _ := strictjson.Text(strictjson.Get(definition, "name")); n != name {
+		tool := strictjson.Of(definition)
+		if n, _ := tool.Get("name").Text(); n != name {
 			continue
 		}
 		var v any
-		args, err := arguments(strictjson.At(definition, "/inputSchema/properties"), strictjson.Get(params, "arguments"))
+		args, err := arguments(tool.At("/inputSchema/properties"), params.Get("arguments"))
 		if err == nil {
 			v, err = s.run(name, args)
 		}
@@ -217,31 +217,35 @@ func (s *server) call(begin string, params []byte) ([]byte, *rpc.Error) {
 }
 
 // arguments reads a call's arguments as a definition has them: strings, all of
-// them required, and no others. raw is checked JSON.
-func arguments(declared, raw []byte) (map[string]string, error) {
-	given, ok := strictjson.Members(raw)
-	if !ok && raw != nil {
+// them required, and no others.
+func arguments(declared, given strictjson.Value) (map[string]string, error) {
+	if given.Exists() && given.Kind() != strictjson.Object {
 		return nil, errors.New("the arguments are an object")
 	}
 	args := map[string]string{}
-	for _, m := range given {
-		property := strictjson.Get(declared, m.Name)
-		if property == nil {
-			return nil, fmt.Errorf("there is no argument %q", m.Name)
+	for name, v := range given.Members() {
+		property := declared.Get(name)
+		if !property.Exists() {
+			return nil, fmt.Errorf("there is no argument %q", name)
 		}
-		if args[m.Name], ok = strictjson.Text(m.Value); !ok {
-			return nil, fmt.Errorf("argument %q is a string", m.Name)
+		text, ok := v.Text()
+		if !ok {
+			return nil, fmt.Errorf("argument %q is a string", name)
 		}
-		members, enum := strictjson.Elements(strictjson.Get(property, "enum"))
-		same := func(e []byte) bool { s, _ := strictjson.Text(e); return s == args[m.Name] }
-		if enum && !slices.ContainsFunc(members, same) {
-			return nil, fmt.Errorf("argument %q is one of %s", m.Name, bytes.Join(members, []byte(", ")))
+		args[name] = text
+		enum, one := property.Get("enum"), false
+		var members [][]byte
+		for _, e := range enum.Elements() {
+			s, _ := e.Text()
+			one, members = one || s == text, append(members, e.Raw())
+		}
+		if enum.Exists() && !one {
+			return nil, fmt.Errorf("argument %q is one of %s", name, bytes.Join(members, []byte(", ")))
 		}
 	}
-	wanted, _ := strictjson.Members(declared)
-	for _, m := range wanted {
-		if _, ok := args[m.Name]; !ok {
-			return nil, fmt.Errorf("argument %q is missing", m.Name)
+	for name := range declared.Members() {
+		if _, ok := args[name]; !ok {
+			return nil, fmt.Errorf("argument %q is missing", name)
 		}
 	}
 	return args, nil

@@ -13,6 +13,8 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // TestPins: every tool has a contract, and its pin is that of the definition
@@ -116,13 +118,13 @@ func play(t *testing.T, file string) {
 		steps++
 		d := gate.Decide(gate.Input{
 			Policy: p, Catalogue: c, Session: s, Time: time.Unix(0, 0),
-			Call: gate.Call{Server: Name, Tool: tool, Arguments: []byte(args)},
+			Call: gate.Call{Server: Name, Tool: tool, Arguments: strictjson.Of([]byte(args))},
 		})
 		s.Decided(&d)
 		got := "ok"
 		if d.Allowed() {
-			result := w.ask("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, d.Arguments))
-			r := gate.Result{Evidence: s.Next(), Status: gate.OK, Bytes: result}
+			result := w.ask("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, d.Arguments.Raw()))
+			r := gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of(result)}
 			var m struct{ IsError bool }
 			if err := json.Unmarshal(result, &m); err != nil {
 				t.Fatal(err)

@@ -56,7 +56,7 @@ func (c *judgedCall) put(ctx context.Context, ask *gate.Ask) (gate.Asked, error)
 	if !ok {
 		return gate.NotAsked, nil
 	}
-	of := approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments, Values: ask.Values}
+	of := approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments.Raw(), Values: ask.Values}
 	return c.g.approvals.queue.Ask(ctx, of, ask.Act, wait, func(a approval.Answer) error {
 		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 		defer cancel()

@@ -235,7 +235,7 @@ const maxHeldBack = 10
 func (c *judgedCall) conclude(resp upstream.Response) downstream.Reply {
 	d, res := c.newest(), gate.Result{Recalled: c.recalled}
 	if res.Status = c.statusOf(&d, resp); resp.End == upstream.Answered && resp.Err == nil && !asksInput(resp.Result) {
-		res.Bytes = resp.Result
+		res.Value = resp.Result
 	}
 	obs, err := c.recordResult(&d, &res, resp)
 	for try := 0; errors.Is(err, audit.ErrConflict) && try < 3; try++ {
@@ -271,7 +271,7 @@ func (c *judgedCall) statusOf(d *decision, resp upstream.Response) gate.Status {
 		return gate.Errored
 	case resp.End != upstream.Answered:
 		return gate.Unknown
-	case resp.Err != nil, asksInput(resp.Result), string(strictjson.Get(resp.Result, "isError")) == "true":
+	case resp.Err != nil, asksInput(resp.Result), string(resp.Result.Get("isError").Raw()) == "true":
 		return gate.Errored // who asks for input returned nothing yet
 	case !c.unmoved(d):
 		return gate.Changed
@@ -343,8 +343,9 @@ func (c *judgedCall) reply(d *decision, resp upstream.Response, res *gate.Result
 		members = append(members, member(MetaShadow, d.Outcome))
 	}
 	result := resp.Result
-	if state := strictjson.Get(result, "requestState"); state != nil && asksInput(result) {
-		result = strictjson.Set(result, "requestState", strictjson.Quote(c.g.sessions.seal(c.s.id, c.call, state)))
+	if state := result.Get("requestState"); state.Exists() && asksInput(result) {
+		sealed := strictjson.Quote(c.g.sessions.seal(c.s.id, c.call, state.Raw()))
+		result = strictjson.Of(result.With(strictjson.Member{Name: "requestState", Value: sealed}))
 	}
 	return downstream.Reply{Result: mark(result, members...)}
 }

@@ -214,16 +214,16 @@ func (s *session) captured(x *evidenceEntry, lapse uint64, b []byte, text string
 // quoted looks for a text among the leaves of a result, and keeps the one that
 // is worth most; a whole one before a part.
 func (s *session) quoted(c *Captured, x *evidenceEntry, result []byte, text string, hide func([]byte) []byte) (found bool) {
-	seek := func(name string, value []byte) {
-		strictjson.Walk(value, func(path []string, raw []byte) bool {
-			whole, in := holds(raw, text, hide)
+	seek := func(name string, value strictjson.Value) {
+		value.Walk(func(path []string, leaf strictjson.Value) bool {
+			whole, in := holds(leaf.Raw(), text, hide)
 			if !in {
 				return true
 			}
 			at := Captured{Label: writ.Model, Pointer: strictjson.Pointer(append([]string{name}, path...)), Whole: whole}
 			if x.Admissible { // results do not lapse
 				s.mu.Lock()
-				f, ok := s.evidence.Worth(x.Evidence.Number, x.Server, x.Tool, at.Pointer, raw)
+				f, ok := s.evidence.Worth(x.Evidence.Number, x.Server, x.Tool, at.Pointer, leaf)
 				s.mu.Unlock()
 				if ok {
 					at.Label, at.Type, at.Collection = f.Label, f.Type, f.Collection
@@ -236,10 +236,9 @@ func (s *session) quoted(c *Captured, x *evidenceEntry, result []byte, text stri
 			return true
 		}, nil)
 	}
-	ms, _ := strictjson.Members(result)
-	for _, m := range ms {
-		if m.Name != "_meta" {
-			seek(m.Name, m.Value)
+	for name, v := range strictjson.Of(result).Members() {
+		if name != "_meta" {
+			seek(name, v)
 		}
 	}
 	if !c.Whole { // a part of a value is no value of its type

@@ -45,10 +45,10 @@ func (c *judgedCall) runHere(ctx context.Context, d *decision) upstream.Response
 		}
 	}()
 	arguments := d.Arguments
-	if arguments == nil {
-		arguments = []byte("{}")
+	if !arguments.Exists() {
+		arguments = noMembers
 	}
-	content, err := c.run(ctx, slices.Clone(arguments))
+	content, err := c.run(ctx, slices.Clone(arguments.Raw()))
 	returned = true
 	content = slices.Clone(content) // the function may go on writing to its own
 	text := "the function did not return a JSON object"
@@ -60,10 +60,10 @@ func (c *judgedCall) runHere(ctx context.Context, d *decision) upstream.Response
 			text = strings.ToValidUTF8(text[:maxErrorText], "")
 		}
 	case strictjson.Check(content, strictjson.Result) == nil && strictjson.KindOf(content) == strictjson.Object:
-		return upstream.Response{End: upstream.Answered, Result: strictjson.Set([]byte(`{"content":[]}`), "structuredContent", content)}
+		return upstream.Response{End: upstream.Answered, Result: strictjson.Of(strictjson.Set([]byte(`{"content":[]}`), "structuredContent", content))}
 	}
 	block := strictjson.Set([]byte(`{"type":"text"}`), "text", strictjson.Quote(text))
-	return upstream.Response{End: upstream.Answered, Result: slices.Concat([]byte(`{"content":[`), block, []byte(`],"isError":true}`))}
+	return upstream.Response{End: upstream.Answered, Result: strictjson.Of(slices.Concat([]byte(`{"content":[`), block, []byte(`],"isError":true}`)))}
 }
 
 const maxErrorText = 4096 // bytes of a function's error that are recorded

@@ -73,23 +73,31 @@ func (g *Gateway) redacted(call gate.Call) gate.Call {
 	if call.Server == "" {
 		call.Tool, _ = strictjson.Text(g.inside.Redact(strictjson.Quote(call.Tool)))
 	}
-	if call.Arguments != nil {
-		call.Arguments = g.inside.Redact(call.Arguments)
-	}
-	if call.Answers != nil {
-		call.Answers = g.inside.Redact(call.Answers)
-	}
+	call.Arguments, _ = g.hidden(call.Arguments)
+	call.Answers, _ = g.hidden(call.Answers)
 	return call
+}
+
+// hidden is a value as Inside redacts it, and whether that is another.
+func (g *Gateway) hidden(v strictjson.Value) (_ strictjson.Value, another bool) {
+	if !v.Exists() {
+		return v, false
+	}
+	b := g.inside.Redact(v.Raw())
+	if bytes.Equal(b, v.Raw()) {
+		return v, false
+	}
+	return strictjson.Of(b), true
 }
 
 // callInside runs a tool of Writ's own server.
 func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Response {
 	var hide func([]byte) []byte
-	if sent := strictjson.Get(c.r.Params, "arguments"); sent != nil && !bytes.Equal(c.g.inside.Redact(sent), sent) {
+	if _, another := c.g.hidden(c.r.Params.Get("arguments")); another {
 		hide = c.g.inside.Redact
 	}
-	meta := strictjson.Get(c.r.Params, "_meta")
-	task := strictjson.Get(meta, MetaTask)
+	meta := c.r.Params.Get("_meta")
+	task := meta.Get(MetaTask).Raw()
 	if nearMember(meta, MetaTask) {
 		task = []byte("null") // meant to be one, and none
 	}
@@ -105,7 +113,7 @@ func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Respo
 			c.g.sessions.writeNow(c.s)
 			return d.record.wait()
 		},
-	}, d.Call.Tool, d.Arguments)
+	}, d.Call.Tool, d.Arguments.Raw())
 	if errors.Is(err, audit.ErrAltered) {
 		c.g.events.log.Error("what a call of the memory rests on was altered on disk", "error", err)
 		return upstream.Response{Err: rpc.Errorf(rpc.CodeInternal, "what the memory rests on was altered on disk: it is closed until a person has looked at it (writ audit verify)")}
@@ -114,7 +122,7 @@ func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Respo
 		return upstream.Response{Err: rpc.Errorf(rpc.CodeInternal, "the memory failed: the outcome is unknown")}
 	}
 	c.recalled = answer.Recalled
-	return upstream.Response{End: upstream.Answered, Result: answer.Result}
+	return upstream.Response{End: upstream.Answered, Result: strictjson.Of(answer.Result)}
 }
 
 // InsideResources is an Inside of which some answers can be read as resources.
@@ -140,7 +148,8 @@ func (g *Gateway) insideResource(uri string) (call gate.Call, ok bool) {
 		return call, false
 	}
 	call.Server = policy.OwnServer
-	call.Tool, call.Arguments, ok = in.Resource(uri)
+	tool, arguments, ok := in.Resource(uri)
+	call.Tool, call.Arguments = tool, strictjson.Of(arguments)
 	return call, ok
 }
 
@@ -157,22 +166,22 @@ func (g *Gateway) readInside(ctx context.Context, r *downstream.Request, rs *rul
 	if reply.Err != nil {
 		return reply
 	}
-	meta := strictjson.Get(reply.Result, "_meta")
-	content := strictjson.Get(reply.Result, "structuredContent")
-	if string(strictjson.Get(reply.Result, "isError")) == "true" || content == nil {
+	answer := strictjson.Of(reply.Result)
+	meta, content := answer.Get("_meta"), answer.Get("structuredContent")
+	if string(answer.Get("isError").Raw()) == "true" || !content.Exists() {
 		// A read has no result that could carry a refusal.
 		var o writ.Outcome
-		outcome := strictjson.Get(meta, MetaOutcome)
+		outcome := meta.Get(MetaOutcome).Raw()
 		if json.Unmarshal(outcome, &o) != nil || o.Rejection == nil {
 			return failure(rpc.CodeInternal, "the resource cannot be read")
 		}
 		return downstream.Reply{Err: &rpc.Error{Code: codeRefused, Message: "refused: " + string(o.Rejection.Reason), Data: outcome}}
 	}
-	item := strictjson.Set([]byte(`{"mimeType":"application/json"}`), "text", strictjson.Quote(string(content)))
+	item := strictjson.Set([]byte(`{"mimeType":"application/json"}`), "text", strictjson.Quote(string(content.Raw())))
 	item = strictjson.Set(item, "uri", strictjson.Quote(uri))
 	result := strictjson.Set([]byte("{}"), "contents", append(append([]byte{'['}, item...), ']'))
-	if meta != nil {
-		result = strictjson.Set(result, "_meta", meta)
+	if meta.Exists() {
+		result = strictjson.Set(result, "_meta", meta.Raw())
 	}
 	return downstream.Reply{Result: result}
 }

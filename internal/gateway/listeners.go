@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/writ-project/writ/internal/mcp/downstream"
@@ -135,7 +136,7 @@ func (g *Gateway) Subscribe(ctx context.Context, l downstream.Listener, deliver 
 		if rs := g.rules.current(ctx); rs != nil {
 			for _, uri := range l.Filter.URIs {
 				r := &downstream.Request{Method: "resources/subscribe", Era: l.Era, Version: l.Version, Principal: l.Principal,
-					Session: l.Session, Params: strictjson.Set([]byte("{}"), "uri", strictjson.Quote(uri)), Peer: NoPeer}
+					Session: l.Session, Params: strictjson.Make(strictjson.Member{Name: "uri", Value: strictjson.Quote(uri)}), Peer: NoPeer}
 				if g.resource(ctx, r, rs, policy.SubscribeResource).Err == nil {
 					e.filter.URIs = append(e.filter.URIs, uri)
 				}
@@ -166,7 +167,7 @@ func (deafPeer) Request(context.Context, string, []byte) ([]byte, *rpc.Error) {
 func (g *Gateway) notified(s *server, method string, params []byte, owner string) {
 	switch method {
 	case "notifications/resources/updated":
-		uri, rs := textMember(params, "uri"), g.rules.newest()
+		uri, rs := textMember(strictjson.Of(params), "uri"), g.rules.newest()
 		if _, own := g.insideResource(uri); !own && rs != nil && g.rules.resourceServer(rs, uri) == s.name {
 			g.listeners.updated(uri)
 		}
@@ -200,7 +201,7 @@ func (g *Gateway) subscribe(ctx context.Context, r *downstream.Request, rs *rule
 	if reply.Err != nil {
 		return reply
 	}
-	uri := textMember(r.Params, "uri")
+	uri := strings.Clone(textMember(r.Params, "uri")) // kept as long as the subscription
 	if h, ok := r.Session.(handle); ok {
 		g.listeners.subscribe(subscription{h.id, uri})
 	}
@@ -211,14 +212,14 @@ func (g *Gateway) subscribe(ctx context.Context, r *downstream.Request, rs *rule
 }
 
 func (g *Gateway) unsubscribe(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
-	uri, ok := strictjson.Text(strictjson.Get(r.Params, "uri"))
+	uri, ok := r.Params.Get("uri").Text()
 	h, carried := r.Session.(handle)
 	if !ok || !carried {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
 	}
 	if _, own := g.insideResource(uri); g.listeners.unsubscribe(subscription{h.id, uri}) && !own { // of our own nobody else was asked
 		if srv := g.servers[g.rules.resourceServer(rs, uri)]; srv != nil {
-			if resp := srv.conn.Do(ctx, upstream.Request{Method: r.Method, Params: only(r.Params, "uri")}); resp.Err != nil {
+			if resp := srv.conn.Do(ctx, upstream.Request{Method: r.Method, Params: strictjson.Make(only(r.Params, "uri")...)}); resp.Err != nil {
 				return downstream.Reply{Err: resp.Err}
 			}
 		}

@@ -16,6 +16,8 @@ import (
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/storetest"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // shelf is a scripted server with a list that the test sets, and a book of what
@@ -101,7 +103,7 @@ func TestAgainstModel(t *testing.T) {
 				rt.Fatal("the session is gone")
 			}
 			rep := gws[gw].Handle(ctx, &downstream.Request{
-				Method: "tools/call", Params: []byte(callParams(tool, args)), ID: []byte("1"), Era: downstream.Legacy,
+				Method: "tools/call", Params: strictjson.Of([]byte(callParams(tool, args))), ID: []byte("1"), Era: downstream.Legacy,
 				Version: "2025-11-25", Principal: "model", Session: s, Peer: gateway.NoPeer,
 			})
 			if rep.Err != nil {

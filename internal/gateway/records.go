@@ -92,11 +92,11 @@ func (ss *sessions) writeDecision(s *session, rs *ruleset, in *gate.Input, d *de
 		})},
 		{valueDecision, d.Record()},
 	}
-	if in.Call.Arguments != nil {
-		vs = append(vs, value{valueArguments, in.Call.Arguments})
+	if in.Call.Arguments.Exists() {
+		vs = append(vs, value{valueArguments, in.Call.Arguments.Raw()})
 	}
-	if in.Call.Answers != nil {
-		vs = append(vs, value{valueAnswers, in.Call.Answers})
+	if in.Call.Answers.Exists() {
+		vs = append(vs, value{valueAnswers, in.Call.Answers.Raw()})
 	}
 	until := processEnd
 	switch {
@@ -114,8 +114,8 @@ func (ss *sessions) writeResult(s *session, d *decision, res *gate.Result, obs g
 	data := resultData{Decision: d.record.n, Status: string(res.Status), Evidence: res.Evidence, Admissible: obs.Admissible, Why: obs.Why,
 		Recalled: res.Recalled, Places: at}
 	var vs []value
-	if res.Bytes != nil {
-		vs = append(vs, value{valueResult, res.Bytes})
+	if res.Value.Exists() {
+		vs = append(vs, value{valueResult, res.Value.Raw()})
 	} else if resp.Err != nil && resp.End == upstream.Answered {
 		vs = append(vs, value{"error", resp.Err.Encode()})
 	}
@@ -146,18 +146,15 @@ func encodeDefinitions(defs []gate.Definition) []byte {
 
 func decodeDefinitions(b []byte) ([]gate.Definition, error) {
 	bad := errors.New("the recorded catalogue is not well formed")
-	if strictjson.Check(b, strictjson.Limits{Depth: 200}) != nil {
+	v, err := strictjson.Parse(b, strictjson.Limits{Depth: 200})
+	if err != nil || v.Kind() != strictjson.Array {
 		return nil, bad
 	}
-	es, ok := strictjson.Elements(b)
-	if !ok {
-		return nil, bad
-	}
-	defs := make([]gate.Definition, 0, len(es))
-	for _, e := range es {
-		server, ok1 := strictjson.Text(strictjson.Get(e, "server"))
-		kind, ok2 := strictjson.Text(strictjson.Get(e, "kind"))
-		raw := strictjson.Get(e, "raw")
+	defs := make([]gate.Definition, 0, v.Len())
+	for _, e := range v.Elements() {
+		server, ok1 := e.Get("server").Text()
+		kind, ok2 := e.Get("kind").Text()
+		raw := e.Get("raw").Raw()
 		if !ok1 || !ok2 || raw == nil {
 			return nil, bad
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -134,10 +135,10 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 		input.Session = r.session
 	}
 	if b, ok := it.Value(valueArguments); ok {
-		input.Call.Arguments = notNil(b) // an item is not kept, a decision is
+		input.Call.Arguments = strictjson.Of(notNil(b)) // an item is not kept, a decision is
 	}
 	if b, ok := it.Value(valueAnswers); ok {
-		input.Call.Answers = notNil(b)
+		input.Call.Answers = strictjson.Of(notNil(b))
 	}
 	d := decide(input)
 	if !bytes.Equal(d.Record(), recorded) {
@@ -174,7 +175,9 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 	}
 	delete(r.open, data.Decision)
 	res := gate.Result{Evidence: data.Evidence, Status: gate.Status(data.Status), Recalled: data.Recalled}
-	res.Bytes, _ = it.Value(valueResult)
+	if b, ok := it.Value(valueResult); ok {
+		res.Value = strictjson.Of(b)
+	}
 	res.Full = !data.Admissible && data.Why == gate.WhyFull
 	if at := data.Places; at != nil {
 		p := r.places[at.Namespace]

@@ -48,21 +48,18 @@ func mustJSON(v any) []byte {
 
 // mark adds members to result._meta and leaves every other byte as it was. A
 // result whose _meta is not an object is returned unmarked.
-func mark(result []byte, members ...strictjson.Member) []byte {
-	if strictjson.KindOf(result) != strictjson.Object {
-		return result
+func mark(result strictjson.Value, members ...strictjson.Member) []byte {
+	meta := result.Get("_meta")
+	if !meta.Exists() {
+		meta = noMembers
 	}
-	meta := strictjson.Get(result, "_meta")
-	if meta == nil {
-		meta = []byte("{}")
-	} else if strictjson.KindOf(meta) != strictjson.Object {
-		return result
+	if result.Kind() != strictjson.Object || meta.Kind() != strictjson.Object {
+		return result.Raw()
 	}
-	for _, m := range members {
-		meta = strictjson.Set(meta, m.Name, m.Value)
-	}
-	return strictjson.Set(result, "_meta", meta)
+	return result.With(strictjson.Member{Name: "_meta", Value: meta.With(members...)})
 }
+
+var noMembers = strictjson.Make()
 
 func member(name string, v any) strictjson.Member {
 	return strictjson.Member{Name: name, Value: mustJSON(v)}
@@ -89,7 +86,7 @@ func refusal(method policy.Method, outcome writ.Outcome, decision string, publis
 	if decision != "" {
 		members = append(members, member(MetaDecision, decision))
 	}
-	return downstream.Reply{Result: mark(b, members...)}
+	return downstream.Reply{Result: mark(strictjson.Of(b), members...)}
 }
 
 // publishesSchema reports whether clients hold the tool's structuredContent

@@ -33,7 +33,7 @@ func (g *Gateway) Describe(ctx context.Context, version string) (capabilities, s
 		have := c.name == "resources" && len(g.insideTemplates()) > 0
 		for _, s := range g.servers {
 			info, known := s.said()
-			have = have || !known || hasCapability(info.Capabilities, c.name)
+			have = have || !known || hasCapability(strictjson.Of(info.Capabilities), c.name)
 		}
 		if have {
 			capabilities = strictjson.Set(capabilities, c.name, []byte(c.promise))
@@ -60,23 +60,25 @@ func (g *Gateway) Handle(ctx context.Context, r *downstream.Request) downstream.
 // modernResult adds the members that clients of 2026-07-28 require and servers
 // of the legacy wire do not send. A member that is there stays as it is.
 func modernResult(method string, result []byte) []byte {
-	if strictjson.KindOf(result) != strictjson.Object {
+	v := strictjson.Of(result)
+	if v.Kind() != strictjson.Object {
 		return result
 	}
+	var ms []strictjson.Member
 	add := func(name, value string) {
-		if strictjson.Get(result, name) == nil {
-			result = strictjson.Set(result, name, []byte(value))
+		if !v.Get(name).Exists() {
+			ms = append(ms, strictjson.Member{Name: name, Value: []byte(value)})
 		}
 	}
 	add("resultType", `"complete"`)
 	switch method {
 	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "resources/read":
-		if !asksInput(result) {
+		if !asksInput(v) {
 			add("ttlMs", "0")
 			add("cacheScope", `"private"`)
 		}
 	}
-	return result
+	return v.With(ms...)
 }
 
 func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.Reply {
@@ -84,7 +86,7 @@ func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.
 	if rs == nil {
 		return failure(rpc.CodeInternal, "the gateway is not ready: no catalogue")
 	}
-	if _, isList := listOf(r.Method); isList && strictjson.Get(r.Params, "cursor") != nil {
+	if _, isList := listOf(r.Method); isList && r.Params.Get("cursor").Exists() {
 		return failure(rpc.CodeInvalidParams, "unknown cursor") // every list is one page, so none was ever given
 	}
 	switch r.Method {
@@ -128,14 +130,14 @@ func (g *Gateway) listTools(rs *ruleset) downstream.Reply {
 
 // callTool answers a tools/call.
 func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
-	name, ok := strictjson.Text(strictjson.Get(r.Params, "name"))
+	name, ok := r.Params.Get("name").Text()
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.name is a string")
 	}
 	if nearMember(r.Params, "name", "arguments", "_meta", "inputResponses", "requestState") {
 		return failure(rpc.CodeInvalidParams, "a member of params looks like another one")
 	}
-	call := gate.Call{Tool: name, Arguments: strictjson.Get(r.Params, "arguments")}
+	call := gate.Call{Tool: name, Arguments: r.Params.Get("arguments")}
 	if t, _ := rs.catalogue.Resolve(name, g.shadow); t != nil {
 		rs, _ = g.rules.listed(ctx, t.Server)
 	} else if g.Settled(ctx) == nil {
@@ -147,7 +149,7 @@ func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, rs *rules
 			return g.callHidden(ctx, r, rs, call)
 		}
 		if r.HTTP && r.Era == downstream.Modern {
-			if err := downstream.CheckParamHeaders(strictjson.Get(t.Raw, "inputSchema"), call.Arguments, r.ParamHeaders); err != nil {
+			if err := downstream.CheckParamHeaders(strictjson.Of(t.Raw).Get("inputSchema"), call.Arguments, r.ParamHeaders); err != nil {
 				return downstream.Reply{Err: err}
 			}
 		}
@@ -185,11 +187,13 @@ func (g *Gateway) callAsked(ctx context.Context, r *downstream.Request, rs *rule
 
 // nearMember reports a member whose name folds to one of known without being
 // it (attack W03).
-func nearMember(params []byte, known ...string) bool {
-	ms, _ := strictjson.Members(params)
-	return slices.ContainsFunc(ms, func(m strictjson.Member) bool {
-		return slices.ContainsFunc(known, func(k string) bool { return m.Name != k && strings.EqualFold(m.Name, k) })
-	})
+func nearMember(params strictjson.Value, known ...string) bool {
+	for name := range params.Members() {
+		if slices.ContainsFunc(known, func(k string) bool { return name != k && strings.EqualFold(name, k) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // list asks every server that has such a list, as a read of this session, so
@@ -225,7 +229,7 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, rs *ruleset) 
 
 // resource answers a request about one resource.
 func (g *Gateway) resource(ctx context.Context, r *downstream.Request, rs *ruleset, method policy.Method) downstream.Reply {
-	uri, ok := strictjson.Text(strictjson.Get(r.Params, "uri"))
+	uri, ok := r.Params.Get("uri").Text()
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
 	}
@@ -236,22 +240,21 @@ func (g *Gateway) resource(ctx context.Context, r *downstream.Request, rs *rules
 	if name == "" {
 		return failure(rpc.CodeInvalidParams, "no server has such a resource")
 	}
-	return g.callAsked(ctx, r, rs, gate.Call{Server: name, Method: method, Arguments: only(r.Params, "uri")})
+	return g.callAsked(ctx, r, rs, gate.Call{Server: name, Method: method, Arguments: strictjson.Make(only(r.Params, "uri")...)})
 }
 
-// only returns an object of the named members of params, byte for byte.
-func only(params []byte, names ...string) []byte {
-	out := []byte("{}")
-	for _, n := range names {
-		if v := strictjson.Get(params, n); v != nil {
-			out = strictjson.Set(out, n, v)
+// only returns those of the named members that params has, byte for byte.
+func only(params strictjson.Value, names ...string) (ms []strictjson.Member) {
+	for _, name := range names {
+		if v := params.Get(name); v.Exists() {
+			ms = append(ms, strictjson.Member{Name: name, Value: v.Raw()})
 		}
 	}
-	return out
+	return ms
 }
 
 func (g *Gateway) prompt(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
-	name, ok := strictjson.Text(strictjson.Get(r.Params, "name"))
+	name, ok := r.Params.Get("name").Text()
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.name is a string")
 	}
@@ -259,19 +262,19 @@ func (g *Gateway) prompt(ctx context.Context, r *downstream.Request, rs *ruleset
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "unknown prompt")
 	}
-	args := strictjson.Set(only(r.Params, "arguments"), "name", strictjson.Quote(to.name))
-	return g.callAsked(ctx, r, rs, gate.Call{Server: to.server, Tool: to.name, Method: policy.GetPrompt, Arguments: args})
+	args := append(only(r.Params, "arguments"), strictjson.Member{Name: "name", Value: strictjson.Quote(to.name)})
+	return g.callAsked(ctx, r, rs, gate.Call{Server: to.server, Tool: to.name, Method: policy.GetPrompt, Arguments: strictjson.Make(args...)})
 }
 
 func (g *Gateway) complete(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
-	ref := strictjson.Get(r.Params, "ref")
+	ref := r.Params.Get("ref")
 	args := only(r.Params, "ref", "argument", "context")
 	var name string
 	switch textMember(ref, "type") {
 	case "ref/prompt":
 		to := rs.prompts[textMember(ref, "name")]
 		name = to.server
-		args = strictjson.Set(args, "ref", strictjson.Set(ref, "name", strictjson.Quote(to.name)))
+		args[0].Value = ref.With(strictjson.Member{Name: "name", Value: strictjson.Quote(to.name)})
 	case "ref/resource":
 		for _, t := range rs.templates {
 			if t.name == textMember(ref, "uri") {
@@ -287,7 +290,7 @@ func (g *Gateway) complete(ctx context.Context, r *downstream.Request, rs *rules
 	if name == "" {
 		return downstream.Reply{Result: []byte(`{"completion":{"values":[]}}`)}
 	}
-	return g.callAsked(ctx, r, rs, gate.Call{Server: name, Method: policy.Complete, Arguments: args})
+	return g.callAsked(ctx, r, rs, gate.Call{Server: name, Method: policy.Complete, Arguments: strictjson.Make(args...)})
 }
 
 var logLevels = map[string]bool{"debug": true, "info": true, "notice": true, "warning": true,
@@ -299,7 +302,7 @@ func (g *Gateway) setLevel(ctx context.Context, r *downstream.Request) downstrea
 	}
 	for _, name := range g.order {
 		if s := g.servers[name]; s.can("logging") && s.legacy() {
-			if resp := s.conn.Do(ctx, upstream.Request{Method: r.Method, Params: only(r.Params, "level")}); resp.Err != nil {
+			if resp := s.conn.Do(ctx, upstream.Request{Method: r.Method, Params: strictjson.Make(only(r.Params, "level")...)}); resp.Err != nil {
 				return downstream.Reply{Err: resp.Err}
 			}
 		}

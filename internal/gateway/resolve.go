@@ -73,7 +73,7 @@ func (g *Gateway) locate(ctx context.Context, in *gate.Input) {
 	for _, t := range texts {
 		l.text(t.Pointer, t.Text)
 	}
-	if in.Call.Answers != nil {
+	if in.Call.Answers.Exists() {
 		srv.rooted(l.dirs)
 	}
 	l.joined()

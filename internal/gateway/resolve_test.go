@@ -15,6 +15,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -68,7 +69,7 @@ func TestLocate(t *testing.T) {
 		return in
 	}
 	at := func(server, args string) []string {
-		in := locate(gate.Call{Server: server, Tool: "w", Arguments: []byte(args)})
+		in := locate(gate.Call{Server: server, Tool: "w", Arguments: strictjson.Of([]byte(args))})
 		if len(in.Unresolved) > 0 {
 			return []string{state} // it is refused
 		}
@@ -185,7 +186,7 @@ func TestLocate(t *testing.T) {
 	if got := at("x", `{"p":"up/state/new"}`); len(got) > 0 {
 		t.Errorf("before the answer: resolved to %q", got)
 	}
-	locate(gate.Call{Server: "x", Tool: "w", Answers: []byte(`{"1":{"roots":[{"uri":"file://` + home + `"}]}}`)})
+	locate(gate.Call{Server: "x", Tool: "w", Answers: strictjson.Of([]byte(`{"1":{"roots":[{"uri":"file://` + home + `"}]}}`))})
 	if got := at("x", `{"p":"up/state/new"}`); !in(got, state) {
 		t.Errorf("after the answer: resolved to %q", got)
 	}
@@ -370,7 +371,7 @@ func TestLooks(t *testing.T) {
 			rules:    &rules{servers: map[string]*server{"x": {here: true, env: func(string) string { return "" }, bases: []string{root}}}},
 			ownPaths: []string{state, filepath.Join(dir, "policy.yaml")}, disk: disk,
 		}
-		in := gate.Input{Policy: declared, Catalogue: tools, Call: gate.Call{Server: "x", Tool: c.tool, Arguments: []byte(c.args)}}
+		in := gate.Input{Policy: declared, Catalogue: tools, Call: gate.Call{Server: "x", Tool: c.tool, Arguments: strictjson.Of([]byte(c.args))}}
 		g.locate(t.Context(), &in)
 		if disk.asked > c.most || (len(in.Unresolved) > 0) != c.refused {
 			t.Errorf("%s: the disk was asked %d times, at most %d may be; unresolved %q", c.what, disk.asked, c.most, in.Unresolved)

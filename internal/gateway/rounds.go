@@ -24,7 +24,7 @@ const (
 )
 
 // asksInput reports a result of type input_required.
-func asksInput(result []byte) bool {
+func asksInput(result strictjson.Value) bool {
 	return textMember(result, "resultType") == "input_required"
 }
 
@@ -52,18 +52,17 @@ func (c *judgedCall) askLegacyClient(ctx context.Context, resp upstream.Response
 	if c.r.Era == downstream.Modern || resp.End != upstream.Answered || !asksInput(resp.Result) || round >= maxRounds {
 		return resp, nil
 	}
-	asked, _ := strictjson.Members(strictjson.Get(resp.Result, "inputRequests"))
 	answers = []byte("{}")
-	for _, q := range asked {
-		method := textMember(q.Value, "method")
+	for name, q := range resp.Result.Get("inputRequests").Members() {
+		method := textMember(q, "method")
 		if askCapability[method] == "" {
 			return upstream.Response{End: upstream.Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server asked for something that is not passed on")}, nil
 		}
-		got, err := c.r.Peer.Request(ctx, method, strictjson.Get(q.Value, "params"))
+		got, err := c.r.Peer.Request(ctx, method, q.Get("params").Raw())
 		if err != nil {
 			return upstream.Response{End: upstream.Answered, Err: err}, nil
 		}
-		answers = strictjson.Set(answers, q.Name, got)
+		answers = strictjson.Set(answers, name, got)
 	}
 	return resp, answers
 }
@@ -72,11 +71,11 @@ func (c *judgedCall) askLegacyClient(ctx context.Context, resp upstream.Response
 // The question is on record by now: it was before the answer is judged.
 func (c *judgedCall) withAnswers(ctx context.Context, answers []byte, resp upstream.Response) *judgedCall {
 	call := c.newest().Call
-	call.Answers = answers
+	call.Answers = strictjson.Of(answers)
 	rs, _ := c.g.rules.listed(ctx, call.Server)
 	next := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, extra: []strictjson.Member{{Name: "inputResponses", Value: answers}}}
-	if state := strictjson.Get(resp.Result, "requestState"); state != nil {
-		next.extra = append(next.extra, strictjson.Member{Name: "requestState", Value: state})
+	if state := resp.Result.Get("requestState"); state.Exists() {
+		next.extra = append(next.extra, strictjson.Member{Name: "requestState", Value: state.Raw()})
 	}
 	return next
 }
@@ -93,7 +92,7 @@ func (c *judgedCall) askClient(ctx context.Context, method string, params []byte
 	}
 	d := c.newest()
 	rs, listed := c.stillListed(ctx, &d)
-	if method == "elicitation/create" && declines(got) {
+	if method == "elicitation/create" && declines(strictjson.Of(got)) {
 		return got, nil
 	}
 	if listed {
@@ -118,11 +117,11 @@ func (c *judgedCall) decideWithAnswer(ctx context.Context, rs *ruleset, answer [
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call := c.decision.Call
-	if call.Answers == nil {
-		call.Answers = []byte("{}")
+	if !call.Answers.Exists() {
+		call.Answers = noMembers
 	}
-	ms, _ := strictjson.Members(call.Answers)
-	call.Answers = strictjson.Set(call.Answers, strconv.Itoa(len(ms)+1), answer)
+	n := strconv.Itoa(call.Answers.Len() + 1)
+	call.Answers = strictjson.Of(call.Answers.With(strictjson.Member{Name: n, Value: answer}))
 	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, isPut: true} // nobody is waited for under the lock
 	if allowed, err = again.decide(ctx, call); allowed && err == nil {
 		again.decision.own = cmp.Or(again.decision.own, c.decision.own)
@@ -132,10 +131,9 @@ func (c *judgedCall) decideWithAnswer(ctx context.Context, rs *ruleset, answer [
 }
 
 // declines reports an answer to an elicitation that says nothing but no.
-func declines(answer []byte) bool {
+func declines(answer strictjson.Value) bool {
 	action := textMember(answer, "action")
-	ms, _ := strictjson.Members(answer)
-	return (action == "decline" || action == "cancel") && len(ms) == 1
+	return (action == "decline" || action == "cancel") && answer.Len() == 1
 }
 
 // takeRetry reads what the retry of a call that asked for input carries beside
@@ -145,16 +143,17 @@ func (c *judgedCall) takeRetry(ctx context.Context) (reply downstream.Reply, end
 	if c.r.Era != downstream.Modern {
 		return reply, false
 	}
-	answers, state := strictjson.Get(c.r.Params, "inputResponses"), strictjson.Get(c.r.Params, "requestState")
-	if answers != nil {
-		if strictjson.KindOf(answers) != strictjson.Object {
+	answers, sealed := c.r.Params.Get("inputResponses"), c.r.Params.Get("requestState")
+	if answers.Exists() {
+		if answers.Kind() != strictjson.Object {
 			return failure(rpc.CodeInvalidParams, "inputResponses is an object"), true
 		}
 		c.call.Answers = answers
-		c.extra = append(c.extra, strictjson.Member{Name: "inputResponses", Value: answers})
+		c.extra = append(c.extra, strictjson.Member{Name: "inputResponses", Value: answers.Raw()})
 	}
-	if state != nil {
-		token, _ := strictjson.Text(state)
+	if sealed.Exists() {
+		token, _ := sealed.Text()
+		var state []byte
 		s, err := c.g.sessions.of(c.r)
 		if err == nil {
 			if reply, ended = c.resume(ctx, s, token); ended {
@@ -280,19 +279,19 @@ func (c *judgedCall) resume(ctx context.Context, s *session, token string) (down
 		return downstream.Reply{}, false
 	}
 	if was := p.call.newest().Call; was.Server != c.call.Server || was.Tool != c.call.Tool ||
-		was.Method != c.call.Method || string(was.Arguments) != string(c.call.Arguments) {
+		was.Method != c.call.Method || string(was.Arguments.Raw()) != string(c.call.Arguments.Raw()) {
 		return failure(rpc.CodeInvalidParams, "requestState belongs to another call"), true
 	}
 	if !s.unpark(token, p) {
 		return downstream.Reply{}, false // another retry was first
 	}
-	ms, _ := strictjson.Members(c.call.Answers)
-	if len(ms) != 1 || ms[0].Name != "1" || strictjson.KindOf(ms[0].Value) != strictjson.Object {
+	answer := c.call.Answers.Get("1")
+	if c.call.Answers.Len() != 1 || answer.Kind() != strictjson.Object {
 		p.call.conclude(p.end())
 		return failure(rpc.CodeInvalidParams, "inputResponses does not answer what was asked"), true
 	}
 	p.call.r.Peer.(*suspendedPeer).attach(c.r.Peer)
-	p.open.answer <- ms[0].Value
+	p.open.answer <- answer.Raw()
 	resp, later := p.wait(ctx)
 	if later == nil {
 		reply := p.call.conclude(resp)

@@ -181,7 +181,7 @@ func (ru *rules) listedNow() (next *ruleset, defs []gate.Definition) {
 // namesOf are the names the items of a list have.
 func namesOf(items [][]byte, member string) (names []string) {
 	for _, raw := range items {
-		if n := textMember(raw, member); n != "" {
+		if n := textMember(strictjson.Of(raw), member); n != "" {
 			names = append(names, n)
 		}
 	}
@@ -401,7 +401,7 @@ func (ru *rules) resourceServer(rs *ruleset, uri string) string {
 
 // publicPrompt returns the prompt's definition under its public name.
 func (rs *ruleset) publicPrompt(server string, raw []byte) []byte {
-	name := textMember(raw, "name")
+	name := textMember(strictjson.Of(raw), "name")
 	if rs.prompts[name] == (route{server, name}) {
 		return raw
 	}

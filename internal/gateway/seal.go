@@ -56,7 +56,7 @@ var errSeal = errors.New("the seal does not fit")
 
 func (ss *sessions) sealMAC(session string, call gate.Call, until, state []byte) []byte {
 	h := hmac.New(sha256.New, ss.sealKey[:])
-	for _, part := range []string{session, call.Server, call.Tool, string(call.Method), string(call.Arguments), string(until), string(state)} {
+	for _, part := range []string{session, call.Server, call.Tool, string(call.Method), string(call.Arguments.Raw()), string(until), string(state)} {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		h.Write([]byte(part))
 	}

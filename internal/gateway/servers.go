@@ -116,7 +116,7 @@ func (s *server) fetchLists(ctx context.Context) (listed map[string][][]byte, in
 	}
 	listed = map[string][][]byte{}
 	for _, l := range lists {
-		if !hasCapability(info.Capabilities, l.capability) {
+		if !hasCapability(strictjson.Of(info.Capabilities), l.capability) {
 			continue
 		}
 		got, err := s.conn.List(ctx, l.method, l.key)
@@ -135,7 +135,7 @@ func (s *server) fetchList(ctx context.Context, of list) upstream.Response {
 	if err != nil {
 		return upstream.Response{End: upstream.Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server's list cannot be had")}
 	}
-	return upstream.Response{End: upstream.Answered, Result: listResult(of.key, l.Items)}
+	return upstream.Response{End: upstream.Answered, Result: strictjson.Of(listResult(of.key, l.Items))}
 }
 
 // listResult makes a list result of raw items, complete in one page.
@@ -155,7 +155,7 @@ func (s *server) said() (info upstream.Info, known bool) {
 // can reports whether the server promises something.
 func (s *server) can(capability string) bool {
 	info, _ := s.said()
-	return hasCapability(info.Capabilities, capability)
+	return hasCapability(strictjson.Of(info.Capabilities), capability)
 }
 
 func (s *server) legacy() bool {
@@ -170,11 +170,11 @@ func (s *server) waitedInVain(at uint64) bool {
 	return s.vain == at
 }
 
-func hasCapability(capabilities []byte, name string) bool {
-	return strictjson.KindOf(strictjson.Get(capabilities, name)) == strictjson.Object
+func hasCapability(capabilities strictjson.Value, name string) bool {
+	return capabilities.Get(name).Kind() == strictjson.Object
 }
 
-func textMember(raw []byte, name string) string {
-	s, _ := strictjson.Text(strictjson.Get(raw, name))
+func textMember(v strictjson.Value, name string) string {
+	s, _ := v.Get(name).Text()
 	return s
 }

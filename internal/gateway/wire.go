@@ -33,28 +33,30 @@ func (c *judgedCall) wireRequest(ctx context.Context, d *decision) upstream.Requ
 		req.Meta = append(req.Meta, strictjson.Member{Name: "io.modelcontextprotocol/logLevel", Value: c.r.LogLevel})
 	}
 	if d.Tool != nil {
-		req.ToolSchema = strictjson.Get(d.Tool.Raw, "inputSchema")
+		req.ToolSchema = strictjson.Of(d.Tool.Raw).Get("inputSchema")
 	}
 	return req
 }
 
 // wireCall returns the method and the params a server is sent: the name, the
 // judged argument bytes, and nothing of the client's but the listed members.
-func wireCall(d *gate.Decision, extra []strictjson.Member) (method string, params []byte) {
-	method, params = methodName(d.Call.Method), d.Arguments
+func wireCall(d *gate.Decision, extra []strictjson.Member) (method string, params strictjson.Value) {
+	method = methodName(d.Call.Method)
+	name := strictjson.Member{Name: "name", Value: strictjson.Quote(d.Call.Tool)}
 	switch d.Call.Method {
 	case policy.CallTool:
-		params = strictjson.Set([]byte("{}"), "name", strictjson.Quote(d.Call.Tool))
-		if d.Arguments != nil {
-			params = strictjson.Set(params, "arguments", d.Arguments)
+		ms := append(make([]strictjson.Member, 0, 4), name)
+		if d.Arguments.Exists() {
+			ms = append(ms, strictjson.Member{Name: "arguments", Value: d.Arguments.Raw()})
 		}
+		return method, strictjson.Make(append(ms, extra...)...)
 	case policy.GetPrompt:
-		params = strictjson.Set(params, "name", strictjson.Quote(d.Call.Tool))
+		extra = append([]strictjson.Member{name}, extra...)
 	}
-	for _, m := range extra {
-		params = strictjson.Set(params, m.Name, m.Value)
+	if len(extra) == 0 {
+		return method, d.Arguments
 	}
-	return method, params
+	return method, strictjson.Of(d.Arguments.With(extra...))
 }
 
 // traceParent is the W3C form of trace context: four numbers in hexadecimal.
@@ -63,9 +65,8 @@ var traceParent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$
 
 // passedMeta are the members of a request's _meta that reach a server (R32).
 // The wire's own keys are written anew by package upstream.
-func passedMeta(params []byte) []strictjson.Member {
-	raw := strictjson.Get(strictjson.Get(params, "_meta"), "traceparent")
-	if t, ok := strictjson.Text(raw); ok && traceParent.MatchString(t) {
+func passedMeta(params strictjson.Value) []strictjson.Member {
+	if t, ok := params.Get("_meta").Get("traceparent").Text(); ok && traceParent.MatchString(t) {
 		return []strictjson.Member{{Name: "traceparent", Value: strictjson.Quote(t)}}
 	}
 	return nil
@@ -73,12 +74,12 @@ func passedMeta(params []byte) []strictjson.Member {
 
 // passedCapabilities are those of the client's capabilities whose requests are
 // passed on (askCapability).
-func passedCapabilities(client []byte) []byte {
-	out := []byte("{}")
+func passedCapabilities(client strictjson.Value) []byte {
+	var ms []strictjson.Member
 	for _, c := range []string{"elicitation", "sampling", "roots"} {
-		if v := strictjson.Get(client, c); strictjson.KindOf(v) == strictjson.Object {
-			out = strictjson.Set(out, c, v)
+		if v := client.Get(c); v.Kind() == strictjson.Object {
+			ms = append(ms, strictjson.Member{Name: c, Value: v.Raw()})
 		}
 	}
-	return out
+	return noMembers.With(ms...)
 }

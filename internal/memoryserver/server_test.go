@@ -67,8 +67,8 @@ func (d *desk) newSession() {
 
 func (d *desk) request(method string, params []byte) downstream.Reply {
 	return d.gw.Handle(d.t.Context(), &downstream.Request{
-		Method: method, Params: params, ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,
-		Principal: downstream.Loopback, Session: d.s, ClientCapabilities: []byte("{}"), Peer: gateway.NoPeer,
+		Method: method, Params: strictjson.Of(params), ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,
+		Principal: downstream.Loopback, Session: d.s, ClientCapabilities: strictjson.Of([]byte("{}")), Peer: gateway.NoPeer,
 	})
 }
 

@@ -282,8 +282,8 @@ func (h *house) request(method string, params []byte) []byte {
 		params = strictjson.Set(params, "_meta", strictjson.Set([]byte("{}"), gateway.MetaTask, []byte(h.task)))
 	}
 	r := h.gw().Handle(h.t.Context(), &downstream.Request{
-		Method: method, Params: params, ID: []byte("1"), Era: downstream.Modern,
-		Version: downstream.Version20260728, Principal: h.principal, Session: h.in(), ClientCapabilities: []byte("{}"), Peer: gateway.NoPeer,
+		Method: method, Params: strictjson.Of(params), ID: []byte("1"), Era: downstream.Modern,
+		Version: downstream.Version20260728, Principal: h.principal, Session: h.in(), ClientCapabilities: strictjson.Of([]byte("{}")), Peer: gateway.NoPeer,
 	})
 	h.answer = string(r.Result)
 	if r.Err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	js "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // at returns the subschemas that can judge the value at a path, whatever the
@@ -129,15 +131,12 @@ func (s *Schema) ListsValues(path []string) bool { return hasEnum(s.at(path)) }
 
 // EnumMember reports whether the value is a member of an enum, or the const,
 // that the schema gives for that path (R7).
-func (s *Schema) EnumMember(path []string, raw []byte) bool {
+func (s *Schema) EnumMember(path []string, value strictjson.Value) bool {
 	schemas := s.at(path)
 	if !hasEnum(schemas) {
 		return false
 	}
-	v, err := decodeJSON(raw)
-	if err != nil {
-		return false
-	}
+	v := decoded(value)
 	for _, s := range schemas {
 		if s.Ref != nil && s.DraftVersion < 2019 {
 			continue
@@ -183,12 +182,10 @@ func hasEnum(schemas []*js.Schema) bool {
 	})
 }
 
-// Equal reports whether two texts of checked JSON are one value: of the same
-// type, numbers by exact value.
-func Equal(a, b []byte) bool {
-	v, err := decodeJSON(a)
-	w, err2 := decodeJSON(b)
-	return err == nil && err2 == nil && same(v, w)
+// Equal reports whether two texts are one value: of the same type, numbers by
+// exact value.
+func Equal(a, b strictjson.Value) bool {
+	return a.Kind() == b.Kind() && a.Kind() != 0 && same(decoded(a), decoded(b))
 }
 
 // same compares two decoded values: same JSON type, numbers by exact value.

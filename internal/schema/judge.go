@@ -25,11 +25,11 @@ const (
 // Judge validates arguments and closes them: open tells which objects the
 // contract opens to properties the schema does not name (R16). The answer is
 // sorted and empty when nothing is wrong.
-func (s *Schema) Judge(raw []byte, open func(path []string) bool) []writ.Failure {
-	v, err := decodeJSON(raw)
-	if err != nil {
+func (s *Schema) Judge(arguments strictjson.Value, open func(path []string) bool) []writ.Failure {
+	if arguments.Kind() == 0 {
 		return []writ.Failure{{Reason: writ.PayloadSyntax, Need: "arguments in strict JSON"}}
 	}
+	v := decoded(arguments)
 	j := &judging{
 		meter: meter{weight: s.weight, cost: map[visit]int{}},
 		open:  open, holds: map[visit]bool{}, seen: map[writ.Failure]bool{},

@@ -5,7 +5,6 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -111,14 +110,8 @@ func Compile(raw []byte) (s *Schema, err error) {
 			s, err = nil, errInvalid
 		}
 	}()
-	if strictjson.Check(raw, strictjson.Limits{Bytes: maxBytes, Depth: Nesting, Leaves: maxBytes, Number: 64}) != nil {
-		return nil, errForm
-	}
-	if k := strictjson.KindOf(raw); k != strictjson.Object && k != strictjson.Bool {
-		return nil, errForm
-	}
-	doc, err := decodeJSON(raw)
-	if err != nil {
+	doc, err := strictjson.Parse(raw, strictjson.Limits{Bytes: maxBytes, Depth: Nesting, Leaves: maxBytes, Number: 64})
+	if k := doc.Kind(); err != nil || k != strictjson.Object && k != strictjson.Bool {
 		return nil, errForm
 	}
 	const self = "writ:schema"
@@ -126,7 +119,7 @@ func Compile(raw []byte) (s *Schema, err error) {
 	c.UseLoader(noLoader{})
 	c.DefaultDraft(js.Draft2020)
 	c.UseRegexpEngine(func(s string) (js.Regexp, error) { return compileRE2(s) })
-	if err := c.AddResource(self, doc); err != nil {
+	if err := c.AddResource(self, decoded(doc)); err != nil {
 		return nil, classify(err)
 	}
 	root, err := c.Compile(self)
@@ -160,14 +153,31 @@ func classify(err error) error {
 	return errInvalid
 }
 
-// decodeJSON turns checked JSON into what the library validates, numbers kept
-// digit for digit.
-func decodeJSON(raw []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	err := dec.Decode(&v)
-	return v, err
+// decoded is checked JSON as the library validates it, numbers kept digit for
+// digit.
+func decoded(v strictjson.Value) any {
+	switch v.Kind() {
+	case strictjson.Object:
+		m := make(map[string]any, v.Len())
+		for name, e := range v.Members() {
+			m[name] = decoded(e)
+		}
+		return m
+	case strictjson.Array:
+		a := make([]any, 0, v.Len())
+		for _, e := range v.Elements() {
+			a = append(a, decoded(e))
+		}
+		return a
+	case strictjson.String:
+		s, _ := v.Text()
+		return s
+	case strictjson.Number:
+		return json.Number(v.Literal())
+	case strictjson.Bool:
+		return string(v.Literal()) == "true"
+	}
+	return nil
 }
 
 // inPlace returns the subschemas that judge the same value as s does.
@@ -225,13 +235,13 @@ func asSchema(v any) *js.Schema {
 
 // Accepts reports whether checked JSON satisfies the schema. A validation beyond
 // the bound is a failed one.
-func (s *Schema) Accepts(raw []byte) bool {
-	v, err := decodeJSON(raw)
-	if err != nil {
+func (s *Schema) Accepts(v strictjson.Value) bool {
+	if v.Kind() == 0 {
 		return false
 	}
+	d := decoded(v)
 	m := &meter{weight: s.weight, cost: map[visit]int{}}
-	return m.afford(s.root, tree(v)) && validate(s.root, v) == nil
+	return m.afford(s.root, tree(d)) && validate(s.root, d) == nil
 }
 
 // validate runs the library. A panic in it is a failed validation.

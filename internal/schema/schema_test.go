@@ -67,7 +67,7 @@ func TestSchemaCases(t *testing.T) {
 						t.Fatal(in, err)
 					}
 					var got []string
-					for _, f := range s.Judge([]byte(in), open) {
+					for _, f := range s.Judge(strictjson.Of([]byte(in)), open) {
 						got = append(got, fmt.Sprintf("%s %s (%s)", f.Pointer, f.Reason, f.Need))
 					}
 					if len(got) == 0 {
@@ -104,10 +104,10 @@ func mustSchema(t testing.TB, text string) *Schema {
 // quadratic is counted before it is run, and refused.
 func TestT09Work(t *testing.T) {
 	s := mustSchema(t, `{"properties":{"a":{"type":"string","pattern":"^(a+)+$"}}}`)
-	if fs := s.Judge([]byte(`{"a":"`+strings.Repeat("a", 50_000)+`"}`), nil); len(fs) != 0 {
+	if fs := s.Judge(strictjson.Of([]byte(`{"a":"`+strings.Repeat("a", 50_000)+`"}`)), nil); len(fs) != 0 {
 		t.Errorf("T09 ^(a+)+$: %v", fs)
 	}
-	if fs := s.Judge([]byte(`{"a":"`+strings.Repeat("a", 50_000)+`!"}`), nil); len(fs) != 1 || fs[0].Reason != writ.SchemaInvalid {
+	if fs := s.Judge(strictjson.Of([]byte(`{"a":"`+strings.Repeat("a", 50_000)+`!"}`)), nil); len(fs) != 1 || fs[0].Reason != writ.SchemaInvalid {
 		t.Errorf("T09 ^(a+)+$: %v", fs)
 	}
 	// Each level of the value doubles the work: 2^90 without the bound.
@@ -130,19 +130,19 @@ func TestT09Work(t *testing.T) {
 		"long enum, long array":  {enum, `{"a":[` + strings.TrimSuffix(strings.Repeat(`"v1",`, 20_000), ",") + `]}`},
 		"large pattern and text": {mustSchema(t, `{"properties":{"a":{"pattern":"(a{1,300}b){3}"}}}`), `{"a":"` + strings.Repeat("a", 2<<20) + `"}`},
 	} {
-		fs := c.s.Judge([]byte(c.in), nil)
+		fs := c.s.Judge(strictjson.Of([]byte(c.in)), nil)
 		if len(fs) != 1 || fs[0].Reason != writ.PayloadTooLarge {
 			t.Errorf("T09 %s: %d failures, want the call refused as too large", name, len(fs))
 		}
-		if c.s.Accepts([]byte(c.in)) {
+		if c.s.Accepts(strictjson.Of([]byte(c.in))) {
 			t.Errorf("T09 %s: a validation beyond the bound succeeds", name)
 		}
 	}
-	if fs := twice.Judge([]byte(`{"c":{"c":{"c":{}}}}`), nil); len(fs) != 0 {
+	if fs := twice.Judge(strictjson.Of([]byte(`{"c":{"c":{"c":{}}}}`)), nil); len(fs) != 0 {
 		t.Errorf("a recursive schema on a small value: %v", fs)
 	}
 	// 100 k leaves under an ordinary schema are within the bound.
-	if fs := mustSchema(t, `{"properties":{"a":{"type":"array","items":{"type":"integer","minimum":0}}}}`).Judge([]byte(`{"a":[`+strings.TrimSuffix(strings.Repeat("1,", 99_000), ",")+`]}`), nil); len(fs) != 0 {
+	if fs := mustSchema(t, `{"properties":{"a":{"type":"array","items":{"type":"integer","minimum":0}}}}`).Judge(strictjson.Of([]byte(`{"a":[`+strings.TrimSuffix(strings.Repeat("1,", 99_000), ",")+`]}`)), nil); len(fs) != 0 {
 		t.Errorf("a large honest call: %v", fs)
 	}
 }
@@ -156,12 +156,12 @@ func TestManyFailures(t *testing.T) {
 		fmt.Fprintf(&b, `,"k%d":1`, i)
 	}
 	in := []byte(`{"a":{` + b.String()[1:] + `},"` + strings.Repeat("x", 5000) + `":1}`)
-	first := s.Judge(in, nil)
+	first := s.Judge(strictjson.Of(in), nil)
 	if len(first) != MaxFailures {
 		t.Fatalf("%d failures", len(first))
 	}
 	for range 5 {
-		if again := s.Judge(in, nil); fmt.Sprint(again) != fmt.Sprint(first) {
+		if again := s.Judge(strictjson.Of(in), nil); fmt.Sprint(again) != fmt.Sprint(first) {
 			t.Fatal("two judgements differ")
 		}
 	}
@@ -197,7 +197,7 @@ func TestSchemaQuestions(t *testing.T) {
 		{"/d", `"r"`, false}, {"/nothing", `"r"`, false}, {"", `"r"`, false},
 	} {
 		path, _ := strictjson.ParsePointer(c.path)
-		if got := s.EnumMember(path, []byte(c.value)); got != c.want {
+		if got := s.EnumMember(path, strictjson.Of([]byte(c.value))); got != c.want {
 			t.Errorf("R7 %s %s: %v", c.path, c.value, got)
 		}
 	}
@@ -277,7 +277,7 @@ func TestClosingModel(t *testing.T) {
 		raw, _ := json.Marshal(v)
 		want, got := map[string]bool{}, map[string]bool{}
 		model(s, v, nil, want)
-		for _, f := range compiled.Judge(raw, nil) {
+		for _, f := range compiled.Judge(strictjson.Of(raw), nil) {
 			if f.Reason == writ.SchemaUnknownField {
 				got[f.Pointer] = true
 			}
@@ -293,7 +293,7 @@ func TestFailuresEchoNothing(t *testing.T) {
 	s := mustSchema(t, `{"properties":{"e":{"enum":["x"]},"c":{"const":1},"p":{"pattern":"^y$"},"n":{"minimum":5,"maximum":6},"l":{"maxLength":1},"o":{"anyOf":[{"type":"null"},{"type":"array"}]},"f":{"format":"uri"},"u":{"uniqueItems":true},"x":{"propertyNames":{"maxLength":1},"patternProperties":{"":{}}}}}`)
 	secret := "hunter2hunter2"
 	in := fmt.Sprintf(`{"e":%[1]q,"c":%[1]q,"p":%[1]q,"n":31337,"l":%[1]q,"o":%[1]q,"f":%[1]q,"u":[%[1]q,%[1]q],"x":{"ok":1}}`, secret)
-	fs := s.Judge([]byte(in), nil)
+	fs := s.Judge(strictjson.Of([]byte(in)), nil)
 	if len(fs) < 8 {
 		t.Errorf("%d failures: %v", len(fs), fs)
 	}

@@ -217,7 +217,7 @@ func TestUnchecked(t *testing.T) {
 }
 
 func misuse(b []byte) {
-	scanned(b).With(Member{"a", []byte("1"), 0})
+	Of(b).With(Member{"a", []byte("1"), 0})
 	Members(b)
 	Elements(b)
 	Get(b, "a")

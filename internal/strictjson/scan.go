@@ -60,7 +60,7 @@ func skipPlain(b []byte, i int) int {
 // Members returns the members of a checked object in their order; ok is false
 // if raw is not an object.
 func Members(raw []byte) (ms []Member, ok bool) {
-	v := scanned(raw)
+	v := Of(raw)
 	if v.Kind() != Object {
 		return nil, false
 	}
@@ -75,7 +75,7 @@ func Members(raw []byte) (ms []Member, ok bool) {
 
 // Get returns the value of the member of that exact name, nil if raw is not an
 // object or has no such member.
-func Get(raw []byte, name string) []byte { return scanned(raw).Get(name).Raw() }
+func Get(raw []byte, name string) []byte { return Of(raw).Get(name).Raw() }
 
 // At returns the raw value an RFC 6901 pointer names in checked JSON, nil if
 // there is none.
@@ -83,13 +83,13 @@ func At(raw []byte, pointer string) []byte {
 	if len(raw) == 0 {
 		return nil
 	}
-	return scanned(raw).At(pointer).Raw()
+	return Of(raw).At(pointer).Raw()
 }
 
 // Elements returns the elements of a checked array as sub-slices; ok is false
 // if raw is not an array.
 func Elements(raw []byte) (es [][]byte, ok bool) {
-	v := scanned(raw)
+	v := Of(raw)
 	for _, e := range v.Elements() {
 		es = append(es, e.Raw())
 	}
@@ -98,7 +98,7 @@ func Elements(raw []byte) (es [][]byte, ok bool) {
 
 // Walk is Value.Walk for checked bytes.
 func Walk(raw []byte, leaf func(path []string, raw []byte) bool, key func(path []string, name string) bool) {
-	scanned(raw).Walk(func(path []string, v Value) bool { return leaf == nil || leaf(path, v.Literal()) }, key)
+	Of(raw).Walk(func(path []string, v Value) bool { return leaf == nil || leaf(path, v.Literal()) }, key)
 }
 
 // within reports whether a value that is valid JSON keeps to the limits of

@@ -42,10 +42,14 @@ func (v Value) With(members ...Member) []byte {
 	return append(out, raw[end:]...)
 }
 
+// Make returns the object of these members, in the order given, as a Value. The
+// names differ, and the values are checked.
+func Make(members ...Member) Value { return Of(Of([]byte("{}")).With(members...)) }
+
 // Set returns the object raw with the member name set to value, as Value.With
 // does. raw must be a checked object and value a checked value.
 func Set(raw []byte, name string, value []byte) []byte {
-	return scanned(raw).With(Member{Name: name, Value: value})
+	return Of(raw).With(Member{Name: name, Value: value})
 }
 
 // Delete returns the object raw without the member name; every byte of the

@@ -8,10 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Value is one JSON value within a text that Parse accepted. It knows where
+// Value is one JSON value within a text that was read once. It knows where
 // everything in it begins and ends, so that nobody looks for it again, and Raw
-// are the very bytes that were accepted. It never changes, and neither may the
-// bytes.
+// are the very bytes that were read. It never changes, and neither may the bytes.
 //
 // The zero Value is what is not there: it has no kind, no bytes, no members. A
 // Value that Parse refused has its bytes and nothing else.
@@ -25,7 +24,8 @@ type table struct {
 	text   []byte
 	shared string // text again, for what is read as strings; "" if that is too long
 	nodes  []node
-	limits Limits
+	strict bool   // Parse accepted it,
+	limits Limits // within these
 }
 
 // node is one value or member name. The nodes of a text stand in its order:
@@ -56,22 +56,28 @@ func Parse(b []byte, l Limits) (Value, error) {
 	if err != nil {
 		return Value{doc: &table{text: b}}, err
 	}
-	v := read(b, n, l)
+	v := read(b, n)
+	v.doc.strict, v.doc.limits = true, l
 	if len(b) <= maxShared {
 		v.doc.shared = string(b)
 	}
 	return v, nil
 }
 
-// scanned is the value of bytes that were checked before. Of bytes that cannot
-// have been it has no kind, or says something that means nothing.
-func scanned(raw []byte) Value {
+// Of returns raw as a Value that nobody has checked; nil is the zero Value. It
+// is for bytes that were checked before, or that this program wrote. What looks
+// into it finds something that means nothing where they are no JSON, so Within
+// comes first for all that others wrote.
+func Of(raw []byte) Value {
+	if raw == nil {
+		return Value{}
+	}
 	n, _ := within(raw, Limits{})
-	return read(raw, n, Limits{})
+	return read(raw, n)
 }
 
 // read makes the table of checked text that has n nodes.
-func read(b []byte, n int, l Limits) Value {
+func read(b []byte, n int) Value {
 	var doc *table
 	if s := (*short)(nil); n <= len(s.few) {
 		s = &short{}
@@ -79,7 +85,7 @@ func read(b []byte, n int, l Limits) Value {
 	} else {
 		doc = &table{nodes: make([]node, 0, n)}
 	}
-	doc.text, doc.limits = b, l
+	doc.text = b
 	if len(b) > maxText || !doc.fill() {
 		doc.nodes = nil
 	}
@@ -130,7 +136,7 @@ func (d *table) fill() bool {
 		default:
 			end = skipPlain(b, i)
 		}
-		if end < 0 {
+		if end < 0 || kindAt(b[start]) == 0 {
 			return false
 		}
 		if end > 0 {
@@ -214,10 +220,10 @@ func (v Value) Kind() Kind {
 	return kindAt(v.doc.text[v.doc.nodes[v.at].start])
 }
 
-// Within reports, as an *Error, why the value is not acceptable within l, or
-// nil. Of a Value of no kind it says why that is none.
+// Within reports, as Check of its bytes does, why the value is not acceptable
+// within l, or nil. What Parse accepted within as much is not looked at again.
 func (v Value) Within(l Limits) error {
-	if v.Kind() != 0 && (l.Bytes <= 0 || len(v.Raw()) <= l.Bytes) {
+	if v.Kind() != 0 && v.doc.strict && (l.Bytes <= 0 || len(v.Raw()) <= l.Bytes) {
 		// What keeps to the limits of its text keeps to them in any part.
 		if had := v.doc.limits; tight(had.Depth, l.Depth) && tight(had.Leaves, l.Leaves) && tight(had.Number, l.Number) {
 			return nil

@@ -64,7 +64,7 @@ func TestValue(t *testing.T) {
 			return
 		}
 		same(t, v, b)
-		same(t, scanned(b), b)
+		same(t, Of(b), b)
 		l := Limits{Bytes: 20, Depth: 3, Leaves: 6, Number: 5}
 		v.Walk(func(path []string, leaf Value) bool {
 			if v.Find(path) != leaf || v.At(Pointer(path)) != leaf {

@@ -19,6 +19,7 @@ import (
 	"errors"
 
 	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Era is the wire a request came by.
@@ -63,12 +64,12 @@ type Session interface {
 // ErrNoSession says that there is no such session of that principal.
 var ErrNoSession = errors.New("no such session")
 
-// Request is one client request or notification. The slices are the exact
-// bytes that arrived and are not changed by anyone.
+// Request is one client request or notification. Values and slices are the
+// exact bytes that arrived and are not changed by anyone.
 type Request struct {
 	Method string
-	Params []byte // raw object, nil when absent
-	ID     []byte // raw string or integer; nil for a notification
+	Params strictjson.Value // an object, the zero Value when absent
+	ID     []byte           // raw string or integer; nil for a notification
 
 	Era     Era
 	Version string // one of Versions
@@ -79,10 +80,10 @@ type Request struct {
 	// request that carries none, which has no evidence.
 	Session Session
 
-	ClientCapabilities []byte // raw object, nil when not stated
-	ClientInfo         []byte // raw object, nil when not stated; a claim, never a key
-	ProgressToken      []byte // raw string or integer, nil when none
-	LogLevel           []byte // raw string of the modern _meta logLevel, nil when none
+	ClientCapabilities strictjson.Value // an object, the zero Value when not stated
+	ClientInfo         []byte           // raw object, nil when not stated; a claim, never a key
+	ProgressToken      []byte           // raw string or integer, nil when none
+	LogLevel           []byte           // raw string of the modern _meta logLevel, nil when none
 
 	// ParamHeaders are the Mcp-Param-* headers of a modern HTTP request, by
 	// lower-case name without the prefix, decoded; nil on stdio. The Router

@@ -169,7 +169,7 @@ func (f *fake) Handle(ctx context.Context, r *Request) Reply {
 	case "tools/list":
 		return Reply{Result: []byte(`{"tools":[{"name":"echo","inputSchema":{"type":"object"}},{"name":"ask","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private","resultType":"complete"}`)}
 	case "tools/call":
-		name, _ := strictjson.Text(strictjson.Get(r.Params, "name"))
+		name, _ := r.Params.Get("name").Text()
 		return f.call(ctx, name, r)
 	case "prompts/get", "resources/read", "logging/setLevel", "resources/subscribe":
 		return Reply{Result: []byte(`{}`)}
@@ -178,7 +178,8 @@ func (f *fake) Handle(ctx context.Context, r *Request) Reply {
 }
 
 func (f *fake) call(ctx context.Context, name string, r *Request) Reply {
-	args := strictjson.Get(r.Params, "arguments")
+	arguments := r.Params.Get("arguments")
+	args := arguments.Raw()
 	switch name {
 	case "echo": // the exact bytes of the arguments
 		if args == nil {
@@ -226,7 +227,7 @@ func (f *fake) call(ctx context.Context, name string, r *Request) Reply {
 		r.Peer.Notify(ctx, "notifications/progress", []byte(`{"progressToken":1,"progress":0}`))
 		return f.call(ctx, "wait", r)
 	case "header":
-		if err := CheckParamHeaders([]byte(`{"properties":{"city":{"x-mcp-header":"City"},"n":{"x-mcp-header":"N"},"o":{"properties":{"b":{"x-mcp-header":"B"}}}}}`), args, r.ParamHeaders); err != nil {
+		if err := CheckParamHeaders(strictjson.Of([]byte(`{"properties":{"city":{"x-mcp-header":"City"},"n":{"x-mcp-header":"N"},"o":{"properties":{"b":{"x-mcp-header":"B"}}}}}`)), arguments, r.ParamHeaders); err != nil {
 			return Reply{Err: err}
 		}
 		return text("ok")

@@ -47,8 +47,8 @@ func (s strictRouter) Notified(_ context.Context, r *Request) {
 }
 
 func (s strictRouter) check(r *Request) {
-	if r.Params != nil && (strictjson.Check(r.Params, strictjson.Request) != nil || strictjson.KindOf(r.Params) != strictjson.Object) {
-		s.t.Errorf("params %q", r.Params)
+	if r.Params.Exists() && (strictjson.Check(r.Params.Raw(), strictjson.Request) != nil || r.Params.Kind() != strictjson.Object) {
+		s.t.Errorf("params %q", r.Params.Raw())
 	}
 	if r.Method == "" || (r.Era == Modern) != (r.Version == Version20260728) || !strings.Contains(strings.Join(Versions, " "), r.Version) {
 		s.t.Errorf("method %q era %d version %q", r.Method, r.Era, r.Version)

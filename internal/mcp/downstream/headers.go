@@ -175,7 +175,7 @@ func nameMember(method string) string {
 }
 
 // checkMirror holds Mcp-Method and Mcp-Name against the body (W10).
-func checkMirror(h http.Header, method string, params []byte) *refused {
+func checkMirror(h http.Header, method string, params strictjson.Value) *refused {
 	switch h.Get(headerMethod) {
 	case "":
 		return noMethodHeader
@@ -192,7 +192,7 @@ func checkMirror(h http.Header, method string, params []byte) *refused {
 		return noNameHeader
 	}
 	got, ok := decodeHeader(v)
-	want, isText := strictjson.Text(strictjson.Get(params, member))
+	want, isText := params.Get(member).Text()
 	if !ok || !isText || got != want {
 		return noNameEqual
 	}
@@ -221,19 +221,19 @@ func paramHeaders(h http.Header) (map[string]string, *refused) {
 // argument that is given is repeated in its header, and each such header
 // repeats a given argument. It returns nil or the error to answer, which names
 // neither.
-func CheckParamHeaders(schema, arguments []byte, headers map[string]string) *rpc.Error {
+func CheckParamHeaders(schema, arguments strictjson.Value, headers map[string]string) *rpc.Error {
 	bad := false
 	eachParamHeader(schema, nil, 0, func(path []string, name string) {
-		raw := arguments
+		v := arguments
 		for _, p := range path {
-			raw = strictjson.Get(raw, p)
+			v = v.Get(p)
 		}
 		got, given := headers[strings.ToLower(name)]
-		if raw == nil || strictjson.KindOf(raw) == strictjson.Null {
+		if !v.Exists() || v.Kind() == strictjson.Null {
 			bad = bad || given
 			return
 		}
-		bad = bad || !given || !sameParam(got, raw)
+		bad = bad || !given || !sameParam(got, v)
 	})
 	if bad {
 		return rpc.Errorf(rpc.CodeHeaderMismatch, "an Mcp-Param header is missing, or does not equal its argument in the body")
@@ -241,30 +241,29 @@ func CheckParamHeaders(schema, arguments []byte, headers map[string]string) *rpc
 	return nil
 }
 
-func eachParamHeader(schema []byte, path []string, depth int, f func(path []string, name string)) {
+func eachParamHeader(schema strictjson.Value, path []string, depth int, f func(path []string, name string)) {
 	if depth > 32 {
 		return
 	}
-	props, _ := strictjson.Members(strictjson.Get(schema, "properties"))
-	for _, p := range props {
-		at := append(path[:len(path):len(path)], p.Name)
-		if name, ok := strictjson.Text(strictjson.Get(p.Value, "x-mcp-header")); ok && name != "" {
+	for property, s := range schema.Get("properties").Members() {
+		at := append(path[:len(path):len(path)], property)
+		if name, ok := s.Get("x-mcp-header").Text(); ok && name != "" {
 			f(at, name)
 		}
-		eachParamHeader(p.Value, at, depth+1, f)
+		eachParamHeader(s, at, depth+1, f)
 	}
 }
 
 // sameParam compares a header with a string, boolean or safe integer.
-func sameParam(header string, raw []byte) bool {
-	switch strictjson.KindOf(raw) {
+func sameParam(header string, v strictjson.Value) bool {
+	switch v.Kind() {
 	case strictjson.String:
-		s, ok := strictjson.Text(raw)
+		s, ok := v.Text()
 		return ok && s == header
 	case strictjson.Bool:
-		return header == string(raw)
+		return header == string(v.Raw())
 	case strictjson.Number:
-		a, err := strconv.ParseFloat(string(raw), 64)
+		a, err := strconv.ParseFloat(string(v.Raw()), 64)
 		b, err2 := strconv.ParseFloat(header, 64)
 		return err == nil && err2 == nil && a == b && a == math.Trunc(a) && math.Abs(a) < 1<<53
 	}

@@ -466,7 +466,7 @@ func (x *exchange) batch(text []byte) *refused {
 	if !batches(c.hello.version) {
 		return noBatch
 	}
-	es, bad := splitBatch(text, x.h.o.Limits)
+	all, bad := splitBatch(text, x.h.o.Limits)
 	if bad != nil {
 		return bad
 	}
@@ -474,11 +474,11 @@ func (x *exchange) batch(text []byte) *refused {
 		return noRoom
 	}
 	s := x.newStream(!c.stateless())
-	done := gather(len(es), func(message []byte) { s.finish(message, http.StatusOK) })
+	done := gather(all.Len(), func(message []byte) { s.finish(message, http.StatusOK) })
 	var works []func(context.Context)
 	asked := false
-	for i, e := range es {
-		m, err := rpc.Parse(e, x.h.o.Limits)
+	for i, e := range all.Elements() {
+		m, err := rpc.Read(e)
 		var no *refused
 		switch {
 		case err != nil:

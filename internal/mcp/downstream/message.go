@@ -49,42 +49,41 @@ func isLegacy(version string) bool {
 type meta struct {
 	stated       bool   // a protocolVersion member stands there
 	version      string // "" unless it is a string
-	capabilities []byte
-	clientInfo   []byte
+	capabilities strictjson.Value
+	clientInfo   strictjson.Value
 	logLevel     []byte
 	token        []byte
 }
 
 // readMeta reads params._meta. It fails where a member is of the wrong kind,
 // so that no later reader can understand it otherwise.
-func readMeta(params []byte) (meta, *refused) {
+func readMeta(params strictjson.Value) (meta, *refused) {
 	var m meta
-	raw := strictjson.Get(params, "_meta")
-	if raw == nil {
+	v := params.Get("_meta")
+	if !v.Exists() {
 		return m, nil
 	}
-	ms, ok := strictjson.Members(raw)
-	if !ok {
+	if v.Kind() != strictjson.Object {
 		return m, noMetaObject
 	}
-	for _, x := range ms {
-		switch x.Name {
+	for name, x := range v.Members() {
+		switch name {
 		case metaVersion:
 			m.stated = true
-			m.version, _ = strictjson.Text(x.Value)
+			m.version, _ = x.Text()
 		case metaCapabilities:
-			m.capabilities = x.Value
+			m.capabilities = x
 		case metaClientInfo:
-			m.clientInfo = x.Value
+			m.clientInfo = x
 		case metaLogLevel:
-			if strictjson.KindOf(x.Value) == strictjson.String {
-				m.logLevel = x.Value
+			if x.Kind() == strictjson.String {
+				m.logLevel = x.Raw()
 			}
 		case "progressToken":
-			if !plainID(x.Value) {
+			if !plainID(x) {
 				return m, noToken
 			}
-			m.token = x.Value
+			m.token = x.Raw()
 		}
 	}
 	return m, nil
@@ -101,21 +100,20 @@ func (m *meta) checkModern() *refused {
 		return noMeta
 	case m.version != Version20260728:
 		return noVersion(m.version)
-	case strictjson.KindOf(m.capabilities) != strictjson.Object,
-		m.clientInfo != nil && strictjson.KindOf(m.clientInfo) != strictjson.Object:
+	case m.capabilities.Kind() != strictjson.Object, m.clientInfo.Exists() && m.clientInfo.Kind() != strictjson.Object:
 		return noMeta
 	}
 	return nil
 }
 
 // plainID is the form of a request id and of a progress token.
-func plainID(raw []byte) bool {
-	switch strictjson.KindOf(raw) {
+func plainID(v strictjson.Value) bool {
+	switch v.Kind() {
 	case strictjson.String:
-		s, ok := strictjson.Text(raw)
+		s, ok := v.Text()
 		return ok && len(s) <= 256
 	case strictjson.Number:
-		n, err := strconv.ParseInt(string(raw), 10, 64)
+		n, err := strconv.ParseInt(string(v.Raw()), 10, 64)
 		return err == nil && n >= -(1<<53) && n <= 1<<53
 	}
 	return false
@@ -124,7 +122,7 @@ func plainID(raw []byte) bool {
 // hello is what a legacy initialize says and is answered.
 type hello struct {
 	version      string // negotiated
-	capabilities []byte
+	capabilities strictjson.Value
 	clientInfo   []byte
 }
 
@@ -133,22 +131,18 @@ const maxHello = 64 << 10
 
 // readHello reads initialize. A version we know is echoed exactly; for any
 // other we offer our newest legacy one.
-func readHello(params []byte) (hello, *refused) {
-	asked, ok := strictjson.Text(strictjson.Get(params, "protocolVersion"))
-	h := hello{
-		version:      Version20251125,
-		capabilities: strictjson.Get(params, "capabilities"),
-		clientInfo:   strictjson.Get(params, "clientInfo"),
-	}
-	if !ok || asked == "" || strictjson.KindOf(h.capabilities) != strictjson.Object ||
-		h.clientInfo != nil && strictjson.KindOf(h.clientInfo) != strictjson.Object ||
-		len(h.capabilities)+len(h.clientInfo) > maxHello {
+func readHello(params strictjson.Value) (hello, *refused) {
+	h := hello{version: Version20251125}
+	asked, ok := params.Get("protocolVersion").Text()
+	can, info := params.Get("capabilities"), params.Get("clientInfo")
+	if !ok || asked == "" || can.Kind() != strictjson.Object || info.Exists() && info.Kind() != strictjson.Object ||
+		len(can.Raw())+len(info.Raw()) > maxHello {
 		return h, noInitParams
 	}
 	// Kept for as long as the connection: not with the whole message (D03).
-	h.capabilities, h.clientInfo = bytes.Clone(h.capabilities), bytes.Clone(h.clientInfo)
+	h.capabilities, h.clientInfo = strictjson.Of(bytes.Clone(can.Raw())), bytes.Clone(info.Raw())
 	if isLegacy(asked) {
-		h.version = asked
+		h.version = strings.Clone(asked)
 	}
 	return h, nil
 }
@@ -234,42 +228,41 @@ func oneLine(b []byte) []byte {
 
 // mayAsk says whether a client of that version and those capabilities may be
 // sent this request (T16 the other way round).
-func mayAsk(version string, capabilities []byte, method string, params []byte) bool {
+func mayAsk(version string, capabilities strictjson.Value, method string, params []byte) bool {
 	switch method {
 	case methodPing:
 		return true
 	case "roots/list":
-		return strictjson.KindOf(strictjson.Get(capabilities, "roots")) == strictjson.Object
+		return capabilities.Get("roots").Kind() == strictjson.Object
 	case "sampling/createMessage":
-		c := strictjson.Get(capabilities, "sampling")
-		if strictjson.KindOf(c) != strictjson.Object {
+		c := capabilities.Get("sampling")
+		if c.Kind() != strictjson.Object {
 			return false
 		}
-		return strictjson.Get(params, "tools") == nil || strictjson.KindOf(strictjson.Get(c, "tools")) == strictjson.Object
+		return strictjson.Get(params, "tools") == nil || c.Get("tools").Kind() == strictjson.Object
 	case "elicitation/create":
-		c := strictjson.Get(capabilities, "elicitation")
-		if strictjson.KindOf(c) != strictjson.Object || strings.Compare(version, Version20250618) < 0 {
+		c := capabilities.Get("elicitation")
+		if c.Kind() != strictjson.Object || strings.Compare(version, Version20250618) < 0 {
 			return false
 		}
 		if mode, _ := strictjson.Text(strictjson.Get(params, "mode")); mode == "url" {
-			return version >= Version20251125 && strictjson.KindOf(strictjson.Get(c, "url")) == strictjson.Object
+			return version >= Version20251125 && c.Get("url").Kind() == strictjson.Object
 		}
-		ms, _ := strictjson.Members(c)
-		return len(ms) == 0 || strictjson.KindOf(strictjson.Get(c, "form")) == strictjson.Object
+		return c.Len() == 0 || c.Get("form").Kind() == strictjson.Object
 	}
 	return false
 }
 
 // readFilter reads what subscriptions/listen asks for.
-func readFilter(params []byte) (Filter, *refused) {
+func readFilter(params strictjson.Value) (Filter, *refused) {
 	var f Filter
-	ms, ok := strictjson.Members(strictjson.Get(params, "notifications"))
-	if !ok {
+	asked := params.Get("notifications")
+	if asked.Kind() != strictjson.Object {
 		return f, noListenParams
 	}
-	for _, m := range ms {
+	for name, v := range asked.Members() {
 		var flag *bool
-		switch m.Name {
+		switch name {
 		case "toolsListChanged":
 			flag = &f.Tools
 		case "promptsListChanged":
@@ -277,25 +270,24 @@ func readFilter(params []byte) (Filter, *refused) {
 		case "resourcesListChanged":
 			flag = &f.Resources
 		case "resourceSubscriptions":
-			es, ok := strictjson.Elements(m.Value)
-			if !ok || len(es) > 1000 {
+			if v.Kind() != strictjson.Array || v.Len() > 1000 {
 				return f, noListenParams
 			}
-			for _, e := range es {
-				uri, ok := strictjson.Text(e)
+			for _, e := range v.Elements() {
+				uri, ok := e.Text()
 				if !ok {
 					return f, noListenParams
 				}
-				f.URIs = append(f.URIs, uri)
+				f.URIs = append(f.URIs, strings.Clone(uri)) // kept for as long as the stream
 			}
 			continue
 		default:
 			continue
 		}
-		if strictjson.KindOf(m.Value) != strictjson.Bool {
+		if v.Kind() != strictjson.Bool {
 			return f, noListenParams
 		}
-		*flag = string(m.Value) == "true"
+		*flag = string(v.Raw()) == "true"
 	}
 	return f, nil
 }
@@ -378,21 +370,21 @@ func batches(version string) bool { return version == Version20250326 }
 const maxBatch = 50
 
 // splitBatch returns the messages of a batch, each to be judged singly.
-func splitBatch(text []byte, l strictjson.Limits) ([][]byte, *refused) {
-	if err := strictjson.Check(text, l); err != nil {
+func splitBatch(text []byte, l strictjson.Limits) (batch strictjson.Value, bad *refused) {
+	batch, err := strictjson.Parse(text, l)
+	if err != nil {
 		_, e := rpc.Parse(text, l)
-		return nil, noMessage(e)
+		return batch, noMessage(e)
 	}
-	es, ok := strictjson.Elements(text)
-	if !ok || len(es) == 0 || len(es) > maxBatch {
-		return nil, noBigBatch
+	if n := batch.Len(); batch.Kind() != strictjson.Array || n == 0 || n > maxBatch {
+		return batch, noBigBatch
 	}
-	for _, e := range es {
-		if m, _ := strictjson.Text(strictjson.Get(e, "method")); m == methodInitialize {
-			return nil, noBigBatch
+	for _, e := range batch.Elements() {
+		if m, _ := e.Get("method").Text(); m == methodInitialize {
+			return batch, noBigBatch
 		}
 	}
-	return es, nil
+	return batch, nil
 }
 
 // gather collects the answers to a batch of n messages and sends those there

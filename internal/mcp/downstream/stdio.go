@@ -276,24 +276,26 @@ func (c *stdioConn) line(l line) {
 		return
 	}
 	if text[0] == '[' && c.greeted && batches(c.hello.version) {
-		ms, bad := splitBatch(text, c.o.Limits)
+		batch, bad := splitBatch(text, c.o.Limits)
 		if bad != nil {
 			c.report(bad)
 			c.reply(rpc.ErrorResponse(nil, bad.err))
 			return
 		}
-		done := gather(len(ms), c.reply)
-		for i, m := range ms {
-			c.message(m, done(i))
+		done := gather(batch.Len(), c.reply)
+		for i, e := range batch.Elements() {
+			m, err := rpc.Read(e)
+			c.message(m, err, done(i))
 		}
 		return
 	}
-	c.message(l.text, c.reply)
+	m, err := rpc.Parse(l.text, c.o.Limits)
+	c.message(m, err, c.reply)
 }
 
-// message handles one message of a line; done is called exactly once.
-func (c *stdioConn) message(text []byte, done reply) {
-	m, err := rpc.Parse(text, c.o.Limits)
+// message handles one message of a line, or why it is none; done is called
+// exactly once.
+func (c *stdioConn) message(m rpc.Message, err *rpc.Error, done reply) {
 	switch {
 	case err != nil:
 		c.refuse(m.ID, noMessage(err), done)
@@ -421,7 +423,7 @@ func (c *stdioConn) newRequest(m rpc.Message, mt meta) *Request {
 	r := &Request{
 		Method: m.Method, Params: m.Params, ID: m.ID,
 		Era: c.era, Version: Version20260728, Principal: c.o.Principal, Session: c.session,
-		ClientCapabilities: mt.capabilities, ClientInfo: mt.clientInfo,
+		ClientCapabilities: mt.capabilities, ClientInfo: mt.clientInfo.Raw(),
 		ProgressToken: mt.token, LogLevel: mt.logLevel,
 		Peer: silent{},
 	}

@@ -69,13 +69,13 @@ func (t *table) end(c *call) (cancelled bool) {
 }
 
 // cancel handles notifications/cancelled; an unknown id is ignored.
-func (t *table) cancel(params []byte) {
-	id := strictjson.Get(params, "requestId")
-	if id == nil || !plainID(id) {
+func (t *table) cancel(params strictjson.Value) {
+	id := params.Get("requestId")
+	if !plainID(id) {
 		return
 	}
 	t.mu.Lock()
-	c := t.open[rpc.IDKey(id)]
+	c := t.open[rpc.IDKey(id.Raw())]
 	if c != nil {
 		c.cancelled = true
 	}
@@ -166,7 +166,7 @@ func (silent) Request(context.Context, string, []byte) ([]byte, *rpc.Error) {
 type link struct {
 	era          Era
 	version      string
-	capabilities []byte
+	capabilities strictjson.Value
 	logLevel     []byte
 	table        *table // nil: the client cannot be asked
 	send         func(ctx context.Context, message []byte) error
@@ -211,10 +211,10 @@ func (l *link) Request(ctx context.Context, method string, params []byte) ([]byt
 	case m, ok := <-answer:
 		switch {
 		case !ok:
-		case m.Error != nil:
+		case m.Error.Exists():
 			return nil, rpc.ParseError(m.Error)
 		default:
-			return m.Result, nil
+			return m.Result.Raw(), nil
 		}
 	case <-l.over:
 	case <-ctx.Done():

@@ -43,14 +43,13 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Message is one parsed message. Its slices point into Raw.
+// Message is one parsed message. What is absent is the zero Value.
 type Message struct {
-	Raw    []byte
-	ID     []byte // exact literal, nil when absent
-	Method string // "" for a response
-	Params []byte // object, nil when absent
-	Result []byte // nil when absent
-	Error  []byte // nil when absent
+	ID     []byte           // exact literal, nil when absent
+	Method string           // "" for a response
+	Params strictjson.Value // an object
+	Result strictjson.Value
+	Error  strictjson.Value
 }
 
 // IsRequest reports a method with an id.
@@ -65,39 +64,44 @@ func (m *Message) IsResponse() bool { return m.Method == "" }
 // Parse reads one message. When it fails, the *Error is what to answer, and
 // the returned Message still carries the ID if that could be read.
 func Parse(b []byte, l strictjson.Limits) (Message, *Error) {
-	m := Message{Raw: b}
-	if err := strictjson.Check(b, l); err != nil {
+	v, err := strictjson.Parse(b, l)
+	if err != nil {
 		var e *strictjson.Error
 		if errors.As(err, &e) && e.Fault != strictjson.Syntax {
-			return m, Errorf(CodeInvalidRequest, "%s", e.Error())
+			return Message{}, Errorf(CodeInvalidRequest, "%s", e.Error())
 		}
-		return m, Errorf(CodeParse, "%s", err.Error())
+		return Message{}, Errorf(CodeParse, "%s", err.Error())
 	}
-	ms, ok := strictjson.Members(b)
-	if !ok {
-		if strictjson.KindOf(b) == strictjson.Array {
-			return m, Errorf(CodeInvalidRequest, "batches are not accepted: send one message at a time")
-		}
+	return Read(v)
+}
+
+// Read is Parse of a value that was parsed: an element of a batch.
+func Read(v strictjson.Value) (m Message, err *Error) {
+	switch v.Kind() {
+	case strictjson.Object:
+	case strictjson.Array:
+		return m, Errorf(CodeInvalidRequest, "batches are not accepted: send one message at a time")
+	default:
 		return m, Errorf(CodeInvalidRequest, "a message is a JSON object")
 	}
-	var version, method, params []byte
+	var version, method strictjson.Value
 	var fault *Error
-	for _, x := range ms {
-		switch x.Name {
+	for name, x := range v.Members() {
+		switch name {
 		case "jsonrpc":
-			version = x.Value
+			version = x
 		case "id":
-			m.ID = x.Value
+			m.ID = x.Raw()
 		case "method":
-			method = x.Value
+			method = x
 		case "params":
-			params = x.Value
+			m.Params = x
 		case "result":
-			m.Result = x.Value
+			m.Result = x
 		case "error":
-			m.Error = x.Value
+			m.Error = x
 		default:
-			if n := nearMiss(x.Name); n != "" && fault == nil {
+			if n := nearMiss(name); n != "" && fault == nil {
 				fault = Errorf(CodeInvalidRequest, "a member name that is not %q but looks like it", n)
 			}
 		}
@@ -111,14 +115,14 @@ func Parse(b []byte, l strictjson.Limits) (Message, *Error) {
 	if fault != nil {
 		return m, fault
 	}
-	if v, ok := strictjson.Text(version); !ok || v != "2.0" {
+	if v, ok := version.Text(); !ok || v != "2.0" {
 		return m, Errorf(CodeInvalidRequest, `jsonrpc must be "2.0"`)
 	}
-	if method == nil {
-		if (m.Result == nil) == (m.Error == nil) {
+	if !method.Exists() {
+		if m.Result.Exists() == m.Error.Exists() {
 			return m, Errorf(CodeInvalidRequest, "a message has a method, a result or an error")
 		}
-		if params != nil {
+		if m.Params.Exists() {
 			return m, Errorf(CodeInvalidRequest, "a response has no params")
 		}
 		if m.ID == nil {
@@ -126,18 +130,17 @@ func Parse(b []byte, l strictjson.Limits) (Message, *Error) {
 		}
 		return m, nil
 	}
-	if m.Result != nil || m.Error != nil {
+	if m.Result.Exists() || m.Error.Exists() {
 		return m, Errorf(CodeInvalidRequest, "a message has a method or a result, not both")
 	}
-	name, ok := strictjson.Text(method)
+	name, ok := method.Text()
 	if !ok || name == "" || len(name) > 256 {
 		return m, Errorf(CodeInvalidRequest, "method is a string of 1 to 256 bytes")
 	}
 	m.Method = name
-	if params != nil && strictjson.KindOf(params) != strictjson.Object {
+	if m.Params.Exists() && m.Params.Kind() != strictjson.Object {
 		return m, Errorf(CodeInvalidParams, "params is an object")
 	}
-	m.Params = params
 	return m, nil
 }
 
@@ -230,11 +233,11 @@ func (e *Error) Encode() []byte {
 
 // ParseError reads the error object of a response. What is not a proper error
 // object becomes CodeInternal, with the original in Raw left nil.
-func ParseError(raw []byte) *Error {
-	code, err := strconv.Atoi(string(strictjson.Get(raw, "code")))
-	msg, ok := strictjson.Text(strictjson.Get(raw, "message"))
+func ParseError(v strictjson.Value) *Error {
+	code, err := strconv.Atoi(string(v.Get("code").Raw()))
+	msg, ok := v.Get("message").Text()
 	if err != nil || !ok {
 		return Errorf(CodeInternal, "the server answered with a malformed error")
 	}
-	return &Error{Code: code, Message: msg, Data: strictjson.Get(raw, "data"), Raw: raw}
+	return &Error{Code: code, Message: msg, Data: v.Get("data").Raw(), Raw: v.Raw()}
 }

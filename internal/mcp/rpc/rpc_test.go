@@ -70,17 +70,17 @@ func TestRawBytesSurvive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(m.Params) != `{"n":9007199254740993,"x":1.50}` || string(m.ID) != `"\u0041"` {
-		t.Errorf("params %s id %s", m.Params, m.ID)
+	if string(m.Params.Raw()) != `{"n":9007199254740993,"x":1.50}` || string(m.ID) != `"\u0041"` {
+		t.Errorf("params %s id %s", m.Params.Raw(), m.ID)
 	}
-	if got := string(Request(m.ID, m.Method, m.Params)); got != in {
+	if got := string(Request(m.ID, m.Method, m.Params.Raw())); got != in {
 		t.Errorf("got %s", got)
 	}
 	raw := []byte(`{"code":-1,"message":"m","data":{"z":1.0},"extra":true}`)
-	if got := string(ErrorResponse([]byte("7"), ParseError(raw))); got != `{"jsonrpc":"2.0","id":7,"error":`+string(raw)+`}` {
+	if got := string(ErrorResponse([]byte("7"), ParseError(strictjson.Of(raw)))); got != `{"jsonrpc":"2.0","id":7,"error":`+string(raw)+`}` {
 		t.Errorf("got %s", got)
 	}
-	if e := ParseError([]byte(`{"code":"x"}`)); e.Code != CodeInternal {
+	if e := ParseError(strictjson.Of([]byte(`{"code":"x"}`))); e.Code != CodeInternal {
 		t.Errorf("got %v", e)
 	}
 }

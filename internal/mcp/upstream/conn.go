@@ -273,12 +273,12 @@ func (c *conn) settle(k *call, out Response) Response {
 
 // knownType reports a result that is complete, or one that asks for input where
 // that can be.
-func (k *call) knownType(result []byte) bool {
-	raw := strictjson.Get(result, "resultType")
-	if raw == nil {
+func (k *call) knownType(result strictjson.Value) bool {
+	v := result.Get("resultType")
+	if !v.Exists() {
 		return true
 	}
-	t, _ := strictjson.Text(raw)
+	t, _ := v.Text()
 	return t == "complete" || t == "input_required" && k.request.Decision != nil
 }
 
@@ -343,7 +343,7 @@ func (c *conn) receive(raw []byte, from *call, shared bool) bool {
 			k = c.lookup(m.ID)
 		}
 		out := Response{End: Answered, Result: m.Result}
-		if m.Error != nil {
+		if m.Error.Exists() {
 			out.Err = rpc.ParseError(m.Error)
 		}
 		switch {
@@ -364,12 +364,12 @@ func (c *conn) receive(raw []byte, from *call, shared bool) bool {
 
 // changesIn hears the list changes in a batch, of which nothing else is read.
 func (c *conn) changesIn(batch []byte, l strictjson.Limits, from *call) {
-	if !bytes.HasPrefix(bytes.TrimLeft(batch, " \t\r\n"), []byte("[")) || strictjson.Check(batch, l) != nil {
+	if !bytes.HasPrefix(bytes.TrimLeft(batch, " \t\r\n"), []byte("[")) {
 		return
 	}
-	es, _ := strictjson.Elements(batch)
-	for _, e := range es {
-		if m, fault := rpc.Parse(e, l); fault == nil && m.IsNotification() && listKinds[m.Method] != "" {
+	v, _ := strictjson.Parse(batch, l)
+	for _, e := range v.Elements() {
+		if m, fault := rpc.Read(e); fault == nil && m.IsNotification() && listKinds[m.Method] != "" {
 			c.notification(m, from)
 		}
 	}
@@ -429,32 +429,32 @@ func (c *conn) notification(m rpc.Message, from *call) {
 	switch m.Method {
 	case "notifications/cancelled":
 		c.mu.Lock()
-		cancel := c.asks[rpc.IDKey(strictjson.Get(m.Params, "requestId"))]
+		cancel := c.asks[rpc.IDKey(m.Params.Get("requestId").Raw())]
 		c.mu.Unlock()
 		if cancel != nil {
 			cancel()
 		}
 		return
 	case "notifications/progress":
-		k := c.lookup(strictjson.Get(m.Params, "progressToken"))
+		k := c.lookup(m.Params.Get("progressToken").Raw())
 		if k == nil || k.request.ProgressToken == nil || from != nil && from != k {
 			c.s.courier.event(StrayProgress)
 			return
 		}
-		c.put(k, item{method: m.Method, params: replaceMember(m.Params, "progressToken", k.request.ProgressToken)})
+		c.put(k, item{method: m.Method, params: m.Params.With(strictjson.Member{Name: "progressToken", Value: k.request.ProgressToken})})
 		return
 	case "notifications/subscriptions/acknowledged":
 		k := from
 		if k == nil {
-			k = c.lookup(strictjson.Get(strictjson.Get(m.Params, "_meta"), metaPrefix+"subscriptionId"))
+			k = c.lookup(m.Params.Get("_meta").Get(metaPrefix + "subscriptionId").Raw())
 		}
 		if k != nil {
-			c.put(k, item{method: m.Method, params: m.Params})
+			c.put(k, item{method: m.Method, params: m.Params.Raw()})
 		}
 		return
 	}
 	if from != nil && from.method != "subscriptions/listen" {
-		c.put(from, item{method: m.Method, params: m.Params})
+		c.put(from, item{method: m.Method, params: m.Params.Raw()})
 		return
 	}
 	owner := c.s.onlyOwner()
@@ -462,7 +462,7 @@ func (c *conn) notification(m rpc.Message, from *call) {
 		c.s.courier.event(StrayNotice)
 		return
 	}
-	c.s.courier.notify(notice{m.Method, m.Params, owner})
+	c.s.courier.notify(notice{m.Method, m.Params.Raw(), owner})
 }
 
 // put hands an item to a call's caller. Progress may be lost when the caller
@@ -505,7 +505,7 @@ func (c *conn) ask(m rpc.Message, from *call) {
 		c.link.tell(rpc.ErrorResponse(m.ID, rpc.Errorf(rpc.CodeMethodNotFound, "no open request of a client that could answer this")))
 		return
 	}
-	c.put(k, item{id: m.ID, method: m.Method, params: m.Params})
+	c.put(k, item{id: m.ID, method: m.Method, params: m.Params.Raw()})
 }
 
 // soleOwner returns a call that can take a request of the server when the
@@ -533,24 +533,6 @@ func (c *conn) soleOwner() (found *call) {
 		}
 	}
 	return found
-}
-
-// replaceMember returns an object with one member's value replaced.
-func replaceMember(raw []byte, name string, value []byte) []byte {
-	ms, _ := strictjson.Members(raw)
-	b := []byte{'{'}
-	for i, m := range ms {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(b, strictjson.Quote(m.Name)...), ':')
-		if m.Name == name {
-			b = append(b, value...)
-		} else {
-			b = append(b, m.Value...)
-		}
-	}
-	return append(b, '}')
 }
 
 // ended says why a request got no answer.

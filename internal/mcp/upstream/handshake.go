@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -94,7 +95,7 @@ func (c *conn) handshake(ctx context.Context, probe bool) (Info, error) {
 	params := []byte(`{"protocolVersion":"` + LatestLegacy + `","capabilities":`)
 	params = append(append(params, c.s.capabilities()...), `,"clientInfo":`...)
 	params = append(append(params, c.s.clientInfo()...), '}')
-	r := c.do(ctx, Request{Method: "initialize", Params: params}, true)
+	r := c.do(ctx, Request{Method: "initialize", Params: strictjson.Of(params)}, true)
 	if r.End != Answered || r.Err != nil {
 		c.s.patient = slow
 		if r.End == Answered {
@@ -105,40 +106,42 @@ func (c *conn) handshake(ctx context.Context, probe bool) (Info, error) {
 		}
 		return Info{}, fmt.Errorf("initialize: %s", r.Err.Message)
 	}
-	version, _ := strictjson.Text(strictjson.Get(r.Result, "protocolVersion"))
+	version, _ := r.Result.Get("protocolVersion").Text()
 	if !slices.Contains(legacyVersions, version) {
 		return Info{}, errors.New("the server answered initialize with a version Writ does not speak")
 	}
-	c.version = version
+	c.version = strings.Clone(version)
 	if err := c.link.say(ctx, rpc.Notification("notifications/initialized", nil)); err != nil {
 		return Info{}, err
 	}
 	return Info{
-		Era: Legacy, Version: version,
-		Capabilities: object(strictjson.Get(r.Result, "capabilities")),
-		ServerInfo:   strictjson.Get(r.Result, "serverInfo"),
-		Instructions: strictjson.Get(r.Result, "instructions"),
+		Era: Legacy, Version: c.version,
+		Capabilities: object(r.Result.Get("capabilities")),
+		ServerInfo:   r.Result.Get("serverInfo").Raw(),
+		Instructions: r.Result.Get("instructions").Raw(),
 	}, nil
 }
 
-func discovered(result []byte) (Info, bool) {
-	versions, _ := strictjson.Elements(strictjson.Get(result, "supportedVersions"))
-	for _, v := range versions[:min(len(versions), maxVersions)] {
-		if s, _ := strictjson.Text(v); s == modernVersion {
+func discovered(result strictjson.Value) (Info, bool) {
+	for i, v := range result.Get("supportedVersions").Elements() {
+		if i >= maxVersions {
+			break
+		}
+		if s, _ := v.Text(); s == modernVersion {
 			return Info{
 				Era: Modern, Version: modernVersion,
-				Capabilities: object(strictjson.Get(result, "capabilities")),
-				ServerInfo:   strictjson.Get(strictjson.Get(result, "_meta"), metaPrefix+"serverInfo"),
-				Instructions: strictjson.Get(result, "instructions"),
+				Capabilities: object(result.Get("capabilities")),
+				ServerInfo:   result.Get("_meta").Get(metaPrefix + "serverInfo").Raw(),
+				Instructions: result.Get("instructions").Raw(),
 			}, true
 		}
 	}
 	return Info{}, false
 }
 
-func object(raw []byte) []byte {
-	if strictjson.KindOf(raw) != strictjson.Object {
+func object(v strictjson.Value) []byte {
+	if v.Kind() != strictjson.Object {
 		return []byte("{}")
 	}
-	return raw
+	return v.Raw()
 }

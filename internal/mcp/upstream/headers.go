@@ -38,7 +38,7 @@ type binding struct {
 // bindings reads the x-mcp-header annotations of an inputSchema. ok is false
 // when one of them breaks the protocol's rules: then the tool must not be used
 // over HTTP (attack T10).
-func bindings(schema []byte) (out []binding, ok bool) {
+func bindings(schema strictjson.Value) (out []binding, ok bool) {
 	seen := map[string]bool{}
 	ok = collect(schema, nil, true, func(b binding) bool {
 		low := strings.ToLower(b.header)
@@ -63,21 +63,17 @@ var (
 
 // collect walks a schema. static says that the place is reached from the root
 // by properties alone: only there an annotation has a meaning.
-func collect(schema []byte, path []string, static bool, add func(binding) bool) bool {
-	if es, ok := strictjson.Elements(schema); ok {
-		for _, e := range es {
-			if !collect(e, path, false, add) {
-				return false
-			}
+func collect(schema strictjson.Value, path []string, static bool, add func(binding) bool) bool {
+	for _, e := range schema.Elements() {
+		if !collect(e, path, false, add) {
+			return false
 		}
-		return true
 	}
-	ms, _ := strictjson.Members(schema)
-	for _, m := range ms {
+	for keyword, v := range schema.Members() {
 		switch {
-		case m.Name == "x-mcp-header":
-			name, ok := strictjson.Text(m.Value)
-			kind, _ := strictjson.Text(strictjson.Get(schema, "type"))
+		case keyword == "x-mcp-header":
+			name, ok := v.Text()
+			kind, _ := schema.Get("type").Text()
 			if !ok || !static || len(path) == 0 || len(name) > 128 || !httpguts.ValidHeaderFieldName(name) ||
 				kind != "string" && kind != "integer" && kind != "boolean" {
 				return false
@@ -85,16 +81,15 @@ func collect(schema []byte, path []string, static bool, add func(binding) bool) 
 			if !add(binding{append([]string(nil), path...), name}) {
 				return false
 			}
-		case data[m.Name]:
-		case named[m.Name]:
-			inner, _ := strictjson.Members(m.Value)
-			for _, p := range inner {
-				if !collect(p.Value, append(path[:len(path):len(path)], p.Name), static && m.Name == "properties", add) {
+		case data[keyword]:
+		case named[keyword]:
+			for name, s := range v.Members() {
+				if !collect(s, append(path[:len(path):len(path)], name), static && keyword == "properties", add) {
 					return false
 				}
 			}
 		default:
-			if !collect(m.Value, path, false, add) {
+			if !collect(v, path, false, add) {
 				return false
 			}
 		}
@@ -103,8 +98,8 @@ func collect(schema []byte, path []string, static bool, add func(binding) bool) 
 }
 
 // paramHeaders returns the Mcp-Param-* headers of one call.
-func paramHeaders(schema, arguments []byte) (out [][2]string) {
-	if schema == nil || arguments == nil {
+func paramHeaders(schema, arguments strictjson.Value) (out [][2]string) {
+	if !schema.Exists() || !arguments.Exists() {
 		return nil
 	}
 	bs, ok := bindings(schema)
@@ -114,7 +109,7 @@ func paramHeaders(schema, arguments []byte) (out [][2]string) {
 	for _, b := range bs {
 		v := arguments
 		for _, name := range b.path {
-			v = strictjson.Get(v, name)
+			v = v.Get(name)
 		}
 		if s, ok := headerText(v); ok {
 			out = append(out, [2]string{"Mcp-Param-" + b.header, headerValue(s)})
@@ -124,14 +119,14 @@ func paramHeaders(schema, arguments []byte) (out [][2]string) {
 }
 
 // headerText is the text of a string, a boolean or a safe integer.
-func headerText(raw []byte) (string, bool) {
-	switch strictjson.KindOf(raw) {
+func headerText(v strictjson.Value) (string, bool) {
+	switch v.Kind() {
 	case strictjson.String:
-		return strictjson.Text(raw)
+		return v.Text()
 	case strictjson.Bool:
-		return string(raw), true
+		return string(v.Raw()), true
 	case strictjson.Number:
-		f, err := strconv.ParseFloat(string(raw), 64)
+		f, err := strconv.ParseFloat(string(v.Raw()), 64)
 		const safe = 1<<53 - 1
 		if err != nil || f < -safe || f > safe || f != float64(int64(f)) {
 			return "", false
@@ -152,7 +147,7 @@ func (s *Server) withoutBadHeaders(items [][]byte) [][]byte {
 	}
 	kept := items[:0]
 	for _, it := range items {
-		if _, ok := bindings(strictjson.Get(it, "inputSchema")); !ok {
+		if _, ok := bindings(strictjson.Of(it).Get("inputSchema")); !ok {
 			s.courier.event(InvalidTool)
 			continue
 		}

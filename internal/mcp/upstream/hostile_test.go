@@ -104,16 +104,16 @@ func TestHostileStdio(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := call(t.Context(), s, callTool("echo", `{"text":"x"}`))
-			if out.End != want.end || (out.Err != nil) != want.err || !strings.Contains(string(out.Result), want.holds) {
-				t.Errorf("got %s %v %.200q", out.End, out.Err, out.Result)
+			if out.End != want.end || (out.Err != nil) != want.err || !strings.Contains(string(out.Result.Raw()), want.holds) {
+				t.Errorf("got %s %v %.200q", out.End, out.Err, out.Result.Raw())
 			}
-			if strings.Contains(string(out.Result), "forged") {
+			if strings.Contains(string(out.Result.Raw()), "forged") {
 				t.Error("a forged answer was accepted")
 			}
 			switch mode {
 			case "rawresult":
-				if string(out.Result) != hostile.RawResult {
-					t.Errorf("bytes changed: %s", out.Result)
+				if string(out.Result.Raw()) != hostile.RawResult {
+					t.Errorf("bytes changed: %s", out.Result.Raw())
 				}
 			case "errordata":
 				if string(out.Err.Encode()) != hostile.RawError || out.Err.Code != -32099 {
@@ -292,7 +292,7 @@ func TestEnvironment(t *testing.T) {
 	s := start(t, cfg, newRecord(), nil)
 	out := call(t.Context(), s, callTool("getenv", `{}`))
 	names := map[string]bool{}
-	text := strings.TrimSuffix(strings.TrimPrefix(string(out.Result), `{"content":[{"type":"text","text":"`), `"}]}`)
+	text := strings.TrimSuffix(strings.TrimPrefix(string(out.Result.Raw()), `{"content":[{"type":"text","text":"`), `"}]}`)
 	for _, kv := range strings.Split(text, `\n`) {
 		k, _, _ := strings.Cut(kv, "=")
 		names[k] = true
@@ -305,7 +305,7 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	if !names["LISTED"] {
-		t.Errorf("got %s", out.Result)
+		t.Errorf("got %s", out.Result.Raw())
 	}
 }
 
@@ -330,13 +330,13 @@ func TestElicitOnStdio(t *testing.T) {
 		return []byte(`{"action":"accept","content":{"n":1.0}}`), nil
 	}
 	out := call(t.Context(), s, r)
-	if out.End != ok || !strings.Contains(string(out.Result), `{\"action\":\"accept\",\"content\":{\"n\":1.0}}`) {
-		t.Errorf("%s %v %s", out.End, out.Err, out.Result)
+	if out.End != ok || !strings.Contains(string(out.Result.Raw()), `{\"action\":\"accept\",\"content\":{\"n\":1.0}}`) {
+		t.Errorf("%s %v %s", out.End, out.Err, out.Result.Raw())
 	}
 	r.OnRequest = nil
 	out = call(t.Context(), s, r)
-	if out.End != ok || !strings.Contains(string(out.Result), "-32601") {
-		t.Errorf("%s %v %s", out.End, out.Err, out.Result)
+	if out.End != ok || !strings.Contains(string(out.Result.Raw()), "-32601") {
+		t.Errorf("%s %v %s", out.End, out.Err, out.Result.Raw())
 	}
 }
 
@@ -457,9 +457,9 @@ func TestHostileHTTP(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := call(t.Context(), s, callTool("echo", `{"text":"x"}`))
-			if out.End != want.end || (out.Err != nil) != want.err || !strings.Contains(string(out.Result), want.holds) ||
-				strings.Contains(string(out.Result), "forged") {
-				t.Errorf("got %s %v %.200q", out.End, out.Err, out.Result)
+			if out.End != want.end || (out.Err != nil) != want.err || !strings.Contains(string(out.Result.Raw()), want.holds) ||
+				strings.Contains(string(out.Result.Raw()), "forged") {
+				t.Errorf("got %s %v %.200q", out.End, out.Err, out.Result.Raw())
 			}
 			if mode == "error400" && string(out.Err.Encode()) != hostile.RawError {
 				t.Errorf("bytes changed: %s", out.Err.Encode())

@@ -246,12 +246,11 @@ func (w *web) replyOr(k *call, why string) Response {
 // served, and 5xx say nothing about what was done.
 func (w *web) refused(resp *http.Response, k *call) Response {
 	body, over, err := readBody(resp.Body, maxErrorBody)
-	if !over && err == nil && strictjson.Check(body, strictjson.Result) == nil {
-		id := strictjson.Get(body, "id")
-		raw := strictjson.Get(body, "error")
-		if strictjson.KindOf(raw) == strictjson.Object &&
-			(id == nil || strictjson.KindOf(id) == strictjson.Null || bytes.Equal(id, k.id)) {
-			return Response{End: Answered, Err: rpc.ParseError(raw)}
+	if !over && err == nil {
+		v, _ := strictjson.Parse(body, strictjson.Result)
+		id, said := v.Get("id"), v.Get("error")
+		if said.Kind() == strictjson.Object && (!id.Exists() || id.Kind() == strictjson.Null || bytes.Equal(id.Raw(), k.id)) {
+			return Response{End: Answered, Err: rpc.ParseError(said)}
 		}
 	}
 	if resp.StatusCode >= 500 || resp.StatusCode < 200 {

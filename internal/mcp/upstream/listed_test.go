@@ -15,6 +15,8 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/policy"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // answering answers what a server asks.
@@ -23,8 +25,8 @@ func answering(context.Context, string, []byte) ([]byte, *rpc.Error) { return []
 // decided is a request that its decision allows, on the lists as of n.
 func decided(n uint64) Request {
 	r := Request{
-		Decision: &gate.Decision{Call: gate.Call{Tool: "t"}, Shadow: true, Arguments: []byte("{}")},
-		Method:   "tools/call", Params: []byte(`{"name":"t","arguments":{}}`), Listed: new(atomic.Uint64),
+		Decision: &gate.Decision{Call: gate.Call{Tool: "t"}, Shadow: true, Arguments: strictjson.Of([]byte("{}"))},
+		Method:   "tools/call", Params: strictjson.Of([]byte(`{"name":"t","arguments":{}}`)), Listed: new(atomic.Uint64),
 	}
 	r.Listed.Store(n)
 	return r
@@ -215,7 +217,7 @@ func TestResultTypes(t *testing.T) {
 		if !x.decided {
 			k.request.Decision = nil
 		}
-		out := c.settle(k, Response{End: Answered, Result: []byte(x.result)})
+		out := c.settle(k, Response{End: Answered, Result: strictjson.Of([]byte(x.result))})
 		if known := out.End == Answered; known != x.known || known == (out.Err != nil) {
 			t.Errorf("%s: %s %v", x.result, out.End, out.Err)
 		}

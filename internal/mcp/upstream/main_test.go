@@ -16,6 +16,8 @@ import (
 	"github.com/writ-project/writ/internal/hostile"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/policy"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 const envSDK = "WRIT_TEST_SDK_SERVER"
@@ -100,20 +102,20 @@ func (r *record) until(t *testing.T, what string, ok func() bool) {
 func allowed(m policy.Method, tool, args string) *gate.Decision {
 	d := &gate.Decision{Call: gate.Call{Method: m, Tool: tool}, Shadow: true}
 	if args != "" {
-		d.Arguments = []byte(args)
+		d.Arguments = strictjson.Of([]byte(args))
 	}
 	return d
 }
 
 // judged is a request of a method whose members are its arguments.
 func judged(m policy.Method, params string) upstream.Request {
-	return upstream.Request{Decision: allowed(m, "", params), Method: string(m), Params: []byte(params)}
+	return upstream.Request{Decision: allowed(m, "", params), Method: string(m), Params: strictjson.Of([]byte(params))}
 }
 
 func callTool(name, args string) upstream.Request {
 	return upstream.Request{
 		Decision: allowed(policy.CallTool, name, args), Method: "tools/call",
-		Params: []byte(`{"name":"` + name + `","arguments":` + args + `}`),
+		Params: strictjson.Of([]byte(`{"name":"` + name + `","arguments":` + args + `}`)),
 	}
 }
 

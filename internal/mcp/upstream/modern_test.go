@@ -60,9 +60,9 @@ func TestModernRequest(t *testing.T) {
 	s := start(t, upstream.Config{Name: "m", URL: url, Version: "9", ClientCapabilities: []byte(`{"elicitation":{}}`)}, newRecord(), nil)
 	args := `{"where": "n\u00f8rd","n":9007199254740993,"deep":{"on":true},"z":1.50}`
 	r := callTool("caf\u00e9", args)
-	r.Params = []byte(" {\n\"name\" : \"caf\u00e9\",\"arguments\":" + args + ",\"requestState\":\"\\u0041\"}")
-	r.ToolSchema = []byte(`{"type":"object","properties":{"where":{"type":"string","x-mcp-header":"Region"},
-		"deep":{"type":"object","properties":{"on":{"type":"boolean","x-mcp-header":"On"}}},"gone":{"type":"string","x-mcp-header":"Gone"}}}`)
+	r.Params = strictjson.Of([]byte(" {\n\"name\" : \"caf\u00e9\",\"arguments\":" + args + ",\"requestState\":\"\\u0041\"}"))
+	r.ToolSchema = strictjson.Of([]byte(`{"type":"object","properties":{"where":{"type":"string","x-mcp-header":"Region"},
+		"deep":{"type":"object","properties":{"on":{"type":"boolean","x-mcp-header":"On"}}},"gone":{"type":"string","x-mcp-header":"Gone"}}}`))
 	r.ProgressToken = []byte(`"tok"`)
 	r.Meta = []strictjson.Member{
 		{Name: "traceparent", Value: []byte(`"00-1"`)},
@@ -71,7 +71,7 @@ func TestModernRequest(t *testing.T) {
 		{Name: "io.modelcontextprotocol/protocolVersion", Value: []byte(`"1999-01-01"`)},
 		{Name: "io.modelcontextprotocol/logLevel", Value: []byte(`"info"`)},
 	}
-	if out := call(t.Context(), s, r); out.End != ok || string(out.Result) != `{"resultType":"complete"}` {
+	if out := call(t.Context(), s, r); out.End != ok || string(out.Result.Raw()) != `{"resultType":"complete"}` {
 		t.Fatalf("%s %v", out.End, out.Err)
 	}
 	all := got()
@@ -205,9 +205,9 @@ func TestLegacyLineBreaks(t *testing.T) {
 	s := start(t, child(t, "plain"), newRecord(), nil)
 	args := "{\n\"a\":\"\\n\"\n}"
 	r := callTool("echo", args)
-	r.Params = []byte("{\r\n\"name\":\"echo\",\n\"arguments\":" + args + "}")
+	r.Params = strictjson.Of([]byte("{\r\n\"name\":\"echo\",\n\"arguments\":" + args + "}"))
 	out := call(t.Context(), s, r)
-	if out.End != ok || !strings.Contains(string(out.Result), `{ \"a\":\"\\n\" }`) {
-		t.Errorf("%s %v %s", out.End, out.Err, out.Result)
+	if out.End != ok || !strings.Contains(string(out.Result.Raw()), `{ \"a\":\"\\n\" }`) {
+		t.Errorf("%s %v %s", out.End, out.Err, out.Result.Raw())
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/gate"
@@ -63,46 +62,51 @@ func (s *Server) Call(ctx context.Context, r Request) Response {
 // carries reports whether params are what the decision allowed: the tool and
 // the very argument bytes, the answers that were judged, and beside them only
 // the server's own opaque requestState (attack P20).
-func carries(d *gate.Decision, params []byte) bool {
-	ms, ok := strictjson.Members(params)
-	if !ok {
+func carries(d *gate.Decision, params strictjson.Value) bool {
+	wanted := func(name string) strictjson.Value { return d.Arguments.Get(name) }
+	want := d.Arguments.Len()
+	switch {
+	case params.Kind() != strictjson.Object:
 		return false
-	}
-	var want []strictjson.Member
-	if d.Call.Method == policy.CallTool {
-		if d.Arguments != nil {
-			want = []strictjson.Member{{Name: "arguments", Value: d.Arguments}}
+	case d.Call.Method == policy.CallTool:
+		want = 0
+		if d.Arguments.Exists() {
+			want = 1
 		}
-	} else if want, ok = strictjson.Members(d.Arguments); !ok {
+		wanted = func(name string) strictjson.Value {
+			if name != "arguments" {
+				return strictjson.Value{}
+			}
+			return d.Arguments
+		}
+	case d.Arguments.Kind() != strictjson.Object:
 		return false
 	}
 	named := d.Call.Method == policy.CallTool || d.Call.Method == policy.GetPrompt
 	found := 0
-	for _, m := range ms {
-		same := func(w strictjson.Member) bool {
-			return w.Name == m.Name && bytes.Equal(bytes.TrimSpace(w.Value), m.Value)
-		}
+	for name, v := range params.Members() {
+		w := wanted(name)
 		switch {
-		case m.Name == "requestState":
-		case m.Name == "inputResponses":
-			if d.Call.Answers == nil || !bytes.Equal(bytes.TrimSpace(d.Call.Answers), m.Value) {
+		case name == "requestState":
+		case name == "inputResponses":
+			if !d.Call.Answers.Exists() || !bytes.Equal(d.Call.Answers.Literal(), v.Raw()) {
 				return false
 			}
-		case named && m.Name == "name":
-			if name, ok := strictjson.Text(m.Value); !ok || name != d.Call.Tool {
+		case named && name == "name":
+			if tool, ok := v.Text(); !ok || tool != d.Call.Tool {
 				return false
 			}
 			named = false // seen
-			if slices.ContainsFunc(want, func(w strictjson.Member) bool { return w.Name == "name" }) {
+			if w.Exists() {
 				found++
 			}
-		case slices.ContainsFunc(want, same):
+		case w.Exists() && bytes.Equal(w.Literal(), v.Raw()):
 			found++
 		default:
 			return false
 		}
 	}
-	return !named && found == len(want)
+	return !named && found == want
 }
 
 // Do sends a request that needs no decision. When the connection was lost
@@ -149,7 +153,7 @@ func (s *Server) List(ctx context.Context, method, key string) (Listing, error) 
 	var out Listing
 	cursors := map[string]bool{}
 	names := map[string]bool{}
-	var params []byte
+	var params strictjson.Value
 	for page := 1; ; page++ {
 		r := s.Do(ctx, Request{Method: method, Params: params})
 		if r.End != Answered {
@@ -158,20 +162,22 @@ func (s *Server) List(ctx context.Context, method, key string) (Listing, error) 
 		if r.Err != nil {
 			return Listing{}, r.Err
 		}
-		items, ok := strictjson.Elements(strictjson.Get(r.Result, key))
-		if !ok {
+		items := r.Result.Get(key)
+		if items.Kind() != strictjson.Array {
 			return Listing{}, fmt.Errorf("%w: the result has no array of %s", ErrFaulty, key)
 		}
 		if out.First == nil {
-			out.First = r.Result
+			out.First = r.Result.Raw()
 		}
-		out.Items = append(out.Items, items...)
+		for _, it := range items.Elements() {
+			out.Items = append(out.Items, it.Raw())
+		}
 		if len(out.Items) > maxItems {
 			return Listing{}, fmt.Errorf("%w: more than %d items", ErrFaulty, maxItems)
 		}
 		if key == "tools" || key == "prompts" {
-			for _, it := range items {
-				name, ok := strictjson.Text(strictjson.Get(it, "name"))
+			for _, it := range items.Elements() {
+				name, ok := it.Get("name").Text()
 				if !ok || name == "" {
 					return Listing{}, fmt.Errorf("%w: one of its %s has no name", ErrFaulty, key)
 				}
@@ -181,11 +187,11 @@ func (s *Server) List(ctx context.Context, method, key string) (Listing, error) 
 				names[name] = true
 			}
 		}
-		next := strictjson.Get(r.Result, "nextCursor")
-		if next == nil || strictjson.KindOf(next) == strictjson.Null {
+		next := r.Result.Get("nextCursor")
+		if !next.Exists() || next.Kind() == strictjson.Null {
 			break
 		}
-		cursor, ok := strictjson.Text(next)
+		cursor, ok := next.Text()
 		switch {
 		case !ok:
 			return Listing{}, fmt.Errorf("%w: nextCursor is not a string", ErrFaulty)
@@ -200,7 +206,7 @@ func (s *Server) List(ctx context.Context, method, key string) (Listing, error) 
 			break
 		}
 		cursors[cursor] = true
-		params = append(append([]byte(`{"cursor":`), next...), '}')
+		params = strictjson.Make(strictjson.Member{Name: "cursor", Value: next.Raw()})
 	}
 	if key == "tools" {
 		out.Items = s.withoutBadHeaders(out.Items)
@@ -211,22 +217,17 @@ func (s *Server) List(ctx context.Context, method, key string) (Listing, error) 
 // compose builds a call's message: the params as they are, with _meta in front.
 func (c *conn) compose(k *call) error {
 	r := &k.request
-	if r.Params != nil {
-		ms, ok := strictjson.Members(r.Params)
-		if !ok {
-			return errors.New("params must be an object")
-		}
-		for _, m := range ms {
-			if m.Name == "_meta" {
-				return errors.New("params must not have _meta")
-			}
-			if m.Name == "name" && (r.Method == "tools/call" || r.Method == "prompts/get") ||
-				m.Name == "uri" && r.Method == "resources/read" {
-				k.name, _ = strictjson.Text(m.Value)
-			}
-		}
+	switch {
+	case r.Params.Exists() && r.Params.Kind() != strictjson.Object:
+		return errors.New("params must be an object")
+	case r.Params.Get("_meta").Exists():
+		return errors.New("params must not have _meta")
+	case r.Method == "tools/call", r.Method == "prompts/get":
+		k.name, _ = r.Params.Get("name").Text()
+	case r.Method == "resources/read":
+		k.name, _ = r.Params.Get("uri").Text()
 	}
-	params := r.Params
+	params := r.Params.Raw()
 	if meta := c.meta(k); meta != nil {
 		head := append(append([]byte(`{"_meta":`), meta...), ',')
 		rest := []byte("}")
@@ -240,7 +241,7 @@ func (c *conn) compose(k *call) error {
 	}
 	k.msg = rpc.Request(k.id, r.Method, params)
 	if c.modern.Load() {
-		k.headers = paramHeaders(r.ToolSchema, strictjson.Get(r.Params, "arguments"))
+		k.headers = paramHeaders(r.ToolSchema, r.Params.Get("arguments"))
 	}
 	return nil
 }

@@ -144,14 +144,14 @@ func TestRealServers(t *testing.T) {
 			}
 			want := func(what string, out upstream.Response, text string) {
 				t.Helper()
-				if out.End != upstream.Answered || out.Err != nil || !strings.Contains(string(out.Result), text) {
-					t.Errorf("%s: %s %v %s", what, out.End, out.Err, out.Result)
+				if out.End != upstream.Answered || out.Err != nil || !strings.Contains(string(out.Result.Raw()), text) {
+					t.Errorf("%s: %s %v %s", what, out.End, out.Err, out.Result.Raw())
 				}
 			}
 			want("echo", call(ctx, s, callTool("echo", `{"text":"h\u0065y \u00e9"}`)), `"hey é"`)
 
 			region := callTool("region", `{"where": "n\u00f8rd"}`)
-			region.ToolSchema = schema["region"]
+			region.ToolSchema = strictjson.Of(schema["region"])
 			want("region", call(ctx, s, region), `n`)
 
 			res, err := s.List(ctx, "resources/list", "resources")
@@ -186,8 +186,8 @@ func TestRealServers(t *testing.T) {
 			case p.wire == upstream.Modern:
 				out := call(ctx, s, ask)
 				want("input_required", out, `"resultType":"input_required"`)
-				ask.Params = []byte(`{"name":"ask","arguments":{},"requestState":"st","inputResponses":{"q":{"action":"decline"}}}`)
-				ask.Decision.Call.Answers = []byte(`{"q":{"action":"decline"}}`)
+				ask.Params = strictjson.Of([]byte(`{"name":"ask","arguments":{},"requestState":"st","inputResponses":{"q":{"action":"decline"}}}`))
+				ask.Decision.Call.Answers = strictjson.Of([]byte(`{"q":{"action":"decline"}}`))
 				want("answered", call(ctx, s, ask), "answered st")
 			case p.name != "http stateless legacy":
 				want("elicit", call(ctx, s, ask), "answered decline")
@@ -201,7 +201,7 @@ func TestRealServers(t *testing.T) {
 			// ends the list changes of another.
 			if p.name != "http stateless legacy" {
 				want("subscribe", call(ctx, s, judged(policy.SubscribeResource, `{"uri":"mem://p"}`)), "{")
-				want("unsubscribe", s.Do(ctx, upstream.Request{Method: "resources/unsubscribe", Params: []byte(`{"uri":"mem://p"}`)}), "{")
+				want("unsubscribe", s.Do(ctx, upstream.Request{Method: "resources/unsubscribe", Params: strictjson.Of([]byte(`{"uri":"mem://p"}`))}), "{")
 			}
 			for _, k := range []upstream.EventKind{upstream.StrayResponse, upstream.BadMessage, upstream.SkippedLine, upstream.StrayProgress, upstream.ConnectionLost} {
 				if n := r.count(k); n != 0 {
@@ -278,17 +278,17 @@ func TestOneDoor(t *testing.T) {
 		"unjudged answers": `{"name":"echo","arguments":{"text":"x"},"inputResponses":{"q":{}}}`,
 	} {
 		r := callTool("echo", `{"text":"x"}`)
-		r.Params = []byte(params)
+		r.Params = strictjson.Of([]byte(params))
 		if out := call(ctx, s, r); out.End != upstream.NotSent {
 			t.Errorf("%s: %s", name, out.End)
 		}
 	}
 	if out := call(ctx, s, upstream.Request{Decision: allowed(policy.ReadResource, "", `{"uri":"mem://p"}`), Method: "resources/read",
-		Params: []byte(`{"uri":"mem://other"}`)}); out.End != upstream.NotSent {
+		Params: strictjson.Of([]byte(`{"uri":"mem://other"}`))}); out.End != upstream.NotSent {
 		t.Errorf("another uri: %s", out.End)
 	}
 	meta := callTool("echo", `{"text":"x"}`)
-	meta.Params = []byte(`{"name":"echo","_meta":{"x":1}}`)
+	meta.Params = strictjson.Of([]byte(`{"name":"echo","_meta":{"x":1}}`))
 	if out := call(ctx, s, meta); out.End != upstream.NotSent {
 		t.Errorf("params with _meta: %s", out.End)
 	}

@@ -34,7 +34,7 @@ func (c *conn) startListening(capabilities []byte) {
 		delay := c.s.limits.RestartMin
 		for {
 			acked := false
-			out := c.listenOnce(c.ctx, Request{Params: params}, func() { acked = true; c.s.changes.Add(1) })
+			out := c.listenOnce(c.ctx, Request{Params: strictjson.Of(params)}, func() { acked = true; c.s.changes.Add(1) })
 			if c.ctx.Err() != nil || out.End == Answered && out.Err != nil {
 				return // closed, or the server does not want this
 			}
@@ -77,8 +77,8 @@ func (c *conn) listenOnce(ctx context.Context, r Request, acked func()) Response
 // subscribe is resources/subscribe on 2026-07-28: a subscriptions/listen of its
 // own, acknowledged or refused.
 func (c *conn) subscribe(ctx context.Context, r Request) Response {
-	raw := strictjson.Get(r.Params, "uri")
-	uri, ok := strictjson.Text(raw)
+	named := r.Params.Get("uri")
+	uri, ok := named.Text()
 	if !ok {
 		return notSent("resources/subscribe needs a uri")
 	}
@@ -93,16 +93,16 @@ func (c *conn) subscribe(ctx context.Context, r Request) Response {
 	if have || full {
 		cancel()
 		if have {
-			return Response{End: Answered, Result: []byte("{}")}
+			return Response{End: Answered, Result: strictjson.Make()}
 		}
 		return notSent("too many open subscriptions")
 	}
-	params := append(append([]byte(`{"notifications":{"resourceSubscriptions":[`), raw...), "]}}"...)
+	params := append(append([]byte(`{"notifications":{"resourceSubscriptions":[`), named.Raw()...), "]}}"...)
 	acked, ended := make(chan struct{}, 1), make(chan Response, 1)
 	c.wg.Add(1)
 	go func() {
 		defer c.wg.Done()
-		out := c.listenOnce(sub, Request{Params: params, Decision: r.Decision, Listed: r.Listed}, func() {
+		out := c.listenOnce(sub, Request{Params: strictjson.Of(params), Decision: r.Decision, Listed: r.Listed}, func() {
 			select {
 			case acked <- struct{}{}:
 			default:
@@ -118,7 +118,7 @@ func (c *conn) subscribe(ctx context.Context, r Request) Response {
 	defer stop()
 	select {
 	case <-acked:
-		return Response{End: Answered, Result: []byte("{}")}
+		return Response{End: Answered, Result: strictjson.Make()}
 	case out := <-ended:
 		if out.End == Answered && out.Err == nil {
 			out = Response{End: Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server ended the subscription")}
@@ -131,12 +131,12 @@ func (c *conn) subscribe(ctx context.Context, r Request) Response {
 }
 
 func (c *conn) unsubscribe(r Request) Response {
-	uri, _ := strictjson.Text(strictjson.Get(r.Params, "uri"))
+	uri, _ := r.Params.Get("uri").Text()
 	c.mu.Lock()
 	cancel := c.subs[uri]
 	c.mu.Unlock()
 	if cancel != nil {
 		cancel()
 	}
-	return Response{End: Answered, Result: []byte("{}")}
+	return Response{End: Answered, Result: strictjson.Make()}
 }

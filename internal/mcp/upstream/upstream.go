@@ -180,10 +180,10 @@ type Request struct {
 	Decision *gate.Decision
 
 	Method string
-	// Params is the raw params object without _meta, nil for none. It is sent
-	// byte for byte, with _meta put in front of its members; only line breaks
+	// Params is the params object without _meta, the zero Value for none. It is
+	// sent byte for byte, with _meta put in front of its members; only line breaks
 	// between its tokens become spaces on stdio, where they would end the line.
-	Params []byte
+	Params strictjson.Value
 	// Meta are the members to put into _meta. progressToken and the
 	// io.modelcontextprotocol keys are Writ's own and are left out here.
 	Meta []strictjson.Member
@@ -194,8 +194,8 @@ type Request struct {
 	// with this request instead of Config's: what the client behind it can do.
 	// nil leaves Config's.
 	ClientCapabilities []byte
-	// ToolSchema is the tool's raw inputSchema, for Mcp-Param-* headers.
-	ToolSchema []byte
+	// ToolSchema is the tool's inputSchema, for Mcp-Param-* headers.
+	ToolSchema strictjson.Value
 	// Listed is the Server.Changes that the lists had which the decision rests
 	// on. A judged request leaves only while Changes is still that, and so does
 	// what OnRequest answers; who judges the request anew stores the newer one.
@@ -219,7 +219,7 @@ type Request struct {
 // is set; otherwise Err says in plain words what happened, and is ours.
 type Response struct {
 	End    End
-	Result []byte // the exact bytes of the result member
+	Result strictjson.Value // the result member, byte for byte
 	Err    *rpc.Error
 	// Changed says that the request was held back because the server's lists
 	// changed since Request.Listed. End is NotSent.
