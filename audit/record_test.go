@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
-	"pgregory.net/rapid"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"pgregory.net/rapid"
 )
 
 func recordCases(tb testing.TB) []txtar.File {

@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/provenance"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/provenance"
 )
 
 // BenchmarkManyByMany judges one read with n arguments that the model made up

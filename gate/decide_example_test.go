@@ -5,10 +5,9 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
-
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // The test of STTI-001: what list_users returned may be deleted, nothing else.

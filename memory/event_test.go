@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"pgregory.net/rapid"
 )
 
 // claimed is a small history whose last event makes a proposition.

@@ -2,9 +2,8 @@ package memory
 
 import (
 	"encoding/json"
-	"slices"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"slices"
 )
 
 // The nine tools.

@@ -1,9 +1,8 @@
 package provenance
 
 import (
-	"slices"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"slices"
 )
 
 const wildcard = "*"

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"pgregory.net/rapid"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"pgregory.net/rapid"
 )
 
 func TestUnescaped(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
 )
@@ -17,6 +17,34 @@ const (
 	planStream   = 1
 	groundStream = 2
 )
+
+// mutation is one way to write a text, of what a generator drew, and what must
+// become of it: for no reason it must be accepted. Forms that no drawn name or
+// value changes are files in cases/, and are not drawn again here.
+type mutation[T any] struct {
+	name string
+	want writ.Reason
+	text func(T) string
+}
+
+// generate runs n generated cases of a section: draw draws the i-th, which a
+// mutation writes; judge says beside what it is judged and what it came to.
+func generate[T any](section string, seed, stream uint64, n int, ms []mutation[T], draw func(rng *rand.Rand, i int) T, judge func(T, *mutation[T], string) (beside string, got answer)) *Section {
+	s := newSection(section)
+	s.Seed = &seed
+	rng := rand.New(rand.NewPCG(seed, stream))
+	h := sha256.New()
+	for i := range n {
+		m := &ms[i%len(ms)]
+		one := draw(rng, i)
+		text := m.text(one)
+		beside, got := judge(one, m, text)
+		note(h, m.name, beside, text)
+		s.score(fmt.Sprintf("%s/%05d", section, i), m.name, expected(string(m.want)), got)
+	}
+	s.Inputs = sum(h)
+	return s.finish()
+}
 
 // object is a JSON object that a generator made: names, and values as JSON. It is
 // written here, so that no reader of the product says what the text means.
@@ -43,35 +71,28 @@ func str(s string) string {
 
 func list(values []string) string { return "[" + strings.Join(values, ",") + "]" }
 
+var token = regexp.MustCompile(`(?s)\\u....|\\.|.`)
+
 // respell writes JSON with white space between its tokens and characters as
 // escapes: the same value.
 func respell(rng *rand.Rand, s string) string {
 	gap := func() string { return strings.Repeat(pick(rng, "", "", "", " ", "\n", "\t", "\r\n"), 1+rng.IntN(2)) }
-	var b strings.Builder
 	inside := false
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
+	return token.ReplaceAllStringFunc(s, func(t string) string {
 		switch {
-		case inside && r == '\\':
-			if n = 2; s[i+1] == 'u' {
-				n = 6
-			}
-			b.WriteString(s[i : i+n])
-		case r == '"':
+		case t == `"`:
 			inside = !inside
-			b.WriteByte('"')
-		case inside && rng.IntN(4) == 0:
-			for _, u := range utf16.Encode([]rune{r}) {
+		case !inside && strings.Contains("{}[]:,", t):
+			return gap() + t + gap()
+		case inside && t[0] != '\\' && rng.IntN(4) == 0:
+			var b strings.Builder
+			for _, u := range utf16.Encode([]rune(t)) {
 				fmt.Fprintf(&b, pick(rng, `\u%04x`, `\u%04X`), u)
 			}
-		case !inside && strings.ContainsRune("{}[]:,", r):
-			b.WriteString(gap() + string(r) + gap())
-		default:
-			b.WriteString(s[i : i+n])
+			return b.String()
 		}
-		i += n
-	}
-	return b.String()
+		return t
+	})
 }
 
 func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
@@ -88,39 +109,12 @@ func word(rng *rand.Rand, n int) string {
 // texts are what a reader may stumble over where any text may stand.
 var texts = []string{"It is paid.", "```", `"},{"`, `\`, "漢字😀\n\t", "ä\u0301\u200b", "</s>{}", `{"type":"x"}`}
 
-// within puts extra into an object's text, before its last brace.
-func within(s, extra string) string {
-	i := strings.LastIndexByte(s, '}')
-	return s[:i] + extra + s[i:]
+// misspelt is a name that looks like s and is another.
+func misspelt(rng *rand.Rand, s string) string {
+	i := strings.IndexFunc(s, func(r rune) bool { return r >= 'a' && r <= 'z' })
+	return pick(rng, s[:i]+strings.ToUpper(s[i:i+1])+s[i+1:], strings.ToUpper(s), lookAlike.Replace(s), s+" ", s+"\u200b", s+"\x00", "../"+s, s+"\u202e")
 }
 
-// otherCase changes the case of one letter of s, which has one.
-func otherCase(rng *rand.Rand, s string) string {
-	b := []byte(s)
-	for {
-		i := rng.IntN(len(b))
-		if c := b[i] &^ 0x20; c >= 'A' && c <= 'Z' {
-			b[i] ^= 0x20
-			return string(b)
-		}
-	}
-}
-
-// lookAlike puts Cyrillic and Armenian letters for Latin ones.
+// lookAlike puts Cyrillic and Armenian letters for Latin ones; each word that is
+// drawn has one of them.
 var lookAlike = strings.NewReplacer("a", "а", "e", "е", "o", "о", "i", "і", "u", "ս")
-
-// generate runs n generated cases of a section: one makes the i-th, says what it
-// is and what it must come to, and judges it.
-func generate(section string, seed, stream uint64, n int, one func(rng *rand.Rand, i int) (kind string, want writ.Reason, input string, got answer)) *Section {
-	s := newSection(section)
-	s.Seed = &seed
-	rng := rand.New(rand.NewPCG(seed, stream))
-	h := sha256.New()
-	for i := range n {
-		kind, want, input, got := one(rng, i)
-		note(h, kind, input)
-		s.score(fmt.Sprintf("%s/%05d", section, i), kind, expected(string(want)), got)
-	}
-	s.Inputs = sum(h)
-	return s.finish()
-}

@@ -14,6 +14,16 @@ func newHandMade(suite string) *Section {
 	return s
 }
 
+// handMade runs the cases of a suite, one answer each.
+func handMade[T any](l *loader, suite string, head func(*T) (id, expect string), judge func(*T) answer) *Section {
+	s := newHandMade(suite)
+	for _, c := range load(l, suite, head) {
+		id, expect := head(&c.c)
+		s.score(id, c.kind, expected(expect), judge(&c.c))
+	}
+	return s.finish()
+}
+
 // screenCase is a user's request. It expects accept, the class that halts it, or
 // why it cannot be read.
 type screenCase struct {
@@ -27,23 +37,20 @@ type screenCase struct {
 
 // policyGate runs the built-in input policy.
 func policyGate(g Gates, l *loader) *Section {
-	s := newHandMade("policy_gate")
-	for _, c := range load(l, "policy_gate", func(c *screenCase) (id, expect string) { return c.ID, c.Expect }) {
-		v := g.Screen(string(c.c.Text.bytes()))
-		a := answer{}
+	return handMade(l, "policy_gate", func(c *screenCase) (id, expect string) { return c.ID, c.Expect }, func(c *screenCase) (a answer) {
+		v := g.Screen(string(c.Text.bytes()))
 		switch {
 		case v.Pass:
 		case v.Reason == writ.ScreenHalt && v.Class != "":
-			a = answer{reason: v.Class}
+			a.reason = v.Class
 		default:
-			a = answer{reason: string(cmp.Or(v.Reason, writ.ScreenUnread))}
+			a.reason = string(cmp.Or(v.Reason, writ.ScreenUnread))
 		}
 		if !v.Pass && v.Reply == "" {
 			a.wrong = "without a reply to the user"
 		}
-		s.score(c.c.ID, c.kind, expected(c.c.Expect), a)
-	}
-	return s.finish()
+		return a
+	})
 }
 
 // planCase is a planner's answer. As is the plan it is, when it is one.
@@ -59,38 +66,35 @@ type planCase struct {
 	World string `yaml:"world"`
 }
 
+func (c *planCase) head() (id, expect string) { return c.ID, c.Expect }
+
 func planParse(g Gates, l *loader) *Section {
-	s := newHandMade("plan_parse")
-	for _, c := range load(l, "plan_parse", func(c *planCase) (id, expect string) { return c.ID, c.Expect }) {
-		p, stop := g.ParsePlan(c.c.Plan.bytes())
+	return handMade(l, "plan_parse", (*planCase).head, func(c *planCase) answer {
+		p, stop := g.ParsePlan(c.Plan.bytes())
 		a := stopped(stop, claim.StagePlanParse)
-		if stop == nil && string(p.JSON()) != c.c.As {
+		if stop == nil && string(p.JSON()) != c.As {
 			a.wrong = "another plan"
 		}
-		s.score(c.c.ID, c.kind, expected(c.c.Expect), a)
-	}
-	return s.finish()
+		return a
+	})
 }
 
 // planGate holds well-formed plans to a world. The plan is read by the
 // product's own parser; what does not parse fails the case.
 func planGate(g Gates, l *loader) *Section {
-	s := newHandMade("plan_gate")
-	for _, c := range load(l, "plan_gate", func(c *planCase) (id, expect string) { return c.ID, c.Expect }) {
-		w := l.world(c.c.World)
-		p, stop := claim.ParsePlan(c.c.Plan.bytes())
+	return handMade(l, "plan_gate", (*planCase).head, func(c *planCase) answer {
+		w := l.world(c.World)
+		p, stop := claim.ParsePlan(c.Plan.bytes())
 		if stop != nil {
-			s.score(c.c.ID, c.kind, expected(c.c.Expect), stopped(stop, claim.StagePlanGate))
-			continue
+			return stopped(stop, claim.StagePlanGate)
 		}
 		t, stop := g.CheckPlan(claim.NewAllowlist(w.listed, w.operator), p)
 		a := stopped(stop, claim.StagePlanGate)
 		if stop == nil && (p.Type == claim.CallTool) != (t != nil && t.Server == p.Server && t.Name == p.Tool) {
 			a.wrong = "another tool"
 		}
-		s.score(c.c.ID, c.kind, expected(c.c.Expect), a)
-	}
-	return s.finish()
+		return a
+	})
 }
 
 // typedCase is a result of a tool of a world.
@@ -108,20 +112,18 @@ type typedCase struct {
 }
 
 func typedOutput(g Gates, l *loader) *Section {
-	s := newHandMade("typed_output")
-	for _, c := range load(l, "typed_output", func(c *typedCase) (id, expect string) { return c.ID, c.Expect }) {
-		w := l.world(c.c.World)
-		if !w.has(c.c.Tool) {
-			l.fault("typed_output: %s names a tool its world does not list", c.c.ID)
+	return handMade(l, "typed_output", func(c *typedCase) (id, expect string) { return c.ID, c.Expect }, func(c *typedCase) answer {
+		w := l.world(c.World)
+		if !w.has(c.Tool) {
+			l.fault("typed_output: %s names a tool its world does not list", c.ID)
 		}
-		out, stop := g.TypedOutput(c.c.Result.bytes(), w.validator(c.c.Tool))
+		out, stop := g.TypedOutput(c.Result.bytes(), w.validator(c.Tool))
 		a := stopped(stop, claim.StageTypedOutput)
-		if stop == nil && string(out) != c.c.As {
+		if stop == nil && string(out) != c.As {
 			a.wrong = "another payload"
 		}
-		s.score(c.c.ID, c.kind, expected(c.c.Expect), a)
-	}
-	return s.finish()
+		return a
+	})
 }
 
 // groundCase is a summary of one record.
@@ -163,11 +165,7 @@ func (c *groundCase) source() (*claim.Source, []byte, *claim.Stop) {
 }
 
 func grounding(g Gates, l *loader) *Section {
-	s := newHandMade("grounding")
-	for _, c := range load(l, "grounding", func(c *groundCase) (id, expect string) { return c.ID, c.Expect }) {
-		s.score(c.c.ID, c.kind, expected(c.c.Expect), c.c.judge(g))
-	}
-	return s.finish()
+	return handMade(l, "grounding", func(c *groundCase) (id, expect string) { return c.ID, c.Expect }, func(c *groundCase) answer { return c.judge(g) })
 }
 
 func (c *groundCase) judge(g Gates) answer {

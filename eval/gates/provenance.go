@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
-
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // callStep is one call of a session and what came back, or what the user said

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/claim"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/policy"
-
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // worldForm is a file of cases/worlds.
@@ -105,4 +105,20 @@ func (w *world) validator(name string) func([]byte) bool {
 // has reports whether the world lists a tool, server/tool.
 func (w *world) has(name string) bool {
 	return slices.ContainsFunc(w.listed, func(t claim.Tool) bool { return t.Server+"/"+t.Name == name })
+}
+
+// listed makes of definitions the tools of a live list, with the product's own
+// catalogue and validator; each by itself, so that a name listed twice stays so.
+func listed(defs []gate.Definition) (out []claim.Tool) {
+	for i := range defs {
+		c, _ := gate.NewCatalogue(defs[i:i+1], nil)
+		for _, t := range c.Tools() {
+			tool := claim.Tool{Server: t.Server, Name: t.Name, Pin: t.Pin}
+			if t.State != gate.Refused {
+				tool.Validate = func(args []byte) []writ.Failure { return t.ValidateArguments(strictjson.Of(args)) }
+			}
+			out = append(out, tool)
+		}
+	}
+	return out
 }

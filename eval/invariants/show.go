@@ -2,11 +2,10 @@ package invariants
 
 import (
 	"context"
+	"github.com/writ-project/writ/internal/strictjson"
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // ReportVersion is the version of the form of Report. Fields are added to it,

@@ -1,10 +1,9 @@
 package memory
 
 import (
+	"github.com/writ-project/writ/internal/strictjson"
 	"regexp"
 	"strings"
-
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 var valueMark = regexp.MustCompile(`\{value\}`)

@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
-
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // TestPins: every tool has a contract, and its pin is that of the definition

@@ -16,7 +16,6 @@ import (
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/storetest"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
-
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

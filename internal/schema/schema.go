@@ -11,7 +11,6 @@ import (
 	"regexp/syntax"
 
 	js "github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
-
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/writ-project/writ/internal/strictjson"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,8 +13,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // stdioClient is the other end of a ServeStdio.

@@ -2,11 +2,10 @@ package rpc
 
 import (
 	"errors"
+	"github.com/writ-project/writ/internal/strictjson"
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 func TestParse(t *testing.T) {

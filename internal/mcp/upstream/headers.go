@@ -5,9 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"golang.org/x/net/http/httpguts"
 )
 
 const (

@@ -14,9 +14,8 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/rpc"
-	"github.com/writ-project/writ/policy"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // answering answers what a server asks.

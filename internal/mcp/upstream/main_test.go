@@ -15,9 +15,8 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/hostile"
 	"github.com/writ-project/writ/internal/mcp/upstream"
-	"github.com/writ-project/writ/policy"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 const envSDK = "WRIT_TEST_SDK_SERVER"

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"pgregory.net/rapid"
-
 	"github.com/writ-project/writ/internal/strictjson"
+	"pgregory.net/rapid"
 )
 
 // readAll reads a stream of events to its end.
