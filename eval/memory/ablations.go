@@ -20,7 +20,7 @@ func systems(o *Options) ([]System, error) {
 		return nil, err
 	}
 	governed := func(name, how, profile string, p *memory.Policy, a adapter) System {
-		return System{Name: name, How: how, Policy: p.Hash(), source: p.Source(), profile: profile, make: func(r *run, o *Options) system { return newGoverned(r, p, o, a) }}
+		return System{Name: name, How: how, Policy: p.Hash(), source: p.Source(), profile: profile, make: func(r *run, o *Options) system { return newGoverned(r, p, &o.Memory, a) }}
 	}
 	var failed error
 	edited := func(name string, edits ...string) *memory.Policy {

@@ -21,6 +21,9 @@ type told struct {
 	claims map[string]claim // of a step that proposed or tested one
 	tests  map[string]map[string]string
 	names  map[string]string // of a step that named an entity, its normalised name
+	// nodes are the entities steps came to, where a baseline joins them; without,
+	// two things of one name are one.
+	nodes map[string]string
 }
 
 func newTold() told {
@@ -66,8 +69,7 @@ func (t *told) note(e *event) (out []claim) {
 	return nil
 }
 
-// with is the claim under the key a memory without entities has: two things of
-// one name are one.
+// with is the claim under the key of its slot.
 func (t *told) with(c claim) []claim {
 	if c.slot == "" || c.value == "" {
 		return nil
@@ -78,7 +80,11 @@ func (t *told) with(c claim) []claim {
 
 func (t *told) key(slot string) string {
 	entity, predicate, _ := cutSlot(slot)
-	return cmp.Or(t.names[entity], entity) + "." + predicate
+	of := t.names
+	if t.nodes != nil {
+		of = t.nodes
+	}
+	return cmp.Or(of[entity], entity) + "." + predicate
 }
 
 // observed returns the observation a step records.
@@ -185,20 +191,48 @@ func (l *rawLog) size() (rows, bytes int) {
 	return len(l.raw), bytes
 }
 
+// slotted is what B2 to B4 share: of each slot what was said, and a rule that
+// answers from it.
+type slotted struct {
+	told
+	held map[string][]mention
+	rule func([]mention) []string
+}
+
+func newSlotted(rule func([]mention) []string) slotted {
+	return slotted{newTold(), map[string][]mention{}, rule}
+}
+
+func (s *slotted) ask(e *event) reading {
+	if held := s.held[s.key(e.slot)]; len(held) > 0 {
+		return certain(s.rule(held)[0])
+	}
+	return certain("")
+}
+
+func (s *slotted) entity(string) (string, bool, bool) { return "", false, false }
+
+func (s *slotted) size() (rows, bytes int) {
+	for _, held := range s.held {
+		rows += len(held)
+		for _, m := range held {
+			bytes += m.size
+		}
+	}
+	return rows, bytes
+}
+
 // summary is B2: of each slot the last sentences, and of those the value most
 // of them have; the newest of equals.
 type summary struct {
-	told
-	raw       map[string]string
-	sentences map[string][]sentence
+	slotted
+	raw map[string]string
 }
-
-type sentence struct{ observation, value string }
 
 const summaryLength = 3
 
 func newSummary(*run, *Options) system {
-	return &summary{told: newTold(), raw: map[string]string{}, sentences: map[string][]sentence{}}
+	return &summary{newSlotted(func(ms []mention) []string { return []string{most(ms, true)} }), map[string]string{}}
 }
 
 func (s *summary) do(e *event) {
@@ -206,176 +240,97 @@ func (s *summary) do(e *event) {
 		s.raw[id] = raw
 	}
 	for _, c := range s.note(e) {
+		held := s.held[c.slot]
 		for _, o := range c.observations {
 			if raw, known := s.raw[o]; known && strings.Contains(raw, c.value) {
-				s.sentences[c.slot] = append(s.sentences[c.slot], sentence{o, c.value})
+				held = append(held, mention{value: c.value, of: o, size: len(raw)})
 			}
 		}
-		if n := len(s.sentences[c.slot]); n > summaryLength {
-			s.sentences[c.slot] = s.sentences[c.slot][n-summaryLength:]
-		}
+		s.held[c.slot] = held[max(0, len(held)-summaryLength):]
 	}
 	if e.kind == operates && e.tool == memory.CommandErase {
 		for _, o := range texts(e.payload, "observation_ids") {
-			for slot := range s.sentences {
-				s.sentences[slot] = slices.DeleteFunc(s.sentences[slot], func(x sentence) bool { return "$"+x.observation == o })
+			for slot := range s.held {
+				s.held[slot] = slices.DeleteFunc(s.held[slot], func(m mention) bool { return "$"+m.of == o })
 			}
 		}
 	}
-}
-
-func (s *summary) ask(e *event) reading {
-	n, best := map[string]int{}, ""
-	kept := s.sentences[s.key(e.slot)]
-	for _, x := range kept {
-		n[x.value]++
-	}
-	for _, x := range kept { // oldest first: the newest of equals stays
-		if best == "" || n[x.value] >= n[best] {
-			best = x.value
-		}
-	}
-	return certain(best)
-}
-
-func (s *summary) entity(string) (string, bool, bool) { return "", false, false }
-
-func (s *summary) size() (rows, bytes int) {
-	for _, kept := range s.sentences {
-		rows += len(kept)
-		for _, x := range kept {
-			bytes += len(s.raw[x.observation])
-		}
-	}
-	return rows, bytes
 }
 
 // keyValue is B3: a map from slot to value, in which the last write wins. It
 // does not know what a value came from, so it cannot erase.
-type keyValue struct {
-	told
-	m map[string]string
-}
+type keyValue struct{ slotted }
 
-func newKeyValue(*run, *Options) system { return &keyValue{newTold(), map[string]string{}} }
+func newKeyValue(*run, *Options) system { return &keyValue{newSlotted(newestWins)} }
 
 func (k *keyValue) do(e *event) {
 	for _, c := range k.note(e) {
-		k.m[c.slot] = c.value
+		k.held[c.slot] = []mention{{value: c.value, size: len(c.slot) + len(c.value)}}
 	}
-}
-
-func (k *keyValue) ask(e *event) reading               { return certain(k.m[k.key(e.slot)]) }
-func (k *keyValue) entity(string) (string, bool, bool) { return "", false, false }
-
-func (k *keyValue) size() (rows, bytes int) {
-	for s, v := range k.m {
-		bytes += len(s) + len(v)
-	}
-	return len(k.m), bytes
 }
 
 // graph is B4: entities joined by their names, and values with the time from
 // which they hold, of which the newest wins, whoever said it.
 type graph struct {
-	told
+	slotted
 	r      *run
-	times  map[string]time.Duration // of observations
-	values map[string][]dated
-	nodes  map[string]string // by normalised name
-	of     map[string]string
+	times  map[string]time.Time // of observations
+	named  map[string]string    // nodes, by normalised name
 	joined map[string]bool
 }
 
-type dated struct {
-	value string
-	from  time.Duration
-}
-
 func newGraph(r *run, _ *Options) system {
-	return &graph{told: newTold(), r: r, times: map[string]time.Duration{}, values: map[string][]dated{}, nodes: map[string]string{}, of: map[string]string{}, joined: map[string]bool{}}
+	g := &graph{slotted: newSlotted(newestWins), r: r, times: map[string]time.Time{}, named: map[string]string{}, joined: map[string]bool{}}
+	g.nodes = map[string]string{}
+	return g
 }
 
 func (g *graph) do(e *event) {
 	if id, _, at := observed(e); id != "" {
-		g.times[id] = e.at
+		g.times[id] = g.r.instant(e.at)
 		if t, err := time.Parse(time.RFC3339, at); err == nil {
-			g.times[id] = t.Sub(g.r.clock0)
+			g.times[id] = t
 		}
 	}
 	if e.kind == proposes && e.tool == memory.ToolEntity {
 		name := strings.ToLower(text(e.payload, "name"))
-		node := g.nodes[name]
+		node := g.named[name]
 		if ref, is := strings.CutPrefix(text(e.payload, "entity_id"), "$"); is {
-			node = g.of[ref]
+			node = g.nodes[ref]
 		}
 		if g.joined[e.as] = node != ""; node == "" {
 			node = e.as
-			g.nodes[name] = node
+			g.named[name] = node
 		}
 		for _, a := range texts(e.payload, "aliases") {
-			if a = strings.ToLower(a); g.nodes[a] == "" {
-				g.nodes[a] = node
+			if a = strings.ToLower(a); g.named[a] == "" {
+				g.named[a] = node
 			}
 		}
-		g.of[e.as] = node
+		g.nodes[e.as] = node
 	}
-	for _, c := range g.noteByNode(e) {
-		at := e.at
+	for _, c := range g.note(e) {
+		at := g.r.instant(e.at)
 		for i, o := range c.observations {
-			if t, known := g.times[o]; known && (i == 0 || t > at) {
+			if t, known := g.times[o]; known && (i == 0 || t.After(at)) {
 				at = t
 			}
 		}
 		if t, err := time.Parse(time.RFC3339, c.validFrom); err == nil {
-			at = t.Sub(g.r.clock0)
+			at = t
 		}
-		g.values[c.slot] = append(g.values[c.slot], dated{c.value, at})
+		g.held[c.slot] = append(g.held[c.slot], mention{value: c.value, at: at, size: len(c.value) + 8})
 	}
 }
 
-// noteByNode is note with the slots of joined entities.
-func (g *graph) noteByNode(e *event) []claim {
-	out := g.note(e)
-	for i := range out {
-		c := g.claims[e.as]
-		switch e.tool {
-		case memory.ToolAttachSupport:
-			c = g.claims[strings.TrimPrefix(text(e.payload, "proposition_id"), "$")]
-		case memory.ToolTestResult:
-			c = g.claims[g.tests[strings.TrimPrefix(text(e.payload, "test_id"), "$")][text(e.payload, "outcome")]]
-		}
-		out[i].slot = g.node(c.slot)
-	}
-	return out
+func (g *graph) entity(as string) (string, bool, bool) {
+	return g.nodes[as], g.joined[as], g.nodes[as] != ""
 }
-
-func (g *graph) node(slot string) string {
-	entity, predicate, _ := cutSlot(slot)
-	return cmp.Or(g.of[entity], entity) + "." + predicate
-}
-
-func (g *graph) ask(e *event) reading {
-	best := dated{}
-	for i, d := range g.values[g.node(e.slot)] {
-		if i == 0 || d.from >= best.from { // of equal ones the last that was written
-			best = d
-		}
-	}
-	return certain(best.value)
-}
-
-func (g *graph) entity(as string) (string, bool, bool) { return g.of[as], g.joined[as], g.of[as] != "" }
 
 func (g *graph) size() (rows, bytes int) {
-	for _, vs := range g.values {
-		rows += len(vs)
-		for _, v := range vs {
-			bytes += len(v.value) + 8
-		}
-	}
-	for name := range g.nodes {
+	rows, bytes = g.slotted.size()
+	for name := range g.named {
 		bytes += len(name)
 	}
-	return rows + len(g.nodes), bytes
+	return rows + len(g.named), bytes
 }

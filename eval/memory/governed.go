@@ -23,13 +23,15 @@ type adapter struct {
 	oneLayer bool
 	// direct takes the agent's claim for what is so.
 	direct bool
-	// logged says that every event goes through a log, and the log is folded
-	// again at the end. So it is for the two profiles; of an ablation it would
-	// show nothing more.
+	// logged says that every event is read back and decided again, and the log
+	// folded again at the end. So it is for the two profiles; of an ablation it
+	// would show nothing more.
 	logged bool
 }
 
-// governed is package memory in one run: a state, its log, and what was made.
+// governed is package memory in one run: a state, its log, and what was made. It
+// is the one driver of the memory: steps of scenarios come to it as they are,
+// chains through believing, which makes steps of them.
 type governed struct {
 	r       *run
 	policy  *memory.Policy
@@ -41,6 +43,7 @@ type governed struct {
 	src   map[string]*source
 	log   []logged
 	seen  int // pieces of evidence
+	no    int // refused proposals
 
 	ids     map[string]string // names of steps and observations, and their ids
 	results map[string]memory.Outcome
@@ -60,7 +63,13 @@ type governed struct {
 	faults         []string
 }
 
-type logged struct{ event, value []byte }
+// logged is a decision that was applied, and of what.
+type logged struct {
+	d   memory.Decision
+	as  string
+	e   *event
+	now time.Time
+}
 
 // belief is one recorded state of a proposition.
 type belief struct {
@@ -77,20 +86,38 @@ type promotion struct {
 
 const governedSession = "s_eval"
 
-func newGoverned(r *run, policy *memory.Policy, o *Options, a adapter) *governed {
-	g := &governed{r: r, policy: policy, m: &o.Memory, adapter: a, state: memory.New(), src: map[string]*source{}, ids: map[string]string{},
-		results: map[string]memory.Outcome{}, linked: map[string]bool{}, claims: map[string]claim{}, states: map[string][]belief{},
-		written: map[string]string{}, erased: map[uint64]bool{}, open: map[string]bool{},
-		c: memory.Context{Policy: policy, Namespace: "eval", Mode: memory.Hardened, Principal: "user", Now: r.clock0}}
+func newGoverned(r *run, policy *memory.Policy, m *Memory, a adapter) *governed {
+	g := blank(r, policy, m, a)
 	g.operate(memory.CommandOpen, []byte("{}"), "")
 	for i := range r.sources {
-		s := &r.sources[i]
-		g.src[s.ID.S] = s
-		if s.Group.Given() || s.Reliability.Given() {
-			g.register(s.ID.S, s, cmp.Or(s.Group.S, ""))
+		if s := &r.sources[i]; s.Group.Given() || s.Reliability.Given() {
+			g.register(s.ID.S, s, s.Group.S)
 		}
 	}
 	return g
+}
+
+// blank is a memory in which nothing was done.
+func blank(r *run, policy *memory.Policy, m *Memory, a adapter) *governed {
+	g := &governed{r: r, policy: policy, m: m, adapter: a, state: memory.New(), src: map[string]*source{}, ids: map[string]string{},
+		results: map[string]memory.Outcome{}, linked: map[string]bool{}, claims: map[string]claim{}, states: map[string][]belief{},
+		written: map[string]string{}, erased: map[uint64]bool{}, open: map[string]bool{},
+		c: memory.Context{Policy: policy, Namespace: "eval", Mode: memory.Hardened, Principal: "user", Task: "t1", Now: r.clock0}}
+	for i := range r.sources {
+		g.src[r.sources[i].ID.S] = &r.sources[i]
+	}
+	return g
+}
+
+// copied is a memory to which the same was done, on a log of its own.
+func (g *governed) copied() *governed {
+	out := blank(g.r, g.policy, g.m, g.adapter)
+	for _, l := range g.log {
+		out.c.Now = l.now
+		out.apply(l.d, l.as, l.e)
+	}
+	out.c, out.seen, out.no = g.c, g.seen, g.no
+	return out
 }
 
 // register has the operator register a source as what its label shows.
@@ -128,7 +155,7 @@ func (g *governed) operate(command string, args []byte, as string) {
 
 func (g *governed) do(e *event) {
 	g.c.Now = g.r.instant(e.at)
-	g.c.Session, g.c.Task, g.c.Captured = cmp.Or(e.session, "s1"), "t1", nil
+	g.c.Session, g.c.Captured = cmp.Or(e.session, "s1"), nil
 	payload := g.resolved(e.payload)
 	switch e.kind {
 	case ticks:
@@ -155,15 +182,7 @@ func (g *governed) do(e *event) {
 	if e.tool == memory.ToolRecordObservation || e.tool == memory.ToolTestResult {
 		g.capture(e, text(ob, "raw_payload"))
 	}
-	d := g.m.Handle(g.state, g.c, writ.Proposal{ToolName: e.tool, Payload: payload})
-	g.apply(d, e.as, e)
-	if e.tool == memory.ToolRecordObservation {
-		for _, op := range d.Event.Ops {
-			if op.Observation != nil {
-				g.ids[text(ob, "observation_id")] = op.Observation.ID
-			}
-		}
-	}
+	g.apply(g.m.Handle(g.state, g.c, writ.Proposal{ToolName: e.tool, Payload: payload}), e.as, e)
 }
 
 // capture puts the evidence beside a proposal that the gateway would have
@@ -202,6 +221,9 @@ func (g *governed) apply(d memory.Decision, as string, e *event) {
 	if as != "" {
 		g.results[as] = d.Outcome
 	}
+	if d.Outcome.Status == writ.Rejected {
+		g.no++
+	}
 	if d.Event == nil {
 		g.faults = append(g.faults, "a decision without an event")
 		return
@@ -210,6 +232,7 @@ func (g *governed) apply(d memory.Decision, as string, e *event) {
 		g.faults = append(g.faults, fmt.Sprintf("record %d: %v", d.Event.N, err))
 		return
 	}
+	g.log = append(g.log, logged{d, as, e, g.c.Now})
 	at := g.c.Now.Sub(g.r.clock0)
 	for _, op := range d.Event.Ops {
 		switch {
@@ -224,6 +247,9 @@ func (g *governed) apply(d memory.Decision, as string, e *event) {
 				}
 			}
 			g.named(as, id)
+		case op.Observation != nil && e != nil && e.tool == memory.ToolRecordObservation:
+			g.ids[text(e.payload, "observation_id")] = op.Observation.ID
+			g.named(as, op.Observation.ID)
 		case op.Entity != nil:
 			g.named(as, op.Entity.ID)
 		case op.Test != nil:
@@ -289,7 +315,6 @@ func (g *governed) write(d memory.Decision) error {
 	if _, err = memory.Recheck(g.state, g.policy, e, d.Value); err != nil {
 		return err
 	}
-	g.log = append(g.log, logged{b, d.Value})
 	return g.state.Apply(e, d.Value)
 }
 
@@ -373,13 +398,16 @@ func (g *governed) verify() {
 	}
 	s := memory.New()
 	for i, l := range g.log {
-		e, err := memory.ParseEvent(l.event)
+		b, err := l.d.Event.Bytes()
 		if err == nil {
-			v := l.value
-			if g.erased[e.N] {
-				v = nil
+			var e *memory.Event
+			if e, err = memory.ParseEvent(b); err == nil {
+				v := l.d.Value
+				if g.erased[e.N] {
+					v = nil
+				}
+				err = s.Apply(e, v)
 			}
-			err = s.Apply(e, v)
 		}
 		if err != nil {
 			g.faults = append(g.faults, fmt.Sprintf("record %d does not fold: %v", i+1, err))

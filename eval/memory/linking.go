@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -170,12 +169,11 @@ func (out *Linking) link(m *Memory, p *memory.Policy, seed uint64) {
 		if len(aliases) > 0 {
 			payload["aliases"] = aliases
 		}
-		dec, _ := g.propose(g.context(at), memory.ToolEntity, payload)
-		if dec.Outcome.Status == writ.Rejected {
+		if !g.step(proposes, memory.ToolEntity, "somebody", voice{}, at, payload) {
 			out.Refused++
 			return "", "", nil
 		}
-		for _, e := range dec.Outcome.Effects {
+		for _, e := range g.results["somebody"].Effects {
 			switch e.Effect {
 			case "entity.created":
 				created = e.ID

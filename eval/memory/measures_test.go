@@ -112,12 +112,12 @@ func TestAttacksArrive(t *testing.T) {
 			id, n := "", 0
 			if try.denies {
 				f.deny(c.updates[0].value.text, try.said)
-				id = f.props[c.updates[0].value.text]
+				id = f.prop(c.updates[0].value.text)
 			} else {
 				f.claim(c.lie.text, try.said)
-				id = f.props[c.lie.text]
+				id = f.prop(c.lie.text)
 			}
-			v, ok := f.reader(at).View(id)
+			v, ok := f.by(at).View(id)
 			if n = v.Evidence; try.denies {
 				n = v.Disputed
 			}
@@ -180,14 +180,14 @@ func TestFork(t *testing.T) {
 	c := chainOf("Ann One", "Bob Two")
 	g := newBelieving(&m, v1, false, c)
 	g.claim("Ann One", c.updates[0].said)
-	before := g.s.Digest()
+	before := g.state.Digest()
 	f := g.fork().(*believing)
-	if f.s.Digest() != before {
+	if f.state.Digest() != before {
 		t.Fatal("the copy differs")
 	}
 	f.claim("Bob Two", c.updates[1].said)
 	at := c.updates[1].at.Add(time.Hour)
-	if g.s.Digest() != before || g.answer(at) == "Bob Two" || f.answer(at) != "Bob Two" {
+	if g.state.Digest() != before || g.answer(at) == "Bob Two" || f.answer(at) != "Bob Two" {
 		t.Errorf("the copy is not one of its own: %q, %q", g.answer(at), f.answer(at))
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -76,121 +78,83 @@ type believer interface {
 	refused() int
 }
 
-// believing is the product with one chain's slot in it: the events it wrote,
-// and the state they come to. An agent of few words files the proposals.
+// believing is the product with one chain's slot in it. An agent of few words
+// makes steps of what is said: the value stated last has its id under its own
+// name, and so has the observation of a text that was recorded last.
 type believing struct {
-	m        *Memory
-	policy   *memory.Policy
+	*governed
 	accepted bool // only what is accepted is read
 	c        *chain
-
-	s       *memory.State
-	log     []memory.Decision
-	session int
-	entity  string
-	obs     map[string]string // by text, the newest observation with it
-	props   map[string]string // by value, the newest proposition that states it
-	last    string            // the value that was stated last
-	no      int
+	session  int
+	last     string // the value that was stated last
 }
 
-const namespace = "measures"
+const (
+	namespace = "measures"
+	theEntity = "entity"
+)
 
 func newBelieving(m *Memory, p *memory.Policy, accepted bool, c *chain) *believing {
-	g := &believing{m: m, policy: p, accepted: accepted, c: c, s: memory.New(), obs: map[string]string{}, props: map[string]string{}}
-	g.operate(memory.CommandOpen, `{}`)
-	g.operate(memory.CommandPredicate, `{"name":"`+c.ask.predicate+`","single":true}`)
-	g.record(said{by: c.asideBy, text: c.aside, at: beginning.Add(-time.Hour)}, "")
+	g := &believing{governed: newGoverned(heardBy, p, m, adapter{}), accepted: accepted, c: c}
+	before := beginning.Add(-time.Hour)
+	g.step(operates, memory.CommandPredicate, "", voice{}, before, map[string]any{"name": c.ask.predicate, "single": true})
+	g.record(said{by: c.asideBy, text: c.aside, at: before}, "")
 	return g
 }
 
-func (g *believing) context(at time.Time) memory.Context {
-	id := strconv.Itoa(g.session)
-	return memory.Context{Policy: g.policy, Namespace: namespace, Mode: memory.Hardened, Principal: "alice", Session: "s" + id, Task: "t" + id, Now: at}
-}
-
-func (g *believing) operate(command, args string) {
-	c := g.context(beginning.Add(-time.Hour))
-	c.Principal = "root"
-	g.apply(g.m.Operate(g.s, c, command, []byte(args)))
-}
-
-func (g *believing) apply(d memory.Decision) bool {
-	if d.Outcome.Status == writ.Rejected {
-		g.no++
+// heardBy is a run without steps, whose sources are all voices.
+var heardBy = func() *run {
+	r := &run{clock0: beginning}
+	for _, v := range append(append([]voice{theUser}, tools...), strangers...) {
+		r.sources = append(r.sources, source{ID: strictyaml.String{S: v.source}, Class: strictyaml.String{S: string(v.class)}, label: v.label})
 	}
-	if d.Event == nil {
-		return false
-	}
-	if err := g.s.Apply(d.Event, d.Value); err != nil {
-		panic(fault{fmt.Errorf("an event does not fit the state it was decided on: %w", err)})
-	}
-	g.log = append(g.log, d)
-	return d.Outcome.Status != writ.Rejected
-}
+	return r
+}()
 
-// propose files one proposal and returns what it made.
-func (g *believing) propose(c memory.Context, name string, payload any) (d memory.Decision, ok bool) {
+// step does one step, in the session and task in hand, and reports whether it was
+// not refused.
+func (g *believing) step(kind eventKind, tool, as string, by voice, at time.Time, payload map[string]any) bool {
 	b, err := json.Marshal(payload)
 	if err != nil {
 		panic(fault{err})
 	}
-	d = g.m.Handle(g.s, c, writ.Proposal{ToolName: name, Payload: b})
-	return d, g.apply(d)
+	before, id := g.no, strconv.Itoa(g.session)
+	g.governed.c.Task = "t" + id
+	g.do(&event{kind: kind, tool: tool, as: as, from: by.source, session: "s" + id, at: at.Sub(g.r.clock0), payload: b})
+	if len(g.faults) > 0 {
+		panic(fault{fmt.Errorf("an event does not fit the state it was decided on: %s", g.faults[0])})
+	}
+	return g.no == before
 }
 
 func (g *believing) fork() believer {
 	f := *g
-	f.s, f.log = memory.New(), slices.Clone(g.log)
-	for _, d := range f.log {
-		if err := f.s.Apply(d.Event, d.Value); err != nil {
-			panic(fault{fmt.Errorf("the log does not fold: %w", err)})
-		}
-	}
-	f.obs, f.props = map[string]string{}, map[string]string{}
-	for k, v := range g.obs {
-		f.obs[k] = v
-	}
-	for k, v := range g.props {
-		f.props[k] = v
-	}
+	f.governed = g.copied()
 	return &f
 }
 
 func (g *believing) refused() int { return g.no }
 
+func (g *believing) obs(text string) string { return g.ids["said "+text] }
+func (g *believing) prop(v string) string   { return g.ids["value "+v] }
+
 // record has one thing that was said recorded, captured where it was seen, and
 // returns the id of its observation, "" if it was refused.
 func (g *believing) record(s said, derived string) string {
 	if s.again {
-		return g.obs[s.text]
+		return g.obs(s.text)
 	}
-	c := g.context(s.at)
-	payload := map[string]any{"observation_id": "o" + strconv.Itoa(len(g.log)), "raw_payload": s.text}
-	switch {
-	case s.by.agent:
-		payload["source_ref"] = "my own notes"
-		payload["derived_from"] = []string{derived}
-	default:
-		// Every text is a whole leaf of a result of its own, or a turn of the user.
-		c.Captured = []memory.Captured{{Ref: "ev1", Evidence: "s_" + c.Session + "/ev" + strconv.Itoa(len(g.log)+1), Label: s.by.label, Class: s.by.class, Source: s.by.source,
-			Verbatim: true, Whole: true, Between: true}}
-		payload["source_ref"] = "ev1"
+	payload := map[string]any{"observation_id": "o" + strconv.Itoa(len(g.log)), "raw_payload": s.text, "source_ref": "ev" + strconv.Itoa(g.seen+1)}
+	if s.by.agent {
+		payload["source_ref"], payload["derived_from"] = "my own notes", []string{derived}
 	}
 	if !s.claims.IsZero() {
 		payload["event_time"] = s.claims.Format(time.RFC3339)
 	}
-	d, ok := g.propose(c, memory.ToolRecordObservation, payload)
-	if !ok {
+	if !g.step(proposes, memory.ToolRecordObservation, "said "+s.text, s.by, s.at, payload) {
 		return ""
 	}
-	for _, o := range d.Event.Ops {
-		if o.Observation != nil {
-			g.obs[s.text] = o.Observation.ID
-			return o.Observation.ID
-		}
-	}
-	return ""
+	return g.obs(s.text)
 }
 
 // recorded has all of it recorded.
@@ -207,63 +171,63 @@ func (g *believing) recorded(ss []said) (ids []string) {
 	return ids
 }
 
+// propose states a value of the slot, and whether that was not refused.
+func (g *believing) propose(v string, at time.Time, ids []string, more map[string]any) bool {
+	payload := map[string]any{"text": g.c.wording(v), "about": []string{g.ids[theEntity]}, "observation_ids": ids,
+		"structured_form": map[string]any{"subject": g.ids[theEntity], "predicate": g.c.ask.predicate, "object": map[string]any{"literal": v}}}
+	maps.Copy(payload, more)
+	return g.step(proposes, memory.ToolPropose, "value "+v, voice{}, at, payload)
+}
+
+// contradict says that a value is not so.
+func (g *believing) contradict(v string, at time.Time, ids []string) {
+	g.step(proposes, memory.ToolAttachContra, "", voice{}, at, map[string]any{"proposition_id": g.prop(v), "observation_ids": ids})
+}
+
 func (g *believing) claim(v string, ss []said) {
 	g.session++
-	ids := g.recorded(ss)
+	ids, s := g.recorded(ss), ss[len(ss)-1]
 	if len(ids) == 0 {
 		return
 	}
-	at := ss[len(ss)-1].at
-	c := g.context(at)
-	if g.entity == "" {
-		d, _ := g.propose(c, memory.ToolEntity, map[string]any{"name": g.c.subject, "entity_type": g.c.kind, "observation_ids": ids[:1]})
-		for _, o := range d.Event.Ops {
-			if o.Entity != nil {
-				g.entity = o.Entity.ID
-			}
-		}
+	if g.ids[theEntity] == "" {
+		g.step(proposes, memory.ToolEntity, theEntity, voice{}, s.at, map[string]any{"name": g.c.subject, "entity_type": g.c.kind, "observation_ids": ids[:1]})
 	}
-	payload := map[string]any{"text": g.c.wording(v), "about": []string{g.entity}, "observation_ids": ids,
-		"structured_form": map[string]any{"subject": g.entity, "predicate": g.c.ask.predicate, "object": map[string]any{"literal": v}}}
-	if s := ss[len(ss)-1]; !s.claims.IsZero() {
-		payload["valid_from"] = s.claims.Format(time.RFC3339)
+	var from map[string]any
+	if !s.claims.IsZero() {
+		from = map[string]any{"valid_from": s.claims.Format(time.RFC3339)}
 	}
-	d, ok := g.propose(c, memory.ToolPropose, payload)
-	if !ok {
+	if !g.propose(v, s.at, ids, from) {
 		return
-	}
-	for _, o := range d.Event.Ops {
-		if o.Proposition != nil {
-			g.props[v] = o.Proposition.ID
-		}
 	}
 	// Where the policy gives a slot no current value by itself, whoever states
 	// another value says that the one before is not so.
-	if !g.policy.Flags.Supersession && g.last != "" && g.last != v && g.props[g.last] != "" {
-		g.propose(c, memory.ToolAttachContra, map[string]any{"proposition_id": g.props[g.last], "observation_ids": ids})
+	if !g.policy.Flags.Supersession && g.last != "" && g.last != v && g.prop(g.last) != "" {
+		g.contradict(g.last, s.at, ids)
 	}
 	g.last = v
 }
 
 func (g *believing) deny(v string, ss []said) {
 	g.session++
-	ids := g.recorded(ss)
-	if len(ids) == 0 || g.props[v] == "" {
+	ids, at := g.recorded(ss), ss[len(ss)-1].at
+	if len(ids) == 0 || g.prop(v) == "" {
 		return
 	}
 	if g.policy.Flags.Grounded {
 		// A contradiction counts in the name of another value, which stands in it.
-		g.propose(g.context(ss[len(ss)-1].at), memory.ToolPropose, map[string]any{"text": g.c.wording(g.c.lie.text), "about": []string{g.entity},
-			"observation_ids": ids, "structured_form": map[string]any{"subject": g.entity, "predicate": g.c.ask.predicate, "object": map[string]any{"literal": g.c.lie.text}}})
+		g.propose(g.c.lie.text, at, ids, nil)
 	}
-	g.propose(g.context(ss[len(ss)-1].at), memory.ToolAttachContra, map[string]any{"proposition_id": g.props[v], "observation_ids": ids})
+	g.contradict(v, at, ids)
 }
 
-func (g *believing) reader(at time.Time) *memory.Reader {
-	return &memory.Reader{State: g.s, Policy: g.policy, Principal: "alice", Now: at}
+// by is a reader at a time.
+func (g *believing) by(at time.Time) *memory.Reader {
+	g.governed.c.Now = at
+	return g.reader()
 }
 
-func (g *believing) slot() string { return g.s.SlotOf(g.entity, g.c.ask.predicate, nil) }
+func (g *believing) slot() string { return g.state.SlotOf(g.ids[theEntity], g.c.ask.predicate, nil) }
 
 // searchHits and searchKinds are what a search of the product looks at without
 // further arguments.
@@ -272,7 +236,7 @@ const searchHits = 400
 var searchKinds = []string{"proposition", "observation", "entity"}
 
 func (g *believing) answer(at time.Time) string {
-	for _, v := range g.m.Answer(g.reader(at), g.slot()).Values {
+	for _, v := range g.m.Answer(g.by(at), g.slot()).Values {
 		if v.Usable && v.Object != nil && (!g.accepted || v.State == memory.Accepted) {
 			return v.Object.Value
 		}
@@ -281,7 +245,7 @@ func (g *believing) answer(at time.Time) string {
 }
 
 func (g *believing) read(at time.Time) (out heard) {
-	r, slot := g.reader(at), g.slot()
+	r, slot := g.by(at), g.slot()
 	take := func(v *memory.View) {
 		if v == nil || v.Slot != slot || !v.Usable || g.accepted && v.State != memory.Accepted || v.Object == nil {
 			return
@@ -310,7 +274,7 @@ func (g *believing) read(at time.Time) (out heard) {
 // find asks an index of all the memory's texts, made anew.
 func (g *believing) find(query string) []memory.Hit {
 	ctx, x := context.Background(), g.m.Index()
-	if err := x.Update(ctx, memory.Change{Namespace: namespace, To: g.s.Head(), Put: g.s.Docs()}); err != nil {
+	if err := x.Update(ctx, memory.Change{Namespace: namespace, To: g.state.Head(), Put: g.state.Docs()}); err != nil {
 		panic(fault{fmt.Errorf("the index: %w", err)})
 	}
 	hits, err := x.Search(ctx, namespace, query, searchKinds, searchHits)
@@ -323,7 +287,7 @@ func (g *believing) find(query string) []memory.Hit {
 // history reads the timeline: each value is listed where it was made, and each
 // time it was supported anew.
 func (g *believing) history(at time.Time) (out []string) {
-	moments, _ := g.reader(at).Timeline(g.slot(), 0, 0)
+	moments, _ := g.by(at).Timeline(g.slot(), 0, 0)
 	values := map[string]string{}
 	for _, m := range moments {
 		switch m.What {

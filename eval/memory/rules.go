@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -53,6 +52,8 @@ func Rules(m *Memory, v01q, v1, knob *memory.Policy) []Rule {
 type mention struct {
 	value string
 	at    time.Time // as the source claims, or when it was said
+	of    string    // the observation, where that is known
+	size  int       // of what is held of it, in bytes
 }
 
 // mentions is a memory of mentions and a rule to read them by. It knows nothing of
@@ -79,10 +80,10 @@ func (t *mentions) claim(v string, ss []said) {
 		if !s.claims.IsZero() {
 			at = s.claims
 		}
-		t.ms = append(t.ms, mention{v, at})
+		t.ms = append(t.ms, mention{value: v, at: at})
 	}
 	if len(t.ms) == n {
-		t.ms = append(t.ms, mention{v, ss[len(ss)-1].at})
+		t.ms = append(t.ms, mention{value: v, at: ss[len(ss)-1].at})
 	}
 }
 
@@ -125,16 +126,19 @@ func addOnly(ms []mention) (out []string) {
 
 // mentionCount is the value said most often; of two said as often, the one that
 // was known first.
-func mentionCount(ms []mention) []string {
-	count, first := map[string]int{}, map[string]int{}
-	var vs []string
-	for i, m := range ms {
-		if count[m.value]++; count[m.value] == 1 {
-			first[m.value] = i
-			vs = append(vs, m.value)
+func mentionCount(ms []mention) []string { return []string{most(ms, false)} }
+
+// most is the value said most often; of those said as often, the one that was
+// said last, or the one that was known first.
+func most(ms []mention, last bool) (best string) {
+	count := map[string]int{}
+	for _, m := range ms {
+		count[m.value]++
+	}
+	for _, m := range ms {
+		if n := count[m.value]; n > count[best] || last && n == count[best] {
+			best = m.value
 		}
 	}
-	return []string{slices.MinFunc(vs, func(a, b string) int {
-		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(first[a], first[b]))
-	})}
+	return best
 }

@@ -166,7 +166,7 @@ func TestEvidenceHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range b.runs {
-		g := newGoverned(r, v1, &o, adapter{})
+		g := newGoverned(r, v1, &o.Memory, adapter{})
 		for i := range r.steps {
 			e := &r.steps[i]
 			if e.kind == reads {
