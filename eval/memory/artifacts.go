@@ -44,7 +44,7 @@ type Manifest struct {
 var commitForm = regexp.MustCompile(`^([0-9a-f]{8})[0-9a-f]{32}$`)
 
 // Artifacts returns the files of a staged evaluation by their paths: one directory
-// for each system, and fairness.json beside them. The same evaluation gives the
+// for each system. The same evaluation gives the
 // same bytes but for the time.
 func (r *Stages) Artifacts(m Meta) (map[string][]byte, error) {
 	commit := "unknown"
@@ -59,8 +59,6 @@ func (r *Stages) Artifacts(m Meta) (map[string][]byte, error) {
 		out[name] = b
 		err = errors.Join(err, e)
 	}
-	b, e := json.MarshalIndent(r.Fairness, "", "  ")
-	add("fairness.json", append(b, '\n'), e)
 	seeds := strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Seeds), " ", "-"), "[]")
 	for i := range r.Systems {
 		s := &r.Systems[i]

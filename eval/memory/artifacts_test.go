@@ -35,9 +35,6 @@ func TestArtifacts(t *testing.T) {
 			}
 		}
 	}
-	if files["fairness.json"] == nil {
-		t.Error("fairness.json is missing")
-	}
 	if n := strings.Count(string(files["2026-11-21_01234567_"+B5+"_101-202-303-404-505/transitions.jsonl"]), "\n"); n < 500 {
 		t.Errorf("only %d transitions", n)
 	}

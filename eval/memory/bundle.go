@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"path"
@@ -74,11 +73,6 @@ func (r *run) name() string {
 		out += fmt.Sprintf(" seed %d", r.seed)
 	}
 	return out
-}
-
-// note writes what a system is handed with a step.
-func (e *event) note(w io.Writer) {
-	fmt.Fprintf(w, "%d %d %q %q %q %q %q %q %q\n", e.at, e.kind, e.tool, e.as, e.from, e.session, e.slot, e.question, e.payload)
 }
 
 // attacks says whether a source is an attacker's.

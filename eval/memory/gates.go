@@ -1,19 +1,18 @@
 package memory
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 )
 
 // The bounds of the gates, as the design has them.
 const (
-	needGain      = 0.10 // of a policy metric, relative
-	needAbsolute  = 0.05 // where the baseline is at 0
-	needMetrics   = 3
-	allowedLoss   = 0.03 // of task success, absolute
-	fairnessSeeds = 5
+	needGain     = 0.10 // of a policy metric, relative
+	needAbsolute = 0.05 // where the baseline is at 0
+	needMetrics  = 3
+	allowedLoss  = 0.03 // of task success, absolute
+	leastSeeds   = 5
 )
 
 func newStages(b *Bundle, o *Options, all []System) *Stages {
@@ -32,7 +31,6 @@ func (r *Stages) finish() {
 		l.Success = l.Failed == 0
 		r.Unmet = append(r.Unmet, l.Unmet...)
 	}
-	r.Fairness = r.fair()
 	if r.Only < Stress {
 		for _, name := range []string{B501, B5} {
 			e := r.count(name, 1)
@@ -40,7 +38,13 @@ func (r *Stages) finish() {
 		}
 	}
 	if r.Only != Rulings {
-		r.gate("stage2.fairness", "five fixed seeds, and the identical bundle for every system", r.Fairness.words(), r.Fairness.Passed)
+		drawn := map[uint64]bool{}
+		for _, l := range r.Runs {
+			if l.Stage == 2 && l.Seed != 0 { // 0 of what draws nothing
+				drawn[l.Seed] = true
+			}
+		}
+		r.gate("stage2.seeds", "at least five seeds", strconv.Itoa(len(drawn)), len(drawn) >= leastSeeds)
 	}
 	if r.Only == Everything || r.Only == Stress {
 		e := r.count(B5, 2)
@@ -131,60 +135,4 @@ func (r *Stages) compare() {
 		return
 	}
 	r.gate("stage3.task_success", "task success at most 3 points below the raw log", fmt.Sprintf("%.1f %% against %.1f %%", 100*y.Value, 100*x.Value), round(x.Value-y.Value, 6) <= allowedLoss)
-}
-
-// Fairness is whether all systems were measured on the same.
-type Fairness struct {
-	Passed     bool     `json:"passed"`
-	Violations []string `json:"violations"`
-	Systems    []Given  `json:"systems"`
-}
-
-// Given is what one system was handed in stage 2, as it came to it.
-type Given struct {
-	System string   `json:"system"`
-	Seeds  []uint64 `json:"seed_set"`
-	Runs   int      `json:"runs"`
-	// Steps is the SHA-256 of every step, in its order.
-	Steps string `json:"steps"`
-}
-
-// fair holds what every system was handed to the first. A system that changed a
-// step of a run, or that was left out of one, is found here.
-func (r *Stages) fair() Fairness {
-	f := Fairness{Violations: []string{}, Systems: []Given{}}
-	bad := func(format string, args ...any) { f.Violations = append(f.Violations, fmt.Sprintf(format, args...)) }
-	for i := range r.Systems {
-		g, h := Given{System: r.Systems[i].Name}, sha256.New()
-		for _, l := range r.Runs {
-			if l.System != g.System || l.Stage != 2 {
-				continue
-			}
-			g.Runs++
-			fmt.Fprintf(h, "%s %x\n", l.Run, l.given)
-			if l.Seed != 0 && !slices.Contains(g.Seeds, l.Seed) {
-				g.Seeds = append(g.Seeds, l.Seed)
-			}
-		}
-		if g.Runs == 0 && (r.Only == Rulings || r.Only == Stress && r.Systems[i].profile == "") {
-			continue // no part of what was run
-		}
-		g.Steps = fmt.Sprintf("sha256:%x", h.Sum(nil))
-		f.Systems = append(f.Systems, g)
-		if len(g.Seeds) < fairnessSeeds {
-			bad("%s: %d different seeds, not %d", g.System, len(g.Seeds), fairnessSeeds)
-		}
-		if first := f.Systems[0]; g.Steps != first.Steps {
-			bad("%s was not given the steps that %s was", g.System, first.System)
-		}
-	}
-	f.Passed = len(f.Violations) == 0 && len(f.Systems) > 0
-	return f
-}
-
-func (f *Fairness) words() string {
-	if f.Passed {
-		return fmt.Sprintf("%d systems, no violation", len(f.Systems))
-	}
-	return fmt.Sprintf("%d violations: %s", len(f.Violations), strings.Join(f.Violations[:min(1, len(f.Violations))], ""))
 }

@@ -62,7 +62,7 @@ func TestHand(t *testing.T) {
 	for _, g := range r.Gates {
 		gates = append(gates, g.ID)
 	}
-	if strings.Join(gates, " ") != "stage2.fairness stage3.gain stage3.task_success integrity" {
+	if strings.Join(gates, " ") != "stage2.seeds stage3.gain stage3.task_success integrity" {
 		t.Errorf("stage 3 judges %v", gates)
 	}
 	type want struct {

@@ -8,7 +8,7 @@ import (
 
 // Version is the version of the report's form. Fields are added, never removed,
 // and keep their meaning.
-const Version = 1
+const Version = 2
 
 // Report is what one evaluation showed, in the order of its file.
 type Report struct {
@@ -52,7 +52,6 @@ type Stages struct {
 	Expected []Expected `json:"expectations"`
 	Systems  []Figures  `json:"systems"`
 	Compared []Compared `json:"comparison"`
-	Fairness Fairness   `json:"fairness"`
 	// Unmet are the expectations that did not come true.
 	Unmet []Unmet `json:"unmet"`
 	// Faults are what must never be: a decision that is not decided again, a
@@ -119,8 +118,6 @@ type RunLine struct {
 	Checked  int        `json:"expectations"`
 	Unmet    []Unmet    `json:"unmet"`
 	groups
-
-	given [32]byte // digest of every step the system was handed
 }
 
 // groups are the figures of a system, or of one run of it, as the artifacts have

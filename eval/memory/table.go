@@ -117,7 +117,8 @@ func shareOf(s Share) string {
 }
 
 // table prints what a person reads of the measures: belief revision and poisoning
-// side by side, the rest below.
+// side by side, the rest below; each attack, question and spelling by itself is in
+// the file.
 func (r *Measures) table(w *bytes.Buffer, seeds int) {
 	rate := rateOf
 	fmt.Fprintf(w, "%d updates of %d chains, %d seeds; our own data. Rules marked * are emulated: a decision rule,\nno run of anybody's product. A read is one question; each attack comes after each update.\n\n",
@@ -175,20 +176,6 @@ func (r *Measures) table(w *bytes.Buffer, seeds int) {
 		fmt.Fprintf(w, "%s %s; ", a.ID, a.Name)
 	}
 	fmt.Fprintln(w)
-	for i := range r.Belief {
-		b := &r.Belief[i]
-		if b.Rule != Strict && b.Rule != ToolMay {
-			continue // theirs are in the file
-		}
-		v := &b.Revision
-		fmt.Fprintf(w, "\n%s\n  current   %s\n  flagged   %s, %d of them after a tool's word\n", b.Name, shareOf(v.Current), shareOf(v.Flagged), v.FlaggedTool)
-		for _, p := range b.Poisoning {
-			fmt.Fprintf(w, "  %s flip   %s; shown as if to be relied on %d; true value lost %d, without the attack %d\n", p.Attack, shareOf(p.Flip), p.Exposed.Count, p.Lost, p.LostBefore)
-			if p.Attack == "A7" && p.Flip.Count > 0 {
-				fmt.Fprintf(w, "            over what the user stated %d of %d\n", p.FlipOverUser, p.FlipOverUserOf)
-			}
-		}
-	}
 	ow := &r.OtherWords
 	fmt.Fprintf(w, "\nM2 where %d of %d updates are stated in words the value does not stand in (decision 0011; no target):\n", ow.Other, ow.Updates)
 	line("rule", "current", "stale", "flagged")
@@ -213,17 +200,10 @@ func (r *Measures) table(w *bytes.Buffer, seeds int) {
 			put("by "+l.name+", 1 to 4", l.of.Headline)
 			put("  a word in common", l.of.Worded)
 			put("  none in common", l.of.Unworded)
-			for _, k := range l.of.Categories {
-				put(fmt.Sprintf("  %d %s", k.Category, k.Name), k.Found)
-			}
 		}
 	}
 	if l := r.Linking; l != nil {
 		fmt.Fprintf(w, "\nM4: names of our own\n  wrong links      %s; %d of them between two of the very same name\n  left unlinked    %s\n  of these, told   %s\n",
 			shareOf(l.FalseMerge), l.OfNamesakes, shareOf(l.Unlinked), shareOf(l.Suggested))
-		line("spelling", "named", "right", "wrong", "left", "told")
-		for _, k := range l.Kinds {
-			line(k.Kind, strconv.Itoa(k.Mentions), strconv.Itoa(k.Right), strconv.Itoa(k.Wrong), strconv.Itoa(k.Unlinked), strconv.Itoa(k.Suggested))
-		}
 	}
 }
