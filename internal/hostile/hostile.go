@@ -19,65 +19,72 @@ import (
 	"time"
 )
 
-// Modes says what each stdio mode does.
-var Modes = map[string]string{
-	"plain":         "behaves",
-	"banner":        "U04: text before the first message",
-	"banner-json":   "U04: JSON log lines before the first message",
-	"noise":         "U04: a line that is not JSON before each answer",
-	"noiseflood":    "U04: 1,500 lines that are not JSON before an answer to tools/call",
-	"pretty":        "section 1: each answer also pretty-printed over several lines, first",
-	"twoobjects":    "section 1: two objects on one line, then the answer",
-	"batch":         "W08: the answer inside an array, then the answer",
-	"bom":           "section 1: an answer after a byte order mark, then the answer",
-	"nul":           "section 1: an answer with a NUL, then the answer",
-	"badutf8":       "section 1: an answer that is not UTF-8, then nothing",
-	"surrogate":     "W05: an answer with a lone surrogate, then nothing",
-	"crlf":          "section 1: blank lines and CRLF",
-	"doublereply":   "P22: two different answers",
-	"wrongid":       "P22: an answer with another id first",
-	"strid":         "P22: an answer with the id as a string first",
-	"floatid":       "P22: an answer with the id as 1.0 first",
-	"unsolicited":   "P22: answers to requests nobody made",
-	"bothmembers":   "W09: an answer with result and error",
-	"dupkeys":       "W01: an answer whose result has a member twice",
-	"escapedkeys":   "W02: the same with an escape",
-	"deepresult":    "W15: a result nested 5,000 deep",
-	"bignumber":     "W16: a number 1e999999999 in the result",
-	"dupnames":      "T04: two tools of one name",
-	"noname":        "T04: a tool without a name",
-	"ansi":          "T05: control characters in a name",
-	"loopcursor":    "T13: pages that lead back to themselves",
-	"endless":       "T13: a new cursor for ever",
-	"manyitems":     "T13: 3,000 tools on one page",
-	"deepschema":    "T09: a schema nested 90 deep",
-	"remoteref":     "T08: a $ref to the URL in $HOSTILE_URL",
-	"notifflood":    "T14: 20,000 list_changed before an answer",
-	"ignoreeof":     "U05: ignores the end of input and SIGTERM, and starts a child that does too",
-	"forks":         "U05: starts a child and ends with its input",
-	"noreply":       "U06: never answers tools/call, and says on standard error what it was asked",
-	"halfline":      "U06: half an answer, then silence",
-	"drip":          "U06: an answer byte by byte, never finished",
-	"noread":        "section 1: stops reading its input",
-	"huge":          "U07: a result of 100 MiB",
-	"hugeidlast":    "U07: the same with the id at its end",
-	"exit":          "U08: ends at tools/call",
-	"exitatonce":    "U08: ends at once",
-	"halfexit":      "section 1: ends in the middle of a line",
-	"stderrflood":   "section 1: 1 MiB on standard error",
-	"asks":          "T16: asks for sampling inside tools/call, whatever was declared",
-	"elicits":       "asks a person inside tools/call and returns the answer",
-	"progress":      "progress and a log message before the answer",
-	"lateprogress":  "P23: progress for a token nobody gave",
-	"errordata":     "section 3: an error with data and unknown members",
-	"errorstring":   "section 3: an error whose code is a string",
-	"rawresult":     "a result whose bytes must survive: big numbers, unknown members and blocks",
-	"hangsonprobe":  "never answers server/discover",
-	"diesonprobe":   "ends at server/discover",
-	"errorsonprobe": "answers server/discover with an error of its own invention",
-	"oldversion":    "answers initialize with 2024-11-05",
-	"badversion":    "answers initialize with a version nobody knows",
-	"refuses":       "answers initialize with an error",
+// mode is one fault. Of what is said before, instead of and after an answer, {id}
+// is the request's and {next} the one after it; instead is of tools/call alone.
+// Faults that are no text are in serve, reply and call.
+type mode struct {
+	what                   string
+	before, instead, after string
+}
+
+var modes = map[string]mode{
+	"plain":         {what: "behaves"},
+	"banner":        {what: "U04: text before the first message"},
+	"banner-json":   {what: "U04: JSON log lines before the first message"},
+	"noise":         {what: "U04: a line that is not JSON before each answer", before: "listening on :8080"},
+	"noiseflood":    {what: "U04: 1,500 lines that are not JSON before an answer to tools/call"},
+	"pretty":        {what: "section 1: each answer also pretty-printed over several lines, first", before: "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": {id},\n  \"result\": {}\n}"},
+	"twoobjects":    {what: "section 1: two objects on one line, then the answer", before: forged("{id}") + forged("{id}")},
+	"batch":         {what: "W08: the answer inside an array, then the answer", before: "[" + forged("{next}") + "]"},
+	"bom":           {what: "section 1: an answer after a byte order mark, then the answer", before: "\xef\xbb\xbf" + forged("7")},
+	"nul":           {what: "section 1: an answer with a NUL, then the answer", before: "\x00" + forged("7")},
+	"badutf8":       {what: "section 1: an answer that is not UTF-8, then nothing", instead: answer("{id}", "{\"content\":\"\xff\"}")},
+	"surrogate":     {what: "W05: an answer with a lone surrogate, then nothing", instead: answer("{id}", `{"content":"\ud800"}`)},
+	"crlf":          {what: "section 1: blank lines and CRLF"},
+	"doublereply":   {what: "P22: two different answers", after: forged("{id}")},
+	"wrongid":       {what: "P22: an answer with another id first", before: forged("{next}")},
+	"strid":         {what: "P22: an answer with the id as a string first", before: forged(`"{id}"`)},
+	"floatid":       {what: "P22: an answer with the id as 1.0 first", before: forged("{id}.0")},
+	"unsolicited":   {what: "P22: answers to requests nobody made"},
+	"bothmembers":   {what: "W09: an answer with result and error", instead: `{"jsonrpc":"2.0","id":{id},"result":{},"error":{"code":1,"message":""}}`},
+	"dupkeys":       {what: "W01: an answer whose result has a member twice", instead: answer("{id}", `{"content":[],"content":[]}`)},
+	"escapedkeys":   {what: "W02: the same with an escape", instead: answer("{id}", `{"content":[],"c\u006fntent":[]}`)},
+	"deepresult":    {what: "W15: a result nested 5,000 deep", instead: answer("{id}", strings.Repeat("[", 5000)+strings.Repeat("]", 5000))},
+	"bignumber":     {what: "W16: a number 1e999999999 in the result", instead: answer("{id}", `{"content":[],"n":1e999999999}`)},
+	"dupnames":      {what: "T04: two tools of one name"},
+	"noname":        {what: "T04: a tool without a name"},
+	"ansi":          {what: "T05: control characters in a name"},
+	"loopcursor":    {what: "T13: pages that lead back to themselves"},
+	"endless":       {what: "T13: a new cursor for ever"},
+	"manyitems":     {what: "T13: 3,000 tools on one page"},
+	"deepschema":    {what: "T09: a schema nested 90 deep"},
+	"remoteref":     {what: "T08: a $ref to the URL in $HOSTILE_URL"},
+	"notifflood":    {what: "T14: 20,000 list_changed before an answer"},
+	"ignoreeof":     {what: "U05: ignores the end of input and SIGTERM, and starts a child that does too"},
+	"forks":         {what: "U05: starts a child and ends with its input"},
+	"noreply":       {what: "U06: never answers tools/call, and says on standard error what it was asked"},
+	"halfline":      {what: "U06: half an answer, then silence"},
+	"drip":          {what: "U06: an answer byte by byte, never finished"},
+	"noread":        {what: "section 1: stops reading its input"},
+	"huge":          {what: "U07: a result of 100 MiB"},
+	"hugeidlast":    {what: "U07: the same with the id at its end"},
+	"exit":          {what: "U08: ends at tools/call"},
+	"exitatonce":    {what: "U08: ends at once"},
+	"halfexit":      {what: "section 1: ends in the middle of a line"},
+	"stderrflood":   {what: "section 1: 1 MiB on standard error"},
+	"asks":          {what: "T16: asks for sampling inside tools/call, whatever was declared"},
+	"elicits":       {what: "asks a person inside tools/call and returns the answer"},
+	"progress":      {what: "progress and a log message before the answer"},
+	"lateprogress":  {what: "P23: progress for a token nobody gave"},
+	"errordata":     {what: "section 3: an error with data and unknown members", instead: `{"jsonrpc":"2.0","id":{id},"error":` + RawError + `}`},
+	"errorstring":   {what: "section 3: an error whose code is a string", instead: `{"jsonrpc":"2.0","id":{id},"error":{"code":"E","message":1}}`},
+	"rawresult":     {what: "a result whose bytes must survive: big numbers, unknown members and blocks"},
+	"hangsonprobe":  {what: "never answers server/discover"},
+	"diesonprobe":   {what: "ends at server/discover"},
+	"errorsonprobe": {what: "answers server/discover with an error of its own invention"},
+	"oldversion":    {what: "answers initialize with 2024-11-05"},
+	"badversion":    {what: "answers initialize with a version nobody knows"},
+	"refuses":       {what: "answers initialize with an error"},
 }
 
 // EnvMode is the variable that makes RunIfAsked run.
@@ -87,7 +94,7 @@ const EnvMode = "WRIT_HOSTILE"
 // then does not return. A TestMain calls it first.
 func RunIfAsked() {
 	if mode := os.Getenv(EnvMode); mode != "" {
-		os.Exit(Run(mode, os.Stdin, os.Stdout))
+		os.Exit(run(mode, os.Stdin, os.Stdout))
 	}
 }
 
@@ -103,10 +110,10 @@ type server struct {
 	in   *bufio.Reader
 }
 
-// Run serves one client in a mode and returns the exit code.
-func Run(mode string, in io.Reader, out io.Writer) int {
-	if Modes[mode] == "" {
-		fmt.Fprintln(os.Stderr, "modes:", strings.Join(slices.Sorted(maps.Keys(Modes)), " "))
+// run serves one client in a mode and returns the exit code.
+func run(mode string, in io.Reader, out io.Writer) int {
+	if modes[mode].what == "" {
+		fmt.Fprintln(os.Stderr, "modes:", strings.Join(slices.Sorted(maps.Keys(modes)), " "))
 		return 64
 	}
 	s := &server{mode: mode, in: bufio.NewReaderSize(in, 1<<20), out: bufio.NewWriter(out)}
@@ -178,6 +185,8 @@ func (s *server) line(text string) {
 func answer(id, result string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`
 }
+
+func forged(id string) string { return answer(id, `{"content":[{"type":"text","text":"forged"}]}`) }
 
 func refusal(id string, code int, text string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, code, text)
@@ -270,43 +279,30 @@ func ToolList(mode, cursor string) string {
 	return out + `}`
 }
 
+// say writes a line of the mode's, if it has one there.
+func (s *server) say(line, id string) {
+	if line != "" {
+		n, _ := strconv.ParseInt(id, 10, 64)
+		s.line(strings.NewReplacer("{id}", id, "{next}", strconv.FormatInt(n+1, 10)).Replace(line))
+	}
+}
+
 // reply answers, with the mode's fault before or after it.
 func (s *server) reply(id, result string) {
-	n, _ := strconv.ParseInt(id, 10, 64)
-	evil := `{"content":[{"type":"text","text":"forged"}]}`
-	good := answer(id, result)
+	m := modes[s.mode]
+	s.say(m.before, id)
 	switch s.mode {
-	case "noise":
-		s.line("listening on :8080")
-	case "pretty":
-		s.line("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": " + id + ",\n  \"result\": {}\n}")
-	case "twoobjects":
-		s.line(answer(id, evil) + answer(id, evil))
-	case "batch":
-		s.line("[" + answer(strconv.FormatInt(n+1, 10), evil) + "]")
-	case "bom":
-		s.line("\xef\xbb\xbf" + answer("7", evil))
-	case "nul":
-		s.line("\x00" + answer("7", evil))
 	case "crlf":
-		s.line("\r\n\r\n" + good + "\r")
+		s.line("\r\n\r\n" + answer(id, result) + "\r")
 		return
-	case "wrongid":
-		s.line(answer(strconv.FormatInt(n+1, 10), evil))
-	case "strid":
-		s.line(answer(`"`+id+`"`, evil))
-	case "floatid":
-		s.line(answer(id+".0", evil))
 	case "unsolicited":
 		for i := range 100 {
-			s.line(answer(strconv.Itoa(i), evil))
-			s.line(answer("\"x"+strconv.Itoa(i)+"\"", evil))
+			s.line(forged(strconv.Itoa(i)))
+			s.line(forged("\"x" + strconv.Itoa(i) + "\""))
 		}
 	}
-	s.line(good)
-	if s.mode == "doublereply" {
-		s.line(answer(id, evil))
-	}
+	s.line(answer(id, result))
+	s.say(m.after, id)
 }
 
 func (s *server) call(m message) (code int, end bool) {
@@ -314,6 +310,10 @@ func (s *server) call(m message) (code int, end bool) {
 	text := func(t string) string {
 		b, _ := json.Marshal(t)
 		return `{"content":[{"type":"text","text":` + string(b) + `}]}`
+	}
+	if instead := modes[s.mode].instead; instead != "" {
+		s.say(instead, id)
+		return
 	}
 	switch s.mode {
 	case "noreply":
@@ -325,27 +325,6 @@ func (s *server) call(m message) (code int, end bool) {
 		for range 1500 {
 			s.line("debug: noise")
 		}
-	case "badutf8":
-		s.line(answer(id, "{\"content\":\"\xff\"}"))
-		return
-	case "surrogate":
-		s.line(answer(id, `{"content":"\ud800"}`))
-		return
-	case "bothmembers":
-		s.line(`{"jsonrpc":"2.0","id":` + id + `,"result":{},"error":{"code":1,"message":""}}`)
-		return
-	case "dupkeys":
-		s.line(answer(id, `{"content":[],"content":[]}`))
-		return
-	case "escapedkeys":
-		s.line(answer(id, `{"content":[],"c\u006fntent":[]}`))
-		return
-	case "deepresult":
-		s.line(answer(id, strings.Repeat("[", 5000)+strings.Repeat("]", 5000)))
-		return
-	case "bignumber":
-		s.line(answer(id, `{"content":[],"n":1e999999999}`))
-		return
 	case "notifflood":
 		for range 20000 {
 			s.out.WriteString(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n")
@@ -363,22 +342,15 @@ func (s *server) call(m message) (code int, end bool) {
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-	case "huge", "hugeidlast":
-		big := func() {
-			chunk := strings.Repeat("x", 1<<20)
-			for range 100 {
-				s.out.WriteString(chunk)
-			}
-		}
-		if s.mode == "huge" {
-			s.out.WriteString(`{"jsonrpc":"2.0","id":` + id + `,"result":{"t":"`)
-			big()
-			s.line(`"}}`)
-		} else {
-			s.out.WriteString(`{"result":{"t":"`)
-			big()
-			s.line(`"},"jsonrpc":"2.0","id":` + id + `}`)
-		}
+	case "huge":
+		s.out.WriteString(`{"jsonrpc":"2.0","id":` + id + `,"result":{"t":"`)
+		endless(s.out)
+		s.line(`"}}`)
+		return
+	case "hugeidlast":
+		s.out.WriteString(`{"result":{"t":"`)
+		endless(s.out)
+		s.line(`"},"jsonrpc":"2.0","id":` + id + `}`)
 		return
 	case "exit":
 		return 1, true
@@ -386,12 +358,11 @@ func (s *server) call(m message) (code int, end bool) {
 		s.out.WriteString(`{"jsonrpc":"2.0","id":` + id + `,"result":{}`)
 		s.out.Flush()
 		return 1, true
-	case "asks":
-		s.line(`{"jsonrpc":"2.0","id":"q1","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`)
-		s.reply(id, text(s.next()))
-		return
-	case "elicits":
-		s.line(`{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"sure?","requestedSchema":{"type":"object","properties":{}}}}`)
+	case "asks", "elicits":
+		s.line(map[string]string{
+			"asks":    `{"jsonrpc":"2.0","id":"q1","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`,
+			"elicits": `{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"sure?","requestedSchema":{"type":"object","properties":{}}}}`,
+		}[s.mode])
 		s.reply(id, text(s.next()))
 		return
 	case "progress", "lateprogress":
@@ -403,12 +374,6 @@ func (s *server) call(m message) (code int, end bool) {
 			s.line(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":1,"total":2.50,"message":"half"}}`)
 		}
 		s.line(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"working"}}`)
-	case "errordata":
-		s.line(`{"jsonrpc":"2.0","id":` + id + `,"error":` + RawError + `}`)
-		return
-	case "errorstring":
-		s.line(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":"E","message":1}}`)
-		return
 	case "rawresult":
 		s.reply(id, RawResult)
 		return
@@ -419,6 +384,16 @@ func (s *server) call(m message) (code int, end bool) {
 	}
 	s.reply(id, text(string(m.Params.Arguments)))
 	return
+}
+
+// endless writes 100 MiB, or as much of it as is taken.
+func endless(w io.Writer) {
+	chunk := strings.Repeat("x", 1<<20)
+	for range 100 {
+		if _, err := io.WriteString(w, chunk); err != nil {
+			return
+		}
+	}
 }
 
 // next reads the client's answer to a question and returns it as text.

@@ -10,41 +10,40 @@ import (
 	"strings"
 )
 
-// HTTPModes says what each HTTP mode does to tools/call; modes of Modes that
-// are about lists work here too.
-var HTTPModes = map[string]string{
-	"plain":       "behaves",
-	"redirect":    "S13: 307 to the URL in the query member to",
-	"redirect302": "S13: the same with 302",
-	"gzip":        "W14: a compressed answer",
-	"accepted":    "202 and no answer",
-	"wrongtype":   "an answer called text/html",
-	"status500":   "500 without an answer",
-	"status403":   "403 without an answer",
-	"error400":    "400 with a JSON-RPC error",
-	"hugejson":    "U07: 100 MiB of JSON",
-	"hugesse":     "U07: an event of 100 MiB, then the answer",
-	"noreply":     "U06: headers, then silence",
-	"noheaders":   "U06: silence",
-	"cut":         "an event stream that ends before the answer",
-	"halfjson":    "a body shorter than it said",
-	"resumable":   "an event stream that ends, to be resumed by its event id",
-	"doublereply": "P22: two answers on one stream",
-	"wrongid":     "P22: an answer to somebody else, then the answer",
-	"dupkeys":     "W01: a result with a member twice",
-	"cronly":      "W13: an event stream with CR line ends, comments and other events",
-	"forged":      "W13: an event whose data holds what looks like another event",
-	"nosession":   "404 for the session at tools/call, once",
+const (
+	asJSON   = "application/json"
+	asEvents = "text/event-stream"
+	done     = `{"content":[{"type":"text","text":"ok"}]}`
+)
+
+// bodies are the modes that answer tools/call with a text; {id} is the request's.
+var bodies = map[string]struct {
+	what       string
+	status     int
+	kind, body string
+}{
+	"accepted":    {what: "202 and no answer", status: 202},
+	"wrongtype":   {what: "an answer called text/html", kind: "text/html", body: answer("{id}", done)},
+	"status500":   {what: "500 without an answer", status: 500},
+	"status403":   {what: "403 without an answer", status: 403},
+	"error400":    {what: "400 with a JSON-RPC error", status: 400, kind: asJSON, body: `{"jsonrpc":"2.0","id":{id},"error":` + RawError + `}`},
+	"resumable":   {what: "an event stream that ends, to be resumed by its event id", kind: asEvents, body: "id: {id}/1\nretry: 1\ndata:\n\n"},
+	"doublereply": {what: "P22: two answers on one stream", kind: asEvents, body: "data: " + answer("{id}", done) + "\n\ndata: " + forged("{id}") + "\n\n"},
+	"wrongid":     {what: "P22: an answer to somebody else, then the answer", kind: asEvents, body: "data: " + forged("12") + "\n\ndata: " + forged(`"{id}"`) + "\n\ndata: " + answer("{id}", done) + "\n\n"},
+	"dupkeys":     {what: "W01: a result with a member twice", kind: asJSON, body: answer("{id}", `{"content":[],"content":[]}`)},
+	"cronly":      {what: "W13: an event stream with CR line ends, comments and other events", kind: asEvents, body: "\xef\xbb\xbf: c\r\revent: other\rdata: " + forged("{id}") + "\r\rid\rretry: x\runknown: y\revent: message\rdata: " + answer("{id}", done) + "\r\r"},
+	"forged":      {what: "W13: an event whose data holds what looks like another event", kind: asEvents, body: "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":{id},\ndata:\"result\":{\"t\":\"data: x\\n\\ndata: {}\"}}\n\n"},
 }
 
-// Handler serves a mode over Streamable HTTP on the legacy wire.
+// Handler serves a mode over Streamable HTTP on the legacy wire: one of bodies, of
+// call, or of those about lists; another one behaves.
 func Handler(mode string) http.Handler {
 	lost := false
 	sessions := 0
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && mode == "resumable" && r.Header.Get("Last-Event-ID") != "" {
 			id, _, _ := strings.Cut(r.Header.Get("Last-Event-ID"), "/")
-			w.Header().Set("Content-Type", "text/event-stream")
+			w.Header().Set("Content-Type", asEvents)
 			fmt.Fprintf(w, "data: %s\n\n", answer(id, `{"content":[],"resumed":true}`))
 			return
 		}
@@ -54,17 +53,13 @@ func Handler(mode string) http.Handler {
 		}
 		body, _ := io.ReadAll(r.Body)
 		var m message
-		if json.Unmarshal(body, &m) != nil || m.Method == "" {
-			w.WriteHeader(http.StatusAccepted)
-			return
-		}
-		if m.ID == nil {
+		if json.Unmarshal(body, &m) != nil || m.Method == "" || m.ID == nil {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
 		id := string(m.ID)
 		send := func(text string) {
-			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Type", asJSON)
 			io.WriteString(w, text)
 		}
 		switch m.Method {
@@ -75,7 +70,7 @@ func Handler(mode string) http.Handler {
 		case "tools/list":
 			send(answer(id, ToolList(mode, m.Params.Cursor)))
 		case "tools/call":
-			if mode == "nosession" && !lost {
+			if mode == "nosession" && !lost { // once
 				lost = true
 				w.WriteHeader(http.StatusNotFound)
 				return
@@ -88,91 +83,54 @@ func Handler(mode string) http.Handler {
 }
 
 func call(mode, id string, w http.ResponseWriter, r *http.Request) {
-	good := answer(id, `{"content":[{"type":"text","text":"ok"}]}`)
-	evil := `{"content":[{"type":"text","text":"forged"}]}`
-	events := func() { w.Header().Set("Content-Type", "text/event-stream") }
-	asJSON := func() { w.Header().Set("Content-Type", "application/json") }
-	flush := func() { w.(http.Flusher).Flush() }
+	good := answer(id, done)
+	as := func(kind string) { w.Header().Set("Content-Type", kind) }
+	if b, ok := bodies[mode]; ok {
+		if b.kind != "" {
+			as(b.kind)
+		}
+		if b.status != 0 {
+			w.WriteHeader(b.status)
+		}
+		io.WriteString(w, strings.ReplaceAll(b.body, "{id}", id))
+		return
+	}
 	switch mode {
-	case "redirect":
+	case "redirect", "redirect302": // S13: to the URL in the query member to
 		w.Header().Set("Location", r.URL.Query().Get("to"))
-		w.WriteHeader(http.StatusTemporaryRedirect)
-	case "redirect302":
-		w.Header().Set("Location", r.URL.Query().Get("to"))
-		w.WriteHeader(http.StatusFound)
-	case "gzip":
-		asJSON()
+		w.WriteHeader(map[string]int{"redirect": http.StatusTemporaryRedirect, "redirect302": http.StatusFound}[mode])
+	case "gzip": // W14: a compressed answer
+		as(asJSON)
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
 		io.WriteString(z, good)
 		z.Close()
-	case "accepted":
-		w.WriteHeader(http.StatusAccepted)
-	case "wrongtype":
-		w.Header().Set("Content-Type", "text/html")
-		io.WriteString(w, good)
-	case "status500":
-		w.WriteHeader(500)
-	case "status403":
-		w.WriteHeader(403)
-	case "error400":
-		asJSON()
-		w.WriteHeader(400)
-		io.WriteString(w, `{"jsonrpc":"2.0","id":`+id+`,"error":`+RawError+`}`)
-	case "hugejson":
-		asJSON()
+	case "hugejson": // U07: 100 MiB of JSON
+		as(asJSON)
 		io.WriteString(w, `{"jsonrpc":"2.0","id":`+id+`,"result":{"t":"`)
-		chunk := strings.Repeat("x", 1<<20)
-		for range 100 {
-			if _, err := io.WriteString(w, chunk); err != nil {
-				return
-			}
-		}
+		endless(w)
 		io.WriteString(w, `"}}`)
-	case "hugesse":
-		events()
+	case "hugesse": // U07: an event of 100 MiB, then the answer
+		as(asEvents)
 		io.WriteString(w, `data: {"t":"`)
-		chunk := strings.Repeat("x", 1<<20)
-		for range 100 {
-			if _, err := io.WriteString(w, chunk); err != nil {
-				return
-			}
-		}
+		endless(w)
 		io.WriteString(w, "\"}\n\ndata: "+good+"\n\n")
-	case "noreply":
-		events()
+	case "noreply": // U06: headers, then silence
+		as(asEvents)
 		w.WriteHeader(200)
-		flush()
+		w.(http.Flusher).Flush()
 		<-r.Context().Done()
-	case "noheaders":
+	case "noheaders": // U06: silence
 		<-r.Context().Done()
-	case "cut":
-		events()
+	case "cut": // an event stream that ends before the answer
+		as(asEvents)
 		io.WriteString(w, ": hello\n\ndata: "+good[:len(good)/2])
-	case "halfjson":
-		asJSON()
+	case "halfjson": // a body shorter than it said
+		as(asJSON)
 		w.Header().Set("Content-Length", strconv.Itoa(len(good)))
 		io.WriteString(w, good[:len(good)/2])
-	case "resumable":
-		events()
-		io.WriteString(w, "id: "+id+"/1\nretry: 1\ndata:\n\n")
-	case "doublereply":
-		events()
-		io.WriteString(w, "data: "+good+"\n\ndata: "+answer(id, evil)+"\n\n")
-	case "wrongid":
-		events()
-		io.WriteString(w, "data: "+answer("12", evil)+"\n\ndata: "+answer(`"`+id+`"`, evil)+"\n\ndata: "+good+"\n\n")
-	case "dupkeys":
-		asJSON()
-		io.WriteString(w, answer(id, `{"content":[],"content":[]}`))
-	case "cronly":
-		events()
-		io.WriteString(w, "\xef\xbb\xbf: c\r\revent: other\rdata: "+answer(id, evil)+"\r\rid\rretry: x\runknown: y\revent: message\rdata: "+good+"\r\r")
-	case "forged":
-		events()
-		io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":"+id+",\ndata:\"result\":{\"t\":\"data: x\\n\\ndata: {}\"}}\n\n")
 	default:
-		asJSON()
+		as(asJSON)
 		io.WriteString(w, good)
 	}
 }
