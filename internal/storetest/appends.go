@@ -66,38 +66,57 @@ func sameValues(t *testing.T, got, want []audit.Value) {
 	}
 }
 
-func testConflict(t *testing.T, s Store) {
+// ways are the two ways to append.
+func ways(s Store) map[string]func(context.Context, string, uint64, []audit.Entry) (int64, error) {
+	return map[string]func(context.Context, string, uint64, []audit.Entry) (int64, error){"synced": s.Append, "unsynced": s.AppendUnsynced}
+}
+
+// testRefused: what does not follow on is a conflict, what is no batch of the
+// session is invalid, and nothing of either stays; so it is of a call that was
+// cancelled.
+func testRefused(t *testing.T, s Store) {
 	Append(t, s, "s_a", 0, Entry(t, "s_a", 1))
-	for _, expected := range []uint64{0, 2, 7} {
-		if _, err := s.Append(ctx, "s_a", expected, Entries(t, "s_a", expected+1, 1)); !errors.Is(err, audit.ErrConflict) {
-			t.Errorf("expected %d: %v", expected, err)
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	for way, do := range ways(s) {
+		for name, c := range map[string]struct {
+			ctx      context.Context
+			session  string
+			expected uint64
+			entries  []audit.Entry
+			err      error
+		}{
+			"again":             {ctx, "s_a", 0, Entries(t, "s_a", 1, 1), audit.ErrConflict},
+			"ahead":             {ctx, "s_a", 2, Entries(t, "s_a", 3, 1), audit.ErrConflict},
+			"far ahead":         {ctx, "s_a", 7, Entries(t, "s_a", 8, 1), audit.ErrConflict},
+			"no such session":   {ctx, "s_b", 1, Entries(t, "s_b", 2, 1), audit.ErrConflict},
+			"no entries":        {ctx, "s_a", 1, nil, audit.ErrInvalid},
+			"zero entry":        {ctx, "s_a", 1, make([]audit.Entry, 1), audit.ErrInvalid},
+			"another session's": {ctx, "s_a", 1, Entries(t, "s_b", 2, 1), audit.ErrInvalid},
+			"wrong number":      {ctx, "s_a", 1, Entries(t, "s_a", 3, 1), audit.ErrInvalid},
+			"a gap":             {ctx, "s_a", 1, []audit.Entry{Entry(t, "s_a", 2), Entry(t, "s_a", 4)}, audit.ErrInvalid},
+			"no session":        {ctx, "", 0, Entries(t, "s_a", 1, 1), audit.ErrInvalid},
+			"cancelled":         {gone, "s_a", 1, Entries(t, "s_a", 2, 1), context.Canceled},
+		} {
+			if _, err := do(c.ctx, c.session, c.expected, c.entries); !errors.Is(err, c.err) {
+				t.Errorf("%s, %s: %v", name, way, err)
+			}
 		}
 	}
-	if _, err := s.Append(ctx, "s_b", 1, Entries(t, "s_b", 2, 1)); !errors.Is(err, audit.ErrConflict) {
-		t.Errorf("a session that is not there: %v", err)
+	if n, _ := s.Head(ctx, "s_a"); n != 1 {
+		t.Errorf("head %d", n)
 	}
 	if r := Verify(t, s); r.Records != 1 {
 		t.Errorf("%d records", r.Records)
 	}
-}
-
-func testInvalid(t *testing.T, s Store) {
-	for name, f := range map[string]func() (int64, error){
-		"no entries":        func() (int64, error) { return s.Append(ctx, "s_a", 0, nil) },
-		"zero entry":        func() (int64, error) { return s.Append(ctx, "s_a", 0, make([]audit.Entry, 1)) },
-		"another session's": func() (int64, error) { return s.Append(ctx, "s_a", 0, Entries(t, "s_b", 1, 1)) },
-		"wrong number":      func() (int64, error) { return s.Append(ctx, "s_a", 0, Entries(t, "s_a", 2, 1)) },
-		"a gap": func() (int64, error) {
-			return s.Append(ctx, "s_a", 0, []audit.Entry{Entry(t, "s_a", 1), Entry(t, "s_a", 3)})
-		},
-		"no session": func() (int64, error) { return s.Append(ctx, "", 0, Entries(t, "s_a", 1, 1)) },
-	} {
-		if _, err := f(); !errors.Is(err, audit.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
-		}
+	v, err := s.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if r := Verify(t, s); r.Records != 0 {
-		t.Errorf("%d records", r.Records)
+	defer v.Close()
+	_, vk := Key()
+	if _, err := audit.Verify(gone, v, audit.VerifyOptions{Verifier: vk}); !errors.Is(err, context.Canceled) {
+		t.Errorf("verify: %v", err)
 	}
 }
 
@@ -115,52 +134,38 @@ func testBatch(t *testing.T, s Store) {
 	}
 }
 
+// testConcurrent: 64 goroutines, half of them without waiting for the disk, each
+// with a session of its own and all of them with another; no index is given
+// twice, and each number of what they share has one winner.
 func testConcurrent(t *testing.T, s Store) {
 	const clients, each = 64, 25
-	var wg sync.WaitGroup
 	var mu sync.Mutex
-	seen := map[int64]bool{}
+	seen, won := map[int64]bool{}, make([]int, each)
+	var wg sync.WaitGroup
 	for c := range clients {
+		do := s.Append
+		if c%2 == 0 {
+			do = s.AppendUnsynced
+		}
 		wg.Go(func() {
-			id := fmt.Sprintf("s_%d", c)
-			for n := uint64(1); n <= each; n++ {
-				first, err := s.Append(ctx, id, n-1, Entries(t, id, n, 1))
-				if err != nil {
-					t.Errorf("%s %d: %v", id, n, err)
-					return
-				}
-				mu.Lock()
-				if seen[first] {
-					t.Errorf("index %d was given twice", first)
-				}
-				seen[first] = true
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	if r := Verify(t, s); r.Records != clients*each || len(seen) != clients*each || r.Sessions != clients {
-		t.Errorf("%d records, %d indexes", r.Records, len(seen))
-	}
-}
-
-func testRace(t *testing.T, s Store) {
-	const clients, rounds = 16, 20
-	won := make([]int, rounds)
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for range clients {
-		wg.Go(func() {
-			for n := uint64(0); n < rounds; n++ {
-				_, err := s.Append(ctx, "s_a", n, Entries(t, "s_a", n+1, 1))
-				switch {
-				case err == nil:
+			own := fmt.Sprintf("s_%d", c)
+			for n := range uint64(each) {
+				for _, id := range []string{own, "s_all"} {
+					index, err := do(ctx, id, n, Entries(t, id, n+1, 1))
+					if id != own && errors.Is(err, audit.ErrConflict) {
+						continue
+					} else if err != nil {
+						t.Errorf("%s %d: %v", id, n, err)
+						return
+					}
 					mu.Lock()
-					won[n]++
+					if seen[index] {
+						t.Errorf("index %d was given twice", index)
+					}
+					if seen[index] = true; id != own {
+						won[n]++
+					}
 					mu.Unlock()
-				case !errors.Is(err, audit.ErrConflict):
-					t.Error(err)
-					return
 				}
 			}
 		})
@@ -171,28 +176,8 @@ func testRace(t *testing.T, s Store) {
 			t.Errorf("number %d was written %d times", n+1, w)
 		}
 	}
-	if r := Verify(t, s); r.Records != rounds {
-		t.Errorf("%d records", r.Records)
-	}
-}
-
-func testCancelled(t *testing.T, s Store) {
-	gone, cancel := context.WithCancel(ctx)
-	cancel()
-	if _, err := s.Append(gone, "s_a", 0, Entries(t, "s_a", 1, 1)); !errors.Is(err, context.Canceled) {
-		t.Errorf("append: %v", err)
-	}
-	if n, _ := s.Head(ctx, "s_a"); n != 0 {
-		t.Errorf("head %d", n)
-	}
-	v, err := s.Snapshot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Close()
-	_, vk := Key()
-	if _, err := audit.Verify(gone, v, audit.VerifyOptions{Verifier: vk}); !errors.Is(err, context.Canceled) {
-		t.Errorf("verify: %v", err)
+	if r := Verify(t, s); r.Records != (clients+1)*each || len(seen) != (clients+1)*each || r.Sessions != clients+1 {
+		t.Errorf("%d records, %d indexes, %d sessions", r.Records, len(seen), r.Sessions)
 	}
 }
 
@@ -218,19 +203,6 @@ func testUnsynced(t *testing.T, s Store) {
 	if i := Append(t, s, "s_a", 2, Entries(t, "s_a", 3, 2)...); i != 4 {
 		t.Errorf("index %d, want 4", i)
 	}
-	for _, expected := range []uint64{0, 3, 5} {
-		if _, err := s.AppendUnsynced(ctx, "s_a", expected, Entries(t, "s_a", expected+1, 1)); !errors.Is(err, audit.ErrConflict) {
-			t.Errorf("expected %d: %v", expected, err)
-		}
-	}
-	if _, err := s.AppendUnsynced(ctx, "s_a", 4, nil); !errors.Is(err, audit.ErrInvalid) {
-		t.Errorf("no entries: %v", err)
-	}
-	gone, cancel := context.WithCancel(ctx)
-	cancel()
-	if _, err := s.AppendUnsynced(gone, "s_a", 4, Entries(t, "s_a", 5, 1)); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled context: %v", err)
-	}
 	for i, it := range Collect(t, s.Read(ctx, "s_a", 0)) {
 		want := Entry(t, "s_a", uint64(i)+1)
 		if it.N != want.N() || !bytes.Equal(it.Leaf, want.Leaf()) {
@@ -252,47 +224,6 @@ func testUnsynced(t *testing.T, s Store) {
 	}
 }
 
-func testUnsyncedRace(t *testing.T, s Store) {
-	const clients, rounds = 8, 20
-	won := make([]int, rounds)
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for c := range clients {
-		do := s.Append
-		if c%2 == 0 {
-			do = s.AppendUnsynced
-		}
-		wg.Go(func() {
-			own := fmt.Sprintf("s_%d", c)
-			for n := uint64(0); n < rounds; n++ {
-				if _, err := do(ctx, own, n, Entries(t, own, n+1, 1)); err != nil {
-					t.Error(err)
-					return
-				}
-				_, err := do(ctx, "s_all", n, Entries(t, "s_all", n+1, 1))
-				switch {
-				case err == nil:
-					mu.Lock()
-					won[n]++
-					mu.Unlock()
-				case !errors.Is(err, audit.ErrConflict):
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for n, w := range won {
-		if w != 1 {
-			t.Errorf("number %d was written %d times", n+1, w)
-		}
-	}
-	if r := Verify(t, s); r.Records != (clients+1)*rounds || r.Sessions != clients+1 {
-		t.Errorf("%+v", r)
-	}
-}
-
 func testUnsyncedSigned(t *testing.T, s Store) {
 	for n := range uint64(3 * Every) {
 		unsynced(t, s, "s_a", n, Entry(t, "s_a", n+1))
@@ -307,24 +238,5 @@ func testUnsyncedSigned(t *testing.T, s Store) {
 	_, vk := Key()
 	if c, err := audit.OpenCheckpoint(msg, vk); err != nil || c.Size != 3*Every {
 		t.Errorf("%+v, %v", c, err)
-	}
-}
-
-func testReopenUnsynced(t *testing.T, open Opener) {
-	dir := t.TempDir()
-	for round := range uint64(3) {
-		s := open(t, dir)
-		if n, err := s.Head(ctx, "s_a"); n != 2*round || err != nil {
-			t.Fatalf("head %d, %v", n, err)
-		}
-		unsynced(t, s, "s_a", 2*round, Entries(t, "s_a", 2*round+1, 2)...)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := open(t, dir)
-	defer s.Close()
-	if r := Verify(t, s); r.Records != 6 || r.Signed != 6 {
-		t.Errorf("%+v", r)
 	}
 }

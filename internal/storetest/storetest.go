@@ -165,14 +165,10 @@ func Run(t *testing.T, open Opener, persistent bool) {
 		test func(*testing.T, Store)
 	}{
 		{"append and read", testAppend},
-		{"conflict", testConflict},
-		{"invalid", testInvalid},
+		{"what does not belong there", testRefused},
 		{"a batch is all or nothing", testBatch},
-		{"L04 one chain from 64 goroutines", testConcurrent},
-		{"L04 one head, one winner", testRace},
-		{"a cancelled context", testCancelled},
+		{"L04 one chain from 64 goroutines, one head, one winner", testConcurrent},
 		{"unsynced appends stand in the same order", testUnsynced},
-		{"L04 synced and unsynced appends race", testUnsyncedRace},
 		{"unsynced appends are signed too", testUnsyncedSigned},
 		{"erase", testErase},
 		{"blobs", testBlobs},
@@ -196,7 +192,6 @@ func Run(t *testing.T, open Opener, persistent bool) {
 	}
 	if persistent {
 		t.Run("L02 opening again keeps everything", func(t *testing.T) { testReopen(t, open) })
-		t.Run("L02 opening again keeps what was not synced", func(t *testing.T) { testReopenUnsynced(t, open) })
 	}
 }
 
