@@ -108,16 +108,16 @@ func TestInvariantsAreHeld(t *testing.T) {
 	for _, v := range table.Invariants {
 		shown[v.ID] = true
 		if len(v.Tests) == 0 {
-			t.Errorf("invariant %d names no test", v.Number)
+			t.Errorf("invariant %d names no test", v.Number.N)
 		}
 		for _, name := range v.Tests {
 			if !tests[name] {
-				t.Errorf("invariant %d names %s, which is no test of ours", v.Number, name)
+				t.Errorf("invariant %d names %s, which is no test of ours", v.Number.N, name)
 			}
 		}
 		for _, f := range v.Enforced {
 			if !functions[f] {
-				t.Errorf("invariant %d is enforced by %s, which is no function of the product", v.Number, f)
+				t.Errorf("invariant %d is enforced by %s, which is no function of the product", v.Number.N, f)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func TestTableIsRead(t *testing.T) {
 	}
 	for _, c := range table.Commands {
 		// What is shown is what a shell runs only without these.
-		for _, w := range append(slices.Clone(c.Args), c.Stdin) {
+		for _, w := range append(slices.Clone(c.Run), c.Stdin) {
 			if strings.ContainsAny(w, "'\n") {
 				t.Errorf("%s: %q cannot be pasted", c.Name, w)
 			}

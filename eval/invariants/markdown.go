@@ -26,7 +26,7 @@ func (t *Table) Markdown() []byte {
 			group = v.Group
 			fmt.Fprintf(&b, "\n## %s\n\n", group)
 		}
-		head := fmt.Sprintf("%d. ", v.Number)
+		head := fmt.Sprintf("%d. ", v.Number.N)
 		text := v.Statement
 		if v.ID != "" {
 			text = "**" + v.ID + ".** " + text
@@ -59,8 +59,8 @@ func (t *Table) Markdown() []byte {
 	b.WriteString("\n## The commands\n\nDIR is a new directory, the same for all; what stands in <> is what that command printed in that field.\n\n")
 	for _, c := range t.Commands {
 		end := ""
-		if c.Exit != 0 {
-			end = fmt.Sprintf(" It exits with %d.", c.Exit)
+		if c.Exit.N != 0 {
+			end = fmt.Sprintf(" It exits with %d.", c.Exit.N)
 		}
 		fmt.Fprintf(&b, "- %s:%s\n\n      %s\n\n", c.Name, end, c)
 	}

@@ -75,15 +75,15 @@ func (t *Table) Show(ctx context.Context, dir string, run Runner, progress func(
 				return s
 			})
 		}
-		args := make([]string, len(c.Args))
-		for i, a := range c.Args {
+		args := make([]string, len(c.Run)-1)
+		for i, a := range c.Run[1:] {
 			args[i] = fill(a)
 		}
-		out, exit := run(ctx, c.Program, args, fill(c.Stdin))
-		r.Commands = append(r.Commands, Shown{c.Name, c.String(), exit, c.Exit})
+		out, exit := run(ctx, c.Run[0], args, fill(c.Stdin))
+		r.Commands = append(r.Commands, Shown{c.Name, c.String(), exit, c.Exit.N})
 		// A command that judges many things ends badly for any of them: its
 		// fields say which, and the whole does not hold.
-		r.Holds = r.Holds && exit == c.Exit
+		r.Holds = r.Holds && exit == c.Exit.N
 		if strictjson.Check(out, strictjson.Result) == nil {
 			printed[c.Name] = out
 		}
@@ -93,7 +93,7 @@ func (t *Table) Show(ctx context.Context, dir string, run Runner, progress func(
 			r.HeldByTest++
 			continue
 		}
-		row := Row{v.Number, v.ID, v.Statement, v.But, v.Enforced, true, nil}
+		row := Row{v.Number.N, v.ID, v.Statement, v.But, v.Enforced, true, nil}
 		for _, e := range v.Evidence {
 			f := e.look(printed[e.Of])
 			row.Holds = row.Holds && f.Holds
@@ -117,12 +117,12 @@ func (e Evidence) look(out []byte) Field {
 	case e.Absent:
 		f.Holds = found == nil
 	case found == nil:
-	case e.Is != nil:
+	case e.Is.Given():
 		s, text := strictjson.Text(found)
-		f.Holds = text && s == *e.Is || !text && string(found) == *e.Is
-	case e.Over != nil:
+		f.Holds = text && s == e.Is.S || !text && string(found) == e.Is.S
+	case e.Over.Given():
 		n, err := strconv.Atoi(string(found))
-		f.Holds = err == nil && n > *e.Over
+		f.Holds = err == nil && n > e.Over.N
 	case e.Same != "":
 		other := strictjson.At(out, e.Same)
 		f.Holds = other != nil && string(strictjson.Compact(found)) == string(strictjson.Compact(other))
@@ -134,10 +134,10 @@ func (e Evidence) must() string {
 	switch {
 	case e.Absent:
 		return "absent"
-	case e.Is != nil:
-		return "is " + *e.Is
-	case e.Over != nil:
-		return "over " + strconv.Itoa(*e.Over)
+	case e.Is.Given():
+		return "is " + e.Is.S
+	case e.Over.Given():
+		return "over " + strconv.Itoa(e.Over.N)
 	}
 	return "the same as " + e.Same
 }
@@ -157,8 +157,8 @@ func (c Command) String() string {
 	if c.Stdin != "" {
 		b.WriteString("echo " + quoted(c.Stdin) + " | ")
 	}
-	b.WriteString(c.Program)
-	for _, a := range c.Args {
+	b.WriteString(c.Run[0])
+	for _, a := range c.Run[1:] {
 		b.WriteString(" " + quoted(a))
 	}
 	return placeholder.ReplaceAllStringFunc(b.String(), func(p string) string {

@@ -14,10 +14,11 @@ import (
 //go:embed table.yaml
 var embedded []byte
 
-// Table is a table that was read whole.
+// Table is a table that was read whole. What is read is what is shown and printed;
+// Parse fills in what follows from where a row stands.
 type Table struct {
-	Commands   []Command
-	Invariants []Invariant
+	Commands   []Command   `yaml:"commands"`
+	Invariants []Invariant `yaml:"invariants"`
 }
 
 // The programs whose commands show something.
@@ -28,72 +29,40 @@ const (
 
 // Command is one command of a program that shows something.
 type Command struct {
-	Name    string
-	Program string   // Writ or Eval
-	Args    []string // with their placeholders
-	Stdin   string
-	Exit    int
-}
-
-// Invariant is one row.
-type Invariant struct {
-	Number    int    // in INVARIANTS.md, from 1; never given to another one
-	Group     string // the heading it stands under
-	ID        string // as the seeds name it; "" for one of the project's own
-	Statement string
-	Enforced  []string // package.Function or package.Type.Method
-	Evidence  []Evidence
-	Tests     []string // each with its package in brackets where it has namesakes
-	But       string   // what is claimed less than the seed says, in the open
-}
-
-// Evidence is one field of what a command prints, and what it must be.
-type Evidence struct {
-	Of     string // the command's name
-	Field  string // JSON pointer into what it prints
-	Is     *string
-	Same   string // the pointer of another field that is equal
-	Over   *int   // it is a whole number above this one
-	Absent bool
-}
-
-// Fault is one mistake of a table.
-type Fault = strictyaml.Fault
-
-type tableForm struct {
-	Commands   strictyaml.Seq[commandForm]   `yaml:"commands"`
-	Invariants strictyaml.Seq[invariantForm] `yaml:"invariants"`
-}
-
-type commandForm struct {
 	strictyaml.Place
 	Name  string           `yaml:"name"`
-	Run   []string         `yaml:"run"`
+	Run   []string         `yaml:"run"` // Writ or Eval, and its arguments with their placeholders
 	Stdin string           `yaml:"stdin"`
 	Exit  strictyaml.Whole `yaml:"exit"`
 }
 
-type invariantForm struct {
+// Invariant is one row.
+type Invariant struct {
 	strictyaml.Place
-	Number    strictyaml.Whole `yaml:"n"`
-	Group     string           `yaml:"group"`
-	ID        string           `yaml:"id"`
+	Number    strictyaml.Whole `yaml:"n"`     // in INVARIANTS.md, from 1; never given to another one
+	Group     string           `yaml:"group"` // the heading it stands under
+	ID        string           `yaml:"id"`    // as the seeds name it; "" for one of the project's own
 	Statement string           `yaml:"statement"`
-	Enforced  []string         `yaml:"enforced"`
-	Evidence  []evidenceForm   `yaml:"evidence"`
-	Tests     []string         `yaml:"tests"`
-	But       string           `yaml:"but"`
+	Enforced  []string         `yaml:"enforced"` // package.Function or package.Type.Method
+	Evidence  []Evidence       `yaml:"evidence"`
+	Tests     []string         `yaml:"tests"` // each with its package in brackets where it has namesakes
+	But       string           `yaml:"but"`   // what is claimed less than the seed says, in the open
 }
 
-type evidenceForm struct {
+// Evidence is one field of what a command prints, and what it must be: exactly one
+// of the last four.
+type Evidence struct {
 	strictyaml.Place
-	Of     string            `yaml:"of"`
-	Field  string            `yaml:"field"`
+	Of     string            `yaml:"of"`    // the command's name
+	Field  string            `yaml:"field"` // JSON pointer into what it prints
 	Is     strictyaml.String `yaml:"is"`
-	Same   string            `yaml:"same"`
-	Over   strictyaml.Whole  `yaml:"over"`
+	Same   string            `yaml:"same"` // the pointer of another field that is equal
+	Over   strictyaml.Whole  `yaml:"over"` // it is a whole number above this one
 	Absent bool              `yaml:"absent"`
 }
+
+// Fault is one mistake of a table.
+type Fault = strictyaml.Fault
 
 // Load returns the product's table.
 func Load() (*Table, error) {
@@ -121,18 +90,16 @@ var (
 // function, a field and a command that ran before.
 func Parse(file string, b []byte) (*Table, []Fault) {
 	r := strictyaml.New(file)
-	root := r.Parse(b, "a table has the keys commands and invariants")
-	var form tableForm
-	if root != nil {
-		r.Decode(root, &form)
+	t := &Table{}
+	if root := r.Parse(b, "a table has the keys commands and invariants"); root != nil {
+		r.Decode(root, t)
 	}
 	if r.Count() > 0 {
 		return nil, r.Faults()
 	}
-	t := &Table{}
 	commands := map[string]bool{}
 	used := map[string]bool{}
-	for _, c := range form.Commands.Items {
+	for _, c := range t.Commands {
 		switch {
 		case !commandName.MatchString(c.Name) || c.Name == "dir" || commands[c.Name]:
 			r.Fault(c.At("name"), "a command has a name of its own, of small letters", "name: gates")
@@ -148,51 +115,35 @@ func Parse(file string, b []byte) (*Table, []Fault) {
 			}
 		}
 		commands[c.Name] = true
-		if len(c.Run) > 0 {
-			t.Commands = append(t.Commands, Command{c.Name, c.Run[0], c.Run[1:], c.Stdin, c.Exit.N})
-		}
 	}
 	group := ""
 	ids := map[string]bool{}
-	for i, f := range form.Invariants.Items {
-		v := Invariant{i + 1, f.Group, f.ID, strings.TrimSpace(f.Statement), f.Enforced, nil, f.Tests, strings.TrimSpace(f.But)}
+	for i := range t.Invariants {
+		v := &t.Invariants[i]
+		v.Statement, v.But = strings.TrimSpace(v.Statement), strings.TrimSpace(v.But)
 		if v.Group == "" {
 			v.Group = group
 		}
 		group = v.Group
 		switch {
-		case f.Number.N != i+1:
-			r.Fault(f.At("n"), "invariants are numbered from 1 without a gap", "n: "+strconv.Itoa(i+1))
+		case v.Number.N != i+1:
+			r.Fault(v.At("n"), "invariants are numbered from 1 without a gap", "n: "+strconv.Itoa(i+1))
 		case v.Group == "" || v.Statement == "":
-			r.Fault(f.Node, "an invariant has a group and a statement", "")
+			r.Fault(v.Node, "an invariant has a group and a statement", "")
 		case v.ID != "" && ids[v.ID]:
-			r.Fault(f.At("id"), "an id stands once", "")
-		case v.ID != "" && (len(v.Enforced) == 0 || len(f.Evidence) == 0):
-			r.Fault(f.Node, "what a seed demands is enforced by a function and shown by a command", "")
+			r.Fault(v.At("id"), "an id stands once", "")
+		case v.ID != "" && (len(v.Enforced) == 0 || len(v.Evidence) == 0):
+			r.Fault(v.Node, "what a seed demands is enforced by a function and shown by a command", "")
 		case v.ID == "" && len(v.Tests) == 0:
-			r.Fault(f.Node, "an invariant is held by a test", "tests: [TestName]")
+			r.Fault(v.Node, "an invariant is held by a test", "tests: [TestName]")
 		}
 		ids[v.ID] = true
 		for _, e := range v.Enforced {
 			if !functionID.MatchString(e) {
-				r.Fault(f.At("enforced"), "not a function, as package.Function or package.Type.Method", "")
+				r.Fault(v.At("enforced"), "not a function, as package.Function or package.Type.Method", "")
 			}
 		}
-		for _, e := range f.Evidence {
-			x := Evidence{Of: e.Of, Field: e.Field, Same: e.Same, Absent: e.Absent}
-			ways := 0
-			if e.Is.Given() {
-				x.Is, ways = &e.Is.S, ways+1
-			}
-			if e.Over.Given() {
-				x.Over, ways = &e.Over.N, ways+1
-			}
-			if e.Same != "" {
-				ways++
-			}
-			if e.Absent {
-				ways++
-			}
+		for _, e := range v.Evidence {
 			for _, p := range []string{e.Field, e.Same} {
 				if _, err := strictjson.ParsePointer(p); err != nil || p == "" && p == e.Field {
 					r.Fault(e.Node, "not a JSON pointer to a field", "field: /plan_gate/failed")
@@ -201,15 +152,19 @@ func Parse(file string, b []byte) (*Table, []Fault) {
 			if !commands[e.Of] {
 				r.Fault(e.At("of"), "no command of that name", "")
 			}
+			ways := 0
+			for _, given := range []bool{e.Is.Given(), e.Over.Given(), e.Same != "", e.Absent} {
+				if given {
+					ways++
+				}
+			}
 			if ways != 1 {
 				r.Fault(e.Node, "a field has exactly one of is, over, same and absent", "")
 			}
 			used[e.Of] = true
-			v.Evidence = append(v.Evidence, x)
 		}
-		t.Invariants = append(t.Invariants, v)
 	}
-	for _, c := range form.Commands.Items {
+	for _, c := range t.Commands {
 		if !used[c.Name] {
 			r.Fault(c.Node, "a command nothing is shown by", "remove it")
 		}
