@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/writ-project/writ/memory"
-	"pgregory.net/rapid"
 )
 
 // testIndexNamespaces is M02: in namespaces that share words and ids, no search
@@ -193,91 +192,4 @@ func testIndexConcurrent(t *testing.T, open IndexOpener, persistent bool) {
 			t.Error(err)
 		}
 	}
-}
-
-// DifferentialIndex runs random operations on a model and a subject and demands
-// the same answers, to the last bit of a score. reopen closes the subject and opens it
-// again in the same place.
-func DifferentialIndex(t *testing.T, model func() memory.Index, subject func() (x Index, reopen func() Index)) {
-	// Few letters, so that words meet; several cases, scripts and signs.
-	word := rapid.OneOf(
-		rapid.SampledFrom([]string{"the", "The", "fox", "FOX", "é", "e\u0301", "ß", "ss", "東", "京", "x-y", "x_y", "\x00", "\xff", "\"", "*", "OR", "\u200b", "ﬁ", "ま\u3099", "fo\u00adx", "1", "I\u0307"}),
-		rapid.StringMatching(`[a-c]{1,2}`),
-		rapid.StringN(0, 3, -1),
-	)
-	text := rapid.Custom(func(rt *rapid.T) string {
-		return strings.Join(rapid.SliceOfN(word, 0, 12).Draw(rt, "words"), rapid.SampledFrom([]string{" ", " ", " ", "", "\n"}).Draw(rt, "between"))
-	})
-	space := rapid.SampledFrom([]string{"n", "n", "N", "m"})
-	id := rapid.Custom(func(rt *rapid.T) string { return fmt.Sprintf("%c", 'A'+rapid.IntRange(0, 40).Draw(rt, "id")) })
-	kind := rapid.SampledFrom([]string{"observation", "entity", "Entity"})
-	rapid.Check(t, func(rt *rapid.T) {
-		a := model()
-		b, reopen := subject()
-		defer func() { b.Close() }()
-		same := func(what string, ea, eb error) {
-			if errors.Is(ea, memory.ErrBehind) && errors.Is(eb, memory.ErrBehind) {
-				return
-			}
-			if ea != nil || eb != nil {
-				rt.Fatalf("%s: %v, %v", what, ea, eb)
-			}
-		}
-		search := func(rt *rapid.T) {
-			ns, q, limit := space.Draw(rt, "namespace"), text.Draw(rt, "query"), rapid.IntRange(0, 12).Draw(rt, "limit")
-			kinds := rapid.SliceOfN(kind, 0, 2).Draw(rt, "kinds")
-			ha, ea := a.Search(ctx, ns, q, kinds, limit)
-			hb, eb := b.Search(ctx, ns, q, kinds, limit)
-			same("search", ea, eb)
-			if !slices.Equal(ha, hb) {
-				rt.Fatalf("%q: %v\n%v", q, ha, hb)
-			}
-		}
-		update := func(rt *rapid.T) {
-			ns := space.Draw(rt, "namespace")
-			c := memory.Change{Namespace: ns}
-			c.From, _ = a.At(ctx, ns)
-			if rapid.IntRange(0, 9).Draw(rt, "wrong") == 0 {
-				c.From = uint64(rapid.IntRange(0, 5).Draw(rt, "from"))
-			}
-			c.To = c.From + uint64(rapid.IntRange(1, 3).Draw(rt, "records"))
-			for _, one := range rapid.SliceOfNDistinct(id, 0, 12, func(s string) string { return s }).Draw(rt, "ids") {
-				if rapid.IntRange(0, 3).Draw(rt, "drop") == 0 {
-					c.Drop = append(c.Drop, one)
-				} else {
-					c.Put = append(c.Put, memory.Doc{ID: one, Kind: kind.Draw(rt, "kind"), Text: text.Draw(rt, "text")})
-				}
-			}
-			same("update", a.Update(ctx, c), b.Update(ctx, c))
-		}
-		actions := map[string]func(*rapid.T){
-			"update": update, "update more": update,
-			"search": search, "search more": search,
-			"reset": func(rt *rapid.T) {
-				ns := space.Draw(rt, "namespace")
-				same("reset", a.Reset(ctx, ns), b.Reset(ctx, ns))
-			},
-			"": func(rt *rapid.T) {
-				for _, ns := range []string{"n", "N", "m"} {
-					na, ea := a.At(ctx, ns)
-					nb, eb := b.At(ctx, ns)
-					if same("at", ea, eb); na != nb {
-						rt.Fatalf("%s at %d, %d", ns, na, nb)
-					}
-					if da, db := Collect(t, a.Docs(ctx, ns)), Collect(t, b.Docs(ctx, ns)); !slices.Equal(da, db) {
-						rt.Fatalf("%s: %q\n%q", ns, da, db)
-					}
-				}
-			},
-		}
-		if reopen != nil {
-			actions["open again"] = func(rt *rapid.T) {
-				if err := b.Close(); err != nil {
-					rt.Fatal(err)
-				}
-				b = reopen()
-			}
-		}
-		rt.Repeat(actions)
-	})
 }

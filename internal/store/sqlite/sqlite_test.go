@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/storetest"
-	"github.com/writ-project/writ/internal/storetest/mapstore"
 )
 
 // open opens a store as the suite wants it. t.TempDir is what the umask makes
@@ -51,33 +49,6 @@ func size(short, long int) int {
 }
 
 func TestStore(t *testing.T) { storetest.Run(t, open, true) }
-
-func TestSameAsMap(t *testing.T) {
-	checks := flag.Lookup("rapid.checks")
-	if old := checks.Value.String(); old == checks.DefValue {
-		checks.Value.Set(fmt.Sprint(size(30, 300)))
-		defer checks.Value.Set(old)
-	}
-	storetest.Differential(t, func() storetest.Store {
-		sk, _ := storetest.Key()
-		return mapstore.New(sk)
-	}, func() (storetest.Store, func() storetest.Store) {
-		dir, err := os.MkdirTemp(t.TempDir(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		os.Chmod(dir, 0o700)
-		reopen := func() storetest.Store {
-			sk, vk := storetest.Key()
-			s, err := Open(dir, Options{Signer: sk, Verifier: vk, CheckpointEvery: 1 << 40, noSync: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
-		}
-		return reopen(), reopen
-	})
-}
 
 // TestDiskFull is L06: an append that does not fit fails, alone and whole, and
 // the store goes on when there is room again.

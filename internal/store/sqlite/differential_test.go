@@ -1,24 +1,53 @@
-package storetest
+package sqlite
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/storetest"
+	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"pgregory.net/rapid"
 )
 
-// Differential runs random operations on two stores and demands the same
-// answers. reopen closes the second store and opens it again in the same
-// place; nil if it does not persist.
-func Differential(t *testing.T, model func() Store, subject func() (s Store, reopen func() Store)) {
+// atMost sets how often rapid.Check draws, unless the command line does, and
+// returns what sets it back.
+func atMost(n int) func() {
+	checks := flag.Lookup("rapid.checks")
+	old := checks.Value.String()
+	if old == checks.DefValue {
+		checks.Value.Set(fmt.Sprint(n))
+	}
+	return func() { checks.Value.Set(old) }
+}
+
+// TestSameAsMap runs random operations on this store and on the plain model and
+// demands the same answers.
+func TestSameAsMap(t *testing.T) {
+	defer atMost(size(30, 300))()
+	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {
-		a := model()
-		b, reopen := subject()
+		sk, vk := storetest.Key()
+		a := mapstore.New(sk)
+		dir, err := os.MkdirTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Chmod(dir, 0o700)
+		reopen := func() *Store {
+			s, err := Open(dir, Options{Signer: sk, Verifier: vk, CheckpointEvery: 1 << 40, noSync: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		b := reopen()
 		defer func() { b.Close() }()
 		heads := map[string]uint64{}
 		same := func(what string, ea, eb error) bool {
@@ -42,7 +71,7 @@ func Differential(t *testing.T, model func() Store, subject func() (s Store, reo
 				if rapid.IntRange(0, 3).Draw(rt, "wrong") == 0 {
 					expected = anyN.Draw(rt, "expected")
 				}
-				es := Entries(t, id, expected+1, rapid.Uint64Range(0, 4).Draw(rt, "count"))
+				es := storetest.Entries(t, id, expected+1, rapid.Uint64Range(0, 4).Draw(rt, "count"))
 				doA, doB := a.Append, b.Append
 				if rapid.Bool().Draw(rt, "unsynced") {
 					doA, doB = a.AppendUnsynced, b.AppendUnsynced
@@ -58,7 +87,9 @@ func Differential(t *testing.T, model func() Store, subject func() (s Store, reo
 			},
 			"read": func(rt *rapid.T) {
 				id, from := session.Draw(rt, "session"), anyN.Draw(rt, "from")
-				sameItems(rt, Collect(t, a.Read(ctx, id, from)), Collect(t, b.Read(ctx, id, from)))
+				if x, y := fmt.Sprint(storetest.Collect(t, a.Read(ctx, id, from))), fmt.Sprint(storetest.Collect(t, b.Read(ctx, id, from))); x != y {
+					rt.Fatalf("%s\n%s", x, y)
+				}
 			},
 			"head": func(rt *rapid.T) {
 				id := session.Draw(rt, "session")
@@ -104,7 +135,7 @@ func Differential(t *testing.T, model func() Store, subject func() (s Store, reo
 			"session": func(rt *rapid.T) {
 				id := session.Draw(rt, "session")
 				secret := audit.Sum([]byte{rapid.ByteRange(0, 3).Draw(rt, "secret")})
-				at := Epoch.Add(time.Duration(rapid.Int64Range(0, 1e7).Draw(rt, "at")))
+				at := storetest.Epoch.Add(time.Duration(rapid.Int64Range(0, 1e7).Draw(rt, "at")))
 				switch rapid.IntRange(0, 3).Draw(rt, "how") {
 				case 0:
 					x := audit.Session{ID: id, SecretDigest: secret, Principal: "p", Created: at}
@@ -120,53 +151,31 @@ func Differential(t *testing.T, model func() Store, subject func() (s Store, reo
 						rt.Fatalf("%+v, %+v", xa, xb)
 					}
 				}
-				la, lb := Collect(t, a.ListSessions(ctx)), Collect(t, b.ListSessions(ctx))
+				la, lb := storetest.Collect(t, a.ListSessions(ctx)), storetest.Collect(t, b.ListSessions(ctx))
 				if fmt.Sprint(la) != fmt.Sprint(lb) {
 					rt.Fatalf("%+v\n%+v", la, lb)
 				}
 			},
+			"reopen": func(rt *rapid.T) {
+				a.Checkpoint(ctx) // as closing does
+				if err := b.Close(); err != nil {
+					rt.Fatal(err)
+				}
+				b = reopen()
+			},
 			"": func(rt *rapid.T) {
-				ra, rb := report(rt, a), report(rt, b)
+				ra, rb := storetest.Check(t, a), storetest.Check(t, b)
 				if ra.Problem != nil || rb.Problem != nil {
 					rt.Fatalf("%v, %v", ra.Problem, rb.Problem)
 				}
 				if ra.Root != rb.Root || ra.Size != rb.Size || ra.Values != rb.Values || ra.Erased != rb.Erased || ra.Blobs != rb.Blobs {
 					rt.Fatalf("%+v\n%+v", ra, rb)
 				}
-				if ha, hb := fmt.Sprint(Collect(t, a.Heads(ctx))), fmt.Sprint(Collect(t, b.Heads(ctx))); ha != hb {
+				if ha, hb := fmt.Sprint(storetest.Collect(t, a.Heads(ctx))), fmt.Sprint(storetest.Collect(t, b.Heads(ctx))); ha != hb {
 					rt.Fatalf("%s\n%s", ha, hb)
 				}
 			},
 		}
-		if reopen != nil {
-			actions["reopen"] = func(rt *rapid.T) {
-				a.Checkpoint(ctx) // as closing does
-				if err := b.Close(); err != nil {
-					rt.Fatal(err)
-				}
-				b = reopen()
-			}
-		}
 		rt.Repeat(actions)
 	})
-}
-
-func report(rt *rapid.T, s audit.Store) *audit.Report {
-	v, err := s.Snapshot(ctx)
-	if err != nil {
-		rt.Fatal(err)
-	}
-	defer v.Close()
-	_, vk := Key()
-	r, err := audit.Verify(context.Background(), v, audit.VerifyOptions{Verifier: vk})
-	if err != nil {
-		rt.Fatal(err)
-	}
-	return r
-}
-
-func sameItems(rt *rapid.T, a, b []audit.Item) {
-	if fmt.Sprint(a) != fmt.Sprint(b) {
-		rt.Fatalf("%+v\n%+v", a, b)
-	}
 }
