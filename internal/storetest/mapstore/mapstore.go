@@ -47,17 +47,19 @@ func New(signer note.Signer) *Store {
 	}
 }
 
-// begin takes the lock unless the context or the store has ended.
-func (s *Store) begin(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+// within does f under the lock, unless the context or the store has ended.
+func within[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error) {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return audit.ErrClosed
+	defer s.mu.Unlock()
+	err := ctx.Err()
+	if err == nil && s.closed {
+		err = audit.ErrClosed
 	}
-	return nil
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return f()
 }
 
 // Append implements audit.Store.
@@ -65,23 +67,21 @@ func (s *Store) Append(ctx context.Context, session string, expected uint64, ent
 	if err := audit.CheckAppend(session, expected, entries); err != nil {
 		return 0, err
 	}
-	if err := s.begin(ctx); err != nil {
-		return 0, err
-	}
-	defer s.mu.Unlock()
-	if uint64(len(s.sessions[session])) != expected {
-		return 0, audit.ErrConflict
-	}
-	first := s.tree.Size()
-	for i := range entries {
-		e := &entries[i]
-		s.sessions[session] = append(s.sessions[session], s.tree.Size())
-		s.items = append(s.items, audit.Item{
-			Index: s.tree.Size(), Session: session, N: e.N(),
-			Leaf: bytes.Clone(e.Leaf()), Hashes: s.tree.Append(e.Leaf()), Values: cloneValues(e.Values()),
-		})
-	}
-	return first, nil
+	return within(ctx, s, func() (int64, error) {
+		if uint64(len(s.sessions[session])) != expected {
+			return 0, audit.ErrConflict
+		}
+		first := s.tree.Size()
+		for i := range entries {
+			e := &entries[i]
+			s.sessions[session] = append(s.sessions[session], s.tree.Size())
+			s.items = append(s.items, audit.Item{
+				Index: s.tree.Size(), Session: session, N: e.N(),
+				Leaf: bytes.Clone(e.Leaf()), Hashes: s.tree.Append(e.Leaf()), Values: cloneValues(e.Values()),
+			})
+		}
+		return first, nil
+	})
 }
 
 // AppendUnsynced implements audit.Store: here it is Append, as there is no disk
@@ -106,22 +106,13 @@ func cloneItem(it audit.Item) audit.Item {
 // each yields what list returns under the lock, without holding it.
 func each[T any](ctx context.Context, s *Store, list func() []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var zero T
-		if err := s.begin(ctx); err != nil {
+		ts, err := within(ctx, s, func() ([]T, error) { return list(), nil })
+		if err != nil {
+			var zero T
 			yield(zero, err)
 			return
 		}
-		ts := list()
-		s.mu.Unlock()
-		for _, t := range ts {
-			if err := ctx.Err(); err != nil {
-				yield(zero, err)
-				return
-			}
-			if !yield(t, nil) {
-				return
-			}
-		}
+		all(ctx, ts, func(t T) T { return t })(yield)
 	}
 }
 
@@ -141,11 +132,7 @@ func (s *Store) Read(ctx context.Context, session string, from uint64) iter.Seq2
 
 // Head implements audit.Store.
 func (s *Store) Head(ctx context.Context, session string) (uint64, error) {
-	if err := s.begin(ctx); err != nil {
-		return 0, err
-	}
-	defer s.mu.Unlock()
-	return uint64(len(s.sessions[session])), nil
+	return within(ctx, s, func() (uint64, error) { return uint64(len(s.sessions[session])), nil })
 }
 
 // Heads implements audit.Store.
@@ -159,115 +146,90 @@ func (s *Store) Heads(ctx context.Context) iter.Seq2[audit.Head, error] {
 	})
 }
 
-// find returns the place of a value, nil if there is none.
-func (s *Store) find(session string, n uint64, name string) (*audit.Item, int) {
-	l := s.sessions[session]
-	if n == 0 || n > uint64(len(l)) {
-		return nil, 0
-	}
-	it := &s.items[l[n-1]]
-	for i := range it.Values {
-		if it.Values[i].Name == name {
-			return it, i
+// value does f under the lock with the place of a value.
+func value[T any](ctx context.Context, s *Store, session string, n uint64, name string, f func(it *audit.Item, i int) T) (T, error) {
+	return within(ctx, s, func() (out T, err error) {
+		if l := s.sessions[session]; n > 0 && n <= uint64(len(l)) {
+			it := &s.items[l[n-1]]
+			if i := slices.IndexFunc(it.Values, func(v audit.Value) bool { return v.Name == name }); i >= 0 {
+				return f(it, i), nil
+			}
 		}
-	}
-	return nil, 0
+		return out, audit.ErrNotFound
+	})
 }
 
 // Value implements audit.Store.
 func (s *Store) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	it, i := s.find(session, n, name)
-	if it == nil {
-		return nil, audit.ErrNotFound
-	}
-	return bytes.Clone(it.Values[i].Bytes), nil
+	return value(ctx, s, session, n, name, func(it *audit.Item, i int) []byte { return bytes.Clone(it.Values[i].Bytes) })
 }
 
 // Erase implements audit.Store.
 func (s *Store) Erase(ctx context.Context, session string, n uint64, name string) error {
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	it, i := s.find(session, n, name)
-	if it == nil {
-		return audit.ErrNotFound
-	}
-	it.Values = slices.Delete(slices.Clone(it.Values), i, i+1)
-	return nil
+	_, err := value(ctx, s, session, n, name, func(it *audit.Item, i int) bool {
+		it.Values = slices.Delete(slices.Clone(it.Values), i, i+1)
+		return true
+	})
+	return err
 }
 
 // PutBlob implements audit.Store.
 func (s *Store) PutBlob(ctx context.Context, b []byte) (audit.Digest, error) {
-	if err := s.begin(ctx); err != nil {
-		return audit.Digest{}, err
-	}
-	defer s.mu.Unlock()
-	d := audit.Sum(b)
-	s.blobs[d] = append([]byte{}, b...)
-	return d, nil
+	return within(ctx, s, func() (audit.Digest, error) {
+		d := audit.Sum(b)
+		s.blobs[d] = append([]byte{}, b...)
+		return d, nil
+	})
 }
 
 // Blob implements audit.Store.
 func (s *Store) Blob(ctx context.Context, name audit.Digest) ([]byte, error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	b, ok := s.blobs[name]
-	if !ok {
+	return within(ctx, s, func() ([]byte, error) {
+		if b, ok := s.blobs[name]; ok {
+			return bytes.Clone(b), nil
+		}
 		return nil, audit.ErrNotFound
-	}
-	return bytes.Clone(b), nil
+	})
 }
 
 // Checkpoint implements audit.Store.
 func (s *Store) Checkpoint(ctx context.Context) ([]byte, error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	return s.checkpoint()
-}
-
-// checkpoint keeps a checkpoint of the log as it is.
-func (s *Store) checkpoint() ([]byte, error) {
-	if s.signer != nil && s.tree.Size() > s.signed {
-		n, err := audit.SignCheckpoint(s.tree.Size(), s.tree.Root(), s.signer)
+	return within(ctx, s, func() ([]byte, error) {
+		notes, err := s.checkpoints()
 		if err != nil {
 			return nil, err
 		}
-		s.notes, s.signed = append(s.notes, n), s.tree.Size()
+		if s.notes, s.signed = notes, s.tree.Size(); len(notes) == 0 {
+			return nil, audit.ErrNotFound
+		}
+		return bytes.Clone(notes[len(notes)-1]), nil
+	})
+}
+
+// checkpoints are those that were kept, and one of the log as it is.
+func (s *Store) checkpoints() ([][]byte, error) {
+	notes := slices.Clone(s.notes)
+	if s.signer == nil || s.tree.Size() <= s.signed {
+		return notes, nil
 	}
-	if len(s.notes) == 0 {
-		return nil, audit.ErrNotFound
-	}
-	return bytes.Clone(s.notes[len(s.notes)-1]), nil
+	n, err := audit.SignCheckpoint(s.tree.Size(), s.tree.Root(), s.signer)
+	return append(notes, n), err
 }
 
 // Snapshot implements audit.Store.
 func (s *Store) Snapshot(ctx context.Context) (audit.Snapshot, error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	v := &snapshot{tree: s.tree, notes: slices.Clone(s.notes), items: slices.Clone(s.items)}
-	if s.signer != nil && s.tree.Size() > s.signed {
-		n, err := audit.SignCheckpoint(s.tree.Size(), s.tree.Root(), s.signer)
+	return within(ctx, s, func() (audit.Snapshot, error) {
+		notes, err := s.checkpoints()
 		if err != nil {
 			return nil, err
 		}
-		v.notes = append(v.notes, n)
-	}
-	for d, b := range s.blobs {
-		v.blobs = append(v.blobs, audit.Blob{Name: d, Bytes: b})
-	}
-	slices.SortFunc(v.blobs, func(a, b audit.Blob) int { return bytes.Compare(a.Name[:], b.Name[:]) })
-	return v, nil
+		v := &snapshot{tree: s.tree, notes: notes, items: slices.Clone(s.items)}
+		for d, b := range s.blobs {
+			v.blobs = append(v.blobs, audit.Blob{Name: d, Bytes: b})
+		}
+		slices.SortFunc(v.blobs, func(a, b audit.Blob) int { return bytes.Compare(a.Name[:], b.Name[:]) })
+		return v, nil
+	})
 }
 
 // Close implements audit.Store.
@@ -337,17 +299,16 @@ func (s *Store) AddSession(ctx context.Context, x audit.Session) error {
 	if err != nil {
 		return err
 	}
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	for _, o := range s.register {
-		if o.ID == x.ID || o.SecretDigest == x.SecretDigest {
-			return audit.ErrExists
+	_, err = within(ctx, s, func() (bool, error) {
+		for _, o := range s.register {
+			if o.ID == x.ID || o.SecretDigest == x.SecretDigest {
+				return false, audit.ErrExists
+			}
 		}
-	}
-	s.register[x.ID] = x
-	return nil
+		s.register[x.ID] = x
+		return true, nil
+	})
+	return err
 }
 
 // SessionBySecret implements audit.Sessions.
@@ -361,16 +322,14 @@ func (s *Store) SessionByID(ctx context.Context, id string) (audit.Session, erro
 }
 
 func (s *Store) session(ctx context.Context, is func(audit.Session) bool) (audit.Session, error) {
-	if err := s.begin(ctx); err != nil {
-		return audit.Session{}, err
-	}
-	defer s.mu.Unlock()
-	for _, x := range s.register {
-		if is(x) {
-			return x, nil
+	return within(ctx, s, func() (audit.Session, error) {
+		for _, x := range s.register {
+			if is(x) {
+				return x, nil
+			}
 		}
-	}
-	return audit.Session{}, audit.ErrNotFound
+		return audit.Session{}, audit.ErrNotFound
+	})
 }
 
 // TouchSession implements audit.Sessions.
@@ -392,17 +351,16 @@ func (s *Store) CloseSession(ctx context.Context, id string, at time.Time) error
 }
 
 func (s *Store) update(ctx context.Context, id string, f func(*audit.Session)) error {
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	x, ok := s.register[id]
-	if !ok {
-		return audit.ErrNotFound
-	}
-	f(&x)
-	s.register[id] = x
-	return nil
+	_, err := within(ctx, s, func() (bool, error) {
+		x, ok := s.register[id]
+		if !ok {
+			return false, audit.ErrNotFound
+		}
+		f(&x)
+		s.register[id] = x
+		return true, nil
+	})
+	return err
 }
 
 // ListSessions implements audit.Sessions.
