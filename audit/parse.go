@@ -3,9 +3,10 @@ package audit
 import (
 	"bytes"
 	"errors"
-	"github.com/writ-project/writ/internal/strictjson"
 	"time"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // errNoRecord says that a leaf is not what Seal writes.

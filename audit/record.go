@@ -6,11 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"github.com/writ-project/writ/internal/strictjson"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Kind says what a record is about.

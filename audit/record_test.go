@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
-	"github.com/writ-project/writ/internal/strictjson"
 	"pgregory.net/rapid"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 func recordCases(tb testing.TB) []txtar.File {

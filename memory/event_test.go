@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/writ-project/writ/internal/strictjson"
 	"pgregory.net/rapid"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // claimed is a small history whose last event makes a proposition.

@@ -2,8 +2,9 @@ package memory
 
 import (
 	"encoding/json"
-	"github.com/writ-project/writ/internal/strictjson"
 	"slices"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // The nine tools.

@@ -1,12 +1,13 @@
 package provenance
 
 import (
-	"github.com/writ-project/writ/internal/strictjson"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Leaf is one value of a result and the rule that names it.

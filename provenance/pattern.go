@@ -1,8 +1,9 @@
 package provenance
 
 import (
-	"github.com/writ-project/writ/internal/strictjson"
 	"slices"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 const wildcard = "*"

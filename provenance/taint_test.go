@@ -5,8 +5,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/writ-project/writ/internal/strictjson"
 	"pgregory.net/rapid"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 func TestUnescaped(t *testing.T) {

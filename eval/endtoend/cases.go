@@ -1,8 +1,6 @@
 package endtoend
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"regexp"
 	"slices"
 	"strings"
@@ -132,8 +130,7 @@ func ParseFile(name string, b []byte) (*File, []strictyaml.Fault) {
 	if r.Count() > 0 {
 		return nil, r.Faults()
 	}
-	sum := sha256.Sum256(b)
-	f.digest = "sha256:" + hex.EncodeToString(sum[:])
+	f.digest = digest(b)
 	return f, nil
 }
 

@@ -7,12 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/writ-project/writ/internal/strictjson"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // entry is one line of a record: that a server was started, what it was asked

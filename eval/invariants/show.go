@@ -2,10 +2,11 @@ package invariants
 
 import (
 	"context"
-	"github.com/writ-project/writ/internal/strictjson"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // ReportVersion is the version of the form of Report. Fields are added to it,

@@ -123,7 +123,7 @@ func ownGroup(g *governed, s *source, c *memory.Captured) {
 	}
 	c.Source = fmt.Sprintf("%s#%d", c.Source, g.seen)
 	of := &source{label: c.Label}
-	of.Class.S, of.Class.Node = string(c.Class), nodeIf(c.Class != "")
+	of.Class.S = string(c.Class)
 	if s != nil {
 		of.Reliability = s.Reliability
 	}

@@ -7,11 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/writ-project/writ/internal/strictjson"
 	"path"
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Meta is what a run is known by and the evaluation cannot know.

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path"
 	"regexp"
@@ -210,7 +211,7 @@ func expand(file string, text []byte, seeds []uint64) (out []*run, faults []stri
 	}
 	for _, e := range h.Draw.Entries {
 		if lists[e.Value.S] == nil {
-			r.Fault(e.Value.Node, "a list to draw from is expected here", strictyaml.Nearest(e.Value.S, slices.Collect(keysOf(lists))))
+			r.Fault(e.Value.Node, "a list to draw from is expected here", strictyaml.Nearest(e.Value.S, slices.Collect(maps.Keys(lists))))
 		}
 	}
 	if len(variants) > maxVariants {
@@ -232,16 +233,6 @@ func expand(file string, text []byte, seeds []uint64) (out []*run, faults []stri
 		}
 	}
 	return out, nil
-}
-
-func keysOf[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // random is the generator of one scenario, from its id, its variant and the
@@ -328,9 +319,7 @@ func instance(file, text string, h *head, choice []string, seed uint64) (*run, [
 
 var placeholder = regexp.MustCompile(`<[a-z][a-z0-9_]*>`)
 
-var ordinal = regexp.MustCompile(`\{i\}`)
-
-func counted(s string, i int) string { return ordinal.ReplaceAllString(s, strconv.Itoa(i+1)) }
+func counted(s string, i int) string { return strings.ReplaceAll(s, "{i}", strconv.Itoa(i+1)) }
 
 // add expands one step.
 func (r *run) add(s *step) {

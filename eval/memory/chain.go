@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/writ-project/writ/internal/strictyaml"
@@ -43,12 +44,13 @@ func (c *succession) check(r *strictyaml.Reader, sources map[string]bool, names 
 			r.Fault(t.Node, "a source of this scenario is expected here", "")
 		}
 	}
-	if !ordinalValue(c.Text.S) {
+	if !strings.Contains(c.Text.S, valueMark) {
 		r.Fault(c.Place.At("text"), "what is said has {value} in it", "")
 	}
 }
 
-func ordinalValue(s string) bool { return valueMark.MatchString(s) }
+// valueMark stands for a value in what is said.
+const valueMark = "{value}"
 
 // generate appends the steps, the truth and what is expected.
 func (c *succession) generate(r *run, d *deck) {
@@ -85,7 +87,7 @@ func (c *succession) generate(r *run, d *deck) {
 			by = []string{c.Tools.Items[0].S, c.Tools.Items[1].S}
 		}
 		r.truth[c.Slot.S] = append(r.truth[c.Slot.S], truth{From: hours{d: at}, Value: strictyaml.String{S: v, Place: c.Place}})
-		text := valueMark.ReplaceAllString(c.Text.S, v)
+		text := strings.ReplaceAll(c.Text.S, valueMark, v)
 		for k, src := range by {
 			corrects := ""
 			if i > 0 && k == len(by)-1 {

@@ -1,12 +1,10 @@
 package memory
 
 import (
-	"github.com/writ-project/writ/internal/strictjson"
-	"regexp"
 	"strings"
-)
 
-var valueMark = regexp.MustCompile(`\{value\}`)
+	"github.com/writ-project/writ/internal/strictjson"
+)
 
 // claim is what a proposal says, as a system without governance takes it.
 type claim struct {

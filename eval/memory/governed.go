@@ -134,7 +134,7 @@ func (g *governed) register(id string, s *source, group string) {
 
 func classOf(s *source) memory.TrustClass {
 	switch {
-	case s.Class.Given():
+	case s.Class.S != "":
 		return memory.TrustClass(s.Class.S)
 	case s.label == writ.Operator:
 		return memory.ClassOperator

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -273,15 +272,7 @@ func (g *believing) read(at time.Time) (out heard) {
 
 // find asks an index of all the memory's texts, made anew.
 func (g *believing) find(query string) []memory.Hit {
-	ctx, x := context.Background(), g.m.Index()
-	if err := x.Update(ctx, memory.Change{Namespace: namespace, To: g.state.Head(), Put: g.state.Docs()}); err != nil {
-		panic(fault{fmt.Errorf("the index: %w", err)})
-	}
-	hits, err := x.Search(ctx, namespace, query, searchKinds, searchHits)
-	if err != nil {
-		panic(fault{fmt.Errorf("the index: %w", err)})
-	}
-	return hits
+	return hitsOf(indexed(g.m, g.state.Docs()), query, searchKinds)
 }
 
 // history reads the timeline: each value is listed where it was made, and each

@@ -228,18 +228,22 @@ func shuffled(d *draw, n int) []string {
 
 func indexed(m *Memory, docs []memory.Doc) memory.Index {
 	x := m.Index()
-	if err := x.Update(context.Background(), memory.Change{Namespace: namespace, To: uint64(len(docs)), Put: docs}); err != nil {
+	if err := x.Update(context.Background(), memory.Change{Namespace: namespace, To: uint64(len(docs)) + 1, Put: docs}); err != nil {
 		panic(fault{fmt.Errorf("the index: %w", err)})
 	}
 	return x
 }
 
-func ranked(x memory.Index, question string) (ids []string) {
-	hits, err := x.Search(context.Background(), namespace, question, []string{"observation"}, searchHits)
+func hitsOf(x memory.Index, query string, kinds []string) []memory.Hit {
+	hits, err := x.Search(context.Background(), namespace, query, kinds, searchHits)
 	if err != nil {
 		panic(fault{fmt.Errorf("the index: %w", err)})
 	}
-	for _, h := range hits {
+	return hits
+}
+
+func ranked(x memory.Index, question string) (ids []string) {
+	for _, h := range hitsOf(x, question, []string{"observation"}) {
 		ids = append(ids, h.ID)
 	}
 	return ids

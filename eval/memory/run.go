@@ -6,16 +6,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/memory"
 )
-
-func nodeIf(given bool) *strictyaml.Node {
-	if !given {
-		return nil
-	}
-	return &strictyaml.Node{Kind: strictyaml.Text}
-}
 
 // Seeds are those of the design, which the committed result was made with.
 func Seeds() []uint64 { return []uint64{101, 202, 303, 404, 505} }

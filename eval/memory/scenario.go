@@ -264,17 +264,19 @@ func (s *scenario) check(r *strictyaml.Reader) {
 	}
 }
 
+// given is how many of them are.
+func given(of ...bool) (n int) {
+	for _, g := range of {
+		n += btoi(g)
+	}
+	return n
+}
+
 func (s *scenario) checkTruth(r *strictyaml.Reader, e strictyaml.Entry[strictyaml.Seq[truth]], names map[string]string) {
 	slotOf(r, e.Key, e.Key.Value, names)
 	last := time.Duration(-1)
 	for _, t := range e.Value.Items {
-		given := 0
-		for _, g := range []bool{t.Value.Given(), t.Unknown.Is, t.Disputed.Is} {
-			if g {
-				given++
-			}
-		}
-		if given != 1 {
+		if given(t.Value.Given(), t.Unknown.Is, t.Disputed.Is) != 1 {
 			r.Fault(t.Node, "a truth is a value, unknown or disputed", "")
 		}
 		if t.From.d <= last {
@@ -317,13 +319,7 @@ func (s *source) check(r *strictyaml.Reader) {
 
 // check of a step notes its name for those behind it.
 func (s *step) check(r *strictyaml.Reader, sources map[string]bool, names map[string]string) {
-	given := 0
-	for _, g := range []bool{s.Tool.Given(), s.Operator.Given(), s.Read.Given(), s.Tick.Is} {
-		if g {
-			given++
-		}
-	}
-	if given != 1 || !s.At.Given() {
+	if given(s.Tool.Given(), s.Operator.Given(), s.Read.Given(), s.Tick.Is) != 1 || !s.At.Given() {
 		r.Fault(s.Node, "a step has at_h and one of tool, operator, read and tick", "")
 		return
 	}
@@ -371,45 +367,35 @@ func (s *step) check(r *strictyaml.Reader, sources map[string]bool, names map[st
 }
 
 func (e *expect) check(r *strictyaml.Reader, names map[string]string) {
-	given := 0
-	for _, of := range []struct {
-		s    strictyaml.String
-		tool string
-	}{{e.Prop, memory.ToolPropose}, {e.Entity, memory.ToolEntity}, {e.Observation, "observation"}, {e.Step, ""}, {e.Slot, ""}} {
-		if !of.s.Given() {
-			continue
-		}
-		given++
-		switch {
-		case of.s.Node == e.Slot.Node:
-			slotOf(r, of.s.Node, of.s.S, names)
-		case names[of.s.S] == "" || of.tool != "" && names[of.s.S] != of.tool:
-			r.Fault(of.s.Node, "the name of a step that made it is expected here", "")
-		}
-	}
-	if given != 1 || !e.At.Given() {
+	if given(e.Prop.Given(), e.Entity.Given(), e.Observation.Given(), e.Step.Given(), e.Slot.Given()) != 1 || !e.At.Given() {
 		r.Fault(e.Node, "an expectation has at_h and one of prop, slot, entity, observation and step", "")
 		return
 	}
 	says := e.Rule.Given()
-	only := func(n *strictyaml.Node, of strictyaml.String, what string) {
-		says = says || n != nil
-		if n != nil && !of.Given() {
-			r.Fault(n, "that is said of "+what, "")
+	for _, of := range []struct {
+		s          strictyaml.String
+		tool, what string // the tool that makes it, "" for any
+		claims     []*strictyaml.Node
+	}{
+		{e.Prop, memory.ToolPropose, "a prop", []*strictyaml.Node{e.State.Node, e.Never.Node, e.Confidence.Node, e.Canonical.Node, e.Disputes.Node, e.Recorded.Node, e.RecordedRule.Node}},
+		{e.Slot, "", "a slot", []*strictyaml.Node{e.Value.Node, e.Abstains.Node, e.History.Node}},
+		{e.Entity, memory.ToolEntity, "an entity", []*strictyaml.Node{e.SameAs.Node, e.LinkedTo.Node, e.New.Node}},
+		{e.Observation, "observation", "an observation", []*strictyaml.Node{e.Erased.Node}},
+		{e.Step, "", "a step", []*strictyaml.Node{e.Effect.Node, e.Refused.Node}},
+	} {
+		switch {
+		case !of.s.Given():
+		case of.what == "a slot":
+			slotOf(r, of.s.Node, of.s.S, names)
+		case names[of.s.S] == "" || of.tool != "" && names[of.s.S] != of.tool:
+			r.Fault(of.s.Node, "the name of a step that made it is expected here", "")
+		}
+		for _, n := range of.claims {
+			if says = says || n != nil; n != nil && !of.s.Given() {
+				r.Fault(n, "that is said of "+of.what, "")
+			}
 		}
 	}
-	for _, n := range []*strictyaml.Node{e.State.Node, e.Never.Node, e.Confidence.Node, e.Canonical.Node, e.Disputes.Node, e.Recorded.Node, e.RecordedRule.Node} {
-		only(n, e.Prop, "a prop")
-	}
-	for _, n := range []*strictyaml.Node{e.Value.Node, e.Abstains.Node, e.History.Node} {
-		only(n, e.Slot, "a slot")
-	}
-	for _, n := range []*strictyaml.Node{e.SameAs.Node, e.LinkedTo.Node, e.New.Node} {
-		only(n, e.Entity, "an entity")
-	}
-	only(e.Erased.Node, e.Observation, "an observation")
-	only(e.Effect.Node, e.Step, "a step")
-	only(e.Refused.Node, e.Step, "a step")
 	if e.Rule.Given() && !e.Prop.Given() {
 		r.Fault(e.Rule.Node, "a rule is that of a prop", "of a step, write effect")
 	}

@@ -2,10 +2,11 @@ package gateway_test
 
 import (
 	"context"
-	"github.com/writ-project/writ/internal/strictjson"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 const (

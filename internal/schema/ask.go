@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	js "github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

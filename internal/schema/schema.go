@@ -11,6 +11,7 @@ import (
 	"regexp/syntax"
 
 	js "github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

@@ -1,10 +1,11 @@
 package claim
 
 import (
-	"github.com/writ-project/writ/internal/strictjson"
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // writer turns a checked JSON value into the text of a source, token by token,

@@ -1,10 +1,11 @@
 package claim
 
 import (
-	"github.com/writ-project/writ/internal/strictjson"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 const (

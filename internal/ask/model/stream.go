@@ -2,9 +2,10 @@ package model
 
 import (
 	"bytes"
-	"github.com/writ-project/writ/internal/strictjson"
 	"strconv"
 	"strings"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // A stream was not asked for, and some endpoints send one all the same. It is

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/writ-project/writ/internal/strictjson"
 )
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/writ-project/writ/internal/strictjson"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // stdioClient is the other end of a ServeStdio.

@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/writ-project/writ/internal/strictjson"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // httpClient is a small MCP client over HTTP that sees the raw answers.

@@ -8,9 +8,10 @@ package rpc
 import (
 	"errors"
 	"fmt"
-	"github.com/writ-project/writ/internal/strictjson"
 	"strconv"
 	"strings"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Error codes of JSON-RPC 2.0 and of MCP.

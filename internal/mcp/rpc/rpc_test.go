@@ -2,10 +2,11 @@ package rpc
 
 import (
 	"errors"
-	"github.com/writ-project/writ/internal/strictjson"
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 func TestParse(t *testing.T) {

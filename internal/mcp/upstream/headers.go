@@ -5,8 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/writ-project/writ/internal/strictjson"
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 const (

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/writ-project/writ/internal/strictjson"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Server is one upstream server, kept connected until Close: a lost connection

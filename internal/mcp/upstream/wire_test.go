@@ -7,8 +7,9 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/writ-project/writ/internal/strictjson"
 	"pgregory.net/rapid"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // readAll reads a stream of events to its end.
