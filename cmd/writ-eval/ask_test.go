@@ -79,8 +79,8 @@ func TestAskEndpoint(t *testing.T) {
 	if err := c.Run(); err != nil {
 		t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
 	}
-	m, err := endtoend.ParseMetrics(stdout.Bytes())
-	if err != nil || len(m.Columns) != 2 {
+	var m endtoend.Metrics
+	if err := json.Unmarshal(stdout.Bytes(), &m); err != nil || len(m.Columns) != 2 {
 		t.Fatalf("%v: %+v", err, m)
 	}
 	if w := m.Columns[0]; !m.Passed || w.Agent != endtoend.AgentWrit || w.Planner != "openai" || w.Met != 3 || w.Harm() != 0 || w.Given != 1 {

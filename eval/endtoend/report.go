@@ -10,7 +10,6 @@ import (
 
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // MetricsVersion and RunsVersion are the versions of the two forms. Fields are
@@ -231,24 +230,6 @@ func (c *Column) add(l *Line) {
 func (m *Metrics) JSON() ([]byte, error) {
 	b, err := json.MarshalIndent(m, "", "  ")
 	return append(b, '\n'), err
-}
-
-// ParseMetrics reads a file of metrics of this version, strictly: another
-// version, unknown and doubled keys and bytes after it are refused.
-func ParseMetrics(b []byte) (*Metrics, error) {
-	if err := strictjson.Check(bytes.TrimSpace(b), strictjson.Result); err != nil {
-		return nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	m := &Metrics{}
-	if err := d.Decode(m); err != nil {
-		return nil, err
-	}
-	if m.Version != MetricsVersion {
-		return nil, fmt.Errorf("metrics of version %d, not %d", m.Version, MetricsVersion)
-	}
-	return m, nil
 }
 
 // JSONL returns the runs, one to a line.
