@@ -236,19 +236,12 @@ func (s *Store) Erase(ctx context.Context, session string, n uint64, name string
 	if n > 1<<62 {
 		return audit.ErrNotFound
 	}
-	err := s.submit(ctx, &job{run: func(w *writing) error {
-		res, err := s.conn.ExecContext(w.ctx,
+	return s.submit(ctx, &job{run: func(w *writing) error {
+		err := w.one(audit.ErrNotFound,
 			"DELETE FROM vals WHERE name = ? AND idx = (SELECT idx FROM leaves WHERE session = ? AND n = ?)", name, session, int64(n))
-		if err != nil {
-			return err
-		}
-		if c, err := res.RowsAffected(); err != nil || c == 0 {
-			return errors.Join(err, audit.ErrNotFound)
-		}
-		w.erased = true
-		return nil
+		w.erased = w.erased || err == nil
+		return err
 	}})
-	return err
 }
 
 // PutBlob implements audit.Store.

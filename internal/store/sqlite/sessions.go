@@ -51,31 +51,24 @@ func (s *Store) AddSession(ctx context.Context, x audit.Session) error {
 		return err
 	}
 	return s.submit(ctx, &job{run: func(w *writing) error {
-		res, err := s.conn.ExecContext(w.ctx,
+		return w.one(audit.ErrExists,
 			"INSERT INTO sessions ("+sessionColumns+", ledger_key) VALUES (?, ?, ?, ?, ?, ?, ?, zeroblob(32)) ON CONFLICT DO NOTHING",
 			x.ID, x.SecretDigest[:], x.Principal, x.Endpoint, micros(x.Created), micros(x.LastUsed), micros(x.Closed))
-		if err != nil {
-			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, audit.ErrExists)
-		}
-		return nil
 	}})
 }
 
 // SessionBySecret implements audit.Sessions.
 func (s *Store) SessionBySecret(ctx context.Context, secret audit.Digest) (audit.Session, error) {
-	x, err := scanSession(s.secret.QueryRowContext(ctx, secret[:]).Scan)
-	if err != nil {
-		return audit.Session{}, s.done(err)
-	}
-	return x, nil
+	return s.session(s.secret.QueryRowContext(ctx, secret[:]))
 }
 
 // SessionByID implements audit.Sessions.
 func (s *Store) SessionByID(ctx context.Context, id string) (audit.Session, error) {
-	x, err := scanSession(s.read.QueryRowContext(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE id = ?", id).Scan)
+	return s.session(s.read.QueryRowContext(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE id = ?", id))
+}
+
+func (s *Store) session(row *sql.Row) (audit.Session, error) {
+	x, err := scanSession(row.Scan)
 	if err != nil {
 		return audit.Session{}, s.done(err)
 	}
@@ -94,16 +87,7 @@ func (s *Store) CloseSession(ctx context.Context, id string, at time.Time) error
 }
 
 func (s *Store) updateSession(ctx context.Context, query string, at time.Time, id string) error {
-	return s.submit(ctx, &job{run: func(w *writing) error {
-		res, err := s.conn.ExecContext(w.ctx, query, at.UnixMicro(), id)
-		if err != nil {
-			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, audit.ErrNotFound)
-		}
-		return nil
-	}})
+	return s.submit(ctx, &job{run: func(w *writing) error { return w.one(audit.ErrNotFound, query, at.UnixMicro(), id) }})
 }
 
 // ListSessions implements audit.Sessions.

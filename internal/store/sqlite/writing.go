@@ -203,3 +203,15 @@ func (w *writing) touch() error {
 	_, err := w.s.conn.ExecContext(w.ctx, "UPDATE head SET signed = signed + 1 WHERE id = 1")
 	return err
 }
+
+// one runs a statement that has to change a row, else is its error.
+func (w *writing) one(none error, query string, args ...any) error {
+	res, err := w.s.conn.ExecContext(w.ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, none)
+	}
+	return nil
+}
