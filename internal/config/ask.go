@@ -72,16 +72,14 @@ func (a *Ask) check(r *strictyaml.Reader, servers map[string]bool) {
 		return
 	}
 	remote := p.Kind == "openai" || p.Kind == "anthropic"
-	switch n := p.At("kind"); {
-	case n != p.Node && n.Kind != strictyaml.Text:
-	case n == p.Node || p.Kind == "":
+	if n := p.At("kind"); n == p.Node || n.Kind == strictyaml.Text && p.Kind == "" {
 		r.Fault(n, "a planner has a kind", "kind: rules")
-	case !remote && p.Kind != "rules" && p.Kind != "manual":
-		r.Fault(n, "unknown word "+strictyaml.Word(p.Kind), strictyaml.Nearest(p.Kind, PlannerKinds))
+	} else {
+		oneOf(r, n, p.Kind, PlannerKinds)
 	}
-	for _, key := range []string{"url", "model"} {
-		if remote && p.Node.Get(key) == nil {
-			r.Fault(p.Node, "a planner of this kind needs a "+key, map[string]string{"url": "url: http://127.0.0.1:11434/v1", "model": "model: NAME"}[key])
+	for _, x := range [][2]string{{"url", "url: http://127.0.0.1:11434/v1"}, {"model", "model: NAME"}} {
+		if remote && p.Node.Get(x[0]) == nil {
+			r.Fault(p.Node, "a planner of this kind needs a "+x[0], x[1])
 		}
 	}
 	for _, key := range []string{"url", "model", "key_env", "timeout"} {
@@ -92,12 +90,8 @@ func (a *Ask) check(r *strictyaml.Reader, servers map[string]bool) {
 	if n := p.Node.Get("rules"); n != nil && p.Kind != "rules" {
 		r.Fault(n, "rules belong to kind: rules", "remove it")
 	}
-	if n := p.Node.Get("url"); n != nil && n.Kind == strictyaml.Text && !endpointURL(p.URL) {
-		r.Fault(n, "not an absolute https URL without user, query and fragment; http is for this machine alone", "url: https://host/v1")
-	}
-	if n := p.Node.Get("key_env"); n != nil && n.Kind == strictyaml.Text && !envName.MatchString(p.KeyEnv) {
-		r.Fault(n, "not a name of an environment variable; the key itself does not stand here", "key_env: OPENAI_API_KEY")
-	}
+	hold(r, p.Node.Get("url"), endpointURL(p.URL), "not an absolute https URL without user, query and fragment; http is for this machine alone", "url: https://host/v1")
+	hold(r, p.Node.Get("key_env"), envName.MatchString(p.KeyEnv), "not a name of an environment variable; the key itself does not stand here", "key_env: OPENAI_API_KEY")
 	if p.Timeout < 0 || p.Timeout > 10*time.Minute {
 		r.Fault(p.At("timeout"), "a timeout is between 0s and 10m", "timeout: 60s")
 	}
@@ -118,17 +112,12 @@ func (a *Ask) NewPlanner() (ask.Planner, ask.Summariser, error) {
 	p := &a.Planner
 	switch p.Kind {
 	case "", "rules":
-		file, b := "built-in rules", ask.DefaultRules()
+		rules, err := faultless("built-in rules", ask.DefaultRules(), ask.ParseRules)
 		if p.Rules != "" {
-			var err error
-			file = p.Rules
-			if b, err = ReadFile(file); err != nil {
-				return nil, nil, Invalid(err)
-			}
+			rules, err = parsed(p.Rules, ask.ParseRules)
 		}
-		rules, fs := ask.ParseRules(file, b)
-		if len(fs) > 0 {
-			return nil, nil, Invalid(Faults(fs))
+		if err != nil {
+			return nil, nil, Invalid(err)
 		}
 		return rules, rules, nil
 	case "manual":

@@ -65,15 +65,41 @@ func ReadScreen(name string) (*screen.Screen, error) {
 	case BuiltInScreen:
 		return screen.Default(), nil
 	}
-	b, err := ReadFile(name)
+	s, err := parsed(name, screen.Parse)
 	if err != nil {
 		return nil, Invalid(err)
 	}
-	s, fs := screen.Parse(name, b)
-	if len(fs) > 0 {
-		return nil, Invalid(Faults(fs))
-	}
 	return s, nil
+}
+
+// parsed reads a file and what parse makes of it, or all that is wrong with it.
+func parsed[T any](file string, parse func(string, []byte) (*T, []strictyaml.Fault)) (*T, error) {
+	b, err := ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return faultless(file, b, parse)
+}
+
+func faultless[T any](file string, b []byte, parse func(string, []byte) (*T, []strictyaml.Fault)) (*T, error) {
+	t, fs := parse(file, b)
+	if len(fs) > 0 {
+		return nil, Faults(fs)
+	}
+	return t, nil
+}
+
+// oneOf holds a text to the words there are for it.
+func oneOf(r *strictyaml.Reader, n *strictyaml.Node, value string, known []string) {
+	hold(r, n, slices.Contains(known, value), "unknown word "+strictyaml.Word(value), strictyaml.Nearest(value, known))
+}
+
+// hold tells of a text for which something does not hold. What is there and is no
+// text has its fault already.
+func hold(r *strictyaml.Reader, n *strictyaml.Node, holds bool, message, hint string) {
+	if n != nil && n.Kind == strictyaml.Text && !holds {
+		r.Fault(n, message, hint)
+	}
 }
 
 // Server is one MCP server: a command started as a child process, or the
@@ -128,28 +154,14 @@ func ReadFile(file string) ([]byte, error) {
 	refuse := func(message, hint string) ([]byte, error) {
 		return nil, Faults{{File: file, Message: message, Hint: hint}}
 	}
-	unfit := func(fi os.FileInfo) (message, hint string) {
-		switch {
-		case !fi.Mode().IsRegular():
-			return "not a regular file", ""
-		case fi.Size() > strictyaml.MaxBytes:
-			return "larger than 1 MiB", ""
-		}
-		var e *private.Error
-		if errors.As(errors.Join(private.Check(file, fi, private.Steering), private.Around(file)), &e) {
-			return e.Why, e.Mend
-		}
-		return "", ""
-	}
 	// Asked first by name: to open a device can already do something.
 	fi, err := os.Stat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return refuse("no such file", "writ init")
-	case err != nil:
+	} else if err != nil {
 		return refuse("cannot be read", "")
 	}
-	if message, hint := unfit(fi); message != "" {
+	if message, hint := unfit(file, fi); message != "" {
 		return refuse(message, hint)
 	}
 	flag := os.O_RDONLY
@@ -164,7 +176,7 @@ func ReadFile(file string) ([]byte, error) {
 	if fi, err = f.Stat(); err != nil {
 		return refuse("cannot be read", "")
 	}
-	if message, hint := unfit(fi); message != "" {
+	if message, hint := unfit(file, fi); message != "" {
 		return refuse(message, hint)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
@@ -175,6 +187,22 @@ func ReadFile(file string) ([]byte, error) {
 		return refuse("larger than 1 MiB", "")
 	}
 	return b, nil
+}
+
+// unfit says why a file is none that only its owner can have written, and what
+// mends it.
+func unfit(file string, fi os.FileInfo) (message, hint string) {
+	switch {
+	case !fi.Mode().IsRegular():
+		return "not a regular file", ""
+	case fi.Size() > strictyaml.MaxBytes:
+		return "larger than 1 MiB", ""
+	}
+	var e *private.Error
+	if errors.As(errors.Join(private.Check(file, fi, private.Steering), private.Around(file)), &e) {
+		return e.Why, e.Mend
+	}
+	return "", ""
 }
 
 // Read reads and checks writ.yaml, without starting anything. Where it
@@ -284,22 +312,15 @@ func (s *Server) check(r *strictyaml.Reader, seen map[string]bool) {
 	if n := s.Node.Get("command"); n != nil && n.Kind == strictyaml.List && (len(s.Command) == 0 || n.Items[0].Kind == strictyaml.Text && s.Command[0] == "") {
 		r.Fault(n, "the command is empty", "command: [program, argument]")
 	}
-	if n := s.Node.Get("url"); n != nil && n.Kind == strictyaml.Text {
-		u, err := url.Parse(s.URL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
-			r.Fault(n, "not an absolute http or https URL without user and fragment", "url: https://host/mcp")
-		}
-	}
+	u, err := url.Parse(s.URL)
+	hold(r, s.Node.Get("url"), err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.Fragment == "",
+		"not an absolute http or https URL without user and fragment", "url: https://host/mcp")
 	for key, with := range map[string]string{"env": "command", "dir": "command", "headers": "url"} {
 		if has(key) && !has(with) {
 			r.Fault(s.At(key), key+" belongs to a "+with, "remove it")
 		}
 	}
-	switch n := s.At("wire"); {
-	case n == s.Node || n.Kind != strictyaml.Text || s.Wire == "auto" || s.Wire == "legacy" || s.Wire == "modern":
-	default:
-		r.Fault(n, "unknown word "+strictyaml.Word(s.Wire), strictyaml.Nearest(s.Wire, []string{"auto", "legacy", "modern"}))
-	}
+	oneOf(r, s.Node.Get("wire"), s.Wire, []string{"auto", "legacy", "modern"})
 	for key, d := range map[string]time.Duration{"call": s.Limits.Call, "start": s.Limits.Start} {
 		if d < 0 || d > time.Hour {
 			r.Fault(s.Limits.At(key), "a limit is between 0s and 1h", key+": 60s")
@@ -403,17 +424,7 @@ func Load(file string) (*Config, *policy.Policy, error) {
 }
 
 // LoadPolicy reads and parses a policy file.
-func LoadPolicy(file string) (*policy.Policy, error) {
-	b, err := ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	p, fs := policy.Parse(file, b)
-	if len(fs) > 0 {
-		return nil, Faults(fs)
-	}
-	return p, nil
-}
+func LoadPolicy(file string) (*policy.Policy, error) { return parsed(file, policy.Parse) }
 
 // Invalid is the exit of a program whose configuration cannot be used. Where there
 // is one fault that says what to try, that is what is tried.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/internal/cli"
@@ -74,12 +73,10 @@ var (
 // secrets. path is what a relative path of the configuration means.
 func (m *Memory) check(r *strictyaml.Reader, path func(string) string) {
 	word := func(in *strictyaml.Node, key string, value *string, known []string) {
-		switch n := in.Get(key); {
-		case n == nil:
+		if in.Get(key) == nil {
 			*value = known[0]
-		case n.Kind == strictyaml.Text && !slices.Contains(known, *value):
-			r.Fault(n, "unknown word "+strictyaml.Word(*value), strictyaml.Nearest(*value, known))
 		}
+		oneOf(r, in.Get(key), *value, known)
 	}
 	word(m.Node, "mode", &m.Mode, MemoryModes)
 	word(m.Node, "tools", &m.Tools, MemoryTools)
@@ -94,12 +91,10 @@ func (m *Memory) check(r *strictyaml.Reader, path func(string) string) {
 	if m.Secrets.Given() && m.Secrets.Node.Kind == strictyaml.Mapping {
 		m.Secrets.read(r, path, &m.intake)
 	}
-	switch n := m.Node.Get("namespace"); {
-	case n == nil:
+	if m.Node.Get("namespace") == nil {
 		m.Namespace = "default"
-	case n.Kind == strictyaml.Text && !memoryserver.ValidNamespace(m.Namespace):
-		r.Fault(n, "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "namespace: default")
 	}
+	hold(r, m.Node.Get("namespace"), memoryserver.ValidNamespace(m.Namespace), "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "namespace: default")
 }
 
 // read takes the secrets in. A fault names where a secret is, and nothing of it.
@@ -130,11 +125,11 @@ func (s *Secrets) read(r *strictyaml.Reader, path func(string) string, into *mem
 			r.Fault(n, "not a name of an environment variable", "the name alone, such as TOKEN; never the value")
 		default:
 			value, ok := os.LookupEnv(name)
-			if !ok {
-				r.Fault(n, "no environment variable of this name is set", "export it where writ is started") // it may be the value itself
-				continue
+			if ok {
+				take(n, "the value of this environment variable", value)
+			} else { // what is said is not the name: it may be the value itself
+				r.Fault(n, "no environment variable of this name is set", "export it where writ is started")
 			}
-			take(n, "the value of this environment variable", value)
 		}
 	}
 	for i := range s.Files.Items {
@@ -197,13 +192,9 @@ func (m *Memory) ReadPolicy() (*memory.Policy, error) {
 		}
 		return p, nil
 	}
-	b, err := ReadFile(m.Policy)
+	p, err := parsed(m.Policy, memory.ParsePolicy)
 	if err != nil {
 		return nil, Invalid(err)
-	}
-	p, fs := memory.ParsePolicy(m.Policy, b)
-	if len(fs) > 0 {
-		return nil, Invalid(Faults(fs))
 	}
 	return p, nil
 }

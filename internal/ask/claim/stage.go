@@ -2,7 +2,6 @@ package claim
 
 import (
 	"fmt"
-	"slices"
 
 	writ "github.com/writ-project/writ"
 )
@@ -30,14 +29,6 @@ const (
 func Stages() []Stage {
 	return []Stage{StagePolicyGate, StageDiscovery, StageAllowlist, StagePlanner, StagePlanParse, StagePlanGate,
 		StageProvenance, StageCall, StageTypedOutput, StageGrounding, StageAnswer}
-}
-
-// ParseStage returns the stage of that exact name.
-func ParseStage(s string) (Stage, error) {
-	if i := slices.Index(Stages(), Stage(s)); i >= 0 {
-		return Stages()[i], nil
-	}
-	return "", fmt.Errorf("no stage has that name")
 }
 
 // Stop says at which gate a request ended and why. It holds no value of what

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -35,10 +34,6 @@ func Default() *Screen {
 	}
 	return s
 }
-
-// DefaultFile returns the text of the built-in set, for an operator to start
-// from.
-func DefaultFile() []byte { return slices.Clone(defaultFile) }
 
 // The form of the file. Its description for operators stands in default.yaml.
 type (

@@ -161,7 +161,7 @@ func TestClosed(t *testing.T) {
 	if v := s.Check(strings.Repeat("a", MaxText)); v.Halt() {
 		t.Errorf("a text at the bound: %+v", v)
 	}
-	if !strings.Contains(string(DefaultFile()), "version: 1") {
+	if !strings.Contains(string(defaultFile), "version: 1") {
 		t.Error("the built-in set is not there")
 	}
 }
