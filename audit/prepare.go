@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"strconv"
+	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -69,65 +70,58 @@ type batch struct {
 	done  chan struct{} // closed when all are prepared
 }
 
-// prepared yields the items in order, prepared ahead by a few goroutines. All
-// of them have ended when the sequence ends.
+func (b *batch) prepare() {
+	for i := range b.preps {
+		b.preps[i].prepare()
+	}
+	close(b.done)
+}
+
+// inBatches yields the items of a source, the last batch with its error.
+func inBatches(src iter.Seq2[Item, error]) iter.Seq[*batch] {
+	return func(yield func(*batch) bool) {
+		b, bytes := &batch{done: make(chan struct{})}, 0
+		for it, err := range src {
+			if err != nil {
+				b.err = err
+				break
+			}
+			b.preps = append(b.preps, prep{item: it})
+			bytes += len(it.Leaf)
+			for i := range it.Values {
+				bytes += len(it.Values[i].Bytes)
+			}
+			if len(b.preps) == batchItems || bytes >= batchBytes {
+				if !yield(b) {
+					return
+				}
+				b, bytes = &batch{done: make(chan struct{})}, 0
+			}
+		}
+		yield(b)
+	}
+}
+
+// prepared yields the items in order, prepared ahead, each batch by a goroutine.
+// All of them have ended when the sequence ends.
 func prepared(ctx context.Context, src iter.Seq2[Item, error]) iter.Seq2[*prep, error] {
 	return func(yield func(*prep, error) bool) {
 		order := make(chan *batch, batches)
-		work := make(chan *batch, batches)
 		quit := make(chan struct{})
-		ended := make(chan struct{}, batches+1)
-		running := 1 + batches/2
-		for range batches / 2 {
-			go func() {
-				defer func() { ended <- struct{}{} }()
-				for b := range work {
-					for i := range b.preps {
-						b.preps[i].prepare()
-					}
-					close(b.done)
-				}
-			}()
-		}
-		go func() {
-			defer func() { ended <- struct{}{} }()
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer close(quit)
+		running.Go(func() {
 			defer close(order)
-			defer close(work)
-			send := func(b *batch) bool {
+			for b := range inBatches(src) {
+				running.Go(b.prepare)
 				select {
 				case order <- b:
-					work <- b
-					return true
 				case <-quit:
-					return false
+					return
 				}
 			}
-			b, bytes := &batch{done: make(chan struct{})}, 0
-			for it, err := range src {
-				if err != nil {
-					b.err = err
-					break
-				}
-				b.preps = append(b.preps, prep{item: it})
-				bytes += len(it.Leaf)
-				for i := range it.Values {
-					bytes += len(it.Values[i].Bytes)
-				}
-				if len(b.preps) == batchItems || bytes >= batchBytes {
-					if !send(b) {
-						return
-					}
-					b, bytes = &batch{done: make(chan struct{})}, 0
-				}
-			}
-			send(b)
-		}()
-		defer func() {
-			close(quit)
-			for range running {
-				<-ended
-			}
-		}()
+		})
 		for b := range order {
 			<-b.done
 			for i := range b.preps {
