@@ -155,59 +155,74 @@ func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyRepo
 	defer snap.Close()
 
 	p := progress{w: stderr, total: snap.Size(), tty: cli.Terminal(stderr)}
-	replayers := map[string]*gateway.Replayer{}
-	memories := map[string]*memoryserver.Fold{}
-	rep := &verifyReport{}
-	res, err := audit.Verify(ctx, snap, audit.VerifyOptions{
+	again := replay{st: st, sessions: map[string]*gateway.Replayer{}, memories: map[string]*memoryserver.Fold{}}
+	rep := &again.rep
+	rep.Report, err = audit.Verify(ctx, snap, audit.VerifyOptions{
 		Verifier: verifier, Known: known,
 		Replay: func(rec *audit.Record, it *audit.Item) error {
 			p.step(it.Index)
-			if memoryserver.IsLog(rec.Session) {
-				if memories[rec.Session] == nil {
-					memories[rec.Session] = memoryserver.NewFold(st)
-				}
-				return memories[rec.Session].Step(ctx, rec, it)
-			}
-			f := replayers[rec.Session]
-			if f == nil {
-				f = gateway.NewReplayer(st, provenance.Caps{})
-				replayers[rec.Session] = f
-			}
-			if err := f.Step(ctx, rec, it); err != nil {
-				return err
-			}
-			if rec.Kind == audit.KindClose {
-				rep.add(f)
-				delete(replayers, rec.Session)
-			}
-			return nil
+			return again.step(ctx, rec, it)
 		},
 	})
 	p.end()
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	if res.Problem != nil && st.Disturbed() { // now with the locks of whoever uses it
+	if rep.Problem != nil && st.Disturbed() { // now with the locks of whoever uses it
 		return verify(ctx, dir, key, stderr)
 	}
-	for _, f := range replayers {
-		rep.add(f)
-	}
-	ended := false // all records were read, and a text is gone
-	for _, m := range memories {
-		rep.MemoryEvents += m.Rechecked
-		rep.MemoryUnchecked += m.Unchecked
-		if p := m.End(); p != nil && (res.Problem == nil || ended && p.Index < res.Problem.Index) {
-			res.Problem, ended = p, true
-		}
-	}
-	if res.Problem == nil {
+	again.end()
+	if rep.Problem == nil {
 		if err := st.Integrity(ctx); err != nil {
-			res.Problem = &audit.Problem{Index: res.Size, Fault: audit.LogIndexes, Detail: cli.OneLine(err.Error(), 200)}
+			rep.Problem = &audit.Problem{Index: rep.Size, Fault: audit.LogIndexes, Detail: cli.OneLine(err.Error(), 200)}
 		}
 	}
-	rep.Key, rep.Report, rep.OK = verifier.Name(), res, res.Problem == nil && rep.Skipped == 0
+	rep.Key, rep.OK = verifier.Name(), rep.Problem == nil && rep.Skipped == 0
 	return rep, nil
+}
+
+// replay decides again what a log records, and counts.
+type replay struct {
+	st       *sqlite.Store
+	rep      verifyReport
+	sessions map[string]*gateway.Replayer
+	memories map[string]*memoryserver.Fold
+}
+
+func (r *replay) step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+	if memoryserver.IsLog(rec.Session) {
+		if r.memories[rec.Session] == nil {
+			r.memories[rec.Session] = memoryserver.NewFold(r.st)
+		}
+		return r.memories[rec.Session].Step(ctx, rec, it)
+	}
+	s := r.sessions[rec.Session]
+	if s == nil {
+		s = gateway.NewReplayer(r.st, provenance.Caps{})
+		r.sessions[rec.Session] = s
+	}
+	err := s.Step(ctx, rec, it)
+	if err == nil && rec.Kind == audit.KindClose {
+		r.rep.add(s)
+		delete(r.sessions, rec.Session)
+	}
+	return err
+}
+
+// end counts what is not closed, and finds texts that are gone: where all
+// records were read, the first of those is the problem.
+func (r *replay) end() {
+	for _, s := range r.sessions {
+		r.rep.add(s)
+	}
+	ended := r.rep.Problem == nil
+	for _, m := range r.memories {
+		r.rep.MemoryEvents += m.Rechecked
+		r.rep.MemoryUnchecked += m.Unchecked
+		if p := m.End(); p != nil && ended && (r.rep.Problem == nil || p.Index < r.rep.Problem.Index) {
+			r.rep.Problem = p
+		}
+	}
 }
 
 // openForReading opens the log to read it: what is read is proven.

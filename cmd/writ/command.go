@@ -22,6 +22,7 @@ import (
 type flags struct {
 	state, config, namespace string
 	json                     bool
+	dry                      bool // only say what would be written
 }
 
 // ofMemory are the flags of the memory's commands.

@@ -28,34 +28,15 @@ func (o *files) exposed(c upstream.Config) string {
 		programs = append(programs, self)
 	}
 	for i, dir := range dirs {
-		if i == 0 && c.Dir == "" {
-			continue
-		}
 		real, err := filepath.EvalSymlinks(dir)
-		if err != nil {
+		if i == 0 && c.Dir == "" || err != nil {
 			continue
 		}
-		var held []string
-		hold := func(file string) {
-			// The directory of a link is as good a place to change a file from as the file's own.
-			parent, err := filepath.EvalSymlinks(filepath.Dir(file))
-			if err != nil {
-				parent = filepath.Dir(file)
-			}
-			below, err := filepath.Rel(real, filepath.Join(parent, filepath.Base(file)))
-			if err == nil && filepath.IsLocal(below) && !slices.Contains(held, below) {
-				held = append(held, below)
-			}
-		}
-		for _, p := range o.ownPaths {
-			hold(p)
-		}
+		files := o.ownPaths
 		if i > 0 {
-			for _, p := range programs {
-				hold(p)
-			}
+			files = slices.Concat(files, programs)
 		}
-		if len(held) > 0 {
+		if held := below(real, files); len(held) > 0 {
 			more := ""
 			if len(held) > 3 {
 				more = fmt.Sprintf(" and %d more", len(held)-3)
@@ -65,6 +46,22 @@ func (o *files) exposed(c upstream.Config) string {
 		}
 	}
 	return ""
+}
+
+// below are the files that lie in a directory, each once, by their paths in it.
+func below(dir string, files []string) (held []string) {
+	for _, file := range files {
+		// The directory of a link is as good a place to change a file from as the file's own.
+		parent, err := filepath.EvalSymlinks(filepath.Dir(file))
+		if err != nil {
+			parent = filepath.Dir(file)
+		}
+		path, err := filepath.Rel(dir, filepath.Join(parent, filepath.Base(file)))
+		if err == nil && filepath.IsLocal(path) && !slices.Contains(held, path) {
+			held = append(held, path)
+		}
+	}
+	return held
 }
 
 // moveThem is what to do about exposed files.

@@ -41,33 +41,9 @@ func initCommand() *cobra.Command {
 			if _, err := os.Stat(out); err == nil {
 				return there
 			}
-			state, err := os.MkdirTemp("", "writ-init-")
-			if err != nil {
-				return cli.Fail(cli.ExitIO, "", "no temporary directory")
-			}
-			defer os.RemoveAll(state)
-			o := newFiles(state)
-			o.servers = servers
-			if o.policy, err = noTools(); err != nil {
-				return err
-			}
-			g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel+4))
+			cat, err := published(c, servers)
 			if err != nil {
 				return err
-			}
-			defer stop()
-			fmt.Fprintln(c.ErrOrStderr(), "asking the servers for their tools …")
-			if err := g.Settled(c.Context()); err != nil {
-				return cli.Fail(cli.ExitIO, "", "the servers did not answer: %w", err)
-			}
-			for n, err := range g.Failed() {
-				return cli.Fail(cli.ExitIO, "", "server %s cannot be reached: %w", n, err)
-			}
-			cat, findings := g.Catalogue()
-			for _, fd := range findings {
-				if fd.Reason != "" && fd.Tool == "" || strings.HasPrefix(string(fd.Reason), "payload") {
-					fmt.Fprintf(c.ErrOrStderr(), "writ: %s: %s\n", cli.Printable(fd.Server), cli.Printable(fd.Message))
-				}
 			}
 			text := draft(cat)
 			if _, fs := policy.Parse(out, []byte(text)); len(fs) > 0 {
@@ -86,6 +62,39 @@ func initCommand() *cobra.Command {
 	c.Flags().StringVar(&name, "name", "", "`NAME` for the server after --")
 	c.Flags().StringVar(&out, "out", "", "policy `FILE` to write (default: the one of --config, else policy.yaml)")
 	return c
+}
+
+// published is what servers list, in a state that is thrown away.
+func published(c *cobra.Command, servers []upstream.Config) (*gate.Catalogue, error) {
+	state, err := os.MkdirTemp("", "writ-init-")
+	if err != nil {
+		return nil, cli.Fail(cli.ExitIO, "", "no temporary directory")
+	}
+	defer os.RemoveAll(state)
+	o := newFiles(state)
+	o.servers = servers
+	if o.policy, err = noTools(); err != nil {
+		return nil, err
+	}
+	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel+4))
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	fmt.Fprintln(c.ErrOrStderr(), "asking the servers for their tools …")
+	if err := g.Settled(c.Context()); err != nil {
+		return nil, cli.Fail(cli.ExitIO, "", "the servers did not answer: %w", err)
+	}
+	for n, err := range g.Failed() {
+		return nil, cli.Fail(cli.ExitIO, "", "server %s cannot be reached: %w", n, err)
+	}
+	cat, findings := g.Catalogue()
+	for _, fd := range findings {
+		if fd.Reason != "" && fd.Tool == "" || strings.HasPrefix(string(fd.Reason), "payload") {
+			fmt.Fprintf(c.ErrOrStderr(), "writ: %s: %s\n", cli.Printable(fd.Server), cli.Printable(fd.Message))
+		}
+	}
+	return cat, nil
 }
 
 func (f *flags) initServers(name string, command []string) (servers []upstream.Config, policy string, err error) {

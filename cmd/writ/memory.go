@@ -144,6 +144,9 @@ func toRule(ctx context.Context, flag string) (dir string, st *sqlite.Store, err
 // with is a command that works with a namespace, which is open while it runs.
 func (f *flags) with(what need, run func(c *cobra.Command, r *remembered, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
+		if f.dry {
+			what = toRead
+		}
 		r, err := f.open(c.Context(), what)
 		if err != nil {
 			return err

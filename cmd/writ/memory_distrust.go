@@ -44,7 +44,7 @@ func (s *standing) changed() bool { return s.State != s.NextState || s.Reopened 
 func memoryDistrust() *cobra.Command {
 	var f flags
 	var since string
-	var yes, preview bool
+	var yes bool
 	c := f.take(&cobra.Command{
 		Use: "distrust SOURCE --since TIME", Short: "Retract what a source said since a time, and refuse it from now on",
 		Long: "Recover from a poisoned source: what it said since TIME, and what was concluded from that, no\n" +
@@ -52,61 +52,55 @@ func memoryDistrust() *cobra.Command {
 			"Nothing is deleted. `writ memory source resume` takes the source back.",
 		Example: "  writ memory distrust web/fetch --since 2026-11-20T00:00:00Z",
 		Args:    exactly(1, "one source, as writ memory get obs_… names it"),
-		RunE: func(c *cobra.Command, args []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if _, err := time.Parse(time.DateOnly, since); err == nil {
 				since += "T00:00:00Z"
 			}
 			if _, err := time.Parse(time.RFC3339Nano, since); err != nil {
 				return cli.Fail(cli.ExitUsage, "writ memory distrust SOURCE --since 2026-11-20T00:00:00Z", "--since takes a time as in RFC 3339, or a date")
 			}
-			what := toWrite
-			if preview {
-				what = toRead
+			return nil
+		},
+		RunE: f.with(toWrite, func(c *cobra.Command, r *remembered, args []string) error {
+			rep, d, err := r.distrust(c.Context(), args[0], since)
+			if err != nil {
+				return err
 			}
-			return f.with(what, func(c *cobra.Command, r *remembered, args []string) error {
-				payload := object("source", args[0], "since", since)
-				rep, d, err := r.distrust(c.Context(), payload)
-				if err != nil {
+			if d.Outcome.Status == writ.Rejected { // it would be, and is not recorded
+				return printDecision(c.OutOrStdout(), &d.Outcome, f.json)
+			}
+			if !f.json {
+				rep.print(c.OutOrStdout())
+			}
+			if !f.dry {
+				if err := confirm(c, yes, "apply this?"); err != nil {
 					return err
 				}
-				rep.Source, rep.Since = args[0], since
-				w := c.OutOrStdout()
-				if d.Outcome.Status == writ.Rejected { // it would be, and is not recorded
-					return printDecision(w, &d.Outcome, f.json)
+				// Decided again, on the newest state: what comes out is what is said.
+				d, err := r.keeper.Operate(c.Context(), r.principal, memory.CommandDistrust, object("source", args[0], "since", since))
+				if err != nil {
+					return cli.Fail(cli.ExitIO, "writ memory verify", "%w", err)
 				}
-				if !f.json {
-					rep.print(w)
+				if d.Outcome.Status == writ.Rejected || !f.json {
+					return printDecision(c.OutOrStdout(), &d.Outcome, f.json)
 				}
-				if !preview {
-					if err := confirm(c, yes, "apply this?"); err != nil {
-						return err
-					}
-					// Decided again, on the newest state: what comes out is what is said.
-					applied, err := r.keeper.Operate(c.Context(), r.principal, memory.CommandDistrust, payload)
-					if err != nil {
-						return cli.Fail(cli.ExitIO, "writ memory verify", "%w", err)
-					}
-					if applied.Outcome.Status == writ.Rejected || !f.json {
-						return printDecision(w, &applied.Outcome, f.json)
-					}
-					rep.Applied, rep.Decision = true, applied.Outcome.Decision
-				}
-				return f.show(c, rep, func(io.Writer) {}) // in words it was said before
-			})(c, args)
-		},
+				rep.Applied, rep.Decision = true, d.Outcome.Decision
+			}
+			return f.show(c, rep, func(io.Writer) {}) // in words it was said before
+		}),
 	}, ofMemory...)
 	c.Flags().StringVar(&since, "since", "", "`TIME`, RFC 3339, by when it was recorded")
-	c.Flags().BoolVar(&preview, "preview", false, "show what would change, and change nothing")
+	c.Flags().BoolVar(&f.dry, "preview", false, "show what would change, and change nothing")
 	c.Flags().BoolVar(&yes, "yes", false, "apply without asking")
 	return c
 }
 
 // distrust decides the command on the state as it is and writes nothing.
-func (r *remembered) distrust(ctx context.Context, payload []byte) (rep *distrustReport, d memory.Decision, err error) {
-	rep = &distrustReport{Observations: []string{}, Propositions: []standing{}}
+func (r *remembered) distrust(ctx context.Context, source, since string) (rep *distrustReport, d memory.Decision, err error) {
+	rep = &distrustReport{Source: source, Since: since, Observations: []string{}, Propositions: []standing{}}
 	err = r.read(ctx, func(x *memory.Reader) error {
 		d = memory.Operate(x.State, memory.Context{Policy: r.policy, Namespace: r.namespace, Mode: r.mode, Principal: r.principal, Now: x.Now},
-			memory.CommandDistrust, payload)
+			memory.CommandDistrust, object("source", source, "since", since))
 		if d.Event == nil || d.Outcome.Status == writ.Rejected {
 			return nil
 		}

@@ -93,7 +93,7 @@ type importRefused struct {
 func memoryImport() *cobra.Command {
 	var f flags
 	var format, source string
-	var dry bool
+	var in *memoryserver.Import
 	c := f.take(&cobra.Command{
 		Use: "import FILE --format writ|server-memory|markdown", Short: "Record what a file holds, as evidence anybody could have written",
 		Long: "Record what a file holds as observations of class import: of trust 1, one group for all of\n" +
@@ -103,7 +103,7 @@ func memoryImport() *cobra.Command {
 			"With --config, the secrets and the screen of contents it names are those of the import.",
 		Example: "  writ memory import memory.jsonl --format server-memory --dry-run",
 		Args:    exactly(1, "one file, or -"),
-		RunE: func(c *cobra.Command, args []string) error {
+		PreRunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(memoryserver.ImportFormats, format) {
 				return cli.Fail(cli.ExitUsage, "writ memory import FILE --format "+memoryserver.FormatServerMemory, "--format takes writ, server-memory or markdown")
 			}
@@ -111,34 +111,31 @@ func memoryImport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in := memoryserver.ReadImport(format, importName(args[0]), b)
-			if len(in.Faults) > 0 {
-				lines := make([]string, len(in.Faults))
-				for i, x := range in.Faults {
-					lines[i] = fmt.Sprintf("%s:%d: %s", cli.Printable(args[0]), x.Line, x.Message)
-				}
-				return cli.Fail(cli.ExitData, "writ memory import FILE --dry-run, once the file is mended; nothing was recorded", "%s", strings.Join(lines, "\n"))
+			in = memoryserver.ReadImport(format, importName(args[0]), b)
+			if len(in.Faults) == 0 {
+				return nil
 			}
-			what := toWrite
-			if dry {
-				what = toRead
+			lines := make([]string, len(in.Faults))
+			for i, x := range in.Faults {
+				lines[i] = fmt.Sprintf("%s:%d: %s", cli.Printable(args[0]), x.Line, x.Message)
 			}
-			return f.with(what, func(c *cobra.Command, r *remembered, args []string) error {
-				rep := &importReport{Format: format, Source: cmp.Or(source, "import/"+format), DryRun: dry, Items: len(in.Items), Skipped: in.Skipped, Refused: []importRefused{}}
-				if err := r.record(c.Context(), in, rep); err != nil {
-					return err
-				}
-				err := f.show(c, rep, func(w io.Writer) { rep.print(w, args[0]) })
-				if err == nil && len(rep.Refused) > 0 {
-					err = &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
-				}
-				return err
-			})(c, args)
+			return cli.Fail(cli.ExitData, "writ memory import FILE --dry-run, once the file is mended; nothing was recorded", "%s", strings.Join(lines, "\n"))
 		},
+		RunE: f.with(toWrite, func(c *cobra.Command, r *remembered, args []string) error {
+			rep := &importReport{Format: format, Source: cmp.Or(source, "import/"+format), DryRun: f.dry, Items: len(in.Items), Skipped: in.Skipped, Refused: []importRefused{}}
+			if err := r.record(c.Context(), in, rep); err != nil {
+				return err
+			}
+			err := f.show(c, rep, func(w io.Writer) { rep.print(w, args[0]) })
+			if err == nil && len(rep.Refused) > 0 {
+				err = &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
+			}
+			return err
+		}),
 	}, ofMemory...)
 	c.Flags().StringVar(&format, "format", "", "`FORMAT`: writ (what export writes), server-memory (the reference server's JSONL) or markdown")
 	c.Flags().StringVar(&source, "source", "", "`NAME` of the source, to distrust it by (default: import/FORMAT)")
-	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be recorded, and record nothing")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "say what would be recorded, and record nothing")
 	return c
 }
 

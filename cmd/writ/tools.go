@@ -184,31 +184,14 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 			continue
 		}
 		found++
-		id := t.Server + "/" + t.Name
-		switch {
-		case t.State == gate.Refused:
-			fmt.Fprintf(out, "%s: refused (%s); it cannot be approved\n", cli.Printable(id), t.Reason)
-			continue
-		case t.Contract == nil:
-			fmt.Fprintf(out, "%s: no contract; write one first\n", cli.Printable(id))
-			continue
-		case t.Contract.Pin == t.Pin:
-			fmt.Fprintf(out, "%s: approved already\n", cli.Printable(id))
+		if !toPin(t, out) {
 			continue
 		}
-		var pretty bytes.Buffer
-		if json.Indent(&pretty, t.Raw, "  ", "  ") != nil {
-			pretty.Reset()
-			pretty.Write(t.Raw)
-		}
-		fmt.Fprintf(out, "%s\n  %s\n", cli.Printable(id), cli.Printable(pretty.String()))
-		when(out, t.Contract.Pin != "", "  was  pin: %s\n", t.Contract.Pin)
-		fmt.Fprintf(out, "  now  pin: %s\n", t.Pin)
 		if !yes && !agreed(in, out, "approve?") {
 			fmt.Fprintln(out, "not approved")
 			continue
 		}
-		if source, err = policy.SetPin(source, id, t.Pin); err != nil {
+		if source, err = policy.SetPin(source, t.Server+"/"+t.Name, t.Pin); err != nil {
 			return cli.Fail(cli.ExitData, "writ check --policy "+o.file, "the pin cannot be written: %w", err)
 		}
 		written++
@@ -229,6 +212,31 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 	}
 	fmt.Fprintf(out, "%d pinned in %s; restart the gateway to use it\n", written, cli.Printable(o.file))
 	return nil
+}
+
+// toPin shows a tool's definition, or says why there is nothing to approve.
+func toPin(t *gate.Tool, out io.Writer) bool {
+	id := cli.Printable(t.Server + "/" + t.Name)
+	switch {
+	case t.State == gate.Refused:
+		fmt.Fprintf(out, "%s: refused (%s); it cannot be approved\n", id, t.Reason)
+		return false
+	case t.Contract == nil:
+		fmt.Fprintf(out, "%s: no contract; write one first\n", id)
+		return false
+	case t.Contract.Pin == t.Pin:
+		fmt.Fprintf(out, "%s: approved already\n", id)
+		return false
+	}
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, t.Raw, "  ", "  ") != nil {
+		pretty.Reset()
+		pretty.Write(t.Raw)
+	}
+	fmt.Fprintf(out, "%s\n  %s\n", id, cli.Printable(pretty.String()))
+	when(out, t.Contract.Pin != "", "  was  pin: %s\n", t.Contract.Pin)
+	fmt.Fprintf(out, "  now  pin: %s\n", t.Pin)
+	return true
 }
 
 // replaceFile puts b in the place of an existing file, whole or not at all.
