@@ -201,11 +201,11 @@ func (a *asking) ask(ctx context.Context, text string) error {
 	case ask.Answered, ask.NeedsMoreInfo:
 		return nil
 	case ask.Stopped:
-		return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
+		return cli.Ended(cli.ExitRefused)
 	case ask.ServerError:
-		return &cli.Exit{Code: cli.ExitServer, Err: errors.New("")}
+		return cli.Ended(cli.ExitServer)
 	}
-	return &cli.Exit{Code: cli.ExitIO, Err: errors.New("")}
+	return cli.Ended(cli.ExitIO)
 }
 
 // print shows an answer to a person, with nothing in it unescaped.

@@ -54,7 +54,7 @@ func (a *asking) repl(root context.Context) error {
 			case s := <-signals:
 				// Where Ctrl-C is a key, this one was for a request that is over.
 				if s != os.Interrupt || !lines.keyed() {
-					return &cli.Exit{Code: cli.ExitIO, Err: errors.New("")}
+					return cli.Ended(cli.ExitIO)
 				}
 			}
 		}
@@ -86,7 +86,7 @@ func (a *asking) repl(root context.Context) error {
 		ended, over, err := a.interruptible(root, signals, lines.keyed(), func(ctx context.Context) error { return a.command(ctx, word, rest) })
 		if last = a.told(err); over {
 			if last == nil {
-				last = &cli.Exit{Code: cli.ExitIO, Err: errors.New("")} // it came when the command was done
+				last = cli.Ended(cli.ExitIO) // it came when the command was done
 			}
 			return last
 		}
@@ -105,13 +105,8 @@ func (a *asking) told(err error) error {
 	if !errors.As(err, &e) {
 		e = &cli.Exit{Code: cli.ExitIO, Err: err}
 	}
-	if e.Err.Error() != "" {
-		fmt.Fprintf(a.errs, "writ: %s\n", cli.Printable(e.Err.Error()))
-	}
-	if e.Hint != "" {
-		fmt.Fprintf(a.errs, "  try: %s\n", e.Hint)
-	}
-	return &cli.Exit{Code: e.Code, Err: errors.New("")}
+	e.Tell(a.errs, "writ")
+	return cli.Ended(e.Code)
 }
 
 // interruptible runs f; the first interrupt ends f, a second, or the signal to
@@ -127,7 +122,7 @@ func (a *asking) interruptible(root context.Context, signals <-chan os.Signal, k
 			return ended, over, err
 		case s := <-signals:
 			if ended {
-				return true, true, &cli.Exit{Code: cli.ExitIO, Err: errors.New("")}
+				return true, true, cli.Ended(cli.ExitIO)
 			}
 			ended = true
 			cancel()

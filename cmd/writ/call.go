@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -124,9 +123,9 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 	}
 	switch {
 	case refused:
-		return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
+		return cli.Ended(cli.ExitRefused)
 	case failed:
-		return &cli.Exit{Code: cli.ExitServer, Err: errors.New("")}
+		return cli.Ended(cli.ExitServer)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -73,7 +72,7 @@ func groundCommand() *cobra.Command {
 				return cli.Fail(cli.ExitIO, "", "the answer cannot be printed")
 			}
 			if stop != nil {
-				return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
+				return cli.Ended(cli.ExitRefused)
 			}
 			return nil
 		},

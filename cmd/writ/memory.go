@@ -294,7 +294,7 @@ func printDecision(w io.Writer, o *memory.Outcome, asJSON bool) error {
 		printTransitions(w, o.Transitions)
 	}
 	if rejected {
-		return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
+		return cli.Ended(cli.ExitRefused)
 	}
 	return nil
 }

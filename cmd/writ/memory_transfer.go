@@ -128,7 +128,7 @@ func memoryImport() *cobra.Command {
 			}
 			err := f.show(c, rep, func(w io.Writer) { rep.print(w, args[0]) })
 			if err == nil && len(rep.Refused) > 0 {
-				err = &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
+				err = cli.Ended(cli.ExitRefused)
 			}
 			return err
 		}),

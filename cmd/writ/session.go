@@ -135,7 +135,7 @@ func sessionSay() *cobra.Command {
 				if errors.As(err, &halted) {
 					fmt.Fprintf(c.OutOrStdout(), "halted: %s\n", halted.Rejection.Reason)
 					when(c.OutOrStdout(), halted.Reply != "", "%s\n", cli.Printable(halted.Reply))
-					return &cli.Exit{Code: cli.ExitRefused, Err: errors.New("")}
+					return cli.Ended(cli.ExitRefused)
 				} else if err != nil {
 					return cli.Fail(cli.ExitIO, "writ audit verify", "the turn could not be recorded: %w", err)
 				}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 )
@@ -42,6 +43,20 @@ func Fail(code int, hint, format string, args ...any) error {
 	return &Exit{code, fmt.Errorf(format, args...), hint}
 }
 
+// Ended returns the exit of a program that has said why it ends.
+func Ended(code int) error { return &Exit{Code: code, Err: errors.New("")} }
+
+// Tell says what went wrong, escaped, and below it what to try; nothing of what
+// was said before.
+func (e *Exit) Tell(w io.Writer, program string) {
+	if e.Err.Error() != "" {
+		fmt.Fprintf(w, "%s: %s\n", program, Printable(e.Err.Error()))
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(w, "  try: %s\n", e.Hint)
+	}
+}
+
 // NoArgs refuses arguments, as a command's Args.
 func NoArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
@@ -67,15 +82,9 @@ func Run(ctx context.Context, root *cobra.Command, hint func(ran *cobra.Command,
 	if !errors.As(err, &e) {
 		e = &Exit{ExitUsage, err, root.Name() + " --help"}
 	}
-	errs := root.ErrOrStderr()
-	if e.Err.Error() != "" {
-		fmt.Fprintf(errs, "%s: %s\n", root.Name(), Printable(e.Err.Error()))
+	if e.Hint != "" && hint != nil {
+		e.Hint = hint(ran, e.Hint)
 	}
-	if e.Hint != "" {
-		if hint != nil {
-			e.Hint = hint(ran, e.Hint)
-		}
-		fmt.Fprintf(errs, "  try: %s\n", e.Hint)
-	}
+	e.Tell(root.ErrOrStderr(), root.Name())
 	return e.Code
 }
