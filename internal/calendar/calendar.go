@@ -1,0 +1,239 @@
+// Package calendar reads the days and times that a user's own words name (R10),
+// by a fixed grammar, and says whether an argument is one of them.
+//
+// Words are counted from the instant and in the zone in which they were said.
+// What they can mean is the exact set of its candidates: more than one where
+// people differ ("next Friday") or the words leave it open ("at 3"), none where
+// it would be more than MaxCandidates. What is not in the grammar is not read.
+//
+// None of it is an attacker's: only the user's own words are read. What is held
+// against here is a model that was confused, by others or by itself, and now
+// chooses among the days and times that stand in one request. So they are
+// combined only as the words combine them:
+//
+//   - A clock belongs to the day beside it ("Friday at 3pm", "3pm on Friday",
+//     "Friday, 3pm"), the nearer of two: nothing or only words like "at" between
+//     is nearer than a comma. Between two as near it belongs to neither. Several
+//     clocks, or days, listed with "and", "or" or commas belong there together.
+//   - A clock beside no day belongs to the only day of the whole text, however
+//     often it is named. Next to two different days, or a week, it has none.
+//   - A duration gives the end of what starts beside it or, being the only one,
+//     of everything that starts in the text. Nothing starts in a range: there
+//     both ends are said.
+//   - Of "from … to …" the two ends count; of "between … and …" and of named
+//     weeks, weekends and months every day, but with no clock: who says "next
+//     week at 10" has not said which day. They count only where they and all
+//     exact days of the text are no more than MaxCandidates together.
+//   - The day of an instant counts as a day and its clock as a clock. A day
+//     counts as the instant of its begin, 00:00, only where the text has no
+//     clock and no hours: then it is what "on Friday" says to a tool that takes
+//     instants alone. With a clock in the text, midnight would be one that nobody
+//     said. The end of a day (23:59, 24:00) nobody said either.
+//
+// A clock without am or pm is of either half of the day if it is written with one
+// digit, or as an hour alone ("at 3", "3:30"), but not "03:30", "10:00" or noon. A
+// month and day without a year is this year's or the next to come. A clock with
+// a zone's name is not read; an ISO 8601 instant with an offset is, as what the
+// clocks of the user's zone show then.
+package calendar
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind is what a reading names.
+type Kind int
+
+const (
+	Date     Kind = iota + 1 // one day: 2024-05-15
+	Clock                    // a time of day: 10:00:00
+	Instant                  // a time of a day: 2024-05-15T10:00:00, in the zone of the user
+	Span                     // a stretch of days, each of which is a candidate
+	Duration                 // how long: P0M2DT0S, two days
+	part                     // of a day
+)
+
+// MaxCandidates is how many values a reading, and an argument, may have.
+const MaxCandidates = 31
+
+// maxReadings bounds what is read of one text; a text that says more than a few
+// hundred things says nothing.
+const maxReadings = 256
+
+// Piece is the bytes [Start, End) of the words.
+type Piece struct{ Start, End int }
+
+// Reading is something that the words name. Combined readings rest on several
+// pieces.
+type Reading struct {
+	Kind       Kind
+	At         []Piece  // in the order of the text
+	Candidates []string // sorted, without doubles, 1 to MaxCandidates
+}
+
+// Read returns what a run of a user's own words names, said at an instant in its
+// zone, in the order of the text.
+func Read(words string, at time.Time) []Reading {
+	p := newParser(words, at)
+	if at.Year() < 1970 || at.Year() > 9000 {
+		return nil
+	}
+	var nodes []*node
+	for i := 0; i < len(p.words); {
+		if n := p.atom(i); n != nil {
+			i, nodes = n.to, append(nodes, n)
+		} else {
+			i++
+		}
+	}
+	if len(nodes) > maxReadings {
+		return nil
+	}
+	out := p.readings(nodes)
+	slices.SortStableFunc(out, func(a, b Reading) int { return a.At[0].Start - b.At[0].Start })
+	return out
+}
+
+func (p *parser) atom(i int) *node {
+	if !p.words[i].Opens {
+		return nil
+	}
+	return p.longest("", i)
+}
+
+// Candidates returns the values an argument of a kind, Date, Clock or Instant,
+// may have: none if they are more than MaxCandidates.
+func Candidates(readings []Reading, kind Kind) []string {
+	var exact, loose []string
+	for _, r := range readings {
+		switch {
+		case r.Kind == kind:
+			exact = append(exact, r.Candidates...)
+		case r.Kind == Span && kind == Date:
+			loose = append(loose, r.Candidates...)
+		}
+	}
+	exact = set(exact)
+	if all := set(append(loose, exact...)); len(all) <= MaxCandidates {
+		return all
+	} else if len(exact) <= MaxCandidates {
+		return exact
+	}
+	return nil
+}
+
+var spellings = []struct {
+	kind Kind
+	form *regexp.Regexp
+}{
+	{Date, regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)},
+	{Clock, regexp.MustCompile(`^\d{2}:\d{2}(:\d{2})?$`)},
+	{Instant, regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2})?$`)},
+}
+
+// zoned is RFC 3339 to the second.
+var zoned = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.0{1,9})?(Z|[+-]\d{2}:\d{2})$`)
+
+// Holds reports whether an argument is one of the candidates of its kind among
+// the readings of one text, and returns the reading that has it. Its spelling is
+// 2024-05-15, 10:00, 10:00:00, the two with T or a space between, or RFC 3339
+// with an offset, which holds if the clocks of zone, the user's, show a candidate
+// then. In another spelling nothing holds.
+func Holds(arg string, readings []Reading, zone *time.Location) (Reading, bool) {
+	kind := Kind(0)
+	for _, s := range spellings {
+		if s.form.MatchString(arg) {
+			kind = s.kind
+		}
+	}
+	if kind == Clock || kind == Instant {
+		if arg = strings.Replace(arg, " ", "T", 1); strings.Count(arg, ":") == 1 {
+			arg += ":00"
+		}
+	} else if zoned.MatchString(arg) && !strings.HasSuffix(arg, "-00:00") {
+		at, err := time.Parse(time.RFC3339, arg)
+		if err != nil {
+			return Reading{}, false
+		}
+		kind, arg = Instant, at.In(zone).Format("2006-01-02T15:04:05")
+	}
+	if kind == 0 || !slices.Contains(Candidates(readings, kind), arg) {
+		return Reading{}, false
+	}
+	best := slices.IndexFunc(readings, func(r Reading) bool { return r.Kind == kind && slices.Contains(r.Candidates, arg) })
+	if best < 0 {
+		best = slices.IndexFunc(readings, func(r Reading) bool { return r.Kind == Span && slices.Contains(r.Candidates, arg) })
+	}
+	return readings[best], true
+}
+
+func set(s []string) []string {
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// civil is what a calendar and a clock on the wall show: the days since
+// 1970-01-01 and the seconds of the day, which may be those of midnight at its
+// end.
+type civil struct{ day, second int }
+
+const (
+	daySeconds = 24 * 60 * 60
+	firstDay   = -25567  // 1900-01-01
+	lastDay    = 2932896 // 9999-12-31
+)
+
+func civilOf(t time.Time) civil {
+	h, m, s := t.Clock()
+	return civil{dayOf(t.Year(), int(t.Month()), t.Day()), h*3600 + m*60 + s}
+}
+
+// dayOf is the number of a day; of those a month does not have too.
+func dayOf(year, month, day int) int {
+	return int(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Unix() / daySeconds)
+}
+
+func date(day int) time.Time { return time.Unix(int64(day)*daySeconds, 0).UTC() }
+
+// real returns the number of a day that its month has.
+func real(year, month, day int) (n int, ok bool) {
+	n = dayOf(year, month, day)
+	return n, n >= firstDay && n <= lastDay && date(n).Day() == day && month <= 12
+}
+
+// addMonths keeps the day of the month, or takes the last it has.
+func addMonths(day, months int) int {
+	y, m, d := date(day).Date()
+	first := time.Date(y, m+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
+	last := first.AddDate(0, 1, -1).Day()
+	return dayOf(first.Year(), int(first.Month()), min(d, last))
+}
+
+func (c civil) add(days, seconds int) civil {
+	all := c.second + seconds
+	c.day, c.second = c.day+days, all%daySeconds
+	if c.day += all / daySeconds; c.second < 0 {
+		c.day, c.second = c.day-1, c.second+daySeconds
+	}
+	return c
+}
+
+func clockText(second int) string {
+	second %= daySeconds
+	return fmt.Sprintf("%02d:%02d:%02d", second/3600, second/60%60, second%60)
+}
+
+func (c civil) text(kind Kind) string {
+	c = c.add(0, 0)
+	switch kind {
+	case Clock:
+		return clockText(c.second)
+	case Instant:
+		return date(c.day).Format("2006-01-02T") + clockText(c.second)
+	}
+	return date(c.day).Format("2006-01-02")
+}

@@ -1,0 +1,384 @@
+package calendar
+
+import (
+	"embed"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/writ-project/writ/internal/numeral"
+)
+
+// The grammar is data: a file for each language, and one for what every language
+// writes alike. A language is added by adding its file.
+//
+// "@month a b | c" gives the months their names, the first two of the first; so
+// do the other lines with @, each in a fixed order. A name may be written of
+// several words that stand glued, like "twenty-first".
+//
+// "group: pattern ; pattern = action key=number" is a rule. A pattern is of
+// words, {values} and [what may be left out]; a|b is a choice of words; _ joins
+// what stands without a space between; an action of meaning.go says what it
+// means, and the numbers are values that the words do not tell. Of all rules
+// that match at a word the longest counts; none matches across lines.
+//
+//go:embed names
+var files embed.FS
+
+type language struct {
+	names map[string][]name
+}
+
+type name struct {
+	words []string
+	value int
+}
+
+type rule struct {
+	*language
+	group, action string
+	elements      []element
+	given         []value
+}
+
+type element struct {
+	words []string // one of them, or
+	value string   // one of the values
+	glued bool
+}
+
+type value struct {
+	name string
+	n    int
+}
+
+// grammar files each rule by how it begins: with a word, or with a value of a
+// language.
+type grammar struct {
+	languages []*language
+	words     map[string][]*rule
+	values    []*opening
+	starts    map[string]bool // the first words of names
+}
+
+type opening struct {
+	*language
+	value string
+	rules []*rule
+}
+
+var rules = load()
+
+func load() *grammar {
+	g := &grammar{words: map[string][]*rule{}, starts: map[string]bool{}}
+	tables, _ := files.ReadDir("names")
+	for _, table := range tables {
+		text, _ := files.ReadFile("names/" + table.Name())
+		l := &language{map[string][]name{}}
+		g.languages = append(g.languages, l)
+		for line := range strings.Lines(string(text)) {
+			head, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+			switch {
+			case head == "" || head == "#":
+			case head[0] == '@':
+				for i, names := range strings.Split(rest, "|") {
+					for s := range strings.FieldsSeq(names) {
+						n := name{folded(s), i + 1}
+						l.names[head[1:]] = append(l.names[head[1:]], n)
+						g.starts[n.words[0]] = true
+					}
+				}
+			default:
+				patterns, meaning, _ := strings.Cut(rest, " = ")
+				words := strings.Fields(meaning)
+				r := rule{language: l, group: strings.TrimSuffix(head, ":"), action: words[0]}
+				for _, w := range words[1:] {
+					key, n, _ := strings.Cut(w, "=")
+					number, _ := strconv.Atoi(n)
+					r.given = append(r.given, value{key, number})
+				}
+				for p := range strings.SplitSeq(patterns, ";") {
+					g.expand(r, strings.Fields(p), nil)
+				}
+			}
+		}
+	}
+	return g
+}
+
+// expand files a rule once for each way to leave out what may be.
+func (g *grammar) expand(r rule, pattern []string, done []element) {
+	for i, p := range pattern {
+		inner, optional := strings.CutPrefix(p, "[")
+		if optional {
+			g.expand(r, pattern[i+1:], slices.Clone(done))
+			p = strings.TrimSuffix(inner, "]")
+		}
+		for j, piece := range strings.Split(p, "_") {
+			e := element{glued: j > 0}
+			if v, ok := strings.CutPrefix(piece, "{"); ok {
+				e.value = strings.TrimSuffix(v, "}")
+			} else {
+				for w := range strings.SplitSeq(piece, "|") {
+					e.words = append(e.words, strings.Join(folded(w), ""))
+				}
+			}
+			done = append(done, e)
+		}
+	}
+	r.elements = done
+	for _, w := range done[0].words {
+		g.words[w] = append(g.words[w], &r)
+	}
+	if v := done[0].value; v != "" {
+		i := slices.IndexFunc(g.values, func(o *opening) bool { return o.value == v && o.language == r.language })
+		if i < 0 {
+			i, g.values = len(g.values), append(g.values, &opening{language: r.language, value: v})
+		}
+		g.values[i].rules = append(g.values[i].rules, &r)
+	}
+}
+
+func folded(s string) (out []string) {
+	for _, w := range numeral.Words(s) {
+		out = append(out, w.Fold)
+	}
+	return out
+}
+
+// parser reads one text.
+type parser struct {
+	words     []numeral.Word
+	now       civil
+	zone      *time.Location
+	cardinals []struct{ n, end int }
+	memo      map[place]*node
+}
+
+// wider are groups that hold another: of a day with its weekday or without, of
+// a clock or a bare hour.
+var wider = map[string]string{"date": "dated", "weekdate": "dated", "clock": "when"}
+
+type place struct {
+	group string
+	word  int
+}
+
+func newParser(words string, at time.Time) *parser {
+	p := &parser{words: numeral.Words(words), now: civilOf(at), zone: at.Location(), memo: map[place]*node{}}
+	p.cardinals = make([]struct{ n, end int }, len(p.words))
+	return p
+}
+
+// longest returns what the longest rule of a group says at a word, or nil. The
+// group "" is all of them, at the edges of a phrase.
+func (p *parser) longest(group string, i int) *node {
+	at := place{group, i}
+	if n, ok := p.memo[at]; ok {
+		return n
+	}
+	p.memo[at] = nil // no rule begins with its own group
+	w := p.words[i]
+	var best *node
+	try := func(r *rule, begin found) {
+		if group != "" && r.group != group && wider[r.group] != group {
+			return
+		}
+		f, ok := p.match(r, i, begin)
+		if !ok || best != nil && f.end <= best.to || group == "" && !p.words[f.end-1].Closes {
+			return
+		}
+		if n := p.mean(r, append(f.values, r.given...), f.nodes); n != nil {
+			n.from, n.to = i, f.end
+			best = n
+		}
+	}
+	for _, r := range rules.words[w.Fold] {
+		try(r, found{end: i + 1})
+	}
+	isNumber, _ := p.cardinal(i)
+	if w.Class == numeral.Digits || len(rules.words[w.Fold]) > 0 || rules.starts[w.Fold] || isNumber > 0 {
+		for _, o := range rules.values {
+			if begin, ok := p.element(element{value: o.value}, o.language, found{end: i}); ok {
+				for _, r := range o.rules {
+					try(r, begin)
+				}
+			}
+		}
+	}
+	if group == "when" {
+		if h, end := p.number(i, 24); end > i && (best == nil || end > best.to) {
+			best = &node{kind: Clock, from: i, to: end, clocks: hours(h, 0), hour: true}
+		}
+	}
+	p.memo[at] = best
+	return best
+}
+
+// cardinal reads a number in words, once.
+func (p *parser) cardinal(i int) (n, end int) {
+	c := &p.cardinals[i]
+	if c.end == 0 {
+		if c.n, c.end = numeral.Cardinal(p.words, i); c.n == 0 {
+			c.end = i
+		}
+	}
+	return c.n, c.end
+}
+
+// found is what a pattern found so far.
+type found struct {
+	values values
+	nodes  []*node
+	end    int
+}
+
+// match reports whether a rule's pattern, whose first element was found, stands
+// at a word.
+func (p *parser) match(r *rule, i int, f found) (found, bool) {
+	for _, e := range r.elements[1:] {
+		if e.value != "end" && (f.end >= len(p.words) || p.words[f.end].Gap == numeral.Line || e.glued && p.words[f.end].Gap != numeral.Glued) {
+			return f, false
+		}
+		var ok bool
+		if f, ok = p.element(e, r.language, f); !ok {
+			return f, false
+		}
+	}
+	return f, true
+}
+
+// element reads one element of a pattern.
+func (p *parser) element(e element, l *language, f found) (found, bool) {
+	switch e.value {
+	case "":
+		if !slices.Contains(e.words, p.words[f.end].Fold) {
+			return f, false
+		}
+		f.end++
+	case "end":
+		return f, p.ends(l, f.end)
+	case "clock", "when", "date", "dated":
+		n := p.longest(e.value, f.end)
+		if n == nil {
+			return f, false
+		}
+		f.nodes, f.end = append(f.nodes[:len(f.nodes):len(f.nodes)], n), n.to
+	default:
+		n, end := p.value(l, e.value, f.end)
+		if end == f.end {
+			return f, false
+		}
+		f.values, f.end = append(f.values[:len(f.values):len(f.values)], value{e.value, n}), end
+	}
+	return f, true
+}
+
+// ends reports whether a number that ends before a word is of nothing that
+// follows: people, percent, streets.
+func (p *parser) ends(l *language, i int) bool {
+	if i == len(p.words) || p.words[i].Gap == numeral.Line {
+		return true
+	}
+	if w := p.words[i]; w.Class == numeral.Mark {
+		return w.Gap == numeral.Glued && p.words[i-1].Closes
+	}
+	for _, set := range []string{"stop", "weekday"} {
+		if _, end := p.named(l, set, i); end > i && p.words[i].Gap != numeral.Glued {
+			return true
+		}
+	}
+	return false
+}
+
+// named reads one of the names of a set.
+func (p *parser) named(l *language, set string, i int) (n, end int) {
+	end = i
+	for _, name := range l.names[set] {
+		to := i + len(name.words)
+		if to <= end || to > len(p.words) {
+			continue
+		}
+		fits := true
+		for k, w := range name.words {
+			fits = fits && p.words[i+k].Fold == w && (k == 0 || p.words[i+k].Gap == numeral.Glued)
+		}
+		if fits {
+			n, end = name.value, to
+		}
+	}
+	return n, end
+}
+
+// number reads a number in digits, or in words up to twelve.
+func (p *parser) number(i, most int) (n, end int) {
+	if w := p.words[i]; w.Class == numeral.Digits && len(w.Fold) <= 2 {
+		if n, _ := strconv.Atoi(w.Fold); n <= most {
+			return n, i + 1
+		}
+		return 0, i
+	}
+	if n, end = p.cardinal(i); n > 0 && n <= min(most, 12) {
+		return n, end
+	}
+	return 0, i
+}
+
+// value reads one of the values of a pattern; end is i where none stands.
+func (p *parser) value(l *language, kind string, i int) (n, end int) {
+	w := p.words[i]
+	digits := 0
+	if w.Class == numeral.Digits {
+		digits = len(w.Fold)
+	}
+	within := func(width bool, low, high int) (int, int) {
+		if n, _ := strconv.Atoi(w.Fold); width && n >= low && n <= high {
+			return n, i + 1
+		}
+		return 0, i
+	}
+	switch kind {
+	case "year":
+		return within(digits == 4, 1900, 2199)
+	case "m", "s", "om":
+		return within(digits == 2, 0, 59)
+	case "oh":
+		return within(digits == 2, 0, 14)
+	case "dd":
+		return within(digits == 2, 1, 31)
+	case "d", "a", "b":
+		return within(digits > 0 && digits <= 2, 1, 31)
+	case "mo":
+		return within(digits > 0 && digits <= 2, 1, 12)
+	case "h":
+		if n, end = p.number(i, 24); digits == 2 && (n < 10 || end < len(p.words) && p.words[end].Fold == ":") {
+			n += asWritten
+		}
+		return n, end
+	case "n":
+		if digits > 0 {
+			return within(digits <= 3 && w.Fold[0] != '0', 1, 999)
+		}
+		if n, end = p.cardinal(i); n > 999 {
+			return 0, i
+		}
+		return n, end
+	case "nth":
+		if _, end = within(digits > 0 && digits <= 2, 1, 31); end == i || end == len(p.words) || p.words[end].Gap != numeral.Glued {
+			return 0, i
+		} else if _, to := p.named(l, "suffix", end); to > end {
+			n, _ = strconv.Atoi(w.Fold)
+			return n, to
+		}
+		return 0, i
+	case "day":
+		for _, kind := range []string{"nth", "d", "ordinal"} {
+			if n, end = p.value(l, kind, i); end > i {
+				return n, end
+			}
+		}
+		return 0, i
+	}
+	return p.named(l, kind, i)
+}

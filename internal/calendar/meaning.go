@@ -1,0 +1,399 @@
+package calendar
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// node is what a rule says of the words [from, to). Without a kind it says that
+// these words name nothing.
+type node struct {
+	from, to int
+	kind     Kind
+	days     []int // of a date or a range's begin; of a span all
+	clocks   []int // seconds; of a range's begin
+	ends     []int // of a range: the candidates of its end, days or seconds
+	at       []civil
+	length   length
+	part     int  // of the day, 0 for none
+	hour     bool // a number that may be one
+	yearless bool // a month and day
+	weekly   bool // a weekday
+}
+
+// length is a duration. days that are counted with the first one (three days, but
+// not three nights) end a day before too.
+type length struct {
+	months, days, seconds int
+	counted               bool
+}
+
+// The units, in the order of their names.
+const (
+	second = iota + 1
+	minute
+	hour
+	day
+	night
+	week
+	month
+	year
+)
+
+func (l length) add(n, unit int, half bool) (length, bool) {
+	h := 0
+	if half {
+		h = 1
+	}
+	switch unit {
+	case second:
+		l.seconds += n
+	case minute:
+		l.seconds += 60*n + 30*h
+	case hour:
+		l.seconds += 3600*n + 1800*h
+	case day:
+		l.days, l.counted = l.days+n, true
+	case night:
+		l.days += n
+	case week:
+		l.days, l.counted = l.days+7*n, true
+	case month:
+		l.months += n
+	case year:
+		l.months += 12*n + 6*h
+	}
+	return l, !half || unit == minute || unit == hour || unit == year
+}
+
+// String is ISO 8601, in months, days and seconds.
+func (l length) String() string { return fmt.Sprintf("P%dM%dDT%dS", l.months, l.days, l.seconds) }
+
+type values []value
+
+// get returns the i-th value of a name.
+func (v values) get(name string, i int) (int, bool) {
+	for _, x := range v {
+		if x.name == name {
+			if i == 0 {
+				return x.n, true
+			}
+			i--
+		}
+	}
+	return 0, false
+}
+
+// n is the first value of any of the names, or 0.
+func (v values) n(names ...string) int {
+	for _, name := range names {
+		if n, ok := v.get(name, 0); ok {
+			return n
+		}
+	}
+	return 0
+}
+
+// asWritten is added to an hour that is of the half of the day in which it is
+// written: with a zero before it, or of two digits before minutes.
+const asWritten = 100
+
+// hours are the candidates of an hour and some seconds.
+func hours(h, after int) []int {
+	at := h%asWritten*3600 + after
+	if 0 < h && h < 12 || h == 12 && after < 0 {
+		return []int{at, at + daySeconds/2}
+	}
+	return []int{at}
+}
+
+// mean does what the action of a rule says. nil: the words do not fit together.
+func (p *parser) mean(r *rule, v values, nodes []*node) *node {
+	today := p.now.day
+	week := today - (int(date(today).Weekday())+6)%7 // its Monday
+	sign := 1
+	if v.n("sign") < 0 {
+		sign = -1
+	}
+	switch r.action {
+	case "void":
+		return &node{}
+	case "part":
+		return &node{kind: part, part: v.n("part")}
+	case "clock":
+		return p.clock(v, sign)
+	case "midnight":
+		return midnight()
+	case "date":
+		y, ok := v.get("year", 0)
+		days := p.monthDay(y, v.n("month", "mo"), v.n("day", "d", "dd"))
+		return dated(days, !ok)
+	case "either":
+		days := p.monthDay(v.n("year"), v.n("b"), v.n("a"))
+		return dated(distinct(append(days, p.monthDay(v.n("year"), v.n("a"), v.n("b"))...)), false)
+	case "nth":
+		first := addMonths(today-date(today).Day()+1, v.n("month"))
+		months := []int{first}
+		if _, ok := v.get("month", 0); !ok {
+			months = append(months, addMonths(first, 1))
+		}
+		var days []int
+		for _, m := range months {
+			if n, ok := real(date(m).Year(), int(date(m).Month()), v.n("day", "nth", "d")); ok {
+				days = append(days, n)
+			}
+		}
+		return dated(days, false)
+	case "day":
+		n := dated([]int{today + v.n("n")}, false)
+		n.part = v.n("part")
+		return n
+	case "weekday":
+		n := dated(p.weekday(v.n("weekday"), v.n("which")), false)
+		n.weekly = true
+		return n
+	case "on":
+		n := *nodes[0]
+		n.days = slices.DeleteFunc(slices.Clone(n.days), func(d int) bool { return (int(date(d).Weekday())+6)%7+1 != v.n("weekday") })
+		if len(n.days) == 0 {
+			return nil
+		}
+		return &n
+	case "ahead":
+		l, _ := length{}.add(v.n("n"), v.n("unit"), false)
+		if l.seconds == 0 {
+			return dated([]int{addMonths(today+sign*l.days, sign*l.months)}, false)
+		}
+		at := p.now.add(0, sign*l.seconds)
+		return &node{kind: Instant, at: []civil{at, {at.day, at.second / 60 * 60}}}
+	case "instant":
+		return p.instant(v)
+	case "week":
+		from := week + 7*v.n("n") // or a week of Sunday to Saturday
+		if sunday := today - int(date(today).Weekday()) + 7*v.n("n"); sunday < from {
+			return span(sunday, from+6)
+		} else {
+			return span(from, sunday+6)
+		}
+	case "weekend":
+		switch from := week + 5; v.n("n") {
+		case 0:
+			return span(from, from+1)
+		case 1: // the one to come, or the one after
+			n := span(from+7, from+8)
+			if today < from {
+				n.days = append([]int{from, from + 1}, n.days...)
+			}
+			return n
+		default:
+			return span(from-7, from-6)
+		}
+	case "month":
+		first := addMonths(today-date(today).Day()+1, v.n("n"))
+		if m := v.n("month"); m > 0 {
+			y := v.n("year")
+			if y == 0 {
+				if y = date(today).Year(); m < int(date(today).Month()) {
+					y++
+				}
+			}
+			first = dayOf(y, m, 1)
+		}
+		return span(first, addMonths(first, 1)-1)
+	case "dates":
+		return between(nodes[0], nodes[1], v.n("inside") > 0)
+	case "days":
+		y, ok := v.get("year", 0)
+		var ends [2]*node
+		for i := range ends {
+			d, _ := v.get("day", i)
+			if d == 0 {
+				d, _ = v.get("d", i)
+			}
+			ends[i] = dated(p.monthDay(y, v.n("month"), d), !ok)
+		}
+		return between(ends[0], ends[1], v.n("inside") > 0)
+	case "times":
+		return times(*nodes[0], *nodes[1], v.n("all") > 0)
+	case "duration":
+		var l length
+		for i := 0; ; i++ {
+			unit, ok := v.get("unit", i)
+			n, _ := v.get("n", i)
+			if !ok && l.months+l.days+l.seconds > 0 {
+				return &node{kind: Duration, length: l}
+			} else if l, ok = l.add(n, unit, v.n("half") > 0); !ok || unit == 0 {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// clock is a time of day.
+func (p *parser) clock(v values, sign int) *node {
+	h, half, after := v.n("h"), v.n("half"), v.n("m")*60+v.n("s")+sign*v.n("n")*60
+	clocks := hours(h, after)
+	switch h %= asWritten; {
+	case h == 24 && after > 0, half > 0 && (h == 0 || h > 12), after >= 3600, after <= -3600:
+		return nil
+	case half == 1 && h == 12 && after == 0:
+		return midnight()
+	case half > 0:
+		clocks = []int{h%12*3600 + (half-1)*daySeconds/2 + after}
+	}
+	if clocks[0] < 0 {
+		return nil // of the day before
+	}
+	return &node{kind: Clock, clocks: clocks}
+}
+
+// midnight of a day is at its begin or at its end.
+func midnight() *node { return &node{kind: Clock, clocks: []int{0, daySeconds}} }
+
+// times is from one clock to another. Where one of them is of either half of the
+// day it is the nearer one ("2 to 4pm").
+func times(a, b node, all bool) *node {
+	if a.hour && b.hour && !all {
+		return nil // two numbers
+	}
+	apart := func(from, to int) int { return (to - from + daySeconds) % daySeconds }
+	nearest := func(clocks []int, far func(int) int) []int {
+		return []int{slices.MinFunc(clocks, func(x, y int) int { return far(x) - far(y) })}
+	}
+	if len(b.clocks) == 1 {
+		a.clocks = nearest(a.clocks, func(c int) int { return apart(c, b.clocks[0]) })
+	} else if len(a.clocks) == 1 {
+		b.clocks = nearest(b.clocks, func(c int) int { return apart(a.clocks[0], c) })
+	}
+	return &node{kind: Clock, clocks: a.clocks, ends: b.clocks}
+}
+
+// monthDay is a day of a year, or without one (0) of this year and of the next
+// that has it to come.
+func (p *parser) monthDay(year, month, day int) (days []int) {
+	years := []int{year}
+	if year == 0 {
+		this := date(p.now.day).Year()
+		if n, ok := real(this, month, day); ok {
+			days = append(days, n)
+		}
+		years = years[:0]
+		if len(days) == 0 || days[0] < p.now.day {
+			for y := this + 1; y <= this+8; y++ { // 29 February, over a century
+				years = append(years, y)
+			}
+		}
+	}
+	for _, y := range years {
+		if n, ok := real(y, month, day); ok {
+			return append(days, n)
+		}
+	}
+	return days
+}
+
+// weekday is a day of the week (Monday is 1): the next to come or today; this
+// one, of this week or the next to come; next, that to come after today or the
+// one of next week; 3, of next week; last, the one before today or of last week.
+// A week begins on Monday or on Sunday.
+func (p *parser) weekday(n, which int) []int {
+	today := p.now.day
+	monday := today - (int(date(today).Weekday())+6)%7
+	sunday := today - int(date(today).Weekday())
+	inWeeks := func(k int) []int { return []int{monday + n - 1 + 7*k, sunday + n%7 + 7*k} }
+	coming := today + (n-int(date(today).Weekday())+7)%7
+	switch which {
+	case 1:
+		return distinct([]int{monday + n - 1, coming})
+	case 2:
+		if coming == today {
+			coming += 7
+		}
+		return distinct(append(inWeeks(1), coming))
+	case 3:
+		return distinct(inWeeks(1))
+	case -1:
+		last := coming - 7
+		return distinct(append(inWeeks(-1), last))
+	}
+	if coming == today {
+		return []int{today, today + 7}
+	}
+	return []int{coming}
+}
+
+// between is from one day to another, or all days of it.
+func between(a, b *node, inside bool) *node {
+	if a == nil || b == nil {
+		return nil
+	}
+	var begins, ends, all []int
+	for _, from := range a.days {
+		for _, to := range b.days {
+			y := date(from).Year()
+			switch _, m, d := date(to).Date(); {
+			case a.yearless && !b.yearless: // the year is said once
+				_, m, d := date(from).Date()
+				from, _ = real(date(to).Year(), int(m), d)
+				if from > to {
+					from, _ = real(date(to).Year()-1, int(m), d)
+				}
+			case b.yearless:
+				if to, _ = real(y, int(m), d); to < from {
+					to, _ = real(y+1, int(m), d)
+				}
+			case to < from && b.weekly:
+				to += 7
+			}
+			if from <= to && to < from+366 {
+				begins, ends = append(begins, from), append(ends, to)
+				all = append(all, span(from, to).days...)
+			}
+		}
+	}
+	switch {
+	case len(begins) == 0:
+		return nil
+	case inside:
+		return &node{kind: Span, days: distinct(all)}
+	}
+	return &node{kind: Date, days: distinct(begins), ends: distinct(ends)}
+}
+
+// instant is one of ISO 8601.
+func (p *parser) instant(v values) *node {
+	h := v.n("h") - asWritten
+	day, ok := real(v.n("year"), v.n("mo"), v.n("dd"))
+	if !ok || h < 0 || h > 23 {
+		return nil
+	}
+	at := civil{day, h*3600 + v.n("m")*60 + v.n("s")}
+	if sign := v.n("zoned"); sign != 0 {
+		utc := date(at.day).Add(time.Duration(at.second-sign*(v.n("oh")*3600+v.n("om")*60)) * time.Second)
+		at = civilOf(utc.In(p.zone))
+	}
+	return &node{kind: Instant, at: []civil{at}}
+}
+
+func dated(days []int, yearless bool) *node {
+	days = slices.DeleteFunc(days, func(d int) bool { return d < firstDay || d > lastDay })
+	if len(days) == 0 {
+		return nil
+	}
+	return &node{kind: Date, days: days, yearless: yearless}
+}
+
+func distinct(days []int) []int {
+	slices.Sort(days)
+	return slices.Compact(days)
+}
+
+func span(from, to int) *node {
+	n := &node{kind: Span}
+	for d := from; d <= to && d-from <= MaxCandidates; d++ {
+		n.days = append(n.days, d)
+	}
+	return n
+}
