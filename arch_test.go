@@ -60,7 +60,7 @@ var lattice = []layer{
 	{name: "words", packages: []string{"."}, pure: true},
 	{name: "characters and words", packages: []string{"internal/text"}, pure: true, outside: []string{"golang.org/x/text/..."}},
 	{name: "numbers in words", packages: []string{"internal/numeral"}, may: []string{"internal/text"}, pure: true},
-	{name: "what a user's words say of times", packages: []string{"internal/calendar"}, may: []string{"internal/numeral"}, pure: true},
+	{name: "what a user's words say of times and amounts", packages: []string{"internal/calendar", "internal/money"}, may: []string{"internal/numeral"}, pure: true},
 	{name: "strict JSON", packages: []string{"internal/strictjson"}, may: []string{"."}, pure: true,
 		outside: []string{"github.com/go-json-experiment/json/..."}},
 	{name: "strict YAML", packages: []string{"internal/strictyaml"}, may: words, pure: true,
