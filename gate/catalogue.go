@@ -8,6 +8,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -60,9 +61,10 @@ type Tool struct {
 	// argument a target, all output external.
 	Contract *policy.Contract
 
-	added  policy.Effect // what the server's annotations add
-	input  *schema.Schema
-	output []*schema.Schema // all must hold
+	definition strictjson.Value // Raw
+	added      policy.Effect    // what the server's annotations add
+	input      *schema.Schema
+	output     []*schema.Schema // all must hold
 }
 
 // Catalogue is the set of tools at one moment. It is immutable.

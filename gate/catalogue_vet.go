@@ -127,6 +127,7 @@ func (m *making) add(d Definition) {
 		return
 	}
 	t := &Tool{Server: d.Server, Name: name, Pin: pin, Raw: bytes.Clone(d.Raw), State: Shut}
+	t.definition = strictjson.Of(t.Raw)
 	m.servers[d.Server] = append(m.servers[d.Server], t)
 	m.tools[d.Server+"/"+name] = t
 	if hiddenIn(d.Raw) {
@@ -170,19 +171,19 @@ func (m *making) compile(t *Tool) {
 		t.Reason, t.input, t.output = writ.SchemaUnusable, nil, nil
 		m.find(t.Server, t.Name, t.Reason, "the "+which+" is unusable: "+why, "")
 	}
-	in := strictjson.Get(t.Raw, "inputSchema")
-	if strictjson.KindOf(in) != strictjson.Object {
+	in := t.InputSchema()
+	if in.Kind() != strictjson.Object {
 		unusable("input schema", "it is missing or not an object")
 		return
 	}
-	s, err := m.schema(in)
+	s, err := m.schema(in.Raw())
 	if err != nil {
 		unusable("input schema", err.Error())
 		return
 	}
 	t.input = s
-	if out := strictjson.Get(t.Raw, "outputSchema"); out != nil {
-		s, err := m.schema(out)
+	if out := t.definition.Get("outputSchema"); out.Exists() {
+		s, err := m.schema(out.Raw())
 		if err != nil {
 			unusable("output schema", err.Error())
 			return

@@ -350,7 +350,11 @@ func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMe
 	}
 	var called bool
 	var failed error
-	reply := s.guard.gateway.Call(ctx, s.at, principal(), gate.Call{Server: server, Tool: tool, Arguments: strictjson.Of(slices.Clone(args))},
+	call := gate.Call{Server: server, Tool: tool}
+	if args != nil {
+		call.Arguments, _ = strictjson.Parse(slices.Clone(args), strictjson.Request) // what is none, the gate refuses
+	}
+	reply := s.guard.gateway.Call(ctx, s.at, principal(), call,
 		func(ctx context.Context, args []byte) (out []byte, err error) {
 			called = true
 			out, failed = fn(ctx, args)

@@ -135,10 +135,10 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 		input.Session = r.session
 	}
 	if b, ok := it.Value(valueArguments); ok {
-		input.Call.Arguments = strictjson.Of(notNil(b)) // an item is not kept, a decision is
+		input.Call.Arguments, _ = strictjson.Parse(notNil(b), strictjson.Request) // an item is not kept, a decision is
 	}
 	if b, ok := it.Value(valueAnswers); ok {
-		input.Call.Answers = strictjson.Of(notNil(b))
+		input.Call.Answers, _ = strictjson.Parse(notNil(b), strictjson.Request)
 	}
 	d := decide(input)
 	if !bytes.Equal(d.Record(), recorded) {
@@ -176,7 +176,7 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 	delete(r.open, data.Decision)
 	res := gate.Result{Evidence: data.Evidence, Status: gate.Status(data.Status), Recalled: data.Recalled}
 	if b, ok := it.Value(valueResult); ok {
-		res.Value = strictjson.Of(b)
+		res.Value, _ = strictjson.Parse(b, strictjson.Result)
 	}
 	res.Full = !data.Admissible && data.Why == gate.WhyFull
 	if at := data.Places; at != nil {

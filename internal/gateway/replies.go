@@ -92,7 +92,7 @@ func refusal(method policy.Method, outcome writ.Outcome, decision string, publis
 // publishesSchema reports whether clients hold the tool's structuredContent
 // against a schema, some of them also in an error.
 func publishesSchema(t *gate.Tool) bool {
-	return t != nil && strictjson.Get(t.Raw, "outputSchema") != nil
+	return t != nil && t.PublishesOutput()
 }
 
 // failure is a JSON-RPC error.

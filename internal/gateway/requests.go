@@ -149,7 +149,7 @@ func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, rs *rules
 			return g.callHidden(ctx, r, rs, call)
 		}
 		if r.HTTP && r.Era == downstream.Modern {
-			if err := downstream.CheckParamHeaders(strictjson.Of(t.Raw).Get("inputSchema"), call.Arguments, r.ParamHeaders); err != nil {
+			if err := downstream.CheckParamHeaders(t.InputSchema(), call.Arguments, r.ParamHeaders); err != nil {
 				return downstream.Reply{Err: err}
 			}
 		}

@@ -33,7 +33,7 @@ func (c *judgedCall) wireRequest(ctx context.Context, d *decision) upstream.Requ
 		req.Meta = append(req.Meta, strictjson.Member{Name: "io.modelcontextprotocol/logLevel", Value: c.r.LogLevel})
 	}
 	if d.Tool != nil {
-		req.ToolSchema = strictjson.Of(d.Tool.Raw).Get("inputSchema")
+		req.ToolSchema = d.Tool.InputSchema()
 	}
 	return req
 }

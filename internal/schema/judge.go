@@ -3,7 +3,6 @@ package schema
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,16 +28,15 @@ func (s *Schema) Judge(arguments strictjson.Value, open func(path []string) bool
 	if arguments.Kind() == 0 {
 		return []writ.Failure{{Reason: writ.PayloadSyntax, Need: "arguments in strict JSON"}}
 	}
-	v := decoded(arguments)
 	j := &judging{
 		meter: meter{weight: s.weight, cost: map[visit]int{}},
-		open:  open, holds: map[visit]bool{}, seen: map[writ.Failure]bool{},
+		open:  open,
 	}
-	root := tree(v)
+	root := node{arguments, decoded(arguments)}
 	if !j.afford(s.root, root) {
 		return []writ.Failure{tooLarge}
 	}
-	if err := validate(s.root, v); err != nil {
+	if err := validate(s.root, root.d); err != nil {
 		j.failed = true
 		j.report(err)
 	}
@@ -80,6 +78,9 @@ func (j *judging) fail(path []string, r writ.Reason, need string) {
 	f := writ.Failure{Pointer: strictjson.Pointer(path), Reason: r, Need: need}
 	if j.seen[f] {
 		return
+	}
+	if j.seen == nil {
+		j.seen = map[writ.Failure]bool{}
 	}
 	j.seen[f] = true
 	if j.out = append(j.out, f); len(j.out) > 8*MaxFailures {
@@ -202,21 +203,30 @@ func need(k js.ErrorKind) string {
 
 // close refuses, in this value and below, every property that no applicable
 // subschema names. schemas are those that judge the value.
-func (j *judging) close(schemas []*js.Schema, n *node) {
-	if j.over || n.props == nil && n.items == nil {
+func (j *judging) close(schemas []*js.Schema, n node) {
+	if j.over || !holdsMore(n.v) {
 		return
 	}
 	apply := j.applicable(schemas, n)
-	if n.props != nil {
+	if n.v.Kind() == strictjson.Object {
 		opened := j.open != nil && j.open(j.path)
-		for _, name := range slices.Sorted(maps.Keys(n.props)) {
-			e := n.props[name]
+		type member struct {
+			name string
+			v    strictjson.Value
+		}
+		members := make([]member, 0, n.v.Len())
+		for name, v := range n.v.Members() {
+			members = append(members, member{name, v})
+		}
+		slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+		for _, m := range members {
+			name, e := m.name, n.member(m.name, m.v)
 			var next []*js.Schema
 			named := false
 			for _, s := range apply {
 				named = named || names(s, name)
 				next = append(next, child(s, name)...)
-				if s.PropertyNames != nil && !j.satisfies(s.PropertyNames, &node{v: name}) {
+				if s.PropertyNames != nil && !j.satisfies(s.PropertyNames, node{d: name}) {
 					j.fail(join(j.path, name), writ.SchemaInvalid, "a property name the schema accepts")
 				}
 			}
@@ -230,10 +240,11 @@ func (j *judging) close(schemas []*js.Schema, n *node) {
 		}
 		return
 	}
-	for i, e := range n.items {
-		if e.props == nil && e.items == nil {
+	for i, v := range n.v.Elements() {
+		if !holdsMore(v) {
 			continue
 		}
+		e := n.element(i, v)
 		var next []*js.Schema
 		tok := strconv.Itoa(i)
 		for _, s := range apply {
@@ -243,6 +254,11 @@ func (j *judging) close(schemas []*js.Schema, n *node) {
 		j.close(next, e)
 		j.path = j.path[:len(j.path)-1]
 	}
+}
+
+// holdsMore reports whether a value is an object or an array.
+func holdsMore(v strictjson.Value) bool {
+	return v.Kind() == strictjson.Object || v.Kind() == strictjson.Array
 }
 
 // names reports whether s itself names the property.
@@ -263,7 +279,7 @@ func names(s *js.Schema, name string) bool {
 
 // applicable adds to the schemas those in place that apply to this very value:
 // of alternatives the ones it satisfies, and what follows from a condition.
-func (j *judging) applicable(in []*js.Schema, n *node) []*js.Schema {
+func (j *judging) applicable(in []*js.Schema, n node) []*js.Schema {
 	var out []*js.Schema
 	seen := map[*js.Schema]bool{}
 	in = slices.Clone(in)
@@ -295,12 +311,12 @@ func (j *judging) applicable(in []*js.Schema, n *node) []*js.Schema {
 			}
 		}
 		for name, t := range s.DependentSchemas {
-			if n.props[name] != nil {
+			if n.has(name) {
 				in = append(in, t)
 			}
 		}
 		for name, d := range s.Dependencies {
-			if t, ok := d.(*js.Schema); ok && n.props[name] != nil {
+			if t, ok := d.(*js.Schema); ok && n.has(name) {
 				in = append(in, t)
 			}
 		}
@@ -311,7 +327,7 @@ func (j *judging) applicable(in []*js.Schema, n *node) []*js.Schema {
 // branches returns the alternatives the value satisfies. When it satisfies
 // none the call has failed already, and all are taken, lest the refusal name
 // every field of the value as unknown.
-func (j *judging) branches(alts []*js.Schema, n *node) []*js.Schema {
+func (j *judging) branches(alts []*js.Schema, n node) []*js.Schema {
 	var out []*js.Schema
 	for _, s := range alts {
 		if j.satisfies(s, n) {
@@ -324,8 +340,8 @@ func (j *judging) branches(alts []*js.Schema, n *node) []*js.Schema {
 	return out
 }
 
-func (j *judging) satisfies(s *js.Schema, n *node) bool {
-	at := visit{s, n}
+func (j *judging) satisfies(s *js.Schema, n node) bool {
+	at := visited(s, n)
 	if ok, known := j.holds[at]; known {
 		return ok
 	}
@@ -333,7 +349,10 @@ func (j *judging) satisfies(s *js.Schema, n *node) bool {
 		j.over = true
 		return false
 	}
-	ok := validate(s, n.v) == nil
+	ok := validate(s, n.d) == nil
+	if j.holds == nil {
+		j.holds = map[visit]bool{}
+	}
 	j.holds[at] = ok
 	return ok
 }

@@ -239,9 +239,9 @@ func (s *Schema) Accepts(v strictjson.Value) bool {
 	if v.Kind() == 0 {
 		return false
 	}
-	d := decoded(v)
+	n := node{v, decoded(v)}
 	m := &meter{weight: s.weight, cost: map[visit]int{}}
-	return m.afford(s.root, tree(d)) && validate(s.root, d) == nil
+	return m.afford(s.root, n) && validate(s.root, n.d) == nil
 }
 
 // validate runs the library. A panic in it is a failed validation.

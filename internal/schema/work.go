@@ -2,6 +2,8 @@ package schema
 
 import (
 	js "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // measure visits every subschema once, bounds their number and what one value
@@ -98,35 +100,43 @@ func size(v any) int {
 	return n
 }
 
-// node is one value of an instance, with an identity, so that work done on it
-// can be remembered.
+// node is one value of an instance, or the name of a property: d is what the
+// library validates, and v where it stands, by which work done on it is
+// remembered.
 type node struct {
-	v     any
-	props map[string]*node
-	items []*node
+	v strictjson.Value // zero for a name
+	d any
 }
 
-func tree(v any) *node {
-	n := &node{v: v}
-	switch v := v.(type) {
-	case map[string]any:
-		n.props = make(map[string]*node, len(v))
-		for k, e := range v {
-			n.props[k] = tree(e)
-		}
-	case []any:
-		n.items = make([]*node, len(v))
-		for i, e := range v {
-			n.items[i] = tree(e)
-		}
-	}
-	return n
+func (n node) member(name string, v strictjson.Value) node {
+	m, _ := n.d.(map[string]any)
+	return node{v, m[name]}
 }
 
-// visit is one subschema judging one value.
+func (n node) has(name string) bool {
+	m, _ := n.d.(map[string]any)
+	_, ok := m[name]
+	return ok
+}
+
+func (n node) element(i int, v strictjson.Value) node {
+	a, _ := n.d.([]any)
+	return node{v, a[i]}
+}
+
+// visit is one subschema judging one value, or one name.
 type visit struct {
-	s *js.Schema
-	n *node
+	s    *js.Schema
+	v    strictjson.Value
+	name string
+}
+
+func visited(s *js.Schema, n node) visit {
+	at := visit{s: s, v: n.v}
+	if !n.v.Exists() {
+		at.name, _ = n.d.(string)
+	}
+	return at
 }
 
 // meter counts the steps of validations before they are run.
@@ -138,7 +148,7 @@ type meter struct {
 
 // afford reports whether validating n by s stays within what is left, and
 // takes it.
-func (m *meter) afford(s *js.Schema, n *node) bool {
+func (m *meter) afford(s *js.Schema, n node) bool {
 	c := m.count(s, n)
 	if m.spent+c > validationSteps {
 		return false
@@ -149,9 +159,9 @@ func (m *meter) afford(s *js.Schema, n *node) bool {
 
 // count returns the steps of validating n by s, saturating. It is itself
 // bounded: every pair is counted once, and not more pairs than steps.
-func (m *meter) count(s *js.Schema, n *node) int {
+func (m *meter) count(s *js.Schema, n node) int {
 	const over = validationSteps + 1
-	at := visit{s, n}
+	at := visited(s, n)
 	if c, ok := m.cost[at]; ok {
 		return c // 0 while under way, which measure has excluded in place
 	}
@@ -160,7 +170,7 @@ func (m *meter) count(s *js.Schema, n *node) int {
 	}
 	m.cost[at] = 0
 	c := 1 + m.weight[s]
-	add := func(t *js.Schema, n *node) {
+	add := func(t *js.Schema, n node) {
 		if t != nil && c <= validationSteps {
 			c += m.count(t, n)
 		}
@@ -169,15 +179,16 @@ func (m *meter) count(s *js.Schema, n *node) int {
 		add(t, n)
 	}
 	if s.Ref == nil || s.DraftVersion >= 2019 {
-		switch v := n.v.(type) {
+		switch v := n.d.(type) {
 		case string:
 			c += len(v) / 1000
 			if re, ok := s.Pattern.(*re2); ok {
 				c += re.steps(len(v))
 			}
 		case map[string]any:
-			for name, e := range n.props {
+			for name, member := range n.v.Members() {
 				c++
+				e := n.member(name, member)
 				add(s.Properties[name], e)
 				for re, t := range s.PatternProperties {
 					c += re.(*re2).steps(len(name))
@@ -186,7 +197,7 @@ func (m *meter) count(s *js.Schema, n *node) int {
 				add(asSchema(s.AdditionalProperties), e)
 				add(s.UnevaluatedProperties, e)
 				if s.PropertyNames != nil {
-					add(s.PropertyNames, &node{v: name})
+					add(s.PropertyNames, node{d: name})
 				}
 			}
 		case []any:
@@ -194,8 +205,9 @@ func (m *meter) count(s *js.Schema, n *node) int {
 			if s.UniqueItems {
 				c += size(v)
 			}
-			for i, e := range n.items {
+			for i, element := range n.v.Elements() {
 				c++
+				e := n.element(i, element)
 				if i < len(list) {
 					add(list[i], e)
 				}

@@ -36,7 +36,7 @@ func (v Value) With(members ...Member) []byte {
 			if some {
 				out = append(out, ',')
 			}
-			out, some = append(append(append(out, Quote(m.Name)...), ':'), m.Value...), true
+			out, some = append(append(AppendQuote(out, m.Name), ':'), m.Value...), true
 		}
 	}
 	return append(out, raw[end:]...)

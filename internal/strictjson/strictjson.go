@@ -221,12 +221,15 @@ func Text(raw []byte) (s string, ok bool) {
 }
 
 // Quote returns s as a JSON string literal. Invalid UTF-8 is replaced.
-func Quote(s string) []byte {
-	b, err := jsontext.AppendQuote(nil, s)
+func Quote(s string) []byte { return AppendQuote(make([]byte, 0, len(s)+2), s) }
+
+// AppendQuote appends to b what Quote returns.
+func AppendQuote(b []byte, s string) []byte {
+	out, err := jsontext.AppendQuote(b, s)
 	if err != nil {
-		b, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
+		out, _ = jsontext.AppendQuote(b, strings.ToValidUTF8(s, "\uFFFD"))
 	}
-	return b
+	return out
 }
 
 // Member is one member of an object: its decoded name, and its value as a

@@ -204,7 +204,7 @@ func encode(id []byte, method string, params, result []byte, e *Error) []byte {
 		b = append(append(b, `,"id":`...), id...)
 	}
 	if method != "" {
-		b = append(append(b, `,"method":`...), strictjson.Quote(method)...)
+		b = strictjson.AppendQuote(append(b, `,"method":`...), method)
 	}
 	if params != nil {
 		b = append(append(b, `,"params":`...), params...)
