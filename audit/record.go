@@ -137,11 +137,8 @@ func Seal(r Record, values ...Value) (Entry, error) {
 	}
 	data := []byte("{}")
 	if r.Data != nil {
-		if err := strictjson.Check(r.Data, leafLimits); err != nil {
-			return Entry{}, fmt.Errorf("audit: data: %w", err)
-		}
 		var err error
-		if data, err = strictjson.Canonical(r.Data); err != nil {
+		if data, err = strictjson.CanonicalWithin(r.Data, leafLimits); err != nil {
 			return Entry{}, fmt.Errorf("audit: data: %w", err)
 		}
 		if strictjson.KindOf(data) != strictjson.Object {

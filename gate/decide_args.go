@@ -193,7 +193,7 @@ func (j *judge) walk(s spot) {
 }
 
 func (j *judge) leaf(s spot, key bool) {
-	l := &leaf{pointer: s.pointer, pattern: s.pattern, path: s.path, value: s.v, key: key, answer: s.answer}
+	l := &leaf{pointer: s.pointer, pattern: s.pattern, path: s.path, value: s.v.Plain(), key: key, answer: s.answer}
 	l.text, l.isText = s.v.Text()
 	switch s.v.Kind() {
 	case strictjson.Null, strictjson.Object, strictjson.Array:

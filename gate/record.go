@@ -57,7 +57,7 @@ func (d *Decision) Record() []byte {
 	r := Record{
 		Version: 1, Engine: Engine, Session: b.session, Next: b.number,
 		Time:   b.time.UTC().Truncate(time.Millisecond).Format(timeForm),
-		Policy: "sha256:" + hex.EncodeToString(b.policy[:]), Catalogue: "sha256:" + hex.EncodeToString(b.catalogue[:]),
+		Policy: digestText(b.policy), Catalogue: digestText(b.catalogue),
 		Profile: b.profile, Server: d.Call.Server, Tool: d.Call.Tool, Method: methodName(d.Call.Method),
 		Effect: d.Effect.Names(), Arguments: b.arguments, Answers: b.answers, Forwarded: b.forwarded,
 		Status: d.Outcome.Status, Allowed: d.Allowed(), Shadow: d.Shadow, Traces: d.Traces,
@@ -72,6 +72,10 @@ func (d *Decision) Record() []byte {
 		r.Code, r.Reason, r.Failures = j.Code, j.Reason, j.Failures
 	}
 	return r.encode()
+}
+
+func digestText(d [32]byte) string {
+	return string(hex.AppendEncode(append(make([]byte, 0, 71), "sha256:"...), d[:]))
 }
 
 func methodName(m policy.Method) string {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math/bits"
 	"regexp"
 	"strings"
 	"time"
@@ -101,7 +102,7 @@ func (e Effect) Names() []string {
 	if e == 0 {
 		e = EveryEffect
 	}
-	var out []string
+	out := make([]string, 0, bits.OnesCount8(uint8(e)))
 	for i, n := range effectNames {
 		if e&(1<<i) != 0 {
 			out = append(out, n)

@@ -34,7 +34,16 @@ type step struct {
 	inner  bool   // or from the text above into the JSON it holds
 }
 
-func (at *step) to(token string) *step { return &step{parent: at, token: token} }
+// steps are what the steps of one result are made of, many at a time.
+type steps []step
+
+func (ss *steps) from(at *step, token string) *step {
+	if len(*ss) == cap(*ss) {
+		*ss = make(steps, 0, min(max(8, 2*cap(*ss)), 1024))
+	}
+	*ss = append(*ss, step{parent: at, token: token})
+	return &(*ss)[len(*ss)-1]
+}
 
 // record is the innermost object around a leaf that is an array element, else
 // the root.
@@ -70,15 +79,15 @@ func Extraction(rules []OutputRule, result, arguments strictjson.Value) Extracte
 		switch name {
 		case "_meta", "isError", "resultType":
 		case "structuredContent":
-			w := walker{leaf: x.structured, key: x.key}
-			w.walk(v, (*step)(nil).to(name))
+			w := walker{leaf: x.structured, key: x.key, steps: &x.steps}
+			w.walk(v, x.steps.from(nil, name))
 		case "content":
-			at := (*step)(nil).to(name)
+			at := x.steps.from(nil, name)
 			for i, b := range v.Elements() {
-				x.block(i, b, at.to(strconv.Itoa(i)))
+				x.block(i, b, x.steps.from(at, strconv.Itoa(i)))
 			}
 		default:
-			x.unnamed(v, (*step)(nil).to(name))
+			x.unnamed(v, x.steps.from(nil, name))
 		}
 	}
 	x.owners()
@@ -88,15 +97,17 @@ func Extraction(rules []OutputRule, result, arguments strictjson.Value) Extracte
 type extraction struct {
 	rules     []OutputRule
 	arguments strictjson.Value
+	steps     steps
 	out       Extracted
 }
 
 // walker visits every leaf and key of a value once: path holds the tokens below
 // the value and is only valid during the call.
 type walker struct {
-	leaf func(path []string, at *step, v strictjson.Value, in *record)
-	key  func(path []string, at *step, name string, in *record)
-	path []string
+	leaf  func(path []string, at *step, v strictjson.Value, in *record)
+	key   func(path []string, at *step, name string, in *record)
+	steps *steps
+	path  []string
 }
 
 func (w *walker) walk(v strictjson.Value, at *step) { w.value(v, at, &record{v: v, at: at}) }
@@ -108,13 +119,13 @@ func (w *walker) value(v strictjson.Value, at *step, in *record) {
 			w.key(w.path, at, name, in)
 		}
 		w.path = append(w.path, name)
-		w.value(m, at.to(name), in)
+		w.value(m, w.steps.from(at, name), in)
 		w.path = w.path[:len(w.path)-1]
 	}
 	for i, e := range v.Elements() {
 		within = true
 		token, of := strconv.Itoa(i), in
-		below := at.to(token)
+		below := w.steps.from(at, token)
 		if e.Kind() == strictjson.Object {
 			of = &record{v: e, at: below, element: true}
 		}
@@ -154,7 +165,7 @@ func (x *extraction) key(path []string, at *step, name string, in *record) {
 		return r.At, r.Keys && !r.InText && r.Extract == NoExtract
 	})
 	if i >= 0 {
-		x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: at.to(name), record: in}, i)
+		x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: x.steps.from(at, name), record: in}, i)
 	}
 }
 
@@ -170,10 +181,10 @@ func (x *extraction) block(i int, b strictjson.Value, at *step) {
 			continue
 		}
 		if name != "text" || kind != "text" || v.Kind() != strictjson.String {
-			x.unnamed(v, at.to(name))
+			x.unnamed(v, x.steps.from(at, name))
 			continue
 		}
-		text := Leaf{Value: v, at: at.to(name), beside: true}
+		text := Leaf{Value: v, at: x.steps.from(at, name), beside: true}
 		whole := slices.IndexFunc(x.rules, func(r OutputRule) bool {
 			return r.InText && r.Block == i && r.Extract == NoExtract
 		})
@@ -186,7 +197,7 @@ func (x *extraction) block(i int, b strictjson.Value, at *step) {
 
 // unnamed adds every leaf of a value no rule can name. Binary data is left out.
 func (x *extraction) unnamed(v strictjson.Value, at *step) {
-	w := walker{leaf: func(_ []string, at *step, v strictjson.Value, _ *record) {
+	w := walker{steps: &x.steps, leaf: func(_ []string, at *step, v strictjson.Value, _ *record) {
 		if at.token != "data" && at.token != "blob" {
 			x.add(Leaf{Value: v, at: at, beside: true}, -1)
 		}
@@ -209,6 +220,7 @@ func (x *extraction) add(l Leaf, i int) {
 			l.Type = Untyped
 		}
 	}
+	l.Value = l.Value.Plain() // its text is read many times
 	x.out.Leaves = append(x.out.Leaves, l)
 }
 
@@ -435,11 +447,11 @@ func (x *extraction) json(text Leaf, s string, chosen func(*OutputRule) bool) bo
 			return x.rules[i].Pointer, x.rules[i].Keys == keys && chosen(&x.rules[i])
 		})
 	}
-	w := walker{leaf: func(path []string, at *step, v strictjson.Value, in *record) {
+	w := walker{steps: &x.steps, leaf: func(path []string, at *step, v strictjson.Value, in *record) {
 		x.add(Leaf{Value: v, at: at, beside: text.beside, record: in}, named(path, false))
 	}, key: func(path []string, at *step, name string, in *record) {
 		if i := named(path, true); i >= 0 {
-			x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: at.to(name), beside: text.beside, record: in}, i)
+			x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: x.steps.from(at, name), beside: text.beside, record: in}, i)
 		}
 	}}
 	w.walk(doc, &step{parent: text.at, inner: true})

@@ -236,7 +236,7 @@ type call struct {
 }
 
 func callOf(args []Arg) call {
-	c := call{lowest: writ.Operator, decides: writ.Operator, own: map[string]writ.Label{}, system: map[string]bool{}}
+	c := call{lowest: writ.Operator, decides: writ.Operator, own: make(map[string]writ.Label, len(args))}
 	for i := range args {
 		a := &args[i]
 		if texts, n := readings(a.Type, a.Value); !a.Narrow {
@@ -245,6 +245,9 @@ func callOf(args []Arg) call {
 					c.own[t] = a.Label
 				}
 				if a.Label == writ.System {
+					if c.system == nil {
+						c.system = map[string]bool{}
+					}
 					c.system[t] = true
 				}
 				if a.Label == writ.Model && utf8.RuneCountInString(t) >= part {

@@ -156,7 +156,7 @@ func TestNoForm(t *testing.T) {
 func TestNoLeafOfNoJSON(t *testing.T) {
 	for raw, want := range map[string]int{`[1,`: 0, `[1,]`: 0, `{"a":`: 0, `{"a":1,2:3}`: 0, `{"a":[[x]]}`: 0, ``: 0, `[[],{}]`: 2} {
 		n := 0
-		w := walker{leaf: func(_ []string, _ *step, v strictjson.Value, _ *record) {
+		w := walker{steps: &steps{}, leaf: func(_ []string, _ *step, v strictjson.Value, _ *record) {
 			if v.Kind() != 0 {
 				n++
 			}

@@ -34,6 +34,7 @@ func Recall(result strictjson.Value, stored []Recalled) []Leaf {
 	}
 	modelled := &OutputRule{Label: writ.Model}
 	var out []Leaf
+	var all steps
 	add := func(_ []string, where *step, v strictjson.Value, in *record) {
 		l := Leaf{Value: v, at: where, record: in, alone: true, Rule: modelled}
 		if r := at[strictjson.Pointer(where.tokens())]; r != nil {
@@ -48,15 +49,15 @@ func Recall(result strictjson.Value, stored []Recalled) []Leaf {
 		case "_meta", "isError", "resultType":
 			continue
 		}
-		top := (*step)(nil).to(name)
+		top := all.from(nil, name)
 		if name != "content" {
-			w := walker{leaf: add}
+			w := walker{leaf: add, steps: &all}
 			w.walk(v, top)
 			continue
 		}
 		for i, b := range v.Elements() {
 			if text := b.Get("text"); text.Exists() {
-				add(nil, top.to(strconv.Itoa(i)).to("text"), text, nil)
+				add(nil, all.from(all.from(top, strconv.Itoa(i)), "text"), text, nil)
 			}
 		}
 	}

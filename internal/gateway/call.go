@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -172,7 +173,7 @@ func (c *judgedCall) newest() decision {
 }
 
 // name is what a decision's record is called to clients.
-func (c *judgedCall) name(d *decision) string { return fmt.Sprintf("%s/%d", c.s.id, d.record.n) }
+func (c *judgedCall) name(d *decision) string { return c.s.id + "/" + strconv.FormatUint(d.record.n, 10) }
 
 // refused is the answer to a call that may not be made.
 func (c *judgedCall) refused() downstream.Reply {

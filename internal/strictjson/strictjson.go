@@ -292,6 +292,22 @@ func Canonical(raw []byte) ([]byte, error) {
 	return v, nil
 }
 
+// CanonicalWithin is Canonical of bytes that nobody checked: the error is that of
+// Check.
+func CanonicalWithin(b []byte, l Limits) ([]byte, error) {
+	if l.Bytes <= 0 || len(b) <= l.Bytes {
+		if _, ok := within(b, l); ok {
+			if c, err := Canonical(b); err == nil {
+				return c, nil
+			}
+		}
+	}
+	if err := Check(b, l); err != nil {
+		return nil, err
+	}
+	return Canonical(b)
+}
+
 // Compact returns a checked value without insignificant white space, every
 // literal as it was written.
 func Compact(raw []byte) []byte {

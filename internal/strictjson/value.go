@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -23,6 +24,7 @@ type Value struct {
 type table struct {
 	text   []byte
 	shared string // text again, for what is read as strings; "" if that is too long
+	plain  string // of a text that is one string, what it says, if that is known
 	nodes  []node
 	strict bool   // Parse accepted it,
 	limits Limits // within these
@@ -99,9 +101,22 @@ func StringOf(s string) Value {
 		one [1]node
 	}{}
 	d.text, d.nodes = Quote(s), d.one[:0]
-	d.shared = string(d.text)
-	d.fill()
+	if d.fill(); utf8.ValidString(s) {
+		d.plain = s
+	}
 	return Value{doc: &d.table}
+}
+
+// Plain returns the value, a string that holds escapes as StringOf what it says:
+// for who reads its text more than once.
+func (v Value) Plain() Value {
+	if v.Kind() != String || v.doc.plain != "" || v.doc.nodes[v.at].next&escaped == 0 && v.doc.shared != "" {
+		return v
+	}
+	if s, ok := v.Text(); ok {
+		return StringOf(s)
+	}
+	return v
 }
 
 // fill makes the table. It keeps no stack: the next of a container that is open
@@ -246,6 +261,8 @@ func (v Value) Text() (s string, ok bool) {
 func (d *table) decoded(at uint32) (string, bool) {
 	n := &d.nodes[at]
 	switch {
+	case d.plain != "":
+		return d.plain, true
 	case n.next&escaped != 0:
 		b, err := jsontext.AppendUnquote(nil, d.text[n.start:n.end])
 		return string(b), err == nil

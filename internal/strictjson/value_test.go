@@ -142,6 +142,12 @@ func TestStringOf(t *testing.T) {
 	for _, s := range []string{"", "a", `"\`, "\n\x00", "é\u2028", "\xff"} {
 		v := StringOf(s)
 		same(t, v, Quote(s))
+		for _, of := range []Value{v, Of(Quote(s)), Of([]byte(`["` + "\\u0061" + `"]`)).At("/0")} {
+			text, _ := of.Text()
+			if plain, _ := of.Plain().Text(); plain != text {
+				t.Errorf("%q is %q decoded once", text, plain)
+			}
+		}
 		if text, ok := v.Text(); !ok || text != strings.ToValidUTF8(s, "\uFFFD") {
 			t.Errorf("%q reads back as %q", s, text)
 		}
@@ -179,4 +185,25 @@ func TestReadsOnce(t *testing.T) {
 	}); n > 2 { // the tokens of the one pointer
 		t.Errorf("looking into it takes %v allocations", n)
 	}
+}
+
+// TestCanonicalWithin: it is Check and then Canonical, also of what is no JSON.
+func TestCanonicalWithin(t *testing.T) {
+	for _, s := range []string{`{"a":1,"a":1}`, `{"a":1,"\u0061":1}`, "\"\xff\"", `"\ud800"`, `1e401`, `1e999`, `{} x`, ``, `[1,`} {
+		if _, err := CanonicalWithin([]byte(s), Request); err == nil || err.Error() != Check([]byte(s), Request).Error() {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		b := []byte(document(t, 5))
+		got, err := CanonicalWithin(b, small)
+		if want := Check(b, small); fmt.Sprint(err) != fmt.Sprint(want) {
+			t.Fatalf("%q: %v, want %v", b, err, want)
+		}
+		if err == nil {
+			if want, _ := Canonical(b); !bytes.Equal(got, want) {
+				t.Fatalf("%q is %q, want %q", b, got, want)
+			}
+		}
+	})
 }

@@ -175,14 +175,14 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 	limit := newPausable(c.s.clock, c.s.limits.Call, func() { cancel(context.DeadlineExceeded) })
 	defer limit.stop()
 
-	var asks sync.WaitGroup
-	defer asks.Wait()
-	askCtx, endAsks := context.WithCancel(ctx)
-	defer endAsks()
-
+	var asks *questions // made for the first one; serve is one goroutine's
+	defer func() {
+		if asks != nil {
+			asks.end()
+		}
+	}()
 	res := make(chan Response, 1)
 	go func() { res <- c.link.exchange(ctx, k) }()
-	var slots chan struct{} // made for the first question; serve is one goroutine's
 	serve := func(it item) {
 		switch {
 		case it.id == nil:
@@ -190,23 +190,21 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 				r.OnNotify(it.method, it.params)
 			}
 		default:
-			if slots == nil {
-				slots = make(chan struct{}, maxAsks)
+			if asks == nil {
+				asks = newQuestions(ctx)
 			}
 			select {
-			case slots <- struct{}{}:
+			case asks.slots <- struct{}{}:
 			default:
 				c.link.tell(rpc.ErrorResponse(it.id, rpc.Errorf(rpc.CodeInternal, "too many requests at once")))
 				return
 			}
 			limit.pause()
-			asks.Add(1)
-			go func() {
-				defer asks.Done()
+			asks.open.Go(func() {
 				defer limit.resume()
-				defer func() { <-slots }()
-				c.answer(askCtx, it, r)
-			}()
+				defer func() { <-asks.slots }()
+				c.answer(asks.ctx, it, r)
+			})
 		}
 	}
 	for {
@@ -227,6 +225,26 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 			}
 		}
 	}
+}
+
+// questions are the server's open requests inside one of ours.
+type questions struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	slots  chan struct{}
+	open   sync.WaitGroup
+}
+
+func newQuestions(ctx context.Context) *questions {
+	q := &questions{slots: make(chan struct{}, maxAsks)}
+	q.ctx, q.cancel = context.WithCancel(ctx)
+	return q
+}
+
+// end ends them and waits for what answers them.
+func (q *questions) end() {
+	q.cancel()
+	q.open.Wait()
 }
 
 // maxLost bounds the calls of one connection that were given up and not

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/gate"
@@ -249,7 +250,6 @@ func (c *conn) compose(k *call) error {
 // meta returns the _meta object of a call, nil for none.
 func (c *conn) meta(k *call) []byte {
 	var ms []strictjson.Member
-	seen := map[string]bool{"progressToken": true}
 	if c.modern.Load() {
 		can := k.request.ClientCapabilities
 		if can == nil {
@@ -265,10 +265,9 @@ func (c *conn) meta(k *call) []byte {
 	}
 	for _, m := range k.request.Meta {
 		own := strings.HasPrefix(m.Name, metaPrefix) && !(c.modern.Load() && m.Name == metaPrefix+"logLevel")
-		if own || seen[m.Name] {
+		if own || m.Name == "progressToken" || slices.ContainsFunc(ms, func(had strictjson.Member) bool { return had.Name == m.Name }) {
 			continue
 		}
-		seen[m.Name] = true
 		ms = append(ms, m)
 	}
 	if len(ms) == 0 {
