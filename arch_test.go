@@ -69,14 +69,14 @@ var lattice = []layer{
 	{name: "JSON Schema", packages: []string{"internal/schema"}, may: words, pure: true,
 		outside: []string{"github.com/santhosh-tekuri/jsonschema/v6/..."}},
 	{name: "files that are nobody else's", packages: []string{"internal/private"}, may: []string{"internal/text"}},
-	{name: "ground: what was seen", packages: []string{"provenance"}, may: words, pure: true,
+	{name: "ground: what was seen", packages: []string{"provenance"}, may: slices.Concat(words, []string{"internal/calendar", "internal/money"}), pure: true,
 		// The ledger reads each result in one pass, by tokens, and the lines of a
 		// user's turn as Markdown.
 		outside: slices.Concat(pureLibraries, []string{"github.com/go-json-experiment/json/jsontext", "github.com/yuin/goldmark/..."})},
 	{name: "ground: what the operator declares", packages: []string{"policy"},
-		may: slices.Concat(words, []string{"internal/schema", "internal/strictyaml", "provenance"}), pure: true},
+		may: slices.Concat(words, []string{"internal/money", "internal/schema", "internal/strictyaml", "provenance"}), pure: true},
 	{name: "ground: may this act happen", packages: []string{"gate"},
-		may: slices.Concat(words, []string{"internal/schema", "provenance", "policy"}), outside: pureLibraries, pure: true},
+		may: slices.Concat(words, []string{"internal/money", "internal/schema", "provenance", "policy"}), outside: pureLibraries, pure: true},
 	{name: "ground: what is believed", packages: []string{"memory"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},
 	{name: "ground: what was decided", packages: []string{"audit"}, may: words, outside: pureLibraries, pure: true},
 	{name: "ground: what a model claims", packages: []string{"internal/ask/claim"}, may: words, outside: pureLibraries, pure: true},
@@ -90,8 +90,9 @@ var lattice = []layer{
 	{name: "the two wires", packages: []string{"internal/mcp/..."},
 		may:     slices.Concat(words, []string{"policy", "gate", "internal/mcp/rpc"}),
 		outside: []string{"golang.org/x/sys/...", "golang.org/x/net/http/httpguts"}},
+	{name: "what waits for a person", packages: []string{"internal/approval"}, may: below},
 	{name: "transport", packages: []string{"internal/gateway/..."},
-		may:     slices.Concat(below, []string{"internal/gateway/...", "internal/mcp/...", "internal/private"}),
+		may:     slices.Concat(below, []string{"internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/private"}),
 		outside: []string{"golang.org/x/sys/...", "golang.org/x/mod/sumdb/note", "golang.org/x/net/http/httpguts"}},
 	{name: "the state directory", packages: []string{"internal/statedir"},
 		may: slices.Concat(words, []string{"audit", "internal/private", "internal/store/sqlite", "internal/gateway/localdoor"}), outside: []string{"golang.org/x/mod/sumdb/note"}},
@@ -114,7 +115,7 @@ var lattice = []layer{
 		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/downstream", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra"}},
 	{name: "the program", packages: []string{"cmd/writ"},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/statedir", "internal/store/...", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/config"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/config"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 
@@ -401,9 +402,12 @@ var doors = []door{
 		"internal/store/sqlite.Store.accept",                 // what happened to the log itself
 		"internal/storetest/mapstore.Store.AppendUnsynced"}}, // a map has no disk to wait for
 	{"audit", "Store", "AppendUnsynced", []string{"internal/gateway.sessions.append"}},
-	// One place speaks to a running gateway of the state directory, over the door
-	// that proves it.
-	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.flags.through"}},
+	// Two places speak to a running gateway of the state directory, over the door
+	// that proves it: to call, and to answer what waits.
+	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.flags.through", "cmd/writ.flags.doors"}},
+	// A person's answer comes in by one handler, and counts by one record.
+	{"internal/approval", "Queue", "Answer", []string{"internal/approval.Handler"}},
+	{"gate", "Session", "Approve", []string{"internal/gateway.sessions.approve", "internal/gateway.Replayer.approval"}},
 	// INV-6: the single-step host has one call site, in no loop.
 	{"internal/ask", "Door", "Call", []string{"internal/ask.run.act"}},
 }

@@ -121,7 +121,7 @@ func (j *judge) bound() {
 			continue // it is refused for itself
 		}
 		for _, l := range j.leaves {
-			if l.answer || l.key || l.empty || l == first || l.rule_ == "" || l.rule_ == "const" || l.rule_ == "user" || l.rule_ == "catalog" ||
+			if l.answer || l.key || l.empty || l == first || l.rule_ == "" || !l.ofRecord() ||
 				!slices.ContainsFunc(b.Others, func(at provenance.Pattern) bool { return at.Match(l.path) }) {
 				continue
 			}
@@ -136,6 +136,13 @@ func (j *judge) bound() {
 			j.unfoundedLeaf(l, writ.ProvenanceRecord)
 		}
 	}
+}
+
+// ofRecord reports whether what a leaf rests on stands in some record. What the user
+// said and what the operator listed does not, and an amount that was computed was
+// with a number of the right one.
+func (l *leaf) ofRecord() bool {
+	return l.rule_ != "const" && l.rule_ != "catalog" && !strings.HasPrefix(l.rule_, "user") && !(l.role == policy.Amount && strings.HasPrefix(l.rule_, "derived:"))
 }
 
 // holds asks for a leaf in some records, at the sources it accepts, and lets it rest

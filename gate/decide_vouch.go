@@ -152,7 +152,7 @@ func (j *judge) destroys(l *leaf) bool {
 // What the operator listed as a constant is his own word.
 func (j *judge) anchored(l *leaf) bool {
 	switch l.rule_ {
-	case "const", "user", "party":
+	case "const", "user", "user:time", "user:amount", "party":
 		return true
 	}
 	said, why := j.typed(l)
@@ -308,8 +308,10 @@ func (j *judge) fromUser(l *leaf) writ.Reason {
 	if r == writ.ProvenanceSmall {
 		q, r = j.typedBeside(l)
 	}
-	if r != "" {
+	if r != "" && !j.said(l) {
 		return r
+	} else if r != "" {
+		return ""
 	}
 	l.founded = founded{rule_: "user", label: writ.User, refs: []Ref{quoteOf(q)}, newest: q.Evidence}
 	if j.d.Effect&(policy.Transfer|policy.Delete) != 0 {

@@ -66,7 +66,8 @@ type Trace struct {
 	Label   writ.Label `json:"label"`
 	// Rule is the source that matched: user, party (R3: an output that vouches because
 	// the user typed it), output, const, catalog,
-	// derived:path_join, derived:uri_template, seen, local and open (R14), approval,
+	// user:time and user:amount (R10, R11), derived:path_join, derived:fresh, derived:
+	// and a form (R11), derived:uri_template, seen, local and open (R14), approval,
 	// protocol (an answer that declines and carries nothing), or "" when nothing
 	// vouches.
 	Rule string `json:"rule,omitempty"`

@@ -179,7 +179,9 @@ func explainTrace(r *Record, t Trace) string {
 	case t.Rule == "derived:path_join":
 		b.WriteString(" joins a directory and a name:")
 	case strings.HasPrefix(t.Rule, "derived:"):
-		b.WriteString(" fits a listed template:")
+		b.WriteString(" follows (" + shown(t.Rule) + ") from")
+	case strings.HasPrefix(t.Rule, "user:"):
+		b.WriteString(" is one of what the user's words name:")
 	case t.Rule == "party":
 		b.WriteString(" is what a tool returned and the user typed whole:")
 	case t.Rule == "seen":

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/money"
 	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
@@ -215,6 +216,16 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	a.Words = r.words(f)
 	a.OwnerUser = f.Owner.user
 	r.extensions(f, &a)
+	for _, t := range f.Forms.Items {
+		if form := money.Form(t.S); t.Node.Kind == strictyaml.Text && !slices.Contains(money.Forms, form) {
+			r.Fault(t.Node, "unknown form "+strictyaml.Word(t.S), "a+b, a-b, a*b, a*p% or a*p%+c")
+		} else {
+			a.Forms = append(a.Forms, form)
+		}
+	}
+	if len(a.Forms) > 0 && a.Role != Amount {
+		r.Fault(f.Forms.Node, "forms belong to the role amount", "role: amount")
+	}
 	if f.Max.Given() {
 		a.Max = r.decimal(f.Max)
 		if a.Role != Amount {

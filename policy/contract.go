@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/writ-project/writ/internal/money"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
 )
@@ -233,6 +234,7 @@ type ArgRule struct {
 	Owner       [][]byte // R28: constants the record's owner pointer may hold
 	OwnerUser   bool     // R28: or what the user typed
 	Extensions  []string // R36: how a name that the agent makes up may end
+	Forms       []money.Form
 	Max         string   // R11: the most an amount may be, in decimal; "" for no bound
 	Line, Col   int      // where it stands in the policy file
 }

@@ -35,7 +35,7 @@ type policyFile struct {
 }
 
 func (policyFile) Later() []string {
-	return []string{"derivations"}
+	return nil
 }
 
 type collectionFile struct {
@@ -127,6 +127,9 @@ type argFile struct {
 	Content strictyaml.String `yaml:"content"`
 	// Extensions are how a name may end that the agent makes up (R36): [.md, .txt].
 	Extensions strictyaml.Words `yaml:"extensions"`
+	// Forms are how an amount may follow from others (R11): a+b, a-b, a*b, a*p%,
+	// a*p%+c.
+	Forms strictyaml.Words `yaml:"forms"`
 	// Max is the most that an amount may be (R11).
 	Max strictyaml.Anything `yaml:"max"`
 	// Of is the argument of whose record this one is (R37).
@@ -139,7 +142,7 @@ type argFile struct {
 }
 
 func (argFile) Later() []string {
-	return []string{"forms", "one_shot", "when"}
+	return []string{"one_shot", "when"}
 }
 
 type outputFile struct {

@@ -34,7 +34,7 @@ const (
 type Turn struct {
 	Evidence uint32
 	Text     string    // the exact bytes
-	Time     time.Time // as recorded
+	Time     time.Time // as recorded, in the zone of who typed
 }
 
 // PendingTurn is a turn that was read but is not yet part of the ledger.
@@ -49,6 +49,7 @@ type turn struct {
 	Turn
 	own    reading // with everything else blotted out
 	quoted reading // what is not his own
+	said   said
 }
 
 // PrepareTurn reads a turn and changes nothing. It returns ErrTurn or ErrFull
@@ -62,7 +63,9 @@ func (l *Ledger) PrepareTurn(t Turn) (*PendingTurn, error) {
 	}
 	t.Text = strings.Clone(t.Text)
 	own, quoted := split(t.Text)
-	return &PendingTurn{turn: turn{t, read(own), read(quoted)}}, nil
+	p := &PendingTurn{turn: turn{Turn: t, own: read(own), quoted: read(quoted)}}
+	p.said = p.say()
+	return p, nil
 }
 
 // isTurn reports whether a text can be a turn: 0 is what blots out.

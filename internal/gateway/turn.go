@@ -32,8 +32,19 @@ type turnData struct {
 	Evidence   uint32 `json:"evidence"`
 	Admissible bool   `json:"admissible"`
 	Why        string `json:"why,omitempty"`
+	// Zone is how many seconds the clocks of who typed are ahead of UTC: what he
+	// says of days and times is counted by them (R10).
+	Zone int `json:"zone,omitempty"`
 	// Halted is the input policy's rejection; the session makes no call after it.
 	Halted *writ.Rejection `json:"halted,omitempty"`
+}
+
+// said is when a turn was typed, by the clocks of who did.
+func (d *turnData) said(at time.Time) time.Time {
+	if d.Zone == 0 {
+		return at.UTC()
+	}
+	return at.In(time.FixedZone("", d.Zone))
 }
 
 // HaltedError says that a user's turn matched the input policy. The session
@@ -57,14 +68,15 @@ func (ss *sessions) Turn(ctx context.Context, in downstream.Session, text string
 		if err := ss.lapse(s, now); err != nil {
 			return nil, err
 		}
-		data, halted = turnData{Evidence: s.evidence.Next()}, nil
+		_, zone := ss.clock().Zone()
+		data, halted = turnData{Evidence: s.evidence.Next(), Zone: zone}, nil
 		if ss.screen != nil {
 			if v := ss.screen.Check(text); v.Halt() {
 				data.Halted = v.Rejection()
 				halted = &HaltedError{*data.Halted, v.Reply}
 			}
 		}
-		obs := s.evidence.Turn(data.Evidence, []byte(text), now)
+		obs := s.evidence.Turn(data.Evidence, []byte(text), data.said(now))
 		data.Admissible, data.Why = obs.Admissible, obs.Why
 		rec, err := ss.write(s, powerCut, KindTurn, now, data, value{valueTurn, []byte(text)})
 		if err == nil {
@@ -131,7 +143,7 @@ func (r *Replayer) turn(rec *audit.Record, it *audit.Item) error {
 	if r.blind || r.session == nil {
 		return nil
 	}
-	obs := r.session.Turn(data.Evidence, notNil(text), rec.Time)
+	obs := r.session.Turn(data.Evidence, notNil(text), data.said(rec.Time))
 	if obs.Admissible != data.Admissible {
 		return fmt.Errorf("%w: the turn's worth (n %d)", ErrReplay, rec.N)
 	}

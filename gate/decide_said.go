@@ -1,0 +1,104 @@
+package gate
+
+import (
+	"slices"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/money"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// said asks whether the user named a day, a time or an amount in other letters than
+// an argument has (R10, R11). What he said is an exact set of values, and the
+// argument is one of them; no part of it is anybody else's.
+func (j *judge) said(l *leaf) bool {
+	s := j.session()
+	if s == nil || j.strict || l.answer || l.key || l.rule == nil {
+		return false
+	}
+	switch l.role {
+	case policy.TimeRole:
+		if at, ok := s.ledger.SaidTime(l.value); ok {
+			l.founded = founded{rule_: "user:time", label: writ.User}
+			for _, q := range at {
+				l.refs, l.newest = append(l.refs, quoteOf(q)), max(l.newest, q.Evidence)
+			}
+			return true
+		}
+	case policy.Amount:
+		return j.saidAmount(l)
+	}
+	return false
+}
+
+// saidAmount accepts an amount that the user's latest turn names, or that follows
+// from one there by a form of the contract (R11): from another of the turn, or from a
+// number of the record that the argument's `of` names, at a source it accepts. A
+// ledger holds no values, so the second operand is computed and looked for there.
+func (j *judge) saidAmount(l *leaf) bool {
+	want, _, why := provenance.Canonical(provenance.Decimal, l.value)
+	if why != "" {
+		return false
+	}
+	numbers := j.session().ledger.SaidNumbers(append(slices.Clone(l.rule.Words), l.collection()))
+	accept := func(rule string, label writ.Label, more []Ref, ns ...provenance.Number) bool {
+		l.founded = founded{rule_: rule, label: label, refs: more}
+		for _, n := range ns {
+			l.refs, l.newest = append(l.refs, quoteOf(n.At)), max(l.newest, n.At.Evidence)
+		}
+		return true
+	}
+	for _, n := range numbers {
+		if n.Value == want && !n.Percent && !n.Bare {
+			return accept("user:amount", writ.User, nil, n)
+		}
+	}
+	for _, form := range l.rule.Forms {
+		percent := form == money.Percent || form == money.PercentPlus
+		for _, a := range numbers {
+			for _, b := range numbers {
+				operands := []string{a.Value, b.Value}
+				if form == money.PercentPlus {
+					operands = append(operands, a.Value)
+				}
+				if a.At == b.At || b.Percent != percent || a.Percent || a.Bare && b.Bare {
+					continue
+				}
+				if _, ok := money.Derive(form, operands, max(a.Places, b.Places), want); ok {
+					return accept("derived:"+string(form), writ.User, nil, a, b)
+				}
+			}
+			if f, ok := j.operand(l, form, a, want); ok {
+				return accept("derived:"+string(form), min(writ.User, f.Label), []Ref{refOf(f)}, a)
+			}
+		}
+	}
+	return false
+}
+
+// operand looks in the record that the argument is of for the number from which,
+// with one of the user's, the amount follows.
+func (j *judge) operand(l *leaf, form money.Form, said provenance.Number, want string) (provenance.Fact, bool) {
+	for _, b := range j.bindings() {
+		first := j.firstOf(b)
+		if first == nil || !slices.ContainsFunc(b.Others, func(at provenance.Pattern) bool { return at.Match(l.path) }) {
+			continue
+		}
+		records := j.session().ledger.Records(j.query(first, policy.Source{}))
+		for _, v := range money.Solve(form, said.Value, said.Percent, said.Places, want) {
+			for _, src := range j.sources(l) {
+				if src.Kind != policy.FromOutput {
+					continue
+				}
+				q := j.query(l, src)
+				q.Value = strictjson.Of([]byte(v))
+				if f, ok := records.Hold(q); ok {
+					return f, true
+				}
+			}
+		}
+	}
+	return provenance.Fact{}, false
+}

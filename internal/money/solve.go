@@ -1,0 +1,78 @@
+package money
+
+import (
+	"math/big"
+)
+
+// Forms are all forms.
+var Forms = []Form{Sum, Difference, Product, Percent, PercentPlus}
+
+// maxSolutions bounds what Solve returns: of a small percentage very many amounts
+// give one that is rounded.
+const maxSolutions = 64
+
+// Solve returns the numbers with which, and with one that is said, an amount follows
+// by a form: both a and b of a difference, the a of a product and of a percentage
+// that is said. With a percentage c is a. All of them pass Derive; where they are
+// more than 64 there are none.
+func Solve(form Form, said string, percent bool, places int, want string) (out []string) {
+	x, ok1 := plain(said)
+	w, ok2 := plain(want)
+	if !ok1 || !ok2 || percent != (form == Percent || form == PercentPlus) || places < 0 || places > maxDigits {
+		return nil
+	}
+	try := func(v fixed, operands ...string) {
+		if s := v.String(); v.digits.Sign() >= 0 {
+			for i, o := range operands {
+				if o == "" {
+					operands[i] = s
+				}
+			}
+			if _, ok := Derive(form, operands, places, want); ok && (len(out) == 0 || out[len(out)-1] != s) {
+				out = append(out, s)
+			}
+		}
+	}
+	switch form {
+	case Sum:
+		try(w.plus(x, true), said, "")
+	case Difference:
+		try(x.plus(w, true), said, "")
+		try(w.plus(x, false), "", said)
+	case Product, Percent, PercentPlus:
+		factor := new(big.Rat).SetFrac(x.digits, power(x.places))
+		if percent {
+			factor.Quo(factor, big.NewRat(100, 1))
+		}
+		if form == PercentPlus {
+			factor.Add(factor, big.NewRat(1, 1))
+		}
+		if factor.Sign() == 0 {
+			return nil
+		}
+		unit := new(big.Rat).SetFrac(big.NewInt(1), power(places))
+		exact := new(big.Rat).Quo(new(big.Rat).SetFrac(w.digits, power(w.places)), factor)
+		// Rounding moved the amount by half a unit at most.
+		reach := new(big.Rat).Quo(unit, factor)
+		steps := new(big.Rat).Quo(reach, unit)
+		if steps.Cmp(big.NewRat(maxSolutions, 1)) > 0 {
+			return nil
+		}
+		at := new(big.Rat).Quo(exact, unit)
+		mid := new(big.Int).Quo(at.Num(), at.Denom())
+		n, _ := steps.Float64()
+		for d := -int64(n) - 1; d <= int64(n)+1; d++ {
+			v := fixed{new(big.Int).Add(mid, big.NewInt(d)), places}
+			switch form {
+			case PercentPlus:
+				try(v, "", said, "")
+			default:
+				try(v, "", said)
+			}
+		}
+	}
+	if len(out) > maxSolutions {
+		return nil
+	}
+	return out
+}

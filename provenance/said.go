@@ -1,0 +1,89 @@
+package provenance
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/writ-project/writ/internal/calendar"
+	"github.com/writ-project/writ/internal/money"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// What the user said of days, times and amounts, by the grammars of
+// internal/calendar and internal/money over his own words (R10, R11).
+
+// maxSaid bounds the turns that are read for them, in bytes: nobody types more, and
+// what he pastes names days of others.
+const maxSaid = 16 << 10
+
+// said is what one turn says.
+type said struct {
+	days    []calendar.Reading
+	amounts []money.Amount
+}
+
+// say reads a turn. What is not the user's own stands between his words like a word
+// that means nothing. The numbers of days and clocks are no amounts.
+func (t *turn) say() (s said) {
+	if len(t.Text) > maxSaid {
+		return s
+	}
+	words := strings.ReplaceAll(t.own.text, "\x00", "|")
+	s.days = calendar.Read(words, t.Time)
+	s.amounts = slices.DeleteFunc(money.Read(words), func(a money.Amount) bool {
+		return slices.ContainsFunc(s.days, func(d calendar.Reading) bool {
+			return d.Kind != calendar.Duration && slices.ContainsFunc(d.At, func(p calendar.Piece) bool { return a.Start < p.End && p.Start < a.End })
+		})
+	})
+	return s
+}
+
+// SaidTime reports whether the user named the day or time that a value is, in the
+// latest turn that does, counted from when and in the zone in which he said it
+// (R10). It answers with the words it rests on.
+func (l *Ledger) SaidTime(v strictjson.Value) ([]Quote, bool) {
+	text, ok := v.Text()
+	for i := len(l.turns) - 1; i >= 0 && ok; i-- {
+		t := &l.turns[i]
+		if r, holds := calendar.Holds(text, t.said.days, t.Time.Location()); holds {
+			var at []Quote
+			for _, p := range r.At {
+				at = append(at, Quote{t.Evidence, p.Start, p.End})
+			}
+			return at, true
+		}
+	}
+	return nil, false
+}
+
+// Number is an amount that the user named.
+type Number struct {
+	At      Quote
+	Value   string // in decimal
+	Percent bool
+	Places  int  // of its currency
+	Bare    bool // without a currency: what it is, the word before it says (R8)
+}
+
+// SaidNumbers returns the amounts of the user's latest turn, at most maxNumbers of
+// them; a number that can be read in two ways stands there twice. words are those
+// after which a number without a currency is the argument's.
+func (l *Ledger) SaidNumbers(words []string) (out []Number) {
+	if len(l.turns) == 0 {
+		return nil
+	}
+	t := &l.turns[len(l.turns)-1]
+	for _, a := range t.said.amounts {
+		for _, v := range a.Values {
+			n := Number{Quote{t.Evidence, a.Start, a.End}, v, a.Percent, money.Places(a.Currency), a.Currency == "" && !a.Percent}
+			n.Bare = n.Bare && !t.own.called(a.Start, words)
+			if out = append(out, n); len(out) > maxNumbers {
+				return nil
+			}
+		}
+	}
+	return out
+}
+
+// maxNumbers bounds what a computation may choose from.
+const maxNumbers = 8
