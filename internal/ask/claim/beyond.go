@@ -2,7 +2,6 @@ package claim
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -114,12 +113,12 @@ type fact struct {
 }
 
 // address matches what leads somewhere: a mail address, a URL, a host, a path.
-var address = regexp.MustCompile(`@|://|\\|^~?/[\pL\pN]|/.*/|\pL[\pL\pN]*\.\pL{2,}`)
+var address = pattern(`@|://|\\|^~?/[\pL\pN]|/.*/|\pL[\pL\pN]*\.\pL{2,}`)
 
-func leads(s string) bool { return address.MatchString(text.Fold(s, text.Compatible)) }
+func leads(s string) bool { return address().MatchString(text.Fold(s, text.Compatible)) }
 
 // measured matches a number with its unit written on to it.
-var measured = regexp.MustCompile(`^([^\pL]*\p{Nd})(\pL+)$`)
+var measured = pattern(`^([^\pL]*\p{Nd})(\pL+)$`)
 
 // split cuts a text into words, by the rule of where a quote may begin and end;
 // an address is one word.
@@ -168,7 +167,7 @@ func split(text string) (out []word) {
 			continue
 		}
 		w.fold = folded(w.text)
-		if m := measured.FindStringSubmatch(w.text); m != nil && units[folded(m[2])] != "" {
+		if m := measured().FindStringSubmatch(w.text); m != nil && units()[folded(m[2])] != "" {
 			out = append(out, word{text: m[1], at: w.at, fold: folded(m[1]), start: w.start, begin: w.begin})
 			w = word{text: m[2], at: w.at + len(m[1]), fold: folded(m[2])}
 		}
@@ -214,7 +213,10 @@ func (r *reading) phrase(i int) (class, int) {
 			}
 			p = append(p, r.words[j].fold)
 		}
-		if c := phrases[strings.Join(p, " ")]; c != noClass {
+		switch c := phrases()[strings.Join(p, " ")]; {
+		case n == 1 && p[0] == "no" && i+1 < len(r.words) && r.number(i+1) != "":
+			return neither, n // No. 5
+		case c != noClass:
 			return c, n
 		}
 	}
@@ -227,67 +229,21 @@ func (r *reading) phrase(i int) (class, int) {
 // gather collects the facts.
 func (r *reading) gather() {
 	for _, w := range r.words {
-		r.has["w:"+w.fold], r.stems[stem(w.fold)] = true, true
-		parts := strings.FieldsFunc(w.fold, apart)
-		for _, p := range parts {
-			r.has["w:"+p] = true
-			r.has["u:"+units[p]] = true
-			if n, ok := numbers[p]; ok {
-				r.has["n:"+n] = true
-			}
-		}
-		r.has["u:"+units[w.fold]] = true
-		r.has["m:"+months[w.fold]] = true
-		if w.addr {
-			if name, at, ok := strings.Cut(w.text, "@"); ok {
-				r.has[place(at)] = true
-				r.names = append(r.names, strings.FieldsFunc(strings.ToLower(name), apart)...)
-			} else if _, host, ok := strings.Cut(w.text, "://"); ok {
-				host, _, _ = strings.Cut(host, "/")
-				r.has[place(host)] = true
-			}
-			// What an address is made of can be named.
-			for _, p := range split(strings.Map(func(c rune) rune {
-				if strings.ContainsRune("@/\\?&=#.:", c) {
-					return ' '
-				}
-				return c
-			}, w.text)) {
-				r.has["i:"+norm.NFC.String(p.text)] = true
-			}
-		}
+		r.index(w)
 	}
 	var bound class
 	bounding := ""
 	for i := 0; i < len(r.words); {
-		w := r.words[i]
 		c, n := r.phrase(i)
+		r.note(c, i, n)
 		switch {
-		case c == negates && w.fold == "no" && n == 1 && i+1 < len(r.words) && r.number(i+1) != "":
-			c = neither // No. 5
-		case c == negates:
-			r.words[i].neg = true
-		case c == fails:
-			r.words[i].fails = true
-			r.lessening = append(r.lessening, w.fold)
-		case c == lessens:
-			r.lessening = append(r.lessening, w.fold)
-		case c == remains:
-			r.remaining = append(r.remaining, w.fold)
-		case c == only:
-			r.only = append(r.only, r.phrased(i, n))
-		}
-		if c >= atLeast && c <= lessThan {
+		case c >= atLeast && c <= lessThan:
 			bound, bounding = c, r.phrased(i, n)
 			i += n
 			continue
-		}
-		if c == all || c == only {
-			r.add(fact{key: fmt.Sprint("q:", c), text: r.phrased(i, n)}, i, i+n)
-		}
-		if c != noClass && c != lessens && c != fails && c != remains {
-			i += n
+		case c != noClass && c != lessens && c != fails && c != remains:
 			bound = noClass
+			i += n
 			continue
 		}
 		f, n := r.fact(i)
@@ -305,16 +261,70 @@ func (r *reading) gather() {
 	}
 }
 
+// index says by what a word is found.
+func (r *reading) index(w word) {
+	r.has["w:"+w.fold], r.stems[stem(w.fold)] = true, true
+	for _, p := range strings.FieldsFunc(w.fold, apart) {
+		r.has["w:"+p] = true
+		r.has["u:"+units()[p]] = true
+		if n, ok := numbers()[p]; ok {
+			r.has["n:"+n] = true
+		}
+	}
+	r.has["u:"+units()[w.fold]] = true
+	r.has["m:"+months()[w.fold]] = true
+	if !w.addr {
+		return
+	}
+	if name, at, ok := strings.Cut(w.text, "@"); ok {
+		r.has[place(at)] = true
+		r.names = append(r.names, strings.FieldsFunc(strings.ToLower(name), apart)...)
+	} else if _, host, ok := strings.Cut(w.text, "://"); ok {
+		host, _, _ = strings.Cut(host, "/")
+		r.has[place(host)] = true
+	}
+	// What an address is made of can be named.
+	for _, p := range split(strings.Map(func(c rune) rune {
+		if strings.ContainsRune("@/\\?&=#.:", c) {
+			return ' '
+		}
+		return c
+	}, w.text)) {
+		r.has["i:"+norm.NFC.String(p.text)] = true
+	}
+}
+
+// note keeps what the phrase of n words at the i-th does to its sentence.
+func (r *reading) note(c class, i, n int) {
+	w := &r.words[i]
+	switch c {
+	case negates:
+		w.neg = true
+	case fails:
+		w.fails = true
+		r.lessening = append(r.lessening, w.fold)
+	case lessens:
+		r.lessening = append(r.lessening, w.fold)
+	case remains:
+		r.remaining = append(r.remaining, w.fold)
+	case only:
+		r.only = append(r.only, r.phrased(i, n))
+	}
+	if c == all || c == only {
+		r.add(fact{key: fmt.Sprint("q:", c), text: r.phrased(i, n)}, i, i+n)
+	}
+}
+
 func (r *reading) phrased(i, n int) string {
 	last := r.words[i+n-1]
 	return r.text[r.words[i].at : last.at+len(last.text)]
 }
 
 func (r *reading) add(f fact, at, next int) {
-	for next < len(r.words) && helpers[r.words[next].fold] && !r.words[next].start {
+	for next < len(r.words) && helpers()[r.words[next].fold] && !r.words[next].start {
 		next++
 	}
-	if next < len(r.words) && !r.words[next].start && isWord(r.words[next].fold) && !common[r.words[next].fold] {
+	if next < len(r.words) && !r.words[next].start && isWord(r.words[next].fold) && !common()[r.words[next].fold] {
 		f.next = r.words[next].fold
 		f.with = r.text[r.words[at].at : r.words[next].at+len(r.words[next].text)]
 	}
@@ -347,7 +357,7 @@ func (r *reading) fact(i int) ([]fact, int) {
 	if v := r.number(i); v != "" {
 		return r.quantity(i, v)
 	}
-	if u := units[w.fold]; u != "" && (!isWord(w.fold) || w.text == strings.ToUpper(w.text)) && i+1 < len(r.words) && !r.words[i+1].start && r.number(i+1) != "" { // $ 12
+	if u := units()[w.fold]; u != "" && (!isWord(w.fold) || w.text == strings.ToUpper(w.text)) && i+1 < len(r.words) && !r.words[i+1].start && r.number(i+1) != "" { // $ 12
 		return []fact{{key: "u:" + u, text: w.text}}, 1
 	}
 	if strings.ContainsFunc(w.text, unicode.IsNumber) || strings.Contains(w.text, "_") {
@@ -373,11 +383,11 @@ func (r *reading) name(i int) (fact, bool) {
 	w := r.words[i]
 	stem := strings.TrimSuffix(w.fold, "'s")
 	first, n := utf8.DecodeRuneInString(w.text)
-	if !unicode.IsUpper(first) || common[stem] {
+	if !unicode.IsUpper(first) || common()[stem] {
 		return fact{}, false
 	}
 	plain := w.begin || r.german
-	if m := months[stem]; m != "" && !plain {
+	if m := months()[stem]; m != "" && !plain {
 		return fact{key: "m:" + m, text: w.text}, true
 	}
 	inner := strings.ContainsFunc(w.text[n:], unicode.IsUpper) // HR, GitHub
@@ -435,7 +445,7 @@ func (r *reading) found(key string) bool {
 	case "y":
 		return r.has["n:"+v]
 	case "w":
-		if u := units[v]; u != "" && r.has["u:"+u] || r.has["w:"+v+"s"] || r.has["w:"+strings.TrimSuffix(v, "s")] {
+		if u := units()[v]; u != "" && r.has["u:"+u] || r.has["w:"+v+"s"] || r.has["w:"+strings.TrimSuffix(v, "s")] {
 			return true
 		}
 		parts := strings.FieldsFunc(v, apart)
@@ -469,7 +479,7 @@ func (r *reading) negate() {
 }
 
 func (w *word) tells() bool {
-	return !w.addr && !w.neg && !common[w.fold] && utf8.RuneCountInString(w.fold) > 2
+	return !w.addr && !w.neg && !common()[w.fold] && utf8.RuneCountInString(w.fold) > 2
 }
 
 func (r *reading) negations() (out []string) {

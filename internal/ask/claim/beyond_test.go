@@ -125,7 +125,7 @@ func TestSentences(t *testing.T) {
 // all there is, is not marked, whatever the words are.
 func TestVerbatimIsUnmarked(t *testing.T) {
 	var words []string
-	for w := range phrases {
+	for w := range phrases() {
 		words = append(words, w)
 	}
 	slices.Sort(words)

@@ -2,7 +2,6 @@ package claim
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,35 +14,27 @@ import (
 // unit, or that it is a time of day.
 func (r *reading) quantity(i int, v string) (out []fact, n int) {
 	w := r.words[i]
-	_, spelt := numbers[w.fold]
+	_, spelt := numbers()[w.fold]
 	f := fact{key: "n:" + v, text: w.text, weak: spelt && v == "1"}
 	n = 1
-	before := ""
-	if i > 0 {
-		before = r.words[i-1].fold
-		if units[before] != "" && i > 1 {
-			before = r.words[i-2].fold
-		}
+	before := r.wordAt(i - 1)
+	if units()[before] != "" && i > 1 {
+		before = r.wordAt(i - 2)
 	}
-	at := func(k int) string {
-		if i+k < len(r.words) {
-			return r.words[i+k].fold
-		}
-		return ""
-	}
+	at := func(k int) string { return r.wordAt(i + k) }
 	half, k := r.half(i + 1)
 	switch next := at(1); {
 	case half != "" && !strings.ContainsAny(v, ".-") && len(v) < 3:
 		return []fact{{key: clock(v, "00", half), text: r.phrased(i, 1+k)}}, 1 + k
 	case next == "to", next == "bis", (next == "and" || next == "und") && (before == "between" || before == "zwischen"):
 		k := 2
-		if units[at(k)] != "" { // $10 to $12
+		if units()[at(k)] != "" { // $10 to $12
 			k++
 		}
 		if i+k < len(r.words) {
 			if to := r.number(i + k); to != "" {
 				n = k + 1
-				if by := scales[at(n)]; by != "" {
+				if by := scales()[at(n)]; by != "" {
 					v, to, n = scaled(v, by), scaled(to, by), n+1
 				}
 				f = fact{key: "n:" + v + ".." + to, text: r.phrased(i, n)}
@@ -52,11 +43,11 @@ func (r *reading) quantity(i int, v string) (out []fact, n int) {
 				}
 			}
 		}
-	case scales[next] != "":
-		f, n = fact{key: "n:" + scaled(v, scales[next]), text: r.phrased(i, 2)}, 2
+	case scales()[next] != "":
+		f, n = fact{key: "n:" + scaled(v, scales()[next]), text: r.phrased(i, 2)}, 2
 	}
 	out = []fact{f}
-	if u := units[at(n)]; u != "" && !r.words[i+n].start {
+	if u := units()[at(n)]; u != "" && !r.words[i+n].start {
 		out[0].next = ""
 		out = append(out, fact{key: "u:" + u, text: r.words[i+n].text})
 		n++
@@ -65,12 +56,12 @@ func (r *reading) quantity(i int, v string) (out []fact, n int) {
 }
 
 var (
-	isoDate  = regexp.MustCompile(`^(\d{4})[-/](\d{2})[-/](\d{2})(?:t(\d{2}:\d{2}).*)?$`)
-	dotDate  = regexp.MustCompile(`^(\d{1,2})\.(\d{1,2})\.(\d{4})$`)
-	barDate  = regexp.MustCompile(`^(\d{1,2})/(\d{1,2})/(\d{4})$`)
-	dayTime  = regexp.MustCompile(`^(\d{1,2}):(\d{2})(?::\d{2}(?:\.\d+)?)?z?$`)
-	dayFirst = regexp.MustCompile(`^(\d{1,2})(?:st|nd|rd|th)?$`)
-	year     = regexp.MustCompile(`^\d{4}$`)
+	isoDate  = pattern(`^(\d{4})[-/](\d{2})[-/](\d{2})(?:t(\d{2}:\d{2}).*)?$`)
+	dotDate  = pattern(`^(\d{1,2})\.(\d{1,2})\.(\d{4})$`)
+	barDate  = pattern(`^(\d{1,2})/(\d{1,2})/(\d{4})$`)
+	dayTime  = pattern(`^(\d{1,2}):(\d{2})(?::\d{2}(?:\.\d+)?)?z?$`)
+	dayFirst = pattern(`^(\d{1,2})(?:st|nd|rd|th)?$`)
+	year     = pattern(`^\d{4}$`)
 )
 
 // date reads a date or a time of day that begins at the i-th word. Of 3/4/2026
@@ -84,7 +75,7 @@ func (r *reading) date(i int) ([]fact, int) {
 		}
 		return out, n
 	}
-	if m := isoDate.FindStringSubmatch(w.fold); m != nil {
+	if m := isoDate().FindStringSubmatch(w.fold); m != nil {
 		out, n := of(m[3], m[2], m[1], 1)
 		if m[4] != "" {
 			out = append(out, fact{key: "t:" + m[4], text: m[4]})
@@ -92,10 +83,10 @@ func (r *reading) date(i int) ([]fact, int) {
 		}
 		return out, n
 	}
-	if m := dotDate.FindStringSubmatch(w.fold); m != nil {
+	if m := dotDate().FindStringSubmatch(w.fold); m != nil {
 		return of(m[1], fmt.Sprintf("%02s", m[2]), m[3], 1)
 	}
-	if m := barDate.FindStringSubmatch(w.fold); m != nil {
+	if m := barDate().FindStringSubmatch(w.fold); m != nil {
 		switch day, month := fmt.Sprintf("%02s", m[1]), fmt.Sprintf("%02s", m[2]); {
 		case day > "12" || day == month:
 			return of(day, month, m[3], 1)
@@ -104,38 +95,40 @@ func (r *reading) date(i int) ([]fact, int) {
 		}
 		return nil, 0
 	}
-	at := func(k int) string {
-		if i+k < len(r.words) {
-			return r.words[i+k].fold
-		}
-		return ""
-	}
-	if m := dayTime.FindStringSubmatch(w.fold); m != nil {
+	at := func(k int) string { return r.wordAt(i + k) }
+	if m := dayTime().FindStringSubmatch(w.fold); m != nil {
 		half, k := r.half(i + 1)
 		return []fact{{key: clock(m[1], m[2], half), text: r.phrased(i, 1+k)}}, 1 + k
 	}
-	day, month, n := dayFirst.FindStringSubmatch(w.fold), months[at(1)], 2
+	day, month, n := dayFirst().FindStringSubmatch(w.fold), months()[at(1)], 2
 	if at(1) == "of" {
-		month, n = months[at(2)], 3
+		month, n = months()[at(2)], 3
 	}
 	if day == nil || month == "" {
-		day, month, n = dayFirst.FindStringSubmatch(at(1)), months[w.fold], 2
+		day, month, n = dayFirst().FindStringSubmatch(at(1)), months()[w.fold], 2
 	}
 	if day == nil || month == "" {
 		return nil, 0
 	}
-	if y := at(n); year.MatchString(y) {
+	if y := at(n); year().MatchString(y) {
 		return of(day[1], month, y, n+1)
 	}
 	return of(day[1], month, "", n)
 }
 
+// wordAt is the i-th word, as it is compared, "" where there is none.
+func (r *reading) wordAt(i int) string {
+	if i >= 0 && i < len(r.words) {
+		return r.words[i].fold
+	}
+	return ""
+}
+
 // half reads am or p.m. at the i-th word, and how many words it takes.
 func (r *reading) half(i int) (half string, n int) {
-	if i+1 < len(r.words) && r.words[i+1].fold == "m" {
-		half, n = r.words[i].fold+"m", 2
-	} else if i < len(r.words) {
-		half, n = strings.ReplaceAll(r.words[i].fold, ".", ""), 1
+	half, n = strings.ReplaceAll(r.wordAt(i), ".", ""), 1
+	if r.wordAt(i+1) == "m" {
+		half, n = r.wordAt(i)+"m", 2
 	}
 	if half == "am" || half == "pm" {
 		return half, n
@@ -155,7 +148,7 @@ func clock(hour, minute, half string) string {
 	return fmt.Sprintf("t:%02d:%s", h, minute)
 }
 
-var ordinal = regexp.MustCompile(`^(\d+)(st|nd|rd|th)$`)
+var ordinal = pattern(`^(\d+)(st|nd|rd|th)$`)
 
 // number is the value of the i-th word, both ends of a range; "" if it is none.
 func (r *reading) number(i int) string {
@@ -163,17 +156,17 @@ func (r *reading) number(i int) string {
 	if w.addr {
 		return ""
 	}
-	if v, ok := numbers[w.fold]; ok {
+	if v, ok := numbers()[w.fold]; ok {
 		return v
 	}
-	if m := ordinal.FindStringSubmatch(w.fold); m != nil {
+	if m := ordinal().FindStringSubmatch(w.fold); m != nil {
 		return m[1]
 	}
 	ten, one, ok := strings.Cut(w.fold, "-")
 	if !ok {
 		one, ten, ok = strings.Cut(w.fold, "und")
 	}
-	if a, b := numbers[ten], numbers[one]; ok && len(a) == 2 && a[1] == '0' && len(b) == 1 {
+	if a, b := numbers()[ten], numbers()[one]; ok && len(a) == 2 && a[1] == '0' && len(b) == 1 {
 		return a[:1] + b
 	}
 	if v := decimal(w.text); v != "" {

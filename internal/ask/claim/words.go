@@ -1,6 +1,10 @@
 package claim
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
 
 // The words a sentence is held to its quote by, folded, for English and German,
 // and the negations of a few languages more. A word that is missing here lets a
@@ -45,15 +49,17 @@ var phrases = classes(map[class]string{
 	neither:  "not only, not just, not least, no doubt, nothing but, nicht nur, nicht zuletzt, first of all, after all, above all, at all, no later than",
 })
 
-// classes reads the table above.
-func classes(table map[class]string) map[string]class {
-	out := map[string]class{}
-	for c, list := range table {
-		for w := range strings.SplitSeq(list, ",") {
-			out[folded(strings.Join(strings.Fields(w), " "))] = c
+// classes reads the table above, when it is first asked for.
+func classes(table map[class]string) func() map[string]class {
+	return sync.OnceValue(func() map[string]class {
+		out := map[string]class{}
+		for c, list := range table {
+			for w := range strings.SplitSeq(list, ",") {
+				out[folded(strings.Join(strings.Fields(w), " "))] = c
+			}
 		}
-	}
-	return out
+		return out
+	})
 }
 
 // phraseWords is the length of the longest phrase.
@@ -86,15 +92,18 @@ var units = values(`% percent prozent pct=%, ‰=‰, $ usd dollar dollars=usd, 
 	year years jahr jahre jahren=year, kb kilobyte kilobytes=kb, mb megabyte megabytes=mb, gb gigabyte gigabytes=gb, tb terabyte terabytes=tb, percentage=pp, kib=kib, mib=mib, gib=gib, byte bytes=byte, bit bits=bit,
 	w watt watts=w, kw=kw, kwh=kwh, v volt volts=v, hz=hz, mhz=mhz, ghz=ghz, c celsius=c, f fahrenheit=f, px pixel pixels=px`)
 
-func values(table string) map[string]string {
-	out := map[string]string{}
-	for entry := range strings.SplitSeq(table, ",") {
-		ws, v, _ := strings.Cut(entry, "=")
-		for w := range strings.FieldsSeq(ws) {
-			out[folded(w)] = v
+// values reads words and what they stand for, when they are first asked for.
+func values(table string) func() map[string]string {
+	return sync.OnceValue(func() map[string]string {
+		out := map[string]string{}
+		for entry := range strings.SplitSeq(table, ",") {
+			ws, v, _ := strings.Cut(entry, "=")
+			for w := range strings.FieldsSeq(ws) {
+				out[folded(w)] = v
+			}
 		}
-	}
-	return out
+		return out
+	})
 }
 
 // common are words that say little: they are not what a negation is about, nor
@@ -112,7 +121,7 @@ var helpers = set("has have had hat haben also already auch bereits")
 // there, and none is told for a name by it.
 func isGerman(text string) bool {
 	for w := range strings.FieldsSeq(strings.ToLower(text)) {
-		if german[w] {
+		if german()[w] {
 			return true
 		}
 	}
@@ -121,10 +130,18 @@ func isGerman(text string) bool {
 
 var german = set("der das und ist nicht eine einen wurde wird dem mit für auf sind kein keine sich durch vom zum zur bis")
 
-func set(list string) map[string]bool {
-	out := map[string]bool{}
-	for w := range strings.FieldsSeq(list) {
-		out[folded(w)] = true
-	}
-	return out
+// set reads words, when they are first asked for.
+func set(list string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		out := map[string]bool{}
+		for w := range strings.FieldsSeq(list) {
+			out[folded(w)] = true
+		}
+		return out
+	})
+}
+
+// pattern compiles an expression, when it is first asked for.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
