@@ -13,18 +13,11 @@ import (
 	"github.com/writ-project/writ/memory"
 )
 
-// tableRow is one line of a state's canonical encoding.
-type tableRow struct {
-	Table string          `json:"table"`
-	Key   string          `json:"key,omitempty"`
-	Row   json.RawMessage `json:"row"`
-}
-
 // rowWriter reads the lines of one table out of a state's encoding as it is
 // written, and keeps no other.
 type rowWriter struct {
 	table string
-	each  func(row tableRow) error
+	each  func(line []byte) error
 	part  []byte
 }
 
@@ -37,11 +30,7 @@ func (w *rowWriter) Write(b []byte) (int, error) {
 			return n, nil
 		}
 		if bytes.HasPrefix(w.part, []byte(`{"table":"`+w.table+`"`)) {
-			var r tableRow
-			if err := json.Unmarshal(w.part, &r); err != nil {
-				return 0, err
-			}
-			if err := w.each(r); err != nil {
+			if err := w.each(w.part); err != nil {
 				return 0, err
 			}
 		}
@@ -52,13 +41,13 @@ func (w *rowWriter) Write(b []byte) (int, error) {
 // rowsOf returns the rows of one table of a state, in their order.
 func rowsOf[T any](s *memory.State, table string) (out []T, err error) {
 	out = []T{}
-	err = s.Encode(&rowWriter{table: table, each: func(r tableRow) error {
-		var v T
-		if err := json.Unmarshal(r.Row, &v); err != nil {
-			return err
+	err = s.Encode(&rowWriter{table: table, each: func(line []byte) error {
+		var of struct {
+			Row T `json:"row"`
 		}
-		out = append(out, v)
-		return nil
+		err := json.Unmarshal(line, &of)
+		out = append(out, of.Row)
+		return err
 	}})
 	if err != nil {
 		return nil, memoryBroken(err)

@@ -72,16 +72,15 @@ type recorder struct {
 	run   string
 	n     int
 	f     *os.File
-	watch func(Event)
 	clock func() time.Time
 }
 
-func newRecorder(dir string, watch func(Event), clock func() time.Time) (*recorder, error) {
+func newRecorder(dir string, clock func() time.Time) (*recorder, error) {
 	var id [10]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return nil, err
 	}
-	r := &recorder{run: "r_" + strings.ToLower(base32.StdEncoding.EncodeToString(id[:])), watch: watch, clock: clock}
+	r := &recorder{run: "r_" + strings.ToLower(base32.StdEncoding.EncodeToString(id[:])), clock: clock}
 	if dir == "" {
 		return r, nil
 	}
@@ -96,9 +95,6 @@ func newRecorder(dir string, watch func(Event), clock func() time.Time) (*record
 func (r *recorder) write(e Event) error {
 	r.n++
 	e.Version, e.Run, e.N, e.Time = 1, r.run, r.n, r.clock().UTC()
-	if r.watch != nil {
-		r.watch(e)
-	}
 	if r.f == nil {
 		return nil
 	}

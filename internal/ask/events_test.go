@@ -121,11 +121,13 @@ func TestEventsStop(t *testing.T) {
 				t.Fatal(err)
 			}
 			var rec *recorder
-			rec, err = newRecorder(t.TempDir(), func(e Event) {
-				if e.Stage == at {
+			written := 0 // each stage has one event, and asks for the time of it
+			rec, err = newRecorder(t.TempDir(), func() time.Time {
+				if written++; written == i+1 {
 					rec.f.Close()
 				}
-			}, time.Now)
+				return time.Now()
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

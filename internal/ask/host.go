@@ -104,8 +104,6 @@ type Options struct {
 	Shadow bool
 	// Runs is the directory of event files; "" writes none.
 	Runs string
-	// Watch, unless nil, is told of each event as it happens.
-	Watch func(Event)
 	// Clock is the recorded time; nil is the real one.
 	Clock func() time.Time
 }
@@ -158,7 +156,7 @@ type run struct {
 // answer stands but its event file could not be written.
 func (h *Host) Ask(ctx context.Context, text string) (*Answer, error) {
 	a := &Answer{Version: AnswerVersion, Status: Failed, Stage: claim.StagePolicyGate}
-	rec, err := newRecorder(h.o.Runs, h.o.Watch, h.o.Clock)
+	rec, err := newRecorder(h.o.Runs, h.o.Clock)
 	if err != nil {
 		a.Failure = "the event file cannot be made, so nothing was done"
 		return a, fmt.Errorf("host: %s: %w", a.Failure, err)

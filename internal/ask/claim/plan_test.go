@@ -115,9 +115,8 @@ func TestStop(t *testing.T) {
 	s := StopAt(StagePlanGate,
 		writ.Failure{Pointer: "/b", Reason: writ.SchemaInvalid, Need: "x"},
 		writ.Failure{Pointer: "/a", Reason: writ.SchemaUnknownField, Need: "y"})
-	o := s.Outcome()
-	if o.Status != writ.Rejected || o.Rejection.Reason != writ.SchemaInvalid || o.Rejection.Failures[0].Pointer != "/a" {
-		t.Errorf("%+v", o)
+	if r := s.Rejection; r.Reason != writ.SchemaInvalid || r.Failures[0].Pointer != "/a" {
+		t.Errorf("%+v", r)
 	}
 	if got := (&Stop{Stage: StageCall}).String(); got != "call:  " {
 		t.Errorf("%q", got)

@@ -38,12 +38,6 @@ type Stop struct {
 	Rejection writ.Rejection `json:"rejection"`
 }
 
-// Outcome returns the stop in its outside form, always a rejection.
-func (s *Stop) Outcome() writ.Outcome {
-	r := s.Rejection
-	return writ.Outcome{Status: writ.Rejected, Rejection: &r}
-}
-
 // String says in one line where, why and what would make it pass.
 func (s *Stop) String() string {
 	out := fmt.Sprintf("%s: %s %s", s.Stage, s.Rejection.Code, s.Rejection.Reason)

@@ -57,10 +57,6 @@ func (x *Index) Close() error {
 	return x.closed
 }
 
-// ErrDoc says that a change cannot be made: a name is empty, too long or not
-// text, an id stands in it twice, or its records do not ascend.
-var ErrDoc = words.ErrChange
-
 // At implements memory.Index.
 func (x *Index) At(ctx context.Context, namespace string) (at uint64, err error) {
 	err = x.reading(ctx, func(tx *sql.Tx) error {
