@@ -45,6 +45,7 @@ type files struct {
 	shadow   bool
 	ownPaths []string
 	memory   *config.Memory // nil for none
+	ask      config.Ask
 	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
 	file     string // policy file, "" for the built-in one
@@ -96,7 +97,7 @@ func (f *flags) load() (*files, error) {
 	if err != nil {
 		return nil, config.Invalid(err)
 	}
-	out.policy, out.shadow, out.asks, out.file = p, cfg.Shadow, cfg.Approvals, cfg.Policy
+	out.policy, out.shadow, out.asks, out.file, out.ask = p, cfg.Shadow, cfg.Approvals, cfg.Policy, cfg.Ask
 	for _, s := range cfg.Servers {
 		out.servers = append(out.servers, s.Upstream())
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,41 +89,18 @@ type asking struct {
 
 func newAsking(c *cobra.Command, f *flags, opt askOptions, interactive bool) (*asking, error) {
 	a := &asking{opt: opt, json: f.json, in: c.InOrStdin(), out: c.OutOrStdout(), errs: c.ErrOrStderr()}
-	var cfg config.Ask
 	var err error
 	if a.o, err = f.load(); err != nil {
 		return nil, err
 	}
-	if f.config != "" {
-		whole, _, err := config.Load(f.config)
-		if err != nil {
-			return nil, config.Invalid(err)
-		}
-		cfg = whole.Ask
-	}
+	cfg := a.o.ask
 	if opt.session != "" {
 		if _, err := sessionFile(a.o.state, opt.session); err != nil {
 			return nil, err
 		}
 	}
-	switch {
-	case opt.plan != "" && opt.planner != "" && opt.planner != "manual":
-		return nil, cli.Fail(cli.ExitUsage, "writ ask --help", "--plan is for --planner manual")
-	case opt.plan != "":
-		cfg.Planner.Kind = "manual"
-	case opt.planner == "" || opt.planner == cfg.Planner.Kind:
-	case opt.planner == "rules" || opt.planner == "manual":
-		cfg.Planner = config.Planner{Kind: opt.planner}
-	case slices.Contains(config.PlannerKinds, opt.planner):
-		return nil, cli.Fail(cli.ExitConfig, "ask: {planner: {kind: "+opt.planner+", url: …, model: …}} in writ.yaml", "a planner behind an endpoint stands in the configuration")
-	default:
-		return nil, cli.Fail(cli.ExitUsage, "writ ask --planner rules", "the planner is one of %s", strings.Join(config.PlannerKinds, ", "))
-	}
-	if cfg.Planner.Kind == "manual" && interactive {
-		return nil, cli.Fail(cli.ExitUsage, `writ ask --plan FILE "REQUEST"`, "a manual plan belongs to one request")
-	}
-	if cfg.Planner.Kind == "manual" && opt.plan == "" {
-		a.opt.plan = "-"
+	if err := a.choosePlanner(&cfg, interactive); err != nil {
+		return nil, err
 	}
 	s, err := cfg.InputPolicy()
 	if err != nil {
@@ -143,16 +121,39 @@ func newAsking(c *cobra.Command, f *flags, opt askOptions, interactive bool) (*a
 	if !opt.summarise && !cfg.Summarise {
 		summariser = nil
 	}
-	kind := cfg.Planner.Kind
-	if kind == "" {
-		kind = "rules"
-	}
 	a.host, err = ask.New(ask.Options{
-		Screen: s, Planner: planner, Summariser: summariser, PlannerName: kind, Timeout: cfg.Planner.Timeout,
+		Screen: s, Planner: planner, Summariser: summariser, PlannerName: cmp.Or(cfg.Planner.Kind, "rules"), Timeout: cfg.Planner.Timeout,
 		Allow: ask.Allow(a.o.policy, cfg.Allow), Runs: filepath.Join(a.o.state, statedir.RunsDir), Shadow: a.o.shadow,
 		Open: func(ctx context.Context) (ask.Door, error) { return a.open(ctx) },
 	})
 	return a, err
+}
+
+// choosePlanner puts the planner the flags name in the place of the
+// configuration's.
+func (a *asking) choosePlanner(cfg *config.Ask, interactive bool) error {
+	opt := &a.opt
+	switch {
+	case opt.plan != "" && opt.planner != "" && opt.planner != "manual":
+		return cli.Fail(cli.ExitUsage, "writ ask --help", "--plan is for --planner manual")
+	case opt.plan != "":
+		cfg.Planner.Kind = "manual"
+	case opt.planner == "" || opt.planner == cfg.Planner.Kind:
+	case opt.planner == "rules" || opt.planner == "manual":
+		cfg.Planner = config.Planner{Kind: opt.planner}
+	case slices.Contains(config.PlannerKinds, opt.planner):
+		return cli.Fail(cli.ExitConfig, "ask: {planner: {kind: "+opt.planner+", url: …, model: …}} in writ.yaml", "a planner behind an endpoint stands in the configuration")
+	default:
+		return cli.Fail(cli.ExitUsage, "writ ask --planner rules", "the planner is one of %s", strings.Join(config.PlannerKinds, ", "))
+	}
+	if cfg.Planner.Kind != "manual" {
+		return nil
+	}
+	if interactive {
+		return cli.Fail(cli.ExitUsage, `writ ask --plan FILE "REQUEST"`, "a manual plan belongs to one request")
+	}
+	opt.plan = cmp.Or(opt.plan, "-")
+	return nil
 }
 
 // open starts the gateway and opens the session. The gateway outlives the

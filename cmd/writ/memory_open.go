@@ -34,7 +34,7 @@ func openMemory(ctx context.Context, state string, st *sqlite.Store, m *config.M
 	}
 	k, err = memoryserver.Open(ctx, memoryserver.Options{Store: st, Index: index, Namespace: m.Namespace, Policy: p, Mode: memory.Mode(m.Mode), Intake: in})
 	if err != nil {
-		err = cli.Fail(cli.ExitData, "writ audit verify", "the memory cannot be read: %w", err)
+		err = memoryBroken(err)
 		if !errors.Is(err, audit.ErrAltered) {
 			index.Close()
 			return nil, nil, err
