@@ -24,14 +24,22 @@ import (
 //	go test -run '^$' -bench Call -count 10 ./internal/gateway | tee calls.txt
 //	benchstat -col /path calls.txt
 //
-// Through the gateway a read waits for one durable append and an act for two.
+// Through the gateway a read waits for one durable append and an act for two. With
+// path=memory the records go to maps: what it takes more is the store's share.
 func BenchmarkCall(b *testing.B) {
 	for _, wire := range []string{"2025-11-25", "2026-07-28"} {
 		for _, transport := range []string{"http", "stdio"} {
 			for _, tool := range []string{"read", "act"} {
-				for _, path := range []string{"direct", "gateway"} {
+				for _, path := range []string{"direct", "gateway", "memory"} {
 					b.Run("wire="+wire+"/transport="+transport+"/tool="+tool+"/path="+path, func(b *testing.B) {
-						benchmark(b, wire, transport == "http", tool, path == "gateway")
+						var open func(testing.TB) gateway.Store
+						switch path {
+						case "gateway":
+							open = onSQLite
+						case "memory":
+							open = onMaps
+						}
+						benchmark(b, wire, transport == "http", tool, open)
 					})
 				}
 			}
@@ -39,7 +47,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-func benchmark(b *testing.B, wire string, overHTTP bool, tool string, through bool) {
+// benchmark measures calls through a gateway over that store, or direct ones.
+func benchmark(b *testing.B, wire string, overHTTP bool, tool string, open func(testing.TB) gateway.Store) {
 	ctx := context.Background()
 	modern := wire == "2026-07-28"
 	exe, err := os.Executable()
@@ -62,7 +71,7 @@ func benchmark(b *testing.B, wire string, overHTTP bool, tool string, through bo
 		}
 	}
 	var c *mcp.ClientSession
-	if through {
+	if open != nil {
 		cfg := upstream.Config{Name: "toy", URL: url, Era: upstream.Legacy}
 		if modern {
 			cfg.Era = upstream.Modern
@@ -70,7 +79,7 @@ func benchmark(b *testing.B, wire string, overHTTP bool, tool string, through bo
 		if !overHTTP {
 			cfg.Command, cfg.Env = []string{exe}, map[string]string{envToy: "1"}
 		}
-		c = sdkClient(b, newRig(b, onSQLite(b), policy(b, toyPolicy), cfg), kind, nil)
+		c = sdkClient(b, newRig(b, open(b), policy(b, toyPolicy), cfg), kind, nil)
 	} else {
 		var tr mcp.Transport = &mcp.StreamableClientTransport{Endpoint: url}
 		if !overHTTP {
