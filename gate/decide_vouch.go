@@ -488,6 +488,8 @@ func (j *judge) trace() {
 			j.d.args = append(j.d.args, provenance.Arg{Value: name, Narrow: true})
 		}
 	}()
+	j.d.Traces = slices.Grow(j.d.Traces, len(j.leaves))
+	j.d.args = slices.Grow(j.d.args, len(j.leaves)+len(j.fields))
 	for _, l := range j.leaves {
 		t := Trace{Pointer: l.pointer, Role: l.role.String(), Label: l.label, Rule: l.rule_, Evidence: l.refs, Contested: l.contested}
 		if l.key {

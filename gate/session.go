@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"hash"
 	"maps"
 	"slices"
 	"strings"
@@ -29,8 +30,8 @@ const (
 // that this session was given by Decided, and only once.
 type Session struct {
 	id     string
-	key    [32]byte
-	self   string // the session in a decision's basis: its id is not unique, and its key stays here
+	keyed  hash.Cloner // the digests of bytes in records, begun; it is never written to
+	self   string      // the session in a decision's basis: its id is not unique, and its key stays here
 	ledger *provenance.Ledger
 	next   uint32
 	mode   mode
@@ -93,11 +94,19 @@ func (s *Session) mayShadow() bool { return s == nil || s.mode != enforcing }
 // being aimed at the ledger's index, and never leaves the session.
 func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
 	s := &Session{
-		id: id, key: key, ledger: provenance.NewLedger(key, caps), next: 1,
-		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string]uint32{}, refused: map[string]*guesses{}, fetches: map[fetched]int{}, approvals: map[string]answer{}, spending: map[string][]spending{},
+		id: id, keyed: begun(key), ledger: provenance.NewLedger(key, caps), next: 1,
+		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string]uint32{}, refused: map[string]*guesses{},
+		fetches: map[fetched]int{}, approvals: map[string]answer{}, spending: map[string][]spending{},
 	}
 	s.self = s.digest([]byte(id))
 	return s
+}
+
+// begun is a keyed digest of exact bytes before the bytes.
+func begun(key [32]byte) hash.Cloner {
+	h := hmac.New(sha256.New, key[:])
+	h.Write([]byte("writ/gate/bytes\x00"))
+	return h.(hash.Cloner)
 }
 
 // callKey identifies an allowed call by what was decided, so that a session
@@ -254,10 +263,13 @@ func (s *Session) digest(b []byte) string {
 	if b == nil {
 		return ""
 	}
-	h := hmac.New(sha256.New, s.key[:])
-	h.Write([]byte("writ/gate/bytes\x00"))
+	h, err := s.keyed.Clone() // of the standard library's, which has no error
+	if err != nil {
+		panic("gate: a digest cannot be begun: " + err.Error())
+	}
 	h.Write(b)
-	return hex.EncodeToString(h.Sum(nil))
+	var sum [sha256.Size]byte
+	return hex.EncodeToString(h.Sum(sum[:0]))
 }
 
 // listing is what a listing of R32 adds to a session beside facts.

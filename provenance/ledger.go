@@ -192,13 +192,16 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 // estimate is an upper bound of what a result adds to the store.
 func (l *Ledger) estimate(leaves []Leaf) int64 {
 	n := int64(0)
-	fresh := map[string]bool{}
-	steps := map[*step]bool{}
+	var fresh map[string]bool
+	steps := make(map[*step]bool, len(leaves))
 	name := func(t string) {
 		if _, isIndex := small(t); isIndex || fresh[t] {
 			return
 		}
 		if _, ok := l.store.number[t]; !ok {
+			if fresh == nil {
+				fresh = map[string]bool{}
+			}
 			fresh[t] = true
 			n += int64(len(t)) + 72
 		}
@@ -431,7 +434,7 @@ func (l *Ledger) Commit(p *Pending) error {
 		*p = *again
 	}
 	l.events++
-	known := map[*step]uint32{}
+	known := make(map[*step]uint32, len(p.facts))
 	for i, j := range p.facts {
 		l.keep(&p.of, &p.of.Leaves[i], j, known)
 	}

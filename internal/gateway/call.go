@@ -173,7 +173,9 @@ func (c *judgedCall) newest() decision {
 }
 
 // name is what a decision's record is called to clients.
-func (c *judgedCall) name(d *decision) string { return c.s.id + "/" + strconv.FormatUint(d.record.n, 10) }
+func (c *judgedCall) name(d *decision) string {
+	return c.s.id + "/" + strconv.FormatUint(d.record.n, 10)
+}
 
 // refused is the answer to a call that may not be made.
 func (c *judgedCall) refused() downstream.Reply {
@@ -336,7 +338,7 @@ func (c *judgedCall) reply(d *decision, resp upstream.Response, res *gate.Result
 	if !d.anonymous {
 		ev.ID = writ.EvidenceID{Session: c.s.id, Number: res.Evidence}.String()
 	}
-	members := []strictjson.Member{member(MetaDecision, c.name(d)), member(MetaEvidence, ev)}
+	members := []strictjson.Member{{Name: MetaDecision, Value: strictjson.Quote(c.name(d))}, member(MetaEvidence, ev)}
 	if d.Outcome.Status == writ.Transformed {
 		members = append(members, member(MetaOutcome, d.Outcome))
 	}

@@ -370,13 +370,10 @@ func ended(reg audit.Session, now time.Time) bool {
 // get returns the session of that id, folding it from its records if
 // it is not in memory.
 func (ss *sessions) get(ctx context.Context, id string) (*session, error) {
-	ss.mu.Lock()
-	s := ss.loaded[id]
-	ss.mu.Unlock()
-	if s != nil {
+	if s := ss.inMemory(id); s != nil {
 		return s, nil
 	}
-	s = newSession(id, time.Time{})
+	s := newSession(id, time.Time{})
 	if err := ss.restore(ctx, s); err != nil && s.halted == nil {
 		return nil, err
 	}
@@ -445,6 +442,9 @@ func (ss *sessions) of(r *downstream.Request) (*session, error) {
 	if !ok {
 		return ss.anonymousStream()
 	}
+	if s := ss.inMemory(h.id); s != nil {
+		return s, nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
 	s, err := ss.get(ctx, h.id)
@@ -452,6 +452,13 @@ func (ss *sessions) of(r *downstream.Request) (*session, error) {
 		return nil, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
 	return s, nil
+}
+
+// inMemory returns a session that is loaded, nil for any other.
+func (ss *sessions) inMemory(id string) *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.loaded[id]
 }
 
 // anonymousStream is the log's stream of requests that carry no session. It is

@@ -32,14 +32,13 @@ func (s *Schema) at(path []string) []*js.Schema {
 // static adds to the schemas everything that judges the same value.
 func static(in []*js.Schema) []*js.Schema {
 	var out []*js.Schema
-	seen := map[*js.Schema]bool{}
+	var seen distinct
 	for len(in) > 0 {
 		t := in[0]
 		in = in[1:]
-		if seen[t] {
+		if !seen.add(t) {
 			continue
 		}
-		seen[t] = true
 		out = append(out, t)
 		for _, u := range inPlace(t) {
 			if u != t.Not && u != t.If {
@@ -48,6 +47,29 @@ func static(in []*js.Schema) []*js.Schema {
 		}
 	}
 	return out
+}
+
+// distinct tells which schemas were met. It is a list as long as they are few.
+type distinct struct {
+	few  [8]*js.Schema
+	n    int
+	many map[*js.Schema]bool
+}
+
+// add reports whether t was not met yet.
+func (d *distinct) add(t *js.Schema) bool {
+	if slices.Contains(d.few[:d.n], t) || d.many[t] {
+		return false
+	}
+	if d.n < len(d.few) {
+		d.few[d.n], d.n = t, d.n+1
+		return true
+	}
+	if d.many == nil {
+		d.many = map[*js.Schema]bool{}
+	}
+	d.many[t] = true
+	return true
 }
 
 // always returns the root and what it demands of the same value without

@@ -281,15 +281,14 @@ func names(s *js.Schema, name string) bool {
 // of alternatives the ones it satisfies, and what follows from a condition.
 func (j *judging) applicable(in []*js.Schema, n node) []*js.Schema {
 	var out []*js.Schema
-	seen := map[*js.Schema]bool{}
-	in = slices.Clone(in)
+	var seen distinct
+	in = in[:len(in):len(in)] // what is added goes elsewhere
 	for len(in) > 0 && !j.over {
 		s := in[0]
 		in = in[1:]
-		if seen[s] {
+		if !seen.add(s) {
 			continue
 		}
-		seen[s] = true
 		out = append(out, s)
 		if s.Ref != nil {
 			in = append(in, s.Ref)
