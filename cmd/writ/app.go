@@ -33,7 +33,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		approveCommand(), watchCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), exampleServerCommand(),
+		approveCommand(), watchCommand(), reloadCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), exampleServerCommand(),
 	}
 }
 
@@ -52,6 +52,8 @@ type files struct {
 
 	asks  bool            // questions to a person stand open though nobody watches
 	queue *approval.Queue // of what waits for one
+
+	again func() (*files, error) // reads them once more
 
 	broken <-chan struct{} // of the log, once it is open
 }
@@ -82,6 +84,15 @@ func unclean(err error) error {
 // load reads the configuration a command works with, without starting
 // anything. Every fault is exit 78.
 func (f *flags) load() (*files, error) {
+	o, err := f.read()
+	if err == nil {
+		o.again = f.read
+	}
+	return o, err
+}
+
+// read reads it once.
+func (f *flags) read() (*files, error) {
 	state, err := stateDir(f.state)
 	if err != nil {
 		return nil, err

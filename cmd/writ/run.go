@@ -54,12 +54,13 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 		return err
 	}
 	o.warn(c.ErrOrStderr())
-	defer announce(o.state, "", o.localHandler(nil, os.Getpid(), os.Getppid()), c.ErrOrStderr())()
+	defer announce(o.state, "", o.localHandler(g, nil, os.Getpid(), os.Getppid()), c.ErrOrStderr())()
 	if o.shadow {
 		fmt.Fprintln(c.ErrOrStderr(), "SHADOW MODE: calls are judged and recorded, and every one of them passes")
 	}
 	ctx, cancel := o.sound(c.Context())
 	defer cancel()
+	o.hearReload(ctx, g, c.ErrOrStderr())
 	err = downstream.ServeStdio(ctx, g, c.InOrStdin(), c.OutOrStdout(), downstream.StdioOptions{
 		Principal: fmt.Sprintf("local:%d", os.Getuid()),
 		Refused:   g.Refused,
@@ -75,11 +76,20 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 
 // loadRun is load, or with a command after -- the one server it names.
 func (f *flags) loadRun(policy, name string, command []string) (*files, error) {
+	read := func() (*files, error) { return f.readRun(policy, name, command) }
+	o, err := read()
+	if err == nil {
+		o.again = read
+	}
+	return o, err
+}
+
+func (f *flags) readRun(policy, name string, command []string) (*files, error) {
 	if len(command) == 0 && policy == "" {
 		if name != "" {
 			return nil, cli.Fail(cli.ExitUsage, "writ run --help", "--name belongs to a command after --")
 		}
-		return f.load()
+		return f.read()
 	}
 	switch {
 	case f.config != "":

@@ -16,6 +16,7 @@ import (
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/example"
+	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 )
@@ -81,8 +82,9 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	srv := downstream.NewServer(h)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
+	o.hearReload(ctx, g, stderr)
 
-	forget := announce(o.state, url, o.localHandler(h, os.Getpid()), stderr)
+	forget := announce(o.state, url, o.localHandler(g, h, os.Getpid()), stderr)
 	fmt.Fprintf(stderr, "listening on %s/mcp\n", url)
 	fmt.Fprintf(stderr, "state in %s\n", cli.Printable(o.state))
 	o.warn(stderr)
@@ -139,11 +141,12 @@ func loopbackOnly(listen string) error {
 // localHandler is what Writ's own commands reach over the local door: MCP where
 // there is a handler for it, and what waits for a person, who descends from none of
 // these processes.
-func (o *files) localHandler(mcp http.Handler, apart ...int) http.Handler {
+func (o *files) localHandler(g *gateway.Gateway, mcp http.Handler, apart ...int) http.Handler {
 	m := http.NewServeMux()
 	if mcp != nil {
 		m.Handle("/", mcp)
 	}
+	m.Handle("POST /reload", o.reloadHandler(g, apart...))
 	m.Handle("/approvals", approval.Handler(o.queue, answering(apart...)))
 	m.Handle("/approvals/", approval.Handler(o.queue, answering(apart...)))
 	return m

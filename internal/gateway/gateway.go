@@ -167,6 +167,17 @@ func (g *Gateway) Start(ctx context.Context) error {
 	return nil
 }
 
+// Reload puts another policy in force, and another input policy for what users say
+// from now on (nil for none). It returns once both are. The caller has read them
+// whole: what is broken never comes here.
+func (g *Gateway) Reload(ctx context.Context, p *policy.Policy, s *screen.Screen) error {
+	if err := g.rules.setPolicy(ctx, p); err != nil {
+		return err
+	}
+	g.sessions.screen.Store(s)
+	return nil
+}
+
 // Close ends every server and waits for what was begun. The store stays open.
 func (g *Gateway) Close() error {
 	if g.stop != nil {

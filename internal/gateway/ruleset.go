@@ -34,7 +34,6 @@ type route struct{ server, name string }
 // rules keep the ruleset in force: what the servers list now, joined with the
 // policy.
 type rules struct {
-	policy  *policy.Policy
 	tools   []gate.Definition // of the program the gateway is part of
 	inside  Inside
 	servers map[string]*server
@@ -49,6 +48,7 @@ type rules struct {
 	settled chan struct{}     // closed with the first ruleset that no server is awaited for
 
 	mu       sync.Mutex
+	policy   *policy.Policy // of the next ruleset
 	inForce  *ruleset
 	replaced chan struct{} // closed and replaced with each ruleset
 	findings []gate.Finding
@@ -139,10 +139,35 @@ func (ru *rules) rebuild(ctx context.Context) {
 	}
 }
 
+// setPolicy has the next ruleset made with another policy, and waits until it is in
+// force. What is judged by the old one by then is judged by it to its end.
+func (ru *rules) setPolicy(ctx context.Context, p *policy.Policy) error {
+	ru.mu.Lock()
+	ru.policy = p
+	ru.mu.Unlock()
+	wake(ru.refresh)
+	for {
+		ru.mu.Lock()
+		inForce, replaced := ru.inForce, ru.replaced
+		ru.mu.Unlock()
+		if inForce != nil && inForce.policy == p {
+			return nil
+		}
+		select {
+		case <-replaced:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // listedNow is where requests go by what the servers list now, and what there is
 // to make a catalogue of.
 func (ru *rules) listedNow() (next *ruleset, defs []gate.Definition) {
-	next = &ruleset{policy: ru.policy, prompts: map[string]route{}, resources: map[string]string{}, at: map[string]uint64{}}
+	ru.mu.Lock()
+	rules := ru.policy
+	ru.mu.Unlock()
+	next = &ruleset{policy: rules, prompts: map[string]route{}, resources: map[string]string{}, at: map[string]uint64{}}
 	defs = slices.Clone(ru.tools)
 	byName := map[string][]string{} // the servers of a prompt
 	for _, name := range ru.order {
@@ -214,13 +239,13 @@ func (ru *rules) present(s *server) (listed map[string][][]byte, at uint64) {
 // stays where nothing changed.
 func (ru *rules) join(ctx context.Context, next, old *ruleset, defs []gate.Definition) ([]gate.Finding, error) {
 	raw := encodeDefinitions(defs)
-	if old != nil && old.catalogueBlob == audit.Sum(raw).String() {
+	if old != nil && old.policy == next.policy && old.catalogueBlob == audit.Sum(raw).String() {
 		next.catalogue, next.policyBlob, next.catalogueBlob = old.catalogue, old.policyBlob, old.catalogueBlob
 		return ru.findings, nil
 	}
 	var findings []gate.Finding
-	next.catalogue, findings = gate.NewCatalogue(defs, ru.policy)
-	source, err := ru.store.PutBlob(ctx, ru.policy.Source)
+	next.catalogue, findings = gate.NewCatalogue(defs, next.policy)
+	source, err := ru.store.PutBlob(ctx, next.policy.Source)
 	if err != nil {
 		return nil, err
 	}

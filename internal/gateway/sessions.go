@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	writ "github.com/writ-project/writ"
@@ -29,7 +30,7 @@ type sessions struct {
 	store   Store
 	caps    provenance.Caps
 	maxHeld int64
-	screen  *screen.Screen
+	screen  atomic.Pointer[screen.Screen] // nil for none
 	clock   func() time.Time
 	events  *events
 	sealKey [32]byte
@@ -124,8 +125,9 @@ const (
 )
 
 func newSessions(o Options, es *events) *sessions {
-	ss := &sessions{store: o.Store, caps: o.Caps, maxHeld: cmp.Or(o.MaxHeld, maxEvidence), screen: o.Screen, clock: o.Clock, events: es,
+	ss := &sessions{store: o.Store, caps: o.Caps, maxHeld: cmp.Or(o.MaxHeld, maxEvidence), clock: o.Clock, events: es,
 		loaded: map[string]*session{}}
+	ss.screen.Store(o.Screen)
 	if ss.clock == nil {
 		ss.clock = time.Now
 	}
@@ -414,7 +416,7 @@ func (ss *sessions) restore(ctx context.Context, s *session) error {
 
 func (ss *sessions) replay(ctx context.Context, s *session) (*Replayer, error) {
 	r := NewReplayer(ss.store, ss.caps)
-	r.screen = ss.screen
+	r.screen = ss.screen.Load()
 	for rec, err := range recordsFrom(ctx, ss.store, s.id, 1) {
 		if err != nil {
 			return nil, err

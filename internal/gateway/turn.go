@@ -70,8 +70,8 @@ func (ss *sessions) Turn(ctx context.Context, in downstream.Session, text string
 		}
 		_, zone := ss.clock().Zone()
 		data, halted = turnData{Evidence: s.evidence.Next(), Zone: zone}, nil
-		if ss.screen != nil {
-			if v := ss.screen.Check(text); v.Halt() {
+		if input := ss.screen.Load(); input != nil {
+			if v := input.Check(text); v.Halt() {
 				data.Halted = v.Rejection()
 				halted = &HaltedError{*data.Halted, v.Reply}
 			}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"reflect"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
+)
+
+func reloadCommand() *cobra.Command {
+	var f flags
+	return f.take(&cobra.Command{
+		Use: "reload", Short: "Have the running gateways read their policy and configuration again", Args: cli.NoArgs,
+		Long: "Have the running gateways of the state directory read their policy and configuration again,\n" +
+			"as SIGHUP does: they are read whole, then swapped whole. Where something in them is broken the\n" +
+			"old ones stay in force, and the faults are shown. Servers, shadow and the memory take a restart.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			doors, err := f.doors()
+			if err != nil {
+				return err
+			}
+			for _, door := range doors {
+				if err := reloadAt(c.Context(), door, c.OutOrStdout()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}, "state")
+}
+
+// reloaded is what a gateway says of a reload.
+type reloaded struct {
+	Policy string `json:"policy,omitempty"` // SHA-256 of the policy in force
+	Error  string `json:"error,omitempty"`  // why the old one is
+}
+
+func reloadAt(ctx context.Context, door *http.Client, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://localhost/reload", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := door.Do(req)
+	if err != nil {
+		return cli.Fail(cli.ExitIO, "writ serve", "the gateway does not answer")
+	}
+	defer resp.Body.Close()
+	var r reloaded
+	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&r) != nil {
+		return cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read")
+	}
+	if r.Error != "" {
+		return cli.Fail(cli.ExitConfig, "writ check", "nothing was changed: %s", cli.Printable(r.Error))
+	}
+	fmt.Fprintf(out, "in force: policy sha256:%s\n", cli.OneLine(r.Policy, 64))
+	return nil
+}
+
+// reload reads a gateway's files again and puts them in force, all or none.
+func (o *files) reload(ctx context.Context, g *gateway.Gateway) (string, error) {
+	next, err := o.again()
+	switch {
+	case err != nil:
+		return "", err
+	case !reflect.DeepEqual(next.servers, o.servers) || next.shadow != o.shadow || !reflect.DeepEqual(next.memory, o.memory):
+		return "", cli.Fail(cli.ExitConfig, "restart the gateway", "servers, shadow and the memory take a restart")
+	}
+	if err := g.Reload(ctx, next.policy, next.screen); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", next.policy.Digest), nil
+}
+
+// hearReload reloads at each SIGHUP, until the context ends.
+func (o *files) hearReload(ctx context.Context, g *gateway.Gateway, stderr io.Writer) {
+	if len(reloadSignals) == 0 {
+		return // Notify of none is of all
+	}
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, reloadSignals...)
+	go func() {
+		defer signal.Stop(hup)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hup:
+				if digest, err := o.reload(ctx, g); err != nil {
+					fmt.Fprintf(stderr, "writ: nothing was changed: %s\n", cli.Printable(err.Error()))
+				} else {
+					fmt.Fprintf(stderr, "writ: in force: policy sha256:%s\n", digest)
+				}
+			}
+		}
+	}()
+}
+
+// reloadHandler is POST /reload of the local door, for whoever may answer there.
+func (o *files) reloadHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var out reloaded
+		status := http.StatusOK
+		err := localdoor.Apart(r.Context(), apart...)
+		if err == nil {
+			out.Policy, err = o.reload(r.Context(), g)
+		}
+		if err != nil {
+			out.Error, status = err.Error(), http.StatusConflict
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		json.NewEncoder(w).Encode(out)
+	}
+}
