@@ -14,7 +14,7 @@ import (
 
 // policyFile is the operator's policy as it is written: strict YAML, one
 // document, every key listed here and no other. What the words mean stands in
-// docs/design.md.
+// docs/policy.md.
 type policyFile struct {
 	strictyaml.Place
 	// Version is 1, and may be left out.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -339,4 +340,20 @@ func FuzzParsePolicy(f *testing.F) {
 			break
 		}
 	})
+}
+
+// TestReference: docs/policy.md has every word of the format.
+func TestReference(t *testing.T) {
+	b, err := os.ReadFile("../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []any{policyFile{}, collectionFile{}, toolFile{}, argFile{}, outputFile{}, budgetFile{}} {
+		for i := range reflect.TypeOf(form).NumField() {
+			word := reflect.TypeOf(form).Field(i).Tag.Get("yaml")
+			if word != "" && !bytes.Contains(b, []byte("`"+word)) && !bytes.Contains(b, []byte(" "+word+":")) {
+				t.Errorf("%q is not in docs/policy.md", word)
+			}
+		}
+	}
 }
