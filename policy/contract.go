@@ -235,8 +235,8 @@ type ArgRule struct {
 	OwnerUser   bool     // R28: or what the user typed
 	Extensions  []string // R36: how a name that the agent makes up may end
 	Forms       []money.Form
-	Max         string   // R11: the most an amount may be, in decimal; "" for no bound
-	Line, Col   int      // where it stands in the policy file
+	Max         string // R11: the most an amount may be, in decimal; "" for no bound
+	Line, Col   int    // where it stands in the policy file
 }
 
 // Constants is how many values the operator wrote for it.
