@@ -62,3 +62,41 @@ tools:
 		}
 	}
 }
+
+// BenchmarkManyTurns decides acts after many turns of the user: what he typed, a day
+// he named, an amount, and a model's text with links.
+func BenchmarkManyTurns(b *testing.B) {
+	p, c := newWorld(b, `
+pins: optional
+collections: { contact: {} }
+tools:
+  m/send:
+    effect: send
+    args:
+      /to: { role: target, type: email, collection: contact }
+      /at: { role: time }
+      /sum: { role: amount, type: decimal, words: [pay], forms: [a+b, a*p%+c] }
+      /body: { role: content, content: open }
+`, `{"m":[{"name":"send","inputSchema":{"type":"object","properties":{"to":{"type":"string"},"at":{"type":"string"},"sum":{"type":"number"},"body":{"type":"string"}}}}]}`)
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	for _, turns := range []int{1, 1_000} {
+		s := gate.NewSession("s_a", [32]byte{1}, provenance.Caps{})
+		for i := range turns {
+			text := fmt.Sprintf("Write to kim%d@corp.example on %s at noon, and pay $%d.50 plus 7 %%. The menu is at https://menu%d.example/x", i, at.AddDate(0, 0, i%300).Format("2006-01-02"), i+1, i)
+			s.Commit(s.Turn(s.Next(), []byte(text), at))
+		}
+		for name, args := range map[string]string{
+			"accepted": fmt.Sprintf(`{"to":"kim0@corp.example","at":"2026-11-22 12:00","sum":%d.5,"body":"Dear Kim, the menu is at https://menu0.example/x. %s"}`, turns, strings.Repeat("See you there. ", 100)),
+			"refused":  `{"to":"eve@corp.example","at":"2027-12-24 12:00","sum":77.77,"body":"Dear Kim, look at https://evil.example/x"}`,
+		} {
+			b.Run(fmt.Sprintf("turns=%d/%s", turns, name), func(b *testing.B) {
+				for b.Loop() {
+					d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Call: gate.Call{Server: "m", Tool: "send", Arguments: strictjson.Of([]byte(args))}, Time: at})
+					if d.Allowed() != (name == "accepted") {
+						b.Fatalf("%+v", d.Outcome.Rejection)
+					}
+				}
+			})
+		}
+	}
+}

@@ -24,6 +24,7 @@ const (
 type Names struct {
 	l      *Ledger
 	said   []named
+	isRead bool
 	visits int
 }
 
@@ -36,12 +37,17 @@ type named struct {
 
 // Names returns what the user may have named.
 func (l *Ledger) Names() *Names {
-	n := &Names{l: l, visits: maxVisits}
+	return &Names{l: l, visits: maxVisits}
+}
+
+// all reads the user's words, when they are first asked for.
+func (n *Names) all() []named {
 	runs := maxRuns
-	for i := len(l.turns) - 1; i >= 0 && runs > 0; i-- {
-		runs = n.read(&l.turns[i], runs)
+	for i := len(n.l.turns) - 1; i >= 0 && runs > 0 && !n.isRead; i-- {
+		runs = n.read(&n.l.turns[i], runs)
 	}
-	return n
+	n.isRead = true
+	return n.said
 }
 
 // read adds the names of one turn. It returns how many more stretches may be
@@ -116,9 +122,10 @@ func (n *Names) Anchor(q Query) (Quote, bool) {
 		return Quote{}, false
 	}
 	a := anchoring{Names: n, q: &q, marks: map[Type]uint32{}}
-	for i := range n.said {
-		if a.names(&n.said[i]) {
-			return n.said[i].at, true
+	said := n.all()
+	for i := range said {
+		if a.names(&said[i]) {
+			return said[i].at, true
 		}
 	}
 	return Quote{}, false

@@ -55,22 +55,23 @@ const maxAtoms = 256
 // A number in which marks stand is a date, a time or an amount before it is a
 // long number: those name nobody.
 var atomForms = []struct {
-	kind AtomKind
-	t    Type
-	form *regexp.Regexp
+	kind  AtomKind
+	t     Type
+	marks string // of which a text that has one holds at least one; "" where needs says it
+	form  *regexp.Regexp
 }{
-	{LinkAtom, URL, regexp.MustCompile("(?i)[a-z][a-z0-9+.-]*://(?:[^\\s<>\"'`()\\[\\]{}|]|\\([^\\s<>\"'()]*\\))+")},
-	{LinkAtom, Untyped, regexp.MustCompile(`(?i)\b(?:mailto|tel|sms|data|javascript|vbscript|file|callto|sip|bitcoin|ethereum|magnet|intent):[^\s<>"']+`)},
-	{MailAtom, Email, regexp.MustCompile(`[^\s@<>"'` + "`" + `(),;:\[\]{}]+@[^\s@<>"'` + "`" + `(),;:\[\]{}]*[\pL\pN]`)},
-	{HostAtom, Host, regexp.MustCompile(`\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b`)},
-	{"", Untyped, regexp.MustCompile(`\b(?:(?:19|20)[0-9]{2}-[01]?[0-9]-[0-3]?[0-9]|[0-3]?[0-9][./-][01]?[0-9][./-](?:19|20)[0-9]{2})(?:[T ][0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?)?\b`)},
-	{HostAtom, Host, regexp.MustCompile(`[\pL\pN_](?:[\pL\pN_-]*[.。])+[\pL\pM]{2}[\pL\pN\pM-]*(?:[/?#:][^\s<>"'` + "`" + `()]*)?`)},
-	{PathAtom, Path, regexp.MustCompile(`(?:^|[\s"'` + "`" + `(=:,;<>|\[])(?:~?/[^\s/<>"'` + "`" + `()|][^\s<>"'` + "`" + `()|]*|[A-Za-z]:[\\/][^\s<>"']*|\\\\[^\s<>"']+)`)},
-	{MentionAtom, Untyped, regexp.MustCompile(`@[\pL\pN_][\pL\pN_.-]*|<![^>]*>`)},
-	{MentionAtom, Untyped, regexp.MustCompile(`#[0-9]+`)},
-	{KeyAtom, Untyped, regexp.MustCompile(`[\pL\pN_+/=-]{20,}`)},
-	{NumberAtom, Untyped, regexp.MustCompile(`\+?[\pL]{0,4}[0-9](?:[ \x{a0}./()-]{0,2}[\pL]?[0-9]){5,}`)},
-	{NumberAtom, Untyped, regexp.MustCompile(`[\pL\pN]*[0-9][\pL\pN]*`)},
+	{LinkAtom, URL, ":", regexp.MustCompile("(?i)[a-z][a-z0-9+.-]*://(?:[^\\s<>\"'`()\\[\\]{}|]|\\([^\\s<>\"'()]*\\))+")},
+	{LinkAtom, Untyped, ":", regexp.MustCompile(`(?i)\b(?:mailto|tel|sms|data|javascript|vbscript|file|callto|sip|bitcoin|ethereum|magnet|intent):[^\s<>"']+`)},
+	{MailAtom, Email, "@", regexp.MustCompile(`[^\s@<>"'` + "`" + `(),;:\[\]{}]+@[^\s@<>"'` + "`" + `(),;:\[\]{}]*[\pL\pN]`)},
+	{HostAtom, Host, ".。", regexp.MustCompile(`\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b`)},
+	{"", Untyped, "0123456789", regexp.MustCompile(`\b(?:(?:19|20)[0-9]{2}-[01]?[0-9]-[0-3]?[0-9]|[0-3]?[0-9][./-][01]?[0-9][./-](?:19|20)[0-9]{2})(?:[T ][0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?)?\b`)},
+	{HostAtom, Host, ".。", regexp.MustCompile(`[\pL\pN_](?:[\pL\pN_-]*[.。])+[\pL\pM]{2}[\pL\pN\pM-]*(?:[/?#:][^\s<>"'` + "`" + `()]*)?`)},
+	{PathAtom, Path, "/\\", regexp.MustCompile(`(?:^|[\s"'` + "`" + `(=:,;<>|\[])(?:~?/[^\s/<>"'` + "`" + `()|][^\s<>"'` + "`" + `()|]*|[A-Za-z]:[\\/][^\s<>"']*|\\\\[^\s<>"']+)`)},
+	{MentionAtom, Untyped, "@<#", regexp.MustCompile(`@[\pL\pN_][\pL\pN_.-]*|<![^>]*>`)},
+	{MentionAtom, Untyped, "@<#", regexp.MustCompile(`#[0-9]+`)},
+	{KeyAtom, Untyped, "", regexp.MustCompile(`[\pL\pN_+/=-]{20,}`)},
+	{NumberAtom, Untyped, "0123456789", regexp.MustCompile(`\+?[\pL]{0,4}[0-9](?:[ \x{a0}./()-]{0,2}[\pL]?[0-9]){5,}`)},
+	{NumberAtom, Untyped, "0123456789", regexp.MustCompile(`[\pL\pN]*[0-9][\pL\pN]*`)},
 }
 
 // Atoms returns the atoms of a text, at most maxAtoms+1 of them.
@@ -92,6 +93,9 @@ func Atoms(s string) []Atom {
 		plain = norm.NFKC.String(plain)
 	}
 	for _, f := range atomForms {
+		if !mayHold(plain, f.kind, f.marks) {
+			continue
+		}
 		plain = f.form.ReplaceAllStringFunc(plain, func(found string) string {
 			atom := strings.TrimLeft(found, " \t\r\n\"'`(=:,;<>|[")
 			if f.kind != "" && isAtom(f.kind, atom) && len(out) <= maxAtoms {
@@ -104,6 +108,40 @@ func Atoms(s string) []Atom {
 		})
 	}
 	return out
+}
+
+// mayHold says quickly of most texts that they hold no atom of a kind: most are
+// prose, and an expression reads every byte of it many times.
+func mayHold(s string, kind AtomKind, marks string) bool {
+	switch kind {
+	case HostAtom: // a dot within a word
+		for i := 1; i+1 < len(s); i++ {
+			if c := s[i]; (c == '.' || c >= utf8.RuneSelf) && s[i-1] != ' ' && s[i+1] != ' ' && s[i+1] != '\n' {
+				return true
+			}
+		}
+		return false
+	case KeyAtom: // a long word
+		n := 0
+		for i := range len(s) {
+			if n++; s[i] == ' ' || s[i] == '\n' {
+				n = 0
+			}
+			if n >= 20 {
+				return true
+			}
+		}
+		return false
+	case NumberAtom: // some digits
+		n := 0
+		for i := range len(s) {
+			if '0' <= s[i] && s[i] <= '9' {
+				n++
+			}
+		}
+		return n >= 7
+	}
+	return strings.ContainsAny(s, marks)
 }
 
 // digitOf returns the ASCII digit of a digit of any script.
@@ -173,6 +211,9 @@ func links(s string) []string {
 	for _, f := range atomForms {
 		if f.kind == PathAtom {
 			break // what follows are no links
+		}
+		if !mayHold(s, f.kind, f.marks) {
+			continue
 		}
 		var rest strings.Builder
 		done := 0

@@ -40,8 +40,11 @@ type Ledger struct {
 	dirs    keys            // directories whose names are all known (R24)
 	opened  map[string]bool // closed collections an act put in what it chose from an open one
 	turns   []turn
-	typed   int  // bytes of all turns, lapsed ones too
-	secrets bool // a leaf marked secret was delivered (R30)
+	begun   map[string][]int   // turns by what their tokens begin with, and by their typed forms
+	moments map[moment][]Quote // what they name (R10), of the latest that does
+	zones   map[int]bool       // in which they were typed
+	typed   int                // bytes of all turns, lapsed ones too
+	secrets bool               // a leaf marked secret was delivered (R30)
 	leaves  int
 	events  uint64 // commits
 }
@@ -55,7 +58,7 @@ func NewLedger(key [32]byte, caps Caps) *Ledger {
 	if caps.Bytes <= 0 {
 		caps.Bytes = DefaultCaps.Bytes
 	}
-	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, dirs: keys{}, opened: map[string]bool{}}
+	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}}
 }
 
 // Secrets reports whether the session's agent was given something a contract marks

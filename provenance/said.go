@@ -3,6 +3,7 @@ package provenance
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/writ-project/writ/internal/calendar"
 	"github.com/writ-project/writ/internal/money"
@@ -38,22 +39,53 @@ func (t *turn) say() (s said) {
 	return s
 }
 
+// moment is a day or time that the user named, in the clocks of whom it was counted
+// where an argument can have an offset of its own.
+type moment struct {
+	kind      calendar.Kind
+	candidate string
+	zone      int // seconds ahead of UTC, in zoned ones
+	zoned     bool
+}
+
+// index files what a turn names, over what earlier turns named.
+func (l *Ledger) index(t *turn) {
+	_, zone := t.Time.Zone()
+	for _, kind := range []calendar.Kind{calendar.Date, calendar.Clock, calendar.Instant} {
+		for _, c := range calendar.Candidates(t.said.days, kind) {
+			r, _ := calendar.Holds(c, t.said.days, t.Time.Location())
+			at := make([]Quote, len(r.At))
+			for i, p := range r.At {
+				at[i] = Quote{t.Evidence, p.Start, p.End}
+			}
+			l.moments[moment{kind: kind, candidate: c}] = at
+			if kind == calendar.Instant {
+				l.moments[moment{kind, c, zone, true}] = at
+			}
+		}
+	}
+	l.zones[zone] = true
+}
+
 // SaidTime reports whether the user named the day or time that a value is, in the
 // latest turn that does, counted from when and in the zone in which he said it
 // (R10). It answers with the words it rests on.
-func (l *Ledger) SaidTime(v strictjson.Value) ([]Quote, bool) {
-	text, ok := v.Text()
-	for i := len(l.turns) - 1; i >= 0 && ok; i-- {
-		t := &l.turns[i]
-		if r, holds := calendar.Holds(text, t.said.days, t.Time.Location()); holds {
-			var at []Quote
-			for _, p := range r.At {
-				at = append(at, Quote{t.Evidence, p.Start, p.End})
-			}
-			return at, true
+func (l *Ledger) SaidTime(v strictjson.Value) (at []Quote, ok bool) {
+	text, isText := v.Text()
+	if !isText || len(l.moments) == 0 {
+		return nil, false
+	}
+	for zone := range l.zones {
+		kind, candidate, zoned := calendar.Spelled(text, time.FixedZone("", zone))
+		m := moment{kind: kind, candidate: candidate}
+		if zoned {
+			m.zone, m.zoned = zone, true
+		}
+		if found, is := l.moments[m]; is && (!ok || found[0].Evidence > at[0].Evidence) {
+			at, ok = found, true
 		}
 	}
-	return nil, false
+	return at, ok
 }
 
 // Number is an amount that the user named.

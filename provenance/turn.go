@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"errors"
+	"iter"
 	"regexp"
 	"strings"
 	"time"
@@ -93,6 +94,8 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	}
 	l.events++
 	l.turns = append(l.turns, p.turn)
+	l.index(&p.turn)
+	l.begin()
 	l.typed += len(p.Text)
 	l.store.bytes += int64(len(p.Text)) * turnCost
 	return nil
@@ -103,6 +106,8 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 func (l *Ledger) LapseTurns() {
 	l.events++
 	l.turns = nil
+	clear(l.moments)
+	clear(l.begun)
 }
 
 // Turns returns how many turns vouch.
@@ -143,7 +148,7 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 		words = append(words[:len(words):len(words)], q.Collection)
 	}
 	reason := writ.ProvenanceUnseen
-	for i := len(l.turns) - 1; i >= 0; i-- {
+	for i := range l.holdingTurns(v, typed) {
 		t := &l.turns[i]
 		s, found, bare := t.own.find(v, typed, words, isSmall)
 		switch {
@@ -202,6 +207,66 @@ func (l *Ledger) TypedBeside(q Query, beside Quote) (Quote, bool) {
 
 // besideBytes is how far the pieces of one thing stand apart.
 const besideBytes = 200
+
+// holdingTurns yields the turns that may hold a value, the latest first: those that
+// have a token of its typed form, or one that begins as it does.
+func (l *Ledger) holdingTurns(text, typed string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		var a, b []int
+		if len(text) >= longHead {
+			a = l.begun["\x01"+text[:longHead]]
+		} else if text != "" {
+			a = l.begun["\x00"+text[:min(len(text), headLength)]]
+		}
+		if typed != "" {
+			b = l.begun[typed]
+		}
+		for len(a)+len(b) > 0 {
+			at := -1
+			if len(a) > 0 {
+				at = a[len(a)-1]
+			}
+			if len(b) > 0 {
+				at = max(at, b[len(b)-1])
+			}
+			if len(a) > 0 && a[len(a)-1] == at {
+				a = a[:len(a)-1]
+			}
+			if len(b) > 0 && b[len(b)-1] == at {
+				b = b[:len(b)-1]
+			}
+			if !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// longHead is how much of a longer value's beginning tells turns apart.
+const longHead = 8
+
+// begin files the newest turn under what its tokens begin with and what they are.
+func (l *Ledger) begin() {
+	at := len(l.turns) - 1
+	file := func(k string) {
+		if all := l.begun[k]; len(all) == 0 || all[len(all)-1] != at {
+			l.begun[k] = append(all, at)
+		}
+	}
+	for _, r := range []*reading{&l.turns[at].own, &l.turns[at].quoted} {
+		for head, starts := range r.starts {
+			file("\x00" + head)
+			for _, i := range starts {
+				if i+longHead <= len(r.text) {
+					file("\x01" + r.text[i:i+longHead])
+				}
+			}
+		}
+		for form := range r.typed {
+			file(form)
+		}
+	}
+}
 
 // spoken returns the two forms a value can be found in: its bytes ("" for
 // none), and its form under a type ("" for none).

@@ -135,32 +135,41 @@ var spellings = []struct {
 	{Instant, regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2})?$`)},
 }
 
-// zoned is RFC 3339 to the second.
-var zoned = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.0{1,9})?(Z|[+-]\d{2}:\d{2})$`)
+// offset is RFC 3339 to the second.
+var offset = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.0{1,9})?(Z|[+-]\d{2}:\d{2})$`)
 
-// Holds reports whether an argument is one of the candidates of its kind among
-// the readings of one text, and returns the reading that has it. Its spelling is
-// 2024-05-15, 10:00, 10:00:00, the two with T or a space between, or RFC 3339
-// with an offset, which holds if the clocks of zone, the user's, show a candidate
-// then. In another spelling nothing holds.
-func Holds(arg string, readings []Reading, zone *time.Location) (Reading, bool) {
-	kind := Kind(0)
+// Spelled returns what an argument names as candidates are written: 2024-05-15,
+// 10:00, 10:00:00, the two with T or a space between, or RFC 3339 with an offset,
+// which is what the clocks of zone, the user's, show then. In another spelling it
+// names nothing.
+func Spelled(arg string, zone *time.Location) (kind Kind, candidate string, zoned bool) {
 	for _, s := range spellings {
 		if s.form.MatchString(arg) {
 			kind = s.kind
 		}
 	}
-	if kind == Clock || kind == Instant {
+	switch {
+	case kind == Clock || kind == Instant:
 		if arg = strings.Replace(arg, " ", "T", 1); strings.Count(arg, ":") == 1 {
 			arg += ":00"
 		}
-	} else if zoned.MatchString(arg) && !strings.HasSuffix(arg, "-00:00") {
+	case kind == Date:
+	case !offset.MatchString(arg) || strings.HasSuffix(arg, "-00:00"):
+		return 0, "", false
+	default:
 		at, err := time.Parse(time.RFC3339, arg)
 		if err != nil {
-			return Reading{}, false
+			return 0, "", false
 		}
-		kind, arg = Instant, at.In(zone).Format("2006-01-02T15:04:05")
+		return Instant, at.In(zone).Format("2006-01-02T15:04:05"), true
 	}
+	return kind, arg, false
+}
+
+// Holds reports whether an argument, as Spelled reads it, is one of the candidates
+// of its kind among the readings of one text, and returns the reading that has it.
+func Holds(arg string, readings []Reading, zone *time.Location) (Reading, bool) {
+	kind, arg, _ := Spelled(arg, zone)
 	if kind == 0 || !slices.Contains(Candidates(readings, kind), arg) {
 		return Reading{}, false
 	}
