@@ -52,6 +52,11 @@ type AskedValue struct {
 	// Seen are places where the value stands, the best first and the earliest: by the
 	// labels of these a person tells who wrote it. At most five.
 	Seen []Ref
+	// Grows are the lines by which it would not be asked again, the widest first: an
+	// output that the contract calls system vouches for the argument; a collection is
+	// closed, which a person may say who knows that strangers cannot enter it; or this
+	// exact value. None where the question is of another kind.
+	Grows []policy.Grown
 }
 
 // Ask returns what a person may allow, nil where the call passed, where nobody may
@@ -178,11 +183,45 @@ func (j *judge) askedValue(f writ.Failure) AskedValue {
 	v := AskedValue{Pointer: f.Pointer, Reason: f.Reason, Need: f.Need}
 	if l := j.leafAt(f.Pointer); l != nil {
 		v.Role, v.Raw = l.role.String(), l.value.Literal()
-		for _, at := range j.session().ledger.Where(provenance.Query{Value: l.value, Type: l.typ()}, 5) {
+		seen := j.session().ledger.Where(provenance.Query{Value: l.value, Type: l.typ()}, 5)
+		for _, at := range seen {
 			v.Seen = append(v.Seen, refOf(at))
 		}
+		v.Grows = j.grows(l, f.Reason, seen)
 	}
 	return v
+}
+
+// grows says by which lines a value would pass from now on. What is destroyed is
+// anchored anew each time (R9), a record is that of its call (R37), and what a text
+// holds or whom it goes to is no value of an argument.
+func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out []policy.Grown) {
+	if l.rule == nil || l.key || l.answer || l.empty || j.d.Effect&policy.Delete != 0 ||
+		l.role != policy.Target && l.role != policy.Selector && l.role != policy.Amount && l.role != policy.TimeRole {
+		return nil
+	}
+	g := policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Arg: l.rule.At.Source}
+	switch reason {
+	case writ.ProvenanceSource:
+		for _, at := range seen {
+			if at.Label >= writ.System && at.Rule != "" && at.Rule[0] == '/' {
+				g := g
+				g.From = at.Server + "/" + at.Tool + "#" + at.Rule
+				if !slices.ContainsFunc(out, func(o policy.Grown) bool { return o.From == g.From }) {
+					out = append(out, g)
+				}
+			}
+		}
+	case writ.ProvenanceOpenTarget:
+		if c := l.collection(); c != "" {
+			out = append(out, policy.Grown{Closed: c})
+		}
+	case writ.ProvenanceUnseen, writ.ProvenanceLabel, writ.ProvenanceReflected, writ.ProvenanceSmall, writ.ProvenanceConst:
+	default:
+		return nil
+	}
+	g.Const = l.value.Literal()
+	return append(out, g)
 }
 
 // approved lets the leaves that failed rest on a person's yes. What the model wrote

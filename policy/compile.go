@@ -61,6 +61,7 @@ func (r *reader) compile(f *policyFile) *Policy {
 			p.Contracts[e.Key.Value] = c
 		}
 	}
+	r.grow(p, f)
 	r.stores(p, f)
 	for _, e := range f.Tools.Entries {
 		r.references(p, &e.Value)

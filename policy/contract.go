@@ -324,6 +324,7 @@ type Policy struct {
 	Digest       [32]byte             // SHA-256 of Source
 	Warnings     []Fault              // lint findings that do not stop the start, sorted
 
+	Grown []Grown // what a person allowed from now on
 	// ApprovalsPerSession is how many calls of a session may be put to a person, nil
 	// for the default.
 	ApprovalsPerSession *int

@@ -29,6 +29,8 @@ type policyFile struct {
 	Tools strictyaml.Map[toolFile] `yaml:"tools"`
 	// ApprovalsPerSession bounds how many calls of a session are put to a person.
 	ApprovalsPerSession strictyaml.Whole `yaml:"approvals_per_session"`
+	// Grown is what a person allowed from now on: grown.yaml.
+	Grown strictyaml.Seq[grownFile] `yaml:"grown"`
 	// Stores says which servers and tools read and write the same things, beside
 	// those of one server: disk: [files, backup/list] (R38).
 	Stores strictyaml.Map[strictyaml.Words] `yaml:"stores"`

@@ -1,0 +1,72 @@
+package gate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// TestGrows: each line that a question offers makes that very call pass from now on,
+// and nothing that R9, R28 or R37 hold.
+func TestGrows(t *testing.T) {
+	const base = `pins: optional
+collections: { channel: {}, doc: {} }
+tools:
+  chat/list: { effect: read, outputs: [{ at: /ids/*, label: system, collection: channel, authoritative: true }, { at: /topic, label: external }] }
+  chat/post: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user, output: chat/own#/ids/*] } } }
+  chat/send: { effect: send, args: { /channel: { role: target, collection: channel } } }
+  chat/own: { effect: read, outputs: [{ at: /ids/*, label: system, collection: channel }] }
+  chat/drop: { effect: delete, args: { /channel: { role: selector, collection: channel } } }
+`
+	const tools = `{"chat":[{"name":"list","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"own","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
+{"name":"post","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},{"name":"send","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},
+{"name":"drop","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}}]}`
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	run := func(text, tool, channel string) gate.Decision {
+		p, c := newWorld(t, text, tools)
+		s := gate.NewSession("s_a", [32]byte{1}, provenance.Caps{})
+		decide := func(tool, args string) gate.Decision {
+			d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Time: at, Call: gate.Call{Server: "chat", Tool: tool, Arguments: strictjson.Of([]byte(args))}})
+			s.Decided(&d)
+			return d
+		}
+		d := decide("list", "{}")
+		s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{"ids":["C-infra","C-eve"],"topic":"C-topic"}}`))}))
+		return decide(tool, `{"channel":"`+channel+`"}`)
+	}
+	for _, c := range []struct {
+		tool, channel string
+		grows         []string // what the lines are
+	}{
+		{"post", "C-infra", []string{`{"tool":"chat/post","arg":"/channel","from":"chat/list#/ids/*"}`, `{"tool":"chat/post","arg":"/channel","const":"C-infra"}`}},
+		{"send", "C-infra", []string{`{"closed":"channel"}`, `{"tool":"chat/send","arg":"/channel","const":"C-infra"}`}},
+		{"send", "C-topic", []string{`{"tool":"chat/send","arg":"/channel","const":"C-topic"}`}},
+		{"drop", "C-infra", nil},
+	} {
+		d := run(base, c.tool, c.channel)
+		if d.Allowed() || d.Ask() == nil || len(d.Ask().Values) != 1 {
+			t.Fatalf("%s: %+v", c.tool, d.Outcome)
+		}
+		got := d.Ask().Values[0].Grows
+		if len(got) != len(c.grows) {
+			t.Fatalf("%s %s: %+v", c.tool, c.channel, got)
+		}
+		for i, g := range got {
+			text := string(policy.GrownText([]policy.Grown{g}))
+			if want := "grown:\n  - " + c.grows[i] + "\n"; text != want {
+				t.Errorf("got %s want %s", text, want)
+			}
+			all, _ := policy.WithGrown([]byte(base), []byte(text))
+			if d := run(string(all), c.tool, c.channel); !d.Allowed() {
+				t.Errorf("%s: still refused: %+v", text, d.Outcome.Rejection)
+			}
+			if d := run(string(all), c.tool, "C-other"); d.Allowed() {
+				t.Errorf("%s: lets pass what nobody saw", text)
+			}
+		}
+	}
+}

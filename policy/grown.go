@@ -1,0 +1,160 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/provenance"
+)
+
+// # What a person allowed from now on
+//
+// A policy grows by lines that say what a person said "from now on" to: an output
+// that vouches for an argument, one exact value of an argument, or that our own
+// people alone make members of a collection. They stand in a file of their own,
+// grown.yaml beside the policy, and are read behind it, as its last key: what is in
+// force, and on record, is one text. No line holds a wildcard that the policy does
+// not have, and none adds to an enum, a control or a secret.
+
+// Grown is one such line.
+type Grown struct {
+	Tool   string          `json:"tool,omitempty"`   // server/tool of the argument
+	Arg    string          `json:"arg,omitempty"`    // its pointer, as the contract writes it
+	From   string          `json:"from,omitempty"`   // server/tool#/pointer, of an output that is system or user
+	Const  json.RawMessage `json:"const,omitempty"`  // or one exact value
+	Closed string          `json:"closed,omitempty"` // or a collection
+	By     string          `json:"by,omitempty"`     // who said so
+	At     string          `json:"at,omitempty"`     // RFC 3339
+}
+
+// GrownText is grown.yaml: one line for each.
+func GrownText(lines []Grown) []byte {
+	var b bytes.Buffer
+	b.WriteString("grown:\n")
+	for _, g := range lines {
+		var line bytes.Buffer
+		e := json.NewEncoder(&line)
+		e.SetEscapeHTML(false)
+		_ = e.Encode(g) // strings and checked JSON
+		b.WriteString("  - " + line.String())
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// WithGrown is a policy's text with what grown.yaml has behind it, and the number of
+// the line before that.
+func WithGrown(source, grown []byte) (all []byte, lines int) {
+	if len(grown) == 0 {
+		return source, 0
+	}
+	source = slices.Concat(bytes.TrimRight(source, "\n"), []byte("\n"))
+	return slices.Concat(source, grown), bytes.Count(source, []byte("\n"))
+}
+
+type grownFile struct {
+	strictyaml.Place
+	Tool   strictyaml.String   `yaml:"tool"`
+	Arg    strictyaml.String   `yaml:"arg"`
+	From   strictyaml.String   `yaml:"from"`
+	Const  strictyaml.Anything `yaml:"const"`
+	Closed strictyaml.String   `yaml:"closed"`
+	By     strictyaml.String   `yaml:"by"`
+	At     strictyaml.String   `yaml:"at"`
+}
+
+// grow adds the grown lines to what was compiled.
+func (r *reader) grow(p *Policy, f *policyFile) {
+	for i := range f.Grown.Items {
+		g := &f.Grown.Items[i]
+		if g.Node.Kind != strictyaml.Mapping {
+			continue // a fault already
+		}
+		line := Grown{Tool: g.Tool.S, Arg: g.Arg.S, From: g.From.S, Closed: g.Closed.S, By: g.By.S, At: g.At.S}
+		kinds := 0
+		for _, given := range []bool{g.From.Given(), g.Const.Given(), g.Closed.Given()} {
+			if given {
+				kinds++
+			}
+		}
+		switch {
+		case kinds != 1 || g.Closed.Given() == (g.Tool.Given() && g.Arg.Given()):
+			r.Fault(g.Node, "a grown line is of an argument and its from or const, or of a collection that is closed", "writ grown list")
+		case p.Profile == Strict:
+			r.Fault(g.Node, "profile strict knows no grown lines", "remove it")
+		case g.Closed.Given():
+			c, ok := p.Collections[g.Closed.S]
+			if !ok {
+				r.Fault(g.Closed.Node, "the collection "+strictyaml.Word(g.Closed.S)+" is not declared", "writ grown remove")
+				break
+			}
+			c.Closed = true
+			p.Collections[g.Closed.S] = c
+		default:
+			if g.Const.Given() {
+				line.Const, _ = r.JSON(g.Const.Node)
+			}
+			r.growArg(p, g, &line)
+		}
+		p.Grown = append(p.Grown, line)
+	}
+}
+
+// growArg adds a source to an argument.
+func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
+	c := p.Contracts[g.Tool.S]
+	at, err := provenance.ParsePattern(g.Arg.S)
+	switch {
+	case c == nil:
+		r.Fault(g.Tool.Node, "the policy has no contract for "+strictyaml.Word(g.Tool.S), "writ grown remove")
+		return
+	case err != nil || len(at.Tokens) == 0:
+		r.Fault(g.Arg.Node, "not a pointer to an argument", "/to/*")
+		return
+	}
+	s := Source{Kind: FromConst, Const: [][]byte{line.Const}}
+	if g.From.Given() {
+		s = Source{Kind: FromOutput}
+		if !r.outputRef(g.From, &s) {
+			return
+		}
+		r.reference(p, g.From)
+		from := p.Contracts[s.Server+"/"+s.Tool]
+		if from != nil && !slices.ContainsFunc(from.Outputs, func(o provenance.OutputRule) bool {
+			return o.Label >= writ.System && (!s.HasAt || o.At.Source == s.At.Source || o.InText)
+		}) {
+			r.Fault(g.From.Node, "that output is what others can write: it vouches for nothing, from now on neither", "writ grown remove")
+			return
+		}
+	}
+	found := false
+	add := func(rules []ArgRule) {
+		for i := range rules {
+			a := &rules[i]
+			if a.At.Source != at.Source {
+				continue
+			}
+			found = true
+			if a.Role == Enum || a.Role == Control || a.Role == SecretRole || a.Role == Content {
+				r.Fault(g.Arg.Node, "an argument of role "+a.Role.String()+" grows nothing: it is the operator's to change", "writ grown remove")
+				return
+			}
+			a.From, a.FromDefault = append(slices.Clone(a.From), s), false
+		}
+	}
+	add(c.Args)
+	for i := range c.Cases {
+		add(c.Cases[i].Args)
+	}
+	if !found && len(c.Args) < maxRules && !strings.Contains(at.Source, "*") {
+		c.Args = append(c.Args, ArgRule{At: at, From: append(DefaultSources(Target), s), Line: g.Node.Line, Col: g.Node.Column})
+	} else if !found {
+		r.Fault(g.Arg.Node, "the contract has no rule for that argument", "writ grown remove")
+	}
+}
