@@ -71,6 +71,7 @@ func (r *reader) lint(p *Policy) {
 		}
 		r.lintMakes(p, c)
 		r.lintDeletes(c, know)
+		r.lintRecords(p, c)
 		seen := map[*ArgRule]bool{}
 		for a, e := range c.everyArg {
 			if !seen[a] && e.Gated() {
@@ -215,4 +216,60 @@ func (r *reader) lintArg(c *Contract, a *ArgRule, know supply) {
 		r.WarnAt(a.Line, a.Col, "the argument "+what+" has neither collection nor type, by which output without a pointer matches; "+who,
 			"collection: …, type: …, or output: server/tool#/pointer")
 	}
+}
+
+// lintRecords proposes to hold arguments to one record where an output shows records
+// with both (R37).
+func (r *reader) lintRecords(p *Policy, c *Contract) {
+	bound := func(a, b *ArgRule) bool {
+		return slices.ContainsFunc(c.Bindings, func(k Binding) bool {
+			holds := func(x *ArgRule) bool {
+				return k.First.Source == x.At.Source || slices.ContainsFunc(k.Others, func(at provenance.Pattern) bool { return at.Source == x.At.Source })
+			}
+			return holds(a) && holds(b)
+		})
+	}
+	var first *ArgRule
+	for a, e := range c.everyArg {
+		if e.Gated() && a.Role == Selector && a.Collection != "" && a.At.Exact() && first == nil {
+			first = a
+		}
+	}
+	if first == nil || c.Closed {
+		return
+	}
+	for b, e := range c.everyArg {
+		if e.Gated() && b != first && b.Collection != "" && b.Collection != first.Collection && (b.Role == Selector || b.Role == Target || b.Role == Amount) &&
+			!bound(first, b) && p.together(first.Collection, b.Collection) {
+			r.WarnAt(b.Line, b.Col, "an output lists "+strictyaml.Word(b.Collection)+" within records of "+strictyaml.Word(first.Collection)+", and nothing holds this argument to the record that "+strictyaml.Word(first.At.Source)+" names (R37)",
+				"of: "+first.At.Source)
+		}
+	}
+}
+
+// together reports whether some output lists members of the one collection in records
+// that members of the other name.
+func (p *Policy) together(first, other string) bool {
+	for _, c := range p.Contracts {
+		for _, a := range c.Outputs {
+			if a.Collection != first || !inRecord(&a) {
+				continue
+			}
+			record := pathOf(&a)[:len(pathOf(&a))-1]
+			for _, b := range c.Outputs {
+				if path := pathOf(&b); b.Collection == other && len(path) > len(record)+1 && slices.Equal(path[:len(record)], record) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// pathOf is where an output stands in a result or in the JSON of a text.
+func pathOf(o *provenance.OutputRule) []string {
+	if o.Extract == provenance.ExtractJSON {
+		return o.Pointer.Tokens
+	}
+	return o.At.Tokens
 }
