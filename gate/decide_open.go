@@ -17,8 +17,8 @@ import (
 //
 //   - Every atom in it, whatever a reader or a program may act on, is vouched for
 //     as a target is; one that says whom to turn to the user typed or named.
-//   - It goes to what the user typed, to a record that he named (R9), or to a
-//     constant of the operator. That a stranger can make an address appear in the
+//   - It goes to what the user typed, to a record that he named by what strangers
+//     cannot write, or to a constant of the operator. That a stranger can make an address appear in the
 //     contacts does not make him a reader, however the collection is called.
 //   - The agent was given no secret in this session, or the readers are the
 //     operator's constants or of a collection that may_hold_secrets: reworded, a secret cannot be found in a text (R30).
@@ -69,7 +69,7 @@ func (j *judge) readers() (operators bool, reason writ.Reason) {
 		}
 		named = true
 		operators = operators && (l.rule_ == "const" || l.rule_ == "output" && !l.open && j.in.Policy.Collections[l.collection()].MayHoldSecrets)
-		if !j.anchored(l) {
+		if !j.chosen(l) {
 			return false, writ.ProvenanceReader
 		}
 	}

@@ -150,7 +150,13 @@ func (j *judge) destroys(l *leaf) bool {
 // anchored is R9: a vouched value says what may be destroyed if the user typed it,
 // or something that names the record it stands in and no other of its collection.
 // What the operator listed as a constant is his own word.
-func (j *judge) anchored(l *leaf) bool {
+func (j *judge) anchored(l *leaf) bool { return j.anchoredBy(l, (*provenance.Names).Anchor) }
+
+// chosen is R28 and R14: what receives something is named by what strangers cannot
+// write.
+func (j *judge) chosen(l *leaf) bool { return j.anchoredBy(l, (*provenance.Names).Chosen) }
+
+func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Query) (provenance.Quote, bool)) bool {
 	switch l.rule_ {
 	case "const", "user", "user:time", "user:amount", "party":
 		return true
@@ -161,7 +167,7 @@ func (j *judge) anchored(l *leaf) bool {
 			l.refs = append(l.refs, refOf(made))
 			return true // R13
 		}
-		named, ok := j.named().Anchor(j.query(l, policy.Source{}))
+		named, ok := names(j.named(), j.query(l, policy.Source{}))
 		if !ok {
 			return false
 		}
@@ -277,7 +283,7 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	// record (R9).
 	q.Target = false
 	if a = s.ledger.Find(q); len(a.Vouched) > 0 {
-		if l.founded = j.foundedOn(a); j.anchored(l) {
+		if l.founded = j.foundedOn(a); j.chosen(l) {
 			l.open = false
 			return ""
 		}

@@ -117,11 +117,19 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 // is the model's own names none. A scalar that is a member of another collection
 // names that one. A record with two members of the collection relates them, and
 // is neither's. Of a path its last element names it, if it has an extension.
-func (n *Names) Anchor(q Query) (Quote, bool) {
+func (n *Names) Anchor(q Query) (Quote, bool) { return n.anchor(q, false) }
+
+// Chosen is Anchor for a record that is to receive something (R28, R14): only its own
+// id, or what the server guarantees of it, names it. Whoever can make a record appear
+// can call it by a word that users say ("please"), and of what is destroyed that is
+// his own loss, of what he is sent it is not.
+func (n *Names) Chosen(q Query) (Quote, bool) { return n.anchor(q, true) }
+
+func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 	if q.Collection == "" {
 		return Quote{}, false
 	}
-	a := anchoring{Names: n, q: &q, marks: map[Type]uint32{}}
+	a := anchoring{Names: n, q: &q, guaranteed: guaranteed, marks: map[Type]uint32{}}
 	said := n.all()
 	for i := range said {
 		if a.names(&said[i]) {
@@ -134,8 +142,10 @@ func (n *Names) Anchor(q Query) (Quote, bool) {
 // anchoring is the state of one question.
 type anchoring struct {
 	*Names
-	q     *Query
-	marks map[Type]uint32 // of the value asked for
+	q *Query
+	// guaranteed says that what strangers can write names nothing.
+	guaranteed bool
+	marks      map[Type]uint32 // of the value asked for
 }
 
 // names reports whether one of the names is that of the record asked for.
@@ -160,7 +170,7 @@ func (a *anchoring) names(n *named) bool {
 		case !a.same(f):
 			return false
 		case f.label >= writ.System && f.flags&listed != 0:
-			found = true
+			found = found || !a.guaranteed
 		}
 	}
 	return found && a.visits >= 0
@@ -211,7 +221,11 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	}
 	for at := i; at > 0 && look(at-1); at-- {
 	}
-	worth := id || m.collection == "" && complete && f.label >= writ.External
+	least := writ.External
+	if a.guaranteed {
+		least = writ.System
+	}
+	worth := id || m.collection == "" && complete && f.label >= least
 	anchor = mine && !other && worth && f.node == rec && !m.key
 	return anchor, other
 }

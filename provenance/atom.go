@@ -265,7 +265,7 @@ func (n *Names) Vouches(a Atom, closed func(string) bool) (f Fact, q Quote, ok b
 			if query.Collection = f.Collection; !a.Names() {
 				return f, q, true
 			}
-			if q, ok := n.Anchor(query); ok {
+			if q, ok := n.Chosen(query); ok {
 				return f, q, true
 			}
 		}
