@@ -118,6 +118,7 @@ func (f *flags) readRun(policy, name string, command []string) (*files, error) {
 	o := newFiles(state)
 	o.policy, o.file, o.servers = p, policy, []upstream.Config{{Name: name, Command: command}}
 	o.own(policy)
+	o.own(config.GrownFile(policy))
 	return o, nil
 }
 

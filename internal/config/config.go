@@ -283,6 +283,9 @@ func (c *Config) Files() (out []string) {
 			out = append(out, f)
 		}
 	}
+	if c.Policy != "" {
+		out = append(out, GrownFile(c.Policy))
+	}
 	return append(out, c.Memory.Files()...)
 }
 
@@ -422,9 +425,6 @@ func Load(file string) (*Config, *policy.Policy, error) {
 	}
 	return c, p, nil
 }
-
-// LoadPolicy reads and parses a policy file.
-func LoadPolicy(file string) (*policy.Policy, error) { return parsed(file, policy.Parse) }
 
 // Invalid is the exit of a program whose configuration cannot be used. Where there
 // is one fault that says what to try, that is what is tried.

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/policy"
+)
+
+func grownCommand() *cobra.Command {
+	return group("grown", "List what was allowed from now on, and take it back",
+		"What a person allowed from now on stands in a file of its own beside the policy, a line each, and\n"+
+			"is read behind it. A gateway that runs takes a change at the next writ reload.",
+		grownList(), grownRemove())
+}
+
+func grownList() *cobra.Command {
+	var f flags
+	var file string
+	c := f.take(&cobra.Command{
+		Use: "list", Short: "List the lines, with their numbers", Args: cli.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, _, err := f.grown(file)
+			if err != nil {
+				return err
+			}
+			return f.show(c, append([]policy.Grown{}, p.Grown...), func(w io.Writer) {
+				for i, g := range p.Grown {
+					fmt.Fprintf(w, "%4d  %s  (%s, %s)\n", i+1, grownLine(g), cli.OneLine(g.By, 60), cli.OneLine(g.At, 40))
+				}
+			})
+		},
+	}, "config", "json")
+	c.Flags().StringVar(&file, "policy", "", "policy `FILE`")
+	return c
+}
+
+func grownRemove() *cobra.Command {
+	var f flags
+	var file string
+	c := f.take(&cobra.Command{
+		Use: "remove NUMBER", Short: "Take a line back",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Fail(cli.ExitUsage, "writ grown list", "the number of a line")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			n, err := strconv.Atoi(args[0])
+			if err != nil || n < 1 {
+				return cli.Fail(cli.ExitUsage, "writ grown list", "the number of a line")
+			}
+			p, at, err := f.grown(file)
+			if err != nil {
+				return err
+			}
+			if n > len(p.Grown) {
+				return cli.Fail(cli.ExitData, "writ grown list", "no line has that number")
+			}
+			text, err := config.Grow(at, nil, n)
+			if err != nil {
+				return config.Invalid(err)
+			}
+			if err := replaceFile(config.GrownFile(at), text); err != nil {
+				return cli.Fail(cli.ExitIO, "", "the file cannot be written: %w", err)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "taken back: %s\ntry: writ reload\n", grownLine(p.Grown[n-1]))
+			return nil
+		},
+	}, "config")
+	c.Flags().StringVar(&file, "policy", "", "policy `FILE`")
+	return c
+}
+
+// grown reads the policy that is meant, and says where it stands.
+func (f *flags) grown(file string) (*policy.Policy, string, error) {
+	if file == "" && f.config == "" {
+		return nil, "", cli.Fail(cli.ExitUsage, "writ grown list --config writ.yaml", "--config or --policy is needed")
+	}
+	if file == "" {
+		c, p, err := config.Load(f.config)
+		if err != nil {
+			return nil, "", config.Invalid(err)
+		}
+		return p, c.Policy, nil
+	}
+	p, err := config.LoadPolicy(file)
+	if err != nil {
+		return nil, "", config.Invalid(err)
+	}
+	return p, file, nil
+}
+
+// grownLine says a line in words.
+func grownLine(g policy.Grown) string {
+	switch {
+	case g.Closed != "":
+		return "our own people alone make members of the collection " + cli.OneLine(g.Closed, 80)
+	case g.From != "":
+		return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + cli.OneLine(g.From, 200) + " returned"
+	}
+	return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts " + cli.OneLine(string(g.Const), 200)
+}
