@@ -118,7 +118,7 @@ func (f *flags) read() (*files, error) {
 	if cfg.Memory.Given() {
 		out.memory = &cfg.Memory
 	}
-	for _, file := range append(cfg.Files(), f.config) {
+	for _, file := range append(cfg.Files(), f.config, config.GrownFile(cfg.Policy)) {
 		out.own(file)
 	}
 	return out, nil

@@ -283,9 +283,6 @@ func (c *Config) Files() (out []string) {
 			out = append(out, f)
 		}
 	}
-	if c.Policy != "" {
-		out = append(out, GrownFile(c.Policy))
-	}
 	return append(out, c.Memory.Files()...)
 }
 
