@@ -104,7 +104,7 @@ func (s *Session) Approve(evidence uint32, a Approval) Observation {
 func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failure) {
 	fs := first(unfounded, against)
 	s := j.session()
-	if s == nil || len(fs) == 0 || j.strict || j.over() || j.in.Shadow || !j.askable(unfounded) || !j.askable(against) {
+	if s == nil || len(fs) == 0 || j.strict || j.over() || j.in.Shadow || !j.askable(against) {
 		return fs
 	}
 	ask := &Ask{Act: j.askKey()}
@@ -114,22 +114,28 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	}
 	switch {
 	case answered && said.Yes:
-		j.approved(unfounded, said)
+		j.approved(said)
 		j.d.basis.approval = ask.Act
 		return nil
 	case answered:
 		j.d.asked = writ.ApprovalRefused
 		return fs
-	case s.asks >= j.in.Policy.Approvals():
+	case !s.asked[ask.Act] && len(s.asked) >= j.in.Policy.Approvals():
 		return fs
 	case j.in.Asked == Pending:
 		j.d.asked = writ.ApprovalPending
 	case j.in.Asked == Expired:
 		j.d.asked = writ.ApprovalExpired
 	}
-	for _, f := range slices.Concat(unfounded, against) {
-		ask.Values = append(ask.Values, j.askedValue(f))
+	for _, l := range j.leaves {
+		if l.failed != "" {
+			ask.Values = append(ask.Values, j.askedValue(l))
+		}
 	}
+	for _, f := range against {
+		ask.Values = append(ask.Values, AskedValue{Pointer: f.Pointer, Reason: f.Reason, Need: f.Need})
+	}
+	j.d.basis.asked = ask.Act
 	slices.SortFunc(ask.Values, func(a, b AskedValue) int {
 		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(string(a.Reason), string(b.Reason)))
 	})
@@ -137,36 +143,34 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	return fs
 }
 
-// askable reports whether a person may allow all of these. What the operator listed
-// for an enum or a control is his to change, not a matter of evidence.
-func (j *judge) askable(fs []writ.Failure) bool {
-	return !slices.ContainsFunc(fs, func(f writ.Failure) bool {
-		if !writ.Askable(f.Reason) {
-			return true
-		}
-		l := j.leafAt(f.Pointer)
-		switch {
-		case f.Reason == writ.PolicyNoArguments:
-			return j.contract == nil || j.contract.NoArgs == policy.NoArgsRefuse
-		case f.Reason == writ.PolicyContested:
-			return j.contract.Contested != policy.ContestedAsks
-		case l != nil && l.answer:
-			return true
-		case f.Reason == writ.ProvenanceConst:
-			return l == nil || l.role == policy.Control || l.role == policy.Enum
-		}
-		return false
-	})
-}
+// maxAsked bounds the values of one question: more than that nobody reads.
+const maxAsked = 20
 
-// leafAt returns the leaf of a failure, nil for the call as a whole.
-func (j *judge) leafAt(pointer string) *leaf {
+// askable reports whether a person may allow all that stands against a call: every
+// leaf that nothing vouches for, whether or not its failure was told, and what
+// stands against the call as a whole.
+func (j *judge) askable(against []writ.Failure) bool {
+	n := len(against)
 	for _, l := range j.leaves {
-		if l.pointer == pointer {
-			return l
+		if l.failed == "" {
+			continue
+		}
+		// What the operator listed for an enum or a control is his to change, not a
+		// matter of evidence.
+		lists := l.failed == writ.ProvenanceConst && (l.role == policy.Control || l.role == policy.Enum)
+		if n++; !writ.Askable(l.failed) || l.answer || lists {
+			return false
 		}
 	}
-	return nil
+	return n <= maxAsked && !slices.ContainsFunc(against, func(f writ.Failure) bool {
+		switch f.Reason {
+		case writ.PolicyNoArguments:
+			return j.contract == nil || j.contract.NoArgs == policy.NoArgsRefuse
+		case writ.PolicyContested:
+			return j.contract.Contested != policy.ContestedAsks
+		}
+		return !writ.Askable(f.Reason)
+	})
 }
 
 // askKey digests what one answer is good for.
@@ -178,17 +182,14 @@ func (j *judge) askKey() string {
 	return j.in.Session.digest(b)
 }
 
-// askedValue says of one failure what a person has to know.
-func (j *judge) askedValue(f writ.Failure) AskedValue {
-	v := AskedValue{Pointer: f.Pointer, Reason: f.Reason, Need: f.Need}
-	if l := j.leafAt(f.Pointer); l != nil {
-		v.Role, v.Raw = l.role.String(), l.value.Literal()
-		seen := j.session().ledger.Where(provenance.Query{Value: l.value, Type: l.typ()}, 5)
-		for _, at := range seen {
-			v.Seen = append(v.Seen, refOf(at))
-		}
-		v.Grows = j.grows(l, f.Reason, seen)
+// askedValue says of one leaf what a person has to know.
+func (j *judge) askedValue(l *leaf) AskedValue {
+	v := AskedValue{Pointer: l.pointer, Role: l.role.String(), Raw: l.value.Literal(), Reason: l.failed, Need: j.need(l, l.failed)}
+	seen := j.session().ledger.Where(provenance.Query{Value: l.value, Type: l.typ()}, 5)
+	for _, at := range seen {
+		v.Seen = append(v.Seen, refOf(at))
 	}
+	v.Grows = j.grows(l, l.failed, seen)
 	return v
 }
 
@@ -226,10 +227,9 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 
 // approved lets the leaves that failed rest on a person's yes. What the model wrote
 // stays its own (R4, R38), and what a stranger can have made appear stays open (R28).
-func (j *judge) approved(unfounded []writ.Failure, said answer) {
-	for _, f := range unfounded {
-		l := j.leafAt(f.Pointer)
-		if l == nil {
+func (j *judge) approved(said answer) {
+	for _, l := range j.leaves {
+		if l.failed == "" {
 			continue
 		}
 		open := j.isOpen(l) || l.role == policy.Content

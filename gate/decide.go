@@ -84,8 +84,25 @@ func (j *judge) run() {
 	if failures == nil {
 		failures = j.approve(j.unfounded, j.against)
 	}
+	if failures == nil {
+		failures = j.unfoundedStill()
+	}
 	j.trace()
 	j.refuse(failures)
+}
+
+// unfoundedStill is that no act is accepted of which a value rests on nothing,
+// whatever was asked, told or bounded on the way.
+func (j *judge) unfoundedStill() []writ.Failure {
+	if !j.d.Effect.Gated() || j.governed() {
+		return nil
+	}
+	for _, l := range j.leaves {
+		if l.rule_ == "" {
+			return []writ.Failure{{Pointer: l.pointer, Reason: writ.ProvenanceUnseen, Need: j.need(l, writ.ProvenanceUnseen)}}
+		}
+	}
+	return nil
 }
 
 // open takes the call apart. It is not ok if what the call is was refused on the

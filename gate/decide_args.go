@@ -34,7 +34,8 @@ type leaf struct {
 	enum     bool            // a member of an enum of the pinned schema
 	rule     *policy.ArgRule // nil when the contract names none
 	role     policy.Role
-	missing  string // R14: the kinds of atoms in it that nothing vouches for
+	failed   writ.Reason // why nothing vouches for it, "" where something does
+	missing  string      // R14: the kinds of atoms in it that nothing vouches for
 
 	founded
 }

@@ -22,7 +22,13 @@ func (j *judge) saidSo() bool {
 	case c.NoArgs != policy.NoArgsUser || j.strict || s == nil:
 		return c.NoArgs == policy.NoArgsAllow
 	}
-	return slices.ContainsFunc(c.Phrases, func(p string) bool { _, ok := s.ledger.Said(p); return ok })
+	// What an enum or a control chooses is not said by the phrase: the user said it too.
+	for _, l := range j.leaves {
+		if !l.empty && (l.role == policy.Enum || l.role == policy.Control) && !s.ledger.Spoke(l.says()) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(c.Phrases, s.ledger.Said)
 }
 
 // # Budgets (R27)
@@ -93,6 +99,9 @@ func (j *judge) takes(i int, b *policy.Budget) []spending {
 		if !l.key && !l.answer && b.Per.Match(l.path) {
 			out = append(out, spending{of: of + j.in.Session.ledger.Digest(l.typ(), l.value), at: j.in.Time, amount: amount})
 		}
+	}
+	if out == nil {
+		out = append(out, spending{of: of + "absent", at: j.in.Time, amount: amount})
 	}
 	return out
 }

@@ -38,9 +38,11 @@ func (j *judge) composed(texts []*leaf) {
 		return
 	}
 	readers, reason := j.readers()
+	joined := j.joined(texts)
 	for _, l := range texts {
-		if j.vouch(l) == "" {
-			continue // the user's own words, or what a tool said
+		said := j.vouch(l) == ""
+		if reason == "" && said {
+			continue // the user's own words, or what a tool said, to whom he named
 		}
 		l.founded = founded{}
 		l.shut = false
@@ -50,9 +52,36 @@ func (j *judge) composed(texts []*leaf) {
 		case s.ledger.Secrets() && !readers:
 			j.unfoundedLeaf(l, writ.ProvenanceSecret)
 		default:
-			j.atoms(l)
+			j.atoms(l, joined[l])
 		}
 	}
+}
+
+// joined are the texts of one rule read on, by the first of them: what stands in
+// several is read as one.
+func (j *judge) joined(texts []*leaf) map[*leaf][]string {
+	first := map[*policy.ArgRule]*leaf{}
+	all := map[*leaf][]string{}
+	for _, l := range texts {
+		if first[l.rule] == nil {
+			first[l.rule] = l
+		}
+		all[first[l.rule]] = append(all[first[l.rule]], l.says())
+	}
+	for l, s := range all {
+		if all[l] = nil; len(s) > 1 {
+			all[l] = []string{strings.Join(s, ""), strings.Join(s, "\n")}
+		}
+	}
+	return all
+}
+
+// says is what a reader gets of a leaf.
+func (l *leaf) says() string {
+	if l.isText {
+		return l.text
+	}
+	return string(l.value.Literal())
 }
 
 // readers says whom a text goes to: only the operator's constants, or a reason why
@@ -61,7 +90,7 @@ func (j *judge) readers() (operators bool, reason writ.Reason) {
 	operators = true
 	named := false
 	for _, l := range j.leaves {
-		if l.empty || l.answer || l.key || l.role != policy.Target && l.role != policy.Selector {
+		if l.empty || l.answer || l.role != policy.Target && l.role != policy.Selector {
 			continue
 		}
 		if l.rule_ == "" {
@@ -80,10 +109,14 @@ func (j *judge) readers() (operators bool, reason writ.Reason) {
 }
 
 // atoms looks behind every atom of a text.
-func (j *judge) atoms(l *leaf) {
+func (j *judge) atoms(l *leaf, more []string) {
 	var missing []string
 	found := founded{rule_: "open", label: writ.Model}
-	for _, a := range provenance.Atoms(l.text) {
+	all := provenance.Atoms(l.says())
+	for _, text := range more {
+		all = append(all, provenance.Atoms(text)...)
+	}
+	for _, a := range all {
 		f, q, ok := j.named().Vouches(a, j.closedCollection)
 		if kind := string(a.Kind); !ok && !slices.Contains(missing, kind) {
 			missing = append(missing, kind)
@@ -117,12 +150,9 @@ func (j *judge) bound() {
 		}
 		if first != nil && first.rule_ != "" {
 			records = j.session().ledger.Records(j.query(first, policy.Source{}))
-		} else if first != nil {
-			continue // it is refused for itself
 		}
 		for _, l := range j.leaves {
-			if l.answer || l.key || l.empty || l == first || l.rule_ == "" || !l.ofRecord() ||
-				!slices.ContainsFunc(b.Others, func(at provenance.Pattern) bool { return at.Match(l.path) }) {
+			if l.answer || l.empty || l == first || l.rule_ == "" || !l.ofRecord() || !l.among(b.Others) {
 				continue
 			}
 			if first != nil && j.holds(records, l) {
@@ -136,6 +166,15 @@ func (j *judge) bound() {
 			j.unfoundedLeaf(l, writ.ProvenanceRecord)
 		}
 	}
+}
+
+// among reports whether patterns name a leaf; a key is named by its object.
+func (l *leaf) among(patterns []provenance.Pattern) bool {
+	path := l.path
+	if l.key {
+		path = path[:len(path)-1]
+	}
+	return slices.ContainsFunc(patterns, func(at provenance.Pattern) bool { return at.Match(path) })
 }
 
 // ofRecord reports whether what a leaf rests on stands in some record. What the user

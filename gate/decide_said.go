@@ -50,10 +50,8 @@ func (j *judge) saidAmount(l *leaf) bool {
 		}
 		return true
 	}
-	for _, n := range numbers {
-		if n.Value == want && !n.Percent && !n.Bare {
-			return accept("user:amount", writ.User, nil, n)
-		}
+	if n, ok := j.session().ledger.SaidAmount(want, append(slices.Clone(l.rule.Words), l.collection())); ok {
+		return accept("user:amount", writ.User, nil, n)
 	}
 	for _, form := range l.rule.Forms {
 		percent := form == money.Percent || form == money.PercentPlus
@@ -69,6 +67,9 @@ func (j *judge) saidAmount(l *leaf) bool {
 				if _, ok := money.Derive(form, operands, max(a.Places, b.Places), want); ok {
 					return accept("derived:"+string(form), writ.User, nil, a, b)
 				}
+			}
+			if a.Bare {
+				continue
 			}
 			if f, ok := j.operand(l, form, a, want); ok {
 				return accept("derived:"+string(form), min(writ.User, f.Label), []Ref{refOf(f)}, a)

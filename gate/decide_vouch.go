@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -93,14 +94,14 @@ func (j *judge) unfoundedLeaf(l *leaf, r writ.Reason) {
 	if j.session() == nil {
 		return // said once, for the call
 	}
-	if len(j.unfounded) >= schema.MaxFailures {
-		return // the list of them is bounded, not the judging
-	}
 	switch {
 	case l.answer:
 		r = writ.PolicyAnswer
 	case l.key:
 		r = writ.ProvenanceKey
+	}
+	if l.failed = r; len(j.unfounded) >= schema.MaxFailures {
+		return // the list of them is bounded, not the judging
 	}
 	j.unfounded = append(j.unfounded, writ.Failure{Pointer: l.pointer, Reason: r, Need: j.need(l, r)})
 }
@@ -160,6 +161,10 @@ func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Que
 	switch l.rule_ {
 	case "const", "user", "user:time", "user:amount", "party":
 		return true
+	case "grown": // allowed from now on as a reader, not to be destroyed
+		if j.d.Effect&policy.Delete == 0 {
+			return true
+		}
 	}
 	said, why := j.typed(l)
 	if why != "" {
@@ -212,7 +217,9 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 	case policy.FromConst:
 		for _, c := range src.Const {
 			if provenance.Equal(l.typ(), l.value, strictjson.Of(c)) {
-				l.founded = founded{rule_: "const", label: writ.Operator}
+				if l.founded = (founded{rule_: "const", label: writ.Operator}); src.Grown {
+					l.rule_ = "grown"
+				}
 				return ""
 			}
 		}
@@ -311,6 +318,14 @@ func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 // fromUser is R6. What the user typed whole may be a target (R28): he chose it.
 func (j *judge) fromUser(l *leaf) writ.Reason {
 	q, r := j.typed(l)
+	if _, _, why := provenance.Canonical(provenance.Decimal, l.value); l.role == policy.Amount && why == "" && !j.strict {
+		// R11: a number is an amount where its currency or the word before it says so,
+		// and is read whole.
+		if j.said(l) {
+			return ""
+		}
+		return cmp.Or(r, writ.ProvenanceSmall)
+	}
 	if r == writ.ProvenanceSmall {
 		q, r = j.typedBeside(l)
 	}
@@ -410,7 +425,10 @@ func (j *judge) fromSeen(l *leaf) writ.Reason {
 	if !ok || l.empty || j.d.Effect&^policy.Read != policy.Egress {
 		return writ.ProvenanceUnseen
 	}
-	at := fetched{hostOf(l.text), best.Evidence}
+	if s.ledger.Secrets() {
+		return writ.ProvenanceSecret // R30: which link is chosen can tell it
+	}
+	at := fetched{hostOf(l.text), s.root(best.Evidence)}
 	if s.fetches[at] >= fetchesPerResult {
 		return writ.PolicyFetches
 	}
@@ -429,24 +447,36 @@ func isLink(l *leaf) bool {
 	return why == ""
 }
 
-// fetched is what counts the links of one result that were followed to one host:
-// which of many is fetched can spell what the fetcher knows (R20).
+// fetched is what counts the links of one result that were followed to one host, with
+// those of the pages reached by them: which of many is fetched can spell what the
+// fetcher knows (R20).
 type fetched struct {
-	host     string
-	evidence uint32
+	host string
+	root uint32 // evidence
 }
 
 const fetchesPerResult = 3
 
-// hostOf returns what a canonical URL is fetched from: the last two labels of its
-// host, so that names made up below one domain count together.
-func hostOf(url string) string {
-	_, rest, ok := strings.Cut(url, "://")
-	if !ok {
-		rest = url
+// root is the result from which a result was reached by links that were seen.
+func (s *Session) root(evidence uint32) uint32 {
+	if r, ok := s.roots[evidence]; ok {
+		return r
 	}
-	host, _, _ := strings.Cut(rest, "/")
-	labels := strings.Split(host, ".")
+	return evidence
+}
+
+// hostOf returns what a link is fetched from: the last two labels of its host, so
+// that names made up below one domain count together, without port and in small
+// letters.
+func hostOf(link string) string {
+	if !strings.Contains(link, "://") {
+		link = "https://" + link
+	}
+	u, err := url.Parse(link)
+	if err != nil {
+		return ""
+	}
+	labels := strings.Split(strings.TrimRight(strings.ToLower(u.Hostname()), "."), ".")
 	return strings.Join(labels[max(0, len(labels)-2):], ".")
 }
 
@@ -507,7 +537,7 @@ func (j *judge) trace() {
 		j.d.Traces = append(j.d.Traces, t)
 		kind := l.value.Kind()
 		j.d.args = append(j.d.args, provenance.Arg{
-			Value: l.value, Type: l.typ(), Label: l.label, Fixed: l.rule_ == "const" && l.rule.Constants() == 1,
+			Value: l.value, Type: l.typ(), Label: l.carries(), Fixed: l.rule_ == "const" && l.rule.Constants() == 1,
 			// An empty value carries no more than a boolean does.
 			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined ||
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),
@@ -539,4 +569,13 @@ func refOf(f provenance.Fact) Ref {
 		p = p[min(len(p), len("/"+structured)):]
 	}
 	return Ref{Evidence: f.Evidence, Tool: f.Server + "/" + f.Tool, Pointer: p, Line: f.Line, Inner: f.Inner, Label: f.Label}
+}
+
+// carries is what a value is worth where it comes back (R4). What a person let pass
+// once he did for that call: read back it is what it was, a stranger's or a model's.
+func (l *leaf) carries() writ.Label {
+	if l.rule_ == "approval" {
+		return min(l.label, writ.External)
+	}
+	return l.label
 }

@@ -66,7 +66,7 @@ type Trace struct {
 	Label   writ.Label `json:"label"`
 	// Rule is the source that matched: user, party (R3: an output that vouches because
 	// the user typed it), output, const, catalog,
-	// user:time and user:amount (R10, R11), derived:path_join, derived:fresh, derived:
+	// grown (what a person allowed from now on), user:time and user:amount (R10, R11), derived:path_join, derived:fresh, derived:
 	// and a form (R11), derived:uri_template, seen, local and open (R14), approval,
 	// protocol (an answer that declines and carries nothing), or "" when nothing
 	// vouches.
@@ -142,6 +142,7 @@ type basis struct {
 	guesses   []guess    // what R24 counts
 	fetches   []fetched  // what R20 counts
 	spends    []spending // what it takes from budgets
+	asked     string     // the act that was put to a person
 	approval  string     // the answer an accepted act uses up
 	act       string     // key of an act that must not be repeated unfounded (R23)
 }
@@ -201,5 +202,6 @@ type Observation struct {
 	list       *listing                // R32
 	pending    *provenance.Pending     // nil unless an admissible result
 	turn       *provenance.PendingTurn // nil unless an admissible turn
+	root       uint32                  // of a page that a seen link led to
 	approval   *answer                 // nil unless a person's answer
 }

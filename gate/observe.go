@@ -47,6 +47,9 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 		o.call = &k
 	}
 	o.server = d.Call.Server
+	if f := d.basis.fetches; len(f) > 0 {
+		o.root = f[0].root
+	}
 	ob := provenance.Observation{
 		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Args: d.args,
 		Places: r.Places, Through: r.Through, OwnPlace: d.placed, OwnThere: r.Own, Reaches: d.reach,

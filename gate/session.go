@@ -46,16 +46,18 @@ type Session struct {
 	// evidence that is fresh after them (R23).
 	done map[string]uint32
 
+	// roots are the results from which others were reached by seen links (R20).
+	roots map[uint32]uint32
 	// fetches counts the links of a result that were followed to one host (R20).
 	fetches map[fetched]int
 
 	// spending is what was taken from budgets (R27).
 	spending map[string][]spending
 
-	// approvals are a person's answers that were not used, by Ask.Act, and asks
-	// counts the calls that were put to one.
+	// approvals are a person's answers that were not used, by Ask.Act, and asked
+	// the calls that were put to one.
 	approvals map[string]answer
-	asks      int
+	asked     map[string]bool
 
 	// refused are the values guessed at, by the pointer of a tool (R24).
 	refused map[string]*guesses
@@ -96,7 +98,7 @@ func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
 	s := &Session{
 		id: id, keyed: begun(key), ledger: provenance.NewLedger(key, caps), next: 1,
 		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string]uint32{}, refused: map[string]*guesses{},
-		fetches: map[fetched]int{}, approvals: map[string]answer{}, spending: map[string][]spending{},
+		fetches: map[fetched]int{}, roots: map[uint32]uint32{}, approvals: map[string]answer{}, asked: map[string]bool{}, spending: map[string][]spending{},
 	}
 	s.self = s.digest([]byte(id))
 	return s
@@ -181,7 +183,7 @@ func (s *Session) Decided(d *Decision) {
 		return
 	}
 	if d.asked == writ.ApprovalPending || d.asked == writ.ApprovalExpired {
-		s.asks++
+		s.asked[d.basis.asked] = true
 	}
 	for _, g := range d.basis.guesses {
 		at := s.refused[g.pointer]
@@ -222,9 +224,12 @@ func (s *Session) Commit(o Observation) {
 	if o.evidence >= s.next {
 		s.next = o.evidence + 1
 	}
+	if o.root > 0 {
+		s.roots[o.evidence] = o.root
+	}
 	if o.approval != nil {
 		s.approvals[o.approval.Act] = *o.approval
-		s.asks++
+		s.asked[o.approval.Act] = true
 	}
 	if o.turn != nil {
 		_ = s.ledger.CommitTurn(o.turn) // full: it vouches for nothing

@@ -176,6 +176,7 @@ type Source struct {
 	At     provenance.Pattern // FromOutput: restricts to this output pointer
 	HasAt  bool               //
 	Const  [][]byte           // FromConst: JSON literals
+	Grown  bool               // FromConst: a person allowed it from now on
 	Op     string             // FromDerived: "path_join"
 }
 

@@ -118,7 +118,7 @@ func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
 		r.Fault(g.Arg.Node, "not a pointer to an argument", "/to/*")
 		return
 	}
-	s := Source{Kind: FromConst, Const: [][]byte{line.Const}}
+	s := Source{Kind: FromConst, Const: [][]byte{line.Const}, Grown: true}
 	if g.From.Given() {
 		s = Source{Kind: FromOutput}
 		if !r.outputRef(g.From, &s) {

@@ -31,6 +31,7 @@ type Names struct {
 // named is one of them.
 type named struct {
 	at    Quote
+	word  string
 	whole []uint32 // facts that it is the value of
 	last  []uint32 // paths that it is the last element of, where it has an extension
 }
@@ -82,7 +83,7 @@ func (n *Names) read(t *turn, runs int) int {
 			}
 			whole, last := n.l.holding(text[i:e])
 			if len(whole)+len(last) > 0 && isName(text[i:e]) {
-				n.said = append(n.said, named{Quote{t.Evidence, i, e}, whole, last})
+				n.said = append(n.said, named{Quote{t.Evidence, i, e}, text[i:e], whole, last})
 			}
 		}
 	}
@@ -132,6 +133,7 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 	a := anchoring{Names: n, q: &q, guaranteed: guaranteed, marks: map[Type]uint32{}}
 	said := n.all()
 	for i := range said {
+		a.plain = plainWord(said[i].word)
 		if a.names(&said[i]) {
 			return said[i].at, true
 		}
@@ -145,6 +147,7 @@ type anchoring struct {
 	q *Query
 	// guaranteed says that what strangers can write names nothing.
 	guaranteed bool
+	plain      bool            // the name looked at is a plain word: whoever is called so chose it
 	marks      map[Type]uint32 // of the value asked for
 }
 
@@ -224,6 +227,9 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	least := writ.External
 	if a.guaranteed {
 		least = writ.System
+	}
+	if a.guaranteed && a.plain {
+		least = writ.Operator // which no result has
 	}
 	worth := id || m.collection == "" && complete && f.label >= least
 	anchor = mine && !other && worth && f.node == rec && !m.key

@@ -1,8 +1,10 @@
 package provenance
 
 import (
+	"html"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,6 +40,8 @@ const (
 	NumberAtom  AtomKind = "long number"
 	KeyAtom     AtomKind = "key"
 	MentionAtom AtomKind = "mention"
+	MarkupAtom  AtomKind = "markup"
+	ManyAtoms   AtomKind = "more of these than can be looked behind"
 )
 
 // Atom is one of them: the text it stands as, and the type by which it is
@@ -48,61 +52,152 @@ type Atom struct {
 	Type Type
 }
 
-// maxAtoms bounds how many atoms of one text are told; more are refused.
+// maxAtoms bounds how many atoms of one text are looked behind.
 const maxAtoms = 256
 
-// atomForms are looked for in this order, and what one takes no later one sees.
-// A number in which marks stand is a date, a time or an amount before it is a
-// long number: those name nobody.
-var atomForms = []struct {
+// Forms of atoms, and what a text that has one holds.
+type atomForm struct {
 	kind  AtomKind
 	t     Type
-	marks string // of which a text that has one holds at least one; "" where needs says it
+	marks string // of which a text that has one holds at least one
 	form  *regexp.Regexp
-}{
-	{LinkAtom, URL, ":", regexp.MustCompile("(?i)[a-z][a-z0-9+.-]*://(?:[^\\s<>\"'`()\\[\\]{}|]|\\([^\\s<>\"'()]*\\))+")},
-	{LinkAtom, Untyped, ":", regexp.MustCompile(`(?i)\b(?:mailto|tel|sms|data|javascript|vbscript|file|callto|sip|bitcoin|ethereum|magnet|intent):[^\s<>"']+`)},
-	{MailAtom, Email, "@", regexp.MustCompile(`[^\s@<>"'` + "`" + `(),;:\[\]{}]+@[^\s@<>"'` + "`" + `(),;:\[\]{}]*[\pL\pN]`)},
-	{HostAtom, Host, ".。", regexp.MustCompile(`\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b`)},
-	{"", Untyped, "0123456789", regexp.MustCompile(`\b(?:(?:19|20)[0-9]{2}-[01]?[0-9]-[0-3]?[0-9]|[0-3]?[0-9][./-][01]?[0-9][./-](?:19|20)[0-9]{2})(?:[T ][0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?)?\b`)},
-	{HostAtom, Host, ".。", regexp.MustCompile(`[\pL\pN_](?:[\pL\pN_-]*[.。])+[\pL\pM]{2}[\pL\pN\pM-]*(?:[/?#:][^\s<>"'` + "`" + `()]*)?`)},
-	{PathAtom, Path, "/\\", regexp.MustCompile(`(?:^|[\s"'` + "`" + `(=:,;<>|\[])(?:~?/[^\s/<>"'` + "`" + `()|][^\s<>"'` + "`" + `()|]*|[A-Za-z]:[\\/][^\s<>"']*|\\\\[^\s<>"']+)`)},
-	{MentionAtom, Untyped, "@<#", regexp.MustCompile(`@[\pL\pN_][\pL\pN_.-]*|<![^>]*>`)},
-	{MentionAtom, Untyped, "@<#", regexp.MustCompile(`#[0-9]+`)},
-	{KeyAtom, Untyped, "", regexp.MustCompile(`[\pL\pN_+/=-]{20,}`)},
-	{NumberAtom, Untyped, "0123456789", regexp.MustCompile(`\+?[\pL]{0,4}[0-9](?:[ \x{a0}./()-]{0,2}[\pL]?[0-9]){5,}`)},
-	{NumberAtom, Untyped, "0123456789", regexp.MustCompile(`[\pL\pN]*[0-9][\pL\pN]*`)},
 }
 
-// Atoms returns the atoms of a text, at most maxAtoms+1 of them.
+const (
+	// inLink is what a link goes on with, up to a space or a mark that sets it apart.
+	inLink = "(?:[^\\s<>\"`()\\[\\]{}|]|\\([^\\s<>\"()]*\\))"
+	// label is a part of a host's name, in any letters, signs and emoji.
+	label = "[^\\s<>\"'`()\\[\\]{},;:!?/@.。|=&]"
+)
+
+// atomForms are looked for in this order, and what one takes no later one sees.
+// Days and clocks are numbers that name nobody.
+var atomForms = []atomForm{
+	{LinkAtom, URL, ":", regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]*\])?` + inLink + `*`)},
+	{MailAtom, Email, "@", regexp.MustCompile("[^\\s@<>\"'`(),;:\\[\\]{}]+@[^\\s@<>\"'`(),;:\\[\\]{}]*[\\pL\\pN]")},
+	{"", Untyped, "0123456789", regexp.MustCompile(`\b(?:(?:19|20)[0-9]{2}-[01]?[0-9]-[0-3]?[0-9]|[0-3]?[0-9][./-][01]?[0-9][./-](?:19|20)[0-9]{2})(?:[T ][0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?)?\b`)},
+	{"", Untyped, ":", regexp.MustCompile(`\b[0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?\b`)},
+	{HostAtom, Host, ".", regexp.MustCompile(`\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b`)},
+	{HostAtom, Host, ".。", regexp.MustCompile(label + `+(?:[.。]` + label + `+)*[.。][\pL\pM]{2}[\pL\pN\pM-]*(?:[/?#:]` + inLink + `*)?`)},
+	{LinkAtom, Untyped, ":", regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,30}:[^\s"')\]}]` + inLink + `*`)},
+	{PathAtom, Path, "/\\", regexp.MustCompile("(?:^|[\\s\"'`(=:,;<>|\\[])(?:~?/[^\\s/<>\"'`()|][^\\s<>\"'`()|]*|//[^\\s/]|[A-Za-z]:[\\\\/][^\\s<>\"']*|\\\\\\\\[^\\s<>\"']+)")},
+	{MarkupAtom, Untyped, "<", regexp.MustCompile(`(?i)<(?:[!/?]|[\pL][^\s<>]*[\s/=:]|(?:script|style|iframe|object|embed|form|svg|math|base|link|meta|img|video|audio|input|button|a)>)`)},
+	{MarkupAtom, Untyped, "(", regexp.MustCompile(`(?m)^\s*[=+@-]\s*[\pL][\pL\pN.]*\(`)},
+	{MentionAtom, Untyped, "@", regexp.MustCompile(`@[\pL\pN_][\pL\pN_.-]*`)},
+	{MentionAtom, Untyped, "#-", regexp.MustCompile(`#[0-9]+|\bGH-[0-9]+`)},
+	{KeyAtom, Untyped, "", regexp.MustCompile(`[\pL\pN_+/=-]{20,}`)},
+	{MentionAtom, Untyped, "-. ", regexp.MustCompile(`\b(?:\+?1[-. ]?)?8(?:00|33|44|55|66|77|88)[-. ][\pL\pN][\pL\pN-]{4,}`)},
+	{NumberAtom, Untyped, "", regexp.MustCompile(`\+?[\pL]{0,4}[0-9](?:[^\pL\pN,;]{0,3}[\pL]?[0-9]){5,}`)},
+	{NumberAtom, Untyped, "", regexp.MustCompile(`[\pL\pN]*[0-9][\pL\pN]*`)},
+}
+
+// Atoms returns the atoms of a text: of what stands there, and of what is read there
+// once marks of Markdown, entities and percent signs are undone. Where they are more
+// than can be looked behind, the one it returns has nothing behind it.
 func Atoms(s string) []Atom {
-	var out []Atom
-	plain := s
-	if !text.ASCII(s) || text.HidesIn(s, text.Unseen, "\t\n\r") {
-		plain = strings.Map(func(r rune) rune {
-			switch {
-			case r == '\t' || r == '\n' || r == '\r' || !text.Hidden(r, text.Unseen):
-				return r
-			case r == '\u200d' || r == '\ufe0f': // within an emoji
-			case len(out) == 0:
-				out = append(out, Atom{Kind: HiddenAtom})
-			}
-			return -1
-		}, s)
-		plain = strings.Map(digitOf, plain)
-		plain = norm.NFKC.String(plain)
+	plain, hides := plainOf(s)
+	out := atomsOf(plain)
+	if hides {
+		out = append(out, Atom{Kind: HiddenAtom})
 	}
+	if read := undone(plain); read != plain {
+		for _, a := range atomsOf(read) {
+			if !slices.Contains(out, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	for i := range out {
+		// What is vouched for are the bytes that are sent, not others that look so.
+		if !strings.Contains(s, out[i].Text) {
+			out[i].Text, out[i].Kind = "", HiddenAtom
+		}
+	}
+	if len(out) > maxAtoms {
+		return []Atom{{Kind: ManyAtoms}}
+	}
+	return out
+}
+
+// plainOf is a text without what nobody sees, with wide and raised characters in
+// their plain form. hides says that something else than an emoji's was hidden.
+func plainOf(s string) (plain string, hides bool) {
+	if text.ASCII(s) && !text.HidesIn(s, text.Unseen, "\t\n\r") {
+		return s, false
+	}
+	var before rune
+	plain = strings.Map(func(r rune) rune {
+		last := before
+		before = r
+		switch {
+		case r == '\t' || r == '\n' || r == '\r' || !text.Hidden(r, text.Unseen):
+			if r == '\u20e3' { // the frame of a keycap
+				return -1
+			}
+			return r
+		case (r == '\u200d' || r == '\ufe0f') && (unicode.In(last, unicode.S) || unicode.IsDigit(last) || last == '\ufe0f' || last == '#' || last == '*'):
+			before = r
+		default:
+			hides = true
+		}
+		return -1
+	}, s)
+	return norm.NFKC.String(strings.Map(digitOf, plain)), hides
+}
+
+var (
+	bareTag  = regexp.MustCompile(`</?\pL[\pL\pN-]*>`)
+	percents = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+	escapes  = regexp.MustCompile("\\\\([!-/:-@\\[-`{-~])")
+)
+
+// undone is a text as it is read where Markdown, HTML or a link is.
+func undone(s string) string {
+	if !strings.ContainsAny(s, "&%\\*_~`<") {
+		return s
+	}
+	for range 3 {
+		before := s
+		s = html.UnescapeString(s)
+		s = percents.ReplaceAllStringFunc(s, func(p string) string {
+			n, _ := strconv.ParseUint(p[1:], 16, 8)
+			if n < ' ' || n > '~' {
+				return p
+			}
+			return string(rune(n))
+		})
+		s = escapes.ReplaceAllString(s, "$1")
+		if s == before {
+			break
+		}
+	}
+	s = bareTag.ReplaceAllString(s, "")
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("*_~`", r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func atomsOf(plain string) (out []Atom) {
 	for _, f := range atomForms {
 		if !mayHold(plain, f.kind, f.marks) {
 			continue
 		}
 		plain = f.form.ReplaceAllStringFunc(plain, func(found string) string {
+			if f.kind == "" {
+				return " \x00 "
+			}
 			atom := strings.TrimLeft(found, " \t\r\n\"'`(=:,;<>|[")
-			if f.kind != "" && isAtom(f.kind, atom) && len(out) <= maxAtoms {
-				atom = strings.TrimRight(atom, ".,;:!?")
-				out = append(out, Atom{f.kind, atom, f.t})
-			} else if f.kind != "" {
+			if f.kind == MarkupAtom {
+				atom = found
+			}
+			if !isAtom(f.kind, atom) {
 				return found
+			}
+			if len(out) <= maxAtoms {
+				out = append(out, Atom{f.kind, strings.TrimRight(atom, ".,;:!?'"), f.t})
 			}
 			return " \x00 "
 		})
@@ -146,8 +241,11 @@ func mayHold(s string, kind AtomKind, marks string) bool {
 
 // digitOf returns the ASCII digit of a digit of any script.
 func digitOf(r rune) rune {
-	if d := text.Digit(r); r > unicode.MaxASCII && d >= 0 {
+	switch d := text.Digit(r); {
+	case r > unicode.MaxASCII && d >= 0:
 		return rune('0' + d)
+	case '❶' <= r && r <= '❿', '➀' <= r && r <= '➓': // in circles, by tens
+		return '1' + (r-'❶')%10%9
 	}
 	return r
 }
@@ -249,7 +347,7 @@ func (a *Atom) Names() bool {
 // not enough to hand it on: whoever planted it would have the user recommend it. A
 // hidden character has nothing behind it.
 func (n *Names) Vouches(a Atom, closed func(string) bool) (f Fact, q Quote, ok bool) {
-	if a.Kind == HiddenAtom {
+	if a.Kind == HiddenAtom || a.Kind == MarkupAtom || a.Kind == ManyAtoms {
 		return f, q, false
 	}
 	types := []Type{a.Type, Untyped, Phone, IBAN}

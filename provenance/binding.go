@@ -1,13 +1,13 @@
 package provenance
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Records are the records that hold a value which names them (R37): of each place
@@ -16,12 +16,13 @@ import (
 // which more was seen than is kept, the earliest and the newest places count.
 type Records struct {
 	l   *Ledger
+	of  string   // the collection of the value
 	all []uint32 // containers
 }
 
 // Records returns the records that a vouched value names.
 func (l *Ledger) Records(q Query) Records {
-	r := Records{l: l}
+	r := Records{l: l, of: q.Collection}
 	for _, i := range l.named(q) {
 		f := l.store.at(i)
 		if n, ok := l.store.around(f); ok && !slices.Contains(r.all, n) {
@@ -31,17 +32,64 @@ func (l *Ledger) Records(q Query) Records {
 	return r
 }
 
-// Hold reports whether a value stands anywhere in one of the records, at system or
-// better and where the query's source accepts it, and where.
+// Hold reports whether a value stands in one of the records, at system or better
+// and where the query's source accepts it, and where: anywhere inside it but in a
+// record within it that another member of the same collection names.
 func (r Records) Hold(q Query) (f Fact, ok bool) {
+	if len(r.all) == 0 {
+		return f, false
+	}
 	for _, i := range r.l.named(q) {
 		for _, in := range r.all {
-			if r.l.store.within(r.l.store.at(i).node, in) {
+			if r.l.store.within(r.l.store.at(i).node, in) && !r.another(i, in) {
 				return r.l.store.fact(i), true
 			}
 		}
 	}
 	return f, false
+}
+
+// another reports whether between a fact and the record around it stands a record
+// that a member of the same collection names. Too much to look at counts as one.
+func (r Records) another(i, in uint32) bool {
+	s := &r.l.store
+	for n := s.at(i).node; n != in && n != 0; n = s.nodes[n].parent {
+		if s.nodes[n].token&tokenKind == 0 || r.of == "" {
+			continue
+		}
+		visits := maxVisits
+		look := func(at uint32) (found, more bool) {
+			f := s.at(at)
+			if visits--; visits < 0 {
+				return true, false
+			}
+			if f.evidence != s.at(i).evidence {
+				return false, false
+			}
+			m := &s.metas[f.meta]
+			rec, is := s.record(f)
+			return m.collection == r.of && m.named && is && rec == n, s.within(f.node, n)
+		}
+		for at := i; at < s.n; at++ {
+			found, more := look(at)
+			if found {
+				return true
+			}
+			if !more {
+				break
+			}
+		}
+		for at := i; at > 0; at-- {
+			found, more := look(at - 1)
+			if found {
+				return true
+			}
+			if !more {
+				break
+			}
+		}
+	}
+	return false
 }
 
 // named returns where a value stands at system or better at a source that the
@@ -99,11 +147,11 @@ func (l *Ledger) Where(q Query, n int) []Fact {
 // begins with none of the marks, and ends in one of the extensions. It answers with
 // what vouches for the directory.
 func (l *Ledger) Fresh(q Query, extensions []string) (dir Fact, ok bool) {
-	text, isText := q.Value.Text()
-	parent, name, ok := splitPath(text)
-	if !isText || !ok || q.Strict || visible(text) != "" || !freshName.MatchString(name) ||
+	whole, isText := q.Value.Text()
+	parent, name, ok := splitPath(whole)
+	if !isText || !ok || q.Strict || visible(whole) != "" || !freshName.MatchString(name) ||
 		!slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(name, e) && name != e }) ||
-		!l.Enumerated(q.Value) || len(l.candidates(Query{Value: q.Value, Type: Path})) > 0 {
+		!l.Enumerated(q.Value) || l.listedAs(whole) || device.MatchString(name) {
 		return Fact{}, false
 	}
 	for _, k := range append(l.keysOf(Path, q.Value), l.keysOf(Untyped, strictjson.StringOf(name))...) {
@@ -119,21 +167,46 @@ func (l *Ledger) Fresh(q Query, extensions []string) (dir Fact, ok bool) {
 	return Fact{}, false
 }
 
+// listedAs reports whether a path was listed, in whatever letters' case: most file
+// systems of desktops know no difference.
+func (l *Ledger) listedAs(path string) bool {
+	var one [1]uint32
+	return len(l.store.under(l.digest(foldDomain, text.Fold(path, text.Careless)), &one)) > 0
+}
+
+// device are names that are none of a file's on Windows, whatever their extension.
+var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)(\.|$)`)
+
 var freshName = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]{0,127}$`)
 
 // Said reports whether the user's latest turn holds a phrase in his own words, as
-// whole words in any letters' case, and where (R21).
-func (l *Ledger) Said(phrase string) (Quote, bool) {
+// whole words in any letters' case, at the beginning of a sentence, which "please"
+// may open (R21): what he denies, asks about or tells of somebody stands elsewhere.
+func (l *Ledger) Said(phrase string) bool {
+	return l.says(phrase, func(before string) bool {
+		before = strings.TrimRight(before, " \t")
+		if rest, ok := strings.CutSuffix(strings.ToLower(strings.TrimRight(before, ",")), "please"); ok {
+			before = strings.TrimRight(rest, " \t")
+		}
+		return before == "" || strings.ContainsAny(before[len(before)-1:], ".!?\n")
+	})
+}
+
+// Spoke reports whether the user's latest turn holds a word in his own words, as it
+// is written, in any letters' case.
+func (l *Ledger) Spoke(word string) bool { return l.says(word, func(string) bool { return true }) }
+
+func (l *Ledger) says(phrase string, after func(before string) bool) bool {
 	if len(l.turns) == 0 || phrase == "" {
-		return Quote{}, false
+		return false
 	}
 	t := &l.turns[len(l.turns)-1]
-	for _, i := range slices.Sorted(maps.Keys(t.own.begins())) {
-		if e := i + len(phrase); e <= len(t.own.text) && t.own.end[e] && strings.EqualFold(t.own.text[i:e], phrase) {
-			return Quote{t.Evidence, i, e}, true
+	for i := range t.own.begins() {
+		if e := i + len(phrase); e <= len(t.own.text) && t.own.end[e] && strings.EqualFold(t.own.text[i:e], phrase) && after(t.own.text[:i]) {
+			return true
 		}
 	}
-	return Quote{}, false
+	return false
 }
 
 // begins are the places where a token may begin.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -201,10 +202,16 @@ func (l *Ledger) chosen(q *Query, f *fact, m *meta) bool {
 		}
 	}
 	if owner := l.store.strings[f.owner-1]; q.OwnerTyped && owner != "" && strictjson.Kind(owner[0]) == strictjson.String {
-		_, why := l.Typed(Query{Value: strictjson.StringOf(owner[1:]), Authority: true})
+		// A plain word is anybody's name and stands in any sentence.
+		_, why := l.Typed(Query{Value: strictjson.StringOf(owner[1:]), Authority: true, Enum: plainWord(owner[1:]), Words: q.Words})
 		return why == ""
 	}
 	return false
+}
+
+// plainWord reports a text of nothing but letters: a word of any sentence.
+func plainWord(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
 // restore returns facts best first.

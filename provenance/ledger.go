@@ -9,6 +9,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // ErrFull is returned by Prepare and Commit when a result would exceed the
@@ -213,7 +214,7 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 		f := &leaves[i]
 		n += 36 + 80
 		if f.Type == Path || f.Type == Name {
-			n += 40
+			n += 80
 		}
 		n += 40 * int64(min(maxLinks, bytes.Count(f.Value.Raw(), []byte("."))))
 		for at := f.at; at != nil && !steps[at]; at = at.parent {
@@ -493,10 +494,10 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		s.file(k, i)
 	}
 	l.secrets = l.secrets || leaf.Rule != nil && leaf.Rule.Secret
-	text, _ := leaf.Value.Text()
+	said, _ := leaf.Value.Text()
 	if !leaf.Key && j.label > writ.Model && j.flags&(echoed|reflected) == 0 {
-		for _, link := range links(text) {
-			if link != text {
+		for _, link := range links(said) {
+			if link != said {
 				s.file(l.digest(linkDomain, link), i)
 			}
 		}
@@ -515,8 +516,9 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 	case Name:
 		s.file(l.digest(baseDomain, c), i)
 	case Path:
-		if _, base, ok := splitPath(c); ok && text != "" {
+		if _, base, ok := splitPath(c); ok && said != "" {
 			s.file(l.digest(baseDomain, base), i)
+			s.file(l.digest(foldDomain, text.Fold(c, text.Careless)), i)
 		}
 	}
 }

@@ -104,17 +104,34 @@ func (l *Ledger) SaidNumbers(words []string) (out []Number) {
 	if len(l.turns) == 0 {
 		return nil
 	}
-	t := &l.turns[len(l.turns)-1]
+	if out = l.turns[len(l.turns)-1].numbers(words); len(out) > maxNumbers {
+		return nil
+	}
+	return out
+}
+
+func (t *turn) numbers(words []string) (out []Number) {
 	for _, a := range t.said.amounts {
 		for _, v := range a.Values {
 			n := Number{Quote{t.Evidence, a.Start, a.End}, v, a.Percent, money.Places(a.Currency), a.Currency == "" && !a.Percent}
 			n.Bare = n.Bare && !t.own.called(a.Start, words)
-			if out = append(out, n); len(out) > maxNumbers {
-				return nil
-			}
+			out = append(out, n)
 		}
 	}
 	return out
+}
+
+// SaidAmount returns the amount of a value that the user named, in the latest turn
+// that does: with a currency, or after one of the words.
+func (l *Ledger) SaidAmount(value string, words []string) (Number, bool) {
+	for i := len(l.turns) - 1; i >= 0; i-- {
+		for _, n := range l.turns[i].numbers(words) {
+			if n.Value == value && !n.Percent && !n.Bare {
+				return n, true
+			}
+		}
+	}
+	return Number{}, false
 }
 
 // maxNumbers bounds what a computation may choose from.

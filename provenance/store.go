@@ -21,6 +21,7 @@ type key [16]byte
 const (
 	baseDomain  = "\x00base"  // last elements of paths and single names
 	taintDomain = "\x00taint" // folded texts of sent arguments
+	foldDomain  = "\x00fold"  // paths in any letters' case (R36)
 	linkDomain  = "\x00link"  // links that stand in a text (R20)
 )
 

@@ -24,30 +24,53 @@ func peerOf(c *net.UnixConn) (pid int, ok bool) {
 }
 
 // ancestry returns a process and those it descends from, and an error unless it
-// has a terminal whose leader is among them (proc(5)).
+// has a terminal whose leader is among them and was itself started by somebody: one
+// that hangs on the first process, or on a user's service manager, cut itself loose
+// from whom it descends from (proc(5)).
 func ancestry(pid int) (line []int, err error) {
 	leader := 0
 	for n := pid; n > 0 && len(line) < 1000; {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n))
+		p, err := statOf(n)
 		if err != nil {
 			return nil, err
 		}
-		// The name in brackets is whatever the process called itself.
-		var state string
-		var parent, group, session, terminal int
-		if _, err := fmt.Sscan(string(b[bytes.LastIndexByte(b, ')')+1:]), &state, &parent, &group, &session, &terminal); err != nil {
-			return nil, err
-		}
 		if len(line) == 0 {
-			if leader = session; terminal == 0 {
+			if leader = p.session; p.terminal == 0 {
+				return nil, ErrKin
+			}
+		}
+		if n == leader && p.parent > 0 {
+			if above, err := statOf(p.parent); err != nil || p.parent == 1 || above.name == "systemd" {
 				return nil, ErrKin
 			}
 		}
 		line = append(line, n)
-		n = parent
+		n = p.parent
 	}
 	if !slices.Contains(line, leader) {
 		return nil, ErrKin
 	}
 	return line, nil
+}
+
+type stat struct {
+	name                      string
+	parent, session, terminal int
+}
+
+func statOf(pid int) (s stat, err error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return s, err
+	}
+	// The name in brackets is whatever the process called itself.
+	from, to := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if from < 0 || to < from {
+		return s, ErrKin
+	}
+	s.name = string(b[from+1 : to])
+	var state string
+	var group int
+	_, err = fmt.Sscan(string(b[to+1:]), &state, &s.parent, &group, &s.session, &s.terminal)
+	return s, err
 }
