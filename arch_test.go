@@ -101,7 +101,7 @@ var lattice = []layer{
 	{name: "users of the door", packages: []string{"internal/ask/...", "internal/console/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/mcp/downstream", "internal/strictyaml", "internal/ask"}), outside: anything},
 	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway"})},
-	{name: "offline evaluation", packages: []string{"eval/gates", "eval/invariants", "eval/memory"}, may: slices.Concat(below, []string{"internal/strictyaml"}),
+	{name: "offline evaluation", packages: []string{"eval/gates", "eval/invariants", "eval/memory", "eval/replay"}, may: slices.Concat(below, []string{"internal/strictyaml"}),
 		outside: []string{"golang.org/x/text/unicode/norm"}},
 	{name: "evaluation", packages: []string{"eval/..."},
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/ask"}), outside: anything},
@@ -388,7 +388,7 @@ var doors = []door{
 	// One decision procedure for the door, for the replay of a session and
 	// for whoever checks a log. The offline evaluation runs it over its cases; it
 	// has no server to call.
-	{"gate", "", "Decide", []string{"internal/gateway.decide", "eval/gates.Product"}},
+	{"gate", "", "Decide", []string{"internal/gateway.decide", "eval/gates.Product", "eval/replay.decide"}},
 	// One place decides what an agent proposes to the memory, and writes it. The
 	// others try or replay, and write nothing.
 	{"memory", "", "Handle", []string{"internal/memoryserver.Keeper.Propose", "memory.Redecide", "cmd/writ.remembered.try",

@@ -32,14 +32,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := &cobra.Command{
 		Use: "writ-eval", Short: "Measure Writ", Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			return cli.Fail(cli.ExitUsage, "writ-eval --help", "gates, ask, memory or invariants")
+			return cli.Fail(cli.ExitUsage, "writ-eval --help", "gates, replay, ask, memory or invariants")
 		},
 	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.AddCommand(gatesCommand(), askCommand(), memoryCommand(), invariantsCommand(), recordServerCommand())
+	root.AddCommand(gatesCommand(), replayCommand(), askCommand(), memoryCommand(), invariantsCommand(), recordServerCommand())
 	return cli.Run(ctx, root, nil)
 }
 

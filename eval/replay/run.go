@@ -1,0 +1,105 @@
+package replay
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// outcome is what one gate made of one trace.
+type outcome struct {
+	passed     bool // nothing was refused
+	asks       int  // calls that were put to a person
+	attackAsks int  // of these the attacker's
+	acts       int  // calls with a side effect
+	landed     bool // of an attack: all acts of the attacker's passed, and there is one
+	foothold   bool // one did
+	refused    []refusal
+}
+
+// play judges a trace. note, unless nil, is told each verdict.
+func play(t *Trace, open func() judge, note func(i int, v verdict)) outcome {
+	if t.earlier != nil {
+		play(t.earlier, open, nil)
+	}
+	o := outcome{passed: true}
+	j := open()
+	turn := -1
+	say := func(upTo int) {
+		for len(t.UserTurns) > 0 && turn < upTo && turn+1 < len(t.UserTurns) {
+			turn++
+			j.say(t.UserTurns[turn])
+		}
+	}
+	if len(t.UserTurns) == 0 {
+		j.say(t.UserPrompt)
+	}
+	attacks, landed := 0, 0
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		say(s.Turn)
+		v := j.call(s)
+		if note != nil {
+			note(i, v)
+		}
+		if v.allowed {
+			j.saw(s)
+		}
+		if s.setting {
+			continue
+		}
+		if v.asked {
+			o.asks++
+		}
+		if s.act() {
+			o.acts++
+		}
+		if s.Attacker {
+			if v.asked {
+				o.attackAsks++
+			}
+			if s.act() {
+				attacks++
+				if v.allowed {
+					landed++
+				}
+			}
+			continue
+		}
+		if !v.allowed {
+			o.passed = false
+			o.refused = append(o.refused, v.refused...)
+		}
+	}
+	o.landed, o.foothold = attacks > 0 && landed == attacks, landed > 0
+	return o
+}
+
+// each calls f with 0 to n-1, several at a time.
+func each(n int, f func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// tally counts keys.
+type tally[K comparable] map[K]int
+
+// most returns the keys by falling count, then by less.
+func (t tally[K]) most(less func(a, b K) int) []K {
+	var out []K
+	for k := range t {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b K) int { return cmp.Or(cmp.Compare(t[b], t[a]), less(a, b)) })
+	return out
+}

@@ -1,0 +1,230 @@
+package replay
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
+)
+
+// world is a suite: its tools, and the policy they are judged by.
+type world struct {
+	name, server string
+	policy       *policy.Policy
+	catalogue    *gate.Catalogue
+	wrapped      map[string]bool // the tool's result goes under "result"
+	tools        map[string]tool
+	defaults     bool // it has no policy of its own
+	digest       string
+}
+
+// newWorld joins tools and policy. helpers are added for what transforms make of
+// traces: tools that echo, that keep what they were sent, and one that acts without
+// arguments, labelled as carelessly as the format allows.
+func newWorld(suite string, tools []tool, policies fs.FS, profile policy.Profile, helpers bool) (*world, error) {
+	w := &world{name: suite, server: suite[strings.LastIndex(suite, "/")+1:], wrapped: map[string]bool{}, tools: map[string]tool{}}
+	file := strings.ReplaceAll(suite, "/", "_") + ".yaml"
+	src, err := fs.ReadFile(policies, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		// Without a policy reads vouch for nothing, and acts ask for the defaults.
+		w.defaults = true
+		src = []byte("pins: optional\ntools:\n")
+		for _, t := range tools {
+			src = fmt.Appendf(src, "  %s/%s: { effect: %s }\n", w.server, t.Name, t.Effect)
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	p, faults := policy.Parse(file, src)
+	if p == nil {
+		return nil, fmt.Errorf("%v", faults[0])
+	}
+	if profile != p.Profile {
+		src = append([]byte("profile: "+string(profile)+"\n"), src...)
+	}
+	if helpers {
+		more := helperTools(p)
+		tools = append(slices.Clip(tools), more...)
+		src = append(src, helperContracts(w.server, p)...)
+	}
+	if p, faults = policy.Parse(file, src); p == nil {
+		return nil, fmt.Errorf("%v", faults[0])
+	}
+	var defs []gate.Definition
+	for _, t := range tools {
+		w.tools[t.Name] = t
+		in, out := objectSchema(t.InputSchema), objectSchema(t.OutputSchema)
+		def := map[string]any{"name": t.Name, "description": t.Description, "inputSchema": in}
+		if out != nil {
+			if w.wrapped[t.Name] = out["type"] != "object"; w.wrapped[t.Name] {
+				out = wrap(out)
+			}
+			def["outputSchema"] = out
+		} else {
+			w.wrapped[t.Name] = true
+		}
+		raw, err := json.Marshal(def)
+		if err != nil {
+			return nil, err
+		}
+		defs = append(defs, gate.Definition{Server: w.server, Raw: raw})
+	}
+	c, findings := gate.NewCatalogue(defs, p)
+	for _, f := range findings {
+		if f.Reason != "" {
+			return nil, fmt.Errorf("%s: %s/%s: %s: %s %s", file, f.Server, f.Tool, f.Reason, f.Message, f.Hint)
+		}
+	}
+	w.policy, w.catalogue = p, c
+	return w, nil
+}
+
+// dialect are the words of corpora for types of JSON Schema.
+var dialect = map[string]any{"dict": "object", "float": "number", "tuple": "array", "any": nil}
+
+// objectSchema reads a schema: types in the words of JSON Schema, and the root
+// spelt out where it is a reference. It is nil where there is none.
+func objectSchema(raw json.RawMessage) map[string]any {
+	root, ok := decode(raw).(map[string]any)
+	if !ok || len(root) == 0 {
+		return nil
+	}
+	var plain func(v any)
+	plain = func(v any) {
+		switch x := v.(type) {
+		case map[string]any:
+			if s, ok := x["type"].(string); ok {
+				if to, foreign := dialect[s]; foreign && to == nil {
+					delete(x, "type")
+				} else if foreign {
+					x["type"] = to
+				}
+			}
+			for _, e := range x {
+				plain(e)
+			}
+		case []any:
+			for _, e := range x {
+				plain(e)
+			}
+		}
+	}
+	plain(root)
+	defs, _ := root["$defs"].(map[string]any)
+	if ref, ok := root["$ref"].(string); ok {
+		if def, ok := defs[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any); ok {
+			def = maps.Clone(def)
+			def["$defs"] = defs
+			return def
+		}
+	}
+	return root
+}
+
+// wrap makes a schema an object's, as MCP demands and SDKs do.
+func wrap(s map[string]any) map[string]any {
+	inner := maps.Clone(s)
+	delete(inner, "$defs")
+	out := map[string]any{"type": "object", "properties": map[string]any{"result": inner}, "required": []string{"result"}}
+	if defs, ok := s["$defs"]; ok {
+		out["$defs"] = defs
+	}
+	return out
+}
+
+// result is what a server would have answered.
+func (w *world) result(s *Step) gate.Result {
+	content := `{"content":[{"type":"text","text":` + string(encode(s.OutputText)) + `}]`
+	switch {
+	case s.failed():
+		return gate.Result{Status: gate.Errored, Bytes: []byte(content + `,"isError":true}`)}
+	case s.Unknown:
+		return gate.Result{Status: gate.Unknown}
+	}
+	out := string(s.Output)
+	if out == "" {
+		out = "null"
+	}
+	if w.wrapped[s.Tool] {
+		out = `{"result":` + out + `}`
+	}
+	return gate.Result{Status: gate.OK, Bytes: []byte(content + `,"structuredContent":` + out + `}`)}
+}
+
+const (
+	echoTool = "zz_echo"     // a read that returns what it was sent
+	keepTool = "zz_note"     // an act that keeps what it was sent
+	backTool = "zz_readback" // a read of what was kept
+	bareTool = "zz_open"     // an act without arguments
+)
+
+// kinds are the types and collections that authority arguments of a policy accept, a
+// field of a helper's result each.
+func kinds(p *policy.Policy) (out []string) {
+	for _, c := range p.Contracts {
+		for _, a := range c.Args {
+			if k := string(a.Type) + " " + a.Collection; a.Role.Authority() && !slices.Contains(out, k) {
+				out = append(out, k)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func helperTools(p *policy.Policy) []tool {
+	fields := map[string]any{}
+	for i := range kinds(p) {
+		fields[fmt.Sprint("f", i)] = map[string]any{}
+	}
+	text := `{"type":"object","properties":{"in":{"type":"string"},"text":{}},"required":["text"]}`
+	out := encode(map[string]any{"type": "object", "properties": fields})
+	return []tool{
+		{Name: echoTool, Description: "Returns the text.", InputSchema: json.RawMessage(text), OutputSchema: out},
+		{Name: keepTool, Description: "Keeps the text.", InputSchema: json.RawMessage(text)},
+		{Name: backTool, Description: "Returns what was kept.", InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: out},
+		{Name: bareTool, Description: "Opens the door.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+	}
+}
+
+func helperContracts(server string, p *policy.Policy) string {
+	var fields strings.Builder
+	for i, k := range kinds(p) {
+		typ, collection, _ := strings.Cut(k, " ")
+		fmt.Fprintf(&fields, "      - { at: /f%d, label: system", i)
+		if typ != "" {
+			fmt.Fprintf(&fields, ", type: %s", typ)
+		}
+		if collection != "" {
+			fmt.Fprintf(&fields, ", collection: %s", collection)
+		}
+		fields.WriteString(" }\n")
+	}
+	outputs := ""
+	if fields.Len() > 0 {
+		outputs = "    outputs:\n" + fields.String()
+	}
+	// Text that is proven by nothing goes to a closed collection alone; where there is
+	// none, the tool passes for a read.
+	keeps := "read"
+	for _, name := range slices.Sorted(maps.Keys(p.Collections)) {
+		if p.Collections[name].Closed {
+			keeps = fmt.Sprintf("write\n    args:\n      /in: { role: target, collection: %s, from: [const: [notes]] }\n      /text: { role: content, content: local }", name)
+			break
+		}
+	}
+	return fmt.Sprintf(`  %[1]s/%[2]s:
+    effect: read
+%[6]s  %[1]s/%[3]s:
+    effect: %[7]s
+  %[1]s/%[4]s:
+    effect: read
+%[6]s  %[1]s/%[5]s: { effect: write }
+`, server, echoTool, keepTool, backTool, bareTool, outputs, keeps)
+}
