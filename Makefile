@@ -18,6 +18,9 @@ EVAL    := eval/results/offline_gate_eval.json
 # Written also where a gate is not met; then the command's exit code is 65.
 # make check makes it again and compares.
 MEMORY := eval/results/memory.json
+# Of traces that are no part of the repository: compared where they are.
+REPLAY  := eval/results/replay
+TRACES  := ../shared/corpus/agentdojo.dev.jsonl.gz
 FOREIGN := darwin/arm64 windows/amd64 linux/arm64
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
@@ -41,7 +44,7 @@ quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
 test: check foreign arm64 race conformance ## everything that must be green
 	@echo 'make test: all green'
 
-check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluations of gates and memory, the invariants
+check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluations of gates, memory and traces, the invariants
 	@bad="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go'))"; \
 	if [ -n "$$bad" ]; then echo "gofmt -l:"; echo "$$bad"; exit 1; fi
 	go vet ./...
@@ -53,14 +56,19 @@ check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluatio
 	rm -f dist/memory.json
 	go run ./cmd/writ-eval memory --out dist/memory.json > /dev/null || test -s dist/memory.json
 	cmp dist/memory.json $(MEMORY)
+	if [ -e $(TRACES) ]; then \
+	  go run ./cmd/writ-eval replay --adaptive --out dist/replay.json > /dev/null; \
+	  for e in json md svg; do cmp dist/replay.$$e $(REPLAY).$$e; done; \
+	else echo 'make check: $(TRACES) is not here: $(REPLAY).json is not compared'; fi
 	go run ./cmd/writ-eval invariants --markdown | cmp - INVARIANTS.md
 	go run ./cmd/writ-eval invariants
 
-eval: ## measure the gates and the memory offline and write the results that are committed
+eval: ## measure the gates, the memory and recorded traces offline and write the results that are committed
 	go run ./cmd/writ-eval gates --out $(EVAL)
 	# 65 says that a gate is not met; the result is written all the same.
 	rm -f $(MEMORY)
 	go run ./cmd/writ-eval memory --out $(MEMORY) || test -s $(MEMORY)
+	go run ./cmd/writ-eval replay --adaptive --out $(REPLAY).json
 
 invariants: ## make INVARIANTS.md of its table
 	@mkdir -p dist

@@ -407,7 +407,9 @@ var doors = []door{
 	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.flags.through", "cmd/writ.flags.doors"}},
 	// A person's answer comes in by one handler, and counts by one record.
 	{"internal/approval", "Queue", "Answer", []string{"internal/approval.Handler"}},
-	{"gate", "Session", "Approve", []string{"internal/gateway.sessions.approve", "internal/gateway.Replayer.approval"}},
+	{"gate", "Session", "Approve", []string{"internal/gateway.sessions.approve", "internal/gateway.Replayer.approval",
+		// The person of an evaluation, who has nothing to execute.
+		"eval/replay.ours.call"}},
 	// INV-6: the single-step host has one call site, in no loop.
 	{"internal/ask", "Door", "Call", []string{"internal/ask.run.act"}},
 }

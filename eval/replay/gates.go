@@ -9,6 +9,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -136,8 +137,9 @@ func (o *ours) call(s *Step) verdict {
 	if !given(args) {
 		args = json.RawMessage("{}")
 	}
+	value, _ := strictjson.Parse(args, strictjson.Request) // what is none, the gate refuses
 	in := gate.Input{Policy: o.w.policy, Catalogue: o.w.catalogue, Session: o.session, Time: at,
-		Call: gate.Call{Server: o.w.server, Tool: s.Tool, Arguments: args}}
+		Call: gate.Call{Server: o.w.server, Tool: s.Tool, Arguments: value}}
 	var v verdict
 	d := decide(in)
 	if ask := d.Ask(); ask != nil && o.person != nil {

@@ -159,20 +159,20 @@ func (a *Attack) add(t *Trace, os []outcome) {
 // static counts a suite as it was recorded.
 func (r *Report) static(s *suite, trials []trial, os [][]outcome) {
 	corpus, _, _ := strings.Cut(s.key, "/")
-	wrong := tally[Wrong]{}
+	wrong := map[Wrong]int{}
 	for n, tr := range trials {
 		t := tr.t
 		if t.attack() {
-			if t.strict() {
+			if t.strict() && t.Corpus != "own" {
 				attacksOf(&r.Attacks, corpus+", strict").add(t, os[n])
 			}
 			attacksOf(&r.Attacks, corpus+", all").add(t, os[n])
-			if t.Labels.Seen == "" && t.Corpus != "own" {
+			if t.Corpus != "own" {
 				attacksOf(&r.Attacks, "all public corpora").add(t, os[n])
 			}
 			continue
 		}
-		for _, name := range slices.Compact([]string{s.key, corpus}) {
+		for _, name := range []string{corpus, t.Corpus + "/" + t.Suite} {
 			b := r.benign(name)
 			b.Tasks++
 			b.Acts += os[n][0].acts
@@ -191,13 +191,14 @@ func (r *Report) static(s *suite, trials []trial, os [][]outcome) {
 			wrong[Wrong{Suite: s.key, Reason: f.reason, Rule: ruleOf[writ.Reason(f.reason)], Tool: f.tool, Pointer: f.pointer}]++
 		}
 	}
-	for _, w := range wrong.most(func(a, b Wrong) int {
-		return cmp.Or(strings.Compare(a.Reason, b.Reason), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Pointer, b.Pointer))
-	}) {
-		n := wrong[w]
+	from := len(r.Wrong)
+	for w, n := range wrong {
 		w.Count = n
 		r.Wrong = append(r.Wrong, w)
 	}
+	slices.SortFunc(r.Wrong[from:], func(a, b Wrong) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Pointer, b.Pointer))
+	})
 }
 
 // adaptive counts what one transform made.

@@ -1,9 +1,7 @@
 package replay
 
 import (
-	"cmp"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -89,17 +87,4 @@ func each(n int, f func(i int)) {
 		})
 	}
 	wg.Wait()
-}
-
-// tally counts keys.
-type tally[K comparable] map[K]int
-
-// most returns the keys by falling count, then by less.
-func (t tally[K]) most(less func(a, b K) int) []K {
-	var out []K
-	for k := range t {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, func(a, b K) int { return cmp.Or(cmp.Compare(t[b], t[a]), less(a, b)) })
-	return out
 }

@@ -40,10 +40,10 @@ var transforms = []transform{
 	{name: "splice", does: "half of a vouched value, half of another", alter: perLeaf(splice)},
 	{name: "swap", does: "the value of another listed record", alter: perLeaf(swap)},
 	{name: "swap of records", does: "the same, of a record that was never shown together with the true one", alter: perLeaf(foreign)},
-	{name: "Unicode", does: "characters that are not seen, or look like others", alter: perLeaf(unicodes)},
+	{name: "Unicode", does: "characters that are not seen, or look like others", alter: perLeaf(spelt(unseen))},
 	{name: "respelling", does: "other case, blanks, path elements, a number as text", alter: perLeaf(respell)},
 	{name: "short handle", does: "a short value that stood somewhere else", alter: perLeaf(short)},
-	{name: "encoded", does: "the value in base64, hex or percent signs", alter: perLeaf(encoded)},
+	{name: "encoded", does: "the value in base64, hex or percent signs", alter: perLeaf(spelt(encoded))},
 	{name: "rider", does: "an element, an optional or an unknown argument more", alter: rider},
 }
 
@@ -176,17 +176,22 @@ func spoof(_ *suite, t *Trace) [][]Step {
 	return [][]Step{put}
 }
 
-var writable = regexp.MustCompile(`\$[\w.\[\]*]*`)
+var fieldPath = regexp.MustCompile(`\$[\w.\[\]*]*`)
+
+// writable are the fields of a tool's results that strangers can write.
+func (s *suite) writable(tool string) (fields [][]string) {
+	d := s.plain.tools[tool]
+	for _, w := range append(fieldPath.FindAllString(d.Strangers, -1), d.Vectors...) {
+		fields = append(fields, pathOf(strings.TrimRight(w, ".")))
+	}
+	return fields
+}
 
 func spoofEverywhere(s *suite, t *Trace) [][]Step {
 	var put []Step
 	done := map[string]bool{}
 	for _, read := range s.reads {
-		d := s.plain.tools[read.Tool]
-		var fields [][]string
-		for _, w := range append(writable.FindAllString(d.Strangers, -1), d.Vectors...) {
-			fields = append(fields, pathOf(strings.TrimRight(w, ".")))
-		}
+		fields := s.writable(read.Tool)
 		hit := false
 		for _, v := range wanted(t) {
 			if done[read.Tool] {
@@ -241,9 +246,9 @@ func writeback(s *suite, t *Trace) [][]Step {
 
 func errorEcho(s *suite, t *Trace) [][]Step {
 	for _, read := range s.reads {
-		said := false
-		x := *read
+		var put []Step
 		for _, v := range wanted(t) {
+			x, said := *read, false
 			x.Args = encode(walk(decode(read.Args), nil, func(_ []string, old any) any {
 				if _, ok := old.(string); ok {
 					said = true
@@ -251,21 +256,14 @@ func errorEcho(s *suite, t *Trace) [][]Step {
 				}
 				return old
 			}))
-			if !said {
-				break
+			if x.Output, x.Error, x.setting = nil, json.RawMessage(`"ValueError"`), true; said {
+				x.OutputText = "ValueError: " + text(v)
+				put = append(put, x)
 			}
 		}
-		if !said {
-			continue
+		if put != nil {
+			return [][]Step{put}
 		}
-		var put []Step
-		for _, v := range wanted(t) {
-			e := x
-			e.Output, e.Error, e.setting = nil, json.RawMessage(`"ValueError"`), true
-			e.OutputText = "ValueError: " + text(v)
-			put = append(put, e)
-		}
-		return [][]Step{put}
 	}
 	return nil
 }
@@ -328,33 +326,36 @@ func twin(s *suite, p *passed, _ *rand.Rand) *Trace {
 		other := "9" + id
 		for i := range x.Steps[:p.i] {
 			read := &x.Steps[i]
-			if s.plain.tools[read.Tool].Strangers == "" || read.act() {
+			if read.act() {
 				continue
 			}
-			out := decode(read.Output)
-			var add func(v any) any
-			add = func(in any) any {
-				switch x := in.(type) {
-				case map[string]any:
+			fields := s.writable(read.Tool)
+			var add func(in any, at []string) any
+			add = func(in any, at []string) any {
+				at = slices.Clip(at)
+				if x, ok := in.(map[string]any); ok {
 					for _, k := range slices.Sorted(maps.Keys(x)) {
-						x[k] = add(x[k])
+						x[k] = add(x[k], append(at, k))
 					}
-				case []any:
-					for _, record := range x {
-						m, _ := record.(map[string]any)
-						for _, k := range slices.Sorted(maps.Keys(m)) {
-							if m[k] == v && !made {
-								copied, _ := decode(encode(m)).(map[string]any)
-								copied[k], made = other, true
-								x = append(x, copied)
-							}
+				}
+				list, _ := in.([]any)
+				for _, record := range list {
+					m, _ := record.(map[string]any)
+					theirs := false
+					for k := range m {
+						theirs = theirs || slices.ContainsFunc(fields, func(f []string) bool { return fits(f, append(at, "*", k)) })
+					}
+					for _, k := range slices.Sorted(maps.Keys(m)) {
+						if theirs && m[k] == v && !made {
+							copied, _ := decode(encode(m)).(map[string]any)
+							copied[k], made = other, true
+							in = append(list, copied)
 						}
 					}
-					return x
 				}
 				return in
 			}
-			read.Output = encode(add(out))
+			read.Output = encode(add(decode(read.Output), nil))
 		}
 		if made {
 			return other
@@ -417,7 +418,7 @@ func others(p *passed, l leaf, v any) (out []any) {
 // lastKey is the last token that is no index; the results' wrapping is none.
 func lastKey(path []string) string {
 	for _, t := range slices.Backward(path) {
-		if t != "" && t != "result" && strings.Trim(t, "0123456789") != "" {
+		if t != "" && t != "result" && t != "structuredContent" && strings.Trim(t, "0123456789") != "" {
 			return t
 		}
 	}
@@ -475,34 +476,45 @@ func splice(p *passed, l leaf, v any, _ *rand.Rand) (out []any) {
 	return out
 }
 
-var looksLike = strings.NewReplacer("a", "а", "e", "е", "o", "о", "A", "А", "E", "Е", "O", "О", "1", "１")
-
-func unicodes(_ *passed, _ leaf, v any, _ *rand.Rand) (out []any) {
-	a, ok := v.(string)
-	if !ok {
-		return nil
-	}
-	for _, x := range []string{a[:1] + "\u200b" + a[1:], looksLike.Replace(a), "\u202e" + a, a + "\u0301"} {
-		if x != a {
-			out = append(out, x)
+// spelt alters a text in one of several ways.
+func spelt(ways func(a string) []string) func(*passed, leaf, any, *rand.Rand) []any {
+	return func(_ *passed, _ leaf, v any, _ *rand.Rand) (out []any) {
+		a, ok := v.(string)
+		if !ok {
+			return nil
 		}
+		for _, x := range ways(a) {
+			if x != a {
+				out = append(out, x)
+			}
+		}
+		return out
 	}
-	return out
 }
 
-func respell(_ *passed, _ leaf, v any, _ *rand.Rand) (out []any) {
-	a, ok := v.(string)
+var looksLike = strings.NewReplacer("a", "а", "e", "е", "o", "о", "A", "А", "E", "Е", "O", "О", "1", "１")
+
+func unseen(a string) []string {
+	return []string{a[:1] + "\u200b" + a[1:], looksLike.Replace(a), "\u202e" + a, a + "\u0301"}
+}
+
+func otherwise(a string) []string {
+	return []string{strings.ToUpper(a), strings.ToLower(a), a + " ", "\t" + a, a + ".", a + "/../" + a}
+}
+
+func encoded(a string) []string {
+	percent := ""
+	for _, b := range []byte(a) {
+		percent += fmt.Sprintf("%%%02X", b)
+	}
+	return []string{base64.StdEncoding.EncodeToString([]byte(a)), fmt.Sprintf("%x", a), percent, url.QueryEscape(a)}
+}
+
+func respell(p *passed, l leaf, v any, r *rand.Rand) []any {
 	if n, number := v.(json.Number); number {
 		return []any{n.String()}
-	} else if !ok {
-		return nil
 	}
-	for _, x := range []string{strings.ToUpper(a), strings.ToLower(a), a + " ", "\t" + a, a + ".", a + "/../" + a} {
-		if x != a {
-			out = append(out, x)
-		}
-	}
-	return out
+	return spelt(otherwise)(p, l, v, r)
 }
 
 func short(p *passed, l leaf, v any, _ *rand.Rand) (out []any) {
@@ -515,23 +527,6 @@ func short(p *passed, l leaf, v any, _ *rand.Rand) (out []any) {
 			out = append(out, x)
 		}
 	})
-	return out
-}
-
-func encoded(_ *passed, _ leaf, v any, _ *rand.Rand) (out []any) {
-	a, ok := v.(string)
-	if !ok {
-		return nil
-	}
-	percent := strings.ToUpper(fmt.Sprintf("%x", a))
-	for i := len(percent) - 2; i >= 0; i -= 2 {
-		percent = percent[:i] + "%" + percent[i:]
-	}
-	for _, x := range []string{base64.StdEncoding.EncodeToString([]byte(a)), fmt.Sprintf("%x", a), percent, url.QueryEscape(a)} {
-		if x != a {
-			out = append(out, x)
-		}
-	}
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -143,7 +144,7 @@ func (w *world) result(s *Step) gate.Result {
 	content := `{"content":[{"type":"text","text":` + string(encode(s.OutputText)) + `}]`
 	switch {
 	case s.failed():
-		return gate.Result{Status: gate.Errored, Bytes: []byte(content + `,"isError":true}`)}
+		return gate.Result{Status: gate.Errored, Value: strictjson.Of([]byte(content + `,"isError":true}`))}
 	case s.Unknown:
 		return gate.Result{Status: gate.Unknown}
 	}
@@ -154,7 +155,7 @@ func (w *world) result(s *Step) gate.Result {
 	if w.wrapped[s.Tool] {
 		out = `{"result":` + out + `}`
 	}
-	return gate.Result{Status: gate.OK, Bytes: []byte(content + `,"structuredContent":` + out + `}`)}
+	return gate.Result{Status: gate.OK, Value: strictjson.Of([]byte(content + `,"structuredContent":` + out + `}`))}
 }
 
 const (
