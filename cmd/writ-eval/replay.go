@@ -47,7 +47,7 @@ func replayCommand() *cobra.Command {
 			o.Policies = os.DirFS(policies)
 			tell, end := showProgress(c, "replaying…")
 			o.Progress = func(done string) { tell(done + " done") }
-			r, err := replay.Run(o)
+			r, err := replay.Run(c.Context(), o)
 			end()
 			if err != nil {
 				return cli.Fail(cli.ExitData, "", "%w", err)

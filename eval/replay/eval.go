@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,8 +45,8 @@ type trial struct {
 }
 
 // Run replays. An error means that a file cannot be read or is not what it should
-// be; a corpus that is not there is not one.
-func Run(o Options) (*Report, error) {
+// be, or that ctx is done; a corpus that is not there is not one.
+func Run(ctx context.Context, o Options) (*Report, error) {
 	p, known := persons[o.Approve]
 	if !known {
 		return nil, fmt.Errorf("nobody is called %q", o.Approve)
@@ -65,19 +66,27 @@ func Run(o Options) (*Report, error) {
 		for _, t := range s.traces {
 			trials = append(trials, trial{s.plain, t})
 		}
-		r.static(s, trials, judged(trials, p))
+		os := judged(ctx, trials, p)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		r.static(s, trials, os)
 		tell(s.key)
 	}
 	if o.Adaptive {
 		for _, s := range suites {
-			s.pass()
+			s.pass(ctx)
 		}
 		for _, tr := range transforms {
 			var trials []trial
 			for _, s := range suites {
 				trials = append(trials, s.transformed(tr, o.Seed)...)
 			}
-			r.adaptive(tr, trials, judged(trials, p))
+			os := judged(ctx, trials, p)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			r.adaptive(tr, trials, os)
 			tell(tr.name)
 		}
 	}
@@ -86,9 +95,9 @@ func Run(o Options) (*Report, error) {
 }
 
 // pass gathers the acts of benign traces that Writ's gate lets pass, to be altered.
-func (s *suite) pass() {
+func (s *suite) pass(ctx context.Context) {
 	of := make([][]passed, len(s.traces))
-	each(len(s.traces), func(n int) {
+	each(ctx, len(s.traces), func(n int) {
 		t := s.traces[n]
 		if t.attack() {
 			return
@@ -103,9 +112,9 @@ func (s *suite) pass() {
 }
 
 // judged is what each gate makes of each trial.
-func judged(trials []trial, p person) [][]outcome {
+func judged(ctx context.Context, trials []trial, p person) [][]outcome {
 	out := make([][]outcome, len(trials))
-	each(len(trials), func(i int) {
+	each(ctx, len(trials), func(i int) {
 		for _, g := range gates {
 			out[i] = append(out[i], play(trials[i].t, func() judge { return g.open(trials[i].w, p) }, nil))
 		}

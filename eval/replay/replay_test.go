@@ -17,7 +17,7 @@ const shared = "../../../shared/corpus"
 func run(t *testing.T, o Options) *Report {
 	t.Helper()
 	o.Policies, o.Profile, o.Approve, o.Seed = os.DirFS("../policies"), policy.Standard, "truth", DefaultSeed
-	r, err := Run(o)
+	r, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestTransformsLeaveTracesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := suites[0]
-	s.pass()
+	s.pass(t.Context())
 	before, _ := json.Marshal(s.traces)
 	for _, tr := range transforms {
 		a, b := s.transformed(tr, 1), s.transformed(tr, 1)

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -75,13 +76,13 @@ func play(t *Trace, open func() judge, note func(i int, v verdict)) outcome {
 	return o
 }
 
-// each calls f with 0 to n-1, several at a time.
-func each(n int, f func(i int)) {
+// each calls f with 0 to n-1, several at a time, until ctx is done.
+func each(ctx context.Context, n int, f func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(n, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				f(i)
 			}
 		})
