@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // PrintJSON prints v as indented JSON, and nothing in it that a terminal would
@@ -35,7 +37,7 @@ func PlainJSON(b []byte) string {
 	var out strings.Builder
 	for _, r := range string(b) {
 		switch {
-		case r == '\n' || r == unicode.ReplacementChar || !hidden(r):
+		case r == '\n' || r == unicode.ReplacementChar || !text.Hidden(r, text.Unprinted):
 			out.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
