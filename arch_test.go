@@ -69,6 +69,7 @@ var lattice = []layer{
 	{name: "JSON Schema", packages: []string{"internal/schema"}, may: words, pure: true,
 		outside: []string{"github.com/santhosh-tekuri/jsonschema/v6/..."}},
 	{name: "files that are nobody else's", packages: []string{"internal/private"}, may: []string{"internal/text"}},
+	{name: "who calls", packages: []string{"internal/principal"}, may: slices.Concat(words, []string{"internal/private"})},
 	{name: "ground: what was seen", packages: []string{"provenance"}, may: slices.Concat(words, []string{"internal/calendar", "internal/money"}), pure: true,
 		// The ledger reads each result in one pass, by tokens, and the lines of a
 		// user's turn as Markdown.
@@ -115,7 +116,7 @@ var lattice = []layer{
 		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/downstream", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra"}},
 	{name: "the program", packages: []string{"cmd/writ"},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/config"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/config"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 

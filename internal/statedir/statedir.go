@@ -38,6 +38,7 @@ const (
 	KeyFile     = "log.key"  // the log's signing key, mode 0600
 	PubFile     = "log.pub"  // its public half, for verifiers
 	SessionsDir = "sessions" // secrets of sessions kept by name
+	ClientsDir  = "clients"  // registered clients, by name (package principal)
 	RunsDir     = "runs"     // events of `writ ask`
 )
 
@@ -49,7 +50,7 @@ var kept = map[string]private.Use{
 	KeyFile: private.Secret, PubFile: private.Shown,
 	sqlite.FileName: private.Secret, sqlite.FileName + "-wal": private.Secret, sqlite.FileName + "-shm": private.Secret,
 	sqlite.IndexFileName: private.Secret, sqlite.IndexFileName + "-wal": private.Secret, sqlite.IndexFileName + "-shm": private.Secret,
-	SessionsDir: private.Secret, RunsDir: private.Secret, localdoor.Dir: private.Secret,
+	SessionsDir: private.Secret, ClientsDir: private.Secret, RunsDir: private.Secret, localdoor.Dir: private.Secret,
 }
 
 // Check refuses a state directory of which others may read or write anything,
