@@ -33,7 +33,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		approveCommand(), watchCommand(), reloadCommand(), grownCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), exampleServerCommand(),
+		approveCommand(), watchCommand(), reloadCommand(), grownCommand(), clientCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), exampleServerCommand(),
 	}
 }
 

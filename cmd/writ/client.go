@@ -160,7 +160,7 @@ func (f *flags) through(ctx context.Context, g *localdoor.Gateway, state, name s
 	}
 	// The log is the one the running gateway shares.
 	secret, err := keptSession(state, name, func() (string, error) {
-		secret, _, err := mint(ctx, state)
+		secret, _, err := mint(ctx, state, loopback)
 		return secret, err
 	})
 	if err != nil {
@@ -180,13 +180,13 @@ func sessionError(name string, err error) error {
 
 // mint registers a new session in the state directory's log. Every gateway of
 // that directory knows it at once.
-func mint(ctx context.Context, state string) (secret, id string, err error) {
+func mint(ctx context.Context, state, principal string) (secret, id string, err error) {
 	st, err := openStore(ctx, state)
 	if err != nil {
 		return "", "", err
 	}
 	defer st.Close()
-	secret, id, err = gateway.MintSession(ctx, st, loopback, time.Now)
+	secret, id, err = gateway.MintSession(ctx, st, principal, time.Now)
 	if err != nil {
 		return "", "", cli.Fail(cli.ExitIO, "writ audit verify", "the session cannot be registered: %w", err)
 	}

@@ -24,8 +24,8 @@ import (
 const (
 	defaultListen     = "127.0.0.1:8700"
 	exampleServerName = "example-server"
-	// loopback is the principal of whoever reaches a loopback address: until
-	// identities come, the session's secret alone tells clients apart.
+	// loopback is the principal of whoever reaches a loopback address and shows no
+	// token: among them the session's secret alone tells clients apart.
 	loopback = "loopback"
 )
 
@@ -63,6 +63,9 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 		return err
 	}
 	ln, err := net.Listen("tcp", listen)
+	if _, err := clientsOf(o.state).All(); err != nil {
+		return exposed(err, "the registered clients cannot be read")
+	}
 	if err != nil {
 		return cli.Fail(cli.ExitConfig, "writ serve --listen 127.0.0.1:0", "cannot listen on that address: %w", err)
 	}
@@ -75,10 +78,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	}
 	ctx, cancel := o.sound(ctx)
 	defer cancel()
-	h := downstream.NewHTTP(g, downstream.Options{
-		Principal: func(*http.Request) (string, bool) { return loopback, true },
-		Refused:   g.Refused,
-	})
+	h := downstream.NewHTTP(g, downstream.Options{Principal: o.callerOf, Refused: g.Refused})
 	srv := downstream.NewServer(h)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
@@ -124,8 +124,8 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	return nil
 }
 
-// loopbackOnly refuses an address other machines could reach: there is no
-// authentication yet (attack S18).
+// loopbackOnly refuses an address other machines could reach: there is no TLS yet,
+// and who shows no token is let in (attack S18).
 func loopbackOnly(listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -135,7 +135,7 @@ func loopbackOnly(listen string) error {
 		return nil
 	}
 	return cli.Fail(cli.ExitConfig, "writ serve --listen "+defaultListen,
-		"not a loopback address: without authentication and TLS, which this version does not have, others could use the gateway")
+		"not a loopback address: without TLS, which this version does not have, others could read the tokens and use the gateway")
 }
 
 // localHandler is what Writ's own commands reach over the local door: MCP where

@@ -41,6 +41,7 @@ type minted struct {
 func sessionNew() *cobra.Command {
 	var f flags
 	var header bool
+	var client string
 	c := f.take(&cobra.Command{
 		Use: "new [NAME]", Short: "Mint a session and print its endpoint",
 		Long: "Mint a session for the gateway of the state directory and print its endpoint, for\n" +
@@ -57,6 +58,15 @@ func sessionNew() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			whose := loopback
+			if client != "" {
+				if len(args) > 0 {
+					return cli.Fail(cli.ExitUsage, "writ session new --client NAME", "what is kept under a name is for writ call, which is no registered client")
+				}
+				if whose, err = registered(dir, client); err != nil {
+					return err
+				}
+			}
 			if len(args) == 1 {
 				if s, err := readSession(dir, args[0]); err != nil {
 					return err
@@ -64,7 +74,7 @@ func sessionNew() *cobra.Command {
 					return cli.Fail(cli.ExitConfig, "writ session close "+args[0], "there is a session of that name")
 				}
 			}
-			secret, id, err := mint(c.Context(), dir)
+			secret, id, err := mint(c.Context(), dir, whose)
 			if err != nil {
 				return err
 			}
@@ -94,6 +104,7 @@ func sessionNew() *cobra.Command {
 			})
 		},
 	}, "state", "json")
+	c.Flags().StringVar(&client, "client", "", "for the registered client `NAME` alone (writ client add)")
 	c.Flags().BoolVar(&header, "header", false, "print the address and the header field that carries the session, a line each")
 	return c
 }

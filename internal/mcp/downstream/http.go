@@ -216,6 +216,9 @@ func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, principal string, 
 	if bad.allow != "" {
 		w.Header().Set("Allow", bad.allow)
 	}
+	if bad.status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
 	if bad.status == 429 || bad.status == 503 {
 		w.Header().Set("Retry-After", "1")
 	}
