@@ -49,7 +49,7 @@ func approveCommand() *cobra.Command {
 				}
 				return f.show(c, shown, func(w io.Writer) {
 					for _, q := range shown {
-						printQuestion(w, &q, time.Now())
+						q.Print(w)
 						fmt.Fprintf(w, "  try: writ approve %s\n", q.ID)
 					}
 					if len(shown) == 0 {
@@ -62,7 +62,7 @@ func approveCommand() *cobra.Command {
 					continue
 				}
 				if !yes && !no {
-					printQuestion(c.OutOrStdout(), &w.Shown, time.Now())
+					w.Print(c.OutOrStdout())
 					if yes, err = readAnswer(bufio.NewReader(c.InOrStdin()), c.OutOrStdout(), &w.Shown); err != nil {
 						return err
 					}
@@ -191,42 +191,6 @@ func (w *waiting) answer(ctx context.Context, out io.Writer, yes bool) error {
 	return cli.Fail(cli.ExitData, "writ approve", "%s", cli.OneLine(r.Error, 200))
 }
 
-// whoWrote says of a label who can have written what has it.
-var whoWrote = map[string]string{
-	writ.Operator.String(): "the operator's own",
-	writ.User.String():     "what the user typed",
-	writ.System.String():   "what the server guarantees",
-	writ.Party.String():    "a sender's identity",
-	writ.External.String(): "which anyone can write",
-	writ.Model.String():    "which the model wrote",
-}
-
-// printQuestion shows a question to a person: what it would do first, then each
-// value with where it was seen. Everything of it is somebody else's, and escaped.
-func printQuestion(w io.Writer, q *approval.Shown, now time.Time) {
-	fmt.Fprintf(w, "May the agent do this?   %s · %s   (%s, session %s)\n", cli.OneLine(q.Server, 40), cli.OneLine(q.Tool, 130), q.ID, cli.OneLine(q.Session, 40))
-	for _, v := range q.Values {
-		at := v.Pointer
-		if at == "" {
-			at = "the call"
-		}
-		fmt.Fprintf(w, "  %s  %s\n", cli.OneLine(at, 100), cli.OneLine(v.Value, 400))
-		for _, s := range v.Seen {
-			place := s.Tool
-			if s.Pointer != "" {
-				place += " " + s.Pointer
-			}
-			fmt.Fprintf(w, "      seen in %s, %s\n", cli.OneLine(place, 200), whoWrote[s.Label])
-		}
-		if len(v.Seen) == 0 && v.Value != "" {
-			fmt.Fprintf(w, "      seen nowhere: the model's own\n")
-		}
-		fmt.Fprintf(w, "      %s\n", cli.OneLine(v.Reason, 60))
-	}
-	fmt.Fprintf(w, "  arguments  %s\n", cli.OneLine(q.Arguments, 1000))
-	fmt.Fprintf(w, "  it waits until %s\n", q.Until.Local().Format(time.TimeOnly))
-}
-
 // readAnswer reads y or n; anything else is no answer.
 func readAnswer(in *bufio.Reader, out io.Writer, q *approval.Shown) (yes bool, err error) {
 	for range 5 {
@@ -285,7 +249,7 @@ func (f *flags) watch(c *cobra.Command) error {
 				return err
 			}
 		case w := <-news:
-			printQuestion(out, &w.Shown, time.Now())
+			w.Print(out)
 			yes, err := readAnswer(in, out, &w.Shown)
 			if err == nil {
 				err = w.answer(ctx, out, yes)

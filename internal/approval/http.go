@@ -12,44 +12,6 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// Shown is a question as surfaces in other processes get it: docs/approvals.md.
-type Shown struct {
-	Question
-	// Arguments are the exact bytes of the call's arguments, as a text.
-	Arguments string       `json:"arguments"`
-	Values    []ShownValue `json:"values"`
-}
-
-// ShownValue is one value that a person would stand for.
-type ShownValue struct {
-	Pointer string `json:"pointer"`         // "" for the call as a whole
-	Role    string `json:"role,omitempty"`  //
-	Value   string `json:"value,omitempty"` // the exact JSON literal, as a text
-	Reason  string `json:"reason"`
-	Need    string `json:"need"`
-	Seen    []Seen `json:"seen,omitempty"`
-}
-
-// Seen is one place where it stands. The label says who can have written it there.
-type Seen struct {
-	Tool    string `json:"tool"` // server/tool, or user
-	Pointer string `json:"pointer,omitempty"`
-	Label   string `json:"label"`
-}
-
-// Show is the question for a surface.
-func (q *Question) Show() Shown {
-	out := Shown{Question: *q, Arguments: string(q.Arguments)}
-	for _, v := range q.Values {
-		s := ShownValue{v.Pointer, v.Role, string(v.Raw), string(v.Reason), v.Need, nil}
-		for _, at := range v.Seen {
-			s.Seen = append(s.Seen, Seen{at.Tool, at.Pointer, at.Label.String()})
-		}
-		out.Values = append(out.Values, s)
-	}
-	return out
-}
-
 // Reply is the answer to an answer.
 type Reply struct {
 	Yes   bool   `json:"yes"`
