@@ -231,7 +231,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 	}
 	opts := gateway.Options{
 		Store: st, Policy: o.policy, Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths,
-		Approvals: o.queue, ApprovalsStand: o.asks,
+		Approvals: o.queue, ApprovalsStand: o.asks, AnswersFor: o.answersFor,
 		Screen: o.screen, Version: readBuildInfo().Version, Log: log,
 	}
 	index := func() error { return nil }

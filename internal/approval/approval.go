@@ -107,22 +107,48 @@ func (q *Queue) Watched() bool {
 	return q.there > 0
 }
 
+// Surface puts a question to the person whose client made the call, and returns when
+// he has answered, when he will not, or when its context ends.
+type Surface func(context.Context, Question)
+
 // Ask puts a call to a person, or joins the question that the same call put before,
 // and waits until it is answered, at most for wait. record puts the answer on record;
-// an answer that could not be is none. The status is "" where the question was
-// answered, Pending where it stands open, Expired where it ended unanswered.
-func (q *Queue) Ask(ctx context.Context, of Question, act string, wait time.Duration, record func(Answer) error) (gate.Asked, error) {
+// an answer that could not be is none. own, unless nil, is asked meanwhile: where it
+// returns and nobody else watches, nobody is waited for. The status is "" where the
+// question was answered, Pending where it stands open, Expired where it ended
+// unanswered.
+func (q *Queue) Ask(ctx context.Context, of Question, act string, wait time.Duration, record func(Answer) error, own Surface) (gate.Asked, error) {
 	e, ok := q.enter(of, act, record)
 	if !ok {
 		return gate.NotAsked, nil
 	}
+	var left <-chan struct{} // closed when own has returned
+	if own != nil {
+		asked, cancel := context.WithCancel(ctx)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			own(asked, e.Question)
+		}()
+		defer func() {
+			cancel()
+			<-ended
+		}()
+		left = ended
+	}
 	timer := time.NewTimer(min(wait, e.Until.Sub(q.clock())))
 	defer timer.Stop()
-	select {
-	case <-e.done:
-		return gate.NotAsked, e.err
-	case <-timer.C:
-	case <-ctx.Done():
+	for waits := true; waits; {
+		select {
+		case <-e.done:
+			return gate.NotAsked, e.err
+		case <-left:
+			left, waits = nil, q.Watched()
+		case <-timer.C:
+			waits = false
+		case <-ctx.Done():
+			waits = false
+		}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -22,7 +22,7 @@ func TestQueue(t *testing.T) {
 		ctx := t.Context()
 
 		// Nobody answers: it stands open, and ends.
-		if got, err := q.Ask(ctx, of, "act-1", Waits, record); got != gate.Pending || err != nil {
+		if got, err := q.Ask(ctx, of, "act-1", Waits, record, nil); got != gate.Pending || err != nil {
 			t.Fatal(got, err)
 		}
 		open, _ := q.Open()
@@ -39,7 +39,7 @@ func TestQueue(t *testing.T) {
 		ends := make(chan end, 2)
 		for range 2 {
 			go func() {
-				a, err := q.Ask(ctx, of, "act-1", Waits, record)
+				a, err := q.Ask(ctx, of, "act-1", Waits, record, nil)
 				ends <- end{a, err}
 			}()
 		}
@@ -69,7 +69,7 @@ func TestQueue(t *testing.T) {
 		// An answer that is not on record is none.
 		broken := errors.New("disk")
 		go func() {
-			a, err := q.Ask(ctx, of, "act-2", Waits, func(Answer) error { return broken })
+			a, err := q.Ask(ctx, of, "act-2", Waits, func(Answer) error { return broken }, nil)
 			ends <- end{a, err}
 		}()
 		synctest.Wait()
@@ -84,10 +84,10 @@ func TestQueue(t *testing.T) {
 		// A question ends; who waits for it is told so.
 		go func() {
 			time.Sleep(Stands - time.Second)
-			a, err := q.Ask(ctx, of, "act-3", Waits, record)
+			a, err := q.Ask(ctx, of, "act-3", Waits, record, nil)
 			ends <- end{a, err}
 		}()
-		if got, _ := q.Ask(ctx, of, "act-3", 0, record); got != gate.Pending {
+		if got, _ := q.Ask(ctx, of, "act-3", 0, record, nil); got != gate.Pending {
 			t.Fatal(got)
 		}
 		if e := <-ends; e.asked != gate.Expired {
@@ -96,7 +96,7 @@ func TestQueue(t *testing.T) {
 
 		// A session has so many, and no more.
 		for i := range maxSession + 1 {
-			got, _ := q.Ask(ctx, of, string(rune('a'+i)), 0, record)
+			got, _ := q.Ask(ctx, of, string(rune('a'+i)), 0, record, nil)
 			if want := gate.Pending; i == maxSession {
 				if got != gate.NotAsked {
 					t.Fatal(i, got)
@@ -108,7 +108,7 @@ func TestQueue(t *testing.T) {
 		// A client that goes away leaves its question open.
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
-		if got, _ := q.Ask(gone, Question{Session: "s_b"}, "x", Waits, record); got != gate.Pending {
+		if got, _ := q.Ask(gone, Question{Session: "s_b"}, "x", Waits, record, nil); got != gate.Pending {
 			t.Fatal(got)
 		}
 		if q.Watched() {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // KindApproval is the kind of a record of a person's answer to a call that waited.
@@ -27,32 +31,49 @@ type approvalData struct {
 
 // approvals are what a gateway asks a person by.
 type approvals struct {
-	queue *approval.Queue // nil where nobody can be asked
-	stand bool            // a question stands open though nobody watches
+	queue      *approval.Queue // nil where nobody can be asked
+	stand      bool            // a question stands open though nobody watches
+	answersFor func(principal string) (by string, label writ.Label, ok bool)
 }
 
-// wait is how long a call is held for an answer: not at all where nobody watches.
-// ok is false where nobody can be asked.
-func (a *approvals) wait() (d time.Duration, ok bool) {
-	switch {
-	case a.queue == nil:
-		return 0, false
-	case a.queue.Watched():
-		return approval.Waits, true
+// answers is Options.AnswersFor.
+func (a *approvals) answers(principal string) (by string, label writ.Label, ok bool) {
+	if a.answersFor == nil {
+		return "", 0, false
 	}
-	return 0, a.stand
+	return a.answersFor(principal)
+}
+
+// surface says how the call may be put to a person: at its own client where that is
+// his, own being nil elsewhere, and how long it is held for an answer, not at all
+// where nobody watches. ok is false where nobody can be asked.
+func (c *judgedCall) surface() (own approval.Surface, wait time.Duration, ok bool) {
+	a := &c.g.approvals
+	if a.queue == nil {
+		return nil, 0, false
+	}
+	_, _, his := a.answers(c.r.Principal)
+	switch his = his && downstream.MayAsk(c.r.Version, c.r.ClientCapabilities, "elicitation/create", nil); {
+	case his && c.r.Era == downstream.Legacy:
+		return c.elicit, approval.Waits, true
+	case his && len(c.extra) == 0: // what a retry of the server's carries would be lost on the way
+		return c.elicitLater, 0, true
+	case a.queue.Watched():
+		return nil, approval.Waits, true
+	}
+	return nil, 0, a.stand
 }
 
 // asks reports whether anybody can be asked.
-func (a *approvals) asks() bool {
-	_, ok := a.wait()
+func (c *judgedCall) asks() bool {
+	_, _, ok := c.surface()
 	return ok
 }
 
 // put puts a call to a person, and says how far that went. With an answer on record
 // the call is to be judged again.
 func (c *judgedCall) put(ctx context.Context, ask *gate.Ask) (gate.Asked, error) {
-	wait, ok := c.g.approvals.wait()
+	own, wait, ok := c.surface()
 	if !ok {
 		return gate.NotAsked, nil
 	}
@@ -61,7 +82,79 @@ func (c *judgedCall) put(ctx context.Context, ask *gate.Ask) (gate.Asked, error)
 		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 		defer cancel()
 		return c.g.sessions.approve(ctx, c.s.id, gate.Approval{Act: ask.Act, Yes: a.Yes, By: a.By, Label: a.Label})
-	})
+	}, own)
+}
+
+// elicit asks a person's client of the legacy wire, while the call is held.
+func (c *judgedCall) elicit(ctx context.Context, q approval.Question) {
+	params, ok := q.Elicitation()
+	if !ok {
+		return
+	}
+	got, rerr := c.r.Peer.Request(ctx, "elicitation/create", params)
+	if rerr != nil {
+		return
+	}
+	if err := c.heard(q.ID, strictjson.Of(got)); err != nil && !errors.Is(err, approval.ErrAnswered) && !errors.Is(err, approval.ErrUnknown) {
+		c.g.events.log.Error("a person's answer could not be recorded", "error", err)
+	}
+}
+
+// elicitLater has a person's client of 2026-07-28 asked by the answer to its call.
+func (c *judgedCall) elicitLater(_ context.Context, q approval.Question) {
+	if _, ok := q.Elicitation(); ok {
+		c.question = &q
+	}
+}
+
+// heard takes what a person's client answered to a question, which ends it if it is
+// a yes or a no. The answer came in the call of that client's own session, by what
+// its wire has for answers and no tool's arguments can hold; whether the client is
+// still a person's is looked up anew.
+func (c *judgedCall) heard(id string, answer strictjson.Value) error {
+	by, label, his := c.g.approvals.answers(c.r.Principal)
+	yes, said := approval.Elicited(answer)
+	if !his || !said {
+		return nil
+	}
+	_, err := c.g.approvals.queue.Answer(id, approval.Answer{Yes: yes, By: by, Label: label})
+	return err
+}
+
+// The state of a call that waits for a person, as the client carries it, sealed to its
+// session, and with that to its principal, its tool and its arguments. No server's
+// state begins like it: that is JSON.
+const approvalState = "approval "
+
+// approvalInput names the question within what a client is asked.
+const approvalInput = "approval"
+
+// inputRequired asks the client what its person says, and to make the call again.
+func (c *judgedCall) inputRequired() downstream.Reply {
+	params, _ := c.question.Elicitation()
+	ask := strictjson.Set([]byte(`{"method":"elicitation/create"}`), "params", params)
+	state := c.g.sessions.seal(c.s.id, c.call, []byte(approvalState+c.question.ID))
+	out := strictjson.Set([]byte(`{"resultType":"input_required"}`), "inputRequests", strictjson.Set([]byte("{}"), approvalInput, ask))
+	return downstream.Reply{Result: strictjson.Set(out, "requestState", strictjson.Quote(state))}
+}
+
+// takeAnswer reads the retry of a call that was put to a person: with his answer on
+// record it is judged as it was made, without the answer in it. He is not asked a
+// second time for one retry.
+func (c *judgedCall) takeAnswer(id string) (reply downstream.Reply, ended bool) {
+	answer := c.call.Answers.Get(approvalInput)
+	if c.call.Answers.Len() != 1 || answer.Kind() != strictjson.Object {
+		return failure(rpc.CodeInvalidParams, "inputResponses does not answer what was asked"), true
+	}
+	c.call.Answers, c.extra = strictjson.Value{}, nil
+	c.asked, c.isPut = gate.Pending, true
+	switch err := c.heard(id, answer); {
+	case errors.Is(err, approval.ErrUnknown):
+		c.asked = gate.Expired
+	case err != nil && !errors.Is(err, approval.ErrAnswered):
+		return c.notRecorded(err), true
+	}
+	return reply, false
 }
 
 // approve puts a person's answer on record: durably, before a call rests on it. The

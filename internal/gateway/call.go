@@ -12,6 +12,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -32,6 +33,7 @@ type judgedCall struct {
 
 	asked    gate.Asked            // how far it was put to a person
 	isPut    bool                  // it was
+	question *approval.Question    // what its client is to ask its person
 	s        *session              // once it was judged
 	halted   *writ.Rejection       // why the session's calls have ended, if they have
 	lists    atomic.Uint64         // how often the server's lists had changed that it rests on
@@ -126,7 +128,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		s.active = now
 		in.Session, in.Time = s.evidence, now
 		d = decision{Decision: decide(in), at: now, anonymous: s.evidence == nil, generation: s.generation}
-		if ask = d.Ask(); ask != nil && !c.isPut && g.approvals.asks() {
+		if ask = d.Ask(); ask != nil && !c.isPut && c.asks() {
 			return nil // it is put to a person first
 		}
 		ask = nil
@@ -184,6 +186,9 @@ func (c *judgedCall) refused() downstream.Reply {
 		return refusal(c.call.Method, writ.Outcome{Status: writ.Rejected, Rejection: c.halted}, "", true)
 	}
 	d := c.newest()
+	if c.question != nil && d.Outcome.Rejection.Reason == writ.ApprovalPending {
+		return c.inputRequired()
+	}
 	return refusal(c.call.Method, d.Outcome, c.name(&d), publishesSchema(d.Tool))
 }
 

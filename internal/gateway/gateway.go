@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/approval"
@@ -62,6 +63,10 @@ type Options struct {
 	// that it may stand open until somebody looks.
 	Approvals      *approval.Queue
 	ApprovalsStand bool
+	// AnswersFor returns who answers what the client of a principal is asked, and
+	// what that is worth: ok is false unless the operator registered the client as
+	// his. Nil is nobody. It is asked each time, and may end a registration any time.
+	AnswersFor func(principal string) (by string, label writ.Label, ok bool)
 	// OwnPaths are cleaned absolute paths no argument may name (R34), the state
 	// directory first. The programs servers are started from are added to them.
 	OwnPaths []string
@@ -105,7 +110,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
-	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, ownPaths: o.OwnPaths, version: o.Version,
+	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.AnswersFor}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, ownPaths: o.OwnPaths, version: o.Version,
 		events: newEvents(o.Log), listeners: newListeners(), places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
 	g.rules = newRules(o, g.events, func() {
 		g.listeners.listChanged("tools", func(f downstream.Filter) bool { return f.Tools })

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"strconv"
@@ -159,7 +160,10 @@ func (c *judgedCall) takeRetry(ctx context.Context) (reply downstream.Reply, end
 			if reply, ended = c.resume(ctx, s, token); ended {
 				return reply, true
 			}
-			state, err = c.g.sessions.unseal(s, c.call, token)
+			state, err = c.g.sessions.unseal(s, c.g.redacted(c.call), token)
+		}
+		if id, ours := bytes.CutPrefix(state, []byte(approvalState)); err == nil && ours {
+			return c.takeAnswer(string(id))
 		}
 		if err != nil {
 			return failure(rpc.CodeInvalidParams, "requestState is not one that this call was given"), true

@@ -226,9 +226,9 @@ func oneLine(b []byte) []byte {
 	return b
 }
 
-// mayAsk says whether a client of that version and those capabilities may be
+// MayAsk reports whether a client of that version and those capabilities may be
 // sent this request (T16 the other way round).
-func mayAsk(version string, capabilities strictjson.Value, method string, params []byte) bool {
+func MayAsk(version string, capabilities strictjson.Value, method string, params []byte) bool {
 	switch method {
 	case methodPing:
 		return true

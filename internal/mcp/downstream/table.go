@@ -194,7 +194,7 @@ func (l *link) Notify(ctx context.Context, method string, params []byte) error {
 }
 
 func (l *link) Request(ctx context.Context, method string, params []byte) ([]byte, *rpc.Error) {
-	if l.era == Modern || l.table == nil || !mayAsk(l.version, l.capabilities, method, params) {
+	if l.era == Modern || l.table == nil || !MayAsk(l.version, l.capabilities, method, params) {
 		return nil, rpc.Errorf(rpc.CodeMissingCap, "the client cannot be asked this: it did not declare the capability")
 	}
 	id, answer, ok := l.table.ask()
