@@ -406,9 +406,10 @@ var doors = []door{
 	// Two places speak to a running gateway of the state directory, over the door
 	// that proves it: to call, and to answer what waits.
 	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.flags.through", "cmd/writ.flags.doors"}},
-	// A person's answer comes in by one handler of the local door, or from a client
-	// that was registered as his, and counts by one record.
-	{"internal/approval", "Queue", "Answer", []string{"internal/approval.Handler", "internal/gateway.judgedCall.heard"}},
+	// A person's answer comes in by one handler of the local door, from a client that
+	// was registered as his, or from the terminal of who makes the call himself, and
+	// counts by one record.
+	{"internal/approval", "Queue", "Answer", []string{"internal/approval.Handler", "internal/gateway.judgedCall.heard", "cmd/writ.files.askHere"}},
 	{"gate", "Session", "Approve", []string{"internal/gateway.sessions.approve", "internal/gateway.Replayer.approval",
 		// The person of an evaluation, who has nothing to execute.
 		"eval/replay.ours.call"}},

@@ -55,6 +55,8 @@ type files struct {
 
 	again func() (*files, error) // reads them once more
 
+	terminal *terminal // of the command whose calls these are, nil for none
+
 	broken <-chan struct{} // of the log, once it is open
 }
 
@@ -233,6 +235,9 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		Store: st, Policy: o.policy, Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths,
 		Approvals: o.queue, ApprovalsStand: o.asks, AnswersFor: o.answersFor,
 		Screen: o.screen, Version: readBuildInfo().Version, Log: log,
+	}
+	if o.asks && o.terminal != nil {
+		opts.Own = o.askHere
 	}
 	index := func() error { return nil }
 	if o.memory != nil {

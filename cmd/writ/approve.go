@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/user"
 	"strings"
 	"time"
 
@@ -268,10 +267,6 @@ func answering(from ...int) func(*http.Request) (string, writ.Label, error) {
 		if err := localdoor.Apart(r.Context(), from...); err != nil {
 			return "", 0, err
 		}
-		name := "the account's own person"
-		if u, err := user.Current(); err == nil && u.Username != "" {
-			name = u.Username
-		}
-		return name, writ.User, nil
+		return account(), writ.User, nil
 	}
 }

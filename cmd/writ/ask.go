@@ -159,6 +159,7 @@ func (a *asking) choosePlanner(cfg *config.Ask, interactive bool) error {
 // open starts the gateway and opens the session. The gateway outlives the
 // request that started it.
 func (a *asking) open(ctx context.Context) (ask.Door, error) {
+	a.o.terminal = ownTerminal(a.in, a.errs)
 	l, err := a.o.here(context.WithoutCancel(ctx), a.opt.session, logger(a.errs, errorLevel))
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -41,6 +42,14 @@ type terminalScreen struct {
 // onScreen starts `writ ask` with args on a terminal of 200 columns.
 func onScreen(t *testing.T, env []string, args ...string) *terminalScreen {
 	t.Helper()
+	s := onTerminal(t, "", env, append([]string{"ask"}, args...)...)
+	s.expect(prompt)
+	return s
+}
+
+// onTerminal starts `writ` with args on a terminal at which ahead was typed already.
+func onTerminal(t *testing.T, ahead string, env []string, args ...string) *terminalScreen {
+	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("needs a pseudo-terminal: %v", err)
@@ -65,26 +74,33 @@ func onScreen(t *testing.T, env []string, args ...string) *terminalScreen {
 		t.Fatal(err)
 	}
 	s := &terminalScreen{t: t, keys: keys, tty: tty, ended: make(chan struct{}), more: make(chan struct{}, 1)}
-	s.cmd = exec.Command(program, append([]string{"ask"}, args...)...)
+	s.cmd = exec.Command(program, args...)
 	s.cmd.Env = append([]string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "TERM=xterm"}, env...)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = tty, tty, tty
 	s.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	s.press(ahead)
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { s.cmd.Wait(); close(s.ended) }()
 	go func() {
+		s.cmd.Wait()
+		io.WriteString(tty, endMark) // behind all that it wrote
+	}()
+	go func() {
+		defer close(s.ended)
 		var b [4096]byte
 		for {
 			n, err := keys.Read(b[:])
 			s.mu.Lock()
 			s.shown = append(s.shown, b[:n]...)
+			shown, over := bytes.CutSuffix(s.shown, []byte(endMark))
+			s.shown = shown
 			s.mu.Unlock()
 			select {
 			case s.more <- struct{}{}:
 			default:
 			}
-			if err != nil {
+			if err != nil || over {
 				return
 			}
 		}
@@ -98,11 +114,13 @@ func onScreen(t *testing.T, env []string, args ...string) *terminalScreen {
 			t.Logf("the screen:\n%q", s.all())
 		}
 	})
-	s.expect(prompt)
 	return s
 }
 
-const prompt = `writ> `
+const (
+	prompt  = `writ> `
+	endMark = "\x00the program has ended\x00"
+)
 
 func (s *terminalScreen) all() string {
 	s.mu.Lock()

@@ -34,7 +34,8 @@ func callCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cl, err := f.connect(c.Context(), session, c.ErrOrStderr())
+			own := ownTerminal(c.InOrStdin(), c.ErrOrStderr())
+			cl, err := f.connect(c.Context(), session, own, c.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -43,6 +44,9 @@ func callCommand() *cobra.Command {
 				params = strictjson.Set(params, "_meta", strictjson.Set([]byte("{}"), gateway.MetaTask, strictjson.Quote(task)))
 			}
 			result, rerr, err := cl.call(c.Context(), "tools/call", args[0], params)
+			if r, elsewhere := cl.(*remote); elsewhere && own != nil && err == nil && r.allowed(c.Context(), own, result, arguments) {
+				result, rerr, err = cl.call(c.Context(), "tools/call", args[0], params)
+			}
 			if cerr := cl.close(); err == nil && cerr != nil {
 				err = unclean(cerr)
 			}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
@@ -99,8 +101,9 @@ func keepSession(state, name, secret string) error {
 
 // connect finds the running gateway of the state directory, else starts one.
 // With a name, calls are made in the session kept under it, which is opened if
-// there is none; without, each has a session of its own.
-func (f *flags) connect(ctx context.Context, name string, stderr io.Writer) (caller, error) {
+// there is none; without, each has a session of its own. A gateway that is started
+// asks at own, unless that is nil.
+func (f *flags) connect(ctx context.Context, name string, own *terminal, stderr io.Writer) (caller, error) {
 	state, err := stateDir(f.state)
 	if err != nil {
 		return nil, err
@@ -128,6 +131,7 @@ func (f *flags) connect(ctx context.Context, name string, stderr io.Writer) (cal
 	if err != nil {
 		return nil, err
 	}
+	o.terminal = own
 	return o.here(ctx, name, logger(stderr, errorLevel))
 }
 
@@ -265,6 +269,35 @@ func (r *remote) call(ctx context.Context, method, name string, params []byte) (
 		return nil, nil, cli.Fail(cli.ExitIO, "", "the gateway's answer broke off")
 	}
 	return response(b, resp.StatusCode)
+}
+
+// allowed puts a call of this command that waits for a person to who made it, at his
+// own terminal, and reports whether it is to be made again.
+func (r *remote) allowed(ctx context.Context, own *terminal, refusal, arguments []byte) bool {
+	outcome := strictjson.Get(strictjson.Get(refusal, "_meta"), gateway.MetaOutcome)
+	reason, _ := strictjson.Text(strictjson.At(outcome, "/rejection/reason"))
+	decision, _ := strictjson.Text(strictjson.Get(strictjson.Get(refusal, "_meta"), gateway.MetaDecision))
+	session, _, _ := strings.Cut(decision, "/")
+	if reason != string(writ.ApprovalPending) {
+		return false
+	}
+	said := false
+	err := questions(ctx, r.client, approvalsURL, func(qs []approval.Shown) {
+		for _, q := range qs {
+			if said || q.Session != session || q.Arguments != string(arguments) {
+				continue
+			}
+			yes, err := own.ask(ctx, &q)
+			if err == nil {
+				err = (&waiting{q, r.client}).answer(ctx, own.out, yes)
+			}
+			if err != nil {
+				fmt.Fprintf(own.out, "%s\n", cli.OneLine(err.Error(), 300))
+			}
+			said = err == nil
+		}
+	})
+	return err == nil && said
 }
 
 // lastEvent reads an event stream up to the response; what comes before it are

@@ -57,7 +57,7 @@ type toolLine struct {
 }
 
 func (f *flags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLine, error) {
-	cl, err := f.connect(ctx, "", stderr)
+	cl, err := f.connect(ctx, "", nil, stderr)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,7 @@ type approvalData struct {
 type approvals struct {
 	queue      *approval.Queue // nil where nobody can be asked
 	stand      bool            // a question stands open though nobody watches
+	own        approval.Surface
 	answersFor func(principal string) (by string, label writ.Label, ok bool)
 }
 
@@ -44,13 +45,17 @@ func (a *approvals) answers(principal string) (by string, label writ.Label, ok b
 	return a.answersFor(principal)
 }
 
-// surface says how the call may be put to a person: at its own client where that is
-// his, own being nil elsewhere, and how long it is held for an answer, not at all
-// where nobody watches. ok is false where nobody can be asked.
+// surface says how the call may be put to a person: at this process's terminal or at
+// its own client, where that is his, own being nil elsewhere, and how long it is held
+// for an answer, not at all where nobody watches. ok is false where nobody can be
+// asked.
 func (c *judgedCall) surface() (own approval.Surface, wait time.Duration, ok bool) {
 	a := &c.g.approvals
 	if a.queue == nil {
 		return nil, 0, false
+	}
+	if a.own != nil {
+		return a.own, approval.Stands, true
 	}
 	_, _, his := a.answers(c.r.Principal)
 	switch his = his && downstream.MayAsk(c.r.Version, c.r.ClientCapabilities, "elicitation/create", nil); {

@@ -63,6 +63,10 @@ type Options struct {
 	// that it may stand open until somebody looks.
 	Approvals      *approval.Queue
 	ApprovalsStand bool
+	// Own asks whoever is at this process's own terminal, for a gateway that serves
+	// nobody else; nil for any other. A call is held for him as long as its question
+	// stands.
+	Own approval.Surface
 	// AnswersFor returns who answers what the client of a principal is asked, and
 	// what that is worth: ok is false unless the operator registered the client as
 	// his. Nil is nobody. It is asked each time, and may end a registration any time.
@@ -110,7 +114,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
-	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.AnswersFor}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, ownPaths: o.OwnPaths, version: o.Version,
+	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, ownPaths: o.OwnPaths, version: o.Version,
 		events: newEvents(o.Log), listeners: newListeners(), places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
 	g.rules = newRules(o, g.events, func() {
 		g.listeners.listChanged("tools", func(f downstream.Filter) bool { return f.Tools })
