@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/writ-project/writ/internal/ask/screen"
 )
 
 // serving starts writ serve and returns its address and what it has said on standard
@@ -144,5 +146,37 @@ func TestBearer(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReadTurn: the words of POST /say and whose session they are for, by one name.
+func TestReadTurn(t *testing.T) {
+	long := strings.Repeat(`\u0061`, screen.MaxText)
+	for body, want := range map[string]bool{
+		`{"session":"s_a","text":"hello"}`:           true,
+		` {"text":"","client":7} `:                   true,
+		`{"client":7,"text":"` + long + `"}`:         true,
+		`{"client":7,"text":"` + long + `a"}`:        false,
+		`{"session":"s_a","client":7,"text":"x"}`:    false,
+		`{"session":"s_a","text":"x","more":1}`:      false,
+		`{"session":"s_a","session":"s_b"}`:          false,
+		`{"session":"","text":"x"}`:                  false,
+		`{"client":0,"text":"x"}`:                    false,
+		`{"client":-7,"text":"x"}`:                   false,
+		`{"client":7.0,"text":"x"}`:                  false,
+		`{"client":"7","text":"x"}`:                  false,
+		`{"client":7,"text":null}`:                   false,
+		`{"client":7,"Text":"x"}`:                    false,
+		`{"client":7}`:                               false,
+		`{"text":"x"}`:                               false,
+		`["s_a","x"]`:                                false,
+		`{"client":99999999999999999999,"text":"x"}`: false,
+		"{\"session\":\"s_a\",\"text\":\"\xff\"}":    false,
+		``: false,
+	} {
+		session, pid, _, ok := readTurn(strings.NewReader(body))
+		if ok != want || ok && (session == "") == (pid == 0) {
+			t.Errorf("%.80s: %v, %q %d", body, ok, session, pid)
+		}
 	}
 }

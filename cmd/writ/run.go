@@ -54,14 +54,15 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 		return err
 	}
 	o.warn(c.ErrOrStderr())
-	defer announce(o.state, "", o.localHandler(g, nil, os.Getpid(), os.Getppid()), c.ErrOrStderr())()
+	client := &oneClient{Gateway: g, pid: os.Getppid()}
+	defer announce(o.state, "", o.localHandler(g, client, nil), c.ErrOrStderr())()
 	if o.shadow {
 		fmt.Fprintln(c.ErrOrStderr(), "SHADOW MODE: calls are judged and recorded, and every one of them passes")
 	}
 	ctx, cancel := o.sound(c.Context())
 	defer cancel()
 	o.hearReload(ctx, g, c.ErrOrStderr())
-	err = downstream.ServeStdio(ctx, g, c.InOrStdin(), c.OutOrStdout(), downstream.StdioOptions{
+	err = downstream.ServeStdio(ctx, client, c.InOrStdin(), c.OutOrStdout(), downstream.StdioOptions{
 		Principal: fmt.Sprintf("local:%d", os.Getuid()),
 		Refused:   g.Refused,
 	})

@@ -62,10 +62,10 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	if err := loopbackOnly(listen); err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", listen)
 	if _, err := clientsOf(o.state).All(); err != nil {
 		return exposed(err, "the registered clients cannot be read")
 	}
+	ln, err := net.Listen("tcp", listen)
 	if err != nil {
 		return cli.Fail(cli.ExitConfig, "writ serve --listen 127.0.0.1:0", "cannot listen on that address: %w", err)
 	}
@@ -84,7 +84,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	go func() { done <- srv.Serve(ln) }()
 	o.hearReload(ctx, g, stderr)
 
-	forget := announce(o.state, url, o.localHandler(g, h, os.Getpid()), stderr)
+	forget := announce(o.state, url, o.localHandler(g, nil, h), stderr)
 	fmt.Fprintf(stderr, "listening on %s/mcp\n", url)
 	fmt.Fprintf(stderr, "state in %s\n", cli.Printable(o.state))
 	o.warn(stderr)
@@ -139,10 +139,15 @@ func loopbackOnly(listen string) error {
 }
 
 // localHandler is what Writ's own commands reach over the local door: MCP where
-// there is a handler for it, and what waits for a person, who descends from none of
-// these processes.
-func (o *files) localHandler(g *gateway.Gateway, mcp http.Handler, apart ...int) http.Handler {
+// there is a handler for it, what waits for a person, and his words. He descends
+// neither from this process nor from its one client, where it has one.
+func (o *files) localHandler(g *gateway.Gateway, client *oneClient, mcp http.Handler) http.Handler {
+	apart := []int{os.Getpid()}
+	if client != nil {
+		apart = append(apart, client.pid)
+	}
 	m := http.NewServeMux()
+	m.Handle("POST /say", sayHandler(g, client, o.saying(apart...)))
 	if mcp != nil {
 		m.Handle("/", mcp)
 	}

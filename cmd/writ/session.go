@@ -112,14 +112,25 @@ func sessionNew() *cobra.Command {
 func sessionSay() *cobra.Command {
 	var f flags
 	var screenFile string
+	var client int
 	c := f.take(&cobra.Command{
-		Use: "say NAME|s_… [TEXT | -]", Short: "Put the user's own words on record, as evidence in a session",
+		Use: "say NAME|s_…|--pid ID [TEXT | -]", Short: "Put the user's own words on record, as evidence in a session",
 		Long: "Put the user's own words on record in the session kept under NAME, or of that public id, as\n" +
 			"writ session list shows it and a refusal names it: what is typed here, or\n" +
 			"read from standard input, vouches for arguments that accept `user`. It is for the person or\n" +
-			"the host program, never for the agent: whoever can run this speaks as the user.",
-		Args: between(1, 2, "a session's name and at most one text"),
+			"the host program, never for the agent: whoever can run this speaks as the user.\n\n" +
+			"With --pid the words go to each session of the client with that process id, which are\n" +
+			"those of the writ run it started, and to the gateways that have them: docs/hosts.md.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if n := len(args); client == 0 && (n < 1 || n > 2) || client != 0 && (n > 1 || client < 0) {
+				return cli.Fail(cli.ExitUsage, "writ session say --help", "a session's name and at most one text, or --pid and at most one text")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if client != 0 {
+				args = append([]string{""}, args...)
+			}
 			dir, err := stateDir(f.state)
 			if err != nil {
 				return err
@@ -140,6 +151,12 @@ func sessionSay() *cobra.Command {
 			if len(text) > screen.MaxText || !utf8.Valid(text) {
 				return cli.Fail(cli.ExitData, "writ session say NAME TEXT", "a turn is at most 64 KiB of UTF-8")
 			}
+			if client != 0 {
+				if screenFile != "" {
+					return cli.Fail(cli.ExitUsage, "screen: in writ.yaml", "the gateway that has the session has the input policy, too")
+				}
+				return f.sayToAll(c, client, string(text))
+			}
 			return inSession(c.Context(), dir, args[0], input, func(g *gateway.Gateway, session downstream.Session) error {
 				id, err := g.Turn(c.Context(), session, string(text))
 				var halted *gateway.HaltedError
@@ -155,8 +172,26 @@ func sessionSay() *cobra.Command {
 			})
 		},
 	}, "state")
+	c.Flags().IntVar(&client, "pid", 0, "the sessions of the client with this process `ID`")
 	c.Flags().StringVar(&screenFile, "screen", "", "input policy `FILE`, or default: a turn that matches halts the session")
 	return c
+}
+
+// sayToAll says it in each session of a client, and prints what became of it.
+func (f *flags) sayToAll(c *cobra.Command, pid int, text string) error {
+	all, err := f.sayTo(c.Context(), pid, text)
+	for _, s := range all {
+		if s.Halted == "" {
+			fmt.Fprintf(c.OutOrStdout(), "evidence %s\n", cli.OneLine(s.Evidence, 80))
+			continue
+		}
+		fmt.Fprintf(c.OutOrStdout(), "halted: %s\n", cli.OneLine(s.Halted, 80))
+		when(c.OutOrStdout(), s.Reply != "", "%s\n", cli.Printable(s.Reply))
+		if err == nil {
+			err = cli.Ended(cli.ExitRefused)
+		}
+	}
+	return err
 }
 
 // inSession works in the session kept under a name, or of a public id, over the

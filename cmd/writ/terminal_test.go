@@ -3,9 +3,13 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -103,4 +107,153 @@ func TestPromptAsk(t *testing.T) {
 	s.expect(`run [0-9a-z-]+(?s:.*)` + prompt)
 	s.press("quit" + enter)
 	s.exits()
+}
+
+const sayPolicy = `
+pins: optional
+collections: { ticket: { closed: true } }
+tools:
+  example/close_ticket:
+    effect: write
+    args:
+      /id: { role: selector, collection: ticket, type: id, from: [user, output] }
+      /resolution: { role: enum, from: [catalog] }
+`
+
+// A client is a shell that has started writ run, and speaks to it.
+type shell struct {
+	cmd *exec.Cmd
+	in  io.Writer
+	out *bufio.Reader
+}
+
+func newShell(t *testing.T, state, config string) *shell {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", `writ run --state "$1" --config "$2"; :`, "sh", state, config)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		io.Copy(io.Discard, out)
+		cmd.Wait()
+	})
+	return &shell{cmd, in, bufio.NewReader(out)}
+}
+
+func (s *shell) request(t *testing.T, line string) string {
+	t.Helper()
+	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// TestSayTo: the user's words reach the session that the client of a writ run has, from
+// a terminal of his own or by a person's token; nobody else's words do, whom the client
+// started least of all.
+func TestSayTo(t *testing.T) {
+	config, state := approving(t, []byte(sayPolicy)), ownState(t)
+	client := newShell(t, state, config)
+	pid := strconv.Itoa(client.cmd.Process.Pid)
+	say := func(pid string) []string {
+		return []string{"session", "say", "--state", state, "--pid", pid, "please close ticket INC-1042"}
+	}
+	const act = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"close_ticket","arguments":{"id":"INC-1042","resolution":"fixed"}}}`
+	client.request(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`)
+	if got := client.request(t, act); !strings.Contains(got, "approval.pending") {
+		t.Fatalf("before the user said so: %.600s", got)
+	}
+
+	token := func(name, role string) string {
+		out, err := exec.Command("writ", "client", "add", name, "--role", role, "--state", state).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	person, agent := token("kim", "person"), token("bot", "agent")
+	for what, env := range map[string]string{"no terminal": "", "an agent's token": agent, "no token": "writ_", "another token": person[:len(person)-2] + "AA"} {
+		t.Setenv("WRIT_TOKEN", env)
+		if out, code := piped77(t, "", say(pid)...); code != 77 {
+			t.Errorf("%s: %d %s", what, code, out)
+		}
+	}
+	t.Setenv("WRIT_TOKEN", person)
+	if out, code := piped77(t, "", say(strconv.Itoa(os.Getpid()))...); code != 65 {
+		t.Errorf("of another process: %d %s", code, out)
+	}
+	t.Setenv("WRIT_TOKEN", "")
+	s := onTerminal(t, "", nil, say(pid)...)
+	s.expect(`evidence s_[a-z2-7]+/ev[0-9]+`)
+	if code := s.exits(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if got := client.request(t, strings.Replace(act, `"id":2`, `"id":3`, 1)); strings.Contains(got, `"isError":true`) {
+		t.Errorf("after the user said so: %.600s", got)
+	}
+	t.Setenv("WRIT_TOKEN", person)
+	if out, code := piped77(t, "", say(pid)...); code != 0 || !strings.HasPrefix(out, "evidence ") {
+		t.Errorf("by a person's token: %d %s", code, out)
+	}
+
+	// By its public id, over the door itself.
+	f := flags{state: state}
+	doors, err := f.doors()
+	if err != nil || len(doors) != 1 {
+		t.Fatal(doors, err)
+	}
+	id, _, _ := strings.Cut(command(t, "session", "list", "--state", state), " ")
+	for body, want := range map[string]int{
+		`{"session":"` + id + `","text":"INC-1042"}`: 200, `{"session":"s_aaaaaaaaaaaaaaaa","text":"x"}`: 404, `{"text":"x"}`: 400,
+	} {
+		if got, status, err := post(t.Context(), doors[0], []byte(body)); err != nil || status != want || (got.Evidence != "") != (want == 200) {
+			t.Errorf("%s: %d %+v %v", body, status, got, err)
+		}
+	}
+	t.Setenv("WRIT_TOKEN", agent)
+	if got, status, err := post(t.Context(), doors[0], []byte(`{"session":"`+id+`","text":"x"}`)); err != nil || status != 403 {
+		t.Errorf("%d %+v %v", status, got, err)
+	}
+}
+
+// TestSayFromClient: what the client of a writ run started speaks for nobody, at a
+// terminal of its own too.
+func TestSayFromClient(t *testing.T) {
+	config, state := approving(t, []byte(sayPolicy)), ownState(t)
+	run := exec.Command("writ", "run", "--state", state, "--config", config)
+	in, err := run.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	run.Stdout = &out
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); run.Wait() })
+	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		s := onTerminal(t, "", nil, "session", "say", "--state", state, "--pid", strconv.Itoa(os.Getpid()), "close ticket INC-1042")
+		if code := s.exits(); code == 74 {
+			continue // the gateway is not there yet
+		} else if code != 77 || !strings.Contains(s.all(), "not heard") {
+			t.Errorf("%d %s", code, s.all())
+		}
+		return
+	}
 }

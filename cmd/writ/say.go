@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// oneClient is a gateway over stdio: the process that started it has one session in it.
+type oneClient struct {
+	*gateway.Gateway
+	pid int // of that process
+
+	mu      sync.Mutex
+	session downstream.Session // nil until the client said something
+}
+
+// OpenSession notes the client's session.
+func (c *oneClient) OpenSession(ctx context.Context, principal string, by downstream.Carrier) (string, downstream.Session, error) {
+	secret, s, err := c.Gateway.OpenSession(ctx, principal, by)
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.session = s
+	}
+	return secret, s, err
+}
+
+// of returns the session of the client with that process id.
+func (c *oneClient) of(pid int) (downstream.Session, error) {
+	if c == nil || pid != c.pid {
+		return nil, downstream.ErrNoSession
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == nil {
+		return nil, downstream.ErrNoSession
+	}
+	return c.session, nil
+}
+
+// said is the answer to POST /say.
+type said struct {
+	Evidence string `json:"evidence,omitempty"`
+	Halted   string `json:"halted,omitempty"` // the reason: the session makes no call any more
+	Reply    string `json:"reply,omitempty"`  // the operator's words to the user
+	Error    string `json:"error,omitempty"`
+}
+
+// sayHandler takes the user's own words at POST /say (docs/hosts.md): for the session
+// of a public id, or of the one client of a gateway over stdio. may refuses who brings
+// them, with its status.
+func sayHandler(g *gateway.Gateway, client *oneClient, may func(*http.Request) (status int, err error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		send := func(status int, reply said) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			json.NewEncoder(w).Encode(reply)
+		}
+		if status, err := may(r); err != nil {
+			send(status, said{Error: err.Error()})
+			return
+		}
+		session, pid, text, ok := readTurn(http.MaxBytesReader(w, r.Body, maxSay))
+		if !ok {
+			send(http.StatusBadRequest, said{Error: `the body is {"session":"s_…","text":"…"} or {"client":PID,"text":"…"}, the text at most 64 KiB of UTF-8`})
+			return
+		}
+		var s downstream.Session
+		var err error
+		if session != "" {
+			s, err = g.SessionNamed(r.Context(), session)
+		} else {
+			s, err = client.of(pid)
+		}
+		if errors.Is(err, downstream.ErrNoSession) {
+			send(http.StatusNotFound, said{Error: "there is no open session of that name here"})
+			return
+		}
+		id := ""
+		if err == nil {
+			id, err = g.Turn(r.Context(), s, text)
+		}
+		var halted *gateway.HaltedError
+		switch {
+		case errors.As(err, &halted):
+			send(http.StatusOK, said{Evidence: id, Halted: string(halted.Rejection.Reason), Reply: halted.Reply})
+		case err != nil:
+			send(http.StatusInternalServerError, said{Error: "the words could not be put on record, and vouch for nothing"})
+		default:
+			send(http.StatusOK, said{Evidence: id})
+		}
+	}
+}
+
+// maxSay bounds the body: each byte of the text may be escaped.
+const maxSay = 6*screen.MaxText + 1024
+
+// readTurn reads the user's words and whose session they are for, by exactly one name.
+func readTurn(body io.Reader) (session string, pid int, text string, ok bool) {
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return "", 0, "", false
+	}
+	v, err := strictjson.Parse(bytes.TrimSpace(b), strictjson.Limits{Bytes: maxSay, Depth: 2, Leaves: 2, Number: 12})
+	if err != nil || v.Kind() != strictjson.Object || v.Len() != 2 {
+		return "", 0, "", false
+	}
+	text, ok = v.Get("text").Text()
+	session, named := v.Get("session").Text()
+	if !named {
+		pid, err = strconv.Atoi(string(v.Get("client").Raw()))
+		named = err == nil && pid > 0
+	}
+	return session, pid, text, ok && named && (session != "" || pid > 0) && len(text) <= screen.MaxText && utf8.ValidString(text)
+}
+
+// saying says who may bring the user's words over the local door: who shows the token
+// of a client whose role says so; who shows none by the rule for answers.
+func (o *files) saying(from ...int) func(*http.Request) (int, error) {
+	return func(r *http.Request) (int, error) {
+		header, stated := r.Header["Authorization"]
+		if !stated {
+			return http.StatusForbidden, localdoor.Apart(r.Context(), from...)
+		}
+		switch c, ok := clientsOf(o.state).Bearer(header); {
+		case !ok:
+			return http.StatusUnauthorized, errors.New("not authenticated")
+		case !c.Role.Says():
+			return http.StatusForbidden, errors.New("the token is an agent's")
+		}
+		return 0, nil
+	}
+}
+
+// tokenVariable names the environment variable in which a host gives the commands it
+// runs its token.
+const tokenVariable = "WRIT_TOKEN"
+
+// sayTo brings the user's words to each session of the client with that process id: it
+// has one in each gateway that it started.
+func (f *flags) sayTo(ctx context.Context, pid int, text string) (all []said, err error) {
+	doors, err := f.doors()
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(struct {
+		Client int    `json:"client"`
+		Text   string `json:"text"`
+	}{pid, text})
+	if err != nil {
+		return nil, err
+	}
+	for _, door := range doors {
+		reply, status, err := post(ctx, door, b)
+		switch {
+		case err != nil:
+			return all, err
+		case status == http.StatusOK:
+			all = append(all, reply)
+		case status == http.StatusForbidden, status == http.StatusUnauthorized:
+			return all, cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "the words are not heard: %s", cli.OneLine(reply.Error, 200))
+		case status != http.StatusNotFound:
+			return all, cli.Fail(cli.ExitIO, "writ audit verify", "%s", cli.OneLine(reply.Error, 200))
+		}
+	}
+	if all == nil {
+		return nil, cli.Fail(cli.ExitData, "writ session list", "no gateway has a session of a client with that process id")
+	}
+	return all, nil
+}
+
+// post says it at one gateway.
+func post(ctx context.Context, door *http.Client, body []byte) (reply said, status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://localhost/say", bytes.NewReader(body))
+	if err != nil {
+		return reply, 0, err
+	}
+	if token := os.Getenv(tokenVariable); token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := door.Do(req)
+	if err != nil {
+		return reply, 0, cli.Fail(cli.ExitIO, "writ session list", "a gateway does not answer")
+	}
+	defer resp.Body.Close()
+	if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&reply) != nil {
+		return reply, 0, cli.Fail(cli.ExitIO, "", "a gateway's answer cannot be read")
+	}
+	return reply, resp.StatusCode, nil
+}
