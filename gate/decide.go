@@ -241,7 +241,7 @@ func (j *judge) name() []writ.Failure {
 	}
 	j.d.Tool = t
 	if t == nil {
-		if j.contract = builtin(c.Server, c.Method); j.contract != nil {
+		if j.contract = MethodContract(c.Server, c.Method); j.contract != nil {
 			return nil
 		}
 		j.hard = true

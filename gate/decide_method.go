@@ -38,9 +38,9 @@ func builtinCollection(server, name string) string {
 	return ""
 }
 
-// builtin returns the contract of a method where the policy has none, nil for
+// MethodContract is the contract of a method where the policy has none, nil for
 // tools/call and unknown methods.
-func builtin(server string, m policy.Method) *policy.Contract {
+func MethodContract(server string, m policy.Method) *policy.Contract {
 	if server == "" || !m.Judged() {
 		return nil
 	}

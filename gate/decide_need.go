@@ -158,7 +158,7 @@ func (j *judge) suppliers(l *leaf) string {
 	}
 	if j.in.Call.Method != policy.CallTool {
 		for _, m := range []policy.Method{policy.ListResources, policy.ListTemplates, policy.ListPrompts} {
-			each(builtin(j.in.Call.Server, m))
+			each(MethodContract(j.in.Call.Server, m))
 		}
 	}
 	if len(found) == 0 {

@@ -74,6 +74,16 @@ func isTurn(text string) bool {
 	return text != "" && len(text) <= MaxTurn && utf8.ValidString(text) && !strings.Contains(text, "\x00")
 }
 
+// OwnText returns a turn with every byte that is not the user's own replaced by 0, so
+// that places stay what they were (R6); of a text that is no turn nothing is his own.
+func OwnText(text string) string {
+	if !isTurn(text) {
+		return strings.Repeat("\x00", len(text))
+	}
+	own, _ := split(text)
+	return own
+}
+
 // OwnWords returns the stretches of a turn that are the user's own, each as
 // long as it goes, in their order: the text that Typed reads, by the same
 // reader (R6). What stands in one of them he said himself, every byte of it;
@@ -83,8 +93,7 @@ func OwnWords(text string) []string {
 	if !isTurn(text) {
 		return nil
 	}
-	own, _ := split(text)
-	return strings.FieldsFunc(own, func(r rune) bool { return r == 0 })
+	return strings.FieldsFunc(OwnText(text), func(r rune) bool { return r == 0 })
 }
 
 // CommitTurn folds a turn in. A pending turn is committed once.
