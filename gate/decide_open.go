@@ -185,14 +185,14 @@ func (l *leaf) ofRecord() bool {
 }
 
 // holds asks for a leaf in some records, at the sources it accepts, and lets it rest
-// on the place found there.
+// on the place found there; who named what it destroys (R9) stays beside it.
 func (j *judge) holds(records provenance.Records, l *leaf) bool {
 	for _, src := range j.sources(l) {
 		if src.Kind != policy.FromOutput {
 			continue
 		}
 		if f, ok := records.Hold(j.query(l, src)); ok {
-			l.refs, l.newest = []Ref{refOf(f)}, f.Evidence
+			l.refs, l.newest = append([]Ref{refOf(f)}, l.refs[1:]...), f.Evidence
 			return true
 		}
 	}
