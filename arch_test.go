@@ -43,7 +43,7 @@ type layer struct {
 
 var (
 	words   = []string{".", "internal/strictjson", "internal/text"}
-	grounds = []string{"provenance", "policy", "gate", "memory", "audit", "internal/ask/claim", "internal/ask/screen"}
+	grounds = []string{"provenance", "policy", "gate", "memory", "audit", "internal/certificate", "internal/ask/claim", "internal/ask/screen"}
 	below   = slices.Concat(words, grounds)
 	// Libraries that only compute.
 	pureLibraries = []string{
@@ -78,6 +78,8 @@ var lattice = []layer{
 		may: slices.Concat(words, []string{"internal/money", "internal/schema", "internal/strictyaml", "provenance"}), pure: true},
 	{name: "ground: may this act happen", packages: []string{"gate"},
 		may: slices.Concat(words, []string{"internal/money", "internal/schema", "provenance", "policy"}), outside: pureLibraries, pure: true},
+	{name: "ground: was it decided rightly", packages: []string{"internal/certificate"},
+		may: slices.Concat(words, []string{"internal/calendar", "internal/money", "internal/schema", "provenance", "policy", "gate"}), pure: true},
 	{name: "ground: what is believed", packages: []string{"memory"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},
 	{name: "ground: what was decided", packages: []string{"audit"}, may: words, outside: pureLibraries, pure: true},
 	{name: "ground: what a model claims", packages: []string{"internal/ask/claim"}, may: words, outside: pureLibraries, pure: true},
@@ -224,6 +226,41 @@ func TestImportLattice(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// sharedWithGate is all that package certificate takes of the gate's code: what
+// records, policies and definitions say, and what values mean.
+var sharedWithGate = map[string][]string{
+	"gate": {"Record", "Trace", "Ref", "Catalogue", "Tool", "Open", "ApprovalHolds", "MethodContract"},
+	"provenance": {"Canonical", "Equal", "SmallSpace", "CheckText", "OwnText", "Atoms", "Atom", "HiddenAtom", "NumberAtom",
+		"Pattern", "OutputRule", "Recalled", "NoExtract", "ExtractJSON", "Type", "Untyped", "Integer", "Decimal", "Email", "Host", "URL", "Path", "Name", "Phone", "IBAN"},
+}
+
+// TestSecondOpinion: certificates are checked with nothing of the ledger and nothing
+// that decides.
+func TestSecondOpinion(t *testing.T) {
+	found := 0
+	for file, f := range sources(t)["internal/certificate"] {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok && sharedWithGate[x.Name] != nil {
+					found++
+					if !slices.Contains(sharedWithGate[x.Name], s.Sel.Name) {
+						t.Errorf("%s takes %s.%s, which decides", file, x.Name, s.Sel.Name)
+					}
+				}
+			}
+			return true
+		})
+		for _, spec := range f.Imports {
+			if spec.Name != nil && spec.Name.Name != "writ" {
+				t.Errorf("%s imports %s under another name", file, spec.Path.Value)
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("%d uses found: what is shared is not seen", found)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/certificate"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
@@ -42,6 +43,9 @@ func TestCases(t *testing.T) {
 	if ran == len(files) && total < 120 {
 		t.Errorf("%d checked steps, want at least 120", total)
 	}
+	if t.Logf("%d certificates hold, %d alterations do not", certificates, alterations); ran == len(files) && certificates < 300 {
+		t.Errorf("%d certificates, want at least 300", certificates)
+	}
 }
 
 type run struct {
@@ -57,6 +61,7 @@ type run struct {
 	checks    int
 
 	sessions   map[string]*gate.Session
+	records    map[*gate.Session]*records
 	session    *gate.Session
 	places     *provenance.Places // of the state the case's sessions share
 	lowered    uint64             // the newest number there
@@ -101,7 +106,7 @@ func newRun(t *testing.T, file string) *run {
 	}
 	load("testdata/decide/worlds/" + world + ".txtar")
 	p, c := newWorld(t, parts["policy.yaml"], parts["tools.json"])
-	r := &run{t: t, policy: p, catalogue: c, script: parts["steps"], sessions: map[string]*gate.Session{}, places: provenance.NewPlaces(), held: map[string]*gate.Decision{}, resolved: map[string][]string{}}
+	r := &run{t: t, policy: p, catalogue: c, script: parts["steps"], sessions: map[string]*gate.Session{}, records: map[*gate.Session]*records{}, places: provenance.NewPlaces(), held: map[string]*gate.Decision{}, resolved: map[string][]string{}}
 	if r.script == "" {
 		t.Fatal("no steps")
 	}
@@ -137,7 +142,9 @@ func newWorld(t testing.TB, text, tools string) (*policy.Policy, *gate.Catalogue
 
 func (r *run) enter(id string) {
 	if r.sessions[id] == nil {
-		r.sessions[id] = gate.NewSession(id, [32]byte{1, 2, byte(len(r.sessions))}, provenance.Caps{})
+		key := [32]byte{1, 2, byte(len(r.sessions))}
+		r.sessions[id] = gate.NewSession(id, key, provenance.Caps{})
+		r.records[r.sessions[id]] = newRecords(id, key)
 	}
 	r.session = r.sessions[id]
 }
@@ -329,8 +336,11 @@ func (r *run) step(line string) {
 		if !o.Admissible || r.session.Next() != n+1 {
 			r.fail("the answer is not taken in")
 		}
+		said := certificate.Approval{Evidence: n, Act: r.act, Yes: one == "yes", Label: writ.User, At: r.now()}
+		r.records[r.session].tell(func(s *certificate.Session, _ func(uint32, []byte) []byte) { s.Approve(said) })
 	case "lapse":
 		r.session.Lapse()
+		r.records[r.session].tell(func(s *certificate.Session, _ func(uint32, []byte) []byte) { s.Lapse() })
 	case "hold":
 		r.held[rest] = r.last
 	case "result":
@@ -403,6 +413,7 @@ func (r *run) call(c gate.Call, args string) {
 			}
 		}
 	}
+	r.certified(&d, in)
 	if r.session != nil {
 		r.session.Decided(&d)
 	}
@@ -492,6 +503,11 @@ func (r *run) turn(text string) {
 	if r.session.Next() != n+1 {
 		r.fail("the turn took no number")
 	}
+	if at := r.now(); o.Admissible {
+		r.records[r.session].tell(func(s *certificate.Session, alter func(uint32, []byte) []byte) {
+			s.Turn(n, string(alter(n, []byte(text))), at)
+		})
+	}
 	if r.turns == nil {
 		r.turns = map[uint32]string{}
 	}
@@ -519,5 +535,6 @@ func (r *run) observe(d *gate.Decision, status gate.Status, result string) {
 		if r.session.Next() != n+1 {
 			r.fail("the result took no number")
 		}
+		r.answered(d, res, o.Admissible)
 	}
 }

@@ -1,0 +1,510 @@
+package certificate
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// place is one value that a recorded result showed, and what the contract of its tool
+// says of the place it stood at.
+type place struct {
+	evidence     uint32
+	server, tool string
+	// trail are the tokens from the result to the value, with a token of our own
+	// before the JSON found in a text and for a line of one.
+	trail []string
+	value strictjson.Value
+	key   bool
+	rule  *provenance.OutputRule // nil where no output names it
+	typ   provenance.Type
+	owner []string // the trail of the record's owner, nil for none
+
+	label     writ.Label
+	reflected bool     // R4 or R5 lowered it
+	echoed    bool     // the model said it first
+	listed    bool     // in a list of all there is
+	opened    bool     // of a closed collection, and perhaps chosen from an open one (R28)
+	alone     bool     // what stands beside it was put there by a model (R35)
+	texts     []string // as which it may come back
+	lowered   bool     // places were lowered that it may come from (R38)
+}
+
+const innerJSON = "\x00json" // no token of a pointer that a result can have has a NUL before a word of ours
+
+func lineToken(n int) string { return "\x00line " + strconv.Itoa(n) }
+
+// ref is how a trace names the place.
+func (p *place) ref() gate.Ref {
+	r := gate.Ref{Evidence: p.evidence, Tool: p.server + "/" + p.tool, Label: p.label}
+	outer := p.trail
+	if i := slices.Index(p.trail, innerJSON); i >= 0 {
+		outer = p.trail[:i]
+		r.Inner = strictjson.Pointer(p.trail[i+1:])
+	} else if n, ok := strings.CutPrefix(p.trail[len(p.trail)-1], "\x00line "); ok {
+		outer = p.trail[:len(p.trail)-1]
+		r.Line, _ = strconv.Atoi(n)
+	}
+	if policy.Method(p.tool).Judged() {
+		outer = outer[1:]
+	}
+	r.Pointer = strictjson.Pointer(outer)
+	return r
+}
+
+// keys are what a place is found under: its exact value, its value as its type, and of
+// a path its last element.
+func (p *place) keys() []string {
+	out := keysOf(p.value, p.typ)
+	if base, ok := lastOf(p); ok {
+		out = append(out, baseKey(base))
+	}
+	return out
+}
+
+func baseKey(name string) string { return "last\x00" + name }
+
+func keysOf(v strictjson.Value, t provenance.Type) (out []string) {
+	if c, _, why := provenance.Canonical(provenance.Untyped, v); why == "" {
+		out = append(out, string(rune(v.Kind()))+"\x00"+c)
+	}
+	if c, _, why := provenance.Canonical(t, v); why == "" && t != provenance.Untyped {
+		out = append(out, string(t)+"\x00"+c)
+	}
+	return out
+}
+
+// holding are the places that hold a value, exactly or as a type that they declare too,
+// the earliest first.
+func (s *Session) holding(v strictjson.Value, t provenance.Type) (out []*place) {
+	keys := keysOf(v, t)
+	for _, k := range keys {
+		out = append(out, s.same[k]...)
+	}
+	if len(keys) > 1 {
+		slices.SortStableFunc(out, func(a, b *place) int { return cmp.Compare(a.evidence, b.evidence) })
+		out = slices.Compact(out)
+	}
+	return out
+}
+
+func (p *place) collection() string {
+	if p.rule == nil {
+		return ""
+	}
+	return p.rule.Collection
+}
+
+// member reports whether it stands for one of a collection.
+func (p *place) member(collection string) bool {
+	return collection != "" && p.rule != nil && p.rule.Collection == collection
+}
+
+// record is how much of the trail names the record that a value belongs to, which a
+// user names it by (R9); ok is false for a value that is a record of its own.
+func (p *place) record() (n int, ok bool) {
+	if p.key || p.alone || listing(p.trail[len(p.trail)-1]) {
+		return 0, false
+	}
+	return p.around()
+}
+
+// around is record of a key too: what other arguments may stand in (R37).
+func (p *place) around() (n int, ok bool) {
+	if !p.key && (p.alone || listing(p.trail[len(p.trail)-1])) {
+		return 0, false
+	}
+	for n = len(p.trail) - 1; n > 1; n-- {
+		if listing(p.trail[n-1]) {
+			return n, true
+		}
+	}
+	return n, n == 1
+}
+
+// listing reports whether a token tells one of several things apart.
+func listing(token string) bool {
+	if strings.HasPrefix(token, "\x00") {
+		return true
+	}
+	return token == "0" || len(token) < 10 && token != "" && token[0] != '0' && strings.Trim(token, "0123456789") == ""
+}
+
+// within reports whether two places of one result share the first n tokens, the
+// second being in a container of its own below.
+func within(p *place, in *place, n int) bool {
+	return p.evidence == in.evidence && len(p.trail) > n && slices.Equal(p.trail[:n], in.trail[:n])
+}
+
+// Result adds what a call was answered, if the log says that it may vouch. Who tells
+// it has checked that with the log; what each value is worth is found here.
+func (s *Session) Result(r Result) error {
+	c, ok := s.calls[r.Call]
+	delete(s.calls, r.Call)
+	if c == nil {
+		if !ok {
+			return wrong(nil, "the result is of no call")
+		}
+		return nil // of shadow mode
+	}
+	x := &extraction{call: c, evidence: r.Evidence, places38: r.Places}
+	switch {
+	case c.governed:
+		x.recalled(r)
+	case c.method != policy.CallTool:
+		x.structured(r.Value, []string{"structuredContent"}, nil)
+	default:
+		if err := x.toolResult(r.Value); err != nil {
+			return err
+		}
+	}
+	s.label(x)
+	return nil
+}
+
+// End says that a call has an end without a result that could vouch.
+func (s *Session) End(call uint64) { delete(s.calls, call) }
+
+// extraction takes one result apart.
+type extraction struct {
+	*call
+	evidence uint32
+	outputs  []*provenance.OutputRule
+	places   []*place
+	places38 bool
+}
+
+// toolResult is the result of a tool's call: structured content that the tool's schema
+// admits, and what stands beside it.
+func (x *extraction) toolResult(v strictjson.Value) error {
+	if x.contract == nil || v.Kind() != strictjson.Object || v.Get("isError").Exists() && string(v.Get("isError").Raw()) != "false" {
+		return wrong(nil, "a result that cannot vouch is evidence")
+	}
+	content := v.Get("structuredContent")
+	valid := x.known.ValidateOutput(content)
+	if x.known.HasOutputSchema() && !valid {
+		return wrong(nil, "a result that its schema does not admit is evidence")
+	}
+	for i := range x.contract.Outputs {
+		if o := &x.contract.Outputs[i]; o.InText || valid {
+			x.outputs = append(x.outputs, o)
+		}
+	}
+	for name, m := range v.Members() {
+		switch name {
+		case "_meta", "isError", "resultType":
+		case "structuredContent":
+			x.structured(m, []string{name}, nil)
+		case "content":
+			for i, b := range m.Elements() {
+				x.block(i, b)
+			}
+		default:
+			x.unnamed(m, []string{name})
+		}
+	}
+	return nil
+}
+
+// structured adds every value of structured content, and every key and piece of text
+// that an output names.
+func (x *extraction) structured(v strictjson.Value, trail, owner []string) {
+	if x.method != policy.CallTool && x.outputs == nil {
+		for i := range x.contract.Outputs {
+			x.outputs = append(x.outputs, &x.contract.Outputs[i])
+		}
+	}
+	path := trail[1:]
+	if owner == nil {
+		owner = trail
+	}
+	for name, m := range v.Members() {
+		if o := x.best(path, func(o *provenance.OutputRule) (provenance.Pattern, bool) {
+			return o.At, o.Keys && !o.InText && o.Extract == provenance.NoExtract
+		}); o != nil {
+			x.add(strictjson.StringOf(name), append(slices.Clone(trail), name), o, o.Type, true, owner)
+		}
+		x.structured(m, append(slices.Clone(trail), name), owner)
+	}
+	for i, e := range v.Elements() {
+		below, of := append(slices.Clone(trail), strconv.Itoa(i)), owner
+		if e.Kind() == strictjson.Object {
+			of = below
+		}
+		x.structured(e, below, of)
+	}
+	if v.Len() > 0 {
+		return
+	}
+	o := x.best(path, func(o *provenance.OutputRule) (provenance.Pattern, bool) {
+		return o.At, !o.InText && !o.Keys && o.Extract == provenance.NoExtract
+	})
+	x.add(v, trail, o, typeOf(o), false, owner)
+	taken := x.best(path, func(o *provenance.OutputRule) (provenance.Pattern, bool) {
+		return o.At, !o.InText && o.Extract != provenance.NoExtract
+	})
+	if taken != nil {
+		x.apart(v, trail, func(o *provenance.OutputRule) bool {
+			return !o.InText && o.Extract != provenance.NoExtract && slices.Equal(o.At.Tokens, taken.At.Tokens)
+		})
+	}
+}
+
+func typeOf(o *provenance.OutputRule) provenance.Type {
+	if o == nil {
+		return provenance.Untyped
+	}
+	return o.Type
+}
+
+// best is the most exact output of those that name a path.
+func (x *extraction) best(path []string, of func(*provenance.OutputRule) (provenance.Pattern, bool)) (best *provenance.OutputRule) {
+	var top provenance.Pattern
+	for _, o := range x.outputs {
+		if p, ok := of(o); ok && matches(p, path) && (best == nil || exacter(p, top)) {
+			best, top = o, p
+		}
+	}
+	return best
+}
+
+// block is one content block.
+func (x *extraction) block(n int, b strictjson.Value) {
+	trail := []string{"content", strconv.Itoa(n)}
+	kind, _ := b.Get("type").Text()
+	if b.Kind() != strictjson.Object {
+		x.unnamed(b, trail)
+	}
+	for name, v := range b.Members() {
+		below := append(slices.Clone(trail), name)
+		switch {
+		case name == "type" || name == "_meta" || name == "annotations":
+		case name != "text" || kind != "text" || v.Kind() != strictjson.String:
+			x.unnamed(v, below)
+		default:
+			of := func(apart bool) func(o *provenance.OutputRule) bool {
+				return func(o *provenance.OutputRule) bool {
+					return o.InText && o.Block == n && (o.Extract != provenance.NoExtract) == apart
+				}
+			}
+			var whole *provenance.OutputRule
+			if i := slices.IndexFunc(x.outputs, of(false)); i >= 0 {
+				whole = x.outputs[i]
+			}
+			x.add(v, below, whole, typeOf(whole), false, nil)
+			x.apart(v, below, of(true))
+		}
+	}
+}
+
+// unnamed adds what no output can name.
+func (x *extraction) unnamed(v strictjson.Value, trail []string) {
+	for name, m := range v.Members() {
+		x.unnamed(m, append(slices.Clone(trail), name))
+	}
+	for i, e := range v.Elements() {
+		x.unnamed(e, append(slices.Clone(trail), strconv.Itoa(i)))
+	}
+	if last := trail[len(trail)-1]; v.Len() == 0 && last != "data" && last != "blob" {
+		x.add(v, trail, nil, provenance.Untyped, false, nil)
+	}
+}
+
+// add adds a value. One that is not of the type that its output declares is named by
+// none.
+func (x *extraction) add(v strictjson.Value, trail []string, o *provenance.OutputRule, t provenance.Type, key bool, owner []string) {
+	p := &place{evidence: x.evidence, server: x.server, tool: x.tool, trail: trail, value: v.Plain(), key: key}
+	if _, _, why := provenance.Canonical(t, v); o != nil && why == "" {
+		if p.rule, p.typ = o, t; o.HasOwner && owner != nil {
+			p.owner = slices.Concat(owner, o.Owner)
+		}
+	}
+	x.places = append(x.places, p)
+}
+
+// apart takes a text apart, by lines or as JSON (R33).
+func (x *extraction) apart(text strictjson.Value, trail []string, chosen func(*provenance.OutputRule) bool) {
+	i := slices.IndexFunc(x.outputs, chosen)
+	s, ok := text.Text()
+	if i < 0 || !ok {
+		return
+	}
+	o := x.outputs[i]
+	if o.Extract == provenance.ExtractJSON {
+		if doc, err := strictjson.Parse([]byte(s), strictjson.Result); err == nil {
+			x.inner(doc, append(slices.Clone(trail), innerJSON), nil, chosen)
+		}
+		return
+	}
+	found := x.lines(o, s)
+	for n, line := range strings.Split(s, "\n") {
+		v, ok := found[n]
+		if !ok || line == "" {
+			continue
+		}
+		t, of := o.Type, o
+		if o.HasJoin && t == provenance.Untyped {
+			t = provenance.Path
+		}
+		if v.outside {
+			of, t = nil, provenance.Untyped
+		}
+		x.add(strictjson.StringOf(v.text), append(slices.Clone(trail), lineToken(n+1)), of, t, false, nil)
+	}
+}
+
+// lineValue is what one line names.
+type lineValue struct {
+	text    string
+	outside bool // a name that is none
+}
+
+// lines are the values of a text's lines, by the number of the line: none if one of
+// them could have been forged.
+func (x *extraction) lines(o *provenance.OutputRule, s string) map[int]lineValue {
+	dir := ""
+	if o.HasJoin {
+		var already bool
+		if dir, already, _ = provenance.Canonical(provenance.Path, x.forward().Find(o.Join)); !already {
+			return nil
+		}
+	}
+	found := map[int]lineValue{}
+	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	for i, line := range lines {
+		control := strings.ContainsFunc(line, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) })
+		m := whole(o.Pattern, line)
+		if control || line == "" || m == nil {
+			return nil
+		}
+		if m[1] < 0 {
+			continue
+		}
+		v := lineValue{text: line[m[0]:m[1]]}
+		if o.HasJoin {
+			if v, control = below(dir, v.text); control {
+				return nil
+			}
+		}
+		found[i] = v
+	}
+	return found
+}
+
+// whole matches a line from its first byte to its last, and returns where group 1 is.
+func whole(p *regexp.Regexp, line string) []int {
+	if p == nil {
+		return nil
+	}
+	m := p.FindStringSubmatchIndex(line)
+	if len(m) < 4 || m[0] != 0 || m[1] != len(line) {
+		return nil
+	}
+	return m[2:4]
+}
+
+// below is the path of a name that was listed in a directory. forged says that no
+// listing of it can hold the name.
+func below(dir, name string) (v lineValue, forged bool) {
+	full := name
+	if !strings.HasPrefix(name, "/") {
+		if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
+			return v, true
+		}
+		full = strings.TrimSuffix(dir, "/") + "/" + name
+	} else if root := strings.TrimSuffix(dir, "/") + "/"; !strings.HasPrefix(name, root) || name == root || strings.HasSuffix(name, "/") || dotted(name) {
+		return v, true
+	}
+	if canonical, already, _ := provenance.Canonical(provenance.Path, strictjson.StringOf(full)); !already || canonical != full {
+		return lineValue{text: name, outside: true}, false
+	}
+	return lineValue{text: full}, false
+}
+
+// dotted reports whether a path has an element that is empty or of dots.
+func dotted(path string) bool {
+	return slices.ContainsFunc(strings.Split(path[1:], "/"), func(e string) bool { return e == "" || e == "." || e == ".." })
+}
+
+// inner adds the values of the JSON found in a text.
+func (x *extraction) inner(v strictjson.Value, trail, owner []string, chosen func(*provenance.OutputRule) bool) {
+	path := trail[slices.Index(trail, innerJSON)+1:]
+	if owner == nil {
+		owner = trail
+	}
+	named := func(keys bool) *provenance.OutputRule {
+		return x.best(path, func(o *provenance.OutputRule) (provenance.Pattern, bool) {
+			return o.Pointer, o.Keys == keys && chosen(o)
+		})
+	}
+	for name, m := range v.Members() {
+		if o := named(true); o != nil {
+			x.add(strictjson.StringOf(name), append(slices.Clone(trail), name), o, o.Type, true, owner)
+		}
+		x.inner(m, append(slices.Clone(trail), name), owner, chosen)
+	}
+	for i, e := range v.Elements() {
+		at, of := append(slices.Clone(trail), strconv.Itoa(i)), owner
+		if e.Kind() == strictjson.Object {
+			of = at
+		}
+		x.inner(e, at, of, chosen)
+	}
+	if v.Len() == 0 {
+		o := named(false)
+		x.add(v, trail, o, typeOf(o), false, owner)
+	}
+}
+
+// recalled adds what the governed memory answered: a value that it says it captured is
+// worth what it was captured at, under profile strict nothing; all else is a model's.
+func (x *extraction) recalled(r Result) {
+	var walk func(v strictjson.Value, trail []string)
+	walk = func(v strictjson.Value, trail []string) {
+		for name, m := range v.Members() {
+			walk(m, append(slices.Clone(trail), name))
+		}
+		for i, e := range v.Elements() {
+			walk(e, append(slices.Clone(trail), strconv.Itoa(i)))
+		}
+		if v.Len() > 0 {
+			return
+		}
+		o := &provenance.OutputRule{Label: writ.Model}
+		var stored *provenance.Recalled
+		for i := range r.Recalled {
+			if k := &r.Recalled[i]; !x.strict && k.Pointer == strictjson.Pointer(trail) && (stored == nil || k.Label < stored.Label) {
+				stored = k
+			}
+		}
+		if stored != nil {
+			if _, _, why := provenance.Canonical(stored.Type, v); why == "" {
+				o = &provenance.OutputRule{Label: stored.Label, Type: stored.Type, Collection: stored.Collection, Authoritative: true}
+			}
+		}
+		x.add(v, trail, o, o.Type, false, nil)
+		x.places[len(x.places)-1].alone = true
+	}
+	for name, v := range r.Value.Members() {
+		switch name {
+		case "_meta", "isError", "resultType":
+		case "content":
+			for i, b := range v.Elements() {
+				if text := b.Get("text"); text.Exists() {
+					walk(text, []string{name, strconv.Itoa(i), "text"})
+				}
+			}
+		default:
+			walk(v, []string{name})
+		}
+	}
+}

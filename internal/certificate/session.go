@@ -1,0 +1,197 @@
+// Package certificate is the second opinion on what the gate accepted. It reads what
+// a session recorded, the policy and the catalogue, and checks the certificate of
+// each accepted act: that every value of the call is what its trace says it is, at
+// the place the trace names, and that the contract accepts that place for it.
+//
+// It shares no matching code with the gate: no ledger, nothing of how a decision is
+// found. What it looks at is a list of everything the session saw, in order, and it goes
+// through the list, or through those of it that hold one value. What values mean is shared, or there would be two meanings:
+// canonical forms (provenance.Canonical), the grammars of days, times and amounts, of
+// what in a turn is pasted and of what in a text is an atom, strict JSON, JSON Schema,
+// and what the operator's policy and the catalogue say. arch_test.go holds that.
+//
+// A label is derived again from the contract, and from what the calls of the session
+// sent (R4, R5): what a call was asked with, what stands in what an act sent, what an
+// act was decided by. What a read was asked with counts at the labels its own record
+// states. Not looked at, and for the replay alone: the places that acts of this and of
+// other sessions lowered (R38); the counts of R20, R24 and R27 and the repeats of R23;
+// Writ's own files and those that steer programs (R34); whether a value is contested
+// (R25), of which only the mark is read; and how much room there was. An origin that
+// the replay would lower by one of these is not lowered here.
+package certificate
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// Call is one recorded call that the gate let pass.
+type Call struct {
+	Number    uint64 // of its record: what Result names it by
+	Policy    *policy.Policy
+	Catalogue *gate.Catalogue
+	Record    *gate.Record
+	// Arguments and Answers are the exact bytes that were judged, the zero Value
+	// where there were none.
+	Arguments, Answers strictjson.Value
+	Time               time.Time // of the decision
+}
+
+// Result is the recorded answer to a call.
+type Result struct {
+	Call     uint64 // Call.Number
+	Evidence uint32
+	Value    strictjson.Value
+	// Recalled is what the governed memory said of its own answer (R35).
+	Recalled []provenance.Recalled
+	// Places says that it was judged while places of the state were lowered (R38): its
+	// values may be worth less than is found here.
+	Places bool
+}
+
+// Approval is a person's recorded answer.
+type Approval struct {
+	Evidence uint32
+	Act      string
+	Yes      bool
+	Label    writ.Label
+	At       time.Time
+}
+
+// Session is what one session recorded so far. It is told of its records in the order
+// of the log: what an act may rest on is what was told before it.
+type Session struct {
+	id        string
+	key       [32]byte
+	turns     []turn
+	approvals []Approval
+	calls     map[uint64]*call      // without a result yet
+	texts     map[string]writ.Label // the texts that calls sent below system, and the lowest label of each
+	within    []sent                // what acts sent below system
+	acted     bool                  // some act sent something below system
+	made      []made
+	opened    map[string]bool     // collections an act put in what it chose from an open one
+	places    map[uint32][]*place // of each result, in the order of the document
+	same      map[string][]*place // by what stands there, in the order of the log
+	listed    map[string]bool     // directories that were listed whole
+	secrets   bool                // one of them is secret (R30)
+	used      map[uint32]bool     // answers of a person that an act used up
+}
+
+// New returns a session without records. The key is that of its log.
+func New(id string, key [32]byte) *Session {
+	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, opened: map[string]bool{}, listed: map[string]bool{}, used: map[uint32]bool{}}
+}
+
+// Error says which part of an act's certificate does not hold. It has no value of the
+// call in it.
+type Error struct {
+	Pointer string // of the argument, "" for the call as a whole
+	Why     string
+}
+
+func (e *Error) Error() string {
+	at := "the call"
+	if e.Pointer != "" {
+		at = "an argument" // a pointer can hold a key that the caller chose
+	}
+	return "the certificate does not hold: " + at + ": " + e.Why
+}
+
+func wrong(l *leaf, format string, args ...any) error {
+	e := &Error{Why: fmt.Sprintf(format, args...)}
+	if l != nil {
+		e.Pointer = l.pointer
+	}
+	return e
+}
+
+// Turn adds what the user typed. Its text is evidence from now on.
+func (s *Session) Turn(evidence uint32, text string, at time.Time) {
+	s.turns = append(s.turns, turn{evidence: evidence, text: text, own: provenance.OwnText(text), at: at})
+}
+
+// Lapse says that the turns so far vouch for nothing any more.
+func (s *Session) Lapse() { s.turns = nil }
+
+// Approve adds a person's answer.
+func (s *Session) Approve(a Approval) { s.approvals = append(s.approvals, a) }
+
+// Accepted reports whether a record is one of an accepted act, which has a
+// certificate: reads have none, and neither has what passed in shadow mode.
+func Accepted(r *gate.Record) bool {
+	return r.Allowed && !r.Shadow && r.Status != writ.Rejected && !slices.Equal(r.Effect, policy.Read.Names())
+}
+
+// Call adds a call that was allowed. Of an accepted act it returns an *Error unless
+// its certificate holds. The act counts for what follows in either case. What passed in
+// shadow mode counts for nothing.
+func (s *Session) Call(in Call) error {
+	if in.Record.Shadow {
+		s.calls[in.Number] = nil
+		return nil
+	}
+	c, err := s.read(in)
+	if err != nil {
+		return err
+	}
+	if Accepted(in.Record) {
+		err = s.verify(c)
+	}
+	s.send(c)
+	return err
+}
+
+// Verify checks the certificate of an accepted act, and adds nothing.
+func (s *Session) Verify(in Call) error {
+	c, err := s.read(in)
+	if err == nil {
+		err = s.verify(c)
+	}
+	return err
+}
+
+// digest is the keyed digest by which a record names bytes, "" for none.
+func (s *Session) digest(b []byte) string {
+	if b == nil {
+		return ""
+	}
+	h := hmac.New(sha256.New, s.key[:])
+	h.Write([]byte("writ/gate/bytes\x00"))
+	h.Write(b)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// named is the keyed digest by which a trace names a value.
+func (s *Session) named(t provenance.Type, v strictjson.Value) string {
+	domain := string(t)
+	text, _, why := provenance.Canonical(t, v)
+	switch {
+	case why != "":
+		domain, text = "\x00raw", string(v.Literal())
+	case t == provenance.Untyped:
+		text = string(rune(v.Kind())) + text
+	}
+	sum := sha256.Sum256(slices.Concat(s.key[:], []byte(domain), []byte{0}, []byte(text)))
+	return hex.EncodeToString(sum[:16])
+}
+
+// closed is the operator's word that strangers put nothing into a collection (R28).
+func (c *call) closed(collection string) bool {
+	if known, ok := c.Policy.Collections[collection]; ok {
+		return known.Closed
+	}
+	kind, server, _ := strings.Cut(collection, ".")
+	return server == c.server && slices.Contains([]string{"resources", "templates", "prompts", "prompt_arguments"}, kind)
+}

@@ -1,0 +1,330 @@
+package certificate
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/calendar"
+	"github.com/writ-project/writ/internal/money"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// What the user typed (R6, R8, R10, R11).
+
+// turn is what he typed at one time: the exact bytes, and the same with everything that
+// is not his own blotted out.
+type turn struct {
+	evidence  uint32
+	text, own string
+	at        time.Time
+}
+
+// userTool and approvalTool stand for a tool in references to what a person said.
+const (
+	userTool     = "user"
+	approvalTool = "approval"
+)
+
+// quote returns the words a reference names, and the turn they are of.
+func (s *Session) quote(r gate.Ref) (t *turn, words string, ok bool) {
+	if r.Tool != userTool || r.Pointer != "" || r.Line != 0 || r.Inner != "" {
+		return nil, "", false
+	}
+	i := slices.IndexFunc(s.turns, func(t turn) bool { return t.evidence == r.Evidence })
+	if i < 0 || r.Start < 0 || r.Start >= r.End || r.End > len(s.turns[i].own) {
+		return nil, "", false
+	}
+	t = &s.turns[i]
+	words = t.own[r.Start:r.End]
+	return t, words, !strings.Contains(words, "\x00")
+}
+
+// token reports whether words begin and end where a token does.
+func (t *turn) token(start, end int) bool { return t.begins(start) && t.ends(end) }
+
+func blank(r rune) bool { return r == 0 || unicode.IsSpace(r) }
+func mark(r rune) bool {
+	return strings.ContainsRune("\"'`´“”„‟‘’‚‛«»‹›()[]{}<>", r)
+}
+func stop(r rune) bool { return strings.ContainsRune(",.;:!?", r) }
+
+// begins reports whether a token may begin at i: behind white space or the text's
+// begin, or behind a quote or bracket that is not within a word.
+func (t *turn) begins(i int) bool {
+	if i == 0 {
+		return true
+	}
+	r, n := utf8.DecodeLastRuneInString(t.own[:i])
+	if blank(r) || !mark(r) {
+		return blank(r)
+	}
+	before, _ := utf8.DecodeLastRuneInString(t.own[:i-n])
+	return i == n || blank(before) || mark(before) || stop(before)
+}
+
+// ends reports whether one may end at i: before white space or the text's end, before a
+// quote or bracket that is not within a word, or before a stop that ends a sentence.
+func (t *turn) ends(i int) bool {
+	if i == len(t.own) {
+		return true
+	}
+	r, n := utf8.DecodeRuneInString(t.own[i:])
+	after, _ := utf8.DecodeRuneInString(t.own[i+n:])
+	last := i+n == len(t.own) || blank(after)
+	return blank(r) || stop(r) && last || mark(r) && (last || mark(after) || stop(after))
+}
+
+// crowd are words that name nobody in particular.
+var crowd = strings.Fields("all any anyone anybody each every everyone everybody everything public world here channel me")
+
+// typed reports whether a reference quotes a value that the user typed whole: between
+// two ends of tokens, byte for byte, or in another spelling of its type. What is of
+// small space has to follow a word that says what it is (R8).
+func (s *Session) typed(l *leaf, r gate.Ref) bool {
+	t, words, ok := s.quote(r)
+	if !ok || l.answer || !t.spells(l, words) {
+		return false
+	}
+	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && t.begins(r.Start-1)
+	if !t.ends(r.End) || !hash && !t.begins(r.Start) {
+		return false
+	}
+	if text, _ := l.value.Text(); words != text {
+		for end := r.Start + 1; end < r.End; end++ {
+			if t.ends(end) && t.spells(l, t.own[r.Start:end]) {
+				return false // fewer words say it
+			}
+		}
+	}
+	small := l.enum || provenance.SmallSpace(l.typ(), l.value)
+	return !small && !hash || t.called(r.Start, hash, l.words())
+}
+
+// spells reports whether words are a value.
+func (t *turn) spells(l *leaf, words string) bool {
+	v := l.value
+	text, isText := v.Text()
+	if k := v.Kind(); k != strictjson.String && k != strictjson.Number {
+		return false
+	}
+	if l.authority() && isText {
+		name := strings.TrimFunc(fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) })
+		if slices.Contains(crowd, name) || !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+			return false
+		}
+	}
+	typ := l.typ()
+	if !isText && typ == provenance.Untyped {
+		typ = provenance.Decimal
+	}
+	if _, _, why := provenance.Canonical(typ, v); why != "" {
+		return false
+	}
+	return isText && words == text || typ != provenance.Untyped && provenance.Equal(typ, v, strictjson.StringOf(words))
+}
+
+// words are those that say of a small value what it is.
+func (l *leaf) words() []string {
+	if l.rule == nil {
+		return nil
+	}
+	return append(slices.Clone(l.rule.Words), l.rule.Collection)
+}
+
+// called reports whether one of the words stands directly before i, or before the #
+// there.
+func (t *turn) called(i int, hash bool, words []string) bool {
+	if hash {
+		i--
+	}
+	before := strings.TrimRight(t.own[:i], " \t")
+	return len(before) < i && slices.ContainsFunc(words, func(w string) bool {
+		at := len(before) - len(w)
+		return w != "" && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at)
+	})
+}
+
+// beside reports whether a reference quotes a small value that stands in the same line
+// as the first part of the same thing, not far from it (R15).
+func (s *Session) beside(c *call, l *leaf, r gate.Ref) bool {
+	t, words, ok := s.quote(r)
+	if !ok || !t.spells(l, words) || !t.ends(r.End) || l.key || l.answer {
+		return false
+	}
+	for _, first := range c.firsts(l) {
+		for start := range t.own {
+			for end := start + 1; end <= min(len(t.own), start+512); end++ {
+				at := gate.Ref{Evidence: r.Evidence, Tool: userTool, Start: start, End: end}
+				if start < r.End && r.Start < end || !s.typed(first, at) {
+					continue
+				}
+				from, to := min(r.End, end), max(r.Start, start)
+				if to-from <= 200 && !strings.Contains(t.own[from:to], "\n") {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// firsts are the arguments whose record another has to be of (R37).
+func (c *call) firsts(l *leaf) (out []*leaf) {
+	if c.contract == nil || l.key || l.answer {
+		return nil
+	}
+	for _, b := range c.contract.Bindings {
+		if !slices.ContainsFunc(b.Others, func(p provenance.Pattern) bool { return matches(p, l.path) }) {
+			continue
+		}
+		for _, first := range c.leaves {
+			if first.plain() && first != l && matches(b.First, first.path) {
+				out = append(out, first)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// longestSaid bounds the turns that are read for days and amounts.
+const longestSaid = 16 << 10
+
+// days are what a turn says of days and times.
+func (t *turn) days() []calendar.Reading {
+	if len(t.text) > longestSaid {
+		return nil
+	}
+	return calendar.Read(strings.ReplaceAll(t.own, "\x00", "|"), t.at)
+}
+
+// saidTime reports whether the references are the words by which the user named the day
+// or time that a value is, in the zone he said it in (R10).
+func (s *Session) saidTime(l *leaf) bool {
+	text, ok := l.value.Text()
+	if !ok || l.role != policy.TimeRole || len(l.Evidence) == 0 {
+		return false
+	}
+	t, _, ok := s.quote(l.Evidence[0])
+	if !ok {
+		return false
+	}
+	r, holds := calendar.Holds(text, t.days(), t.at.Location())
+	if !holds || s.quoted(l) || len(r.At) != len(l.Evidence) {
+		return false
+	}
+	for i, e := range l.Evidence {
+		if _, _, quoted := s.quote(e); !quoted || e.Evidence != t.evidence || e.Start != r.At[i].Start || e.End != r.At[i].End {
+			return false
+		}
+	}
+	return true
+}
+
+// number is an amount that the user named.
+type number struct {
+	money.Amount
+	bare bool // without a currency, and no word before it says what it is
+}
+
+// amount returns the amount that a reference quotes, of the user's latest turn.
+func (s *Session) amount(l *leaf, r gate.Ref) (n number, ok bool) {
+	t, _, ok := s.quote(r)
+	if !ok || t != &s.turns[len(s.turns)-1] || len(t.text) > longestSaid {
+		return n, false
+	}
+	days := t.days()
+	for _, a := range money.Read(strings.ReplaceAll(t.own, "\x00", "|")) {
+		if a.Start != r.Start || a.End != r.End || slices.ContainsFunc(days, func(d calendar.Reading) bool {
+			return d.Kind != calendar.Duration && slices.ContainsFunc(d.At, func(p calendar.Piece) bool { return a.Start < p.End && p.Start < a.End })
+		}) {
+			continue
+		}
+		bare := a.Currency == "" && !a.Percent
+		if bare {
+			hash := !t.begins(a.Start) && a.Start > 0 && t.own[a.Start-1] == '#' && t.begins(a.Start-1)
+			bare = !t.called(a.Start, hash, l.words())
+		}
+		return number{a, bare}, true
+	}
+	return n, false
+}
+
+// saidAmount reports whether an amount is one that the user named (R11).
+func (s *Session) saidAmount(l *leaf) bool {
+	want, _, why := provenance.Canonical(provenance.Decimal, l.value)
+	if why != "" || l.role != policy.Amount || len(l.Evidence) != 1 {
+		return false
+	}
+	n, ok := s.amount(l, l.Evidence[0])
+	return ok && !n.Percent && !n.bare && !s.quoted(l) && slices.Contains(n.Values, want)
+}
+
+// follows reports whether an amount follows by a form of the contract from one that the
+// user named and one more: another of his, or a number of the record that it is `of`.
+func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
+	want, _, why := provenance.Canonical(provenance.Decimal, l.value)
+	if why != "" || l.role != policy.Amount || len(l.Evidence) != 2 || l.rule == nil || !slices.Contains(l.rule.Forms, form) {
+		return false
+	}
+	percent := form == money.Percent || form == money.PercentPlus
+	derive := func(a, b string, places int) bool {
+		operands := []string{a, b}
+		if form == money.PercentPlus {
+			operands = append(operands, a)
+		}
+		_, ok := money.Derive(form, operands, places, want)
+		return ok
+	}
+	if l.Evidence[0].Tool == userTool {
+		a, ok1 := s.amount(l, l.Evidence[0])
+		b, ok2 := s.amount(l, l.Evidence[1])
+		if !ok1 || !ok2 || a.Start == b.Start || a.Percent || b.Percent != percent || a.bare && b.bare {
+			return false
+		}
+		for _, x := range a.Values {
+			for _, y := range b.Values {
+				if derive(x, y, max(money.Places(a.Currency), money.Places(b.Currency))) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	said, ok := s.amount(l, l.Evidence[1])
+	for _, p := range s.system(l.Evidence[0]) {
+		x, _, why := provenance.Canonical(provenance.Decimal, p.value)
+		if why != "" || !ok || said.Percent != percent || !s.vouches(c, l, p) || !s.ofRecord(c, l, p) {
+			continue
+		}
+		for _, y := range said.Values {
+			if derive(x, y, money.Places(said.Currency)) || !percent && derive(y, x, money.Places(said.Currency)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// saysPhrase reports whether the user's latest turn holds one of the contract's phrases
+// as whole words (R21).
+func (s *Session) saysPhrase(phrases []string) bool {
+	if len(s.turns) == 0 {
+		return false
+	}
+	t := &s.turns[len(s.turns)-1]
+	return slices.ContainsFunc(phrases, func(p string) bool {
+		for i := 0; p != "" && i+len(p) <= len(t.own); i++ {
+			if strings.EqualFold(t.own[i:i+len(p)], p) && t.token(i, i+len(p)) {
+				return true
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,376 @@
+package certificate
+
+import (
+	"html"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// What a value of a result is worth (R4, R5): what the contract says of its place, and
+// no more than the call that asked for it, than what calls before it sent and than what
+// an act was decided by.
+
+// part is the length from which a text lowers what holds it and what stands in it.
+const part = 4
+
+// sent is what an act sent that is worth less than system: it can come back in pieces
+// and inside other texts.
+type sent struct {
+	text   string
+	label  writ.Label
+	pieces bool // several short texts, one after the other
+}
+
+// made is a value that an act sent.
+type made struct {
+	typ   provenance.Type
+	value strictjson.Value
+}
+
+// argument is a value of a call, as what it is asked with is judged.
+type argument struct {
+	value  strictjson.Value
+	typ    provenance.Type
+	label  writ.Label
+	narrow bool // it says too little to be told by: it lowers only what equals it
+}
+
+// arguments are those of a call, the names of form fields last.
+func (c *call) arguments() []argument {
+	var out []argument
+	for _, l := range c.leaves {
+		_, _, fraction := provenance.Canonical(provenance.Integer, l.value)
+		small := l.role == policy.Control && l.value.Kind() == strictjson.Number && fraction == "" && provenance.SmallSpace(provenance.Untyped, l.value)
+		out = append(out, argument{l.value, l.typ(), l.Label,
+			l.value.Kind() == strictjson.Bool || l.enum || empty(l.value) || c.declined(l) || small})
+	}
+	for _, name := range c.fields {
+		out = append(out, argument{value: strictjson.StringOf(name), narrow: true})
+	}
+	return out
+}
+
+// fold is what a server may do to a text without meaning to.
+func fold(s string) string { return text.Fold(s, text.Careless) }
+
+// readings are the texts as which a value may come back.
+func readings(t provenance.Type, v strictjson.Value) (out []string) {
+	if k := v.Kind(); k != strictjson.String && k != strictjson.Number || empty(v) {
+		return nil
+	}
+	exact, _, _ := provenance.Canonical(provenance.Untyped, v)
+	out = []string{fold(exact)}
+	if c, _, why := provenance.Canonical(t, v); t != provenance.Untyped && why == "" && c != "" && fold(c) != out[0] {
+		out = append(out, fold(c))
+	}
+	if u := fold(unescaped(out[0])); u != out[0] && !slices.Contains(out, u) {
+		out = append(out, u)
+	}
+	return out
+}
+
+var escape = regexp.MustCompile(`%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\["\\/]`)
+
+// unescaped undoes percent-encoding, JSON's escapes and HTML's, four times at most.
+func unescaped(s string) string {
+	for range 4 {
+		t := escape.ReplaceAllStringFunc(s, func(e string) string {
+			n, err := strconv.ParseUint(strings.TrimLeft(e, `%\u`), 16, 16)
+			switch {
+			case e[0] == '%' && err == nil:
+				return string([]byte{byte(n)})
+			case e[0] == '\\' && e[1] == 'u' && err == nil:
+				return string(rune(n))
+			}
+			return e[1:]
+		})
+		if t = html.UnescapeString(t); t == s {
+			return s
+		}
+		s = strings.ToValidUTF8(t, "\ufffd")
+	}
+	return s
+}
+
+// send takes note of what a call sends: from now on it lowers what comes back.
+func (s *Session) send(c *call) {
+	act := c.effect.Gated()
+	s.calls[c.Number] = c
+	run, low := "", writ.Operator
+	flush := func() {
+		if utf8.RuneCountInString(run) >= part {
+			s.within = append(s.within, sent{run, low, true})
+		}
+		run, low = "", writ.Operator
+	}
+	for _, a := range c.arguments() {
+		texts := readings(a.typ, a.value)
+		if act {
+			s.made = append(s.made, made{a.typ, a.value})
+			if plain := readings(provenance.Untyped, a.value); a.label < writ.System && !a.narrow && len(plain) > 0 && utf8.RuneCountInString(plain[0]) < part {
+				run += plain[0]
+				low = min(low, a.label)
+			} else {
+				flush()
+			}
+		}
+		if a.label >= writ.System {
+			continue
+		}
+		s.acted = s.acted || act
+		for _, t := range texts {
+			long := utf8.RuneCountInString(t) >= part
+			if old, ok := s.texts[t]; (!a.narrow || long) && (!ok || a.label < old) {
+				s.texts[t] = a.label
+			}
+			if act && !a.narrow && long {
+				s.within = append(s.within, sent{t, a.label, false})
+			}
+		}
+	}
+	flush()
+	for _, l := range c.leaves {
+		if act && l.open && l.names() && c.contract != nil {
+			for _, o := range c.contract.Outputs {
+				if o.Collection != "" {
+					s.opened[o.Collection] = true
+				}
+			}
+		}
+	}
+	s.used[c.answer] = c.answer > 0
+}
+
+// label finds what the values of a result are worth, and adds them.
+func (s *Session) label(x *extraction) {
+	args := x.arguments()
+	act := x.effect.Gated()
+	var listed []string
+	for _, p := range x.places {
+		p.texts = readings(p.typ, p.value)
+		p.label = writ.External
+		if p.rule != nil {
+			p.label = p.rule.Label
+		}
+		p.lowered = x.places38 || s.acted
+		most, echo := s.reflection(p)
+		p.echoed = echo || said(args, p)
+		if p.rule != nil {
+			if p.rule.Authoritative && p.rule.HasJoin && !act {
+				if dir, ok := x.whole(p); ok {
+					listed = append(listed, dir)
+				}
+			}
+			p.listed = p.rule.Authoritative && !act && !x.asked()
+			p.opened = s.opened[p.rule.Collection] && !s.member(p, func(q *place) bool { return !q.opened })
+		}
+		handle := p.rule != nil && p.rule.Collection != ""
+		switch {
+		case p.rule != nil && p.rule.Authoritative && !act:
+			continue
+		case act && handle:
+			most = min(s.inside(p), repeats(s, args, p))
+			for i, l := range x.leaves {
+				if l.names() || l.role == policy.Amount || l.role == policy.SecretRole {
+					most = min(most, args[i].label)
+				}
+			}
+		case act:
+			p.reflected = min(most, lowest(args)) < writ.External
+			most = writ.External
+		default:
+			most = min(most, lowest(args), repeats(s, args, p), narrowed(args, p))
+		}
+		if most < p.label {
+			p.label = most
+			p.reflected = p.reflected || !act || handle
+		}
+	}
+	for _, dir := range listed {
+		s.listed[dir] = true
+	}
+	s.places[x.evidence] = x.places
+	for _, p := range x.places {
+		for _, k := range p.keys() {
+			s.same[k] = append(s.same[k], p)
+		}
+		s.secrets = s.secrets || p.rule != nil && p.rule.Secret
+	}
+}
+
+// asked reports whether anything but the operator's constants narrowed a result.
+func (x *extraction) asked() bool {
+	return slices.ContainsFunc(x.leaves, func(l *leaf) bool {
+		return !(l.Rule == "const" && l.rule != nil && l.rule.Constants() == 1) && !empty(l.value)
+	}) || len(x.fields) > 0
+}
+
+// whole is the directory of a path that is in a list which nothing but that directory
+// narrowed.
+func (x *extraction) whole(p *place) (dir string, ok bool) {
+	full, _, why := provenance.Canonical(provenance.Path, p.value)
+	dir = path.Dir(full)
+	return dir, why == "" && full != "/" && !slices.ContainsFunc(x.arguments(), func(a argument) bool {
+		at, _, _ := provenance.Canonical(provenance.Path, a.value)
+		return a.label < writ.System && !empty(a.value) && at != dir
+	})
+}
+
+// lowest is the lowest label of the arguments that lower everything.
+func lowest(args []argument) writ.Label {
+	low := writ.Operator
+	for _, a := range args {
+		if !a.narrow {
+			low = min(low, a.label)
+		}
+	}
+	return low
+}
+
+// said reports whether a value stands in something the model said in its own call.
+func said(args []argument, p *place) bool {
+	for _, a := range args {
+		for _, t := range readings(a.typ, a.value) {
+			if a.narrow || a.label != writ.Model || utf8.RuneCountInString(t) < part {
+				continue
+			}
+			for _, r := range p.texts {
+				if utf8.RuneCountInString(r) >= part && strings.Contains(t, r) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// repeats says what a value is worth that repeats an argument of its own call: no more
+// than the argument, and no member of its collection that it was not before (P01).
+func repeats(s *Session, args []argument, p *place) writ.Label {
+	at := writ.Operator
+	for _, a := range args {
+		if a.narrow || !meet(readings(a.typ, a.value), p.texts) {
+			continue
+		}
+		if at = min(at, a.label); a.label == writ.System && p.collection() != "" && !s.member(p, nil) {
+			at = min(at, writ.External)
+		}
+	}
+	return at
+}
+
+func meet(a, b []string) bool {
+	return slices.ContainsFunc(a, func(t string) bool { return slices.Contains(b, t) })
+}
+
+// narrowed is what a narrow argument leaves of a value that is it, in whatever case,
+// kind or sign.
+func narrowed(args []argument, p *place) writ.Label {
+	at := writ.Operator
+	for _, a := range args {
+		if a.narrow && meet(spellings(a.typ, a.value), spellings(p.typ, p.value)) {
+			at = min(at, a.label)
+		}
+	}
+	return at
+}
+
+func spellings(t provenance.Type, v strictjson.Value) (out []string) {
+	exact, _, _ := provenance.Canonical(provenance.Untyped, v)
+	out = []string{"\x00" + string(rune(v.Kind())) + exact}
+	for _, r := range readings(t, v) {
+		out = append(out, strings.TrimPrefix(r, "-"))
+	}
+	if s, ok := v.Text(); ok && s != "" {
+		if d, _, why := provenance.Canonical(provenance.Decimal, v); why == "" {
+			out = append(out, strings.TrimPrefix(d, "-"))
+		}
+	}
+	return out
+}
+
+// member reports whether a value was seen as one of its own collection, at system or
+// better.
+func (s *Session) member(p *place, also func(*place) bool) bool {
+	return slices.ContainsFunc(s.holding(p.value, p.typ), func(q *place) bool {
+		return q.rule != nil && q.rule.Collection == p.rule.Collection && q.label >= writ.System && (also == nil || also(q))
+	})
+}
+
+// known reports whether a value that stands in what an act sent was vouched before: an
+// identifier stands in prose without having been made by it.
+func (s *Session) known(p *place) bool {
+	if p.collection() != "" {
+		return s.member(p, nil)
+	}
+	return slices.ContainsFunc(s.holding(p.value, provenance.Untyped), func(q *place) bool { return q.label >= writ.System })
+}
+
+// longest is the length from which a text counts as holding all that was sent.
+const longest = 64 << 10
+
+// reflection is the highest label a value may keep under what was sent before, and
+// whether the model said it first.
+func (s *Session) reflection(p *place) (at writ.Label, echo bool) {
+	at = writ.Operator
+	for _, t := range p.texts {
+		if was, ok := s.texts[t]; ok {
+			at = min(at, was)
+			echo = echo || was == writ.Model
+		}
+		for _, was := range s.within {
+			if utf8.RuneCountInString(t) < part {
+				continue
+			}
+			in := strings.Contains(was.text, t)
+			holds := !was.pieces && (len(t) > longest || strings.Contains(t, was.text))
+			if echo = echo || in && was.label == writ.Model; holds || in && !(atom(t) && s.known(p)) {
+				at = min(at, was.label)
+			}
+		}
+	}
+	return at, echo
+}
+
+// inside is the lowest label of what acts sent in which a value stands.
+func (s *Session) inside(p *place) writ.Label {
+	at := writ.Operator
+	for _, was := range s.within {
+		for _, t := range p.texts {
+			if utf8.RuneCountInString(t) >= part && strings.Contains(was.text, t) && !(atom(t) && s.known(p)) {
+				at = min(at, was.label)
+			}
+		}
+	}
+	return at
+}
+
+// atom reports whether a text is one identifier as R14 lists them.
+func atom(s string) bool {
+	for _, t := range []provenance.Type{provenance.URL, provenance.Email, provenance.Path, provenance.IBAN, provenance.Phone, provenance.Host} {
+		if _, _, why := provenance.Canonical(t, strictjson.StringOf(s)); why == "" && (t != provenance.Host || strings.Contains(s, ".")) {
+			return true
+		}
+	}
+	return len(s) >= 9 && strings.Trim(s, "0123456789") == ""
+}
+
+// sentBefore reports whether an act of this session sent a value, or a path of that name.
+func (s *Session) sentBefore(v strictjson.Value) bool {
+	full, _ := v.Text()
+	name := strictjson.StringOf(path.Base(full))
+	return slices.ContainsFunc(s.made, func(m made) bool {
+		return provenance.Equal(provenance.Untyped, m.value, v) || provenance.Equal(provenance.Path, m.value, v) && m.typ == provenance.Path ||
+			provenance.Equal(provenance.Untyped, m.value, name)
+	})
+}
