@@ -34,8 +34,11 @@ type verifyReport struct {
 	OK bool `json:"ok"`
 	*audit.Report
 	Replayed int `json:"replayed"` // decisions made again with the same answer
-	Grounded int `json:"grounded"` // summaries whose quotes were found again
-	Skipped  int `json:"skipped"`  // decisions of another engine, and what rests on them: not proven
+	// Certificates are those of accepted acts, which hold for a verifier that shares no
+	// matching code with the gate.
+	Certificates int `json:"certificates"`
+	Grounded     int `json:"grounded"` // summaries whose quotes were found again
+	Skipped      int `json:"skipped"`  // decisions of another engine, and what rests on them: not proven
 	// MemoryEvents are events of the governed memory that were decided again
 	// with the same answer; MemoryUnchecked those whose proposal was erased or
 	// never kept.
@@ -46,6 +49,7 @@ type verifyReport struct {
 
 func (r *verifyReport) add(f *gateway.Replayer) {
 	r.Replayed += f.Replayed
+	r.Certificates += f.Certificates
 	r.Grounded += f.Grounded
 	r.Skipped += f.Skipped
 }
@@ -99,6 +103,7 @@ func (r *verifyReport) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, word+": %d records of %d sessions, %d accepted, %d rejected", r.Records, r.Sessions, r.Accepted, r.Rejected)
 	fmt.Fprintf(w, "; %d decisions made again, same answers", r.Replayed)
+	when(w, r.Certificates > 0, "; %d certificates hold", r.Certificates)
 	when(w, r.Grounded > 0, "; %d summaries found in their sources", r.Grounded)
 	when(w, r.Skipped > 0, "; %d of another engine, not made again", r.Skipped)
 	when(w, r.MemoryEvents+r.MemoryUnchecked > 0, "; %d events of the memory decided again, same states", r.MemoryEvents)
@@ -199,6 +204,7 @@ func (r *replay) step(ctx context.Context, rec *audit.Record, it *audit.Item) er
 	s := r.sessions[rec.Session]
 	if s == nil {
 		s = gateway.NewReplayer(r.st, provenance.Caps{})
+		s.Certify()
 		r.sessions[rec.Session] = s
 	}
 	err := s.Step(ctx, rec, it)

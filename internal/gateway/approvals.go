@@ -11,6 +11,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/certificate"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -192,5 +193,8 @@ func (r *Replayer) approval(rec *audit.Record) error {
 		return nil
 	}
 	r.session.Commit(r.session.Approve(data.Evidence, gate.Approval{Act: data.Act, Yes: data.Yes, By: data.By, Label: label, At: rec.Time}))
+	if r.certificates != nil {
+		r.certificates.Approve(certificate.Approval{Evidence: data.Evidence, Act: data.Act, Yes: data.Yes, Label: label, At: rec.Time})
+	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/certificate"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
@@ -35,21 +36,24 @@ type values interface {
 // comparing: the same code for a restart and for `writ audit verify`. No value
 // of a session is ever erased, so one that is missing is audit.ErrAltered.
 type Replayer struct {
-	store    values
-	caps     provenance.Caps
-	session  *gate.Session
-	data     openData
-	opened   time.Time
-	rulesets map[[2]string]*ruleset
-	open     map[uint64]gate.Decision // allowed decisions without a result yet
-	Replayed int                      // decisions that were decided again and matched
-	Grounded int                      // summaries whose quotes were found again
-	Skipped  int                      // decisions of another engine, and what rests on them
-	results  map[uint32]uint64        // evidence number to record number
-	halted   *writ.Rejection          // the input policy ended the session's calls
-	screen   *screen.Screen           // the gateway's; whoever checks a log has none
-	places   map[string]*places       // by namespace
-	blind    bool                     // a decision was skipped, so what follows cannot be made again
+	store        values
+	caps         provenance.Caps
+	session      *gate.Session
+	data         openData
+	opened       time.Time
+	rulesets     map[[2]string]*ruleset
+	open         map[uint64]gate.Decision // allowed decisions without a result yet
+	Replayed     int                      // decisions that were decided again and matched
+	Certificates int                      // of accepted acts, checked without the gate
+	Grounded     int                      // summaries whose quotes were found again
+	Skipped      int                      // decisions of another engine, and what rests on them
+	results      map[uint32]uint64        // evidence number to record number
+	halted       *writ.Rejection          // the input policy ended the session's calls
+	screen       *screen.Screen           // the gateway's; whoever checks a log has none
+	places       map[string]*places       // by namespace
+	certifies    bool
+	certificates *certificate.Session // nil unless they are to be checked
+	blind        bool                 // a decision was skipped, so what follows cannot be made again
 }
 
 // NewReplayer returns a Replayer of a session's records, from the first.
@@ -82,6 +86,9 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 			copy(k[:], key)
 		}
 		r.session = gate.NewSession(rec.Session, k, r.caps)
+		if r.certifies {
+			r.certificates = certificate.New(rec.Session, k)
+		}
 	case audit.KindDecision:
 		return r.decision(ctx, rec, it)
 	case audit.KindResult:
@@ -93,6 +100,9 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	case KindLapse:
 		if r.session != nil {
 			r.session.Lapse()
+			if r.certificates != nil {
+				r.certificates.Lapse()
+			}
 		}
 	case KindReopen:
 		if r.session != nil {
@@ -150,6 +160,9 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	}
 	if d.Allowed() {
 		r.open[rec.N] = d
+		if input.Session != nil {
+			return r.certify(rec, &input, recorded, w)
+		}
 	}
 	return nil
 }
@@ -195,7 +208,8 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 		return fmt.Errorf("%w: the result's worth (n %d)", ErrReplay, rec.N)
 	}
 	r.session.Commit(obs)
-	return nil
+	result, _ := it.Value(valueResult)
+	return r.certifyResult(rec, &data, result)
 }
 
 func (r *Replayer) rulesetOf(ctx context.Context, rules, catalogue string) (*ruleset, error) {

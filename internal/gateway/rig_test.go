@@ -96,6 +96,7 @@ func verify(tb testing.TB, st gateway.Store) (rep *audit.Report, replayed int) {
 		Replay: func(rec *audit.Record, it *audit.Item) error {
 			if replayers[rec.Session] == nil {
 				replayers[rec.Session] = gateway.NewReplayer(st, provenance.Caps{})
+				replayers[rec.Session].Certify()
 			}
 			return replayers[rec.Session].Step(ctx, rec, it)
 		}})

@@ -148,5 +148,6 @@ func (r *Replayer) turn(rec *audit.Record, it *audit.Item) error {
 		return fmt.Errorf("%w: the turn's worth (n %d)", ErrReplay, rec.N)
 	}
 	r.session.Commit(obs)
+	r.certifyTurn(&data, text, rec.Time)
 	return nil
 }
