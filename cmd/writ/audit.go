@@ -16,6 +16,7 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/certificate"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/memoryserver"
@@ -297,7 +298,8 @@ func auditShow() *cobra.Command {
 	return f.take(&cobra.Command{
 		Use: "show [SESSION/N | SESSION]", Short: "Explain one decision, or list the newest",
 		Long: "Explain one decision in words. Its id stands in each answer's _meta and in the list\n" +
-			"that `writ audit show` prints without an id. A session is named by its public id, or as it is kept.",
+			"that `writ audit show` prints without an id. Of an accepted act it tells where each value\n" +
+			"came from. A session is named by its public id, or as it is kept.",
 		Args: between(0, 1, "at most one name"),
 		RunE: f.onLog(toExplain, func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
 			of, n, one := "", "", false
@@ -407,6 +409,7 @@ func decisions(ctx context.Context, st *sqlite.Store, session string) ([]shownDe
 type explained struct {
 	shownDecision
 	Explanation []string        `json:"explanation"`
+	Story       []string        `json:"story,omitempty"` // of an accepted act, where each value came from
 	Decision    json.RawMessage `json:"decision,omitempty"`
 	Result      *shownResult    `json:"result,omitempty"`
 }
@@ -452,7 +455,7 @@ func explain(ctx context.Context, st *sqlite.Store, session string, n uint64) (d
 			if err != nil {
 				return nil, cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
 			}
-			d.Decision, d.Explanation = raw, gate.Explain(parsed)
+			d.Decision, d.Explanation, d.Story = raw, gate.Explain(parsed), certificate.Story(parsed)
 		}
 	}
 	if d == nil {
@@ -463,8 +466,11 @@ func explain(ctx context.Context, st *sqlite.Store, session string, n uint64) (d
 
 func (d *explained) print(w io.Writer) {
 	fmt.Fprintf(w, "%s  %s\n%s  %s\n", d.ID, d.Time.Format(time.RFC3339Nano), cli.OneLine(d.Tool, 120), strings.Join(d.Effect, ", "))
-	for _, l := range d.Explanation {
+	for i, l := range d.Explanation {
 		fmt.Fprintf(w, "  %s\n", cli.OneLine(l, 2000))
+		for _, s := range d.Story {
+			when(w, i == 0, "  %s\n", cli.OneLine(s, 2000))
+		}
 	}
 	when(w, d.Decision == nil, "  %s %s: the details were erased\n", d.Status, d.Reason)
 	switch r := d.Result; {
