@@ -199,13 +199,26 @@ func logKey(state string) (note.Signer, note.Verifier, error) {
 // logVerifier reads the log's public key, and makes nothing: from a file, or
 // from the state directory, where the key itself is worth more than its copy.
 func logVerifier(state, file string) (note.Verifier, error) {
+	key, err := logKeyText(state, file)
+	if err != nil {
+		return nil, err
+	}
+	if file == "" {
+		file = filepath.Join(state, statedir.PubFile)
+	}
+	return parseVerifier(file, key)
+}
+
+// logKeyText is the public key of a log as it is written: that of a file, else that of
+// the state directory's own key, else what was kept of it there.
+func logKeyText(state, file string) ([]byte, error) {
 	if file == "" {
 		if skey, err := os.ReadFile(filepath.Join(state, statedir.KeyFile)); err == nil {
-			_, v, _, err := statedir.ParseKey(skey)
+			_, _, vkey, err := statedir.ParseKey(skey)
 			if err != nil {
 				return nil, cli.Fail(cli.ExitData, "", "%w", err)
 			}
-			return v, nil
+			return []byte(vkey), nil
 		}
 		file = filepath.Join(state, statedir.PubFile)
 	}
@@ -213,7 +226,7 @@ func logVerifier(state, file string) (note.Verifier, error) {
 	if err != nil {
 		return nil, cli.Fail(cli.ExitIO, "writ audit verify --key FILE", "the log's public key cannot be read")
 	}
-	return parseVerifier(file, b)
+	return b, nil
 }
 
 // parseVerifier reads what stands in a file of the log's public key.

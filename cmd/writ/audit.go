@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/sumdb/note"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
@@ -27,7 +30,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	return group("audit", "Check and explain what was decided", "", auditVerify(), auditShow())
+	return group("audit", "Check and explain what was decided", "", auditVerify(), auditShow(), auditExport())
 }
 
 // verifyReport is the JSON form of `writ audit verify`.
@@ -57,23 +60,26 @@ func (r *verifyReport) add(f *gateway.Replayer) {
 
 func auditVerify() *cobra.Command {
 	var f flags
-	var key string
+	var key, bundle string
 	c := f.take(&cobra.Command{
-		Use: "verify", Short: "Check the whole log, and decide every decision again", Args: cli.NoArgs,
+		Use: "verify [--bundle FILE]", Short: "Check the whole log, and decide every decision again", Args: cli.NoArgs,
 		Long: "Check every record, value and hash of the log, that its key signed all of it, and the store's\n" +
 			"own indexes; decide every decision again; and compare with the head that this machine keeps\n" +
 			"beside the state directory. Nothing is written, so it runs on read-only media and beside a\n" +
 			"gateway. With --key FILE, a copy of log.pub kept elsewhere, nothing in the directory is\n" +
-			"believed.\n\n" +
+			"believed. With --bundle FILE a file of `writ audit export` is checked, and no state\n" +
+			"directory is looked at; without --key as well, its own key is believed.\n\n" +
 			"Exit codes: 0 everything was checked and is right; 65 something is wrong, and the first of it\n" +
 			"is named; 69 nothing is wrong, and decisions of another engine of Writ could not be made\n" +
 			"again; 74 the log cannot be read.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := existingState(f.state)
-			if err != nil {
-				return err
+			var rep *verifyReport
+			dir, err := "", error(nil)
+			if bundle != "" {
+				rep, err = verifyBundle(c.Context(), bundle, key)
+			} else if dir, err = existingState(f.state); err == nil {
+				rep, err = verify(c.Context(), dir, key, c.ErrOrStderr())
 			}
-			rep, err := verify(c.Context(), dir, key, c.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -90,6 +96,8 @@ func auditVerify() *cobra.Command {
 		},
 	}, "state", "json")
 	c.Flags().StringVar(&key, "key", "", "`FILE` of the log's public key (default: the state directory's own)")
+	c.Flags().StringVar(&bundle, "bundle", "", "`FILE` of writ audit export to check")
+	c.MarkFlagsMutuallyExclusive("bundle", "state")
 	return c
 }
 
@@ -187,9 +195,99 @@ func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyRepo
 	return rep, nil
 }
 
+// verifyBundle is verify of what writ audit export wrote.
+func verifyBundle(ctx context.Context, file, key string) (*verifyReport, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, cli.Fail(cli.ExitIO, "writ audit verify --bundle FILE", "the bundle cannot be read")
+	}
+	b, err := audit.ReadBundle(raw)
+	if err != nil {
+		return nil, cli.Fail(cli.ExitData, "writ audit export -o FILE", "%w", err)
+	}
+	var verifier note.Verifier
+	if key != "" {
+		verifier, err = logVerifier("", key)
+	} else {
+		verifier, err = parseVerifier(file, []byte(b.Key))
+	}
+	if err != nil {
+		return nil, err
+	}
+	again := replay{st: b, sessions: map[string]*gateway.Replayer{}, memories: map[string]*memoryserver.Fold{}}
+	rep := &again.rep
+	rep.Report, err = audit.Verify(ctx, b, audit.VerifyOptions{Verifier: verifier,
+		Replay: func(rec *audit.Record, it *audit.Item) error { return again.step(ctx, rec, it) }})
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	again.end()
+	rep.Key, rep.OK = verifier.Name(), rep.Problem == nil && rep.Skipped == 0
+	return rep, nil
+}
+
+func auditExport() *cobra.Command {
+	var f flags
+	var out string
+	c := f.take(&cobra.Command{
+		Use: "export -o FILE", Short: "Write the whole log as one file that verifies by itself", Args: cli.NoArgs,
+		Long: "Write every record with the values that are still there, every policy and catalogue, the\n" +
+			"log's public key and the checkpoints it signed. `writ audit verify --bundle FILE` checks\n" +
+			"them with nothing else, wherever the file is; with --key FILE, a copy of log.pub kept\n" +
+			"elsewhere, also that it is this log. What users and tools said stands in the file as\n" +
+			"it is, and an erasure no longer reaches it.",
+		PreRunE: func(*cobra.Command, []string) error {
+			if out == "" {
+				return cli.Fail(cli.ExitUsage, "writ audit export -o FILE", "a file is needed")
+			}
+			return nil
+		},
+		RunE: f.onLog(toExplain, func(c *cobra.Command, dir string, st *sqlite.Store, _ []string) error {
+			key, err := logKeyText(dir, "")
+			if err != nil {
+				return err
+			}
+			snap, err := st.Snapshot(c.Context())
+			if err != nil {
+				return unreadable(err)
+			}
+			defer snap.Close()
+			var b bytes.Buffer
+			if err := audit.WriteBundle(c.Context(), &b, snap, strings.TrimSpace(string(key))); err != nil {
+				return unreadable(err)
+			}
+			err = private.WriteOnce(out, b.Bytes(), 0o600)
+			switch {
+			case errors.Is(err, os.ErrExist):
+				return cli.Fail(cli.ExitIO, "another name after -o", "%s is there already", cli.Printable(out))
+			case err != nil:
+				return cli.Fail(cli.ExitIO, "writ audit export -o FILE", "the bundle cannot be written")
+			}
+			exported := struct {
+				Records int64      `json:"records"`
+				Root    audit.Hash `json:"root"`
+				Bytes   int        `json:"bytes"`
+			}{snap.Size(), snap.Root(), b.Len()}
+			return f.show(c, exported, func(w io.Writer) {
+				fmt.Fprintf(w, "ok: %d records, root %s; `writ audit verify --bundle %s` checks them anywhere\n", exported.Records, exported.Root, cli.Printable(out))
+			})
+		}),
+	}, "state", "json")
+	c.Flags().StringVarP(&out, "out", "o", "", "`FILE` to write; never over one that is there")
+	return c
+}
+
+// evidenceStore is what a replay reads beside the records: of a store or of a bundle.
+type evidenceStore interface {
+	Blob(ctx context.Context, name audit.Digest) ([]byte, error)
+	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
+	Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error]
+	Head(ctx context.Context, session string) (uint64, error)
+}
+
 // replay decides again what a log records, and counts.
 type replay struct {
-	st       *sqlite.Store
+	st       evidenceStore
 	rep      verifyReport
 	sessions map[string]*gateway.Replayer
 	memories map[string]*memoryserver.Fold

@@ -1,0 +1,90 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+func bundled(t *testing.T, s Snapshot, key string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteBundle(context.Background(), &b, s, key); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestBundle: what is read from a bundle is the log that was written, to the byte, and
+// of that no byte can be changed, left out or added.
+func TestBundle(t *testing.T) {
+	m := newModel(t)
+	m.fill(2, 20)
+	whole := bundled(t, m, "key")
+	b, err := ReadBundle(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := bundled(t, b, b.Key); !bytes.Equal(again, whole) {
+		t.Error("a bundle of a bundle is another")
+	}
+	r, err := Verify(context.Background(), b, VerifyOptions{Verifier: m.vk})
+	if err != nil || r.Problem != nil || r.Records != 40 {
+		t.Fatalf("%v %+v", err, r)
+	}
+	for i := range whole {
+		changed := bytes.Clone(whole)
+		changed[i] ^= 1
+		if _, err := ReadBundle(changed); !errors.Is(err, ErrBundle) {
+			t.Fatalf("byte %d of %q is another: %v", i, whole[max(0, i-20):i+1], err)
+		}
+		if _, err := ReadBundle(whole[:i]); !errors.Is(err, ErrBundle) {
+			t.Fatalf("cut at %d: %v", i, err)
+		}
+	}
+	if _, err := ReadBundle(append(bytes.Clone(whole), '\n')); !errors.Is(err, ErrBundle) {
+		t.Error(err)
+	}
+}
+
+// TestBundleForged: who makes the digest anew as well changes no record and no value
+// that the log still verifies with.
+func TestBundleForged(t *testing.T) {
+	m := newModel(t)
+	m.fill(2, 6)
+	whole := bundled(t, m, "key")
+	end := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
+	found := 0
+	for i := range end {
+		body := bytes.Clone(whole[:end])
+		body[i] ^= 1
+		sum := sha256.Sum256(body)
+		tail, _ := json.Marshal(bundleEnd{hex.EncodeToString(sum[:])})
+		b, err := ReadBundle(append(append(body, tail...), '\n'))
+		if err == nil {
+			var r *Report
+			if r, err = Verify(context.Background(), b, VerifyOptions{Verifier: m.vk}); err == nil && r.Problem != nil {
+				err = r.Problem
+			}
+		}
+		if err != nil {
+			found++
+			continue
+		}
+		same := slices.EqualFunc(b.items, m.items, func(a, b Item) bool {
+			return bytes.Equal(a.Leaf, b.Leaf) && reflect.DeepEqual(a.Values, b.Values)
+		})
+		if !same {
+			t.Fatalf("byte %d of %q is another, and the log verifies", i, whole[max(0, i-20):i+1])
+		}
+	}
+	if found < end/2 {
+		t.Errorf("%d of %d changes found", found, end)
+	}
+}
