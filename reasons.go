@@ -39,6 +39,7 @@ const (
 	ProvenanceLabel      Reason = "provenance.label"       // seen, at a label that does not vouch
 	ProvenanceReflected  Reason = "provenance.reflected"   // seen only as a reflection of the model's own values (R4)
 	ProvenanceSource     Reason = "provenance.source"      // seen at a source this argument does not accept
+	ProvenanceOneShot    Reason = "provenance.one_shot"    // a one-time value that was used, or whose time is over (R19)
 	ProvenanceSmall      Reason = "provenance.small_space" // too small a value to match without a typed pointer (R8)
 	ProvenanceOpenTarget Reason = "provenance.open_target" // a true id, but of a collection anyone can add to (R28)
 	ProvenanceDerived    Reason = "provenance.derived"     // no accepted derivation gives this value
@@ -210,7 +211,7 @@ func CodeOf(r Reason) Code {
 		return InvalidPayload
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall,
 		ProvenanceOpenTarget, ProvenanceDerived, ProvenanceConst, ProvenanceCatalog,
-		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceRecord, PolicyAnswer,
+		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceRecord, ProvenanceOneShot, PolicyAnswer,
 		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker,
 		MemoryMissing, MemoryUnknown, MemoryErased, MemoryQuarantined, MemoryQuote, MemoryUnborne, MemoryEmpty:
 		return MissingProvenance

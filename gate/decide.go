@@ -54,6 +54,7 @@ type judge struct {
 	direct, schema, unfounded, against []writ.Failure
 	replaced                           map[string][]byte  // R17 normalise, by pointer
 	fields                             []strictjson.Value // names of form fields in answers
+	oneTime                            []*leaf            // that rest on one-time values (R19)
 	work                               int                // bytes taken apart so far
 	supply                             map[supplyKey]string
 	names                              *provenance.Names          // R9, made when it is asked for

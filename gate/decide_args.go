@@ -47,6 +47,7 @@ type founded struct {
 	refs      []Ref
 	contested bool
 	open      bool   // it rests on what anyone can have made appear (R28)
+	oneTime   bool   // the act uses it up (R19)
 	newest    uint32 // the youngest evidence that vouches, for R23
 }
 

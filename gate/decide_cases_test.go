@@ -520,7 +520,7 @@ func (r *run) observe(d *gate.Decision, status gate.Status, result string) {
 	}
 	r.pending = true
 	r.what = "result " + result
-	res := gate.Result{Status: status, Places: r.places, Through: r.lowered, Own: r.placed}
+	res := gate.Result{Status: status, Time: r.now(), Places: r.places, Through: r.lowered, Own: r.placed}
 	if result != "" {
 		res.Value = strictjson.Of([]byte(result))
 	}

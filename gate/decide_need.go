@@ -42,6 +42,7 @@ var needs = map[writ.Reason]string{
 	writ.ProvenanceLabel:      "was seen only where somebody else than the tool's issuer can write it",
 	writ.ProvenanceReflected:  "was seen only where it may reflect what a call sent, in this session (read it before the value is sent) or an earlier one (`writ places list`; `writ places clear N`, then read again)",
 	writ.ProvenanceSource:     "was seen only at a source this argument does not accept",
+	writ.ProvenanceOneShot:    "is good for one act and a short time, and was used or is too old; have it issued again",
 	writ.ProvenanceSmall:      "is too short to be recognised without its collection",
 	writ.ProvenanceOpenTarget: "was seen only in a collection that anyone can add to, which cannot name a target",
 	writ.ProvenanceDerived:    "must be a listed directory joined with a listed name",

@@ -95,7 +95,7 @@ func (j *judge) operand(l *leaf, form money.Form, said provenance.Number, want s
 				}
 				q := j.query(l, src)
 				q.Value = strictjson.Of([]byte(v))
-				if f, ok := records.Hold(q); ok {
+				if f, ok := records.Hold(q); ok && !f.OneTime {
 					return f, true
 				}
 			}

@@ -193,7 +193,7 @@ func (j *judge) named() *provenance.Names {
 // worse keeps, of what several outputs say of a value, what came closest.
 func worse(a, b writ.Reason) writ.Reason {
 	order := []writ.Reason{writ.ProvenanceUnseen, writ.ProvenanceReflected, writ.ProvenanceLabel,
-		writ.ProvenanceSource, writ.ProvenanceSmall, writ.ProvenanceOpenTarget}
+		writ.ProvenanceSource, writ.ProvenanceOneShot, writ.ProvenanceSmall, writ.ProvenanceOpenTarget}
 	if slices.Index(order, a) > slices.Index(order, b) {
 		return a
 	}
@@ -277,9 +277,12 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 		return writ.ProvenanceSession
 	}
 	q := j.query(l, src)
+	q.Once, q.Now = !l.answer && !l.key && !j.usedHere(l), j.in.Time
 	a := s.ledger.Find(q)
 	if len(a.Vouched) > 0 {
-		l.founded = j.foundedOn(a)
+		if l.founded = j.foundedOn(a); a.OneTime {
+			j.oneTime = append(j.oneTime, l)
+		}
 		return ""
 	}
 	r := j.fromParty(l, q, a.Reason)
@@ -291,7 +294,9 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	q.Target = false
 	if a = s.ledger.Find(q); len(a.Vouched) > 0 {
 		if l.founded = j.foundedOn(a); j.chosen(l) {
-			l.open = false
+			if l.open = false; a.OneTime {
+				j.oneTime = append(j.oneTime, l)
+			}
 			return ""
 		}
 	}
@@ -299,11 +304,19 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	return r
 }
 
+// usedHere reports whether another argument of this call rests on the same one-time
+// value (R19).
+func (j *judge) usedHere(l *leaf) bool {
+	return slices.ContainsFunc(j.oneTime, func(o *leaf) bool {
+		return o != l && o.oneTime && (provenance.Equal(l.typ(), l.value, o.value) || provenance.Equal(o.typ(), l.value, o.value))
+	})
+}
+
 // foundedOn is what an answer of the ledger lets a leaf rest on.
 func (j *judge) foundedOn(a provenance.Answer) founded {
 	best := a.Vouched[0]
 	return founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
-		contested: a.Contested && j.d.Effect&(policy.Transfer|policy.Delete) != 0, open: a.Open}
+		contested: a.Contested && j.d.Effect&(policy.Transfer|policy.Delete) != 0, open: a.Open, oneTime: a.OneTime}
 }
 
 // typed asks where the user typed a leaf.
@@ -352,7 +365,7 @@ func (j *judge) fromParty(l *leaf, q provenance.Query, r writ.Reason) writ.Reaso
 	if not != "" {
 		return r
 	}
-	q.Party, q.Target = true, false
+	q.Party, q.Target, q.Once = true, false, false
 	a := j.session().ledger.Find(q)
 	if len(a.Vouched) == 0 {
 		return r
@@ -543,7 +556,7 @@ func (j *judge) trace() {
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,
 			Names:   (l.role == policy.Target || l.role == policy.Selector) && !l.empty && !l.answer && !l.key,
-			Real:    j.in.Resolved[l.pointer], Collection: l.collection(),
+			Real:    j.in.Resolved[l.pointer], Collection: l.collection(), OneTime: l.oneTime,
 		})
 		j.d.open = j.d.open || l.open && (l.role == policy.Target || l.role == policy.Selector)
 	}

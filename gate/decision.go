@@ -167,6 +167,7 @@ const (
 type Result struct {
 	Evidence uint32 // its number in the session
 	Status   Status
+	Time     time.Time        // when it is recorded: from then on one-time values count (R19)
 	Value    strictjson.Value // the `result` member, byte for byte; none unless Status is OK or Errored
 	// Recalled are the leaves of a result of OwnServer that stand verbatim in an
 	// observation the memory captured (R35). The memory says so in process; nothing

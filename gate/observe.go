@@ -51,7 +51,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 		o.root = f[0].root
 	}
 	ob := provenance.Observation{
-		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Args: d.args,
+		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Args: d.args, Time: r.Time,
 		Places: r.Places, Through: r.Through, OwnPlace: d.placed, OwnThere: r.Own, Reaches: d.reach,
 	}
 	ob.Leaves, o.Why = s.leaves(d, r)

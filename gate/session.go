@@ -160,6 +160,7 @@ func (s *Session) Decided(d *Decision) {
 		d.placed = s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
 		if d.Effect.Gated() {
 			s.ledger.Made(d.args)
+			s.ledger.Spend(d.args)
 		}
 		if d.open {
 			// R28: what an act answers or adds to is no more closed than what it

@@ -526,14 +526,21 @@ func (r *reader) budgets(c *Contract, f *toolFile) {
 		if k.Max.Given() {
 			b.Max = r.decimal(k.Max)
 		}
-		if k.Within.Given() {
-			var err error
-			if b.Within, err = time.ParseDuration(k.Within.S); err != nil || b.Within < time.Second || b.Within > 31*24*time.Hour {
-				r.Fault(k.Within.Node, "a time between 1s and 744h", "within: 1h")
-			}
-		}
+		b.Within = r.duration(k.Within, "within: 1h")
 		c.Budgets = append(c.Budgets, b)
 	}
+}
+
+// duration reads a time, 0 where none is given.
+func (r *reader) duration(t strictyaml.String, hint string) time.Duration {
+	if !t.Given() || t.Node.Kind != strictyaml.Text {
+		return 0
+	}
+	d, err := time.ParseDuration(t.S)
+	if err != nil || d < time.Second || d > 31*24*time.Hour {
+		r.Fault(t.Node, "a time between 1s and 744h", hint)
+	}
+	return d
 }
 
 // outputSchema reads a schema written as YAML or as a text of JSON.

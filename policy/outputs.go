@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
@@ -75,6 +76,12 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 		if o.HasOwner, o.Owner = true, at.Tokens; !at.Exact() {
 			r.Fault(f.Owner.Node, "owner is one exact pointer, relative to the record", "/owner")
 		}
+	}
+	switch o.Lifetime = r.duration(f.Lifetime, "lifetime: 10m"); {
+	case f.OneShot.Is != f.Lifetime.Given():
+		r.Fault(f.Node, "one_shot: true and lifetime belong together (R19)", "one_shot: true, lifetime: 10m")
+	case f.OneShot.Is && o.Label != writ.System:
+		r.Fault(f.OneShot.Node, "what vouches for nothing does not vouch once", "label: system")
 	}
 	if o.Keys && o.Extract == provenance.ExtractLines {
 		r.Fault(f.Keys.Node, "lines have no keys", "")

@@ -178,13 +178,19 @@ type outputFile struct {
 	Keys strictyaml.Truth `yaml:"keys"`
 	// Secret marks confidentiality (R30).
 	Secret strictyaml.Truth `yaml:"secret"`
+	// OneShot says that the tool issues the value for one act (R19): it vouches once,
+	// within Lifetime of its result, where an argument names this output or has its
+	// collection. Nothing else it stands in lets it vouch again.
+	OneShot strictyaml.Truth `yaml:"one_shot"`
+	// Lifetime is a time: 10m.
+	Lifetime strictyaml.String `yaml:"lifetime"`
 	// Creates marks what an act newly made (R13).
 	Creates strictyaml.Truth `yaml:"creates"`
 	// Owner is a pointer, relative to the record, to its owner (R28).
 	Owner strictyaml.String `yaml:"owner"`
 }
 
-func (outputFile) Later() []string { return []string{"one_shot", "lifetime", "may_hold_secrets"} }
+func (outputFile) Later() []string { return []string{"may_hold_secrets"} }
 
 // reader reads one policy: the YAML, its words and what they mean together.
 type reader struct {

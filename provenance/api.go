@@ -9,6 +9,7 @@ package provenance
 
 import (
 	"regexp"
+	"time"
 
 	writ "github.com/writ-project/writ"
 )
@@ -76,6 +77,9 @@ type OutputRule struct {
 	Keys          bool // label the object's keys instead of a leaf
 	Secret        bool
 	Creates       bool
+	// Lifetime, when not 0, makes the leaf one-time (R19): it vouches for one act,
+	// within that time.
+	Lifetime time.Duration
 	// Owner, when HasOwner, names, relative to the record (the innermost array
 	// element around the leaf, else the root), the leaf that holds its owner
 	// (R28). It counts only if that leaf is itself worth system or better.
@@ -99,6 +103,7 @@ type Fact struct {
 	Key        bool // an object key, not a leaf
 	Secret     bool
 	Creates    bool // the contract says the act newly made it
+	OneTime    bool // R19
 	// Derived marks the last element of a path fact, offered as a name (R13).
 	Derived bool
 	// Owner is the canonical text of the owner leaf (R28), "" when none.

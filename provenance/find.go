@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	writ "github.com/writ-project/writ"
@@ -40,6 +41,10 @@ type Query struct {
 	// Enum says that the value is a member of an enum, which is of small space
 	// whatever its length (R8).
 	Enum bool
+	// Once lets one-time values vouch (R19): at Now, for an argument that accepts
+	// their very output or has their collection.
+	Once bool
+	Now  time.Time
 	// Strict is profile strict: without a pointer a leaf needs no common
 	// collection or type, only no other collection where both sides declare
 	// one; nothing is derived, so path joins never match.
@@ -52,7 +57,7 @@ type Answer struct {
 	// earliest evidence. Empty means refused for Reason.
 	Vouched []Fact
 	// Reason is "" when Vouched is not empty, else the first of unseen,
-	// reflected, label, source, small_space, open_target that applies. It tells
+	// reflected, label, source, one_shot, small_space, open_target that applies. It tells
 	// classes apart, never values (R24).
 	Reason writ.Reason
 	// Label is what the value is worth as an argument (R4): the label of the
@@ -65,6 +70,8 @@ type Answer struct {
 	// Open says that anyone can have made it appear: none of Vouched is of a
 	// closed collection or of an accepted owner (R28).
 	Open bool
+	// OneTime says that who relies on it uses it up (R19).
+	OneTime bool
 }
 
 // Find answers a query. Its cost does not depend on how much the ledger holds.
@@ -90,6 +97,7 @@ func (l *Ledger) Find(q Query) Answer {
 		return a
 	}
 	a.Vouched = l.restore(found)
+	a.OneTime = a.Vouched[0].OneTime
 	a.Label = a.Vouched[0].Label
 	a.Open = !slices.ContainsFunc(found, func(i uint32) bool {
 		f := l.store.at(i)
@@ -121,6 +129,10 @@ func (l *Ledger) candidates(q Query) []uint32 {
 
 // pick keeps what vouches, or says at which question the last origin fell.
 func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reason) {
+	issued := l.oneTime(all)
+	if len(issued) > 0 {
+		all = issued
+	}
 	onlyReflected := true
 	keep := make([]uint32, 0, len(all))
 	for _, i := range all {
@@ -145,6 +157,16 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 	}
 	if narrow(func(f *fact, m *meta) bool { return l.accepts(q, f, m) }) {
 		return nil, writ.ProvenanceSource
+	}
+	if len(issued) > 0 {
+		if narrow(func(_ *fact, m *meta) bool {
+			return q.HasAt || q.Collection != "" && q.Collection == m.collection
+		}) {
+			return nil, writ.ProvenanceSource
+		}
+		if !q.Once || l.usedUp(issued, q) {
+			return nil, writ.ProvenanceOneShot
+		}
 	}
 	if isSmall && (q.Authority && empty(q.Value) || narrow(func(_ *fact, m *meta) bool { return typedPointer(q, m) })) {
 		return nil, writ.ProvenanceSmall
@@ -253,7 +275,7 @@ func (l *Ledger) contested(all, found []uint32) bool {
 // leaf, byte for byte, or as a link in a text (R20), and where first. A host that
 // stood without a scheme is seen with one too. What the model wrote, or can have
 // written (R4 lowered it, or an earlier session's act could have put it there), is
-// not seen but said. A secret is never seen.
+// not seen but said. A secret is never seen, nor what may be used but once (R19).
 func (l *Ledger) Seen(v strictjson.Value) (first Fact, ok bool) {
 	text, isText := v.Text()
 	if !isText {
@@ -273,10 +295,12 @@ func (l *Ledger) Seen(v strictjson.Value) (first Fact, ok bool) {
 	for n, k := range keys {
 		var one [1]uint32
 		for _, i := range l.store.under(k, &one) {
-			switch f := l.store.at(i); {
-			case l.store.metas[f.meta].secret && n == 0:
+			f := l.store.at(i)
+			m := &l.store.metas[f.meta]
+			switch kept := m.secret || m.lifetime > 0; {
+			case kept && n == 0:
 				return Fact{}, false
-			case l.store.metas[f.meta].secret:
+			case kept:
 			case f.label > writ.Model && f.flags&(echoed|reflected) == 0 && !ok:
 				first, ok = l.store.fact(i), true
 			}
@@ -313,7 +337,7 @@ func (l *Ledger) FindJoin(q Query) Join {
 		for _, i := range l.store.under(k, &one) {
 			f := l.store.at(i)
 			m := &l.store.metas[f.meta]
-			if f.label < writ.System || !m.named || !base && m.typ != Path {
+			if f.label < writ.System || !m.named || !base && m.typ != Path || m.lifetime > 0 {
 				continue
 			}
 			if q.Server != "" && q.Server != m.server || q.Tool != "" && q.Tool != m.tool ||
@@ -340,8 +364,9 @@ func (l *Ledger) FindJoin(q Query) Join {
 
 // Worth returns what the ledger holds of a value that stood at a pointer of one
 // piece of evidence. Of a value seen very often not every place is kept: then
-// it is the lowest that any place of the same tool is worth. ok is false where
-// the evidence vouches for nothing, or has no such leaf.
+// it is the lowest that any place of the same tool is worth. What is one-time is
+// worth no more than a stranger's word: kept, it would vouch again (R19). ok is false
+// where the evidence vouches for nothing, or has no such leaf.
 func (l *Ledger) Worth(evidence uint32, server, tool, pointer string, v strictjson.Value) (f Fact, ok bool) {
 	all := l.candidates(Query{Value: v})
 	for _, t := range types {
@@ -352,6 +377,9 @@ func (l *Ledger) Worth(evidence uint32, server, tool, pointer string, v strictjs
 	}
 	for _, i := range all {
 		g := l.store.fact(i)
+		if g.OneTime {
+			g.Label = min(g.Label, writ.External)
+		}
 		if g.Key || g.Derived || g.Server != server || g.Tool != tool {
 			continue
 		}

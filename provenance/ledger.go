@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
@@ -41,11 +42,13 @@ type Ledger struct {
 	dirs    keys            // directories whose names are all known (R24)
 	opened  map[string]bool // closed collections an act put in what it chose from an open one
 	turns   []turn
-	begun   map[string][]int   // turns by what their tokens begin with, and by their typed forms
-	moments map[moment][]Quote // what they name (R10), of the latest that does
-	zones   map[int]bool       // in which they were typed
-	typed   int                // bytes of all turns, lapsed ones too
-	secrets bool               // a leaf marked secret was delivered (R30)
+	begun   map[string][]int     // turns by what their tokens begin with, and by their typed forms
+	moments map[moment][]Quote   // what they name (R10), of the latest that does
+	zones   map[int]bool         // in which they were typed
+	typed   int                  // bytes of all turns, lapsed ones too
+	spent   keys                 // one-time values that an act was accepted with (R19)
+	issued  map[uint32]time.Time // when the evidence that holds such values was recorded
+	secrets bool                 // a leaf marked secret was delivered (R30)
 	leaves  int
 	events  uint64 // commits
 }
@@ -59,7 +62,7 @@ func NewLedger(key [32]byte, caps Caps) *Ledger {
 	if caps.Bytes <= 0 {
 		caps.Bytes = DefaultCaps.Bytes
 	}
-	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}}
+	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}}
 }
 
 // Secrets reports whether the session's agent was given something a contract marks
@@ -108,6 +111,8 @@ type Arg struct {
 	// Decides marks a target, selector, amount or secret: a handle gets the
 	// lowest label of these (R5).
 	Decides bool
+	// OneTime marks a value that only this act may be made with (R19).
+	OneTime bool
 	// Names marks a target or selector: it names the place an act goes to and
 	// the resource a read is about (R38). Collection is the one the contract
 	// gives it, and Real are the paths the door found it to lead to.
@@ -126,6 +131,7 @@ type Observation struct {
 	// OK is false for an error, a refusal, a cut, unvalidated or unknown
 	// result: it has no facts, whatever Leaves holds (R4, attacks P02 and P23).
 	OK     bool
+	Time   time.Time // when the result was recorded, from which one-time values count (R19)
 	Args   []Arg
 	Leaves []Leaf
 	// Places are those of the state as of number Through (R38), beside the ones
@@ -472,7 +478,7 @@ func metaOf(o *Observation, leaf *Leaf) meta {
 	m := meta{server: o.Server, tool: o.Tool, key: leaf.Key}
 	if r := leaf.Rule; r != nil {
 		m.rule, m.named = source(r), true
-		m.typ, m.collection, m.secret, m.creates = leaf.Type, r.Collection, r.Secret, r.Creates
+		m.typ, m.collection, m.secret, m.creates, m.lifetime = leaf.Type, r.Collection, r.Secret, r.Creates, r.Lifetime
 	}
 	return m
 }
@@ -494,6 +500,9 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		s.file(k, i)
 	}
 	l.secrets = l.secrets || leaf.Rule != nil && leaf.Rule.Secret
+	if leaf.Rule != nil && leaf.Rule.Lifetime > 0 {
+		l.issued[o.Evidence] = o.Time
+	}
 	said, _ := leaf.Value.Text()
 	if !leaf.Key && j.label > writ.Model && j.flags&(echoed|reflected) == 0 {
 		for _, link := range links(said) {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"strconv"
 	"strings"
+	"time"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -70,6 +71,7 @@ type meta struct {
 	collection         string
 	key, named         bool
 	secret, creates    bool
+	lifetime           time.Duration // of a one-time value (R19), else 0
 }
 
 // node is one step of a pointer; node 0 is the result object.
@@ -292,7 +294,7 @@ func (s *store) fact(i uint32) Fact {
 		Evidence: f.evidence, Server: m.server, Tool: m.tool, Rule: m.rule,
 		Pointer: strictjson.Pointer(outer), Line: line,
 		Label: f.label, Reflected: f.flags&reflected != 0,
-		Type: m.typ, Collection: m.collection, Key: m.key, Secret: m.secret, Creates: m.creates,
+		Type: m.typ, Collection: m.collection, Key: m.key, Secret: m.secret, Creates: m.creates, OneTime: m.lifetime > 0,
 	}
 	if hasInner {
 		out.Inner = strictjson.Pointer(inner)

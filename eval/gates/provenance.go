@@ -135,7 +135,7 @@ func (r *session) judge(c *actCase) answer {
 		if !step.Result.Given() && step.Status == "" || !d.Allowed() {
 			continue
 		}
-		res := gate.Result{Status: gate.OK}
+		res := gate.Result{Status: gate.OK, Time: recordedAt}
 		if step.Status != "" {
 			res.Status = gate.Status(step.Status)
 		}

@@ -313,7 +313,7 @@ func (c *judgedCall) recordResult(d *decision, res *gate.Result, resp upstream.R
 				return err
 			}
 		}
-		obs.Why = "no_session"
+		obs.Why, res.Time = "no_session", g.sessions.now()
 		if s.evidence != nil {
 			res.Evidence, res.Full = s.evidence.Next(), !g.sessions.room(s)
 			obs = s.evidence.Observe(&d.Decision, *res)

@@ -119,7 +119,7 @@ func (ss *sessions) writeResult(s *session, d *decision, res *gate.Result, obs g
 	} else if resp.Err != nil && resp.End == upstream.Answered {
 		vs = append(vs, value{"error", resp.Err.Encode()})
 	}
-	return ss.write(s, processEnd, audit.KindResult, ss.now(), data, vs...)
+	return ss.write(s, processEnd, audit.KindResult, res.Time, data, vs...)
 }
 
 func methodName(m policy.Method) string {

@@ -187,7 +187,7 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 		return nil
 	}
 	delete(r.open, data.Decision)
-	res := gate.Result{Evidence: data.Evidence, Status: gate.Status(data.Status), Recalled: data.Recalled}
+	res := gate.Result{Evidence: data.Evidence, Status: gate.Status(data.Status), Time: rec.Time, Recalled: data.Recalled}
 	if b, ok := it.Value(valueResult); ok {
 		res.Value, _ = strictjson.Parse(b, strictjson.Result)
 	}
