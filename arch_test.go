@@ -49,7 +49,6 @@ var (
 	pureLibraries = []string{
 		"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog",
 		"golang.org/x/net/idna", "golang.org/x/text/...",
-		"cel.dev/cel-go/...",
 	}
 	anything = []string{"..."}
 )
