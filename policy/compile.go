@@ -172,7 +172,7 @@ func (r *reader) args(p *Policy, m strictyaml.Map[argFile], beside []ArgRule) []
 		at, err := provenance.ParsePattern(e.Key.Value)
 		switch {
 		case strings.HasPrefix(e.Key.Value, "answers:"):
-			r.Fault(e.Key, "rules for answers are not yet enforced", "an answer inside a call is a target nothing vouches for (R31)")
+			r.Fault(e.Key, "an answer inside a call has no rule: it is a target, for which only what a tool returned vouches (R31)", "remove it")
 			continue
 		case err != nil:
 			r.Fault(e.Key, "not a pointer: "+err.Error(), "/to/*")
@@ -202,7 +202,7 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	if a.Normalise && a.Type == provenance.Untyped {
 		r.Fault(f.Normalise.Node, "normalise needs a type: only a declared form can be canonical", "type: path")
 	}
-	if open, ok := pick(r, f.Content, map[string]bool{"local": false, "open": true}, "governed"); ok {
+	if open, ok := pick(r, f.Content, map[string]bool{"local": false, "open": true}); ok {
 		if a.Role == Content {
 			a.Local, a.Composed = !open, open
 		} else {

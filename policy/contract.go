@@ -156,8 +156,7 @@ func (r Role) Authority() bool {
 // SourceKind is one word of `from:`.
 type SourceKind uint8
 
-// The sources this version enforces. A policy that names another is refused at
-// the start with "not yet enforced".
+// The sources. A policy that names another is refused.
 const (
 	FromOutput   SourceKind = iota // a labelled leaf of an earlier result
 	FromConst                      // the operator's constants

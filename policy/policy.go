@@ -36,10 +36,6 @@ type policyFile struct {
 	Stores strictyaml.Map[strictyaml.Words] `yaml:"stores"`
 }
 
-func (policyFile) Later() []string {
-	return nil
-}
-
 type collectionFile struct {
 	strictyaml.Place
 	// Closed says that only the operator's or the user's own side can make a
@@ -91,10 +87,6 @@ type toolFile struct {
 	SameRecord recordsFile `yaml:"same_record"`
 }
 
-func (toolFile) Later() []string {
-	return []string{"when", "one_shot", "lifetime"}
-}
-
 type budgetFile struct {
 	strictyaml.Place
 	// Calls is how many are accepted, or Sum the amount whose sum is at most Max.
@@ -143,10 +135,6 @@ type argFile struct {
 	Owner ownerFile `yaml:"owner"`
 }
 
-func (argFile) Later() []string {
-	return []string{"one_shot", "when"}
-}
-
 type outputFile struct {
 	strictyaml.Place
 	// At is a pointer into structuredContent.
@@ -190,8 +178,6 @@ type outputFile struct {
 	Owner strictyaml.String `yaml:"owner"`
 }
 
-func (outputFile) Later() []string { return []string{"may_hold_secrets"} }
-
 // reader reads one policy: the YAML, its words and what they mean together.
 type reader struct {
 	*strictyaml.Reader
@@ -200,7 +186,7 @@ type reader struct {
 
 // Parse reads a policy. It returns either a policy or at least one
 // fault: all there are, in the order of the file, each with its place and,
-// where there is one, a hint. A word this version does not enforce is a fault,
+// where there is one, a hint. A word that is not of the format is a fault,
 // never ignored. The file name is only repeated in the faults.
 func Parse(file string, b []byte) (*Policy, []Fault) {
 	r := &reader{strictyaml.New(file), map[*Contract][]*strictyaml.Node{}}

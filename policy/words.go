@@ -37,18 +37,13 @@ func byWord[T any](names []string, of func(i int) T) map[string]T {
 	return out
 }
 
-// pick reads one word of a set. A word of a later version is told apart from a
-// misspelt one.
-func pick[T any](r *reader, t strictyaml.String, set map[string]T, later ...string) (v T, ok bool) {
+// pick reads one word of a set.
+func pick[T any](r *reader, t strictyaml.String, set map[string]T) (v T, ok bool) {
 	if !t.Given() || t.Node.Kind != strictyaml.Text {
 		return v, false // absent, or a fault already
 	}
 	if v, ok = set[t.S]; ok {
 		return v, true
-	}
-	if slices.Contains(later, t.S) {
-		r.Fault(t.Node, strictyaml.Word(t.S)+" is not yet enforced", "use one of: "+strings.Join(slices.Sorted(maps.Keys(set)), ", "))
-		return v, false
 	}
 	r.Fault(t.Node, "unknown word "+strictyaml.Word(t.S), strictyaml.Nearest(t.S, slices.Sorted(maps.Keys(set))))
 	return v, false
@@ -170,8 +165,6 @@ type caseBody struct {
 	Effect strictyaml.Words        `yaml:"effect"`
 	Args   strictyaml.Map[argFile] `yaml:"args"`
 }
-
-func (caseBody) Later() []string { return toolFile{}.Later() }
 
 func (c *caseFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	if n.Kind != strictyaml.Mapping {

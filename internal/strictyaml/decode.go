@@ -3,7 +3,6 @@ package strictyaml
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -81,12 +80,6 @@ type (
 // It is not asked to read what was refused already.
 type Readable interface {
 	ReadYAML(r *Reader, n *Node)
-}
-
-// Later is a struct that knows keys of later versions: they are refused as not
-// yet enforced, not as unknown.
-type Later interface {
-	Later() []string
 }
 
 // ReadYAML implements Readable.
@@ -253,15 +246,11 @@ func (r *Reader) fields(n *Node, into any, v reflect.Value) {
 			known = append(known, tag)
 		}
 	}
-	later, _ := into.(Later)
 	for i := 0; i+1 < len(n.Items); i += 2 {
 		k := n.Items[i]
-		switch f, ok := fields[k.Value]; {
-		case ok:
+		if f, ok := fields[k.Value]; ok {
 			r.Decode(n.Items[i+1], v.Field(f).Addr().Interface())
-		case later != nil && slices.Contains(later.Later(), k.Value):
-			r.Fault(k, Word(k.Value)+" is not yet enforced", "remove it: this version would not keep what it promises")
-		default:
+		} else {
 			r.Fault(k, "unknown key "+Word(k.Value), Nearest(k.Value, known))
 		}
 	}

@@ -42,8 +42,6 @@ type document struct {
 	Inner part              `yaml:"inner"`
 }
 
-func (document) Later() []string { return []string{"tomorrow"} }
-
 type part struct {
 	Place
 	ID   String `yaml:"id"`
