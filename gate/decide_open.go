@@ -192,7 +192,7 @@ func (j *judge) holds(records provenance.Records, l *leaf) bool {
 			continue
 		}
 		if f, ok := records.Hold(j.query(l, src)); ok {
-			l.refs, l.newest = append([]Ref{refOf(f)}, l.refs[1:]...), f.Evidence
+			l.refs, l.newest = append([]Ref{refOf(f)}, l.refs[min(1, len(l.refs)):]...), f.Evidence
 			return true
 		}
 	}

@@ -233,10 +233,11 @@ type number struct {
 	bare bool // without a currency, and no word before it says what it is
 }
 
-// amount returns the amount that a reference quotes, of the user's latest turn.
-func (s *Session) amount(l *leaf, r gate.Ref) (n number, ok bool) {
+// amount returns the amount that a reference quotes, of the user's latest turn or of
+// any.
+func (s *Session) amount(l *leaf, r gate.Ref, latest bool) (n number, ok bool) {
 	t, _, ok := s.quote(r)
-	if !ok || t != &s.turns[len(s.turns)-1] || len(t.text) > longestSaid {
+	if !ok || latest && t != &s.turns[len(s.turns)-1] || len(t.text) > longestSaid {
 		return n, false
 	}
 	days := t.days()
@@ -262,8 +263,8 @@ func (s *Session) saidAmount(l *leaf) bool {
 	if why != "" || l.role != policy.Amount || len(l.Evidence) != 1 {
 		return false
 	}
-	n, ok := s.amount(l, l.Evidence[0])
-	return ok && !n.Percent && !n.bare && !s.quoted(l) && slices.Contains(n.Values, want)
+	n, ok := s.amount(l, l.Evidence[0], false)
+	return ok && !n.Percent && !n.bare && slices.Contains(n.Values, want)
 }
 
 // follows reports whether an amount follows by a form of the contract from one that the
@@ -283,8 +284,8 @@ func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
 		return ok
 	}
 	if l.Evidence[0].Tool == userTool {
-		a, ok1 := s.amount(l, l.Evidence[0])
-		b, ok2 := s.amount(l, l.Evidence[1])
+		a, ok1 := s.amount(l, l.Evidence[0], true)
+		b, ok2 := s.amount(l, l.Evidence[1], true)
 		if !ok1 || !ok2 || a.Start == b.Start || a.Percent || b.Percent != percent || a.bare && b.bare {
 			return false
 		}
@@ -297,10 +298,10 @@ func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
 		}
 		return false
 	}
-	said, ok := s.amount(l, l.Evidence[1])
+	said, ok := s.amount(l, l.Evidence[1], true)
 	for _, p := range s.system(l.Evidence[0]) {
 		x, _, why := provenance.Canonical(provenance.Decimal, p.value)
-		if why != "" || !ok || said.Percent != percent || !s.vouches(c, l, p) || !s.ofRecord(c, l, p) {
+		if why != "" || !ok || said.bare || said.Percent != percent || !s.vouches(c, l, p) || !s.ofRecord(c, l, p) {
 			continue
 		}
 		for _, y := range said.Values {
@@ -312,6 +313,19 @@ func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
 	return false
 }
 
+// opens reports whether a sentence begins after what stands before, "please" aside.
+func opens(before string) bool {
+	trim := func(s string) string { return strings.TrimRight(s, " \t") }
+	before = trim(before)
+	if polite := strings.TrimRight(before, ","); strings.HasSuffix(strings.ToLower(polite), "please") {
+		before = trim(polite[:len(polite)-len("please")])
+	}
+	if before == "" {
+		return true
+	}
+	return strings.ContainsRune(".!?\n", rune(before[len(before)-1]))
+}
+
 // saysPhrase reports whether the user's latest turn holds one of the contract's phrases
 // as whole words (R21).
 func (s *Session) saysPhrase(phrases []string) bool {
@@ -321,7 +335,7 @@ func (s *Session) saysPhrase(phrases []string) bool {
 	t := &s.turns[len(s.turns)-1]
 	return slices.ContainsFunc(phrases, func(p string) bool {
 		for i := 0; p != "" && i+len(p) <= len(t.own); i++ {
-			if strings.EqualFold(t.own[i:i+len(p)], p) && t.token(i, i+len(p)) {
+			if strings.EqualFold(t.own[i:i+len(p)], p) && t.token(i, i+len(p)) && opens(t.own[:i]) {
 				return true
 			}
 		}

@@ -86,10 +86,12 @@ func (s *Session) trace(c *call, l *leaf) string {
 	switch {
 	case c.governed:
 		holds = l.Rule == "governed"
-	case l.Rule == "const":
-		label = writ.Operator
+	case l.Rule == "const", l.Rule == "grown":
+		if label = writ.Operator; l.Rule == "grown" {
+			refs = -1 // where it is of a record
+		}
 		holds = slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
-			return slices.ContainsFunc(src.Const, func(v []byte) bool { return provenance.Equal(l.typ(), l.value, strictjson.Of(v)) })
+			return src.Grown == (l.Rule == "grown") && slices.ContainsFunc(src.Const, func(v []byte) bool { return provenance.Equal(l.typ(), l.value, strictjson.Of(v)) })
 		})
 	case l.Rule == "catalog":
 		label = writ.System
@@ -350,6 +352,9 @@ func (s *Session) quoted(l *leaf) bool {
 func (s *Session) user(c *call, l *leaf) bool {
 	switch l.Rule {
 	case "user":
+		if _, _, why := provenance.Canonical(provenance.Decimal, l.value); l.role == policy.Amount && why == "" {
+			return false // a number is read as an amount or not at all
+		}
 		return len(l.Evidence) == 1 && !l.answer && (s.typed(l, l.Evidence[0]) || s.beside(c, l, l.Evidence[0]))
 	case "user:time":
 		return !l.answer && !l.key && s.saidTime(l)
@@ -397,6 +402,10 @@ func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 	switch l.Rule {
 	case "const", "user", "user:time", "user:amount", "party":
 		return true
+	case "grown":
+		if c.effect&policy.Delete == 0 {
+			return true
+		}
 	}
 	if c.strict {
 		return false
@@ -514,16 +523,15 @@ func (s *Session) inRecord(c *call, first *leaf, p *place) bool {
 func (s *Session) unbound(c *call) *leaf {
 	for _, b := range c.contract.Bindings {
 		i := slices.IndexFunc(c.leaves, func(l *leaf) bool { return l.plain() && matches(b.First, l.path) })
-		if i >= 0 && c.leaves[i].Rule == "approval" {
-			continue // nothing vouched for it, and a person saw both
-		}
+		// A first that a person let pass names no record.
+		approved := i >= 0 && c.leaves[i].Rule == "approval"
 		for n, l := range c.leaves {
 			free := l.Rule == "const" || l.Rule == "catalog" || l.Rule == "local" || l.Rule == "open" || l.Rule == "approval" ||
 				strings.HasPrefix(l.Rule, "user") || l.role == policy.Amount && strings.HasPrefix(l.Rule, "derived:")
 			if free || n == i || !l.plain() || !slices.ContainsFunc(b.Others, func(p provenance.Pattern) bool { return matches(p, l.path) }) {
 				continue
 			}
-			held := i >= 0 && slices.ContainsFunc(l.Evidence, func(e gate.Ref) bool {
+			held := i >= 0 && !approved && slices.ContainsFunc(l.Evidence, func(e gate.Ref) bool {
 				return slices.ContainsFunc(s.system(e), func(p *place) bool {
 					return equal(l.value, l.typ(), p) && s.vouches(c, l, p) && s.inRecord(c, c.leaves[i], p)
 				})
@@ -675,9 +683,27 @@ func (s *Session) composed(c *call, l *leaf) string {
 	if s.secrets && (!operators || !named) {
 		return "a secret was told before"
 	}
-	text, _ := l.value.Text()
+	// What stands in several texts of one rule is read on, by the first of them.
+	says := func(l *leaf) string {
+		if text, ok := l.value.Text(); ok {
+			return text
+		}
+		return string(l.value.Literal())
+	}
+	var texts []string
+	first := true
+	for _, o := range c.leaves {
+		if o.rule == l.rule && !o.key && !o.answer {
+			first = first && (len(texts) > 0 || o == l)
+			texts = append(texts, says(o))
+		}
+	}
+	atoms := provenance.Atoms(says(l))
+	if first && len(texts) > 1 {
+		atoms = slices.Concat(atoms, provenance.Atoms(strings.Join(texts, "")), provenance.Atoms(strings.Join(texts, "\n")))
+	}
 	rest := l.Evidence
-	for _, a := range provenance.Atoms(text) {
+	for _, a := range atoms {
 		n := s.stood(c, a, rest)
 		if n == 0 {
 			return "something in it has no evidence"
