@@ -41,7 +41,7 @@ func (j *judge) composed(texts []*leaf) {
 	joined := j.joined(texts)
 	for _, l := range texts {
 		said := j.vouch(l) == ""
-		if reason == "" && said {
+		if said && (reason == "" || !j.anyReader()) {
 			continue // the user's own words, or what a tool said, to whom he named
 		}
 		l.founded = founded{}
@@ -106,6 +106,13 @@ func (j *judge) readers() (operators bool, reason writ.Reason) {
 		return false, writ.ProvenanceReader // nothing says to whom it goes (R21)
 	}
 	return operators && named, ""
+}
+
+// anyReader reports whether the call names somebody who reads its texts.
+func (j *judge) anyReader() bool {
+	return slices.ContainsFunc(j.leaves, func(l *leaf) bool {
+		return !l.empty && !l.answer && (l.role == policy.Target || l.role == policy.Selector)
+	})
 }
 
 // atoms looks behind every atom of a text.

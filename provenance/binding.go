@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -180,17 +182,31 @@ var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$
 var freshName = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]{0,127}$`)
 
 // Said reports whether the user's latest turn holds a phrase in his own words, as
-// whole words in any letters' case, at the beginning of a sentence, which "please"
-// may open (R21): what he denies, asks about or tells of somebody stands elsewhere.
-func (l *Ledger) Said(phrase string) bool {
-	return l.says(phrase, func(before string) bool {
-		before = strings.TrimRight(before, " \t")
-		if rest, ok := strings.CutSuffix(strings.ToLower(strings.TrimRight(before, ",")), "please"); ok {
-			before = strings.TrimRight(rest, " \t")
-		}
-		return before == "" || strings.ContainsAny(before[len(before)-1:], ".!?\n")
+// whole words in any letters' case, unquoted, and with nothing before it in its
+// sentence that denies, asks whether, or tells what somebody said (R21).
+func (l *Ledger) Said(phrase string) bool { return l.says(phrase, Means) }
+
+// Means reports whether what stands before a phrase lets it be meant: see Said.
+func Means(before string) bool {
+	sentence := before[strings.LastIndexAny(before, ".!?\n")+1:]
+	if r, _ := utf8.DecodeLastRuneInString(strings.TrimRight(before, " \t")); isMark(r) && !strings.ContainsRune(brackets, r) {
+		return false
+	}
+	return !slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(sentence), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' }), func(w string) bool {
+		return denying[w] || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t")
 	})
 }
+
+// denying are words after which a phrase is denied, doubted or reported, in the
+// languages that are known here: in another one nothing is known of them.
+var denying = func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(`not no never nor neither none nobody nothing without cannot dont doesnt wont avoid refuse forbid stop unless whether wrote writes
+		said says told tells asks asked nicht kein keine keinen nie niemals niemand ohne weder ob schrieb schreibt sagt sagte fragt fragte`) {
+		m[w] = true
+	}
+	return m
+}()
 
 // Spoke reports whether the user's latest turn holds a word in his own words, as it
 // is written, in any letters' case.

@@ -22,7 +22,6 @@ type world struct {
 	wrapped      map[string]bool // the tool's result goes under "result"
 	tools        map[string]tool
 	defaults     bool // it has no policy of its own
-	digest       string
 }
 
 // newWorld joins tools and policy. helpers are added for what transforms make of

@@ -313,19 +313,6 @@ func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
 	return false
 }
 
-// opens reports whether a sentence begins after what stands before, "please" aside.
-func opens(before string) bool {
-	trim := func(s string) string { return strings.TrimRight(s, " \t") }
-	before = trim(before)
-	if polite := strings.TrimRight(before, ","); strings.HasSuffix(strings.ToLower(polite), "please") {
-		before = trim(polite[:len(polite)-len("please")])
-	}
-	if before == "" {
-		return true
-	}
-	return strings.ContainsRune(".!?\n", rune(before[len(before)-1]))
-}
-
 // saysPhrase reports whether the user's latest turn holds one of the contract's phrases
 // as whole words (R21).
 func (s *Session) saysPhrase(phrases []string) bool {
@@ -335,7 +322,7 @@ func (s *Session) saysPhrase(phrases []string) bool {
 	t := &s.turns[len(s.turns)-1]
 	return slices.ContainsFunc(phrases, func(p string) bool {
 		for i := 0; p != "" && i+len(p) <= len(t.own); i++ {
-			if strings.EqualFold(t.own[i:i+len(p)], p) && t.token(i, i+len(p)) && opens(t.own[:i]) {
+			if strings.EqualFold(t.own[i:i+len(p)], p) && t.token(i, i+len(p)) && provenance.Means(t.own[:i]) {
 				return true
 			}
 		}
