@@ -232,7 +232,7 @@ func TestImportLattice(t *testing.T) {
 // records, policies and definitions say, and what values mean.
 var sharedWithGate = map[string][]string{
 	"gate": {"Record", "Trace", "Ref", "Catalogue", "Tool", "Open", "ApprovalHolds", "MethodContract"},
-	"provenance": {"Canonical", "Equal", "SmallSpace", "CheckText", "OwnText", "Means", "Atoms", "Atom", "HiddenAtom", "NumberAtom",
+	"provenance": {"Canonical", "Equal", "SmallSpace", "CheckText", "OwnText", "Means", "Atoms", "Atom", "HiddenAtom", "MarkupAtom", "ManyAtoms", "NumberAtom",
 		"Pattern", "OutputRule", "Recalled", "NoExtract", "ExtractJSON", "Type", "Untyped", "Integer", "Decimal", "Email", "Host", "URL", "Path", "Name", "Phone", "IBAN"},
 }
 

@@ -174,7 +174,7 @@ func TestHiddenIsUnknown(t *testing.T) {
 		t.Error("an absent catalogue has a tool")
 	}
 	var noTool *Tool
-	if noTool.Effect(strictjson.Value{}) != policy.EveryEffect || len(noTool.ValidateArguments(strictjson.Value{})) == 0 || noTool.ValidateOutput(strictjson.Of([]byte("{}"))) || noTool.schema().EnumMember(nil, strictjson.Of([]byte("1"))) || noTool.schema().NamesProperty([]string{"a"}) {
+	if noTool.Effect(strictjson.Value{}) != policy.EveryEffect || len(noTool.ValidateArguments(strictjson.Value{})) == 0 || noTool.ValidateOutput(strictjson.Of([]byte("{}"))) || noTool.Schema().EnumMember(nil, strictjson.Of([]byte("1"))) || noTool.Schema().NamesProperty([]string{"a"}) {
 		t.Error("an absent tool is not the most closed one")
 	}
 }
@@ -406,8 +406,8 @@ func FuzzDefinition(f *testing.F) {
 		}
 		tool.ValidateOutput(strictjson.Of(args))
 		strictjson.Walk(args, func(path []string, raw []byte) bool {
-			tool.schema().EnumMember(path, strictjson.Of(raw))
-			tool.schema().NamesProperty(path)
+			tool.Schema().EnumMember(path, strictjson.Of(raw))
+			tool.Schema().NamesProperty(path)
 			return true
 		}, nil)
 	})

@@ -113,8 +113,8 @@ func (t *Tool) ValidateOutput(structured strictjson.Value) bool {
 	return true
 }
 
-// schema is the tool's input schema, nil where it has none that can be used.
-func (t *Tool) schema() *schema.Schema {
+// Schema is the tool's input schema, nil where it has none that can be used.
+func (t *Tool) Schema() *schema.Schema {
 	if t == nil {
 		return nil
 	}

@@ -345,7 +345,7 @@ func (j *judge) withoutNulls(invalid []writ.Failure) []writ.Failure {
 	args := j.args
 	for _, f := range invalid {
 		path, err := strictjson.ParsePointer(f.Pointer)
-		if err != nil || len(path) != 1 || f.Reason != writ.SchemaInvalid || j.d.Tool.schema().Requires(path[0]) ||
+		if err != nil || len(path) != 1 || f.Reason != writ.SchemaInvalid || j.d.Tool.Schema().Requires(path[0]) ||
 			args.Get(path[0]).Kind() != strictjson.Null {
 			return invalid
 		}

@@ -72,7 +72,7 @@ func (j *judge) demanded(l *leaf) bool {
 	if j.strict && l.rule == nil {
 		return false
 	}
-	return j.in.Call.Method != policy.CallTool || j.d.Tool.schema().Requires(l.path[0])
+	return j.in.Call.Method != policy.CallTool || j.d.Tool.Schema().Requires(l.path[0])
 }
 
 // spot is one place in the arguments or the answers on the way down.
@@ -216,7 +216,7 @@ func (j *judge) leaf(s spot, key bool) {
 		if l.rule == nil && l.empty {
 			l.rule = j.ruleAt(append(slices.Clone(s.path), "*"))
 		}
-		l.enum = j.d.Tool.schema().EnumMember(s.path, s.v)
+		l.enum = j.d.Tool.Schema().EnumMember(s.path, s.v)
 	}
 	if l.rule != nil {
 		l.role = l.rule.Role
@@ -255,7 +255,7 @@ func (j *judge) namedKey(path []string) bool {
 	if j.in.Call.Method != policy.CallTool {
 		return len(path) == 1 || j.in.Call.Method == policy.Complete && len(path) == 2
 	}
-	return j.d.Tool.schema().NamesProperty(path)
+	return j.d.Tool.Schema().NamesProperty(path)
 }
 
 // ruleAt returns the most exact rule for a path.

@@ -142,8 +142,8 @@ func (s *Session) read(in Call) (*call, error) {
 		c.contract = gate.MethodContract(c.server, c.method)
 	}
 	c.governed = c.server == policy.OwnServer
-	if c.known != nil && c.method == policy.CallTool {
-		c.schema, _ = schema.Compile(c.known.InputSchema().Raw())
+	if c.method == policy.CallTool {
+		c.schema = c.known.Schema()
 	}
 	if c.args = in.Arguments; !c.args.Exists() {
 		c.args = strictjson.Make()

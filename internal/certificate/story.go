@@ -36,6 +36,8 @@ func origin(t *gate.Trace) string {
 	switch op, derived := strings.CutPrefix(t.Rule, "derived:"); {
 	case t.Rule == "const":
 		return "is a constant of the operator's policy"
+	case t.Rule == "grown":
+		return "is a value that a person allowed from now on"
 	case t.Rule == "catalog":
 		return "is a value that the tool's approved definition lists"
 	case t.Rule == "protocol":

@@ -314,18 +314,35 @@ func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
 }
 
 // saysPhrase reports whether the user's latest turn holds one of the contract's phrases
-// as whole words (R21).
-func (s *Session) saysPhrase(phrases []string) bool {
-	if len(s.turns) == 0 {
+// as whole words that are meant, and what an enum or a control chooses (R21).
+func (s *Session) saysPhrase(c *call) bool {
+	for _, l := range c.leaves {
+		if !empty(l.value) && (l.role == policy.Enum || l.role == policy.Control) && !s.speaks(l.says(), func(string) bool { return true }) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(c.contract.Phrases, func(p string) bool { return s.speaks(p, provenance.Means) })
+}
+
+// speaks reports whether the user's latest turn holds words, in any letters' case.
+func (s *Session) speaks(words string, after func(before string) bool) bool {
+	if len(s.turns) == 0 || words == "" {
 		return false
 	}
 	t := &s.turns[len(s.turns)-1]
-	return slices.ContainsFunc(phrases, func(p string) bool {
-		for i := 0; p != "" && i+len(p) <= len(t.own); i++ {
-			if strings.EqualFold(t.own[i:i+len(p)], p) && t.token(i, i+len(p)) && provenance.Means(t.own[:i]) {
-				return true
-			}
+	for i := 0; i+len(words) <= len(t.own); i++ {
+		hash := i > 0 && t.own[i-1] == '#' && t.begins(i-1)
+		if strings.EqualFold(t.own[i:i+len(words)], words) && (hash || t.begins(i)) && t.ends(i+len(words)) && after(t.own[:i]) {
+			return true
 		}
-		return false
-	})
+	}
+	return false
+}
+
+// says is what a reader gets of a value.
+func (l *leaf) says() string {
+	if text, ok := l.value.Text(); ok {
+		return text
+	}
+	return string(l.value.Literal())
 }

@@ -39,7 +39,7 @@ func (s *Session) verify(c *call) error {
 		if l.Rule == "local" && !s.rooted(c) {
 			return wrong(l, "nothing says which file the text goes to")
 		}
-		if l.Rule == "open" {
+		if !c.strict && !l.key && l.rule != nil && l.rule.Composed && l.role == policy.Content && l.Rule != "approval" {
 			if why := s.composed(c, l); why != "" {
 				return wrong(l, "%s", why)
 			}
@@ -71,7 +71,7 @@ func (s *Session) whole(c *call) error {
 		decides = named
 	}
 	said := c.contract.NoArgs == policy.NoArgsAllow ||
-		c.contract.NoArgs == policy.NoArgsUser && !c.strict && s.saysPhrase(c.contract.Phrases) ||
+		c.contract.NoArgs == policy.NoArgsUser && !c.strict && s.saysPhrase(c) ||
 		c.contract.NoArgs != policy.NoArgsRefuse && s.approved(c)
 	if !decides && !said {
 		return wrong(nil, "nothing in it says what it acts on")
@@ -321,8 +321,15 @@ func (s *Session) chosen(c *call, l *leaf, p *place) bool {
 		if slices.ContainsFunc(l.rule.Owner, func(v []byte) bool { return provenance.Equal(provenance.Untyped, o.value, strictjson.Of(v)) }) {
 			return true
 		}
-		return l.rule.OwnerUser && o.value.Kind() == strictjson.String && s.typedSomewhere(&leaf{value: o.value})
+		return l.rule.OwnerUser && o.value.Kind() == strictjson.String && s.typedSomewhere(&leaf{value: o.value, enum: plainWord(o.value), rule: &policy.ArgRule{Words: l.rule.Words}})
 	})
+}
+
+// plainWord is a text of nothing but letters: anybody can be called so, and any sentence
+// has one.
+func plainWord(v strictjson.Value) bool {
+	text, _ := v.Text()
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
 // typedSomewhere reports whether the user typed a value whole, in any turn.
@@ -479,7 +486,9 @@ func (s *Session) names(collection string, value strictjson.Value, e gate.Ref, g
 		id := p.member(collection)
 		least := writ.External
 		if guaranteed {
-			least = writ.System
+			if least = writ.System; plainWord(strictjson.StringOf(words)) {
+				least = writ.Operator // which no result has
+			}
 		}
 		worth := id || p.collection() == "" && complete && p.label >= least
 		found = found || holds && worth && len(p.trail) == n+1
@@ -514,7 +523,16 @@ func (s *Session) inRecord(c *call, first *leaf, p *place) bool {
 	return slices.ContainsFunc(s.holding(first.value, first.typ()), func(f *place) bool {
 		n, ok := f.around()
 		return ok && f.label >= writ.System && f.rule != nil &&
-			c.query(first).source(policy.Source{}, f) && within(p, f, n)
+			c.query(first).source(policy.Source{}, f) && within(p, f, n) && !s.another(p, n, first.collection())
+	})
+}
+
+// another reports whether between a place and the record around it, of n tokens, stands
+// a record that a member of the same collection names.
+func (s *Session) another(p *place, n int, collection string) bool {
+	return collection != "" && slices.ContainsFunc(s.places[p.evidence], func(g *place) bool {
+		m, ok := g.record()
+		return ok && m > n && g.member(collection) && within(p, g, m) && listing(g.trail[m-1])
 	})
 }
 
@@ -528,7 +546,11 @@ func (s *Session) unbound(c *call) *leaf {
 		for n, l := range c.leaves {
 			free := l.Rule == "const" || l.Rule == "catalog" || l.Rule == "local" || l.Rule == "open" || l.Rule == "approval" ||
 				strings.HasPrefix(l.Rule, "user") || l.role == policy.Amount && strings.HasPrefix(l.Rule, "derived:")
-			if free || n == i || !l.plain() || !slices.ContainsFunc(b.Others, func(p provenance.Pattern) bool { return matches(p, l.path) }) {
+			path := l.path
+			if l.key {
+				path = path[:len(path)-1]
+			}
+			if free || n == i || l.answer || empty(l.value) || !slices.ContainsFunc(b.Others, func(p provenance.Pattern) bool { return matches(p, path) }) {
 				continue
 			}
 			held := i >= 0 && !approved && slices.ContainsFunc(l.Evidence, func(e gate.Ref) bool {
@@ -601,14 +623,15 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 
 var freshName = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]{0,127}$`)
 
+// device are names that are no file's on Windows.
+var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)(\.|$)`)
+
 // fresh reports whether a name is one that the agent may make up (R36): new in a
 // directory that was listed whole, and not sent by an act before.
 func (s *Session) fresh(l *leaf, name string, dir strictjson.Value) bool {
-	if l.rule == nil || !freshName.MatchString(name) || provenance.CheckText(l.value) != "" || s.sentBefore(l.value) ||
+	full, _ := l.value.Text()
+	if l.rule == nil || s.folded[fold(full)] || device.MatchString(name) || !freshName.MatchString(name) || provenance.CheckText(l.value) != "" || s.sentBefore(l.value) ||
 		!slices.ContainsFunc(l.rule.Extensions, func(e string) bool { return strings.HasSuffix(name, e) && name != e }) {
-		return false
-	}
-	if len(s.holding(l.value, provenance.Path)) > 0 {
 		return false
 	}
 	whole, _ := dir.Text()
@@ -622,7 +645,7 @@ func (s *Session) seen(c *call, l *leaf) bool {
 	if why != "" && !strings.Contains(text, "://") {
 		_, _, why = provenance.Canonical(provenance.URL, strictjson.StringOf("https://"+text))
 	}
-	if why != "" || c.effect&^policy.Read != policy.Egress || slices.ContainsFunc(s.holding(l.value, provenance.Untyped), func(p *place) bool {
+	if why != "" || s.secrets || c.effect&^policy.Read != policy.Egress || slices.ContainsFunc(s.holding(l.value, provenance.Untyped), func(p *place) bool {
 		return p.rule != nil && p.rule.Secret
 	}) {
 		return false
@@ -668,7 +691,7 @@ func (s *Session) rooted(c *call) bool {
 func (s *Session) composed(c *call, l *leaf) string {
 	operators, named := true, false
 	for _, r := range c.leaves {
-		if !r.names() || !r.plain() {
+		if !r.names() || r.answer || empty(r.value) {
 			continue
 		}
 		named = true
@@ -677,28 +700,25 @@ func (s *Session) composed(c *call, l *leaf) string {
 			return "nobody named who reads the text"
 		}
 	}
-	if !named && c.contract.NoArgs != policy.NoArgsAllow {
+	if l.Rule == "open" && !named && c.contract.NoArgs != policy.NoArgsAllow {
 		return "nothing says who reads the text"
+	}
+	if l.Rule != "open" {
+		return "" // the user's own words, or what a tool said
 	}
 	if s.secrets && (!operators || !named) {
 		return "a secret was told before"
 	}
 	// What stands in several texts of one rule is read on, by the first of them.
-	says := func(l *leaf) string {
-		if text, ok := l.value.Text(); ok {
-			return text
-		}
-		return string(l.value.Literal())
-	}
 	var texts []string
 	first := true
 	for _, o := range c.leaves {
 		if o.rule == l.rule && !o.key && !o.answer {
 			first = first && (len(texts) > 0 || o == l)
-			texts = append(texts, says(o))
+			texts = append(texts, o.says())
 		}
 	}
-	atoms := provenance.Atoms(says(l))
+	atoms := provenance.Atoms(l.says())
 	if first && len(texts) > 1 {
 		atoms = slices.Concat(atoms, provenance.Atoms(strings.Join(texts, "")), provenance.Atoms(strings.Join(texts, "\n")))
 	}
@@ -722,7 +742,7 @@ func (s *Session) stood(c *call, a provenance.Atom, refs []gate.Ref) int {
 	if a.Kind == provenance.NumberAtom {
 		types = append(types, provenance.Phone, provenance.IBAN)
 	}
-	if len(refs) == 0 || a.Kind == provenance.HiddenAtom {
+	if len(refs) == 0 || a.Kind == provenance.HiddenAtom || a.Kind == provenance.MarkupAtom || a.Kind == provenance.ManyAtoms {
 		return 0
 	}
 	for _, t := range types {

@@ -51,7 +51,11 @@ func (c *call) arguments() []argument {
 	for _, l := range c.leaves {
 		_, _, fraction := provenance.Canonical(provenance.Integer, l.value)
 		small := l.role == policy.Control && l.value.Kind() == strictjson.Number && fraction == "" && provenance.SmallSpace(provenance.Untyped, l.value)
-		out = append(out, argument{l.value, l.typ(), l.Label,
+		label := l.Label
+		if l.Rule == "approval" { // a person let it pass once; read back it is what it was
+			label = min(label, writ.External)
+		}
+		out = append(out, argument{l.value, l.typ(), label,
 			l.value.Kind() == strictjson.Bool || l.enum || empty(l.value) || c.declined(l) || small})
 	}
 	for _, name := range c.fields {
@@ -203,6 +207,9 @@ func (s *Session) label(x *extraction) {
 	for _, p := range x.places {
 		for _, k := range p.keys() {
 			s.same[k] = append(s.same[k], p)
+		}
+		if full, _, why := provenance.Canonical(provenance.Path, p.value); p.typ == provenance.Path && why == "" {
+			s.folded[fold(full)] = true
 		}
 		s.secrets = s.secrets || p.rule != nil && p.rule.Secret
 	}

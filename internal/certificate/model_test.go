@@ -1,0 +1,370 @@
+package certificate
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// The reference model of a decision: an act is allowed if and only if some certificate
+// of it verifies. It tries every certificate there could be: of each value every rule,
+// at every place that was seen and every stretch of what the user typed. The world has
+// nothing that is for the replay alone: no free text (R38), no budget, no more refusals
+// than count as guesses.
+
+const worldPolicy = `
+pins: optional
+collections: { user: { closed: true }, mail: {}, row: { closed: true }, dir: { closed: true } }
+tools:
+  a/list: { effect: read, outputs: [
+    { at: /users/*, label: system, collection: user },
+    { at: /mails/*, label: system, collection: mail },
+    { at: /from/*, label: party, collection: user },
+    { at: /ids/*, label: system, type: id } ] }
+  a/all: { effect: read, outputs: [ { at: /users/*, label: system, collection: user, authoritative: true } ] }
+  a/rows: { effect: read, outputs: [
+    { at: /rows/*/id, label: system, collection: row, authoritative: true }, { at: /rows/*/title, label: external } ] }
+  a/dirs: { effect: read, outputs: [ { at: /dirs/*, label: system, type: path, collection: dir }, { at: /names/*, label: system, type: name } ] }
+  a/put: { effect: write, args: {
+    /user: { role: target, collection: user }, /mail: { role: selector, collection: mail },
+    /word: { role: content, from: [const: ["alpha", "beta77"]] }, /kind: { role: enum }, /n: { role: amount, type: id, words: [user] } } }
+  a/make: { effect: write, args: { /user: { role: target, collection: user, from: [output] } }, outputs: [ { at: /users/*, label: system, collection: user, creates: true } ] }
+  a/take: { effect: write, args: { /mail: { role: selector, collection: mail } }, outputs: [ { at: /users/*, label: system, collection: user } ] }
+  a/drop: { effect: delete, args: { /row: { role: selector, collection: row }, /user: { role: selector, collection: user } } }
+  a/open: { effect: write, args: { /path: { role: target, type: path, collection: dir, from: [user, output, derived: path_join] } } }
+  b/reply: { effect: send, args: { /mail: { role: selector, collection: mail }, /user: { role: selector, collection: user } } }
+  w/fetch: { effect: egress, args: { /url: { role: target, type: url, from: [seen] } } }
+`
+
+var worldArguments = map[string][]string{
+	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/dirs": {"q"},
+	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"},
+}
+
+var worldFields = map[string][]string{
+	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/dirs": {"dirs", "names"},
+	"a/make": {"users", "other"}, "a/take": {"users"},
+}
+
+var (
+	worldValues = []string{`"bobby"`, `"carol-long"`, `"say bobby now"`, `"x1"`, `"123456"`, `"13"`, `13`, `"alpha"`, `"gamma"`, `1000000`, `1e6`, `true`, `null`, `""`, `[]`, `"Bobby"`}
+	worldRows   = []string{`"row-0001"`, `"row-0002"`, `"Blue lamp"`}
+	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`}
+	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
+	// worldFor is what argument a value of a field would do for.
+	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "rows": "row", "dirs": "path", "names": "name", "other": "url"}
+	worldWords = []string{"bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
+		"/srv/a", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR"}
+)
+
+// world is a session under way, with what the verifier is told of it.
+type world struct {
+	*rand.Rand
+	t         *testing.T
+	policy    *policy.Policy
+	catalogue *gate.Catalogue
+	gate      *gate.Session
+	told      *Session
+	at        time.Time
+	n         uint64
+	script    []string
+	shown     map[string][]string // what results showed, by argument it is one of
+	allowed   int
+	refused   int
+}
+
+func (w *world) pick(from []string) string { return from[w.IntN(len(from))] }
+
+func (w *world) fresh(field string) string {
+	switch field {
+	case "dirs":
+		return w.pick(worldPaths[:3])
+	case "names":
+		return w.pick(worldPaths[3:5])
+	case "rows":
+		return w.pick(worldRows[:2])
+	case "users", "mails", "from", "ids":
+		return w.pick(worldValues)
+	}
+	return w.value(field)
+}
+
+func (w *world) value(name string) string {
+	if dirs, names := w.shown["path"], w.shown["name"]; name == "path" && len(dirs) > 0 && len(names) > 0 && w.IntN(2) == 0 {
+		return strings.TrimSuffix(w.pick(dirs), `"`) + "/" + strings.TrimPrefix(w.pick(names), `"`)
+	}
+	if known := w.shown[name]; len(known) > 0 && w.IntN(8) > 0 {
+		return w.pick(known)
+	}
+	switch name {
+	case "row", "rows":
+		return w.pick(worldRows)
+	case "path", "dirs", "names":
+		return w.pick(worldPaths)
+	case "url":
+		return w.pick(worldLinks)
+	case "on":
+		return "true"
+	case "n":
+		return w.pick([]string{`"25"`, `25`, `100`, `13`, `"bobby"`})
+	case "kind":
+		return w.pick([]string{`"red"`, `"green"`, `"bobby"`})
+	case "other":
+		if w.IntN(2) == 0 {
+			return w.pick(worldLinks)
+		}
+	case "word":
+		return w.pick([]string{`"alpha"`, `"beta77"`, `"bobby"`})
+	}
+	return w.pick(worldValues)
+}
+
+func TestReferenceModel(t *testing.T) {
+	sessions := 100_000
+	switch {
+	case os.Getenv("WRIT_LONG") == "1":
+		sessions = 1_000_000
+	case testing.Short():
+		sessions = 10_000
+	}
+	p, faults := policy.Parse("policy.yaml", []byte(worldPolicy))
+	if p == nil {
+		t.Fatal(faults)
+	}
+	var defs []gate.Definition
+	for tool, args := range worldArguments {
+		server, name, _ := strings.Cut(tool, "/")
+		properties := map[string]any{}
+		for _, a := range args {
+			properties[a] = map[string]any{}
+		}
+		if name == "put" {
+			properties["kind"] = map[string]any{"enum": []string{"red", "green"}}
+		}
+		raw, _ := json.Marshal(map[string]any{"name": name, "inputSchema": map[string]any{"type": "object", "properties": properties}, "outputSchema": map[string]any{"type": "object"}})
+		defs = append(defs, gate.Definition{Server: server, Raw: raw})
+	}
+	c, _ := gate.NewCatalogue(defs, p)
+	allowed, refused := 0, 0
+	rules := map[string]int{}
+	for seed := range sessions {
+		key := [32]byte{7, byte(seed)}
+		w := &world{Rand: rand.New(rand.NewPCG(uint64(seed), 1)), t: t, policy: p, catalogue: c, at: time.Unix(1_800_000_000, 0).UTC(),
+			shown: map[string][]string{}, gate: gate.NewSession("s_model", key, provenance.Caps{}), told: New("s_model", key)}
+		for i := range 3 + w.IntN(6) {
+			w.step(rules, i == 0)
+			if t.Failed() {
+				t.Fatalf("session %d:\n%s", seed, strings.Join(w.script, "\n"))
+			}
+		}
+		allowed += w.allowed
+		refused += w.refused
+	}
+	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "output", "party", "seen", "derived:path_join"} {
+		if rules[rule] < sessions/1000 {
+			t.Errorf("only %d values by rule %s", rules[rule], rule)
+		}
+	}
+	if allowed < sessions/4 || refused < sessions/4 {
+		t.Errorf("%d allowed and %d refused: nothing is compared", allowed, refused)
+	}
+}
+
+// step is one event of a session: a turn, or a call and its result.
+func (w *world) step(rules map[string]int, first bool) {
+	if w.IntN(5) == 0 {
+		text := w.pick(worldWords)
+		for range w.IntN(2) {
+			text += " " + w.pick(worldWords)
+		}
+		for _, of := range []string{"user", "mail"} {
+			if known := w.shown[of]; len(known) > 0 && w.IntN(2) == 0 {
+				text += " " + strings.Trim(w.pick(known), `"`)
+			}
+		}
+		n := w.gate.Next()
+		w.script = append(w.script, fmt.Sprintf("turn %q", text))
+		w.gate.Commit(w.gate.Turn(n, []byte(text), w.at))
+		w.told.Turn(n, text, w.at)
+		return
+	}
+	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/dirs"}
+	if !first {
+		names = []string{"a/list", "a/all", "a/rows", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch"}
+	}
+	tool := w.pick(names)
+	server, name, _ := strings.Cut(tool, "/")
+	var args []string
+	for _, a := range worldArguments[tool] {
+		if w.IntN(5) < 2 || len(worldArguments[tool]) == 1 && tool != "a/list" {
+			args = append(args, fmt.Sprintf("%q:%s", a, w.value(a)))
+		}
+	}
+	if read := !slices.Contains([]string{"put", "make", "take", "drop", "open", "reply", "fetch"}, name); read && w.IntN(2) == 0 {
+		args = nil // most listings are asked for nothing
+	}
+	in := gate.Input{Policy: w.policy, Catalogue: w.catalogue, Session: w.gate, Time: w.at,
+		Call: gate.Call{Server: server, Tool: name, Arguments: strictjson.Of([]byte("{" + strings.Join(args, ",") + "}"))}}
+	w.script = append(w.script, "call "+tool+" "+string(in.Call.Arguments.Raw()))
+	d := gate.Decide(in)
+	rec, err := gate.ParseRecord(d.Record())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.n++
+	call := Call{Number: w.n, Policy: w.policy, Catalogue: w.catalogue, Record: rec, Arguments: in.Call.Arguments, Time: w.at}
+	schema := rec.Code == writ.InvalidPayload
+	if d.Effect.Gated() && !schema {
+		found := w.told.somehow(call)
+		if d.Allowed() != found {
+			w.t.Errorf("the gate allows %v, a certificate is there %v\n%s", d.Allowed(), found, d.Record())
+		}
+		if d.Allowed() {
+			w.allowed++
+			for _, t := range rec.Traces {
+				rules[t.Rule]++
+			}
+		} else {
+			w.refused++
+		}
+	}
+	w.gate.Decided(&d)
+	if !d.Allowed() {
+		return
+	}
+	if err := w.told.Call(call); err != nil {
+		w.t.Errorf("%v\n%s", err, d.Record())
+	}
+	body := []string{}
+	for _, f := range worldFields[tool] {
+		var es []string
+		for range w.IntN(4) {
+			v := w.fresh(f)
+			w.shown[worldFor[f]] = append(w.shown[worldFor[f]], v)
+			if f == "rows" {
+				es = append(es, fmt.Sprintf(`{"id":%s,"title":%s}`, v, w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`})))
+			} else {
+				es = append(es, v)
+			}
+		}
+		body = append(body, fmt.Sprintf("%q:[%s]", f, strings.Join(es, ",")))
+	}
+	result := strictjson.Of([]byte(`{"structuredContent":{` + strings.Join(body, ",") + `}}`))
+	w.script = append(w.script, "result "+string(result.Raw()))
+	n := w.gate.Next()
+	o := w.gate.Observe(&d, gate.Result{Evidence: n, Status: gate.OK, Value: result})
+	w.gate.Commit(o)
+	if !o.Admissible {
+		w.told.End(w.n)
+	} else if err := w.told.Result(Result{Call: w.n, Evidence: n, Value: result}); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// somehow reports whether some certificate of a call verifies.
+func (s *Session) somehow(in Call) bool {
+	rec := *in.Record
+	rec.Status, rec.Allowed, rec.Code, rec.Reason, rec.Failures = writ.Accepted, true, "", "", nil
+	rec.Traces = slices.Clone(rec.Traces)
+	in.Record = &rec
+	c, err := s.read(in)
+	if err != nil {
+		return false
+	}
+	// Of each value the traces that hold by themselves, and then all their combinations.
+	options := make([][]gate.Trace, len(c.leaves))
+	for i, l := range c.leaves {
+		for _, t := range s.traces(l) {
+			rec.Traces[i] = t
+			if l.open = false; s.trace(c, l) == "" {
+				options[i] = append(options[i], t)
+			}
+		}
+	}
+	var try func(i int) bool
+	try = func(i int) bool {
+		if i == len(c.leaves) {
+			return s.Verify(in) == nil
+		}
+		return slices.ContainsFunc(options[i], func(t gate.Trace) bool {
+			rec.Traces[i] = t
+			return try(i + 1)
+		})
+	}
+	return try(0)
+}
+
+// traces are all that a value could rest on.
+func (s *Session) traces(l *leaf) (out []gate.Trace) {
+	add := func(rule string, label writ.Label, refs ...gate.Ref) {
+		t := *l.Trace
+		t.Rule, t.Label, t.Evidence, t.Contested = rule, label, slices.Clone(refs), false
+		out = append(out, t)
+	}
+	add("const", writ.Operator)
+	add("catalog", writ.System)
+	var quotes, same, other []gate.Ref
+	// The gate asks for a third party's identity (R3) only where no better origin of the
+	// value stands anywhere, of whatever source; a verifier has no such order.
+	party := true
+	for i := range s.turns {
+		t := &s.turns[i]
+		for start := range t.own {
+			for end := start + 1; end <= len(t.own); end++ {
+				if t.ends(end) && (t.begins(start) || t.own[max(0, start-1)] == '#') {
+					quotes = append(quotes, gate.Ref{Evidence: t.evidence, Tool: userTool, Start: start, End: end, Label: writ.User})
+				}
+			}
+		}
+	}
+	for _, of := range s.places {
+		for _, p := range of {
+			if equal(l.value, l.typ(), p) {
+				party = party && (p.rule == nil || p.label < writ.System)
+				same = append(same, p.ref())
+			}
+			if p.rule == nil || p.typ != provenance.Untyped {
+				other = append(other, p.ref())
+			}
+		}
+	}
+	for _, q := range quotes {
+		add("user", writ.User, q)
+		add("user:amount", writ.User, q)
+	}
+	for _, e := range same {
+		add("output", e.Label, e)
+		add("seen", e.Label, e)
+		for _, q := range quotes {
+			add("output", e.Label, e, q)
+			if party {
+				add("party", writ.User, e, q)
+			}
+		}
+		for _, made := range same {
+			add("output", e.Label, e, made)
+		}
+	}
+	for _, e := range other {
+		add("seen", e.Label, e)
+		for _, f := range other {
+			if l.rule != nil && l.typ() == provenance.Path {
+				add("derived:path_join", min(e.Label, f.Label), e, f)
+			}
+		}
+	}
+	return out
+}
