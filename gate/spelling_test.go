@@ -88,7 +88,7 @@ var servers = map[string]func(text string) string{
 	},
 }
 
-const base, home = "/home/kim/work", "/home/kim"
+const base, home = "/home/kim/desk", "/home/kim"
 
 func fromBase(s string) string {
 	if s == "" {
@@ -128,14 +128,14 @@ var plain = regexp.MustCompile(`^(?:/?[a-z]+(?:\.[a-z]+)?|/?\.)(?:/(?:[a-z]+(?:\
 func FuzzPaths(f *testing.F) {
 	p, c := newWorld(f, "version: 1\npins: optional\ntools:\n  s/read: { effect: read }\n",
 		`{"s":[{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}]}`)
-	own := []string{"/home/kim/.local/state/writ", "/home/kim/work/policy.yaml", "/etc/writ/writ.yaml"}
+	own := []string{"/home/kim/.local/state/writ", "/home/kim/desk/policy.yaml", "/etc/writ/writ.yaml"}
 	for _, s := range []string{
-		"policy.yaml", "./x/../policy.yaml", "../work/policy.yaml", "~/work/policy.yaml", "${HOME}/.local/state/writ/log.key",
-		"%USERPROFILE%\\work\\policy.yaml", "file:///etc/writ/writ.yaml", "file://localhost/etc/%77rit/writ.yaml", "file:policy.yaml",
+		"policy.yaml", "./x/../policy.yaml", "../desk/policy.yaml", "~/desk/policy.yaml", "${HOME}/.local/state/writ/log.key",
+		"%USERPROFILE%\\desk\\policy.yaml", "file:///etc/writ/writ.yaml", "file://localhost/etc/%77rit/writ.yaml", "file:policy.yaml",
 		"file://policy.yaml", " 'policy.yaml' ", "policy.yaml\x00.txt", "POLICY.YAML. ", "..\\..\\..\\ETC\\writ\\Writ.yaml", "%2e/policy.yaml",
-		"a/../../../../etc/writ/x/../writ.yaml", "/work/policy.yaml", "state/writ/x", "notes/policy.yaml", "k.md", "/proc/self/cwd/policy.yaml",
-		"x:y:policy.yaml", "\x00/../poliCY.YAml", "//?/unc/a/b$/c", "https://example.com/../../policy.yaml", "~kim/../policy.yaml", "x/../~/work/policy.yaml", "/../work/policy.yaml",
-		"file:" + strings.Repeat("../", 30) + "etc/writ/writ.yaml", ".. /.. /kim/work/policy.yaml", "\"/../policy.yaml",
+		"a/../../../../etc/writ/x/../writ.yaml", "/desk/policy.yaml", "state/writ/x", "notes/policy.yaml", "k.md", "/proc/self/cwd/policy.yaml",
+		"x:y:policy.yaml", "\x00/../poliCY.YAml", "//?/unc/a/b$/c", "https://example.com/../../policy.yaml", "~kim/../policy.yaml", "x/../~/desk/policy.yaml", "/../desk/policy.yaml",
+		"file:" + strings.Repeat("../", 30) + "etc/writ/writ.yaml", ".. /.. /kim/desk/policy.yaml", "\"/../policy.yaml",
 	} {
 		f.Add(s)
 	}
@@ -181,9 +181,9 @@ tools:
 		"C:", "c:x", "C|", "C:\\x", "\\\\?\\C:", "\\\\host\\c$", "//host/c$", "é:", "ſ:", "K", "\u202e", "\u200b~", "日本", "\ufeff", "\u00a0",
 		"", ".", "..", "...", ". ", ".. ", " ", "-", "--", "'", "\"", "`x`", "<x>", "x", "x.y", "proc", "a b", "\t", "\x01", "*", "[a]", "{a,b}", "(", ";", "&", "|",
 	}
-	own := []string{"/home/kim/.local/state/writ", "/home/kim/work/policy.yaml", "/etc/rules", "/srv/own", "/srv/files/in/own"}
-	program := "/home/kim/work/server.js"
-	bases := []string{"/home/kim/work", "/srv/files", "/"}
+	own := []string{"/home/kim/.local/state/writ", "/home/kim/desk/policy.yaml", "/etc/rules", "/srv/own", "/srv/files/in/own"}
+	program := "/home/kim/desk/server.js"
+	bases := []string{"/home/kim/desk", "/srv/files", "/"}
 	// plainly are the paths that a server makes of a text and of where it begins.
 	plainly := func(base, text string) []string {
 		resolved := text
@@ -253,7 +253,7 @@ func TestTooManyReadings(t *testing.T) {
 		strconv.Quote(strings.Repeat("A long text: it costs ~5 $, or 20% of http://example.com/x. ", 10_000)): "",
 	} {
 		d := gate.Decide(gate.Input{
-			Policy: p, Catalogue: c, OwnPaths: []string{"/home/kim/work/policy.yaml"}, Bases: []string{base},
+			Policy: p, Catalogue: c, OwnPaths: []string{"/home/kim/desk/policy.yaml"}, Bases: []string{base},
 			Call: gate.Call{Server: "s", Tool: "read", Arguments: strictjson.Of([]byte(`{"path":` + args + `}`))},
 		})
 		var got writ.Reason
