@@ -18,7 +18,6 @@ import (
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 func approveCommand() *cobra.Command {
@@ -190,18 +189,24 @@ func (w *waiting) answer(ctx context.Context, out io.Writer, yes bool) error {
 	return cli.Fail(cli.ExitData, "writ approve", "%s", cli.OneLine(r.Error, 200))
 }
 
-// readAnswer reads y or n; anything else is no answer.
+// readAnswer reads y or n; anything else is no answer, and a yes to a call that was
+// not shown whole is none before its bytes were.
 func readAnswer(in *bufio.Reader, out io.Writer, q *approval.Shown) (yes bool, err error) {
+	_, whole := q.Whole()
 	for range 5 {
 		fmt.Fprintf(out, "[y] this once   [n] no   [b] exact bytes > ")
 		line, err := in.ReadString('\n')
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":
-			return true, nil
+			if whole {
+				return true, nil
+			}
+			fmt.Fprintf(out, "the arguments are too long to stand above: look at them first, with b\n")
 		case "n", "no":
 			return false, nil
 		case "b":
-			fmt.Fprintf(out, "%s\n", cli.Printable(string(strictjson.Compact([]byte(q.Arguments)))))
+			fmt.Fprintf(out, "%s\n", cli.Printable(q.Arguments))
+			whole = true
 		}
 		if err != nil {
 			break

@@ -21,8 +21,8 @@ type Reply struct {
 
 // Handler serves the queue at /approvals: GET lists the open questions, with
 // ?watch as a stream of such lists, a line each, for as long as somebody looks; POST
-// /approvals/ID with {"yes":true} or {"yes":false} answers one. who says who asks,
-// and is asked for an answer alone; its error refuses.
+// /approvals/ID with {"yes":true} or {"yes":false} answers one. who says who asks:
+// its error refuses an answer, and who may not answer does not count as watching.
 func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err error)) http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /approvals", func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,9 @@ func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err
 		if send(qs) != nil || !r.URL.Query().Has("watch") {
 			return
 		}
-		defer q.There()()
+		if _, _, err := who(r); err == nil {
+			defer q.There()()
+		}
 		for {
 			select {
 			case <-r.Context().Done():

@@ -58,23 +58,20 @@ var whoWrote = map[string]string{
 	writ.Model.String():    "which the model wrote",
 }
 
-// Print shows a question to a person: what it would do first, then each value with
-// where it was seen. Everything of it is somebody else's, and escaped.
-func (q *Shown) Print(w io.Writer) { q.print(w, 1000) }
-
-// maxWhole bounds the arguments of a question that is shown where nobody can look
-// at the rest of them.
+// maxWhole bounds the arguments that Print shows.
 const maxWhole = 8000
 
-// Whole is what Print shows, with all of the arguments; ok is false where they are
-// too long for that.
+// Whole is what Print shows; ok is false where it has not all of the arguments, and
+// nobody may answer by it alone.
 func (q *Shown) Whole() (message string, ok bool) {
 	var b strings.Builder
-	q.print(&b, maxWhole)
+	q.Print(&b)
 	return b.String(), len(q.Arguments) <= maxWhole && len([]rune(text.OneLine(q.Arguments, maxWhole))) <= maxWhole
 }
 
-func (q *Shown) print(w io.Writer, arguments int) {
+// Print shows a question to a person: what it would do first, then each value with
+// where it was seen. Everything of it is somebody else's, and escaped.
+func (q *Shown) Print(w io.Writer) {
 	fmt.Fprintf(w, "May the agent do this?   %s · %s   (%s, session %s)\n", text.OneLine(q.Server, 40), text.OneLine(q.Tool, 130), q.ID, text.OneLine(q.Session, 40))
 	for _, v := range q.Values {
 		at := v.Pointer
@@ -94,6 +91,6 @@ func (q *Shown) print(w io.Writer, arguments int) {
 		}
 		fmt.Fprintf(w, "      %s\n", text.OneLine(v.Reason, 60))
 	}
-	fmt.Fprintf(w, "  arguments  %s\n", text.OneLine(q.Arguments, arguments))
+	fmt.Fprintf(w, "  arguments  %s\n", text.OneLine(q.Arguments, maxWhole))
 	fmt.Fprintf(w, "  it waits until %s\n", q.Until.Local().Format(time.TimeOnly))
 }
