@@ -203,6 +203,7 @@ type Observation struct {
 	list       *listing                // R32
 	pending    *provenance.Pending     // nil unless an admissible result
 	turn       *provenance.PendingTurn // nil unless an admissible turn
+	act        string                  // Decision.basis.act of the call it is the result of
 	root       uint32                  // of a page that a seen link led to
 	approval   *answer                 // nil unless a person's answer
 }

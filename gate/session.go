@@ -225,6 +225,9 @@ func (s *Session) Commit(o Observation) {
 	if o.evidence >= s.next {
 		s.next = o.evidence + 1
 	}
+	if last, done := s.done[o.act]; done && last <= o.evidence {
+		s.done[o.act] = o.evidence + 1 // what an act itself answers is not read after it (R23)
+	}
 	if o.root > 0 {
 		s.roots[o.evidence] = o.root
 	}
