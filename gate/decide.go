@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ const Engine = "writ-gate/5"
 // (name, payload, direct write, schema, provenance, policy). The first class
 // that fails gives the code, and every failing pointer of that class is listed.
 func Decide(in Input) Decision {
-	j := &judge{in: &in, d: Decision{Call: in.Call, Effect: policy.EveryEffect}}
+	j := begin(&in)
 	j.run()
 	j.seal()
 	return j.d
@@ -62,9 +63,11 @@ type judge struct {
 }
 
 func (j *judge) run() {
-	named, invalid, ok := j.open()
+	named, invalid, ok := j.again(j.in.Reading)
 	if !ok {
-		return
+		if named, invalid, ok = j.open(); !ok {
+			return
+		}
 	}
 	j.own()
 	j.schema = append(j.schema, invalid...)
@@ -104,6 +107,47 @@ func (j *judge) unfoundedStill() []writ.Failure {
 		}
 	}
 	return nil
+}
+
+// begin is a judge who has seen nothing.
+func begin(in *Input) *judge {
+	return &judge{in: in, d: Decision{Call: in.Call, Effect: policy.EveryEffect}}
+}
+
+// A Reading is a call taken apart, as Texts did it.
+type Reading struct {
+	of             judge
+	named, invalid []writ.Failure
+}
+
+// again takes a call apart by what was read of it before. It is not ok where that was
+// another call, or under another policy.
+func (j *judge) again(r *Reading) (named, invalid []writ.Failure, ok bool) {
+	if r == nil {
+		return nil, nil, false
+	}
+	now, then := j.in, r.of.in
+	if now.Policy != then.Policy || now.Catalogue != then.Catalogue || !now.Call.same(then.Call) {
+		return nil, nil, false
+	}
+	call := j.d.Call
+	*j = r.of
+	j.in, j.d.Call = now, call
+	j.schema, j.against = slices.Clip(j.schema), slices.Clip(j.against)
+	leaves := make([]leaf, len(j.leaves))
+	j.leaves = make([]*leaf, len(leaves))
+	for i, l := range r.of.leaves {
+		leaves[i] = *l
+		j.leaves[i] = &leaves[i]
+	}
+	return r.named, r.invalid, true
+}
+
+// same reports whether two calls are one, byte for byte.
+func (c Call) same(d Call) bool {
+	return c.Server == d.Server && c.Tool == d.Tool && c.Method == d.Method &&
+		c.Arguments.Exists() == d.Arguments.Exists() && bytes.Equal(c.Arguments.Raw(), d.Arguments.Raw()) &&
+		c.Answers.Exists() == d.Answers.Exists() && bytes.Equal(c.Answers.Raw(), d.Answers.Raw())
 }
 
 // open takes the call apart. It is not ok if what the call is was refused on the

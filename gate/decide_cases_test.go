@@ -76,6 +76,7 @@ type run struct {
 	bases      []string
 	answers    []byte
 
+	read    *gate.Reading // of the last call
 	last    *gate.Decision
 	held    map[string]*gate.Decision
 	turns   map[uint32]string
@@ -388,6 +389,18 @@ func (r *run) call(c gate.Call, args string) {
 	again := gate.Decide(in)
 	if !bytes.Equal(d.Record(), again.Record()) {
 		r.fail("two runs over one input differ")
+	}
+	_, _, in.Reading = gate.Texts(in)
+	for range 2 { // a reading is read from, never written to
+		if read := gate.Decide(in); !bytes.Equal(d.Record(), read.Record()) || !bytes.Equal(d.Arguments.Raw(), read.Arguments.Raw()) {
+			r.fail("the call as it was read before is decided otherwise")
+		}
+	}
+	defer func() { r.read = in.Reading }()
+	if in.Reading = r.read; in.Reading != nil {
+		if other := gate.Decide(in); !bytes.Equal(d.Record(), other.Record()) {
+			r.fail("it is decided by another call's reading")
+		}
 	}
 	// P20: what was judged is what is sent.
 	if d.Outcome.Status != writ.Transformed && !bytes.Equal(d.Arguments.Raw(), c.Arguments.Raw()) {

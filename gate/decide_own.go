@@ -144,13 +144,16 @@ type Text struct{ Pointer, Text string }
 
 // Texts returns what of a call the door must look up before Decide can judge it
 // by what the file system knows (Input.Resolved): none of a call that is refused
-// whatever is found. writes says that it is an act that writes.
-func Texts(in Input) (texts []Text, writes bool) {
-	j := &judge{in: &in, d: Decision{Call: in.Call, Effect: policy.EveryEffect}}
-	named, invalid, ok := j.open()
-	if !ok {
-		return nil, false
+// whatever is found. writes says that it is an act that writes, and read spares
+// Decide to read the call again (Input.Reading).
+func Texts(in Input) (texts []Text, writes bool, read *Reading) {
+	read = &Reading{of: *begin(&in)}
+	var ok bool
+	if read.named, read.invalid, ok = read.of.open(); !ok {
+		return nil, false, nil
 	}
+	j := begin(&in)
+	j.again(read)
 	for _, l := range j.leaves {
 		if l.maybePath() {
 			texts = append(texts, Text{l.pointer, l.text})
@@ -159,10 +162,10 @@ func Texts(in Input) (texts []Text, writes bool) {
 	if j.d.Effect.Gated() && !j.governed() {
 		j.forms()
 	}
-	if len(named)+len(invalid)+len(j.schema) > 0 && !in.Shadow { // shadow mode lets them pass
-		return nil, false
+	if len(read.named)+len(read.invalid)+len(j.schema) > 0 && !in.Shadow { // shadow mode lets them pass
+		return nil, false, read
 	}
-	return texts, j.d.Effect&policy.Write != 0
+	return texts, j.d.Effect&policy.Write != 0, read
 }
 
 // maxJoins is of how many arguments a server may make one path.

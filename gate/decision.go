@@ -41,6 +41,9 @@ type Input struct {
 	// may write to them.
 	OwnPaths []string
 	Programs []string
+	// Reading is what Texts read of this very call, which then is not read again. Of
+	// any other call it is not looked at.
+	Reading *Reading
 	// Bases are the directories where the server's relative paths may begin:
 	// its own, and those the operator gave it. Nil says that none is known;
 	// then a path that has the name of one of Writ's own files is refused.

@@ -68,7 +68,8 @@ func (g *Gateway) locate(ctx context.Context, in *gate.Input) {
 		return
 	}
 	in.Bases, in.Elsewhere, in.Programs = srv.bases, srv.elsewhere, g.programs
-	texts, writes := gate.Texts(*in)
+	texts, writes, read := gate.Texts(*in)
+	in.Reading = read
 	l := newLook(ctx, g, srv, writes)
 	for _, t := range texts {
 		l.text(t.Pointer, t.Text)
