@@ -45,6 +45,7 @@ const (
 	ProvenanceDerived    Reason = "provenance.derived"     // no accepted derivation gives this value
 	ProvenanceConst      Reason = "provenance.const"       // not one of the operator's constants
 	ProvenanceCatalog    Reason = "provenance.catalog"     // not a member of the pinned schema's enum or const
+	ProvenanceSaidBy     Reason = "provenance.said_by"     // nobody whom the user named asked for it, or not for it alone (R12)
 	ProvenanceSession    Reason = "provenance.no_session"  // the call carries no session, so there is no evidence
 	ProvenanceAnchor     Reason = "provenance.anchor"      // vouched, but the user did not name the record that would be destroyed (R9)
 	ProvenanceKey        Reason = "provenance.key"         // an object key the schema does not name (R16)
@@ -95,7 +96,7 @@ func Askable(r Reason) bool {
 	switch r {
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall, ProvenanceOpenTarget,
 		ProvenanceDerived, ProvenanceConst, ProvenanceAnchor, ProvenanceKey,
-		ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceRecord,
+		ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceRecord, ProvenanceSaidBy,
 		PolicyNoArguments, PolicyContested, PolicyRepeated, PolicyFetches:
 		return true
 	}
@@ -211,7 +212,7 @@ func CodeOf(r Reason) Code {
 		return InvalidPayload
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall,
 		ProvenanceOpenTarget, ProvenanceDerived, ProvenanceConst, ProvenanceCatalog,
-		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceRecord, ProvenanceOneShot, PolicyAnswer,
+		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceRecord, ProvenanceOneShot, ProvenanceSaidBy, PolicyAnswer,
 		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker,
 		MemoryMissing, MemoryUnknown, MemoryErased, MemoryQuarantined, MemoryQuote, MemoryUnborne, MemoryEmpty:
 		return MissingProvenance

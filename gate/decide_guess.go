@@ -36,6 +36,8 @@ func (j *judge) setOf(l *leaf) string {
 	for _, src := range j.sources(l) {
 		q := j.query(l, src)
 		switch {
+		case src.Kind == policy.FromSaidBy:
+			return "tool " + src.Server + "/" + src.Tool
 		case src.Kind == policy.FromSeen, src.Kind == policy.FromDerived && src.Op != "path_join":
 			return anySet
 		case src.Kind == policy.FromDerived && q.Collection == "":

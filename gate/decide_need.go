@@ -54,6 +54,7 @@ var needs = map[writ.Reason]string{
 	writ.ProvenanceReader:     "is free text, which goes only to whom the user named: he types the address, or what only that record holds",
 	writ.ProvenanceSecret:     "is free text, and a secret was read in this session, which it could carry; in a session of its own it passes",
 	writ.ProvenanceRecord:     "is of another record than the argument it belongs to; read that record again, or the user types the value",
+	writ.ProvenanceSaidBy:     "was asked for by nobody whom the user named in his latest turn, or is not all that he asked for; the user types it, or names one sender",
 	writ.ProvenanceSession:    "the call carries no session, so nothing can vouch for it; make it in a session",
 
 	writ.ApprovalPending: "a person was asked and has not answered; nothing was done, and the same call can be made again",
@@ -88,7 +89,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	switch r {
 	case writ.ProvenanceAtom:
 		return s + ": " + l.missing + "; leave it out, or the user types it: " + j.say()
-	case writ.ProvenanceReader, writ.ProvenanceRecord:
+	case writ.ProvenanceReader, writ.ProvenanceRecord, writ.ProvenanceSaidBy:
 		return s + ": " + j.say()
 	case writ.ProvenanceSecret:
 		return s

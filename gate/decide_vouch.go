@@ -115,12 +115,12 @@ func (j *judge) vouch(l *leaf) writ.Reason {
 	var reason, said writ.Reason
 	sources := j.sources(l)
 	shut := j.shuts(l)
-	for _, kind := range []policy.SourceKind{policy.FromConst, policy.FromCatalog, policy.FromUser, policy.FromOutput, policy.FromDerived, policy.FromSeen} {
+	for _, kind := range []policy.SourceKind{policy.FromConst, policy.FromCatalog, policy.FromUser, policy.FromOutput, policy.FromDerived, policy.FromSeen, policy.FromSaidBy} {
 		for _, src := range sources {
 			if src.Kind != kind {
 				continue
 			}
-			if shut && (kind == policy.FromOutput || kind == policy.FromDerived || kind == policy.FromSeen) {
+			if shut && (kind == policy.FromOutput || kind == policy.FromDerived || kind == policy.FromSeen || kind == policy.FromSaidBy) {
 				l.shut = true
 				continue
 			}
@@ -237,6 +237,8 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 		return j.fromSeen(l)
 	case policy.FromUser:
 		return j.fromUser(l)
+	case policy.FromSaidBy:
+		return j.fromSaidBy(l, src)
 	}
 	switch src.Op {
 	case opTemplate:
@@ -394,6 +396,22 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 	l.founded = founded{rule_: "derived:path_join", label: min(jn.Dir[0].Label, jn.Name[0].Label),
 		newest: min(newest(jn.Dir), newest(jn.Name)),
 		refs:   []Ref{refOf(jn.Dir[0]), refOf(jn.Name[0])}}
+	return ""
+}
+
+// fromSaidBy is R12: what the one asked for whom the user named. It stays his word:
+// nothing is destroyed or granted on it, and where there is money in it, it is
+// contested.
+func (j *judge) fromSaidBy(l *leaf, src policy.Source) writ.Reason {
+	if j.session() == nil {
+		return writ.ProvenanceSession
+	}
+	said, by, at, ok := j.named().SaidBy(j.query(l, src))
+	if !ok || l.answer || l.key || j.d.Effect&(policy.Delete|policy.Auth) != 0 {
+		return writ.ProvenanceSaidBy
+	}
+	l.founded = founded{rule_: "said_by", label: min(said.Label, by.Label), refs: []Ref{refOf(said), refOf(by), quoteOf(at)}, open: true,
+		newest: max(said.Evidence, by.Evidence, at.Evidence), contested: j.d.Effect&policy.Transfer != 0}
 	return ""
 }
 

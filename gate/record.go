@@ -184,6 +184,8 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" follows (" + shown(t.Rule) + ") from")
 	case strings.HasPrefix(t.Rule, "user:"):
 		b.WriteString(" is one of what the user's words name:")
+	case t.Rule == "said_by":
+		b.WriteString(" is what the one asked for whom the user named:")
 	case t.Rule == "party":
 		b.WriteString(" is what a tool returned and the user typed whole:")
 	case t.Rule == "seen":

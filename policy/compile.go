@@ -297,6 +297,18 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 			f.valid = r.outputRef(f.ref, &s)
 			return s, f.valid
 		}
+	case "said_by":
+		s.Kind = FromSaidBy
+		if f.valid = r.outputRef(f.ref, &s); !f.valid {
+			break
+		}
+		if !s.HasAt {
+			r.Fault(f.ref.Node, "said_by names the field that says who speaks", "said_by: server/tool#/from")
+		}
+		if a.Type == provenance.Untyped || a.Role != Target && a.Role != Selector && a.Role != Amount && a.Role != TimeRole {
+			r.Fault(f.kind, "said_by is for a target, a selector, an amount or a time that has a type: one value of that type is what was asked (R12)", "type: decimal")
+		}
+		return s, f.valid
 	case "catalog":
 		if s.Kind = FromCatalog; a.Role != Enum {
 			r.Fault(f.kind, "catalog vouches for the role enum only (R7)", "role: enum, or from: [{const: [...]}]")
@@ -589,6 +601,9 @@ func (r *reader) whole(p *Policy, c *Contract) {
 	}
 	for a, e := range c.everyArg {
 		for _, s := range a.From {
+			if s.Kind == FromSaidBy && e&(Delete|Auth) != 0 {
+				r.FaultAt(a.Line, a.Col, "said_by vouches for no deletion and no grant (R12)", "")
+			}
 			if s.Kind == FromSeen && (e&Egress == 0 || e&^(Read|Egress) != 0) {
 				r.FaultAt(a.Line, a.Col, "seen vouches under the effect egress alone (R20)", "effect: egress")
 			}

@@ -164,13 +164,14 @@ const (
 	FromDerived                    // Op over vouched values
 	FromSeen                       // R20: stood whole in any result; egress only
 	FromUser                       // R6: typed whole by the authenticated user
+	FromSaidBy                     // R12: of a record whose origin the user named
 	FromApproval                   // a person's answer, which may stand for any value that nothing vouches for
 )
 
 // Source is one accepted origin of an argument.
 type Source struct {
 	Kind   SourceKind
-	Server string             // FromOutput: restricts to this tool's output; "" any
+	Server string             // FromOutput: restricts to this tool's output; "" any. FromSaidBy: where the origin stands
 	Tool   string             //
 	At     provenance.Pattern // FromOutput: restricts to this output pointer
 	HasAt  bool               //

@@ -124,7 +124,7 @@ func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
 		if !r.outputRef(g.From, &s) {
 			return
 		}
-		r.reference(p, g.From)
+		r.reference(p, g.From, false)
 		from := p.Contracts[s.Server+"/"+s.Tool]
 		if from != nil && !slices.ContainsFunc(from.Outputs, func(o provenance.OutputRule) bool {
 			return o.Label >= writ.System && (!s.HasAt || o.At.Source == s.At.Source || o.InText)

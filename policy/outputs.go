@@ -197,7 +197,7 @@ func (r *reader) references(p *Policy, f *toolFile) {
 		for _, e := range m.Entries {
 			for _, s := range e.Value.From.Items {
 				if s.valid && s.ref.Given() {
-					r.reference(p, s.ref)
+					r.reference(p, s.ref, s.kind.Value == "said_by")
 				}
 			}
 		}
@@ -208,7 +208,7 @@ func (r *reader) references(p *Policy, f *toolFile) {
 	}
 }
 
-func (r *reader) reference(p *Policy, t strictyaml.String) {
+func (r *reader) reference(p *Policy, t strictyaml.String, origin bool) {
 	tool, pointer, has := strings.Cut(t.S, "#")
 	at, err := provenance.ParsePattern(pointer)
 	if err != nil {
@@ -220,5 +220,7 @@ func (r *reader) reference(p *Policy, t strictyaml.String) {
 		r.Fault(t.Node, "no contract of this policy has that name; the rule can never match", "declare the tool whose output it is")
 	case has && !slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return o.At.Overlaps(at) }):
 		r.Fault(t.Node, "that contract has no output there; the rule can never match", "add it to the outputs of "+tool)
+	case origin && slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return o.At.Overlaps(at) && o.Label < writ.Party }):
+		r.Fault(t.Node, "anyone can write what stands there, so it says of nobody that he spoke (R12)", "label: party, where the server authenticates the sender")
 	}
 }

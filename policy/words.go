@@ -54,13 +54,13 @@ func pick[T any](r *reader, t strictyaml.String, set map[string]T) (v T, ok bool
 type sourceFile struct {
 	strictyaml.Place
 	kind  *strictyaml.Node     // the word
-	ref   strictyaml.String    // output: server/tool#/pointer
+	ref   strictyaml.String    // output or said_by: server/tool#/pointer
 	cons  strictyaml.Constants // const: [...]
 	op    strictyaml.String    // derived: path_join
 	valid bool
 }
 
-const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join or fresh, seen or approval"
+const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join or fresh, seen, said_by: server/tool#/pointer or approval"
 
 func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	switch {
@@ -69,7 +69,7 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 		switch n.Value {
 		case "user", "output", "catalog", "seen", "approval":
 			s.valid = true
-		case "const", "derived":
+		case "const", "derived", "said_by":
 			r.Fault(n, strictyaml.Word(n.Value)+" needs a value", "use "+sourceHint)
 		default:
 			r.Fault(n, "unknown source "+strictyaml.Word(n.Value), "use "+sourceHint)
@@ -78,7 +78,7 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 		s.kind = n.Items[0]
 		before := r.Count()
 		switch v := n.Items[1]; s.kind.Value {
-		case "output":
+		case "output", "said_by":
 			r.Decode(v, &s.ref)
 		case "const":
 			r.Decode(v, &s.cons)
