@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/certificate"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/provenance"
 )
 
 // Every act that a case has accepted has a certificate, and it holds for who is told
@@ -76,6 +78,19 @@ func (r *run) certified(d *gate.Decision, in gate.Input) {
 			r.fail("%v %+v\n%s", err, err, d.Record())
 		}
 	})
+	if usesUp(c) && certificate.Accepted(rec) && s.Verify(c) == nil {
+		r.fail("a one-time value is used twice, and it holds:\n%s", d.Record())
+	}
+}
+
+// usesUp reports whether an act rests on a value of a tool that issues it once.
+func usesUp(c certificate.Call) bool {
+	return slices.ContainsFunc(c.Record.Traces, func(t gate.Trace) bool {
+		return t.Rule == "output" && slices.ContainsFunc(t.Evidence, func(e gate.Ref) bool {
+			issuer := c.Policy.Contracts[e.Tool]
+			return issuer != nil && slices.ContainsFunc(issuer.Outputs, func(o provenance.OutputRule) bool { return o.Lifetime > 0 })
+		})
+	})
 }
 
 // answered tells of a result.
@@ -92,7 +107,7 @@ func (r *run) answered(d *gate.Decision, res gate.Result, admissible bool) {
 			return
 		}
 		b := alter(res.Evidence, res.Value.Raw())
-		err := s.Result(certificate.Result{Call: n, Evidence: res.Evidence, Value: strictjson.Of(b), Recalled: res.Recalled, Places: res.Through > 0})
+		err := s.Result(certificate.Result{Call: n, Evidence: res.Evidence, Time: res.Time, Value: strictjson.Of(b), Recalled: res.Recalled, Places: res.Through > 0})
 		if err != nil && bytes.Equal(b, res.Value.Raw()) {
 			r.fail("%v", err)
 		}
@@ -120,7 +135,7 @@ func (r *run) alter(s *records, c certificate.Call) {
 			r.fail("altered %s, and it holds:\n%s\n%s", what, encoded(c.Record), encoded(rec))
 		}
 	}
-	rules := []string{"", "const", "catalog", "user", "user:time", "user:amount", "output", "party", "seen", "local", "open", "approval", "governed",
+	rules := []string{"", "const", "catalog", "user", "user:time", "user:amount", "output", "party", "seen", "said_by", "local", "open", "approval", "governed",
 		"protocol", "derived:path_join", "derived:fresh", "derived:uri_template", "derived:a+b", "nonsense"}
 	for i := range c.Record.Traces {
 		at := c.Record.Traces[i].Pointer
@@ -168,6 +183,12 @@ func (r *run) alter(s *records, c certificate.Call) {
 			if told.Verify(c) == nil {
 				r.fail("altered what stands at %+v of %s, and it holds", e, t.Pointer)
 			}
+		}
+	}
+	if late := c; usesUp(c) {
+		late.Time = c.Time.Add(1000 * time.Hour)
+		if alterations++; s.Verify(late) == nil {
+			r.fail("a one-time value is used after its time, and it holds:\n%s", encoded(c.Record))
 		}
 	}
 	try("session", func(rec *gate.Record, _ *certificate.Call) { rec.Session += "x" })

@@ -156,6 +156,7 @@ func (s *Session) Result(r Result) error {
 		}
 		return nil // of shadow mode
 	}
+	s.times[r.Evidence] = r.Time
 	x := &extraction{call: c, evidence: r.Evidence, places38: r.Places}
 	switch {
 	case c.governed:

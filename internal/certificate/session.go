@@ -52,6 +52,7 @@ type Call struct {
 type Result struct {
 	Call     uint64 // Call.Number
 	Evidence uint32
+	Time     time.Time // of its record
 	Value    strictjson.Value
 	// Recalled is what the governed memory said of its own answer (R35).
 	Recalled []provenance.Recalled
@@ -81,18 +82,20 @@ type Session struct {
 	within    []sent                // what acts sent below system
 	acted     bool                  // some act sent something below system
 	made      []made
-	opened    map[string]bool     // collections an act put in what it chose from an open one
-	places    map[uint32][]*place // of each result, in the order of the document
-	same      map[string][]*place // by what stands there, in the order of the log
-	listed    map[string]bool     // directories that were listed whole
-	folded    map[string]bool     // paths, in any letters' case
-	secrets   bool                // one of them is secret (R30)
-	used      map[uint32]bool     // answers of a person that an act used up
+	opened    map[string]bool      // collections an act put in what it chose from an open one
+	places    map[uint32][]*place  // of each result, in the order of the document
+	same      map[string][]*place  // by what stands there, in the order of the log
+	listed    map[string]bool      // directories that were listed whole
+	folded    map[string]bool      // paths, in any letters' case
+	secrets   bool                 // one of them is secret (R30)
+	used      map[uint32]bool      // answers of a person that an act used up
+	times     map[uint32]time.Time // of results
+	spent     []spent              // one-time values that acts used up
 }
 
 // New returns a session without records. The key is that of its log.
 func New(id string, key [32]byte) *Session {
-	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, opened: map[string]bool{}, listed: map[string]bool{}, folded: map[string]bool{}, used: map[uint32]bool{}}
+	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, opened: map[string]bool{}, listed: map[string]bool{}, folded: map[string]bool{}, used: map[uint32]bool{}, times: map[uint32]time.Time{}}
 }
 
 // Error says which part of an act's certificate does not hold. It has no value of the

@@ -61,6 +61,8 @@ func origin(t *gate.Trace) string {
 		return "is an amount that you named: " + from(0)
 	case t.Rule == "seen":
 		s = "is a link that stood in " + from(0)
+	case t.Rule == "said_by" && len(t.Evidence) == 3:
+		return "is what the one whom you named asked for: " + from(0) + ", of " + from(1) + ", " + from(2)
 	case t.Rule == "party":
 		return "is " + from(0) + ", which you typed as well"
 	case op == "path_join":

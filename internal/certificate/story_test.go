@@ -31,6 +31,7 @@ func TestStory(t *testing.T) {
 		{"output", []gate.Ref{at(7, "/structuredContent/\x1b[2J`x")}, "is the `\\x1b[2J\\x60x` in result 7 of `search_contacts`"},
 		{"output", []gate.Ref{at(7, "/structuredContent/id"), at(7, "/structuredContent/id")}, "is the `id` in result 7 of `search_contacts`, which this session made itself (ev7)"},
 		{"party", []gate.Ref{at(7, "/structuredContent/from"), typed}, "is the `from` in result 7 of `search_contacts`, which you typed as well"},
+		{"said_by", []gate.Ref{at(7, "/structuredContent/amount"), at(7, "/structuredContent/from"), typed}, "is what the one whom you named asked for: the `amount` in result 7 of `search_contacts`, of the `from` in result 7 of `search_contacts`, bytes 4 to 9 of turn 2"},
 		{"user", []gate.Ref{typed}, "is what you typed: bytes 4 to 9 of turn 2"},
 		{"const", nil, "is a constant of the operator's policy"},
 		{"derived:path_join", []gate.Ref{line, at(3, "/structuredContent/name")}, "joins a directory, line 4 of result 3 of `search_contacts`, and a name, the `name` in result 3 of `search_contacts`"},

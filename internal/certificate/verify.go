@@ -125,6 +125,13 @@ func (s *Session) trace(c *call, l *leaf) string {
 	case l.Rule == "seen":
 		refs = 1
 		label, holds = l.Evidence[0].Label, c.accepts(l, policy.FromSeen) && s.seen(c, l)
+	case l.Rule == "said_by":
+		refs = 3
+		holds = len(l.Evidence) == refs && l.contested == (c.effect&policy.Transfer != 0) && s.saidBy(c, l)
+		l.open = true
+		if holds {
+			label = min(l.Evidence[0].Label, l.Evidence[1].Label)
+		}
 	case strings.HasPrefix(l.Rule, "derived:"):
 		refs = -1
 		label, holds = s.derived(c, l, strings.TrimPrefix(l.Rule, "derived:"))
@@ -380,7 +387,7 @@ func (s *Session) output(c *call, l *leaf) bool {
 		if l.Rule == "party" {
 			low = writ.Party
 		}
-		if !equal(l.value, l.typ(), p) || p.rule == nil || l.Evidence[0].Label < low || !s.accepted(c, l, p) || !told(c, l, p) {
+		if !equal(l.value, l.typ(), p) || p.rule == nil || l.Evidence[0].Label < low || !s.accepted(c, l, p) || !told(c, l, p) || !s.once(c, l, p) {
 			continue
 		}
 		chosen := s.chosen(c, l, p)
@@ -459,11 +466,7 @@ func (s *Session) names(collection string, value strictjson.Value, e gate.Ref, g
 			found = found || p.member(collection) && p.label >= writ.System && p.listed && !guaranteed
 		}
 	}
-	whole := s.holding(strictjson.StringOf(words), provenance.Untyped)
-	if n, _, why := provenance.Canonical(provenance.Decimal, strictjson.StringOf(words)); why == "" {
-		whole = slices.Concat(whole, s.holding(strictjson.Of([]byte(n)), provenance.Untyped))
-	}
-	for _, p := range whole {
+	for _, p := range s.spelling(words) {
 		if p.member(collection) && !mine(p) {
 			return false
 		}

@@ -110,6 +110,9 @@ func unescaped(s string) string {
 func (s *Session) send(c *call) {
 	act := c.effect.Gated()
 	s.calls[c.Number] = c
+	if act {
+		s.spend(c)
+	}
 	run, low := "", writ.Operator
 	flush := func() {
 		if utf8.RuneCountInString(run) >= part {

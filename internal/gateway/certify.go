@@ -44,7 +44,7 @@ func (r *Replayer) certifyResult(rec *audit.Record, data *resultData, result []b
 	default:
 		v, err := strictjson.Parse(notNil(result), strictjson.Result) // an item is not kept, a place is
 		if err == nil {
-			err = r.certificates.Result(certificate.Result{Call: data.Decision, Evidence: data.Evidence, Value: v,
+			err = r.certificates.Result(certificate.Result{Call: data.Decision, Evidence: data.Evidence, Time: rec.Time, Value: v,
 				Recalled: data.Recalled, Places: data.Places != nil})
 		}
 		if err != nil {
