@@ -159,14 +159,14 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	reason := writ.ProvenanceUnseen
 	for i := range l.holdingTurns(v, typed) {
 		t := &l.turns[i]
-		s, found, bare := t.own.find(v, typed, words, isSmall)
+		s, found, bare := t.own.find(v, typed, words, q.Authority, isSmall)
 		switch {
 		case found:
 			return Quote{t.Evidence, s.start, s.end}, ""
 		case bare:
 			reason = writ.ProvenanceSmall
 		case reason == writ.ProvenanceUnseen:
-			if _, found, bare := t.quoted.find(v, typed, words, isSmall); found || bare {
+			if _, found, bare := t.quoted.find(v, typed, words, q.Authority, isSmall); found || bare {
 				reason = writ.ProvenanceLabel
 			}
 		}
@@ -196,7 +196,7 @@ func (l *Ledger) TypedBeside(q Query, beside Quote) (Quote, bool) {
 			to = beside.End + n
 		}
 		within := func(s span) bool {
-			return s.start >= from && s.end <= to && (s.end <= beside.Start || s.start >= beside.End)
+			return s.start >= from && s.end <= to && !(q.Authority && t.own.closes(s.end)) && (s.end <= beside.Start || s.start >= beside.End)
 		}
 		if v != "" {
 			for _, at := range t.own.starts[v[:min(len(v), headLength)]] {
@@ -427,9 +427,13 @@ var ibanStart = regexp.MustCompile(`^[A-Za-z]{2}[0-9]{2}`)
 
 // find looks for a value: its bytes between two ends of tokens, or a token of
 // that typed form. bare says that it stands there, but of small space and
-// without a word before it.
-func (r *reading) find(text, typed string, words []string, small bool) (s span, found, bare bool) {
+// without a word before it. What says whom or what an act is for does not end in the
+// stop that ends the sentence.
+func (r *reading) find(text, typed string, words []string, authority, small bool) (s span, found, bare bool) {
 	try := func(at span) bool {
+		if authority && r.closes(at.end) {
+			return false
+		}
 		if r.hash[at.start] || small {
 			if !r.called(at.start, words) {
 				bare = bare || !r.hash[at.start]
@@ -454,6 +458,23 @@ func (r *reading) find(text, typed string, words []string, small bool) (s span, 
 		}
 	}
 	return s, false, bare
+}
+
+// closes reports whether what ends at i ends in a stop of the sentence and not of its
+// own: white space or the text's end follows, and after a dot no word that goes on.
+func (r *reading) closes(i int) bool {
+	stop, _ := utf8.DecodeLastRuneInString(r.text[:i])
+	if !strings.ContainsRune(stops, stop) {
+		return false
+	}
+	if next, _ := utf8.DecodeRuneInString(r.text[i:]); i < len(r.text) && !blank(next) {
+		return false
+	}
+	if next := strings.TrimLeft(r.text[i:], " "); stop == '.' && next != "" {
+		c, _ := utf8.DecodeRuneInString(next)
+		return !unicode.IsLower(c) && !unicode.IsNumber(c)
+	}
+	return true
 }
 
 // called reports whether one of the words stands directly before i.

@@ -80,6 +80,23 @@ func (t *turn) ends(i int) bool {
 	return blank(r) || stop(r) && last || mark(r) && (last || mark(after) || stop(after))
 }
 
+// over reports whether the stop before i ends a sentence: what comes after it, if
+// anything, is set apart by white space and begins with no small letter or digit where
+// the stop is a dot.
+func (t *turn) over(i int) bool {
+	last, after := t.own[i-1], t.own[i:]
+	rest := strings.TrimLeft(after, " ")
+	first, _ := utf8.DecodeRuneInString(rest)
+	own, _ := utf8.DecodeRuneInString(after)
+	switch {
+	case !stop(rune(last)), after != "" && !blank(own):
+		return false
+	case last == '.' && rest != "":
+		return !unicode.IsLower(first) && !unicode.IsNumber(first)
+	}
+	return true
+}
+
 // crowd are words that name nobody in particular.
 var crowd = strings.Fields("all any anyone anybody each every everyone everybody everything public world here channel me")
 
@@ -92,7 +109,7 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 		return false
 	}
 	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && t.begins(r.Start-1)
-	if !t.ends(r.End) || !hash && !t.begins(r.Start) {
+	if !t.ends(r.End) || !hash && !t.begins(r.Start) || l.authority() && t.over(r.End) {
 		return false
 	}
 	if text, _ := l.value.Text(); words != text {
@@ -154,7 +171,7 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 // as the first part of the same thing, not far from it (R15).
 func (s *Session) beside(c *call, l *leaf, r gate.Ref) bool {
 	t, words, ok := s.quote(r)
-	if !ok || !t.spells(l, words) || !t.ends(r.End) || l.key || l.answer {
+	if !ok || !t.spells(l, words) || !t.ends(r.End) || l.authority() && t.over(r.End) || l.key || l.answer {
 		return false
 	}
 	for _, first := range c.firsts(l) {
