@@ -1,10 +1,12 @@
 package gate
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -222,6 +224,45 @@ func (j *judge) typedBeside(l *leaf) (provenance.Quote, writ.Reason) {
 		}
 	}
 	return provenance.Quote{}, writ.ProvenanceSmall
+}
+
+var composed = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// typedWithin is where the user typed a value as a part of one word with others of the
+// call (R15): "octo/hello" says an owner and his repository, and neither of them says
+// anything beside another. The whole word is what he typed, and each part of it is an
+// argument as it stands.
+func (j *judge) typedWithin(l *leaf) (provenance.Quote, bool) {
+	if j.contract == nil || l.key || l.answer || j.session() == nil {
+		return provenance.Quote{}, false
+	}
+	for _, k := range j.contract.Composites {
+		values := make([]string, 0, len(k.Args))
+		mine := false
+		for _, at := range k.Args {
+			i := slices.IndexFunc(j.leaves, func(o *leaf) bool {
+				return !o.key && !o.answer && at.Match(o.path) && (o.isText && composed.MatchString(o.text) || o.value.Kind() == strictjson.Number && integer(o.value) && composed.Match(o.value.Raw()))
+			})
+			if i < 0 {
+				break
+			}
+			o := j.leaves[i]
+			mine = mine || o == l
+			if o.isText {
+				values = append(values, o.text)
+			} else {
+				values = append(values, string(o.value.Raw()))
+			}
+		}
+		if !mine || len(values) < len(k.Args) {
+			continue
+		}
+		q := provenance.Query{Value: strictjson.StringOf(k.Write(values)), Authority: true}
+		if at, why := j.session().ledger.Typed(q); why == "" {
+			return at, true
+		}
+	}
+	return provenance.Quote{}, false
 }
 
 // bindings are those of the contract, none where there is none.

@@ -159,7 +159,7 @@ func (j *judge) chosen(l *leaf) bool { return j.anchoredBy(l, (*provenance.Names
 
 func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Query) (provenance.Quote, bool)) bool {
 	switch l.rule_ {
-	case "const", "user", "user:time", "user:amount", "party":
+	case "const", "user", "user:time", "user:amount", "user:composite", "party":
 		return true
 	case "grown": // allowed from now on as a reader, not to be destroyed
 		if j.d.Effect&policy.Delete == 0 {
@@ -344,12 +344,18 @@ func (j *judge) fromUser(l *leaf) writ.Reason {
 	if r == writ.ProvenanceSmall {
 		q, r = j.typedBeside(l)
 	}
+	rule := "user"
+	if r != "" && !j.strict {
+		if at, ok := j.typedWithin(l); ok {
+			q, r, rule = at, "", "user:composite"
+		}
+	}
 	if r != "" && !j.said(l) {
 		return r
 	} else if r != "" {
 		return ""
 	}
-	l.founded = founded{rule_: "user", label: writ.User, refs: []Ref{quoteOf(q)}, newest: q.Evidence}
+	l.founded = founded{rule_: rule, label: writ.User, refs: []Ref{quoteOf(q)}, newest: q.Evidence}
 	if j.d.Effect&(policy.Transfer|policy.Delete) != 0 {
 		s := j.session()
 		l.contested = s.ledger.Contested(j.query(l, policy.Source{}))

@@ -182,6 +182,8 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" joins a directory and a name:")
 	case strings.HasPrefix(t.Rule, "derived:"):
 		b.WriteString(" follows (" + shown(t.Rule) + ") from")
+	case t.Rule == "user:composite":
+		b.WriteString(" is a part of what the user typed as one word:")
 	case strings.HasPrefix(t.Rule, "user:"):
 		b.WriteString(" is one of what the user's words name:")
 	case t.Rule == "said_by":

@@ -116,6 +116,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	c.Args = r.args(p, f.Args, nil)
 	r.cases(p, c, f)
 	r.bindings(p, c, f)
+	r.composites(c, f)
 	r.phrases(c, f)
 	r.budgets(c, f)
 	r.outputs(p, c, f)

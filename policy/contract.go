@@ -293,6 +293,8 @@ type Contract struct {
 	Budgets []Budget // R27
 	// Bindings say which arguments belong to one record (R37).
 	Bindings []Binding
+	// Composites are the words in which the user writes several of them as one (R15).
+	Composites []Composite
 
 	sets []field // R38: where what it is sent can come back; nil: anywhere
 }

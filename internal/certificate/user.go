@@ -191,6 +191,40 @@ func (s *Session) beside(c *call, l *leaf, r gate.Ref) bool {
 	return false
 }
 
+// wordPart reports whether a text can be a part of a composite.
+func wordPart(s string) bool {
+	return s != "" && !strings.HasPrefix(s, ".") && !strings.HasPrefix(s, "_") && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
+	})
+}
+
+// composite reports whether a reference quotes one word in which the user wrote a value
+// and the other arguments that the contract's form of it has (R15).
+func (s *Session) composite(c *call, l *leaf, r gate.Ref) bool {
+	return c.contract != nil && slices.ContainsFunc(c.contract.Composites, func(k policy.Composite) bool {
+		word, mine := k.Text[0], false
+		for i, at := range k.Args {
+			n := slices.IndexFunc(c.leaves, func(o *leaf) bool { return !o.key && !o.answer && matches(at, o.path) })
+			if n < 0 {
+				return false
+			}
+			part, isText := c.leaves[n].value.Text()
+			if !isText {
+				if _, _, why := provenance.Canonical(provenance.Integer, c.leaves[n].value); why != "" {
+					return false
+				}
+				part = string(c.leaves[n].value.Raw())
+			}
+			if !wordPart(part) {
+				return false
+			}
+			mine = mine || c.leaves[n] == l
+			word += part + k.Text[i+1]
+		}
+		return mine && s.typed(&leaf{value: strictjson.StringOf(word)}, r)
+	})
+}
+
 // firsts are the arguments whose record another has to be of (R37).
 func (c *call) firsts(l *leaf) (out []*leaf) {
 	if c.contract == nil || l.key || l.answer {

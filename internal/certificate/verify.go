@@ -372,6 +372,8 @@ func (s *Session) user(c *call, l *leaf) bool {
 		return len(l.Evidence) == 1 && !l.answer && (s.typed(l, l.Evidence[0]) || s.beside(c, l, l.Evidence[0]))
 	case "user:time":
 		return !l.answer && !l.key && s.saidTime(l)
+	case "user:composite":
+		return len(l.Evidence) == 1 && !l.answer && !l.key && s.composite(c, l, l.Evidence[0])
 	case "user:amount":
 		return !l.answer && !l.key && s.saidAmount(l)
 	}
@@ -414,7 +416,7 @@ func (s *Session) output(c *call, l *leaf) bool {
 // the session made it. Of what receives something (R28, R14) strangers name nothing.
 func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 	switch l.Rule {
-	case "const", "user", "user:time", "user:amount", "party":
+	case "const", "user", "user:time", "user:amount", "user:composite", "party":
 		return true
 	case "grown":
 		if c.effect&policy.Delete == 0 {
