@@ -20,12 +20,12 @@ import (
 // The reference model of a decision: an act is allowed if and only if some certificate
 // of it verifies. It tries every certificate there could be: of each value every rule,
 // at every place that was seen and every stretch of what the user typed. The world has
-// nothing that is for the replay alone: no free text (R38), no budget, no more refusals
-// than count as guesses.
+// nothing that is for the replay alone: no free text that is read back (R38), no budget,
+// no more refusals than count as guesses.
 
 const worldPolicy = `
 pins: optional
-collections: { user: { closed: true }, mail: {}, row: { closed: true }, dir: { closed: true } }
+collections: { user: { closed: true }, mail: {}, row: { closed: true }, dir: { closed: true }, part: { closed: true }, code: { closed: true } }
 tools:
   a/list: { effect: read, outputs: [
     { at: /users/*, label: system, collection: user },
@@ -34,7 +34,10 @@ tools:
     { at: /ids/*, label: system, type: id } ] }
   a/all: { effect: read, outputs: [ { at: /users/*, label: system, collection: user, authoritative: true } ] }
   a/rows: { effect: read, outputs: [
-    { at: /rows/*/id, label: system, collection: row, authoritative: true }, { at: /rows/*/title, label: external } ] }
+    { at: /rows/*/id, label: system, collection: row, authoritative: true }, { at: /rows/*/title, label: external },
+    { at: /rows/*/parts/*, label: system, collection: part } ] }
+  a/codes: { effect: read, outputs: [ { at: /codes/*, label: system, collection: code, one_shot: true, lifetime: 10m } ] }
+  a/mails: { effect: read, outputs: [ { at: /mails/*/from, label: party, type: email }, { at: /mails/*/sum, label: external, type: decimal } ] }
   a/dirs: { effect: read, outputs: [ { at: /dirs/*, label: system, type: path, collection: dir }, { at: /names/*, label: system, type: name } ] }
   a/put: { effect: write, args: {
     /user: { role: target, collection: user }, /mail: { role: selector, collection: mail },
@@ -43,19 +46,25 @@ tools:
   a/take: { effect: write, args: { /mail: { role: selector, collection: mail } }, outputs: [ { at: /users/*, label: system, collection: user } ] }
   a/drop: { effect: delete, args: { /row: { role: selector, collection: row }, /user: { role: selector, collection: user } } }
   a/open: { effect: write, args: { /path: { role: target, type: path, collection: dir, from: [user, output, derived: path_join] } } }
+  b/move: { effect: write, args: { /row: { role: selector, collection: row }, /part: { role: selector, collection: part } }, same_record: [/row, /part] }
+  b/use: { effect: write, args: { /code: { role: selector, collection: code } } }
+  b/settle: { effect: write, args: { /sum: { role: amount, type: decimal, from: [said_by: a/mails#/mails/*/from] } } }
+  b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
+  n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
   b/reply: { effect: send, args: { /mail: { role: selector, collection: mail }, /user: { role: selector, collection: user } } }
   w/fetch: { effect: egress, args: { /url: { role: target, type: url, from: [seen] } } }
 `
 
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/dirs": {"q"},
-	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"},
+	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
+	"b/move": {"row", "part"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/fork": {"owner", "repo"}, "n/note": {"user", "text"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"},
 }
 
 var worldFields = map[string][]string{
 	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/dirs": {"dirs", "names"},
-	"a/make": {"users", "other"}, "a/take": {"users"},
+	"a/codes": {"codes"}, "a/mails": {"letters"}, "a/make": {"users", "other"}, "a/take": {"users"},
 }
 
 var (
@@ -64,9 +73,14 @@ var (
 	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`}
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
 	// worldFor is what argument a value of a field would do for.
-	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "rows": "row", "dirs": "path", "names": "name", "other": "url"}
+	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "rows": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code"}
 	worldWords = []string{"bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
-		"/srv/a", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR"}
+		"/srv/a", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
+		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example"}
+	worldParts   = []string{`"part-1"`, `"part-2"`, `"part-3"`}
+	worldCodes   = []string{`"481516"`, `"code-2342"`}
+	worldSenders = []string{`"ann@a.example"`, `"ben@a.example"`}
+	worldTexts   = []string{`"hello"`, `"hello"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`}
 )
 
 // world is a session under way, with what the verifier is told of it.
@@ -95,6 +109,8 @@ func (w *world) fresh(field string) string {
 		return w.pick(worldPaths[3:5])
 	case "rows":
 		return w.pick(worldRows[:2])
+	case "codes":
+		return w.pick(worldCodes)
 	case "users", "mails", "from", "ids":
 		return w.pick(worldValues)
 	}
@@ -125,6 +141,16 @@ func (w *world) value(name string) string {
 		if w.IntN(2) == 0 {
 			return w.pick(worldLinks)
 		}
+	case "part":
+		return w.pick(worldParts)
+	case "code":
+		return w.pick(worldCodes)
+	case "sum":
+		return w.pick([]string{`7`, `8.50`, `"7"`})
+	case "owner", "repo":
+		return w.pick([]string{`"octo"`, `"hello"`, `"acme"`})
+	case "text":
+		return w.pick(worldTexts)
 	case "word":
 		return w.pick([]string{`"alpha"`, `"beta77"`, `"bobby"`})
 	}
@@ -173,7 +199,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "output", "party", "seen", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "output", "party", "seen", "said_by", "open", "approval", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -190,7 +216,11 @@ func (w *world) step(rules map[string]int, first bool) {
 		for range w.IntN(2) {
 			text += " " + w.pick(worldWords)
 		}
-		for _, of := range []string{"user", "mail"} {
+		if w.IntN(6) == 0 {
+			text += " octo/hello"
+			w.shown["owner"], w.shown["repo"] = append(w.shown["owner"], `"octo"`), append(w.shown["repo"], `"hello"`)
+		}
+		for _, of := range []string{"user", "mail", "sender"} {
 			if known := w.shown[of]; len(known) > 0 && w.IntN(2) == 0 {
 				text += " " + strings.Trim(w.pick(known), `"`)
 			}
@@ -201,21 +231,39 @@ func (w *world) step(rules map[string]int, first bool) {
 		w.told.Turn(n, text, w.at)
 		return
 	}
-	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/dirs"}
+	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/dirs", "a/codes", "a/mails"}
 	if !first {
-		names = []string{"a/list", "a/all", "a/rows", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch"}
+		names = []string{"a/list", "a/all", "a/rows", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
+			"a/codes", "a/mails", "b/move", "b/move", "b/use", "b/settle", "b/settle", "b/fork", "b/fork", "n/note", "n/note"}
 	}
 	tool := w.pick(names)
-	server, name, _ := strings.Cut(tool, "/")
+	_, name, _ := strings.Cut(tool, "/")
 	var args []string
 	for _, a := range worldArguments[tool] {
 		if w.IntN(5) < 2 || len(worldArguments[tool]) == 1 && tool != "a/list" {
 			args = append(args, fmt.Sprintf("%q:%s", a, w.value(a)))
 		}
 	}
-	if read := !slices.Contains([]string{"put", "make", "take", "drop", "open", "reply", "fetch"}, name); read && w.IntN(2) == 0 {
+	if read := slices.Contains([]string{"list", "all", "rows", "dirs", "codes", "mails"}, name); read && w.IntN(2) == 0 {
 		args = nil // most listings are asked for nothing
 	}
+	w.at = w.at.Add(time.Duration(w.IntN(4)) * time.Minute)
+	if ask := w.call(rules, tool, args); ask != nil && !strings.HasPrefix(tool, "a/") && w.IntN(3) == 0 {
+		// A person answers, and the agent calls again; not of the server that is read
+		// afterwards, whose places what he let pass would lower (R38).
+		said := gate.Approval{Act: ask.Act, Yes: w.IntN(4) > 0, By: "ann", Label: writ.User, At: w.at}
+		n := w.gate.Next()
+		w.script = append(w.script, fmt.Sprintf("a person says %v", said.Yes))
+		w.gate.Commit(w.gate.Approve(n, said))
+		w.told.Approve(Approval{Evidence: n, Act: said.Act, Yes: said.Yes, Label: said.Label, At: said.At})
+		w.at = w.at.Add(time.Duration(w.IntN(12)) * time.Minute)
+		w.call(rules, tool, args)
+	}
+}
+
+// call makes one call, and returns what a person would have to allow for it to pass.
+func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask {
+	server, name, _ := strings.Cut(tool, "/")
 	in := gate.Input{Policy: w.policy, Catalogue: w.catalogue, Session: w.gate, Time: w.at,
 		Call: gate.Call{Server: server, Tool: name, Arguments: strictjson.Of([]byte("{" + strings.Join(args, ",") + "}"))}}
 	w.script = append(w.script, "call "+tool+" "+string(in.Call.Arguments.Raw()))
@@ -243,7 +291,7 @@ func (w *world) step(rules map[string]int, first bool) {
 	}
 	w.gate.Decided(&d)
 	if !d.Allowed() {
-		return
+		return d.Ask()
 	}
 	if err := w.told.Call(call); err != nil {
 		w.t.Errorf("%v\n%s", err, d.Record())
@@ -254,24 +302,35 @@ func (w *world) step(rules map[string]int, first bool) {
 		for range w.IntN(4) {
 			v := w.fresh(f)
 			w.shown[worldFor[f]] = append(w.shown[worldFor[f]], v)
-			if f == "rows" {
-				es = append(es, fmt.Sprintf(`{"id":%s,"title":%s}`, v, w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`})))
-			} else {
+			switch f {
+			case "rows":
+				part := w.pick(worldParts)
+				w.shown["part"] = append(w.shown["part"], part)
+				es = append(es, fmt.Sprintf(`{"id":%s,"title":%s,"parts":[%s]}`, v, w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`}), part))
+			case "letters":
+				from, sum := w.pick(worldSenders), w.pick([]string{`7`, `7.0`, `8.5`, `"soon"`})
+				w.shown["sender"], w.shown["sum"] = append(w.shown["sender"], from), append(w.shown["sum"], sum)
+				es = append(es, fmt.Sprintf(`{"from":%s,"sum":%s}`, from, sum))
+			default:
 				es = append(es, v)
 			}
+		}
+		if f == "letters" {
+			f = "mails"
 		}
 		body = append(body, fmt.Sprintf("%q:[%s]", f, strings.Join(es, ",")))
 	}
 	result := strictjson.Of([]byte(`{"structuredContent":{` + strings.Join(body, ",") + `}}`))
 	w.script = append(w.script, "result "+string(result.Raw()))
 	n := w.gate.Next()
-	o := w.gate.Observe(&d, gate.Result{Evidence: n, Status: gate.OK, Value: result})
+	o := w.gate.Observe(&d, gate.Result{Evidence: n, Time: w.at, Status: gate.OK, Value: result})
 	w.gate.Commit(o)
 	if !o.Admissible {
 		w.told.End(w.n)
-	} else if err := w.told.Result(Result{Call: w.n, Evidence: n, Value: result}); err != nil {
+	} else if err := w.told.Result(Result{Call: w.n, Evidence: n, Time: w.at, Value: result}); err != nil {
 		w.t.Error(err)
 	}
+	return nil
 }
 
 // somehow reports whether some certificate of a call verifies.
@@ -316,7 +375,14 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 	}
 	add("const", writ.Operator)
 	add("catalog", writ.System)
-	var quotes, same, other []gate.Ref
+	for _, a := range s.approvals {
+		label := a.Label
+		if l.role == policy.Content {
+			label = writ.Model
+		}
+		add("approval", label, gate.Ref{Evidence: a.Evidence, Tool: approvalTool, Label: a.Label})
+	}
+	var quotes, same, other, senders []gate.Ref
 	// The gate asks for a third party's identity (R3) only where no better origin of the
 	// value stands anywhere, of whatever source; a verifier has no such order.
 	party := true
@@ -332,6 +398,9 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 	}
 	for _, of := range s.places {
 		for _, p := range of {
+			if p.typ == provenance.Email {
+				senders = append(senders, p.ref())
+			}
 			if equal(l.value, l.typ(), p) {
 				party = party && (p.rule == nil || p.label < writ.System)
 				same = append(same, p.ref())
@@ -344,6 +413,10 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 	for _, q := range quotes {
 		add("user", writ.User, q)
 		add("user:amount", writ.User, q)
+		add("user:composite", writ.User, q)
+	}
+	if l.rule != nil && l.rule.Composed {
+		s.readings(l, quotes, func(refs []gate.Ref) { add("open", writ.Model, refs...) })
 	}
 	for _, e := range same {
 		add("output", e.Label, e)
@@ -357,6 +430,11 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 		for _, made := range same {
 			add("output", e.Label, e, made)
 		}
+		for _, f := range senders {
+			for _, q := range quotes {
+				add("said_by", min(e.Label, f.Label), e, f, q)
+			}
+		}
 	}
 	for _, e := range other {
 		add("seen", e.Label, e)
@@ -367,4 +445,34 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 		}
 	}
 	return out
+}
+
+// readings yields what the atoms of a free text could rest on: of each a quote, or a
+// place, or a place and who named it.
+func (s *Session) readings(l *leaf, quotes []gate.Ref, yield func([]gate.Ref)) {
+	all := [][]gate.Ref{nil}
+	for _, a := range provenance.Atoms(l.says()) {
+		var one [][]gate.Ref
+		for _, q := range quotes {
+			one = append(one, []gate.Ref{q})
+		}
+		for _, t := range []provenance.Type{a.Type, provenance.Untyped} {
+			for _, p := range s.holding(strictjson.StringOf(a.Text), t) {
+				one = append(one, []gate.Ref{p.ref()})
+				for _, q := range quotes {
+					one = append(one, []gate.Ref{p.ref(), q})
+				}
+			}
+		}
+		var next [][]gate.Ref
+		for _, before := range all {
+			for _, o := range one {
+				next = append(next, slices.Concat(before, o))
+			}
+		}
+		all = next
+	}
+	for _, refs := range all {
+		yield(refs)
+	}
 }
