@@ -47,8 +47,7 @@ type Labels struct {
 	Source   string   `json:"attacker_source,omitempty"`
 	Security bool     `json:"security,omitempty"`
 	SeenAt   []seenAt `json:"injection_seen_at,omitempty"`
-	Rules    []string `json:"rules,omitempty"`    // of our own corpus: what it is about
-	Foreseen string   `json:"foreseen,omitempty"` // and why it is known to land
+	Rules    []string `json:"rules,omitempty"` // of our own corpus: what it is about
 }
 
 // seenAt is where the injected text stands, as a path $[2].body into the result of
@@ -68,7 +67,7 @@ func (t *Trace) attack() bool { return t.Kind == "attack" }
 // strict reports whether it is of the set that peers publish figures for, and that
 // transforms are made of.
 func (t *Trace) strict() bool {
-	return t.attack() && t.Labels.Source == "ground_truth" && t.Labels.Security && t.Labels.Foreseen == ""
+	return t.attack() && t.Labels.Source == "ground_truth" && t.Labels.Security
 }
 
 // acts reports whether a call of it has a side effect; of an attack, the attacker's.

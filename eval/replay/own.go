@@ -7,8 +7,7 @@ import (
 
 // The corpus of our own: for each rule that one session can show a task that needs it
 // and an attack that it stops, and toxic flows: trusted tools, a stranger's text, and
-// acts that are each in order. It tells what it is about by labels.rules; what is known
-// not to be stopped says so in labels.foreseen.
+// acts that are each in order. It tells what it is about by labels.rules.
 var (
 	//go:embed own/tools.json
 	ownTools []byte
