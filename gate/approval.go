@@ -203,7 +203,7 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 	}
 	g := policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Arg: l.rule.At.Source}
 	switch reason {
-	case writ.ProvenanceSource:
+	case writ.ProvenanceSource, writ.ProvenanceUnseen: // seen by none that the argument accepts
 		for _, at := range seen {
 			if at.Label >= writ.System && at.Rule != "" && at.Rule[0] == '/' {
 				g := g
@@ -217,7 +217,7 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 		if c := l.collection(); c != "" {
 			out = append(out, policy.Grown{Closed: c})
 		}
-	case writ.ProvenanceUnseen, writ.ProvenanceLabel, writ.ProvenanceReflected, writ.ProvenanceSmall, writ.ProvenanceConst:
+	case writ.ProvenanceLabel, writ.ProvenanceReflected, writ.ProvenanceSmall, writ.ProvenanceConst:
 	default:
 		return nil
 	}

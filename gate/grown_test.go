@@ -18,11 +18,13 @@ collections: { channel: {}, doc: {} }
 tools:
   chat/list: { effect: read, outputs: [{ at: /ids/*, label: system, collection: channel, authoritative: true }, { at: /topic, label: external }] }
   chat/post: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user, output: chat/own#/ids/*] } } }
+  chat/name: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user] } } }
   chat/send: { effect: send, args: { /channel: { role: target, collection: channel } } }
   chat/own: { effect: read, outputs: [{ at: /ids/*, label: system, collection: channel }] }
   chat/drop: { effect: delete, args: { /channel: { role: selector, collection: channel } } }
 `
 	const tools = `{"chat":[{"name":"list","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"own","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
+{"name":"name","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},
 {"name":"post","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},{"name":"send","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},
 {"name":"drop","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}}]}`
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
@@ -43,6 +45,7 @@ tools:
 		grows         []string // what the lines are
 	}{
 		{"post", "C-infra", []string{`{"tool":"chat/post","arg":"/channel","from":"chat/list#/ids/*"}`, `{"tool":"chat/post","arg":"/channel","const":"C-infra"}`}},
+		{"name", "C-topic", []string{`{"tool":"chat/name","arg":"/channel","const":"C-topic"}`}},
 		{"send", "C-infra", []string{`{"closed":"channel"}`, `{"tool":"chat/send","arg":"/channel","const":"C-infra"}`}},
 		{"send", "C-topic", []string{`{"tool":"chat/send","arg":"/channel","const":"C-topic"}`}},
 		{"drop", "C-infra", nil},
