@@ -446,6 +446,8 @@ var doors = []door{
 	// was registered as his, or from the terminal of who makes the call himself, and
 	// counts by one record.
 	{"internal/approval", "Queue", "Answer", []string{"internal/approval.Handler", "internal/gateway.judgedCall.heard", "cmd/writ.files.askHere"}},
+	// What he keeps from now on the same way, but for clients.
+	{"internal/approval", "Queue", "Grow", []string{"internal/approval.Handler", "cmd/writ.files.askHere"}},
 	{"gate", "Session", "Approve", []string{"internal/gateway.sessions.approve", "internal/gateway.Replayer.approval",
 		// The person of an evaluation, who has nothing to execute.
 		"eval/replay.ours.call"}},

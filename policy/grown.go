@@ -31,6 +31,11 @@ type Grown struct {
 	At     string          `json:"at,omitempty"`     // RFC 3339
 }
 
+// Same reports whether two lines allow the same, whoever said so.
+func (g Grown) Same(o Grown) bool {
+	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && bytes.Equal(g.Const, o.Const) && g.Closed == o.Closed
+}
+
 // GrownText is grown.yaml: one line for each.
 func GrownText(lines []Grown) []byte {
 	var b bytes.Buffer

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,9 @@ type files struct {
 	asks  bool            // questions to a person stand open though nobody watches
 	queue *approval.Queue // of what waits for one
 
-	again func() (*files, error) // reads them once more
+	again   func() (*files, error) // reads them once more
+	loading *sync.Mutex            // guards now
+	now     *files                 // in force at the gateway that was started: what is reloaded of them is
 
 	terminal *terminal // of the command whose calls these are, nil for none
 
@@ -129,7 +132,7 @@ func (f *flags) read() (*files, error) {
 // newFiles returns the files of a state directory, which no tool may name: with
 // it this process, whose memory and environment hold what it holds.
 func newFiles(state string) *files {
-	return &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now)}
+	return &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: new(sync.Mutex)}
 }
 
 // own adds a path that no tool may name (R34), and where it leads.
@@ -248,6 +251,12 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		Store: st, Policy: o.policy, Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths,
 		Approvals: o.queue, ApprovalsStand: o.asks, AnswersFor: o.answersFor,
 		Screen: o.screen, Version: readBuildInfo().Version, Log: log,
+	}
+	o.now = o
+	if o.file != "" {
+		opts.Grow = func(ctx context.Context, lines []policy.Grown, record func() error) error {
+			return o.grow(ctx, g, lines, record)
+		}
 	}
 	if o.asks && o.terminal != nil {
 		opts.Own = o.askHere

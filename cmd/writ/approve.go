@@ -18,20 +18,23 @@ import (
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
+	"github.com/writ-project/writ/policy"
 )
 
 func approveCommand() *cobra.Command {
 	var f flags
 	var yes, no bool
+	var keep string
 	c := f.take(&cobra.Command{
 		Use: "approve [ID]", Short: "List the calls that wait for a person, or answer one",
 		Long: "List the calls that wait for a person, or answer one: what it would do, which of its values\n" +
 			"nothing vouches for, and where each of them was seen. A yes is good for that very call,\n" +
-			"once, for ten minutes. Answer from a terminal of your own: a process that the agent or a\n" +
+			"once, for ten minutes. What it was said to may be kept from now on where that is offered: lines\n" +
+			"that writ grown lists and takes back. Answer from a terminal of your own: a process that the agent or a\n" +
 			"server started is not heard. writ watch shows each question as it comes.",
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 || yes && no || (yes || no) && len(args) == 0 {
-				return cli.Fail(cli.ExitUsage, "writ approve --help", "at most one id, and with it --yes or --no")
+			if len(args) > 1 || yes && no || (yes || no) && len(args) == 0 || keep != "" && !yes {
+				return cli.Fail(cli.ExitUsage, "writ approve --help", "at most one id, and with it --yes or --no; --keep goes with --yes")
 			}
 			return nil
 		},
@@ -61,17 +64,19 @@ func approveCommand() *cobra.Command {
 				}
 				if !yes && !no {
 					w.Print(c.OutOrStdout())
-					if yes, err = readAnswer(bufio.NewReader(c.InOrStdin()), c.OutOrStdout(), &w.Shown); err != nil {
-						return err
-					}
+					return w.settle(c.Context(), newLines(c.Context(), c.InOrStdin(), c.OutOrStdout()), c.OutOrStdout())
 				}
-				return w.answer(c.Context(), c.OutOrStdout(), yes)
+				if err := w.answer(c.Context(), c.OutOrStdout(), yes); err != nil || keep == "" {
+					return err
+				}
+				return w.grow(c.Context(), c.OutOrStdout(), approval.Keep(keep))
 			}
 			return cli.Fail(cli.ExitData, "writ approve", "no call waits under that id, or not any more")
 		},
 	}, "state", "json")
 	c.Flags().BoolVar(&yes, "yes", false, "allow it, this once")
 	c.Flags().BoolVar(&no, "no", false, "refuse it")
+	c.Flags().StringVar(&keep, "keep", "", "and keep from now on `WHAT` is offered: source; closed, where our own people alone can add to the collection; or value")
 	return c
 }
 
@@ -160,33 +165,88 @@ func questions(ctx context.Context, c *http.Client, url string, each func([]appr
 	}
 }
 
+// settle reads the answer to a question that was shown and gives it, then what is kept
+// of it from now on.
+func (w *waiting) settle(ctx context.Context, in *lines, out io.Writer) error {
+	yes, err := readAnswer(in.Reader, out, &w.Shown)
+	if err == nil {
+		err = w.answer(ctx, out, yes)
+	}
+	if err != nil || !yes {
+		return err
+	}
+	keep, err := readKeep(in, out, &w.Shown)
+	if err != nil || keep == "" {
+		return nil // the answer stands
+	}
+	return w.grow(ctx, out, keep)
+}
+
 // answer answers a question, and says what became of it.
 func (w *waiting) answer(ctx context.Context, out io.Writer, yes bool) error {
-	b, _ := json.Marshal(map[string]bool{"yes": yes})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, approvalsURL+"/"+w.ID, bytes.NewReader(b))
+	status, r, err := w.post(ctx, "", map[string]bool{"yes": yes})
 	if err != nil {
 		return err
 	}
-	resp, err := w.client.Do(req)
-	if err != nil {
-		return cli.Fail(cli.ExitIO, "writ serve", "the gateway does not answer")
-	}
-	defer resp.Body.Close()
-	var r approval.Reply
-	if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&r) != nil {
-		return cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read")
-	}
 	word := map[bool]string{true: "yes", false: "no"}
-	switch resp.StatusCode {
+	switch status {
 	case http.StatusOK:
 		fmt.Fprintf(out, "%s: on record\n", word[yes])
 		return nil
 	case http.StatusConflict:
 		return cli.Fail(cli.ExitData, "writ approve", "%s answered first, with %s", cli.OneLine(r.By, 80), word[r.Yes])
-	case http.StatusForbidden:
+	}
+	return notHeard(status, r)
+}
+
+// grow keeps what was offered of a question that was answered with yes.
+func (w *waiting) grow(ctx context.Context, out io.Writer, keep approval.Keep) error {
+	status, r, err := w.post(ctx, "/grown", map[string]approval.Keep{"keep": keep})
+	switch {
+	case err != nil:
+		return err
+	case status != http.StatusOK:
+		return notHeard(status, r)
+	}
+	kept(out, r.Lines)
+	return nil
+}
+
+// kept says what grew.
+func kept(out io.Writer, lines []policy.Grown) {
+	for _, g := range lines {
+		fmt.Fprintf(out, "from now on: %s\n", grownLine(g))
+	}
+	fmt.Fprintln(out, "writ grown list shows it, and writ grown remove takes it back")
+}
+
+// notHeard is the end of a command whose answer came to nothing.
+func notHeard(status int, r approval.Reply) error {
+	if status == http.StatusForbidden {
 		return cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "the answer is not heard: %s", cli.OneLine(r.Error, 200))
 	}
 	return cli.Fail(cli.ExitData, "writ approve", "%s", cli.OneLine(r.Error, 200))
+}
+
+// post says something of a question to its gateway.
+func (w *waiting) post(ctx context.Context, path string, body any) (status int, r approval.Reply, err error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return 0, r, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, approvalsURL+"/"+w.ID+path, bytes.NewReader(b))
+	if err != nil {
+		return 0, r, err
+	}
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return 0, r, cli.Fail(cli.ExitIO, "writ serve", "the gateway does not answer")
+	}
+	defer resp.Body.Close()
+	if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&r) != nil {
+		return 0, r, cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read")
+	}
+	return resp.StatusCode, r, nil
 }
 
 // readAnswer reads y or n; anything else is no answer, and a yes to a call that was
@@ -215,6 +275,70 @@ func readAnswer(in *bufio.Reader, out io.Writer, q *approval.Shown) (yes bool, e
 	return false, cli.Fail(cli.ExitUsage, "writ approve "+q.ID+" --no", "neither yes nor no: the question stays open")
 }
 
+// readKeep asks what is kept from now on of a call that was said yes to, "" for
+// nothing: the lines it shows, and who can write there first where only he knows.
+// Nothing but a plain yes keeps anything, typed after they were shown.
+func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, err error) {
+	ask := func(format string, args ...any) (string, error) {
+		in.drop()
+		fmt.Fprintf(out, format, args...)
+		line, err := in.ReadString('\n')
+		return strings.ToLower(strings.TrimSpace(line)), err
+	}
+	for _, o := range q.FromNowOn {
+		why := "From now on for this field from this source, without a question?"
+		switch o.Keep {
+		case approval.KeepClosed:
+			who, err := ask("Who can make a member of %s appear?  [1] only our own people   [2] anyone   [Enter] I do not know > ", collections(o.Lines))
+			if err != nil {
+				return "", err
+			}
+			if who != "1" {
+				continue
+			}
+			why = "From now on, without a question, wherever a member of it is asked for?"
+		case approval.KeepValue:
+			why = "From now on this exact value alone, whoever wrote it, without a question?"
+			if place := strangers(q); place != "" {
+				fmt.Fprintf(out, "By its contract others can write %s. Where only our own people can, its label there is to say so.\n", place)
+			}
+		}
+		fmt.Fprintln(out, why)
+		for _, g := range o.Lines {
+			fmt.Fprintf(out, "  %s\n      %s\n", grownLine(g), grownText(g))
+		}
+		yes, err := ask("[y] keep it   [Enter] no > ")
+		if err != nil || yes != "y" && yes != "yes" {
+			return "", err
+		}
+		return o.Keep, nil
+	}
+	return "", nil
+}
+
+// strangers names a place that others can write, of what a call waits for; "" for none.
+func strangers(q *approval.Shown) string {
+	for _, v := range q.Values {
+		for _, at := range v.Seen {
+			if at.Label == writ.External.String() || at.Label == writ.Party.String() {
+				return cli.OneLine(at.Tool+" "+at.Pointer, 200)
+			}
+		}
+	}
+	return ""
+}
+
+// collections names those that lines would close.
+func collections(lines []policy.Grown) string {
+	var names []string
+	for _, g := range lines {
+		if g.Closed != "" {
+			names = append(names, cli.OneLine(g.Closed, 80))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // watch shows questions as they come and answers them.
 func (f *flags) watch(c *cobra.Command) error {
 	ctx, cancel := context.WithCancel(c.Context())
@@ -241,7 +365,8 @@ func (f *flags) watch(c *cobra.Command) error {
 			})
 		}()
 	}
-	out, in := c.OutOrStdout(), bufio.NewReader(c.InOrStdin())
+	out := c.OutOrStdout()
+	in := newLines(ctx, c.InOrStdin(), out)
 	fmt.Fprintln(out, "watching: calls that only a person can let pass are shown here and held for 45 s")
 	left := len(doors)
 	for {
@@ -254,11 +379,7 @@ func (f *flags) watch(c *cobra.Command) error {
 			}
 		case w := <-news:
 			w.Print(out)
-			yes, err := readAnswer(in, out, &w.Shown)
-			if err == nil {
-				err = w.answer(ctx, out, yes)
-			}
-			if err != nil {
+			if err := w.settle(ctx, in, out); err != nil {
 				fmt.Fprintf(out, "%s\n", cli.OneLine(err.Error(), 300))
 			}
 		}

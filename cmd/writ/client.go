@@ -287,14 +287,18 @@ func (r *remote) allowed(ctx context.Context, own *terminal, refusal, arguments 
 			if said || q.Session != session || q.Arguments != string(arguments) {
 				continue
 			}
-			yes, err := own.ask(ctx, &q)
+			w := &waiting{q, r.client}
+			yes, keep, err := own.ask(ctx, &q)
 			if err == nil {
-				err = (&waiting{q, r.client}).answer(ctx, own.out, yes)
+				err = w.answer(ctx, own.out, yes)
+			}
+			said = err == nil
+			if err == nil && keep != "" {
+				err = w.grow(ctx, own.out, keep)
 			}
 			if err != nil {
 				fmt.Fprintf(own.out, "%s\n", cli.OneLine(err.Error(), 300))
 			}
-			said = err == nil
 		}
 	})
 	return err == nil && said

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,11 +64,11 @@ func grownRemove() *cobra.Command {
 			if n > len(p.Grown) {
 				return cli.Fail(cli.ExitData, "writ grown list", "no line has that number")
 			}
-			text, err := config.Grow(at, nil, n)
+			grown, err := config.Grow(at, nil, n)
 			if err != nil {
 				return config.Invalid(err)
 			}
-			if err := replaceFile(config.GrownFile(at), text); err != nil {
+			if err := replaceFile(config.GrownFile(at), grown.Text); err != nil {
 				return cli.Fail(cli.ExitIO, "", "the file cannot be written: %w", err)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "taken back: %s\ntry: writ reload\n", grownLine(p.Grown[n-1]))
@@ -106,4 +107,11 @@ func grownLine(g policy.Grown) string {
 		return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + cli.OneLine(g.From, 200) + " returned"
 	}
 	return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts " + cli.OneLine(string(g.Const), 200)
+}
+
+// grownText is a line as the file has it, but for who said so and when.
+func grownText(g policy.Grown) string {
+	text := string(policy.GrownText([]policy.Grown{g}))
+	_, line, _ := strings.Cut(text, "\n")
+	return cli.Printable(strings.TrimSpace(line))
 }

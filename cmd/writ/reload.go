@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,8 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
+	"github.com/writ-project/writ/policy"
 )
 
 func reloadCommand() *cobra.Command {
@@ -71,6 +74,8 @@ func reloadAt(ctx context.Context, door *http.Client, out io.Writer) error {
 
 // reload reads a gateway's files again and puts them in force, all or none.
 func (o *files) reload(ctx context.Context, g *gateway.Gateway) (string, error) {
+	o.loading.Lock()
+	defer o.loading.Unlock()
 	next, err := o.again()
 	switch {
 	case err != nil:
@@ -81,7 +86,35 @@ func (o *files) reload(ctx context.Context, g *gateway.Gateway) (string, error) 
 	if err := g.Reload(ctx, next.policy, next.screen); err != nil {
 		return "", err
 	}
+	o.now = next
 	return fmt.Sprintf("%x", next.policy.Digest), nil
+}
+
+// grow has lines grow beside the policy in force, and puts them in force: there is
+// one file, and what else changed in it since it was read comes in by a reload alone.
+func (o *files) grow(ctx context.Context, g *gateway.Gateway, lines []policy.Grown, record func() error) error {
+	o.loading.Lock()
+	defer o.loading.Unlock()
+	grown, err := config.Grow(o.now.file, lines, 0)
+	if err != nil {
+		return err
+	}
+	if grown.Was.Digest != o.now.policy.Digest {
+		return errors.New("the policy's file is not what is in force any more: writ reload comes first")
+	}
+	if err := record(); err != nil {
+		return err
+	}
+	if err := replaceFile(config.GrownFile(o.now.file), grown.Text); err != nil {
+		return errors.New("the file cannot be written")
+	}
+	next := *o.now
+	next.policy = grown.Now
+	if err := g.Reload(ctx, next.policy, next.screen); err != nil {
+		return errors.New("it stands beside the policy, and is in force after writ reload")
+	}
+	o.now = &next
+	return nil
 }
 
 // hearReload reloads at each SIGHUP, until the context ends.

@@ -33,27 +33,63 @@ func ownTerminal(in io.Reader, out io.Writer) *terminal {
 	return &terminal{in: f, out: out}
 }
 
-// ask shows a question and reads the answer, as long as the context lasts. What was
-// typed before the question was shown answers nothing.
-func (t *terminal) ask(ctx context.Context, q *approval.Shown) (yes bool, err error) {
+// ask shows a question and reads the answer, and after a yes what is kept of it from
+// now on, as long as the context lasts. What was typed before a question was shown
+// answers nothing.
+func (t *terminal) ask(ctx context.Context, q *approval.Shown) (yes bool, keep approval.Keep, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := &typing{ctx: ctx, f: t.in}
-	r.drop()
+	in := newLines(ctx, t.in, t.out)
+	in.drop()
 	q.Print(t.out)
-	if yes, err = readAnswer(bufio.NewReader(r), t.out, q); ctx.Err() != nil {
-		fmt.Fprintln(t.out)
-		return false, ctx.Err()
+	if yes, err = readAnswer(in.Reader, t.out, q); err == nil && yes {
+		if keep, err = readKeep(in, t.out, q); err != nil && ctx.Err() == nil {
+			keep, err = "", nil // the yes stands
+		}
 	}
-	return yes, err
+	if ctx.Err() != nil {
+		fmt.Fprintln(t.out)
+		return false, "", ctx.Err()
+	}
+	return yes, keep, err
+}
+
+// lines are what answers are read from.
+type lines struct {
+	*bufio.Reader
+	typing *typing // nil where nobody types
+}
+
+// newLines reads from in, with out where what it answers is shown.
+func newLines(ctx context.Context, in io.Reader, out io.Writer) *lines {
+	if t := ownTerminal(in, out); t != nil {
+		typing := &typing{ctx: ctx, f: t.in}
+		return &lines{bufio.NewReader(typing), typing}
+	}
+	return &lines{bufio.NewReader(in), nil}
+}
+
+// drop forgets what was typed.
+func (l *lines) drop() {
+	if l.typing != nil {
+		l.typing.drop()
+		l.Reset(l.typing)
+	}
 }
 
 // askHere is the surface of a gateway in this process: who runs it made the call.
 func (o *files) askHere(ctx context.Context, q approval.Question) {
 	shown := q.Show()
-	yes, err := o.terminal.ask(ctx, &shown)
+	yes, keep, err := o.terminal.ask(ctx, &shown)
+	own := approval.Answer{Yes: yes, By: account(), Label: writ.User}
 	if err == nil {
-		_, err = o.queue.Answer(q.ID, approval.Answer{Yes: yes, By: account(), Label: writ.User})
+		_, err = o.queue.Answer(q.ID, own)
+	}
+	if err == nil && keep != "" {
+		var grown approval.Offer
+		if grown, err = o.queue.Grow(q.ID, keep, own); err == nil {
+			kept(o.terminal.out, grown.Lines)
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintf(o.terminal.out, "%s\n", cli.OneLine(err.Error(), 300))

@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -239,10 +241,13 @@ func toPin(t *gate.Tool, out io.Writer) bool {
 	return true
 }
 
-// replaceFile puts b in the place of an existing file, whole or not at all.
+// replaceFile puts b in the place of a file, whole or not at all. One that was not
+// there is its owner's alone.
 func replaceFile(path string, b []byte) error {
-	fi, err := os.Stat(path)
-	if err != nil {
+	mode := fs.FileMode(0o600)
+	if fi, err := os.Stat(path); err == nil {
+		mode = fi.Mode().Perm()
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
@@ -251,7 +256,7 @@ func replaceFile(path string, b []byte) error {
 	}
 	defer os.Remove(tmp.Name())
 	if _, err = tmp.Write(b); err == nil {
-		err = tmp.Chmod(fi.Mode().Perm())
+		err = tmp.Chmod(mode)
 	}
 	if err == nil {
 		err = tmp.Sync()

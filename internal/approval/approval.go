@@ -19,6 +19,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
 )
 
 // The times of a question.
@@ -43,6 +44,9 @@ var (
 	ErrAnswered = errors.New("somebody else answered first")
 )
 
+// ErrNotOffered is of Grow.
+var ErrNotOffered = errors.New("that was not offered, or the answer was no yes, or something was kept of it already")
+
 // Question is one call that waits. It is shown to a person as it is: every text in
 // it that a server or a model wrote is theirs, and is escaped where it is printed.
 type Question struct {
@@ -52,10 +56,40 @@ type Question struct {
 	Tool      string            `json:"tool"`
 	Arguments []byte            `json:"-"` // the exact bytes
 	Values    []gate.AskedValue `json:"-"`
+	FromNowOn []Offer           `json:"from_now_on,omitempty"` // the widest first
 	Asked     time.Time         `json:"asked"`
 	Until     time.Time         `json:"until"`
 
 	act string
+}
+
+// Offer is what a person may keep from now on of a call that he said yes to: lines
+// by which the same call passes without a question.
+type Offer struct {
+	Keep  Keep           `json:"keep"`
+	Lines []policy.Grown `json:"lines"`
+}
+
+// Keep says what is kept of a call, and with that who can write there.
+type Keep string
+
+// What is kept. Closed is for who knows that strangers cannot make a member of the
+// lines' collections appear; who does not is offered Value at most.
+const (
+	KeepSource Keep = "source" // a source that the contract calls system or user
+	KeepClosed Keep = "closed" // the collection, as one that our own people alone add to
+	KeepValue  Keep = "value"  // the exact values
+)
+
+// Effects are what an answer does, at the gateway whose call it is about.
+type Effects struct {
+	// Offers returns what may be kept of the call; nil where nothing is. It is asked
+	// once for a question, before that is put.
+	Offers func() []Offer
+	// Record puts it on record. An answer that could not be is none.
+	Record func(Answer) error
+	// Grow keeps what was offered, once the answer was yes; nil where nothing was.
+	Grow func(Offer, Answer) error
 }
 
 // Answer is what a person said.
@@ -77,10 +111,11 @@ type Queue struct {
 
 type entry struct {
 	Question
-	record func(Answer) error
+	Effects
 	done   chan struct{}
 	answer Answer
 	err    error
+	grown  bool // something was kept, or is being
 }
 
 // New returns an empty queue.
@@ -112,13 +147,15 @@ func (q *Queue) Watched() bool {
 type Surface func(context.Context, Question)
 
 // Ask puts a call to a person, or joins the question that the same call put before,
-// and waits until it is answered, at most for wait. record puts the answer on record;
-// an answer that could not be is none. own, unless nil, is asked meanwhile: where it
-// returns and nobody else watches, nobody is waited for. The status is "" where the
+// and waits until it is answered, at most for wait. own, unless nil, is asked
+// meanwhile: where it returns and nobody else watches, nobody is waited for. The status is "" where the
 // question was answered, Pending where it stands open, Expired where it ended
 // unanswered.
-func (q *Queue) Ask(ctx context.Context, of Question, act string, wait time.Duration, record func(Answer) error, own Surface) (gate.Asked, error) {
-	e, ok := q.enter(of, act, record)
+func (q *Queue) Ask(ctx context.Context, of Question, act string, wait time.Duration, does Effects, own Surface) (gate.Asked, error) {
+	if does.Offers != nil && q.isNew(of.Session, act) {
+		of.FromNowOn = does.Offers()
+	}
+	e, ok := q.enter(of, act, does)
 	if !ok {
 		return gate.NotAsked, nil
 	}
@@ -163,26 +200,40 @@ func (q *Queue) Ask(ctx context.Context, of Question, act string, wait time.Dura
 	return gate.Pending, nil
 }
 
-// enter returns the open question of the same act in the same session, or a new one.
-func (q *Queue) enter(of Question, act string, record func(Answer) error) (*entry, bool) {
+// isNew reports whether a call would have a question of its own.
+func (q *Queue) isNew(session, act string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	e, room := q.find(session, act)
+	return e == nil && room
+}
+
+// find returns the open question of an act in a session, and whether there is room
+// for one. The caller holds mu.
+func (q *Queue) find(session, act string) (e *entry, room bool) {
 	q.expire()
 	mine := 0
 	for _, e := range q.open {
-		if e.Session == of.Session {
+		if e.Session == session {
 			if mine++; e.act == act {
 				return e, true
 			}
 		}
 	}
-	if mine >= maxSession || len(q.open) >= maxOpen {
-		return nil, false
+	return nil, mine < maxSession && len(q.open) < maxOpen
+}
+
+// enter returns the open question of the same act in the same session, or a new one.
+func (q *Queue) enter(of Question, act string, does Effects) (*entry, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e, room := q.find(of.Session, act); e != nil || !room {
+		return e, room
 	}
 	of.ID, of.act = newID(), act
 	of.Asked = q.clock()
 	of.Until = of.Asked.Add(Stands)
-	e := &entry{Question: of, record: record, done: make(chan struct{})}
+	e := &entry{Question: of, Effects: does, done: make(chan struct{})}
 	q.open = append(q.open, e)
 	q.changed()
 	return e, true
@@ -227,9 +278,42 @@ func (q *Queue) Answer(id string, a Answer) (Question, error) {
 	q.changed()
 	q.mu.Unlock()
 	// On record without the lock: a session's lock is waited for.
-	e.err = e.record(a)
+	e.err = e.Record(a)
 	close(e.done)
 	return e.Question, e.err
+}
+
+// Grow keeps what was offered of a question that was answered with yes, once. by is
+// who says so.
+func (q *Queue) Grow(id string, keep Keep, by Answer) (Offer, error) {
+	q.mu.Lock()
+	q.expire()
+	i := slices.IndexFunc(q.ended, func(e *entry) bool { return e.ID == id })
+	if i < 0 {
+		defer q.mu.Unlock()
+		if slices.ContainsFunc(q.open, func(e *entry) bool { return e.ID == id }) {
+			return Offer{}, ErrNotOffered
+		}
+		return Offer{}, ErrUnknown
+	}
+	e := q.ended[i]
+	q.mu.Unlock()
+	<-e.done // the answer comes first, on record
+	at := slices.IndexFunc(e.FromNowOn, func(o Offer) bool { return o.Keep == keep })
+	q.mu.Lock()
+	if at < 0 || e.err != nil || !e.answer.Yes || e.grown {
+		q.mu.Unlock()
+		return Offer{}, ErrNotOffered
+	}
+	e.grown = true
+	q.mu.Unlock()
+	err := e.Effects.Grow(e.FromNowOn[at], by)
+	if err != nil {
+		q.mu.Lock()
+		e.grown = false
+		q.mu.Unlock()
+	}
+	return e.FromNowOn[at], err
 }
 
 // Said returns who answered a question lately, and what.

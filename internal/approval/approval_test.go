@@ -3,12 +3,16 @@ package approval
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
 )
 
 // TestQueue: one question for one call, one answer for one question, and nothing
@@ -22,7 +26,7 @@ func TestQueue(t *testing.T) {
 		ctx := t.Context()
 
 		// Nobody answers: it stands open, and ends.
-		if got, err := q.Ask(ctx, of, "act-1", Waits, record, nil); got != gate.Pending || err != nil {
+		if got, err := q.Ask(ctx, of, "act-1", Waits, Effects{Record: record}, nil); got != gate.Pending || err != nil {
 			t.Fatal(got, err)
 		}
 		open, _ := q.Open()
@@ -39,7 +43,7 @@ func TestQueue(t *testing.T) {
 		ends := make(chan end, 2)
 		for range 2 {
 			go func() {
-				a, err := q.Ask(ctx, of, "act-1", Waits, record, nil)
+				a, err := q.Ask(ctx, of, "act-1", Waits, Effects{Record: record}, nil)
 				ends <- end{a, err}
 			}()
 		}
@@ -69,7 +73,7 @@ func TestQueue(t *testing.T) {
 		// An answer that is not on record is none.
 		broken := errors.New("disk")
 		go func() {
-			a, err := q.Ask(ctx, of, "act-2", Waits, func(Answer) error { return broken }, nil)
+			a, err := q.Ask(ctx, of, "act-2", Waits, Effects{Record: func(Answer) error { return broken }}, nil)
 			ends <- end{a, err}
 		}()
 		synctest.Wait()
@@ -84,10 +88,10 @@ func TestQueue(t *testing.T) {
 		// A question ends; who waits for it is told so.
 		go func() {
 			time.Sleep(Stands - time.Second)
-			a, err := q.Ask(ctx, of, "act-3", Waits, record, nil)
+			a, err := q.Ask(ctx, of, "act-3", Waits, Effects{Record: record}, nil)
 			ends <- end{a, err}
 		}()
-		if got, _ := q.Ask(ctx, of, "act-3", 0, record, nil); got != gate.Pending {
+		if got, _ := q.Ask(ctx, of, "act-3", 0, Effects{Record: record}, nil); got != gate.Pending {
 			t.Fatal(got)
 		}
 		if e := <-ends; e.asked != gate.Expired {
@@ -96,7 +100,7 @@ func TestQueue(t *testing.T) {
 
 		// A session has so many, and no more.
 		for i := range maxSession + 1 {
-			got, _ := q.Ask(ctx, of, string(rune('a'+i)), 0, record, nil)
+			got, _ := q.Ask(ctx, of, string(rune('a'+i)), 0, Effects{Record: record}, nil)
 			if want := gate.Pending; i == maxSession {
 				if got != gate.NotAsked {
 					t.Fatal(i, got)
@@ -108,7 +112,7 @@ func TestQueue(t *testing.T) {
 		// A client that goes away leaves its question open.
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
-		if got, _ := q.Ask(gone, Question{Session: "s_b"}, "x", Waits, record, nil); got != gate.Pending {
+		if got, _ := q.Ask(gone, Question{Session: "s_b"}, "x", Waits, Effects{Record: record}, nil); got != gate.Pending {
 			t.Fatal(got)
 		}
 		if q.Watched() {
@@ -128,4 +132,110 @@ func TestQueue(t *testing.T) {
 			t.Fatal("all have left")
 		}
 	})
+}
+
+// TestGrow: what was offered is kept after a recorded yes, once, and nothing else is.
+func TestGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(time.Now)
+		source := Offer{Keep: KeepSource, Lines: []policy.Grown{{Tool: "mail/send", Arg: "/to", From: "mail/list#/ids/*"}}}
+		tried, asked := []Keep{}, 0
+		var fails error
+		does := Effects{
+			Record: func(Answer) error { return nil },
+			Offers: func() []Offer { asked++; return []Offer{source} },
+			Grow:   func(o Offer, a Answer) error { tried = append(tried, o.Keep); return fails },
+		}
+		put := func(act string) string {
+			for range 2 { // the second joins the first
+				if got, err := q.Ask(t.Context(), Question{Session: "s_a"}, act, 0, does, nil); got != gate.Pending || err != nil {
+					t.Fatal(got, err)
+				}
+			}
+			open, _ := q.Open()
+			return open[len(open)-1].ID
+		}
+		kim := Answer{Yes: true, By: "kim", Label: writ.User}
+		grow := func(id string, keep Keep, want error) {
+			t.Helper()
+			if _, err := q.Grow(id, keep, kim); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", keep, err, want)
+			}
+		}
+		grow("nothing", KeepSource, ErrUnknown)
+		yes, no := put("act-1"), put("act-2")
+		grow(yes, KeepSource, ErrNotOffered)
+		for id, yes := range map[string]bool{yes: true, no: false} {
+			if _, err := q.Answer(id, Answer{Yes: yes, By: "kim", Label: writ.User}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		grow(no, KeepSource, ErrNotOffered)
+		grow(yes, KeepValue, ErrNotOffered)
+		grow(yes, "", ErrNotOffered)
+		if len(tried) != 0 || asked != 2 {
+			t.Fatal(tried, asked)
+		}
+		fails = errors.New("disk")
+		grow(yes, KeepSource, fails)
+		fails = nil
+		grow(yes, KeepSource, nil)
+		grow(yes, KeepSource, ErrNotOffered)
+		if len(tried) != 2 {
+			t.Error(tried)
+		}
+		time.Sleep(Stands)
+		grow(yes, KeepSource, ErrUnknown)
+	})
+}
+
+// TestHandlerGrows: what an HTTP surface keeps is said by one word, by who may answer.
+func TestHandlerGrows(t *testing.T) {
+	q := New(time.Now)
+	kept := 0
+	does := Effects{
+		Record: func(Answer) error { return nil },
+		Offers: func() []Offer {
+			return []Offer{{Keep: KeepValue, Lines: []policy.Grown{{Tool: "mail/send", Arg: "/to", Const: []byte(`"<a>"`)}}}}
+		},
+		Grow: func(_ Offer, by Answer) error {
+			if kept++; kept == 1 {
+				return errors.New("the disk is full")
+			}
+			if by.By != "kim" || by.Label != writ.User {
+				t.Errorf("by %+v", by)
+			}
+			return nil
+		},
+	}
+	if _, err := q.Ask(t.Context(), Question{Session: "s_a"}, "act", 0, does, nil); err != nil {
+		t.Fatal(err)
+	}
+	open, _ := q.Open()
+	may := errors.New("not you")
+	h := Handler(q, func(*http.Request) (string, writ.Label, error) { return "kim", writ.User, may })
+	for _, c := range []struct {
+		path, body string
+		status     int
+		says       string
+	}{
+		{"/grown", `{"keep":"value"}`, 403, "not you"},
+		{"/grown", `{"keep":"value"}`, 409, "not offered"},
+		{"", `{"yes":true}`, 200, `"yes":true`},
+		{"/grown", `{"keep":"source"}`, 409, "not offered"},
+		{"/grown", `{"keep":"value","who":"own"}`, 400, ""},
+		{"/grown", `{"keep":1}`, 400, ""},
+		{"/grown", `{"yes":true}`, 400, ""},
+		{"/grown", `["value"]`, 400, ""},
+		{"/grown", `{"keep":"value"}`, 409, "nothing was kept: the disk is full"},
+		{"/grown", `{"keep":"value"}`, 200, `"lines":[{"tool":"mail/send","arg":"/to","const":`},
+		{"/grown", `{"keep":"value"}`, 409, "not offered"},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/approvals/"+open[0].ID+c.path, strings.NewReader(c.body)))
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
+		}
+		may = nil
+	}
 }

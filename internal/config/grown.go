@@ -19,15 +19,21 @@ func GrownFile(file string) string {
 
 // LoadPolicy reads and parses a policy file with what grew beside it.
 func LoadPolicy(file string) (*policy.Policy, error) {
+	p, _, err := loadPolicy(file)
+	return p, err
+}
+
+// loadPolicy returns the file's own text too.
+func loadPolicy(file string) (p *policy.Policy, source []byte, err error) {
 	grown, err := readGrown(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	source, err := ReadFile(file)
-	if err != nil {
-		return nil, err
+	if source, err = ReadFile(file); err != nil {
+		return nil, nil, err
 	}
-	return withGrown(file, source, grown)
+	p, err = withGrown(file, source, grown)
+	return p, source, err
 }
 
 // readGrown reads it, nil where nothing grew.
@@ -53,11 +59,16 @@ func withGrown(file string, source, grown []byte) (*policy.Policy, error) {
 	return nil, Faults(faults)
 }
 
-// Grow returns the text of what grew beside a policy, with lines more and without the
-// one of a number (from 1; 0 for none). The policy is accepted with it, or there is an
-// error and no text.
-func Grow(file string, more []policy.Grown, without int) ([]byte, error) {
-	p, err := LoadPolicy(file)
+// Grown is a policy with another text of what grew beside it.
+type Grown struct {
+	Was, Now *policy.Policy
+	Text     []byte // of GrownFile, not written yet
+}
+
+// Grow gives a policy lines more, and takes the one of a number from it (from 1; 0 for
+// none). What grows is accepted, or there is an error.
+func Grow(file string, more []policy.Grown, without int) (*Grown, error) {
+	p, source, err := loadPolicy(file)
 	if err != nil {
 		return nil, err
 	}
@@ -69,20 +80,13 @@ func Grow(file string, more []policy.Grown, without int) ([]byte, error) {
 		lines = slices.Delete(lines, without-1, without)
 	}
 	for _, g := range more {
-		same := func(o policy.Grown) bool {
-			return o.Tool == g.Tool && o.Arg == g.Arg && o.From == g.From && string(o.Const) == string(g.Const) && o.Closed == g.Closed
-		}
-		if !slices.ContainsFunc(lines, same) {
+		if !slices.ContainsFunc(lines, g.Same) {
 			lines = append(lines, g)
 		}
 	}
-	text := policy.GrownText(lines)
-	source, err := ReadFile(file)
-	if err == nil {
-		_, err = withGrown(file, source, text)
-	}
-	if err != nil {
+	out := &Grown{Was: p, Text: policy.GrownText(lines)}
+	if out.Now, err = withGrown(file, source, out.Text); err != nil {
 		return nil, err
 	}
-	return text, nil
+	return out, nil
 }

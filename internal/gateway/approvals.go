@@ -15,6 +15,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // KindApproval is the kind of a record of a person's answer to a call that waited.
@@ -36,6 +37,7 @@ type approvals struct {
 	stand      bool            // a question stands open though nobody watches
 	own        approval.Surface
 	answersFor func(principal string) (by string, label writ.Label, ok bool)
+	grow       func(ctx context.Context, lines []policy.Grown, record func() error) error // nil where nothing grows
 }
 
 // answers is Options.AnswersFor.
@@ -78,17 +80,21 @@ func (c *judgedCall) asks() bool {
 
 // put puts a call to a person, and says how far that went. With an answer on record
 // the call is to be judged again.
-func (c *judgedCall) put(ctx context.Context, ask *gate.Ask) (gate.Asked, error) {
+func (c *judgedCall) put(ctx context.Context, in gate.Input, ask *gate.Ask) (gate.Asked, error) {
 	own, wait, ok := c.surface()
 	if !ok {
 		return gate.NotAsked, nil
 	}
 	of := approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments.Raw(), Values: ask.Values}
-	return c.g.approvals.queue.Ask(ctx, of, ask.Act, wait, func(a approval.Answer) error {
+	does := approval.Effects{Record: func(a approval.Answer) error {
 		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 		defer cancel()
 		return c.g.sessions.approve(ctx, c.s.id, gate.Approval{Act: ask.Act, Yes: a.Yes, By: a.By, Label: a.Label})
-	}, own)
+	}}
+	if c.g.approvals.grow != nil {
+		does.Offers, does.Grow = func() []approval.Offer { return c.offers(in, ask) }, c.grow
+	}
+	return c.g.approvals.queue.Ask(ctx, of, ask.Act, wait, does, own)
 }
 
 // elicit asks a person's client of the legacy wire, while the call is held.

@@ -145,7 +145,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		return d, err
 	}
 	if ask != nil {
-		if c.asked, err = c.put(ctx, ask); err != nil {
+		if c.asked, err = c.put(ctx, in, ask); err != nil {
 			return d, err
 		}
 		c.isPut = true

@@ -71,6 +71,10 @@ type Options struct {
 	// what that is worth: ok is false unless the operator registered the client as
 	// his. Nil is nobody. It is asked each time, and may end a registration any time.
 	AnswersFor func(principal string) (by string, label writ.Label, ok bool)
+	// Grow has lines grow beside the policy and puts them in force, once record has
+	// put them on record; where it fails, nothing grew. Nil where the policy has no
+	// file to grow beside.
+	Grow func(ctx context.Context, lines []policy.Grown, record func() error) error
 	// OwnPaths are cleaned absolute paths no argument may name (R34), the state
 	// directory first. The programs servers are started from are added to them.
 	OwnPaths []string
@@ -114,7 +118,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
-	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, ownPaths: o.OwnPaths, version: o.Version,
+	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, ownPaths: o.OwnPaths, version: o.Version,
 		events: newEvents(o.Log), listeners: newListeners(), places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
 	g.rules = newRules(o, g.events, func() {
 		g.listeners.listChanged("tools", func(f downstream.Filter) bool { return f.Tools })

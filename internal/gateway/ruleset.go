@@ -21,6 +21,7 @@ type ruleset struct {
 	catalogue     *gate.Catalogue
 	policyBlob    string
 	catalogueBlob string
+	definitions   []gate.Definition // the catalogue is made of
 
 	// Of what the servers listed when the catalogue was made:
 	prompts   map[string]route  // by public name
@@ -111,12 +112,12 @@ func (ru *rules) refresher(ctx context.Context) {
 
 // rebuild puts the ruleset of what the servers list now in force.
 func (ru *rules) rebuild(ctx context.Context) {
-	next, defs := ru.listedNow()
+	next := ru.listedNow()
 	old, said := ru.newest(), ru.findings
 	if ctx.Err() != nil {
 		return
 	}
-	findings, err := ru.join(ctx, next, old, defs)
+	findings, err := ru.join(ctx, next, old)
 	if ctx.Err() != nil {
 		return
 	}
@@ -163,18 +164,17 @@ func (ru *rules) setPolicy(ctx context.Context, p *policy.Policy) error {
 
 // listedNow is where requests go by what the servers list now, and what there is
 // to make a catalogue of.
-func (ru *rules) listedNow() (next *ruleset, defs []gate.Definition) {
+func (ru *rules) listedNow() (next *ruleset) {
 	ru.mu.Lock()
 	rules := ru.policy
 	ru.mu.Unlock()
-	next = &ruleset{policy: rules, prompts: map[string]route{}, resources: map[string]string{}, at: map[string]uint64{}}
-	defs = slices.Clone(ru.tools)
+	next = &ruleset{policy: rules, prompts: map[string]route{}, resources: map[string]string{}, at: map[string]uint64{}, definitions: slices.Clone(ru.tools)}
 	byName := map[string][]string{} // the servers of a prompt
 	for _, name := range ru.order {
 		listed, at := ru.present(ru.servers[name])
 		next.at[name] = at
 		for _, raw := range listed["tools/list"] {
-			defs = append(defs, gate.Definition{Server: name, Raw: raw})
+			next.definitions = append(next.definitions, gate.Definition{Server: name, Raw: raw})
 		}
 		for _, prompt := range namesOf(listed["prompts/list"], "name") {
 			byName[prompt] = append(byName[prompt], name)
@@ -188,7 +188,7 @@ func (ru *rules) listedNow() (next *ruleset, defs []gate.Definition) {
 	}
 	if ru.inside != nil {
 		for _, raw := range ru.inside.Definitions() {
-			defs = append(defs, gate.Definition{Server: policy.OwnServer, Raw: raw})
+			next.definitions = append(next.definitions, gate.Definition{Server: policy.OwnServer, Raw: raw})
 		}
 	}
 	for prompt, servers := range byName {
@@ -200,7 +200,7 @@ func (ru *rules) listedNow() (next *ruleset, defs []gate.Definition) {
 			next.prompts[s+"__"+prompt] = route{s, prompt}
 		}
 	}
-	return next, defs
+	return next
 }
 
 // namesOf are the names the items of a list have.
@@ -237,14 +237,14 @@ func (ru *rules) present(s *server) (listed map[string][][]byte, at uint64) {
 
 // join makes the catalogue and puts it on record with its policy; the old one
 // stays where nothing changed.
-func (ru *rules) join(ctx context.Context, next, old *ruleset, defs []gate.Definition) ([]gate.Finding, error) {
-	raw := encodeDefinitions(defs)
+func (ru *rules) join(ctx context.Context, next, old *ruleset) ([]gate.Finding, error) {
+	raw := encodeDefinitions(next.definitions)
 	if old != nil && old.policy == next.policy && old.catalogueBlob == audit.Sum(raw).String() {
 		next.catalogue, next.policyBlob, next.catalogueBlob = old.catalogue, old.policyBlob, old.catalogueBlob
 		return ru.findings, nil
 	}
 	var findings []gate.Finding
-	next.catalogue, findings = gate.NewCatalogue(defs, next.policy)
+	next.catalogue, findings = gate.NewCatalogue(next.definitions, next.policy)
 	source, err := ru.store.PutBlob(ctx, next.policy.Source)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,258 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/writ-project/writ/internal/approval"
+)
+
+const growing = `pins: optional
+collections: { ticket: { closed: true }, document: {} }
+tools:
+  example/search_tickets: { effect: read, outputs: [{ at: /tickets/*/id, label: system, collection: ticket, authoritative: true }] }
+  example/search_documents: { effect: read, outputs: [{ at: /documents/*/id, label: system, collection: document, authoritative: true }] }
+  example/fetch_ticket: { effect: read, outputs: [{ at: /filed_by, label: external }] }
+  example/close_ticket: { effect: write, idempotent: true, args: { /id: { role: selector, collection: ticket, type: id, from: [user] }, /resolution: { role: enum, from: [catalog] } } }
+  example/fetch_document: { effect: write, args: { /id: { role: target, collection: document, type: id } } }
+  example/fetch_policy: { effect: send, args: { /id: { role: target, from: [user] } } }
+  example/delete_document: { effect: delete, args: { /id: { role: selector, collection: document, type: id, from: [user] } } }
+`
+
+// growth is a house whose policy grows, with a session in it that has seen things.
+type growth struct {
+	t             *testing.T
+	config, state string
+}
+
+func newGrowth(t *testing.T) *growth {
+	g := &growth{t, approving(t, []byte(growing)), ownState(t)}
+	for _, read := range []string{"search_tickets", "search_documents", "fetch_ticket"} {
+		arguments := `{"query":""}`
+		if read == "fetch_ticket" {
+			arguments = `{"id":"INC-1043"}`
+		}
+		if out, code := piped77(t, "", g.call(read, arguments)...); code != 0 {
+			t.Fatalf("%s: %d %s", read, code, out)
+		}
+	}
+	return g
+}
+
+func (g *growth) call(tool, arguments string) []string {
+	return []string{"call", "--state", g.state, "--config", g.config, "--session", "demo", tool, arguments}
+}
+
+// file is grown.yaml, "" where there is none.
+func (g *growth) file() string {
+	b, err := os.ReadFile(filepath.Join(filepath.Dir(g.config), "policy.grown.yaml"))
+	if err != nil && !os.IsNotExist(err) {
+		g.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// passes says whether a call passes where nobody is asked.
+func (g *growth) passes(tool, arguments string) bool {
+	g.t.Helper()
+	out, code := piped77(g.t, "", g.call(tool, arguments)...)
+	if code != 0 && code != 77 {
+		g.t.Fatalf("%s: %d %s", tool, code, out)
+	}
+	return code == 0
+}
+
+// TestGrownHere: who said yes at his own terminal may keep what he said it to, and
+// nothing but a yes that was typed after the line was shown keeps it. Then the same
+// call passes without a question, another does not, and what was kept is taken back.
+func TestGrownHere(t *testing.T) {
+	g := newGrowth(t)
+	for _, c := range []struct {
+		name, tool, arguments string
+		typed                 []string // each with what is shown before it
+		grows                 string
+		other                 string // what still does not pass
+	}{
+		{"no", "close_ticket", `{"id":"INC-1042","resolution":"fixed"}`,
+			[]string{`\[n\] no`, "y", `from this source(?s:.*)\{"tool":"example/close_ticket","arg":"/id","from":"example/search_tickets#/tickets/\*/id"\}(?s:.*)\[Enter\] no`, ""}, "", ""},
+		{"typed too early", "close_ticket", `{"id":"INC-1042","resolution":"fixed"}`,
+			[]string{`\[n\] no`, "y" + enter + "y" + enter + "y", `\[Enter\] no`, "n"}, "", ""},
+		{"a source", "close_ticket", `{"id":"INC-1042","resolution":"fixed"}`,
+			[]string{`\[n\] no`, "y", `\[Enter\] no`, "y"},
+			`{"tool":"example/close_ticket","arg":"/id","from":"example/search_tickets#/tickets/*/id",`, `{"id":"INC-9999","resolution":"fixed"}`},
+		{"nobody knows who adds to it", "fetch_document", `{"id":"doc-c56d17"}`,
+			[]string{`\[n\] no`, "y", `member of document appear(?s:.*)I do not know`, "", `exact value alone(?s:.*)"const":"doc-c56d17"(?s:.*)\[Enter\] no`, "y"},
+			`{"tool":"example/fetch_document","arg":"/id","const":"doc-c56d17",`, `{"id":"doc-7f3a91"}`},
+		{"anyone adds to it", "fetch_document", `{"id":"doc-7f3a91"}`,
+			[]string{`\[n\] no`, "y", `I do not know`, "2", `exact value alone`, ""}, "", ""},
+		{"our own people add to it", "fetch_document", `{"id":"doc-7f3a91"}`,
+			[]string{`\[n\] no`, "y", `I do not know`, "1", `\{"closed":"document"\}(?s:.*)\[Enter\] no`, "y"},
+			`{"closed":"document",`, `{"id":"doc-000000"}`},
+		{"what anyone wrote", "fetch_policy", `{"id":"helper@outside.example"}`,
+			[]string{`\[n\] no`, "y", `others can write example/fetch_ticket (?s:.*)exact value alone(?s:.*)\[Enter\] no`, "y"},
+			`{"tool":"example/fetch_policy","arg":"/id","const":"helper@outside.example",`, `{"id":"kim@staff.example"}`},
+	} {
+		before := g.file()
+		if g.passes(c.tool, c.arguments) {
+			t.Fatalf("%s: it passes before", c.name)
+		}
+		s := onTerminal(t, "", nil, g.call(c.tool, c.arguments)...)
+		for i := 0; i < len(c.typed); i += 2 {
+			s.expect(c.typed[i])
+			s.press(c.typed[i+1] + enter)
+		}
+		s.expect(map[bool]string{true: "from now on: (?s:.*)writ grown remove", false: `"id"`}[c.grows != ""])
+		if code := s.exits(); code > 1 { // the server may not know it
+			t.Fatalf("%s: exit code %d", c.name, code)
+		}
+		after := g.file()
+		if c.grows == "" {
+			if after != before {
+				t.Errorf("%s: grew %s", c.name, after)
+			}
+			continue
+		}
+		line, ok := strings.CutPrefix(strings.TrimPrefix(after, "grown:\n"), strings.TrimPrefix(before, "grown:\n"))
+		if !ok || !strings.HasPrefix(line, "  - "+c.grows+`"by":"`+account()+`","at":"20`) || strings.Count(line, "\n") != 1 {
+			t.Errorf("%s: grew %s", c.name, after)
+		}
+		if out, code := piped77(t, "", g.call(c.tool, c.arguments)...); code == 77 {
+			t.Errorf("%s: is asked again: %s", c.name, out)
+		}
+		if g.passes(c.tool, c.other) {
+			t.Errorf("%s: %s passes too", c.name, c.other)
+		}
+	}
+
+	// What is destroyed is never kept: it is named each time (R9).
+	s := onTerminal(t, "", nil, g.call("delete_document", `{"id":"doc-c56d17"}`)...)
+	s.expect(`\[n\] no`)
+	s.press("y" + enter)
+	s.expect(`"deleted":true`)
+	if strings.Contains(s.all(), "rom now on") {
+		t.Error("a deletion was offered")
+	}
+	s.exits()
+
+	for range 4 {
+		command(t, "grown", "remove", "1", "--config", g.config)
+	}
+	if g.file() != "" || g.passes("fetch_document", `{"id":"doc-c56d17"}`) {
+		t.Errorf("it was taken back, and passes still: %s", g.file())
+	}
+	if out := command(t, "audit", "verify", "--state", g.state); !strings.Contains(out, "ok") {
+		t.Errorf("audit verify: %s", out)
+	}
+}
+
+// TestGrownElsewhere: the same by writ watch and writ approve at another terminal, of
+// a gateway that runs: it has the line in force at once, and takes it from nobody who
+// may not answer, once, and not where the file was changed meanwhile.
+func TestGrownElsewhere(t *testing.T) {
+	g := newGrowth(t)
+	serving(t, "--state", g.state, "--config", g.config)
+	call := func(tool, arguments string) (string, int) {
+		return piped77(t, "", "call", "--state", g.state, "--session", "demo", tool, arguments)
+	}
+	const act = `{"id":"INC-1042","resolution":"fixed"}`
+	if out, code := call("close_ticket", act); code != 77 {
+		t.Fatal(out)
+	}
+	open := func() (qs []approval.Shown) {
+		if err := json.Unmarshal([]byte(command(t, "approve", "--json", "--state", g.state)), &qs); err != nil || len(qs) != 1 {
+			t.Fatal(qs, err)
+		}
+		return qs
+	}
+	q := open()[0]
+	if len(q.FromNowOn) != 2 || q.FromNowOn[0].Keep != approval.KeepSource || q.FromNowOn[1].Keep != approval.KeepValue || len(q.FromNowOn[0].Lines) != 1 {
+		t.Fatalf("%+v", q.FromNowOn)
+	}
+	// Nobody keeps anything before a yes, nor from no terminal of his own.
+	for _, args := range [][]string{{"--yes", "--keep", "source"}, {"--yes"}} {
+		if out, code := piped77(t, "", append([]string{"approve", q.ID, "--state", g.state}, args...)...); code != 77 || g.file() != "" {
+			t.Errorf("%v: %d %s", args, code, out)
+		}
+	}
+	s := onTerminal(t, "", nil, "approve", q.ID, "--state", g.state)
+	s.expect(`\[n\] no`)
+	s.press("y" + enter)
+	s.expect(`yes: on record(?s:.*)\[Enter\] no`)
+	s.press("y" + enter)
+	s.expect(`from now on: example/close_ticket /id accepts what example/search_tickets#/tickets/\*/id returned`)
+	if code := s.exits(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, id := range []string{"INC-1042", "INC-1043"} {
+		if out, code := call("close_ticket", `{"id":"`+id+`","resolution":"fixed"}`); code != 0 {
+			t.Errorf("%s: %d %s", id, code, out)
+		}
+	}
+	s = onTerminal(t, "", nil, "approve", q.ID, "--yes", "--keep", "value", "--state", g.state)
+	if code := s.exits(); code != 65 {
+		t.Errorf("answered twice: %d", code)
+	}
+
+	// writ watch, with the file changed under it: the yes counts, nothing grows.
+	removed := command(t, "grown", "remove", "1", "--config", g.config)
+	if !strings.Contains(removed, "writ reload") {
+		t.Error(removed)
+	}
+	w := onTerminal(t, "", nil, "watch", "--state", g.state)
+	w.expect("watching")
+	ask := func(then string) {
+		done := make(chan string, 1)
+		go func() {
+			out, code := call("fetch_document", `{"id":"doc-c56d17"}`)
+			if code != 0 {
+				out = "refused: " + out
+			}
+			done <- out
+		}()
+		w.expect(`\[n\] no`)
+		w.press("y" + enter)
+		w.expect(`I do not know`)
+		w.press("1" + enter)
+		w.expect(`\[Enter\] no`)
+		w.press("y" + enter)
+		w.expect(then)
+		if out := <-done; strings.HasPrefix(out, "refused: ") {
+			t.Error(out)
+		}
+	}
+	ask(`nothing was kept(?s:.*)writ reload`)
+	if g.file() != "" {
+		t.Error(g.file())
+	}
+	re := onTerminal(t, "", nil, "reload", "--state", g.state)
+	re.expect("in force")
+	re.exits()
+	ask(`from now on: our own people alone`)
+	if out, code := call("fetch_document", `{"id":"doc-7f3a91"}`); code != 0 {
+		t.Errorf("%d %s", code, out)
+	}
+	w.press(ctrlC)
+	w.exits()
+
+	// In one command.
+	if out, code := call("fetch_policy", `{"id":"helper@outside.example"}`); code != 77 {
+		t.Fatal(out)
+	}
+	for _, keep := range []string{"closed", "all"} { // was not offered
+		s = onTerminal(t, "", nil, "approve", open()[0].ID, "--keep", keep, "--state", g.state)
+		if code := s.exits(); code != 64 {
+			t.Errorf("--keep without --yes: %d", code)
+		}
+	}
+	s = onTerminal(t, "", nil, "approve", open()[0].ID, "--yes", "--keep", "value", "--state", g.state)
+	s.expect(`yes: on record\r\nfrom now on: example/fetch_policy /id accepts "helper@outside.example"`)
+	s.exits()
+	if out, code := call("fetch_policy", `{"id":"helper@outside.example"}`); code == 77 {
+		t.Error(out)
+	}
+}

@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/policy"
+)
+
+// # From now on
+//
+// After a yes a person may keep what he said it to, as lines that grow beside the
+// policy. What is offered is tried before it is: this very call has to pass by the
+// lines, under all that the gate holds anything to.
+
+// KindGrown is the kind of a record of what a person kept from now on.
+const KindGrown audit.Kind = "grown"
+
+// grownData is the data of its record.
+type grownData struct {
+	Keep  approval.Keep `json:"keep"`
+	By    string        `json:"by"`
+	Label string        `json:"label"`
+}
+
+const valueLines = "lines" // grown: the lines, as they grow beside the policy
+
+// maxLines bounds the text of the lines of one offer: more than that nobody reads.
+const maxLines = 2000
+
+// offers returns what may be kept of a call that waits for a person, the widest
+// first, and each only if the call would pass by it.
+func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer) {
+	wide, exact := approval.Offer{Keep: approval.KeepSource}, approval.Offer{Keep: approval.KeepValue}
+	for _, v := range ask.Values {
+		if len(v.Grows) == 0 || !slices.ContainsFunc(v.Seen, isOutput) {
+			continue
+		}
+		first := v.Grows[0]
+		if first.Closed != "" {
+			wide.Keep = approval.KeepClosed
+		}
+		wide.Lines = grownOnce(wide.Lines, first)
+		exact.Lines = grownOnce(exact.Lines, v.Grows[len(v.Grows)-1])
+	}
+	if slices.ContainsFunc(wide.Lines, func(g policy.Grown) bool { return g.Const == nil }) && c.passesBy(in, wide.Lines) {
+		out = append(out, wide)
+	}
+	if exact.Lines != nil && c.passesBy(in, exact.Lines) {
+		out = append(out, exact)
+	}
+	return out
+}
+
+// isOutput reports whether a value was seen where a contract has an output, and was
+// not the model's own there.
+func isOutput(at gate.Ref) bool { return at.Pointer != "" && at.Label != writ.Model }
+
+// grownOnce adds a line that is not there.
+func grownOnce(lines []policy.Grown, g policy.Grown) []policy.Grown {
+	if slices.ContainsFunc(lines, g.Same) {
+		return lines
+	}
+	return append(lines, g)
+}
+
+// passesBy reports whether the call would pass if the lines had grown.
+func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) bool {
+	text := policy.GrownText(lines)
+	if len(text) > maxLines {
+		return false
+	}
+	source, _ := policy.WithGrown(c.rs.policy.Source, text)
+	if len(c.rs.policy.Grown) > 0 { // the key is there, the last one
+		source = slices.Concat(c.rs.policy.Source, bytes.TrimPrefix(text, []byte("grown:\n")))
+	}
+	p, faults := policy.Parse("policy", source)
+	if len(faults) > 0 {
+		return false
+	}
+	in.Policy, in.Asked = p, gate.NotAsked
+	in.Catalogue, _ = gate.NewCatalogue(c.rs.definitions, p)
+	passes := false
+	err := c.g.sessions.with(c.s, func() error {
+		in.Session, in.Time = c.s.evidence, c.g.sessions.now()
+		d := decide(in)
+		passes = d.Allowed()
+		return nil
+	})
+	return err == nil && passes
+}
+
+// grow keeps what was offered: it is on record before the policy has it.
+func (c *judgedCall) grow(o approval.Offer, by approval.Answer) error {
+	if by.Label != writ.User && by.Label != writ.Operator {
+		return errors.New("who says so may not")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	lines, at := slices.Clone(o.Lines), c.g.sessions.now()
+	for i := range lines {
+		lines[i].By, lines[i].At = by.By, at.Format(time.RFC3339)
+	}
+	return c.g.approvals.grow(ctx, lines, func() error {
+		_, err := c.g.sessions.recordIn(ctx, c.s.id, func(s *session) (*receipt, error) {
+			return c.g.sessions.write(s, powerCut, KindGrown, at, grownData{o.Keep, by.By, by.Label.String()}, value{valueLines, policy.GrownText(lines)})
+		})
+		if err != nil {
+			return errors.New("it could not be put on record")
+		}
+		return nil
+	})
+}
