@@ -56,7 +56,9 @@ type files struct {
 
 	again   func() (*files, error) // reads them once more
 	loading *sync.Mutex            // guards now
-	now     *files                 // in force at the gateway that was started: what is reloaded of them is
+	// addresses are the gateway's own, which no tool may name whatever is reloaded.
+	addresses []string
+	now       *files // in force at the gateway that was started: what is reloaded of them is
 
 	terminal *terminal // of the command whose calls these are, nil for none
 

@@ -89,7 +89,7 @@ func TestGrownHere(t *testing.T) {
 			[]string{`\[n\] no`, "y", `member of document appear(?s:.*)I do not know`, "", `exact value alone(?s:.*)"const":"doc-c56d17"(?s:.*)\[Enter\] no`, "y"},
 			`{"tool":"example/fetch_document","arg":"/id","const":"doc-c56d17",`, `{"id":"doc-7f3a91"}`},
 		{"anyone adds to it", "fetch_document", `{"id":"doc-7f3a91"}`,
-			[]string{`\[n\] no`, "y", `I do not know`, "2", `exact value alone`, ""}, "", ""},
+			[]string{`\[n\] no`, "y", `I do not know`, "2", `exact value alone(?s:.*)\[Enter\] no`, ""}, "", ""},
 		{"our own people add to it", "fetch_document", `{"id":"doc-7f3a91"}`,
 			[]string{`\[n\] no`, "y", `I do not know`, "1", `\{"closed":"document"\}(?s:.*)\[Enter\] no`, "y"},
 			`{"closed":"document",`, `{"id":"doc-000000"}`},

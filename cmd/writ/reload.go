@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +29,9 @@ func reloadCommand() *cobra.Command {
 		Use: "reload", Short: "Have the running gateways read their policy and configuration again", Args: cli.NoArgs,
 		Long: "Have the running gateways of the state directory read their policy and configuration again,\n" +
 			"as SIGHUP does: they are read whole, then swapped whole. Where something in them is broken the\n" +
-			"old ones stay in force, and the faults are shown. Servers, shadow and the memory take a restart.",
+			"old ones stay in force, and the faults are shown. A server that is new, or to be started\n" +
+			"otherwise, has to answer before anything changes; one that is no more ends after the calls that\n" +
+			"run there; the others keep running. Shadow, approvals and the memory take a restart.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			doors, err := f.doors()
 			if err != nil {
@@ -45,8 +49,27 @@ func reloadCommand() *cobra.Command {
 
 // reloaded is what a gateway says of a reload.
 type reloaded struct {
-	Policy string `json:"policy,omitempty"` // SHA-256 of the policy in force
-	Error  string `json:"error,omitempty"`  // why the old one is
+	Policy    string   `json:"policy,omitempty"`  // SHA-256 of the policy in force
+	Started   []string `json:"started,omitempty"` // servers
+	Restarted []string `json:"restarted,omitempty"`
+	Ended     []string `json:"ended,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+	Error     string   `json:"error,omitempty"` // why the old ones are
+	Try       string   `json:"try,omitempty"`
+}
+
+// print says what is in force.
+func (r *reloaded) print(w io.Writer) {
+	fmt.Fprintf(w, "in force: policy sha256:%s\n", cli.OneLine(r.Policy, 64))
+	for _, s := range []struct {
+		what  string
+		names []string
+	}{{"started", r.Started}, {"restarted", r.Restarted}, {"ended", r.Ended}} {
+		when(w, len(s.names) > 0, "%s: %s\n", s.what, cli.OneLine(strings.Join(s.names, ", "), 1000))
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(w, "%s\n", cli.Printable(warning))
+	}
 }
 
 func reloadAt(ctx context.Context, door *http.Client, out io.Writer) error {
@@ -66,28 +89,50 @@ func reloadAt(ctx context.Context, door *http.Client, out io.Writer) error {
 		return cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read")
 	}
 	if r.Error != "" {
-		return cli.Fail(cli.ExitConfig, "writ check", "nothing was changed: %s", cli.Printable(r.Error))
+		return cli.Fail(cli.ExitConfig, cli.OneLine(cmp.Or(r.Try, "writ check"), 200), "nothing was changed: %s", cli.Printable(r.Error))
 	}
-	fmt.Fprintf(out, "in force: policy sha256:%s\n", cli.OneLine(r.Policy, 64))
+	r.print(out)
 	return nil
 }
 
 // reload reads a gateway's files again and puts them in force, all or none.
-func (o *files) reload(ctx context.Context, g *gateway.Gateway) (string, error) {
+func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, err error) {
 	o.loading.Lock()
 	defer o.loading.Unlock()
 	next, err := o.again()
-	switch {
-	case err != nil:
-		return "", err
-	case !reflect.DeepEqual(next.servers, o.servers) || next.shadow != o.shadow || !reflect.DeepEqual(next.memory, o.memory):
-		return "", cli.Fail(cli.ExitConfig, "restart the gateway", "servers, shadow and the memory take a restart")
+	if err != nil {
+		return out, err
 	}
-	if err := g.Reload(ctx, next.policy, next.screen); err != nil {
-		return "", err
+	var fixed []string
+	for _, f := range []struct {
+		name string
+		same bool
+	}{{"shadow", next.shadow == o.shadow}, {"approvals", next.asks == o.asks}, {"memory", reflect.DeepEqual(next.memory, o.memory)}} {
+		if !f.same {
+			fixed = append(fixed, f.name)
+		}
+	}
+	if fixed != nil {
+		return out, cli.Fail(cli.ExitConfig, "restart the gateway", "%s changed, which takes a restart", strings.Join(fixed, ", "))
+	}
+	next.ownPaths = append(next.ownPaths, o.addresses...)
+	did, err := g.Reload(ctx, next.setup())
+	if err != nil {
+		return out, err
 	}
 	o.now = next
-	return fmt.Sprintf("%x", next.policy.Digest), nil
+	for _, s := range next.servers {
+		if held := next.exposed(s); held != "" {
+			out.Warnings = append(out.Warnings, "warning: "+held+"; "+moveThem)
+		}
+	}
+	out.Policy, out.Started, out.Restarted, out.Ended = fmt.Sprintf("%x", next.policy.Digest), did.Started, did.Restarted, did.Ended
+	return out, nil
+}
+
+// setup is what of the files a gateway that runs can be given.
+func (o *files) setup() gateway.Setup {
+	return gateway.Setup{Policy: o.policy, Screen: o.screen, Servers: o.servers, OwnPaths: o.ownPaths}
 }
 
 // grow has lines grow beside the policy in force, and puts them in force: there is
@@ -110,7 +155,7 @@ func (o *files) grow(ctx context.Context, g *gateway.Gateway, lines []policy.Gro
 	}
 	next := *o.now
 	next.policy = grown.Now
-	if err := g.Reload(ctx, next.policy, next.screen); err != nil {
+	if _, err := g.Reload(ctx, next.setup()); err != nil {
 		return errors.New("it stands beside the policy, and is in force after writ reload")
 	}
 	o.now = &next
@@ -131,10 +176,11 @@ func (o *files) hearReload(ctx context.Context, g *gateway.Gateway, stderr io.Wr
 			case <-ctx.Done():
 				return
 			case <-hup:
-				if digest, err := o.reload(ctx, g); err != nil {
+				if did, err := o.reload(ctx, g); err != nil {
 					fmt.Fprintf(stderr, "writ: nothing was changed: %s\n", cli.Printable(err.Error()))
 				} else {
-					fmt.Fprintf(stderr, "writ: in force: policy sha256:%s\n", digest)
+					fmt.Fprint(stderr, "writ: ")
+					did.print(stderr)
 				}
 			}
 		}
@@ -147,11 +193,17 @@ func (o *files) reloadHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc
 		var out reloaded
 		status := http.StatusOK
 		err := localdoor.Apart(r.Context(), apart...)
-		if err == nil {
-			out.Policy, err = o.reload(r.Context(), g)
+		if err != nil {
+			err = cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "%w", err)
+		} else {
+			out, err = o.reload(r.Context(), g)
 		}
 		if err != nil {
 			out.Error, status = err.Error(), http.StatusConflict
+			var e *cli.Exit
+			if errors.As(err, &e) {
+				out.Try = e.Hint
+			}
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)

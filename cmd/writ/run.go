@@ -28,11 +28,10 @@ func runCommand() *cobra.Command {
 		Example: "  writ run --config writ.yaml\n" +
 			"  writ run --policy files.yaml -- npx -y @modelcontextprotocol/server-filesystem /srv",
 		RunE: func(c *cobra.Command, args []string) error {
-			o, err := f.loadRun(policy, name, args)
+			o, err := f.loadRun(policy, name, args, shadow)
 			if err != nil {
 				return err
 			}
-			o.shadow = o.shadow || shadow
 			level := slog.LevelError
 			if verbose {
 				level = slog.LevelInfo
@@ -76,8 +75,14 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 }
 
 // loadRun is load, or with a command after -- the one server it names.
-func (f *flags) loadRun(policy, name string, command []string) (*files, error) {
-	read := func() (*files, error) { return f.readRun(policy, name, command) }
+func (f *flags) loadRun(policy, name string, command []string, shadow bool) (*files, error) {
+	read := func() (*files, error) {
+		o, err := f.readRun(policy, name, command)
+		if err == nil {
+			o.shadow = o.shadow || shadow
+		}
+		return o, err
+	}
 	o, err := read()
 	if err == nil {
 		o.again = read

@@ -71,6 +71,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	}
 	defer ln.Close()
 	url := "http://" + ln.Addr().String()
+	o.addresses = []string{url}
 	o.ownPaths = append(o.ownPaths, url) // R34: no tool is sent to this gateway
 	g, stop, err := o.start(ctx, logger(stderr, slog.LevelWarn))
 	if err != nil {

@@ -140,7 +140,7 @@ func toolsApprove() *cobra.Command {
 			var o *files
 			var err error
 			if policy != "" {
-				o, err = f.loadRun(policy, name, args[1:])
+				o, err = f.loadRun(policy, name, args[1:], false)
 			} else if len(args) > 1 {
 				err = cli.Fail(cli.ExitUsage, "writ tools approve --help", "a command after -- needs --policy")
 			} else {
@@ -212,7 +212,7 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 	if err := replaceFile(o.file, source); err != nil {
 		return cli.Fail(cli.ExitIO, "", "the policy cannot be written: %w", err)
 	}
-	fmt.Fprintf(out, "%d pinned in %s; restart the gateway to use it\n", written, cli.Printable(o.file))
+	fmt.Fprintf(out, "%d pinned in %s; a gateway that runs takes it at the next writ reload\n", written, cli.Printable(o.file))
 	return nil
 }
 

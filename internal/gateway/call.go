@@ -113,8 +113,8 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 	if c.s, err = g.sessions.of(c.r); err != nil {
 		return d, err
 	}
-	in := gate.Input{Policy: c.rs.policy, Catalogue: c.rs.catalogue, Call: call, Shadow: g.shadow, OwnPaths: g.ownPaths, Asked: c.asked}
-	g.locate(ctx, &in)
+	in := gate.Input{Policy: c.rs.policy, Catalogue: c.rs.catalogue, Call: call, Shadow: g.shadow, OwnPaths: c.rs.fleet.ownPaths, Asked: c.asked}
+	g.locate(ctx, c.rs.fleet, &in)
 	s := c.s
 	var ask *gate.Ask
 	err = g.sessions.with(s, func() error {
@@ -215,10 +215,15 @@ func (c *judgedCall) callServer(ctx context.Context) upstream.Response {
 	if d.Call.Server == policy.OwnServer && c.g.inside != nil {
 		return c.callInside(ctx, &d)
 	}
-	srv := c.g.servers[d.Call.Server]
+	srv := c.server(&d)
 	if srv == nil {
 		return upstream.Response{End: upstream.NotSent, Err: rpc.Errorf(rpc.CodeInternal, "the server is not configured")}
 	}
+	leave, ok := srv.enter()
+	if !ok {
+		return changedUnder()
+	}
+	defer leave()
 	if of, isList := listOf(string(d.Call.Method)); isList {
 		return srv.fetchList(ctx, of)
 	}

@@ -9,7 +9,7 @@
 // it came in.
 //
 // Lock order: a judgedCall's mu, a session's, sessions'. No lock is held while a
-// server or a client is waited for.
+// server or a client is waited for, but for reloading, which no call takes.
 package gateway
 
 import (
@@ -18,8 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -105,12 +103,12 @@ type Gateway struct {
 	inside    Inside
 	shadow    bool
 	disk      disk
-	ownPaths  []string
-	programs  []string // what servers are started from, and this program (R34)
 	version   string
 
-	stop context.CancelFunc
-	done sync.WaitGroup
+	reloading sync.Mutex      // one reload at a time, and none once it ends
+	running   context.Context // from Start to Close
+	stop      context.CancelFunc
+	done      sync.WaitGroup
 }
 
 // New returns a gateway that is not started.
@@ -118,76 +116,38 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
-	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, ownPaths: o.OwnPaths, version: o.Version,
+	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, version: o.Version,
 		events: newEvents(o.Log), listeners: newListeners(), places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
 	g.rules = newRules(o, g.events, func() {
 		g.listeners.listChanged("tools", func(f downstream.Filter) bool { return f.Tools })
 	})
 	g.sessions = newSessions(o, g.events)
-	for _, c := range o.Servers {
-		if err := g.addServer(c); err != nil {
-			return nil, err
-		}
+	if g.hasTools(policy.OwnServer) {
+		return nil, errors.New("gateway: a tool of the program has the name of Writ's own server")
 	}
-	for _, t := range o.Tools {
-		if g.servers[t.Server] != nil || t.Server == policy.OwnServer {
-			return nil, fmt.Errorf("gateway: a tool of the program has the name of a server that is none of it")
-		}
+	servers, _, err := g.newFleet(o.Servers, o.OwnPaths, nil)
+	if err != nil {
+		return nil, err
 	}
-	if self, err := os.Executable(); err == nil {
-		g.programs = append(g.programs, self)
-	}
-	slices.Sort(g.programs)
-	g.programs = slices.Compact(g.programs)
-	slices.Sort(g.order)
+	g.rules.fleet = servers
 	if in, is := g.inside.(InsideResources); is {
 		in.Watch(g.insideChanged)
 	}
 	return g, nil
 }
 
-// addServer adds a server that is not started.
-func (g *Gateway) addServer(c upstream.Config) error {
-	if g.servers[c.Name] != nil || c.Name == policy.OwnServer {
-		return fmt.Errorf("gateway: two servers have one name")
-	}
-	c.Version = g.version
-	if c.ClientCapabilities == nil {
-		c.ClientCapabilities = []byte(`{"elicitation":{"form":{},"url":{}},"sampling":{}}`)
-	}
-	s, programs := newServer(c)
-	s.conn = upstream.New(c, upstream.Callbacks{
-		ListChanged: func(kind string) { g.listChanged(s, kind) },
-		Notify:      func(method string, params []byte, owner string) { g.notified(s, method, params, owner) },
-		Event:       func(e upstream.Event) { g.events.ofServer(s.name, e) },
-	}, nil)
-	g.programs = append(g.programs, programs...)
-	g.servers[c.Name] = s
-	g.order = append(g.order, c.Name)
-	return nil
-}
-
 // Start connects to every server and returns; lists wait for their answers.
 func (g *Gateway) Start(ctx context.Context) error {
 	ctx, g.stop = context.WithCancel(ctx)
-	for _, name := range g.order {
-		if err := g.servers[name].conn.Start(ctx); err != nil {
+	g.running = ctx
+	servers := g.rules.serving()
+	for _, name := range servers.order {
+		if err := servers.servers[name].start(ctx); err != nil {
 			return fmt.Errorf("gateway: server %s: %w", name, err)
 		}
 	}
-	g.done.Go(func() { g.rules.refresher(ctx) })
+	g.done.Go(func() { g.rules.refresher(ctx, servers) })
 	g.done.Go(func() { g.sessions.recorder(ctx) })
-	return nil
-}
-
-// Reload puts another policy in force, and another input policy for what users say
-// from now on (nil for none). It returns once both are. The caller has read them
-// whole: what is broken never comes here.
-func (g *Gateway) Reload(ctx context.Context, p *policy.Policy, s *screen.Screen) error {
-	if err := g.rules.setPolicy(ctx, p); err != nil {
-		return err
-	}
-	g.sessions.screen.Store(s)
 	return nil
 }
 
@@ -196,13 +156,17 @@ func (g *Gateway) Close() error {
 	if g.stop != nil {
 		g.stop()
 	}
-	errs := make([]error, len(g.order))
+	g.reloading.Lock() // one that runs has ended
+	defer g.reloading.Unlock()
+	servers := g.rules.serving()
+	errs := make([]error, len(servers.order))
 	var wg sync.WaitGroup
-	for i, name := range g.order {
-		wg.Go(func() { errs[i] = g.servers[name].conn.Close() })
+	for i, name := range servers.order {
+		wg.Go(func() { errs[i] = servers.servers[name].end() })
 	}
 	wg.Wait()
 	g.done.Wait()
+	g.rules.watching.Wait()
 	g.sessions.recordEvents()
 	g.sessions.drainAll()
 	return errors.Join(errs...)

@@ -168,7 +168,7 @@ func (g *Gateway) notified(s *server, method string, params []byte, owner string
 	switch method {
 	case "notifications/resources/updated":
 		uri, rs := textMember(strictjson.Of(params), "uri"), g.rules.newest()
-		if _, own := g.insideResource(uri); !own && rs != nil && g.rules.resourceServer(rs, uri) == s.name {
+		if _, own := g.insideResource(uri); !own && rs != nil && rs.fleet.servers[rs.resourceServer(uri)] == s {
 			g.listeners.updated(uri)
 		}
 	case "notifications/message":
@@ -218,7 +218,7 @@ func (g *Gateway) unsubscribe(ctx context.Context, r *downstream.Request, rs *ru
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
 	}
 	if _, own := g.insideResource(uri); g.listeners.unsubscribe(subscription{h.id, uri}) && !own { // of our own nobody else was asked
-		if srv := g.servers[g.rules.resourceServer(rs, uri)]; srv != nil {
+		if srv := rs.fleet.servers[rs.resourceServer(uri)]; srv != nil {
 			if resp := srv.conn.Do(ctx, upstream.Request{Method: r.Method, Params: strictjson.Make(only(r.Params, "uri")...)}); resp.Err != nil {
 				return downstream.Reply{Err: resp.Err}
 			}

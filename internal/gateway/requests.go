@@ -31,10 +31,10 @@ func (g *Gateway) Describe(ctx context.Context, version string) (capabilities, s
 		{"resources", `{"subscribe":true,"listChanged":true}`}, {"prompts", `{"listChanged":true}`}, {"completions", `{}`}, {"logging", `{}`},
 	} {
 		have := c.name == "resources" && len(g.insideTemplates()) > 0
-		for _, s := range g.servers {
+		g.rules.serving().each(func(s *server) {
 			info, known := s.said()
 			have = have || !known || hasCapability(strictjson.Of(info.Capabilities), c.name)
-		}
+		})
 		if have {
 			capabilities = strictjson.Set(capabilities, c.name, []byte(c.promise))
 		}
@@ -107,7 +107,7 @@ func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.
 	case "completion/complete":
 		return g.complete(ctx, r, rs)
 	case "logging/setLevel":
-		return g.setLevel(ctx, r)
+		return g.setLevel(ctx, r, rs)
 	}
 	return failure(rpc.CodeMethodNotFound, "unknown method")
 }
@@ -201,8 +201,8 @@ func nearMember(params strictjson.Value, known ...string) bool {
 func (g *Gateway) list(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
 	of, _ := listOf(r.Method)
 	var items [][]byte
-	for _, name := range g.order {
-		if !g.servers[name].can(of.capability) {
+	for _, name := range rs.fleet.order {
+		if !rs.fleet.servers[name].can(of.capability) {
 			continue
 		}
 		c := &judgedCall{g: g, rs: rs, r: r, call: gate.Call{Server: name, Method: policy.Method(r.Method)}}
@@ -236,7 +236,7 @@ func (g *Gateway) resource(ctx context.Context, r *downstream.Request, rs *rules
 	if call, own := g.insideResource(uri); own {
 		return g.readInside(ctx, r, rs, uri, call)
 	}
-	name := g.rules.resourceServer(rs, uri)
+	name := rs.resourceServer(uri)
 	if name == "" {
 		return failure(rpc.CodeInvalidParams, "no server has such a resource")
 	}
@@ -282,7 +282,7 @@ func (g *Gateway) complete(ctx context.Context, r *downstream.Request, rs *rules
 			}
 		}
 		if name == "" {
-			name = g.rules.resourceServer(rs, textMember(ref, "uri"))
+			name = rs.resourceServer(textMember(ref, "uri"))
 		}
 	default:
 		return failure(rpc.CodeInvalidParams, "params.ref is a prompt or a resource")
@@ -296,12 +296,12 @@ func (g *Gateway) complete(ctx context.Context, r *downstream.Request, rs *rules
 var logLevels = map[string]bool{"debug": true, "info": true, "notice": true, "warning": true,
 	"error": true, "critical": true, "alert": true, "emergency": true}
 
-func (g *Gateway) setLevel(ctx context.Context, r *downstream.Request) downstream.Reply {
+func (g *Gateway) setLevel(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
 	if !logLevels[textMember(r.Params, "level")] {
 		return failure(rpc.CodeInvalidParams, "params.level is one of the levels of RFC 5424")
 	}
-	for _, name := range g.order {
-		if s := g.servers[name]; s.can("logging") && s.legacy() {
+	for _, name := range rs.fleet.order {
+		if s := rs.fleet.servers[name]; s.can("logging") && s.legacy() {
 			if resp := s.conn.Do(ctx, upstream.Request{Method: r.Method, Params: strictjson.Make(only(r.Params, "level")...)}); resp.Err != nil {
 				return downstream.Reply{Err: resp.Err}
 			}
@@ -311,7 +311,7 @@ func (g *Gateway) setLevel(ctx context.Context, r *downstream.Request) downstrea
 }
 
 // legacyServer reports whether a server speaks the wire before 2026-07-28.
-func (g *Gateway) legacyServer(name string) bool {
-	s := g.servers[name]
+func (rs *ruleset) legacyServer(name string) bool {
+	s := rs.fleet.servers[name]
 	return s != nil && s.legacy()
 }

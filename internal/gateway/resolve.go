@@ -59,18 +59,18 @@ func (thisDisk) Home(name string) (string, error) {
 // is refused for its name or schema is not looked at, and one that takes too
 // many looks, or whose ctx ends, is Unresolved from there on. No lock of a
 // session may be held: a disk takes its time.
-func (g *Gateway) locate(ctx context.Context, in *gate.Input) {
-	srv := g.servers[in.Call.Server]
+func (g *Gateway) locate(ctx context.Context, f *fleet, in *gate.Input) {
+	srv := f.servers[in.Call.Server]
 	if srv == nil && g.hasTools(in.Call.Server) {
 		srv = thisProcess()
 	}
-	if srv == nil || len(g.ownPaths) == 0 {
+	if srv == nil || len(f.ownPaths) == 0 {
 		return
 	}
-	in.Bases, in.Elsewhere, in.Programs = srv.bases, srv.elsewhere, g.programs
+	in.Bases, in.Elsewhere, in.Programs = srv.bases, srv.elsewhere, f.programs
 	texts, writes, read := gate.Texts(*in)
 	in.Reading = read
-	l := newLook(ctx, g, srv, writes)
+	l := newLook(ctx, g.disk, f, srv, writes)
 	for _, t := range texts {
 		l.text(t.Pointer, t.Text)
 	}
@@ -108,7 +108,8 @@ func (s *server) begins() []string {
 // look is one call looked at.
 type look struct {
 	ctx     context.Context
-	g       *Gateway
+	disk    disk
+	fleet   *fleet
 	srv     *server
 	writes  bool
 	out     map[string][]string
@@ -132,8 +133,8 @@ type look struct {
 	walked bool              // names and crowd are known
 }
 
-func newLook(ctx context.Context, g *Gateway, srv *server, writes bool) *look {
-	return &look{ctx: ctx, g: g, srv: srv, writes: writes, out: map[string][]string{}, infos: map[string]fs.FileInfo{},
+func newLook(ctx context.Context, on disk, f *fleet, srv *server, writes bool) *look {
+	return &look{ctx: ctx, disk: on, fleet: f, srv: srv, writes: writes, out: map[string][]string{}, infos: map[string]fs.FileInfo{},
 		leads: map[string]string{}, homes: map[string]string{}, named: map[string]bool{}, brings: map[string]string{}}
 }
 
@@ -201,7 +202,7 @@ func (l *look) begin(p string) (abs string, known bool) {
 	case strings.HasPrefix(p, "~"):
 		home, ok := l.homes[first]
 		if !ok && l.may(10) {
-			home, _ = l.g.disk.Home(first[1:])
+			home, _ = l.disk.Home(first[1:])
 			l.homes[first] = home
 		}
 		return home + "/" + rest, home != ""
@@ -252,14 +253,14 @@ func (l *look) stateDirs() []stateDir {
 		return l.states
 	}
 	l.states = []stateDir{}
-	for _, p := range l.g.ownPaths {
+	for _, p := range l.fleet.ownPaths {
 		if strings.Contains(p, "://") || kernels(p) {
 			continue
 		}
 		if fi := l.info(p); fi == nil || !fi.IsDir() {
 			continue
 		}
-		entries, _ := l.g.disk.ReadDir(p, maxWalked)
+		entries, _ := l.disk.ReadDir(p, maxWalked)
 		l.may(1 + len(entries))
 		o := stateDir{p, map[string]bool{}, map[string]bool{}}
 		for _, d := range entries {
@@ -307,7 +308,7 @@ func (l *look) path(p string) {
 		}
 		real, there, ok := l.realPath(p)
 		if !ok {
-			l.report(l.g.ownPaths[0])
+			l.report(l.fleet.ownPaths[0])
 			continue
 		}
 		if real != ways[0] {
@@ -360,7 +361,7 @@ func (l *look) walk(dir string, visit func(path string, d fs.DirEntry) bool) boo
 		if !l.may(1) {
 			return false
 		}
-		entries, _ := l.g.disk.ReadDir(at, maxWalked-n+1)
+		entries, _ := l.disk.ReadDir(at, maxWalked-n+1)
 		if n += len(entries); !l.may(len(entries)) {
 			return false
 		}
@@ -385,7 +386,7 @@ func (l *look) walk(dir string, visit func(path string, d fs.DirEntry) bool) boo
 func (l *look) info(p string) fs.FileInfo {
 	fi, ok := l.infos[p]
 	if !ok && l.may(1) {
-		fi, _ = l.g.disk.Lstat(p)
+		fi, _ = l.disk.Lstat(p)
 		l.infos[p] = fi
 	}
 	return fi
@@ -423,7 +424,7 @@ func (l *look) ownedBy(real, there string) string {
 // ownFiles are those of Writ's own that are there.
 func (l *look) ownFiles() []ownFile {
 	out := []ownFile{}
-	for _, p := range slices.Concat(l.g.ownPaths, l.g.programs) {
+	for _, p := range slices.Concat(l.fleet.ownPaths, l.fleet.programs) {
 		if strings.Contains(p, "://") {
 			continue
 		}
@@ -524,7 +525,7 @@ func (l *look) realPath(path string) (real, there string, ok bool) {
 func (l *look) readlink(p string) string {
 	target, ok := l.leads[p]
 	if !ok && l.may(1) {
-		target, _ = l.g.disk.Readlink(p)
+		target, _ = l.disk.Readlink(p)
 		l.leads[p] = target
 	}
 	return target

@@ -54,18 +54,21 @@ func TestLocate(t *testing.T) {
 	}
 	env := func(name string) string { return map[string]string{"HOME": home, "DATA": root}[name] }
 	g := &Gateway{
-		rules: &rules{servers: map[string]*server{
+		rules: &rules{}, disk: thisDisk{},
+	}
+	f := &fleet{
+		servers: map[string]*server{
 			"x":   {here: true, env: env, bases: []string{work, root}},
 			"url": {here: true, env: env},
 			"far": {env: env},
 			"sh":  {here: true, env: env, bases: []string{work, root}, elsewhere: true},
-		}},
-		ownPaths: []string{state, policy, "http://127.0.0.1:1"}, programs: []string{program}, disk: thisDisk{},
+		},
+		ownPaths: []string{state, policy, "http://127.0.0.1:1"}, programs: []string{program},
 	}
 	declared, tools := locateRules(t)
 	locate := func(call gate.Call) gate.Input {
 		in := gate.Input{Policy: declared, Catalogue: tools, Call: call}
-		g.locate(t.Context(), &in)
+		g.locate(t.Context(), f, &in)
 		return in
 	}
 	at := func(server, args string) []string {
@@ -195,7 +198,7 @@ func TestLocate(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, "parcel", ".git", "hooks"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l := newLook(t.Context(), g, g.servers["x"], true)
+	l := newLook(t.Context(), g.disk, f, f.servers["x"], true)
 	l.text("/p", "parcel")
 	if want := []string{root + "/parcel/", root + "/parcel/.git"}; !slices.Equal(l.out["/p"], want) {
 		t.Errorf("a directory that is to be moved: %q, want %q", l.out["/p"], want)
@@ -367,12 +370,13 @@ func TestLooks(t *testing.T) {
 		{"deep paths", "w", `{"content":` + list("N"+strings.Repeat("/a/..", 700), 2000) + `}`, maxLooks, false},
 	} {
 		disk := &counted{}
-		g := &Gateway{
-			rules:    &rules{servers: map[string]*server{"x": {here: true, env: func(string) string { return "" }, bases: []string{root}}}},
-			ownPaths: []string{state, filepath.Join(dir, "policy.yaml")}, disk: disk,
+		g := &Gateway{rules: &rules{}, disk: disk}
+		f := &fleet{
+			servers:  map[string]*server{"x": {here: true, env: func(string) string { return "" }, bases: []string{root}}},
+			ownPaths: []string{state, filepath.Join(dir, "policy.yaml")},
 		}
 		in := gate.Input{Policy: declared, Catalogue: tools, Call: gate.Call{Server: "x", Tool: c.tool, Arguments: strictjson.Of([]byte(c.args))}}
-		g.locate(t.Context(), &in)
+		g.locate(t.Context(), f, &in)
 		if disk.asked > c.most || (len(in.Unresolved) > 0) != c.refused {
 			t.Errorf("%s: the disk was asked %d times, at most %d may be; unresolved %q", c.what, disk.asked, c.most, in.Unresolved)
 		}
@@ -382,7 +386,7 @@ func TestLooks(t *testing.T) {
 		// Nothing more is asked once nobody waits for it.
 		ctx, cancel := context.WithCancel(t.Context())
 		disk.asked, disk.ended, in.Unresolved = 0, cancel, nil
-		g.locate(ctx, &in)
+		g.locate(ctx, f, &in)
 		if disk.asked > 1001 || disk.asked > 0 && len(in.Unresolved) == 0 {
 			t.Errorf("%s, given up: the disk was asked %d times; unresolved %q", c.what, disk.asked, in.Unresolved)
 		}

@@ -40,7 +40,7 @@ var askCapability = map[string]string{
 // send makes the allowed call. A question of a legacy server to a client of
 // 2026-07-28 suspends it: then later is the client's answer for now.
 func (c *judgedCall) send(ctx context.Context) (resp upstream.Response, later *downstream.Reply) {
-	if c.r.Era == downstream.Modern && c.g.legacyServer(c.call.Server) {
+	if c.r.Era == downstream.Modern && c.rs.legacyServer(c.call.Server) {
 		return c.sendSuspendable(ctx)
 	}
 	return c.callServer(ctx), nil
@@ -170,7 +170,7 @@ func (c *judgedCall) takeRetry(ctx context.Context) (reply downstream.Reply, end
 		}
 		c.extra = append(c.extra, strictjson.Member{Name: "requestState", Value: state})
 	}
-	if len(c.extra) > 0 && c.g.legacyServer(c.call.Server) {
+	if len(c.extra) > 0 && c.rs.legacyServer(c.call.Server) {
 		// Such a server asks within a call, and that call is not waiting.
 		return failure(rpc.CodeInvalidParams, "no call of this session waits for that answer"), true
 	}

@@ -17,6 +17,7 @@ import (
 
 // ruleset is the policy with the catalogue it is joined to. It is immutable.
 type ruleset struct {
+	fleet         *fleet
 	policy        *policy.Policy
 	catalogue     *gate.Catalogue
 	policyBlob    string
@@ -37,8 +38,6 @@ type route struct{ server, name string }
 type rules struct {
 	tools   []gate.Definition // of the program the gateway is part of
 	inside  Inside
-	servers map[string]*server
-	order   []string // server names, sorted
 	store   Store
 	events  *events
 	changed func() // the tools are others
@@ -48,15 +47,18 @@ type rules struct {
 	ready   chan struct{}     // closed with the first ruleset
 	settled chan struct{}     // closed with the first ruleset that no server is awaited for
 
+	watching sync.WaitGroup // of the servers there are and were
+
 	mu       sync.Mutex
 	policy   *policy.Policy // of the next ruleset
+	fleet    *fleet         // and its servers
 	inForce  *ruleset
 	replaced chan struct{} // closed and replaced with each ruleset
 	findings []gate.Finding
 }
 
 func newRules(o Options, es *events, changed func()) *rules {
-	return &rules{policy: o.Policy, tools: slices.Clone(o.Tools), inside: o.Inside, servers: map[string]*server{}, store: o.Store, events: es, changed: changed,
+	return &rules{policy: o.Policy, tools: slices.Clone(o.Tools), inside: o.Inside, store: o.Store, events: es, changed: changed,
 		absent: map[string]string{}, refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}), replaced: make(chan struct{})}
 }
 
@@ -67,19 +69,13 @@ const readyGrace = 3 * time.Second
 
 // refresher keeps the ruleset: once when the servers have answered, and again
 // whenever one of them has something new.
-func (ru *rules) refresher(ctx context.Context) {
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	first := make(chan bool, len(ru.order)) // whether the server answered
-	for _, name := range ru.order {
-		watching.Go(func() {
-			ru.servers[name].watch(ctx, ru.events.log, func(answered bool) { first <- answered }, func() { wake(ru.refresh) })
-		})
-	}
+func (ru *rules) refresher(ctx context.Context, begin *fleet) {
+	first := make(chan bool, len(begin.order)) // whether the server answered
+	begin.each(func(s *server) { ru.watch(s, func(answered bool) { first <- answered }) })
 	var grace <-chan time.Time
-	waiting, isReady := len(ru.order), false
+	waiting, isReady := len(begin.order), false
 	for {
-		if waiting == 0 {
+		if waiting == 0 && ctx.Err() == nil {
 			waiting = -1
 			ru.rebuild(ctx)
 			close(ru.settled)
@@ -108,6 +104,18 @@ func (ru *rules) refresher(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// watch lists a server that was started whenever its lists change, until it ends.
+func (ru *rules) watch(s *server, first func(answered bool)) {
+	ru.watching.Go(func() { s.watch(s.running, ru.events.log, first, func() { wake(ru.refresh) }) })
+}
+
+// serving is the fleet there is.
+func (ru *rules) serving() *fleet {
+	ru.mu.Lock()
+	defer ru.mu.Unlock()
+	return ru.fleet
 }
 
 // rebuild puts the ruleset of what the servers list now in force.
@@ -140,24 +148,33 @@ func (ru *rules) rebuild(ctx context.Context) {
 	}
 }
 
-// setPolicy has the next ruleset made with another policy, and waits until it is in
-// force. What is judged by the old one by then is judged by it to its end.
-func (ru *rules) setPolicy(ctx context.Context, p *policy.Policy) error {
+// replace has the next ruleset made with another policy and other servers, and waits
+// until it is in force; where it does not come to that, the old ones stay. What is
+// judged by the old one by then is judged by it to its end.
+func (ru *rules) replace(ctx context.Context, p *policy.Policy, f *fleet) error {
 	ru.mu.Lock()
-	ru.policy = p
+	oldPolicy, oldFleet := ru.policy, ru.fleet
+	ru.policy, ru.fleet = p, f
 	ru.mu.Unlock()
 	wake(ru.refresh)
 	for {
 		ru.mu.Lock()
 		inForce, replaced := ru.inForce, ru.replaced
+		done := inForce != nil && inForce.policy == p && inForce.fleet == f
+		if !done && ctx.Err() != nil {
+			ru.policy, ru.fleet = oldPolicy, oldFleet
+		}
 		ru.mu.Unlock()
-		if inForce != nil && inForce.policy == p {
+		switch {
+		case done:
 			return nil
+		case ctx.Err() != nil:
+			wake(ru.refresh)
+			return errors.New("it could not be put in force: the catalogue is not there yet, or cannot be written")
 		}
 		select {
 		case <-replaced:
 		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
 }
@@ -166,12 +183,12 @@ func (ru *rules) setPolicy(ctx context.Context, p *policy.Policy) error {
 // to make a catalogue of.
 func (ru *rules) listedNow() (next *ruleset) {
 	ru.mu.Lock()
-	rules := ru.policy
+	rules, f := ru.policy, ru.fleet
 	ru.mu.Unlock()
-	next = &ruleset{policy: rules, prompts: map[string]route{}, resources: map[string]string{}, at: map[string]uint64{}, definitions: slices.Clone(ru.tools)}
+	next = &ruleset{fleet: f, policy: rules, prompts: map[string]route{}, resources: map[string]string{}, at: map[string]uint64{}, definitions: slices.Clone(ru.tools)}
 	byName := map[string][]string{} // the servers of a prompt
-	for _, name := range ru.order {
-		listed, at := ru.present(ru.servers[name])
+	for _, name := range f.order {
+		listed, at := ru.present(f.servers[name])
 		next.at[name] = at
 		for _, raw := range listed["tools/list"] {
 			next.definitions = append(next.definitions, gate.Definition{Server: name, Raw: raw})
@@ -308,13 +325,13 @@ func (ru *rules) Catalogue() (*gate.Catalogue, []gate.Finding) {
 // Failed returns, after Settled, the servers that could not be reached, with the reason.
 func (ru *rules) Failed() map[string]error {
 	out := map[string]error{}
-	for name, s := range ru.servers {
+	ru.serving().each(func(s *server) {
 		s.mu.Lock()
 		if s.err != nil {
-			out[name] = s.err
+			out[s.name] = s.err
 		}
 		s.mu.Unlock()
-	}
+	})
 	return out
 }
 
@@ -333,9 +350,9 @@ func (ru *rules) listed(ctx context.Context, name string) (rs *ruleset, ok bool)
 		ru.mu.Lock()
 		rs, replaced := ru.inForce, ru.replaced
 		ru.mu.Unlock()
-		s := ru.servers[name]
+		s := rs.fleet.servers[name]
 		if s == nil || rs.at[name] == s.conn.Changes() {
-			return rs, true // Writ's own server never changes
+			return rs, true // what is none never changes: Writ's own
 		}
 		wake(s.again)
 		if s.waitedInVain(rs.at[name]) {
@@ -371,18 +388,21 @@ func (rs *ruleset) same(d *decision) bool {
 	return t.Pin == d.Tool.Pin && t.State == d.Tool.State
 }
 
+// server is the one that the call was judged for, nil where it is none.
+func (c *judgedCall) server(d *decision) *server { return c.rs.fleet.servers[d.Call.Server] }
+
 // stillListed waits until no change of the server's lists is pending, and
-// reports whether the call's definition is the one it was judged by. The call
+// reports whether the call's definition and server are those it was judged by. The call
 // then rests on the lists as they are, which rs holds.
 func (c *judgedCall) stillListed(ctx context.Context, d *decision) (rs *ruleset, ok bool) {
 	rs, ok = c.g.rules.listed(ctx, d.Call.Server)
 	if d.Shadow { // every call passes
-		if s := c.g.servers[d.Call.Server]; s != nil {
+		if s := c.server(d); s != nil {
 			c.lists.Store(s.conn.Changes())
 		}
 		return rs, true
 	}
-	if ok = ok && rs.same(d); ok {
+	if ok = ok && rs.same(d) && rs.fleet.servers[d.Call.Server] == c.server(d); ok {
 		c.lists.Store(rs.at[d.Call.Server])
 	}
 	return rs, ok
@@ -391,7 +411,7 @@ func (c *judgedCall) stillListed(ctx context.Context, d *decision) (rs *ruleset,
 // unmoved is stillListed for a call that was answered: it waits only if its
 // server's lists changed meanwhile.
 func (c *judgedCall) unmoved(d *decision) bool {
-	s := c.g.servers[d.Call.Server]
+	s := c.server(d)
 	if _, isList := listOf(string(d.Call.Method)); s == nil || isList || s.conn.Changes() == c.lists.Load() {
 		return true
 	}
@@ -401,7 +421,7 @@ func (c *judgedCall) unmoved(d *decision) bool {
 
 // resourceServer is the server a URI is asked for: the one that listed it, else
 // the one whose template it fits, else the only one that has any.
-func (ru *rules) resourceServer(rs *ruleset, uri string) string {
+func (rs *ruleset) resourceServer(uri string) string {
 	if name := rs.resources[uri]; name != "" {
 		return name
 	}
@@ -417,8 +437,8 @@ func (ru *rules) resourceServer(rs *ruleset, uri string) string {
 	if best != "" {
 		return best
 	}
-	cannot := func(name string) bool { return !ru.servers[name].can("resources") }
-	if can := slices.DeleteFunc(slices.Clone(ru.order), cannot); len(can) == 1 {
+	cannot := func(name string) bool { return !rs.fleet.servers[name].can("resources") }
+	if can := slices.DeleteFunc(slices.Clone(rs.fleet.order), cannot); len(can) == 1 {
 		return can[0]
 	}
 	return ""

@@ -34,6 +34,7 @@ type scripted struct {
 	asks    map[string]chan string                    // answers waited for, by id
 	gone    chan struct{}                             // closed when the test ends
 	opened  chan struct{}                             // closed at the next stream, when somebody waits
+	ended   chan struct{}                             // one for each child process that ended
 	during  func(got received, tell func(msg string)) // runs before a reply
 	listing func(method string)                       // runs before a list is answered
 }
@@ -47,7 +48,7 @@ type received struct {
 
 func newScripted(tb testing.TB, name string, modern bool) *scripted {
 	s := &scripted{tb: tb, name: name, modern: modern, lists: map[string]string{}, asked: map[string]int{}, streams: map[int]func(string){}, conns: map[net.Conn]bool{},
-		asks: map[string]chan string{}, gone: make(chan struct{})}
+		asks: map[string]chan string{}, gone: make(chan struct{}), ended: make(chan struct{}, 1000)}
 	tb.Cleanup(func() { s.leave() })
 	return s
 }
@@ -217,6 +218,7 @@ func (s *scripted) lines(c net.Conn) {
 		defer mu.Unlock()
 		io.WriteString(c, msg+"\n")
 	}
+	defer func() { s.ended <- struct{}{} }()
 	defer s.stream(write)()
 	s.mu.Lock()
 	s.conns[c] = true

@@ -17,6 +17,8 @@ import (
 // server is one upstream server and what it last said of itself.
 type server struct {
 	name      string
+	config    upstream.Config     // as the operator's file has it
+	programs  []string            // what it is started from
 	here      bool                // its absolute paths are this machine's
 	bases     []string            // where its relative paths may begin, nil if not known
 	elsewhere bool                // or at another directory
@@ -27,25 +29,56 @@ type server struct {
 	patience time.Duration
 
 	again chan struct{} // a list changed; holds one
+	// From start on:
+	running context.Context // until end
+	stop    context.CancelFunc
 
-	mu     sync.Mutex
-	info   upstream.Info
-	err    error
-	known  bool // the server has answered or failed
-	listed map[string][][]byte
-	roots  []string // that a client named in an answer
-	at     uint64   // the conn's Changes before the lists were asked for
-	vain   uint64   // waiting for lists newer than at was in vain
+	idle chan struct{} // closed when it is retired and no call runs there
+
+	mu      sync.Mutex
+	calls   int  // that run there
+	retired bool // no call begins there any more
+	info    upstream.Info
+	err     error
+	known   bool // the server has answered or failed
+	listed  map[string][][]byte
+	roots   []string // that a client named in an answer
+	at      uint64   // the conn's Changes before the lists were asked for
+	vain    uint64   // waiting for lists newer than at was in vain
 }
 
-// newServer returns a server that is not started, and the programs it is made of.
-func newServer(c upstream.Config) (s *server, programs []string) {
+// newServer returns a server that is not started.
+func (g *Gateway) newServer(c upstream.Config) *server {
 	dirs, programs, elsewhere := Given(c)
 	if len(dirs) > 1 && slices.Contains(dirs[1:], dirs[0]) {
 		dirs = dirs[1:]
 	}
-	return &server{name: c.Name, here: onThisMachine(c), bases: dirs, elsewhere: elsewhere, env: environment(c),
-		patience: c.Limits.WithDefaults().Relist, again: make(chan struct{}, 1)}, programs
+	s := &server{name: c.Name, config: c, programs: programs, here: onThisMachine(c), bases: dirs, elsewhere: elsewhere, env: environment(c),
+		patience: c.Limits.WithDefaults().Relist, again: make(chan struct{}, 1), idle: make(chan struct{})}
+	c.Version = g.version
+	if c.ClientCapabilities == nil {
+		c.ClientCapabilities = []byte(`{"elicitation":{"form":{},"url":{}},"sampling":{}}`)
+	}
+	s.conn = upstream.New(c, upstream.Callbacks{
+		ListChanged: func(kind string) { g.listChanged(s, kind) },
+		Notify:      func(method string, params []byte, owner string) { g.notified(s, method, params, owner) },
+		Event:       func(e upstream.Event) { g.events.ofServer(s.name, e) },
+	}, nil)
+	return s
+}
+
+// start connects to the server and returns at once. It ends with the context, or by end.
+func (s *server) start(ctx context.Context) error {
+	s.running, s.stop = context.WithCancel(ctx)
+	return s.conn.Start(s.running)
+}
+
+// end ends what start began.
+func (s *server) end() error {
+	if s.stop != nil {
+		s.stop()
+	}
+	return s.conn.Close()
 }
 
 // lists are the list methods, the member that holds the items, and the
@@ -65,16 +98,16 @@ func listOf(method string) (list, bool) {
 }
 
 // watch lists the server when it is there, and again whenever it says that a
-// list changed. first is called once, after the first answer or failure.
+// list changed. first is called once, after the first answer or failure, or the end.
 func (s *server) watch(ctx context.Context, log *slog.Logger, first func(answered bool), changed func()) {
 	for {
 		err := s.list(ctx, log)
-		if ctx.Err() != nil {
-			return
-		}
 		if first != nil {
 			first(err == nil)
 			first = nil
+		}
+		if ctx.Err() != nil {
+			return
 		}
 		changed()
 		select {
