@@ -151,20 +151,27 @@ func (j *judge) atoms(l *leaf, more []string) {
 // bound holds arguments that belong to one record to it. What the user typed or the
 // operator listed is nobody's record but his word.
 func (j *judge) bound() {
+	if j.session() == nil {
+		return
+	}
+	held := map[*leaf]bool{}
 	for _, b := range j.bindings() {
-		first := j.firstOf(b)
 		var records provenance.Records
-		if j.session() == nil {
-			return
-		}
-		if first != nil && first.rule_ != "" {
-			records = j.session().ledger.Records(j.query(first, policy.Source{}))
-		}
+		var of *leaf // whose they are
 		for _, l := range j.leaves {
-			if l.answer || l.empty || l == first || l.rule_ == "" || !l.ofRecord() || !l.among(b.Others) {
+			if l.answer || l.empty || l.rule_ == "" || !l.ofRecord() || !l.among(b.Others) {
 				continue
 			}
-			if first != nil && j.holds(records, l) {
+			first := j.firstOf(b, l)
+			if l == first {
+				continue
+			}
+			if first != of {
+				records, of = j.records(b, first), first
+			}
+			if f, ok := j.holds(records, l); first != nil && ok {
+				l.rests(f, held[l])
+				held[l] = true
 				continue
 			}
 			if q, why := j.typed(l); why == "" {
@@ -175,6 +182,15 @@ func (j *judge) bound() {
 			j.unfoundedLeaf(l, writ.ProvenanceRecord)
 		}
 	}
+}
+
+// records are those that an argument names for a binding, none where nothing vouches
+// for it.
+func (j *judge) records(b policy.Binding, first *leaf) (none provenance.Records) {
+	if first == nil || first.rule_ == "" {
+		return none
+	}
+	return j.session().ledger.Records(j.query(first, policy.Source{}), b.By)
 }
 
 // among reports whether patterns name a leaf; a key is named by its object.
@@ -193,29 +209,39 @@ func (l *leaf) ofRecord() bool {
 	return l.rule_ != "const" && l.rule_ != "catalog" && !strings.HasPrefix(l.rule_, "user") && !(l.role == policy.Amount && strings.HasPrefix(l.rule_, "derived:"))
 }
 
-// holds asks for a leaf in some records, at the sources it accepts, and lets it rest
-// on the place found there; who named what it destroys (R9) stays beside it.
-func (j *judge) holds(records provenance.Records, l *leaf) bool {
+// holds asks for a leaf in some records, at the sources it accepts.
+func (j *judge) holds(records provenance.Records, l *leaf) (f provenance.Fact, ok bool) {
 	for _, src := range j.sources(l) {
 		if src.Kind != policy.FromOutput {
 			continue
 		}
-		if f, ok := records.Hold(j.query(l, src)); ok {
-			l.refs, l.newest = append([]Ref{refOf(f)}, l.refs[min(1, len(l.refs)):]...), f.Evidence
-			return true
+		if f, ok = records.Hold(j.query(l, src)); ok {
+			return f, true
 		}
 	}
-	return false
+	return f, false
+}
+
+// rests lets a leaf rest on the place found in a record, beside that of another
+// record it is held to; who named what it destroys (R9) stays.
+func (l *leaf) rests(f provenance.Fact, more bool) {
+	if at := refOf(f); more {
+		if l.newest = max(l.newest, f.Evidence); !slices.Contains(l.refs, at) {
+			l.refs = append(l.refs, at)
+		}
+		return
+	}
+	l.refs, l.newest = append([]Ref{refOf(f)}, l.refs[min(1, len(l.refs)):]...), f.Evidence
 }
 
 // typedBeside asks whether the user typed a small value as a piece of one thing,
 // beside the argument that names its record (R15).
 func (j *judge) typedBeside(l *leaf) (provenance.Quote, writ.Reason) {
 	for _, b := range j.bindings() {
-		if !slices.ContainsFunc(b.Others, func(at provenance.Pattern) bool { return at.Match(l.path) }) || l.key || l.answer {
+		if !l.among(b.Others) || l.key || l.answer {
 			continue
 		}
-		if first := j.firstOf(b); first != nil && first != l {
+		if first := j.firstOf(b, l); first != nil && first != l {
 			if at, why := j.typed(first); why == "" {
 				if q, ok := j.session().ledger.TypedBeside(j.query(l, policy.Source{Kind: policy.FromUser}), at); ok {
 					return q, ""
@@ -273,10 +299,28 @@ func (j *judge) bindings() []policy.Binding {
 	return j.contract.Bindings
 }
 
-// firstOf is the argument that names a binding's record, nil if it is not given.
-func (j *judge) firstOf(b policy.Binding) *leaf {
+// firstOf is the argument that names the record a binding holds another to, nil if it
+// is not given: with a * the one at the other's own index, so that a list is bound
+// place by place, and what has no partner is of no record.
+func (j *judge) firstOf(b policy.Binding, of *leaf) *leaf {
+	path := of.path
+	if of.key {
+		path = path[:len(path)-1]
+	}
+	at := b.First.Tokens
+	if !b.First.Exact() {
+		at = slices.Clone(at)
+		n := 0
+		for i, t := range b.Others[0].Tokens {
+			if next := slices.Index(at[n:], "*"); t == "*" && next >= 0 {
+				n += next
+				at[n] = path[i]
+				n++
+			}
+		}
+	}
 	for _, l := range j.leaves {
-		if !l.answer && !l.key && !l.empty && b.First.Match(l.path) {
+		if !l.answer && !l.key && !l.empty && slices.Equal(at, l.path) {
 			return l
 		}
 	}

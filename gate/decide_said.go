@@ -83,11 +83,14 @@ func (j *judge) saidAmount(l *leaf) bool {
 // with one of the user's, the amount follows.
 func (j *judge) operand(l *leaf, form money.Form, said provenance.Number, want string) (provenance.Fact, bool) {
 	for _, b := range j.bindings() {
-		first := j.firstOf(b)
-		if first == nil || !slices.ContainsFunc(b.Others, func(at provenance.Pattern) bool { return at.Match(l.path) }) {
+		if !l.among(b.Others) {
 			continue
 		}
-		records := j.session().ledger.Records(j.query(first, policy.Source{}))
+		first := j.firstOf(b, l)
+		if first == nil {
+			continue
+		}
+		records := j.session().ledger.Records(j.query(first, policy.Source{}), b.By)
 		for _, v := range money.Solve(form, said.Value, said.Percent, said.Places, want) {
 			for _, src := range j.sources(l) {
 				if src.Kind != policy.FromOutput {

@@ -453,11 +453,18 @@ func (r *reader) bindings(p *Policy, c *Contract, f *toolFile) {
 	of := func(m strictyaml.Map[argFile]) {
 		for _, e := range m.Entries {
 			if !e.Value.Of.Given() {
+				if e.Value.By.Given() {
+					r.Fault(e.Value.By.Node, "by joins the record of another argument to this one's (R37)", "of: /order_id, by: customer")
+				}
 				continue
 			}
-			first, ok := pointer(e.Value.Of, true)
+			first, ok := pointer(e.Value.Of, false)
+			by := r.collection(p, e.Value.By)
 			if other, err := provenance.ParsePattern(e.Key.Value); ok && err == nil {
-				c.Bindings = append(c.Bindings, Binding{first, []provenance.Pattern{other}})
+				if stars(first) > stars(other) {
+					r.Fault(e.Value.Of.Node, "a * stands for the index that this argument has, and it has fewer", "/order_id")
+				}
+				c.Bindings = append(c.Bindings, Binding{first, []provenance.Pattern{other}, by})
 			}
 		}
 	}
@@ -469,6 +476,16 @@ func (r *reader) bindings(p *Policy, c *Contract, f *toolFile) {
 		c.Bindings = nil
 		r.WarnAt(c.Line, c.Col, "profile strict binds no arguments to a record (R37)", "")
 	}
+}
+
+// stars is how many indices or keys a pattern leaves open.
+func stars(p provenance.Pattern) (n int) {
+	for _, t := range p.Tokens {
+		if t == "*" {
+			n++
+		}
+	}
+	return n
 }
 
 // extensions compiles `extensions:` (R36).

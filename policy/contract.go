@@ -214,8 +214,13 @@ type Budget struct {
 // First names (R37): `same_record: [/order_id, /item_ids/*]` of a tool, or
 // `of: /order_id` of an argument.
 type Binding struct {
-	First  provenance.Pattern // exact
+	// First is exact, or with a * stands for the one at the same index: then Others is
+	// one pattern with as many or more of them.
+	First  provenance.Pattern
 	Others []provenance.Pattern
+	// By, unless "", is a collection: a record that a member of it names which stands
+	// directly in First's does as well.
+	By string
 }
 
 // ArgRule is what a contract says of the argument leaves one pattern names.

@@ -219,16 +219,8 @@ func (r *reader) lintArg(c *Contract, a *ArgRule, know supply) {
 }
 
 // lintRecords proposes to hold arguments to one record where an output shows records
-// with both (R37).
+// with both, or records of both that a third collection joins (R37).
 func (r *reader) lintRecords(p *Policy, c *Contract) {
-	bound := func(a, b *ArgRule) bool {
-		return slices.ContainsFunc(c.Bindings, func(k Binding) bool {
-			holds := func(x *ArgRule) bool {
-				return k.First.Source == x.At.Source || slices.ContainsFunc(k.Others, func(at provenance.Pattern) bool { return at.Source == x.At.Source })
-			}
-			return holds(a) && holds(b)
-		})
-	}
 	var first *ArgRule
 	for a, e := range c.everyArg {
 		if e.Gated() && a.Role == Selector && a.Collection != "" && a.At.Exact() && first == nil {
@@ -238,18 +230,38 @@ func (r *reader) lintRecords(p *Policy, c *Contract) {
 	if first == nil || c.Closed {
 		return
 	}
+	bound := map[string]bool{first.At.Source: true} // whatever in between
+	for range c.Bindings {
+		for _, k := range c.Bindings {
+			of := append([]provenance.Pattern{k.First}, k.Others...)
+			if slices.ContainsFunc(of, func(at provenance.Pattern) bool { return bound[at.Source] }) {
+				for _, at := range of {
+					bound[at.Source] = true
+				}
+			}
+		}
+	}
 	for b, e := range c.everyArg {
-		if e.Gated() && b != first && b.Collection != "" && b.Collection != first.Collection && (b.Role == Selector || b.Role == Target || b.Role == Amount) &&
-			!bound(first, b) && p.together(first.Collection, b.Collection) {
-			r.WarnAt(b.Line, b.Col, "an output lists "+strictyaml.Word(b.Collection)+" within records of "+strictyaml.Word(first.Collection)+", and nothing holds this argument to the record that "+strictyaml.Word(first.At.Source)+" names (R37)",
-				"of: "+first.At.Source)
+		if !e.Gated() || b == first || b.Collection == "" || b.Collection == first.Collection || b.Role != Selector && b.Role != Target && b.Role != Amount || bound[b.At.Source] {
+			continue
+		}
+		nothing := ", and nothing holds this argument to the record that " + strictyaml.Word(first.At.Source) + " names (R37)"
+		if p.together(first.Collection, b.Collection, false) {
+			r.WarnAt(b.Line, b.Col, "an output lists "+strictyaml.Word(b.Collection)+" within records of "+strictyaml.Word(first.Collection)+nothing, "of: "+first.At.Source)
+			continue
+		}
+		for _, by := range slices.Sorted(maps.Keys(p.Collections)) {
+			if by != first.Collection && by != b.Collection && p.together(first.Collection, by, true) && p.together(by, b.Collection, false) {
+				r.WarnAt(b.Line, b.Col, "outputs list "+strictyaml.Word(b.Collection)+" within records of "+strictyaml.Word(by)+", which records of "+strictyaml.Word(first.Collection)+" name"+nothing, "of: "+first.At.Source+", by: "+by)
+				break
+			}
 		}
 	}
 }
 
 // together reports whether some output lists members of the one collection in records
-// that members of the other name.
-func (p *Policy) together(first, other string) bool {
+// that members of the other name: deeper in them, or directly.
+func (p *Policy) together(first, other string, directly bool) bool {
 	for _, c := range p.Contracts {
 		for _, a := range c.Outputs {
 			if a.Collection != first || !inRecord(&a) {
@@ -257,7 +269,7 @@ func (p *Policy) together(first, other string) bool {
 			}
 			record := pathOf(&a)[:len(pathOf(&a))-1]
 			for _, b := range c.Outputs {
-				if path := pathOf(&b); b.Collection == other && len(path) > len(record)+1 && slices.Equal(path[:len(record)], record) {
+				if path := pathOf(&b); b.Collection == other && len(path) > len(record) && slices.Equal(path[:len(record)], record) && (len(path) == len(record)+1) == directly {
 					return true
 				}
 			}

@@ -129,8 +129,12 @@ type argFile struct {
 	Forms strictyaml.Words `yaml:"forms"`
 	// Max is the most that an amount may be (R11).
 	Max strictyaml.Anything `yaml:"max"`
-	// Of is the argument of whose record this one is (R37).
+	// Of is the argument of whose record this one is (R37); a * in it is the index that
+	// this one has.
 	Of strictyaml.String `yaml:"of"`
+	// By is a collection by whose members records are joined: this one is of a record
+	// that a member names which stands in the record of Of.
+	By strictyaml.String `yaml:"by"`
 	// Open lets this object have properties the schema does not name (R16).
 	Open strictyaml.Truth `yaml:"open"`
 	// Owner lists the constants the record's owner pointer may hold, or says user:

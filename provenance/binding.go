@@ -20,16 +20,43 @@ type Records struct {
 	l   *Ledger
 	of  string   // the collection of the value
 	all []uint32 // containers
+	// joined are the members of by that stand directly in one of them.
+	by     string
+	joined map[member]bool
 }
 
-// Records returns the records that a vouched value names.
-func (l *Ledger) Records(q Query) Records {
-	r := Records{l: l, of: q.Collection}
+// member tells one member of a collection from another.
+type member struct {
+	typ  Type
+	mark uint32
+}
+
+// Records returns the records that a vouched value names, and with a collection, by,
+// also those that its members name which stand directly in one of these: what is of
+// the product of an order's item, of the customer of an order. The issuer wrote the
+// key into both records, at system or better, so nobody else joins two of them; and
+// only a record's own key joins, none of another record that lies in it, or an order
+// would be of every product it lists.
+func (l *Ledger) Records(q Query, by string) Records {
+	r := Records{l: l, of: q.Collection, by: by}
+	s, visits := &l.store, maxVisits
 	for _, i := range l.named(q) {
-		f := l.store.at(i)
-		if n, ok := l.store.around(f); ok && !slices.Contains(r.all, n) {
-			r.all = append(r.all, n)
+		n, ok := s.around(s.at(i))
+		if !ok || slices.Contains(r.all, n) {
+			continue
 		}
+		if r.all = append(r.all, n); by == "" {
+			continue
+		}
+		s.inside(i, n, &visits, func(at uint32) bool {
+			if f := s.at(at); s.names(f, by, n) && f.label >= writ.System {
+				if r.joined == nil {
+					r.joined = map[member]bool{}
+				}
+				r.joined[member{s.metas[f.meta].typ, f.mark}] = true
+			}
+			return false
+		})
 	}
 	return r
 }
@@ -41,11 +68,15 @@ func (r Records) Hold(q Query) (f Fact, ok bool) {
 	if len(r.all) == 0 {
 		return f, false
 	}
+	s, visits := &r.l.store, maxVisits
 	for _, i := range r.l.named(q) {
 		for _, in := range r.all {
-			if r.l.store.within(r.l.store.at(i).node, in) && !r.another(i, in) {
-				return r.l.store.fact(i), true
+			if s.within(s.at(i).node, in) && !r.another(i, in, &visits) {
+				return s.fact(i), true
 			}
+		}
+		if len(r.joined) > 0 && r.joins(i, &visits) {
+			return s.fact(i), true
 		}
 	}
 	return f, false
@@ -53,45 +84,68 @@ func (r Records) Hold(q Query) (f Fact, ok bool) {
 
 // another reports whether between a fact and the record around it stands a record
 // that a member of the same collection names. Too much to look at counts as one.
-func (r Records) another(i, in uint32) bool {
+func (r Records) another(i, in uint32, visits *int) bool {
 	s := &r.l.store
 	for n := s.at(i).node; n != in && n != 0; n = s.nodes[n].parent {
 		if s.nodes[n].token&tokenKind == 0 || r.of == "" {
 			continue
 		}
-		visits := maxVisits
-		look := func(at uint32) (found, more bool) {
-			f := s.at(at)
-			if visits--; visits < 0 {
-				return true, false
-			}
-			if f.evidence != s.at(i).evidence {
-				return false, false
-			}
-			m := &s.metas[f.meta]
-			rec, is := s.record(f)
-			return m.collection == r.of && m.named && is && rec == n, s.within(f.node, n)
-		}
-		for at := i; at < s.n; at++ {
-			found, more := look(at)
-			if found {
-				return true
-			}
-			if !more {
-				break
-			}
-		}
-		for at := i; at > 0; at-- {
-			found, more := look(at - 1)
-			if found {
-				return true
-			}
-			if !more {
-				break
-			}
+		if found, all := s.inside(i, n, visits, func(at uint32) bool { return s.names(s.at(at), r.of, n) }); found || !all {
+			return true
 		}
 	}
 	return false
+}
+
+// joins reports whether the innermost record around a fact that a member of the
+// joining collection names is named by one of those that joined.
+func (r Records) joins(i uint32, visits *int) bool {
+	s := &r.l.store
+	for n := s.at(i).node; n != 0; n = s.nodes[n].parent {
+		if s.nodes[n].token&tokenKind == 0 && s.nodes[n].parent != 0 {
+			continue
+		}
+		named, mine := false, false
+		_, all := s.inside(i, n, visits, func(at uint32) bool {
+			if f := s.at(at); s.names(f, r.by, n) {
+				named, mine = true, f.label >= writ.System && r.joined[member{s.metas[f.meta].typ, f.mark}]
+			}
+			return mine
+		})
+		if named || !all {
+			return mine
+		}
+	}
+	return false
+}
+
+// names reports whether a fact is a member of a collection that stands directly in a
+// record.
+func (s *store) names(f *fact, collection string, rec uint32) bool {
+	m := &s.metas[f.meta]
+	n, is := s.record(f)
+	return m.collection == collection && m.named && is && n == rec
+}
+
+// inside calls look with the facts of one result in a container around one of them,
+// until it returns true; all is false where there were too many to look at.
+func (s *store) inside(i, in uint32, visits *int, look func(at uint32) bool) (found, all bool) {
+	is := func(at uint32) bool {
+		f := s.at(at)
+		*visits--
+		return *visits >= 0 && f.evidence == s.at(i).evidence && s.within(f.node, in)
+	}
+	for at := i; at < s.n && is(at); at++ {
+		if look(at) {
+			return true, true
+		}
+	}
+	for at := i; at > 0 && is(at-1); at-- {
+		if look(at - 1) {
+			return true, true
+		}
+	}
+	return false, *visits >= 0
 }
 
 // named returns where a value stands at system or better at a source that the

@@ -174,7 +174,11 @@ func (s *Session) beside(c *call, l *leaf, r gate.Ref) bool {
 	if !ok || !t.spells(l, words) || !t.ends(r.End) || l.authority() && t.over(r.End) || l.key || l.answer {
 		return false
 	}
-	for _, first := range c.firsts(l) {
+	for _, b := range c.bindings() {
+		first := c.first(b, l)
+		if first == nil || first == l {
+			continue
+		}
 		for start := range t.own {
 			for end := start + 1; end <= min(len(t.own), start+512); end++ {
 				at := gate.Ref{Evidence: r.Evidence, Tool: userTool, Start: start, End: end}
@@ -225,23 +229,58 @@ func (s *Session) composite(c *call, l *leaf, r gate.Ref) bool {
 	})
 }
 
-// firsts are the arguments whose record another has to be of (R37).
-func (c *call) firsts(l *leaf) (out []*leaf) {
-	if c.contract == nil || l.key || l.answer {
+// named is where an argument stands that a contract speaks of: a key at its object.
+func (l *leaf) named() []string {
+	if l.key {
+		return l.path[:len(l.path)-1]
+	}
+	return l.path
+}
+
+// other reports whether a binding holds an argument to the record of another (R37).
+func (l *leaf) other(b policy.Binding) bool {
+	return slices.ContainsFunc(b.Others, func(p provenance.Pattern) bool { return matches(p, l.named()) })
+}
+
+func (c *call) bindings() []policy.Binding {
+	if c.contract == nil {
 		return nil
 	}
-	for _, b := range c.contract.Bindings {
-		if !slices.ContainsFunc(b.Others, func(p provenance.Pattern) bool { return matches(p, l.path) }) {
-			continue
-		}
-		for _, first := range c.leaves {
-			if first.plain() && first != l && matches(b.First, first.path) {
-				out = append(out, first)
-				break
-			}
+	return c.contract.Bindings
+}
+
+// first is the argument to whose record a binding holds another, nil for none: where
+// the contract leaves an index open, the one that has the other's.
+func (c *call) first(b policy.Binding, l *leaf) *leaf {
+	if !l.other(b) {
+		return nil
+	}
+	var open []string
+	for i, t := range b.Others[0].Tokens {
+		if t == "*" && len(b.Others) == 1 {
+			open = append(open, l.named()[i])
 		}
 	}
-	return out
+	for _, first := range c.leaves {
+		if !first.plain() || len(first.path) != len(b.First.Tokens) {
+			continue
+		}
+		is, n := true, 0
+		for i, t := range b.First.Tokens {
+			if t == "*" {
+				if n == len(open) {
+					return nil
+				}
+				t = open[n]
+				n++
+			}
+			is = is && first.path[i] == t
+		}
+		if is {
+			return first
+		}
+	}
+	return nil
 }
 
 // longestSaid bounds the turns that are read for days and amounts.

@@ -521,14 +521,35 @@ func lastOf(p *place) (string, bool) {
 // ofRecord reports whether a place is in the record that an argument names which
 // another has to be of (R37).
 func (s *Session) ofRecord(c *call, l *leaf, p *place) bool {
-	return slices.ContainsFunc(c.firsts(l), func(first *leaf) bool { return s.inRecord(c, first, p) })
+	return slices.ContainsFunc(c.bindings(), func(b policy.Binding) bool {
+		first := c.first(b, l)
+		return first != nil && first != l && s.inRecord(c, first, p, b.By)
+	})
 }
 
-func (s *Session) inRecord(c *call, first *leaf, p *place) bool {
+// inRecord reports whether a place is in a record that an argument names, or in one
+// that a key names which stands directly in such a record: a member of by.
+func (s *Session) inRecord(c *call, first *leaf, p *place, by string) bool {
 	return slices.ContainsFunc(s.holding(first.value, first.typ()), func(f *place) bool {
 		n, ok := f.around()
-		return ok && f.label >= writ.System && f.rule != nil &&
-			c.query(first).source(policy.Source{}, f) && within(p, f, n) && !s.another(p, n, first.collection())
+		if !ok || f.label < writ.System || f.rule == nil || !c.query(first).source(policy.Source{}, f) {
+			return false
+		}
+		return within(p, f, n) && !s.another(p, n, first.collection()) ||
+			slices.ContainsFunc(s.places[f.evidence], func(k *place) bool {
+				m, ok := k.record()
+				return ok && m == n && within(k, f, n) && k.member(by) && k.label >= writ.System && s.keyed(k, p)
+			})
+	})
+}
+
+// keyed reports whether a place is in a record that the same key names as stands in
+// another one.
+func (s *Session) keyed(k, p *place) bool {
+	return slices.ContainsFunc(s.holding(k.value, k.typ), func(same *place) bool {
+		n, ok := same.record()
+		return ok && same.member(k.collection()) && same.typ == k.typ && same.label >= writ.System && provenance.Equal(k.typ, k.value, same.value) &&
+			within(p, same, n) && !s.another(p, n, k.collection())
 	})
 }
 
@@ -544,23 +565,21 @@ func (s *Session) another(p *place, n int, collection string) bool {
 // unbound returns an argument that is of another record than the contract says, nil for
 // none. What the user said and the operator listed is nobody's record.
 func (s *Session) unbound(c *call) *leaf {
-	for _, b := range c.contract.Bindings {
-		i := slices.IndexFunc(c.leaves, func(l *leaf) bool { return l.plain() && matches(b.First, l.path) })
-		// A first that a person let pass names no record.
-		approved := i >= 0 && c.leaves[i].Rule == "approval"
-		for n, l := range c.leaves {
+	for _, b := range c.bindings() {
+		for _, l := range c.leaves {
 			free := l.Rule == "const" || l.Rule == "catalog" || l.Rule == "local" || l.Rule == "open" || l.Rule == "approval" ||
 				strings.HasPrefix(l.Rule, "user") || l.role == policy.Amount && strings.HasPrefix(l.Rule, "derived:")
-			path := l.path
-			if l.key {
-				path = path[:len(path)-1]
-			}
-			if free || n == i || l.answer || empty(l.value) || !slices.ContainsFunc(b.Others, func(p provenance.Pattern) bool { return matches(p, path) }) {
+			if free || l.answer || empty(l.value) || !l.other(b) {
 				continue
 			}
-			held := i >= 0 && !approved && slices.ContainsFunc(l.Evidence, func(e gate.Ref) bool {
+			first := c.first(b, l)
+			if first == l {
+				continue
+			}
+			// A first that a person let pass names no record.
+			held := first != nil && first.Rule != "approval" && slices.ContainsFunc(l.Evidence, func(e gate.Ref) bool {
 				return slices.ContainsFunc(s.system(e), func(p *place) bool {
-					return equal(l.value, l.typ(), p) && s.vouches(c, l, p) && s.inRecord(c, c.leaves[i], p)
+					return equal(l.value, l.typ(), p) && s.vouches(c, l, p) && s.inRecord(c, first, p, b.By)
 				})
 			})
 			if !held && !s.quoted(l) {
