@@ -243,13 +243,40 @@ func (j *judge) typedBeside(l *leaf) (provenance.Quote, writ.Reason) {
 		}
 		if first := j.firstOf(b, l); first != nil && first != l {
 			if at, why := j.typed(first); why == "" {
-				if q, ok := j.session().ledger.TypedBeside(j.query(l, policy.Source{Kind: policy.FromUser}), at); ok {
+				if q, ok := j.session().ledger.TypedBeside(j.query(l, policy.Source{Kind: policy.FromUser}), at, j.taken(b, l, at)); ok {
 					return q, ""
 				}
 			}
 		}
 	}
 	return provenance.Quote{}, writ.ProvenanceSmall
+}
+
+// taken are the stretches of the user's words that the other parts of one thing are, and
+// one for each of them that is the same word, whatever that rests on.
+func (j *judge) taken(b policy.Binding, of *leaf, beside provenance.Quote) (out []provenance.Quote) {
+	var same []*leaf
+	for _, l := range j.leaves {
+		if l == of || l.answer || l.key || !l.among(b.Others) {
+			continue
+		}
+		switch q, why := j.typed(l); {
+		case l.rule_ == "user":
+			for _, r := range l.refs {
+				out = append(out, provenance.Quote{Evidence: r.Evidence, Start: r.Start, End: r.End})
+			}
+		case l.rule_ == "" && why == "":
+			out = append(out, q)
+		case provenance.Equal(provenance.Untyped, l.value, of.value):
+			same = append(same, l)
+		}
+	}
+	for _, l := range same {
+		if q, ok := j.session().ledger.TypedBeside(j.query(l, policy.Source{Kind: policy.FromUser}), beside, out); ok {
+			out = append(out, q)
+		}
+	}
+	return out
 }
 
 var composed = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)

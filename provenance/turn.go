@@ -4,6 +4,7 @@ import (
 	"errors"
 	"iter"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -176,9 +177,11 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 
 // TypedBeside answers for a value of small space, or one too common to be told, that
 // the user typed it as a part of one thing whose first part stands at beside: in the
-// same line and not far from it, as the pieces of an address do (R15). The place says
-// what it is, as a word before it does (R8).
-func (l *Ledger) TypedBeside(q Query, beside Quote) (Quote, bool) {
+// same line and not far from it, with no bracket between them, as the pieces of an
+// address do (R15). The place says what it is, as a word before it does (R8), and says
+// it once: what is taken, the stretches that are other parts, is no part of its own, or
+// the "FL" that is a state would be a city too.
+func (l *Ledger) TypedBeside(q Query, beside Quote, taken []Quote) (Quote, bool) {
 	v, typed, ok := spoken(q)
 	if !ok {
 		return Quote{}, false
@@ -189,14 +192,15 @@ func (l *Ledger) TypedBeside(q Query, beside Quote) (Quote, bool) {
 			continue
 		}
 		from, to := max(0, beside.Start-besideBytes), min(len(t.own.text), beside.End+besideBytes)
-		if n := strings.LastIndexByte(t.own.text[from:beside.Start], '\n'); n >= 0 {
+		if n := strings.LastIndexAny(t.own.text[from:beside.Start], setsApart); n >= 0 {
 			from += n + 1
 		}
-		if n := strings.IndexByte(t.own.text[beside.End:to], '\n'); n >= 0 {
+		if n := strings.IndexAny(t.own.text[beside.End:to], setsApart); n >= 0 {
 			to = beside.End + n
 		}
 		within := func(s span) bool {
-			return s.start >= from && s.end <= to && !(q.Authority && t.own.closes(s.end)) && (s.end <= beside.Start || s.start >= beside.End)
+			return s.start >= from && s.end <= to && !(q.Authority && t.own.closes(s.end)) && (s.end <= beside.Start || s.start >= beside.End) &&
+				!slices.ContainsFunc(taken, func(o Quote) bool { return o.Evidence == t.Evidence && o.Start < s.end && s.start < o.End })
 		}
 		if v != "" {
 			for _, at := range t.own.starts[v[:min(len(v), headLength)]] {
@@ -214,8 +218,10 @@ func (l *Ledger) TypedBeside(q Query, beside Quote) (Quote, bool) {
 	return Quote{}, false
 }
 
-// besideBytes is how far the pieces of one thing stand apart.
-const besideBytes = 200
+const (
+	besideBytes = 200        // how far the pieces of one thing stand apart
+	setsApart   = "\n()[]{}" // what stands between things
+)
 
 // holdingTurns yields the turns that may hold a value, the latest first: those that
 // have a token of its typed form, or one that begins as it does.

@@ -168,10 +168,11 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 }
 
 // beside reports whether a reference quotes a small value that stands in the same line
-// as the first part of the same thing, not far from it (R15).
+// as the first part of the same thing, not far from it and in the same brackets, and is
+// no other part of it (R15): where another part is the same word, it stands there twice.
 func (s *Session) beside(c *call, l *leaf, r gate.Ref) bool {
 	t, words, ok := s.quote(r)
-	if !ok || !t.spells(l, words) || !t.ends(r.End) || l.authority() && t.over(r.End) || l.key || l.answer {
+	if !ok || !t.spells(l, words) || !t.piece(l, r.Start, r.End) || l.key || l.answer {
 		return false
 	}
 	for _, b := range c.bindings() {
@@ -179,20 +180,48 @@ func (s *Session) beside(c *call, l *leaf, r gate.Ref) bool {
 		if first == nil || first == l {
 			continue
 		}
+		others := slices.DeleteFunc(slices.Clone(c.leaves), func(o *leaf) bool { return o == l || o.key || o.answer || !o.other(b) })
+		taken := func(start, end int) bool {
+			return slices.ContainsFunc(others, func(o *leaf) bool {
+				return o.Rule == "user" && slices.ContainsFunc(o.Evidence, func(e gate.Ref) bool { return e.Evidence == r.Evidence && e.Start < end && start < e.End })
+			})
+		}
+		same := 0
+		for _, o := range others {
+			if o.Rule != "user" && provenance.Equal(provenance.Untyped, o.value, l.value) {
+				same++
+			}
+		}
 		for start := range t.own {
 			for end := start + 1; end <= min(len(t.own), start+512); end++ {
-				at := gate.Ref{Evidence: r.Evidence, Tool: userTool, Start: start, End: end}
-				if start < r.End && r.Start < end || !s.typed(first, at) {
+				if !s.typed(first, gate.Ref{Evidence: r.Evidence, Tool: userTool, Start: start, End: end}) {
 					continue
 				}
-				from, to := min(r.End, end), max(r.Start, start)
-				if to-from <= 200 && !strings.Contains(t.own[from:to], "\n") {
+				near := func(from, to int) bool {
+					if from < end && start < to {
+						return false
+					}
+					a, z := min(to, end), max(from, start)
+					return z-a <= 200 && !strings.ContainsAny(t.own[a:z], "\n()[]{}") && !taken(from, to)
+				}
+				left := same
+				for from := max(0, start-400); left > 0 && from < min(len(t.own), end+400); from++ {
+					if to := from + len(words); to <= len(t.own) && t.own[from:to] == words && t.piece(l, from, to) && (to <= r.Start || from >= r.End) && near(from, to) {
+						left--
+					}
+				}
+				if left == 0 && near(r.Start, r.End) {
 					return true
 				}
 			}
 		}
 	}
 	return false
+}
+
+// piece reports whether a stretch is of whole tokens.
+func (t *turn) piece(l *leaf, start, end int) bool {
+	return (t.begins(start) || start > 0 && t.own[start-1] == '#' && t.begins(start-1)) && t.ends(end) && !(l.authority() && t.over(end))
 }
 
 // wordPart reports whether a text can be a part of a composite.
