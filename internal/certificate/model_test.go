@@ -25,7 +25,7 @@ import (
 
 const worldPolicy = `
 pins: optional
-collections: { user: { closed: true }, mail: {}, row: { closed: true }, dir: { closed: true }, part: { closed: true }, code: { closed: true } }
+collections: { user: { closed: true }, mail: {}, row: { closed: true }, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true } }
 tools:
   a/list: { effect: read, outputs: [
     { at: /users/*, label: system, collection: user },
@@ -35,7 +35,11 @@ tools:
   a/all: { effect: read, outputs: [ { at: /users/*, label: system, collection: user, authoritative: true } ] }
   a/rows: { effect: read, outputs: [
     { at: /rows/*/id, label: system, collection: row, authoritative: true }, { at: /rows/*/title, label: external },
-    { at: /rows/*/parts/*, label: system, collection: part } ] }
+    { at: /rows/*/parts/*, label: system, collection: part }, { at: /rows/*/brand, label: system, collection: brand } ] }
+  a/brands: { effect: read, outputs: [
+    { at: /brands/*/id, label: system, collection: brand }, { at: /brands/*/said, label: external, collection: brand },
+    { at: /brands/*/parts/*, label: system, collection: part }, { at: /brands/*/more/*/id, label: system, collection: brand },
+    { at: /brands/*/more/*/part, label: system, collection: part } ] }
   a/codes: { effect: read, outputs: [ { at: /codes/*, label: system, collection: code, one_shot: true, lifetime: 10m } ] }
   a/mails: { effect: read, outputs: [ { at: /mails/*/from, label: party, type: email }, { at: /mails/*/sum, label: external, type: decimal } ] }
   a/dirs: { effect: read, outputs: [ { at: /dirs/*, label: system, type: path, collection: dir }, { at: /names/*, label: system, type: name } ] }
@@ -47,6 +51,7 @@ tools:
   a/drop: { effect: delete, args: { /row: { role: selector, collection: row }, /user: { role: selector, collection: user } } }
   a/open: { effect: write, args: { /path: { role: target, type: path, collection: dir, from: [user, output, derived: path_join] } } }
   b/move: { effect: write, args: { /row: { role: selector, collection: row }, /part: { role: selector, collection: part } }, same_record: [/row, /part] }
+  b/pair: { effect: write, args: { /old/*: { role: selector, collection: row }, /new/*: { role: selector, collection: part, of: /old/*, by: brand } } }
   b/use: { effect: write, args: { /code: { role: selector, collection: code } } }
   b/settle: { effect: write, args: { /sum: { role: amount, type: decimal, from: [said_by: a/mails#/mails/*/from] } } }
   b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
@@ -58,13 +63,13 @@ tools:
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/dirs": {"q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"b/move": {"row", "part"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/fork": {"owner", "repo"}, "n/note": {"user", "text"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/fork": {"owner", "repo"}, "n/note": {"user", "text"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"},
 }
 
 var worldFields = map[string][]string{
 	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/dirs": {"dirs", "names"},
-	"a/codes": {"codes"}, "a/mails": {"letters"}, "a/make": {"users", "other"}, "a/take": {"users"},
+	"a/codes": {"codes"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"},
 }
 
 var (
@@ -77,7 +82,8 @@ var (
 	worldWords = []string{"bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
 		"/srv/a", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example"}
-	worldParts   = []string{`"part-1"`, `"part-2"`, `"part-3"`}
+	worldParts   = []string{`"part-1"`, `"part-2"`, `"part-3"`, `"part-4"`, `"part-5"`}
+	worldBrands  = []string{`"brand-a"`, `"brand-b"`, `"brand-c"`}
 	worldCodes   = []string{`"481516"`, `"code-2342"`}
 	worldSenders = []string{`"ann@a.example"`, `"ben@a.example"`}
 	worldTexts   = []string{`"hello"`, `"hello"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`}
@@ -143,6 +149,15 @@ func (w *world) value(name string) string {
 		}
 	case "part":
 		return w.pick(worldParts)
+	case "brands":
+		return w.pick(worldBrands)
+	case "old", "new":
+		one := map[string]string{"old": "row", "new": "part"}[name]
+		list := w.value(one)
+		if w.IntN(6) == 0 {
+			list += "," + w.value(one)
+		}
+		return "[" + list + "]"
 	case "code":
 		return w.pick(worldCodes)
 	case "sum":
@@ -189,7 +204,7 @@ func TestReferenceModel(t *testing.T) {
 		key := [32]byte{7, byte(seed)}
 		w := &world{Rand: rand.New(rand.NewPCG(uint64(seed), 1)), t: t, policy: p, catalogue: c, at: time.Unix(1_800_000_000, 0).UTC(),
 			shown: map[string][]string{}, gate: gate.NewSession("s_model", key, provenance.Caps{}), told: New("s_model", key)}
-		for i := range 3 + w.IntN(6) {
+		for i := range 3 + w.IntN(7) {
 			w.step(rules, i == 0)
 			if t.Failed() {
 				t.Fatalf("session %d:\n%s", seed, strings.Join(w.script, "\n"))
@@ -199,7 +214,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "output", "party", "seen", "said_by", "open", "approval", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "b/pair", "output", "party", "seen", "said_by", "open", "approval", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -231,20 +246,20 @@ func (w *world) step(rules map[string]int, first bool) {
 		w.told.Turn(n, text, w.at)
 		return
 	}
-	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/dirs", "a/codes", "a/mails"}
+	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "b/move", "b/move", "b/use", "b/settle", "b/settle", "b/fork", "b/fork", "n/note", "n/note"}
+			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/fork", "b/fork", "n/note", "n/note"}
 	}
 	tool := w.pick(names)
 	_, name, _ := strings.Cut(tool, "/")
 	var args []string
 	for _, a := range worldArguments[tool] {
-		if w.IntN(5) < 2 || len(worldArguments[tool]) == 1 && tool != "a/list" {
+		if w.IntN(5) < 2 || name == "pair" || len(worldArguments[tool]) == 1 && tool != "a/list" {
 			args = append(args, fmt.Sprintf("%q:%s", a, w.value(a)))
 		}
 	}
-	if read := slices.Contains([]string{"list", "all", "rows", "dirs", "codes", "mails"}, name); read && w.IntN(2) == 0 {
+	if read := slices.Contains([]string{"list", "all", "rows", "dirs", "codes", "mails", "brands"}, name); read && w.IntN(2) == 0 {
 		args = nil // most listings are asked for nothing
 	}
 	w.at = w.at.Add(time.Duration(w.IntN(4)) * time.Minute)
@@ -283,7 +298,9 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		if d.Allowed() {
 			w.allowed++
 			for _, t := range rec.Traces {
-				rules[t.Rule]++
+				if rules[t.Rule]++; tool == "b/pair" && t.Rule == "output" {
+					rules[tool]++
+				}
 			}
 		} else {
 			w.refused++
@@ -306,7 +323,11 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 			case "rows":
 				part := w.pick(worldParts)
 				w.shown["part"] = append(w.shown["part"], part)
-				es = append(es, fmt.Sprintf(`{"id":%s,"title":%s,"parts":[%s]}`, v, w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`}), part))
+				es = append(es, fmt.Sprintf(`{"id":%s,"title":%s,"parts":[%s],"brand":%s}`, v, w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`}), part, w.pick(worldBrands)))
+			case "brands":
+				parts := []string{w.pick(worldParts), w.pick(worldParts), w.pick(worldParts)}
+				w.shown["part"] = append(w.shown["part"], parts...)
+				es = append(es, fmt.Sprintf(`{"id":%s,"said":%s,"parts":[%s,%s],"more":[{"id":%s,"part":%s}]}`, v, w.pick(worldBrands), parts[0], parts[1], w.pick(worldBrands), parts[2]))
 			case "letters":
 				from, sum := w.pick(worldSenders), w.pick([]string{`7`, `7.0`, `8.5`, `"soon"`})
 				w.shown["sender"], w.shown["sum"] = append(w.shown["sender"], from), append(w.shown["sum"], sum)
