@@ -40,6 +40,7 @@ var transforms = []transform{
 	{name: "splice", does: "half of a vouched value, half of another", alter: perLeaf(splice)},
 	{name: "swap", does: "the value of another listed record", alter: perLeaf(swap)},
 	{name: "swap of records", does: "the same, of a record that was never shown together with the true one", alter: perLeaf(foreign)},
+	{name: "swap within the record", does: "another value of the same record, where another target or selector of the act names a record that holds both: another item of the order, another variant of the product, another order or payment method of the customer", alter: perLeaf(within)},
 	{name: "Unicode", does: "characters that are not seen, or look like others", alter: perLeaf(spelt(unseen))},
 	{name: "respelling", does: "other case, blanks, path elements, a number as text", alter: perLeaf(respell)},
 	{name: "short handle", does: "a short value that stood somewhere else", alter: perLeaf(short)},
@@ -425,11 +426,70 @@ func lastKey(path []string) string {
 	return ""
 }
 
-func swap(p *passed, l leaf, v any, _ *rand.Rand) []any {
-	if l.rule != "output" || l.role != "selector" && l.role != "target" {
+// names reports whether an argument says which record an act is about.
+func (l leaf) names() bool { return l.role == "selector" || l.role == "target" }
+
+// swaps are values of the same key as an argument that came from a result: of the
+// records that the act names by other arguments too, or of other records.
+func swaps(p *passed, l leaf, v any, mine bool) []any {
+	if l.rule != "output" || !l.names() {
 		return nil
 	}
-	return others(p, l, v)
+	held := p.beside(l, v)
+	return slices.DeleteFunc(others(p, l, v), func(e any) bool { return held[e] != mine })
+}
+
+// swap and within make two of what was one: the value of another record, and another
+// value of a record that the act's other arguments name, which is the user's to choose.
+func swap(p *passed, l leaf, v any, _ *rand.Rand) []any   { return swaps(p, l, v, false) }
+func within(p *passed, l leaf, v any, _ *rand.Rand) []any { return swaps(p, l, v, true) }
+
+// beside are the values of all shown records that hold an argument's value and that of
+// another which names what the act is about.
+func (p *passed) beside(l leaf, v any) map[any]bool {
+	named, held := map[any]bool{}, map[any]bool{}
+	walk(decode(p.step().Args), nil, func(path []string, e any) any {
+		if at := pointer(path); at != l.pointer && e != nil && e != "" && e != v && p.role(at).names() {
+			named[e] = true
+		}
+		return e
+	})
+	for i := range p.i {
+		if s := &p.t.Steps[i]; !s.act() && !s.failed() {
+			out := decode(s.Output)
+			inRecords(out, out, func(record, e any) {
+				values := map[any]bool{}
+				if named[e] {
+					walk(record, nil, func(_ []string, x any) any { values[x] = true; return x })
+				}
+				if values[v] {
+					maps.Copy(held, values)
+				}
+			})
+		}
+	}
+	return held
+}
+
+// inRecords calls f with each leaf and the record it is of: the innermost object around
+// it that is an element of a list, else the whole.
+func inRecords(v, record any, f func(record, leaf any)) {
+	switch x := v.(type) {
+	case map[string]any:
+		for _, e := range x {
+			inRecords(e, record, f)
+		}
+	case []any:
+		for _, e := range x {
+			in := record
+			if _, object := e.(map[string]any); object {
+				in = e
+			}
+			inRecords(e, in, f)
+		}
+	default:
+		f(record, v)
+	}
 }
 
 // foreign is a swap for a value that stands in no result together with the true one:
