@@ -100,3 +100,53 @@ tools:
 		}
 	}
 }
+
+// BenchmarkJoined decides an act on n items of an order, each exchanged for a variant
+// of its product (R37): what it costs for one must not depend on n.
+func BenchmarkJoined(b *testing.B) {
+	p, c := newWorld(b, `
+pins: optional
+collections: { order: { closed: true }, item: { closed: true }, product: { closed: true } }
+tools:
+  s/order: { effect: read, outputs: [ { at: /id, label: system, collection: order }, { at: /items/*/id, label: system, collection: item }, { at: /items/*/product, label: system, collection: product } ] }
+  s/product: { effect: read, outputs: [ { at: /id, label: system, collection: product }, { at: /variants/*/id, label: system, collection: item } ] }
+  s/exchange:
+    effect: write
+    same_record: [/order, /old/*]
+    args:
+      /order: { role: selector, collection: order }
+      /old/*: { role: selector, collection: item, max_items: 100 }
+      /new/*: { role: selector, collection: item, max_items: 100, of: /old/*, by: product }
+`, `{"s":[{"name":"order","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"product","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
+{"name":"exchange","inputSchema":{"type":"object","properties":{"order":{"type":"string"},"old":{"type":"array","items":{"type":"string"}},"new":{"type":"array","items":{"type":"string"}}}}}]}`)
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	for _, n := range []int{1, 10, 50} {
+		s := gate.NewSession("s_a", [32]byte{1}, provenance.Caps{})
+		show := func(tool, result string) {
+			d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Call: gate.Call{Server: "s", Tool: tool}, Time: at})
+			s.Decided(&d)
+			s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":` + result + `}`))}))
+		}
+		var items, old, other []string
+		for i := range n {
+			items = append(items, fmt.Sprintf(`{"id":"item-%d-0","product":"product-%d"}`, i, i))
+			old, other = append(old, fmt.Sprintf(`"item-%d-0"`, i)), append(other, fmt.Sprintf(`"item-%d-39"`, i))
+			var variants []string
+			for k := range 40 {
+				variants = append(variants, fmt.Sprintf(`{"id":"item-%d-%d","size":%d,"color":"red"}`, i, k, k))
+			}
+			show("product", fmt.Sprintf(`{"id":"product-%d","variants":[%s]}`, i, strings.Join(variants, ",")))
+		}
+		show("order", `{"id":"order-1","items":[`+strings.Join(items, ",")+`]}`)
+		args := []byte(`{"order":"order-1","old":[` + strings.Join(old, ",") + `],"new":[` + strings.Join(other, ",") + `]}`)
+		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
+			for b.Loop() {
+				d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Call: gate.Call{Server: "s", Tool: "exchange", Arguments: strictjson.Of(args)}, Time: at})
+				if !d.Allowed() {
+					b.Fatalf("%+v", d.Outcome.Rejection)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/item")
+		})
+	}
+}

@@ -36,7 +36,8 @@ type member struct {
 // the product of an order's item, of the customer of an order. The issuer wrote the
 // key into both records, at system or better, so nobody else joins two of them; and
 // only a record's own key joins, none of another record that lies in it, or an order
-// would be of every product it lists.
+// would be of every product it lists. Who can make a record appear can make it appear
+// with a key of his choice: of an open collection it is no narrower than its source is.
 func (l *Ledger) Records(q Query, by string) Records {
 	r := Records{l: l, of: q.Collection, by: by}
 	s, visits := &l.store, maxVisits
