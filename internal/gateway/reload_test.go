@@ -53,7 +53,7 @@ const twoPolicy = itemPolicy + `
 // TestReloadServers: a server that is new starts, one to be started otherwise is
 // started anew, one that is no more ends, each after the calls that run there; the
 // others keep their process, and sessions their evidence. Where one of them does not
-// answer nothing changes at all.
+// answer nothing changes at all (C03).
 func TestReloadServers(t *testing.T) {
 	ctx := testContext(t)
 	toy, box := newScripted(t, "toy", false), newScripted(t, "box", true)
@@ -152,7 +152,7 @@ func TestReloadServers(t *testing.T) {
 	act()
 }
 
-// TestReloadUnderCalls: calls and reloads at the same time lose none but what is told.
+// TestReloadUnderCalls: calls and reloads at the same time lose none but what is told (C02).
 func TestReloadUnderCalls(t *testing.T) {
 	ctx := testContext(t)
 	toy := newScripted(t, "toy", true)
