@@ -200,7 +200,8 @@ func (s *suite) collect() {
 			st := &t.Steps[i]
 			if id := st.Tool + string(st.Args) + string(st.Output); !t.attack() && !st.act() && !st.failed() && given(st.Output) && !seen[id] {
 				seen[id] = true
-				s.reads = append(s.reads, st)
+				read := *st // ground moves the steps of a trace
+				s.reads = append(s.reads, &read)
 			}
 		}
 	}
@@ -249,7 +250,7 @@ func (s *suite) holding(act *Step, at string) *Step {
 				if found != nil || from == nil {
 					continue
 				}
-				walk(decode(read.Output), nil, func(in []string, e any) any {
+				walk(decode(s.plain.structured(read)), nil, func(in []string, e any) any {
 					for _, o := range from.Outputs {
 						if e == v && o.Collection == a.Collection && fits(o.At.Tokens, in) {
 							found = read

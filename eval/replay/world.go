@@ -19,7 +19,7 @@ type world struct {
 	name, server string
 	policy       *policy.Policy
 	catalogue    *gate.Catalogue
-	wrapped      map[string]bool // the tool's result goes under "result"
+	wrapped      map[string]string // the property that the tool's result goes under
 	tools        map[string]tool
 	defaults     bool // it has no policy of its own
 }
@@ -28,7 +28,7 @@ type world struct {
 // traces: tools that echo, that keep what they were sent, and one that acts without
 // arguments, labelled as carelessly as the format allows.
 func newWorld(suite string, tools []tool, policies fs.FS, profile policy.Profile, helpers bool) (*world, error) {
-	w := &world{name: suite, server: suite[strings.LastIndex(suite, "/")+1:], wrapped: map[string]bool{}, tools: map[string]tool{}}
+	w := &world{name: suite, server: suite[strings.LastIndex(suite, "/")+1:], wrapped: map[string]string{}, tools: map[string]tool{}}
 	file := strings.ReplaceAll(suite, "/", "_") + ".yaml"
 	src, err := fs.ReadFile(policies, file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,12 +62,12 @@ func newWorld(suite string, tools []tool, policies fs.FS, profile policy.Profile
 		in, out := objectSchema(t.InputSchema), objectSchema(t.OutputSchema)
 		def := map[string]any{"name": t.Name, "description": t.Description, "inputSchema": in}
 		if out != nil {
-			if w.wrapped[t.Name] = out["type"] != "object"; w.wrapped[t.Name] {
-				out = wrap(out)
+			if out["type"] != "object" {
+				w.wrapped[t.Name], out = "result", wrap(out)
 			}
 			def["outputSchema"] = out
 		} else {
-			w.wrapped[t.Name] = true
+			w.wrapped[t.Name] = "result"
 		}
 		raw, err := json.Marshal(def)
 		if err != nil {
@@ -147,14 +147,38 @@ func (w *world) result(s *Step) gate.Result {
 	case s.Unknown:
 		return gate.Result{Status: gate.Unknown}
 	}
-	out := string(s.Output)
-	if out == "" {
-		out = "null"
+	return gate.Result{Status: gate.OK, Value: strictjson.Of([]byte(content + `,"structuredContent":` + string(w.structured(s)) + `}`))}
+}
+
+// structured is what a server would have answered in structuredContent: the recorded
+// value, under "result" where the schema is no object's. Where it is an object's of one
+// property and the recording is a bare array of what that property holds, as some of
+// BFCL's classes return, it stands under that one: a server that breaks its own schema
+// has said nothing.
+func (w *world) structured(s *Step) json.RawMessage {
+	out := s.Output
+	if len(out) == 0 {
+		out = json.RawMessage("null")
 	}
-	if w.wrapped[s.Tool] {
-		out = `{"result":` + out + `}`
+	under := w.wrapped[s.Tool]
+	if under == "" && strictjson.KindOf(out) == strictjson.Array {
+		under = onlyList(w.tools[s.Tool].OutputSchema)
 	}
-	return gate.Result{Status: gate.OK, Value: strictjson.Of([]byte(content + `,"structuredContent":` + out + `}`))}
+	if under != "" {
+		out = encode(map[string]json.RawMessage{under: out})
+	}
+	return out
+}
+
+// onlyList is the name of a schema's one property if it is an array.
+func onlyList(raw json.RawMessage) string {
+	props, _ := objectSchema(raw)["properties"].(map[string]any)
+	for name, p := range props {
+		if p, ok := p.(map[string]any); ok && len(props) == 1 && p["type"] == "array" {
+			return name
+		}
+	}
+	return ""
 }
 
 const (
