@@ -244,8 +244,12 @@ func (l *Ledger) Said(phrase string) bool { return l.says(phrase, Means) }
 // Means reports whether what stands before a phrase lets it be meant: see Said.
 func Means(before string) bool {
 	sentence := before[strings.LastIndexAny(before, ".!?\n")+1:]
-	if r, _ := utf8.DecodeLastRuneInString(strings.TrimRight(before, " \t")); isMark(r) && !strings.ContainsRune(brackets, r) {
-		return false
+	close := strings.TrimRight(before, " \t")
+	if r, n := utf8.DecodeLastRuneInString(close); isMark(r) && !strings.ContainsRune(brackets, r) {
+		// A mark that ends a word, with a blank behind it, ends what was quoted.
+		if in, _ := utf8.DecodeLastRuneInString(close[:len(close)-n]); len(close) == len(before) || !isAlnum(in) {
+			return false
+		}
 	}
 	return !slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(sentence), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' }), func(w string) bool {
 		return denying[w] || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t")
