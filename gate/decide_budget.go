@@ -22,13 +22,40 @@ func (j *judge) saidSo() bool {
 	case c.NoArgs != policy.NoArgsUser || j.strict || s == nil:
 		return c.NoArgs == policy.NoArgsAllow
 	}
+	phrases := c.Phrases
+	own := caseOf(c, j.args)
+	if own != nil && len(own.Phrases) > 0 {
+		phrases = own.Phrases
+	} else {
+		own = nil
+	}
 	// What an enum or a control chooses is not said by the phrase: the user said it too.
+	// A phrase of a case says the case's value, and what the case's own args list: the
+	// operator wrote it for these and for no others, so that whoever has read it can
+	// have nothing else done than what the user's words were listed for.
 	for _, l := range j.leaves {
-		if !l.empty && (l.role == policy.Enum || l.role == policy.Control) && !s.ledger.Spoke(l.says()) {
+		if !l.empty && (l.role == policy.Enum || l.role == policy.Control) && (own == nil || !j.saidByCase(l)) && !s.ledger.Spoke(l.says()) {
 			return false
 		}
 	}
-	return slices.ContainsFunc(c.Phrases, s.ledger.Said)
+	return slices.ContainsFunc(phrases, s.ledger.Said)
+}
+
+// saidByCase reports whether a value is that by which the case is told, or of an
+// argument that the case's own args list.
+func (j *judge) saidByCase(l *leaf) bool {
+	if l.key || l.answer {
+		return false
+	}
+	if slices.Equal(l.path, j.contract.CaseAt) {
+		return true
+	}
+	for i := len(j.contract.Args); i < len(j.rules); i++ {
+		if l.rule == &j.rules[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // # Budgets (R27)

@@ -117,7 +117,8 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	r.cases(p, c, f)
 	r.bindings(p, c, f)
 	r.composites(c, f)
-	r.phrases(c, f)
+	c.Phrases = r.phrases(f.Phrases)
+	r.saying(c, f)
 	r.budgets(c, f)
 	r.outputs(p, c, f)
 	r.sets(p, c, f)
@@ -408,6 +409,7 @@ func (r *reader) cases(p *Policy, c *Contract, f *toolFile) {
 			r.Fault(k.at, "the case has no effect", "effect: read")
 		}
 		out.Args = r.args(p, k.body.Args, c.Args)
+		out.Phrases = r.phrases(k.body.Phrases)
 		c.Cases = append(c.Cases, out)
 	}
 	if f.Cases.Given() && f.Cases.Node.Kind == strictyaml.List && len(f.Cases.Items) == 0 {
@@ -515,19 +517,28 @@ func (r *reader) decimal(v strictyaml.Anything) string {
 }
 
 // phrases compiles `phrases:` (R21).
-func (r *reader) phrases(c *Contract, f *toolFile) {
-	for _, t := range f.Phrases.Items {
+func (r *reader) phrases(f strictyaml.Words) (out []string) {
+	for _, t := range f.Items {
 		if t.Node.Kind == strictyaml.Text && (utf8.RuneCountInString(t.S) < 4 || len(t.S) > 200 || strings.TrimSpace(t.S) != t.S) {
 			r.Fault(t.Node, "a phrase is what a user says, between 4 characters and 200", "phrases: [unlock the door]")
 		}
-		c.Phrases = append(c.Phrases, t.S)
+		out = append(out, t.S)
 	}
-	if (c.NoArgs == NoArgsUser) != (len(c.Phrases) > 0) {
-		n := f.Phrases.Node
-		if n == nil {
-			n = f.NoArgs.Node
+	return out
+}
+
+// saying checks that phrases, the contract's or a case's, and no_args: user stand
+// together.
+func (r *reader) saying(c *Contract, f *toolFile) {
+	said := len(c.Phrases) > 0 || slices.ContainsFunc(c.Cases, func(k Case) bool { return len(k.Phrases) > 0 })
+	if (c.NoArgs == NoArgsUser) != said {
+		at := strictyaml.Node{Line: c.Line, Column: c.Col}
+		for _, n := range []*strictyaml.Node{f.NoArgs.Node, f.Phrases.Node} {
+			if n != nil {
+				at = *n
+			}
 		}
-		r.Fault(n, "no_args: user and phrases belong together", "no_args: user, phrases: [unlock the door]")
+		r.FaultAt(at.Line, at.Column, "no_args: user and phrases belong together", "no_args: user, phrases: [unlock the door]")
 	}
 }
 

@@ -271,6 +271,7 @@ type Case struct {
 	Values    [][]byte // JSON literals of the discriminating argument
 	Effect    Effect
 	Args      []ArgRule // beside the contract's own
+	Phrases   []string  // in the contract's stead; they say the case's value (R21)
 	Line, Col int
 }
 
@@ -293,7 +294,7 @@ type Contract struct {
 	Line, Col    int
 
 	// Phrases are those of which the user's latest turn must hold one for a call
-	// without a target, selector or amount (R21).
+	// without a target, selector or amount (R21), unless its case has its own.
 	Phrases []string
 	Budgets []Budget // R27
 	// Bindings say which arguments belong to one record (R37).

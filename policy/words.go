@@ -152,7 +152,7 @@ func (f *recordsFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	}
 }
 
-// A caseFile is { /pointer: [values], effect: …, args: … }.
+// A caseFile is { /pointer: [values], effect: …, args: …, phrases: … }.
 type caseFile struct {
 	strictyaml.Place
 	at     *strictyaml.Node
@@ -164,6 +164,8 @@ type caseBody struct {
 	strictyaml.Place
 	Effect strictyaml.Words        `yaml:"effect"`
 	Args   strictyaml.Map[argFile] `yaml:"args"`
+	// Phrases stand in the contract's stead, and say the case's value (R21).
+	Phrases strictyaml.Words `yaml:"phrases"`
 }
 
 func (c *caseFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {

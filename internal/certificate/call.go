@@ -214,16 +214,24 @@ func rulesOf(c *policy.Contract, args strictjson.Value) []policy.ArgRule {
 		return nil
 	}
 	rules := slices.Clone(c.Args)
-	if c.CaseAt == nil {
-		return rules
-	}
-	which := args.Find(c.CaseAt)
-	for _, k := range c.Cases {
-		if which.Exists() && slices.ContainsFunc(k.Values, func(v []byte) bool { return schema.Equal(which, strictjson.Of(v)) }) {
-			return append(rules, k.Args...)
-		}
+	if k := caseOf(c, args); k != nil {
+		return append(rules, k.Args...)
 	}
 	return rules
+}
+
+// caseOf is the case that the arguments name, nil for none.
+func caseOf(c *policy.Contract, args strictjson.Value) *policy.Case {
+	if c.CaseAt == nil {
+		return nil
+	}
+	which := args.Find(c.CaseAt)
+	for i, k := range c.Cases {
+		if which.Exists() && slices.ContainsFunc(k.Values, func(v []byte) bool { return schema.Equal(which, strictjson.Of(v)) }) {
+			return &c.Cases[i]
+		}
+	}
+	return nil
 }
 
 // matches reports whether a pattern names a path.

@@ -433,14 +433,31 @@ func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
 }
 
 // saysPhrase reports whether the user's latest turn holds one of the contract's phrases
-// as whole words that are meant, and what an enum or a control chooses (R21).
+// as whole words that are meant, and what an enum or a control chooses (R21). The
+// phrases of a case stand in their stead, and say the case's value and what it lists.
 func (s *Session) saysPhrase(c *call) bool {
+	phrases, listed := c.contract.Phrases, []policy.ArgRule(nil)
+	k := caseOf(c.contract, c.args)
+	if k != nil && len(k.Phrases) == 0 {
+		k = nil
+	}
+	if k != nil {
+		phrases, listed = k.Phrases, k.Args
+	}
+	told := func(l *leaf) bool {
+		if k == nil || l.key || l.answer {
+			return false
+		}
+		return strictjson.Pointer(l.path) == strictjson.Pointer(c.contract.CaseAt) || l.rule != nil && slices.ContainsFunc(listed, func(a policy.ArgRule) bool {
+			return a.Line == l.rule.Line && a.Col == l.rule.Col // the very rule, which was copied
+		})
+	}
 	for _, l := range c.leaves {
-		if !empty(l.value) && (l.role == policy.Enum || l.role == policy.Control) && !s.speaks(l.says(), func(string) bool { return true }) {
+		if !empty(l.value) && (l.role == policy.Enum || l.role == policy.Control) && !told(l) && !s.speaks(l.says(), func(string) bool { return true }) {
 			return false
 		}
 	}
-	return slices.ContainsFunc(c.contract.Phrases, func(p string) bool { return s.speaks(p, provenance.Means) })
+	return slices.ContainsFunc(phrases, func(p string) bool { return s.speaks(p, provenance.Means) })
 }
 
 // speaks reports whether the user's latest turn holds words, in any letters' case.
