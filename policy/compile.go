@@ -204,9 +204,9 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	if a.Normalise && a.Type == provenance.Untyped {
 		r.Fault(f.Normalise.Node, "normalise needs a type: only a declared form can be canonical", "type: path")
 	}
-	if open, ok := pick(r, f.Content, map[string]bool{"local": false, "open": true}); ok {
+	if word, ok := pick(r, f.Content, map[string]string{"local": "local", "open": "open", "own": "own"}); ok {
 		if a.Role == Content {
-			a.Local, a.Composed = !open, open
+			a.Local, a.Composed, a.Own = word == "local", word != "local", word == "own"
 		} else {
 			r.Fault(f.Content.Node, "content: "+f.Content.S+" belongs to the role content", "role: content")
 		}
@@ -624,9 +624,12 @@ func (c *Contract) everyArg(yield func(a *ArgRule, e Effect) bool) {
 
 // whole checks what concerns the contract as a whole.
 func (r *reader) whole(p *Policy, c *Contract) {
-	root := false
+	root, owned := false, false
 	for a := range c.everyArg {
-		root = root || (a.Role == Target || a.Role == Selector) && p.Collections[a.Collection].Closed
+		if a.Role == Target || a.Role == Selector {
+			root = root || p.Collections[a.Collection].Closed
+			owned = owned || root || len(a.Owner) > 0
+		}
 	}
 	for a, e := range c.everyArg {
 		for _, s := range a.From {
@@ -641,6 +644,11 @@ func (r *reader) whole(p *Policy, c *Contract) {
 			r.FaultAt(a.Line, a.Col, "content: local belongs to a tool nobody outside reads: effect write, nothing more (R14)", "")
 		} else if a.Local && !root {
 			r.FaultAt(a.Line, a.Col, "content: local needs a target of a closed collection beside it (R14)", "collections: { path: { closed: true } }")
+		}
+		if a.Own && e&^(Read|Write) != 0 {
+			r.FaultAt(a.Line, a.Col, "content: own belongs to a tool that sends nothing to anybody: effect write, nothing more (R14)", "content: open")
+		} else if a.Own && !owned {
+			r.FaultAt(a.Line, a.Col, "content: own needs a target or selector beside it that is of a closed collection, or has an owner among constants (R14)", "owner: [me@example.com]")
 		}
 	}
 }
