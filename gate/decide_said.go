@@ -20,7 +20,13 @@ func (j *judge) said(l *leaf) bool {
 	}
 	switch l.role {
 	case policy.TimeRole:
-		if at, ok := s.ledger.SaidTime(l.value); ok {
+		at, ok := s.ledger.SaidTime(l.value)
+		if !ok && l.rule.EndsDay {
+			// The operator says that it is an end: "on Friday" is the whole day, to a tool
+			// that takes its begin and its end. Where an hour was said, no day is.
+			at, ok = s.ledger.SaidDayOfEnd(l.value)
+		}
+		if ok {
 			l.founded = founded{rule_: "user:time", label: writ.User}
 			for _, q := range at {
 				l.refs, l.newest = append(l.refs, quoteOf(q)), max(l.newest, q.Evidence)

@@ -194,7 +194,7 @@ func (r *reader) args(p *Policy, m strictyaml.Map[argFile], beside []ArgRule) []
 }
 
 func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *argFile) ArgRule {
-	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
+	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, EndsDay: f.EndsDay.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
 	a.Role, _ = pick(r, f.Role, roleWords)
 	a.Type, _ = pick(r, f.Type, typeWords)
 	a.Collection = r.collection(p, f.Collection)
@@ -203,6 +203,9 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	}
 	if a.Normalise && a.Type == provenance.Untyped {
 		r.Fault(f.Normalise.Node, "normalise needs a type: only a declared form can be canonical", "type: path")
+	}
+	if a.EndsDay && a.Role != TimeRole {
+		r.Fault(f.EndsDay.Node, "a day ends in the role time", "role: time")
 	}
 	if word, ok := pick(r, f.Content, map[string]string{"local": "local", "open": "open", "own": "own"}); ok {
 		if a.Role == Content {

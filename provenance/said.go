@@ -88,6 +88,17 @@ func (l *Ledger) SaidTime(v strictjson.Value) (at []Quote, ok bool) {
 	return at, ok
 }
 
+// SaidDayOfEnd reports whether a value is the end of a day that the user named and of
+// which he said no hour, as SaidTime does of its begin.
+func (l *Ledger) SaidDayOfEnd(v strictjson.Value) (at []Quote, ok bool) {
+	text, _ := v.Text()
+	begin, ok := calendar.Begin(text)
+	if !ok {
+		return nil, false
+	}
+	return l.SaidTime(strictjson.StringOf(begin))
+}
+
 // Number is an amount that the user named.
 type Number struct {
 	At      Quote

@@ -180,6 +180,30 @@ func Holds(arg string, readings []Reading, zone *time.Location) (Reading, bool) 
 	return readings[best], true
 }
 
+// Begin returns the begin, 00:00, of the day that an argument is the end of, as an
+// argument spells it: of 23:59, 23:59:59, or the midnight after. An argument with an
+// offset, or of another clock, is no day's end. What a text says of a day stands for its
+// begin alone; that an argument is an end says whoever knows what it is for.
+func Begin(arg string) (begin string, ok bool) {
+	kind, at, zoned := Spelled(arg, time.UTC)
+	day, clock, _ := strings.Cut(at, "T")
+	if kind != Instant || zoned {
+		return "", false
+	}
+	switch clock {
+	case "23:59:00", "23:59:59":
+	case "00:00:00":
+		d, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			return "", false
+		}
+		day = d.AddDate(0, 0, -1).Format(time.DateOnly)
+	default:
+		return "", false
+	}
+	return day + "T00:00:00", true
+}
+
 func set(s []string) []string {
 	slices.Sort(s)
 	return slices.Compact(s)

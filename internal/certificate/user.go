@@ -335,6 +335,9 @@ func (s *Session) saidTime(l *leaf) bool {
 		return false
 	}
 	r, holds := calendar.Holds(text, t.days(), t.at.Location())
+	if begin, is := calendar.Begin(text); is && !holds && l.rule != nil && l.rule.EndsDay {
+		r, holds = calendar.Holds(begin, t.days(), t.at.Location())
+	}
 	if !holds || s.quoted(l) || len(r.At) != len(l.Evidence) {
 		return false
 	}
