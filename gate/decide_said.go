@@ -48,7 +48,8 @@ func (j *judge) saidAmount(l *leaf) bool {
 	if why != "" {
 		return false
 	}
-	numbers := j.session().ledger.SaidNumbers(append(slices.Clone(l.rule.Words), l.collection()))
+	words := append(slices.Clone(l.rule.Words), l.collection())
+	numbers := j.session().ledger.SaidNumbers(words, l.rule.Units)
 	accept := func(rule string, label writ.Label, more []Ref, ns ...provenance.Number) bool {
 		l.founded = founded{rule_: rule, label: label, refs: more}
 		for _, n := range ns {
@@ -56,7 +57,7 @@ func (j *judge) saidAmount(l *leaf) bool {
 		}
 		return true
 	}
-	if n, ok := j.session().ledger.SaidAmount(want, append(slices.Clone(l.rule.Words), l.collection())); ok {
+	if n, ok := j.session().ledger.SaidAmount(want, words, l.rule.Units); ok {
 		return accept("user:amount", writ.User, nil, n)
 	}
 	for _, form := range l.rule.Forms {

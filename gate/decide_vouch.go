@@ -542,6 +542,9 @@ func (j *judge) labelLeaf(l *leaf) {
 		l.founded = founded{rule_: "user", label: writ.User, refs: []Ref{quoteOf(q)}}
 		return
 	}
+	if j.said(l) {
+		return // a day or an amount that he named
+	}
 	a := s.ledger.Find(j.query(l, policy.Source{}))
 	switch {
 	case len(a.Vouched) > 0:

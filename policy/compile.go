@@ -219,7 +219,10 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	} else if f.From.Node.Kind == strictyaml.List && len(f.From.Items) == 0 {
 		r.Fault(f.From.Node, "an empty list of sources accepts nothing", "leave from out for the role's default")
 	}
-	a.Words = r.words(f)
+	a.Words, a.Units = r.words(f.Words, "words: [file, document]"), r.words(f.Units, "units: [shares]")
+	if len(a.Units) > 0 && a.Role != Amount {
+		r.Fault(f.Units.Node, "units belong to the role amount", "role: amount")
+	}
 	a.OwnerUser = f.Owner.user
 	r.extensions(f, &a)
 	for _, t := range f.Forms.Items {
@@ -243,8 +246,10 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 			a.From = append(a.From, s)
 		}
 	}
-	if f.Words.Given() && !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromUser }) {
-		r.Fault(f.Words.Node, "words are those of the user, and this argument does not accept him", "from: [user]")
+	for _, w := range []strictyaml.Words{f.Words, f.Units} {
+		if w.Given() && !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromUser }) {
+			r.Fault(w.Node, "words are those of the user, and this argument does not accept him", "from: [user]")
+		}
 	}
 	if p.Profile == Strict {
 		r.strictArg(key, f, &a)
@@ -271,22 +276,22 @@ const maxWords = 16
 // repetition of a class that large is a program of 1.2 MB.
 var wordForm = regexp.MustCompile(`^\pL[\pL\pN_-]*$`)
 
-// words compiles `words:`.
-func (r *reader) words(f *argFile) []string {
+// words compiles `words:` and `units:`.
+func (r *reader) words(f strictyaml.Words, example string) []string {
 	var out []string
-	for _, w := range f.Words.Items {
+	for _, w := range f.Items {
 		switch {
 		case w.Node.Kind != strictyaml.Text: // a fault already
 		case utf8.RuneCountInString(w.S) > 32 || !wordForm.MatchString(w.S):
-			r.Fault(w.Node, "a word is letters, digits, - and _, and begins with a letter", "words: [file, document]")
+			r.Fault(w.Node, "a word is letters, digits, - and _, and begins with a letter", example)
 		case slices.Contains(out, w.S):
 			r.Fault(w.Node, strictyaml.Word(w.S)+" stands twice", "remove one")
 		default:
 			out = append(out, w.S)
 		}
 	}
-	if f.Words.Given() && f.Words.Node.Kind == strictyaml.List && len(f.Words.Items) == 0 || len(out) > maxWords {
-		r.Fault(f.Words.Node, "between 1 and 16 words", "words: [file, document]")
+	if f.Given() && f.Node.Kind == strictyaml.List && len(f.Items) == 0 || len(out) > maxWords {
+		r.Fault(f.Node, "between 1 and 16 words", example)
 	}
 	return out
 }

@@ -116,6 +116,9 @@ type argFile struct {
 	// Words are those after which the user's "13" is this argument's: "file 13"
 	// (R8). The collection's name is one of them without being listed.
 	Words strictyaml.Words `yaml:"words"`
+	// Units are those that make the user's number this amount directly before them:
+	// "50 shares" (R8, R11).
+	Units strictyaml.Words `yaml:"units"`
 	// EndsDay says that the time ends something: a day that the user names ends at
 	// 23:59 or at the midnight after (R10).
 	EndsDay strictyaml.Truth `yaml:"ends_day"`

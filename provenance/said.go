@@ -105,27 +105,28 @@ type Number struct {
 	Value   string // in decimal
 	Percent bool
 	Places  int  // of its currency
-	Bare    bool // without a currency: what it is, the word before it says (R8)
+	Bare    bool // without a currency: what it is, the word before it or the unit says (R8)
 }
 
 // SaidNumbers returns the amounts of the user's latest turn, at most maxNumbers of
 // them; a number that can be read in two ways stands there twice. words are those
-// after which a number without a currency is the argument's.
-func (l *Ledger) SaidNumbers(words []string) (out []Number) {
+// after which a number without a currency is the argument's, units those before which
+// it is.
+func (l *Ledger) SaidNumbers(words, units []string) (out []Number) {
 	if len(l.turns) == 0 {
 		return nil
 	}
-	if out = l.turns[len(l.turns)-1].numbers(words); len(out) > maxNumbers {
+	if out = l.turns[len(l.turns)-1].numbers(words, units); len(out) > maxNumbers {
 		return nil
 	}
 	return out
 }
 
-func (t *turn) numbers(words []string) (out []Number) {
+func (t *turn) numbers(words, units []string) (out []Number) {
 	for _, a := range t.said.amounts {
 		for _, v := range a.Values {
 			n := Number{Quote{t.Evidence, a.Start, a.End}, v, a.Percent, money.Places(a.Currency), a.Currency == "" && !a.Percent}
-			n.Bare = n.Bare && !t.own.called(a.Start, words)
+			n.Bare = n.Bare && !t.own.called(a.Start, words) && !t.own.counts(a.End, units)
 			out = append(out, n)
 		}
 	}
@@ -133,10 +134,10 @@ func (t *turn) numbers(words []string) (out []Number) {
 }
 
 // SaidAmount returns the amount of a value that the user named, in the latest turn
-// that does: with a currency, or after one of the words.
-func (l *Ledger) SaidAmount(value string, words []string) (Number, bool) {
+// that does: with a currency, after one of the words, or before one of the units.
+func (l *Ledger) SaidAmount(value string, words, units []string) (Number, bool) {
 	for i := len(l.turns) - 1; i >= 0; i-- {
-		for _, n := range l.turns[i].numbers(words) {
+		for _, n := range l.turns[i].numbers(words, units) {
 			if n.Value == value && !n.Percent && !n.Bare {
 				return n, true
 			}

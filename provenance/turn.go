@@ -501,6 +501,15 @@ func (r *reading) called(i int, words []string) bool {
 	return false
 }
 
+// counts reports whether one of the units stands directly behind i, where a number ends.
+func (r *reading) counts(i int, units []string) bool {
+	rest := strings.TrimLeft(r.text[i:], " \t")
+	at := len(r.text) - len(rest)
+	return at > i && slices.ContainsFunc(units, func(u string) bool {
+		return len(u) <= len(rest) && strings.EqualFold(rest[:len(u)], u) && r.end[at+len(u)]
+	})
+}
+
 // blank is white space, and what blots out text that is not read.
 func blank(r rune) bool { return r == 0 || unicode.IsSpace(r) }
 

@@ -167,6 +167,20 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 	})
 }
 
+// unit reports whether what is counted stands behind a number, as the contract calls it.
+func (t *turn) unit(l *leaf, end int) bool {
+	if l.rule == nil {
+		return false
+	}
+	from := end
+	for from < len(t.own) && (t.own[from] == ' ' || t.own[from] == '\t') {
+		from++
+	}
+	return from > end && slices.ContainsFunc(l.rule.Units, func(u string) bool {
+		return from+len(u) <= len(t.own) && strings.EqualFold(t.own[from:from+len(u)], u) && t.ends(from+len(u))
+	})
+}
+
 // beside reports whether a reference quotes a small value that stands in the same line
 // as the first part of the same thing, not far from it and in the same brackets, and is
 // no other part of it (R15): where another part is the same word, it stands there twice.
@@ -372,7 +386,7 @@ func (s *Session) amount(l *leaf, r gate.Ref, latest bool) (n number, ok bool) {
 		bare := a.Currency == "" && !a.Percent
 		if bare {
 			hash := !t.begins(a.Start) && a.Start > 0 && t.own[a.Start-1] == '#' && t.begins(a.Start-1)
-			bare = !t.called(a.Start, hash, l.words())
+			bare = !t.called(a.Start, hash, l.words()) && !t.unit(l, a.End)
 		}
 		return number{a, bare}, true
 	}
