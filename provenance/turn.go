@@ -488,6 +488,9 @@ func (r *reading) called(i int, words []string) bool {
 	if r.hash[i] {
 		i--
 	}
+	if q, n := utf8.DecodeLastRuneInString(r.text[:i]); isMark(q) && beginsAt(r.text, i-n) {
+		i -= n // "ID '13'"
+	}
 	before := strings.TrimRight(r.text[:i], " \t")
 	if len(before) == i {
 		return false

@@ -160,6 +160,10 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 	if hash {
 		i--
 	}
+	// A value may be set in marks behind its word.
+	if r, n := utf8.DecodeLastRuneInString(t.own[:i]); mark(r) && t.begins(i-n) {
+		i -= n
+	}
 	before := strings.TrimRight(t.own[:i], " \t")
 	return len(before) < i && slices.ContainsFunc(words, func(w string) bool {
 		at := len(before) - len(w)
