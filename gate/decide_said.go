@@ -86,6 +86,24 @@ func (j *judge) saidAmount(l *leaf) bool {
 	return false
 }
 
+// rounded accepts an amount to which one rounds that an output vouches for, where the
+// contract has that form: nobody can pay the other. Half a unit of it is all that anybody
+// could gain. What belongs to one record is taken from it as it stands (R37).
+func (j *judge) rounded(l *leaf, q provenance.Query) bool {
+	if j.strict || l.role != policy.Amount || l.rule == nil || l.key || l.answer || !slices.Contains(l.rule.Forms, money.Round) ||
+		slices.ContainsFunc(j.bindings(), func(b policy.Binding) bool { return l.among(b.Others) || b.First.Match(l.path) }) {
+		return false
+	}
+	q.Rounded, q.Once = true, false
+	a := j.session().ledger.Find(q)
+	if len(a.Vouched) == 0 || a.OneTime {
+		return false
+	}
+	l.founded = j.foundedOn(a)
+	l.rule_ = "derived:" + string(money.Round)
+	return true
+}
+
 // operand looks in the record that the argument is of for the number from which,
 // with one of the user's, the amount follows.
 func (j *judge) operand(l *leaf, form money.Form, said provenance.Number, want string) (provenance.Fact, bool) {

@@ -287,6 +287,9 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 		}
 		return ""
 	}
+	if j.rounded(l, q) {
+		return ""
+	}
 	r := j.fromParty(l, q, a.Reason)
 	if r != writ.ProvenanceOpenTarget || j.strict {
 		return r

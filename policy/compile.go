@@ -226,8 +226,8 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	a.OwnerUser = f.Owner.user
 	r.extensions(f, &a)
 	for _, t := range f.Forms.Items {
-		if form := money.Form(t.S); t.Node.Kind == strictyaml.Text && !slices.Contains(money.Forms, form) {
-			r.Fault(t.Node, "unknown form "+strictyaml.Word(t.S), "a+b, a-b, a*b, a*p% or a*p%+c")
+		if form := money.Form(t.S); t.Node.Kind == strictyaml.Text && !slices.Contains(money.Forms, form) && form != money.Round {
+			r.Fault(t.Node, "unknown form "+strictyaml.Word(t.S), "a+b, a-b, a*b, a*p%, a*p%+c or round(a)")
 		} else {
 			a.Forms = append(a.Forms, form)
 		}

@@ -131,7 +131,7 @@ type argFile struct {
 	// Extensions are how a name may end that the agent makes up (R36): [.md, .txt].
 	Extensions strictyaml.Words `yaml:"extensions"`
 	// Forms are how an amount may follow from others (R11): a+b, a-b, a*b, a*p%,
-	// a*p%+c.
+	// a*p%+c, and round(a) from an output's.
 	Forms strictyaml.Words `yaml:"forms"`
 	// Max is the most that an amount may be (R11).
 	Max strictyaml.Anything `yaml:"max"`

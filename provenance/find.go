@@ -45,6 +45,8 @@ type Query struct {
 	// their very output or has their collection.
 	Once bool
 	Now  time.Time
+	// Rounded asks for decimals that round to the value, and for none that is it (R11).
+	Rounded bool
 	// Strict is profile strict: without a pointer a leaf needs no common
 	// collection or type, only no other collection where both sides declare
 	// one; nothing is derived, so path joins never match.
@@ -111,6 +113,12 @@ func (l *Ledger) Find(q Query) Answer {
 // its type, each once.
 func (l *Ledger) candidates(q Query) []uint32 {
 	var one, two [1]uint32
+	if q.Rounded {
+		if c, _, why := Canonical(Decimal, q.Value); why == "" {
+			return slices.Clone(l.store.under(l.digest(roundDomain, c), &one))
+		}
+		return nil
+	}
 	k, ok := l.keyOf(Untyped, q.Value)
 	if !ok {
 		return nil

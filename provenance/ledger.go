@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/money"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
 )
@@ -522,6 +523,12 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 	}
 	c, _, _ := Canonical(leaf.Type, leaf.Value)
 	switch leaf.Type {
+	case Decimal:
+		if leaf.Rule != nil {
+			for _, r := range money.Rounded(c) {
+				s.file(l.digest(roundDomain, r), i)
+			}
+		}
 	case Name:
 		s.file(l.digest(baseDomain, c), i)
 	case Path:

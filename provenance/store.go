@@ -24,6 +24,7 @@ const (
 	taintDomain = "\x00taint" // folded texts of sent arguments
 	foldDomain  = "\x00fold"  // paths in any letters' case (R36)
 	linkDomain  = "\x00link"  // links that stand in a text (R20)
+	roundDomain = "\x00round" // decimals that a decimal rounds to (R11)
 )
 
 // exact returns the untyped form of a literal with its JSON kind before it.

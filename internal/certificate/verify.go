@@ -638,6 +638,16 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 				q.typ = provenance.Path
 				return q.source(policy.Source{}, p) && equal(dir.value, provenance.Path, p) && (!c.target(l) || s.chosen(c, l, p))
 			})
+	case string(money.Round):
+		return label, len(l.Evidence) == 1 && l.role == policy.Amount && l.rule != nil && slices.Contains(l.rule.Forms, money.Round) && !l.key && !l.answer &&
+			!slices.ContainsFunc(c.contract.Bindings, func(b policy.Binding) bool {
+				return slices.ContainsFunc(append(slices.Clone(b.Others), b.First), func(p provenance.Pattern) bool { return matches(p, l.path) })
+			}) && first(0, func(p *place) bool {
+			is, _, why := provenance.Canonical(provenance.Decimal, p.value)
+			want, _, not := provenance.Canonical(provenance.Decimal, l.value)
+			return why == "" && not == "" && p.typ == provenance.Decimal && p.rule.Lifetime == 0 &&
+				s.vouches(c, l, p) && told(c, l, p) && slices.Contains(money.Rounded(is), want)
+		})
 	case "uri_template":
 		return label, c.accepts(l, policy.FromDerived, op) && s.expands(c, l, text)
 	}

@@ -2,10 +2,31 @@ package money
 
 import (
 	"math/big"
+	"slices"
 )
 
 // Forms are all forms.
 var Forms = []Form{Sum, Difference, Product, Percent, PercentPlus}
+
+// Round is the form of an amount that is another one rounded, as Rounded does it. It
+// has one operand, and is not for Derive and Solve.
+const Round Form = "round(a)"
+
+// Rounded returns the amounts that people make of one with many places: rounded to
+// two, to one and to none, a half up, each where it is another. Not of what is below
+// zero.
+func Rounded(value string) (out []string) {
+	x, ok := plain(value)
+	if !ok {
+		return nil
+	}
+	for places := 2; places >= 0; places-- {
+		if r := x.round(places); !r.equals(x) {
+			out = append(out, r.String())
+		}
+	}
+	return slices.Compact(out)
+}
 
 // maxSolutions bounds what Solve returns: of a small percentage very many amounts
 // give one that is rounded.

@@ -73,3 +73,14 @@ func candidates(form Form, operands []string) (out []string) {
 	}
 	return out
 }
+
+func TestRounded(t *testing.T) {
+	for value, want := range map[string][]string{
+		"10.038536": {"10.04", "10"}, "10.5": {"11"}, "2.6449": {"2.64", "2.6", "3"}, "0.004": {"0"}, "12": nil, "12.30": {"12"}, "-1.5": nil, "1e2": nil, "": nil,
+		"99.995": {"100"}, "0.125": {"0.13", "0.1", "0"},
+	} {
+		if got := Rounded(value); !slices.Equal(got, want) {
+			t.Errorf("%q rounds to %q, want %q", value, got, want)
+		}
+	}
+}
