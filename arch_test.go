@@ -233,7 +233,7 @@ func TestImportLattice(t *testing.T) {
 var sharedWithGate = map[string][]string{
 	"gate": {"Record", "Trace", "Ref", "Catalogue", "Tool", "Open", "ApprovalHolds", "MethodContract"},
 	"provenance": {"Canonical", "Equal", "SmallSpace", "CheckText", "OwnText", "Means", "Atoms", "Atom", "HiddenAtom", "MarkupAtom", "ManyAtoms", "NumberAtom",
-		"Pattern", "OutputRule", "Recalled", "NoExtract", "ExtractJSON", "Type", "Untyped", "Integer", "Decimal", "Email", "Host", "URL", "Path", "Name", "Phone", "IBAN"},
+		"Pattern", "OutputRule", "Rank", "Recalled", "NoExtract", "ExtractJSON", "Type", "Untyped", "Integer", "Decimal", "Email", "Host", "URL", "Path", "Name", "Phone", "IBAN"},
 }
 
 // TestSecondOpinion: certificates are checked with nothing of the ledger and nothing

@@ -77,6 +77,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 			r.Fault(f.Owner.Node, "owner is one exact pointer, relative to the record", "/owner")
 		}
 	}
+	r.ranks(&o, f)
 	switch o.Lifetime = r.duration(f.Lifetime, "lifetime: 10m"); {
 	case f.OneShot.Is != f.Lifetime.Given():
 		r.Fault(f.Node, "one_shot: true and lifetime belong together (R19)", "one_shot: true, lifetime: 10m")
@@ -87,6 +88,32 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 		r.Fault(f.Keys.Node, "lines have no keys", "")
 	}
 	return o, r.Count() == before
+}
+
+// ranks compiles `ranks:` (R9).
+func (r *reader) ranks(o *provenance.OutputRule, f *outputFile) {
+	for i := range f.Ranks.Items {
+		k := &f.Ranks.Items[i]
+		if k.Node == nil || k.Node.Kind != strictyaml.Mapping {
+			continue
+		}
+		if !k.By.Given() || !k.Most.Given() && !k.Least.Given() {
+			r.Fault(k.Node, "a rank says by what, and what users call the most or the least of it", "{ by: /size, most: [largest file] }")
+			continue
+		}
+		by := r.pattern(k.By)
+		if len(by.Tokens) == 0 || !by.Exact() {
+			r.Fault(k.By.Node, "by is one exact pointer, relative to the record", "/size")
+		}
+		for _, w := range []strictyaml.Words{k.Most, k.Least} {
+			if phrases := r.phrases(w); len(phrases) > 0 {
+				o.Ranks = append(o.Ranks, provenance.Rank{By: by.Tokens, Phrases: phrases, Least: w.Node == k.Least.Node})
+			}
+		}
+	}
+	if len(o.Ranks) > 0 && (!o.Authoritative || o.Collection == "" || o.Extract != provenance.NoExtract || o.InText || o.Keys) {
+		r.Fault(f.Ranks.Node, "ranks tell the records of a whole list apart: on the member of a collection, in structuredContent, of a list the server makes of its own", "collection: …, authoritative: true")
+	}
 }
 
 func (r *reader) pattern(t strictyaml.String) provenance.Pattern {

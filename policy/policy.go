@@ -189,6 +189,18 @@ type outputFile struct {
 	Creates strictyaml.Truth `yaml:"creates"`
 	// Owner is a pointer, relative to the record, to its owner (R28).
 	Owner strictyaml.String `yaml:"owner"`
+	// Ranks say by what users tell the records of a whole list apart (R9):
+	// [{ by: /size, most: [largest file], least: [smallest file] }].
+	Ranks strictyaml.Seq[rankFile] `yaml:"ranks"`
+}
+
+type rankFile struct {
+	strictyaml.Place
+	// By is a pointer, relative to the record, to a number or a time.
+	By strictyaml.String `yaml:"by"`
+	// Most and Least are what a user calls the one with the most, or the least, of it.
+	Most  strictyaml.Words `yaml:"most"`
+	Least strictyaml.Words `yaml:"least"`
 }
 
 // reader reads one policy: the YAML, its words and what they mean together.

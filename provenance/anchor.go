@@ -138,6 +138,9 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 			return said[i].at, true
 		}
 	}
+	if !guaranteed {
+		return n.l.ranking(q)
+	}
 	return Quote{}, false
 }
 

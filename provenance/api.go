@@ -85,6 +85,16 @@ type OutputRule struct {
 	// (R28). It counts only if that leaf is itself worth system or better.
 	HasOwner bool
 	Owner    []string
+	// Ranks say by what users tell the records of a whole list apart (R9).
+	Ranks []Rank
+}
+
+// Rank names the one record of a whole list that has the most of something, or the
+// least, by what users call it.
+type Rank struct {
+	By      []string // relative to the record, to a number or a time (2006-01-02T15:04:05)
+	Phrases []string
+	Least   bool
 }
 
 // Fact is one value seen at one place. It never holds the value itself.

@@ -272,16 +272,23 @@ var denying = func() map[string]bool {
 func (l *Ledger) Spoke(word string) bool { return l.says(word, func(string) bool { return true }) }
 
 func (l *Ledger) says(phrase string, after func(before string) bool) bool {
+	_, said := l.quote(phrase, after)
+	return said
+}
+
+// quote returns where the user's latest turn first holds a phrase.
+func (l *Ledger) quote(phrase string, after func(before string) bool) (Quote, bool) {
 	if len(l.turns) == 0 || phrase == "" {
-		return false
+		return Quote{}, false
 	}
 	t := &l.turns[len(l.turns)-1]
-	for i := range t.own.begins() {
-		if e := i + len(phrase); e <= len(t.own.text) && t.own.end[e] && strings.EqualFold(t.own.text[i:e], phrase) && after(t.own.text[:i]) {
-			return true
+	begins := t.own.begins()
+	for i := 0; i+len(phrase) <= len(t.own.text); i++ {
+		if e := i + len(phrase); begins[i] && t.own.end[e] && strings.EqualFold(t.own.text[i:e], phrase) && after(t.own.text[:i]) {
+			return Quote{t.Evidence, i, e}, true
 		}
 	}
-	return false
+	return Quote{}, false
 }
 
 // begins are the places where a token may begin.

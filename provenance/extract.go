@@ -21,8 +21,9 @@ type Leaf struct {
 	beside  bool // outside structuredContent
 	alone   bool // in a record a model put together (R35)
 	record  *record
-	owner   string // untyped form of the owner leaf, "" for none
-	ownerAt int    // its index among the leaves, plus 1
+	ranks   []rankOf // what each of its rule's ranks says of it
+	owner   string   // untyped form of the owner leaf, "" for none
+	ownerAt int      // its index among the leaves, plus 1
 }
 
 // step is one step of the way from the result object to a leaf. Leaves share
@@ -90,6 +91,7 @@ func Extraction(rules []OutputRule, result, arguments strictjson.Value) Extracte
 			x.unnamed(v, x.steps.from(nil, name))
 		}
 	}
+	x.ranks()
 	x.owners()
 	return x.out
 }

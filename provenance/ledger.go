@@ -38,10 +38,12 @@ type Ledger struct {
 	caps    Caps
 	store   store
 	taints  taints
-	places  *Places         // that this session's own acts lowered
-	made    keys            // what acts sent (R24)
-	dirs    keys            // directories whose names are all known (R24)
-	opened  map[string]bool // closed collections an act put in what it chose from an open one
+	places  *Places              // that this session's own acts lowered
+	made    keys                 // what acts sent (R24)
+	dirs    keys                 // directories whose names are all known (R24)
+	ranks   map[rankKey][]ranked // of the last whole list of each kind (R9)
+	since   bool                 // an act was made since the user's latest turn
+	opened  map[string]bool      // closed collections an act put in what it chose from an open one
 	turns   []turn
 	begun   map[string][]int     // turns by what their tokens begin with, and by their typed forms
 	moments map[moment][]Quote   // what they name (R10), of the latest that does
@@ -63,7 +65,7 @@ func NewLedger(key [32]byte, caps Caps) *Ledger {
 	if caps.Bytes <= 0 {
 		caps.Bytes = DefaultCaps.Bytes
 	}
-	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}}
+	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, ranks: map[rankKey][]ranked{}}
 }
 
 // Secrets reports whether the session's agent was given something a contract marks
@@ -220,8 +222,11 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 	for i := range leaves {
 		f := &leaves[i]
 		n += 36 + 80
-		if f.Type == Path || f.Type == Name {
+		switch f.Type {
+		case Path, Name:
 			n += 80
+		case Decimal:
+			n += 120 // and what it rounds to
 		}
 		n += 40 * int64(min(maxLinks, bytes.Count(f.Value.Raw(), []byte("."))))
 		for at := f.at; at != nil && !steps[at]; at = at.parent {
@@ -450,6 +455,7 @@ func (l *Ledger) Commit(p *Pending) error {
 		l.keep(&p.of, &p.of.Leaves[i], j, known)
 	}
 	l.enumerate(&p.of)
+	l.rank(&p.of, p.facts)
 	l.leaves += len(p.facts)
 	return nil
 }

@@ -68,8 +68,10 @@ func (p *Pending) tell(l *Ledger, o *Observation, leaf *Leaf) {
 	p.news[at] = true
 }
 
-// Made remembers what an act sends: a listing that shows it again is no news.
+// Made remembers what an act sends: a listing that shows it again is no news. What is
+// listed after it ranks nothing until the user speaks again (R9).
 func (l *Ledger) Made(args []Arg) {
+	l.since = true
 	for i := range args {
 		for _, k := range l.keysOf(args[i].Type, args[i].Value) {
 			l.made.add(k, l)

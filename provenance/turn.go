@@ -104,6 +104,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	}
 	l.events++
 	l.turns = append(l.turns, p.turn)
+	l.since = false
 	l.index(&p.turn)
 	l.begin()
 	l.typed += len(p.Text)

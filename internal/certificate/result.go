@@ -33,6 +33,7 @@ type place struct {
 	reflected bool     // R4 or R5 lowered it
 	echoed    bool     // the model said it first
 	listed    bool     // in a list of all there is
+	late      bool     // seen after an act that followed the user's latest turn
 	opened    bool     // of a closed collection, and perhaps chosen from an open one (R28)
 	alone     bool     // what stands beside it was put there by a model (R35)
 	texts     []string // as which it may come back

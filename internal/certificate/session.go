@@ -81,6 +81,7 @@ type Session struct {
 	texts     map[string]writ.Label // the texts that calls sent below system, and the lowest label of each
 	within    []sent                // what acts sent below system
 	acted     bool                  // some act sent something below system
+	since     bool                  // an act was made since the user's latest turn
 	made      []made
 	opened    map[string]bool      // collections an act put in what it chose from an open one
 	places    map[uint32][]*place  // of each result, in the order of the document
@@ -123,6 +124,7 @@ func wrong(l *leaf, format string, args ...any) error {
 
 // Turn adds what the user typed. Its text is evidence from now on.
 func (s *Session) Turn(evidence uint32, text string, at time.Time) {
+	s.since = false
 	s.turns = append(s.turns, turn{evidence: evidence, text: text, own: provenance.OwnText(text), at: at})
 }
 

@@ -1,9 +1,11 @@
 package certificate
 
 import (
+	"math/big"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -427,9 +429,90 @@ func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 		return false
 	}
 	return slices.ContainsFunc(l.Evidence[min(l.base(), len(l.Evidence)):], func(e gate.Ref) bool {
-		return s.typed(l, e) || s.names(l.collection(), l.value, e, guaranteed) ||
+		return s.typed(l, e) || s.names(l.collection(), l.value, e, guaranteed) || !guaranteed && s.called(l, e) ||
 			slices.ContainsFunc(s.system(e), func(p *place) bool { return s.creation(c, l, p) })
 	})
+}
+
+// called reports whether a reference quotes what users call the one record of the last
+// whole list of its kind that has the most, or the least, of something (R9).
+func (s *Session) called(l *leaf, e gate.Ref) bool {
+	t, words, ok := s.quote(e)
+	if !ok || t != &s.turns[len(s.turns)-1] || !t.token(e.Start, e.End) || !provenance.Means(t.own[:e.Start]) || l.collection() == "" {
+		return false
+	}
+	return slices.ContainsFunc(s.holding(l.value, l.typ()), func(p *place) bool {
+		if p.rule == nil || !p.listed || p.late || p.label < writ.System || !p.member(l.collection()) || !provenance.Equal(p.typ, l.value, p.value) || s.listedAgain(p) {
+			return false
+		}
+		return slices.ContainsFunc(p.rule.Ranks, func(r provenance.Rank) bool {
+			return slices.ContainsFunc(r.Phrases, func(f string) bool { return strings.EqualFold(f, words) }) && s.first(p, r)
+		})
+	})
+}
+
+// listedAgain reports whether the same tool gave a list of the same kind later.
+func (s *Session) listedAgain(p *place) bool {
+	for ev, all := range s.places {
+		if ev > p.evidence && slices.ContainsFunc(all, func(q *place) bool {
+			return q.rule != nil && len(q.rule.Ranks) > 0 && q.listed && !q.late && q.label >= writ.System && q.server == p.server && q.tool == p.tool && q.collection() == p.collection()
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// first reports whether a record has more of something than every other of its list, or
+// less: of numbers, or of times, each of which the server guarantees.
+func (s *Session) first(p *place, r provenance.Rank) bool {
+	amount := func(of *place) (n *big.Rat, ok bool) {
+		at, in := of.record()
+		if !in {
+			return nil, false
+		}
+		trail := append(slices.Clone(of.trail[:at]), r.By...)
+		i := slices.IndexFunc(s.places[p.evidence], func(g *place) bool {
+			return !g.key && g.rule != nil && g.label >= writ.System && slices.Equal(g.trail, trail)
+		})
+		if i < 0 {
+			return nil, false
+		}
+		v := s.places[p.evidence][i].value
+		if text, is := v.Text(); is {
+			at, err := time.Parse("2006-01-02T15:04:05", text)
+			if err != nil || len(text) != len("2006-01-02T15:04:05") {
+				return nil, false
+			}
+			return big.NewRat(at.Unix(), 1), true
+		}
+		d, _, why := provenance.Canonical(provenance.Decimal, v)
+		if why != "" {
+			return nil, false
+		}
+		return new(big.Rat).SetString(d)
+	}
+	mine, ok := amount(p)
+	if !ok {
+		return false
+	}
+	records := map[string]bool{}
+	for _, q := range s.places[p.evidence] {
+		if q.rule != p.rule {
+			continue
+		}
+		its, ok := amount(q)
+		n, _ := q.record()
+		key := strictjson.Pointer(q.trail[:n])
+		if !ok || records[key] {
+			return false
+		}
+		records[key] = true
+		if c := mine.Cmp(its); q != p && (c == 0 || (c > 0) == r.Least) {
+			return false
+		}
+	}
+	return true
 }
 
 // base is how many references say where a value comes from; who named its record stands

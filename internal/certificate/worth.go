@@ -111,6 +111,7 @@ func (s *Session) send(c *call) {
 	act := c.effect.Gated()
 	s.calls[c.Number] = c
 	if act {
+		s.since = true
 		s.spend(c)
 	}
 	run, low := "", writ.Operator
@@ -179,6 +180,7 @@ func (s *Session) label(x *extraction) {
 				}
 			}
 			p.listed = p.rule.Authoritative && !act && !x.asked()
+			p.late = s.since
 			p.opened = s.opened[p.rule.Collection] && !s.member(p, func(q *place) bool { return !q.opened })
 		}
 		handle := p.rule != nil && p.rule.Collection != ""
