@@ -98,7 +98,7 @@ func (r *reader) ranks(o *provenance.OutputRule, f *outputFile) {
 			continue
 		}
 		if !k.By.Given() || !k.Most.Given() && !k.Least.Given() {
-			r.Fault(k.Node, "a rank says by what, and what users call the most or the least of it", "{ by: /size, most: [largest file] }")
+			r.Fault(k.Node, "a rank says by what, and what users call the most or the least of it", "{ by: /size, most: [delete the largest file] }")
 			continue
 		}
 		by := r.pattern(k.By)

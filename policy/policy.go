@@ -190,7 +190,7 @@ type outputFile struct {
 	// Owner is a pointer, relative to the record, to its owner (R28).
 	Owner strictyaml.String `yaml:"owner"`
 	// Ranks say by what users tell the records of a whole list apart (R9):
-	// [{ by: /size, most: [largest file], least: [smallest file] }].
+	// [{ by: /size, most: [delete the largest file] }].
 	Ranks strictyaml.Seq[rankFile] `yaml:"ranks"`
 }
 
