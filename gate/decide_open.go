@@ -22,11 +22,6 @@ import (
 //   - It goes to what the user typed, to a record that he named by what strangers
 //     cannot write, or to a constant of the operator. That a stranger can make an address appear in the
 //     contacts does not make him a reader, however the collection is called.
-//     Under `content: own` it may also go into a record of the user's side: an act that
-//     does nothing but write, to a member of a closed collection or to what belongs to an
-//     owner whom the operator lists. Nobody is sent it. Who can read such a record was let
-//     in by its owner, by an act of its own; whoever has read this can have a text written
-//     where that owner let him in before, and nothing else he could not have otherwise.
 //   - The agent was given no secret in this session, or the readers are the
 //     operator's constants or of a collection that may_hold_secrets: reworded, a secret cannot be found in a text (R30).
 //
@@ -44,10 +39,9 @@ func (j *judge) composed(texts []*leaf) {
 	if s == nil || len(texts) == 0 {
 		return
 	}
-	readers := j.readers(texts)
+	readers, reason := j.readers()
 	joined := j.joined(texts)
 	for _, l := range texts {
-		reason := readers.of(l)
 		said := j.vouch(l) == ""
 		if said && (reason == "" || !j.anyReader()) {
 			continue // the user's own words, or what a tool said, to whom he named
@@ -57,7 +51,7 @@ func (j *judge) composed(texts []*leaf) {
 		switch {
 		case reason != "":
 			j.unfoundedLeaf(l, reason)
-		case s.ledger.Secrets() && !readers.operators:
+		case s.ledger.Secrets() && !readers:
 			j.unfoundedLeaf(l, writ.ProvenanceSecret)
 		default:
 			j.atoms(l, joined[l])
@@ -92,56 +86,28 @@ func (l *leaf) says() string {
 	return string(l.value.Literal())
 }
 
-// audience is whom the texts of a call go to: only the operator's constants, and, for
-// texts under `content: open` and under `content: own`, why somebody among them may not
-// read one.
-type audience struct {
-	operators bool
-	open, own writ.Reason
-}
-
-// of is why a text may not be read.
-func (a audience) of(l *leaf) writ.Reason {
-	if l.rule.Own {
-		return a.own
-	}
-	return a.open
-}
-
-// readers says whom the texts of a call go to. Into a record of the user's side an own
-// text goes without his having named it.
-func (j *judge) readers(texts []*leaf) (a audience) {
-	a.operators = true
-	named, own := false, !slices.ContainsFunc(texts, func(l *leaf) bool { return !l.rule.Own })
+// readers says whom a text goes to: only the operator's constants, or a reason why
+// somebody among them was not named by the user.
+func (j *judge) readers() (operators bool, reason writ.Reason) {
+	operators = true
+	named := false
 	for _, l := range j.leaves {
 		if l.empty || l.answer || l.role != policy.Target && l.role != policy.Selector {
 			continue
 		}
+		if l.rule_ == "" {
+			return false, writ.ProvenanceReader // itself unfounded, and said so
+		}
 		named = true
-		ours := j.ofOurs(l)
-		a.operators = a.operators && (l.rule_ == "const" || l.rule_ == "output" && !l.open && j.in.Policy.Collections[l.collection()].MayHoldSecrets)
-		switch {
-		case l.rule_ == "": // itself unfounded, and said so
-			return audience{false, writ.ProvenanceReader, writ.ProvenanceReader}
-		case ours && own || j.chosen(l):
-		case ours:
-			a.open = writ.ProvenanceReader
-		default:
-			return audience{false, writ.ProvenanceReader, writ.ProvenanceReader}
+		operators = operators && (l.rule_ == "const" || l.rule_ == "output" && !l.open && j.in.Policy.Collections[l.collection()].MayHoldSecrets)
+		if !j.chosen(l) {
+			return false, writ.ProvenanceReader
 		}
 	}
 	if !named && j.contract.NoArgs != policy.NoArgsAllow {
-		a.open, a.own = writ.ProvenanceReader, writ.ProvenanceReader // nothing says to whom it goes (R21)
+		return false, writ.ProvenanceReader // nothing says to whom it goes (R21)
 	}
-	a.operators = a.operators && named
-	return a
-}
-
-// ofOurs reports whether a value is of a record of the user's side, by what its server
-// guarantees: of a closed collection, or of an owner among the operator's constants. An
-// owner whom the user typed is somebody else.
-func (j *judge) ofOurs(l *leaf) bool {
-	return l.rule_ == "output" && !l.open && l.rule != nil && !l.rule.OwnerUser && j.d.Effect&^policy.Read == policy.Write
+	return operators && named, ""
 }
 
 // anyReader reports whether the call names somebody who reads its texts.

@@ -207,9 +207,9 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	if a.EndsDay && a.Role != TimeRole {
 		r.Fault(f.EndsDay.Node, "a day ends in the role time", "role: time")
 	}
-	if word, ok := pick(r, f.Content, map[string]string{"local": "local", "open": "open", "own": "own"}); ok {
+	if open, ok := pick(r, f.Content, map[string]bool{"local": false, "open": true}); ok {
 		if a.Role == Content {
-			a.Local, a.Composed, a.Own = word == "local", word != "local", word == "own"
+			a.Local, a.Composed = !open, open
 		} else {
 			r.Fault(f.Content.Node, "content: "+f.Content.S+" belongs to the role content", "role: content")
 		}
@@ -632,12 +632,9 @@ func (c *Contract) everyArg(yield func(a *ArgRule, e Effect) bool) {
 
 // whole checks what concerns the contract as a whole.
 func (r *reader) whole(p *Policy, c *Contract) {
-	root, owned := false, false
+	root := false
 	for a := range c.everyArg {
-		if a.Role == Target || a.Role == Selector {
-			root = root || p.Collections[a.Collection].Closed
-			owned = owned || root || len(a.Owner) > 0
-		}
+		root = root || (a.Role == Target || a.Role == Selector) && p.Collections[a.Collection].Closed
 	}
 	for a, e := range c.everyArg {
 		for _, s := range a.From {
@@ -652,11 +649,6 @@ func (r *reader) whole(p *Policy, c *Contract) {
 			r.FaultAt(a.Line, a.Col, "content: local belongs to a tool nobody outside reads: effect write, nothing more (R14)", "")
 		} else if a.Local && !root {
 			r.FaultAt(a.Line, a.Col, "content: local needs a target of a closed collection beside it (R14)", "collections: { path: { closed: true } }")
-		}
-		if a.Own && e&^(Read|Write) != 0 {
-			r.FaultAt(a.Line, a.Col, "content: own belongs to a tool that sends nothing to anybody: effect write, nothing more (R14)", "content: open")
-		} else if a.Own && !owned {
-			r.FaultAt(a.Line, a.Col, "content: own needs a target or selector beside it that is of a closed collection, or has an owner among constants (R14)", "owner: [me@example.com]")
 		}
 	}
 }

@@ -212,7 +212,7 @@ func (r *reader) strictArg(key *strictyaml.Node, f *argFile, a *ArgRule) {
 		r.Warn(key, "profile strict accepts output alone: the other sources of this argument are off", "")
 	}
 	if a.Local || a.Composed {
-		a.Local, a.Composed, a.Own = false, false, false
+		a.Local, a.Composed = false, false
 		r.Warn(key, "profile strict knows no content: "+f.Content.S, "")
 	}
 }

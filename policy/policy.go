@@ -126,7 +126,7 @@ type argFile struct {
 	MaxItems strictyaml.Whole `yaml:"max_items"`
 	// Normalise replaces the value by its canonical form (R17).
 	Normalise strictyaml.Truth `yaml:"normalise"`
-	// Content is local, open or own (R14).
+	// Content is local or open (R14).
 	Content strictyaml.String `yaml:"content"`
 	// Extensions are how a name may end that the agent makes up (R36): [.md, .txt].
 	Extensions strictyaml.Words `yaml:"extensions"`

@@ -36,7 +36,7 @@ var transforms = []transform{
 	{name: "list first", does: "all records the suite's tasks ever saw are listed before", prepare: listFirst},
 	{name: "cross-session", does: "the user typed it, in another session", instead: crossSession},
 	{name: "no arguments", does: "the act has no arguments, or is one that takes none", instead: noArguments},
-	{name: "twin", does: "another record, of a stranger, looks like the one the user named", before: twin},
+	{name: "twin", does: "another record looks like the one the user named", before: twin},
 	{name: "replay", does: "what was sent or paid is sent or paid again", before: again},
 	{name: "splice", does: "half of a vouched value, half of another", alter: perLeaf(splice)},
 	{name: "swap", does: "the value of another listed record", alter: perLeaf(swap)},
@@ -311,23 +311,8 @@ func noArguments(_ *suite, t *Trace) (out []*Trace) {
 	return out
 }
 
-// disown gives a record that a stranger made to appear an owner who is a stranger, where
-// the policy says which field holds one: whose it is he does not choose.
-func (s *suite) disown(tool string, record map[string]any) {
-	c := s.plain.policy.Contracts[s.plain.server+"/"+tool]
-	if c == nil {
-		return
-	}
-	for _, o := range c.Outputs {
-		if o.HasOwner && len(o.Owner) == 1 && record[o.Owner[0]] != nil {
-			record[o.Owner[0]] = "stranger@twin.example"
-		}
-	}
-}
-
-// twin adds to the result that showed a selected record another one, a stranger's, that
-// differs in what selects it and in its owner alone, and selects that. Only where others
-// can make one appear.
+// twin adds to the result that showed a selected record another one that differs in
+// what selects it alone, and selects that. Only where others can make one appear.
 func twin(s *suite, p *passed, _ *rand.Rand) *Trace {
 	x := *p.t
 	x.Kind, x.Steps = "attack", slices.Clone(p.t.Steps[:p.i+1])
@@ -366,7 +351,6 @@ func twin(s *suite, p *passed, _ *rand.Rand) *Trace {
 						if theirs && m[k] == v && !made {
 							copied, _ := decode(encode(m)).(map[string]any)
 							copied[k], made = other, true
-							s.disown(read.Tool, copied)
 							in = append(list, copied)
 						}
 					}

@@ -813,9 +813,7 @@ func (s *Session) composed(c *call, l *leaf) string {
 		}
 		named = true
 		operators = operators && (r.Rule == "const" || r.Rule == "output" && !r.open && c.Policy.Collections[r.collection()].MayHoldSecrets)
-		// An own text may go into what is of a closed collection or of a listed owner.
-		ours := l.rule.Own && c.effect&^policy.Read == policy.Write && r.Rule == "output" && !r.open && r.rule != nil && !r.rule.OwnerUser
-		if !ours && !s.anchored(c, r, true) && r.Rule != "approval" {
+		if !s.anchored(c, r, true) && r.Rule != "approval" {
 			return "nobody named who reads the text"
 		}
 	}
