@@ -81,6 +81,7 @@ func (j *judge) run() {
 		}
 	} else {
 		j.labelLeaves()
+		j.plainly()
 	}
 	j.closed()
 	j.hard = len(j.direct) > 0 // Writ's own state is out of reach in shadow mode too

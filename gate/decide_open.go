@@ -146,6 +146,35 @@ func (j *judge) atoms(l *leaf, more []string) {
 	j.unfoundedLeaf(l, writ.ProvenanceAtom)
 }
 
+// plainly holds a read to plain words, where its contract says `arguments: plain`: it is
+// a draft of what nobody reviewed. What it is asked with names no link, host or mail
+// address and no key that nothing vouches for; that words alone can say much is so.
+func (j *judge) plainly() {
+	if j.contract == nil || !j.contract.Plain {
+		return
+	}
+	for _, l := range j.leaves {
+		if l.answer || l.rule_ == "const" {
+			continue
+		}
+		var missing []string
+		for _, a := range provenance.PlainAtoms(l.says()) {
+			if j.session() == nil {
+				j.unfounded = []writ.Failure{{Reason: writ.ProvenanceSession, Need: needs[writ.ProvenanceSession]}}
+				return
+			}
+			_, _, ok := j.named().Vouches(a, j.closedCollection)
+			if _, returned := j.named().Returned(j.in.Call.Server, a); !ok && !returned && !slices.Contains(missing, string(a.Kind)) {
+				missing = append(missing, string(a.Kind))
+			}
+		}
+		if len(missing) > 0 {
+			l.missing = strings.Join(missing, ", ")
+			j.unfoundedLeaf(l, writ.ProvenanceAtom)
+		}
+	}
+}
+
 // # Binding between arguments (R37)
 
 // bound holds arguments that belong to one record to it. What the user typed or the

@@ -115,6 +115,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	r.effects(c, key, f)
 	c.Args = r.args(p, f.Args, nil)
 	r.cases(p, c, f)
+	c.Plain, _ = pick(r, f.Arguments, map[string]bool{"plain": true})
 	r.bindings(p, c, f)
 	r.composites(c, f)
 	c.Phrases = r.phrases(f.Phrases)
@@ -632,6 +633,9 @@ func (c *Contract) everyArg(yield func(a *ArgRule, e Effect) bool) {
 
 // whole checks what concerns the contract as a whole.
 func (r *reader) whole(p *Policy, c *Contract) {
+	if c.Plain && (c.CaseAt != nil || c.Effect != Read) {
+		r.FaultAt(c.Line, c.Col, "arguments: plain belongs to a read: what acts is judged by its args", "effect: read")
+	}
 	root := false
 	for a := range c.everyArg {
 		root = root || (a.Role == Target || a.Role == Selector) && p.Collections[a.Collection].Closed

@@ -301,6 +301,9 @@ type Contract struct {
 	Budgets []Budget // R27
 	// Bindings say which arguments belong to one record (R37).
 	Bindings []Binding
+	// Plain says that a read is asked with plain words: what nothing vouches for and
+	// could reach somebody else is asked about.
+	Plain bool
 	// Composites are the words in which the user writes several of them as one (R15).
 	Composites []Composite
 

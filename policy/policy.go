@@ -58,6 +58,9 @@ type toolFile struct {
 	Optional strictyaml.Truth `yaml:"optional"`
 	// Args holds the rules of the arguments, by pointer.
 	Args strictyaml.Map[argFile] `yaml:"args"`
+	// Arguments: plain says of a read that its arguments hold no link, host, mail
+	// address or key that nothing vouches for; else a person is asked.
+	Arguments strictyaml.String `yaml:"arguments"`
 	// Outputs labels leaves of the results.
 	Outputs strictyaml.Seq[outputFile] `yaml:"outputs"`
 	// Sets lists the outputs in which what the tool is sent can come back: a

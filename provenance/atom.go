@@ -9,8 +9,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
 	"golang.org/x/text/unicode/norm"
-
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
 )
@@ -334,6 +335,71 @@ func links(s string) []string {
 
 // maxLinks bounds how many links of one text can be followed.
 const maxLinks = 64
+
+// PlainAtoms returns those atoms of what a read is asked with by which it can reach
+// somewhere else, or carry something there: links, hosts, mail addresses and keys, and
+// what is hidden. A dotted word is a host where its end is a top-level domain; "notes.md"
+// is a file's name as well, and of two such parts alone it carries nothing. In a path no
+// host is looked for, unless it begins as a share does.
+func PlainAtoms(s string) []Atom {
+	_, _, why := Canonical(Path, strictjson.StringOf(s))
+	isPath := why == "" && strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "//") || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../")
+	return slices.DeleteFunc(Atoms(s), func(a Atom) bool {
+		switch a.Kind {
+		case LinkAtom, MailAtom, HiddenAtom, ManyAtoms:
+			return false
+		case HostAtom:
+			return isPath || !resolves(a.Text)
+		case KeyAtom:
+			return strings.ContainsRune(a.Text, '/')
+		}
+		return true
+	})
+}
+
+// resolves reports whether a dotted word may be asked for as a host: it ends in a
+// top-level domain, or in numbers.
+func resolves(s string) bool {
+	host := s
+	if i := strings.IndexAny(s, "/?#:"); i >= 0 {
+		host = s[:i]
+	}
+	host = strings.ToLower(strings.TrimRight(strings.ReplaceAll(host, "。", "."), "."))
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if strings.Trim(last, "0123456789") == "" {
+		return true
+	}
+	if a, err := idna.Lookup.ToASCII(host); err == nil {
+		host = a
+	}
+	top := host[strings.LastIndexByte(host, '.')+1:]
+	if _, listed := publicsuffix.PublicSuffix(top); !listed {
+		return false
+	}
+	return !fileEnds[last] || len(host) < len(strings.TrimRight(s, ".")) || strings.Count(host, ".") > 1
+}
+
+// fileEnds are top-level domains that are ends of files' names as well.
+var fileEnds = map[string]bool{
+	"ai": true, "app": true, "br": true, "cc": true, "cl": true, "in": true, "md": true, "mk": true, "ml": true, "mm": true, "mov": true,
+	"pl": true, "pm": true, "pro": true, "ps": true, "pub": true, "py": true, "rs": true, "sh": true, "so": true, "sv": true, "tf": true, "zip": true,
+}
+
+// Returned returns where an atom stood whole, in a result of a server to which nobody
+// had said it before: to be asked for it again tells that server nothing. Of links and hosts, by
+// which it would reach another, it returns none.
+func (n *Names) Returned(server string, a Atom) (Fact, bool) {
+	if a.Kind != KeyAtom && a.Kind != MailAtom {
+		return Fact{}, false
+	}
+	s := &n.l.store
+	for _, i := range n.l.candidates(Query{Value: strictjson.StringOf(a.Text), Type: a.Type}) {
+		if f := s.at(i); s.metas[f.meta].server == server && f.flags&echoed == 0 {
+			return s.fact(i), true
+		}
+	}
+	return Fact{}, false
+}
 
 // Names reports whether an atom says whom or where to turn to, rather than what a
 // thing is called.
