@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -27,9 +27,9 @@ func initCommand() *cobra.Command {
 		Use:   "init [--config FILE | -- COMMAND [ARG …]]",
 		Short: "Discover the servers' tools and draft a policy",
 		Long: "Start the servers of writ.yaml (its policy need not exist yet), or the one after --, and\n" +
-			"draft a commented policy: what the server calls a read is drafted as a read whose output\n" +
-			"vouches for nothing until a person raises a label; everything else is closed until a\n" +
-			"person opens it. Nothing is overwritten.",
+			"draft a commented policy with every tool in it, pinned. A read is open and vouches for\n" +
+			"nothing; an act waits for a person where the user did not type whom and what it is for.\n" +
+			"After -- it writes writ.yaml too. Nothing is overwritten.",
 		Example: "  writ init --name files -- npx -y @modelcontextprotocol/server-filesystem /srv",
 		RunE: func(c *cobra.Command, args []string) error {
 			servers, configured, err := f.initServers(name, args)
@@ -45,7 +45,7 @@ func initCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := draft(cat)
+			text := draft.Policy(cat)
 			if _, fs := policy.Parse(out, []byte(text)); len(fs) > 0 {
 				return cli.Fail(cli.ExitIO, "", "the draft is not a policy: %w", config.Faults(fs))
 			}
@@ -54,14 +54,45 @@ func initCommand() *cobra.Command {
 			} else if err != nil {
 				return cli.Fail(cli.ExitIO, "", "the draft cannot be written")
 			}
-			fmt.Fprintf(c.OutOrStdout(), "drafted %s: read it, raise labels, open what you want, then run\n  writ check --policy %s\n", cli.Printable(out), cli.Printable(out))
-			return nil
+			return f.drafted(c, servers, out)
 		},
 	}
 	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE`")
 	c.Flags().StringVar(&name, "name", "", "`NAME` for the server after --")
 	c.Flags().StringVar(&out, "out", "", "policy `FILE` to write (default: the one of --config, else policy.yaml)")
 	return c
+}
+
+// drafted writes the configuration beside a policy, where there is none yet, and says
+// what to do next.
+func (f *flags) drafted(c *cobra.Command, servers []upstream.Config, policy string) error {
+	w := c.OutOrStdout()
+	fmt.Fprintf(w, "drafted %s: reads are open, acts wait for a person\n", cli.Printable(policy))
+	if file := "writ.yaml"; f.config == "" {
+		var b strings.Builder
+		b.WriteString("servers:\n")
+		for _, s := range servers {
+			fmt.Fprintf(&b, "  - name: %s\n    command: [", s.Name)
+			for i, word := range s.Command {
+				when(&b, i > 0, ", ")
+				b.Write(strictjson.Quote(word)) // a JSON string is a YAML one
+			}
+			b.WriteString("]\n")
+		}
+		fmt.Fprintf(&b, "policy: %s\n\n# What only a person can let pass waits for one: writ watch, writ approve.\napprovals: true\n", strictjson.Quote(policy))
+		switch err := private.WriteOnce(file, []byte(b.String()), 0o600); {
+		case errors.Is(err, os.ErrExist):
+			fmt.Fprintf(w, "%s is there already and was left alone\n", file)
+			fmt.Fprintf(w, "  writ check --policy %s\n", cli.Printable(policy))
+			return nil
+		case err != nil:
+			return cli.Fail(cli.ExitIO, "", "%s cannot be written", file)
+		}
+		fmt.Fprintf(w, "wrote %s\n", file)
+		f.config = file
+	}
+	fmt.Fprintf(w, "  writ check --config %s\n  writ serve --config %s     # and in another terminal: writ watch\n", cli.Printable(f.config), cli.Printable(f.config))
+	return nil
 }
 
 // published is what servers list, in a state that is thrown away.
@@ -116,144 +147,4 @@ func (f *flags) initServers(name string, command []string) (servers []upstream.C
 		servers = append(servers, s.Upstream())
 	}
 	return servers, filepath.Clean(cfg.Policy), nil
-}
-
-// draft writes a policy for what the servers publish. What a server says of
-// itself only ever closes: a tool is drafted open when the server calls it a
-// read of its own closed world, and even then its output vouches for nothing.
-func draft(cat *gate.Catalogue) string {
-	var b strings.Builder
-	b.WriteString(`# Drafted by writ init. A person reads this before it is used.
-#
-# effect   read, egress, write, send, transfer, delete, auth; all but read are gated.
-# closed   the tool is neither listed nor callable until the line is taken out.
-# outputs  who can have written a field: operator, user, system, party, external.
-#          "system" only where no stranger can choose the value: ids, paths it lists.
-# pin      SHA-256 of the definition below was made from; any change closes the tool.
-
-# collections: { thing: { closed: true } }   # closed: only your own side can add one
-
-tools:
-`)
-	n := 0
-	for _, t := range cat.Tools() {
-		if t.Method != policy.CallTool || t.State == gate.Refused {
-			continue
-		}
-		n++
-		draftTool(&b, t)
-	}
-	if n == 0 {
-		return strings.Replace(b.String(), "\ntools:\n", "\ntools: {}\n", 1)
-	}
-	return b.String()
-}
-
-func draftTool(b *strings.Builder, t *gate.Tool) {
-	a := strictjson.Get(t.Raw, "annotations")
-	is := func(hint string) bool { return string(strictjson.Get(a, hint)) == "true" }
-	not := func(hint string) bool { return string(strictjson.Get(a, hint)) == "false" }
-	fmt.Fprintf(b, "  %s/%s:\n", t.Server, t.Name)
-	if d, ok := strictjson.Text(strictjson.Get(t.Raw, "description")); ok {
-		first, _, _ := strings.Cut(strings.TrimSpace(d), "\n")
-		fmt.Fprintf(b, "    # the server says: %s\n", cli.OneLine(first, 100))
-	}
-	read := is("readOnlyHint") && !is("destructiveHint")
-	switch {
-	case read && not("openWorldHint"):
-		b.WriteString("    effect: read            # by the server's own word: is it?\n")
-	case read:
-		b.WriteString("    effect: egress          # the server calls it a read that may reach outside; if it does not: read\n    closed: true\n")
-	default:
-		b.WriteString("    effect: [write, delete] # unknown: say what it can do\n    closed: true            # take this line out to open it\n")
-	}
-	fmt.Fprintf(b, "    pin: %s\n", t.Pin)
-	if !read {
-		draftArgs(b, t)
-	}
-	draftOutputs(b, t)
-}
-
-func draftArgs(b *strings.Builder, t *gate.Tool) {
-	args := schemaLeaves(strictjson.Get(t.Raw, "inputSchema"))
-	if len(args) == 0 {
-		b.WriteString("    # no arguments: `no_args: allow` lets it run without evidence\n")
-		return
-	}
-	b.WriteString("    args:\n")
-	for _, a := range args {
-		role := "target"
-		if strictjson.Get(a.schema, "enum") != nil {
-			role = "enum"
-		} else if kind, _ := strictjson.Text(strictjson.Get(a.schema, "type")); kind == "boolean" {
-			role = "control"
-		}
-		fmt.Fprintf(b, "      %s: { role: %s }\n", yamlScalar(a.pointer), role)
-	}
-}
-
-// draftOutputs lists the fields of the published output schema. Fields that
-// look like identifiers get a suggestion, never a label.
-func draftOutputs(b *strings.Builder, t *gate.Tool) {
-	fields := schemaLeaves(strictjson.Get(t.Raw, "outputSchema"))
-	if len(fields) == 0 {
-		b.WriteString("    # it publishes no output schema: text vouches through `in: text` and an extractor\n")
-		return
-	}
-	b.WriteString("    outputs:\n")
-	for _, f := range fields {
-		fmt.Fprintf(b, "      - { at: %s, label: external }", yamlScalar(f.pointer))
-		if looksLikeID(f.pointer) {
-			b.WriteString(" # system, if only the server itself can set it")
-		}
-		b.WriteByte('\n')
-	}
-}
-
-// yamlScalar writes a pointer so that YAML reads it back whole.
-func yamlScalar(s string) string {
-	for _, r := range s {
-		if !strings.ContainsRune("/*_-.", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
-			return string(strictjson.Quote(s)) // a JSON string is a YAML one
-		}
-	}
-	return s
-}
-
-// schemaLeaf is one value a schema describes.
-type schemaLeaf struct {
-	pointer string // with * for an index
-	schema  []byte
-}
-
-// schemaLeaves returns what a schema's properties and items lead to, sorted,
-// within bounds that a draft has use for.
-func schemaLeaves(schema []byte) (out []schemaLeaf) {
-	var walk func(schema []byte, at string, depth int)
-	walk = func(schema []byte, at string, depth int) {
-		if depth > 4 || len(out) >= 40 {
-			return
-		}
-		if props, ok := strictjson.Members(strictjson.Get(schema, "properties")); ok && len(props) > 0 {
-			for _, p := range props {
-				walk(p.Value, at+strictjson.Pointer([]string{p.Name}), depth+1)
-			}
-			return
-		}
-		if items := strictjson.Get(schema, "items"); strictjson.KindOf(items) == strictjson.Object {
-			walk(items, at+"/*", depth+1)
-			return
-		}
-		if at != "" {
-			out = append(out, schemaLeaf{at, schema})
-		}
-	}
-	walk(schema, "", 0)
-	slices.SortFunc(out, func(a, b schemaLeaf) int { return strings.Compare(a.pointer, b.pointer) })
-	return out
-}
-
-func looksLikeID(pointer string) bool {
-	name := strings.ToLower(pointer[strings.LastIndexByte(pointer, '/')+1:])
-	return name == "id" || name == "uuid" || name == "path" || name == "uri" || strings.HasSuffix(name, "_id") || strings.HasSuffix(pointer, "Id")
 }
