@@ -29,11 +29,13 @@ var (
 			execute executes eval evaluate click type fill press drag drop hover select navigate install deploy apply scale enable disable lock unlock
 			trigger toggle archive restore import sync register mark star open switch init handle resize print generate build record change modify`),
 		policy.Delete:   set(`delete deletes remove removes drop purge clear clears truncate destroy erase kill uninstall reset wipe prune cancel overwrite`),
-		policy.Send:     set(`send sends post posts reply replies publish share shares invite invites notify mail email message comment submit push upload request tweet dial call forward handle fork`),
+		policy.Send:     set(`send sends post posts reply replies publish share shares invite invites notify mail email message comment submit push upload tweet dial call forward handle fork`),
 		policy.Transfer: set(`pay pays transfer transfers charge refund buy sell order withdraw donate`),
 		policy.Auth:     set(`grant revoke login logout auth authorize authenticate impersonate permit`),
 		policy.Egress:   set(`navigate open crawl scrape download clone pull goto`),
 	}
+	// nouns are those of them that behind another verb say what it is done to.
+	nouns = set(`pull commit message comment mail email order post call share fork record print mark star set change build copy move note patch switch type`)
 	// programs are arguments that are run, whatever the tool is called.
 	programs = set(`sql statement command cmd script code expression program shell function`)
 	// texts are arguments that hold what somebody reads.
@@ -86,7 +88,7 @@ func reads(t *gate.Tool, said string, args []leaf) bool {
 func mentionsSQL(a leaf) bool {
 	said, _ := strictjson.Text(strictjson.Get(a.schema, "description"))
 	for _, w := range wordsOf(said) {
-		if w == "sql" || w == "cypher" || w == "javascript" {
+		if w == "sql" || w == "cypher" {
 			return true
 		}
 	}
@@ -97,7 +99,9 @@ func mentionsSQL(a leaf) bool {
 // the server admits; where nothing says, it is all that the user would mind.
 func effect(t *gate.Tool) (e policy.Effect) {
 	for _, w := range wordsOf(t.Name) {
-		e |= acts(w)
+		if e == 0 || !nouns[w] {
+			e |= acts(w)
+		}
 	}
 	if e == 0 {
 		e = policy.Write | policy.Send | policy.Delete
