@@ -72,7 +72,7 @@ var lattice = []layer{
 	{name: "ground: what was seen", packages: []string{"provenance"}, may: slices.Concat(words, []string{"internal/calendar", "internal/money"}), pure: true,
 		// The ledger reads each result in one pass, by tokens, and the lines of a
 		// user's turn as Markdown.
-		outside: slices.Concat(pureLibraries, []string{"github.com/go-json-experiment/json/jsontext", "github.com/yuin/goldmark/..."})},
+		outside: slices.Concat(pureLibraries, []string{"github.com/go-json-experiment/json/jsontext", "github.com/yuin/goldmark/...", "golang.org/x/net/publicsuffix"})},
 	{name: "ground: what the operator declares", packages: []string{"policy"},
 		may: slices.Concat(words, []string{"internal/money", "internal/schema", "internal/strictyaml", "provenance"}), pure: true},
 	{name: "ground: may this act happen", packages: []string{"gate"},
@@ -83,6 +83,7 @@ var lattice = []layer{
 	{name: "ground: what was decided", packages: []string{"audit"}, may: words, outside: pureLibraries, pure: true},
 	{name: "ground: what a model claims", packages: []string{"internal/ask/claim"}, may: words, outside: pureLibraries, pure: true},
 	{name: "ground: what is asked", packages: []string{"internal/ask/screen"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},
+	{name: "a policy to start from", packages: []string{"internal/draft"}, may: slices.Concat(words, []string{"policy", "gate"}), pure: true},
 	{name: "stores", packages: []string{"internal/store/..."},
 		may:     slices.Concat(words, []string{"audit", "memory", "internal/store/..."}),
 		outside: []string{"modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/mod/sumdb/...", "golang.org/x/sys/...", "golang.org/x/text/...", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
@@ -117,7 +118,7 @@ var lattice = []layer{
 		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/downstream", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra"}},
 	{name: "the program", packages: []string{"cmd/writ"},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/config"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/config", "internal/draft"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 

@@ -9,11 +9,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
 	"golang.org/x/text/unicode/norm"
-	"github.com/writ-project/writ/internal/strictjson"
-	"github.com/writ-project/writ/internal/text"
 )
 
 // # Atoms of a text (R14)
@@ -95,7 +95,10 @@ var atomForms = []atomForm{
 // Atoms returns the atoms of a text: of what stands there, and of what is read there
 // once marks of Markdown, entities and percent signs are undone. Where they are more
 // than can be looked behind, the one it returns has nothing behind it.
-func Atoms(s string) []Atom {
+func Atoms(s string) []Atom { return atomsAs(s, undone) }
+
+// atomsAs are the atoms of a text, and of what is read there as it is undone.
+func atomsAs(s string, undone func(string) string) []Atom {
 	plain, hides := plainOf(s)
 	out := atomsOf(plain)
 	if hides {
@@ -157,6 +160,18 @@ func undone(s string) string {
 	if !strings.ContainsAny(s, "&%\\*_~`<") {
 		return s
 	}
+	s = unmarked(s)
+	s = bareTag.ReplaceAllString(s, "")
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("*_~`", r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// unmarked is a text without entities, percent signs and backslashes.
+func unmarked(s string) string {
 	for range 3 {
 		before := s
 		s = html.UnescapeString(s)
@@ -172,13 +187,7 @@ func undone(s string) string {
 			break
 		}
 	}
-	s = bareTag.ReplaceAllString(s, "")
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune("*_~`", r) {
-			return -1
-		}
-		return r
-	}, s)
+	return s
 }
 
 func atomsOf(plain string) (out []Atom) {
@@ -338,20 +347,21 @@ const maxLinks = 64
 
 // PlainAtoms returns those atoms of what a read is asked with by which it can reach
 // somewhere else, or carry something there: links, hosts, mail addresses and keys, and
-// what is hidden. A dotted word is a host where its end is a top-level domain; "notes.md"
-// is a file's name as well, and of two such parts alone it carries nothing. In a path no
-// host is looked for, unless it begins as a share does.
+// what is hidden. A dotted word is a host where its end is a top-level domain; what
+// may be the end of a file's name too, as "md", counts from three parts on: of two alone
+// it carries nothing. In a path no host is looked for, unless it begins as a share does.
 func PlainAtoms(s string) []Atom {
 	_, _, why := Canonical(Path, strictjson.StringOf(s))
 	isPath := why == "" && strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "//") || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../")
-	return slices.DeleteFunc(Atoms(s), func(a Atom) bool {
+	return slices.DeleteFunc(atomsAs(s, unmarked), func(a Atom) bool {
 		switch a.Kind {
 		case LinkAtom, MailAtom, HiddenAtom, ManyAtoms:
 			return false
 		case HostAtom:
 			return isPath || !resolves(a.Text)
 		case KeyAtom:
-			return strings.ContainsRune(a.Text, '/')
+			// A long relative path is no key unless a part of it is one.
+			return !slices.ContainsFunc(strings.Split(a.Text, "/"), func(p string) bool { return len(p) >= 20 && isKey(p) })
 		}
 		return true
 	})

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +25,7 @@ import (
 func initCommand() *cobra.Command {
 	var f flags
 	var name, out string
+	var env []string
 	c := &cobra.Command{
 		Use:   "init [--config FILE | -- COMMAND [ARG …]]",
 		Short: "Discover the servers' tools and draft a policy",
@@ -32,7 +35,7 @@ func initCommand() *cobra.Command {
 			"After -- it writes writ.yaml too. Nothing is overwritten.",
 		Example: "  writ init --name files -- npx -y @modelcontextprotocol/server-filesystem /srv",
 		RunE: func(c *cobra.Command, args []string) error {
-			servers, configured, err := f.initServers(name, args)
+			servers, configured, err := f.initServers(name, env, args)
 			if err != nil {
 				return err
 			}
@@ -59,6 +62,7 @@ func initCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE`")
 	c.Flags().StringVar(&name, "name", "", "`NAME` for the server after --")
+	c.Flags().StringArrayVar(&env, "env", nil, "`NAME` of an environment variable that the server after -- gets (repeated)")
 	c.Flags().StringVar(&out, "out", "", "policy `FILE` to write (default: the one of --config, else policy.yaml)")
 	return c
 }
@@ -78,6 +82,10 @@ func (f *flags) drafted(c *cobra.Command, servers []upstream.Config, policy stri
 				b.Write(strictjson.Quote(word)) // a JSON string is a YAML one
 			}
 			b.WriteString("]\n")
+			when(&b, len(s.Env) > 0, "    env:\n")
+			for _, n := range slices.Sorted(maps.Keys(s.Env)) {
+				fmt.Fprintf(&b, "      %s: %s\n", strictjson.Quote(n), strictjson.Quote("${"+n+"}"))
+			}
 		}
 		fmt.Fprintf(&b, "policy: %s\n\n# What only a person can let pass waits for one: writ watch, writ approve.\napprovals: true\n", strictjson.Quote(policy))
 		switch err := private.WriteOnce(file, []byte(b.String()), 0o600); {
@@ -117,7 +125,7 @@ func published(c *cobra.Command, servers []upstream.Config) (*gate.Catalogue, er
 		return nil, cli.Fail(cli.ExitIO, "", "the servers did not answer: %w", err)
 	}
 	for n, err := range g.Failed() {
-		return nil, cli.Fail(cli.ExitIO, "", "server %s cannot be reached: %w", n, err)
+		return nil, cli.Fail(cli.ExitIO, "", "server %s cannot be reached: %w%s", n, err, lastWords(err))
 	}
 	cat, findings := g.Catalogue()
 	for _, fd := range findings {
@@ -128,7 +136,20 @@ func published(c *cobra.Command, servers []upstream.Config) (*gate.Catalogue, er
 	return cat, nil
 }
 
-func (f *flags) initServers(name string, command []string) (servers []upstream.Config, policy string, err error) {
+// lastWords is what a server that ended said last, in one line for a person.
+func lastWords(err error) string {
+	var d *upstream.DiedError
+	if !errors.As(err, &d) {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(d.Said)), "\n")
+	if last := cli.OneLine(lines[len(lines)-1], 200); last != "" {
+		return "; it said: " + last
+	}
+	return ""
+}
+
+func (f *flags) initServers(name string, env, command []string) (servers []upstream.Config, policy string, err error) {
 	if (f.config == "") == (len(command) == 0) {
 		return nil, "", cli.Fail(cli.ExitUsage, "writ init --help", "either --config or a command after --")
 	}
@@ -137,7 +158,15 @@ func (f *flags) initServers(name string, command []string) (servers []upstream.C
 		if !config.ServerName.MatchString(name) {
 			return nil, "", cli.Fail(cli.ExitUsage, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 		}
-		return []upstream.Config{{Name: name, Command: command}}, "", nil
+		s := upstream.Config{Name: name, Command: command, Env: map[string]string{}}
+		for _, n := range env {
+			v, ok := os.LookupEnv(n)
+			if !ok {
+				return nil, "", cli.Fail(cli.ExitUsage, "export "+cli.Printable(n)+"=…", "the environment has no %s", cli.Printable(n))
+			}
+			s.Env[n] = v
+		}
+		return []upstream.Config{s}, "", nil
 	}
 	cfg, err := config.Read(f.config)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"unicode"
 
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -54,7 +54,7 @@ func tool(b *strings.Builder, t *gate.Tool) {
 	fmt.Fprintf(b, "  %s/%s:\n", t.Server, t.Name)
 	said, _ := strictjson.Text(strictjson.Get(t.Raw, "description"))
 	if first, _, _ := strings.Cut(strings.TrimSpace(said), "\n"); first != "" {
-		fmt.Fprintf(b, "    # the server says: %s\n", cli.OneLine(first, 100))
+		fmt.Fprintf(b, "    # the server says: %s\n", text.OneLine(first, 100))
 	}
 	args := leavesOf(strictjson.Get(t.Raw, "inputSchema"))
 	if reads(t, said, args) {

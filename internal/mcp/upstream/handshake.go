@@ -19,7 +19,17 @@ var legacyVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11
 // LatestLegacy is the version Writ opens the legacy wire with.
 const LatestLegacy = "2025-11-25"
 
-var errDied = errors.New("the server ended during the handshake")
+// DiedError is that a server ended before it was ready. Its text has no word of the
+// server's.
+type DiedError struct {
+	// Said is the end of what it wrote to its standard error, up to 64 KiB, for a person
+	// who asks: it can hold secrets and control characters.
+	Said []byte
+}
+
+func (*DiedError) Error() string { return "the server ended during the handshake" }
+
+func died(err error) bool { return errors.As(err, new(*DiedError)) }
 
 // connect makes one connection and brings it to readiness.
 func (s *Server) connect() (*conn, Info, error) {
@@ -27,7 +37,7 @@ func (s *Server) connect() (*conn, Info, error) {
 	defer cancel()
 	probe := s.cfg.Era != Legacy && !(s.noProbe && s.cfg.Era != Modern)
 	c, info, err := s.attempt(ctx, probe)
-	if errors.Is(err, errDied) && probe && s.cfg.Era != Modern && ctx.Err() == nil {
+	if died(err) && probe && s.cfg.Era != Modern && ctx.Err() == nil {
 		// Some legacy servers end when the first message is not initialize.
 		s.noProbe = true
 		c, info, err = s.attempt(ctx, false)
@@ -49,11 +59,14 @@ func (s *Server) attempt(ctx context.Context, probe bool) (*conn, Info, error) {
 		select {
 		case <-c.dead:
 			if s.cfg.URL == "" {
-				err = errDied
+				err = &DiedError{}
 			}
 		default:
 		}
 		c.close()
+		if d := (*DiedError)(nil); errors.As(err, &d) {
+			d.Said = c.link.(*stdio).proc.stderr.Bytes()
+		}
 		return nil, Info{}, err
 	}
 	return c, info, nil
