@@ -1,0 +1,291 @@
+// Package clients reads and changes the files in which MCP clients write down the
+// servers they start. It is pure: bytes in, bytes out.
+//
+// A change replaces the command and the arguments of a server, and nothing else:
+// every other byte stays, with comments, order and spacing. Wrap says what was
+// there; Unwrap puts it back, also where the rest of the file changed since. What
+// cannot be changed so is left alone, with a reason.
+//
+// Files are bounded in size and nesting before a recursive parser reads them. A
+// name that stands twice on the way to a server is an error: parsers disagree about
+// which one counts.
+package clients
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Layout is how a file writes servers down.
+type Layout struct {
+	Key    string `json:"key"`              // of the servers, at the top
+	TOML   bool   `json:"toml,omitempty"`   // else JSON with comments
+	Vector bool   `json:"vector,omitempty"` // the command is one list, its arguments with it
+}
+
+// A Server is one that a file names.
+type Server struct {
+	Name    string
+	Command []string          // program and arguments; nil where Left is not ""
+	Env     map[string]string // what the client adds to its environment
+	Inherit []string          // variables the client takes from its own environment
+	Left    string            // why it is left alone, "" where it need not be
+	Ours    bool              // Writ is in front of it already; Left says so
+
+	argv               []string // as Command, of what is left alone too
+	command, args, cut span     // in the file; args and cut are empty where it has none
+	insert             func(args []byte) []byte
+	masked             []span // values that nobody should read over a shoulder
+}
+
+// span is a part of a file. cut, of a server, is what goes where the arguments do.
+type span struct{ from, to int }
+
+func (s span) empty() bool { return s.from == s.to }
+
+// Undo is what one server's entry was, and what was made of it.
+type Undo struct {
+	Name    string   `json:"name"`
+	Ours    []string `json:"ours"`
+	Command string   `json:"command"`        // as it stood in the file
+	Args    *string  `json:"args,omitempty"` // the same; nil where there were none
+}
+
+// Bounds of a file. A client keeps its whole history in one.
+const (
+	MaxBytes   = 32 << 20
+	maxNesting = 100
+)
+
+// Error is why a file is not changed. Line is 0 where it is no line's fault.
+type Error struct {
+	Line int
+	Why  string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.Why
+	}
+	return fmt.Sprintf("line %d: %s", e.Line, e.Why)
+}
+
+// fault is an error at an offset.
+func fault(b []byte, at int, format string, args ...any) error {
+	return &Error{Line: 1 + bytes.Count(b[:min(max(at, 0), len(b))], []byte("\n")), Why: fmt.Sprintf(format, args...)}
+}
+
+// Read returns the servers of a file, in its order.
+func (l Layout) Read(b []byte) ([]Server, error) {
+	switch {
+	case len(b) > MaxBytes:
+		return nil, &Error{Why: "the file is larger than 32 MiB"}
+	case !utf8.Valid(b):
+		return nil, &Error{Why: "the file is not UTF-8"}
+	}
+	var all []Server
+	var err error
+	if l.TOML {
+		all, err = l.readTOML(b)
+	} else {
+		all, err = l.readJSON(b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].judge()
+	}
+	return all, nil
+}
+
+var (
+	// variable is what clients fill in before they start a command.
+	variable = regexp.MustCompile(`\$\{|\$[A-Za-z_]|\{(env|file):`)
+	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// judge says why a server that was read is left alone.
+func (s *Server) judge() {
+	s.argv = s.Command
+	if s.Left == "" {
+		switch {
+		case len(s.Command) == 0 || s.Command[0] == "":
+			s.Left = "it has no command"
+		case isOurs(s.Command):
+			s.Ours, s.Left = true, "Writ is in front of it"
+		case slices.ContainsFunc(s.Command, variable.MatchString):
+			s.Left = "its command has a variable that only the client fills in"
+		case slices.ContainsFunc(s.Command, func(a string) bool { return strings.ContainsRune(a, 0) }):
+			s.Left = "its command has a NUL character"
+		}
+		for name := range s.Env {
+			if !envName.MatchString(name) && s.Left == "" {
+				s.Left = "its environment has a name that is none"
+			}
+		}
+	}
+	if s.Left != "" && !s.Ours {
+		s.Command = nil
+	}
+}
+
+// isOurs reports whether a command is `writ run`.
+func isOurs(argv []string) bool {
+	// A path of Windows is one on every system: the file may have come from there.
+	base := filepath.Base(strings.ReplaceAll(argv[0], `\`, "/"))
+	return len(argv) > 1 && argv[1] == "run" && strings.HasPrefix(base, "writ")
+}
+
+// An edit replaces a part of a file.
+type edit struct {
+	span
+	text []byte
+}
+
+func apply(b []byte, edits []edit) []byte {
+	slices.SortFunc(edits, func(a, b edit) int { return a.from - b.from })
+	var out []byte
+	at := 0
+	for _, e := range edits {
+		out = append(append(out, b[at:e.from]...), e.text...)
+		at = e.to
+	}
+	return append(out, b[at:]...)
+}
+
+// Wrap gives servers the commands that commands returns, nil for those that stay as
+// they are. Unwrap of what it returns gives the file back, and nothing but commands
+// and arguments means anything else; either is looked at, or there is an error.
+func (l Layout) Wrap(b []byte, command func(name string) []string) (out []byte, undo []Undo, err error) {
+	edits, undo, err := l.wrap(b, command)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(undo) == 0 {
+		return b, nil, nil
+	}
+	out = apply(b, edits)
+	if err := l.same(b, out, undo); err != nil {
+		return nil, nil, err
+	}
+	back, left, err := l.Unwrap(out, undo)
+	if err != nil || len(left) > 0 || !bytes.Equal(back, b) {
+		return nil, nil, errors.New("the change could not be taken back: nothing is changed")
+	}
+	return out, undo, nil
+}
+
+func (l Layout) wrap(b []byte, command func(name string) []string) (edits []edit, undo []Undo, err error) {
+	all, err := l.Read(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range all {
+		ours := command(s.Name)
+		if s.Left != "" || ours == nil {
+			continue
+		}
+		u := Undo{Name: s.Name, Ours: ours, Command: string(b[s.command.from:s.command.to])}
+		switch {
+		case l.Vector:
+			edits = append(edits, edit{s.command, list(ours)})
+		case s.args.empty():
+			edits = append(edits, edit{s.command, append(quoted(ours[0]), s.insert(list(ours[1:]))...)})
+		default:
+			args := string(b[s.args.from:s.args.to])
+			u.Args = &args
+			edits = append(edits, edit{s.command, quoted(ours[0])}, edit{s.args, list(ours[1:])})
+		}
+		undo = append(undo, u)
+	}
+	return edits, undo, nil
+}
+
+// A Left is an entry that was not put back, and why.
+type Left struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// Unwrap puts back what undo says, of the entries that are still what Wrap made of
+// them. It names the others.
+func (l Layout) Unwrap(b []byte, undo []Undo) (out []byte, left []Left, err error) {
+	all, err := l.Read(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	var edits []edit
+	var done []Undo
+	for _, u := range undo {
+		i := slices.IndexFunc(all, func(s Server) bool { return s.Name == u.Name })
+		switch {
+		case i < 0:
+			left = append(left, Left{u.Name, "it is not there any more"})
+			continue
+		case !slices.Equal(all[i].Command, u.Ours):
+			left = append(left, Left{u.Name, "its command was changed since"})
+			continue
+		case !l.Vector && u.Args == nil && all[i].cut.empty():
+			left = append(left, Left{u.Name, "what stands around its arguments was changed since"})
+			continue
+		}
+		s := all[i]
+		edits = append(edits, edit{s.command, []byte(u.Command)})
+		switch {
+		case l.Vector:
+		case u.Args == nil:
+			edits = append(edits, edit{s.cut, nil})
+		default:
+			edits = append(edits, edit{s.args, []byte(*u.Args)})
+		}
+		done = append(done, u)
+	}
+	if len(done) == 0 {
+		return b, left, nil
+	}
+	out = apply(b, edits)
+	return out, left, l.same(b, out, done)
+}
+
+// same is an error unless two files mean the same but for the commands and arguments
+// of those servers.
+func (l Layout) same(a, b []byte, but []Undo) error {
+	of := func(b []byte) (any, error) {
+		all, err := l.meaning(b)
+		if err != nil {
+			return nil, err
+		}
+		servers, _ := all[l.Key].(map[string]any)
+		for _, u := range but {
+			if s, ok := servers[u.Name].(map[string]any); ok {
+				delete(s, "command")
+				delete(s, "args")
+			}
+		}
+		return all, nil
+	}
+	x, err := of(a)
+	if err != nil {
+		return err
+	}
+	y, err := of(b)
+	if err != nil || !reflect.DeepEqual(x, y) {
+		return errors.New("the change would mean more than a command: nothing is changed")
+	}
+	return nil
+}
+
+func (l Layout) meaning(b []byte) (map[string]any, error) {
+	if l.TOML {
+		return meaningTOML(b)
+	}
+	return meaningJSON(b)
+}

@@ -1,0 +1,290 @@
+package clients
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// command is what the tests put in front of every server.
+func command(name string) []string { return []string{"/opt/writ", "run", "--only", name} }
+
+// cases are the files of testdata: each named as the client whose it is, with the file
+// before, what is read of it, and the lines that Wrap changes.
+func cases(t testing.TB) map[*Client]*txtar.Archive {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil || len(files) < len(All) {
+		t.Fatal("there is not a case for each client", err)
+	}
+	out := map[*Client]*txtar.Archive{}
+	for _, f := range files {
+		a, err := txtar.ParseFile(f)
+		c := Named(strings.TrimSuffix(filepath.Base(f), ".txtar"))
+		if err != nil || c == nil {
+			t.Fatal(f, err)
+		}
+		out[c] = a
+	}
+	return out
+}
+
+func part(a *txtar.Archive, name string) string {
+	for _, f := range a.Files {
+		if f.Name == name {
+			return string(f.Data)
+		}
+	}
+	return ""
+}
+
+// said is what was read of a file, a line for each server.
+func said(all []Server) string {
+	var b strings.Builder
+	for _, s := range all {
+		fmt.Fprint(&b, s.Name)
+		if s.Left != "" {
+			fmt.Fprintf(&b, " left: %s\n", s.Left)
+			continue
+		}
+		fmt.Fprint(&b, " ", strings.Join(s.Command, "|"))
+		var names []string
+		for n := range s.Env {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		for what, v := range map[string][]string{"env": names, "inherits": s.Inherit} {
+			if len(v) > 0 {
+				fmt.Fprint(&b, " ", what, " ", strings.Join(v, ","))
+			}
+		}
+		env, args := s.Credentials()
+		if len(env) > 0 {
+			fmt.Fprint(&b, " secret ", strings.Join(env, ","))
+		}
+		if args > 0 {
+			fmt.Fprintf(&b, " secret %d arguments", args)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// TestFiles: each client's file, as it is, with lines of Windows, behind a mark of byte
+// order: what is read, what changes, and that it is there again afterwards.
+func TestFiles(t *testing.T) {
+	for c, a := range cases(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			before := part(a, "before")
+			if c.Name == "cursor" {
+				before = strings.TrimSuffix(before, "\n")
+			}
+			for what, b := range map[string][]byte{
+				"as it is": []byte(before),
+				"crlf":     []byte(strings.ReplaceAll(before, "\n", "\r\n")),
+				"mark":     []byte("\ufeff" + before),
+			} {
+				if what == "mark" && c.Layout.TOML {
+					continue
+				}
+				all, err := c.Layout.Read(b)
+				if err != nil {
+					t.Fatal(what, err)
+				}
+				if d := cmp.Diff(part(a, "servers"), said(all)); d != "" {
+					t.Errorf("%s: read: %s", what, d)
+				}
+				out, undo, err := c.Layout.Wrap(b, command)
+				if err != nil {
+					t.Fatal(what, err)
+				}
+				lines := strings.Join(c.Layout.Diff(b, out), "\n") + "\n"
+				if want := part(a, "diff"); want != "" {
+					if d := cmp.Diff(want, lines); d != "" {
+						t.Errorf("%s: %s", what, d)
+					}
+				}
+				for _, secret := range []string{"ghp_", "hunter2", "k-123", "t-9", "Bearer"} {
+					if strings.Contains(lines, secret) {
+						t.Errorf("%s: a credential is shown: %s", what, lines)
+					}
+				}
+				if what == "crlf" && bytes.Count(out, []byte("\n")) != bytes.Count(out, []byte("\r\n")) {
+					t.Errorf("a line ends otherwise than the others:\n%q", out)
+				}
+				back, left, err := c.Layout.Unwrap(out, undo)
+				if err != nil || len(left) > 0 || !bytes.Equal(back, b) {
+					t.Errorf("%s: not put back: %v %v", what, left, err)
+				}
+				again, more, err := c.Layout.Wrap(out, command)
+				if err != nil || len(more) > 0 || !bytes.Equal(again, out) {
+					t.Errorf("%s: a second time it changes %d more: %v", what, len(more), err)
+				}
+			}
+		})
+	}
+}
+
+// TestChangedSince: what a person or the client changed after Wrap stays; the rest is
+// put back.
+func TestChangedSince(t *testing.T) {
+	const before = `{"mcpServers": {"a": {"command": "x", "env": {"K": "v"}}, "b": {"command": "y", "args": ["1"]}, "c": {"command": "z"}}}`
+	l := Generic
+	out, undo, err := l.Wrap([]byte(before), command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what     string
+		old, new string
+		want     string
+		left     []string
+	}{
+		{"another value", `"v"`, `"w"`, strings.Replace(before, `"v"`, `"w"`, 1), nil},
+		{"written in another way", `["run", "--only", "c"]`, "[\n \"run\",\n\"\\u002d-only\", \"c\"\n]", before, nil},
+		{"the command is another", `"args": ["run", "--only", "b"]`, `"args": ["run"]`,
+			strings.Replace(before, `"command": "y", "args": ["1"]`, `"command": "/opt/writ", "args": ["run"]`, 1), []string{"b"}},
+		{"a comment between", `"/opt/writ", "args": ["run", "--only", "c"]`, `"/opt/writ", /* mine */ "args": ["run", "--only", "c"]`,
+			strings.Replace(before, `"command": "z"`, `"command": "/opt/writ", /* mine */ "args": ["run", "--only", "c"]`, 1), []string{"c"}},
+		{"another name", `"c": {`, `"d": {`, strings.Replace(before, `"c": {"command": "z"`, `"d": {"command": "/opt/writ", "args": ["run", "--only", "c"]`, 1), []string{"c"}},
+	} {
+		if strings.Count(string(out), c.old) != 1 {
+			t.Fatalf("%s: %q is not once in %s", c.what, c.old, out)
+		}
+		back, left, err := l.Unwrap([]byte(strings.Replace(string(out), c.old, c.new, 1)), undo)
+		var names []string
+		for _, l := range left {
+			names = append(names, l.Name)
+		}
+		if err != nil || string(back) != c.want || !slices.Equal(names, c.left) {
+			t.Errorf("%s: %v, left %v\n%s\nwant\n%s", c.what, err, left, back, c.want)
+		}
+	}
+}
+
+// TestRefused: what parsers read in two ways, or cannot bear, changes nothing.
+func TestRefused(t *testing.T) {
+	codex := Named("codex").Layout
+	for _, c := range []struct {
+		l    Layout
+		file string
+		want string
+	}{
+		{Generic, "{\n\"mcpServers\": {},\n\"mcpServers\": {}}", `line 3: "mcpServers" stands twice`},
+		{Generic, "{\"mcpServers\": {\n\"a\": {},\n\"\\u0061\": {}}}", `line 3: "a" stands twice`},
+		{Generic, "{\"mcpServers\": {\"a\": {\"command\": \"x\",\n\"command\": \"y\"}}}", `line 2: "command" stands twice`},
+		{Generic, "{\"mcpServers\": {\"a\": {\"env\": {\"A\": \"x\",\n\"A\": \"y\"}}}}", `line 2: "A" stands twice`},
+		{Generic, "{\"mcpServers\": []}", `line 1: "mcpServers" is no JSON object`},
+		{Generic, "[]", "the file is no JSON object"},
+		{Generic, "{", "not JSON"},
+		{Generic, "{\"a\": \"\xff\"}", "not UTF-8"},
+		{Generic, strings.Repeat("[", 1<<20), "nesting"},
+		{Generic, strings.Repeat("{\"\":", 1<<20), "nesting"},
+		{Generic, `{"mcpServers": {"a": ` + strings.Repeat("[", 101), "nesting"},
+		{codex, "[mcp_servers.a]\ncommand = 'x'\ncommand = 'y'\n", "line 3: not TOML"},
+		{codex, "[mcp_servers.a]\n[mcp_servers.a]\n", "line 2: not TOML"},
+		{codex, "mcp_servers = 1\n", "no table"},
+		{codex, "x = " + strings.Repeat("[", 200_000), "not TOML"},
+		{codex, "x = " + strings.Repeat("{a=", 80_000), "not TOML"},
+		{codex, "x = '" + strings.Repeat("a", 1<<20) + "'", "256 KiB"},
+	} {
+		out, undo, err := c.l.Wrap([]byte(c.file), command)
+		if err == nil || !strings.Contains(err.Error(), c.want) || out != nil || undo != nil {
+			t.Errorf("%.60q: %v, want %q", c.file, err, c.want)
+		}
+	}
+	// As deep as it can be, and read.
+	if _, err := codex.Read([]byte(strings.Repeat("a.", 100_000) + "a = 1\n")); err != nil {
+		t.Error(err)
+	}
+	for _, empty := range []string{"", "\n", "{}", "\ufeff", `{"other": [[[]]]}`} {
+		if out, undo, err := Generic.Wrap([]byte(empty), command); err != nil || undo != nil || string(out) != empty {
+			t.Errorf("%q: %v %v", empty, undo, err)
+		}
+	}
+}
+
+// FuzzWrap: any file is refused, or changed in nothing but commands and arguments,
+// and put back to the byte. What Wrap looks at itself is looked at here once more.
+func FuzzWrap(f *testing.F) {
+	for c, a := range cases(f) {
+		f.Add([]byte(part(a, "before")), c.Layout.TOML, c.Layout.Vector)
+		f.Add([]byte(strings.ReplaceAll(part(a, "before"), c.Layout.Key, "s")), c.Layout.TOML, c.Layout.Vector)
+	}
+	f.Add([]byte(`{"s":{"a":{/**/"args":[],//
+"command":"x"}}}`), false, false)
+	f.Add([]byte("s.a.command='''\nx'''\r\n[s.b]\ncommand=\"\"\"y\"\"\"#"), true, false)
+	f.Fuzz(func(t *testing.T, b []byte, isTOML, vector bool) {
+		l := Layout{Key: "s", TOML: isTOML, Vector: vector && !isTOML}
+		out, undo, err := l.Wrap(b, command)
+		if err != nil {
+			// Only its own look at the change may find fault with what can be read.
+			if _, rerr := l.Read(b); rerr == nil {
+				t.Fatalf("it can be read, and not changed: %v\n%q", err, b)
+			}
+			return
+		}
+		all, _ := l.Read(b)
+		now, err := l.Read(out)
+		if err != nil || len(now) != len(all) {
+			t.Fatalf("%d servers are %d: %v\n%q", len(all), len(now), err, out)
+		}
+		for i, s := range all {
+			want := s.Left
+			if s.Left == "" {
+				want = "Writ is in front of it"
+				if !slices.Equal(now[i].Command, command(s.Name)) {
+					t.Fatalf("%q has the command %q", s.Name, now[i].Command)
+				}
+			}
+			if now[i].Name != s.Name || now[i].Left != want || !cmp.Equal(now[i].Env, s.Env) {
+				t.Fatalf("%+v is %+v", s, now[i])
+			}
+		}
+		l.Diff(b, out)
+		if back, left, err := l.Unwrap(out, undo); err != nil || len(left) > 0 || !bytes.Equal(back, b) {
+			t.Fatalf("not put back: %v %v\n%q\n%q", left, err, b, back)
+		}
+	})
+}
+
+// TestPlaces: where each client keeps its file, on each system.
+func TestPlaces(t *testing.T) {
+	var b strings.Builder
+	for _, os := range []string{"linux", "darwin", "windows"} {
+		w := World{OS: os, Home: "/home/u", Env: func(name string) string {
+			if os == "windows" && name == "APPDATA" {
+				return "/home/u/AppData/Roaming"
+			}
+			return ""
+		}}
+		for _, c := range All {
+			fmt.Fprintf(&b, "%s %s %s\n", os, c.Name, filepath.ToSlash(strings.Join(c.Files(w), " ")))
+		}
+	}
+	for _, c := range All {
+		fmt.Fprintf(&b, "project %s %s\n", c.Name, filepath.ToSlash(c.Project("p")))
+	}
+	golden := filepath.Join("testdata", "places")
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), b.String()); d != "" {
+		t.Error(d)
+	}
+	w := World{OS: "linux", Home: "/home/u", Env: func(name string) string {
+		return map[string]string{"CLAUDE_CONFIG_DIR": "/c", "CODEX_HOME": "/x", "XDG_CONFIG_HOME": "/d"}[name]
+	}}
+	for name, want := range map[string]string{"claude-code": "/c/.claude.json", "codex": "/x/config.toml", "opencode": "/d/opencode/opencode.json", "vscode": "/d/Code/User/mcp.json"} {
+		if got := filepath.ToSlash(Named(name).Files(w)[0]); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

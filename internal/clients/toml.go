@@ -1,0 +1,220 @@
+package clients
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// maxTOML bounds what is read as TOML, and so how deep its dotted keys nest; the
+// parser bounds brackets itself.
+const maxTOML = 256 << 10
+
+// pair is a key with a value, in a table of a server.
+type pair struct {
+	key         []string // in the server's table
+	whole, from int      // offsets of the key and of the value
+	to          int      // of the end of both
+	value       any
+}
+
+func (l Layout) readTOML(b []byte) (all []Server, err error) {
+	doc, err := meaningTOML(b) // which knows what stands twice
+	if err != nil {
+		return nil, err
+	}
+	top, ok := doc[l.Key]
+	if !ok {
+		return nil, nil
+	}
+	tables, ok := top.(map[string]any)
+	if !ok {
+		return nil, &Error{Why: l.Key + " is no table"}
+	}
+	order, pairs, err := l.pairs(b)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range order {
+		all = append(all, serverTOML(b, name, tables[name], pairs[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		if !slices.Contains(order, name) {
+			all = append(all, Server{Name: name, Left: "its entry has an unknown shape"})
+		}
+	}
+	return all, nil
+}
+
+// pairs are what stands in each server's table, and the servers in the file's order.
+func (l Layout) pairs(b []byte) (order []string, of map[string][]pair, err error) {
+	of = map[string][]pair{}
+	var p unstable.Parser
+	p.Reset(b)
+	var table []string
+	array := false
+	for p.NextExpression() {
+		e := p.Expression()
+		switch e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			table, array = keyOf(e), e.Kind == unstable.ArrayTable
+		case unstable.KeyValue:
+		default:
+			continue
+		}
+		path := table
+		if e.Kind == unstable.KeyValue {
+			path = append(slices.Clone(table), keyOf(e)...)
+		}
+		if len(path) < 2 || path[0] != l.Key || array {
+			continue
+		}
+		name := path[1]
+		if !slices.Contains(order, name) {
+			order = append(order, name)
+		}
+		if e.Kind != unstable.KeyValue || len(path) < 3 {
+			continue
+		}
+		raw := e.Raw
+		from := int(raw.Offset)
+		value, ok := valueIn(b[from : from+int(raw.Length)])
+		if !ok {
+			continue
+		}
+		of[name] = append(of[name], pair{key: path[2:], whole: from, from: from + value, to: from + int(raw.Length)})
+	}
+	if err := p.Error(); err != nil {
+		return nil, nil, &Error{Why: "not TOML"}
+	}
+	return order, of, nil
+}
+
+func keyOf(e *unstable.Node) (key []string) {
+	for it := e.Key(); it.Next(); {
+		key = append(key, string(it.Node().Data))
+	}
+	return key
+}
+
+// valueIn is where the value begins in `key = value`, of a key without quotes.
+func valueIn(raw []byte) (int, bool) {
+	i := strings.IndexByte(string(raw), '=')
+	if i < 0 || strings.ContainsAny(string(raw[:i]), `"'`) {
+		return 0, false
+	}
+	for i++; i < len(raw) && (raw[i] == ' ' || raw[i] == '\t'); i++ {
+	}
+	return i, i < len(raw)
+}
+
+func serverTOML(b []byte, name string, v any, pairs []pair) (s Server) {
+	s.Name = name
+	leave := func(why string) {
+		if s.Left == "" {
+			s.Left = why
+		}
+	}
+	table, ok := v.(map[string]any)
+	if !ok {
+		leave("its entry has an unknown shape")
+		return s
+	}
+	if table["url"] != nil {
+		leave("it is a hosted server")
+	}
+	if table["enabled"] == false {
+		leave("it is switched off")
+	}
+	command, ok := table["command"].(string)
+	if !ok {
+		leave("it has no command")
+		return s
+	}
+	s.Command = []string{command}
+	if raw, has := table["args"]; has {
+		texts, ok := textsIn(raw)
+		if !ok {
+			leave("its arguments have an unknown shape")
+		}
+		s.Command = append(s.Command, texts...)
+	}
+	if raw, has := table["env"]; has {
+		env, ok := raw.(map[string]any)
+		if !ok {
+			leave("its environment has an unknown shape")
+		}
+		s.Env = map[string]string{}
+		for k, v := range env {
+			if s.Env[k], ok = v.(string); !ok {
+				leave("its environment has a value that is no text")
+			}
+		}
+	}
+	if raw, has := table["env_vars"]; has {
+		if s.Inherit, ok = textsIn(raw); !ok {
+			leave("the variables it inherits have an unknown shape")
+		}
+	}
+	find := func(key string) int {
+		return slices.IndexFunc(pairs, func(p pair) bool { return len(p.key) == 1 && p.key[0] == key })
+	}
+	c := find("command")
+	if c < 0 {
+		leave("its entry has an unknown shape")
+		return s
+	}
+	p := pairs[c]
+	s.command = span{p.from, p.to}
+	// The key as it stands, with what names its table, and as deep in the line.
+	line := strings.LastIndexByte(string(b[:p.whole]), '\n') + 1
+	indent := string(b[line:p.whole])
+	key := strings.TrimRight(string(b[p.whole:p.from]), " \t=")
+	s.insert = func(args []byte) []byte {
+		return append([]byte(newline(b)+indent+strings.TrimSuffix(key, "command")+"args = "), args...)
+	}
+	if a := find("args"); a >= 0 {
+		q := pairs[a]
+		s.args = span{q.from, q.to}
+		if q.whole > p.to && strings.Trim(string(b[p.to:q.whole]), " \t\r\n") == "" {
+			s.cut = span{p.to, q.to}
+		}
+	} else if table["args"] != nil {
+		leave("its arguments have an unknown shape")
+	}
+	return s
+}
+
+func textsIn(v any) (texts []string, ok bool) {
+	all, ok := v.([]any)
+	if !ok {
+		return nil, false
+	}
+	for _, v := range all {
+		s, ok := v.(string)
+		if !ok {
+			return nil, false
+		}
+		texts = append(texts, s)
+	}
+	return texts, true
+}
+
+func meaningTOML(b []byte) (all map[string]any, err error) {
+	if len(b) > maxTOML {
+		return nil, &Error{Why: "the file is larger than 256 KiB"}
+	}
+	if err := toml.Unmarshal(b, &all); err != nil {
+		var d *toml.DecodeError
+		if errors.As(err, &d) {
+			row, _ := d.Position()
+			return nil, &Error{Line: row, Why: "not TOML, or a name stands twice"}
+		}
+		return nil, &Error{Why: "not TOML"}
+	}
+	return all, nil
+}
