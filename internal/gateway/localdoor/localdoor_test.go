@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -483,4 +484,26 @@ func TestTurmoil(t *testing.T) {
 		t.Errorf("left: %s", got)
 	}
 	stays.Close()
+}
+
+// TestStarted: a process has one start, another has none or another, and where ids
+// mean nothing neither is said.
+func TestStarted(t *testing.T) {
+	start, among := Started(os.Getpid())
+	if (start == "") != (among == "") {
+		t.Fatalf("%q among %q", start, among)
+	}
+	if among == "" {
+		t.Skip("when a process was started is not known here")
+	}
+	if s, a := Started(os.Getpid()); s != start || a != among || strings.Trim(s, "0123456789") != "" || strings.Trim(a, "0123456789abcdef") != "" {
+		t.Errorf("%q among %q, and then %q among %q", start, among, s, a)
+	}
+	c := exec.Command(os.Args[0], "-test.run=^$")
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if s, a := Started(c.Process.Pid); s != "" || a != among {
+		t.Errorf("a process that ended: %q among %q", s, a)
+	}
 }

@@ -2,7 +2,9 @@ package localdoor
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"net"
 	"slices"
@@ -43,4 +45,16 @@ func Apart(ctx context.Context, from ...int) error {
 		return ErrKin
 	}
 	return nil
+}
+
+// Started says when a process was started, and among which processes its id means
+// one: the machine's since its start, or those of a container. Both are digits and
+// a-f. start is "" where there is no such process; both are where it cannot be known.
+func Started(pid int) (start, among string) {
+	start, among = startOf(pid)
+	if among == "" {
+		return "", ""
+	}
+	sum := sha256.Sum256([]byte(among))
+	return start, hex.EncodeToString(sum[:6])
 }

@@ -1,6 +1,7 @@
 package localdoor
 
 import (
+	"fmt"
 	"net"
 
 	"golang.org/x/sys/unix"
@@ -30,4 +31,12 @@ func ancestry(pid int) (line []int, err error) {
 		n = int(p.Eproc.Ppid)
 	}
 	return line, nil
+}
+
+func startOf(pid int) (start, among string) {
+	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || int(p.Proc.P_pid) != pid {
+		return "", "darwin"
+	}
+	return fmt.Sprintf("%d%06d", p.Proc.P_starttime.Sec, p.Proc.P_starttime.Usec), "darwin"
 }

@@ -2,7 +2,9 @@ package localdoor
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"slices"
@@ -56,6 +58,7 @@ func ancestry(pid int) (line []int, err error) {
 type stat struct {
 	name                      string
 	parent, session, terminal int
+	started                   string // in ticks since the machine's start
 }
 
 func statOf(pid int) (s stat, err error) {
@@ -72,5 +75,19 @@ func statOf(pid int) (s stat, err error) {
 	var state string
 	var group int
 	_, err = fmt.Sscan(string(b[to+1:]), &state, &s.parent, &group, &s.session, &s.terminal)
+	if fields := bytes.Fields(b[to+1:]); err == nil && len(fields) > 19 {
+		s.started = string(fields[19])
+	}
 	return s, err
+}
+
+func startOf(pid int) (start, among string) {
+	s, err := statOf(pid)
+	boot, berr := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	// Ids of one namespace mean nothing in another, which may share the directory.
+	names, nerr := os.Readlink("/proc/self/ns/pid")
+	if berr != nil || nerr != nil || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", ""
+	}
+	return s.started, string(boot) + names
 }
