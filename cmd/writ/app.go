@@ -32,6 +32,7 @@ import (
 // commands lists the subcommands in the order help shows them.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
+		connectCommand(), disconnectCommand(), statusCommand(),
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
 		approveCommand(), watchCommand(), reloadCommand(), grownCommand(), clientCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), exampleServerCommand(),
@@ -50,6 +51,8 @@ type files struct {
 	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
 	file     string // policy file, "" for the built-in one
+
+	shares bool // its session is that of all gateways of its client
 
 	asks  bool            // questions to a person stand open though nobody watches
 	queue *approval.Queue // of what waits for one
@@ -111,13 +114,15 @@ func (f *flags) read() (*files, error) {
 	if f.config == "" {
 		return out, out.loadExample()
 	}
-	cfg, p, err := config.Load(f.config)
+	cfg, p, err := f.loadConfig()
 	if err != nil {
-		return nil, config.Invalid(err)
+		return nil, err
 	}
 	out.policy, out.shadow, out.asks, out.file, out.ask = p, cfg.Shadow, cfg.Approvals, cfg.Policy, cfg.Ask
 	for _, s := range cfg.Servers {
-		out.servers = append(out.servers, s.Upstream())
+		if f.only == "" || f.only == s.Name {
+			out.servers = append(out.servers, s.Upstream())
+		}
 	}
 	if out.screen, err = config.ReadScreen(cfg.Screen); err != nil {
 		return nil, err
@@ -127,6 +132,10 @@ func (f *flags) read() (*files, error) {
 	}
 	for _, file := range append(cfg.Files(), f.config, config.GrownFile(cfg.Policy)) {
 		out.own(file)
+	}
+	if f.only != "" {
+		out.shares = true
+		out.ownClient(filepath.Dir(f.config))
 	}
 	return out, nil
 }

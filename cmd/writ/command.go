@@ -22,7 +22,8 @@ import (
 type flags struct {
 	state, config, namespace string
 	json                     bool
-	dry                      bool // only say what would be written
+	dry                      bool   // only say what would be written
+	only                     string // the one server of the configuration to start, "" for all
 }
 
 // ofMemory are the flags of the memory's commands.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -20,11 +21,14 @@ func runCommand() *cobra.Command {
 	var policy, name string
 	var verbose, shadow bool
 	c := f.take(&cobra.Command{
-		Use:   "run [--config FILE | --policy FILE -- COMMAND [ARG …]]",
+		Use:   "run [--config FILE [--only SERVER] | --policy FILE -- COMMAND [ARG …]]",
 		Short: "Run the gateway over stdio, for a client's configuration",
 		Long: "Run the gateway over standard input and output, as a client's configuration wants it:\n" +
 			"with --config the servers of writ.yaml, or with --policy one server, started by the\n" +
-			"command after --.",
+			"command after --.\n\n" +
+			"With --only it runs one server of several that the same client starts, each by an entry\n" +
+			"of its own (writ connect). They share the client's session: what one returned can vouch\n" +
+			"for a call to another.",
 		Example: "  writ run --config writ.yaml\n" +
 			"  writ run --policy files.yaml -- npx -y @modelcontextprotocol/server-filesystem /srv",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -39,6 +43,7 @@ func runCommand() *cobra.Command {
 			return o.run(c, level)
 		},
 	}, "state", "config")
+	c.Flags().StringVar(&f.only, "only", "", "start this one `SERVER` of the configuration, in its client's session")
 	c.Flags().StringVar(&policy, "policy", "", "policy `FILE` for the server after --")
 	c.Flags().StringVar(&name, "name", "", "`NAME` of the server after -- (default: the one server of the policy)")
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say more on standard error")
@@ -46,7 +51,8 @@ func runCommand() *cobra.Command {
 	return c
 }
 
-// run runs a gateway over standard input and output until they end.
+// run runs a gateway over standard input and output until they end: in a session of
+// its own, or in the one that its client's gateways share.
 func (o *files) run(c *cobra.Command, level slog.Level) error {
 	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), level))
 	if err != nil {
@@ -61,10 +67,14 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 	ctx, cancel := o.sound(c.Context())
 	defer cancel()
 	o.hearReload(ctx, g, c.ErrOrStderr())
-	err = downstream.ServeStdio(ctx, client, c.InOrStdin(), c.OutOrStdout(), downstream.StdioOptions{
-		Principal: fmt.Sprintf("local:%d", os.Getuid()),
-		Refused:   g.Refused,
-	})
+	options := downstream.StdioOptions{Principal: fmt.Sprintf("local:%d", os.Getuid()), Refused: g.Refused}
+	if o.shares {
+		if options.Session, err = sharedSession(ctx, o.state, g, options.Principal, client.pid); err != nil {
+			return errors.Join(err, stop())
+		}
+		client.session = options.Session
+	}
+	err = downstream.ServeStdio(ctx, client, c.InOrStdin(), c.OutOrStdout(), options)
 	if serr := stop(); serr != nil && (err == nil || ctx.Err() != nil) {
 		return unclean(serr)
 	}
@@ -91,6 +101,9 @@ func (f *flags) loadRun(policy, name string, command []string, shadow bool) (*fi
 }
 
 func (f *flags) readRun(policy, name string, command []string) (*files, error) {
+	if f.only != "" && (f.config == "" || len(command) > 0 || policy != "") {
+		return nil, cli.Fail(cli.ExitUsage, "writ run --help", "--only belongs to --config")
+	}
 	if len(command) == 0 && policy == "" {
 		if name != "" {
 			return nil, cli.Fail(cli.ExitUsage, "writ run --help", "--name belongs to a command after --")

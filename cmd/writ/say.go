@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -152,9 +153,17 @@ func (o *files) saying(from ...int) func(*http.Request) (int, error) {
 const tokenVariable = "WRIT_TOKEN"
 
 // sayTo brings the user's words to each session of the client with that process id: it
-// has one in each gateway that it started.
+// has one in each gateway that it started, or one that those share.
 func (f *flags) sayTo(ctx context.Context, pid int, text string) (all []said, err error) {
 	doors, err := f.doors()
+	if err != nil {
+		return nil, err
+	}
+	state, err := stateDir(f.state)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := sharedBy(ctx, state, pid)
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +181,9 @@ func (f *flags) sayTo(ctx context.Context, pid int, text string) (all []said, er
 			return all, err
 		case status == http.StatusOK:
 			all = append(all, reply)
+			if shared != "" && strings.HasPrefix(reply.Evidence, shared+"/") {
+				return all, nil // the others would hear it in the same session
+			}
 		case status == http.StatusForbidden, status == http.StatusUnauthorized:
 			return all, cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "the words are not heard: %s", cli.OneLine(reply.Error, 200))
 		case status != http.StatusNotFound:

@@ -51,7 +51,8 @@ type Config struct {
 	// Memory mounts the governed memory; absent, there is none.
 	Memory Memory `yaml:"memory"`
 
-	dir string // of the configuration file
+	dir  string  // of the configuration file
+	only *string // the one server that the environment is read for, nil for all
 }
 
 // BuiltInScreen names the input policy that comes with the program.
@@ -208,13 +209,19 @@ func unfit(file string, fi os.FileInfo) (message, hint string) {
 // Read reads and checks writ.yaml, without starting anything. Where it
 // has faults and names a policy all the same, the answer is both: the error,
 // and a Config whose Policy alone may be used, to tell that file's faults too.
-func Read(file string) (*Config, error) {
+func Read(file string) (*Config, error) { return read(file, nil) }
+
+// ReadOnly is Read of which one server alone is started, "" for none: what the others
+// want of the environment need not be set, and is "" where it is not.
+func ReadOnly(file, server string) (*Config, error) { return read(file, &server) }
+
+func read(file string, only *string) (*Config, error) {
 	b, err := ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	r := strictyaml.New(file)
-	c := &Config{dir: filepath.Dir(file)}
+	c := &Config{dir: filepath.Dir(file), only: only}
 	if root := r.Parse(b, "servers and policy are needed: writ init"); root != nil {
 		r.Decode(root, c)
 		c.check(r)
@@ -250,7 +257,7 @@ func (c *Config) check(r *strictyaml.Reader) {
 	seen := map[string]bool{}
 	for i := range c.Servers {
 		if s := &c.Servers[i]; s.Given() && s.Node.Kind == strictyaml.Mapping {
-			s.check(r, seen)
+			s.check(r, seen, c.only == nil || *c.only == s.Name)
 			s.Dir = c.path(s.Dir)
 		}
 	}
@@ -294,7 +301,8 @@ func (s *Server) Upstream() upstream.Config {
 	}
 }
 
-func (s *Server) check(r *strictyaml.Reader, seen map[string]bool) {
+// started says that the server is to be started, with what it wants of the environment.
+func (s *Server) check(r *strictyaml.Reader, seen map[string]bool, started bool) {
 	has := func(key string) bool { return s.Node.Get(key) != nil }
 	switch n := s.At("name"); {
 	case n != s.Node && n.Kind != strictyaml.Text:
@@ -330,13 +338,13 @@ func (s *Server) check(r *strictyaml.Reader, seen map[string]bool) {
 		if !envName.MatchString(k.Value) {
 			r.Fault(k, "not a name of an environment variable", "A-Z, a-z, 0-9 and _, not a digit first")
 		}
-		s.Env[k.Value] = expand(r, v)
+		s.Env[k.Value] = expand(r, v, started)
 		if strings.ContainsRune(s.Env[k.Value], 0) {
 			r.Fault(v, "an environment variable cannot hold a NUL character", "")
 		}
 	})
 	members(s.Node.Get("headers"), func(k, v *strictyaml.Node) {
-		s.Headers[k.Value] = expand(r, v)
+		s.Headers[k.Value] = expand(r, v, started)
 		switch {
 		case !headerName.MatchString(k.Value):
 			r.Fault(k, "not a name of an HTTP header", "Authorization: Bearer ${TOKEN}")
@@ -364,8 +372,8 @@ func members(n *strictyaml.Node, f func(k, v *strictyaml.Node)) {
 
 // expand returns a text with each ${NAME} replaced from writ's own environment.
 // A name that is not set is a fault, told once for each text; what is in the
-// environment is never told.
-func expand(r *strictyaml.Reader, n *strictyaml.Node) string {
+// environment is never told. Where it is not needed, a name need not be set.
+func expand(r *strictyaml.Reader, n *strictyaml.Node, needed bool) string {
 	told := false
 	return envRef.ReplaceAllStringFunc(n.Value, func(ref string) string {
 		name := ref[2 : len(ref)-1]
@@ -375,7 +383,7 @@ func expand(r *strictyaml.Reader, n *strictyaml.Node) string {
 		case !envName.MatchString(name):
 			told = true
 			r.Fault(n, strictyaml.Word(ref)+" names no environment variable", "${NAME}")
-		case !ok:
+		case !ok && needed:
 			told = true
 			r.Fault(n, "${"+cli.OneLine(name, 40)+"} is not set", "export "+cli.OneLine(name, 40)+"=…")
 		}
@@ -402,8 +410,14 @@ func (c *Config) agree(p *policy.Policy) Faults {
 
 // Load reads writ.yaml and the policy it names, and holds them against each
 // other. All faults of both are told at once.
-func Load(file string) (*Config, *policy.Policy, error) {
-	c, err := Read(file)
+func Load(file string) (*Config, *policy.Policy, error) { return load(Read(file)) }
+
+// LoadOnly is Load of which one server alone is started.
+func LoadOnly(file, server string) (*Config, *policy.Policy, error) {
+	return load(ReadOnly(file, server))
+}
+
+func load(c *Config, err error) (*Config, *policy.Policy, error) {
 	if c == nil || c.Policy == "" {
 		return nil, nil, err
 	}

@@ -1,0 +1,347 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/clients"
+	"github.com/writ-project/writ/internal/private"
+)
+
+// place is one file of one client, and where what Writ keeps for it is.
+type place struct {
+	name, title string
+	layout      clients.Layout
+	file        string // in truth
+	link        string // by which it was found, "" where that is no link
+	given       string // as the command was told
+	project     bool
+	dir         string
+}
+
+// connected is what was done to a client's file, and how it is undone.
+type connected struct {
+	Client  string            `json:"client"`
+	File    string            `json:"file"`
+	Layout  clients.Layout    `json:"layout"`
+	Backup  string            `json:"backup"`
+	Servers map[string]string `json:"servers"` // names in the file to those in writ.yaml
+	Undo    []clients.Undo    `json:"undo"`
+}
+
+func (p *place) config() string     { return filepath.Join(p.dir, "writ.yaml") }
+func (p *place) policy() string     { return filepath.Join(p.dir, "policy.yaml") }
+func (p *place) recordFile() string { return filepath.Join(p.dir, connectedFile) }
+
+const (
+	connectedFile = "connected.json"
+	maxConnected  = 64 << 10 // as much as private.ReadFile reads
+)
+
+// argument names the place as a command takes it.
+func (p *place) argument() string { return p.given }
+
+func (p *place) report() *connectReport {
+	return &connectReport{Client: p.name, File: p.file, Link: p.link, Servers: []connectServer{}, Diff: []string{}}
+}
+
+func world() (clients.World, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return clients.World{}, cli.Fail(cli.ExitConfig, "", "no home directory to look for the client's file in")
+	}
+	return clients.World{OS: runtime.GOOS, Home: home, Env: os.Getenv}, nil
+}
+
+// keptIn is where Writ keeps a client's writ.yaml, policy and what is to be undone.
+func keptIn(parts ...string) (string, error) {
+	base, err := os.UserConfigDir()
+	if err != nil {
+		return "", cli.Fail(cli.ExitConfig, "", "no directory to keep the configuration in")
+	}
+	return filepath.Join(append([]string{base, "writ"}, parts...)...), nil
+}
+
+// findPlace finds the file that a client, or a path, names.
+func findPlace(arg, project string) (*place, error) {
+	w, err := world()
+	if err != nil {
+		return nil, err
+	}
+	p := &place{given: arg, project: project != ""}
+	c := clients.Named(arg)
+	var candidates []string
+	switch {
+	case c == nil && (project != "" || !strings.ContainsAny(arg, `/\.`)):
+		return nil, cli.Fail(cli.ExitUsage, "writ connect --help", "the clients known by name are %s", clientNames())
+	case c == nil:
+		p.name, p.title, p.layout, candidates = "file", "The client", clients.Generic, []string{arg}
+	case project != "":
+		if candidates = []string{c.Project(project)}; candidates[0] == "" {
+			return nil, cli.Fail(cli.ExitUsage, "writ connect "+c.Name, "%s has no file of a project", c.Title)
+		}
+		p.given = arg + " --project " + private.Quote(project)
+	default:
+		candidates = c.Files(w)
+	}
+	if c != nil {
+		p.name, p.title, p.layout = c.Name, c.Title, c.Layout
+	}
+	for _, file := range candidates {
+		if file, err = filepath.Abs(file); err != nil {
+			return nil, cli.Fail(cli.ExitIO, "", "the file has no absolute path")
+		}
+		if p.file, err = filepath.EvalSymlinks(file); err != nil {
+			continue
+		}
+		if p.file != file {
+			if fi, err := os.Lstat(file); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+				p.link = file
+			}
+		}
+		sub := p.name
+		if p.project || c == nil {
+			sub = fmt.Sprintf("%s-%.8x", p.name, sha256.Sum256([]byte(p.file)))
+		}
+		p.dir, err = keptIn(sub)
+		return p, err
+	}
+	return nil, cli.Fail(cli.ExitData, "writ status", "%s has no such file: %s", p.title, cli.Printable(strings.Join(candidates, ", ")))
+}
+
+// read reads the client's file, which nobody else may write.
+func (p *place) read() ([]byte, error) {
+	f, err := os.Open(p.file)
+	if err != nil {
+		return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(p.file))
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() {
+		return nil, cli.Fail(cli.ExitData, "", "%s is no regular file", cli.Printable(p.file))
+	}
+	if err := errors.Join(private.Check(p.file, fi, private.Steering), private.Around(p.file)); err != nil {
+		var e *private.Error
+		errors.As(err, &e)
+		return nil, exposed(e, "")
+	}
+	b, err := io.ReadAll(io.LimitReader(f, clients.MaxBytes+1))
+	if err != nil {
+		return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(p.file))
+	}
+	return b, nil
+}
+
+func (p *place) unread(err error) error {
+	return cli.Fail(cli.ExitData, "", "%s: %w; nothing was changed", cli.Printable(p.file), err)
+}
+
+// replace writes the file, if it is still what was looked at.
+func (p *place) replace(before, after []byte) error {
+	now, err := p.read()
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, before) {
+		return cli.Fail(cli.ExitData, "the same command once more, with the client closed", "the file was changed meanwhile, and was left as it is")
+	}
+	if err := replaceFile(p.file, after); err != nil {
+		return cli.Fail(cli.ExitIO, "", "%s cannot be written", cli.Printable(p.file))
+	}
+	return nil
+}
+
+// backup keeps a copy beside the file, which nobody may read who may not read that.
+func (p *place) backup(b []byte) (string, error) {
+	fi, err := os.Stat(p.file)
+	if err != nil {
+		return "", cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(p.file))
+	}
+	for n := 1; n <= 100; n++ {
+		path := p.file + ".before-writ"
+		if n > 1 {
+			path = fmt.Sprintf("%s-%d", path, n)
+		}
+		switch err := private.WriteOnce(path, b, fi.Mode().Perm()); {
+		case err == nil:
+			return path, nil
+		case !errors.Is(err, os.ErrExist):
+			return "", cli.Fail(cli.ExitIO, "", "no copy of the file can be kept beside it")
+		}
+	}
+	return "", cli.Fail(cli.ExitIO, "", "there are 100 old copies beside the file")
+}
+
+// record is what was connected, nil where nothing was.
+func (p *place) record() (*connected, error) {
+	rec, err := readConnected(p.dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, exposed(err, "what was connected cannot be read: "+p.recordFile())
+	case rec.File != p.file:
+		return nil, cli.Fail(cli.ExitData, "writ status", "%s is connected by another file: %s", p.title, cli.Printable(rec.File))
+	}
+	rec.Layout = p.layout
+	return rec, nil
+}
+
+func readConnected(dir string) (*connected, error) {
+	b, err := private.ReadFile(filepath.Join(dir, connectedFile))
+	if err != nil {
+		return nil, err
+	}
+	rec := &connected{Servers: map[string]string{}}
+	return rec, json.Unmarshal(b, rec)
+}
+
+// keep writes what is to be undone.
+func (p *place) keep(rec *connected) error {
+	b, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	b = append(b, '\n')
+	if len(b) > maxConnected {
+		return cli.Fail(cli.ExitData, "", "the commands that were there are larger than 64 KiB; the client's file was not changed")
+	}
+	if err = private.WriteOnce(p.recordFile(), b, 0o600); errors.Is(err, os.ErrExist) {
+		err = replaceFile(p.recordFile(), b)
+	}
+	return written(err)
+}
+
+// ownClient adds what says which servers the client starts by which command: the
+// client's own file, its copy and what is to be undone.
+func (o *files) ownClient(dir string) {
+	o.own(filepath.Join(dir, connectedFile))
+	if rec, err := readConnected(dir); err == nil {
+		o.own(rec.File)
+		o.own(rec.Backup)
+	}
+}
+
+// clientStatus is one file of a client as writ status prints it.
+type clientStatus struct {
+	Client  string          `json:"client"`
+	File    string          `json:"file"`
+	Config  string          `json:"config,omitempty"`
+	Fault   string          `json:"fault,omitempty"`
+	Servers []connectServer `json:"servers"`
+}
+
+func statusCommand() *cobra.Command {
+	var f flags
+	return f.take(&cobra.Command{
+		Use: "status", Short: "List the clients of this account, and which of their servers run behind Writ", Args: cli.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			places, err := foundPlaces()
+			if err != nil {
+				return err
+			}
+			all := []clientStatus{}
+			for _, p := range places {
+				all = append(all, p.status())
+			}
+			return f.show(c, all, func(w io.Writer) {
+				for i, s := range all {
+					fmt.Fprintf(w, "%s: %s\n", places[i].title, cli.Printable(s.File))
+					when(w, s.Fault != "", "  %s\n", cli.OneLine(s.Fault, 300))
+					for _, line := range s.Servers {
+						how := "by itself"
+						if line.Connected {
+							how = "through Writ"
+						}
+						fmt.Fprintf(w, "  %-16s %-12s", cli.OneLine(line.Name, 60), how)
+						when(w, line.Left != "", "  %s", cli.OneLine(line.Left, 200))
+						fmt.Fprintln(w)
+					}
+				}
+				when(w, len(all) == 0, "No client of this account has a file that is known: writ connect --help\n")
+			})
+		},
+	}, "json")
+}
+
+// foundPlaces are the files of clients that are there: their users' own, and what was
+// connected besides.
+func foundPlaces() (out []*place, err error) {
+	for _, c := range clients.All {
+		if p, err := findPlace(c.Name, ""); err == nil {
+			out = append(out, p)
+		}
+	}
+	base, err := keptIn()
+	if err != nil {
+		return nil, err
+	}
+	dirs, _ := os.ReadDir(base)
+	for _, d := range dirs {
+		rec, err := readConnected(filepath.Join(base, d.Name()))
+		if err != nil || slices.ContainsFunc(out, func(p *place) bool { return p.dir == filepath.Join(base, d.Name()) }) {
+			continue
+		}
+		p := &place{name: rec.Client, title: "A file", layout: rec.Layout, file: rec.File, dir: filepath.Join(base, d.Name())}
+		if c := clients.Named(rec.Client); c != nil {
+			p.title = c.Title
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func (p *place) status() clientStatus {
+	s := clientStatus{Client: p.name, File: p.file, Servers: []connectServer{}}
+	rec, err := p.record()
+	if err != nil {
+		s.Fault = err.Error()
+		return s
+	}
+	if rec != nil {
+		s.Config = p.config()
+	}
+	b, err := p.read()
+	if err != nil {
+		s.Fault = err.Error()
+		return s
+	}
+	all, err := p.layout.Read(b)
+	if err != nil {
+		s.Fault = err.Error()
+		return s
+	}
+	for _, v := range all {
+		line := connectServer{Name: v.Name, Connected: v.Ours, Left: v.Left}
+		var undo *clients.Undo
+		if rec != nil {
+			line.Server = rec.Servers[v.Name]
+			if i := slices.IndexFunc(rec.Undo, func(u clients.Undo) bool { return u.Name == v.Name }); i >= 0 {
+				undo = &rec.Undo[i]
+			}
+		}
+		switch {
+		case v.Ours && undo != nil && slices.Equal(undo.Ours, v.Command):
+			line.Left = ""
+		case v.Ours:
+			line.Left = "not by writ connect, or changed since"
+		case undo != nil:
+			line.Left = "it was connected, and its command was changed since"
+		}
+		s.Servers = append(s.Servers, line)
+	}
+	return s
+}
