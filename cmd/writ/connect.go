@@ -156,7 +156,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 	if p.project && !f.dry {
 		// Whoever wrote the project chose these commands.
 		for _, s := range probes {
-			fmt.Fprintf(c.ErrOrStderr(), "  %s: %s\n", s.Name, cli.Printable(strings.Join(s.Command, " ")))
+			fmt.Fprintf(c.ErrOrStderr(), "  %s: %s\n", s.Name, cli.Printable(cmp.Or(strings.Join(s.Command, " "), s.URL)))
 		}
 		if err := confirm(c, yes, "Start these servers of the project, to read their tools?"); err != nil {
 			return err
@@ -170,7 +170,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 		if len(w.added) == 0 {
 			return f.show(c, rep, func(out io.Writer) {
 				rep.print(out, p)
-				fmt.Fprintln(out, "Nothing was changed: none of these servers can be started.")
+				fmt.Fprintln(out, "Nothing was changed: none of these servers can be reached.")
 			})
 		}
 	}
@@ -354,7 +354,7 @@ func (w *wiring) add(s *clients.Server) (name, why string) {
 			return true
 		}
 		had, has := w.there[n]
-		return has && !slices.Equal(had.Command, s.Command)
+		return has && (!slices.Equal(had.Command, s.Command) || had.URL != s.URL)
 	}
 	base := serverName(s.Name)
 	name = base
@@ -387,10 +387,19 @@ func serverName(name string) string {
 // variables there are: the client's file keeps the values.
 func serverText(name string, s *clients.Server) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  - name: %s\n    command: [", name)
+	fmt.Fprintf(&b, "  - name: %s\n", name)
+	if s.URL != "" {
+		fmt.Fprintf(&b, "    url: %s\n", strictjson.Quote(s.URL)) // a JSON string is a YAML one
+		for i, h := range s.Headers {
+			when(&b, i == 0, "    headers:\n")
+			fmt.Fprintf(&b, "      %s: \"${%s}\"\n", strictjson.Quote(h.Name), h.Env)
+		}
+		return b.String()
+	}
+	b.WriteString("    command: [")
 	for i, a := range s.Command {
 		when(&b, i > 0, ", ")
-		b.Write(strictjson.Quote(a)) // a JSON string is a YAML one
+		b.Write(strictjson.Quote(a))
 	}
 	b.WriteString("]\n")
 	var names []string
@@ -415,12 +424,22 @@ var reference = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([
 
 // probe is the server as the client would start it, as far as can be known here.
 func probe(s *clients.Server, name string) upstream.Config {
-	env := map[string]string{}
-	for n, v := range s.Env {
-		env[n] = reference.ReplaceAllStringFunc(v, func(ref string) string {
+	filled := func(v string) string {
+		return reference.ReplaceAllStringFunc(v, func(ref string) string {
 			m := reference.FindStringSubmatch(ref)
 			return cmp.Or(os.Getenv(cmp.Or(m[1], m[3], m[4])), m[2], ref)
 		})
+	}
+	if s.URL != "" {
+		headers := map[string]string{}
+		for _, h := range s.Headers {
+			headers[h.Name] = filled(h.Value)
+		}
+		return upstream.Config{Name: name, URL: s.URL, Header: headers}
+	}
+	env := map[string]string{}
+	for n, v := range s.Env {
+		env[n] = filled(v)
 	}
 	for _, n := range s.Inherit {
 		if v, set := os.LookupEnv(n); set {
@@ -474,7 +493,7 @@ func (w *wiring) drop(rep *connectReport, name string, why error) {
 		if s := &rep.Servers[i]; s.Server == name {
 			delete(w.added, s.Name)
 			delete(w.texts, name)
-			s.Left, s.Server, s.Connected = "it cannot be started: "+cli.OneLine(why.Error(), 200), "", false
+			s.Left, s.Server, s.Connected = "it cannot be reached: "+cli.OneLine(why.Error(), 200), "", false
 		}
 	}
 }

@@ -33,7 +33,9 @@ type Layout struct {
 // A Server is one that a file names.
 type Server struct {
 	Name    string
-	Command []string          // program and arguments; nil where Left is not ""
+	Command []string          // program and arguments; nil where Left is not "", and of what is hosted
+	URL     string            // of what is hosted
+	Headers []Header          // that the client sends there
 	Env     map[string]string // what the client adds to its environment
 	Inherit []string          // variables the client takes from its own environment
 	Left    string            // why it is left alone, "" where it need not be
@@ -42,8 +44,15 @@ type Server struct {
 	argv               []string // as Command, of what is left alone too
 	command, args, cut span     // in the file; args and cut are empty where it has none
 	insert             func(args []byte) []byte
-	masked             []span // values that nobody should read over a shoulder
+	entry              span     // the whole of it
+	rest               []string // of what is hosted: its other members, as they stand
+	typed              bool     // of what is hosted: it says of which type it is
+	masked             []span   // values that nobody should read over a shoulder
 }
+
+// Header is one that a client sends to a hosted server. Once Writ is in front of it,
+// the client gives the value to Writ, as the variable Env.
+type Header struct{ Name, Value, Env string }
 
 // span is a part of a file. cut, of a server, is what goes where the arguments do.
 type span struct{ from, to int }
@@ -54,8 +63,10 @@ func (s span) empty() bool { return s.from == s.to }
 type Undo struct {
 	Name    string   `json:"name"`
 	Ours    []string `json:"ours"`
-	Command string   `json:"command"`        // as it stood in the file
-	Args    *string  `json:"args,omitempty"` // the same; nil where there were none
+	Command string   `json:"command"`         // as it stood in the file
+	Args    *string  `json:"args,omitempty"`  // the same; nil where there were none
+	Entry   string   `json:"entry,omitempty"` // of what is hosted: the whole, as it stood
+	Made    string   `json:"made,omitempty"`  // and what was made of it
 }
 
 // Bounds of a file. A client keeps its whole history in one.
@@ -117,6 +128,9 @@ func (s *Server) judge() {
 	s.argv = s.Command
 	if s.Left == "" {
 		switch {
+		case s.URL != "" && variable.MatchString(s.URL):
+			s.Left = "its address has a variable that only the client fills in"
+		case s.URL != "":
 		case len(s.Command) == 0 || s.Command[0] == "":
 			s.Left = "it has no command"
 		case isOurs(s.Command):
@@ -193,6 +207,11 @@ func (l Layout) wrap(b []byte, command func(name string) []string) (edits []edit
 		if s.Left != "" || ours == nil {
 			continue
 		}
+		if s.URL != "" {
+			u := Undo{Name: s.Name, Ours: ours, Entry: string(b[s.entry.from:s.entry.to]), Made: s.behind(ours)}
+			edits, undo = append(edits, edit{s.entry, []byte(u.Made)}), append(undo, u)
+			continue
+		}
 		u := Undo{Name: s.Name, Ours: ours, Command: string(b[s.command.from:s.command.to])}
 		switch {
 		case l.Vector:
@@ -207,6 +226,32 @@ func (l Layout) wrap(b []byte, command func(name string) []string) (edits []edit
 		undo = append(undo, u)
 	}
 	return edits, undo, nil
+}
+
+// behind is the entry of a hosted server with Writ in front of it, in one line. What
+// the client knows of it besides its address stays.
+func (s *Server) behind(ours []string) string {
+	var b strings.Builder
+	b.WriteString("{ ")
+	if s.typed {
+		b.WriteString(`"type": "stdio", `)
+	}
+	fmt.Fprintf(&b, `"command": %s, "args": %s`, quoted(ours[0]), list(ours[1:]))
+	for i, h := range s.Headers {
+		if i == 0 {
+			b.WriteString(`, "env": { `)
+		} else {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s: %s", quoted(h.Env), quoted(h.Value))
+		if i == len(s.Headers)-1 {
+			b.WriteString(" }")
+		}
+	}
+	for _, m := range s.rest {
+		b.WriteString(", " + m)
+	}
+	return b.String() + " }"
 }
 
 // A Left is an entry that was not put back, and why.
@@ -229,6 +274,13 @@ func (l Layout) Unwrap(b []byte, undo []Undo) (out []byte, left []Left, err erro
 		switch {
 		case i < 0:
 			left = append(left, Left{u.Name, "it is not there any more"})
+			continue
+		case u.Entry != "":
+			if !alike(b[all[i].entry.from:all[i].entry.to], []byte(u.Made)) {
+				left = append(left, Left{u.Name, "it was changed since"})
+				continue
+			}
+			edits, done = append(edits, edit{all[i].entry, []byte(u.Entry)}), append(done, u)
 			continue
 		case !slices.Equal(all[i].Command, u.Ours):
 			left = append(left, Left{u.Name, "its command was changed since"})
@@ -268,6 +320,9 @@ func (l Layout) same(a, b []byte, but []Undo) error {
 			if s, ok := servers[u.Name].(map[string]any); ok {
 				delete(s, "command")
 				delete(s, "args")
+			}
+			if u.Entry != "" {
+				servers[u.Name] = nil
 			}
 		}
 		return all, nil

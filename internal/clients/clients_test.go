@@ -53,7 +53,7 @@ func said(all []Server) string {
 			fmt.Fprintf(&b, " left: %s\n", s.Left)
 			continue
 		}
-		fmt.Fprint(&b, " ", strings.Join(s.Command, "|"))
+		fmt.Fprint(&b, " ", strings.Join(s.Command, "|"), s.URL)
 		var names []string
 		for n := range s.Env {
 			names = append(names, n)
@@ -134,7 +134,7 @@ func TestFiles(t *testing.T) {
 // TestChangedSince: what a person or the client changed after Wrap stays; the rest is
 // put back.
 func TestChangedSince(t *testing.T) {
-	const before = `{"mcpServers": {"a": {"command": "x", "env": {"K": "v"}}, "b": {"command": "y", "args": ["1"]}, "c": {"command": "z"}}}`
+	const before = `{"mcpServers": {"h": {"headers": {"X": "v1"}, "url": "https://x.example/"}, "a": {"command": "x", "env": {"K": "v"}}, "b": {"command": "y", "args": ["1"]}, "c": {"command": "z"}}}`
 	l := Generic
 	out, undo, err := l.Wrap([]byte(before), command)
 	if err != nil {
@@ -153,6 +153,9 @@ func TestChangedSince(t *testing.T) {
 		{"a comment between", `"/opt/writ", "args": ["run", "--only", "c"]`, `"/opt/writ", /* mine */ "args": ["run", "--only", "c"]`,
 			strings.Replace(before, `"command": "z"`, `"command": "/opt/writ", /* mine */ "args": ["run", "--only", "c"]`, 1), []string{"c"}},
 		{"another name", `"c": {`, `"d": {`, strings.Replace(before, `"c": {"command": "z"`, `"d": {"command": "/opt/writ", "args": ["run", "--only", "c"]`, 1), []string{"c"}},
+		{"a header of what is hosted", `"v1"`, `"v2"`, strings.Replace(before, `{"headers": {"X": "v1"}, "url": "https://x.example/"}`,
+			`{ "command": "/opt/writ", "args": ["run", "--only", "h"], "env": { "WRIT_HEADER_1": "v2" } }`, 1), []string{"h"}},
+		{"what is hosted, written in another way", `"WRIT_HEADER_1": "v1"`, `/* v */ "WRIT_HEADER_1" : "v1",`, before, nil},
 	} {
 		if strings.Count(string(out), c.old) != 1 {
 			t.Fatalf("%s: %q is not once in %s", c.what, c.old, out)
@@ -243,7 +246,7 @@ func FuzzWrap(f *testing.F) {
 					t.Fatalf("%q has the command %q", s.Name, now[i].Command)
 				}
 			}
-			if now[i].Name != s.Name || now[i].Left != want || !cmp.Equal(now[i].Env, s.Env) {
+			if now[i].Name != s.Name || now[i].Left != want || s.URL == "" && !cmp.Equal(now[i].Env, s.Env) {
 				t.Fatalf("%+v is %+v", s, now[i])
 			}
 		}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -123,7 +126,7 @@ func (l Layout) readJSON(b []byte) (all []Server, err error) {
 	for i := range servers.Members {
 		m := &servers.Members[i]
 		s := l.serverJSON(text, m.Name.Value.(hujson.Literal).String(), &m.Value)
-		for _, p := range []*span{&s.command, &s.args, &s.cut} {
+		for _, p := range []*span{&s.command, &s.args, &s.cut, &s.entry} {
 			p.from, p.to = p.from+skipped, p.to+skipped
 		}
 		for i := range s.masked {
@@ -153,9 +156,28 @@ func textsOf(v *hujson.Value) (texts []string, ok bool) {
 	return texts, true
 }
 
+// textsBelow are the texts in a value, but for names.
+func textsBelow(v *hujson.Value) (all []span) {
+	switch t := v.Value.(type) {
+	case hujson.Literal:
+		if t.Kind() == '"' {
+			all = append(all, at(v))
+		}
+	case *hujson.Object:
+		for i := range t.Members {
+			all = append(all, textsBelow(&t.Members[i].Value)...)
+		}
+	case *hujson.Array:
+		for i := range t.Elements {
+			all = append(all, textsBelow(&t.Elements[i])...)
+		}
+	}
+	return all
+}
+
 // serverJSON reads one entry. Offsets are those in text.
 func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server) {
-	s.Name = name
+	s.Name, s.entry = name, at(v)
 	o, ok := v.Value.(*hujson.Object)
 	if !ok {
 		s.Left = "its entry has an unknown shape"
@@ -167,11 +189,7 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 	}
 	for i := range o.Members {
 		if key := o.Members[i].Name.Value.(hujson.Literal).String(); key != "command" && key != "args" && key != "type" {
-			for v := range o.Members[i].Value.All() {
-				if lit, ok := v.Value.(hujson.Literal); ok && lit.Kind() == '"' {
-					s.masked = append(s.masked, at(v))
-				}
-			}
+			s.masked = append(s.masked, textsBelow(&o.Members[i].Value)...)
 		}
 	}
 	says := func(key, want string) bool {
@@ -183,11 +201,6 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 			s.Left = why
 		}
 	}
-	for _, key := range []string{"url", "httpUrl", "serverUrl"} {
-		if get(key) != nil {
-			leave("it is a hosted server")
-		}
-	}
 	if says("disabled", "true") || says("enabled", "false") {
 		leave("it is switched off")
 	}
@@ -195,6 +208,23 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		leave("its environment is in a file that only the client reads")
 	}
 	command := get("command")
+	for _, key := range addresses {
+		m := get(key)
+		if m == nil {
+			continue
+		}
+		lit, ok := m.Value.Value.(hujson.Literal)
+		switch {
+		case !ok || lit.Kind() != '"' || lit.String() == "" || command != nil || s.URL != "" || get("args") != nil || get("env") != nil || l.Vector:
+			leave("it is a hosted server, of an unknown shape")
+			return s
+		}
+		s.URL = lit.String()
+	}
+	if s.URL != "" {
+		s.hosted(text, o, leave)
+		return s
+	}
 	if command == nil {
 		leave("it has no command")
 		return s
@@ -248,6 +278,54 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		}
 	}
 	return s
+}
+
+// addresses are the members that clients keep the address of a hosted server in.
+var addresses = []string{"url", "httpUrl", "serverUrl"}
+
+// hosted reads what else the entry of a hosted server says.
+func (s *Server) hosted(text []byte, o *hujson.Object, leave func(string)) {
+	for i := range o.Members {
+		m := &o.Members[i]
+		lit, _ := m.Value.Value.(hujson.Literal)
+		switch key := m.Name.Value.(hujson.Literal).String(); {
+		case key == "type" || key == "transport":
+			s.typed = true
+			if !slices.Contains([]string{"http", "streamable-http", "streamableHttp"}, lit.String()) {
+				leave("it is a hosted server that speaks another protocol")
+			}
+		case slices.Contains(addresses, key):
+		case strings.Contains(strings.ToLower(key), "auth"):
+			leave("it is a hosted server that the client signs in to")
+		case key == "headers":
+			all, ok := m.Value.Value.(*hujson.Object)
+			if !ok {
+				leave("its headers have an unknown shape")
+				continue
+			}
+			for j := range all.Members {
+				value, ok := all.Members[j].Value.Value.(hujson.Literal)
+				if !ok || value.Kind() != '"' {
+					leave("its headers have a value that is no text")
+				}
+				s.Headers = append(s.Headers, Header{all.Members[j].Name.Value.(hujson.Literal).String(), value.String(), fmt.Sprintf("WRIT_HEADER_%d", j+1)})
+			}
+		default:
+			s.rest = append(s.rest, string(text[m.Name.StartOffset:m.Name.EndOffset])+": "+string(text[m.Value.StartOffset:m.Value.EndOffset]))
+		}
+	}
+}
+
+// alike reports whether two values mean the same.
+func alike(a, b []byte) bool {
+	of := func(v []byte) any {
+		all, err := meaningJSON([]byte(`{"v": ` + string(v) + "\n}"))
+		if err != nil {
+			return err
+		}
+		return all["v"]
+	}
+	return reflect.DeepEqual(of(a), of(b))
 }
 
 // cutOf is what goes with the member args: from the end of the value before it, where

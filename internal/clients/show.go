@@ -13,7 +13,7 @@ var (
 )
 
 // Credentials names what of a server looks like one: the variables of its
-// environment, and how many of its arguments.
+// environment or its headers, and how many of its arguments.
 func (s *Server) Credentials() (env []string, args int) {
 	for name, value := range s.Env {
 		if value != "" && (credentialName.MatchString(name) || credentialText.MatchString(value)) {
@@ -21,6 +21,9 @@ func (s *Server) Credentials() (env []string, args int) {
 		}
 	}
 	slices.Sort(env)
+	for _, h := range s.Headers {
+		env = append(env, h.Name)
+	}
 	return env, len(secretArgs(s.Command))
 }
 
