@@ -505,10 +505,11 @@ func (w *wiring) write(before, after []byte, undo []clients.Undo, cat *gate.Cata
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return cli.Fail(cli.ExitIO, "", "the directory of the configuration cannot be made")
 	}
-	if err := w.writePolicy(draft(cat)); err != nil {
+	// A server without contracts is closed; contracts without their server stop all.
+	if err := w.writeConfig(); err != nil {
 		return err
 	}
-	if err := w.writeConfig(); err != nil {
+	if err := w.writePolicy(draft(cat)); err != nil {
 		return err
 	}
 	if _, _, err := config.LoadOnly(w.config(), ""); err != nil {
@@ -584,7 +585,7 @@ func (w *wiring) writePolicy(text string) error {
 	sum := append(old, more.String()...)
 	if both, fs := policy.Parse(w.policy(), sum); len(fs) > 0 || len(both.Contracts) != want {
 		return cli.Fail(cli.ExitConfig, "mv "+private.Quote(w.policy())+" "+private.Quote(w.policy()+".old"),
-			"the policy is not of a shape that contracts can be added to; nothing was changed")
+			"the policy is not of a shape that contracts can be added to; the client's file was not changed")
 	}
 	return written(replaceFile(w.policy(), sum))
 }

@@ -15,6 +15,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -44,10 +45,18 @@ type Server struct {
 	argv               []string // as Command, of what is left alone too
 	command, args, cut span     // in the file; args and cut are empty where it has none
 	insert             func(args []byte) []byte
-	entry              span     // the whole of it
-	rest               []string // of what is hosted: its other members, as they stand
-	typed              bool     // of what is hosted: it says of which type it is
-	masked             []span   // values that nobody should read over a shoulder
+	entry              span              // the whole of it
+	values             map[string]string // as they stand, by path: "timeout", "env/KEY"
+	holes              []hole            // of what is hosted, in the file's order
+	typed              bool              // of what is hosted: it says of which type it is
+	masked             []span            // values that nobody should read over a shoulder
+}
+
+// hole is a value of a hosted server's entry that nobody keeps but the client's file:
+// what it is there, and the path of it once Writ is in front.
+type hole struct {
+	span
+	path string
 }
 
 // Header is one that a client sends to a hosted server. Once Writ is in front of it,
@@ -63,10 +72,12 @@ func (s span) empty() bool { return s.from == s.to }
 type Undo struct {
 	Name    string   `json:"name"`
 	Ours    []string `json:"ours"`
-	Command string   `json:"command"`         // as it stood in the file
-	Args    *string  `json:"args,omitempty"`  // the same; nil where there were none
-	Entry   string   `json:"entry,omitempty"` // of what is hosted: the whole, as it stood
-	Made    string   `json:"made,omitempty"`  // and what was made of it
+	Command string   `json:"command"`        // as it stood in the file
+	Args    *string  `json:"args,omitempty"` // the same; nil where there were none
+	// Of what is hosted: the whole as it stood, but for the values at these paths in
+	// what was made of it.
+	Around []string `json:"around,omitempty"`
+	Values []string `json:"values,omitempty"`
 }
 
 // Bounds of a file. A client keeps its whole history in one.
@@ -208,8 +219,14 @@ func (l Layout) wrap(b []byte, command func(name string) []string) (edits []edit
 			continue
 		}
 		if s.URL != "" {
-			u := Undo{Name: s.Name, Ours: ours, Entry: string(b[s.entry.from:s.entry.to]), Made: s.behind(ours)}
-			edits, undo = append(edits, edit{s.entry, []byte(u.Made)}), append(undo, u)
+			u := Undo{Name: s.Name, Ours: ours}
+			from := s.entry.from
+			for _, h := range s.holes {
+				u.Around, u.Values = append(u.Around, string(b[from:h.from])), append(u.Values, h.path)
+				from = h.to
+			}
+			u.Around = append(u.Around, string(b[from:s.entry.to]))
+			edits, undo = append(edits, edit{s.entry, s.behind(b, ours)}), append(undo, u)
 			continue
 		}
 		u := Undo{Name: s.Name, Ours: ours, Command: string(b[s.command.from:s.command.to])}
@@ -230,28 +247,53 @@ func (l Layout) wrap(b []byte, command func(name string) []string) (edits []edit
 
 // behind is the entry of a hosted server with Writ in front of it, in one line. What
 // the client knows of it besides its address stays.
-func (s *Server) behind(ours []string) string {
-	var b strings.Builder
+func (s *Server) behind(file []byte, ours []string) []byte {
+	var b bytes.Buffer
 	b.WriteString("{ ")
 	if s.typed {
 		b.WriteString(`"type": "stdio", `)
 	}
 	fmt.Fprintf(&b, `"command": %s, "args": %s`, quoted(ours[0]), list(ours[1:]))
-	for i, h := range s.Headers {
-		if i == 0 {
-			b.WriteString(`, "env": { `)
-		} else {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s: %s", quoted(h.Env), quoted(h.Value))
-		if i == len(s.Headers)-1 {
-			b.WriteString(" }")
+	env := 0
+	for _, h := range s.holes {
+		if name, is := strings.CutPrefix(h.path, "env/"); is {
+			b.WriteString([]string{`, "env": { `, ", "}[min(env, 1)])
+			fmt.Fprintf(&b, "%s: %s", quoted(name), file[h.from:h.to])
+			env++
 		}
 	}
-	for _, m := range s.rest {
-		b.WriteString(", " + m)
+	if env > 0 {
+		b.WriteString(" }")
 	}
-	return b.String() + " }"
+	for _, h := range s.holes {
+		if !strings.HasPrefix(h.path, "env/") {
+			fmt.Fprintf(&b, ", %s: %s", quoted(h.path), file[h.from:h.to])
+		}
+	}
+	b.WriteString(" }")
+	return b.Bytes()
+}
+
+// before is the entry of a hosted server as it was, with the values it has now; ok is
+// false where it has others than behind left it.
+func (s *Server) before(u *Undo) (was []byte, ok bool) {
+	rest := maps.Clone(s.values)
+	for _, known := range []string{"command", "args", "env", "type"} {
+		delete(rest, known)
+	}
+	for i, around := range u.Around {
+		was = append(was, around...)
+		if i == len(u.Values) {
+			break
+		}
+		v, has := rest[u.Values[i]]
+		if !has {
+			return nil, false
+		}
+		was = append(was, v...)
+		delete(rest, u.Values[i])
+	}
+	return was, len(rest) == 0
 }
 
 // A Left is an entry that was not put back, and why.
@@ -275,15 +317,16 @@ func (l Layout) Unwrap(b []byte, undo []Undo) (out []byte, left []Left, err erro
 		case i < 0:
 			left = append(left, Left{u.Name, "it is not there any more"})
 			continue
-		case u.Entry != "":
-			if !alike(b[all[i].entry.from:all[i].entry.to], []byte(u.Made)) {
+		case !slices.Equal(all[i].Command, u.Ours):
+			left = append(left, Left{u.Name, "its command was changed since"})
+			continue
+		case u.Around != nil:
+			was, ok := all[i].before(&u)
+			if !ok {
 				left = append(left, Left{u.Name, "it was changed since"})
 				continue
 			}
-			edits, done = append(edits, edit{all[i].entry, []byte(u.Entry)}), append(done, u)
-			continue
-		case !slices.Equal(all[i].Command, u.Ours):
-			left = append(left, Left{u.Name, "its command was changed since"})
+			edits, done = append(edits, edit{all[i].entry, was}), append(done, u)
 			continue
 		case !l.Vector && u.Args == nil && all[i].cut.empty():
 			left = append(left, Left{u.Name, "what stands around its arguments was changed since"})
@@ -321,7 +364,7 @@ func (l Layout) same(a, b []byte, but []Undo) error {
 				delete(s, "command")
 				delete(s, "args")
 			}
-			if u.Entry != "" {
+			if u.Around != nil {
 				servers[u.Name] = nil
 			}
 		}

@@ -134,11 +134,14 @@ func TestFiles(t *testing.T) {
 // TestChangedSince: what a person or the client changed after Wrap stays; the rest is
 // put back.
 func TestChangedSince(t *testing.T) {
-	const before = `{"mcpServers": {"h": {"headers": {"X": "v1"}, "url": "https://x.example/"}, "a": {"command": "x", "env": {"K": "v"}}, "b": {"command": "y", "args": ["1"]}, "c": {"command": "z"}}}`
+	const before = `{"mcpServers": {"h": {"headers": {"X": "v1"}, "timeout": 5, "url": "https://x.example/"}, "a": {"command": "x", "env": {"K": "v"}}, "b": {"command": "y", "args": ["1"]}, "c": {"command": "z"}}}`
 	l := Generic
 	out, undo, err := l.Wrap([]byte(before), command)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if kept := fmt.Sprint(undo); strings.Contains(kept, "v1") {
+		t.Errorf("a header's value is in what is kept: %s", kept)
 	}
 	for _, c := range []struct {
 		what     string
@@ -153,8 +156,10 @@ func TestChangedSince(t *testing.T) {
 		{"a comment between", `"/opt/writ", "args": ["run", "--only", "c"]`, `"/opt/writ", /* mine */ "args": ["run", "--only", "c"]`,
 			strings.Replace(before, `"command": "z"`, `"command": "/opt/writ", /* mine */ "args": ["run", "--only", "c"]`, 1), []string{"c"}},
 		{"another name", `"c": {`, `"d": {`, strings.Replace(before, `"c": {"command": "z"`, `"d": {"command": "/opt/writ", "args": ["run", "--only", "c"]`, 1), []string{"c"}},
-		{"a header of what is hosted", `"v1"`, `"v2"`, strings.Replace(before, `{"headers": {"X": "v1"}, "url": "https://x.example/"}`,
-			`{ "command": "/opt/writ", "args": ["run", "--only", "h"], "env": { "WRIT_HEADER_1": "v2" } }`, 1), []string{"h"}},
+		{"a header of what is hosted", `"v1"`, `"v2"`, strings.Replace(before, `"v1"`, `"v2"`, 1), nil},
+		{"a variable more, of what is hosted", `"WRIT_HEADER_1": "v1"`, `"WRIT_HEADER_1": "v1", "MORE": ""`,
+			strings.Replace(before, `{"headers": {"X": "v1"}, "timeout": 5, "url": "https://x.example/"}`,
+				`{ "command": "/opt/writ", "args": ["run", "--only", "h"], "env": { "WRIT_HEADER_1": "v1", "MORE": "" }, "timeout": 5 }`, 1), []string{"h"}},
 		{"what is hosted, written in another way", `"WRIT_HEADER_1": "v1"`, `/* v */ "WRIT_HEADER_1" : "v1",`, before, nil},
 	} {
 		if strings.Count(string(out), c.old) != 1 {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -129,6 +128,9 @@ func (l Layout) readJSON(b []byte) (all []Server, err error) {
 		for _, p := range []*span{&s.command, &s.args, &s.cut, &s.entry} {
 			p.from, p.to = p.from+skipped, p.to+skipped
 		}
+		for i := range s.holes {
+			s.holes[i].from, s.holes[i].to = s.holes[i].from+skipped, s.holes[i].to+skipped
+		}
 		for i := range s.masked {
 			s.masked[i].from, s.masked[i].to = s.masked[i].from+skipped, s.masked[i].to+skipped
 		}
@@ -183,12 +185,22 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		s.Left = "its entry has an unknown shape"
 		return s
 	}
+	s.values = map[string]string{}
 	get := func(key string) *hujson.ObjectMember {
 		m, _ := member(text, o, key)
 		return m
 	}
 	for i := range o.Members {
-		if key := o.Members[i].Name.Value.(hujson.Literal).String(); key != "command" && key != "args" && key != "type" {
+		m := &o.Members[i]
+		key := m.Name.Value.(hujson.Literal).String()
+		s.values[key] = string(text[m.Value.StartOffset:m.Value.EndOffset])
+		if env, ok := m.Value.Value.(*hujson.Object); ok && key == "env" {
+			for j := range env.Members {
+				v := &env.Members[j]
+				s.values["env/"+v.Name.Value.(hujson.Literal).String()] = string(text[v.Value.StartOffset:v.Value.EndOffset])
+			}
+		}
+		if key != "command" && key != "args" && key != "type" {
 			s.masked = append(s.masked, textsBelow(&o.Members[i].Value)...)
 		}
 	}
@@ -309,23 +321,14 @@ func (s *Server) hosted(text []byte, o *hujson.Object, leave func(string)) {
 					leave("its headers have a value that is no text")
 				}
 				s.Headers = append(s.Headers, Header{all.Members[j].Name.Value.(hujson.Literal).String(), value.String(), fmt.Sprintf("WRIT_HEADER_%d", j+1)})
+				s.holes = append(s.holes, hole{at(&all.Members[j].Value), "env/" + s.Headers[j].Env})
 			}
+		case key == "cwd" || strings.Contains(key, "/"):
+			leave("it is a hosted server, of an unknown shape")
 		default:
-			s.rest = append(s.rest, string(text[m.Name.StartOffset:m.Name.EndOffset])+": "+string(text[m.Value.StartOffset:m.Value.EndOffset]))
+			s.holes = append(s.holes, hole{at(&m.Value), key})
 		}
 	}
-}
-
-// alike reports whether two values mean the same.
-func alike(a, b []byte) bool {
-	of := func(v []byte) any {
-		all, err := meaningJSON([]byte(`{"v": ` + string(v) + "\n}"))
-		if err != nil {
-			return err
-		}
-		return all["v"]
-	}
-	return reflect.DeepEqual(of(a), of(b))
 }
 
 // cutOf is what goes with the member args: from the end of the value before it, where
