@@ -66,7 +66,7 @@ func connectCommand() *cobra.Command {
 		Example: "  writ connect claude-code\n  writ connect cursor --dry-run\n  writ connect vscode --project .",
 		Args:    exactly(1, "a client: "+clientNames()+", or the path of its file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, err := findPlace(args[0], project)
+			p, err := f.findPlace(args[0], project, yes)
 			if err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func disconnectCommand() *cobra.Command {
 			"writ.yaml and the policy are kept.",
 		Args: exactly(1, "a client: "+clientNames()+", or the path of its file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, err := findPlace(args[0], project)
+			p, err := f.findPlace(args[0], project, yes)
 			if err != nil {
 				return err
 			}
@@ -104,6 +104,15 @@ func connectFlags(c *cobra.Command, f *flags, project *string, yes *bool) {
 	c.Flags().StringVar(project, "project", "", "the client's file in the project `DIR`, not the user's own")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "show the change, and start and write nothing")
 	c.Flags().BoolVar(yes, "yes", false, "do not ask")
+}
+
+// findPlace is findPlace of a command that asks, unless it is told not to, where what
+// it asks about is seen.
+func (f *flags) findPlace(arg, project string, yes bool) (*place, error) {
+	if f.json && !yes && !f.dry {
+		return nil, cli.Fail(cli.ExitUsage, "the same command with --dry-run", "with --json nobody is asked: --dry-run or --yes is needed")
+	}
+	return findPlace(arg, project)
 }
 
 func clientNames() string {
@@ -133,13 +142,14 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 		w.rec = &connected{Client: p.name, File: p.file, Layout: p.layout, Servers: map[string]string{}}
 	}
 	var probes []upstream.Config
-	for _, s := range all {
+	for i := range all {
+		s := &all[i]
 		line := connectServer{Name: s.Name, Left: s.Left, Connected: s.Ours}
 		line.Stay, _ = s.Credentials()
 		if s.Left == "" {
-			if line.Server, line.Left = w.add(&s); line.Left == "" {
+			if line.Server, line.Left = w.add(s); line.Left == "" {
 				line.Connected = true
-				probes = append(probes, probe(&s, line.Server))
+				probes = append(probes, probe(s, line.Server))
 			}
 		}
 		rep.Servers = append(rep.Servers, line)
@@ -276,7 +286,13 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 		rep.Backup = rec.Backup
 		rep.Notes = append(rep.Notes, "the file was changed since in other places, which stay; as it was it is in "+rec.Backup)
 	}
-	if err := os.Remove(p.recordFile()); err != nil {
+	if rest := p.stillOurs(after, rec.Undo, left); len(rest) > 0 {
+		rec.Undo = rest // so that it can be put back once that is what was written
+		err = p.keep(rec)
+	} else {
+		err = os.Remove(p.recordFile())
+	}
+	if err != nil {
 		return cli.Fail(cli.ExitIO, "rm "+private.Quote(p.recordFile()), "what was connected cannot be forgotten")
 	}
 	if f.json {
@@ -285,8 +301,27 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 	for _, n := range rep.Notes {
 		fmt.Fprintf(c.OutOrStdout(), "%s\n", cli.Printable(n))
 	}
+	if !rep.Written {
+		fmt.Fprintln(c.OutOrStdout(), "Nothing was put back.")
+		return nil
+	}
 	fmt.Fprintf(c.OutOrStdout(), "Done; start %s anew. Its writ.yaml and policy stay in %s\n", p.title, cli.Printable(p.dir))
 	return nil
+}
+
+// stillOurs are those of the entries left alone in a file that still run through Writ.
+func (p *place) stillOurs(b []byte, undo []clients.Undo, left []clients.Left) (rest []clients.Undo) {
+	all, err := p.layout.Read(b)
+	if err != nil {
+		return nil
+	}
+	for _, u := range undo {
+		if slices.ContainsFunc(left, func(l clients.Left) bool { return l.Name == u.Name }) &&
+			slices.ContainsFunc(all, func(s clients.Server) bool { return s.Name == u.Name && s.Ours }) {
+			rest = append(rest, u)
+		}
+	}
+	return rest
 }
 
 // print says what was found, and what would change.
@@ -327,12 +362,14 @@ type wiring struct {
 	texts map[string]string         // what writ.yaml says of each of these, by its name there
 	there map[string]*config.Server // what it says already, once it was read
 	fault error
+
+	servers map[string]*clients.Server // by their names in writ.yaml
 }
 
 // add takes one more server in. why is why it cannot be.
 func (w *wiring) add(s *clients.Server) (name, why string) {
 	if w.added == nil {
-		w.added, w.texts, w.there = map[string]string{}, map[string]string{}, map[string]*config.Server{}
+		w.added, w.texts, w.there, w.servers = map[string]string{}, map[string]string{}, map[string]*config.Server{}, map[string]*clients.Server{}
 		if _, err := os.Lstat(w.config()); err == nil {
 			cfg, err := config.ReadOnly(w.config(), "")
 			if err != nil {
@@ -361,7 +398,7 @@ func (w *wiring) add(s *clients.Server) (name, why string) {
 	for i := 2; taken(name); i++ {
 		name = fmt.Sprintf("%s-%d", base, i)
 	}
-	w.added[s.Name], w.texts[name] = name, ""
+	w.added[s.Name], w.texts[name], w.servers[name] = name, "", s
 	if w.there[name] == nil {
 		w.texts[name] = serverText(name, s)
 	}
@@ -493,6 +530,7 @@ func (w *wiring) drop(rep *connectReport, name string, why error) {
 		if s := &rep.Servers[i]; s.Server == name {
 			delete(w.added, s.Name)
 			delete(w.texts, name)
+			delete(w.servers, name)
 			s.Left, s.Server, s.Connected = "it cannot be reached: "+cli.OneLine(why.Error(), 200), "", false
 		}
 	}
@@ -617,16 +655,48 @@ func (w *wiring) writeConfig() error {
 	if len(names) == 0 {
 		return nil
 	}
-	old, err := os.ReadFile(w.config())
-	if errors.Is(err, os.ErrNotExist) {
-		return written(private.WriteOnce(w.config(), []byte("# Written by writ connect: the servers that "+w.title+" starts through Writ, each with\n"+
-			"# `writ run --config … --only NAME`. The values of ${…} are in the client's own file.\n"+
-			"policy: policy.yaml\napprovals: true # what only a person can let pass waits for one: writ watch\nservers:\n"+more.String()), 0o600))
-	}
-	if err != nil {
+	text, err := os.ReadFile(w.config())
+	isNew := errors.Is(err, os.ErrNotExist)
+	switch {
+	case isNew:
+		text = []byte("# Written by writ connect: the servers that " + w.title + " starts through Writ, each with\n" +
+			"# `writ run --config … --only NAME`. The values of ${…} are in the client's own file.\n" +
+			"policy: policy.yaml\napprovals: true # what only a person can let pass waits for one: writ watch\nservers:\n")
+	case err != nil:
 		return cli.Fail(cli.ExitIO, "", "writ.yaml cannot be read")
 	}
-	return written(replaceFile(w.config(), append(append(bytes.TrimRight(old, " \t\r\n"), '\n'), more.String()...)))
+	text = append(append(bytes.TrimRight(text, " \t\r\n"), '\n'), more.String()...)
+	if err := readsAs(w.dir, text, w.servers); err != nil {
+		return err
+	}
+	if isNew {
+		return written(private.WriteOnce(w.config(), text, 0o600))
+	}
+	return written(replaceFile(w.config(), text))
+}
+
+// readsAs is an error unless a configuration has these servers, as they were meant.
+func readsAs(dir string, text []byte, servers map[string]*clients.Server) error {
+	tmp, err := os.CreateTemp(dir, "check-*.yaml")
+	if err != nil {
+		return written(err)
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(text)
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return written(err)
+	}
+	cfg, err := config.ReadOnly(tmp.Name(), "")
+	if err != nil {
+		return cli.Fail(cli.ExitConfig, "", "writ.yaml would not be one with these servers; the client's file was not changed: %w", err)
+	}
+	for name, s := range servers {
+		i := slices.IndexFunc(cfg.Servers, func(c config.Server) bool { return c.Name == name })
+		if i < 0 || !slices.Equal(cfg.Servers[i].Command, s.Command) || cfg.Servers[i].URL != s.URL {
+			return cli.Fail(cli.ExitConfig, "", "writ.yaml is not of a shape that servers can be added to; the client's file was not changed")
+		}
+	}
+	return nil
 }
 
 func written(err error) error {
