@@ -19,7 +19,6 @@ type pair struct {
 	key         []string // in the server's table
 	whole, from int      // offsets of the key and of the value
 	to          int      // of the end of both
-	value       any
 }
 
 func (l Layout) readTOML(b []byte) (all []Server, err error) {
