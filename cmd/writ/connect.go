@@ -18,6 +18,7 @@ import (
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/clients"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -547,7 +548,7 @@ func (w *wiring) write(before, after []byte, undo []clients.Undo, cat *gate.Cata
 	if err := w.writeConfig(); err != nil {
 		return err
 	}
-	if err := w.writePolicy(draft(cat)); err != nil {
+	if err := w.writePolicy(draft.Policy(cat)); err != nil {
 		return err
 	}
 	if _, _, err := config.LoadOnly(w.config(), ""); err != nil {
