@@ -99,15 +99,19 @@ type Rank struct {
 
 // Fact is one value seen at one place. It never holds the value itself.
 type Fact struct {
-	Evidence   uint32 // ev number in the session
-	Server     string
-	Tool       string
-	Rule       string // OutputRule.At.Source (or "text/N"), "" when no rule named the leaf
-	Pointer    string // RFC 6901 pointer into the result object, e.g. /structuredContent/id
-	Line       int    // 1-based line for ExtractLines, else 0
-	Inner      string // pointer inside extracted JSON, else ""
-	Label      writ.Label
-	Reflected  bool // R4 or R5 lowered it
+	Evidence  uint32 // ev number in the session
+	Server    string
+	Tool      string
+	Rule      string // OutputRule.At.Source (or "text/N"), "" when no rule named the leaf
+	Pointer   string // RFC 6901 pointer into the result object, e.g. /structuredContent/id
+	Line      int    // 1-based line for ExtractLines, else 0
+	Inner     string // pointer inside extracted JSON, else ""
+	Label     writ.Label
+	Reflected bool // R4 or R5 lowered it
+	// Intact says that it is a whole leaf which only its rule calls external: nothing
+	// that a call was asked with, an act sent or a place took would have left it below
+	// system, and no model said it first (R4, R38).
+	Intact     bool
 	Type       Type
 	Collection string
 	Key        bool // an object key, not a leaf

@@ -149,13 +149,13 @@ func (s *store) inside(i, in uint32, visits *int, look func(at uint32) bool) (fo
 	return false, *visits >= 0
 }
 
-// named returns where a value stands at system or better at a source that the
-// query accepts.
+// named returns where a value stands that is worth enough to vouch, at a source that
+// the query accepts.
 func (l *Ledger) named(q Query) []uint32 {
 	return slices.DeleteFunc(l.candidates(q), func(i uint32) bool {
 		f := l.store.at(i)
 		m := &l.store.metas[f.meta]
-		return f.label < writ.System || !m.named || !l.accepts(&q, f, m)
+		return !l.worth(&q, f) || !l.accepts(&q, f, m)
 	})
 }
 

@@ -35,6 +35,9 @@ type Query struct {
 	// Words are those that make a value of small space one of this argument when
 	// the user types it after them (R8). Typed alone looks at them.
 	Words []string
+	// Ours lets what stands intact at the one output that Server, Tool and At name vouch,
+	// and nothing else: a person said that our own people alone write there.
+	Ours bool
 	// Party lets an authenticated third party's identity vouch: the user typed
 	// the value whole (R3).
 	Party bool
@@ -146,7 +149,7 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 	for _, i := range all {
 		f := l.store.at(i)
 		onlyReflected = onlyReflected && f.flags&reflected != 0
-		if (f.label >= writ.System || q.Party && f.label == writ.Party) && l.store.metas[f.meta].named {
+		if l.worth(q, f) {
 			keep = append(keep, i)
 		}
 	}
@@ -183,6 +186,15 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 		return nil, writ.ProvenanceOpenTarget
 	}
 	return keep, ""
+}
+
+// worth is the question of label: is what stands there worth enough to vouch?
+func (l *Ledger) worth(q *Query, f *fact) bool {
+	m := &l.store.metas[f.meta]
+	if q.Ours {
+		return f.label == writ.External && f.flags&intact != 0 && m.rule == q.At.Source
+	}
+	return m.named && (f.label >= writ.System || q.Party && f.label == writ.Party)
 }
 
 // accepts is the question of source: does `from` name this origin?
@@ -262,7 +274,7 @@ func (l *Ledger) restore(found []uint32) []Fact {
 func (l *Ledger) Contested(q Query) bool { return l.contested(l.candidates(q), nil) }
 
 // contested looks for an external origin. The text beside structuredContent in
-// the same result repeats it and contests nothing.
+// the same result repeats it and contests nothing, nor does the field that vouches.
 func (l *Ledger) contested(all, found []uint32) bool {
 	for _, i := range all {
 		f := l.store.at(i)
@@ -272,7 +284,8 @@ func (l *Ledger) contested(all, found []uint32) bool {
 			continue
 		}
 		twin := slices.ContainsFunc(found, func(j uint32) bool { return l.store.at(j).evidence == f.evidence })
-		if f.flags&beside == 0 || !twin {
+		ours := slices.ContainsFunc(found, func(j uint32) bool { return l.store.at(j).flags&intact != 0 && l.store.at(j).meta == f.meta })
+		if !ours && (f.flags&beside == 0 || !twin) {
 			return true
 		}
 	}

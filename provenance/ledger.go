@@ -189,7 +189,7 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 		p.facts[i] = l.judge(&o, &c, leaf, func() writ.Label { return min(own.label(leaf), all.label(leaf)) })
 		if j := &p.facts[i]; j.label < writ.System && (own.asked(leaf) || all.asked(leaf)) && leaf.isLink() {
 			j.label = writ.Model
-			j.flags |= reflected
+			j.flags = j.flags&^intact | reflected
 		}
 	}
 	for i := range o.Leaves {
@@ -415,6 +415,9 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 				}
 			}
 		}
+		if most >= writ.System && j.flags&echoed == 0 && leaf.Rule.WholeExternal() {
+			j.flags |= intact
+		}
 	}
 	if most < j.label {
 		j.label = most
@@ -423,6 +426,12 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 		}
 	}
 	return j
+}
+
+// WholeExternal reports whether a rule calls leaves external as they stand: none that
+// are found in a text, no keys and no secrets.
+func (r *OutputRule) WholeExternal() bool {
+	return r != nil && r.Label == writ.External && !r.InText && r.Extract == NoExtract && !r.Secret && !r.Keys
 }
 
 // known reports whether a leaf's exact value is a committed fact at system or

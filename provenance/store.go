@@ -63,6 +63,7 @@ const (
 	listed          // by a server that lists its own and was asked for nothing else (R9)
 	alone           // what stands beside it was put there by a model (R9, R35)
 	opened          // of a closed collection, and perhaps what an act chose from an open one (R28)
+	intact          // external by its rule alone: see Fact.Intact
 )
 
 // meta is what many facts share.
@@ -294,7 +295,7 @@ func (s *store) fact(i uint32) Fact {
 	out := Fact{
 		Evidence: f.evidence, Server: m.server, Tool: m.tool, Rule: m.rule,
 		Pointer: strictjson.Pointer(outer), Line: line,
-		Label: f.label, Reflected: f.flags&reflected != 0,
+		Label: f.label, Reflected: f.flags&reflected != 0, Intact: f.flags&intact != 0,
 		Type: m.typ, Collection: m.collection, Key: m.key, Secret: m.secret, Creates: m.creates, OneTime: m.lifetime > 0,
 	}
 	if hasInner {
