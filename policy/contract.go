@@ -175,6 +175,7 @@ type Source struct {
 	Tool   string             //
 	At     provenance.Pattern // FromOutput: restricts to this output pointer
 	HasAt  bool               //
+	Ours   bool               // FromOutput: At is external, and a person said that our own people alone write there
 	Const  [][]byte           // FromConst: JSON literals
 	Grown  bool               // FromConst: a person allowed it from now on
 	Op     string             // FromDerived: "path_join"

@@ -24,16 +24,32 @@ import (
 type Grown struct {
 	Tool   string          `json:"tool,omitempty"`   // server/tool of the argument
 	Arg    string          `json:"arg,omitempty"`    // its pointer, as the contract writes it
-	From   string          `json:"from,omitempty"`   // server/tool#/pointer, of an output that is system or user
+	From   string          `json:"from,omitempty"`   // server/tool#/pointer, of an output that is system
+	Writes string          `json:"writes,omitempty"` // or "ours": of one that is external, and our own people alone write there
 	Const  json.RawMessage `json:"const,omitempty"`  // or one exact value
 	Closed string          `json:"closed,omitempty"` // or a collection
 	By     string          `json:"by,omitempty"`     // who said so
 	At     string          `json:"at,omitempty"`     // RFC 3339
 }
 
+// WritesOurs is the one word of Grown.Writes. It raises one output for one argument: what
+// stands whole there, and nothing but its label speaks against, vouches for that
+// argument as if the contract called it system, and of a closed collection, for that is
+// what the person was asked: who can write this field. Elsewhere, and in what follows
+// from the act, it stays what it is.
+const WritesOurs = "ours"
+
 // Same reports whether two lines allow the same, whoever said so.
 func (g Grown) Same(o Grown) bool {
-	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && bytes.Equal(g.Const, o.Const) && g.Closed == o.Closed
+	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && g.Writes == o.Writes && bytes.Equal(g.Const, o.Const) && g.Closed == o.Closed
+}
+
+// WithLine is lines with one more, unless it is there.
+func WithLine(lines []Grown, g Grown) []Grown {
+	if slices.ContainsFunc(lines, g.Same) {
+		return lines
+	}
+	return append(lines, g)
 }
 
 // GrownText is grown.yaml: one line for each.
@@ -68,6 +84,7 @@ type grownFile struct {
 	Tool   strictyaml.String   `yaml:"tool"`
 	Arg    strictyaml.String   `yaml:"arg"`
 	From   strictyaml.String   `yaml:"from"`
+	Writes strictyaml.String   `yaml:"writes"`
 	Const  strictyaml.Anything `yaml:"const"`
 	Closed strictyaml.String   `yaml:"closed"`
 	By     strictyaml.String   `yaml:"by"`
@@ -81,7 +98,7 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 		if g.Node.Kind != strictyaml.Mapping {
 			continue // a fault already
 		}
-		line := Grown{Tool: g.Tool.S, Arg: g.Arg.S, From: g.From.S, Closed: g.Closed.S, By: g.By.S, At: g.At.S}
+		line := Grown{Tool: g.Tool.S, Arg: g.Arg.S, From: g.From.S, Writes: g.Writes.S, Closed: g.Closed.S, By: g.By.S, At: g.At.S}
 		kinds := 0
 		for _, given := range []bool{g.From.Given(), g.Const.Given(), g.Closed.Given()} {
 			if given {
@@ -91,6 +108,8 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 		switch {
 		case kinds != 1 || g.Closed.Given() == (g.Tool.Given() && g.Arg.Given()):
 			r.Fault(g.Node, "a grown line is of an argument and its from or const, or of a collection that is closed", "writ grown list")
+		case g.Writes.Given() && (g.Writes.S != WritesOurs || !g.From.Given()):
+			r.Fault(g.Writes.Node, "writes is of a from, and says ours", "writes: ours")
 		case p.Profile == Strict:
 			r.Fault(g.Node, "profile strict knows no grown lines", "remove it")
 		case g.Closed.Given():
@@ -111,6 +130,12 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 	}
 }
 
+// ours reports whether an output is the one that a source names and that a person may
+// say of that our own people alone write there.
+func (s Source) ours(o provenance.OutputRule) bool {
+	return s.HasAt && o.At.Source == s.At.Source && o.WholeExternal() && !slices.Contains(prose, last(o.At))
+}
+
 // growArg adds a source to an argument.
 func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
 	c := p.Contracts[g.Tool.S]
@@ -125,13 +150,18 @@ func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
 	}
 	s := Source{Kind: FromConst, Const: [][]byte{line.Const}, Grown: true}
 	if g.From.Given() {
-		s = Source{Kind: FromOutput}
+		s = Source{Kind: FromOutput, Ours: g.Writes.Given()}
 		if !r.outputRef(g.From, &s) {
 			return
 		}
 		r.reference(p, g.From, false)
 		from := p.Contracts[s.Server+"/"+s.Tool]
-		if from != nil && !slices.ContainsFunc(from.Outputs, func(o provenance.OutputRule) bool {
+		if s.Ours {
+			if from != nil && !slices.ContainsFunc(from.Outputs, s.ours) {
+				r.Fault(g.From.Node, "writes: ours is of one output that the contract calls external, as it stands: no text, key or secret", "writ grown remove")
+				return
+			}
+		} else if from != nil && !slices.ContainsFunc(from.Outputs, func(o provenance.OutputRule) bool {
 			return o.Label >= writ.System && (!s.HasAt || o.At.Source == s.At.Source || o.InText)
 		}) {
 			r.Fault(g.From.Node, "that output is what others can write: it vouches for nothing, from now on neither", "writ grown remove")
@@ -146,7 +176,7 @@ func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
 				continue
 			}
 			found = true
-			if a.Role == Enum || a.Role == Control || a.Role == SecretRole || a.Role == Content {
+			if a.Role == Enum || a.Role == Control || a.Role == SecretRole || a.Role == Content || s.Ours && a.Role == Query {
 				r.Fault(g.Arg.Node, "an argument of role "+a.Role.String()+" grows nothing: it is the operator's to change", "writ grown remove")
 				return
 			}

@@ -80,9 +80,7 @@ func Grow(file string, more []policy.Grown, without int) (*Grown, error) {
 		lines = slices.Delete(lines, without-1, without)
 	}
 	for _, g := range more {
-		if !slices.ContainsFunc(lines, g.Same) {
-			lines = append(lines, g)
-		}
+		lines = policy.WithLine(lines, g)
 	}
 	out := &Grown{Was: p, Text: policy.GrownText(lines)}
 	if out.Now, err = withGrown(file, source, out.Text); err != nil {
