@@ -53,9 +53,9 @@ type AskedValue struct {
 	// labels of these a person tells who wrote it. At most five.
 	Seen []Ref
 	// Grows are the lines by which it would not be asked again, the widest first: an
-	// output that the contract calls system vouches for the argument; a collection is
-	// closed, which a person may say who knows that strangers cannot enter it; or this
-	// exact value. None where the question is of another kind.
+	// output that the contract calls system vouches for the argument, or one that it
+	// calls external, which a person may say who knows that strangers cannot write there;
+	// a collection is closed, where they cannot enter it; or this exact value. None where the question is of another kind.
 	Grows []policy.Grown
 }
 
@@ -203,21 +203,28 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 	}
 	g := policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Arg: l.rule.At.Source}
 	switch reason {
-	case writ.ProvenanceSource, writ.ProvenanceUnseen: // seen by none that the argument accepts
+	case writ.ProvenanceSource, writ.ProvenanceUnseen, writ.ProvenanceLabel: // seen by none that the argument accepts
+		var ours []policy.Grown
 		for _, at := range seen {
-			if at.Label >= writ.System && at.Rule != "" && at.Rule[0] == '/' {
-				g := g
-				g.From = at.Server + "/" + at.Tool + "#" + at.Rule
-				if !slices.ContainsFunc(out, func(o policy.Grown) bool { return o.From == g.From }) {
-					out = append(out, g)
-				}
+			g := g
+			g.From = at.Server + "/" + at.Tool + "#" + at.Rule
+			switch {
+			case at.Rule == "" || at.Rule[0] != '/':
+			case at.Label >= writ.System:
+				out = policy.WithLine(out, g)
+			case at.Intact:
+				g.Writes = policy.WritesOurs
+				ours = policy.WithLine(ours, g)
 			}
+		}
+		if len(out) == 0 {
+			out = ours
 		}
 	case writ.ProvenanceOpenTarget:
 		if c := l.collection(); c != "" {
 			out = append(out, policy.Grown{Closed: c})
 		}
-	case writ.ProvenanceLabel, writ.ProvenanceReflected, writ.ProvenanceSmall, writ.ProvenanceConst:
+	case writ.ProvenanceReflected, writ.ProvenanceSmall, writ.ProvenanceConst:
 	default:
 		return nil
 	}

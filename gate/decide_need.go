@@ -145,7 +145,7 @@ func (j *judge) suppliers(l *leaf) string {
 	each := func(c *policy.Contract) {
 		for i := range c.Outputs {
 			o := &c.Outputs[i]
-			if o.Label >= writ.System && j.supplies(c, o, l) {
+			if j.supplies(c, o, l) {
 				k := key{c.Server, c.Tool, cmpWord(o)}
 				if !slices.Contains(found, k) {
 					found = append(found, k)
@@ -194,6 +194,9 @@ func cmpWord(o *provenance.OutputRule) string {
 // supplies reports whether one output could vouch for a leaf.
 func (j *judge) supplies(c *policy.Contract, o *provenance.OutputRule, l *leaf) bool {
 	for _, src := range j.sources(l) {
+		if (o.Label < writ.System) != src.Ours {
+			continue
+		}
 		q := j.query(l, src)
 		if q.Target && !j.closedCollection(o.Collection) && (len(q.Owners) == 0 && !q.OwnerTyped || !o.HasOwner) {
 			continue

@@ -241,7 +241,7 @@ func (l *leaf) ofRecord() bool {
 // holds asks for a leaf in some records, at the sources it accepts.
 func (j *judge) holds(records provenance.Records, l *leaf) (f provenance.Fact, ok bool) {
 	for _, src := range j.sources(l) {
-		if src.Kind != policy.FromOutput {
+		if src.Kind != policy.FromOutput || src.Ours != (l.rule_ == grownOutput) {
 			continue
 		}
 		if f, ok = records.Hold(j.query(l, src)); ok {

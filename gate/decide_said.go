@@ -118,7 +118,7 @@ func (j *judge) operand(l *leaf, form money.Form, said provenance.Number, want s
 		records := j.session().ledger.Records(j.query(first, policy.Source{}), b.By)
 		for _, v := range money.Solve(form, said.Value, said.Percent, said.Places, want) {
 			for _, src := range j.sources(l) {
-				if src.Kind != policy.FromOutput {
+				if src.Kind != policy.FromOutput || src.Ours {
 					continue
 				}
 				q := j.query(l, src)

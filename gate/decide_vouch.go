@@ -161,7 +161,7 @@ func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Que
 	switch l.rule_ {
 	case "const", "user", "user:time", "user:amount", "user:composite", "party":
 		return true
-	case "grown": // allowed from now on as a reader, not to be destroyed
+	case "grown", grownOutput: // allowed from now on as a reader, not to be destroyed
 		if j.d.Effect&policy.Delete == 0 {
 			return true
 		}
@@ -270,6 +270,9 @@ func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 		// Nobody can declare a collection for these: any closed one will do.
 		q.Target, q.Strict = true, true
 	}
+	if src.Ours { // who can write there is what the person was asked (R28)
+		q.Ours, q.Target = true, false
+	}
 	return q
 }
 
@@ -286,6 +289,9 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 			j.oneTime = append(j.oneTime, l)
 		}
 		return ""
+	}
+	if src.Ours {
+		return a.Reason
 	}
 	if j.rounded(l, q) {
 		return ""
@@ -320,9 +326,26 @@ func (j *judge) usedHere(l *leaf) bool {
 // foundedOn is what an answer of the ledger lets a leaf rest on.
 func (j *judge) foundedOn(a provenance.Answer) founded {
 	best := a.Vouched[0]
-	return founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
+	f := founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
 		contested: a.Contested && j.d.Effect&(policy.Transfer|policy.Delete) != 0, open: a.Open, oneTime: a.OneTime}
+	if best.Label < writ.System {
+		f.rule_, f.label, f.open = grownOutput, writ.System, true
+	}
+	return f
 }
+
+// grownOutput is the rule of a value that stands intact where the contract says
+// external, at an output that a person raised for this one argument: he was asked who
+// can write the field, and said that our own people alone can (policy.WritesOurs).
+//
+// An attacker gains by it what he can write at that very place himself, if the person
+// was wrong: a value of another field, in prose, or that any call sent or the model
+// said before is what it was (Fact.Intact), and so is a record that is destroyed (R9),
+// is not the one another argument names (R37), or holds a secret. The place keeps its
+// own label, in the reference too: what the act answers, what it leaves where it went
+// and what comes back from there is worth what the contract says (R4, R5, R38), and no
+// collection is closed by it (R28).
+const grownOutput = "grown:output"
 
 // typed asks where the user typed a leaf.
 func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
@@ -615,9 +638,10 @@ func refOf(f provenance.Fact) Ref {
 }
 
 // carries is what a value is worth where it comes back (R4). What a person let pass
-// once he did for that call: read back it is what it was, a stranger's or a model's.
+// once he did for that call, and what he raised for that argument: read back it is what
+// it was, a stranger's or a model's.
 func (l *leaf) carries() writ.Label {
-	if l.rule_ == "approval" {
+	if l.rule_ == "approval" || l.rule_ == grownOutput {
 		return min(l.label, writ.External)
 	}
 	return l.label

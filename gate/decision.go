@@ -69,7 +69,8 @@ type Trace struct {
 	Label   writ.Label `json:"label"`
 	// Rule is the source that matched: user, party (R3: an output that vouches because
 	// the user typed it), output, const, catalog,
-	// grown (what a person allowed from now on), user:time and user:amount (R10, R11), user:composite (R15), derived:path_join, derived:fresh, derived:
+	// grown (a value that a person allowed from now on), grown:output (one at a place
+	// where he said that our own people alone write), user:time and user:amount (R10, R11), user:composite (R15), derived:path_join, derived:fresh, derived:
 	// and a form (R11), derived:uri_template, seen, said_by (R12), local and open (R14), approval,
 	// protocol (an answer that declines and carries nothing), or "" when nothing
 	// vouches.

@@ -16,7 +16,7 @@ func TestGrows(t *testing.T) {
 	const base = `pins: optional
 collections: { channel: {}, doc: {} }
 tools:
-  chat/list: { effect: read, outputs: [{ at: /ids/*, label: system, collection: channel, authoritative: true }, { at: /topic, label: external }] }
+  chat/list: { effect: read, outputs: [{ at: /ids/*, label: system, collection: channel, authoritative: true }, { at: /topic, label: external }, { at: /by, label: party }, { at: /pin, label: external, secret: true }] }
   chat/post: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user, output: chat/own#/ids/*] } } }
   chat/name: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user] } } }
   chat/send: { effect: send, args: { /channel: { role: target, collection: channel } } }
@@ -37,7 +37,7 @@ tools:
 			return d
 		}
 		d := decide("list", "{}")
-		s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{"ids":["C-infra","C-eve"],"topic":"C-topic"}}`))}))
+		s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{"ids":["C-infra","C-eve"],"topic":"C-topic","by":"C-party","pin":"C-secret"},"content":[{"type":"text","text":"C-prose"}]}`))}))
 		return decide(tool, `{"channel":"`+channel+`"}`)
 	}
 	for _, c := range []struct {
@@ -45,10 +45,14 @@ tools:
 		grows         []string // what the lines are
 	}{
 		{"post", "C-infra", []string{`{"tool":"chat/post","arg":"/channel","from":"chat/list#/ids/*"}`, `{"tool":"chat/post","arg":"/channel","const":"C-infra"}`}},
-		{"name", "C-topic", []string{`{"tool":"chat/name","arg":"/channel","const":"C-topic"}`}},
+		{"name", "C-topic", []string{`{"tool":"chat/name","arg":"/channel","from":"chat/list#/topic","writes":"ours"}`, `{"tool":"chat/name","arg":"/channel","const":"C-topic"}`}},
 		{"send", "C-infra", []string{`{"closed":"channel"}`, `{"tool":"chat/send","arg":"/channel","const":"C-infra"}`}},
-		{"send", "C-topic", []string{`{"tool":"chat/send","arg":"/channel","const":"C-topic"}`}},
+		{"send", "C-topic", []string{`{"tool":"chat/send","arg":"/channel","from":"chat/list#/topic","writes":"ours"}`, `{"tool":"chat/send","arg":"/channel","const":"C-topic"}`}},
+		{"name", "C-party", []string{`{"tool":"chat/name","arg":"/channel","const":"C-party"}`}},
+		{"name", "C-secret", []string{`{"tool":"chat/name","arg":"/channel","const":"C-secret"}`}},
+		{"name", "C-prose", []string{`{"tool":"chat/name","arg":"/channel","const":"C-prose"}`}},
 		{"drop", "C-infra", nil},
+		{"drop", "C-topic", nil},
 	} {
 		d := run(base, c.tool, c.channel)
 		if d.Allowed() || d.Ask() == nil || len(d.Ask().Values) != 1 {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +77,7 @@ func approveCommand() *cobra.Command {
 	}, "state", "json")
 	c.Flags().BoolVar(&yes, "yes", false, "allow it, this once")
 	c.Flags().BoolVar(&no, "no", false, "refuse it")
-	c.Flags().StringVar(&keep, "keep", "", "and keep from now on `WHAT` is offered: source; closed, where our own people alone can add to the collection; or value")
+	c.Flags().StringVar(&keep, "keep", "", "and keep from now on `WHAT` is offered: source; ours, where our own people alone can write there; closed, where they alone can add to the collection; or value")
 	return c
 }
 
@@ -285,23 +286,23 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 		line, err := in.ReadString('\n')
 		return strings.ToLower(strings.TrimSpace(line)), err
 	}
+offers:
 	for _, o := range q.FromNowOn {
 		why := "From now on for this field from this source, without a question?"
-		switch o.Keep {
-		case approval.KeepClosed:
-			who, err := ask("Who can make a member of %s appear?  [1] only our own people   [2] anyone   [Enter] I do not know > ", collections(o.Lines))
+		for _, can := range whoCan(o.Lines) {
+			who, err := ask("Who can %s?  [1] only our own people   [2] anyone   [Enter] I do not know > ", can)
 			if err != nil {
 				return "", err
 			}
 			if who != "1" {
-				continue
+				continue offers
 			}
+		}
+		switch o.Keep {
+		case approval.KeepClosed:
 			why = "From now on, without a question, wherever a member of it is asked for?"
 		case approval.KeepValue:
 			why = "From now on this exact value alone, whoever wrote it, without a question?"
-			if place := strangers(q); place != "" {
-				fmt.Fprintf(out, "By its contract others can write %s. Where only our own people can, its label there is to say so.\n", place)
-			}
 		}
 		fmt.Fprintln(out, why)
 		for _, g := range o.Lines {
@@ -316,27 +317,21 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 	return "", nil
 }
 
-// strangers names a place that others can write, of what a call waits for; "" for none.
-func strangers(q *approval.Shown) string {
-	for _, v := range q.Values {
-		for _, at := range v.Seen {
-			if at.Label == writ.External.String() || at.Label == writ.Party.String() {
-				return cli.OneLine(at.Tool+" "+at.Pointer, 200)
-			}
-		}
-	}
-	return ""
-}
-
-// collections names those that lines would close.
-func collections(lines []policy.Grown) string {
-	var names []string
+// whoCan is what only a person knows of lines that rest on it: who can do it.
+func whoCan(lines []policy.Grown) (can []string) {
+	var members []string
 	for _, g := range lines {
-		if g.Closed != "" {
-			names = append(names, cli.OneLine(g.Closed, 80))
+		switch field := "write " + cli.OneLine(g.From, 200); {
+		case g.Closed != "":
+			members = append(members, cli.OneLine(g.Closed, 80))
+		case g.Writes != "" && !slices.Contains(can, field):
+			can = append(can, field)
 		}
 	}
-	return strings.Join(names, ", ")
+	if len(members) > 0 {
+		can = append(can, "make a member of "+strings.Join(members, ", ")+" appear")
+	}
+	return can
 }
 
 // watch shows questions as they come and answers them.

@@ -17,6 +17,7 @@ collections: { ticket: { closed: true }, document: {} }
 tools:
   example/search_tickets: { effect: read, outputs: [{ at: /tickets/*/id, label: system, collection: ticket, authoritative: true }] }
   example/search_documents: { effect: read, outputs: [{ at: /documents/*/id, label: system, collection: document, authoritative: true }] }
+  example/search_policies: { effect: read, outputs: [{ at: /policies/*/id, label: external }, { at: /policies/*/title, label: external }] }
   example/fetch_ticket: { effect: read, outputs: [{ at: /filed_by, label: external }] }
   example/close_ticket: { effect: write, idempotent: true, args: { /id: { role: selector, collection: ticket, type: id, from: [user] }, /resolution: { role: enum, from: [catalog] } } }
   example/fetch_document: { effect: write, args: { /id: { role: target, collection: document, type: id } } }
@@ -32,7 +33,7 @@ type growth struct {
 
 func newGrowth(t *testing.T) *growth {
 	g := &growth{t, approving(t, []byte(growing)), ownState(t)}
-	for _, read := range []string{"search_tickets", "search_documents", "fetch_ticket"} {
+	for _, read := range []string{"search_tickets", "search_documents", "search_policies", "fetch_ticket"} {
 		arguments := `{"query":""}`
 		if read == "fetch_ticket" {
 			arguments = `{"id":"INC-1043"}`
@@ -93,8 +94,15 @@ func TestGrownHere(t *testing.T) {
 		{"our own people add to it", "fetch_document", `{"id":"doc-7f3a91"}`,
 			[]string{`\[n\] no`, "y", `I do not know`, "1", `\{"closed":"document"\}(?s:.*)\[Enter\] no`, "y"},
 			`{"closed":"document",`, `{"id":"doc-000000"}`},
+		{"anyone writes the field", "fetch_policy", `{"id":"POL-014"}`,
+			[]string{`\[n\] no`, "y", `Who can write example/search_policies#/policies/\*/id\?(?s:.*)I do not know`, "2", `exact value alone(?s:.*)\[Enter\] no`, ""}, "", ""},
+		{"nobody knows who writes it", "fetch_policy", `{"id":"POL-014"}`,
+			[]string{`\[n\] no`, "y", `I do not know`, "", `exact value alone(?s:.*)\[Enter\] no`, ""}, "", ""},
+		{"our own people write it", "fetch_policy", `{"id":"POL-014"}`,
+			[]string{`\[n\] no`, "y", `I do not know`, "1", `from this source(?s:.*)"writes":"ours"(?s:.*)\[Enter\] no`, "y"},
+			`{"tool":"example/fetch_policy","arg":"/id","from":"example/search_policies#/policies/*/id","writes":"ours",`, `{"id":"Retention of documents"}`},
 		{"what anyone wrote", "fetch_policy", `{"id":"helper@outside.example"}`,
-			[]string{`\[n\] no`, "y", `others can write example/fetch_ticket (?s:.*)exact value alone(?s:.*)\[Enter\] no`, "y"},
+			[]string{`\[n\] no`, "y", `Who can write example/fetch_ticket#/filed_by\?(?s:.*)I do not know`, "2", `exact value alone(?s:.*)\[Enter\] no`, "y"},
 			`{"tool":"example/fetch_policy","arg":"/id","const":"helper@outside.example",`, `{"id":"kim@staff.example"}`},
 	} {
 		before := g.file()
@@ -139,10 +147,14 @@ func TestGrownHere(t *testing.T) {
 	}
 	s.exits()
 
-	for range 4 {
+	// Another of the same listing, which was read before, is not asked for.
+	if !g.passes("fetch_policy", `{"id":"POL-021"}`) {
+		t.Error("another value of the field does not pass")
+	}
+	for range 5 {
 		command(t, "grown", "remove", "1", "--config", g.config)
 	}
-	if g.file() != "" || g.passes("fetch_document", `{"id":"doc-c56d17"}`) {
+	if g.file() != "" || g.passes("fetch_document", `{"id":"doc-c56d17"}`) || g.passes("fetch_policy", `{"id":"POL-021"}`) {
 		t.Errorf("it was taken back, and passes still: %s", g.file())
 	}
 	if out := command(t, "audit", "verify", "--state", g.state); !strings.Contains(out, "ok") {
@@ -240,6 +252,17 @@ func TestGrownElsewhere(t *testing.T) {
 	w.exits()
 
 	// In one command.
+	if out, code := call("fetch_policy", `{"id":"POL-014"}`); code != 77 {
+		t.Fatal(out)
+	}
+	s = onTerminal(t, "", nil, "approve", open()[0].ID, "--yes", "--keep", "ours", "--state", g.state)
+	s.expect(`from now on: example/fetch_policy /id accepts what example/search_policies#/policies/\*/id returned, where our own people alone write`)
+	s.exits()
+	for _, id := range []string{"POL-014", "POL-021"} {
+		if out, code := call("fetch_policy", `{"id":"`+id+`"}`); code != 0 {
+			t.Errorf("%s: %d %s", id, code, out)
+		}
+	}
 	if out, code := call("fetch_policy", `{"id":"helper@outside.example"}`); code != 77 {
 		t.Fatal(out)
 	}

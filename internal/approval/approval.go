@@ -74,9 +74,11 @@ type Offer struct {
 type Keep string
 
 // What is kept. Closed is for who knows that strangers cannot make a member of the
-// lines' collections appear; who does not is offered Value at most.
+// lines' collections appear, and Ours for who knows that they cannot write its fields
+// either; who does not is offered Value at most.
 const (
 	KeepSource Keep = "source" // a source that the contract calls system or user
+	KeepOurs   Keep = "ours"   // a source that it calls external, as one where our own people alone write
 	KeepClosed Keep = "closed" // the collection, as one that our own people alone add to
 	KeepValue  Keep = "value"  // the exact values
 )

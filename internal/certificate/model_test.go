@@ -58,13 +58,18 @@ tools:
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
   b/reply: { effect: send, args: { /mail: { role: selector, collection: mail }, /user: { role: selector, collection: user } } }
   w/fetch: { effect: egress, args: { /url: { role: target, type: url, from: [seen] } } }
+  b/tell: { effect: send, args: { /who: { role: target } } }
+  b/name: { effect: write, args: { /row: { role: selector, collection: row }, /who: { role: target, from: [output] } }, same_record: [/row, /who] }
+grown:
+  - { tool: b/tell, arg: /who, from: "a/rows#/rows/*/title", writes: ours }
+  - { tool: b/name, arg: /who, from: "a/rows#/rows/*/title", writes: ours }
 `
 
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/dirs": {"q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/fork": {"owner", "repo"}, "n/note": {"user", "text"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"},
 }
 
 var worldFields = map[string][]string{
@@ -204,7 +209,7 @@ func TestReferenceModel(t *testing.T) {
 		key := [32]byte{7, byte(seed)}
 		w := &world{Rand: rand.New(rand.NewPCG(uint64(seed), 1)), t: t, policy: p, catalogue: c, at: time.Unix(1_800_000_000, 0).UTC(),
 			shown: map[string][]string{}, gate: gate.NewSession("s_model", key, provenance.Caps{}), told: New("s_model", key)}
-		for i := range 3 + w.IntN(7) {
+		for i := range 3 + w.IntN(9) {
 			w.step(rules, i == 0)
 			if t.Failed() {
 				t.Fatalf("session %d:\n%s", seed, strings.Join(w.script, "\n"))
@@ -214,7 +219,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "b/pair", "output", "party", "seen", "said_by", "open", "approval", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "b/pair", "output", "grown:output", "party", "seen", "said_by", "open", "approval", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -249,7 +254,7 @@ func (w *world) step(rules map[string]int, first bool) {
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/fork", "b/fork", "n/note", "n/note"}
+			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/fork", "b/fork", "n/note", "n/note", "n/note", "a/open", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
 	_, name, _ := strings.Cut(tool, "/")
@@ -322,8 +327,9 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 			switch f {
 			case "rows":
 				part := w.pick(worldParts)
-				w.shown["part"] = append(w.shown["part"], part)
-				es = append(es, fmt.Sprintf(`{"id":%s,"title":%s,"parts":[%s],"brand":%s}`, v, w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`}), part, w.pick(worldBrands)))
+				title := w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`, `"brand-b"`})
+				w.shown["part"], w.shown["who"] = append(w.shown["part"], part), append(w.shown["who"], title)
+				es = append(es, fmt.Sprintf(`{"id":%s,"title":%s,"parts":[%s],"brand":%s}`, v, title, part, w.pick(worldBrands)))
 			case "brands":
 				parts := []string{w.pick(worldParts), w.pick(worldParts), w.pick(worldParts)}
 				w.shown["part"] = append(w.shown["part"], parts...)
@@ -441,9 +447,11 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 	}
 	for _, e := range same {
 		add("output", e.Label, e)
+		add(grownOutput, writ.System, e)
 		add("seen", e.Label, e)
 		for _, q := range quotes {
 			add("output", e.Label, e, q)
+			add(grownOutput, writ.System, e, q)
 			if party {
 				add("party", writ.User, e, q)
 			}

@@ -29,7 +29,7 @@ func (s *Session) once(c *call, l *leaf, p *place) bool {
 	}
 	q := c.query(l)
 	named := q.collection != "" && q.collection == p.collection() || slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
-		return src.Kind == policy.FromOutput && src.HasAt && q.source(src, p)
+		return l.output(src) && src.HasAt && q.source(src, p)
 	})
 	if !named || !slices.Contains(all, p) || l.answer || l.key {
 		return false

@@ -34,6 +34,7 @@ func TestStory(t *testing.T) {
 		{"said_by", []gate.Ref{at(7, "/structuredContent/amount"), at(7, "/structuredContent/from"), typed}, "is what the one whom you named asked for: the `amount` in result 7 of `search_contacts`, of the `from` in result 7 of `search_contacts`, bytes 4 to 9 of turn 2"},
 		{"user", []gate.Ref{typed}, "is what you typed: bytes 4 to 9 of turn 2"},
 		{"user:composite", []gate.Ref{typed}, "is a part of what you typed as one word: bytes 4 to 9 of turn 2"},
+		{"grown:output", []gate.Ref{at(7, "/structuredContent/contacts/2/email")}, "is the `email` of record 3 in result 7 of `search_contacts`, where our own people alone write, as a person said from now on"},
 		{"const", nil, "is a constant of the operator's policy"},
 		{"derived:path_join", []gate.Ref{line, at(3, "/structuredContent/name")}, "joins a directory, line 4 of result 3 of `search_contacts`, and a name, the `name` in result 3 of `search_contacts`"},
 		{"derived:a*p%", []gate.Ref{at(3, "/structuredContent/total"), typed}, "follows (a*p%) from the `total` in result 3 of `search_contacts` and bytes 4 to 9 of turn 2"},

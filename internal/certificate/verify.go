@@ -118,6 +118,10 @@ func (s *Session) trace(c *call, l *leaf) string {
 		refs = -1
 		label = writ.User
 		holds = c.accepts(l, policy.FromUser) && s.user(c, l)
+	case l.Rule == grownOutput:
+		refs = -1 // where it is of a record
+		label, holds = writ.System, s.raised(c, l, l.Evidence[0])
+		l.open = true
 	case l.Rule == "output", l.Rule == "party":
 		refs = -1
 		holds = s.output(c, l)
@@ -292,8 +296,31 @@ func (s *Session) vouches(c *call, l *leaf, p *place) bool {
 func (s *Session) accepted(c *call, l *leaf, p *place) bool {
 	q := c.query(l)
 	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
-		return src.Kind == policy.FromOutput && q.source(src, p)
+		return l.output(src) && q.source(src, p)
 	})
+}
+
+// grownOutput is the rule of a value at an output that the contract calls external, and
+// of which a person said for that argument that our own people alone write there.
+const grownOutput = "grown:output"
+
+// raised reports whether a reference names such a place: the very output of the line,
+// with the whole value, and nothing but its contract against it.
+func (s *Session) raised(c *call, l *leaf, e gate.Ref) bool {
+	return e.Label == writ.External && !l.key && !l.answer && slices.ContainsFunc(s.at(e), func(p *place) bool {
+		if p.rule == nil || p.rule.Label != writ.External || !p.clear || p.rule.Secret || p.rule.InText || p.rule.Extract != provenance.NoExtract || p.key ||
+			!equal(l.value, l.typ(), p) || !told(c, l, p) || !s.once(c, l, p) {
+			return false
+		}
+		return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
+			return src.Ours && src.Server == p.server && src.Tool == p.tool && src.At.Source == p.rule.At.Source
+		})
+	})
+}
+
+// output reports whether a source is an output of the kind that a value rests on.
+func (l *leaf) output(src policy.Source) bool {
+	return src.Kind == policy.FromOutput && src.Ours == (l.Rule == grownOutput)
 }
 
 // told reports whether a value of small space stands where it says what it is (R8).
@@ -310,7 +337,7 @@ func told(c *call, l *leaf, p *place) bool {
 	}
 	q := c.query(l)
 	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
-		return src.Kind == policy.FromOutput && src.HasAt && q.source(src, p)
+		return l.output(src) && src.HasAt && q.source(src, p)
 	}) && l.typ() != provenance.Untyped && l.typ() == p.typ && (mine == "" || its == "")
 }
 
@@ -420,7 +447,7 @@ func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 	switch l.Rule {
 	case "const", "user", "user:time", "user:amount", "user:composite", "party":
 		return true
-	case "grown":
+	case "grown", grownOutput:
 		if c.effect&policy.Delete == 0 {
 			return true
 		}
@@ -518,7 +545,7 @@ func (s *Session) first(p *place, r provenance.Rank) bool {
 // base is how many references say where a value comes from; who named its record stands
 // behind them.
 func (l *leaf) base() int {
-	if l.Rule == "output" || l.Rule == "seen" || l.Rule == "derived:fresh" {
+	if l.Rule == "output" || l.Rule == grownOutput || l.Rule == "seen" || l.Rule == "derived:fresh" {
 		return 1
 	}
 	return 2
@@ -663,7 +690,7 @@ func (s *Session) unbound(c *call) *leaf {
 			held := first != nil && first.Rule != "approval" && slices.ContainsFunc(l.Evidence, func(e gate.Ref) bool {
 				return slices.ContainsFunc(s.system(e), func(p *place) bool {
 					return equal(l.value, l.typ(), p) && s.vouches(c, l, p) && s.inRecord(c, first, p, b.By)
-				})
+				}) || l.Rule == grownOutput && s.raised(c, l, e) && slices.ContainsFunc(s.at(e), func(p *place) bool { return s.inRecord(c, first, p, b.By) })
 			})
 			if !held && !s.quoted(l) {
 				return l

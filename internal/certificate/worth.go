@@ -52,7 +52,7 @@ func (c *call) arguments() []argument {
 		_, _, fraction := provenance.Canonical(provenance.Integer, l.value)
 		small := l.role == policy.Control && l.value.Kind() == strictjson.Number && fraction == "" && provenance.SmallSpace(provenance.Untyped, l.value)
 		label := l.Label
-		if l.Rule == "approval" { // a person let it pass once; read back it is what it was
+		if l.Rule == "approval" || l.Rule == grownOutput { // a person let it pass, there; read back it is what it was
 			label = min(label, writ.External)
 		}
 		out = append(out, argument{l.value, l.typ(), label,
@@ -199,6 +199,7 @@ func (s *Session) label(x *extraction) {
 			most = writ.External
 		default:
 			most = min(most, lowest(args), repeats(s, args, p), narrowed(args, p))
+			p.clear = most >= writ.System && !p.echoed
 		}
 		if most < p.label {
 			p.label = most

@@ -44,11 +44,14 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 			continue
 		}
 		first := v.Grows[0]
-		if first.Closed != "" {
+		switch {
+		case first.Writes != "":
+			wide.Keep = approval.KeepOurs
+		case first.Closed != "" && wide.Keep == approval.KeepSource:
 			wide.Keep = approval.KeepClosed
 		}
-		wide.Lines = grownOnce(wide.Lines, first)
-		exact.Lines = grownOnce(exact.Lines, v.Grows[len(v.Grows)-1])
+		wide.Lines = policy.WithLine(wide.Lines, first)
+		exact.Lines = policy.WithLine(exact.Lines, v.Grows[len(v.Grows)-1])
 	}
 	if slices.ContainsFunc(wide.Lines, func(g policy.Grown) bool { return g.Const == nil }) && c.passesBy(in, wide.Lines) {
 		out = append(out, wide)
@@ -62,14 +65,6 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 // isOutput reports whether a value was seen where a contract has an output, and was
 // not the model's own there.
 func isOutput(at gate.Ref) bool { return at.Pointer != "" && at.Label != writ.Model }
-
-// grownOnce adds a line that is not there.
-func grownOnce(lines []policy.Grown, g policy.Grown) []policy.Grown {
-	if slices.ContainsFunc(lines, g.Same) {
-		return lines
-	}
-	return append(lines, g)
-}
 
 // passesBy reports whether the call would pass if the lines had grown.
 func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) bool {
