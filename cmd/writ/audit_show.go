@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/certificate"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/provenance"
+)
+
+func auditShow() *cobra.Command {
+	var f flags
+	return f.take(&cobra.Command{
+		Use: "show [SESSION/N | SESSION]", Short: "Explain one decision, or list the newest",
+		Long: "Explain one decision in words. Its id stands in each answer's _meta and in the list\n" +
+			"that `writ audit show` prints without an id. Of an accepted act it tells where each value\n" +
+			"came from. A session is named by its public id, or as it is kept.",
+		Args: between(0, 1, "at most one name"),
+		RunE: f.onLog(toExplain, func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
+			of, n, one := "", "", false
+			if len(args) == 1 {
+				var err error
+				of, n, one = strings.Cut(args[0], "/")
+				if of, err = publicID(c.Context(), st, dir, of); err != nil {
+					return err
+				}
+			}
+			if one {
+				return f.showDecision(c, st, of, n)
+			}
+			return f.showDecisions(c, st, of)
+		}),
+	}, "state", "json")
+}
+
+// shownDecision is one line of the list, and the head of an explanation.
+type shownDecision struct {
+	ID     string    `json:"id"`
+	Time   time.Time `json:"time"`
+	Tool   string    `json:"tool"`
+	Effect []string  `json:"effect"`
+	Status string    `json:"status"`
+	Code   string    `json:"code,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	Shadow bool      `json:"shadow,omitempty"`
+}
+
+func shown(rec *audit.Record) (d shownDecision, ok bool) {
+	var data struct {
+		Server, Tool, Method, Status, Code, Reason string
+		Effect                                     []string
+		Shadow                                     bool
+	}
+	if rec.Kind != audit.KindDecision || json.Unmarshal(rec.Data, &data) != nil {
+		return d, false
+	}
+	name := data.Server + "/" + data.Tool
+	if data.Tool == "" {
+		name = data.Server + "/" + data.Method
+	}
+	if data.Server == "" {
+		name = "(unknown tool)"
+	}
+	return shownDecision{ID: fmt.Sprintf("%s/%d", rec.Session, rec.N), Time: rec.Time, Tool: name, Effect: data.Effect,
+		Status: data.Status, Code: data.Code, Reason: data.Reason, Shadow: data.Shadow}, true
+}
+
+const listed = 50
+
+// showDecisions lists the decisions of a session, or the newest of all.
+func (f *flags) showDecisions(c *cobra.Command, st *sqlite.Store, session string) error {
+	all, err := decisions(c.Context(), st, session)
+	if err != nil {
+		return err
+	}
+	return f.show(c, all, func(w io.Writer) {
+		when(w, len(all) == 0, "no decisions\n")
+		for _, d := range all {
+			fmt.Fprintf(w, "%s  %s  %-11s  %s", d.Time.Format(time.RFC3339), d.ID, d.Status, cli.OneLine(d.Tool, 80))
+			when(w, d.Reason != "", "  %s", cli.OneLine(d.Reason, 60))
+			when(w, d.Shadow, "  (shadow: it passed)")
+			fmt.Fprintln(w)
+		}
+	})
+}
+
+// decisions are those of a session, or the newest of all.
+func decisions(ctx context.Context, st *sqlite.Store, session string) ([]shownDecision, error) {
+	snap, err := st.Snapshot(ctx)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer snap.Close()
+	if _, err := st.Head(ctx, "s_any"); err != nil { // the snapshot's root is the one that was signed
+		return nil, unreadable(err)
+	}
+	var tree audit.Tree
+	all := []shownDecision{}
+	for it, err := range snap.Scan(ctx, 0) {
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		tree.Append(it.Leaf)
+		if session != "" && it.Session != session {
+			continue
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return nil, cli.Fail(cli.ExitData, "writ audit verify", "record %d cannot be read", it.Index)
+		}
+		if d, ok := shown(rec); ok {
+			if all = append(all, d); session == "" && len(all) > listed {
+				all = all[1:]
+			}
+		}
+	}
+	if tree.Root() != snap.Root() {
+		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the records are not those the log's key signed")
+	}
+	return all, nil
+}
+
+// explained is what writ audit show prints of one decision.
+type explained struct {
+	shownDecision
+	Explanation []string        `json:"explanation"`
+	Story       []string        `json:"story,omitempty"` // of an accepted act, where each value came from
+	Decision    json.RawMessage `json:"decision,omitempty"`
+	Result      *shownResult    `json:"result,omitempty"`
+}
+
+// showDecision explains one decision.
+func (f *flags) showDecision(c *cobra.Command, st *sqlite.Store, session, num string) error {
+	n, err := strconv.ParseUint(num, 10, 64)
+	if err != nil || !audit.ValidSession(session) {
+		return cli.Fail(cli.ExitUsage, "writ audit show", "a decision's id looks like s_…/7")
+	}
+	d, err := explain(c.Context(), st, session, n)
+	if err != nil {
+		return err
+	}
+	return f.show(c, d, d.print)
+}
+
+// explain reads a decision, and the result of its call where there is one.
+func explain(ctx context.Context, st *sqlite.Store, session string, n uint64) (d *explained, err error) {
+	for it, err := range st.Read(ctx, session, n) {
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return nil, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, n)
+		}
+		if rec.N != n {
+			var r shownResult
+			if d != nil && rec.Kind == audit.KindResult && json.Unmarshal(rec.Data, &r) == nil && r.Decision == n {
+				d.Result = &r
+				break
+			}
+			continue
+		}
+		head, ok := shown(rec)
+		if !ok {
+			return nil, cli.Fail(cli.ExitUsage, "writ audit show", "record %s/%d is no decision but of kind %s", session, n, rec.Kind)
+		}
+		d = &explained{shownDecision: head}
+		if raw, kept := it.Value("decision"); kept {
+			parsed, err := gate.ParseRecord(raw)
+			if err != nil {
+				return nil, cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
+			}
+			d.Decision, d.Explanation, d.Story = raw, gate.Explain(parsed), certificate.Story(parsed)
+		}
+	}
+	if d == nil {
+		return nil, cli.Fail(cli.ExitData, "writ audit show", "there is no such record")
+	}
+	return d, nil
+}
+
+func (d *explained) print(w io.Writer) {
+	fmt.Fprintf(w, "%s  %s\n%s  %s\n", d.ID, d.Time.Format(time.RFC3339Nano), cli.OneLine(d.Tool, 120), strings.Join(d.Effect, ", "))
+	for i, l := range d.Explanation {
+		fmt.Fprintf(w, "  %s\n", cli.OneLine(l, 2000))
+		for _, s := range d.Story {
+			when(w, i == 0, "  %s\n", cli.OneLine(s, 2000))
+		}
+	}
+	when(w, d.Decision == nil, "  %s %s: the details were erased\n", d.Status, d.Reason)
+	switch r := d.Result; {
+	case r != nil && r.Admissible:
+		fmt.Fprintf(w, "  the call ended %s; its result is evidence ev%d\n", r.Status, r.Evidence)
+		for _, from := range r.Recalled {
+			fmt.Fprintf(w, "  %s was remembered from %s, label %s\n", cli.OneLine(from.Pointer, 200), cli.OneLine(from.From, 120), from.Label)
+		}
+	case r != nil:
+		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", r.Status, cli.OneLine(r.Why, 60))
+	case d.Status != "rejected" || d.Shadow:
+		fmt.Fprintf(w, "  no outcome is recorded: whether the call took place is unknown\n")
+	}
+}
+
+type shownResult struct {
+	Decision   uint64 `json:"decision"`
+	Status     string `json:"status"`
+	Evidence   uint32 `json:"evidence"`
+	Admissible bool   `json:"admissible"`
+	Why        string `json:"why,omitempty"`
+	// Recalled are the leaves of an answer of the memory that stand in what it
+	// captured, each with the evidence it came from (R35).
+	Recalled []provenance.Recalled `json:"recalled,omitempty"`
+}

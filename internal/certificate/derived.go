@@ -1,0 +1,162 @@
+package certificate
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/money"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// derived is a value that follows from others by an operation of the contract.
+func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok bool) {
+	label = writ.Operator
+	for _, e := range l.Evidence {
+		label = min(label, e.Label)
+	}
+	text, _ := l.value.Text()
+	first := func(n int, is func(p *place) bool) bool {
+		return n < len(l.Evidence) && slices.ContainsFunc(s.system(l.Evidence[n]), func(p *place) bool {
+			return p.rule != nil && p.label >= writ.System && is(p)
+		})
+	}
+	cut := strings.LastIndexByte(text, '/')
+	if _, already, _ := provenance.Canonical(provenance.Path, l.value); (op == policy.PathJoin || op == policy.FreshName) && (!already || cut < 0 || text == "/") {
+		return 0, false
+	}
+	directory := func() strictjson.Value {
+		if cut == 0 {
+			return strictjson.StringOf("/")
+		}
+		return strictjson.StringOf(text[:cut])
+	}
+	switch op {
+	case policy.PathJoin:
+		q := query{value: l.value, collection: l.collection(), loose: true}
+		fits := func(p *place) bool {
+			return q.source(policy.Source{}, p) && (!c.target(l) || s.chosen(c, l, p))
+		}
+		return label, c.accepts(l, policy.FromDerived, op) && !l.answer &&
+			first(0, func(p *place) bool {
+				return fits(p) && p.typ == provenance.Path && provenance.Equal(provenance.Path, p.value, directory())
+			}) &&
+			first(1, func(p *place) bool {
+				if p.typ == provenance.Name {
+					return fits(p) && provenance.Equal(provenance.Name, p.value, strictjson.StringOf(text[cut+1:]))
+				}
+				base, _ := lastOf(p)
+				return fits(p) && base == text[cut+1:] && !provenance.Equal(provenance.Path, p.value, l.value)
+			})
+	case policy.FreshName:
+		dir := *l
+		dir.value = directory()
+		return writ.Model, c.accepts(l, policy.FromDerived, op) && s.fresh(l, text[cut+1:], dir.value) &&
+			first(0, func(p *place) bool {
+				q := c.query(l)
+				q.typ = provenance.Path
+				return q.source(policy.Source{}, p) && equal(dir.value, provenance.Path, p) && (!c.target(l) || s.chosen(c, l, p))
+			})
+	case string(money.Round):
+		return label, len(l.Evidence) == 1 && l.role == policy.Amount && l.rule != nil && slices.Contains(l.rule.Forms, money.Round) && !l.key && !l.answer &&
+			!slices.ContainsFunc(c.contract.Bindings, func(b policy.Binding) bool {
+				return slices.ContainsFunc(append(slices.Clone(b.Others), b.First), func(p provenance.Pattern) bool { return matches(p, l.path) })
+			}) && first(0, func(p *place) bool {
+			is, _, why := provenance.Canonical(provenance.Decimal, p.value)
+			want, _, not := provenance.Canonical(provenance.Decimal, l.value)
+			return why == "" && not == "" && p.typ == provenance.Decimal && p.rule.Lifetime == 0 &&
+				s.vouches(c, l, p) && told(c, l, p) && slices.Contains(money.Rounded(is), want)
+		})
+	case "uri_template":
+		return label, c.accepts(l, policy.FromDerived, op) && s.expands(c, l, text)
+	}
+	label = min(label, writ.User)
+	return label, c.accepts(l, policy.FromUser) && s.follows(c, l, money.Form(op))
+}
+
+var freshName = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]{0,127}$`)
+
+// device are names that are no file's on Windows.
+var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)(\.|$)`)
+
+// fresh reports whether a name is one that the agent may make up (R36): new in a
+// directory that was listed whole, and not sent by an act before.
+func (s *Session) fresh(l *leaf, name string, dir strictjson.Value) bool {
+	full, _ := l.value.Text()
+	if l.rule == nil || s.folded[fold(full)] || device.MatchString(name) || !freshName.MatchString(name) || provenance.CheckText(l.value) != "" || s.sentBefore(l.value) ||
+		!slices.ContainsFunc(l.rule.Extensions, func(e string) bool { return strings.HasSuffix(name, e) && name != e }) {
+		return false
+	}
+	whole, _ := dir.Text()
+	return s.listed[whole]
+}
+
+var variable = regexp.MustCompile(`\{\+?([A-Za-z0-9_.]+)\}`)
+
+// templates are the places where a server listed its templates (R32).
+func (s *Session) templates(c *call) (out []*place) {
+	for _, of := range s.places {
+		for _, p := range of {
+			if p.server == c.server && p.tool == string(policy.ListTemplates) && p.trail[len(p.trail)-1] == "uriTemplate" {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// variable reports whether a value is the name of a variable of a listed template.
+func (s *Session) variable(c *call, l *leaf) bool {
+	name, _ := l.value.Text()
+	return slices.ContainsFunc(s.templates(c), func(p *place) bool {
+		text, _ := p.value.Text()
+		return slices.ContainsFunc(variable.FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] == name })
+	})
+}
+
+// expands reports whether a URI is a listed template with the vouched values in it, as
+// whoever decodes it once reads it.
+func (s *Session) expands(c *call, l *leaf, uri string) bool {
+	vouched := func(p *place, strict bool) bool {
+		return p.rule != nil && p.label >= writ.System && s.chosen(c, l, p) && (!strict || !provenance.SmallSpace(provenance.Untyped, p.value))
+	}
+	for _, p := range s.system(l.Evidence[0]) {
+		template, _ := p.value.Text()
+		at := variable.FindAllStringIndex(template, -1)
+		if len(at) != len(l.Evidence)-1 || !slices.Contains(s.templates(c), p) || !vouched(p, false) {
+			continue
+		}
+		var b strings.Builder
+		done := 0
+		for i, v := range at {
+			b.WriteString(template[done:v[0]])
+			done = v[1]
+			for _, q := range s.system(l.Evidence[i+1]) {
+				if value, ok := q.value.Text(); ok && vouched(q, true) {
+					b.WriteString(value)
+					break
+				}
+			}
+		}
+		b.WriteString(template[done:])
+		if b.String() == decoded(uri) && !slices.ContainsFunc(strings.FieldsFunc(b.String(), func(r rune) bool { return r == '/' || r == '\\' }),
+			func(e string) bool { return e == "." || e == ".." }) {
+			return true
+		}
+	}
+	return false
+}
+
+var encoded = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+// decoded undoes one layer of percent-encoding.
+func decoded(s string) string {
+	const digits = "0123456789abcdef"
+	return encoded.ReplaceAllStringFunc(s, func(e string) string {
+		e = strings.ToLower(e)
+		return string([]byte{byte(strings.IndexByte(digits, e[1])<<4 | strings.IndexByte(digits, e[2]))})
+	})
+}

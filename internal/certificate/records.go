@@ -1,0 +1,275 @@
+package certificate
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// anchored is R9: the user named the record that a value says, or the operator did, or
+// the session made it. Of what receives something (R28, R14) strangers name nothing.
+func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
+	switch l.Rule {
+	case "const", "user", "user:time", "user:amount", "user:composite", "party":
+		return true
+	case "grown", grownOutput:
+		if c.effect&policy.Delete == 0 {
+			return true
+		}
+	}
+	if c.strict {
+		return false
+	}
+	return slices.ContainsFunc(l.Evidence[min(l.base(), len(l.Evidence)):], func(e gate.Ref) bool {
+		return s.typed(l, e) || s.names(l.collection(), l.value, e, guaranteed) || !guaranteed && s.called(l, e) ||
+			slices.ContainsFunc(s.system(e), func(p *place) bool { return s.creation(c, l, p) })
+	})
+}
+
+// called reports whether a reference quotes what users call the one record of the last
+// whole list of its kind that has the most, or the least, of something (R9).
+func (s *Session) called(l *leaf, e gate.Ref) bool {
+	t, words, ok := s.quote(e)
+	if !ok || t != &s.turns[len(s.turns)-1] || !t.token(e.Start, e.End) || !provenance.Means(t.own[:e.Start]) || l.collection() == "" {
+		return false
+	}
+	return slices.ContainsFunc(s.holding(l.value, l.typ()), func(p *place) bool {
+		if p.rule == nil || !p.listed || p.late || p.label < writ.System || !p.member(l.collection()) || !provenance.Equal(p.typ, l.value, p.value) || s.listedAgain(p) {
+			return false
+		}
+		return slices.ContainsFunc(p.rule.Ranks, func(r provenance.Rank) bool {
+			return slices.ContainsFunc(r.Phrases, func(f string) bool { return strings.EqualFold(f, words) }) && s.first(p, r)
+		})
+	})
+}
+
+// listedAgain reports whether the same tool gave a list of the same kind later.
+func (s *Session) listedAgain(p *place) bool {
+	for ev, all := range s.places {
+		if ev > p.evidence && slices.ContainsFunc(all, func(q *place) bool {
+			return q.rule != nil && len(q.rule.Ranks) > 0 && q.listed && !q.late && q.label >= writ.System && q.server == p.server && q.tool == p.tool && q.collection() == p.collection()
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// first reports whether a record has more of something than every other of its list, or
+// less: of numbers, or of times, each of which the server guarantees.
+func (s *Session) first(p *place, r provenance.Rank) bool {
+	amount := func(of *place) (n *big.Rat, ok bool) {
+		at, in := of.record()
+		if !in {
+			return nil, false
+		}
+		trail := append(slices.Clone(of.trail[:at]), r.By...)
+		i := slices.IndexFunc(s.places[p.evidence], func(g *place) bool {
+			return !g.key && g.rule != nil && g.label >= writ.System && slices.Equal(g.trail, trail)
+		})
+		if i < 0 {
+			return nil, false
+		}
+		v := s.places[p.evidence][i].value
+		if text, is := v.Text(); is {
+			at, err := time.Parse("2006-01-02T15:04:05", text)
+			if err != nil || len(text) != len("2006-01-02T15:04:05") {
+				return nil, false
+			}
+			return big.NewRat(at.Unix(), 1), true
+		}
+		d, _, why := provenance.Canonical(provenance.Decimal, v)
+		if why != "" {
+			return nil, false
+		}
+		return new(big.Rat).SetString(d)
+	}
+	mine, ok := amount(p)
+	if !ok {
+		return false
+	}
+	records := map[string]bool{}
+	for _, q := range s.places[p.evidence] {
+		if q.rule != p.rule {
+			continue
+		}
+		its, ok := amount(q)
+		n, _ := q.record()
+		key := strictjson.Pointer(q.trail[:n])
+		if !ok || records[key] {
+			return false
+		}
+		records[key] = true
+		if c := mine.Cmp(its); q != p && (c == 0 || (c > 0) == r.Least) {
+			return false
+		}
+	}
+	return true
+}
+
+// base is how many references say where a value comes from; who named its record stands
+// behind them.
+func (l *leaf) base() int {
+	if l.Rule == "output" || l.Rule == grownOutput || l.Rule == "seen" || l.Rule == "derived:fresh" {
+		return 1
+	}
+	return 2
+}
+
+// creation reports whether a place is where an act of this session said that it newly
+// made what the argument names: nothing showed it before (R13).
+func (s *Session) creation(c *call, l *leaf, p *place) bool {
+	if p.rule == nil || !p.rule.Creates || p.label < writ.System || !equal(l.value, l.typ(), p) || !c.query(l).source(policy.Source{}, p) {
+		return false
+	}
+	return s.holding(l.value, l.typ())[0] == p
+}
+
+// names reports whether a reference quotes what names the one record of a collection
+// that holds a value. What receives something is named by its own id or by what the
+// server guarantees alone.
+func (s *Session) names(collection string, value strictjson.Value, e gate.Ref, guaranteed bool) bool {
+	t, words, ok := s.quote(e)
+	if !ok || collection == "" || !t.token(e.Start, e.End) || !naming(t, words) {
+		return false
+	}
+	found := false
+	mine := func(p *place) bool { return provenance.Equal(p.typ, value, p.value) }
+	if strings.Contains(strings.Trim(words, "."), ".") {
+		for _, p := range s.same[baseKey(words)] {
+			if p.member(collection) && !mine(p) {
+				return false
+			}
+			found = found || p.member(collection) && p.label >= writ.System && p.listed && !guaranteed
+		}
+	}
+	for _, p := range s.spelling(words) {
+		if p.member(collection) && !mine(p) {
+			return false
+		}
+		n, ok := p.record()
+		if !ok {
+			continue
+		}
+		holds, complete := false, false
+		for _, g := range s.places[p.evidence] {
+			m, in := g.record()
+			if !in || m != n || !within(g, p, n) || !g.member(collection) {
+				continue
+			}
+			if !mine(g) {
+				return false
+			}
+			holds = holds || g.label >= writ.System
+			complete = complete || g.label >= writ.System && g.listed
+		}
+		id := p.member(collection)
+		least := writ.External
+		if guaranteed {
+			if least = writ.System; plainWord(strictjson.StringOf(words)) {
+				least = writ.Operator // which no result has
+			}
+		}
+		worth := id || p.collection() == "" && complete && p.label >= least
+		found = found || holds && worth && len(p.trail) == n+1
+	}
+	return found
+}
+
+// naming reports whether words can name a record: not too short, not of small space and
+// no word for everybody.
+func naming(t *turn, words string) bool {
+	v := strictjson.StringOf(words)
+	return utf8.RuneCountInString(words) >= part && !provenance.SmallSpace(provenance.Untyped, v) &&
+		!strings.ContainsFunc(words, unicode.IsControl) && t.spells(&leaf{value: v}, words)
+}
+
+// lastOf is the last element of a path.
+func lastOf(p *place) (string, bool) {
+	full, _, why := provenance.Canonical(provenance.Path, p.value)
+	if p.typ != provenance.Path || why != "" || full == "/" {
+		return "", false
+	}
+	return full[strings.LastIndexByte(full, '/')+1:], true
+}
+
+// ofRecord reports whether a place is in the record that an argument names which
+// another has to be of (R37).
+func (s *Session) ofRecord(c *call, l *leaf, p *place) bool {
+	return slices.ContainsFunc(c.bindings(), func(b policy.Binding) bool {
+		first := c.first(b, l)
+		return first != nil && first != l && s.inRecord(c, first, p, b.By)
+	})
+}
+
+// inRecord reports whether a place is in a record that an argument names, or in one
+// that a key names which stands directly in such a record: a member of by.
+func (s *Session) inRecord(c *call, first *leaf, p *place, by string) bool {
+	return slices.ContainsFunc(s.holding(first.value, first.typ()), func(f *place) bool {
+		n, ok := f.around()
+		if !ok || f.label < writ.System || f.rule == nil || !c.query(first).source(policy.Source{}, f) {
+			return false
+		}
+		return within(p, f, n) && !s.another(p, n, first.collection()) ||
+			slices.ContainsFunc(s.places[f.evidence], func(k *place) bool {
+				m, ok := k.record()
+				return ok && m == n && within(k, f, n) && k.member(by) && k.label >= writ.System && s.keyed(k, p)
+			})
+	})
+}
+
+// keyed reports whether a place is in a record that the same key names as stands in
+// another one.
+func (s *Session) keyed(k, p *place) bool {
+	return slices.ContainsFunc(s.holding(k.value, k.typ), func(same *place) bool {
+		n, ok := same.record()
+		return ok && same.member(k.collection()) && same.typ == k.typ && same.label >= writ.System && provenance.Equal(k.typ, k.value, same.value) &&
+			within(p, same, n) && !s.another(p, n, k.collection())
+	})
+}
+
+// another reports whether between a place and the record around it, of n tokens, stands
+// a record that a member of the same collection names.
+func (s *Session) another(p *place, n int, collection string) bool {
+	return collection != "" && slices.ContainsFunc(s.places[p.evidence], func(g *place) bool {
+		m, ok := g.record()
+		return ok && m > n && g.member(collection) && within(p, g, m) && listing(g.trail[m-1])
+	})
+}
+
+// unbound returns an argument that is of another record than the contract says, nil for
+// none. What the user said and the operator listed is nobody's record.
+func (s *Session) unbound(c *call) *leaf {
+	for _, b := range c.bindings() {
+		for _, l := range c.leaves {
+			free := l.Rule == "const" || l.Rule == "catalog" || l.Rule == "local" || l.Rule == "open" || l.Rule == "approval" ||
+				strings.HasPrefix(l.Rule, "user") || l.role == policy.Amount && strings.HasPrefix(l.Rule, "derived:")
+			if free || l.answer || empty(l.value) || !l.other(b) {
+				continue
+			}
+			first := c.first(b, l)
+			if first == l {
+				continue
+			}
+			// A first that a person let pass names no record.
+			held := first != nil && first.Rule != "approval" && slices.ContainsFunc(l.Evidence, func(e gate.Ref) bool {
+				return slices.ContainsFunc(s.system(e), func(p *place) bool {
+					return equal(l.value, l.typ(), p) && s.vouches(c, l, p) && s.inRecord(c, first, p, b.By)
+				}) || l.Rule == grownOutput && s.raised(c, l, e) && slices.ContainsFunc(s.at(e), func(p *place) bool { return s.inRecord(c, first, p, b.By) })
+			})
+			if !held && !s.quoted(l) {
+				return l
+			}
+		}
+	}
+	return nil
+}

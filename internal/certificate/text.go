@@ -1,0 +1,142 @@
+package certificate
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// seen is a link that stood in a result where no model wrote it (R20).
+func (s *Session) seen(c *call, l *leaf) bool {
+	text, _ := l.value.Text()
+	_, _, why := provenance.Canonical(provenance.URL, l.value)
+	if why != "" && !strings.Contains(text, "://") {
+		_, _, why = provenance.Canonical(provenance.URL, strictjson.StringOf("https://"+text))
+	}
+	if why != "" || s.secrets || c.effect&^policy.Read != policy.Egress || slices.ContainsFunc(s.holding(l.value, provenance.Untyped), func(p *place) bool {
+		return p.rule != nil && p.rule.Secret
+	}) {
+		return false
+	}
+	bare := strings.TrimPrefix(strings.TrimPrefix(text, "https://"), "http://")
+	l.open = true
+	return slices.ContainsFunc(s.at(l.Evidence[0]), func(p *place) bool {
+		in, ok := p.value.Text()
+		return ok && p.label > writ.Model && !p.echoed && !p.reflected && !(p.rule != nil && p.rule.Secret) && (stands(in, text) || stands(in, bare))
+	})
+}
+
+// stands reports whether a link stands in a text, or is it.
+func stands(in, link string) bool {
+	for i := 0; link != "" && i+len(link) <= len(in); i++ {
+		if in[i:i+len(link)] != link {
+			continue
+		}
+		before, _ := utf8.DecodeLastRuneInString(in[:i])
+		rest := strings.TrimLeft(in[i+len(link):], ".,;:!?*_")
+		after, _ := utf8.DecodeRuneInString(rest)
+		inside := unicode.IsLetter(before) || unicode.IsNumber(before) || unicode.IsMark(before) || strings.ContainsRune("/@.-_\\", before)
+		if i == 0 || !inside {
+			if rest == "" || unicode.IsSpace(after) || strings.ContainsRune("<>\"'`()[]{}|", after) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rooted reports whether a value says to which file a local text goes (R14): a vouched
+// target, or where the contract has none a selector of a closed collection.
+func (s *Session) rooted(c *call) bool {
+	declared := slices.ContainsFunc(c.rules, func(r policy.ArgRule) bool { return r.Role == policy.Target })
+	return slices.ContainsFunc(c.leaves, func(l *leaf) bool {
+		return l.plain() && (l.role == policy.Target || !declared && l.role == policy.Selector && l.rule != nil && c.closed(l.rule.Collection) && !l.open) || l.Rule == "approval"
+	})
+}
+
+// composed checks a free text (R14): somebody whom the user or the operator named reads
+// it, no secret was told, and each atom of it stands in the evidence.
+func (s *Session) composed(c *call, l *leaf) string {
+	operators, named := true, false
+	for _, r := range c.leaves {
+		if !r.names() || r.answer || empty(r.value) {
+			continue
+		}
+		named = true
+		operators = operators && (r.Rule == "const" || r.Rule == "output" && !r.open && c.Policy.Collections[r.collection()].MayHoldSecrets)
+		if !s.anchored(c, r, true) && r.Rule != "approval" {
+			return "nobody named who reads the text"
+		}
+	}
+	if l.Rule == "open" && !named && c.contract.NoArgs != policy.NoArgsAllow {
+		return "nothing says who reads the text"
+	}
+	if l.Rule != "open" {
+		return "" // the user's own words, or what a tool said
+	}
+	if s.secrets && (!operators || !named) {
+		return "a secret was told before"
+	}
+	// What stands in several texts of one rule is read on, by the first of them.
+	var texts []string
+	first := true
+	for _, o := range c.leaves {
+		if o.rule == l.rule && !o.key && !o.answer {
+			first = first && (len(texts) > 0 || o == l)
+			texts = append(texts, o.says())
+		}
+	}
+	atoms := provenance.Atoms(l.says())
+	if first && len(texts) > 1 {
+		atoms = slices.Concat(atoms, provenance.Atoms(strings.Join(texts, "")), provenance.Atoms(strings.Join(texts, "\n")))
+	}
+	rest := l.Evidence
+	for _, a := range atoms {
+		n := s.stood(c, a, rest)
+		if n == 0 {
+			return "something in it has no evidence"
+		}
+		rest = rest[n:]
+	}
+	if len(rest) > 0 {
+		return "it rests on more than it says"
+	}
+	return ""
+}
+
+// stood returns how many of the references are of an atom, 0 if they are of none.
+func (s *Session) stood(c *call, a provenance.Atom, refs []gate.Ref) int {
+	types := []provenance.Type{a.Type, provenance.Untyped}
+	if a.Kind == provenance.NumberAtom {
+		types = append(types, provenance.Phone, provenance.IBAN)
+	}
+	if len(refs) == 0 || a.Kind == provenance.HiddenAtom || a.Kind == provenance.MarkupAtom || a.Kind == provenance.ManyAtoms {
+		return 0
+	}
+	for _, t := range types {
+		l := &leaf{value: strictjson.StringOf(a.Text), rule: &policy.ArgRule{Type: t}}
+		if s.typed(l, refs[0]) {
+			return 1
+		}
+		for _, p := range s.system(refs[0]) {
+			small := provenance.SmallSpace(t, l.value)
+			if small || p.rule == nil || p.label < writ.System || !equal(l.value, t, p) || !a.Names() && !s.chosen(c, nil, p) {
+				continue
+			}
+			if !a.Names() {
+				return 1
+			}
+			if len(refs) > 1 && s.names(p.collection(), l.value, refs[1], true) {
+				return 2
+			}
+		}
+	}
+	return 0
+}

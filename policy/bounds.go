@@ -1,0 +1,181 @@
+package policy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/provenance"
+)
+
+// bindings compiles `same_record:` and `of:` (R37).
+func (r *reader) bindings(p *Policy, c *Contract, f *toolFile) {
+	pointer := func(t strictyaml.String, exact bool) (provenance.Pattern, bool) {
+		at, err := provenance.ParsePattern(t.S)
+		switch {
+		case t.Node.Kind != strictyaml.Text: // a fault already
+			return at, false
+		case err != nil || len(at.Tokens) == 0:
+			r.Fault(t.Node, "not a pointer to an argument", "/order_id")
+		case exact && !at.Exact():
+			r.Fault(t.Node, "what names the record is one argument: its pointer holds no *", "/order_id")
+		default:
+			return at, true
+		}
+		return at, false
+	}
+	for _, list := range f.SameRecord.lists {
+		if len(list.Items) < 2 {
+			r.Fault(list.Node, "a record is named by one argument and has at least one more", "same_record: [/order_id, /item_ids/*]")
+			continue
+		}
+		b := Binding{}
+		for i, t := range list.Items {
+			at, ok := pointer(t, i == 0)
+			if i == 0 {
+				b.First = at
+			} else {
+				b.Others = append(b.Others, at)
+			}
+			if !ok {
+				break
+			}
+		}
+		c.Bindings = append(c.Bindings, b)
+	}
+	of := func(m strictyaml.Map[argFile]) {
+		for _, e := range m.Entries {
+			if !e.Value.Of.Given() {
+				if e.Value.By.Given() {
+					r.Fault(e.Value.By.Node, "by joins the record of another argument to this one's (R37)", "of: /order_id, by: customer")
+				}
+				continue
+			}
+			first, ok := pointer(e.Value.Of, false)
+			by := r.collection(p, e.Value.By)
+			if other, err := provenance.ParsePattern(e.Key.Value); ok && err == nil {
+				if stars(first) > stars(other) {
+					r.Fault(e.Value.Of.Node, "a * stands for the index that this argument has, and it has fewer", "/order_id")
+				}
+				c.Bindings = append(c.Bindings, Binding{first, []provenance.Pattern{other}, by})
+			}
+		}
+	}
+	of(f.Args)
+	for i := range f.Cases.Items {
+		of(f.Cases.Items[i].body.Args)
+	}
+	if len(c.Bindings) > 0 && p.Profile == Strict {
+		c.Bindings = nil
+		r.WarnAt(c.Line, c.Col, "profile strict binds no arguments to a record (R37)", "")
+	}
+}
+
+// stars is how many indices or keys a pattern leaves open.
+func stars(p provenance.Pattern) (n int) {
+	for _, t := range p.Tokens {
+		if t == "*" {
+			n++
+		}
+	}
+	return n
+}
+
+// extensions compiles `extensions:` (R36).
+func (r *reader) extensions(f *argFile, a *ArgRule) {
+	for _, e := range f.Extensions.Items {
+		if e.Node.Kind == strictyaml.Text && !extensionForm.MatchString(e.S) {
+			r.Fault(e.Node, "an extension is a dot, letters and digits", "extensions: [.md, .txt]")
+		}
+		a.Extensions = append(a.Extensions, e.S)
+	}
+}
+
+var extensionForm = regexp.MustCompile(`^(\.[A-Za-z0-9]{1,16}){1,3}$`)
+
+// decimal reads a number that is not negative.
+func (r *reader) decimal(v strictyaml.Anything) string {
+	raw := []byte(v.Node.Value)
+	d, _, why := "", false, writ.FormNotCanonical
+	if v.Node.Kind.Scalar() && strictjson.KindOf(raw) == strictjson.Number {
+		d, _, why = provenance.Canonical(provenance.Decimal, strictjson.StringOf(v.Node.Value))
+	}
+	if why != "" || strings.HasPrefix(d, "-") {
+		r.Fault(v.Node, "a plain number, not negative", "max: 100")
+		return ""
+	}
+	return d
+}
+
+// phrases compiles `phrases:` (R21).
+func (r *reader) phrases(f strictyaml.Words) (out []string) {
+	for _, t := range f.Items {
+		if t.Node.Kind == strictyaml.Text && (utf8.RuneCountInString(t.S) < 4 || len(t.S) > 200 || strings.TrimSpace(t.S) != t.S) {
+			r.Fault(t.Node, "a phrase is what a user says, between 4 characters and 200", "phrases: [unlock the door]")
+		}
+		out = append(out, t.S)
+	}
+	return out
+}
+
+// saying checks that phrases, the contract's or a case's, and no_args: user stand
+// together.
+func (r *reader) saying(c *Contract, f *toolFile) {
+	said := len(c.Phrases) > 0 || slices.ContainsFunc(c.Cases, func(k Case) bool { return len(k.Phrases) > 0 })
+	if (c.NoArgs == NoArgsUser) != said {
+		at := strictyaml.Node{Line: c.Line, Column: c.Col}
+		for _, n := range []*strictyaml.Node{f.NoArgs.Node, f.Phrases.Node} {
+			if n != nil {
+				at = *n
+			}
+		}
+		r.FaultAt(at.Line, at.Column, "no_args: user and phrases belong together", "no_args: user, phrases: [unlock the door]")
+	}
+}
+
+// budgets compiles `budgets:` (R27).
+func (r *reader) budgets(c *Contract, f *toolFile) {
+	for i := range f.Budgets.Items {
+		k := &f.Budgets.Items[i]
+		b := Budget{Calls: k.Calls.N, HasSum: k.Sum.Given(), HasPer: k.Per.Given()}
+		at := func(t strictyaml.String) (p provenance.Pattern) {
+			if !t.Given() {
+				return p
+			}
+			p, err := provenance.ParsePattern(t.S)
+			if err != nil || len(p.Tokens) == 0 {
+				r.Fault(t.Node, "not a pointer to an argument", "/amount")
+			}
+			return p
+		}
+		b.Sum, b.Per = at(k.Sum), at(k.Per)
+		switch {
+		case k.Calls.Given() == k.Sum.Given() || k.Sum.Given() != k.Max.Given():
+			r.Fault(k.Node, "a budget has calls, or the sum of an amount and its max", "{ calls: 10, within: 1h } or { sum: /amount, max: 500 }")
+		case k.Calls.Given() && (k.Calls.N < 1 || k.Calls.N > 1_000_000):
+			r.Fault(k.Calls.Node, "calls is between 1 and 1000000", "")
+		}
+		if k.Max.Given() {
+			b.Max = r.decimal(k.Max)
+		}
+		b.Within = r.duration(k.Within, "within: 1h")
+		c.Budgets = append(c.Budgets, b)
+	}
+}
+
+// duration reads a time, 0 where none is given.
+func (r *reader) duration(t strictyaml.String, hint string) time.Duration {
+	if !t.Given() || t.Node.Kind != strictyaml.Text {
+		return 0
+	}
+	d, err := time.ParseDuration(t.S)
+	if err != nil || d < time.Second || d > 31*24*time.Hour {
+		r.Fault(t.Node, "a time between 1s and 744h", hint)
+	}
+	return d
+}
