@@ -50,7 +50,7 @@ var needs = map[writ.Reason]string{
 	writ.ProvenanceConst:      "must be one of the operator's constants",
 	writ.ProvenanceCatalog:    "must be a value that the tool's own definition lists",
 	writ.ProvenanceKey:        "is a name the schema does not give and was not seen where this call accepts it",
-	writ.ProvenanceAtom:       "is free text that names what was seen nowhere where it vouches",
+	writ.ProvenanceAtom:       "holds what nothing in this session vouches for",
 	writ.ProvenanceReader:     "is free text, which goes only to whom the user named: he types the address, or what only that record holds",
 	writ.ProvenanceSecret:     "is free text, and a secret was read in this session, which it could carry; in a session of its own it passes",
 	writ.ProvenanceRecord:     "is of another record than the argument it belongs to; read that record again, or the user types the value",
