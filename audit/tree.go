@@ -216,7 +216,7 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 	if err != nil || size < 0 {
 		return Checkpoint{}, errCheckpoint
 	}
-	root, err := base64.StdEncoding.DecodeString(lines[2])
+	root, err := base64.StdEncoding.Strict().DecodeString(lines[2])
 	if err != nil || len(root) != tlog.HashSize {
 		return Checkpoint{}, errCheckpoint
 	}

@@ -195,9 +195,11 @@ func (j *judge) askedValue(l *leaf) AskedValue {
 
 // grows says by which lines a value would pass from now on. What is destroyed is
 // anchored anew each time (R9), a record is that of its call (R37), and what a text
-// holds or whom it goes to is no value of an argument.
+// holds or whom it goes to is no value of an argument. What was said of one case of a
+// contract is not said of another; and an exact value is kept where it alone was asked
+// for, or two calls that were said yes to would make a third.
 func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out []policy.Grown) {
-	if l.rule == nil || l.key || l.answer || l.empty || j.d.Effect&policy.Delete != 0 ||
+	if l.rule == nil || l.key || l.answer || l.empty || j.d.Effect&policy.Delete != 0 || j.contract.CaseAt != nil ||
 		l.role != policy.Target && l.role != policy.Selector && l.role != policy.Amount && l.role != policy.TimeRole {
 		return nil
 	}
@@ -227,6 +229,9 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 	case writ.ProvenanceReflected, writ.ProvenanceSmall, writ.ProvenanceConst:
 	default:
 		return nil
+	}
+	if slices.ContainsFunc(j.leaves, func(o *leaf) bool { return o != l && o.failed != "" }) {
+		return out
 	}
 	g.Const = l.value.Literal()
 	return append(out, g)

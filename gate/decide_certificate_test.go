@@ -83,12 +83,13 @@ func (r *run) certified(d *gate.Decision, in gate.Input) {
 	}
 }
 
-// usesUp reports whether an act rests on a value of a tool that issues it once.
+// usesUp reports whether an act rests on a place where a value is issued for one act.
 func usesUp(c certificate.Call) bool {
 	return slices.ContainsFunc(c.Record.Traces, func(t gate.Trace) bool {
 		return t.Rule == "output" && slices.ContainsFunc(t.Evidence, func(e gate.Ref) bool {
 			issuer := c.Policy.Contracts[e.Tool]
-			return issuer != nil && slices.ContainsFunc(issuer.Outputs, func(o provenance.OutputRule) bool { return o.Lifetime > 0 })
+			path, err := strictjson.ParsePointer(e.Pointer)
+			return issuer != nil && err == nil && slices.ContainsFunc(issuer.Outputs, func(o provenance.OutputRule) bool { return o.Lifetime > 0 && o.At.Match(path[1:]) })
 		})
 	})
 }

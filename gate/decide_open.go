@@ -40,12 +40,12 @@ func (j *judge) composed(texts []*leaf) {
 		return
 	}
 	readers, reason := j.readers()
-	joined := j.joined(texts)
+	all := texts
+	texts = slices.DeleteFunc(slices.Clone(texts), func(l *leaf) bool {
+		return j.vouch(l) == "" && (reason == "" || !j.anyReader()) // the user's own words, or what a tool said, to whom he named
+	})
+	joined := j.joined(texts, all)
 	for _, l := range texts {
-		said := j.vouch(l) == ""
-		if said && (reason == "" || !j.anyReader()) {
-			continue // the user's own words, or what a tool said, to whom he named
-		}
 		l.founded = founded{}
 		l.shut = false
 		switch {
@@ -59,16 +59,20 @@ func (j *judge) composed(texts []*leaf) {
 	}
 }
 
-// joined are the texts of one rule read on, by the first of them: what stands in
-// several is read as one.
-func (j *judge) joined(texts []*leaf) map[*leaf][]string {
+// joined are all texts of one rule read on, by the first of those that are the model's:
+// what stands in several is read as one, whoever wrote a piece of it.
+func (j *judge) joined(texts, every []*leaf) map[*leaf][]string {
 	first := map[*policy.ArgRule]*leaf{}
-	all := map[*leaf][]string{}
 	for _, l := range texts {
 		if first[l.rule] == nil {
 			first[l.rule] = l
 		}
-		all[first[l.rule]] = append(all[first[l.rule]], l.says())
+	}
+	all := map[*leaf][]string{}
+	for _, l := range every {
+		if of := first[l.rule]; of != nil {
+			all[of] = append(all[of], l.says())
+		}
 	}
 	for l, s := range all {
 		if all[l] = nil; len(s) > 1 {
@@ -203,7 +207,8 @@ func (j *judge) bound() {
 				held[l] = true
 				continue
 			}
-			if q, why := j.typed(l); why == "" {
+			// What he typed for something else is no amount and no time of his (R10, R11).
+			if q, why := j.typed(l); why == "" && l.role != policy.Amount && l.role != policy.TimeRole {
 				l.refs, l.newest = append(l.refs, quoteOf(q)), max(l.newest, q.Evidence)
 				continue
 			}

@@ -285,6 +285,10 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	q.Once, q.Now = !l.answer && !l.key && !j.usedHere(l), j.in.Time
 	a := s.ledger.Find(q)
 	if len(a.Vouched) > 0 {
+		// R30: what is told in confidence is passed on only where the operator named it.
+		if !j.strict && !src.HasAt && (l.role == policy.Content || l.role == policy.Query) && slices.ContainsFunc(a.Vouched, func(f provenance.Fact) bool { return f.Secret }) {
+			return writ.ProvenanceSecret
+		}
 		if l.founded = j.foundedOn(a); a.OneTime {
 			j.oneTime = append(j.oneTime, l)
 		}
@@ -609,7 +613,7 @@ func (j *judge) trace() {
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,
 			Names:   (l.role == policy.Target || l.role == policy.Selector) && !l.empty && !l.answer && !l.key,
-			Real:    j.in.Resolved[l.pointer], Collection: l.collection(), OneTime: l.oneTime,
+			Real:    j.in.Resolved[l.pointer], Collection: l.collection(),
 		})
 		j.d.open = j.d.open || l.open && (l.role == policy.Target || l.role == policy.Selector)
 	}

@@ -114,8 +114,6 @@ type Arg struct {
 	// Decides marks a target, selector, amount or secret: a handle gets the
 	// lowest label of these (R5).
 	Decides bool
-	// OneTime marks a value that only this act may be made with (R19).
-	OneTime bool
 	// Names marks a target or selector: it names the place an act goes to and
 	// the resource a read is about (R38). Collection is the one the contract
 	// gives it, and Real are the paths the door found it to lead to.

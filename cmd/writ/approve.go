@@ -64,7 +64,6 @@ func approveCommand() *cobra.Command {
 					continue
 				}
 				if !yes && !no {
-					w.Print(c.OutOrStdout())
 					return w.settle(c.Context(), newLines(c.Context(), c.InOrStdin(), c.OutOrStdout()), c.OutOrStdout())
 				}
 				if err := w.answer(c.Context(), c.OutOrStdout(), yes); err != nil || keep == "" {
@@ -166,10 +165,10 @@ func questions(ctx context.Context, c *http.Client, url string, each func([]appr
 	}
 }
 
-// settle reads the answer to a question that was shown and gives it, then what is kept
-// of it from now on.
+// settle shows a question, reads the answer and gives it, then what is kept of it from
+// now on.
 func (w *waiting) settle(ctx context.Context, in *lines, out io.Writer) error {
-	yes, err := readAnswer(in.Reader, out, &w.Shown)
+	yes, err := in.answer(out, &w.Shown)
 	if err == nil {
 		err = w.answer(ctx, out, yes)
 	}
@@ -373,7 +372,6 @@ func (f *flags) watch(c *cobra.Command) error {
 				return err
 			}
 		case w := <-news:
-			w.Print(out)
 			if err := w.settle(ctx, in, out); err != nil {
 				fmt.Fprintf(out, "%s\n", cli.OneLine(err.Error(), 300))
 			}

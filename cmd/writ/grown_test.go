@@ -218,6 +218,7 @@ func TestGrownElsewhere(t *testing.T) {
 	w := onTerminal(t, "", nil, "watch", "--state", g.state)
 	w.expect("watching")
 	ask := func(then string) {
+		w.press("n" + enter) // before there is a question, which it answers nothing of
 		done := make(chan string, 1)
 		go func() {
 			out, code := call("fetch_document", `{"id":"doc-c56d17"}`)

@@ -34,15 +34,12 @@ func ownTerminal(in io.Reader, out io.Writer) *terminal {
 }
 
 // ask shows a question and reads the answer, and after a yes what is kept of it from
-// now on, as long as the context lasts. What was typed before a question was shown
-// answers nothing.
+// now on, as long as the context lasts.
 func (t *terminal) ask(ctx context.Context, q *approval.Shown) (yes bool, keep approval.Keep, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in := newLines(ctx, t.in, t.out)
-	in.drop()
-	q.Print(t.out)
-	if yes, err = readAnswer(in.Reader, t.out, q); err == nil && yes {
+	if yes, err = in.answer(t.out, q); err == nil && yes {
 		if keep, err = readKeep(in, t.out, q); err != nil && ctx.Err() == nil {
 			keep, err = "", nil // the yes stands
 		}
@@ -75,6 +72,14 @@ func (l *lines) drop() {
 		l.typing.drop()
 		l.Reset(l.typing)
 	}
+}
+
+// answer shows a question and reads the answer to it: what was typed before it stood
+// there answers nothing.
+func (l *lines) answer(out io.Writer, q *approval.Shown) (yes bool, err error) {
+	l.drop()
+	q.Print(out)
+	return readAnswer(l.Reader, out, q)
 }
 
 // askHere is the surface of a gateway in this process: who runs it made the call.

@@ -49,9 +49,6 @@ func (s *Session) once(c *call, l *leaf, p *place) bool {
 // spend uses up the one-time values of an act.
 func (s *Session) spend(c *call) {
 	for _, l := range c.leaves {
-		if l.Rule != "output" {
-			continue
-		}
 		for _, p := range s.issued(l) {
 			s.spent = append(s.spent, spent{p.typ, l.value})
 		}

@@ -266,7 +266,7 @@ func (s *Session) unbound(c *call) *leaf {
 					return equal(l.value, l.typ(), p) && s.vouches(c, l, p) && s.inRecord(c, first, p, b.By)
 				}) || l.Rule == grownOutput && s.raised(c, l, e) && slices.ContainsFunc(s.at(e), func(p *place) bool { return s.inRecord(c, first, p, b.By) })
 			})
-			if !held && !s.quoted(l) {
+			if !held && (l.role == policy.Amount || l.role == policy.TimeRole || !s.quoted(l)) {
 				return l
 			}
 		}

@@ -84,17 +84,19 @@ func (s *Session) composed(c *call, l *leaf) string {
 	if s.secrets && (!operators || !named) {
 		return "a secret was told before"
 	}
-	// What stands in several texts of one rule is read on, by the first of them.
+	// What stands in several texts of one rule is read on, by the first of the model's.
 	var texts []string
-	first := true
+	var first *leaf
 	for _, o := range c.leaves {
 		if o.rule == l.rule && !o.key && !o.answer {
-			first = first && (len(texts) > 0 || o == l)
+			if first == nil && (o.Rule == "open" || o.Rule == "approval") {
+				first = o
+			}
 			texts = append(texts, o.says())
 		}
 	}
 	atoms := provenance.Atoms(l.says())
-	if first && len(texts) > 1 {
+	if first == l && len(texts) > 1 {
 		atoms = slices.Concat(atoms, provenance.Atoms(strings.Join(texts, "")), provenance.Atoms(strings.Join(texts, "\n")))
 	}
 	rest := l.Evidence

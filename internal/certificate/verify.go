@@ -416,6 +416,12 @@ func (s *Session) output(c *call, l *leaf) bool {
 		if !equal(l.value, l.typ(), p) || p.rule == nil || l.Evidence[0].Label < low || !s.accepted(c, l, p) || !told(c, l, p) || !s.once(c, l, p) {
 			continue
 		}
+		// R30: what is told in confidence is passed on only where the operator named it.
+		if !c.strict && (l.role == policy.Content || l.role == policy.Query) && slices.ContainsFunc(s.holding(l.value, l.typ()), func(o *place) bool {
+			return o.rule != nil && o.rule.Secret && s.vouches(c, l, o)
+		}) && !slices.ContainsFunc(c.from(l), func(src policy.Source) bool { return src.HasAt && c.query(l).source(src, p) }) {
+			continue
+		}
 		chosen := s.chosen(c, l, p)
 		switch {
 		case l.Rule == "party":
