@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"pgregory.net/rapid"
 
@@ -156,12 +157,20 @@ func (m *model) typed(lit string) bool {
 	return false
 }
 
+// typedFor is typed for the argument of a tool: where a send goes is no plain word that
+// nothing sets apart, and nothing here does.
+func (m *model) typedFor(tool, lit string) bool {
+	s, _ := mText(lit)
+	plain := !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
+	return m.typed(lit) && !(tool == "b/reply" && plain)
+}
+
 // vouched scans for an origin.
-func (m *model) vouched(lit, collection string, target bool) bool {
+func (m *model) vouched(tool, lit, collection string, target bool) bool {
 	if mEmpty(lit) {
 		return false
 	}
-	if m.typed(lit) {
+	if m.typedFor(tool, lit) {
 		return true
 	}
 	for _, f := range m.facts {
@@ -266,7 +275,7 @@ func (m *model) decide(tool string, args []mArg) (code writ.Code, pointers []str
 	for _, a := range args {
 		ok := false
 		pointer := tool + "/" + a.name
-		if a.name != "word" && !m.typed(a.lit) && len(m.guessed(pointer, wrong)) >= 5 {
+		if a.name != "word" && !m.typedFor(tool, a.lit) && len(m.guessed(pointer, wrong)) >= 5 {
 			shut = append(shut, "/"+a.name)
 			continue
 		}
@@ -274,13 +283,13 @@ func (m *model) decide(tool string, args []mArg) (code writ.Code, pointers []str
 		case a.name == "word":
 			ok = a.lit == `"alpha"` || a.lit == `"beta77"`
 		case a.name == "user":
-			ok = m.vouched(a.lit, "user", tool != "b/reply" || !hasTarget)
+			ok = m.vouched(tool, a.lit, "user", tool != "b/reply" || !hasTarget)
 		case a.name == "mail":
-			ok = m.vouched(a.lit, "mail", tool == "b/reply" && !hasTarget)
+			ok = m.vouched(tool, a.lit, "mail", tool == "b/reply" && !hasTarget)
 		}
 		if !ok {
 			pointers = append(pointers, "/"+a.name)
-			if a.name != "word" && !m.typed(a.lit) {
+			if a.name != "word" && !m.typedFor(tool, a.lit) {
 				wrong = append(wrong, mGuess{pointer, a.name, a.lit})
 			}
 		}
@@ -308,7 +317,7 @@ func (m *model) decided(server, tool string, args []mArg, code writ.Code, pointe
 		l := m.label(a.lit)
 		if a.name == "word" && (a.lit == `"alpha"` || a.lit == `"beta77"`) {
 			l = writ.Operator
-		} else if m.typed(a.lit) && (a.name != "word" || !act) {
+		} else if m.typedFor(tool, a.lit) && (a.name != "word" || !act) {
 			l = writ.User
 		} else if act && code == "" {
 			l = writ.System // vouched, of small space or not

@@ -172,7 +172,9 @@ func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Que
 			l.refs = append(l.refs, refOf(made))
 			return true // R13
 		}
-		named, ok := names(j.named(), j.query(l, policy.Source{}))
+		q := j.query(l, policy.Source{})
+		q.Named = j.setApart(l, q)
+		named, ok := names(j.named(), q)
 		if !ok {
 			return false
 		}
@@ -357,7 +359,17 @@ func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 	if s == nil || j.strict || l.answer || s.ledger.Turns() == 0 {
 		return provenance.Quote{}, writ.ProvenanceUnseen
 	}
-	return s.ledger.Typed(j.query(l, policy.Source{Kind: policy.FromUser}))
+	q := j.query(l, policy.Source{Kind: policy.FromUser})
+	q.Named = j.setApart(l, q)
+	return s.ledger.Typed(q)
+}
+
+// setApart reports whether the user has to set a plain word apart as a name: it says
+// where something goes, and strangers can be called like any word of his sentence. A
+// piece of one thing stands beside the others.
+func (j *judge) setApart(l *leaf, q provenance.Query) bool {
+	return q.Target && j.d.Effect&(policy.Send|policy.Egress|policy.Transfer) != 0 &&
+		!slices.ContainsFunc(j.bindings(), func(b policy.Binding) bool { return l.among(b.Others) })
 }
 
 // fromUser is R6. What the user typed whole may be a target (R28): he chose it.

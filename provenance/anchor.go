@@ -133,7 +133,9 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 	a := anchoring{Names: n, q: &q, guaranteed: guaranteed, marks: map[Type]uint32{}}
 	said := n.all()
 	for i := range said {
-		a.plain = plainWord(said[i].word)
+		if a.plain = plainWord(said[i].word); a.plain && guaranteed && q.Named && !n.l.apart(said[i].at, q.words()) {
+			continue
+		}
 		if a.names(&said[i]) {
 			return said[i].at, true
 		}
@@ -142,6 +144,12 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 		return n.l.ranking(q)
 	}
 	return Quote{}, false
+}
+
+// apart reports whether the user set a stretch of his words apart as a name.
+func (l *Ledger) apart(at Quote, words []string) bool {
+	i := slices.IndexFunc(l.turns, func(t turn) bool { return t.Evidence == at.Evidence })
+	return i >= 0 && l.turns[i].own.apart(span{at.Start, at.End}, words)
 }
 
 // anchoring is the state of one question.

@@ -38,6 +38,9 @@ type Query struct {
 	// Ours lets what stands intact at the one output that Server, Tool and At name vouch,
 	// and nothing else: a person said that our own people alone write there.
 	Ours bool
+	// Named asks of a word of letters alone that the user set it apart as a name or said
+	// before it what it is: any sentence has such words, and strangers can be called so.
+	Named bool
 	// Party lets an authenticated third party's identity vouch: the user typed
 	// the value whole (R3).
 	Party bool

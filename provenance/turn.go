@@ -153,27 +153,33 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	if !ok {
 		return Quote{}, writ.ProvenanceUnseen
 	}
-	words := q.Words
+	words := q.words()
 	isSmall := q.Enum || SmallSpace(q.Type, q.Value)
-	if q.Collection != "" {
-		words = append(words[:len(words):len(words)], q.Collection)
-	}
+	named := q.Named && plainWord(v)
 	reason := writ.ProvenanceUnseen
 	for i := range l.holdingTurns(v, typed) {
 		t := &l.turns[i]
-		s, found, bare := t.own.find(v, typed, words, q.Authority, isSmall)
+		s, found, bare := t.own.find(v, typed, words, q.Authority, named, isSmall)
 		switch {
 		case found:
 			return Quote{t.Evidence, s.start, s.end}, ""
 		case bare:
 			reason = writ.ProvenanceSmall
 		case reason == writ.ProvenanceUnseen:
-			if _, found, bare := t.quoted.find(v, typed, words, q.Authority, isSmall); found || bare {
+			if _, found, bare := t.quoted.find(v, typed, words, q.Authority, named, isSmall); found || bare {
 				reason = writ.ProvenanceLabel
 			}
 		}
 	}
 	return Quote{}, reason
+}
+
+// words are those that say before a value what it is.
+func (q *Query) words() []string {
+	if q.Collection == "" {
+		return q.Words
+	}
+	return append(slices.Clone(q.Words), q.Collection)
 }
 
 // TypedBeside answers for a value of small space, or one too common to be told, that
@@ -436,9 +442,9 @@ var ibanStart = regexp.MustCompile(`^[A-Za-z]{2}[0-9]{2}`)
 // that typed form. bare says that it stands there, but of small space and
 // without a word before it. What says whom or what an act is for does not end in the
 // stop that ends the sentence.
-func (r *reading) find(text, typed string, words []string, authority, small bool) (s span, found, bare bool) {
+func (r *reading) find(text, typed string, words []string, authority, named, small bool) (s span, found, bare bool) {
 	try := func(at span) bool {
-		if authority && r.closes(at.end) {
+		if authority && r.closes(at.end) || named && !r.apart(at, words) {
 			return false
 		}
 		if r.hash[at.start] || small {
@@ -465,6 +471,17 @@ func (r *reading) find(text, typed string, words []string, authority, small bool
 		}
 	}
 	return s, false, bare
+}
+
+// apart reports whether a stretch is set apart as a name: by a word before it that says
+// what it is, or by marks on both sides.
+func (r *reading) apart(at span, words []string) bool {
+	if r.called(at.start, words) {
+		return true
+	}
+	before, n := utf8.DecodeLastRuneInString(r.text[:at.start])
+	after, _ := utf8.DecodeRuneInString(r.text[at.end:])
+	return n > 0 && isMark(before) && isMark(after)
 }
 
 // closes reports whether what ends at i ends in a stop of the sentence and not of its

@@ -50,6 +50,7 @@ type leaf struct {
 	enum    bool // a member of an enum of the pinned schema
 
 	contested bool
+	apart     bool // a plain word has to be set apart as a name
 	open      bool // anyone can have made it appear (R28)
 }
 
@@ -171,6 +172,7 @@ func (s *Session) read(in Call) (*call, error) {
 	for i, l := range c.leaves {
 		l.Trace = &r.Traces[i]
 		l.contested = l.Contested
+		l.apart = c.target(l) && !l.key && c.effect&(policy.Send|policy.Egress|policy.Transfer) != 0 && !slices.ContainsFunc(c.bindings(), l.other)
 		role := l.role.String()
 		if l.key {
 			role = "key"

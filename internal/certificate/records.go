@@ -30,7 +30,7 @@ func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 		return false
 	}
 	return slices.ContainsFunc(l.Evidence[min(l.base(), len(l.Evidence)):], func(e gate.Ref) bool {
-		return s.typed(l, e) || s.names(l.collection(), l.value, e, guaranteed) || !guaranteed && s.called(l, e) ||
+		return s.typed(l, e) || s.names(l.collection(), l.value, e, guaranteed) && !(guaranteed && l.apart && s.plainly(l, e)) || !guaranteed && s.called(l, e) ||
 			slices.ContainsFunc(s.system(e), func(p *place) bool { return s.creation(c, l, p) })
 	})
 }
@@ -272,4 +272,11 @@ func (s *Session) unbound(c *call) *leaf {
 		}
 	}
 	return nil
+}
+
+// plainly reports whether the words that name a record are one plain word that nothing
+// sets apart.
+func (s *Session) plainly(l *leaf, e gate.Ref) bool {
+	t, words, ok := s.quote(e)
+	return ok && plainWord(strictjson.StringOf(words)) && !t.apart(e, l.words())
 }

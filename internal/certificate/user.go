@@ -80,6 +80,14 @@ func (t *turn) ends(i int) bool {
 	return blank(r) || stop(r) && last || mark(r) && (last || mark(after) || stop(after))
 }
 
+// apart reports whether a quoted word is set apart: behind a word that says what it is,
+// or in marks.
+func (t *turn) apart(r gate.Ref, words []string) bool {
+	before, _ := utf8.DecodeLastRuneInString(t.own[:r.Start])
+	after, _ := utf8.DecodeRuneInString(t.own[r.End:])
+	return mark(before) && mark(after) || t.called(r.Start, before == '#', words)
+}
+
 // over reports whether the stop before i ends a sentence: what comes after it, if
 // anything, is set apart by white space and begins with no small letter or digit where
 // the stop is a dot.
@@ -118,6 +126,9 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 				return false // fewer words say it
 			}
 		}
+	}
+	if l.apart && plainWord(l.value) && !t.apart(r, l.words()) {
+		return false
 	}
 	small := l.enum || provenance.SmallSpace(l.typ(), l.value)
 	return !small && !hash || t.called(r.Start, hash, l.words())
