@@ -114,11 +114,11 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	if l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName }) {
 		supply += ", or it is a new name in a directory that was listed whole, which ends in " + shown(strings.Join(l.rule.Extensions, ", "))
 	}
-	if l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
+	if !l.answer && !l.key && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		switch {
 		case supply == noSupplier:
 			supply += ", and the user may type it: " + j.say()
-		case !l.rule.FromDefault:
+		case l.rule != nil && !l.rule.FromDefault:
 			supply += ", and the user may type it"
 		}
 	}

@@ -55,6 +55,10 @@ func replayCommand() *cobra.Command {
 			for _, m := range r.Missing {
 				fmt.Fprintf(c.ErrOrStderr(), "%s is not here: skipped\n", cli.Printable(m))
 			}
+			if len(r.Missing) > 0 && !c.Flags().Changed("out") {
+				fmt.Fprintf(c.ErrOrStderr(), "%s was left alone: it is of all of them\n", out)
+				out = ""
+			}
 			if err := tellResult(c, r.JSON, "--out", out, asJSON, r.Markdown); err != nil || out == "" {
 				return err
 			}

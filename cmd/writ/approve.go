@@ -217,7 +217,7 @@ func kept(out io.Writer, lines []policy.Grown) {
 	for _, g := range lines {
 		fmt.Fprintf(out, "from now on: %s\n", grownLine(g))
 	}
-	fmt.Fprintln(out, "writ grown list shows it, and writ grown remove takes it back")
+	fmt.Fprintln(out, "writ grown list --config FILE shows it, and writ grown remove takes it back")
 }
 
 // notHeard is the end of a command whose answer came to nothing.

@@ -88,7 +88,7 @@ func findPlace(arg, project string) (*place, error) {
 	case c == nil && (project != "" || !strings.ContainsAny(arg, `/\.`)):
 		return nil, cli.Fail(cli.ExitUsage, "writ connect --help", "the clients known by name are %s", clientNames())
 	case c == nil:
-		p.name, p.title, p.layout, candidates = "file", "The client", clients.Generic, []string{arg}
+		p.name, p.title, p.layout, candidates = "file", "the client", clients.Generic, []string{arg}
 	case project != "":
 		if candidates = []string{c.Project(project)}; candidates[0] == "" {
 			return nil, cli.Fail(cli.ExitUsage, "writ connect "+c.Name, "%s has no file of a project", c.Title)
