@@ -51,7 +51,7 @@ var needs = map[writ.Reason]string{
 	writ.ProvenanceCatalog:    "must be a value that the tool's own definition lists",
 	writ.ProvenanceKey:        "is a name the schema does not give and was not seen where this call accepts it",
 	writ.ProvenanceAtom:       "holds what nothing in this session vouches for",
-	writ.ProvenanceReader:     "is free text, which goes only to whom the user named: he types the address, or what only that record holds",
+	writ.ProvenanceReader:     "is free text, which goes only where the user said: he types the address, path or id, or what only that record holds",
 	writ.ProvenanceSecret:     "is free text, and a secret was read in this session, which it could carry; in a session of its own it passes",
 	writ.ProvenanceRecord:     "is of another record than the argument it belongs to; read that record again, or the user types the value",
 	writ.ProvenanceSaidBy:     "was asked for by nobody whom the user named in his latest turn, or is not all that he asked for; the user types it, or names one sender",
