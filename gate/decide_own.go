@@ -1,15 +1,14 @@
 package gate
 
 import (
-	"net/netip"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
 )
 
 // A place is one path of Writ's own, taken apart, and where a relative path of
@@ -278,7 +277,7 @@ func endpoint(s string) string {
 		}
 	}
 	host = strings.TrimSuffix(text.Fold(host, text.Compatible), ".")
-	if ip, ok := address(host); ok {
+	if ip, ok := provenance.Address(host); ok {
 		if host = ip.String(); ip.IsLoopback() || ip.IsUnspecified() {
 			host = "localhost"
 		}
@@ -286,46 +285,6 @@ func endpoint(s string) string {
 		host = "localhost"
 	}
 	return host + ":" + port
-}
-
-// address reads an IP address as resolvers do: also 127.1, 0x7f000001, 017700000001
-// and one in IPv6 clothes.
-func address(host string) (netip.Addr, bool) {
-	in, _ := strings.CutSuffix(strings.TrimPrefix(host, "["), "]")
-	if ip, err := netip.ParseAddr(in); err == nil {
-		return ip.WithZone("").Unmap(), true
-	}
-	parts := strings.Split(host, ".")
-	if len(parts) > 4 {
-		return netip.Addr{}, false
-	}
-	var n uint64
-	for i, p := range parts {
-		v, err := strconv.ParseUint(strings.TrimPrefix(p, "0x"), base(p), 64)
-		if p == "0x" {
-			v, err = 0, nil
-		}
-		bits := 8
-		if i == len(parts)-1 {
-			bits = 8 * (5 - len(parts))
-		}
-		if err != nil || v >= 1<<bits {
-			return netip.Addr{}, false
-		}
-		n = n<<bits | v
-	}
-	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}), true
-}
-
-// base is the base a resolver reads a part of an address in.
-func base(part string) int {
-	switch {
-	case strings.HasPrefix(part, "0x"):
-		return 16
-	case len(part) > 1 && part[0] == '0':
-		return 8
-	}
-	return 10
 }
 
 // percentDecode resolves %XX. What is not an escape stays as it is.

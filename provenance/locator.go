@@ -82,6 +82,46 @@ func numeric(label string) bool {
 	return ok && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
+// Address reads a host in small letters as an IP address, as resolvers do: also 127.1,
+// 0x7f000001, 017700000001 and one in IPv6 clothes.
+func Address(host string) (netip.Addr, bool) {
+	in, _ := strings.CutSuffix(strings.TrimPrefix(host, "["), "]")
+	if ip, err := netip.ParseAddr(in); err == nil {
+		return ip.WithZone("").Unmap(), true
+	}
+	parts := strings.Split(host, ".")
+	if len(parts) > 4 {
+		return netip.Addr{}, false
+	}
+	var n uint64
+	for i, p := range parts {
+		v, err := strconv.ParseUint(strings.TrimPrefix(p, "0x"), base(p), 64)
+		if p == "0x" {
+			v, err = 0, nil
+		}
+		bits := 8
+		if i == len(parts)-1 {
+			bits = 8 * (5 - len(parts))
+		}
+		if err != nil || v >= 1<<bits {
+			return netip.Addr{}, false
+		}
+		n = n<<bits | v
+	}
+	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}), true
+}
+
+// base is the base a resolver reads a part of an address in.
+func base(part string) int {
+	switch {
+	case strings.HasPrefix(part, "0x"):
+		return 16
+	case len(part) > 1 && part[0] == '0':
+		return 8
+	}
+	return 10
+}
+
 // localPart is RFC 5321's dot-string, widened to letters of any script: no
 // quoting, no comments, no white space.
 var localPart = regexp.MustCompile("^[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+(?:\\.[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+)*$")

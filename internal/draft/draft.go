@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -136,7 +135,7 @@ func (l *leaf) kind() string {
 // words are those of the last name in the pointer.
 func (l *leaf) words() []string {
 	p := strings.TrimRight(l.pointer, "/*")
-	return wordsOf(p[strings.LastIndexByte(p, '/')+1:])
+	return text.NameWords(p[strings.LastIndexByte(p, '/')+1:])
 }
 
 func (l *leaf) says(list map[string]bool) bool {
@@ -172,28 +171,5 @@ func leavesOf(schema []byte) (out []leaf) {
 	}
 	walk(schema, "", 0)
 	slices.SortFunc(out, func(a, b leaf) int { return strings.Compare(a.pointer, b.pointer) })
-	return out
-}
-
-// wordsOf takes a name apart: at everything that is no letter, and before a capital
-// that follows a small letter.
-func wordsOf(name string) (out []string) {
-	var word []rune
-	end := func() {
-		if len(word) > 0 {
-			out = append(out, strings.ToLower(string(word)))
-		}
-		word = nil
-	}
-	last := rune(0)
-	for _, r := range name {
-		if !unicode.IsLetter(r) || unicode.IsUpper(r) && unicode.IsLower(last) {
-			end()
-		}
-		if last = r; unicode.IsLetter(r) {
-			word = append(word, r)
-		}
-	}
-	end()
 	return out
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -70,7 +71,7 @@ func reads(t *gate.Tool, said string, args []leaf) bool {
 			return false
 		}
 	}
-	for _, w := range wordsOf(t.Name) {
+	for _, w := range text.NameWords(t.Name) {
 		switch {
 		case reading[w]:
 			return true
@@ -79,7 +80,7 @@ func reads(t *gate.Tool, said string, args []leaf) bool {
 		}
 	}
 	first := ""
-	if words := wordsOf(said); len(words) > 0 {
+	if words := text.NameWords(said); len(words) > 0 {
 		first = words[0]
 	}
 	return acts(first) == 0 && (hint("readOnlyHint") == "true" || reading[first])
@@ -87,7 +88,7 @@ func reads(t *gate.Tool, said string, args []leaf) bool {
 
 func mentionsSQL(a leaf) bool {
 	said, _ := strictjson.Text(strictjson.Get(a.schema, "description"))
-	for _, w := range wordsOf(said) {
+	for _, w := range text.NameWords(said) {
 		if w == "sql" || w == "cypher" {
 			return true
 		}
@@ -98,7 +99,7 @@ func mentionsSQL(a leaf) bool {
 // effect is what a tool that is no read can do, by the verbs of its name and by what
 // the server admits; where nothing says, it is all that the user would mind.
 func effect(t *gate.Tool) (e policy.Effect) {
-	for _, w := range wordsOf(t.Name) {
+	for _, w := range text.NameWords(t.Name) {
 		if e == 0 || !nouns[w] {
 			e |= acts(w)
 		}
