@@ -162,7 +162,11 @@ func (j *judge) plainly() {
 			continue
 		}
 		var missing []string
-		for _, a := range provenance.PlainAtoms(l.says()) {
+		names := l.path
+		if l.key {
+			names = names[:len(names)-1]
+		}
+		for _, a := range provenance.PlainAtoms(l.says(), names) {
 			if j.session() == nil {
 				j.unfounded = []writ.Failure{{Reason: writ.ProvenanceSession, Need: needs[writ.ProvenanceSession]}}
 				return

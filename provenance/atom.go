@@ -347,29 +347,151 @@ const maxLinks = 64
 
 // PlainAtoms returns those atoms of what a read is asked with by which it can reach
 // somewhere else, or carry something there: links, hosts, mail addresses and keys, and
-// what is hidden. A dotted word is a host where its end is a top-level domain; what
-// may be the end of a file's name too, as "md", counts from three parts on: of two alone
-// it carries nothing. In a path no host is looked for, unless it begins as a share does.
-func PlainAtoms(s string) []Atom {
+// what is hidden, also behind the escapes of a string of JSON. A dotted word is a host
+// where its end is a top-level domain, a number where a resolver reads it as an address.
+// What may be something else too goes by the argument, whose names lead to it from the
+// outside in. In one that is called as a file or a text is, "md" is the end of a file's
+// name until it has three parts or a path behind it: of two alone it carries nothing. In
+// a path no host is looked for, unless it begins as a share does.
+func PlainAtoms(s string, names []string) []Atom {
 	_, _, why := Canonical(Path, strictjson.StringOf(s))
 	isPath := why == "" && strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "//") || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../")
-	return slices.DeleteFunc(atomsAs(s, unmarked), func(a Atom) bool {
+	in := argumentOf(names)
+	out := slices.DeleteFunc(atomsAs(s, unquoted), func(a Atom) bool {
 		switch a.Kind {
 		case LinkAtom, MailAtom, HiddenAtom, ManyAtoms:
 			return false
 		case HostAtom:
-			return isPath || !resolves(a.Text)
+			return isPath || !resolves(a.Text, in)
 		case KeyAtom:
 			// A long relative path is no key unless a part of it is one.
 			return !slices.ContainsFunc(strings.Split(a.Text, "/"), func(p string) bool { return len(p) >= 20 && isKey(p) })
 		}
 		return true
 	})
+	if isPath {
+		return out
+	}
+	plain, _ := plainOf(s)
+	for _, f := range append(addresses(plain, in), addresses(unquoted(plain), in)...) {
+		a := Atom{HostAtom, f, Host}
+		if !strings.Contains(s, f) {
+			a = Atom{Kind: HiddenAtom}
+		}
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+		if len(out) > maxAtoms {
+			return []Atom{{Kind: ManyAtoms}}
+		}
+	}
+	return out
+}
+
+// argument is what the name of an argument says of what stands in it.
+type argument int
+
+const (
+	someArgument argument = iota
+	wordsArgument
+	hostArgument
+)
+
+var (
+	// A host may be called by the end of a longer word: baseurl, website.
+	hostNames = regexp.MustCompile(`(?:host|domain|url|uri|href|site|server|address|endpoint|origin|proxy|webhook)(?:s|es)?$|^host|^(?:ip|link|fqdn|dns|peer|callback)s?$`)
+	wordNames = regexp.MustCompile(`(?:file|path|name|dir|text|query)s?$|^(?:filenames?|directory|directories|folders?|globs?|patterns?|regexp?|q|queries|search|terms?|keywords?|phrase|prompt|question|titles?|content|contents|body|message|include|includes|exclude|excludes|ref|branch|tag|version|release|doc|document|module)$`)
+)
+
+// argumentOf reads the names that lead to an argument: one of a host anywhere makes it
+// one, and only its own last can say that it is a text or a file.
+func argumentOf(names []string) argument {
+	names = slices.DeleteFunc(slices.Clone(names), digits)
+	for i, n := range names {
+		words := text.NameWords(n)
+		if slices.ContainsFunc(words, hostNames.MatchString) {
+			return hostArgument
+		}
+		if i == len(names)-1 && slices.ContainsFunc(words, wordNames.MatchString) {
+			return wordsArgument
+		}
+	}
+	return someArgument
+}
+
+// apart are marks that stand between what is asked for and something else.
+const apart = " \t\r\n\"'`<>(){}|,;=@"
+
+var dottedDay = regexp.MustCompile(`^[0-3]?[0-9]\.[01]?[0-9]\.(?:19|20)[0-9]{2}$`)
+
+// addresses are the hosts of a text that are numbers and no address in four decimal
+// parts. 2.3.1 may be a version, 17 a count and 0x80070005 an error: those are hosts in
+// an argument of one, and dotted or in hexadecimal where a path goes on behind them. What
+// begins with a zero byte is nobody's.
+func addresses(s string, in argument) (out []string) {
+	whole := strings.TrimSpace(s)
+	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(apart, r) }) {
+		host, behind := strings.TrimLeft(word, `/\`), ""
+		bare := strings.ToLower(strings.ReplaceAll(strings.TrimRight(host, ".:!?"), "。", "."))
+		ip, ok := Address(bare)
+		if !ok {
+			end := strings.IndexAny(host, `/\?#:`)
+			if strings.HasPrefix(host, "[") {
+				end = strings.IndexByte(host, ']') + 1
+			}
+			if end <= 0 {
+				continue
+			}
+			host, behind = host[:end], host[end:]
+			bare = strings.ToLower(strings.TrimRight(strings.ReplaceAll(host, "。", "."), "."))
+			if ip, ok = Address(bare); !ok {
+				continue
+			}
+		}
+		goesOn := strings.ContainsFunc(behind, unicode.IsLetter)
+		dots, hex := strings.Count(bare, "."), strings.Contains(bare, "0x")
+		switch {
+		case ip.AsSlice()[0] == 0:
+			continue
+		case ip.Is6(), in == hostArgument && (dots > 0 || hex), dots > 0 && hex, goesOn && (dots > 0 || hex), dots == 3:
+		case in == hostArgument: // an integer alone, or with a path behind it
+			if !strings.HasPrefix(strings.TrimLeft(whole, `/\`), host) || host+behind != strings.TrimLeft(whole, `/\`) {
+				continue
+			}
+		case in == someArgument && (dots > 1 && !dottedDay.MatchString(bare) || hex):
+		default:
+			continue
+		}
+		out = append(out, strings.TrimRight(host, ".:!?"))
+	}
+	return out
+}
+
+var charEscape = regexp.MustCompile(`\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))`)
+
+// unquoted is a text unmarked, and without the escapes by which a string of a program
+// spells a character, seen or not.
+func unquoted(s string) string {
+	for range 3 {
+		before := s
+		s = charEscape.ReplaceAllStringFunc(s, func(e string) string {
+			n, _ := strconv.ParseUint(strings.Trim(e[2:], "{}"), 16, 32)
+			if n < ' ' {
+				return e
+			}
+			read, _ := plainOf(string(rune(n)))
+			return read
+		})
+		if s = unmarked(s); s == before {
+			break
+		}
+	}
+	return s
 }
 
 // resolves reports whether a dotted word may be asked for as a host: it ends in a
 // top-level domain, or in numbers.
-func resolves(s string) bool {
+func resolves(s string, in argument) bool {
 	host := s
 	if i := strings.IndexAny(s, "/?#:"); i >= 0 {
 		host = s[:i]
@@ -386,7 +508,7 @@ func resolves(s string) bool {
 	if _, listed := publicsuffix.PublicSuffix(top); !listed {
 		return false
 	}
-	return !fileEnds[last] || len(host) < len(strings.TrimRight(s, ".")) || strings.Count(host, ".") > 1
+	return !fileEnds[last] || in != wordsArgument || len(host) < len(strings.TrimRight(s, ".")) || strings.Count(host, ".") > 1
 }
 
 // fileEnds are top-level domains that are ends of files' names as well.
