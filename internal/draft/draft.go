@@ -55,8 +55,8 @@ func tool(b *strings.Builder, t *gate.Tool) {
 	if first, _, _ := strings.Cut(strings.TrimSpace(said), "\n"); first != "" {
 		fmt.Fprintf(b, "    # the server says: %s\n", text.OneLine(first, 100))
 	}
-	args := leavesOf(strictjson.Get(t.Raw, "inputSchema"))
-	if reads(t, said, args) {
+	args, all := leavesOf(strictjson.Get(t.Raw, "inputSchema"))
+	if all && reads(t, said, args) {
 		b.WriteString("    effect: read\n    arguments: plain\n")
 	} else {
 		fmt.Fprintf(b, "    effect: [%s]\n", strings.Join(effect(t).Names(), ", "))
@@ -97,7 +97,7 @@ func bounded(a leaf) bool {
 // outputs lists the fields of the published output schema. Fields that look like
 // identifiers get a suggestion, never a label.
 func outputs(b *strings.Builder, t *gate.Tool) {
-	fields := leavesOf(strictjson.Get(t.Raw, "outputSchema"))
+	fields, _ := leavesOf(strictjson.Get(t.Raw, "outputSchema"))
 	if len(fields) == 0 {
 		return
 	}
@@ -123,13 +123,35 @@ func scalar(s string) string {
 
 // leaf is one value a schema describes.
 type leaf struct {
-	pointer string // with * for an index
-	schema  []byte
+	pointer string   // with * for an index
+	schema  []byte   // nil where several describe it
+	others  [][]byte // its alternatives, or those several
 }
 
 func (l *leaf) kind() string {
 	s, _ := strictjson.Text(strictjson.Get(l.schema, "type"))
 	return s
+}
+
+// mayBeText reports whether a string can stand there: whatever is not plainly something
+// else.
+func (l *leaf) mayBeText() bool {
+	if strictjson.Get(l.schema, "type") == nil && len(l.others) > 0 {
+		return slices.ContainsFunc(l.others, mayBeText)
+	}
+	return mayBeText(l.schema)
+}
+
+func mayBeText(schema []byte) bool {
+	t := strictjson.Get(schema, "type")
+	kinds, several := strictjson.Elements(t)
+	if !several {
+		kinds = [][]byte{t}
+	}
+	return slices.ContainsFunc(kinds, func(kind []byte) bool {
+		k, _ := strictjson.Text(kind)
+		return !slices.Contains([]string{"integer", "number", "boolean", "null"}, k)
+	})
 }
 
 // words are those of the last name in the pointer.
@@ -147,29 +169,64 @@ func (l *leaf) isID() bool {
 	return len(w) > 0 && slices.Contains([]string{"id", "uuid", "path", "uri"}, w[len(w)-1])
 }
 
-// leavesOf returns what a schema's properties and items lead to, sorted, within bounds
-// that a draft has use for.
-func leavesOf(schema []byte) (out []leaf) {
-	var walk func(schema []byte, at string, depth int)
-	walk = func(schema []byte, at string, depth int) {
-		if depth > 4 || len(out) >= 40 {
+// leavesOf returns what a schema's properties, items and alternatives lead to, sorted,
+// each place once. all is false where they are more than a draft has use for.
+func leavesOf(schema []byte) (out []leaf, all bool) {
+	steps, root := 0, schema
+	add := func(at string, schema []byte) {
+		i := slices.IndexFunc(out, func(l leaf) bool { return l.pointer == at })
+		if i < 0 {
+			out = append(out, leaf{at, schema, alternatives(root, schema, "anyOf", "oneOf")})
 			return
 		}
-		if props, ok := strictjson.Members(strictjson.Get(schema, "properties")); ok && len(props) > 0 {
-			for _, p := range props {
-				walk(p.Value, at+strictjson.Pointer([]string{p.Name}), depth+1)
+		l := &out[i]
+		if l.schema != nil {
+			l.schema, l.others = nil, append(l.others, l.schema)
+		}
+		l.others = append(l.others, schema)
+	}
+	// walk reports whether a schema leads further than to its own place.
+	var walk func(schema []byte, at string, depth int) bool
+	walk = func(schema []byte, at string, depth int) (further bool) {
+		if steps++; depth > 6 || len(out) >= 40 || steps > 2000 {
+			return false
+		}
+		into := func(at string, schema []byte) {
+			if further = true; !walk(schema, at, depth+1) {
+				add(at, schema)
 			}
-			return
+		}
+		props, _ := strictjson.Members(strictjson.Get(schema, "properties"))
+		for _, p := range props {
+			into(at+strictjson.Pointer([]string{p.Name}), p.Value)
 		}
 		if items := strictjson.Get(schema, "items"); strictjson.KindOf(items) == strictjson.Object {
-			walk(items, at+"/*", depth+1)
-			return
+			into(at+"/*", items)
 		}
-		if at != "" {
-			out = append(out, leaf{at, schema})
+		for _, s := range alternatives(root, schema, "anyOf", "oneOf", "allOf", "$ref") {
+			further = walk(s, at, depth+1) || further
 		}
+		return further
 	}
 	walk(schema, "", 0)
+	all = len(out) < 40 && steps <= 2000
+	out = out[:min(len(out), 40)]
 	slices.SortFunc(out, func(a, b leaf) int { return strings.Compare(a.pointer, b.pointer) })
+	return out, all
+}
+
+// alternatives are the schemas that some keywords of another stand for.
+func alternatives(root, schema []byte, keywords ...string) (out [][]byte) {
+	for _, k := range keywords {
+		v := strictjson.Get(schema, k)
+		if ref, ok := strictjson.Text(v); ok && k == "$ref" {
+			if local, ok := strings.CutPrefix(ref, "#/"); ok {
+				out = append(out, strictjson.At(root, "/"+local))
+			}
+			continue
+		}
+		es, _ := strictjson.Elements(v)
+		out = append(out, es...)
+	}
 	return out
 }

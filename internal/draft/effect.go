@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/gate"
@@ -18,25 +19,30 @@ func set(words string) map[string]bool {
 }
 
 var (
-	// reading are verbs, and nouns used as such, of tools that look.
-	reading = set(`get gets list lists read reads search searches find finds describe describes show shows view views query queries lookup count
-		counts check checks status stat stats info inspect browse tree diff log blame explain explains compare validate preview whoami ping health
-		help docs references definition definitions symbols diagnostics history head retrieve retrieves return returns fetch fetches summarize
-		analyze observe discover calculate convert echo`)
+	// reading are verbs of tools that look.
+	reading = set(`get list read search find describe show view query lookup check inspect browse explain compare validate preview retrieve fetch
+		summarize analyze observe discover calculate convert echo`)
+	// tells are those by which a server describes one.
+	tells = set(`gets lists reads searches finds describes shows views queries checks explains retrieves returns fetches counts`)
+	// looking are nouns by which tools that look are called. A verb beside one goes
+	// first, wherever it stands.
+	looking = set(`status stat stats info tree diff blame count counts whoami ping health help docs references definition definitions symbols
+		diagnostics history head logs lists views queries searches checks returns`)
 	// acting are those of tools that do something, by what it can be.
 	acting = map[policy.Effect]map[string]bool{
 		policy.Write: set(`create creates add adds new make makes write writes edit edits update updates set sets put patch append insert upsert save saves move
 			rename copy close reopen merge commit rebase checkout revert approve assign book cancel start starts stop stops restart run runs exec
 			execute executes eval evaluate click type fill press drag drop hover select navigate install deploy apply scale enable disable lock unlock
-			trigger toggle archive restore import sync register mark star open switch init handle resize print generate build record change modify`),
-		policy.Delete:   set(`delete deletes remove removes drop purge clear clears truncate destroy erase kill uninstall reset wipe prune cancel overwrite`),
+			trigger toggle archive restore import sync register mark star open switch init handle resize print generate build record change modify
+			replace return log increment rotate swap attach detach unlink subscribe unsubscribe unassign rerun retry checkin signin signup`),
+		policy.Delete:   set(`delete deletes remove removes drop purge clear clears truncate destroy erase kill uninstall reset wipe prune cancel overwrite flush forget expire dismiss unset`),
 		policy.Send:     set(`send sends post posts reply replies publish share shares invite invites notify mail email message comment submit push upload tweet dial call forward handle fork`),
 		policy.Transfer: set(`pay pays transfer transfers charge refund buy sell order withdraw donate`),
 		policy.Auth:     set(`grant revoke login logout auth authorize authenticate impersonate permit`),
 		policy.Egress:   set(`navigate open crawl scrape download clone pull goto`),
 	}
 	// nouns are those of them that behind another verb say what it is done to.
-	nouns = set(`pull commit message comment mail email order post call share fork record print mark star set change build copy move note patch switch type`)
+	nouns = set(`pull commit message comment mail email order post call share fork record print mark star set change build copy move note patch switch type log return`)
 	// programs are arguments that are run, whatever the tool is called.
 	programs = set(`sql statement command cmd script code expression program shell function`)
 	// texts are arguments that hold what somebody reads.
@@ -58,8 +64,9 @@ func acts(word string) (e policy.Effect) {
 }
 
 // reads reports whether a tool is drafted as a read: the first verb of its name is one
-// that looks, or it has none, and the server says that it looks and begins to describe
-// it by no verb that does something. What runs what it is given is none.
+// that looks, or it has none, and is called by a noun of one or said to look, and the
+// server begins to describe it by no verb that does something. What runs what it is
+// given is none.
 func reads(t *gate.Tool, said string, args []leaf) bool {
 	a := strictjson.Get(t.Raw, "annotations")
 	hint := func(name string) string { return string(strictjson.Get(a, name)) }
@@ -67,33 +74,46 @@ func reads(t *gate.Tool, said string, args []leaf) bool {
 		return false
 	}
 	for _, arg := range args {
-		if arg.kind() == "string" && (arg.says(programs) || mentionsSQL(arg)) {
+		if arg.mayBeText() && (arg.says(programs) || mentionsSQL(arg.schema) || slices.ContainsFunc(arg.others, mentionsSQL)) {
 			return false
 		}
 	}
-	for _, w := range text.NameWords(t.Name) {
+	words := text.NameWords(t.Name)
+	noun := false
+	for i, w := range words {
 		switch {
 		case reading[w]:
-			return true
+			return !actsToo(words[i:])
+		case looking[w], w == "log" && i == len(words)-1: // git_log, but not log_expense
+			noun = true
 		case acts(w) != 0:
 			return false
 		}
 	}
-	first := ""
-	if words := text.NameWords(said); len(words) > 0 {
-		first = words[0]
+	words = append(text.NameWords(said), "")
+	first := words[0]
+	if acts(first) != 0 && first != "return" || actsToo(words[:min(len(words), 4)]) {
+		return false
 	}
-	return acts(first) == 0 && (hint("readOnlyHint") == "true" || reading[first])
+	return noun || hint("readOnlyHint") == "true" || reading[first] || tells[first]
 }
 
-func mentionsSQL(a leaf) bool {
-	said, _ := strictjson.Text(strictjson.Get(a.schema, "description"))
-	for _, w := range text.NameWords(said) {
-		if w == "sql" || w == "cypher" {
+// actsToo reports whether words that begin with one that looks go on to something else:
+// check in, fetch and forward.
+func actsToo(words []string) bool {
+	for i, w := range words[1:] {
+		last := words[i]
+		if (last == "check" || last == "checks") && (w == "in" || w == "out") || (last == "and" || last == "then") && acts(w) != 0 {
 			return true
 		}
 	}
 	return false
+}
+
+func mentionsSQL(schema []byte) bool {
+	said, _ := strictjson.Text(strictjson.Get(schema, "description"))
+	words := text.NameWords(said)
+	return slices.Contains(words, "sql") || slices.Contains(words, "cypher")
 }
 
 // effect is what a tool that is no read can do, by the verbs of its name and by what
