@@ -357,7 +357,11 @@ func PlainAtoms(s string, names []string) []Atom {
 	_, _, why := Canonical(Path, strictjson.StringOf(s))
 	isPath := why == "" && strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "//") || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../")
 	in := argumentOf(names)
-	out := slices.DeleteFunc(atomsAs(s, unquoted), func(a Atom) bool {
+	read := unquoted
+	if in == hostArgument { // what reads URLs drops these
+		read = func(s string) string { return unquoted(dropped.Replace(s)) }
+	}
+	out := slices.DeleteFunc(atomsAs(s, read), func(a Atom) bool {
 		switch a.Kind {
 		case LinkAtom, MailAtom, HiddenAtom, ManyAtoms:
 			return false
@@ -373,7 +377,7 @@ func PlainAtoms(s string, names []string) []Atom {
 		return out
 	}
 	plain, _ := plainOf(s)
-	for _, f := range append(addresses(plain, in), addresses(unquoted(plain), in)...) {
+	for _, f := range append(addresses(plain, in), addresses(read(plain), in)...) {
 		a := Atom{HostAtom, f, Host}
 		if !strings.Contains(s, f) {
 			a = Atom{Kind: HiddenAtom}
@@ -387,6 +391,8 @@ func PlainAtoms(s string, names []string) []Atom {
 	}
 	return out
 }
+
+var dropped = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
 // argument is what the name of an argument says of what stands in it.
 type argument int
@@ -429,7 +435,7 @@ var dottedDay = regexp.MustCompile(`^[0-3]?[0-9]\.[01]?[0-9]\.(?:19|20)[0-9]{2}$
 // an argument of one, and dotted or in hexadecimal where a path goes on behind them. What
 // begins with a zero byte is nobody's.
 func addresses(s string, in argument) (out []string) {
-	whole := strings.TrimSpace(s)
+	whole := strings.TrimLeft(strings.TrimSpace(s), `/\`)
 	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(apart, r) }) {
 		host, behind := strings.TrimLeft(word, `/\`), ""
 		bare := strings.ToLower(strings.ReplaceAll(strings.TrimRight(host, ".:!?"), "。", "."))
@@ -455,7 +461,7 @@ func addresses(s string, in argument) (out []string) {
 			continue
 		case ip.Is6(), in == hostArgument && (dots > 0 || hex), dots > 0 && hex, goesOn && (dots > 0 || hex), dots == 3:
 		case in == hostArgument: // an integer alone, or with a path behind it
-			if !strings.HasPrefix(strings.TrimLeft(whole, `/\`), host) || host+behind != strings.TrimLeft(whole, `/\`) {
+			if !strings.HasPrefix(whole, host+behind) || behind == "" && whole != host {
 				continue
 			}
 		case in == someArgument && (dots > 1 && !dottedDay.MatchString(bare) || hex):
