@@ -5,10 +5,11 @@
 // An amount is what stands by itself, as whole tokens (R6): digits, with groups
 // and a fraction, or words, with a currency, a percent sign or neither. A sign
 // before it, a unit written on to it, groups of other than three digits or two
-// currencies make it none: a number is read as a whole or not at all. Dates,
-// clocks and durations have numbers in them too; whoever asks leaves out what
-// internal/calendar reads, and asks of a number without a currency what R8 asks
-// of small values.
+// currencies make it none, and so do words beside it that make of it a part or a
+// multiple ("half a million", "$5 billion"): a number is read as a whole or not at
+// all. Dates, clocks and durations have numbers in them too; whoever asks leaves
+// out what internal/calendar reads, and asks of a number without a currency what
+// R8 asks of small values.
 //
 // "1,250" and "1.250" are a thousand in one country and one and a quarter in
 // another. A number whose one separator has three digits behind it is read
@@ -87,13 +88,14 @@ func names(table string) map[string]string {
 
 // reader reads one text.
 type reader struct {
+	text  string
 	words []numeral.Word
 	shown map[string]bool // the marks before a fraction, as its unambiguous amounts show
 }
 
 // Read returns the amounts of a run of a user's own words.
 func Read(words string) (out []Amount) {
-	r := &reader{numeral.Words(words), map[string]bool{}}
+	r := &reader{words, numeral.Words(words), map[string]bool{}}
 	var found []amount
 	for i := 0; i < len(r.words); {
 		a, next := r.amount(i)
@@ -127,7 +129,12 @@ type numeric struct {
 	values   []fixed // one; or the thousand and the fraction
 	mark     string  // of two: what stands between the digits
 	fraction string  // of one: the mark before a fraction, as its digits show
+	loose    bool    // more than three digits stand behind its one mark
 }
+
+// malformed reports whether what looks like a fraction is more likely thousands with a
+// digit too many: of a currency nobody writes ten-thousandths but behind a zero.
+func (a *amount) malformed() bool { return a.loose && a.Currency != "" }
 
 // amount reads one that begins at a word, or says how far there is none.
 func (r *reader) amount(i int) (a amount, next int) {
@@ -161,13 +168,13 @@ func (r *reader) amount(i int) (a amount, next int) {
 		}
 		a.shift(3)
 	}
-	if r.word(i) == "and" && r.word(i+2) == "half" {
-		return amount{}, i + 2
-	}
 	if cents, to := r.cents(end); cents > 0 && a.Currency != "" && Places(a.Currency) == 2 && a.mark == "" && a.values[0].places == 0 {
 		a.values[0], end = a.values[0].plus(number(int64(cents), 2), false), to
 	} else if _, alone := r.cents(start); to > end || alone > start {
 		return amount{}, max(to, alone) // cents of what?
+	}
+	if r.partBefore(start) || r.partBehind(word, end, a.Currency != "") || a.malformed() {
+		return amount{}, end
 	}
 	last := r.words[end-1]
 	if !last.Closes || a.Currency == "" && !a.Percent && end == start+1 && last.Class == numeral.Letters && a.values[0].String() == "1" {
@@ -248,6 +255,7 @@ func (r *reader) number(i int) (n numeric, next int) {
 		pieces, marks, next = append(pieces, r.words[next+1].Fold), append(marks, r.words[next].Fold), next+2
 	}
 	n = digits(pieces, marks)
+	n.loose = len(marks) == 1 && pieces[0] != "0" && len(pieces[1]) > 3
 	for ; len(r.word(next)) == 3 && r.words[next].Class == numeral.Digits || r.word(next+1) == "/"; next++ {
 		n = numeric{} // 10 000, 5 1/2: of one number, or of two
 	}
