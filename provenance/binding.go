@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -237,59 +235,43 @@ var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$
 var freshName = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]{0,127}$`)
 
 // Said reports whether the user's latest turn holds a phrase in his own words, as
-// whole words in any letters' case, unquoted, and with nothing before it in its
-// sentence that denies, asks whether, or tells what somebody said (R21).
+// whole words in any letters' case, in no quotation and in no question but a polite
+// request ("could you …?"), with nothing before it in its sentence that denies, asks,
+// or tells what somebody said, and no denial at the begin of what comes next (R21).
 func (l *Ledger) Said(phrase string) bool { return l.says(phrase, Means) }
-
-// Means reports whether what stands before a phrase lets it be meant: see Said.
-func Means(before string) bool {
-	sentence := before[strings.LastIndexAny(before, ".!?\n")+1:]
-	close := strings.TrimRight(before, " \t")
-	if r, n := utf8.DecodeLastRuneInString(close); isMark(r) && !strings.ContainsRune(brackets, r) {
-		// A mark that ends a word, with a blank behind it, ends what was quoted.
-		if in, _ := utf8.DecodeLastRuneInString(close[:len(close)-n]); len(close) == len(before) || !isAlnum(in) {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(sentence), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' }), func(w string) bool {
-		return denying[w] || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t")
-	})
-}
-
-// denying are words after which a phrase is denied, doubted or reported, in the
-// languages that are known here: in another one nothing is known of them.
-var denying = func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(`not no never nor neither none nobody nothing without cannot dont doesnt wont avoid refuse forbid stop unless whether wrote writes
-		said says told tells asks asked nicht kein keine keinen nie niemals niemand ohne weder ob schrieb schreibt sagt sagte fragt fragte`) {
-		m[w] = true
-	}
-	return m
-}()
 
 // Spoke reports whether the user's latest turn holds a word in his own words, as it
 // is written, in any letters' case.
-func (l *Ledger) Spoke(word string) bool { return l.says(word, func(string) bool { return true }) }
+func (l *Ledger) Spoke(word string) bool {
+	return l.says(word, func(string, int, int) bool { return true })
+}
 
-func (l *Ledger) says(phrase string, after func(before string) bool) bool {
-	_, said := l.quote(phrase, after)
+func (l *Ledger) says(phrase string, meant func(text string, start, end int) bool) bool {
+	_, said := l.quote(phrase, meant)
 	return said
 }
 
 // quote returns where the user's latest turn first holds a phrase.
-func (l *Ledger) quote(phrase string, after func(before string) bool) (Quote, bool) {
+func (l *Ledger) quote(phrase string, meant func(text string, start, end int) bool) (Quote, bool) {
 	if len(l.turns) == 0 || phrase == "" {
 		return Quote{}, false
 	}
 	t := &l.turns[len(l.turns)-1]
 	begins := t.own.begins()
-	for i := 0; i+len(phrase) <= len(t.own.text); i++ {
-		if e := i + len(phrase); begins[i] && t.own.end[e] && strings.EqualFold(t.own.text[i:e], phrase) && after(t.own.text[:i]) {
-			return Quote{t.Evidence, i, e}, true
+	for i, left := 0, mostSaid; left > 0 && i+len(phrase) <= len(t.own.text); i++ {
+		if e := i + len(phrase); begins[i] && t.own.end[e] && strings.EqualFold(t.own.text[i:e], phrase) {
+			if meant(t.own.text, i, e) {
+				return Quote{t.Evidence, i, e}, true
+			}
+			left--
 		}
 	}
 	return Quote{}, false
 }
+
+// mostSaid bounds how often one phrase is looked at: who says it as often and never
+// means it does not mean it.
+const mostSaid = 64
 
 // begins are the places where a token may begin.
 func (r *reading) begins() map[int]bool {

@@ -485,7 +485,7 @@ func (s *Session) saysPhrase(c *call) bool {
 		})
 	}
 	for _, l := range c.leaves {
-		if !empty(l.value) && (l.role == policy.Enum || l.role == policy.Control) && !told(l) && !s.speaks(l.says(), func(string) bool { return true }) {
+		if !empty(l.value) && (l.role == policy.Enum || l.role == policy.Control) && !told(l) && !s.speaks(l.says(), func(string, int, int) bool { return true }) {
 			return false
 		}
 	}
@@ -493,19 +493,25 @@ func (s *Session) saysPhrase(c *call) bool {
 }
 
 // speaks reports whether the user's latest turn holds words, in any letters' case.
-func (s *Session) speaks(words string, after func(before string) bool) bool {
+func (s *Session) speaks(words string, meant func(text string, start, end int) bool) bool {
 	if len(s.turns) == 0 || words == "" {
 		return false
 	}
 	t := &s.turns[len(s.turns)-1]
-	for i := 0; i+len(words) <= len(t.own); i++ {
+	for i, left := 0, mostSaid; left > 0 && i+len(words) <= len(t.own); i++ {
 		hash := i > 0 && t.own[i-1] == '#' && t.begins(i-1)
-		if strings.EqualFold(t.own[i:i+len(words)], words) && (hash || t.begins(i)) && t.ends(i+len(words)) && after(t.own[:i]) {
-			return true
+		if strings.EqualFold(t.own[i:i+len(words)], words) && (hash || t.begins(i)) && t.ends(i+len(words)) {
+			if meant(t.own, i, i+len(words)) {
+				return true
+			}
+			left--
 		}
 	}
 	return false
 }
+
+// mostSaid bounds how often one phrase is looked at.
+const mostSaid = 64
 
 // says is what a reader gets of a value.
 func (l *leaf) says() string {

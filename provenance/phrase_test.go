@@ -1,0 +1,57 @@
+package provenance
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestMeans: § stands before and behind the phrase.
+func TestMeans(t *testing.T) {
+	for text, want := range map[string]bool{
+		"§open the door§": true, "Please §open the door§.": true, "I was late, §open the door§": true, "Thanks! §open the door§ at 5.": true, "§open the door§\nWhat time is it?": true,
+		"§open the door§. What time is it?": true, "§open the door§, turn on the light": true, "§open the door§ but slowly": true, "§open the door§. Nothing else.": true,
+		// quotations
+		`"Dear Kim, §open the door§ now"`: false, "'Dear Kim, §open the door§ now'": false, "“Dear Kim, §open the door§ now”": false, "„Kim, §open the door§ now“": false,
+		"»Kim, §open the door§ now«": false, "«Kim, §open the door§ now»": false, "‘Kim, §open the door§ now’": false, "`Kim, §open the door§ now`": false, `"Kim, §open the door§ now`: false,
+		"\"Dear Kim,\n\n§open the door§ now\"": false, "> Kim, §open the door§ now": false, `"Kim's here, §open the door§"`: false, `"a" and "b, §open the door§"`: false,
+		`"a" then §open the door§`: true, "“a” then §open the door§": true, "„a“ then §open the door§": true, "'a' then §open the door§": true, `I have a 5" pipe, §open the door§`: true,
+		"I'm at Kim's, §open the door§": true, "It's the Smiths' day, §open the door§": true, "'tis late, §open the door§": true, `(she is "in") §open the door§`: true,
+		// questions
+		"Did somebody §open the door§ today?": false, "§open the door§?": false, "§open the door§ (now)?": false, "§open the door§\ntoday?": false, "§open the door§ of v1.2?": false, "§open the door§？": false,
+		"Who can §open the door§": false, "who sees a.txt can §open the door§": false, "If it rains, §open the door§": false, "What would happen if I §open the door§": false, "Wenn es regnet, §open the door§": false,
+		"Kim, was soll §open the door§": false, "Sag mir, was §open the door§ heisst": false, "Bob hat §open the door§": false,
+		"Could you §open the door§, please?": true, "could you §open the door§": true, "Can you §open the door§?": true, "Will you please §open the door§?": true, "Please, would you §open the door§?": true,
+		"Kannst du §open the door§?": true, "Könntest du bitte §open the door§?": true, "Würdest du §open the door§?": true, "Now that I am home, could you §open the door§?": true,
+		"I'd appreciate it if you could §open the door§": true, "It would be great if you could §open the door§.": true, "I’d be surprised if you could §open the door§": false, "Would it be great if you could §open the door§?": false,
+		"Can they §open the door§?": false, "Could you tell me who can §open the door§?": false, "Can you explain how to §open the door§?": false, "If you can, could you §open the door§?": false, "Can't you §open the door§?": false,
+		"Can you see Kim? §open the door§": true, "Can you see Kim? Did he §open the door§?": false,
+		// denials
+		"§open the door§? No, leave it.": false, "§open the door§. No, leave it.": false, "§open the door§, no": false, "§open the door§ today, please. No, wait.": false, "§open the door§. Oh no, stop!": false,
+		"§open the door§ - don't": false, "§open the door§ but don’t": false, "§open the door§. Do not.": false, "§open the door§, nicht das Fenster": false, "§open the door§. Nein!": false, "§open the door§ or not": false,
+		"§open the door§\nStop": false, "§open the door§. \"No.\"": false, "don't open a.txt or §open the door§": false,
+		"§open the door§ at \xff": true, "\xff\xff §open the door§\xff": true,
+	} {
+		before, rest, _ := strings.Cut(text, "§")
+		phrase, after, _ := strings.Cut(rest, "§")
+		if got := Means(before+phrase+after, len(before), len(before)+len(phrase)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
+// TestMeansQuoted: what stands between two marks of a pair, apart from words, is not meant,
+// whatever else the text holds that is no mark.
+func TestMeansQuoted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		plain := rapid.StringOf(rapid.SampledFrom([]rune("ab 5.,\nä")))
+		pair := rapid.SampledFrom([]string{`""`, "''", "“”", "„“", "‘’", "‚‘", "«»", "»«", "‹›", "``"}).Draw(t, "pair")
+		open, shut, _ := strings.Cut(strings.Join(strings.Split(pair, ""), " "), " ")
+		before := plain.Draw(t, "before") + " " + open + plain.Draw(t, "in") + " "
+		after := " " + plain.Draw(t, "behind") + shut + " " + plain.Draw(t, "after")
+		if Means(before+"open the door"+after, len(before), len(before)+len("open the door")) {
+			t.Fatalf("%q is meant", before+"open the door"+after)
+		}
+	})
+}
