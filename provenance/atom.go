@@ -11,8 +11,6 @@ import (
 
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
-	"golang.org/x/net/idna"
-	"golang.org/x/net/publicsuffix"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -348,7 +346,7 @@ const maxLinks = 64
 // PlainAtoms returns those atoms of what a read is asked with by which it can reach
 // somewhere else, or carry something there: links, hosts, mail addresses and keys, and
 // what is hidden, also behind the escapes of a string of JSON. A dotted word is a host
-// where its end is a top-level domain, a number where a resolver reads it as an address.
+// unless its end is one of files' names alone, a number where a resolver reads it as an address.
 // What may be something else too goes by the argument, whose names lead to it from the
 // outside in. In one that is called as a file or a text is, "md" is the end of a file's
 // name until it has three parts or a path behind it: of two alone it carries nothing. In
@@ -425,8 +423,8 @@ func argumentOf(names []string) argument {
 	return someArgument
 }
 
-// apart are marks that stand between what is asked for and something else.
-const apart = " \t\r\n\"'`<>(){}|,;=@"
+// between are marks that stand between what is asked for and something else.
+const between = " \t\r\n\"'`<>(){}|,;=@"
 
 var dottedDay = regexp.MustCompile(`^[0-3]?[0-9]\.[01]?[0-9]\.(?:19|20)[0-9]{2}$`)
 
@@ -436,7 +434,7 @@ var dottedDay = regexp.MustCompile(`^[0-3]?[0-9]\.[01]?[0-9]\.(?:19|20)[0-9]{2}$
 // begins with a zero byte is nobody's.
 func addresses(s string, in argument) (out []string) {
 	whole := strings.TrimLeft(strings.TrimSpace(s), `/\`)
-	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(apart, r) }) {
+	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(between, r) }) {
 		host, behind := strings.TrimLeft(word, `/\`), ""
 		bare := strings.ToLower(strings.ReplaceAll(strings.TrimRight(host, ".:!?"), "。", "."))
 		ip, ok := Address(bare)
@@ -495,8 +493,8 @@ func unquoted(s string) string {
 	return s
 }
 
-// resolves reports whether a dotted word may be asked for as a host: it ends in a
-// top-level domain, or in numbers.
+// resolves reports whether a dotted word may be asked for as a host: in doubt it may. It
+// may not where its end is known as that of files' names and is no top-level domain.
 func resolves(s string, in argument) bool {
 	host := s
 	if i := strings.IndexAny(s, "/?#:"); i >= 0 {
@@ -504,23 +502,30 @@ func resolves(s string, in argument) bool {
 	}
 	host = strings.ToLower(strings.TrimRight(strings.ReplaceAll(host, "。", "."), "."))
 	last := host[strings.LastIndexByte(host, '.')+1:]
-	if strings.Trim(last, "0123456789") == "" {
-		return true
-	}
-	if a, err := idna.Lookup.ToASCII(host); err == nil {
-		host = a
-	}
-	top := host[strings.LastIndexByte(host, '.')+1:]
-	if _, listed := publicsuffix.PublicSuffix(top); !listed {
+	switch {
+	case fileEnds[last]:
 		return false
+	case domainEnds[last]:
+		return in != wordsArgument || len(host) < len(strings.TrimRight(s, ".")) || strings.Count(host, ".") > 1
 	}
-	return !fileEnds[last] || in != wordsArgument || len(host) < len(strings.TrimRight(s, ".")) || strings.Count(host, ".") > 1
+	return true
 }
 
-// fileEnds are top-level domains that are ends of files' names as well.
-var fileEnds = map[string]bool{
-	"ai": true, "app": true, "br": true, "cc": true, "cl": true, "in": true, "md": true, "mk": true, "ml": true, "mm": true, "mov": true,
-	"pl": true, "pm": true, "pro": true, "ps": true, "pub": true, "py": true, "rs": true, "sh": true, "so": true, "sv": true, "tf": true, "zip": true,
+// fileEnds are ends of files' names that are no top-level domains, domainEnds such that
+// are.
+var (
+	fileEnds = ends(`avi bak bat bin bmp bz2 c cfg conf cpp cs css csv db diff doc docx dll eml env exe gif go gql gradle graphql gz h hpp hs htm html
+		ico ics ini ipynb iso jar java jpeg jpg js json jsonl jsx kt less lock log lua mjs mkv mp3 mp4 odt parquet patch pdf php png ppt pptx proto
+		rar rb rst scala scss sql sqlite sum svelte svg swift tar tex text tgz toml ts tsv tsx txt vue wav webm webp xls xlsx xml xz yaml yml`)
+	domainEnds = ends(`ai app br cc cl in md mk ml mm mov pl pm pro ps pub py rs sh so sv tf zip`)
+)
+
+func ends(words string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		out[w] = true
+	}
+	return out
 }
 
 // Returned returns where an atom stood whole, in a result of a server to which nobody
