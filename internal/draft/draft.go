@@ -66,24 +66,20 @@ func tool(b *strings.Builder, t *gate.Tool) {
 	outputs(b, t)
 }
 
-// arguments are those of an act that are not whom or what it is for: free text, and
-// what the schema lists. All else is a target by being left out.
+// arguments are those of an act: free text, what the schema lists, and all else whom or
+// what it is for. Each is named, so that what a person allows from now on has its place.
 func arguments(b *strings.Builder, args []leaf) {
-	begun := false
+	if len(args) > 0 {
+		b.WriteString("    args:\n")
+	}
 	for _, a := range args {
-		line := ""
+		line := "role: target, from: [user]"
 		switch {
 		case strictjson.Get(a.schema, "enum") != nil && !a.says(grants):
 			line = "role: enum"
 		case a.kind() == "string" && a.says(texts), bounded(a):
 			line = "role: content, content: open"
-		default:
-			continue
 		}
-		if !begun {
-			b.WriteString("    args:\n")
-		}
-		begun = true
 		fmt.Fprintf(b, "      %s: { %s }\n", scalar(a.pointer), line)
 	}
 }

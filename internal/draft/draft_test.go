@@ -66,7 +66,7 @@ func orderOf(words string) string {
 	return strings.ReplaceAll(e.String(), "+", " ")
 }
 
-// Of an act's arguments the schema's own lists and texts are named; the rest are
+// Of an act's arguments the schema's own lists and texts are told apart; the rest are
 // targets.
 func TestArguments(t *testing.T) {
 	_, c := drafted(t, `{"name":"create_issue","inputSchema":{"type":"object","properties":{
@@ -77,7 +77,8 @@ func TestArguments(t *testing.T) {
 	for _, a := range c.Args {
 		got[a.At.Source] = a.Role
 	}
-	want := map[string]policy.Role{"/issueBody": policy.Content, "/title": policy.Content, "/maxResults": policy.Content, "/state": policy.Enum}
+	want := map[string]policy.Role{"/issueBody": policy.Content, "/title": policy.Content, "/maxResults": policy.Content, "/state": policy.Enum,
+		"/repo": policy.Target, "/labels/*": policy.Target, "/visibility": policy.Target, "/force": policy.Target, "/amount": policy.Target, "/pageSize": policy.Target, "/a b": policy.Target}
 	if len(got) != len(want) {
 		t.Errorf("%v, want %v", got, want)
 	}
