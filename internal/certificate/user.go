@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -85,8 +86,23 @@ func (t *turn) ends(i int) bool {
 func (t *turn) apart(r gate.Ref, words []string) bool {
 	before, _ := utf8.DecodeLastRuneInString(t.own[:r.Start])
 	after, _ := utf8.DecodeRuneInString(t.own[r.End:])
-	return mark(before) && mark(after) || t.called(r.Start, before == '#', words)
+	return mark(before) && mark(after) || t.called(r.Start, before == '#', words) || t.name(r)
 }
+
+// name reports whether a quoted word is written as proper names are, within a sentence
+// and behind no article.
+func (t *turn) name(r gate.Ref) bool {
+	head := strings.TrimRight(t.own[:r.Start], " ")
+	return properForm.MatchString(t.own[r.Start:r.End]) && len(head) < r.Start && inSentence.MatchString(head) && !behindArticle.MatchString(head)
+}
+
+var (
+	properForm    = regexp.MustCompile(`^\p{Lu}\P{Lu}*$`)
+	inSentence    = regexp.MustCompile(`\pL,*$`)
+	behindArticle = regexp.MustCompile(`(?i)(?:^|\PL)(?:an?|the|th(?:is|at|ese|ose)|my|your|his|her|its|our|their|some|any|no|each|every|wh(?:ich|at)|` +
+		`d(?:er|ie|as|en|em|es)|k?ein(?:e[nmrs]?)?|keine[nmr]?|dies(?:er?|es|en|em)|jed(?:er?|es)|[mds]eine?[nmr]?|ihre?[nmr]?|unser(?:e[nmr]?)?|eu(?:er|re[nmr]?)|` +
+		`im|am|zum|zur|beim|vom|ins|ans),*$`)
+)
 
 // over reports whether the stop before i ends a sentence: what comes after it, if
 // anything, is set apart by white space and begins with no small letter or digit where
