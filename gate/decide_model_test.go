@@ -158,11 +158,22 @@ func (m *model) typed(lit string) bool {
 }
 
 // typedFor is typed for the argument of a tool: where a send goes is no plain word that
-// nothing sets apart, and nothing here does.
+// nothing sets apart, and nothing here does but a capital within a sentence.
 func (m *model) typedFor(tool, lit string) bool {
 	s, _ := mText(lit)
 	plain := !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
-	return m.typed(lit) && !(tool == "b/reply" && plain)
+	if tool != "b/reply" || !plain {
+		return m.typed(lit)
+	}
+	return slices.ContainsFunc(m.turns, func(turn string) bool {
+		words := strings.Fields(turn)
+		for i, w := range words {
+			if i > 0 && w == s && unicode.IsUpper(rune(w[0])) && unicode.IsLetter(rune(words[i-1][len(words[i-1])-1])) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // vouched scans for an origin.
