@@ -108,8 +108,8 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 
 // Anchor answers R9: did the user name the record a vouched value stands in?
 // The record is the innermost object around the value that is an array element,
-// else the root. A line of a text, an object key and an element of a list of
-// plain values are each a record of their own. It is named by its own id, or by a
+// or a member of a table, else the root; the key of a table stands in its member. A
+// line of a text and an element of a list of plain values are each a record of their own. It is named by its own id, or by a
 // direct scalar of it that the user typed whole, of 4 characters or more and not
 // of small space, if no other record of the query's collection seen in this
 // session holds that value. Any scalar, whoever guarantees it, names a record only
@@ -243,7 +243,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 		least = writ.Operator // which no result has
 	}
 	worth := id || m.collection == "" && complete && f.label >= least
-	anchor = mine && !other && worth && f.node == rec && !m.key
+	anchor = mine && !other && worth && f.node == rec
 	return anchor, other
 }
 
@@ -265,11 +265,17 @@ func (k key) mark() uint32 { return binary.LittleEndian.Uint32(k[12:]) }
 // record returns the container of the record a fact stands in (R9); ok is false
 // for one that is a record of its own.
 func (s *store) record(f *fact) (n uint32, ok bool) {
-	if s.metas[f.meta].key || f.flags&alone != 0 || f.token&tokenKind != 0 {
+	if f.flags&alone != 0 {
+		return 0, false
+	}
+	if s.metas[f.meta].key {
+		return f.node, true
+	}
+	if several(f.token) {
 		return 0, false
 	}
 	for n = f.node; n != 0; n = s.nodes[n].parent {
-		if s.nodes[n].token&tokenKind != 0 || s.nodes[n].parent == 0 {
+		if several(s.nodes[n].token) || s.nodes[n].parent == 0 {
 			return n, true
 		}
 	}

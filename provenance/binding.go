@@ -12,7 +12,7 @@ import (
 
 // Records are the records that hold a value which names them (R37): of each place
 // at system or better where the value stands and the query's source accepts it, the
-// innermost array element around it, else the root of its result. Of a value at
+// innermost array element or member of a table around it, else the root of its result. Of a value at
 // which more was seen than is kept, the earliest and the newest places count.
 type Records struct {
 	l   *Ledger
@@ -40,7 +40,7 @@ func (l *Ledger) Records(q Query, by string) Records {
 	r := Records{l: l, of: q.Collection, by: by}
 	s, visits := &l.store, maxVisits
 	for _, i := range l.named(q) {
-		n, ok := s.around(s.at(i))
+		n, ok := s.record(s.at(i))
 		if !ok || slices.Contains(r.all, n) {
 			continue
 		}
@@ -86,7 +86,7 @@ func (r Records) Hold(q Query) (f Fact, ok bool) {
 func (r Records) another(i, in uint32, visits *int) bool {
 	s := &r.l.store
 	for n := s.at(i).node; n != in && n != 0; n = s.nodes[n].parent {
-		if s.nodes[n].token&tokenKind == 0 || r.of == "" {
+		if !several(s.nodes[n].token) || r.of == "" {
 			continue
 		}
 		if found, all := s.inside(i, n, visits, func(at uint32) bool { return s.names(s.at(at), r.of, n) }); found || !all {
@@ -101,7 +101,7 @@ func (r Records) another(i, in uint32, visits *int) bool {
 func (r Records) joins(i uint32, visits *int) bool {
 	s := &r.l.store
 	for n := s.at(i).node; n != 0; n = s.nodes[n].parent {
-		if s.nodes[n].token&tokenKind == 0 && s.nodes[n].parent != 0 {
+		if !several(s.nodes[n].token) && s.nodes[n].parent != 0 {
 			continue
 		}
 		named, mine := false, false
@@ -155,22 +155,6 @@ func (l *Ledger) named(q Query) []uint32 {
 		m := &l.store.metas[f.meta]
 		return !l.worth(&q, f) || !l.accepts(&q, f, m)
 	})
-}
-
-// around returns the container of the innermost array element around a fact, else
-// of the root of its result; ok is false for a line, and for an element of a list
-// that is no object, which is a record of its own.
-func (s *store) around(f *fact) (n uint32, ok bool) {
-	if !s.metas[f.meta].key {
-		return s.record(f)
-	}
-	g := *f
-	for n = g.node; n != 0; n = s.nodes[n].parent {
-		if s.nodes[n].token&tokenKind != 0 || s.nodes[n].parent == 0 {
-			return n, true
-		}
-	}
-	return 0, false
 }
 
 // Own reports whether the session itself made what a value names (R13): it stands

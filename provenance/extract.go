@@ -33,6 +33,7 @@ type step struct {
 	token  string // of a key or index
 	line   int    // or a line of the text above
 	inner  bool   // or from the text above into the JSON it holds
+	member bool   // the key tells one of several things apart, as an index does
 }
 
 // steps are what the steps of one result are made of, many at a time.
@@ -46,8 +47,8 @@ func (ss *steps) from(at *step, token string) *step {
 	return &(*ss)[len(*ss)-1]
 }
 
-// record is the innermost object around a leaf that is an array element, else
-// the root.
+// record is the innermost object around a leaf that is an array element or a member
+// of a table, else the root.
 type record struct {
 	v       strictjson.Value
 	at      *step
@@ -80,7 +81,7 @@ func Extraction(rules []OutputRule, result, arguments strictjson.Value) Extracte
 		switch name {
 		case "_meta", "isError", "resultType":
 		case "structuredContent":
-			w := walker{leaf: x.structured, key: x.key, steps: &x.steps}
+			w := walker{leaf: x.structured, key: x.key, table: x.table, steps: &x.steps}
 			w.walk(v, x.steps.from(nil, name))
 		case "content":
 			at := x.steps.from(nil, name)
@@ -107,7 +108,8 @@ type extraction struct {
 // the value and is only valid during the call.
 type walker struct {
 	leaf  func(path []string, at *step, v strictjson.Value, in *record)
-	key   func(path []string, at *step, name string, in *record)
+	key   func(path []string, at *step, name string, in *record) // with the step and record of its member
+	table func(path []string) bool // whether an object keeps several things by their keys
 	steps *steps
 	path  []string
 }
@@ -116,12 +118,18 @@ func (w *walker) walk(v strictjson.Value, at *step) { w.value(v, at, &record{v: 
 
 func (w *walker) value(v strictjson.Value, at *step, in *record) {
 	within := false
+	table := v.Kind() == strictjson.Object && w.table != nil && w.table(w.path)
 	for name, m := range v.Members() {
-		if within = true; w.key != nil {
-			w.key(w.path, at, name, in)
+		of, below := in, w.steps.from(at, name)
+		within, below.member = true, table
+		if table && m.Kind() == strictjson.Object {
+			of = &record{v: m, at: below, element: true}
+		}
+		if w.key != nil {
+			w.key(w.path, below, name, of)
 		}
 		w.path = append(w.path, name)
-		w.value(m, w.steps.from(at, name), in)
+		w.value(m, below, of)
 		w.path = w.path[:len(w.path)-1]
 	}
 	for i, e := range v.Elements() {
@@ -138,6 +146,16 @@ func (w *walker) value(v strictjson.Value, at *step, in *record) {
 	if !within {
 		w.leaf(w.path, at, v, in)
 	}
+}
+
+// tabulates reports whether a rule says that the object at a path keeps several things
+// by their keys: it names the keys, or leaves a key open on the way to a value below.
+func tabulates(p Pattern, keys bool, path []string) bool {
+	if keys {
+		return p.Match(path)
+	}
+	n := len(path)
+	return len(p.Tokens) > n+1 && p.Tokens[n] == wildcard && Pattern{Tokens: p.Tokens[:n]}.Match(path)
 }
 
 // structured is a leaf of structuredContent.
@@ -167,8 +185,13 @@ func (x *extraction) key(path []string, at *step, name string, in *record) {
 		return r.At, r.Keys && !r.InText && r.Extract == NoExtract
 	})
 	if i >= 0 {
-		x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: x.steps.from(at, name), record: in}, i)
+		x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: at, record: in}, i)
 	}
+}
+
+// table reports whether an object in structuredContent keeps several things by key.
+func (x *extraction) table(path []string) bool {
+	return slices.ContainsFunc(x.rules, func(r OutputRule) bool { return !r.InText && tabulates(r.At, r.Keys, path) })
 }
 
 // block is one content block. Each is read for itself, so no record spans two.
@@ -453,8 +476,10 @@ func (x *extraction) json(text Leaf, s string, chosen func(*OutputRule) bool) bo
 		x.add(Leaf{Value: v, at: at, beside: text.beside, record: in}, named(path, false))
 	}, key: func(path []string, at *step, name string, in *record) {
 		if i := named(path, true); i >= 0 {
-			x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: x.steps.from(at, name), beside: text.beside, record: in}, i)
+			x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: at, beside: text.beside, record: in}, i)
 		}
+	}, table: func(path []string) bool {
+		return slices.ContainsFunc(x.rules, func(r OutputRule) bool { return chosen(&r) && tabulates(r.Pointer, r.Keys, path) })
 	}}
 	w.walk(doc, &step{parent: text.at, inner: true})
 	return true

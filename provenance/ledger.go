@@ -228,7 +228,7 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 		}
 		n += 40 * int64(min(maxLinks, bytes.Count(f.Value.Raw(), []byte("."))))
 		for at := f.at; at != nil && !steps[at]; at = at.parent {
-			if at != f.at { // a container, shared by what follows
+			if at != f.at || f.Key || at.member { // a container, shared by what follows
 				steps[at] = true
 				n += 8
 			}
@@ -503,8 +503,13 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 	s := &l.store
 	k, typed := l.keyOf(leaf.Type, leaf.Value)
 	f := fact{
-		evidence: o.Evidence, node: s.place(leaf.at.parent, known), token: s.placed(leaf.at), meta: s.meta(metaOf(o, leaf)),
+		evidence: o.Evidence, token: ownToken, meta: s.meta(metaOf(o, leaf)),
 		label: j.label, flags: j.flags, mark: k.mark(),
+	}
+	if leaf.Key || leaf.at.member {
+		f.node = s.place(leaf.at, known)
+	} else {
+		f.node, f.token = s.place(leaf.at.parent, known), s.placed(leaf.at)
 	}
 	if leaf.owner != "" && j.owner {
 		f.owner = s.intern(leaf.owner) + 1

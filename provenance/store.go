@@ -44,8 +44,8 @@ func (l *Ledger) digest(domain, text string) (k key) {
 // fact is a Fact at rest.
 type fact struct {
 	evidence uint32
-	node     uint32 // the container
-	token    uint32 // the last step
+	node     uint32 // the container, of a key and of what stands at one that tells things apart the key's own
+	token    uint32 // the last step, ownToken where the node is that
 	meta     uint32
 	owner    uint32 // string number + 1, 0 for none
 	mark     uint32 // tells its value from others of its type (R9)
@@ -82,11 +82,16 @@ type node struct{ parent, token uint32 }
 // A token is a string number, or with one of these bits an index, a line
 // number, or the step from a text into the JSON found in it.
 const (
-	indexToken uint32 = 1 << 30
-	lineToken  uint32 = 2 << 30
-	innerToken uint32 = 3 << 30
-	tokenKind  uint32 = 3 << 30
+	indexToken  uint32 = 1 << 30
+	lineToken   uint32 = 2 << 30
+	innerToken  uint32 = 3 << 30
+	tokenKind   uint32 = 3 << 30
+	memberToken uint32 = 1 << 29 // of a string: one of several things
+	ownToken    uint32 = innerToken | 1
 )
+
+// several reports whether a token tells one of several things apart.
+func several(token uint32) bool { return token&(tokenKind|memberToken) != 0 }
 
 const block = 256
 
@@ -244,7 +249,11 @@ func (s *store) placed(at *step) uint32 {
 	case at.inner:
 		return innerToken
 	}
-	return s.token(at.token)
+	n := s.token(at.token)
+	if at.member && n&tokenKind == 0 {
+		n |= memberToken
+	}
+	return n
 }
 
 // place returns the node of a container. known remembers those of one result,
@@ -267,7 +276,9 @@ func (s *store) place(at *step, known map[*step]uint32) uint32 {
 // pointer rebuilds where a fact stands.
 func (s *store) pointer(f *fact) (outer []string, line int, inner []string, hasInner bool) {
 	var back []uint32
-	back = append(back, f.token)
+	if f.token != ownToken {
+		back = append(back, f.token)
+	}
 	for n := f.node; n != 0; n = s.nodes[n].parent {
 		back = append(back, s.nodes[n].token)
 	}
@@ -281,7 +292,7 @@ func (s *store) pointer(f *fact) (outer []string, line int, inner []string, hasI
 		case innerToken:
 			to, hasInner = &inner, true
 		default:
-			*to = append(*to, s.strings[t])
+			*to = append(*to, s.strings[t&^memberToken])
 		}
 	}
 	return outer, line, inner, hasInner

@@ -36,6 +36,10 @@ tools:
   a/rows: { effect: read, outputs: [
     { at: /rows/*/id, label: system, collection: row, authoritative: true }, { at: /rows/*/title, label: external },
     { at: /rows/*/parts/*, label: system, collection: part }, { at: /rows/*/brand, label: system, collection: brand } ] }
+  a/table: { effect: read, outputs: [
+    { at: /table, keys: true, label: system, collection: row, authoritative: true }, { at: /table/*/title, label: external },
+    { at: /table/*/parts/*, label: system, collection: part }, { at: /table/*/brand, label: system, collection: brand },
+    { at: /lone, keys: true, label: system, collection: row }, { at: /lone/*, label: system, collection: part } ] }
   a/brands: { effect: read, outputs: [
     { at: /brands/*/id, label: system, collection: brand }, { at: /brands/*/said, label: external, collection: brand },
     { at: /brands/*/parts/*, label: system, collection: part }, { at: /brands/*/more/*/id, label: system, collection: brand },
@@ -66,14 +70,14 @@ grown:
 `
 
 var worldArguments = map[string][]string{
-	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/dirs": {"q"},
+	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/table": {}, "a/dirs": {"q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/fork": {"owner", "repo"}, "n/note": {"user", "text"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"},
 }
 
 var worldFields = map[string][]string{
-	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/dirs": {"dirs", "names"},
+	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
 	"a/codes": {"codes"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"},
 }
 
@@ -83,7 +87,7 @@ var (
 	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`}
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
 	// worldFor is what argument a value of a field would do for.
-	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "rows": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code"}
+	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code"}
 	worldWords = []string{"bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
 		"/srv/a", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example"}
@@ -118,7 +122,7 @@ func (w *world) fresh(field string) string {
 		return w.pick(worldPaths[:3])
 	case "names":
 		return w.pick(worldPaths[3:5])
-	case "rows":
+	case "rows", "table", "lone":
 		return w.pick(worldRows[:2])
 	case "codes":
 		return w.pick(worldCodes)
@@ -251,9 +255,9 @@ func (w *world) step(rules map[string]int, first bool) {
 		w.told.Turn(n, text, w.at)
 		return
 	}
-	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/dirs", "a/codes", "a/mails", "a/brands"}
+	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
-		names = []string{"a/list", "a/all", "a/rows", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
+		names = []string{"a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
 			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/fork", "b/fork", "n/note", "n/note", "n/note", "a/open", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
@@ -264,7 +268,7 @@ func (w *world) step(rules map[string]int, first bool) {
 			args = append(args, fmt.Sprintf("%q:%s", a, w.value(a)))
 		}
 	}
-	if read := slices.Contains([]string{"list", "all", "rows", "dirs", "codes", "mails", "brands"}, name); read && w.IntN(2) == 0 {
+	if read := slices.Contains([]string{"list", "all", "rows", "table", "dirs", "codes", "mails", "brands"}, name); read && w.IntN(2) == 0 {
 		args = nil // most listings are asked for nothing
 	}
 	w.at = w.at.Add(time.Duration(w.IntN(4)) * time.Minute)
@@ -325,11 +329,20 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 			v := w.fresh(f)
 			w.shown[worldFor[f]] = append(w.shown[worldFor[f]], v)
 			switch f {
-			case "rows":
+			case "lone":
+				part := w.pick(worldParts)
+				w.shown["part"] = append(w.shown["part"], part)
+				es = append(es, v+":"+part)
+			case "rows", "table":
 				part := w.pick(worldParts)
 				title := w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`, `"brand-b"`})
 				w.shown["part"], w.shown["who"] = append(w.shown["part"], part), append(w.shown["who"], title)
-				es = append(es, fmt.Sprintf(`{"id":%s,"title":%s,"parts":[%s],"brand":%s}`, v, title, part, w.pick(worldBrands)))
+				row := fmt.Sprintf(`"title":%s,"parts":[%s],"brand":%s}`, title, part, w.pick(worldBrands))
+				if f == "table" {
+					es = append(es, v+":{"+row)
+				} else {
+					es = append(es, `{"id":`+v+","+row)
+				}
 			case "brands":
 				parts := []string{w.pick(worldParts), w.pick(worldParts), w.pick(worldParts)}
 				w.shown["part"] = append(w.shown["part"], parts...)
@@ -345,7 +358,14 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		if f == "letters" {
 			f = "mails"
 		}
-		body = append(body, fmt.Sprintf("%q:[%s]", f, strings.Join(es, ",")))
+		if f == "table" || f == "lone" {
+			key := func(e string) string { return e[:strings.IndexByte(e, ':')] }
+			slices.SortFunc(es, func(a, b string) int { return strings.Compare(key(a), key(b)) })
+			es = slices.CompactFunc(es, func(a, b string) bool { return key(a) == key(b) })
+			body = append(body, fmt.Sprintf("%q:{%s}", f, strings.Join(es, ",")))
+		} else {
+			body = append(body, fmt.Sprintf("%q:[%s]", f, strings.Join(es, ",")))
+		}
 	}
 	result := strictjson.Of([]byte(`{"structuredContent":{` + strings.Join(body, ",") + `}}`))
 	w.script = append(w.script, "result "+string(result.Raw()))

@@ -180,7 +180,7 @@ func (s *Session) names(collection string, value strictjson.Value, e gate.Ref, g
 			}
 		}
 		worth := id || p.collection() == "" && complete && p.label >= least
-		found = found || holds && worth && len(p.trail) == n+1
+		found = found || holds && worth && p.direct(n)
 	}
 	return found
 }
@@ -215,7 +215,7 @@ func (s *Session) ofRecord(c *call, l *leaf, p *place) bool {
 // that a key names which stands directly in such a record: a member of by.
 func (s *Session) inRecord(c *call, first *leaf, p *place, by string) bool {
 	return slices.ContainsFunc(s.holding(first.value, first.typ()), func(f *place) bool {
-		n, ok := f.around()
+		n, ok := f.record()
 		if !ok || f.label < writ.System || f.rule == nil || !c.query(first).source(policy.Source{}, f) {
 			return false
 		}
@@ -242,7 +242,7 @@ func (s *Session) keyed(k, p *place) bool {
 func (s *Session) another(p *place, n int, collection string) bool {
 	return collection != "" && slices.ContainsFunc(s.places[p.evidence], func(g *place) bool {
 		m, ok := g.record()
-		return ok && m > n && g.member(collection) && within(p, g, m) && listing(g.trail[m-1])
+		return ok && m > n && g.member(collection) && within(p, g, m) && g.lists(m-1)
 	})
 }
 

@@ -23,6 +23,7 @@ type place struct {
 	// trail are the tokens from the result to the value, with a token of our own
 	// before the JSON found in a text and for a line of one.
 	trail []string
+	tells []int // which of them are keys that tell one of several things apart
 	value strictjson.Value
 	key   bool
 	rule  *provenance.OutputRule // nil where no output names it
@@ -114,24 +115,26 @@ func (p *place) member(collection string) bool {
 // record is how much of the trail names the record that a value belongs to, which a
 // user names it by (R9); ok is false for a value that is a record of its own.
 func (p *place) record() (n int, ok bool) {
-	if p.key || p.alone || listing(p.trail[len(p.trail)-1]) {
+	n = len(p.trail)
+	if p.key && !p.alone {
+		return n, true
+	}
+	if p.alone || p.lists(n-1) {
 		return 0, false
 	}
-	return p.around()
-}
-
-// around is record of a key too: what other arguments may stand in (R37).
-func (p *place) around() (n int, ok bool) {
-	if !p.key && (p.alone || listing(p.trail[len(p.trail)-1])) {
-		return 0, false
-	}
-	for n = len(p.trail) - 1; n > 1; n-- {
-		if listing(p.trail[n-1]) {
+	for n--; n > 1; n-- {
+		if p.lists(n - 1) {
 			return n, true
 		}
 	}
 	return n, n == 1
 }
+
+// direct reports whether a place stands in a record of n tokens and in nothing within it.
+func (p *place) direct(n int) bool { return len(p.trail) == n+1 || p.key && len(p.trail) == n }
+
+// lists reports whether a token of the trail tells one of several things apart.
+func (p *place) lists(i int) bool { return listing(p.trail[i]) || slices.Contains(p.tells, i) }
 
 // listing reports whether a token tells one of several things apart.
 func listing(token string) bool {
@@ -141,10 +144,10 @@ func listing(token string) bool {
 	return token == "0" || len(token) < 10 && token != "" && token[0] != '0' && strings.Trim(token, "0123456789") == ""
 }
 
-// within reports whether two places of one result share the first n tokens, the
-// second being in a container of its own below.
+// within reports whether two places of one result share the first n tokens, which name
+// a container around the second.
 func within(p *place, in *place, n int) bool {
-	return p.evidence == in.evidence && len(p.trail) > n && slices.Equal(p.trail[:n], in.trail[:n])
+	return p.evidence == in.evidence && len(p.trail) >= n && slices.Equal(p.trail[:n], in.trail[:n])
 }
 
 // Result adds what a call was answered, if the log says that it may vouch. Who tells
@@ -164,7 +167,7 @@ func (s *Session) Result(r Result) error {
 	case c.governed:
 		x.recalled(r)
 	case c.method != policy.CallTool:
-		x.structured(r.Value, []string{"structuredContent"}, nil)
+		x.structured(r.Value, []string{"structuredContent"}, scope{})
 	default:
 		if err := x.toolResult(r.Value); err != nil {
 			return err
@@ -206,7 +209,7 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 		switch name {
 		case "_meta", "isError", "resultType":
 		case "structuredContent":
-			x.structured(m, []string{name}, nil)
+			x.structured(m, []string{name}, scope{})
 		case "content":
 			for i, b := range m.Elements() {
 				x.block(i, b)
@@ -218,32 +221,69 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 	return nil
 }
 
+// scope is what stands around a value: the trail of the record that its owner is looked
+// for in, and the tokens of its own trail that tell one of several things apart.
+type scope struct {
+	owner []string
+	tells []int
+}
+
+// member is the scope of a member of an object, which a table keeps several of.
+func (sc scope) member(table bool, v strictjson.Value, trail []string) scope {
+	if table {
+		sc.tells = append(slices.Clone(sc.tells), len(trail)-1)
+		if v.Kind() == strictjson.Object {
+			sc.owner = trail
+		}
+	}
+	return sc
+}
+
+// element is the scope of an element of an array.
+func (sc scope) element(v strictjson.Value, trail []string) scope {
+	if v.Kind() == strictjson.Object {
+		sc.owner = trail
+	}
+	return sc
+}
+
+// table reports whether an output tells the members of the object at a path apart: it
+// names their keys, or a value below whichever of them.
+func table(p provenance.Pattern, keys bool, path []string) bool {
+	if keys || len(p.Tokens) < len(path)+2 {
+		return keys && matches(p, path)
+	}
+	return p.Tokens[len(path)] == "*" && matches(provenance.Pattern{Tokens: p.Tokens[:len(path)]}, path)
+}
+
 // structured adds every value of structured content, and every key and piece of text
 // that an output names.
-func (x *extraction) structured(v strictjson.Value, trail, owner []string) {
+func (x *extraction) structured(v strictjson.Value, trail []string, in scope) {
 	if x.method != policy.CallTool && x.outputs == nil {
 		for i := range x.contract.Outputs {
 			x.outputs = append(x.outputs, &x.contract.Outputs[i])
 		}
 	}
 	path := trail[1:]
-	if owner == nil {
-		owner = trail
+	if in.owner == nil {
+		in.owner = trail
 	}
+	several := v.Kind() == strictjson.Object && slices.ContainsFunc(x.outputs, func(o *provenance.OutputRule) bool {
+		return !o.InText && table(o.At, o.Keys, path)
+	})
 	for name, m := range v.Members() {
+		at := append(slices.Clone(trail), name)
+		of := in.member(several, m, at)
 		if o := x.best(path, func(o *provenance.OutputRule) (provenance.Pattern, bool) {
 			return o.At, o.Keys && !o.InText && o.Extract == provenance.NoExtract
 		}); o != nil {
-			x.add(strictjson.StringOf(name), append(slices.Clone(trail), name), o, o.Type, true, owner)
+			x.add(strictjson.StringOf(name), at, o, o.Type, true, of)
 		}
-		x.structured(m, append(slices.Clone(trail), name), owner)
+		x.structured(m, at, of)
 	}
 	for i, e := range v.Elements() {
-		below, of := append(slices.Clone(trail), strconv.Itoa(i)), owner
-		if e.Kind() == strictjson.Object {
-			of = below
-		}
-		x.structured(e, below, of)
+		at := append(slices.Clone(trail), strconv.Itoa(i))
+		x.structured(e, at, in.element(e, at))
 	}
 	if v.Len() > 0 {
 		return
@@ -251,7 +291,7 @@ func (x *extraction) structured(v strictjson.Value, trail, owner []string) {
 	o := x.best(path, func(o *provenance.OutputRule) (provenance.Pattern, bool) {
 		return o.At, !o.InText && !o.Keys && o.Extract == provenance.NoExtract
 	})
-	x.add(v, trail, o, typeOf(o), false, owner)
+	x.add(v, trail, o, typeOf(o), false, in)
 	taken := x.best(path, func(o *provenance.OutputRule) (provenance.Pattern, bool) {
 		return o.At, !o.InText && o.Extract != provenance.NoExtract
 	})
@@ -303,7 +343,7 @@ func (x *extraction) block(n int, b strictjson.Value) {
 			if i := slices.IndexFunc(x.outputs, of(false)); i >= 0 {
 				whole = x.outputs[i]
 			}
-			x.add(v, below, whole, typeOf(whole), false, nil)
+			x.add(v, below, whole, typeOf(whole), false, scope{})
 			x.apart(v, below, of(true))
 		}
 	}
@@ -318,17 +358,17 @@ func (x *extraction) unnamed(v strictjson.Value, trail []string) {
 		x.unnamed(e, append(slices.Clone(trail), strconv.Itoa(i)))
 	}
 	if last := trail[len(trail)-1]; v.Len() == 0 && last != "data" && last != "blob" {
-		x.add(v, trail, nil, provenance.Untyped, false, nil)
+		x.add(v, trail, nil, provenance.Untyped, false, scope{})
 	}
 }
 
 // add adds a value. One that is not of the type that its output declares is named by
 // none.
-func (x *extraction) add(v strictjson.Value, trail []string, o *provenance.OutputRule, t provenance.Type, key bool, owner []string) {
-	p := &place{evidence: x.evidence, server: x.server, tool: x.tool, trail: trail, value: v.Plain(), key: key}
+func (x *extraction) add(v strictjson.Value, trail []string, o *provenance.OutputRule, t provenance.Type, key bool, in scope) {
+	p := &place{evidence: x.evidence, server: x.server, tool: x.tool, trail: trail, tells: in.tells, value: v.Plain(), key: key}
 	if _, _, why := provenance.Canonical(t, v); o != nil && why == "" {
-		if p.rule, p.typ = o, t; o.HasOwner && owner != nil {
-			p.owner = slices.Concat(owner, o.Owner)
+		if p.rule, p.typ = o, t; o.HasOwner && in.owner != nil {
+			p.owner = slices.Concat(in.owner, o.Owner)
 		}
 	}
 	x.places = append(x.places, p)
@@ -344,7 +384,7 @@ func (x *extraction) apart(text strictjson.Value, trail []string, chosen func(*p
 	o := x.outputs[i]
 	if o.Extract == provenance.ExtractJSON {
 		if doc, err := strictjson.Parse([]byte(s), strictjson.Result); err == nil {
-			x.inner(doc, append(slices.Clone(trail), innerJSON), nil, chosen)
+			x.inner(doc, append(slices.Clone(trail), innerJSON), scope{}, chosen)
 		}
 		return
 	}
@@ -361,7 +401,7 @@ func (x *extraction) apart(text strictjson.Value, trail []string, chosen func(*p
 		if v.outside {
 			of, t = nil, provenance.Untyped
 		}
-		x.add(strictjson.StringOf(v.text), append(slices.Clone(trail), lineToken(n+1)), of, t, false, nil)
+		x.add(strictjson.StringOf(v.text), append(slices.Clone(trail), lineToken(n+1)), of, t, false, scope{})
 	}
 }
 
@@ -439,32 +479,34 @@ func dotted(path string) bool {
 }
 
 // inner adds the values of the JSON found in a text.
-func (x *extraction) inner(v strictjson.Value, trail, owner []string, chosen func(*provenance.OutputRule) bool) {
+func (x *extraction) inner(v strictjson.Value, trail []string, in scope, chosen func(*provenance.OutputRule) bool) {
 	path := trail[slices.Index(trail, innerJSON)+1:]
-	if owner == nil {
-		owner = trail
+	if in.owner == nil {
+		in.owner = trail
 	}
 	named := func(keys bool) *provenance.OutputRule {
 		return x.best(path, func(o *provenance.OutputRule) (provenance.Pattern, bool) {
 			return o.Pointer, o.Keys == keys && chosen(o)
 		})
 	}
+	several := v.Kind() == strictjson.Object && slices.ContainsFunc(x.outputs, func(o *provenance.OutputRule) bool {
+		return chosen(o) && table(o.Pointer, o.Keys, path)
+	})
 	for name, m := range v.Members() {
+		at := append(slices.Clone(trail), name)
+		of := in.member(several, m, at)
 		if o := named(true); o != nil {
-			x.add(strictjson.StringOf(name), append(slices.Clone(trail), name), o, o.Type, true, owner)
+			x.add(strictjson.StringOf(name), at, o, o.Type, true, of)
 		}
-		x.inner(m, append(slices.Clone(trail), name), owner, chosen)
+		x.inner(m, at, of, chosen)
 	}
 	for i, e := range v.Elements() {
-		at, of := append(slices.Clone(trail), strconv.Itoa(i)), owner
-		if e.Kind() == strictjson.Object {
-			of = at
-		}
-		x.inner(e, at, of, chosen)
+		at := append(slices.Clone(trail), strconv.Itoa(i))
+		x.inner(e, at, in.element(e, at), chosen)
 	}
 	if v.Len() == 0 {
 		o := named(false)
-		x.add(v, trail, o, typeOf(o), false, owner)
+		x.add(v, trail, o, typeOf(o), false, in)
 	}
 }
 
@@ -494,7 +536,7 @@ func (x *extraction) recalled(r Result) {
 				o = &provenance.OutputRule{Label: stored.Label, Type: stored.Type, Collection: stored.Collection, Authoritative: true}
 			}
 		}
-		x.add(v, trail, o, o.Type, false, nil)
+		x.add(v, trail, o, o.Type, false, scope{})
 		x.places[len(x.places)-1].alone = true
 	}
 	for name, v := range r.Value.Members() {

@@ -38,7 +38,7 @@ func (s *Session) asked(l *leaf, by *place) bool {
 		origin.Label >= writ.Party && slices.Contains(s.at(origin), by) &&
 		slices.ContainsFunc(s.at(value), func(p *place) bool {
 			m, is := p.record()
-			return is && m == n && len(p.trail) == n+1 && p != by && within(p, by, n) && p.rule != nil && p.rule.Lifetime == 0 &&
+			return is && m == n && p.direct(n) && p != by && within(p, by, n) && p.rule != nil && p.rule.Lifetime == 0 &&
 				value.Label >= writ.External && p.typ == l.typ() && equal(l.value, l.typ(), p)
 		})
 }
