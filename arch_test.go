@@ -68,6 +68,8 @@ var lattice = []layer{
 	{name: "JSON Schema", packages: []string{"internal/schema"}, may: words, pure: true,
 		outside: []string{"github.com/santhosh-tekuri/jsonschema/v6/..."}},
 	{name: "files that are nobody else's", packages: []string{"internal/private"}, may: []string{"internal/text"}},
+	{name: "logins at hosted servers", packages: []string{"internal/login"}, may: []string{"internal/private"},
+		outside: []string{mcpSDK, "golang.org/x/oauth2", "github.com/gofrs/flock"}},
 	{name: "who calls", packages: []string{"internal/principal"}, may: slices.Concat(words, []string{"internal/private"})},
 	{name: "ground: what was seen", packages: []string{"provenance"}, may: slices.Concat(words, []string{"internal/calendar", "internal/money"}), pure: true,
 		// The ledger reads each result in one pass, by tokens, and the lines of a
@@ -110,6 +112,7 @@ var lattice = []layer{
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/ask"}), outside: anything},
 	{name: "the example server", packages: []string{"internal/example"}, may: slices.Concat(words, []string{"internal/mcp/rpc"})},
 	{name: "development tools", packages: []string{"internal/conformance", "internal/notices"}},
+	{name: "test support: a server that wants a login", packages: []string{"internal/login/standin"}},
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
 	{name: "what the programs do alike", packages: []string{"internal/cli"}, may: []string{"internal/text"}, outside: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "what an operator writes", packages: []string{"internal/config"},
@@ -121,7 +124,7 @@ var lattice = []layer{
 		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/downstream", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra"}},
 	{name: "the program", packages: []string{"cmd/writ"},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft", "internal/login"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 

@@ -109,7 +109,7 @@ type extraction struct {
 type walker struct {
 	leaf  func(path []string, at *step, v strictjson.Value, in *record)
 	key   func(path []string, at *step, name string, in *record) // with the step and record of its member
-	table func(path []string) bool // whether an object keeps several things by their keys
+	table func(path []string) bool                               // whether an object keeps several things by their keys
 	steps *steps
 	path  []string
 }

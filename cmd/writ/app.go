@@ -22,6 +22,7 @@ import (
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/login"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/statedir"
@@ -35,7 +36,7 @@ func commands() []*cobra.Command {
 		connectCommand(), disconnectCommand(), statusCommand(),
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		approveCommand(), watchCommand(), reloadCommand(), grownCommand(), clientCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), exampleServerCommand(),
+		approveCommand(), watchCommand(), reloadCommand(), loginCommand(), logoutCommand(), grownCommand(), clientCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), exampleServerCommand(),
 	}
 }
 
@@ -63,6 +64,7 @@ type files struct {
 	addresses []string
 	now       *files // in force at the gateway that was started: what is reloaded of them is
 
+	logins   *login.Store
 	terminal *terminal // of the command whose calls these are, nil for none
 
 	broken <-chan struct{} // of the log, once it is open
@@ -143,7 +145,7 @@ func (f *flags) read() (*files, error) {
 // newFiles returns the files of a state directory, which no tool may name: with
 // it this process, whose memory and environment hold what it holds.
 func newFiles(state string) *files {
-	return &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: new(sync.Mutex)}
+	return &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: new(sync.Mutex), logins: logins(state)}
 }
 
 // own adds a path that no tool may name (R34), and where it leads.
@@ -262,6 +264,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		Store: st, Policy: o.policy, Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths,
 		Approvals: o.queue, ApprovalsStand: o.asks, AnswersFor: o.answersFor,
 		Screen: o.screen, Version: readBuildInfo().Version, Log: log,
+		Credential: func(server, url string) upstream.Credential { return o.logins.Source(server, url) },
 	}
 	o.now = o
 	if o.file != "" {

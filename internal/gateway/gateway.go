@@ -44,6 +44,8 @@ type Options struct {
 	Store   Store
 	Policy  *policy.Policy
 	Servers []upstream.Config
+	// Credential returns what signs the requests to a hosted server in; nil for none.
+	Credential func(server, url string) upstream.Credential
 	// Tools are those the program runs itself, when it calls Gateway.Call. Their
 	// servers are names and nothing else, and none of Servers.
 	Tools []gate.Definition
@@ -98,12 +100,13 @@ type Gateway struct {
 	*listeners // who is told of what
 	*events    // what went on beside the calls
 
-	places    *places
-	approvals approvals
-	inside    Inside
-	shadow    bool
-	disk      disk
-	version   string
+	places     *places
+	approvals  approvals
+	inside     Inside
+	shadow     bool
+	disk       disk
+	version    string
+	credential func(server, url string) upstream.Credential
 
 	reloading sync.Mutex      // one reload at a time, and none once it ends
 	running   context.Context // from Start to Close
@@ -116,7 +119,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
-	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, version: o.Version,
+	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, version: o.Version, credential: o.Credential,
 		events: newEvents(o.Log), listeners: newListeners(), places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
 	g.rules = newRules(o, g.events, func() {
 		g.listeners.listChanged("tools", func(f downstream.Filter) bool { return f.Tools })

@@ -56,6 +56,9 @@ func (g *Gateway) newServer(c upstream.Config) *server {
 	s := &server{name: c.Name, config: c, programs: programs, here: onThisMachine(c), bases: dirs, elsewhere: elsewhere, env: environment(c),
 		patience: c.Limits.WithDefaults().Relist, again: make(chan struct{}, 1), idle: make(chan struct{})}
 	c.Version = g.version
+	if c.URL != "" && g.credential != nil {
+		c.Credential = g.credential(c.Name, c.URL)
+	}
 	if c.ClientCapabilities == nil {
 		c.ClientCapabilities = []byte(`{"elicitation":{"form":{},"url":{}},"sampling":{}}`)
 	}

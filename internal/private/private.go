@@ -170,7 +170,12 @@ func ReadFile(path string) ([]byte, error) {
 }
 
 // WriteOnce creates a file that must not exist, by linking it into place whole.
-func WriteOnce(path string, b []byte, mode os.FileMode) error {
+func WriteOnce(path string, b []byte, mode os.FileMode) error { return whole(path, b, mode, os.Link) }
+
+// Replace puts a file in the place of another, or of none, whole or not at all.
+func Replace(path string, b []byte, mode os.FileMode) error { return whole(path, b, mode, os.Rename) }
+
+func whole(path string, b []byte, mode os.FileMode, place func(from, to string) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
@@ -186,7 +191,7 @@ func WriteOnce(path string, b []byte, mode os.FileMode) error {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Link(tmp.Name(), path)
+		err = place(tmp.Name(), path)
 	}
 	return err
 }

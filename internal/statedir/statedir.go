@@ -40,6 +40,7 @@ const (
 	SessionsDir = "sessions" // secrets of sessions kept by name
 	ClientsDir  = "clients"  // registered clients, by name (package principal)
 	RunsDir     = "runs"     // events of `writ ask`
+	LoginsDir   = "logins"   // sealed logins at servers (package login)
 )
 
 // SessionName is what a session may be kept under.
@@ -50,7 +51,7 @@ var kept = map[string]private.Use{
 	KeyFile: private.Secret, PubFile: private.Shown,
 	sqlite.FileName: private.Secret, sqlite.FileName + "-wal": private.Secret, sqlite.FileName + "-shm": private.Secret,
 	sqlite.IndexFileName: private.Secret, sqlite.IndexFileName + "-wal": private.Secret, sqlite.IndexFileName + "-shm": private.Secret,
-	SessionsDir: private.Secret, ClientsDir: private.Secret, RunsDir: private.Secret, localdoor.Dir: private.Secret,
+	SessionsDir: private.Secret, ClientsDir: private.Secret, RunsDir: private.Secret, LoginsDir: private.Secret, localdoor.Dir: private.Secret,
 }
 
 // Check refuses a state directory of which others may read or write anything,

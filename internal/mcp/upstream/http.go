@@ -117,6 +117,15 @@ func (w *web) request(ctx context.Context, method string, body []byte) (*http.Re
 	for k, v := range w.c.s.cfg.Header {
 		req.Header.Set(k, v)
 	}
+	if c := w.c.s.cfg.Credential; c != nil && req.Header.Get("Authorization") == "" {
+		v, err := c.Authorization(ctx)
+		if err != nil {
+			return nil, &credentialError{err}
+		}
+		if v != "" {
+			req.Header.Set("Authorization", v)
+		}
+	}
 	if v := w.c.version; v != "" {
 		req.Header.Set("Mcp-Protocol-Version", v)
 	}
@@ -141,7 +150,7 @@ func (w *web) exchange(ctx context.Context, k *call) Response {
 func (w *web) post(ctx context.Context, k *call) Response {
 	req, err := w.request(ctx, http.MethodPost, k.msg)
 	if err != nil {
-		return notSent("the request could not be built")
+		return notSent("%s", unsent(ctx, err))
 	}
 	if w.c.modern.Load() {
 		req.Header.Set("Mcp-Method", k.method)
@@ -181,6 +190,10 @@ func (w *web) post(ctx context.Context, k *call) Response {
 	if resp.Header.Get("Content-Encoding") != "" {
 		return unknown("the server sent a compressed answer nobody asked for")
 	}
+	if resp.StatusCode == http.StatusUnauthorized && w.c.s.cfg.Credential != nil {
+		w.c.s.cfg.Credential.Refused(req.Header.Get("Authorization"))
+		return Response{End: Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server wants a login (writ login %s)", w.c.s.cfg.Name)}
+	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return w.refused(resp, k)
 	}
@@ -213,6 +226,23 @@ type heldBody struct {
 	begun    bool
 	held     atomic.Bool
 }
+
+// unsent says why a request was not built: an error of the credential's is its own.
+func unsent(ctx context.Context, err error) string {
+	var c *credentialError
+	switch {
+	case ctx.Err() != nil:
+		return ended(ctx)
+	case errors.As(err, &c):
+		return c.Error()
+	}
+	return "the request could not be built"
+}
+
+// credentialError is why there is no credential for a request.
+type credentialError struct{ err error }
+
+func (e *credentialError) Error() string { return e.err.Error() }
 
 var errHeld = errors.New("held back")
 

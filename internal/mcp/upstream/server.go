@@ -210,7 +210,7 @@ func (s *Server) run() {
 		if !first {
 			s.set(waiting, nil, Info{}, err)
 		}
-		if !sleep(s.ctx, s.clock, delay) {
+		if !s.pause(delay) {
 			return
 		}
 		if !first {
@@ -218,6 +218,28 @@ func (s *Server) run() {
 		}
 	}
 }
+
+// pause waits before it connects again: until there is another credential, where there
+// is one to be had, since that is what a server that refuses waits for. It reports
+// whether the server goes on.
+func (s *Server) pause(d time.Duration) bool {
+	if s.cfg.Credential == nil {
+		return sleep(s.ctx, s.clock, d)
+	}
+	was, _ := s.cfg.Credential.Authorization(s.ctx)
+	for ; d > 0; d -= credentialTime {
+		if !sleep(s.ctx, s.clock, min(d, credentialTime)) {
+			return false
+		}
+		if now, err := s.cfg.Credential.Authorization(s.ctx); err == nil && now != was {
+			return true
+		}
+	}
+	return true
+}
+
+// credentialTime is how often another credential is looked for.
+const credentialTime = time.Second
 
 // Changes counts what may have changed the server's lists: each list_changed,
 // from the moment it is read, each new connection, and each time Writ began to

@@ -86,9 +86,11 @@ type Config struct {
 	Env map[string]string
 
 	URL string
-	// Header is sent with every HTTP request. It is the only source of
-	// credentials: nothing of a downstream request is ever copied (attack S10).
+	// Header is sent with every HTTP request. With Credential it is the only source
+	// of credentials: nothing of a downstream request is ever copied (attack S10).
 	Header map[string]string
+	// Credential, unless nil or Header has an Authorization, gives that of each request.
+	Credential Credential
 
 	Era    Era // "" is Auto
 	Limits Limits
@@ -251,6 +253,15 @@ func held() Response {
 
 func unknown(format string, args ...any) Response {
 	return Response{End: Unknown, Err: rpc.Errorf(rpc.CodeInternal, format, args...)}
+}
+
+// Credential is what a person's login at a server gives its requests.
+type Credential interface {
+	// Authorization returns the header's value, "" for none. The text of an error is
+	// for the operator, and has nothing of the server's in it.
+	Authorization(context.Context) (string, error)
+	// Refused says that the server did not take a value.
+	Refused(value string)
 }
 
 // Validate reports why the configuration cannot work.
