@@ -15,8 +15,9 @@ import (
 //
 // A call that fails only for want of a person may be put to one. He answers for one
 // call, byte for byte: this tool, these arguments, this session, this policy. His
-// yes stands for every value of it that nothing vouched for, for ten minutes and
-// once; it makes no value worth anything to another call. Where the answer comes
+// yes stands for what each value of it lacked when he was asked, for ten minutes and
+// once: what a value lacks beyond that when the call is made is another question. It
+// makes no value worth anything to another call. Where the answer comes
 // from is the door's to hold: never from the agent, nor from what it started.
 //
 // The verdict stays one of three. While nobody answered, a call is rejected with
@@ -37,9 +38,25 @@ const ApprovalHolds = 10 * time.Minute
 
 // Ask is what a person would have to allow for a refused call to pass.
 type Ask struct {
-	// Act identifies the call, by a keyed digest of all that an answer is good for.
-	Act    string
-	Values []AskedValue // sorted by pointer
+	// Act identifies the call, by a keyed digest of its policy, its tool and its bytes.
+	Act string
+	// Question identifies the call and what it lacks: what one answer answers.
+	Question string
+	Values   []AskedValue // sorted by pointer
+}
+
+// Covered is what a yes stands for at one place of a call: what it lacked there.
+type Covered struct {
+	Pointer string      `json:"pointer"` // "" for the call as a whole
+	Reason  writ.Reason `json:"reason"`
+}
+
+// Covers is all that a yes stands for, sorted.
+func (a *Ask) Covers() (out []Covered) {
+	for _, v := range a.Values {
+		out = append(out, Covered{v.Pointer, v.Reason})
+	}
+	return slices.Compact(out)
 }
 
 // AskedValue is one failure that he would stand for.
@@ -70,11 +87,17 @@ func (d *Decision) Ask() *Ask {
 
 // Approval is a person's answer.
 type Approval struct {
-	Act   string // Ask.Act
-	Yes   bool
-	By    string     // who answered, as the operator registered him
-	Label writ.Label // User, or Operator of an operator
-	At    time.Time
+	Act    string    // Ask.Act
+	Covers []Covered // Ask.Covers of what he was shown
+	Yes    bool
+	By     string     // who answered, as the operator registered him
+	Label  writ.Label // User, or Operator of an operator
+	At     time.Time
+}
+
+// covers reports whether he was asked all that a call lacks.
+func (a *Approval) covers(lacks []Covered) bool {
+	return !slices.ContainsFunc(lacks, func(c Covered) bool { return !slices.Contains(a.Covers, c) })
 }
 
 // answer is an approval folded into a session.
@@ -108,19 +131,21 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 		return fs
 	}
 	ask := &Ask{Act: j.askKey()}
+	lacks := j.lacks(against)
+	ask.Question = s.question(ask.Act, lacks)
 	said, answered := s.approvals[ask.Act]
 	if answered && j.in.Time.Sub(said.At) >= ApprovalHolds {
 		answered = false
 	}
 	switch {
-	case answered && said.Yes:
+	case answered && !said.Yes:
+		j.d.asked = writ.ApprovalRefused
+		return fs
+	case answered && said.covers(lacks):
 		j.approved(said)
 		j.d.basis.approval = ask.Act
 		return nil
-	case answered:
-		j.d.asked = writ.ApprovalRefused
-		return fs
-	case !s.asked[ask.Act] && len(s.asked) >= j.in.Policy.Approvals():
+	case !s.asked[ask.Question] && len(s.asked) >= j.in.Policy.Approvals():
 		return fs
 	case j.in.Asked == Pending:
 		j.d.asked = writ.ApprovalPending
@@ -129,18 +154,49 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	}
 	for _, l := range j.leaves {
 		if l.failed != "" {
-			ask.Values = append(ask.Values, j.askedValue(l))
+			ask.Values = append(ask.Values, j.askedValue(l, l.failed, j.need(l, l.failed)))
 		}
 	}
 	for _, f := range against {
-		ask.Values = append(ask.Values, AskedValue{Pointer: f.Pointer, Reason: f.Reason, Need: f.Need})
+		v := AskedValue{Pointer: f.Pointer, Reason: f.Reason, Need: f.Need}
+		if i := slices.IndexFunc(j.leaves, func(l *leaf) bool { return l.pointer == f.Pointer }); i >= 0 {
+			v = j.askedValue(j.leaves[i], f.Reason, f.Need)
+		}
+		ask.Values = append(ask.Values, v)
 	}
-	j.d.basis.asked = ask.Act
+	j.d.basis.asked = ask.Question
 	slices.SortFunc(ask.Values, func(a, b AskedValue) int {
-		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(string(a.Reason), string(b.Reason)))
+		return Covered{a.Pointer, a.Reason}.compare(Covered{b.Pointer, b.Reason})
 	})
 	j.d.ask = ask
 	return fs
+}
+
+func (c Covered) compare(d Covered) int {
+	return cmp.Or(strings.Compare(c.Pointer, d.Pointer), strings.Compare(string(c.Reason), string(d.Reason)))
+}
+
+// lacks is all that a person would have to stand for, sorted.
+func (j *judge) lacks(against []writ.Failure) (out []Covered) {
+	for _, l := range j.leaves {
+		if l.failed != "" {
+			out = append(out, Covered{l.pointer, l.failed})
+		}
+	}
+	for _, f := range against {
+		out = append(out, Covered{f.Pointer, f.Reason})
+	}
+	slices.SortFunc(out, Covered.compare)
+	return slices.Compact(out)
+}
+
+// question identifies what is asked of an act.
+func (s *Session) question(act string, lacks []Covered) string {
+	b := append([]byte("question\x00"), act...)
+	for _, c := range lacks {
+		b = append(append(b, 0), s.digest([]byte(c.Pointer+"\x00"+string(c.Reason)))...)
+	}
+	return s.digest(b)
 }
 
 // maxAsked bounds the values of one question: more than that nobody reads.
@@ -183,13 +239,13 @@ func (j *judge) askKey() string {
 }
 
 // askedValue says of one leaf what a person has to know.
-func (j *judge) askedValue(l *leaf) AskedValue {
-	v := AskedValue{Pointer: l.pointer, Role: l.role.String(), Raw: l.value.Literal(), Reason: l.failed, Need: j.need(l, l.failed)}
+func (j *judge) askedValue(l *leaf, r writ.Reason, need string) AskedValue {
+	v := AskedValue{Pointer: l.pointer, Role: l.role.String(), Raw: l.value.Literal(), Reason: r, Need: need}
 	seen := j.session().ledger.Where(provenance.Query{Value: l.value, Type: l.typ()}, 5)
 	for _, at := range seen {
 		v.Seen = append(v.Seen, refOf(at))
 	}
-	v.Grows = j.grows(l, l.failed, seen)
+	v.Grows = j.grows(l, r, seen)
 	return v
 }
 

@@ -50,7 +50,7 @@ func TestCases(t *testing.T) {
 
 type run struct {
 	asked     gate.Asked
-	act       string // of the last call that asked
+	ask       *gate.Ask // of the last call that asked
 	passed    time.Duration
 	t         *testing.T
 	policy    *policy.Policy
@@ -329,16 +329,23 @@ func (r *run) step(line string) {
 		}
 	case "approve": // yes or no, by a name: the last call that asked
 		if ask := r.last.Ask(); ask != nil {
-			r.act = ask.Act
+			r.ask = ask
 		}
 		n := r.session.Next()
-		o := r.session.Approve(n, gate.Approval{Act: r.act, Yes: one == "yes", By: two, Label: writ.User, At: r.now()})
+		o := r.session.Approve(n, gate.Approval{Act: r.ask.Act, Covers: r.ask.Covers(), Yes: one == "yes", By: two, Label: writ.User, At: r.now()})
 		r.session.Commit(o)
 		if !o.Admissible || r.session.Next() != n+1 {
 			r.fail("the answer is not taken in")
 		}
-		said := certificate.Approval{Evidence: n, Act: r.act, Yes: one == "yes", Label: writ.User, At: r.now()}
-		r.records[r.session].tell(func(s *certificate.Session, _ func(uint32, []byte) []byte) { s.Approve(said) })
+		said := certificate.Approval{Evidence: n, Act: r.ask.Act, Yes: one == "yes", Label: writ.User, At: r.now()}
+		covers, _ := json.Marshal(r.ask.Covers())
+		r.records[r.session].tell(func(s *certificate.Session, alter func(uint32, []byte) []byte) {
+			said.Covers = nil
+			if json.Unmarshal(alter(n, covers), &said.Covers) != nil {
+				r.fail("what the answer covers cannot be read")
+			}
+			s.Approve(said)
+		})
 	case "lapse":
 		r.session.Lapse()
 		r.records[r.session].tell(func(s *certificate.Session, _ func(uint32, []byte) []byte) { s.Lapse() })

@@ -171,13 +171,13 @@ func (r *run) alter(s *records, c certificate.Call) {
 	}
 	for _, t := range c.Record.Traces {
 		for _, e := range t.Evidence {
-			if e.Tool == "approval" {
-				continue
-			}
 			alterations++
 			told := s.again(func(n uint32, b []byte) []byte {
 				if n != e.Evidence {
 					return b
+				}
+				if e.Tool == "approval" {
+					return notAsked(b, t.Pointer)
 				}
 				return otherThere(b, e)
 			})
@@ -200,6 +200,16 @@ func (r *run) alter(s *records, c certificate.Call) {
 	try("arguments", func(_ *gate.Record, c *certificate.Call) {
 		c.Arguments = strictjson.Of(append([]byte(" "), c.Arguments.Raw()...))
 	})
+}
+
+// notAsked returns what a yes covers without what it covers at one place.
+func notAsked(b []byte, pointer string) []byte {
+	var covers []gate.Covered
+	if err := json.Unmarshal(b, &covers); err != nil {
+		return nil
+	}
+	b, _ = json.Marshal(slices.DeleteFunc(covers, func(c gate.Covered) bool { return c.Pointer == pointer }))
+	return b
 }
 
 // otherThere returns the bytes of evidence with another value where a reference says.

@@ -146,7 +146,7 @@ type basis struct {
 	guesses   []guess    // what R24 counts
 	fetches   []fetched  // what R20 counts
 	spends    []spending // what it takes from budgets
-	asked     string     // the act that was put to a person
+	asked     string     // the question that was put to a person
 	approval  string     // the answer an accepted act uses up
 	act       string     // key of an act that must not be repeated unfounded (R23)
 }

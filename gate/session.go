@@ -55,7 +55,7 @@ type Session struct {
 	spending map[string][]spending
 
 	// approvals are a person's answers that were not used, by Ask.Act, and asked
-	// the calls that were put to one.
+	// the questions that were put to one, by Ask.Question.
 	approvals map[string]answer
 	asked     map[string]bool
 
@@ -233,7 +233,7 @@ func (s *Session) Commit(o Observation) {
 	}
 	if o.approval != nil {
 		s.approvals[o.approval.Act] = *o.approval
-		s.asked[o.approval.Act] = true
+		s.asked[s.question(o.approval.Act, o.approval.Covers)] = true
 	}
 	if o.turn != nil {
 		_ = s.ledger.CommitTurn(o.turn) // full: it vouches for nothing

@@ -144,7 +144,7 @@ func (o *ours) call(s *Step) verdict {
 	d := decide(in)
 	if ask := d.Ask(); ask != nil && o.person != nil {
 		v.asked = true
-		o.session.Commit(o.session.Approve(o.session.Next(), gate.Approval{Act: ask.Act, Yes: o.person(s), By: "person", Label: writ.User, At: at}))
+		o.session.Commit(o.session.Approve(o.session.Next(), gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: o.person(s), By: "person", Label: writ.User, At: at}))
 		d = decide(in)
 	}
 	o.session.Decided(&d)

@@ -8,6 +8,7 @@
 package approval
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -60,7 +61,7 @@ type Question struct {
 	Asked     time.Time         `json:"asked"`
 	Until     time.Time         `json:"until"`
 
-	act string
+	asks string // gate.Ask.Question
 }
 
 // Offer is what a person may keep from now on of a call that he said yes to: lines
@@ -148,16 +149,17 @@ func (q *Queue) Watched() bool {
 // he has answered, when he will not, or when its context ends.
 type Surface func(context.Context, Question)
 
-// Ask puts a call to a person, or joins the question that the same call put before,
-// and waits until it is answered, at most for wait. own, unless nil, is asked
+// Ask puts a call to a person, or joins the question that the same call put before
+// for the same reasons, and waits until it is answered, at most for wait. A question
+// that it put for other reasons ends. own, unless nil, is asked
 // meanwhile: where it returns and nobody else watches, nobody is waited for. The status is "" where the
-// question was answered, Pending where it stands open, Expired where it ended
+// question was answered or ended with its call, Pending where it stands open, Expired where it ended
 // unanswered.
-func (q *Queue) Ask(ctx context.Context, of Question, act string, wait time.Duration, does Effects, own Surface) (gate.Asked, error) {
-	if does.Offers != nil && q.isNew(of.Session, act) {
+func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Duration, does Effects, own Surface) (gate.Asked, error) {
+	if does.Offers != nil && q.isNew(of.Session, asks) {
 		of.FromNowOn = does.Offers()
 	}
-	e, ok := q.enter(of, act, does)
+	e, ok := q.enter(of, asks, does)
 	if !ok {
 		return gate.NotAsked, nil
 	}
@@ -203,21 +205,21 @@ func (q *Queue) Ask(ctx context.Context, of Question, act string, wait time.Dura
 }
 
 // isNew reports whether a call would have a question of its own.
-func (q *Queue) isNew(session, act string) bool {
+func (q *Queue) isNew(session, asks string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e, room := q.find(session, act)
+	e, room := q.find(session, asks)
 	return e == nil && room
 }
 
-// find returns the open question of an act in a session, and whether there is room
+// find returns the open question of that key in a session, and whether there is room
 // for one. The caller holds mu.
-func (q *Queue) find(session, act string) (e *entry, room bool) {
+func (q *Queue) find(session, asks string) (e *entry, room bool) {
 	q.expire()
 	mine := 0
 	for _, e := range q.open {
 		if e.Session == session {
-			if mine++; e.act == act {
+			if mine++; e.asks == asks {
 				return e, true
 			}
 		}
@@ -225,20 +227,62 @@ func (q *Queue) find(session, act string) (e *entry, room bool) {
 	return nil, mine < maxSession && len(q.open) < maxOpen
 }
 
-// enter returns the open question of the same act in the same session, or a new one.
-func (q *Queue) enter(of Question, act string, does Effects) (*entry, bool) {
+// enter returns the open question of that key in the same session, or a new one.
+func (q *Queue) enter(of Question, asks string, does Effects) (*entry, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e, room := q.find(of.Session, act); e != nil || !room {
-		return e, room
+	e, _ := q.find(of.Session, asks)
+	if e != nil {
+		return e, true
 	}
-	of.ID, of.act = newID(), act
+	q.end(&of)
+	if _, room := q.find(of.Session, asks); !room {
+		return nil, false
+	}
+	of.ID, of.asks = newID(), asks
 	of.Asked = q.clock()
 	of.Until = of.Asked.Add(Stands)
-	e := &entry{Question: of, Effects: does, done: make(chan struct{})}
+	e = &entry{Question: of, Effects: does, done: make(chan struct{})}
 	q.open = append(q.open, e)
 	q.changed()
 	return e, true
+}
+
+// Passed ends the open questions of a call that needs none any more: a yes to one
+// would let the same call pass another time.
+func (q *Queue) Passed(of Question) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.end(&of)
+}
+
+// end ends the open questions of a call, and who waits for one has it judged again.
+// The caller holds mu.
+func (q *Queue) end(of *Question) {
+	n := len(q.open)
+	q.open = slices.DeleteFunc(q.open, func(e *entry) bool {
+		same := e.Session == of.Session && e.Server == of.Server && e.Tool == of.Tool && bytes.Equal(e.Arguments, of.Arguments)
+		if same {
+			close(e.done)
+		}
+		return same
+	})
+	if len(q.open) < n {
+		q.changed()
+	}
+}
+
+// Asks returns the key of a question that is open or was lately answered, "" for none.
+func (q *Queue) Asks(id string) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.expire()
+	for _, e := range slices.Concat(q.open, q.ended) {
+		if e.ID == id {
+			return e.asks
+		}
+	}
+	return ""
 }
 
 // newID is unique for as long as it is looked for, and easy to type.

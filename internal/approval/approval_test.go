@@ -100,7 +100,8 @@ func TestQueue(t *testing.T) {
 
 		// A session has so many, and no more.
 		for i := range maxSession + 1 {
-			got, _ := q.Ask(ctx, of, string(rune('a'+i)), 0, Effects{Record: record}, nil)
+			of.Arguments = []byte{'a' + byte(i)}
+			got, _ := q.Ask(ctx, of, string(of.Arguments), 0, Effects{Record: record}, nil)
 			if want := gate.Pending; i == maxSession {
 				if got != gate.NotAsked {
 					t.Fatal(i, got)
@@ -108,6 +109,31 @@ func TestQueue(t *testing.T) {
 			} else if got != want {
 				t.Fatal(i, got)
 			}
+		}
+		// Another reason is another question of the same call, and the old one ends: who
+		// waits for it has the call judged again. So does a call that passed.
+		other := Question{Session: "s_c", Server: "mail", Tool: "send", Arguments: []byte("{}")}
+		for i, supersede := range []func(){
+			func() { q.Ask(ctx, other, "call-b", 0, Effects{Record: record}, nil) },
+			func() { q.Passed(other) },
+		} {
+			go func() {
+				a, err := q.Ask(ctx, other, "call-"+string(rune('a'+i)), Waits, Effects{Record: record}, nil)
+				ends <- end{a, err}
+			}()
+			synctest.Wait()
+			open, _ = q.Open()
+			old := open[len(open)-1].ID
+			supersede()
+			if e := <-ends; e.asked != gate.NotAsked || e.err != nil {
+				t.Fatal(e)
+			}
+			if _, err := q.Answer(old, Answer{Yes: true}); !errors.Is(err, ErrUnknown) {
+				t.Fatal(err)
+			}
+		}
+		if open, _ = q.Open(); len(open) != maxSession {
+			t.Fatalf("%d are open", len(open))
 		}
 		// A client that goes away leaves its question open.
 		gone, cancel := context.WithCancel(ctx)
@@ -148,7 +174,7 @@ func TestGrow(t *testing.T) {
 		}
 		put := func(act string) string {
 			for range 2 { // the second joins the first
-				if got, err := q.Ask(t.Context(), Question{Session: "s_a"}, act, 0, does, nil); got != gate.Pending || err != nil {
+				if got, err := q.Ask(t.Context(), Question{Session: "s_a", Tool: act}, act, 0, does, nil); got != gate.Pending || err != nil {
 					t.Fatal(got, err)
 				}
 			}

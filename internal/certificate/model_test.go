@@ -275,11 +275,11 @@ func (w *world) step(rules map[string]int, first bool) {
 	if ask := w.call(rules, tool, args); ask != nil && !strings.HasPrefix(tool, "a/") && w.IntN(3) == 0 {
 		// A person answers, and the agent calls again; not of the server that is read
 		// afterwards, whose places what he let pass would lower (R38).
-		said := gate.Approval{Act: ask.Act, Yes: w.IntN(4) > 0, By: "ann", Label: writ.User, At: w.at}
+		said := gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: w.IntN(4) > 0, By: "ann", Label: writ.User, At: w.at}
 		n := w.gate.Next()
 		w.script = append(w.script, fmt.Sprintf("a person says %v", said.Yes))
 		w.gate.Commit(w.gate.Approve(n, said))
-		w.told.Approve(Approval{Evidence: n, Act: said.Act, Yes: said.Yes, Label: said.Label, At: said.At})
+		w.told.Approve(Approval{Evidence: n, Act: said.Act, Covers: said.Covers, Yes: said.Yes, Label: said.Label, At: said.At})
 		w.at = w.at.Add(time.Duration(w.IntN(12)) * time.Minute)
 		w.call(rules, tool, args)
 	}

@@ -65,6 +65,7 @@ type Result struct {
 type Approval struct {
 	Evidence uint32
 	Act      string
+	Covers   []gate.Covered // what he was shown that it lacks
 	Yes      bool
 	Label    writ.Label
 	At       time.Time

@@ -60,7 +60,7 @@ func (s *Session) whole(c *call) error {
 	for _, l := range c.leaves {
 		named = named || l.names() && l.plain()
 		decides = decides || l.plain() && (l.names() || l.role == policy.Amount)
-		if l.contested && c.contract.Contested != policy.ContestedAccepted && (c.contract.Contested == policy.ContestedRefused || !s.approved(c)) {
+		if l.contested && c.contract.Contested != policy.ContestedAccepted && (c.contract.Contested == policy.ContestedRefused || !s.approved(c, l.pointer, writ.PolicyContested)) {
 			return wrong(l, "a stranger's text carries it too")
 		}
 	}
@@ -69,7 +69,7 @@ func (s *Session) whole(c *call) error {
 	}
 	said := c.contract.NoArgs == policy.NoArgsAllow ||
 		c.contract.NoArgs == policy.NoArgsUser && !c.strict && s.saysPhrase(c) ||
-		c.contract.NoArgs != policy.NoArgsRefuse && s.approved(c)
+		c.contract.NoArgs != policy.NoArgsRefuse && s.approved(c, "", writ.PolicyNoArguments)
 	if !decides && !said {
 		return wrong(nil, "nothing in it says what it acts on")
 	}
@@ -205,7 +205,8 @@ func (s *Session) approval(c *call, l *leaf) (writ.Label, bool) {
 	e := l.Evidence[0]
 	a, ok := s.allowed(c)
 	c.answer = a.Evidence
-	if !ok || a.Evidence != e.Evidence || a.Label != e.Label || e != (gate.Ref{Evidence: e.Evidence, Tool: approvalTool, Label: e.Label}) {
+	shown := slices.ContainsFunc(a.Covers, func(of gate.Covered) bool { return of.Pointer == l.pointer && writ.Askable(of.Reason) })
+	if !ok || !shown || a.Evidence != e.Evidence || a.Label != e.Label || e != (gate.Ref{Evidence: e.Evidence, Tool: approvalTool, Label: e.Label}) {
 		return 0, false
 	}
 	if l.open = l.role != policy.Content; !l.open {
@@ -214,13 +215,13 @@ func (s *Session) approval(c *call, l *leaf) (writ.Label, bool) {
 	return a.Label, true
 }
 
-// approved reports whether a person allowed the call.
-func (s *Session) approved(c *call) bool {
+// approved reports whether a person allowed the call though that stands against it.
+func (s *Session) approved(c *call, pointer string, r writ.Reason) bool {
 	a, ok := s.allowed(c)
 	if ok {
 		c.answer = a.Evidence
 	}
-	return ok
+	return ok && slices.Contains(a.Covers, gate.Covered{Pointer: pointer, Reason: r})
 }
 
 // allowed returns the newest answer to this very call: the same policy, tool and bytes,

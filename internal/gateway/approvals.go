@@ -24,11 +24,12 @@ const KindApproval audit.Kind = "approval"
 // approvalData is the data of its record: all that a session is folded from. The
 // call is named by a keyed digest.
 type approvalData struct {
-	Evidence uint32 `json:"evidence"`
-	Act      string `json:"act"`
-	Yes      bool   `json:"yes"`
-	By       string `json:"by"`
-	Label    string `json:"label"`
+	Evidence uint32         `json:"evidence"`
+	Act      string         `json:"act"`
+	Covers   []gate.Covered `json:"covers"` // what he was shown that it lacks
+	Yes      bool           `json:"yes"`
+	By       string         `json:"by"`
+	Label    string         `json:"label"`
 }
 
 // approvals are what a gateway asks a person by.
@@ -78,23 +79,29 @@ func (c *judgedCall) asks() bool {
 	return ok
 }
 
-// put puts a call to a person, and says how far that went. With an answer on record
+// asking is the call as a question names it.
+func (c *judgedCall) asking() approval.Question {
+	return approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments.Raw()}
+}
+
+// putTo puts a call to a person, and says how far that went. With an answer on record
 // the call is to be judged again.
-func (c *judgedCall) put(ctx context.Context, in gate.Input, ask *gate.Ask) (gate.Asked, error) {
+func (c *judgedCall) putTo(ctx context.Context, in gate.Input, ask *gate.Ask) (gate.Asked, error) {
 	own, wait, ok := c.surface()
 	if !ok {
 		return gate.NotAsked, nil
 	}
-	of := approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments.Raw(), Values: ask.Values}
+	of := c.asking()
+	of.Values = ask.Values
 	does := approval.Effects{Record: func(a approval.Answer) error {
 		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 		defer cancel()
-		return c.g.sessions.approve(ctx, c.s.id, gate.Approval{Act: ask.Act, Yes: a.Yes, By: a.By, Label: a.Label})
+		return c.g.sessions.approve(ctx, c.s.id, gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: a.Yes, By: a.By, Label: a.Label})
 	}}
 	if c.g.approvals.grow != nil {
 		does.Offers, does.Grow = func() []approval.Offer { return c.offers(in, ask) }, c.grow
 	}
-	return c.g.approvals.queue.Ask(ctx, of, ask.Act, wait, does, own)
+	return c.g.approvals.queue.Ask(ctx, of, ask.Question, wait, does, own)
 }
 
 // elicit asks a person's client of the legacy wire, while the call is held.
@@ -159,10 +166,10 @@ func (c *judgedCall) takeAnswer(id string) (reply downstream.Reply, ended bool) 
 		return failure(rpc.CodeInvalidParams, "inputResponses does not answer what was asked"), true
 	}
 	c.call.Answers, c.extra = strictjson.Value{}, nil
-	c.asked, c.isPut = gate.Pending, true
+	c.asked, c.put = gate.Pending, c.g.approvals.queue.Asks(id)
 	switch err := c.heard(id, answer); {
 	case errors.Is(err, approval.ErrUnknown):
-		c.asked = gate.Expired
+		c.asked, c.puts = gate.Expired, maxPuts
 	case err != nil && !errors.Is(err, approval.ErrAnswered):
 		return c.notRecorded(err), true
 	}
@@ -175,7 +182,7 @@ func (c *judgedCall) takeAnswer(id string) (reply downstream.Reply, ended bool) 
 func (ss *sessions) approve(ctx context.Context, id string, a gate.Approval) error {
 	_, err := ss.recordIn(ctx, id, func(s *session) (*receipt, error) {
 		a.At = ss.now()
-		data := approvalData{Evidence: s.evidence.Next(), Act: a.Act, Yes: a.Yes, By: a.By, Label: a.Label.String()}
+		data := approvalData{Evidence: s.evidence.Next(), Act: a.Act, Covers: a.Covers, Yes: a.Yes, By: a.By, Label: a.Label.String()}
 		rec, err := ss.write(s, powerCut, KindApproval, a.At, data)
 		if err == nil {
 			s.evidence.Commit(s.evidence.Approve(data.Evidence, a))
@@ -198,9 +205,9 @@ func (r *Replayer) approval(rec *audit.Record) error {
 	if r.blind || r.session == nil {
 		return nil
 	}
-	r.session.Commit(r.session.Approve(data.Evidence, gate.Approval{Act: data.Act, Yes: data.Yes, By: data.By, Label: label, At: rec.Time}))
+	r.session.Commit(r.session.Approve(data.Evidence, gate.Approval{Act: data.Act, Covers: data.Covers, Yes: data.Yes, By: data.By, Label: label, At: rec.Time}))
 	if r.certificates != nil {
-		r.certificates.Approve(certificate.Approval{Evidence: data.Evidence, Act: data.Act, Yes: data.Yes, Label: label, At: rec.Time})
+		r.certificates.Approve(certificate.Approval{Evidence: data.Evidence, Act: data.Act, Covers: data.Covers, Yes: data.Yes, Label: label, At: rec.Time})
 	}
 	return nil
 }

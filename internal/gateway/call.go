@@ -32,7 +32,8 @@ type judgedCall struct {
 	run   Run                 // makes the call in place of a server, nil for none
 
 	asked    gate.Asked            // how far it was put to a person
-	isPut    bool                  // it was
+	put      string                // the question that it was put as
+	puts     int                   // how often it was: each time for other reasons
 	question *approval.Question    // what its client is to ask its person
 	s        *session              // once it was judged
 	halted   *writ.Rejection       // why the session's calls have ended, if they have
@@ -128,7 +129,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		s.active = now
 		in.Session, in.Time = s.evidence, now
 		d = decision{Decision: decide(in), at: now, anonymous: s.evidence == nil, generation: s.generation}
-		if ask = d.Ask(); ask != nil && !c.isPut && c.asks() {
+		if ask = d.Ask(); ask != nil && ask.Question != c.put && c.puts < maxPuts && c.asks() {
 			return nil // it is put to a person first
 		}
 		ask = nil
@@ -145,17 +146,25 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		return d, err
 	}
 	if ask != nil {
-		if c.asked, err = c.put(ctx, in, ask); err != nil {
+		if c.asked, err = c.putTo(ctx, in, ask); err != nil {
 			return d, err
 		}
-		c.isPut = true
+		c.put = ask.Question
+		c.puts++
 		return c.judge(ctx, call)
+	}
+	if d.Allowed() && g.approvals.queue != nil {
+		g.approvals.queue.Passed(c.asking())
 	}
 	if d.Keeps() { // where it goes is on record before it is sent
 		d.own, err = g.lower(s.id, &d)
 	}
 	return d, err
 }
+
+// maxPuts bounds how often one call is put to a person while it waits: as often as
+// something else speaks against it than what he was asked.
+const maxPuts = 3
 
 // lower puts the place an act goes to on record before the act is sent.
 func (g *Gateway) lower(session string, d *decision) (n uint64, err error) {

@@ -123,7 +123,7 @@ func (c *judgedCall) decideWithAnswer(ctx context.Context, rs *ruleset, answer [
 	}
 	n := strconv.Itoa(call.Answers.Len() + 1)
 	call.Answers = strictjson.Of(call.Answers.With(strictjson.Member{Name: n, Value: answer}))
-	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, isPut: true} // nobody is waited for under the lock
+	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, puts: maxPuts} // nobody is waited for under the lock
 	if allowed, err = again.decide(ctx, call); allowed && err == nil {
 		again.decision.own = cmp.Or(again.decision.own, c.decision.own)
 		c.decision = again.decision
