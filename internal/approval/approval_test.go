@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -158,6 +160,24 @@ func TestQueue(t *testing.T) {
 			t.Fatal("all have left")
 		}
 	})
+}
+
+// TestBecause: a person is told in words whatever he may be asked about.
+func TestBecause(t *testing.T) {
+	b, err := os.ReadFile("../../reasons.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, m := range regexp.MustCompile(`Reason = "([a-z_.]+)"`).FindAllSubmatch(b, -1) {
+		r := writ.Reason(m[1])
+		if n++; writ.Askable(r) != (because[r] != "") {
+			t.Errorf("%s: askable %v, and it says %q", r, writ.Askable(r), because[r])
+		}
+	}
+	if n < 100 {
+		t.Errorf("%d reasons", n)
+	}
 }
 
 // TestGrow: what was offered is kept after a recorded yes, once, and nothing else is.

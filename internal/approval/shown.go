@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -58,6 +59,30 @@ var whoWrote = map[string]string{
 	writ.Model.String():    "which the model wrote",
 }
 
+// because says to a person what each reason of writ.Askable means for a value, or for
+// the call: whoever lets it pass stands for that.
+var because = map[writ.Reason]string{
+	writ.ProvenanceUnseen:     "nothing that may name this was read, and nobody typed it",
+	writ.ProvenanceLabel:      "it stands only where somebody other than the tool's issuer can write it",
+	writ.ProvenanceSource:     "it stands only where the policy does not take this argument from",
+	writ.ProvenanceReflected:  "it stands only where the agent's own words, of this session or an earlier one, may have come back",
+	writ.ProvenanceSmall:      "it is so short that it stands in many places by chance",
+	writ.ProvenanceOpenTarget: "it is the name of a record that anybody can make: it exists, and may be a stranger's",
+	writ.ProvenanceDerived:    "it cannot be put together of a directory and a name that were listed",
+	writ.ProvenanceConst:      "the policy does not list it",
+	writ.ProvenanceAnchor:     "it names what would be destroyed, and nobody typed that or what only that has",
+	writ.ProvenanceKey:        "the agent chose this name of a field, which the tool does not give",
+	writ.ProvenanceAtom:       "this text holds an address, a link, a number or a name that nobody typed and no trusted field has",
+	writ.ProvenanceReader:     "this text goes to somebody whom nobody named",
+	writ.ProvenanceSecret:     "a secret was read in this session, and this text could carry it",
+	writ.ProvenanceRecord:     "it is of another record than the argument beside it",
+	writ.ProvenanceSaidBy:     "nobody whom you named in your last words asked for it, or not for it alone",
+	writ.PolicyNoArguments:    "nothing in the call says what it acts on",
+	writ.PolicyContested:      "it stands where it may be taken from, and in a stranger's text as well",
+	writ.PolicyRepeated:       "the same was done before, and nothing was read since",
+	writ.PolicyFetches:        "it is one more link of one result to one place, and which of them are fetched can tell that place something",
+}
+
 // maxWhole bounds the arguments that Print shows.
 const maxWhole = 8000
 
@@ -87,9 +112,9 @@ func (q *Shown) Print(w io.Writer) {
 			fmt.Fprintf(w, "      seen in %s, %s\n", text.OneLine(place, 200), whoWrote[s.Label])
 		}
 		if len(v.Seen) == 0 && v.Value != "" {
-			fmt.Fprintf(w, "      seen nowhere: the model's own\n")
+			fmt.Fprintf(w, "      the model's own words: nothing in this session holds it as a whole\n")
 		}
-		fmt.Fprintf(w, "      %s\n", text.OneLine(v.Reason, 60))
+		fmt.Fprintf(w, "      asked because %s\n", cmp.Or(because[writ.Reason(v.Reason)], "of "+text.OneLine(v.Reason, 60)))
 	}
 	fmt.Fprintf(w, "  arguments  %s\n", text.OneLine(q.Arguments, maxWhole))
 	fmt.Fprintf(w, "  it waits until %s\n", q.Until.Local().Format(time.TimeOnly))
