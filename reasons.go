@@ -35,7 +35,7 @@ const (
 
 // Provenance: a value traces to nothing that may vouch for it.
 const (
-	ProvenanceUnseen     Reason = "provenance.unseen"      // seen nowhere
+	ProvenanceUnseen     Reason = "provenance.unseen"      // no whole value that was seen is it
 	ProvenanceLabel      Reason = "provenance.label"       // seen, at a label that does not vouch
 	ProvenanceReflected  Reason = "provenance.reflected"   // seen only as a reflection of the model's own values (R4)
 	ProvenanceSource     Reason = "provenance.source"      // seen at a source this argument does not accept

@@ -113,6 +113,9 @@ type Failure struct {
 	Pointer string `json:"pointer"`
 	Reason  Reason `json:"reason"`
 	Need    string `json:"need"`
+	// Line is the line of the policy file by which it fails, 0 where no line of it
+	// would let the call pass.
+	Line int `json:"line,omitempty"`
 }
 
 // Rejection is {code, reason}, with every failing pointer

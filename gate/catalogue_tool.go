@@ -91,9 +91,6 @@ func (t *Tool) ValidateArguments(args strictjson.Value) []writ.Failure {
 // InputSchema is the inputSchema its server published, none for R32 methods.
 func (t *Tool) InputSchema() strictjson.Value { return t.definition.Get("inputSchema") }
 
-// PublishesOutput reports whether its server published an outputSchema.
-func (t *Tool) PublishesOutput() bool { return t.definition.Get("outputSchema").Exists() }
-
 // HasOutputSchema reports whether structured results of the tool can be
 // validated: by the server's outputSchema, the operator's, or both.
 func (t *Tool) HasOutputSchema() bool { return t != nil && len(t.output) > 0 }

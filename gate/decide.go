@@ -220,6 +220,11 @@ func (j *judge) refuse(fs []writ.Failure) {
 				fs[i] = writ.Failure{Pointer: fs[i].Pointer, Reason: d.asked, Need: needs[d.asked] + "; " + fs[i].Need}
 			}
 		}
+		for i := range fs {
+			if at := j.governing(fs[i]); at > 0 {
+				fs[i].Line = at
+			}
+		}
 		r := fs[0].Reason
 		d.Outcome = writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{Code: writ.CodeOf(r), Reason: r, Failures: fs}}
 		d.Shadow = shadow && !j.hard
@@ -410,7 +415,7 @@ func (j *judge) closed() {
 	against := func(pointer string, r writ.Reason) {
 		need := needs[r]
 		if r != writ.PolicyClosed {
-			need += ": `writ session reopen " + shown(j.in.Session.id) + "`"
+			need += "; ask the user for that (`writ session reopen " + shown(j.in.Session.id) + "` in a terminal of his own)"
 		}
 		j.against = append(j.against, writ.Failure{Pointer: pointer, Reason: r, Need: need})
 	}

@@ -44,7 +44,7 @@ func MethodContract(server string, m policy.Method) *policy.Contract {
 	if server == "" || !m.Judged() {
 		return nil
 	}
-	c := &policy.Contract{Server: server, Tool: string(m), Effect: policy.Egress}
+	c := &policy.Contract{Server: server, Tool: string(m), Method: m, Effect: policy.Egress}
 	list := func(at, collection string) {
 		c.Effect = policy.Read
 		// The server enumerates its own state; a cursor does not choose it.

@@ -11,10 +11,14 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
+// unheld is said alike of what was seen and of what was not: which of the two it is
+// helps who guesses, and nobody else.
+const unheld = "nothing that this argument accepts holds this value"
+
 // needs says, for each reason this package gives, what would make the call
 // pass. It speaks of tools and sources, never of values (R24).
 var needs = map[writ.Reason]string{
-	writ.NameUnknown:   "no tool of that name is listed",
+	writ.NameUnknown:   "no tool of that name is listed; list the tools and call one of those, or ask the user whether another should be opened",
 	writ.NameAmbiguous: "several tools share that name; an operator must tell them apart",
 	writ.NameForbidden: "no contract of the operator allows this tool",
 	writ.NameChanged:   "the tool's definition is not the one that was approved; an operator must review it",
@@ -38,10 +42,11 @@ var needs = map[writ.Reason]string{
 	writ.FormDuplicate:    "must not stand twice in its list",
 	writ.FormDotFile:      "must not be a dot-file or a settings file of version control, continuous integration or an agent, nor a directory that brings one; a person must write it",
 
-	writ.ProvenanceUnseen:     "was seen nowhere as a whole value that it accepts",
-	writ.ProvenanceLabel:      "was seen only where somebody else than the tool's issuer can write it",
-	writ.ProvenanceReflected:  "was seen only where it may reflect what a call sent, in this session (read it before the value is sent) or an earlier one (`writ places list`; `writ places clear N`, then read again)",
-	writ.ProvenanceSource:     "was seen only at a source this argument does not accept",
+	writ.ProvenanceUnseen: unheld,
+	writ.ProvenanceLabel:  unheld,
+	writ.ProvenanceSource: unheld,
+	writ.ProvenanceReflected: unheld + " but what may repeat the text of a call; read it before a call sends it, " +
+		"or, where a call of an earlier session sent it, ask the user to look at what it wrote and to say so (`writ places list`, `writ places clear N`), and read again",
 	writ.ProvenanceOneShot:    "is good for one act and a short time, and was used or is too old; have it issued again",
 	writ.ProvenanceSmall:      "is too short to be recognised without its collection",
 	writ.ProvenanceOpenTarget: "was seen only in a collection that anyone can add to, which cannot name a target",
@@ -81,20 +86,20 @@ var needs = map[writ.Reason]string{
 // need says what would make a refused leaf pass: what is missing, and which
 // tools could supply it.
 func (j *judge) need(l *leaf, r writ.Reason) string {
-	s := "`" + shown(l.pointer) + "` " + needs[r]
+	s := about(l.pointer, needs[r])
 	switch r {
 	case writ.PolicyAnswer, writ.PolicyFetches, writ.ProvenanceConst, writ.ProvenanceCatalog:
 		return s
 	}
 	switch r {
 	case writ.ProvenanceAtom:
-		return s + ": " + l.missing + "; leave it out, or the user types it: " + j.say()
+		return s + ": " + l.missing + "; leave it out, or " + j.say()
 	case writ.ProvenanceReader, writ.ProvenanceRecord, writ.ProvenanceSaidBy:
-		return s + ": " + j.say()
+		return s + "; " + j.say()
 	case writ.ProvenanceSecret:
 		return s
 	case writ.ProvenanceAnchor:
-		return s + "; the user must type it, or a value that only this record has in a list of its collection that was not narrowed: " + j.say()
+		return s + "; the user must type it, or a value that only this record has in a list of its collection that was not narrowed; " + j.say()
 	}
 	if j.isLocal(l) {
 		return "`" + shown(l.pointer) + "` may be any text once its target is vouched for"
@@ -117,7 +122,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	if !l.answer && !l.key && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		switch {
 		case supply == noSupplier:
-			supply += ", and the user may type it: " + j.say()
+			supply += ", and the user may type it: " + j.sayThere()
 		case l.rule != nil && !l.rule.FromDefault:
 			supply += ", and the user may type it"
 		}
@@ -125,8 +130,15 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	return s + "; " + supply
 }
 
-// say is the command by which the user speaks in the session (R6).
-func (j *judge) say() string { return "`writ session say " + shown(j.in.Session.id) + " TEXT`" }
+// say is how the user is asked to speak in the session (R6): he does it, not the model.
+func (j *judge) say() string {
+	return "ask the user to type it: " + j.sayThere()
+}
+
+// sayThere is where he does where his host does not put on record what he types.
+func (j *judge) sayThere() string {
+	return "`writ session say " + shown(j.in.Session.id) + " TEXT` in a terminal of his own"
+}
 
 // supplyKey is all that suppliers depends on within one call.
 type supplyKey struct {
@@ -136,35 +148,58 @@ type supplyKey struct {
 
 const noSupplier = "no tool of the policy returns such a value"
 
-// suppliers names the tools whose outputs could vouch for a leaf, by the
-// policy alone.
+// suppliers names the tools whose outputs could vouch for a leaf, by the policy and by
+// what is listed now. An act, and who has to be asked with a value, return what is worth
+// no more than that value, unless the server lists its own records (R4, R5): where there
+// is another, they are not named.
 func (j *judge) suppliers(l *leaf) string {
 	const most = 4
 	type key struct{ server, tool, what string }
-	var found []key
+	var found, asked []key
 	each := func(c *policy.Contract) {
+		name, worth, typed := c.Tool, true, true
+		if c.Method == policy.CallTool {
+			t := j.in.Catalogue.Lookup(c.Server, c.Tool)
+			if elsewhere := t == nil && !c.Closed && !slices.ContainsFunc(j.in.Catalogue.order, func(t *Tool) bool { return t.Server == c.Server }); elsewhere {
+				t = &Tool{Public: c.Tool, State: Open} // another process of this session may list it
+			}
+			if t == nil || t.State != Open {
+				return
+			}
+			acts := c.CaseAt == nil && (c.Effect | t.added).Gated()
+			name, worth, typed = t.Public, !acts && t.InputSchema().Get("required").Len() == 0, t.HasOutputSchema() || t.Raw == nil
+		}
 		for i := range c.Outputs {
 			o := &c.Outputs[i]
-			if j.supplies(c, o, l) {
-				k := key{c.Server, c.Tool, cmpWord(o)}
-				if !slices.Contains(found, k) {
-					found = append(found, k)
-				}
+			if !j.supplies(c, o, l) || !typed && !o.InText {
+				continue
+			}
+			into := &found
+			if !worth && !(o.Authoritative && !c.Effect.Gated()) {
+				into = &asked
+			}
+			if k := (key{c.Server, name, cmpWord(o)}); !slices.Contains(*into, k) {
+				*into = append(*into, k)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.in.Policy.Contracts)) {
-		if c := j.in.Policy.Contracts[name]; !c.Closed {
-			each(c)
-		}
+		each(j.in.Policy.Contracts[name])
 	}
 	if j.in.Call.Method != policy.CallTool {
 		for _, m := range []policy.Method{policy.ListResources, policy.ListTemplates, policy.ListPrompts} {
 			each(MethodContract(j.in.Call.Server, m))
 		}
 	}
+	first := ": call it first"
+	if len(found) == 0 {
+		found, first = asked, ", asked with a value that is vouched for itself"
+	}
 	if len(found) == 0 {
 		return noSupplier
+	}
+	if len(found) > 1 && len(asked) == 0 {
+		first = ": call one of these first"
 	}
 	var b strings.Builder
 	for i, k := range found {
@@ -177,6 +212,7 @@ func (j *judge) suppliers(l *leaf) string {
 		}
 		b.WriteString("`" + shown(k.tool) + "` of server `" + shown(k.server) + "` returns " + k.what)
 	}
+	b.WriteString(first)
 	return b.String()
 }
 

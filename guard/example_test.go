@@ -82,10 +82,10 @@ tools:
 	}
 	// Output:
 	// MISSING_PROVENANCE provenance.unseen
-	// /id `/id` was seen nowhere as a whole value that it accepts; `list_accounts` of server `hr` returns `account`
+	// /id `/id`: nothing that this argument accepts holds this value; `list_accounts` of server `hr` returns `account`: call it first
 	// {"accounts":[{"id":"u-17","name":"Bob"}]}
 	// locking {"id":"u-17"}
 	// {"done":true}
 	// INVALID_TOOL_NAME name.unknown
-	//  no tool of that name is listed
+	//  no tool of that name is listed; list the tools and call one of those, or ask the user whether another should be opened
 }

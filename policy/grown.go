@@ -188,7 +188,7 @@ func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
 		add(c.Cases[i].Args)
 	}
 	if !found && len(c.Args) < maxRules && !strings.Contains(at.Source, "*") {
-		c.Args = append(c.Args, ArgRule{At: at, From: append(DefaultSources(Target), s), Line: g.Node.Line, Col: g.Node.Column})
+		c.Args = append(c.Args, ArgRule{At: at, From: append(DefaultSources(Target), s), Line: c.Line, Col: c.Col})
 	} else if !found {
 		r.Fault(g.Arg.Node, "the contract has no rule for that argument", "writ grown remove")
 	}

@@ -165,6 +165,14 @@ func (o *files) loadExample() error {
 	return nil
 }
 
+// called is what refusals call the policy's file: its name, and no path of this machine.
+func (o *files) called() string {
+	if o.file == "" {
+		return ""
+	}
+	return filepath.Base(o.file)
+}
+
 // openStore opens the state directory's log with its key, made on first use.
 func openStore(ctx context.Context, state string) (*sqlite.Store, error) {
 	signer, verifier, err := logKey(state)
@@ -261,7 +269,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		return nil, nil, err
 	}
 	opts := gateway.Options{
-		Store: st, Policy: o.policy, Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths,
+		Store: st, Policy: o.policy, PolicyFile: o.called(), Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths,
 		Approvals: o.queue, ApprovalsStand: o.asks, AnswersFor: o.answersFor,
 		Screen: o.screen, Version: readBuildInfo().Version, Log: log,
 		Credential: func(server, url string) upstream.Credential { return o.logins.Source(server, url) },

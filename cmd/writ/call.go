@@ -101,13 +101,19 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 	} else if raw := strictjson.Get(meta, gateway.MetaOutcome); raw != nil {
 		_ = json.Unmarshal(raw, &o)
 	}
+	said, _ := strictjson.Text(strictjson.At(result, "/content/0/text"))
+	if rerr != nil {
+		said = rerr.Message
+	}
 	refused := failed && o.Status == writ.Rejected && o.Rejection != nil
 	switch {
 	case asJSON && rerr != nil:
 		fmt.Fprintf(w, "%s\n", cli.PlainJSON(rerr.Encode()))
 	case asJSON:
 		fmt.Fprintf(w, "%s\n", cli.PlainJSON(strictjson.Compact(result)))
-	case refused:
+	case refused && strictjson.Get(meta, gateway.MetaEvidence) == nil:
+		printSaid(w, said)
+	case refused: // by Writ's own server, whose words are a result
 		printRefusal(w, &o)
 	case rerr != nil:
 		return cli.Fail(cli.ExitServer, "writ tools", "error %d: %s", rerr.Code, cli.OneLine(rerr.Message, 400))
@@ -132,6 +138,17 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 		return cli.Ended(cli.ExitServer)
 	}
 	return nil
+}
+
+// printSaid shows a refusal of the door's in the words that its client gets.
+func printSaid(w io.Writer, said string) {
+	for i, line := range strings.Split(said, "\n") {
+		if i == 0 {
+			fmt.Fprintln(w, coloured(w, "31", cli.OneLine(line, 1200)))
+		} else {
+			theirs(w, "", line, 1200)
+		}
+	}
 }
 
 // printRefusal says what was refused, why, and what would make it pass.

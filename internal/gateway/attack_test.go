@@ -63,8 +63,8 @@ func TestRugPull(t *testing.T) {
 				t.Errorf("%s tools are listed", names)
 			}
 			a, unknown := w.call(ctx, "delete_item", `{"id":"item-17"}`), w.call(ctx, "no_such_tool", `{"id":"item-17"}`)
-			if text(a.err, "code") != "-32602" || string(a.err) != string(unknown.err) {
-				t.Errorf("a changed tool is told apart: %s %s, %s", a.result, a.err, unknown.err)
+			if refusedFor(a) != unknownName || a.err != nil || string(a.result) != string(unknown.result) {
+				t.Errorf("a changed tool is told apart: %s %s, %s", a.result, a.err, unknown.result)
 			}
 			if got := up.take(); len(got) != 0 {
 				t.Errorf("the server was sent %s", got[0].params)
@@ -193,7 +193,7 @@ tools:
 			if n := len(elements(w.request(ctx, "tools/list", "").result, "tools")); n != 0 {
 				t.Errorf("%d tools are listed", n)
 			}
-			if a := w.call(ctx, "echo", `{"text":"x"}`); text(a.err, "code") != "-32602" {
+			if a := w.call(ctx, "echo", `{"text":"x"}`); refusedFor(a) != unknownName {
 				t.Errorf("echo: %s %s", a.result, a.err)
 			}
 			if strings.ContainsAny(r.log.String(), "\x1b\x07") {

@@ -192,13 +192,13 @@ func (c *judgedCall) name(d *decision) string {
 func (c *judgedCall) refused() downstream.Reply {
 	if c.halted != nil {
 		c.g.events.count(peerEvent{"client", string(c.halted.Reason), c.s.id}, 1)
-		return refusal(c.call.Method, writ.Outcome{Status: writ.Rejected, Rejection: c.halted}, "", true)
+		return c.g.refusal(c.call.Method, writ.Outcome{Status: writ.Rejected, Rejection: c.halted}, "")
 	}
 	d := c.newest()
 	if c.question != nil && d.Outcome.Rejection.Reason == writ.ApprovalPending {
 		return c.inputRequired()
 	}
-	return refusal(c.call.Method, d.Outcome, c.name(&d), publishesSchema(d.Tool))
+	return c.g.refusal(c.call.Method, d.Outcome, c.name(&d))
 }
 
 // notRecorded refuses because the record could not be written.
@@ -209,10 +209,10 @@ func (c *judgedCall) notRecorded(err error) downstream.Reply {
 	if errors.As(err, &altered) {
 		need = "what was recorded must be as it was written: `writ audit verify` says where it was altered; nothing was done, and a new state directory starts a record anew"
 	}
-	return refusal(c.call.Method, writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
+	return c.g.refusal(c.call.Method, writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
 		Code: writ.PolicyViolation, Reason: writ.PolicyNotRecorded,
 		Failures: []writ.Failure{{Reason: writ.PolicyNotRecorded, Need: need}},
-	}}, "", true)
+	}}, "")
 }
 
 // callServer is the one function of the module that calls an upstream tool.
@@ -348,7 +348,7 @@ func (c *judgedCall) recordResult(d *decision, res *gate.Result, resp upstream.R
 func (c *judgedCall) reply(d *decision, resp upstream.Response, res *gate.Result, obs gate.Observation) downstream.Reply {
 	if resp.Changed {
 		c.g.events.count(peerEvent{d.Call.Server, string(writ.NameUnlisted), c.s.id}, 1)
-		return refusal(d.Call.Method, unlisted(), c.name(d), publishesSchema(d.Tool))
+		return c.g.refusal(d.Call.Method, unlisted(), c.name(d))
 	}
 	if resp.Err != nil {
 		return downstream.Reply{Err: resp.Err}

@@ -41,9 +41,11 @@ type Store interface {
 
 // Options are what a gateway is made of.
 type Options struct {
-	Store   Store
-	Policy  *policy.Policy
-	Servers []upstream.Config
+	Store  Store
+	Policy *policy.Policy
+	// PolicyFile is what refusals call the policy's file, "" where it has none.
+	PolicyFile string
+	Servers    []upstream.Config
 	// Credential returns what signs the requests to a hosted server in; nil for none.
 	Credential func(server, url string) upstream.Credential
 	// Tools are those the program runs itself, when it calls Gateway.Call. Their
@@ -107,6 +109,7 @@ type Gateway struct {
 	disk       disk
 	version    string
 	credential func(server, url string) upstream.Credential
+	policyFile string
 
 	reloading sync.Mutex      // one reload at a time, and none once it ends
 	running   context.Context // from Start to Close
@@ -119,7 +122,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
-	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, version: o.Version, credential: o.Credential,
+	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, version: o.Version, credential: o.Credential, policyFile: o.PolicyFile,
 		events: newEvents(o.Log), listeners: newListeners(), places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
 	g.rules = newRules(o, g.events, func() {
 		g.listeners.listChanged("tools", func(f downstream.Filter) bool { return f.Tools })

@@ -65,34 +65,22 @@ func member(name string, v any) strictjson.Member {
 	return strictjson.Member{Name: name, Value: mustJSON(v)}
 }
 
-// refusal is the answer to a refused call: for tools/call a result the model
-// can act on, else an error whose data is the outcome. The text is the same,
-// byte for byte, for the same refusal (R24); only the decision's id differs.
-func refusal(method policy.Method, outcome writ.Outcome, decision string, publishesSchema bool) downstream.Reply {
-	out := mustJSON(outcome)
+// refusal is the answer to a refused call: for tools/call a result that the model can
+// act on, whose text says it in words and whose _meta holds the outcome, for programs;
+// else an error with those words and the outcome as data. It is the same, byte for byte,
+// for the same refusal (R24), but for the decision's id, and a name that resolves to
+// nothing has none: so nobody learns which names are closed.
+func (g *Gateway) refusal(method policy.Method, outcome writ.Outcome, decision string) downstream.Reply {
+	out, said := mustJSON(outcome), gate.Say(outcome, g.policyFile)
 	if method != policy.CallTool {
-		return downstream.Reply{Err: &rpc.Error{Code: codeRefused, Message: "refused: " + string(outcome.Rejection.Reason), Data: out}}
+		return downstream.Reply{Err: &rpc.Error{Code: codeRefused, Message: said, Data: out}}
 	}
-	if outcome.Rejection != nil && (outcome.Rejection.Reason == writ.NameUnknown || outcome.Rejection.Reason == writ.NameAmbiguous) {
-		return downstream.Reply{Err: &rpc.Error{Code: rpc.CodeInvalidParams, Message: "unknown tool", Data: out}}
-	}
-	b := []byte(`{"content":[{"type":"text","text":`)
-	b = append(append(b, strictjson.Quote(string(out))...), `}],"isError":true`...)
-	if !publishesSchema {
-		b = append(append(b, `,"structuredContent":`...), out...)
-	}
-	b = append(b, '}')
 	members := []strictjson.Member{{Name: MetaOutcome, Value: out}}
-	if decision != "" {
+	if decision != "" && outcome.Rejection.Reason != writ.NameUnknown {
 		members = append(members, member(MetaDecision, decision))
 	}
-	return downstream.Reply{Result: mark(strictjson.Of(b), members...)}
-}
-
-// publishesSchema reports whether clients hold the tool's structuredContent
-// against a schema, some of them also in an error.
-func publishesSchema(t *gate.Tool) bool {
-	return t != nil && t.PublishesOutput()
+	b := append([]byte(`{"content":[{"type":"text","text":`), strictjson.Quote(said)...)
+	return downstream.Reply{Result: mark(strictjson.Of(append(b, `}],"isError":true}`...)), members...)}
 }
 
 // failure is a JSON-RPC error.

@@ -169,7 +169,7 @@ func (g *Gateway) callHidden(ctx context.Context, r *downstream.Request, rs *rul
 	if err != nil {
 		return c.notRecorded(err)
 	}
-	return refusal(call.Method, gate.UnknownTool(), "", false)
+	return g.refusal(call.Method, gate.UnknownTool(), "")
 }
 
 // callAsked takes what a client asked for through the door, or goes on with the

@@ -1,0 +1,138 @@
+package gate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+)
+
+// maxSaid bounds the failures that Say tells one by one.
+const maxSaid = 10
+
+// Say is a refusal in words, for a person and for a model: that nothing was done and
+// why, what would make it pass, and which lines of the policy an operator would change.
+// The same outcome is said in the same words, whatever was seen of its values. file is
+// the policy's, "" where it has none. Names that others chose are in it escaped.
+func Say(o writ.Outcome, file string) string {
+	r := o.Rejection
+	if r == nil {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("Not done: ")
+	var clauses []string
+	var lines []int
+	for _, f := range r.Failures {
+		if c := clause(f); !slices.Contains(clauses, c) {
+			clauses = append(clauses, c)
+		}
+		if f.Line > 0 && !slices.Contains(lines, f.Line) {
+			lines = append(lines, f.Line)
+		}
+	}
+	also := "Also"
+	switch {
+	case asked(r.Reason):
+		b.WriteString(needs[r.Reason] + ".")
+		also = "Without him it lacks this"
+	case len(clauses) == 0:
+		b.WriteString(needs[r.Reason] + ".")
+	default:
+		b.WriteString(clauses[0] + ".")
+		clauses = clauses[1:]
+	}
+	if len(clauses) > 0 {
+		b.WriteString("\n" + also + ":")
+	}
+	for i, c := range clauses {
+		if i == maxSaid {
+			b.WriteString("\n- and " + strconv.Itoa(len(clauses)-i) + " more")
+			break
+		}
+		b.WriteString("\n- " + c)
+	}
+	if len(lines) > 0 && file != "" {
+		b.WriteString("\nAn operator would change " + places(lines) + " of " + shown(file) + ".")
+	}
+	b.WriteString("\n(" + string(r.Code) + ", " + string(r.Reason) + ")")
+	return b.String()
+}
+
+// asked reports whether a reason is how far a call was put to a person.
+func asked(r writ.Reason) bool {
+	return r == writ.ApprovalPending || r == writ.ApprovalRefused || r == writ.ApprovalExpired
+}
+
+// clause is one failure in words.
+func clause(f writ.Failure) string {
+	need := f.Need
+	if asked(f.Reason) { // said once, of the call
+		need = strings.TrimPrefix(need, needs[f.Reason]+"; ")
+	}
+	at := "`" + shown(f.Pointer) + "`"
+	switch {
+	case f.Pointer == "", strings.HasPrefix(need, at):
+		return need
+	case f.Reason == writ.SchemaMissingField, f.Reason == writ.SchemaUnknownField:
+		return about(f.Pointer, needs[f.Reason])
+	case f.Reason == writ.SchemaInvalid:
+		return about(f.Pointer, needs[f.Reason]+": "+need)
+	}
+	return about(f.Pointer, need)
+}
+
+// about says a need of the argument at a pointer.
+func about(pointer, need string) string {
+	switch first, _, _ := strings.Cut(need, " "); first {
+	case "must", "is", "was", "holds", "may":
+		return "`" + shown(pointer) + "` " + need
+	}
+	return "`" + shown(pointer) + "`: " + need
+}
+
+// places names lines of a file.
+func places(lines []int) string {
+	slices.Sort(lines)
+	var b strings.Builder
+	b.WriteString("line")
+	if len(lines) > 1 {
+		b.WriteString("s")
+	}
+	for i, n := range lines {
+		switch {
+		case i == maxSaid:
+			return b.String() + " …"
+		case i > 0 && i == len(lines)-1:
+			b.WriteString(" and")
+		case i > 0:
+			b.WriteString(",")
+		}
+		b.WriteString(" " + strconv.Itoa(n))
+	}
+	return b.String()
+}
+
+// governing is the line of the policy by which a failure stands: that of the argument's
+// rule, else of the contract; 0 where no line of it would let the call pass.
+func (j *judge) governing(f writ.Failure) int {
+	switch writ.CodeOf(f.Reason) {
+	case writ.MissingProvenance, writ.PolicyViolation:
+	default:
+		return 0
+	}
+	switch f.Reason {
+	case writ.ProvenanceSession, writ.PolicyAbsent, writ.PolicySessionClosed, writ.PolicyPointerClosed, writ.PolicyClosed:
+		return 0
+	}
+	if j.contract == nil {
+		return 0
+	}
+	for _, l := range j.leaves {
+		if l.pointer == f.Pointer && l.rule != nil && l.rule.Line > 0 {
+			return l.rule.Line
+		}
+	}
+	return j.contract.Line
+}
