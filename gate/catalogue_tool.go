@@ -35,6 +35,19 @@ func (t *Tool) Effect(args strictjson.Value) policy.Effect {
 	return e
 }
 
+// Effects returns all that its calls can do as they are judged: the contract's effect, in
+// every case, and what the server's annotations add. Without a contract it is EveryEffect.
+func (t *Tool) Effects() policy.Effect {
+	if t == nil || t.Contract == nil {
+		return policy.EveryEffect
+	}
+	e := t.Contract.Effect | t.added
+	for _, c := range t.Contract.Cases {
+		e |= c.Effect
+	}
+	return e
+}
+
 // rules returns what the contract says of this call's arguments: its own rules
 // and those of the case the arguments name. No two of them tie on one path.
 func (t *Tool) rules(args strictjson.Value) []policy.ArgRule {

@@ -45,13 +45,23 @@ func exposedBy(c *config.Config, file string) (out config.Faults, err error) {
 func checkCommand() *cobra.Command {
 	var f flags
 	var alone string
+	var live bool
 	c := f.take(&cobra.Command{
-		Use: "check", Short: "Check configuration and policy, without starting anything", Args: cli.NoArgs,
+		Use: "check", Short: "Check configuration and policy, without starting anything but with --live", Args: cli.NoArgs,
+		Long: "Check configuration and policy, without starting anything. With --live the servers are started\n" +
+			"and listed too, and what they list is held against the policy: a contract that no tool has, a rule\n" +
+			"that can never match, a definition that nobody approved or that changed since.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if (f.config == "") == (alone == "") {
 				return cli.Fail(cli.ExitUsage, "writ check --config writ.yaml", "name a --config, or a --policy alone")
 			}
+			if live && f.config == "" {
+				return cli.Fail(cli.ExitUsage, "writ check --live --config writ.yaml", "--live starts the servers of a --config")
+			}
 			out, err := check(f.config, alone)
+			if err == nil && live {
+				err = f.checkLive(c, &out)
+			}
 			if f.json {
 				if fs, ok := err.(config.Faults); ok {
 					out.Faults = fs
@@ -78,7 +88,41 @@ func checkCommand() *cobra.Command {
 	}, "json")
 	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE`")
 	c.Flags().StringVar(&alone, "policy", "", "policy `FILE` alone")
+	c.Flags().BoolVar(&live, "live", false, "start the servers, and hold what they list against the policy")
 	return c
+}
+
+// checkLive adds what the servers say now: one that is not there is a fault, and what
+// does not fit the policy a warning.
+func (f *flags) checkLive(c *cobra.Command, out *checked) error {
+	o, err := f.load()
+	if err != nil {
+		return err
+	}
+	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel+4))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := settled(c.Context(), g); err != nil {
+		return err
+	}
+	for _, found := range findings(g) {
+		w := policy.Fault{File: o.file, Line: found.Line, Column: found.Column, Message: found.Server + "/" + found.Tool + ": " + found.Message, Hint: found.Hint}
+		if found.Line == 0 {
+			w.File = f.config
+		}
+		out.Warnings = append(out.Warnings, w)
+	}
+	var faults config.Faults
+	for _, line := range failed(g) {
+		faults = append(faults, policy.Fault{File: f.config, Message: line})
+	}
+	if len(faults) > 0 {
+		out.OK = false
+		return faults
+	}
+	return nil
 }
 
 // check reads a configuration, or a policy alone.

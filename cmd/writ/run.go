@@ -67,6 +67,14 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 	ctx, cancel := o.sound(c.Context())
 	defer cancel()
 	o.hearReload(ctx, g, c.ErrOrStderr())
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		if g.Settled(ctx) == nil {
+			o.tell(c.ErrOrStderr(), g)
+		}
+	}()
+	defer func() { cancel(); <-told }()
 	options := downstream.StdioOptions{Principal: fmt.Sprintf("local:%d", os.Getuid()), Refused: g.Refused}
 	if o.shares {
 		if options.Session, err = sharedSession(ctx, o.state, g, options.Principal, client.pid); err != nil {

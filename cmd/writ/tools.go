@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
@@ -39,7 +40,7 @@ func toolsCommand() *cobra.Command {
 			return f.show(c, lines, func(w io.Writer) {
 				for _, l := range lines {
 					fmt.Fprintf(w, "%-8s  %-32s  %s", l.State, l.Name, strings.Join(l.Effect, ","))
-					when(w, l.Reason != "", "  %s", l.Reason)
+					when(w, l.Why != "", "  %s", l.Why)
 					fmt.Fprintln(w)
 				}
 			})
@@ -55,6 +56,7 @@ type toolLine struct {
 	State  string   `json:"state"` // open, closed or refused
 	Effect []string `json:"effect,omitempty"`
 	Reason string   `json:"reason,omitempty"`
+	Why    string   `json:"why,omitempty"` // the reason in words, and what opens it
 	Pin    string   `json:"pin,omitempty"` // of the definition as it is now
 }
 
@@ -66,8 +68,11 @@ func (f *flags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLine, er
 	defer cl.close()
 	if l, here := cl.(*local); here {
 		lines, err := l.tools(ctx)
-		for name, err := range l.g.Failed() {
-			fmt.Fprintf(stderr, "writ: server %s cannot be reached: %s\n", name, cli.OneLine(err.Error(), 200))
+		for _, line := range failed(l.g) {
+			fmt.Fprintf(stderr, "writ: %s\n", line)
+		}
+		for _, f := range findings(l.g) {
+			when(stderr, f.Reason == "" || f.Reason == writ.NameUnknown, "writ: %s\n", oneFinding(f))
 		}
 		return lines, err
 	}
@@ -106,7 +111,10 @@ func (l *local) tools(ctx context.Context) ([]toolLine, error) {
 			tl.State = "refused"
 		}
 		if t.Contract != nil {
-			tl.Effect = t.Contract.Effect.Names()
+			tl.Effect = t.Effects().Names()
+		}
+		if t.State != gate.Open {
+			tl.Why = shutBecause(t)
 		}
 		tl.Name = cmp.Or(cli.Printable(t.Public), tl.Tool)
 		lines = append(lines, tl)
@@ -172,7 +180,7 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 		return err
 	}
 	if err := g.Failed()[server]; err != nil {
-		return cli.Fail(cli.ExitIO, "writ check", "server %s cannot be reached: %w", cli.OneLine(server, 40), err)
+		return cli.Fail(cli.ExitIO, "writ check", "server %s cannot be reached: %w%s", cli.OneLine(server, 40), err, lastWords(err))
 	}
 	cat, findings := g.Catalogue()
 	source, err := config.ReadFile(o.file)

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/policy"
+)
+
+// shutBecause says to an operator why a tool is closed, and what opens it.
+func shutBecause(t *gate.Tool) string {
+	look := ". Closed until you look: writ tools approve " + cli.Printable(t.Server+"/"+t.Name)
+	switch t.Reason {
+	case writ.NameForbidden:
+		return "no contract in the policy"
+	case writ.NameUnpinned:
+		return "nobody has approved its definition yet" + look
+	case writ.NameChanged:
+		return "changed since you approved it" + unruled(t) + look
+	case writ.PolicyClosed:
+		return "the policy says closed"
+	case writ.SchemaUnusable:
+		return "its schema cannot be used"
+	case writ.NameAmbiguous:
+		return "another tool has that name, or one that looks like it"
+	}
+	return string(t.Reason)
+}
+
+// unruled are the arguments of an act that its contract has no word of: where its
+// definition changed, they may be what is new.
+func unruled(t *gate.Tool) string {
+	if t.Contract == nil || !t.Contract.Effect.Gated() {
+		return ""
+	}
+	var names []string
+	for name := range t.InputSchema().Get("properties").Members() {
+		if !slices.ContainsFunc(t.Contract.Args, func(a policy.ArgRule) bool {
+			return len(a.At.Tokens) == 0 || a.At.Tokens[0] == name || a.At.Tokens[0] == "*"
+		}) {
+			names = append(names, cli.OneLine(name, 40))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", with arguments that its contract does not name: " + few(names)
+}
+
+// few are names in one line, of many the first.
+func few(names []string) string {
+	const most = 6
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// failed are the servers of a gateway that are not there, a sentence each.
+func failed(g *gateway.Gateway) (lines []string) {
+	down := g.Failed()
+	for _, name := range slices.Sorted(maps.Keys(down)) {
+		lines = append(lines, fmt.Sprintf("server %s cannot be reached: %s%s", cli.Printable(name), cli.OneLine(down[name].Error(), 200), lastWords(down[name])))
+	}
+	return lines
+}
+
+// findings are what the live definitions say against the policy, without the tools that
+// nobody opened: the contracts that do not fit, and those that no tool has.
+func findings(g *gateway.Gateway) (out []gate.Finding) {
+	cat, all := g.Catalogue()
+	for _, f := range all {
+		t := cat.Lookup(f.Server, f.Tool)
+		switch {
+		case t != nil && t.Contract == nil:
+		case t != nil && f.Reason != "" && f.Reason == t.Reason:
+			f.Message, f.Hint = shutBecause(t), ""
+			out = append(out, f)
+		default:
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// tell says once, when the servers of a gateway have answered, what an operator has to
+// know of them: who is not there and what it said last, and what does not fit the policy.
+// Of a gateway that shares its client's session with others, the policy is theirs too.
+func (o *files) tell(w io.Writer, g *gateway.Gateway) {
+	for _, line := range failed(g) {
+		fmt.Fprintf(w, "writ: %s\n", line)
+	}
+	for _, f := range findings(g) {
+		// That pins are optional is what the operator chose; writ check --live says it.
+		if chosen := f.Reason == "" && strings.HasPrefix(f.Hint, "writ tools approve"); chosen {
+			continue
+		}
+		if !o.shares || slices.ContainsFunc(o.servers, func(c upstream.Config) bool { return c.Name == f.Server }) {
+			fmt.Fprintf(w, "writ: %s\n", oneFinding(f))
+		}
+	}
+	cat, _ := g.Catalogue()
+	shows := map[string]bool{}
+	for _, t := range cat.Tools() {
+		shows[t.Server] = shows[t.Server] || t.State == gate.Open
+	}
+	for _, server := range slices.Sorted(maps.Keys(shows)) {
+		when(w, !shows[server], "writ: %s: none of its tools is open, and clients see none; writ tools says why\n", cli.Printable(server))
+	}
+}
+
+// oneFinding is a finding in one line.
+func oneFinding(f gate.Finding) string {
+	s := cli.Printable(f.Server)
+	if f.Tool != "" {
+		s += "/" + cli.Printable(f.Tool)
+	}
+	if s += ": " + cli.Printable(f.Message); f.Hint != "" {
+		s += "; " + cli.Printable(f.Hint)
+	}
+	return s
+}
