@@ -117,7 +117,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		j.supply[k] = supply
 	}
 	if l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName }) {
-		supply += ", or it is a new name in a directory that was listed whole, which ends in " + shown(strings.Join(l.rule.Extensions, ", "))
+		supply += ", or it is a new name in a directory that was listed whole and had something in it, which ends in " + shown(strings.Join(l.rule.Extensions, ", "))
 	}
 	if !l.answer && !l.key && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		switch {

@@ -328,6 +328,9 @@ func response(b []byte, status int) ([]byte, *rpc.Error, error) {
 		if status == http.StatusNotFound {
 			return nil, nil, cli.Fail(cli.ExitData, "writ session new NAME", "the session is not open any more")
 		}
+		if status == http.StatusServiceUnavailable { // a client is told no more; the state directory says which it is
+			return nil, nil, cli.Fail(cli.ExitIO, "writ session close NAME && writ session new NAME, or writ audit verify", "the session cannot be read now: it is of another engine of Writ, whose evidence vouches for nothing any more, or it was altered")
+		}
 		return nil, nil, cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read (HTTP %d)", status)
 	}
 	if m.Error.Exists() {

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -68,4 +69,75 @@ func TestApprovals(t *testing.T) {
 	up.reply(`"result":{"content":[]}`)
 	passed(t, w.call(ctx, "delete_item", later))
 	refusal(t, w.call(ctx, "delete_item", later), "POLICY_VIOLATION approval.pending \"/id\"")
+
+	// A call that passes by what was typed meanwhile leaves no question behind, which could
+	// let it pass another time.
+	if qs, _ = r.opts.Approvals.Open(); len(qs) != 1 {
+		t.Fatalf("open: %+v", qs)
+	}
+	s, err := r.gw.FindSession(ctx, "loopback", secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = r.gw.Turn(ctx, s, "delete item-4712"); err != nil {
+		t.Fatal(err)
+	}
+	up.reply(`"result":{"content":[]}`)
+	passed(t, w.call(ctx, "delete_item", later))
+	if left, _ := r.opts.Approvals.Open(); len(left) != 0 {
+		t.Errorf("open: %+v", left)
+	}
+	if _, err := r.opts.Approvals.Answer(qs[0].ID, approval.Answer{Yes: true, By: "kim", Label: writ.User}); err == nil {
+		t.Error("what nobody asks is answered")
+	}
+}
+
+// TestYesCoversWhatWasShown: a call against which something else speaks by now than what
+// a person was shown is another question, and the old one ends.
+func TestYesCoversWhatWasShown(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", itemTools)
+	r := newRig(t, onSQLite(t), policy(t, strings.Replace(turnPolicy, "authoritative: true }", "authoritative: true }, { at: /notes/*, label: external, type: id }", 1)), up.config(true))
+	r.opts.Approvals, r.opts.ApprovalsStand = approval.New(time.Now), true
+	r.restart()
+	secret := r.mint()
+	w := overHTTP(ctx, r, true, web{session: secret})
+	del, pending := `{"id":"item-4711"}`, "POLICY_VIOLATION approval.pending \"/id\""
+	yes := approval.Answer{Yes: true, By: "kim", Label: writ.User}
+	only := func() approval.Question {
+		t.Helper()
+		qs, _ := r.opts.Approvals.Open()
+		if len(qs) != 1 || len(qs[0].Values) != 1 {
+			t.Fatalf("open: %+v", qs)
+		}
+		return qs[0]
+	}
+	refusal(t, w.call(ctx, "delete_item", del), pending)
+	first := only()
+	said := func(answered bool) {
+		t.Helper()
+		up.reply(`"result":{"content":[],"structuredContent":{"items":[],"notes":["item-4711"]}}`)
+		passed(t, w.call(ctx, "list_items", `{}`))
+		if _, err := r.opts.Approvals.Answer(first.ID, yes); answered != (err == nil) {
+			t.Fatal(err)
+		}
+	}
+	// Answered, and what was read before the call is made again he was not asked about.
+	said(true)
+	refusal(t, w.call(ctx, "delete_item", del), pending)
+	second := only()
+	if second.ID == first.ID || second.Values[0].Reason == first.Values[0].Reason {
+		t.Fatalf("%+v, then %+v", first, second)
+	}
+	said(false)
+	if _, err := r.opts.Approvals.Answer(second.ID, yes); err != nil {
+		t.Fatal(err)
+	}
+	// It is good after a restart, and once.
+	r.restart()
+	w = overHTTP(ctx, r, true, web{session: secret})
+	up.reply(`"result":{"content":[]}`)
+	passed(t, w.call(ctx, "delete_item", del))
+	refusal(t, w.call(ctx, "delete_item", del), pending)
 }
