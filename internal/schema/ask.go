@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"math/big"
 	"slices"
 	"strconv"
@@ -72,10 +73,9 @@ func (d *distinct) add(t *js.Schema) bool {
 	return true
 }
 
-// always returns the root and what it demands of the same value without
-// condition.
-func (s *Schema) always() []*js.Schema {
-	out := []*js.Schema{s.root}
+// always returns a schema and what it demands of the same value without condition.
+func always(root *js.Schema) []*js.Schema {
+	out := []*js.Schema{root}
 	for i := 0; i < len(out); i++ {
 		t := out[i]
 		more := t.AllOf
@@ -143,10 +143,17 @@ func index(tok string) (int, bool) {
 	return n, err == nil
 }
 
-// Knows reports whether the schema says anything of the value at a path: a rule
-// for another path can never match. Like the questions below it is false of a
-// nil schema.
-func (s *Schema) Knows(path []string) bool { return len(s.at(path)) > 0 }
+// Knows reports whether the schema says anything of the value at a path, or openly
+// admits one there: a rule for another path can never match. Like the questions below
+// it is false of a nil schema.
+func (s *Schema) Knows(path []string) bool {
+	for i := range path {
+		if in := s.at(path[:i]); len(s.at(path[:i+1])) == 0 {
+			return admits(in, i == 0)
+		}
+	}
+	return s != nil
+}
 
 // ListsValues reports whether it gives an enum, or a const, for a path.
 func (s *Schema) ListsValues(path []string) bool { return hasEnum(s.at(path)) }
@@ -176,7 +183,39 @@ func (s *Schema) EnumMember(path []string, value strictjson.Value) bool {
 // Requires reports whether the schema demands a member of the value whatever the
 // others are.
 func (s *Schema) Requires(name string) bool {
-	return s != nil && slices.ContainsFunc(s.always(), func(t *js.Schema) bool { return slices.Contains(t.Required, name) })
+	return s != nil && slices.ContainsFunc(always(s.root), func(t *js.Schema) bool { return slices.Contains(t.Required, name) })
+}
+
+// Default returns what the schema says a member of the value is where it is left out,
+// in canonical form, or the zero Value: where it says nothing, or not the same
+// everywhere.
+func (s *Schema) Default(name string) strictjson.Value {
+	var said *any
+	for _, in := range always(s.root) {
+		if in.Ref != nil && in.DraftVersion < 2019 || in.Properties[name] == nil {
+			continue
+		}
+		for _, t := range always(in.Properties[name]) {
+			switch {
+			case t.Default == nil:
+			case said != nil && !same(*said, *t.Default):
+				return strictjson.Value{}
+			default:
+				said = t.Default
+			}
+		}
+	}
+	if said == nil {
+		return strictjson.Value{}
+	}
+	raw, err := json.Marshal(*said)
+	if err == nil {
+		raw, err = strictjson.CanonicalWithin(raw, strictjson.Request)
+	}
+	if err != nil {
+		return strictjson.Value{}
+	}
+	return strictjson.Of(raw)
 }
 
 // NamesProperty reports whether the last element of the path is a name that

@@ -22,8 +22,8 @@ const (
 )
 
 // Judge validates arguments and closes them: open tells which objects the
-// contract opens to properties the schema does not name (R16). The answer is
-// sorted and empty when nothing is wrong.
+// contract opens to properties the schema neither names nor openly admits (R16).
+// The answer is sorted and empty when nothing is wrong.
 func (s *Schema) Judge(arguments strictjson.Value, open func(path []string) bool) []writ.Failure {
 	if arguments.Kind() == 0 {
 		return []writ.Failure{{Reason: writ.PayloadSyntax, Need: "arguments in strict JSON"}}
@@ -202,7 +202,7 @@ func need(k js.ErrorKind) string {
 }
 
 // close refuses, in this value and below, every property that no applicable
-// subschema names. schemas are those that judge the value.
+// subschema names or openly admits. schemas are those that judge the value.
 func (j *judging) close(schemas []*js.Schema, n node) {
 	if j.over || !holdsMore(n.v) {
 		return
@@ -210,6 +210,7 @@ func (j *judging) close(schemas []*js.Schema, n node) {
 	apply := j.applicable(schemas, n)
 	if n.v.Kind() == strictjson.Object {
 		opened := j.open != nil && j.open(j.path)
+		free := admits(apply, len(j.path) == 0)
 		type member struct {
 			name string
 			v    strictjson.Value
@@ -230,9 +231,12 @@ func (j *judging) close(schemas []*js.Schema, n node) {
 					j.fail(join(j.path, name), writ.SchemaInvalid, "a property name the schema accepts")
 				}
 			}
-			if !named && !opened {
+			if !named && !opened && !free {
 				j.fail(join(j.path, name), writ.SchemaUnknownField, unknownField)
 				continue
+			}
+			if !named && free && !slices.ContainsFunc(next, says) {
+				continue // admitted whole
 			}
 			j.path = append(j.path, name)
 			j.close(next, e)
@@ -275,6 +279,35 @@ func names(s *js.Schema, name string) bool {
 		}
 	}
 	return false
+}
+
+// admits reports whether schemas of one object say that it may have members they do
+// not name: in so many words, or, of an argument and what lies in it, by asking for an
+// object and naming nothing. That a schema names some members and is silent of others
+// admits none (R16).
+func admits(schemas []*js.Schema, root bool) bool {
+	object, names := false, false
+	for _, s := range schemas {
+		if s.Ref != nil && s.DraftVersion < 2019 {
+			continue
+		}
+		if more, said := s.AdditionalProperties.(bool); said && more || allows(asSchema(s.AdditionalProperties)) || allows(s.UnevaluatedProperties) {
+			return true
+		}
+		object = object || s.Types != nil && slices.Contains(s.Types.ToStrings(), "object")
+		names = names || s.Properties != nil || s.PatternProperties != nil
+	}
+	return object && !names && !root
+}
+
+// allows reports whether there is a schema that some value satisfies, as far as a
+// schema of one word tells.
+func allows(s *js.Schema) bool { return s != nil && (s.Bool == nil || *s.Bool) }
+
+// says reports whether a schema tells of what values it admits more than that there
+// are some.
+func says(s *js.Schema) bool {
+	return s.Types != nil || len(inPlace(s)) > 0 || len(below(s)) > 0
 }
 
 // applicable adds to the schemas those in place that apply to this very value:

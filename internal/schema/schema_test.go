@@ -209,8 +209,47 @@ func TestSchemaQuestions(t *testing.T) {
 	}
 }
 
+// TestDefaults: what a member is where it is left out, if the schema says one thing.
+func TestDefaults(t *testing.T) {
+	s := mustSchema(t, `{
+		"$defs": {"n": {"default": 1e1}},
+		"allOf": [{"properties": {"twice": {"default": 1}, "once": {"default": false}}}],
+		"anyOf": [{"properties": {"one": {"default": 1}}}, {}],
+		"properties": {
+			"o": {"default": {"b": 1.50, "a": "<x>", "c": 9007199254740993}}, "nothing": {"default": null}, "empty": {"default": []},
+			"ref": {"$ref": "#/$defs/n"}, "same": {"$ref": "#/$defs/n", "default": 10}, "other": {"$ref": "#/$defs/n", "default": 11},
+			"twice": {"default": 2}, "one": {}, "in": {"properties": {"x": {"default": 1}}}, "shut": false
+		}}`)
+	old := mustSchema(t, `{"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"n": {}}, "properties": {"beside": {"$ref": "#/definitions/n", "default": 1}}}`)
+	for name, want := range map[string]string{
+		"o": `{"a":"<x>","b":1.5,"c":9007199254740993}`, "nothing": `null`, "empty": `[]`, "ref": `10`, "same": `10`, "once": `false`,
+		"other": "", "twice": "", "one": "", "in": "", "x": "", "shut": "", "absent": "", "beside": "",
+	} {
+		if got := string(s.Default(name).Raw()); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		if got := old.Default(name); got.Exists() {
+			t.Errorf("beside $ref of an old draft: %s", got.Raw())
+		}
+	}
+	for path, want := range map[string]bool{"": true, "/o": true, "/absent": false, "/in/x": true, "/in/y": false, "/ref/a": false} {
+		tokens, _ := strictjson.ParsePointer(path)
+		if s.Knows(tokens) != want {
+			t.Errorf("it knows %q: %v", path, !want)
+		}
+	}
+	free := mustSchema(t, `{"properties": {"m": {"type": "object"}, "f": {"additionalProperties": {"properties": {"a": {}}}}, "t": {"properties": {}}}}`)
+	for path, want := range map[string]bool{"/m/a/b": true, "/f/x": true, "/f/x/a": true, "/f/x/b": false, "/t/x": false, "/x": false} {
+		tokens, _ := strictjson.ParsePointer(path)
+		if free.Knows(tokens) != want {
+			t.Errorf("it knows %q: %v", path, !want)
+		}
+	}
+}
+
 // TestClosingModel compares the walk with a plain model on schemas of nested
-// properties: a key is unknown iff its object's schema does not list it.
+// properties: a key is unknown iff its object's schema does neither list it nor say
+// that there may be more.
 func TestClosingModel(t *testing.T) {
 	names := rapid.SampledFrom([]string{"a", "b", "c", "~", "/", ""})
 	var shape func(t *rapid.T, depth int) map[string]any
@@ -228,7 +267,7 @@ func TestClosingModel(t *testing.T) {
 		}
 		s := map[string]any{"properties": props}
 		if rapid.Bool().Draw(t, "more") {
-			s["additionalProperties"] = true // names nothing
+			s["additionalProperties"] = true
 		}
 		return s
 	}
@@ -255,7 +294,7 @@ func TestClosingModel(t *testing.T) {
 				p := append(append([]string(nil), at...), k)
 				if sub, ok := props[k].(map[string]any); ok {
 					model(sub, e, p, out)
-				} else {
+				} else if s["additionalProperties"] != true {
 					out[strictjson.Pointer(p)] = true
 				}
 			}
