@@ -7,6 +7,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -42,7 +43,9 @@ type Ask struct {
 	Act string
 	// Question identifies the call and what it lacks: what one answer answers.
 	Question string
-	Values   []AskedValue // sorted by pointer
+	// Arguments are what a yes lets through: what came, or what is sent in its stead.
+	Arguments strictjson.Value
+	Values    []AskedValue // sorted by pointer
 }
 
 // Covered is what a yes stands for at one place of a call: what it lacked there.
@@ -130,7 +133,7 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	if s == nil || len(fs) == 0 || j.strict || j.over() || j.in.Shadow || !j.askable(against) {
 		return fs
 	}
-	ask := &Ask{Act: j.askKey()}
+	ask := &Ask{Act: j.askKey(), Arguments: j.sent()}
 	lacks := j.lacks(against)
 	ask.Question = s.question(ask.Act, lacks)
 	said, answered := s.approvals[ask.Act]
@@ -229,10 +232,10 @@ func (j *judge) askable(against []writ.Failure) bool {
 	})
 }
 
-// askKey digests what one answer is good for.
+// askKey digests what one answer is good for: the bytes that are sent, whatever came.
 func (j *judge) askKey() string {
 	b := append([]byte("approval\x00"), j.in.Policy.Digest[:]...)
-	for _, part := range [][]byte{[]byte(j.in.Call.Server), []byte(j.in.Call.Tool), []byte(j.in.Call.Method), j.in.Call.Arguments.Raw(), j.in.Call.Answers.Raw()} {
+	for _, part := range [][]byte{[]byte(j.in.Call.Server), []byte(j.in.Call.Tool), []byte(j.in.Call.Method), j.sent().Raw(), j.in.Call.Answers.Raw()} {
 		b = append(b, j.in.Session.digest(append([]byte{}, part...))...)
 	}
 	return j.in.Session.digest(b)

@@ -49,7 +49,7 @@ type judge struct {
 	strict   bool
 	readable bool // the payload could be taken apart, so d.Traces is complete
 	hard     bool // refused in shadow mode too
-	dropped  bool // members that were null were left out of args
+	mended   bool // args are not those that came: nulls are left out, defaults put in
 	noTarget bool // R29: selectors are judged as targets
 	// reports holds the failures of the classes after payload.
 	direct, schema, unfounded, against []writ.Failure
@@ -174,7 +174,7 @@ func (j *judge) open() (named, invalid []writ.Failure, ok bool) {
 	}
 	j.effectAndRules()
 	if invalid = j.validate(); len(invalid) > 0 {
-		invalid = j.withoutNulls(invalid)
+		invalid = j.mend(invalid)
 	}
 	tooLarge := slices.ContainsFunc(invalid, func(f writ.Failure) bool { return f.Reason == writ.PayloadTooLarge })
 	if !tooLarge {
@@ -238,15 +238,21 @@ func (j *judge) refuse(fs []writ.Failure) {
 		return
 	}
 	d.allow = true
-	if len(j.replaced) == 0 && !j.dropped {
+	if len(j.replaced) == 0 && !j.mended {
 		d.Outcome = writ.Outcome{Status: writ.Accepted}
 		return
 	}
-	if d.Arguments = j.args; len(j.replaced) > 0 {
-		d.Arguments = strictjson.Of(rewrite(j.args, nil, j.replaced))
-	}
+	d.Arguments = j.sent()
 	tool := j.in.Call.Server + "/" + toolOf(j.in.Call)
 	d.Outcome = writ.Outcome{Status: writ.Transformed, Proposal: &writ.Proposal{ToolName: tool, Payload: d.Arguments.Raw()}}
+}
+
+// sent are the arguments as they are judged and would be sent.
+func (j *judge) sent() strictjson.Value {
+	if len(j.replaced) == 0 {
+		return j.args
+	}
+	return strictjson.Of(rewrite(j.args, nil, j.replaced))
 }
 
 // seal fills in what the decision was made on.
@@ -384,27 +390,36 @@ func (j *judge) validate() []writ.Failure {
 	return j.d.Tool.ValidateArguments(j.args)
 }
 
-// withoutNulls takes the members that are null out of the arguments where the
-// schema does not admit it and does not demand them: clients write null for what
-// they leave out. What is left is judged, hashed and sent. Without them it must be
-// what the schema says, or the failures stand.
-func (j *judge) withoutNulls(invalid []writ.Failure) []writ.Failure {
+// mend tries arguments that the schema does not admit again as it has them. Clients
+// write null for what they leave out: where the schema neither admits nor demands it,
+// it is not there. What the schema demands and gives a default for is that default: a
+// server relies on what it demands, whatever it says of leaving it out. What comes of it
+// has to be what the schema says, or the failures stand. It is judged, hashed and sent,
+// a default by the rules for what the client wrote (R7).
+func (j *judge) mend(invalid []writ.Failure) []writ.Failure {
 	if j.strict || j.in.Call.Method != policy.CallTool {
 		return invalid
 	}
-	args := j.args
+	args, s := j.args, j.d.Tool.Schema()
 	for _, f := range invalid {
 		path, err := strictjson.ParsePointer(f.Pointer)
-		if err != nil || len(path) != 1 || f.Reason != writ.SchemaInvalid || j.d.Tool.Schema().Requires(path[0]) ||
-			args.Get(path[0]).Kind() != strictjson.Null {
+		if err != nil || len(path) != 1 {
 			return invalid
 		}
-		args = strictjson.Of(strictjson.Delete(args.Raw(), path[0]))
+		name, given := path[0], s.Default(path[0])
+		switch {
+		case f.Reason == writ.SchemaInvalid && args.Get(name).Kind() == strictjson.Null && !s.Requires(name):
+			args = strictjson.Of(strictjson.Delete(args.Raw(), name))
+		case f.Reason == writ.SchemaMissingField && s.Requires(name) && given.Exists():
+			args = strictjson.Of(strictjson.Set(args.Raw(), name, given.Raw()))
+		default:
+			return invalid
+		}
 	}
-	if len(j.d.Tool.ValidateArguments(args)) > 0 {
+	if args.Within(strictjson.Request) != nil || len(j.d.Tool.ValidateArguments(args)) > 0 {
 		return invalid
 	}
-	j.args, j.dropped = args, true
+	j.args, j.mended = args, true
 	j.effectAndRules() // a case may have been named by one
 	return nil
 }

@@ -250,12 +250,13 @@ func (a *array) holds(bound int, authority bool) {
 	}
 }
 
-// namedKey reports whether the schema spells this key, so that nobody chose it.
+// namedKey reports whether the schema spells this key, or a rule of the contract does,
+// so that nobody chose it.
 func (j *judge) namedKey(path []string) bool {
 	if j.in.Call.Method != policy.CallTool {
 		return len(path) == 1 || j.in.Call.Method == policy.Complete && len(path) == 2
 	}
-	return j.d.Tool.Schema().NamesProperty(path)
+	return j.d.Tool.Schema().NamesProperty(path) || slices.ContainsFunc(j.rules, func(r policy.ArgRule) bool { return r.At.Spells(path) })
 }
 
 // ruleAt returns the most exact rule for a path.

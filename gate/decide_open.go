@@ -152,7 +152,8 @@ func (j *judge) atoms(l *leaf, more []string) {
 
 // plainly holds a read to plain words, where its contract says `arguments: plain`: it is
 // a draft of what nobody reviewed. What it is asked with names no link, host or mail
-// address and no key that nothing vouches for; that words alone can say much is so.
+// address and no key that nothing vouches for, and no argument of the caller's making;
+// that words alone can say much is so.
 func (j *judge) plainly() {
 	if j.contract == nil || !j.contract.Plain {
 		return
@@ -162,21 +163,23 @@ func (j *judge) plainly() {
 			continue
 		}
 		var missing []string
-		names := l.path
+		names, unread := l.path, false
 		if l.key {
-			names = names[:len(names)-1]
+			// What an argument does that no definition names, nobody can have read.
+			names, unread = names[:len(names)-1], l.rule_ == ""
 		}
-		for _, a := range provenance.PlainAtoms(l.says(), names) {
-			if j.session() == nil {
-				j.unfounded = []writ.Failure{{Reason: writ.ProvenanceSession, Need: needs[writ.ProvenanceSession]}}
-				return
-			}
+		atoms := provenance.PlainAtoms(l.says(), names)
+		if j.session() == nil && (unread || len(atoms) > 0) {
+			j.unfounded = []writ.Failure{{Reason: writ.ProvenanceSession, Need: needs[writ.ProvenanceSession]}}
+			return
+		}
+		for _, a := range atoms {
 			_, _, ok := j.named().Vouches(a, j.closedCollection)
 			if _, returned := j.named().Returned(j.in.Call.Server, a); !ok && !returned && !slices.Contains(missing, string(a.Kind)) {
 				missing = append(missing, string(a.Kind))
 			}
 		}
-		if len(missing) > 0 {
+		if unread || len(missing) > 0 {
 			l.missing = strings.Join(missing, ", ")
 			j.unfoundedLeaf(l, writ.ProvenanceAtom)
 		}

@@ -33,6 +33,13 @@ func (p Pattern) Match(path []string) bool {
 	return true
 }
 
+// Spells reports whether the pattern writes out the name that a path ends with: as its
+// own end, or on the way to what lies there.
+func (p Pattern) Spells(path []string) bool {
+	n := len(path)
+	return n > 0 && n <= len(p.Tokens) && p.Tokens[n-1] != wildcard && Pattern{Tokens: p.Tokens[:n]}.Match(path)
+}
+
 // Exact reports whether the pattern has no wildcard.
 func (p Pattern) Exact() bool { return !slices.Contains(p.Tokens, wildcard) }
 

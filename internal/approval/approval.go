@@ -55,13 +55,22 @@ type Question struct {
 	Session   string            `json:"session"`
 	Server    string            `json:"server"`
 	Tool      string            `json:"tool"`
-	Arguments []byte            `json:"-"` // the exact bytes
+	Arguments []byte            `json:"-"` // the exact bytes that a yes lets through
+	Came      []byte            `json:"-"` // those of the client's call
 	Values    []gate.AskedValue `json:"-"`
 	FromNowOn []Offer           `json:"from_now_on,omitempty"` // the widest first
 	Asked     time.Time         `json:"asked"`
 	Until     time.Time         `json:"until"`
 
 	asks string // gate.Ask.Question
+}
+
+// came are the bytes of the client's call.
+func (q *Question) came() []byte {
+	if q.Came == nil {
+		return q.Arguments
+	}
+	return q.Came
 }
 
 // Offer is what a person may keep from now on of a call that he said yes to: lines
@@ -261,7 +270,7 @@ func (q *Queue) Passed(of Question) {
 func (q *Queue) end(of *Question) {
 	n := len(q.open)
 	q.open = slices.DeleteFunc(q.open, func(e *entry) bool {
-		same := e.Session == of.Session && e.Server == of.Server && e.Tool == of.Tool && bytes.Equal(e.Arguments, of.Arguments)
+		same := e.Session == of.Session && e.Server == of.Server && e.Tool == of.Tool && bytes.Equal(e.came(), of.came())
 		if same {
 			close(e.done)
 		}

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -14,8 +15,10 @@ import (
 // Shown is a question as surfaces in other processes get it: docs/approvals.md.
 type Shown struct {
 	Question
-	// Arguments are the exact bytes of the call's arguments, as a text.
+	// Arguments are the exact bytes that a yes lets through, as a text, and Came those
+	// of the client's call where they are others.
 	Arguments string       `json:"arguments"`
+	Came      string       `json:"came,omitempty"`
 	Values    []ShownValue `json:"values"`
 }
 
@@ -39,6 +42,9 @@ type Seen struct {
 // Show is the question for a surface.
 func (q *Question) Show() Shown {
 	out := Shown{Question: *q, Arguments: string(q.Arguments)}
+	if q.Came != nil && !bytes.Equal(q.Came, q.Arguments) {
+		out.Came = string(q.Came)
+	}
 	for _, v := range q.Values {
 		s := ShownValue{v.Pointer, v.Role, string(v.Raw), string(v.Reason), v.Need, nil}
 		for _, at := range v.Seen {

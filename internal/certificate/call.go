@@ -149,7 +149,7 @@ func (s *Session) read(in Call) (*call, error) {
 	if c.args = in.Arguments; !c.args.Exists() {
 		c.args = strictjson.Make()
 	}
-	c.dropped()
+	c.mended()
 	c.rules = rulesOf(c.contract, c.args)
 	switch {
 	case c.known != nil:
@@ -196,16 +196,27 @@ func hexDigest(d [32]byte) string {
 	return string(out)
 }
 
-// dropped leaves out the members that were null and that a transformed call was sent
-// without.
-func (c *call) dropped() {
+// mended makes of the arguments what a transformed call was sent with, as far as the
+// schema has it so: without members that were null and need not be there, and with the
+// defaults of members that were missing.
+func (c *call) mended() {
 	if c.Record.Status != writ.Transformed || c.method != policy.CallTool {
 		return
 	}
+	var traced []string // the members that were judged, in their order
+	for _, t := range c.Record.Traces {
+		if path, err := strictjson.ParsePointer(t.Pointer); err == nil && len(path) > 0 && !slices.Contains(traced, path[0]) {
+			traced = append(traced, path[0])
+		}
+	}
 	for name, v := range c.args.Members() {
-		traced := slices.ContainsFunc(c.Record.Traces, func(t gate.Trace) bool { return t.Pointer == strictjson.Pointer([]string{name}) })
-		if v.Kind() == strictjson.Null && !traced && !c.schema.Requires(name) {
+		if v.Kind() == strictjson.Null && !slices.Contains(traced, name) && !c.schema.Requires(name) {
 			c.args = strictjson.Of(strictjson.Delete(c.args.Raw(), name))
+		}
+	}
+	for _, name := range traced {
+		if given := c.schema.Default(name); given.Exists() && c.schema.Requires(name) && !c.args.Get(name).Exists() {
+			c.args = strictjson.Of(strictjson.Set(c.args.Raw(), name, given.Raw()))
 		}
 	}
 }
@@ -309,10 +320,16 @@ func (c *call) walk(in at) {
 	}
 }
 
-// spelt reports whether the schema names a key, or the method does.
+// spelt reports whether the schema names a key, or the method does, or a line of the
+// contract.
 func (c *call) spelt(path []string) bool {
 	if c.method != policy.CallTool {
 		return len(path) == 1 || c.method == policy.Complete && len(path) == 2
+	}
+	for _, r := range c.rules {
+		if on := r.At.Tokens; len(on) >= len(path) && on[len(path)-1] != "*" && matches(provenance.Pattern{Tokens: on[:len(path)]}, path) {
+			return true
+		}
 	}
 	return c.schema.NamesProperty(path)
 }

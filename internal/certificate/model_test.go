@@ -200,10 +200,12 @@ func TestReferenceModel(t *testing.T) {
 		for _, a := range args {
 			properties[a] = map[string]any{}
 		}
+		required := []string{}
 		if name == "put" {
-			properties["kind"] = map[string]any{"enum": []string{"red", "green"}}
+			properties["kind"] = map[string]any{"enum": []string{"red", "green"}, "default": "red"}
+			required = append(required, "kind")
 		}
-		raw, _ := json.Marshal(map[string]any{"name": name, "inputSchema": map[string]any{"type": "object", "properties": properties}, "outputSchema": map[string]any{"type": "object"}})
+		raw, _ := json.Marshal(map[string]any{"name": name, "inputSchema": map[string]any{"type": "object", "properties": properties, "required": required}, "outputSchema": map[string]any{"type": "object"}})
 		defs = append(defs, gate.Definition{Server: server, Raw: raw})
 	}
 	c, _ := gate.NewCatalogue(defs, p)
@@ -300,7 +302,11 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 	call := Call{Number: w.n, Policy: w.policy, Catalogue: w.catalogue, Record: rec, Arguments: in.Call.Arguments, Time: w.at}
 	schema := rec.Code == writ.InvalidPayload
 	if d.Effect.Gated() && !schema {
-		found := w.told.somehow(call)
+		sent := call.Arguments
+		if name == "put" && !sent.Get("kind").Exists() { // its schema's default
+			sent = strictjson.Of(sent.With(strictjson.Member{Name: "kind", Value: []byte(`"red"`)}))
+		}
+		found := w.told.somehow(call, sent)
 		if d.Allowed() != found {
 			w.t.Errorf("the gate allows %v, a certificate is there %v\n%s", d.Allowed(), found, d.Record())
 		}
@@ -380,10 +386,13 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 	return nil
 }
 
-// somehow reports whether some certificate of a call verifies.
-func (s *Session) somehow(in Call) bool {
+// somehow reports whether some certificate of a call verifies that was sent so.
+func (s *Session) somehow(in Call, sent strictjson.Value) bool {
 	rec := *in.Record
-	rec.Status, rec.Allowed, rec.Code, rec.Reason, rec.Failures = writ.Accepted, true, "", "", nil
+	rec.Status, rec.Allowed, rec.Code, rec.Reason, rec.Failures, rec.Forwarded = writ.Accepted, true, "", "", nil, ""
+	if string(sent.Raw()) != string(in.Arguments.Raw()) {
+		rec.Status, rec.Forwarded = writ.Transformed, s.digest(sent.Raw())
+	}
 	rec.Traces = slices.Clone(rec.Traces)
 	in.Record = &rec
 	c, err := s.read(in)

@@ -224,12 +224,13 @@ func (s *Session) approved(c *call, pointer string, r writ.Reason) bool {
 	return ok && slices.Contains(a.Covers, gate.Covered{Pointer: pointer, Reason: r})
 }
 
-// allowed returns the newest answer to this very call: the same policy, tool and bytes,
+// allowed returns the newest answer to this very call: the same policy, tool and bytes
+// that are sent,
 // used for nothing yet and not older than it counts for.
 func (s *Session) allowed(c *call) (Approval, bool) {
 	name := []byte(c.Record.Tool)
 	key := append([]byte("approval\x00"), c.Policy.Digest[:]...)
-	for _, b := range [][]byte{[]byte(c.server), name, []byte(c.method), c.Arguments.Raw(), c.Answers.Raw()} {
+	for _, b := range [][]byte{[]byte(c.server), name, []byte(c.method), c.forward().Raw(), c.Answers.Raw()} {
 		key = append(key, s.digest(append([]byte{}, b...))...)
 	}
 	act := s.digest(key)

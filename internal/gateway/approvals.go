@@ -81,7 +81,7 @@ func (c *judgedCall) asks() bool {
 
 // asking is the call as a question names it.
 func (c *judgedCall) asking() approval.Question {
-	return approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments.Raw()}
+	return approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments.Raw(), Came: c.call.Arguments.Raw()}
 }
 
 // putTo puts a call to a person, and says how far that went. With an answer on record
@@ -92,7 +92,7 @@ func (c *judgedCall) putTo(ctx context.Context, in gate.Input, ask *gate.Ask) (g
 		return gate.NotAsked, nil
 	}
 	of := c.asking()
-	of.Values = ask.Values
+	of.Arguments, of.Values = ask.Arguments.Raw(), ask.Values
 	does := approval.Effects{Record: func(a approval.Answer) error {
 		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 		defer cancel()
