@@ -103,13 +103,13 @@ func (f *flags) load() (*files, error) {
 	return o, err
 }
 
-// read reads it once.
-func (f *flags) read() (*files, error) {
+func (f *flags) readConfig() (*files, error) {
 	state, err := stateDir(f.state)
 	if err != nil {
 		return nil, err
 	}
 	out := newFiles(state)
+	out.shadow = f.shadow
 	if dir := statedir.HeadsDir(state); dir != "" {
 		out.own(dir)
 	}
@@ -120,7 +120,7 @@ func (f *flags) read() (*files, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.policy, out.shadow, out.asks, out.file, out.ask = p, cfg.Shadow, cfg.Approvals, cfg.Policy, cfg.Ask
+	out.policy, out.shadow, out.asks, out.file, out.ask = p, cfg.Shadow || f.shadow, cfg.Approvals, cfg.Policy, cfg.Ask
 	for _, s := range cfg.Servers {
 		if f.only == "" || f.only == s.Name {
 			out.servers = append(out.servers, s.Upstream())

@@ -56,6 +56,7 @@ func callCommand() *cobra.Command {
 			return printResult(c.OutOrStdout(), result, rerr, f.json)
 		},
 	}, "state", "config", "json")
+	f.oneServer(c)
 	c.Flags().StringVar(&session, "session", "", "`NAME` of the session to call in; opened on first use")
 	c.Flags().StringVar(&task, "task", "", "`NAME` of the task within the session, for the memory")
 	return c

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -21,22 +23,21 @@ type checked struct {
 
 // exposedBy warns of servers that are given directories with files of Writ's own,
 // the usual state directory among them.
-func exposedBy(c *config.Config, file string) (out config.Faults, err error) {
+func exposedBy(own []string, servers []upstream.Config, fault func(i int) policy.Fault) (out config.Faults, err error) {
 	state, err := statePath("")
 	if err != nil {
 		return nil, err
 	}
 	o := newFiles(state)
-	for _, own := range append(c.Files(), file) {
-		o.own(own)
+	for _, file := range own {
+		o.own(file)
 	}
-	for i := range c.Servers {
-		o.servers = append(o.servers, c.Servers[i].Upstream())
-	}
-	for i, s := range o.servers {
+	o.servers = servers
+	for i, s := range servers {
 		if held := o.exposed(s); held != "" {
-			n := c.Servers[i].At("command")
-			out = append(out, policy.Fault{File: file, Line: n.Line, Column: n.Column, Message: held, Hint: moveThem})
+			f := fault(i)
+			f.Message, f.Hint = held, moveThem
+			out = append(out, f)
 		}
 	}
 	return out, nil
@@ -44,7 +45,6 @@ func exposedBy(c *config.Config, file string) (out config.Faults, err error) {
 
 func checkCommand() *cobra.Command {
 	var f flags
-	var alone string
 	var live bool
 	c := f.take(&cobra.Command{
 		Use: "check", Short: "Check configuration and policy, without starting anything but with --live", Args: cli.NoArgs,
@@ -52,13 +52,13 @@ func checkCommand() *cobra.Command {
 			"and listed too, and what they list is held against the policy: a contract that no tool has, a rule\n" +
 			"that can never match, a definition that nobody approved or that changed since.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if (f.config == "") == (alone == "") {
+			if (f.config == "") == (f.policy == "") {
 				return cli.Fail(cli.ExitUsage, "writ check --config writ.yaml", "name a --config, or a --policy alone")
 			}
-			if live && f.config == "" {
-				return cli.Fail(cli.ExitUsage, "writ check --live --config writ.yaml", "--live starts the servers of a --config")
+			if live && f.config == "" && len(f.command) == 0 {
+				return cli.Fail(cli.ExitUsage, "writ check --live --config writ.yaml", "--live starts servers: name a --config, or the command of one behind --")
 			}
-			out, err := check(f.config, alone)
+			out, err := f.check()
 			if err == nil && live {
 				err = f.checkLive(c, &out)
 			}
@@ -81,15 +81,14 @@ func checkCommand() *cobra.Command {
 				return &cli.Exit{Code: cli.ExitConfig, Err: err}
 			}
 			fmt.Fprintf(c.OutOrStdout(), "ok: %d contracts", out.Contracts)
-			when(c.OutOrStdout(), f.config != "", ", %d servers", out.Servers)
+			when(c.OutOrStdout(), f.config != "" || len(f.command) > 0, ", %d servers", out.Servers)
 			fmt.Fprintln(c.OutOrStdout())
 			return nil
 		},
 	}, "json")
 	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE`")
-	c.Flags().StringVar(&alone, "policy", "", "policy `FILE` alone")
 	c.Flags().BoolVar(&live, "live", false, "start the servers, and hold what they list against the policy")
-	return c
+	return f.oneServer(c)
 }
 
 // checkLive adds what the servers say now: one that is not there is a fault, and what
@@ -110,13 +109,13 @@ func (f *flags) checkLive(c *cobra.Command, out *checked) error {
 	for _, found := range findings(g) {
 		w := policy.Fault{File: o.file, Line: found.Line, Column: found.Column, Message: found.Server + "/" + found.Tool + ": " + found.Message, Hint: found.Hint}
 		if found.Line == 0 {
-			w.File = f.config
+			w.File = cmp.Or(f.config, f.policy)
 		}
 		out.Warnings = append(out.Warnings, w)
 	}
 	var faults config.Faults
 	for _, line := range failed(g) {
-		faults = append(faults, policy.Fault{File: f.config, Message: line})
+		faults = append(faults, policy.Fault{File: cmp.Or(f.config, f.policy), Message: line})
 	}
 	if len(faults) > 0 {
 		out.OK = false
@@ -125,18 +124,29 @@ func (f *flags) checkLive(c *cobra.Command, out *checked) error {
 	return nil
 }
 
-// check reads a configuration, or a policy alone.
-func check(file, alone string) (out checked, err error) {
+// check reads a configuration, or a policy, alone or with the command of its server.
+func (f *flags) check() (out checked, err error) {
 	out = checked{Faults: config.Faults{}, Warnings: config.Faults{}}
 	var p *policy.Policy
-	if file != "" {
+	if f.config != "" {
 		var cfg *config.Config
-		if cfg, p, err = config.Load(file); err == nil {
-			out.Servers = len(cfg.Servers)
-			out.Warnings, err = exposedBy(cfg, file)
+		if cfg, p, err = config.Load(f.config); err == nil {
+			var servers []upstream.Config
+			for i := range cfg.Servers {
+				servers = append(servers, cfg.Servers[i].Upstream())
+			}
+			out.Servers = len(servers)
+			out.Warnings, err = exposedBy(append(cfg.Files(), f.config), servers, func(i int) policy.Fault {
+				n := cfg.Servers[i].At("command")
+				return policy.Fault{File: f.config, Line: n.Line, Column: n.Column}
+			})
 		}
-	} else {
-		p, err = config.LoadPolicy(alone)
+	} else if p, err = config.LoadPolicy(f.policy); err == nil && len(f.command) > 0 {
+		var one upstream.Config
+		if one, err = f.started(p); err == nil {
+			out.Servers = 1
+			out.Warnings, err = exposedBy([]string{f.policy}, []upstream.Config{one}, func(int) policy.Fault { return policy.Fault{File: f.policy, Line: 1, Column: 1} })
+		}
 	}
 	if out.OK = err == nil; out.OK {
 		out.Warnings, out.Contracts = append(out.Warnings, p.Warnings...), len(p.Contracts)

@@ -113,7 +113,7 @@ func (f *flags) connect(ctx context.Context, name string, own *terminal, stderr 
 			return nil, err
 		}
 	}
-	if f.config == "" {
+	if f.config == "" && f.policy == "" && len(f.command) == 0 {
 		all, err := gateways(state)
 		if err != nil {
 			return nil, err

@@ -24,6 +24,10 @@ type flags struct {
 	json                     bool
 	dry                      bool   // only say what would be written
 	only                     string // the one server of the configuration to start, "" for all
+
+	policy, server string   // of the one server in the stead of a configuration
+	command        []string // that starts it
+	shadow         bool
 }
 
 // ofMemory are the flags of the memory's commands.
@@ -39,6 +43,10 @@ func (f *flags) take(c *cobra.Command, names ...string) *cobra.Command {
 			c.Flags().StringVar(&f.config, name, "", "configuration `FILE` (default: what is built in)")
 		case "namespace":
 			c.Flags().StringVar(&f.namespace, name, "", "`NAME` of the memory's namespace (default: the configuration's, or default)")
+		case "policy":
+			c.Flags().StringVar(&f.policy, name, "", "policy `FILE` of the server after --")
+		case "name":
+			c.Flags().StringVar(&f.server, name, "", "`NAME` of the server after -- (default: the one server of the policy)")
 		case "json":
 			c.Flags().BoolVar(&f.json, name, false, "print as JSON")
 		}

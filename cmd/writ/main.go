@@ -45,6 +45,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Long: "writ stands between an AI agent and its tools. A tool call with a side effect\n" +
 			"runs only if every argument traces to something writ itself saw in the same session.",
 	}
+	root.Version = readBuildInfo().String() // --version
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

@@ -47,7 +47,7 @@ func toolsCommand() *cobra.Command {
 		},
 	}, "state", "config", "json")
 	c.AddCommand(toolsApprove())
-	return c
+	return f.oneServer(c)
 }
 
 type toolLine struct {
@@ -133,27 +133,16 @@ func settled(ctx context.Context, g *gateway.Gateway) error {
 
 func toolsApprove() *cobra.Command {
 	var f flags
-	var policy, name string
 	var yes bool
 	c := f.take(&cobra.Command{
-		Use:   "approve SERVER[/TOOL] [--policy FILE -- COMMAND [ARG …]]",
+		Use:   "approve SERVER[/TOOL]",
 		Short: "Show a tool's definition and write its pin into the policy",
 		Long: "Show the definition a server publishes now and, once a person has read it, write its\n" +
 			"pin into the policy file. Nothing else in the file changes. A running gateway goes on\n" +
 			"with the policy it was started with.",
+		Args: exactly(1, "name a server, or one of its tools as SERVER/TOOL"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Fail(cli.ExitUsage, "writ tools", "name a server, or one of its tools as SERVER/TOOL")
-			}
-			var o *files
-			var err error
-			if policy != "" {
-				o, err = f.loadRun(policy, name, args[1:], false)
-			} else if len(args) > 1 {
-				err = cli.Fail(cli.ExitUsage, "writ tools approve --help", "a command after -- needs --policy")
-			} else {
-				o, err = f.load()
-			}
+			o, err := f.load()
 			if err != nil {
 				return err
 			}
@@ -163,10 +152,8 @@ func toolsApprove() *cobra.Command {
 			return approve(c, o, args[0], yes)
 		},
 	}, "state", "config")
-	c.Flags().StringVar(&policy, "policy", "", "policy `FILE` of the server after --")
-	c.Flags().StringVar(&name, "name", "", "`NAME` of the server after --")
 	c.Flags().BoolVar(&yes, "yes", false, "write the pins without asking")
-	return c
+	return f.oneServer(c)
 }
 
 func approve(c *cobra.Command, o *files, which string, yes bool) error {

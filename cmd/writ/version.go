@@ -44,21 +44,24 @@ func readBuildInfo() buildInfo {
 	return b
 }
 
+func (b buildInfo) String() string {
+	of := ""
+	if b.Revision != "" {
+		of = " (" + b.Revision + ")"
+		if b.Modified {
+			of = " (" + b.Revision + ", modified)"
+		}
+	}
+	return "writ " + b.Version + of + " " + b.Go + " " + b.Platform
+}
+
 func versionCommand() *cobra.Command {
 	var f flags
 	return f.take(&cobra.Command{
 		Use: "version", Short: "Print build information", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			b := readBuildInfo()
-			return f.show(c, b, func(w io.Writer) {
-				fmt.Fprintf(w, "writ %s", b.Version)
-				if b.Revision != "" {
-					fmt.Fprintf(w, " (%s", b.Revision)
-					when(w, b.Modified, ", modified")
-					fmt.Fprint(w, ")")
-				}
-				fmt.Fprintf(w, " %s %s\n", b.Go, b.Platform)
-			})
+			return f.show(c, b, func(w io.Writer) { fmt.Fprintln(w, b) })
 		},
 	}, "json")
 }
