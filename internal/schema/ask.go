@@ -21,13 +21,18 @@ func (s *Schema) at(path []string) []*js.Schema {
 	}
 	cur := static([]*js.Schema{s.root})
 	for _, tok := range path {
-		var next []*js.Schema
-		for _, t := range cur {
-			next = append(next, child(t, tok)...)
-		}
-		cur = static(next)
+		cur = down(cur, tok)
 	}
 	return cur
+}
+
+// down is at, one step further.
+func down(in []*js.Schema, tok string) []*js.Schema {
+	var next []*js.Schema
+	for _, t := range in {
+		next = append(next, child(t, tok)...)
+	}
+	return static(next)
 }
 
 // static adds to the schemas everything that judges the same value.

@@ -30,6 +30,7 @@ func (s *Schema) Judge(arguments strictjson.Value, open func(path []string) bool
 	}
 	j := &judging{
 		meter: meter{weight: s.weight, cost: map[visit]int{}},
+		root:  s.root,
 		open:  open,
 	}
 	root := node{arguments, decoded(arguments)}
@@ -55,11 +56,13 @@ var tooLarge = writ.Failure{Reason: writ.PayloadTooLarge, Need: "arguments small
 
 type judging struct {
 	meter
+	root   *js.Schema
 	open   func(path []string) bool
 	holds  map[visit]bool
 	path   []string
-	failed bool // by the schema as it is written
-	over   bool // beyond the bound
+	places [][]*js.Schema // of each beginning of path that was asked for: anywhere
+	failed bool           // by the schema as it is written
+	over   bool           // beyond the bound
 	seen   map[writ.Failure]bool
 	out    []writ.Failure
 }
@@ -231,16 +234,15 @@ func (j *judging) close(schemas []*js.Schema, n node) {
 					j.fail(join(j.path, name), writ.SchemaInvalid, "a property name the schema accepts")
 				}
 			}
-			if !named && !opened && !free {
+			// What an alternative names that does not apply is no name of the caller's.
+			admitted := !named && free && !slices.ContainsFunc(j.anywhere(), func(s *js.Schema) bool { return names(s, name) })
+			switch {
+			case !named && !opened && !admitted:
 				j.fail(join(j.path, name), writ.SchemaUnknownField, unknownField)
-				continue
+			case admitted && !slices.ContainsFunc(next, says): // whole
+			default:
+				j.within(name, next, e)
 			}
-			if !named && free && !slices.ContainsFunc(next, says) {
-				continue // admitted whole
-			}
-			j.path = append(j.path, name)
-			j.close(next, e)
-			j.path = j.path[:len(j.path)-1]
 		}
 		return
 	}
@@ -254,10 +256,29 @@ func (j *judging) close(schemas []*js.Schema, n node) {
 		for _, s := range apply {
 			next = append(next, child(s, tok)...)
 		}
-		j.path = append(j.path, tok)
-		j.close(next, e)
-		j.path = j.path[:len(j.path)-1]
+		j.within(tok, next, e)
 	}
+}
+
+// within closes a member or an element of the value at the path.
+func (j *judging) within(tok string, schemas []*js.Schema, n node) {
+	j.path = append(j.path, tok)
+	j.close(schemas, n)
+	j.path = j.path[:len(j.path)-1]
+	j.places = j.places[:min(len(j.places), len(j.path)+1)]
+}
+
+// anywhere returns the subschemas that can judge the value at the path, whatever the
+// other values are.
+func (j *judging) anywhere() []*js.Schema {
+	for i := len(j.places); i <= len(j.path); i++ {
+		if i == 0 {
+			j.places = append(j.places, static([]*js.Schema{j.root}))
+		} else {
+			j.places = append(j.places, down(j.places[i-1], j.path[i-1]))
+		}
+	}
+	return j.places[len(j.path)]
 }
 
 // holdsMore reports whether a value is an object or an array.
