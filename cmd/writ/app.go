@@ -36,7 +36,7 @@ func commands() []*cobra.Command {
 		connectCommand(), disconnectCommand(), statusCommand(),
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		approveCommand(), watchCommand(), reloadCommand(), loginCommand(), logoutCommand(), grownCommand(), clientCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), exampleServerCommand(),
+		approveCommand(), watchCommand(), reloadCommand(), loginCommand(), logoutCommand(), grownCommand(), clientCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), manualCommand(), exampleServerCommand(),
 	}
 }
 

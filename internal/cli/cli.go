@@ -70,7 +70,6 @@ func NoArgs(c *cobra.Command, args []string) error {
 // that for the command that ran.
 func Run(ctx context.Context, root *cobra.Command, hint func(ran *cobra.Command, hint string) string) int {
 	root.SilenceUsage, root.SilenceErrors = true, true
-	root.CompletionOptions = cobra.CompletionOptions{HiddenDefaultCmd: true}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return Fail(ExitUsage, c.CommandPath()+" --help", "%w", err)
 	})
