@@ -30,7 +30,7 @@ LONGTIME  ?= 120m
 # watches these too.
 UNRACED := ./internal/certificate ./cmd/writ ./cmd/writ-eval ./memory ./eval/...
 
-.PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers bench fuzz cover lines notices clean
+.PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers bench fuzz cover lines notices release clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -120,11 +120,18 @@ lines: ## count the lines of Go that are no tests: linked into writ, apart from 
 	@all="$$(git ls-files '*.go' | grep -v _test.go)"; of() { xargs cat | wc -l; }; \
 	linked="$$(go list -deps -f '{{if .Module}}{{if .Module.Main}}{{$$d := .Dir}}{{range .GoFiles}}{{$$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}' ./cmd/writ | grep .)"; \
 	echo "linked into writ $$(echo "$$linked" | of)"; \
-	echo "evaluation and test support $$(echo "$$all" | grep -E '^(eval|cmd/writ-eval|internal/(storetest|hostile|conformance|notices))/' | of)"; \
+	echo "evaluation and test support $$(echo "$$all" | grep -E '^(eval|cmd/writ-eval|internal/(storetest|hostile|conformance|notices|release))/' | of)"; \
 	echo "$$linked" | xargs wc -l | awk -v p="$$PWD/" '$$2 != "total" { d = substr($$2, length(p) + 1); if (!sub("/[^/]*$$", "", d)) d = "."; n[d] += $$1 } END { for (d in n) print n[d], d }' | sort -rn
 
 notices: ## regenerate THIRD_PARTY_NOTICES
 	go run ./internal/notices -o THIRD_PARTY_NOTICES
+
+# What is committed is released, at the commit's own time: whoever makes it again with
+# this Go gets the same bytes. KEY is a private key for ssh-keygen -Y sign.
+release: ## what is shipped for all systems, dist/release; KEY=FILE signs its checksums
+	@test -z "$$(git status --porcelain)" || { echo 'make release: something is not committed' >&2; exit 1; }
+	rm -rf dist/release
+	go run ./internal/release -version $(VERSION) -time $$(git log -1 --format=%ct) -out dist/release $(if $(KEY),-key $(KEY))
 
 clean: ## what make built; the installed peers stay
 	rm -rf dist cover.out

@@ -111,7 +111,7 @@ var lattice = []layer{
 	{name: "evaluation", packages: []string{"eval/..."},
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/ask"}), outside: anything},
 	{name: "the example server", packages: []string{"internal/example"}, may: slices.Concat(words, []string{"internal/mcp/rpc"})},
-	{name: "development tools", packages: []string{"internal/conformance", "internal/notices"}},
+	{name: "development tools", packages: []string{"internal/conformance", "internal/notices", "internal/release"}},
 	{name: "test support: a server that wants a login", packages: []string{"internal/login/standin"}},
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
 	{name: "what the programs do alike", packages: []string{"internal/cli"}, may: []string{"internal/text"}, outside: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
@@ -274,7 +274,7 @@ func TestSecondOpinion(t *testing.T) {
 var products = []string{"cmd/writ", "guard"}
 
 // apart are evaluation and test support. Nothing of them is in a product.
-var apart = []string{"eval/...", "cmd/writ-eval", "internal/storetest/...", "internal/hostile/...", "internal/conformance", "internal/notices"}
+var apart = []string{"eval/...", "cmd/writ-eval", "internal/storetest/...", "internal/hostile/...", "internal/conformance", "internal/notices", "internal/release"}
 
 // TestApart: evaluation and test support are linked into no product, on any
 // system.
