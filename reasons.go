@@ -52,6 +52,7 @@ const (
 	ProvenanceAtom       Reason = "provenance.atom"        // free text holds a link, address, number or the like that nothing vouches for (R14)
 	ProvenanceReader     Reason = "provenance.reader"      // free text goes to somebody whom the user did not name (R14)
 	ProvenanceSecret     Reason = "provenance.secret"      // free text, after the agent was given a secret (R30)
+	ProvenanceFull       Reason = "provenance.full"        // seen nowhere, in a session that had no room for all that it was shown
 	ProvenanceRecord     Reason = "provenance.record"      // vouched, but of another record than the argument it belongs to (R37)
 )
 
@@ -96,7 +97,7 @@ func Askable(r Reason) bool {
 	switch r {
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall, ProvenanceOpenTarget,
 		ProvenanceDerived, ProvenanceConst, ProvenanceAnchor, ProvenanceKey,
-		ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceRecord, ProvenanceSaidBy,
+		ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceFull, ProvenanceRecord, ProvenanceSaidBy,
 		PolicyNoArguments, PolicyContested, PolicyRepeated, PolicyFetches:
 		return true
 	}
@@ -212,7 +213,7 @@ func CodeOf(r Reason) Code {
 		return InvalidPayload
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall,
 		ProvenanceOpenTarget, ProvenanceDerived, ProvenanceConst, ProvenanceCatalog,
-		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceRecord, ProvenanceOneShot, ProvenanceSaidBy, PolicyAnswer,
+		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceFull, ProvenanceRecord, ProvenanceOneShot, ProvenanceSaidBy, PolicyAnswer,
 		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker,
 		MemoryMissing, MemoryUnknown, MemoryErased, MemoryQuarantined, MemoryQuote, MemoryUnborne, MemoryEmpty:
 		return MissingProvenance

@@ -136,10 +136,20 @@ func TestEvidenceCap(t *testing.T) {
 	if o.s.Next() != next+1 {
 		t.Error("a result that is no evidence takes a number too")
 	}
-	if r := o.reason(o.call("drop", `{"id":"dave1"}`)); r != writ.ProvenanceUnseen {
+	if r := o.reason(o.call("drop", `{"id":"dave1"}`)); r != writ.ProvenanceFull {
 		t.Error(r)
 	}
+	if used := o.s.Used(); used != 66 {
+		t.Errorf("2 of 3 are %d %%", used)
+	}
 	if r := o.reason(o.call("drop", `{"id":"bobby"}`)); r != "" {
+		t.Error(r)
+	}
+	o.s.Bound(provenance.Caps{Leaves: 5})
+	if ob := o.list(`["dave1","erin1"]`); !ob.Admissible || o.s.Used() < 80 {
+		t.Fatalf("with more room: %+v, %d %%", ob, o.s.Used())
+	}
+	if r := o.reason(o.call("drop", `{"id":"dave1"}`)); r != "" {
 		t.Error(r)
 	}
 }

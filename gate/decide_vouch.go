@@ -99,6 +99,8 @@ func (j *judge) unfoundedLeaf(l *leaf, r writ.Reason) {
 		r = writ.PolicyAnswer
 	case l.key:
 		r = writ.ProvenanceKey
+	case r == writ.ProvenanceUnseen && j.session().full:
+		r = writ.ProvenanceFull
 	}
 	if l.failed = r; len(j.unfounded) >= schema.MaxFailures {
 		return // the list of them is bounded, not the judging

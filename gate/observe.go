@@ -26,6 +26,11 @@ const (
 // of the process, leave no room for.
 const WhyFull = "evidence_cap"
 
+// NoRoom is the observation of a turn that found no room when it was recorded.
+func (s *Session) NoRoom(evidence uint32) Observation {
+	return Observation{evidence: evidence, session: s, Why: WhyFull}
+}
+
 // Observe is the typed output gate: it says what the result of an allowed call
 // is worth. Only a result that is no error, that its registered output schema
 // accepts or that its declared extraction took apart whole, has facts; any

@@ -35,6 +35,7 @@ type Session struct {
 	ledger *provenance.Ledger
 	next   uint32
 	mode   mode
+	full   bool // something it was shown found no room
 
 	// templates are the listed URI templates of each server (R32).
 	templates map[string][]string
@@ -103,6 +104,13 @@ func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
 	s.self = s.digest([]byte(id))
 	return s
 }
+
+// Bound sets the caps of the evidence that comes from here on; what is there stays.
+func (s *Session) Bound(caps provenance.Caps) { s.ledger.Bound(caps) }
+
+// Used returns how much of its caps the session's evidence takes, in percent of the
+// one that is nearer.
+func (s *Session) Used() int { return s.ledger.Used() }
 
 // begun is a keyed digest of exact bytes before the bytes.
 func begun(key [32]byte) hash.Cloner {
@@ -225,6 +233,7 @@ func (s *Session) Commit(o Observation) {
 	if o.evidence >= s.next {
 		s.next = o.evidence + 1
 	}
+	s.full = s.full || o.Why == WhyFull
 	if last, done := s.done[o.act]; done && last <= o.evidence {
 		s.done[o.act] = o.evidence + 1 // what an act itself answers is not read after it (R23)
 	}

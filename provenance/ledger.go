@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,6 +25,9 @@ type Caps struct {
 	Leaves int   // leaves taken in
 	Bytes  int64 // estimated memory
 }
+
+// NoCaps bounds nothing: of what was recorded, all that was taken in then has room.
+var NoCaps = Caps{Leaves: math.MaxInt, Bytes: math.MaxInt64}
 
 // DefaultCaps is what one session may hold unless the operator says otherwise.
 var DefaultCaps = Caps{Leaves: 1_000_000, Bytes: 256 << 20}
@@ -59,13 +63,25 @@ type Ledger struct {
 // NewLedger returns an empty ledger. The key must be secret and the session's
 // own: it keeps values of two sessions apart and digests unguessable.
 func NewLedger(key [32]byte, caps Caps) *Ledger {
+	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, ranks: map[rankKey][]ranked{}}
+	l.Bound(caps)
+	return l
+}
+
+// Bound sets the caps for what comes from here on; what was taken in stays.
+func (l *Ledger) Bound(caps Caps) {
 	if caps.Leaves <= 0 {
 		caps.Leaves = DefaultCaps.Leaves
 	}
 	if caps.Bytes <= 0 {
 		caps.Bytes = DefaultCaps.Bytes
 	}
-	return &Ledger{key: key, caps: caps, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, ranks: map[rankKey][]ranked{}}
+	l.caps = caps
+}
+
+// Used returns how much of its caps the ledger takes, in percent of the nearer one.
+func (l *Ledger) Used() int {
+	return int(100 * max(float64(l.leaves)/float64(l.caps.Leaves), float64(l.Bytes())/float64(l.caps.Bytes)))
 }
 
 // Secrets reports whether the session's agent was given something a contract marks

@@ -28,6 +28,7 @@ import (
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
 )
 
 // commands lists the subcommands in the order help shows them.
@@ -51,7 +52,8 @@ type files struct {
 	ask      config.Ask
 	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
-	file     string // policy file, "" for the built-in one
+	caps     provenance.Caps // of one session's evidence
+	file     string          // policy file, "" for the built-in one
 
 	shares bool // its session is that of all gateways of its client
 
@@ -120,7 +122,7 @@ func (f *flags) readConfig() (*files, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.policy, out.shadow, out.asks, out.file, out.ask = p, cfg.Shadow || f.shadow, cfg.Approvals, cfg.Policy, cfg.Ask
+	out.policy, out.shadow, out.asks, out.file, out.ask, out.caps = p, cfg.Shadow || f.shadow, cfg.Approvals, cfg.Policy, cfg.Ask, cfg.Caps()
 	for _, s := range cfg.Servers {
 		if f.only == "" || f.only == s.Name {
 			out.servers = append(out.servers, s.Upstream())
@@ -269,7 +271,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		return nil, nil, err
 	}
 	opts := gateway.Options{
-		Store: st, Policy: o.policy, PolicyFile: o.called(), Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths,
+		Store: st, Policy: o.policy, PolicyFile: o.called(), Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths, Caps: o.caps,
 		Approvals: o.queue, ApprovalsStand: o.asks, AnswersFor: o.answersFor,
 		Screen: o.screen, Version: readBuildInfo().Version, Log: log,
 		Credential: func(server, url string) upstream.Credential { return o.logins.Source(server, url) },

@@ -22,7 +22,6 @@ import (
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
-	"github.com/writ-project/writ/provenance"
 )
 
 func auditCommand() *cobra.Command {
@@ -298,7 +297,7 @@ func (r *replay) step(ctx context.Context, rec *audit.Record, it *audit.Item) er
 	}
 	s := r.sessions[rec.Session]
 	if s == nil {
-		s = gateway.NewReplayer(r.st, provenance.Caps{})
+		s = gateway.NewReplayer(r.st)
 		s.Certify()
 		r.sessions[rec.Session] = s
 	}

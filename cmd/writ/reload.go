@@ -31,7 +31,7 @@ func reloadCommand() *cobra.Command {
 			"as SIGHUP does: they are read whole, then swapped whole. Where something in them is broken the\n" +
 			"old ones stay in force, and the faults are shown. A server that is new, or to be started\n" +
 			"otherwise, has to answer before anything changes; one that is no more ends after the calls that\n" +
-			"run there; the others keep running. Shadow, approvals and the memory take a restart.",
+			"run there; the others keep running. Shadow, approvals, evidence_megabytes and the memory take a restart.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			doors, err := f.doors()
 			if err != nil {
@@ -107,7 +107,7 @@ func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, e
 	for _, f := range []struct {
 		name string
 		same bool
-	}{{"shadow", next.shadow == o.shadow}, {"approvals", next.asks == o.asks}, {"memory", reflect.DeepEqual(next.memory, o.memory)}} {
+	}{{"shadow", next.shadow == o.shadow}, {"approvals", next.asks == o.asks}, {"evidence_megabytes", next.caps == o.caps}, {"memory", reflect.DeepEqual(next.memory, o.memory)}} {
 		if !f.same {
 			fixed = append(fixed, f.name)
 		}

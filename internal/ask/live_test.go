@@ -30,7 +30,6 @@ import (
 	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
-	"github.com/writ-project/writ/provenance"
 )
 
 // mainExample makes TestMain the example server too, as a process that keeps what it is sent
@@ -226,7 +225,7 @@ func newLiveRun(t *testing.T, c *live) *liveRun {
 		replayers := map[string]*gateway.Replayer{}
 		rep, err := audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier, Replay: func(rec *audit.Record, it *audit.Item) error {
 			if replayers[rec.Session] == nil {
-				replayers[rec.Session] = gateway.NewReplayer(r.store, provenance.Caps{})
+				replayers[rec.Session] = gateway.NewReplayer(r.store)
 			}
 			return replayers[rec.Session].Step(ctx, rec, it)
 		}})

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
 )
 
 // Config is writ.yaml, read by package strictyaml: unknown keys, duplicate
@@ -42,6 +44,9 @@ type Config struct {
 	// minutes though nobody watches (writ approve); else it waits only while somebody
 	// does (writ watch), and is refused where nobody can be asked.
 	Approvals bool `yaml:"approvals"`
+	// EvidenceMegabytes bounds what one session keeps of what tools return, 256 by
+	// default; beyond it results are passed on and vouch for nothing.
+	EvidenceMegabytes strictyaml.Whole `yaml:"evidence_megabytes"`
 	// Screen switches the input policy on for what users say to the gateway
 	// (writ session say): built-in, or a file of patterns, relative to the
 	// configuration file. A turn that matches ends its session's calls.
@@ -125,6 +130,19 @@ type Server struct {
 	Wire string `yaml:"wire"`
 	// Limits bound what the server may do.
 	Limits Limits `yaml:"limits"`
+}
+
+// maxEvidence is the most memory that one session may be given: what all of a process have.
+const maxEvidence = 1024
+
+// Caps are the bounds of one session's evidence: of the values as of the memory.
+func (c *Config) Caps() provenance.Caps {
+	caps := provenance.DefaultCaps
+	if mb := c.EvidenceMegabytes; mb.Valid {
+		caps.Leaves = int(int64(caps.Leaves) * (int64(mb.N) << 20) / caps.Bytes)
+		caps.Bytes = int64(mb.N) << 20
+	}
+	return caps
 }
 
 // Limits bounds one server; zero is the default.
@@ -264,6 +282,9 @@ func (c *Config) check(r *strictyaml.Reader) {
 	c.Policy = c.path(c.Policy)
 	if c.Screen != BuiltInScreen {
 		c.Screen = c.path(c.Screen)
+	}
+	if mb := c.EvidenceMegabytes; mb.Valid && (mb.N < 1 || mb.N > maxEvidence) {
+		r.Fault(mb.Node, "evidence_megabytes is between 1 and "+strconv.Itoa(maxEvidence), "evidence_megabytes: 256")
 	}
 	if c.Ask.Given() && c.Ask.Node.Kind == strictyaml.Mapping {
 		c.Ask.check(r, seen)

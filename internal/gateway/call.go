@@ -335,6 +335,7 @@ func (c *judgedCall) recordResult(d *decision, res *gate.Result, resp upstream.R
 		rec, err = g.sessions.writeResult(s, d, res, obs, g.places.at(res), resp)
 		if err == nil && s.evidence != nil {
 			s.evidence.Commit(obs)
+			g.sessions.warnOfRoom(s)
 		}
 		return err
 	})

@@ -236,3 +236,33 @@ func TestEvidenceOfAllSessions(t *testing.T) {
 	}
 	passed(t, two.call(ctx, "delete_item", `{"id":"item-18"}`))
 }
+
+// TestRoomOfASession: the log warns before a session's evidence is at its cap, and a
+// refusal says that it was. What was taken in stays under a lower cap, and more room
+// holds from then on: the log is made again as it was, under any.
+func TestRoomOfASession(t *testing.T) {
+	ctx := testContext(t)
+	y := newToy()
+	r := &rig{tb: t, store: onSQLite(t)}
+	r.opts = gateway.Options{Store: r.store, Policy: policy(t, toyPolicy), Version: "test"}
+	r.opts.Servers = append(r.opts.Servers, y.config(t, true, true))
+	r.start()
+	t.Cleanup(func() { r.stop() })
+	secret := r.mint()
+	passed(t, overHTTP(ctx, r, true, web{session: secret}).call(ctx, "list_items", `{}`))
+	if log := r.log.String(); strings.Contains(log, "nearly at its cap") {
+		t.Errorf("it warns of a session with room: %s", log)
+	}
+	r.opts.Caps.Leaves = 1
+	r.restart()
+	one := overHTTP(ctx, r, true, web{session: secret})
+	passed(t, one.call(ctx, "delete_item", `{"id":"item-17"}`))
+	passed(t, one.call(ctx, "list_items", `{}`))
+	refusal(t, one.call(ctx, "delete_item", `{"id":"item-99"}`), `MISSING_PROVENANCE provenance.full "/id"`)
+	if log := r.log.String(); strings.Count(log, "nearly at its cap") != 1 {
+		t.Errorf("it warns otherwise than once: %s", log)
+	}
+	r.opts.Caps.Leaves = 0
+	r.restart()
+	passed(t, overHTTP(ctx, r, true, web{session: secret}).call(ctx, "list_items", `{}`))
+}

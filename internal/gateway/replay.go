@@ -37,7 +37,6 @@ type values interface {
 // of a session is ever erased, so one that is missing is audit.ErrAltered.
 type Replayer struct {
 	store        values
-	caps         provenance.Caps
 	session      *gate.Session
 	data         openData
 	opened       time.Time
@@ -56,9 +55,10 @@ type Replayer struct {
 	blind        bool                 // a decision was skipped, so what follows cannot be made again
 }
 
-// NewReplayer returns a Replayer of a session's records, from the first.
-func NewReplayer(store values, caps provenance.Caps) *Replayer {
-	return &Replayer{store: store, caps: caps, rulesets: map[[2]string]*ruleset{}, open: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
+// NewReplayer returns a Replayer of a session's records, from the first. What found
+// room when it was recorded finds it again.
+func NewReplayer(store values) *Replayer {
+	return &Replayer{store: store, rulesets: map[[2]string]*ruleset{}, open: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
 }
 
 // Step folds one record. It returns ErrReplay, wrapped, when a decision comes
@@ -85,7 +85,7 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 		if key, _ := it.Value(valueKey); len(key) == len(k) {
 			copy(k[:], key)
 		}
-		r.session = gate.NewSession(rec.Session, k, r.caps)
+		r.session = gate.NewSession(rec.Session, k, provenance.NoCaps)
 		if r.certifies {
 			r.certificates = certificate.New(rec.Session, k)
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/writ-project/writ/internal/storetest"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
 	policies "github.com/writ-project/writ/policy"
-	"github.com/writ-project/writ/provenance"
 )
 
 // patience bounds every wait of these tests. Nothing is expected to take it.
@@ -95,7 +94,7 @@ func verify(tb testing.TB, st gateway.Store) (rep *audit.Report, replayed int) {
 	rep, err = audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier,
 		Replay: func(rec *audit.Record, it *audit.Item) error {
 			if replayers[rec.Session] == nil {
-				replayers[rec.Session] = gateway.NewReplayer(st, provenance.Caps{})
+				replayers[rec.Session] = gateway.NewReplayer(st)
 				replayers[rec.Session].Certify()
 			}
 			return replayers[rec.Session].Step(ctx, rec, it)

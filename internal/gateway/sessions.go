@@ -59,6 +59,7 @@ type session struct {
 	outdated   error // why the evidence may not be what the store holds, nil when it is
 	generation int   // how often the evidence was folded anew
 	closed     bool
+	warned     bool            // of how full it is
 	halted     *writ.Rejection // the input policy ended its calls, or it was altered
 	active     time.Time       // of its newest record: when the user's turns lapse
 	opened     time.Time       // of its first
@@ -251,6 +252,18 @@ func (ss *sessions) room(s *session) bool {
 	return ss.weigh(s)
 }
 
+// nearlyFull is from how many percent of its caps on an operator is told of a session.
+const nearlyFull = 80
+
+// warnOfRoom says once of a session that its evidence is nearly at its caps: beyond
+// them results vouch for nothing. The caller holds s.mu.
+func (ss *sessions) warnOfRoom(s *session) {
+	if used := s.evidence.Used(); used >= nearlyFull && !s.warned {
+		s.warned = true
+		ss.events.log.Warn("a session's evidence is nearly at its cap; what tools return beyond it vouches for nothing (writ.yaml: evidence_megabytes)", "session", s.id, "percent", used)
+	}
+}
+
 // weigh counts what a session's evidence takes now, and makes room for it.
 func (ss *sessions) weigh(s *session) bool {
 	bytes := int64(0)
@@ -410,12 +423,15 @@ func (ss *sessions) restore(ctx context.Context, s *session) error {
 		return err
 	}
 	s.evidence, s.outdated, s.halted, s.open, s.opened = r.session, nil, r.halted, r.data, r.opened
+	if s.evidence != nil {
+		s.evidence.Bound(ss.caps)
+	}
 	s.generation++
 	return nil
 }
 
 func (ss *sessions) replay(ctx context.Context, s *session) (*Replayer, error) {
-	r := NewReplayer(ss.store, ss.caps)
+	r := NewReplayer(ss.store)
 	r.screen = ss.screen.Load()
 	for rec, err := range recordsFrom(ctx, ss.store, s.id, 1) {
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 )
 
@@ -143,7 +144,10 @@ func (r *Replayer) turn(rec *audit.Record, it *audit.Item) error {
 	if r.blind || r.session == nil {
 		return nil
 	}
-	obs := r.session.Turn(data.Evidence, notNil(text), data.said(rec.Time))
+	obs := r.session.NoRoom(data.Evidence)
+	if data.Admissible || data.Why != gate.WhyFull {
+		obs = r.session.Turn(data.Evidence, notNil(text), data.said(rec.Time))
+	}
 	if obs.Admissible != data.Admissible {
 		return fmt.Errorf("%w: the turn's worth (n %d)", ErrReplay, rec.N)
 	}
