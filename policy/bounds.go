@@ -90,13 +90,13 @@ func stars(p provenance.Pattern) (n int) {
 func (r *reader) extensions(f *argFile, a *ArgRule) {
 	for _, e := range f.Extensions.Items {
 		if e.Node.Kind == strictyaml.Text && !extensionForm.MatchString(e.S) {
-			r.Fault(e.Node, "an extension is a dot, letters and digits", "extensions: [.md, .txt]")
+			r.Fault(e.Node, "an extension is a dot, letters and digits, or nothing: '' for names without a dot", "extensions: [.md, .txt]")
 		}
 		a.Extensions = append(a.Extensions, e.S)
 	}
 }
 
-var extensionForm = regexp.MustCompile(`^(\.[A-Za-z0-9]{1,16}){1,3}$`)
+var extensionForm = regexp.MustCompile(`^(\.[A-Za-z0-9]{1,16}){0,3}$`)
 
 // decimal reads a number that is not negative.
 func (r *reader) decimal(v strictyaml.Anything) string {

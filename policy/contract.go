@@ -242,7 +242,7 @@ type ArgRule struct {
 	Open        bool     // R16: the contract opens this object to unnamed properties
 	Owner       [][]byte // R28: constants the record's owner pointer may hold
 	OwnerUser   bool     // R28: or what the user typed
-	Extensions  []string // R36: how a name that the agent makes up may end
+	Extensions  []string // R36: how a name that the agent makes up may end; "": it has no dot
 	Forms       []money.Form
 	Max         string // R11: the most an amount may be, in decimal; "" for no bound
 	Line, Col   int    // where it stands in the policy file

@@ -183,13 +183,15 @@ func (l *Ledger) Where(q Query, n int) []Fact {
 // Fresh answers `derived: fresh` (R36): does a path give a new name in a directory
 // that is vouched for whole and was listed whole in this session, where the name was
 // not, nor did an act of this session send it? The name is letters, digits and ._-,
-// begins with none of the marks, and ends in one of the extensions. It answers with
-// what vouches for the directory.
+// begins with none of the marks, and ends in one of the extensions; it has none where
+// that is "". It answers with what vouches for the directory.
 func (l *Ledger) Fresh(q Query, extensions []string) (dir Fact, ok bool) {
 	whole, isText := q.Value.Text()
 	parent, name, ok := splitPath(whole)
 	if !isText || !ok || q.Strict || visible(whole) != "" || !freshName.MatchString(name) ||
-		!slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(name, e) && name != e }) ||
+		!slices.ContainsFunc(extensions, func(e string) bool {
+			return strings.HasSuffix(name, e) && name != e && (e != "" || !strings.Contains(name, "."))
+		}) ||
 		!l.Enumerated(q.Value) || l.listedAs(whole) || device.MatchString(name) {
 		return Fact{}, false
 	}

@@ -87,7 +87,12 @@ var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$
 func (s *Session) fresh(l *leaf, name string, dir strictjson.Value) bool {
 	full, _ := l.value.Text()
 	if l.rule == nil || s.folded[fold(full)] || device.MatchString(name) || !freshName.MatchString(name) || provenance.CheckText(l.value) != "" || s.sentBefore(l.value) ||
-		!slices.ContainsFunc(l.rule.Extensions, func(e string) bool { return strings.HasSuffix(name, e) && name != e }) {
+		!slices.ContainsFunc(l.rule.Extensions, func(e string) bool {
+			if e == "" {
+				return !strings.ContainsRune(name, '.')
+			}
+			return strings.HasSuffix(name, e) && name != e
+		}) {
 		return false
 	}
 	whole, _ := dir.Text()
