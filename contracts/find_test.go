@@ -1,0 +1,149 @@
+package contracts
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
+)
+
+// kept is a contract for its definitions as they are kept, without sentences, and these.
+func kept(t *testing.T, c *Contract) (*Contract, []gate.Definition) {
+	t.Helper()
+	source, list := c.source, ""
+	var defs []gate.Definition
+	for i, d := range c.definitions {
+		pin := gate.PinOf(Self, d.raw)
+		source = strings.ReplaceAll(source, d.pin, pin)
+		list += fmt.Sprintf(`%.*s{"pin":%q,"definition":%s}`, min(i, 1), ",", pin, d.raw)
+		defs = append(defs, gate.Definition{Server: "x-9", Raw: d.raw})
+	}
+	out, err := parse(c.Name, []byte(source), []byte(`{"of":"a","version":"1","tools":[`+list+`]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, defs
+}
+
+func listed(defs []gate.Definition) []*gate.Tool {
+	cat, _ := gate.NewCatalogue(defs, nil)
+	return cat.Tools()
+}
+
+func written(m *Match) string {
+	return "collections:\n  x: {}\n" + m.Collections() + "tools:\n" + m.Tools()
+}
+
+// Each contract is found for its definitions, whatever the server is called and in
+// whatever order they come, and is the same there, line by line, but for names and pins.
+// Without any one of its tools the others stand alone.
+func TestFind(t *testing.T) {
+	for _, c := range All() {
+		c, defs := kept(t, c)
+		if c.Tried == "" || len(c.tools) != len(c.definitions) {
+			t.Errorf("%s: %d contracts for %d definitions", c.Name, len(c.tools), len(c.definitions))
+		}
+		slices.Reverse(defs)
+		m := find([]*Contract{c}, "x-9", listed(defs))
+		if m == nil || m.Matched() != len(defs) || len(m.Changed) != 0 {
+			t.Fatalf("%s: %+v", c.Name, m)
+		}
+		self, faults := policy.Parse("p", []byte(c.source))
+		other, more := policy.Parse("p", []byte(written(m)))
+		if len(faults)+len(more) > 0 {
+			t.Fatalf("%s: %v %v\n%s", c.Name, faults, more, written(m))
+		}
+		if len(self.Contracts) != len(other.Contracts) || len(self.Collections)+1 != len(other.Collections) {
+			t.Errorf("%s is another under another name", c.Name)
+		}
+		for name, k := range self.Contracts {
+			o := other.Contracts["x-9/"+strings.TrimPrefix(name, Self+"/")]
+			if o == nil || o.Effect != k.Effect || len(o.Args) != len(k.Args) || len(o.Outputs) != len(k.Outputs) || o.Pin == k.Pin || o.NoArgs != k.NoArgs || o.Plain != k.Plain {
+				t.Fatalf("%s: %s is another under another name", c.Name, name)
+			}
+			for i := range o.Outputs {
+				if of := o.Outputs[i].Collection; of != "" && !strings.HasPrefix(of, "x-9.") {
+					t.Errorf("%s: %s has an output of %s", c.Name, name, of)
+				}
+			}
+		}
+		for name := range other.Collections {
+			if name != "x" && !strings.HasPrefix(name, "x-9.") {
+				t.Errorf("%s: the collection is called %s", c.Name, name)
+			}
+		}
+		for i := range defs {
+			if len(defs) == 1 {
+				break
+			}
+			rest := slices.Delete(slices.Clone(defs), i, i+1)
+			m := find([]*Contract{c}, "x-9", listed(rest))
+			if _, faults := policy.Parse("p", []byte(written(m))); len(faults) > 0 || m.Matched() != len(rest) {
+				t.Errorf("%s without %s: %d match, %v", c.Name, defs[i].Raw[:40], m.Matched(), faults)
+			}
+		}
+	}
+}
+
+// A definition that differs in anything has nothing of the contract, and what differs is
+// said, within bounds, each on a line of its own.
+func TestNearest(t *testing.T) {
+	c, defs := kept(t, All()[slices.IndexFunc(All(), func(c *Contract) bool { return c.Name == "filesystem" })])
+	at := slices.IndexFunc(defs, func(d gate.Definition) bool { return bytes.Contains(d.Raw, []byte(`"name":"read_text_file"`)) })
+	defs[at].Raw = []byte(strings.NewReplacer(`"head"`, `"as_user"`, `"type":"number"`, `"type":"\u001b[2J\n\u202e"`).Replace(string(defs[at].Raw)))
+	defs = append(defs, gate.Definition{Server: "x-9", Raw: []byte(`{"name":"erase_disk","inputSchema":{"type":"object"}}`)})
+	var tools []*gate.Tool
+	for _, d := range defs { // also what a catalogue would refuse
+		tools = append(tools, &gate.Tool{Server: d.Server, Name: nameOf(d.Raw), Raw: d.Raw, Pin: gate.PinOf(d.Server, d.Raw)})
+	}
+	m := find([]*Contract{c}, "x-9", tools)
+	if m == nil || m.Matched() != len(defs)-2 || m.Has("read_text_file") || len(m.Changed) != 2 {
+		t.Fatalf("%+v", m)
+	}
+	if strings.Contains(m.Tools(), "read_text_file") || strings.Contains(m.Tools(), "erase_disk") {
+		t.Error("a contract is written for another definition")
+	}
+	said := strings.Join(m.Changed[0].Lines, "|")
+	for _, part := range []string{"+ /inputSchema/properties/as_user", "- /inputSchema/properties/head", "/inputSchema/properties/tail/type: "} {
+		if !strings.Contains(said, part) {
+			t.Errorf("%q does not say %q", said, part)
+		}
+	}
+	if strings.ContainsAny(said, "\x1b\n\u202e") || !m.Changed[1].New || m.Changed[1].Tool != "erase_disk" {
+		t.Errorf("%q, %+v", said, m.Changed[1])
+	}
+
+	// Of a server that no contract was made for nothing is said, and of one that has most
+	// of the names, but no definition, what changed alone.
+	if m := find([]*Contract{c}, "x-9", tools[len(tools)-1:]); m != nil {
+		t.Errorf("found for another server: %+v", m)
+	}
+	for i := range tools {
+		tools[i].Raw = []byte(strings.Replace(string(tools[i].Raw), `"type":"object"`, `"type":["object"]`, 1))
+	}
+	if m := find([]*Contract{c}, "x-9", tools); m == nil || m.Matched() != 0 || m.Tools() != "" || m.Collections() != "" || len(m.Changed) != len(tools) {
+		t.Errorf("%+v", m)
+	}
+
+	was := []byte(`{"properties":{}}`)
+	is := []byte(`{"properties":{`)
+	for i := range 100 {
+		is = fmt.Appendf(is, `%.*s"a%d":{"type":"string","enum":["x","y"]}`, min(i, 1), ",", i)
+	}
+	if lines := differences(was, append(is, "}}"...)); len(lines) != changeLines || lines[changeLines-1] != "and 90 more" {
+		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+	}
+}
+
+func nameOf(raw []byte) string {
+	var d struct{ Name string }
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return ""
+	}
+	return d.Name
+}
