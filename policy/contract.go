@@ -350,6 +350,16 @@ type Policy struct {
 // Fault is one defect of a file the operator wrote.
 type Fault = strictyaml.Fault
 
+// Knows reports whether the policy says anything of a server's tools.
+func (p *Policy) Knows(server string) bool {
+	for _, c := range p.Contracts {
+		if c.Server == server {
+			return true
+		}
+	}
+	return false
+}
+
 // Approvals is how many calls of one session may be put to a person.
 func (p *Policy) Approvals() int {
 	if p.ApprovalsPerSession != nil {

@@ -45,6 +45,7 @@ type connectServer struct {
 	Server    string   `json:"server,omitempty"` // as the policy calls it
 	Connected bool     `json:"connected"`
 	Tools     *int     `json:"tools,omitempty"`
+	Contract  string   `json:"contract,omitempty"`    // what holds of its tools
 	Stay      []string `json:"credentials,omitempty"` // variables that stay in the client's file
 	Left      string   `json:"left,omitempty"`        // why it was left alone
 }
@@ -335,6 +336,7 @@ func (r *connectReport) print(w io.Writer, p *place) {
 		when(w, s.Server != "" && s.Server != s.Name, " as %s", s.Server)
 		when(w, len(s.Stay) > 0 && s.Left == "", " %s stays in this file", cli.OneLine(strings.Join(s.Stay, ", "), 200))
 		when(w, s.Left != "", " left alone: %s", cli.OneLine(s.Left, 300))
+		when(w, s.Contract != "" && s.Left == "", "\n%19s%s", "", s.Contract)
 		fmt.Fprintln(w)
 	}
 	if len(r.Diff) > 0 {
@@ -510,16 +512,20 @@ func (w *wiring) ask(c *cobra.Command, probes []upstream.Config, rep *connectRep
 	if err != nil || cat == nil {
 		return nil, err
 	}
-	counts := map[string]int{}
-	for _, t := range cat.Tools() {
-		if t.Method == policy.CallTool && t.State != gate.Refused {
-			counts[t.Server]++
-		}
-	}
+	there, _ := config.LoadPolicy(w.policy()) // where it has faults, write says so
+	drafted := draft.Policy(cat).Servers
 	for i := range rep.Servers {
-		if s := &rep.Servers[i]; s.Server != "" && s.Left == "" {
-			n := counts[s.Server]
-			s.Tools = &n
+		s := &rep.Servers[i]
+		if s.Server == "" || s.Left != "" {
+			continue
+		}
+		s.Tools = new(int)
+		if d := slices.IndexFunc(drafted, func(d draft.Server) bool { return d.Name == s.Server }); d >= 0 {
+			if *s.Tools, s.Contract = drafted[d].Tools, drafted[d].Says(); there != nil && there.Knows(s.Server) {
+				s.Contract = "as the policy that is there has it"
+			} else {
+				rep.Notes = append(rep.Notes, changes(drafted[d])...)
+			}
 		}
 	}
 	return cat, nil
@@ -574,70 +580,29 @@ func (w *wiring) write(before, after []byte, undo []clients.Undo, cat *gate.Cata
 	return w.replace(before, after)
 }
 
-// toolsAt is where the contracts of a policy begin.
-const toolsAt = "\ntools:\n"
-
 // writePolicy writes the draft, or adds what it has of servers the policy that is
 // there says nothing of.
-func (w *wiring) writePolicy(text string) error {
+func (w *wiring) writePolicy(d draft.Draft) error {
 	old, err := os.ReadFile(w.policy())
 	if errors.Is(err, os.ErrNotExist) {
-		if _, fs := policy.Parse(w.policy(), []byte(text)); len(fs) > 0 {
+		text := []byte(d.Text())
+		if _, fs := policy.Parse(w.policy(), text); len(fs) > 0 {
 			return cli.Fail(cli.ExitIO, "", "the draft is not a policy: %w", config.Faults(fs))
 		}
-		return written(private.WriteOnce(w.policy(), []byte(text), 0o600))
+		return written(private.WriteOnce(w.policy(), text, 0o600))
 	}
-	p, err := config.LoadPolicy(w.policy())
-	if err != nil {
+	if _, err := config.LoadPolicy(w.policy()); err != nil {
 		return config.Invalid(err)
 	}
-	known := map[string]bool{}
-	for _, k := range p.Contracts {
-		known[k.Server] = true
-	}
-	drafted, fs := policy.Parse("draft", []byte(text))
-	if len(fs) > 0 {
-		return cli.Fail(cli.ExitIO, "", "the draft is not a policy: %w", config.Faults(fs))
-	}
-	_, contracts, has := strings.Cut(text, toolsAt)
-	if !has {
-		return nil // no server has a tool
-	}
-	var more strings.Builder
-	want := len(p.Contracts)
-	for _, block := range blocks(contracts) {
-		if server, _, _ := strings.Cut(strings.TrimSpace(block), "/"); !known[server] {
-			more.WriteString(block)
-		}
-	}
-	for _, k := range drafted.Contracts {
-		if !known[k.Server] {
-			want++
-		}
-	}
-	if more.Len() == 0 {
-		return nil
-	}
-	if old = append(bytes.TrimRight(old, " \t\r\n"), '\n'); bytes.HasSuffix(old, []byte("\ntools: {}\n")) {
-		old = append(bytes.TrimSuffix(old, []byte(" {}\n")), '\n')
-	}
-	sum := append(old, more.String()...)
-	if both, fs := policy.Parse(w.policy(), sum); len(fs) > 0 || len(both.Contracts) != want {
+	sum, ok := d.Add(old)
+	switch {
+	case !ok:
 		return cli.Fail(cli.ExitConfig, "mv "+private.Quote(w.policy())+" "+private.Quote(w.policy()+".old"),
 			"the policy is not of a shape that contracts can be added to; the client's file was not changed")
+	case bytes.Equal(sum, old):
+		return nil
 	}
 	return written(replaceFile(w.policy(), sum))
-}
-
-// blocks are the contracts of a draft, each with its lines.
-func blocks(text string) (out []string) {
-	for _, line := range strings.SplitAfter(text, "\n") {
-		if strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "   ") && !strings.HasPrefix(line, "  #") || len(out) == 0 {
-			out = append(out, "")
-		}
-		out[len(out)-1] += line
-	}
-	return out
 }
 
 // writeConfig writes writ.yaml, or adds servers to the one that is there.

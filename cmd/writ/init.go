@@ -30,9 +30,10 @@ func initCommand() *cobra.Command {
 		Use:   "init [--config FILE | -- COMMAND [ARG …]]",
 		Short: "Discover the servers' tools and draft a policy",
 		Long: "Start the servers of writ.yaml (its policy need not exist yet), or the one after --, and\n" +
-			"draft a commented policy with every tool in it, pinned. A read is open and vouches for\n" +
-			"nothing; an act waits for a person where the user did not type whom and what it is for.\n" +
-			"After -- it writes writ.yaml too. Nothing is overwritten.",
+			"draft a commented policy with every tool in it, pinned. Where a contract ships for exactly\n" +
+			"these definitions its lines are written, for you to read. Of all others a read is open and\n" +
+			"vouches for nothing; an act waits for a person where the user did not type whom and what it\n" +
+			"is for. After -- it writes writ.yaml too. Nothing is overwritten.",
 		Example: "  writ init --name files -- npx -y @modelcontextprotocol/server-filesystem /srv",
 		RunE: func(c *cobra.Command, args []string) error {
 			servers, configured, err := f.initServers(name, env, args)
@@ -48,14 +49,21 @@ func initCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := draft.Policy(cat)
-			if _, fs := policy.Parse(out, []byte(text)); len(fs) > 0 {
+			drafted := draft.Policy(cat)
+			text := []byte(drafted.Text())
+			if _, fs := policy.Parse(out, text); len(fs) > 0 {
 				return cli.Fail(cli.ExitIO, "", "the draft is not a policy: %w", config.Faults(fs))
 			}
-			if err := private.WriteOnce(out, []byte(text), 0o600); errors.Is(err, os.ErrExist) {
+			if err := private.WriteOnce(out, text, 0o600); errors.Is(err, os.ErrExist) {
 				return there
 			} else if err != nil {
 				return cli.Fail(cli.ExitIO, "", "the draft cannot be written")
+			}
+			for _, s := range drafted.Servers {
+				fmt.Fprintf(c.OutOrStdout(), "  %-16s %3d tools   %s\n", s.Name, s.Tools, s.Says())
+				for _, l := range changes(s) {
+					fmt.Fprintln(c.OutOrStdout(), l)
+				}
 			}
 			return f.drafted(c, servers, out)
 		},
@@ -71,7 +79,7 @@ func initCommand() *cobra.Command {
 // what to do next.
 func (f *flags) drafted(c *cobra.Command, servers []upstream.Config, policy string) error {
 	w := c.OutOrStdout()
-	fmt.Fprintf(w, "drafted %s: reads are open, acts wait for a person\n", cli.Printable(policy))
+	fmt.Fprintf(w, "drafted %s: reads are open, what nothing vouches for waits for a person\n", cli.Printable(policy))
 	if file := "writ.yaml"; f.config == "" {
 		var b strings.Builder
 		b.WriteString("servers:\n")
@@ -101,6 +109,25 @@ func (f *flags) drafted(c *cobra.Command, servers []upstream.Config, policy stri
 	}
 	fmt.Fprintf(w, "  writ check --config %s\n  writ serve --config %s     # and in another terminal: writ watch\n", cli.Printable(f.config), cli.Printable(f.config))
 	return nil
+}
+
+// changes says in lines for a person how the tools of a server differ from those that
+// the nearest contract was made for. They are drafted as if none shipped.
+func changes(s draft.Server) (lines []string) {
+	if s.Contract == nil {
+		return nil
+	}
+	for _, ch := range s.Contract.Changed {
+		what := "changed since"
+		if ch.New {
+			what = "is not in"
+		}
+		lines = append(lines, fmt.Sprintf("    %s: %s %s contract %s, so it is drafted without it", s.Name, cli.OneLine(ch.Tool, 60), what, s.Contract.Name))
+		for _, l := range ch.Lines {
+			lines = append(lines, "      "+cli.Printable(l))
+		}
+	}
+	return lines
 }
 
 // published is what servers list, in a state that is thrown away.

@@ -1,5 +1,6 @@
 // Package draft writes the policy that a person starts from: what servers publish,
-// pinned, with nothing believed. A read is open as far as it is asked with plain words;
+// pinned. A server for which a contract ships gets that contract's own lines. Of all
+// others nothing is believed: a read is open as far as it is asked with plain words;
 // an act is open and waits for a person, but where the user typed whom and what it is
 // for; no result vouches for anything. What a server says of itself opens nothing alone:
 // the name of a tool has to say that it reads, or at least not that it acts.
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-project/writ/contracts"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
@@ -25,28 +27,115 @@ const head = `# Drafted by Writ. It works as it is; each line a person adds save
 # outputs    who can have written a field. "system" only where no stranger can choose
 #            the value: then it vouches for arguments, and nobody is asked for those.
 # pin        SHA-256 of the definition this was made from; any change closes the tool.
-
-# collections: { thing: { closed: true } }   # closed: only your own side can add one
-
-tools:
 `
 
+// A Draft is a policy to start from, by server.
+type Draft struct {
+	Servers []Server
+}
+
+// Server is what was drafted of one server.
+type Server struct {
+	Name  string
+	Tools int
+	// Contract is the one that ships for it, nil for none. The tools of exactly its
+	// definitions have its lines; the others are drafted as those of any server.
+	Contract *contracts.Match
+
+	collections, tools string
+}
+
 // Policy drafts a policy for every tool of a catalogue that could be listed, in its
-// order. The same catalogue gives the same bytes.
-func Policy(cat *gate.Catalogue) string {
-	var b strings.Builder
-	b.WriteString(head)
-	n := 0
+// order. The same catalogue gives the same draft.
+func Policy(cat *gate.Catalogue) (d Draft) {
+	of := map[string][]*gate.Tool{}
 	for _, t := range cat.Tools() {
 		if t.Method == policy.CallTool && t.State != gate.Refused {
-			n++
+			if of[t.Server] == nil {
+				d.Servers = append(d.Servers, Server{Name: t.Server})
+			}
+			of[t.Server] = append(of[t.Server], t)
+		}
+	}
+	for i := range d.Servers {
+		s := &d.Servers[i]
+		s.draft(of[s.Name], contracts.Find(s.Name, of[s.Name]))
+		if _, faults := policy.Parse("draft", []byte(Draft{Servers: []Server{*s}}.Text())); len(faults) > 0 {
+			// What is left of the contract does not stand alone.
+			s.draft(of[s.Name], nil)
+		}
+	}
+	return d
+}
+
+func (s *Server) draft(tools []*gate.Tool, m *contracts.Match) {
+	s.Tools, s.Contract, s.collections = len(tools), m, ""
+	var b strings.Builder
+	if m != nil {
+		s.collections = m.Collections()
+		b.WriteString(m.Tools())
+	}
+	for _, t := range tools {
+		if m == nil || !m.Has(t.Name) {
 			tool(&b, t)
 		}
 	}
-	if n == 0 {
-		return strings.Replace(b.String(), "\ntools:\n", "\ntools: {}\n", 1)
+	s.tools = b.String()
+}
+
+// Says is what holds of the server's tools, in a few words for a person.
+func (s Server) Says() string {
+	if s.Contract == nil {
+		return "no contract: reads are open, acts ask first"
 	}
-	return b.String()
+	return fmt.Sprintf("contract %s %s, %d of %d match", s.Contract.Name, s.Contract.Version, s.Contract.Matched(), s.Tools)
+}
+
+// Text is the draft as a policy file.
+func (d Draft) Text() string {
+	out, _ := d.Add([]byte(head + "\n# collections: { thing: { closed: true } }   # closed: only your own side can add one\n\ntools: {}\n"))
+	return string(out)
+}
+
+// Add adds the draft of servers that a policy says nothing of to its text: their
+// collections behind the line that begins them, their tools at its end. It is false
+// where the text is not of a shape that can be added to.
+func (d Draft) Add(to []byte) ([]byte, bool) {
+	old, faults := policy.Parse("policy", to)
+	if len(faults) > 0 {
+		return nil, false
+	}
+	want := len(old.Contracts)
+	var collections, tools strings.Builder
+	for _, s := range d.Servers {
+		if !old.Knows(s.Name) {
+			collections.WriteString(s.collections)
+			tools.WriteString(s.tools)
+			want += s.Tools
+		}
+	}
+	if tools.Len() == 0 {
+		return to, true
+	}
+	text := strings.TrimRight(string(to), " \t\r\n") + "\n"
+	if rest, empty := strings.CutSuffix(text, "\ntools: {}\n"); empty {
+		text = rest + "\ntools:\n"
+	}
+	if collections.Len() > 0 {
+		const begin = "\ncollections:\n"
+		before, after, has := strings.Cut(text, begin)
+		if !has {
+			if before, after, has = strings.Cut(text, "\ntools:\n"); has {
+				before, after = before+"\n", "\ntools:\n"+after
+			}
+		}
+		if text = before + begin + collections.String() + after; !has {
+			return nil, false
+		}
+	}
+	text += tools.String()
+	sum, faults := policy.Parse("policy", []byte(text))
+	return []byte(text), len(faults) == 0 && len(sum.Contracts) == want
 }
 
 func tool(b *strings.Builder, t *gate.Tool) {

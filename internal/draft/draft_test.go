@@ -15,7 +15,7 @@ import (
 func drafted(t *testing.T, definition string) (string, *policy.Contract) {
 	t.Helper()
 	cat, _ := gate.NewCatalogue([]gate.Definition{{Server: "s", Raw: []byte(definition)}}, nil)
-	text := draft.Policy(cat)
+	text := draft.Policy(cat).Text()
 	p, faults := policy.Parse("policy.yaml", []byte(text))
 	if len(faults) > 0 {
 		t.Fatalf("%s\n%v\n%s", definition, faults, text)
