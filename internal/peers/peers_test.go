@@ -39,7 +39,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		if binary = os.Getenv("WRIT_BINARY"); binary != "" || os.Getenv("WRIT_PEERS") == "" {
+		if binary = os.Getenv("WRIT_BINARY"); binary != "" || os.Getenv("WRIT_PEERS") == "" && os.Getenv("WRIT_SERVERS") == "" {
 			return m.Run()
 		}
 		dir, err := os.MkdirTemp("", "writ-peers-")
