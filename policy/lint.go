@@ -7,6 +7,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -70,6 +71,7 @@ func (r *reader) lint(p *Policy) {
 			continue
 		}
 		r.lintMakes(p, c)
+		r.lintLeaves(c)
 		r.lintDeletes(c, know)
 		r.lintRecords(p, c)
 		seen := map[*ArgRule]bool{}
@@ -78,6 +80,58 @@ func (r *reader) lint(p *Policy) {
 				r.lintArg(c, a, know)
 			}
 			seen[a] = true
+		}
+	}
+}
+
+var (
+	// leaving are words of names by which something goes to others, and receiving
+	// those of arguments that say to whom.
+	leaving   = words("send sends post posts publish share invite notify email mail message reply push upload pay transfer tweet broadcast forward")
+	receiving = words("cc bcc recipient recipients webhook")
+	// keeping are verbs behind which some of these are what something is done to.
+	keeping = words("update edit delete remove mark move archive unarchive label star pin draft save copy hide read list get set")
+)
+
+func words(s string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(s) {
+		out[w] = true
+	}
+	return out
+}
+
+// lintLeaves warns of an act that is called a write and by its name, or by what it is
+// told, is more: as a write it has none of the duties of what others read (R14, R29).
+func (r *reader) lintLeaves(c *Contract) {
+	const out = Send | Egress | Transfer
+	clauses := c.Cases
+	if c.CaseAt == nil {
+		clauses = []Case{{Effect: c.Effect, Line: c.Line, Col: c.Col}}
+	}
+	said := ""
+	for _, w := range text.NameWords(c.Tool) {
+		if keeping[w] {
+			break
+		}
+		if leaving[w] {
+			said = w
+			break
+		}
+	}
+	for _, k := range clauses {
+		to := ""
+		for _, a := range slices.Concat(c.Args, k.Args) {
+			if at := slices.DeleteFunc(slices.Clone(a.At.Tokens), func(t string) bool { return t == "*" }); len(at) > 0 && receiving[strings.ToLower(at[len(at)-1])] {
+				to = a.At.Source
+			}
+		}
+		switch {
+		case c.Closed || k.Effect&Write == 0 || k.Effect&out != 0:
+		case said != "" && c.CaseAt == nil:
+			r.WarnAt(k.Line, k.Col, "the name of this tool says "+strictyaml.Word(said)+", and it is declared as a write: what leaves is send, egress or transfer", "effect: [write, send]")
+		case to != "":
+			r.WarnAt(k.Line, k.Col, "the argument "+strictyaml.Word(to)+" says who receives something, and the act is declared as a write: what leaves is send, egress or transfer", "effect: [write, send]")
 		}
 	}
 }
@@ -125,7 +179,7 @@ func (r *reader) lintDeletes(c *Contract, know supply) {
 func (r *reader) lintDeleted(a *ArgRule, know supply) {
 	authoritative, inRecords := know.records[a.Collection]
 	switch {
-	case a.Open, !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind != FromUser && s.Kind != FromConst }):
+	case a.Open, !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind != FromUser && s.Kind != FromConst && s.Kind != FromApproval }):
 	case a.Collection == "":
 		r.WarnAt(a.Line, a.Col, "a deletion of what is in no collection: only a value the user types is anchored (R9)", "collection: …")
 	case a.Type == provenance.Path: // a file's name anchors it
