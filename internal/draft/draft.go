@@ -164,6 +164,8 @@ func arguments(b *strings.Builder, args []leaf) {
 	for _, a := range args {
 		line := "role: target, from: [user]"
 		switch {
+		case a.mayBeText() && a.isProgram(): // a part of the one the user typed is another
+			line = "role: target, from: [approval]"
 		case strictjson.Get(a.schema, "enum") != nil && !a.says(grants):
 			line = "role: enum"
 		case a.kind() == "string" && a.says(texts), bounded(a):
@@ -247,6 +249,11 @@ func (l *leaf) words() []string {
 
 func (l *leaf) says(list map[string]bool) bool {
 	return slices.ContainsFunc(l.words(), func(w string) bool { return list[w] })
+}
+
+// isProgram reports whether what stands there is run.
+func (l *leaf) isProgram() bool {
+	return l.says(programs) || mentionsSQL(l.schema) || slices.ContainsFunc(l.others, mentionsSQL)
 }
 
 func (l *leaf) isID() bool {

@@ -89,6 +89,25 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// What is run waits for a person whatever the user typed: a part of a statement or a
+// command is another one, and a run of his words vouches.
+func TestPrograms(t *testing.T) {
+	_, c := drafted(t, `{"name":"execute","inputSchema":{"type":"object","properties":{
+		"sql":{"type":"string"},"command":{"type":"array","items":{"type":"string"}},"q":{"type":"string","description":"An SQL query"},"database":{"type":"string"}}}}`)
+	for _, a := range c.Args {
+		want := policy.FromApproval
+		if a.At.Source == "/database" {
+			want = policy.FromUser
+		}
+		if len(a.From) != 1 || a.From[0].Kind != want {
+			t.Errorf("%s: from %v", a.At.Source, a.From)
+		}
+	}
+	if len(c.Args) != 4 {
+		t.Errorf("%d arguments", len(c.Args))
+	}
+}
+
 // Nothing that a server says of itself leaves its comment, or is believed.
 func TestDescriptions(t *testing.T) {
 	text, c := drafted(t, `{"name":"get_it","description":"Reads. # {x}: [\n    effect: write\n  x/y: { effect: read }","inputSchema":{"type":"object"},

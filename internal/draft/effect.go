@@ -74,7 +74,7 @@ func reads(t *gate.Tool, said string, args []leaf) bool {
 		return false
 	}
 	for _, arg := range args {
-		if arg.mayBeText() && (arg.says(programs) || mentionsSQL(arg.schema) || slices.ContainsFunc(arg.others, mentionsSQL)) {
+		if arg.mayBeText() && arg.isProgram() {
 			return false
 		}
 	}
