@@ -118,7 +118,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		j.supply[k] = supply
 	}
 	if l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName }) {
-		supply += ", or it is a new name in a directory that was listed whole and had something in it, which ends in " + shown(strings.Join(l.rule.Extensions, ", "))
+		supply += ", or it is a new name in a directory that was listed whole and had something in it, " + endings(l.rule.Extensions)
 	}
 	if !l.answer && !l.key && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		switch {
@@ -269,4 +269,16 @@ func (j *judge) supplies(c *policy.Contract, o *provenance.OutputRule, l *leaf) 
 func shown(s string) string {
 	q := strconv.QuoteToASCII(s)
 	return strings.ReplaceAll(q[1:len(q)-1], "`", `\x60`)
+}
+
+// endings says how a name may end that the agent makes up (R36).
+func endings(extensions []string) string {
+	some := slices.DeleteFunc(slices.Clone(extensions), func(e string) bool { return e == "" })
+	switch without := len(some) < len(extensions); {
+	case len(some) == 0:
+		return "which has no dot"
+	case without:
+		return "which has no dot, or ends in " + shown(strings.Join(some, ", "))
+	}
+	return "which ends in " + shown(strings.Join(some, ", "))
 }
