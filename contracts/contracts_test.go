@@ -19,6 +19,12 @@ var accepted = map[string][]string{
 	// The allowed directories are whoever's started the server; what write_file is sent
 	// comes back in no list, only in files.
 	"filesystem": {"lines without join", "reports as authoritative"},
+	// git clean has no argument that says what: it always waits for a person.
+	"git": {"names no target and no selector"},
+	// Nor has cleanup of kubernetes.
+	"kubernetes": {"names no target and no selector"},
+	// POST is how its API is asked for a search.
+	"notion": {`says "post"`},
 }
 
 // TestContracts: each contract is a policy without a fault, for exactly the definitions
@@ -64,7 +70,11 @@ func TestContracts(t *testing.T) {
 				}
 			}
 			cases, err := os.ReadFile(filepath.Join(c.Name, "cases.txtar"))
-			if n := len(allow.FindAll(cases, -1)); err != nil || n < 2 || len(deny.FindAll(cases, -1)) < 2 {
+			judges := false
+			for _, k := range p.Contracts {
+				judges = judges || k.Effect != policy.Read || k.Plain
+			}
+			if err != nil || len(allow.FindAll(cases, -1)) < 2 || judges && len(deny.FindAll(cases, -1)) < 2 {
 				t.Errorf("at least two calls that are accepted and two that are not: %v", err)
 			}
 		})

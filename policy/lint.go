@@ -90,7 +90,7 @@ var (
 	leaving   = words("send sends post posts publish share invite notify email mail message reply push upload pay transfer tweet broadcast forward")
 	receiving = words("cc bcc recipient recipients webhook")
 	// keeping are verbs behind which some of these are what something is done to.
-	keeping = words("update edit delete remove mark move archive unarchive label star pin draft save copy hide read list get set")
+	keeping = words("update edit delete remove mark move archive unarchive label star pin draft save copy hide read list get set stop cancel close")
 )
 
 func words(s string) map[string]bool {

@@ -21,7 +21,9 @@ const serversPage = "../../docs/servers.md"
 
 // TestShipped: ordinary work on real servers, under the contract that ships and nothing
 // else: what `writ init` writes for the server, untouched. A file of testdata/shipped is
-// one server, in front how it is started (NODE_MODULES/… is a script there), then steps:
+// one server, in front how it is started (NODE_MODULES/… is a script in a directory of
+// WRIT_SERVERS, STUBS/… one beside the file that stands in for the server's API), then
+// steps:
 //
 //	say TEXT          the user says this
 //	pass TOOL JSON    the call passes, and the server does it
@@ -33,7 +35,7 @@ const serversPage = "../../docs/servers.md"
 func TestShipped(t *testing.T) {
 	modules := cmp.Or(os.Getenv("WRIT_SERVERS"), os.Getenv("WRIT_PEERS"))
 	if modules == "" {
-		t.Skip("needs the servers: npm i them somewhere, then WRIT_SERVERS=… (or WRIT_PEERS, for those of make peers)")
+		t.Skip("needs the servers: npm i them somewhere, then WRIT_SERVERS=DIR:… (or WRIT_PEERS, for those of make peers)")
 	}
 	files, err := filepath.Glob(filepath.Join("testdata", "shipped", "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -113,7 +115,12 @@ func startShipped(t *testing.T, file, modules string) *shipped {
 		t.Fatal(err)
 	}
 	root := canonicalTemp(t)
-	w := &shipped{t: t, dir: canonicalTemp(t), state: canonicalTemp(t), vars: strings.NewReplacer("$ROOT", root, "NODE_MODULES", filepath.Join(modules, "node_modules"))}
+	stubs, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &shipped{t: t, dir: canonicalTemp(t), state: canonicalTemp(t), vars: strings.NewReplacer("$ROOT", root, "STUBS", stubs)}
+	var setup [][]string
 	var command, env, names []string
 	for _, line := range strings.Split(strings.TrimSpace(string(ar.Comment)), "\n") {
 		word, rest, _ := strings.Cut(line, ": ")
@@ -123,6 +130,8 @@ func startShipped(t *testing.T, file, modules string) *shipped {
 		case "env":
 			name, _, _ := strings.Cut(rest, "=")
 			env, names = append(env, rest), append(names, "--env", name)
+		case "setup":
+			setup = append(setup, strings.Fields(rest))
 		case "needs":
 			if _, err := exec.LookPath(rest); err != nil {
 				t.Skipf("%s is not installed", rest)
@@ -131,15 +140,22 @@ func startShipped(t *testing.T, file, modules string) *shipped {
 			t.Fatalf("%s: %q", file, line)
 		}
 	}
-	if script := command[0]; strings.HasPrefix(script, modules) {
-		if _, err := os.Stat(script); err != nil {
-			t.Skipf("the server is not installed: %s", strings.TrimPrefix(script, modules))
+	if script, ok := strings.CutPrefix(command[0], "NODE_MODULES/"); ok {
+		command[0] = ""
+		for _, dir := range filepath.SplitList(modules) {
+			if at := filepath.Join(dir, "node_modules", script); command[0] == "" {
+				if _, err := os.Stat(at); err == nil {
+					command[0] = at
+				}
+			}
 		}
 		node, err := exec.LookPath("node")
-		if err != nil {
-			t.Skip("node is not installed")
+		if err != nil || command[0] == "" {
+			t.Skipf("the server is not installed, or node is not: %s", script)
 		}
 		command = append([]string{node}, command...)
+	} else if command[0], err = exec.LookPath(command[0]); err != nil {
+		t.Skipf("the server is not installed: %v", err)
 	}
 	for _, f := range ar.Files {
 		if f.Name == "steps" {
@@ -147,6 +163,11 @@ func startShipped(t *testing.T, file, modules string) *shipped {
 			continue
 		}
 		write(t, filepath.Join(root, f.Name), w.vars.Replace(string(f.Data)))
+	}
+	for _, args := range setup {
+		if out, err := exec.CommandContext(testContext(t), args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
 	}
 	cmd := w.writ(append(append(append([]string{"init", "--name", "it"}, names...), "--"), command...)...)
 	cmd.Env = append(cmd.Env, env...)
