@@ -122,6 +122,9 @@ var lattice = []layer{
 	{name: "what clients write down", packages: []string{"internal/clients"}, may: words, pure: true,
 		// No other package reads JSON with comments, or TOML.
 		outside: []string{"github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2/..."}},
+	{name: "what a command line does", packages: []string{"internal/shell"}, pure: true,
+		// No other package reads a shell's language.
+		outside: []string{"mvdan.cc/sh/v3/syntax"}},
 	{name: "the program of the evaluation", packages: []string{"cmd/writ-eval"},
 		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/downstream", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra"}},
