@@ -1,0 +1,207 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/clients"
+	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/draft"
+	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+)
+
+// wiring is what is being connected, before it is written.
+type wiring struct {
+	*place
+	rec   *connected
+	added map[string]string         // names in the client's file to those in writ.yaml
+	texts map[string]string         // what writ.yaml says of each of these, by its name there
+	there map[string]*config.Server // what it says already, once it was read
+	fault error
+
+	servers map[string]*clients.Server // by their names in writ.yaml
+}
+
+// add takes one more server in. why is why it cannot be.
+func (w *wiring) add(s *clients.Server) (name, why string) {
+	if w.added == nil {
+		w.added, w.texts, w.there, w.servers = map[string]string{}, map[string]string{}, map[string]*config.Server{}, map[string]*clients.Server{}
+		if _, err := os.Lstat(w.config()); err == nil {
+			cfg, err := config.ReadOnly(w.config(), "")
+			if err != nil {
+				w.fault = err
+			} else {
+				for i := range cfg.Servers {
+					w.there[cfg.Servers[i].Name] = &cfg.Servers[i]
+				}
+			}
+		}
+	}
+	for _, v := range moves {
+		if _, moved := s.Env[v]; moved {
+			return "", "its environment has " + v + ", by which Writ finds its own files"
+		}
+	}
+	taken := func(n string) bool {
+		if _, has := w.texts[n]; has {
+			return true
+		}
+		had, has := w.there[n]
+		return has && (!slices.Equal(had.Command, s.Command) || had.URL != s.URL)
+	}
+	base := serverName(s.Name)
+	name = base
+	for i := 2; taken(name); i++ {
+		name = fmt.Sprintf("%s-%d", base, i)
+	}
+	w.added[s.Name], w.texts[name], w.servers[name] = name, "", s
+	if w.there[name] == nil {
+		w.texts[name] = serverText(name, s)
+	}
+	return name, ""
+}
+
+// moves are variables by which a gateway finds what is its own.
+var moves = []string{"HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", tokenVariable}
+
+var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// serverName is what a policy calls a server that a client calls name.
+func serverName(name string) string {
+	n := strings.Trim(notInName.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	n = strings.Trim(n[:min(len(n), 24)], "-") // a number may follow
+	if n = cmp.Or(n, "server"); n == policy.OwnServer {
+		n += "-client"
+	}
+	return n
+}
+
+// serverText is a server as writ.yaml has it. Of the environment it names only which
+// variables there are: the client's file keeps the values.
+func serverText(name string, s *clients.Server) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  - name: %s\n", name)
+	if s.URL != "" {
+		fmt.Fprintf(&b, "    url: %s\n", strictjson.Quote(s.URL)) // a JSON string is a YAML one
+		for i, h := range s.Headers {
+			when(&b, i == 0, "    headers:\n")
+			fmt.Fprintf(&b, "      %s: \"${%s}\"\n", strictjson.Quote(h.Name), h.Env)
+		}
+		return b.String()
+	}
+	b.WriteString("    command: [")
+	for i, a := range s.Command {
+		when(&b, i > 0, ", ")
+		b.Write(strictjson.Quote(a))
+	}
+	b.WriteString("]\n")
+	var names []string
+	for n := range s.Env {
+		names = append(names, n)
+	}
+	for _, n := range s.Inherit {
+		if _, set := os.LookupEnv(n); set && !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	for i, n := range names {
+		when(&b, i == 0, "    env:\n")
+		fmt.Fprintf(&b, "      %s: \"${%s}\"\n", strictjson.Quote(n), n)
+	}
+	return b.String()
+}
+
+// reference is a variable as clients write it in an environment.
+var reference = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
+
+// probe is the server as the client would start it, as far as can be known here.
+func probe(s *clients.Server, name string) upstream.Config {
+	filled := func(v string) string {
+		return reference.ReplaceAllStringFunc(v, func(ref string) string {
+			m := reference.FindStringSubmatch(ref)
+			return cmp.Or(os.Getenv(cmp.Or(m[1], m[3], m[4])), m[2], ref)
+		})
+	}
+	if s.URL != "" {
+		headers := map[string]string{}
+		for _, h := range s.Headers {
+			headers[h.Name] = filled(h.Value)
+		}
+		return upstream.Config{Name: name, URL: s.URL, Header: headers}
+	}
+	env := map[string]string{}
+	for n, v := range s.Env {
+		env[n] = filled(v)
+	}
+	for _, n := range s.Inherit {
+		if v, set := os.LookupEnv(n); set {
+			env[n] = v
+		}
+	}
+	return upstream.Config{Name: name, Command: s.Command, Env: env}
+}
+
+// ask has the servers list their tools. One that does not is left alone.
+func (w *wiring) ask(c *cobra.Command, probes []upstream.Config, rep *connectReport) (*gate.Catalogue, error) {
+	cat, err := published(c, probes)
+	if err != nil && len(probes) > 1 {
+		// Which of them it is, one after another.
+		var good []upstream.Config
+		for _, s := range probes {
+			if _, err := published(c, []upstream.Config{s}); err != nil {
+				w.drop(rep, s.Name, err)
+			} else {
+				good = append(good, s)
+			}
+		}
+		if probes, err = good, nil; len(good) > 0 {
+			cat, err = published(c, good)
+		}
+	} else if err != nil {
+		w.drop(rep, probes[0].Name, err)
+		return nil, nil
+	}
+	if err != nil || cat == nil {
+		return nil, err
+	}
+	there, _ := config.LoadPolicy(w.policy()) // where it has faults, write says so
+	drafted := draft.Policy(cat).Servers
+	for i := range rep.Servers {
+		s := &rep.Servers[i]
+		if s.Server == "" || s.Left != "" {
+			continue
+		}
+		s.Tools = new(int)
+		if d := slices.IndexFunc(drafted, func(d draft.Server) bool { return d.Name == s.Server }); d >= 0 {
+			if *s.Tools, s.Contract = drafted[d].Tools, drafted[d].Says(); there != nil && there.Knows(s.Server) {
+				s.Contract = "as the policy that is there has it"
+			} else {
+				rep.Notes = append(rep.Notes, changes(drafted[d])...)
+			}
+		}
+	}
+	return cat, nil
+}
+
+// drop leaves a server alone after all.
+func (w *wiring) drop(rep *connectReport, name string, why error) {
+	for i := range rep.Servers {
+		if s := &rep.Servers[i]; s.Server == name {
+			delete(w.added, s.Name)
+			delete(w.texts, name)
+			delete(w.servers, name)
+			s.Left, s.Server, s.Connected = "it cannot be reached: "+cli.OneLine(why.Error(), 200), "", false
+		}
+	}
+}
