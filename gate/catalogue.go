@@ -21,6 +21,9 @@ const (
 	PromptKind   Kind = "prompt"
 	ResourceKind Kind = "resource"
 	TemplateKind Kind = "template"
+	// HostKind is a tool that a client has itself and asks about before it runs it. No
+	// client is offered it, and its name takes none from a server's tools.
+	HostKind Kind = "host"
 )
 
 // Definition is one entry of a server's list, exactly as the server sent it.
@@ -61,6 +64,7 @@ type Tool struct {
 	// argument a target, all output external.
 	Contract *policy.Contract
 
+	host       bool             // of HostKind
 	definition strictjson.Value // Raw
 	added      policy.Effect    // what the server's annotations add
 	input      *schema.Schema

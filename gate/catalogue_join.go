@@ -185,7 +185,7 @@ func (m *making) name(c *Catalogue) {
 	all, open := map[string]int{}, map[string]int{}
 	servers := map[string]bool{}
 	for _, t := range c.order {
-		if t.Method != policy.CallTool {
+		if t.Method != policy.CallTool || t.host {
 			continue
 		}
 		servers[t.Server] = true
@@ -195,7 +195,7 @@ func (m *making) name(c *Catalogue) {
 		}
 	}
 	for _, t := range c.order {
-		if t.Method != policy.CallTool {
+		if t.Method != policy.CallTool || t.host {
 			continue
 		}
 		n := all[fold(t.Name)]

@@ -11,7 +11,7 @@ import (
 
 // listed reports whether a client sees the tool.
 func (t *Tool) listed(shadow bool) bool {
-	return t != nil && (t.State == Open || shadow && t.State == Shut)
+	return t != nil && !t.host && (t.State == Open || shadow && t.State == Shut)
 }
 
 // Effect returns what this call can do: the contract's effect, or that of the

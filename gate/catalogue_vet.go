@@ -105,14 +105,15 @@ func (m *making) add(d Definition) {
 		m.find("", "", writ.NameUnknown, "a definition of a server whose name is not allowed was left out", "server names match "+policy.ServerNames)
 		return
 	}
-	if d.Kind == ToolKind && !slices.Contains(m.listed, d.Server) {
+	isTool := d.Kind == ToolKind || d.Kind == HostKind
+	if isTool && !slices.Contains(m.listed, d.Server) {
 		m.listed = append(m.listed, d.Server)
 	}
 	if pin == "" {
 		m.find(d.Server, "", writ.NameUnknown, "a definition is not a strict JSON object within its limits, and was left out", "")
 		return
 	}
-	if d.Kind != ToolKind {
+	if !isTool {
 		if hiddenIn(d.Raw) {
 			m.find(d.Server, "", writ.NameUnknown, "a definition of a "+kindWord(d.Kind)+" holds invisible characters, and was left out (T06)", "")
 			return
@@ -126,7 +127,7 @@ func (m *making) add(d Definition) {
 		m.find(d.Server, "", writ.NameUnknown, "a tool's name is not allowed, and the tool was left out (T05)", "names match "+policy.ToolNames)
 		return
 	}
-	t := &Tool{Server: d.Server, Name: name, Pin: pin, Raw: bytes.Clone(d.Raw), State: Shut}
+	t := &Tool{Server: d.Server, Name: name, Pin: pin, Raw: bytes.Clone(d.Raw), State: Shut, host: d.Kind == HostKind}
 	t.definition = strictjson.Of(t.Raw)
 	m.servers[d.Server] = append(m.servers[d.Server], t)
 	m.tools[d.Server+"/"+name] = t
