@@ -125,11 +125,12 @@ var lattice = []layer{
 	{name: "what a command line does", packages: []string{"internal/shell"}, pure: true,
 		// No other package reads a shell's language.
 		outside: []string{"mvdan.cc/sh/v3/syntax"}},
+	{name: "a client's own tools", packages: []string{"internal/hook"}, may: slices.Concat(words, []string{"gate", "internal/shell"}), pure: true},
 	{name: "the program of the evaluation", packages: []string{"cmd/writ-eval"},
 		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/downstream", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra"}},
 	{name: "the program", packages: []string{"cmd/writ"},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft", "internal/login"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft", "internal/hook", "internal/login"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 

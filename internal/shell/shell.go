@@ -34,6 +34,8 @@ type Reading struct {
 	// Place says that what it reads decides what else runs: it must begin in a directory
 	// whose configuration is trusted.
 	Place bool
+	// Moved says that it goes to another directory on the way.
+	Moved bool
 	// Why says in a few words why it does not read; nothing of the command is in it.
 	Why string
 	// Words are the words of the command, those of nested ones too, as far as they can be
@@ -62,17 +64,14 @@ func Read(command string) Reading {
 		r.no("there is no command in it")
 	}
 	r.stmts(file.Stmts, false)
-	if r.moved && r.Place {
+	if r.Moved && r.Place {
 		r.no("it goes to another directory first")
 	}
 	r.Reads = r.Why == ""
 	return r.Reading
 }
 
-type reader struct {
-	Reading
-	moved bool // it goes to another directory on the way
-}
+type reader struct{ Reading }
 
 // no notes the first reason.
 func (r *reader) no(why string) {
@@ -189,7 +188,7 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 	}
 	if argv[0] == "cd" {
 		// The next command begins where this one ends.
-		if r.moved = true; !inner || len(argv) != 2 || strings.HasPrefix(argv[1], "-") {
+		if r.Moved = true; !inner || len(argv) != 2 || strings.HasPrefix(argv[1], "-") {
 			r.no("it goes to another directory")
 		}
 		return

@@ -1,0 +1,203 @@
+// Package hook is what a client's own tools are to the gate: a server whose calls the
+// client makes itself, once it was told that they may be. It is pure; it reads what a
+// client says of a call and makes the call of it that is judged.
+//
+// A host has a catalogue, contracts that an operator finds in his policy and may change
+// there, and a few words on each tool that no policy has: whether an argument is a
+// command line, which argument only tells a person about the call, and where the result
+// names the file that was read. A tool that stands nowhere is judged as `other`, which
+// asks.
+package hook
+
+import (
+	"bytes"
+	"embed"
+	"strings"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/shell"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// A Host is a client whose own tools are judged.
+type Host struct {
+	// Name is how contracts and records call it, as a server.
+	Name string
+	// Contracts are those of its tools, as they stand below `tools:` in a policy.
+	Contracts string
+
+	definitions []gate.Definition
+	tools       map[string]tool
+	free        []string // names, or beginnings of names with * behind
+}
+
+// tool is what a contract does not say of a tool.
+type tool struct {
+	Shell bool     // its argument "command" is a command line
+	Drop  []string // arguments that do nothing
+	File  string   // where its result names the file that it read or wrote
+}
+
+//go:embed hosts
+var hosts embed.FS
+
+// Named finds a host by its name, nil where there is none.
+func Named(name string) *Host {
+	rows := map[string]map[string]tool{"claude-code": claudeCode, "host": anyHost}[name]
+	if rows == nil {
+		return nil
+	}
+	h := &Host{Name: name, tools: rows}
+	if name == "claude-code" {
+		h.free = claudeCodeFree
+	}
+	definitions, err := hosts.ReadFile("hosts/" + name + ".jsonl")
+	if err == nil {
+		var b []byte
+		b, err = hosts.ReadFile("hosts/" + name + ".yaml")
+		h.Contracts = string(b)
+	}
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	for _, line := range bytes.Split(bytes.TrimSpace(definitions), []byte("\n")) {
+		h.definitions = append(h.definitions, gate.Definition{Server: name, Kind: gate.HostKind, Raw: line})
+	}
+	return h
+}
+
+// Collection is the closed collection that the contracts name: files below the directory
+// that the client was opened in. Declared is its line in a policy.
+const (
+	Collection = "project_file"
+	Declared   = "  " + Collection + ": { closed: true } # read below the directory that the client was opened in\n"
+)
+
+// Definitions are the host's tools.
+func (h *Host) Definitions() []gate.Definition { return h.definitions }
+
+// claudeCode are the tools of Claude Code that are judged by a contract of their own.
+var claudeCode = map[string]tool{
+	"Bash":         {Shell: true, Drop: []string{"description", "timeout"}},
+	"Monitor":      {Shell: true, Drop: []string{"description", "timeout_ms", "persistent"}},
+	"Read":         {File: "/file/filePath"},
+	"Glob":         {},
+	"Grep":         {},
+	"LS":           {},
+	"Edit":         {},
+	"MultiEdit":    {},
+	"Write":        {},
+	"NotebookEdit": {},
+	"WebFetch":     {Drop: []string{"prompt"}},
+	"WebSearch":    {},
+}
+
+// claudeCodeFree are its tools that do nothing but within itself, and those of MCP
+// servers: what goes through Writ is judged there.
+var claudeCodeFree = []string{
+	"mcp__*", "Agent", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TaskOutput", "TaskStop", "TodoWrite", "TodoRead",
+	"BashOutput", "KillShell", "KillBash", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "ReportFindings", "ToolSearch", "Skill",
+	"CronList", "CronDelete", "ListMcpResourcesTool", "ReadMcpResourceTool", "NotebookRead",
+}
+
+// anyHost are the tools by which any other host may tell what its own do.
+var anyHost = map[string]tool{
+	"shell":      {Shell: true, Drop: []string{"description"}},
+	"read_file":  {File: "/path"},
+	"list_files": {},
+	"edit_file":  {},
+	"write_file": {},
+	"fetch":      {},
+	"search_web": {},
+}
+
+// Reads is behind the name of a tool that takes command lines, for one that only reads.
+const Reads = "_reads"
+
+// Other is the tool that everything else is judged as.
+const Other = "other"
+
+// A Call is a call of a host's tool as the gate gets it.
+type Call struct {
+	gate.Call
+	// Judged is false for what a host does within itself: there is nothing to decide.
+	Judged bool
+	// Reads says that nothing is done but reading on this machine. It may go on where
+	// nobody can be asked to judge it.
+	Reads bool
+	// Why says of a command line why it is not known to only read, "" for any other.
+	Why string
+	// Names are the words of a command line, which may name files; Moved says that it goes
+	// to another directory on the way.
+	Names []string
+	Moved bool
+	// File is where its result names the file it read, "" where it names none.
+	File string
+}
+
+// Call is what a call is judged as. trusted says that it begins in the directory that
+// its person opened the client in.
+func (h *Host) Call(name string, arguments strictjson.Value, trusted bool) Call {
+	for _, f := range h.free {
+		if prefix, any := strings.CutSuffix(f, "*"); name == f || any && strings.HasPrefix(name, prefix) {
+			return Call{}
+		}
+	}
+	c := Call{Call: gate.Call{Server: h.Name, Tool: name}, Judged: true}
+	t, known := h.tools[name]
+	if !known || arguments.Kind() != strictjson.Object {
+		c.Tool = Other
+		raw := arguments.Raw()
+		if raw == nil {
+			raw = []byte("null")
+		}
+		c.Arguments = strictjson.Make(strictjson.Member{Name: "tool", Value: strictjson.Quote(name)},
+			strictjson.Member{Name: "input", Value: strictjson.Quote(string(raw))})
+		return c
+	}
+	left := arguments.Raw()
+	for _, d := range t.Drop {
+		if arguments.Get(d).Exists() {
+			left = strictjson.Delete(left, d)
+		}
+	}
+	c.Arguments, c.File = strictjson.Of(left), t.File
+	c.Reads = readers[name]
+	if !t.Shell {
+		return c
+	}
+	command, is := arguments.Get("command").Text()
+	r := shell.Read(command)
+	c.Names, c.Moved = r.Words, r.Moved
+	switch {
+	case !is:
+		c.Why = "there is no command in it"
+	case !r.Reads:
+		c.Why = r.Why
+	case r.Place && !trusted:
+		c.Why = "what it reads says which programs run, and it does not begin in the directory the client was opened in"
+	default:
+		c.Reads, c.Tool = true, name+Reads
+	}
+	return c
+}
+
+// readers are the tools that only read on this machine, whoever judges them.
+var readers = map[string]bool{"Read": true, "Glob": true, "Grep": true, "LS": true, "read_file": true, "list_files": true}
+
+// Result is the result of a tool as it is recorded. file is the file that it read, where
+// the caller found that to lie in the directory of the client, else "".
+func Result(response []byte, file string) []byte {
+	content := []byte("{}")
+	if file != "" {
+		content = strictjson.Set(content, "files", append(append([]byte{'['}, strictjson.Quote(file)...), ']'))
+	}
+	content = strictjson.Set(content, "response", response)
+	return strictjson.Set([]byte(`{"content":[]}`), "structuredContent", content)
+}
+
+// Failed is the result of a tool that failed.
+func Failed(text string) []byte {
+	block := strictjson.Set([]byte(`{"type":"text"}`), "text", strictjson.Quote(text))
+	return append(append([]byte(`{"content":[`), block...), `],"isError":true}`...)
+}
