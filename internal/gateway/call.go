@@ -30,6 +30,7 @@ type judgedCall struct {
 	call  gate.Call
 	extra []strictjson.Member // members of params beside arguments and _meta that pass: requestState, inputResponses
 	run   Run                 // makes the call in place of a server, nil for none
+	host  *HostCall           // of a client's own tool, nil for any other
 
 	asked    gate.Asked            // how far it was put to a person
 	put      string                // the question that it was put as
@@ -115,7 +116,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		return d, err
 	}
 	in := gate.Input{Policy: c.rs.policy, Catalogue: c.rs.catalogue, Call: call, Shadow: g.shadow, OwnPaths: c.rs.fleet.ownPaths, Asked: c.asked}
-	g.locate(ctx, c.rs.fleet, &in)
+	g.locate(ctx, c.rs.fleet, &in, c.host)
 	s := c.s
 	var ask *gate.Ask
 	err = g.sessions.with(s, func() error {

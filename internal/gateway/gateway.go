@@ -103,6 +103,7 @@ type Gateway struct {
 	*events    // what went on beside the calls
 
 	places     *places
+	held       held
 	approvals  approvals
 	inside     Inside
 	shadow     bool

@@ -59,20 +59,35 @@ func (thisDisk) Home(name string) (string, error) {
 // is refused for its name or schema is not looked at, and one that takes too
 // many looks, or whose ctx ends, is Unresolved from there on. No lock of a
 // session may be held: a disk takes its time.
-func (g *Gateway) locate(ctx context.Context, f *fleet, in *gate.Input) {
+func (g *Gateway) locate(ctx context.Context, f *fleet, in *gate.Input, host *HostCall) {
 	srv := f.servers[in.Call.Server]
 	if srv == nil && g.hasTools(in.Call.Server) {
 		srv = thisProcess()
+		if host != nil && host.Dir != "" {
+			srv.bases, srv.elsewhere = []string{host.Dir}, host.Elsewhere
+		}
 	}
 	if srv == nil || len(f.ownPaths) == 0 {
 		return
 	}
 	in.Bases, in.Elsewhere, in.Programs = srv.bases, srv.elsewhere, f.programs
+	if host != nil && len(host.Names) > 0 {
+		in.Programs = nil // a command line may name a program to run it
+	}
 	texts, writes, read := gate.Texts(*in)
 	in.Reading = read
 	l := newLook(ctx, g.disk, f, srv, writes)
 	for _, t := range texts {
 		l.text(t.Pointer, t.Text)
+	}
+	if host != nil && len(texts) > 0 {
+		for _, name := range host.Names {
+			l.text(commandAt, name)
+			paths, _ := gate.Paths(name)
+			for _, p := range paths {
+				l.report(p)
+			}
+		}
 	}
 	if in.Call.Answers.Exists() {
 		srv.rooted(l.dirs)
@@ -85,6 +100,9 @@ func (g *Gateway) locate(ctx context.Context, f *fleet, in *gate.Input) {
 		in.Unresolved = []string{l.at}
 	}
 }
+
+// commandAt is where a command line stands among a host tool's arguments.
+const commandAt = "/command"
 
 // rooted keeps directories that a client named while it answered the server:
 // they may be its roots, where relative paths begin from then on.

@@ -68,7 +68,7 @@ func TestLocate(t *testing.T) {
 	declared, tools := locateRules(t)
 	locate := func(call gate.Call) gate.Input {
 		in := gate.Input{Policy: declared, Catalogue: tools, Call: call}
-		g.locate(t.Context(), f, &in)
+		g.locate(t.Context(), f, &in, nil)
 		return in
 	}
 	at := func(server, args string) []string {
@@ -376,7 +376,7 @@ func TestLooks(t *testing.T) {
 			ownPaths: []string{state, filepath.Join(dir, "policy.yaml")},
 		}
 		in := gate.Input{Policy: declared, Catalogue: tools, Call: gate.Call{Server: "x", Tool: c.tool, Arguments: strictjson.Of([]byte(c.args))}}
-		g.locate(t.Context(), f, &in)
+		g.locate(t.Context(), f, &in, nil)
 		if disk.asked > c.most || (len(in.Unresolved) > 0) != c.refused {
 			t.Errorf("%s: the disk was asked %d times, at most %d may be; unresolved %q", c.what, disk.asked, c.most, in.Unresolved)
 		}
@@ -386,7 +386,7 @@ func TestLooks(t *testing.T) {
 		// Nothing more is asked once nobody waits for it.
 		ctx, cancel := context.WithCancel(t.Context())
 		disk.asked, disk.ended, in.Unresolved = 0, cancel, nil
-		g.locate(ctx, f, &in)
+		g.locate(ctx, f, &in, nil)
 		if disk.asked > 1001 || disk.asked > 0 && len(in.Unresolved) == 0 {
 			t.Errorf("%s, given up: the disk was asked %d times; unresolved %q", c.what, disk.asked, in.Unresolved)
 		}

@@ -40,3 +40,17 @@ func startOf(pid int) (start, among string) {
 	}
 	return fmt.Sprintf("%d%06d", p.Proc.P_starttime.Sec, p.Proc.P_starttime.Usec), "darwin"
 }
+
+// Stdin is not known here.
+func Stdin() (pid int, ok bool) { return 0, false }
+
+func parentOf(pid int) int {
+	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || int(p.Proc.P_pid) != pid {
+		return 0
+	}
+	return int(p.Eproc.Ppid)
+}
+
+// sameProgram is not known here.
+func sameProgram(int) bool { return false }
