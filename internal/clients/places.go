@@ -12,6 +12,7 @@ type Client struct {
 
 	home    func(World) []string // its own files, the likeliest first
 	project []string             // the file of a project, "" where it has none
+	hooks   func(World) string   // the file of what it runs at events, nil where that is not known
 }
 
 // World is what a path depends on.
@@ -23,6 +24,15 @@ type World struct {
 
 // Files are the places of the client's own file, the likeliest first.
 func (c *Client) Files(w World) []string { return c.home(w) }
+
+// HooksFile is where the client keeps what it runs at events, and which events matter
+// here; "" where that is not known.
+func (c *Client) HooksFile(w World) (file string, events []HookEvent) {
+	if c.hooks == nil {
+		return "", nil
+	}
+	return c.hooks(w), []HookEvent{{"UserPromptSubmit", ""}, {"PreToolUse", "*"}, {"PostToolUse", "*"}, {"PostToolUseFailure", "*"}}
+}
 
 // Project is the client's file in a project's directory, "" where it has none.
 func (c *Client) Project(dir string) string {
@@ -40,6 +50,11 @@ var All = []*Client{
 				return []string{filepath.Join(dir, ".claude.json")}
 			}
 			return []string{filepath.Join(w.Home, ".claude.json")}
+		}, hooks: func(w World) string {
+			if dir := w.Env("CLAUDE_CONFIG_DIR"); dir != "" {
+				return filepath.Join(dir, "settings.json")
+			}
+			return filepath.Join(w.Home, ".claude", "settings.json")
 		}},
 	{Name: "claude-desktop", Title: "Claude Desktop", Layout: Layout{Key: "mcpServers"},
 		home: func(w World) []string {
