@@ -22,6 +22,7 @@ import (
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/login"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/memoryserver"
@@ -37,7 +38,7 @@ func commands() []*cobra.Command {
 		connectCommand(), disconnectCommand(), statusCommand(),
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		approveCommand(), watchCommand(), reloadCommand(), loginCommand(), logoutCommand(), grownCommand(), clientCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), manualCommand(), exampleServerCommand(),
+		approveCommand(), watchCommand(), reloadCommand(), loginCommand(), logoutCommand(), grownCommand(), clientCommand(), hookCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), manualCommand(), exampleServerCommand(),
 	}
 }
 
@@ -50,6 +51,7 @@ type files struct {
 	ownPaths []string
 	memory   *config.Memory // nil for none
 	ask      config.Ask
+	host     *hook.Host     // whose own tools are judged, nil for none
 	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
 	caps     provenance.Caps // of one session's evidence
@@ -134,6 +136,7 @@ func (f *flags) readConfig() (*files, error) {
 	if cfg.Memory.Given() {
 		out.memory = &cfg.Memory
 	}
+	out.host = hook.Named(cfg.Host)
 	for _, file := range append(cfg.Files(), f.config, config.GrownFile(cfg.Policy)) {
 		out.own(file)
 	}
@@ -275,6 +278,9 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		Approvals: o.queue, ApprovalsStand: o.asks, AnswersFor: o.answersFor,
 		Screen: o.screen, Version: readBuildInfo().Version, Log: log,
 		Credential: func(server, url string) upstream.Credential { return o.logins.Source(server, url) },
+	}
+	if o.host != nil {
+		opts.Tools = o.host.Definitions()
 	}
 	o.now = o
 	if o.file != "" {

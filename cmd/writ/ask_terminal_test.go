@@ -50,6 +50,12 @@ func onScreen(t *testing.T, env []string, args ...string) *terminalScreen {
 // onTerminal starts `writ` with args on a terminal at which ahead was typed already.
 func onTerminal(t *testing.T, ahead string, env []string, args ...string) *terminalScreen {
 	t.Helper()
+	return programOnTerminal(t, "writ", ahead, env, args...)
+}
+
+// programOnTerminal is onTerminal of another program of the tests.
+func programOnTerminal(t *testing.T, name, ahead string, env []string, args ...string) *terminalScreen {
+	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("needs a pseudo-terminal: %v", err)
@@ -69,7 +75,7 @@ func onTerminal(t *testing.T, ahead string, env []string, args ...string) *termi
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := exec.LookPath("writ")
+	program, err := exec.LookPath(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/certificate"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/provenance"
 )
@@ -138,6 +139,8 @@ type explained struct {
 	Story       []string        `json:"story,omitempty"` // of an accepted act, where each value came from
 	Decision    json.RawMessage `json:"decision,omitempty"`
 	Result      *shownResult    `json:"result,omitempty"`
+	// Anyway is how a refused call ended that its client's person let pass.
+	Anyway string `json:"anyway,omitempty"`
 }
 
 // showDecision explains one decision.
@@ -165,6 +168,10 @@ func explain(ctx context.Context, st *sqlite.Store, session string, n uint64) (d
 		}
 		if rec.N != n {
 			var r shownResult
+			if d != nil && rec.Kind == gateway.KindAnyway && json.Unmarshal(rec.Data, &r) == nil && r.Decision == n {
+				d.Anyway = r.Status
+				break
+			}
 			if d != nil && rec.Kind == audit.KindResult && json.Unmarshal(rec.Data, &r) == nil && r.Decision == n {
 				d.Result = &r
 				break
@@ -200,6 +207,8 @@ func (d *explained) print(w io.Writer) {
 	}
 	when(w, d.Decision == nil, "  %s %s: the details were erased\n", d.Status, d.Reason)
 	switch r := d.Result; {
+	case d.Anyway != "":
+		fmt.Fprintf(w, "  its person let it pass where the client asked: it ended %s, and vouches for nothing\n", cli.OneLine(d.Anyway, 20))
 	case r != nil && r.Admissible:
 		fmt.Fprintf(w, "  the call ended %s; its result is evidence ev%d\n", r.Status, r.Evidence)
 		for _, from := range r.Recalled {

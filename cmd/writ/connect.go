@@ -31,6 +31,8 @@ type connectReport struct {
 	Config  string          `json:"config,omitempty"`
 	Policy  string          `json:"policy,omitempty"`
 	Backup  string          `json:"backup,omitempty"`
+	Hooks   string          `json:"hooks,omitempty"` // the file of what the client runs at events
+	Events  []string        `json:"events,omitempty"`
 	Notes   []string        `json:"notes,omitempty"`
 }
 
@@ -138,6 +140,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 	if w.rec == nil {
 		w.rec = &connected{Client: p.name, File: p.file, Layout: p.layout, Servers: map[string]string{}}
 	}
+	w.begin()
 	var probes []upstream.Config
 	for i := range all {
 		s := &all[i]
@@ -154,7 +157,18 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 	if w.fault != nil {
 		return config.Invalid(w.fault)
 	}
-	if len(probes) == 0 {
+	self, err := os.Executable()
+	if err != nil {
+		return cli.Fail(cli.ExitIO, "", "this program has no path that the client could start")
+	}
+	state, err := f.entryState()
+	if err != nil {
+		return err
+	}
+	if w.hooks, err = p.planHooks(rep, self, state); err != nil {
+		return err
+	}
+	if len(probes) == 0 && w.hooks == nil {
 		return f.show(c, rep, func(out io.Writer) {
 			rep.print(out, p)
 			fmt.Fprintln(out, "Nothing to do.")
@@ -174,20 +188,12 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 		if cat, err = w.ask(c, probes, rep); err != nil {
 			return err
 		}
-		if len(w.added) == 0 {
+		if len(w.added) == 0 && (len(probes) > 0 || w.hooks == nil) {
 			return f.show(c, rep, func(out io.Writer) {
 				rep.print(out, p)
 				fmt.Fprintln(out, "Nothing was changed: none of these servers can be reached.")
 			})
 		}
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return cli.Fail(cli.ExitIO, "", "this program has no path that the client could start")
-	}
-	state, err := f.entryState()
-	if err != nil {
-		return err
 	}
 	after, undo, err := p.layout.Wrap(before, func(name string) []string {
 		server, ok := w.added[name]
@@ -217,6 +223,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 		return cli.PrintJSON(c.OutOrStdout(), rep)
 	}
 	fmt.Fprintf(c.OutOrStdout(), "Done; start %s anew. The old file is %s; `writ disconnect %s` puts it back.\n", p.title, cli.Printable(rep.Backup), p.argument())
+	when(c.OutOrStdout(), w.hooks != nil, "What it does itself is judged too, and what you type is on record: %s\n", cli.Printable(rep.Hooks))
 	fmt.Fprintf(c.OutOrStdout(), "What the servers may do is in %s\n", cli.Printable(rep.Policy))
 	return nil
 }
@@ -258,6 +265,10 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 		rep.Servers = append(rep.Servers, line)
 	}
 	rep.Diff = p.layout.Diff(before, after)
+	hooks, err := rec.Hooks.undone(rep)
+	if err != nil {
+		return err
+	}
 	if f.dry {
 		return f.show(c, rep, func(out io.Writer) { rep.print(out, p) })
 	}
@@ -266,6 +277,12 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 	}
 	if err := confirm(c, yes, "Write this?"); err != nil {
 		return err
+	}
+	if hooks != nil {
+		if err := hooks.write(); err != nil {
+			return err
+		}
+		rec.Hooks, rep.Written = nil, true
 	}
 	kept, err := os.ReadFile(rec.Backup)
 	whole := err == nil && bytes.Equal(kept, after)
@@ -339,6 +356,12 @@ func (r *connectReport) print(w io.Writer, p *place) {
 	}
 	for _, l := range r.Diff {
 		fmt.Fprintln(w, cli.Printable(l))
+	}
+	if r.Hooks != "" {
+		fmt.Fprintf(w, "--- %s\n", cli.Printable(r.Hooks))
+		for _, e := range r.Events {
+			fmt.Fprintln(w, cli.Printable(e))
+		}
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, cli.Printable(n))

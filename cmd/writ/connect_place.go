@@ -30,6 +30,8 @@ type place struct {
 	given       string // as the command was told
 	project     bool
 	dir         string
+	events      []clients.HookEvent // at which the client can run something, nil for none
+	hooksFile   string              // where it says what
 }
 
 // connected is what was done to a client's file, and how it is undone.
@@ -40,6 +42,7 @@ type connected struct {
 	Backup  string            `json:"backup"`
 	Servers map[string]string `json:"servers"` // names in the file to those in writ.yaml
 	Undo    []clients.Undo    `json:"undo"`
+	Hooks   *connectedHooks   `json:"hooks,omitempty"`
 }
 
 func (p *place) config() string     { return filepath.Join(p.dir, "writ.yaml") }
@@ -100,6 +103,9 @@ func findPlace(arg, project string) (*place, error) {
 	if c != nil {
 		p.name, p.title, p.layout = c.Name, c.Title, c.Layout
 	}
+	if c != nil && project == "" {
+		p.hooksFile, p.events = c.HooksFile(w)
+	}
 	for _, file := range candidates {
 		if file, err = filepath.Abs(file); err != nil {
 			return nil, cli.Fail(cli.ExitIO, "", "the file has no absolute path")
@@ -123,24 +129,26 @@ func findPlace(arg, project string) (*place, error) {
 }
 
 // read reads the client's file, which nobody else may write.
-func (p *place) read() ([]byte, error) {
-	f, err := os.Open(p.file)
+func (p *place) read() ([]byte, error) { return readClient(p.file) }
+
+func readClient(file string) ([]byte, error) {
+	f, err := os.Open(file)
 	if err != nil {
-		return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(p.file))
+		return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(file))
 	}
 	defer f.Close()
 	fi, err := f.Stat()
 	if err != nil || !fi.Mode().IsRegular() {
-		return nil, cli.Fail(cli.ExitData, "", "%s is no regular file", cli.Printable(p.file))
+		return nil, cli.Fail(cli.ExitData, "", "%s is no regular file", cli.Printable(file))
 	}
-	if err := errors.Join(private.Check(p.file, fi, private.Steering), private.Around(p.file)); err != nil {
+	if err := errors.Join(private.Check(file, fi, private.Steering), private.Around(file)); err != nil {
 		var e *private.Error
 		errors.As(err, &e)
 		return nil, exposed(e, "")
 	}
 	b, err := io.ReadAll(io.LimitReader(f, clients.MaxBytes+1))
 	if err != nil {
-		return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(p.file))
+		return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(file))
 	}
 	return b, nil
 }
@@ -150,16 +158,18 @@ func (p *place) unread(err error) error {
 }
 
 // replace writes the file, if it is still what was looked at.
-func (p *place) replace(before, after []byte) error {
-	now, err := p.read()
+func (p *place) replace(before, after []byte) error { return replaceClient(p.file, before, after) }
+
+func replaceClient(file string, before, after []byte) error {
+	now, err := readClient(file)
 	if err != nil {
 		return err
 	}
 	if !bytes.Equal(now, before) {
 		return cli.Fail(cli.ExitData, "the same command once more, with the client closed", "the file was changed meanwhile, and was left as it is")
 	}
-	if err := replaceFile(p.file, after); err != nil {
-		return cli.Fail(cli.ExitIO, "", "%s cannot be written", cli.Printable(p.file))
+	if err := replaceFile(file, after); err != nil {
+		return cli.Fail(cli.ExitIO, "", "%s cannot be written", cli.Printable(file))
 	}
 	return nil
 }
@@ -232,6 +242,9 @@ func (o *files) ownClient(dir string) {
 	if rec, err := readConnected(dir); err == nil {
 		o.own(rec.File)
 		o.own(rec.Backup)
+		if rec.Hooks != nil {
+			o.own(rec.Hooks.File)
+		}
 	}
 }
 

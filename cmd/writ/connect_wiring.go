@@ -28,25 +28,32 @@ type wiring struct {
 	texts map[string]string         // what writ.yaml says of each of these, by its name there
 	there map[string]*config.Server // what it says already, once it was read
 	fault error
+	hooks *hooksChange // nil where nothing is added
+
+	hosted bool // writ.yaml names the client as a host already
 
 	servers map[string]*clients.Server // by their names in writ.yaml
 }
 
+// begin reads what writ.yaml has already.
+func (w *wiring) begin() {
+	w.added, w.texts, w.there, w.servers = map[string]string{}, map[string]string{}, map[string]*config.Server{}, map[string]*clients.Server{}
+	if _, err := os.Lstat(w.config()); err != nil {
+		return
+	}
+	cfg, err := config.ReadOnly(w.config(), "")
+	if err != nil {
+		w.fault = err
+		return
+	}
+	w.hosted = cfg.Host != ""
+	for i := range cfg.Servers {
+		w.there[cfg.Servers[i].Name] = &cfg.Servers[i]
+	}
+}
+
 // add takes one more server in. why is why it cannot be.
 func (w *wiring) add(s *clients.Server) (name, why string) {
-	if w.added == nil {
-		w.added, w.texts, w.there, w.servers = map[string]string{}, map[string]string{}, map[string]*config.Server{}, map[string]*clients.Server{}
-		if _, err := os.Lstat(w.config()); err == nil {
-			cfg, err := config.ReadOnly(w.config(), "")
-			if err != nil {
-				w.fault = err
-			} else {
-				for i := range cfg.Servers {
-					w.there[cfg.Servers[i].Name] = &cfg.Servers[i]
-				}
-			}
-		}
-	}
 	for _, v := range moves {
 		if _, moved := s.Env[v]; moved {
 			return "", "its environment has " + v + ", by which Writ finds its own files"
@@ -154,6 +161,9 @@ func probe(s *clients.Server, name string) upstream.Config {
 
 // ask has the servers list their tools. One that does not is left alone.
 func (w *wiring) ask(c *cobra.Command, probes []upstream.Config, rep *connectReport) (*gate.Catalogue, error) {
+	if len(probes) == 0 {
+		return nil, nil
+	}
 	cat, err := published(c, probes)
 	if err != nil && len(probes) > 1 {
 		// Which of them it is, one after another.

@@ -12,6 +12,7 @@ import (
 	"github.com/writ-project/writ/internal/clients"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/draft"
+	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/policy"
 )
@@ -27,13 +28,13 @@ func (w *wiring) write(before, after []byte, undo []clients.Undo, cat *gate.Cata
 	if err := w.writeConfig(); err != nil {
 		return err
 	}
-	if err := w.writePolicy(draft.Policy(cat)); err != nil {
+	if err := w.writePolicy(w.withHost(draft.Policy(cat))); err != nil {
 		return err
 	}
 	if _, _, err := config.LoadOnly(w.config(), ""); err != nil {
 		return config.Invalid(err)
 	}
-	if w.rec.Backup == "" {
+	if w.rec.Backup == "" && !bytes.Equal(before, after) {
 		var err error
 		if w.rec.Backup, err = w.backup(before); err != nil {
 			return err
@@ -47,10 +48,22 @@ func (w *wiring) write(before, after []byte, undo []clients.Undo, cat *gate.Cata
 	for name, server := range w.added {
 		w.rec.Servers[name] = server
 	}
+	if w.hooks != nil {
+		w.rec.Hooks = &w.hooks.connectedHooks
+	}
 	if err := w.keep(w.rec); err != nil {
 		return err
 	}
-	return w.replace(before, after)
+	if !bytes.Equal(before, after) {
+		if err := w.replace(before, after); err != nil {
+			return err
+		}
+	}
+	if w.hooks == nil {
+		return nil
+	}
+	// Last: without a gateway what the client does itself is refused.
+	return w.hooks.write()
 }
 
 // writePolicy writes the draft, or adds what it has of servers the policy that is
@@ -91,7 +104,11 @@ func (w *wiring) writeConfig() error {
 	for _, n := range names {
 		more.WriteString(w.texts[n])
 	}
-	if len(names) == 0 {
+	host := ""
+	if w.hooks != nil && !w.hosted {
+		host = "host: " + w.name + " # its own tools are judged too\n"
+	}
+	if len(names) == 0 && host == "" {
 		return nil
 	}
 	text, err := os.ReadFile(w.config())
@@ -104,6 +121,7 @@ func (w *wiring) writeConfig() error {
 	case err != nil:
 		return cli.Fail(cli.ExitIO, "", "writ.yaml cannot be read")
 	}
+	text = bytes.Replace(text, []byte("\nservers:"), []byte("\n"+host+"servers:"), 1)
 	text = append(append(bytes.TrimRight(text, " \t\r\n"), '\n'), more.String()...)
 	if err := readsAs(w.dir, text, w.servers); err != nil {
 		return err

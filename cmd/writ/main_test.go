@@ -29,12 +29,16 @@ func TestMain(m *testing.M) {
 	if os.Getenv("XDG_DATA_HOME") == "" && filepath.Base(os.Args[0]) != "writ" {
 		os.Setenv("XDG_DATA_HOME", filepath.Join(os.TempDir(), "writ-test-data"))
 	}
-	testscript.Main(m, map[string]func(){"writ": func() {
+	programs["writ"] = func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}})
+	}
+	testscript.Main(m, programs)
 }
+
+// programs are what the tests start, by name.
+var programs = map[string]func(){}
 
 // TestScript runs the command line as its user sees it. A script is a file in
 // testdata/script; beside testscript's own commands it has

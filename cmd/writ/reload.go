@@ -107,7 +107,7 @@ func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, e
 	for _, f := range []struct {
 		name string
 		same bool
-	}{{"shadow", next.shadow == o.shadow}, {"approvals", next.asks == o.asks}, {"evidence_megabytes", next.caps == o.caps}, {"memory", reflect.DeepEqual(next.memory, o.memory)}} {
+	}{{"shadow", next.shadow == o.shadow}, {"approvals", next.asks == o.asks}, {"evidence_megabytes", next.caps == o.caps}, {"memory", reflect.DeepEqual(next.memory, o.memory)}, {"host", reflect.DeepEqual(next.host, o.host)}} {
 		if !f.same {
 			fixed = append(fixed, f.name)
 		}

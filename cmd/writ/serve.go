@@ -149,6 +149,7 @@ func (o *files) localHandler(g *gateway.Gateway, client *oneClient, mcp http.Han
 	}
 	m := http.NewServeMux()
 	m.Handle("POST /say", sayHandler(g, client, o.saying(apart...)))
+	m.Handle("POST /hook", o.hookHandler(g, client))
 	if mcp != nil {
 		m.Handle("/", mcp)
 	}

@@ -53,6 +53,9 @@ type Config struct {
 	Screen string `yaml:"screen"`
 	// Ask is what writ ask works with; absent, it routes by the built-in rules.
 	Ask Ask `yaml:"ask"`
+	// Host is the client whose own tools are judged as well: claude-code, or host for any
+	// other (docs/hosts.md). It is one of the names that contracts have servers by.
+	Host string `yaml:"host"`
 	// Memory mounts the governed memory; absent, there is none.
 	Memory Memory `yaml:"memory"`
 
@@ -272,7 +275,8 @@ func (c *Config) check(r *strictyaml.Reader) {
 	if n := c.At("policy"); n == c.Node || n.Kind == strictyaml.Text && n.Value == "" {
 		r.Fault(n, "no policy", "policy: policy.yaml")
 	}
-	seen := map[string]bool{}
+	oneOf(r, c.Node.Get("host"), c.Host, []string{"claude-code", "host"})
+	seen := map[string]bool{c.Host: c.Host != ""}
 	for i := range c.Servers {
 		if s := &c.Servers[i]; s.Given() && s.Node.Kind == strictyaml.Mapping {
 			s.check(r, seen, c.only == nil || *c.only == s.Name)
@@ -420,6 +424,9 @@ func (c *Config) agree(p *policy.Policy) Faults {
 	var known []string
 	for _, s := range c.Servers {
 		known = append(known, s.Name)
+	}
+	if c.Host != "" {
+		known = append(known, c.Host)
 	}
 	for _, k := range p.Contracts {
 		if !k.Optional && !slices.Contains(known, k.Server) {

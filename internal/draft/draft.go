@@ -83,6 +83,12 @@ func (s *Server) draft(tools []*gate.Tool, m *contracts.Match) {
 	s.tools = b.String()
 }
 
+// Given is a server whose contracts are written already, with the collections that they
+// name, a line each.
+func Given(name, collections, contracts string) Server {
+	return Server{Name: name, Tools: strings.Count("\n"+contracts, "\n  "+name+"/"), collections: collections, tools: contracts}
+}
+
 // Says is what holds of the server's tools, in a few words for a person.
 func (s Server) Says() string {
 	if s.Contract == nil {
@@ -109,7 +115,12 @@ func (d Draft) Add(to []byte) ([]byte, bool) {
 	var collections, tools strings.Builder
 	for _, s := range d.Servers {
 		if !old.Knows(s.Name) {
-			collections.WriteString(s.collections)
+			for line := range strings.Lines(s.collections) {
+				name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+				if _, has := old.Collections[name]; !has {
+					collections.WriteString(line)
+				}
+			}
 			tools.WriteString(s.tools)
 			want += s.Tools
 		}

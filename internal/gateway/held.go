@@ -87,7 +87,10 @@ func (g *Gateway) Before(ctx context.Context, s downstream.Session, principal st
 		return Verdict{}, errNotRecorded
 	}
 	r := &downstream.Request{Method: "tools/call", Era: downstream.Modern, Principal: principal, Session: s}
-	c := &heldCall{judgedCall: &judgedCall{g: g, rs: rs, r: r, call: call.Call, host: &call, isPut: !waits}, of: call, ready: make(chan struct{})}
+	c := &heldCall{judgedCall: &judgedCall{g: g, rs: rs, r: r, call: call.Call, host: &call}, of: call, ready: make(chan struct{})}
+	if !waits {
+		c.puts = maxPuts // the client asks
+	}
 	name := heldName{s.PublicID(), call.ID}
 	if there := g.held.add(name, c); there != nil {
 		select {

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/clients"
+	"github.com/writ-project/writ/internal/hook"
+	"github.com/writ-project/writ/internal/private"
+)
+
+// connectedHooks are what a client was told to run at events, and where.
+type connectedHooks struct {
+	File  string        `json:"file"`
+	Hooks clients.Hooks `json:"added"`
+}
+
+// hooksChange is a change of that file.
+type hooksChange struct {
+	connectedHooks
+	before, after []byte
+	isNew         bool
+}
+
+// planHooks says which hooks the client gets, nil where it has them, or has none. They
+// are of use only beside a gateway, which a server behind Writ brings.
+func (p *place) planHooks(rep *connectReport, self string, state []string) (*hooksChange, error) {
+	if p.events == nil || hook.Named(p.name) == nil {
+		return nil, nil
+	}
+	behind := false
+	for _, s := range rep.Servers {
+		behind = behind || s.Connected
+	}
+	if !behind {
+		rep.Notes = append(rep.Notes, "its own tools are not judged: no server of it runs through Writ, which would start the gateway")
+		return nil, nil
+	}
+	words := []string{private.Quote(self), "hook", p.name}
+	for _, s := range state {
+		words = append(words, private.Quote(s))
+	}
+	h := &hooksChange{connectedHooks: connectedHooks{File: p.hooksFile, Hooks: clients.Hooks{Events: p.events, Command: strings.Join(words, " "), Timeout: hookTimeout}}}
+	if file, err := filepath.EvalSymlinks(h.File); err == nil {
+		h.File = file
+		if h.before, err = readClient(file); err != nil {
+			return nil, err
+		}
+	} else if h.isNew = errors.Is(err, fs.ErrNotExist); !h.isNew {
+		return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(h.File))
+	}
+	var err error
+	if h.after, err = h.Hooks.Add(h.before); err != nil {
+		return nil, cli.Fail(cli.ExitData, "", "%s: %w; nothing was changed", cli.Printable(h.File), err)
+	}
+	if bytes.Equal(h.before, h.after) {
+		return nil, nil
+	}
+	rep.hooks(h, "+")
+	return h, nil
+}
+
+// hooks says which hooks come or go; the file may hold what nobody should see.
+func (r *connectReport) hooks(h *hooksChange, mark string) {
+	r.Hooks = h.File
+	for _, e := range h.Hooks.Events {
+		r.Events = append(r.Events, mark+"   "+e.Name+": "+h.Hooks.Command)
+	}
+}
+
+// write writes the file, if it is still what was looked at.
+func (h *hooksChange) write() error {
+	switch {
+	case h.isNew:
+		if err := os.MkdirAll(filepath.Dir(h.File), 0o700); err != nil {
+			return written(err)
+		}
+		return written(private.WriteOnce(h.File, h.after, 0o600))
+	case len(h.after) == 0 && h.Hooks.Whole:
+		return written(os.Remove(h.File)) // it was made for them
+	}
+	return replaceClient(h.File, h.before, h.after)
+}
+
+// undone is the change that takes the hooks out again, nil where there are none.
+func (c *connectedHooks) undone(rep *connectReport) (*hooksChange, error) {
+	if c == nil {
+		return nil, nil
+	}
+	h := &hooksChange{connectedHooks: *c}
+	var err error
+	if h.before, err = readClient(c.File); err != nil {
+		if _, serr := os.Lstat(c.File); errors.Is(serr, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	var left []string
+	if h.after, left, err = h.Hooks.Remove(h.before); err != nil {
+		return nil, cli.Fail(cli.ExitData, "", "%s: %w; nothing was changed", cli.Printable(h.File), err)
+	}
+	rep.hooks(h, "-")
+	for _, name := range left {
+		rep.Notes = append(rep.Notes, "the hook of "+name+" was changed since, or is not there any more, and is left alone")
+	}
+	if bytes.Equal(h.before, h.after) {
+		return nil, nil
+	}
+	return h, nil
+}
+
+// withHost is a draft with the contracts of the client's own tools.
+func (w *wiring) withHost(d draft.Draft) draft.Draft {
+	if w.hooks != nil {
+		d.Servers = append(d.Servers, draft.Given(w.name, hook.Declared, hook.Named(w.name).Contracts))
+	}
+	return d
+}

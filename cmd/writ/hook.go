@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
+	"github.com/writ-project/writ/internal/hook"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+const (
+	// hookWithin is how long a hook takes at most: less than the client waits, because
+	// a client that has waited in vain goes on as if there were no hook.
+	hookWithin = 50 * time.Second
+	// hookStarts is how long it looks for a gateway that the client is just starting.
+	hookStarts = 2 * time.Second
+	// hookTimeout is how long the client is told to wait, in seconds.
+	hookTimeout = 60
+	// exitBlocks is the exit code by which a hook has its client stop.
+	exitBlocks = 2
+)
+
+func hookCommand() *cobra.Command {
+	var f flags
+	return f.take(&cobra.Command{
+		Use: "hook claude-code", Short: "Answer a hook of a client, for its configuration", Hidden: true,
+		Long: "Read what a client's hook says on standard input, ask the gateway of that client, and answer\n" +
+			"as the client expects: before it runs a tool of its own with deny, ask or nothing, never with\n" +
+			"leave. writ connect puts it into the client's configuration. docs/hosts.md has the protocol\n" +
+			"behind it, which any host may speak.",
+		Args: exactly(1, "a client that has hooks: claude-code"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if args[0] != "claude-code" {
+				return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("no client of that name has hooks that are known")}
+			}
+			return f.hookClaudeCode(c)
+		},
+	}, "state")
+}
+
+// claudeEvent is what Claude Code tells a hook.
+type claudeEvent struct {
+	*hookAsked
+	name, mode string
+}
+
+// readClaude reads it. ok is false where it is none that can be read; name is known then
+// too, as far as it can be.
+func readClaude(b []byte) (e claudeEvent, ok bool) {
+	var loose struct {
+		Name string `json:"hook_event_name"`
+	}
+	_ = json.Unmarshal(b, &loose)
+	e.hookAsked, e.name = &hookAsked{Host: "claude-code"}, loose.Name
+	v, err := strictjson.Parse(bytes.TrimSpace(b), hookLimits)
+	if err != nil || v.Kind() != strictjson.Object {
+		return e, false
+	}
+	text := func(name string) string {
+		s, _ := v.Get(name).Text()
+		return s
+	}
+	e.name, e.mode, e.Dir = text("hook_event_name"), text("permission_mode"), text("cwd")
+	e.Event = map[string]string{"PreToolUse": "before", "PostToolUse": "after", "PostToolUseFailure": "after", "UserPromptSubmit": "prompt"}[e.name]
+	switch e.Event {
+	case "prompt":
+		e.Text = text("prompt")
+		return e, e.Text != ""
+	case "before", "after":
+		e.ID, e.Tool, e.Arguments = text("tool_use_id"), text("tool_name"), v.Get("tool_input")
+		if e.name == "PostToolUse" {
+			e.Result = v.Get("tool_response")
+		} else {
+			e.Failed = text("error")
+		}
+		return e, e.ID != "" && e.Tool != ""
+	}
+	return e, true
+}
+
+// prompting are the modes in which Claude Code asks its person.
+var prompting = []string{"", "default", "plan", "acceptEdits"}
+
+// hookClaudeCode answers one hook. Whatever goes wrong before a tool runs is a deny: any
+// other way for this process to end would let it run.
+func (f *flags) hookClaudeCode(c *cobra.Command) error {
+	ctx, cancel := context.WithTimeout(c.Context(), hookWithin)
+	defer cancel()
+	b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), int64(hookLimits.Bytes)+1))
+	e, ok := readClaude(b)
+	if err != nil || !ok {
+		if e.name == "PreToolUse" || e.name == "" {
+			return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("not done: what the client says of the call cannot be read")}
+		}
+		return nil
+	}
+	if e.Event == "" {
+		return nil
+	}
+	h := hook.Named(e.Host)
+	e.Root = os.Getenv("CLAUDE_PROJECT_DIR")
+	clients, genuine := speaksFor()
+	e.Interactive = genuine && os.Getenv("CLAUDE_CODE_ENTRYPOINT") == "cli" && !printing(clients[0])
+	e.Prompts = e.Interactive && slices.Contains(prompting, e.mode)
+	call := hook.Call{}
+	if e.Event != "prompt" {
+		if call, _ = e.call(h); !call.Judged {
+			return nil
+		}
+	} else if strings.HasPrefix(strings.TrimSpace(e.Text), "<") {
+		return nil // the client's own notices come the same way
+	}
+	if e.Event != "before" && !genuine {
+		return nil // it may be anybody's word
+	}
+	reply, err := f.hookAt(ctx, e.hookAsked, clients, e.Event == "before" && !call.Reads || e.Event == "prompt")
+	switch e.Event {
+	case "before":
+		return answerBefore(c.OutOrStdout(), reply, err, call.Reads)
+	case "prompt":
+		return answerPrompt(c.OutOrStdout(), reply, err, e.Interactive)
+	}
+	return nil
+}
+
+// speaksFor are the processes that may be the client, the likeliest first. genuine says
+// that it is the first, and that what stands on standard input came from it.
+func speaksFor() (clients []int, genuine bool) {
+	above := localdoor.Above(os.Getpid())
+	if pid, ok := localdoor.Stdin(); ok && slices.Contains(above, pid) {
+		return []int{pid}, true
+	}
+	if len(above) == 0 {
+		above = []int{os.Getppid()}
+	}
+	return above[:min(len(above), 6)], false
+}
+
+// printing reports whether a client was started to answer once and ask nobody.
+func printing(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(strings.Split(string(b), "\x00"), func(a string) bool {
+		return a == "-p" || a == "--print" || strings.HasPrefix(a, "--print=")
+	})
+}
+
+// hookGone says why nothing was asked.
+type hookGone struct{ why string }
+
+func (e *hookGone) Error() string { return e.why }
+
+// hookAt asks the gateway of the client. waits has it look for one that just starts.
+func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits bool) (reply hookSaid, err error) {
+	until := time.Now().Add(hookStarts)
+	for {
+		doors, derr := f.doors()
+		if derr != nil {
+			err = &hookGone{"Writ is not running, so nothing was done. Start the client anew, or a gateway with `writ serve`"}
+		}
+		for _, door := range doors {
+			for _, pid := range clients {
+				a.Client = pid
+				var status int
+				switch reply, status, err = postHook(ctx, door, a); {
+				case err != nil:
+				case status == http.StatusNotFound:
+					err = &hookGone{"No gateway of Writ serves this client, so nothing was done. Start the client anew"}
+				case status != http.StatusOK:
+					return reply, &hookGone{cli.OneLine(reply.Error, 200)}
+				default:
+					return reply, nil
+				}
+			}
+		}
+		if !waits || time.Now().After(until) {
+			return reply, err
+		}
+		select {
+		case <-ctx.Done():
+			return reply, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func postHook(ctx context.Context, door *http.Client, a *hookAsked) (reply hookSaid, status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://localhost/hook", bytes.NewReader(a.encode()))
+	if err != nil {
+		return reply, 0, err
+	}
+	resp, err := door.Do(req)
+	if err != nil {
+		return reply, 0, &hookGone{"Writ does not answer, so nothing was done. `writ status` says what runs"}
+	}
+	defer resp.Body.Close()
+	if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&reply) != nil {
+		return reply, 0, &hookGone{"Writ's answer cannot be read, so nothing was done"}
+	}
+	return reply, resp.StatusCode, nil
+}
+
+// encode writes it as readHook reads it.
+func (a *hookAsked) encode() []byte {
+	b := []byte("{}")
+	set := func(name string, v []byte) { b = strictjson.Set(b, name, v) }
+	for _, t := range []struct{ name, text string }{{"host", a.Host}, {"event", a.Event}, {"id", a.ID}, {"tool", a.Tool}, {"root", a.Root}, {"dir", a.Dir}, {"error", a.Failed}, {"text", a.Text}} {
+		if t.text != "" {
+			set(t.name, strictjson.Quote(strings.ToValidUTF8(t.text, "\uFFFD")))
+		}
+	}
+	set("client", fmt.Append(nil, a.Client))
+	for _, f := range []struct {
+		name string
+		is   bool
+	}{{"prompts", a.Prompts}, {"interactive", a.Interactive}} {
+		if f.is {
+			set(f.name, []byte("true"))
+		}
+	}
+	if a.Arguments.Exists() {
+		set("arguments", a.Arguments.Raw())
+	}
+	if a.Result.Exists() {
+		set("result", a.Result.Raw())
+	}
+	return b
+}
+
+// answerBefore tells the client. It never says allow, which would pass its own question.
+// Where no gateway answers, what only reads goes on as if there were no hook.
+func answerBefore(w io.Writer, reply hookSaid, err error, reads bool) error {
+	switch {
+	case err != nil && reads:
+		return nil
+	case err != nil:
+		reply.Decision, reply.Reason = "deny", err.Error()+"."
+	case reply.Decision == "pass":
+		return nil
+	case reply.Decision != "ask":
+		reply.Decision = "deny"
+	}
+	var out struct {
+		Specific struct {
+			Event    string `json:"hookEventName"`
+			Decision string `json:"permissionDecision"`
+			Reason   string `json:"permissionDecisionReason"`
+		} `json:"hookSpecificOutput"`
+	}
+	out.Specific.Event, out.Specific.Decision, out.Specific.Reason = "PreToolUse", reply.Decision, "Writ: "+reply.Reason
+	if json.NewEncoder(w).Encode(out) != nil {
+		return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("not done: the answer cannot be written")}
+	}
+	return nil
+}
+
+// answerPrompt tells the person where what he typed is not on record, and keeps from the
+// model what the operator's input policy ended.
+func answerPrompt(w io.Writer, reply hookSaid, err error, interactive bool) error {
+	var out struct {
+		Decision string `json:"decision,omitempty"`
+		Reason   string `json:"reason,omitempty"`
+		Message  string `json:"systemMessage,omitempty"`
+	}
+	switch {
+	case reply.Halted != "":
+		out.Decision, out.Reason = "block", "Writ: "+reply.Reply
+	case err != nil && interactive:
+		out.Message = "Writ: what you typed is not on record and vouches for nothing: " + strings.TrimSuffix(err.Error(), ", so nothing was done") + "."
+	default:
+		return nil
+	}
+	return json.NewEncoder(w).Encode(out)
+}

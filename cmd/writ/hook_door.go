@@ -1,0 +1,299 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
+	"github.com/writ-project/writ/internal/hook"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/statedir"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// hookSaid is the answer to POST /hook (docs/hosts.md).
+type hookSaid struct {
+	Decision string `json:"decision,omitempty"` // of before: pass, ask or deny
+	Reason   string `json:"reason,omitempty"`
+	Record   string `json:"record,omitempty"`
+	Evidence string `json:"evidence,omitempty"` // of after and prompt
+	Halted   string `json:"halted,omitempty"`
+	Reply    string `json:"reply,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
+
+// hookAsked is what a host says, as it was read.
+type hookAsked struct {
+	Host        string
+	Client      int
+	Event       string // before, after or prompt
+	ID, Tool    string
+	Arguments   strictjson.Value
+	Root, Dir   string // the directory the client was opened in, and where the call begins
+	Prompts     bool   // a person is asked where the answer is ask
+	Interactive bool   // a person types at the client
+	Result      strictjson.Value
+	Failed      string
+	Text        string
+}
+
+// hookLimits bound a body: a result and what is said beside it.
+var hookLimits = strictjson.Limits{Bytes: 20 << 20, Depth: 110, Leaves: 110_000, Number: 64}
+
+// readHook reads a body, exactly.
+func readHook(b []byte) (a hookAsked, ok bool) {
+	v, err := strictjson.Parse(b, hookLimits)
+	if err != nil || v.Kind() != strictjson.Object {
+		return a, false
+	}
+	texts := map[string]*string{"host": &a.Host, "event": &a.Event, "id": &a.ID, "tool": &a.Tool, "root": &a.Root, "dir": &a.Dir, "error": &a.Failed, "text": &a.Text}
+	flags := map[string]*bool{"prompts": &a.Prompts, "interactive": &a.Interactive}
+	for name, m := range v.Members() {
+		ok := true
+		switch {
+		case texts[name] != nil:
+			*texts[name], ok = m.Text()
+		case flags[name] != nil:
+			raw := string(m.Raw())
+			*flags[name], ok = raw == "true", raw == "true" || raw == "false"
+		case name == "client":
+			a.Client, err = strconv.Atoi(string(m.Raw()))
+			ok = err == nil
+		case name == "arguments":
+			a.Arguments = m
+		case name == "result":
+			a.Result = m
+		default:
+			ok = false
+		}
+		if !ok {
+			return a, false
+		}
+	}
+	switch a.Event {
+	case "before", "after":
+		ok = a.ID != "" && len(a.ID) <= 200 && a.Tool != "" && len(a.Tool) <= 200 && a.Text == ""
+	case "prompt":
+		ok = a.Text != "" && len(a.Text) <= screen.MaxText && utf8.ValidString(a.Text) && a.ID+a.Tool == ""
+	}
+	return a, ok && a.Host != "" && a.Client > 1
+}
+
+// call is the call that is judged.
+func (a *hookAsked) call(h *hook.Host) (hook.Call, gateway.HostCall) {
+	c := h.Call(a.Tool, a.Arguments, a.Root != "" && filepath.Clean(a.Dir) == filepath.Clean(a.Root))
+	return c, gateway.HostCall{ID: a.ID, Call: c.Call, Names: c.Names, Dir: absolute(a.Dir), Elsewhere: c.Moved}
+}
+
+func absolute(dir string) string {
+	if !filepath.IsAbs(dir) {
+		return ""
+	}
+	return filepath.Clean(dir)
+}
+
+// hookHandler is POST /hook of the local door: a client's own tools, and what its person
+// types. client is the one client of a gateway over stdio, nil where it has others.
+func (o *files) hookHandler(g *gateway.Gateway, client *oneClient) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		send := func(status int, reply hookSaid) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			json.NewEncoder(w).Encode(reply)
+		}
+		b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(hookLimits.Bytes)))
+		a, ok := readHook(b)
+		if err != nil || !ok {
+			send(http.StatusBadRequest, hookSaid{Error: "the body is none that docs/hosts.md has"})
+			return
+		}
+		if o.host == nil || o.host.Name != a.Host {
+			send(http.StatusNotFound, hookSaid{Error: "this gateway judges no tools of that host"})
+			return
+		}
+		if status, err := o.hookMay(r, &a); err != nil {
+			send(status, hookSaid{Error: err.Error()})
+			return
+		}
+		s, principal, err := o.hookSession(r.Context(), g, client, a.Client)
+		if errors.Is(err, downstream.ErrNoSession) {
+			send(http.StatusNotFound, hookSaid{Error: "this gateway has no session of that client"})
+			return
+		}
+		var reply hookSaid
+		if err == nil {
+			reply, err = o.hooked(r.Context(), g, s, principal, &a)
+		}
+		switch {
+		case errors.Is(err, gateway.ErrNotHeld):
+			send(http.StatusNotFound, hookSaid{Error: err.Error()})
+		case errors.Is(err, gateway.ErrOtherCall):
+			send(http.StatusConflict, hookSaid{Error: err.Error()})
+		case err != nil:
+			send(http.StatusInternalServerError, hookSaid{Error: "it could not be put on record: nothing may be done, and nothing vouches"})
+		default:
+			send(http.StatusOK, reply)
+		}
+	}
+}
+
+// hooked does what is asked.
+func (o *files) hooked(ctx context.Context, g *gateway.Gateway, s downstream.Session, principal string, a *hookAsked) (reply hookSaid, err error) {
+	if a.Event == "prompt" {
+		reply.Evidence, err = g.Turn(ctx, s, a.Text)
+		var halted *gateway.HaltedError
+		if errors.As(err, &halted) {
+			reply.Halted, reply.Reply, err = string(halted.Rejection.Reason), halted.Reply, nil
+		}
+		return reply, err
+	}
+	c, call := a.call(o.host)
+	if !c.Judged {
+		return hookSaid{Decision: "pass"}, nil
+	}
+	if a.Event == "after" {
+		result := hook.Failed(a.Failed)
+		if a.Result.Exists() {
+			result = hook.Result(a.Result.Raw(), inside(a.Root, a.Result, c.File))
+		}
+		reply.Evidence, err = g.After(s, call, result)
+		return reply, err
+	}
+	v, err := g.Before(ctx, s, principal, call, !a.Prompts)
+	if err != nil {
+		return reply, err
+	}
+	reply.Record = v.Record
+	switch {
+	case v.Allowed:
+		reply.Decision = "pass"
+	case v.Asks && a.Prompts:
+		reply.Decision, reply.Reason = "ask", why(c, v.Rejection)+". A yes is good for this call, and vouches for nothing."
+	default:
+		reply.Decision, reply.Reason = "deny", "Not done: "+why(c, v.Rejection)+"."
+		if !a.Prompts && c.Why != "" {
+			reply.Reason += " This client asks nobody; a person may do it, or open the client where it asks."
+		}
+	}
+	return reply, nil
+}
+
+// why says in a sentence or two why a call was refused. Nothing that the model wrote is
+// in it.
+func why(c hook.Call, r *writ.Rejection) string {
+	if r == nil {
+		return "it was refused"
+	}
+	own := slices.ContainsFunc(r.Failures, func(f writ.Failure) bool { return f.Reason == writ.DirectOwnState })
+	if c.Why != "" && !own {
+		return "this command is not known to only read: " + c.Why
+	}
+	if c.Tool == hook.Other && !own {
+		return "nothing is known of this tool"
+	}
+	var parts []string
+	for _, f := range r.Failures[:min(len(r.Failures), 3)] {
+		parts = append(parts, f.Need)
+	}
+	return cmp.Or(strings.TrimRight(cli.OneLine(strings.Join(parts, "; "), 800), "."), string(r.Reason))
+}
+
+// inside is the file that a result names, where it lies below root, behind links too;
+// else "".
+func inside(root string, result strictjson.Value, at string) string {
+	if at == "" || !filepath.IsAbs(root) {
+		return ""
+	}
+	v := result
+	for _, name := range strings.Split(at, "/")[1:] {
+		v = v.Get(name)
+	}
+	file, ok := v.Text()
+	if !ok || !filepath.IsAbs(file) || filepath.Clean(file) != file {
+		return ""
+	}
+	real, err := filepath.EvalSymlinks(file)
+	top, rerr := filepath.EvalSymlinks(root)
+	if err != nil || rerr != nil {
+		return ""
+	}
+	if rel, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return ""
+	}
+	return file
+}
+
+// hookMay says who may speak for a client: it itself, this program where the client
+// started it, and whoever shows the token of a person. What a person typed is taken from
+// a client alone that has a terminal and that no other client's agent can have started.
+func (o *files) hookMay(r *http.Request, a *hookAsked) (int, error) {
+	if header, stated := r.Header["Authorization"]; stated {
+		switch c, ok := clientsOf(o.state).Bearer(header); {
+		case !ok:
+			return http.StatusUnauthorized, errors.New("not authenticated")
+		case !c.Role.Says():
+			return http.StatusForbidden, errors.New("the token is an agent's")
+		}
+		return 0, nil
+	}
+	if a.Event == "before" && runtime.GOOS != "linux" {
+		return 0, nil // who asks before he acts learns what he may do, wherever he comes from
+	}
+	if err := localdoor.Of(r.Context(), a.Client); err != nil {
+		return http.StatusForbidden, errors.New("it does not come from that client")
+	}
+	if a.Event != "prompt" {
+		return 0, nil
+	}
+	if !a.Interactive {
+		return http.StatusForbidden, errors.New("nobody types at this client")
+	}
+	if err := localdoor.ByHand(a.Client, append(otherClients(o.state, a.Client), os.Getpid())...); err != nil {
+		return http.StatusForbidden, err
+	}
+	return 0, nil
+}
+
+// otherClients are the processes of the clients whose gateways share a session.
+func otherClients(state string, but int) (pids []int) {
+	kept, _ := os.ReadDir(filepath.Join(state, statedir.SessionsDir))
+	for _, e := range kept {
+		if m := sharedFile.FindStringSubmatch(e.Name()); m != nil {
+			if pid, err := strconv.Atoi(m[1]); err == nil && pid != but {
+				if start, among := localdoor.Started(pid); start == m[2] && among == m[3] {
+					pids = append(pids, pid)
+				}
+			}
+		}
+	}
+	return pids
+}
+
+// hookSession is the session of a client, the one that its gateways share.
+func (o *files) hookSession(ctx context.Context, g *gateway.Gateway, client *oneClient, pid int) (s downstream.Session, principal string, err error) {
+	principal = fmt.Sprintf("local:%d", os.Getuid())
+	if client != nil {
+		s, err = client.of(pid)
+		return s, principal, err
+	}
+	if s, err = sharedSession(ctx, o.state, g, principal, pid); err == nil && s == nil {
+		err = downstream.ErrNoSession
+	}
+	return s, principal, err
+}
