@@ -35,17 +35,21 @@ const (
 func hookCommand() *cobra.Command {
 	var f flags
 	return f.take(&cobra.Command{
-		Use: "hook claude-code", Short: "Answer a hook of a client, for its configuration", Hidden: true,
+		Use: "hook claude-code | host", Short: "Answer a client that asks before it runs a tool of its own",
 		Long: "Read what a client's hook says on standard input, ask the gateway of that client, and answer\n" +
 			"as the client expects: before it runs a tool of its own with deny, ask or nothing, never with\n" +
-			"leave. writ connect puts it into the client's configuration. docs/hosts.md has the protocol\n" +
-			"behind it, which any host may speak.",
-		Args: exactly(1, "a client that has hooks: claude-code"),
+			"leave. writ connect puts it into the client's configuration.\n\n" +
+			"With host, for any other: a request of docs/hosts.md on standard input, its answer on\n" +
+			"standard output.",
+		Args: exactly(1, "claude-code, or host for any other"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if args[0] != "claude-code" {
-				return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("no client of that name has hooks that are known")}
+			switch args[0] {
+			case "claude-code":
+				return f.hookClaudeCode(c)
+			case "host":
+				return f.hookHost(c)
 			}
-			return f.hookClaudeCode(c)
+			return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("no client of that name has hooks that are known")}
 		},
 	}, "state")
 }
@@ -90,6 +94,12 @@ func readClaude(b []byte) (e claudeEvent, ok bool) {
 	return e, true
 }
 
+// noticed reports whether a prompt is a notice of the client's, which comes the same way
+// and has the agent's words in it.
+func noticed(text string) bool {
+	return strings.HasPrefix(strings.TrimSpace(text), "<") || strings.Contains(text, "<task-notification>") || strings.Contains(text, "<system-reminder>")
+}
+
 // prompting are the modes in which Claude Code asks its person.
 var prompting = []string{"", "default", "plan", "acceptEdits"}
 
@@ -116,11 +126,11 @@ func (f *flags) hookClaudeCode(c *cobra.Command) error {
 	e.Prompts = e.Interactive && slices.Contains(prompting, e.mode)
 	call := hook.Call{}
 	if e.Event != "prompt" {
-		if call, _ = e.call(h); !call.Judged {
+		if call, _ = e.call(h, nil); !call.Judged {
 			return nil
 		}
-	} else if strings.HasPrefix(strings.TrimSpace(e.Text), "<") {
-		return nil // the client's own notices come the same way
+	} else if noticed(e.Text) {
+		return nil
 	}
 	if e.Event != "before" && !genuine {
 		return nil // it may be anybody's word
@@ -133,6 +143,38 @@ func (f *flags) hookClaudeCode(c *cobra.Command) error {
 		return answerPrompt(c.OutOrStdout(), reply, err, e.Interactive)
 	}
 	return nil
+}
+
+// hookHost passes a request of any host on, and prints the answer. A host that asks
+// before it acts is answered with deny where nobody can be asked.
+func (f *flags) hookHost(c *cobra.Command) error {
+	ctx, cancel := context.WithTimeout(c.Context(), hookWithin)
+	defer cancel()
+	b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), int64(hookLimits.Bytes)+1))
+	clients, genuine := speaksFor()
+	if err == nil && strictjson.Get(b, "client") == nil {
+		b = strictjson.Set(bytes.TrimSpace(b), "client", fmt.Append(nil, clients[0]))
+	} else {
+		clients = nil
+	}
+	a, ok := readHook(b)
+	if err != nil || !ok {
+		return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("not done: the request is none that docs/hosts.md has")}
+	}
+	if a.Token = os.Getenv(tokenVariable); a.Token == "" && a.Event != "before" && !genuine {
+		return cli.Fail(cli.ExitRefused, "docs/hosts.md", "it may be anybody's word: it comes neither from the host by a pair of sockets nor with a token")
+	}
+	if clients == nil {
+		clients = []int{a.Client}
+	}
+	reply, err := f.hookAt(ctx, &a, clients, a.Event == "before")
+	if err != nil && a.Event == "before" {
+		reply, err = hookSaid{Decision: "deny", Reason: err.Error() + "."}, nil
+	}
+	if err != nil {
+		return cli.Fail(cli.ExitIO, "writ status", "%w", err)
+	}
+	return json.NewEncoder(c.OutOrStdout()).Encode(reply)
 }
 
 // speaksFor are the processes that may be the client, the likeliest first. genuine says
@@ -179,7 +221,9 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits b
 				switch reply, status, err = postHook(ctx, door, a); {
 				case err != nil:
 				case status == http.StatusNotFound:
-					err = &hookGone{"No gateway of Writ serves this client, so nothing was done. Start the client anew"}
+					if err = (&hookGone{cli.OneLine(reply.Error, 200)}); a.Event == "before" {
+						err = &hookGone{"No gateway of Writ serves this client, so nothing was done. Start the client anew"}
+					}
 				case status != http.StatusOK:
 					return reply, &hookGone{cli.OneLine(reply.Error, 200)}
 				default:
@@ -202,6 +246,9 @@ func postHook(ctx context.Context, door *http.Client, a *hookAsked) (reply hookS
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://localhost/hook", bytes.NewReader(a.encode()))
 	if err != nil {
 		return reply, 0, err
+	}
+	if a.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+a.Token)
 	}
 	resp, err := door.Do(req)
 	if err != nil {

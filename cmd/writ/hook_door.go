@@ -51,6 +51,7 @@ type hookAsked struct {
 	Result      strictjson.Value
 	Failed      string
 	Text        string
+	Token       string // of whoever speaks for it, in no body
 }
 
 // hookLimits bound a body: a result and what is said beside it.
@@ -95,10 +96,45 @@ func readHook(b []byte) (a hookAsked, ok bool) {
 	return a, ok && a.Host != "" && a.Client > 1
 }
 
-// call is the call that is judged.
-func (a *hookAsked) call(h *hook.Host) (hook.Call, gateway.HostCall) {
+// call is the call that is judged. own are the paths that no tool may name.
+func (a *hookAsked) call(h *hook.Host, own []string) (hook.Call, gateway.HostCall) {
 	c := h.Call(a.Tool, a.Arguments, a.Root != "" && filepath.Clean(a.Dir) == filepath.Clean(a.Root))
+	if c.Reads && c.Names != nil && finds(c.Names, a.Dir, own) {
+		c.Reads, c.Why, c.Tool = false, "it may come upon Writ's own files", a.Tool
+	}
 	return c, gateway.HostCall{ID: a.ID, Call: c.Call, Names: c.Names, Dir: absolute(a.Dir), Elsewhere: c.Moved}
+}
+
+// finds reports whether a command line that only reads may read Writ's own files without
+// naming them: by a pattern, or by a program that looks through directories.
+func finds(words []string, dir string, own []string) bool {
+	home, _ := os.UserHomeDir()
+	looks := slices.ContainsFunc(words, func(w string) bool { return slices.Contains([]string{"grep", "egrep", "fgrep", "rg", "diff"}, w) })
+	for _, w := range append(words[:len(words):len(words)], ".") {
+		for _, sign := range []string{"~", "$HOME"} {
+			if rest, ok := strings.CutPrefix(w, sign); ok && (rest == "" || rest[0] == '/') {
+				w = home + rest
+			}
+		}
+		if rest, ok := strings.CutPrefix(w, "$PWD"); ok {
+			w = "." + rest
+		}
+		at := strings.IndexAny(w, "*?[{")
+		if at >= 0 {
+			w = w[:strings.LastIndexByte(w[:at], '/')+1]
+		} else if !looks {
+			continue
+		}
+		if !filepath.IsAbs(w) {
+			w = filepath.Join(dir, w)
+		}
+		for _, p := range own {
+			if rel, err := filepath.Rel(w, p); err == nil && filepath.IsLocal(rel) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func absolute(dir string) string {
@@ -163,7 +199,7 @@ func (o *files) hooked(ctx context.Context, g *gateway.Gateway, s downstream.Ses
 		}
 		return reply, err
 	}
-	c, call := a.call(o.host)
+	c, call := a.call(o.host, o.ownPaths)
 	if !c.Judged {
 		return hookSaid{Decision: "pass"}, nil
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/hook"
+	cmdline "github.com/writ-project/writ/internal/shell"
 )
 
 func init() { programs["hook-client"] = hookClient }
@@ -111,6 +112,24 @@ func must(err error) {
 	if err != nil {
 		fmt.Println("failed:", err)
 		os.Exit(1)
+	}
+}
+
+// TestFinds: what may come upon Writ's own files without naming them.
+func TestFinds(t *testing.T) {
+	t.Setenv("HOME", "/home/u")
+	own := []string{"/home/u/.local/state/writ", "/home/u/.config/writ/claude-code/policy.yaml"}
+	for command, want := range map[string]bool{
+		"cat ~/.local/state/w*/log.key": true, "cat $HOME/.local/state/wri?/log.key": true, "cat ../.local/state/*/log.key": true,
+		"grep -r key ~": true, "grep -r key /": true, "rg key ..": true, "rg key ../.local": true, "cat /home/*/.local/state/writ/log.key": true,
+		"rg key": false, "grep -rn key src": false, "cat *.go": false, "ls ~": false, "ls /": false, "cat ~/notes/*.md": false, "ls src/*.go": false,
+	} {
+		if got := finds(cmdline.Read(command).Words, "/home/u/proj", own); got != want {
+			t.Errorf("%s: %v", command, got)
+		}
+	}
+	if !finds(cmdline.Read("rg key").Words, "/home/u", own) {
+		t.Error("a search from a directory above is not seen")
 	}
 }
 
