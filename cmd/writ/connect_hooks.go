@@ -10,6 +10,7 @@ import (
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/clients"
+	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/private"
 )

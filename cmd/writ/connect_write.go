@@ -12,7 +12,6 @@ import (
 	"github.com/writ-project/writ/internal/clients"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/draft"
-	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/policy"
 )
