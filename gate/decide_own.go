@@ -72,7 +72,7 @@ func (j *judge) own() {
 	hits := map[*leaf]bool{}
 	work := 0
 	for _, l := range j.leaves {
-		if !l.maybePath() {
+		if !l.maybePath() && len(j.in.Resolved[l.pointer]) == 0 {
 			continue
 		}
 		if strings.Contains(l.text, ":") && endpoints[endpoint(strings.ToLower(l.text))] {

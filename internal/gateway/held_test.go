@@ -77,6 +77,14 @@ func TestHeld(t *testing.T) {
 	h.before("6", "Read", `{"file_path":"/state/writ/log.key"}`, "deny")
 	h.before("7", "Unheard", `{"x":1}`, "ask")
 	h.before("8", "WebFetch", `{"url":"https://example.org/a","prompt":"p"}`, "ask")
+	h.before("81", "Bash", `{"command":"cat > x <<'EOF'\na\n\tb\nEOF"}`, "ask")
+	h.before("82", "Bash", `{"command":"echo \u202e"}`, "ask")
+	h.before("83", "Bash", `{"command":"rm -r writ", "run_in_background": true}`, "ask")
+	own := h.call("84", "Bash", `{"command":"rm -r writ"}`)
+	own.Dir = "/state"
+	if v, err := h.gw.Before(testContext(t), h.s, "local", own, false); err != nil || v.Allowed || v.Asks {
+		t.Errorf("%+v %v", v, err)
+	}
 	h.before("9", "WebSearch", `{"query":"how to sort"}`, "pass")
 	h.before("10", "Read", `{"file_path":"/proj/a.go"}`, "pass")
 

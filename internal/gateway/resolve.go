@@ -80,7 +80,7 @@ func (g *Gateway) locate(ctx context.Context, f *fleet, in *gate.Input, host *Ho
 	for _, t := range texts {
 		l.text(t.Pointer, t.Text)
 	}
-	if host != nil && len(texts) > 0 {
+	if host != nil {
 		for _, name := range host.Names {
 			l.text(commandAt, name)
 			paths, _ := gate.Paths(name)

@@ -21,6 +21,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // MaxCommand is how long a command may be to be looked at: the parser recurses, and
@@ -50,8 +52,8 @@ func Read(command string) Reading {
 	case len(command) > MaxCommand:
 		r.no("it is longer than 8 KiB")
 		return r.Reading
-	case !utf8.ValidString(command) || strings.ContainsFunc(command, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }):
-		r.no("it has control characters")
+	case !utf8.ValidString(command) || text.HidesIn(command, text.Unseen, "\n\t"):
+		r.no("it has characters that nobody sees")
 		return r.Reading
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
