@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	writ "github.com/writ-project/writ"
@@ -58,13 +59,18 @@ type anywayData struct {
 	Status   string `json:"status"`
 }
 
-const maxHeld = 1000 // calls that wait for a result; the oldest is given up for another
+// Bounds of what waits for a result; the oldest is given up for another.
+const (
+	maxHeld      = 1000     // calls
+	maxHeldBytes = 64 << 20 // of their arguments
+)
 
 // held are the calls of clients' own tools that wait for what came of them.
 type held struct {
 	mu    sync.Mutex
 	calls map[heldName]*heldCall
 	order []heldName
+	bytes int // of their arguments
 }
 
 type heldName struct{ session, id string }
@@ -204,12 +210,20 @@ func (h *held) add(name heldName, c *heldCall) (there *heldCall) {
 	if h.calls == nil {
 		h.calls = map[heldName]*heldCall{}
 	}
-	for len(h.order) >= maxHeld {
-		delete(h.calls, h.order[0])
-		h.order = h.order[1:]
+	for size := len(c.of.Arguments.Raw()); len(h.order) > 0 && (len(h.order) >= maxHeld || h.bytes+size > maxHeldBytes); {
+		h.drop(h.order[0])
 	}
 	h.calls[name], h.order = c, append(h.order, name)
+	h.bytes += len(c.of.Arguments.Raw())
 	return nil
+}
+
+// drop gives up a call that is kept. The caller holds h.mu.
+func (h *held) drop(name heldName) {
+	h.bytes -= len(h.calls[name].of.Arguments.Raw())
+	delete(h.calls, name)
+	i := slices.Index(h.order, name)
+	h.order = slices.Delete(h.order, i, i+1)
 }
 
 // take gives up the call of that name, or, where c is one, that very call.
@@ -227,12 +241,6 @@ func (h *held) take(name heldName, c *heldCall) *heldCall {
 			return nil // it was not answered yet
 		}
 	}
-	delete(h.calls, name)
-	for i, n := range h.order {
-		if n == name {
-			h.order = append(h.order[:i:i], h.order[i+1:]...)
-			break
-		}
-	}
+	h.drop(name)
 	return there
 }

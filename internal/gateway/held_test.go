@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -21,8 +22,9 @@ type hosted struct {
 	n    int
 }
 
-func newHosted(t *testing.T, st gateway.Store) *hosted {
+func newHosted(t *testing.T, st gateway.Store, changes ...string) *hosted {
 	h := hook.Named("claude-code")
+	h.Contracts = strings.NewReplacer(changes...).Replace(h.Contracts)
 	r := &rig{tb: t, store: st, opts: gateway.Options{Store: st, Tools: h.Definitions(), OwnPaths: []string{"/state/writ"}, Version: "test",
 		Policy: policy(t, "collections:\n"+hook.Declared+"tools:\n"+h.Contracts)}}
 	r.start()
@@ -152,6 +154,17 @@ func TestHeldTyped(t *testing.T) {
 	h.before("4", "Edit", edit, "pass")
 }
 
+// TestHeldListedCommand: the operator lets a command pass, and nothing that begins so.
+func TestHeldListedCommand(t *testing.T) {
+	h := newHosted(t, onMaps(t), "/command: { role: query, from: [user] }", "/command: { role: query, from: [user, const: [make lint, go test ./...]] }")
+	h.before("1", "Bash", `{"command":"go test ./...","description":"d"}`, "pass")
+	h.before("2", "Bash", `{"command":"go test ./... -exec ./x"}`, "ask")
+	h.before("3", "Bash", `{"command":"make lint; rm x"}`, "ask")
+	h.before("4", "Bash", `{"command":"make lint","dangerouslyDisableSandbox":true}`, "ask")
+	h.before("5", "Bash", `{"command":"make lint","run_in_background":true}`, "pass")
+	h.before("6", "Bash", `{"command":"make lint","unheard":"x"}`, "ask")
+}
+
 // TestHeldEdits: a file that the agent changed in one session can be read and changed in
 // the next.
 func TestHeldEdits(t *testing.T) {
@@ -168,6 +181,19 @@ func TestHeldEdits(t *testing.T) {
 		var err error
 		if _, h.s, err = h.gw.OpenSession(testContext(t), "local", downstream.CarrierStdio); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestHeldBounded: calls that nobody tells the end of take bounded memory.
+func TestHeldBounded(t *testing.T) {
+	h := newHosted(t, onMaps(t))
+	for i := range 1002 {
+		h.before(fmt.Sprint(i), "Bash", `{"command":"ls"}`, "pass")
+	}
+	for id, want := range map[string]error{"0": gateway.ErrNotHeld, "1": gateway.ErrNotHeld, "2": nil, "1001": nil} {
+		if _, err := h.after(id, "Bash", `{"command":"ls"}`, ""); !errors.Is(err, want) {
+			t.Errorf("%s: %v", id, err)
 		}
 	}
 }
