@@ -54,6 +54,9 @@ func (w *wiring) begin() {
 
 // add takes one more server in. why is why it cannot be.
 func (w *wiring) add(s *clients.Server) (name, why string) {
+	if w.added == nil {
+		w.begin()
+	}
 	for _, v := range moves {
 		if _, moved := s.Env[v]; moved {
 			return "", "its environment has " + v + ", by which Writ finds its own files"

@@ -99,18 +99,26 @@ func readHook(b []byte) (a hookAsked, ok bool) {
 // call is the call that is judged. own are the paths that no tool may name.
 func (a *hookAsked) call(h *hook.Host, own []string) (hook.Call, gateway.HostCall) {
 	c := h.Call(a.Tool, a.Arguments, a.Root != "" && filepath.Clean(a.Dir) == filepath.Clean(a.Root))
-	if c.Reads && c.Names != nil && finds(c.Names, a.Dir, own) {
+	if c.Reads && c.Names != nil && finds(c.Names, a.Dir, c.Moved, own) {
 		c.Reads, c.Why, c.Tool = false, "it may come upon Writ's own files", a.Tool
 	}
 	return c, gateway.HostCall{ID: a.ID, Call: c.Call, Names: c.Names, Dir: absolute(a.Dir), Elsewhere: c.Moved}
 }
 
 // finds reports whether a command line that only reads may read Writ's own files without
-// naming them: by a pattern, or by a program that looks through directories.
-func finds(words []string, dir string, own []string) bool {
+// naming them: by a pattern, or by a program that looks through directories. moved says
+// that it does so in another directory than dir.
+func finds(words []string, dir string, moved bool, own []string) bool {
 	home, _ := os.UserHomeDir()
 	looks := slices.ContainsFunc(words, func(w string) bool { return slices.Contains([]string{"grep", "egrep", "fgrep", "rg", "diff"}, w) })
 	for _, w := range append(words[:len(words):len(words)], ".") {
+		at := strings.IndexAny(w, "*?[{")
+		if at < 0 && !looks {
+			continue
+		}
+		if moved || strings.Contains(w, "{") && strings.ContainsAny(w, ",.") && strings.ContainsAny(w, "/~") {
+			return true
+		}
 		for _, sign := range []string{"~", "$HOME"} {
 			if rest, ok := strings.CutPrefix(w, sign); ok && (rest == "" || rest[0] == '/') {
 				w = home + rest
@@ -119,11 +127,11 @@ func finds(words []string, dir string, own []string) bool {
 		if rest, ok := strings.CutPrefix(w, "$PWD"); ok {
 			w = "." + rest
 		}
-		at := strings.IndexAny(w, "*?[{")
-		if at >= 0 {
+		if strings.HasPrefix(w, "~") {
+			return true // of somebody else
+		}
+		if at := strings.IndexAny(w, "*?[{"); at >= 0 {
 			w = w[:strings.LastIndexByte(w[:at], '/')+1]
-		} else if !looks {
-			continue
 		}
 		if !filepath.IsAbs(w) {
 			w = filepath.Join(dir, w)

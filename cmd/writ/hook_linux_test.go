@@ -122,13 +122,16 @@ func TestFinds(t *testing.T) {
 	for command, want := range map[string]bool{
 		"cat ~/.local/state/w*/log.key": true, "cat $HOME/.local/state/wri?/log.key": true, "cat ../.local/state/*/log.key": true,
 		"grep -r key ~": true, "grep -r key /": true, "rg key ..": true, "rg key ../.local": true, "cat /home/*/.local/state/writ/log.key": true,
+		"cat {~/.local/state/writ/log.key,x}": true, "cat ~u/.local/*/writ/log.key": true, "(cd ~/.local/state && cat */log.key)": true,
+		"(cd src && ls)": false, "cat {a,b}.go": false,
 		"rg key": false, "grep -rn key src": false, "cat *.go": false, "ls ~": false, "ls /": false, "cat ~/notes/*.md": false, "ls src/*.go": false,
 	} {
-		if got := finds(cmdline.Read(command).Words, "/home/u/proj", own); got != want {
+		r := cmdline.Read(command)
+		if got := finds(r.Words, "/home/u/proj", r.Moved, own); got != want {
 			t.Errorf("%s: %v", command, got)
 		}
 	}
-	if !finds(cmdline.Read("rg key").Words, "/home/u", own) {
+	if !finds(cmdline.Read("rg key").Words, "/home/u", false, own) {
 		t.Error("a search from a directory above is not seen")
 	}
 }

@@ -218,15 +218,21 @@ func bare(w *syntax.Word) bool {
 // literal is what a word says. ok is false where only running it would tell; globs says
 // that it may become a word with a "-" in front.
 func literal(w *syntax.Word) (text string, globs, ok bool) {
-	var b strings.Builder
+	var b, bare strings.Builder // bare is what no quotation marks are around
+	defer func() {
+		if t := bare.String(); strings.Contains(t, "{") && (strings.Contains(t, ",") || strings.Contains(t, "..")) {
+			globs = true
+		}
+	}()
 	for i, p := range w.Parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
 			t := p.Value
+			bare.WriteString(t)
 			if i == 0 && strings.HasPrefix(t, "=") {
 				return "", false, false // zsh takes it for a program's path
 			}
-			if strings.ContainsAny(t, "{}") && t != "{}" && strings.ContainsAny(t, ",.") || i == 0 && t != "" && strings.ContainsRune("*?[", rune(t[0])) {
+			if i == 0 && t != "" && strings.ContainsRune("*?[", rune(t[0])) {
 				globs = true
 			}
 			if strings.HasPrefix(t, "^") || strings.Contains(t, "#") && strings.ContainsAny(t, "*?[") {
