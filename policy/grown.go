@@ -79,6 +79,18 @@ func WithGrown(source, grown []byte) (all []byte, lines int) {
 	return slices.Concat(source, grown), bytes.Count(source, []byte("\n"))
 }
 
+// With returns the policy as it would be if more lines stood behind it. It is not ok
+// where one of them is none that may.
+func (p *Policy) With(lines []Grown) (*Policy, bool) {
+	text := GrownText(lines)
+	if len(p.Grown) > 0 { // the key is there, the last one
+		text = bytes.TrimPrefix(text, []byte("grown:\n"))
+	}
+	source, _ := WithGrown(p.Source, text)
+	grown, faults := Parse("policy", source)
+	return grown, len(faults) == 0
+}
+
 type grownFile struct {
 	strictyaml.Place
 	Tool   strictyaml.String   `yaml:"tool"`

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -68,16 +67,11 @@ func isOutput(at gate.Ref) bool { return at.Pointer != "" && at.Label != writ.Mo
 
 // passesBy reports whether the call would pass if the lines had grown.
 func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) bool {
-	text := policy.GrownText(lines)
-	if len(text) > maxLines {
+	if len(policy.GrownText(lines)) > maxLines {
 		return false
 	}
-	source, _ := policy.WithGrown(c.rs.policy.Source, text)
-	if len(c.rs.policy.Grown) > 0 { // the key is there, the last one
-		source = slices.Concat(c.rs.policy.Source, bytes.TrimPrefix(text, []byte("grown:\n")))
-	}
-	p, faults := policy.Parse("policy", source)
-	if len(faults) > 0 {
+	p, ok := c.rs.policy.With(lines)
+	if !ok {
 		return false
 	}
 	in.Policy, in.Asked = p, gate.NotAsked
