@@ -565,8 +565,24 @@ func hostOf(link string) string {
 // each leaf gets the label that bounds what the result may vouch for (R4).
 func (j *judge) labelLeaves() {
 	for _, l := range j.leaves {
-		j.labelLeaf(l)
+		if j.labelLeaf(l); l.rule_ == "" && !j.d.Effect.Gated() {
+			j.raised(l)
+		}
 	}
+}
+
+// raised lets a read be asked with what a person raised for that argument: strangers
+// chose nothing in it then, so its answer is no stranger's choice either (R4). What equals
+// the value there is lowered as before.
+func (j *judge) raised(l *leaf) {
+	was := l.label
+	for _, src := range j.sources(l) {
+		if src.Ours && j.from(l, src) == "" {
+			l.open = false // a read adds to no collection
+			return
+		}
+	}
+	l.founded = founded{label: was}
 }
 
 // labelLeaf finds the highest label a leaf has in this session, whether or not
@@ -623,7 +639,7 @@ func (j *judge) trace() {
 		j.d.args = append(j.d.args, provenance.Arg{
 			Value: l.value, Type: l.typ(), Label: l.carries(), Fixed: l.rule_ == "const" && l.rule.Constants() == 1,
 			// An empty value carries no more than a boolean does.
-			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined ||
+			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined || l.rule_ == grownOutput && !j.d.Effect.Gated() ||
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,
 			Names:   (l.role == policy.Target || l.role == policy.Selector) && !l.empty && !l.answer && !l.key,

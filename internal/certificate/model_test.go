@@ -67,6 +67,7 @@ tools:
 grown:
   - { tool: b/tell, arg: /who, from: "a/rows#/rows/*/title", writes: ours }
   - { tool: b/name, arg: /who, from: "a/rows#/rows/*/title", writes: ours }
+  - { tool: a/rows, arg: /q, from: "a/rows#/rows/*/title", writes: ours }
 `
 
 var worldArguments = map[string][]string{

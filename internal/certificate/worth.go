@@ -56,7 +56,7 @@ func (c *call) arguments() []argument {
 			label = min(label, writ.External)
 		}
 		out = append(out, argument{l.value, l.typ(), label,
-			l.value.Kind() == strictjson.Bool || l.enum || empty(l.value) || c.declined(l) || small})
+			l.value.Kind() == strictjson.Bool || l.enum || empty(l.value) || c.declined(l) || small || l.Rule == grownOutput && !c.effect.Gated()})
 	}
 	for _, name := range c.fields {
 		out = append(out, argument{value: strictjson.StringOf(name), narrow: true})
