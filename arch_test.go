@@ -43,7 +43,7 @@ type layer struct {
 
 var (
 	words   = []string{".", "internal/strictjson", "internal/text"}
-	grounds = []string{"provenance", "policy", "gate", "memory", "audit", "internal/certificate", "internal/ask/claim", "internal/ask/screen"}
+	grounds = []string{"provenance", "policy", "gate", "memory", "audit", "internal/certificate", "internal/learn", "internal/ask/claim", "internal/ask/screen"}
 	below   = slices.Concat(words, grounds)
 	// Libraries that only compute.
 	pureLibraries = []string{
@@ -81,6 +81,7 @@ var lattice = []layer{
 		may: slices.Concat(words, []string{"internal/money", "internal/schema", "provenance", "policy"}), outside: pureLibraries, pure: true},
 	{name: "ground: was it decided rightly", packages: []string{"internal/certificate"},
 		may: slices.Concat(words, []string{"internal/calendar", "internal/money", "internal/schema", "provenance", "policy", "gate"}), pure: true},
+	{name: "ground: what may it grow by", packages: []string{"internal/learn"}, may: slices.Concat(words, []string{"provenance", "policy", "gate"}), pure: true},
 	{name: "ground: what is believed", packages: []string{"memory"}, may: slices.Concat(words, []string{"internal/strictyaml"}), outside: pureLibraries, pure: true},
 	{name: "ground: what was decided", packages: []string{"audit"}, may: words, outside: pureLibraries, pure: true},
 	{name: "ground: what a model claims", packages: []string{"internal/ask/claim"}, may: words, outside: pureLibraries, pure: true},
@@ -107,7 +108,7 @@ var lattice = []layer{
 	{name: "users of the door", packages: []string{"internal/ask/...", "internal/console/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/mcp/downstream", "internal/strictyaml", "internal/ask"}), outside: anything},
 	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway"})},
-	{name: "offline evaluation", packages: []string{"eval/gates", "eval/invariants", "eval/memory", "eval/replay"}, may: slices.Concat(below, []string{"internal/strictyaml"}),
+	{name: "offline evaluation", packages: []string{"eval/gates", "eval/invariants", "eval/memory", "eval/replay"}, may: slices.Concat(below, []string{"internal/draft", "internal/strictyaml"}),
 		outside: []string{"golang.org/x/text/unicode/norm"}},
 	{name: "evaluation", packages: []string{"eval/..."},
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/ask"}), outside: anything},
@@ -438,7 +439,9 @@ var doors = []door{
 	// One decision procedure for the door, for the replay of a session and
 	// for whoever checks a log. The offline evaluation runs it over its cases; it
 	// has no server to call.
-	{"gate", "", "Decide", []string{"internal/gateway.decide", "eval/gates.Product", "eval/replay.decide"}},
+	{"gate", "", "Decide", []string{"internal/gateway.decide", "eval/gates.Product", "eval/replay.decide",
+		// What is learned from a log is tried on its calls, and calls nobody.
+		"internal/learn.decide"}},
 	// One place decides what an agent proposes to the memory, and writes it. The
 	// others try or replay, and write nothing.
 	{"memory", "", "Handle", []string{"internal/memoryserver.Keeper.Propose", "memory.Redecide", "cmd/writ.remembered.try",
@@ -462,7 +465,8 @@ var doors = []door{
 	// What he keeps from now on the same way, but for clients.
 	{"internal/approval", "Queue", "Grow", []string{"internal/approval.Handler", "cmd/writ.files.askHere"}},
 	{"gate", "Session", "Approve", []string{"internal/gateway.sessions.approve", "internal/gateway.Replayer.approval",
-		// The person of an evaluation, who has nothing to execute.
+		// The persons of an evaluation and of a replay, who have nothing to execute.
+		"internal/learn.rules.again",
 		"eval/replay.ours.call"}},
 	// INV-6: the single-step host has one call site, in no loop.
 	{"internal/ask", "Door", "Call", []string{"internal/ask.run.act"}},

@@ -1,0 +1,168 @@
+package learn
+
+import (
+	"math"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// Session is what a log has of one session, in its order.
+type Session struct {
+	ID    string
+	Key   [32]byte
+	Steps []Step
+}
+
+// Step is one event of a session: what the user typed, a call, what one answered, or that
+// turns lapsed. Exactly one is given.
+type Step struct {
+	Turn   *Turn
+	Call   *Call
+	Result *Result
+	Lapse  bool
+}
+
+// Turn is what the user typed.
+type Turn struct {
+	Text []byte
+	At   time.Time
+}
+
+// Call is a call as it was judged.
+type Call struct {
+	Input       gate.Input // without policy, catalogue and session
+	Definitions *Definitions
+	Made        bool // it was made, whatever let it
+}
+
+// Definitions are those of a catalogue. Calls of one catalogue share one.
+type Definitions struct{ All []gate.Definition }
+
+// Result is what a call that was made answered.
+type Result struct {
+	Of   int // the number of the call's step
+	Gate gate.Result
+}
+
+// Judged says what becomes of a call.
+type Judged uint8
+
+// What may: it is refused for good, waits for a person, or passes.
+const (
+	Refuses Judged = iota
+	Asks
+	Passes
+)
+
+// seen is told of each call that was judged.
+type seen func(step int, c *Call, in *gate.Input, d *gate.Decision)
+
+// decide is the one place that has a call judged.
+func decide(in gate.Input) gate.Decision { return gate.Decide(in) }
+
+// rules are a policy, joined with each catalogue that calls were judged by.
+type rules struct {
+	policy     *policy.Policy
+	catalogues map[*Definitions]*gate.Catalogue
+}
+
+// newRules are those of a policy, but that a replay may ask as often as it likes.
+func newRules(p *policy.Policy) *rules {
+	tireless, often := *p, math.MaxInt
+	tireless.ApprovalsPerSession = &often
+	return &rules{policy: &tireless, catalogues: map[*Definitions]*gate.Catalogue{}}
+}
+
+func (r *rules) catalogue(d *Definitions) *gate.Catalogue {
+	c := r.catalogues[d]
+	if c == nil {
+		c, _ = gate.NewCatalogue(d.All, r.policy)
+		r.catalogues[d] = c
+	}
+	return c
+}
+
+// again judges a recorded session by other rules, as if nobody were there to ask. A call
+// that was made then goes on with what it answered, by a person's yes where it would wait
+// for one now; one that would be refused for good leaves nothing behind. It returns how
+// many calls pass, wait and are refused.
+func (r *rules) again(s *Session, tell seen) (n Count) {
+	session := gate.NewSession(s.ID, s.Key, provenance.Caps{})
+	made := map[int]*gate.Decision{}
+	for i, step := range s.Steps {
+		switch {
+		case step.Turn != nil:
+			session.Commit(session.Turn(session.Next(), step.Turn.Text, step.Turn.At))
+		case step.Lapse:
+			session.Lapse()
+		case step.Call != nil:
+			in := step.Call.Input
+			in.Policy, in.Catalogue, in.Session, in.Asked, in.Shadow = r.policy, r.catalogue(step.Call.Definitions), session, gate.NotAsked, false
+			d := decide(in)
+			n.add(judged(&d))
+			if tell != nil {
+				tell(i, step.Call, &in, &d)
+			}
+			if ask := d.Ask(); ask != nil && step.Call.Made {
+				session.Commit(session.Approve(session.Next(), gate.Approval{Act: ask.Act, Yes: true, By: "a replay", Label: writ.User, At: in.Time}))
+				d = decide(in)
+			}
+			session.Decided(&d)
+			if d.Allowed() && step.Call.Made {
+				made[i] = &d
+			}
+		case step.Result != nil:
+			if d := made[step.Result.Of]; d != nil {
+				delete(made, step.Result.Of)
+				answered := step.Result.Gate
+				answered.Evidence = session.Next()
+				session.Commit(session.Observe(d, answered))
+			}
+		}
+	}
+	return n
+}
+
+func judged(d *gate.Decision) Judged {
+	switch {
+	case d.Allowed():
+		return Passes
+	case d.Ask() != nil:
+		return Asks
+	}
+	return Refuses
+}
+
+// Count is what becomes of calls.
+type Count struct {
+	Passed  int `json:"passed"`
+	Asked   int `json:"asked"`
+	Refused int `json:"refused"`
+}
+
+func (n *Count) add(j Judged) {
+	switch j {
+	case Passes:
+		n.Passed++
+	case Asks:
+		n.Asked++
+	default:
+		n.Refused++
+	}
+}
+
+func (n *Count) plus(o Count) {
+	n.Passed, n.Asked, n.Refused = n.Passed+o.Passed, n.Asked+o.Asked, n.Refused+o.Refused
+}
+
+// all judges every session.
+func (r *rules) all(sessions []*Session) (n Count) {
+	for _, s := range sessions {
+		n.plus(r.again(s, nil))
+	}
+	return n
+}

@@ -1,0 +1,595 @@
+// Package learn proposes how a policy could grow, from what a log recorded: which field
+// of which tool's results the agent passed on as which argument, how often, and what
+// would have become of the same calls if the field had been accepted there.
+//
+// It is pure, and decides nothing. It learns where values come from, never who can write
+// there: that is not in the records, and whoever wrote into them may be the one who wants
+// to be believed. Each proposal is a question to a person, of one field, and without his
+// answer it is worth nothing. What it shows names fields and counts, and holds no value
+// of a session.
+//
+// What counts: a value that stood whole in a result of the session before the call, and
+// that nobody had said before it stood there. What was told the tools first and came back
+// is an echo; what anybody could guess (small numbers, truths, short words, what the
+// schema lists), and what stands in many fields, comes from nowhere in particular; what
+// the user typed needs no source. What is destroyed is named each time (R9), and free
+// text, enums, controls and secrets are the operator's to open.
+//
+// What is proposed was tried: the gate judges every recorded call again by the grown
+// policy, with nobody there to ask, and a field without which no call fewer passes is not
+// asked about. It judges as well, in the place of each value that passes by a line, one
+// that no tool returned and one of another field.
+package learn
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/text"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// maxFields bounds the questions: who is asked more reads none.
+const maxFields = 24
+
+// Report is what is learned of some sessions.
+type Report struct {
+	Sessions int `json:"sessions"`
+	Calls    int `json:"calls"`
+	Trial
+	// Fields are the questions, the one that saves most first.
+	Fields []Field `json:"fields"`
+	// Unnamed are fields that arguments came from and no line can say: who wants them
+	// accepted has to name them in the contract first.
+	Unnamed []Field `json:"unnamed,omitempty"`
+	// Tools are the acts that were asked about or refused by the policy as it is, the one
+	// that was most often first.
+	Tools []Tool `json:"tools"`
+}
+
+// Trial is what becomes of recorded calls with nobody there to ask.
+type Trial struct {
+	// Before is by the policy as it is, After with the lines of all fields.
+	Before Count `json:"before"`
+	After  Count `json:"after"`
+	// Invented are the calls that pass then, with a value no tool returned where one
+	// passes by a line; Misplaced with one that a tool returned in another field.
+	Invented  Control `json:"invented"`
+	Misplaced Control `json:"misplaced"`
+}
+
+// Control counts calls that should not pass, and those of them that do.
+type Control struct {
+	Tried  int `json:"tried"`
+	Passed int `json:"passed"`
+}
+
+// Tool is how often a tool was asked about.
+type Tool struct {
+	Tool string `json:"tool"` // server/tool
+	Count
+}
+
+// Writers is what the name of a field says of who writes there. It is a guess, and no
+// answer.
+type Writers string
+
+// The guesses.
+const (
+	WritersUnknown   Writers = "unknown"
+	WritersStrangers Writers = "strangers" // it is called as prose or a name is
+	WritersServer    Writers = "server"    // it is called as an identifier is
+)
+
+// Field is one question: a field of a tool's results, or a collection, and the arguments
+// that would accept what stands there.
+type Field struct {
+	Tool       string  `json:"tool,omitempty"`    // server/tool
+	Pointer    string  `json:"pointer,omitempty"` // as its contract writes it
+	Collection string  `json:"collection,omitempty"`
+	Label      string  `json:"label,omitempty"` // what the contract calls it, "" where it does not name it
+	Writers    Writers `json:"writers,omitempty"`
+	// Saves is how many more calls pass with it than with all others.
+	Saves int    `json:"saves"`
+	Feeds []Edge `json:"feeds"`
+	// Why there is no line: text, unnamed, party, secret, prose.
+	Why string `json:"why,omitempty"`
+}
+
+// Lines are those that would grow if a person says yes.
+func (f *Field) Lines() (out []policy.Grown) {
+	for _, e := range f.Feeds {
+		out = policy.WithLine(out, e.Line)
+	}
+	return out
+}
+
+// Edge is an argument that a field fed.
+type Edge struct {
+	Tool string `json:"tool"` // server/tool
+	Arg  string `json:"arg"`  // its pointer, as the contract writes it
+	Role string `json:"role"`
+	// Seen of Of times the argument was given, and not as the user typed it, its value
+	// stood in this field before, Alone of these in no other field, with Values different
+	// ones.
+	Seen   int `json:"seen"`
+	Of     int `json:"of"`
+	Alone  int `json:"alone"`
+	Values int `json:"values"`
+	// Also are other fields that the values stood in, at most three.
+	Also []string     `json:"also,omitempty"`
+	Line policy.Grown `json:"line"`
+	// read says that the tool only reads: the line is worth something where what it
+	// answers feeds an act.
+	read bool
+}
+
+// From learns from sessions what a policy could grow by.
+func From(p *policy.Policy, sessions []*Session) *Report {
+	r := &Report{Sessions: len(sessions), Fields: []Field{}, Tools: []Tool{}}
+	now := newRules(p)
+	all := observed{at: map[slot]*given{}, closed: map[string]*Field{}}
+	tools := map[string]*Tool{}
+	for _, s := range sessions {
+		t := newTrail()
+		upTo := 0
+		r.Before.plus(now.again(s, func(i int, c *Call, in *gate.Input, d *gate.Decision) {
+			for ; upTo < i; upTo++ {
+				t.step(s, upTo, p)
+			}
+			name := in.Call.Server + "/" + in.Call.Tool
+			if j := judged(d); j != Passes {
+				if tools[name] == nil {
+					tools[name] = &Tool{Tool: name}
+				}
+				tools[name].add(j)
+			}
+			all.call(t, in, d)
+		}))
+	}
+	r.Calls = r.Before.Passed + r.Before.Asked + r.Before.Refused
+	for _, t := range tools {
+		r.Tools = append(r.Tools, *t)
+	}
+	slices.SortFunc(r.Tools, func(a, b Tool) int {
+		return cmp.Or(cmp.Compare(b.Asked+b.Refused, a.Asked+a.Refused), strings.Compare(a.Tool, b.Tool))
+	})
+	var fields []Field
+	fields, r.Unnamed = all.fields(p)
+	r.Fields, r.After = settle(p, sessions, fields, r.Before)
+	r.controls(p, r.Fields, sessions)
+	return r
+}
+
+// Try judges sessions by a policy, and by it with the lines of some fields.
+func Try(p *policy.Policy, fields []Field, sessions []*Session) (t Trial) {
+	t.Before = newRules(p).all(sessions)
+	t.After = t.Before
+	if r, ok := grown(p, fields); ok {
+		t.After = r.all(sessions)
+	}
+	t.controls(p, fields, sessions)
+	return t
+}
+
+// grown is a policy with the lines of some fields.
+func grown(p *policy.Policy, fields []Field) (*rules, bool) {
+	var lines []policy.Grown
+	for i := range fields {
+		for _, g := range fields[i].Lines() {
+			lines = policy.WithLine(lines, g)
+		}
+	}
+	q, ok := p.With(lines)
+	if !ok {
+		return nil, false
+	}
+	return newRules(q), true
+}
+
+// settle keeps the fields without which fewer calls pass, the least first out, and of
+// their lines for reads those, and says how many pass by all of them.
+func settle(p *policy.Policy, sessions []*Session, fields []Field, before Count) (keep []Field, after Count) {
+	passed := func(fields []Field) Count {
+		r, ok := grown(p, fields)
+		if !ok {
+			return before
+		}
+		return r.all(sessions)
+	}
+	keep = fields
+	if after = before; len(keep) > 0 {
+		after = passed(keep)
+	}
+	for i := len(keep) - 1; i >= 0; i-- {
+		less := slices.Delete(slices.Clone(keep), i, i+1)
+		n := before
+		if len(less) > 0 {
+			n = passed(less)
+		}
+		if n.Passed >= after.Passed {
+			keep, after = less, n
+		} else {
+			keep[i].Saves = after.Passed - n.Passed
+		}
+	}
+	for i := range keep {
+		for k := len(keep[i].Feeds) - 1; k >= 0 && len(keep[i].Feeds) > 1; k-- {
+			all := keep[i].Feeds
+			if !all[k].read {
+				continue
+			}
+			keep[i].Feeds = slices.Delete(slices.Clone(all), k, k+1)
+			if passed(keep).Passed < after.Passed {
+				keep[i].Feeds = all
+			}
+		}
+	}
+	slices.SortStableFunc(keep, func(a, b Field) int { return cmp.Compare(b.Saves, a.Saves) })
+	return append([]Field{}, keep...), after
+}
+
+// controls judges, where a call passes by a line, the same call with another value there:
+// one that no tool returned, and one that stood in another field.
+func (n *Trial) controls(p *policy.Policy, fields []Field, sessions []*Session) {
+	rules, ok := grown(p, fields)
+	if !ok || len(fields) == 0 {
+		return
+	}
+	for _, s := range sessions {
+		t := newTrail()
+		upTo := 0
+		rules.again(s, func(i int, c *Call, in *gate.Input, d *gate.Decision) {
+			for ; upTo < i; upTo++ {
+				t.step(s, upTo, p)
+			}
+			if !d.Allowed() || !d.Effect.Gated() {
+				return
+			}
+			for _, leaf := range d.Traces {
+				accepts := sources(rules.policy, fields, slot{in.Call.Server + "/" + in.Call.Tool, leaf.Pointer})
+				if accepts == nil || leaf.Rule != "output" && leaf.Rule != "grown:output" {
+					continue
+				}
+				v := in.Call.Arguments.At(leaf.Pointer)
+				if other, ok := t.invented(v); ok {
+					n.Invented.try(in, leaf.Pointer, other)
+				}
+				if other, ok := t.elsewhere(v, accepts); ok {
+					n.Misplaced.try(in, leaf.Pointer, other)
+				}
+			}
+		})
+	}
+}
+
+// sources are the fields whose lines are of an argument, nil where none is. A collection
+// stands for every field that its contracts give it.
+func sources(p *policy.Policy, fields []Field, a slot) (out []slot) {
+	rule := ruleOf(p.Contracts[a.tool], a.pointer)
+	if rule == nil {
+		return nil
+	}
+	for _, f := range fields {
+		for _, e := range f.Feeds {
+			switch {
+			case e.Tool != a.tool:
+			case f.Collection != "" && f.Collection == rule.Collection:
+				for name, c := range p.Contracts {
+					for _, o := range c.Outputs {
+						if o.Collection == f.Collection {
+							out = append(out, slot{name, o.At.Source})
+						}
+					}
+				}
+			case e.Arg == rule.At.Source:
+				out = append(out, slot{f.Tool, f.Pointer})
+			}
+		}
+	}
+	return out
+}
+
+// try judges a call with another literal at one argument. What the user typed passes by
+// his word, and is not tried.
+func (n *Control) try(in *gate.Input, pointer string, literal []byte) {
+	other := *in
+	other.Call.Arguments = with(in.Call.Arguments, pointer, literal)
+	d := decide(other)
+	if slices.ContainsFunc(d.Traces, func(t gate.Trace) bool { return t.Pointer == pointer && strings.HasPrefix(t.Rule, "user") }) {
+		return
+	}
+	if n.Tried++; d.Allowed() {
+		n.Passed++
+	}
+}
+
+// slot is an argument of a tool, or a field of its results.
+type slot struct{ tool, pointer string }
+
+func (s slot) String() string { return s.tool + "#" + s.pointer }
+
+// given is what was seen of one argument, over all sessions.
+type given struct {
+	role  string
+	read  bool
+	of    int // times that it was given, not as the user typed it
+	times []occurrence
+}
+
+// occurrence is one value that nothing vouched for, and the fields it stood in before.
+type occurrence struct {
+	value  string
+	fields []slot
+}
+
+// observed is what was seen of all arguments.
+type observed struct {
+	at     map[slot]*given
+	closed map[string]*Field // by collection
+}
+
+// call takes in one judged call.
+func (o *observed) call(t *trail, in *gate.Input, d *gate.Decision) {
+	name := in.Call.Server + "/" + in.Call.Tool
+	if d.Effect&policy.Delete != 0 || d.Tool == nil || d.Tool.Contract == nil ||
+		in.Call.Method != policy.CallTool || d.Tool.Contract.CaseAt != nil || in.Call.Server == policy.OwnServer {
+		return
+	}
+	if ask := d.Ask(); ask != nil {
+		for _, v := range ask.Values {
+			if len(v.Grows) > 0 && v.Grows[0].Closed != "" {
+				o.open(name, &v)
+			}
+		}
+	}
+	for _, leaf := range d.Traces {
+		switch leaf.Role {
+		case policy.Target.String(), policy.Selector.String(), policy.Amount.String(), policy.TimeRole.String():
+		default:
+			continue
+		}
+		v, path := in.Call.Arguments.At(leaf.Pointer), pathOf(leaf.Pointer)
+		arg := general(leaf.Pointer)
+		if rule := ruleOf(d.Tool.Contract, leaf.Pointer); rule != nil {
+			arg = rule.At.Source
+		}
+		if strings.HasPrefix(leaf.Rule, "user") || trivial(v) || d.Tool.Schema().ListsValues(path) {
+			continue
+		}
+		at := slot{name, arg}
+		g := o.at[at]
+		if g == nil {
+			g = &given{role: leaf.Role, read: !d.Effect.Gated()}
+			o.at[at] = g
+		}
+		if g.of++; leaf.Rule == "" {
+			g.times = append(g.times, occurrence{keyOf(v), t.fieldsOf(v)})
+		}
+	}
+}
+
+// open takes in a value that only an open collection kept from passing (R28).
+func (o *observed) open(tool string, v *gate.AskedValue) {
+	g := v.Grows[0]
+	f := o.closed[g.Closed]
+	if f == nil {
+		f = &Field{Collection: g.Closed, Writers: WritersUnknown}
+		o.closed[g.Closed] = f
+	}
+	i := slices.IndexFunc(f.Feeds, func(e Edge) bool { return e.Tool == tool && e.Role == v.Role })
+	if i < 0 {
+		f.Feeds = append(f.Feeds, Edge{Tool: tool, Arg: general(v.Pointer), Role: v.Role, Line: g})
+		i = len(f.Feeds) - 1
+	}
+	f.Feeds[i].Seen++
+	f.Feeds[i].Of++
+}
+
+// tally is what speaks for a field as the source of an argument.
+type tally struct {
+	n, alone int
+	values   map[string]bool
+}
+
+// fields are the fields that explain most of what nothing vouched for, each argument's
+// best first until all that can be is explained. What no line can say stands apart.
+func (o *observed) fields(p *policy.Policy) (named, unnamed []Field) {
+	by := map[slot]*Field{}
+	for _, at := range slices.SortedFunc(maps.Keys(o.at), compareSlots) {
+		g := o.at[at]
+		left := g.times
+		for len(left) > 0 {
+			best, of := strongest(left)
+			if best.tool == "" {
+				break
+			}
+			var also []string
+			var rest []occurrence
+			for _, x := range left {
+				if !slices.Contains(x.fields, best) {
+					rest = append(rest, x)
+					continue
+				}
+				for _, other := range x.fields {
+					if s := other.String(); other != best && !slices.Contains(also, s) && len(also) < 3 {
+						also = append(also, s)
+					}
+				}
+			}
+			left = rest
+			slices.Sort(also)
+			f := by[best]
+			if f == nil {
+				f = fieldOf(p, best)
+				by[best] = f
+			}
+			f.Feeds = append(f.Feeds, Edge{Tool: at.tool, Arg: at.pointer, Role: g.role, Seen: of.n, Of: g.of, Alone: of.alone, Values: len(of.values), Also: also, read: g.read})
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(by), compareSlots) {
+		f := by[at]
+		var can []Edge
+		for _, e := range f.Feeds {
+			if f.line(p, &e) {
+				can = append(can, e)
+			}
+		}
+		if f.Why == "" && len(can) > 0 {
+			f.Feeds = can
+			named = append(named, *f)
+		} else if f.Why != "" {
+			unnamed = append(unnamed, *f)
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(o.closed)) {
+		slices.SortFunc(o.closed[c].Feeds, func(a, b Edge) int { return strings.Compare(a.Tool, b.Tool) })
+		named = append(named, *o.closed[c])
+	}
+	most := func(a, b Field) int { return cmp.Compare(b.support(), a.support()) }
+	slices.SortStableFunc(named, most)
+	slices.SortStableFunc(unnamed, most)
+	return named[:min(len(named), maxFields)], unnamed[:min(len(unnamed), maxFields)]
+}
+
+func (f *Field) support() (n int) {
+	for _, e := range f.Feeds {
+		n += e.Seen
+	}
+	return n
+}
+
+// strongest is the field in which most of the values stood, of several the one in which
+// they stood alone more often. One value says nothing where it stood in several.
+func strongest(times []occurrence) (best slot, of *tally) {
+	all := map[slot]*tally{}
+	for _, x := range times {
+		for _, f := range x.fields {
+			t := all[f]
+			if t == nil {
+				t = &tally{values: map[string]bool{}}
+				all[f] = t
+			}
+			t.n++
+			t.values[x.value] = true
+			if len(x.fields) == 1 {
+				t.alone++
+			}
+		}
+	}
+	for _, f := range slices.SortedFunc(maps.Keys(all), compareSlots) {
+		t := all[f]
+		if len(t.values) == 1 && t.alone == 0 {
+			continue
+		}
+		if of == nil || cmp.Or(cmp.Compare(t.n, of.n), cmp.Compare(t.alone, of.alone)) > 0 {
+			best, of = f, t
+		}
+	}
+	return best, of
+}
+
+func compareSlots(a, b slot) int {
+	return cmp.Or(strings.Compare(a.tool, b.tool), strings.Compare(a.pointer, b.pointer))
+}
+
+// fieldOf says of a field what its contract does.
+func fieldOf(p *policy.Policy, at slot) *Field {
+	f := &Field{Tool: at.tool, Pointer: at.pointer, Writers: writers(at.pointer)}
+	if inText, ok := strings.CutPrefix(at.pointer, textField); ok {
+		f.Pointer, f.Why = inText, "text"
+		return f
+	}
+	o := outputOf(p.Contracts[at.tool], pathOf(at.pointer))
+	switch {
+	case o == nil:
+		f.Why = "unnamed"
+	case o.Secret:
+		f.Why = "secret"
+	case o.Label >= writ.System, o.Label == writ.External:
+		f.Label = o.Label.String()
+	default:
+		f.Label, f.Why = o.Label.String(), o.Label.String()
+	}
+	return f
+}
+
+// line gives an edge its line, where the policy takes one.
+func (f *Field) line(p *policy.Policy, e *Edge) bool {
+	e.Line = policy.Grown{Tool: e.Tool, Arg: e.Arg, From: f.Tool + "#" + f.Pointer}
+	if f.Label == writ.External.String() {
+		e.Line.Writes = policy.WritesOurs
+	}
+	if f.Why != "" {
+		return false
+	}
+	_, ok := p.With([]policy.Grown{e.Line})
+	if !ok && f.Writers == WritersStrangers {
+		f.Why = "prose"
+	}
+	return ok
+}
+
+// names of fields: what strangers write, and what servers number.
+var (
+	prosaic  = words(`title name body text content description summary subject comment message snippet notes note label caption bio headline topic tag alias nickname username filename author query keyword reason status`)
+	numbered = words(`id ids uuid guid sha oid iid hash digest ts key number ref uri arn`)
+)
+
+func words(s string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(s) {
+		out[w] = true
+	}
+	return out
+}
+
+// writers guesses by the last name of a pointer.
+func writers(pointer string) Writers {
+	p := strings.TrimRight(pointer, "/*")
+	ws := text.NameWords(p[strings.LastIndexByte(p, '/')+1:])
+	switch {
+	case len(ws) == 0:
+		return WritersUnknown
+	case slices.ContainsFunc(ws, func(w string) bool { return prosaic[w] }):
+		return WritersStrangers
+	case numbered[ws[len(ws)-1]]:
+		return WritersServer
+	}
+	return WritersUnknown
+}
+
+// ruleOf is the contract's rule for an argument, nil where there is none.
+func ruleOf(c *policy.Contract, pointer string) *policy.ArgRule {
+	if c == nil {
+		return nil
+	}
+	var best *policy.ArgRule
+	path := pathOf(pointer)
+	for i := range c.Args {
+		if a := &c.Args[i]; a.At.Match(path) && (best == nil || a.At.Beats(best.At)) {
+			best = a
+		}
+	}
+	return best
+}
+
+// outputOf is the contract's rule for a leaf of structuredContent, as it stands.
+func outputOf(c *policy.Contract, path []string) *provenance.OutputRule {
+	if c == nil {
+		return nil
+	}
+	var best *provenance.OutputRule
+	for i := range c.Outputs {
+		o := &c.Outputs[i]
+		if !o.InText && !o.Keys && o.Extract == provenance.NoExtract && o.At.Match(path) && (best == nil || o.At.Beats(best.At)) {
+			best = o
+		}
+	}
+	return best
+}
