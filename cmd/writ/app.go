@@ -38,7 +38,7 @@ func commands() []*cobra.Command {
 		connectCommand(), disconnectCommand(), statusCommand(),
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		approveCommand(), watchCommand(), reloadCommand(), loginCommand(), logoutCommand(), grownCommand(), clientCommand(), hookCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), manualCommand(), exampleServerCommand(),
+		approveCommand(), watchCommand(), reloadCommand(), loginCommand(), logoutCommand(), grownCommand(), learnCommand(), clientCommand(), hookCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), manualCommand(), exampleServerCommand(),
 	}
 }
 

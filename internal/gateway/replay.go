@@ -52,6 +52,7 @@ type Replayer struct {
 	places       map[string]*places       // by namespace
 	certifies    bool
 	certificates *certificate.Session // nil unless they are to be checked
+	learns       *recording           // nil unless it is to be learned from
 	blind        bool                 // a decision was skipped, so what follows cannot be made again
 }
 
@@ -86,6 +87,7 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 			copy(k[:], key)
 		}
 		r.session = gate.NewSession(rec.Session, k, provenance.NoCaps)
+		r.learns.opened(rec.Session, k)
 		if r.certifies {
 			r.certificates = certificate.New(rec.Session, k)
 		}
@@ -100,6 +102,7 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	case KindLapse:
 		if r.session != nil {
 			r.session.Lapse()
+			r.learns.lapsed()
 			if r.certificates != nil {
 				r.certificates.Lapse()
 			}
@@ -157,6 +160,7 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	r.Replayed++
 	if r.session != nil && in.Session {
 		r.session.Decided(&d)
+		r.learns.call(rec.N, input, w, d.Allowed())
 	}
 	if d.Allowed() {
 		r.open[rec.N] = d
@@ -208,6 +212,7 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 		return fmt.Errorf("%w: the result's worth (n %d)", ErrReplay, rec.N)
 	}
 	r.session.Commit(obs)
+	r.learns.result(data.Decision, res)
 	result, _ := it.Value(valueResult)
 	return r.certifyResult(rec, &data, result)
 }
@@ -245,7 +250,7 @@ func (r *Replayer) rulesetOf(ctx context.Context, rules, catalogue string) (*rul
 		return nil, err
 	}
 	c, _ := gate.NewCatalogue(ds, p)
-	w := &ruleset{policy: p, catalogue: c}
+	w := &ruleset{policy: p, catalogue: c, definitions: ds}
 	r.rulesets[k] = w
 	return w, nil
 }

@@ -144,14 +144,16 @@ func (r *Replayer) turn(rec *audit.Record, it *audit.Item) error {
 	if r.blind || r.session == nil {
 		return nil
 	}
+	typed := notNil(text)
 	obs := r.session.NoRoom(data.Evidence)
 	if data.Admissible || data.Why != gate.WhyFull {
-		obs = r.session.Turn(data.Evidence, notNil(text), data.said(rec.Time))
+		obs = r.session.Turn(data.Evidence, typed, data.said(rec.Time))
 	}
 	if obs.Admissible != data.Admissible {
 		return fmt.Errorf("%w: the turn's worth (n %d)", ErrReplay, rec.N)
 	}
 	r.session.Commit(obs)
+	r.learns.turn(typed, data.said(rec.Time))
 	r.certifyTurn(&data, text, rec.Time)
 	return nil
 }

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/learn"
+	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/provenance"
+)
+
+// mostSessions is how many sessions are learned from, the newest.
+const mostSessions = 100
+
+func learnCommand() *cobra.Command {
+	var f flags
+	var file, since string
+	c := f.take(&cobra.Command{
+		Use: "learn", Short: "Propose what recorded calls would need no question for, one field at a time", Args: cli.NoArgs,
+		Long: "Read what was recorded (of shadow mode too), and find which field of which tool's results the\n" +
+			"agent passed on as which argument. Each field is one question: who can write there. What is\n" +
+			"kept of the answers are lines that writ grown lists and takes back. Every recorded call is judged\n" +
+			"again with them, and beside it calls with values that no tool returned.\n\n" +
+			"Only at a terminal anything is asked and written; else, and with --json or --dry-run, what was\n" +
+			"found is listed. The newest 100 sessions are read, of a log that verifies.",
+		Example: "  writ learn --config writ.yaml\n  writ learn --config writ.yaml --since 72h --dry-run",
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, at, err := f.grown(file)
+			if err != nil {
+				return err
+			}
+			from, err := sinceWhen(since, time.Now())
+			if err != nil {
+				return err
+			}
+			dir, st, err := toExplain(c.Context(), f.state)
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			sessions, err := recorded(c.Context(), dir, st, from)
+			if err != nil {
+				return err
+			}
+			r := learn.From(p, sessions)
+			if f.json {
+				return cli.PrintJSON(c.OutOrStdout(), r)
+			}
+			out := c.OutOrStdout()
+			printTrial(out, r)
+			asks := !f.dry && ownTerminal(c.InOrStdin(), out) != nil
+			if !asks {
+				for i := range r.Fields {
+					fmt.Fprintln(out)
+					printField(out, &r.Fields[i])
+				}
+			}
+			printUnnamed(out, r)
+			if asks {
+				return f.askLearned(c, at, r)
+			}
+			when(out, !f.dry && len(r.Fields) > 0, "\nnothing was asked or written: only at a terminal a person says who can write there\n  try: writ learn in a terminal of your own\n")
+			return nil
+		},
+	}, "config", "state", "json")
+	c.Flags().StringVar(&file, "policy", "", "policy `FILE`")
+	c.Flags().StringVar(&since, "since", "", "learn of sessions that began after `WHEN`: 72h ago, or a day, 2026-11-20")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "list what would be asked, and ask and write nothing")
+	return c
+}
+
+// sinceWhen reads --since; without it that is the beginning.
+func sinceWhen(text string, now time.Time) (t time.Time, err error) {
+	if text == "" {
+		return t, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
+		return now.Add(-ago), nil
+	}
+	if t, err = time.ParseInLocation(time.DateOnly, text, time.Local); err != nil {
+		return t, cli.Fail(cli.ExitUsage, "writ learn --since 72h", "--since is a duration or a day")
+	}
+	return t, nil
+}
+
+// recorded reads the newest sessions of a log that can be learned from. Where the log does
+// not verify, nothing is.
+func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time) (out []*learn.Session, err error) {
+	verifier, err := logVerifier(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	snap, err := st.Snapshot(ctx)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer snap.Close()
+	open := map[string]*gateway.Replayer{} // nil: nothing is learned of it
+	var order []string
+	end := func(id string) {
+		if r := open[id]; r != nil {
+			if s := r.Learned(); s != nil {
+				out = append(out, s)
+			}
+		}
+		open[id] = nil
+		out = out[max(0, len(out)-mostSessions):]
+	}
+	rep, err := audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier, Replay: func(rec *audit.Record, it *audit.Item) error {
+		if memoryserver.IsLog(rec.Session) {
+			return nil
+		}
+		r, known := open[rec.Session]
+		if !known {
+			if !rec.Time.Before(since) {
+				r = gateway.NewReplayer(st, provenance.Caps{})
+				r.Learn()
+			}
+			open[rec.Session], order = r, append(order, rec.Session)
+		}
+		if r == nil {
+			return nil
+		}
+		err := r.Step(ctx, rec, it)
+		switch {
+		case errors.Is(err, gateway.ErrReplay) || errors.Is(err, audit.ErrAltered):
+			return err
+		case err != nil: // its policy is none any more
+			open[rec.Session] = nil
+		case rec.Kind == audit.KindClose:
+			end(rec.Session)
+		}
+		return nil
+	}})
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	if rep.Problem != nil {
+		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the log does not verify, and nothing is learned from it")
+	}
+	for _, id := range order {
+		end(id)
+	}
+	return out, nil
+}
+
+// times is a number of something.
+func times(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", more)
+}
+
+// printTrial says what becomes of the recorded calls.
+func printTrial(w io.Writer, r *learn.Report) {
+	count := func(n learn.Count) string {
+		return fmt.Sprintf("%d pass, %d wait for a person, %d refused for good", n.Passed, n.Asked, n.Refused)
+	}
+	fmt.Fprintf(w, "%s in %s, judged again by the policy as it is: %s\n", times(r.Calls, "call", "calls"), times(r.Sessions, "session", "sessions"), count(r.Before))
+	for _, t := range r.Tools[:min(len(r.Tools), 5)] {
+		fmt.Fprintf(w, "  %s: %d wait, %d refused\n", cli.OneLine(t.Tool, 100), t.Asked, t.Refused)
+	}
+	if len(r.Fields) == 0 {
+		fmt.Fprintln(w, "there is no field to ask about")
+		return
+	}
+	fmt.Fprintf(w, "with %s kept from now on: %s\n", times(len(r.Fields), "field", "fields"), count(r.After))
+	when(w, r.Invented.Tried+r.Misplaced.Tried > 0, "of these with a value that no tool returned %d of %d would pass, with one of another field %d of %d\n",
+		r.Invented.Passed, r.Invented.Tried, r.Misplaced.Passed, r.Misplaced.Tried)
+}
+
+// printUnnamed lists what arguments came from and no line can say. Names of fields were
+// chosen by servers, and their keys by anybody.
+func printUnnamed(w io.Writer, r *learn.Report) {
+	for i := range r.Unnamed {
+		when(w, i == 0, "\nno line can be kept of these before the contract names them otherwise:\n")
+		f := &r.Unnamed[i]
+		fmt.Fprintf(w, "  %s %s (%s): %s\n", cli.OneLine(f.Tool, 100), cli.OneLine(f.Pointer, 200), whyUnnamed[f.Why], cli.OneLine(fed(f), 300))
+	}
+}
+
+// whyUnnamed says why a field is no question.
+var whyUnnamed = map[string]string{
+	"text":    "in a text; the contract has to take it apart",
+	"unnamed": "the contract does not name it",
+	"party":   "a stranger's identity, whoever he is",
+	"model":   "a model's words",
+	"secret":  "a secret",
+	"prose":   "it is called as prose is",
+}
+
+func fed(f *learn.Field) string {
+	var out []string
+	for _, e := range f.Feeds {
+		out = append(out, fmt.Sprintf("%s %s, %d of %s", e.Tool, e.Arg, e.Seen, times(e.Of, "time", "times")))
+	}
+	return strings.Join(out, "; ")
+}
+
+// guessed says what the name of a field tells of who writes there.
+var guessed = map[learn.Writers]string{
+	learn.WritersStrangers: "by its name people write it: strangers too?",
+	learn.WritersServer:    "by its name the server gives it",
+	learn.WritersUnknown:   "its name does not say who writes it",
+}
+
+// printField says what one question rests on.
+func printField(w io.Writer, f *learn.Field) {
+	if f.Collection != "" {
+		fmt.Fprintf(w, "the collection %s, which the policy leaves open\n", cli.OneLine(f.Collection, 80))
+	} else {
+		fmt.Fprintf(w, "%s %s, which its contract calls %s (%s)\n", cli.OneLine(f.Tool, 100), cli.OneLine(f.Pointer, 200), f.Label, guessed[f.Writers])
+	}
+	for _, e := range f.Feeds {
+		fmt.Fprintf(w, "  %s %s came from there %d of %s", cli.OneLine(e.Tool, 100), cli.OneLine(e.Arg, 200), e.Seen, times(e.Of, "time", "times"))
+		when(w, e.Values > 1, ", with %d different values", e.Values)
+		when(w, len(e.Also) > 0, "; some stood in %s as well", cli.OneLine(strings.Join(e.Also, ", "), 300))
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "  without it %s more would wait\n", times(f.Saves, "call", "calls"))
+}
+
+// askLearned asks of each field, and keeps what a person says yes to: the lines stand
+// beside the policy before the next question.
+func (f *flags) askLearned(c *cobra.Command, file string, r *learn.Report) error {
+	out := c.OutOrStdout()
+	in := newLines(c.Context(), c.InOrStdin(), out)
+	grew := false
+	for i := range r.Fields {
+		field := &r.Fields[i]
+		fmt.Fprintf(out, "\n%d of %d: ", i+1, len(r.Fields))
+		printField(out, field)
+		offer := approval.Offer{Keep: keepOf(field), Lines: field.Lines()}
+		keep, err := readKeep(in, out, &approval.Shown{Question: approval.Question{FromNowOn: []approval.Offer{offer}}})
+		if err != nil && c.Context().Err() != nil {
+			return c.Context().Err()
+		}
+		if err != nil || keep == "" {
+			continue
+		}
+		lines := slices.Clone(offer.Lines)
+		for i := range lines {
+			lines[i].By, lines[i].At = account(), time.Now().UTC().Format(time.RFC3339)
+		}
+		grown, err := config.Grow(file, lines, 0)
+		if err != nil {
+			return config.Invalid(err)
+		}
+		if err := replaceFile(config.GrownFile(file), grown.Text); err != nil {
+			return cli.Fail(cli.ExitIO, "", "the file cannot be written: %w", err)
+		}
+		kept(out, lines)
+		grew = true
+	}
+	if !grew {
+		return nil
+	}
+	doors, err := f.doors()
+	if err != nil {
+		fmt.Fprintln(out, "no gateway runs on this state directory: the next one has it in force")
+		return nil
+	}
+	for _, door := range doors {
+		if err := reloadAt(c.Context(), door, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepOf is what a person is asked of a field.
+func keepOf(f *learn.Field) approval.Keep {
+	switch {
+	case f.Collection != "":
+		return approval.KeepClosed
+	case slices.ContainsFunc(f.Feeds, func(e learn.Edge) bool { return e.Line.Writes != "" }):
+		return approval.KeepOurs
+	}
+	return approval.KeepSource
+}

@@ -1,0 +1,137 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/writ-project/writ/internal/learn"
+)
+
+// TestLearn: what was asked for is one question for each field, asked and kept at a
+// terminal alone; then the same work waits for nobody, and a value that no tool returned
+// still does. What is destroyed, and what one says no or nothing to, is not kept.
+func TestLearn(t *testing.T) {
+	g := newGrowth(t)
+	calls := [][2]string{
+		{"close_ticket", `{"id":"INC-1042","resolution":"fixed"}`},
+		{"fetch_document", `{"id":"doc-7f3a91"}`},
+		{"fetch_policy", `{"id":"POL-014"}`},
+		{"delete_document", `{"id":"doc-c56d17"}`},
+	}
+	for _, c := range calls {
+		if g.passes(c[0], c[1]) || g.passes(c[0], c[1]) { // it was made twice, and counts once
+			t.Fatalf("%s passes before", c[0])
+		}
+	}
+	of := []string{"learn", "--state", g.state, "--config", g.config}
+
+	out, code := piped77(t, "1\ny\n1\ny\n1\ny\n", append(of, "--json")...)
+	var r learn.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
+		t.Fatalf("%d %s", code, out)
+	}
+	if r.Sessions != 1 || r.Before != (learn.Count{Passed: 4, Asked: 4}) || r.After != (learn.Count{Passed: 7, Asked: 1}) || len(r.Fields) != 3 ||
+		r.Invented.Tried != 3 || r.Invented.Passed+r.Misplaced.Passed != 0 {
+		t.Errorf("%s", out)
+	}
+	for _, c := range calls {
+		if id := regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(c[1])[1]; strings.Contains(out, id) {
+			t.Errorf("it holds a value, %s", id)
+		}
+	}
+	for _, args := range [][]string{of, append(of, "--dry-run")} {
+		if out, code := piped77(t, "1\ny\n1\ny\n1\ny\n", args...); code != 0 || !strings.Contains(out, "example/close_ticket /id came from there 1 of 1 time") ||
+			strings.Contains(out, "a terminal of your own") != (len(args) == len(of)) {
+			t.Errorf("%d %s", code, out)
+		}
+	}
+	if out, code := piped77(t, "", append(of, "--since", time.Now().Add(24*time.Hour).Format(time.DateOnly))...); code != 0 || !strings.Contains(out, "0 calls in 0 sessions") {
+		t.Errorf("%d %s", code, out)
+	}
+	if out, code := piped77(t, "", append(of, "--since", "soon")...); code != 64 {
+		t.Errorf("%d %s", code, out)
+	}
+	if g.file() != "" {
+		t.Fatalf("without a terminal %s grew", g.file())
+	}
+
+	s := onTerminal(t, "", nil, append(of, "--dry-run")...)
+	s.expect(`came from there`)
+	s.exits()
+	s = onTerminal(t, "1"+enter+"y"+enter, nil, of...) // typed too early
+	s.expect(`1 of 3: example/search_tickets /tickets/\*/id(?s:.*)from this source(?s:.*)\[Enter\] no`)
+	s.press("y" + enter)
+	s.expect(`2 of 3: example/search_policies /policies/\*/id(?s:.*)Who can write example/search_policies#/policies/\*/id\?(?s:.*)do not know`)
+	s.press("1" + enter)
+	s.expect(`"writes":"ours"(?s:.*)\[Enter\] no`)
+	s.press("y" + enter)
+	s.expect(`3 of 3: the collection document(?s:.*)make a member of document appear\?(?s:.*)do not know`)
+	s.press("2" + enter)
+	s.expect(`no gateway runs`)
+	if code := s.exits(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if n := strings.Count(g.file(), `"by":"`+account()+`","at":"20`); n != 2 || strings.Contains(g.file(), "const") || strings.Contains(g.file(), "closed") {
+		t.Errorf("grew %s", g.file())
+	}
+	for _, c := range []struct {
+		tool, arguments string
+		passes          bool
+	}{
+		{"close_ticket", `{"id":"INC-1042","resolution":"fixed"}`, true},
+		{"close_ticket", `{"id":"INC-9999","resolution":"fixed"}`, false},
+		{"fetch_policy", `{"id":"POL-021"}`, true},
+		{"fetch_policy", `{"id":"INC-1042"}`, false},
+		{"fetch_document", `{"id":"doc-7f3a91"}`, false},
+		{"delete_document", `{"id":"doc-c56d17"}`, false},
+	} {
+		out, code := piped77(t, "", g.call(c.tool, c.arguments)...)
+		if (code != 77) != c.passes {
+			t.Errorf("%s %s: %d %s", c.tool, c.arguments, code, out)
+		}
+	}
+}
+
+// TestLearnShadow: what passed in shadow mode is learned from, and a gateway that runs
+// has what was kept in force at once.
+func TestLearnShadow(t *testing.T) {
+	g := newGrowth(t)
+	enforced, err := os.ReadFile(g.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(b []byte) {
+		if err := os.WriteFile(g.config, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(append([]byte("shadow: true\n"), enforced...))
+	for _, c := range [][2]string{{"search_policies", `{"query":""}`}, {"fetch_policy", `{"id":"POL-014"}`}} {
+		if out, code := piped77(t, "", "call", "--state", g.state, "--config", g.config, "--session", "shadowed", c[0], c[1]); code != 0 {
+			t.Fatalf("%d %s", code, out)
+		}
+	}
+	set(enforced)
+	serving(t, "--state", g.state, "--config", g.config)
+	s := onTerminal(t, "", nil, "learn", "--state", g.state, "--config", g.config)
+	s.expect(`1 of 1: example/search_policies(?s:.*)do not know`)
+	s.press("1" + enter)
+	s.expect(`"writes":"ours"(?s:.*)\[Enter\] no`)
+	s.press("y" + enter)
+	s.expect(`in force: policy sha256:`)
+	if code := s.exits(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for id, want := range map[string]bool{"POL-021": true, "helper@outside.example": false} {
+		out, code := piped77(t, "", "call", "--state", g.state, "--session", "demo", "fetch_policy", `{"id":"`+id+`"}`)
+		if (code != 77) != want {
+			t.Errorf("%s: %d %s", id, code, out)
+		}
+	}
+}

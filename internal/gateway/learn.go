@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/learn"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// recording is a session on its way to be learned from, as a Replayer reads it.
+type recording struct {
+	session     *learn.Session
+	definitions map[*ruleset]*learn.Definitions
+	calls       map[uint64]int // steps of calls, by the number of the decision's record
+}
+
+// Learn has the Replayer keep what it reads of a session, for package learn. It is called
+// before the first record.
+func (r *Replayer) Learn() {
+	r.learns = &recording{session: &learn.Session{}, definitions: map[*ruleset]*learn.Definitions{}, calls: map[uint64]int{}}
+}
+
+// Learned is what was read of the session so far, nil where nothing can be learned of it:
+// it is of another engine, of no session, or no call was made in it.
+func (r *Replayer) Learned() *learn.Session {
+	if r.learns == nil || r.blind || r.session == nil || len(r.learns.calls) == 0 {
+		return nil
+	}
+	return r.learns.session
+}
+
+func (l *recording) add(s learn.Step) { l.session.Steps = append(l.session.Steps, s) }
+
+// opened takes in the session's name and key.
+func (l *recording) opened(id string, key [32]byte) {
+	if l != nil {
+		l.session.ID, l.session.Key = id, key
+	}
+}
+
+// turn takes in what the user typed.
+func (l *recording) turn(text []byte, at time.Time) {
+	if l != nil {
+		l.add(learn.Step{Turn: &learn.Turn{Text: text, At: at}})
+	}
+}
+
+// lapsed takes in that his turns vouch no more.
+func (l *recording) lapsed() {
+	if l != nil {
+		l.add(learn.Step{Lapse: true})
+	}
+}
+
+// call takes in a decision. A call that was made again, as one is that waited for a
+// person, counts once, as it was made last.
+func (l *recording) call(n uint64, in gate.Input, rs *ruleset, made bool) {
+	if l == nil {
+		return
+	}
+	for i := range l.session.Steps {
+		c := l.session.Steps[i].Call
+		if c != nil && !c.Made && c.Input.Call.Server == in.Call.Server && c.Input.Call.Tool == in.Call.Tool && c.Input.Call.Method == in.Call.Method &&
+			bytes.Equal(c.Input.Call.Arguments.Raw(), in.Call.Arguments.Raw()) {
+			l.session.Steps[i] = learn.Step{}
+		}
+	}
+	if l.definitions[rs] == nil {
+		l.definitions[rs] = &learn.Definitions{All: rs.definitions}
+	}
+	in.Policy, in.Catalogue, in.Session, in.Reading = nil, nil, nil, nil
+	l.calls[n] = len(l.session.Steps)
+	l.add(learn.Step{Call: &learn.Call{Input: in, Definitions: l.definitions[rs], Made: made}})
+}
+
+// result takes in what a call answered.
+func (l *recording) result(decision uint64, answered gate.Result) {
+	if l == nil {
+		return
+	}
+	if at, ok := l.calls[decision]; ok {
+		if answered.Value.Exists() { // an item is not kept, this is
+			answered.Value, _ = strictjson.Parse(notNil(answered.Value.Raw()), strictjson.Result)
+		}
+		l.add(learn.Step{Result: &learn.Result{Of: at, Gate: answered}})
+	}
+}
