@@ -108,7 +108,7 @@ var lattice = []layer{
 	{name: "users of the door", packages: []string{"internal/ask/...", "internal/console/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/mcp/downstream", "internal/strictyaml", "internal/ask"}), outside: anything},
 	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway"})},
-	{name: "offline evaluation", packages: []string{"eval/gates", "eval/invariants", "eval/memory", "eval/replay"}, may: slices.Concat(below, []string{"internal/draft", "internal/strictyaml"}),
+	{name: "offline evaluation", packages: []string{"eval/gates", "eval/invariants", "eval/memory", "eval/replay"}, may: slices.Concat(below, []string{"internal/strictyaml"}),
 		outside: []string{"golang.org/x/text/unicode/norm"}},
 	{name: "evaluation", packages: []string{"eval/..."},
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/ask"}), outside: anything},

@@ -19,6 +19,7 @@ type world struct {
 	name, server string
 	policy       *policy.Policy
 	catalogue    *gate.Catalogue
+	definitions  []gate.Definition // it is made of
 	wrapped      map[string]string // the property that the tool's result goes under
 	tools        map[string]tool
 	defaults     bool // it has no policy of its own
@@ -81,7 +82,7 @@ func newWorld(suite string, tools []tool, policies fs.FS, profile policy.Profile
 			return nil, fmt.Errorf("%s: %s/%s: %s: %s %s", file, f.Server, f.Tool, f.Reason, f.Message, f.Hint)
 		}
 	}
-	w.policy, w.catalogue = p, c
+	w.policy, w.catalogue, w.definitions = p, c, defs
 	return w, nil
 }
 
