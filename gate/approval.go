@@ -268,9 +268,13 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 		var ours []policy.Grown
 		for _, at := range seen {
 			g := g
-			g.From = at.Server + "/" + at.Tool + "#" + at.Rule
+			field := at.Rule
+			if of, inText := strings.CutPrefix(field, "text/0/"); inText {
+				g.In, field = policy.InText, "/"+of
+			}
+			g.From = at.Server + "/" + at.Tool + "#" + field
 			switch {
-			case at.Rule == "" || at.Rule[0] != '/':
+			case field == "" || field[0] != '/', g.In != "" && at.Label >= writ.System:
 			case at.Label >= writ.System:
 				out = policy.WithLine(out, g)
 			case at.Intact:

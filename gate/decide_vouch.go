@@ -275,7 +275,7 @@ func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 		q.Target, q.Strict = true, true
 	}
 	if src.Ours { // who can write there is what the person was asked (R28)
-		q.Ours, q.Target = true, false
+		q.Ours, q.InText, q.Target = true, src.InText, false
 	}
 	return q
 }

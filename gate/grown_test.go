@@ -17,13 +17,14 @@ func TestGrows(t *testing.T) {
 collections: { channel: {}, doc: {} }
 tools:
   chat/list: { effect: read, outputs: [{ at: /ids/*, label: system, collection: channel, authoritative: true }, { at: /topic, label: external }, { at: /by, label: party }, { at: /pin, label: external, secret: true }] }
+  chat/doc: { effect: read, outputs: [{ in: text, extract: json, pointer: /ids/*, label: external }, { in: text, extract: json, pointer: /sys/*, label: system }] }
   chat/post: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user, output: chat/own#/ids/*] } } }
   chat/name: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user] } } }
   chat/send: { effect: send, args: { /channel: { role: target, collection: channel } } }
   chat/own: { effect: read, outputs: [{ at: /ids/*, label: system, collection: channel }] }
   chat/drop: { effect: delete, args: { /channel: { role: selector, collection: channel } } }
 `
-	const tools = `{"chat":[{"name":"list","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"own","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
+	const tools = `{"chat":[{"name":"list","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"doc","inputSchema":{"type":"object"}},{"name":"own","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
 {"name":"name","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},
 {"name":"post","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},{"name":"send","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},
 {"name":"drop","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}}]}`
@@ -38,6 +39,8 @@ tools:
 		}
 		d := decide("list", "{}")
 		s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{"ids":["C-infra","C-eve"],"topic":"C-topic","by":"C-party","pin":"C-secret"},"content":[{"type":"text","text":"C-prose"}]}`))}))
+		d = decide("doc", "{}")
+		s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"content":[{"type":"text","text":"{\"ids\":[\"C-in-text\"],\"sys\":[\"C-in-sys\"],\"who\":\"C-unnamed\"}"}]}`))}))
 		return decide(tool, `{"channel":"`+channel+`"}`)
 	}
 	for _, c := range []struct {
@@ -51,6 +54,9 @@ tools:
 		{"name", "C-party", []string{`{"tool":"chat/name","arg":"/channel","const":"C-party"}`}},
 		{"name", "C-secret", []string{`{"tool":"chat/name","arg":"/channel","const":"C-secret"}`}},
 		{"name", "C-prose", []string{`{"tool":"chat/name","arg":"/channel","const":"C-prose"}`}},
+		{"name", "C-in-text", []string{`{"tool":"chat/name","arg":"/channel","from":"chat/doc#/ids/*","in":"text","writes":"ours"}`, `{"tool":"chat/name","arg":"/channel","const":"C-in-text"}`}},
+		{"name", "C-in-sys", []string{`{"tool":"chat/name","arg":"/channel","const":"C-in-sys"}`}},
+		{"name", "C-unnamed", []string{`{"tool":"chat/name","arg":"/channel","const":"C-unnamed"}`}},
 		{"drop", "C-infra", nil},
 		{"drop", "C-topic", nil},
 	} {

@@ -176,6 +176,7 @@ type Source struct {
 	At     provenance.Pattern // FromOutput: restricts to this output pointer
 	HasAt  bool               //
 	Ours   bool               // FromOutput: At is external, and a person said that our own people alone write there
+	InText bool               // Ours: At is a field of the JSON that the first text is as a whole
 	Const  [][]byte           // FromConst: JSON literals
 	Grown  bool               // FromConst: a person allowed it from now on
 	Op     string             // FromDerived: "path_join"

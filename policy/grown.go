@@ -25,6 +25,7 @@ type Grown struct {
 	Tool   string          `json:"tool,omitempty"`   // server/tool of the argument
 	Arg    string          `json:"arg,omitempty"`    // its pointer, as the contract writes it
 	From   string          `json:"from,omitempty"`   // server/tool#/pointer, of an output that is system
+	In     string          `json:"in,omitempty"`     // "text": of the JSON that the first text of the result is as a whole
 	Writes string          `json:"writes,omitempty"` // or "ours": of one that is external, and our own people alone write there
 	Const  json.RawMessage `json:"const,omitempty"`  // or one exact value
 	Closed string          `json:"closed,omitempty"` // or a collection
@@ -39,9 +40,14 @@ type Grown struct {
 // from the act, it stays what it is.
 const WritesOurs = "ours"
 
+// InText is the one word of Grown.In, with WritesOurs alone. Such a line declares the field
+// as well, as external, where the contract of its tool names nothing but fields of that
+// text: most servers answer in JSON that stands in a text, and publish no schema of it.
+const InText = "text"
+
 // Same reports whether two lines allow the same, whoever said so.
 func (g Grown) Same(o Grown) bool {
-	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && g.Writes == o.Writes && bytes.Equal(g.Const, o.Const) && g.Closed == o.Closed
+	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && g.In == o.In && g.Writes == o.Writes && bytes.Equal(g.Const, o.Const) && g.Closed == o.Closed
 }
 
 // WithLine is lines with one more, unless it is there.
@@ -96,6 +102,7 @@ type grownFile struct {
 	Tool   strictyaml.String   `yaml:"tool"`
 	Arg    strictyaml.String   `yaml:"arg"`
 	From   strictyaml.String   `yaml:"from"`
+	In     strictyaml.String   `yaml:"in"`
 	Writes strictyaml.String   `yaml:"writes"`
 	Const  strictyaml.Anything `yaml:"const"`
 	Closed strictyaml.String   `yaml:"closed"`
@@ -110,7 +117,7 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 		if g.Node.Kind != strictyaml.Mapping {
 			continue // a fault already
 		}
-		line := Grown{Tool: g.Tool.S, Arg: g.Arg.S, From: g.From.S, Writes: g.Writes.S, Closed: g.Closed.S, By: g.By.S, At: g.At.S}
+		line := Grown{Tool: g.Tool.S, Arg: g.Arg.S, From: g.From.S, In: g.In.S, Writes: g.Writes.S, Closed: g.Closed.S, By: g.By.S, At: g.At.S}
 		kinds := 0
 		for _, given := range []bool{g.From.Given(), g.Const.Given(), g.Closed.Given()} {
 			if given {
@@ -122,6 +129,8 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 			r.Fault(g.Node, "a grown line is of an argument and its from or const, or of a collection that is closed", "writ grown list")
 		case g.Writes.Given() && (g.Writes.S != WritesOurs || !g.From.Given()):
 			r.Fault(g.Writes.Node, "writes is of a from, and says ours", "writes: ours")
+		case g.In.Given() && (g.In.S != InText || !g.Writes.Given()):
+			r.Fault(g.In.Node, "in is of a from that says writes: ours, and says text", "in: text, writes: ours")
 		case p.Profile == Strict:
 			r.Fault(g.Node, "profile strict knows no grown lines", "remove it")
 		case g.Closed.Given():
@@ -145,7 +154,26 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 // ours reports whether an output is the one that a source names and that a person may
 // say of that our own people alone write there.
 func (s Source) ours(o provenance.OutputRule) bool {
-	return s.HasAt && o.At.Source == s.At.Source && o.WholeExternal() && !slices.Contains(prose, last(o.At))
+	at := o.At
+	if o.InText {
+		at = o.Pointer
+	}
+	return s.HasAt && o.InText == s.InText && at.Source == s.At.Source && o.WholeExternal() && !slices.Contains(prose, last(at))
+}
+
+// fieldOfText adds the output that a line declares, unless it is there. What the contract
+// says otherwise of the tool's results is not to be mixed with it: a text that is no JSON
+// would make all of it worth nothing (R33).
+func (r *reader) fieldOfText(c *Contract, s *Source, node *strictyaml.Node) {
+	o := provenance.OutputRule{InText: true, Extract: provenance.ExtractJSON, Pointer: s.At, Label: writ.External}
+	other := func(have provenance.OutputRule) bool {
+		return !have.InText || have.Block != 0 || have.Extract != provenance.ExtractJSON || provenance.Conflict(have, o)
+	}
+	if !s.HasAt || len(s.At.Tokens) == 0 || slices.ContainsFunc(c.Outputs, s.ours) || len(c.Outputs) >= maxRules || slices.ContainsFunc(c.Outputs, other) {
+		return
+	}
+	c.Outputs = append(c.Outputs, o)
+	r.outputAt[c] = append(r.outputAt[c], node)
 }
 
 // growArg adds a source to an argument.
@@ -162,12 +190,16 @@ func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
 	}
 	s := Source{Kind: FromConst, Const: [][]byte{line.Const}, Grown: true}
 	if g.From.Given() {
-		s = Source{Kind: FromOutput, Ours: g.Writes.Given()}
+		s = Source{Kind: FromOutput, Ours: g.Writes.Given(), InText: g.In.Given()}
 		if !r.outputRef(g.From, &s) {
 			return
 		}
-		r.reference(p, g.From, false)
 		from := p.Contracts[s.Server+"/"+s.Tool]
+		if s.InText && from != nil {
+			r.fieldOfText(from, &s, g.Node)
+		} else {
+			r.reference(p, g.From, false)
+		}
 		if s.Ours {
 			if from != nil && !slices.ContainsFunc(from.Outputs, s.ours) {
 				r.Fault(g.From.Node, "writes: ours is of one output that the contract calls external, as it stands: no text, key or secret", "writ grown remove")

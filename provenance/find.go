@@ -38,6 +38,8 @@ type Query struct {
 	// Ours lets what stands intact at the one output that Server, Tool and At name vouch,
 	// and nothing else: a person said that our own people alone write there.
 	Ours bool
+	// InText says of Ours that At is a field of the JSON that the first text is.
+	InText bool
 	// Named asks of a word of letters alone that the user set it apart as a name or said
 	// before it what it is: any sentence has such words, and strangers can be called so.
 	Named bool
@@ -195,7 +197,11 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 func (l *Ledger) worth(q *Query, f *fact) bool {
 	m := &l.store.metas[f.meta]
 	if q.Ours {
-		return f.label == writ.External && f.flags&intact != 0 && m.rule == q.At.Source
+		at := OutputRule{At: q.At}
+		if q.InText {
+			at = OutputRule{InText: true, Pointer: q.At}
+		}
+		return f.label == writ.External && f.flags&intact != 0 && m.rule == source(&at)
 	}
 	return m.named && (f.label >= writ.System || q.Party && f.label == writ.Party)
 }

@@ -442,10 +442,11 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 	return j
 }
 
-// WholeExternal reports whether a rule calls leaves external as they stand: none that
-// are found in a text, no keys and no secrets.
+// WholeExternal reports whether a rule calls leaves external as they stand, or as they
+// stand in a text that is JSON as a whole: no pieces of prose, no keys and no secrets.
 func (r *OutputRule) WholeExternal() bool {
-	return r != nil && r.Label == writ.External && !r.InText && r.Extract == NoExtract && !r.Secret && !r.Keys
+	return r != nil && r.Label == writ.External && !r.Secret && !r.Keys &&
+		(!r.InText && r.Extract == NoExtract || r.InText && r.Extract == ExtractJSON)
 }
 
 // known reports whether a leaf's exact value is a committed fact at system or

@@ -104,7 +104,11 @@ func grownLine(g policy.Grown) string {
 	case g.Closed != "":
 		return "our own people alone make members of the collection " + cli.OneLine(g.Closed, 80)
 	case g.Writes != "":
-		return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + cli.OneLine(g.From, 200) + " returned, where our own people alone write"
+		where := ""
+		if g.In == policy.InText {
+			where = " in its text"
+		}
+		return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + cli.OneLine(g.From, 200) + " returned" + where + ", where our own people alone write"
 	case g.From != "":
 		return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + cli.OneLine(g.From, 200) + " returned"
 	}

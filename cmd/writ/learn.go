@@ -19,7 +19,6 @@ import (
 	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
-	"github.com/writ-project/writ/provenance"
 )
 
 // mostSessions is how many sessions are learned from, the newest.
@@ -126,7 +125,7 @@ func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time
 		r, known := open[rec.Session]
 		if !known {
 			if !rec.Time.Before(since) {
-				r = gateway.NewReplayer(st, provenance.Caps{})
+				r = gateway.NewReplayer(st)
 				r.Learn()
 			}
 			open[rec.Session], order = r, append(order, rec.Session)
@@ -224,6 +223,7 @@ func printField(w io.Writer, f *learn.Field) {
 		fmt.Fprintf(w, "the collection %s, which the policy leaves open\n", cli.OneLine(f.Collection, 80))
 	} else {
 		fmt.Fprintf(w, "%s %s, which its contract calls %s (%s)\n", cli.OneLine(f.Tool, 100), cli.OneLine(f.Pointer, 200), f.Label, guessed[f.Writers])
+		when(w, f.InText, "  it stands in a text: who can have the whole text be his, as the content of a file or a page, writes it too\n")
 	}
 	for _, e := range f.Feeds {
 		fmt.Fprintf(w, "  %s %s came from there %d of %s", cli.OneLine(e.Tool, 100), cli.OneLine(e.Arg, 200), e.Seen, times(e.Of, "time", "times"))

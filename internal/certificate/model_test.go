@@ -44,6 +44,7 @@ tools:
     { at: /brands/*/id, label: system, collection: brand }, { at: /brands/*/said, label: external, collection: brand },
     { at: /brands/*/parts/*, label: system, collection: part }, { at: /brands/*/more/*/id, label: system, collection: brand },
     { at: /brands/*/more/*/part, label: system, collection: part } ] }
+  a/doc: { effect: read }
   a/codes: { effect: read, outputs: [ { at: /codes/*, label: system, collection: code, one_shot: true, lifetime: 10m } ] }
   a/mails: { effect: read, outputs: [ { at: /mails/*/from, label: party, type: email }, { at: /mails/*/sum, label: external, type: decimal } ] }
   a/dirs: { effect: read, outputs: [ { at: /dirs/*, label: system, type: path, collection: dir }, { at: /names/*, label: system, type: name } ] }
@@ -67,18 +68,19 @@ tools:
 grown:
   - { tool: b/tell, arg: /who, from: "a/rows#/rows/*/title", writes: ours }
   - { tool: b/name, arg: /who, from: "a/rows#/rows/*/title", writes: ours }
+  - { tool: b/tell, arg: /who, from: "a/doc#/rows/*/title", in: text, writes: ours }
   - { tool: a/rows, arg: /q, from: "a/rows#/rows/*/title", writes: ours }
 `
 
 var worldArguments = map[string][]string{
-	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/table": {}, "a/dirs": {"q"},
+	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/fork": {"owner", "repo"}, "n/note": {"user", "text"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"},
 }
 
 var worldFields = map[string][]string{
-	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
+	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
 	"a/codes": {"codes"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"},
 }
 
@@ -206,7 +208,11 @@ func TestReferenceModel(t *testing.T) {
 			properties["kind"] = map[string]any{"enum": []string{"red", "green"}, "default": "red"}
 			required = append(required, "kind")
 		}
-		raw, _ := json.Marshal(map[string]any{"name": name, "inputSchema": map[string]any{"type": "object", "properties": properties, "required": required}, "outputSchema": map[string]any{"type": "object"}})
+		def := map[string]any{"name": name, "inputSchema": map[string]any{"type": "object", "properties": properties, "required": required}}
+		if name != "doc" { // it answers in a text
+			def["outputSchema"] = map[string]any{"type": "object"}
+		}
+		raw, _ := json.Marshal(def)
 		defs = append(defs, gate.Definition{Server: server, Raw: raw})
 	}
 	c, _ := gate.NewCatalogue(defs, p)
@@ -264,6 +270,9 @@ func (w *world) step(rules map[string]int, first bool) {
 			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/fork", "b/fork", "n/note", "n/note", "n/note", "a/open", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
+	if tool == "a/rows" && w.IntN(4) == 0 {
+		tool = "a/doc"
+	}
 	_, name, _ := strings.Cut(tool, "/")
 	var args []string
 	for _, a := range worldArguments[tool] {
@@ -271,7 +280,7 @@ func (w *world) step(rules map[string]int, first bool) {
 			args = append(args, fmt.Sprintf("%q:%s", a, w.value(a)))
 		}
 	}
-	if read := slices.Contains([]string{"list", "all", "rows", "table", "dirs", "codes", "mails", "brands"}, name); read && w.IntN(2) == 0 {
+	if read := slices.Contains([]string{"list", "all", "rows", "doc", "table", "dirs", "codes", "mails", "brands"}, name); read && w.IntN(2) == 0 {
 		args = nil // most listings are asked for nothing
 	}
 	w.at = w.at.Add(time.Duration(w.IntN(4)) * time.Minute)
@@ -375,6 +384,13 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		}
 	}
 	result := strictjson.Of([]byte(`{"structuredContent":{` + strings.Join(body, ",") + `}}`))
+	if tool == "a/doc" {
+		text := "{" + strings.Join(body, ",") + "}"
+		if w.IntN(6) == 0 {
+			text = "found " + text
+		}
+		result = strictjson.Make(strictjson.Member{Name: "content", Value: slices.Concat([]byte(`[{"type":"text","text":`), strictjson.Quote(text), []byte("}]"))})
+	}
 	w.script = append(w.script, "result "+string(result.Raw()))
 	n := w.gate.Next()
 	o := w.gate.Observe(&d, gate.Result{Evidence: n, Time: w.at, Status: gate.OK, Value: result})

@@ -305,12 +305,18 @@ const grownOutput = "grown:output"
 // with the whole value, and nothing but its contract against it.
 func (s *Session) raised(c *call, l *leaf, e gate.Ref) bool {
 	return e.Label == writ.External && !l.key && !l.answer && slices.ContainsFunc(s.at(e), func(p *place) bool {
-		if p.rule == nil || p.rule.Label != writ.External || !p.clear || p.rule.Secret || p.rule.InText || p.rule.Extract != provenance.NoExtract || p.key ||
+		if p.rule == nil || p.rule.Label != writ.External || !p.clear || p.rule.Secret || p.key ||
 			!equal(l.value, l.typ(), p) || !told(c, l, p) || !s.once(c, l, p) {
 			return false
 		}
 		return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
-			return src.Ours && src.Server == p.server && src.Tool == p.tool && src.At.Source == p.rule.At.Source
+			if !src.Ours || src.Server != p.server || src.Tool != p.tool || src.InText != p.rule.InText {
+				return false
+			}
+			if src.InText {
+				return p.rule.Block == 0 && p.rule.Extract == provenance.ExtractJSON && src.At.Source == p.rule.Pointer.Source
+			}
+			return p.rule.Extract == provenance.NoExtract && src.At.Source == p.rule.At.Source
 		})
 	})
 }

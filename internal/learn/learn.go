@@ -92,7 +92,8 @@ type Field struct {
 	Tool       string  `json:"tool,omitempty"`    // server/tool
 	Pointer    string  `json:"pointer,omitempty"` // as its contract writes it
 	Collection string  `json:"collection,omitempty"`
-	Label      string  `json:"label,omitempty"` // what the contract calls it, "" where it does not name it
+	InText     bool    `json:"in_text,omitempty"` // of the JSON that the result's text is
+	Label      string  `json:"label,omitempty"`   // what the contract calls it, "" where it does not name it
 	Writers    Writers `json:"writers,omitempty"`
 	// Saves is how many more calls pass with it than with all others.
 	Saves int    `json:"saves"`
@@ -283,12 +284,16 @@ func sources(p *policy.Policy, fields []Field, a slot) (out []slot) {
 				for name, c := range p.Contracts {
 					for _, o := range c.Outputs {
 						if o.Collection == f.Collection {
-							out = append(out, slot{name, o.At.Source})
+							of := Field{Tool: name, Pointer: o.At.Source, InText: o.InText}
+							if o.InText {
+								of.Pointer = o.Pointer.Source
+							}
+							out = append(out, of.slot())
 						}
 					}
 				}
 			case e.Arg == rule.At.Source:
-				out = append(out, slot{f.Tool, f.Pointer})
+				out = append(out, f.slot())
 			}
 		}
 	}
@@ -312,7 +317,9 @@ func (n *Control) try(in *gate.Input, pointer string, literal []byte) {
 // slot is an argument of a tool, or a field of its results.
 type slot struct{ tool, pointer string }
 
-func (s slot) String() string { return s.tool + "#" + s.pointer }
+func (s slot) String() string {
+	return s.tool + "#" + strings.TrimPrefix(strings.TrimPrefix(s.pointer, textField), keyedField)
+}
 
 // given is what was seen of one argument, over all sessions.
 type given struct {
@@ -457,6 +464,14 @@ func (o *observed) fields(p *policy.Policy) (named, unnamed []Field) {
 	return named[:min(len(named), maxFields)], unnamed[:min(len(unnamed), maxFields)]
 }
 
+// slot is where the trail keeps the field.
+func (f *Field) slot() slot {
+	if f.InText {
+		return slot{f.Tool, textField + f.Pointer}
+	}
+	return slot{f.Tool, f.Pointer}
+}
+
 func (f *Field) support() (n int) {
 	for _, e := range f.Feeds {
 		n += e.Seen
@@ -501,12 +516,15 @@ func compareSlots(a, b slot) int {
 // fieldOf says of a field what its contract does.
 func fieldOf(p *policy.Policy, at slot) *Field {
 	f := &Field{Tool: at.tool, Pointer: at.pointer, Writers: writers(at.pointer)}
-	if inText, ok := strings.CutPrefix(at.pointer, textField); ok {
-		f.Pointer, f.Why = inText, "text"
+	if keyed, ok := strings.CutPrefix(at.pointer, keyedField); ok {
+		f.Pointer, f.Why = keyed, "unnamed"
 		return f
 	}
-	o := outputOf(p.Contracts[at.tool], pathOf(at.pointer))
+	f.Pointer, f.InText = strings.CutPrefix(at.pointer, textField)
+	o := outputOf(p.Contracts[at.tool], pathOf(f.Pointer), f.InText)
 	switch {
+	case o == nil && f.InText: // the line names it
+		f.Label = writ.External.String()
 	case o == nil:
 		f.Why = "unnamed"
 	case o.Secret:
@@ -523,14 +541,20 @@ func fieldOf(p *policy.Policy, at slot) *Field {
 func (f *Field) line(p *policy.Policy, e *Edge) bool {
 	e.Line = policy.Grown{Tool: e.Tool, Arg: e.Arg, From: f.Tool + "#" + f.Pointer}
 	if f.Label == writ.External.String() {
-		e.Line.Writes = policy.WritesOurs
+		if e.Line.Writes = policy.WritesOurs; f.InText {
+			e.Line.In = policy.InText
+		}
 	}
 	if f.Why != "" {
 		return false
 	}
 	_, ok := p.With([]policy.Grown{e.Line})
-	if !ok && f.Writers == WritersStrangers {
+	switch {
+	case ok:
+	case f.Writers == WritersStrangers:
 		f.Why = "prose"
+	case f.InText: // the contract takes that text apart otherwise, or believes it
+		f.Why = "text"
 	}
 	return ok
 }
@@ -579,15 +603,26 @@ func ruleOf(c *policy.Contract, pointer string) *policy.ArgRule {
 	return best
 }
 
-// outputOf is the contract's rule for a leaf of structuredContent, as it stands.
-func outputOf(c *policy.Contract, path []string) *provenance.OutputRule {
+// outputOf is the contract's rule for a leaf of structuredContent as it stands, or of the
+// JSON that the first text is.
+func outputOf(c *policy.Contract, path []string, inText bool) *provenance.OutputRule {
 	if c == nil {
 		return nil
+	}
+	at := func(o *provenance.OutputRule) provenance.Pattern {
+		if inText {
+			return o.Pointer
+		}
+		return o.At
 	}
 	var best *provenance.OutputRule
 	for i := range c.Outputs {
 		o := &c.Outputs[i]
-		if !o.InText && !o.Keys && o.Extract == provenance.NoExtract && o.At.Match(path) && (best == nil || o.At.Beats(best.At)) {
+		fits := !o.InText && o.Extract == provenance.NoExtract
+		if inText {
+			fits = o.InText && o.Block == 0 && o.Extract == provenance.ExtractJSON
+		}
+		if fits && !o.Keys && at(o).Match(path) && (best == nil || at(o).Beats(at(best))) {
 			best = o
 		}
 	}

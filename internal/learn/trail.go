@@ -20,8 +20,10 @@ const (
 	manyFields = 6
 	// shortWord is how many letters a word has that anybody could say.
 	shortWord = 8
-	// textField marks the pointer of a field in JSON that stands in a text.
-	textField = "text:"
+	// textField marks the pointer of a field in JSON that stands in a text, keyedField one
+	// under keys that nobody named.
+	textField  = "text:"
+	keyedField = "keys:"
 )
 
 // trail is what a session's tools returned so far: where each value stood first. It is a
@@ -80,10 +82,15 @@ func (t *trail) result(c *Call, r *gate.Result, p *policy.Policy) {
 			return
 		}
 		at := slot{tool: name}
-		if o := outputOf(contract, path); o != nil && mark == "" {
+		switch o, keyless := outputOf(contract, path, mark != ""), keysOut(pattern); {
+		case o != nil && o.InText:
+			at.pointer = mark + o.Pointer.Source
+		case o != nil:
 			at.pointer = o.At.Source
-		} else {
-			at.pointer = mark + keysOut(pattern)
+		case keyless != pattern:
+			at.pointer = keyedField + keyless
+		default:
+			at.pointer = mark + pattern
 		}
 		held := t.values[k]
 		if held == nil {
