@@ -50,16 +50,20 @@ func learnCommand() *cobra.Command {
 				return err
 			}
 			defer st.Close()
-			sessions, err := recorded(c.Context(), dir, st, from)
+			sessions, left, err := recorded(c.Context(), dir, st, from)
 			if err != nil {
 				return err
 			}
 			r := learn.From(p, sessions)
 			if f.json {
-				return cli.PrintJSON(c.OutOrStdout(), r)
+				return cli.PrintJSON(c.OutOrStdout(), struct {
+					*learn.Report
+					LeftOut int `json:"left_out"` // sessions of another engine, or of a policy that is none any more
+				}{r, left})
 			}
 			out := c.OutOrStdout()
 			printTrial(out, r)
+			when(out, left > 0, "%s left out: of another engine, or of a policy that is none any more\n", times(left, "session is", "sessions are"))
 			asks := !f.dry && ownTerminal(c.InOrStdin(), out) != nil
 			if !asks {
 				for i := range r.Fields {
@@ -95,16 +99,16 @@ func sinceWhen(text string, now time.Time) (t time.Time, err error) {
 	return t, nil
 }
 
-// recorded reads the newest sessions of a log that can be learned from. Where the log does
-// not verify, nothing is.
-func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time) (out []*learn.Session, err error) {
+// recorded reads the newest sessions of a log that can be learned from, and says how many
+// cannot. Where the log does not verify, nothing is.
+func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time) (out []*learn.Session, left int, err error) {
 	verifier, err := logVerifier(dir, "")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	snap, err := st.Snapshot(ctx)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, 0, unreadable(err)
 	}
 	defer snap.Close()
 	open := map[string]*gateway.Replayer{} // nil: nothing is learned of it
@@ -113,6 +117,8 @@ func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time
 		if r := open[id]; r != nil {
 			if s := r.Learned(); s != nil {
 				out = append(out, s)
+			} else if r.Blind() {
+				left++
 			}
 		}
 		open[id] = nil
@@ -139,21 +145,22 @@ func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time
 			return err
 		case err != nil: // its policy is none any more
 			open[rec.Session] = nil
+			left++
 		case rec.Kind == audit.KindClose:
 			end(rec.Session)
 		}
 		return nil
 	}})
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, 0, unreadable(err)
 	}
 	if rep.Problem != nil {
-		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the log does not verify, and nothing is learned from it")
+		return nil, 0, cli.Fail(cli.ExitData, "writ audit verify", "the log does not verify, and nothing is learned from it")
 	}
 	for _, id := range order {
 		end(id)
 	}
-	return out, nil
+	return out, left, nil
 }
 
 // times is a number of something.
@@ -222,8 +229,8 @@ func printField(w io.Writer, f *learn.Field) {
 	if f.Collection != "" {
 		fmt.Fprintf(w, "the collection %s, which the policy leaves open\n", cli.OneLine(f.Collection, 80))
 	} else {
-		fmt.Fprintf(w, "%s %s, which its contract calls %s (%s)\n", cli.OneLine(f.Tool, 100), cli.OneLine(f.Pointer, 200), f.Label, guessed[f.Writers])
-		when(w, f.InText, "  it stands in a text: who can have the whole text be his, as the content of a file or a page, writes it too\n")
+		fmt.Fprintf(w, "%s %s, which is %s as far as the policy says (%s)\n", cli.OneLine(f.Tool, 100), cli.OneLine(f.Pointer, 200), f.Label, guessed[f.Writers])
+		when(w, f.InText, "  it stands in a text: who can have the whole text be his, as the content of a file or a page is, writes it too\n")
 	}
 	for _, e := range f.Feeds {
 		fmt.Fprintf(w, "  %s %s came from there %d of %s", cli.OneLine(e.Tool, 100), cli.OneLine(e.Arg, 200), e.Seen, times(e.Of, "time", "times"))

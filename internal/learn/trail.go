@@ -20,6 +20,8 @@ const (
 	manyFields = 6
 	// shortWord is how many letters a word has that anybody could say.
 	shortWord = 8
+	// longName is the longest key that a program calls a field by.
+	longName = 40
 	// textField marks the pointer of a field in JSON that stands in a text, keyedField one
 	// under keys that nobody named.
 	textField  = "text:"
@@ -207,12 +209,13 @@ func leaves(v strictjson.Value, f func(path []string, pattern string, v strictjs
 	walk(v, nil, nil)
 }
 
-// keysOut is a pointer with * for each key that is a value and no name: the contract does
-// not say which they are.
+// keysOut is a pointer with * for each key that does not look like a program's own name:
+// where the contract names none, it may be a value, and anybody's.
 func keysOut(pattern string) string {
 	path := pathOf(pattern)
 	for i, t := range path {
-		if strings.ContainsFunc(t, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' && r != '-' }) {
+		own := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r == '-' }
+		if t != "*" && (t == "" || len(t) > longName || strings.ContainsFunc(t, func(r rune) bool { return !own(r) })) {
 			path[i] = "*"
 		}
 	}
