@@ -24,9 +24,11 @@ func TestLearn(t *testing.T) {
 		{"fetch_policy", `{"id":"POL-014"}`},
 		{"delete_document", `{"id":"doc-c56d17"}`},
 	}
-	for _, c := range calls {
-		if g.passes(c[0], c[1]) || g.passes(c[0], c[1]) { // it was made twice, and counts once
-			t.Fatalf("%s passes before", c[0])
+	for range 2 { // made again they count once
+		for _, c := range calls {
+			if g.passes(c[0], c[1]) {
+				t.Fatalf("%s passes before", c[0])
+			}
 		}
 	}
 	of := []string{"learn", "--state", g.state, "--config", g.config}
