@@ -103,7 +103,7 @@ func drafted(w *world, defs []gate.Definition) (*policy.Policy, error) {
 		return nil, fmt.Errorf("%v", faults[0])
 	}
 	cat, _ := gate.NewCatalogue(defs, open)
-	p, faults := policy.Parse("drafted", []byte(draft.Policy(cat)))
+	p, faults := policy.Parse("drafted", []byte(draft.Policy(cat).Text()))
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("%s: %v", w.name, faults[0])
 	}
