@@ -93,7 +93,7 @@ func (m *making) compare(t *Tool, c *policy.Contract) {
 			declared |= k.Effect
 		}
 	}
-	if h := annotations(t.Raw); declared&acts == 0 && (h.destructive == "true" || h.readOnly == "false") {
+	if h := annotations(t.Raw); !(c.Overrules && c.Pin == t.Pin) && declared&acts == 0 && (h.destructive == "true" || h.readOnly == "false") {
 		t.added = policy.Write
 		warn(c.Line, c.Col, "the server says that this tool writes; the effect write was added to the contract (P17)", "declare effect: write, or pin a definition that says otherwise")
 	}

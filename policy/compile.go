@@ -111,6 +111,10 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 		c.Idempotent = &f.Idempotent.Is
 	}
 	r.effects(c, key, f)
+	if c.Overrules, _ = pick(r, f.Annotations, map[string]bool{"overruled": true}); c.Overrules && c.Pin == "" {
+		r.Fault(f.Annotations.Node, "annotations: overruled is of a definition that somebody looked at, so it needs a pin", "writ tools approve "+key.Value)
+		c.Overrules = false
+	}
 	c.Args = r.args(p, f.Args, nil)
 	r.cases(p, c, f)
 	c.Plain, _ = pick(r, f.Arguments, map[string]bool{"plain": true})

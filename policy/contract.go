@@ -295,6 +295,7 @@ type Contract struct {
 	Idempotent   *bool
 	Contested    Contested
 	Optional     bool // the tool may be absent from the live list
+	Overrules    bool // the annotations of the pinned definition add no effect
 	Line, Col    int
 
 	// Phrases are those of which the user's latest turn must hold one for a call

@@ -56,6 +56,9 @@ type toolFile struct {
 	Closed strictyaml.Truth `yaml:"closed"`
 	// Optional says that the tool may be missing from the server's list.
 	Optional strictyaml.Truth `yaml:"optional"`
+	// Annotations: overruled says that the effect above is right where the pinned
+	// definition's annotations say that the tool does more.
+	Annotations strictyaml.String `yaml:"annotations"`
 	// Args holds the rules of the arguments, by pointer.
 	Args strictyaml.Map[argFile] `yaml:"args"`
 	// Arguments: plain says of a read that its arguments hold no link, host, mail
