@@ -3,7 +3,7 @@
 // others nothing is believed: a read is open as far as it is asked with plain words;
 // an act is open and waits for a person, but where the user typed whom and what it is
 // for; no result vouches for anything. What a server says of itself opens nothing alone:
-// the name of a tool has to say that it reads, or at least not that it acts.
+// the name of a tool has to say that it reads. The words it knows are words.txt.
 package draft
 
 import (
@@ -159,8 +159,14 @@ func tool(b *strings.Builder, t *gate.Tool) {
 	if all && reads(t, said, args) {
 		b.WriteString("    effect: read\n    arguments: plain\n")
 	} else {
-		fmt.Fprintf(b, "    effect: [%s]\n", strings.Join(effect(t).Names(), ", "))
-		arguments(b, args)
+		name := text.NameWords(t.Name)
+		e := effect(name)
+		shut := e&(policy.Delete|policy.Transfer|policy.Auth) != 0
+		if hint(t, "destructiveHint") == "true" {
+			e |= policy.Delete
+		}
+		fmt.Fprintf(b, "    effect: [%s]\n", strings.Join(e.Names(), ", "))
+		arguments(b, name, shut, args)
 	}
 	fmt.Fprintf(b, "    pin: %s\n", t.Pin)
 	outputs(b, t)
@@ -168,7 +174,8 @@ func tool(b *strings.Builder, t *gate.Tool) {
 
 // arguments are those of an act: free text, what the schema lists, and all else whom or
 // what it is for. Each is named, so that what a person allows from now on has its place.
-func arguments(b *strings.Builder, args []leaf) {
+// In what is shut, for it deletes, pays or says who may do what, nothing is free.
+func arguments(b *strings.Builder, tool []string, shut bool, args []leaf) {
 	if len(args) > 0 {
 		b.WriteString("    args:\n")
 	}
@@ -177,19 +184,48 @@ func arguments(b *strings.Builder, args []leaf) {
 		switch {
 		case a.mayBeText() && a.isProgram(): // a part of the one the user typed is another
 			line = "role: target, from: [approval]"
-		case strictjson.Get(a.schema, "enum") != nil && !a.says(grants):
+		case shut:
+		case a.isList():
 			line = "role: enum"
-		case a.kind() == "string" && a.says(texts), bounded(a):
+		case a.isText(tool, args):
 			line = "role: content, content: open"
 		}
 		fmt.Fprintf(b, "      %s: { %s }\n", scalar(a.pointer), line)
 	}
 }
 
-// bounded is a number of how many or how large, within what the schema allows.
-func bounded(a leaf) bool {
-	has := func(k string) bool { return strictjson.Get(a.schema, k) != nil }
-	return (a.kind() == "integer" || a.kind() == "number") && (has("maximum") || has("exclusiveMaximum")) && a.says(counts)
+// isText reports whether an argument of an act is what somebody reads, and names
+// nothing that is there already: by the last word of its name, and by whether the act
+// makes or says something.
+func (l *leaf) isText(tool []string, args []leaf) bool {
+	own := l.words()
+	if l.kind() != "string" || len(own) == 0 || slices.ContainsFunc(text.NameWords(l.pointer), func(w string) bool { return is(w, "stop") }) {
+		return false
+	}
+	var verb string
+	if i := slices.IndexFunc(tool, func(w string) bool { return acts(w) != 0 || is(w, "makes") }); i >= 0 {
+		verb = tool[i]
+	}
+	switch w := own[len(own)-1]; {
+	case is(verb, "makes"):
+		return is(w, "text", "said", "title")
+	case is(verb, "says"): // a title is of what is sent, where something is sent beside it
+		return is(w, "text", "said") || is(w, "title") && slices.ContainsFunc(args, func(o leaf) bool { return o.ends("text", "said") })
+	default:
+		return is(w, "text") && !slices.Contains(tool, w)
+	}
+}
+
+// isList reports whether a schema lists what can stand there, and neither the name nor
+// what it lists decides who may do what, how much, how far or whether at all.
+func (l *leaf) isList() bool {
+	members, ok := strictjson.Elements(strictjson.Get(l.schema, "enum"))
+	return ok && !l.says("access", "decides") && !slices.ContainsFunc(members, func(m []byte) bool {
+		s, isText := strictjson.Text(m)
+		return !isText && string(m) != "null" || slices.ContainsFunc(text.NameWords(s), func(w string) bool {
+			return is(w, "access", "decides", "delete", "transfer", "auth")
+		})
+	})
 }
 
 // outputs lists the fields of the published output schema. Fields that look like
@@ -258,13 +294,19 @@ func (l *leaf) words() []string {
 	return text.NameWords(p[strings.LastIndexByte(p, '/')+1:])
 }
 
-func (l *leaf) says(list map[string]bool) bool {
-	return slices.ContainsFunc(l.words(), func(w string) bool { return list[w] })
+// says reports whether a word of the name is of one of some kinds, ends whether its last is.
+func (l *leaf) says(kinds ...string) bool {
+	return slices.ContainsFunc(l.words(), func(w string) bool { return is(w, kinds...) })
+}
+
+func (l *leaf) ends(kinds ...string) bool {
+	w := l.words()
+	return len(w) > 0 && is(w[len(w)-1], kinds...)
 }
 
 // isProgram reports whether what stands there is run.
 func (l *leaf) isProgram() bool {
-	return l.says(programs) || mentionsSQL(l.schema) || slices.ContainsFunc(l.others, mentionsSQL)
+	return l.says("program") || mentionsSQL(l.schema) || slices.ContainsFunc(l.others, mentionsSQL)
 }
 
 func (l *leaf) isID() bool {

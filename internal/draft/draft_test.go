@@ -2,7 +2,9 @@ package draft_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,15 +30,8 @@ func drafted(t *testing.T, definition string) (string, *policy.Contract) {
 }
 
 func TestEffects(t *testing.T) {
-	b, err := os.ReadFile("testdata/tools.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
-		part := strings.Split(line, " | ")
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
+	for _, part := range cases(t, "testdata/tools.txt") {
+		line := strings.Join(part, " | ")
 		def := map[string]any{"inputSchema": map[string]any{"type": "object"}}
 		if err := json.Unmarshal([]byte(part[1]), &def); err != nil {
 			t.Fatalf("%s: %v", line, err)
@@ -69,22 +64,19 @@ func orderOf(words string) string {
 // Of an act's arguments the schema's own lists and texts are told apart; the rest are
 // targets.
 func TestArguments(t *testing.T) {
-	_, c := drafted(t, `{"name":"create_issue","inputSchema":{"type":"object","properties":{
-		"repo":{"type":"string"},"title":{"type":"string"},"issueBody":{"type":"string"},"labels":{"type":"array","items":{"type":"string"}},
-		"state":{"enum":["open","closed"]},"visibility":{"enum":["public","private"]},"force":{"type":"boolean"},
-		"maxResults":{"type":"integer","maximum":100},"amount":{"type":"number","maximum":100},"pageSize":{"type":"integer"},"a b":{"type":"string"}}}}`)
-	got := map[string]policy.Role{}
-	for _, a := range c.Args {
-		got[a.At.Source] = a.Role
-	}
-	want := map[string]policy.Role{"/issueBody": policy.Content, "/title": policy.Content, "/maxResults": policy.Content, "/state": policy.Enum,
-		"/repo": policy.Target, "/labels/*": policy.Target, "/visibility": policy.Target, "/force": policy.Target, "/amount": policy.Target, "/pageSize": policy.Target, "/a b": policy.Target}
-	if len(got) != len(want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-	for at, role := range want {
-		if got[at] != role {
-			t.Errorf("%s: %v, want %v", at, got[at], role)
+	for _, part := range cases(t, "testdata/arguments.txt") {
+		_, c := drafted(t, fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object","properties":%s}}`, part[0], part[1]))
+		var got []string
+		for _, a := range c.Args {
+			if a.Role != policy.Target {
+				got = append(got, fmt.Sprintf("%s=%s", a.At.Source, a.Role))
+			}
+		}
+		want := strings.Fields(part[2])
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: drafted as %s", strings.Join(part, " | "), got)
 		}
 	}
 }
@@ -106,6 +98,27 @@ func TestPrograms(t *testing.T) {
 	if len(c.Args) != 4 {
 		t.Errorf("%d arguments", len(c.Args))
 	}
+}
+
+// cases are the lines of a table, each in its three parts.
+func cases(t *testing.T, file string) (out [][]string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		part := strings.Split(strings.TrimSpace(line)+" ", " | ")
+		if len(part) != 3 {
+			t.Fatalf("%s: %s", file, line)
+		}
+		part[2] = strings.TrimSpace(part[2])
+		out = append(out, part)
+	}
+	return out
 }
 
 // Nothing that a server says of itself leaves its comment, or is believed.

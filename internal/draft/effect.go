@@ -1,6 +1,7 @@
 package draft
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 
@@ -10,67 +11,47 @@ import (
 	"github.com/writ-project/writ/policy"
 )
 
-func set(words string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		out[w] = true
+//go:embed words.txt
+var table string
+
+// words are those of the table, by kind.
+var words = func() map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for line := range strings.Lines(table) {
+		kind, list, ok := strings.Cut(line, ":")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if out[kind] == nil {
+			out[kind] = map[string]bool{}
+		}
+		for _, w := range strings.Fields(list) {
+			out[kind][w] = true
+		}
 	}
 	return out
-}
+}()
 
-var (
-	// reading are verbs of tools that look.
-	reading = set(`get list read search find describe show view query lookup check inspect browse explain compare validate preview retrieve fetch
-		summarize analyze observe discover calculate convert echo`)
-	// tells are those by which a server describes one.
-	tells = set(`gets lists reads searches finds describes shows views queries checks explains retrieves returns fetches counts`)
-	// looking are nouns by which tools that look are called. A verb beside one goes
-	// first, wherever it stands.
-	looking = set(`status stat stats info tree diff blame count counts whoami ping health help docs references definition definitions symbols
-		diagnostics history head logs lists views queries searches checks returns`)
-	// acting are those of tools that do something, by what it can be.
-	acting = map[policy.Effect]map[string]bool{
-		policy.Write: set(`create creates add adds new make makes write writes edit edits update updates set sets put patch append insert upsert save saves move
-			rename copy close reopen merge commit rebase checkout revert approve assign book cancel start starts stop stops restart run runs exec
-			execute executes eval evaluate click type fill press drag drop hover select navigate install deploy apply scale enable disable lock unlock
-			trigger toggle archive restore import sync register mark star open switch init handle resize print generate build record change modify
-			replace return log increment rotate swap attach detach unlink subscribe unsubscribe unassign rerun retry checkin signin signup`),
-		policy.Delete:   set(`delete deletes remove removes drop purge clear clears truncate destroy erase kill uninstall reset wipe prune cancel overwrite flush forget expire dismiss unset`),
-		policy.Send:     set(`send sends post posts reply replies publish share shares invite invites notify mail email message comment submit push upload tweet dial call forward handle fork`),
-		policy.Transfer: set(`pay pays transfer transfers charge refund buy sell order withdraw donate`),
-		policy.Auth:     set(`grant revoke login logout auth authorize authenticate impersonate permit`),
-		policy.Egress:   set(`navigate open crawl scrape download clone pull goto`),
-	}
-	// nouns are those of them that behind another verb say what it is done to.
-	nouns = set(`pull commit message comment mail email order post call share fork record print mark star set change build copy move note patch switch type log return`)
-	// programs are arguments that are run, whatever the tool is called.
-	programs = set(`sql statement command cmd script code expression program shell function`)
-	// texts are arguments that hold what somebody reads.
-	texts = set(`body text content contents message description comment title subject summary note notes caption details reason observation observations markdown`)
-	// grants are what decides who may do what, and is not picked from a list unasked.
-	grants = set(`visibility permission permissions role scope access method force mode private public`)
-	// counts are numbers of how many.
-	counts = set(`limit count page size per offset depth max min top head tail lines timeout delay width height`)
-)
+// is reports whether a word is of one of some kinds.
+func is(word string, kinds ...string) bool {
+	return slices.ContainsFunc(kinds, func(k string) bool { return words[k][word] })
+}
 
 // acts are the effects of a word.
 func acts(word string) (e policy.Effect) {
-	for effect, words := range acting {
-		if words[word] {
+	for i, name := range policy.EveryEffect.Names() {
+		if effect := policy.Effect(1 << i); effect != policy.Read && is(word, name) {
 			e |= effect
 		}
 	}
 	return e
 }
 
-// reads reports whether a tool is drafted as a read: the first verb of its name is one
-// that looks, or it has none, and is called by a noun of one or said to look, and the
-// server begins to describe it by no verb that does something. What runs what it is
+// reads reports whether a tool is drafted as a read: its name says that it reads, and
+// the first sentence of its description not that it acts as well. What runs what it is
 // given is none.
 func reads(t *gate.Tool, said string, args []leaf) bool {
-	a := strictjson.Get(t.Raw, "annotations")
-	hint := func(name string) string { return string(strictjson.Get(a, name)) }
-	if hint("readOnlyHint") == "false" || hint("destructiveHint") == "true" {
+	if hint(t, "readOnlyHint") == "false" || hint(t, "destructiveHint") == "true" {
 		return false
 	}
 	for _, arg := range args {
@@ -78,57 +59,127 @@ func reads(t *gate.Tool, said string, args []leaf) bool {
 			return false
 		}
 	}
-	words := text.NameWords(t.Name)
-	noun := false
-	for i, w := range words {
+	name := text.NameWords(t.Name)
+	for i, w := range name {
+		if is(w, "read") && !(i == len(name)-1 && is(w, "look")) {
+			return looksAt(w, name[i+1:]) && !slices.ContainsFunc(name[:i], func(w string) bool { return acts(w) != 0 }) && !actsToo(said, true)
+		}
+	}
+	return calledAsRead(name, text.NameWords(t.Server), hint(t, "readOnlyHint") == "true") && !actsToo(said, slices.Contains(name, firstOf(said)))
+}
+
+// calledAsRead reports whether a name without a verb that looks is made of nouns by
+// which tools are called that do, each word known. That a server calls it read-only lets
+// more nouns end such a name, and words stand before them that nobody knows, or a verb
+// that does one or the other.
+func calledAsRead(name, server []string, hint bool) bool {
+	known, look, last := true, false, len(name)-1
+	for i, w := range name {
 		switch {
-		case reading[w]:
-			return !actsToo(words[i:])
-		case looking[w], w == "log" && i == len(words)-1: // git_log, but not log_expense
-			noun = true
+		case is(w, "look") && (w != "log" || i == last): // git_log, but not log_expense
+			look = true
+		case hint && (i < last && is(w, "either") || i == last && is(strings.TrimSuffix(w, "s"), "look-last")):
 		case acts(w) != 0:
+			return false
+		case !is(w, "beside") && !plural(w) && len(w) > 1 && (i >= len(server) || server[i] != w):
+			known = false
+		}
+	}
+	if !hint || last < 0 {
+		return look && known
+	}
+	return is(name[last], "look") || is(strings.TrimSuffix(name[last], "s"), "look-last")
+}
+
+// plural reports whether a word nobody knows is a plural, and so no verb.
+func plural(w string) bool {
+	return len(w) > 3 && w[len(w)-1] == 's' && !strings.ContainsRune("sui", rune(w[len(w)-2]))
+}
+
+// looksAt reports whether what stands behind a verb that looks is what is looked at:
+// no verb that acts, but where it is a noun too, and nothing behind an "and".
+func looksAt(verb string, behind []string) bool {
+	for i, w := range behind {
+		before := verb
+		if i > 0 {
+			before = behind[i-1]
+		}
+		switch {
+		case acts(w) != 0 && !nounToo(w), i == 0 && slices.Contains(particles[verb], w):
+			return false
+		case joins(before) && (acts(w) != 0 || i == 1 && !is(w, "read")): // check_and_pay, search_and_kick
 			return false
 		}
 	}
-	words = append(text.NameWords(said), "")
-	first := words[0]
-	if acts(first) != 0 && first != "return" || actsToo(words[:min(len(words), 4)]) {
-		return false
-	}
-	return noun || hint("readOnlyHint") == "true" || reading[first] || tells[first]
+	return true
 }
 
-// actsToo reports whether words that begin with one that looks go on to something else:
-// check in, fetch and forward.
-func actsToo(words []string) bool {
-	for i, w := range words[1:] {
-		last := words[i]
-		if (last == "check" || last == "checks") && (w == "in" || w == "out") || (last == "and" || last == "then") && acts(w) != 0 {
+// particles make another verb of one that looks.
+var particles = map[string][]string{"check": {"in", "out", "off"}, "checks": {"in", "out", "off"}, "count": {"down"}}
+
+// nounToo reports whether a verb that acts may be what another acts upon.
+func nounToo(w string) bool { return is(w, "noun") || plural(w) }
+
+func joins(w string) bool { return w == "and" || w == "then" || w == "or" }
+
+// ends are where a description's first sentence does.
+var ends = strings.NewReplacer(". ", "\x00", ".\n", "\x00", "! ", "\x00", "? ", "\x00", "\n\n", "\x00")
+
+func firstOf(said string) string { return append(text.NameWords(said), "")[0] }
+
+// actsToo reports whether a first sentence says that something is done: as it begins,
+// unless that is known, or behind an "and" or a comma. What is a noun too is a verb
+// before what it is done to: post it.
+func actsToo(said string, beginsKnown bool) bool {
+	first, _, _ := strings.Cut(ends.Replace(strings.TrimSpace(said)), "\x00")
+	said = strings.NewReplacer(",", " and ", ";", " and ", "&", " and ", "/", " and ", "-", "x").Replace(first)
+	ws := slices.DeleteFunc(text.NameWords(said), func(w string) bool {
+		return strings.HasSuffix(w, "ly") && acts(w) == 0 || w == "also" || w == "to"
+	})
+	for i, w := range ws {
+		if i+1 < len(ws) && slices.Contains(particles[w], ws[i+1]) {
 			return true
+		}
+		if i == 0 && beginsKnown || i > 0 && !joins(ws[i-1]) || w == "return" || w == "returns" { // what it found
+			continue
+		}
+		for _, verb := range []string{w, strings.TrimSuffix(w, "s"), strings.TrimSuffix(w, "es"), strings.TrimSuffix(w, "ies") + "y"} {
+			if acts(verb) != 0 && (!is(verb, "noun") || i+1 < len(ws) && slices.Contains(objects, ws[i+1])) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
+var objects = []string{"a", "an", "the", "it", "its", "them", "him", "her", "this", "that", "these", "those", "your", "their", "one"}
+
 func mentionsSQL(schema []byte) bool {
 	said, _ := strictjson.Text(strictjson.Get(schema, "description"))
-	words := text.NameWords(said)
-	return slices.Contains(words, "sql") || slices.Contains(words, "cypher")
+	return slices.ContainsFunc(text.NameWords(said), func(w string) bool { return w == "sql" || w == "cypher" })
 }
 
-// effect is what a tool that is no read can do, by the verbs of its name and by what
-// the server admits; where nothing says, it is all that the user would mind.
-func effect(t *gate.Tool) (e policy.Effect) {
-	for _, w := range text.NameWords(t.Name) {
-		if e == 0 || !nouns[w] {
+// effect is what a tool that is no read can do, by the verbs of its name and by whether
+// that speaks of who may do what; where nothing says, it is all that the user would mind.
+func effect(name []string) (e policy.Effect) {
+	verb := false
+	for i, w := range name {
+		if !verb || !nounToo(w) {
 			e |= acts(w)
+		} else if is(name[i-1], "makes") { // create_refund
+			e |= acts(w) & (policy.Transfer | policy.Auth)
 		}
+		verb = verb || e != 0 || is(w, "read") && looksAt(w, name[i+1:])
 	}
 	if e == 0 {
 		e = policy.Write | policy.Send | policy.Delete
 	}
-	if string(strictjson.Get(strictjson.Get(t.Raw, "annotations"), "destructiveHint")) == "true" {
-		e |= policy.Delete
+	if slices.ContainsFunc(name, func(w string) bool { return is(w, "access") }) {
+		e |= policy.Auth
 	}
 	return e
+}
+
+func hint(t *gate.Tool, name string) string {
+	return string(strictjson.Get(strictjson.Get(t.Raw, "annotations"), name))
 }
