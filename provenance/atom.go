@@ -93,10 +93,11 @@ var atomForms = []atomForm{
 // Atoms returns the atoms of a text: of what stands there, and of what is read there
 // once marks of Markdown, entities and percent signs are undone. Where they are more
 // than can be looked behind, the one it returns has nothing behind it.
-func Atoms(s string) []Atom { return atomsAs(s, undone) }
+func Atoms(s string) []Atom { return atomsAs(s, undone, nil) }
 
-// atomsAs are the atoms of a text, and of what is read there as it is undone.
-func atomsAs(s string, undone func(string) string) []Atom {
+// atomsAs are the atoms of a text, and of what is read there as it is undone, without
+// those that are let go.
+func atomsAs(s string, undone func(string) string, let func(Atom) bool) []Atom {
 	plain, hides := plainOf(s)
 	out := atomsOf(plain)
 	if hides {
@@ -109,14 +110,17 @@ func atomsAs(s string, undone func(string) string) []Atom {
 			}
 		}
 	}
+	if len(out) > maxAtoms {
+		return []Atom{{Kind: ManyAtoms}}
+	}
+	if let != nil {
+		out = slices.DeleteFunc(out, let)
+	}
 	for i := range out {
 		// What is vouched for are the bytes that are sent, not others that look so.
 		if !strings.Contains(s, out[i].Text) {
 			out[i].Text, out[i].Kind = "", HiddenAtom
 		}
-	}
-	if len(out) > maxAtoms {
-		return []Atom{{Kind: ManyAtoms}}
 	}
 	return out
 }
@@ -350,16 +354,20 @@ const maxLinks = 64
 // What may be something else too goes by the argument, whose names lead to it from the
 // outside in. In one that is called as a file or a text is, "md" is the end of a file's
 // name until it has three parts or a path behind it: of two alone it carries nothing. In
-// a path no host is looked for, unless it begins as a share does.
+// a path no host is looked for, unless it begins as a share does. A backslash is read as
+// a slash, as what asks for URLs and for shares reads it.
 func PlainAtoms(s string, names []string) []Atom {
-	_, _, why := Canonical(Path, strictjson.StringOf(s))
-	isPath := why == "" && strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "//") || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../")
 	in := argumentOf(names)
-	read := unquoted
-	if in == hostArgument { // what reads URLs drops these
-		read = func(s string) string { return unquoted(dropped.Replace(s)) }
+	spelt, s := s, slashed(s)
+	isPath := in.isPath(s)
+	read := func(string) string {
+		plain, _ := plainOf(spelt)
+		if in == hostArgument { // what reads URLs drops these
+			plain = dropped.Replace(plain)
+		}
+		return slashed(unquoted(plain))
 	}
-	out := slices.DeleteFunc(atomsAs(s, read), func(a Atom) bool {
+	out := atomsAs(s, read, func(a Atom) bool {
 		switch a.Kind {
 		case LinkAtom, MailAtom, HiddenAtom, ManyAtoms:
 			return false
@@ -371,23 +379,47 @@ func PlainAtoms(s string, names []string) []Atom {
 		}
 		return true
 	})
-	if isPath {
-		return out
+	if !isPath {
+		plain, _ := plainOf(s)
+		hosts := append(addresses(plain, in), addresses(read(plain), in)...)
+		if of := share(plain); of != "" && in != textArgument {
+			hosts = append(hosts, of)
+		}
+		for _, f := range hosts {
+			a := Atom{HostAtom, f, Host}
+			if !strings.Contains(s, f) {
+				a = Atom{Kind: HiddenAtom}
+			}
+			if !slices.Contains(out, a) {
+				out = append(out, a)
+			}
+			if len(out) > maxAtoms {
+				return []Atom{{Kind: ManyAtoms}}
+			}
+		}
 	}
-	plain, _ := plainOf(s)
-	for _, f := range append(addresses(plain, in), addresses(read(plain), in)...) {
-		a := Atom{HostAtom, f, Host}
-		if !strings.Contains(s, f) {
-			a = Atom{Kind: HiddenAtom}
+	for i, a := range out { // as it is sent, from where it begins
+		at := max(strings.Index(s, a.Text), 0)
+		end := at + len(a.Text)
+		if begin := strings.TrimRight(s[:at], "/"); a.Kind == HostAtom && strings.TrimSpace(begin) == "" {
+			at = len(begin)
 		}
-		if !slices.Contains(out, a) {
-			out = append(out, a)
-		}
-		if len(out) > maxAtoms {
-			return []Atom{{Kind: ManyAtoms}}
-		}
+		out[i].Text = spelt[at:end]
 	}
 	return out
+}
+
+func slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
+
+// share is what a text asks for that begins as a share does, or as a link without its
+// scheme: its host may be any word.
+func share(s string) string {
+	s = strings.TrimSpace(s)
+	rest := strings.TrimLeft(s, "/")
+	if len(s)-len(rest) < 2 || strings.HasPrefix(rest, " ") {
+		return ""
+	}
+	return strings.TrimRight(rest, "/.")
 }
 
 var dropped = strings.NewReplacer("\t", "", "\n", "", "\r", "")
@@ -397,14 +429,36 @@ type argument int
 
 const (
 	someArgument argument = iota
-	wordsArgument
+	textArgument
+	fileArgument
 	hostArgument
 )
+
+var drive = regexp.MustCompile(`^[A-Za-z]:/`)
+
+// isPath reports whether what stands in an argument is the path of a file, absolute or
+// from where one is. In one of a host nothing is, and where nothing says that it is one,
+// nothing that begins with what may be a host.
+func (in argument) isPath(s string) bool {
+	first, rest, _ := strings.Cut(s, "/")
+	switch {
+	case in == hostArgument:
+		return false
+	case first == "." || first == "..":
+		return len(first) < len(s)
+	case first != "" && !drive.MatchString(s) || strings.HasPrefix(rest, "/"):
+		return false
+	}
+	top, _, _ := strings.Cut(rest, "/")
+	_, _, why := Canonical(Path, strictjson.StringOf("/"+rest))
+	return why == "" && (in != someArgument || first != "" || !strings.Contains(top, ".") || !resolves(top, in))
+}
 
 var (
 	// A host may be called by the end of a longer word: baseurl, website.
 	hostNames = regexp.MustCompile(`(?:host|domain|url|uri|href|site|server|address|endpoint|origin|proxy|webhook)(?:s|es)?$|^host|^(?:ip|link|fqdn|dns|peer|callback)s?$`)
-	wordNames = regexp.MustCompile(`(?:file|path|name|dir|text|query)s?$|^(?:filenames?|directory|directories|folders?|globs?|patterns?|regexp?|q|queries|search|terms?|keywords?|phrase|prompt|question|titles?|content|contents|body|message|include|includes|exclude|excludes|ref|branch|tag|version|release|doc|document|module)$`)
+	fileNames = regexp.MustCompile(`(?:file|path|name|dir)s?$|^(?:directory|directories|folders?|globs?|include|includes|exclude|excludes|ref|branch|tag|version|release|doc|document|module)$`)
+	textNames = regexp.MustCompile(`(?:text|query)s?$|^(?:patterns?|regexp?|q|queries|search|terms?|keywords?|phrase|prompt|question|titles?|content|contents|body|message)$`)
 )
 
 // argumentOf reads the names that lead to an argument: one of a host anywhere makes it
@@ -416,8 +470,12 @@ func argumentOf(names []string) argument {
 		if slices.ContainsFunc(words, hostNames.MatchString) {
 			return hostArgument
 		}
-		if i == len(names)-1 && slices.ContainsFunc(words, wordNames.MatchString) {
-			return wordsArgument
+		switch {
+		case i < len(names)-1:
+		case slices.ContainsFunc(words, fileNames.MatchString):
+			return fileArgument
+		case slices.ContainsFunc(words, textNames.MatchString):
+			return textArgument
 		}
 	}
 	return someArgument
@@ -433,13 +491,13 @@ var dottedDay = regexp.MustCompile(`^[0-3]?[0-9]\.[01]?[0-9]\.(?:19|20)[0-9]{2}$
 // an argument of one, and dotted or in hexadecimal where a path goes on behind them. What
 // begins with a zero byte is nobody's.
 func addresses(s string, in argument) (out []string) {
-	whole := strings.TrimLeft(strings.TrimSpace(s), `/\`)
+	whole := strings.TrimLeft(strings.TrimSpace(s), "/")
 	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(between, r) }) {
-		host, behind := strings.TrimLeft(word, `/\`), ""
+		host, behind := strings.TrimLeft(word, "/"), ""
 		bare := strings.ToLower(strings.ReplaceAll(strings.TrimRight(host, ".:!?"), "。", "."))
 		ip, ok := Address(bare)
 		if !ok {
-			end := strings.IndexAny(host, `/\?#:`)
+			end := strings.IndexAny(host, "/?#:")
 			if strings.HasPrefix(host, "[") {
 				end = strings.IndexByte(host, ']') + 1
 			}
@@ -506,7 +564,7 @@ func resolves(s string, in argument) bool {
 	case fileEnds[last]:
 		return false
 	case domainEnds[last]:
-		return in != wordsArgument || len(host) < len(strings.TrimRight(s, ".")) || strings.Count(host, ".") > 1
+		return in == someArgument || in == hostArgument || len(host) < len(strings.TrimRight(s, ".")) || strings.Count(host, ".") > 1
 	}
 	return true
 }

@@ -26,10 +26,12 @@ func TestPlainAddresses(t *testing.T) {
 			if ip, ok := provenance.Address(strings.ToLower(s)); !ok || ip.String() != "192.0.2.1" {
 				t.Fatalf("%s is read as %v", s, ip)
 			}
-			for _, behind := range []string{"", ".", ":80", "/ten-people", "/ten people go", "?d=ten", "#ten"} {
-				tried++
-				if len(provenance.PlainAtoms(s+behind, []string{"host"})) == 0 {
-					t.Errorf("%s is no host", s+behind)
+			for _, behind := range []string{"", ".", ":80", "/ten-people", "/ten people go", "?d=ten", "#ten", `\ten`} {
+				for _, before := range []string{"", "/", `\`, "//", `/\`} {
+					tried++
+					if len(provenance.PlainAtoms(before+s+behind, []string{"host"})) == 0 {
+						t.Errorf("%s is no host", before+s+behind)
+					}
 				}
 			}
 			if parts > 0 && len(provenance.PlainAtoms("see "+s+"/ten-people", []string{"query"})) == 0 {
@@ -37,7 +39,7 @@ func TestPlainAddresses(t *testing.T) {
 			}
 		}
 	}
-	if tried < 500 {
+	if tried < 4000 {
 		t.Errorf("%d spellings", tried)
 	}
 }
