@@ -2,6 +2,7 @@ package draft
 
 import (
 	_ "embed"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -62,10 +63,10 @@ func reads(t *gate.Tool, said string, args []leaf) bool {
 	name := text.NameWords(t.Name)
 	for i, w := range name {
 		if is(w, "read") && !(i == len(name)-1 && is(w, "look")) {
-			return looksAt(w, name[i+1:]) && !slices.ContainsFunc(name[:i], func(w string) bool { return acts(w) != 0 }) && !actsToo(said, true)
+			return looksAt(w, name[i+1:]) && !slices.ContainsFunc(name[:i], func(w string) bool { return acts(w) != 0 }) && !does(said, name)
 		}
 	}
-	return calledAsRead(name, text.NameWords(t.Server), hint(t, "readOnlyHint") == "true") && !actsToo(said, slices.Contains(name, firstOf(said)))
+	return calledAsRead(name, text.NameWords(t.Server), hint(t, "readOnlyHint") == "true") && !does(said, name)
 }
 
 // calledAsRead reports whether a name without a verb that looks is made of nouns by
@@ -122,37 +123,36 @@ func nounToo(w string) bool { return is(w, "noun") || plural(w) }
 
 func joins(w string) bool { return w == "and" || w == "then" || w == "or" }
 
-// ends are where a description's first sentence does.
-var ends = strings.NewReplacer(". ", "\x00", ".\n", "\x00", "! ", "\x00", "? ", "\x00", "\n\n", "\x00")
+var (
+	sentence = regexp.MustCompile(`[.!?]\s+\P{Ll}|\n\s*\n`)
+	commas   = strings.NewReplacer(",", " and ", ";", " and ", "&", " and ", "/", " and ", "-", "x") // which makes one word of two
+	objects  = []string{"a", "an", "the", "it", "its", "them", "him", "her", "this", "that", "these", "those", "your", "their", "one"}
+)
 
-func firstOf(said string) string { return append(text.NameWords(said), "")[0] }
-
-// actsToo reports whether a first sentence says that something is done: as it begins,
-// unless that is known, or behind an "and" or a comma. What is a noun too is a verb
-// before what it is done to: post it.
-func actsToo(said string, beginsKnown bool) bool {
-	first, _, _ := strings.Cut(ends.Replace(strings.TrimSpace(said)), "\x00")
-	said = strings.NewReplacer(",", " and ", ";", " and ", "&", " and ", "/", " and ", "-", "x").Replace(first)
-	ws := slices.DeleteFunc(text.NameWords(said), func(w string) bool {
+// does reports whether a description's first sentence says that something is done: where
+// it begins, or behind an "and" or a comma. What is a noun too is a verb before what it is
+// done to: post it. To begin with getting something from somewhere is no act, nor is a
+// verb of either kind that the name has.
+func does(said string, name []string) bool {
+	first := sentence.Split(strings.TrimSpace(said), 2)[0]
+	ws := slices.DeleteFunc(text.NameWords(commas.Replace(first)), func(w string) bool {
 		return strings.HasSuffix(w, "ly") && acts(w) == 0 || w == "also" || w == "to"
 	})
 	for i, w := range ws {
 		if i+1 < len(ws) && slices.Contains(particles[w], ws[i+1]) {
 			return true
 		}
-		if i == 0 && beginsKnown || i > 0 && !joins(ws[i-1]) || w == "return" || w == "returns" { // what it found
+		if i == 0 && is(w, "either") && slices.Contains(name, w) || i > 0 && !joins(ws[i-1]) || w == "return" || w == "returns" { // what it found
 			continue
 		}
 		for _, verb := range []string{w, strings.TrimSuffix(w, "s"), strings.TrimSuffix(w, "es"), strings.TrimSuffix(w, "ies") + "y"} {
-			if acts(verb) != 0 && (!is(verb, "noun") || i+1 < len(ws) && slices.Contains(objects, ws[i+1])) {
+			if e := acts(verb); e != 0 && (i > 0 || e != policy.Egress) && (!is(verb, "noun") || i+1 < len(ws) && slices.Contains(objects, ws[i+1])) {
 				return true
 			}
 		}
 	}
 	return false
 }
-
-var objects = []string{"a", "an", "the", "it", "its", "them", "him", "her", "this", "that", "these", "those", "your", "their", "one"}
 
 func mentionsSQL(schema []byte) bool {
 	said, _ := strictjson.Text(strictjson.Get(schema, "description"))
