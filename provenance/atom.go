@@ -449,9 +449,15 @@ func (in argument) isPath(s string) bool {
 	case first != "" && !drive.MatchString(s) || strings.HasPrefix(rest, "/"):
 		return false
 	}
-	top, _, _ := strings.Cut(rest, "/")
+	if in == someArgument && first == "" {
+		top, _, _ := strings.Cut(rest, "/")
+		_, number := Address(strings.ToLower(top))
+		if strings.Contains(top, ".") && resolves(top, in) || number && strings.ContainsAny(top, "xX") {
+			return false
+		}
+	}
 	_, _, why := Canonical(Path, strictjson.StringOf("/"+rest))
-	return why == "" && (in != someArgument || first != "" || !strings.Contains(top, ".") || !resolves(top, in))
+	return why == ""
 }
 
 var (
