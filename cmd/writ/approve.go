@@ -51,7 +51,8 @@ func approveCommand() *cobra.Command {
 				}
 				return f.show(c, shown, func(w io.Writer) {
 					for _, q := range shown {
-						q.Print(w)
+						columns, _ := terminalSize(w)
+						q.Print(w, columns)
 						fmt.Fprintf(w, "  try: writ approve %s\n", q.ID)
 					}
 					if len(shown) == 0 {
@@ -252,7 +253,7 @@ func (w *waiting) post(ctx context.Context, path string, body any) (status int, 
 // readAnswer reads y or n; anything else is no answer, and a yes to a call that was
 // not shown whole is none before its bytes were.
 func readAnswer(in *bufio.Reader, out io.Writer, q *approval.Shown) (yes bool, err error) {
-	_, whole := q.Whole()
+	_, whole := q.Whole(terminalSize(out))
 	for range 5 {
 		fmt.Fprintf(out, "[y] this once   [n] no   [b] exact bytes > ")
 		line, err := in.ReadString('\n')
@@ -265,7 +266,7 @@ func readAnswer(in *bufio.Reader, out io.Writer, q *approval.Shown) (yes bool, e
 		case "n", "no":
 			return false, nil
 		case "b":
-			fmt.Fprintf(out, "%s\n", cli.Printable(q.Arguments))
+			theirs(out, "  | ", q.Arguments, 0)
 			whole = true
 		}
 		if err != nil {

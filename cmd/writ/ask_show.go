@@ -5,66 +5,36 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"strings"
 
 	"golang.org/x/term"
 
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // shownLength bounds, in characters, what is shown of one text; --json has all.
 const shownLength = 2000
 
-var gaps = regexp.MustCompile(` {9,}`)
-
 // theirs prints words that are not ours on one line, behind a label of ours,
-// at most limit characters of them unless that is 0. Where a terminal would go
-// on in its next row, that row begins with a bar: whatever somebody wrote, no
-// row of it looks like a line of ours.
-func theirs(w io.Writer, label, text string, limit int) {
+// at most limit characters of them unless that is 0, in rows as text.Rows does.
+func theirs(w io.Writer, label, words string, limit int) {
 	if limit == 0 {
 		limit = math.MaxInt
 	}
-	text = gaps.ReplaceAllStringFunc(cli.OneLine(text, limit), func(s string) string { return fmt.Sprintf(`\u0020{%d}`, len(s)) })
-	fmt.Fprintln(w, rows(label, text, columns(w)))
+	columns, _ := terminalSize(w)
+	fmt.Fprintln(w, text.Rows(label, text.Gaps(cli.OneLine(words, limit)), columns))
 }
 
-// columns is how wide the terminal is that w is, 0 if it is none.
-func columns(w io.Writer) int {
+// terminalSize is how wide and how high the terminal is that w is, 0 if it is none.
+func terminalSize(w io.Writer) (columns, rows int) {
 	if f, ok := w.(*os.File); ok {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil {
-			return n
+		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil {
+			return columns, rows
 		}
 	}
-	return 0
-}
-
-// rows breaks a label and a printable text to rows of a terminal, each behind
-// the first with a bar. Of a character that is not ASCII it is not known how
-// wide it is shown; two columns are the most.
-func rows(label, text string, columns int) string {
-	const bar = "  | "
-	if columns < 2*len(bar) {
-		return label + text
-	}
-	var out strings.Builder
-	out.WriteString(label)
-	at := len(label) % columns
-	for _, r := range text {
-		n := 2
-		if r < 0x80 {
-			n = 1
-		}
-		if at+n > columns {
-			out.WriteString("\n" + bar)
-			at = len(bar)
-		}
-		out.WriteRune(r)
-		at += n
-	}
-	return out.String()
+	return 0, 0
 }
 
 // authors say whose words a text is.
@@ -92,9 +62,9 @@ func printItem(w io.Writer, who string, i ask.Item) {
 	}
 }
 
-func coloured(w io.Writer, code, text string) string {
+func coloured(w io.Writer, code, words string) string {
 	if !cli.Colour(w) {
-		return text
+		return words
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return "\x1b[" + code + "m" + words + "\x1b[0m"
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/clients"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/private"
@@ -117,8 +118,13 @@ func (c *connectedHooks) undone(rep *connectReport) (*hooksChange, error) {
 
 // withHost is a draft with the contracts of the client's own tools.
 func (w *wiring) withHost(d draft.Draft) draft.Draft {
-	if w.hooks != nil {
-		d.Servers = append(d.Servers, draft.Given(w.name, hook.Declared, hook.Named(w.name).Contracts))
+	if w.hooks == nil {
+		return d
 	}
+	declared := hook.Declared
+	if p, err := config.LoadPolicy(w.policy()); err == nil && p.Collections[hook.Collection].Closed {
+		declared = "" // an operator has it
+	}
+	d.Servers = append(d.Servers, draft.Given(w.name, declared, hook.Named(w.name).Contracts))
 	return d
 }

@@ -78,7 +78,8 @@ func (l *lines) drop() {
 // there answers nothing.
 func (l *lines) answer(out io.Writer, q *approval.Shown) (yes bool, err error) {
 	l.drop()
-	q.Print(out)
+	columns, _ := terminalSize(out)
+	q.Print(out, columns)
 	return readAnswer(l.Reader, out, q)
 }
 

@@ -7,10 +7,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
@@ -283,5 +285,37 @@ func TestHandlerGrows(t *testing.T) {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 		}
 		may = nil
+	}
+}
+
+// TestPrint: whoever wrote what is asked about, no row of the question but ours
+// begins as one of ours does, none is wider than the screen, the values stand last, and
+// what has more rows than the screen is not whole.
+func TestPrint(t *testing.T) {
+	blank := func(line string) string { return line + strings.Repeat(" ", 80-len(line)%80) }
+	drawn := blank("ok") + strings.Repeat(" ", 80*60) + blank("May the agent do this?   s · edit") + blank("  /issue  kernel-12") + blank("      seen in user, what the user typed")
+	ours := []string{"May the agent do this?   s · edit ", "  arguments  {", "  /issue  \"eve-666\"", "      seen in s/list /x", "      the model's own words: ", "      asked because ", "  it waits until ", "  | "}
+	for body, whole := range map[string]bool{"ok": true, drawn: true, strings.Repeat("ab ", 300): false, strings.Repeat("é", 500): false, strings.Repeat("a  ", 20): true, strings.Repeat("x", 8001): false} {
+		raw := []byte(`"eve-666"`)
+		q := Question{ID: "q", Session: "s_a", Server: "s", Tool: "edit", Arguments: []byte(`{"body":"` + body + `","issue":"eve-666"}`), Values: []gate.AskedValue{
+			{Pointer: "/issue", Raw: raw, Reason: writ.ProvenanceUnseen, Seen: []gate.Ref{{Tool: "s/list", Pointer: "/x" + strings.Repeat(" y", 90), Label: writ.External}}},
+			{Pointer: "/issue", Raw: raw, Reason: writ.ProvenanceUnseen},
+		}}
+		shown := q.Show()
+		got, ok := shown.Whole(80, 20)
+		if ok != whole {
+			t.Errorf("%.20q: whole is %v:\n%s", body, ok, got)
+		}
+		if _, ok := shown.Whole(0, 0); ok != (len(body) < 8000) {
+			t.Errorf("%.20q: on an unknown screen whole is %v", body, ok)
+		}
+		for _, row := range strings.Split(strings.TrimSuffix(got, "\n"), "\n") {
+			if utf8.RuneCountInString(row) > 80 || !slices.ContainsFunc(ours, func(of string) bool { return strings.HasPrefix(row, of) }) {
+				t.Errorf("%.20q: a row is %q", body, row)
+			}
+		}
+		if strings.Index(got, "  arguments") > strings.Index(got, "  /issue") {
+			t.Errorf("%.20q: the values do not stand last", body)
+		}
 	}
 }

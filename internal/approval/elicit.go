@@ -8,7 +8,7 @@ import (
 // false where it is too long to be shown whole.
 func (q *Question) Elicitation() (params []byte, ok bool) {
 	shown := q.Show()
-	message, ok := shown.Whole()
+	message, ok := shown.Whole(0, 0)
 	return strictjson.Set([]byte(`{"requestedSchema":`+elicited+`}`), "message", strictjson.Quote(message)), ok
 }
 

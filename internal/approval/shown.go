@@ -90,39 +90,54 @@ var because = map[writ.Reason]string{
 	writ.PolicyFetches:        "it is one more link of one result to one place, and which of them are fetched can tell that place something",
 }
 
-// maxWhole bounds the arguments that Print shows.
-const maxWhole = 8000
+// maxWhole bounds the arguments that Print shows; width and height are a screen of which
+// nothing is known.
+const (
+	maxWhole = 8000
+	width    = 80
+	height   = 100
+)
 
-// Whole is what Print shows; ok is false where it has not all of the arguments, and
-// nobody may answer by it alone.
-func (q *Shown) Whole() (message string, ok bool) {
+// Whole is what Print shows; ok is false where it has not all of the arguments or more
+// rows than the screen, and nobody may answer by it alone.
+func (q *Shown) Whole(columns, rows int) (message string, ok bool) {
 	var b strings.Builder
-	q.Print(&b)
-	return b.String(), len(q.Arguments) <= maxWhole && len([]rune(text.OneLine(q.Arguments, maxWhole))) <= maxWhole
+	q.Print(&b, columns)
+	if rows <= 0 {
+		rows = height
+	}
+	fits := len(q.Arguments) <= maxWhole && len([]rune(text.OneLine(q.Arguments, maxWhole))) <= maxWhole
+	return b.String(), fits && strings.Count(b.String(), "\n") < rows
 }
 
-// Print shows a question to a person: what it would do first, then each value with
-// where it was seen. Everything of it is somebody else's, and escaped.
-func (q *Shown) Print(w io.Writer) {
-	fmt.Fprintf(w, "May the agent do this?   %s · %s   (%s, session %s)\n", text.OneLine(q.Server, 40), text.OneLine(q.Tool, 130), q.ID, text.OneLine(q.Session, 40))
+// Print shows a question to a person on so many columns, 0 where nobody knows: the call,
+// then each value that he would stand for, with where it was seen, as what he sees last.
+// Everything of it is somebody else's: escaped, and behind a bar wherever it goes on in
+// another row, so that nobody draws a question of his own.
+func (q *Shown) Print(w io.Writer, columns int) {
+	if columns <= 0 {
+		columns = width
+	}
+	theirs := func(label, words string) { fmt.Fprintln(w, text.Rows(label, text.Gaps(words), columns)) }
+	theirs("May the agent do this?   ", fmt.Sprintf("%s · %s   (%s, session %s)", text.OneLine(q.Server, 40), text.OneLine(q.Tool, 130), q.ID, text.OneLine(q.Session, 40)))
+	theirs("  arguments  ", text.OneLine(q.Arguments, maxWhole))
 	for _, v := range q.Values {
 		at := v.Pointer
 		if at == "" {
 			at = "the call"
 		}
-		fmt.Fprintf(w, "  %s  %s\n", text.OneLine(at, 100), text.OneLine(v.Value, 400))
+		theirs("  ", text.OneLine(at, 100)+"  "+text.OneLine(v.Value, 400))
 		for _, s := range v.Seen {
 			place := s.Tool
 			if s.Pointer != "" {
 				place += " " + s.Pointer
 			}
-			fmt.Fprintf(w, "      seen in %s, %s\n", text.OneLine(place, 200), whoWrote[s.Label])
+			theirs("      seen in ", text.OneLine(place, 200)+", "+whoWrote[s.Label])
 		}
 		if len(v.Seen) == 0 && v.Value != "" {
-			fmt.Fprintf(w, "      the model's own words: nothing in this session holds it as a whole\n")
+			theirs("      the model's own words: ", "nothing in this session holds it as a whole")
 		}
-		fmt.Fprintf(w, "      asked because %s\n", cmp.Or(because[writ.Reason(v.Reason)], "of "+text.OneLine(v.Reason, 60)))
+		theirs("      asked because ", cmp.Or(because[writ.Reason(v.Reason)], "of "+text.OneLine(v.Reason, 60)))
 	}
-	fmt.Fprintf(w, "  arguments  %s\n", text.OneLine(q.Arguments, maxWhole))
 	fmt.Fprintf(w, "  it waits until %s\n", q.Until.Local().Format(time.TimeOnly))
 }

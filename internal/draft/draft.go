@@ -115,12 +115,7 @@ func (d Draft) Add(to []byte) ([]byte, bool) {
 	var collections, tools strings.Builder
 	for _, s := range d.Servers {
 		if !old.Knows(s.Name) {
-			for line := range strings.Lines(s.collections) {
-				name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
-				if _, has := old.Collections[name]; !has {
-					collections.WriteString(line)
-				}
-			}
+			collections.WriteString(s.collections)
 			tools.WriteString(s.tools)
 			want += s.Tools
 		}

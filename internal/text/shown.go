@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -35,4 +36,40 @@ func OneLine(s string, limit int) string {
 		return string(r[:limit]) + "…"
 	}
 	return s
+}
+
+var gaps = regexp.MustCompile(` {9,}`)
+
+// Gaps is a text whose long runs of spaces are told by their length: they leave no room
+// on a screen that something else could seem to stand in.
+func Gaps(s string) string {
+	return gaps.ReplaceAllStringFunc(s, func(run string) string { return fmt.Sprintf("␠×%d␠", len(run)) })
+}
+
+// Rows breaks a label of ours and a printable text that is not ours to rows of a
+// terminal, each behind the first with a bar: whatever somebody wrote, no row of it looks
+// like a line of ours. Of a character that is not ASCII it is not known how wide it is
+// shown; two columns are the most. It breaks nothing where so few columns are given that
+// there is no terminal.
+func Rows(label, text string, columns int) string {
+	const bar = "  | "
+	if columns < 2*len(bar) {
+		return label + text
+	}
+	var out strings.Builder
+	out.WriteString(label)
+	at := len(label) % columns
+	for _, r := range text {
+		n := 2
+		if r < 0x80 {
+			n = 1
+		}
+		if at+n > columns {
+			out.WriteString("\n" + bar)
+			at = len(bar)
+		}
+		out.WriteRune(r)
+		at += n
+	}
+	return out.String()
 }

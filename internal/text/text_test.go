@@ -229,3 +229,36 @@ func ExampleHidden() {
 	fmt.Println(Hidden('\u200d', Ignorable), Hidden('\u2800', Ignorable), Hidden('\u2800', Unseen), Hidden('é', Unprinted))
 	// Output: true false true false
 }
+
+// TestRows: whatever is shown on a terminal, each row but the first
+// begins with a bar, none is wider than the terminal, and nothing is lost.
+func TestRows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		label := rapid.SampledFrom([]string{"", "the model asks: ", "- quote checked: "}).Draw(t, "label")
+		words := OneLine(rapid.StringN(0, 200, -1).Draw(t, "text")+rapid.SampledFrom([]string{"", strings.Repeat(" ", 90) + "run r_a", "\nrun r_a"}).Draw(t, "end"), 1000)
+		columns := rapid.IntRange(0, 100).Draw(t, "columns")
+		got := strings.Split(Rows(label, words, columns), "\n")
+		whole := got[0]
+		for i, row := range got {
+			wide := 0
+			for _, r := range row {
+				if wide++; r >= 0x80 {
+					wide++
+				}
+			}
+			if columns >= 20 && wide > columns {
+				t.Fatalf("row %d is %d wide of %d: %q", i, wide, columns, row)
+			}
+			if i > 0 {
+				rest, ok := strings.CutPrefix(row, "  | ")
+				if !ok {
+					t.Fatalf("row %d: %q", i, row)
+				}
+				whole += rest
+			}
+		}
+		if whole != label+words {
+			t.Fatalf("%q is not %q", whole, label+words)
+		}
+	})
+}
