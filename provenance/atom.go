@@ -365,7 +365,7 @@ func PlainAtoms(s string, names []string) []Atom {
 		if in == hostArgument { // what reads URLs drops these
 			plain = dropped.Replace(plain)
 		}
-		return slashed(unquoted(plain))
+		return slashed(unquoted(escaped5C.ReplaceAllString(plain, "/")))
 	}
 	out := atomsAs(s, read, func(a Atom) bool {
 		switch a.Kind {
@@ -381,9 +381,12 @@ func PlainAtoms(s string, names []string) []Atom {
 	})
 	if !isPath {
 		plain, _ := plainOf(s)
-		hosts := append(addresses(plain, in), addresses(read(plain), in)...)
-		if of := share(plain); of != "" && in != textArgument {
-			hosts = append(hosts, of)
+		var hosts []string
+		for _, reading := range []string{slashed(plain), read(plain)} {
+			hosts = append(hosts, addresses(reading, in)...)
+			if of := share(reading); of != "" && in != textArgument {
+				hosts = append(hosts, of)
+			}
 		}
 		for _, f := range hosts {
 			a := Atom{HostAtom, f, Host}
@@ -408,6 +411,9 @@ func PlainAtoms(s string, names []string) []Atom {
 	}
 	return out
 }
+
+// escaped5C is a backslash as escapes spell it: undone first, two of them were one.
+var escaped5C = regexp.MustCompile(`(?i)%5c|&#92;|\\(?:u005c|x5c)`)
 
 func slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
 
