@@ -10,9 +10,10 @@ export GOTOOLCHAIN := local
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PEERS   := $(CURDIR)/testdata/peers
+CLIENTS := $(CURDIR)/testdata/clients
 BIN     := $(PEERS)/bin
 # gopls is built from its own go.mod at this version; the other tools are
-# pinned in tools.mod, the npm packages in testdata/peers/package-lock.json.
+# pinned in tools.mod, the npm packages in the lockfiles of PEERS and CLIENTS.
 GOPLS   := v0.23.0
 EVAL    := eval/results/offline_gate_eval.json
 # Written also where a gate is not met; then the command's exit code is 65.
@@ -30,7 +31,7 @@ LONGTIME  ?= 120m
 # watches these too.
 UNRACED := ./internal/certificate ./cmd/writ ./cmd/writ-eval ./memory ./eval/...
 
-.PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers bench fuzz cover lines notices release clean
+.PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers clients bench fuzz cover lines notices release clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -75,7 +76,7 @@ invariants: ## make INVARIANTS.md of its table
 	go run ./cmd/writ-eval invariants --markdown > dist/INVARIANTS.md
 	mv dist/INVARIANTS.md INVARIANTS.md
 
-race: peers ## every test with the real peers, and with the race detector but for UNRACED
+race: peers clients ## every test with the real peers and clients, and with the race detector but for UNRACED
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout 15m $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
 	WRIT_PEERS=$(PEERS) go test -timeout 15m $(UNRACED)
 
@@ -97,7 +98,7 @@ arm64: $(PEERS)/.stamp-debian ## the tests of the pure packages on an emulated l
 conformance: peers build ## the official conformance runner through the built binary
 	WRIT_PEERS=$(PEERS) WRIT_BINARY=$(CURDIR)/dist/writ go test -count=1 -v -timeout 10m ./internal/conformance
 
-test-long: peers ## the runs too long for every change
+test-long: peers clients ## the runs too long for every change
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout $(LONGTIME) $(UNRACED)
 	WRIT_PEERS=$(PEERS) WRIT_LONG=1 go test -timeout $(LONGTIME) ./...
 
@@ -112,7 +113,7 @@ fuzz: ## each fuzz target for FUZZTIME
 	  done; \
 	done
 
-cover: peers ## statement coverage, cover.out
+cover: peers clients ## statement coverage, cover.out
 	WRIT_PEERS=$(PEERS) go test -coverpkg=./... -coverprofile=cover.out ./...
 	go tool cover -func=cover.out | tail -1
 
@@ -139,6 +140,8 @@ clean: ## what make built; the installed peers stay
 # What the tests talk to. Each part leaves a stamp, so that the next run is quick.
 peers: $(PEERS)/.stamp-debian $(PEERS)/.stamp-npm $(BIN)/gopls $(BIN)/everything-server ## install what the tests talk to
 
+clients: $(CLIENTS)/.stamp-npm ## install the agents that the tests connect: 1.1 GB
+
 # Debian's packages are installed only where we are root; elsewhere the missing
 # command is named and the run stops.
 $(PEERS)/.stamp-debian: Makefile
@@ -158,6 +161,10 @@ $(PEERS)/.stamp-debian: Makefile
 
 $(PEERS)/.stamp-npm: $(PEERS)/package-lock.json $(PEERS)/package.json $(PEERS)/.npmrc | $(PEERS)/.stamp-debian
 	cd $(PEERS) && npm ci --loglevel=error
+	@touch $@
+
+$(CLIENTS)/.stamp-npm: $(CLIENTS)/package-lock.json $(CLIENTS)/package.json $(CLIENTS)/.npmrc | $(PEERS)/.stamp-debian
+	cd $(CLIENTS) && npm ci --loglevel=error
 	@touch $@
 
 $(BIN)/gopls: Makefile

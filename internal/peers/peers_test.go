@@ -3,7 +3,8 @@
 // SDKs and the Inspector in front of it, each in a process of its own and under
 // a policy of examples/.
 //
-// The peers are installed by `make peers`; WRIT_PEERS names the directory. A
+// The peers are installed by `make peers`; WRIT_PEERS names the directory. The
+// agents people use are installed by `make clients` in the directory beside it. A
 // case about one server is a file in testdata/<server>.
 package peers
 
