@@ -290,6 +290,41 @@ func TestAgents(t *testing.T) {
 	}
 }
 
+// TestWhatModelsAreShown: of what stands in a result, and in an error, each agent shows
+// its model what docs/clients.md says. Refusals are written so that all of them reach it.
+func TestWhatModelsAreShown(t *testing.T) {
+	if os.Getenv("WRIT_LONG") != "1" {
+		t.Skip("says what agents do, and nothing of Writ: set WRIT_LONG=1 (make test-long sets it)")
+	}
+	script := filepath.Join(peersDir(t), "shown.mjs")
+	doc := string(read(t, filepath.Join("..", "..", "docs", "clients.md")))
+	d := dialogueOf(t, "shown")
+	for _, a := range agents {
+		t.Run(a.client, func(t *testing.T) {
+			program := installed(t, a.client, a.program[runtime.GOARCH])
+			m := standIn(t, a.wire, d)
+			server := strings.NewReplacer("$WRIT", node(t), "example-server", script)
+			h := newHome(t, a.client, m.URL, a.env, a.file, server.Replace(a.text))
+			if out, code := run(t, h.command(t, program, append(a.task, d.Prompt)...), nil); code != 0 || !strings.Contains(out, "Each was called.") {
+				t.Fatalf("exit code %d: %s", code, out)
+			}
+			row := "| " + a.client + " |"
+			for _, raw := range m.shown() {
+				var parts []string
+				for _, x := range [][2]string{{"WORDS", "text"}, {"MEMBERS", "`structuredContent`"}, {"ASIDE", "`_meta`"}, {a.failed, "`isError`"}} {
+					if x[0] != "" && strings.Contains(string(raw), x[0]) {
+						parts = append(parts, x[1])
+					}
+				}
+				row += " " + strings.Join(parts, ", ") + " |"
+			}
+			if !strings.Contains(doc, "\n"+row) {
+				t.Errorf("docs/clients.md has no row that begins with\n%s", row)
+			}
+		})
+	}
+}
+
 // TestMcporter: a client without a model, which keeps its servers in a process of its
 // own between calls: they are one session.
 func TestMcporter(t *testing.T) {

@@ -20,18 +20,19 @@ type dialogue struct {
 	About string `yaml:"about"`
 	// Prompt is what the user types.
 	Prompt string `yaml:"prompt"`
-	// Turns are tried in order: the first whose After stands in the last tool result of
-	// the transcript is the model's turn.
+	// Turns are tried in order: the first that fits the transcript is the model's turn.
 	Turns []turn `yaml:"turns"`
 }
 
 // A turn of the model is a call of a tool, or a sentence, which ends the loop.
 type turn struct {
-	// After is a part of the last tool result; "" where there is none yet.
-	After string         `yaml:"after"`
-	Call  string         `yaml:"call"`
-	Args  map[string]any `yaml:"args"`
-	Say   string         `yaml:"say"`
+	// It fits where After stands in the last tool result, or there are as many Results,
+	// and where it has neither, where there is none yet.
+	After   string         `yaml:"after"`
+	Results int            `yaml:"results"`
+	Call    string         `yaml:"call"`
+	Args    map[string]any `yaml:"args"`
+	Say     string         `yaml:"say"`
 }
 
 // A seen is what a client sent to its model, as far as a model goes by it.
@@ -83,8 +84,8 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too long", http.StatusRequestEntityTooLarge)
 		return
 	}
-	fmt.Fprintf(m.said, "%s %s %.20000s\n", r.Method, r.URL, body)
 	in, err := m.wire.read(r.URL.Path, body)
+	fmt.Fprintf(m.said, "%s %s with %d tools and the results %s\n", r.Method, r.URL.Path, len(in.tools), in.results)
 	if err != nil {
 		http.Error(w, `{"error":{"message":"not here"}}`, http.StatusNotFound)
 		return
@@ -112,8 +113,11 @@ func (m *model) next(in seen) (turn, offer) {
 		last = readable(in.results[n-1])
 	}
 	for _, t := range m.Turns {
-		if t.After == "" && len(in.results) > 0 || !strings.Contains(last, t.After) {
+		if fits := t.After != "" && strings.Contains(last, t.After); !fits && (t.After != "" || t.Results != len(in.results)) {
 			continue
+		}
+		if t.Args == nil {
+			t.Args = j{}
 		}
 		if t.Call == "" {
 			return t, offer{}
