@@ -34,8 +34,6 @@ type agent struct {
 	healthy string
 	task    []string // arguments before the prompt
 	failed  string   // stands in what its model gets of a refusal, and of no result
-	// What its model gets of a refusal whose text is JSON; "" where it gets the text.
-	garbled string
 }
 
 var agents = []agent{
@@ -62,7 +60,6 @@ var agents = []agent{
 `,
 		health: []string{"mcp", "list"}, healthy: "✓ example: ",
 		task: []string{"--model", "gemini-2.5-flash", "--approval-mode", "yolo", "--prompt"}, failed: `"error":"MCP tool`,
-		garbled: "Structured content does not match the tool's output schema",
 	},
 	{
 		client: "codex", wire: openaiResponses,
@@ -265,15 +262,9 @@ func TestAgents(t *testing.T) {
 			}
 			// What made it read on is checked by the dialogue.
 			refusal := readable(results[0])
-			if a.garbled != "" {
-				if !strings.Contains(refusal, a.garbled) {
-					t.Errorf("the model can read a refusal now: take garbled away, and its turn: %s", results[0])
-				}
-			} else {
-				for _, part := range []string{"approval.pending", "nothing was done", "`search_tickets` of server `example`"} {
-					if !strings.Contains(refusal, part) {
-						t.Errorf("the model is not told %q: %s", part, results[0])
-					}
+			for _, part := range []string{"approval.pending", "nothing was done", "`search_tickets` of server `example`"} {
+				if !strings.Contains(refusal, part) {
+					t.Errorf("the model is not told %q: %s", part, results[0])
 				}
 			}
 			for i, raw := range results {
