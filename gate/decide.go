@@ -51,6 +51,7 @@ type judge struct {
 	hard     bool // refused in shadow mode too
 	mended   bool // args are not those that came: nulls are left out, defaults put in
 	noTarget bool // R29: selectors are judged as targets
+	composes bool // it carries a free text (R14)
 	// reports holds the failures of the classes after payload.
 	direct, schema, unfounded, against []writ.Failure
 	replaced                           map[string][]byte  // R17 normalise, by pointer

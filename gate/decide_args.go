@@ -59,6 +59,7 @@ func (j *judge) collect() {
 	}
 	j.noTarget = j.d.Effect&(policy.Send|policy.Egress|policy.Transfer) != 0
 	for _, l := range j.leaves {
+		j.composes = j.composes || j.isOpen(l)
 		if l.role == policy.Target && !l.empty && !l.answer && !l.key && j.demanded(l) {
 			j.noTarget = false
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"pgregory.net/rapid"
 
@@ -157,23 +156,11 @@ func (m *model) typed(lit string) bool {
 	return false
 }
 
-// typedFor is typed for the argument of a tool: where a send goes is no plain word that
-// nothing sets apart, and nothing here does but a capital within a sentence.
+// typedFor is typed for the argument of a tool: where a send goes is not what could be
+// any words, which nothing here sets apart.
 func (m *model) typedFor(tool, lit string) bool {
-	s, _ := mText(lit)
-	plain := !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
-	if tool != "b/reply" || !plain {
-		return m.typed(lit)
-	}
-	return slices.ContainsFunc(m.turns, func(turn string) bool {
-		words := strings.Fields(turn)
-		for i, w := range words {
-			if i > 0 && w == s && unicode.IsUpper(rune(w[0])) && unicode.IsLetter(rune(words[i-1][len(words[i-1])-1])) {
-				return true
-			}
-		}
-		return false
-	})
+	s, isText := mText(lit)
+	return m.typed(lit) && (tool != "b/reply" || isText && strings.ContainsAny(s, "0123456789@/") && !strings.Contains(s, " ") || !isText)
 }
 
 // vouched scans for an origin.

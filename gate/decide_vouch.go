@@ -366,12 +366,12 @@ func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 	return s.ledger.Typed(q)
 }
 
-// setApart reports whether the user has to set a plain word apart as a name: it says
-// where something goes, and strangers can be called like any word of his sentence. A
-// piece of one thing stands beside the others.
+// setApart reports whether the user has to set words apart as a name: they say where
+// something goes, or who reads a free text, and strangers can be called like any words
+// of his sentence.
 func (j *judge) setApart(l *leaf, q provenance.Query) bool {
-	return q.Target && j.d.Effect&(policy.Send|policy.Egress|policy.Transfer) != 0 &&
-		!slices.ContainsFunc(j.bindings(), func(b policy.Binding) bool { return l.among(b.Others) })
+	reads := j.composes && (l.role == policy.Target || l.role == policy.Selector)
+	return (q.Target || reads) && j.d.Effect&(policy.Send|policy.Egress|policy.Transfer) != 0
 }
 
 // fromUser is R6. What the user typed whole may be a target (R28): he chose it.

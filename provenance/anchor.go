@@ -82,7 +82,7 @@ func (n *Names) read(t *turn, runs int) int {
 				return 0
 			}
 			whole, last := n.l.holding(text[i:e])
-			if len(whole)+len(last) > 0 && isName(text[i:e]) {
+			if len(whole)+len(last) > 0 && isName(text[i:e]) && !t.own.closes(span{i, e}) {
 				n.said = append(n.said, named{Quote{t.Evidence, i, e}, text[i:e], whole, last})
 			}
 		}
@@ -133,7 +133,7 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 	a := anchoring{Names: n, q: &q, guaranteed: guaranteed, marks: map[Type]uint32{}}
 	said := n.all()
 	for i := range said {
-		if a.plain = plainWord(said[i].word); a.plain && guaranteed && q.Named && !n.l.apart(said[i].at, q.words()) {
+		if a.plain = anyWord(Untyped, said[i].word); a.plain && guaranteed && q.Named && !n.l.apart(said[i].at, &q) {
 			continue
 		}
 		if a.names(&said[i]) {
@@ -147,9 +147,13 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 }
 
 // apart reports whether the user set a stretch of his words apart as a name.
-func (l *Ledger) apart(at Quote, words []string) bool {
+func (l *Ledger) apart(at Quote, q *Query) bool {
 	i := slices.IndexFunc(l.turns, func(t turn) bool { return t.Evidence == at.Evidence })
-	return i >= 0 && l.turns[i].own.apart(span{at.Start, at.End}, words)
+	if i < 0 {
+		return false
+	}
+	r, s := &l.turns[i].own, span{at.Start, at.End}
+	return r.apart(s, q.words()) || q.Closed != nil && q.Closed(q.Collection) && r.properName(s)
 }
 
 // anchoring is the state of one question.
@@ -158,7 +162,7 @@ type anchoring struct {
 	q *Query
 	// guaranteed says that what strangers can write names nothing.
 	guaranteed bool
-	plain      bool            // the name looked at is a plain word: whoever is called so chose it
+	plain      bool            // any sentence has the name looked at: whoever is called so chose it
 	marks      map[Type]uint32 // of the value asked for
 }
 

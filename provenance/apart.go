@@ -6,55 +6,108 @@ import (
 	"unicode/utf8"
 )
 
-// apart reports whether a stretch is set apart as a name: by a word before it that says
-// what it is, by marks on both sides, or as people write proper names.
-func (r *reading) apart(at span, words []string) bool {
-	if r.called(at.start, words) || r.properName(at) {
+// # Names among words (R6, R9)
+//
+// Whoever can call something of his own as he likes calls it by words that users say:
+// "report", "follow-up", "the report". Where something goes they say nothing unless the
+// user set them apart: behind the word that says what the argument is, or in quotation
+// marks. Brackets set nothing apart. What no word is needs none of it: an address, a
+// link, a path, #general, and where people do not choose the names what has a digit.
+//
+// A capital within a sentence sets a word apart in one place only, where a closed
+// collection was seen to hold it: strangers cannot add to that.
+
+// anyWord reports whether a text of a type is of a form that words of a sentence have.
+func anyWord(t Type, s string) bool {
+	switch t {
+	case Email, URL, Phone, IBAN, Integer, Decimal, Time, Path:
+		return false
+	case Host:
+		return !strings.Contains(strings.Trim(s, "."), ".")
+	}
+	if strings.ContainsFunc(s, blank) {
 		return true
 	}
-	before, n := utf8.DecodeLastRuneInString(r.text[:at.start])
-	after, _ := utf8.DecodeRuneInString(r.text[at.end:])
-	return n > 0 && isMark(before) && isMark(after)
+	return !strings.ContainsAny(s, "@/#") && !strings.HasPrefix(s, "www.") && (t == Name || !strings.ContainsFunc(s, unicode.IsNumber))
 }
 
-// properName reports whether a word is written as a proper name is: a capital and small
-// letters, within a sentence, and no article or possessive before it, which in German
-// stands before nouns.
+// apart reports whether a stretch is set apart as a name.
+func (r *reading) apart(at span, words []string) bool {
+	return r.called(at.start, words) || r.inQuotes(at)
+}
+
+// inQuotes reports whether quotation marks stand directly around a stretch.
+func (r *reading) inQuotes(at span) bool {
+	before, _ := utf8.DecodeLastRuneInString(r.text[:at.start])
+	after, _ := utf8.DecodeRuneInString(r.text[at.end:])
+	return strings.ContainsRune(quotes, before) && strings.ContainsRune(quotes, after)
+}
+
+// properName reports whether words are written as a proper name is: each with a capital
+// and small letters, within a sentence, and no article or possessive before them, which
+// in German stands before nouns.
 func (r *reading) properName(at span) bool {
-	first, n := utf8.DecodeRuneInString(r.text[at.start:at.end])
+	for word := range strings.FieldsSeq(r.text[at.start:at.end]) {
+		first, n := utf8.DecodeRuneInString(word)
+		if !unicode.IsUpper(first) || strings.ContainsFunc(word[n:], unicode.IsUpper) {
+			return false
+		}
+	}
 	before := strings.TrimRight(r.text[:at.start], " ")
 	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(before, ","))
-	if !unicode.IsUpper(first) || strings.ContainsFunc(r.text[at.start+n:at.end], unicode.IsUpper) || len(before) == at.start || !unicode.IsLetter(last) {
+	if len(before) == at.start || !unicode.IsLetter(last) {
 		return false
 	}
 	words := strings.FieldsFunc(before, func(c rune) bool { return !unicode.IsLetter(c) })
 	return !articles[strings.ToLower(words[len(words)-1])]
 }
 
-var articles = func() map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(`a an the this that these those my your his her its our their some any no each every which what
-		der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner keines dieser diese dieses diesen diesem jeder jede jedes
-		mein meine meinen meinem meiner dein deine deinen deinem deiner sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer
-		unser unsere unseren unserem unserer euer eure euren eurem eurer im am zum zur beim vom ins ans`) {
-		out[w] = true
-	}
-	return out
-}()
+var articles = wordSet(`a an the this that these those my your his her its our their some any no each every which what
+	der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner keines dieser diese dieses diesen diesem jeder jede jedes
+	mein meine meinen meinem meiner dein deine deinen deinem deiner sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer
+	unser unsere unseren unserem unserer euer eure euren eurem eurer im am zum zur beim vom ins ans`)
 
-// closes reports whether what ends at i ends in a stop of the sentence and not of its
-// own: white space or the text's end follows, and after a dot no word that goes on.
-func (r *reading) closes(i int) bool {
-	stop, _ := utf8.DecodeLastRuneInString(r.text[:i])
-	if !strings.ContainsRune(stops, stop) {
+// closes reports whether a stretch ends in what ends the sentence and not in what is its
+// own: in a bracket or mark that it does not open, or in a stop behind which nothing but
+// stops, brackets and marks stand up to white space or the text's end. A stop in
+// quotation marks is its own, and so is a single dot behind which the sentence goes on,
+// with a small letter, a number or a comma.
+func (r *reading) closes(at span) bool {
+	value, rest := r.text[at.start:at.end], r.text[at.end:]
+	last, n := utf8.DecodeLastRuneInString(value)
+	if isCloser(last) {
+		return !strings.ContainsFunc(value[:len(value)-n], func(c rune) bool { return isMark(c) || unicode.In(c, unicode.Ps, unicode.Pi) })
+	}
+	if !isStop(last) || r.inQuotes(at) {
 		return false
 	}
-	if next, _ := utf8.DecodeRuneInString(r.text[i:]); i < len(r.text) && !blank(next) {
+	behind := strings.TrimLeftFunc(rest, func(c rune) bool { return isStop(c) || isCloser(c) })
+	if next, _ := utf8.DecodeRuneInString(behind); behind != "" && !blank(next) {
 		return false
 	}
-	if next := strings.TrimLeft(r.text[i:], " "); stop == '.' && next != "" {
-		c, _ := utf8.DecodeRuneInString(next)
-		return !unicode.IsLower(c) && !unicode.IsNumber(c)
+	if before, _ := utf8.DecodeLastRuneInString(value[:len(value)-n]); last != '.' || isStop(before) {
+		return true
 	}
-	return true
+	if behind != rest {
+		comma, _ := utf8.DecodeRuneInString(rest)
+		return !strings.ContainsRune(",;:", comma)
+	}
+	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " "))
+	return !unicode.IsLower(next) && !unicode.IsNumber(next)
+}
+
+// isStop reports what ends a sentence or a part of it, in any script.
+func isStop(r rune) bool {
+	if r < utf8.RuneSelf {
+		return strings.ContainsRune(stops, r)
+	}
+	return unicode.In(r, unicode.Terminal_Punctuation, unicode.Sentence_Terminal) || r == '…' || r == '‥'
+}
+
+// isCloser reports what ends a quotation or a bracket.
+func isCloser(r rune) bool {
+	if r < utf8.RuneSelf {
+		return strings.ContainsRune("\"'`)]}>", r)
+	}
+	return unicode.In(r, unicode.Pe, unicode.Pf) || isMark(r)
 }

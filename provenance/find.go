@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -40,8 +39,8 @@ type Query struct {
 	Ours bool
 	// InText says of Ours that At is a field of the JSON that the first text is.
 	InText bool
-	// Named asks of a word of letters alone that the user set it apart as a name or said
-	// before it what it is: any sentence has such words, and strangers can be called so.
+	// Named asks of what could be words of any sentence that the user set it apart as a
+	// name: strangers can be called so.
 	Named bool
 	// Party lets an authenticated third party's identity vouch: the user typed
 	// the value whole (R3).
@@ -253,16 +252,10 @@ func (l *Ledger) chosen(q *Query, f *fact, m *meta) bool {
 		}
 	}
 	if owner := l.store.strings[f.owner-1]; q.OwnerTyped && owner != "" && strictjson.Kind(owner[0]) == strictjson.String {
-		// A plain word is anybody's name and stands in any sentence.
-		_, why := l.Typed(Query{Value: strictjson.StringOf(owner[1:]), Authority: true, Enum: plainWord(owner[1:]), Words: q.Words})
+		_, why := l.Typed(Query{Value: strictjson.StringOf(owner[1:]), Authority: true, Named: true, Words: q.Words})
 		return why == ""
 	}
 	return false
-}
-
-// plainWord reports a text of nothing but letters: a word of any sentence.
-func plainWord(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
 // restore returns facts best first.

@@ -69,7 +69,7 @@ func wordsOf(text string) []string {
 // politely returns the words of a sentence without those of a polite request, with which
 // one of its clauses begins, or which say how welcome it were "if you could".
 func politely(sentence string) (rest []string, is bool) {
-	for clause := range strings.FieldsFuncSeq(sentence, isStop) {
+	for clause := range strings.FieldsFuncSeq(sentence, isBreak) {
 		words := wordsOf(clause)
 		i := 0
 		for i < len(words) && leading[words[i]] {
@@ -101,7 +101,7 @@ func asks(words []string, sentence string) bool {
 	if slices.ContainsFunc(words, func(w string) bool { return asking[w] }) {
 		return true
 	}
-	for clause := range strings.FieldsFuncSeq(sentence, isStop) {
+	for clause := range strings.FieldsFuncSeq(sentence, isBreak) {
 		if ws := wordsOf(clause); len(ws) > 0 && ws[0] == "was" {
 			return true
 		}
@@ -109,7 +109,7 @@ func asks(words []string, sentence string) bool {
 	return false
 }
 
-func isStop(r rune) bool { return strings.ContainsRune(",;:.!?…？؟—–", r) }
+func isBreak(r rune) bool { return isStop(r) || r == '—' || r == '–' }
 
 // isQuestion reports whether a sentence, of which this is the rest, ends in a question
 // mark. A line's end ends it where a new one does not go on in small letters.
@@ -152,7 +152,7 @@ func sentenceOf(before string) int {
 
 // takenBack reports whether the next clause or the next sentence begins with a denial.
 func takenBack(rest string) bool {
-	clause := strings.IndexFunc(rest, func(r rune) bool { return isStop(r) || r == '\n' || r == '(' })
+	clause := strings.IndexFunc(rest, func(r rune) bool { return isBreak(r) || r == '\n' || r == '(' })
 	for _, w := range []string{" but ", " or ", " aber ", " oder ", " - ", " -- "} {
 		if i := strings.Index(strings.ToLower(rest), w); i >= 0 && (clause < 0 || i < clause) {
 			clause = i

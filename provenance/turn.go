@@ -155,7 +155,7 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	}
 	words := q.words()
 	isSmall := q.Enum || SmallSpace(q.Type, q.Value)
-	named := q.Named && plainWord(v)
+	named := q.Named && v != "" && anyWord(q.Type, v)
 	reason := writ.ProvenanceUnseen
 	for i := range l.holdingTurns(v, typed) {
 		t := &l.turns[i]
@@ -206,7 +206,7 @@ func (l *Ledger) TypedBeside(q Query, beside Quote, taken []Quote) (Quote, bool)
 			to = beside.End + n
 		}
 		within := func(s span) bool {
-			return s.start >= from && s.end <= to && !(q.Authority && t.own.closes(s.end)) && (s.end <= beside.Start || s.start >= beside.End) &&
+			return s.start >= from && s.end <= to && !(q.Authority && t.own.closes(s)) && (s.end <= beside.Start || s.start >= beside.End) &&
 				!slices.ContainsFunc(taken, func(o Quote) bool { return o.Evidence == t.Evidence && o.Start < s.end && s.start < o.End })
 		}
 		if v != "" {
@@ -444,7 +444,7 @@ var ibanStart = regexp.MustCompile(`^[A-Za-z]{2}[0-9]{2}`)
 // stop that ends the sentence.
 func (r *reading) find(text, typed string, words []string, authority, named, small bool) (s span, found, bare bool) {
 	try := func(at span) bool {
-		if authority && r.closes(at.end) || named && !r.apart(at, words) {
+		if authority && r.closes(at) {
 			return false
 		}
 		if r.hash[at.start] || small {
@@ -452,6 +452,9 @@ func (r *reading) find(text, typed string, words []string, authority, named, sma
 				bare = bare || !r.hash[at.start]
 				return false
 			}
+		}
+		if named && !r.apart(at, words) {
+			return false
 		}
 		s, found = at, true
 		return true

@@ -50,7 +50,7 @@ type leaf struct {
 	enum    bool // a member of an enum of the pinned schema
 
 	contested bool
-	apart     bool // a plain word has to be set apart as a name
+	apart     bool // words have to be set apart as a name
 	open      bool // anyone can have made it appear (R28)
 }
 
@@ -120,6 +120,11 @@ func (c *call) implied() bool {
 	})
 }
 
+// composes reports whether the call has a place for free text (R14).
+func (c *call) composes() bool {
+	return !c.strict && slices.ContainsFunc(c.leaves, func(l *leaf) bool { return !l.key && l.role == policy.Content && l.rule != nil && l.rule.Composed })
+}
+
 // read takes a call apart and puts each trace to its value. The record has to be one
 // of these very bytes.
 func (s *Session) read(in Call) (*call, error) {
@@ -169,10 +174,11 @@ func (s *Session) read(in Call) (*call, error) {
 	if len(c.leaves) != len(r.Traces) {
 		return nil, wrong(nil, "it has %d traces for %d values", len(r.Traces), len(c.leaves))
 	}
+	composes := c.composes()
 	for i, l := range c.leaves {
 		l.Trace = &r.Traces[i]
 		l.contested = l.Contested
-		l.apart = c.target(l) && !l.key && c.effect&(policy.Send|policy.Egress|policy.Transfer) != 0 && !slices.ContainsFunc(c.bindings(), l.other)
+		l.apart = (c.target(l) || l.names() && composes) && !l.key && c.effect&(policy.Send|policy.Egress|policy.Transfer) != 0
 		role := l.role.String()
 		if l.key {
 			role = "key"

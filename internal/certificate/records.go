@@ -30,7 +30,7 @@ func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 		return false
 	}
 	return slices.ContainsFunc(l.Evidence[min(l.base(), len(l.Evidence)):], func(e gate.Ref) bool {
-		return s.typed(l, e) || s.names(l.collection(), l.value, e, guaranteed) && !(guaranteed && l.apart && s.plainly(l, e)) || !guaranteed && s.called(l, e) ||
+		return s.typed(l, e) || s.names(l.collection(), l.value, e, guaranteed) && !(guaranteed && l.apart && s.plainly(c, l, e)) || !guaranteed && s.called(l, e) ||
 			slices.ContainsFunc(s.system(e), func(p *place) bool { return s.creation(c, l, p) })
 	})
 }
@@ -139,7 +139,7 @@ func (s *Session) creation(c *call, l *leaf, p *place) bool {
 // server guarantees alone.
 func (s *Session) names(collection string, value strictjson.Value, e gate.Ref, guaranteed bool) bool {
 	t, words, ok := s.quote(e)
-	if !ok || collection == "" || !t.token(e.Start, e.End) || !naming(t, words) {
+	if !ok || collection == "" || !t.token(e.Start, e.End) || t.over(e.Start, e.End) || !naming(t, words) {
 		return false
 	}
 	found := false
@@ -175,7 +175,7 @@ func (s *Session) names(collection string, value strictjson.Value, e gate.Ref, g
 		id := p.member(collection)
 		least := writ.External
 		if guaranteed {
-			if least = writ.System; plainWord(strictjson.StringOf(words)) {
+			if least = writ.System; wordy(provenance.Untyped, strictjson.StringOf(words)) {
 				least = writ.Operator // which no result has
 			}
 		}
@@ -274,9 +274,9 @@ func (s *Session) unbound(c *call) *leaf {
 	return nil
 }
 
-// plainly reports whether the words that name a record are one plain word that nothing
-// sets apart.
-func (s *Session) plainly(l *leaf, e gate.Ref) bool {
+// plainly reports whether the words that name a record could be any, and nothing sets
+// them apart: where strangers add nothing, a capital within a sentence does.
+func (s *Session) plainly(c *call, l *leaf, e gate.Ref) bool {
 	t, words, ok := s.quote(e)
-	return ok && plainWord(strictjson.StringOf(words)) && !t.apart(e, l.words())
+	return ok && wordy(provenance.Untyped, strictjson.StringOf(words)) && !t.apart(e, l.words()) && !(c.closed(l.collection()) && t.name(e))
 }

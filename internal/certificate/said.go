@@ -34,7 +34,7 @@ func (s *Session) asked(l *leaf, by *place) bool {
 	n, _ := by.record()
 	value, origin, words := l.Evidence[0], l.Evidence[1], l.Evidence[2]
 	t, text, ok := s.quote(words)
-	return ok && t == &s.turns[len(s.turns)-1] && t.token(words.Start, words.End) && by.says(text) &&
+	return ok && t == &s.turns[len(s.turns)-1] && t.token(words.Start, words.End) && !t.over(words.Start, words.End) && by.says(text) &&
 		origin.Label >= writ.Party && slices.Contains(s.at(origin), by) &&
 		slices.ContainsFunc(s.at(value), func(p *place) bool {
 			m, is := p.record()
@@ -55,7 +55,7 @@ func (s *Session) spoke(src policy.Source, l *leaf) (of []*place, alone bool) {
 		}
 		for end := start + 1; end <= min(len(t.own), start+512); end++ {
 			words := t.own[start:end]
-			if !t.ends(end) || !utf8.ValidString(words) || !naming(t, words) {
+			if !t.ends(end) || !utf8.ValidString(words) || t.over(start, end) || !naming(t, words) {
 				continue
 			}
 			for _, p := range s.spelling(words) {

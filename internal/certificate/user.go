@@ -81,44 +81,94 @@ func (t *turn) ends(i int) bool {
 	return blank(r) || stop(r) && last || mark(r) && (last || mark(after) || stop(after))
 }
 
-// apart reports whether a quoted word is set apart: behind a word that says what it is,
-// or in marks.
+// apart reports whether quoted words are set apart: behind a word that says what they
+// are, or in quotation marks.
 func (t *turn) apart(r gate.Ref, words []string) bool {
-	before, _ := utf8.DecodeLastRuneInString(t.own[:r.Start])
-	after, _ := utf8.DecodeRuneInString(t.own[r.End:])
-	return mark(before) && mark(after) || t.called(r.Start, before == '#', words) || t.name(r)
+	return t.marked(r.Start, r.End) || t.called(r.Start, r.Start > 0 && t.own[r.Start-1] == '#', words)
 }
 
-// name reports whether a quoted word is written as proper names are, within a sentence
+// marked reports whether a stretch is in quotation marks.
+func (t *turn) marked(start, end int) bool {
+	before, _ := utf8.DecodeLastRuneInString(t.own[:start])
+	after, _ := utf8.DecodeRuneInString(t.own[end:])
+	quote := func(r rune) bool { return mark(r) && !strings.ContainsRune("()[]{}<>", r) }
+	return quote(before) && quote(after)
+}
+
+// name reports whether quoted words are written as proper names are, within a sentence
 // and behind no article.
 func (t *turn) name(r gate.Ref) bool {
 	head := strings.TrimRight(t.own[:r.Start], " ")
-	return properForm.MatchString(t.own[r.Start:r.End]) && len(head) < r.Start && inSentence.MatchString(head) && !behindArticle.MatchString(head)
+	return properForm.MatchString(t.own[r.Start:r.End]) && len(head) < r.Start && inSentence.MatchString(head) && !behindArticle.MatchString(strings.ToLower(head))
+}
+
+// wordy reports whether a value is of a form that words of a sentence have, and so can be
+// what a stranger called something: all but addresses, links, paths and numbers, and what
+// has a digit unless people choose such names.
+func wordy(t provenance.Type, v strictjson.Value) bool {
+	text, isText := v.Text()
+	switch t {
+	case provenance.Email, provenance.URL, provenance.Phone, provenance.IBAN, provenance.Path, provenance.Integer, provenance.Decimal:
+		return false
+	case provenance.Host:
+		return !insideDot.MatchString(text)
+	case provenance.Name:
+		return isText && !addressForm.MatchString(text)
+	}
+	return isText && !addressForm.MatchString(text) && !digitForm.MatchString(text)
 }
 
 var (
-	properForm    = regexp.MustCompile(`^\p{Lu}\P{Lu}*$`)
+	properForm    = regexp.MustCompile(`^\p{Lu}\P{Lu}*(?:\s+\p{Lu}[^\p{Lu}\s]*)*$`)
+	insideDot     = regexp.MustCompile(`[^.]\.+[^.]`)
+	addressForm   = regexp.MustCompile(`^(?:www\.[^\pZ\s]*|[^\pZ\s]*[@/#][^\pZ\s]*)$`)
+	digitForm     = regexp.MustCompile(`^[^\pZ\s]*\pN[^\pZ\s]*$`)
 	inSentence    = regexp.MustCompile(`\pL,*$`)
-	behindArticle = regexp.MustCompile(`(?i)(?:^|\PL)(?:an?|the|th(?:is|at|ese|ose)|my|your|his|her|its|our|their|some|any|no|each|every|wh(?:ich|at)|` +
+	behindArticle = regexp.MustCompile(`(?:^|\PL)(?:an?|the|th(?:is|at|ese|ose)|my|your|his|her|its|our|their|some|any|no|each|every|wh(?:ich|at)|` +
 		`d(?:er|ie|as|en|em|es)|k?ein(?:e[nmrs]?)?|keine[nmr]?|dies(?:er?|es|en|em)|jed(?:er?|es)|[mds]eine?[nmr]?|ihre?[nmr]?|unser(?:e[nmr]?)?|eu(?:er|re[nmr]?)|` +
 		`im|am|zum|zur|beim|vom|ins|ans),*$`)
 )
 
-// over reports whether the stop before i ends a sentence: what comes after it, if
-// anything, is set apart by white space and begins with no small letter or digit where
-// the stop is a dot.
-func (t *turn) over(i int) bool {
-	last, after := t.own[i-1], t.own[i:]
-	rest := strings.TrimLeft(after, " ")
-	first, _ := utf8.DecodeRuneInString(rest)
-	own, _ := utf8.DecodeRuneInString(after)
-	switch {
-	case !stop(rune(last)), after != "" && !blank(own):
-		return false
-	case last == '.' && rest != "":
-		return !unicode.IsLower(first) && !unicode.IsNumber(first)
+// over reports whether words end in what ends their sentence and is no part of a name: a
+// bracket or mark that stands in them alone, or stops with nothing but stops, brackets
+// and marks behind them in the same word. In quotation marks a stop is the name's, and so
+// is one dot where a comma or a word that begins no sentence follows.
+func (t *turn) over(start, end int) bool {
+	words, after := []rune(t.own[start:end]), []rune(t.own[end:])
+	last := words[len(words)-1]
+	if shuts(last) {
+		return !slices.ContainsFunc(words[:len(words)-1], func(r rune) bool { return mark(r) || unicode.In(r, unicode.Ps, unicode.Pi) })
 	}
-	return true
+	if !ending(last) || t.marked(start, end) {
+		return false
+	}
+	n := 0
+	for n < len(after) && (ending(after[n]) || shuts(after[n])) {
+		n++
+	}
+	if n < len(after) && !blank(after[n]) {
+		return false
+	}
+	if last != '.' || len(words) > 1 && ending(words[len(words)-2]) {
+		return true
+	}
+	if n > 0 {
+		return !slices.Contains([]rune(",;:"), after[0])
+	}
+	for n < len(after) && after[n] == ' ' {
+		n++
+	}
+	return n == len(after) || !unicode.IsLower(after[n]) && !unicode.IsNumber(after[n])
+}
+
+// ending is what ends a sentence or a part of one, in whatever script.
+func ending(r rune) bool {
+	return stop(r) || r > unicode.MaxASCII && (unicode.Is(unicode.Terminal_Punctuation, r) || unicode.Is(unicode.STerm, r) || r == 0x2025 || r == 0x2026)
+}
+
+// shuts is a mark that ends a bracket or a quotation.
+func shuts(r rune) bool {
+	return mark(r) && !strings.ContainsRune("([{<", r) || unicode.Is(unicode.Pe, r) || unicode.Is(unicode.Pf, r)
 }
 
 // crowd are words that name nobody in particular.
@@ -133,7 +183,7 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 		return false
 	}
 	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && t.begins(r.Start-1)
-	if !t.ends(r.End) || !hash && !t.begins(r.Start) || l.authority() && t.over(r.End) {
+	if !t.ends(r.End) || !hash && !t.begins(r.Start) || l.authority() && t.over(r.Start, r.End) {
 		return false
 	}
 	if text, _ := l.value.Text(); words != text {
@@ -143,7 +193,7 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 			}
 		}
 	}
-	if l.apart && plainWord(l.value) && !t.apart(r, l.words()) {
+	if l.apart && wordy(l.typ(), l.value) && !t.apart(r, l.words()) {
 		return false
 	}
 	small := l.enum || provenance.SmallSpace(l.typ(), l.value)
@@ -217,7 +267,7 @@ func (t *turn) unit(l *leaf, end int) bool {
 // no other part of it (R15): where another part is the same word, it stands there twice.
 func (s *Session) beside(c *call, l *leaf, r gate.Ref) bool {
 	t, words, ok := s.quote(r)
-	if !ok || !t.spells(l, words) || !t.piece(l, r.Start, r.End) || l.key || l.answer {
+	if !ok || !(l.enum || provenance.SmallSpace(l.typ(), l.value)) || !t.spells(l, words) || !t.piece(l, r.Start, r.End) || l.key || l.answer {
 		return false
 	}
 	for _, b := range c.bindings() {
@@ -266,7 +316,7 @@ func (s *Session) beside(c *call, l *leaf, r gate.Ref) bool {
 
 // piece reports whether a stretch is of whole tokens.
 func (t *turn) piece(l *leaf, start, end int) bool {
-	return (t.begins(start) || start > 0 && t.own[start-1] == '#' && t.begins(start-1)) && t.ends(end) && !(l.authority() && t.over(end))
+	return (t.begins(start) || start > 0 && t.own[start-1] == '#' && t.begins(start-1)) && t.ends(end) && !(l.authority() && t.over(start, end))
 }
 
 // wordPart reports whether a text can be a part of a composite.

@@ -3,7 +3,6 @@ package certificate
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
@@ -360,15 +359,8 @@ func (s *Session) chosen(c *call, l *leaf, p *place) bool {
 		if slices.ContainsFunc(l.rule.Owner, func(v []byte) bool { return provenance.Equal(provenance.Untyped, o.value, strictjson.Of(v)) }) {
 			return true
 		}
-		return l.rule.OwnerUser && o.value.Kind() == strictjson.String && s.typedSomewhere(&leaf{value: o.value, enum: plainWord(o.value), rule: &policy.ArgRule{Words: l.rule.Words}})
+		return l.rule.OwnerUser && o.value.Kind() == strictjson.String && s.typedSomewhere(&leaf{value: o.value, apart: true, rule: &policy.ArgRule{Words: l.rule.Words}})
 	})
-}
-
-// plainWord is a text of nothing but letters: anybody can be called so, and any sentence
-// has one.
-func plainWord(v strictjson.Value) bool {
-	text, _ := v.Text()
-	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
 // typedSomewhere reports whether the user typed a value whole, in any turn.
