@@ -1,14 +1,22 @@
 package provenance
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
+// # Phrases that are meant (R21, R9)
+//
+// A phrase is meant where it opens its clause, bare or behind a polite request, or, of
+// one that is no verb's, behind an article in a clause that is a request; in a sentence
+// that asks nothing, denies nothing and sets no condition, and that no word behind it
+// takes back. What it says of anybody else is not asked of us.
+
 // Means reports whether what stands around a phrase, which is the bytes [start, end) of
-// a text, lets it be meant: see Said.
+// a text, lets it be meant.
 func Means(text string, start, end int) bool {
 	before, after := text[:start], text[end:min(len(text), end+longestRest)]
 	sentence := before[sentenceOf(before):]
@@ -28,7 +36,7 @@ func Means(text string, start, end int) bool {
 	if asks(rest, sentence) || polite && slices.ContainsFunc(rest, func(w string) bool { return wondering[w] }) {
 		return false
 	}
-	return (polite || !isQuestion(after)) && !takenBack(after) && !quoted(text, start)
+	return opens(sentence, polite) && (polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !quoted(text, start)
 }
 
 // longestRest bounds what is read behind a phrase, in bytes.
@@ -52,13 +60,26 @@ var (
 	// wondering are those that make of "can you" a question.
 	wondering = wordSet("how why when where ever wie warum wann wo jemals")
 	// leading are words that may stand before a request, or before what takes one back.
-	leading = wordSet("please bitte hey hi hello hallo ok okay so and und then now oh ah well actually rather sorry or but aber oder doch ach thanks danke")
+	leading = wordSet(`please bitte hey hi hello hallo ok okay so and und then dann now jetzt oh ah well actually rather sorry or but aber oder doch ach thanks danke
+		just kindly quickly also again mal kurz gleich schnell noch auch por favor s'il te vous plaît`)
+	// questioning are those with which a clause asks, its mark or not.
+	questioning = wordSet(`how what when where why which whose should shall may might must is are was were do does did can could will would has have had
+		wie was wann wo warum welche welcher welches wessen soll sollte sollen kann könnte können darf dürfen muss müssen ist sind war hat haben wird werden würde`)
+	// joining are those behind which a clause begins as at its begin.
+	joining = wordSet("and then und dann also")
+	// telling are those by which a clause is of somebody's doing, or the phrase of another verb.
+	telling = wordSet("i he she we they you that to ich er wir ihr du man dass daß zu")
+	// conditions are those behind a phrase that say when it holds, or what holds instead.
+	conditions = wordSet(`if unless when whenever once until till while after before provided providing assuming except should instead actually
+		wenn falls sobald sofern solange bevor nachdem bis außer stattdessen lieber`)
 	// takingBack begin what takes back, or denies, what was said before it.
-	takingBack = wordSet(`no nope nah not never don't don’t dont stop wait cancel scratch kidding nein nee nö nicht nie niemals stopp halt kein keine keinen`)
+	takingBack = wordSet(`rather sorry leave keep no nope nah not never don't don’t dont stop wait cancel scratch kidding nein nee nö nicht nie niemals stopp halt kein keine keinen`)
 	// welcoming say of what follows that it is wished for.
 	welcoming = wordSet("grateful great fantastic wonderful lovely nice helpful")
 	// requests are how people ask somebody politely to do something.
-	requests = [][2]string{{"can", "you"}, {"could", "you"}, {"will", "you"}, {"would", "you"}, {"kannst", "du"}, {"könntest", "du"}, {"würdest", "du"}}
+	requests = [][]string{{"can", "you"}, {"could", "you"}, {"will", "you", "please"}, {"would", "you"}, {"kannst", "du"}, {"könntest", "du"}, {"würdest", "du"},
+		{"i", "want", "you", "to"}, {"i", "need", "you", "to"}, {"i'd", "like", "you", "to"}, {"let's"}, {"help", "me"}, {"go", "ahead"},
+		{"proceed", "to"}, {"make", "sure", "to"}}
 )
 
 // wordsOf are the words of a text, in small letters.
@@ -75,8 +96,8 @@ func politely(sentence string) (rest []string, is bool) {
 		for i < len(words) && leading[words[i]] {
 			i++
 		}
-		if !is && i+1 < len(words) && slices.Contains(requests, [2]string{words[i], words[i+1]}) {
-			words, is = words[i+2:], true
+		if n := requested(words[i:]); !is && n > 0 {
+			words, is = words[i+n:], true
 		}
 		rest = append(rest, words...)
 	}
@@ -95,18 +116,64 @@ func politely(sentence string) (rest []string, is bool) {
 	return rest, is
 }
 
-// asks reports whether one of the words before a phrase asks. The German "was" does
-// where it begins a clause: elsewhere it is English, and asks nothing.
+// requested returns how many words of a polite request others begin with.
+func requested(words []string) int {
+	for _, r := range requests {
+		if len(words) >= len(r) && slices.EqualFunc(words[:len(r)], r, func(w, of string) bool { return strings.ReplaceAll(w, "’", "'") == of }) {
+			return len(r)
+		}
+	}
+	return 0
+}
+
+// asks reports whether one of the words before a phrase asks, or a clause does by the
+// word it begins with.
 func asks(words []string, sentence string) bool {
 	if slices.ContainsFunc(words, func(w string) bool { return asking[w] }) {
 		return true
 	}
 	for clause := range strings.FieldsFuncSeq(sentence, isBreak) {
-		if ws := wordsOf(clause); len(ws) > 0 && ws[0] == "was" {
+		if ws := unled(wordsOf(clause)); len(ws) > 0 && questioning[ws[0]] && requested(ws) == 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// unled are words without those that may lead a request.
+func unled(words []string) []string {
+	for len(words) > 0 && leading[words[0]] {
+		words = words[1:]
+	}
+	return words
+}
+
+var inBrackets = regexp.MustCompile(`\([^()]*\)`)
+
+// opens reports whether what follows a part of a sentence opens its clause, behind what
+// is to be done before it too, or stands behind an article in a clause that tells of
+// nobody's doing.
+func opens(sentence string, polite bool) bool {
+	clause := inBrackets.ReplaceAllString(sentence, " ")
+	if i := strings.LastIndexFunc(clause, isBreak); i >= 0 {
+		_, n := utf8.DecodeRuneInString(clause[i:])
+		clause = clause[i+n:]
+	}
+	words := unled(wordsOf(clause))
+	for n := requested(words); n > 0; n = requested(words) {
+		words = unled(words[n:])
+	}
+	if n := len(words); n == 0 || polite && n > 2 && words[n-3] == "if" && words[n-2] == "you" {
+		return true
+	}
+	for i, w := range words {
+		if telling[w] && (w != "to" || i+1 == len(words) || !articles[words[i+1]]) {
+			return false
+		}
+	}
+	last := words[len(words)-1]
+	mark, _ := utf8.DecodeLastRuneInString(strings.TrimRight(clause, " \t"))
+	return joining[last] || articles[last] || isMark(mark) && !strings.ContainsRune(brackets, mark)
 }
 
 func isBreak(r rune) bool { return isStop(r) || r == '—' || r == '–' }
@@ -150,6 +217,24 @@ func sentenceOf(before string) int {
 	return 0
 }
 
+// conditional reports whether the rest of the sentence says when it holds what was said
+// before, or what holds instead.
+func conditional(rest string) bool {
+	return slices.ContainsFunc(wordsOf(rest[:endOf(rest)]), func(w string) bool { return conditions[w] })
+}
+
+// endOf returns where the sentence ends of which a text is the rest.
+func endOf(rest string) int {
+	for i := 0; i < len(rest); {
+		r, n := utf8.DecodeRuneInString(rest[i:])
+		if next, _ := utf8.DecodeRuneInString(rest[i+n:]); r == '\n' || isEnd(r) && (blank(next) || isMark(next) || i+n == len(rest)) {
+			return i
+		}
+		i += n
+	}
+	return len(rest)
+}
+
 // takenBack reports whether the next clause or the next sentence begins with a denial.
 func takenBack(rest string) bool {
 	clause := strings.IndexFunc(rest, func(r rune) bool { return isBreak(r) || r == '\n' || r == '(' })
@@ -165,7 +250,7 @@ func takenBack(rest string) bool {
 // denies reports whether a text begins with a denial.
 func denies(text string) bool {
 	words := wordsOf(text)
-	for len(words) > 0 && leading[words[0]] {
+	for len(words) > 0 && leading[words[0]] && !takingBack[words[0]] {
 		words = words[1:]
 	}
 	return len(words) > 0 && (takingBack[strings.Trim(words[0], "'’")] || words[0] == "do" && len(words) > 1 && words[1] == "not")

@@ -27,6 +27,12 @@ func TestMeans(t *testing.T) {
 		"I'd appreciate it if you could §open the door§": true, "It would be great if you could §open the door§.": true, "I’d be surprised if you could §open the door§": false, "Would it be great if you could §open the door§?": false,
 		"Can they §open the door§?": false, "Could you tell me who can §open the door§?": false, "Can you explain how to §open the door§?": false, "If you can, could you §open the door§?": false, "Can't you §open the door§?": false,
 		"Can you see Kim? §open the door§": true, "Can you see Kim? Did he §open the door§?": false,
+		// whose doing it is, and when
+		"How do I §open the door§": false, "Should I §open the door§": false, "Kim, should I §open the door§": false, "Kim §open the door§": false, "I §open the door§ daily": false, "Soll ich §open the door§": false,
+		"Could you ask Kim to §open the door§?": false, "Will you §open the door§ one day?": false, "Ask Kim to come and §open the door§": false, "Kim (my son) §open the door§": false,
+		"§open the door§ unless it rains": false, "§open the door§, but only if Kim rings": false, "§open the door§ when I say so": false, "§open the door§, actually leave it": false, "§open the door§, rather not": false,
+		"Set it and then §open the door§": true, "Go to the hall and §open the door§": true, "I want you to §open the door§": true, "Let’s §open the door§": true, "Can you please just help me §open the door§?": true,
+		"§open the door§. If it rains, close it.": true, "Please turn on the §open the door§ mode": true, "I like the §open the door§ mode": false,
 		// denials
 		"§open the door§? No, leave it.": false, "§open the door§. No, leave it.": false, "§open the door§, no": false, "§open the door§ today, please. No, wait.": false, "§open the door§. Oh no, stop!": false,
 		"§open the door§ - don't": false, "§open the door§ but don’t": false, "§open the door§. Do not.": false, "§open the door§, nicht das Fenster": false, "§open the door§. Nein!": false, "§open the door§ or not": false,
