@@ -81,12 +81,14 @@ var atomForms = []atomForm{
 	{LinkAtom, Untyped, ":", regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,30}:[^\s"')\]}]` + inLink + `*`)},
 	{PathAtom, Path, "/\\", regexp.MustCompile("(?:^|[\\s\"'`(=:,;<>|\\[])(?:~?/[^\\s/<>\"'`()|][^\\s<>\"'`()|]*|//[^\\s/]|[A-Za-z]:[\\\\/][^\\s<>\"']*|\\\\\\\\[^\\s<>\"']+)")},
 	{MarkupAtom, Untyped, "<", regexp.MustCompile(`(?i)<(?:[!/?]|[\pL][^\s<>]*[\s/=:]|(?:script|style|iframe|object|embed|form|svg|math|base|link|meta|img|video|audio|input|button|a)>)`)},
-	{MarkupAtom, Untyped, "(", regexp.MustCompile(`(?m)^\s*[=+@-]\s*[\pL][\pL\pN.]*\(`)},
+	// What a spreadsheet computes or starts: a cell that begins with = and goes on to a
+	// bracket or a bar, or with another sign and calls a function or a program by name.
+	{MarkupAtom, Untyped, "(|", regexp.MustCompile(`(?m)(?:^|[,;\t|])[\s"'“”]*(?:=[^\n]*[(|]|[+@-][^\pL\n]*\pL[\pL\pN.]*\(|[+@-]\S*\pL\S*\|)`)},
 	{MentionAtom, Untyped, "@", regexp.MustCompile(`@[\pL\pN_][\pL\pN_.-]*`)},
 	{MentionAtom, Untyped, "#-", regexp.MustCompile(`#[0-9]+|\bGH-[0-9]+`)},
 	{KeyAtom, Untyped, "", regexp.MustCompile(`[\pL\pN_+/=-]{20,}`)},
 	{MentionAtom, Untyped, "-. ", regexp.MustCompile(`\b(?:\+?1[-. ]?)?8(?:00|33|44|55|66|77|88)[-. ][\pL\pN][\pL\pN-]{4,}`)},
-	{NumberAtom, Untyped, "", regexp.MustCompile(`\+?[\pL]{0,4}[0-9](?:[^\pL\pN,;]{0,3}[\pL]?[0-9]){5,}`)},
+	{NumberAtom, Untyped, "", regexp.MustCompile(`\+?[\pL]{0,4}[0-9](?:(?:[^\pL\pN,;]{0,3}|[,;])[\pL]?[0-9]){5,}`)},
 	{NumberAtom, Untyped, "", regexp.MustCompile(`[\pL\pN]*[0-9][\pL\pN]*`)},
 }
 
@@ -286,8 +288,17 @@ func count(s string, is func(rune) bool) (n int) {
 }
 
 // isKey tells a key from a long word: it mixes digits with letters, or capitals
-// with small letters within its parts.
+// with small letters within its parts, or has twenty capitals and digits in a row.
 func isKey(s string) bool {
+	row := 0
+	for _, r := range s {
+		if row++; !unicode.IsUpper(r) && !unicode.IsDigit(r) {
+			row = 0
+		}
+		if row >= 20 {
+			return true
+		}
+	}
 	letters, digits := count(s, unicode.IsLetter), count(s, unicode.IsDigit)
 	if digits >= 2 && letters >= 2 {
 		return true
