@@ -37,6 +37,8 @@ var (
 	magnitudes = set(`k hundred hundreds hundert thousand thousands tausend tausende million millions millionen mil mill mille mio mln mn
 		billion billions billionen bil bill bln bn milliard milliards milliarde milliarden mrd trillion trillions trillionen trn tn quadrillion
 		grand tsd lakh lakhs lac crore crores dozen dozens dutzend`)
+	// hedges may stand between a number and its magnitude.
+	hedges = set("or so some odd about roughly ish oder so etwa rund ungefähr circa ca")
 	// short are the words of at most three letters that may follow an amount: no magnitude and no code is one.
 	short = set(`a i x to for on at in by via per and or if as of is now not but so an zu für bis am im ab je mal und oder von vor`)
 )
@@ -71,6 +73,8 @@ func (r *reader) partBefore(i int) bool {
 	}
 	before := fold(i - 1)
 	switch {
+	case before == "," && i-2 >= line && (magnitudes[fold(i-2)] || r.words[i].Class == numeral.Letters && r.counts(i-2, false)):
+		return true // "one million, five hundred thousand"
 	case points[before], fractions[before], r.counts(i-1, false), joins(before) && i-2 >= line && r.counts(i-2, before == "und"):
 		return true
 	}
@@ -94,6 +98,14 @@ const longestPart = 16
 // currency, which ends at end, is of it too.
 func (r *reader) partBehind(i, end int, money bool) bool {
 	w := r.word(end)
+	for k := end; hedges[r.word(k)]; k++ {
+		if magnitudes[r.word(k+1)] {
+			return true // "$5 or so million"
+		}
+	}
+	if w == "," && end == i && magnitudes[r.words[i-1].Fold] && end+1 < len(r.words) && r.words[end].Gap != numeral.Line && (r.words[end+1].Class == numeral.Digits || r.counts(end+1, true)) {
+		return true // "one million, five hundred thousand"
+	}
 	next := end
 	if joins(w) {
 		if next++; fillers[r.word(next)] {
