@@ -130,10 +130,13 @@ func ReadBundle(b []byte) (*Bundle, error) {
 		if len(lines) < 2 { // behind the last line feed is nothing
 			return false
 		}
-		dec := json.NewDecoder(bytes.NewReader(lines[0]))
-		dec.DisallowUnknownFields()
+		line := lines[0]
 		lines = lines[1:]
-		return dec.Decode(to) == nil
+		if json.Unmarshal(line, to) != nil {
+			return false
+		}
+		same, _ := json.Marshal(to) // one spelling of each line, to the last bit of its base64
+		return bytes.Equal(line, append(same, '\n'))
 	}
 	var head bundleHead
 	if !next(&head) || head.Bundle != 1 || head.Size < 0 || head.Blobs < 0 || head.Size+int64(head.Blobs) != int64(len(lines)-1) {
