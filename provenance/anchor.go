@@ -133,7 +133,11 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 	a := anchoring{Names: n, q: &q, guaranteed: guaranteed, marks: map[Type]uint32{}}
 	said := n.all()
 	for i := range said {
-		if a.plain = anyWord(Untyped, said[i].word); a.plain && guaranteed && q.Named && !n.l.apart(said[i].at, &q) {
+		t := Untyped
+		if id, _ := q.Value.Text(); id == said[i].word {
+			t = q.Type
+		}
+		if a.plain = anyWord(t, said[i].word); a.plain && guaranteed && q.Named && !n.l.apart(said[i].at, &q) {
 			continue
 		}
 		if a.names(&said[i]) {

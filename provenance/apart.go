@@ -28,7 +28,7 @@ func anyWord(t Type, s string) bool {
 	if strings.ContainsFunc(s, blank) {
 		return true
 	}
-	return !strings.ContainsAny(s, "@/#") && !strings.HasPrefix(s, "www.") && (t == Name || !strings.ContainsFunc(s, unicode.IsNumber))
+	return !strings.ContainsAny(s, "@/") && !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "www.") && (t == Name || !strings.ContainsFunc(s, unicode.IsNumber))
 }
 
 // apart reports whether a stretch is set apart as a name.

@@ -278,5 +278,9 @@ func (s *Session) unbound(c *call) *leaf {
 // them apart: where strangers add nothing, a capital within a sentence does.
 func (s *Session) plainly(c *call, l *leaf, e gate.Ref) bool {
 	t, words, ok := s.quote(e)
-	return ok && wordy(provenance.Untyped, strictjson.StringOf(words)) && !t.apart(e, l.words()) && !(c.closed(l.collection()) && t.name(e))
+	of := provenance.Untyped
+	if id, isText := l.value.Text(); isText && id == words {
+		of = l.typ()
+	}
+	return ok && wordy(of, strictjson.StringOf(words)) && !t.apart(e, l.words()) && !(c.closed(l.collection()) && t.name(e))
 }

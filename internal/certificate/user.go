@@ -121,7 +121,7 @@ func wordy(t provenance.Type, v strictjson.Value) bool {
 var (
 	properForm    = regexp.MustCompile(`^\p{Lu}\P{Lu}*(?:\s+\p{Lu}[^\p{Lu}\s]*)*$`)
 	insideDot     = regexp.MustCompile(`[^.]\.+[^.]`)
-	addressForm   = regexp.MustCompile(`^(?:www\.[^\pZ\s]*|[^\pZ\s]*[@/#][^\pZ\s]*)$`)
+	addressForm   = regexp.MustCompile(`^(?:(?:www\.|#)[^\pZ\s]*|[^\pZ\s]*[@/][^\pZ\s]*)$`)
 	digitForm     = regexp.MustCompile(`^[^\pZ\s]*\pN[^\pZ\s]*$`)
 	inSentence    = regexp.MustCompile(`\pL,*$`)
 	behindArticle = regexp.MustCompile(`(?:^|\PL)(?:an?|the|th(?:is|at|ese|ose)|my|your|his|her|its|our|their|some|any|no|each|every|wh(?:ich|at)|` +
