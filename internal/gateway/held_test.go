@@ -19,7 +19,6 @@ type hosted struct {
 	t    *testing.T
 	host *hook.Host
 	s    downstream.Session
-	n    int
 }
 
 func newHosted(t *testing.T, st gateway.Store, changes ...string) *hosted {
