@@ -1,7 +1,9 @@
 // Package contracts holds what Writ ships of other people's MCP servers: for each a
 // contract that says of every tool what it can do and who can write what it returns, and
-// cases that the contract accepts and refuses. A contract is for the exact definitions
-// it was made from, told by their pins, whatever a server calls itself.
+// cases that the contract accepts and refuses. A contract is for the definitions it was
+// made from, told by their pins, whatever a server calls itself. One that only closes its
+// schema in as many words, or leaves that out, is the same: Writ closes what is silent
+// (R16), and it is a library below the server that writes those words.
 package contracts
 
 import (
@@ -157,7 +159,7 @@ func find(all []*Contract, server string, tools []*gate.Tool) *Match {
 				continue
 			}
 			n++
-			if d := c.definitions[i]; d.pin != gate.PinOf(Self, t.Raw) {
+			if d := c.definitions[i]; d.pin != gate.PinOf(Self, t.Raw) && !same(d.raw, Skeleton(t.Raw)) {
 				m.Changed = append(m.Changed, Change{Tool: t.Name, Lines: differences(d.raw, Skeleton(t.Raw))})
 			} else {
 				m.pins[t.Name] = [2]string{d.pin, t.Pin}

@@ -147,3 +147,27 @@ func nameOf(raw []byte) string {
 	}
 	return d.Name
 }
+
+// A definition that leaves out that it is closed is the same one, and one that opens
+// itself in as many words is another.
+func TestClosedOrSilent(t *testing.T) {
+	for _, c := range All() {
+		c, defs := kept(t, c)
+		open := 0
+		for i := range defs {
+			defs[i].Raw, c.definitions[i].raw = silent(defs[i].Raw, true), Skeleton(c.definitions[i].raw)
+		}
+		if m := find([]*Contract{c}, "x-9", listed(defs)); m == nil || m.Matched() != len(defs) || len(m.Changed) != 0 {
+			t.Errorf("%s: %d of %d", c.Name, m.Matched(), len(defs))
+		}
+		for i := range defs {
+			if raw := bytes.Replace(defs[i].Raw, []byte(`"inputSchema":{`), []byte(`"inputSchema":{"additionalProperties":true,`), 1); !bytes.Contains(c.definitions[i].raw, []byte(`"additionalProperties":true`)) {
+				defs[i].Raw = raw
+				open++
+			}
+		}
+		if m := find([]*Contract{c}, "x-9", listed(defs)); m == nil || m.Matched() > len(defs)-open || len(m.Changed) < open {
+			t.Errorf("%s, opened: %d of %d", c.Name, m.Matched(), len(defs))
+		}
+	}
+}

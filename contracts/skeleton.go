@@ -1,6 +1,7 @@
 package contracts
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -28,6 +29,43 @@ var prose = []string{"description", "title", "markdownDescription", "$comment"}
 // is needed to say what changed, and none of its author's words.
 func Skeleton(definition []byte) []byte { return skeleton(definition, true) }
 
+// same reports whether two skeletons say the same of a tool: each thing they name, and
+// nothing that one of them closes and the other is silent about.
+func same(a, b []byte) bool {
+	x, errX := strictjson.Canonical(silent(a, true))
+	y, errY := strictjson.Canonical(silent(b, true))
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// silent leaves `additionalProperties: false` out of the schemas of a definition.
+func silent(raw []byte, isSchema bool) []byte {
+	if es, ok := strictjson.Elements(raw); ok {
+		out := make([][]byte, len(es))
+		for i, e := range es {
+			out[i] = silent(e, isSchema)
+		}
+		return []byte("[" + string(join(out)) + "]")
+	}
+	ms, ok := strictjson.Members(raw)
+	if !ok {
+		return raw
+	}
+	var out [][]byte
+	for _, m := range ms {
+		if isSchema && m.Name == "additionalProperties" && string(m.Value) == "false" {
+			continue
+		}
+		out = append(out, slices.Concat(strictjson.Quote(m.Name), []byte(":"), silent(m.Value, below(isSchema, m.Name))))
+	}
+	return []byte("{" + string(join(out)) + "}")
+}
+
+// below reports whether what a member of a definition holds is one again, and not a
+// table of schemas by the names of what they are of.
+func below(isSchema bool, name string) bool {
+	return !isSchema || !slices.Contains([]string{"properties", "$defs", "definitions", "patternProperties"}, name)
+}
+
 // members are schemas by name where they stand: a property may be called description.
 func skeleton(raw []byte, isSchema bool) []byte {
 	if es, ok := strictjson.Elements(raw); ok {
@@ -48,7 +86,7 @@ func skeleton(raw []byte, isSchema bool) []byte {
 			sum := sha256.Sum256([]byte(s))
 			value = strictjson.Quote("sha256:" + hex.EncodeToString(sum[:8]))
 		} else {
-			value = skeleton(value, !isSchema || !slices.Contains([]string{"properties", "$defs", "definitions", "patternProperties"}, m.Name))
+			value = skeleton(value, below(isSchema, m.Name))
 		}
 		out[i] = slices.Concat(strictjson.Quote(m.Name), []byte(":"), value)
 	}

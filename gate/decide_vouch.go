@@ -350,9 +350,10 @@ func (j *judge) foundedOn(a provenance.Answer) founded {
 // was wrong: a value of another field, in prose, or that any call sent or the model
 // said before is what it was (Fact.Intact), and so is a record that is destroyed (R9),
 // is not the one another argument names (R37), or holds a secret. The place keeps its
-// own label, in the reference too: what the act answers, what it leaves where it went
+// own label, in the reference too: what the act answers, what it leaves at another server
 // and what comes back from there is worth what the contract says (R4, R5, R38), and no
-// collection is closed by it (R28).
+// collection is closed by it (R28). At the server it is from it leaves what stands there
+// already, by the hand of whom that person named.
 const grownOutput = "grown:output"
 
 // typed asks where the user typed a leaf.
@@ -641,6 +642,7 @@ func (j *judge) trace() {
 			// An empty value carries no more than a boolean does.
 			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined || l.rule_ == grownOutput && !j.d.Effect.Gated() ||
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),
+			Ours:    l.rule_ == grownOutput && strings.HasPrefix(l.refs[0].Tool, j.in.Call.Server+"/"),
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,
 			Names:   (l.role == policy.Target || l.role == policy.Selector) && !l.empty && !l.answer && !l.key,
 			Real:    j.in.Resolved[l.pointer], Collection: l.collection(),

@@ -127,6 +127,10 @@ type Arg struct {
 	// Narrow marks a boolean, a member of a pinned enum or an integer of role
 	// control: it lowers only what equals it (R4).
 	Narrow bool
+	// Ours marks a value of the very server that the call goes to, from a field of which
+	// a person said that our own people alone write it: it leaves nothing there that they
+	// did not (R38).
+	Ours bool
 	// Decides marks a target, selector, amount or secret: a handle gets the
 	// lowest label of these (R5).
 	Decides bool

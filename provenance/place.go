@@ -64,7 +64,7 @@ func PlaceOf(server, tool string, args []Arg) (p Place, ok bool) {
 	p = Place{Server: server, Tool: tool, Label: writ.Operator}
 	for i := range args {
 		a := &args[i]
-		if !a.Narrow {
+		if !a.Narrow && !a.Ours {
 			p.Label = min(p.Label, a.Label)
 		}
 		p.At = append(p.At, a.resources()...)

@@ -85,7 +85,7 @@ func (f *flags) grown(file string) (*policy.Policy, string, error) {
 		return nil, "", cli.Fail(cli.ExitUsage, "writ grown list --config writ.yaml", "--config or --policy is needed")
 	}
 	if file == "" {
-		c, p, err := config.Load(f.config)
+		c, p, err := config.LoadOnly(f.config, "")
 		if err != nil {
 			return nil, "", config.Invalid(err)
 		}

@@ -120,7 +120,7 @@ func (f *flags) hosted(name, given string) (string, error) {
 	case f.config == "":
 		return "", cli.Fail(cli.ExitUsage, "writ login "+name+" --config FILE", "which server is meant: --config or --url")
 	}
-	cfg, _, err := f.loadConfig()
+	cfg, _, err := config.LoadOnly(f.config, "")
 	if err != nil {
 		return "", err
 	}

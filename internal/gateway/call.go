@@ -35,6 +35,7 @@ type judgedCall struct {
 	asked    gate.Asked            // how far it was put to a person
 	put      string                // the question that it was put as
 	puts     int                   // how often it was: each time for other reasons
+	unlowers []approval.Keep       // offers by which it would lower no place, under mu
 	question *approval.Question    // what its client is to ask its person
 	s        *session              // once it was judged
 	halted   *writ.Rejection       // why the session's calls have ended, if they have

@@ -52,12 +52,22 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 		wide.Lines = policy.WithLine(wide.Lines, first)
 		exact.Lines = policy.WithLine(exact.Lines, v.Grows[len(v.Grows)-1])
 	}
-	if slices.ContainsFunc(wide.Lines, func(g policy.Grown) bool { return g.Const == nil }) && c.passesBy(in, wide.Lines) {
-		out = append(out, wide)
+	var unlowers []approval.Keep
+	for _, o := range []approval.Offer{wide, exact} {
+		if o.Lines == nil || o.Keep != approval.KeepValue && !slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Const == nil }) {
+			continue
+		}
+		passes, lowers := c.passesBy(in, o.Lines)
+		if passes {
+			out = append(out, o)
+		}
+		if passes && !lowers {
+			unlowers = append(unlowers, o.Keep)
+		}
 	}
-	if exact.Lines != nil && c.passesBy(in, exact.Lines) {
-		out = append(out, exact)
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unlowers = unlowers
 	return out
 }
 
@@ -65,25 +75,26 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 // not the model's own there.
 func isOutput(at gate.Ref) bool { return at.Pointer != "" && at.Label != writ.Model }
 
-// passesBy reports whether the call would pass if the lines had grown.
-func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) bool {
+// passesBy reports whether the call would pass if the lines had grown, and whether it
+// would lower the place it goes to then (R38).
+func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) (passes, lowers bool) {
 	if len(policy.GrownText(lines)) > maxLines {
-		return false
+		return false, true
 	}
 	p, ok := c.rs.policy.With(lines)
 	if !ok {
-		return false
+		return false, true
 	}
 	in.Policy, in.Asked = p, gate.NotAsked
 	in.Catalogue, _ = gate.NewCatalogue(c.rs.definitions, p)
-	passes := false
 	err := c.g.sessions.with(c.s, func() error {
 		in.Session, in.Time = c.s.evidence, c.g.sessions.now()
 		d := decide(in)
 		passes = d.Allowed()
+		_, lowers = d.Lowers(c.g.places.all)
 		return nil
 	})
-	return err == nil && passes
+	return err == nil && passes, err != nil || lowers
 }
 
 // grow keeps what was offered: it is on record before the policy has it.
@@ -97,7 +108,7 @@ func (c *judgedCall) grow(o approval.Offer, by approval.Answer) error {
 	for i := range lines {
 		lines[i].By, lines[i].At = by.By, at.Format(time.RFC3339)
 	}
-	return c.g.approvals.grow(ctx, lines, func() error {
+	err := c.g.approvals.grow(ctx, lines, func() error {
 		_, err := c.g.sessions.recordIn(ctx, c.s.id, func(s *session) (*receipt, error) {
 			return c.g.sessions.write(s, powerCut, KindGrown, at, grownData{o.Keep, by.By, by.Label.String()}, value{valueLines, policy.GrownText(lines)})
 		})
@@ -106,4 +117,13 @@ func (c *judgedCall) grow(o approval.Offer, by approval.Answer) error {
 		}
 		return nil
 	})
+	// What the call lowered by his yes it would not have lowered by his line: else the
+	// line would accept nothing in the next session.
+	c.mu.Lock()
+	own, unlowers := c.decision.own, slices.Contains(c.unlowers, o.Keep)
+	c.mu.Unlock()
+	if err == nil && own != 0 && unlowers {
+		_, err = c.g.places.append(ctx, c.g.sessions.store, at, KindClear, clearData{own})
+	}
+	return err
 }
