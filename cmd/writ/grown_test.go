@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,31 @@ func (g *growth) passes(tool, arguments string) bool {
 		g.t.Fatalf("%s: %d %s", tool, code, out)
 	}
 	return code == 0
+}
+
+// TestGrownInTheNextSession: what a person said of a field holds in the next conversation
+// too, though the act that he let pass went where the field is read (R38).
+func TestGrownInTheNextSession(t *testing.T) {
+	g := newGrowth(t)
+	s := onTerminal(t, "", nil, g.call("fetch_policy", `{"id":"POL-014"}`)...)
+	for _, typed := range [][2]string{{`\[n\] no`, "y"}, {`I do not know`, "1"}, {`\[Enter\] no`, "y"}} {
+		s.expect(typed[0])
+		s.press(typed[1] + enter)
+	}
+	s.expect("from now on: ")
+	if code := s.exits(); code > 1 {
+		t.Fatalf("exit code %d", code)
+	}
+	next := func(tool, arguments string) {
+		t.Helper()
+		args := g.call(tool, arguments)
+		args[slices.Index(args, "demo")] = "next"
+		if out, code := piped77(t, "", args...); code != 0 {
+			t.Errorf("in the next session %s: %d %s", tool, code, out)
+		}
+	}
+	next("search_policies", `{"query":""}`)
+	next("fetch_policy", `{"id":"POL-014"}`)
 }
 
 // TestGrownHere: who said yes at his own terminal may keep what he said it to, and
@@ -135,6 +161,7 @@ func TestGrownHere(t *testing.T) {
 		if g.passes(c.tool, c.other) {
 			t.Errorf("%s: %s passes too", c.name, c.other)
 		}
+
 	}
 
 	// What is destroyed is never kept: it is named each time (R9).

@@ -36,6 +36,7 @@ type judgedCall struct {
 	put      string                // the question that it was put as
 	puts     int                   // how often it was: each time for other reasons
 	unlowers []approval.Keep       // offers by which it would lower no place, under mu
+	raised   bool                  // one of them was kept, under mu
 	question *approval.Question    // what its client is to ask its person
 	s        *session              // once it was judged
 	halted   *writ.Rejection       // why the session's calls have ended, if they have
@@ -160,6 +161,12 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 	}
 	if d.Keeps() { // where it goes is on record before it is sent
 		d.own, err = g.lower(s.id, &d)
+	}
+	c.mu.Lock()
+	raised := c.raised
+	c.mu.Unlock()
+	if err == nil && d.own != 0 && raised { // it was decided by the policy of before
+		_, err = g.places.append(ctx, g.sessions.store, g.sessions.now(), KindClear, clearData{d.own})
 	}
 	return d, err
 }

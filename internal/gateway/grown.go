@@ -120,9 +120,11 @@ func (c *judgedCall) grow(o approval.Offer, by approval.Answer) error {
 	// What the call lowered by his yes it would not have lowered by his line: else the
 	// line would accept nothing in the next session.
 	c.mu.Lock()
-	own, unlowers := c.decision.own, slices.Contains(c.unlowers, o.Keep)
+	own := c.decision.own
+	c.raised = err == nil && slices.Contains(c.unlowers, o.Keep)
+	raised := c.raised
 	c.mu.Unlock()
-	if err == nil && own != 0 && unlowers {
+	if raised && own != 0 {
 		_, err = c.g.places.append(ctx, c.g.sessions.store, at, KindClear, clearData{own})
 	}
 	return err
