@@ -215,7 +215,7 @@ func (w *shipped) steps() {
 			verdict = "pass"
 		case bytes.Contains(out, []byte("approval.pending")):
 			verdict = "ask"
-		case !bytes.Contains(out, []byte("refused:")):
+		case code != 77:
 			verdict = "failed"
 		}
 		switch {
