@@ -32,7 +32,7 @@ const file = join(home, ".cursor", "mcp.json");
 const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), XDG_STATE_HOME: join(home, ".state") };
 const server = (name) => join(peers, "node_modules", "@modelcontextprotocol", name, "dist", "index.js");
 
-const show = (text) => console.log(text.replaceAll(work, "~/work").replaceAll(home, "~").replaceAll(peers, "~/peers").replaceAll(here, "~/examples").replaceAll(process.execPath, "node").replaceAll(writ, "writ")
+const show = (text) => console.log(text.replaceAll(process.execPath, "node").replaceAll(work, "~/work").replaceAll(home, "~").replaceAll(peers, "~/peers").replaceAll(here, "~/examples").replaceAll(writ, "writ")
   .replaceAll(/session s_[^)]*\)/g, "session s_…)").replaceAll(/s_[a-z2-7]{16}/g, "s_…").replaceAll(/until \d\d:\d\d:\d\d/g, "until …").replaceAll(/\([^ ()]+, \d{4}-[^)]*Z\)/g, "(you, …)"));
 function run(...args) {
   const done = spawnSync(writ, args, { env, encoding: "utf8" });
