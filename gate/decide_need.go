@@ -122,6 +122,8 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	}
 	if !l.answer && !l.key && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		switch {
+		case j.typedAsWords(l):
+			supply += "; it stands among other words of the user's: ask him to set it in quotation marks, or to say before it what it is"
 		case supply == noSupplier:
 			supply += ", and the user may type it: " + j.sayThere()
 		case l.rule != nil && !l.rule.FromDefault:

@@ -367,6 +367,20 @@ func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 	return s.ledger.Typed(q)
 }
 
+// typedAsWords reports whether the user typed a value, and nothing says that he named it.
+func (j *judge) typedAsWords(l *leaf) bool {
+	s := j.session()
+	if s == nil || j.strict || l.answer || s.ledger.Turns() == 0 {
+		return false
+	}
+	q := j.query(l, policy.Source{Kind: policy.FromUser})
+	if !j.setApart(l, q) {
+		return false
+	}
+	_, r := s.ledger.Typed(q)
+	return r == ""
+}
+
 // setApart reports whether the user has to set words apart as a name: they say where
 // something goes, or who reads a free text, and strangers can be called like any words
 // of his sentence.
