@@ -186,7 +186,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 	}
 	var cat *gate.Catalogue
 	if !f.dry {
-		if cat, err = w.ask(c, probes, rep); err != nil {
+		if cat, err = w.ask(c, probes, f.state, rep); err != nil {
 			return err
 		}
 		if len(w.added) == 0 && (len(probes) > 0 || w.hooks == nil) {

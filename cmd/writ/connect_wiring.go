@@ -163,23 +163,23 @@ func probe(s *clients.Server, name string) upstream.Config {
 }
 
 // ask has the servers list their tools. One that does not is left alone.
-func (w *wiring) ask(c *cobra.Command, probes []upstream.Config, rep *connectReport) (*gate.Catalogue, error) {
+func (w *wiring) ask(c *cobra.Command, probes []upstream.Config, state string, rep *connectReport) (*gate.Catalogue, error) {
 	if len(probes) == 0 {
 		return nil, nil
 	}
-	cat, err := published(c, probes)
+	cat, err := published(c, probes, state)
 	if err != nil && len(probes) > 1 {
 		// Which of them it is, one after another.
 		var good []upstream.Config
 		for _, s := range probes {
-			if _, err := published(c, []upstream.Config{s}); err != nil {
+			if _, err := published(c, []upstream.Config{s}, state); err != nil {
 				w.drop(rep, s.Name, err)
 			} else {
 				good = append(good, s)
 			}
 		}
 		if probes, err = good, nil; len(good) > 0 {
-			cat, err = published(c, good)
+			cat, err = published(c, good, state)
 		}
 	} else if err != nil {
 		w.drop(rep, probes[0].Name, err)

@@ -45,7 +45,7 @@ func initCommand() *cobra.Command {
 			if _, err := os.Stat(out); err == nil {
 				return there
 			}
-			cat, err := published(c, servers)
+			cat, err := published(c, servers, "")
 			if err != nil {
 				return err
 			}
@@ -130,8 +130,9 @@ func changes(s draft.Server) (lines []string) {
 	return lines
 }
 
-// published is what servers list, in a state that is thrown away.
-func published(c *cobra.Command, servers []upstream.Config) (*gate.Catalogue, error) {
+// published is what servers list, in a state that is thrown away; who signed in to one
+// of them did so in his own.
+func published(c *cobra.Command, servers []upstream.Config, theirs string) (*gate.Catalogue, error) {
 	state, err := os.MkdirTemp("", "writ-init-")
 	if err != nil {
 		return nil, cli.Fail(cli.ExitIO, "", "no temporary directory")
@@ -139,6 +140,9 @@ func published(c *cobra.Command, servers []upstream.Config) (*gate.Catalogue, er
 	defer os.RemoveAll(state)
 	o := newFiles(state)
 	o.servers = servers
+	if dir, err := statePath(theirs); err == nil {
+		o.logins = logins(dir)
+	}
 	if o.policy, err = noTools(); err != nil {
 		return nil, err
 	}
