@@ -309,8 +309,8 @@ offers:
 			fmt.Fprintf(out, "  %s\n      %s\n", grownLine(g), grownText(g))
 		}
 		if server, _, _ := strings.Cut(string(o.Lines[0].From), "/"); o.Keep == approval.KeepOurs && server == q.Server {
-			fmt.Fprintf(out, "In a later session it counts again once you looked at what the agent wrote there (writ places), unless\n"+
-				"the contract says with sets: in which outputs of %s that comes back.\n", cli.OneLine(server, 40))
+			fmt.Fprintf(out, "A call that sends %s words of the agent's beside it makes later sessions ask again, until you looked at what\n"+
+				"it wrote there (writ places).\n", cli.OneLine(server, 40))
 		}
 		yes, err := ask("[y] keep it   [Enter] no > ")
 		if err != nil || yes != "y" && yes != "yes" {
