@@ -84,6 +84,9 @@ func (w *wiring) add(s *clients.Server) (name, why string) {
 // moves are variables by which a gateway finds what is its own.
 var moves = []string{"HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", tokenVariable}
 
+// plainName is a name that needs no quotation marks.
+var plainName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
 // serverName is what a policy calls a server that a client calls name.
@@ -100,7 +103,11 @@ func serverName(name string) string {
 // variables there are: the client's file keeps the values.
 func serverText(name string, s *clients.Server) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  - name: %s\n", name)
+	if word := plainName.MatchString(name) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, name); word {
+		fmt.Fprintf(&b, "  - name: %s\n", name)
+	} else { // YAML reads it as something else
+		fmt.Fprintf(&b, "  - name: %s\n", strictjson.Quote(name))
+	}
 	if s.URL != "" {
 		fmt.Fprintf(&b, "    url: %s\n", strictjson.Quote(s.URL)) // a JSON string is a YAML one
 		for i, h := range s.Headers {
