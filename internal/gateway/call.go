@@ -159,14 +159,11 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 	if d.Allowed() && g.approvals.queue != nil {
 		g.approvals.queue.Passed(c.asking())
 	}
-	if d.Keeps() { // where it goes is on record before it is sent
-		d.own, err = g.lower(s.id, &d)
-	}
 	c.mu.Lock()
-	raised := c.raised
+	raised := c.raised && !call.Answers.Exists() // the very call that was asked about
 	c.mu.Unlock()
-	if err == nil && d.own != 0 && raised { // it was decided by the policy of before
-		_, err = g.places.append(ctx, g.sessions.store, g.sessions.now(), KindClear, clearData{d.own})
+	if d.Keeps() && !raised { // where it goes is on record before it is sent
+		d.own, err = g.lower(s.id, &d)
 	}
 	return d, err
 }

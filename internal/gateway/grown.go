@@ -61,7 +61,7 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 		if passes {
 			out = append(out, o)
 		}
-		if passes && !lowers {
+		if passes && !lowers && !slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Writes == "" }) {
 			unlowers = append(unlowers, o.Keep)
 		}
 	}
@@ -117,15 +117,10 @@ func (c *judgedCall) grow(o approval.Offer, by approval.Answer) error {
 		}
 		return nil
 	})
-	// What the call lowered by his yes it would not have lowered by his line: else the
-	// line would accept nothing in the next session.
+	// By his line the call lowers nothing; what went by his yes before lowered its place,
+	// and another act may rest on that record by now.
 	c.mu.Lock()
-	own := c.decision.own
 	c.raised = err == nil && slices.Contains(c.unlowers, o.Keep)
-	raised := c.raised
 	c.mu.Unlock()
-	if raised && own != 0 {
-		_, err = c.g.places.append(ctx, c.g.sessions.store, at, KindClear, clearData{own})
-	}
 	return err
 }
