@@ -7,6 +7,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/words"
 )
 
 // grown returns a memory of n observations: a claim for every ten of them,
@@ -102,14 +103,14 @@ func BenchmarkHandle(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("search/%d", n), func(b *testing.B) {
 			r := Reader{State: s, Policy: c.Policy, Principal: "alice", Now: c.Now}
-			var hits []Hit
+			var hits []words.Hit
 			for i, id := range s.propositions.keys() {
 				if i < 200 {
-					hits = append(hits, Hit{id, "proposition", float64(i%17) + 1})
+					hits = append(hits, words.Hit{ID: id, Kind: "proposition", Score: float64(17 - i%17)})
 				}
 			}
 			for b.Loop() {
-				r.Search(Query{}, hits)
+				r.rank(Query{}, hits)
 			}
 		})
 		b.Run(fmt.Sprintf("handle+apply/%d", n), func(b *testing.B) {

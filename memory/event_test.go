@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/words"
 )
 
 // claimed is a small history whose last event makes a proposition.
@@ -91,7 +91,7 @@ func TestDocsFollow(t *testing.T) {
 				w.operate(CommandDistrust, []byte(`{"source":"b/y","since":"2026-11-01T08:00:00Z"}`))
 			}
 		}
-		s, docs := New(), map[string]Doc{}
+		s := New()
 		for _, r := range w.log {
 			e, err := ParseEvent(r.event)
 			if err != nil {
@@ -100,20 +100,19 @@ func TestDocsFollow(t *testing.T) {
 			if err := s.Apply(e, r.value); err != nil {
 				rt.Fatal(err)
 			}
-			put, drop := s.Changed(e)
-			for _, d := range put {
-				docs[d.ID] = d
-			}
-			for _, id := range drop {
-				delete(docs, id)
+			s.found("x", nil, 1) // what is found by words follows each event
+		}
+		var anew words.Index
+		for id, text := range s.Texts() {
+			anew.Put(id, prefixOf(id), text)
+			for _, w := range words.Of(text) {
+				if !slices.ContainsFunc(s.found(w, nil, 1000), func(h words.Hit) bool { return h.ID == id }) {
+					rt.Fatalf("%q does not find %s", w, id)
+				}
 			}
 		}
-		want := map[string]Doc{}
-		for _, d := range s.Docs() {
-			want[d.ID] = d
-		}
-		if !maps.Equal(docs, want) {
-			rt.Fatalf("%v, of the state %v", slices.Sorted(maps.Keys(docs)), slices.Sorted(maps.Keys(want)))
+		if s.texts.Len() != anew.Len() {
+			rt.Fatalf("%d texts are found, the state has %d", s.texts.Len(), anew.Len())
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/words"
 )
 
 // digests holds what logs come to: a line for each case file and each drawn
@@ -111,8 +112,8 @@ func digestLine(name string, x *script, told hash.Hash) string {
 			refused++
 		}
 	}
-	for _, d := range x.s.Docs() {
-		fmt.Fprintln(told, mustJSON(x.t, d))
+	for id, text := range x.s.Texts() {
+		fmt.Fprintln(told, id, mustJSON(x.t, text))
 	}
 	if err := x.s.Encode(told); err != nil {
 		x.t.Fatal(err)
@@ -361,11 +362,12 @@ func (p *past) read() {
 		moments, _ := r.Timeline(id, 0, 50)
 		fmt.Fprintln(p.told, mustJSON(p.t, []any{x, moments}))
 	}
-	var hits []Hit
+	var hits []words.Hit
 	for _, id := range slices.Concat(p.picks("prop", 30, 12), p.picks("obs", 30, 12), p.picks("ent", 10, 4)) {
-		hits = append(hits, Hit{ID: id, BM25: float64(1 + p.rng.IntN(1000))})
+		hits = append(hits, words.Hit{ID: id, Score: float64(1 + p.rng.IntN(1000))})
 	}
-	fmt.Fprintln(p.told, mustJSON(p.t, []any{r.Search(Query{Limit: 20, MinState: Tentative}, hits), r.Pending(p.c.Session, p.c.Task, 10),
+	slices.SortFunc(hits, func(a, b words.Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.ID, b.ID)) })
+	fmt.Fprintln(p.told, mustJSON(p.t, []any{r.rank(Query{Limit: 20, MinState: Tentative}, hits), r.Pending(p.c.Session, p.c.Task, 10),
 		r.Answer(p.s.SlotOf(p.pick("ent", 5), "city", nil))}))
 }
 

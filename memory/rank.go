@@ -2,10 +2,13 @@ package memory
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/writ-project/writ/internal/words"
 )
 
 // Query is what a search asks beside its words.
@@ -181,27 +184,22 @@ func (g *gathering) release() {
 	gatherings.Put(g)
 }
 
-func (r *Reader) gather(q Query, hits []Hit) *gathering {
+func (r *Reader) gather(q Query, hits []words.Hit) *gathering {
 	g := gatherings.Get().(*gathering)
 	g.r = r
 	top := 0.0
 	for _, h := range hits {
-		if h.BM25 > top && !math.IsInf(h.BM25, 0) {
-			top = h.BM25
+		if h.Score > top {
+			top = h.Score
 		}
-	}
-	order := func(a, b Hit) int { return cmp.Or(cmp.Compare(b.BM25, a.BM25), strings.Compare(a.ID, b.ID)) }
-	if !slices.IsSortedFunc(hits, order) {
-		hits = slices.Clone(hits)
-		slices.SortFunc(hits, order)
 	}
 	if q.Entity != "" {
 		g.name(r.State.resolve(q.Entity))
 	}
 	for _, h := range hits {
 		lexical := Micro(0)
-		if top > 0 && h.BM25 > 0 {
-			lexical = clamp01(Micro(math.RoundToEven(float64(h.BM25/top) * 1e6)))
+		if top > 0 {
+			lexical = clamp01(Micro(math.RoundToEven(float64(h.Score/top) * 1e6)))
 		}
 		switch prefixOf(h.ID) {
 		case "ent":
@@ -225,11 +223,30 @@ func (r *Reader) gather(q Query, hits []Hit) *gathering {
 	return g
 }
 
-// Search ranks what an index of the texts found: by the state first, and within
-// one state by the words, the entity and how recent the support is. Likeness
-// alone never puts a weak claim before a strong one, nor what only strangers or
-// the agent said before what somebody vouches for. The hits may come in any
-// order; what they name and the state does not hold is left out.
+// mostHits is how many texts of each kind a search finds, before they are ranked.
+const mostHits = 400
+
+// kindsFor are the kinds of texts by which results of the types are found: a
+// claim is also found by what it is about and rests on, an episode by the
+// observation that is its summary.
+func kindsFor(types []string) []string {
+	switch {
+	case len(types) == 0 || slices.Contains(types, "proposition"):
+		return []string{"proposition", "observation", "entity"}
+	case slices.Contains(types, "entity") && len(types) > 1:
+		return []string{"observation", "entity"}
+	case slices.Contains(types, "entity"):
+		return []string{"entity"}
+	}
+	return []string{"observation"}
+}
+
+// Search finds texts by their words, of each kind as many as it ranks, so that a
+// crowd of observations hides no claim, and ranks them: by the state first, and
+// within one state by the words, the entity and how recent the support is.
+// Likeness alone never puts a weak claim before a strong one, nor what only
+// strangers or the agent said before what somebody vouches for. The query is
+// words and nothing else (M06).
 //
 // What the words found brings more: an entity what is about it, an observation
 // what rests on it, and a summary its episode. Of the first two at most 400
@@ -240,7 +257,12 @@ func (r *Reader) gather(q Query, hits []Hit) *gathering {
 // found; where what was found is withheld, that decides: contested before too
 // weak, too weak before over, over before erased. Where there was an answer and
 // no room for it, the withheld counts alone say so.
-func (r *Reader) Search(q Query, hits []Hit) Results {
+func (r *Reader) Search(query string, q Query) Results {
+	return r.rank(q, r.State.found(query, kindsFor(q.Types), mostHits))
+}
+
+// rank ranks what the words found, the best of it first.
+func (r *Reader) rank(q Query, hits []words.Hit) Results {
 	if q.Limit <= 0 || q.Limit > 50 {
 		q.Limit = 10
 	}
@@ -444,61 +466,58 @@ func (r *Reader) fresh(at Instant) Micro {
 	return r.Policy.Score(Evidence{Age: at.since(r.now()), Volatility: Medium}).Freshness
 }
 
-// Docs returns the texts of a state that can be found, in their order: of
-// observations that are neither quarantined nor erased, propositions, names of
-// entities. An episode is found by its summary, which is an observation.
-func (s *State) Docs() (out []Doc) {
-	for _, id := range s.observations.keys() {
-		if d, ok := s.doc(id); ok {
-			out = append(out, d)
+// found asks the index of the texts, which is brought to the state first.
+func (s *State) found(query string, kinds []string, limit int) []words.Hit {
+	for _, id := range s.unread {
+		if kind, text := s.text(id); text != "" {
+			s.texts.Put(id, kind, text)
+		} else {
+			s.texts.Drop(id)
 		}
 	}
-	for _, id := range s.propositions.keys() {
-		if d, ok := s.doc(id); ok {
-			out = append(out, d)
-		}
-	}
-	for _, id := range s.entities.keys() {
-		if d, ok := s.doc(id); ok {
-			out = append(out, d)
-		}
-	}
-	return out
+	s.unread = nil
+	return s.texts.Search(query, kinds, limit)
 }
 
-// doc is the text of one object; ok is false if it has none to find.
-func (s *State) doc(id string) (Doc, bool) {
-	switch prefix, _, _, _ := splitID(id); prefix {
-	case "obs":
-		if o := s.observations.get(id); o != nil && o.Status == Ingested && o.Raw != "" {
-			return Doc{id, "observation", o.Raw}, true
-		}
-	case "prop":
-		if p := s.propositions.get(id); p != nil && !p.Gone && p.Text != "" {
-			return Doc{id, "proposition", p.Text}, true
-		}
-	case "ent":
-		en := s.entities.get(id)
-		if en == nil || en.Canonicality == Tombstoned {
-			return Doc{}, false
-		}
-		text := ""
-		for _, n := range en.Names {
-			if !n.Gone {
-				text += n.Text + "\n"
+// Texts yields the ids of what can be found, and by what text, in their order.
+func (s *State) Texts() iter.Seq2[string, string] {
+	return func(yield func(id, text string) bool) {
+		for _, id := range slices.Concat(s.observations.keys(), s.propositions.keys(), s.entities.keys()) {
+			if _, text := s.text(id); text != "" && !yield(id, text) {
+				return
 			}
 		}
-		if text != "" {
-			return Doc{id, "entity", text}, true
-		}
 	}
-	return Doc{}, false
 }
 
-// Changed returns the texts an event that was applied has changed: those to be
-// found now and the ids of those that are no longer.
-func (s *State) Changed(e *Event) (put []Doc, drop []string) {
-	var ids []string
+// text is by what an object is found, "" if by nothing: an observation that is
+// neither quarantined nor erased, a proposition with its predicate and value, the
+// names of an entity. An episode is found by its summary, which is an observation.
+func (s *State) text(id string) (kind, text string) {
+	switch prefix, _, _, _ := splitID(id); prefix {
+	case "obs":
+		if o := s.observations.get(id); o != nil && o.Status == Ingested {
+			return "observation", o.Raw
+		}
+	case "prop":
+		if p := s.propositions.get(id); p != nil && !p.Gone {
+			return "proposition", strings.Join([]string{p.Text, p.Predicate, p.Literal}, "\n")
+		}
+	case "ent":
+		if en := s.entities.get(id); en != nil && en.Canonicality != Tombstoned {
+			for _, n := range en.Names {
+				if !n.Gone {
+					text += n.Text + "\n"
+				}
+			}
+		}
+		return "entity", text
+	}
+	return "", ""
+}
+
+// unreadOf are the objects whose texts an event that was applied may have changed.
+func unreadOf(e *Event) (ids []string) {
 	for i := range e.Ops {
 		switch o := &e.Ops[i]; {
 		case o.Observation != nil:
@@ -515,13 +534,5 @@ func (s *State) Changed(e *Event) (put []Doc, drop []string) {
 			ids = append(ids, o.Distrust.Observations...)
 		}
 	}
-	slices.SortFunc(ids, compareID)
-	for _, id := range slices.Compact(ids) {
-		if d, ok := s.doc(id); ok {
-			put = append(put, d)
-		} else {
-			drop = append(drop, id)
-		}
-	}
-	return put, drop
+	return ids
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/words"
 )
 
 // TestSearchMany: a crowd of claims that rest on nothing neither displaces the
@@ -32,11 +34,11 @@ func TestSearchMany(t *testing.T) {
 		file(4+n, Tentative)
 	}
 	r := &Reader{State: s, Policy: builtinPolicy(t, "v1"), Now: at.Time()}
-	for _, hits := range [][]Hit{
-		{{"ent_1", "entity", 2}, {worded, "proposition", 1}},
-		{{worded, "proposition", 1}, {"ent_1", "entity", 2}, {"ent_1", "entity", 2}, {"prop_99999", "proposition", 1}, {"", "", 0}},
+	for _, hits := range [][]words.Hit{
+		{{ID: "ent_1", Kind: "entity", Score: 2}, {ID: worded, Kind: "proposition", Score: 1}},
+		{{ID: "ent_1", Kind: "entity", Score: 2}, {ID: "ent_1", Kind: "entity", Score: 2}, {ID: worded, Kind: "proposition", Score: 1}, {ID: "prop_99999", Kind: "proposition", Score: 1}, {ID: "", Kind: "", Score: 0}},
 	} {
-		res := r.Search(Query{Limit: 2, MinState: Tentative, Types: []string{"proposition"}}, hits)
+		res := r.rank(Query{Limit: 2, MinState: Tentative, Types: []string{"proposition"}}, hits)
 		if len(res.Items) != 2 || res.Items[0].Proposition.ID != believed || res.Items[1].Proposition.ID != worded {
 			t.Fatalf("%+v", res.Items)
 		}
@@ -47,7 +49,7 @@ func TestSearchMany(t *testing.T) {
 		}
 	}
 	// Of so many, an entity lists the newest; asked for itself, all.
-	res := r.Search(Query{Types: []string{"entity"}}, []Hit{{"ent_1", "entity", 2}})
+	res := r.rank(Query{Types: []string{"entity"}}, []words.Hit{{ID: "ent_1", Kind: "entity", Score: 2}})
 	if len(res.Items) != 1 || len(res.Items[0].Entity.Propositions) != mostListed || res.Items[0].LeftOut != crowd+2-mostListed ||
 		res.Items[0].Entity.Propositions[mostListed-1] != fmt.Sprintf("prop_%d", 3+crowd) {
 		t.Errorf("%+v", res)
@@ -55,7 +57,7 @@ func TestSearchMany(t *testing.T) {
 	if rec, _ := r.Get("ent_1"); len(rec.Entity.Propositions) != crowd+2 {
 		t.Errorf("%d claims", len(rec.Entity.Propositions))
 	}
-	res = r.Search(Query{Entity: "ent_1"}, nil)
+	res = r.rank(Query{Entity: "ent_1"}, nil)
 	if len(res.Items) != 1 || res.Items[0].Proposition.ID != believed || res.Abstention != NoAbstention {
 		t.Errorf("%+v", res)
 	}
@@ -88,11 +90,11 @@ func TestSearchWithheld(t *testing.T) {
 		{"obs_3", "[{untrusted 1}]", InsufficientEvidence},
 		{"obs_1 obs_2 obs_3 ent_4", "[{erased 2} {quarantined 1} {untrusted 1}]", InsufficientEvidence},
 	} {
-		var hits []Hit
+		var hits []words.Hit
 		for _, id := range strings.Fields(c.hits) {
-			hits = append(hits, Hit{id, "observation", 1})
+			hits = append(hits, words.Hit{ID: id, Kind: "observation", Score: 1})
 		}
-		res := r.Search(Query{}, hits)
+		res := r.rank(Query{}, hits)
 		if got := fmt.Sprint(res.Withheld); got != c.want || res.Abstention != c.why || len(res.Items) > 0 {
 			t.Errorf("%q: %s %s, want %s %s", c.hits, got, res.Abstention, c.want, c.why)
 		}
@@ -129,5 +131,36 @@ func TestSearchIndexes(t *testing.T) {
 	}
 	if summaries == 0 || merges == 0 {
 		t.Error("no case has a summary, or none a merge")
+	}
+}
+
+// TestSearchKinds: however many observations hold the words better, the claims
+// and entities that hold them are found; and what is looked for decides which
+// texts are.
+func TestSearchKinds(t *testing.T) {
+	s := New()
+	for i := range 20 {
+		s.texts.Put(fmt.Sprintf("obs_%d", i), "observation", "the fox, the fox")
+	}
+	s.texts.Put("ent_22", "entity", "the fox")
+	s.texts.Put("prop_23", "proposition", "somebody saw a fox once, in a wood, long ago, and told of it")
+	for _, w := range []struct {
+		types []string
+		want  map[string]int
+	}{
+		{nil, map[string]int{"observation": 3, "proposition": 1, "entity": 1}},
+		{[]string{"proposition"}, map[string]int{"observation": 3, "proposition": 1, "entity": 1}},
+		{[]string{"entity"}, map[string]int{"entity": 1}},
+		{[]string{"episode"}, map[string]int{"observation": 3}},
+		{[]string{"observation"}, map[string]int{"observation": 3}},
+		{[]string{"entity", "episode"}, map[string]int{"observation": 3, "entity": 1}},
+	} {
+		got := map[string]int{}
+		for _, h := range s.found("fox", kindsFor(w.types), 3) {
+			got[h.Kind]++
+		}
+		if !maps.Equal(got, w.want) {
+			t.Errorf("%v: %v, want %v", w.types, got, w.want)
+		}
 	}
 }

@@ -290,26 +290,15 @@ func (x *script) line(l string) string {
 		r := x.reader()
 		return mustJSON(x.t, r.Pending(x.c.Session, x.c.Task, 10))
 	case "search":
-		// The index of these scripts: a text scores the number of query words it holds.
 		q := Query{}
-		words, opts, _ := strings.Cut(rest, " | ")
+		asked, opts, _ := strings.Cut(rest, " | ")
 		if opts != "" {
 			if err := json.Unmarshal([]byte(opts), &q); err != nil {
 				x.t.Fatal(err)
 			}
 		}
-		var hits []Hit
-		for _, d := range x.s.Docs() {
-			n := 0
-			for _, w := range strings.Fields(words) {
-				n += strings.Count(d.Text, w)
-			}
-			if n > 0 {
-				hits = append(hits, Hit{d.ID, d.Kind, float64(n)})
-			}
-		}
 		r := x.reader()
-		res := r.Search(q, hits)
+		res := r.Search(asked, q)
 		out := ""
 		for _, f := range res.Items {
 			switch {

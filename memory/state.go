@@ -10,6 +10,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/writ-project/writ/internal/words"
 )
 
 // State is everything a namespace's events come to: what is believed, on what
@@ -49,6 +51,9 @@ type State struct {
 
 	ix      *indexes
 	isDraft bool
+	// texts is what is found by words, but for the texts of the objects in unread.
+	texts  words.Index
+	unread []string
 	// fresh are the edges a draft made: indexes do not know them yet.
 	fresh []string
 }
@@ -170,6 +175,11 @@ func (s *State) Prepare(e *Event, value []byte) (commit func(), err error) {
 	return func() {
 		s.merge(d)
 		s.index(e)
+		ids := unreadOf(e)
+		s.unread = append(s.unread, ids...)
+		for _, id := range ids { // what was erased is not kept until the next search
+			s.texts.Drop(id)
+		}
 	}, nil
 }
 

@@ -18,8 +18,6 @@ import (
 	evalmemory "github.com/writ-project/writ/eval/memory"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/private"
-	"github.com/writ-project/writ/internal/storetest/mapstore"
-	"github.com/writ-project/writ/memory"
 )
 
 // memoryResult is where the result goes that stands in the repository.
@@ -55,7 +53,7 @@ func memoryCommand() *cobra.Command {
 			if chains == 0 {
 				return cli.Fail(cli.ExitUsage, "writ-eval memory --help", "--chains: at least 1")
 			}
-			o := evalmemory.Options{Memory: evalmemory.Product(func() memory.Index { return mapstore.NewIndex() }), Only: part, Chains: int(chains)}
+			o := evalmemory.Options{Memory: evalmemory.Product(), Only: part, Chains: int(chains)}
 			for _, s := range seeds {
 				n, err := strconv.ParseUint(s, 10, 64)
 				if err != nil || n == 0 || slices.Contains(o.Seeds, n) {

@@ -11,16 +11,15 @@ import (
 
 	evalmemory "github.com/writ-project/writ/eval/memory"
 	"github.com/writ-project/writ/internal/cli"
-	"github.com/writ-project/writ/internal/storetest/mapstore"
 	"github.com/writ-project/writ/memory"
 )
 
 // TestMemoryOutcome: a gate that is not met is named, and the exit code says so;
 // with all of them met it is 0, and with none judged it is not.
 func TestMemoryOutcome(t *testing.T) {
-	m := evalmemory.Product(func() memory.Index { return mapstore.NewIndex() })
+	m := evalmemory.Product()
 	m.Answer = func(_ *memory.Reader, slot string) memory.Answer { return memory.Answer{Slot: slot} }
-	m.Search = func(*memory.Reader, memory.Query, []memory.Hit) memory.Results { return memory.Results{} }
+	m.Search = func(*memory.Reader, string, memory.Query) memory.Results { return memory.Results{} }
 	r, err := evalmemory.Run(evalmemory.Options{Memory: m, Seeds: []uint64{7}, Chains: 1, Only: evalmemory.Measured})
 	if err != nil {
 		t.Fatal(err)

@@ -291,10 +291,9 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 	if o.asks && o.terminal != nil {
 		opts.Own = o.askHere
 	}
-	index := func() error { return nil }
 	if o.memory != nil {
 		var s *memoryserver.Server
-		if s, index, err = mountMemory(ctx, o.state, st, o.memory); errors.Is(err, audit.ErrAltered) {
+		if s, err = mountMemory(ctx, st, o.memory); errors.Is(err, audit.ErrAltered) {
 			log.Error("what the memory rests on was altered on disk: it is closed, find out by whom (writ audit verify)", "error", err)
 		} else if err != nil {
 			st.Close()
@@ -307,13 +306,12 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		err = g.Start(ctx)
 	}
 	if err != nil {
-		index()
 		st.Close()
 		return nil, nil, cli.Fail(cli.ExitIO, "writ check", "%w", err)
 	}
 	o.broken = st.Broken()
 	return g, func() error {
-		err := errors.Join(g.Close(), index(), st.Close())
+		err := errors.Join(g.Close(), st.Close())
 		select {
 		case <-o.broken:
 			return cli.Fail(cli.ExitDisk, "writ audit verify", "the disk failed while the log was written; what was not recorded did not happen, and the last acts may have an unknown outcome")

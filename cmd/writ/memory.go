@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,7 +73,6 @@ func (f *flags) settings() (*config.Memory, error) {
 type remembered struct {
 	dir       string
 	st        *sqlite.Store
-	index     *sqlite.Index // nil unless it was asked for
 	keeper    *memoryserver.Keeper
 	namespace string
 	policy    *memory.Policy // in force
@@ -90,10 +88,8 @@ func operator() string { return "operator:" + strconv.Itoa(os.Getuid()) }
 type need int
 
 const (
-	toRead   need = iota
-	toSearch      // with the index of its texts
+	toRead need = iota
 	toWrite
-	toErase // writes, and the index
 )
 
 // open opens a namespace that exists, under the policy and mode in force there.
@@ -107,7 +103,7 @@ func (f *flags) open(ctx context.Context, what need) (*remembered, error) {
 		return nil, err
 	}
 	how := toTrust
-	if what == toWrite || what == toErase {
+	if what == toWrite {
 		how = toRule
 	}
 	dir, st, err := how(ctx, f.state)
@@ -168,39 +164,18 @@ func (r *remembered) load(ctx context.Context, what need) error {
 		return err
 	}
 	r.mode = last.Mode
-	var index memory.Index
-	if what == toSearch || what == toErase {
-		if r.index, err = sqlite.OpenIndex(r.dir); err != nil {
-			return indexError(err)
-		}
-		index = r.index
-	}
-	r.keeper, err = r.keep(ctx, r.policy, r.mode, index)
-	return err
-}
-
-func indexError(err error) error {
-	if errors.Is(err, sqlite.ErrRemake) {
-		return cli.Fail(cli.ExitData, "writ memory verify --rebuild-index, with no gateway running", "%w", err)
-	}
-	return storeError(err)
+	return r.keep(ctx, r.policy, r.mode)
 }
 
 // keep opens the keeper of the namespace.
-func (r *remembered) keep(ctx context.Context, p *memory.Policy, m memory.Mode, index memory.Index) (*memoryserver.Keeper, error) {
-	k, err := memoryserver.Open(ctx, memoryserver.Options{Store: r.st, Namespace: r.namespace, Policy: p, Mode: m, Index: index, Intake: r.intake})
-	if err != nil {
-		return nil, memoryBroken(err)
+func (r *remembered) keep(ctx context.Context, p *memory.Policy, m memory.Mode) (err error) {
+	if r.keeper, err = memoryserver.Open(ctx, memoryserver.Options{Store: r.st, Namespace: r.namespace, Policy: p, Mode: m, Intake: r.intake}); err != nil {
+		return memoryBroken(err)
 	}
-	return k, nil
+	return nil
 }
 
-func (r *remembered) close() {
-	if r.index != nil {
-		r.index.Close()
-	}
-	r.st.Close()
-}
+func (r *remembered) close() { r.st.Close() }
 
 // read calls f with a reader of the namespace as it is now.
 func (r *remembered) read(ctx context.Context, f func(*memory.Reader) error) error {

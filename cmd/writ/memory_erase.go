@@ -45,7 +45,7 @@ func memoryErase() *cobra.Command {
 		Example: "  writ memory erase --observation obs_12 --reason user-request --out receipt.txt",
 		Args:    cli.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return x.check() },
-		RunE: f.with(toErase, func(c *cobra.Command, r *remembered, _ []string) error {
+		RunE: f.with(toWrite, func(c *cobra.Command, r *remembered, _ []string) error {
 			p, err := r.erasure(c.Context(), x.what)
 			if err != nil {
 				return err

@@ -21,12 +21,11 @@ import (
 )
 
 // seeded is a state directory whose memory was worked with by a gateway that
-// is still running: its keeper and its index stay open.
+// is still running: its keeper stays open.
 type seeded struct {
 	t      *testing.T
 	dir    string
 	st     *sqlite.Store
-	index  *sqlite.Index
 	keeper *memoryserver.Keeper
 	n      int
 }
@@ -41,12 +40,9 @@ func seed(t *testing.T, store func(audit.Store) audit.Store) *seeded {
 	if s.st, err = openStore(t.Context(), s.dir); err != nil {
 		t.Fatal(err)
 	}
-	if s.index, err = sqlite.OpenIndex(s.dir); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.index.Close(); s.st.Close() })
+	t.Cleanup(func() { s.st.Close() })
 	p, _ := memory.Builtin("v1")
-	s.keeper, err = memoryserver.Open(t.Context(), memoryserver.Options{Store: store(s.st), Namespace: "default", Policy: p, Mode: memory.Hardened, Index: s.index})
+	s.keeper, err = memoryserver.Open(t.Context(), memoryserver.Options{Store: store(s.st), Namespace: "default", Policy: p, Mode: memory.Hardened})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +112,7 @@ func (s *seeded) holding(text string) (files []string) {
 }
 
 // TestMemoryEraseLeavesNoCopy: after an erasure no file of the state directory
-// holds the text: not the log, not its write-ahead log, not a free page, not
-// the index, beside a gateway that goes on (M09).
+// holds the text: not the log, not its write-ahead log, not a free page, beside a gateway that goes on (M09).
 func TestMemoryEraseLeavesNoCopy(t *testing.T) {
 	s := seed(t, plain)
 	const secret = "quetzalcoatl-77310-planted"

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -81,7 +80,7 @@ func memorySweep() *cobra.Command {
 		Long: "Evaluate durable propositions at this time, end tests and episodes whose time is over, and\n" +
 			"take out of the log what an erasure that was cut off left there.",
 		Args: cli.NoArgs,
-		RunE: f.with(toErase, func(c *cobra.Command, r *remembered, _ []string) error {
+		RunE: f.with(toWrite, func(c *cobra.Command, r *remembered, _ []string) error {
 			left, err := r.leftovers(c.Context())
 			if err != nil {
 				return err
@@ -90,10 +89,6 @@ func memorySweep() *cobra.Command {
 				if err := r.keeper.Purge(c.Context(), e); err != nil {
 					return cli.Fail(cli.ExitIO, "writ memory sweep", "%w", err)
 				}
-			}
-			// The index may be behind an erasure too.
-			if err := r.keeper.Search(c.Context(), "", nil, 1, func(*memory.State, time.Time, []memory.Hit) {}); err != nil {
-				return indexError(err)
 			}
 			return r.operate(c, memory.CommandSweep, []byte("{}"), f.json)
 		})}, ofMemory...)

@@ -147,8 +147,8 @@ func (f *flags) configured() (p *memory.Policy, mode memory.Mode, err error) {
 }
 
 // adopt puts a policy and a mode in force.
-func (r *remembered) adopt(c *cobra.Command, p *memory.Policy, mode memory.Mode, asJSON bool) (err error) {
-	if r.keeper, err = r.keep(c.Context(), p, mode, nil); err != nil {
+func (r *remembered) adopt(c *cobra.Command, p *memory.Policy, mode memory.Mode, asJSON bool) error {
+	if err := r.keep(c.Context(), p, mode); err != nil {
 		return err
 	}
 	return r.operate(c, memory.CommandPolicy, []byte("{}"), asJSON)

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -276,9 +275,6 @@ func memoryPending() *cobra.Command {
 	return c
 }
 
-// maxHits is how many texts of the index a search ranks.
-const maxHits = 200
-
 func memorySearch() *cobra.Command {
 	var f flags
 	var q memory.Query
@@ -301,14 +297,14 @@ func memorySearch() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: f.with(toSearch, func(c *cobra.Command, r *remembered, args []string) error {
+		RunE: f.with(toRead, func(c *cobra.Command, r *remembered, args []string) error {
 			var res memory.Results
-			err := r.keeper.Search(c.Context(), strings.Join(args, " "), q.Types, maxHits, func(s *memory.State, now time.Time, hits []memory.Hit) {
-				x := &memory.Reader{State: s, Policy: r.policy, Principal: r.principal, Now: now}
-				res = x.Search(q, hits)
+			err := r.read(c.Context(), func(x *memory.Reader) error {
+				res = x.Search(strings.Join(args, " "), q)
+				return nil
 			})
 			if err != nil {
-				return indexError(err)
+				return err
 			}
 			return f.show(c, res, func(w io.Writer) {
 				for i := range res.Items {

@@ -202,11 +202,10 @@ func grown(b *testing.B, records, sessions, observations int) string {
 	if observations == 0 {
 		return dir
 	}
-	k, end, err := openMemory(b.Context(), dir, st, config.DefaultMemory())
+	k, err := openMemory(b.Context(), st, config.DefaultMemory())
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer end()
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range 64 {

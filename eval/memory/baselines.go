@@ -2,13 +2,13 @@ package memory
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/words"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -111,8 +111,7 @@ func certain(v string) reading {
 type rawLog struct {
 	told
 	r     *run
-	index memory.Index
-	n     uint64
+	index Index
 	raw   map[string]string // by its own ids
 	ids   map[string]string // of observations, to its own
 }
@@ -123,13 +122,6 @@ func newRawLog(r *run, o *Options) system {
 	return &rawLog{told: newTold(), r: r, index: o.Memory.Index(), raw: map[string]string{}, ids: map[string]string{}}
 }
 
-func (l *rawLog) update(c memory.Change) {
-	c.Namespace, c.From, c.To = "raw", l.n, l.n+1
-	if l.index.Update(context.Background(), c) == nil {
-		l.n++
-	}
-}
-
 func (l *rawLog) do(e *event) {
 	l.note(e)
 	if id, raw, _ := observed(e); id != "" {
@@ -138,13 +130,13 @@ func (l *rawLog) do(e *event) {
 		}
 		own := fmt.Sprintf("o%08d", len(l.ids)+1)
 		l.ids[id], l.raw[own] = own, raw
-		l.update(memory.Change{Put: []memory.Doc{{ID: own, Kind: "observation", Text: raw}}})
+		l.index.Put(own, "observation", raw)
 	}
 	if e.kind == operates && e.tool == memory.CommandErase {
 		for _, o := range texts(e.payload, "observation_ids") {
 			own := l.ids[strings.TrimPrefix(o, "$")]
 			delete(l.raw, own)
-			l.update(memory.Change{Drop: []string{own}})
+			l.index.Drop(own)
 		}
 	}
 }
@@ -152,17 +144,14 @@ func (l *rawLog) do(e *event) {
 func (l *rawLog) ask(e *event) reading {
 	entity, predicate, _ := cutSlot(e.slot)
 	q := cmp.Or(e.question, l.names[entity]+" "+strings.ReplaceAll(predicate, "_", " "))
-	hits, err := l.index.Search(context.Background(), "raw", q, nil, len(l.raw)+1)
-	if err != nil {
-		return reading{}
-	}
+	hits := l.index.Search(q, nil, len(l.raw)+1)
 	if len(hits) > rawHits {
 		// Whatever scores as the tenth does is among them: an index breaks ties
 		// by id, which would favour what is oldest.
-		least := hits[rawHits-1].BM25
-		hits = slices.DeleteFunc(hits, func(h memory.Hit) bool { return h.BM25 < least })
+		least := hits[rawHits-1].Score
+		hits = slices.DeleteFunc(hits, func(h words.Hit) bool { return h.Score < least })
 	}
-	slices.SortFunc(hits, func(a, b memory.Hit) int { return strings.Compare(b.ID, a.ID) })
+	slices.SortFunc(hits, func(a, b words.Hit) int { return strings.Compare(b.ID, a.ID) })
 	for _, h := range hits {
 		if v := spoken(l.raw[h.ID], l.r.values[e.slot]); v != "" {
 			return certain(v)

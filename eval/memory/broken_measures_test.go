@@ -2,12 +2,12 @@ package memory
 
 import (
 	"bytes"
-	"context"
 	"slices"
 	"strings"
 	"testing"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/words"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -25,19 +25,19 @@ func views(r *memory.Reader, slot string) (out []memory.View) {
 }
 
 // backwards is an index that puts the worst first.
-type backwards struct{ memory.Index }
+type backwards struct{ Index }
 
-func (x backwards) Search(ctx context.Context, namespace, query string, kinds []string, limit int) ([]memory.Hit, error) {
-	hits, err := x.Index.Search(ctx, namespace, query, kinds, limit)
+func (x backwards) Search(query string, kinds []string, limit int) []words.Hit {
+	hits := x.Index.Search(query, kinds, limit)
 	slices.Reverse(hits)
-	return hits, err
+	return hits
 }
 
 // TestBrokenMemory: each memory that is broken on purpose is found out, by the gates
 // that are there for it. The whole one meets them.
 func TestBrokenMemory(t *testing.T) {
 	run := func(t *testing.T, change func(*Memory), p func(string) (*memory.Policy, bool)) map[string]bool {
-		m := Product(index)
+		m := Product()
 		if change != nil {
 			change(&m)
 		}
@@ -78,9 +78,9 @@ func TestBrokenMemory(t *testing.T) {
 			}
 		}, "", []string{"flip_strict_A1", "flip_strict_A2", "flip_strict_A3", "flip_strict_A5", "lost_strict_A6"}},
 		{"the search alone gives what is tentative", func(m *Memory) {
-			m.Search = func(r *memory.Reader, q memory.Query, hits []memory.Hit) memory.Results {
+			m.Search = func(r *memory.Reader, query string, q memory.Query) memory.Results {
 				q.MinState = memory.Tentative
-				res := r.Search(q, hits)
+				res := r.Search(query, q)
 				for _, f := range res.Items {
 					if f.Proposition != nil {
 						f.Proposition.Usable = true
@@ -91,7 +91,7 @@ func TestBrokenMemory(t *testing.T) {
 		}, "", []string{"flip_strict_A1"}},
 		{"answers nothing", func(m *Memory) {
 			m.Answer = func(_ *memory.Reader, slot string) memory.Answer { return memory.Answer{Slot: slot} }
-			m.Search = func(*memory.Reader, memory.Query, []memory.Hit) memory.Results { return memory.Results{} }
+			m.Search = func(*memory.Reader, string, memory.Query) memory.Results { return memory.Results{} }
 		}, "", []string{"current_strict", "current_tool_may"}},
 		{"refuses everything", func(m *Memory) {
 			m.Handle = func(s *memory.State, c memory.Context, p writ.Proposal) memory.Decision {
@@ -127,9 +127,9 @@ func TestBrokenMemory(t *testing.T) {
 // TestBrokenIndex: an index that ranks the wrong way round finds less than one
 // that draws lots.
 func TestBrokenIndex(t *testing.T) {
-	m := Product(index)
+	m := Product()
 	good := retrieve(&m, 7)
-	m.Index = func() memory.Index { return backwards{index()} }
+	m.Index = func() Index { return backwards{&words.Index{}} }
 	bad := retrieve(&m, 7)
 	lots := 5.0 / sessionsOfOne
 	if b := bad.Sessions.Headline.Recall5; b >= lots {
@@ -149,7 +149,7 @@ func TestBrokenIndex(t *testing.T) {
 // makes wrong links, one that links nobody leaves every match.
 func TestBrokenLinking(t *testing.T) {
 	renamed := func(f func(name string) string) Memory {
-		m := Product(index)
+		m := Product()
 		m.Handle = func(s *memory.State, c memory.Context, p writ.Proposal) memory.Decision {
 			if p.ToolName == memory.ToolEntity {
 				name := string(p.Payload[bytes.Index(p.Payload, []byte(`"name":"`))+8:])
@@ -162,7 +162,7 @@ func TestBrokenLinking(t *testing.T) {
 	}
 	v1, _ := memory.Builtin("v1")
 	measure := func(m Memory) *Linking { return link(&m, v1, 7) }
-	whole := measure(Product(index))
+	whole := measure(Product())
 	if whole.FalseMerge.Count != whole.OfNamesakes || whole.Links == 0 || whole.Refused > 0 {
 		t.Errorf("the whole memory: %+v", whole)
 	}
@@ -179,7 +179,7 @@ func TestBrokenLinking(t *testing.T) {
 
 // A memory that writes what does not fold is an error, not a figure.
 func TestUnfit(t *testing.T) {
-	m := Product(index)
+	m := Product()
 	m.Handle = func(s *memory.State, c memory.Context, p writ.Proposal) memory.Decision {
 		d := memory.Handle(s, c, p)
 		e := *d.Event
@@ -191,7 +191,7 @@ func TestUnfit(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, seeds := range [][]uint64{{}, {1, 1}} {
-		if _, err := Run(Options{Memory: Product(index), Seeds: seeds, Chains: 1, Only: Measured, narrow: true}); err == nil {
+		if _, err := Run(Options{Memory: Product(), Seeds: seeds, Chains: 1, Only: Measured, narrow: true}); err == nil {
 			t.Errorf("seeds %v: no error", seeds)
 		}
 	}

@@ -385,8 +385,8 @@ func (g *governed) size() (rows, size int) {
 	if err := g.state.Encode(&b); err != nil {
 		g.faults = append(g.faults, "the state cannot be written")
 	}
-	for _, d := range g.state.Docs() {
-		size += len(d.Text)
+	for _, text := range g.state.Texts() {
+		size += len(text)
 	}
 	return bytes.Count(b.Bytes(), []byte("\n")) - 1, size // the first is its head
 }

@@ -65,7 +65,7 @@ func TestEmulated(t *testing.T) {
 // The product on the same chain: a person corrects himself at once, and the
 // timeline has it all.
 func TestGovernedByHand(t *testing.T) {
-	m := Product(index)
+	m := Product()
 	v1, knob, v01q, err := policies(&Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestGovernedByHand(t *testing.T) {
 // The attacks arrive: none of their steps is refused, and what they say stands
 // in the memory, as evidence for the attacker's value or against the true one.
 func TestAttacksArrive(t *testing.T) {
-	m := Product(index)
+	m := Product()
 	v1, _ := memory.Builtin("v1")
 	for i := range 30 {
 		c := newChain(101, i, false)
@@ -132,7 +132,7 @@ func TestAttacksArrive(t *testing.T) {
 // last, answers as one that was left alone. A7 is left out: a trusted tool's word
 // is evidence.
 func TestAttackedForLong(t *testing.T) {
-	m := Product(index)
+	m := Product()
 	v1, knob, _, err := policies(&Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestAttackedForLong(t *testing.T) {
 
 // A copy is of what was, and changes nothing.
 func TestFork(t *testing.T) {
-	m := Product(index)
+	m := Product()
 	v1, _ := memory.Builtin("v1")
 	c := chainOf("Ann One", "Bob Two")
 	g := newBelieving(&m, v1, false, c)

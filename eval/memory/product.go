@@ -11,6 +11,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/internal/words"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -19,17 +20,24 @@ type Memory struct {
 	Handle  func(*memory.State, memory.Context, writ.Proposal) memory.Decision
 	Operate func(*memory.State, memory.Context, string, []byte) memory.Decision
 	Answer  func(*memory.Reader, string) memory.Answer
-	Search  func(*memory.Reader, memory.Query, []memory.Hit) memory.Results
+	Search  func(*memory.Reader, string, memory.Query) memory.Results
 	// Index makes an empty index.
-	Index func() memory.Index
+	Index func() Index
 }
 
-// Product is the memory that the product runs, over an index of its own.
-func Product(index func() memory.Index) Memory {
+// Index is what finds texts by their words.
+type Index interface {
+	Put(id, kind, text string)
+	Drop(id string)
+	Search(query string, kinds []string, limit int) []words.Hit
+}
+
+// Product is the memory that the product runs.
+func Product() Memory {
 	return Memory{
 		Handle: memory.Handle, Operate: memory.Operate,
 		Answer: (*memory.Reader).Answer, Search: (*memory.Reader).Search,
-		Index: index,
+		Index: func() Index { return &words.Index{} },
 	}
 }
 
@@ -228,12 +236,6 @@ func (g *believing) by(at time.Time) *memory.Reader {
 
 func (g *believing) slot() string { return g.state.SlotOf(g.ids[theEntity], g.c.ask.predicate, nil) }
 
-// searchHits and searchKinds are what a search of the product looks at without
-// further arguments.
-const searchHits = 400
-
-var searchKinds = []string{"proposition", "observation", "entity"}
-
 func (g *believing) answer(at time.Time) string {
 	for _, v := range g.m.Answer(g.by(at), g.slot()).Values {
 		if v.Usable && v.Object != nil && (!g.accepted || v.State == memory.Accepted) {
@@ -257,7 +259,7 @@ func (g *believing) read(at time.Time) (out heard) {
 	for _, v := range g.m.Answer(r, slot).Values {
 		take(&v)
 	}
-	res := g.m.Search(r, memory.Query{}, g.find(g.c.asked()))
+	res := g.m.Search(r, g.c.asked(), memory.Query{})
 	for _, f := range res.Items {
 		take(f.Proposition)
 		switch {
@@ -268,11 +270,6 @@ func (g *believing) read(at time.Time) (out heard) {
 		}
 	}
 	return out
-}
-
-// find asks an index of all the memory's texts, made anew.
-func (g *believing) find(query string) []memory.Hit {
-	return hitsOf(indexed(g.m, g.state.Docs()), query, searchKinds)
 }
 
 // history reads the timeline: each value is listed where it was made, and each

@@ -1,14 +1,11 @@
 package memory
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/writ-project/writ/memory"
 )
 
 // Conversations is how many M1 has of each seed.
@@ -151,16 +148,15 @@ func (out *Retrieval) ask(m *Memory, seed uint64, i int, turn, session scores) {
 	d := newDraw(seed, "ids-"+strconv.Itoa(i))
 	turnIDs, sessionIDs := shuffled(d, len(c.turns)), shuffled(d, c.sessions)
 	texts := make([]string, c.sessions)
-	var turns, sessions []memory.Doc
+	byTurn, bySession := m.Index(), m.Index()
 	for k := range c.turns {
 		t := &c.turns[k]
-		turns = append(turns, memory.Doc{ID: turnIDs[k], Kind: "observation", Text: t.said()})
+		byTurn.Put(turnIDs[k], "observation", t.said())
 		texts[t.session] += t.said() + "\n"
 	}
 	for k, text := range texts {
-		sessions = append(sessions, memory.Doc{ID: sessionIDs[k], Kind: "observation", Text: text})
+		bySession.Put(sessionIDs[k], "observation", text)
 	}
-	byTurn, bySession := indexed(m, turns), indexed(m, sessions)
 	for _, q := range c.probes {
 		var gold, goldSessions []string
 		for _, g := range q.gold {
@@ -171,7 +167,7 @@ func (out *Retrieval) ask(m *Memory, seed uint64, i int, turn, session scores) {
 		}
 		for _, l := range []struct {
 			into scores
-			x    memory.Index
+			x    Index
 			gold []string
 		}{{turn, byTurn, gold}, {session, bySession, goldSessions}} {
 			into := []int{q.category}
@@ -226,24 +222,11 @@ func shuffled(d *draw, n int) []string {
 	return some(d, n, ids)
 }
 
-func indexed(m *Memory, docs []memory.Doc) memory.Index {
-	x := m.Index()
-	if err := x.Update(context.Background(), memory.Change{Namespace: namespace, To: uint64(len(docs)) + 1, Put: docs}); err != nil {
-		panic(fault{fmt.Errorf("the index: %w", err)})
-	}
-	return x
-}
+// mostRanked is how far down a ranking is looked at.
+const mostRanked = 400
 
-func hitsOf(x memory.Index, query string, kinds []string) []memory.Hit {
-	hits, err := x.Search(context.Background(), namespace, query, kinds, searchHits)
-	if err != nil {
-		panic(fault{fmt.Errorf("the index: %w", err)})
-	}
-	return hits
-}
-
-func ranked(x memory.Index, question string) (ids []string) {
-	for _, h := range hitsOf(x, question, []string{"observation"}) {
+func ranked(x Index, question string) (ids []string) {
+	for _, h := range x.Search(question, nil, mostRanked) {
 		ids = append(ids, h.ID)
 	}
 	return ids

@@ -13,7 +13,7 @@ var rewrite = flag.Bool("update", false, "write what comes out into testdata")
 func measured(t *testing.T, o Options) *Measures {
 	t.Helper()
 	if o.Memory.Handle == nil {
-		o.Memory = Product(index)
+		o.Memory = Product()
 	}
 	o.Only = Measured
 	r, err := Run(o)

@@ -15,18 +15,13 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
-
-	"github.com/writ-project/writ/internal/storetest/mapstore"
-	"github.com/writ-project/writ/memory"
 )
 
 const committed = "../results/memory.json"
 
-func index() memory.Index { return mapstore.NewIndex() }
-
 // options are those of the three stages, without the measures.
 func options() Options {
-	return Options{Memory: Product(index), Seeds: Seeds(), Files: embedded}
+	return Options{Memory: Product(), Seeds: Seeds(), Files: embedded}
 }
 
 func evaluated(t *testing.T, o Options) *Stages {

@@ -17,7 +17,7 @@ import (
 	"github.com/writ-project/writ/memory"
 )
 
-// stocked is a keeper on SQLite, with an index, that holds n observations.
+// stocked is a keeper on SQLite that holds n observations.
 func stocked(b *testing.B, n int) *Keeper {
 	b.Helper()
 	dir := b.TempDir()
@@ -26,12 +26,8 @@ func stocked(b *testing.B, n int) *Keeper {
 	if err != nil {
 		b.Fatal(err)
 	}
-	index, err := sqlite.OpenIndex(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { index.Close(); st.Close() })
-	k, err := Open(b.Context(), Options{Store: st, Index: index, Namespace: "default", Policy: policy(b), Mode: memory.Hardened, Clock: ticking()})
+	b.Cleanup(func() { st.Close() })
+	k, err := Open(b.Context(), Options{Store: st, Namespace: "default", Policy: policy(b), Mode: memory.Hardened, Clock: ticking()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -144,7 +140,7 @@ func BenchmarkProposeTogether(b *testing.B) {
 // observations and a tenth as many claims: the target is a p95 under 30 ms at
 // 10^5. The questions are the first five words of a text, words that stand in
 // most texts and no other, and the name of an entity that a fifth of all claims
-// are about. The first search reads the index and is not counted.
+// are about. The first search takes the texts apart and is not counted.
 func BenchmarkSearch(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		k := sync.OnceValue(func() *Keeper { return peopled(b, n) })
@@ -159,9 +155,9 @@ func BenchmarkSearch(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
 				k := k()
 				ask := func(i int) (res memory.Results) {
-					err := k.Search(b.Context(), c.query(i), nil, searchHits, func(st *memory.State, now time.Time, hits []memory.Hit) {
+					err := k.Read(b.Context(), func(st *memory.State, now time.Time) {
 						r := memory.Reader{State: st, Policy: k.o.Policy, Principal: "agent-1", Now: now}
-						res = r.Search(memory.Query{Untrusted: true, MinState: memory.Tentative}, hits)
+						res = r.Search(c.query(i), memory.Query{Untrusted: true, MinState: memory.Tentative})
 					})
 					if err != nil {
 						b.Fatal(err)

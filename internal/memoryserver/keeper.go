@@ -5,10 +5,8 @@ import (
 	crand "crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"regexp"
-	"slices"
 	"sync"
 	"time"
 
@@ -46,8 +44,6 @@ type Options struct {
 	Namespace string
 	Policy    *memory.Policy
 	Mode      memory.Mode
-	// Index finds texts; nil is a memory that is not searched.
-	Index memory.Index
 	// Intake is what is done to every proposal.
 	Intake Intake
 	// Clock is the recorded time; nil is the real one.
@@ -95,7 +91,6 @@ type request struct {
 
 const (
 	maxBatch      = 64
-	maxTries      = 16 // to bring the index to the state
 	maxPause      = 10 * time.Millisecond
 	largeEvent    = 1 << 20 // bytes; a smaller one is within the bounds of events
 	appendTimeout = 30 * time.Second
@@ -229,7 +224,7 @@ func (k *Keeper) Propose(ctx context.Context, c memory.Context, p writ.Proposal)
 }
 
 // Operate decides an operator's command, writes its event and, where it erases,
-// takes the texts out of the log and the index. The principal is a person the
+// takes the texts out of the log. The principal is a person the
 // caller has authenticated; nothing that came by way of the agent gets here.
 func (k *Keeper) Operate(ctx context.Context, principal, command string, args []byte) (memory.Decision, error) {
 	d, err := k.do(ctx, func(s *memory.State, now time.Time) memory.Decision {
@@ -242,27 +237,19 @@ func (k *Keeper) Operate(ctx context.Context, principal, command string, args []
 	return d, k.Purge(ctx, d.Event)
 }
 
-// Purge takes the texts that an event erases out of the log and the index. Done
-// again it does nothing: whoever finds the event and not the end of it, goes on.
+// Purge takes the texts that an event erases out of the log. Done again it does nothing: whoever finds the event and not the end of it, goes on.
 func (k *Keeper) Purge(ctx context.Context, e *memory.Event) error {
-	erases := false
 	for i := range e.Ops {
 		if e.Ops[i].Erase == nil {
 			continue
 		}
-		erases = true
 		for _, n := range e.Ops[i].Erase.Records {
 			if err := k.store.Erase(ctx, k.log, n, valueProposal); err != nil && !errors.Is(err, audit.ErrNotFound) {
 				return fmt.Errorf("memory: a text could not be erased: %w", err)
 			}
 		}
 	}
-	if !erases || k.o.Index == nil {
-		return nil
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.index(ctx)
+	return nil
 }
 
 // Read calls f with the state as it is in the log now. f must not keep it.
@@ -274,111 +261,6 @@ func (k *Keeper) Read(ctx context.Context, f func(s *memory.State, now time.Time
 	}
 	f(k.state, k.now())
 	return nil
-}
-
-// kindsFor are the kinds of texts by which results of the types are found: a
-// claim is also found by what it is about and rests on, an episode by the
-// observation that is its summary.
-func kindsFor(types []string) []string {
-	switch {
-	case len(types) == 0 || slices.Contains(types, "proposition"):
-		return []string{"proposition", "observation", "entity"}
-	case slices.Contains(types, "entity") && len(types) > 1:
-		return []string{"observation", "entity"}
-	case slices.Contains(types, "entity"):
-		return []string{"entity"}
-	}
-	return []string{"observation"}
-}
-
-// Search calls f with the state and what the index finds in its texts for
-// results of the types, of any without one: of each kind of texts as many as
-// the limit, so that a crowd of observations hides no claim. The state may be
-// newer than what was found.
-func (k *Keeper) Search(ctx context.Context, query string, types []string, limit int, f func(s *memory.State, now time.Time, hits []memory.Hit)) error {
-	var hits []memory.Hit
-	if k.o.Index != nil {
-		err := k.indexed(ctx)
-		if err == nil {
-			hits, err = k.o.Index.Search(ctx, k.o.Namespace, query, kindsFor(types), limit)
-		}
-		if err != nil {
-			return fmt.Errorf("memory: the index: %w", err)
-		}
-	}
-	return k.Read(ctx, func(s *memory.State, now time.Time) { f(s, now, hits) })
-}
-
-// indexed brings the index to the log.
-func (k *Keeper) indexed(ctx context.Context) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := k.catchUp(ctx); err != nil {
-		return err
-	}
-	return k.index(ctx)
-}
-
-// index brings the index to the state. The caller holds mu.
-func (k *Keeper) index(ctx context.Context) error {
-	for range maxTries {
-		at, err := k.o.Index.At(ctx, k.o.Namespace)
-		if err != nil || at == k.state.Head() {
-			return err
-		}
-		if at > k.state.Head() {
-			// Another process saw more, or the index is of another log: then it
-			// is made again.
-			head, err := k.store.Head(ctx, k.log)
-			if err == nil && head < at {
-				err = k.o.Index.Reset(ctx, k.o.Namespace)
-			} else if err == nil {
-				err = k.catchUp(ctx)
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		c := memory.Change{Namespace: k.o.Namespace, From: at, To: k.state.Head()}
-		if at == 0 {
-			c.Put = k.state.Docs()
-		} else if c.Put, c.Drop, err = k.changed(ctx, at); err != nil {
-			return err
-		}
-		if err = k.o.Index.Update(ctx, c); !errors.Is(err, memory.ErrBehind) {
-			return err
-		}
-	}
-	return memory.ErrBehind
-}
-
-// changed is what became of the texts since a record, as they are now.
-func (k *Keeper) changed(ctx context.Context, since uint64) (put []memory.Doc, drop []string, err error) {
-	puts, drops := map[string]memory.Doc{}, map[string]bool{}
-	for it, err := range k.store.Read(ctx, k.log, since+1) {
-		if err != nil {
-			return nil, nil, err
-		}
-		_, e, _, err := eventOf(&it)
-		if err != nil {
-			return nil, nil, err
-		}
-		if e.N > k.state.Head() {
-			break
-		}
-		ds, gone := k.state.Changed(e)
-		for _, d := range ds {
-			puts[d.ID] = d
-		}
-		for _, id := range gone {
-			drops[id] = true
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(puts)) {
-		put = append(put, puts[id])
-	}
-	return put, slices.Sorted(maps.Keys(drops)), nil
 }
 
 // do has a decision made on the newest state and its event written. Decisions

@@ -28,10 +28,7 @@ type readTool struct {
 	answer  func(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (any, error)
 }
 
-const (
-	readLimit  = 20
-	searchHits = 400 // of the index, of each kind, before they are ranked
-)
+const readLimit = 20
 
 func schemaOf(properties, required string) []byte {
 	return []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","additionalProperties":false,"properties":{` +
@@ -123,11 +120,11 @@ func search(ctx context.Context, s *Server, by gateway.Caller, arguments []byte)
 	if bad != nil {
 		return nil, refused{bad}
 	}
-	err = s.keeper.Search(ctx, in.Query, in.Types, searchHits, func(st *memory.State, now time.Time, hits []memory.Hit) {
+	err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) {
 		r := s.reader(st, now, by)
 		r.AsOf = at
-		out = r.Search(memory.Query{Limit: in.Limit, Types: in.Types, Entity: in.Entity, MinState: memory.Status(in.MinState),
-			Untrusted: in.Untrusted, MaxTokens: in.MaxTokens}, hits)
+		out = r.Search(in.Query, memory.Query{Limit: in.Limit, Types: in.Types, Entity: in.Entity, MinState: memory.Status(in.MinState),
+			Untrusted: in.Untrusted, MaxTokens: in.MaxTokens})
 	})
 	return out, err
 }

@@ -30,7 +30,6 @@ type house struct {
 	t     *testing.T
 	dir   string
 	store *sqlite.Store
-	index *sqlite.Index
 	now   time.Time
 
 	namespace, principal string
@@ -65,8 +64,8 @@ type house struct {
 //	operate COMMAND JSON    an operator's command; so is its outcome
 //	want TEXT               the answer holds that text
 //	not TEXT                the answer does not
-//	gone TEXT               it is neither in a value of the namespace nor in the index's files
-//	rebuild                 the index is deleted and every process starts anew
+//	gone TEXT               it is neither in a value of the namespace nor in a text that is found
+//	rebuild                 every process starts anew
 //	verify                  every event is decided again, and the state is the same
 //
 // Each ends with verify. $S is the public id of the session.
@@ -106,20 +105,12 @@ func TestStories(t *testing.T) {
 }
 
 func (h *house) open() {
-	h.t.Helper()
-	var err error
-	if h.index, err = sqlite.OpenIndex(h.dir); err != nil {
-		h.t.Fatal(err)
-	}
 	h.gateways, h.keepers = map[string]*gateway.Gateway{}, map[string]*memoryserver.Keeper{}
 }
 
 func (h *house) close() {
 	for _, g := range h.gateways {
 		g.Close()
-	}
-	if err := h.index.Close(); err != nil {
-		h.t.Error(err)
 	}
 }
 
@@ -134,7 +125,7 @@ func (h *house) gw() *gateway.Gateway {
 		h.t.Fatal("no policy v1")
 	}
 	clock := func() time.Time { h.now = h.now.Add(time.Second); return h.now }
-	k, err := memoryserver.Open(h.t.Context(), memoryserver.Options{Store: h.store, Index: h.index, Namespace: h.namespace, Policy: p, Mode: memory.Hardened, Clock: clock})
+	k, err := memoryserver.Open(h.t.Context(), memoryserver.Options{Store: h.store, Namespace: h.namespace, Policy: p, Mode: memory.Hardened, Clock: clock})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -262,9 +253,6 @@ func (h *house) play(line string) (wrong string) {
 		return h.left(rest)
 	case "rebuild":
 		h.close()
-		if err := sqlite.RemoveIndex(h.dir); err != nil {
-			return err.Error()
-		}
 		h.open()
 		clear(h.sessions) // of the gateways that ended: a session goes on as a new one
 	case "verify":
@@ -302,16 +290,18 @@ func (h *house) left(text string) (where string) {
 			return fmt.Sprintf("record %d holds it: %s %s", it.N, it.Leaf, v)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(h.dir, "*index*"))
-	if err != nil || len(files) == 0 {
-		return "no file of an index"
-	}
-	for _, f := range files {
-		if b, err := os.ReadFile(f); err != nil || bytes.Contains(b, []byte(text)) {
-			return fmt.Sprintf("%s holds it (%v)", filepath.Base(f), err)
+	for name, k := range h.keepers {
+		if err := k.Read(h.t.Context(), func(s *memory.State, _ time.Time) {
+			for id, held := range s.Texts() {
+				if strings.Contains(held, text) {
+					where = fmt.Sprintf("%s of %s is found by it", id, name)
+				}
+			}
+		}); err != nil {
+			return err.Error()
 		}
 	}
-	return ""
+	return where
 }
 
 // verify decides every event of every namespace again.

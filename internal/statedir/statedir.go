@@ -50,7 +50,6 @@ var SessionName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 var kept = map[string]private.Use{
 	KeyFile: private.Secret, PubFile: private.Shown,
 	sqlite.FileName: private.Secret, sqlite.FileName + "-wal": private.Secret, sqlite.FileName + "-shm": private.Secret,
-	sqlite.IndexFileName: private.Secret, sqlite.IndexFileName + "-wal": private.Secret, sqlite.IndexFileName + "-shm": private.Secret,
 	SessionsDir: private.Secret, ClientsDir: private.Secret, RunsDir: private.Secret, LoginsDir: private.Secret, localdoor.Dir: private.Secret,
 }
 

@@ -136,6 +136,11 @@ func Open(dir string, o Options) (*Store, error) {
 	} else if err != nil {
 		return nil, openError(path, Unwritable, bare(err))
 	}
+	for _, end := range []string{"", "-wal", "-shm"} { // of earlier versions: it may hold a text that was erased since
+		if err := os.Remove(filepath.Join(dir, "memory-index.db"+end)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, openError(dir, Unwritable, bare(err))
+		}
+	}
 	s, err := openFile(path, o)
 	if err != nil {
 		return nil, classify(path, err)

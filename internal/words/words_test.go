@@ -90,17 +90,3 @@ func FuzzOf(f *testing.F) {
 		}
 	})
 }
-
-// TestIDF: a rarer word weighs more, and none weighs nothing.
-func TestIDF(t *testing.T) {
-	for n := int64(1); n <= 100; n++ {
-		if w := IDF(n, 100); w < MinIDF || n > 1 && w > IDF(n-1, 100) || n >= 50 && w != MinIDF {
-			t.Errorf("%d of 100: %v", n, w)
-		}
-	}
-	for f := 1.0; f < 1e6; f *= 3 {
-		if s := Score(2, f, Norm(f, 1e3)); s <= 0 || s >= 2*(K1+1) {
-			t.Errorf("%v times: %v", f, s)
-		}
-	}
-}

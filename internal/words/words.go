@@ -1,9 +1,9 @@
-// Package words takes texts and queries apart into the words an index of them
-// finds texts by. Every store uses it, so that they find the same.
+// Package words finds texts by their words: it takes texts and queries apart,
+// and holds an index of them in memory.
 //
-// It trusts nothing: any string is a text. What it returns holds letters,
-// marks and digits only, of ASCII only a-z and 0-9, so it has no character that
-// means something to a query language.
+// It trusts nothing: any string is a text. A word holds letters, marks and
+// digits only, of ASCII only a-z and 0-9. The function words in common.txt are of
+// the languages a text is stemmed in.
 package words
 
 import (
@@ -25,10 +25,6 @@ const (
 	// MaxQueryBytes is how much of a query is read.
 	MaxQueryBytes = 16 << 10
 )
-
-// Version says by which rules and tables words are made. An index made by
-// other ones does not agree with its queries.
-const Version = "2 " + unicode.Version + " " + norm.Version
 
 // Of returns the words of a text in their order.
 //
