@@ -44,8 +44,8 @@ func (p *place) planHooks(rep *connectReport, self string, state []string) (*hoo
 		return nil, nil
 	}
 	words := []string{private.Quote(self), "hook", p.name}
-	for _, s := range state {
-		words = append(words, private.Quote(s))
+	if len(state) == 2 { // the flag and its value
+		words = append(words, state[0], private.Quote(state[1]))
 	}
 	h := &hooksChange{connectedHooks: connectedHooks{File: p.hooksFile, Hooks: clients.Hooks{Events: p.events, Command: strings.Join(words, " "), Timeout: hookTimeout}}}
 	if file, err := filepath.EvalSymlinks(h.File); err == nil {

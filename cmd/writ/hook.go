@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,14 +35,19 @@ const (
 
 func hookCommand() *cobra.Command {
 	var f flags
-	return f.take(&cobra.Command{
+	c := f.take(&cobra.Command{
 		Use: "hook claude-code | host", Short: "Answer a client that asks before it runs a tool of its own",
 		Long: "Read what a client's hook says on standard input, ask the gateway of that client, and answer\n" +
 			"as the client expects: before it runs a tool of its own with deny, ask or nothing, never with\n" +
 			"leave. writ connect puts it into the client's configuration.\n\n" +
 			"With host, for any other: a request of docs/hosts.md on standard input, its answer on\n" +
 			"standard output.",
-		Args: exactly(1, "claude-code, or host for any other"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return misused(errors.New("claude-code, or host for any other"))
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			switch args[0] {
 			case "claude-code":
@@ -49,9 +55,17 @@ func hookCommand() *cobra.Command {
 			case "host":
 				return f.hookHost(c)
 			}
-			return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("no client of that name has hooks that are known")}
+			return misused(errors.New("no client of that name has hooks that are known"))
 		},
 	}, "state")
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused(err) })
+	return c
+}
+
+// misused is how a hook that was written down wrongly ends: by any other exit code the
+// client would go on as if there were none.
+func misused(err error) error {
+	return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("the command of this hook is not one: %w", err), Hint: "writ connect claude-code"}
 }
 
 // claudeEvent is what Claude Code tells a hook.
