@@ -49,7 +49,7 @@ type connectServer struct {
 
 func connectCommand() *cobra.Command {
 	var f flags
-	var project string
+	var of scope
 	var yes bool
 	c := f.take(&cobra.Command{
 		Use:   "connect CLIENT | FILE",
@@ -66,20 +66,20 @@ func connectCommand() *cobra.Command {
 		Example: "  writ connect claude-code\n  writ connect cursor --dry-run\n  writ connect vscode --project .",
 		Args:    exactly(1, "a client: "+clientNames()+", or the path of its file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, err := f.findPlace(args[0], project, yes)
+			p, err := f.findPlace(args[0], of, yes)
 			if err != nil {
 				return err
 			}
 			return f.connectClient(c, p, yes)
 		},
 	}, "state", "json")
-	connectFlags(c, &f, &project, &yes)
+	connectFlags(c, &f, &of, &yes)
 	return c
 }
 
 func disconnectCommand() *cobra.Command {
 	var f flags
-	var project string
+	var of scope
 	var yes bool
 	c := f.take(&cobra.Command{
 		Use:   "disconnect CLIENT | FILE",
@@ -89,30 +89,32 @@ func disconnectCommand() *cobra.Command {
 			"writ.yaml and the policy are kept.",
 		Args: exactly(1, "a client: "+clientNames()+", or the path of its file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, err := f.findPlace(args[0], project, yes)
+			p, err := f.findPlace(args[0], of, yes)
 			if err != nil {
 				return err
 			}
 			return f.disconnectClient(c, p, yes)
 		},
 	}, "json")
-	connectFlags(c, &f, &project, &yes)
+	connectFlags(c, &f, &of, &yes)
 	return c
 }
 
-func connectFlags(c *cobra.Command, f *flags, project *string, yes *bool) {
-	c.Flags().StringVar(project, "project", "", "the client's file in the project `DIR`, not the user's own")
+func connectFlags(c *cobra.Command, f *flags, of *scope, yes *bool) {
+	c.Flags().StringVar(&of.project, "project", "", "the client's file in the project `DIR`, not the user's own")
+	c.Flags().StringVar(&of.local, "local", "", "the servers that the user's own file has for `DIR` alone (claude-code)")
+	c.MarkFlagsMutuallyExclusive("project", "local")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "show the change, and start and write nothing")
 	c.Flags().BoolVar(yes, "yes", false, "do not ask")
 }
 
 // findPlace is findPlace of a command that asks, unless it is told not to, where what
 // it asks about is seen.
-func (f *flags) findPlace(arg, project string, yes bool) (*place, error) {
+func (f *flags) findPlace(arg string, of scope, yes bool) (*place, error) {
 	if f.json && !yes && !f.dry {
 		return nil, cli.Fail(cli.ExitUsage, "the same command with --dry-run", "with --json nobody is asked: --dry-run or --yes is needed")
 	}
-	return findPlace(arg, project)
+	return findPlace(arg, of)
 }
 
 func clientNames() string {
@@ -134,6 +136,15 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 		return p.unread(err)
 	}
 	rep := p.report()
+	if of := clients.Named(p.name); of != nil && p.given == p.name {
+		dirs := of.Locals(before)
+		for _, dir := range dirs[:min(len(dirs), 5)] {
+			rep.Notes = append(rep.Notes, "what it has for "+dir+" alone is not among them: writ connect "+p.name+" --local "+private.Quote(dir))
+		}
+		if more := len(dirs) - 5; more > 0 {
+			rep.Notes = append(rep.Notes, fmt.Sprintf("and for %d more directories: writ status", more))
+		}
+	}
 	w := &wiring{place: p}
 	if w.rec, err = p.record(); err != nil {
 		return err
@@ -166,7 +177,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 	if err != nil {
 		return err
 	}
-	if w.hooks, err = p.planHooks(rep, self, state); err != nil {
+	if w.hooks, w.hosts, err = p.planHooks(rep, self, state); err != nil {
 		return err
 	}
 	if len(probes) == 0 && w.hooks == nil {
@@ -266,9 +277,15 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 		rep.Servers = append(rep.Servers, line)
 	}
 	rep.Diff = p.layout.Diff(before, after)
-	hooks, err := rec.Hooks.undone(rep)
+	heir, next, err := p.heir(rec)
 	if err != nil {
 		return err
+	}
+	var hooks *hooksChange
+	if heir == nil {
+		if hooks, err = rec.Hooks.undone(rep); err != nil {
+			return err
+		}
 	}
 	if f.dry {
 		return f.show(c, rep, func(out io.Writer) { rep.print(out, p) })
@@ -279,7 +296,13 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 	if err := confirm(c, yes, "Write this?"); err != nil {
 		return err
 	}
-	if hooks != nil {
+	switch {
+	case heir != nil:
+		next.Hooks, rec.Hooks = rec.Hooks, nil
+		if err := heir.keep(next); err != nil {
+			return err
+		}
+	case hooks != nil:
 		if err := hooks.write(); err != nil {
 			return err
 		}

@@ -29,11 +29,12 @@ type hooksChange struct {
 	isNew         bool
 }
 
-// planHooks says which hooks the client gets, nil where it has them, or has none. They
-// are of use only beside a gateway, which a server behind Writ brings.
-func (p *place) planHooks(rep *connectReport, self string, state []string) (*hooksChange, error) {
+// planHooks says which hooks the client gets, nil where it has them, or has none, and
+// whether its gateways judge its own tools. They are of use only beside a gateway, which
+// a server behind Writ brings.
+func (p *place) planHooks(rep *connectReport, self string, state []string) (_ *hooksChange, hosts bool, _ error) {
 	if p.events == nil || hook.Named(p.name) == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	behind := false
 	for _, s := range rep.Servers {
@@ -41,7 +42,7 @@ func (p *place) planHooks(rep *connectReport, self string, state []string) (*hoo
 	}
 	if !behind {
 		rep.Notes = append(rep.Notes, "its own tools are not judged: no server of it runs through Writ, which would start the gateway")
-		return nil, nil
+		return nil, false, nil
 	}
 	words := []string{private.Quote(self), "hook", p.name}
 	if len(state) == 2 { // the flag and its value
@@ -51,20 +52,20 @@ func (p *place) planHooks(rep *connectReport, self string, state []string) (*hoo
 	if file, err := filepath.EvalSymlinks(h.File); err == nil {
 		h.File = file
 		if h.before, err = readClient(file); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	} else if h.isNew = errors.Is(err, fs.ErrNotExist); !h.isNew {
-		return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(h.File))
+		return nil, false, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(h.File))
 	}
 	var err error
 	if h.after, err = h.Hooks.Add(h.before); err != nil {
-		return nil, cli.Fail(cli.ExitData, "", "%s: %w; nothing was changed", cli.Printable(h.File), err)
+		return nil, false, cli.Fail(cli.ExitData, "", "%s: %w; nothing was changed", cli.Printable(h.File), err)
 	}
 	if bytes.Equal(h.before, h.after) {
-		return nil, nil
+		return nil, true, nil
 	}
 	rep.hooks(h, "+")
-	return h, nil
+	return h, true, nil
 }
 
 // hooks says which hooks come or go; the file may hold what nobody should see.
@@ -87,6 +88,24 @@ func (h *hooksChange) write() error {
 		return written(os.Remove(h.File)) // it was made for them
 	}
 	return replaceClient(h.File, h.before, h.after)
+}
+
+// heir is another place of the client that is connected, and for which the hooks that came
+// with this one are to stay; nil where they go with it.
+func (p *place) heir(rec *connected) (*place, *connected, error) {
+	if rec.Hooks == nil {
+		return nil, nil, nil
+	}
+	all, err := foundPlaces()
+	for _, other := range all {
+		if other.name != p.name || other.dir == p.dir {
+			continue
+		}
+		if next, err := readConnected(other.dir); err == nil && next.Hooks == nil && next.Client == rec.Client && !other.project {
+			return other, next, nil
+		}
+	}
+	return nil, nil, err
 }
 
 // undone is the change that takes the hooks out again, nil where there are none.
@@ -118,7 +137,7 @@ func (c *connectedHooks) undone(rep *connectReport) (*hooksChange, error) {
 
 // withHost is a draft with the contracts of the client's own tools.
 func (w *wiring) withHost(d draft.Draft) draft.Draft {
-	if w.hooks == nil {
+	if !w.hosts {
 		return d
 	}
 	declared := hook.Declared

@@ -78,17 +78,22 @@ func keptIn(parts ...string) (string, error) {
 	return filepath.Join(append([]string{base, "writ"}, parts...)...), nil
 }
 
+// scope is which of a client's servers are meant: those of a project's file, those it has
+// in one directory alone, or with neither its own.
+type scope struct{ project, local string }
+
 // findPlace finds the file that a client, or a path, names.
-func findPlace(arg, project string) (*place, error) {
+func findPlace(arg string, of scope) (*place, error) {
 	w, err := world()
 	if err != nil {
 		return nil, err
 	}
-	p := &place{given: arg, project: project != ""}
+	p := &place{given: arg, project: of.project != ""}
 	c := clients.Named(arg)
+	project := of.project
 	var candidates []string
 	switch {
-	case c == nil && (project != "" || !strings.ContainsAny(arg, `/\.`)):
+	case c == nil && (of != scope{} || !strings.ContainsAny(arg, `/\.`)):
 		return nil, cli.Fail(cli.ExitUsage, "writ connect --help", "the clients known by name are %s", clientNames())
 	case c == nil:
 		p.name, p.title, p.layout, candidates = "file", "the client", clients.Generic, []string{arg}
@@ -102,6 +107,16 @@ func findPlace(arg, project string) (*place, error) {
 	}
 	if c != nil {
 		p.name, p.title, p.layout = c.Name, c.Title, c.Layout
+	}
+	if of.local != "" {
+		if of.local, err = filepath.Abs(of.local); err != nil {
+			return nil, cli.Fail(cli.ExitIO, "", "the directory has no absolute path")
+		}
+		var ok bool
+		if p.layout, ok = c.Local(of.local); !ok {
+			return nil, cli.Fail(cli.ExitUsage, "writ connect "+c.Name, "%s keeps no servers for one directory in its own file", c.Title)
+		}
+		p.given, p.title = arg+" --local "+private.Quote(of.local), c.Title+" in "+cli.Printable(of.local)
 	}
 	if c != nil && project == "" {
 		p.hooksFile, p.events = c.HooksFile(w)
@@ -119,8 +134,8 @@ func findPlace(arg, project string) (*place, error) {
 			}
 		}
 		sub := p.name
-		if p.project || c == nil {
-			sub = fmt.Sprintf("%s-%.8x", p.name, sha256.Sum256([]byte(p.file)))
+		if p.project || c == nil || of.local != "" {
+			sub = fmt.Sprintf("%s-%.8x", p.name, sha256.Sum256([]byte(p.file+of.local)))
 		}
 		p.dir, err = keptIn(sub)
 		return p, err
@@ -294,8 +309,16 @@ func statusCommand() *cobra.Command {
 // connected besides.
 func foundPlaces() (out []*place, err error) {
 	for _, c := range clients.All {
-		if p, err := findPlace(c.Name, ""); err == nil {
-			out = append(out, p)
+		p, err := findPlace(c.Name, scope{})
+		if err != nil {
+			continue
+		}
+		out = append(out, p)
+		b, _ := p.read()
+		for _, dir := range c.Locals(b) {
+			if p, err := findPlace(c.Name, scope{local: dir}); err == nil && filepath.IsAbs(dir) {
+				out = append(out, p)
+			}
 		}
 	}
 	base, err := keptIn()

@@ -31,6 +31,7 @@ type wiring struct {
 	hooks *hooksChange // nil where nothing is added
 
 	hosted bool // writ.yaml names the client as a host already
+	hosts  bool // it is to: the client's own tools are judged
 
 	servers map[string]*clients.Server // by their names in writ.yaml
 }

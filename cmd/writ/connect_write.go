@@ -104,7 +104,7 @@ func (w *wiring) writeConfig() error {
 		more.WriteString(w.texts[n])
 	}
 	host := ""
-	if w.hooks != nil && !w.hosted {
+	if w.hosts && !w.hosted {
 		host = "host: " + w.name + " # its own tools are judged too\n"
 	}
 	if len(names) == 0 && host == "" {

@@ -26,9 +26,10 @@ import (
 
 // A Layout is how a file writes servers down.
 type Layout struct {
-	Key    string `json:"key"`              // of the servers, at the top
-	TOML   bool   `json:"toml,omitempty"`   // else JSON with comments
-	Vector bool   `json:"vector,omitempty"` // the command is one list, its arguments with it
+	Under  []string `json:"under,omitempty"`  // the objects around Key, from the top; of JSON alone
+	Key    string   `json:"key"`              // of the servers
+	TOML   bool     `json:"toml,omitempty"`   // else JSON with comments
+	Vector bool     `json:"vector,omitempty"` // the command is one list, its arguments with it
 }
 
 // A Server is one that a file names.
@@ -358,7 +359,11 @@ func (l Layout) same(a, b []byte, but []Undo) error {
 		if err != nil {
 			return nil, err
 		}
-		servers, _ := all[l.Key].(map[string]any)
+		at := all
+		for _, name := range l.Under {
+			at, _ = at[name].(map[string]any)
+		}
+		servers, _ := at[l.Key].(map[string]any)
 		for _, u := range but {
 			if s, ok := servers[u.Name].(map[string]any); ok {
 				delete(s, "command")

@@ -111,13 +111,15 @@ func (l Layout) readJSON(b []byte) (all []Server, err error) {
 	if !ok {
 		return nil, &Error{Why: "the file is no JSON object"}
 	}
-	at, err := member(text, top, l.Key)
-	if err != nil || at == nil {
-		return nil, err
-	}
-	servers, ok := at.Value.Value.(*hujson.Object)
-	if !ok {
-		return nil, fault(text, at.Value.StartOffset, "%q is no JSON object", l.Key)
+	var at *hujson.ObjectMember
+	servers := top
+	for _, name := range append(slices.Clone(l.Under), l.Key) {
+		if at, err = member(text, servers, name); err != nil || at == nil {
+			return nil, err
+		}
+		if servers, ok = at.Value.Value.(*hujson.Object); !ok {
+			return nil, fault(text, at.Value.StartOffset, "%q is no JSON object", name)
+		}
 	}
 	if err := once(text, &at.Value); err != nil {
 		return nil, err

@@ -2,6 +2,8 @@ package clients
 
 import (
 	"path/filepath"
+
+	"github.com/tailscale/hujson"
 )
 
 // A Client is a program that starts MCP servers, and where it writes down which.
@@ -12,6 +14,7 @@ type Client struct {
 
 	home    func(World) []string // its own files, the likeliest first
 	project []string             // the file of a project, "" where it has none
+	locals  string               // in its own file, the object of directories with servers of their own
 	hooks   func(World) string   // the file of what it runs at events, nil where that is not known
 }
 
@@ -42,9 +45,48 @@ func (c *Client) Project(dir string) string {
 	return filepath.Join(append([]string{dir}, c.project...)...)
 }
 
+// Local is how the client's own file writes down the servers that it has in one
+// directory alone; ok is false where it keeps none so.
+func (c *Client) Local(dir string) (l Layout, ok bool) {
+	l = c.Layout
+	l.Under = []string{c.locals, dir}
+	return l, c.locals != ""
+}
+
+// Locals are the directories that have servers of their own in the client's own file, in
+// its order.
+func (c *Client) Locals(b []byte) (dirs []string) {
+	if c.locals == "" || len(b) > MaxBytes {
+		return nil
+	}
+	root, _, err := parseJSON(b)
+	top, ok := root.Value.(*hujson.Object)
+	if err != nil || !ok {
+		return nil
+	}
+	at, err := member(b, top, c.locals)
+	if err != nil || at == nil {
+		return nil
+	}
+	all, ok := at.Value.Value.(*hujson.Object)
+	if !ok {
+		return nil
+	}
+	for i := range all.Members {
+		if o, ok := all.Members[i].Value.Value.(*hujson.Object); ok {
+			if at, err := member(b, o, c.Layout.Key); err == nil && at != nil {
+				if servers, ok := at.Value.Value.(*hujson.Object); ok && len(servers.Members) > 0 {
+					dirs = append(dirs, all.Members[i].Name.Value.(hujson.Literal).String())
+				}
+			}
+		}
+	}
+	return dirs
+}
+
 // All are the clients that are known by name.
 var All = []*Client{
-	{Name: "claude-code", Title: "Claude Code", Layout: Layout{Key: "mcpServers"}, project: []string{".mcp.json"},
+	{Name: "claude-code", Title: "Claude Code", Layout: Layout{Key: "mcpServers"}, project: []string{".mcp.json"}, locals: "projects",
 		home: func(w World) []string {
 			if dir := w.Env("CLAUDE_CONFIG_DIR"); dir != "" {
 				return []string{filepath.Join(dir, ".claude.json")}
