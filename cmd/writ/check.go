@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -130,22 +131,30 @@ func (f *flags) check() (out checked, err error) {
 	var p *policy.Policy
 	if f.config != "" {
 		var cfg *config.Config
-		if cfg, p, err = config.Load(f.config); err == nil {
+		load := config.Load
+		if _, cerr := readConnected(filepath.Dir(f.config)); cerr == nil { // a client starts its servers, with what they want of the environment
+			load = func(file string) (*config.Config, *policy.Policy, error) { return config.LoadOnly(file, "") }
+		}
+		if cfg, p, err = load(f.config); err == nil {
 			var servers []upstream.Config
 			for i := range cfg.Servers {
 				servers = append(servers, cfg.Servers[i].Upstream())
 			}
 			out.Servers = len(servers)
-			out.Warnings, err = exposedBy(append(cfg.Files(), f.config), servers, func(i int) policy.Fault {
+			var exposed config.Faults
+			exposed, err = exposedBy(append(cfg.Files(), f.config), servers, func(i int) policy.Fault {
 				n := cfg.Servers[i].At("command")
 				return policy.Fault{File: f.config, Line: n.Line, Column: n.Column}
 			})
+			out.Warnings = append(append(out.Warnings, exposed...), cfg.Warnings()...)
 		}
 	} else if p, err = config.LoadPolicy(f.policy); err == nil && len(f.command) > 0 {
 		var one upstream.Config
 		if one, err = f.started(p); err == nil {
 			out.Servers = 1
-			out.Warnings, err = exposedBy([]string{f.policy}, []upstream.Config{one}, func(int) policy.Fault { return policy.Fault{File: f.policy, Line: 1, Column: 1} })
+			var exposed config.Faults
+			exposed, err = exposedBy([]string{f.policy}, []upstream.Config{one}, func(int) policy.Fault { return policy.Fault{File: f.policy, Line: 1, Column: 1} })
+			out.Warnings = append(out.Warnings, exposed...)
 		}
 	}
 	if out.OK = err == nil; out.OK {

@@ -64,7 +64,7 @@ func connectCommand() *cobra.Command {
 			"mcp.json. The client's file is changed after a look at the change, and a copy of it is\n" +
 			"kept; writ disconnect puts it back. Start the client anew afterwards.",
 		Example: "  writ connect claude-code\n  writ connect cursor --dry-run\n  writ connect vscode --project .",
-		Args:    exactly(1, "a client: "+clientNames()+", or the path of its file"),
+		Args:    exactly(1, "a client: "+clientNames()+", or the path of its file"), ValidArgsFunction: completeClients,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := f.findPlace(args[0], of, yes)
 			if err != nil {
@@ -87,7 +87,7 @@ func disconnectCommand() *cobra.Command {
 		Long: "Undo writ connect: each entry that is still as it was written gets its own command back, to\n" +
 			"the byte. What was changed since is named and left alone, and so is all else in the file.\n" +
 			"writ.yaml and the policy are kept.",
-		Args: exactly(1, "a client: "+clientNames()+", or the path of its file"),
+		Args: exactly(1, "a client: "+clientNames()+", or the path of its file"), ValidArgsFunction: completeClients,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := f.findPlace(args[0], of, yes)
 			if err != nil {
@@ -115,6 +115,14 @@ func (f *flags) findPlace(arg string, of scope, yes bool) (*place, error) {
 		return nil, cli.Fail(cli.ExitUsage, "the same command with --dry-run", "with --json nobody is asked: --dry-run or --yes is needed")
 	}
 	return findPlace(arg, of)
+}
+
+// completeClients completes a client's name, or the path of a file.
+func completeClients(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return strings.Split(clientNames(), ", "), cobra.ShellCompDirectiveDefault
 }
 
 func clientNames() string {

@@ -59,9 +59,14 @@ type Config struct {
 	// Memory mounts the governed memory; absent, there is none.
 	Memory Memory `yaml:"memory"`
 
-	dir  string  // of the configuration file
-	only *string // the one server that the environment is read for, nil for all
+	dir      string  // of the configuration file
+	only     *string // the one server that the environment is read for, nil for all
+	warnings Faults
 }
+
+// Warnings are what the configuration leaves to whoever starts its servers: variables
+// that are not set here, of servers that [LoadOnly] does not start.
+func (c *Config) Warnings() Faults { return c.warnings }
 
 // BuiltInScreen names the input policy that comes with the program.
 const BuiltInScreen = "built-in"
@@ -247,6 +252,7 @@ func read(file string, only *string) (*Config, error) {
 		r.Decode(root, c)
 		c.check(r)
 	}
+	c.warnings = r.Warnings()
 	if r.Count() > 0 {
 		return c, Faults(r.Faults())
 	}
@@ -269,7 +275,7 @@ func (c *Config) check(r *strictyaml.Reader) {
 	if c.Node.Kind != strictyaml.Mapping {
 		return
 	}
-	if n := c.At("servers"); n == c.Node || n.Kind == strictyaml.List && len(n.Items) == 0 {
+	if n := c.At("servers"); c.Host == "" && n == c.Node || c.Host == "" && n.Kind == strictyaml.List && len(n.Items) == 0 {
 		r.Fault(n, "no server", "servers: [{name: files, command: [...]}]")
 	}
 	if n := c.At("policy"); n == c.Node || n.Kind == strictyaml.Text && n.Value == "" {
@@ -408,7 +414,10 @@ func expand(r *strictyaml.Reader, n *strictyaml.Node, needed bool) string {
 		case !envName.MatchString(name):
 			told = true
 			r.Fault(n, strictyaml.Word(ref)+" names no environment variable", "${NAME}")
-		case !ok && needed:
+		case !ok && !needed:
+			told = true
+			r.Warn(n, "${"+cli.OneLine(name, 40)+"} is not set here: the client that starts this server sets it", "")
+		case !ok:
 			told = true
 			r.Fault(n, "${"+cli.OneLine(name, 40)+"} is not set", "export "+cli.OneLine(name, 40)+"=…")
 		}
