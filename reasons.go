@@ -70,6 +70,7 @@ const (
 const (
 	PolicyNoArguments   Reason = "policy.no_arguments"   // R21
 	PolicyClosed        Reason = "policy.closed"         // the contract is closed until a person opens it
+	PolicyMisdeclared   Reason = "policy.misdeclared"    // the definition says that something leaves, and the contract that nothing does
 	PolicyContested     Reason = "policy.contested"      // R25
 	PolicyPointerClosed Reason = "policy.pointer_closed" // R24: 5 refusals on one pointer
 	PolicySessionClosed Reason = "policy.session_closed" // R24: 50 refused acts

@@ -86,16 +86,13 @@ func (m *making) compare(t *Tool, c *policy.Contract) {
 		m.findings = append(m.findings, Finding{t.Server, t.Name, "", message, hint, line, col})
 	}
 	const acts = policy.Write | policy.Send | policy.Transfer | policy.Delete | policy.Auth
-	declared := c.Effect
-	if c.CaseAt != nil {
-		declared = 0
-		for _, k := range c.Cases {
-			declared |= k.Effect
-		}
-	}
-	if h := annotations(t.Raw); !(c.Overrules && c.Pin == t.Pin) && declared&acts == 0 && (h.destructive == "true" || h.readOnly == "false") {
+	if h := annotations(t.Raw); !(c.Overrules && c.Pin == t.Pin) && c.Declared()&acts == 0 && (h.destructive == "true" || h.readOnly == "false") {
 		t.added = policy.Write
 		warn(c.Line, c.Col, "the server says that this tool writes; the effect write was added to the contract (P17)", "declare effect: write, or pin a definition that says otherwise")
+	}
+	if said := t.Belies(c); said != "" && t.State == Open {
+		t.State, t.Reason = Shut, writ.PolicyMisdeclared
+		m.findings = append(m.findings, Finding{t.Server, t.Name, t.Reason, said + ", and the contract says " + c.Declared().String() + ": what leaves is send, egress or transfer; the tool is closed", policy.OutHint, c.Line, c.Col})
 	}
 	rules := c.Args
 	for _, k := range c.Cases {
@@ -121,6 +118,27 @@ func (m *making) compare(t *Tool, c *policy.Contract) {
 			warn(c.Line, c.Col, "an output joins an argument the tool's schema does not have; it labels nothing", "")
 		}
 	}
+}
+
+// Belies says by what the definition contradicts a contract by which nothing leaves, and
+// is "" where it does not: by its title, by an argument, or, where the contract has a text
+// stay under our own roots, by the world it is open to. No text of the server is in it.
+func (t *Tool) Belies(c *policy.Contract) string {
+	d := t.definition
+	for _, title := range []strictjson.Value{d.Get("title"), d.Get("annotations").Get("title")} {
+		if s, ok := title.Text(); ok {
+			if word := c.BeliedBy(s); word != "" {
+				return "the title of this tool says " + strconv.Quote(word)
+			}
+		}
+	}
+	if slices.ContainsFunc(t.input.PropertyNames(), c.BeliedByArgument) {
+		return "an argument of this tool says who receives something"
+	}
+	if string(d.Get("annotations").Get("openWorldHint").Raw()) == "true" && c.KeepsText() {
+		return "the server says that this tool works on what others have (openWorldHint), where a text is content: local"
+	}
+	return ""
 }
 
 // concrete replaces wildcards by a token that can be an index and a key.

@@ -70,6 +70,7 @@ var needs = map[writ.Reason]string{
 	writ.PolicyAbsent:        "no policy was given, or a catalogue that was not made with it: both come from one policy.Parse and NewCatalogue",
 	writ.PolicyNoArguments:   "an act without a target, a selector or an amount needs a contract that allows it",
 	writ.PolicyClosed:        "the contract of this tool is closed; an operator must open it",
+	writ.PolicyMisdeclared:   "the operator's contract says less of this tool than its definition does; an operator must review it",
 	writ.PolicyContested:     "the value also stands where a stranger can write it; a person must decide",
 	writ.PolicyPointerClosed: "was guessed at too often; what a tool newly returns or the user types passes, or a person reopens it",
 	writ.PolicySessionClosed: "too many values were guessed at in this session; a person must reopen it",

@@ -18,7 +18,7 @@ collections: { channel: {}, doc: {} }
 tools:
   chat/list: { effect: read, outputs: [{ at: /ids/*, label: system, collection: channel, authoritative: true }, { at: /topic, label: external }, { at: /by, label: party }, { at: /pin, label: external, secret: true }] }
   chat/doc: { effect: read, outputs: [{ in: text, extract: json, pointer: /ids/*, label: external }, { in: text, extract: json, pointer: /sys/*, label: system }] }
-  chat/post: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user, output: chat/own#/ids/*] } } }
+  chat/pin: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user, output: chat/own#/ids/*] } } }
   chat/name: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user] } } }
   chat/send: { effect: send, args: { /channel: { role: target, collection: channel } } }
   chat/own: { effect: read, outputs: [{ at: /ids/*, label: system, collection: channel }] }
@@ -26,7 +26,7 @@ tools:
 `
 	const tools = `{"chat":[{"name":"list","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"doc","inputSchema":{"type":"object"}},{"name":"own","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
 {"name":"name","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},
-{"name":"post","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},{"name":"send","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},
+{"name":"pin","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},{"name":"send","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},
 {"name":"drop","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}}]}`
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	run := func(text, tool, channel string) gate.Decision {
@@ -47,7 +47,7 @@ tools:
 		tool, channel string
 		grows         []string // what the lines are
 	}{
-		{"post", "C-infra", []string{`{"tool":"chat/post","arg":"/channel","from":"chat/list#/ids/*"}`, `{"tool":"chat/post","arg":"/channel","const":"C-infra"}`}},
+		{"pin", "C-infra", []string{`{"tool":"chat/pin","arg":"/channel","from":"chat/list#/ids/*"}`, `{"tool":"chat/pin","arg":"/channel","const":"C-infra"}`}},
 		{"name", "C-topic", []string{`{"tool":"chat/name","arg":"/channel","from":"chat/list#/topic","writes":"ours"}`, `{"tool":"chat/name","arg":"/channel","const":"C-topic"}`}},
 		{"send", "C-infra", []string{`{"closed":"channel"}`, `{"tool":"chat/send","arg":"/channel","const":"C-infra"}`}},
 		{"send", "C-topic", []string{`{"tool":"chat/send","arg":"/channel","from":"chat/list#/topic","writes":"ours"}`, `{"tool":"chat/send","arg":"/channel","const":"C-topic"}`}},

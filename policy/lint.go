@@ -7,7 +7,6 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictyaml"
-	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -67,11 +66,11 @@ func (r *reader) lint(p *Policy) {
 		for i := range c.Outputs {
 			r.lintOutput(c, i, know)
 		}
+		r.lintLeaves(c)
 		if p.Profile != Standard {
 			continue
 		}
 		r.lintMakes(p, c)
-		r.lintLeaves(c)
 		r.lintDeletes(c, know)
 		r.lintRecords(p, c)
 		seen := map[*ArgRule]bool{}
@@ -84,54 +83,21 @@ func (r *reader) lint(p *Policy) {
 	}
 }
 
-var (
-	// leaving are words of names by which something goes to others, and receiving
-	// those of arguments that say to whom.
-	leaving   = words("send sends post posts publish share invite notify email mail message reply push upload pay transfer tweet broadcast forward")
-	receiving = words("cc bcc recipient recipients webhook")
-	// keeping are verbs behind which some of these are what something is done to.
-	keeping = words("update edit delete remove mark move archive unarchive label star pin draft save copy hide read list get set stop cancel close")
-)
-
-func words(s string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(s) {
-		out[w] = true
-	}
-	return out
-}
-
-// lintLeaves warns of an act that is called a write and by its name, or by what it is
-// told, is more: as a write it has none of the duties of what others read (R14, R29).
+// lintLeaves refuses an act that by its name, or by what it is told, goes to others, and
+// is declared without that: it would have none of the duties of what others read (R14,
+// R29). What a definition says beside its name the catalogue holds against it.
 func (r *reader) lintLeaves(c *Contract) {
-	const out = Send | Egress | Transfer
-	clauses := c.Cases
-	if c.CaseAt == nil {
-		clauses = []Case{{Effect: c.Effect, Line: c.Line, Col: c.Col}}
+	misdeclared := func(line, col int, said string) {
+		r.FaultAt(line, col, said+", and the act is declared as "+c.Declared().String()+": what leaves is send, egress or transfer", OutHint)
 	}
-	said := ""
-	for _, w := range text.NameWords(c.Tool) {
-		if keeping[w] {
-			break
-		}
-		if leaving[w] {
-			said = w
-			break
-		}
+	if word := c.BeliedBy(c.Tool); word != "" {
+		misdeclared(c.Line, c.Col, "the name of this tool says "+strictyaml.Word(word))
+		return
 	}
-	for _, k := range clauses {
-		to := ""
-		for _, a := range slices.Concat(c.Args, k.Args) {
-			if at := slices.DeleteFunc(slices.Clone(a.At.Tokens), func(t string) bool { return t == "*" }); len(at) > 0 && receiving[strings.ToLower(at[len(at)-1])] {
-				to = a.At.Source
-			}
-		}
-		switch {
-		case c.Closed || k.Effect&Write == 0 || k.Effect&out != 0:
-		case said != "" && c.CaseAt == nil:
-			r.WarnAt(k.Line, k.Col, "the name of this tool says "+strictyaml.Word(said)+", and it is declared as a write: what leaves is send, egress or transfer", "effect: [write, send]")
-		case to != "":
-			r.WarnAt(k.Line, k.Col, "the argument "+strictyaml.Word(to)+" says who receives something, and the act is declared as a write: what leaves is send, egress or transfer", "effect: [write, send]")
+	for a, e := range c.everyArg {
+		at := slices.DeleteFunc(slices.Clone(a.At.Tokens), func(t string) bool { return t == "*" })
+		if len(at) > 0 && e&Write != 0 && c.BeliedByArgument(at[len(at)-1]) {
+			misdeclared(a.Line, a.Col, "the argument "+strictyaml.Word(a.At.Source)+" says who receives something")
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -51,7 +52,8 @@ func checkCommand() *cobra.Command {
 		Use: "check", Short: "Check configuration and policy, without starting anything but with --live", Args: cli.NoArgs,
 		Long: "Check configuration and policy, without starting anything. With --live the servers are started\n" +
 			"and listed too, and what they list is held against the policy: a contract that no tool has, a rule\n" +
-			"that can never match, a definition that nobody approved or that changed since.",
+			"that can never match, a definition that nobody approved or that changed since. A tool by which\n" +
+			"something leaves, and whose contract says that nothing does, is refused.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if (f.config == "") == (f.policy == "") {
 				return cli.Fail(cli.ExitUsage, "writ check --config writ.yaml", "name a --config, or a --policy alone")
@@ -92,8 +94,9 @@ func checkCommand() *cobra.Command {
 	return f.oneServer(c)
 }
 
-// checkLive adds what the servers say now: one that is not there is a fault, and what
-// does not fit the policy a warning.
+// checkLive adds what the servers say now: one that is not there is a fault, and so is
+// what leaves where its contract says that nothing does; what else does not fit the policy
+// is a warning.
 func (f *flags) checkLive(c *cobra.Command, out *checked) error {
 	o, err := f.load()
 	if err != nil {
@@ -107,14 +110,18 @@ func (f *flags) checkLive(c *cobra.Command, out *checked) error {
 	if err := settled(c.Context(), g); err != nil {
 		return err
 	}
+	var faults config.Faults
 	for _, found := range findings(g) {
 		w := policy.Fault{File: o.file, Line: found.Line, Column: found.Column, Message: found.Server + "/" + found.Tool + ": " + found.Message, Hint: found.Hint}
 		if found.Line == 0 {
 			w.File = cmp.Or(f.config, f.policy)
 		}
+		if found.Reason == writ.PolicyMisdeclared {
+			faults = append(faults, w)
+			continue
+		}
 		out.Warnings = append(out.Warnings, w)
 	}
-	var faults config.Faults
 	for _, line := range failed(g) {
 		faults = append(faults, policy.Fault{File: cmp.Or(f.config, f.policy), Message: line})
 	}

@@ -27,6 +27,8 @@ func shutBecause(t *gate.Tool) string {
 		return "changed since you approved it" + unruled(t) + look
 	case writ.PolicyClosed:
 		return "the policy says closed"
+	case writ.PolicyMisdeclared:
+		return "its definition says that something leaves, and its contract that nothing does"
 	case writ.SchemaUnusable:
 		return "its schema cannot be used"
 	case writ.NameAmbiguous:
@@ -81,7 +83,7 @@ func findings(g *gateway.Gateway) (out []gate.Finding) {
 		t := cat.Lookup(f.Server, f.Tool)
 		switch {
 		case t != nil && t.Contract == nil:
-		case t != nil && f.Reason != "" && f.Reason == t.Reason:
+		case t != nil && f.Reason != "" && f.Reason == t.Reason && f.Reason != writ.PolicyMisdeclared: // which says by what
 			f.Message, f.Hint = shutBecause(t), ""
 			out = append(out, f)
 		default:

@@ -151,7 +151,12 @@ func tool(b *strings.Builder, t *gate.Tool) {
 		fmt.Fprintf(b, "    # the server says: %s\n", text.OneLine(first, 100))
 	}
 	args, all := leavesOf(strictjson.Get(t.Raw, "inputSchema"))
-	if all && reads(t, said, args) {
+	// What a tool says of itself is not drafted away.
+	belied := func(e policy.Effect) bool {
+		c := &policy.Contract{Tool: t.Name, Effect: e}
+		return c.BeliedBy(t.Name) != "" || t.Belies(c) != ""
+	}
+	if all && reads(t, said, args) && !belied(policy.Read) {
 		b.WriteString("    effect: read\n    arguments: plain\n")
 	} else {
 		name := text.NameWords(t.Name)
@@ -159,6 +164,9 @@ func tool(b *strings.Builder, t *gate.Tool) {
 		shut := e&(policy.Delete|policy.Transfer|policy.Auth) != 0
 		if hint(t, "destructiveHint") == "true" {
 			e |= policy.Delete
+		}
+		if belied(e) {
+			e |= policy.Send
 		}
 		fmt.Fprintf(b, "    effect: [%s]\n", strings.Join(e.Names(), ", "))
 		arguments(b, name, shut, args)

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -240,6 +241,23 @@ func (s *Schema) NamesProperty(path []string) bool {
 		}
 	}
 	return false
+}
+
+// PropertyNames are the names that the schema spells under `properties`, at any depth.
+func (s *Schema) PropertyNames() (names []string) {
+	if s == nil {
+		return nil
+	}
+	var seen distinct
+	for todo := []*js.Schema{s.root}; len(todo) > 0; {
+		t := todo[len(todo)-1]
+		if todo = todo[:len(todo)-1]; seen.add(t) {
+			names = slices.AppendSeq(names, maps.Keys(t.Properties))
+			todo = append(append(todo, inPlace(t)...), below(t)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func hasEnum(schemas []*js.Schema) bool {
