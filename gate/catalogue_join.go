@@ -11,6 +11,7 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
 )
 
 // join gives a vetted tool its contract and decides whether it is open.
@@ -104,21 +105,68 @@ func (m *making) compare(t *Tool, c *policy.Contract) {
 			warn(r.Line, r.Col, "the rule can never match: the tool's schema has no "+strconv.Quote(r.At.Source), "")
 			continue
 		}
-		for _, s := range r.From {
-			if s.Kind == policy.FromCatalog && r.Role == policy.Enum && !t.input.ListsValues(at) {
-				warn(r.Line, r.Col, "the tool's schema lists no values for "+strconv.Quote(r.At.Source)+", so from: catalog matches none", "from: [{const: [...]}]")
-			}
-		}
+		t.compareRule(&r, at, warn)
 	}
 	if c.CaseAt != nil && !t.input.Knows(c.CaseAt) {
 		warn(c.Line, c.Col, "the tool's schema has no argument that the cases are told apart by; every call has every effect", "")
+	}
+	for _, k := range c.Cases {
+		for _, v := range k.Values {
+			if t.input.ListsValues(c.CaseAt) && !t.input.EnumMember(c.CaseAt, strictjson.Of(v)) {
+				warn(k.Line, k.Col, "the case can never be: the tool's schema does not list "+strconv.Quote(string(v))+" there", "")
+			}
+		}
+	}
+	for _, b := range c.Budgets {
+		for _, at := range []provenance.Pattern{b.Sum, b.Per} {
+			if len(at.Tokens) > 0 && !t.input.Knows(concrete(at.Tokens)) && !opened(rules, at.Tokens) {
+				warn(c.Line, c.Col, "a budget counts by "+strconv.Quote(at.Source)+", which the tool's schema does not have", "")
+			}
+		}
 	}
 	for _, o := range c.Outputs {
 		if o.HasJoin && !t.input.Knows(o.Join) {
 			warn(c.Line, c.Col, "an output joins an argument the tool's schema does not have; it labels nothing", "")
 		}
+		if !o.InText && slices.ContainsFunc(t.output, func(s *schema.Schema) bool { return s.Omits(concrete(o.At.Tokens)) }) {
+			warn(c.Line, c.Col, "the output "+strconv.Quote(o.At.Source)+" is not in the tool's output schema; it labels nothing", "")
+		}
 	}
 }
+
+// compareRule looks for what one rule says of values that the schema does not admit.
+func (t *Tool) compareRule(r *policy.ArgRule, at []string, warn func(line, col int, message, hint string)) {
+	kinds, where := t.input.Kinds(at), strconv.Quote(r.At.Source)
+	none := func(of ...string) bool {
+		return len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return slices.Contains(of, k) })
+	}
+	switch {
+	case r.Open:
+	case none("null", "boolean", "number", "integer", "string", "object"):
+		warn(r.Line, r.Col, "the tool's schema has an array at "+where+": what is in it is judged without this rule", r.At.Source+"/*")
+	case none("null", "boolean", "number", "integer", "string"):
+		warn(r.Line, r.Col, "the tool's schema has an object at "+where+": what is in it is judged without this rule", r.At.Source+"/…")
+	case r.Role == policy.Amount && none("number", "integer", "string"):
+		warn(r.Line, r.Col, "the tool's schema has no number at "+where+", and the role is amount", "role: enum or control")
+	case textual[r.Type] && none("string"):
+		warn(r.Line, r.Col, "the tool's schema has no text at "+where+", and the type is "+string(r.Type), "")
+	case r.Type != provenance.Untyped && none("string", "number", "integer"):
+		warn(r.Line, r.Col, "the tool's schema has no value at "+where+" that the type "+string(r.Type)+" has a form for", "")
+	}
+	for _, s := range r.From {
+		if s.Kind == policy.FromCatalog && r.Role == policy.Enum && !t.input.ListsValues(at) {
+			warn(r.Line, r.Col, "the tool's schema lists no values for "+where+", so from: catalog matches none", "from: [{const: [...]}]")
+		}
+		for _, v := range s.Const {
+			if !s.Grown && t.input.ListsValues(at) && !t.input.EnumMember(at, strictjson.Of(v)) {
+				warn(r.Line, r.Col, "a constant can never match: the tool's schema lists the values of "+where+", and this is none of them", "")
+			}
+		}
+	}
+}
+
+// textual are the types that no number spells.
+var textual = map[provenance.Type]bool{provenance.Email: true, provenance.Host: true, provenance.URL: true, provenance.Path: true, provenance.Name: true, provenance.IBAN: true, provenance.Time: true}
 
 // Belies says by what the definition contradicts a contract by which nothing leaves, and
 // is "" where it does not: by its title, by an argument, or, where the contract has a text

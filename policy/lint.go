@@ -19,7 +19,9 @@ var prose = []string{"body", "text", "content", "description", "summary", "subje
 type supply struct {
 	collections map[string]bool
 	types       map[provenance.Type]bool
-	setters     map[[3]string]*ArgRule
+	// below are those of outputs that vouch for nothing.
+	below   map[[2]string]bool
+	setters map[[3]string]*ArgRule
 	// records are the collections that some output lists in records of their own,
 	// and whether one of these is authoritative (R9).
 	records map[string]bool
@@ -33,12 +35,16 @@ func last(p provenance.Pattern) string {
 }
 
 func supplyOf(p *Policy) supply {
-	s := supply{map[string]bool{}, map[provenance.Type]bool{}, map[[3]string]*ArgRule{}, map[string]bool{}}
+	s := supply{map[string]bool{}, map[provenance.Type]bool{}, map[[2]string]bool{}, map[[3]string]*ArgRule{}, map[string]bool{}}
 	for _, key := range slices.Sorted(maps.Keys(p.Contracts)) {
 		c := p.Contracts[key]
 		for _, o := range c.Outputs {
-			s.collections[o.Collection] = true
-			s.types[o.Type] = true
+			if o.Label >= writ.Party {
+				s.collections[o.Collection] = true
+				s.types[o.Type] = true
+			} else {
+				s.below[[2]string{"", o.Collection}], s.below[[2]string{string(o.Type), ""}] = true, true
+			}
 			if inRecord(&o) {
 				s.records[o.Collection] = s.records[o.Collection] || o.Authoritative
 			}
@@ -220,19 +226,21 @@ func (r *reader) lintOutput(c *Contract, i int, know supply) {
 
 // lintArg warns of an argument no output can vouch for.
 func (r *reader) lintArg(c *Contract, a *ArgRule, know supply) {
-	from := slices.DeleteFunc(slices.Clone(a.From), func(s Source) bool { return a.FromDefault && s.Kind == FromUser })
+	from := slices.DeleteFunc(slices.Clone(a.From), func(s Source) bool { return s.Kind == FromUser })
 	if len(from) != 1 || from[0].Kind != FromOutput || from[0].Tool != "" || a.Local || a.Composed || a.Open {
 		return
 	}
 	what, who := strictyaml.Word(a.At.Source)+" of "+strictyaml.Word(c.Server+"/"+c.Tool), "nothing can vouch for it"
-	if a.FromDefault {
+	if len(a.From) > 1 {
 		who = "only what the user types can vouch for it"
 	}
 	switch {
 	case a.Collection != "" && know.collections[a.Collection], a.Type != provenance.Untyped && know.types[a.Type]:
+	case a.Collection != "" && know.below[[2]string{"", a.Collection}], a.Type != provenance.Untyped && know.below[[2]string{string(a.Type), ""}]:
+		r.WarnAt(a.Line, a.Col, "the outputs of the collection or type of the argument "+what+" are labelled below party, and vouch for nothing; "+who, "from: [user], or label: system where the server alone can write it")
 	case a.Collection != "" || a.Type != provenance.Untyped:
 		r.WarnAt(a.Line, a.Col, "no output of this policy has the collection or type of the argument "+what+"; "+who, "")
-	default:
+	case len(a.From) == 1 || a.FromDefault:
 		r.WarnAt(a.Line, a.Col, "the argument "+what+" has neither collection nor type, by which output without a pointer matches; "+who,
 			"collection: …, type: …, or output: server/tool#/pointer")
 	}

@@ -226,6 +226,7 @@ func Parse(file string, b []byte) (*Policy, []Fault) {
 		r.Decode(root, &f)
 		p := r.compile(&f)
 		r.lint(p)
+		r.lintMeaning(p, &f)
 		if r.Count() == 0 {
 			p.Source = slices.Clone(b)
 			p.Digest = sha256.Sum256(b)

@@ -164,6 +164,31 @@ func (s *Schema) Knows(path []string) bool {
 // ListsValues reports whether it gives an enum, or a const, for a path.
 func (s *Schema) ListsValues(path []string) bool { return hasEnum(s.at(path)) }
 
+// Omits reports whether the schema spells the names of members somewhere on a path, and
+// neither the path's nor that there are others: a result will hardly have it.
+func (s *Schema) Omits(path []string) bool {
+	for i := range path {
+		if in := s.at(path[:i]); len(s.at(path[:i+1])) == 0 {
+			return !admits(in, true) && slices.ContainsFunc(in, func(t *js.Schema) bool { return len(t.Properties) > 0 })
+		}
+	}
+	return false
+}
+
+// Kinds are the JSON types that the schema admits at a path, nil where it does not say.
+func (s *Schema) Kinds(path []string) (kinds []string) {
+	for _, t := range s.at(path) {
+		switch {
+		case t.Types != nil:
+			kinds = append(kinds, t.Types.ToStrings()...)
+		case len(inPlace(t)) == 0:
+			return nil
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
 // EnumMember reports whether the value is a member of an enum, or the const,
 // that the schema gives for that path (R7).
 func (s *Schema) EnumMember(path []string, value strictjson.Value) bool {
