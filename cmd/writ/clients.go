@@ -136,10 +136,14 @@ func clientRemove() *cobra.Command {
 			case err != nil:
 				return cli.Fail(cli.ExitIO, "", "the registration cannot be removed")
 			}
-			fmt.Fprintf(c.OutOrStdout(), "removed %s\n", args[0])
-			return nil
+			return f.show(c, removed{args[0]}, func(w io.Writer) { fmt.Fprintf(w, "removed %s\n", args[0]) })
 		},
-	}, "state")
+	}, "state", "json")
+}
+
+// removed is what is no more: the client of that name, or a line of the grown policy.
+type removed struct {
+	Removed any `json:"removed"`
 }
 
 // registered returns the principal of the client of that name.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -62,6 +63,24 @@ func (f *flags) show(c *cobra.Command, v any, text func(io.Writer)) error {
 	}
 	text(c.OutOrStdout())
 	return nil
+}
+
+// showDone is show of what was done before something failed, n of it. Where that is
+// nothing, the failure is all there is.
+func (f *flags) showDone(c *cobra.Command, n int, v any, text func(io.Writer), failed error) error {
+	if n == 0 && failed != nil {
+		return failed
+	}
+	return cmp.Or(f.show(c, v, text), failed)
+}
+
+// aside is where a command says to a person what it is at: beside the JSON, where that
+// is asked for, so that standard output is the JSON alone.
+func (f *flags) aside(c *cobra.Command) io.Writer {
+	if f.json {
+		return c.ErrOrStderr()
+	}
+	return c.OutOrStdout()
 }
 
 // when prints a part of a line that is not always there.

@@ -71,10 +71,11 @@ func grownRemove() *cobra.Command {
 			if err := replaceFile(config.GrownFile(at), grown.Text); err != nil {
 				return cli.Fail(cli.ExitIO, "", "the file cannot be written: %w", err)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "taken back: %s\ntry: writ reload\n", grownLine(p.Grown[n-1]))
-			return nil
+			return f.show(c, removed{p.Grown[n-1]}, func(w io.Writer) {
+				fmt.Fprintf(w, "taken back: %s\ntry: writ reload\n", grownLine(p.Grown[n-1]))
+			})
 		},
-	}, "config")
+	}, "config", "json")
 	c.Flags().StringVar(&file, "policy", "", "policy `FILE`")
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ func initCommand() *cobra.Command {
 	var f flags
 	var name, out string
 	var env []string
-	c := &cobra.Command{
+	c := f.take(&cobra.Command{
 		Use:   "init [--config FILE | -- COMMAND [ARG …]]",
 		Short: "Discover the servers' tools and draft a policy",
 		Long: "Start the servers of writ.yaml (its policy need not exist yet), or the one after --, and\n" +
@@ -59,15 +60,17 @@ func initCommand() *cobra.Command {
 			} else if err != nil {
 				return cli.Fail(cli.ExitIO, "", "the draft cannot be written")
 			}
+			rep := initiated{Policy: out, Servers: []initiatedServer{}}
 			for _, s := range drafted.Servers {
-				fmt.Fprintf(c.OutOrStdout(), "  %-16s %3d tools   %s\n", s.Name, s.Tools, s.Says())
-				for _, l := range changes(s) {
-					fmt.Fprintln(c.OutOrStdout(), l)
-				}
+				rep.Servers = append(rep.Servers, initiatedServer{s.Name, s.Tools, s.Says(), changes(s)})
 			}
-			return f.drafted(c, servers, out)
+			if rep.Config, err = f.writeConfig(servers, out); err != nil {
+				return err
+			}
+			rep.Wrote = rep.Config != f.config
+			return f.show(c, rep, rep.print)
 		},
-	}
+	}, "json")
 	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE`")
 	c.Flags().StringVar(&name, "name", "", "`NAME` for the server after --")
 	c.Flags().StringArrayVar(&env, "env", nil, "`NAME` of an environment variable that the server after -- gets (repeated)")
@@ -75,40 +78,69 @@ func initCommand() *cobra.Command {
 	return c
 }
 
-// drafted writes the configuration beside a policy, where there is none yet, and says
-// what to do next.
-func (f *flags) drafted(c *cobra.Command, servers []upstream.Config, policy string) error {
-	w := c.OutOrStdout()
-	fmt.Fprintf(w, "drafted %s: reads are open, what nothing vouches for waits for a person\n", cli.Printable(policy))
-	if file := "writ.yaml"; f.config == "" {
-		var b strings.Builder
-		b.WriteString("servers:\n")
-		for _, s := range servers {
-			fmt.Fprintf(&b, "  - name: %s\n    command: [", s.Name)
-			for i, word := range s.Command {
-				when(&b, i > 0, ", ")
-				b.Write(strictjson.Quote(word)) // a JSON string is a YAML one
-			}
-			b.WriteString("]\n")
-			when(&b, len(s.Env) > 0, "    env:\n")
-			for _, n := range slices.Sorted(maps.Keys(s.Env)) {
-				fmt.Fprintf(&b, "      %s: %s\n", strictjson.Quote(n), strictjson.Quote("${"+n+"}"))
-			}
+// initiated is what was drafted and written.
+type initiated struct {
+	Policy  string            `json:"policy"`
+	Config  string            `json:"config,omitempty"` // "" where another one is there, and was left alone
+	Wrote   bool              `json:"wrote_config"`
+	Servers []initiatedServer `json:"servers"`
+}
+
+type initiatedServer struct {
+	Name    string   `json:"name"`
+	Tools   int      `json:"tools"`
+	Says    string   `json:"says"`              // where its lines are from
+	Changes []string `json:"changes,omitempty"` // against the nearest contract that ships
+}
+
+func (rep *initiated) print(w io.Writer) {
+	for _, s := range rep.Servers {
+		fmt.Fprintf(w, "  %-16s %3d tools   %s\n", s.Name, s.Tools, s.Says)
+		for _, l := range s.Changes {
+			fmt.Fprintln(w, l)
 		}
-		fmt.Fprintf(&b, "policy: %s\n\n# What only a person can let pass waits for one: writ watch, writ approve.\napprovals: true\n", strictjson.Quote(policy))
-		switch err := private.WriteOnce(file, []byte(b.String()), 0o600); {
-		case errors.Is(err, os.ErrExist):
-			fmt.Fprintf(w, "%s is there already and was left alone\n", file)
-			fmt.Fprintf(w, "  writ check --policy %s\n", cli.Printable(policy))
-			return nil
-		case err != nil:
-			return cli.Fail(cli.ExitIO, "", "%s cannot be written", file)
-		}
-		fmt.Fprintf(w, "wrote %s\n", file)
-		f.config = file
 	}
-	fmt.Fprintf(w, "  writ check --config %s\n  writ serve --config %s     # and in another terminal: writ watch\n", cli.Printable(f.config), cli.Printable(f.config))
-	return nil
+	policy, config := cli.Printable(rep.Policy), cli.Printable(rep.Config)
+	fmt.Fprintf(w, "drafted %s: reads are open, what nothing vouches for waits for a person\n", policy)
+	if config == "" {
+		fmt.Fprintf(w, "%s is there already and was left alone\n  writ check --policy %s\n", configFile, policy)
+		return
+	}
+	when(w, rep.Wrote, "wrote %s\n", config)
+	fmt.Fprintf(w, "  writ check --config %s\n  writ serve --config %s     # and in another terminal: writ watch\n", config, config)
+}
+
+// configFile is the configuration that init writes beside a policy.
+const configFile = "writ.yaml"
+
+// writeConfig writes the configuration beside a policy, where none is given. It returns
+// the one to go on with, "" where there is another one already.
+func (f *flags) writeConfig(servers []upstream.Config, policy string) (string, error) {
+	if f.config != "" {
+		return f.config, nil
+	}
+	var b strings.Builder
+	b.WriteString("servers:\n")
+	for _, s := range servers {
+		fmt.Fprintf(&b, "  - name: %s\n    command: [", s.Name)
+		for i, word := range s.Command {
+			when(&b, i > 0, ", ")
+			b.Write(strictjson.Quote(word)) // a JSON string is a YAML one
+		}
+		b.WriteString("]\n")
+		when(&b, len(s.Env) > 0, "    env:\n")
+		for _, n := range slices.Sorted(maps.Keys(s.Env)) {
+			fmt.Fprintf(&b, "      %s: %s\n", strictjson.Quote(n), strictjson.Quote("${"+n+"}"))
+		}
+	}
+	fmt.Fprintf(&b, "policy: %s\n\n# What only a person can let pass waits for one: writ watch, writ approve.\napprovals: true\n", strictjson.Quote(policy))
+	switch err := private.WriteOnce(configFile, []byte(b.String()), 0o600); {
+	case errors.Is(err, os.ErrExist):
+		return "", nil
+	case err != nil:
+		return "", cli.Fail(cli.ExitIO, "", "%s cannot be written", configFile)
+	}
+	return configFile, nil
 }
 
 // changes says in lines for a person how the tools of a server differ from those that

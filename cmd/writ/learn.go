@@ -282,9 +282,11 @@ func (f *flags) askLearned(c *cobra.Command, file string, r *learn.Report) error
 		return nil
 	}
 	for _, door := range doors {
-		if err := reloadAt(c.Context(), door, out); err != nil {
+		r, err := reloadAt(c.Context(), door)
+		if err != nil {
 			return err
 		}
+		r.print(out)
 	}
 	return nil
 }

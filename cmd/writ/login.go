@@ -52,7 +52,7 @@ func loginCommand() *cobra.Command {
 				return err
 			}
 			to, _ := url.Parse(at)
-			out := c.OutOrStdout()
+			out := f.aside(c)
 			o.Secret = os.Getenv(clientSecret)
 			o.Visit = func(page string) {
 				u, _ := url.Parse(page)
@@ -64,22 +64,30 @@ func loginCommand() *cobra.Command {
 			ctx, cancel := context.WithTimeout(c.Context(), signInTime)
 			defer cancel()
 			err = logins(state).Login(ctx, args[0], at, o)
-			if errors.Is(err, login.ErrOpen) {
-				fmt.Fprintf(out, "%s wants no login.\n", to.Host)
-				return nil
-			}
-			if err != nil {
+			open := errors.Is(err, login.ErrOpen)
+			if err != nil && !open {
 				return cli.Fail(cli.ExitIO, "writ login --help", "not signed in to %s: %w", args[0], err)
 			}
-			fmt.Fprintf(out, "Signed in to %s.\n", args[0])
-			return nil
+			return f.show(c, signedIn{args[0], !open}, func(w io.Writer) {
+				if open {
+					fmt.Fprintf(w, "%s wants no login.\n", to.Host)
+				} else {
+					fmt.Fprintf(w, "Signed in to %s.\n", args[0])
+				}
+			})
 		},
-	}, "state", "config")
+	}, "state", "config", "json")
 	c.Flags().StringVar(&at, "url", "", "the server's `URL`, where no configuration names it yet")
 	c.Flags().StringVar(&o.Client, "client", "", "client `ID` that the authorization server gave; its secret, if any, is read from "+clientSecret)
 	c.Flags().IntVar(&o.Port, "port", 0, "`PORT` of 127.0.0.1 that the browser comes back to (default: any)")
 	c.Flags().BoolVar(&open, "open", false, "open the page in the browser")
 	return c
+}
+
+// signedIn is what stands of a login after it was asked for, or forgotten.
+type signedIn struct {
+	Server   string `json:"server"`
+	SignedIn bool   `json:"signed_in"` // false too where the server wants no login
 }
 
 func logoutCommand() *cobra.Command {
@@ -101,9 +109,9 @@ func logoutCommand() *cobra.Command {
 			} else if err != nil {
 				return cli.Fail(cli.ExitIO, "", "%w", err)
 			}
-			return f.show(c, struct{}{}, func(w io.Writer) { fmt.Fprintf(w, "The login at %s is forgotten.\n", args[0]) })
+			return f.show(c, signedIn{Server: args[0]}, func(w io.Writer) { fmt.Fprintf(w, "The login at %s is forgotten.\n", args[0]) })
 		},
-	}, "state")
+	}, "state", "json")
 }
 
 // hosted returns the URL of a server: the one given, or that of the configuration.

@@ -220,10 +220,14 @@ func receiptIssue() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = c.OutOrStdout().Write(msg)
-				return err
+				return f.show(c, issued{string(msg)}, func(w io.Writer) { w.Write(msg) })
 			})(c, nil)
-		}}, "state", "config", "namespace")
+		}}, ofMemory...)
+}
+
+// issued is the receipt as it stands in its file, signature and all.
+type issued struct {
+	Receipt string `json:"receipt"`
 }
 
 // receiptReport is what `writ memory receipt verify --json` prints.

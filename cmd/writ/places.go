@@ -74,18 +74,28 @@ func placesClear() *cobra.Command {
 				}
 				numbers = []uint64{n}
 			}
+			cleared, failed := []uint64{}, error(nil)
 			for _, n := range numbers {
-				switch err := gateway.ClearPlace(c.Context(), st, namespace, n, time.Now()); {
-				case errors.Is(err, audit.ErrNotFound):
-					return cli.Fail(cli.ExitData, "writ places list", "no place of that number is lowered")
-				case err != nil:
-					return cli.Fail(cli.ExitIO, "writ audit verify", "it could not be recorded: %w", err)
+				err := gateway.ClearPlace(c.Context(), st, namespace, n, time.Now())
+				if errors.Is(err, audit.ErrNotFound) {
+					failed = cli.Fail(cli.ExitData, "writ places list", "no place of that number is lowered")
+				} else if err != nil {
+					failed = cli.Fail(cli.ExitIO, "writ audit verify", "it could not be recorded: %w", err)
 				}
-				fmt.Fprintf(c.OutOrStdout(), "cleared %d\n", n)
+				if failed != nil {
+					break
+				}
+				cleared = append(cleared, n)
 			}
-			return nil
+			return f.showDone(c, len(cleared), struct {
+				Cleared []uint64 `json:"cleared"`
+			}{cleared}, func(w io.Writer) {
+				for _, n := range cleared {
+					fmt.Fprintf(w, "cleared %d\n", n)
+				}
+			}, failed)
 		}),
-	}, "state", "namespace")
+	}, "state", "namespace", "json")
 	c.Flags().BoolVar(&all, "all", false, "every place")
 	return c
 }

@@ -37,14 +37,21 @@ func reloadCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			all, failed := []reloaded{}, error(nil)
 			for _, door := range doors {
-				if err := reloadAt(c.Context(), door, c.OutOrStdout()); err != nil {
-					return err
+				r, err := reloadAt(c.Context(), door)
+				if failed = err; err != nil {
+					break
 				}
+				all = append(all, r)
 			}
-			return nil
+			return f.showDone(c, len(all), all, func(w io.Writer) {
+				for _, r := range all {
+					r.print(w)
+				}
+			}, failed)
 		},
-	}, "state")
+	}, "state", "json")
 }
 
 // reloaded is what a gateway says of a reload.
@@ -72,27 +79,25 @@ func (r *reloaded) print(w io.Writer) {
 	}
 }
 
-func reloadAt(ctx context.Context, door *http.Client, out io.Writer) error {
+func reloadAt(ctx context.Context, door *http.Client) (r reloaded, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://localhost/reload", nil)
 	if err != nil {
-		return err
+		return r, err
 	}
 	resp, err := door.Do(req)
 	if err != nil {
-		return cli.Fail(cli.ExitIO, "writ serve", "the gateway does not answer")
+		return r, cli.Fail(cli.ExitIO, "writ serve", "the gateway does not answer")
 	}
 	defer resp.Body.Close()
-	var r reloaded
 	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&r) != nil {
-		return cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read")
+		return r, cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read")
 	}
 	if r.Error != "" {
-		return cli.Fail(cli.ExitConfig, cli.OneLine(cmp.Or(r.Try, "writ check"), 200), "nothing was changed: %s", cli.Printable(r.Error))
+		return r, cli.Fail(cli.ExitConfig, cli.OneLine(cmp.Or(r.Try, "writ check"), 200), "nothing was changed: %s", cli.Printable(r.Error))
 	}
-	r.print(out)
-	return nil
+	return r, nil
 }
 
 // reload reads a gateway's files again and puts them in force, all or none.

@@ -155,43 +155,41 @@ func sessionSay() *cobra.Command {
 				if screenFile != "" {
 					return cli.Fail(cli.ExitUsage, "screen: in writ.yaml", "the gateway that has the session has the input policy, too")
 				}
-				return f.sayToAll(c, client, string(text))
+				all, err := f.sayTo(c.Context(), client, string(text))
+				return f.showSaid(c, all, err)
 			}
 			return inSession(c.Context(), dir, args[0], input, func(g *gateway.Gateway, session downstream.Session) error {
 				id, err := g.Turn(c.Context(), session, string(text))
 				var halted *gateway.HaltedError
 				if errors.As(err, &halted) {
-					fmt.Fprintf(c.OutOrStdout(), "halted: %s\n", halted.Rejection.Reason)
-					when(c.OutOrStdout(), halted.Reply != "", "%s\n", cli.Printable(halted.Reply))
-					return cli.Ended(cli.ExitRefused)
+					return f.showSaid(c, []said{{Halted: string(halted.Rejection.Reason), Reply: halted.Reply}}, nil)
 				} else if err != nil {
 					return cli.Fail(cli.ExitIO, "writ audit verify", "the turn could not be recorded: %w", err)
 				}
-				fmt.Fprintf(c.OutOrStdout(), "evidence %s\n", id)
-				return nil
+				return f.showSaid(c, []said{{Evidence: id}}, nil)
 			})
 		},
-	}, "state")
+	}, "state", "json")
 	c.Flags().IntVar(&client, "pid", 0, "the sessions of the client with this process `ID`")
 	c.Flags().StringVar(&screenFile, "screen", "", "input policy `FILE`, or default: a turn that matches halts the session")
 	return c
 }
 
-// sayToAll says it in each session of a client, and prints what became of it.
-func (f *flags) sayToAll(c *cobra.Command, pid int, text string) error {
-	all, err := f.sayTo(c.Context(), pid, text)
-	for _, s := range all {
-		if s.Halted == "" {
-			fmt.Fprintf(c.OutOrStdout(), "evidence %s\n", cli.OneLine(s.Evidence, 80))
-			continue
-		}
-		fmt.Fprintf(c.OutOrStdout(), "halted: %s\n", cli.OneLine(s.Halted, 80))
-		when(c.OutOrStdout(), s.Reply != "", "%s\n", cli.Printable(s.Reply))
-		if err == nil {
-			err = cli.Ended(cli.ExitRefused)
-		}
+// showSaid shows what became of a turn in each session that got it.
+func (f *flags) showSaid(c *cobra.Command, all []said, failed error) error {
+	if failed == nil && slices.ContainsFunc(all, func(s said) bool { return s.Halted != "" }) {
+		failed = cli.Ended(cli.ExitRefused)
 	}
-	return err
+	return f.showDone(c, len(all), all, func(w io.Writer) {
+		for _, s := range all {
+			if s.Halted == "" {
+				fmt.Fprintf(w, "evidence %s\n", cli.OneLine(s.Evidence, 80))
+				continue
+			}
+			fmt.Fprintf(w, "halted: %s\n", cli.OneLine(s.Halted, 80))
+			when(w, s.Reply != "", "%s\n", cli.Printable(s.Reply))
+		}
+	}, failed)
 }
 
 // inSession works in the session kept under a name, or of a public id, over the
@@ -264,11 +262,10 @@ func sessionReopen() *cobra.Command {
 				if err := g.Reopen(c.Context(), s); err != nil {
 					return cli.Fail(cli.ExitIO, "writ audit verify", "it could not be recorded: %w", err)
 				}
-				fmt.Fprintf(c.OutOrStdout(), "reopened %s\n", s.PublicID())
-				return nil
+				return f.showSession(c, "reopened", s.PublicID())
 			})
 		},
-	}, "state")
+	}, "state", "json")
 }
 
 type sessionLine struct {
@@ -352,16 +349,24 @@ func sessionClose() *cobra.Command {
 				}
 			}
 			if gone {
-				fmt.Fprintln(c.OutOrStdout(), "the log has no such session: its name is free")
-				return nil
+				return f.show(c, sessionDone{}, func(w io.Writer) { fmt.Fprintln(w, "the log has no such session: its name is free") })
 			}
 			if err := gateway.EndSession(c.Context(), st, id, time.Now()); err != nil {
 				return notFound(err)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "closed %s\n", cli.OneLine(id, 80))
-			return nil
+			return f.showSession(c, "closed", id)
 		}),
-	}, "state")
+	}, "state", "json")
+}
+
+// sessionDone is what became of a session; of one that the log does not have, nothing.
+type sessionDone struct {
+	Session string `json:"session,omitempty"`
+	Done    string `json:"done,omitempty"` // closed or reopened
+}
+
+func (f *flags) showSession(c *cobra.Command, done, id string) error {
+	return f.show(c, sessionDone{id, done}, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", done, cli.OneLine(id, 80)) })
 }
 
 // publicID is the public id of a session, given by it or by the name it is kept

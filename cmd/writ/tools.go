@@ -149,14 +149,20 @@ func toolsApprove() *cobra.Command {
 			if o.file == "" {
 				return cli.Fail(cli.ExitUsage, "writ tools approve SERVER --config FILE", "the built-in policy has its pins already")
 			}
-			return approve(c, o, args[0], yes)
+			return f.approve(c, o, args[0], yes)
 		},
-	}, "state", "config")
+	}, "state", "config", "json")
 	c.Flags().BoolVar(&yes, "yes", false, "write the pins without asking")
 	return f.oneServer(c)
 }
 
-func approve(c *cobra.Command, o *files, which string, yes bool) error {
+// pinned is a pin that was written.
+type pinned struct {
+	Tool string `json:"tool"`
+	Pin  string `json:"pin"`
+}
+
+func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) error {
 	server, tool, one := strings.Cut(which, "/")
 	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel))
 	if err != nil {
@@ -174,8 +180,8 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 	if err != nil {
 		return config.Invalid(err)
 	}
-	out, in := c.OutOrStdout(), bufio.NewReader(c.InOrStdin())
-	found, written := 0, 0
+	out, in := f.aside(c), bufio.NewReader(c.InOrStdin())
+	found, written := 0, []pinned{}
 	for _, t := range cat.Tools() {
 		if t.Server != server || one && t.Name != tool || t.Method != policy.CallTool {
 			continue
@@ -191,7 +197,7 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 		if source, err = policy.SetPin(source, t.Server+"/"+t.Name, t.Pin); err != nil {
 			return cli.Fail(cli.ExitData, "writ check --policy "+o.file, "the pin cannot be written: %w", err)
 		}
-		written++
+		written = append(written, pinned{cli.Printable(t.Server + "/" + t.Name), t.Pin})
 	}
 	if found == 0 {
 		for _, f := range findings {
@@ -201,14 +207,14 @@ func approve(c *cobra.Command, o *files, which string, yes bool) error {
 		}
 		return cli.Fail(cli.ExitData, "writ tools", "there is no such tool")
 	}
-	if written == 0 {
-		return nil
+	if len(written) > 0 {
+		if err := replaceFile(o.file, source); err != nil {
+			return cli.Fail(cli.ExitIO, "", "the policy cannot be written: %w", err)
+		}
 	}
-	if err := replaceFile(o.file, source); err != nil {
-		return cli.Fail(cli.ExitIO, "", "the policy cannot be written: %w", err)
-	}
-	fmt.Fprintf(out, "%d pinned in %s; a gateway that runs takes it at the next writ reload\n", written, cli.Printable(o.file))
-	return nil
+	return f.show(c, written, func(w io.Writer) {
+		when(w, len(written) > 0, "%d pinned in %s; a gateway that runs takes it at the next writ reload\n", len(written), cli.Printable(o.file))
+	})
 }
 
 // toPin shows a tool's definition, or says why there is nothing to approve.
