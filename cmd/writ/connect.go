@@ -59,7 +59,8 @@ func connectCommand() *cobra.Command {
 			"comments and environment stay as they are, and so do credentials in the environment. The\n" +
 			"servers are started once, to draft a policy of their tools. What cannot be put behind Writ\n" +
 			"is named and left alone. Where the client has hooks that are known (claude-code), they are added\n" +
-			"to its settings: what you type is on record, and its own tools are judged too.\n\n" +
+			"to its settings, of a project to those of yours there (.claude/settings.local.json): what you\n" +
+			"type is on record, and its own tools are judged too.\n\n" +
 			"Clients: " + clientNames() + "; or the path of a file like\n" +
 			"mcp.json. The client's file is changed after a look at the change, and a copy of it is\n" +
 			"kept; writ disconnect puts it back. Start the client anew afterwards.",

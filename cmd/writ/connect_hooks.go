@@ -91,9 +91,9 @@ func (h *hooksChange) write() error {
 }
 
 // heir is another place of the client that is connected, and for which the hooks that came
-// with this one are to stay; nil where they go with it.
+// with this one are to stay; nil where they go with it. A project has hooks of its own.
 func (p *place) heir(rec *connected) (*place, *connected, error) {
-	if rec.Hooks == nil {
+	if rec.Hooks == nil || p.project {
 		return nil, nil, nil
 	}
 	all, err := foundPlaces()

@@ -118,8 +118,15 @@ func findPlace(arg string, of scope) (*place, error) {
 		}
 		p.given, p.title = arg+" --local "+private.Quote(of.local), c.Title+" in "+cli.Printable(of.local)
 	}
-	if c != nil && project == "" {
+	switch {
+	case c == nil:
+	case project == "":
 		p.hooksFile, p.events = c.HooksFile(w)
+	default:
+		if project, err = filepath.Abs(project); err != nil {
+			return nil, cli.Fail(cli.ExitIO, "", "the directory has no absolute path")
+		}
+		p.hooksFile, p.events = c.ProjectHooks(project)
 	}
 	for _, file := range candidates {
 		if file, err = filepath.Abs(file); err != nil {
@@ -333,7 +340,7 @@ func foundPlaces() (out []*place, err error) {
 		}
 		p := &place{name: rec.Client, title: "A file", layout: rec.Layout, file: rec.File, dir: filepath.Join(base, d.Name())}
 		if c := clients.Named(rec.Client); c != nil {
-			p.title = c.Title
+			p.title, p.project = c.Title, true // its own file was found by its name
 		}
 		out = append(out, p)
 	}

@@ -16,6 +16,8 @@ type Client struct {
 	project []string             // the file of a project, "" where it has none
 	locals  string               // in its own file, the object of directories with servers of their own
 	hooks   func(World) string   // the file of what it runs at events, nil where that is not known
+	// projectHooks is that file of a project, of one account's own; "" where it has none.
+	projectHooks []string
 }
 
 // World is what a path depends on.
@@ -34,8 +36,19 @@ func (c *Client) HooksFile(w World) (file string, events []HookEvent) {
 	if c.hooks == nil {
 		return "", nil
 	}
-	return c.hooks(w), []HookEvent{{"UserPromptSubmit", ""}, {"PreToolUse", "*"}, {"PostToolUse", "*"}, {"PostToolUseFailure", "*"}}
+	return c.hooks(w), hookEvents
 }
+
+// ProjectHooks is the same of a project's directory: the file in which the client keeps
+// what one account wants there, and nobody else who works on the project.
+func (c *Client) ProjectHooks(dir string) (file string, events []HookEvent) {
+	if len(c.projectHooks) == 0 {
+		return "", nil
+	}
+	return filepath.Join(append([]string{dir}, c.projectHooks...)...), hookEvents
+}
+
+var hookEvents = []HookEvent{{"UserPromptSubmit", ""}, {"PreToolUse", "*"}, {"PostToolUse", "*"}, {"PostToolUseFailure", "*"}}
 
 // Project is the client's file in a project's directory, "" where it has none.
 func (c *Client) Project(dir string) string {
@@ -86,7 +99,7 @@ func (c *Client) Locals(b []byte) (dirs []string) {
 
 // All are the clients that are known by name.
 var All = []*Client{
-	{Name: "claude-code", Title: "Claude Code", Layout: Layout{Key: "mcpServers"}, project: []string{".mcp.json"}, locals: "projects",
+	{Name: "claude-code", Title: "Claude Code", Layout: Layout{Key: "mcpServers"}, project: []string{".mcp.json"}, projectHooks: []string{".claude", "settings.local.json"}, locals: "projects",
 		home: func(w World) []string {
 			if dir := w.Env("CLAUDE_CONFIG_DIR"); dir != "" {
 				return []string{filepath.Join(dir, ".claude.json")}
