@@ -1,0 +1,229 @@
+// Package statement says of a text in SQL whether it is one query and only reads. It is
+// pure: what is not certain does not read, and no database is asked.
+//
+// A statement reads if a small grammar takes it whole: SELECT, with its joins, sub-queries
+// and common table expressions, over names and functions of words.txt. There is no
+// comment in it, no second statement, no text in another quoting than two apostrophes and
+// without a backslash, no parameter, no lock, and nothing that one of the databases would
+// read otherwise than the grammar does. It takes less than any database does, and what it
+// takes it may take for more than that database would: the database refuses it then.
+//
+// That a statement reads does not say that it may know what it reads. What a view, a rule
+// or a computed column runs was put there by who made the database.
+package statement
+
+import (
+	_ "embed"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Dialect is whose SQL a statement is in.
+type Dialect string
+
+// The databases whose statements can be read.
+const (
+	SQLite   Dialect = "sqlite"
+	Postgres Dialect = "postgres"
+)
+
+// MaxStatement is how long a statement may be to be looked at, and maxDepth how deep what
+// it nests.
+const (
+	MaxStatement = 8 << 10
+	maxDepth     = 40
+)
+
+// Reads reports whether all that the statement does is read.
+func Reads(d Dialect, sql string) bool {
+	if d != SQLite && d != Postgres || len(sql) > MaxStatement {
+		return false
+	}
+	tokens, ok := scan(sql)
+	if !ok {
+		return false
+	}
+	p := &parser{dialect: d, tokens: tokens}
+	p.explain()
+	p.query()
+	p.take(";")
+	return !p.failed && p.peek(0).kind == end
+}
+
+type kind uint8
+
+const (
+	end    kind = iota
+	word        // in lower case
+	quoted      // a name between quotation marks
+	text        // between apostrophes
+	number
+	sign
+)
+
+type token struct {
+	kind kind
+	text string // of words, quoted names and signs
+}
+
+// scan takes a statement apart. It is not ok where two databases, or two settings of one,
+// could disagree about where a piece ends.
+func scan(s string) (out []token, ok bool) {
+	if !utf8.ValidString(s) {
+		return nil, false
+	}
+	for i := 0; i < len(s); {
+		switch c := s[i]; {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			i++
+		case c == '\'' || c == '"':
+			n := closing(s[i:])
+			if n < 0 {
+				return nil, false
+			}
+			if inside := s[i+1 : i+n-1]; c == '"' {
+				out = append(out, token{quoted, inside})
+			} else {
+				out = append(out, token{text, ""})
+			}
+			i += n
+		case letter(c):
+			n := run(s[i:], func(c byte) bool { return letter(c) || digit(c) })
+			if next(s, i+n, `'"$`) {
+				return nil, false // E'…', U&"…" and their like, or a name with a $
+			}
+			out = append(out, token{word, strings.ToLower(s[i : i+n])})
+			i += n
+		case digit(c):
+			n := numeral(s[i:])
+			if i+n < len(s) && (letter(s[i+n]) || digit(s[i+n])) || next(s, i+n, `.'"$`) {
+				return nil, false
+			}
+			out = append(out, token{number, ""})
+			i += n
+		case strings.IndexByte("(),;[]", c) >= 0:
+			out = append(out, token{sign, string(c)})
+			i++
+		case c == '.':
+			if i+1 < len(s) && digit(s[i+1]) {
+				return nil, false // .5, or a field of a name that ends in a digit
+			}
+			out = append(out, token{sign, "."})
+			i++
+		case c == ':':
+			if !strings.HasPrefix(s[i:], "::") {
+				return nil, false // a parameter
+			}
+			out = append(out, token{sign, "::"})
+			i += 2
+		case strings.IndexByte(operating, c) >= 0:
+			n := run(s[i:], func(c byte) bool { return strings.IndexByte(operating, c) >= 0 })
+			signs := operator(s[i : i+n])
+			if signs == nil {
+				return nil, false
+			}
+			for _, o := range signs {
+				out = append(out, token{sign, o})
+			}
+			i += n
+		default:
+			return nil, false
+		}
+	}
+	return append(out, token{}), true
+}
+
+// closing is how long a text between quotation marks is with both of them; twice the mark
+// is one within. What else a text can hold is not certain: a backslash escapes under a
+// setting of PostgreSQL.
+func closing(s string) int {
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == s[0] && i+1 < len(s) && s[i+1] == s[0]:
+			i++
+		case c == s[0]:
+			return i + 1
+		case c == '\\' || c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f:
+			return -1
+		}
+	}
+	return -1
+}
+
+func letter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+func next(s string, i int, of string) bool { return i < len(s) && strings.IndexByte(of, s[i]) >= 0 }
+
+func run(s string, is func(byte) bool) (n int) {
+	for n < len(s) && is(s[n]) {
+		n++
+	}
+	return n
+}
+
+// numeral is how long a number is: 12, 1.5, 1e3.
+func numeral(s string) int {
+	n := run(s, digit)
+	if n+1 < len(s) && s[n] == '.' && digit(s[n+1]) {
+		n += 1 + run(s[n+1:], digit)
+	}
+	if n < len(s) && s[n]|0x20 == 'e' {
+		signed := n + 1
+		if next(s, signed, "+-") {
+			signed++
+		}
+		if more := run(s[min(signed, len(s)):], digit); more > 0 {
+			n = signed + more
+		}
+	}
+	return n
+}
+
+const operating = `+-*/<>=~!@#%^&|?` + "`"
+
+// operators are those whose meaning is the databases' own, as PostgreSQL reads a run of
+// such characters: whole, but for a sign at its end.
+var operators = set("+ - * / % < > <= >= = == <> != || ~ ~* !~ !~* -> ->> #> #>> @> <@")
+
+func operator(s string) []string {
+	switch {
+	case strings.Contains(s, "--") || strings.Contains(s, "/*"):
+		return nil // a comment
+	case operators[s]:
+		return []string{s}
+	case len(s) > 1 && strings.HasSuffix(s, "-") && operators[s[:len(s)-1]] && !strings.ContainsAny(s, "~!@#%^&|?`"):
+		return []string{s[:len(s)-1], "-"}
+	}
+	return nil
+}
+
+//go:embed words.txt
+var table string
+
+// lists are those of words.txt, by their names.
+var lists = func() map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for line := range strings.Lines(table) {
+		name, words, ok := strings.Cut(line, ":")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if out[name] == nil {
+			out[name] = map[string]bool{}
+		}
+		for _, w := range strings.Fields(words) {
+			out[name][w] = true
+		}
+	}
+	return out
+}()
+
+func set(words string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		out[w] = true
+	}
+	return out
+}
