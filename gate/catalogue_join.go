@@ -110,6 +110,9 @@ func (m *making) compare(t *Tool, c *policy.Contract) {
 	if c.CaseAt != nil && !t.input.Knows(c.CaseAt) {
 		warn(c.Line, c.Col, "the tool's schema has no argument that the cases are told apart by; every call has every effect", "")
 	}
+	if c.ReadsAt != nil && !t.input.Knows(c.ReadsAt) {
+		warn(c.Line, c.Col, "the tool's schema has no argument where reads looks for a statement; no call is a read", "")
+	}
 	for _, k := range c.Cases {
 		for _, v := range k.Values {
 			if t.input.ListsValues(c.CaseAt) && !t.input.EnumMember(c.CaseAt, strictjson.Of(v)) {

@@ -5,6 +5,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
+	"github.com/writ-project/writ/internal/statement"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
@@ -15,13 +16,17 @@ func (t *Tool) listed(shadow bool) bool {
 }
 
 // Effect returns what this call can do: the contract's effect, or that of the
-// case the arguments name, and what the server's annotations add. Without a
+// case the arguments name, or a read where its statement only reads, and what the
+// server's annotations add. Without a
 // contract, and for a value no case names, it is EveryEffect.
 func (t *Tool) Effect(args strictjson.Value) policy.Effect {
 	if t == nil || t.Contract == nil {
 		return policy.EveryEffect
 	}
 	e := t.Contract.Effect
+	if onlyReads(t.Contract, args) {
+		e = policy.Read
+	}
 	if t.Contract.CaseAt != nil {
 		c := caseOf(t.Contract, args)
 		if c == nil {
@@ -58,6 +63,15 @@ func (t *Tool) rules(args strictjson.Value) []policy.ArgRule {
 		return append(slices.Clone(t.Contract.Args), c.Args...)
 	}
 	return t.Contract.Args
+}
+
+// onlyReads reports whether the statement that the contract says where to find only reads.
+func onlyReads(c *policy.Contract, args strictjson.Value) bool {
+	if c.ReadsAt == nil {
+		return false
+	}
+	sql, ok := args.Find(c.ReadsAt).Text()
+	return ok && statement.Reads(c.ReadsIn, sql)
 }
 
 // caseOf returns the case the arguments name, nil when they name none.

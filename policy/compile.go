@@ -9,6 +9,7 @@ import (
 
 	"github.com/writ-project/writ/internal/money"
 	"github.com/writ-project/writ/internal/schema"
+	"github.com/writ-project/writ/internal/statement"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
@@ -117,6 +118,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	}
 	c.Args = r.args(p, f.Args, nil)
 	r.cases(p, c, f)
+	r.reads(c, f)
 	c.Plain, _ = pick(r, f.Arguments, map[string]bool{"plain": true})
 	r.bindings(p, c, f)
 	r.composites(c, f)
@@ -425,6 +427,27 @@ func (r *reader) cases(p *Policy, c *Contract, f *toolFile) {
 	}
 	if f.Cases.Given() && f.Cases.Node.Kind == strictyaml.List && len(f.Cases.Items) == 0 {
 		r.Fault(f.Cases.Node, "an empty list of cases", "remove it")
+	}
+}
+
+// reads compiles `reads:`.
+func (r *reader) reads(c *Contract, f *toolFile) {
+	for i, e := range f.Reads.Entries {
+		at, err := provenance.ParsePattern(e.Key.Value)
+		in, ok := pick(r, e.Value, map[string]statement.Dialect{"sqlite": statement.SQLite, "postgres": statement.Postgres})
+		switch {
+		case err != nil || !at.Exact() || len(at.Tokens) == 0:
+			r.Fault(e.Key, "the statement stands in one argument, by its exact pointer", "/query")
+		case i > 0:
+			r.Fault(e.Key, "one argument holds the statement", "remove one")
+		case f.Cases.Given() || !c.Effect.Gated():
+			r.Fault(e.Key, "reads says which calls of a tool that acts only read, by its effect and not by cases", "effect: [write, delete]")
+		case ok:
+			c.ReadsAt, c.ReadsIn = at.Tokens, in
+		}
+	}
+	if f.Reads.Given() && f.Reads.Node.Kind == strictyaml.Mapping && len(f.Reads.Entries) == 0 {
+		r.Fault(f.Reads.Node, "an empty mapping names no statement", "reads: { /query: postgres }")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/internal/money"
+	"github.com/writ-project/writ/internal/statement"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
 )
@@ -289,6 +290,8 @@ type Contract struct {
 	Args         []ArgRule
 	Outputs      []provenance.OutputRule
 	NoArgs       NoArgs
+	ReadsAt      []string // path of a statement that makes the call a read where it only reads, nil without one
+	ReadsIn      statement.Dialect
 	CaseAt       []string // path of the discriminating argument, nil without cases
 	Cases        []Case
 	OutputSchema []byte // operator's schema where the server publishes none

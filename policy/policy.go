@@ -73,6 +73,9 @@ type toolFile struct {
 	// NoArgs is approval (default: a person is asked), refuse, user or allow,
 	// for calls without a target, selector or amount (R21).
 	NoArgs strictyaml.String `yaml:"no_args"`
+	// Reads names the argument that holds a statement in SQL, and whose SQL it is. One
+	// query that only reads is a read, whatever the effect: { /query: sqlite }
+	Reads strictyaml.Map[strictyaml.String] `yaml:"reads"`
 	// Cases gives effect and args per value of one argument:
 	// - { /method: [get, list], effect: read }
 	Cases strictyaml.Seq[caseFile] `yaml:"cases"`
