@@ -215,8 +215,9 @@ func (j *judge) askable(against []writ.Failure) bool {
 			continue
 		}
 		// What the operator listed for an enum or a control is his to change, not a
-		// matter of evidence.
-		lists := l.failed == writ.ProvenanceConst && (l.role == policy.Control || l.role == policy.Enum)
+		// matter of evidence, unless he says that a person may.
+		lists := l.failed == writ.ProvenanceConst && (l.role == policy.Control || l.role == policy.Enum) &&
+			!slices.ContainsFunc(j.sources(l), func(s policy.Source) bool { return s.Kind == policy.FromApproval })
 		if n++; !writ.Askable(l.failed) || l.answer || lists {
 			return false
 		}
