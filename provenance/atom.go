@@ -366,7 +366,8 @@ const maxLinks = 64
 // outside in. In one that is called as a file or a text is, "md" is the end of a file's
 // name until it has three parts or a path behind it: of two alone it carries nothing. In
 // a path no host is looked for, unless it begins as a share does. A backslash is read as
-// a slash, as what asks for URLs and for shares reads it.
+// a slash, as what asks for URLs and for shares reads it. What narrows a search is no link
+// in a text ("is:open").
 func PlainAtoms(s string, names []string) []Atom {
 	in := argumentOf(names)
 	spelt, s := s, slashed(s)
@@ -380,13 +381,15 @@ func PlainAtoms(s string, names []string) []Atom {
 	}
 	out := atomsAs(s, read, func(a Atom) bool {
 		switch a.Kind {
-		case LinkAtom, MailAtom, HiddenAtom, ManyAtoms:
+		case LinkAtom:
+			_, value, _ := strings.Cut(a.Text, ":")
+			return in == textArgument && narrows.MatchString(a.Text) && !keyIn(value)
+		case MailAtom, HiddenAtom, ManyAtoms:
 			return false
 		case HostAtom:
 			return isPath || !resolves(a.Text, in)
 		case KeyAtom:
-			// A long relative path is no key unless a part of it is one.
-			return !slices.ContainsFunc(strings.Split(a.Text, "/"), func(p string) bool { return len(p) >= 20 && isKey(p) })
+			return !keyIn(a.Text) // a long relative path is none unless a part of it is one
 		}
 		return true
 	})
@@ -422,6 +425,14 @@ func PlainAtoms(s string, names []string) []Atom {
 	}
 	return out
 }
+
+func keyIn(path string) bool {
+	return slices.ContainsFunc(strings.Split(path, "/"), func(p string) bool { return len(p) >= 20 && isKey(p) })
+}
+
+// narrows matches what a search is narrowed by, in words that those who search know: none
+// of them is a scheme, and what stands behind one is no host.
+var narrows = regexp.MustCompile(`^-?(?:after|age|archived|assigned|assignee|author|base|before|branch|category|cc|closed|comments|commenter|component|created|draft|due|environment|extension|filename|from|fork|has|head|in|involves|is|issue|label|labels|lang|language|level|linked|mentions|merged|milestone|name|newer|no|older|org|owner|path|platform|priority|project|pushed|release|repo|reporter|review|reviewer|size|sort|space|sprint|stars|state|status|subject|tag|tags|team|timesseen|title|to|topic|type|updated|user|visibility):(?:[<>]=?)?[A-Za-z0-9_-]*(?:/[A-Za-z0-9_-]+){0,4}$`)
 
 // escaped5C is a backslash as escapes spell it: undone first, two of them were one.
 var escaped5C = regexp.MustCompile(`(?i)%5c|&#92;|\\(?:u005c|x5c)`)
