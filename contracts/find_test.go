@@ -77,6 +77,12 @@ func TestFind(t *testing.T) {
 				t.Errorf("%s: the collection is called %s", c.Name, name)
 			}
 		}
+		// As at that server: no rule is of an argument that is not there, and to no call is
+		// an effect added that the contract does not name.
+		_, findings := gate.NewCatalogue(defs, other)
+		for _, f := range findings {
+			t.Errorf("%s: %s: %s", c.Name, f.Tool, f.Message)
+		}
 		for i := range defs {
 			if len(defs) == 1 {
 				break
