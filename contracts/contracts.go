@@ -203,6 +203,22 @@ func (m *Match) Tools() string {
 	return out.String()
 }
 
+// Near are the lines of the contract for a tool that has another definition now, pinned to
+// that, with the collections they need where no other lines of it are written; "" where it
+// has none. They are for a person who has looked at what changed.
+func (m *Match) Near(t *gate.Tool) string {
+	i := slices.IndexFunc(m.tools, func(b block) bool { return b.tool == t.Name })
+	d := slices.IndexFunc(m.definitions, func(d definition) bool { return d.name == t.Name })
+	if i < 0 || d < 0 {
+		return ""
+	}
+	lines := strings.ReplaceAll(under(m.tools[i].lines, m.server), m.definitions[d].pin, t.Pin)
+	if m.Matched() == 0 && m.collections != "" {
+		return "collections:\n" + under(m.collections, m.server) + "tools:\n" + lines
+	}
+	return lines
+}
+
 func under(text, server string) string {
 	return selfName.ReplaceAllString(text, "${1}"+server+"${2}")
 }

@@ -115,7 +115,7 @@ func TestNearest(t *testing.T) {
 		t.Error("a contract is written for another definition")
 	}
 	said := strings.Join(m.Changed[0].Lines, "|")
-	for _, part := range []string{"+ /inputSchema/properties/as_user", "- /inputSchema/properties/head", "/inputSchema/properties/tail/type: "} {
+	for _, part := range []string{"+ argument as_user", "- argument head: number", "~ argument tail: type: \"number\" is now "} {
 		if !strings.Contains(said, part) {
 			t.Errorf("%q does not say %q", said, part)
 		}
@@ -136,13 +136,46 @@ func TestNearest(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 
-	was := []byte(`{"properties":{}}`)
-	is := []byte(`{"properties":{`)
+	was := []byte(`{"inputSchema":{"properties":{}}}`)
+	is := []byte(`{"inputSchema":{"properties":{`)
 	for i := range 100 {
 		is = fmt.Appendf(is, `%.*s"a%d":{"type":"string","enum":["x","y"]}`, min(i, 1), ",", i)
 	}
-	if lines := differences(was, append(is, "}}"...)); len(lines) != changeLines || lines[changeLines-1] != "and 90 more" {
+	if lines := differences(was, append(is, "}}}"...)); len(lines) != changeLines || lines[changeLines-1] != "and 90 more" {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+	}
+}
+
+// TestDifferences: what changed is said by the names that a person knows.
+func TestDifferences(t *testing.T) {
+	const was = `{"name":"post","description":"sha256:1","annotations":{"readOnlyHint":true},
+		"inputSchema":{"type":"object","required":["to","kind"],"properties":{"to":{"type":"string","description":"sha256:2"},"kind":{"enum":["a","b","c"]},
+			"head":{"type":"number","maximum":5},"list":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string"}}}}}},
+		"outputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}`
+	for change, want := range map[string]string{
+		"": "",
+		// changed words, and what only stands in another order
+		`"description":"sha256:2"=>"description":"sha256:3"`:                                                    "~ argument to: description: other words",
+		`"enum":["a","b","c"]=>"enum":["c","b","a"]`:                                                            "",
+		`"description":"sha256:1",=>`:                                                                           "- description",
+		`"enum":["a","b","c"]=>"enum":["a","c","all"]`:                                                          `+ argument kind: the value "all"|- argument kind: the value "b"`,
+		`"required":["to","kind"]=>"required":["to","head"]`:                                                    "~ argument head must be given now|~ argument kind may be left out now",
+		`"head":{=>"as_user":{"type":"boolean"},"head":{`:                                                       "+ argument as_user: boolean",
+		`"required":["to",=>"required":["as_user","to",`:                                                        "~ argument as_user must be given now",
+		`"head":{"type":"number","maximum":5},=>`:                                                               "- argument head: number",
+		`"maximum":5=>"maximum":50`:                                                                             "~ argument head: maximum: 5 is now 50",
+		`"maximum":5=>"minimum":5`:                                                                              "+ argument head: minimum: 5|- argument head: maximum: 5",
+		`"to":{"type":"string"=>"to":{"type":["string","null"]`:                                                 `+ argument to: type: "string"|+ argument to: type: "null"|- argument to: type: "string"`,
+		`{"id":{"type":"string"}}}}}},=>{"id":{"type":"string"},"to":{"type":"string"}},"required":["to"]}}}},`: "+ argument list[].to: string, which must be given",
+		`"readOnlyHint":true=>"readOnlyHint":false`:                                                             "~ annotations/readOnlyHint: true is now false",
+		`"outputSchema":{=>"outputSchema":{"required":["id"],`:                                                  "~ result field id must be given now",
+		`{"type":"object","required"=>{"minProperties":1,"required"`:                                            `+ the arguments: minProperties: 1|- the arguments: type: "object"`,
+	} {
+		old, now, _ := strings.Cut(change, "=>")
+		is := strings.Replace(was, old, now, 1)
+		if lines := strings.Join(differences([]byte(was), []byte(is)), "|"); lines != want || is == was && change != "" {
+			t.Errorf("%s: %q, want %q", change, lines, want)
+		}
 	}
 }
 

@@ -4,23 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/writ-project/writ/internal/strictjson"
-	"github.com/writ-project/writ/internal/text"
 )
-
-// Change is how a tool of a server differs from the one a contract was made for.
-type Change struct {
-	Tool  string
-	New   bool     // the contract knows no tool of that name
-	Lines []string // for a person, each in one line
-}
-
-// changeLines is how much a person reads of one change.
-const changeLines = 12
 
 // prose are members of a definition that hold sentences.
 var prose = []string{"description", "title", "markdownDescription", "$comment"}
@@ -101,74 +88,4 @@ func join(parts [][]byte) (out []byte) {
 		out = append(out, p...)
 	}
 	return out
-}
-
-// differences says what one skeleton has and another has not, in lines for a person.
-// What is new or gone is told once, with all that is below it.
-func differences(was, is []byte) (lines []string) {
-	before, after := outline(was), outline(is)
-	more, told := 0, map[string]bool{}
-	say := func(line string) {
-		if len(lines) == changeLines {
-			more++
-		} else {
-			lines = append(lines, line)
-		}
-	}
-	lacks := func(sign, at string, other *parts) {
-		for end := 1; end <= len(at); end++ {
-			if end < len(at) && at[end] != '/' || other.at[at[:end]] {
-				continue
-			}
-			if at = at[:end]; !told[sign+at] {
-				told[sign+at] = true
-				say(sign + " " + text.OneLine(at, 80))
-			}
-			return
-		}
-		say(sign + " " + text.OneLine(at, 80)) // it held more, or less
-	}
-	for _, at := range before.order {
-		if now, has := after.leaf[at]; !has {
-			lacks("-", at, after)
-		} else if now != before.leaf[at] {
-			say("~ " + text.OneLine(at, 80) + ": " + change(before.leaf[at], now))
-		}
-	}
-	for _, at := range after.order {
-		if _, has := before.leaf[at]; !has {
-			lacks("+", at, before)
-		}
-	}
-	if more > 0 {
-		lines[changeLines-1] = fmt.Sprintf("and %d more", more+1)
-	}
-	return lines
-}
-
-// parts are the leaves of a value, and every place above one.
-type parts struct {
-	order []string
-	leaf  map[string]string
-	at    map[string]bool
-}
-
-func outline(raw []byte) *parts {
-	p := &parts{leaf: map[string]string{}, at: map[string]bool{}}
-	strictjson.Walk(raw, func(path []string, raw []byte) bool {
-		at := strictjson.Pointer(path)
-		p.order, p.leaf[at] = append(p.order, at), string(raw)
-		for ; at != "" && !p.at[at]; at = at[:strings.LastIndexByte(at, '/')] {
-			p.at[at] = true
-		}
-		return true
-	}, func([]string, string) bool { return true })
-	return p
-}
-
-func change(was, is string) string {
-	if strings.HasPrefix(was, `"sha256:`) && strings.HasPrefix(is, `"sha256:`) {
-		return "other words"
-	}
-	return text.OneLine(was, 60) + " is now " + text.OneLine(is, 60)
 }

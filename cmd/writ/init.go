@@ -150,11 +150,11 @@ func changes(s draft.Server) (lines []string) {
 		return nil
 	}
 	for _, ch := range s.Contract.Changed {
-		what := "changed since"
+		what := "is another than that of"
 		if ch.New {
 			what = "is not in"
 		}
-		lines = append(lines, fmt.Sprintf("    %s: %s %s contract %s, so it is drafted without it", s.Name, cli.OneLine(ch.Tool, 60), what, s.Contract.Name))
+		lines = append(lines, fmt.Sprintf("    %s: %s %s contract %s %s, so it is drafted without it", s.Name, cli.OneLine(ch.Tool, 60), what, s.Contract.Name, s.Contract.Version))
 		for _, l := range ch.Lines {
 			lines = append(lines, "      "+cli.Printable(l))
 		}

@@ -6,17 +6,40 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/policy"
 )
 
+// unlikeShipped gives, of a tool of the catalogue, the contract that ships for nearly its
+// definition, and how it differs from that in lines for a person; "" where none does.
+type unlikeShipped func(t *gate.Tool) (contract string, lines []string)
+
+func nearest(cat *gate.Catalogue) unlikeShipped {
+	drafted := sync.OnceValue(func() draft.Draft { return draft.Policy(cat) })
+	return func(t *gate.Tool) (string, []string) {
+		for _, s := range drafted().Servers {
+			if s.Name != t.Server || s.Contract == nil {
+				continue
+			}
+			for _, c := range s.Contract.Changed {
+				if c.Tool == t.Name && !c.New {
+					return "contract " + s.Contract.Name + " " + s.Contract.Version, c.Lines
+				}
+			}
+		}
+		return "", nil
+	}
+}
+
 // shutBecause says to an operator why a tool is closed, and what opens it.
-func shutBecause(t *gate.Tool) string {
+func shutBecause(t *gate.Tool, near unlikeShipped) string {
 	look := ". Closed until you look: writ tools approve " + cli.Printable(t.Server+"/"+t.Name)
 	switch t.Reason {
 	case writ.NameForbidden:
@@ -24,7 +47,11 @@ func shutBecause(t *gate.Tool) string {
 	case writ.NameUnpinned:
 		return "nobody has approved its definition yet" + look
 	case writ.NameChanged:
-		return "changed since you approved it" + unruled(t) + look
+		unlike := ""
+		if of, lines := near(t); of != "" {
+			unlike = ", unlike " + of + " (" + few(lines) + ")"
+		}
+		return "changed since you approved it" + unruled(t) + unlike + look
 	case writ.PolicyClosed:
 		return "the policy says closed"
 	case writ.PolicyMisdeclared:
@@ -79,12 +106,13 @@ func failed(g *gateway.Gateway) (lines []string) {
 // nobody opened: the contracts that do not fit, and those that no tool has.
 func findings(g *gateway.Gateway) (out []gate.Finding) {
 	cat, all := g.Catalogue()
+	near := nearest(cat)
 	for _, f := range all {
 		t := cat.Lookup(f.Server, f.Tool)
 		switch {
 		case t != nil && t.Contract == nil:
 		case t != nil && f.Reason != "" && f.Reason == t.Reason && f.Reason != writ.PolicyMisdeclared: // which says by what
-			f.Message, f.Hint = shutBecause(t), ""
+			f.Message, f.Hint = shutBecause(t, near), ""
 			out = append(out, f)
 		default:
 			out = append(out, f)

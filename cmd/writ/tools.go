@@ -99,6 +99,7 @@ func (l *local) tools(ctx context.Context) ([]toolLine, error) {
 	}
 	lines := []toolLine{}
 	cat, _ := l.g.Catalogue()
+	near := nearest(cat)
 	for _, t := range cat.Tools() {
 		if t.Method != policy.CallTool {
 			continue
@@ -114,7 +115,7 @@ func (l *local) tools(ctx context.Context) ([]toolLine, error) {
 			tl.Effect = t.Effects().Names()
 		}
 		if t.State != gate.Open {
-			tl.Why = shutBecause(t)
+			tl.Why = shutBecause(t, near)
 		}
 		tl.Name = cmp.Or(cli.Printable(t.Public), tl.Tool)
 		lines = append(lines, tl)
@@ -181,13 +182,13 @@ func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) erro
 		return config.Invalid(err)
 	}
 	out, in := f.aside(c), bufio.NewReader(c.InOrStdin())
-	found, written := 0, []pinned{}
+	found, written, near := 0, []pinned{}, nearest(cat)
 	for _, t := range cat.Tools() {
 		if t.Server != server || one && t.Name != tool || t.Method != policy.CallTool {
 			continue
 		}
 		found++
-		if !toPin(t, out) {
+		if !toPin(t, near, out) {
 			continue
 		}
 		if !yes && !agreed(in, out, "approve?") {
@@ -218,7 +219,7 @@ func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) erro
 }
 
 // toPin shows a tool's definition, or says why there is nothing to approve.
-func toPin(t *gate.Tool, out io.Writer) bool {
+func toPin(t *gate.Tool, near unlikeShipped, out io.Writer) bool {
 	id := cli.Printable(t.Server + "/" + t.Name)
 	switch {
 	case t.State == gate.Refused:
@@ -237,6 +238,12 @@ func toPin(t *gate.Tool, out io.Writer) bool {
 		pretty.Write(t.Raw)
 	}
 	fmt.Fprintf(out, "%s\n  %s\n", id, cli.Printable(pretty.String()))
+	if of, lines := near(t); of != "" {
+		fmt.Fprintf(out, "  %s was made of another definition:\n", of)
+		for _, l := range lines {
+			fmt.Fprintf(out, "    %s\n", cli.Printable(l))
+		}
+	}
 	when(out, t.Contract.Pin != "", "  was  pin: %s\n", t.Contract.Pin)
 	fmt.Fprintf(out, "  now  pin: %s\n", t.Pin)
 	return true

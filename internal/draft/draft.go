@@ -78,9 +78,31 @@ func (s *Server) draft(tools []*gate.Tool, m *contracts.Match) {
 	for _, t := range tools {
 		if m == nil || !m.Has(t.Name) {
 			tool(&b, t)
+			near(&b, m, t)
 		}
 	}
 	s.tools = b.String()
+}
+
+// near adds, as comments, the lines of the contract that a tool had before it changed: they
+// hold for nothing until a person takes them.
+func near(b *strings.Builder, m *contracts.Match, t *gate.Tool) {
+	if m == nil {
+		return
+	}
+	i := slices.IndexFunc(m.Changed, func(c contracts.Change) bool { return c.Tool == t.Name && !c.New })
+	lines := m.Near(t)
+	if i < 0 || lines == "" {
+		return
+	}
+	fmt.Fprintf(b, "    # The contract %s is of another definition, that of %s %s:\n", m.Name, m.Of, m.Version)
+	for _, l := range m.Changed[i].Lines {
+		fmt.Fprintf(b, "    #   %s\n", l)
+	}
+	b.WriteString("    # If its lines are right for this one too, they can stand in place of those above:\n")
+	for l := range strings.Lines(lines) {
+		b.WriteString("    #" + l)
+	}
 }
 
 // Given is a server whose contracts are written already, with the collections that they
