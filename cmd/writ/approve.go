@@ -30,7 +30,7 @@ func approveCommand() *cobra.Command {
 		Use: "approve [ID]", Short: "List the calls that wait for a person, or answer one",
 		Long: "List the calls that wait for a person, or answer one: what it would do, which of its values\n" +
 			"nothing vouches for, and where each of them was seen. A yes is good for that very call,\n" +
-			"once, for ten minutes. What it was said to may be kept from now on where that is offered: lines\n" +
+			"once, for ten minutes. From now on, where that is offered, is a yes that grows the policy by lines\n" +
 			"that writ grown lists and takes back. Answer from a terminal of your own: a process that the agent or a\n" +
 			"server started is not heard. writ watch shows each question as it comes.",
 		Args: func(c *cobra.Command, args []string) error {
@@ -67,10 +67,8 @@ func approveCommand() *cobra.Command {
 				if !yes && !no {
 					return w.settle(c.Context(), newLines(c.Context(), c.InOrStdin(), c.OutOrStdout()), c.OutOrStdout())
 				}
-				if err := w.answer(c.Context(), c.OutOrStdout(), yes); err != nil || keep == "" {
-					return err
-				}
-				return w.grow(c.Context(), c.OutOrStdout(), approval.Keep(keep))
+				_, err := w.answer(c.Context(), c.OutOrStdout(), approval.Answer{Yes: yes, Keep: approval.Keep(keep)})
+				return err
 			}
 			return cli.Fail(cli.ExitData, "writ approve", "no call waits under that id, or not any more")
 		},
@@ -85,7 +83,7 @@ func watchCommand() *cobra.Command {
 	var f flags
 	return f.take(&cobra.Command{
 		Use: "watch", Short: "Show each call that waits for a person, and answer it", Args: cli.NoArgs,
-		Long: "Show each call that waits for a person as it comes, and answer it with y or n. While this\n" +
+		Long: "Show each call that waits for a person as it comes, and answer it. While this\n" +
 			"runs such calls are held for 45 seconds; where nobody watches they are refused.",
 		RunE: func(c *cobra.Command, _ []string) error { return f.watch(c) },
 	}, "state")
@@ -166,76 +164,61 @@ func questions(ctx context.Context, c *http.Client, url string, each func([]appr
 	}
 }
 
-// settle shows a question, reads the answer and gives it, then what is kept of it from
-// now on.
+// settle shows a question, reads the answer and gives it.
 func (w *waiting) settle(ctx context.Context, in *lines, out io.Writer) error {
-	yes, err := in.answer(out, &w.Shown)
+	a, err := in.answer(out, &w.Shown)
 	if err == nil {
-		err = w.answer(ctx, out, yes)
+		_, err = w.answer(ctx, out, a)
 	}
-	if err != nil || !yes {
-		return err
-	}
-	keep, err := readKeep(in, out, &w.Shown)
-	if err != nil || keep == "" {
-		return nil // the answer stands
-	}
-	return w.grow(ctx, out, keep)
+	return err
 }
 
-// answer answers a question, and says what became of it.
-func (w *waiting) answer(ctx context.Context, out io.Writer, yes bool) error {
-	status, r, err := w.post(ctx, "", map[string]bool{"yes": yes})
+// answer answers a question, and says what became of it. heard is true where the answer
+// counts, if it kept nothing too.
+func (w *waiting) answer(ctx context.Context, out io.Writer, a approval.Answer) (heard bool, err error) {
+	status, r, err := w.post(ctx, a)
 	if err != nil {
-		return err
+		return false, err
 	}
 	word := map[bool]string{true: "yes", false: "no"}
-	switch status {
-	case http.StatusOK:
-		fmt.Fprintf(out, "%s: on record\n", word[yes])
-		return nil
-	case http.StatusConflict:
-		return cli.Fail(cli.ExitData, "writ approve", "%s answered first, with %s", cli.OneLine(r.By, 80), word[r.Yes])
-	}
-	return notHeard(status, r)
-}
-
-// grow keeps what was offered of a question that was answered with yes.
-func (w *waiting) grow(ctx context.Context, out io.Writer, keep approval.Keep) error {
-	status, r, err := w.post(ctx, "/grown", map[string]approval.Keep{"keep": keep})
 	switch {
-	case err != nil:
-		return err
-	case status != http.StatusOK:
-		return notHeard(status, r)
+	case status == http.StatusOK:
+		fmt.Fprintf(out, "%s: on record\n", word[a.Yes])
+		kept(out, r.Lines)
+		if r.Error != "" {
+			return true, cli.Fail(cli.ExitData, "writ grown list", "%s", cli.OneLine(r.Error, 200))
+		}
+		return true, nil
+	case status == http.StatusConflict && r.By != "":
+		return false, cli.Fail(cli.ExitData, "writ approve", "%s answered first, with %s", cli.OneLine(r.By, 80), word[r.Yes])
+	case status == http.StatusForbidden:
+		return false, cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "the answer is not heard: %s", cli.OneLine(r.Error, 200))
 	}
-	kept(out, r.Lines)
-	return nil
+	return false, cli.Fail(cli.ExitData, "writ approve", "%s", cli.OneLine(r.Error, 200))
 }
 
 // kept says what grew.
 func kept(out io.Writer, lines []policy.Grown) {
+	if len(lines) == 0 {
+		return
+	}
 	for _, g := range lines {
 		fmt.Fprintf(out, "from now on: %s\n", grownLine(g))
 	}
 	fmt.Fprintln(out, "writ grown list --config FILE shows it, and writ grown remove takes it back")
 }
 
-// notHeard is the end of a command whose answer came to nothing.
-func notHeard(status int, r approval.Reply) error {
-	if status == http.StatusForbidden {
-		return cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "the answer is not heard: %s", cli.OneLine(r.Error, 200))
+// post gives an answer to the gateway that asked.
+func (w *waiting) post(ctx context.Context, a approval.Answer) (status int, r approval.Reply, err error) {
+	body := map[string]any{"yes": a.Yes}
+	if a.Keep != "" {
+		body["keep"] = a.Keep
 	}
-	return cli.Fail(cli.ExitData, "writ approve", "%s", cli.OneLine(r.Error, 200))
-}
-
-// post says something of a question to its gateway.
-func (w *waiting) post(ctx context.Context, path string, body any) (status int, r approval.Reply, err error) {
 	b, err := json.Marshal(body)
 	if err != nil {
 		return 0, r, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, approvalsURL+"/"+w.ID+path, bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, approvalsURL+"/"+w.ID, bytes.NewReader(b))
 	if err != nil {
 		return 0, r, err
 	}
@@ -250,35 +233,44 @@ func (w *waiting) post(ctx context.Context, path string, body any) (status int, 
 	return resp.StatusCode, r, nil
 }
 
-// readAnswer reads y or n; anything else is no answer, and a yes to a call that was
+// readAnswer reads y, f or n; anything else is no answer, and a yes to a call that was
 // not shown whole is none before its bytes were.
-func readAnswer(in *bufio.Reader, out io.Writer, q *approval.Shown) (yes bool, err error) {
+func readAnswer(in *lines, out io.Writer, q *approval.Shown) (a approval.Answer, err error) {
 	_, whole := q.Whole(terminalSize(out))
+	keeps := ""
+	if len(q.FromNowOn) > 0 {
+		keeps = "[f] from now on …   "
+	}
 	for range 5 {
-		fmt.Fprintf(out, "[y] this once   [n] no   [b] exact bytes > ")
-		line, err := in.ReadString('\n')
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
-			if whole {
-				return true, nil
-			}
-			fmt.Fprintf(out, "the arguments are too long to stand above: look at them first, with b\n")
-		case "n", "no":
-			return false, nil
-		case "b":
+		fmt.Fprintf(out, "[y] this once   %s[n] no   [b] exact bytes > ", keeps)
+		var line string
+		line, err = in.ReadString('\n')
+		switch said := strings.ToLower(strings.TrimSpace(line)); {
+		case said == "b":
 			theirs(out, "  | ", q.Arguments, 0)
 			whole = true
+		case said == "n", said == "no":
+			return approval.Answer{}, nil
+		case (said == "y" || said == "yes" || said == "f" && keeps != "") && !whole:
+			fmt.Fprintf(out, "the arguments are too long to stand above: look at them first, with b\n")
+		case said == "y", said == "yes":
+			return approval.Answer{Yes: true}, nil
+		case said == "f" && keeps != "":
+			if a.Keep, err = readKeep(in, out, q); a.Keep != "" {
+				a.Yes = true
+				return a, nil
+			}
 		}
 		if err != nil {
 			break
 		}
 	}
-	return false, cli.Fail(cli.ExitUsage, "writ approve "+q.ID+" --no", "neither yes nor no: the question stays open")
+	return approval.Answer{}, cli.Fail(cli.ExitUsage, "writ approve "+q.ID+" --no", "neither yes nor no: the question stays open")
 }
 
-// readKeep asks what is kept from now on of a call that was said yes to, "" for
-// nothing: the lines it shows, and who can write there first where only he knows.
-// Nothing but a plain yes keeps anything, typed after they were shown.
+// readKeep asks what is kept from now on of a call, "" for nothing: the lines it shows,
+// and who can write there first where only he knows. Nothing but a plain yes keeps
+// anything, typed after they were shown.
 func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, err error) {
 	ask := func(format string, args ...any) (string, error) {
 		in.drop()

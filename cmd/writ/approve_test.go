@@ -1,36 +1,56 @@
 package main
 
 import (
-	"bufio"
 	"strings"
 	"testing"
 
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/policy"
 )
 
-// TestReadAnswer: yes and no are words; what was not shown whole is looked at first.
+// TestReadAnswer: yes, from now on and no are words; what was not shown whole is looked
+// at first, and what is kept is shown before it is.
 func TestReadAnswer(t *testing.T) {
 	long := `{"to":"kim@corp.example","body":"` + strings.Repeat("lunch ", 2000) + `","cc":"eve@evil.example"}`
+	line := policy.Grown{Tool: "mail/send", Arg: "/to", From: "mail/list#/ids/*"}
+	source := []approval.Offer{{Keep: approval.KeepSource, Lines: []policy.Grown{line}}}
+	line.Writes = policy.WritesOurs
+	ours := []approval.Offer{{Keep: approval.KeepOurs, Lines: []policy.Grown{line}}, {Keep: approval.KeepValue, Lines: []policy.Grown{{Tool: "mail/send", Arg: "/to", Const: []byte(`"x"`)}}}}
 	for _, c := range []struct {
 		arguments, typed string
-		yes, fails       bool
+		offers           []approval.Offer
+		yes              bool
+		keep             approval.Keep
+		fails            bool
 		shows            string
 	}{
-		{`{"to":"x"}`, "y\n", true, false, ""},
-		{`{"to":"x"}`, "YES\n", true, false, ""},
-		{`{"to":"x"}`, "n\n", false, false, ""},
-		{`{"to":"x"}`, "\nmaybe\ny\n", true, false, ""},
-		{`{"to":"x"}`, "", false, true, ""},
-		{`{"to":"x"}`, "1\n2\n3\n4\n5\ny\n", false, true, ""},
-		{`{ "to": "a\u001b[2J" }`, "b\ny\n", true, false, `{ "to": "a\u001b[2J" }`},
-		{long, "y\n", false, true, "look at them first"},
-		{long, "y\nb\ny\n", true, false, "eve@evil.example"},
-		{long, "n\n", false, false, ""},
+		{`{"to":"x"}`, "y\n", source, true, "", false, "[f] from now on"},
+		{`{"to":"x"}`, "YES\n", nil, true, "", false, "[y] this once   [n] no"},
+		{`{"to":"x"}`, "n\n", source, false, "", false, ""},
+		{`{"to":"x"}`, "\nmaybe\ny\n", nil, true, "", false, ""},
+		{`{"to":"x"}`, "", source, false, "", true, ""},
+		{`{"to":"x"}`, "1\n2\n3\n4\n5\ny\n", nil, false, "", true, ""},
+		{`{ "to": "a\u001b[2J" }`, "b\ny\n", nil, true, "", false, `{ "to": "a\u001b[2J" }`},
+		{long, "y\n", nil, false, "", true, "look at them first"},
+		{long, "y\nb\ny\n", nil, true, "", false, "eve@evil.example"},
+		{long, "n\n", nil, false, "", false, ""},
+		{`{"to":"x"}`, "f\ny\n", source, true, approval.KeepSource, false, `{"tool":"mail/send","arg":"/to","from":"mail/list#/ids/*"}`},
+		{`{"to":"x"}`, "f\nf\n", nil, false, "", true, ""},
+		{`{"to":"x"}`, "f\n", source, false, "", true, ""},
+		{`{"to":"x"}`, "f\n\n", source, false, "", true, ""}, // shown, and not said yes to
+		{`{"to":"x"}`, "f\n\ny\n", source, true, "", false, ""},
+		{`{"to":"x"}`, "f\nn\nn\n", source, false, "", false, ""},
+		{`{"to":"x"}`, "f\n1\ny\n", ours, true, approval.KeepOurs, false, "Who can write mail/list#/ids/*?"},
+		{`{"to":"x"}`, "f\n2\ny\n", ours, true, approval.KeepValue, false, `"const":"x"`},
+		{`{"to":"x"}`, "f\n\n\nn\n", ours, false, "", false, `"const":"x"`},
+		{long, "f\nb\nf\ny\n", source, true, approval.KeepSource, false, "look at them first"},
 	} {
 		var out strings.Builder
-		yes, err := readAnswer(bufio.NewReader(strings.NewReader(c.typed)), &out, &approval.Shown{Arguments: c.arguments})
-		if yes != c.yes || (err != nil) != c.fails || !strings.Contains(out.String(), c.shows) {
-			t.Errorf("%q: %v %v\n%.300s", c.typed, yes, err, out.String())
+		q := approval.Shown{Arguments: c.arguments}
+		q.FromNowOn = c.offers
+		a, err := readAnswer(newLines(t.Context(), strings.NewReader(c.typed), &out), &out, &q)
+		if a.Yes != c.yes || a.Keep != c.keep || (err != nil) != c.fails || !strings.Contains(out.String(), c.shows) {
+			t.Errorf("%q: %+v %v\n%.300s", c.typed, a, err, out.String())
 		}
 	}
 }

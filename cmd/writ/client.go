@@ -288,13 +288,9 @@ func (r *remote) allowed(ctx context.Context, own *terminal, refusal, arguments 
 				continue
 			}
 			w := &waiting{q, r.client}
-			yes, keep, err := own.ask(ctx, &q)
+			a, err := own.ask(ctx, &q)
 			if err == nil {
-				err = w.answer(ctx, own.out, yes)
-			}
-			said = err == nil
-			if err == nil && keep != "" {
-				err = w.grow(ctx, own.out, keep)
+				said, err = w.answer(ctx, own.out, a)
 			}
 			if err != nil {
 				fmt.Fprintf(own.out, "%s\n", cli.OneLine(err.Error(), 300))

@@ -69,33 +69,116 @@ func (g *growth) passes(tool, arguments string) bool {
 	return code == 0
 }
 
-// TestGrownInTheNextSession: what a person said of a field holds in the next conversation
-// too, though the act that he let pass went where the field is read (R38).
+// TestGrownInTheNextSession: what a person said of a field from now on holds in the next
+// conversation too, wherever he said it: the line is in force before the act goes where the
+// field is read (R38), so that it leaves nothing there.
 func TestGrownInTheNextSession(t *testing.T) {
+	const act = `{"id":"POL-014"}`
+	from := [][2]string{{`\[f\] from now on`, "f"}, {`I do not know`, "1"}, {`"writes":"ours"(?s:.*)\[Enter\] no`, "y"}}
+	answer := func(s *terminalScreen) {
+		for _, typed := range from {
+			s.expect(typed[0])
+			s.press(typed[1] + enter)
+		}
+		s.expect("from now on: ")
+	}
+	for _, c := range []struct {
+		name string
+		asks func(t *testing.T, g *growth)
+	}{
+		{"call", func(t *testing.T, g *growth) {
+			s := onTerminal(t, "", nil, g.call("fetch_policy", act)...)
+			answer(s)
+			if code := s.exits(); code > 1 {
+				t.Fatalf("exit code %d", code)
+			}
+		}},
+		{"elsewhere", func(t *testing.T, g *growth) {
+			serving(t, "--state", g.state, "--config", g.config)
+			s := onTerminal(t, "", nil, "call", "--state", g.state, "--session", "demo", "fetch_policy", act)
+			answer(s)
+			if code := s.exits(); code > 1 {
+				t.Fatalf("exit code %d", code)
+			}
+		}},
+		{"watch", func(t *testing.T, g *growth) {
+			serving(t, "--state", g.state, "--config", g.config)
+			w := onTerminal(t, "", nil, "watch", "--state", g.state)
+			w.expect("watching")
+			done := make(chan string, 1)
+			go func() {
+				out, code := piped77(t, "", "call", "--state", g.state, "--session", "demo", "fetch_policy", act)
+				if code == 0 {
+					out = ""
+				}
+				done <- out
+			}()
+			answer(w)
+			if refused := <-done; refused != "" {
+				t.Error(refused)
+			}
+			w.press(ctrlC)
+			w.exits()
+		}},
+		{"approve", func(t *testing.T, g *growth) {
+			serving(t, "--state", g.state, "--config", g.config)
+			again := func(want int) {
+				if out, code := piped77(t, "", "call", "--state", g.state, "--session", "demo", "fetch_policy", act); code != want {
+					t.Errorf("%d %s", code, out)
+				}
+			}
+			again(77)
+			var qs []approval.Shown
+			if err := json.Unmarshal([]byte(command(t, "approve", "--json", "--state", g.state)), &qs); err != nil || len(qs) != 1 {
+				t.Fatal(qs, err)
+			}
+			s := onTerminal(t, "", nil, "approve", qs[0].ID, "--state", g.state)
+			answer(s)
+			s.exits()
+			again(0)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGrowth(t)
+			c.asks(t, g)
+			next := func(tool, arguments string) {
+				t.Helper()
+				args := g.call(tool, arguments)
+				args[slices.Index(args, "demo")] = "next"
+				if out, code := piped77(t, "", args...); code != 0 {
+					t.Errorf("in the next session %s: %d %s", tool, code, out)
+				}
+			}
+			next("search_policies", `{"query":""}`)
+			next("fetch_policy", act)
+			if out := command(t, "places", "list", "--state", g.state); strings.Contains(out, "fetch_policy") {
+				t.Errorf("it lowered its place: %s", out)
+			}
+			if out := command(t, "audit", "verify", "--state", g.state); !strings.Contains(out, "ok") {
+				t.Errorf("audit verify: %s", out)
+			}
+		})
+	}
+}
+
+// TestGrownExactly: an exact value goes by the yes in the call that it was kept with, and
+// leaves its mark where it went.
+func TestGrownExactly(t *testing.T) {
 	g := newGrowth(t)
 	s := onTerminal(t, "", nil, g.call("fetch_policy", `{"id":"POL-014"}`)...)
-	for _, typed := range [][2]string{{`\[n\] no`, "y"}, {`I do not know`, "1"}, {`\[Enter\] no`, "y"}} {
+	for _, typed := range [][2]string{{`\[f\] from now on`, "f"}, {`I do not know`, "2"}, {`"const":"POL-014"(?s:.*)\[Enter\] no`, "y"}} {
 		s.expect(typed[0])
 		s.press(typed[1] + enter)
 	}
 	s.expect("from now on: ")
-	if code := s.exits(); code > 1 {
-		t.Fatalf("exit code %d", code)
+	s.exits()
+	if out := command(t, "places", "list", "--state", g.state); !strings.Contains(out, "fetch_policy") {
+		t.Errorf("it lowered no place: %s", out)
 	}
-	next := func(tool, arguments string) {
-		t.Helper()
-		args := g.call(tool, arguments)
-		args[slices.Index(args, "demo")] = "next"
-		if out, code := piped77(t, "", args...); code != 0 {
-			t.Errorf("in the next session %s: %d %s", tool, code, out)
-		}
-	}
-	next("search_policies", `{"query":""}`)
-	next("fetch_policy", `{"id":"POL-014"}`)
 }
 
-// TestGrownHere: who said yes at his own terminal may keep what he said it to, and
-// nothing but a yes that was typed after the line was shown keeps it. Then the same
+// TestGrownHere: who answers at his own terminal may say yes from now on, and nothing
+// but a yes that was typed after the line was shown keeps it. Then the same
 // call passes without a question, another does not, and what was kept is taken back.
 func TestGrownHere(t *testing.T) {
 	g := newGrowth(t)
@@ -106,29 +189,29 @@ func TestGrownHere(t *testing.T) {
 		other                 string // what still does not pass
 	}{
 		{"no", "close_ticket", `{"id":"INC-1042","resolution":"fixed"}`,
-			[]string{`\[n\] no`, "y", `from this source(?s:.*)\{"tool":"example/close_ticket","arg":"/id","from":"example/search_tickets#/tickets/\*/id"\}(?s:.*)\[Enter\] no`, ""}, "", ""},
+			[]string{`\[n\] no`, "f", `from this source(?s:.*)\{"tool":"example/close_ticket","arg":"/id","from":"example/search_tickets#/tickets/\*/id"\}(?s:.*)\[Enter\] no`, "", `\[n\] no`, "y"}, "", ""},
 		{"typed too early", "close_ticket", `{"id":"INC-1042","resolution":"fixed"}`,
-			[]string{`\[n\] no`, "y" + enter + "y" + enter + "y", `\[Enter\] no`, "n"}, "", ""},
+			[]string{`\[n\] no`, "f" + enter + "y" + enter + "y", `\[Enter\] no`, "n", `\[n\] no`, "y"}, "", ""},
 		{"a source", "close_ticket", `{"id":"INC-1042","resolution":"fixed"}`,
-			[]string{`\[n\] no`, "y", `\[Enter\] no`, "y"},
+			[]string{`\[n\] no`, "f", `\[Enter\] no`, "y"},
 			`{"tool":"example/close_ticket","arg":"/id","from":"example/search_tickets#/tickets/*/id",`, `{"id":"INC-9999","resolution":"fixed"}`},
 		{"nobody knows who adds to it", "fetch_document", `{"id":"doc-c56d17"}`,
-			[]string{`\[n\] no`, "y", `member of document appear(?s:.*)I do not know`, "", `exact value alone(?s:.*)"const":"doc-c56d17"(?s:.*)\[Enter\] no`, "y"},
+			[]string{`\[n\] no`, "f", `member of document appear(?s:.*)I do not know`, "", `exact value alone(?s:.*)"const":"doc-c56d17"(?s:.*)\[Enter\] no`, "y"},
 			`{"tool":"example/fetch_document","arg":"/id","const":"doc-c56d17",`, `{"id":"doc-7f3a91"}`},
 		{"anyone adds to it", "fetch_document", `{"id":"doc-7f3a91"}`,
-			[]string{`\[n\] no`, "y", `I do not know`, "2", `exact value alone(?s:.*)\[Enter\] no`, ""}, "", ""},
+			[]string{`\[n\] no`, "f", `I do not know`, "2", `exact value alone(?s:.*)\[Enter\] no`, "", `\[n\] no`, "y"}, "", ""},
 		{"our own people add to it", "fetch_document", `{"id":"doc-7f3a91"}`,
-			[]string{`\[n\] no`, "y", `I do not know`, "1", `\{"closed":"document"\}(?s:.*)\[Enter\] no`, "y"},
+			[]string{`\[n\] no`, "f", `I do not know`, "1", `\{"closed":"document"\}(?s:.*)\[Enter\] no`, "y"},
 			`{"closed":"document",`, `{"id":"doc-000000"}`},
 		{"anyone writes the field", "fetch_policy", `{"id":"POL-014"}`,
-			[]string{`\[n\] no`, "y", `Who can write example/search_policies#/policies/\*/id\?(?s:.*)I do not know`, "2", `exact value alone(?s:.*)\[Enter\] no`, ""}, "", ""},
+			[]string{`\[n\] no`, "f", `Who can write example/search_policies#/policies/\*/id\?(?s:.*)I do not know`, "2", `exact value alone(?s:.*)\[Enter\] no`, "", `\[n\] no`, "y"}, "", ""},
 		{"nobody knows who writes it", "fetch_policy", `{"id":"POL-014"}`,
-			[]string{`\[n\] no`, "y", `I do not know`, "", `exact value alone(?s:.*)\[Enter\] no`, ""}, "", ""},
+			[]string{`\[n\] no`, "f", `I do not know`, "", `exact value alone(?s:.*)\[Enter\] no`, "", `\[n\] no`, "y"}, "", ""},
 		{"our own people write it", "fetch_policy", `{"id":"POL-014"}`,
-			[]string{`\[n\] no`, "y", `I do not know`, "1", `from this source(?s:.*)"writes":"ours"(?s:.*)\[Enter\] no`, "y"},
+			[]string{`\[n\] no`, "f", `I do not know`, "1", `from this source(?s:.*)"writes":"ours"(?s:.*)\[Enter\] no`, "y"},
 			`{"tool":"example/fetch_policy","arg":"/id","from":"example/search_policies#/policies/*/id","writes":"ours",`, `{"id":"Retention of documents"}`},
 		{"what anyone wrote", "fetch_policy", `{"id":"helper@outside.example"}`,
-			[]string{`\[n\] no`, "y", `Who can write example/fetch_ticket#/filed_by\?(?s:.*)I do not know`, "2", `exact value alone(?s:.*)\[Enter\] no`, "y"},
+			[]string{`\[n\] no`, "f", `Who can write example/fetch_ticket#/filed_by\?(?s:.*)I do not know`, "2", `exact value alone(?s:.*)\[Enter\] no`, "y"},
 			`{"tool":"example/fetch_policy","arg":"/id","const":"helper@outside.example",`, `{"id":"kim@staff.example"}`},
 	} {
 		before := g.file()
@@ -212,7 +295,7 @@ func TestGrownElsewhere(t *testing.T) {
 	if len(q.FromNowOn) != 2 || q.FromNowOn[0].Keep != approval.KeepSource || q.FromNowOn[1].Keep != approval.KeepValue || len(q.FromNowOn[0].Lines) != 1 {
 		t.Fatalf("%+v", q.FromNowOn)
 	}
-	// Nobody keeps anything before a yes, nor from no terminal of his own.
+	// Nobody keeps anything from no terminal of his own.
 	for _, args := range [][]string{{"--yes", "--keep", "source"}, {"--yes"}} {
 		if out, code := piped77(t, "", append([]string{"approve", q.ID, "--state", g.state}, args...)...); code != 77 || g.file() != "" {
 			t.Errorf("%v: %d %s", args, code, out)
@@ -220,10 +303,10 @@ func TestGrownElsewhere(t *testing.T) {
 	}
 	s := onTerminal(t, "", nil, "approve", q.ID, "--state", g.state)
 	s.expect(`\[n\] no`)
+	s.press("f" + enter)
+	s.expect(`\[Enter\] no`)
 	s.press("y" + enter)
-	s.expect(`yes: on record(?s:.*)\[Enter\] no`)
-	s.press("y" + enter)
-	s.expect(`from now on: example/close_ticket /id accepts what example/search_tickets#/tickets/\*/id returned`)
+	s.expect(`yes: on record(?s:.*)from now on: example/close_ticket /id accepts what example/search_tickets#/tickets/\*/id returned`)
 	if code := s.exits(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -255,7 +338,7 @@ func TestGrownElsewhere(t *testing.T) {
 			done <- out
 		}()
 		w.expect(`\[n\] no`)
-		w.press("y" + enter)
+		w.press("f" + enter)
 		w.expect(`I do not know`)
 		w.press("1" + enter)
 		w.expect(`\[Enter\] no`)

@@ -14,6 +14,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/policy"
 )
 
 // terminal is where the person who runs a command is asked what its call waits for.
@@ -33,22 +34,16 @@ func ownTerminal(in io.Reader, out io.Writer) *terminal {
 	return &terminal{in: f, out: out}
 }
 
-// ask shows a question and reads the answer, and after a yes what is kept of it from
-// now on, as long as the context lasts.
-func (t *terminal) ask(ctx context.Context, q *approval.Shown) (yes bool, keep approval.Keep, err error) {
+// ask shows a question and reads the answer, as long as the context lasts.
+func (t *terminal) ask(ctx context.Context, q *approval.Shown) (a approval.Answer, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	in := newLines(ctx, t.in, t.out)
-	if yes, err = in.answer(t.out, q); err == nil && yes {
-		if keep, err = readKeep(in, t.out, q); err != nil && ctx.Err() == nil {
-			keep, err = "", nil // the yes stands
-		}
-	}
+	a, err = newLines(ctx, t.in, t.out).answer(t.out, q)
 	if ctx.Err() != nil {
 		fmt.Fprintln(t.out)
-		return false, "", ctx.Err()
+		return approval.Answer{}, ctx.Err()
 	}
-	return yes, keep, err
+	return a, err
 }
 
 // lines are what answers are read from.
@@ -76,25 +71,22 @@ func (l *lines) drop() {
 
 // answer shows a question and reads the answer to it: what was typed before it stood
 // there answers nothing.
-func (l *lines) answer(out io.Writer, q *approval.Shown) (yes bool, err error) {
+func (l *lines) answer(out io.Writer, q *approval.Shown) (a approval.Answer, err error) {
 	l.drop()
 	columns, _ := terminalSize(out)
 	q.Print(out, columns)
-	return readAnswer(l.Reader, out, q)
+	return readAnswer(l, out, q)
 }
 
 // askHere is the surface of a gateway in this process: who runs it made the call.
 func (o *files) askHere(ctx context.Context, q approval.Question) {
 	shown := q.Show()
-	yes, keep, err := o.terminal.ask(ctx, &shown)
-	own := approval.Answer{Yes: yes, By: account(), Label: writ.User}
+	a, err := o.terminal.ask(ctx, &shown)
 	if err == nil {
-		_, err = o.queue.Answer(q.ID, own)
-	}
-	if err == nil && keep != "" {
-		var grown approval.Offer
-		if grown, err = o.queue.Grow(q.ID, keep, own); err == nil {
-			kept(o.terminal.out, grown.Lines)
+		a.By, a.Label = account(), writ.User
+		var lines []policy.Grown
+		if lines, err = o.queue.Answer(q.ID, a); err == nil {
+			kept(o.terminal.out, lines)
 		}
 	}
 	if err != nil && ctx.Err() == nil {

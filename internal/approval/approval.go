@@ -45,8 +45,15 @@ var (
 	ErrAnswered = errors.New("somebody else answered first")
 )
 
-// ErrNotOffered is of Grow.
-var ErrNotOffered = errors.New("that was not offered, or the answer was no yes, or something was kept of it already")
+// ErrNotOffered is of an answer that would keep what was not offered: the question
+// stays open.
+var ErrNotOffered = errors.New("that was not offered, or goes with no yes")
+
+// NotKeptError says that a yes is on record and that nothing was kept from now on.
+type NotKeptError struct{ Why error }
+
+func (e *NotKeptError) Error() string { return "nothing was kept: " + e.Why.Error() }
+func (e *NotKeptError) Unwrap() error { return e.Why }
 
 // Question is one call that waits. It is shown to a person as it is: every text in
 // it that a server or a model wrote is theirs, and is escaped where it is printed.
@@ -98,15 +105,16 @@ type Effects struct {
 	// Offers returns what may be kept of the call; nil where nothing is. It is asked
 	// once for a question, before that is put.
 	Offers func() []Offer
-	// Record puts it on record. An answer that could not be is none.
-	Record func(Answer) error
-	// Grow keeps what was offered, once the answer was yes; nil where nothing was.
-	Grow func(Offer, Answer) error
+	// Settle puts it on record, and has what a yes keeps in force: both durably, before
+	// the call goes on. keep is nil where the answer is good for this call alone. An
+	// answer that fails is none, but with a NotKeptError it is a yes that keeps nothing.
+	Settle func(a Answer, keep *Offer) error
 }
 
 // Answer is what a person said.
 type Answer struct {
 	Yes   bool
+	Keep  Keep       // with a yes: what of the offers is kept from now on, "" for nothing
 	By    string     // who, as the operator knows him
 	Label writ.Label // User, or Operator of an operator
 }
@@ -124,10 +132,11 @@ type Queue struct {
 type entry struct {
 	Question
 	Effects
-	done   chan struct{}
+	taken  bool // somebody answered
 	answer Answer
+	done   chan struct{} // closed when that is on record
+	kept   []policy.Grown
 	err    error
-	grown  bool // something was kept, or is being
 }
 
 // New returns an empty queue.
@@ -163,14 +172,14 @@ type Surface func(context.Context, Question)
 // that it put for other reasons ends. own, unless nil, is asked
 // meanwhile: where it returns and nobody else watches, nobody is waited for. The status is "" where the
 // question was answered or ended with its call, Pending where it stands open, Expired where it ended
-// unanswered.
-func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Duration, does Effects, own Surface) (gate.Asked, error) {
+// unanswered. kept are the lines that are in force by the answer.
+func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Duration, does Effects, own Surface) (kept []policy.Grown, asked gate.Asked, err error) {
 	if does.Offers != nil && q.isNew(of.Session, asks) {
 		of.FromNowOn = does.Offers()
 	}
 	e, ok := q.enter(of, asks, does)
 	if !ok {
-		return gate.NotAsked, nil
+		return nil, gate.NotAsked, nil
 	}
 	var left <-chan struct{} // closed when own has returned
 	if own != nil {
@@ -191,7 +200,7 @@ func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Dur
 	for waits := true; waits; {
 		select {
 		case <-e.done:
-			return gate.NotAsked, e.err
+			return e.kept, gate.NotAsked, e.err
 		case <-left:
 			left, waits = nil, q.Watched()
 		case <-timer.C:
@@ -201,16 +210,21 @@ func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Dur
 		}
 	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.expire()
+	open, taken := slices.Contains(q.open, e), e.taken
+	q.mu.Unlock()
+	if taken { // it is being put on record
+		<-e.done
+	}
 	select {
 	case <-e.done:
-		return gate.NotAsked, e.err
+		return e.kept, gate.NotAsked, e.err
 	default:
 	}
-	if q.expire(); !slices.Contains(q.open, e) {
-		return gate.Expired, nil
+	if !open {
+		return nil, gate.Expired, nil
 	}
-	return gate.Pending, nil
+	return nil, gate.Pending, nil
 }
 
 // isNew reports whether a call would have a question of its own.
@@ -314,61 +328,42 @@ func (q *Queue) changed() {
 	q.change = make(chan struct{})
 }
 
-// Answer ends a question: one answer wins, and it counts once it is on record.
-func (q *Queue) Answer(id string, a Answer) (Question, error) {
+// Answer ends a question: one answer wins, and it counts once it is on record, with
+// what it keeps in force. The lines are those that are kept.
+func (q *Queue) Answer(id string, a Answer) (kept []policy.Grown, err error) {
 	q.mu.Lock()
 	q.expire()
 	i := slices.IndexFunc(q.open, func(e *entry) bool { return e.ID == id })
 	if i < 0 {
 		defer q.mu.Unlock()
-		if i := slices.IndexFunc(q.ended, func(e *entry) bool { return e.ID == id }); i >= 0 {
-			return q.ended[i].Question, ErrAnswered
+		if slices.ContainsFunc(q.ended, func(e *entry) bool { return e.ID == id }) {
+			return nil, ErrAnswered
 		}
-		return Question{}, ErrUnknown
+		return nil, ErrUnknown
 	}
 	e := q.open[i]
+	var keep *Offer
+	if at := slices.IndexFunc(e.FromNowOn, func(o Offer) bool { return o.Keep == a.Keep }); at >= 0 && a.Yes {
+		keep = &e.FromNowOn[at]
+	} else if a.Keep != "" {
+		q.mu.Unlock()
+		return nil, ErrNotOffered
+	}
 	q.open = slices.Delete(q.open, i, i+1)
 	q.ended = append(q.ended, e)
-	e.answer = a
+	e.taken, e.answer = true, a
 	q.changed()
 	q.mu.Unlock()
 	// On record without the lock: a session's lock is waited for.
-	e.err = e.Record(a)
+	err = e.Settle(a, keep)
+	var lost *NotKeptError
+	if keep != nil && err == nil {
+		e.kept = keep.Lines
+	} else if !errors.As(err, &lost) {
+		e.err = err
+	}
 	close(e.done)
-	return e.Question, e.err
-}
-
-// Grow keeps what was offered of a question that was answered with yes, once. by is
-// who says so.
-func (q *Queue) Grow(id string, keep Keep, by Answer) (Offer, error) {
-	q.mu.Lock()
-	q.expire()
-	i := slices.IndexFunc(q.ended, func(e *entry) bool { return e.ID == id })
-	if i < 0 {
-		defer q.mu.Unlock()
-		if slices.ContainsFunc(q.open, func(e *entry) bool { return e.ID == id }) {
-			return Offer{}, ErrNotOffered
-		}
-		return Offer{}, ErrUnknown
-	}
-	e := q.ended[i]
-	q.mu.Unlock()
-	<-e.done // the answer comes first, on record
-	at := slices.IndexFunc(e.FromNowOn, func(o Offer) bool { return o.Keep == keep })
-	q.mu.Lock()
-	if at < 0 || e.err != nil || !e.answer.Yes || e.grown {
-		q.mu.Unlock()
-		return Offer{}, ErrNotOffered
-	}
-	e.grown = true
-	q.mu.Unlock()
-	err := e.Effects.Grow(e.FromNowOn[at], by)
-	if err != nil {
-		q.mu.Lock()
-		e.grown = false
-		q.mu.Unlock()
-	}
-	return e.FromNowOn[at], err
+	return e.kept, err
 }
 
 // Said returns who answered a question lately, and what.

@@ -26,11 +26,11 @@ func TestQueue(t *testing.T) {
 		q := New(time.Now)
 		of := Question{Session: "s_a", Server: "mail", Tool: "send"}
 		recorded := 0
-		record := func(a Answer) error { recorded++; return nil }
+		record := func(Answer, *Offer) error { recorded++; return nil }
 		ctx := t.Context()
 
 		// Nobody answers: it stands open, and ends.
-		if got, err := q.Ask(ctx, of, "act-1", Waits, Effects{Record: record}, nil); got != gate.Pending || err != nil {
+		if _, got, err := q.Ask(ctx, of, "act-1", Waits, Effects{Settle: record}, nil); got != gate.Pending || err != nil {
 			t.Fatal(got, err)
 		}
 		open, _ := q.Open()
@@ -47,7 +47,7 @@ func TestQueue(t *testing.T) {
 		ends := make(chan end, 2)
 		for range 2 {
 			go func() {
-				a, err := q.Ask(ctx, of, "act-1", Waits, Effects{Record: record}, nil)
+				_, a, err := q.Ask(ctx, of, "act-1", Waits, Effects{Settle: record}, nil)
 				ends <- end{a, err}
 			}()
 		}
@@ -77,7 +77,7 @@ func TestQueue(t *testing.T) {
 		// An answer that is not on record is none.
 		broken := errors.New("disk")
 		go func() {
-			a, err := q.Ask(ctx, of, "act-2", Waits, Effects{Record: func(Answer) error { return broken }}, nil)
+			_, a, err := q.Ask(ctx, of, "act-2", Waits, Effects{Settle: func(Answer, *Offer) error { return broken }}, nil)
 			ends <- end{a, err}
 		}()
 		synctest.Wait()
@@ -92,10 +92,10 @@ func TestQueue(t *testing.T) {
 		// A question ends; who waits for it is told so.
 		go func() {
 			time.Sleep(Stands - time.Second)
-			a, err := q.Ask(ctx, of, "act-3", Waits, Effects{Record: record}, nil)
+			_, a, err := q.Ask(ctx, of, "act-3", Waits, Effects{Settle: record}, nil)
 			ends <- end{a, err}
 		}()
-		if got, _ := q.Ask(ctx, of, "act-3", 0, Effects{Record: record}, nil); got != gate.Pending {
+		if _, got, _ := q.Ask(ctx, of, "act-3", 0, Effects{Settle: record}, nil); got != gate.Pending {
 			t.Fatal(got)
 		}
 		if e := <-ends; e.asked != gate.Expired {
@@ -105,7 +105,7 @@ func TestQueue(t *testing.T) {
 		// A session has so many, and no more.
 		for i := range maxSession + 1 {
 			of.Arguments = []byte{'a' + byte(i)}
-			got, _ := q.Ask(ctx, of, string(of.Arguments), 0, Effects{Record: record}, nil)
+			_, got, _ := q.Ask(ctx, of, string(of.Arguments), 0, Effects{Settle: record}, nil)
 			if want := gate.Pending; i == maxSession {
 				if got != gate.NotAsked {
 					t.Fatal(i, got)
@@ -118,11 +118,11 @@ func TestQueue(t *testing.T) {
 		// waits for it has the call judged again. So does a call that passed.
 		other := Question{Session: "s_c", Server: "mail", Tool: "send", Arguments: []byte("{}")}
 		for i, supersede := range []func(){
-			func() { q.Ask(ctx, other, "call-b", 0, Effects{Record: record}, nil) },
+			func() { q.Ask(ctx, other, "call-b", 0, Effects{Settle: record}, nil) },
 			func() { q.Passed(other) },
 		} {
 			go func() {
-				a, err := q.Ask(ctx, other, "call-"+string(rune('a'+i)), Waits, Effects{Record: record}, nil)
+				_, a, err := q.Ask(ctx, other, "call-"+string(rune('a'+i)), Waits, Effects{Settle: record}, nil)
 				ends <- end{a, err}
 			}()
 			synctest.Wait()
@@ -142,7 +142,7 @@ func TestQueue(t *testing.T) {
 		// A client that goes away leaves its question open.
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
-		if got, _ := q.Ask(gone, Question{Session: "s_b"}, "x", Waits, Effects{Record: record}, nil); got != gate.Pending {
+		if _, got, _ := q.Ask(gone, Question{Session: "s_b"}, "x", Waits, Effects{Settle: record}, nil); got != gate.Pending {
 			t.Fatal(got)
 		}
 		if q.Watched() {
@@ -182,109 +182,143 @@ func TestBecause(t *testing.T) {
 	}
 }
 
-// TestGrow: what was offered is kept after a recorded yes, once, and nothing else is.
-func TestGrow(t *testing.T) {
+// TestKeep: what was offered is kept with a yes, before the call goes on, and nothing
+// else is. What cannot be kept leaves the yes.
+func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(time.Now)
-		source := Offer{Keep: KeepSource, Lines: []policy.Grown{{Tool: "mail/send", Arg: "/to", From: "mail/list#/ids/*"}}}
-		tried, asked := []Keep{}, 0
-		var fails error
-		does := Effects{
-			Record: func(Answer) error { return nil },
-			Offers: func() []Offer { asked++; return []Offer{source} },
-			Grow:   func(o Offer, a Answer) error { tried = append(tried, o.Keep); return fails },
-		}
-		put := func(act string) string {
+		disk := errors.New("disk")
+		for _, c := range []struct {
+			name    string
+			said    Answer
+			settles error
+			err     error
+			open    bool // the question stands open
+			kept    bool
+			waits   error // what who waits gets
+		}{
+			{"kept", Answer{Yes: true, Keep: KeepSource}, nil, nil, false, true, nil},
+			{"this once", Answer{Yes: true}, nil, nil, false, false, nil},
+			{"no", Answer{}, nil, nil, false, false, nil},
+			{"another", Answer{Yes: true, Keep: KeepValue}, nil, ErrNotOffered, true, false, nil},
+			{"with a no", Answer{Keep: KeepSource}, nil, ErrNotOffered, true, false, nil},
+			{"not kept", Answer{Yes: true, Keep: KeepSource}, &NotKeptError{disk}, disk, false, false, nil},
+			{"not on record", Answer{Yes: true, Keep: KeepSource}, disk, disk, false, false, disk},
+		} {
+			q := New(time.Now)
+			asked, settled := 0, 0
+			slow := make(chan struct{})
+			does := Effects{
+				Offers: func() []Offer {
+					asked++
+					return []Offer{{Keep: KeepSource, Lines: []policy.Grown{{Tool: "mail/send", Arg: "/to", From: "mail/list#/ids/*"}}}}
+				},
+				Settle: func(a Answer, keep *Offer) error {
+					settled++
+					if a != c.said || (keep != nil) != (a.Keep != "") {
+						t.Errorf("%s: settles %+v %v", c.name, a, keep)
+					}
+					<-slow
+					return c.settles
+				},
+			}
+			type end struct {
+				kept  []policy.Grown
+				asked gate.Asked
+				err   error
+			}
+			ends := make(chan end, 2)
 			for range 2 { // the second joins the first
-				if got, err := q.Ask(t.Context(), Question{Session: "s_a", Tool: act}, act, 0, does, nil); got != gate.Pending || err != nil {
-					t.Fatal(got, err)
-				}
+				go func() {
+					kept, asked, err := q.Ask(t.Context(), Question{Session: "s_a"}, "act", time.Second, does, nil)
+					ends <- end{kept, asked, err}
+				}()
+				synctest.Wait()
 			}
 			open, _ := q.Open()
-			return open[len(open)-1].ID
-		}
-		kim := Answer{Yes: true, By: "kim", Label: writ.User}
-		grow := func(id string, keep Keep, want error) {
-			t.Helper()
-			if _, err := q.Grow(id, keep, kim); !errors.Is(err, want) {
-				t.Errorf("%s: %v, want %v", keep, err, want)
+			go func() {
+				if kept, err := q.Answer(open[0].ID, c.said); !errors.Is(err, c.err) || (kept != nil) != c.kept {
+					t.Errorf("%s: %v %v", c.name, kept, err)
+				}
+			}()
+			synctest.Wait()
+			time.Sleep(time.Minute) // longer than the call is held: it waits for what it was said
+			close(slow)
+			synctest.Wait()
+			for range 2 {
+				want := gate.NotAsked
+				if c.open {
+					want = gate.Pending
+				}
+				if e := <-ends; (e.kept != nil) != c.kept || e.asked != want || e.err != c.waits {
+					t.Errorf("%s: %+v", c.name, e)
+				}
+			}
+			if left, _ := q.Open(); (len(left) == 1) != c.open || asked != 1 || settled > 1 || (settled == 0) != c.open {
+				t.Errorf("%s: %d open, offered %d times, settled %d times", c.name, len(left), asked, settled)
 			}
 		}
-		grow("nothing", KeepSource, ErrUnknown)
-		yes, no := put("act-1"), put("act-2")
-		grow(yes, KeepSource, ErrNotOffered)
-		for id, yes := range map[string]bool{yes: true, no: false} {
-			if _, err := q.Answer(id, Answer{Yes: yes, By: "kim", Label: writ.User}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		grow(no, KeepSource, ErrNotOffered)
-		grow(yes, KeepValue, ErrNotOffered)
-		grow(yes, "", ErrNotOffered)
-		if len(tried) != 0 || asked != 2 {
-			t.Fatal(tried, asked)
-		}
-		fails = errors.New("disk")
-		grow(yes, KeepSource, fails)
-		fails = nil
-		grow(yes, KeepSource, nil)
-		grow(yes, KeepSource, ErrNotOffered)
-		if len(tried) != 2 {
-			t.Error(tried)
-		}
-		time.Sleep(Stands)
-		grow(yes, KeepSource, ErrUnknown)
 	})
 }
 
-// TestHandlerGrows: what an HTTP surface keeps is said by one word, by who may answer.
-func TestHandlerGrows(t *testing.T) {
+// TestHandlerKeeps: an answer over HTTP is an object of exactly these words, by who may
+// answer, and is told what became of it.
+func TestHandlerKeeps(t *testing.T) {
 	q := New(time.Now)
-	kept := 0
+	settled := 0
 	does := Effects{
-		Record: func(Answer) error { return nil },
 		Offers: func() []Offer {
 			return []Offer{{Keep: KeepValue, Lines: []policy.Grown{{Tool: "mail/send", Arg: "/to", Const: []byte(`"<a>"`)}}}}
 		},
-		Grow: func(_ Offer, by Answer) error {
-			if kept++; kept == 1 {
-				return errors.New("the disk is full")
+		Settle: func(a Answer, _ *Offer) error {
+			if settled++; settled == 2 {
+				return &NotKeptError{errors.New("the disk is full")}
 			}
-			if by.By != "kim" || by.Label != writ.User {
-				t.Errorf("by %+v", by)
+			if a.By != "kim" || a.Label != writ.User {
+				t.Errorf("by %+v", a)
 			}
 			return nil
 		},
 	}
-	if _, err := q.Ask(t.Context(), Question{Session: "s_a"}, "act", 0, does, nil); err != nil {
-		t.Fatal(err)
+	for _, act := range []string{"act-1", "act-2"} {
+		if _, _, err := q.Ask(t.Context(), Question{Session: "s_a", Tool: act}, act, 0, does, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	open, _ := q.Open()
 	may := errors.New("not you")
 	h := Handler(q, func(*http.Request) (string, writ.Label, error) { return "kim", writ.User, may })
 	for _, c := range []struct {
-		path, body string
-		status     int
-		says       string
+		n      int
+		body   string
+		status int
+		says   string
 	}{
-		{"/grown", `{"keep":"value"}`, 403, "not you"},
-		{"/grown", `{"keep":"value"}`, 409, "not offered"},
-		{"", `{"yes":true}`, 200, `"yes":true`},
-		{"/grown", `{"keep":"source"}`, 409, "not offered"},
-		{"/grown", `{"keep":"value","who":"own"}`, 400, ""},
-		{"/grown", `{"keep":1}`, 400, ""},
-		{"/grown", `{"yes":true}`, 400, ""},
-		{"/grown", `["value"]`, 400, ""},
-		{"/grown", `{"keep":"value"}`, 409, "nothing was kept: the disk is full"},
-		{"/grown", `{"keep":"value"}`, 200, `"lines":[{"tool":"mail/send","arg":"/to","const":`},
-		{"/grown", `{"keep":"value"}`, 409, "not offered"},
+		{0, `{"yes":true,"keep":"value"}`, 403, "not you"},
+		{0, `{"yes":true,"keep":"source"}`, 409, "not offered"},
+		{0, `{"yes":false,"keep":"value"}`, 409, "not offered"},
+		{0, `{"yes":true,"keep":"value","who":"own"}`, 400, ""},
+		{0, `{"yes":true,"keep":1}`, 400, ""},
+		{0, `{"yes":true,"keep":""}`, 400, ""},
+		{0, `{"yes":true,"who":"own"}`, 400, ""},
+		{0, `{"keep":"value"}`, 400, ""},
+		{0, `{"yes":"true"}`, 400, ""},
+		{0, `{"yes":true,"yes":true}`, 400, ""},
+		{0, `{}`, 400, ""},
+		{0, `["value"]`, 400, ""},
+		{0, `{"keep":"value","yes":true}`, 200, `"lines":[{"tool":"mail/send","arg":"/to","const":`},
+		{0, `{"yes":true,"keep":"value"}`, 409, `"by":"kim"`},
+		{1, `{"yes":true,"keep":"value"}`, 200, `{"yes":true,"by":"kim","error":"nothing was kept: the disk is full"}`},
 	} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("POST", "/approvals/"+open[0].ID+c.path, strings.NewReader(c.body)))
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/approvals/"+open[c.n].ID, strings.NewReader(c.body)))
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 		}
 		may = nil
+	}
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, httptest.NewRequest("POST", "/approvals/"+open[0].ID+"/grown", strings.NewReader(`{"keep":"value"}`))); w.Code != 404 {
+		t.Errorf("afterwards: %d", w.Code)
 	}
 }
 

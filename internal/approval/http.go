@@ -24,9 +24,9 @@ type Reply struct {
 
 // Handler serves the queue at /approvals: GET lists the open questions, with
 // ?watch as a stream of such lists, a line each, for as long as somebody looks; POST
-// /approvals/ID with {"yes":true} or {"yes":false} answers one, and after a yes POST
-// /approvals/ID/grown with {"keep":…} keeps what it offered. who says who asks: its
-// error refuses an answer, and who may not answer does not count as watching.
+// /approvals/ID with {"yes":true} or {"yes":false} answers one, and with {"yes":true,
+// "keep":…} what it offered is kept as well. who says who asks: its error refuses an
+// answer, and who may not answer does not count as watching.
 func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err error)) http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /approvals", func(w http.ResponseWriter, r *http.Request) {
@@ -68,48 +68,33 @@ func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err
 		json.NewEncoder(w).Encode(reply)
 	}
 	m.HandleFunc("POST /approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
-		said, ok := only(http.MaxBytesReader(w, r.Body, maxBody), "yes")
-		if !ok || said != "true" && said != "false" {
-			reply(w, http.StatusBadRequest, Reply{Error: `the body is {"yes":true} or {"yes":false}`})
+		a, ok := said(http.MaxBytesReader(w, r.Body, maxBody))
+		if !ok {
+			reply(w, http.StatusBadRequest, Reply{Error: `the body is {"yes":true}, {"yes":false} or {"yes":true,"keep":"source"}, with what the question offers`})
 			return
 		}
-		by, label, err := who(r)
-		if err != nil {
+		var err error
+		if a.By, a.Label, err = who(r); err != nil {
 			reply(w, http.StatusForbidden, Reply{Error: err.Error()})
 			return
 		}
-		id, yes := strings.ToLower(r.PathValue("id")), said == "true"
-		switch _, err = q.Answer(id, Answer{Yes: yes, By: by, Label: label}); {
+		id := strings.ToLower(r.PathValue("id"))
+		kept, err := q.Answer(id, a)
+		var lost *NotKeptError
+		switch {
 		case err == nil:
-			reply(w, http.StatusOK, Reply{Yes: yes, By: by})
+			reply(w, http.StatusOK, Reply{Yes: a.Yes, By: a.By, Lines: kept})
+		case errors.As(err, &lost):
+			reply(w, http.StatusOK, Reply{Yes: a.Yes, By: a.By, Error: err.Error()})
 		case errors.Is(err, ErrAnswered):
 			first, _ := q.Said(id)
 			reply(w, http.StatusConflict, Reply{Yes: first.Yes, By: first.By, Error: err.Error()})
+		case errors.Is(err, ErrNotOffered):
+			reply(w, http.StatusConflict, Reply{Error: err.Error()})
 		case errors.Is(err, ErrUnknown):
 			reply(w, http.StatusNotFound, Reply{Error: err.Error()})
 		default:
 			reply(w, http.StatusInternalServerError, Reply{Error: "the answer could not be put on record, and counts for nothing"})
-		}
-	})
-	m.HandleFunc("POST /approvals/{id}/grown", func(w http.ResponseWriter, r *http.Request) {
-		said, ok := only(http.MaxBytesReader(w, r.Body, maxBody), "keep")
-		keep, isText := strictjson.Text([]byte(said))
-		if !ok || !isText {
-			reply(w, http.StatusBadRequest, Reply{Error: `the body is {"keep":"source"}, {"keep":"closed"} or {"keep":"value"}`})
-			return
-		}
-		by, label, err := who(r)
-		if err != nil {
-			reply(w, http.StatusForbidden, Reply{Error: err.Error()})
-			return
-		}
-		switch kept, err := q.Grow(strings.ToLower(r.PathValue("id")), Keep(keep), Answer{Yes: true, By: by, Label: label}); {
-		case err == nil:
-			reply(w, http.StatusOK, Reply{Yes: true, By: by, Lines: kept.Lines})
-		case errors.Is(err, ErrUnknown):
-			reply(w, http.StatusNotFound, Reply{Error: err.Error()})
-		default:
-			reply(w, http.StatusConflict, Reply{Error: "nothing was kept: " + err.Error()})
 		}
 	})
 	return m
@@ -118,15 +103,21 @@ func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err
 // maxBody bounds what answers.
 const maxBody = 1024
 
-// only reads the one member of an object, which is to have that name and no other.
-func only(body io.Reader, name string) (value string, ok bool) {
+// said reads an answer: the members of its object are to be these and no others.
+func said(body io.Reader) (a Answer, ok bool) {
 	b, err := io.ReadAll(body)
 	if err != nil || strictjson.Check(b, strictjson.Limits{Bytes: maxBody, Depth: 2, Leaves: 2, Number: 8}) != nil {
-		return "", false
+		return a, false
 	}
-	ms, isObject := strictjson.Members(b)
-	if !isObject || len(ms) != 1 || ms[0].Name != name {
-		return "", false
+	v, members := strictjson.Of(b), 1
+	if keep := v.Get("keep"); keep.Exists() {
+		word, isText := keep.Text()
+		if !isText || word == "" {
+			return a, false
+		}
+		a.Keep, members = Keep(word), 2
 	}
-	return strings.TrimSpace(string(ms[0].Value)), true
+	word := string(v.Get("yes").Raw())
+	a.Yes = word == "true"
+	return a, v.Len() == members && (a.Yes || word == "false")
 }

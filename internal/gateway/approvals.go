@@ -84,24 +84,46 @@ func (c *judgedCall) asking() approval.Question {
 	return approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments.Raw(), Came: c.call.Arguments.Raw()}
 }
 
-// putTo puts a call to a person, and says how far that went. With an answer on record
+// putTo puts a call to a person, and notes how far that went. With an answer on record
 // the call is to be judged again.
-func (c *judgedCall) putTo(ctx context.Context, in gate.Input, ask *gate.Ask) (gate.Asked, error) {
+func (c *judgedCall) putTo(ctx context.Context, in gate.Input, ask *gate.Ask) (err error) {
 	own, wait, ok := c.surface()
 	if !ok {
-		return gate.NotAsked, nil
+		c.asked = gate.NotAsked
+		return nil
 	}
 	of := c.asking()
 	of.Arguments, of.Values = ask.Arguments.Raw(), ask.Values
-	does := approval.Effects{Record: func(a approval.Answer) error {
-		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-		defer cancel()
-		return c.g.sessions.approve(ctx, c.s.id, gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: a.Yes, By: a.By, Label: a.Label})
-	}}
+	does := approval.Effects{Settle: func(a approval.Answer, keep *approval.Offer) error { return c.settle(ask, a, keep) }}
 	if c.g.approvals.grow != nil {
-		does.Offers, does.Grow = func() []approval.Offer { return c.offers(in, ask) }, c.grow
+		does.Offers = func() []approval.Offer { return c.offers(in, ask) }
 	}
-	return c.g.approvals.queue.Ask(ctx, of, ask.Question, wait, does, own)
+	var kept []policy.Grown
+	kept, c.asked, err = c.g.approvals.queue.Ask(ctx, of, ask.Question, wait, does, own)
+	if len(kept) > 0 && !isExact(kept) {
+		c.rs, _ = c.g.rules.listed(ctx, c.call.Server)
+	}
+	return err
+}
+
+// settle puts a person's answer on record, and keeps from now on what he said. A call
+// that is judged by the lines that were kept, as any later one, needs no yes besides:
+// it could let the call pass another time.
+func (c *judgedCall) settle(ask *gate.Ask, a approval.Answer, keep *approval.Offer) error {
+	var lost error
+	if keep != nil {
+		if err := c.grow(*keep, a); err != nil {
+			lost = &approval.NotKeptError{Why: err}
+		} else if !isExact(keep.Lines) {
+			return nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	if err := c.g.sessions.approve(ctx, c.s.id, gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: a.Yes, By: a.By, Label: a.Label}); err != nil {
+		return err
+	}
+	return lost
 }
 
 // elicit asks a person's client of the legacy wire, while the call is held.

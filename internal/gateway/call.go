@@ -35,8 +35,6 @@ type judgedCall struct {
 	asked    gate.Asked            // how far it was put to a person
 	put      string                // the question that it was put as
 	puts     int                   // how often it was: each time for other reasons
-	unlowers []approval.Keep       // offers by which it would lower no place, under mu
-	raised   bool                  // one of them was kept, under mu
 	question *approval.Question    // what its client is to ask its person
 	s        *session              // once it was judged
 	halted   *writ.Rejection       // why the session's calls have ended, if they have
@@ -149,7 +147,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		return d, err
 	}
 	if ask != nil {
-		if c.asked, err = c.putTo(ctx, in, ask); err != nil {
+		if err = c.putTo(ctx, in, ask); err != nil {
 			return d, err
 		}
 		c.put = ask.Question
@@ -159,10 +157,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 	if d.Allowed() && g.approvals.queue != nil {
 		g.approvals.queue.Passed(c.asking())
 	}
-	c.mu.Lock()
-	raised := c.raised && !call.Answers.Exists() // the very call that was asked about
-	c.mu.Unlock()
-	if d.Keeps() && !raised { // where it goes is on record before it is sent
+	if d.Keeps() { // where it goes is on record before it is sent
 		d.own, err = g.lower(s.id, &d)
 	}
 	return d, err

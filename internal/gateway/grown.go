@@ -52,22 +52,14 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 		wide.Lines = policy.WithLine(wide.Lines, first)
 		exact.Lines = policy.WithLine(exact.Lines, v.Grows[len(v.Grows)-1])
 	}
-	var unlowers []approval.Keep
 	for _, o := range []approval.Offer{wide, exact} {
 		if o.Lines == nil || o.Keep != approval.KeepValue && !slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Const == nil }) {
 			continue
 		}
-		passes, lowers := c.passesBy(in, o.Lines)
-		if passes {
+		if c.passesBy(in, o.Lines) {
 			out = append(out, o)
 		}
-		if passes && !lowers && !slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Writes == "" }) {
-			unlowers = append(unlowers, o.Keep)
-		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.unlowers = unlowers
 	return out
 }
 
@@ -75,15 +67,21 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 // not the model's own there.
 func isOutput(at gate.Ref) bool { return at.Pointer != "" && at.Label != writ.Model }
 
-// passesBy reports whether the call would pass if the lines had grown, and whether it
-// would lower the place it goes to then (R38).
-func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) (passes, lowers bool) {
+// isExact reports whether one of the lines is an exact value. In later calls that is a
+// word of the operator's. The call that it was kept with goes by the yes, which leaves its
+// mark where the value goes (R38): there it is what it was.
+func isExact(lines []policy.Grown) bool {
+	return slices.ContainsFunc(lines, func(g policy.Grown) bool { return g.Const != nil })
+}
+
+// passesBy reports whether the call would pass if the lines had grown.
+func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) (passes bool) {
 	if len(policy.GrownText(lines)) > maxLines {
-		return false, true
+		return false
 	}
 	p, ok := c.rs.policy.With(lines)
 	if !ok {
-		return false, true
+		return false
 	}
 	in.Policy, in.Asked = p, gate.NotAsked
 	in.Catalogue, _ = gate.NewCatalogue(c.rs.definitions, p)
@@ -91,10 +89,9 @@ func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) (passes, lowe
 		in.Session, in.Time = c.s.evidence, c.g.sessions.now()
 		d := decide(in)
 		passes = d.Allowed()
-		_, lowers = d.Lowers(c.g.places.all)
 		return nil
 	})
-	return err == nil && passes, err != nil || lowers
+	return err == nil && passes
 }
 
 // grow keeps what was offered: it is on record before the policy has it.
@@ -108,7 +105,7 @@ func (c *judgedCall) grow(o approval.Offer, by approval.Answer) error {
 	for i := range lines {
 		lines[i].By, lines[i].At = by.By, at.Format(time.RFC3339)
 	}
-	err := c.g.approvals.grow(ctx, lines, func() error {
+	return c.g.approvals.grow(ctx, lines, func() error {
 		_, err := c.g.sessions.recordIn(ctx, c.s.id, func(s *session) (*receipt, error) {
 			return c.g.sessions.write(s, powerCut, KindGrown, at, grownData{o.Keep, by.By, by.Label.String()}, value{valueLines, policy.GrownText(lines)})
 		})
@@ -117,10 +114,4 @@ func (c *judgedCall) grow(o approval.Offer, by approval.Answer) error {
 		}
 		return nil
 	})
-	// By his line the call lowers nothing; what went by his yes before lowered its place,
-	// and another act may rest on that record by now.
-	c.mu.Lock()
-	c.raised = err == nil && slices.Contains(c.unlowers, o.Keep)
-	c.mu.Unlock()
-	return err
 }
