@@ -99,7 +99,7 @@ func Askable(r Reason) bool {
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall, ProvenanceOpenTarget,
 		ProvenanceDerived, ProvenanceConst, ProvenanceAnchor, ProvenanceKey,
 		ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceFull, ProvenanceRecord, ProvenanceSaidBy,
-		PolicyNoArguments, PolicyContested, PolicyRepeated, PolicyFetches:
+		PolicyNoArguments, PolicyContested, PolicyRepeated, PolicyFetches, PolicyAnswer:
 		return true
 	}
 	return false

@@ -15,7 +15,8 @@ import (
 // # Approvals
 //
 // A call that fails only for want of a person may be put to one. He answers for one
-// call, byte for byte: this tool, these arguments, this session, this policy. His
+// call, byte for byte: this tool, these arguments and what was answered inside it (R31),
+// this session, this policy. His
 // yes stands for what each value of it lacked when he was asked, for ten minutes and
 // once: what a value lacks beyond that when the call is made is another question. It
 // makes no value worth anything to another call. Where the answer comes
@@ -43,8 +44,10 @@ type Ask struct {
 	Act string
 	// Question identifies the call and what it lacks: what one answer answers.
 	Question string
-	// Arguments are what a yes lets through: what came, or what is sent in its stead.
+	// Arguments are what a yes lets through: what came, or what is sent in its stead; and
+	// Answers what was answered inside the call, the zero Value where nothing was.
 	Arguments strictjson.Value
+	Answers   strictjson.Value
 	Values    []AskedValue // sorted by pointer
 }
 
@@ -133,7 +136,7 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	if s == nil || len(fs) == 0 || j.strict || j.over() || j.in.Shadow || !j.askable(against) {
 		return fs
 	}
-	ask := &Ask{Act: j.askKey(), Arguments: j.sent()}
+	ask := &Ask{Act: j.askKey(), Arguments: j.sent(), Answers: j.in.Call.Answers}
 	lacks := j.lacks(against)
 	ask.Question = s.question(ask.Act, lacks)
 	said, answered := s.approvals[ask.Act]
@@ -218,7 +221,7 @@ func (j *judge) askable(against []writ.Failure) bool {
 		// matter of evidence, unless he says that a person may.
 		lists := l.failed == writ.ProvenanceConst && (l.role == policy.Control || l.role == policy.Enum) &&
 			!slices.ContainsFunc(j.sources(l), func(s policy.Source) bool { return s.Kind == policy.FromApproval })
-		if n++; !writ.Askable(l.failed) || l.answer || lists {
+		if n++; !writ.Askable(l.failed) || lists {
 			return false
 		}
 	}

@@ -95,7 +95,7 @@ func (j *judge) unfoundedLeaf(l *leaf, r writ.Reason) {
 		return // said once, for the call
 	}
 	switch {
-	case l.answer:
+	case l.answer && r != writ.ProvenanceOneShot: // which is no person's to supply
 		r = writ.PolicyAnswer
 	case l.key:
 		r = writ.ProvenanceKey

@@ -248,6 +248,10 @@ func readAnswer(in *lines, out io.Writer, q *approval.Shown) (a approval.Answer,
 		switch said := strings.ToLower(strings.TrimSpace(line)); {
 		case said == "b":
 			theirs(out, "  | ", q.Arguments, 0)
+			if q.Answers != "" {
+				fmt.Fprintln(out, "  and as answers inside the call:")
+				theirs(out, "  | ", q.Answers, 0)
+			}
 			whole = true
 		case said == "n", said == "no":
 			return approval.Answer{}, nil

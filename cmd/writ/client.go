@@ -284,7 +284,7 @@ func (r *remote) allowed(ctx context.Context, own *terminal, refusal, arguments 
 	said := false
 	err := questions(ctx, r.client, approvalsURL, func(qs []approval.Shown) {
 		for _, q := range qs {
-			if said || q.Session != session || q.Arguments != string(arguments) && q.Came != string(arguments) {
+			if said || q.Session != session || q.Answers != "" || q.Arguments != string(arguments) && q.Came != string(arguments) {
 				continue
 			}
 			w := &waiting{q, r.client}

@@ -64,6 +64,7 @@ type Question struct {
 	Tool      string            `json:"tool"`
 	Arguments []byte            `json:"-"` // the exact bytes that a yes lets through
 	Came      []byte            `json:"-"` // those of the client's call
+	Answers   []byte            `json:"-"` // of what was answered inside it, which a yes lets through too
 	Values    []gate.AskedValue `json:"-"`
 	FromNowOn []Offer           `json:"from_now_on,omitempty"` // the widest first
 	Asked     time.Time         `json:"asked"`
@@ -284,7 +285,7 @@ func (q *Queue) Passed(of Question) {
 func (q *Queue) end(of *Question) {
 	n := len(q.open)
 	q.open = slices.DeleteFunc(q.open, func(e *entry) bool {
-		same := e.Session == of.Session && e.Server == of.Server && e.Tool == of.Tool && bytes.Equal(e.came(), of.came())
+		same := e.Session == of.Session && e.Server == of.Server && e.Tool == of.Tool && bytes.Equal(e.came(), of.came()) && bytes.Equal(e.Answers, of.Answers)
 		if same {
 			close(e.done)
 		}

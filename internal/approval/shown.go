@@ -16,9 +16,11 @@ import (
 type Shown struct {
 	Question
 	// Arguments are the exact bytes that a yes lets through, as a text, and Came those
-	// of the client's call where they are others.
+	// of the client's call where they are others; Answers are those of what was answered
+	// inside the call, which it lets through with them.
 	Arguments string       `json:"arguments"`
 	Came      string       `json:"came,omitempty"`
+	Answers   string       `json:"answers,omitempty"`
 	Values    []ShownValue `json:"values"`
 }
 
@@ -41,7 +43,7 @@ type Seen struct {
 
 // Show is the question for a surface.
 func (q *Question) Show() Shown {
-	out := Shown{Question: *q, Arguments: string(q.Arguments)}
+	out := Shown{Question: *q, Arguments: string(q.Arguments), Answers: string(q.Answers)}
 	if q.Came != nil && !bytes.Equal(q.Came, q.Arguments) {
 		out.Came = string(q.Came)
 	}
@@ -87,6 +89,7 @@ var because = map[writ.Reason]string{
 	writ.PolicyNoArguments:    "nothing in the call says what it acts on",
 	writ.PolicyContested:      "it stands where it may be taken from, and in a stranger's text as well",
 	writ.PolicyRepeated:       "the same was done before, and nothing was read since",
+	writ.PolicyAnswer:         "the server asked for this in the middle of the call, and no tool returned what was answered",
 	writ.PolicyFetches:        "it is one more link of one result to one place, and which of them are fetched can tell that place something",
 }
 
@@ -106,8 +109,10 @@ func (q *Shown) Whole(columns, rows int) (message string, ok bool) {
 	if rows <= 0 {
 		rows = height
 	}
-	fits := len(q.Arguments) <= maxWhole && len([]rune(text.OneLine(q.Arguments, maxWhole))) <= maxWhole
-	return b.String(), fits && strings.Count(b.String(), "\n") < rows
+	fits := func(theirs string) bool {
+		return len(theirs) <= maxWhole && len([]rune(text.OneLine(theirs, maxWhole))) <= maxWhole
+	}
+	return b.String(), fits(q.Arguments) && fits(q.Answers) && strings.Count(b.String(), "\n") < rows
 }
 
 // Print shows a question to a person on so many columns, 0 where nobody knows: the call,
@@ -121,6 +126,9 @@ func (q *Shown) Print(w io.Writer, columns int) {
 	theirs := func(label, words string) { fmt.Fprintln(w, text.Rows(label, text.Gaps(words), columns)) }
 	theirs("May the agent do this?   ", fmt.Sprintf("%s · %s   (%s, session %s)", text.OneLine(q.Server, 40), text.OneLine(q.Tool, 130), q.ID, text.OneLine(q.Session, 40)))
 	theirs("  arguments  ", text.OneLine(q.Arguments, maxWhole))
+	if q.Answers != "" {
+		theirs("  answered inside the call  ", text.OneLine(q.Answers, maxWhole))
+	}
 	for _, v := range q.Values {
 		at := v.Pointer
 		if at == "" {

@@ -198,7 +198,7 @@ func (c *call) declined(l *leaf) bool {
 
 // approval reports whether a person allowed this very call, and at what label.
 func (s *Session) approval(c *call, l *leaf) (writ.Label, bool) {
-	if len(l.Evidence) != 1 || c.strict || l.answer || l.Evidence[0].Tool != approvalTool {
+	if len(l.Evidence) != 1 || c.strict || l.Evidence[0].Tool != approvalTool {
 		return 0, false
 	}
 	e := l.Evidence[0]

@@ -65,7 +65,7 @@ func (c *judgedCall) surface() (own approval.Surface, wait time.Duration, ok boo
 	switch his = his && downstream.MayAsk(c.r.Version, c.r.ClientCapabilities, "elicitation/create", nil); {
 	case his && c.r.Era == downstream.Legacy:
 		return c.elicit, approval.Waits, true
-	case his && len(c.extra) == 0: // what a retry of the server's carries would be lost on the way
+	case his && len(c.extra) == 0 && !c.call.Answers.Exists(): // what a retry of the server's carries would be lost on the way
 		return c.elicitLater, 0, true
 	case a.queue.Watched():
 		return nil, approval.Waits, true
@@ -81,7 +81,7 @@ func (c *judgedCall) asks() bool {
 
 // asking is the call as a question names it.
 func (c *judgedCall) asking() approval.Question {
-	return approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments.Raw(), Came: c.call.Arguments.Raw()}
+	return approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments.Raw(), Came: c.call.Arguments.Raw(), Answers: c.call.Answers.Raw()}
 }
 
 // putTo puts a call to a person, and notes how far that went. With an answer on record

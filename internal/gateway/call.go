@@ -41,8 +41,9 @@ type judgedCall struct {
 	lists    atomic.Uint64         // how often the server's lists had changed that it rests on
 	recalled []provenance.Recalled // of what Inside answered
 
-	mu       sync.Mutex // guards decision: an answer given inside the call decides again
-	decision decision
+	answering sync.Mutex // one answer given inside the call after the other: each decides again
+	mu        sync.Mutex // guards decision
+	decision  decision
 }
 
 // decision is a decision and its place in the log.

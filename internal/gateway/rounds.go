@@ -115,18 +115,20 @@ func (c *judgedCall) askClient(ctx context.Context, method string, params []byte
 
 // decideWithAnswer decides the call anew with one more answer in it.
 func (c *judgedCall) decideWithAnswer(ctx context.Context, rs *ruleset, answer []byte) (allowed bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	call := c.decision.Call
+	c.answering.Lock()
+	defer c.answering.Unlock()
+	call := c.newest().Call
 	if !call.Answers.Exists() {
 		call.Answers = noMembers
 	}
 	n := strconv.Itoa(call.Answers.Len() + 1)
 	call.Answers = strictjson.Of(call.Answers.With(strictjson.Member{Name: n, Value: answer}))
-	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, puts: maxPuts} // nobody is waited for under the lock
+	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call}
 	if allowed, err = again.decide(ctx, call); allowed && err == nil {
+		c.mu.Lock()
 		again.decision.own = cmp.Or(again.decision.own, c.decision.own)
 		c.decision = again.decision
+		c.mu.Unlock()
 	}
 	return allowed, err
 }

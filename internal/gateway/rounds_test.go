@@ -2,10 +2,14 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -231,6 +235,81 @@ func TestAnswerJudged(t *testing.T) {
 			t.Errorf("a read's answer arrived as %q", got)
 		}
 		refusal(t, w.call(ctx, "delete_item", `{"id":"item-666"}`), unseen)
+	}
+}
+
+// TestAnswerAsked (R31): an answer inside an act that nothing vouches for is put to who
+// watches, whichever wires there are. His yes lets that answer through, in that call; after
+// a no the server hears nothing of it.
+func TestAnswerAsked(t *testing.T) {
+	const said, del = `{"action":"accept","content":{"id":"item-666"}}`, `{"id":"item-17"}`
+	for k, kind := range kinds {
+		for _, modern := range []bool{false, true} {
+			t.Run(fmt.Sprint(kind.name, " ", modern), func(t *testing.T) {
+				ctx := testContext(t)
+				up := newScripted(t, "toy", modern)
+				up.list("tools/list", askTools)
+				answers := func() []string { return nil }
+				if !modern {
+					answers = asksLegacy(up)
+				}
+				r := newRig(t, onSQLite(t), policy(t, askPolicy), up.config(true))
+				r.opts.Approvals = approval.New(time.Now)
+				r.restart()
+				w := r.connect(ctx, k)
+				w.ask = func(string, []byte) string { return said }
+				up.reply(itemList)
+				passed(t, w.call(ctx, "list_items", `{}`))
+				up.take()
+				defer r.opts.Approvals.There()()
+				for _, yes := range []bool{true, true, false} {
+					go func() {
+						qs, change := r.opts.Approvals.Open()
+						for ; len(qs) == 0; qs, change = r.opts.Approvals.Open() {
+							<-change
+						}
+						if q := qs[0]; string(q.Arguments) != del || !strings.Contains(string(q.Answers), said) || len(q.Values) != 2 || q.Values[1].Reason != writ.PolicyAnswer || q.FromNowOn != nil {
+							t.Errorf("asked %+v", q)
+						}
+						if _, err := r.opts.Approvals.Answer(qs[0].ID, approval.Answer{Yes: yes, By: "kim", Label: writ.User}); err != nil {
+							t.Error(err)
+						}
+					}()
+					if modern {
+						up.reply(`"result":{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":` + question + `}},"requestState":"s"}`)
+					}
+					if modern && yes || !modern {
+						up.reply(`"result":{"content":[]}`)
+					}
+					a := w.call(ctx, "delete_item", del)
+					if kind.modern {
+						asked, _ := strictjson.Members(get(a.result, "inputRequests"))
+						if len(asked) != 1 {
+							t.Fatalf("not asked: %s %s", a.result, a.err)
+						}
+						a = w.request(ctx, "tools/call", `{"name":"delete_item","arguments":`+del+`,"inputResponses":{"`+asked[0].Name+`":`+said+`},"requestState":`+string(get(a.result, "requestState"))+`}`)
+					}
+					got := up.take()
+					switch heard := answers(); {
+					case !modern:
+						passed(t, a) // the act has begun: its question counts as cancelled after a no
+						if want := map[bool]string{true: said, false: `{"action":"cancel"}`}[yes]; len(got) != 1 || len(heard) != 1 || heard[0] != want {
+							t.Errorf("%v: %d calls, the server heard %q", yes, len(got), heard)
+						}
+					case yes:
+						passed(t, a)
+						if len(got) != 2 || string(get(get(got[1].params, "inputResponses"), "q")) != said {
+							t.Errorf("%d calls reached the server: %s", len(got), got[len(got)-1].params)
+						}
+					default:
+						refusal(t, a, "POLICY_VIOLATION approval.refused \"answers:/q/action\" \"answers:/q/content/id\"")
+						if len(got) != 1 {
+							t.Errorf("%d calls reached the server", len(got))
+						}
+					}
+				}
+			})
+		}
 	}
 }
 
