@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -34,6 +36,9 @@ type leg struct {
 	// session: the runner is given a session's own endpoint. The stateless
 	// wire carries none, and without one there is no provenance.
 	session bool
+	// asks names the one thing that a person is asked, who says yes to that alone; ""
+	// where nobody is.
+	asks string
 }
 
 const (
@@ -47,7 +52,7 @@ var legs = []leg{
 	{name: "shadow-2025-11-25", revision: "2025-11-25", config: shadowConfig},
 	{name: "shadow-2026-07-28", revision: "2026-07-28", stateless: true, config: shadowConfig},
 	{name: "policy-2025-11-25", revision: "2025-11-25", config: policyConfig},
-	{name: "policy-2026-07-28", revision: "2026-07-28", stateless: true, config: policyConfig, session: true},
+	{name: "policy-2026-07-28", revision: "2026-07-28", stateless: true, config: policyConfig, session: true, asks: "test_input_required_result_prompt"},
 }
 
 func TestConformance(t *testing.T) {
@@ -62,10 +67,18 @@ func TestConformance(t *testing.T) {
 			// After the processes have been asked to end: a deadline kills.
 			t.Cleanup(cancel)
 			url := startServer(t, ctx, peers, l.stateless)
+			said := func() (yes, no int) { return 0, 0 }
 			if l.config != "" {
-				url = startGateway(t, ctx, binary, fmt.Sprintf(l.config, url), l.session)
+				state := filepath.Join(t.TempDir(), "state")
+				url = startGateway(t, ctx, binary, state, fmt.Sprintf(l.config, url), l.session)
+				if l.asks != "" {
+					said = startPerson(t, ctx, binary, state, l.asks)
+				}
 			}
 			results, details := runRunner(t, ctx, peers, node, url, l.revision)
+			if yes, no := said(); no != 0 || (yes > 0) != (l.asks != "") {
+				t.Errorf("a person said yes %d times, and was asked %d times something else", yes, no)
+			}
 
 			text, err := os.ReadFile(filepath.Join("baseline", l.name+".txt"))
 			if err != nil {
@@ -173,7 +186,7 @@ var (
 	endpoint  = regexp.MustCompile(`http://\S+/mcp/s/\S+`)
 )
 
-func startGateway(t *testing.T, ctx context.Context, binary, config string, session bool) string {
+func startGateway(t *testing.T, ctx context.Context, binary, state, config string, session bool) string {
 	t.Helper()
 	dir := t.TempDir()
 	policy, err := os.ReadFile(filepath.Join("testdata", "policy.yaml"))
@@ -186,7 +199,7 @@ func startGateway(t *testing.T, ctx context.Context, binary, config string, sess
 		}
 	}
 	cmd := exec.CommandContext(ctx, binary, "serve", "--listen", "127.0.0.1:0",
-		"--config", filepath.Join(dir, "writ.yaml"), "--state", filepath.Join(dir, "state"))
+		"--config", filepath.Join(dir, "writ.yaml"), "--state", state)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +242,7 @@ func startGateway(t *testing.T, ctx context.Context, binary, config string, sess
 		if !session {
 			return url
 		}
-		out, err := exec.CommandContext(ctx, binary, "session", "new", "--state", filepath.Join(dir, "state")).Output()
+		out, err := exec.CommandContext(ctx, binary, "session", "new", "--state", state).Output()
 		m := endpoint.Find(out)
 		if err != nil || m == nil {
 			t.Fatalf("writ session new: %v: no endpoint in %q", err, out)
@@ -242,6 +255,65 @@ func startGateway(t *testing.T, ctx context.Context, binary, config string, sess
 		t.Fatal("the gateway does not say where it listens")
 	}
 	return ""
+}
+
+// startPerson has somebody watch at a terminal of his own, who says yes to questions that
+// hold these words and no to others. said counts what he said.
+func startPerson(t *testing.T, ctx context.Context, binary, state, words string) (said func() (yes, no int)) {
+	t.Helper()
+	script, err := exec.LookPath("script")
+	if runtime.GOOS != "linux" || err != nil {
+		t.Skip("needs script of util-linux: nobody answers over the local door without a terminal")
+	}
+	cmd := exec.CommandContext(ctx, script, "-qfc", fmt.Sprintf("exec '%s' watch --state '%s'", binary, state), "/dev/null")
+	keys, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, cmd)
+	var mu sync.Mutex
+	yes, no := 0, 0
+	watching := make(chan struct{})
+	go func() {
+		lines := bufio.NewReader(screen)
+		if _, err := lines.ReadString('\n'); err != nil {
+			return
+		}
+		close(watching)
+		for question := ""; ; {
+			part, err := lines.ReadString('>') // the prompt's end, or a row's within
+			if question += part; err != nil {
+				return
+			}
+			if !strings.HasSuffix(question, "[b] exact bytes >") {
+				continue
+			}
+			mu.Lock()
+			if strings.Contains(question, words) {
+				yes++
+				io.WriteString(keys, "y\n")
+			} else {
+				no++
+				io.WriteString(keys, "n\n")
+			}
+			mu.Unlock()
+			question = ""
+		}
+	}()
+	select {
+	case <-watching:
+	case <-ctx.Done():
+		t.Fatal("nobody watches")
+	}
+	return func() (int, int) {
+		mu.Lock()
+		defer mu.Unlock()
+		return yes, no
+	}
 }
 
 // runRunner returns each scenario's result and, for those with failures, what
