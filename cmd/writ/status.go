@@ -1,58 +1,249 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/clients"
+	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/hook"
+	"github.com/writ-project/writ/internal/learn"
+	"github.com/writ-project/writ/policy"
 )
 
-// clientStatus is one file of a client as writ status prints it.
+// shownStatus is what writ status prints.
+type shownStatus struct {
+	Clients  []clientStatus  `json:"clients"`
+	Gateways []gatewayStatus `json:"gateways"`
+	Asked    []askedMost     `json:"asked_most"`
+	Notes    []string        `json:"notes,omitempty"` // what could not be looked at
+}
+
+// clientStatus is one file of a client.
 type clientStatus struct {
 	Client  string          `json:"client"`
 	File    string          `json:"file"`
 	Config  string          `json:"config,omitempty"`
 	Fault   string          `json:"fault,omitempty"`
 	Servers []connectServer `json:"servers"`
+	// Hooks says of a connected client that can have them whether it has: installed or
+	// missing.
+	Hooks string `json:"hooks,omitempty"`
+	title string
 }
+
+// gatewayStatus is what a gateway that runs says of itself over the local door.
+type gatewayStatus struct {
+	Faults []string `json:"faults"` // the servers that are not there, a sentence each
+}
+
+// askedMost is a tool that a person is asked about, and what would end that.
+type askedMost struct {
+	Tool   string `json:"tool"`   // server/tool
+	Config string `json:"config"` // whose policy asks
+	Asked  int    `json:"asked"`
+	// Lines are the field that would save most questions of it, kept from now on; With is
+	// how often it would be asked then, and Trusts who would be believed: whoever can do
+	// that. Without lines nothing that is kept would save one.
+	Lines  []policy.Grown `json:"lines,omitempty"`
+	With   int            `json:"asked_with"`
+	Trusts []string       `json:"trusts,omitempty"`
+}
+
+// lookedAt is what writ status looks back, and mostAsked how many tools it names.
+const (
+	lookedAt  = 7 * 24 * time.Hour
+	mostAsked = 2
+)
 
 func statusCommand() *cobra.Command {
 	var f flags
 	return f.take(&cobra.Command{
-		Use: "status", Short: "List the clients of this account, and which of their servers run behind Writ", Args: cli.NoArgs,
+		Use: "status", Short: "Show the clients, the gateways that run, and what was asked most", Args: cli.NoArgs,
+		Long: "Show the clients of this account, which of their servers run behind Writ and whether what they\n" +
+			"do themselves is judged too; of the gateways that run on the state directory the servers that are\n" +
+			"not there, with what they said last; and the two tools that would be asked about most, of what was\n" +
+			"recorded in the last 7 days, each with what would end that and who would be trusted then. The\n" +
+			"policy is that of --config, else of each client that is connected. Nothing is changed.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			places, err := foundPlaces()
+			all, err := f.status(c.Context())
 			if err != nil {
 				return err
 			}
-			all := []clientStatus{}
-			for _, p := range places {
-				all = append(all, p.status())
-			}
-			return f.show(c, all, func(w io.Writer) {
-				for i, s := range all {
-					fmt.Fprintf(w, "%s: %s\n", places[i].title, cli.Printable(s.File))
-					when(w, s.Fault != "", "  %s\n", cli.OneLine(s.Fault, 300))
-					for _, line := range s.Servers {
-						how := "by itself"
-						if line.Connected {
-							how = "through Writ"
-						}
-						fmt.Fprintf(w, "  %-16s %-12s", cli.OneLine(line.Name, 60), how)
-						when(w, line.Left != "", "  %s", cli.OneLine(line.Left, 200))
-						fmt.Fprintln(w)
-					}
-				}
-				when(w, len(all) == 0, "No client of this account has a file that is known: writ connect --help\n")
-			})
+			return f.show(c, all, all.print)
 		},
-	}, "json")
+	}, "config", "state", "json")
+}
+
+// status looks at everything; what cannot be looked at is a note.
+func (f *flags) status(ctx context.Context) (*shownStatus, error) {
+	places, err := foundPlaces()
+	if err != nil {
+		return nil, err
+	}
+	out := &shownStatus{Clients: []clientStatus{}, Gateways: []gatewayStatus{}, Asked: []askedMost{}}
+	var configs []string
+	for _, p := range places {
+		s := p.status()
+		if out.Clients = append(out.Clients, s); s.Config != "" {
+			configs = append(configs, s.Config)
+		}
+	}
+	if f.config != "" {
+		configs = []string{f.config}
+	}
+	doors, _ := f.doors() // none is an answer
+	for _, door := range doors {
+		g, err := statusAt(ctx, door)
+		if err != nil {
+			out.Notes = append(out.Notes, err.Error())
+			continue
+		}
+		out.Gateways = append(out.Gateways, *g)
+	}
+	if dir, err := existingState(f.state); err == nil && len(configs) > 0 {
+		if out.Asked, err = mostAskedOf(ctx, dir, configs); err != nil {
+			out.Asked = []askedMost{}
+			out.Notes = append(out.Notes, "what was asked most is not known: "+err.Error())
+		}
+	}
+	return out, nil
+}
+
+// statusAt asks a gateway.
+func statusAt(ctx context.Context, door *http.Client) (*gatewayStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://localhost/status", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := door.Do(req)
+	if err != nil {
+		return nil, errors.New("a gateway runs and does not answer")
+	}
+	defer resp.Body.Close()
+	g := &gatewayStatus{}
+	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(g) != nil {
+		return nil, errors.New("a gateway's answer cannot be read")
+	}
+	return g, nil
+}
+
+// statusHandler is GET /status of the local door.
+func statusHandler(g *gateway.Gateway) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(gatewayStatus{Faults: append([]string{}, failed(g)...)})
+	}
+}
+
+// mostAskedOf has what was recorded lately judged again by the policies.
+func mostAskedOf(ctx context.Context, dir string, configs []string) (out []askedMost, err error) {
+	st, err := openForReading(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	sessions, _, err := recorded(ctx, dir, st, time.Now().Add(-lookedAt))
+	if err != nil {
+		return nil, err
+	}
+	out = []askedMost{}
+	for _, file := range configs {
+		_, p, err := config.LoadOnly(file, "")
+		if err != nil {
+			return nil, fmt.Errorf("%s cannot be used: writ check --config %s", file, file)
+		}
+		r := learn.From(p, sessions)
+		for _, t := range r.Tools {
+			if t.Asked > 0 {
+				out = append(out, wouldEnd(p, sessions, r, askedMost{Tool: t.Tool, Config: file, Asked: t.Asked}))
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b askedMost) int { return b.Asked - a.Asked })
+	return out[:min(len(out), mostAsked)], nil
+}
+
+// wouldEnd finds the field that saves most of the questions of a tool: the first that
+// feeds it, as they are sorted by that. How many it saves is tried.
+func wouldEnd(p *policy.Policy, sessions []*learn.Session, r *learn.Report, a askedMost) askedMost {
+	a.With = a.Asked
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		if !slices.ContainsFunc(f.Feeds, func(e learn.Edge) bool { return e.Tool == a.Tool }) {
+			continue
+		}
+		with, ok := p.With(f.Lines())
+		if !ok {
+			continue
+		}
+		then := learn.From(with, sessions).Tools
+		n := 0
+		if j := slices.IndexFunc(then, func(t learn.Tool) bool { return t.Tool == a.Tool }); j >= 0 {
+			n = then[j].Asked
+		}
+		if n < a.With {
+			a.Lines, a.With, a.Trusts = f.Lines(), n, whoCan(f.Lines())
+			break
+		}
+	}
+	return a
+}
+
+// print says it to a person.
+func (all *shownStatus) print(w io.Writer) {
+	for _, s := range all.Clients {
+		fmt.Fprintf(w, "%s: %s\n", s.title, cli.Printable(s.File))
+		when(w, s.Fault != "", "  %s\n", cli.OneLine(s.Fault, 300))
+		for _, line := range s.Servers {
+			how := "by itself"
+			if line.Connected {
+				how = "through Writ"
+			}
+			fmt.Fprintf(w, "  %-16s %-12s", cli.OneLine(line.Name, 60), how)
+			when(w, line.Left != "", "  %s", cli.OneLine(line.Left, 200))
+			fmt.Fprintln(w)
+		}
+		when(w, s.Hooks == hooksInstalled, "  what it does itself is judged too, and what you type is on record\n")
+		when(w, s.Hooks == hooksMissing, "  what it does itself is not judged, and what you type is not on record: writ connect %s adds the hooks\n", cli.Printable(s.Client))
+	}
+	when(w, len(all.Clients) == 0, "No client of this account has a file that is known: writ connect --help\n")
+	fmt.Fprintf(w, "Gateways that run now: %d\n", len(all.Gateways))
+	for _, g := range all.Gateways {
+		for _, fault := range g.Faults {
+			fmt.Fprintf(w, "  %s\n", cli.OneLine(fault, 600))
+		}
+	}
+	for i, a := range all.Asked {
+		when(w, i == 0, "Asked about most, of what was recorded in the last 7 days:\n")
+		fmt.Fprintf(w, "  %s: %s would wait for a person\n", cli.OneLine(a.Tool, 130), times(a.Asked, "call", "calls"))
+		for _, g := range a.Lines {
+			fmt.Fprintf(w, "    from now on: %s\n", grownLine(g))
+		}
+		when(w, len(a.Lines) > 0, "    would leave %d of them", a.With)
+		when(w, len(a.Trusts) > 0, ", and trust whoever can %s", strings.Join(a.Trusts, ", or "))
+		when(w, len(a.Lines) > 0, "\n    try: writ learn --config %s\n", cli.Printable(a.Config))
+		when(w, len(a.Lines) == 0, "    nothing that is kept would save a question: writ learn --config %s says what its arguments came from\n", cli.Printable(a.Config))
+	}
+	for _, n := range all.Notes {
+		fmt.Fprintln(w, cli.OneLine(n, 400))
+	}
 }
 
 // foundPlaces are the files of clients that are there: their users' own, and what was
@@ -91,7 +282,7 @@ func foundPlaces() (out []*place, err error) {
 }
 
 func (p *place) status() clientStatus {
-	s := clientStatus{Client: p.name, File: p.file, Servers: []connectServer{}}
+	s := clientStatus{Client: p.name, File: p.file, Servers: []connectServer{}, title: p.title}
 	rec, err := p.record()
 	if err != nil {
 		s.Fault = err.Error()
@@ -99,6 +290,7 @@ func (p *place) status() clientStatus {
 	}
 	if rec != nil {
 		s.Config = p.config()
+		s.Hooks = p.hooksThere(rec)
 	}
 	b, err := p.read()
 	if err != nil {
@@ -130,4 +322,30 @@ func (p *place) status() clientStatus {
 		s.Servers = append(s.Servers, line)
 	}
 	return s
+}
+
+// What is said of a client's hooks.
+const (
+	hooksInstalled = "installed"
+	hooksMissing   = "missing"
+)
+
+// hooksThere says whether a connected client still has all the hooks that it was given,
+// "" for one that can have none.
+func (p *place) hooksThere(rec *connected) string {
+	if rec.Hooks == nil {
+		if p.events == nil || hook.Named(p.name) == nil {
+			return ""
+		}
+		return hooksMissing
+	}
+	b, err := readClient(rec.Hooks.File)
+	if err != nil {
+		return hooksMissing
+	}
+	given := rec.Hooks.Hooks
+	if all, err := given.Add(b); err != nil || !bytes.Equal(all, b) {
+		return hooksMissing
+	}
+	return hooksInstalled
 }

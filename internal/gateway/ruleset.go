@@ -327,10 +327,11 @@ func (ru *rules) Failed() map[string]error {
 	out := map[string]error{}
 	ru.serving().each(func(s *server) {
 		s.mu.Lock()
-		if s.err != nil {
-			out[s.name] = s.err
-		}
+		err := s.err
 		s.mu.Unlock()
+		if err = cmp.Or(err, s.conn.Down()); err != nil {
+			out[s.name] = err
+		}
 	})
 	return out
 }

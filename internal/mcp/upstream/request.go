@@ -51,7 +51,7 @@ func (s *Server) Call(ctx context.Context, r Request) Response {
 	}
 	c, _, err := s.await(ctx)
 	if err != nil {
-		return notSent("%s", err)
+		return notThere(err)
 	}
 	s.owned(r.Owner)
 	if r.Method == "resources/subscribe" && c.modern.Load() {
@@ -110,6 +110,15 @@ func carries(d *gate.Decision, params strictjson.Value) bool {
 	return !named && found == want
 }
 
+// notThere says that there is no server to send to. What one that died said last can hold
+// secrets, and is for a person who asks: not for the client.
+func notThere(err error) Response {
+	if died(err) {
+		return notSent("%s; nothing was sent. `writ status` in a terminal shows what it said last", err)
+	}
+	return notSent("%s", err)
+}
+
 // Do sends a request that needs no decision. When the connection was lost
 // before anything was sent, it is tried once more on the next one.
 func (s *Server) Do(ctx context.Context, r Request) Response {
@@ -120,7 +129,7 @@ func (s *Server) Do(ctx context.Context, r Request) Response {
 	for try := 0; ; try++ {
 		c, _, err := s.await(ctx)
 		if err != nil {
-			return notSent("%s", err)
+			return notThere(err)
 		}
 		if r.Method == "resources/unsubscribe" && c.modern.Load() {
 			return c.unsubscribe(r)

@@ -119,6 +119,17 @@ func (s *Server) Stderr() []byte {
 	return nil
 }
 
+// Down returns why the server is not there, nil while it is, or is started for the first
+// time.
+func (s *Server) Down() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == ready {
+		return nil
+	}
+	return s.err
+}
+
 // Info waits until the server is ready and returns what it said of itself, or
 // returns why it is not ready.
 func (s *Server) Info(ctx context.Context) (Info, error) {
