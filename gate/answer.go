@@ -32,6 +32,7 @@ func Say(o writ.Outcome, file string) string {
 			lines = append(lines, f.Line)
 		}
 	}
+	sayOnce(clauses)
 	also := "Also"
 	switch {
 	case asked(r.Reason):
@@ -58,6 +59,20 @@ func Say(o writ.Outcome, file string) string {
 	}
 	b.WriteString("\n(" + string(r.Code) + ", " + string(r.Reason) + ")")
 	return b.String()
+}
+
+// sayOnce leaves where the user may type something (sayThere) to the first clause that
+// ends with it.
+func sayOnce(clauses []string) {
+	said := false
+	for i, c := range clauses {
+		if at := strings.LastIndex(c, ": "+sayHead); at >= 0 && strings.HasSuffix(c, sayTail) {
+			if said {
+				clauses[i] = c[:at]
+			}
+			said = true
+		}
+	}
 }
 
 // asked reports whether a reason is how far a call was put to a person.

@@ -16,6 +16,7 @@ func TestSay(t *testing.T) {
 		return writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{Code: writ.CodeOf(r), Reason: r, Failures: fs}}
 	}
 	pending := "a person was asked and has not answered; nothing was done, and the same call can be made again"
+	there := ": `writ session say s_a TEXT` in a terminal of his own"
 	for name, c := range map[string]struct {
 		o    writ.Outcome
 		file string
@@ -28,6 +29,9 @@ func TestSay(t *testing.T) {
 			"Not done: `/a` must be given.\nAlso:\n- `/b\\n\\x60x` must be as the schema says: a number\n(INVALID_PAYLOAD, schema.missing_field)"},
 		"pending": {rejected(writ.Failure{Pointer: "/a", Reason: writ.ApprovalPending, Need: pending + "; `/a`: x", Line: 9}, writ.Failure{Pointer: "/b", Reason: writ.ApprovalPending, Need: pending + "; `/b`: y", Line: 7}), "p.yaml",
 			"Not done: " + pending + ".\nWithout him it lacks this:\n- `/a`: x\n- `/b`: y\nAn operator would change lines 7 and 9 of p.yaml.\n(POLICY_VIOLATION, approval.pending)"},
+		"where to type, once": {rejected(writ.Failure{Pointer: "/a", Reason: writ.ProvenanceUnseen, Need: "x, and the user may type it" + there}, writ.Failure{Pointer: "/b", Reason: writ.ProvenanceUnseen, Need: "y"},
+			writ.Failure{Pointer: "/c", Reason: writ.ProvenanceReader, Need: "z; ask the user to type it" + there}), "",
+			"Not done: `/a`: x, and the user may type it" + there + ".\nAlso:\n- `/b`: y\n- `/c`: z; ask the user to type it\n(MISSING_PROVENANCE, provenance.unseen)"},
 		"a name":   {gate.UnknownTool(), "policy.yaml", "Not done: no tool of that name is listed; list the tools and call one of those, or ask the user whether another should be opened.\n(INVALID_TOOL_NAME, name.unknown)"},
 		"accepted": {writ.Outcome{Status: writ.Accepted}, "p", ""},
 	} {

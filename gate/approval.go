@@ -72,8 +72,8 @@ type AskedValue struct {
 	Raw     []byte // the exact literal, nil for the call as a whole
 	Reason  writ.Reason
 	Need    string
-	// Seen are places where the value stands, the best first and the earliest: by the
-	// labels of these a person tells who wrote it. At most five.
+	// Seen are places where the value stands, the user's own words and then the best first
+	// and the earliest: by the labels of these a person tells who wrote it. At most five.
 	Seen []Ref
 	// Grows are the lines by which it would not be asked again, the widest first: an
 	// output that the contract calls system vouches for the argument, or one that it
@@ -249,7 +249,12 @@ func (j *judge) askKey() string {
 func (j *judge) askedValue(l *leaf, r writ.Reason, need string) AskedValue {
 	v := AskedValue{Pointer: l.pointer, Role: l.role.String(), Raw: l.value.Literal(), Reason: r, Need: need}
 	seen := j.session().ledger.Where(provenance.Query{Value: l.value, Type: l.typ()}, 5)
-	for _, at := range seen {
+	q := j.query(l, policy.Source{Kind: policy.FromUser})
+	q.Named = false // his own words too, which may name nothing
+	if said, why := j.session().ledger.Typed(q); why == "" {
+		v.Seen = append(v.Seen, quoteOf(said))
+	}
+	for _, at := range seen[:min(len(seen), 5-len(v.Seen))] {
 		v.Seen = append(v.Seen, refOf(at))
 	}
 	v.Grows = j.grows(l, r, seen)

@@ -141,8 +141,14 @@ func (j *judge) say() string {
 
 // sayThere is where he does where his host does not put on record what he types.
 func (j *judge) sayThere() string {
-	return "`writ session say " + shown(j.in.Session.id) + " TEXT` in a terminal of his own"
+	return sayHead + shown(j.in.Session.id) + sayTail
 }
+
+// A need ends with it where it has it.
+const (
+	sayHead = "`writ session say "
+	sayTail = " TEXT` in a terminal of his own"
+)
 
 // supplyKey is all that suppliers depends on within one call.
 type supplyKey struct {

@@ -70,7 +70,7 @@ var whoWrote = map[string]string{
 // because says to a person what each reason of writ.Askable means for a value, or for
 // the call: whoever lets it pass stands for that.
 var because = map[writ.Reason]string{
-	writ.ProvenanceUnseen:     "nothing that may name this was read, and nobody typed it",
+	writ.ProvenanceUnseen:     "nothing that this argument accepts holds this value",
 	writ.ProvenanceFull:       "nothing that still counts names this: what tools lately returned found no room in the session's evidence",
 	writ.ProvenanceLabel:      "it stands only where somebody other than the tool's issuer can write it",
 	writ.ProvenanceSource:     "it stands only where the policy does not take this argument from",
