@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -285,7 +284,7 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 offers:
 	for _, o := range q.FromNowOn {
 		why := "From now on for this field from this source, without a question?"
-		for _, can := range whoCan(o.Lines) {
+		for _, can := range approval.WhoCan(o.Lines) {
 			who, err := ask("Who can %s?  [1] only our own people   [2] anyone   [Enter] I do not know > ", can)
 			if err != nil {
 				return "", err
@@ -315,23 +314,6 @@ offers:
 		return o.Keep, nil
 	}
 	return "", nil
-}
-
-// whoCan is what only a person knows of lines that rest on it: who can do it.
-func whoCan(lines []policy.Grown) (can []string) {
-	var members []string
-	for _, g := range lines {
-		switch field := "write " + cli.OneLine(g.From, 200); {
-		case g.Closed != "":
-			members = append(members, cli.OneLine(g.Closed, 80))
-		case g.Writes != "" && !slices.Contains(can, field):
-			can = append(can, field)
-		}
-	}
-	if len(members) > 0 {
-		can = append(can, "make a member of "+strings.Join(members, ", ")+" appear")
-	}
-	return can
 }
 
 // watch shows questions as they come and answers them.

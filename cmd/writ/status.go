@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/clients"
 	"github.com/writ-project/writ/internal/config"
@@ -199,7 +200,7 @@ func wouldEnd(p *policy.Policy, sessions []*learn.Session, r *learn.Report, a as
 			n = then[j].Asked
 		}
 		if n < a.With {
-			a.Lines, a.With, a.Trusts = f.Lines(), n, whoCan(f.Lines())
+			a.Lines, a.With, a.Trusts = f.Lines(), n, approval.WhoCan(f.Lines())
 			break
 		}
 	}

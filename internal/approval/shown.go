@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/text"
+	"github.com/writ-project/writ/policy"
 )
 
 // Shown is a question as surfaces in other processes get it: docs/approvals.md.
@@ -148,4 +150,22 @@ func (q *Shown) Print(w io.Writer, columns int) {
 		theirs("      asked because ", cmp.Or(because[writ.Reason(v.Reason)], "of "+text.OneLine(v.Reason, 60)))
 	}
 	fmt.Fprintf(w, "  it waits until %s\n", q.Until.Local().Format(time.TimeOnly))
+}
+
+// WhoCan is what only a person knows of lines that rest on it: who can do it. The names
+// in it are others', escaped.
+func WhoCan(lines []policy.Grown) (can []string) {
+	var members []string
+	for _, g := range lines {
+		switch field := "write " + text.OneLine(g.From, 200); {
+		case g.Closed != "":
+			members = append(members, text.OneLine(g.Closed, 80))
+		case g.Writes != "" && !slices.Contains(can, field):
+			can = append(can, field)
+		}
+	}
+	if len(members) > 0 {
+		can = append(can, "make a member of "+strings.Join(members, ", ")+" appear")
+	}
+	return can
 }
