@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -324,11 +325,13 @@ func (f *flags) watch(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	news, ended := make(chan waiting), make(chan error, len(doors))
+	news, begun, ended := make(chan waiting), make(chan struct{}, len(doors)), make(chan error, len(doors))
 	for _, door := range doors {
 		go func() {
 			seen := map[string]bool{}
+			begin := sync.OnceFunc(func() { begun <- struct{}{} })
 			ended <- questions(ctx, door, approvalsURL+"?watch", func(qs []approval.Shown) {
+				begin()
 				for _, q := range qs {
 					if seen[q.ID] {
 						continue
@@ -344,8 +347,19 @@ func (f *flags) watch(c *cobra.Command) error {
 	}
 	out := c.OutOrStdout()
 	in := newLines(ctx, c.InOrStdin(), out)
-	fmt.Fprintln(out, "watching: calls that only a person can let pass are shown here and held for 45 s")
 	left := len(doors)
+	for range doors { // what is said below holds of each
+		select {
+		case <-c.Context().Done():
+			return nil
+		case err := <-ended:
+			if left--; left == 0 {
+				return err
+			}
+		case <-begun:
+		}
+	}
+	fmt.Fprintln(out, "watching: calls that only a person can let pass are shown here and held for 45 s")
 	for {
 		select {
 		case <-c.Context().Done():

@@ -43,12 +43,13 @@ func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err
 			http.NewResponseController(w).Flush()
 			return err
 		}
-		qs, change := q.Open()
-		if send(qs) != nil || !r.URL.Query().Has("watch") {
-			return
+		watches := r.URL.Query().Has("watch")
+		if _, _, err := who(r); watches && err == nil {
+			defer q.There()() // before he is shown the first list
 		}
-		if _, _, err := who(r); err == nil {
-			defer q.There()()
+		qs, change := q.Open()
+		if send(qs) != nil || !watches {
+			return
 		}
 		for {
 			select {
