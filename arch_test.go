@@ -462,7 +462,7 @@ var doors = []door{
 	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.flags.through", "cmd/writ.flags.doors"}},
 	// A person's answer comes in by one handler of the local door, from a client that
 	// was registered as his, or from the terminal of who makes the call himself, and
-	// counts by one record. What he keeps from now on comes with it, but for clients.
+	// counts by one record. What he keeps from now on comes with it.
 	{"internal/approval", "Queue", "Answer", []string{"internal/approval.Handler", "internal/gateway.judgedCall.heard", "cmd/writ.files.askHere"}},
 	{"gate", "Session", "Approve", []string{"internal/gateway.sessions.approve", "internal/gateway.Replayer.approval",
 		// The persons of an evaluation and of a replay, who have nothing to execute.

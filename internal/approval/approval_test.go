@@ -16,6 +16,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -319,6 +320,60 @@ func TestHandlerKeeps(t *testing.T) {
 	w := httptest.NewRecorder()
 	if h.ServeHTTP(w, httptest.NewRequest("POST", "/approvals/"+open[0].ID+"/grown", strings.NewReader(`{"keep":"value"}`))); w.Code != 404 {
 		t.Errorf("afterwards: %d", w.Code)
+	}
+}
+
+// TestElicitation: a client's form offers what may be kept as choices whose lines it shows
+// whole, and its answer is one of them or none.
+func TestElicitation(t *testing.T) {
+	ours := Offer{Keep: KeepOurs, Lines: []policy.Grown{{Tool: "mail/send", Arg: "/to", From: "mail/list#/ids/*\nyes", Writes: policy.WritesOurs}}}
+	value := func(n int) Offer {
+		return Offer{Keep: KeepValue, Lines: []policy.Grown{{Tool: "mail/send", Arg: "/to", Const: []byte(`"` + strings.Repeat("x", n) + `"`)}}}
+	}
+	for _, c := range []struct {
+		offers []Offer
+		enum   string
+	}{
+		{nil, `["no","yes"]`},
+		{[]Offer{ours, value(9)}, `["no","yes","from now on, and strangers cannot write there","from now on, this exact value alone"]`},
+		{[]Offer{value(900)}, `["no","yes"]`},
+	} {
+		q := Question{ID: "q", Session: "s_a", Server: "mail", Tool: "send", Arguments: []byte(`{"to":"x"}`), FromNowOn: c.offers}
+		params, ok := q.Elicitation()
+		v := strictjson.Of(params)
+		if got := string(v.Get("requestedSchema").Get("properties").Get("answer").Get("enum").Raw()); !ok || got != c.enum {
+			t.Errorf("%v %s", ok, got)
+		}
+		message, _ := v.Get("message").Text()
+		for row := range strings.Lines(message) {
+			if utf8.RuneCountInString(row) > 81 || strings.HasPrefix(row, "yes") {
+				t.Errorf("a row is %q", row)
+			}
+		}
+		shows := func(s string) bool {
+			return strings.Contains(regexp.MustCompile(`\n *\| `).ReplaceAllString(message, ""), s)
+		}
+		if len(c.offers) == 2 && (!shows(`"writes":"ours"`) || !shows("only our own people can write mail/list#/ids/*") || !shows(`"const":"xxxxxxxxx"`)) {
+			t.Errorf("it shows %s", message)
+		}
+	}
+	for answer, want := range map[string]Answer{
+		`{"action":"accept","content":{"answer":"yes"}}`:                                              {Yes: true},
+		`{"action":"accept","content":{"answer":"no"}}`:                                               {},
+		`{"action":"decline"}`:                                                                        {},
+		`{"action":"accept","content":{"answer":"from now on, what this source returns"}}`:            {Yes: true, Keep: KeepSource},
+		`{"action":"accept","content":{"answer":"from now on, and strangers cannot add to it"}}`:      {Yes: true, Keep: KeepClosed},
+		`{"action":"accept","content":{"answer":"from now on, and strangers cannot write there"}}`:    {Yes: true, Keep: KeepOurs},
+		`{"action":"accept","content":{"answer":"from now on, this exact value alone"}}`:              {Yes: true, Keep: KeepValue},
+		`{"action":"cancel","content":{"answer":"yes"}}`:                                              {By: "none"},
+		`{"action":"accept","content":{"answer":"ours"}}`:                                             {By: "none"},
+		`{"action":"accept","content":{"answer":""}}`:                                                 {By: "none"},
+		`{"action":"accept","content":{}}`:                                                            {By: "none"},
+		`{"action":"accept","content":{"answer":"from now on, this exact value alone","more":"yes"}}`: {By: "none"},
+	} {
+		if got, said := Elicited(strictjson.Of([]byte(answer))); said != (want.By == "") || said && got != want {
+			t.Errorf("%s: %+v %v", answer, got, said)
+		}
 	}
 }
 

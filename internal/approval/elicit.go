@@ -1,32 +1,91 @@
 package approval
 
 import (
+	"bytes"
+	"fmt"
+	"strings"
+
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
+	"github.com/writ-project/writ/policy"
 )
 
+// choices are the words by which a client keeps something from now on. Who chooses one
+// says with it what only a person knows of the lines (WhoCan), which stand in the message.
+var choices = map[Keep]string{
+	KeepSource: "from now on, what this source returns",
+	KeepOurs:   "from now on, and strangers cannot write there",
+	KeepClosed: "from now on, and strangers cannot add to it",
+	KeepValue:  "from now on, this exact value alone",
+}
+
 // Elicitation is the question as the parameters of MCP's elicitation/create; ok is
-// false where it is too long to be shown whole.
+// false where it is too long to be shown whole. What may be kept from now on is a choice
+// where its lines can be shown whole as well.
 func (q *Question) Elicitation() (params []byte, ok bool) {
 	shown := q.Show()
 	message, ok := shown.Whole(0, 0)
-	return strictjson.Set([]byte(`{"requestedSchema":`+elicited+`}`), "message", strictjson.Quote(message)), ok
+	words := []string{"no", "yes"}
+	for _, o := range q.FromNowOn {
+		if more, fits := o.explained(); fits && strings.Count(message+more, "\n") < height {
+			message += more
+			words = append(words, choices[o.Keep])
+		}
+	}
+	title := "May the agent do this, this once?"
+	if len(words) > 2 {
+		title = "May the agent do this? yes is this once"
+	}
+	members := make([][]byte, len(words))
+	for i, w := range words {
+		members[i] = strictjson.Quote(w)
+	}
+	// It has no default: who only dismisses the form has said nothing.
+	return strictjson.Set(fmt.Appendf(nil, `{"requestedSchema":{"type":"object","properties":{"answer":{"type":"string","title":%s,"enum":[%s]}},"required":["answer"]}}`,
+		strictjson.Quote(title), bytes.Join(members, []byte(","))), "message", strictjson.Quote(message)), ok
 }
 
-// elicited has no default: who only dismisses the form has said nothing.
-const elicited = `{"type":"object","properties":{"answer":{"type":"string","title":"May the agent do this, this once?","enum":["no","yes"]}},"required":["answer"]}`
+// explained says what a choice keeps, and of what only the person knows; fits is false
+// where a line of it is too long to be shown.
+func (o *Offer) explained() (rows string, fits bool) {
+	var b strings.Builder
+	row := func(label, theirs string) { fmt.Fprintln(&b, text.Rows(label, text.Gaps(theirs), width)) }
+	fmt.Fprintf(&b, "  \"%s\" keeps\n", choices[o.Keep])
+	for _, g := range o.Lines {
+		_, line, _ := strings.Cut(string(policy.GrownText([]policy.Grown{g})), "\n")
+		line = strings.TrimSpace(line)
+		row("      ", text.OneLine(line, maxLine))
+		fits = len([]rune(text.OneLine(line, maxLine))) <= maxLine
+		if !fits {
+			return "", false
+		}
+	}
+	for _, can := range WhoCan(o.Lines) {
+		row("      and says that only our own people can ", can)
+	}
+	return b.String(), fits
+}
 
-// Elicited reads what a client answered to Elicitation. said is false where that is
-// neither a yes nor a no: a dialogue that was closed, or anything else.
-func Elicited(answer strictjson.Value) (yes, said bool) {
+// maxLine bounds a line that a choice shows.
+const maxLine = 800
+
+// Elicited reads what a client answered to Elicitation. said is false where that is none
+// of its choices: a dialogue that was closed, or anything else.
+func Elicited(answer strictjson.Value) (a Answer, said bool) {
 	action, _ := answer.Get("action").Text()
 	content := answer.Get("content")
 	switch action {
 	case "decline":
-		return false, true
+		return a, true
 	case "accept":
 		word, _ := content.Get("answer").Text()
-		said = content.Len() == 1 && (word == "yes" || word == "no")
-		return said && word == "yes", said
+		for keep, words := range choices {
+			if word == words {
+				a = Answer{Yes: true, Keep: keep}
+			}
+		}
+		a.Yes = a.Yes || word == "yes"
+		return a, content.Len() == 1 && (a.Yes || word == "no")
 	}
-	return false, false
+	return a, false
 }

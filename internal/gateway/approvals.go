@@ -100,10 +100,15 @@ func (c *judgedCall) putTo(ctx context.Context, in gate.Input, ask *gate.Ask) (e
 	}
 	var kept []policy.Grown
 	kept, c.asked, err = c.g.approvals.queue.Ask(ctx, of, ask.Question, wait, does, own)
+	c.judgeBy(ctx, kept)
+	return err
+}
+
+// judgeBy has the call judged by lines that were kept with its answer.
+func (c *judgedCall) judgeBy(ctx context.Context, kept []policy.Grown) {
 	if len(kept) > 0 && !isExact(kept) {
 		c.rs, _ = c.g.rules.listed(ctx, c.call.Server)
 	}
-	return err
 }
 
 // settle puts a person's answer on record, and keeps from now on what he said. A call
@@ -136,7 +141,7 @@ func (c *judgedCall) elicit(ctx context.Context, q approval.Question) {
 	if rerr != nil {
 		return
 	}
-	if err := c.heard(q.ID, strictjson.Of(got)); err != nil && !errors.Is(err, approval.ErrAnswered) && !errors.Is(err, approval.ErrUnknown) {
+	if _, err := c.heard(q.ID, strictjson.Of(got)); err != nil && !errors.Is(err, approval.ErrAnswered) && !errors.Is(err, approval.ErrUnknown) {
 		c.g.events.log.Error("a person's answer could not be recorded", "error", err)
 	}
 }
@@ -148,18 +153,27 @@ func (c *judgedCall) elicitLater(_ context.Context, q approval.Question) {
 	}
 }
 
-// heard takes what a person's client answered to a question, which ends it if it is
-// a yes or a no. The answer came in the call of that client's own session, by what
+// heard takes what a person's client answered to a question, which ends it if it is one
+// of its choices. The answer came in the call of that client's own session, by what
 // its wire has for answers and no tool's arguments can hold; whether the client is
 // still a person's is looked up anew.
-func (c *judgedCall) heard(id string, answer strictjson.Value) error {
+func (c *judgedCall) heard(id string, answer strictjson.Value) (kept []policy.Grown, err error) {
 	by, label, his := c.g.approvals.answers(c.r.Principal)
-	yes, said := approval.Elicited(answer)
+	a, said := approval.Elicited(answer)
 	if !his || !said {
-		return nil
+		return nil, nil
 	}
-	_, err := c.g.approvals.queue.Answer(id, approval.Answer{Yes: yes, By: by, Label: label})
-	return err
+	a.By, a.Label = by, label
+	kept, err = c.g.approvals.queue.Answer(id, a)
+	var lost *approval.NotKeptError
+	switch {
+	case errors.Is(err, approval.ErrNotOffered): // no answer to what was asked
+		return nil, nil
+	case errors.As(err, &lost): // the yes counts
+		c.g.events.log.Warn("what a person said from now on was not kept", "error", lost.Why)
+		return nil, nil
+	}
+	return kept, err
 }
 
 // The state of a call that waits for a person, as the client carries it, sealed to its
@@ -182,14 +196,16 @@ func (c *judgedCall) inputRequired() downstream.Reply {
 // takeAnswer reads the retry of a call that was put to a person: with his answer on
 // record it is judged as it was made, without the answer in it. He is not asked a
 // second time for one retry.
-func (c *judgedCall) takeAnswer(id string) (reply downstream.Reply, ended bool) {
+func (c *judgedCall) takeAnswer(ctx context.Context, id string) (reply downstream.Reply, ended bool) {
 	answer := c.call.Answers.Get(approvalInput)
 	if c.call.Answers.Len() != 1 || answer.Kind() != strictjson.Object {
 		return failure(rpc.CodeInvalidParams, "inputResponses does not answer what was asked"), true
 	}
 	c.call.Answers, c.extra = strictjson.Value{}, nil
 	c.asked, c.put = gate.Pending, c.g.approvals.queue.Asks(id)
-	switch err := c.heard(id, answer); {
+	kept, err := c.heard(id, answer)
+	c.judgeBy(ctx, kept)
+	switch {
 	case errors.Is(err, approval.ErrUnknown):
 		c.asked, c.puts = gate.Expired, maxPuts
 	case err != nil && !errors.Is(err, approval.ErrAnswered):

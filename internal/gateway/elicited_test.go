@@ -14,6 +14,7 @@ import (
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
+	writpolicy "github.com/writ-project/writ/policy"
 )
 
 const (
@@ -274,6 +275,90 @@ func TestElicitedLater(t *testing.T) {
 				if a := retry(w, `{"id":"a6"}`, yes, state); a.err == nil {
 					t.Errorf("after a restart: %s", a.result)
 				}
+			}
+		})
+	}
+}
+
+// TestElicitedFromNowOn: a person's client offers him what may be kept as choices of its
+// form, with the lines. What he chooses is in force before the call goes, which leaves no
+// mark where the field is read; a choice that was not offered is no answer.
+func TestElicitedFromNowOn(t *testing.T) {
+	const rules = `
+pins: optional
+tools:
+  toy/list_items: { effect: read, outputs: [{ at: /items/*/id, label: external }] }
+  toy/delete_item: { effect: write, args: { /id: { role: target, from: [user] } } }
+`
+	chosen := func(word string) string {
+		return `{"action":"accept","content":{"answer":"` + word + `"}}`
+	}
+	for k, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			ctx := testContext(t)
+			r, up, _ := askedRig(t)
+			r.opts.Policy = policy(t, rules)
+			r.opts.Grow = func(ctx context.Context, lines []writpolicy.Grown, record func() error) error {
+				p, ok := r.opts.Policy.With(lines)
+				if err := record(); err != nil || !ok {
+					t.Errorf("%v %v", err, lines)
+				}
+				r.opts.Policy = p
+				_, err := r.gw.Reload(ctx, gateway.Setup{Policy: p, Servers: r.opts.Servers})
+				return err
+			}
+			r.restart()
+			says, asked := "", 0
+			call := func(w *wire, id string) answer {
+				args := `{"id":"` + id + `"}`
+				w.ask = func(_ string, params []byte) string {
+					asked++
+					return says
+				}
+				a := w.call(ctx, "delete_item", args)
+				if in := get(a.result, "inputRequests", "approval"); in != nil {
+					asked++
+					if m := text(in, "params", "message"); !strings.Contains(m, `"writes":"ours"`) || !strings.Contains(m, "only our own people can write toy/list_items#/items/*/id") {
+						t.Errorf("asked %s", m)
+					}
+					a = w.request(ctx, "tools/call", `{"name":"delete_item","arguments":`+args+`,"inputResponses":{"approval":`+says+`},"requestState":`+string(get(a.result, "requestState"))+`}`)
+				}
+				return a
+			}
+			begin := func() *wire {
+				w := r.as(ctx, k, "kim")
+				up.reply(itemList)
+				passed(t, w.call(ctx, "list_items", `{}`))
+				up.take()
+				return w
+			}
+			w := begin()
+			says = chosen("from now on, what this source returns")
+			refusal(t, call(w, "item-17"), pending)
+			up.take()
+			says = chosen("from now on, and strangers cannot write there")
+			pass := func(w *wire) {
+				t.Helper()
+				up.reply(`"result":{"content":[]}`)
+				passed(t, call(w, "item-17"))
+			}
+			pass(w)
+			if asked != 2 || len(up.take()) != 1 {
+				t.Fatalf("asked %d times", asked)
+			}
+			pass(w)
+			pass(begin())
+			if asked != 2 {
+				t.Errorf("asked %d times", asked)
+			}
+			kept := ""
+			eachRecord(t, r.store, func(rec *audit.Record, _ *audit.Item) {
+				if rec.Kind == gateway.KindGrown {
+					kept += text(rec.Data, "keep") + " by " + text(rec.Data, "by") + " as " + text(rec.Data, "label") + "; "
+				}
+			})
+			if kept != "ours by client kim as user; " || answersOf(t, r) != "" {
+				t.Errorf("on record: %s %s", kept, answersOf(t, r))
 			}
 		})
 	}

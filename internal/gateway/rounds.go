@@ -165,7 +165,7 @@ func (c *judgedCall) takeRetry(ctx context.Context) (reply downstream.Reply, end
 			state, err = c.g.sessions.unseal(s, c.g.redacted(c.call), token)
 		}
 		if id, ours := bytes.CutPrefix(state, []byte(approvalState)); err == nil && ours {
-			return c.takeAnswer(string(id))
+			return c.takeAnswer(ctx, string(id))
 		}
 		if err != nil {
 			return failure(rpc.CodeInvalidParams, "requestState is not one that this call was given"), true
