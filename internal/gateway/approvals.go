@@ -94,7 +94,8 @@ func (c *judgedCall) putTo(ctx context.Context, in gate.Input, ask *gate.Ask) (e
 	}
 	of := c.asking()
 	of.Arguments, of.Values = ask.Arguments.Raw(), ask.Values
-	does := approval.Effects{Settle: func(a approval.Answer, keep *approval.Offer) error { return c.settle(ask, a, keep) }}
+	id := c.s.id // the call may be over when he answers
+	does := approval.Effects{Settle: func(a approval.Answer, keep *approval.Offer) error { return c.g.settle(id, ask, a, keep) }}
 	if c.g.approvals.grow != nil {
 		does.Offers = func() []approval.Offer { return c.offers(in, ask) }
 	}
@@ -114,10 +115,10 @@ func (c *judgedCall) judgeBy(ctx context.Context, kept []policy.Grown) {
 // settle puts a person's answer on record, and keeps from now on what he said. A call
 // that is judged by the lines that were kept, as any later one, needs no yes besides:
 // it could let the call pass another time.
-func (c *judgedCall) settle(ask *gate.Ask, a approval.Answer, keep *approval.Offer) error {
+func (g *Gateway) settle(id string, ask *gate.Ask, a approval.Answer, keep *approval.Offer) error {
 	var lost error
 	if keep != nil {
-		if err := c.grow(*keep, a); err != nil {
+		if err := g.grow(id, *keep, a); err != nil {
 			lost = &approval.NotKeptError{Why: err}
 		} else if !isExact(keep.Lines) {
 			return nil
@@ -125,7 +126,7 @@ func (c *judgedCall) settle(ask *gate.Ask, a approval.Answer, keep *approval.Off
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
-	if err := c.g.sessions.approve(ctx, c.s.id, gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: a.Yes, By: a.By, Label: a.Label}); err != nil {
+	if err := g.sessions.approve(ctx, id, gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: a.Yes, By: a.By, Label: a.Label}); err != nil {
 		return err
 	}
 	return lost

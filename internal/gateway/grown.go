@@ -95,19 +95,19 @@ func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) (passes bool)
 }
 
 // grow keeps what was offered: it is on record before the policy has it.
-func (c *judgedCall) grow(o approval.Offer, by approval.Answer) error {
+func (g *Gateway) grow(id string, o approval.Offer, by approval.Answer) error {
 	if by.Label != writ.User && by.Label != writ.Operator {
 		return errors.New("who says so may not")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
-	lines, at := slices.Clone(o.Lines), c.g.sessions.now()
+	lines, at := slices.Clone(o.Lines), g.sessions.now()
 	for i := range lines {
 		lines[i].By, lines[i].At = by.By, at.Format(time.RFC3339)
 	}
-	return c.g.approvals.grow(ctx, lines, func() error {
-		_, err := c.g.sessions.recordIn(ctx, c.s.id, func(s *session) (*receipt, error) {
-			return c.g.sessions.write(s, powerCut, KindGrown, at, grownData{o.Keep, by.By, by.Label.String()}, value{valueLines, policy.GrownText(lines)})
+	return g.approvals.grow(ctx, lines, func() error {
+		_, err := g.sessions.recordIn(ctx, id, func(s *session) (*receipt, error) {
+			return g.sessions.write(s, powerCut, KindGrown, at, grownData{o.Keep, by.By, by.Label.String()}, value{valueLines, policy.GrownText(lines)})
 		})
 		if err != nil {
 			return errors.New("it could not be put on record")
