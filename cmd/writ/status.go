@@ -104,6 +104,12 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 			configs = append(configs, s.Config)
 		}
 	}
+	for i := range out.Clients { // it may have several files, and its hooks stand in one
+		c := &out.Clients[i]
+		if c.Hooks == hooksMissing && slices.ContainsFunc(out.Clients, func(o clientStatus) bool { return o.Client == c.Client && o.Hooks == hooksInstalled }) {
+			c.Hooks = hooksInstalled
+		}
+	}
 	if f.config != "" {
 		configs = []string{f.config}
 	}
@@ -164,7 +170,12 @@ func mostAskedOf(ctx context.Context, dir string, configs []string) (out []asked
 	if err != nil {
 		return nil, err
 	}
-	out = []askedMost{}
+	type asked struct {
+		askedMost
+		p *policy.Policy
+		r *learn.Report
+	}
+	var all []asked
 	for _, file := range configs {
 		_, p, err := config.LoadOnly(file, "")
 		if err != nil {
@@ -173,12 +184,18 @@ func mostAskedOf(ctx context.Context, dir string, configs []string) (out []asked
 		r := learn.From(p, sessions)
 		for _, t := range r.Tools {
 			if t.Asked > 0 {
-				out = append(out, wouldEnd(p, sessions, r, askedMost{Tool: t.Tool, Config: file, Asked: t.Asked}))
+				all = append(all, asked{askedMost{Tool: t.Tool, Config: file, Asked: t.Asked}, p, r})
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b askedMost) int { return b.Asked - a.Asked })
-	return out[:min(len(out), mostAsked)], nil
+	slices.SortStableFunc(all, func(a, b asked) int { return b.Asked - a.Asked })
+	out = []askedMost{}
+	for _, a := range all { // a server that several clients have has a policy in each
+		if len(out) < mostAsked && !slices.ContainsFunc(out, func(o askedMost) bool { return o.Tool == a.Tool }) {
+			out = append(out, wouldEnd(a.p, sessions, a.r, a.askedMost))
+		}
+	}
+	return out, nil
 }
 
 // wouldEnd finds the field that saves most of the questions of a tool: the first that
