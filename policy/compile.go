@@ -166,6 +166,11 @@ func (r *reader) effects(c *Contract, key *strictyaml.Node, f *toolFile) {
 	case !f.Effect.Given():
 		r.Fault(key, "the tool has no effect", "effect: "+strings.Join(slices.Sorted(maps.Keys(effectWords)), ", "))
 	}
+	if v, ok := pick(r, f.Assumed, map[string]Effect{"delete": Delete}); ok && f.Effect.Given() && c.Effect&v != 0 {
+		c.Assumed = v
+	} else if ok {
+		r.Fault(f.Assumed.Node, "assumed: delete is of an effect that has it", "effect: [write, delete]")
+	}
 }
 
 // args compiles argument rules; beside are those they stand beside.

@@ -310,6 +310,12 @@ type Contract struct {
 	// Plain says that a read is asked with plain words: what nothing vouches for and
 	// could reach somebody else is asked about.
 	Plain bool
+	// Assumed is Delete where Effect has it and nobody said so: the tool is judged by it
+	// all the same, and a call that a person looked at whole may be kept (Kept).
+	Assumed Effect
+	// Kept are the arguments of calls that a person allowed from now on, as objects in
+	// canonical form (Grown.Call).
+	Kept [][]byte
 	// Composites are the words in which the user writes several of them as one (R15).
 	Composites []Composite
 

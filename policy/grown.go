@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/provenance"
 )
@@ -14,8 +15,8 @@ import (
 // # What a person allowed from now on
 //
 // A policy grows by lines that say what a person said "from now on" to: an output
-// that vouches for an argument, one exact value of an argument, or that our own
-// people alone make members of a collection. They stand in a file of their own,
+// that vouches for an argument, one exact value of an argument, one exact call, or that
+// our own people alone make members of a collection. They stand in a file of their own,
 // grown.yaml beside the policy, and are read behind it, as its last key: what is in
 // force, and on record, is one text. No line holds a wildcard that the policy does
 // not have, and none adds to an enum, a control or a secret.
@@ -28,6 +29,7 @@ type Grown struct {
 	In     string          `json:"in,omitempty"`     // "text": of the JSON that the first text of the result is as a whole
 	Writes string          `json:"writes,omitempty"` // or "ours": of one that is external, and our own people alone write there
 	Const  json.RawMessage `json:"const,omitempty"`  // or one exact value
+	Call   json.RawMessage `json:"call,omitempty"`   // or of the tool: the arguments of one call, with or without its free texts
 	Closed string          `json:"closed,omitempty"` // or a collection
 	By     string          `json:"by,omitempty"`     // who said so
 	At     string          `json:"at,omitempty"`     // RFC 3339
@@ -47,7 +49,7 @@ const InText = "text"
 
 // Same reports whether two lines allow the same, whoever said so.
 func (g Grown) Same(o Grown) bool {
-	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && g.In == o.In && g.Writes == o.Writes && bytes.Equal(g.Const, o.Const) && g.Closed == o.Closed
+	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && g.In == o.In && g.Writes == o.Writes && bytes.Equal(g.Const, o.Const) && bytes.Equal(g.Call, o.Call) && g.Closed == o.Closed
 }
 
 // WithLine is lines with one more, unless it is there.
@@ -105,6 +107,7 @@ type grownFile struct {
 	In     strictyaml.String   `yaml:"in"`
 	Writes strictyaml.String   `yaml:"writes"`
 	Const  strictyaml.Anything `yaml:"const"`
+	Call   strictyaml.Anything `yaml:"call"`
 	Closed strictyaml.String   `yaml:"closed"`
 	By     strictyaml.String   `yaml:"by"`
 	At     strictyaml.String   `yaml:"at"`
@@ -119,14 +122,14 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 		}
 		line := Grown{Tool: g.Tool.S, Arg: g.Arg.S, From: g.From.S, In: g.In.S, Writes: g.Writes.S, Closed: g.Closed.S, By: g.By.S, At: g.At.S}
 		kinds := 0
-		for _, given := range []bool{g.From.Given(), g.Const.Given(), g.Closed.Given()} {
+		for _, given := range []bool{g.From.Given(), g.Const.Given(), g.Call.Given(), g.Closed.Given()} {
 			if given {
 				kinds++
 			}
 		}
 		switch {
-		case kinds != 1 || g.Closed.Given() == (g.Tool.Given() && g.Arg.Given()):
-			r.Fault(g.Node, "a grown line is of an argument and its from or const, or of a collection that is closed", "writ grown list")
+		case kinds != 1 || g.Tool.Given() == g.Closed.Given() || g.Arg.Given() != (g.From.Given() || g.Const.Given()):
+			r.Fault(g.Node, "a grown line is of an argument and its from or const, of a tool and a call, or of a collection that is closed", "writ grown list")
 		case g.Writes.Given() && (g.Writes.S != WritesOurs || !g.From.Given()):
 			r.Fault(g.Writes.Node, "writes is of a from, and says ours", "writes: ours")
 		case g.In.Given() && (g.In.S != InText || !g.Writes.Given()):
@@ -141,6 +144,9 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 			}
 			c.Closed = true
 			p.Collections[g.Closed.S] = c
+		case g.Call.Given():
+			line.Call, _ = r.JSON(g.Call.Node)
+			r.growCall(p, g, line.Call)
 		default:
 			if g.Const.Given() {
 				line.Const, _ = r.JSON(g.Const.Node)
@@ -174,6 +180,22 @@ func (r *reader) fieldOfText(c *Contract, s *Source, node *strictyaml.Node) {
 	}
 	c.Outputs = append(c.Outputs, o)
 	r.outputAt[c] = append(r.outputAt[c], node)
+}
+
+// growCall adds a call to those that a person allowed.
+func (r *reader) growCall(p *Policy, g *grownFile, call []byte) {
+	c, args := p.Contracts[g.Tool.S], []byte(nil)
+	if strictjson.KindOf(call) == strictjson.Object {
+		args, _ = strictjson.Canonical(call)
+	}
+	switch {
+	case c == nil:
+		r.Fault(g.Tool.Node, "the policy has no contract for "+strictyaml.Word(g.Tool.S), "writ grown remove")
+	case c.Method != CallTool || args == nil:
+		r.Fault(g.Call.Node, "a call is the arguments of a tool, an object", "writ grown remove")
+	default:
+		c.Kept = append(c.Kept, args)
+	}
 }
 
 // growArg adds a source to an argument.

@@ -50,6 +50,8 @@ type toolFile struct {
 	strictyaml.Place
 	// Effect is one word or a list; required unless there are cases.
 	Effect strictyaml.Words `yaml:"effect"`
+	// Assumed: delete says that nobody said the tool deletes, of a draft whose Effect has it.
+	Assumed strictyaml.String `yaml:"assumed"`
 	// Pin is sha256:<64 hex> of the approved definition (R26).
 	Pin strictyaml.String `yaml:"pin"`
 	// Closed marks a draft no person has opened.
