@@ -63,7 +63,8 @@ const (
 	FormMixedScript  Reason = "form.mixed_script"
 	FormTooMany      Reason = "form.too_many" // more elements than max_items
 	FormDuplicate    Reason = "form.duplicate"
-	FormDotFile      Reason = "form.protected_path" // R34: dot-files, .git, CI and agent settings
+	FormDotFile      Reason = "form.protected_path"   // R34: dot-files, .git, CI and agent settings
+	FormBrings       Reason = "form.brings_protected" // R34: a directory that has such a file in it, where it says what is written to
 )
 
 // Policy: the act is well founded and still not allowed.
@@ -99,7 +100,7 @@ func Askable(r Reason) bool {
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall, ProvenanceOpenTarget,
 		ProvenanceDerived, ProvenanceConst, ProvenanceAnchor, ProvenanceKey,
 		ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceFull, ProvenanceRecord, ProvenanceSaidBy,
-		PolicyNoArguments, PolicyContested, PolicyRepeated, PolicyFetches, PolicyAnswer:
+		FormBrings, PolicyNoArguments, PolicyContested, PolicyRepeated, PolicyFetches, PolicyAnswer:
 		return true
 	}
 	return false

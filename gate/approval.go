@@ -49,6 +49,9 @@ type Ask struct {
 	Arguments strictjson.Value
 	Answers   strictjson.Value
 	Values    []AskedValue // sorted by pointer
+	// Keeps are the lines by which this very call would not be asked again, whatever it
+	// says in its free texts, or with these.
+	Keeps []policy.Grown
 }
 
 // Covered is what a yes stands for at one place of a call: what it lacked there.
@@ -174,6 +177,7 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	slices.SortFunc(ask.Values, func(a, b AskedValue) int {
 		return Covered{a.Pointer, a.Reason}.compare(Covered{b.Pointer, b.Reason})
 	})
+	ask.Keeps = j.keeps()
 	j.d.ask = ask
 	return fs
 }

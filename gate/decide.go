@@ -52,6 +52,7 @@ type judge struct {
 	mended   bool // args are not those that came: nulls are left out, defaults put in
 	noTarget bool // R29: selectors are judged as targets
 	composes bool // it carries a free text (R14)
+	kept     kept // a person allowed it from now on
 	// reports holds the failures of the classes after payload.
 	direct, schema, unfounded, against []writ.Failure
 	replaced                           map[string][]byte  // R17 normalise, by pointer
@@ -72,6 +73,7 @@ func (j *judge) run() {
 	}
 	j.own()
 	j.schema = append(j.schema, invalid...)
+	j.kept = j.keptBy()
 	if j.d.Effect.Gated() {
 		if j.governed() {
 			j.judgeGoverned()
@@ -467,7 +469,7 @@ func (j *judge) acts() {
 	if j.d.Effect&policy.Delete != 0 && !j.strict {
 		decides = named // a number of records names none of them (R9)
 	}
-	if !decides && !j.saidSo() {
+	if !decides && j.kept == keptNot && !j.saidSo() {
 		against("", writ.PolicyNoArguments)
 	}
 	j.budgets(against)

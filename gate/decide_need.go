@@ -40,6 +40,7 @@ var needs = map[writ.Reason]string{
 	writ.FormMixedScript:  "must not mix scripts",
 	writ.FormTooMany:      "must hold fewer elements; split the call",
 	writ.FormDuplicate:    "must not stand twice in its list",
+	writ.FormBrings:       "is a directory that holds dot-files or settings files of version control, continuous integration or an agent; a person must say that it is written to",
 	writ.FormDotFile:      "must not be a dot-file or a settings file of version control, continuous integration or an agent, nor a directory that brings one; a person must write it",
 
 	writ.ProvenanceUnseen: unheld,

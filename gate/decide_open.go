@@ -103,10 +103,10 @@ func (j *judge) readers() (operators bool, reason writ.Reason) {
 			return false, writ.ProvenanceReader // itself unfounded, and said so
 		}
 		named = true
-		operators = operators && (l.rule_ == "const" || l.rule_ == "output" && !l.open && j.in.Policy.Collections[l.collection()].MayHoldSecrets)
-		if !j.chosen(l) {
+		if !j.chosen(l) && !j.byKept(l) {
 			return false, writ.ProvenanceReader
 		}
+		operators = operators && (l.rule_ == "const" || l.rule_ == "output" && !l.open && j.in.Policy.Collections[l.collection()].MayHoldSecrets)
 	}
 	if !named && j.contract.NoArgs != policy.NoArgsAllow {
 		return false, writ.ProvenanceReader // nothing says to whom it goes (R21)
@@ -155,7 +155,7 @@ func (j *judge) atoms(l *leaf, more []string) {
 // address and no key that nothing vouches for, and no argument of the caller's making;
 // that words alone can say much is so.
 func (j *judge) plainly() {
-	if j.contract == nil || !j.contract.Plain {
+	if j.contract == nil || !j.contract.Plain || j.kept != keptNot {
 		return
 	}
 	for _, l := range j.leaves {

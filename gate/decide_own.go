@@ -322,7 +322,9 @@ var protectedFamily = regexp.MustCompile(`^(?:(?:agents|claude|gemini|qwen)\..*m
 // steering refuses what an act would write to a file that other programs take
 // orders from (R34): its targets, and what a source brings into a directory.
 // A contract that declares no target writes to its selectors, and so does text
-// that nobody vouches for.
+// that nobody vouches for. A target that is a directory is where the act works, or in a
+// draft, which knows no selectors, what it takes away: with such a file somewhere in it a
+// person says which.
 func (j *judge) steering(local bool, against func(string, writ.Reason)) {
 	if j.d.Effect&policy.Write == 0 && !local {
 		return
@@ -342,7 +344,13 @@ func (j *judge) steering(local bool, against func(string, writ.Reason)) {
 		var bad bool
 		if l.role == policy.Target || local || !target {
 			paths, _ := Paths(l.text)
+			if l.role == policy.Target && l.rule != nil {
+				led = slices.DeleteFunc(slices.Clone(led), func(s string) bool { return below(s, led) })
+			}
 			bad = slices.ContainsFunc(append(paths, led...), j.protected)
+			if !bad && j.kept == keptNot && slices.ContainsFunc(j.in.Resolved[l.pointer], j.protected) {
+				against(l.pointer, writ.FormBrings)
+			}
 		} else {
 			paths, _ := Paths(l.text)
 			bad = slices.ContainsFunc(led, func(dir string) bool { return isDirectory(dir) && brings(dir, led) }) ||
@@ -355,6 +363,11 @@ func (j *judge) steering(local bool, against func(string, writ.Reason)) {
 			against(l.pointer, writ.FormDotFile)
 		}
 	}
+}
+
+// below reports whether a path lies below a directory that the door found.
+func below(path string, found []string) bool {
+	return slices.ContainsFunc(found, func(dir string) bool { return isDirectory(dir) && len(path) > len(dir) && strings.HasPrefix(path, dir) })
 }
 
 // isDirectory reports whether the door found a directory there.

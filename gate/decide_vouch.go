@@ -45,6 +45,9 @@ func (j *judge) judgeLeaves() {
 	declared := slices.ContainsFunc(j.rules, func(r policy.ArgRule) bool { return r.Role == policy.Target })
 	vouched, local, open := false, []*leaf(nil), []*leaf(nil)
 	for _, l := range j.leaves {
+		if j.isFree(l) && j.byKept(l) {
+			continue
+		}
 		if j.isLocal(l) {
 			local = append(local, l)
 			continue
@@ -62,11 +65,13 @@ func (j *judge) judgeLeaves() {
 			l.founded = founded{}
 			continue
 		}
-		if r != "" {
-			j.guessed(l)
-		}
 		if r == "" && j.destroys(l) && !j.anchored(l) {
 			r = writ.ProvenanceAnchor
+		} else if r != "" && j.kept == keptNot {
+			j.guessed(l)
+		}
+		if r != "" && j.byKept(l) {
+			r = ""
 		}
 		if r == "" {
 			root := l.role == policy.Target || !declared && l.role == policy.Selector && l.rule != nil && j.closedCollection(l.rule.Collection) && !l.open
@@ -161,7 +166,7 @@ func (j *judge) chosen(l *leaf) bool { return j.anchoredBy(l, (*provenance.Names
 
 func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Query) (provenance.Quote, bool)) bool {
 	switch l.rule_ {
-	case "const", "user", "user:time", "user:amount", "user:composite", "party":
+	case "const", "user", "user:time", "user:amount", "user:composite", "party", keptCall:
 		return true
 	case "grown", grownOutput: // allowed from now on as a reader, not to be destroyed
 		if j.d.Effect&policy.Delete == 0 {
@@ -688,10 +693,10 @@ func refOf(f provenance.Fact) Ref {
 }
 
 // carries is what a value is worth where it comes back (R4). What a person let pass
-// once he did for that call, and what he raised for that argument: read back it is what
+// once or from now on he did for that call, and what he raised for that argument: read back it is what
 // it was, a stranger's or a model's.
 func (l *leaf) carries() writ.Label {
-	if l.rule_ == "approval" || l.rule_ == grownOutput {
+	if l.rule_ == "approval" || l.rule_ == grownOutput || l.rule_ == keptCall {
 		return min(l.label, writ.External)
 	}
 	return l.label

@@ -83,3 +83,72 @@ tools:
 		}
 	}
 }
+
+// TestKeeps: a call that a person is asked about can be kept whole, whatever its texts
+// say or with them, and makes that call pass and none beside it; what destroys, pays or
+// grants, by its effect or by what it says, cannot.
+func TestKeeps(t *testing.T) {
+	const base = `pins: optional
+tools:
+  chat/send: { effect: send, args: { /to: { role: target, from: [user] }, /text: { role: content, content: open } } }
+  chat/run: { effect: [write, send, delete], assumed: delete, args: { /mode: { role: target, from: [user] }, /sql: { role: target, from: [approval] }, /all: { role: target, from: [user] } } }
+  chat/drop: { effect: [write, delete], args: { /mode: { role: target, from: [user] } } }
+  chat/pay: { effect: [write, transfer], args: { /mode: { role: target, from: [user] } } }
+  chat/share: { effect: auth, args: { /mode: { role: target, from: [user] } } }
+`
+	const tools = `{"chat":[{"name":"send","inputSchema":{"type":"object","properties":{"to":{"type":"string"},"text":{"type":"string"}}}},
+{"name":"run","inputSchema":{"type":"object","properties":{"mode":{"type":"string"},"sql":{"type":"string"},"all":{"type":"boolean"}},"additionalProperties":true}},
+{"name":"drop","inputSchema":{"type":"object","properties":{"mode":{"type":"string"}}}},{"name":"pay","inputSchema":{"type":"object","properties":{"mode":{"type":"string"}}}},
+{"name":"share","inputSchema":{"type":"object","properties":{"mode":{"type":"string"}}}}]}`
+	run := func(text, tool, args string) gate.Decision {
+		p, c := newWorld(t, text, tools)
+		return gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: gate.NewSession("s_a", [32]byte{1}, provenance.Caps{}), Time: time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC),
+			Call: gate.Call{Server: "chat", Tool: tool, Arguments: strictjson.Of([]byte(args))}})
+	}
+	for _, c := range []struct {
+		tool, args string
+		keeps      []string // the calls of the lines
+		passes     []bool   // whether this call does by them
+	}{
+		{"send", `{"to":"C1","text":"Hello"}`, []string{`{"to":"C1"}`, `{"text":"Hello","to":"C1"}`}, []bool{true, true}},
+		{"send", `{"to":"C1","text":"ask a@evil.example"}`, []string{`{"to":"C1"}`, `{"text":"ask a@evil.example","to":"C1"}`}, []bool{false, true}},
+		{"send", `{"to":"C1","text":"please delete it"}`, []string{`{"to":"C1"}`, `{"text":"please delete it","to":"C1"}`}, []bool{true, true}},
+		{"send", `{"text":"Hello"}`, []string{`{}`, `{"text":"Hello"}`}, []bool{false, true}},
+		{"run", `{"mode":"list"}`, []string{`{"mode":"list"}`}, []bool{true}},
+		{"run", `{}`, []string{`{}`}, []bool{true}},
+		{"run", `{"sql":"SELECT deleted_at FROM t","mode":"x","any":{"deep":[1]}}`, []string{`{"any":{"deep":[1]},"mode":"x","sql":"SELECT deleted_at FROM t"}`}, []bool{true}},
+		{"run", `{"mode":"delete"}`, nil, nil},
+		{"run", `{"mode":"DeleteAll"}`, nil, nil},
+		{"run", `{"sql":"SELECT 1; drop table t"}`, nil, nil},
+		{"run", `{"mode":"x","force":true}`, nil, nil},
+		{"run", `{"mode":"x","all":false}`, []string{`{"all":false,"mode":"x"}`}, []bool{true}},
+		{"run", `{"mode":"x","purge":"a"}`, nil, nil},
+		{"drop", `{"mode":"x"}`, nil, nil},
+		{"pay", `{"mode":"x"}`, nil, nil},
+		{"share", `{"mode":"x"}`, nil, nil},
+	} {
+		d := run(base, c.tool, c.args)
+		if d.Allowed() || d.Ask() == nil {
+			t.Fatalf("%s %s: %+v", c.tool, c.args, d.Outcome)
+		}
+		if got := d.Ask().Keeps; len(got) != len(c.keeps) {
+			t.Errorf("%s %s: %+v", c.tool, c.args, got)
+			continue
+		}
+		for i, g := range d.Ask().Keeps {
+			text := string(policy.GrownText([]policy.Grown{g}))
+			if want := "grown:\n  - {\"tool\":\"chat/" + c.tool + "\",\"call\":" + c.keeps[i] + "}\n"; text != want {
+				t.Errorf("got %s want %s", text, want)
+			}
+			all, _ := policy.WithGrown([]byte(base), []byte(text))
+			if d := run(string(all), c.tool, c.args); d.Allowed() != c.passes[i] {
+				t.Errorf("%s %s: passes %v", c.tool, c.args, d.Allowed())
+			}
+			for _, other := range []string{`{"to":"C2"}`, `{"mode":"other"}`, `{"mode":"list","all":true}`, `{"text":"ask b@evil.example"}`} {
+				if d := run(string(all), c.tool, other); d.Allowed() {
+					t.Errorf("%s: lets %s pass", text, other)
+				}
+			}
+		}
+	}
+}

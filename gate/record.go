@@ -164,6 +164,8 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" is a constant of the operator")
 	case t.Rule == "grown":
 		b.WriteString(" is a value that a person allowed from now on")
+	case t.Rule == keptCall:
+		b.WriteString(" is of a call that a person allowed from now on")
 	case t.Rule == grownOutput:
 		b.WriteString(" stood where our own people alone write, as a person said from now on:")
 	case t.Rule == "catalog":

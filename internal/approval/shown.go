@@ -88,6 +88,7 @@ var because = map[writ.Reason]string{
 	writ.ProvenanceSecret:     "a secret was read in this session, and this text could carry it",
 	writ.ProvenanceRecord:     "it is of another record than the argument beside it",
 	writ.ProvenanceSaidBy:     "nobody whom you named in your last words asked for it, or not for it alone",
+	writ.FormBrings:           "it is a directory with files in it by which other programs take orders, such as .git, and the call may write to them or take them elsewhere",
 	writ.PolicyNoArguments:    "nothing in the call says what it acts on",
 	writ.PolicyContested:      "it stands where it may be taken from, and in a stranger's text as well",
 	writ.PolicyRepeated:       "the same was done before, and nothing was read since",

@@ -70,6 +70,13 @@ grown:
   - { tool: b/name, arg: /who, from: "a/rows#/rows/*/title", writes: ours }
   - { tool: b/tell, arg: /who, from: "a/doc#/rows/*/title", in: text, writes: ours }
   - { tool: a/rows, arg: /q, from: "a/rows#/rows/*/title", writes: ours }
+  - { tool: n/note, call: { user: bobby } }
+  - { tool: n/note, call: { user: carol-long, text: "see https://one.example/a" } }
+  - { tool: b/reply, call: { mail: alpha, user: bobby } }
+  - { tool: b/reply, call: { mail: alpha } }
+  - { tool: b/move, call: { row: row-0001, part: part-2 } }
+  - { tool: b/tell, call: { who: bobby } }
+  - { tool: b/tell, call: { who: 13 } }
 `
 
 var worldArguments = map[string][]string{
@@ -233,7 +240,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "b/pair", "output", "grown:output", "party", "seen", "said_by", "open", "approval", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "b/pair", "output", "grown:output", "grown:call", "party", "seen", "said_by", "open", "approval", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -489,6 +496,8 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 		add("user:amount", writ.User, q)
 		add("user:composite", writ.User, q)
 	}
+	add(keptCall, writ.User)
+	add(keptCall, writ.Model)
 	if l.rule != nil && l.rule.Composed {
 		s.readings(l, quotes, func(refs []gate.Ref) { add("open", writ.Model, refs...) })
 	}

@@ -40,6 +40,8 @@ func origin(t *gate.Trace) string {
 		s = "is " + from(0) + ", where our own people alone write, as a person said from now on"
 	case t.Rule == "grown":
 		return "is a value that a person allowed from now on"
+	case t.Rule == keptCall:
+		return "is of a call that a person allowed from now on"
 	case t.Rule == "catalog":
 		return "is a value that the tool's approved definition lists"
 	case t.Rule == "protocol":

@@ -35,7 +35,7 @@ func (s *Session) verify(c *call) error {
 		if l.Rule == "local" && !s.rooted(c) {
 			return wrong(l, "nothing says which file the text goes to")
 		}
-		if !c.strict && !l.key && l.rule != nil && l.rule.Composed && l.role == policy.Content && l.Rule != "approval" {
+		if !c.strict && !l.key && l.rule != nil && l.rule.Composed && l.role == policy.Content && l.Rule != "approval" && l.Rule != keptCall {
 			if why := s.composed(c, l); why != "" {
 				return wrong(l, "%s", why)
 			}
@@ -68,6 +68,7 @@ func (s *Session) whole(c *call) error {
 	}
 	said := c.contract.NoArgs == policy.NoArgsAllow ||
 		c.contract.NoArgs == policy.NoArgsUser && !c.strict && s.saysPhrase(c) ||
+		c.keptWith(false) || c.keptWith(true) ||
 		c.contract.NoArgs != policy.NoArgsRefuse && s.approved(c, "", writ.PolicyNoArguments)
 	if !decides && !said {
 		return wrong(nil, "nothing in it says what it acts on")
@@ -89,6 +90,11 @@ func (s *Session) trace(c *call, l *leaf) string {
 		holds = slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
 			return src.Grown == (l.Rule == "grown") && slices.ContainsFunc(src.Const, func(v []byte) bool { return provenance.Equal(l.typ(), l.value, strictjson.Of(v)) })
 		})
+	case l.Rule == keptCall:
+		if holds, label = c.kept(l), writ.User; l.role == policy.Content {
+			label = writ.Model
+		}
+		l.open = l.role != policy.Content
 	case l.Rule == "catalog":
 		label = writ.System
 		holds = l.enum && l.role == policy.Enum && !l.key && c.accepts(l, policy.FromCatalog)

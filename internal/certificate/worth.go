@@ -52,7 +52,7 @@ func (c *call) arguments() []argument {
 		_, _, fraction := provenance.Canonical(provenance.Integer, l.value)
 		small := l.role == policy.Control && l.value.Kind() == strictjson.Number && fraction == "" && provenance.SmallSpace(provenance.Untyped, l.value)
 		label := l.Label
-		if l.Rule == "approval" || l.Rule == grownOutput { // a person let it pass, there; read back it is what it was
+		if l.Rule == "approval" || l.Rule == grownOutput || l.Rule == keptCall { // a person let it pass, there; read back it is what it was
 			label = min(label, writ.External)
 		}
 		out = append(out, argument{l.value, l.typ(), label,

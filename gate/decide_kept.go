@@ -1,0 +1,154 @@
+package gate
+
+import (
+	"bytes"
+	"slices"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
+	"github.com/writ-project/writ/policy"
+)
+
+// # A call that a person allowed from now on
+//
+// A line of his may hold a whole call: the tool, and every argument there is but its
+// free texts (R14). A call that is this one in each of them passes by the line, and no
+// other does: neither one value more or less nor two lines that are half of it each. So
+// nobody chooses anything by it but when, and how often: whoever can have the agent make
+// a call can have it make this one, and say in its texts what `content: open` lets him
+// say to those whom the line names. A call whose text holds more than that is kept with
+// the text, to the letter.
+//
+// Not kept is what destroys, pays or grants: there, when is all that matters. An effect
+// that the draft of a policy assumes because nobody said otherwise does not count, but a
+// value that speaks of destroying does (mode: delete, DROP TABLE, force: true). All that is no
+// question of what a value rests on holds as before: schema, forms, Writ's own files,
+// steering files, budgets, R23, R24 and R37. What is read back of such a call is worth
+// what a call is that passed by a person's yes, and the readers are not the operator's
+// for a secret (R30).
+
+// keptCall is the rule of a value that rests on such a line.
+const keptCall = "grown:call"
+
+// kept is how far a call is one that a person allowed from now on.
+type kept uint8
+
+const (
+	keptNot   kept = iota
+	keptTexts      // but for its free texts
+	keptWhole
+)
+
+// destroying are the words by which a value says that something is destroyed.
+var destroying = []string{"delete", "deletes", "drop", "drops", "truncate", "remove", "removes", "destroy", "purge", "wipe", "erase", "clear", "clean", "reset", "prune",
+	"overwrite", "replace", "discard", "uninstall", "kill", "rm", "rmdir", "del", "unlink", "shred", "grant", "revoke", "hard", "force"}
+
+// keepable reports whether a call may be kept whole.
+func (j *judge) keepable() bool {
+	const never = policy.Delete | policy.Transfer | policy.Auth
+	c := j.contract
+	return c != nil && !j.strict && !j.governed() && j.in.Call.Method == policy.CallTool && !j.in.Call.Answers.Exists() &&
+		j.d.Effect&^c.Assumed&never == 0 &&
+		!slices.ContainsFunc(j.leaves, func(l *leaf) bool {
+			said := l.text
+			if string(l.value.Raw()) == "true" {
+				said = l.pointer
+			}
+			return !j.isFree(l) && slices.ContainsFunc(text.NameWords(said), func(w string) bool { return slices.Contains(destroying, w) })
+		})
+}
+
+// isFree reports whether a leaf is free text.
+func (j *judge) isFree(l *leaf) bool { return j.isLocal(l) || j.isOpen(l) }
+
+// keptBy says by which line the call passes.
+func (j *judge) keptBy() kept {
+	if j.contract == nil || len(j.contract.Kept) == 0 || !j.keepable() {
+		return keptNot
+	}
+	for _, k := range []kept{keptTexts, keptWhole} {
+		args := j.callOf(k)
+		if slices.ContainsFunc(j.contract.Kept, func(line []byte) bool { return bytes.Equal(line, args) }) {
+			return k
+		}
+	}
+	return keptNot
+}
+
+// callOf are the arguments as a line has them, in canonical form.
+func (j *judge) callOf(k kept) []byte {
+	free := map[string]bool{}
+	for _, l := range j.leaves {
+		if k == keptTexts && j.isFree(l) {
+			free[l.pointer] = true
+		}
+	}
+	raw := []byte("{}")
+	if rest, ok := without(j.args, nil, free); ok {
+		raw = rest
+	}
+	canonical, _ := strictjson.Canonical(raw) // checked: it has a canonical form
+	return canonical
+}
+
+// without is a value but for some leaves, and for what held nothing else. It is not ok
+// where nothing is left.
+func without(v strictjson.Value, path []string, leaves map[string]bool) (out []byte, ok bool) {
+	if leaves[strictjson.Pointer(path)] {
+		return nil, false
+	}
+	switch {
+	case v.Len() == 0:
+		return v.Literal(), true
+	case v.Kind() == strictjson.Object:
+		out = []byte{'{'}
+		for name, m := range v.Members() {
+			if b, ok := without(m, append(path, name), leaves); ok {
+				if len(out) > 1 {
+					out = append(out, ',')
+				}
+				out = append(append(append(out, strictjson.Quote(name)...), ':'), b...)
+			}
+		}
+		return append(out, '}'), len(out) > 1
+	}
+	out = []byte{'['}
+	for i, e := range v.Elements() {
+		if b, ok := without(e, append(path, itoa(i)), leaves); ok {
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			out = append(out, b...)
+		}
+	}
+	return append(out, ']'), len(out) > 1
+}
+
+// byKept lets a leaf rest on the line. An operator's list, a control and a secret do not.
+func (j *judge) byKept(l *leaf) bool {
+	named := l.key || l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.TimeRole
+	switch {
+	case j.kept == keptNot || l.shut || l.answer:
+		return false
+	case named:
+		l.founded = founded{rule_: keptCall, label: writ.User, open: true}
+	case j.kept == keptWhole && j.isFree(l):
+		l.founded = founded{rule_: keptCall, label: writ.Model}
+	default:
+		return false
+	}
+	return true
+}
+
+// keeps are the lines by which a call that a person is asked about would pass from now
+// on, the wider first.
+func (j *judge) keeps() (out []policy.Grown) {
+	if !j.keepable() {
+		return nil
+	}
+	for _, k := range []kept{keptTexts, keptWhole} {
+		out = policy.WithLine(out, policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Call: j.callOf(k)})
+	}
+	return out
+}

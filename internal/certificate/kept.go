@@ -1,0 +1,103 @@
+package certificate
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+)
+
+// keptCall is the rule of a value of a call that a person allowed from now on, as it is or
+// whatever its free texts say.
+const keptCall = "grown:call"
+
+// kept reports whether a line holds the call that a value is of. A free text rests on one
+// that has the texts too.
+func (c *call) kept(l *leaf) bool {
+	switch {
+	case l.answer:
+		return false
+	case l.role == policy.Content && !l.key:
+		return c.free(l.path) && c.keptWith(true)
+	case l.key || l.names() || l.role == policy.Amount || l.role == policy.TimeRole:
+		return c.keptWith(false) || c.keptWith(true)
+	}
+	return false
+}
+
+// keptWith reports whether a line holds the call, with its free texts or without them.
+func (c *call) keptWith(texts bool) bool {
+	const never = policy.Delete | policy.Transfer | policy.Auth
+	if c.contract == nil || c.strict || c.method != policy.CallTool || c.Answers.Exists() || c.effect&^c.contract.Assumed&never != 0 {
+		return false
+	}
+	return slices.ContainsFunc(c.contract.Kept, func(line []byte) bool {
+		return c.holds(strictjson.Of(line), c.args, nil, texts)
+	})
+}
+
+// holds reports whether a line says of a value what it is.
+func (c *call) holds(line, v strictjson.Value, path []string, texts bool) bool {
+	if line.Kind() != v.Kind() {
+		return false
+	}
+	switch v.Kind() {
+	case strictjson.Object:
+		n := 0
+		for name, m := range v.Members() {
+			at := append(slices.Clone(path), name)
+			if !texts && c.onlyFree(m, at) {
+				continue
+			}
+			if !line.Get(name).Exists() || !c.holds(line.Get(name), m, at, texts) {
+				return false
+			}
+			n++
+		}
+		return n == line.Len()
+	case strictjson.Array:
+		var said []strictjson.Value
+		for _, e := range line.Elements() {
+			said = append(said, e)
+		}
+		for i, e := range v.Elements() {
+			at := append(slices.Clone(path), strconv.Itoa(i))
+			if !texts && c.onlyFree(e, at) {
+				continue
+			}
+			if len(said) == 0 || !c.holds(said[0], e, at, texts) {
+				return false
+			}
+			said = said[1:]
+		}
+		return len(said) == 0
+	}
+	a, errA := strictjson.Canonical(line.Raw())
+	b, errB := strictjson.Canonical(v.Raw())
+	return errA == nil && errB == nil && string(a) == string(b)
+}
+
+// onlyFree reports whether a value holds free texts and nothing else.
+func (c *call) onlyFree(v strictjson.Value, path []string) bool {
+	if v.Len() == 0 {
+		return c.free(path)
+	}
+	for name, m := range v.Members() {
+		if !c.onlyFree(m, append(slices.Clone(path), name)) {
+			return false
+		}
+	}
+	for i, e := range v.Elements() {
+		if !c.onlyFree(e, append(slices.Clone(path), strconv.Itoa(i))) {
+			return false
+		}
+	}
+	return true
+}
+
+// free reports whether a contract lets free text stand in a place.
+func (c *call) free(path []string) bool {
+	r := c.ruleAt(path)
+	return !c.strict && r != nil && r.Role == policy.Content && (r.Local || r.Composed)
+}
