@@ -104,6 +104,8 @@ func grownLine(g policy.Grown) string {
 	switch {
 	case g.Closed != "":
 		return "our own people alone make members of the collection " + cli.OneLine(g.Closed, 80)
+	case g.Call != nil:
+		return cli.OneLine(g.Tool, 200) + " may be called with " + cli.OneLine(string(g.Call), 200)
 	case g.Writes != "":
 		where := ""
 		if g.In == policy.InText {

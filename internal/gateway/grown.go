@@ -52,8 +52,15 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 		wide.Lines = policy.WithLine(wide.Lines, first)
 		exact.Lines = policy.WithLine(exact.Lines, v.Grows[len(v.Grows)-1])
 	}
-	for _, o := range []approval.Offer{wide, exact} {
-		if o.Lines == nil || o.Keep != approval.KeepValue && !slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Const == nil }) {
+	// One value that was seen is kept for its argument. Else this very call is, without
+	// its free texts where it passes so.
+	tries := []approval.Offer{wide, exact}
+	for _, g := range ask.Keeps {
+		tries = append(tries, approval.Offer{Keep: approval.KeepValue, Lines: []policy.Grown{g}})
+	}
+	for _, o := range tries {
+		if o.Lines == nil || o.Keep != approval.KeepValue && !slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Const == nil }) ||
+			slices.ContainsFunc(out, func(had approval.Offer) bool { return had.Keep == o.Keep }) {
 			continue
 		}
 		if c.passesBy(in, o.Lines) {
