@@ -21,6 +21,7 @@ import (
 const head = `# Drafted by Writ. It works as it is; each line a person adds saves questions.
 #
 # effect     what a tool can do: read, egress, write, send, transfer, delete, auth.
+# assumed    delete: the name does not say so, and it is judged by it all the same.
 # arguments  plain: a read is asked with words; a link, host, mail address or key waits
 #            for a person, unless the user typed it or the same server returned it.
 # args       what no line names is a target: the user typed it, or a person says yes.
@@ -182,7 +183,7 @@ func tool(b *strings.Builder, t *gate.Tool) {
 		b.WriteString("    effect: read\n    arguments: plain\n")
 	} else {
 		name := text.NameWords(t.Name)
-		e := effect(name)
+		e, said := effect(name)
 		shut := e&(policy.Delete|policy.Transfer|policy.Auth) != 0
 		if hint(t, "destructiveHint") == "true" {
 			e |= policy.Delete
@@ -191,6 +192,9 @@ func tool(b *strings.Builder, t *gate.Tool) {
 			e |= policy.Send
 		}
 		fmt.Fprintf(b, "    effect: [%s]\n", strings.Join(e.Names(), ", "))
+		if e&^said&policy.Delete != 0 {
+			b.WriteString("    assumed: delete\n")
+		}
 		arguments(b, name, shut, args)
 	}
 	fmt.Fprintf(b, "    pin: %s\n", t.Pin)

@@ -134,3 +134,35 @@ func TestDescriptions(t *testing.T) {
 		}
 	}
 }
+
+// That a tool deletes is assumed where the verbs of its name do not say so.
+func TestAssumed(t *testing.T) {
+	for _, c := range []struct {
+		definition string
+		assumed    bool
+	}{
+		{`{"name":"whatever"}`, true},
+		{`{"name":"query","inputSchema":{"type":"object","properties":{"sql":{"type":"string"}}}}`, true},
+		{`{"name":"write_file","annotations":{"destructiveHint":true}}`, true},
+		{`{"name":"browser_navigate","annotations":{"destructiveHint":true}}`, true},
+		{`{"name":"create_issue"}`, false},
+		{`{"name":"delete_issue"}`, false},
+		{`{"name":"delete_issue","annotations":{"destructiveHint":true}}`, false},
+		{`{"name":"create_or_delete_issue"}`, false},
+		{`{"name":"git_clean"}`, false},
+		{`{"name":"get_issue"}`, false},
+	} {
+		var def map[string]any
+		if err := json.Unmarshal([]byte(c.definition), &def); err != nil {
+			t.Fatal(err)
+		}
+		if def["inputSchema"] == nil {
+			def["inputSchema"] = map[string]any{"type": "object"}
+		}
+		raw, _ := json.Marshal(def)
+		_, got := drafted(t, string(raw))
+		if (got.Assumed == policy.Delete) != c.assumed || got.Assumed&^got.Effect != 0 {
+			t.Errorf("%s: effect %s, assumed %v", c.definition, got.Effect, got.Assumed.Names())
+		}
+	}
+}

@@ -66,7 +66,9 @@ func reads(t *gate.Tool, said string, args []leaf) bool {
 			return looksAt(w, name[i+1:]) && !slices.ContainsFunc(name[:i], func(w string) bool { return acts(w) != 0 }) && !does(said, name)
 		}
 	}
-	return calledAsRead(name, text.NameWords(t.Server), hint(t, "readOnlyHint") == "true") && !does(said, name)
+	// What is called by nouns does what an argument says.
+	told := slices.ContainsFunc(args, func(a leaf) bool { return a.ends("doing") })
+	return !told && calledAsRead(name, text.NameWords(t.Server), hint(t, "readOnlyHint") == "true") && !does(said, name)
 }
 
 // calledAsRead reports whether a name without a verb that looks is made of nouns by
@@ -161,7 +163,8 @@ func mentionsSQL(schema []byte) bool {
 
 // effect is what a tool that is no read can do, by the verbs of its name and by whether
 // that speaks of who may do what; where nothing says, it is all that the user would mind.
-func effect(name []string) (e policy.Effect) {
+// said is what the name says of it.
+func effect(name []string) (e, said policy.Effect) {
 	verb := false
 	for i, w := range name {
 		if !verb || !nounToo(w) {
@@ -171,13 +174,13 @@ func effect(name []string) (e policy.Effect) {
 		}
 		verb = verb || e != 0 || is(w, "read") && looksAt(w, name[i+1:])
 	}
-	if e == 0 {
+	if said = e; e == 0 {
 		e = policy.Write | policy.Send | policy.Delete
 	}
 	if slices.ContainsFunc(name, func(w string) bool { return is(w, "access") }) {
 		e |= policy.Auth
 	}
-	return e
+	return e, said
 }
 
 func hint(t *gate.Tool, name string) string {
