@@ -3,11 +3,13 @@ package peers
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,27 +17,37 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/writ-project/writ/contracts"
+	"github.com/writ-project/writ/policy"
 )
 
 const serversPage = "../../docs/servers.md"
 
-// TestShipped: ordinary work on real servers, under the contract that ships and nothing
-// else: what `writ init` writes for the server, untouched. A file of testdata/shipped is
-// one server, in front how it is started (NODE_MODULES/… is a script in a directory of
-// WRIT_SERVERS, STUBS/… one beside the file that stands in for the server's API), then
-// steps:
+// TestShipped: ordinary work on real servers, under what `writ init` writes, untouched:
+// the contract that ships, and for the same server with other definitions, which none
+// fits, the draft alone. A file of testdata/shipped is one server, in front how it is
+// started (NODE_MODULES/… is a script in a directory of WRIT_SERVERS, STUBS/… one beside
+// the file that stands in for the server's API), then steps:
 //
 //	say TEXT          the user says this
 //	pass TOOL JSON    the call passes, and the server does it
 //	ask TOOL JSON     it waits for a person
 //	not TOOL JSON     an attack: it is refused or asked, never passed
 //
-// and the files that are there before. $ROOT is where the server works. docs/servers.md
-// is made of what was seen: WRIT_UPDATE=1 writes it.
+// and the files that are there before. $ROOT is where the server works.
+//
+// Under the draft what passes with a contract may ask as well. Each question is answered
+// with yes, and with the first of what is offered from now on, by somebody whose own
+// people alone write there; then the call has to be done. The same work a second time, in
+// a new session on files as they were, asks at most a third as often.
+//
+// docs/servers.md is made of what was seen: WRIT_UPDATE=1 writes it.
 func TestShipped(t *testing.T) {
 	modules := cmp.Or(os.Getenv("WRIT_SERVERS"), os.Getenv("WRIT_PEERS"))
 	if modules == "" {
 		t.Skip("needs the servers: npm i them somewhere, then WRIT_SERVERS=DIR:… (or WRIT_PEERS, for those of make peers)")
+	}
+	if _, err := exec.LookPath("script"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("a person answers at a terminal of his own: needs script (util-linux)")
 	}
 	files, err := filepath.Glob(filepath.Join("testdata", "shipped", "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -47,11 +59,12 @@ func TestShipped(t *testing.T) {
 	}
 	rows := map[string]string{}
 	for _, c := range contracts.All() {
-		rows[c.Name] = row(c, "", 0, 0)
-		if old := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(c.Name) + ` \|.*$`).Find(page); old != nil {
+		rows[c.Name] = row(c, "", tally{}, tally{}, tally{})
+		if old := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(c.Name) + ` \|.*$`).Find(page); old != nil && slices.Contains(files, filepath.Join("testdata", "shipped", c.Name+".txtar")) {
 			rows[c.Name] = string(old)
 		}
 	}
+	var asked, again int
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		t.Run(name, func(t *testing.T) {
@@ -60,14 +73,22 @@ func TestShipped(t *testing.T) {
 				t.Fatal("no contract of that name ships")
 			}
 			c := contracts.All()[i]
-			w := startShipped(t, file, modules)
-			w.steps()
-			got := row(c, w.matched, w.passed, w.asked)
+			w := startShipped(t, file, modules, false)
+			contract := w.steps(t, "contract")
+			d := startShipped(t, file, modules, true)
+			first := d.steps(t, "drafted")
+			second := d.steps(t, "again")
+			asked, again = asked+first.asked, again+second.asked
+			got := row(c, w.matched, contract, first, second)
 			if rows[name] != got && os.Getenv("WRIT_UPDATE") == "" {
 				t.Errorf("docs/servers.md has\n%s\nand it is\n%s", rows[name], got)
 			}
 			rows[name] = got
 		})
+	}
+	t.Logf("drafted: %d asked, %d the second time", asked, again)
+	if 3*again > asked {
+		t.Errorf("of %d calls that asked %d did again", asked, again)
 	}
 	if os.Getenv("WRIT_UPDATE") != "" && !t.Failed() {
 		var b strings.Builder
@@ -84,43 +105,52 @@ func TestShipped(t *testing.T) {
 const serversHead = `# Servers
 
 Contracts that ship (` + "`contracts/README.md`" + `), and ordinary calls on each server under the policy that ` + "`writ init`" + ` writes,
-untouched. Made by the test TestShipped of what it saw; the calls stand in ` + "`internal/peers/testdata/shipped`" + `. Where no
-calls are shown none were made: the contract is of the definitions alone.
+untouched: with the contract, and as drafted where none fits. Under the draft each question was answered with yes and what it offers from
+now on, the call was made again and done, and the same work was done a second time in a new session. Made by the test
+TestShipped of what it saw; the calls stand in ` + "`internal/peers/testdata/shipped`" + `. Where no calls are shown none were made:
+the contract is of the definitions alone.
 
-| contract | server | version | tools | tried against | calls | passed | asked |
-|---|---|---|---|---|---|---|---|
+| contract | server | version | tools | tried against | calls | passed | asked | drafted: passed | asked | refused | asked the second time |
+|---|---|---|---|---|---|---|---|---|---|---|---|
 `
 
-func row(c *contracts.Contract, matched string, passed, asked int) string {
-	calls := "| – | – | – |"
-	if passed+asked > 0 {
-		calls = fmt.Sprintf("| %d | %d | %d |", passed+asked, passed, asked)
+// A tally counts what became of the calls of one run.
+type tally struct{ passed, asked, refused int }
+
+func row(c *contracts.Contract, matched string, contract, first, second tally) string {
+	calls := "| – | – | – | – | – | – | – |"
+	if n := contract.passed + contract.asked; n > 0 {
+		calls = fmt.Sprintf("| %d | %d | %d | %d | %d | %d | %d |", n, contract.passed, contract.asked, first.passed, first.asked, first.refused+second.refused, second.asked)
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s %s", c.Name, c.Of, c.Version, cmp.Or(matched, fmt.Sprint(len(c.Pins()))), c.Tried, calls)
 }
 
 // A shipped is one server under the policy that was drafted for it.
 type shipped struct {
-	t             *testing.T
-	dir, state    string
-	script        string
-	vars          *strings.Replacer
-	matched       string
-	passed, asked int
+	root, dir, state string
+	files            []txtar.File
+	setup            [][]string
+	script           string
+	vars             *strings.Replacer
+	drafted          bool
+	matched          string
 }
 
-func startShipped(t *testing.T, file, modules string) *shipped {
+// otherDefinitions starts a server whose tools are not those of a contract: each has a
+// member more.
+const otherDefinitions = `"$0" "$@" | sed -u 's/"inputSchema":{/"x-of":"another",&/g'`
+
+func startShipped(t *testing.T, file, modules string, drafted bool) *shipped {
 	ar, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := canonicalTemp(t)
 	stubs, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &shipped{t: t, dir: canonicalTemp(t), state: canonicalTemp(t), vars: strings.NewReplacer("$ROOT", root, "STUBS", stubs)}
-	var setup [][]string
+	w := &shipped{root: canonicalTemp(t), dir: canonicalTemp(t), state: canonicalTemp(t), files: ar.Files, drafted: drafted}
+	w.vars = strings.NewReplacer("$ROOT", w.root, "STUBS", stubs)
 	var command, env, names []string
 	for _, line := range strings.Split(strings.TrimSpace(string(ar.Comment)), "\n") {
 		word, rest, _ := strings.Cut(line, ": ")
@@ -131,7 +161,7 @@ func startShipped(t *testing.T, file, modules string) *shipped {
 			name, _, _ := strings.Cut(rest, "=")
 			env, names = append(env, rest), append(names, "--env", name)
 		case "setup":
-			setup = append(setup, strings.Fields(rest))
+			w.setup = append(w.setup, strings.Fields(rest))
 		case "needs":
 			if _, err := exec.LookPath(rest); err != nil {
 				t.Skipf("%s is not installed", rest)
@@ -157,23 +187,15 @@ func startShipped(t *testing.T, file, modules string) *shipped {
 	} else if command[0], err = exec.LookPath(command[0]); err != nil {
 		t.Skipf("the server is not installed: %v", err)
 	}
-	for _, f := range ar.Files {
-		if f.Name == "steps" {
-			w.script = string(f.Data)
-			continue
-		}
-		write(t, filepath.Join(root, f.Name), w.vars.Replace(string(f.Data)))
+	if drafted {
+		command = append([]string{"sh", "-c", otherDefinitions}, command...)
 	}
-	for _, args := range setup {
-		if out, err := exec.CommandContext(testContext(t), args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%q: %v\n%s", args, err, out)
-		}
-	}
-	cmd := w.writ(append(append(append([]string{"init", "--name", "it"}, names...), "--"), command...)...)
+	w.restore(t)
+	cmd := w.writ(t, append(append(append([]string{"init", "--name", "it"}, names...), "--"), command...)...)
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	m := regexp.MustCompile(`(?m)^  it +(\d+) tools   contract (\S+) \S+, (\d+) of \d+ match$`).FindSubmatch(out)
-	if err != nil || m == nil || string(m[2])+".txtar" != filepath.Base(file) {
+	if err != nil || m == nil || string(m[2])+".txtar" != filepath.Base(file) || drafted != (string(m[3]) == "0") {
 		t.Fatalf("writ init: %v\n%s", err, out)
 	}
 	if w.matched = string(m[1]); string(m[3]) != string(m[1]) {
@@ -183,57 +205,147 @@ func startShipped(t *testing.T, file, modules string) *shipped {
 		name, value, _ := strings.Cut(e, "=")
 		t.Setenv(name, value)
 	}
-	if out, err := w.writ("session", "new", "s").CombinedOutput(); err != nil {
-		t.Fatalf("writ session new: %v\n%s", err, out)
-	}
 	return w
 }
 
-func (w *shipped) writ(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(testContext(w.t), binary, args...)
-	cmd.Dir, cmd.Env = w.dir, append(os.Environ(), "XDG_STATE_HOME="+w.state)
-	return cmd
-}
-
-func (w *shipped) steps() {
-	for i, line := range strings.Split(w.script, "\n") {
-		word, rest, _ := strings.Cut(w.vars.Replace(strings.TrimSpace(line)), " ")
-		tool, args, _ := strings.Cut(rest, " ")
-		switch word {
-		case "", "#":
-			continue
-		case "say":
-			if out, err := w.writ("session", "say", "s", rest).CombinedOutput(); err != nil {
-				w.t.Fatalf("%d: writ session say: %v\n%s", i+1, err, out)
-			}
+// restore makes the files what they were before the first call.
+func (w *shipped) restore(t *testing.T) {
+	entries, err := os.ReadDir(w.root)
+	for _, e := range entries {
+		err = cmp.Or(err, os.RemoveAll(filepath.Join(w.root, e.Name())))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range w.files {
+		if f.Name == "steps" {
+			w.script = string(f.Data)
 			continue
 		}
-		out, code := w.called(tool, args)
-		verdict := "refused"
-		switch {
-		case code == 0:
-			verdict = "pass"
-		case bytes.Contains(out, []byte("approval.pending")):
-			verdict = "ask"
-		case code != 77:
-			verdict = "failed"
-		}
-		switch {
-		case word == "not" && (verdict == "ask" || verdict == "refused"):
-			continue
-		case word != verdict:
-			w.t.Errorf("%d: %s: %s\n%s", i+1, line, verdict, out)
-		}
-		if verdict == "pass" {
-			w.passed++
-		} else {
-			w.asked++
+		write(t, filepath.Join(w.root, f.Name), w.vars.Replace(string(f.Data)))
+	}
+	for _, args := range w.setup {
+		if out, err := exec.CommandContext(testContext(t), args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
 		}
 	}
 }
 
-func (w *shipped) called(tool, args string) (out []byte, code int) {
-	cmd := w.writ("call", "--session", "s", "--config", "writ.yaml", tool, args)
-	out, _ = cmd.CombinedOutput()
-	return out, cmd.ProcessState.ExitCode()
+func (w *shipped) writ(t *testing.T, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(testContext(t), binary, args...)
+	cmd.Dir, cmd.Env = w.dir, w.env()
+	return cmd
+}
+
+func (w *shipped) env() []string { return append(os.Environ(), "XDG_STATE_HOME="+w.state) }
+
+// steps does the work once, in a session of its own and through a gateway of its own.
+func (w *shipped) steps(t *testing.T, session string) (n tally) {
+	t.Run(session, func(t *testing.T) {
+		w.restore(t)
+		gateway := exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--config", "writ.yaml")
+		gateway.Dir, gateway.Env = w.dir, w.env()
+		start(t, gateway, listening) // ends it by a signal
+		if out, err := w.writ(t, "session", "new", session).CombinedOutput(); err != nil {
+			t.Fatalf("writ session new: %v\n%s", err, out)
+		}
+		for i, line := range strings.Split(w.script, "\n") {
+			word, rest, _ := strings.Cut(w.vars.Replace(strings.TrimSpace(line)), " ")
+			tool, args, _ := strings.Cut(rest, " ")
+			switch word {
+			case "", "#":
+				continue
+			case "say":
+				if out, err := w.writ(t, "session", "say", session, rest).CombinedOutput(); err != nil {
+					t.Fatalf("%d: writ session say: %v\n%s", i+1, err, out)
+				}
+				continue
+			}
+			verdict, said := w.called(t, session, tool, args)
+			attack := word == "not" && (verdict == "ask" || verdict == "refused")
+			if verdict == "ask" && w.drafted {
+				q := w.asked(t)
+				if testing.Verbose() {
+					t.Logf("%d: %s\n%s", i+1, line, q)
+				}
+				w.answer(t, q, !attack)
+			}
+			switch {
+			case attack:
+			case verdict == "pass" && (word == "pass" || w.drafted && word == "ask"):
+				n.passed++
+			case verdict == "ask" && (word == "ask" || w.drafted && word == "pass"):
+				n.asked++
+				if w.drafted {
+					if verdict, said = w.called(t, session, tool, args); verdict != "pass" {
+						t.Errorf("%d: %s: after a yes: %s\n%s", i+1, line, verdict, said)
+					}
+				}
+			default:
+				n.refused++
+				t.Errorf("%d: %s: %s\n%s", i+1, line, verdict, said)
+			}
+		}
+	})
+	return n
+}
+
+func (w *shipped) called(t *testing.T, session, tool, args string) (verdict string, said []byte) {
+	cmd := w.writ(t, "call", "--session", session, tool, args)
+	said, _ = cmd.CombinedOutput() // the exit code says it
+	switch code := cmd.ProcessState.ExitCode(); {
+	case code == 0:
+		return "pass", said
+	case bytes.Contains(said, []byte("approval.pending")):
+		return "ask", said
+	case code == 77:
+		return "refused", said
+	}
+	return "failed", said
+}
+
+// A waits is a call that waits for a person.
+type waits struct {
+	ID     string
+	Values []struct{ Pointer, Role, Value, Reason string }
+	Offers []struct {
+		Keep  string
+		Lines []policy.Grown
+	} `json:"from_now_on"`
+}
+
+func (q waits) String() string {
+	var b strings.Builder
+	for _, v := range q.Values {
+		fmt.Fprintf(&b, "%s, %s %.60s: %s\n", v.Pointer, v.Role, v.Value, v.Reason)
+	}
+	for _, o := range q.Offers {
+		fmt.Fprintf(&b, "%s: %s", o.Keep, policy.GrownText(o.Lines))
+	}
+	return b.String()
+}
+
+// asked is the one call that waits.
+func (w *shipped) asked(t *testing.T) waits {
+	out, err := w.writ(t, "approve", "--json").Output()
+	var qs []waits
+	if err != nil || json.Unmarshal(out, &qs) != nil || len(qs) != 1 {
+		t.Fatalf("writ approve --json: %v\n%s", err, out)
+	}
+	return qs[0]
+}
+
+// answer is a person's, at a terminal of his own.
+func (w *shipped) answer(t *testing.T, q waits, yes bool) {
+	how := "--no"
+	if yes {
+		if how = "--yes"; len(q.Offers) > 0 {
+			how += " --keep " + q.Offers[0].Keep
+		}
+	}
+	cmd := exec.CommandContext(testContext(t), "script", "-qec", fmt.Sprintf("'%s' approve %s %s", binary, q.ID, how), "/dev/null")
+	cmd.Dir, cmd.Env = w.dir, w.env()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%q: %v\n%s", cmd.Args, err, out)
+	}
 }
