@@ -209,8 +209,10 @@ func (s *Session) question(act string, lacks []Covered) string {
 	return s.digest(b)
 }
 
-// maxAsked bounds the values of one question: more than that nobody reads.
-const maxAsked = 20
+// maxAsked bounds the values of one question. Work in bulk has many (the files of a
+// commit, the blocks of a page), and a refusal would end it for good: who is asked sees
+// each of them, and may say no.
+const maxAsked = 200
 
 // askable reports whether a person may allow all that stands against a call: every
 // leaf that nothing vouches for, whether or not its failure was told, and what

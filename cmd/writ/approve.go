@@ -299,6 +299,9 @@ offers:
 			why = "From now on, without a question, wherever a member of it is asked for?"
 		case approval.KeepValue:
 			why = "From now on this exact value alone, whoever wrote it, without a question?"
+			if o.Lines[0].Call != nil {
+				why = "From now on this very call alone, without a question? A free text that is not shown here is judged each time."
+			}
 		}
 		fmt.Fprintln(out, why)
 		for _, g := range o.Lines {

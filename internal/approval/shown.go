@@ -96,10 +96,12 @@ var because = map[writ.Reason]string{
 	writ.PolicyFetches:        "it is one more link of one result to one place, and which of them are fetched can tell that place something",
 }
 
-// maxWhole bounds the arguments that Print shows; width and height are a screen of which
+// maxWhole bounds the arguments that Print shows, and maxFull the values of which it says
+// where they were seen and why they are asked about; width and height are a screen of which
 // nothing is known.
 const (
 	maxWhole = 8000
+	maxFull  = 40
 	width    = 80
 	height   = 100
 )
@@ -132,12 +134,15 @@ func (q *Shown) Print(w io.Writer, columns int) {
 	if q.Answers != "" {
 		theirs("  answered inside the call  ", text.OneLine(q.Answers, maxWhole))
 	}
-	for _, v := range q.Values {
+	for i, v := range q.Values {
 		at := v.Pointer
 		if at == "" {
 			at = "the call"
 		}
 		theirs("  ", text.OneLine(at, 100)+"  "+text.OneLine(v.Value, 400))
+		if i >= maxFull {
+			continue // of so many what each is, in the arguments too; the rest in the JSON
+		}
 		for _, s := range v.Seen {
 			place := s.Tool
 			if s.Pointer != "" {

@@ -63,7 +63,18 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 			slices.ContainsFunc(out, func(had approval.Offer) bool { return had.Keep == o.Keep }) {
 			continue
 		}
-		if c.passesBy(in, o.Lines) {
+		passes, lowers := c.passesBy(in, o.Lines)
+		if passes && lowers && o.Keep != approval.KeepValue {
+			// What it sends makes the field worth less in later sessions (R38), where the
+			// line would not help: there this very call passes all the same.
+			for _, g := range ask.Keeps {
+				if ok, _ := c.passesBy(in, []policy.Grown{g}); ok {
+					o.Lines = policy.WithLine(o.Lines, g)
+					break
+				}
+			}
+		}
+		if passes {
 			out = append(out, o)
 		}
 	}
@@ -74,21 +85,22 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 // not the model's own there.
 func isOutput(at gate.Ref) bool { return at.Pointer != "" && at.Label != writ.Model }
 
-// isExact reports whether one of the lines is an exact value. In later calls that is a
+// isExact reports whether one of the lines is an exact value or an exact call. In later calls that is a
 // word of the operator's. The call that it was kept with goes by the yes, which leaves its
 // mark where the value goes (R38): there it is what it was.
 func isExact(lines []policy.Grown) bool {
-	return slices.ContainsFunc(lines, func(g policy.Grown) bool { return g.Const != nil })
+	return slices.ContainsFunc(lines, func(g policy.Grown) bool { return g.Const != nil || g.Call != nil })
 }
 
-// passesBy reports whether the call would pass if the lines had grown.
-func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) (passes bool) {
+// passesBy reports whether the call would pass if the lines had grown, and whether it
+// would lower the place it goes to then (R38).
+func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) (passes, lowers bool) {
 	if len(policy.GrownText(lines)) > maxLines {
-		return false
+		return false, true
 	}
 	p, ok := c.rs.policy.With(lines)
 	if !ok {
-		return false
+		return false, true
 	}
 	in.Policy, in.Asked = p, gate.NotAsked
 	in.Catalogue, _ = gate.NewCatalogue(c.rs.definitions, p)
@@ -96,9 +108,10 @@ func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) (passes bool)
 		in.Session, in.Time = c.s.evidence, c.g.sessions.now()
 		d := decide(in)
 		passes = d.Allowed()
+		_, lowers = d.Lowers(c.g.places.all)
 		return nil
 	})
-	return err == nil && passes
+	return err == nil && passes, err != nil || lowers
 }
 
 // grow keeps what was offered: it is on record before the policy has it.
