@@ -67,7 +67,7 @@ func (j *judge) keptBy() kept {
 	if j.contract == nil || len(j.contract.Kept) == 0 || !j.keepable() {
 		return keptNot
 	}
-	for _, k := range []kept{keptTexts, keptWhole} {
+	for _, k := range []kept{keptWhole, keptTexts} {
 		args := j.callOf(k)
 		if slices.ContainsFunc(j.contract.Kept, func(line []byte) bool { return bytes.Equal(line, args) }) {
 			return k

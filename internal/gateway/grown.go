@@ -59,8 +59,8 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 		tries = append(tries, approval.Offer{Keep: approval.KeepValue, Lines: []policy.Grown{g}})
 	}
 	for _, o := range tries {
-		if o.Lines == nil || o.Keep != approval.KeepValue && !slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Const == nil }) ||
-			slices.ContainsFunc(out, func(had approval.Offer) bool { return had.Keep == o.Keep }) {
+		exactly := !slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Const == nil && g.Call == nil })
+		if o.Lines == nil || exactly != (o.Keep == approval.KeepValue) || slices.ContainsFunc(out, func(had approval.Offer) bool { return had.Keep == o.Keep }) {
 			continue
 		}
 		passes, lowers := c.passesBy(in, o.Lines)
