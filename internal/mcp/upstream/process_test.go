@@ -4,6 +4,7 @@ package upstream_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -59,6 +60,23 @@ func gone(t *testing.T, pid int) {
 func zombie(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(b), ") Z ")
+}
+
+// TestDied: what a server that ended said last is for a person who asks, and no call says
+// it to a client: it says that nothing was sent.
+func TestDied(t *testing.T) {
+	s := start(t, upstream.Config{Name: "dead", Command: []string{"/bin/sh", "-c", "echo key hunter2 >&2; exit 3"}, Limits: upstream.Limits{RestartMin: time.Hour}}, newRecord(), nil)
+	_, err := s.Info(t.Context())
+	for _, err := range []error{err, s.Down()} {
+		var died *upstream.DiedError
+		if !errors.As(err, &died) || string(died.Said) != "key hunter2\n" || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v: %+v", err, died)
+		}
+	}
+	out := call(t.Context(), s, callTool("echo", "{}"))
+	if out.End != upstream.NotSent || !strings.Contains(out.Err.Message, "nothing was sent. `writ status`") || strings.Contains(out.Err.Message, "hunter2") {
+		t.Errorf("%+v", out.Err)
+	}
 }
 
 // TestNoOrphans (U05): Close ends the child and everything in its group,
