@@ -383,7 +383,7 @@ func TestElicitation(t *testing.T) {
 func TestPrint(t *testing.T) {
 	blank := func(line string) string { return line + strings.Repeat(" ", 80-len(line)%80) }
 	drawn := blank("ok") + strings.Repeat(" ", 80*60) + blank("May the agent do this?   s · edit") + blank("  /issue  kernel-12") + blank("      seen in user, what the user typed")
-	ours := []string{"May the agent do this?   s · edit ", "  arguments  {", "  /issue  \"eve-666\"", "      seen in s/list /x", "      the model's own words: ", "      asked because ", "  it waits until ", "  | "}
+	ours := []string{"May the agent do this?   s · edit ", "  arguments  {", "  answered inside the call  {", "  /issue  \"eve-666\"", "      seen in s/list /x", "      the model's own words: ", "      asked because ", "  it waits until ", "  | "}
 	for body, whole := range map[string]bool{"ok": true, drawn: true, strings.Repeat("ab ", 300): false, strings.Repeat("é", 500): false, strings.Repeat("a  ", 20): true, strings.Repeat("x", 8001): false} {
 		raw := []byte(`"eve-666"`)
 		q := Question{ID: "q", Session: "s_a", Server: "s", Tool: "edit", Arguments: []byte(`{"body":"` + body + `","issue":"eve-666"}`), Values: []gate.AskedValue{
@@ -398,7 +398,13 @@ func TestPrint(t *testing.T) {
 		if _, ok := shown.Whole(0, 0); ok != (len(body) < 8000) {
 			t.Errorf("%.20q: on an unknown screen whole is %v", body, ok)
 		}
-		for _, row := range strings.Split(strings.TrimSuffix(got, "\n"), "\n") {
+		q.Answers = []byte(`{"q":"` + body + `"}`)
+		answered := q.Show()
+		more, ok := answered.Whole(80, 20)
+		if ok && !whole || !strings.Contains(more, "  answered inside the call  {") {
+			t.Errorf("%.20q: with an answer whole is %v:\n%s", body, ok, more)
+		}
+		for _, row := range strings.Split(strings.TrimSuffix(got+more, "\n"), "\n") {
 			if utf8.RuneCountInString(row) > 80 || !slices.ContainsFunc(ours, func(of string) bool { return strings.HasPrefix(row, of) }) {
 				t.Errorf("%.20q: a row is %q", body, row)
 			}
