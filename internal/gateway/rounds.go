@@ -98,6 +98,10 @@ func (c *judgedCall) askClient(ctx context.Context, method string, params []byte
 	}
 	if listed {
 		allowed, err := c.decideWithAnswer(ctx, rs, got)
+		if allowed && err == nil { // a person may have been waited for
+			d = c.newest()
+			_, allowed = c.stillListed(ctx, &d)
+		}
 		if allowed && err != nil {
 			return nil, rpc.Errorf(rpc.CodeInternal, "the answer could not be recorded")
 		} else if allowed {
