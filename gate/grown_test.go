@@ -158,15 +158,15 @@ tools:
 // TestAskedInBulk: a call of many values is put to a person, up to a bound.
 func TestAskedInBulk(t *testing.T) {
 	p, c := newWorld(t, `pins: optional
-tools: { it/push: { effect: write, args: { /files/*/path: { role: target, from: [user] }, /files/*/content: { role: content, content: open } } } }
-`, `{"it":[{"name":"push","inputSchema":{"type":"object","properties":{"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}}}}}}}]}`)
+tools: { it/save: { effect: write, args: { /files/*/path: { role: target, from: [user] }, /files/*/content: { role: content, content: open } } } }
+`, `{"it":[{"name":"save","inputSchema":{"type":"object","properties":{"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}}}}}}}]}`)
 	for n, asked := range map[int]bool{1: true, 11: true, 50: true, 101: false} {
 		var files []string
 		for i := range n {
 			files = append(files, fmt.Sprintf(`{"path":"f%d.md","content":"x%d"}`, i, i))
 		}
 		d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: gate.NewSession("s_a", [32]byte{1}, provenance.Caps{}), Time: time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC),
-			Call: gate.Call{Server: "it", Tool: "push", Arguments: strictjson.Of([]byte(`{"files":[` + strings.Join(files, ",") + `]}`))}})
+			Call: gate.Call{Server: "it", Tool: "save", Arguments: strictjson.Of([]byte(`{"files":[` + strings.Join(files, ",") + `]}`))}})
 		if d.Allowed() || (d.Ask() != nil) != asked || asked && len(d.Ask().Values) != 2*n {
 			t.Errorf("%d files: asked %v", n, d.Ask() != nil)
 		}
