@@ -83,8 +83,9 @@ func watchCommand() *cobra.Command {
 	var f flags
 	return f.take(&cobra.Command{
 		Use: "watch", Short: "Show each call that waits for a person, and answer it", Args: cli.NoArgs,
-		Long: "Show each call that waits for a person as it comes, and answer it. While this\n" +
-			"runs such calls are held for 45 seconds; where nobody watches they are refused.",
+		Long: "Show each call that waits for a person as it comes, and answer it: those of the gateways that\n" +
+			"run, and of each that is started later. While this runs such calls are held for 45 seconds; where\n" +
+			"nobody watches they are refused.",
 		RunE: func(c *cobra.Command, _ []string) error { return f.watch(c) },
 	}, "state")
 }
@@ -324,51 +325,59 @@ offers:
 func (f *flags) watch(c *cobra.Command) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	doors, err := f.doors()
-	if err != nil {
+	out := c.OutOrStdout()
+	news, begun, ended, known := make(chan waiting), make(chan struct{}), make(chan string), map[string]bool{}
+	look := func() error { // for gateways that were not there before
+		state, err := stateDir(f.state)
+		if err != nil {
+			return err
+		}
+		all, err := gateways(state)
+		if err != nil {
+			return err
+		}
+		for _, g := range all {
+			door, err := g.Client(0)
+			if err != nil || known[g.ID()] {
+				continue
+			}
+			known[g.ID()] = true
+			go func() {
+				follow(ctx, door, news, begun)
+				select {
+				case ended <- g.ID():
+				case <-ctx.Done():
+				}
+			}()
+		}
+		return nil
+	}
+	if err := look(); err != nil {
 		return err
 	}
-	news, begun, ended := make(chan waiting), make(chan struct{}, len(doors)), make(chan error, len(doors))
-	for _, door := range doors {
-		go func() {
-			seen := map[string]bool{}
-			begin := sync.OnceFunc(func() { begun <- struct{}{} })
-			ended <- questions(ctx, door, approvalsURL+"?watch", func(qs []approval.Shown) {
-				begin()
-				for _, q := range qs {
-					if seen[q.ID] {
-						continue
-					}
-					seen[q.ID] = true
-					select {
-					case news <- waiting{q, door}:
-					case <-ctx.Done():
-					}
-				}
-			})
-		}()
-	}
-	out := c.OutOrStdout()
-	in := newLines(ctx, c.InOrStdin(), out)
-	left := len(doors)
-	for range doors { // what is said below holds of each
+	for left := len(known); left > 0; left-- { // what is said below holds of each
 		select {
 		case <-c.Context().Done():
 			return nil
-		case err := <-ended:
-			if left--; left == 0 {
-				return err
-			}
+		case id := <-ended:
+			delete(known, id)
 		case <-begun:
 		}
 	}
+	in := newLines(ctx, c.InOrStdin(), out)
 	fmt.Fprintln(out, "watching: calls that only a person can let pass are shown here and held for 45 s")
+	when(out, len(known) == 0, "no gateway runs on this state directory yet; one that a client starts is watched as it comes\n")
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
 	for {
 		select {
 		case <-c.Context().Done():
 			return nil
-		case err := <-ended:
-			if left--; left == 0 {
+		case <-begun:
+		case id := <-ended:
+			delete(known, id)
+		case <-tick.C:
+			if err := look(); err != nil {
 				return err
 			}
 		case w := <-news:
@@ -377,6 +386,33 @@ func (f *flags) watch(c *cobra.Command) error {
 			}
 		}
 	}
+}
+
+// watchEvery is how soon a gateway that has just started is watched.
+const watchEvery = time.Second
+
+// follow hands on each question of a gateway once, until it ends. It says when the
+// gateway has begun to tell them.
+func follow(ctx context.Context, door *http.Client, news chan<- waiting, begun chan<- struct{}) {
+	seen, begin := map[string]bool{}, sync.OnceFunc(func() {
+		select {
+		case begun <- struct{}{}:
+		case <-ctx.Done():
+		}
+	})
+	_ = questions(ctx, door, approvalsURL+"?watch", func(qs []approval.Shown) {
+		begin()
+		for _, q := range qs {
+			if seen[q.ID] {
+				continue
+			}
+			seen[q.ID] = true
+			select {
+			case news <- waiting{q, door}:
+			case <-ctx.Done():
+			}
+		}
+	})
 }
 
 // answering says who answers over the local door: the account's own person, at a

@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -389,4 +390,27 @@ func TestGrownElsewhere(t *testing.T) {
 	if out, code := call("fetch_policy", `{"id":"helper@outside.example"}`); code == 77 {
 		t.Error(out)
 	}
+}
+
+// TestWatchFirst: writ watch may be there before any gateway is, and goes on when one
+// ends: a client starts and ends its own.
+func TestWatchFirst(t *testing.T) {
+	g := newGrowth(t)
+	w := onTerminal(t, "", nil, "watch", "--state", g.state)
+	w.expect("no gateway runs on this state directory yet")
+	for i := range 2 {
+		_, end := serving(t, "--state", g.state, "--config", g.config)
+		done := make(chan string, 1)
+		go func() {
+			out, _ := piped77(t, "", "call", "--state", g.state, "--session", fmt.Sprintf("s%d", i), "close_ticket", `{"id":"INC-1042","resolution":"fixed"}`)
+			done <- out
+		}()
+		w.expect(`\[n\] no`)
+		w.press("n" + enter)
+		w.expect(`no: on record`)
+		<-done
+		end()
+	}
+	w.press("\x03")
+	w.exits()
 }

@@ -203,6 +203,9 @@ type Gateway struct {
 	entry  entry
 }
 
+// ID tells a gateway from every other that runs on the state directory.
+func (g *Gateway) ID() string { return filepath.Base(g.path) }
+
 // Listens reports whether MCP clients can reach the gateway.
 func (g *Gateway) Listens() bool { return g.URL != "" }
 
