@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -44,8 +45,12 @@ func (g *Gateway) Describe(ctx context.Context, version string) (capabilities, s
 		Title   string `json:"title"`
 		Version string `json:"version"`
 	}{"writ", "Writ", g.version})
-	return capabilities, info, "Calls with a side effect run only if every argument stands in an earlier result of this session. " +
+	instructions = "Calls with a side effect run only if every argument stands in an earlier result of this session. " +
 		"A refusal says which argument is unfounded and which tool would supply it."
+	for _, name := range slices.Sorted(maps.Keys(g.Failed())) { // in Writ's words: what it said itself is for the person
+		instructions += " The server " + name + " is not there, and has no tools; tell the user, who sees why with: writ status."
+	}
+	return capabilities, info, instructions
 }
 
 // Handle answers one request (downstream.Router).
