@@ -29,6 +29,7 @@ type leaf struct {
 	answer  bool
 	// declined marks the one word of an answer that gives none (R31).
 	declined bool
+	lines    bool            // it has several, so only a person lets it pass (R17)
 	guess    string          // R24: the set its refusal tells of, "" when it tells nothing
 	shut     bool            // R24: it was not looked up, for too much was guessed at its pointer
 	enum     bool            // a member of an enum of the pinned schema
@@ -301,6 +302,9 @@ func (j *judge) forms() {
 			continue
 		}
 		if r := provenance.CheckText(l.value); l.isText && r != "" {
+			if l.lines = j.forPerson(l) && provenance.Lines(l.value); l.lines {
+				continue
+			}
 			fail(l.pointer, r)
 			continue
 		}
@@ -330,6 +334,17 @@ func (j *judge) forms() {
 		// The call that is made must satisfy the schema as well.
 		j.schema = append(j.schema, j.d.Tool.ValidateArguments(strictjson.Of(rewrite(j.args, nil, j.replaced)))...)
 	}
+}
+
+// forPerson reports whether no tool's result can vouch for a target: then a text of
+// several lines, as a statement or a manifest is, is for a person to look at, who sees
+// where they end. What the user typed does not vouch for it, for whose lines run on into
+// each other is told by nothing.
+func (j *judge) forPerson(l *leaf) bool {
+	return !j.strict && !l.key && !l.answer && l.rule != nil && l.typ() == provenance.Untyped && (l.role == policy.Target || l.role == policy.Selector) &&
+		!slices.ContainsFunc(l.rule.From, func(s policy.Source) bool {
+			return s.Kind != policy.FromUser && s.Kind != policy.FromApproval && s.Kind != policy.FromConst
+		})
 }
 
 // list bounds an array: its length and, where it holds authority, that nothing

@@ -364,7 +364,7 @@ const grownOutput = "grown:output"
 // typed asks where the user typed a leaf.
 func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 	s := j.session()
-	if s == nil || j.strict || l.answer || s.ledger.Turns() == 0 {
+	if s == nil || j.strict || l.answer || l.lines || s.ledger.Turns() == 0 {
 		return provenance.Quote{}, writ.ProvenanceUnseen
 	}
 	q := j.query(l, policy.Source{Kind: policy.FromUser})

@@ -24,6 +24,13 @@ func CheckText(v strictjson.Value) writ.Reason {
 	return ""
 }
 
+// Lines reports whether nothing is wrong with a value but that it goes on in another line
+// or has a tab in it.
+func Lines(v strictjson.Value) bool {
+	s, ok := v.Text()
+	return ok && utf8.ValidString(s) && text.HidesIn(s, text.Unseen, "") && !text.HidesIn(s, text.Unseen, "\n\t")
+}
+
 // visible is CheckText on decoded text.
 func visible(s string) writ.Reason {
 	switch {
