@@ -34,6 +34,8 @@ type connectReport struct {
 	Hooks   string          `json:"hooks,omitempty"` // the file of what the client runs at events
 	Events  []string        `json:"events,omitempty"`
 	Notes   []string        `json:"notes,omitempty"`
+	Movable string          `json:"movable,omitempty"` // credentials that could be sealed
+	Sealed  string          `json:"sealed,omitempty"`  // those that were
 }
 
 // connectServer is what became of one server of the client.
@@ -50,13 +52,14 @@ type connectServer struct {
 func connectCommand() *cobra.Command {
 	var f flags
 	var of scope
-	var yes bool
+	var yes, move bool
 	c := f.take(&cobra.Command{
 		Use:   "connect CLIENT | FILE",
 		Short: "Put Writ in front of the servers that a client starts",
 		Long: "Put Writ in front of each server that a client starts: its command and arguments go to a\n" +
 			"writ.yaml of the client's, and the client starts `writ run` in their place. Names, order,\n" +
-			"comments and environment stay as they are, and so do credentials in the environment. The\n" +
+			"comments and environment stay as they are, and so do credentials in the environment, unless\n" +
+			"you have them sealed there, for `writ run` alone: you are asked, and --yes says nothing to it. The\n" +
 			"servers are started once, to draft a policy of their tools. What cannot be put behind Writ\n" +
 			"is named and left alone. Where the client has hooks that are known (claude-code), they are added\n" +
 			"to its settings, of a project to those of yours there (.claude/settings.local.json): what you\n" +
@@ -71,10 +74,11 @@ func connectCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.connectClient(c, p, yes)
+			return f.connectClient(c, p, yes, move)
 		},
 	}, "state", "json")
 	connectFlags(c, &f, &of, &yes)
+	c.Flags().BoolVar(&move, "move-credentials", false, "seal the credentials in the file, without asking for that")
 	return c
 }
 
@@ -135,7 +139,7 @@ func clientNames() string {
 }
 
 // connectClient puts Writ in front of the servers of one file.
-func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
+func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error {
 	before, err := p.read()
 	if err != nil {
 		return err
@@ -166,7 +170,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 	for i := range all {
 		s := &all[i]
 		line := connectServer{Name: s.Name, Left: s.Left, Connected: s.Ours}
-		line.Stay, _ = s.Credentials()
+		line.Stay = unsealed(s)
 		if s.Left == "" {
 			if line.Server, line.Left = w.add(s); line.Left == "" {
 				line.Connected = true
@@ -189,7 +193,8 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 	if w.hooks, w.hosts, err = p.planHooks(rep, self, state); err != nil {
 		return err
 	}
-	if len(probes) == 0 && w.hooks == nil {
+	moving := w.movable(all)
+	if rep.Movable = moving.String(); len(probes) == 0 && w.hooks == nil && !(move && len(moving) > 0) {
 		return f.show(c, rep, func(out io.Writer) {
 			rep.print(out, p)
 			fmt.Fprintln(out, "Nothing to do.")
@@ -209,14 +214,31 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 		if cat, err = w.ask(c, probes, f.state, rep); err != nil {
 			return err
 		}
-		if len(w.added) == 0 && (len(probes) > 0 || w.hooks == nil) {
+		if len(w.added) == 0 && (len(probes) > 0 || w.hooks == nil) && !(move && len(moving) > 0) {
 			return f.show(c, rep, func(out io.Writer) {
 				rep.print(out, p)
 				fmt.Fprintln(out, "Nothing was changed: none of these servers can be reached.")
 			})
 		}
 	}
-	after, undo, err := p.layout.Wrap(before, func(name string) []string {
+	base := before
+	if moving = w.movable(all); !f.dry && moving.wants(c, move, yes, f.json) { // without those of servers that did not answer
+		seal, err := w.sealing(f, moving)
+		if err != nil {
+			return err
+		}
+		if base, err = seal(before); err != nil {
+			return p.unread(err)
+		}
+		w.seal, rep.Sealed, rep.Movable = seal, moving.String(), ""
+		if all, err = p.layout.Read(base); err != nil {
+			return p.unread(err)
+		}
+		for i := range all {
+			rep.Servers[i].Stay = unsealed(&all[i])
+		}
+	}
+	after, undo, err := p.layout.Wrap(base, func(name string) []string {
 		server, ok := w.added[name]
 		if !ok {
 			return nil
@@ -236,7 +258,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 	if err := confirm(c, yes, "Write this?"); err != nil {
 		return err
 	}
-	if err := w.write(before, after, undo, cat, rep); err != nil {
+	if err := w.write(before, base, after, undo, cat, rep); err != nil {
 		return err
 	}
 	rep.Written = true
@@ -244,6 +266,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes bool) error {
 		return cli.PrintJSON(c.OutOrStdout(), rep)
 	}
 	fmt.Fprintf(c.OutOrStdout(), "Done; start %s anew. The old file is %s; `writ disconnect %s` puts it back.\n", p.title, cli.Printable(rep.Backup), p.argument())
+	when(c.OutOrStdout(), rep.Sealed != "", "Sealed: %s\n", rep.Sealed)
 	when(c.OutOrStdout(), w.hooks != nil, "What it does itself is judged too, and what you type is on record: %s\n", cli.Printable(rep.Hooks))
 	fmt.Fprintf(c.OutOrStdout(), "What the servers may do is in %s\n", cli.Printable(rep.Policy))
 	return nil
@@ -286,6 +309,10 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 		rep.Servers = append(rep.Servers, line)
 	}
 	rep.Diff = p.layout.Diff(before, after)
+	opened, err := p.opened(rec, after)
+	if err != nil {
+		return err
+	}
 	heir, next, err := p.heir(rec)
 	if err != nil {
 		return err
@@ -319,8 +346,8 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 	}
 	kept, err := os.ReadFile(rec.Backup)
 	whole := err == nil && bytes.Equal(kept, after)
-	if !bytes.Equal(before, after) {
-		if err := p.replace(before, after); err != nil {
+	if !bytes.Equal(before, opened) {
+		if err := p.replace(before, opened); err != nil {
 			return err
 		}
 		rep.Written = true
@@ -399,6 +426,7 @@ func (r *connectReport) print(w io.Writer, p *place) {
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, cli.Printable(n))
 	}
+	when(w, r.Movable != "", "Credentials stand in this file, which --move-credentials seals: %s\n", r.Movable)
 }
 
 func deref(n *int) int {

@@ -40,6 +40,7 @@ type connected struct {
 	Servers map[string]string `json:"servers"` // names in the file to those in writ.yaml
 	Undo    []clients.Undo    `json:"undo"`
 	Hooks   *connectedHooks   `json:"hooks,omitempty"`
+	State   string            `json:"state,omitempty"` // beside whose logins' key is that of what was sealed
 }
 
 func (p *place) config() string     { return filepath.Join(p.dir, "writ.yaml") }

@@ -34,6 +34,8 @@ type wiring struct {
 	hosts  bool // it is to: the client's own tools are judged
 
 	servers map[string]*clients.Server // by their names in writ.yaml
+
+	seal func(file []byte) ([]byte, error) // seals the credentials of a file, nil where they stay
 }
 
 // begin reads what writ.yaml has already.

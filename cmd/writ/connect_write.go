@@ -17,8 +17,9 @@ import (
 )
 
 // write writes writ.yaml, the policy, what is to be undone and a copy of the client's
-// file, and that file last.
-func (w *wiring) write(before, after []byte, undo []clients.Undo, cat *gate.Catalogue, rep *connectReport) error {
+// file, and that file last. Base is the file as the copy has it: what is sealed stands
+// nowhere else.
+func (w *wiring) write(before, base, after []byte, undo []clients.Undo, cat *gate.Catalogue, rep *connectReport) error {
 	rep.Config, rep.Policy = w.config(), w.policy()
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return cli.Fail(cli.ExitIO, "", "the directory of the configuration cannot be made")
@@ -35,7 +36,11 @@ func (w *wiring) write(before, after []byte, undo []clients.Undo, cat *gate.Cata
 	}
 	if w.rec.Backup == "" && !bytes.Equal(before, after) {
 		var err error
-		if w.rec.Backup, err = w.backup(before); err != nil {
+		if w.rec.Backup, err = w.backup(base); err != nil {
+			return err
+		}
+	} else if w.seal != nil {
+		if err := w.sealCopy(w.rec.Backup); err != nil {
 			return err
 		}
 	}
@@ -63,6 +68,21 @@ func (w *wiring) write(before, after []byte, undo []clients.Undo, cat *gate.Cata
 	}
 	// Last: without a gateway what the client does itself is refused.
 	return w.hooks.write()
+}
+
+// sealCopy seals the credentials of a copy that was kept before they were to be.
+func (w *wiring) sealCopy(file string) error {
+	old, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		old, err = w.seal(old)
+	}
+	if err == nil {
+		err = replaceFile(file, old)
+	}
+	return written(err)
 }
 
 // writePolicy writes the draft, or adds what it has of servers the policy that is

@@ -28,6 +28,9 @@ func runCommand() *cobra.Command {
 			"  writ run --policy files.yaml -- npx -y @modelcontextprotocol/server-filesystem /srv",
 		RunE: func(c *cobra.Command, args []string) error {
 			f.command = args
+			if err := f.openEnvironment(); err != nil {
+				return err
+			}
 			o, err := f.load()
 			if err != nil {
 				return err

@@ -49,6 +49,7 @@ type Server struct {
 	entry              span              // the whole of it
 	values             map[string]string // as they stand, by path: "timeout", "env/KEY"
 	holes              []hole            // of what is hosted, in the file's order
+	env                []hole            // of what is started: the values of its environment
 	typed              bool              // of what is hosted: it says of which type it is
 	masked             []span            // values that nobody should read over a shoulder
 }

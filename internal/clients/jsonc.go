@@ -130,6 +130,9 @@ func (l Layout) readJSON(b []byte) (all []Server, err error) {
 		for _, p := range []*span{&s.command, &s.args, &s.cut, &s.entry} {
 			p.from, p.to = p.from+skipped, p.to+skipped
 		}
+		for i := range s.env {
+			s.env[i].from, s.env[i].to = s.env[i].from+skipped, s.env[i].to+skipped
+		}
 		for i := range s.holes {
 			s.holes[i].from, s.holes[i].to = s.holes[i].from+skipped, s.holes[i].to+skipped
 		}
@@ -199,7 +202,9 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		if env, ok := m.Value.Value.(*hujson.Object); ok && key == "env" {
 			for j := range env.Members {
 				v := &env.Members[j]
-				s.values["env/"+v.Name.Value.(hujson.Literal).String()] = string(text[v.Value.StartOffset:v.Value.EndOffset])
+				path := "env/" + v.Name.Value.(hujson.Literal).String()
+				s.values[path] = string(text[v.Value.StartOffset:v.Value.EndOffset])
+				s.env = append(s.env, hole{at(&v.Value), path})
 			}
 		}
 		if key != "command" && key != "args" && key != "type" {

@@ -192,3 +192,39 @@ func TestPublic(t *testing.T) {
 		}
 	}
 }
+
+// TestSealText: a text opens for the variable and the server it was sealed for, with the
+// key of its store, whole.
+func TestSealText(t *testing.T) {
+	s := store(t)
+	sealed, err := s.SealText("docs", "TOKEN", "k-0123\x00\"k\"")
+	if err != nil || !Sealed(sealed) || strings.Contains(sealed, "0123") {
+		t.Fatal(sealed, err)
+	}
+	if plain, err := s.OpenText("docs", "TOKEN", sealed); err != nil || plain != "k-0123\x00\"k\"" {
+		t.Fatal(plain, err)
+	}
+	again, err := s.SealText("docs", "TOKEN", "k-0123\x00\"k\"")
+	if err != nil || again == sealed {
+		t.Fatal("two texts are seen to be the same", err)
+	}
+	other := store(t)
+	if _, err := other.SealText("docs", "TOKEN", ""); err != nil {
+		t.Fatal(err)
+	}
+	letter := map[bool]string{true: "B", false: "A"}[sealed[20] == 'A']
+	for name, open := range map[string]func() (string, error){
+		"another server":   func() (string, error) { return s.OpenText("docs-2", "TOKEN", sealed) },
+		"another variable": func() (string, error) { return s.OpenText("docs", "TOKEN2", sealed) },
+		"moved border":     func() (string, error) { return s.OpenText("docs\x00TOKEN", "", sealed) },
+		"another key":      func() (string, error) { return other.OpenText("docs", "TOKEN", sealed) },
+		"no key":           func() (string, error) { return store(t).OpenText("docs", "TOKEN", sealed) },
+		"cut":              func() (string, error) { return s.OpenText("docs", "TOKEN", sealed[:len(sealed)-4]) },
+		"altered":          func() (string, error) { return s.OpenText("docs", "TOKEN", sealed[:20]+letter+sealed[21:]) },
+		"plain":            func() (string, error) { return s.OpenText("docs", "TOKEN", "k-0123") },
+	} {
+		if plain, err := open(); err == nil || plain != "" {
+			t.Errorf("%s: opened %q", name, plain)
+		}
+	}
+}

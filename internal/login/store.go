@@ -7,18 +7,21 @@
 // without redirects to other hosts (S13); the token goes to the URL it was asked for and
 // nowhere else, so another URL under the same name has none. Tokens are sealed with a
 // key that stands outside the state directory: a copy of that holds none. Who runs as
-// this account can read both.
+// this account can read both. With the same key a text is sealed where it stands, in a
+// client's file, for one variable of one server.
 package login
 
 import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -32,9 +35,9 @@ const keyFile = "logins.key"
 // ErrNone says that nobody signed in to a server, at that URL.
 var ErrNone = errors.New("nobody has signed in there")
 
-// errSealed says that a login cannot be opened: it was sealed with another key, for
-// another server, or altered.
-var errSealed = errors.New("the login cannot be read")
+// errSealed says that a login, or a text, cannot be opened: it was sealed with another
+// key, for another server, or altered.
+var errSealed = errors.New("what was sealed cannot be read")
 
 // Store keeps the logins of one state directory.
 type Store struct {
@@ -103,6 +106,44 @@ func (s *Store) cipher(make bool) (cipher.AEAD, error) {
 
 // bound is what a login is sealed to: it opens for no other server and no other URL.
 func bound(server, url string) []byte { return []byte("writ login v1\x00" + server + "\x00" + url) }
+
+// sealedText begins a value that is sealed where it stands.
+const sealedText = "writ-sealed:"
+
+// Sealed reports whether a text is one that SealText made.
+func Sealed(text string) bool { return strings.HasPrefix(text, sealedText) }
+
+// boundText is what a value is sealed to.
+func boundText(server, variable string) []byte {
+	return []byte("writ credential v1\x00" + server + "\x00" + variable)
+}
+
+// SealText seals a text for one variable of one server, in a text that may stand where
+// others read: it opens for nothing else, and with the key of this store alone.
+func (s *Store) SealText(server, variable, text string) (string, error) {
+	c, err := s.cipher(true)
+	if err != nil {
+		return "", err
+	}
+	return sealedText + base64.RawURLEncoding.EncodeToString(c.Seal(nil, nil, []byte(text), boundText(server, variable))), nil
+}
+
+// OpenText returns what SealText sealed for that variable of that server.
+func (s *Store) OpenText(server, variable, sealed string) (string, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(strings.TrimPrefix(sealed, sealedText))
+	if err != nil || !Sealed(sealed) {
+		return "", errSealed
+	}
+	c, err := s.cipher(false)
+	if err != nil {
+		return "", err
+	}
+	plain, err := c.Open(nil, nil, b, boundText(server, variable))
+	if err != nil {
+		return "", errSealed
+	}
+	return string(plain), nil
+}
 
 func (s *Store) put(server, url string, g *grant) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
