@@ -4,13 +4,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
 )
 
 var (
 	// leaving are verbs by which something goes to others, and nouns those of them that
 	// also name a thing, the message, the post, or what is done to the user: notify.
-	leaving = wordSet("send sends resend publish publishes notify notifies announce pay pays reimburse donate remit disseminate buy retweet invite " +
+	leaving = wordSet("send sends resend deliver transmit relay crosspost publish publishes notify notifies announce pay pays reimburse donate remit disseminate buy retweet invite " +
 		"tweet upload broadcast share reply email mail message post push transfer forward wire refund purchase")
 	nouns = wordSet("notify notifies tweet upload broadcast share reply email mail message post push transfer forward wire refund purchase invite")
 	// made are nouns alone. To make what they name, or such a noun, is to do it.
@@ -48,6 +49,7 @@ func saysItLeaves(name string) (word string, verb bool) {
 	words := text.NameWords(name)
 	object, makes := false, false
 	for i, w := range words {
+		w = apart(w)
 		next := ""
 		if i+1 < len(words) {
 			next = words[i+1]
@@ -69,6 +71,17 @@ func saysItLeaves(name string) (word string, verb bool) {
 		}
 	}
 	return "", false
+}
+
+// apart is the verb of a word in which one that leaves and what leaves are written as one:
+// sendmail, sendmessage. Of any other it is the word.
+func apart(w string) string {
+	for verb := range leaving {
+		if what, ok := strings.CutPrefix(w, verb); ok && !nouns[verb] && (nouns[what] || made[what]) {
+			return verb
+		}
+	}
+	return w
 }
 
 var joining, prepositions = wordSet("and then or"), wordSet("to for with in on from by as")
@@ -95,6 +108,21 @@ func (c *Contract) BeliedBy(name string) string {
 		return ""
 	}
 	return word
+}
+
+// beliedByCase is BeliedBy of a value that chooses a case, by a verb alone.
+func (c *Contract) beliedByCase(k *Case) string {
+	if one := (&Contract{Effect: k.Effect, Closed: c.Closed, Overrules: c.Overrules}); !one.stays() {
+		return ""
+	}
+	for _, v := range k.Values {
+		if s, ok := strictjson.Text(v); ok {
+			if word, verb := saysItLeaves(s); verb {
+				return word
+			}
+		}
+	}
+	return ""
 }
 
 // BeliedByArgument reports the same of the name of an argument that says who receives

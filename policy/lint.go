@@ -93,17 +93,22 @@ func (r *reader) lint(p *Policy) {
 // is declared without that: it would have none of the duties of what others read (R14,
 // R29). What a definition says beside its name the catalogue holds against it.
 func (r *reader) lintLeaves(c *Contract) {
-	misdeclared := func(line, col int, said string) {
-		r.FaultAt(line, col, said+", and the act is declared as "+c.Declared().String()+": what leaves is send, egress or transfer", OutHint)
+	misdeclared := func(line, col int, said string, e Effect) {
+		r.FaultAt(line, col, said+", and the act is declared as "+e.String()+": what leaves is send, egress or transfer", OutHint)
 	}
 	if word := c.BeliedBy(c.Tool); word != "" {
-		misdeclared(c.Line, c.Col, "the name of this tool says "+strictyaml.Word(word))
+		misdeclared(c.Line, c.Col, "the name of this tool says "+strictyaml.Word(word), c.Declared())
 		return
+	}
+	for i := range c.Cases {
+		if k := &c.Cases[i]; c.beliedByCase(k) != "" {
+			misdeclared(k.Line, k.Col, "the value of this case says "+strictyaml.Word(c.beliedByCase(k)), k.Effect)
+		}
 	}
 	for a, e := range c.everyArg {
 		at := slices.DeleteFunc(slices.Clone(a.At.Tokens), func(t string) bool { return t == "*" })
 		if len(at) > 0 && e&Write != 0 && c.BeliedByArgument(at[len(at)-1]) {
-			misdeclared(a.Line, a.Col, "the argument "+strictyaml.Word(a.At.Source)+" says who receives something")
+			misdeclared(a.Line, a.Col, "the argument "+strictyaml.Word(a.At.Source)+" says who receives something", e)
 		}
 	}
 }
