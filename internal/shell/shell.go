@@ -3,9 +3,13 @@
 //
 // A command reads if a parser of bash takes it whole, every program in it stands in
 // reads.txt with flags that only read, and nothing around them does more: no
-// assignment, no expansion but of $HOME and $PWD, no substitution, no redirection to
-// anything but /dev/null, no function, no loop. Where bash and zsh disagree about a
-// word it does not read.
+// assignment, no expansion but of $HOME and "$PWD", no substitution, no redirection to
+// anything but /dev/null, no function, no loop.
+//
+// Which shell will run it is not known, and the parser is none of them. So what they or
+// it may take for something else does not read: a line that goes on in the next, a text
+// given to a program that is not taken as it stands, a dollar sign or a brace that only
+// some shells pass on, a variable with anything but a "/" behind it.
 //
 // That a command reads does not say that it may know what it reads.
 package shell
@@ -56,12 +60,16 @@ func Read(command string) Reading {
 		r.no("it has characters that nobody sees")
 		return r.Reading
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
 	if err != nil {
 		r.no("it is no command that can be read whole")
 		return r.Reading
 	}
 	r.words(file)
+	if strings.Contains(command, "\\\n") {
+		r.no("a line of it goes on in the next")
+	}
+	r.marks(command, file)
 	if len(file.Stmts) == 0 {
 		r.no("there is no command in it")
 	}
@@ -86,8 +94,25 @@ func (r *reader) no(why string) {
 func (r *reader) words(file *syntax.File) {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if w, ok := n.(*syntax.Word); ok {
-			if text, _, ok := literal(w); ok && text != "" {
-				r.Words = append(r.Words, text)
+			if l := literal(w); l.known && l.text != "" {
+				r.Words = append(r.Words, l.text)
+			}
+		}
+		return true
+	})
+}
+
+// marks refuses what begins a comment or a shell of its own for some shells only.
+func (r *reader) marks(command string, file *syntax.File) {
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Comment:
+			if at := n.Hash.Offset(); strings.Contains(n.Text, `\`) || at > 0 && !strings.ContainsRune(" \t\n", rune(command[at-1])) {
+				r.no("a comment of it may be none")
+			}
+		case *syntax.Subshell:
+			if command[n.Lparen.Offset()+1] == '(' {
+				r.no("it has a loop, a condition or a function") // or is a sum
 			}
 		}
 		return true
@@ -132,12 +157,12 @@ func (r *reader) redirect(to *syntax.Redirect) {
 	}
 	target := ""
 	if to.Word != nil {
-		t, globs, ok := literal(to.Word)
-		if !ok || globs {
+		l := literal(to.Word)
+		if !l.known || !l.plain || l.globs {
 			r.no("where it reads from or writes to is not plain")
 			return
 		}
-		target = t
+		target = l.text
 	}
 	switch to.Op {
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
@@ -153,18 +178,25 @@ func (r *reader) redirect(to *syntax.Redirect) {
 			r.no("it reads a device")
 		}
 	case syntax.WordHdoc:
-	case syntax.Hdoc, syntax.DashHdoc:
-		if to.Hdoc != nil {
-			for _, p := range to.Hdoc.Parts {
-				if _, ok := p.(*syntax.Lit); !ok {
-					r.no("a text given to it has an expansion")
-				}
+	case syntax.Hdoc:
+		if !plainMark.MatchString(target) || len(to.Word.Parts) > 1 {
+			r.no("where a text given to it ends is not plain")
+		}
+		if _, unquoted := to.Word.Parts[0].(*syntax.Lit); !unquoted || to.Hdoc == nil {
+			return // it is taken as it stands
+		}
+		for _, p := range to.Hdoc.Parts {
+			if l, ok := p.(*syntax.Lit); !ok || strings.ContainsAny(l.Value, "\\$`") {
+				r.no("a text given to it has an expansion")
 			}
 		}
 	default:
 		r.no("it writes to a file")
 	}
 }
+
+// plainMark ends a text that is given to a program.
+var plainMark = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,31}$`)
 
 // plainName is a program as it is looked for along PATH.
 var plainName = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
@@ -176,13 +208,17 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 	var argv []string
 	globs := false
 	for i, w := range c.Args {
-		text, g, ok := literal(w)
-		if !ok || i == 0 && !bare(w) {
+		l := literal(w)
+		if !l.known || i == 0 && !bare(w) {
 			r.no("a word of it is not known before it runs")
 			return
 		}
-		globs = globs || g
-		argv = append(argv, text)
+		if !l.plain {
+			r.no("a word of it is another to another shell")
+			return
+		}
+		globs = globs || l.globs
+		argv = append(argv, l.text)
 	}
 	if len(argv) == 0 || !plainName.MatchString(argv[0]) {
 		r.no("it does not call a program by a plain name")
@@ -215,65 +251,163 @@ func bare(w *syntax.Word) bool {
 	return len(w.Parts) == 1 && ok && !strings.Contains(l.Value, `\`)
 }
 
-// literal is what a word says. ok is false where only running it would tell; globs says
-// that it may become a word with a "-" in front.
-func literal(w *syntax.Word) (text string, globs, ok bool) {
+// said is what a word says.
+type said struct {
+	text  string
+	known bool // without running it
+	plain bool // it says the same to every shell
+	globs bool // it may become a word with a "-" in front
+}
+
+func literal(w *syntax.Word) said {
+	s := said{known: true, plain: true}
 	var b, bare strings.Builder // bare is what no quotation marks are around
-	defer func() {
-		if t := bare.String(); strings.Contains(t, "{") && (strings.Contains(t, ",") || strings.Contains(t, "..")) {
-			globs = true
+	expanded := false
+	add := func(text string) {
+		s.plain = s.plain && (!expanded || text == "" || text[0] == '/') // zsh reads $HOME[1] and $HOME:h
+		expanded = expanded && text == ""
+		b.WriteString(text)
+	}
+	expand := func(p *syntax.ParamExp) {
+		if !known(p) {
+			s.known = false
+			return
 		}
-	}()
-	for i, p := range w.Parts {
+		s.plain, expanded = s.plain && !expanded, true
+		b.WriteString("$" + p.Param.Value)
+	}
+	parts := whole(w.Parts)
+	for i, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
 			t := p.Value
+			s.plain = s.plain && plainText(t, i == 0)
 			bare.WriteString(t)
-			if i == 0 && strings.HasPrefix(t, "=") {
-				return "", false, false // zsh takes it for a program's path
-			}
 			if i == 0 && t != "" && strings.ContainsRune("*?[", rune(t[0])) {
-				globs = true
+				s.globs = true
 			}
 			if strings.HasPrefix(t, "^") || strings.Contains(t, "#") && strings.ContainsAny(t, "*?[") {
-				globs = true // globs of zsh
+				s.globs = true // globs of zsh
 			}
 			if b.Len() == 0 && i > 0 && strings.ContainsAny(t, "*?[") {
-				globs = true
+				s.globs = true
 			}
-			b.WriteString(unescaped(t))
+			add(unescaped(t))
 		case *syntax.SglQuoted:
-			if p.Dollar {
-				return "", false, false
+			if i > 0 {
+				_, double := parts[i-1].(*syntax.SglQuoted) // for zsh it may be a mark in the quotation
+				s.plain = s.plain && !double
 			}
-			b.WriteString(p.Value)
+			s.known = s.known && !p.Dollar
+			add(p.Value)
 		case *syntax.DblQuoted:
-			if p.Dollar {
-				return "", false, false
-			}
-			for _, q := range p.Parts {
+			s.known = s.known && !p.Dollar
+			within := whole(p.Parts)
+			for n, q := range within {
 				switch q := q.(type) {
 				case *syntax.Lit:
-					b.WriteString(dequoted(q.Value))
+					s.plain = s.plain && plainDollars(q.Value, n == len(within)-1)
+					add(dequoted(q.Value))
 				case *syntax.ParamExp:
-					if !known(q) {
-						return "", false, false
-					}
-					b.WriteString("$" + q.Param.Value)
+					expand(q)
 				default:
-					return "", false, false
+					s.known = false
 				}
 			}
 		case *syntax.ParamExp:
-			if !known(p) {
-				return "", false, false
-			}
-			b.WriteString("$" + p.Param.Value)
+			expand(p)
+			s.plain = s.plain && p.Param != nil && p.Param.Value == "HOME" // of $PWD a repository can name the end: "x -delete"
 		default:
-			return "", false, false
+			s.known = false
 		}
 	}
-	return b.String(), globs, true
+	braces, plain := braced(bare.String())
+	s.text, s.globs, s.plain = b.String(), s.globs || braces, s.plain && plain
+	return s
+}
+
+// whole puts the pieces together in which the parser has a text.
+func whole(parts []syntax.WordPart) (out []syntax.WordPart) {
+	for _, p := range parts {
+		if l, ok := p.(*syntax.Lit); ok && len(out) > 0 {
+			if before, ok := out[len(out)-1].(*syntax.Lit); ok {
+				out[len(out)-1] = &syntax.Lit{Value: before.Value + l.Value}
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// plainText reports whether every shell takes a text without quotation marks for the
+// same. first says that a word begins with it.
+func plainText(t string, first bool) bool {
+	if first && strings.HasPrefix(t, "=") {
+		return false // zsh takes it for a program's path
+	}
+	for i := 0; i < len(t); i++ {
+		switch c := t[i]; {
+		case c == '$':
+			return false // alone for one shell, the begin of a variable for another
+		case c == 0x85 || c == 0xA0:
+			return false // blanks of a locale, byte by byte
+		case c == '\\':
+			if i++; i == len(t) || t[i] <= ' ' && t[i] != ' ' || t[i] > '~' || isWord(t[i]) {
+				return false
+			}
+		case c == '~' && first && i == 0:
+			if len(t) > 1 && t[1] != '/' {
+				return false // somebody else's, or a directory that only zsh knows
+			}
+		case c == '~' && (i == 0 || !isWord(t[i-1])):
+			return false
+		}
+	}
+	return true
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+}
+
+// plainDollars reports whether every shell passes the dollar signs of a text between
+// double quotation marks on. last says that it reaches to the closing one.
+func plainDollars(t string, last bool) bool {
+	for i := 0; i < len(t); i++ {
+		switch t[i] {
+		case '\\':
+			i++
+		case '$':
+			if i+1 < len(t) && !strings.ContainsRune(" |)/", rune(t[i+1])) || i+1 == len(t) && !last {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// braced reports whether braces without quotation marks around them may make several
+// words of one. They must be in pairs: zsh takes one by itself for the end of a block;
+// and no word of them may begin with "=".
+func braced(t string) (several, plain bool) {
+	depth := 0
+	for i := 0; i < len(t); i++ {
+		switch t[i] {
+		case '\\':
+			i++
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth < 0 {
+				return false, false
+			}
+		}
+	}
+	if !strings.Contains(t, "{") {
+		return false, depth == 0
+	}
+	return strings.Contains(t, ",") || strings.Contains(t, ".."), depth == 0 && !strings.Contains(t, "=")
 }
 
 // known are the variables that begin a path and nothing else.
@@ -331,9 +465,10 @@ type program struct {
 type flag int
 
 const (
-	alone   flag = iota
-	takes        // a value, in the same word or the next
-	mayTake      // a value in the same word
+	alone     flag = iota
+	takes          // a value, in the same word or the next
+	mayTake        // a value in the same word
+	takesNext      // a value in the next word, and stands by itself
 )
 
 var programs = parseList(list)
@@ -366,7 +501,7 @@ func parseList(b []byte) (all []*program) {
 			}
 		}
 		for _, f := range strings.Fields(strings.Join(fields[2:], " ")) {
-			switch name := strings.TrimRight(f, "=?"); {
+			switch name := strings.TrimRight(f, "=?+"); {
 			case f == "-*":
 				p.anyFlag = true
 			case f == "-#":
@@ -375,6 +510,8 @@ func parseList(b []byte) (all []*program) {
 				p.flags[name] = takes
 			case strings.HasSuffix(f, "?"):
 				p.flags[name] = mayTake
+			case strings.HasSuffix(f, "+"):
+				p.flags[name] = takesNext
 			case !p.words && len(f) > 2 && f[1] != '-': // several of one letter
 				for _, c := range f[1:] {
 					p.flags["-"+string(c)] = alone
@@ -398,30 +535,36 @@ func find(argv []string) (found *program, rest []string) {
 	return found, rest
 }
 
-// reads reports whether the program only reads with these arguments.
+// reads reports whether the program only reads with these arguments. The value of a flag
+// that stands in a word of its own is none that could be a flag, should the program not
+// take it for the value.
 func (p *program) reads(args []string) bool {
 	operands := 0
 	operand := func(a string) bool {
 		operands++
 		return (operands > 1 || p.first == nil || p.first.MatchString(a)) && (p.most < 0 || operands <= p.most)
 	}
+	if !p.anyFlag && slices.ContainsFunc(args, func(a string) bool {
+		return strings.Contains(a, "--output") && !strings.HasPrefix(a, "--output-delimiter")
+	}) {
+		return false // wherever it stands: some program may take it for the flag of many
+	}
 	for i := 0; i < len(args); i++ {
 		a := args[i]
+		value := func() bool {
+			i++
+			return i < len(args) && (p.words || len(args[i]) < 2 || args[i][0] != '-')
+		}
+		name, _, has := strings.Cut(a, "=")
 		switch {
 		case p.words:
-			if strings.HasPrefix(a, "-") || a == "!" || a == "(" || a == ")" || a == "," {
-				kind, ok := p.flags[a]
-				if !ok {
+			if !strings.HasPrefix(a, "-") && !slices.Contains([]string{"!", "(", ")", ","}, a) {
+				if !operand(a) {
 					return false
-				}
-				if kind == takes {
-					if i++; i == len(args) {
-						return false
-					}
 				}
 				continue
 			}
-			if !operand(a) {
+			if kind, ok := p.flags[a]; !ok || kind == takes && !value() {
 				return false
 			}
 		case a == "--":
@@ -438,34 +581,30 @@ func (p *program) reads(args []string) bool {
 		case p.anyFlag:
 		case p.numbers && strings.Trim(a[1:], "0123456789") == "":
 		case strings.HasPrefix(a, "--"):
-			name, _, has := strings.Cut(a, "=")
 			kind, ok := p.flags[name]
-			if !ok || has && kind == alone {
+			if !ok || has && (kind == alone || kind == takesNext) || !has && (kind == takes || kind == takesNext) && !value() {
 				return false
 			}
-			if kind == takes && !has {
-				if i++; i == len(args) {
-					return false
-				}
+		default:
+			if !p.letters(a, value) {
+				return false
 			}
-		default: // one-letter flags together
-			for k := 1; k < len(a); k++ {
-				kind, ok := p.flags["-"+string(a[k])]
-				if !ok {
-					return false
-				}
-				if kind == mayTake {
-					break
-				}
-				if kind == takes {
-					if k+1 == len(a) {
-						if i++; i == len(args) {
-							return false
-						}
-					}
-					break
-				}
-			}
+		}
+	}
+	return true
+}
+
+// letters reports whether a word of one-letter flags only reads.
+func (p *program) letters(a string, value func() bool) bool {
+	for k := 1; k < len(a); k++ {
+		switch kind, ok := p.flags["-"+a[k:k+1]]; {
+		case !ok:
+			return false
+		case kind == alone:
+		case kind == takesNext:
+			return len(a) == 2 && value()
+		default: // the rest is its value
+			return k+1 < len(a) || kind == mayTake || value()
 		}
 	}
 	return true
