@@ -281,7 +281,7 @@ func literal(w *syntax.Word) said {
 		switch p := p.(type) {
 		case *syntax.Lit:
 			t := p.Value
-			s.plain = s.plain && plainText(t, i == 0)
+			s.plain = s.plain && plainText(t, i == 0) && !(t == "~" && len(parts) > 1)
 			bare.WriteString(t)
 			if i == 0 && t != "" && strings.ContainsRune("*?[", rune(t[0])) {
 				s.globs = true
