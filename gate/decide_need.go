@@ -124,6 +124,8 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	}
 	if !l.answer && !l.key && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		switch {
+		case j.typedAsWords(l) && j.commands(l):
+			supply += "; it stands among other words of the user's, who has not said to run it: ask him to type it alone, or to say \"run\" and the command in backticks"
 		case j.typedAsWords(l):
 			supply += "; it stands among other words of the user's: ask him to set it in quotation marks, or to say before it what it is"
 		case supply == noSupplier:

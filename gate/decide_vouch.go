@@ -368,7 +368,7 @@ func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 		return provenance.Quote{}, writ.ProvenanceUnseen
 	}
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
-	q.Named = j.setApart(l, q)
+	q.Named, q.Ordered = j.setApart(l, q), j.commands(l)
 	return s.ledger.Typed(q)
 }
 
@@ -379,7 +379,7 @@ func (j *judge) typedAsWords(l *leaf) bool {
 		return false
 	}
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
-	if !j.setApart(l, q) {
+	if !j.setApart(l, q) && !j.commands(l) {
 		return false
 	}
 	_, r := s.ledger.Typed(q)
@@ -392,6 +392,12 @@ func (j *judge) typedAsWords(l *leaf) bool {
 func (j *judge) setApart(l *leaf, q provenance.Query) bool {
 	reads := j.composes && (l.role == policy.Target || l.role == policy.Selector)
 	return (q.Target || reads) && j.d.Effect&(policy.Send|policy.Egress|policy.Transfer) != 0
+}
+
+// commands reports whether a leaf is what an act is told to do: a command, a statement.
+// It is made of words that users say, so that he must have ordered it.
+func (j *judge) commands(l *leaf) bool {
+	return l.role == policy.Query && j.d.Effect&(policy.Write|policy.Delete|policy.Send|policy.Transfer|policy.Auth) != 0
 }
 
 // fromUser is R6. What the user typed whole may be a target (R28): he chose it.

@@ -42,6 +42,9 @@ type Query struct {
 	// Named asks of what could be words of any sentence that the user set it apart as a
 	// name: strangers can be called so.
 	Named bool
+	// Ordered asks that the user said of the value that it is to be run (Orders). Typed
+	// alone looks at it.
+	Ordered bool
 	// Party lets an authenticated third party's identity vouch: the user typed
 	// the value whole (R3).
 	Party bool

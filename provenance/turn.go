@@ -159,14 +159,14 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	reason := writ.ProvenanceUnseen
 	for i := range l.holdingTurns(v, typed) {
 		t := &l.turns[i]
-		s, found, bare := t.own.find(v, typed, words, q.Authority, named, isSmall)
+		s, found, bare := t.own.find(v, typed, words, q.Authority, named, isSmall, q.Ordered)
 		switch {
 		case found:
 			return Quote{t.Evidence, s.start, s.end}, ""
 		case bare:
 			reason = writ.ProvenanceSmall
 		case reason == writ.ProvenanceUnseen:
-			if _, found, bare := t.quoted.find(v, typed, words, q.Authority, named, isSmall); found || bare {
+			if _, found, bare := t.quoted.find(v, typed, words, q.Authority, named, isSmall, false); found || bare {
 				reason = writ.ProvenanceLabel
 			}
 		}
@@ -442,8 +442,12 @@ var ibanStart = regexp.MustCompile(`^[A-Za-z]{2}[0-9]{2}`)
 // that typed form. bare says that it stands there, but of small space and
 // without a word before it. What says whom or what an act is for does not end in the
 // stop that ends the sentence.
-func (r *reading) find(text, typed string, words []string, authority, named, small bool) (s span, found, bare bool) {
+func (r *reading) find(text, typed string, words []string, authority, named, small, ordered bool) (s span, found, bare bool) {
+	looks := 0
 	try := func(at span) bool {
+		if looks++; ordered && (looks > mostSaid || !Orders(r.text, at.start, at.end)) {
+			return false
+		}
 		if authority && r.closes(at) {
 			return false
 		}

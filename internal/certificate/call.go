@@ -51,6 +51,7 @@ type leaf struct {
 
 	contested bool
 	apart     bool // words have to be set apart as a name
+	commands  bool // it is what an act is told to do, which the user must have ordered
 	open      bool // anyone can have made it appear (R28)
 }
 
@@ -179,6 +180,7 @@ func (s *Session) read(in Call) (*call, error) {
 		l.Trace = &r.Traces[i]
 		l.contested = l.Contested
 		l.apart = (c.target(l) || l.names() && composes) && !l.key && c.effect&(policy.Send|policy.Egress|policy.Transfer) != 0
+		l.commands = l.role == policy.Query && c.effect&(policy.Write|policy.Delete|policy.Send|policy.Transfer|policy.Auth) != 0
 		role := l.role.String()
 		if l.key {
 			role = "key"

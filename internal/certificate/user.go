@@ -196,6 +196,9 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 	if l.apart && wordy(l.typ(), l.value) && !t.apart(r, l.words()) {
 		return false
 	}
+	if l.commands && !provenance.Orders(t.own, r.Start, r.End) {
+		return false
+	}
 	small := l.enum || provenance.SmallSpace(l.typ(), l.value)
 	return !small && !hash || t.called(r.Start, hash, l.words())
 }
