@@ -100,49 +100,10 @@ func readHook(b []byte) (a hookAsked, ok bool) {
 func (a *hookAsked) call(h *hook.Host, own []string) (hook.Call, gateway.HostCall) {
 	c := h.Call(a.Tool, a.Arguments, a.Root != "" && filepath.Clean(a.Dir) == filepath.Clean(a.Root))
 	if c.Reads && c.Names != nil && finds(c.Names, a.Dir, c.Moved, own) {
-		c.Reads, c.Why, c.Tool = false, "it may come upon Writ's own files", a.Tool
+		c.Reads, c.Why, c.Tool = false, hook.NotRead+"it may come upon Writ's own files", a.Tool
 	}
+	c.Judged = c.Judged && (c.Definition == nil || !trustedDefinition(*c.Definition, a.Root, a.Dir))
 	return c, gateway.HostCall{ID: a.ID, Call: c.Call, Names: c.Names, Dir: absolute(a.Dir), Elsewhere: c.Moved}
-}
-
-// finds reports whether a command line that only reads may read Writ's own files without
-// naming them: by a pattern, or by a program that looks through directories. moved says
-// that it does so in another directory than dir.
-func finds(words []string, dir string, moved bool, own []string) bool {
-	home, _ := os.UserHomeDir()
-	looks := slices.ContainsFunc(words, func(w string) bool { return slices.Contains([]string{"grep", "egrep", "fgrep", "rg", "diff"}, w) })
-	for _, w := range append(words[:len(words):len(words)], ".") {
-		at := strings.IndexAny(w, "*?[{")
-		if at < 0 && !looks {
-			continue
-		}
-		if moved || strings.Contains(w, "{") && strings.ContainsAny(w, ",.") && strings.ContainsAny(w, "/~") {
-			return true
-		}
-		for _, sign := range []string{"~", "$HOME"} {
-			if rest, ok := strings.CutPrefix(w, sign); ok && (rest == "" || rest[0] == '/') {
-				w = home + rest
-			}
-		}
-		if rest, ok := strings.CutPrefix(w, "$PWD"); ok {
-			w = "." + rest
-		}
-		if strings.HasPrefix(w, "~") {
-			return true // of somebody else
-		}
-		if at := strings.IndexAny(w, "*?[{"); at >= 0 {
-			w = w[:strings.LastIndexByte(w[:at], '/')+1]
-		}
-		if !filepath.IsAbs(w) {
-			w = filepath.Join(dir, w)
-		}
-		for _, p := range own {
-			if rel, err := filepath.Rel(w, p); err == nil && filepath.IsLocal(rel) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func absolute(dir string) string {
@@ -246,7 +207,7 @@ func why(c hook.Call, r *writ.Rejection) string {
 	}
 	own := slices.ContainsFunc(r.Failures, func(f writ.Failure) bool { return f.Reason == writ.DirectOwnState })
 	if c.Why != "" && !own {
-		return "this command is not known to only read: " + c.Why
+		return c.Why
 	}
 	if c.Tool == hook.Other && !own {
 		return "nothing is known of this tool"
@@ -258,8 +219,8 @@ func why(c hook.Call, r *writ.Rejection) string {
 	return cmp.Or(strings.TrimRight(cli.OneLine(strings.Join(parts, "; "), 800), "."), string(r.Reason))
 }
 
-// inside is the file that a result names, where it lies below root, behind links too;
-// else "".
+// inside is the file that a result names, where it lies below root, behind links too, and
+// says nothing of which programs run; else "".
 func inside(root string, result strictjson.Value, at string) string {
 	if at == "" || !filepath.IsAbs(root) {
 		return ""
@@ -277,7 +238,7 @@ func inside(root string, result strictjson.Value, at string) string {
 	if err != nil || rerr != nil {
 		return ""
 	}
-	if rel, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(rel) || rel == "." {
+	if rel, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(rel) || rel == "." || hook.Steers(file) || hook.Steers(real) {
 		return ""
 	}
 	return file

@@ -136,6 +136,82 @@ func TestFinds(t *testing.T) {
 	}
 }
 
+// TestFindsLinks: nor do links of a repository lead there.
+func TestFindsLinks(t *testing.T) {
+	home, proj := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	state := filepath.Join(home, ".local", "state", "writ")
+	for _, d := range []string{state, filepath.Join(home, "notes"), filepath.Join(proj, "src", "deep"), filepath.Join(proj, "plain")} {
+		must(os.MkdirAll(d, 0o700))
+	}
+	must(os.WriteFile(filepath.Join(state, "log.key"), nil, 0o600))
+	must(os.WriteFile(filepath.Join(proj, "plain", "a.txt"), nil, 0o600))
+	for at, to := range map[string]string{
+		"link": filepath.Join(home, ".local"), "src/deep/key": filepath.Join(state, "log.key"), "notes": filepath.Join(home, "notes"),
+		"plain/up": "..", "plain/gone": "/nowhere/at/all",
+	} {
+		must(os.Symlink(to, filepath.Join(proj, at)))
+	}
+	for command, want := range map[string]bool{
+		"tail link/state/wri[t]/log.key": true, "cat l*/state/writ/log.key": true, "cat link/*": true, "cat src/deep/k*": true, "cat */deep/*": true, "cat **/key": true,
+		"cat src/**": true, "cat plain/*/../x": true, "cat pl*/../../x": true, "grep -r x link": true, "grep -R x src": true, "grep -Rn x": true, "rg -L x src": true, "rg --follow x": true,
+		"diff -r src plain": true, "diff src/deep plain": true, "grep -R x plain": true, "cat plain/u*/link/state/writ/*": true,
+		"cat notes/*": false, "cat n*/x": false, "cat plain/*.txt": false, "cat plain/a.t[x]t": false, "cat src/*.go": false, "grep -rn x src": false, "rg x": false, "diff plain/a.txt src/a.txt": false,
+	} {
+		r := cmdline.Read(command)
+		if got := finds(r.Words, proj, r.Moved, []string{state}); got != want {
+			t.Errorf("%s: %v", command, got)
+		}
+	}
+}
+
+// TestFindsElsewhere: links that lead to nothing of Writ's are ordinary.
+func TestFindsElsewhere(t *testing.T) {
+	home, proj := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	must(os.MkdirAll(filepath.Join(home, "notes", "old"), 0o700))
+	must(os.MkdirAll(filepath.Join(proj, "node_modules", ".bin"), 0o700))
+	must(os.Symlink(filepath.Join(home, "notes"), filepath.Join(proj, "notes")))
+	must(os.Symlink("../x", filepath.Join(proj, "node_modules", ".bin", "x")))
+	must(os.Symlink("..", filepath.Join(proj, "node_modules", "here")))
+	for _, command := range []string{"grep -R x notes", "grep -Rn x", "rg -L x", "ls */", "grep -n 'f.*(' a.txt", "cat **/*.md", "diff -r notes node_modules", "wc -l *.go | sort", "cat notes/*/a"} {
+		r := cmdline.Read(command)
+		if finds(r.Words, proj, r.Moved, []string{filepath.Join(home, ".local", "state", "writ")}) {
+			t.Error(command)
+		}
+	}
+}
+
+// TestDefinitions: what is the client's own or the person's, and what may be the project's.
+func TestDefinitions(t *testing.T) {
+	home, proj := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	sub := filepath.Join(proj, "sub")
+	must(os.MkdirAll(filepath.Join(home, ".claude", "skills", "mine"), 0o700))
+	must(os.WriteFile(filepath.Join(home, ".claude", "skills", "mine", "SKILL.md"), nil, 0o600))
+	must(os.MkdirAll(filepath.Join(proj, ".claude"), 0o700))
+	must(os.MkdirAll(sub, 0o700))
+	agent, mine, other := hook.Definition{Kind: "agents", Name: "Explore"}, hook.Definition{Kind: "skills", Name: "mine"}, hook.Definition{Kind: "skills", Name: "other"}
+	check := func(when string, want ...bool) {
+		t.Helper()
+		for i, d := range []hook.Definition{agent, mine, other} {
+			for _, dir := range []string{proj, sub} {
+				if got := trustedDefinition(d, proj, dir); got != want[i] {
+					t.Errorf("%s: %v in %s: %v", when, d, dir, got)
+				}
+			}
+		}
+	}
+	check("with none of its own", true, true, false)
+	must(os.Mkdir(filepath.Join(proj, ".claude", "agents"), 0o700))
+	check("with agents", false, true, false)
+	must(os.Mkdir(filepath.Join(proj, ".claude", "commands"), 0o700))
+	check("with commands", false, false, false)
+	if trustedDefinition(agent, "", proj) || trustedDefinition(agent, proj, "sub") {
+		t.Error("nobody knows where that is")
+	}
+}
+
 // hosting writes a configuration whose client's own tools are judged, and returns its path.
 func hosting(t *testing.T) string {
 	dir := ownState(t)
@@ -167,6 +243,9 @@ func TestHook(t *testing.T) {
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(project, "Makefile"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Symlink("/etc/hostname", filepath.Join(project, "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -195,6 +274,10 @@ func TestHook(t *testing.T) {
 		{before("13", "TodoWrite", `{}`, "default"), ""},
 		{before("14", "mcp__x__y", `{}`, "default"), ""},
 		{before("15", "Unheard", `{}`, "default"), `"ask"`},
+		{read("16", "", "Makefile"), "\n"},
+		{before("17", "Edit", edit("Makefile"), "default"), "says which programs run"}, // though it was read
+		{before("18", "Skill", `{"skill":"helper"}`, "default"), "may be a file of the project"},
+		{before("19", "Agent", `{"prompt":"p","subagent_type":"reviewer"}`, "bypassPermissions"), `"deny"`},
 		// What is typed counts as the user's, from the client itself alone.
 		{before("20", "Bash", "{\"command\":\"make all\"}", "default"), `"ask"`},
 		{"pipe " + event("UserPromptSubmit", "\"prompt\":\"please run `make all` for me\""), ""},

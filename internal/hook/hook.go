@@ -12,6 +12,8 @@ package hook
 import (
 	"bytes"
 	"embed"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/gate"
@@ -29,6 +31,7 @@ type Host struct {
 	definitions []gate.Definition
 	tools       map[string]tool
 	free        []string // names, or beginnings of names with * behind
+	defined     map[string]defined
 }
 
 // tool is what a contract does not say of a tool.
@@ -36,6 +39,7 @@ type tool struct {
 	Shell bool     // its argument "command" is a command line
 	Drop  []string // arguments that do nothing
 	File  string   // where its result names the file that it read or wrote
+	Edits string   // the argument that names the file it changes
 }
 
 //go:embed hosts
@@ -49,7 +53,7 @@ func Named(name string) *Host {
 	}
 	h := &Host{Name: name, tools: rows}
 	if name == "claude-code" {
-		h.free = claudeCodeFree
+		h.free, h.defined = claudeCodeFree, claudeCodeDefined
 	}
 	definitions, err := hosts.ReadFile("hosts/" + name + ".jsonl")
 	if err == nil {
@@ -84,10 +88,10 @@ var claudeCode = map[string]tool{
 	"Glob":         {},
 	"Grep":         {},
 	"LS":           {},
-	"Edit":         {},
-	"MultiEdit":    {},
-	"Write":        {},
-	"NotebookEdit": {},
+	"Edit":         {Edits: "file_path"},
+	"MultiEdit":    {Edits: "file_path"},
+	"Write":        {Edits: "file_path"},
+	"NotebookEdit": {Edits: "notebook_path"},
 	"WebFetch":     {Drop: []string{"prompt"}},
 	"WebSearch":    {},
 }
@@ -95,18 +99,64 @@ var claudeCode = map[string]tool{
 // claudeCodeFree are its tools that do nothing but within itself, and those of MCP
 // servers: what goes through Writ is judged there.
 var claudeCodeFree = []string{
-	"mcp__*", "Agent", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TaskOutput", "TaskStop", "TodoWrite", "TodoRead",
-	"BashOutput", "KillShell", "KillBash", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "ReportFindings", "ToolSearch", "Skill",
+	"mcp__*", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TaskOutput", "TaskStop", "TodoWrite", "TodoRead",
+	"BashOutput", "KillShell", "KillBash", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "ReportFindings", "ToolSearch",
 	"CronList", "CronDelete", "ListMcpResourcesTool", "ReadMcpResourceTool", "NotebookRead",
 }
+
+// A Definition is a file by which Claude Code works for a call: it may start programs.
+type Definition struct {
+	Kind string // the directory of its configuration: agents or skills
+	Name string
+}
+
+// defined is a tool that works by a definition, and what else it may be called with.
+type defined struct {
+	kind, at string
+	builtin  []string // names that the client has itself; nil: the person's own are looked for
+	more     []string
+}
+
+// claudeCodeDefined are those of Claude Code. Isolation and modes, which decide where and
+// under whose eyes an agent works, are not among its arguments, nor is what a skill is
+// given, which may stand in a command of its own.
+var claudeCodeDefined = map[string]defined{
+	"Agent": {"agents", "subagent_type", builtinAgents, agentArguments},
+	"Task":  {"agents", "subagent_type", builtinAgents, agentArguments},
+	"Skill": {"skills", "skill", nil, nil},
+}
+
+var (
+	builtinAgents  = []string{"", "general-purpose", "Explore", "Plan", "statusline-setup"}
+	agentArguments = []string{"description", "prompt", "model", "run_in_background", "name"}
+)
+
+// definition is what a call works by, nil where it may be anything.
+func (d *defined) definition(arguments strictjson.Value) *Definition {
+	if arguments.Kind() != strictjson.Object {
+		return nil
+	}
+	for name := range arguments.Members() {
+		if name != d.at && !slices.Contains(d.more, name) {
+			return nil
+		}
+	}
+	name, is := arguments.Get(d.at).Text()
+	if !is && arguments.Get(d.at).Exists() || d.builtin != nil && !slices.Contains(d.builtin, name) || d.builtin == nil && !skillName.MatchString(name) {
+		return nil
+	}
+	return &Definition{d.kind, name}
+}
+
+var skillName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // anyHost are the tools by which any other host may tell what its own do.
 var anyHost = map[string]tool{
 	"shell":      {Shell: true, Drop: []string{"description"}},
 	"read_file":  {File: "/path"},
 	"list_files": {},
-	"edit_file":  {},
-	"write_file": {},
+	"edit_file":  {Edits: "path"},
+	"write_file": {Edits: "path"},
 	"fetch":      {},
 	"search_web": {},
 }
@@ -125,12 +175,16 @@ type Call struct {
 	// Reads says that nothing is done but reading on this machine. It may go on where
 	// nobody can be asked to judge it.
 	Reads bool
-	// Why says of a command line why it is not known to only read, "" for any other.
+	// Why says in a sentence why it is not known to do no harm, "" where the contract's own
+	// words are enough.
 	Why string
 	// Names are the words of a command line, which may name files; Moved says that it goes
 	// to another directory on the way.
 	Names []string
 	Moved bool
+	// Definition is what it works by, which is nothing to judge where the definition is the
+	// client's own or the person's; nil where it may be any.
+	Definition *Definition
 	// File is where its result names the file it read, "" where it names none.
 	File string
 }
@@ -153,6 +207,9 @@ func (h *Host) Call(name string, arguments strictjson.Value, trusted bool) Call 
 		}
 		c.Arguments = strictjson.Make(strictjson.Member{Name: "tool", Value: strictjson.Quote(name)},
 			strictjson.Member{Name: "input", Value: strictjson.Quote(string(raw))})
+		if d, is := h.defined[name]; is {
+			c.Why, c.Definition = "what it works by may be a file of the project, which can start programs", d.definition(arguments)
+		}
 		return c
 	}
 	left := arguments.Raw()
@@ -163,6 +220,9 @@ func (h *Host) Call(name string, arguments strictjson.Value, trusted bool) Call 
 	}
 	c.Arguments, c.File = strictjson.Of(left), t.File
 	c.Reads = readers[name]
+	if file, is := arguments.Get(t.Edits).Text(); t.Edits != "" && (!is || Steers(file)) {
+		c.Why = "a file of this name says which programs run"
+	}
 	if !t.Shell {
 		return c
 	}
@@ -171,16 +231,19 @@ func (h *Host) Call(name string, arguments strictjson.Value, trusted bool) Call 
 	c.Names, c.Moved = r.Words, r.Moved
 	switch {
 	case !is:
-		c.Why = "there is no command in it"
+		c.Why = NotRead + "there is no command in it"
 	case !r.Reads:
-		c.Why = r.Why
+		c.Why = NotRead + r.Why
 	case r.Place && !trusted:
-		c.Why = "what it reads says which programs run, and it does not begin in the directory the client was opened in"
+		c.Why = NotRead + "what it reads says which programs run, and it does not begin in the directory the client was opened in"
 	default:
 		c.Reads, c.Tool = true, name+Reads
 	}
 	return c
 }
+
+// NotRead begins what is said of a command line that is not known to only read.
+const NotRead = "this command is not known to only read: "
 
 // readers are the tools that only read on this machine, whoever judges them.
 var readers = map[string]bool{"Read": true, "Glob": true, "Grep": true, "LS": true, "read_file": true, "list_files": true}

@@ -109,11 +109,62 @@ func TestRoutes(t *testing.T) {
 		{"CronCreate", `{"prompt":"p"}`, true, "other", `{"tool":"CronCreate","input":"{\"prompt\":\"p\"}"}`, false},
 		{"mcp__files__write_file", `{}`, true, "", "", false},
 		{"TodoWrite", `{}`, true, "", "", false},
+		{"Agent", `{"description":"d","prompt":"p"}`, true, "", "", false},
+		{"Agent", `{"prompt":"p","subagent_type":"Explore","model":"haiku","run_in_background":true}`, true, "", "", false},
+		{"Agent", `{"prompt":"p","subagent_type":"reviewer"}`, true, "other", `{"tool":"Agent","input":"{\"prompt\":\"p\",\"subagent_type\":\"reviewer\"}"}`, false},
+		{"Agent", `{"prompt":"p","isolation":"remote"}`, true, "other", `{"tool":"Agent","input":"{\"prompt\":\"p\",\"isolation\":\"remote\"}"}`, false},
+		{"Task", `{"prompt":"p","mode":"bypassPermissions"}`, true, "other", `{"tool":"Task","input":"{\"prompt\":\"p\",\"mode\":\"bypassPermissions\"}"}`, false},
+		{"Agent", `{"prompt":"p","subagent_type":["Explore"]}`, true, "other", `{"tool":"Agent","input":"{\"prompt\":\"p\",\"subagent_type\":[\"Explore\"]}"}`, false},
+		{"Skill", `{"skill":"mine"}`, true, "", "", false},
+		{"Skill", `{"skill":"mine","args":"; id"}`, true, "other", `{"tool":"Skill","input":"{\"skill\":\"mine\",\"args\":\"; id\"}"}`, false},
+		{"Skill", `{"skill":"a:b"}`, true, "other", `{"tool":"Skill","input":"{\"skill\":\"a:b\"}"}`, false},
+		{"Skill", `{"skill":"../x"}`, true, "other", `{"tool":"Skill","input":"{\"skill\":\"../x\"}"}`, false},
+		{"Skill", `{}`, true, "other", `{"tool":"Skill","input":"{}"}`, false},
 		{"TodoWriteX", `{}`, true, "other", `{"tool":"TodoWriteX","input":"{}"}`, false},
 	} {
 		got := h.Call(c.tool, strictjson.Of([]byte(c.arguments)), c.trusted)
+		if d := got.Definition; d != nil && c.as == "" { // the definition is to be looked for
+			if got.Tool != Other || d.Kind != "agents" && d.Name != "mine" {
+				t.Errorf("%s %s: %+v", c.tool, c.arguments, got)
+			}
+			continue
+		} else if d != nil {
+			t.Errorf("%s %s works by %v", c.tool, c.arguments, d)
+		}
 		if got.Judged != (c.as != "") || got.Tool != c.as || string(got.Arguments.Raw()) != c.judged || got.Reads != c.reads {
 			t.Errorf("%s %s: %+v %s", c.tool, c.arguments, got, got.Arguments.Raw())
+		}
+	}
+}
+
+// TestDefinedElsewhere: another host's tool of such a name is any other.
+func TestDefinedElsewhere(t *testing.T) {
+	for _, tool := range []string{"Agent", "Skill", "Task"} {
+		if c := Named("host").Call(tool, strictjson.Of([]byte(`{}`)), true); !c.Judged || c.Tool != Other || c.Definition != nil {
+			t.Errorf("%s: %+v", tool, c)
+		}
+	}
+}
+
+// TestSteers: which files say which programs run, and which like them do not.
+func TestSteers(t *testing.T) {
+	for name, want := range map[string]bool{
+		"Makefile": true, "/proj/src/GNUmakefile": true, "rules.mk": true, "CMakeLists.txt": true, "package.json": true, "web/package-lock.json": true, "lefthook.yml": true,
+		"conftest.py": true, "tests/conftest.py": true, "pyproject.toml": true, "setup.py": true, "tox.ini": true, "Justfile": true, "Taskfile.yml": true, "build.gradle": true,
+		"build.gradle.kts": true, "Dockerfile": true, "Dockerfile.dev": true, "api.Dockerfile": true, "docker-compose.override.yml": true, "vite.config.ts": true, "jest.setup.js": true,
+		"requirements-dev.txt": true, "go.mod": true, "Cargo.toml": true, "x.csproj": true, `C:\src\Makefile`: true,
+		"main.go": false, "makefile.md": true, "make.go": false, "package.go": false, "README.md": false, "packages.json": false, "setup.go": false, "config.ts": false,
+		"app.component.ts": false, "build/out.txt": false, "Makefiles/a.txt": false, "test_conftest.py": false, "docker.go": false, "notes.txt": false, "data.json": false,
+	} {
+		if Steers(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+	h := Named("claude-code")
+	for file, why := range map[string]bool{"/proj/Makefile": true, "/proj/main.go": false} {
+		c := h.Call("Edit", strictjson.Of([]byte(`{"file_path":"`+file+`"}`)), true)
+		if (c.Why != "") != why || c.Tool != "Edit" {
+			t.Errorf("%s: %+v", file, c)
 		}
 	}
 }

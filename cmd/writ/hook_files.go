@@ -1,0 +1,196 @@
+package main
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/writ-project/writ/internal/hook"
+)
+
+// What a client's own tools come upon in the file system, which is looked up before a
+// call is judged.
+
+// search are the programs that read what they find below a directory.
+var search = []string{"grep", "egrep", "fgrep", "rg", "diff"}
+
+// finds reports whether a command line that only reads may read Writ's own files without
+// naming them: by a pattern, or by a program that looks through directories, and through
+// links in both. moved says that it does so in another directory than dir.
+func finds(words []string, dir string, moved bool, own []string) bool {
+	home, _ := os.UserHomeDir()
+	looks := slices.ContainsFunc(words, func(w string) bool { return slices.Contains(search, w) })
+	l := newLinks(own)
+	follows := looks && slices.ContainsFunc(words, followsLinks)
+	compares := slices.Contains(words, "diff")
+	for i, w := range append(words[:len(words):len(words)], ".") {
+		at := strings.IndexAny(w, "*?[{")
+		if at < 0 && !looks {
+			continue
+		}
+		if moved || strings.Contains(w, "{") && strings.ContainsAny(w, ",.") && strings.ContainsAny(w, "/~") {
+			return true
+		}
+		for _, sign := range []string{"~", "$HOME"} {
+			if rest, ok := strings.CutPrefix(w, sign); ok && (rest == "" || rest[0] == '/') {
+				w = home + rest
+			}
+		}
+		if rest, ok := strings.CutPrefix(w, "$PWD"); ok {
+			w = "." + rest
+		}
+		if strings.HasPrefix(w, "~") {
+			return true // of somebody else
+		}
+		var pattern []string
+		if at := strings.IndexAny(w, "*?[{"); at >= 0 {
+			cut := strings.LastIndexByte(w[:at], '/') + 1
+			w, pattern = w[:cut], strings.Split(w[cut:], "/")
+		}
+		if !filepath.IsAbs(w) {
+			w = filepath.Join(dir, w)
+		}
+		if l.above(w) || pattern != nil && l.matches(w, pattern) || (follows || compares && i < len(words)) && l.below(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// followsLinks reports whether a flag may have a program that looks through directories
+// go through the links in them.
+func followsLinks(w string) bool {
+	if strings.HasPrefix(w, "--") {
+		return strings.Contains(w, "follow") || strings.Contains(w, "deref")
+	}
+	return strings.HasPrefix(w, "-") && strings.ContainsAny(w, "RSL")
+}
+
+// links looks for Writ's own files behind links, in so many entries of directories at
+// most: where there are more it may be any.
+type links struct {
+	own  []string // as they are named, and where they lie
+	left int
+	seen map[string]bool // directories, whose links were looked at
+}
+
+const mostEntries = 20_000
+
+func newLinks(own []string) *links {
+	l := &links{own: slices.Clone(own), left: mostEntries, seen: map[string]bool{}}
+	for _, p := range own {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			l.own = append(l.own, real)
+		}
+	}
+	return l
+}
+
+// above reports whether a path, or what it leads to, holds something of Writ's or is it.
+func (l *links) above(at string) bool {
+	real, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		real = at
+	}
+	return slices.ContainsFunc(l.own, func(p string) bool { return within(at, p) || within(real, p) || within(p, real) })
+}
+
+func within(dir, at string) bool {
+	rel, err := filepath.Rel(dir, at)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// entries are what stands in a directory that can be read.
+func (l *links) entries(dir string) (all []os.DirEntry, ok bool) {
+	all, _ = os.ReadDir(dir)
+	l.left -= len(all) + 1
+	return all, l.left >= 0
+}
+
+// matches reports whether what a pattern stands for below a directory may be Writ's.
+func (l *links) matches(dir string, pattern []string) bool {
+	for len(pattern) > 1 && (pattern[0] == "" || pattern[0] == ".") {
+		pattern = pattern[1:]
+	}
+	all, ok := l.entries(dir)
+	if !ok || slices.Contains(pattern, "..") {
+		return true
+	}
+	deep := strings.Contains(pattern[0], "**") // any number of directories, to some shells
+	if deep && len(pattern) > 1 && l.matches(dir, pattern[1:]) {
+		return true
+	}
+	for _, e := range all {
+		to := filepath.Join(dir, e.Name())
+		is, err := path.Match(strings.ReplaceAll(pattern[0], "[!", "[^"), e.Name())
+		if err != nil || strings.ContainsAny(pattern[0], `{#^~(\\`) {
+			is = true
+		}
+		link := e.Type()&os.ModeSymlink != 0
+		switch {
+		case (is || deep) && link && l.above(to):
+			return true
+		case is && len(pattern) > 1 && (link || e.IsDir()) && l.matches(to, pattern[1:]):
+			return true
+		case deep && e.IsDir() && l.matches(to, pattern):
+			return true
+		}
+	}
+	return false
+}
+
+// below reports whether a link anywhere below a directory leads to what is Writ's, links
+// to directories gone through.
+func (l *links) below(dir string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || l.seen[real] {
+		return false
+	}
+	l.seen[real] = true
+	all, ok := l.entries(real)
+	if !ok {
+		return true
+	}
+	for _, e := range all {
+		to := filepath.Join(real, e.Name())
+		link := e.Type()&os.ModeSymlink != 0
+		if link && l.above(to) || (link || e.IsDir()) && l.below(to) {
+			return true
+		}
+	}
+	return false
+}
+
+// trustedDefinition reports whether what Claude Code works by is its own or its person's:
+// an agent that it has itself, where no directory on the way to dir has agents that could
+// be called so; a skill that lies in the person's own configuration, where none has any.
+func trustedDefinition(d hook.Definition, root, dir string) bool {
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) || !filepath.IsAbs(dir) || !filepath.IsAbs(root) {
+		return false
+	}
+	own, kinds := filepath.Join(home, ".claude"), []string{d.Kind}
+	if d.Kind == "skills" {
+		kinds = append(kinds, "commands") // which are skills too
+	}
+	for _, from := range []string{root, dir} {
+		for at := filepath.Clean(from); ; at = filepath.Dir(at) {
+			theirs := filepath.Join(at, ".claude")
+			for _, kind := range kinds {
+				if _, err := os.Lstat(filepath.Join(theirs, kind)); theirs != own && !os.IsNotExist(err) {
+					return false
+				}
+			}
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+	}
+	if d.Kind == "agents" {
+		return true
+	}
+	info, err := os.Lstat(filepath.Join(own, d.Kind, d.Name, "SKILL.md"))
+	return err == nil && info.Mode().IsRegular()
+}

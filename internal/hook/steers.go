@@ -1,0 +1,45 @@
+package hook
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Steers reports whether a file of that name says which programs run: what builds, tests,
+// installs, starts or lints reads it unasked, and so does the agent's next harmless
+// command. That it was read is no reason to change it. Names that begin with a dot, and
+// those of agents and continuous integration, are the gate's (R34).
+func Steers(file string) bool {
+	name := strings.ToLower(path.Base(strings.ReplaceAll(file, `\`, "/")))
+	return steering[name] || steeringForm.MatchString(name)
+}
+
+// steering are such files by name.
+var steering = func() map[string]bool {
+	m := map[string]bool{}
+	for name := range strings.FieldsSeq(`
+		makefile gnumakefile bsdmakefile cmakelists.txt cmakepresets.json meson.build build.ninja configure configure.ac justfile taskfile.yml taskfile.yaml
+		rakefile gemfile gemfile.lock procfile vagrantfile tiltfile brewfile fastfile dangerfile guardfile podfile earthfile magefile.go
+		package.json package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml pnpm-workspace.yaml bun.lock bunfig.toml deno.json deno.jsonc
+		lerna.json nx.json turbo.json project.json rush.json angular.json wrangler.toml vercel.json netlify.toml serverless.yml
+		lefthook.yml lefthook.yaml lefthook.toml lefthook.json pyproject.toml setup.py setup.cfg tox.ini noxfile.py conftest.py pytest.ini tasks.py fabfile.py
+		sitecustomize.py usercustomize.py pipfile pipfile.lock poetry.lock uv.lock environment.yml dodo.py sconstruct sconscript wscript
+		go.mod go.sum go.work cargo.toml cargo.lock build.rs rust-toolchain rust-toolchain.toml gradlew gradlew.bat mvnw mvnw.cmd pom.xml build.xml build.sbt
+		gradle.properties gradle-wrapper.properties project.clj deps.edn mix.exs rebar.config composer.json composer.lock package.swift dub.json
+		cpanfile makefile.pl build.pl build.zig stack.yaml cabal.project dune dune-project build workspace build.bazel workspace.bazel module.bazel buck
+		dockerfile containerfile docker-compose.yml docker-compose.yaml compose.yml compose.yaml skaffold.yaml fly.toml flake.nix flake.lock shell.nix default.nix devbox.json
+		devenv.nix mise.toml`) {
+		m[name] = true
+	}
+	return m
+}()
+
+// steeringForm are such files by the form of their names.
+var steeringForm = regexp.MustCompile(`^(?:` +
+	`.+\.(?:mk|mak|cmake|gradle|gradle\.kts|bzl|bazel|gemspec|podspec|cabal|csproj|fsproj|vbproj|vcxproj|sln|props|targets|dockerfile)` +
+	`|(?:dockerfile|containerfile|makefile|(?:docker-)?compose)\..+` +
+	`|.+\.(?:config|conf|setup|workspace)\.[cm]?[jt]sx?` + // vite.config.ts
+	`|(?:gulpfile|gruntfile|jakefile)(?:\.babel)?\.[cm]?[jt]s` +
+	`|(?:requirements|constraints).*\.(?:txt|in)` +
+	`)$`)
