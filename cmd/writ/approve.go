@@ -99,7 +99,8 @@ type waiting struct {
 const approvalsURL = "https://localhost/approvals"
 
 // doors are the local doors of the gateways that run on the state directory.
-func (f *flags) doors() (out []*http.Client, err error) {
+// handing has standard input handed over there.
+func (f *flags) doors(handing bool) (out []*http.Client, err error) {
 	state, err := stateDir(f.state)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,11 @@ func (f *flags) doors() (out []*http.Client, err error) {
 		return nil, err
 	}
 	for _, g := range all {
-		if c, err := g.Client(0); err == nil {
+		reach := func() (*http.Client, error) { return g.Client(0) }
+		if handing {
+			reach = g.Handing
+		}
+		if c, err := reach(); err == nil {
 			out = append(out, c)
 		}
 	}
@@ -123,7 +128,7 @@ func (f *flags) doors() (out []*http.Client, err error) {
 func (f *flags) waiting(ctx context.Context) (out []waiting, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	doors, err := f.doors()
+	doors, err := f.doors(false)
 	if err != nil {
 		return nil, err
 	}

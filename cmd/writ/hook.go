@@ -122,41 +122,61 @@ var prompting = []string{"", "default", "plan", "acceptEdits"}
 func (f *flags) hookClaudeCode(c *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(c.Context(), hookWithin)
 	defer cancel()
-	b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), int64(hookLimits.Bytes)+1))
-	e, ok := readClaude(b)
-	if err != nil || !ok {
-		if e.name == "PreToolUse" || e.name == "" {
-			return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("not done: what the client says of the call cannot be read")}
-		}
-		return nil
-	}
-	if e.Event == "" {
-		return nil
-	}
-	h := hook.Named(e.Host)
-	e.Root = os.Getenv("CLAUDE_PROJECT_DIR")
+	root := os.Getenv("CLAUDE_PROJECT_DIR")
 	clients, genuine := speaksFor()
-	e.Interactive = genuine && os.Getenv("CLAUDE_CODE_ENTRYPOINT") == "cli" && !printing(clients[0])
-	e.Prompts = e.Interactive && slices.Contains(prompting, e.mode)
-	call := hook.Call{}
-	if e.Event != "prompt" {
-		if call, _ = e.call(h, nil); !call.Judged {
+	interactive := genuine && os.Getenv("CLAUDE_CODE_ENTRYPOINT") == "cli" && !printing(clients[0])
+	var reply hookSaid
+	var gone error
+	if genuine {
+		a := &hookAsked{Host: "claude-code", Event: "stdin", Root: root, Interactive: interactive}
+		reply, gone = f.hookHanded(ctx, a, func() bool {
+			e, ok := readClaude(localdoor.Peek())
+			return !ok || e.waits()
+		})
+	}
+	// What the gateway has read, and judged, is answered by what it says of it.
+	e, ok := claudeEvent{hookAsked: &hookAsked{Event: reply.Event}}, true
+	if reply.Event == "" {
+		b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), int64(hookLimits.Bytes)+1))
+		if e, ok = readClaude(b); err != nil || !ok {
+			if e.name == "PreToolUse" || e.name == "" {
+				return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("not done: what the client says of the call cannot be read")}
+			}
 			return nil
 		}
-	} else if noticed(e.Text) {
-		return nil
 	}
-	if e.Event != "before" && !genuine {
-		return nil // it may be anybody's word
+	reads := false
+	if reply.Event == "" && (e.Event == "before" || e.Event == "after") {
+		call, _ := e.call(hook.Named(e.Host), nil)
+		if reads = call.Reads; !call.Judged {
+			return nil
+		}
 	}
-	reply, err := f.hookAt(ctx, e.hookAsked, clients, e.Event == "before" && !call.Reads || e.Event == "prompt")
 	switch e.Event {
 	case "before":
-		return answerBefore(c.OutOrStdout(), reply, err, call.Reads)
+		if !genuine {
+			e.Root = root
+			reply, gone = f.hookAt(ctx, e.hookAsked, clients, func() bool { return !reads })
+		}
+		return answerBefore(c.OutOrStdout(), reply, gone, reads)
 	case "prompt":
-		return answerPrompt(c.OutOrStdout(), reply, err, e.Interactive)
+		if genuine && !(reply.Event == "" && noticed(e.Text)) {
+			return answerPrompt(c.OutOrStdout(), reply, gone, interactive)
+		}
 	}
-	return nil
+	return nil // what is not the client's own may be anybody's word
+}
+
+// waits reports whether a hook looks for a gateway that is just starting.
+func (e *claudeEvent) waits() bool {
+	switch e.Event {
+	case "before":
+		call, _ := e.call(hook.Named(e.Host), nil)
+		return call.Judged && !call.Reads
+	case "prompt":
+		return !noticed(e.Text)
+	}
+	return false
 }
 
 // hookHost passes a request of any host on, and prints the answer. A host that asks
@@ -164,8 +184,18 @@ func (f *flags) hookClaudeCode(c *cobra.Command) error {
 func (f *flags) hookHost(c *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(c.Context(), hookWithin)
 	defer cancel()
-	b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), int64(hookLimits.Bytes)+1))
 	clients, genuine := speaksFor()
+	token := os.Getenv(tokenVariable)
+	if genuine && token == "" {
+		reply, err := f.hookHanded(ctx, &hookAsked{Host: "host", Event: "stdin"}, func() bool {
+			event, whole := strictjson.Text(strictjson.Get(localdoor.Peek(), "event"))
+			return !whole || event == "before"
+		})
+		if reply.Event != "" || err == nil {
+			return answerHost(c.OutOrStdout(), reply.Event, reply, err)
+		}
+	}
+	b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), int64(hookLimits.Bytes)+1))
 	if err == nil && strictjson.Get(b, "client") == nil {
 		b = strictjson.Set(bytes.TrimSpace(b), "client", fmt.Append(nil, clients[0]))
 	} else {
@@ -175,20 +205,26 @@ func (f *flags) hookHost(c *cobra.Command) error {
 	if err != nil || !ok {
 		return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("not done: the request is none that docs/hosts.md has")}
 	}
-	if a.Token = os.Getenv(tokenVariable); a.Token == "" && a.Event != "before" && !genuine {
+	if a.Token = token; a.Token == "" && a.Event != "before" {
 		return cli.Fail(cli.ExitRefused, "docs/hosts.md", "it may be anybody's word: it comes neither from the host by a pair of sockets nor with a token")
 	}
 	if clients == nil {
 		clients = []int{a.Client}
 	}
-	reply, err := f.hookAt(ctx, &a, clients, a.Event == "before")
-	if err != nil && a.Event == "before" {
+	reply, err := f.hookAt(ctx, &a, clients, func() bool { return a.Event == "before" })
+	return answerHost(c.OutOrStdout(), a.Event, reply, err)
+}
+
+// answerHost prints the answer to any host.
+func answerHost(w io.Writer, event string, reply hookSaid, err error) error {
+	if err != nil && event == "before" {
 		reply, err = hookSaid{Decision: "deny", Reason: err.Error() + "."}, nil
 	}
 	if err != nil {
 		return cli.Fail(cli.ExitIO, "writ status", "%w", err)
 	}
-	return json.NewEncoder(c.OutOrStdout()).Encode(reply)
+	reply.Event = ""
+	return json.NewEncoder(w).Encode(reply)
 }
 
 // speaksFor are the processes that may be the client, the likeliest first. genuine says
@@ -220,11 +256,18 @@ type hookGone struct{ why string }
 
 func (e *hookGone) Error() string { return e.why }
 
+// hookHanded has the gateway of the client read on standard input itself. Where the reply
+// names no event nothing was read there.
+func (f *flags) hookHanded(ctx context.Context, a *hookAsked, waits func() bool) (hookSaid, error) {
+	return f.hookAt(ctx, a, []int{0}, waits)
+}
+
 // hookAt asks the gateway of the client. waits has it look for one that just starts.
-func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits bool) (reply hookSaid, err error) {
+func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits func() bool) (reply hookSaid, err error) {
+	handed := a.Event == "stdin"
 	until := time.Now().Add(hookStarts)
 	for {
-		doors, derr := f.doors()
+		doors, derr := f.doors(handed)
 		if derr != nil {
 			err = &hookGone{"Writ is not running, so nothing was done. Start the client anew, or a gateway with `writ serve`"}
 		}
@@ -235,17 +278,18 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits b
 				switch reply, status, err = postHook(ctx, door, a); {
 				case err != nil:
 				case status == http.StatusNotFound:
-					if err = (&hookGone{cli.OneLine(reply.Error, 200)}); a.Event == "before" {
+					if err = (&hookGone{cli.OneLine(reply.Error, 200)}); a.Event == "before" || handed && reply.Event == "" {
 						err = &hookGone{"No gateway of Writ serves this client, so nothing was done. Start the client anew"}
 					}
 				case status != http.StatusOK:
-					return reply, &hookGone{cli.OneLine(reply.Error, 200)}
-				default:
-					return reply, nil
+					err = &hookGone{cli.OneLine(reply.Error, 200)}
+				}
+				if status == http.StatusOK || reply.Event != "" || status != 0 && status != http.StatusNotFound && !handed {
+					return reply, err
 				}
 			}
 		}
-		if !waits || time.Now().After(until) {
+		if !waits() || time.Now().After(until) {
 			return reply, err
 		}
 		select {
@@ -341,7 +385,7 @@ func answerPrompt(w io.Writer, reply hookSaid, err error, interactive bool) erro
 	case reply.Halted != "":
 		out.Decision, out.Reason = "block", "Writ: "+reply.Reply
 	case err != nil && interactive:
-		out.Message = "Writ: what you typed is not on record and vouches for nothing: " + strings.TrimSuffix(err.Error(), ", so nothing was done") + "."
+		out.Message = "Writ: what you typed is not on record and vouches for nothing: " + strings.Replace(err.Error(), ", so nothing was done", "", 1) + "."
 	default:
 		return nil
 	}

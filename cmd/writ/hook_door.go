@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
@@ -36,13 +38,14 @@ type hookSaid struct {
 	Halted   string `json:"halted,omitempty"`
 	Reply    string `json:"reply,omitempty"`
 	Error    string `json:"error,omitempty"`
+	Event    string `json:"event,omitempty"` // of stdin: which one was read there; "" that nothing was
 }
 
 // hookAsked is what a host says, as it was read.
 type hookAsked struct {
 	Host        string
 	Client      int
-	Event       string // before, after or prompt
+	Event       string // before, after or prompt; stdin, where the request is on the socket that came with it
 	ID, Tool    string
 	Arguments   strictjson.Value
 	Root, Dir   string // the directory the client was opened in, and where the call begins
@@ -92,8 +95,12 @@ func readHook(b []byte) (a hookAsked, ok bool) {
 		ok = a.ID != "" && len(a.ID) <= 200 && a.Tool != "" && len(a.Tool) <= 200 && a.Text == ""
 	case "prompt":
 		ok = a.Text != "" && len(a.Text) <= screen.MaxText && utf8.ValidString(a.Text) && a.ID+a.Tool == ""
+	case "stdin":
+		ok = a.ID+a.Tool+a.Text == "" && a.Client == 0
+	default:
+		ok = false
 	}
-	return a, ok && a.Host != "" && a.Client > 1
+	return a, ok && a.Host != "" && (a.Client > 1 || a.Event == "stdin")
 }
 
 // call is the call that is judged. own are the paths that no tool may name.
@@ -117,7 +124,9 @@ func absolute(dir string) string {
 // types. client is the one client of a gateway over stdio, nil where it has others.
 func (o *files) hookHandler(g *gateway.Gateway, client *oneClient) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		event := "" // that was read on what was handed over
 		send := func(status int, reply hookSaid) {
+			reply.Event = event
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(status)
 			json.NewEncoder(w).Encode(reply)
@@ -132,14 +141,42 @@ func (o *files) hookHandler(g *gateway.Gateway, client *oneClient) http.HandlerF
 			send(http.StatusNotFound, hookSaid{Error: "this gateway judges no tools of that host"})
 			return
 		}
-		if status, err := o.hookMay(r, &a); err != nil {
-			send(status, hookSaid{Error: err.Error()})
+		var from *localdoor.Handed // who says it, where the kernel knows
+		if a.Event == "stdin" {
+			if from = localdoor.HandedBy(r.Context()); from == nil {
+				send(http.StatusForbidden, hookSaid{Error: "no end of a pair of sockets came with it"})
+				return
+			}
+			defer from.Close()
+			a.Client = from.Maker
+		}
+		may := func() bool {
+			status, err := o.hookMay(r, &a, from != nil)
+			if err != nil {
+				send(status, hookSaid{Error: err.Error()})
+			}
+			return err == nil
+		}
+		if from == nil && !may() {
 			return
 		}
 		s, principal, err := o.hookSession(r.Context(), g, client, a.Client)
 		if errors.Is(err, downstream.ErrNoSession) {
 			send(http.StatusNotFound, hookSaid{Error: "this gateway has no session of that client"})
 			return
+		}
+		if from != nil && err == nil {
+			ok := a.readHanded(from)
+			switch event = a.Event; {
+			case !ok:
+				send(http.StatusBadRequest, hookSaid{Error: "what the client says of it cannot be read, so nothing was done"})
+				return
+			case event == "none":
+				send(http.StatusOK, hookSaid{})
+				return
+			case !may():
+				return
+			}
 		}
 		var reply hookSaid
 		if err == nil {
@@ -244,10 +281,57 @@ func inside(root string, result strictjson.Value, at string) string {
 	return file
 }
 
-// hookMay says who may speak for a client: it itself, this program where the client
-// started it, and whoever shows the token of a person. What a person typed is taken from
-// a client alone that has a terminal and that no other client's agent can have started.
-func (o *files) hookMay(r *http.Request, a *hookAsked) (int, error) {
+// readHanded reads the request that stands on the socket of a client: there is nothing of
+// whoever brought it in what counts as the client's. Its event is "none" for one that is
+// none of ours, and "before" for one that cannot be read and may be that.
+func (a *hookAsked) readHanded(from *localdoor.Handed) (ok bool) {
+	outer := *a
+	a.Event = "before"
+	conn, err := from.Conn()
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	conn.SetReadDeadline(time.Now().Add(hookReads))
+	b, err := io.ReadAll(io.LimitReader(conn, int64(hookLimits.Bytes)+1))
+	if err != nil {
+		return false
+	}
+	if outer.Host != "claude-code" {
+		if v, err := strictjson.Parse(bytes.TrimSpace(b), hookLimits); err == nil && v.Kind() == strictjson.Object && !v.Get("client").Exists() {
+			b = strictjson.Set(v.Raw(), "client", fmt.Append(nil, outer.Client))
+		}
+		said, ok := readHook(b)
+		if ok = ok && said.Event != "stdin" && said.Host == outer.Host && said.Client == outer.Client; ok {
+			*a = said
+		}
+		return ok
+	}
+	e, ok := readClaude(b)
+	*a = *e.hookAsked
+	a.Client, a.Root = outer.Client, outer.Root
+	a.Interactive = outer.Interactive && !printing(a.Client)
+	a.Prompts = a.Interactive && slices.Contains(prompting, e.mode)
+	if ok && (a.Event == "" || a.Event == "prompt" && noticed(a.Text)) {
+		a.Event = "none"
+	} else if a.Event == "" {
+		a.Event = "none"
+		if e.name == "" || e.name == "PreToolUse" {
+			a.Event = "before"
+		}
+	}
+	return ok
+}
+
+// hookReads is how long a gateway waits for what a client writes to its hook.
+const hookReads = 10 * time.Second
+
+// hookMay says who may speak for a client: it itself, by its own connection or on a socket
+// that it made (proven), and whoever shows the token of a person. Of this program alone a
+// question is taken, which says nothing of what was done or typed. What a person typed is
+// taken from a client alone that has a terminal and that no other client's agent can have
+// started.
+func (o *files) hookMay(r *http.Request, a *hookAsked, proven bool) (int, error) {
 	if header, stated := r.Header["Authorization"]; stated {
 		switch c, ok := clientsOf(o.state).Bearer(header); {
 		case !ok:
@@ -257,10 +341,12 @@ func (o *files) hookMay(r *http.Request, a *hookAsked) (int, error) {
 		}
 		return 0, nil
 	}
-	if a.Event == "before" && runtime.GOOS != "linux" {
-		return 0, nil // who asks before he acts learns what he may do, wherever he comes from
-	}
-	if err := localdoor.Of(r.Context(), a.Client); err != nil {
+	switch {
+	case proven || localdoor.Is(r.Context(), a.Client):
+	case a.Event != "before":
+		return http.StatusForbidden, errors.New("it does not come from that client by a pair of sockets that it made")
+	case runtime.GOOS != "linux": // who asks before he acts learns what he may do, wherever he comes from
+	case localdoor.Below(r.Context(), a.Client) != nil:
 		return http.StatusForbidden, errors.New("it does not come from that client")
 	}
 	if a.Event != "prompt" {

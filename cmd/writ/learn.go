@@ -276,7 +276,7 @@ func (f *flags) askLearned(c *cobra.Command, file string, r *learn.Report) error
 	if !grew {
 		return nil
 	}
-	doors, err := f.doors()
+	doors, err := f.doors(false)
 	if err != nil {
 		fmt.Fprintln(out, "no gateway runs on this state directory: the next one has it in force")
 		return nil

@@ -33,7 +33,7 @@ func reloadCommand() *cobra.Command {
 			"otherwise, has to answer before anything changes; one that is no more ends after the calls that\n" +
 			"run there; the others keep running. Shadow, approvals, evidence_megabytes and the memory take a restart.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			doors, err := f.doors()
+			doors, err := f.doors(false)
 			if err != nil {
 				return err
 			}

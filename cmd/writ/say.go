@@ -155,7 +155,7 @@ const tokenVariable = "WRIT_TOKEN"
 // sayTo brings the user's words to each session of the client with that process id: it
 // has one in each gateway that it started, or one that those share.
 func (f *flags) sayTo(ctx context.Context, pid int, text string) (all []said, err error) {
-	doors, err := f.doors()
+	doors, err := f.doors(false)
 	if err != nil {
 		return nil, err
 	}

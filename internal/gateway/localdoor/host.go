@@ -5,19 +5,18 @@ import (
 	"slices"
 )
 
-// Of is an error, ErrKin, unless the process at the other end of a request is the client
-// itself, or this very program in a process that the client started. Whatever else a
-// client started may be an agent's, and says what it likes. Of this program only `writ
-// hook` speaks for a client, and it says what came over Stdin.
-func Of(ctx context.Context, client int) error {
-	pid, ok := ctx.Value(peerKey{}).(int)
-	if !ok || client <= 1 {
-		return ErrKin
-	}
-	if pid == client {
-		return nil
-	}
-	if !sameProgram(pid) || !slices.Contains(line(pid), client) {
+// Is reports whether the process at the other end of a request is the client itself.
+func Is(ctx context.Context, client int) bool {
+	by, ok := ctx.Value(peerKey{}).(peer)
+	return ok && client > 1 && by.pid == client
+}
+
+// Below is an error, ErrKin, unless the process at the other end of a request is the
+// client, or descends from it and runs this very program now. Any program can have run in
+// it before, and can speak over its connection still: what it says is nobody's word.
+func Below(ctx context.Context, client int) error {
+	by, ok := ctx.Value(peerKey{}).(peer)
+	if !Is(ctx, client) && (!ok || client <= 1 || !sameProgram(by.pid) || !slices.Contains(line(by.pid), client)) {
 		return ErrKin
 	}
 	return nil

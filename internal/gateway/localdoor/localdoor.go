@@ -166,7 +166,7 @@ func (l sameAccount) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if checkPeer(c) == nil {
-			return c, nil
+			return accepted(c), nil
 		}
 		c.Close()
 	}
@@ -323,7 +323,7 @@ func (g *Gateway) greet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := g.dial(ctx, c)
+	conn, err := g.dial(ctx, c, plain)
 	if err != nil {
 		return err
 	}
@@ -340,6 +340,16 @@ func (g *Gateway) place() string {
 // Client returns a client whose every connection is to this gateway, whatever
 // the host in a URL says. It follows no redirect and no proxy.
 func (g *Gateway) Client(timeout time.Duration) (*http.Client, error) {
+	return g.client(timeout, plain)
+}
+
+func plain(c net.Conn) (net.Conn, error) { return c, nil }
+
+// Handing is a client that hands its standard input over with each connection (see
+// HandedBy). It reaches no gateway whose door is a port.
+func (g *Gateway) Handing() (*http.Client, error) { return g.client(0, handsStdin) }
+
+func (g *Gateway) client(timeout time.Duration, with func(net.Conn) (net.Conn, error)) (*http.Client, error) {
 	c, err := proof(g.entry.Key)
 	if err != nil {
 		return nil, err
@@ -347,7 +357,7 @@ func (g *Gateway) Client(timeout time.Duration) (*http.Client, error) {
 	return &http.Client{
 		Timeout: timeout,
 		Transport: &http.Transport{
-			DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return g.dial(ctx, c) },
+			DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return g.dial(ctx, c, with) },
 			DialContext: func(context.Context, string, string) (net.Conn, error) {
 				return nil, errors.New("the door is reached over https")
 			},
@@ -356,7 +366,7 @@ func (g *Gateway) Client(timeout time.Duration) (*http.Client, error) {
 	}, nil
 }
 
-func (g *Gateway) dial(ctx context.Context, c *tls.Config) (net.Conn, error) {
+func (g *Gateway) dial(ctx context.Context, c *tls.Config, with func(net.Conn) (net.Conn, error)) (net.Conn, error) {
 	var d net.Dialer
 	network := "unix"
 	if g.entry.Address != "" {
@@ -370,7 +380,12 @@ func (g *Gateway) dial(ctx context.Context, c *tls.Config) (net.Conn, error) {
 		raw.Close()
 		return nil, ErrStranger
 	}
-	conn := tls.Client(raw, c)
+	over, err := with(raw)
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	conn := tls.Client(over, c)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, err

@@ -20,10 +20,8 @@ type peerKey struct{}
 // it is an http.Server's ConnContext.
 func Context(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
-		if u, ok := t.NetConn().(*net.UnixConn); ok {
-			if pid, ok := peerOf(u); ok {
-				return context.WithValue(ctx, peerKey{}, pid)
-			}
+		if p, ok := peerIn(t); ok {
+			return context.WithValue(ctx, peerKey{}, p)
 		}
 	}
 	return ctx
@@ -36,11 +34,11 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 // started it has none. Who runs as the same account can still have another program
 // start one for him; that is in LIMITATIONS.md.
 func Apart(ctx context.Context, from ...int) error {
-	pid, ok := ctx.Value(peerKey{}).(int)
+	by, ok := ctx.Value(peerKey{}).(peer)
 	if !ok {
 		return ErrKin
 	}
-	line, err := ancestry(pid)
+	line, err := ancestry(by.pid)
 	if err != nil || slices.ContainsFunc(line, func(p int) bool { return slices.Contains(from, p) }) {
 		return ErrKin
 	}

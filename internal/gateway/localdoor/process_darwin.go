@@ -41,9 +41,6 @@ func startOf(pid int) (start, among string) {
 	return fmt.Sprintf("%d%06d", p.Proc.P_starttime.Sec, p.Proc.P_starttime.Usec), "darwin"
 }
 
-// Stdin is not known here.
-func Stdin() (pid int, ok bool) { return 0, false }
-
 func parentOf(pid int) int {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(p.Proc.P_pid) != pid {

@@ -92,16 +92,6 @@ func startOf(pid int) (start, among string) {
 	return s.started, string(boot) + names
 }
 
-// Stdin is the process that made the other end of this one's standard input, as the
-// kernel knows it: what is read there came from it, or from whom it gave that end to.
-func Stdin() (pid int, ok bool) {
-	who, err := unix.GetsockoptUcred(0, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil || who.Pid <= 0 || int(who.Uid) != os.Geteuid() {
-		return 0, false
-	}
-	return int(who.Pid), true
-}
-
 func parentOf(pid int) int {
 	s, err := statOf(pid)
 	if err != nil {

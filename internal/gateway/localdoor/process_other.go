@@ -10,9 +10,6 @@ func ancestry(int) ([]int, error) { return nil, ErrKin }
 
 func startOf(int) (start, among string) { return "", "" }
 
-// Stdin is not known here.
-func Stdin() (pid int, ok bool) { return 0, false }
-
 func parentOf(int) int { return 0 }
 
 func sameProgram(int) bool { return false }
