@@ -91,6 +91,7 @@ func readClaude(b []byte) (e claudeEvent, ok bool) {
 		return s
 	}
 	e.name, e.mode, e.Dir = text("hook_event_name"), text("permission_mode"), text("cwd")
+	e.Conversation = text("session_id")
 	e.Event = map[string]string{"PreToolUse": "before", "PostToolUse": "after", "PostToolUseFailure": "after", "UserPromptSubmit": "prompt"}[e.name]
 	switch e.Event {
 	case "prompt":
@@ -323,7 +324,7 @@ func postHook(ctx context.Context, door *http.Client, a *hookAsked) (reply hookS
 func (a *hookAsked) encode() []byte {
 	b := []byte("{}")
 	set := func(name string, v []byte) { b = strictjson.Set(b, name, v) }
-	for _, t := range []struct{ name, text string }{{"host", a.Host}, {"event", a.Event}, {"id", a.ID}, {"tool", a.Tool}, {"root", a.Root}, {"dir", a.Dir}, {"error", a.Failed}, {"text", a.Text}} {
+	for _, t := range []struct{ name, text string }{{"host", a.Host}, {"event", a.Event}, {"conversation", a.Conversation}, {"id", a.ID}, {"tool", a.Tool}, {"root", a.Root}, {"dir", a.Dir}, {"error", a.Failed}, {"text", a.Text}} {
 		if t.text != "" {
 			set(t.name, strictjson.Quote(strings.ToValidUTF8(t.text, "\uFFFD")))
 		}

@@ -43,18 +43,19 @@ type hookSaid struct {
 
 // hookAsked is what a host says, as it was read.
 type hookAsked struct {
-	Host        string
-	Client      int
-	Event       string // before, after or prompt; stdin, where the request is on the socket that came with it
-	ID, Tool    string
-	Arguments   strictjson.Value
-	Root, Dir   string // the directory the client was opened in, and where the call begins
-	Prompts     bool   // a person is asked where the answer is ask
-	Interactive bool   // a person types at the client
-	Result      strictjson.Value
-	Failed      string
-	Text        string
-	Token       string // of whoever speaks for it, in no body
+	Host         string
+	Client       int
+	Event        string // before, after or prompt; stdin, where the request is on the socket that came with it
+	Conversation string // the host's name of it
+	ID, Tool     string
+	Arguments    strictjson.Value
+	Root, Dir    string // the directory the client was opened in, and where the call begins
+	Prompts      bool   // a person is asked where the answer is ask
+	Interactive  bool   // a person types at the client
+	Result       strictjson.Value
+	Failed       string
+	Text         string
+	Token        string // of whoever speaks for it, in no body
 }
 
 // hookLimits bound a body: a result and what is said beside it.
@@ -66,7 +67,7 @@ func readHook(b []byte) (a hookAsked, ok bool) {
 	if err != nil || v.Kind() != strictjson.Object {
 		return a, false
 	}
-	texts := map[string]*string{"host": &a.Host, "event": &a.Event, "id": &a.ID, "tool": &a.Tool, "root": &a.Root, "dir": &a.Dir, "error": &a.Failed, "text": &a.Text}
+	texts := map[string]*string{"host": &a.Host, "event": &a.Event, "conversation": &a.Conversation, "id": &a.ID, "tool": &a.Tool, "root": &a.Root, "dir": &a.Dir, "error": &a.Failed, "text": &a.Text}
 	flags := map[string]*bool{"prompts": &a.Prompts, "interactive": &a.Interactive}
 	for name, m := range v.Members() {
 		ok := true
@@ -100,7 +101,7 @@ func readHook(b []byte) (a hookAsked, ok bool) {
 	default:
 		ok = false
 	}
-	return a, ok && a.Host != "" && (a.Client > 1 || a.Event == "stdin")
+	return a, ok && a.Host != "" && len(a.Conversation) <= 200 && (a.Client > 1 || a.Event == "stdin")
 }
 
 // call is the call that is judged. own are the paths that no tool may name.
@@ -110,7 +111,7 @@ func (a *hookAsked) call(h *hook.Host, own []string) (hook.Call, gateway.HostCal
 		c.Reads, c.Why, c.Tool = false, hook.NotRead+"it may come upon Writ's own files", a.Tool
 	}
 	c.Judged = c.Judged && (c.Definition == nil || !trustedDefinition(*c.Definition, a.Root, a.Dir))
-	return c, gateway.HostCall{ID: a.ID, Call: c.Call, Names: c.Names, Dir: absolute(a.Dir), Elsewhere: c.Moved}
+	return c, gateway.HostCall{ID: a.ID, Call: c.Call, Names: c.Names, Dir: absolute(a.Dir), Elsewhere: c.Moved, Conversation: a.Conversation}
 }
 
 func absolute(dir string) string {
@@ -198,7 +199,7 @@ func (o *files) hookHandler(g *gateway.Gateway, client *oneClient) http.HandlerF
 // hooked does what is asked.
 func (o *files) hooked(ctx context.Context, g *gateway.Gateway, s downstream.Session, principal string, a *hookAsked) (reply hookSaid, err error) {
 	if a.Event == "prompt" {
-		reply.Evidence, err = g.Turn(ctx, s, a.Text)
+		reply.Evidence, err = g.TurnOf(ctx, s, a.Conversation, a.Text)
 		var halted *gateway.HaltedError
 		if errors.As(err, &halted) {
 			reply.Halted, reply.Reply, err = string(halted.Rejection.Reason), halted.Reply, nil
@@ -206,8 +207,8 @@ func (o *files) hooked(ctx context.Context, g *gateway.Gateway, s downstream.Ses
 		return reply, err
 	}
 	c, call := a.call(o.host, o.ownPaths)
-	if !c.Judged {
-		return hookSaid{Decision: "pass"}, nil
+	if !c.Judged { // but the call of a server's tool, which names no conversation, comes next
+		return hookSaid{Decision: "pass"}, g.Converse(ctx, s, a.Conversation)
 	}
 	if a.Event == "after" {
 		result := hook.Failed(a.Failed)

@@ -320,6 +320,12 @@ func TestHook(t *testing.T) {
 		{before("21", "Bash", "{\"command\":\"make all\"}", "default"), `"ask"`},
 		{event("UserPromptSubmit", "\"prompt\":\"please run `make all` for me\""), ""},
 		{before("22", "Bash", "{\"command\":\"make all\"}", "default"), ""},
+		// In another conversation it was not typed.
+		{strings.Replace(before("22b", "Bash", "{\"command\":\"make all\"}", "default"), `"session_id":"s"`, `"session_id":"other"`, 1), `"ask"`},
+		{before("22c", "Bash", "{\"command\":\"make all\"}", "default"), `"ask"`},
+		{event("UserPromptSubmit", "\"prompt\":\"please run `make all` for me\""), ""},
+		{strings.Replace(before("22d", "mcp__example__list", `{}`, "default"), `"session_id":"s"`, `"session_id":"other"`, 1), ""}, // the same, told of a server's tool
+		{before("22e", "Bash", "{\"command\":\"make all\"}", "default"), `"ask"`},
 		// Whatever else the client started says nothing for it: neither what was typed nor
 		// what came of a call.
 		{before("23", "Bash", `{"command":"rm -r x"}`, "bypassPermissions"), `"deny"`},

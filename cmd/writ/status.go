@@ -113,7 +113,7 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 	if f.config != "" {
 		configs = []string{f.config}
 	}
-	doors, _ := f.doors() // none is an answer
+	doors, _ := f.doors(false) // none is an answer
 	for _, door := range doors {
 		g, err := statusAt(ctx, door)
 		if err != nil {

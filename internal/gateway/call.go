@@ -125,7 +125,11 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 			return errNotRecorded
 		}
 		now := g.sessions.now()
-		if err := g.sessions.lapse(s, now); err != nil {
+		conversation := ""
+		if c.host != nil {
+			conversation = c.host.Conversation
+		}
+		if _, err := g.sessions.lapse(s, now, conversation); err != nil {
 			return err
 		}
 		s.active = now

@@ -30,6 +30,8 @@ type HostCall struct {
 	Names     []string
 	Dir       string
 	Elsewhere bool
+	// Conversation is the client's name of the one it makes the call in, "" for none.
+	Conversation string
 }
 
 // A Verdict is what a client is told of a call before it makes it.

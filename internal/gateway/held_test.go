@@ -153,6 +153,50 @@ func TestHeldTyped(t *testing.T) {
 	h.before("4", "Edit", edit, "pass")
 }
 
+// TestHeldConversations: what was typed vouches in the conversation it was typed in, which
+// another gateway of the same client knows too.
+func TestHeldConversations(t *testing.T) {
+	h := newHosted(t, onSQLite(t))
+	in := func(conversation, id, want string) {
+		t.Helper()
+		call := h.call(id, "Bash", `{"command":"make lint"}`)
+		call.Conversation = conversation
+		v, err := h.gw.Before(testContext(t), h.s, "local", call, false)
+		if err != nil || v.Allowed != (want == "pass") {
+			t.Errorf("%s in %q: %v %v, want %s", id, conversation, v.Allowed, err, want)
+		}
+	}
+	say := func(conversation string) {
+		t.Helper()
+		if _, err := h.gw.TurnOf(testContext(t), h.s, conversation, "please run `make lint`"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("a")
+	in("a", "1", "pass")
+	h.restart()
+	in("a", "2", "pass")
+	in("", "3", "pass") // by whoever names none: that of the newest
+	in("b", "4", "deny")
+	in("a", "5", "deny") // what was said there is over
+	say("b")
+	in("b", "6", "pass")
+	if err := h.gw.Converse(testContext(t), h.s, "b"); err != nil {
+		t.Fatal(err)
+	}
+	in("", "7", "pass")
+	if err := h.gw.Converse(testContext(t), h.s, "c"); err != nil {
+		t.Fatal(err)
+	}
+	in("", "8", "deny")
+	h.restart()
+	in("c", "9", "deny")
+	say("c")
+	in("c", "10", "pass")
+	say("d")
+	in("d", "11", "pass")
+}
+
 // TestHeldListedCommand: the operator lets a command pass, and nothing that begins so.
 func TestHeldListedCommand(t *testing.T) {
 	h := newHosted(t, onMaps(t), "/command: { role: query, from: [user] }", "/command: { role: query, from: [user, const: [make lint, go test ./...]] }")

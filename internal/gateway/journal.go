@@ -109,7 +109,7 @@ func (ss *sessions) with(s *session, f func() error) error {
 }
 
 // recordIn puts one record into a session that is open, made by f under its
-// lock, and waits for it. If somebody else appended to the session meanwhile it
+// lock, and waits for it; none where f has nothing to record. If somebody else appended to the session meanwhile it
 // is made anew on what there is then, a bounded number of times.
 func (ss *sessions) recordIn(ctx context.Context, id string, f func(*session) (*receipt, error)) (*receipt, error) {
 	s, err := ss.get(ctx, id)
@@ -125,7 +125,7 @@ func (ss *sessions) recordIn(ctx context.Context, id string, f func(*session) (*
 			rec, err = f(s)
 			return err
 		})
-		if err == nil {
+		if err == nil && rec != nil {
 			err = rec.wait()
 		}
 		if err == nil || try == 3 || !errors.Is(err, audit.ErrConflict) {

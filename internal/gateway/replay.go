@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,6 +48,7 @@ type Replayer struct {
 	Grounded     int                      // summaries whose quotes were found again
 	Skipped      int                      // decisions of another engine, and what rests on them
 	results      map[uint32]uint64        // evidence number to record number
+	conversation string                   // as session.conversation
 	halted       *writ.Rejection          // the input policy ended the session's calls
 	screen       *screen.Screen           // the gateway's; whoever checks a log has none
 	places       map[string]*places       // by namespace
@@ -100,6 +102,11 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	case KindApproval:
 		return r.approval(rec)
 	case KindLapse:
+		var data lapseData
+		if err := json.Unmarshal(rec.Data, &data); err != nil {
+			return fmt.Errorf("lapse: %w", err)
+		}
+		r.conversation = cmp.Or(data.Conversation, r.conversation)
 		if r.session != nil {
 			r.session.Lapse()
 			r.learns.lapsed()

@@ -63,10 +63,12 @@ type session struct {
 	halted     *writ.Rejection // the input policy ended its calls, or it was altered
 	active     time.Time       // of its newest record: when the user's turns lapse
 	opened     time.Time       // of its first
-	open       openData        // of its first
-	lastUsed   time.Time
-	touched    time.Time
-	bytes      int64 // of its evidence, as sessions.held counts it; guarded by sessions.mu
+	// conversation is the newest that the host named, as records call it, "" for none.
+	conversation string
+	open         openData // of its first
+	lastUsed     time.Time
+	touched      time.Time
+	bytes        int64 // of its evidence, as sessions.held counts it; guarded by sessions.mu
 
 	drained *sync.Cond // the queue became empty; its lock is mu
 
@@ -422,7 +424,7 @@ func (ss *sessions) restore(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	s.evidence, s.outdated, s.halted, s.open, s.opened = r.session, nil, r.halted, r.data, r.opened
+	s.evidence, s.outdated, s.halted, s.open, s.opened, s.conversation = r.session, nil, r.halted, r.data, r.opened, r.conversation
 	if s.evidence != nil {
 		s.evidence.Bound(ss.caps)
 	}

@@ -1,7 +1,10 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -62,11 +65,17 @@ func (e *HaltedError) Error() string { return "the input policy halts: " + strin
 // nothing that came by way of the agent is ever handed to Turn. With an input
 // policy a turn that matches it halts the session, with a *HaltedError.
 func (ss *sessions) Turn(ctx context.Context, in downstream.Session, text string) (id string, err error) {
+	return ss.TurnOf(ctx, in, "", text)
+}
+
+// TurnOf is Turn where the host has a name for the conversation, at most 200 bytes; ""
+// is that it has none.
+func (ss *sessions) TurnOf(ctx context.Context, in downstream.Session, conversation, text string) (id string, err error) {
 	var data turnData
 	var halted *HaltedError
 	_, err = ss.recordIn(ctx, in.PublicID(), func(s *session) (*receipt, error) {
 		now := ss.now()
-		if err := ss.lapse(s, now); err != nil {
+		if _, err := ss.lapse(s, now, conversation); err != nil {
 			return nil, err
 		}
 		_, zone := ss.clock().Zone()
@@ -112,17 +121,46 @@ func (ss *sessions) Reopen(ctx context.Context, in downstream.Session) error {
 	return err
 }
 
-// lapse ends the user's turns of a session that rested too long. The caller
-// holds s.mu.
-func (ss *sessions) lapse(s *session, now time.Time) error {
-	if s.evidence == nil || s.evidence.Turns() == 0 || now.Sub(s.active) <= turnLapse {
-		return nil
+// Converse says that the host goes on in the conversation of that name. What was typed in
+// another vouches for nothing more; calls of servers' tools, which name none, go by the
+// newest.
+func (ss *sessions) Converse(ctx context.Context, in downstream.Session, conversation string) error {
+	_, err := ss.recordIn(ctx, in.PublicID(), func(s *session) (rec *receipt, err error) {
+		if rec, err = ss.lapse(s, ss.now(), conversation); rec != nil {
+			ss.startFlush(s)
+		}
+		return rec, err
+	})
+	return err
+}
+
+// lapseData is the data of a lapse's record.
+type lapseData struct {
+	// Conversation is a digest of the name of the one that begins, "" where the same one
+	// goes on.
+	Conversation string `json:"conversation,omitempty"`
+}
+
+// lapse ends the user's turns of a session that rested too long, or whose host says that
+// this is another conversation. It returns the record, nil for none. The caller holds s.mu.
+func (ss *sessions) lapse(s *session, now time.Time, conversation string) (*receipt, error) {
+	var data lapseData
+	if conversation != "" {
+		sum := sha256.Sum256([]byte(conversation))
+		data.Conversation = hex.EncodeToString(sum[:8])
 	}
-	_, err := ss.write(s, withNext, KindLapse, now, struct{}{})
+	if data.Conversation == s.conversation {
+		data.Conversation = ""
+	}
+	if s.evidence == nil || data.Conversation == "" && (s.evidence.Turns() == 0 || now.Sub(s.active) <= turnLapse) {
+		return nil, nil
+	}
+	rec, err := ss.write(s, withNext, KindLapse, now, data)
 	if err == nil {
 		s.evidence.Lapse()
+		s.conversation = cmp.Or(data.Conversation, s.conversation)
 	}
-	return err
+	return rec, err
 }
 
 // turn folds a recorded turn.
