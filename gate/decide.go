@@ -84,6 +84,7 @@ func (j *judge) run() {
 		}
 	} else {
 		j.labelLeaves()
+		j.steered()
 		j.plainly()
 	}
 	j.closed()

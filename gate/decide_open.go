@@ -150,6 +150,26 @@ func (j *judge) atoms(l *leaf, more []string) {
 	j.unfoundedLeaf(l, writ.ProvenanceAtom)
 }
 
+// steered holds what steers a read (`steers: true`) to what its line accepts, as that of an
+// act: in which directory a program runs, for one, whose configuration names others.
+func (j *judge) steered() {
+	for _, l := range j.leaves {
+		if l.rule == nil || !l.rule.Steers || l.declined {
+			continue
+		}
+		was := l.founded // what the answer is worth goes by where the value was seen
+		r := j.vouch(l)
+		if l.founded = was; r == "" {
+			continue
+		}
+		if j.session() == nil {
+			j.unfounded = []writ.Failure{{Reason: writ.ProvenanceSession, Need: needs[writ.ProvenanceSession]}}
+			return
+		}
+		j.unfoundedLeaf(l, r)
+	}
+}
+
 // plainly holds a read to plain words, where its contract says `arguments: plain`: it is
 // a draft of what nobody reviewed. What it is asked with names no link, host or mail
 // address and no key that nothing vouches for, and no argument of the caller's making;

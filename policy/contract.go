@@ -236,6 +236,7 @@ type ArgRule struct {
 	FromDefault bool     // From was omitted in the policy
 	Words       []string // R8: "file" makes a typed 13 this argument's 13
 	Units       []string // R8: "shares" makes a 50 before it this amount's 50
+	Steers      bool     // held to From by a read too
 	EndsDay     bool     // R10: a day that the user named stands for its end
 	MaxItems    int      // R16; 0 means 50 on authority roles, no bound else
 	Normalise   bool     // R17: replace by the canonical form, report transformed

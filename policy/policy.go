@@ -130,6 +130,9 @@ type argFile struct {
 	// Units are those that make the user's number this amount directly before them:
 	// "50 shares" (R8, R11).
 	Units strictyaml.Words `yaml:"units"`
+	// Steers says that the argument of a read decides what runs, and is held to what its
+	// line accepts as an act's is.
+	Steers strictyaml.Truth `yaml:"steers"`
 	// EndsDay says that the time ends something: a day that the user names ends at
 	// 23:59 or at the midnight after (R10).
 	EndsDay strictyaml.Truth `yaml:"ends_day"`
