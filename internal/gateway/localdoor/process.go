@@ -14,6 +14,10 @@ import (
 // must not, or cannot be traced to whom it descends from.
 var ErrKin = errors.New("it was not started by a person at a terminal of his own")
 
+// ErrLoose says that a process may not answer for a person, because it may be one that the
+// agent started and that cut itself loose.
+var ErrLoose = errors.New("its terminal was opened after the agent's client was started, by a program that nobody is the parent of any more: use one that was open before, or log in anew")
+
 type peerKey struct{}
 
 // Context keeps the process at the other end of a connection that Listen accepted;
@@ -27,12 +31,14 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// Apart is an error, ErrKin, unless the process at the other end of a request
-// provably descends from none of these: the client whose calls wait, the gateway and
-// the servers it started. Each ancestor is looked at, up to the leader of its
-// terminal's session, which must be one: a process that cut itself loose from whom
-// started it has none. Who runs as the same account can still have another program
-// start one for him; that is in LIMITATIONS.md.
+// Apart is an error unless the process at the other end of a request provably descends
+// from none of these: the client whose calls wait, the gateway and the servers it started.
+// It is ErrKin where it does, or cannot be traced, and ErrLoose where it may. Each ancestor
+// is looked at, and the leader of its terminal's session must be one. A process that cut
+// itself loose from whom started it, and took a terminal for itself, has an ancestor that
+// nobody is the parent of any more: where such a one is younger than one of these, and was
+// not logged in apart from it, it counts as its child. Who runs as the same account can still have
+// another program start one for him; that is in LIMITATIONS.md.
 func Apart(ctx context.Context, from ...int) error {
 	by, ok := ctx.Value(peerKey{}).(peer)
 	if !ok {
@@ -41,6 +47,9 @@ func Apart(ctx context.Context, from ...int) error {
 	line, err := ancestry(by.pid)
 	if err != nil || slices.ContainsFunc(line, func(p int) bool { return slices.Contains(from, p) }) {
 		return ErrKin
+	}
+	if slices.ContainsFunc(from, func(p int) bool { return loose(line, p) }) {
+		return ErrLoose
 	}
 	return nil
 }

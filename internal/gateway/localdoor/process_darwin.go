@@ -51,3 +51,6 @@ func parentOf(pid int) int {
 
 // sameProgram is not known here.
 func sameProgram(int) bool { return false }
+
+// loose is not known here.
+func loose([]int, int) bool { return false }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,6 +54,54 @@ func ancestry(pid int) (line []int, err error) {
 		return nil, ErrKin
 	}
 	return line, nil
+}
+
+// loose reports whether a line of processes may have begun below another one: its
+// uppermost one of this account was left to the first process, or to a user's service
+// manager, was started no earlier, and is of the same login and group of processes. Neither
+// a login nor, without the account's leave, a group can be left.
+func loose(line []int, other int) bool {
+	from, err := statOf(other)
+	if err != nil {
+		return true
+	}
+	for i, n := range line[:len(line)-1] {
+		above, err := statOf(line[i+1])
+		if err != nil {
+			return true
+		}
+		if line[i+1] != 1 && above.name != "systemd" {
+			continue
+		}
+		p, err := statOf(n)
+		at, perr := strconv.ParseUint(p.started, 10, 64)
+		since, serr := strconv.ParseUint(from.started, 10, 64)
+		if err != nil || perr != nil || serr != nil {
+			return true
+		}
+		return at >= since && !loggedIn(n) && !apart(n, other)
+	}
+	return false
+}
+
+// loggedIn reports whether a process was started by root, and this one was not.
+func loggedIn(pid int) bool {
+	// Who owns the directory in /proc says less: a process can make that root.
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err == nil && os.Geteuid() != 0 && bytes.Contains(b, []byte("\nUid:\t0\t"))
+}
+
+// apart reports whether two processes are of different logins, or different groups. A
+// login that was never told to the kernel can be told to it by anybody, once.
+func apart(a, b int) bool {
+	for _, name := range []string{"sessionid", "cgroup"} {
+		x, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", a, name))
+		y, yerr := os.ReadFile(fmt.Sprintf("/proc/%d/%s", b, name))
+		if err == nil && yerr == nil && !bytes.Equal(x, y) && string(y) != "4294967295" {
+			return true
+		}
+	}
+	return false
 }
 
 type stat struct {

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// stray COMMAND … leaves who started it, opens a terminal for itself and runs the command
+// there, as what an agent's shell starts may. What is shown goes to descriptor 3.
+func init() {
+	programs["stray"] = func() {
+		parent := strconv.Itoa(os.Getpid())
+		cmd := exec.Command("stray-on", append([]string{parent}, os.Args[1:]...)...)
+		cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
+		cmd.ExtraFiles = []*os.File{os.NewFile(3, "out")}
+		must(cmd.Start())
+	}
+	programs["stray-on"] = func() {
+		out := os.NewFile(3, "out")
+		for strconv.Itoa(os.Getppid()) == os.Args[1] {
+			runtime.Gosched()
+		}
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid())); os.Getppid() != 1 && string(name) != "systemd\n" {
+			fmt.Fprintf(out, "adopted by %s", name)
+			return
+		}
+		keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+		must(err)
+		must(unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0))
+		n, err := unix.IoctlGetUint32(int(keys.Fd()), unix.TIOCGPTN)
+		must(err)
+		tty, err := os.OpenFile("/dev/pts/"+strconv.FormatUint(uint64(n), 10), os.O_RDWR|unix.O_NOCTTY, 0)
+		must(err)
+		cmd := exec.Command(os.Args[2], os.Args[3:]...)
+		var shown bytes.Buffer
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, &shown, &shown
+		cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+		err = cmd.Run()
+		fmt.Fprintf(out, "%v: %s", err, &shown)
+	}
+}
+
+// TestStray: who left the client that started him, and opened a terminal for himself, is
+// still no person.
+func TestStray(t *testing.T) {
+	config, state := approving(t, []byte(sayPolicy)), ownState(t)
+	end := startServer(state, config)
+	defer end()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stray := exec.Command("stray", "writ", "session", "say", "--state", state, "--pid", strconv.Itoa(os.Getpid()), "close ticket INC-1042")
+	stray.ExtraFiles = []*os.File{w}
+	if err := stray.Run(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	b, _ := io.ReadAll(r)
+	if strings.HasPrefix(string(b), "adopted by ") {
+		t.Skipf("what is left here is %s, which is neither the first process nor systemd", b)
+	}
+	if !strings.HasPrefix(string(b), "exit status 77") || !strings.Contains(string(b), "after the agent's client was started") {
+		t.Errorf("%s", b)
+	}
+}
