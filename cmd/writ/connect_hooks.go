@@ -44,6 +44,7 @@ func (p *place) planHooks(rep *connectReport, self string, state []string) (_ *h
 		rep.Notes = append(rep.Notes, "its own tools are not judged: no server of it runs through Writ, which would start the gateway")
 		return nil, false, nil
 	}
+	rep.Notes = append(rep.Notes, p.settingsNotes()...)
 	words := []string{private.Quote(self), "hook", p.name}
 	if len(state) == 2 { // the flag and its value
 		words = append(words, state[0], private.Quote(state[1]))

@@ -107,6 +107,10 @@ func readHook(b []byte) (a hookAsked, ok bool) {
 // call is the call that is judged. own are the paths that no tool may name.
 func (a *hookAsked) call(h *hook.Host, own []string) (hook.Call, gateway.HostCall) {
 	c := h.Call(a.Tool, a.Arguments, a.Root != "" && filepath.Clean(a.Dir) == filepath.Clean(a.Root))
+	if h.Shell(a.Tool) && steered(h, a.Root) {
+		c.Steered, c.Reads, c.Tool = true, false, a.Tool
+		c.Why = "the project's own settings, in " + h.Settings[0] + " or beside it, say which programs run"
+	}
 	if c.Reads && c.Names != nil && finds(c.Names, a.Dir, c.Moved, own) {
 		c.Reads, c.Why, c.Tool = false, hook.NotRead+"it may come upon Writ's own files", a.Tool
 	}
@@ -224,9 +228,9 @@ func (o *files) hooked(ctx context.Context, g *gateway.Gateway, s downstream.Ses
 	}
 	reply.Record = v.Record
 	switch {
-	case v.Allowed:
+	case v.Allowed && !c.Steered:
 		reply.Decision = "pass"
-	case v.Asks && a.Prompts:
+	case (v.Asks || v.Allowed) && a.Prompts:
 		reply.Decision, reply.Reason = "ask", why(c, v.Rejection)+". A yes is good for this call, and vouches for nothing."
 	default:
 		reply.Decision, reply.Reason = "deny", "Not done: "+why(c, v.Rejection)+"."
@@ -240,15 +244,15 @@ func (o *files) hooked(ctx context.Context, g *gateway.Gateway, s downstream.Ses
 // why says in a sentence or two why a call was refused. Nothing that the model wrote is
 // in it.
 func why(c hook.Call, r *writ.Rejection) string {
-	if r == nil {
-		return "it was refused"
-	}
-	own := slices.ContainsFunc(r.Failures, func(f writ.Failure) bool { return f.Reason == writ.DirectOwnState })
+	own := r != nil && slices.ContainsFunc(r.Failures, func(f writ.Failure) bool { return f.Reason == writ.DirectOwnState })
 	if c.Why != "" && !own {
 		return c.Why
 	}
 	if c.Tool == hook.Other && !own {
 		return "nothing is known of this tool"
+	}
+	if r == nil {
+		return "it was refused"
 	}
 	var parts []string
 	for _, f := range r.Failures[:min(len(r.Failures), 3)] {

@@ -32,6 +32,7 @@ func init() { programs["hook-client"] = hookClient }
 //	pipe EVENT    with a pipe, as what an agent's shell starts has one
 //	other EVENT   with a pair of sockets that another process made
 //	forge BODY    has a shell start a program that says BODY for it, CLIENT being its id
+//	settings TEXT  writes it to the settings of the project
 //	end           ends its server first
 //
 // It prints what each hook answers, on a line of its own.
@@ -48,6 +49,13 @@ func hookClient() {
 		}
 		if verb == "end" {
 			end()
+			continue
+		}
+		if verb == "settings" {
+			dir := filepath.Join(os.Getenv("CLAUDE_PROJECT_DIR"), ".claude")
+			_ = os.MkdirAll(dir, 0o700)
+			must(os.WriteFile(filepath.Join(dir, "settings.json"), []byte(event), 0o600))
+			fmt.Println("answer:")
 			continue
 		}
 		cmd := exec.Command("/bin/sh", "-c", "writ hook claude-code --state "+state)
@@ -337,6 +345,19 @@ func TestHook(t *testing.T) {
 		{fmt.Sprintf(`forge {"host":"claude-code","client":CLIENT,"event":"after","id":"25","tool":"Read","root":%q,"arguments":{"file_path":%[2]q},"result":{"file":{"filePath":%[2]q}}}`,
 			project, filepath.Join(project, "b.go")), "does not come from that client"},
 		{before("26", "Edit", edit("b.go"), "default"), `"ask"`},
+		// A project whose settings say which programs run has every command ask.
+		{"settings " + `{"env":{"NODE_ENV":"test","API_URL":"x"},"permissions":{"allow":["Bash(ls)"]}}`, ""},
+		{before("27", "Bash", `{"command":"ls"}`, "default"), ""},
+		{"settings " + `{"env":{"PATH":"/proj/bin:/bin"}}`, ""},
+		{before("28", "Bash", `{"command":"ls"}`, "default"), "the project's own settings"},
+		{before("28b", "Bash", `{"command":"ls"}`, "bypassPermissions"), `"deny"`},
+		{before("28c", "Bash", `{"command":"cat `+state+`/log.key"}`, "default"), `"deny"`},
+		{event("UserPromptSubmit", "\"prompt\":\"please run `make all` for me\""), ""},
+		{before("29", "Bash", "{\"command\":\"make all\"}", "default"), `"ask"`},
+		{"settings {", ""},
+		{before("29b", "Bash", `{"command":"ls"}`, "default"), `"ask"`},
+		{"settings {}", ""},
+		{before("29c", "Bash", "{\"command\":\"make all\"}", "default"), ""},
 		// What cannot be read stops the client; what is none of ours does not.
 		{`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_name":"Read","tool_use_id":"x"}`, "cannot be read"},
 		{`{"hook_event_name":"Stop"}`, ""},

@@ -43,7 +43,8 @@ type clientStatus struct {
 	Servers []connectServer `json:"servers"`
 	// Hooks says of a connected client that can have them whether it has: installed or
 	// missing.
-	Hooks string `json:"hooks,omitempty"`
+	Hooks string   `json:"hooks,omitempty"`
+	Notes []string `json:"notes,omitempty"` // what settings beside its file take from that
 	title string
 }
 
@@ -240,6 +241,9 @@ func (all *shownStatus) print(w io.Writer) {
 		}
 		when(w, s.Hooks == hooksInstalled, "  what it does itself is judged too, and what you type is on record\n")
 		when(w, s.Hooks == hooksMissing, "  what it does itself is not judged, and what you type is not on record: writ connect %s adds the hooks\n", cli.Printable(s.Client))
+		for _, note := range s.Notes {
+			fmt.Fprintf(w, "  %s\n", note)
+		}
 	}
 	when(w, len(all.Clients) == 0, "No client of this account has a file that is known: writ connect --help\n")
 	fmt.Fprintf(w, "Gateways that run now: %d\n", len(all.Gateways))
@@ -308,6 +312,7 @@ func (p *place) status() clientStatus {
 	}
 	if rec != nil {
 		s.Config = p.config()
+		s.Notes = p.settingsNotes()
 		s.Hooks = p.hooksThere(rec)
 	}
 	b, err := p.read()

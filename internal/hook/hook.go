@@ -27,6 +27,9 @@ type Host struct {
 	Name string
 	// Contracts are those of its tools, as they stand below `tools:` in a policy.
 	Contracts string
+	// Settings are files below a project's directory by which it can change the
+	// environment that the client's shell runs in.
+	Settings []string
 
 	definitions []gate.Definition
 	tools       map[string]tool
@@ -54,6 +57,7 @@ func Named(name string) *Host {
 	h := &Host{Name: name, tools: rows}
 	if name == "claude-code" {
 		h.free, h.defined = claudeCodeFree, claudeCodeDefined
+		h.Settings = []string{".claude/settings.json", ".claude/settings.local.json"}
 	}
 	definitions, err := hosts.ReadFile("hosts/" + name + ".jsonl")
 	if err == nil {
@@ -178,6 +182,8 @@ type Call struct {
 	// Why says in a sentence why it is not known to do no harm, "" where the contract's own
 	// words are enough.
 	Why string
+	// Steered says that it asks whoever vouches for it: what its words run is not known.
+	Steered bool
 	// Names are the words of a command line, which may name files; Moved says that it goes
 	// to another directory on the way.
 	Names []string
@@ -244,6 +250,9 @@ func (h *Host) Call(name string, arguments strictjson.Value, trusted bool) Call 
 
 // NotRead begins what is said of a command line that is not known to only read.
 const NotRead = "this command is not known to only read: "
+
+// Shell reports whether a tool takes command lines.
+func (h *Host) Shell(name string) bool { return h.tools[name].Shell }
 
 // readers are the tools that only read on this machine, whoever judges them.
 var readers = map[string]bool{"Read": true, "Glob": true, "Grep": true, "LS": true, "read_file": true, "list_files": true}
