@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -160,5 +161,27 @@ func TestHanded(t *testing.T) {
 	}
 	if got := ask(all[0].Handing); got != "nothing" {
 		t.Errorf("a file: %.40q", got)
+	}
+}
+
+// TestOlder: who was there before the client has not cut himself loose from it; of one that
+// is gone nothing is known.
+func TestOlder(t *testing.T) {
+	client := exec.Command("cat")
+	in, err := client.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := line(os.Getpid())
+	if loose(append(line, 1), client.Process.Pid) {
+		t.Errorf("%v counts as below a younger process", line)
+	}
+	in.Close()
+	client.Wait()
+	if !loose(append(line, 1), client.Process.Pid) {
+		t.Error("apart from a process that is gone")
 	}
 }

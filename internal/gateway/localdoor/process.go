@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net"
+	"os"
 	"slices"
 )
 
@@ -36,9 +37,10 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 // It is ErrKin where it does, or cannot be traced, and ErrLoose where it may. Each ancestor
 // is looked at, and the leader of its terminal's session must be one. A process that cut
 // itself loose from whom started it, and took a terminal for itself, has an ancestor that
-// nobody is the parent of any more: where such a one is younger than one of these, and was
-// not logged in apart from it, it counts as its child. Who runs as the same account can still have
-// another program start one for him; that is in LIMITATIONS.md.
+// nobody is the parent of any more: where such a one is younger than the client, and was
+// not logged in apart from it, it counts as its child. A gateway that has no one client is
+// older than many a person's terminal, and is not compared with. Who runs as the same
+// account can still have another program start one for him; that is in LIMITATIONS.md.
 func Apart(ctx context.Context, from ...int) error {
 	by, ok := ctx.Value(peerKey{}).(peer)
 	if !ok {
@@ -48,7 +50,7 @@ func Apart(ctx context.Context, from ...int) error {
 	if err != nil || slices.ContainsFunc(line, func(p int) bool { return slices.Contains(from, p) }) {
 		return ErrKin
 	}
-	if slices.ContainsFunc(from, func(p int) bool { return loose(line, p) }) {
+	if slices.ContainsFunc(from, func(p int) bool { return p != os.Getpid() && loose(line, p) }) {
 		return ErrLoose
 	}
 	return nil
