@@ -37,7 +37,11 @@ func newWorld(suite string, tools []tool, policies fs.FS, profile policy.Profile
 		w.defaults = true
 		src = []byte("pins: optional\ntools:\n")
 		for _, t := range tools {
-			src = fmt.Appendf(src, "  %s/%s: { effect: %s }\n", w.server, t.Name, t.Effect)
+			effect := t.Effect
+			if c := (&policy.Contract{Tool: t.Name, Effect: policy.Write}); effect == "write" && c.BeliedBy(t.Name) != "" {
+				effect = "[write, send]"
+			}
+			src = fmt.Appendf(src, "  %s/%s: { effect: %s }\n", w.server, t.Name, effect)
 		}
 	} else if err != nil {
 		return nil, err
