@@ -459,8 +459,8 @@ var doors = []door{
 	{"audit", "Store", "AppendUnsynced", []string{"internal/gateway.sessions.append"}},
 	// Two places speak to a running gateway of the state directory, over the door
 	// that proves it: to call, and to answer what waits.
-	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.flags.through", "cmd/writ.flags.doors"}},
-	{"internal/gateway/localdoor", "Gateway", "Handing", []string{"cmd/writ.flags.doors"}},
+	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.flags.through", "cmd/writ.flags.reach"}},
+	{"internal/gateway/localdoor", "Gateway", "Handing", []string{"cmd/writ.flags.reach"}},
 	// What a client itself says is read in one place, on the socket that it made.
 	{"internal/gateway/localdoor", "", "HandedBy", []string{"cmd/writ.files.hookHandler"}},
 	// A person's answer comes in by one handler of the local door, from a client that

@@ -131,7 +131,7 @@ func (m *making) compare(t *Tool, c *policy.Contract) {
 		if o.HasJoin && !t.input.Knows(o.Join) {
 			warn(c.Line, c.Col, "an output joins an argument the tool's schema does not have; it labels nothing", "")
 		}
-		if !o.InText && slices.ContainsFunc(t.output, func(s *schema.Schema) bool { return s.Omits(concrete(o.At.Tokens)) }) {
+		if !o.InText && slices.ContainsFunc(t.output, func(s *schema.Schema) bool { return s.Omits(o.At.Tokens) }) {
 			warn(c.Line, c.Col, "the output "+strconv.Quote(o.At.Source)+" is not in the tool's output schema; it labels nothing", "")
 		}
 	}

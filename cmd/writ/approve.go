@@ -98,16 +98,16 @@ type waiting struct {
 
 const approvalsURL = "https://localhost/approvals"
 
-// doors are the local doors of the gateways that run on the state directory.
-// handing has standard input handed over there.
-func (f *flags) doors(handing bool) (out []*http.Client, err error) {
+// reach finds the local doors of the gateways that run on the state directory, and what
+// tells them apart. handing has standard input handed over there.
+func (f *flags) reach(handing bool) (ids []string, out []*http.Client, err error) {
 	state, err := stateDir(f.state)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all, err := gateways(state)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, g := range all {
 		reach := func() (*http.Client, error) { return g.Client(0) }
@@ -115,13 +115,19 @@ func (f *flags) doors(handing bool) (out []*http.Client, err error) {
 			reach = g.Handing
 		}
 		if c, err := reach(); err == nil {
-			out = append(out, c)
+			ids, out = append(ids, g.ID()), append(out, c)
 		}
 	}
-	if len(out) == 0 {
-		return nil, cli.Fail(cli.ExitIO, "writ serve", "no gateway runs on this state directory")
+	return ids, out, nil
+}
+
+// doors are those doors, of which there has to be one.
+func (f *flags) doors(handing bool) ([]*http.Client, error) {
+	_, out, err := f.reach(handing)
+	if err == nil && len(out) == 0 {
+		err = cli.Fail(cli.ExitIO, "writ serve", "no gateway runs on this state directory")
 	}
-	return out, nil
+	return out, err
 }
 
 // waiting lists what waits in all gateways.
@@ -333,29 +339,21 @@ func (f *flags) watch(c *cobra.Command) error {
 	out := c.OutOrStdout()
 	news, begun, ended, known := make(chan waiting), make(chan struct{}), make(chan string), map[string]bool{}
 	look := func() error { // for gateways that were not there before
-		state, err := stateDir(f.state)
-		if err != nil {
-			return err
-		}
-		all, err := gateways(state)
-		if err != nil {
-			return err
-		}
-		for _, g := range all {
-			door, err := g.Client(0)
-			if err != nil || known[g.ID()] {
+		ids, doors, err := f.reach(false)
+		for i, id := range ids {
+			if known[id] {
 				continue
 			}
-			known[g.ID()] = true
+			known[id] = true
 			go func() {
-				follow(ctx, door, news, begun)
+				follow(ctx, doors[i], news, begun)
 				select {
-				case ended <- g.ID():
+				case ended <- id:
 				case <-ctx.Done():
 				}
 			}()
 		}
-		return nil
+		return err
 	}
 	if err := look(); err != nil {
 		return err

@@ -406,7 +406,7 @@ func (c *call) forms(s *Session) error {
 			continue
 		}
 		person := slices.Contains([]string{"const", "grown", keptCall, "approval"}, l.Rule)
-		if provenance.CheckText(l.value) != "" && !(person && l.names() && !l.key && !l.answer && l.typ() == provenance.Untyped && provenance.Lines(l.value)) {
+		if provenance.CheckText(l.value) != "" && !(person && l.names() && !l.key && !l.answer && l.typ() == provenance.Untyped && onLines(l.value)) {
 			return wrong(l, "it holds what nobody sees")
 		}
 		if _, already, why := provenance.Canonical(l.typ(), l.value); !l.key && l.typ() != provenance.Untyped && (why != "" || !already) {

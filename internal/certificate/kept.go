@@ -3,9 +3,11 @@ package certificate
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
 )
 
 // keptCall is the rule of a value of a call that a person allowed from now on, as it is or
@@ -76,6 +78,14 @@ func (c *call) holds(line, v strictjson.Value, path []string, texts bool) bool {
 	a, errA := strictjson.Canonical(line.Raw())
 	b, errB := strictjson.Canonical(v.Raw())
 	return errA == nil && errB == nil && string(a) == string(b)
+}
+
+// onLines reports whether all that is not seen in a value is where its lines end and how
+// they are indented.
+func onLines(v strictjson.Value) bool {
+	s, _ := v.Text()
+	s = strings.NewReplacer("\n", " ", "\t", " ").Replace(s)
+	return provenance.CheckText(strictjson.StringOf(s)) == ""
 }
 
 // onlyFree reports whether a value holds free texts and nothing else.

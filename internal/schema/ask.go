@@ -165,9 +165,17 @@ func (s *Schema) Knows(path []string) bool {
 func (s *Schema) ListsValues(path []string) bool { return hasEnum(s.at(path)) }
 
 // Omits reports whether the schema spells the names of members somewhere on a path, and
-// neither the path's nor that there are others: a result will hardly have it.
-func (s *Schema) Omits(path []string) bool {
+// neither the path's nor that there are others: a result will hardly have it. "*" is any
+// member of an object and any element of an array.
+func (s *Schema) Omits(pattern []string) bool {
+	path := slices.Clone(pattern)
 	for i := range path {
+		if path[i] == "*" {
+			path[i] = "0"
+			if slices.ContainsFunc(s.at(path[:i]), func(t *js.Schema) bool { return len(t.Properties) > 0 }) {
+				return false // some of those that are spelled
+			}
+		}
 		if in := s.at(path[:i]); len(s.at(path[:i+1])) == 0 {
 			return !admits(in, true) && slices.ContainsFunc(in, func(t *js.Schema) bool { return len(t.Properties) > 0 })
 		}

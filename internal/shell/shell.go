@@ -273,7 +273,7 @@ func literal(w *syntax.Word) said {
 			s.known = false
 			return
 		}
-		s.plain, expanded = s.plain && !expanded, true
+		s.plain, expanded = s.plain && b.Len() == 0, true // what a path begins with is looked at
 		b.WriteString("$" + p.Param.Value)
 	}
 	parts := whole(w.Parts)
