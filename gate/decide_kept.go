@@ -3,6 +3,7 @@ package gate
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -55,12 +56,17 @@ func (j *judge) keepable() bool {
 			if string(l.value.Raw()) == "true" {
 				said = l.pointer
 			}
-			return !j.isFree(l) && slices.ContainsFunc(text.NameWords(said), func(w string) bool { return slices.Contains(destroying, w) })
+			return !j.isLocal(l) && !j.isOpen(l) && slices.ContainsFunc(text.NameWords(said), func(w string) bool { return slices.Contains(destroying, w) })
 		})
 }
 
-// isFree reports whether a leaf is free text.
-func (j *judge) isFree(l *leaf) bool { return j.isLocal(l) || j.isOpen(l) }
+// isFree reports whether a leaf is free text that is judged each time: a local one is
+// not. What stands below a key that the caller chose goes with the key, which is none.
+func (j *judge) isFree(l *leaf) bool {
+	return j.isOpen(l) && !slices.ContainsFunc(j.leaves, func(k *leaf) bool {
+		return k.key && strings.HasPrefix(l.pointer+"/", k.pointer+"/")
+	})
+}
 
 // keptBy says by which line the call passes.
 func (j *judge) keptBy() kept {

@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -53,12 +54,34 @@ func Orders(text string, start, end int) bool {
 	if i := strings.IndexFunc(line, isBreak); i >= 0 {
 		clause = line[:i]
 	}
-	for i, w := range wordsOf(clause) {
-		if i == 0 && questioning[w] || i < 2 && (denying[w] || strings.HasSuffix(w, "n't")) {
-			return false // "run x is what it says", "führe x nicht aus"
+	if words := wordsOf(clause); len(words) > 0 && !goesOn[words[0]] || slices.ContainsFunc(words[:min(2, len(words))], func(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") }) {
+		return false // "run x is what it says", "start x hangs", "führe x nicht aus"
+	}
+	if slices.ContainsFunc(wordsOf(sentence), func(w string) bool { return putOff[w] }) {
+		return false // "after the release, run x"
+	}
+	return !headed(said[:verb.start]) && Means(said, verb.start, verb.end)
+}
+
+// goesOn are the words by which a sentence goes on behind a command it orders.
+var goesOn = wordSet(`please and then for again now first next once here in inside from to so with on aus bitte und dann im für mit jetzt`)
+
+// putOff are the words that leave an order for later, or to somebody's leave.
+var putOff = wordSet(`after before pending until upon following once nach vor bis sobald`)
+
+// headed reports whether what stands above the line that a text ends in may say what the
+// line is: a list of steps, what somebody wrote, what is forbidden.
+func headed(text string) bool {
+	above := text[:strings.LastIndexByte(text, '\n')+1]
+	lead := running.MatchString(above) // "run these:"
+	for l := range strings.Lines(above) {
+		l = strings.TrimSpace(l)
+		if strings.HasSuffix(l, ":") && !lead || strings.Contains(l, "?") ||
+			slices.ContainsFunc(wordsOf(l), func(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") }) {
+			return true
 		}
 	}
-	return Means(said, verb.start, verb.end)
+	return false
 }
 
 // withoutCommands blots out the command and what stands in backticks and double quotation

@@ -3,6 +3,7 @@ package approval
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/internal/strictjson"
@@ -19,6 +20,16 @@ var choices = map[Keep]string{
 	KeepValue:  "from now on, this exact value alone",
 }
 
+// thisCall are the words by which KeepValue is chosen where it is a whole call.
+const thisCall = "from now on, this very call, whatever the free texts say that its line leaves out"
+
+func (o *Offer) choice() string {
+	if o.Keep == KeepValue && slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Call != nil }) {
+		return thisCall
+	}
+	return choices[o.Keep]
+}
+
 // Elicitation is the question as the parameters of MCP's elicitation/create; ok is
 // false where it is too long to be shown whole. What may be kept from now on is a choice
 // where its lines can be shown whole as well.
@@ -29,7 +40,7 @@ func (q *Question) Elicitation() (params []byte, ok bool) {
 	for _, o := range q.FromNowOn {
 		if more, fits := o.explained(); fits && strings.Count(message+more, "\n") < height {
 			message += more
-			words = append(words, choices[o.Keep])
+			words = append(words, o.choice())
 		}
 	}
 	title := "May the agent do this, this once?"
@@ -50,7 +61,7 @@ func (q *Question) Elicitation() (params []byte, ok bool) {
 func (o *Offer) explained() (rows string, fits bool) {
 	var b strings.Builder
 	row := func(label, theirs string) { fmt.Fprintln(&b, text.Rows(label, text.Gaps(theirs), width)) }
-	fmt.Fprintf(&b, "  \"%s\" keeps\n", choices[o.Keep])
+	fmt.Fprintf(&b, "  \"%s\" keeps\n", o.choice())
 	for _, g := range o.Lines {
 		_, line, _ := strings.Cut(string(policy.GrownText([]policy.Grown{g})), "\n")
 		line = strings.TrimSpace(line)
@@ -80,7 +91,7 @@ func Elicited(answer strictjson.Value) (a Answer, said bool) {
 	case "accept":
 		word, _ := content.Get("answer").Text()
 		for keep, words := range choices {
-			if word == words {
+			if word == words || keep == KeepValue && word == thisCall {
 				a = Answer{Yes: true, Keep: keep}
 			}
 		}

@@ -106,8 +106,12 @@ func (c *call) onlyFree(v strictjson.Value, path []string) bool {
 	return true
 }
 
-// free reports whether a contract lets free text stand in a place.
+// free reports whether a contract lets free text stand in a place that no key leads to
+// which the caller chose, and has it judged.
 func (c *call) free(path []string) bool {
 	r := c.ruleAt(path)
-	return !c.strict && r != nil && r.Role == policy.Content && (r.Local || r.Composed)
+	return !c.strict && r != nil && r.Role == policy.Content && r.Composed &&
+		!slices.ContainsFunc(c.leaves, func(l *leaf) bool {
+			return l.key && len(l.path) <= len(path) && slices.Equal(l.path, path[:len(l.path)])
+		})
 }

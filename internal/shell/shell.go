@@ -66,6 +66,9 @@ func Read(command string) Reading {
 		return r.Reading
 	}
 	r.words(file)
+	if ranged.MatchString(command) {
+		r.no("a redirection of it is a pattern to another shell")
+	}
 	if strings.Contains(command, "\\\n") {
 		r.no("a line of it goes on in the next")
 	}
@@ -80,6 +83,9 @@ func Read(command string) Reading {
 	r.Reads = r.Why == ""
 	return r.Reading
 }
+
+// ranged is a redirection to bash and dash, and a range of numbers in a pattern to zsh.
+var ranged = regexp.MustCompile(`<[0-9]*-[0-9]*>`)
 
 type reader struct{ Reading }
 
@@ -165,7 +171,7 @@ func (r *reader) redirect(to *syntax.Redirect) {
 		target = l.text
 	}
 	switch to.Op {
-	case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
+	case syntax.RdrOut, syntax.AppOut: // &> is a command in the background to dash
 		if target != "/dev/null" {
 			r.no("it writes to a file")
 		}
@@ -226,9 +232,11 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 	}
 	if argv[0] == "cd" {
 		// The next command begins where this one ends.
-		if r.Moved = true; !inner || len(argv) != 2 || strings.HasPrefix(argv[1], "-") {
+		// One: where two lead together is not looked at.
+		if r.Moved || !inner || len(argv) != 2 || strings.HasPrefix(argv[1], "-") {
 			r.no("it goes to another directory")
 		}
+		r.Moved = true
 		return
 	}
 	p, rest := find(argv)
@@ -549,6 +557,9 @@ func (p *program) reads(args []string) bool {
 	}) {
 		return false // wherever it stands: some program may take it for the flag of many
 	}
+	if said := runs[p.name[0]]; said != nil && said.MatchString(" "+strings.Join(args, " ")) {
+		return false
+	}
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		value := func() bool {
@@ -593,6 +604,16 @@ func (p *program) reads(args []string) bool {
 	}
 	return true
 }
+
+// runs are the arguments by which a program that is known to read has another one run,
+// wherever they stand: what git takes from a signature is gpg's to say, and ugrep, which
+// some call grep, filters and pages.
+var runs = map[string]*regexp.Regexp{
+	"git":  regexp.MustCompile(`%[-+ ]?G|%\(signature| --sort[= ]-?signature`),
+	"grep": ugrep, "egrep": ugrep, "fgrep": ugrep,
+}
+
+var ugrep = regexp.MustCompile(` --(filter|pager|view|config|save-config)| ---| -[0-9A-Za-z]*Q`)
 
 // letters reports whether a word of one-letter flags only reads.
 func (p *program) letters(a string, value func() bool) bool {

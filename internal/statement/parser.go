@@ -14,6 +14,9 @@ type parser struct {
 	at      int
 	depth   int
 	failed  bool
+	// of are the names before a dot, and functions what functions in FROM are called: of
+	// those a column is a call in PostgreSQL (f.pg_sleep is pg_sleep(f)).
+	of, functions map[string]bool
 }
 
 func (p *parser) fail() { p.failed, p.at = true, len(p.tokens)-1 }
@@ -262,8 +265,13 @@ func (p *parser) source() {
 		if !p.listed(t.text, " from") {
 			p.fail()
 		}
+		p.functions[t.text] = true
 		p.at++
 		p.within(p.expressions)
+		if called := p.at; p.alias() {
+			p.functions[strings.ToLower(p.tokens[max(called, p.at-1)].text)] = true
+			p.at = called
+		}
 	default:
 		p.table()
 	}
@@ -274,8 +282,10 @@ func (p *parser) source() {
 
 // path is a name with those of what it is in before it.
 func (p *parser) path() {
+	first := strings.ToLower(p.peek(0).text)
 	p.name()
 	for p.take(".") {
+		p.of[first] = true
 		p.name()
 	}
 }
@@ -295,7 +305,7 @@ func (p *parser) table() {
 	}
 }
 
-var owned = regexp.MustCompile(`^(pg|sqlite|pragma)_`)
+var owned = regexp.MustCompile(`^((pg|sqlite|pragma)_|(fsdir|zipfile|csv|completion)$)`)
 
 // listed reports whether a word stands in a list of the dialect.
 func (p *parser) listed(w, list string) bool { return lists[string(p.dialect)+list][w] }

@@ -43,10 +43,15 @@ func Reads(d Dialect, sql string) bool {
 	if !ok {
 		return false
 	}
-	p := &parser{dialect: d, tokens: tokens}
+	p := &parser{dialect: d, tokens: tokens, of: map[string]bool{}, functions: map[string]bool{}}
 	p.explain()
 	p.query()
 	p.take(";")
+	for name := range p.functions {
+		if p.of[name] {
+			return false
+		}
+	}
 	return !p.failed && p.peek(0).kind == end
 }
 
