@@ -12,20 +12,20 @@ var (
 	// leaving are verbs by which something goes to others, and nouns those of them that
 	// also name a thing, the message, the post, or what is done to the user: notify.
 	leaving = wordSet("send sends resend deliver transmit relay crosspost publish publishes notify notifies announce pay pays reimburse donate remit disseminate buy retweet invite " +
-		"tweet upload broadcast share reply email mail message post push transfer forward wire refund purchase")
-	nouns = wordSet("notify notifies tweet upload broadcast share reply email mail message post push transfer forward wire refund purchase invite")
+		"tweet upload broadcast share reply email mail message post push transfer forward wire refund purchase charge withdraw sell")
+	nouns = wordSet("notify notifies tweet upload broadcast share reply email mail message post push transfer forward wire refund purchase invite charge")
 	// made are nouns alone. To make what they name, or such a noun, is to do it.
 	made   = wordSet("payment payout invitation transaction donation announcement")
-	making = wordSet("create creates make makes new issue submit initiate place do")
+	making = wordSet("create creates make makes new issue submit initiate place do execute schedule queue trigger")
 	// behind are words that say of such a noun before them that it is one.
 	behind = wordSet("id ids history login logout address addresses queue box price settings preferences process processing processor type types format order orders")
 	// others are verbs behind which such a word is what something is done to.
 	others = wordSet("update edit modify change patch delete remove drop purge mark unmark move archive unarchive label star unstar pin unpin draft save store copy hide read get list " +
 		"set unset stop cancel close open reopen add append insert attach search find filter sort count show view fetch check validate verify parse format render preview log record track " +
-		"classify summarize translate extract convert encode decode encrypt decrypt sign queue import load register configure enable disable mute unmute snooze flag schedule undo recall " +
+		"classify summarize translate extract convert encode decode encrypt decrypt sign import load register configure enable disable mute unmute snooze flag undo recall " +
 		"approve reject accept decline like unlike react rename merge clear test export backup restore sync describe inspect lookup query resolve receive wait start init use select " +
 		"unshare uninvite unpublish unsubscribe subscribe block unblock download pull prepare compose commit amend mount unmount review rate rank split assign unassign browse explain " +
-		"compare retrieve analyze observe discover calculate compute estimate echo display grep write put generate build type print run execute trigger toggle lock unlock")
+		"compare retrieve analyze observe discover calculate compute estimate echo display grep write put generate build type print run toggle lock unlock")
 	// kept are what is sent some other time, if ever.
 	kept = wordSet("draft drafts template templates filter filters rule rules signature contact contacts")
 	// receiving are names of arguments that say to whom; by what may stand behind them.
