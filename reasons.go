@@ -166,26 +166,19 @@ const (
 // Memory: a proposal that is well formed, has provenance, and is still not
 // allowed now.
 const (
-	ContextMismatch       Reason = "context.mismatch"
-	ObservationConflict   Reason = "observation.id_conflict"
-	ObservationRate       Reason = "observation.rate"
-	ObservationScreened   Reason = "observation.screened"
-	SourceSuspended       Reason = "source.suspended"
-	EntitySpawnCap        Reason = "entity.spawn_cap"
-	PropositionSpawnCap   Reason = "proposition.spawn_cap"
-	PropositionRefuted    Reason = "proposition.rejected_by_test"
-	PropositionClosed     Reason = "proposition.closed" // superseded or erased
-	PropositionVolatility Reason = "proposition.volatility"
-	EvidenceBothSides     Reason = "evidence.both_sides"
-	TestNotTriggered      Reason = "test.not_triggered"
-	TestSpawnCap          Reason = "test.spawn_cap"
-	TestClosed            Reason = "test.closed"
-	TestNotIndependent    Reason = "test.not_independent"
-	ConsolidationNotDue   Reason = "consolidation.not_due"
-	EpisodePending        Reason = "episode.consolidation_pending"
-	EpisodeHold           Reason = "episode.legal_hold"
-	CommandUnknown        Reason = "command.unknown"     // no such operator command
-	CommandState          Reason = "command.wrong_state" // the object is not in a state the command applies to
+	ContextMismatch     Reason = "context.mismatch"
+	ObservationConflict Reason = "observation.id_conflict"
+	ObservationRate     Reason = "observation.rate"
+	ObservationScreened Reason = "observation.screened"
+	SourceSuspended     Reason = "source.suspended"
+	EntitySpawnCap      Reason = "entity.spawn_cap"
+	PropositionSpawnCap Reason = "proposition.spawn_cap"
+	PropositionClosed   Reason = "proposition.closed" // superseded or erased
+	TestSpawnCap        Reason = "test.spawn_cap"
+	TestClosed          Reason = "test.closed"
+	EpisodePending      Reason = "episode.consolidation_pending"
+	CommandUnknown      Reason = "command.unknown"     // no such operator command
+	CommandState        Reason = "command.wrong_state" // the object is not in a state the command applies to
 )
 
 // DirectCanonical is a payload that names what only computation may set.

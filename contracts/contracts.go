@@ -226,6 +226,9 @@ func under(text, server string) string {
 // Source is the contract as it stands in its folder: a policy for a server called self.
 func (c *Contract) Source() string { return c.source }
 
+// At is the same for a server of that name, with the pins as they are here.
+func (c *Contract) At(server string) string { return under(c.source, server) }
+
 // Pins are those of the definitions it was made from, at a server called self.
 func (c *Contract) Pins() map[string]string {
 	out := map[string]string{}

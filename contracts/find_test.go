@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -194,7 +197,7 @@ func TestClosedOrSilent(t *testing.T) {
 		c, defs := kept(t, c)
 		open := 0
 		for i := range defs {
-			defs[i].Raw, c.definitions[i].raw = silent(defs[i].Raw, true), Skeleton(c.definitions[i].raw)
+			defs[i].Raw, c.definitions[i].raw = meaning(defs[i].Raw), Skeleton(c.definitions[i].raw)
 		}
 		if m := find([]*Contract{c}, "x-9", listed(defs)); m == nil || m.Matched() != len(defs) || len(m.Changed) != 0 {
 			t.Errorf("%s: %d of %d", c.Name, m.Matched(), len(defs))
@@ -208,5 +211,66 @@ func TestClosedOrSilent(t *testing.T) {
 		if m := find([]*Contract{c}, "x-9", listed(defs)); m == nil || m.Matched() > len(defs)-open || len(m.Changed) < open {
 			t.Errorf("%s, opened: %d of %d", c.Name, m.Matched(), len(defs))
 		}
+	}
+}
+
+// TestLibraries: the same version of a server above another version of its libraries
+// (testdata/libraries, as internal/definitions writes it) has the contract that ships. What
+// means something else has not, and a schema made of references costs no more than others.
+func TestLibraries(t *testing.T) {
+	files, _ := filepath.Glob("testdata/libraries/*.json")
+	if len(files) == 0 {
+		t.Fatal("the definitions were not found")
+	}
+	for _, file := range files {
+		list, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		c := All()[slices.IndexFunc(All(), func(c *Contract) bool { return c.Name == name })]
+		all, _ := strictjson.Elements(strictjson.Get(list, "tools"))
+		for _, e := range all {
+			raw := strictjson.Get(e, "definition")
+			if !slices.ContainsFunc(c.definitions, func(d definition) bool { return d.name == nameOf(raw) && same(d.raw, raw) }) {
+				t.Errorf("%s: %s is another", name, nameOf(raw))
+			}
+		}
+	}
+	tool := func(schema string) []byte {
+		return []byte(`{"name":"t","inputSchema":{"type":"object","properties":{` + schema + `}}}`)
+	}
+	const first = `"a":{"type":["boolean","string"],"description":"x"},"n":{"type":"object","properties":{"b":{"type":"string"}}},`
+	for _, s := range []struct {
+		one, other string
+		same       bool
+	}{
+		{first + `"c":{"$ref":"#/properties/a","description":"y"}`, first + `"c":{"description":"y","type":["boolean","string"]}`, true},
+		{first + `"c":{"$ref":"#/properties/n/properties/b"}`, first + `"c":{"type":"string"}`, true},
+		{first + `"c":{"$ref":"#/properties/d"},"d":{"$ref":"#/properties/a"}`, first + `"c":{"type":["boolean","string"]},"d":{"type":["boolean","string"]}`, true},
+		{first + `"c":{"$ref":"#/properties/a"}`, first + `"c":{"type":"string"}`, false},
+		{first + `"c":{"$ref":"#/properties/a","description":"y"}`, first + `"c":{"type":["boolean","string"],"description":"z"}`, false},
+		{first + `"c":{"$ref":"#/properties/a","enum":["k"]}`, first + `"c":{"type":["boolean","string"],"enum":["k"]}`, false},
+		{first + `"c":{"$ref":"#/properties/gone"}`, first + `"c":{}`, false},
+		{first + `"c":{"$ref":"https://x.example/s"}`, first + `"c":{}`, false},
+		{`"c":{"$ref":"#/properties/c"}`, `"c":{}`, false},
+		{`"$ref":{"type":"string"}`, `"$ref":{"type":"number"}`, false},
+		{`"i":{"type":"integer","minimum":1,"maximum":9007199254740991}`, `"i":{"type":"integer","minimum":1}`, true},
+		{`"i":{"type":"integer","minimum":-9007199254740991}`, `"i":{"type":"integer"}`, true},
+		{`"i":{"type":"integer","maximum":9007199254740990}`, `"i":{"type":"integer"}`, false},
+		{`"i":{"type":"number","maximum":9007199254740991}`, `"i":{"type":"number"}`, false},
+		{`"i":{"type":"integer","const":9007199254740991}`, `"i":{"type":"integer"}`, false},
+	} {
+		a, b := tool(s.one), tool(s.other)
+		if same(a, b) != s.same || same(b, a) != s.same || !same(a, a) {
+			t.Errorf("%s and %s: the same is %v", s.one, s.other, !s.same)
+		}
+	}
+	bomb := `"a0":{"type":"string"}`
+	for i := range 60 {
+		bomb += fmt.Sprintf(`,"a%d":{"type":"object","properties":{"x":{"$ref":"#/properties/a%d"},"y":{"$ref":"#/properties/a%[2]d"},"z":{"$ref":"#/properties/a%[1]d"}}}`, i+1, i)
+	}
+	if same(tool(bomb), tool(strings.Replace(bomb, `"string"`, `"number"`, 1))) {
+		t.Error("what is too much to be read is the same")
 	}
 }

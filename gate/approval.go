@@ -80,7 +80,8 @@ type AskedValue struct {
 	Seen []Ref
 	// Grows are the lines by which it would not be asked again, the widest first: an
 	// output that the contract calls system vouches for the argument, or one that it
-	// calls external, which a person may say who knows that strangers cannot write there;
+	// calls external, which a person may say who knows that the server alone gives what
+	// stands there, or that strangers cannot write there;
 	// a collection is closed, where they cannot enter it; or this exact value. None where the question is of another kind.
 	Grows []policy.Grown
 }
@@ -279,7 +280,7 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 	}
 	g := policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Arg: l.rule.At.Source}
 	switch reason {
-	case writ.ProvenanceSource, writ.ProvenanceUnseen, writ.ProvenanceLabel: // seen by none that the argument accepts
+	case writ.ProvenanceSource, writ.ProvenanceUnseen, writ.ProvenanceLabel, writ.ProvenanceReflected: // seen by none that the argument accepts
 		var ours []policy.Grown
 		for _, at := range seen {
 			g := g
@@ -292,9 +293,15 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 			case field == "" || field[0] != '/', g.In != "" && at.Label >= writ.System:
 			case at.Label >= writ.System:
 				out = policy.WithLine(out, g)
-			case at.Intact:
-				g.Writes = policy.WritesOurs
-				ours = policy.WithLine(ours, g)
+			default:
+				if _, not := j.session().ledger.Mints(at.Server, at.Tool, at.Rule); at.Minted && !not {
+					g.Writes = policy.WritesServer
+					ours = policy.WithLine(ours, g)
+				}
+				if at.Intact {
+					g.Writes = policy.WritesOurs
+					ours = policy.WithLine(ours, g)
+				}
 			}
 		}
 		if len(out) == 0 {
@@ -304,7 +311,7 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 		if c := l.collection(); c != "" {
 			out = append(out, policy.Grown{Closed: c})
 		}
-	case writ.ProvenanceReflected, writ.ProvenanceSmall, writ.ProvenanceConst:
+	case writ.ProvenanceSmall, writ.ProvenanceConst:
 	default:
 		return nil
 	}

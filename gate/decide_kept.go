@@ -14,8 +14,10 @@ import (
 // # A call that a person allowed from now on
 //
 // A line of his may hold a whole call: the tool, and every argument there is but its
-// free texts (R14). A call that is this one in each of them passes by the line, and no
-// other does: neither one value more or less nor two lines that are half of it each. So
+// free texts (R14), of which it says where they stood. A call that is this one in each of
+// them, and has a text in these places and in no other, passes by the line, and no other
+// does: neither one value, text or place of a list more or less nor two lines that are half
+// of it each. To empty a text is another call, and so is to write another one. So
 // nobody chooses anything by it but when, and how often: whoever can have the agent make
 // a call can have it make this one, and say in its texts what `content: open` lets him
 // say to those whom the line names. A call whose text holds more than that is kept with
@@ -74,28 +76,33 @@ func (j *judge) keptBy() kept {
 		return keptNot
 	}
 	for _, k := range []kept{keptWhole, keptTexts} {
-		args := j.callOf(k)
-		if slices.ContainsFunc(j.contract.Kept, func(line []byte) bool { return bytes.Equal(line, args) }) {
+		args, texts := j.callOf(k)
+		if slices.ContainsFunc(j.contract.Kept, func(line policy.KeptCall) bool {
+			return bytes.Equal(line.Args, args) && slices.Equal(line.Texts, texts)
+		}) {
 			return k
 		}
 	}
 	return keptNot
 }
 
-// callOf are the arguments as a line has them, in canonical form.
-func (j *judge) callOf(k kept) []byte {
+// callOf are the arguments as a line has them, in canonical form, and where the free texts
+// stand that it does not have.
+func (j *judge) callOf(k kept) (args []byte, texts []string) {
 	free := map[string]bool{}
 	for _, l := range j.leaves {
-		if k == keptTexts && j.isFree(l) {
+		if k == keptTexts && j.isFree(l) && l.text != "" {
 			free[l.pointer] = true
+			texts = append(texts, l.pointer)
 		}
 	}
+	slices.Sort(texts)
 	raw := []byte("{}")
 	if rest, ok := without(j.args, nil, free); ok {
 		raw = rest
 	}
 	canonical, _ := strictjson.Canonical(raw) // checked: it has a canonical form
-	return canonical
+	return canonical, texts
 }
 
 // without is a value but for some leaves, and for what held nothing else. It is not ok
@@ -154,7 +161,8 @@ func (j *judge) keeps() (out []policy.Grown) {
 		return nil
 	}
 	for _, k := range []kept{keptTexts, keptWhole} {
-		out = policy.WithLine(out, policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Call: j.callOf(k)})
+		args, texts := j.callOf(k)
+		out = policy.WithLine(out, policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Call: args, Texts: texts})
 	}
 	return out
 }

@@ -110,16 +110,22 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	if len(j.unfounded) >= 100 {
 		return s // that many failures have said it often enough
 	}
-	k := supplyKey{l.rule, l.key, l.answer}
+	fresh := l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName })
+	// Where its directory was listed what lacks is what vouches for that one itself.
+	listed := fresh && j.in.Session != nil && j.in.Session.ledger.Enumerated(l.value)
+	k := supplyKey{l.rule, l.key, l.answer, listed}
 	supply, ok := j.supply[k]
 	if !ok {
-		supply = j.suppliers(l)
+		supply = j.suppliers(l, listed)
 		if j.supply == nil {
 			j.supply = map[supplyKey]string{}
 		}
 		j.supply[k] = supply
 	}
-	if l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName }) {
+	switch {
+	case listed && supply != noSupplier:
+		supply += " if nothing vouches for the directory itself, which was listed; a new name is one that was not in it, " + endings(l.rule.Extensions)
+	case fresh:
 		supply += ", or it is a new name in a directory that was listed whole and had something in it, " + endings(l.rule.Extensions)
 	}
 	if !l.answer && !l.key && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
@@ -157,6 +163,7 @@ const (
 type supplyKey struct {
 	rule        *policy.ArgRule
 	key, answer bool
+	unasked     bool
 }
 
 const noSupplier = "no tool of the policy returns such a value"
@@ -164,8 +171,8 @@ const noSupplier = "no tool of the policy returns such a value"
 // suppliers names the tools whose outputs could vouch for a leaf, by the policy and by
 // what is listed now. An act, and who has to be asked with a value, return what is worth
 // no more than that value, unless the server lists its own records (R4, R5): where there
-// is another, they are not named.
-func (j *judge) suppliers(l *leaf) string {
+// is another, they are not named. unasked leaves out what has to be asked with a value.
+func (j *judge) suppliers(l *leaf, unasked bool) string {
 	const most = 4
 	type key struct{ server, tool, what string }
 	var found, asked []key
@@ -188,7 +195,7 @@ func (j *judge) suppliers(l *leaf) string {
 				continue
 			}
 			into := &found
-			if !worth && !(o.Authoritative && !c.Effect.Gated()) {
+			if !worth && (unasked || !(o.Authoritative && !c.Effect.Gated())) {
 				into = &asked
 			}
 			if k := (key{c.Server, name, cmpWord(o)}); !slices.Contains(*into, k) {
@@ -236,6 +243,10 @@ func cmpWord(o *provenance.OutputRule) string {
 		return "`" + shown(o.Collection) + "`"
 	case o.Type != provenance.Untyped:
 		return "values of type `" + string(o.Type) + "`"
+	case o.Extract == provenance.ExtractJSON && o.Pointer.Source != "":
+		return "`" + shown(o.Pointer.Source) + "`"
+	case o.At.Source == "":
+		return "it in its text"
 	}
 	return "`" + shown(o.At.Source) + "`"
 }

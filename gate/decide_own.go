@@ -306,18 +306,20 @@ func percentDecode(s string) string {
 }
 
 // protectedNames are files by which version control, continuous integration, an
-// agent or the machine takes orders, and which do not begin with a dot.
+// agent or the machine takes orders, and which do not begin with a dot. All that Writ
+// connects are among them: a test of package clients reads where it finds them.
 var protectedNames = map[string]bool{
 	"agents.md": true, "claude.md": true, "gemini.md": true, "copilot-instructions.md": true, "mcp.json": true,
 	"jenkinsfile": true, "azure-pipelines.yml": true, "azure-pipelines.yaml": true, "bitbucket-pipelines.yml": true,
 	"appveyor.yml": true, "cloudbuild.yaml": true, "cloudbuild.yml": true, "buildspec.yml": true, "buildspec.yaml": true,
-	"opencode.json": true, "qwen.md": true, "git~1": true, "github~1": true,
+	"opencode.json": true, "opencode.jsonc": true, "claude_desktop_config.json": true, "mcp_config.json": true, "qwen.md": true,
+	"agent.md": true, "codex.md": true, "crush.md": true, "crush.json": true, "warp.md": true, "nodemon.json": true, "lefthook.yml": true, "lefthook.yaml": true, "git~1": true, "github~1": true,
 	"crontab": true, "crontabs": true, "cron.d": true, "cron.hourly": true, "cron.daily": true, "cron.weekly": true, "cron.monthly": true,
 	"launchagents": true, "launchdaemons": true, "authorized_keys": true, "sudoers": true, "sudoers.d": true,
 }
 
 // protectedFamily are the same under a longer name: CLAUDE.local.md.
-var protectedFamily = regexp.MustCompile(`^(?:(?:agents|claude|gemini|qwen)\..*md|jenkinsfile\..*)$`)
+var protectedFamily = regexp.MustCompile(`^(?:(?:agents?|claude|codex|crush|gemini|qwen|warp)\..*md|jenkinsfile\..*)$`)
 
 // steering refuses what an act would write to a file that other programs take
 // orders from (R34): its targets, and what a source brings into a directory.
@@ -377,7 +379,7 @@ func isDirectory(resolved string) bool { return strings.HasSuffix(resolved, "/")
 func brings(dir string, found []string) bool {
 	return slices.ContainsFunc(found, func(s string) bool {
 		below, ok := strings.CutPrefix(s, dir)
-		return ok && slices.ContainsFunc(spell(below).parts, protectedName)
+		return ok && protectedPath(spell(below).parts)
 	})
 }
 
@@ -386,16 +388,29 @@ func brings(dir string, found []string) bool {
 func (j *judge) protected(path string) bool {
 	p := spell(path)
 	for _, b := range j.in.Bases {
-		if dir := spell(strings.ReplaceAll(b, `\`, "/")).parts; p.abs && under(p.parts, dir) && !slices.ContainsFunc(p.parts[len(dir):], protectedName) {
+		if dir := spell(strings.ReplaceAll(b, `\`, "/")).parts; p.abs && under(p.parts, dir) && !protectedPath(p.parts[len(dir):]) {
 			return false
 		}
 	}
-	return !p.foreign && slices.ContainsFunc(p.parts, protectedName)
+	return !p.foreign && protectedPath(p.parts)
 }
 
-// Steers reports whether a file or directory of that name is one by which other
-// programs take orders (R34).
-func Steers(name string) bool { return protectedName(foldName(name)) }
+// protectedIn are names that are protected in such a directory, and common elsewhere.
+var protectedIn = [][]string{{"zed", "settings.json"}, {"zed", "tasks.json"}, {"code", "user", "settings.json"}, {"code", "user", "tasks.json"}}
+
+// protectedPath reports whether a path goes through a protected name.
+func protectedPath(parts []string) bool {
+	for i, name := range parts {
+		if protectedName(name) || slices.ContainsFunc(protectedIn, func(at []string) bool { return under(parts[i:], at) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Steers reports whether a file or directory of that name, or whatever a path goes
+// through, is one by which other programs take orders (R34).
+func Steers(path string) bool { return protectedPath(spell(path).parts) }
 
 // protectedName reports whether a folded name is that of a dot-file, or one of
 // the others by which programs take orders. What only keeps a directory is none.

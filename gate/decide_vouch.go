@@ -280,7 +280,7 @@ func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 		q.Target, q.Strict = true, true
 	}
 	if src.Ours { // who can write there is what the person was asked (R28)
-		q.Ours, q.InText, q.Target = true, src.InText, false
+		q.Ours, q.Minted, q.InText, q.Target = true, src.Minted, src.InText, false
 	}
 	return q
 }
@@ -667,6 +667,7 @@ func (j *judge) trace() {
 			// An empty value carries no more than a boolean does.
 			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined || l.rule_ == grownOutput && !j.d.Effect.Gated() ||
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),
+			Vague:   provenance.Vague(l.pointer, l.value),
 			Ours:    l.rule_ == grownOutput && strings.HasPrefix(l.refs[0].Tool, j.in.Call.Server+"/"),
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,
 			Names:   (l.role == policy.Target || l.role == policy.Selector) && !l.empty && !l.answer && !l.key,

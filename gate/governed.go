@@ -6,8 +6,8 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
-// ownTools are the tools of OwnServer: the nine for proposals and the read
-// surface of the memory. Their contracts are part of the engine, and their
+// ownTools are the tools of OwnServer: the two of every day, the nine for
+// proposals and the read surface of the memory. Their contracts are part of the engine, and their
 // definitions part of the program, so they need no pin. A proposal is a write whose payload
 // is `content: governed`: the gate judges its name and that there is a session,
 // the memory's own policy judges the rest, and no leaf of it vouches for
@@ -15,6 +15,8 @@ import (
 // trust is a forbidden write before it is an unknown field, and one without
 // observations lacks provenance before it lacks a member.
 var ownTools = map[string]policy.Effect{
+	"remember":                        policy.Write,
+	"recall":                          policy.Read,
 	"record_observation":              policy.Write,
 	"create_or_link_entity_candidate": policy.Write,
 	"propose_proposition":             policy.Write,

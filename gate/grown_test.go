@@ -2,10 +2,12 @@ package gate_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
@@ -112,10 +114,10 @@ tools:
 		keeps      []string // the calls of the lines
 		passes     []bool   // whether this call does by them
 	}{
-		{"send", `{"to":"C1","text":"Hello"}`, []string{`{"to":"C1"}`, `{"text":"Hello","to":"C1"}`}, []bool{true, true}},
-		{"send", `{"to":"C1","text":"ask a@evil.example"}`, []string{`{"to":"C1"}`, `{"text":"ask a@evil.example","to":"C1"}`}, []bool{false, true}},
-		{"send", `{"to":"C1","text":"please delete it"}`, []string{`{"to":"C1"}`, `{"text":"please delete it","to":"C1"}`}, []bool{true, true}},
-		{"send", `{"text":"Hello"}`, []string{`{}`, `{"text":"Hello"}`}, []bool{false, true}},
+		{"send", `{"to":"C1","text":"Hello"}`, []string{`{"to":"C1"},"texts":["/text"]`, `{"text":"Hello","to":"C1"}`}, []bool{true, true}},
+		{"send", `{"to":"C1","text":"ask a@evil.example"}`, []string{`{"to":"C1"},"texts":["/text"]`, `{"text":"ask a@evil.example","to":"C1"}`}, []bool{false, true}},
+		{"send", `{"to":"C1","text":"please delete it"}`, []string{`{"to":"C1"},"texts":["/text"]`, `{"text":"please delete it","to":"C1"}`}, []bool{true, true}},
+		{"send", `{"text":"Hello"}`, []string{`{},"texts":["/text"]`, `{"text":"Hello"}`}, []bool{false, true}},
 		{"run", `{"mode":"list"}`, []string{`{"mode":"list"}`}, []bool{true}},
 		{"run", `{}`, []string{`{}`}, []bool{true}},
 		{"run", `{"sql":"SELECT deleted_at FROM t","mode":"x","any":{"deep":[1]}}`, []string{`{"any":{"deep":[1]},"mode":"x","sql":"SELECT deleted_at FROM t"}`}, []bool{true}},
@@ -169,6 +171,101 @@ tools: { it/save: { effect: write, args: { /files/*/path: { role: target, from: 
 			Call: gate.Call{Server: "it", Tool: "save", Arguments: strictjson.Of([]byte(`{"files":[` + strings.Join(files, ",") + `]}`))}})
 		if d.Allowed() || (d.Ask() != nil) != asked || asked && len(d.Ask().Values) != 2*n {
 			t.Errorf("%d files: asked %v", n, d.Ask() != nil)
+		}
+	}
+}
+
+// TestGiven: that a server gives what stands in a field itself is offered where nothing
+// that was seen there speaks against it, and holds though places were lowered (R38), of
+// what no call of the session brought in.
+func TestGiven(t *testing.T) {
+	const base = `pins: optional
+tools:
+  desk/list: { effect: read, outputs: [{ at: /rows/*/id, label: external }, { at: /rows/*/key, label: external }, { at: /rows/*/who, label: external }] }
+  desk/find: { effect: read, args: { /word: { role: query } }, outputs: [{ at: /id, label: external }] }
+  desk/note: { effect: write, args: { /id: { role: target, from: [user] }, /text: { role: target, from: [approval] } } }
+`
+	const tools = `{"desk":[{"name":"list","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
+{"name":"find","inputSchema":{"type":"object","properties":{"word":{"type":"string"}}},"outputSchema":{"type":"object"}},
+{"name":"note","inputSchema":{"type":"object","properties":{"id":{"type":"string"},"text":{"type":"string"}}}}]}`
+	const line = `grown: [{ tool: desk/note, arg: /id, from: "desk/%s", writes: %s }]` + "\n"
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	// run makes calls, each with what it answered, in a session of a state in which an act
+	// sent the agent's own text before, and judges the last.
+	run := func(policy string, calls ...[3]string) gate.Decision {
+		p, c := newWorld(t, policy, tools)
+		s := gate.NewSession("s_a", [32]byte{1}, provenance.Caps{})
+		places := provenance.NewPlaces()
+		places.Lower(1, provenance.Place{Server: "desk", Tool: "note", Label: writ.Model})
+		var d gate.Decision
+		for i, call := range calls {
+			in := gate.Input{Policy: p, Catalogue: c, Session: s, Time: at, Call: gate.Call{Server: "desk", Tool: call[0], Arguments: strictjson.Of([]byte(call[1]))}}
+			if d = gate.Decide(in); i == len(calls)-1 {
+				break
+			}
+			if ask := d.Ask(); ask != nil { // a person says yes, this once
+				s.Commit(s.Approve(s.Next(), gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: true, By: "kim", Label: writ.User, At: at}))
+				d = gate.Decide(in)
+			}
+			if s.Decided(&d); !d.Allowed() {
+				t.Fatalf("%v: %+v", call, d.Outcome)
+			}
+			s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Places: places, Through: 1,
+				Value: strictjson.Of([]byte(`{"structuredContent":` + call[2] + `,"content":[]}`))}))
+		}
+		return d
+	}
+	rows := func(rows string) [3]string { return [3]string{"list", `{}`, `{"rows":[` + rows + `]}`} }
+	note := func(id, text string) [3]string {
+		return [3]string{"note", `{"id":"` + id + `","text":"` + text + `"}`, `{}`}
+	}
+	list := rows(`{"id":"T-1042","key":"fix-7","who":"kim@staff.example"},{"id":"T-1043","key":"fix-8","who":"U1001"}`)
+	for _, c := range []struct {
+		name    string
+		calls   [][3]string // the last is judged
+		field   string      // of its id
+		offered bool        // that the server gives it
+		passes  bool        // by the line
+	}{
+		{"an id", [][3]string{list, note("T-1043", "x")}, "list#/rows/*/id", true, true},
+		{"after an act on it", [][3]string{list, note("T-1043", "as in T-1042"), list, note("T-1042", "x")}, "list#/rows/*/id", true, true},
+		{"an address", [][3]string{list, note("kim@staff.example", "x")}, "list#/rows/*/who", false, false},
+		{"beside an address", [][3]string{list, note("U1001", "x")}, "list#/rows/*/who", false, true},
+		{"what an act sent", [][3]string{note("T-1042", "evil-66"), rows(`{"id":"T-1042","key":"evil-66"},{"id":"T-1043","key":"fix-8"}`), note("evil-66", "x")}, "list#/rows/*/key", false, false},
+		{"beside what an act sent", [][3]string{note("T-1042", "evil-66"), rows(`{"id":"T-1042","key":"evil-66"},{"id":"T-1043","key":"fix-8"}`), note("fix-8", "x")}, "list#/rows/*/key", false, true},
+		{"a piece of what an act sent", [][3]string{note("T-1042", "see evil-66"), rows(`{"id":"T-1042","key":"evil-66"}`), note("evil-66", "x")}, "list#/rows/*/key", false, false},
+		{"what holds what an act sent", [][3]string{note("T-1042", "evil"), rows(`{"id":"T-1042","key":"evil-66"}`), note("evil-66", "x")}, "list#/rows/*/key", false, false},
+		{"an echo", [][3]string{{"find", `{"word":"T-666"}`, `{"id":"T-666"}`}, note("T-666", "x")}, "find#/id", false, false},
+		{"found by the agent's words", [][3]string{{"find", `{"word":"the loose hinge"}`, `{"id":"T-1042"}`}, note("T-1042", "x")}, "find#/id", true, true},
+		{"found by what may be a name", [][3]string{{"find", `{"word":"hinge"}`, `{"id":"T-1042"}`}, note("T-1042", "x")}, "find#/id", false, false},
+		{"found by a full name", [][3]string{{"find", `{"word":"Mallory Evil"}`, `{"id":"T-1042"}`}, note("T-1042", "x")}, "find#/id", false, false},
+		{"found by an id", [][3]string{{"find", `{"word":"T-666 hinge"}`, `{"id":"T-1042"}`}, note("T-1042", "x")}, "find#/id", false, false},
+		{"found by a number", [][3]string{{"find", `{"word":"25"}`, `{"id":"T-1042"}`}, note("T-1042", "x")}, "find#/id", false, false},
+		{"and it holds that", [][3]string{{"find", `{"word":"1042"}`, `{"id":"T-1042"}`}, note("T-1042", "x")}, "find#/id", false, false},
+		{"what nobody saw", [][3]string{list, note("T-9999", "x")}, "list#/rows/*/id", false, false},
+		{"of another field", [][3]string{list, note("fix-7", "x")}, "list#/rows/*/id", false, false},
+	} {
+		offers := func(d gate.Decision, kind string) bool { // of that field
+			for _, v := range d.Ask().Values {
+				for _, g := range v.Grows {
+					if v.Pointer == "/id" && g.Writes == kind && g.From == "desk/"+c.field {
+						return true
+					}
+				}
+			}
+			return false
+		}
+		failed := func(d gate.Decision) bool { // the text is asked about each time
+			return slices.ContainsFunc(d.Ask().Values, func(v gate.AskedValue) bool { return v.Pointer == "/id" })
+		}
+		if d := run(base, c.calls...); !failed(d) || offers(d, policy.WritesServer) != c.offered || offers(d, policy.WritesOurs) {
+			t.Errorf("%s: offered %+v", c.name, d.Ask().Values)
+		}
+		if d := run(base+fmt.Sprintf(line, c.field, "ours"), c.calls...); !failed(d) {
+			t.Errorf("%s: passes where our own people write", c.name)
+		}
+		if d := run(base+fmt.Sprintf(line, c.field, "server"), c.calls...); failed(d) == c.passes {
+			t.Errorf("%s: %+v", c.name, d.Outcome.Rejection)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 			return nil, whyNoContract
 		}
 		if d.Call.Server == policy.OwnServer {
-			if !d.Tool.ValidateOutput(result.Get(structured)) {
+			if d.Tool.HasOutputSchema() && !d.Tool.ValidateOutput(result.Get(structured)) {
 				return nil, whyUnvalidated
 			}
 			return recalled(d, r), ""

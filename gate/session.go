@@ -151,6 +151,12 @@ func (s *Session) Facts() int { return s.ledger.Len() }
 // Bytes estimates the memory the session's evidence takes.
 func (s *Session) Bytes() int64 { return s.ledger.Bytes() }
 
+// Mints is provenance.Ledger.Mints: whether what was seen of an output can have been given
+// by its server alone.
+func (s *Session) Mints(server, tool, rule string) (may, not bool) {
+	return s.ledger.Mints(server, tool, rule)
+}
+
 // Decided folds a decision in, once it is durable and before the call is made:
 // a refused guess counts for R24, an allowed call taints what comes later (R4).
 // A decision that was not made in this session changes nothing.

@@ -177,6 +177,7 @@ type Source struct {
 	At     provenance.Pattern // FromOutput: restricts to this output pointer
 	HasAt  bool               //
 	Ours   bool               // FromOutput: At is external, and a person said that our own people alone write there
+	Minted bool               // Ours: and that nobody does, because the server gives it (WritesServer)
 	InText bool               // Ours: At is a field of the JSON that the first text is as a whole
 	Const  [][]byte           // FromConst: JSON literals
 	Grown  bool               // FromConst: a person allowed it from now on
@@ -281,6 +282,13 @@ type Case struct {
 	Line, Col int
 }
 
+// KeptCall is a call that a person allowed: its arguments, an object in canonical form,
+// and where the free texts of it stood that these are without.
+type KeptCall struct {
+	Args  []byte
+	Texts []string
+}
+
 // Contract is what the operator declares for one tool.
 type Contract struct {
 	Server, Tool string
@@ -314,9 +322,8 @@ type Contract struct {
 	// Assumed is Delete where Effect has it and nobody said so: the tool is judged by it
 	// all the same, and a call that a person looked at whole may be kept (Kept).
 	Assumed Effect
-	// Kept are the arguments of calls that a person allowed from now on, as objects in
-	// canonical form (Grown.Call).
-	Kept [][]byte
+	// Kept are the calls that a person allowed from now on (Grown.Call).
+	Kept []KeptCall
 	// Composites are the words in which the user writes several of them as one (R15).
 	Composites []Composite
 

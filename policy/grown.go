@@ -27,9 +27,10 @@ type Grown struct {
 	Arg    string          `json:"arg,omitempty"`    // its pointer, as the contract writes it
 	From   string          `json:"from,omitempty"`   // server/tool#/pointer, of an output that is system
 	In     string          `json:"in,omitempty"`     // "text": of the JSON that the first text of the result is as a whole
-	Writes string          `json:"writes,omitempty"` // or "ours": of one that is external, and our own people alone write there
+	Writes string          `json:"writes,omitempty"` // or "ours": of one that is external, and our own people alone write there; or "server"
 	Const  json.RawMessage `json:"const,omitempty"`  // or one exact value
-	Call   json.RawMessage `json:"call,omitempty"`   // or of the tool: the arguments of one call, with or without its free texts
+	Call   json.RawMessage `json:"call,omitempty"`   // or of the tool: the arguments of one call, with its free texts or
+	Texts  []string        `json:"texts,omitempty"`  // without these, which are not empty: their pointers, sorted
 	Closed string          `json:"closed,omitempty"` // or a collection
 	By     string          `json:"by,omitempty"`     // who said so
 	At     string          `json:"at,omitempty"`     // RFC 3339
@@ -42,14 +43,21 @@ type Grown struct {
 // from the act, it stays what it is.
 const WritesOurs = "ours"
 
-// InText is the one word of Grown.In, with WritesOurs alone. Such a line declares the field
+// WritesServer is the other word of Grown.Writes, of a field that nobody writes: the server
+// gives what stands there itself, an id or a number that it makes up, and our own people
+// alone have it make one. It is WritesOurs of what can be such a value alone
+// (provenance.Fact.Minted), and of that what an act sent to that server is not read back in
+// the field (R38), nor does a read that named nothing lower it (R4).
+const WritesServer = "server"
+
+// InText is the one word of Grown.In, with Grown.Writes alone. Such a line declares the field
 // as well, as external, where the contract of its tool names nothing but fields of that
 // text: most servers answer in JSON that stands in a text, and publish no schema of it.
 const InText = "text"
 
 // Same reports whether two lines allow the same, whoever said so.
 func (g Grown) Same(o Grown) bool {
-	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && g.In == o.In && g.Writes == o.Writes && bytes.Equal(g.Const, o.Const) && bytes.Equal(g.Call, o.Call) && g.Closed == o.Closed
+	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && g.In == o.In && g.Writes == o.Writes && bytes.Equal(g.Const, o.Const) && bytes.Equal(g.Call, o.Call) && slices.Equal(g.Texts, o.Texts) && g.Closed == o.Closed
 }
 
 // WithLine is lines with one more, unless it is there.
@@ -99,6 +107,19 @@ func (p *Policy) With(lines []Grown) (*Policy, bool) {
 	return grown, len(faults) == 0
 }
 
+// Grew reports whether a policy is another one with lines behind it that a person kept since:
+// written as GrownText does, each with who said so and when. Nothing else is another.
+func (p *Policy) Grew(from *Policy) bool {
+	apart := func(p *Policy) ([]byte, bool) {
+		return bytes.CutSuffix(slices.Concat(bytes.TrimRight(p.Source, "\n"), []byte("\n")), GrownText(p.Grown))
+	}
+	is, own := apart(p)
+	was, ownToo := apart(from)
+	n := len(from.Grown)
+	return own && ownToo && bytes.Equal(is, was) && len(p.Grown) > n && bytes.HasPrefix(GrownText(p.Grown), GrownText(from.Grown)) &&
+		!slices.ContainsFunc(p.Grown[n:], func(g Grown) bool { return g.By == "" || g.At == "" })
+}
+
 type grownFile struct {
 	strictyaml.Place
 	Tool   strictyaml.String   `yaml:"tool"`
@@ -108,6 +129,7 @@ type grownFile struct {
 	Writes strictyaml.String   `yaml:"writes"`
 	Const  strictyaml.Anything `yaml:"const"`
 	Call   strictyaml.Anything `yaml:"call"`
+	Texts  strictyaml.Words    `yaml:"texts"`
 	Closed strictyaml.String   `yaml:"closed"`
 	By     strictyaml.String   `yaml:"by"`
 	At     strictyaml.String   `yaml:"at"`
@@ -130,8 +152,10 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 		switch {
 		case kinds != 1 || g.Tool.Given() == g.Closed.Given() || g.Arg.Given() != (g.From.Given() || g.Const.Given()):
 			r.Fault(g.Node, "a grown line is of an argument and its from or const, of a tool and a call, or of a collection that is closed", "writ grown list")
-		case g.Writes.Given() && (g.Writes.S != WritesOurs || !g.From.Given()):
-			r.Fault(g.Writes.Node, "writes is of a from, and says ours", "writes: ours")
+		case g.Writes.Given() && (g.Writes.S != WritesOurs && g.Writes.S != WritesServer || !g.From.Given()):
+			r.Fault(g.Writes.Node, "writes is of a from, and says ours or server", "writes: ours")
+		case g.Texts.Node != nil && !g.Call.Given():
+			r.Fault(g.Texts.Node, "texts are those that a call was kept without", "writ grown remove")
 		case g.In.Given() && (g.In.S != InText || !g.Writes.Given()):
 			r.Fault(g.In.Node, "in is of a from that says writes: ours, and says text", "in: text, writes: ours")
 		case p.Profile == Strict:
@@ -146,7 +170,10 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 			p.Collections[g.Closed.S] = c
 		case g.Call.Given():
 			line.Call, _ = r.JSON(g.Call.Node)
-			r.growCall(p, g, line.Call)
+			for _, at := range g.Texts.Items {
+				line.Texts = append(line.Texts, at.S)
+			}
+			r.growCall(p, g, &line)
 		default:
 			if g.Const.Given() {
 				line.Const, _ = r.JSON(g.Const.Node)
@@ -183,10 +210,10 @@ func (r *reader) fieldOfText(c *Contract, s *Source, node *strictyaml.Node) {
 }
 
 // growCall adds a call to those that a person allowed.
-func (r *reader) growCall(p *Policy, g *grownFile, call []byte) {
+func (r *reader) growCall(p *Policy, g *grownFile, line *Grown) {
 	c, args := p.Contracts[g.Tool.S], []byte(nil)
-	if strictjson.KindOf(call) == strictjson.Object {
-		args, _ = strictjson.Canonical(call)
+	if strictjson.KindOf(line.Call) == strictjson.Object {
+		args, _ = strictjson.Canonical(line.Call)
 	}
 	switch {
 	case c == nil:
@@ -194,7 +221,7 @@ func (r *reader) growCall(p *Policy, g *grownFile, call []byte) {
 	case c.Method != CallTool || args == nil:
 		r.Fault(g.Call.Node, "a call is the arguments of a tool, an object", "writ grown remove")
 	default:
-		c.Kept = append(c.Kept, args)
+		c.Kept = append(c.Kept, KeptCall{args, slices.Sorted(slices.Values(line.Texts))})
 	}
 }
 
@@ -212,7 +239,7 @@ func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
 	}
 	s := Source{Kind: FromConst, Const: [][]byte{line.Const}, Grown: true}
 	if g.From.Given() {
-		s = Source{Kind: FromOutput, Ours: g.Writes.Given(), InText: g.In.Given()}
+		s = Source{Kind: FromOutput, Ours: g.Writes.Given(), Minted: g.Writes.S == WritesServer, InText: g.In.Given()}
 		if !r.outputRef(g.From, &s) {
 			return
 		}
@@ -224,7 +251,7 @@ func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
 		}
 		if s.Ours {
 			if from != nil && !slices.ContainsFunc(from.Outputs, s.ours) {
-				r.Fault(g.From.Node, "writes: ours is of one output that the contract calls external, as it stands: no text, key or secret", "writ grown remove")
+				r.Fault(g.From.Node, "writes: "+g.Writes.S+" is of one output that the contract calls external, as it stands: no text, key or secret", "writ grown remove")
 				return
 			}
 		} else if from != nil && !slices.ContainsFunc(from.Outputs, func(o provenance.OutputRule) bool {

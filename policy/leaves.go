@@ -15,8 +15,13 @@ var (
 		"tweet upload broadcast share reply email mail message post push transfer forward wire refund purchase charge withdraw sell")
 	nouns = wordSet("notify notifies tweet upload broadcast share reply email mail message post push transfer forward wire refund purchase invite charge")
 	// made are nouns alone. To make what they name, or such a noun, is to do it.
-	made   = wordSet("payment payout invitation transaction donation announcement")
-	making = wordSet("create creates make makes new issue submit initiate place do execute schedule queue trigger")
+	made   = wordSet("payment payout invitation transaction donation announcement notification notifications webhook webhooks trade checkout comment comments")
+	making = wordSet("create creates make makes new issue submit initiate place do execute schedule queue trigger compose fire leave")
+	// settling is what is done to what moves money: to approve it moves it.
+	settling = wordSet("approve complete confirm authorize finalize execute capture accept")
+	moved    = wordSet("payment payments payout payouts trade trades checkout purchase transaction transactions refund transfer transfers donation withdrawal")
+	// manifold are what stands before such a verb in one word: bulksend, repost.
+	manifold = strings.Fields("bulk mass batch multi auto quick direct re")
 	// behind are words that say of such a noun before them that it is one.
 	behind = wordSet("id ids history login logout address addresses queue box price settings preferences process processing processor type types format order orders")
 	// others are verbs behind which such a word is what something is done to.
@@ -24,13 +29,15 @@ var (
 		"set unset stop cancel close open reopen add append insert attach search find filter sort count show view fetch check validate verify parse format render preview log record track " +
 		"classify summarize translate extract convert encode decode encrypt decrypt sign import load register configure enable disable mute unmute snooze flag undo recall " +
 		"approve reject accept decline like unlike react rename merge clear test export backup restore sync describe inspect lookup query resolve receive wait start init use select " +
-		"unshare uninvite unpublish unsubscribe subscribe block unblock download pull prepare compose commit amend mount unmount review rate rank split assign unassign browse explain " +
+		"unshare uninvite unpublish unsubscribe subscribe block unblock download pull prepare commit amend mount unmount review rate rank split assign unassign browse explain " +
 		"compare retrieve analyze observe discover calculate compute estimate echo display grep write put generate build type print run toggle lock unlock")
 	// kept are what is sent some other time, if ever.
-	kept = wordSet("draft drafts template templates filter filters rule rules signature contact contacts")
+	kept = wordSet("draft drafts prepare template templates filter filters rule rules signature contact contacts")
 	// receiving are names of arguments that say to whom; by what may stand behind them.
-	receiving = wordSet("cc bcc recipient recipients webhook webhooks invitee invitees addressee addressees")
+	receiving = wordSet("cc bcc recipient recipients webhook webhooks invitee invitees addressee addressees payee payees beneficiary beneficiaries")
 	by        = wordSet("url urls uri email emails mail address addresses list phone number numbers")
+	// called are verbs before a link, which is called then: notify_url.
+	called = wordSet("notify notification callback ping")
 )
 
 func wordSet(s string) map[string]bool {
@@ -57,6 +64,8 @@ func saysItLeaves(name string) (word string, verb bool) {
 		switch {
 		case joining[w]:
 			object, makes = false, false
+		case settling[w] && moved[next], w == "add" && slices.Contains([]string{"comment", "comments"}, words[len(words)-1]):
+			return words[len(words)-1], true
 		case object:
 		case makes && (made[w] || nouns[w]) && (next == "" || joining[next] || prepositions[next]): // create_post
 			return w, true
@@ -80,11 +89,14 @@ func apart(w string) string {
 		if what, ok := strings.CutPrefix(w, verb); ok && !nouns[verb] && (nouns[what] || made[what]) {
 			return verb
 		}
+		if how, ok := strings.CutSuffix(w, verb); ok && slices.Contains(manifold, how) && w != "rewire" {
+			return verb
+		}
 	}
 	return w
 }
 
-var joining, prepositions = wordSet("and then or"), wordSet("to for with in on from by as")
+var joining, prepositions = wordSet("and then or"), wordSet("to for with in on from by as now all async later")
 
 // OutHint is what an operator writes instead of an effect by which nothing leaves.
 const OutHint = "effect: [write, send], of money [write, transfer]; annotations: overruled, where nothing leaves"
@@ -132,10 +144,17 @@ func (c *Contract) BeliedByArgument(name string) bool {
 		return false
 	}
 	words := text.NameWords(name)
+	if len(words) == 2 && leaving[words[0]] && (words[1] == "to" || words[1] == "with") { // share_with
+		return true
+	}
+	if n := len(words); n > 1 && (words[n-1] == "id" || words[n-1] == "ids") && !strings.HasPrefix(words[n-2], "webhook") { // that one is there already
+		words = words[:n-1]
+	}
+	full := len(words)
 	for len(words) > 1 && by[words[len(words)-1]] {
 		words = words[:len(words)-1]
 	}
-	return len(words) > 0 && receiving[words[len(words)-1]]
+	return len(words) > 0 && (receiving[words[len(words)-1]] || len(words) < full && called[words[len(words)-1]])
 }
 
 // KeepsText reports whether by the contract nothing leaves, and some argument is text in

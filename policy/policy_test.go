@@ -357,3 +357,34 @@ func TestReference(t *testing.T) {
 		}
 	}
 }
+
+// TestGrew: a policy is another with lines that a person kept since, and by nothing else.
+func TestGrew(t *testing.T) {
+	const base = "pins: optional\ncollections: { ticket: {}, note: {} }\ntools:\n  a/b: { effect: read }\n"
+	const first = "grown:\n  - {\"closed\":\"ticket\",\"by\":\"kim\",\"at\":\"2026-11-01T10:00:00Z\"}\n"
+	const second = "  - {\"tool\":\"a/b\",\"arg\":\"/x\",\"const\":\"ü<1>\",\"by\":\"kim\",\"at\":\"2026-11-02T10:00:00Z\"}\n"
+	for _, c := range []struct {
+		name, was, is string
+		want          bool
+	}{
+		{"a line", base, base + first, true},
+		{"behind no newline", strings.TrimSuffix(base, "\n"), base + first, true},
+		{"one more", base + first, base + first + second, true},
+		{"nothing", base + first, base + first, false},
+		{"one less", base + first + second, base + first, false},
+		{"another", base + first, base + strings.Replace(first, "ticket", "note", 1) + second, false},
+		{"and the policy", base, base + "  a/c: { effect: read }\n" + first, false},
+		{"nobody's", base, base + strings.Replace(first, "\"by\":\"kim\",", "", 1), false},
+		{"by hand", base, base + "grown:\n  - { closed: ticket, by: kim, at: \"2026-11-01T10:00:00Z\" }\n", false},
+		{"by hand before", base + "grown:\n  - { closed: ticket, by: kim, at: \"2026-11-01T10:00:00Z\" }\n", base + first + second, false},
+	} {
+		was, faults := Parse("policy.yaml", []byte(c.was))
+		is, more := Parse("policy.yaml", []byte(c.is))
+		if len(faults)+len(more) > 0 {
+			t.Fatal(c.name, faults, more)
+		}
+		if got := is.Grew(was); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

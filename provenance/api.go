@@ -111,7 +111,12 @@ type Fact struct {
 	// Intact says that it is a whole leaf which only its rule calls external: nothing
 	// that a call was asked with, an act sent or a place took would have left it below
 	// system, and no model said it first (R4, R38).
-	Intact     bool
+	Intact bool
+	// Minted says that a server can have given it: a whole leaf that only its rule calls
+	// external, or at most the places of acts and a read that named nothing, in the form of
+	// a number or an id, which no call of the session sent, said or asked with before it
+	// stood there.
+	Minted     bool
 	Type       Type
 	Collection string
 	Key        bool // an object key, not a leaf

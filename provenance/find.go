@@ -37,6 +37,9 @@ type Query struct {
 	// Ours lets what stands intact at the one output that Server, Tool and At name vouch,
 	// and nothing else: a person said that our own people alone write there.
 	Ours bool
+	// Minted says of Ours that the server alone gives it: the places of R38 do not count, nor
+	// a read that named nothing, and nothing vouches but what can be such (Fact.Minted).
+	Minted bool
 	// InText says of Ours that At is a field of the JSON that the first text is.
 	InText bool
 	// Named asks of what could be words of any sentence that the user set it apart as a
@@ -108,7 +111,11 @@ func (l *Ledger) Find(q Query) Answer {
 		}
 		return a
 	}
-	a.Vouched = l.restore(found)
+	if a.Vouched = l.restore(found); q.Minted {
+		for i := range a.Vouched { // as the contract calls it: what places take from it does not count
+			a.Vouched[i].Label = writ.External
+		}
+	}
 	a.OneTime = a.Vouched[0].OneTime
 	a.Label = a.Vouched[0].Label
 	a.Open = !slices.ContainsFunc(found, func(i uint32) bool {
@@ -203,7 +210,13 @@ func (l *Ledger) worth(q *Query, f *fact) bool {
 		if q.InText {
 			at = OutputRule{InText: true, Pointer: q.At}
 		}
-		return f.label == writ.External && f.flags&intact != 0 && m.rule == source(&at)
+		if m.rule != source(&at) {
+			return false
+		}
+		if q.Minted {
+			return f.flags&minted != 0
+		}
+		return f.label == writ.External && f.flags&intact != 0
 	}
 	return m.named && (f.label >= writ.System || q.Party && f.label == writ.Party)
 }
@@ -289,7 +302,7 @@ func (l *Ledger) contested(all, found []uint32) bool {
 			continue
 		}
 		twin := slices.ContainsFunc(found, func(j uint32) bool { return l.store.at(j).evidence == f.evidence })
-		ours := slices.ContainsFunc(found, func(j uint32) bool { return l.store.at(j).flags&intact != 0 && l.store.at(j).meta == f.meta })
+		ours := slices.ContainsFunc(found, func(j uint32) bool { return l.store.at(j).flags&(intact|minted) != 0 && l.store.at(j).meta == f.meta })
 		if !ours && (f.flags&beside == 0 || !twin) {
 			return true
 		}

@@ -48,6 +48,7 @@ type Ledger struct {
 	ranks   map[rankKey][]ranked // of the last whole list of each kind (R9)
 	since   bool                 // an act was made since the user's latest turn
 	opened  map[string]bool      // closed collections an act put in what it chose from an open one
+	minting map[fieldOf]bool     // of external fields: whether the server can have given all that was seen there
 	turns   []turn
 	begun   map[string][]int     // turns by what their tokens begin with, and by their typed forms
 	moments map[moment][]Quote   // what they name (R10), of the latest that does
@@ -63,7 +64,7 @@ type Ledger struct {
 // NewLedger returns an empty ledger. The key must be secret and the session's
 // own: it keeps values of two sessions apart and digests unguessable.
 func NewLedger(key [32]byte, caps Caps) *Ledger {
-	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, ranks: map[rankKey][]ranked{}}
+	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}}
 	l.Bound(caps)
 	return l
 }
@@ -127,6 +128,8 @@ type Arg struct {
 	// Narrow marks a boolean, a member of a pinned enum or an integer of role
 	// control: it lowers only what equals it (R4).
 	Narrow bool
+	// Vague marks a value that names no one thing: Vague says which.
+	Vague bool
 	// Ours marks a value of the very server that the call goes to, from a field of which
 	// a person said that our own people alone write it: it leaves nothing there that they
 	// did not (R38).
@@ -184,6 +187,8 @@ type judged struct {
 	label writ.Label
 	flags flags
 	owner bool // its owner leaf is worth system or better (R28)
+	// written says that no server can have given it: it came in by a call, or looks so.
+	written bool
 }
 
 // Facts returns how many leaves Commit will take in.
@@ -207,7 +212,7 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 		p.facts[i] = l.judge(&o, &c, leaf, func() writ.Label { return min(own.label(leaf), all.label(leaf)) })
 		if j := &p.facts[i]; j.label < writ.System && (own.asked(leaf) || all.asked(leaf)) && leaf.isLink() {
 			j.label = writ.Model
-			j.flags = j.flags&^intact | reflected
+			j.flags = j.flags&^(intact|minted) | reflected
 		}
 	}
 	for i := range o.Leaves {
@@ -266,10 +271,12 @@ type call struct {
 	lowest  writ.Label // of all arguments that lower everything
 	decides writ.Label // of target, selector, amount and secret leaves
 	asked   bool       // something but constants was asked for
+	pointed bool       // with what is worth less than system and may name one thing (Vague)
 	narrow  map[string]writ.Label
 	own     map[string]writ.Label // folded texts of the arguments that are wide
 	system  map[string]bool       // those of them of which one is worth system
 	said    texts                 // those of them the model said
+	low     texts                 // those of them that are worth less than system
 }
 
 func callOf(args []Arg) call {
@@ -287,8 +294,14 @@ func callOf(args []Arg) call {
 					}
 					c.system[t] = true
 				}
-				if a.Label == writ.Model && utf8.RuneCountInString(t) >= part {
+				if utf8.RuneCountInString(t) < part {
+					continue
+				}
+				if a.Label == writ.Model {
 					c.said.hold(t)
+				}
+				if a.Label < writ.System {
+					c.low.add(t)
 				}
 			}
 		}
@@ -298,6 +311,7 @@ func callOf(args []Arg) call {
 		}
 		if !a.Narrow {
 			c.lowest = min(c.lowest, a.Label)
+			c.pointed = c.pointed || a.Label < writ.System && !a.Vague
 			continue
 		}
 		if c.narrow == nil {
@@ -425,7 +439,10 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 			most = writ.External
 		}
 	} else {
-		most = min(most, c.lowest, l.repeats(c, leaf), place())
+		sent := most
+		if most = min(most, l.repeats(c, leaf)); c.pointed {
+			most = min(most, c.lowest)
+		}
 		if len(c.narrow) > 0 {
 			for _, e := range spellings(leaf.Type, leaf.Value) {
 				if n, ok := c.narrow[e]; ok {
@@ -433,7 +450,13 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 				}
 			}
 		}
-		if most >= writ.System && j.flags&echoed == 0 && leaf.Rule.WholeExternal() {
+		asked, whole := l.taints.askedFor(leaf)
+		if whole {
+			sent = min(sent, writ.External)
+		}
+		c.minting(leaf, most, sent, &j)
+		most = min(most, c.lowest, place())
+		if most >= writ.System && !asked && j.flags&echoed == 0 && leaf.Rule.WholeExternal() {
 			j.flags |= intact
 		}
 	}
@@ -538,6 +561,10 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 	i := s.push(f)
 	if typed {
 		s.file(k, i)
+		if j.written || j.flags&minted != 0 {
+			var one [1]uint32
+			l.mints(&s.metas[f.meta], i, j, s.under(k, &one))
+		}
 	}
 	l.secrets = l.secrets || leaf.Rule != nil && leaf.Rule.Secret
 	if leaf.Rule != nil && leaf.Rule.Lifetime > 0 {

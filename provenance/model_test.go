@@ -27,6 +27,8 @@ type modelFact struct {
 	lowered, said     bool
 	beside, named     bool
 	stranger          bool
+	intact, minted    bool // the server can have given it: with nothing against it, or the places of acts alone
+	written           bool // it cannot
 	typ               Type
 	collection, owner string
 	evidence          uint32
@@ -83,18 +85,23 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 		known = slices.ContainsFunc(m.facts, inCollection)
 	}
 	// R4, part by part
-	own, repeats := writ.Operator, writ.Operator
+	own, repeats, narrow, holds, pointed := writ.Operator, writ.Operator, writ.Operator, false, false
 	for _, a := range o.Args {
 		if !a.Narrow || Equal(Untyped, a.Value, l.Value) {
 			own = min(own, a.Label)
 		}
+		pointed = pointed || !a.Narrow && a.Label < writ.System && !a.Vague
+		if a.Narrow && Equal(Untyped, a.Value, l.Value) {
+			narrow = min(narrow, a.Label)
+		}
 		for _, x := range m.texts(a.Type, a.Value) {
 			for _, y := range m.texts(f.typ, l.Value) {
 				f.said = f.said || !a.Narrow && a.Label == writ.Model && len(x) >= 4 && len(y) >= 4 && strings.Contains(x, y)
+				holds = holds || !a.Narrow && a.Label < writ.System && len(x) >= 4 && strings.Contains(y, x)
 				switch {
 				case x != y:
 				case a.Narrow:
-					own = min(own, a.Label)
+					own, narrow = min(own, a.Label), min(narrow, a.Label)
 				case a.Label == writ.System && f.collection != "" && !known:
 					repeats = min(repeats, writ.External)
 				default:
@@ -105,12 +112,14 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 	}
 	inside := writ.Operator
 	before := writ.Operator
+	asked, id := false, false // of an earlier read: a piece of it, or holding it; and with a digit
+	placed := writ.Operator   // R38
 	for _, s := range m.sent {
 		if s.arg.Label >= writ.System {
 			continue
 		}
 		if s.act && !s.arg.Narrow && s.server == o.Server {
-			before = min(before, s.arg.Label)
+			placed = min(placed, s.arg.Label)
 		}
 		for _, a := range m.texts(s.arg.Type, s.arg.Value) {
 			if s.arg.Narrow && len(a) < 4 {
@@ -121,7 +130,13 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 					before = min(before, s.arg.Label)
 					f.said = f.said || s.arg.Label == writ.Model
 				}
-				if !s.act || s.arg.Narrow || len(a) < 4 || len(b) < 4 {
+				if s.arg.Narrow || len(a) < 4 || len(b) < 4 {
+					continue
+				}
+				if !s.act && !s.arg.Vague && (strings.Contains(a, b) || strings.Contains(b, a)) {
+					asked, id = true, id || strings.Contains(a, b) || strings.ContainsAny(a, "0123456789")
+				}
+				if !s.act {
 					continue
 				}
 				in := strings.Contains(a, b)
@@ -159,14 +174,44 @@ func (m *model) observe(o Observation, l *Leaf) modelFact {
 				all = min(all, a.Label)
 			}
 		}
-		f.lowered = min(before, all) < writ.External
+		f.lowered = min(before, placed, all) < writ.External
 	case authoritative:
 		f.label = base
 	default:
-		f.label = min(base, own, before, repeats)
+		f.label = min(base, own, before, repeats, placed)
 		f.lowered = f.label < base
+		theirs := slices.ContainsFunc(o.Args, func(a Arg) bool {
+			return slices.ContainsFunc(m.texts(a.Type, a.Value), func(x string) bool { return slices.Contains(m.texts(f.typ, l.Value), x) })
+		})
+		given := slices.Contains(numbered, string(l.Value.Raw()))
+		switch raw := string(l.Value.Raw()); {
+		case l.Rule == nil || base != writ.External || raw == "null" || raw == `""`:
+		case !given || before < writ.System || id || theirs:
+			f.written = !SmallSpace(Untyped, l.Value)
+		default:
+			f.minted = narrow >= writ.System && repeats >= writ.System && !f.said && !holds && (!pointed || own >= writ.System)
+		}
+		f.intact = f.named && base == writ.External && min(own, before, repeats, placed) >= writ.System && !asked && !f.said
 	}
 	return f
+}
+
+// numbered are the values of the pool that a server can have numbered something by.
+var numbered = []string{`"13"`, `13`, `"1234567"`, `1234567`, `1234567.0`, `"T-1042"`, `"T-104"`}
+
+// mints reads the facts of a field in their order: a value it had before anybody sent it
+// stays the server's.
+func (m *model) mints(server, pointer string) (may, not bool) {
+	for i, f := range m.facts {
+		if f.server != server || f.pointer != "/structuredContent"+pointer || !f.named {
+			continue
+		}
+		may = may || f.minted
+		not = not || f.written && !slices.ContainsFunc(m.facts[:i], func(g modelFact) bool {
+			return g.minted && g.server == f.server && g.pointer == f.pointer && g.typ == f.typ && g.collection == f.collection && Equal(f.typ, g.value, f.value)
+		})
+	}
+	return may && !not, not
 }
 
 func (m *model) known(v strictjson.Value) bool {
@@ -289,6 +334,7 @@ var values = []string{
 	`"bob"`, `"bob@example.com"`, `"bob@EXAMPLE.com"`, `"write to bob@example.com"`, `"BOB@example.com"`, `"example"`,
 	`"/srv"`, `"/srv/in"`, `"/srv/a.txt"`, `"/srv/in/a.txt"`, `"a.txt"`, `"see /srv/a.txt now"`,
 	`"13"`, `13`, `"1234567"`, `1234567`, `1234567.0`, `"id 1234567"`, `true`, `null`, `""`,
+	`"T-1042"`, `"as T-1042 says"`, `"T-104"`, `"some old words"`,
 }
 
 func TestLedgerAgainstModel(t *testing.T) {
@@ -308,7 +354,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 			for range rapid.IntRange(0, 2).Draw(t, "args") {
 				given = append(given, Arg{
 					Value: strictjson.Of([]byte(pick("arg", values...))), Type: typ.Draw(t, "argtype"), Label: label.Draw(t, "arglabel"),
-					Narrow: yes("narrow"), Decides: yes("decides"),
+					Narrow: yes("narrow"), Vague: yes("vague"), Decides: yes("decides"),
 				})
 			}
 			own := l.Sent(server, "put", act, given)
@@ -397,6 +443,19 @@ func TestLedgerAgainstModel(t *testing.T) {
 				if _, ok := l.Seen(q.Value); ok != m.seen(q.Value) {
 					t.Fatalf("seen %s: %v", v, ok)
 				}
+			}
+			server, pointer := pick("server", "a", "b"), pick("pointer", "/k0", "/k1")
+			gave := Query{Value: q.Value, Server: server, Tool: "t", HasAt: true, Ours: true, Minted: yes("minted")}
+			gave.At, _ = ParsePattern(pointer)
+			here := slices.ContainsFunc(m.facts, func(f modelFact) bool {
+				return f.server == server && f.pointer == "/structuredContent"+pointer && Equal(Untyped, f.value, q.Value) && (!gave.Minted && f.intact && f.label == writ.External || gave.Minted && f.minted)
+			})
+			if a := l.Find(gave); (len(a.Vouched) > 0) != (here && !SmallSpace(Untyped, q.Value)) {
+				t.Fatalf("given %+v: %+v", gave, a)
+			}
+			may, not := l.Mints(server, "t", pointer)
+			if wantMay, wantNot := m.mints(server, pointer); may != wantMay || not != wantNot {
+				t.Fatalf("%s#%s can be the server's: %v %v, want %v %v", server, pointer, may, not, wantMay, wantNot)
 			}
 			jq := Query{Value: q.Value, Target: q.Target, Closed: q.Closed}
 			if j := l.FindJoin(jq); (j.Reason == "") != m.join(jq) {

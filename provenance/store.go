@@ -53,7 +53,7 @@ type fact struct {
 	flags    flags
 }
 
-type flags uint8
+type flags uint16
 
 const (
 	reflected flags = 1 << iota
@@ -64,6 +64,7 @@ const (
 	alone           // what stands beside it was put there by a model (R9, R35)
 	opened          // of a closed collection, and perhaps what an act chose from an open one (R28)
 	intact          // external by its rule alone: see Fact.Intact
+	minted          // and given by the server, as far as can be told: see Fact.Minted
 )
 
 // meta is what many facts share.
@@ -306,7 +307,7 @@ func (s *store) fact(i uint32) Fact {
 	out := Fact{
 		Evidence: f.evidence, Server: m.server, Tool: m.tool, Rule: m.rule,
 		Pointer: strictjson.Pointer(outer), Line: line,
-		Label: f.label, Reflected: f.flags&reflected != 0, Intact: f.flags&intact != 0,
+		Label: f.label, Reflected: f.flags&reflected != 0, Intact: f.flags&intact != 0, Minted: f.flags&minted != 0,
 		Type: m.typ, Collection: m.collection, Key: m.key, Secret: m.secret, Creates: m.creates, OneTime: m.lifetime > 0,
 	}
 	if hasInner {

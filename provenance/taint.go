@@ -22,6 +22,8 @@ type taints struct {
 	global  writ.Label         // everyone's ceiling, Operator while under the cap
 	whole   map[key]writ.Label // folded text of whole arguments
 	within  [writ.System]texts // by label: texts an act sent, for containment
+	asked   texts              // that reads were asked with: for what a person said of a field
+	named   texts              // those of them that have a digit
 	bytes   int64
 	changed uint64 // counts calls that added something
 }
@@ -128,7 +130,7 @@ func (l *Ledger) Sent(server, tool string, act bool, args []Arg) (place uint64) 
 			if a.Narrow && utf8.RuneCountInString(text) < part {
 				continue
 			}
-			contain := act && !a.Narrow && utf8.RuneCountInString(text) >= part
+			contain := (act || !a.Vague) && !a.Narrow && utf8.RuneCountInString(text) >= part
 			need := int64(64)
 			if contain {
 				need += 8 * int64(len(text))
@@ -142,8 +144,14 @@ func (l *Ledger) Sent(server, tool string, act bool, args []Arg) (place uint64) 
 			if old, ok := t.whole[k]; !ok || a.Label < old {
 				t.whole[k] = a.Label
 			}
-			if contain {
+			switch {
+			case contain && act:
 				t.within[a.Label].add(text)
+			case contain:
+				t.asked.add(text)
+				if strings.ContainsAny(text, "0123456789") {
+					t.named.add(text)
+				}
 			}
 		}
 	}
@@ -216,6 +224,24 @@ func (l *Ledger) reflection(leaf *Leaf, known func() bool) (at writ.Label, echo 
 		}
 	}
 	return at, echo
+}
+
+// askedFor reports whether a leaf is a piece of what a read was asked with, or has it
+// within it; and whether that can be the id of it, and not what all ids of a place begin
+// with. It counts where a person said who writes a field, and lowers no label.
+func (t *taints) askedFor(leaf *Leaf) (asked, whole bool) {
+	if t.asked.none() {
+		return false, false
+	}
+	texts, n := readings(leaf.Type, leaf.Value)
+	for _, text := range texts[:n] {
+		if utf8.RuneCountInString(text) < part {
+			continue
+		}
+		whole = whole || len(text) > longest || t.asked.contain(text) || t.named.anyIn(text)
+		asked = asked || whole || t.asked.anyIn(text)
+	}
+	return asked, whole
 }
 
 // inside returns the lowest label of an act's text that a leaf stands in.

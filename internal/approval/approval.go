@@ -92,9 +92,11 @@ type Offer struct {
 type Keep string
 
 // What is kept. Closed is for who knows that strangers cannot make a member of the
-// lines' collections appear, and Ours for who knows that they cannot write its fields
-// either; who does not is offered Value at most.
+// lines' collections appear, Ours for who knows that they cannot write its fields
+// either, and Server for who knows that nobody does, and that strangers cannot have the
+// server give what stands there; who does not is offered Value at most.
 const (
+	KeepServer Keep = "server" // a source that the contract calls external, as one that the server alone gives
 	KeepSource Keep = "source" // a source that the contract calls system or user
 	KeepOurs   Keep = "ours"   // a source that it calls external, as one where our own people alone write
 	KeepClosed Keep = "closed" // the collection, as one that our own people alone add to
@@ -296,17 +298,17 @@ func (q *Queue) end(of *Question) {
 	}
 }
 
-// Asks returns the key of a question that is open or was lately answered, "" for none.
-func (q *Queue) Asks(id string) string {
+// Asked returns a question that is open or was lately answered, with its key, "" for none.
+func (q *Queue) Asked(id string) (of Question, asks string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.expire()
 	for _, e := range slices.Concat(q.open, q.ended) {
 		if e.ID == id {
-			return e.asks
+			return e.Question, e.asks
 		}
 	}
-	return ""
+	return Question{}, ""
 }
 
 // newID is unique for as long as it is looked for, and easy to type.

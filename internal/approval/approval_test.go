@@ -357,10 +357,15 @@ func TestElicitation(t *testing.T) {
 			t.Errorf("it shows %s", message)
 		}
 	}
+	all := Question{ID: "q", Session: "s_a", Server: "mail", Tool: "send", Arguments: []byte(`{"to":"x"}`), FromNowOn: []Offer{
+		{Keep: KeepServer, Lines: []policy.Grown{{Tool: "mail/send", Arg: "/to", From: "mail/list#/ids/*", Writes: policy.WritesServer}}}, ours, value(9),
+		{Keep: KeepSource, Lines: []policy.Grown{{Tool: "mail/send", Arg: "/to", From: "mail/own#/ids/*"}}}, {Keep: KeepClosed, Lines: []policy.Grown{{Closed: "contact"}}},
+	}}
 	for answer, want := range map[string]Answer{
-		`{"action":"accept","content":{"answer":"yes"}}`:                                              {Yes: true},
-		`{"action":"accept","content":{"answer":"no"}}`:                                               {},
-		`{"action":"decline"}`:                                                                        {},
+		`{"action":"accept","content":{"answer":"from now on, and the server itself gives what stands there"}}`: {Yes: true, Keep: KeepServer},
+		`{"action":"accept","content":{"answer":"yes"}}`:                                                        {Yes: true},
+		`{"action":"accept","content":{"answer":"no"}}`:                                                         {},
+		`{"action":"decline"}`: {},
 		`{"action":"accept","content":{"answer":"from now on, what this source returns"}}`:            {Yes: true, Keep: KeepSource},
 		`{"action":"accept","content":{"answer":"from now on, and strangers cannot add to it"}}`:      {Yes: true, Keep: KeepClosed},
 		`{"action":"accept","content":{"answer":"from now on, and strangers cannot write there"}}`:    {Yes: true, Keep: KeepOurs},
@@ -371,10 +376,35 @@ func TestElicitation(t *testing.T) {
 		`{"action":"accept","content":{}}`:                                                            {By: "none"},
 		`{"action":"accept","content":{"answer":"from now on, this exact value alone","more":"yes"}}`: {By: "none"},
 	} {
-		if got, said := Elicited(strictjson.Of([]byte(answer))); said != (want.By == "") || said && got != want {
+		if got, said := all.Elicited(strictjson.Of([]byte(answer))); said != (want.By == "") || said && got != want {
 			t.Errorf("%s: %+v %v", answer, got, said)
 		}
 	}
+	// What the form left out, for its length or because it was not offered, is no answer.
+	short := Question{ID: "q", Session: "s_a", Server: "mail", Tool: "send", Arguments: []byte(`{"to":"x"}`), FromNowOn: []Offer{ours, value(900)}}
+	for word, shown := range map[string]bool{choices[KeepOurs]: true, choices[KeepValue]: false, thisCall: false, choices[KeepSource]: false} {
+		got, said := short.Elicited(strictjson.Of([]byte(`{"action":"accept","content":{"answer":"` + word + `"}}`)))
+		if said != shown || said && got != (Answer{Yes: true, Keep: KeepOurs}) {
+			t.Errorf("%s: %+v %v", word, got, said)
+		}
+	}
+}
+
+// TestSecondsLeft: a question says how long it can still be answered.
+func TestSecondsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := Question{ID: "q", Session: "s_a", Server: "s", Tool: "edit", Arguments: []byte(`{}`), Until: time.Now().Add(Stands)}
+		for _, want := range []string{"600", "523", "0"} {
+			shown := q.Show()
+			if got, _ := shown.Whole(80, 20); !strings.Contains(got, "it waits until "+q.Until.Local().Format(time.TimeOnly)+", "+want+" s from now\n") {
+				t.Errorf("%s s are left: %s", want, got)
+			}
+			time.Sleep(77 * time.Second)
+			if want == "523" {
+				time.Sleep(Stands)
+			}
+		}
+	})
 }
 
 // TestPrint: whoever wrote what is asked about, no row of the question but ours

@@ -14,6 +14,7 @@ import (
 // choices are the words by which a client keeps something from now on. Who chooses one
 // says with it what only a person knows of the lines (WhoCan), which stand in the message.
 var choices = map[Keep]string{
+	KeepServer: "from now on, and the server itself gives what stands there",
 	KeepSource: "from now on, what this source returns",
 	KeepOurs:   "from now on, and strangers cannot write there",
 	KeepClosed: "from now on, and strangers cannot add to it",
@@ -30,19 +31,27 @@ func (o *Offer) choice() string {
 	return choices[o.Keep]
 }
 
-// Elicitation is the question as the parameters of MCP's elicitation/create; ok is
-// false where it is too long to be shown whole. What may be kept from now on is a choice
-// where its lines can be shown whole as well.
-func (q *Question) Elicitation() (params []byte, ok bool) {
+// form is what a client shows: the message, and the words that may be chosen, with what
+// each keeps. ok is false where the question is too long to be shown whole. What may be
+// kept from now on is a choice where its lines can be shown whole as well.
+func (q *Question) form() (message string, words []string, keeps map[string]Keep, ok bool) {
 	shown := q.Show()
-	message, ok := shown.Whole(0, 0)
-	words := []string{"no", "yes"}
+	message, ok = shown.Whole(0, 0)
+	words, keeps = []string{"no", "yes"}, map[string]Keep{}
 	for _, o := range q.FromNowOn {
 		if more, fits := o.explained(); fits && strings.Count(message+more, "\n") < height {
 			message += more
 			words = append(words, o.choice())
+			keeps[o.choice()] = o.Keep
 		}
 	}
+	return message, words, keeps, ok
+}
+
+// Elicitation is the question as the parameters of MCP's elicitation/create; ok is
+// false where it is too long to be shown whole.
+func (q *Question) Elicitation() (params []byte, ok bool) {
+	message, words, _, ok := q.form()
 	title := "May the agent do this, this once?"
 	if len(words) > 2 {
 		title = "May the agent do this? yes is this once"
@@ -72,6 +81,10 @@ func (o *Offer) explained() (rows string, fits bool) {
 		}
 	}
 	for _, can := range WhoCan(o.Lines) {
+		if field, writes := strings.CutPrefix(can, canWrite); writes && o.Keep == KeepServer {
+			row("      and says that nobody but the server can write ", field)
+			can = canHave + field
+		}
 		row("      and says that only our own people can ", can)
 	}
 	return b.String(), fits
@@ -81,8 +94,9 @@ func (o *Offer) explained() (rows string, fits bool) {
 const maxLine = 800
 
 // Elicited reads what a client answered to Elicitation. said is false where that is none
-// of its choices: a dialogue that was closed, or anything else.
-func Elicited(answer strictjson.Value) (a Answer, said bool) {
+// of the choices that were shown: a dialogue that was closed, what was left out of the
+// form, or anything else.
+func (q *Question) Elicited(answer strictjson.Value) (a Answer, said bool) {
 	action, _ := answer.Get("action").Text()
 	content := answer.Get("content")
 	switch action {
@@ -90,12 +104,9 @@ func Elicited(answer strictjson.Value) (a Answer, said bool) {
 		return a, true
 	case "accept":
 		word, _ := content.Get("answer").Text()
-		for keep, words := range choices {
-			if word == words || keep == KeepValue && word == thisCall {
-				a = Answer{Yes: true, Keep: keep}
-			}
-		}
-		a.Yes = a.Yes || word == "yes"
+		_, _, keeps, _ := q.form()
+		keep, kept := keeps[word]
+		a = Answer{Yes: kept || word == "yes", Keep: keep}
 		return a, content.Len() == 1 && (a.Yes || word == "no")
 	}
 	return a, false

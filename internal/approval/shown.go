@@ -155,15 +155,20 @@ func (q *Shown) Print(w io.Writer, columns int) {
 		}
 		theirs("      asked because ", cmp.Or(because[writ.Reason(v.Reason)], "of "+text.OneLine(v.Reason, 60)))
 	}
-	fmt.Fprintf(w, "  it waits until %s\n", q.Until.Local().Format(time.TimeOnly))
+	left := max(0, time.Until(q.Until).Round(time.Second)/time.Second)
+	fmt.Fprintf(w, "  it waits until %s, %d s from now\n", q.Until.Local().Format(time.TimeOnly), left)
 }
+
+// canWrite and canHave begin what only a person knows of a field: who can write what
+// stands there, and where that is the server alone, who can have it do so.
+const canWrite, canHave = "write ", "have it give one, as by opening a ticket, wherever the agent may look, in "
 
 // WhoCan is what only a person knows of lines that rest on it: who can do it. The names
 // in it are others', escaped.
 func WhoCan(lines []policy.Grown) (can []string) {
 	var members []string
 	for _, g := range lines {
-		switch field := "write " + text.OneLine(g.From, 200); {
+		switch field := canWrite + text.OneLine(g.From, 200); {
 		case g.Closed != "":
 			members = append(members, text.OneLine(g.Closed, 80))
 		case g.Writes != "" && !slices.Contains(can, field):

@@ -252,6 +252,13 @@ func TestCombinations(t *testing.T) {
 				days[c] = days[c] || r.Kind == Date
 				clocks[c] = clocks[c] || r.Kind == Clock
 			}
+			for _, p := range r.At { // a clock that belongs to one of two days is none by itself
+				for _, part := range Read(words[p.Start:p.End], at) {
+					for _, c := range part.Candidates {
+						clocks[c] = clocks[c] || r.Kind == Instant && part.Kind == Clock
+					}
+				}
+			}
 		}
 		for _, c := range Candidates(rs, Instant) {
 			made++

@@ -34,9 +34,34 @@ func (c *call) keptWith(texts bool) bool {
 	if c.contract == nil || c.strict || c.method != policy.CallTool || c.Answers.Exists() || c.effect&^c.contract.Assumed&never != 0 {
 		return false
 	}
-	return slices.ContainsFunc(c.contract.Kept, func(line []byte) bool {
-		return c.holds(strictjson.Of(line), c.args, nil, texts)
+	var free []string
+	if !texts {
+		free = c.texts(c.args, nil)
+		slices.Sort(free)
+	}
+	return slices.ContainsFunc(c.contract.Kept, func(line policy.KeptCall) bool {
+		return slices.Equal(line.Texts, free) && c.holds(strictjson.Of(line.Args), c.args, nil, texts)
 	})
+}
+
+// texts are the pointers of the free texts in a value that are not empty.
+func (c *call) texts(v strictjson.Value, path []string) (out []string) {
+	for name, m := range v.Members() {
+		out = append(out, c.texts(m, append(slices.Clone(path), name))...)
+	}
+	for i, e := range v.Elements() {
+		out = append(out, c.texts(e, append(slices.Clone(path), strconv.Itoa(i)))...)
+	}
+	if c.isText(v, path) {
+		out = append(out, strictjson.Pointer(path))
+	}
+	return out
+}
+
+// isText reports whether a value is a free text that is not empty.
+func (c *call) isText(v strictjson.Value, path []string) bool {
+	s, _ := v.Text()
+	return s != "" && c.free(path)
 }
 
 // holds reports whether a line says of a value what it is.
@@ -91,7 +116,7 @@ func onLines(v strictjson.Value) bool {
 // onlyFree reports whether a value holds free texts and nothing else.
 func (c *call) onlyFree(v strictjson.Value, path []string) bool {
 	if v.Len() == 0 {
-		return c.free(path)
+		return c.isText(v, path)
 	}
 	for name, m := range v.Members() {
 		if !c.onlyFree(m, append(slices.Clone(path), name)) {

@@ -33,6 +33,7 @@ type place struct {
 	label     writ.Label
 	reflected bool     // R4 or R5 lowered it
 	clear     bool     // nothing but its contract would have left it below system
+	given     bool     // or what its call was asked with, and it is neither that nor holds it
 	echoed    bool     // the model said it first
 	listed    bool     // in a list of all there is
 	late      bool     // seen after an act that followed the user's latest turn

@@ -81,6 +81,7 @@ type Session struct {
 	calls     map[uint64]*call      // without a result yet
 	texts     map[string]writ.Label // the texts that calls sent below system, and the lowest label of each
 	within    []sent                // what acts sent below system
+	requested []string              // what reads were asked with below system
 	acted     bool                  // some act sent something below system
 	since     bool                  // an act was made since the user's latest turn
 	made      []made

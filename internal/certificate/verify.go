@@ -170,7 +170,19 @@ func (s *Session) there(c *call, l *leaf, e gate.Ref) bool {
 	case approvalTool:
 		return l.Rule == "approval"
 	}
-	return len(s.at(e)) > 0
+	return len(s.at(e)) > 0 || l.Rule == grownOutput && len(s.unlabelled(e)) > 0
+}
+
+// unlabelled is at, whatever it is worth: of what the server gives (WritesServer) the
+// reference states what the contract calls it.
+func (s *Session) unlabelled(e gate.Ref) (out []*place) {
+	for _, p := range s.places[e.Evidence] {
+		r := p.ref()
+		if r.Label = e.Label; r == e {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // at returns what stands where a reference says, worth the label it states. Only the
@@ -309,13 +321,17 @@ const grownOutput = "grown:output"
 // raised reports whether a reference names such a place: the very output of the line,
 // with the whole value, and nothing but its contract against it.
 func (s *Session) raised(c *call, l *leaf, e gate.Ref) bool {
-	return e.Label == writ.External && !l.key && !l.answer && slices.ContainsFunc(s.at(e), func(p *place) bool {
-		if p.rule == nil || p.rule.Label != writ.External || !p.clear || p.rule.Secret || p.key ||
+	return e.Label == writ.External && !l.key && !l.answer && slices.ContainsFunc(s.unlabelled(e), func(p *place) bool {
+		if p.rule == nil || p.rule.Label != writ.External || p.rule.Secret || p.key ||
 			!equal(l.value, l.typ(), p) || !told(c, l, p) || !s.once(c, l, p) {
 			return false
 		}
 		return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
-			if !src.Ours || src.Server != p.server || src.Tool != p.tool || src.InText != p.rule.InText {
+			holds := p.clear && slices.Contains(s.at(e), p)
+			if src.Minted {
+				holds = p.given && numbered(p.value)
+			}
+			if !src.Ours || !holds || src.Server != p.server || src.Tool != p.tool || src.InText != p.rule.InText {
 				return false
 			}
 			if src.InText {

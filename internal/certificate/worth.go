@@ -43,6 +43,7 @@ type argument struct {
 	typ    provenance.Type
 	label  writ.Label
 	narrow bool // it says too little to be told by: it lowers only what equals it
+	vague  bool // and names no one thing
 }
 
 // arguments are those of a call, the names of form fields last.
@@ -56,7 +57,8 @@ func (c *call) arguments() []argument {
 			label = min(label, writ.External)
 		}
 		out = append(out, argument{l.value, l.typ(), label,
-			l.value.Kind() == strictjson.Bool || l.enum || empty(l.value) || c.declined(l) || small || l.Rule == grownOutput && !c.effect.Gated()})
+			l.value.Kind() == strictjson.Bool || l.enum || empty(l.value) || c.declined(l) || small || l.Rule == grownOutput && !c.effect.Gated(),
+			rowsOrWords(l.Pointer, l.value)})
 	}
 	for _, name := range c.fields {
 		out = append(out, argument{value: strictjson.StringOf(name), narrow: true})
@@ -141,8 +143,12 @@ func (s *Session) send(c *call) {
 			if old, ok := s.texts[t]; (!a.narrow || long) && (!ok || a.label < old) {
 				s.texts[t] = a.label
 			}
-			if act && !a.narrow && long {
+			switch {
+			case a.narrow || !long:
+			case act:
 				s.within = append(s.within, sent{t, a.label, false})
+			case !a.vague:
+				s.requested = append(s.requested, t)
 			}
 		}
 	}
@@ -198,8 +204,11 @@ func (s *Session) label(x *extraction) {
 			p.reflected = min(most, lowest(args)) < writ.External
 			most = writ.External
 		default:
-			most = min(most, lowest(args), repeats(s, args, p), narrowed(args, p))
-			p.clear = most >= writ.System && !p.echoed
+			most = min(most, repeats(s, args, p), narrowed(args, p))
+			asked, whole := s.askedFor(p)
+			p.given = most >= writ.System && !whole && !p.echoed && !holdsAsked(args, p) && !pointed(args)
+			most = min(most, lowest(args))
+			p.clear = most >= writ.System && !asked && !p.echoed
 		}
 		if most < p.label {
 			p.label = most
@@ -265,6 +274,37 @@ func said(args []argument, p *place) bool {
 		}
 	}
 	return false
+}
+
+// pointed reports whether a call was asked with something worth less than system that may
+// name one thing.
+func pointed(args []argument) bool {
+	return slices.ContainsFunc(args, func(a argument) bool { return !a.narrow && a.label < writ.System && !a.vague })
+}
+
+// askedFor reports whether a value is a piece of what a read was asked with, or holds it;
+// and whether what it holds has a digit.
+func (s *Session) askedFor(p *place) (asked, whole bool) {
+	for _, was := range s.requested {
+		for _, t := range p.texts {
+			if utf8.RuneCountInString(t) < part {
+				continue
+			}
+			in, holds := strings.Contains(was, t), strings.Contains(t, was)
+			asked = asked || in || holds
+			whole = whole || in || holds && strings.ContainsAny(was, "0123456789")
+		}
+	}
+	return asked, whole
+}
+
+// holdsAsked reports whether something that its own call was asked with stands in a value.
+func holdsAsked(args []argument, p *place) bool {
+	return slices.ContainsFunc(args, func(a argument) bool {
+		return !a.narrow && a.label < writ.System && slices.ContainsFunc(readings(a.typ, a.value), func(t string) bool {
+			return utf8.RuneCountInString(t) >= part && slices.ContainsFunc(p.texts, func(r string) bool { return strings.Contains(r, t) })
+		})
+	})
 }
 
 // repeats says what a value is worth that repeats an argument of its own call: no more
@@ -376,6 +416,78 @@ func atom(s string) bool {
 		}
 	}
 	return len(s) >= 9 && strings.Trim(s, "0123456789") == ""
+}
+
+var (
+	word   = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_#+=-]{0,127}$`)
+	moment = regexp.MustCompile(`^[0-9]{9,}\.[0-9]{1,9}$`)
+	hashed = regexp.MustCompile(`^[0-9a-f]+$`)
+	wallet = regexp.MustCompile(`^(?:0[xX][0-9a-fA-F]+|[1-9A-HJ-NP-Za-km-z]{25,}|(?i:[a-z]{1,15}1[02-9ac-hj-np-z]{38,}))$`)
+	change = regexp.MustCompile(`[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]`)
+	marks  = regexp.MustCompile(`[_#+=-]+`)
+	phrase = regexp.MustCompile(`^\s*\pL\p{Ll}*[,.;:!?]*(?:\s+\p{Ll}+[,.;:!?]*){2,}\s*$`)
+	rows   = regexp.MustCompile(`^(?:limit|count|pages?|size|offset|max(?:imum)?|top|take|skip|rows|results|depth|per|first|last)$`)
+	thing  = regexp.MustCompile(`^(?:ids?|number|no|key|name|ref)$`)
+)
+
+// numbered reports whether a value can be one that a server counts, stamps or draws: a
+// number that is none of a card, or a word with such a piece that is no account or wallet.
+func numbered(v strictjson.Value) bool {
+	s, isText := v.Text()
+	if !isText {
+		n, _, fraction := provenance.Canonical(provenance.Integer, v)
+		return v.Kind() == strictjson.Number && fraction == "" && !card(strings.TrimPrefix(n, "-"))
+	}
+	if strings.Trim(s, "0123456789") == "" {
+		return s != "" && !card(s)
+	}
+	if moment.MatchString(s) {
+		return true
+	}
+	return word.MatchString(s) && (!wallet.MatchString(s) || hashed.MatchString(s) && !strings.HasPrefix(s, "0x")) && !atom(fold(s)) &&
+		slices.ContainsFunc(marks.Split(s, -1), func(piece string) bool {
+			digits := len(piece) - len(strings.Map(func(r rune) rune {
+				if '0' <= r && r <= '9' {
+					return -1
+				}
+				return r
+			}, piece))
+			changes := 0
+			for i := 1; i < len(piece); i++ {
+				if change.MatchString(piece[i-1 : i+1]) {
+					changes++
+				}
+			}
+			return digits > 0 && (2*digits >= len(piece) || len(piece) >= 8 && changes+min(digits, 2) > 3)
+		})
+}
+
+// card reports whether digits are too many to be counted, or those of a card: begun as
+// one, and right by their sum.
+func card(digits string) bool {
+	if n := len(digits); n < 13 || n > 20 {
+		return n > 20
+	}
+	sum := 0
+	for i, double := len(digits)-1, false; i >= 0; i, double = i-1, !double {
+		d := int(digits[i] - '0')
+		if double {
+			d = d*2/10 + d*2%10
+		}
+		sum += d
+	}
+	return len(digits) < 20 && digits[0] >= '2' && digits[0] <= '6' && sum%10 == 0
+}
+
+// rowsOrWords reports whether an argument says how many rows there may be, or what is
+// searched for in words, and names no one thing.
+func rowsOrWords(pointer string, v strictjson.Value) bool {
+	if s, isText := v.Text(); v.Kind() == strictjson.Bool || empty(v) || isText && phrase.MatchString(s) {
+		return true
+	}
+	words := text.NameWords(path.Base("/" + pointer))
+	_, _, fraction := provenance.Canonical(provenance.Integer, v)
+	return fraction == "" && provenance.SmallSpace(provenance.Untyped, v) && slices.ContainsFunc(words, rows.MatchString) && !slices.ContainsFunc(words, thing.MatchString)
 }
 
 // sentBefore reports whether an act of this session sent a value, or a path of that name.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/writ-project/writ/gate"
 )
 
 // command is what the tests put in front of every server.
@@ -68,8 +70,8 @@ func said(all []Server) string {
 		if len(env) > 0 {
 			fmt.Fprint(&b, " secret ", strings.Join(env, ","))
 		}
-		if args > 0 {
-			fmt.Fprintf(&b, " secret %d arguments", args)
+		if len(args) > 0 {
+			fmt.Fprintf(&b, " secret %d arguments", len(args))
 		}
 		b.WriteByte('\n')
 	}
@@ -293,6 +295,82 @@ func TestPlaces(t *testing.T) {
 	for name, want := range map[string]string{"claude-code": "/c/.claude.json", "codex": "/x/config.toml", "opencode": "/d/opencode/opencode.json", "vscode": "/d/Code/User/mcp.json"} {
 		if got := filepath.ToSlash(Named(name).Files(w)[0]); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestCredentialArguments: what of a command looks like a credential is named, and not
+// shown; what only names where one is, or is none, is neither.
+func TestCredentialArguments(t *testing.T) {
+	for argv, want := range map[string]string{
+		"srv|--api-key|k-123":                                 "--api-key",
+		"srv|--api-key=k-123|x":                               "--api-key",
+		"srv|-H|Authorization: Bearer k-123==":                "Authorization",
+		"srv|--header|Authorization:Bearer k-123":             "Authorization",
+		"srv|--header=X-Api-Key: k-123":                       "X-Api-Key",
+		"srv|-HAuthorization: Basic k-123=":                   "-HAuthorization",
+		"docker|run|-e|API_KEY=k-123|img":                     "API_KEY",
+		"docker|run|--env=API_TOKEN=k-123|img":                "API_TOKEN",
+		"env|DB_PASSWORD=k-123|srv":                           "DB_PASSWORD",
+		"npx|mcp-remote|https://x.example/mcp?apiKey=k-123":   "apiKey",
+		"npx|mcp-remote|https://x.example/mcp?a=1&token=k123": "token",
+		"srv|postgres://u:k-123@h/db":                         "argument 1",
+		"srv|ghp_k123":                                        "argument 1",
+		"srv|--pg|url=postgres://u:k-123@h/db":                "url",
+		"srv|--token|ghp_k123|--api-key|k-1":                  "--token,--api-key",
+		"srv|--token-file|/run/token":                         "",
+		"srv|--token-file=/run/token":                         "",
+		"srv|--no-auth=true":                                  "",
+		"srv|--auth|none":                                     "",
+		"srv|--token|--verbose":                               "",
+		"srv|/home/k/token: notes/a":                          "",
+		"srv|https://x.example/mcp?page=2":                    "",
+		"srv|--root|/srv/secrets":                             "",
+		"token|x":                                             "",
+		"srv|--api-key|":                                      "",
+	} {
+		s := Server{Command: strings.Split(argv, "|")}
+		_, got := s.Credentials()
+		if strings.Join(got, ",") != want {
+			t.Errorf("%s: %v, want %s", argv, got, want)
+		}
+		if shown := strings.Join(Shown(s.Command), "|"); want == "" && shown != argv || want != "" && (strings.Contains(shown, "k-1") || strings.Contains(shown, "k123")) {
+			t.Errorf("%s: shown as %s", argv, shown)
+		}
+	}
+}
+
+// TestPlacesAreProtected: no act writes to a place where a client is found (R34), whatever
+// the system.
+func TestPlacesAreProtected(t *testing.T) {
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		w := World{OS: system, Home: "/srv/kim", Env: func(name string) string {
+			if name == "APPDATA" {
+				return "/srv/kim/AppData/Roaming"
+			}
+			return ""
+		}}
+		for _, c := range All {
+			files := c.Files(w)
+			if file, _ := c.HooksFile(w); file != "" {
+				files = append(files, file)
+			}
+			if file, _ := c.ProjectHooks("/srv/project"); file != "" {
+				files = append(files, file)
+			}
+			if file := c.Project("/srv/project"); file != "" {
+				files = append(files, file)
+			}
+			for _, f := range files {
+				if !gate.Steers(f) {
+					t.Errorf("%s, %s: %s is a file as any other", system, c.Name, f)
+				}
+			}
+		}
+	}
+	for _, f := range []string{"/srv/kim/settings.json", "/srv/user/settings.json", "/srv/project/config.toml", "/srv/zed/notes.md"} {
+		if gate.Steers(f) {
+			t.Errorf("%s is protected", f)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,8 +14,8 @@ var (
 )
 
 // Credentials names what of a server looks like one: the variables of its
-// environment or its headers, and how many of its arguments.
-func (s *Server) Credentials() (env []string, args int) {
+// environment or its headers, and what its arguments give. It shows no value.
+func (s *Server) Credentials() (env, args []string) {
 	for name, value := range s.Env {
 		if value != "" && (credentialName.MatchString(name) || credentialText.MatchString(value)) {
 			env = append(env, name)
@@ -24,25 +25,65 @@ func (s *Server) Credentials() (env []string, args int) {
 	for _, h := range s.Headers {
 		env = append(env, h.Name)
 	}
-	return env, len(secretArgs(s.Command))
-}
-
-// secretArgs are the arguments that look like a credential, or hold one.
-func secretArgs(argv []string) (secret []string) {
-	for i, a := range argv {
-		name, value, has := strings.Cut(a, "=")
-		if !has {
-			name, value, has = strings.Cut(a, ":") // a header
-		}
-		switch {
-		case credentialText.MatchString(a), has && value != "" && credentialName.MatchString(name) && !strings.ContainsAny(name, "/@"),
-			has && credentialText.MatchString(value):
-			secret = append(secret, a)
-		case i > 0 && strings.HasPrefix(argv[i-1], "-") && !strings.Contains(argv[i-1], "=") && credentialName.MatchString(argv[i-1]) && !strings.HasPrefix(a, "-"):
-			secret = append(secret, a)
+	for i := range s.Command {
+		if name, is := credentialAt(s.Command, i); is && !slices.Contains(args, name) {
+			args = append(args, name)
 		}
 	}
-	return secret
+	return env, args
+}
+
+// Shown is a command as it may be shown, without the arguments that look like a credential.
+func Shown(argv []string) []string {
+	out := slices.Clone(argv)
+	for i := range argv {
+		if _, is := credentialAt(argv, i); is {
+			out[i] = "…"
+		}
+	}
+	return out
+}
+
+var (
+	// given is NAME=VALUE, --name=VALUE, or a header; -e KEY=… and -HName:… hold one.
+	given = regexp.MustCompile(`^(-{0,2}[A-Za-z][A-Za-z0-9_.-]*)[ \t]*[=:][ \t]*(.+)$`)
+	// inQuery is what a link gives behind its ? or #.
+	inQuery = regexp.MustCompile(`[?&#]([A-Za-z0-9_.~-]+)=[^&#\s]`)
+	// noCredential are names of files that hold one, and noSecret values that are none.
+	noCredential = regexp.MustCompile(`(?i)[-_]?(file|path|dir|url|type|mode)$`)
+	noSecret     = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|none|[0-9]{1,4})$`)
+)
+
+// credentialAt reports whether an argument looks like a credential, or holds one, and what
+// it is called there: the option before it, the name within it, or its number.
+func credentialAt(argv []string, i int) (name string, is bool) {
+	a := argv[i]
+	secret := func(name, value string) bool {
+		return credentialName.MatchString(name) && !noCredential.MatchString(name) && !noSecret.MatchString(value)
+	}
+	if i > 1 { // the first is the program
+		if option := argv[i-1]; strings.HasPrefix(option, "-") && !strings.ContainsAny(option, "=:") && !strings.HasPrefix(a, "-") && a != "" && secret(option, a) {
+			return option, true
+		}
+	}
+	for rest := a; ; {
+		m := given.FindStringSubmatch(rest)
+		if m == nil {
+			break
+		}
+		if secret(m[1], m[2]) {
+			return m[1], true
+		}
+		if rest = m[2]; credentialText.MatchString(rest) {
+			return m[1], true
+		}
+	}
+	for _, m := range inQuery.FindAllStringSubmatch(a, -1) {
+		if credentialName.MatchString(m[1]) {
+			return m[1], true
+		}
+	}
+	return fmt.Sprintf("argument %d", i), credentialText.MatchString(a)
 }
 
 // hidden is a file as it may be shown: without values of environments and headers,
@@ -62,7 +103,10 @@ func (l Layout) hidden(b []byte) []byte {
 			where = s.command
 		}
 		args := slices.Clone(b[where.from:where.to])
-		for _, a := range secretArgs(s.argv) {
+		for i, a := range s.argv {
+			if _, is := credentialAt(s.argv, i); !is {
+				continue
+			}
 			if q := quoted(a); bytes.Contains(args, q) {
 				args = bytes.ReplaceAll(args, q, []byte(`"…"`))
 			} else {

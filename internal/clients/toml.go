@@ -34,12 +34,16 @@ func (l Layout) readTOML(b []byte) (all []Server, err error) {
 	if !ok {
 		return nil, &Error{Why: l.Key + " is no table"}
 	}
-	order, pairs, err := l.pairs(b)
+	order, pairs, env, err := l.pairs(b)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range order {
-		all = append(all, serverTOML(b, name, tables[name], pairs[name]))
+		s := serverTOML(b, name, tables[name], pairs[name])
+		for _, h := range env[name] {
+			s.env, s.masked = append(s.env, h), append(s.masked, h.span)
+		}
+		all = append(all, s)
 	}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		if !slices.Contains(order, name) {
@@ -49,9 +53,10 @@ func (l Layout) readTOML(b []byte) (all []Server, err error) {
 	return all, nil
 }
 
-// pairs are what stands in each server's table, and the servers in the file's order.
-func (l Layout) pairs(b []byte) (order []string, of map[string][]pair, err error) {
-	of = map[string][]pair{}
+// pairs are what stands in each server's table, the servers in the file's order, and the
+// texts of each one's environment.
+func (l Layout) pairs(b []byte) (order []string, of map[string][]pair, env map[string][]hole, err error) {
+	of, env = map[string][]pair{}, map[string][]hole{}
 	var p unstable.Parser
 	p.Reset(b)
 	var table []string
@@ -79,6 +84,11 @@ func (l Layout) pairs(b []byte) (order []string, of map[string][]pair, err error
 		if e.Kind != unstable.KeyValue || len(path) < 3 {
 			continue
 		}
+		for _, t := range textsAt(e.Value(), path[2:]) {
+			if len(t.key) == 2 && t.key[0] == "env" {
+				env[name] = append(env[name], hole{span{t.from, t.to}, "env/" + t.key[1]})
+			}
+		}
 		raw := e.Raw
 		from := int(raw.Offset)
 		value, ok := valueIn(b[from : from+int(raw.Length)])
@@ -88,9 +98,23 @@ func (l Layout) pairs(b []byte) (order []string, of map[string][]pair, err error
 		of[name] = append(of[name], pair{key: path[2:], whole: from, from: from + value, to: from + int(raw.Length)})
 	}
 	if err := p.Error(); err != nil {
-		return nil, nil, &Error{Why: "not TOML"}
+		return nil, nil, nil, &Error{Why: "not TOML"}
 	}
-	return order, of, nil
+	return order, of, env, nil
+}
+
+// textsAt are the texts of a value, of one that is a table in a line those in it, each
+// under the whole of its key.
+func textsAt(v *unstable.Node, key []string) (all []pair) {
+	switch v.Kind {
+	case unstable.String:
+		return []pair{{key: key, from: int(v.Raw.Offset), to: int(v.Raw.Offset + v.Raw.Length)}}
+	case unstable.InlineTable:
+		for it := v.Children(); it.Next(); {
+			all = append(all, textsAt(it.Node().Value(), slices.Concat(key, keyOf(it.Node())))...)
+		}
+	}
+	return all
 }
 
 func keyOf(e *unstable.Node) (key []string) {

@@ -27,6 +27,9 @@ const head = `# Drafted by Writ. It works as it is; each line a person adds save
 # args       what no line names is a target: the user typed it, or a person says yes.
 # outputs    who can have written a field. "system" only where no stranger can choose
 #            the value: then it vouches for arguments, and nobody is asked for those.
+#            Three answers save a question as well, where one is asked "from now on":
+#            only our own people write it; anyone; nobody, the server itself gives it
+#            (an id, a number), which stays so when an act sends text to that server.
 # pin        SHA-256 of the definition this was made from; any change closes the tool.
 `
 

@@ -25,8 +25,8 @@ import (
 type Host struct {
 	// Name is how contracts and records call it, as a server.
 	Name string
-	// Contracts are those of its tools, as they stand below `tools:` in a policy.
-	Contracts string
+	// Policy is one of its tools alone, and Contracts what stands below `tools:` in it.
+	Policy, Contracts string
 	// Settings are files below a project's directory by which it can change the
 	// environment that the client's shell runs in.
 	Settings []string
@@ -63,7 +63,8 @@ func Named(name string) *Host {
 	if err == nil {
 		var b []byte
 		b, err = hosts.ReadFile("hosts/" + name + ".yaml")
-		h.Contracts = string(b)
+		h.Policy = string(b)
+		_, h.Contracts, _ = strings.Cut(h.Policy, "\ntools:\n")
 	}
 	if err != nil {
 		panic(err) // it is part of the program

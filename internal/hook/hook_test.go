@@ -13,7 +13,10 @@ import (
 // policyOf is the policy that a host's contracts make.
 func policyOf(t *testing.T, h *Host) *policy.Policy {
 	t.Helper()
-	p, fs := policy.Parse(h.Name, []byte("collections:\n"+Declared+"tools:\n"+h.Contracts))
+	if !strings.HasSuffix(h.Policy, "\ncollections:\n"+Declared+"tools:\n"+h.Contracts) {
+		t.Errorf("the policy is\n%s", h.Policy)
+	}
+	p, fs := policy.Parse(h.Name, []byte(h.Policy))
 	for _, f := range fs {
 		t.Error(f)
 	}
@@ -69,7 +72,7 @@ func TestPins(t *testing.T) {
 			tool, _ := strictjson.Text(strictjson.Get(d.Raw, "name"))
 			pins[name+"/"+tool] = gate.PinOf(name, d.Raw)
 		}
-		lines := strings.Split(h.Contracts, "\n")
+		lines := strings.Split(h.Policy, "\n")
 		at := ""
 		for i, l := range lines {
 			if strings.HasPrefix(l, "  "+name+"/") {

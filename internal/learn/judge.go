@@ -86,12 +86,27 @@ func (r *rules) catalogue(d *Definitions) *gate.Catalogue {
 	return c
 }
 
+// standing are the places that calls of a replay lower (R38), for one after it.
+type standing struct {
+	places *provenance.Places
+	n      uint64
+}
+
+// take lowers what a call would.
+func (s *standing) take(d *gate.Decision) {
+	if p, ok := d.Lowers(s.places); ok && !s.places.Covers(p) {
+		s.n++
+		s.places.Lower(s.n, p)
+	}
+}
+
 // again judges a recorded session by other rules, as if nobody were there to ask. A call
 // that was made then goes on with what it answered, by a person's yes where it would wait
 // for one now; one that would be refused for good leaves nothing behind. It returns how
-// many calls pass, wait and are refused.
-func (r *rules) again(s *Session, tell seen) (n Count) {
-	session := gate.NewSession(s.ID, s.Key, provenance.Caps{})
+// many calls pass, wait and are refused, and the session as it is then. Where at is given,
+// what is read is worth what it is after its acts, and not what it was when it was recorded.
+func (r *rules) again(s *Session, at *standing, tell seen) (n Count, session *gate.Session) {
+	session = gate.NewSession(s.ID, s.Key, provenance.Caps{})
 	made := map[int]*gate.Decision{}
 	for i, step := range s.Steps {
 		switch {
@@ -108,23 +123,27 @@ func (r *rules) again(s *Session, tell seen) (n Count) {
 				tell(i, step.Call, &in, &d)
 			}
 			if ask := d.Ask(); ask != nil && step.Call.Made {
-				session.Commit(session.Approve(session.Next(), gate.Approval{Act: ask.Act, Yes: true, By: "a replay", Label: writ.User, At: in.Time}))
+				session.Commit(session.Approve(session.Next(), gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: true, By: "a replay", Label: writ.User, At: in.Time}))
 				d = decide(in)
 			}
 			session.Decided(&d)
 			if d.Allowed() && step.Call.Made {
-				made[i] = &d
+				if made[i] = &d; at != nil {
+					at.take(&d)
+				}
 			}
 		case step.Result != nil:
 			if d := made[step.Result.Of]; d != nil {
 				delete(made, step.Result.Of)
 				answered := step.Result.Gate
-				answered.Evidence = session.Next()
+				if answered.Evidence = session.Next(); at != nil {
+					answered.Places, answered.Through, answered.Own = at.places, at.n, 0
+				}
 				session.Commit(session.Observe(d, answered))
 			}
 		}
 	}
-	return n
+	return n, session
 }
 
 func judged(d *gate.Decision) Judged {
@@ -162,7 +181,24 @@ func (n *Count) plus(o Count) {
 // all judges every session.
 func (r *rules) all(sessions []*Session) (n Count) {
 	for _, s := range sessions {
-		n.plus(r.again(s, nil))
+		one, _ := r.again(s, nil, nil)
+		n.plus(one)
+	}
+	return n
+}
+
+// later judges every session as if the same work were done once more: after all that
+// its calls sent, which is read back with less trust (R38). end is told of each session
+// as it was the first time.
+func (r *rules) later(sessions []*Session, end func(*gate.Session)) (n Count) {
+	at := &standing{places: provenance.NewPlaces()}
+	for _, s := range sessions {
+		_, session := r.again(s, at, nil)
+		end(session)
+	}
+	for _, s := range sessions {
+		one, _ := r.again(s, at, nil)
+		n.plus(one)
 	}
 	return n
 }

@@ -42,6 +42,11 @@ type Report struct {
 	Sessions int `json:"sessions"`
 	Calls    int `json:"calls"`
 	Trial
+	// Later is After for the same work once more, in sessions that read back what these
+	// calls sent (R38), and LaterGiven that, if of each field of which it can be said a
+	// person says that the server alone gives it.
+	Later      Count `json:"later"`
+	LaterGiven Count `json:"later_given"`
 	// Fields are the questions, the one that saves most first.
 	Fields []Field `json:"fields"`
 	// Unnamed are fields that arguments came from and no line can say: who wants them
@@ -93,6 +98,7 @@ type Field struct {
 	Pointer    string  `json:"pointer,omitempty"` // as its contract writes it
 	Collection string  `json:"collection,omitempty"`
 	InText     bool    `json:"in_text,omitempty"` // of the JSON that the result's text is
+	Given      bool    `json:"given,omitempty"`   // nothing that was seen there speaks against the server alone giving it
 	Label      string  `json:"label,omitempty"`   // what the contract calls it, "" where it does not name it
 	Writers    Writers `json:"writers,omitempty"`
 	// Saves is how many more calls pass with it than with all others.
@@ -106,6 +112,18 @@ type Field struct {
 func (f *Field) Lines() (out []policy.Grown) {
 	for _, e := range f.Feeds {
 		out = policy.WithLine(out, e.Line)
+	}
+	return out
+}
+
+// GivenLines are the same where he says that the server alone gives what stands there; nil
+// where nobody can, and where Lines say so already because less would not help.
+func (f *Field) GivenLines() (out []policy.Grown) {
+	for _, g := range f.Lines() {
+		if g.Writes == policy.WritesOurs && f.Given {
+			g.Writes = policy.WritesServer
+			out = policy.WithLine(out, g)
+		}
 	}
 	return out
 }
@@ -139,7 +157,7 @@ func From(p *policy.Policy, sessions []*Session) *Report {
 	for _, s := range sessions {
 		t := newTrail()
 		upTo := 0
-		r.Before.plus(now.again(s, func(i int, c *Call, in *gate.Input, d *gate.Decision) {
+		before, _ := now.again(s, nil, func(i int, c *Call, in *gate.Input, d *gate.Decision) {
 			for ; upTo < i; upTo++ {
 				t.step(s, upTo, p)
 			}
@@ -151,7 +169,8 @@ func From(p *policy.Policy, sessions []*Session) *Report {
 				tools[name].add(j)
 			}
 			all.call(t, in, d)
-		}))
+		})
+		r.Before.plus(before)
 	}
 	r.Calls = r.Before.Passed + r.Before.Asked + r.Before.Refused
 	for _, t := range tools {
@@ -163,8 +182,102 @@ func From(p *policy.Policy, sessions []*Session) *Report {
 	var fields []Field
 	fields, r.Unnamed = all.fields(p)
 	r.Fields, r.After = settle(p, sessions, fields, r.Before)
+	if more := onlyGiven(p, sessions, fields, r.Fields); len(more) > 0 {
+		all := slices.Concat(r.Fields, more)
+		if rules, ok := grown(p, all); ok && rules.all(sessions).Passed > r.After.Passed {
+			r.Fields, r.After = settle(p, sessions, all, r.Before)
+		}
+	}
 	r.controls(p, r.Fields, sessions)
+	r.given(p, sessions)
 	return r
+}
+
+// minting is which of some fields can be given by their server alone, of what was seen of
+// them in sessions.
+type minting struct {
+	fields   []Field
+	may, not []bool
+}
+
+func newMinting(fields []Field) *minting {
+	return &minting{fields, make([]bool, len(fields)), make([]bool, len(fields))}
+}
+
+// take takes in one session, as it is at its end.
+func (m *minting) take(s *gate.Session) {
+	for i := range m.fields {
+		f := &m.fields[i]
+		server, tool, _ := strings.Cut(f.Tool, "/")
+		rule := f.Pointer
+		if f.InText {
+			rule = "text/0" + rule
+		}
+		may, not := s.Mints(server, tool, rule)
+		m.may[i], m.not[i] = m.may[i] || may, m.not[i] || not || f.Label != writ.External.String()
+	}
+}
+
+func (m *minting) is(i int) bool { return m.may[i] && !m.not[i] }
+
+// onlyGiven are those of some fields that are not kept because what acts sent lowered them
+// (R38), and that a person may say are given by their server alone, with lines that say so.
+func onlyGiven(p *policy.Policy, sessions []*Session, fields, kept []Field) (out []Field) {
+	var rest []Field
+	for _, f := range fields {
+		if f.Label == writ.External.String() && !slices.ContainsFunc(kept, func(k Field) bool { return k.slot() == f.slot() }) {
+			rest = append(rest, f)
+		}
+	}
+	rules, ok := grown(p, fields)
+	if !ok || len(rest) == 0 {
+		return nil
+	}
+	m := newMinting(rest)
+	for _, s := range sessions {
+		_, after := rules.again(s, nil, nil)
+		m.take(after)
+	}
+	for i, f := range rest {
+		if !m.is(i) {
+			continue
+		}
+		f.Given, f.Feeds = true, slices.Clone(f.Feeds)
+		for k := range f.Feeds {
+			f.Feeds[k].Line.Writes = policy.WritesServer
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// given finds the fields of which a person may say that the server alone gives what stands
+// there, and counts what the lines are worth afterwards.
+func (r *Report) given(p *policy.Policy, sessions []*Session) {
+	r.Later, r.LaterGiven = r.Before, r.Before
+	rules, ok := grown(p, r.Fields)
+	if !ok || len(r.Fields) == 0 {
+		return
+	}
+	m := newMinting(r.Fields)
+	r.Later = rules.later(sessions, m.take)
+	for i := range r.Fields {
+		r.Fields[i].Given = m.is(i)
+	}
+	r.LaterGiven = r.Later
+	var lines []policy.Grown
+	for i := range r.Fields {
+		of := r.Fields[i].GivenLines()
+		if of == nil {
+			of = r.Fields[i].Lines()
+		}
+		for _, g := range of {
+			lines = policy.WithLine(lines, g)
+		}
+	}
+	if q, ok := p.With(lines); ok && slices.ContainsFunc(lines, func(g policy.Grown) bool { return g.Writes == policy.WritesServer }) {
+		r.LaterGiven = newRules(q).later(sessions, func(*gate.Session) {})
+	}
 }
 
 // Try judges sessions by a policy, and by it with the lines of some fields.
@@ -245,7 +358,7 @@ func (n *Trial) controls(p *policy.Policy, fields []Field, sessions []*Session) 
 	for _, s := range sessions {
 		t := newTrail()
 		upTo := 0
-		rules.again(s, func(i int, c *Call, in *gate.Input, d *gate.Decision) {
+		rules.again(s, nil, func(i int, c *Call, in *gate.Input, d *gate.Decision) {
 			for ; upTo < i; upTo++ {
 				t.step(s, upTo, p)
 			}

@@ -13,17 +13,20 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
 )
 
 var update = flag.Bool("update", false, "write what was learned into the cases; read the difference")
 
 // TestCases runs testdata/*.txtar: a policy, tools, recorded sessions, and what is learned
 // of them. A session is steps: turn "…", call tool {…}, refused tool {…} for one that was
-// not made, and below it result {…} or error.
+// not made, and below it result {…} or error; lowered tool is that an act of another
+// session put the agent's text where it reaches.
 func TestCases(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.txtar")
 	if len(files) < 8 {
@@ -40,21 +43,28 @@ func TestCases(t *testing.T) {
 				parts[f.Name] = string(f.Data)
 			}
 			p, sessions := world(t, parts)
-			got := tell(learn.From(p, sessions))
-			if got == parts["learned"] {
+			r := learn.From(p, sessions)
+			got, later := tell(r), ""
+			if _, told := parts["later"]; told {
+				later = tellLater(r)
+			}
+			if got == parts["learned"] && later == parts["later"] {
 				return
 			}
 			if *update {
 				for i := range ar.Files {
-					if ar.Files[i].Name == "learned" {
+					switch ar.Files[i].Name {
+					case "learned":
 						ar.Files[i].Data = []byte(got)
+					case "later":
+						ar.Files[i].Data = []byte(later)
 					}
 				}
 				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
-			t.Errorf("learned\n%s\nwant\n%s", got, parts["learned"])
+			t.Errorf("learned\n%s%s\nwant\n%s%s", later, got, parts["later"], parts["learned"])
 		})
 	}
 }
@@ -77,6 +87,7 @@ func world(t *testing.T, parts map[string]string) (*policy.Policy, []*learn.Sess
 	}
 	slices.SortFunc(defs.All, func(a, b gate.Definition) int { return strings.Compare(a.Server+string(a.Raw), b.Server+string(b.Raw)) })
 	var out []*learn.Session
+	places, n := provenance.NewPlaces(), uint64(0)
 	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 	for i, text := range strings.Split(parts["sessions"], "session\n")[1:] {
 		s := &learn.Session{ID: fmt.Sprint("s_", i), Key: [32]byte{byte(i + 1)}}
@@ -96,8 +107,15 @@ func world(t *testing.T, parts map[string]string) (*policy.Policy, []*learn.Sess
 				last = len(s.Steps)
 				s.Steps = append(s.Steps, learn.Step{Call: &learn.Call{Definitions: defs, Made: word == "call",
 					Input: gate.Input{Time: at, Call: gate.Call{Server: server, Tool: tool, Arguments: checked(t, args)}}}})
+			case "lowered":
+				server, tool, _ := strings.Cut(rest, "/")
+				n++
+				places.Lower(n, provenance.Place{Server: server, Tool: tool, Label: writ.Model})
 			case "result", "error":
 				r := gate.Result{Status: gate.OK, Time: at}
+				if n > 0 {
+					r.Places, r.Through = places, n
+				}
 				if word == "error" {
 					r.Status = gate.Errored
 				}
@@ -123,12 +141,22 @@ func checked(t *testing.T, text string) strictjson.Value {
 	return v
 }
 
+func count(n learn.Count) string {
+	return fmt.Sprintf("%d pass %d ask %d refused", n.Passed, n.Asked, n.Refused)
+}
+
+// tellLater is what a report says of the same work once more.
+func tellLater(r *learn.Report) string {
+	out := fmt.Sprintf("later %s, given %s\n", count(r.Later), count(r.LaterGiven))
+	for _, f := range r.Fields {
+		out += strings.TrimPrefix(string(policy.GrownText(f.GivenLines())), "grown:\n")
+	}
+	return out
+}
+
 // tell is a report as the cases have it.
 func tell(r *learn.Report) string {
 	var b strings.Builder
-	count := func(n learn.Count) string {
-		return fmt.Sprintf("%d pass %d ask %d refused", n.Passed, n.Asked, n.Refused)
-	}
 	fmt.Fprintf(&b, "before %s, after %s\n", count(r.Before), count(r.After))
 	fmt.Fprintf(&b, "invented %d of %d, misplaced %d of %d\n", r.Invented.Passed, r.Invented.Tried, r.Misplaced.Passed, r.Misplaced.Tried)
 	fields := func(word string, fs []learn.Field) {

@@ -15,14 +15,17 @@
 package private
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -143,7 +146,13 @@ const maxSecret = 64 << 10
 
 // ReadFile reads a file of use Secret. What is judged is the file that was
 // opened, and no link is followed to it (attacks C06, I11, I12, I17).
-func ReadFile(path string) ([]byte, error) {
+func ReadFile(path string) ([]byte, error) { return read(path, maxSecret) }
+
+// ReadWhole is ReadFile without a bound on the size: for what the caller guards
+// himself.
+func ReadWhole(path string) ([]byte, error) { return read(path, math.MaxInt64-1) }
+
+func read(path string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		if fi, lerr := os.Lstat(path); lerr == nil && fi.Mode()&fs.ModeSymlink != 0 {
@@ -162,11 +171,12 @@ func ReadFile(path string) ([]byte, error) {
 	if !fi.Mode().IsRegular() {
 		return nil, &Error{Path: path, Why: "it is not a regular file", Mend: "ls -l " + Quote(path)}
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	if err == nil && len(b) > maxSecret {
+	b := bytes.NewBuffer(make([]byte, 0, min(fi.Size(), most)+bytes.MinRead))
+	_, err = b.ReadFrom(io.LimitReader(f, most+1))
+	if err == nil && int64(b.Len()) > most {
 		err = errors.New("the file is too large")
 	}
-	return b, err
+	return b.Bytes(), err
 }
 
 // WriteOnce creates a file that must not exist, by linking it into place whole.
@@ -176,12 +186,39 @@ func WriteOnce(path string, b []byte, mode os.FileMode) error { return whole(pat
 func Replace(path string, b []byte, mode os.FileMode) error { return whole(path, b, mode, os.Rename) }
 
 func whole(path string, b []byte, mode os.FileMode, place func(from, to string) error) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	return stream(path, mode, func(w io.Writer) error { _, err := w.Write(b); return err }, place)
+}
+
+// Stream is Replace for what is too large to be held twice.
+func Stream(path string, mode os.FileMode, write func(io.Writer) error) error {
+	return stream(path, mode, write, os.Rename)
+}
+
+// unfinished begins the name of a file that is not whole yet.
+const unfinished = ".new-"
+
+// Sweep removes from a directory what a process that was stopped did not finish, where
+// that is so old. Who still writes it fails.
+func Sweep(dir string, age time.Duration) error {
+	left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
+	for _, path := range left {
+		if fi, serr := os.Lstat(path); serr == nil && time.Since(fi.ModTime()) < age {
+			continue
+		}
+		if rerr := os.Remove(path); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = rerr
+		}
+	}
+	return err
+}
+
+func stream(path string, mode os.FileMode, write func(io.Writer) error, place func(from, to string) error) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), unfinished+"*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	if _, err = tmp.Write(b); err == nil {
+	if err = write(tmp); err == nil {
 		err = tmp.Chmod(mode)
 	}
 	if err == nil {

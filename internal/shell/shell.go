@@ -243,7 +243,7 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 	switch {
 	case p == nil:
 		r.no("a program in it is not known to only read, or not with that subcommand")
-	case globs && !p.anyFlag:
+	case globs && (!p.anyFlag || runs[p.name[0]] != nil):
 		r.no("a word of it may stand for a flag")
 	case !p.reads(rest):
 		r.no("a program in it has a flag or an argument that is not known to only read")
@@ -609,7 +609,7 @@ func (p *program) reads(args []string) bool {
 // wherever they stand: what git takes from a signature is gpg's to say, and ugrep, which
 // some call grep, filters and pages.
 var runs = map[string]*regexp.Regexp{
-	"git":  regexp.MustCompile(`%[-+ ]?G|%\(signature| --sort[= ]-?signature`),
+	"git":  regexp.MustCompile(`%[-+ ]?G|%\(\*?signature| --sort[= ]\S*signature`),
 	"grep": ugrep, "egrep": ugrep, "fgrep": ugrep,
 }
 

@@ -9,14 +9,32 @@ import (
 // A parser goes through a statement once. Where something else stands than the grammar
 // has there it failed, and nothing is taken from then on.
 type parser struct {
-	dialect Dialect
-	tokens  []token // the last of them is the end
-	at      int
-	depth   int
-	failed  bool
-	// of are the names before a dot, and functions what functions in FROM are called: of
-	// those a column is a call in PostgreSQL (f.pg_sleep is pg_sleep(f)).
-	of, functions map[string]bool
+	dialect   Dialect
+	tokens    []token // the last of them is the end
+	at        int
+	depth     int
+	failed    bool
+	fields    [][2]string // a name and the one behind its dot
+	functions []function
+}
+
+// A function stands in FROM. Of what it is called a field is a call in PostgreSQL
+// (f.pg_sleep is pg_sleep(f)), unless it is one of the columns that are named there.
+type function struct {
+	called  []string // in lower case
+	columns []string
+}
+
+// applied reports whether a field of a function in FROM can be the call of another.
+func (p *parser) applied() bool {
+	for _, field := range p.fields {
+		for _, f := range p.functions {
+			if slices.Contains(f.called, field[0]) && !slices.Contains(f.columns, field[1]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (p *parser) fail() { p.failed, p.at = true, len(p.tokens)-1 }
@@ -265,27 +283,40 @@ func (p *parser) source() {
 		if !p.listed(t.text, " from") {
 			p.fail()
 		}
-		p.functions[t.text] = true
+		f := function{called: []string{t.text}}
 		p.at++
 		p.within(p.expressions)
-		if called := p.at; p.alias() {
-			p.functions[strings.ToLower(p.tokens[max(called, p.at-1)].text)] = true
-			p.at = called
+		if p.alias() {
+			f.called = append(f.called, strings.ToLower(p.peek(-1).text))
+			f.columns = p.columns()
 		}
+		p.functions = append(p.functions, f)
+		return
 	default:
 		p.table()
 	}
-	if p.alias() && p.is(0, "(") {
-		p.within(p.names)
+	if p.alias() {
+		p.columns()
 	}
+}
+
+// columns are the names that an alias gives to what it is made of, if it does.
+func (p *parser) columns() (names []string) {
+	if p.is(0, "(") {
+		p.within(func() {
+			p.list(func() {
+				names = append(names, p.peek(0).text)
+				p.name()
+			})
+		})
+	}
+	return names
 }
 
 // path is a name with those of what it is in before it.
 func (p *parser) path() {
-	first := strings.ToLower(p.peek(0).text)
 	p.name()
 	for p.take(".") {
-		p.of[first] = true
 		p.name()
 	}
 }
@@ -363,7 +394,7 @@ func (p *parser) turned() {
 
 // operator reports whether another operand follows.
 func (p *parser) operator() bool {
-	if t := p.peek(0); t.kind == sign && operators[t.text] {
+	if t := p.peek(0); t.kind == sign && operators[p.dialect][t.text] {
 		p.at++
 		return true
 	}
@@ -371,7 +402,11 @@ func (p *parser) operator() bool {
 		return true
 	}
 	negated := p.take("not")
-	if p.take("like", "ilike", "in", "between", "glob", "match") {
+	if p.take("like", "ilike", "between", "glob", "match") {
+		return true
+	}
+	if p.is(0, "in") && p.is(1, "(") { // a name there is a table's to SQLite, or a function's that stands for one
+		p.at++
 		return true
 	}
 	if p.take("similar") {
@@ -405,6 +440,9 @@ func (p *parser) value() {
 	case t.kind == word && lists["types"][t.text] && p.peek(1).kind == text:
 		p.at += 2 // DATE '2026-01-01', INTERVAL '1 day'
 	default:
+		if p.is(1, ".") {
+			p.fields = append(p.fields, [2]string{strings.ToLower(t.text), p.peek(2).text})
+		}
 		p.path()
 	}
 }

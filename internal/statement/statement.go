@@ -34,25 +34,24 @@ const (
 	maxDepth     = 40
 )
 
+// maxName is how much of a name PostgreSQL looks at, in bytes: two that differ behind it
+// are one there.
+const maxName = 63
+
 // Reads reports whether all that the statement does is read.
 func Reads(d Dialect, sql string) bool {
 	if d != SQLite && d != Postgres || len(sql) > MaxStatement {
 		return false
 	}
-	tokens, ok := scan(sql)
+	tokens, ok := scan(d, sql)
 	if !ok {
 		return false
 	}
-	p := &parser{dialect: d, tokens: tokens, of: map[string]bool{}, functions: map[string]bool{}}
+	p := &parser{dialect: d, tokens: tokens}
 	p.explain()
 	p.query()
 	p.take(";")
-	for name := range p.functions {
-		if p.of[name] {
-			return false
-		}
-	}
-	return !p.failed && p.peek(0).kind == end
+	return !p.failed && p.peek(0).kind == end && (d != Postgres || !p.applied())
 }
 
 type kind uint8
@@ -72,8 +71,9 @@ type token struct {
 }
 
 // scan takes a statement apart. It is not ok where two databases, or two settings of one,
-// could disagree about where a piece ends.
-func scan(s string) (out []token, ok bool) {
+// could disagree about where a piece ends, nor where a sign is not the dialect's own: what
+// is a sign of one can begin a name of another ([a], @a and #a in SQLite).
+func scan(d Dialect, s string) (out []token, ok bool) {
 	if !utf8.ValidString(s) {
 		return nil, false
 	}
@@ -87,6 +87,9 @@ func scan(s string) (out []token, ok bool) {
 				return nil, false
 			}
 			if inside := s[i+1 : i+n-1]; c == '"' {
+				if d == Postgres && len(inside) > maxName {
+					return nil, false
+				}
 				out = append(out, token{quoted, inside})
 			} else {
 				out = append(out, token{text, ""})
@@ -94,7 +97,7 @@ func scan(s string) (out []token, ok bool) {
 			i += n
 		case letter(c):
 			n := run(s[i:], func(c byte) bool { return letter(c) || digit(c) })
-			if next(s, i+n, `'"$`) {
+			if next(s, i+n, `'"$`) || d == Postgres && n > maxName {
 				return nil, false // E'…', U&"…" and their like, or a name with a $
 			}
 			out = append(out, token{word, strings.ToLower(s[i : i+n])})
@@ -106,7 +109,7 @@ func scan(s string) (out []token, ok bool) {
 			}
 			out = append(out, token{number, ""})
 			i += n
-		case strings.IndexByte("(),;[]", c) >= 0:
+		case strings.IndexByte("(),;", c) >= 0 || d == Postgres && (c == '[' || c == ']'):
 			out = append(out, token{sign, string(c)})
 			i++
 		case c == '.':
@@ -116,14 +119,14 @@ func scan(s string) (out []token, ok bool) {
 			out = append(out, token{sign, "."})
 			i++
 		case c == ':':
-			if !strings.HasPrefix(s[i:], "::") {
+			if d != Postgres || !strings.HasPrefix(s[i:], "::") {
 				return nil, false // a parameter
 			}
 			out = append(out, token{sign, "::"})
 			i += 2
 		case strings.IndexByte(operating, c) >= 0:
 			n := run(s[i:], func(c byte) bool { return strings.IndexByte(operating, c) >= 0 })
-			signs := operator(s[i : i+n])
+			signs := operator(d, s[i:i+n])
 			if signs == nil {
 				return nil, false
 			}
@@ -190,9 +193,13 @@ const operating = `+-*/<>=~!@#%^&|?` + "`"
 
 // operators are those whose meaning is the databases' own, as PostgreSQL reads a run of
 // such characters: whole, but for a sign at its end.
-var operators = set("+ - * / % < > <= >= = == <> != || ~ ~* !~ !~* -> ->> #> #>> @> <@")
+var operators = map[Dialect]map[string]bool{
+	SQLite:   set("+ - * / % < > <= >= = == <> != || ~ -> ->>"),
+	Postgres: set("+ - * / % < > <= >= = == <> != || ~ ~* !~ !~* -> ->> #> #>> @> <@"),
+}
 
-func operator(s string) []string {
+func operator(d Dialect, s string) []string {
+	operators := operators[d]
 	switch {
 	case strings.Contains(s, "--") || strings.Contains(s, "/*"):
 		return nil // a comment
