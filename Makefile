@@ -57,6 +57,7 @@ check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluatio
 	rm -f dist/memory.json
 	go run ./cmd/writ-eval memory --out dist/memory.json > /dev/null || test -s dist/memory.json
 	cmp dist/memory.json $(MEMORY)
+	cmp dist/memory.svg $(MEMORY:.json=.svg)
 	if [ -e $(TRACES) ]; then \
 	  go run ./cmd/writ-eval replay --adaptive --out dist/replay.json > /dev/null; \
 	  for e in json md svg; do cmp dist/replay.$$e $(REPLAY).$$e; done; \
@@ -89,10 +90,10 @@ foreign: ## vet and build for the systems desktop clients live on
 
 # What the memory decides is the same on every machine, to the byte. This one is
 # emulated: its float64 functions round otherwise and its products are fused,
-# and the digests in memory/testdata/golden must come out all the same. Left out
+# and the digests in memory/testdata must come out all the same. Left out
 # is one test that bounds work and decides nothing.
 arm64: $(PEERS)/.stamp-debian ## the tests of the pure packages on an emulated linux/arm64
-	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static ./memory -rapid.checks=15
+	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static ./memory ./eval/memory/origin -rapid.checks=15
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static -skip '^TestReadingIsBounded$$' ./provenance ./internal/schema ./policy ./gate ./audit ./internal/ask/claim
 
 conformance: peers build ## the official conformance runner through the built binary

@@ -232,3 +232,18 @@ func TestCatalogueIsAccountedFor(t *testing.T) {
 	}
 	t.Logf("%d attacks without a case: %s", len(open), strings.Join(open, " "))
 }
+
+// TestMemoryPage: the page about the memory tells the story that is played.
+func TestMemoryPage(t *testing.T) {
+	page, err := os.ReadFile("docs/memory.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	story, err := os.ReadFile("internal/peers/testdata/memory_story/day.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```text\n"+strings.TrimRight(string(story), "\n")+"\n```") {
+		t.Error("docs/memory.md does not hold internal/peers/testdata/memory_story/day.golden as it is")
+	}
+}

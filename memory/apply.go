@@ -3,7 +3,6 @@ package memory
 import (
 	"errors"
 	"slices"
-	"strconv"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -31,15 +30,15 @@ var errFit = errors.New("memory: the event does not fit the state")
 // put applies an event to a draft.
 func (s *State) put(e *Event, value []byte) error {
 	s.head = e.N
+	if e.V < EventVersion {
+		s.inherited = e.N
+	}
 	if e.Kind == KindOpen || e.Tool == "operator."+CommandPolicy && e.Status == writ.Accepted {
 		s.namespace, s.policy, s.mode = e.Namespace, e.Policy, e.Mode
 	}
 	s.latest = max(s.latest, e.At)
-	if e.Tool == "operator."+CommandSweep && e.Status == writ.Accepted {
-		s.swept = e.At
-	}
 	s.decided.put(mintID("dec", e.N, 1), &Decided{N: e.N, At: e.At, Kind: e.Kind, Tool: e.Tool, Principal: e.Principal,
-		Session: e.Session, Task: e.Task, Status: e.Status, Reason: e.Reason, Erased: value == nil})
+		Session: e.Session, Task: e.Task, Status: e.Status, Reason: e.Reason, Exposed: e.Exposed, Erased: value == nil, Latest: s.latest})
 	if len(e.Ops) > 0 && value != nil && strictjson.Check(value, valueLimits) != nil {
 		return errors.New("memory: the value of an accepted event is not strict JSON")
 	}
@@ -126,15 +125,6 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 			return errFit
 		}
 		ed.Resolution, ed.ResolvedBy, ed.ClosedAt = o.Close.Resolution, o.Close.By, e.At
-		s.retally(ed.To, ed.Type)
-	case o.Mark != nil:
-		return s.doMark(o.Mark)
-	case o.Belief != nil:
-		return s.doBelief(e, o.Belief)
-	case o.Touch != nil:
-		return s.doTouch(e, o.Touch)
-	case o.Load != nil:
-		return s.doLoad(e, o.Load)
 	case o.Test != nil:
 		if s.tests.get(o.Test.ID) != nil || !madeBy(e, "test", o.Test.ID) {
 			return errFit
@@ -149,19 +139,15 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		if w == nil {
 			return errFit
 		}
-		if o.Test.Rule != RuleTriggerForecast { // nobody of the task proposed it
-			w.OpenTests++
-		}
+		w.OpenTests++
 	case o.EndTest != nil:
 		return s.endTest(o.EndTest)
 	case o.Consolidate != nil:
-		return s.doConsolidate(e, o.Consolidate)
-	case o.Settle != nil:
-		en := s.entities.edit(o.Settle.Entity)
-		if en == nil {
+		w := s.workspaces.edit(join(o.Consolidate.Session, o.Consolidate.Task))
+		if w == nil {
 			return errFit
 		}
-		en.Canonicality, en.UpdatedAt = Canonical, e.At
+		w.LastConsolidation = e.N
 	case o.Episode != nil:
 		if s.episodes.get(o.Episode.ID) != nil || !madeBy(e, "epi", o.Episode.ID) {
 			return errFit
@@ -176,34 +162,15 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		s.sources.put(o.Source.ID, o.Source.copied())
 	case o.Predicate != nil:
 		for _, a := range o.Predicate.Aliases {
-			s.aliases.put(a, &ref{o.Predicate.Name})
+			s.aliases.put(predicateKey(a), &ref{o.Predicate.Name})
 		}
-		s.predicates.put(o.Predicate.Name, o.Predicate.copied())
+		s.predicates.put(predicateKey(o.Predicate.Name), o.Predicate.copied())
 	case o.Merge != nil:
 		return s.doMerge(e, o.Merge)
 	case o.Erase != nil:
 		return s.doErase(o.Erase)
 	case o.Distrust != nil:
 		return s.doDistrust(o.Distrust)
-	case o.Retain != nil:
-		ep := s.episodes.edit(o.Retain.Episode)
-		if ep == nil {
-			return errFit
-		}
-		ep.Retention, ep.ExpiresAt = o.Retain.Retention, o.Retain.ExpiresAt
-	case o.Expire != nil:
-		for _, id := range o.Expire.Tests {
-			if err := s.endTest(&EndTestOp{Test: id, Status: TestExpired}); err != nil {
-				return err
-			}
-		}
-		for _, id := range o.Expire.Episodes {
-			ep := s.episodes.edit(id)
-			if ep == nil {
-				return errFit
-			}
-			ep.Expired = true
-		}
 	}
 	return nil
 }
@@ -214,16 +181,21 @@ func (s *State) name(n *Name, e *Event, raw []byte) {
 }
 
 func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
-	key := join(o.Principal, o.Client)
+	key := clientKey(o.Principal, o.Session, o.Client)
 	if s.observations.get(o.ID) != nil || !madeBy(e, "obs", o.ID) || s.clients.get(key) != nil {
 		return errFit
 	}
-	o.Raw = textOf(strictjson.Get(at, "raw_payload"))
-	if at != nil && o.Raw == "" {
-		o.Raw = textOf(strictjson.Get(at, "summary_text"))
+	for _, name := range []string{"raw_payload", "summary_text", "text"} {
+		if o.Raw = textOf(strictjson.Get(at, name)); o.Raw != "" {
+			break
+		}
 	}
 	o.Parsed = string(strictjson.Get(at, "parsed_payload"))
 	o.SourceRef = textOf(strictjson.Get(at, "source_ref"))
+	if o.Order == 0 {
+		o.Order, o.After = s.seen, e.N
+	}
+	s.seen = max(s.seen, o.Order)
 	s.observations.put(o.ID, o)
 	s.clients.put(key, &ref{o.ID})
 	r := s.rates.edit(o.Source)
@@ -238,14 +210,16 @@ func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 	if e.Session != "" && e.Tool != ToolArchiveEpisode {
 		w := s.workspace(e)
 		w.Observations++
-		w.NewSince++
 		w.LastObservation = e.N
 	}
 	return nil
 }
 
+// clientKey is what a caller's own id of an observation is unique in.
+func clientKey(principal, session, client string) string { return join(principal, session, client) }
+
 func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
-	if s.propositions.get(p.ID) != nil || !madeBy(e, "prop", p.ID) || p.Status != Tentative || len(p.About) == 0 {
+	if s.propositions.get(p.ID) != nil || !madeBy(e, "prop", p.ID) || len(p.About) == 0 {
 		return errFit
 	}
 	for _, en := range p.About {
@@ -260,6 +234,9 @@ func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
 	if q := strictjson.Get(form, "qualifiers"); len(q) > 2 { // not {}
 		p.Quals = string(q)
 	}
+	if e.Tool == ToolRemember { // the value stands beside the text
+		p.Literal = string(strictjson.Get(at, "value"))
+	}
 	s.propositions.put(p.ID, p)
 	if p.Slot != "" {
 		sl := s.slots.edit(p.Slot)
@@ -267,9 +244,6 @@ func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
 			return errFit
 		}
 		sl.Propositions = append(sl.Propositions, p.ID)
-		if p.Open() {
-			sl.Current = append(sl.Current, p.ID)
-		}
 	}
 	if e.Session != "" {
 		s.workspace(e).Propositions++
@@ -278,6 +252,9 @@ func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
 }
 
 func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
+	if ed.Type != Supports && ed.Type != Supersedes {
+		return nil // of an earlier version: what contradicts is another value's support
+	}
 	key := join(string(ed.Type), ed.From, ed.To)
 	if s.edges.get(ed.ID) != nil || !madeBy(e, "edge", ed.ID) || s.propositions.get(ed.To) == nil || !ed.Active() || ed.Decision != mintID("dec", e.N, 1) {
 		return errFit
@@ -285,67 +262,28 @@ func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
 	if ed.Quoted {
 		ed.Quote = textOf(strictjson.Get(at, "quote"))
 	}
+	switch {
+	case ed.Type == Supersedes && e.V < EventVersion:
+		return nil // it was computed
+	case ed.Type == Supersedes && s.propositions.get(ed.From) == nil,
+		ed.Type == Supports && ed.From != ed.Decision && s.observations.get(ed.From) == nil:
+		return errFit
+	}
+	if e.V < EventVersion {
+		ed.Level = s.earlier(ed)
+	}
+	if ed.From == ed.Decision {
+		ed.Order = s.seen
+	}
 	s.edges.put(ed.ID, ed)
 	s.links.put(key, &ref{ed.ID})
 	s.fresh = append(s.fresh, ed.ID)
-	if ed.Type != Supersedes {
-		if s.observations.get(ed.From) == nil {
-			return errFit
-		}
-		s.count(s.propositions.edit(ed.To), ed)
-	}
 	return nil
 }
 
-// statement names what an edge says once with every other of the same: one
-// evidence, one side, one group and level. "" stands for itself alone.
-func (e *Edge) statement() string {
-	if e.Statement == "" {
-		return ""
-	}
-	return join("said", string(e.Type), e.To, e.Group, strconv.Itoa(e.Level), e.Statement)
-}
-
-// count counts an edge, unless another that counts is of the same evidence: one
-// statement is one, under however many ids it is recorded.
-func (s *State) count(p *Proposition, ed *Edge) {
-	if key := ed.statement(); key != "" {
-		if first := s.links.get(key); first != nil && first.ID != ed.ID && s.edges.get(first.ID).Active() {
-			return
-		}
-		s.links.put(key, &ref{ed.ID})
-	}
-	p.tally(ed)
-}
-
-// tally counts an edge.
-func (p *Proposition) tally(ed *Edge) {
-	side := &p.Support
-	if ed.Type == Contradicts {
-		side = &p.Contradict
-	}
-	i, ok := slices.BinarySearchFunc(*side, ed, func(t Tally, ed *Edge) int {
-		if t.Group != ed.Group {
-			if t.Group < ed.Group {
-				return -1
-			}
-			return 1
-		}
-		return t.Level - ed.Level
-	})
-	if !ok {
-		*side = slices.Insert(*side, i, Tally{Group: ed.Group, Level: ed.Level, Newest: ed.RecordedAt})
-	}
-	t := &(*side)[i]
-	t.Count++
-	t.Reliability = max(t.Reliability, ed.Reliability)
-	t.Newest = max(t.Newest, ed.RecordedAt)
-}
-
-// edgesAt returns the edges at a proposition in their order, with those of
-// this draft.
+// edgesAt are the edges at a proposition, a draft's own among them.
 func (s *State) edgesAt(id string) (out []*Edge) {
-	for _, e := range s.ix.edgesOf[id] {
+	for _, e := range s.ix.edgesOf.of(id) {
 		out = append(out, s.edges.get(e))
 	}
 	for _, e := range s.fresh {
@@ -356,154 +294,15 @@ func (s *State) edgesAt(id string) (out []*Edge) {
 	return out
 }
 
-// retally counts the edges of one side anew.
-func (s *State) retally(id string, typ EdgeType) {
-	p := s.propositions.edit(id)
-	if p == nil || typ == Supersedes {
-		return
-	}
-	if typ == Contradicts {
-		p.Contradict = nil
-	} else {
-		p.Support = nil
-	}
-	for _, ed := range s.edgesAt(id) {
-		if ed.Type == typ && ed.Active() {
-			s.count(p, ed)
-		}
-	}
-}
-
-func (s *State) doMark(m *MarkOp) error {
-	p := s.propositions.edit(m.Proposition)
-	if p == nil {
-		return errFit
-	}
-	if m.Failed != nil {
-		p.Failed = *m.Failed
-	}
-	if m.Passed != nil {
-		p.Passed = *m.Passed
-	}
-	if m.ClearedBy != nil {
-		p.ClearedBy = slices.Clone(*m.ClearedBy)
-	}
-	if m.Challenged != nil {
-		p.Challenged = slices.Clone(*m.Challenged)
-	}
-	if m.SupersededBy != nil {
-		p.SupersededBy = *m.SupersededBy
-	}
-	if m.ValidTo != nil {
-		to := *m.ValidTo
-		p.ValidTo = &to
-	}
-	if m.Archived != nil {
-		p.Archived = *m.Archived
-	}
-	if m.Canonical != nil {
-		p.Canonical = *m.Canonical
-	}
-	if m.Reopen {
-		p.SupersededBy, p.ValidTo = "", nil
-	}
-	if m.ValidTo != nil || m.Reopen {
-		s.current(p)
-	}
-	return nil
-}
-
-// current keeps a proposition among its slot's open ones as long as it is open.
-func (s *State) current(p *Proposition) {
-	sl := s.slots.edit(p.Slot)
-	if sl == nil {
-		return
-	}
-	i := slices.Index(sl.Current, p.ID)
-	switch {
-	case p.Open() && i < 0:
-		sl.Current = append(sl.Current, p.ID)
-		slices.SortFunc(sl.Current, compareID)
-	case !p.Open() && i >= 0:
-		sl.Current = slices.Delete(sl.Current, i, i+1)
-	}
-}
-
-func (s *State) doBelief(e *Event, b *BeliefOp) error {
-	p := s.propositions.edit(b.Proposition)
-	if p == nil || p.Status != b.Prior || !b.Next.valid() {
-		return errFit
-	}
-	p.Seq++
-	p.Status, p.Rule, p.Score, p.EvaluatedAt = b.Next, b.Rule, b.Score, e.At
-	p.WasUsable, p.ContestedUpdates = b.WasUsable, b.ContestedUpdates
-	s.beliefs[p.ID] = append(s.beliefs[p.ID], Belief{Seq: p.Seq, Prior: b.Prior, Next: b.Next, Rule: b.Rule, Score: b.Score, At: e.At, Record: e.N})
-	return nil
-}
-
-func (s *State) doTouch(e *Event, t *TouchOp) error {
-	p := s.propositions.get(t.Proposition)
-	if p == nil || e.Session == "" {
-		return errFit
-	}
-	key := join(e.Session, e.Task, p.ID)
-	it := s.items.edit(key)
-	settled := it != nil && it.Outcome != ""
-	fresh := it == nil
-	if it == nil {
-		it = &Item{Session: e.Session, Task: e.Task, Proposition: p.ID, Impact: LowImpact, Born: p.Session == e.Session && p.Task == e.Task}
-		s.items.put(key, it)
-	}
-	if it.Born && (fresh || settled) {
-		s.workspace(e).OpenClaims++
-	}
-	it.Touches++
-	it.Outcome = ""
-	if t.Impact.rank() > it.Impact.rank() {
-		it.Impact = t.Impact
-	}
-	return nil
-}
-
 func (s *State) endTest(o *EndTestOp) error {
 	t := s.tests.edit(o.Test)
 	if t == nil || t.Status != TestProposed {
 		return errFit
 	}
 	t.Status, t.Result = o.Status, o.Result
-	if w := s.workspaces.edit(join(t.Session, t.Task)); w != nil && t.Rule != RuleTriggerForecast {
+	if w := s.workspaces.edit(join(t.Session, t.Task)); w != nil {
 		w.OpenTests--
 	}
-	return nil
-}
-
-func (s *State) doConsolidate(e *Event, c *ConsolidateOp) error {
-	key := join(c.Session, c.Task)
-	w := s.workspaces.edit(key)
-	if w == nil {
-		return errFit
-	}
-	w.NewSince, w.LastConsolidation = 0, e.N
-	w.Consolidated++
-	done := func(ids []string, as ItemOutcome) {
-		for _, id := range ids {
-			if it := s.items.edit(join(key, id)); it != nil {
-				if it.Born && it.Outcome == "" {
-					w.OpenClaims--
-				}
-				it.Outcome, it.Touches = as, 0
-			}
-		}
-	}
-	done(c.Promoted, WasPromoted)
-	done(c.Archived, WasArchived)
-	done(c.Discarded, WasDiscarded)
-	for _, id := range c.Carried {
-		if it := s.items.edit(join(key, id)); it != nil {
-			it.Carried = true
-		}
-	}
-	s.carry.put("carry", &carryList{slices.Clone(c.Carry)})
 	return nil
 }
 
@@ -513,9 +312,9 @@ func (s *State) doMerge(e *Event, m *MergeOp) error {
 	case from == nil || into == nil || m.From == m.Into:
 		return errFit
 	case m.Undo && from.MergedInto == m.Into:
-		from.Canonicality, from.MergedInto = Candidate, ""
+		from.MergedInto = ""
 	case !m.Undo && from.MergedInto == "" && into.MergedInto == "":
-		from.Canonicality, from.MergedInto = Merged, m.Into
+		from.MergedInto = m.Into
 	default:
 		return errFit
 	}
@@ -530,7 +329,7 @@ func (s *State) doErase(o *EraseOp) error {
 			return errFit
 		}
 		d.Erased = true
-		for _, id := range s.ix.byRecord[n] {
+		for _, id := range s.ix.byRecord.of(recordKey(n)) {
 			if ed := s.edges.get(id); ed != nil && ed.Quote != "" {
 				s.edges.edit(id).Quote = ""
 			}
@@ -549,7 +348,6 @@ func (s *State) doErase(o *EraseOp) error {
 			return errFit
 		}
 		p.Gone, p.Text, p.Literal, p.Quals = true, "", "", ""
-		s.current(p)
 	}
 	for _, id := range o.Entities {
 		en := s.entities.edit(id)
@@ -562,7 +360,20 @@ func (s *State) doErase(o *EraseOp) error {
 			}
 		}
 		if slices.Contains(o.Nameless, id) {
-			en.Canonicality = Tombstoned
+			en.Gone = true
+		}
+	}
+	if s.inherited > 0 {
+		// A fold that never had the texts could not tell what they said.
+		for _, id := range s.edges.base.keys() {
+			ed := s.edges.get(id)
+			_, n, _, _ := splitID(ed.Decision)
+			if ed.Type != Supports || n > s.inherited {
+				continue
+			}
+			if l := s.earlier(ed); l < ed.Level {
+				s.edges.edit(id).Level = l
+			}
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func (j *judge) entity() *refusal {
 	name, typ := j.texts["name"], j.texts["entity_type"]
 	if id, given := j.texts["entity_id"]; given {
 		en := j.d.entities.get(id)
-		if en == nil || en.Canonicality == Tombstoned {
+		if en == nil || en.Gone {
 			return refuse("/entity_id", writ.MemoryTarget, "an entity that exists")
 		}
 		if en.Type != typ {
@@ -51,11 +51,11 @@ func (j *judge) entity() *refusal {
 			same = []string{j.d.resolve(p.ID)}
 		}
 	} else {
-		for _, id := range j.s.ix.names[join(typ, n)] {
-			borne := j.borne(id, n, obs)
+		for _, id := range j.s.ix.names.of(join(typ, n)) {
+			borne := j.borne(id, name, obs)
 			id = j.d.resolve(id)
 			switch en := j.d.entities.get(id); {
-			case en.Canonicality == Tombstoned:
+			case en.Gone:
 			case borne:
 				same = addOnce(same, id)
 			default:
@@ -76,7 +76,7 @@ func (j *judge) entity() *refusal {
 	}
 	near := make([]PossibleSame, 0, len(same))
 	for _, id := range slices.Concat(same, weak) {
-		near = append(near, PossibleSame{id, One})
+		near = append(near, PossibleSame{id, 100})
 	}
 	limit := int(p.Entities.Ambiguous)
 	if len(near) == 0 && typ != selfType {
@@ -87,7 +87,7 @@ func (j *judge) entity() *refusal {
 	near = near[:min(len(near), limit)]
 
 	id := j.d.mint("ent")
-	en := &Entity{ID: id, Type: typ, Canonicality: Candidate, CreatedAt: j.e.At, UpdatedAt: j.e.At, Session: j.c.Session, Task: j.c.Task,
+	en := &Entity{ID: id, Type: typ, CreatedAt: j.e.At, UpdatedAt: j.e.At, Session: j.c.Session, Task: j.c.Task,
 		Names: []Name{j.resting(obs, name)}}
 	en.Names[0].Record = j.e.N
 	if typ == selfType {
@@ -108,17 +108,17 @@ func (j *judge) entity() *refusal {
 // what the observations say: the name it was made with, or an alias at least as
 // well attested, as far as level 2. An alias that a stranger's page brought up
 // does not lead a user's words to another entity (M04).
-func (j *judge) borne(id, norm string, obs []string) bool {
+func (j *judge) borne(id, name string, obs []string) bool {
 	need := 0
 	for _, o := range obs {
 		need = max(need, min(2, j.d.observations.get(o).Level))
 	}
 	for i, n := range j.d.entities.get(id).Names {
-		if n.Gone || normName(n.Text) != norm {
+		if n.Gone || !sameName(n.Text, name) {
 			continue
 		}
 		ob := j.d.observations.get(n.Observation)
-		if i == 0 || !j.c.Policy.Flags.LowTrust || ob != nil && ob.Status == Ingested && ob.Level >= need && (!j.c.Policy.Flags.Grounded || j.d.attested(n, need)) {
+		if i == 0 || ob != nil && ob.Status == Ingested && ob.Level >= need && j.d.attested(n, need) {
 			return true
 		}
 	}
@@ -158,7 +158,7 @@ func (j *judge) resting(obs []string, name string) Name {
 	best := -1
 	out := Name{Observation: obs[0], Beside: obs[1:]}
 	for i, w := range j.d.witnesses(obs) {
-		if w.ob.Level > best && w.has(name) {
+		if w.ob.Level > best && w.holds(name) {
 			best = w.ob.Level
 			out = Name{Observation: obs[i]}
 		}
@@ -182,12 +182,9 @@ func (j *judge) adds(id, name string, obs []string) bool {
 	if !j.named(id, name) {
 		return true
 	}
-	if !j.c.Policy.Flags.Grounded {
-		return false
-	}
 	best := 0
 	for _, w := range j.d.witnesses(obs) {
-		if level := min(2, w.ob.Level); level > best && w.has(name) {
+		if level := min(2, w.ob.Level); level > best && w.holds(name) {
 			best = level
 		}
 	}
@@ -201,7 +198,7 @@ func (j *judge) adds(id, name string, obs []string) bool {
 func (j *judge) named(id, name string) bool {
 	n := normName(name)
 	en := j.d.entities.get(id)
-	if slices.Contains(j.s.ix.names[join(en.Type, n)], id) {
+	if slices.Contains(j.s.ix.names.of(join(en.Type, n)), id) {
 		return true
 	}
 	for i := len(en.Names) - 1; i >= 0 && en.Names[i].Record == j.e.N; i-- {
@@ -216,7 +213,7 @@ func (j *judge) named(id, name string) bool {
 // first. It looks only at those that share one of the rarer trigrams: of two
 // sets as alike as asked, each holds one of the other's |a| - t·|a| + 1 first.
 func (j *judge) similar(typ, name string) (out []PossibleSame) {
-	least := j.c.Policy.Entities.Similarity
+	least := Percent(j.c.Policy.Entities.Similarity)
 	grams := trigrams(name)
 	type posting struct {
 		gram string
@@ -224,13 +221,13 @@ func (j *judge) similar(typ, name string) (out []PossibleSame) {
 	}
 	lists := make([]posting, len(grams))
 	for i, g := range grams {
-		lists[i] = posting{g, j.s.ix.grams[join(typ, g)]}
+		lists[i] = posting{g, j.s.ix.grams.of(join(typ, g))}
 	}
 	slices.SortFunc(lists, func(a, b posting) int {
 		return cmp.Or(cmp.Compare(len(a.ids), len(b.ids)), cmp.Compare(a.gram, b.gram))
 	})
 	// ceil(t·|a|) trigrams must be shared, so one of the others or the next.
-	need := int((int64(least)*int64(len(grams)) + int64(One) - 1) / int64(One))
+	need := (int(least)*len(grams) + 99) / 100
 	lists = lists[:max(1, min(len(lists), len(lists)-need+1))]
 	seen := map[string]bool{}
 look:
@@ -245,10 +242,10 @@ look:
 			}
 			seen[id] = true
 			en := j.d.entities.get(id)
-			if en.Canonicality == Merged || en.Canonicality == Tombstoned {
+			if en.MergedInto != "" || en.Gone {
 				continue
 			}
-			best := Micro(0)
+			best := Percent(0)
 			for _, n := range en.Names {
 				if !n.Gone {
 					best = max(best, jaccard(grams, trigrams(normName(n.Text))))

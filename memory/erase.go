@@ -17,9 +17,6 @@ type Cascade struct {
 	Observations []string `json:"observations"`
 	Propositions []string `json:"propositions"`
 	Entities     []string `json:"entities"`
-	// Held are episodes under legal hold that rest on one of the
-	// observations: while there is one, nothing is erased.
-	Held []string `json:"held"`
 	// Echoes are observations that stay and hold the whole text of one that
 	// goes: whoever wants the words gone erases those too.
 	Echoes []string `json:"echoes"`
@@ -39,7 +36,7 @@ type Selection struct {
 // that nothing else they rest on has; and what was ever refused, for nobody
 // knows what stands in it.
 func (s *State) Cascade(sel Selection) Cascade {
-	c := Cascade{Records: []uint64{}, Observations: []string{}, Propositions: []string{}, Entities: []string{}, Held: []string{}, Echoes: []string{}}
+	c := Cascade{Records: []uint64{}, Observations: []string{}, Propositions: []string{}, Entities: []string{}, Echoes: []string{}}
 	records, taken := map[uint64]bool{}, map[string]bool{}
 	var queue []string
 	take := func(id string) {
@@ -52,7 +49,7 @@ func (s *State) Cascade(sel Selection) Cascade {
 		take(id)
 	}
 	if sel.Source != "" {
-		for _, id := range s.ix.bySource[sel.Source] {
+		for _, id := range s.ix.bySource.of(sel.Source) {
 			take(id)
 		}
 	}
@@ -61,79 +58,35 @@ func (s *State) Cascade(sel Selection) Cascade {
 			d := s.decided.get(k)
 			if d.Kind == KindProposal && (sel.Session != "" && d.Session == sel.Session || sel.Principal != "" && d.Principal == sel.Principal) {
 				records[d.N] = true // refused ones too
-				for _, id := range s.ix.byRecord[d.N] {
+				for _, id := range s.ix.byRecord.of(recordKey(d.N)) {
 					take(id)
 				}
 			}
 		}
 	}
-	for len(queue) > 0 {
-		id := queue[0]
-		queue = queue[1:]
-		for _, child := range s.ix.children[id] {
-			take(child)
+	props, ents := map[string]bool{}, map[string]bool{}
+	for known := -1; len(queue) > 0 || len(records) > known; {
+		known = len(records)
+		for len(queue) > 0 {
+			id := queue[0]
+			queue = queue[1:]
+			for _, child := range s.ix.children.of(id) {
+				take(child)
+			}
+		}
+		s.rested(taken, records, props, ents)
+		// A record that goes takes with it all that stands in it.
+		for n := range records {
+			for _, id := range s.ix.byRecord.of(recordKey(n)) {
+				take(id)
+			}
 		}
 	}
-	record := func(id string) {
-		_, n, _, _ := splitID(id)
-		records[n] = true
-	}
-	props, ents := map[string]bool{}, map[string]bool{}
 	for id := range taken {
 		c.Observations = append(c.Observations, id)
-		record(id)
-		for _, e := range s.ix.edgesFrom[id] {
-			ed := s.edges.get(e)
-			if ed.Quoted {
-				record(e)
-			}
-			if ed.Type == Supports {
-				props[ed.To] = true
-			}
-		}
-	}
-	for n := range records {
-		for _, id := range s.ix.byRecord[n] {
-			if isID("prop", id) {
-				props[id] = true
-			}
-		}
-	}
-	said := map[string]bool{}
-	for id := range taken {
-		ob := s.observations.get(id)
-		for _, w := range telling(ob.Raw + " " + ob.Parsed + " " + ob.SourceRef) {
-			said[w] = true
-		}
 	}
 	for id := range props {
-		_, n, _, _ := splitID(id)
-		rests, left := false, map[string]bool{}
-		for _, e := range s.ix.edgesOf[id] {
-			if ed := s.edges.get(e); ed.Type == Supports && !taken[ed.From] && s.observations.get(ed.From).Status == Ingested {
-				rests = true
-				for _, w := range telling(s.observations.get(ed.From).Raw) {
-					left[w] = true
-				}
-			}
-		}
-		p := s.propositions.get(id)
-		repeats := slices.ContainsFunc(telling(p.Text+" "+p.Literal+" "+p.Quals), func(w string) bool { return said[w] && !left[w] })
-		if !rests || repeats || records[n] {
-			c.Propositions = append(c.Propositions, id)
-			records[n] = true
-		}
-	}
-	// Names that an erased observation bears out, or that stand in a record
-	// that goes.
-	for _, id := range s.entities.keys() {
-		for _, n := range s.entities.get(id).Names {
-			rests := taken[n.Observation] || slices.ContainsFunc(n.Beside, func(o string) bool { return taken[o] })
-			if !n.Gone && (rests || records[n.Record]) {
-				records[n.Record] = true
-				ents[id] = true
-			}
-		}
+		c.Propositions = append(c.Propositions, id)
 	}
 	for id := range ents {
 		c.Entities = append(c.Entities, id)
@@ -151,12 +104,6 @@ func (s *State) Cascade(sel Selection) Cascade {
 			c.Records = append(c.Records, n)
 		}
 	}
-	for _, id := range s.episodes.keys() {
-		ep := s.episodes.get(id)
-		if ep.Retention == LegalHold && !ep.Expired && slices.ContainsFunc(ep.Sources, func(o string) bool { return taken[o] }) {
-			c.Held = append(c.Held, id)
-		}
-	}
 	slices.Sort(c.Records)
 	slices.SortFunc(c.Observations, compareID)
 	slices.SortFunc(c.Propositions, compareID)
@@ -164,10 +111,92 @@ func (s *State) Cascade(sel Selection) Cascade {
 	return c
 }
 
+// Bearing are the observations that bear a claim out, or that it was cited for where
+// none does.
+func (s *State) Bearing(proposition string) (out []string) {
+	var cited []string
+	for _, ed := range s.edgesAt(proposition) {
+		if o := s.observations.get(ed.From); ed.Type != Supports || o == nil || o.Status == Erased {
+			continue
+		}
+		if cited = append(cited, ed.From); ed.Level > 0 {
+			out = append(out, ed.From)
+		}
+	}
+	if len(out) == 0 {
+		return cited
+	}
+	return out
+}
+
+// rested adds what goes with the observations that are taken: the records that
+// hold or quote them, and the claims and names that rest on them.
+func (s *State) rested(taken map[string]bool, records map[uint64]bool, gone, ents map[string]bool) {
+	record := func(id string) {
+		_, n, _, _ := splitID(id)
+		records[n] = true
+	}
+	props, said := map[string]bool{}, map[string]bool{}
+	for id := range taken {
+		record(id)
+		for _, e := range s.ix.edgesFrom.of(id) {
+			ed := s.edges.get(e)
+			if ed.Quoted {
+				record(e)
+			}
+			if ed.Type == Supports {
+				props[ed.To] = true
+			}
+		}
+		ob := s.observations.get(id)
+		for _, w := range telling(ob.Raw+" "+ob.Parsed+" "+ob.SourceRef, 1) {
+			said[w] = true
+		}
+	}
+	for n := range records {
+		for _, id := range s.ix.byRecord.of(recordKey(n)) {
+			if isID("prop", id) {
+				props[id] = true
+			}
+		}
+	}
+	for id := range props {
+		rests, left := false, map[string]bool{}
+		for _, e := range s.ix.edgesOf.of(id) {
+			ed := s.edges.get(e)
+			// An operator's ruling is no text that a claim could rest on, and what does
+			// not bear it out holds nothing of it.
+			if o := s.observations.get(ed.From); ed.Type == Supports && ed.Level > 0 && !taken[ed.From] && o != nil && o.Status == Ingested {
+				rests = true
+				for _, w := range telling(o.Raw, 1) {
+					left[w] = true
+				}
+			}
+		}
+		p := s.propositions.get(id)
+		repeats := slices.ContainsFunc(append(telling(p.Text+" "+p.Quals, 3), telling(p.Literal, 1)...), func(w string) bool { return said[w] && !left[w] })
+		if _, n, _, _ := splitID(id); !rests || repeats || records[n] {
+			gone[id] = true
+			record(id)
+		}
+	}
+	// Names that an erased observation bears out, or that stand in a record
+	// that goes.
+	for _, id := range s.entities.keys() {
+		for _, n := range s.entities.get(id).Names {
+			rests := taken[n.Observation] || slices.ContainsFunc(n.Beside, func(o string) bool { return taken[o] })
+			if !n.Gone && (rests || records[n.Record]) {
+				records[n.Record] = true
+				ents[id] = true
+			}
+		}
+	}
+}
+
 // telling are the words by which a text is known, in the form in which names are
-// equal: those with a digit or of at least three letters, and of scripts that
+// equal: those with a digit or of at least so many letters, and of scripts that
 // write no spaces each two letters in a row.
-func telling(s string) (out []string) {
+func telling(s string, letters int) (out []string) {
 	for _, w := range strings.Fields(normName(s)) {
 		if strings.ContainsFunc(w, text.Spaceless) {
 			rs := []rune(w)
@@ -176,7 +205,7 @@ func telling(s string) (out []string) {
 			}
 			continue
 		}
-		if runes(w) >= 3 || strings.ContainsFunc(w, unicode.IsNumber) {
+		if runes(w) >= letters || strings.ContainsFunc(w, unicode.IsNumber) {
 			out = append(out, w)
 		}
 	}
@@ -228,10 +257,7 @@ func (j *judge) erase() *refusal {
 		sel.Observations = append(sel.Observations, id)
 	}
 	c := j.s.Cascade(sel)
-	switch {
-	case len(c.Held) > 0:
-		return refuse("", writ.EpisodeHold, "no episode under legal hold that rests on it: "+c.Held[0])
-	case len(c.Records) == 0:
+	if len(c.Records) == 0 {
 		return refuse("", writ.CommandState, "a selection that selects something")
 	}
 	var nameless []string
@@ -240,9 +266,11 @@ func (j *judge) erase() *refusal {
 			nameless = append(nameless, id)
 		}
 	}
+	for _, id := range c.Propositions {
+		j.d.touch(j.d.propositions.get(id).Slot, id)
+	}
 	j.d.retract(c.Observations, "erased")
 	j.d.add(Op{Erase: &EraseOp{Records: c.Records, Observations: c.Observations, Propositions: c.Propositions, Entities: c.Entities, Nameless: nameless}})
-	j.d.recompute(c.Propositions)
 	j.d.effect("memory.erased", "")
 	return nil
 }
@@ -251,7 +279,7 @@ func (j *judge) erase() *refusal {
 func (j *judge) distrust() *refusal {
 	source, since := j.texts["source"], j.times["since"]
 	o := &DistrustOp{Source: source, Since: since, Observations: []string{}}
-	queue := slices.Clone(j.s.ix.bySource[source])
+	queue := slices.Clone(j.s.ix.bySource.of(source))
 	if len(queue) == 0 && j.d.sources.get(source) == nil {
 		return refuse("/source", writ.CommandState, "a source that is registered or said something")
 	}
@@ -268,7 +296,7 @@ func (j *judge) distrust() *refusal {
 		if j.s.observations.get(id).Status == Ingested || j.s.observations.get(id).Status == Quarantined {
 			o.Observations = append(o.Observations, id)
 		}
-		for _, child := range j.s.ix.children[id] {
+		for _, child := range j.s.ix.children.of(id) {
 			if !taken[child] {
 				taken[child] = true
 				queue = append(queue, child)
@@ -276,73 +304,26 @@ func (j *judge) distrust() *refusal {
 		}
 	}
 	slices.SortFunc(o.Observations, compareID)
-	if said := j.s.ix.bySource[source]; j.d.sources.get(source) == nil {
+	if said := j.s.ix.bySource.of(source); j.d.sources.get(source) == nil {
 		// Registered, so that there is something to refuse from now on.
 		class := j.s.observations.get(said[len(said)-1]).Class
-		j.d.add(Op{Source: &Source{ID: source, Class: class, Reliability: j.c.Policy.class(class, j.c.Mode).Reliability, RegisteredBy: j.c.Principal}})
+		j.d.add(Op{Source: &Source{ID: source, Class: class, RegisteredBy: j.c.Principal}})
 	}
 	j.d.retract(o.Observations, "distrusted")
 	j.d.add(Op{Distrust: o})
-	j.d.recompute(nil)
 	j.d.effect("source.distrusted", "")
 	return nil
 }
 
-// retract closes every edge from the observations, and remembers whom that
-// touches.
+// retract closes every edge from the observations.
 func (d *draftEvent) retract(obs []string, because string) {
 	by := mintID("dec", d.e.N, 1)
 	for _, o := range obs {
-		for _, id := range d.ix.edgesFrom[o] {
+		for _, id := range d.ix.edgesFrom.of(o) {
 			if ed := d.edges.get(id); ed.Active() {
+				d.touch(d.propositions.get(ed.To).Slot, ed.To)
 				d.add(Op{Close: &CloseOp{Edge: id, Resolution: because, By: by}})
-				d.touched = append(d.touched, ed.To)
 			}
 		}
-	}
-}
-
-// recompute evaluates what a retraction touched. A value that took another's
-// place and lost all its support gives it back.
-func (d *draftEvent) recompute(also []string) {
-	ids := slices.Concat(d.touched, also)
-	slices.SortFunc(ids, compareID)
-	ids = slices.Compact(ids)
-	var back []string
-	for _, id := range ids {
-		pr := d.propositions.get(id)
-		if len(pr.Support) > 0 {
-			continue
-		}
-		d.unchallengeAll(id, &back)
-		sl := d.slots.get(pr.Slot)
-		if sl == nil {
-			continue
-		}
-		for _, o := range sl.Propositions {
-			if other := d.propositions.get(o); other.SupersededBy == id && !other.Gone {
-				d.add(Op{Mark: &MarkOp{Proposition: o, Reopen: true}})
-				d.effect("proposition.reopened", o)
-				back = append(back, o)
-			}
-		}
-	}
-	slices.SortFunc(back, compareID)
-	back = slices.Compact(back)
-	for _, id := range ids {
-		if !slices.Contains(back, id) {
-			d.evaluate(id, change{evidence: true})
-		}
-	}
-	for _, id := range back {
-		d.evaluate(id, change{evidence: true, support: true})
-	}
-}
-
-// unchallengeAll ends the disputes of a value that nothing supports any more.
-func (d *draftEvent) unchallengeAll(id string, back *[]string) {
-	*back = append(*back, d.propositions.get(id).Challenged...)
-	if len(d.propositions.get(id).Challenged) > 0 {
-		d.unchallenge(id, "retracted", mintID("dec", d.e.N, 1))
 	}
 }

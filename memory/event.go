@@ -17,7 +17,7 @@ import (
 // EventVersion is the version of events this package writes: of their format,
 // and of the rules they are decided by. Those of earlier versions are read and
 // applied as they stand, and not decided again.
-const EventVersion = 3
+const EventVersion = 4
 
 // oldestVersion is the oldest there is a log of.
 const oldestVersion = 2
@@ -61,6 +61,7 @@ type Event struct {
 	Tool      string      `json:"tool,omitempty"` // "" where the name is none of ours
 	Capture   *Capture    `json:"capture,omitempty"`
 	Screened  Screening   `json:"screened,omitempty"`
+	Exposed   bool        `json:"exposed,omitempty"` // the session had seen others' words
 	Status    writ.Status `json:"status"`
 	Reason    writ.Reason `json:"reason,omitempty"`
 	Effects   []Effect    `json:"effects,omitempty"`
@@ -78,9 +79,12 @@ type Capture struct {
 	Verbatim bool       `json:"verbatim"`
 	Whole    bool       `json:"whole,omitempty"`
 	Between  bool       `json:"between,omitempty"`
+	Offset   int        `json:"offset,omitempty"`
+	Seen     uint64     `json:"seen,omitempty"` // where in the log its record stands, from 1
 
 	Type       string `json:"type,omitempty"`
 	Collection string `json:"collection,omitempty"`
+	Leaves     []Leaf `json:"leaves,omitempty"`
 }
 
 // Screening is what the content screen said of a proposal.
@@ -112,22 +116,15 @@ type Op struct {
 	Proposition *Proposition   `json:"proposition,omitempty"`
 	Edge        *Edge          `json:"edge,omitempty"`
 	Close       *CloseOp       `json:"close,omitempty"`
-	Mark        *MarkOp        `json:"mark,omitempty"`
-	Belief      *BeliefOp      `json:"belief,omitempty"`
-	Touch       *TouchOp       `json:"touch,omitempty"`
-	Load        *LoadOp        `json:"load,omitempty"`
 	Test        *Test          `json:"test,omitempty"`
 	EndTest     *EndTestOp     `json:"end_test,omitempty"`
 	Consolidate *ConsolidateOp `json:"consolidate,omitempty"`
-	Settle      *SettleOp      `json:"settle,omitempty"`
 	Episode     *Episode       `json:"episode,omitempty"`
 	Source      *Source        `json:"source,omitempty"`
 	Predicate   *Predicate     `json:"predicate,omitempty"`
 	Merge       *MergeOp       `json:"merge,omitempty"`
 	Erase       *EraseOp       `json:"erase,omitempty"`
 	Distrust    *DistrustOp    `json:"distrust,omitempty"`
-	Expire      *ExpireOp      `json:"expire,omitempty"`
-	Retain      *RetainOp      `json:"retain,omitempty"`
 }
 
 // The operations that are no object of their own.
@@ -141,9 +138,9 @@ type (
 	}
 	// SameOp says of two entities that they may be one.
 	SameOp struct {
-		A          string `json:"a"`
-		B          string `json:"b"`
-		Similarity Micro  `json:"similarity"`
+		A          string  `json:"a"`
+		B          string  `json:"b"`
+		Similarity Percent `json:"similarity"`
 	}
 	// CloseOp ends an edge: it stays and no longer counts.
 	CloseOp struct {
@@ -151,57 +148,18 @@ type (
 		Resolution string `json:"resolution"`
 		By         string `json:"by"`
 	}
-	// MarkOp changes what a proposition's standing depends on beside its
-	// evidence. Absent fields stay.
-	MarkOp struct {
-		Proposition  string    `json:"proposition"`
-		Failed       *bool     `json:"failed,omitempty"`
-		Passed       *bool     `json:"passed,omitempty"`
-		ClearedBy    *[]string `json:"cleared_by,omitempty"`
-		Challenged   *[]string `json:"challenged,omitempty"`
-		SupersededBy *string   `json:"superseded_by,omitempty"`
-		ValidTo      *Instant  `json:"valid_to,omitempty"`
-		Archived     *Rule     `json:"archived,omitempty"`
-		Canonical    *bool     `json:"canonical,omitempty"`
-		Reopen       bool      `json:"reopen,omitempty"` // what took its place is gone
-	}
-	// BeliefOp is one evaluation: a row of the proposition's history.
-	BeliefOp struct {
-		Proposition      string `json:"proposition"`
-		Prior            Status `json:"prior"`
-		Next             Status `json:"next"`
-		Rule             Rule   `json:"rule"`
-		Score            Score  `json:"score"`
-		WasUsable        bool   `json:"was_usable,omitempty"`
-		ContestedUpdates int    `json:"contested_updates,omitempty"`
-	}
-	// TouchOp brings a proposition into the task's workspace.
-	TouchOp struct {
-		Proposition string `json:"proposition"`
-		Impact      Impact `json:"impact"`
-	}
 	// EndTestOp closes a test.
 	EndTestOp struct {
 		Test   string     `json:"test"`
 		Status TestStatus `json:"status"`
 		Result string     `json:"result,omitempty"`
 	}
-	// ConsolidateOp is a ConsolidationEvent: what became of the workspace.
+	// ConsolidateOp says what of a task's claims was established when it was
+	// asked for.
 	ConsolidateOp struct {
-		Session   string   `json:"session"`
-		Task      string   `json:"task"`
-		Rule      Rule     `json:"rule"`
-		Promoted  []string `json:"promoted"`
-		Archived  []string `json:"archived"`
-		Discarded []string `json:"discarded"`
-		Carried   []string `json:"carried_over"`
-		Overflow  Rule     `json:"overflow_reason,omitempty"`
-		// Carry is the namespace's list of what is carried, afterwards.
-		Carry []Carry `json:"carry"`
-	}
-	// SettleOp makes an entity canonical.
-	SettleOp struct {
-		Entity string `json:"entity"`
+		Session     string   `json:"session"`
+		Task        string   `json:"task"`
+		Established []string `json:"established"`
 	}
 	// MergeOp joins one entity into another, or undoes it.
 	MergeOp struct {
@@ -225,17 +183,6 @@ type (
 		Source       string   `json:"source"`
 		Since        Instant  `json:"since"`
 		Observations []string `json:"observations"`
-	}
-	// RetainOp changes how long an episode is kept.
-	RetainOp struct {
-		Episode   string         `json:"episode"`
-		Retention RetentionClass `json:"retention_class"`
-		ExpiresAt *Instant       `json:"expires_at"`
-	}
-	// ExpireOp ends tests and episodes whose time is over.
-	ExpireOp struct {
-		Tests    []string `json:"tests,omitempty"`
-		Episodes []string `json:"episodes,omitempty"`
 	}
 )
 
@@ -289,6 +236,9 @@ func ParseEvent(b []byte) (*Event, error) {
 	if err := strictjson.Check(b, eventLimits); err != nil {
 		return nil, fmt.Errorf("memory: event: %w", err)
 	}
+	if v := string(strictjson.Get(b, "v")); v != strconv.Itoa(EventVersion) {
+		return parseEarlier(b)
+	}
 	e := &Event{}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -330,7 +280,7 @@ func (e *Event) check() error {
 				set++
 			}
 		}
-		if set != 1 || e.Ops[i].texts() {
+		if set != 1 && e.V == EventVersion || e.Ops[i].texts() {
 			return errEvent
 		}
 	}
@@ -347,9 +297,26 @@ func (o *Op) texts() bool {
 	case o.Proposition != nil:
 		return o.Proposition.Text != "" || o.Proposition.Literal != "" || o.Proposition.Quals != ""
 	case o.Slot != nil:
-		return len(o.Slot.Propositions)+len(o.Slot.Current) > 0
+		return len(o.Slot.Propositions) > 0
 	case o.Edge != nil:
 		return o.Edge.Quote != ""
 	}
 	return false
+}
+
+// parseEarlier reads an event of an earlier version: what it says of evidence,
+// entities, claims and what bears them out. What was computed then is left out,
+// for it is computed anew.
+func parseEarlier(b []byte) (*Event, error) {
+	if again, err := strictjson.Canonical(b); err != nil || !bytes.Equal(again, b) {
+		return nil, errEvent
+	}
+	e := &Event{}
+	if err := json.Unmarshal(b, e); err != nil {
+		return nil, errEvent
+	}
+	if e.V >= EventVersion {
+		return nil, errEvent
+	}
+	return e, e.check()
 }

@@ -8,11 +8,10 @@ import (
 	"github.com/writ-project/writ/memory"
 )
 
-// An agent records what it was told, proposes a claim, finds a second source,
-// and meets a page that says otherwise.
+// An agent keeps what its user said, meets a page that says otherwise, and a user
+// who changed his mind.
 func Example() {
-	policy, _ := memory.Builtin("v1")
-	state := memory.New()
+	policy, state := memory.Builtin(), memory.New()
 	c := memory.Context{
 		Policy: policy, Namespace: "home", Mode: memory.Hardened,
 		Principal: "alice", Session: "s_1", Task: "t1",
@@ -25,67 +24,50 @@ func Example() {
 			panic(err)
 		}
 	}
-	operate := func(command, args string) { keep(memory.Operate(state, c, command, []byte(args))) }
-	propose := func(tool, payload string) {
-		d := memory.Handle(state, c, writ.Proposal{ToolName: tool, Payload: writ.RawJSON(payload)})
-		fmt.Print(tool, ": ", d.Outcome.Status)
+	keep(memory.Operate(state, c, memory.CommandOpen, []byte(`{}`)))
+	remember := func(payload string) {
+		d := memory.Handle(state, c, writ.Proposal{ToolName: memory.ToolRemember, Payload: writ.RawJSON(payload)})
 		if r := d.Outcome.Rejection; r != nil {
-			fmt.Print(" ", r.Code, " ", r.Reason)
+			fmt.Println(r.Code, r.Reason)
+		} else {
+			fmt.Println(d.Outcome.Kept.ID, d.Outcome.Kept.Trust+":", d.Outcome.Kept.Why)
 		}
-		for _, t := range d.Outcome.Transitions {
-			fmt.Print(", ", t.Proposition, " is ", t.Next, " at ", t.Confidence)
-		}
-		fmt.Println()
 		keep(d)
 	}
-	// saw is what the gateway captured and found the proposal's words in.
-	saw := func(evidence string, label writ.Label, source string) {
-		c.Captured = []memory.Captured{{Ref: evidence, Evidence: "s_1/" + evidence, Label: label, Source: source, Verbatim: true, Whole: true}}
+	// saw is the sentence of this session that the gateway found the fact in, and
+	// the value in it.
+	saw := func(evidence string, label writ.Label, source, sentence, value string) {
+		c.Captured = []memory.Captured{{Ref: evidence, Evidence: "s_1/" + evidence, Label: label, Source: source, Verbatim: true, Whole: true,
+			Text: sentence, Value: []byte(`"` + value + `"`)}}
 	}
 
-	operate(memory.CommandOpen, `{}`)
-	operate(memory.CommandPredicate, `{"name":"works_at","single":true,"volatility":"low"}`)
+	saw("ev1", writ.User, "user", "I work at Initech.", "Initech")
+	remember(`{"text":"works at Initech","about":"me: work"}`)
+	saw("ev2", writ.External, "web/fetch", "Alice's work is at Globex now.", "Globex")
+	remember(`{"text":"work at Globex","about":"Alice: work"}`)
+	saw("ev3", writ.User, "user", "By now I work at Hooli.", "Hooli")
+	remember(`{"text":"works at Hooli","about":"me: work"}`)
 
-	saw("ev1", writ.User, "user")
-	propose(memory.ToolRecordObservation, `{"observation_id":"o1","raw_payload":"I work at Initech"}`)
-	propose(memory.ToolEntity, `{"name":"Alice","entity_type":"self","observation_ids":["o1"]}`)
-	propose(memory.ToolPropose, `{"text":"Alice works at Initech","about":["ent_4"],"observation_ids":["o1"],
-		"structured_form":{"subject":"ent_4","predicate":"works_at","object":{"literal":"Initech"}}}`)
-
-	saw("ev2", writ.System, "hr/lookup")
-	propose(memory.ToolRecordObservation, `{"observation_id":"o2","raw_payload":"Initech"}`)
-	propose(memory.ToolAttachSupport, `{"proposition_id":"prop_5","observation_ids":["o2"]}`)
-
-	saw("ev3", writ.External, "web/fetch")
-	propose(memory.ToolRecordObservation, `{"observation_id":"o3","raw_payload":"Alice has gone to Globex"}`)
-	propose(memory.ToolPropose, `{"text":"Alice works at Globex","about":["ent_4"],"observation_ids":["o3"],
-		"structured_form":{"subject":"ent_4","predicate":"works_at","object":{"literal":"Globex"}}}`)
-	propose(memory.ToolAttachContra, `{"proposition_id":"prop_5","observation_ids":["o3"]}`)
-
-	// No agent sets what only computation may set.
-	propose(memory.ToolAttachSupport, `{"proposition_id":"prop_5","observation_ids":["o3"],"confidence":1}`)
+	// What nobody said is a note, and no agent sets what only computation may set.
+	c.Captured = nil
+	remember(`{"text":"She would like to work at Globex"}`)
+	remember(`{"text":"works at Globex","about":"me: work","state":"established"}`)
 
 	r := memory.Reader{State: state, Policy: policy, Principal: "alice", Now: c.Now}
-	x, _ := r.Explain("prop_5")
-	fmt.Println(x.Proposition.State, "by", x.Proposition.Rule, "disputed by", x.Proposition.Disputed)
-	fmt.Println(x.Proposition.Object.Value, "vouches as", x.Proposition.Object.Label)
-	for _, h := range x.Changes {
-		fmt.Println("if", h.If+":", h.State)
+	found := r.Recall(memory.Ask{Query: "work", About: "me"})
+	for _, it := range found.Items {
+		fmt.Printf("%s: %q, so %s %s\n", it.Trust, it.Text, it.About, it.Value)
+	}
+	for _, h := range found.HeldBack {
+		fmt.Println("held back:", h.Count, h.Reason)
 	}
 
 	// Output:
-	// record_observation: accepted
-	// create_or_link_entity_candidate: accepted
-	// propose_proposition: transformed, prop_5 is provisional at 0.752
-	// record_observation: accepted
-	// attach_support: accepted, prop_5 is accepted at 0.88488
-	// record_observation: accepted
-	// propose_proposition: transformed
-	// attach_contradiction: accepted
-	// attach_support: rejected DIRECT_CANONICAL_WRITE_FORBIDDEN direct.canonical_write
-	// accepted by transition.accepted.policy_threshold disputed by 1
-	// Initech vouches as system
-	// if one independent tool of level 2 contradicts it: contested
-	// if two independent tools of level 2 contradict it: contested
-	// if a test fails it, by a tool of level 2: rejected
+	// prop_2 established: the user said so
+	// prop_3 reported: web/fetch says so, and anybody may have written that
+	// prop_4 established: the user said so; it replaces prop_2: Initech
+	// obs_5 unverified: nothing this session saw says so: it is your note; the user's or a trusted tool's own words would establish it
+	// DIRECT_CANONICAL_WRITE_FORBIDDEN direct.canonical_write
+	// established: "By now I work at Hooli.", so user: work Hooli
+	// replaced: "I work at Initech.", so user: work Initech
 }

@@ -1,120 +1,80 @@
 package memory
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // Explanation says why a proposition is believed as far as it is, and what
 // would change that.
 type Explanation struct {
-	Notice      string     `json:"notice"`
-	Mode        Mode       `json:"mode"`
-	Policy      string     `json:"policy_version"`
-	Profile     string     `json:"profile"`
-	Proposition View       `json:"proposition"`
-	Needs       Acceptance `json:"accepted_at"`
-	// Support and Contradictions hold the evidence by group, what is closed
-	// too.
-	Support        []GroupEvidence `json:"support"`
-	Contradictions []GroupEvidence `json:"contradictions"`
-	// Slot holds the other values of the same question, by when they held.
-	Slot []Value `json:"values,omitempty"`
-	// Rivals are the values that dispute this one's place.
-	Rivals    []string `json:"rivals,omitempty"`
+	Notice      string `json:"notice"`
+	Mode        Mode   `json:"mode"`
+	Policy      string `json:"policy_version"`
+	Proposition View   `json:"proposition"`
+	// Statements are the words on it, in their order, those too that no longer
+	// count; the newest mostListed of them.
+	Statements []Statement `json:"statements"`
+	// Values are the other answers to the same question.
+	Values    []Value  `json:"values,omitempty"`
 	Decisions []string `json:"decisions"`
 	// Unchecked are decisions it rests on that cannot be made again because
 	// what was proposed was erased.
-	Unchecked []string     `json:"not_recheckable,omitempty"`
-	Changes   []Hypothesis `json:"what_would_change_it"`
-	// Lapses is when, without new evidence, the state would be lower.
-	Lapses *Instant `json:"lapses_at"`
+	Unchecked []string `json:"not_recheckable,omitempty"`
+	Changes   []string `json:"what_would_change_it"`
 }
 
-// GroupEvidence is what one independence group says.
-type GroupEvidence struct {
-	Group string `json:"group"`
-	Level int    `json:"trust"`
-	// Weight is what the group weighs in the score, 0 if it does not count.
-	Weight Micro `json:"weight"`
-	Count  int   `json:"count"`
-	// Items are the first of them.
-	Items []Witness `json:"items"`
-}
-
-// Witness is one observation for or against.
-type Witness struct {
-	Observation string     `json:"observation"`
+// Statement is one word on a claim.
+type Statement struct {
+	Observation string     `json:"observation,omitempty"` // none of a ruling
 	Edge        string     `json:"edge"`
 	Source      string     `json:"source"`
 	Class       TrustClass `json:"class"`
 	Level       int        `json:"trust"`
 	Evidence    string     `json:"evidence,omitempty"`
 	RecordedAt  Instant    `json:"recorded_at"`
-	Quote       Data       `json:"quote"`
-	// Inference says that it counts as the agent's inference only: it has not
-	// the claim's value in it.
+	Quote       *Data      `json:"quote,omitempty"`
+	// Inference says that it does not bear the claim out, and counts as what the
+	// agent makes of it.
 	Inference  bool   `json:"counted_as_inference,omitempty"`
 	Resolution string `json:"resolution,omitempty"` // why it no longer counts
 	Decision   string `json:"decision"`
 }
 
-// Value is one value of a slot.
+// Value is one answer to a question.
 type Value struct {
-	Proposition string   `json:"proposition"`
-	Text        Data     `json:"text"`
-	State       Status   `json:"state"`
-	ValidFrom   Instant  `json:"valid_from"`
-	ValidTo     *Instant `json:"valid_to"`
-	By          string   `json:"superseded_by,omitempty"`
+	Proposition string `json:"proposition"`
+	Caption     Data   `json:"caption"`
+	Standing
 }
-
-// Hypothesis is one change of the evidence, in fixed words, and the state it
-// would give. It is found by trying it: by the code that decides.
-type Hypothesis struct {
-	If         string `json:"if"`
-	State      Status `json:"state"`
-	Rule       Rule   `json:"rule_id"`
-	Confidence Micro  `json:"confidence"`
-}
-
-// maxWitnesses is how many items of one group an explanation shows.
-const maxWitnesses = 20
-
-// maxQuoted bounds a quote that nobody chose.
-const maxQuoted = 300
 
 // Explain explains a proposition; ok is false if there is none.
 func (r *Reader) Explain(id string) (x Explanation, ok bool) {
-	s := r.State
-	p := s.propositions.get(id)
-	if p == nil || !r.then(p.CreatedAt) {
+	s, t := r.State, r.upTo()
+	v, ok := r.View(id)
+	if !ok {
 		return Explanation{}, false
 	}
-	p = r.asThen(p)
-	v, _ := r.View(id)
-	_, _, st := s.evaluation(r.Policy, p, r.now(), change{})
-	x = Explanation{Notice: Notice, Mode: s.mode, Policy: s.policy, Profile: r.Policy.Profile, Proposition: v, Needs: r.Policy.Acceptance(st),
-		Support: []GroupEvidence{}, Contradictions: []GroupEvidence{}, Rivals: slices.Clone(p.Challenged), Decisions: []string{p.Decision}, Changes: []Hypothesis{}}
+	p := s.propositions.get(id)
+	x = Explanation{Notice: Notice, Mode: s.mode, Policy: s.policy, Proposition: v, Statements: []Statement{}, Decisions: []string{p.Decision}}
 	for _, ed := range s.edgesAt(id) {
-		if !r.decidedThen(ed.Decision) {
+		if ed.Type != Supports || !t.has(ed.Decision) {
 			continue
 		}
 		x.Decisions = append(x.Decisions, ed.Decision)
-		switch ed.Type {
-		case Supports:
-			x.Support = r.witness(x.Support, ed)
-		case Contradicts:
-			x.Contradictions = r.witness(x.Contradictions, ed)
+		st := Statement{Edge: ed.ID, Level: ed.Level, RecordedAt: ed.RecordedAt, Decision: ed.Decision}
+		if !ed.Active() && t.has(ed.ResolvedBy) {
+			st.Resolution = ed.Resolution
 		}
-	}
-	r.weights(x.Support, p.Support, 0)
-	r.weights(x.Contradictions, p.Contradict, r.Policy.needed(p))
-	for _, b := range s.beliefs[id] {
-		if r.then(b.At) {
-			x.Decisions = append(x.Decisions, mintID("dec", b.Record, 1))
+		if o := s.observations.get(ed.From); o != nil {
+			st.Observation, st.Source, st.Class, st.Evidence, st.Inference = o.ID, o.Source, o.Class, o.Evidence, ed.Level < o.Level
+			if o.Status == Ingested {
+				d := r.quoted(o, p)
+				st.Quote = &d
+			}
+		} else {
+			st.Source, st.Class = s.decided.get(ed.From).Principal, ClassOperator
 		}
+		x.Statements = append(x.Statements, st)
 	}
+	x.Statements = x.Statements[max(0, len(x.Statements)-mostListed):]
 	slices.SortFunc(x.Decisions, compareID)
 	x.Decisions = slices.Compact(x.Decisions)
 	for _, d := range x.Decisions {
@@ -123,132 +83,35 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 		}
 	}
 	if sl := s.slots.get(p.Slot); sl != nil {
-		for _, o := range sl.Propositions {
-			if other := r.asThen(s.propositions.get(o)); o != id && r.then(other.CreatedAt) {
-				status := other.Status
-				if !r.AsOf.IsZero() {
-					_, status, _ = r.belief(other)
-				}
-				x.Slot = append(x.Slot, Value{o, data(other.Text, max(0, other.supportLevel()), 0, maxQuoted), status, other.ValidFrom, other.ValidTo, other.SupersededBy})
+		for _, o := range sl.Propositions[max(0, len(sl.Propositions)-mostListed):] {
+			if o != id && t.has(o) {
+				x.Values = append(x.Values, Value{o, r.caption(s.propositions.get(o)), s.standing(o, t)})
 			}
 		}
 	}
-	if r.AsOf.IsZero() {
-		x.Changes = r.changes(p, v.State)
-		x.Lapses = r.lapses(p, v.State)
-	}
+	x.Changes = changes(v)
 	return x, true
 }
 
-// witness puts an edge into its group.
-func (r *Reader) witness(gs []GroupEvidence, ed *Edge) []GroupEvidence {
-	i := slices.IndexFunc(gs, func(g GroupEvidence) bool { return g.Group == ed.Group })
-	if i < 0 {
-		gs = append(gs, GroupEvidence{Group: ed.Group, Items: []Witness{}})
-		i = len(gs) - 1
-	}
-	gs[i].Level = max(gs[i].Level, ed.Level)
-	if gs[i].Count++; gs[i].Count > maxWitnesses {
-		return gs
-	}
-	o := r.State.observations.get(ed.From)
-	quote := ed.Quote
-	if quote == "" {
-		quote = o.Raw
-	}
-	w := Witness{Observation: o.ID, Edge: ed.ID, Source: o.Source, Class: o.Class, Level: o.Level, Evidence: o.Evidence, RecordedAt: o.RecordedAt,
-		Quote: data(quote, o.Level, o.labelFor(r.Principal), maxQuoted), Resolution: r.resolution(ed), Decision: ed.Decision, Inference: ed.Level < o.Level}
-	gs[i].Items = append(gs[i].Items, w)
-	return gs
-}
-
-// weights fills in what each group weighs.
-func (r *Reader) weights(gs []GroupEvidence, ts []Tally, level int) {
-	for i := range gs {
-		own := slices.DeleteFunc(slices.Clone(ts), func(t Tally) bool { return t.Group != gs[i].Group })
-		for _, g := range r.Policy.counted(own, level) {
-			gs[i].Weight = Micro(r.Policy.weight(g) / int64(One))
+// changes says what would make a claim stand otherwise, in fixed words.
+func changes(v View) []string {
+	const again = "the user or a trusted tool says it in one sentence or record that names whom it is about, the question and the value"
+	switch v.Status {
+	case Established:
+		if v.Slot == "" {
+			return []string{"an operator's ruling, or an erasure"}
 		}
-	}
-}
-
-// changes tries what else could come.
-func (r *Reader) changes(p *Proposition, now Status) []Hypothesis {
-	out := []Hypothesis{}
-	at := r.now()
-	tool, user := r.Policy.Trust.ToolInternal, r.Policy.Trust.DirectUser
-	web := r.Policy.Trust.Web
-	try := func(words string, c change, f func(q *Proposition)) {
-		q := p.copied()
-		f(q)
-		score, tr, _ := r.State.evaluation(r.Policy, q, at, c)
-		if tr.Next != now {
-			out = append(out, Hypothesis{words, tr.Next, tr.Rule, score.Confidence})
+		out := []string{"a newer word of its level or a higher one, with another value, replaces it"}
+		if v.Level > 2 {
+			out = append(out, "a newer word of a trusted tool, with another value, makes it contested")
 		}
-	}
-	came := func(typ EdgeType, class Class, groups ...string) func(*Proposition) {
-		return func(q *Proposition) {
-			for _, g := range groups {
-				q.tally(&Edge{Type: typ, Group: g, Level: int(class.Level), Reliability: class.Reliability, RecordedAt: at})
-			}
-		}
-	}
-	// No group that exists has such a name.
-	const one, two, pool = "\x00one", "\x00two", "\x00pool"
-	said := change{support: true, evidence: true}
-	heard := change{evidence: true}
-	try("one more independent tool of level 2 says so", said, came(Supports, tool, one))
-	try("two more independent tools of level 2 say so", said, came(Supports, tool, one, two))
-	try("this user says so", said, came(Supports, user, personGroup(r.Principal)))
-	try("one more page of the web says so", said, came(Supports, web, pool))
-	// A claim in words alone has no other value, and no test finds its own.
-	valued := p.Slot != "" || !r.Policy.Flags.Grounded
-	if valued {
-		try("one independent tool of level 2 contradicts it", heard, came(Contradicts, tool, one))
-		try("two independent tools of level 2 contradict it", heard, came(Contradicts, tool, one, two))
-		try("one page of the web contradicts it", heard, came(Contradicts, web, pool))
-	}
-	if len(p.Contradict) > 0 || len(p.Challenged) > 0 {
-		try("what contradicts it is resolved", heard, func(q *Proposition) { q.Contradict, q.Challenged = nil, nil })
-	}
-	if !valued {
 		return out
+	case Contested:
+		return []string{"whoever has the higher level says it once more", "an operator's ruling"}
+	case Replaced:
+		return []string{again + ", once more"}
+	case Gone:
+		return []string{}
 	}
-	if !p.Passed {
-		try("a test confirms it, by a tool of level 2", said, func(q *Proposition) {
-			q.Passed = true
-			came(Supports, tool, one)(q)
-		})
-	}
-	try("a test fails it, by a tool of level 2", change{evidence: true, failed: true}, came(Contradicts, tool, one))
-	return out
-}
-
-// lapses is when time alone would lower the state, to the second: found by
-// halving, for time only lowers.
-func (r *Reader) lapses(p *Proposition, now Status) *Instant {
-	if !now.Usable() {
-		return nil
-	}
-	tier, decays := r.Policy.tier(p.Volatility)
-	if !decays {
-		return nil
-	}
-	same := func(at Instant) bool {
-		_, tr, _ := r.State.evaluation(r.Policy, p, at, change{})
-		return tr.Next == now
-	}
-	lo := r.now()
-	hi := lo + Instant(time.Duration(tier.HalfLife).Microseconds())*10
-	if hi > maxInstant || same(hi) {
-		return nil
-	}
-	for hi-lo > 1_000_000 {
-		if mid := lo + (hi-lo)/2; same(mid) {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return &hi
+	return []string{again}
 }

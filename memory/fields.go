@@ -1,9 +1,9 @@
 package memory
 
 import (
-	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
@@ -15,13 +15,18 @@ import (
 // does.
 func (j *judge) read(payload []byte, fields []field) *refusal {
 	j.m, j.texts, j.lists = map[string][]byte{}, map[string]string{}, map[string][]string{}
-	j.times, j.units = map[string]Instant{}, map[string]Micro{}
+	j.times = map[string]Instant{}
 	ms, _ := strictjson.Members(payload)
 	for _, m := range ms {
-		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == m.Name }) {
-			return refuse("", writ.SchemaUnknownField, "only the fields the tool's schema names")
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.Name })
+		switch {
+		case i < 0:
+			return refuse("", writ.SchemaUnknownField, j.t.fieldsInstead(m.Name))
+		case strictjson.KindOf(m.Value) == strictjson.Null && !fields[i].required:
+			// It is not given.
+		default:
+			j.m[m.Name] = m.Value
 		}
-		j.m[m.Name] = m.Value
 	}
 	for _, sourced := range []bool{false, true} {
 		for i := range fields {
@@ -34,11 +39,14 @@ func (j *judge) read(payload []byte, fields []field) *refusal {
 			case !given && f.required && f.sourced:
 				return refuse(member(f.name), writ.MemoryMissing, "a recorded observation: "+f.about)
 			case !given && f.required:
-				return refuse(member(f.name), writ.SchemaMissingField, "the field, as the tool's schema says")
+				return refuse(member(f.name), writ.SchemaMissingField, strings.TrimSuffix("`"+member(f.name)+"` is missing: "+f.about, "."))
 			case !given:
 				continue
 			}
 			if need := j.field(f, raw); need != "" {
+				if !f.required && string(raw) == `""` {
+					need += ", or nothing: leave it out"
+				}
 				if f.sourced {
 					return refuse(member(f.name), writ.MemoryMissing, need)
 				}
@@ -47,6 +55,38 @@ func (j *judge) read(payload []byte, fields []field) *refusal {
 		}
 	}
 	return nil
+}
+
+// mistaken are names by which agents call a field that has another, and so can be
+// repeated; any other name is somebody's own word.
+var mistaken = strings.Fields(`content contents fact facts memory note notes statement message body data information value
+	observation observations subject entity topic person name key title user user_id category tags tag importance confidence
+	metadata type source date time id ids memory_id update supersedes query q limit k top_k filter`)
+
+// fieldsInstead says of a field that a tool does not have which it has.
+func (t *tool) fieldsInstead(name string) string {
+	if name = strings.ToLower(name); slices.Contains(mistaken, name) {
+		name = "`" + name + "`"
+	} else {
+		name = "something it was given"
+	}
+	var needs, takes []string
+	for _, f := range t.fields {
+		switch {
+		case f.required:
+			needs = append(needs, "`"+f.name+"`")
+		case !f.hidden:
+			takes = append(takes, "`"+f.name+"`")
+		}
+	}
+	out := name + " is no field of " + t.name
+	if len(needs) > 0 {
+		out += ": it needs " + strings.Join(needs, ", ")
+	}
+	if len(takes) > 0 {
+		out += "; it takes " + strings.Join(takes, ", ")
+	}
+	return out
 }
 
 // field reads one field and returns what it would have to be, "" if it is.
@@ -90,16 +130,6 @@ func (j *judge) field(f *field, raw []byte) (need string) {
 			return "a lower-case word of letters, digits, _ and -"
 		}
 		j.texts[f.name] = text
-	case kindUnit:
-		v, clamped, ok := unit(raw)
-		if !ok {
-			return "a number from 0 to 1"
-		}
-		if clamped {
-			j.transform("clamped", member(f.name))
-			j.set(f.name, []byte(v.String()))
-		}
-		j.units[f.name] = v
 	case kindTime:
 		at, ok := parseTime(text)
 		if !isText || !ok {
@@ -133,9 +163,9 @@ func (j *judge) field(f *field, raw []byte) (need string) {
 			j.set(f.name, tidied)
 		}
 		return form(tidied)
-	case kindCount:
-		if n, err := strconv.Atoi(string(raw)); err != nil || n < 0 || n > f.max {
-			return "a whole number up to " + strconv.Itoa(f.max)
+	case kindScalar:
+		if k := strictjson.KindOf(raw); k != strictjson.String && k != strictjson.Number && k != strictjson.Bool {
+			return "a text, number or boolean"
 		}
 	case kindBool:
 		if strictjson.KindOf(raw) != strictjson.Bool {
@@ -206,24 +236,6 @@ func (j *judge) names(f *field, raw []byte) string {
 	}
 	j.lists[f.name] = out
 	return ""
-}
-
-// unit reads a number and cuts it to 0..1.
-func unit(raw []byte) (v Micro, clamped, ok bool) {
-	if strictjson.KindOf(raw) != strictjson.Number {
-		return 0, false, false
-	}
-	r, ok := new(big.Rat).SetString(string(raw))
-	if !ok {
-		return 0, false, false
-	}
-	switch {
-	case r.Sign() < 0:
-		return 0, true, true
-	case r.Cmp(oneRat) > 0:
-		return One, true, true
-	}
-	return roundRat(r), false, true
 }
 
 const formNeed = "{subject: an entity's id, predicate: a word, object: {entity: an id} or {literal: a text, number or boolean}, qualifiers?: an object}"
@@ -305,7 +317,7 @@ func (j *judge) observation(id string) *Observation {
 	if isID("obs", id) {
 		return j.d.observations.get(id)
 	}
-	if r := j.d.clients.get(join(j.c.Principal, id)); r != nil {
+	if r := j.d.clients.get(clientKey(j.c.Principal, j.c.Session, id)); r != nil {
 		return j.d.observations.get(r.ID)
 	}
 	return nil

@@ -23,6 +23,8 @@ type Context struct {
 	// Captured is the evidence the proposal's observation cites, or that its
 	// raw payload was found in, best first. Cites says what to look for.
 	Captured []Captured
+	// Unlooked says that not everything the session saw was looked at for it.
+	Unlooked bool
 	// Screened is what the content screen said of the proposal's texts.
 	Screened Screening
 	// Secrets are values that must not be stored: they are redacted in every
@@ -30,6 +32,9 @@ type Context struct {
 	Secrets []string
 	// Redacted says that some were redacted before the proposal came here.
 	Redacted bool
+	// Exposed says that the session has seen something that neither its user nor
+	// Writ said.
+	Exposed bool
 }
 
 // Captured is one piece of evidence that Writ itself saw in this session.
@@ -55,9 +60,28 @@ type Captured struct {
 	// (package claim): neither end cuts a word or a number. It is weaker than
 	// Whole, and enough for a belief to rest on.
 	Between bool
+	// Offset is where in the evidence the span begins, for remember what is kept in
+	// its place. Seen is where in the log the evidence's record stands, from 1, 0
+	// where that is not known: what was seen first is older.
+	Offset int
+	Seen   uint64
+	// Text is what is kept in place of the span: the whole sentences or the record in
+	// which it stands, "" where the span is whole. For remember, Value is the
+	// sentence or value that is meant, as JSON.
+	Text  string
+	Value []byte
 	// Type and Collection are what the gate's policy declared of the leaf, where
 	// the span is one. They are kept for who recalls it, and decide nothing here.
 	Type, Collection string
+	// Leaves are those of the record that is kept which have a type or a collection.
+	Leaves []Leaf
+}
+
+// Leaf is what the gate's policy declared of one leaf of a record.
+type Leaf struct {
+	Pointer    string `json:"at"`
+	Type       string `json:"type,omitempty" pack:"word"`
+	Collection string `json:"collection,omitempty" pack:"word"`
 }
 
 // Cite is one observation in a proposal, for whoever looks up its evidence.
@@ -77,6 +101,9 @@ func Cites(p writ.Proposal) (Cite, bool) {
 	case ToolRecordObservation:
 	case ToolTestResult:
 		raw = strictjson.Get(raw, "observation")
+	case ToolRemember:
+		text, ok := strictjson.Text(strictjson.Get(raw, "text"))
+		return Cite{"", text}, ok
 	default:
 		return Cite{}, false
 	}
@@ -125,13 +152,10 @@ func payloadFault(err error) *refusal {
 // caller writes the decision's event, with its value beside it, and applies
 // it; a proposal whose event cannot be written did not happen.
 func Handle(s *State, c Context, p writ.Proposal) Decision {
-	return handle(s, c, p, toolOf(p.ToolName))
-}
-
-func handle(s *State, c Context, p writ.Proposal, t *tool) Decision {
+	t := toolOf(p.ToolName)
 	e := &Event{
 		V: EventVersion, N: s.head + 1, Kind: KindProposal, At: recorded(c.Now), Namespace: s.namespace, Mode: s.mode, Policy: s.policy,
-		Principal: c.Principal, Session: c.Session, Task: c.Task, Screened: c.Screened,
+		Principal: c.Principal, Session: c.Session, Task: c.Task, Screened: c.Screened, Exposed: c.Exposed,
 	}
 	j := &judge{s: s, c: c, e: e, t: t}
 	if j.t != nil {
@@ -151,13 +175,13 @@ func handle(s *State, c Context, p writ.Proposal, t *tool) Decision {
 		return j.rejected(refuse("", writ.PayloadTooLarge, "a payload of at most 256 KiB and 20000 values, as it is written out in canonical form"), p)
 	}
 	e.Status = writ.Accepted
-	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Advisories: j.advice, Transitions: j.d.out}
+	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Advisories: j.advice, Transitions: j.d.transitions(s)}
 	if len(j.changed) > 0 {
 		e.Status = writ.Transformed
 		e.Effects = append(slices.Clone(j.changed), e.Effects...)
 		out.Proposal = &writ.Proposal{ToolName: j.t.name, Payload: j.payload()}
 	}
-	out.Status, out.Effects = e.Status, e.Effects
+	out.Status, out.Effects, out.Kept = e.Status, e.Effects, j.became(out.Transitions)
 	return Decision{out.filled(), e, value}
 }
 
@@ -198,8 +222,8 @@ func heldAgainst(p writ.Proposal, captured []Captured) *Capture {
 		return &Capture{}
 	}
 	c := captured[0]
-	return &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, Verbatim: c.Verbatim, Whole: c.Whole, Between: c.Between,
-		ByRef: cite.Ref != "" && (cite.Ref == c.Ref || cite.Ref == c.Evidence), Type: c.Type, Collection: c.Collection}
+	return &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, Verbatim: c.Verbatim, Whole: c.Whole, Between: c.Between, Offset: c.Offset, Seen: c.Seen,
+		ByRef: cite.Ref != "" && (cite.Ref == c.Ref || cite.Ref == c.Evidence), Type: c.Type, Collection: c.Collection, Leaves: c.Leaves}
 }
 
 // recorded is the time of an event: never one that has no form.
@@ -235,8 +259,8 @@ type judge struct {
 	texts   map[string]string
 	lists   map[string][]string
 	times   map[string]Instant
-	units   map[string]Micro
 	changed []Effect // transforms
+	kept    *Kept    // of remember
 	advice  []Effect
 	noValue bool
 }
@@ -272,7 +296,7 @@ func (j *judge) transform(word, at string) { j.changed = append(j.changed, Effec
 // judge is the order of evaluation: the first failure wins.
 func (j *judge) judge(p writ.Proposal) *refusal {
 	if j.t == nil {
-		return refuse("", writ.NameUnknown, "one of the nine tools of memory, by its exact name")
+		return refuse("", writ.NameUnknown, "a tool of memory, by its exact name")
 	}
 	if err := strictjson.Check(p.Payload, payloadLimits); err != nil {
 		return payloadFault(err)
@@ -299,8 +323,7 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 	if r := j.bound(); r != nil {
 		return r
 	}
-	j.d = &draftEvent{State: j.s.draft(), e: j.e, p: j.c.Policy, minted: map[string]int{}}
-	j.d.head = j.e.N
+	j.d = newDraft(j.s, j.e, j.c.Policy)
 	if j.e.Session != "" {
 		j.d.workspace(j.e)
 	}
@@ -309,6 +332,8 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 	}
 	var r *refusal
 	switch j.t.name {
+	case ToolRemember:
+		r = j.remember()
 	case ToolRecordObservation:
 		r = j.recordObservation()
 	case ToolEntity:
@@ -316,9 +341,9 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 	case ToolPropose:
 		r = j.propose()
 	case ToolAttachSupport:
-		r = j.attach(Supports)
+		r = j.attach()
 	case ToolAttachContra:
-		r = j.attach(Contradicts)
+		r = j.contradict()
 	case ToolProposeTest:
 		r = j.proposeTest()
 	case ToolTestResult:
@@ -327,8 +352,6 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 		r = j.consolidate()
 	case ToolArchiveEpisode:
 		r = j.archive()
-	case ToolReactivate:
-		r = j.reactivate()
 	}
 	if r == nil && j.c.Screened == ScreenBlock {
 		// Whatever holds the words: not only an observation's are read again.

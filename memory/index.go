@@ -1,85 +1,98 @@
 package memory
 
 import (
-	"cmp"
 	"slices"
-
-	writ "github.com/writ-project/writ"
+	"strconv"
 )
 
 // indexes are functions of the rest of the state, kept for speed alone. They
 // are no part of its encoding, and hold what is committed, not drafts. Lists
 // are in the order of the records.
 type indexes struct {
-	edgesOf   map[string][]string // by proposition
-	edgesFrom map[string][]string // by observation
-	taskItems map[string][]string // keys of items, by workspace
-	taskTests map[string][]string // tests, by workspace
-	children  map[string][]string // observations, by what they were derived from
-	bySource  map[string][]string // observations
-	byRecord  map[uint64][]string // ids of what a record made
-	about     map[string][]string // propositions, by entity
-	slotOf    map[string]string   // slots, by subject, predicate and qualifiers
-	names     map[string][]string // entities, by type and normalised name
-	grams     map[string][]string // entities, by type and trigram
-	testsOf   map[string][]string // tests, by proposition
-	forecasts []string            // propositions that say what will be
+	edgesOf   lists // by proposition
+	edgesFrom lists // by observation
+	taskTests lists // tests, by workspace
+	children  lists // observations, by what they were derived from
+	bySource  lists // observations
+	byRecord  lists // ids of what a record made
+	about     lists // propositions, by entity
+	names     lists // entities, by type and normalised name
+	named     lists // entities, by normalised first name
+	grams     lists // entities, by type and trigram
+	testsOf   lists // tests, by proposition
 
-	// known is, by session and number, when recorded evidence was seen. latest is
-	// the newest time any was recorded.
-	known  map[string][]knownAt
-	latest Instant
-	claims map[string][]string // propositions without a slot, by entity and text
+	claims     lists // propositions without a slot, by entity and text
+	taskClaims lists // propositions, by workspace
+	answers    lists // propositions, by slot and value
+	mergedFrom lists // entities, by the one they were merged into
 
-	summaryOf  map[string]string   // episodes, by the observation that is their summary
-	mergedFrom map[string][]string // entities, by the one they were merged into
+	slotOf *table[ref, *ref] // slots, by subject, predicate and qualifiers
 }
 
-func newIndexes() *indexes {
-	return &indexes{
-		edgesOf: map[string][]string{}, edgesFrom: map[string][]string{}, taskItems: map[string][]string{},
-		taskTests: map[string][]string{}, children: map[string][]string{}, bySource: map[string][]string{},
-		byRecord: map[uint64][]string{}, about: map[string][]string{}, slotOf: map[string]string{},
-		names: map[string][]string{}, grams: map[string][]string{}, testsOf: map[string][]string{}, claims: map[string][]string{},
-		summaryOf: map[string]string{}, mergedFrom: map[string][]string{},
-		known: map[string][]knownAt{},
+func newIndexes(w *lexicon) *indexes {
+	ix := &indexes{slotOf: newTable[ref, *ref](w)}
+	for _, l := range ix.lists() {
+		l.table = newTable[idList, *idList](w)
 	}
+	return ix
 }
 
-// knownAt is a number of recorded evidence and when it was seen at the latest.
-type knownAt struct {
-	number uint32
-	at     Instant
+// lists are all lists of the indexes.
+func (ix *indexes) lists() []*lists {
+	return []*lists{&ix.edgesOf, &ix.edgesFrom, &ix.taskTests, &ix.children, &ix.bySource, &ix.byRecord, &ix.about, &ix.names, &ix.named, &ix.grams,
+		&ix.testsOf, &ix.claims, &ix.taskClaims, &ix.answers, &ix.mergedFrom}
 }
 
-// seenBy are the times by which evidence of that session and number was seen, as
-// far as numbers tell, which no clock changes (M08): when it was recorded itself,
-// and when the next was that is recorded.
-func (ix *indexes) seenBy(id writ.EvidenceID) (out []Instant) {
-	ks := ix.known[id.Session]
-	i, found := slices.BinarySearchFunc(ks, id.Number, func(k knownAt, n uint32) int { return cmp.Compare(k.number, n) })
-	if found {
-		out = append(out, ks[i].at)
-		i++
-	}
-	if i < len(ks) {
-		out = append(out, ks[i].at)
+// tables are all tables of the indexes.
+func (ix *indexes) tables() []stored {
+	out := []stored{ix.slotOf}
+	for _, l := range ix.lists() {
+		out = append(out, l)
 	}
 	return out
 }
 
-// know keeps when evidence was seen that is recorded for the first time.
-func (ix *indexes) know(id writ.EvidenceID) {
-	ks := ix.known[id.Session]
-	i, found := slices.BinarySearchFunc(ks, id.Number, func(k knownAt, n uint32) int { return cmp.Compare(k.number, n) })
-	if found {
-		return
+// lists are lists of ids by a key.
+type lists struct{ *table[idList, *idList] }
+
+type idList struct{ IDs []string }
+
+func (l *idList) copied() *idList { return &idList{slices.Clone(l.IDs)} }
+
+// of returns a list to read.
+func (l lists) of(key string) []string {
+	if r := l.get(key); r != nil {
+		return r.IDs
 	}
-	k := knownAt{id.Number, ix.latest}
-	if i < len(ks) {
-		k.at = ks[i].at
+	return nil
+}
+
+// add appends to a list.
+func (l lists) add(key, id string) {
+	r := l.edit(key)
+	if r == nil {
+		r = &idList{}
+		l.put(key, r)
 	}
-	ix.known[id.Session] = slices.Insert(ks, i, k)
+	r.IDs = append(r.IDs, id)
+}
+
+// addOnce appends to a list what it does not hold.
+func (l lists) addOnce(key, id string) {
+	if !slices.Contains(l.of(key), id) {
+		l.add(key, id)
+	}
+}
+
+// recordKey is the key of a record.
+func recordKey(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// question is the slot under a key of slotOf, "" if there is none.
+func (s *State) question(key string) string {
+	if r := s.ix.slotOf.get(key); r != nil {
+		return r.ID
+	}
+	return ""
 }
 
 func join(parts ...string) string {
@@ -117,17 +130,12 @@ func (s *State) index(e *Event) {
 		case o.Proposition != nil:
 			s.indexProposition(s.propositions.get(o.Proposition.ID))
 		case o.Edge != nil:
-			s.indexEdge(s.edges.get(o.Edge.ID))
-		case o.Touch != nil:
-			key := join(e.Session, e.Task)
-			s.ix.taskItems[key] = addOnce(s.ix.taskItems[key], join(key, o.Touch.Proposition))
-		case o.Load != nil:
-			key := join(e.Session, e.Task)
-			s.ix.taskItems[key] = addOnce(s.ix.taskItems[key], join(key, o.Load.Proposition))
-		case o.Episode != nil:
-			s.indexEpisode(s.episodes.get(o.Episode.ID))
-		case o.Merge != nil:
-			s.indexMerge(o.Merge)
+			if ed := s.edges.get(o.Edge.ID); ed != nil {
+				s.indexEdge(ed)
+			}
+		case o.Merge != nil: // what was an answer may be the same as another now
+			s.reindex()
+			return
 		case o.Test != nil:
 			s.indexTest(s.tests.get(o.Test.ID))
 		case o.Erase != nil:
@@ -147,18 +155,14 @@ func addOnce(list []string, id string) []string {
 
 func (s *State) made(id string) {
 	_, n, _, _ := splitID(id)
-	s.ix.byRecord[n] = append(s.ix.byRecord[n], id)
+	s.ix.byRecord.add(recordKey(n), id)
 }
 
 func (s *State) indexObservation(o *Observation) {
 	s.made(o.ID)
-	s.ix.latest = max(s.ix.latest, o.RecordedAt)
-	if id, err := writ.ParseEvidenceID(o.Evidence); err == nil {
-		s.ix.know(id)
-	}
-	s.ix.bySource[o.Source] = append(s.ix.bySource[o.Source], o.ID)
+	s.ix.bySource.add(o.Source, o.ID)
 	for _, from := range o.Lineage {
-		s.ix.children[from] = append(s.ix.children[from], o.ID)
+		s.ix.children.add(from, o.ID)
 	}
 }
 
@@ -175,7 +179,10 @@ func (s *State) indexName(en *Entity, i int) {
 	}
 	n := normName(en.Names[i].Text)
 	key := join(en.Type, n)
-	s.ix.names[key] = addOnce(s.ix.names[key], en.ID)
+	s.ix.names.addOnce(key, en.ID)
+	if i == 0 {
+		s.ix.named.addOnce(n, en.ID)
+	}
 	had := map[string]bool{}
 	for _, k := range en.Names[:i] {
 		if !k.Gone {
@@ -187,7 +194,7 @@ func (s *State) indexName(en *Entity, i int) {
 	for _, g := range trigrams(n) {
 		if !had[g] {
 			key := join(en.Type, g)
-			s.ix.grams[key] = append(s.ix.grams[key], en.ID)
+			s.ix.grams.add(key, en.ID)
 		}
 	}
 }
@@ -195,62 +202,48 @@ func (s *State) indexName(en *Entity, i int) {
 func (s *State) indexSlot(sl *Slot) {
 	s.made(sl.ID)
 	if !sl.Qualified {
-		s.ix.slotOf[join(sl.Subject, sl.Predicate, "")] = sl.ID
+		s.ix.slotOf.put(join(sl.Subject, predicateKey(sl.Predicate), ""), &ref{sl.ID})
 	}
 }
 
 func (s *State) indexProposition(p *Proposition) {
 	s.made(p.ID)
 	for _, en := range p.About {
-		s.ix.about[en] = append(s.ix.about[en], p.ID)
+		s.ix.about.add(en, p.ID)
 	}
 	if p.Subject == "" && !p.Gone {
 		key := join(p.About[0], p.Text)
-		s.ix.claims[key] = append(s.ix.claims[key], p.ID)
+		s.ix.claims.add(key, p.ID)
 	}
-	if p.forecast() {
-		s.ix.forecasts = append(s.ix.forecasts, p.ID)
+	if v := s.valueKey(p); p.Slot != "" && v != "" && !p.Gone {
+		key := join(p.Slot, v)
+		s.ix.answers.add(key, p.ID)
 	}
+	key := join(p.Session, p.Task)
+	s.ix.taskClaims.add(key, p.ID)
 	if p.Slot != "" && p.Quals != "" {
-		s.ix.slotOf[join(p.Subject, p.Predicate, p.Quals)] = p.Slot
+		s.ix.slotOf.put(join(p.Subject, predicateKey(p.Predicate), p.Quals), &ref{p.Slot})
 	}
 }
 
 func (s *State) indexEdge(e *Edge) {
 	s.made(e.ID)
-	s.ix.edgesOf[e.To] = append(s.ix.edgesOf[e.To], e.ID)
-	s.ix.edgesFrom[e.From] = append(s.ix.edgesFrom[e.From], e.ID)
-}
-
-func (s *State) indexMerge(m *MergeOp) {
-	from := slices.DeleteFunc(s.ix.mergedFrom[m.Into], func(id string) bool { return id == m.From })
-	if !m.Undo {
-		from = append(from, m.From)
-		slices.SortFunc(from, compareID)
-	}
-	if s.ix.mergedFrom[m.Into] = from; len(from) == 0 {
-		delete(s.ix.mergedFrom, m.Into)
-	}
-}
-
-func (s *State) indexEpisode(ep *Episode) {
-	if ep.Summary != "" {
-		s.ix.summaryOf[ep.Summary] = ep.ID
-	}
+	s.ix.edgesOf.add(e.To, e.ID)
+	s.ix.edgesFrom.add(e.From, e.ID)
 }
 
 func (s *State) indexTest(t *Test) {
 	s.made(t.ID)
 	key := join(t.Session, t.Task)
-	s.ix.taskTests[key] = append(s.ix.taskTests[key], t.ID)
+	s.ix.taskTests.add(key, t.ID)
 	for _, p := range t.Propositions {
-		s.ix.testsOf[p] = append(s.ix.testsOf[p], t.ID)
+		s.ix.testsOf.add(p, t.ID)
 	}
 }
 
 // reindex makes all indexes anew.
 func (s *State) reindex() {
-	s.ix = newIndexes()
+	s.ix = newIndexes(s.words)
 	for _, id := range s.observations.keys() {
 		s.indexObservation(s.observations.get(id))
 	}
@@ -258,11 +251,8 @@ func (s *State) reindex() {
 		en := s.entities.get(id)
 		s.indexEntity(en)
 		if en.MergedInto != "" {
-			s.indexMerge(&MergeOp{From: id, Into: en.MergedInto})
+			s.ix.mergedFrom.add(en.MergedInto, id)
 		}
-	}
-	for _, id := range s.episodes.keys() {
-		s.indexEpisode(s.episodes.get(id))
 	}
 	for _, id := range s.slots.keys() {
 		s.indexSlot(s.slots.get(id))
@@ -275,10 +265,5 @@ func (s *State) reindex() {
 	}
 	for _, id := range s.tests.keys() {
 		s.indexTest(s.tests.get(id))
-	}
-	for _, k := range s.items.keys() {
-		i := s.items.get(k)
-		key := join(i.Session, i.Task)
-		s.ix.taskItems[key] = append(s.ix.taskItems[key], k)
 	}
 }

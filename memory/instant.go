@@ -36,19 +36,6 @@ func (i *Instant) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// since is the time from i to now, never below zero: a clock that was set back
-// makes nothing older and nothing younger than new.
-func (i Instant) since(now Instant) time.Duration {
-	if now <= i {
-		return 0
-	}
-	d := int64(now - i)
-	if d > int64(1<<62)/1000 {
-		d = int64(1<<62) / 1000
-	}
-	return time.Duration(d) * time.Microsecond
-}
-
 // parseTime reads an RFC 3339 time of a payload.
 func parseTime(s string) (Instant, bool) {
 	t, err := time.Parse(time.RFC3339Nano, s)

@@ -1,7 +1,10 @@
 package memory
 
 import (
+	"bytes"
+	"errors"
 	"slices"
+	"strconv"
 
 	writ "github.com/writ-project/writ"
 )
@@ -10,28 +13,37 @@ import (
 // texts, quotes) stands in fields marked erasable: it comes from the value
 // beside an event and can go without it; everything else is in the event.
 
-// Observation is one immutable piece of evidence.
+// Observation is one immutable piece of evidence: a quote.
 type Observation struct {
-	ID          string       `json:"id"`
-	Client      string       `json:"client"` // the caller's own id, unique per principal
-	Source      string       `json:"source"`
-	Class       TrustClass   `json:"class"`
-	Level       int          `json:"level"`
-	Label       writ.Label   `json:"label"`
-	Group       string       `json:"group"`
-	Reliability Micro        `json:"reliability"`
-	Evidence    string       `json:"evidence,omitempty"` // what Writ itself saw, "" if nothing
-	Whole       bool         `json:"whole,omitempty"`    // it begins and ends where something of the evidence does
-	Between     bool         `json:"between,omitempty"`  // its ends cut no word and no number
-	Type        string       `json:"type,omitempty"`     // of the leaf it is, by the gate's policy
-	Collection  string       `json:"collection,omitempty"`
-	Principal   string       `json:"principal"`
-	Session     string       `json:"session"`
-	Task        string       `json:"task"`
-	RecordedAt  Instant      `json:"recorded_at"`
-	EventTime   Instant      `json:"event_time"`
-	Lineage     []string     `json:"lineage,omitempty"`
-	Status      IngestStatus `json:"status"`
+	ID         string       `json:"id"`
+	Client     string       `json:"client"` // the caller's own id, unique per principal and session
+	Source     string       `json:"source" pack:"word"`
+	Class      TrustClass   `json:"class"`
+	Level      int          `json:"level"`
+	Label      writ.Label   `json:"label"`
+	Evidence   string       `json:"evidence,omitempty"`         // what Writ itself saw, "" if nothing
+	Whole      bool         `json:"whole,omitempty"`            // it begins and ends where something of the evidence does
+	Between    bool         `json:"between,omitempty"`          // its ends cut no word and no number
+	Offset     int          `json:"offset,omitempty"`           // where in the evidence its text begins
+	Type       string       `json:"type,omitempty" pack:"word"` // of the leaf it is, by the gate's policy
+	Collection string       `json:"collection,omitempty" pack:"word"`
+	Leaves     []Leaf       `json:"leaves,omitempty"` // of a record, those with a type or collection
+	Principal  string       `json:"principal" pack:"word"`
+	Session    string       `json:"session" pack:"word"`
+	Task       string       `json:"task" pack:"word"`
+	RecordedAt Instant      `json:"recorded_at"`
+	EventTime  Instant      `json:"event_time"`
+	Lineage    []string     `json:"lineage,omitempty"`
+	Status     IngestStatus `json:"status"`
+	// Exposed says that the session had seen something that is neither its
+	// user's nor a note of its own when the agent wrote this.
+	Exposed bool `json:"exposed,omitempty"`
+	// Order is where in the log its evidence stands, from 1: what was seen earlier
+	// is older, whenever and from whichever session it is recorded. Clocks do not
+	// enter. Of what is no evidence, and where it is not known, it is that of the
+	// newest recorded before, and After the record: it comes behind all of that.
+	Order uint64 `json:"order,omitempty"`
+	After uint64 `json:"after,omitempty"`
 
 	Raw       string `json:"raw,omitempty"`        // erasable
 	Parsed    string `json:"parsed,omitempty"`     // erasable, JSON
@@ -68,51 +80,50 @@ const (
 	ClassImport         TrustClass = "import"
 )
 
-// class returns the constants of a class. A class nobody knows is worth
-// nothing.
-func (p *Policy) class(c TrustClass, m Mode) Class {
+// level is what the word of a class is worth, 0 to 3. A class nobody knows is
+// worth nothing.
+func (p *Policy) level(c TrustClass, m Mode) int {
 	t := &p.Trust
 	switch c {
 	case ClassOperator:
-		return t.Operator
+		return int(t.Operator)
 	case ClassDirectUser:
-		return t.DirectUser
+		return int(t.DirectUser)
 	case ClassToolInternal:
-		return t.ToolInternal
+		return int(t.ToolInternal)
 	case ClassUserAttested:
 		if m == Local {
-			return t.UserAttested
+			return int(t.UserAttested)
 		}
-		return t.UserAttestedHardened
+		return int(t.UserAttestedHardened)
 	case ClassToolExternal:
-		return t.ToolExternal
+		return int(t.ToolExternal)
 	case ClassDocument:
-		return t.Document
+		return int(t.Document)
 	case ClassWeb:
-		return t.Web
+		return int(t.Web)
 	case ClassPeerAgent:
-		return t.PeerAgent
-	case ClassAgentInference:
-		return t.AgentInference
+		return int(t.PeerAgent)
 	case ClassImport:
-		return t.Import
+		return int(t.Import)
 	}
-	return Class{Pooled: true}
+	return 0
 }
 
-// Entity is something claims are about.
+// Entity is something claims are about. What is said of it must name it as it
+// was named first; its other names are for finding it.
 type Entity struct {
 	ID            string         `json:"id"`
-	Type          string         `json:"type"`
-	Canonicality  Canonicality   `json:"canonicality"`
+	Type          string         `json:"type" pack:"word"`
 	MergedInto    string         `json:"merged_into,omitempty"`
-	Principal     string         `json:"principal,omitempty"` // the person it is, bound by the server
+	Principal     string         `json:"principal,omitempty" pack:"word"` // the person it is, bound by the server
 	CreatedAt     Instant        `json:"created_at"`
 	UpdatedAt     Instant        `json:"updated_at"`
-	Session       string         `json:"session"`
-	Task          string         `json:"task"`
+	Session       string         `json:"session" pack:"word"`
+	Task          string         `json:"task" pack:"word"`
 	Names         []Name         `json:"names"` // the first is the name it was made with
 	PossibleSames []PossibleSame `json:"possible_same_as,omitempty"`
+	Gone          bool           `json:"gone,omitempty"` // no name of it is left
 }
 
 // Name is a name or an alias and the observation that bears it out.
@@ -128,123 +139,104 @@ type Name struct {
 // PossibleSame says that an entity may be another one. It is symmetric and
 // open until somebody merges.
 type PossibleSame struct {
-	Entity     string `json:"entity"`
-	Similarity Micro  `json:"similarity"`
+	Entity     string  `json:"entity"`
+	Similarity Percent `json:"similarity"`
 }
 
-// Canonicality says how settled an entity is.
-type Canonicality string
+// Percent is a share, 0 to 100.
+type Percent int
 
-// An entity starts as a candidate.
-const (
-	Candidate  Canonicality = "candidate"
-	Canonical  Canonicality = "canonical"
-	Merged     Canonicality = "merged"
-	Tombstoned Canonicality = "tombstoned"
-)
+// UnmarshalJSON also reads what earlier versions wrote, a share of one with a
+// fraction.
+func (p *Percent) UnmarshalJSON(b []byte) error {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || f < 0 || f > 100 {
+		return errors.New("memory: not a share")
+	}
+	if bytes.IndexByte(b, '.') >= 0 {
+		f *= 100
+	}
+	*p = Percent(f)
+	return nil
+}
 
-// Proposition is a claim. Its state is computed from its evidence.
+// Proposition is a claim: a value of a question about a subject, or in words
+// alone. What it is worth is no part of it ([Standing]).
 type Proposition struct {
-	ID         string           `json:"id"`
-	Class      PropositionClass `json:"class"`
-	Volatility TierName         `json:"volatility"`
-	Subject    string           `json:"subject,omitempty"`
-	Predicate  string           `json:"predicate,omitempty"`
-	Object     string           `json:"object,omitempty"` // an entity; a literal is text
-	Slot       string           `json:"slot,omitempty"`
-	About      []string         `json:"about"`
-	Alternates []string         `json:"alternatives,omitempty"`
-	Session    string           `json:"session"`
-	Task       string           `json:"task"`
-	CreatedAt  Instant          `json:"created_at"`
-	Decision   string           `json:"decision"`
-	ValidFrom  Instant          `json:"valid_from"`
-	ValidTo    *Instant         `json:"valid_to"`
-	Gone       bool             `json:"gone,omitempty"` // its text was erased
-	// Canonical says that it was promoted and not archived since.
-	Canonical bool `json:"canonical,omitempty"`
-	// Archived is why it was put away, until new evidence comes.
-	Archived Rule `json:"archived,omitempty"`
+	ID        string           `json:"id"`
+	Class     PropositionClass `json:"class"`
+	Subject   string           `json:"subject,omitempty"`
+	Predicate string           `json:"predicate,omitempty" pack:"word"`
+	Object    string           `json:"object,omitempty"` // an entity; a literal is text
+	Slot      string           `json:"slot,omitempty"`
+	About     []string         `json:"about"`
+	Session   string           `json:"session" pack:"word"`
+	Task      string           `json:"task" pack:"word"`
+	CreatedAt Instant          `json:"created_at"`
+	Decision  string           `json:"decision"`
+	Gone      bool             `json:"gone,omitempty"` // its text was erased
 
-	Status           Status   `json:"status"`
-	Rule             Rule     `json:"rule"`
-	Score            Score    `json:"score"`
-	Seq              int      `json:"seq"` // belief states so far
-	EvaluatedAt      Instant  `json:"evaluated_at"`
-	WasUsable        bool     `json:"was_usable,omitempty"`
-	ContestedUpdates int      `json:"contested_updates,omitempty"`
-	Failed           bool     `json:"failed,omitempty"`
-	ClearedBy        []string `json:"cleared_by,omitempty"` // groups that support it since it failed
-	Passed           bool     `json:"passed,omitempty"`
-	SupersededBy     string   `json:"superseded_by,omitempty"`
-	Challenged       []string `json:"challenged,omitempty"` // rival values of its slot
-
-	Support    []Tally `json:"support,omitempty"`
-	Contradict []Tally `json:"contradict,omitempty"`
-
+	// Text is how the agent words it: a caption, which carries no trust.
 	Text    string `json:"text,omitempty"`    // erasable
 	Literal string `json:"literal,omitempty"` // erasable, JSON; "" where the object is an entity
 	Quals   string `json:"quals,omitempty"`   // erasable, canonical JSON
 }
 
-// Tally is the active evidence of one group and level on one side.
-type Tally struct {
-	Group       string  `json:"group"`
-	Level       int     `json:"level"`
-	Count       int     `json:"count"`
-	Reliability Micro   `json:"reliability"`
-	Newest      Instant `json:"newest"`
-}
+// PropositionClass says what kind of claim it is.
+type PropositionClass string
 
-// Open says that the proposition is a current value of its slot or could be.
-func (p *Proposition) Open() bool { return p.ValidTo == nil && !p.Gone }
+// The classes of claims.
+const (
+	Descriptive PropositionClass = "descriptive"
+	Predictive  PropositionClass = "predictive"
+	Causal      PropositionClass = "causal"
+	Procedural  PropositionClass = "procedural"
+)
 
 // Slot is one question that propositions answer: subject, predicate and
 // qualifiers.
 type Slot struct {
 	ID           string   `json:"id"`
 	Subject      string   `json:"subject"`
-	Predicate    string   `json:"predicate"`
+	Predicate    string   `json:"predicate" pack:"word"` // in the form in which predicates are equal
 	Qualified    bool     `json:"qualified,omitempty"`
-	Single       bool     `json:"single,omitempty"`
 	Propositions []string `json:"propositions"`
-	// Current are those that are open. The others are history.
-	Current []string `json:"current"`
 }
 
 // EdgeType is the type of a link.
 type EdgeType string
 
-// The edges this version writes. about, derived_from, tested_by and
-// possible_same_as stand in the objects they belong to; predicts is a predictive
-// proposition that holds from a time to come.
+// The edges this version writes: statements, that an observation bears a claim
+// out; and that a claim is meant to take another's place.
 const (
-	Supports    EdgeType = "supports"
-	Contradicts EdgeType = "contradicts"
-	Supersedes  EdgeType = "supersedes"
+	Supports   EdgeType = "supports"
+	Supersedes EdgeType = "supersedes"
 )
 
 // Edge is one link. It is never removed: it is closed.
 type Edge struct {
-	ID          string     `json:"id"`
-	Type        EdgeType   `json:"type"`
-	From        string     `json:"from"`
-	To          string     `json:"to"`
-	Group       string     `json:"group,omitempty"`
-	Class       TrustClass `json:"class,omitempty"`
-	Level       int        `json:"level"`
-	Reliability Micro      `json:"reliability"`
-	RecordedAt  Instant    `json:"recorded_at"`
-	// Challenge is, for a contradiction that another value of the slot brought,
-	// that value.
-	Challenge string `json:"challenge,omitempty"`
-	// Statement is the evidence it counts as one statement of, with every other
-	// edge of the same.
-	Statement  string `json:"statement,omitempty"`
+	ID   string   `json:"id"`
+	Type EdgeType `json:"type"`
+	From string   `json:"from"` // an observation; of a ruling the decision; of supersedes a claim
+	To   string   `json:"to"`
+	// Level is at what level it is said: the observation's where that bears the
+	// claim out, else 0.
+	Level      int     `json:"level"`
+	RecordedAt Instant `json:"recorded_at"`
+	// At is where in the observation the sentence begins that bears the claim out.
+	At int `json:"at,omitempty"`
+	// Side are claims of the slot whose values stand in one list with this one's,
+	// or in one sentence.
+	Side []string `json:"side,omitempty"`
+	// Also says that it is said beside what was said before: it replaces nothing.
+	Also       bool   `json:"also,omitempty"`
 	Quoted     bool   `json:"quoted,omitempty"` // a quote was checked when it was made
-	Resolution string `json:"resolution,omitempty"`
+	Resolution string `json:"resolution,omitempty" pack:"word"`
 	ResolvedBy string `json:"resolved_by,omitempty"`
 	Decision   string `json:"decision"`
+	// Order is, of a ruling, where in the log the newest stands that was recorded
+	// before it.
+	Order uint64 `json:"order,omitempty"`
 	// ClosedAt is when it ended, 0 if it did not.
 	ClosedAt Instant `json:"closed_at,omitempty"`
 
@@ -260,15 +252,11 @@ type Test struct {
 	Propositions []string    `json:"propositions"`
 	Kind         TestKind    `json:"kind"`
 	Outcomes     []Predicted `json:"discriminates"`
-	Impact       Impact      `json:"action_impact"`
-	Cost         Micro       `json:"estimated_cost"`
-	Benefit      Micro       `json:"estimated_benefit"`
 	Status       TestStatus  `json:"status"`
-	Rule         Rule        `json:"trigger_rule"`
 	Rationale    []string    `json:"rationale"`
 	Result       string      `json:"result,omitempty"`
-	Session      string      `json:"session"`
-	Task         string      `json:"task"`
+	Session      string      `json:"session" pack:"word"`
+	Task         string      `json:"task" pack:"word"`
 	CreatedAt    Instant     `json:"created_at"`
 	ExpiresAt    Instant     `json:"expires_at"`
 }
@@ -285,8 +273,8 @@ type TestKind string
 // TestStatus is what became of a test.
 type TestStatus string
 
-// The states of a test. Passed means that it told its propositions apart or
-// confirmed its only one.
+// The states of a test: passed means that the result bears a tested claim out,
+// failed that it bears out another value of the same question.
 const (
 	TestProposed     TestStatus = "proposed"
 	TestPassed       TestStatus = "passed"
@@ -295,113 +283,48 @@ const (
 	TestExpired      TestStatus = "expired"
 )
 
-// Workspace is what one task of one session works on.
+// Workspace is what one task of one session did.
 type Workspace struct {
-	Session      string  `json:"session"`
-	Task         string  `json:"task"`
-	StartedAt    Instant `json:"started_at"`
-	Observations int     `json:"observations"`
-	NewSince     int     `json:"new_since"` // new observations since the last consolidation
-	Entities     int     `json:"entities"`
-	Propositions int     `json:"propositions"`
-	// OpenClaims counts the propositions made here that nothing has settled.
-	OpenClaims        int    `json:"open_claims"`
-	OpenTests         int    `json:"open_tests"`
-	Consolidated      int    `json:"consolidated"` // how often
-	LastConsolidation uint64 `json:"last_consolidation,omitempty"`
-	LastObservation   uint64 `json:"last_observation,omitempty"`
-	Episode           string `json:"episode,omitempty"`
-}
-
-// Item is one proposition in a workspace.
-type Item struct {
-	Session     string `json:"session"`
-	Task        string `json:"task"`
-	Proposition string `json:"proposition"`
-	Touches     int    `json:"touches"` // since the last consolidation
-	Impact      Impact `json:"impact"`
-	Carried     bool   `json:"carried,omitempty"` // handed on by an earlier consolidation
-	Born        bool   `json:"born,omitempty"`    // made in this task
-	// Outcome is what the last consolidation made of it; "" while it is open.
-	Outcome ItemOutcome `json:"outcome,omitempty"`
-}
-
-// ItemOutcome is what a consolidation makes of a proposition.
-type ItemOutcome string
-
-// The outcomes. What is carried over stays open.
-const (
-	WasPromoted  ItemOutcome = "promoted"
-	WasArchived  ItemOutcome = "archived"
-	WasDiscarded ItemOutcome = "discarded"
-)
-
-// carryList is what no task has resolved yet, in the order it was handed on.
-type carryList struct {
-	Items []Carry `json:"items"`
-}
-
-// Carry is one proposition of it.
-type Carry struct {
-	Proposition string `json:"proposition"`
-	Untouched   int    `json:"untouched"` // consolidations in a row without a touch
+	Session           string  `json:"session" pack:"word"`
+	Task              string  `json:"task" pack:"word"`
+	StartedAt         Instant `json:"started_at"`
+	Observations      int     `json:"observations"`
+	Entities          int     `json:"entities"`
+	Propositions      int     `json:"propositions"`
+	OpenTests         int     `json:"open_tests"`
+	LastObservation   uint64  `json:"last_observation"`
+	LastConsolidation uint64  `json:"last_consolidation"`
+	Episode           string  `json:"episode,omitempty"`
 }
 
 // Episode is the record of a finished task.
 type Episode struct {
-	ID          string         `json:"id"`
-	Session     string         `json:"session"`
-	Task        string         `json:"task"`
-	StartedAt   Instant        `json:"started_at"`
-	EndedAt     Instant        `json:"ended_at"`
-	Summary     string         `json:"summary,omitempty"` // the observation that holds it
-	Sources     []string       `json:"sources,omitempty"`
-	Promoted    []string       `json:"promoted,omitempty"`
-	Archived    []string       `json:"archived,omitempty"`
-	Discarded   []string       `json:"discarded,omitempty"`
-	CarriedOver []string       `json:"carried_over,omitempty"`
-	Retention   RetentionClass `json:"retention_class"`
-	ExpiresAt   *Instant       `json:"expires_at"`
-	Expired     bool           `json:"expired,omitempty"`
+	ID        string   `json:"id"`
+	Session   string   `json:"session" pack:"word"`
+	Task      string   `json:"task" pack:"word"`
+	StartedAt Instant  `json:"started_at"`
+	EndedAt   Instant  `json:"ended_at"`
+	Summary   string   `json:"summary,omitempty"` // the observation that holds it
+	Sources   []string `json:"sources,omitempty"`
 }
-
-// RetentionClass says how long an episode is kept.
-type RetentionClass string
-
-// The classes.
-const (
-	Transient RetentionClass = "transient"
-	Standard  RetentionClass = "standard"
-	LegalHold RetentionClass = "legal_hold"
-)
 
 // Source is what an operator registered about where evidence comes from.
 type Source struct {
-	ID             string     `json:"id"`
-	Class          TrustClass `json:"class"`
-	Reliability    Micro      `json:"reliability"`
-	CorrectionRate Micro      `json:"correction_rate"`
-	Domains        []string   `json:"domains,omitempty"`
-	Group          string     `json:"group"`
-	Suspended      bool       `json:"suspended,omitempty"`
-	RegisteredBy   string     `json:"registered_by"`
+	ID           string     `json:"id"`
+	Class        TrustClass `json:"class"`
+	Suspended    bool       `json:"suspended,omitempty"`
+	RegisteredBy string     `json:"registered_by" pack:"word"`
 	// DistrustedSince is set when an operator no longer believes it.
 	DistrustedSince *Instant `json:"distrusted_since"`
 }
 
-// Predicate is what an operator declared about a predicate.
+// Predicate is what an operator declared about a predicate. One that nobody
+// declared has one value.
 type Predicate struct {
-	Name          string           `json:"name"`
-	Aliases       []string         `json:"aliases,omitempty"`
-	Single        bool             `json:"single,omitempty"`
-	Volatility    TierName         `json:"volatility"`
-	Class         PropositionClass `json:"class"`
-	SelfReport    bool             `json:"self_report,omitempty"`
-	MinGroups     int              `json:"min_groups,omitempty"`
-	MinConfidence Micro            `json:"min_confidence"`
-	FutureDates   bool             `json:"future_dates,omitempty"`
-	Domain        string           `json:"domain,omitempty"`
-	RegisteredBy  string           `json:"registered_by"`
+	Name         string   `json:"name"`
+	Aliases      []string `json:"aliases,omitempty"`
+	Single       bool     `json:"single,omitempty"`
+	RegisteredBy string   `json:"registered_by" pack:"word"`
 }
 
 // Decided is what is kept of one event: enough to find it and to explain it.
@@ -409,26 +332,19 @@ type Decided struct {
 	N         uint64      `json:"n"`
 	At        Instant     `json:"at"`
 	Kind      Kind        `json:"kind"`
-	Tool      string      `json:"tool,omitempty"`
-	Principal string      `json:"principal"`
-	Session   string      `json:"session,omitempty"`
-	Task      string      `json:"task,omitempty"`
+	Tool      string      `json:"tool,omitempty" pack:"word"`
+	Principal string      `json:"principal" pack:"word"`
+	Session   string      `json:"session,omitempty" pack:"word"`
+	Task      string      `json:"task,omitempty" pack:"word"`
 	Status    writ.Status `json:"status"`
 	Reason    writ.Reason `json:"reason,omitempty"`
+	// Exposed says that its session had seen others' words.
+	Exposed bool `json:"-"`
 	// Erased says that what was proposed is gone, and with it the means to
 	// decide it again.
 	Erased bool `json:"erased,omitempty"`
-}
-
-// Belief is one computed state of a proposition.
-type Belief struct {
-	Seq    int     `json:"seq"`
-	Prior  Status  `json:"prior"`
-	Next   Status  `json:"next"`
-	Rule   Rule    `json:"rule"`
-	Score  Score   `json:"score"`
-	At     Instant `json:"at"`
-	Record uint64  `json:"record"`
+	// Latest is the latest At so far, which never falls.
+	Latest Instant `json:"-"`
 }
 
 // rate counts the observations of one source in the current minute.
@@ -441,11 +357,10 @@ func (o *Observation) copied() *Observation { c := *o; return &c }
 func (e *Edge) copied() *Edge               { c := *e; return &c }
 func (t *Test) copied() *Test               { c := *t; return &c }
 func (w *Workspace) copied() *Workspace     { c := *w; return &c }
-func (i *Item) copied() *Item               { c := *i; return &c }
-func (c *carryList) copied() *carryList     { return &carryList{slices.Clone(c.Items)} }
 func (e *Episode) copied() *Episode         { c := *e; return &c }
 func (s *Source) copied() *Source           { c := *s; return &c }
 func (p *Predicate) copied() *Predicate     { c := *p; return &c }
+func (p *Proposition) copied() *Proposition { c := *p; return &c }
 func (r *rate) copied() *rate               { c := *r; return &c }
 func (d *Decided) copied() *Decided         { c := *d; return &c }
 func (e *Entity) copied() *Entity {
@@ -453,15 +368,8 @@ func (e *Entity) copied() *Entity {
 	c.Names, c.PossibleSames = slices.Clone(e.Names), slices.Clone(e.PossibleSames)
 	return &c
 }
-func (p *Proposition) copied() *Proposition {
-	c := *p
-	c.Support, c.Contradict = slices.Clone(p.Support), slices.Clone(p.Contradict)
-	c.Challenged, c.ClearedBy = slices.Clone(p.Challenged), slices.Clone(p.ClearedBy)
-	return &c
-}
 func (s *Slot) copied() *Slot {
 	c := *s
 	c.Propositions = slices.Clip(s.Propositions)
-	c.Current = slices.Clone(s.Current)
 	return &c
 }

@@ -10,14 +10,12 @@ import (
 
 // binding is who an observation's words are, by the channel alone.
 type binding struct {
-	source      string
-	class       TrustClass
-	label       writ.Label
-	group       string
-	level       int
-	reliability Micro
-	capture     *Capture
-	src         *Source
+	source  string
+	class   TrustClass
+	label   writ.Label
+	level   int
+	capture *Capture
+	text    string // what is kept in place of the span, "" for that
 }
 
 // classOf is the class a label proves.
@@ -46,11 +44,12 @@ func (j *judge) bind(at string, sourceRef, raw string) (b binding, r *refusal) {
 			return b, refuse(at+"/raw_payload", writ.MemoryQuote, "a raw_payload that stands verbatim in the evidence it names: at least 8 bytes between words, or a whole leaf")
 		case named, sourceRef == "" && c.Verbatim:
 			b.source, b.class, b.label = c.Source, classOf(c.Label), c.Label
-			if narrow := j.c.Policy.class(c.Class, j.c.Mode); c.Class != "" && narrow.Level <= j.c.Policy.class(b.class, j.c.Mode).Level {
+			if c.Class != "" && j.c.Policy.level(c.Class, j.c.Mode) <= j.c.Policy.level(b.class, j.c.Mode) {
 				b.class = c.Class
 			}
-			b.capture = &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: named, Verbatim: true, Whole: c.Whole, Between: c.Between,
-				Type: c.Type, Collection: c.Collection}
+			b.capture = &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: named, Verbatim: true, Whole: c.Whole, Between: c.Between, Offset: c.Offset, Seen: c.Seen,
+				Type: c.Type, Collection: c.Collection, Leaves: c.Leaves}
+			b.text = RedactText(c.Text, j.c.Secrets)
 			return j.worth(b)
 		}
 	}
@@ -64,40 +63,16 @@ func (j *judge) bind(at string, sourceRef, raw string) (b binding, r *refusal) {
 	return j.worth(b)
 }
 
-// worth looks up level, reliability and group: those an operator registered
-// for the source, never more than the channel's class.
+// worth looks up the level: never more than the channel's class, and no more
+// than an operator registered for the source.
 func (j *judge) worth(b binding) (binding, *refusal) {
-	p := j.c.Policy
-	class := p.class(b.class, j.c.Mode)
+	b.level = j.c.Policy.level(b.class, j.c.Mode)
 	if src := j.d.sources.get(b.source); src != nil {
-		b.src = src
 		if src.Suspended {
 			return b, refuse("", writ.SourceSuspended, "a source that is not suspended")
 		}
-		if own := p.class(src.Class, j.c.Mode); own.Level < class.Level {
-			b.class, class = src.Class, own
-		}
-		b.reliability = mulMicro(src.Reliability, One-src.CorrectionRate)
-		if p.class(src.Class, j.c.Mode).Level > class.Level {
-			b.reliability = min(b.reliability, class.Reliability) // registered for more than this channel shows
-		}
-		b.group = src.Group
-	} else {
-		b.reliability = class.Reliability
-	}
-	b.level = int(class.Level)
-	if class.Pooled {
-		b.group = "pool:" + string(b.class)
-	}
-	if b.group == "" {
-		switch b.class {
-		case ClassDirectUser, ClassUserAttested:
-			b.group = personGroup(j.c.Principal)
-		case ClassOperator:
-			b.group = "operator:" + b.source
-		default:
-			family, _, _ := strings.Cut(b.source, "/")
-			b.group = "tool:" + family
+		if own := j.c.Policy.level(src.Class, j.c.Mode); own < b.level {
+			b.class, b.level = src.Class, own
 		}
 	}
 	return b, nil
@@ -107,9 +82,9 @@ func (j *judge) worth(b binding) (binding, *refusal) {
 // event's value. client is the caller's id; obj its fields, already checked.
 // It returns the observation's id, and whether it was there before.
 func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eventTime Instant, given bool) (id string, again bool, r *refusal) {
-	if known := j.d.clients.get(join(j.c.Principal, client)); known != nil {
+	if known := j.d.clients.get(clientKey(j.c.Principal, j.c.Session, client)); known != nil {
 		ob := j.d.observations.get(known.ID)
-		if ob.Status == Erased || ob.Raw != raw {
+		if ob.Status == Erased || ob.Raw != raw && !(ob.Between && contains(ob.Raw, raw)) {
 			return "", false, refuse(at+"/observation_id", writ.ObservationConflict, "an id that was not used for other content; of erased content none comes back")
 		}
 		return known.ID, true, nil
@@ -118,21 +93,29 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	if r != nil {
 		return "", false, r
 	}
+	if j.t.name != ToolRemember && b.text != "" && b.text != raw && len(b.text) <= maxRaw {
+		// What was cut out of a sentence is kept with the rest of it.
+		b.capture.Offset = max(0, b.capture.Offset-max(0, strings.Index(b.text, raw)))
+		raw = b.text
+		if at == "" {
+			j.set("raw_payload", strictjson.Quote(raw))
+		} else {
+			j.set("observation", replaced(j.m["observation"], "raw_payload", strictjson.Quote(raw)))
+		}
+		j.transform("raw_payload_widened", at+"/raw_payload")
+	}
 	switch {
+	case j.t.name == ToolRemember:
 	case b.capture == nil && b.class != ClassUserAttested && sourceRef == "" && len(lineage) == 0:
-		return "", false, refuse(at, writ.MemoryMissing,
-			"a raw_payload that stands verbatim in something Writ saw in this session (at least 8 bytes between words, or a whole leaf), a source_ref, or derived_from")
+		need := "a raw_payload that stands verbatim in something Writ saw in this session (at least 8 bytes between words, or a whole leaf), a source_ref, or derived_from"
+		if j.c.Unlooked {
+			need += "; for its size not all of it was looked at: source_ref names a piece"
+		}
+		return "", false, refuse(at, writ.MemoryMissing, need)
 	}
 	for _, from := range lineage {
 		ob := j.d.observations.get(from)
 		b.level, b.label = min(b.level, ob.Level), min(b.label, ob.Label)
-		if b.reliability > ob.Reliability {
-			b.reliability = ob.Reliability
-		}
-		if ob.Level < 2 {
-			// What was concluded from pooled words is no witness of its own.
-			b.group = "pool:" + string(ClassAgentInference)
-		}
 	}
 	if j.c.Screened == ScreenBlock {
 		return "", false, refuse(at, writ.ObservationScreened, "a content the screen does not block")
@@ -142,17 +125,6 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		return "", false, refuse(at, writ.ObservationRate, "fewer observations of one source: at most "+count(j.c.Policy.Caps.ObservationsPerMinute)+" in a minute")
 	}
 	limit := j.now() + j.c.Policy.lead()
-	if b.capture != nil && j.c.Policy.Flags.Grounded {
-		// Old evidence that is recorded again says nothing new.
-		if ev, err := writ.ParseEvidenceID(b.capture.Evidence); err == nil {
-			for _, by := range j.s.ix.seenBy(ev) {
-				limit = min(limit, by)
-			}
-			if !given {
-				eventTime = min(eventTime, limit)
-			}
-		}
-	}
 	if eventTime > limit {
 		eventTime = limit
 		if at == "" {
@@ -163,12 +135,12 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		j.transform("event_time_clamped", at+"/event_time")
 	}
 	id = j.d.mint("obs")
-	o := &Observation{ID: id, Client: client, Source: b.source, Class: b.class, Level: b.level, Label: b.label, Group: b.group,
-		Reliability: b.reliability, Principal: j.c.Principal, Session: j.c.Session, Task: j.c.Task, RecordedAt: j.e.At, EventTime: eventTime,
-		Lineage: slices.Clone(lineage), Status: Ingested}
+	o := &Observation{ID: id, Client: client, Source: b.source, Class: b.class, Level: b.level, Label: b.label,
+		Principal: j.c.Principal, Session: j.c.Session, Task: j.c.Task, RecordedAt: j.e.At, EventTime: eventTime,
+		Lineage: slices.Clone(lineage), Status: Ingested, Exposed: j.c.Exposed}
 	if b.capture != nil {
-		o.Evidence, o.Whole, o.Between, j.e.Capture = b.capture.Evidence, b.capture.Whole, b.capture.Between, b.capture
-		o.Type, o.Collection = b.capture.Type, b.capture.Collection
+		o.Evidence, o.Whole, o.Between, o.Offset, j.e.Capture = b.capture.Evidence, b.capture.Whole, b.capture.Between, b.capture.Offset, b.capture
+		o.Type, o.Collection, o.Leaves, o.Order = b.capture.Type, b.capture.Collection, b.capture.Leaves, b.capture.Seen
 	}
 	if j.c.Screened == ScreenQuarantine {
 		o.Status = Quarantined
@@ -236,9 +208,6 @@ func (j *judge) recordObservation() *refusal {
 		j.noValue = true
 		j.d.effect("observation.duplicate", id)
 		return nil
-	}
-	if w := j.d.workspaces.get(join(j.c.Session, j.c.Task)); j.c.Policy.Due(false, w.NewSince) == RuleCadence {
-		j.advise("consolidation.due", "")
 	}
 	return nil
 }

@@ -1,9 +1,6 @@
 package memory
 
 import (
-	"slices"
-	"strconv"
-
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
 )
@@ -20,9 +17,7 @@ const (
 	CommandUnmerge    = "unmerge"   // undo that
 	CommandErase      = "erase"     // erase what was observed, with what came of it
 	CommandDistrust   = "distrust"  // retract what a source said since some time
-	CommandRetain     = "retain"    // change how long an episode is kept
 	CommandCancelTest = "cancel_test"
-	CommandSweep      = "sweep" // evaluate canonical propositions, end what expired
 )
 
 var commands = []tool{
@@ -31,10 +26,6 @@ var commands = []tool{
 	{CommandSource, "Register a source.", []field{
 		{name: "source_id", kind: kindText, required: true, min: 1, max: 256},
 		{name: "class", kind: kindWord, required: true, enum: []string{"operator", "direct_user", "tool_internal", "user_attested", "tool_external", "document", "web", "peer_agent", "agent_inference", "import"}},
-		{name: "reliability", kind: kindUnit},
-		{name: "correction_rate", kind: kindUnit},
-		{name: "domains", kind: kindTexts, max: 20},
-		{name: "group", kind: kindText, min: 1, max: 128},
 	}},
 	{CommandSuspend, "Refuse what a source says from now on, or take it back.", []field{
 		{name: "source_id", kind: kindText, required: true, min: 1, max: 256},
@@ -44,15 +35,8 @@ var commands = []tool{
 		{name: "name", kind: kindSlug, required: true},
 		{name: "aliases", kind: kindTexts, max: 20},
 		{name: "single", kind: kindBool},
-		{name: "volatility", kind: kindWord, enum: tierWords},
-		{name: "class", kind: kindWord, enum: classWords},
-		{name: "self_report", kind: kindBool},
-		{name: "min_groups", kind: kindCount, max: 10},
-		{name: "accept_confidence", kind: kindUnit},
-		{name: "future_dates", kind: kindBool},
-		{name: "domain", kind: kindSlug},
 	}},
-	{CommandRule, "Rule on a proposition: uphold closes what contradicts it, refute what supports it.", []field{
+	{CommandRule, "Rule on a proposition: uphold is an operator's word for it, refute takes what supports it away.", []field{
 		{name: "proposition_id", kind: kindID, required: true, enum: []string{"prop"}},
 		{name: "ruling", kind: kindWord, required: true, enum: []string{"uphold", "refute"}},
 	}},
@@ -75,14 +59,9 @@ var commands = []tool{
 		{name: "source", kind: kindText, required: true, min: 1, max: 256},
 		{name: "since", kind: kindTime, required: true},
 	}},
-	{CommandRetain, "Change how long an episode is kept.", []field{
-		{name: "episode_id", kind: kindID, required: true, enum: []string{"epi"}},
-		{name: "retention_class", kind: kindWord, required: true, enum: []string{"transient", "standard", "legal_hold"}},
-	}},
 	{CommandCancelTest, "End a test that nobody will run.", []field{
 		{name: "test_id", kind: kindID, required: true, enum: []string{"test"}},
 	}},
-	{CommandSweep, "Evaluate canonical propositions by the time, end tests and episodes whose time is over.", nil},
 }
 
 // Commands returns the names of the operator's commands.
@@ -122,7 +101,7 @@ func Operate(s *State, c Context, command string, args []byte) Decision {
 		return j.rejected(refuse("", writ.CommandState, "a smaller selection, for one event: a session, or at most 1000 observations by their ids"), p)
 	}
 	e.Status = writ.Accepted
-	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Transitions: j.d.out, Effects: e.Effects}
+	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Transitions: j.d.transitions(s), Effects: e.Effects}
 	out.Status = writ.Accepted
 	return Decision{out.filled(), e, envelope("operator."+command, j.payload())}
 }
@@ -150,8 +129,8 @@ func (j *judge) command(args []byte) *refusal {
 		!begins && c.Namespace != j.s.namespace || !begins && j.t.name != CommandPolicy && (c.Policy.hash != j.s.policy || c.Mode != j.s.mode) {
 		return refuse("", writ.MemoryPolicy, "the policy, namespace and mode in force")
 	}
-	j.d = &draftEvent{State: j.s.draft(), e: j.e, p: c.Policy, minted: map[string]int{}, value: j.value()}
-	j.d.head = j.e.N
+	j.d = newDraft(j.s, j.e, c.Policy)
+	j.d.value = j.value()
 	var r *refusal
 	switch j.t.name {
 	case CommandOpen, CommandPolicy:
@@ -170,16 +149,12 @@ func (j *judge) command(args []byte) *refusal {
 		r = j.erase()
 	case CommandDistrust:
 		r = j.distrust()
-	case CommandRetain:
-		r = j.retain()
 	case CommandCancelTest:
 		t := j.d.tests.get(j.texts["test_id"])
 		if t == nil || t.Status != TestProposed {
 			return refuse("/test_id", writ.CommandState, "a test that is open")
 		}
 		j.d.add(Op{EndTest: &EndTestOp{Test: t.ID, Status: TestExpired}})
-	case CommandSweep:
-		j.sweep()
 	}
 	if r == nil && j.d.err != nil {
 		return refuse("", writ.CommandState, "a state the command applies to")
@@ -190,12 +165,7 @@ func (j *judge) command(args []byte) *refusal {
 func (j *judge) is(name string) bool { return string(j.m[name]) == "true" }
 
 func (j *judge) source() *refusal {
-	src := &Source{ID: j.texts["source_id"], Class: TrustClass(j.texts["class"]), Group: j.texts["group"], RegisteredBy: j.c.Principal,
-		CorrectionRate: j.units["correction_rate"], Domains: j.lists["domains"]}
-	src.Reliability = j.c.Policy.class(src.Class, j.c.Mode).Reliability
-	if r, given := j.units["reliability"]; given {
-		src.Reliability = r
-	}
+	src := &Source{ID: j.texts["source_id"], Class: TrustClass(j.texts["class"]), RegisteredBy: j.c.Principal}
 	if old := j.d.sources.get(src.ID); old != nil {
 		if old.Class != src.Class {
 			return refuse("/class", writ.CommandState, "the class the source was registered with: what it said was bound by that")
@@ -219,74 +189,55 @@ func (j *judge) suspend() *refusal {
 }
 
 func (j *judge) predicate() *refusal {
-	p := &Predicate{Name: j.texts["name"], Single: j.is("single"), Volatility: Medium, Class: Descriptive, SelfReport: j.is("self_report"),
-		MinConfidence: j.units["accept_confidence"], FutureDates: j.is("future_dates"), Domain: j.texts["domain"],
-		RegisteredBy: j.c.Principal, Aliases: j.lists["aliases"]}
-	if p.SelfReport && j.c.Policy.Flags.ExtraTiers {
-		p.Volatility = Durable
-	}
-	if v, given := j.texts["volatility"]; given {
-		p.Volatility = TierName(v)
-	}
-	if (p.Volatility == Durable || p.Volatility == Static) && !j.c.Policy.Flags.ExtraTiers {
-		return refuse("/volatility", writ.PropositionVolatility, "low, medium or high: this policy has no other tiers")
-	}
-	if v, given := j.texts["class"]; given {
-		p.Class = PropositionClass(v)
-	}
-	if n, given := j.m["min_groups"]; given {
-		p.MinGroups, _ = strconv.Atoi(string(n)) // checked when it was read
-	}
+	p := &Predicate{Name: predicateForm(j.texts["name"]), Single: j.is("single"), RegisteredBy: j.c.Principal, Aliases: j.lists["aliases"]}
 	for _, a := range p.Aliases {
-		if !slug(a) || j.d.predicates.get(a) != nil {
+		if !slug(a) || j.d.predicates.get(predicateKey(a)) != nil {
 			return refuse("/aliases", writ.SchemaInvalid, "lower-case words that are no predicate themselves")
 		}
 	}
-	if j.d.aliases.get(p.Name) != nil {
+	if j.d.aliases.get(predicateKey(p.Name)) != nil {
 		return refuse("/name", writ.SchemaInvalid, "a name that is no alias of another predicate")
-	}
-	if old := j.d.predicates.get(p.Name); old != nil && old.Single != p.Single {
-		return refuse("/single", writ.CommandState, "the cardinality the predicate was declared with: its slots rest on it")
 	}
 	j.d.add(Op{Predicate: p})
 	j.d.effect("predicate.declared", "")
 	return nil
 }
 
+// ruling is why a statement no longer counts that an operator refuted.
+const ruling = "ruling"
+
 // rule is a person's word on a conflict.
 func (j *judge) rule() *refusal {
 	id := j.texts["proposition_id"]
 	pr := j.d.propositions.get(id)
-	if pr == nil || !pr.Open() {
-		return refuse("/proposition_id", writ.CommandState, "a proposition that was not superseded or erased")
+	if pr == nil || pr.Gone {
+		return refuse("/proposition_id", writ.CommandState, "a proposition that was not erased")
 	}
-	by, against := mintID("dec", j.e.N, 1), Contradicts
-	if j.texts["ruling"] == "refute" {
-		against = Supports
-	}
-	for _, ed := range j.d.edgesAt(id) {
-		if ed.Type == against && ed.Active() {
-			j.d.add(Op{Close: &CloseOp{Edge: ed.ID, Resolution: "ruling", By: by}})
-		}
-	}
-	rivals := slices.Clone(pr.Challenged)
-	if against == Contradicts {
-		for _, r := range rivals {
-			j.d.supersede(j.d.propositions.get(id), j.d.propositions.get(r), j.d.propositions.get(r).ValidFrom)
-		}
-		if pr.Failed {
-			no := false
-			j.d.add(Op{Mark: &MarkOp{Proposition: id, Failed: &no, ClearedBy: &[]string{}}})
-		}
+	j.d.touch(pr.Slot, id)
+	if j.texts["ruling"] == "uphold" {
+		by := mintID("dec", j.e.N, 1)
+		j.d.add(Op{Edge: &Edge{ID: j.d.mint("edge"), Type: Supports, From: by, To: id, Level: j.c.Policy.level(ClassOperator, j.c.Mode), RecordedAt: j.e.At, Decision: by}})
 	} else {
-		j.d.unchallenge(id, "ruling", by)
-	}
-	j.d.evaluate(id, change{evidence: true, support: against == Contradicts})
-	for _, r := range rivals {
-		j.d.evaluate(r, change{evidence: true})
+		for _, ed := range j.d.edgesAt(id) {
+			if ed.Type == Supports && ed.Active() {
+				j.d.add(Op{Close: &CloseOp{Edge: ed.ID, Resolution: ruling, By: mintID("dec", j.e.N, 1)}})
+			}
+		}
 	}
 	j.d.effect("proposition.ruled", id)
 	return nil
+}
+
+// refutedBy is the decision by which an operator refuted a claim as an observation
+// says it, or something said later did: what he had before him is not said anew by
+// being kept once more. "" is of none.
+func (s *State) refutedBy(claim string, o *Observation) (by string) {
+	for _, ed := range s.edgesAt(claim) {
+		if was := s.observations.get(ed.From); ed.Type == Supports && ed.Resolution == ruling && was != nil && positionOf(o).compare(positionOf(was)) <= 0 {
+			by = ed.ResolvedBy
+		}
+	}
+	return by
 }
 
 func (j *judge) merge() *refusal {
@@ -301,53 +252,4 @@ func (j *judge) merge() *refusal {
 	j.d.add(Op{Merge: m})
 	j.d.effect("entity."+j.t.name+"d", m.From)
 	return nil
-}
-
-func (j *judge) retain() *refusal {
-	ep := j.d.episodes.get(j.texts["episode_id"])
-	if ep == nil || ep.Expired {
-		return refuse("/episode_id", writ.CommandState, "an episode that is kept")
-	}
-	j.d.add(Op{Retain: &RetainOp{Episode: ep.ID, Retention: RetentionClass(j.texts["retention_class"]), ExpiresAt: j.expiry(RetentionClass(j.texts["retention_class"]))}})
-	return nil
-}
-
-func (j *judge) expiry(r RetentionClass) *Instant {
-	days := j.c.Policy.Retention.Standard
-	switch r {
-	case LegalHold:
-		return nil
-	case Transient:
-		days = j.c.Policy.Retention.Transient
-	}
-	until := j.e.At + Instant(days)*86_400_000_000
-	return &until
-}
-
-// sweep lowers what time has made stale and ends what is over.
-func (j *judge) sweep() {
-	for _, id := range j.s.propositions.keys() {
-		if !j.s.propositions.get(id).Canonical {
-			continue
-		}
-		if next := j.d.evaluate(id, change{}); next == Deprecated || next == Rejected {
-			no, because := false, j.d.propositions.get(id).Rule
-			j.d.add(Op{Mark: &MarkOp{Proposition: id, Canonical: &no, Archived: &because}})
-		}
-	}
-	x := &ExpireOp{}
-	for _, id := range j.s.tests.keys() {
-		if t := j.s.tests.get(id); t.Status == TestProposed && t.ExpiresAt < j.e.At {
-			x.Tests = append(x.Tests, id)
-		}
-	}
-	for _, id := range j.s.episodes.keys() {
-		if ep := j.s.episodes.get(id); !ep.Expired && ep.ExpiresAt != nil && *ep.ExpiresAt < j.e.At {
-			x.Episodes = append(x.Episodes, id)
-		}
-	}
-	if len(x.Tests)+len(x.Episodes) > 0 {
-		j.d.add(Op{Expire: x})
-	}
-	j.d.forecasts()
 }

@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"strings"
-
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
 )
@@ -18,6 +16,8 @@ type Outcome struct {
 	Effects     []Effect  `json:"effects"`
 	Transitions []Changed `json:"transitions"`
 	Advisories  []Effect  `json:"advisories"`
+	// Kept says what remember kept.
+	Kept *Kept `json:"kept,omitempty"`
 	// Rule is, of a rejection, the rule of memory that asks for it: memory.r1
 	// to memory.r10, "" where it is a matter of form or of the operator.
 	Rule string `json:"rule_id,omitempty"`
@@ -32,33 +32,62 @@ type Decision struct {
 	Value   []byte
 }
 
-// OutcomeSchema returns the JSON Schema of an outcome.
-func OutcomeSchema() []byte {
-	return []byte(strings.ReplaceAll(strings.ReplaceAll(outcomeSchema, "\n", ""), "\t", ""))
+// Changed is one claim that stands otherwise than before.
+type Changed struct {
+	Proposition string `json:"proposition_id"`
+	Prior       Status `json:"prior_state"`
+	Next        Status `json:"new_state"`
+	Rule        Rule   `json:"rule_id"`
 }
 
-// The codes and states stand in it as words; a test holds that they are those
-// of the code.
-const outcomeSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
-	"required":["status","decision_id","policy_version","mode","effects","transitions","advisories"],
-	"additionalProperties":false,"properties":{
-	"status":{"enum":["accepted","rejected","transformed"]},
-	"proposal":{"type":"object","required":["tool_name","payload"],"additionalProperties":false,
-	"properties":{"tool_name":{"type":"string"},"payload":{"type":"object"}}},
-	"rejection":{"type":"object","required":["code","reason"],"additionalProperties":false,"properties":{
-	"code":{"enum":["INVALID_TOOL_NAME","INVALID_PAYLOAD","MISSING_PROVENANCE","POLICY_VIOLATION","DIRECT_CANONICAL_WRITE_FORBIDDEN"]},
-	"reason":{"type":"string"},"failures":{"type":"array","items":{"type":"object","required":["pointer","reason","need"],
-	"additionalProperties":false,"properties":{"pointer":{"type":"string"},"reason":{"type":"string"},"need":{"type":"string"}}}}}},
-	"rule_id":{"type":"string"},"decision_id":{"type":"string"},"policy_version":{"type":"string"},"mode":{"enum":["hardened","local"]},
-	"effects":{"type":"array","items":{"$ref":"#/$defs/effect"}},
-	"advisories":{"type":"array","items":{"$ref":"#/$defs/effect"}},
-	"transitions":{"type":"array","items":{"type":"object","additionalProperties":false,
-	"required":["proposition_id","prior_state","new_state","rule_id"],"properties":{
-	"proposition_id":{"type":"string"},"prior_state":{"type":"string"},"new_state":{"type":"string"},"rule_id":{"type":"string"},
-	"confidence":{"type":"number"},"support_score":{"type":"number"},"contradiction_score":{"type":"number"},
-	"freshness":{"type":"number"},"timestamp_utc":{"type":"string"}}}}},
-	"$defs":{"effect":{"type":"object","required":["effect"],"additionalProperties":false,
-	"properties":{"effect":{"type":"string"},"id":{"type":"string"}}}}}`
+// Kept is what remember answers: the id of what was kept, what it is worth in
+// one word, and what stands behind that in one line.
+type Kept struct {
+	ID    string `json:"id"`
+	Trust Status `json:"trust"`
+	// Quote is what is kept as evidence: words of the user or of a tool.
+	Quote string `json:"quote,omitempty"`
+	Why   string `json:"why"`
+
+	own bool // nobody else said it
+}
+
+// became is what remember answers, with what it changed and what stands against it
+// in its line: what it replaced, what it disputes, or what would establish it.
+func (j *judge) became(changed []Changed) *Kept {
+	if j.kept == nil {
+		return nil
+	}
+	r := &Reader{State: j.d.State, Principal: j.c.Principal}
+	add := func(what, id string) { j.kept.Why += "; " + what + " " + r.named(id) }
+	told := 0
+	for _, c := range changed {
+		if c.Proposition == j.kept.ID || c.Next != Replaced && c.Next != Contested {
+			continue
+		}
+		if told++; told > mostToldOf {
+			j.kept.Why += " and others"
+			break
+		}
+		if c.Next == Replaced {
+			add("it replaces", c.Proposition)
+		} else {
+			add("it disputes", c.Proposition)
+		}
+	}
+	if isID("prop", j.kept.ID) {
+		switch st := j.d.standing(j.kept.ID, 0); {
+		case len(st.Rivals) > 0 && told == 0:
+			add("against it stands", st.Rivals[0])
+		case st.ReplacedBy != "":
+			add("in its place stands", st.ReplacedBy)
+		}
+	}
+	if j.kept.Trust == Unverified && j.kept.own {
+		j.kept.Why += "; the user's or a trusted tool's own words would establish it"
+	}
+	return j.kept
+}
 
 // refusal is why a proposal does not pass. A nil refusal passes.
 type refusal struct {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"flag"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,24 +12,38 @@ import (
 
 var update = flag.Bool("update", false, "write what the cases give into their files, for a person to read")
 
-func ratOf(a, b int64) *big.Rat { return big.NewRat(a, b) }
+// changedPolicy is the built-in policy with one text in place of another.
+func changedPolicy(t testing.TB, from, to string) *Policy {
+	t.Helper()
+	text := string(Builtin().Source())
+	if !strings.Contains(text, from) {
+		t.Fatalf("%q is not in the policy", from)
+	}
+	p, faults := ParsePolicy("p.yaml", []byte(strings.Replace(text, from, to, 1)))
+	if p == nil {
+		t.Fatal(faults)
+	}
+	return p
+}
+
+// otherPolicy is a policy that is not the built-in one.
+func otherPolicy(t testing.TB) *Policy { return changedPolicy(t, "test_hours: 168", "test_hours: 24") }
 
 func TestBuiltin(t *testing.T) {
-	for _, profile := range []string{"v01q", "v1"} {
-		p := builtinPolicy(t, profile)
-		if b, err := hex.DecodeString(p.Hash()); err != nil || len(b) != 32 || p.Profile != profile {
-			t.Errorf("%s: hash %q", profile, p.Hash())
-		}
+	p := Builtin()
+	if b, err := hex.DecodeString(p.Hash()); err != nil || len(b) != 32 || !bytes.Equal(p.Source(), builtin) {
+		t.Errorf("hash %q of %d bytes", p.Hash(), len(p.Source()))
 	}
-	if _, ok := Builtin("../v1"); ok {
-		t.Error("a profile that does not exist was found")
+	// What a caller does with the source changes no policy.
+	p.Source()[0] = 'X'
+	if p.Source()[0] == 'X' {
+		t.Error("the source is handed out")
 	}
 }
 
 // TestPolicyFaults runs the files of testdata/policy: a change to the built-in
-// v1, as "old => new" lines, and behind "--" the faults it must give.
+// policy, as "old => new" lines, and behind "--" the faults it must give.
 func TestPolicyFaults(t *testing.T) {
-	v1 := builtinPolicy(t, "v1").Source()
 	files, _ := filepath.Glob("testdata/policy/*.txt")
 	if len(files) < 5 {
 		t.Fatal("the cases were not found")
@@ -41,7 +54,7 @@ func TestPolicyFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		edit, want, _ := strings.Cut(string(b), "--\n")
-		text := string(v1)
+		text := string(Builtin().Source())
 		for _, l := range strings.Split(strings.Trim(edit, "\n"), "\n") {
 			if strings.HasPrefix(l, "#") {
 				continue
@@ -73,17 +86,21 @@ func TestPolicyFaults(t *testing.T) {
 }
 
 func FuzzParsePolicy(f *testing.F) {
-	for _, profile := range []string{"v01q", "v1"} {
-		f.Add(builtinPolicy(f, profile).Source())
-	}
-	f.Add([]byte("version: 1\nflags: {}\n"))
+	f.Add(Builtin().Source())
+	f.Add([]byte("version: 2\nlevels: {}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, faults := ParsePolicy("p.yaml", b)
 		if (p == nil) == (len(faults) == 0) {
 			t.Fatalf("policy %v with %d faults", p != nil, len(faults))
 		}
-		if p != nil {
-			p.Score(Evidence{Support: []Group{{Count: 2, Reliability: One}}, Age: 1e15, Volatility: High})
+		if p == nil {
+			return
+		}
+		// No policy lifts what a stranger says, or what the agent concludes.
+		for _, c := range []TrustClass{ClassToolExternal, ClassDocument, ClassWeb, ClassPeerAgent, ClassImport, ClassAgentInference, "x"} {
+			if l := p.level(c, Local); l > 1 || c == ClassAgentInference && l > 0 || c == "x" && l > 0 {
+				t.Fatalf("%s is of level %d", c, l)
+			}
 		}
 	})
 }

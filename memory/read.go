@@ -1,8 +1,8 @@
 package memory
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -20,12 +20,13 @@ type Data struct {
 	Trust int        `json:"trust"`
 	Label writ.Label `json:"label"`
 	Text  string     `json:"text"`
-	// Cut says that the text goes on.
-	Cut bool `json:"cut,omitempty"`
+	// Cut says that the text goes on, Withheld that it does not pass.
+	Cut      bool `json:"cut,omitempty"`
+	Withheld bool `json:"withheld,omitempty"`
 }
 
 func data(text string, level int, label writ.Label, limit int) Data {
-	d := Data{"memory_data", level, label, text, false}
+	d := Data{Kind: "memory_data", Trust: level, Label: label, Text: text}
 	if limit > 0 && runes(text) > limit {
 		d.Text, d.Cut = string([]rune(text)[:limit]), true
 	}
@@ -40,7 +41,7 @@ const (
 	NoAbstention         Abstention = ""
 	InsufficientEvidence Abstention = "insufficient_evidence"
 	IsContested          Abstention = "contested"
-	HasExpired           Abstention = "expired"
+	WasReplaced          Abstention = "replaced"
 	WasErased            Abstention = "erased"
 	NothingKnown         Abstention = "nothing_known"
 )
@@ -101,6 +102,11 @@ func (s *State) Recall(principal, value string, observations []string) Recalled 
 		}
 		if ob.Whole && ob.Raw == value {
 			o.Type, o.Collection = ob.Type, ob.Collection
+		}
+		for _, l := range ob.Leaves {
+			if l.Pointer == o.Pointer {
+				o.Type, o.Collection = l.Type, l.Collection
+			}
 		}
 		r.Origins = append(r.Origins, o)
 		r.Label = max(r.Label, o.Label)
@@ -177,32 +183,6 @@ func edge(s string, before bool) bool {
 	return r == ' ' || r == '\n' || r == '\t' || r == '"' || r == '(' || r == '\'' || r == '<' || r == '>' || r == '='
 }
 
-// View is a proposition as it is read.
-type View struct {
-	ID          string     `json:"id"`
-	Kind        string     `json:"kind"`
-	Text        Data       `json:"text"`
-	State       Status     `json:"state"`
-	Usable      bool       `json:"usable"`
-	Abstention  Abstention `json:"abstention,omitempty"`
-	Rule        Rule       `json:"rule_id"`
-	Confidence  Micro      `json:"confidence"`
-	Score       Score      `json:"score"`
-	Level       int        `json:"trust"` // the highest level among its support
-	ValidFrom   Instant    `json:"valid_from"`
-	ValidTo     *Instant   `json:"valid_to"`
-	Disputed    int        `json:"disputed_by_untrusted"`
-	Evidence    int        `json:"evidence_count"`
-	Groups      int        `json:"group_count"`
-	Canonical   bool       `json:"canonical"`
-	Subject     string     `json:"subject,omitempty"`
-	Predicate   string     `json:"predicate,omitempty"`
-	Slot        string     `json:"slot,omitempty"`
-	Entity      string     `json:"object_entity,omitempty"`
-	Object      *Recalled  `json:"object,omitempty"`
-	Observation []string   `json:"observation_ids"`
-}
-
 // Reader reads a state for one principal at one time, under the policy in
 // force. It changes nothing.
 type Reader struct {
@@ -210,134 +190,105 @@ type Reader struct {
 	Policy    *Policy
 	Principal string
 	Now       time.Time
-	// AsOf, when it is not zero, reads what was believed then, of what held
-	// then.
+	// AsOf, when it is not zero, reads what was believed then.
 	AsOf time.Time
+	// Operator says that a person reads who administers the memory: nothing is held
+	// back from him, and users are named.
+	Operator bool
 }
 
-func (r *Reader) now() Instant { return InstantOf(r.Now) }
-
-// then reports whether something was on record at the time that is read.
-func (r *Reader) then(at Instant) bool { return r.AsOf.IsZero() || at <= InstantOf(r.AsOf) }
-
-// decidedThen is then, of what a decision made.
-func (r *Reader) decidedThen(dec string) bool {
-	d := r.State.decided.get(dec)
-	return d == nil || r.then(d.At)
-}
-
-// resolution is why an edge did not count any more at the time that is read, ""
-// if it did.
-func (r *Reader) resolution(ed *Edge) string {
-	if ed.Active() || !r.then(ed.ClosedAt) {
-		return ""
-	}
-	return ed.Resolution
-}
-
-// asThen is a proposition with the evidence and validity that were on record at
-// the time that is read.
-func (r *Reader) asThen(p *Proposition) *Proposition {
+// upTo is the record that the reader reads up to.
+func (r *Reader) upTo() upTo {
 	if r.AsOf.IsZero() {
-		return p
+		return 0
 	}
-	q := p.copied()
-	q.Support, q.Contradict, q.Challenged = nil, nil, nil
-	replaced, said := false, map[string]bool{}
-	for _, ed := range r.State.edgesAt(p.ID) {
-		switch {
-		case !r.decidedThen(ed.Decision):
-		case ed.Type == Supersedes:
-			replaced = replaced || ed.To == p.ID
-		case r.resolution(ed) == "":
-			if key := ed.statement(); key == "" || !said[key] {
-				q.tally(ed)
-				said[key] = true
-			}
-		}
-	}
-	if !replaced {
-		q.ValidTo, q.SupersededBy = nil, ""
-	}
-	return q
+	t := InstantOf(r.AsOf)
+	later := sort.Search(int(r.State.head), func(i int) bool { return r.State.decided.get(mintID("dec", uint64(i)+1, 1)).Latest > t })
+	return upTo(max(1, later)) // nothing is before the namespace's own beginning
 }
 
-// belief is the state of a proposition: computed now, or recorded at the time
-// asked for.
-func (r *Reader) belief(p *Proposition) (Score, Status, Rule) {
-	if r.AsOf.IsZero() {
-		score, tr, _ := r.State.evaluation(r.Policy, p, r.now(), change{})
-		return score, tr.Next, tr.Rule
-	}
-	at := InstantOf(r.AsOf)
-	status, rule, score := Tentative, RuleTentative, Score{Volatility: p.Volatility}
-	for _, b := range r.State.beliefs[p.ID] {
-		if b.At > at {
-			break
-		}
-		status, rule, score = b.Next, b.Rule, b.Score
-	}
-	return score, status, rule
-}
-
-// holds reports whether the proposition is about the time that is read.
-func (r *Reader) holds(p *Proposition) bool {
-	if r.AsOf.IsZero() {
-		return p.ValidTo == nil && p.ValidFrom <= max(r.now(), r.State.latest)+r.Policy.lead()
-	}
-	at := InstantOf(r.AsOf)
-	return p.CreatedAt <= at && p.ValidFrom <= at && (p.ValidTo == nil || *p.ValidTo > at)
+// View is a proposition as it is read.
+type View struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	Standing
+	Usable     bool       `json:"usable"`
+	Abstention Abstention `json:"abstention,omitempty"`
+	// Caption is how the agent words it. It carries no trust, and is withheld where
+	// the agent's notes would be.
+	Caption Data `json:"caption"`
+	// Quote is what bears it out: the newest words at its level.
+	Quote       *Data     `json:"quote,omitempty"`
+	Subject     string    `json:"subject,omitempty"`
+	Predicate   string    `json:"predicate,omitempty"`
+	Slot        string    `json:"slot,omitempty"`
+	Entity      string    `json:"object_entity,omitempty"`
+	Object      *Recalled `json:"object,omitempty"`
+	Observation []string  `json:"observation_ids"`
 }
 
 // View returns a proposition as it is read; ok is false if there is none.
 func (r *Reader) View(id string) (v View, ok bool) {
-	p := r.State.propositions.get(id)
-	if p == nil {
+	p, t := r.State.propositions.get(id), r.upTo()
+	if p == nil || !t.has(id) {
 		return View{}, false
 	}
-	p = r.asThen(p)
-	score, status, rule := r.belief(p)
-	v = View{ID: id, Kind: "proposition", Text: data(p.Text, 0, writ.Model, 0), State: status, Rule: rule, Confidence: score.Confidence, Score: score,
-		Level: max(0, p.supportLevel()), ValidFrom: p.ValidFrom, ValidTo: p.ValidTo, Disputed: r.Policy.disputed(p),
-		Groups: score.SupportGroups, Canonical: p.Canonical, Subject: p.Subject, Predicate: p.Predicate, Slot: p.Slot,
-		Entity: p.Object, Observation: []string{}}
-	// The wording is the model's, whoever supports it.
-	v.Text.Trust = v.Level
-	for _, ed := range r.State.edgesAt(id) {
-		if ed.Type == Supports && r.resolution(ed) == "" && r.decidedThen(ed.Decision) {
-			v.Evidence++
-			v.Observation = append(v.Observation, ed.From)
+	v = View{ID: id, Kind: "proposition", Standing: r.State.standing(id, t), Caption: r.caption(p),
+		Subject: p.Subject, Predicate: p.Predicate, Slot: p.Slot, Entity: p.Object, Observation: []string{}}
+	quoted := v.By
+	for _, w := range r.State.statements(id, t) {
+		if r.State.observations.get(w.from) == nil {
+			continue
 		}
+		v.Observation = append(v.Observation, w.from)
+		if w.level > 0 && r.State.observations.get(v.By) == nil { // an operator's word: what it is about
+			quoted = w.from
+		}
+	}
+	if left := len(v.Observation) - mostListed; left > 0 {
+		v.Observation = v.Observation[left:]
+	}
+	if o := r.State.observations.get(quoted); o != nil && v.Level > 0 && o.Status == Ingested {
+		d := r.quoted(o, p)
+		v.Quote = &d
 	}
 	if p.Literal != "" {
-		value := p.Literal
-		if t, isText := strictjson.Text([]byte(p.Literal)); isText {
-			value = t
-		}
-		rec := r.State.Recall(r.Principal, value, v.Observation)
+		rec := r.State.Recall(r.Principal, plainText([]byte(p.Literal)), v.Observation)
 		v.Object = &rec
 	}
-	v.Usable = status.Usable() && r.holds(p) && !p.Gone
-	v.Abstention = abstention(p, status, v.Usable)
+	v.Usable = v.Status == Established
+	v.Abstention = abstention(v.Status)
 	return v, true
 }
 
-func abstention(p *Proposition, s Status, usable bool) Abstention {
-	switch {
-	case usable:
+// caption is how an agent words a claim, where that passes as its notes do.
+func (r *Reader) caption(p *Proposition) Data {
+	d := data(p.Text, 0, writ.Model, maxCaption)
+	if p.Text != "" && !r.Operator && !r.worded(p.Decision) {
+		d.Text, d.Cut, d.Withheld = "", false, true
+	}
+	return d
+}
+
+// maxCaption is how many characters of a caption are shown.
+const maxCaption = 500
+
+func abstention(s Status) Abstention {
+	switch s {
+	case Established:
 		return NoAbstention
-	case p.Gone:
+	case Gone:
 		return WasErased
-	case s == Contested:
+	case Contested:
 		return IsContested
-	case s == Deprecated || p.ValidTo != nil:
-		return HasExpired
+	case Replaced:
+		return WasReplaced
 	}
 	return InsufficientEvidence
 }
 
-// Answer is what memory says to one question: the usable value of a slot, or
-// why there is none.
+// Answer is what memory says to one question: the established values of a slot,
+// the newest mostListed of them, or why there is none.
 type Answer struct {
 	Slot       string     `json:"slot"`
 	Values     []View     `json:"values"`
@@ -346,24 +297,43 @@ type Answer struct {
 
 // SlotOf finds the slot of a question; "" if nobody asked it.
 func (s *State) SlotOf(subject, predicate string, qualifiers []byte) string {
-	if a := s.aliases.get(predicate); a != nil {
+	if a := s.aliases.get(predicateKey(predicate)); a != nil {
 		predicate = a.ID
 	}
 	q := ""
 	if len(qualifiers) > 2 {
 		q = string(qualifiers)
 	}
-	return s.ix.slotOf[join(s.resolve(subject), predicate, q)]
+	return s.question(join(s.resolve(subject), predicateKey(predicate), q))
 }
 
-// disputedBy reports whether a value that was said to begin later has not the
-// standing to take the place of another that holds.
-func (r *Reader) disputedBy(last View, all []View) bool {
-	v2 := r.asThen(r.State.propositions.get(last.ID))
-	return slices.ContainsFunc(all, func(o View) bool {
-		v1 := r.asThen(r.State.propositions.get(o.ID))
-		return o.ID != last.ID && !r.State.sameValue(v1, v2) && !r.State.mayReplace(r.Policy, v2, v1, v2.supportLevel(), v1.supportLevel())
-	})
+// Question returns the slot that a proposition answers, "" for none.
+func (s *State) Question(proposition string) string {
+	if pr := s.propositions.get(proposition); pr != nil {
+		return pr.Slot
+	}
+	return ""
+}
+
+// Person is the entity that a principal is, "" where nothing is said of him.
+func (s *State) Person(principal string) string {
+	if p := s.persons.get(principal); p != nil {
+		return s.resolve(p.ID)
+	}
+	return ""
+}
+
+// Named is the first entity of that name, "" for none.
+func (s *State) Named(name string) string {
+	for _, id := range s.ix.named.of(normName(name)) {
+		return s.resolve(id)
+	}
+	return ""
+}
+
+// HasTask reports whether anything was proposed in a task of a session.
+func (s *State) HasTask(session, task string) bool {
+	return s.workspaces.get(join(session, task)) != nil
 }
 
 // Answer reads a slot.
@@ -373,26 +343,22 @@ func (r *Reader) Answer(slot string) Answer {
 	if sl == nil {
 		return a
 	}
-	// What is contested weighs more than what is too weak, what is too weak
-	// more than what is over.
-	rank := []Abstention{NothingKnown, WasErased, HasExpired, InsufficientEvidence, IsContested}
-	for _, id := range sl.Propositions {
-		if v, _ := r.View(id); v.Usable {
-			a.Values = append(a.Values, v)
-		} else if slices.Index(rank, v.Abstention) > slices.Index(rank, a.Abstention) {
-			a.Abstention = v.Abstention
+	rank := []Abstention{NothingKnown, WasErased, WasReplaced, InsufficientEvidence, IsContested}
+	t := r.upTo()
+	for _, id := range slices.Backward(sl.Propositions) {
+		if !t.has(id) {
+			continue
+		}
+		switch why := abstention(r.State.standing(id, t).Status); {
+		case why == NoAbstention:
+			if v, ok := r.View(id); ok && len(a.Values) < mostListed {
+				a.Values = append(a.Values, v)
+			}
+		case slices.Index(rank, why) > slices.Index(rank, a.Abstention):
+			a.Abstention = why
 		}
 	}
-	if sl.Single && len(a.Values) > 1 {
-		// One was said to begin later than the others, and has begun.
-		last := slices.MaxFunc(a.Values, func(x, y View) int {
-			return cmp.Or(cmp.Compare(x.ValidFrom, y.ValidFrom), compareID(x.ID, y.ID))
-		})
-		if r.Policy.Flags.Supersession && r.disputedBy(last, a.Values) {
-			return Answer{Slot: slot, Values: []View{}, Abstention: IsContested}
-		}
-		a.Values = []View{last}
-	}
+	slices.Reverse(a.Values)
 	if len(a.Values) > 0 {
 		a.Abstention = NoAbstention
 	}
@@ -409,40 +375,46 @@ type Record struct {
 	Summary     *Data       `json:"summary,omitempty"`
 	Test        *Test       `json:"test,omitempty"`
 	Decision    *Decided    `json:"decision,omitempty"`
-	Beliefs     []Belief    `json:"beliefs,omitempty"`
 }
 
 // Observed is an observation as it is read.
 type Observed struct {
-	ID          string       `json:"id"`
-	Client      string       `json:"observation_id"`
-	Text        Data         `json:"text"`
-	Status      IngestStatus `json:"status"`
-	Source      string       `json:"source"`
-	SourceRef   *Data        `json:"source_ref,omitempty"` // what the agent said it is from
-	Class       TrustClass   `json:"class"`
-	Level       int          `json:"trust"`
-	Group       string       `json:"group"`
-	Evidence    string       `json:"evidence,omitempty"`
-	Whole       bool         `json:"whole,omitempty"` // the text is a leaf of the evidence, not a part of one
-	Type        string       `json:"type,omitempty"`
-	Collection  string       `json:"collection,omitempty"`
-	RecordedAt  Instant      `json:"recorded_at"`
-	EventTime   Instant      `json:"event_time"`
-	Lineage     []string     `json:"derived_from"`
-	Supports    []string     `json:"supports"`
-	Contradicts []string     `json:"contradicts"`
+	ID         string       `json:"id"`
+	Client     string       `json:"observation_id"`
+	Trust      Status       `json:"trust_word"`
+	Text       Data         `json:"text"`
+	Status     IngestStatus `json:"status"`
+	Source     string       `json:"source"`
+	SourceRef  *Data        `json:"source_ref,omitempty"` // what the agent said it is from
+	Class      TrustClass   `json:"class"`
+	Level      int          `json:"trust"`
+	Evidence   string       `json:"evidence,omitempty"`
+	Whole      bool         `json:"whole,omitempty"` // the text is a leaf of the evidence, not a part of one
+	Type       string       `json:"type,omitempty"`
+	Collection string       `json:"collection,omitempty"`
+	RecordedAt Instant      `json:"recorded_at"`
+	EventTime  Instant      `json:"event_time"`
+	Lineage    []string     `json:"derived_from"`
+	Supports   []string     `json:"supports"`
 }
 
-// EntityView is an entity as it is read.
+// EntityView is an entity as it is read. Its names are those that stand in what
+// passes as what is recalled does; Withheld counts the others.
 type EntityView struct {
 	ID            string         `json:"id"`
 	Type          string         `json:"type"`
-	Canonicality  Canonicality   `json:"canonicality"`
 	MergedInto    string         `json:"merged_into,omitempty"`
 	Names         []Recalled     `json:"names"`
+	Withheld      int            `json:"names_withheld,omitempty"`
 	PossibleSames []PossibleSame `json:"possible_same_as"`
 	Propositions  []string       `json:"propositions"`
+}
+
+// passes is the one gate through which a text comes back by itself: it is the
+// user's or a trusted tool's, or the reader's own agent wrote it before its session
+// saw anybody else's.
+func (r *Reader) passes(o *Observation) bool {
+	return o.Status == Ingested && (o.Level >= 2 || o.Level == 0 && !o.Exposed && (r.Operator || o.Principal == r.Principal))
 }
 
 // Get reads one object by its id; ok is false if there is none.
@@ -452,7 +424,7 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 	switch prefix, _, _, _ := splitID(id); prefix {
 	case "prop":
 		v, found := r.View(id)
-		rec.Proposition, rec.Beliefs, ok = &v, s.beliefs[id], found
+		rec.Proposition, ok = &v, found
 	case "obs":
 		if o := s.observations.get(id); o != nil {
 			v := r.observed(o)
@@ -460,27 +432,13 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 		}
 	case "ent":
 		if en := s.entities.get(id); en != nil {
-			v := EntityView{ID: id, Type: en.Type, Canonicality: en.Canonicality, MergedInto: en.MergedInto, Names: []Recalled{},
-				PossibleSames: list(en.PossibleSames), Propositions: list(s.ix.about[id])}
-			for i, n := range en.Names {
-				again := slices.ContainsFunc(en.Names[:i], func(k Name) bool { return !k.Gone && k.Text == n.Text })
-				if n.Gone || again {
-					continue
-				}
-				var by []string // all that bear it out
-				for _, k := range en.Names[i:] {
-					if !k.Gone && k.Text == n.Text {
-						by = append(by, k.Observation)
-					}
-				}
-				v.Names = append(v.Names, s.Recall(r.Principal, n.Text, by))
-			}
+			v := r.entity(en)
 			rec.Entity, ok = &v, true
 		}
 	case "epi":
 		if ep := s.episodes.get(id); ep != nil {
 			rec.Episode, ok = ep.copied(), true
-			if o := s.observations.get(ep.Summary); o != nil && o.Status == Ingested {
+			if o := s.observations.get(ep.Summary); o != nil && r.passes(o) {
 				d := data(o.Raw, o.Level, writ.Model, 0)
 				rec.Summary = &d
 			}
@@ -500,24 +458,58 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 	return rec, true
 }
 
+func (r *Reader) entity(en *Entity) EntityView {
+	s := r.State
+	about := s.ix.about.of(en.ID)
+	v := EntityView{ID: en.ID, Type: en.Type, MergedInto: en.MergedInto, Names: []Recalled{},
+		PossibleSames: list(en.PossibleSames), Propositions: list(about[max(0, len(about)-mostListed):])}
+	for i, n := range en.Names {
+		again := slices.ContainsFunc(en.Names[:i], func(k Name) bool { return !k.Gone && k.Text == n.Text })
+		if n.Gone || again {
+			continue
+		}
+		var by []string // all that bear it out
+		_, _, himself := About(n.Text)
+		shown := r.Operator || himself && en.Principal != ""
+		for _, k := range en.Names[i:] {
+			if !k.Gone && k.Text == n.Text {
+				by = append(by, k.Observation)
+				o := s.observations.get(k.Observation)
+				shown = shown || o != nil && r.passes(o) && strings.Contains(" "+normName(o.Raw)+" ", " "+normName(n.Text)+" ")
+			}
+		}
+		if !shown {
+			v.Withheld++
+			continue
+		}
+		v.Names = append(v.Names, s.Recall(r.Principal, n.Text, by))
+	}
+	return v
+}
+
 func (r *Reader) observed(o *Observation) Observed {
-	v := Observed{ID: o.ID, Client: o.Client, Text: data(o.Raw, o.Level, o.labelFor(r.Principal), 0), Status: o.Status, Source: o.Source,
-		Class: o.Class, Level: o.Level, Group: o.Group, Evidence: o.Evidence, Whole: o.Whole, Type: o.Type, Collection: o.Collection, RecordedAt: o.RecordedAt,
-		EventTime: o.EventTime, Lineage: list(o.Lineage), Supports: []string{}, Contradicts: []string{}}
+	v := Observed{ID: o.ID, Client: o.Client, Trust: trustOf(o), Text: data(o.Raw, o.Level, o.labelFor(r.Principal), 0), Status: o.Status, Source: o.Source,
+		Class: o.Class, Level: o.Level, Evidence: o.Evidence, Whole: o.Whole, Type: o.Type, Collection: o.Collection, RecordedAt: o.RecordedAt,
+		EventTime: o.EventTime, Lineage: list(o.Lineage), Supports: r.State.claimsOn(o.ID)}
+	if left := len(v.Supports) - mostListed; left > 0 {
+		v.Supports = v.Supports[left:]
+	}
 	if o.SourceRef != "" {
 		d := data(o.SourceRef, 0, writ.Model, 0)
 		v.SourceRef = &d
 	}
-	for _, id := range r.State.ix.edgesFrom[o.ID] {
-		switch ed := r.State.edges.get(id); {
-		case !ed.Active():
-		case ed.Type == Supports:
-			v.Supports = append(v.Supports, ed.To)
-		case ed.Type == Contradicts:
-			v.Contradicts = append(v.Contradicts, ed.To)
+	return v
+}
+
+// claimsOn are the claims that an observation is linked to.
+func (s *State) claimsOn(obs string) []string {
+	out := []string{}
+	for _, id := range s.ix.edgesFrom.of(obs) {
+		if ed := s.edges.get(id); ed.Active() && ed.Type == Supports {
+			out = append(out, ed.To)
 		}
 	}
-	return v
+	return out
 }
 
 // list is a copy that is not nil, so that what is empty reads as empty.

@@ -34,7 +34,7 @@ func Recheck(s *State, p *Policy, e *Event, value []byte) (checked bool, err err
 		command, _ := strings.CutPrefix(prop.ToolName, "operator.")
 		again = Operate(s, c, command, prop.Payload)
 	} else {
-		again = Redecide(s, c, e, prop)
+		again = Handle(s, c, prop)
 	}
 	if again.Event == nil {
 		return true, ErrRecheck
@@ -56,7 +56,7 @@ func Recheck(s *State, p *Policy, e *Event, value []byte) (checked bool, err err
 // is false where that is not kept.
 func Proposed(e *Event, value []byte) (c Context, p writ.Proposal, ok bool) {
 	c = Context{Namespace: e.Namespace, Mode: e.Mode, Principal: e.Principal, Session: e.Session, Task: e.Task,
-		Now: e.At.Time(), Screened: e.Screened}
+		Now: e.At.Time(), Screened: e.Screened, Exposed: e.Exposed}
 	if value == nil || e.Reason == writ.MemoryPolicy || strictjson.Check(value, valueLimits) != nil {
 		return c, p, false
 	}
@@ -71,11 +71,16 @@ func Proposed(e *Event, value []byte) (c Context, p writ.Proposal, ok bool) {
 	switch x := e.Capture; {
 	case x != nil && x.Evidence == "" && x.Source == "":
 		// It was held against nothing.
+	case x != nil && p.ToolName == ToolRemember && e.Status == writ.Rejected:
+		return c, p, false // what it was to rest on is not kept
 	case x != nil:
-		k := Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole, Between: x.Between,
-			Type: x.Type, Collection: x.Collection}
+		k := Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole, Between: x.Between, Offset: x.Offset, Seen: x.Seen,
+			Type: x.Type, Collection: x.Collection, Leaves: x.Leaves}
 		if cites && x.ByRef {
 			k.Ref = cite.Ref
+		}
+		if p.ToolName == ToolRemember {
+			k.Text, k.Value = textOf(strictjson.Get(p.Payload, "raw_payload")), strictjson.Get(p.Payload, "value")
 		}
 		c.Captured = []Captured{k}
 	case cites && e.Status == writ.Rejected:

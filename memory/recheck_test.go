@@ -2,6 +2,7 @@ package memory
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"testing"
 
@@ -15,15 +16,27 @@ func TestWhatWasProposed(t *testing.T) {
 	e := &Event{Kind: KindProposal, Namespace: "n", Principal: "p", Session: "s", Task: "t", At: 1, Screened: ScreenQuarantine, Status: writ.Accepted,
 		Capture: &Capture{}}
 	fill(reflect.ValueOf(e.Capture).Elem())
-	c, p, ok := Proposed(e, []byte(`{"payload":{"observation_id":"o","raw_payload":"r","source_ref":"ev1"},"tool_name":"record_observation"}`))
-	if !ok || len(c.Captured) != 1 || p.ToolName != ToolRecordObservation {
-		t.Fatal(ok, c, p)
-	}
-	v := reflect.ValueOf(c.Captured[0])
-	for i := range v.NumField() {
-		if v.Field(i).IsZero() {
-			t.Errorf("Captured.%s is lost", v.Type().Field(i).Name)
+	lost := map[string]int{}
+	var c Context
+	for tool, payload := range map[string]string{
+		ToolRecordObservation: `{"observation_id":"o","raw_payload":"r","source_ref":"ev1"}`,
+		ToolRemember:          `{"text":"r","raw_payload":"a sentence with r","value":"r"}`,
+	} {
+		var p writ.Proposal
+		var ok bool
+		if c, p, ok = Proposed(e, []byte(`{"payload":`+payload+`,"tool_name":"`+tool+`"}`)); !ok || len(c.Captured) != 1 || p.ToolName != tool {
+			t.Fatal(ok, c, p)
 		}
+		v := reflect.ValueOf(c.Captured[0])
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				lost[v.Type().Field(i).Name]++
+			}
+		}
+	}
+	// A proposal names its evidence, or has Writ find it.
+	if want := map[string]int{"Ref": 1, "Text": 1, "Value": 1}; !maps.Equal(lost, want) {
+		t.Errorf("of Captured is lost %v, want %v", lost, want)
 	}
 	if c.Session != "s" || c.Task != "t" || c.Principal != "p" || c.Namespace != "n" || c.Screened != ScreenQuarantine || InstantOf(c.Now) != 1 {
 		t.Errorf("%+v", c)
@@ -46,6 +59,12 @@ func fill(v reflect.Value) {
 			f.SetString("x")
 		case reflect.Bool:
 			f.SetBool(true)
+		case reflect.Int:
+			f.SetInt(7)
+		case reflect.Uint64:
+			f.SetUint(7)
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
 		default:
 			f.Set(reflect.ValueOf(writ.System))
 		}

@@ -10,30 +10,34 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/quote"
 )
 
 // A script is a file of testdata/cases: what happens to a memory, a line each,
 // and behind each a line "-> …" with what came of it.
 //
-//	profile v1            (default) or v01q, before anything else; a flag of the policy behind it is on
 //	mode hardened         (default) or local
+//	policy OLD => NEW     the built-in policy, changed, before anything else
 //	at 12                 hours since the beginning
 //	who alice s1 t1       principal, session, task; alice s1 t1 is the default
 //	numbers as seen       evidence is numbered when it is seen, else when it is first recorded
+//	widened                what a proposal crops out of what it saw is kept with the sentences beside it
 //	seen ev1 system files/read_file TEXT    what Writ saw; a class may stand behind the label: external:web
+//	says LABEL | TEXT | VALUE | ABOUT       what a fact with that value is worth, in a memory that has seen this alone
 //	screen block, secret VALUE              what the server says of the proposals to come
 //	operator COMMAND {…}
 //	TOOL {…}
 //	repeat 60 TOOL {…}    {i} counts; the outcome is the last one's
 //	envelope {…}          ParseProposal
 //	explain|get|timeline ID, answer SUBJECT PREDICATE [QUALIFIERS], pending
-//	search WORDS [| {"Limit":3}]
+//	recall WORDS [| {"About":"Anna"}]
 //	asof 12, now          what the reads are of
 //	show ID               the state of a proposition, or a row of another table
 //
@@ -48,9 +52,11 @@ type script struct {
 	reasons  map[writ.Reason]bool
 	rules    map[string]bool
 	made     map[string][]string
+	gone     map[uint64]bool // records whose values were erased
 	checked  int
 	number   map[int]int // of evidence, from when it is first recorded
 	asSeen   bool        // or from when it is seen
+	widened  bool
 	asOf     time.Time
 }
 
@@ -72,14 +78,14 @@ type seen struct {
 
 func newScript(t testing.TB) *script {
 	zero := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
-	return &script{t: t, s: New(), zero: zero, reasons: map[writ.Reason]bool{}, rules: map[string]bool{}, made: map[string][]string{}, number: map[int]int{},
+	return &script{t: t, s: New(), zero: zero, reasons: map[writ.Reason]bool{}, rules: map[string]bool{}, made: map[string][]string{}, gone: map[uint64]bool{}, number: map[int]int{},
 		c: Context{Namespace: "main", Mode: Hardened, Principal: "alice", Session: "s1", Task: "t1", Now: zero}}
 }
 
 // begin opens the namespace if the script has not.
 func (x *script) begin() {
 	if x.c.Policy == nil {
-		x.c.Policy = builtinPolicy(x.t, "v1")
+		x.c.Policy = Builtin()
 	}
 	if x.s.Head() == 0 {
 		x.operate(CommandOpen, []byte("{}"))
@@ -97,6 +103,7 @@ func (x *script) operate(command string, args []byte) Decision {
 func (x *script) propose(tool string, payload []byte) Decision {
 	p := writ.Proposal{ToolName: tool, Payload: payload}
 	c := x.c
+	c.Exposed = slices.ContainsFunc(x.evidence, func(e seen) bool { return e.label < writ.User })
 	if cite, ok := Cites(p); ok {
 		for i := len(x.evidence) - 1; i >= 0; i-- {
 			e := x.evidence[i]
@@ -104,7 +111,17 @@ func (x *script) propose(tool string, payload []byte) Decision {
 				if x.number[i] == 0 && (cite.Ref == "" && len(c.Captured) == 0 || cite.Ref == e.ref) {
 					x.number[i] = len(x.number) + 1 // it was seen just now
 				}
-				c.Captured = append(c.Captured, Captured{Ref: e.ref, Evidence: fmt.Sprintf("s_one/ev%d", x.number[i]), Label: e.label, Class: e.class, Source: e.source, Verbatim: holds, Whole: holds && wholeIn(e.text, cite.Raw)})
+				c.Captured = append(c.Captured, Captured{Ref: e.ref, Evidence: fmt.Sprintf("s_one/ev%d", x.number[i]), Seen: uint64(x.number[i]), Label: e.label, Class: e.class, Source: e.source, Verbatim: holds, Whole: holds && wholeIn(e.text, cite.Raw)})
+				if e.label == writ.User {
+					c.Captured[len(c.Captured)-1].Offset = max(0, strings.Index(e.text, cite.Raw))
+				}
+				if x.widened && holds {
+					c.Captured[len(c.Captured)-1].Text = quote.Widened(e.text, cite.Raw)
+				}
+				if tool == ToolRemember && holds {
+					last := &c.Captured[len(c.Captured)-1]
+					last.Text, last.Value, last.Whole, last.Offset = e.text, []byte(mustJSON(x.t, cite.Raw)), true, 0
+				}
 			}
 		}
 	}
@@ -118,6 +135,12 @@ func (x *script) propose(tool string, payload []byte) Decision {
 	}
 	x.apply(d)
 	return d
+}
+
+// told remembers a fact.
+func (x *script) told(fact, about string) Decision {
+	x.begin()
+	return x.propose(ToolRemember, []byte(mustJSON(x.t, map[string]string{"text": fact, "about": about})))
 }
 
 // wholeIn reports whether a span stands between other tokens of a text.
@@ -143,16 +166,16 @@ func (x *script) apply(d Decision) {
 			x.made["prop"] = append(x.made["prop"], o.Proposition.ID)
 		case o.Episode != nil:
 			x.made["epi"] = append(x.made["epi"], o.Episode.ID)
-		case o.Belief != nil:
-			x.rules[string(o.Belief.Rule)] = true
 		case o.Test != nil:
 			x.made["test"] = append(x.made["test"], o.Test.ID)
-			x.rules[string(o.Test.Rule)] = true
-		case o.Consolidate != nil:
-			x.rules[string(o.Consolidate.Overflow)] = true
-		case o.Mark != nil && o.Mark.Archived != nil:
-			x.rules[string(*o.Mark.Archived)] = true
+		case o.Erase != nil:
+			for _, n := range o.Erase.Records {
+				x.gone[n] = true
+			}
 		}
+	}
+	for _, c := range d.Outcome.Transitions {
+		x.rules[string(c.Rule)] = true
 	}
 	for _, a := range d.Outcome.Advisories {
 		x.rules[a.Effect] = true
@@ -182,6 +205,26 @@ func (x *script) apply(d Decision) {
 		x.t.Fatalf("%s: %v", b, err)
 	}
 	x.log = append(x.log, record{b, d.Value})
+	switch { // how a state is held changes no answer
+	case e.N%7 == 0:
+		x.s = reopened(x.t, x.s)
+	case e.N%3 == 0:
+		x.s.pack()
+	}
+}
+
+// reopened is a state that was stored and read again.
+func reopened(t testing.TB, s *State) *State {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.Snapshot()(&b); err != nil {
+		t.Fatal(err)
+	}
+	again, err := FromSnapshot(b.Bytes())
+	if err != nil || again.Digest() != s.Digest() {
+		t.Fatalf("what was stored is another state: %v", err)
+	}
+	return again
 }
 
 // replay folds a log again, without the values of the records named.
@@ -215,31 +258,23 @@ func mustJSON(t testing.TB, v any) string {
 
 var ordinals = regexp.MustCompile(`\$(obs|ent|prop|test|epi)([0-9]+)`)
 
-// line does one line of a script and returns what came of it.
-func (x *script) line(l string) string {
-	l = ordinals.ReplaceAllStringFunc(l, func(m string) string {
+// filled is a line with the ids that its ordinals stand for.
+func (x *script) filled(l string) string {
+	return ordinals.ReplaceAllStringFunc(l, func(m string) string {
 		p := ordinals.FindStringSubmatch(m)
 		if n, _ := strconv.Atoi(p[2]); n > 0 && n <= len(x.made[p[1]]) {
 			return x.made[p[1]][n-1]
 		}
 		return p[1] + "_999"
 	})
+}
+
+// line does one line of a script and returns what came of it.
+func (x *script) line(l string) string {
+	l = x.filled(l)
 	word, rest, _ := strings.Cut(l, " ")
 	f := strings.Fields(rest)
 	switch word {
-	case "profile":
-		// A flag behind the name is on: v1 tool_may_supersede_user
-		name, flag, _ := strings.Cut(rest, " ")
-		x.c.Policy = builtinPolicy(x.t, name)
-		if flag != "" {
-			text := regexp.MustCompile(`(?m)^  `+flag+`:\s+false`).ReplaceAllString(string(x.c.Policy.Source()), "  "+flag+": true")
-			p, faults := ParsePolicy("p.yaml", []byte(text))
-			if len(faults) > 0 || p.Hash() == x.c.Policy.Hash() {
-				x.t.Fatal(flag, faults)
-			}
-			x.c.Policy = p
-		}
-		return ""
 	case "mode":
 		x.c.Mode = Mode(rest)
 		return ""
@@ -248,7 +283,7 @@ func (x *script) line(l string) string {
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		x.c.Now = x.zero.Add(hours(h))
+		x.c.Now = x.zero.Add(time.Duration(h * float64(time.Hour)))
 		return ""
 	case "who":
 		x.c.Principal, x.c.Session, x.c.Task = f[0], f[1], f[2]
@@ -272,7 +307,10 @@ func (x *script) line(l string) string {
 		a := r.Answer(x.s.SlotOf(f[0], f[1], []byte(strings.Join(f[2:], " "))))
 		out := string(a.Abstention)
 		for _, v := range a.Values {
-			out += " " + v.ID + " " + string(v.State) + " " + v.Text.Text
+			out += " " + v.ID + " " + string(v.Standing.Status)
+			if v.Quote != nil {
+				out += " " + v.Quote.Text
+			}
 			if v.Object != nil {
 				out += " [" + v.Object.Value + " " + v.Object.Label.String() + " " + mustJSON(x.t, v.Object.Origins) + "]"
 			}
@@ -289,39 +327,43 @@ func (x *script) line(l string) string {
 	case "pending":
 		r := x.reader()
 		return mustJSON(x.t, r.Pending(x.c.Session, x.c.Task, 10))
-	case "search":
-		q := Query{}
-		asked, opts, _ := strings.Cut(rest, " | ")
+	case "recall":
+		var q Ask
+		asked, opts, _ := strings.Cut(rest, "| ")
 		if opts != "" {
 			if err := json.Unmarshal([]byte(opts), &q); err != nil {
 				x.t.Fatal(err)
 			}
 		}
+		q.Query = strings.TrimSpace(asked)
 		r := x.reader()
-		res := r.Search(asked, q)
+		res := r.Recall(q)
 		out := ""
 		for _, f := range res.Items {
-			switch {
-			case f.Proposition != nil:
-				out += fmt.Sprintf(" %s %s %s;", f.Proposition.ID, f.Proposition.State, f.Fused)
-			case f.Observation != nil:
-				out += fmt.Sprintf(" %s trust %d %s;", f.Observation.ID, f.Observation.Level, f.Fused)
-			case f.Entity != nil:
-				out += fmt.Sprintf(" %s %s;", f.Entity.ID, f.Fused)
-			case f.Episode != nil:
-				out += fmt.Sprintf(" %s %s;", f.Episode.ID, f.Fused)
+			out += fmt.Sprintf(" %s %s %q", f.ID, f.Trust, f.Text)
+			for _, t := range []string{f.About, f.Value, f.Note, f.FoundBy} {
+				if t != "" {
+					out += " [" + t + "]"
+				}
 			}
+			out += ";"
 		}
-		for _, w := range res.Withheld {
-			out += fmt.Sprintf(" withheld %d %s;", w.Count, w.Reason)
+		for _, w := range res.HeldBack {
+			out += fmt.Sprintf(" held back %d %s;", w.Count, w.Reason)
 		}
-		return strings.TrimSpace(out + " " + string(res.Abstention))
+		if out += " " + string(res.Abstention); res.Abstention != "" && res.More != "" {
+			out += ": " + res.More
+		}
+		if res.Note != "" {
+			out += " (" + res.Note + ")"
+		}
+		return strings.TrimSpace(out)
 	case "asof":
 		h, err := strconv.ParseFloat(rest, 64)
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		x.asOf = x.zero.Add(hours(h))
+		x.asOf = x.zero.Add(time.Duration(h * float64(time.Hour)))
 		return ""
 	case "now":
 		x.asOf = time.Time{}
@@ -336,6 +378,18 @@ func (x *script) line(l string) string {
 		if x.asSeen {
 			x.number[len(x.evidence)-1] = len(x.number) + 1
 		}
+		return ""
+	case "says":
+		p := strings.Split(rest, " | ")
+		y := newScript(x.t)
+		y.line("seen ev1 " + p[0] + " src " + strings.ReplaceAll(p[1], "⏎", "\n"))
+		d := y.told(p[2], p[3])
+		if d.Outcome.Kept == nil {
+			return tell(d)
+		}
+		return string(y.s.standing(d.Outcome.Kept.ID, 0).Status)
+	case "widened":
+		x.widened = true
 		return ""
 	case "numbers": // as seen: and not as first recorded
 		x.asSeen = true
@@ -356,12 +410,15 @@ func (x *script) line(l string) string {
 			return "rejected " + string(r.Code) + " " + string(r.Reason)
 		}
 		return "proposal " + p.ToolName + " " + string(p.Payload)
+	case "policy":
+		from, to, _ := strings.Cut(rest, " => ")
+		x.c.Policy = changedPolicy(x.t, from, to)
+		return ""
 	case "operator":
-		if x.c.Policy == nil {
-			x.c.Policy = builtinPolicy(x.t, "v1")
-		}
 		command, args, _ := strings.Cut(rest, " ")
-		if command != CommandOpen {
+		if command == CommandOpen && x.c.Policy == nil {
+			x.c.Policy = Builtin()
+		} else if command != CommandOpen {
 			x.begin()
 		}
 		return tell(x.operate(command, []byte(args)))
@@ -384,6 +441,9 @@ func (x *script) line(l string) string {
 func tell(d Decision) string {
 	o := d.Outcome
 	out := string(o.Status)
+	if k := o.Kept; k != nil {
+		out += fmt.Sprintf(" %s %s %q, %s", k.ID, k.Trust, k.Quote, k.Why)
+	}
 	if o.Rejection != nil {
 		out += " " + string(o.Rejection.Code) + " " + string(o.Rejection.Reason)
 		for _, f := range o.Rejection.Failures {
@@ -407,7 +467,7 @@ func tell(d Decision) string {
 		if i == 0 {
 			out += " |"
 		}
-		out += fmt.Sprintf(" %s %s>%s %s %s;", c.Proposition, c.Prior, c.Next, c.Confidence, c.Rule)
+		out += fmt.Sprintf(" %s %s>%s %s;", c.Proposition, c.Prior, c.Next, c.Rule)
 	}
 	return strings.TrimRight(strings.TrimSuffix(out, ";"), " ")
 }
@@ -415,28 +475,13 @@ func tell(d Decision) string {
 func (x *script) show(id string) string {
 	switch prefix, _, _, _ := splitID(id); prefix {
 	case "prop":
-		p := x.s.propositions.get(id)
-		if p == nil {
+		if x.s.propositions.get(id) == nil {
 			return "nothing"
 		}
-		score, tr, _ := x.s.evaluation(x.c.Policy, p, InstantOf(x.c.Now), change{})
-		x.rules[string(tr.Rule)] = true
-		until := "now"
-		if p.ValidTo != nil {
-			until = p.ValidTo.String()
-		}
-		out := fmt.Sprintf("%s at this time %s S %s C %s confidence %s groups %d/%d fresh %s, valid %s to %s", p.Status, tr.Next, score.Support, score.Contradiction,
-			score.Confidence, score.SupportGroups, score.ContradictGroups, score.Freshness, p.ValidFrom, until)
-		if n := x.c.Policy.disputed(p); n > 0 {
-			out += fmt.Sprintf(", disputed by %d", n)
-		}
-		if p.Canonical {
-			out += ", canonical"
-		}
-		if p.Archived != "" {
-			out += ", archived " + string(p.Archived)
-		}
-		return out
+		r := x.reader()
+		st := x.s.standing(id, r.upTo())
+		x.rules[string(st.Rule)] = true
+		return mustJSON(x.t, st)
 	case "obs":
 		return mustJSON(x.t, x.s.observations.get(id))
 	case "ent":
@@ -497,8 +542,11 @@ func TestCases(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if again := replay(t, x.log, nil); again.Digest() != x.s.Digest() {
+			if replay(t, x.log, nil).Digest() != x.s.Digest() {
 				t.Error("the log does not fold to the same state")
+			}
+			if replay(t, x.log, x.gone).Digest() != x.s.Digest() {
+				t.Error("without what was erased the log does not fold to the same state")
 			}
 		})
 	}
@@ -535,7 +583,8 @@ func checkCovered(t *testing.T, reasons map[writ.Reason]bool, rules map[string]b
 		})
 		return out
 	}
-	for _, r := range of("rules.go", func(string) bool { return true }) { // memory.r… too
+	rulesOf := slices.Concat(of("rules.go", func(string) bool { return true }), of("belief.go", func(s string) bool { return strings.HasPrefix(s, "belief.") }))
+	for _, r := range rulesOf { // memory.r… too
 		if !rules[r] {
 			t.Errorf("no case comes to the rule %s", r)
 		}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/writ-project/writ/internal/words"
 )
@@ -20,7 +19,9 @@ import (
 type State struct {
 	namespace string
 	head      uint64
+	inherited uint64 // the newest event of an earlier version
 	latest    Instant
+	seen      uint64 // where in the log the newest recorded evidence stands
 	policy    string
 	mode      Mode
 
@@ -34,8 +35,6 @@ type State struct {
 	links        *table[ref, *ref] // type, from, to
 	tests        *table[Test, *Test]
 	workspaces   *table[Workspace, *Workspace]
-	items        *table[Item, *Item]
-	carry        *table[carryList, *carryList]
 	episodes     *table[Episode, *Episode]
 	sources      *table[Source, *Source]
 	predicates   *table[Predicate, *Predicate]
@@ -43,17 +42,16 @@ type State struct {
 	rates        *table[rate, *rate]
 
 	decided *table[Decided, *Decided]
-	// beliefs only grow. A draft appends to its own.
-	beliefs map[string][]Belief
-
-	// swept is when the last sweep was recorded.
-	swept Instant
-
+	words   *lexicon
 	ix      *indexes
 	isDraft bool
 	// texts is what is found by words, but for the texts of the objects in unread.
 	texts  words.Index
 	unread []string
+	// hearings are questions as they were heard since the newest event, of which
+	// held statements.
+	hearings map[string]*hearing
+	held     int
 	// fresh are the edges a draft made: indexes do not know them yet.
 	fresh []string
 }
@@ -67,62 +65,47 @@ func (r *ref) copied() *ref { c := *r; return &c }
 
 // New returns the state of a namespace without events.
 func New() *State {
+	w := &lexicon{}
 	return &State{
-		observations: newTable[Observation, *Observation](), clients: newTable[ref, *ref](),
-		entities: newTable[Entity, *Entity](), persons: newTable[ref, *ref](), slots: newTable[Slot, *Slot](),
-		propositions: newTable[Proposition, *Proposition](), edges: newTable[Edge, *Edge](), links: newTable[ref, *ref](),
-		tests: newTable[Test, *Test](), workspaces: newTable[Workspace, *Workspace](), items: newTable[Item, *Item](),
-		carry: newTable[carryList, *carryList](), episodes: newTable[Episode, *Episode](), sources: newTable[Source, *Source](),
-		decided: newTable[Decided, *Decided](), predicates: newTable[Predicate, *Predicate](), aliases: newTable[ref, *ref](), rates: newTable[rate, *rate](),
-		beliefs: map[string][]Belief{}, ix: newIndexes(),
+		words: w, observations: newTable[Observation, *Observation](w), clients: newTable[ref, *ref](w),
+		entities: newTable[Entity, *Entity](w), persons: newTable[ref, *ref](w), slots: newTable[Slot, *Slot](w),
+		propositions: newTable[Proposition, *Proposition](w), edges: newTable[Edge, *Edge](w), links: newTable[ref, *ref](w),
+		tests: newTable[Test, *Test](w), workspaces: newTable[Workspace, *Workspace](w),
+		episodes: newTable[Episode, *Episode](w), sources: newTable[Source, *Source](w), decided: newTable[Decided, *Decided](w),
+		predicates: newTable[Predicate, *Predicate](w), aliases: newTable[ref, *ref](w), rates: newTable[rate, *rate](w),
+		ix: newIndexes(w),
 	}
-}
-
-// Swept is when the last sweep was recorded; zero is never.
-func (s *State) Swept() time.Time {
-	if s.swept == 0 {
-		return time.Time{}
-	}
-	return s.swept.Time()
 }
 
 // draft returns a state that reads through to s and keeps its changes.
 func (s *State) draft() *State {
 	return &State{
-		namespace: s.namespace, head: s.head, latest: s.latest, swept: s.swept, policy: s.policy, mode: s.mode,
+		namespace: s.namespace, head: s.head, inherited: s.inherited, seen: s.seen, latest: s.latest, policy: s.policy, mode: s.mode,
 		observations: s.observations.draft(), clients: s.clients.draft(), entities: s.entities.draft(), persons: s.persons.draft(),
 		slots: s.slots.draft(), propositions: s.propositions.draft(), edges: s.edges.draft(), links: s.links.draft(),
-		tests: s.tests.draft(), workspaces: s.workspaces.draft(), items: s.items.draft(), carry: s.carry.draft(),
+		tests: s.tests.draft(), workspaces: s.workspaces.draft(),
 		episodes: s.episodes.draft(), sources: s.sources.draft(), predicates: s.predicates.draft(), aliases: s.aliases.draft(),
-		rates: s.rates.draft(), decided: s.decided.draft(), beliefs: map[string][]Belief{}, ix: s.ix, isDraft: true,
+		rates: s.rates.draft(), decided: s.decided.draft(), words: s.words, ix: s.ix, isDraft: true,
 	}
 }
 
 // merge makes a draft's changes those of its base, s.
 func (s *State) merge(d *State) {
-	s.namespace, s.head, s.latest, s.swept, s.policy, s.mode = d.namespace, d.head, d.latest, d.swept, d.policy, d.mode
-	d.observations.merge()
-	d.clients.merge()
-	d.entities.merge()
-	d.persons.merge()
-	d.slots.merge()
-	d.propositions.merge()
-	d.edges.merge()
-	d.links.merge()
-	d.tests.merge()
-	d.workspaces.merge()
-	d.items.merge()
-	d.carry.merge()
-	d.episodes.merge()
-	d.sources.merge()
-	d.predicates.merge()
-	d.aliases.merge()
-	d.rates.merge()
-	d.decided.merge()
-	for id, b := range d.beliefs {
-		s.beliefs[id] = append(s.beliefs[id], b...)
+	s.namespace, s.head, s.inherited, s.seen, s.latest, s.policy, s.mode = d.namespace, d.head, d.inherited, d.seen, d.latest, d.policy, d.mode
+	for _, t := range d.tables() {
+		t.merge()
 	}
 }
+
+// tables are all tables, in the order in which they are written.
+func (s *State) tables() []stored {
+	return []stored{s.sources, s.predicates, s.aliases, s.observations, s.clients, s.entities, s.persons, s.slots, s.propositions, s.edges, s.links,
+		s.tests, s.workspaces, s.episodes, s.rates, s.decided}
+}
+
+// tableNames are what the tables are called where the state is written out.
+var tableNames = []string{"source", "predicate", "predicate_alias", "observation", "client", "entity", "person", "slot", "proposition", "edge", "link",
+	"test", "workspace", "episode", "rate", "decided"}
 
 // Namespace returns the namespace's name, "" before its first event.
 func (s *State) Namespace() string { return s.namespace }
@@ -142,9 +125,7 @@ var ErrOrder = errors.New("memory: the event is not the next of this namespace")
 
 // Apply makes the state that of one more event. value is what the event's
 // record committed to, nil where it was erased. An event that is not the next,
-// or does not fit the state, is refused and changes nothing. Apply computes no
-// belief: it puts down what the event says, so that a log means the same under
-// every later version and policy.
+// or does not fit the state, is refused and changes nothing.
 func (s *State) Apply(e *Event, value []byte) error {
 	commit, err := s.Prepare(e, value)
 	if err == nil {
@@ -157,7 +138,8 @@ func (s *State) Apply(e *Event, value []byte) error {
 // refuse, and commit, which cannot fail, does the rest. Nothing else may be
 // done to the state in between.
 func (s *State) Prepare(e *Event, value []byte) (commit func(), err error) {
-	if e.N != s.head+1 || s.head > 0 && e.Namespace != s.namespace {
+	// Versions do not fall: an event of an earlier one is not decided again.
+	if e.N != s.head+1 || s.head > 0 && e.Namespace != s.namespace || e.V < EventVersion && s.inherited < s.head {
 		return nil, ErrOrder
 	}
 	if err := e.check(); err != nil {
@@ -174,12 +156,17 @@ func (s *State) Prepare(e *Event, value []byte) (commit func(), err error) {
 	}
 	return func() {
 		s.merge(d)
+		s.hearings, s.held = nil, 0
 		s.index(e)
-		ids := unreadOf(e)
-		s.unread = append(s.unread, ids...)
-		for _, id := range ids { // what was erased is not kept until the next search
-			s.texts.Drop(id)
+		for _, t := range s.ix.tables() {
+			t.settle()
 		}
+		if slices.ContainsFunc(e.Ops, func(o Op) bool { return o.Erase != nil }) {
+			s.pack()
+		}
+		ids := s.Touches(e)
+		s.unread = append(s.unread, ids...)
+		s.texts.Drop(ids...) // what was erased is not kept until the next search
 	}, nil
 }
 
@@ -224,54 +211,13 @@ func (s *State) Encode(w io.Writer) error {
 		Policy    string  `json:"policy"`
 		Mode      Mode    `json:"mode"`
 	}{EventVersion, s.namespace, s.head, s.latest, s.policy, s.mode})
-	for _, t := range []func() error{
-		func() error { return rowsOf(s.sources, "source", line) },
-		func() error { return rowsOf(s.predicates, "predicate", line) },
-		func() error { return rowsOf(s.aliases, "predicate_alias", line) },
-		func() error { return rowsOf(s.observations, "observation", line) },
-		func() error { return rowsOf(s.clients, "client", line) },
-		func() error { return rowsOf(s.entities, "entity", line) },
-		func() error { return rowsOf(s.persons, "person", line) },
-		func() error { return rowsOf(s.slots, "slot", line) },
-		func() error { return rowsOf(s.propositions, "proposition", line) },
-		func() error { return rowsOf(s.edges, "edge", line) },
-		func() error { return rowsOf(s.links, "link", line) },
-		func() error { return rowsOf(s.tests, "test", line) },
-		func() error { return rowsOf(s.workspaces, "workspace", line) },
-		func() error { return rowsOf(s.items, "item", line) },
-		func() error { return rowsOf(s.carry, "carry", line) },
-		func() error { return rowsOf(s.episodes, "episode", line) },
-		func() error { return rowsOf(s.rates, "rate", line) },
-		func() error { return rowsOf(s.decided, "decided", line) },
-		func() error {
-			ids := make([]string, 0, len(s.beliefs))
-			for id := range s.beliefs {
-				ids = append(ids, id)
-			}
-			slices.SortFunc(ids, compareID)
-			for _, id := range ids {
-				for _, b := range s.beliefs[id] {
-					if err := line("belief", id, b); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		},
-		func() error { return flush(0) },
-	} {
+	for i, t := range s.tables() {
 		if err == nil {
-			err = t()
+			err = t.each(func(key string, row any) error { return line(tableNames[i], key, row) })
 		}
+	}
+	if err == nil {
+		err = flush(0)
 	}
 	return err
-}
-
-func rowsOf[T any, P row[T]](t *table[T, P], name string, line func(table, key string, v any) error) error {
-	for _, k := range t.keys() {
-		if err := line(name, k, t.rows[k]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -2,6 +2,9 @@ package memory
 
 import (
 	"cmp"
+	"encoding/binary"
+	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,16 +17,31 @@ type row[T any] interface {
 	copied() *T
 }
 
-// A table holds rows by key. A table over a base is a draft: it reads through
-// to the base and keeps what was changed to itself, until it is merged. So a
-// proposal is judged on a state it has changed already, and a rejected one has
-// changed nothing.
-type table[T any, P row[T]] struct {
-	base *table[T, P]
-	rows map[string]*T
+// stored is a table of whatever rows.
+type stored interface {
+	merge()
+	settle()
+	pack()
+	each(func(key string, row any) error) error
+	parts() *pack
 }
 
-func newTable[T any, P row[T]]() *table[T, P] { return &table[T, P]{rows: map[string]*T{}} }
+// A table holds rows by key: those that changed lately as they are, the others in
+// a pack. A table over a base is a draft: it reads through to the base and keeps
+// what was changed to itself, until it is merged. So a proposal is judged on a
+// state it has changed already, and a rejected one has changed nothing.
+type table[T any, P row[T]] struct {
+	base   *table[T, P]
+	rows   map[string]*T
+	packed pack
+	words  *lexicon
+	// seen are rows of the pack that were read lately.
+	seen map[string]*T
+}
+
+func newTable[T any, P row[T]](words *lexicon) *table[T, P] {
+	return &table[T, P]{rows: map[string]*T{}, words: words}
+}
 
 func (t *table[T, P]) draft() *table[T, P] { return &table[T, P]{base: t} }
 
@@ -33,17 +51,49 @@ func (t *table[T, P]) get(key string) *T {
 		if r, ok := t.rows[key]; ok {
 			return r
 		}
+		if len(t.packed.at) > 0 {
+			return t.unpacked(key)
+		}
 	}
 	return nil
+}
+
+// mostSeen bounds how many rows are kept because they were read.
+const mostSeen = 1024
+
+func (t *table[T, P]) unpacked(key string) *T {
+	if r, ok := t.seen[key]; ok {
+		return r
+	}
+	i, ok := t.packed.find(key)
+	if !ok {
+		return nil
+	}
+	_, row := t.packed.entry(i)
+	r := t.decode(row)
+	if t.seen == nil || len(t.seen) >= mostSeen {
+		t.seen = map[string]*T{}
+	}
+	t.seen[key] = r
+	return r
+}
+
+func (t *table[T, P]) decode(row []byte) *T {
+	r := new(T)
+	d := decoder{lexicon: t.words, b: row}
+	if d.value(reflect.ValueOf(r).Elem(), false); d.bad || len(d.b) > 0 {
+		panic(errPack) // what is stored comes with a MAC
+	}
+	return r
 }
 
 // edit returns a row to change, nil if there is none.
 func (t *table[T, P]) edit(key string) *T {
 	r, ok := t.rows[key]
-	if ok || t.base == nil {
+	if ok {
 		return r
 	}
-	if r = t.base.get(key); r != nil {
+	if r = t.get(key); r != nil {
 		r = P(r).copied()
 		t.put(key, r)
 	}
@@ -62,17 +112,79 @@ func (t *table[T, P]) merge() {
 	for k, r := range t.rows {
 		t.base.rows[k] = r
 	}
+	t.base.settle()
 }
 
-// keys returns the keys of a table without a base, by number where they are
-// ids, else bytewise.
+// Rows stay as they are until there are some thousands, and a part of those in the
+// pack: each is packed a bounded number of times.
+const (
+	mostLoose = 4096
+	loosePart = 16
+)
+
+func (t *table[T, P]) settle() {
+	if len(t.rows) >= mostLoose+len(t.packed.at)/loosePart {
+		t.pack()
+	}
+}
+
+// pack packs all rows. What stood in a row that was changed since is not kept.
+func (t *table[T, P]) pack() {
+	if len(t.rows) == 0 {
+		return
+	}
+	old := t.packed
+	next := pack{data: make([]byte, 0, len(old.data)+len(old.data)/loosePart), at: make([]uint32, 0, len(old.at)+len(t.rows))}
+	done := 0
+	for _, key := range slices.Sorted(maps.Keys(t.rows)) {
+		i, there := old.find(key)
+		next.take(&old, done, i)
+		if done = i; there {
+			done++
+		}
+		r := reflect.ValueOf(t.rows[key]).Elem()
+		next.at = append(next.at, uint32(len(next.data)))
+		next.data = append(binary.AppendUvarint(next.data, uint64(len(key))), key...)
+		next.data = t.words.encode(next.data, r, false)
+	}
+	next.take(&old, done, len(old.at))
+	t.packed, t.rows, t.seen = next, map[string]*T{}, nil
+}
+
+// parts is the pack, which holds all rows after pack.
+func (t *table[T, P]) parts() *pack { return &t.packed }
+
+// keys returns the keys of a table, without those of its base, by number where they
+// are ids, else bytewise.
 func (t *table[T, P]) keys() []string {
-	out := make([]string, 0, len(t.rows))
+	out := make([]string, 0, len(t.packed.at)+len(t.rows))
+	for i := range t.packed.at {
+		k, _ := t.packed.entry(i)
+		if _, ok := t.rows[string(k)]; !ok {
+			out = append(out, string(k))
+		}
+	}
 	for k := range t.rows {
 		out = append(out, k)
 	}
 	slices.SortFunc(out, compareID)
 	return out
+}
+
+// each yields the rows of a table without a base in the order of keys, to be read.
+func (t *table[T, P]) each(f func(key string, row any) error) error {
+	for _, k := range t.keys() {
+		r := t.rows[k]
+		if r == nil {
+			i, _ := t.packed.find(k)
+			_, row := t.packed.entry(i)
+			r = t.decode(row)
+		}
+		if err := f(k, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // An id is a prefix, the number of the record that made the object and, for

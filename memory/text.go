@@ -47,8 +47,8 @@ func trigrams(name string) []string {
 	return slices.Compact(out)
 }
 
-// jaccard is |a∩b| / |a∪b| of two sorted sets, in millionths, rounded down.
-func jaccard(a, b []string) Micro {
+// jaccard is |a∩b| / |a∪b| of two sorted sets, in percent, rounded down.
+func jaccard(a, b []string) Percent {
 	both := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch c := strings.Compare(a[i], b[j]); {
@@ -63,7 +63,7 @@ func jaccard(a, b []string) Micro {
 		}
 	}
 	if all := len(a) + len(b) - both; all > 0 {
-		return Micro(int64(both) * int64(One) / int64(all))
+		return Percent(both * 100 / all)
 	}
 	return 0
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -19,6 +20,8 @@ type Moment struct {
 	State Status `json:"state,omitempty"`
 	Rule  Rule   `json:"rule_id,omitempty"`
 	Text  *Data  `json:"text,omitempty"`
+
+	place int // among those of its record
 }
 
 // Timeline tells what happened to an entity or a slot, in the order of the
@@ -31,39 +34,35 @@ func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more
 	case isID("slot", id) && s.slots.get(id) != nil:
 		props = s.slots.get(id).Propositions
 	case isID("ent", id):
-		props = s.ix.about[s.resolve(id)]
+		props = s.ix.about.of(s.resolve(id))
 		if s.resolve(id) != id {
-			props = slices.Concat(props, s.ix.about[id])
+			props = slices.Concat(props, s.ix.about.of(id))
 		}
 	case isID("prop", id) && s.propositions.get(id) != nil:
 		props = []string{id}
 	}
 	props = slices.Compact(slices.SortedFunc(slices.Values(props), compareID))
 	seen := map[string]bool{}
-	number := func(id string) uint64 { _, n, _, _ := splitID(id); return n }
-	for _, pid := range props {
-		p := s.propositions.get(pid)
-		text := data(p.Text, max(0, p.supportLevel()), writ.Model, 500)
-		out = append(out, Moment{Record: number(pid), At: p.CreatedAt, What: "value", ID: pid, Text: &text})
+	for i, pid := range props {
+		p, place := s.propositions.get(pid), 3*i
+		text := r.caption(p)
+		out = append(out, Moment{Record: number(pid), At: p.CreatedAt, What: "value", ID: pid, Text: &text, place: place})
 		if p.Gone {
-			out = append(out, Moment{Record: number(pid), At: p.CreatedAt, What: "erased", ID: pid})
-		}
-		for _, b := range s.beliefs[pid] {
-			out = append(out, Moment{Record: b.Record, At: b.At, What: "belief", ID: pid, State: b.Next, Rule: b.Rule})
+			out = append(out, Moment{Record: number(pid), At: p.CreatedAt, What: "erased", ID: pid, place: place})
 		}
 		for _, ed := range s.edgesAt(pid) {
 			n := number(ed.ID)
-			out = append(out, Moment{Record: n, At: s.decided.get(mintID("dec", n, 1)).At, What: string(ed.Type), ID: ed.From, Other: pid})
+			out = append(out, Moment{Record: n, At: s.decided.get(mintID("dec", n, 1)).At, What: string(ed.Type), ID: ed.From, Other: pid, place: place + 2})
 			if !ed.Active() {
 				if d := s.decided.get(ed.ResolvedBy); d != nil {
-					out = append(out, Moment{Record: d.N, At: d.At, What: "resolved", ID: ed.From, Other: pid})
+					out = append(out, Moment{Record: d.N, At: d.At, What: "resolved", ID: ed.From, Other: pid, place: place + 2})
 				}
 			}
 			if o := s.observations.get(ed.From); o != nil && !seen[o.ID] {
 				seen[o.ID] = true
-				m := Moment{Record: number(o.ID), At: o.RecordedAt, What: "observation", ID: o.ID}
+				m := Moment{Record: number(o.ID), At: o.RecordedAt, What: "observation", ID: o.ID, place: place + 2}
 				if o.Status == Ingested {
-					d := data(o.Raw, o.Level, o.labelFor(r.Principal), 500)
+					d := r.quoted(o, p)
 					m.Text = &d
 				} else {
 					m.What = string(o.Status)
@@ -72,20 +71,85 @@ func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more
 			}
 		}
 	}
-	out = slices.DeleteFunc(out, func(m Moment) bool { return m.Record < from })
-	slices.SortStableFunc(out, func(a, b Moment) int {
-		switch {
-		case a.Record < b.Record:
-			return -1
-		case a.Record > b.Record:
-			return 1
-		}
-		return 0
-	})
+	ordered := func() {
+		out = slices.DeleteFunc(out, func(m Moment) bool { return m.Record < from })
+		slices.SortStableFunc(out, func(a, b Moment) int { return cmp.Or(cmp.Compare(a.Record, b.Record), cmp.Compare(a.place, b.place)) })
+	}
+	ordered()
+	last := s.head // beyond which nothing is told
+	if limit > 0 && len(out) > limit {
+		last = out[limit].Record
+	}
+	out = append(out, r.beliefs(props, from, last)...)
+	ordered()
 	if limit > 0 && len(out) > limit {
 		return out[:limit], true
 	}
 	return out, false
+}
+
+// mostTurns bounds how many statements a timeline hears to tell how claims came to
+// stand.
+const mostTurns = 20_000
+
+// beliefs are how claims came to stand otherwise from a record on up to another:
+// the newest of that, where it takes too long to find all.
+func (r *Reader) beliefs(props []string, from, last uint64) (out []Moment) {
+	s := r.State
+	left, of := mostTurns, map[string][]uint64{}
+	for i, pid := range slices.Backward(props) {
+		p := s.propositions.get(pid)
+		key := cmp.Or(p.Slot, pid)
+		turns, known := of[key]
+		if !known {
+			turns, left = s.turns(p, from, last, left)
+			of[key] = turns
+		}
+		_, made, _, _ := splitID(pid)
+		was := Status("")
+		for _, n := range turns {
+			if n < made {
+				continue
+			}
+			if st := s.standing(pid, upTo(n)); st.Status != was {
+				was = st.Status
+				out = append(out, Moment{Record: n, At: s.decided.get(mintID("dec", n, 1)).At, What: "belief", ID: pid, State: st.Status, Rule: st.Rule, place: 3*i + 1})
+			}
+		}
+	}
+	return out
+}
+
+// turns are the records at which a claim, or another of its question, may have
+// come to stand otherwise: from the last before a record on up to another, and of
+// those as many of the newest as left statements to be heard allow.
+func (s *State) turns(p *Proposition, from, last uint64, left int) ([]uint64, int) {
+	ids := []string{p.ID}
+	if sl := s.slots.get(p.Slot); sl != nil {
+		ids = sl.Propositions
+	}
+	var out []uint64
+	statements := 1
+	at := func(id string) {
+		if _, n, _, ok := splitID(id); ok && n <= last {
+			out = append(out, n)
+		}
+	}
+	for _, id := range ids {
+		at(id)
+		for _, ed := range s.edgesAt(id) {
+			at(ed.ID)
+			at(ed.ResolvedBy)
+			statements++
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	if i, _ := slices.BinarySearch(out, from); i > 0 {
+		out = out[i-1:]
+	}
+	out = out[max(0, len(out)-left/statements):]
+	return out, left - len(out)*statements
 }
 
 // Pending is what waits for somebody.
@@ -94,52 +158,26 @@ type Pending struct {
 	Mode      Mode      `json:"mode"`
 	Contested []View    `json:"contested"`
 	Tests     []*Test   `json:"open_tests"`
-	Carried   []string  `json:"carried_over"`
 	Rejected  []Decided `json:"last_rejections"`
-	// New is how many observations came since the last consolidation, Due at
-	// how many one is due.
-	New int `json:"new_observations"`
-	Due int `json:"consolidation_due_at"`
 }
 
 // Pending reads what waits: in one task, or with an empty session in all.
 func (r *Reader) Pending(session, task string, limit int) Pending {
 	s := r.State
-	p := Pending{Notice: Notice, Mode: s.mode, Contested: []View{}, Tests: []*Test{}, Carried: []string{}, Rejected: []Decided{}, Due: int(r.Policy.Consolidation.Cadence)}
-	key := join(session, task)
-	var props, tests []string
-	if session != "" {
-		for _, it := range s.itemsOf(key) {
-			props = append(props, it.Proposition)
-		}
-		tests = slices.Clone(s.ix.taskTests[key])
-		for _, id := range s.ix.forecasts {
-			for _, t := range s.ix.testsOf[id] { // whoever asks may know what came of it
-				tests = addOnce(tests, t)
-			}
-		}
-		if w := s.workspaces.get(key); w != nil {
-			p.New = w.NewSince
-		}
-	} else {
+	p := Pending{Notice: Notice, Mode: s.mode, Contested: []View{}, Tests: []*Test{}, Rejected: []Decided{}}
+	props, tests := s.ix.taskClaims.of(join(session, task)), s.ix.taskTests.of(join(session, task))
+	if session == "" {
 		props, tests = s.propositions.keys(), s.tests.keys()
 	}
 	for _, id := range props {
-		if pr := s.propositions.get(id); pr.Status == Contested && pr.Open() && len(p.Contested) < limit {
+		if len(p.Contested) < limit && s.standing(id, 0).Status == Contested {
 			v, _ := r.View(id)
 			p.Contested = append(p.Contested, v)
 		}
 	}
 	for _, id := range tests {
-		if t := s.tests.get(id); t.Status == TestProposed && len(p.Tests) < limit {
+		if t := s.tests.get(id); t.Status == TestProposed && t.ExpiresAt >= InstantOf(r.Now) && len(p.Tests) < limit {
 			p.Tests = append(p.Tests, t.copied())
-		}
-	}
-	if l := s.carry.get("carry"); l != nil {
-		for _, c := range l.Items {
-			if len(p.Carried) < limit {
-				p.Carried = append(p.Carried, c.Proposition)
-			}
 		}
 	}
 	for n := s.head; n > 0 && len(p.Rejected) < limit && s.head-n < 1000; n-- {
@@ -149,4 +187,10 @@ func (r *Reader) Pending(session, task string, limit int) Pending {
 		}
 	}
 	return p
+}
+
+// number is that of the record by which what has an id was made.
+func number(id string) uint64 {
+	_, n, _, _ := splitID(id)
+	return n
 }

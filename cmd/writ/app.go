@@ -69,7 +69,8 @@ type files struct {
 	now       *files // in force at the gateway that was started: what is reloaded of them is
 
 	logins   *login.Store
-	terminal *terminal // of the command whose calls these are, nil for none
+	nearness *memoryserver.Nearness // of the memory, once it is mounted; nil for none
+	terminal *terminal              // of the command whose calls these are, nil for none
 
 	broken <-chan struct{} // of the log, once it is open
 }
@@ -133,7 +134,7 @@ func (f *flags) readConfig() (*files, error) {
 	if out.screen, err = config.ReadScreen(cfg.Screen); err != nil {
 		return nil, err
 	}
-	if cfg.Memory.Given() {
+	if cfg.Memory.MountedAt(f.only) {
 		out.memory = &cfg.Memory
 	}
 	out.host = hook.Named(cfg.Host)
@@ -293,13 +294,13 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 	}
 	if o.memory != nil {
 		var s *memoryserver.Server
-		if s, err = mountMemory(ctx, st, o.memory); errors.Is(err, audit.ErrAltered) {
+		if s, err = mountMemory(ctx, o.state, st, o.memory); errors.Is(err, audit.ErrAltered) {
 			log.Error("what the memory rests on was altered on disk: it is closed, find out by whom (writ audit verify)", "error", err)
 		} else if err != nil {
 			st.Close()
 			return nil, nil, err
 		}
-		opts.Inside, opts.Namespace = s, o.memory.Namespace
+		opts.Inside, opts.Namespace, o.nearness = s, o.memory.Namespace, s.Nearness()
 	}
 	g, err = gateway.New(opts)
 	if err == nil {

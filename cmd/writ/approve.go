@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,7 +76,7 @@ func approveCommand() *cobra.Command {
 	}, "state", "json")
 	c.Flags().BoolVar(&yes, "yes", false, "allow it, this once")
 	c.Flags().BoolVar(&no, "no", false, "refuse it")
-	c.Flags().StringVar(&keep, "keep", "", "and keep from now on `WHAT` is offered: source; ours, where our own people alone can write there; closed, where they alone can add to the collection; or value")
+	c.Flags().StringVar(&keep, "keep", "", "and keep from now on `WHAT` is offered: source; server, where the server alone gives what stands there; ours, where our own people alone can write there; closed, where they alone can add to the collection; or value")
 	return c
 }
 
@@ -198,7 +199,7 @@ func (w *waiting) answer(ctx context.Context, out io.Writer, a approval.Answer) 
 		fmt.Fprintf(out, "%s: on record\n", word[a.Yes])
 		kept(out, r.Lines)
 		if r.Error != "" {
-			return true, cli.Fail(cli.ExitData, "writ grown list", "%s", cli.OneLine(r.Error, 200))
+			return true, cli.Fail(cli.ExitData, "writ reload", "%s", cli.OneLine(r.Error, 200))
 		}
 		return true, nil
 	case status == http.StatusConflict && r.By != "":
@@ -215,7 +216,7 @@ func kept(out io.Writer, lines []policy.Grown) {
 		return
 	}
 	for _, g := range lines {
-		fmt.Fprintf(out, "from now on: %s\n", grownLine(g))
+		theirs(out, "from now on: ", grownLine(g), 0)
 	}
 	fmt.Fprintln(out, "writ grown list --config FILE shows it, and writ grown remove takes it back")
 }
@@ -284,6 +285,40 @@ func readAnswer(in *lines, out io.Writer, q *approval.Shown) (a approval.Answer,
 	return approval.Answer{}, cli.Fail(cli.ExitUsage, "writ approve "+q.ID+" --no", "neither yes nor no: the question stays open")
 }
 
+// What a person answers to who can write a field, or add to a collection.
+const onlyOurs, anyone, onlyGiven = "1", "2", "3"
+
+// whoCan asks it. That the server alone gives what stands in a field is half an answer:
+// strangers may have it do so.
+func whoCan(ask func(format string, args ...any) (string, error), can string, given bool) (string, error) {
+	const others = "[1] only our own people   [2] anyone   %s[Enter] I do not know > "
+	third := ""
+	if given {
+		third = "[3] nobody: the server itself gives it, as the number of a ticket   "
+	}
+	who, err := ask("Who can %s?  "+others, can, third)
+	if err == nil && given && who == onlyGiven {
+		if who, err = ask("And who can have the server give one, as by opening a ticket, wherever the agent may look?  "+others, ""); err == nil && who == onlyOurs {
+			return onlyGiven, nil
+		}
+		return anyone, err
+	}
+	return who, err
+}
+
+// whatIsGiven is of which fields the third answer may be given.
+func whatIsGiven(offers []approval.Offer) map[string]bool {
+	given := map[string]bool{}
+	for _, o := range offers {
+		for _, g := range o.Lines {
+			for _, can := range approval.WhoCan([]policy.Grown{g}) {
+				given[can] = given[can] || g.Writes == policy.WritesServer
+			}
+		}
+	}
+	return given
+}
+
 // readKeep asks what is kept from now on of a call, "" for nothing: the lines it shows,
 // and who can write there first where only he knows. Nothing but a plain yes keeps
 // anything, typed after they were shown.
@@ -294,17 +329,27 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 		line, err := in.ReadString('\n')
 		return strings.ToLower(strings.TrimSpace(line)), err
 	}
-offers:
+	who := map[string]string{} // can, as he said
+	given := whatIsGiven(q.FromNowOn)
 	for _, o := range q.FromNowOn {
 		why := "From now on for this field from this source, without a question?"
+		knows := true
 		for _, can := range approval.WhoCan(o.Lines) {
-			who, err := ask("Who can %s?  [1] only our own people   [2] anyone   [Enter] I do not know > ", can)
-			if err != nil {
-				return "", err
+			if _, said := who[can]; !said {
+				if who[can], err = whoCan(ask, can, given[can]); err != nil {
+					return "", err
+				}
 			}
-			if who != "1" {
-				continue offers
+			needs := []string{onlyOurs, onlyGiven} // what the server gives to our own people alone strangers do not write
+			if given[can] && o.Keep == approval.KeepServer {
+				needs = needs[1:]
 			}
+			if knows = slices.Contains(needs, who[can]); !knows {
+				break
+			}
+		}
+		if !knows {
+			continue
 		}
 		switch o.Keep {
 		case approval.KeepClosed:
@@ -317,7 +362,8 @@ offers:
 		}
 		fmt.Fprintln(out, why)
 		for _, g := range o.Lines {
-			fmt.Fprintf(out, "  %s\n      %s\n", grownLine(g), grownText(g))
+			theirs(out, "  ", grownLine(g), 0)
+			theirs(out, "      ", grownText(g), 0)
 		}
 		if server, _, _ := strings.Cut(string(o.Lines[0].From), "/"); o.Keep == approval.KeepOurs && server == q.Server {
 			fmt.Fprintf(out, "A call that sends %s words of the agent's beside it makes later sessions ask again, until you looked at what\n"+

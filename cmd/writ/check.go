@@ -10,6 +10,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/policy"
 )
@@ -165,7 +166,7 @@ func (f *flags) check() (out checked, err error) {
 		}
 	}
 	if out.OK = err == nil; out.OK {
-		out.Warnings, out.Contracts = append(out.Warnings, p.Warnings...), len(p.Contracts)
+		out.Warnings, out.Contracts = append(out.Warnings, draft.Unreviewed(p.Source, p.Warnings)...), len(p.Contracts)
 	}
 	return out, err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -46,6 +45,7 @@ type connectServer struct {
 	Tools     *int     `json:"tools,omitempty"`
 	Contract  string   `json:"contract,omitempty"`    // what holds of its tools
 	Stay      []string `json:"credentials,omitempty"` // variables that stay in the client's file
+	Args      []string `json:"arguments,omitempty"`   // that look like credentials, and cannot be moved
 	Left      string   `json:"left,omitempty"`        // why it was left alone
 }
 
@@ -171,6 +171,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 		s := &all[i]
 		line := connectServer{Name: s.Name, Left: s.Left, Connected: s.Ours}
 		line.Stay = unsealed(s)
+		_, line.Args = s.Credentials()
 		if s.Left == "" {
 			if line.Server, line.Left = w.add(s); line.Left == "" {
 				line.Connected = true
@@ -203,7 +204,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 	if p.project && !f.dry {
 		// Whoever wrote the project chose these commands.
 		for _, s := range probes {
-			fmt.Fprintf(c.ErrOrStderr(), "  %s: %s\n", s.Name, cli.Printable(cmp.Or(strings.Join(s.Command, " "), s.URL)))
+			fmt.Fprintf(c.ErrOrStderr(), "  %s: %s\n", s.Name, cli.Printable(strings.TrimSpace(strings.Join(clients.Shown(append(slices.Clone(s.Command), s.URL)), " "))))
 		}
 		if err := confirm(c, yes, "Start these servers of the project, to read their tools?"); err != nil {
 			return err
@@ -409,6 +410,7 @@ func (r *connectReport) print(w io.Writer, p *place) {
 		when(w, len(s.Stay) > 0 && s.Left == "", " %s stays in this file", cli.OneLine(strings.Join(s.Stay, ", "), 200))
 		when(w, s.Left != "", " left alone: %s", cli.OneLine(s.Left, 300))
 		when(w, s.Contract != "" && s.Left == "", "\n%19s%s", "", s.Contract)
+		when(w, len(s.Args) > 0 && s.Left == "", "\n%19sits arguments hold %s, which any process of this account can read, here and in writ.yaml;\n%19sif it reads a variable instead, set that in its env and connect it anew", "", cli.OneLine(strings.Join(s.Args, ", "), 200), "")
 		fmt.Fprintln(w)
 	}
 	if len(r.Diff) > 0 {

@@ -21,8 +21,8 @@ import (
 // is sealed with it.
 
 // movable are the credentials of servers that run behind Writ, or are about to, and are
-// values of theirs, by server and variable.
-type movable map[[2]string]bool
+// values of theirs, by server and variable; each as the client's file calls it.
+type movable map[[2]string]string
 
 // movable reads them off the file.
 func (w *wiring) movable(all []clients.Server) movable {
@@ -30,8 +30,8 @@ func (w *wiring) movable(all []clients.Server) movable {
 	for i := range all {
 		s := &all[i]
 		for _, name := range unsealed(s) {
-			if variable, value := credential(s, name); w.serverOf(s.Name) != "" && !w.layout.TOML && !reference.MatchString(value) {
-				out[[2]string{s.Name, variable}] = true
+			if variable, value := credential(s, name); w.serverOf(s.Name) != "" && !reference.MatchString(value) {
+				out[[2]string{s.Name, variable}] = name
 			}
 		}
 	}
@@ -69,8 +69,8 @@ func (w *wiring) serverOf(name string) string {
 // String names them, and shows no value.
 func (m movable) String() string {
 	var names []string
-	for k := range m {
-		names = append(names, cli.OneLine(k[1], 60)+" of "+cli.OneLine(k[0], 60))
+	for k, name := range m {
+		names = append(names, cli.OneLine(name, 60)+" of "+cli.OneLine(k[0], 60))
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
@@ -102,7 +102,7 @@ func (w *wiring) sealing(f *flags, m movable) (func(file []byte) ([]byte, error)
 	store, done, failed := logins(dir), map[[3]string]string{}, error(nil)
 	return func(file []byte) ([]byte, error) {
 		out, err := w.layout.Revalue(file, func(server, variable, value, written string) (string, bool) {
-			if !m[[2]string{server, variable}] || login.Sealed(value) {
+			if m[[2]string{server, variable}] == "" || login.Sealed(value) {
 				return "", false
 			}
 			key := [3]string{server, variable, written}

@@ -224,7 +224,11 @@ func (w *wiring) drop(rep *connectReport, name string, why error) {
 			delete(w.added, s.Name)
 			delete(w.texts, name)
 			delete(w.servers, name)
-			s.Left, s.Server, s.Connected = "it cannot be reached: "+cli.OneLine(why.Error(), 200), "", false
+			said, cannot := strings.CutPrefix(why.Error(), "server "+name+" cannot be reached")
+			if !cannot {
+				said = ": " + said
+			}
+			s.Left, s.Server, s.Connected = "it cannot be reached"+cli.OneLine(said, 200), "", false
 		}
 	}
 }

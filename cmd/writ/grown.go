@@ -32,7 +32,7 @@ func grownList() *cobra.Command {
 			}
 			return f.show(c, append([]policy.Grown{}, p.Grown...), func(w io.Writer) {
 				for i, g := range p.Grown {
-					fmt.Fprintf(w, "%4d  %s  (%s, %s)\n", i+1, grownLine(g), cli.OneLine(g.By, 60), cli.OneLine(g.At, 40))
+					theirs(w, fmt.Sprintf("%4d  ", i+1), fmt.Sprintf("%s  (%s, %s)", grownLine(g), cli.OneLine(g.By, 60), cli.OneLine(g.At, 40)), 0)
 				}
 			})
 		},
@@ -72,7 +72,8 @@ func grownRemove() *cobra.Command {
 				return cli.Fail(cli.ExitIO, "", "the file cannot be written: %w", err)
 			}
 			return f.show(c, removed{p.Grown[n-1]}, func(w io.Writer) {
-				fmt.Fprintf(w, "taken back: %s\ntry: writ reload\n", grownLine(p.Grown[n-1]))
+				theirs(w, "taken back: ", grownLine(p.Grown[n-1]), 0)
+				fmt.Fprintln(w, "try: writ reload")
 			})
 		},
 	}, "config", "json")
@@ -105,13 +106,18 @@ func grownLine(g policy.Grown) string {
 	case g.Closed != "":
 		return "our own people alone make members of the collection " + cli.OneLine(g.Closed, 80)
 	case g.Call != nil:
-		return cli.OneLine(g.Tool, 200) + " may be called with " + cli.OneLine(string(g.Call), 200)
+		words := ""
+		if len(g.Texts) > 0 {
+			words = " and any words in " + cli.OneLine(strings.Join(g.Texts, ", "), 200)
+		}
+		return cli.OneLine(g.Tool, 200) + " may be called with " + cli.OneLine(string(g.Call), 200) + words
 	case g.Writes != "":
 		where := ""
 		if g.In == policy.InText {
 			where = " in its text"
 		}
-		return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + cli.OneLine(g.From, 200) + " returned" + where + ", where our own people alone write"
+		who := map[string]string{policy.WritesOurs: "where our own people alone write", policy.WritesServer: "which the server alone gives"}[g.Writes]
+		return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + cli.OneLine(g.From, 200) + " returned" + where + ", " + who
 	case g.From != "":
 		return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + cli.OneLine(g.From, 200) + " returned"
 	}

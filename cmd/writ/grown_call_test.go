@@ -82,7 +82,7 @@ tools:
 			kept = append(kept, string(o.Keep)+" "+line.Writes+string(strictjson.Compact(line.Call)))
 		}
 	}
-	if got := strings.Join(kept, ", "); got != `ours ours, value {"id":"INC-1042"}` {
+	if got := strings.Join(kept, ", "); got != `server server, ours ours, value {"id":"INC-1042"}` {
 		t.Fatalf("offered %s", got)
 	}
 	if code := onTerminal(t, "", nil, "approve", qs[0].ID, "--yes", "--keep", "value", "--state", g.state).exits(); code != 0 {

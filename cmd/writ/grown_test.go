@@ -273,6 +273,47 @@ func TestGrownHere(t *testing.T) {
 	}
 }
 
+// TestGrownByTwo: two gateways have one file. What a person kept at one of them, the other
+// takes up where he keeps something there, and nothing else that changed in the files.
+func TestGrownByTwo(t *testing.T) {
+	g := newGrowth(t)
+	serving(t, "--state", g.state, "--config", g.config)
+	keeps := func(tool, arguments, keep string, theirs ...string) string {
+		t.Helper()
+		s := onTerminal(t, "", nil, append(append([]string{"call", "--state", g.state, "--session", "demo"}, theirs...), tool, arguments)...)
+		s.expect(`\[n\] no`)
+		s.press("f" + enter)
+		if keep == "ours" {
+			s.expect(`I do not know`)
+			s.press("1" + enter)
+		}
+		s.expect(`\[Enter\] no`)
+		s.press("y" + enter)
+		s.exits()
+		return s.all()
+	}
+	if out := keeps("fetch_policy", `{"id":"POL-014"}`, "ours", "--config", g.config); !strings.Contains(out, "from now on: ") { // a gateway of its own
+		t.Fatal(out)
+	}
+	if out := keeps("fetch_document", `{"id":"doc-c56d17"}`, "ours"); !strings.Contains(out, "from now on: ") || strings.Contains(out, "nothing was kept") {
+		t.Error(out)
+	}
+	if n := strings.Count(g.file(), "\n"); n < 3 {
+		t.Errorf("%d lines: %s", n, g.file())
+	}
+	if out, code := piped77(t, "", "call", "--state", g.state, "--session", "demo", "fetch_policy", `{"id":"POL-021"}`); code != 0 {
+		t.Errorf("what the other kept is not in force: %d %s", code, out)
+	}
+	file := filepath.Join(filepath.Dir(g.config), "policy.yaml")
+	kept := g.file()
+	if err := os.WriteFile(file, []byte(growing+"# another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := keeps("close_ticket", `{"id":"INC-1042","resolution":"fixed"}`, ""); !strings.Contains(out, "nothing was kept") || !strings.Contains(out, "writ reload comes first") || g.file() != kept {
+		t.Error(out)
+	}
+}
+
 // TestGrownElsewhere: the same by writ watch and writ approve at another terminal, of
 // a gateway that runs: it has the line in force at once, and takes it from nobody who
 // may not answer, once, and not where the file was changed meanwhile.
@@ -413,4 +454,53 @@ func TestWatchFirst(t *testing.T) {
 	}
 	w.press("\x03")
 	w.exits()
+}
+
+// TestGrownGiven: the third answer, that nobody writes a field because the server gives
+// what stands there. It keeps something only where strangers cannot have it do so, here and
+// of what was learned.
+func TestGrownGiven(t *testing.T) {
+	who, and := `Who can write example/search_policies#/policies/\*/id\?(?s:.*)\[3\] nobody(?s:.*)I do not know`, `who can have the server give one(?s:.*)I do not know`
+	for _, c := range []struct {
+		name  string
+		typed []string // each with what is shown before it
+		grows string
+	}{
+		{"the server", []string{who, "3", and, "1", `from this source(?s:.*)which the server alone gives(?s:.*)\[Enter\] no`, "y"}, `"from":"example/search_policies#/policies/*/id","writes":"server"`},
+		{"and anyone has it do so", []string{who, "3", and, "2", `exact value alone(?s:.*)\[Enter\] no`, "", `\[n\] no`, "n"}, ""},
+		{"and nobody knows who", []string{who, "3", and, "", `exact value alone(?s:.*)\[Enter\] no`, "", `\[n\] no`, "n"}, ""},
+		{"our own people", []string{who, "1", `from this source(?s:.*)where our own people alone write(?s:.*)\[Enter\] no`, "y"}, `"writes":"ours"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGrowth(t)
+			s := onTerminal(t, "", nil, g.call("fetch_policy", `{"id":"POL-014"}`)...)
+			s.expect(`\[n\] no`)
+			s.press("f" + enter)
+			for i := 0; i < len(c.typed); i += 2 {
+				s.expect(c.typed[i])
+				s.press(c.typed[i+1] + enter)
+			}
+			s.exits()
+			if got := g.file(); !strings.Contains(got, c.grows) || (got == "") != (c.grows == "") {
+				t.Errorf("grew %s", got)
+			}
+			if g.passes("fetch_policy", `{"id":"POL-021"}`) != (c.grows != "") {
+				t.Errorf("another id of the field passes: %v", c.grows == "")
+			}
+		})
+	}
+	g := newGrowth(t)
+	if g.passes("fetch_policy", `{"id":"POL-014"}`) {
+		t.Fatal("it passes before")
+	}
+	s := onTerminal(t, "", nil, "learn", "--state", g.state, "--config", g.config)
+	for _, typed := range [][2]string{{who, "3"}, {and, "1"}, {`"writes":"server"(?s:.*)\[Enter\] no`, "y"}} {
+		s.expect(typed[0])
+		s.press(typed[1] + enter)
+	}
+	s.expect("which the server alone gives")
+	s.exits()
+	if !g.passes("fetch_policy", `{"id":"POL-021"}`) || g.passes("fetch_policy", `{"id":"POL-999"}`) {
+		t.Errorf("grew %s", g.file())
+	}
 }

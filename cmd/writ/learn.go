@@ -19,6 +19,7 @@ import (
 	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/policy"
 )
 
 // mostSessions is how many sessions are learned from, the newest.
@@ -185,6 +186,10 @@ func printTrial(w io.Writer, r *learn.Report) {
 		return
 	}
 	fmt.Fprintf(w, "with %s kept from now on: %s\n", times(len(r.Fields), "field", "fields"), count(r.After))
+	if r.Later != r.After {
+		fmt.Fprintf(w, "the same once more, in later sessions, which trust a server less that was sent words of the agent's: %s\n", count(r.Later))
+		when(w, r.LaterGiven != r.Later, "  where the server alone gives what stands in these fields: %s\n", count(r.LaterGiven))
+	}
 	when(w, r.Invented.Tried+r.Misplaced.Tried > 0, "of these with a value that no tool returned %d of %d would pass, with one of another field %d of %d\n",
 		r.Invented.Passed, r.Invented.Tried, r.Misplaced.Passed, r.Misplaced.Tried)
 }
@@ -251,15 +256,18 @@ func (f *flags) askLearned(c *cobra.Command, file string, r *learn.Report) error
 		field := &r.Fields[i]
 		fmt.Fprintf(out, "\n%d of %d: ", i+1, len(r.Fields))
 		printField(out, field)
-		offer := approval.Offer{Keep: keepOf(field), Lines: field.Lines()}
-		keep, err := readKeep(in, out, &approval.Shown{Question: approval.Question{FromNowOn: []approval.Offer{offer}}})
+		offers := []approval.Offer{{Keep: keepOf(field), Lines: field.Lines()}}
+		if given := field.GivenLines(); given != nil {
+			offers = slices.Insert(offers, 0, approval.Offer{Keep: approval.KeepServer, Lines: given})
+		}
+		keep, err := readKeep(in, out, &approval.Shown{Question: approval.Question{FromNowOn: offers}})
 		if err != nil && c.Context().Err() != nil {
 			return c.Context().Err()
 		}
 		if err != nil || keep == "" {
 			continue
 		}
-		lines := slices.Clone(offer.Lines)
+		lines := slices.Clone(offers[slices.IndexFunc(offers, func(o approval.Offer) bool { return o.Keep == keep })].Lines)
 		for i := range lines {
 			lines[i].By, lines[i].At = account(), time.Now().UTC().Format(time.RFC3339)
 		}
@@ -296,6 +304,8 @@ func keepOf(f *learn.Field) approval.Keep {
 	switch {
 	case f.Collection != "":
 		return approval.KeepClosed
+	case slices.ContainsFunc(f.Feeds, func(e learn.Edge) bool { return e.Line.Writes == policy.WritesServer }):
+		return approval.KeepServer
 	case slices.ContainsFunc(f.Feeds, func(e learn.Edge) bool { return e.Line.Writes != "" }):
 		return approval.KeepOurs
 	}

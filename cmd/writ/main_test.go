@@ -58,9 +58,12 @@ var programs = map[string]func(){}
 //
 // and the conditions [race], the race detector is on, [strace], which faildisk
 // needs, [root], and [mounts], a script may mount.
-func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+func TestScript(t *testing.T) { testscript.Run(t, scriptParams("testdata/script")) }
+
+// scriptParams are those of the scripts in a directory.
+func scriptParams(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		Condition: func(cond string) (bool, error) {
 			switch cond {
@@ -86,7 +89,7 @@ func TestScript(t *testing.T) {
 			"converse": converseScript, "send": sendScript, "hangup": hangUpScript,
 			"sql": sqlScript, "rehash": rehashScript,
 		},
-	})
+	}
 }
 
 // ownState is an empty directory that is nobody else's, as the program makes it.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
@@ -33,40 +33,32 @@ func memoryCommand() *cobra.Command {
 	c.AddCommand(
 		memorySearch(), memoryGet(), memoryExplain(), memoryTimeline(), memoryPending(),
 		memorySources(), memoryPredicates(), memoryNamespaces(), memoryPolicies(),
-		memoryResolve(), memoryMerge(), memoryUnmerge(), memoryTests(), memoryRetain(), memorySweep(),
+		memoryResolve(), memoryMerge(), memoryUnmerge(), memoryTests(),
 		memoryErase(), memoryReceipts(), memoryDistrust(), memoryVerify(), memoryExport(), memoryImport(), memoryServe(),
 	)
 	return c
 }
 
-// name is the namespace a command works with.
-func (f *flags) name() (string, error) {
-	switch {
-	case f.namespace != "" && !memoryserver.ValidNamespace(f.namespace):
-		return "", cli.Fail(cli.ExitUsage, "writ memory namespace list", "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
-	case f.namespace != "":
-		return f.namespace, nil
-	}
-	m, err := f.settings()
-	if err != nil {
-		return "", err
-	}
-	return m.Namespace, nil
-}
-
-// settings are the memory's in the configuration, or the built-in ones.
+// settings are the memory's in the configuration, or the built-in ones, with the
+// namespace a flag names.
 func (f *flags) settings() (*config.Memory, error) {
-	if f.config == "" {
-		return config.DefaultMemory(), nil
+	m := config.DefaultMemory()
+	if f.config != "" {
+		c, _, err := config.Load(f.config)
+		if err != nil {
+			return nil, config.Invalid(err)
+		}
+		if m = &c.Memory; !m.Given() {
+			return nil, cli.Fail(cli.ExitConfig, "memory: {} in "+cli.Printable(f.config), "the configuration mounts no memory")
+		}
 	}
-	c, _, err := config.Load(f.config)
-	if err != nil {
-		return nil, config.Invalid(err)
+	if f.namespace != "" {
+		m.Namespace = f.namespace
 	}
-	if !c.Memory.Given() {
-		return nil, cli.Fail(cli.ExitConfig, "memory: {} in "+cli.Printable(f.config), "the configuration mounts no memory")
+	if !memoryserver.ValidNamespace(m.Namespace) {
+		return nil, cli.Fail(cli.ExitUsage, "writ memory namespace list", "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 	}
-	return &c.Memory, nil
+	return m, nil
 }
 
 // remembered is one namespace as an operator works with it.
@@ -75,7 +67,9 @@ type remembered struct {
 	st        *sqlite.Store
 	keeper    *memoryserver.Keeper
 	namespace string
-	policy    *memory.Policy // in force
+	inForce   string         // the policy's hash
+	source    []byte         // its file
+	policy    *memory.Policy // what this version makes of that, nil where it is of an earlier form
 	mode      memory.Mode
 	intake    memoryserver.Intake
 	principal string
@@ -88,29 +82,26 @@ func operator() string { return "operator:" + strconv.Itoa(os.Getuid()) }
 type need int
 
 const (
-	toRead need = iota
-	toWrite
+	toRead   need = iota
+	toWrite       // under the policy in force
+	toChange      // whatever that is
 )
 
 // open opens a namespace that exists, under the policy and mode in force there.
 func (f *flags) open(ctx context.Context, what need) (*remembered, error) {
-	name, err := f.name()
-	if err != nil {
-		return nil, err
-	}
 	m, err := f.settings()
 	if err != nil {
 		return nil, err
 	}
 	how := toTrust
-	if what == toWrite {
+	if what != toRead && !f.dry {
 		how = toRule
 	}
 	dir, st, err := how(ctx, f.state)
 	if err != nil {
 		return nil, err
 	}
-	r := &remembered{dir: dir, st: st, namespace: name, principal: operator()}
+	r := &remembered{dir: dir, st: st, namespace: m.Namespace, principal: operator()}
 	if r.intake, err = m.Intake(); err == nil {
 		err = r.load(ctx, what)
 	}
@@ -140,9 +131,6 @@ func toRule(ctx context.Context, flag string) (dir string, st *sqlite.Store, err
 // with is a command that works with a namespace, which is open while it runs.
 func (f *flags) with(what need, run func(c *cobra.Command, r *remembered, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
-		if f.dry {
-			what = toRead
-		}
 		r, err := f.open(c.Context(), what)
 		if err != nil {
 			return err
@@ -160,16 +148,21 @@ func (r *remembered) load(ctx context.Context, what need) error {
 	if last == nil {
 		return cli.Fail(cli.ExitData, "writ memory namespace list", "there is no namespace %s in this state directory", r.namespace)
 	}
-	if r.policy, err = policyNamed(ctx, r.st, last.Policy); err != nil {
-		return err
+	name, _ := audit.ParseDigest(last.Policy) // there is no blob of the zero one
+	if r.source, err = r.st.Blob(ctx, name); err != nil {
+		return cli.Fail(cli.ExitData, "writ audit verify", "the policy of the memory is missing in the log: %w", err)
 	}
-	r.mode = last.Mode
+	if r.policy, _ = memory.ParsePolicy("", r.source); r.policy == nil && what == toWrite {
+		return cli.Fail(cli.ExitData, "writ memory policy adopt --policy "+builtInPolicy, "the policy in force is none of this version")
+	}
+	r.inForce, r.mode = last.Policy, last.Mode
 	return r.keep(ctx, r.policy, r.mode)
 }
 
 // keep opens the keeper of the namespace.
 func (r *remembered) keep(ctx context.Context, p *memory.Policy, m memory.Mode) (err error) {
-	if r.keeper, err = memoryserver.Open(ctx, memoryserver.Options{Store: r.st, Namespace: r.namespace, Policy: p, Mode: m, Intake: r.intake}); err != nil {
+	if r.keeper, err = memoryserver.Open(ctx, memoryserver.Options{Store: r.st, Namespace: r.namespace, Policy: p, Mode: m, Intake: r.intake,
+		Snapshots: statedir.Snapshots(r.dir)}); err != nil {
 		return memoryBroken(err)
 	}
 	return nil
@@ -181,7 +174,7 @@ func (r *remembered) close() { r.st.Close() }
 func (r *remembered) read(ctx context.Context, f func(*memory.Reader) error) error {
 	var ferr error
 	err := r.keeper.Read(ctx, func(s *memory.State, now time.Time) {
-		ferr = f(&memory.Reader{State: s, Policy: r.policy, Principal: r.principal, Now: now})
+		ferr = f(&memory.Reader{State: s, Policy: r.policy, Principal: r.principal, Now: now, Operator: true})
 	})
 	if err != nil {
 		return memoryBroken(err)
@@ -196,15 +189,19 @@ func memoryBroken(err error) error {
 // newestOf is the newest event of a namespace, nil if it has none. It names
 // the policy and the mode in force.
 func newestOf(ctx context.Context, st audit.Store, namespace string) (*memory.Event, error) {
-	log := memoryserver.LogOf(namespace)
-	head, err := st.Head(ctx, log)
+	head, err := st.Head(ctx, memoryserver.LogOf(namespace))
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	if head == 0 {
+	return eventAt(ctx, st, namespace, head)
+}
+
+// eventAt is an event of a namespace, nil if it has none of that number.
+func eventAt(ctx context.Context, st audit.Store, namespace string, n uint64) (*memory.Event, error) {
+	if n == 0 {
 		return nil, nil
 	}
-	for it, err := range st.Read(ctx, log, head) {
+	for it, err := range st.Read(ctx, memoryserver.LogOf(namespace), n) {
 		if err != nil {
 			return nil, unreadable(err)
 		}
@@ -227,30 +224,80 @@ func eventOf(it *audit.Item) (*audit.Record, *memory.Event, error) {
 	return rec, e, nil
 }
 
-// policyNamed is a policy an event names by its hash.
-func policyNamed(ctx context.Context, st audit.Store, hash string) (*memory.Policy, error) {
-	name, _ := audit.ParseDigest(hash) // there is no blob of the zero one
-	b, err := st.Blob(ctx, name)
+// operate has an operator's command decided and written.
+func (r *remembered) operate(ctx context.Context, command string, args []byte) (memory.Decision, error) {
+	d, err := r.keeper.Operate(ctx, r.principal, command, args)
 	if err != nil {
-		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the policy of the memory is missing in the log: %w", err)
+		err = cli.Fail(cli.ExitIO, "writ memory verify", "%w", err)
 	}
-	p, fs := memory.ParsePolicy("the policy in force", b)
-	if len(fs) > 0 {
-		return nil, cli.Fail(cli.ExitData, "writ version", "the policy in force is none of this version: %s", fs[0].String())
-	}
-	return p, nil
+	return d, err
 }
 
-// operate has an operator's command decided and written, and says what came of
-// it. A refusal is exit 77.
-func (r *remembered) operate(c *cobra.Command, command string, args []byte, asJSON bool) error {
-	d, err := r.keeper.Operate(c.Context(), r.principal, command, args)
-	if err != nil {
-		return cli.Fail(cli.ExitIO, "writ memory verify", "%w", err)
-	}
-	return printDecision(c.OutOrStdout(), &d.Outcome, asJSON)
+// weighed is a command that a person confirms, on seeing what it would do.
+type weighed struct {
+	flags
+	yes      bool // it needs no asking
+	command  string
+	question string
+	// read looks up what the arguments mean, args are the command's, shown says what
+	// it would do, as JSON and in words, and done what came of it.
+	read  func(ctx context.Context, r *remembered) error
+	args  func(args []string) []byte
+	shown func(x *memory.Reader, would *memory.Decision) (v any, text func(io.Writer), err error)
+	done  func(c *cobra.Command, r *remembered, d *memory.Decision) error
 }
 
+// take gives it the flags that all of them have.
+func (x *weighed) take(c *cobra.Command, what string) *cobra.Command {
+	c.RunE = x.with(toWrite, x.run)
+	c.Flags().BoolVar(&x.dry, "preview", false, "show what would "+what+", and do nothing")
+	c.Flags().BoolVar(&x.yes, "yes", false, "do it without asking")
+	return x.flags.take(c, ofMemory...)
+}
+
+func (x *weighed) run(c *cobra.Command, r *remembered, args []string) (err error) {
+	if x.read != nil {
+		if err := x.read(c.Context(), r); err != nil {
+			return err
+		}
+	}
+	w, payload := c.OutOrStdout(), x.args(args)
+	var would memory.Decision
+	var v any
+	var text func(io.Writer)
+	err = r.read(c.Context(), func(now *memory.Reader) error {
+		would = memory.Operate(now.State, memory.Context{Policy: r.policy, Namespace: r.namespace, Mode: r.mode, Principal: r.principal, Now: now.Now}, x.command, payload)
+		v, text, err = x.shown(now, &would)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case would.Outcome.Status == writ.Rejected: // it would be, and is not recorded
+		return printDecision(w, &would.Outcome, x.json)
+	case !x.json:
+		text(w)
+	case x.dry:
+		return cli.PrintJSON(w, v)
+	}
+	if x.dry {
+		return nil
+	}
+	if err := confirm(c, x.yes, x.question); err != nil {
+		return err
+	}
+	// Decided again, on the newest state: what comes out is what is said.
+	d, err := r.operate(c.Context(), x.command, payload)
+	switch {
+	case err != nil:
+		return err
+	case d.Outcome.Status == writ.Rejected:
+		return printDecision(w, &d.Outcome, x.json)
+	}
+	return x.done(c, r, &d)
+}
+
+// printDecision says what came of a command. A refusal is exit 77.
 func printDecision(w io.Writer, o *memory.Outcome, asJSON bool) error {
 	rejected := o.Status == writ.Rejected
 	switch {
@@ -280,7 +327,7 @@ func printTransitions(w io.Writer, ts []memory.Changed) {
 	}
 }
 
-// object makes an object of names and values; an empty value is left out.
+// object makes an object of names and values; an empty text or list is left out.
 func object(pairs ...any) []byte {
 	b := []byte("{}")
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -291,9 +338,7 @@ func object(pairs ...any) []byte {
 				v = strictjson.Quote(x)
 			}
 		case bool:
-			if x {
-				v = []byte("true")
-			}
+			v = strconv.AppendBool(nil, x)
 		case []string:
 			for _, s := range x {
 				v = append(append(v, ','), strictjson.Quote(s)...)
@@ -302,24 +347,10 @@ func object(pairs ...any) []byte {
 				v[0] = '['
 				v = append(v, ']')
 			}
-		case json.RawMessage:
-			v = x
 		}
 		if v != nil {
 			b = strictjson.Set(b, pairs[i].(string), v)
 		}
 	}
 	return b
-}
-
-// number is what a flag holds as a JSON number; nothing where it is not set.
-func number(flag, s string) (json.RawMessage, error) {
-	if s == "" {
-		return nil, nil
-	}
-	b := []byte(s)
-	if strictjson.Check(b, strictjson.Limits{Bytes: 32, Depth: 1, Leaves: 1, Number: 32}) != nil || strictjson.KindOf(b) != strictjson.Number {
-		return nil, cli.Fail(cli.ExitUsage, "writ memory --help", "--%s takes a number", flag)
-	}
-	return b, nil
 }

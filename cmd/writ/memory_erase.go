@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -13,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/sumdb/note"
 
-	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/memoryserver"
@@ -25,16 +26,21 @@ import (
 type erasurePreview struct {
 	Namespace string `json:"namespace"`
 	memory.Cascade
+	// Transitions are claims that stand otherwise without it.
+	Transitions []memory.Changed `json:"transitions"`
 	// Evidence and Sessions are where the gateway itself saw the text.
 	Evidence []string `json:"evidence"`
 	Sessions []string `json:"sessions"`
+	// Meant are the observations by which a proposition was named.
+	Meant map[string][]string `json:"meant,omitempty"`
 }
 
 func memoryErase() *cobra.Command {
-	var f flags
-	var x erasing
-	c := f.take(&cobra.Command{
-		Use:   "erase (--observation OBS | --source SOURCE | --session s_… | --principal NAME) --reason WORD",
+	x := weighed{command: memory.CommandErase, question: "erase this for good?"}
+	var what memory.Selection
+	var reason, out string
+	c := &cobra.Command{
+		Use:   "erase (--observation OBS|PROP | --source SOURCE | --session NAME|s_… | --principal NAME) --reason WORD",
 		Short: "Erase what was observed, with everything that repeats it",
 		Long: "Erase what was observed: by id, or all of a source, a session or a person. With it goes what\n" +
 			"was concluded from it, the records that quote it, claims and names that rest on nothing else\n" +
@@ -44,119 +50,131 @@ func memoryErase() *cobra.Command {
 			"gateway's own record of a session is not touched.",
 		Example: "  writ memory erase --observation obs_12 --reason user-request --out receipt.txt",
 		Args:    cli.NoArgs,
-		PreRunE: func(*cobra.Command, []string) error { return x.check() },
-		RunE: f.with(toWrite, func(c *cobra.Command, r *remembered, _ []string) error {
-			p, err := r.erasure(c.Context(), x.what)
-			if err != nil {
-				return err
-			}
-			if !f.json {
-				p.print(c.OutOrStdout())
-			}
+		PreRunE: func(*cobra.Command, []string) error {
 			switch {
-			case len(p.Held) > 0:
-				return cli.Fail(cli.ExitRefused, "writ memory retain "+p.Held[0]+" standard", "%s is under legal hold and rests on it: nothing is erased", p.Held[0])
-			case x.preview:
-				return f.show(c, p, func(io.Writer) {}) // in words it was said before
+			case len(what.Observations) == 0 && what.Source == "" && what.Session == "" && what.Principal == "":
+				return cli.Fail(cli.ExitUsage, "writ memory erase --observation obs_12 --reason user-request", "what is to be erased: --observation, --source, --session or --principal")
+			case reason == "" && !x.dry:
+				return cli.Fail(cli.ExitUsage, "writ memory erase … --reason user-request", "an erasure has a --reason, a lower-case word that stays in the log")
 			}
-			if err := confirm(c, x.yes, "erase this for good?"); err != nil {
+			return unwritten(out)
+		},
+	}
+	c.Flags().StringSliceVar(&what.Observations, "observation", nil, "observation `ID`, or a proposition's for what bears it out; may be repeated")
+	c.Flags().StringVar(&what.Source, "source", "", "everything of a `SOURCE`")
+	c.Flags().StringVar(&what.Session, "session", "", "everything of a session, `NAME` or s_…")
+	c.Flags().StringVar(&what.Principal, "principal", "", "everything by way of a person's sessions, `NAME`")
+	c.Flags().StringVar(&reason, "reason", "", "`WORD` that says why; it stays in the log")
+	c.Flags().StringVar(&out, "out", "", "new `FILE` for the receipt (default: standard output)")
+	var meant map[string][]string
+	x.read = func(ctx context.Context, r *remembered) (err error) {
+		if what.Session != "" {
+			if what.Session, err = publicID(ctx, r.st, r.dir, what.Session); err != nil {
 				return err
 			}
-			return r.erase(c, &x, f.json)
-		}),
-	}, ofMemory...)
-	c.Flags().StringSliceVar(&x.what.Observations, "observation", nil, "observation `ID`; may be repeated")
-	c.Flags().StringVar(&x.what.Source, "source", "", "everything of a `SOURCE`")
-	c.Flags().StringVar(&x.what.Session, "session", "", "everything of a session, `s_…`")
-	c.Flags().StringVar(&x.what.Principal, "principal", "", "everything by way of a person's sessions, `NAME`")
-	c.Flags().StringVar(&x.reason, "reason", "", "`WORD` that says why; it stays in the log")
-	c.Flags().StringVar(&x.out, "out", "", "new `FILE` for the receipt (default: standard output)")
-	c.Flags().BoolVar(&x.preview, "preview", false, "show what would go, and erase nothing")
-	c.Flags().BoolVar(&x.yes, "yes", false, "erase without asking")
-	return c
-}
-
-// erasing is what an erasure is asked to do.
-type erasing struct {
-	what         memory.Selection
-	reason, out  string
-	yes, preview bool
-}
-
-func (x *erasing) check() error {
-	if len(x.what.Observations) == 0 && x.what.Source == "" && x.what.Session == "" && x.what.Principal == "" {
-		return cli.Fail(cli.ExitUsage, "writ memory erase --observation obs_12 --reason user-request", "what is to be erased: --observation, --source, --session or --principal")
+		}
+		return r.read(ctx, func(now *memory.Reader) error {
+			what.Observations, meant, err = observationsOf(now.State, what.Observations)
+			return err
+		})
 	}
-	if x.reason == "" && !x.preview {
-		return cli.Fail(cli.ExitUsage, "writ memory erase … --reason user-request", "an erasure has a --reason, a lower-case word that stays in the log")
+	x.args = func([]string) []byte {
+		return object("observation_ids", what.Observations, "source", what.Source, "session", what.Session, "principal", what.Principal,
+			"reason", cmp.Or(reason, "preview"))
 	}
-	if _, err := os.Lstat(x.out); x.out != "" && err == nil {
-		return cli.Fail(cli.ExitIO, "another name after --out", "%s is there already", cli.Printable(x.out))
-	}
-	return nil
-}
-
-// erase erases, and hands out the receipt.
-func (r *remembered) erase(c *cobra.Command, x *erasing, asJSON bool) error {
-	args := object("observation_ids", x.what.Observations, "source", x.what.Source, "session", x.what.Session, "principal", x.what.Principal, "reason", x.reason)
-	d, err := r.keeper.Operate(c.Context(), r.principal, memory.CommandErase, args)
-	if err != nil {
-		return cli.Fail(cli.ExitIO, "writ memory sweep", "the erasure may be recorded and not finished: %w", err)
-	}
-	w := c.OutOrStdout()
-	if d.Outcome.Status == writ.Rejected {
-		return printDecision(w, &d.Outcome, asJSON)
-	}
-	msg, err := r.receipt(c.Context(), d.Event.N)
-	if err != nil {
-		return err
-	}
-	if x.out == "" {
-		_, err = w.Write(msg)
-	} else {
-		err = private.WriteOnce(x.out, msg, 0o600)
-	}
-	switch {
-	case err != nil:
-		return cli.Fail(cli.ExitIO, "writ memory receipt issue "+d.Outcome.Decision, "it is erased; the receipt cannot be written")
-	case x.out != "" && asJSON:
-		return cli.PrintJSON(w, &d.Outcome)
-	case x.out != "":
-		fmt.Fprintf(w, "erased by %s; receipt in %s\n", d.Outcome.Decision, cli.Printable(x.out))
-		printTransitions(w, d.Outcome.Transitions)
-	}
-	return nil
-}
-
-// erasure is what an erasure would take.
-func (r *remembered) erasure(ctx context.Context, sel memory.Selection) (p *erasurePreview, err error) {
-	err = r.read(ctx, func(x *memory.Reader) error {
-		for _, id := range sel.Observations {
-			if rec, ok := x.Get(id); !ok || rec.Observation == nil {
-				return notThere(id)
+	x.shown = func(now *memory.Reader, d *memory.Decision) (any, func(io.Writer), error) {
+		for _, id := range what.Observations {
+			if rec, ok := now.Get(id); !ok || rec.Observation == nil {
+				return nil, nil, notThere(id)
 			}
 		}
-		p = &erasurePreview{Namespace: r.namespace, Cascade: x.State.Cascade(sel), Evidence: []string{}, Sessions: []string{}}
+		p := previewOf(now, what, d.Outcome.Transitions)
+		p.Meant = meant
 		if len(p.Records) == 0 {
-			return cli.Fail(cli.ExitData, "writ memory source list", "nothing of that was remembered")
+			return nil, nil, cli.Fail(cli.ExitData, "writ memory source list", "nothing of that was remembered")
 		}
-		add := func(to *[]string, s string) {
-			if s != "" && !slices.Contains(*to, s) {
-				*to = append(*to, s)
-			}
+		return p, p.print, nil
+	}
+	x.done = func(c *cobra.Command, r *remembered, d *memory.Decision) error {
+		msg, err := r.receipt(c.Context(), d.Event.N)
+		if err != nil {
+			return err
 		}
-		for _, id := range p.Observations {
-			rec, _ := x.Get(id)
-			add(&p.Evidence, rec.Observation.Evidence)
+		switch err := handOut(c, out, msg); {
+		case err != nil:
+			return cli.Fail(cli.ExitIO, "writ memory receipt issue "+d.Outcome.Decision, "it is erased; the receipt: %w", err)
+		case out == "":
+			return nil
 		}
-		for _, n := range p.Records {
-			if rec, ok := x.Get("dec_" + strconv.FormatUint(n, 10)); ok && strings.HasPrefix(rec.Decision.Session, "s_") {
-				add(&p.Sessions, rec.Decision.Session)
-			}
+		return x.show(c, &d.Outcome, func(w io.Writer) {
+			fmt.Fprintf(w, "erased by %s; receipt in %s\n", d.Outcome.Decision, cli.Printable(out))
+			printTransitions(w, d.Outcome.Transitions)
+		})
+	}
+	return x.take(c, "go")
+}
+
+// observationsOf are the observations of that name, and for a proposition those that
+// bear it out.
+func observationsOf(s *memory.State, ids []string) (out []string, meant map[string][]string, err error) {
+	for _, id := range ids {
+		if !strings.HasPrefix(id, "prop_") {
+			out = append(out, id)
+			continue
 		}
-		return nil
-	})
-	return p, err
+		of := s.Bearing(id)
+		if len(of) == 0 {
+			return nil, nil, notThere(id)
+		}
+		if meant == nil {
+			meant = map[string][]string{}
+		}
+		meant[id] = of
+		out = append(out, of...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), meant, nil
+}
+
+// unwritten refuses a name that a file has already.
+func unwritten(out string) error {
+	if _, err := os.Lstat(out); out != "" && err == nil {
+		return cli.Fail(cli.ExitIO, "another name after --out", "%s is there already", cli.Printable(out))
+	}
+	return nil
+}
+
+// handOut writes a new file, or to standard output where none is named.
+func handOut(c *cobra.Command, out string, b []byte) (err error) {
+	if out == "" {
+		_, err = c.OutOrStdout().Write(b)
+	} else {
+		err = private.WriteOnce(out, b, 0o600)
+	}
+	if err != nil {
+		return errors.New("it cannot be written") // the system's words hold the name
+	}
+	return nil
+}
+
+// previewOf is what an erasure would take.
+func previewOf(x *memory.Reader, sel memory.Selection, ts []memory.Changed) *erasurePreview {
+	p := &erasurePreview{Namespace: x.State.Namespace(), Cascade: x.State.Cascade(sel), Transitions: ts, Evidence: []string{}, Sessions: []string{}}
+	add := func(to *[]string, s string) {
+		if s != "" && !slices.Contains(*to, s) {
+			*to = append(*to, s)
+		}
+	}
+	for _, id := range p.Observations {
+		rec, _ := x.Get(id)
+		add(&p.Evidence, rec.Observation.Evidence)
+	}
+	for _, n := range p.Records {
+		if rec, ok := x.Get("dec_" + strconv.FormatUint(n, 10)); ok && strings.HasPrefix(rec.Decision.Session, "s_") {
+			add(&p.Sessions, rec.Decision.Session)
+		}
+	}
+	return p
 }
 
 func (p *erasurePreview) print(w io.Writer) {
@@ -165,10 +183,13 @@ func (p *erasurePreview) print(w io.Writer) {
 		records[i] = fmt.Sprintf("dec_%d", n)
 	}
 	fmt.Fprintf(w, "from namespace %s, %d records: %s\n", p.Namespace, len(records), someOf(records))
+	for _, id := range slices.Sorted(maps.Keys(p.Meant)) {
+		printIDs(w, id+" means", p.Meant[id])
+	}
 	printIDs(w, "observations", p.Observations)
 	printIDs(w, "propositions", p.Propositions)
 	printIDs(w, "names of entities", p.Entities)
-	printIDs(w, "under legal hold", p.Held)
+	printTransitions(w, p.Transitions)
 	printIDs(w, "stay, and hold the same text (--observation takes them too)", p.Echoes)
 	printIDs(w, "not touched: the gateway's record of the sessions", p.Sessions)
 	printIDs(w, "not touched: what it saw there as", p.Evidence)
@@ -208,21 +229,29 @@ func memoryReceipts() *cobra.Command {
 
 func receiptIssue() *cobra.Command {
 	var f flags
-	return f.take(&cobra.Command{Use: "issue DEC", Short: "Print the signed receipt of an erasure again", Args: exactly(1, "the erasure's id, dec_…"),
-		RunE: func(c *cobra.Command, args []string) error {
+	var n uint64
+	return f.take(&cobra.Command{Use: "issue DEC", Short: "Finish an erasure that was cut off, and print its signed receipt again", Args: exactly(1, "the erasure's id, dec_…"),
+		PreRunE: func(_ *cobra.Command, args []string) (err error) {
 			digits, ok := strings.CutPrefix(args[0], "dec_")
-			n, err := strconv.ParseUint(digits, 10, 63)
-			if err != nil || !ok {
+			if n, err = strconv.ParseUint(digits, 10, 63); err != nil || !ok || n == 0 {
 				return cli.Fail(cli.ExitUsage, "writ memory receipt issue dec_12", "a decision's id looks like dec_12")
 			}
-			return f.with(toRead, func(c *cobra.Command, r *remembered, _ []string) error {
-				msg, err := r.receipt(c.Context(), n)
-				if err != nil {
-					return err
-				}
-				return f.show(c, issued{string(msg)}, func(w io.Writer) { w.Write(msg) })
-			})(c, nil)
-		}}, ofMemory...)
+			return nil
+		},
+		RunE: f.with(toChange, func(c *cobra.Command, r *remembered, _ []string) error {
+			e, err := eventAt(c.Context(), r.st, r.namespace, n)
+			if err == nil && e != nil {
+				err = r.keeper.Purge(c.Context(), e)
+			}
+			if err != nil {
+				return cli.Fail(cli.ExitIO, "writ memory verify", "%w", err)
+			}
+			msg, err := r.receipt(c.Context(), n)
+			if err != nil {
+				return err
+			}
+			return f.show(c, issued{string(msg)}, func(w io.Writer) { w.Write(msg) })
+		})}, ofMemory...)
 }
 
 // issued is the receipt as it stands in its file, signature and all.

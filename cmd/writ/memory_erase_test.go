@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,8 +42,7 @@ func seed(t *testing.T, store func(audit.Store) audit.Store) *seeded {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.st.Close() })
-	p, _ := memory.Builtin("v1")
-	s.keeper, err = memoryserver.Open(t.Context(), memoryserver.Options{Store: store(s.st), Namespace: "default", Policy: p, Mode: memory.Hardened})
+	s.keeper, err = memoryserver.Open(t.Context(), memoryserver.Options{Store: store(s.st), Namespace: "default", Policy: memory.Builtin(), Mode: memory.Hardened})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,18 +119,22 @@ func TestMemoryEraseLeavesNoCopy(t *testing.T) {
 	for i := range 40 { // so that the secret does not have a page of its own
 		s.record(fmt.Sprintf("neighbour %d of nothing in particular", i))
 	}
-	obs := s.record("The password is " + secret + ". " + strings.Repeat("It fills several pages. ", 400))
-	ent := s.propose(memory.ToolEntity, fmt.Sprintf(`{"name":"vault of %s","entity_type":"thing","observation_ids":[%q]}`, secret, obs)).Effects[0].ID
+	obs := s.record("The password of the north vault is " + secret + ". " + strings.Repeat("It fills several pages. ", 400))
+	named := func(name string) string {
+		return s.propose(memory.ToolEntity, fmt.Sprintf(`{"name":%q,"entity_type":"thing","observation_ids":[%q]}`, name, obs)).Effects[0].ID
+	}
+	ent, vault := named("vault of "+secret), named("north vault")
 	claim := func(value, obs string) string {
-		o := s.propose(memory.ToolPropose, fmt.Sprintf(`{"text":"It is %[1]s.","observation_ids":[%[2]q],"about":[%[3]q],"structured_form":{"subject":%[3]q,"predicate":"password","object":{"literal":%[1]q}}}`, value, obs, ent))
-		return o.Effects[len(o.Effects)-1].ID
+		o := s.propose(memory.ToolPropose, fmt.Sprintf(`{"text":"It is %[1]s.","observation_ids":[%[2]q],"about":[%[3]q],"structured_form":{"subject":%[3]q,"predicate":"password","object":{"literal":%[1]q}}}`, value, obs, vault))
+		i := slices.IndexFunc(o.Effects, func(e memory.Effect) bool { return e.Effect == "proposition.created" })
+		return o.Effects[i].ID
 	}
 	prop := claim(secret, obs)
-	other := s.record("It is swordfish-42, says somebody else.")
+	other := s.record("The password of the north vault is swordfish-42, somebody added.")
 	claim("swordfish-42", other)
 	s.propose(memory.ToolAttachContra, fmt.Sprintf(`{"proposition_id":%q,"observation_ids":[%q]}`, prop, other))
 	s.record("and a neighbour after it")
-	if out := s.must(cli.ExitOK, "memory", "search", "password", "--untrusted"); !strings.Contains(out, secret) {
+	if out := s.must(cli.ExitOK, "memory", "search", "password", "--all"); !strings.Contains(out, secret) {
 		t.Fatalf("not found before: %s", out)
 	}
 	if len(s.holding(secret)) == 0 {
@@ -143,13 +147,13 @@ func TestMemoryEraseLeavesNoCopy(t *testing.T) {
 	s.must(cli.ExitOK, "memory", "verify")
 	// The gateway that was there all along does not bring it back.
 	s.record("and another one")
-	if out := s.must(cli.ExitOK, "memory", "search", "password", "--untrusted"); strings.Contains(out, secret) {
+	if out := s.must(cli.ExitOK, "memory", "search", "password", "--all"); strings.Contains(out, secret) {
 		t.Error(out)
 	}
 	if files := s.holding(secret); files != nil {
 		t.Errorf("the secret is again in %v", files)
 	}
-	for _, id := range []string{obs, ent, prop} {
+	for _, id := range []string{obs, ent, vault, prop} {
 		if out := s.must(cli.ExitOK, "memory", "get", id, "--json"); strings.Contains(out, secret) {
 			t.Errorf("%s: %s", id, out)
 		}
@@ -163,7 +167,7 @@ type failing struct{ audit.Store }
 func (failing) Erase(context.Context, string, uint64, string) error { return errors.New("killed") }
 
 // TestMemoryEraseCutOff: an erasure that is on record and was cut off is said,
-// its receipt is not true, and sweep ends it.
+// what would be its receipt is not true, and the receipt that is issued ends it.
 func TestMemoryEraseCutOff(t *testing.T) {
 	s := seed(t, func(st audit.Store) audit.Store { return failing{st} })
 	const secret = "huitzilopochtli-4711"
@@ -171,18 +175,28 @@ func TestMemoryEraseCutOff(t *testing.T) {
 	if _, err := s.keeper.Operate(t.Context(), "operator:1", memory.CommandErase, []byte(fmt.Sprintf(`{"observation_ids":[%q],"reason":"request"}`, obs))); err == nil {
 		t.Fatal("an erasure that failed is told as done")
 	}
-	if out := s.must(cli.ExitData, "memory", "verify"); !strings.Contains(out, "dec_3") || !strings.Contains(out, "writ memory sweep") {
+	if out := s.must(cli.ExitData, "memory", "verify"); !strings.Contains(out, "dec_3") || !strings.Contains(out, "writ memory receipt issue") {
 		t.Error(out)
 	}
 	file := filepath.Join(t.TempDir(), "receipt.txt")
-	receipt := s.must(cli.ExitOK, "memory", "receipt", "issue", "dec_3")
-	if err := os.WriteFile(file, []byte(receipt), 0o600); err != nil {
+	write := func(msg []byte) {
+		if err := os.WriteFile(file, msg, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := (&flags{state: s.dir}).open(t.Context(), toRead)
+	if err != nil {
 		t.Fatal(err)
 	}
+	untrue, err := r.receipt(t.Context(), 3)
+	if r.close(); err != nil {
+		t.Fatal(err)
+	}
+	write(untrue)
 	if out := s.must(cli.ExitData, "memory", "receipt", "verify", file); !strings.Contains(out, "the text of record 2 is still there") {
 		t.Error(out)
 	}
-	s.must(cli.ExitOK, "memory", "sweep")
+	write([]byte(s.must(cli.ExitOK, "memory", "receipt", "issue", "dec_3")))
 	s.must(cli.ExitOK, "memory", "receipt", "verify", file)
 	s.must(cli.ExitOK, "memory", "verify")
 	s.must(cli.ExitOK, "audit", "verify")
@@ -208,6 +222,77 @@ func TestMemoryErasePerson(t *testing.T) {
 	}
 	if len(s.holding("what the other said")) > 0 || len(s.holding("what one said")) == 0 {
 		t.Error("the wrong text is gone")
+	}
+}
+
+// TestMemoryEraseByWhatIsShown: what search shows is a name that erase takes, a
+// claim is the observations that bear it out, and a session has the name it is kept
+// under.
+func TestMemoryEraseByWhatIsShown(t *testing.T) {
+	s := seed(t, plain)
+	obs := s.record(`{"name":"Anna","phone":"555-0100"}`)
+	ent := s.propose(memory.ToolEntity, `{"name":"Anna","entity_type":"thing","observation_ids":["`+obs+`"]}`).Effects[0].ID
+	s.propose(memory.ToolPropose, `{"text":"x","structured_form":{"subject":"`+ent+`","predicate":"phone","object":{"literal":"555-0100"}},"observation_ids":["`+obs+`"],"about":["`+ent+`"]}`)
+	found := s.must(0, "memory", "search", "Anna")
+	prop := regexp.MustCompile(`prop_[0-9]+`).FindString(found)
+	if prop == "" {
+		t.Fatalf("no claim is shown: %s", found)
+	}
+	if out := s.must(0, "memory", "erase", "--observation", prop, "--preview"); !strings.Contains(out, prop+" means "+obs) {
+		t.Errorf("it is not said what goes: %s", out)
+	}
+	s.must(cli.ExitData, "memory", "erase", "--observation", "prop_999", "--preview")
+	s.must(0, "memory", "erase", "--observation", prop, "--reason", "request", "--yes")
+	if out := s.must(0, "memory", "search", "Anna", "--all"); strings.Contains(out, "555-0100") {
+		t.Errorf("it is still there: %s", out)
+	}
+
+	s.must(0, "session", "new", "monday")
+	id := regexp.MustCompile(`s_[a-z0-9]+`).FindString(s.must(0, "session", "list"))
+	o, err := s.keeper.Propose(t.Context(), memory.Context{Principal: "loopback", Session: id, Task: id},
+		writ.Proposal{ToolName: memory.ToolRemember, Payload: []byte(`{"text":"the tulips are red"}`)})
+	if err != nil || o.Kept == nil {
+		t.Fatal(err, o.Rejection)
+	}
+	s.must(cli.ExitData, "memory", "erase", "--session", "tuesday", "--preview")
+	if out := s.must(0, "memory", "erase", "--session", "monday", "--preview"); !strings.Contains(out, o.Kept.ID) {
+		t.Errorf("what was noted on monday would not go: %s", out)
+	}
+}
+
+// TestMemoryRulingIsSeen: what an operator refuted is no answer, what he upheld is
+// established, and a search shows as many as it was asked for, the established first.
+func TestMemoryRulingIsSeen(t *testing.T) {
+	s := seed(t, plain)
+	note := func(text, about string) string {
+		o, err := s.keeper.Propose(t.Context(), memory.Context{Principal: "loopback", Session: "s_seed", Task: "s_seed"},
+			writ.Proposal{ToolName: memory.ToolRemember, Payload: []byte(fmt.Sprintf(`{"text":%q,"about":%q}`, text, about))})
+		if err != nil || o.Kept == nil {
+			t.Fatal(err, o.Rejection)
+		}
+		return o.Kept.ID
+	}
+	up, down := note("Tom's desk is 12", "Tom: desk"), note("Tom's bike is red", "Tom: bike")
+	for i := range 8 {
+		note(fmt.Sprintf("Tom was seen at %d", i), "Tom")
+	}
+	s.must(0, "memory", "resolve", up, "--uphold")
+	s.must(0, "memory", "resolve", down, "--refute")
+	out := s.must(0, "memory", "search", "Tom", "--limit", "3")
+	if !strings.HasPrefix(out, up+"  established") || !strings.Contains(out, "upheld by an operator") {
+		t.Errorf("what was upheld is not first: %s", out)
+	}
+	if out := s.must(0, "memory", "explain", up); !strings.Contains(out, "because an operator upheld it") {
+		t.Errorf("who upheld it is not said: %s", out)
+	}
+	if n := len(regexp.MustCompile(`(?m)^(obs|prop)_`).FindAllString(out, -1)); n != 3 {
+		t.Errorf("%d are shown of 3: %s", n, out)
+	}
+	if out := s.must(0, "memory", "search", "Tom", "bike", "--limit", "50"); strings.Contains(out, "bike is red") {
+		t.Errorf("what was refuted is told: %s", out)
+	}
+	if out := s.must(0, "memory", "search", "Tom", "bike", "--all"); !strings.Contains(out, "an operator refuted "+down) {
+		t.Errorf("what was refuted is not marked: %s", out)
 	}
 }
 

@@ -16,12 +16,22 @@ import (
 	"github.com/writ-project/writ/memory"
 )
 
+// builtInPolicy names the policy that comes with the program.
+const builtInPolicy = "built-in"
+
+// policyName says which policy has a hash.
+func policyName(hash string) string {
+	if hash == memory.Builtin().Hash() {
+		return builtInPolicy
+	}
+	return fmt.Sprintf("%.12s", hash)
+}
+
 // namespaceLine is one namespace in `writ memory namespace list --json`.
 type namespaceLine struct {
 	Namespace string         `json:"namespace"`
 	Records   uint64         `json:"records"`
 	Policy    string         `json:"policy"`
-	Profile   string         `json:"profile"`
 	Mode      memory.Mode    `json:"mode"`
 	Last      memory.Instant `json:"last"`
 }
@@ -40,7 +50,7 @@ func namespaceList() *cobra.Command {
 			}
 			return f.show(c, lines, func(w io.Writer) {
 				for _, l := range lines {
-					fmt.Fprintf(w, "%s  %d records  policy %s %.12s  %s  last %s\n", l.Namespace, l.Records, cli.OneLine(l.Profile, 64), l.Policy, l.Mode, l.Last)
+					fmt.Fprintf(w, "%s  %d records  policy %s  %s  last %s\n", l.Namespace, l.Records, policyName(l.Policy), l.Mode, l.Last)
 				}
 			})
 		})}, "state", "json")
@@ -60,11 +70,7 @@ func namespaces(ctx context.Context, st *sqlite.Store) ([]namespaceLine, error) 
 		if err != nil {
 			return nil, err
 		}
-		p, err := policyNamed(ctx, st, e.Policy)
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, namespaceLine{name, h.N, e.Policy, p.Profile, e.Mode, e.At})
+		lines = append(lines, namespaceLine{name, h.N, e.Policy, e.Mode, e.At})
 	}
 	return lines, nil
 }
@@ -75,7 +81,7 @@ type chosen struct {
 }
 
 func (x *chosen) register(c *cobra.Command) {
-	c.Flags().StringVar(&x.policy, "policy", "", "policy `FILE`, or v1 or v01q for a built-in one")
+	c.Flags().StringVar(&x.policy, "policy", "", "policy `FILE`, or "+builtInPolicy)
 	c.Flags().StringVar(&x.mode, "mode", "", "hardened or local")
 }
 
@@ -86,11 +92,12 @@ func (x *chosen) choose(p *memory.Policy, m memory.Mode) (*memory.Policy, memory
 			return nil, "", cli.Fail(cli.ExitUsage, "--mode hardened or --mode local", "a namespace's mode is hardened or local")
 		}
 	}
-	if b, ok := memory.Builtin(x.policy); ok {
-		return b, m, nil
-	}
 	var err error
-	if x.policy != "" {
+	switch x.policy {
+	case "":
+	case builtInPolicy:
+		p = memory.Builtin()
+	default:
 		p, err = (&config.Memory{Policy: x.policy}).ReadPolicy()
 	}
 	return p, m, err
@@ -102,32 +109,29 @@ func namespaceNew() *cobra.Command {
 	c := f.take(&cobra.Command{Use: "new [NAME]", Short: "Begin a namespace, under a policy and in a mode",
 		Long: "Begin a namespace, so that sources and predicates can be registered before an agent works\n" +
 			"in it. A gateway begins its own when it is first used. Policy and mode are the\n" +
-			"configuration's, the built-in policy v1 and hardened without one.",
+			"configuration's, the built-in policy and hardened without one.",
 		Args: between(0, 1, "at most one name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				f.namespace = args[0]
 			}
-			name, err := f.name()
+			m, err := f.settings()
 			if err != nil {
 				return err
 			}
-			p, mode, err := f.configured()
+			p, mode, err := x.configured(m)
 			if err != nil {
-				return err
-			}
-			if p, mode, err = x.choose(p, mode); err != nil {
 				return err
 			}
 			return f.onLog(toAppend, func(c *cobra.Command, dir string, st *sqlite.Store, _ []string) error {
-				head, err := st.Head(c.Context(), memoryserver.LogOf(name))
+				head, err := st.Head(c.Context(), memoryserver.LogOf(m.Namespace))
 				if err != nil {
 					return unreadable(err)
 				}
 				if head > 0 {
-					return cli.Fail(cli.ExitData, "writ memory policy show --namespace "+name, "there is a namespace %s already", name)
+					return cli.Fail(cli.ExitData, "writ memory policy show --namespace "+m.Namespace, "there is a namespace %s already", m.Namespace)
 				}
-				r := &remembered{dir: dir, st: st, namespace: name, principal: operator()}
+				r := &remembered{dir: dir, st: st, namespace: m.Namespace, principal: operator()}
 				return r.adopt(c, p, mode, f.json)
 			})(c, nil)
 		}}, ofMemory...)
@@ -135,15 +139,13 @@ func namespaceNew() *cobra.Command {
 	return c
 }
 
-// configured are the policy and mode the configuration names, or the built-in
-// ones.
-func (f *flags) configured() (p *memory.Policy, mode memory.Mode, err error) {
-	m, err := f.settings()
-	if err == nil {
-		mode = memory.Mode(m.Mode)
-		p, err = m.ReadPolicy()
+// configured are the policy and mode the flags name, else the configuration.
+func (x *chosen) configured(m *config.Memory) (*memory.Policy, memory.Mode, error) {
+	p, err := m.ReadPolicy()
+	if err != nil {
+		return nil, "", err
 	}
-	return p, mode, err
+	return x.choose(p, memory.Mode(m.Mode))
 }
 
 // adopt puts a policy and a mode in force.
@@ -151,19 +153,23 @@ func (r *remembered) adopt(c *cobra.Command, p *memory.Policy, mode memory.Mode,
 	if err := r.keep(c.Context(), p, mode); err != nil {
 		return err
 	}
-	return r.operate(c, memory.CommandPolicy, []byte("{}"), asJSON)
+	d, err := r.operate(c.Context(), memory.CommandPolicy, []byte("{}"))
+	if err != nil {
+		return err
+	}
+	return printDecision(c.OutOrStdout(), &d.Outcome, asJSON)
 }
 
 func memoryPolicies() *cobra.Command {
-	return group("policy", "Show, compare and adopt the policy of a namespace", "", policyShow(), policyDiffCommand(), policyAdopt())
+	return group("policy", "Show, check and adopt the policy of a namespace", "", policyShow(), policyCheck(), policyAdopt())
 }
 
-// policyShown is what `writ memory policy show --json` prints.
+// policyShown is what `writ memory policy show --json` prints, and check without
+// a namespace and mode.
 type policyShown struct {
-	Namespace string      `json:"namespace"`
+	Namespace string      `json:"namespace,omitempty"`
 	Policy    string      `json:"policy"`
-	Profile   string      `json:"profile"`
-	Mode      memory.Mode `json:"mode"`
+	Mode      memory.Mode `json:"mode,omitempty"`
 	Source    string      `json:"source"`
 }
 
@@ -172,42 +178,62 @@ func policyShow() *cobra.Command {
 	var source bool
 	c := f.take(&cobra.Command{Use: "show", Short: "Show the policy and mode in force", Args: cli.NoArgs,
 		RunE: f.with(toRead, func(c *cobra.Command, r *remembered, _ []string) error {
-			return f.show(c, policyShown{r.namespace, r.policy.Hash(), r.policy.Profile, r.mode, string(r.policy.Source())}, func(w io.Writer) {
+			return f.show(c, policyShown{r.namespace, r.inForce, r.mode, string(r.source)}, func(w io.Writer) {
 				if source {
-					fmt.Fprint(w, cli.Printable(string(r.policy.Source())))
+					fmt.Fprint(w, cli.Printable(string(r.source)))
 					return
 				}
-				fmt.Fprintf(w, "namespace %s: policy %s, mode %s\nSHA-256 %s\n", r.namespace, cli.OneLine(r.policy.Profile, 64), r.mode, r.policy.Hash())
+				fmt.Fprintf(w, "namespace %s: policy %s, mode %s\nSHA-256 %s\n", r.namespace, policyName(r.inForce), r.mode, r.inForce)
+				when(w, r.policy == nil, "it is none of this version: nothing more is recorded under it\n")
 			})
 		})}, ofMemory...)
 	c.Flags().BoolVar(&source, "source", false, "print the policy file itself")
 	return c
 }
 
+func policyCheck() *cobra.Command {
+	var f flags
+	return f.take(&cobra.Command{Use: "check FILE", Short: "Check a policy file", Args: exactly(1, "one policy file, or "+builtInPolicy),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, _, err := (&chosen{policy: args[0]}).choose(nil, "")
+			if err != nil {
+				return err
+			}
+			return f.show(c, policyShown{Policy: p.Hash(), Source: string(p.Source())}, func(w io.Writer) {
+				fmt.Fprintf(w, "ok: policy %s\nSHA-256 %s\n", policyName(p.Hash()), p.Hash())
+			})
+		}}, "json")
+}
+
 func policyAdopt() *cobra.Command {
 	var f flags
 	var x chosen
 	c := f.take(&cobra.Command{Use: "adopt [--policy FILE] [--mode MODE]", Short: "Put another policy or mode in force",
-		Long: "Put another policy or mode in force. What was decided stays as it was decided; what comes is\n" +
-			"decided under the new one. `writ memory policy diff` says first what would change. Without\n" +
-			"flags, what the configuration names is put in force.",
+		Long: "Put another policy or mode in force. What was recorded keeps the level it was recorded at;\n" +
+			"what comes is judged under the new one. Without flags, what the configuration names is put\n" +
+			"in force.",
 		Args: cli.NoArgs,
-		RunE: f.with(toWrite, func(c *cobra.Command, r *remembered, _ []string) error {
-			p, mode, err := r.policy, r.mode, error(nil)
-			if x.policy == "" && x.mode == "" {
+		RunE: f.with(toChange, func(c *cobra.Command, r *remembered, _ []string) error {
+			p, mode, err := x.choose(r.policy, r.mode)
+			if x == (chosen{}) {
 				if f.config == "" {
 					return cli.Fail(cli.ExitUsage, "writ memory policy adopt --policy FILE", "name a --policy, a --mode or a --config")
 				}
-				p, mode, err = f.configured()
-			} else {
-				p, mode, err = x.choose(p, mode)
+				m, serr := f.settings()
+				if serr != nil {
+					return serr
+				}
+				p, mode, err = x.configured(m)
 			}
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if p.Hash() == r.policy.Hash() && mode == r.mode {
-				fmt.Fprintf(c.OutOrStdout(), "policy %s and mode %s are in force already\n", cli.OneLine(p.Profile, 64), mode)
-				return nil
+			case p == nil:
+				return cli.Fail(cli.ExitUsage, "writ memory policy adopt --policy "+builtInPolicy, "the policy in force is none of this version: name another with the mode")
+			case p.Hash() == r.inForce && mode == r.mode:
+				return f.show(c, policyShown{r.namespace, r.inForce, mode, string(r.source)}, func(w io.Writer) {
+					fmt.Fprintf(w, "policy %s and mode %s are in force already\n", policyName(r.inForce), mode)
+				})
 			}
 			if _, err := r.st.PutBlob(c.Context(), p.Source()); err != nil {
 				return cli.Fail(cli.ExitIO, "", "the policy cannot be stored: %w", err)

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,6 +32,58 @@ func notThere(id string) error {
 	return cli.Fail(cli.ExitData, "writ memory search WORDS", "there is no %s in this namespace", cli.OneLine(id, 80))
 }
 
+func memorySearch() *cobra.Command {
+	var q memory.Ask
+	c := reading("search [WORDS …]", "Find what is remembered, as an agent recalls it",
+		"Find what is remembered, as quotes, by their words: the established first, then what the agent\n"+
+			"noted before its session held anything of others; what was replaced stands behind what took its\n"+
+			"place. What only others say, and what the agent noted after that, is counted, and shown with --all.",
+		cobra.ArbitraryArgs,
+		func(x *memory.Reader, args []string) (any, func(io.Writer), error) {
+			q := q
+			q.Bytes = q.Limit * 700
+			if q.Query = strings.Join(args, " "); strings.HasPrefix(q.About, "ent_") {
+				q.About, q.Entity = "", q.About
+			}
+			res := x.Recall(q)
+			return res, func(w io.Writer) {
+				for i := range res.Items {
+					printFound(w, &res.Items[i])
+				}
+				when(w, res.Note != "", "%s\n", cli.OneLine(res.Note, 300))
+				when(w, len(res.Items) == 0, "nothing: %s\n", abstentions[res.Abstention])
+				for _, h := range res.HeldBack {
+					fmt.Fprintf(w, "not shown: %d, %s\n", h.Count, h.Reason)
+				}
+				when(w, res.More != "", "%s\n", cli.OneLine(flagged.Replace(res.More), 300))
+			}, nil
+		})
+	c.PreRunE = func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0 && q.About == "":
+			return cli.Fail(cli.ExitUsage, "writ memory search --help", "words to look for, or --about")
+		case q.Limit < 1 || q.Limit > 50:
+			return cli.Fail(cli.ExitUsage, "writ memory search --limit 50", "a search shows 1 to 50")
+		}
+		return nil
+	}
+	c.Flags().IntVar(&q.Limit, "limit", 10, "how many, `N` up to 50")
+	c.Flags().StringVar(&q.About, "about", "", "only what is about `WHOM`: Anna, or Anna: phone, or an entity's id")
+	c.Flags().BoolVar(&q.All, "all", false, "what is held back too, marked")
+	return c
+}
+
+// flagged is what gives more, as this command is told it.
+var flagged = strings.NewReplacer("all: true gives", "--all gives", "a higher limit gives", "a higher --limit gives", "about: me", "--about me", "or about narrow", "or --about narrow", "without about", "without --about")
+
+func printFound(w io.Writer, it *memory.Item) {
+	fmt.Fprintf(w, "%s  %s  %s\n  from %s, %s", it.ID, it.Trust, inQuotes(it.Text, 2000), cli.OneLine(it.From, 200), it.On)
+	when(w, it.About != "", "  about %s", cli.OneLine(it.About, 200))
+	when(w, it.Value != "", " = %s", inQuotes(it.Value, 300))
+	when(w, it.Note != "", "  (%s)", cli.OneLine(it.Note, 300))
+	fmt.Fprintln(w)
+}
+
 func memoryGet() *cobra.Command {
 	return reading("get ID", "Show one object: prop_…, obs_…, ent_…, epi_…, test_… or dec_…", "", exactly(1, "one id"),
 		func(x *memory.Reader, args []string) (any, func(io.Writer), error) {
@@ -45,29 +95,30 @@ func memoryGet() *cobra.Command {
 		})
 }
 
-// quoted is a text out of memory, as a person sees it: in quotes, escaped, cut.
+// inQuotes is a text that others wrote, as a person sees it: escaped, cut.
+func inQuotes(text string, limit int) string {
+	return `"` + strings.ReplaceAll(cli.OneLine(text, limit), `"`, `\"`) + `"`
+}
+
+// quoted is a text out of memory in quotes.
 func quoted(d memory.Data, limit int) string {
-	if d.Text == "" {
+	switch {
+	case d.Text == "":
 		return "(erased)"
+	case d.Cut:
+		return inQuotes(d.Text, limit) + "…"
 	}
-	s := `"` + strings.ReplaceAll(cli.OneLine(d.Text, limit), `"`, `\"`) + `"`
-	if d.Cut {
-		s += "…"
-	}
-	return s
+	return inQuotes(d.Text, limit)
 }
 
 func printRecord(w io.Writer, rec *memory.Record) {
 	switch {
 	case rec.Proposition != nil:
 		printView(w, rec.Proposition)
-		for _, b := range rec.Beliefs {
-			fmt.Fprintf(w, "  %s  %s -> %s  confidence %s, because %s\n", b.At, b.Prior, b.Next, b.Score.Confidence, ruleWords(b.Rule))
-		}
 	case rec.Observation != nil:
 		o := rec.Observation
-		fmt.Fprintf(w, "%s  %s  %s\n", o.ID, o.Status, quoted(o.Text, 2000))
-		fmt.Fprintf(w, "  source %s  class %s  trust %d  group %s\n", cli.OneLine(o.Source, 200), o.Class, o.Level, cli.OneLine(o.Group, 128))
+		fmt.Fprintf(w, "%s  %s  %s  %s\n", o.ID, o.Trust, o.Status, quoted(o.Text, 2000))
+		fmt.Fprintf(w, "  source %s  class %s  trust %d\n", cli.OneLine(o.Source, 200), o.Class, o.Level)
 		fmt.Fprintf(w, "  recorded %s, happened %s\n", o.RecordedAt, o.EventTime)
 		when(w, o.Evidence != "", "  Writ saw it as %s\n", cli.OneLine(o.Evidence, 80))
 		if o.SourceRef != nil {
@@ -75,33 +126,27 @@ func printRecord(w io.Writer, rec *memory.Record) {
 		}
 		printIDs(w, "concluded from", o.Lineage)
 		printIDs(w, "supports", o.Supports)
-		printIDs(w, "contradicts", o.Contradicts)
 	case rec.Entity != nil:
 		e := rec.Entity
-		fmt.Fprintf(w, "%s  %s  %s", e.ID, cli.OneLine(e.Type, 64), e.Canonicality)
-		when(w, e.MergedInto != "", " into %s", e.MergedInto)
+		fmt.Fprintf(w, "%s  %s", e.ID, cli.OneLine(e.Type, 64))
+		when(w, e.MergedInto != "", "  merged into %s", e.MergedInto)
 		fmt.Fprintln(w)
 		for _, n := range e.Names {
-			fmt.Fprintf(w, "  name \"%s\"\n", cli.OneLine(n.Value, 256))
+			fmt.Fprintf(w, "  name %s\n", inQuotes(n.Value, 256))
 		}
+		when(w, e.Withheld > 0, "  names held back: %d\n", e.Withheld)
 		for _, p := range e.PossibleSames {
-			fmt.Fprintf(w, "  may be the same as %s (%s alike)\n", p.Entity, p.Similarity)
+			fmt.Fprintf(w, "  may be the same as %s (%d %% alike)\n", p.Entity, p.Similarity)
 		}
 		printIDs(w, "propositions", e.Propositions)
 	case rec.Episode != nil:
 		e := rec.Episode
-		fmt.Fprintf(w, "%s  kept %s", e.ID, e.Retention)
-		when(w, e.ExpiresAt != nil, " until %s", e.ExpiresAt)
-		when(w, e.Expired, "  expired")
-		fmt.Fprintf(w, "\n  session %s  task %s  %s to %s\n", cli.OneLine(e.Session, 80), cli.OneLine(e.Task, 80), e.StartedAt, e.EndedAt)
+		fmt.Fprintf(w, "%s  session %s  task %s  %s to %s\n", e.ID, cli.OneLine(e.Session, 80), cli.OneLine(e.Task, 80), e.StartedAt, e.EndedAt)
 		if rec.Summary != nil {
 			fmt.Fprintf(w, "  the agent's summary: %s\n", quoted(*rec.Summary, 4000))
 		}
+		when(w, e.Summary != "", "  which is %s\n", e.Summary)
 		printIDs(w, "rests on", e.Sources)
-		printIDs(w, "promoted", e.Promoted)
-		printIDs(w, "archived", e.Archived)
-		printIDs(w, "discarded", e.Discarded)
-		printIDs(w, "carried over", e.CarriedOver)
 	case rec.Test != nil:
 		printTest(w, rec.Test)
 	case rec.Decision != nil:
@@ -136,37 +181,45 @@ func someOf(ids []string) string {
 }
 
 func printTest(w io.Writer, t *memory.Test) {
-	fmt.Fprintf(w, "%s  %s  %s  at stake: %s  cost %s  benefit %s\n", t.ID, t.Status, t.Kind, t.Impact, t.Cost, t.Benefit)
+	fmt.Fprintf(w, "%s  %s  %s  until %s\n", t.ID, t.Status, t.Kind, t.ExpiresAt)
 	for _, o := range t.Outcomes {
 		fmt.Fprintf(w, "  %s says %s\n", o.Proposition, cli.OneLine(o.Outcome, 64))
 	}
-	fmt.Fprintf(w, "  until %s, because %s\n", t.ExpiresAt, ruleWords(t.Rule))
+	when(w, t.Result != "", "  its result is %s\n", t.Result)
 }
 
-// printView says what a proposition is and whether it may be used.
+// printView says what a claim is worth, on which words, and whether it may be
+// used.
 func printView(w io.Writer, v *memory.View) {
-	fmt.Fprintf(w, "%s  %s\n", v.ID, quoted(v.Text, 2000))
-	fmt.Fprintf(w, "  %s: %s\n", v.State, abstentions[v.Abstention])
-	fmt.Fprintf(w, "  because %s\n", ruleWords(v.Rule))
-	fmt.Fprintf(w, "  confidence %s, trust %d, items of evidence %d, independent groups %d", v.Confidence, v.Level, v.Evidence, v.Groups)
-	when(w, v.Disputed > 0, ", disputed by %d untrusted", v.Disputed)
-	when(w, v.Canonical, ", durable")
-	fmt.Fprintf(w, "\n  holds from %s", v.ValidFrom)
-	when(w, v.ValidTo != nil, " to %s", v.ValidTo)
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "%s  %s: %s\n", v.ID, v.Status, abstentions[v.Abstention])
+	if v.Status == memory.Established && strings.HasPrefix(v.By, "dec_") {
+		fmt.Fprintf(w, "  because an operator upheld it (%s)\n", v.Rule)
+	} else {
+		fmt.Fprintf(w, "  because %s\n", ruleWords(v.Rule))
+	}
+	if v.Quote != nil {
+		fmt.Fprintf(w, "  rests on %s, trust %d: %s\n", v.By, v.Level, quoted(*v.Quote, 2000))
+	} else {
+		when(w, v.Level > 0, "  rests on %s, trust %d\n", v.By, v.Level)
+	}
+	fmt.Fprintf(w, "  the agent's words for it: %s\n", quoted(v.Caption, 2000))
 	if v.Predicate != "" {
 		value := v.Entity
 		if v.Object != nil {
-			value = fmt.Sprintf("\"%s\" (%s)", cli.OneLine(v.Object.Value, 300), v.Object.Label)
+			value = fmt.Sprintf("%s (%s)", inQuotes(v.Object.Value, 300), v.Object.Label)
 		}
 		fmt.Fprintf(w, "  %s %s %s  (%s)\n", v.Subject, v.Predicate, value, v.Slot)
 	}
+	printIDs(w, "observations", v.Observation)
+	printIDs(w, "disputed by", v.Rivals)
+	when(w, v.ReplacedBy != "", "  replaced by %s\n", v.ReplacedBy)
+	when(w, v.Denied > 0, "  other values that are only reported: %d\n", v.Denied)
 }
 
 func memoryExplain() *cobra.Command {
-	return reading("explain PROP", "Say why a proposition is believed as far as it is, and what would change that",
-		"Say why a proposition is believed as far as it is: its state and the rule that gave it, the\n"+
-			"parts of its score, the evidence on both sides with quotes, and what else would change it.",
+	return reading("explain PROP", "Say why a claim is worth what it is, and what would change that",
+		"Say why a claim is worth what it is: the rule, the words on it with their quotes, those too that\n"+
+			"no longer count, the other values of the same question, and what would change it.",
 		exactly(1, "one proposition's id"),
 		func(x *memory.Reader, args []string) (any, func(io.Writer), error) {
 			e, ok := x.Explain(args[0])
@@ -180,41 +233,27 @@ func memoryExplain() *cobra.Command {
 }
 
 func printExplanation(w io.Writer, e *memory.Explanation) {
-	v := &e.Proposition
-	printView(w, v)
-	fmt.Fprintf(w, "  accepted takes confidence %s of %d independent groups", e.Needs.Confidence, e.Needs.Groups)
-	when(w, e.Needs.Test, " and a passed test")
-	s := v.Score
-	fmt.Fprintf(w, "\n  score: support %s of %d groups, contradiction %s of %d, freshness %s (volatility %s, factor %s), diversity +%s, staleness -%s\n",
-		s.Support, s.SupportGroups, s.Contradiction, s.ContradictGroups, s.Freshness, s.Volatility, s.VolatilityFactor, s.DiversityBonus, s.StalenessPenalty)
-	printEvidence(w, "for it", e.Support)
-	printEvidence(w, "against it", e.Contradictions)
-	for _, o := range e.Slot {
-		fmt.Fprintf(w, "  another value: %s  %s  %s  from %s", o.Proposition, quoted(o.Text, 200), o.State, o.ValidFrom)
-		when(w, o.ValidTo != nil, " to %s", o.ValidTo)
+	printView(w, &e.Proposition)
+	for _, s := range e.Statements {
+		fmt.Fprintf(w, "  said by %s  %s  trust %d  %s", cli.OneLine(s.Source, 120), s.Class, s.Level, s.RecordedAt)
+		when(w, s.Observation != "", "  %s", s.Observation)
+		when(w, s.Evidence != "", "  %s", cli.OneLine(s.Evidence, 80))
+		when(w, s.Inference, "  does not bear it out")
+		when(w, s.Resolution != "", "  no longer counts: %s", cli.OneLine(s.Resolution, 60))
 		fmt.Fprintln(w)
-	}
-	printIDs(w, "its place is disputed by", e.Rivals)
-	for _, h := range e.Changes {
-		fmt.Fprintf(w, "  if %s: %s, confidence %s\n", h.If, h.State, h.Confidence)
-	}
-	when(w, len(e.Changes) == 0 && v.Usable, "  nothing that could come alone would change its state\n")
-	when(w, e.Lapses != nil, "  without new evidence it is less from %s on\n", e.Lapses)
-	printIDs(w, "decisions", e.Decisions)
-	printIDs(w, "erased, so that they cannot be made again:", e.Unchecked)
-	fmt.Fprintf(w, "  mode %s, policy %s %.12s\n", e.Mode, cli.OneLine(e.Profile, 64), e.Policy)
-}
-
-func printEvidence(w io.Writer, side string, gs []memory.GroupEvidence) {
-	for _, g := range gs {
-		fmt.Fprintf(w, "  %s: group %s, trust %d, weight %s, %d in all\n", side, cli.OneLine(g.Group, 128), g.Level, g.Weight, g.Count)
-		for _, i := range g.Items {
-			fmt.Fprintf(w, "    %s  %s  %s  %s", i.Observation, i.RecordedAt, cli.OneLine(i.Source, 120), i.Class)
-			when(w, i.Evidence != "", "  %s", cli.OneLine(i.Evidence, 80))
-			when(w, i.Resolution != "", "  no longer counts: %s", cli.OneLine(i.Resolution, 60))
-			fmt.Fprintf(w, "\n      %s\n", quoted(i.Quote, 300))
+		if s.Quote != nil {
+			fmt.Fprintf(w, "    %s\n", quoted(*s.Quote, 400))
 		}
 	}
+	for _, o := range e.Values {
+		fmt.Fprintf(w, "  another value: %s  %s  in the agent's words: %s\n", o.Proposition, o.Status, quoted(o.Caption, 200))
+	}
+	for _, c := range e.Changes {
+		fmt.Fprintf(w, "  it would stand otherwise if: %s\n", c)
+	}
+	printIDs(w, "decisions", e.Decisions)
+	printIDs(w, "erased, so that they cannot be made again:", e.Unchecked)
+	fmt.Fprintf(w, "  mode %s, policy %s\n", e.Mode, policyName(e.Policy))
 }
 
 // moments is what `writ memory timeline --json` prints.
@@ -239,6 +278,7 @@ func memoryTimeline() *cobra.Command {
 					when(w, m.Other != "", " %s", m.Other)
 					when(w, m.State != "", "  %s, because %s", m.State, ruleWords(m.Rule))
 					if m.Text != nil {
+						when(w, m.What == "value", "  in the agent's words:")
 						fmt.Fprintf(w, "  %s", quoted(*m.Text, 200))
 					}
 					fmt.Fprintln(w)
@@ -264,62 +304,12 @@ func memoryPending() *cobra.Command {
 				for _, t := range p.Tests {
 					printTest(w, t)
 				}
-				printIDs(w, "carried over", p.Carried)
 				for _, d := range p.Rejected {
 					fmt.Fprintf(w, "dec_%d  %s  %s  refused (%s)  by %s\n", d.N, d.At, toolOf(d.Tool), d.Reason, cli.OneLine(d.Principal, 80))
 				}
-				when(w, len(p.Contested)+len(p.Tests)+len(p.Carried)+len(p.Rejected) == 0, "nothing waits\n")
+				when(w, len(p.Contested)+len(p.Tests)+len(p.Rejected) == 0, "nothing waits\n")
 			}, nil
 		})
 	c.Flags().IntVar(&limit, "limit", 20, "how many of each, `N`")
-	return c
-}
-
-func memorySearch() *cobra.Command {
-	var f flags
-	var q memory.Query
-	c := f.take(&cobra.Command{Use: "search WORDS …", Short: "Find what is remembered, as an agent would",
-		Long: "Find what is remembered by words: what may be used first, by state, then by the words. What\n" +
-			"is too weak, contested or untrusted is counted and not shown, unless a flag asks for it.",
-		Args: between(1, math.MaxInt, "words to look for"),
-		PreRunE: func(c *cobra.Command, _ []string) error {
-			states := []memory.Status{"", memory.Tentative, memory.Provisional, memory.Accepted, memory.Contested, memory.Deprecated, memory.Rejected}
-			if !slices.Contains(states, q.MinState) {
-				return cli.Fail(cli.ExitUsage, "writ memory search --help", "there is no state of that name")
-			}
-			for _, kind := range q.Types {
-				if !slices.Contains([]string{"proposition", "observation", "entity", "episode"}, kind) {
-					return cli.Fail(cli.ExitUsage, "writ memory search --help", "there is no kind of that name")
-				}
-			}
-			if q.Limit < 1 || q.Limit > 50 {
-				return cli.Fail(cli.ExitUsage, "writ memory search --limit 50", "a search shows 1 to 50")
-			}
-			return nil
-		},
-		RunE: f.with(toRead, func(c *cobra.Command, r *remembered, args []string) error {
-			var res memory.Results
-			err := r.read(c.Context(), func(x *memory.Reader) error {
-				res = x.Search(strings.Join(args, " "), q)
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			return f.show(c, res, func(w io.Writer) {
-				for i := range res.Items {
-					it := &res.Items[i]
-					printRecord(w, &memory.Record{Proposition: it.Proposition, Observation: it.Observation, Entity: it.Entity, Episode: it.Episode, Summary: it.Summary})
-				}
-				when(w, len(res.Items) == 0, "nothing: %s\n", abstentions[res.Abstention])
-				for _, h := range res.Withheld {
-					fmt.Fprintf(w, "not shown: %d, %s\n", h.Count, h.Reason)
-				}
-			})
-		})}, ofMemory...)
-	c.Flags().IntVar(&q.Limit, "limit", 10, "how many, `N` up to 50")
-	c.Flags().StringVar((*string)(&q.MinState), "min-state", "", "lowest `STATE` to show (default: provisional)")
-	c.Flags().StringSliceVar(&q.Types, "type", nil, "`KIND` to show: proposition, observation, entity, episode; may be repeated")
-	c.Flags().BoolVar(&q.Untrusted, "untrusted", false, "observations of trust 0 and 1 too")
 	return c
 }

@@ -15,7 +15,7 @@ import (
 // door, and no other server.
 func memoryServe() *cobra.Command {
 	var f flags
-	var listen, mode, tools string
+	var listen, mode, surface string
 	c := f.take(&cobra.Command{
 		Use: "serve", Short: "Run the memory alone, over stdio or HTTP", Args: cli.NoArgs,
 		Long: "Run the memory alone, over standard input and output as a client's configuration wants it,\n" +
@@ -32,16 +32,12 @@ func memoryServe() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			own := *m
-			if own.Namespace, err = f.name(); err != nil {
-				return err
-			}
 			for _, w := range []struct {
 				flag  string
 				value string
 				into  *string
 				known []string
-			}{{"mode", mode, &own.Mode, config.MemoryModes}, {"tools", tools, &own.Tools, config.MemoryTools}} {
+			}{{"mode", mode, &m.Mode, config.MemoryModes}, {"surface", surface, &m.Surface, config.MemorySurfaces}} {
 				switch {
 				case w.value == "":
 				case !slices.Contains(w.known, w.value):
@@ -55,8 +51,8 @@ func memoryServe() *cobra.Command {
 				return err
 			}
 			o := newFiles(state)
-			o.policy, o.memory = p, &own
-			for _, file := range append(own.Files(), f.config) {
+			o.policy, o.memory = p, m
+			for _, file := range append(m.Files(), f.config) {
 				if file != "" {
 					o.own(file)
 				}
@@ -69,6 +65,6 @@ func memoryServe() *cobra.Command {
 	}, "state", "config", "namespace")
 	c.Flags().StringVar(&listen, "listen", "", "`HOST:PORT` to serve MCP over HTTP on; loopback only")
 	c.Flags().StringVar(&mode, "mode", "", "`MODE` hardened or local (default: the configuration's, or hardened)")
-	c.Flags().StringVar(&tools, "tools", "", "`SET` of tools: full, minimal or read_only (default: the configuration's, or full)")
+	c.Flags().StringVar(&surface, "surface", "", "`SET` of tools: full, everyday or read_only (default: the configuration's, or full)")
 	return c
 }

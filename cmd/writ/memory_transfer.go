@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +15,6 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/memoryserver"
-	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -32,7 +29,7 @@ func memoryExport() *cobra.Command {
 			if out == "" && cli.Terminal(c.OutOrStdout()) {
 				return cli.Fail(cli.ExitUsage, "writ memory export --out FILE", "what people and tools wrote is not printed raw to a terminal")
 			}
-			return nil
+			return unwritten(out)
 		},
 		RunE: f.with(toRead, func(c *cobra.Command, r *remembered, _ []string) error {
 			var b bytes.Buffer
@@ -46,17 +43,9 @@ func memoryExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out == "" {
-				_, err = c.OutOrStdout().Write(b.Bytes())
-			} else {
-				err = private.WriteOnce(out, b.Bytes(), 0o600)
-			}
-			switch {
-			case errors.Is(err, os.ErrExist):
-				return cli.Fail(cli.ExitIO, "another name after --out", "%s is there already", cli.Printable(out))
-			case err != nil:
-				return cli.Fail(cli.ExitIO, "writ memory export --out FILE", "the export cannot be written")
-			case out == "":
+			if err := handOut(c, out, b.Bytes()); err != nil {
+				return cli.Fail(cli.ExitIO, "writ memory export --out FILE", "the export: %w", err)
+			} else if out == "" {
 				return nil
 			}
 			return f.show(c, m, func(w io.Writer) {
@@ -96,8 +85,8 @@ func memoryImport() *cobra.Command {
 	var in *memoryserver.Import
 	c := f.take(&cobra.Command{
 		Use: "import FILE --format writ|server-memory|markdown", Short: "Record what a file holds, as evidence anybody could have written",
-		Long: "Record what a file holds as observations of class import: of trust 1, one group for all of\n" +
-			"them. What another memory believed is not believed here because a file says so; an agent\n" +
+		Long: "Record what a file holds as observations of class import, which count as\n" +
+			"reported. What another memory believed is not believed here because a file says so; an agent\n" +
 			"proposes it anew, and imports alone never make it usable. A file with a fault is refused as\n" +
 			"a whole. Done again, what is known is not recorded twice, and what was erased stays erased.\n" +
 			"With --config, the secrets and the screen of contents it names are those of the import.",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,7 @@ func memoryVerify() *cobra.Command {
 		Long: "Fold the namespace from its log and decide every event again under the policy it names.\n" +
 			"`writ audit verify` checks the log itself.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			name, err := f.name()
+			m, err := f.settings()
 			if err != nil {
 				return err
 			}
@@ -44,7 +45,7 @@ func memoryVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := &remembered{dir: dir, st: st, namespace: name, principal: operator()}
+			r := &remembered{dir: dir, st: st, namespace: m.Namespace, principal: operator()}
 			defer r.close()
 			rep, err := r.verify(c.Context())
 			if err != nil {
@@ -57,7 +58,7 @@ func memoryVerify() *cobra.Command {
 			case rep.Problem != "":
 				return cli.Fail(cli.ExitData, "writ audit verify; keep a copy of the state directory", "the memory does not verify: %s", rep.Problem)
 			case len(rep.Unfinished) > 0:
-				return cli.Fail(cli.ExitData, "writ memory sweep", "an erasure was cut off")
+				return cli.Fail(cli.ExitData, "writ memory receipt issue "+rep.Unfinished[0], "an erasure was cut off")
 			}
 			return nil
 		}}, ofMemory...)
@@ -76,13 +77,20 @@ func (rep *memoryReport) print(w io.Writer) {
 
 func (r *remembered) verify(ctx context.Context) (*memoryReport, error) {
 	rep := &memoryReport{Namespace: r.namespace, Unfinished: []string{}}
+	kept := map[uint64]bool{} // records whose text is there
 	fold := memoryserver.NewFold(r.st)
 	for it, err := range r.st.Read(ctx, memoryserver.LogOf(r.namespace), 1) {
 		if err != nil {
 			return nil, unreadable(err)
 		}
-		rec, _, err := eventOf(&it)
+		rec, e, err := eventOf(&it)
 		if err == nil {
+			kept[e.N] = len(it.Values) > 0
+			if slices.ContainsFunc(e.Ops, func(o memory.Op) bool {
+				return o.Erase != nil && slices.ContainsFunc(o.Erase.Records, func(n uint64) bool { return kept[n] })
+			}) {
+				rep.Unfinished = append(rep.Unfinished, fmt.Sprintf("dec_%d", e.N))
+			}
 			err = fold.Step(ctx, rec, &it)
 		}
 		if err != nil {
@@ -100,13 +108,6 @@ func (r *remembered) verify(ctx context.Context) (*memoryReport, error) {
 	}
 	rep.Events, rep.Rechecked, rep.Unchecked = s.Head(), fold.Rechecked, fold.Unchecked
 	rep.Policy, rep.Mode, rep.State = s.PolicyHash(), s.Mode(), s.Digest()
-	left, err := r.leftovers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range left {
-		rep.Unfinished = append(rep.Unfinished, fmt.Sprintf("dec_%d", e.N))
-	}
 	rep.OK = len(rep.Unfinished) == 0
 	return rep, nil
 }

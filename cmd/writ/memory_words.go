@@ -5,41 +5,14 @@ import (
 	"github.com/writ-project/writ/memory"
 )
 
-// rules says the memory's rules in words. A test holds that none is left out.
+// rules says the rules of belief in words. A test holds that none is left out.
 var rules = map[memory.Rule]string{
-	memory.RuleRejectedFailedTest:   "a test that told it apart failed",
-	memory.RuleRejectedSaturation:   "several independent sources contradict it and little is left of its confidence",
-	memory.RuleRejectedBalance:      "far more speaks against it than for it",
-	memory.RuleContestedConflict:    "strong evidence stands on both sides",
-	memory.RuleContestedSlot:        "another value answers the same question, and neither may replace the other",
-	memory.RuleAccepted:             "enough independent evidence supports it and little contradicts it",
-	memory.RuleDeprecatedStale:      "nothing has borne it out for too long",
-	memory.RuleDeprecatedHeld:       "it was out of date before and nothing new supports it",
-	memory.RuleDeprecatedSuperseded: "another value took its place",
-	memory.RuleDeprecatedErased:     "its words were erased",
-	memory.RuleProvisional:          "evidence supports it, not yet enough to accept it",
-	memory.RuleTentative:            "too little supports it",
-	memory.RuleTentativeLowTrust:    "only sources that anybody can write to support it",
-	memory.RuleHeldTimeOnly:         "only time has passed, and time alone raises nothing",
-
-	memory.RuleTriggerSuppressed:     "a test would cost more than is at stake",
-	memory.RuleTriggerSmallGap:       "much is at stake and the values are close",
-	memory.RuleTriggerPersistence:    "it has been contested for long",
-	memory.RuleTriggerContradictions: "contradictions are unresolved",
-	memory.RuleTriggerNovelty:        "much is at stake and it is new",
-	memory.RuleTriggerForecast:       "what was forecast should have come about",
-	memory.RuleTriggerNone:           "nothing calls for a test",
-
-	memory.RuleTaskBoundary:  "the task was over",
-	memory.RuleCadence:       "enough new observations had come",
-	memory.RuleNotDue:        "no consolidation was due",
-	memory.RuleEligible:      "it was fit for durable memory",
-	memory.RuleIneligible:    "only what is accepted becomes durable",
-	memory.RuleIneligibleOld: "it was too stale to become durable",
-	memory.RuleHeldCanonical: "it was durable already and still is",
-	memory.RuleOverflow:      "more was carried over than a task may hand on",
-	memory.RuleCarryExpired:  "it was carried over and never touched again",
-	memory.RuleDiscarded:     "nothing supported it",
+	memory.RuleEstablished: "the user or a trusted tool says so, and no word that counts as much says otherwise",
+	memory.RuleContested:   "a later word of a lower level says otherwise",
+	memory.RuleReported:    "only those say so whom anybody can write to",
+	memory.RuleUnverified:  "nothing that was seen says so: the agent does",
+	memory.RuleReplaced:    "a later word of its level or a higher one says otherwise",
+	memory.RuleErased:      "its words were erased",
 }
 
 func ruleWords(r memory.Rule) string {
@@ -54,7 +27,7 @@ var abstentions = map[memory.Abstention]string{
 	memory.NoAbstention:         "it may be used as an answer",
 	memory.InsufficientEvidence: "it is no answer: too little supports it",
 	memory.IsContested:          "it is no answer: it is contested",
-	memory.HasExpired:           "it is no answer: it no longer holds",
+	memory.WasReplaced:          "it is no answer: another value took its place",
 	memory.WasErased:            "it is no answer: it was erased",
 	memory.NothingKnown:         "nothing is known",
 }

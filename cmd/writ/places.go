@@ -103,16 +103,16 @@ func placesClear() *cobra.Command {
 // onPlaces is a command that works with the lowered places of a namespace.
 func (f *flags) onPlaces(run func(c *cobra.Command, st audit.Store, namespace string, ps []gateway.LoweredPlace, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
-		namespace, err := f.name()
+		m, err := f.settings()
 		if err != nil {
 			return err
 		}
 		return f.onLog(toAppend, func(c *cobra.Command, _ string, st *sqlite.Store, args []string) error {
-			ps, err := gateway.LoweredPlaces(c.Context(), st, namespace)
+			ps, err := gateway.LoweredPlaces(c.Context(), st, m.Namespace)
 			if err != nil {
 				return cli.Fail(cli.ExitIO, "writ audit verify", "the lowered places cannot be read: %w", err)
 			}
-			return run(c, st, namespace, ps, args)
+			return run(c, st, m.Namespace, ps, args)
 		})(c, args)
 	}
 }

@@ -140,8 +140,9 @@ func (o *files) setup() gateway.Setup {
 	return gateway.Setup{Policy: o.policy, Screen: o.screen, Servers: o.servers, OwnPaths: o.ownPaths}
 }
 
-// grow has lines grow beside the policy in force, and puts them in force: there is
-// one file, and what else changed in it since it was read comes in by a reload alone.
+// grow has lines grow beside the policy in force, and puts them in force, with what another
+// gateway has kept there meanwhile: there is one file for all that a client starts. What
+// else changed in it since it was read comes in by a reload alone.
 func (o *files) grow(ctx context.Context, g *gateway.Gateway, lines []policy.Grown, record func() error) error {
 	o.loading.Lock()
 	defer o.loading.Unlock()
@@ -149,7 +150,7 @@ func (o *files) grow(ctx context.Context, g *gateway.Gateway, lines []policy.Gro
 	if err != nil {
 		return err
 	}
-	if grown.Was.Digest != o.now.policy.Digest {
+	if was := grown.Was; was.Digest != o.now.policy.Digest && !was.Grew(o.now.policy) {
 		return errors.New("the policy's file is not what is in force any more: writ reload comes first")
 	}
 	if err := record(); err != nil {

@@ -77,7 +77,7 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 		if options.Session, err = sharedSession(ctx, o.state, g, options.Principal, client.pid); err != nil {
 			return errors.Join(err, stop())
 		}
-		client.session = options.Session
+		client.has(options.Session)
 	}
 	err = downstream.ServeStdio(ctx, client, c.InOrStdin(), c.OutOrStdout(), options)
 	if serr := stop(); serr != nil && (err == nil || ctx.Err() != nil) {

@@ -34,11 +34,15 @@ type oneClient struct {
 func (c *oneClient) OpenSession(ctx context.Context, principal string, by downstream.Carrier) (string, downstream.Session, error) {
 	secret, s, err := c.Gateway.OpenSession(ctx, principal, by)
 	if err == nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.session = s
+		c.has(s)
 	}
 	return secret, s, err
+}
+
+func (c *oneClient) has(s downstream.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session = s
 }
 
 // of returns the session of the client with that process id.

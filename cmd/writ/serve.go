@@ -153,7 +153,7 @@ func (o *files) localHandler(g *gateway.Gateway, client *oneClient, mcp http.Han
 	if mcp != nil {
 		m.Handle("/", mcp)
 	}
-	m.Handle("GET /status", statusHandler(g))
+	m.Handle("GET /status", o.statusHandler(g, client))
 	m.Handle("POST /reload", o.reloadHandler(g, apart...))
 	m.Handle("/approvals", approval.Handler(o.queue, answering(apart...)))
 	m.Handle("/approvals/", approval.Handler(o.queue, answering(apart...)))

@@ -202,7 +202,7 @@ func grown(b *testing.B, records, sessions, observations int) string {
 	if observations == 0 {
 		return dir
 	}
-	k, err := openMemory(b.Context(), st, config.DefaultMemory())
+	k, err := openMemory(b.Context(), dir, st, config.DefaultMemory())
 	if err != nil {
 		b.Fatal(err)
 	}

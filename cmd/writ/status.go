@@ -23,6 +23,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/learn"
+	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -51,6 +52,11 @@ type clientStatus struct {
 // gatewayStatus is what a gateway that runs says of itself over the local door.
 type gatewayStatus struct {
 	Faults []string `json:"faults"` // the servers that are not there, a sentence each
+	// Unheard is the host that was to tell of what its user types and what it does itself,
+	// where its client has called tools and no hook of it has told anything.
+	Unheard string `json:"unheard,omitempty"`
+	// Embeddings say how the memory's search by meaning does, where there is one.
+	Embeddings *memoryserver.NearnessStatus `json:"embeddings,omitempty"`
 }
 
 // askedMost is a tool that a person is asked about, and what would end that.
@@ -78,9 +84,10 @@ func statusCommand() *cobra.Command {
 		Use: "status", Short: "Show the clients, the gateways that run, and what was asked most", Args: cli.NoArgs,
 		Long: "Show the clients of this account, which of their servers run behind Writ and whether what they\n" +
 			"do themselves is judged too; of the gateways that run on the state directory the servers that are\n" +
-			"not there, with what they said last; and the two tools that would be asked about most, of what was\n" +
-			"recorded in the last 7 days, each with what would end that and who would be trusted then. The\n" +
-			"policy is that of --config, else of each client that is connected. Nothing is changed.",
+			"not there, with what they said last, and how the memory's search by meaning does; and the two\n" +
+			"tools that would be asked about most, of what was recorded in the last 7 days, each with what\n" +
+			"would end that and who would be trusted then. The policy is that of --config, else of each client\n" +
+			"that is connected. Nothing is changed.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			all, err := f.status(c.Context())
 			if err != nil {
@@ -152,11 +159,24 @@ func statusAt(ctx context.Context, door *http.Client) (*gatewayStatus, error) {
 	return g, nil
 }
 
-// statusHandler is GET /status of the local door.
-func statusHandler(g *gateway.Gateway) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
+// statusHandler is GET /status of the local door. client is the one client of a gateway
+// over stdio, nil where it has others.
+func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s := gatewayStatus{Faults: append([]string{}, failed(g)...)}
+		if o.nearness != nil {
+			near := o.nearness.Status()
+			s.Embeddings = &near
+		}
+		if client != nil && o.host != nil {
+			if session, err := client.of(client.pid); err == nil {
+				if unheard, err := g.Unheard(r.Context(), session); err == nil && unheard {
+					s.Unheard = o.host.Name
+				}
+			}
+		}
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(gatewayStatus{Faults: append([]string{}, failed(g)...)})
+		json.NewEncoder(w).Encode(s)
 	}
 }
 
@@ -247,16 +267,23 @@ func (all *shownStatus) print(w io.Writer) {
 	}
 	when(w, len(all.Clients) == 0, "No client of this account has a file that is known: writ connect --help\n")
 	fmt.Fprintf(w, "Gateways that run now: %d\n", len(all.Gateways))
+	said := map[string]bool{} // a client has a gateway for each server
 	for _, g := range all.Gateways {
+		when(w, g.Unheard != "" && !said[g.Unheard], "  %s calls tools here and its hooks tell nothing: what it does itself is not judged, and what you type vouches for nothing. Start it anew; if that does not help, writ connect %[1]s\n", cli.OneLine(g.Unheard, 60))
+		said[g.Unheard] = true
 		for _, fault := range g.Faults {
 			fmt.Fprintf(w, "  %s\n", cli.OneLine(fault, 600))
+		}
+		if e := g.Embeddings; e != nil {
+			fmt.Fprintf(w, "  the memory is searched by meaning: %d texts have a vector, %d wait; of %s %d found by words alone\n", e.Texts, e.Waiting, times(e.Queries, "query", "queries"), e.Alone)
+			when(w, e.Fault != "", "    it failed last: %s\n", cli.OneLine(e.Fault, 300))
 		}
 	}
 	for i, a := range all.Asked {
 		when(w, i == 0, "Asked about most, of what was recorded in the last 7 days:\n")
 		fmt.Fprintf(w, "  %s: %s would wait for a person\n", cli.OneLine(a.Tool, 130), times(a.Asked, "call", "calls"))
 		for _, g := range a.Lines {
-			fmt.Fprintf(w, "    from now on: %s\n", grownLine(g))
+			theirs(w, "    from now on: ", grownLine(g), 0)
 		}
 		when(w, len(a.Lines) > 0, "    would leave %d of them", a.With)
 		when(w, len(a.Trusts) > 0, ", and trust whoever can %s", strings.Join(a.Trusts, ", or "))

@@ -1,30 +1,24 @@
 // Package memory measures the governed memory offline: no network, no model, no
-// clock. It is package memory itself that is measured, on a fold of its own
-// events; nothing here decides what is believed.
+// clock. It is told what came in, an agent files what it makes of it, and somebody
+// asks; what is true is known from how a story was made, never from asking a
+// memory. The interface is [Memory], and product.go alone knows the product.
 //
-// Scenarios are files of cases/, which a person can add to without touching Go.
-// They show whether the memory's rules do what they say (stage 1), whether they
-// hold under stress (stage 2), and what they gain over memories without them
-// (stage 3). A file says what is recorded, proposed and asked, at which hour; what
-// must be believed then; and, apart from that, what is true, which no system is
-// told. What is expected stands in the file and comes from the design of the
-// memory, never from a run. Every system gets the same steps: the memory under
-// both of its profiles, its seven ablations, and four memories without governance.
-// A baseline is handed every claim ready made, so that it is measured by its rule
-// and not by how well it reads.
+// Three things are measured, on data that are generated from a seed. Belief
+// revision: values change within hours, days and months, in attributes that nobody
+// declared, said by the user or by a tool, and with every fifth correction in
+// another spelling; each change is followed by a read. An attacker: an agent that
+// drives every tool and knows every rule searches for a sequence of calls after
+// which a falsehood is established, a truth is not, or words are told as
+// established for which nobody vouches. Recall: conversations are asked questions
+// whose evidence is known, alone and with claims beside them. It is our own data,
+// and a figure on it is no figure on anybody's benchmark; a file of LoCoMo, which
+// is no part of this repository, is asked where a person has it.
 //
-// The measures are of data that are generated here from a seed: what the memory
-// finds (M1), whether it believes what is so now (M2), whether an attacker can
-// make it believe something else (M3), and whether it takes two names for one
-// (M4). It is our own data, and a figure on it is no figure on anybody's
-// benchmark. What is true of a case is known from how it was made, never from
-// asking a memory. Beside it stand rules that other memories come down to: these
-// are emulations of a decision rule, a few lines each, and no runs of anybody's
-// product; the report says so in every row.
+// Beside the product stand rules that other memories come down to: emulations of a
+// decision rule, a few lines each, and no runs of anybody's product; every row says
+// so. Those of the design that the memory grew out of are in package origin.
 //
 // A memory that answers nothing fails here as one that believes everything does.
-// What is not measured, for want of a model or a clock, is named in the result
-// ([NotMeasured]). The result depends on the scenarios, the seeds, the policies
-// and the memory: it is the same bytes on every machine. The package trusts the
-// scenario files, which are part of the program.
+// The result depends on the seeds and the memory: it is the same bytes on every
+// machine.
 package memory

@@ -5,289 +5,281 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/internal/strictyaml"
-	"github.com/writ-project/writ/internal/words"
+	"github.com/writ-project/writ/internal/quote"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
 )
 
-// Memory is the memory under measurement.
-type Memory struct {
-	Handle  func(*memory.State, memory.Context, writ.Proposal) memory.Decision
-	Operate func(*memory.State, memory.Context, string, []byte) memory.Decision
-	Answer  func(*memory.Reader, string) memory.Answer
-	Search  func(*memory.Reader, string, memory.Query) memory.Results
-	// Index makes an empty index.
-	Index func() Index
+// This file alone knows package memory.
+
+// Product is the memory that the product runs, out of the box.
+func Product() System {
+	return System{ID: "writ", Name: "Writ", Of: "the product", New: func() Memory {
+		m := &product{handle: memory.Handle, state: memory.New(), evidence: map[string]string{},
+			c: memory.Context{Policy: memory.Builtin(), Namespace: "eval", Mode: memory.Hardened, Principal: "user", Session: "s1", Task: "t0", Now: beginning}}
+		c := m.c
+		c.Principal = "operator"
+		m.apply(memory.Operate(m.state, c, memory.CommandOpen, []byte("{}")))
+		return m
+	}}
 }
 
-// Index is what finds texts by their words.
-type Index interface {
-	Put(id, kind, text string)
-	Drop(id string)
-	Search(query string, kinds []string, limit int) []words.Hit
+// product is package memory on a fold of its own events, with what the server does
+// for it: it finds what a note or a quote stands in, and how much of it is kept.
+type product struct {
+	handle func(*memory.State, memory.Context, writ.Proposal) memory.Decision
+	state  *memory.State
+	c      memory.Context
+	log    []memory.Decision
+	heard  []Evidence
+	units  [][]quote.Unit // of what was heard
+	calls  int
+
+	evidence map[string]string // of an observation
 }
 
-// Product is the memory that the product runs.
-func Product() Memory {
-	return Memory{
-		Handle: memory.Handle, Operate: memory.Operate,
-		Answer: (*memory.Reader).Answer, Search: (*memory.Reader).Search,
-		Index: func() Index { return &words.Index{} },
+func (m *product) At(now time.Time) { m.c.Now = now }
+func (m *product) Hear(e Evidence) {
+	m.heard, m.units = append(m.heard, e), append(m.units, units(e.Text))
+}
+
+func (m *product) apply(d memory.Decision) Filed {
+	if err := m.state.Apply(d.Event, d.Value); err != nil {
+		panic("memory: an event does not fit the state it was decided on: " + err.Error())
+	}
+	m.log = append(m.log, d)
+	f := Filed{Refused: d.Outcome.Status == writ.Rejected}
+	for _, e := range d.Outcome.Effects {
+		if e.ID != "" {
+			f.IDs = append(f.IDs, e.ID)
+		}
+	}
+	return f
+}
+
+func (m *product) Propose(tool string, payload []byte) Filed {
+	m.calls++
+	ob := payload
+	if tool == memory.ToolTestResult {
+		ob = strictjson.Get(payload, "observation")
+	}
+	raw, _ := strictjson.Text(strictjson.Get(ob, "raw_payload"))
+	ref, _ := strictjson.Text(strictjson.Get(ob, "source_ref"))
+	c := m.c
+	c.Task = fmt.Sprintf("t%d", m.calls/500) // a task may propose only so much
+	c.Exposed = slices.ContainsFunc(m.heard, func(e Evidence) bool { return e.Level < LevelUser })
+	from := ""
+	for i, e := range slices.Backward(m.heard) {
+		if named := ref == e.ID; named || ref == "" && raw != "" && quoted(e.Text, raw) {
+			ok := quoted(e.Text, raw)
+			c.Captured = []memory.Captured{{Ref: e.ID, Evidence: "s_eval/" + e.ID, Seen: uint64(i + 1), Label: labels[e.Level], Source: e.Source, Verbatim: ok, Whole: ok && raw == e.Text, Between: ok, Offset: max(0, strings.Index(e.Text, raw))}}
+			if ok && raw != e.Text && e.Text[0] != '{' {
+				c.Captured[0].Text = quote.Widened(e.Text, raw)
+			}
+			from = e.ID
+			break
+		}
+	}
+	f := m.apply(m.handle(m.state, c, writ.Proposal{ToolName: tool, Payload: payload}))
+	m.keep(f, from)
+	return f
+}
+
+func (m *product) keep(f Filed, from string) {
+	for _, id := range f.IDs {
+		if strings.HasPrefix(id, "obs_") && from != "" {
+			m.evidence[id] = from
+		}
 	}
 }
 
-// fault is thrown where a memory cannot be measured: it writes what does not
-// fold. Run returns it.
-type fault struct{ error }
+var labels = map[int]writ.Label{LevelUser: writ.User, LevelTool: writ.System, LevelStranger: writ.External}
 
-// heard is what a memory says to one question.
-type heard struct {
-	// values are those it gives as usable; the first is its answer.
-	values []string
-	// shown are the texts it hands out with no sign that they are not to be
-	// relied on: as usable, as trusted, or without any label.
-	shown []string
-}
-
-func (r heard) answer() string {
-	if len(r.values) == 0 {
-		return ""
+// quoted reports whether words stand in a text, at least eight bytes between
+// words, or all of it.
+func quoted(text, raw string) bool {
+	i := strings.Index(text, raw)
+	if i < 0 || raw != text && len(raw) < 8 {
+		return false
 	}
-	return r.values[0]
+	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+	first, _ := utf8.DecodeRuneInString(raw)
+	last, _ := utf8.DecodeLastRuneInString(raw)
+	after, _ := utf8.DecodeRuneInString(text[i+len(raw):])
+	return !(word(before) && word(first)) && !(word(last) && word(after))
 }
 
-// shows reports whether a value stands in something handed out like that.
-func (r heard) shows(v string) bool {
-	return slices.ContainsFunc(r.shown, func(t string) bool { return strings.Contains(t, v) })
-}
-
-// believer is a memory, or a rule, that holds one slot.
-type believer interface {
-	// claim has an agent state a value and cite what was said for it.
-	claim(v string, said []said)
-	// deny has it say, citing, that a value it holds is not so.
-	deny(v string, said []said)
-	// read asks for the slot's value.
-	read(at time.Time) heard
-	// answer is the value a question for the slot alone is answered with, "" for
-	// none.
-	answer(at time.Time) string
-	// history is the values the slot's timeline lists, in their order, nil where
-	// there is none.
-	history(at time.Time) []string
-	fork() believer
-	// refused is how many proposals were.
-	refused() int
-}
-
-// believing is the product with one chain's slot in it. An agent of few words
-// makes steps of what is said: the value stated last has its id under its own
-// name, and so has the observation of a text that was recorded last.
-type believing struct {
-	*governed
-	accepted bool // only what is accepted is read
-	c        *chain
-	session  int
-	last     string // the value that was stated last
-}
-
-const (
-	namespace = "measures"
-	theEntity = "entity"
-)
-
-func newBelieving(m *Memory, p *memory.Policy, accepted bool, c *chain) *believing {
-	g := &believing{governed: newGoverned(heardBy, p, m, adapter{}), accepted: accepted, c: c}
-	before := beginning.Add(-time.Hour)
-	g.step(operates, memory.CommandPredicate, "", voice{}, before, map[string]any{"name": c.ask.predicate, "single": true})
-	g.record(said{by: c.asideBy, text: c.aside, at: before}, "")
-	return g
-}
-
-// heardBy is a run without steps, whose sources are all voices.
-var heardBy = func() *run {
-	r := &run{clock0: beginning}
-	for _, v := range append(append([]voice{theUser}, tools...), strangers...) {
-		r.sources = append(r.sources, source{ID: strictyaml.String{S: v.source}, Class: strictyaml.String{S: string(v.class)}, label: v.label})
+// Remember is the everyday tool.
+func (m *product) Remember(n Note) Filed {
+	m.calls++
+	about := n.Subject
+	if about != "" && n.Predicate != "" {
+		about += ": " + n.Predicate
 	}
-	return r
-}()
+	payload := []any{"text", n.Text}
+	if about != "" {
+		payload = append(payload, "about", about)
+	}
+	if n.Replaces != "" {
+		payload = append(payload, "replaces", n.Replaces)
+	}
+	c := m.c
+	c.Task = fmt.Sprintf("t%d", m.calls/500)
+	c.Exposed = slices.ContainsFunc(m.heard, func(e Evidence) bool { return e.Level < LevelUser })
+	from := ""
+	s, best := memory.Sought(n.Text, about), 0
+	for i, e := range slices.Backward(m.heard) {
+		for _, u := range m.units[i] {
+			r := s.Rank(&u)
+			if r > 0 && e.Level >= LevelTool {
+				r += 20 // as the server has it
+			}
+			if r > best {
+				best, from = r, e.ID
+				source := e.Source
+				if e.Level == LevelUser {
+					source = "user:user"
+				}
+				c.Captured = []memory.Captured{{Ref: e.ID, Evidence: "s_eval/" + e.ID, Seen: uint64(i + 1), Label: labels[e.Level], Source: source, Verbatim: true, Between: true,
+					Whole: u.Wide == e.Text, Offset: u.Offset, Text: u.Wide, Value: strictjson.Quote(s.Value(&u))}}
+			}
+		}
+	}
+	d := m.handle(m.state, c, writ.Proposal{ToolName: memory.ToolRemember, Payload: object(payload...)})
+	f := m.apply(d)
+	m.keep(f, from)
+	if d.Outcome.Kept != nil {
+		f.IDs = append([]string{d.Outcome.Kept.ID}, f.IDs...)
+	}
+	return f
+}
 
-// step does one step, in the session and task in hand, and reports whether it was
-// not refused.
-func (g *believing) step(kind eventKind, tool, as string, by voice, at time.Time, payload map[string]any) bool {
-	b, err := json.Marshal(payload)
+// units are the sentences of a text, or its records.
+func units(text string) (out []quote.Unit) {
+	var records func(v []byte)
+	records = func(v []byte) {
+		switch strictjson.KindOf(v) {
+		case strictjson.Array:
+			es, _ := strictjson.Elements(v)
+			for _, e := range es {
+				records(e)
+			}
+		case strictjson.Object:
+			out = append(out, quote.Unit{Text: string(v), Wide: string(v), Record: true})
+			ms, _ := strictjson.Members(v)
+			for _, m := range ms {
+				records(m.Value)
+			}
+		}
+	}
+	if b := []byte(text); strictjson.Check(b, strictjson.Request) == nil {
+		records(b)
+		return out
+	}
+	return quote.Of(text)
+}
+
+// slug is a predicate as the nine tools write it.
+func slug(predicate string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '_'
+	}, strings.ToLower(predicate))
+}
+
+// object is a JSON object of names and values.
+func object(members ...any) []byte {
+	out := map[string]any{}
+	for i := 0; i < len(members); i += 2 {
+		out[members[i].(string)] = members[i+1]
+	}
+	b, err := json.Marshal(out)
 	if err != nil {
-		panic(fault{err})
+		panic(err)
 	}
-	before, id := g.no, strconv.Itoa(g.session)
-	g.governed.c.Task = "t" + id
-	g.do(&event{kind: kind, tool: tool, as: as, from: by.source, session: "s" + id, at: at.Sub(g.r.clock0), payload: b})
-	if len(g.faults) > 0 {
-		panic(fault{fmt.Errorf("an event does not fit the state it was decided on: %s", g.faults[0])})
-	}
-	return g.no == before
+	return b
 }
 
-func (g *believing) fork() believer {
-	f := *g
-	f.governed = g.copied()
-	return &f
+func (m *product) reader() *memory.Reader {
+	return &memory.Reader{State: m.state, Policy: m.c.Policy, Principal: "user", Now: m.c.Now}
 }
 
-func (g *believing) refused() int { return g.no }
-
-func (g *believing) obs(text string) string { return g.ids["said "+text] }
-func (g *believing) prop(v string) string   { return g.ids["value "+v] }
-
-// record has one thing that was said recorded, captured where it was seen, and
-// returns the id of its observation, "" if it was refused.
-func (g *believing) record(s said, derived string) string {
-	if s.again {
-		return g.obs(s.text)
+func (m *product) entity(subject string) string {
+	if subject == "me" {
+		return m.state.Person("user")
 	}
-	payload := map[string]any{"observation_id": "o" + strconv.Itoa(len(g.log)), "raw_payload": s.text, "source_ref": "ev" + strconv.Itoa(g.seen+1)}
-	if s.by.agent {
-		payload["source_ref"], payload["derived_from"] = "my own notes", []string{derived}
-	}
-	if !s.claims.IsZero() {
-		payload["event_time"] = s.claims.Format(time.RFC3339)
-	}
-	if !g.step(proposes, memory.ToolRecordObservation, "said "+s.text, s.by, s.at, payload) {
-		return ""
-	}
-	return g.obs(s.text)
+	return m.state.Named(subject)
 }
 
-// recorded has all of it recorded.
-func (g *believing) recorded(ss []said) (ids []string) {
-	for _, s := range ss {
-		derived := ""
-		if s.from && len(ids) > 0 {
-			derived = ids[len(ids)-1]
+func (m *product) slot(subject, predicate string) string {
+	return m.state.SlotOf(m.entity(subject), predicate, nil)
+}
+
+func (m *product) Current(subject, predicate string) (out []Item) {
+	for _, v := range m.reader().Answer(m.slot(subject, predicate)).Values {
+		i := Item{ID: v.ID, Trust: string(v.Status)}
+		if v.Quote != nil {
+			i.Text = v.Quote.Text
 		}
-		if id := g.record(s, derived); id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		if v.Object != nil {
+			i.Value = v.Object.Value
 		}
-	}
-	return ids
-}
-
-// propose states a value of the slot, and whether that was not refused.
-func (g *believing) propose(v string, at time.Time, ids []string, more map[string]any) bool {
-	payload := map[string]any{"text": g.c.wording(v), "about": []string{g.ids[theEntity]}, "observation_ids": ids,
-		"structured_form": map[string]any{"subject": g.ids[theEntity], "predicate": g.c.ask.predicate, "object": map[string]any{"literal": v}}}
-	maps.Copy(payload, more)
-	return g.step(proposes, memory.ToolPropose, "value "+v, voice{}, at, payload)
-}
-
-// contradict says that a value is not so.
-func (g *believing) contradict(v string, at time.Time, ids []string) {
-	g.step(proposes, memory.ToolAttachContra, "", voice{}, at, map[string]any{"proposition_id": g.prop(v), "observation_ids": ids})
-}
-
-func (g *believing) claim(v string, ss []said) {
-	g.session++
-	ids, s := g.recorded(ss), ss[len(ss)-1]
-	if len(ids) == 0 {
-		return
-	}
-	if g.ids[theEntity] == "" {
-		g.step(proposes, memory.ToolEntity, theEntity, voice{}, s.at, map[string]any{"name": g.c.subject, "entity_type": g.c.kind, "observation_ids": ids[:1]})
-	}
-	var from map[string]any
-	if !s.claims.IsZero() {
-		from = map[string]any{"valid_from": s.claims.Format(time.RFC3339)}
-	}
-	if !g.propose(v, s.at, ids, from) {
-		return
-	}
-	// Where the policy gives a slot no current value by itself, whoever states
-	// another value says that the one before is not so.
-	if !g.policy.Flags.Supersession && g.last != "" && g.last != v && g.prop(g.last) != "" {
-		g.contradict(g.last, s.at, ids)
-	}
-	g.last = v
-}
-
-func (g *believing) deny(v string, ss []said) {
-	g.session++
-	ids, at := g.recorded(ss), ss[len(ss)-1].at
-	if len(ids) == 0 || g.prop(v) == "" {
-		return
-	}
-	if g.policy.Flags.Grounded {
-		// A contradiction counts in the name of another value, which stands in it.
-		g.propose(g.c.lie.text, at, ids, nil)
-	}
-	g.contradict(v, at, ids)
-}
-
-// by is a reader at a time.
-func (g *believing) by(at time.Time) *memory.Reader {
-	g.governed.c.Now = at
-	return g.reader()
-}
-
-func (g *believing) slot() string { return g.state.SlotOf(g.ids[theEntity], g.c.ask.predicate, nil) }
-
-func (g *believing) answer(at time.Time) string {
-	for _, v := range g.m.Answer(g.by(at), g.slot()).Values {
-		if v.Usable && v.Object != nil && (!g.accepted || v.State == memory.Accepted) {
-			return v.Object.Value
+		for _, o := range v.Observation {
+			i.Evidence = append(i.Evidence, m.evidence[o])
 		}
+		out = append(out, i)
 	}
-	return ""
+	slices.Reverse(out)
+	return out
 }
 
-func (g *believing) read(at time.Time) (out heard) {
-	r, slot := g.by(at), g.slot()
-	take := func(v *memory.View) {
-		if v == nil || v.Slot != slot || !v.Usable || g.accepted && v.State != memory.Accepted || v.Object == nil {
-			return
+func (m *product) Recall(question string) (out []Item) {
+	for _, f := range m.reader().Recall(memory.Ask{Query: question}).Items {
+		i := Item{ID: f.ID, Text: f.Text, Value: f.Value, Trust: string(f.Trust)}
+		for _, o := range f.Quote.Origins {
+			i.Evidence = append(i.Evidence, m.evidence[o.Observation])
 		}
-		if !slices.Contains(out.values, v.Object.Value) {
-			out.values = append(out.values, v.Object.Value)
+		if len(i.Evidence) == 0 {
+			i.Evidence = append(i.Evidence, m.evidence[f.Observation])
 		}
-		out.shown = append(out.shown, v.Text.Text, v.Object.Value)
-	}
-	for _, v := range g.m.Answer(r, slot).Values {
-		take(&v)
-	}
-	res := g.m.Search(r, g.c.asked(), memory.Query{})
-	for _, f := range res.Items {
-		take(f.Proposition)
-		switch {
-		case f.Proposition != nil && (f.Proposition.Level >= 2 || f.Proposition.Text.Kind == ""):
-			out.shown = append(out.shown, f.Proposition.Text.Text)
-		case f.Observation != nil && (f.Observation.Text.Trust >= 2 || f.Observation.Text.Kind == ""):
-			out.shown = append(out.shown, f.Observation.Text.Text)
-		}
+		out = append(out, i)
 	}
 	return out
 }
 
-// history reads the timeline: each value is listed where it was made, and each
-// time it was supported anew.
-func (g *believing) history(at time.Time) (out []string) {
-	moments, _ := g.by(at).Timeline(g.slot(), 0, 0)
-	values := map[string]string{}
-	for _, m := range moments {
-		switch m.What {
-		case "value":
-			if m.Text != nil {
-				values[m.ID] = strings.TrimPrefix(m.Text.Text, g.c.wording(""))
-			}
-		case string(memory.Supports):
-			if v := values[m.Other]; len(out) == 0 || out[len(out)-1] != v {
-				out = append(out, v)
-			}
+// History reads the timeline: a value is listed where it was supported anew.
+func (m *product) History(subject, predicate string) (out []string, _ bool) {
+	r := m.reader()
+	moments, _ := r.Timeline(m.slot(subject, predicate), 0, 0)
+	for _, t := range moments {
+		if t.What != string(memory.Supports) {
+			continue
+		}
+		if v, ok := r.View(t.Other); ok && v.Object != nil && (len(out) == 0 || out[len(out)-1] != v.Object.Value) {
+			out = append(out, v.Object.Value)
 		}
 	}
-	return out
+	return out, true
+}
+
+func (m *product) Fork() Memory {
+	out := *m
+	out.state, out.log, out.heard = memory.New(), slices.Clone(m.log), slices.Clone(m.heard)
+	out.units = slices.Clone(m.units)
+	for _, d := range m.log {
+		if err := out.state.Apply(d.Event, d.Value); err != nil {
+			panic("memory: a log does not fold: " + err.Error())
+		}
+	}
+	out.evidence = maps.Clone(m.evidence)
+	return &out
 }

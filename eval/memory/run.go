@@ -1,74 +1,88 @@
 package memory
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"runtime"
 	"slices"
-
-	"github.com/writ-project/writ/memory"
+	"strconv"
+	"sync"
 )
 
-// Seeds are those of the design, which the committed result was made with.
+// Version is the version of the report's form.
+const Version = 3
+
+// Seeds are those which the committed result was made with.
 func Seeds() []uint64 { return []uint64{101, 202, 303, 404, 505} }
 
-// Part is what of an evaluation is run.
-type Part int
-
-// The parts. The comparison is on the scenarios of the stress.
+// The parts of an evaluation.
 const (
-	Everything Part = iota
-	Rulings         // stage 1
-	Stress          // stage 2
-	Comparison      // stage 3
-	Measured        // the four measures
+	RevisionPart = "revision"
+	AttackPart   = "attack"
+	RecallPart   = "recall"
 )
 
-// Options of an evaluation.
+// Options of an evaluation. What is zero is as in the committed result.
 type Options struct {
-	// Memory is what is under evaluation.
-	Memory Memory
-	// Seeds are those of what is generated and of the scenarios that are run once
-	// for each; nil for the design's.
-	Seeds []uint64
-	// Chains of values of each seed; 0 is Chains.
-	Chains int
-	// Only is what is run of it all.
-	Only Part
-	// Files replaces the embedded scenarios; it has a directory cases.
-	Files fs.FS
-	// Policy replaces the built-in policies.
-	Policy func(profile string) (*memory.Policy, bool)
-	// Progress, unless nil, is told how much of what is done, from one goroutine
-	// at a time.
-	Progress func(what string, done, of int)
+	Systems []System
+	Seeds   []uint64
+	Chains  int // of each seed
+	Walks   int // of each world
+	// Only is one part to run alone.
+	Only string
+	// LoCoMo is a file of that form, to ask as well.
+	LoCoMo []byte
+	// Progress, unless nil, is told how much is done, from one goroutine at a time.
+	Progress func(done, of int)
 
-	// narrow leaves out all but M2 and M3 of the rows the targets are for.
-	narrow bool
+	worlds   int // of each seed
+	together int // conversations of a seed in one memory
 }
 
-func (o *Options) progress(what string) func(done, of int) {
-	if o.Progress == nil {
-		return nil
-	}
-	return func(done, of int) { o.Progress(what, done, of) }
+const (
+	longChains         = 6 // of each seed
+	longUpdates        = 30
+	conversationsAlone = 3 // of each seed
+	togetherSeeds      = 2 // how many seeds are asked of many conversations
+)
+
+// besideClaims are how many claims stand beside the turns.
+var besideClaims = []int{0, 50, 190, 950}
+
+// Report is what one evaluation showed, in the order of its file.
+type Report struct {
+	Version int      `json:"v"`
+	Seeds   []uint64 `json:"seeds"`
+	// Passed: every gate that was judged is met, and there is one.
+	Passed  bool     `json:"passed"`
+	Gates   []Gate   `json:"gates"`
+	Systems []System `json:"systems"`
+	// Plain has every correction in the words that were used before, Spelled every
+	// fifth in another spelling.
+	Plain   []Revision `json:"revision,omitempty"`
+	Spelled []Revision `json:"revision_other_spelling,omitempty"`
+	Long    []Long     `json:"long,omitempty"`
+	Attacks []Attack   `json:"attack,omitempty"`
+	Recall  []Recall   `json:"recall,omitempty"`
 }
 
-func (o *Options) policy(profile string) (*memory.Policy, error) {
-	if o.Policy == nil {
-		o.Policy = memory.Builtin
-	}
-	p, ok := o.Policy(profile)
-	if !ok {
-		return nil, fmt.Errorf("there is no policy %s", profile)
-	}
-	return p, nil
+// Gate is one aim, and what was measured against it.
+type Gate struct {
+	ID   string `json:"id"`
+	Need string `json:"need"`
+	Got  string `json:"got"`
+	Met  bool   `json:"met"`
 }
 
-// Run evaluates. An error means that there is nothing to report: scenarios that
-// cannot be read, a seed twice, a memory that writes what does not fold. That a
-// gate is not met is not one. The memory is called from several goroutines at
-// once.
+// JSON returns the file's bytes.
+func (r *Report) JSON() ([]byte, error) {
+	b, err := json.MarshalIndent(r, "", " ")
+	return append(b, '\n'), err
+}
+
+// Run evaluates. The gates are the first system's. An error means that there is
+// nothing to report; that a gate is not met is none.
 func Run(o Options) (*Report, error) {
 	if o.Seeds == nil {
 		o.Seeds = Seeds()
@@ -76,147 +90,177 @@ func Run(o Options) (*Report, error) {
 	if n := len(slices.Compact(slices.Sorted(slices.Values(o.Seeds)))); n == 0 || n < len(o.Seeds) {
 		return nil, errors.New("no seed, or one twice")
 	}
+	if o.Systems == nil {
+		o.Systems = Systems()
+	}
 	if o.Chains == 0 {
 		o.Chains = Chains
 	}
-	if o.Files == nil {
-		o.Files = embedded
+	if o.worlds == 0 {
+		o.worlds, o.together = 1, 9 // nine conversations are some 2,500 turns
 	}
-	r := &Report{Version: Version, Seeds: o.Seeds, Gates: []Gate{}}
-	var err error
-	if o.Only != Measured {
-		if r.Stages, err = play(&o); err != nil {
+	if o.Walks == 0 {
+		o.Walks = Walks
+	}
+	var files []*library
+	if o.LoCoMo != nil {
+		var err error
+		if files, err = readLoCoMo(o.LoCoMo); err != nil {
 			return nil, err
 		}
-		r.Gates = r.Stages.Gates
 	}
-	if o.Only == Everything || o.Only == Measured {
-		if r.Measures, err = measure(&o); err != nil {
-			return nil, err
+	r := &Report{Version: Version, Seeds: o.Seeds, Gates: []Gate{}, Systems: o.Systems}
+	n := len(o.Systems)
+	found := make([][]Recall, n)
+	var jobs []func()
+	part := func(name string, job func(i int, s *System)) {
+		for i := range o.Systems {
+			if o.Only == "" || o.Only == name {
+				jobs = append(jobs, func() { job(i, &o.Systems[i]) })
+			}
 		}
-		r.Gates = append(r.Gates, r.Measures.Gates...)
 	}
+	if o.Only == "" || o.Only == RevisionPart {
+		r.Plain, r.Spelled, r.Long = make([]Revision, n), make([]Revision, n), make([]Long, n)
+	}
+	if o.Only == "" || o.Only == AttackPart {
+		r.Attacks = make([]Attack, n)
+	}
+	part(RecallPart, func(i int, s *System) { found[i] = s.recall(&o, files) })
+	part(RevisionPart, func(i int, s *System) { r.Plain[i], r.Spelled[i], r.Long[i] = s.revise(&o) })
+	part(AttackPart, func(i int, s *System) { r.Attacks[i] = s.attacks(&o) })
+	work(jobs, o.Progress)
+	r.Recall = slices.Concat(found...)
+	r.gates()
 	r.Passed = len(r.Gates) > 0 && !slices.ContainsFunc(r.Gates, func(g Gate) bool { return !g.Met })
 	return r, nil
 }
 
-// play runs every system through the scenarios.
-func play(o *Options) (*Stages, error) {
-	b, err := load(o.Files, o.Seeds)
-	if err != nil {
-		return nil, err
-	}
-	all, err := systems(o)
-	if err != nil {
-		return nil, err
-	}
-	res := newStages(b, o, all)
-	// Each system is on its own; what they showed is put together in their order.
-	shown := make([]struct {
-		t     *tally
-		runs  int // of the bundle
-		lines []*RunLine
-		part  Stages
-	}, len(all))
-	var jobs []func()
-	for i := range all {
-		jobs = append(jobs, func() {
-			s := &shown[i]
-			s.t = newTally()
-			for _, r := range b.runs {
-				if wanted(o, &all[i], r) {
-					t := newTally()
-					line := one(&all[i], r, o, t, &s.part)
-					line.groups = grouped(t.figures())
-					s.t.add(t)
-					s.runs += btoi(r.stage == 2)
-					s.lines = append(s.lines, line)
+// work does jobs on all processors, each one's result in its own place.
+func work(jobs []func(), progress func(done, of int)) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	next := make(chan func())
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for j := range next {
+				j()
+				mu.Lock()
+				if done++; progress != nil {
+					progress(done, len(jobs))
 				}
+				mu.Unlock()
 			}
 		})
 	}
-	if err := work(jobs, o.progress("systems")); err != nil {
-		return nil, err
+	for _, j := range jobs {
+		next <- j
 	}
-	for i := range shown {
-		s := &shown[i]
-		res.Runs = append(res.Runs, s.lines...)
-		res.Faults = append(res.Faults, s.part.Faults...)
-		res.Transitions = append(res.Transitions, s.part.Transitions...)
-		res.Consolidations = append(res.Consolidations, s.part.Consolidations...)
-		if o.Only != Rulings {
-			res.Systems[i].Runs, res.Systems[i].Figures = s.runs, s.t.figures()
-		}
-	}
-	res.finish()
-	return res, nil
+	close(next)
+	wg.Wait()
 }
 
-// wanted says which system runs what: stage 1 is of the memory's own rules, so
-// only under its two profiles.
-func wanted(o *Options, s *System, r *run) bool {
-	switch {
-	case r.stage == 1:
-		return s.profile != "" && o.Only < Stress
-	case o.Only == Rulings:
-		return false
-	case o.Only == Stress:
-		return s.profile != ""
+func (s *System) revise(o *Options) (Revision, Revision, Long) {
+	var plain, spelled, long []played
+	for _, seed := range o.Seeds {
+		for i := range o.Chains {
+			plain = append(plain, newChain(seed, i, 0, false).play(s.New()))
+			spelled = append(spelled, newChain(seed, i, 0, true).play(s.New()))
+		}
+		for i := range min(longChains, o.Chains) {
+			long = append(long, newChain(seed, i, longUpdates, true).play(s.New()))
+		}
 	}
-	return true
+	return s.revision(plain), s.revision(spelled), s.long(long)
 }
 
-// one runs one system through one run.
-func one(sys *System, r *run, o *Options, t *tally, res *Stages) *RunLine {
-	s := sys.make(r, o)
-	g, _ := s.(*governed)
-	line := &RunLine{Run: r.name(), Stage: r.stage, Scenario: r.id, Family: r.family, System: sys.Name, Seed: r.seed, Reads: []ReadLine{}, Unmet: []Unmet{}}
-	m := &meter{r: r, s: s, g: g, t: t, line: line, counts: r.stage == 2}
-	todo := r.expect
-	if sys.profile == "" || !slices.Contains(r.profiles, sys.profile) {
-		todo = nil
+func (s *System) attacks(o *Options) Attack {
+	all := Attack{System: s.ID}
+	for _, seed := range o.Seeds {
+		for i := range o.worlds {
+			all.add(s.attack(seed, i, o.Walks))
+		}
 	}
-	check := func(until *event) {
-		for len(todo) > 0 && (until == nil || todo[0].At.d < until.at) {
-			e := &todo[0]
-			todo = todo[1:]
-			if e.Profile.Given() && e.Profile.S != sys.profile {
-				continue
+	return all
+}
+
+// together names the rows of many conversations in one memory.
+const together = "ours, together in one memory"
+
+func (s *System) recall(o *Options, files []*library) (out []Recall) {
+	if s.Emulated && s.ID != plainWords {
+		return nil // they find as that one does
+	}
+	row := func(data string, claims int, seeds []uint64, of func(seed uint64) []*library) {
+		sum := &finds{}
+		for _, seed := range seeds {
+			for _, l := range of(seed) {
+				l.ask(s, seed, claims, sum)
 			}
-			n, unmet := g.judge(e)
-			line.Checked += n
-			for _, u := range unmet {
-				u.Run, u.System = line.Run, sys.Name
-				line.Unmet = append(line.Unmet, u)
+		}
+		out = append(out, sum.row(s, data, claims))
+	}
+	row("ours, each conversation in a memory of its own", 0, o.Seeds, func(seed uint64) (ls []*library) {
+		for i := range conversationsAlone {
+			ls = append(ls, conversations(seed, i, i+1))
+		}
+		return ls
+	})
+	for _, n := range besideClaims {
+		row(together, n, o.Seeds[:min(togetherSeeds, len(o.Seeds))], func(seed uint64) []*library { return []*library{conversations(seed, 0, o.together)} })
+	}
+	if files != nil {
+		row("LoCoMo", 0, []uint64{0}, func(uint64) []*library { return files })
+	}
+	return out
+}
+
+// gates hold the first system to the aims. Where a figure is missing, so is its
+// gate; an aim of nothing is not met by doing nothing, as others stand beside it.
+func (r *Report) gates() {
+	gate := func(id, need string, got any, met bool) {
+		r.Gates = append(r.Gates, Gate{id, need, fmt.Sprint(got), met})
+	}
+	if len(r.Plain) > 0 {
+		p, s := &r.Plain[0], &r.Spelled[0]
+		gate("current", "at least 0.95", p.Aimed.Current.Rate, p.Aimed.Current.Rate >= 0.95)
+		gate("current_other_spelling", "at least 0.80", s.Aimed.Current.Rate, s.Aimed.Current.Rate >= 0.80)
+		gate("history", "1", p.History.rate(), p.History.rate() == 1)
+		gate("kept_a_year", "at least 0.95", p.Kept.Rate, p.Kept.Rate >= 0.95)
+	}
+	if len(r.Attacks) > 0 {
+		a := &r.Attacks[0]
+		gate("attack.held_before", "1", a.Held.Rate, a.Held.Rate == 1)
+		for k, id := range []string{"falsehood", "buried", "stranger", "cropped"} {
+			gate("attack."+id, "0", a.Reached[k].Sequences, a.Reached[k].Sequences == 0)
+		}
+	}
+	var none *Recall
+	for i := range r.Recall {
+		x := &r.Recall[i]
+		switch {
+		case x.System != r.Systems[0].ID:
+		case x.Data == "LoCoMo":
+			gate("locomo.session_recall_5", "at least 0.86", x.Session5, x.Session5 >= 0.86)
+			gate("locomo.turn_recall_10", "at least 0.60", x.Turn10, x.Turn10 >= 0.60)
+		case x.Claims == 0:
+			none = x
+		default:
+			of := "beside_" + strconv.Itoa(x.Claims) + "_claims"
+			for _, f := range []struct {
+				what      string
+				got, need float64
+			}{{"recall.turn_", x.Turn10, none.Turn10}, {"recall.mrr_", x.MRR, none.MRR}} {
+				gate(f.what+of, fmt.Sprintf("at least %v, to half a point", f.need), f.got, f.got >= f.need-0.005)
 			}
 		}
 	}
-	for i := range r.steps {
-		e := &r.steps[i]
-		check(e)
-		if e.kind == reads {
-			m.read(e)
-			continue
-		}
-		m.step(e)
-		s.do(e)
-		m.after(e)
+}
+
+func (s *Share) rate() float64 {
+	if s == nil {
+		return 0
 	}
-	check(nil)
-	m.end()
-	if g != nil {
-		g.verify()
-		for _, f := range g.faults {
-			res.Faults = append(res.Faults, fmt.Sprintf("%s, %s: %s", sys.Name, r.name(), f))
-		}
-		for _, tr := range g.transitions {
-			tr.Run, tr.System = line.Run, sys.Name
-			res.Transitions = append(res.Transitions, tr)
-		}
-		for _, c := range g.consolidations {
-			c.Run, c.System = line.Run, sys.Name
-			res.Consolidations = append(res.Consolidations, c)
-		}
-	}
-	return line
+	return s.Rate
 }

@@ -1,79 +1,94 @@
 package memory
 
-import (
-	"time"
+import "time"
 
-	"github.com/writ-project/writ/memory"
-)
-
-// reading is what a system answers to one question.
-type reading struct {
-	// value is what it returns as usable, "" for nothing.
-	value      string
-	confidence memory.Micro
-	// why says, of a system with states, why there is nothing.
-	why memory.Abstention
+// Evidence is one thing that came in by a channel which proves whose it is: a turn
+// of the user, or what a tool returned, as text or as JSON.
+type Evidence struct {
+	ID     string // ev1, ev2 … in their order
+	Source string // user, or the tool: crm/get_contact
+	Level  int    // LevelUser, LevelTool or LevelStranger
+	Text   string
+	At     time.Time
 }
 
-// system is one memory, for one run.
-type system interface {
-	// do takes one step that is no read.
-	do(e *event)
-	// ask answers one question at a time.
-	ask(e *event) reading
-	// entity is what a step that named something came to: the system's own id
-	// for it, and whether that is one it had before. ok is false where the
-	// system knows no entities.
-	entity(as string) (id string, linked, ok bool)
-	// size is what it holds: rows of whatever kind, and the bytes of its texts.
-	size() (rows, bytes int)
-}
-
-// System names one column of the result and says how it is made.
-type System struct {
-	Name string `json:"system"`
-	// How says what it is: of an ablation, what was changed in the policy or is
-	// put between.
-	How string `json:"how"`
-	// Policy is the hash of the policy in force, "" where there is none.
-	Policy string `json:"policy,omitempty"`
-
-	source  []byte // of the policy
-	profile string // v1 or v01q: what is expected of it; "" of a baseline or ablation
-	make    func(r *run, o *Options) system
-}
-
-// The systems, by the numbers of the design.
+// The levels of evidence. What the agent says of itself is below all of them.
 const (
-	B1   = "B1_raw_text_log"
-	B2   = "B2_summary"
-	B3   = "B3_key_value"
-	B4   = "B4_graph_without_governance"
-	B5   = "B5_governed_v1"
-	B501 = "B5_governed_v01q"
-	A1   = "A1_no_tentative_states"
-	A2   = "A2_no_provenance_weighting"
-	A3   = "A3_no_source_independence"
-	A4   = "A4_no_decay"
-	A5   = "A5_no_test_loop"
-	A6   = "A6_one_layer"
-	A7   = "A7_direct_writes"
+	LevelStranger = 1 // what anybody can have written
+	LevelTool     = 2 // a tool of the house
+	LevelUser     = 3
 )
 
-// NotMeasured is what the design names and this evaluation leaves out, with the
-// reason. Nothing stands in for it.
-func NotMeasured() map[string]string {
-	return map[string]string{
-		"B0_context_window_only":      "the baseline is a model that reads its context; there is no model here",
-		"metric.memory_cost.tokens":   "tokens are a model's; the bytes a system holds are measured",
-		"metric.latency":              "the package has no clock; benchmarks of the stores and of package memory print times",
-		"metric.security.exposure":    "every text of the governed memory comes back labelled, and a baseline has no labels: it says nothing beside the flip rate",
-		"metric.security.delta_lost":  "measured with its control run by the offline measures of poisoning",
-		"stage.4_long_horizon":        "troubleshooting, replanning and assistant work over many sessions need an agent that acts on what it recalls: a model",
-		"fairness.model_and_prompts":  "no model is called: the fields of the contract that are about one, its tools, tokens and time say the same of all systems",
-		"stage.3_tool_using_families": "task success is that of reads, on the scenarios of stage 2; no tool is called",
-	}
+// Note is what an agent files: remember(text, about, replaces). Text is a whole
+// quote, or the agent's own sentence; Value is the value in it, where it has one.
+type Note struct {
+	Text, Value        string
+	Subject, Predicate string // "me" is the user himself; a Note without a subject keeps a quote
+	Replaces           string // the id of an item
 }
 
-// instant is a time of a run.
-func (r *run) instant(at time.Duration) time.Time { return r.clock0.Add(at) }
+// Filed is what came of a proposal: the ids it made or met, the first of them what
+// was asked for, or that it was refused.
+type Filed struct {
+	IDs     []string
+	Refused bool
+}
+
+// Item is one thing a memory answers with.
+type Item struct {
+	ID string
+	// Text is what is told, Value the value of the subject's predicate in it.
+	Text, Value string
+	// Trust is the word that stands beside it. A memory without such words tells
+	// everything as Established.
+	Trust string
+	// Evidence is what stands behind it.
+	Evidence []string
+}
+
+// The words of trust. Whatever else a memory says is none of belief.
+const (
+	Established = "established"
+	Reported    = "reported"
+	Unverified  = "unverified"
+	Contested   = "contested"
+)
+
+// Memory is one memory of one user under measure. It is used from one goroutine.
+type Memory interface {
+	// At sets the clock, which is never set back.
+	At(time.Time)
+	// Hear is told what came in; the agent has filed nothing of it yet.
+	Hear(Evidence)
+	Remember(Note) Filed
+	// Propose calls one of the nine tools.
+	Propose(tool string, payload []byte) Filed
+	// Recall answers a question, ten items at most, the best first.
+	Recall(question string) []Item
+	// Current answers what a subject's predicate is, the newest belief first.
+	Current(subject, predicate string) []Item
+	// History lists the values there were, oldest first; false where no such list
+	// is kept.
+	History(subject, predicate string) ([]string, bool)
+	// Fork is a memory to which the same was done and that goes on by itself.
+	Fork() Memory
+}
+
+// System is a memory with its name.
+type System struct {
+	ID string `json:"system"`
+	// Name and Of are for people: what it does, and which memories come down to
+	// it by what stands in their code.
+	Name string `json:"name"`
+	Of   string `json:"of"`
+	// Emulated says that it is such a decision rule, rewritten here, and no run
+	// of anybody's product.
+	Emulated bool          `json:"emulated"`
+	New      func() Memory `json:"-"`
+}
+
+// Systems are the product and the rules beside it, in the order of the report.
+func Systems() []System { return append([]System{Product()}, Rules()...) }
+
+// beginning is hour 0 of everything that is generated.
+var beginning = time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)

@@ -148,7 +148,9 @@ const sessionsOfOne = 24
 // turns about the same things beside it that are no evidence, and small talk.
 func newConversation(seed uint64, i int) *conversation {
 	d := newDraw(seed, "conversation-"+strconv.Itoa(i))
-	who := some(d, 2, firstNames)
+	// Those of one seed have different names, as far as there are: they may stand
+	// in one memory.
+	who := some(newDraw(seed, "who"), len(firstNames), firstNames)[2*i%len(firstNames):][:2]
 	type event struct {
 		person, topic int // topic -1 - h is a heap
 		text          string

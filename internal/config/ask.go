@@ -90,11 +90,32 @@ func (a *Ask) check(r *strictyaml.Reader, servers map[string]bool) {
 	if n := p.Node.Get("rules"); n != nil && p.Kind != "rules" {
 		r.Fault(n, "rules belong to kind: rules", "remove it")
 	}
-	hold(r, p.Node.Get("url"), endpointURL(p.URL), "not an absolute https URL without user, query and fragment; http is for this machine alone", "url: https://host/v1")
-	hold(r, p.Node.Get("key_env"), envName.MatchString(p.KeyEnv), "not a name of an environment variable; the key itself does not stand here", "key_env: OPENAI_API_KEY")
+	heldEndpoint(r, &p.Place, p.URL, p.KeyEnv)
 	if p.Timeout < 0 || p.Timeout > 10*time.Minute {
 		r.Fault(p.At("timeout"), "a timeout is between 0s and 10m", "timeout: 60s")
 	}
+}
+
+// heldEndpoint holds the keys url and key_env of a model behind an endpoint to what may
+// stand there.
+func heldEndpoint(r *strictyaml.Reader, p *strictyaml.Place, url, keyEnv string) {
+	hold(r, p.Node.Get("url"), endpointURL(url), "not an absolute https URL without user, query and fragment; http is for this machine alone", "url: https://host/v1")
+	hold(r, p.Node.Get("key_env"), envName.MatchString(keyEnv), "not a name of an environment variable; the key itself does not stand here", "key_env: OPENAI_API_KEY")
+}
+
+// endpoint is a model's, with its key; whose says whose the key is.
+func endpoint(url, name, keyEnv, whose string) (model.Endpoint, error) {
+	e := model.Endpoint{URL: url, Model: name}
+	if keyEnv == "" {
+		return e, nil
+	}
+	if e.Key = os.Getenv(keyEnv); e.Key == "" {
+		return e, cli.Fail(cli.ExitConfig, "export "+keyEnv+"=…", "the environment variable of the %s's key is not set", whose)
+	}
+	if !headerValue.MatchString(e.Key) {
+		return e, cli.Fail(cli.ExitConfig, "", "the %s's key holds characters no key has", whose)
+	}
+	return e, nil
 }
 
 // endpointURL reports whether the user's words and the key may be sent there.
@@ -123,14 +144,9 @@ func (a *Ask) NewPlanner() (ask.Planner, ask.Summariser, error) {
 	case "manual":
 		return nil, &ask.Rules{}, nil
 	}
-	e := model.Endpoint{URL: p.URL, Model: p.Model}
-	if p.KeyEnv != "" {
-		if e.Key = os.Getenv(p.KeyEnv); e.Key == "" {
-			return nil, nil, cli.Fail(cli.ExitConfig, "export "+p.KeyEnv+"=…", "the environment variable of the planner's key is not set")
-		}
-		if !headerValue.MatchString(e.Key) {
-			return nil, nil, cli.Fail(cli.ExitConfig, "", "the planner's key holds characters no key has")
-		}
+	e, err := endpoint(p.URL, p.Model, p.KeyEnv, "planner")
+	if err != nil {
+		return nil, nil, err
 	}
 	m := model.NewOpenAI(e)
 	if p.Kind == "anthropic" {

@@ -302,6 +302,13 @@ func (c *Config) check(r *strictyaml.Reader) {
 	}
 	if c.Memory.Given() && c.Memory.Node.Kind == strictyaml.Mapping {
 		c.Memory.check(r, c.path)
+		if n := c.Memory.Node.Get("with"); n != nil && !slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Name == c.Memory.With }) {
+			var names []string
+			for _, s := range c.Servers {
+				names = append(names, s.Name)
+			}
+			r.Fault(n, "there is no server of that name", strictyaml.Nearest(c.Memory.With, names))
+		}
 		c.Memory.Policy = c.path(c.Memory.Policy)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/ask/model"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/memory"
@@ -22,16 +22,25 @@ type Memory struct {
 	// local: the agent may also attest what its one user said.
 	Mode string `yaml:"mode"`
 	// Policy is a file of every constant, relative to the configuration; the
-	// built-in profile v1 by default. A namespace keeps the one it began with.
+	// built-in one by default. A namespace keeps the one it began with.
 	Policy string `yaml:"policy"`
-	// Tools is full (default), minimal or read_only: which tools are published.
-	Tools string `yaml:"tools"`
+	// Surface is full (default): all tools are published; everyday: remember and
+	// recall; or read_only: the reads.
+	Surface string `yaml:"surface"`
+	// With is the server beside which the memory is mounted where a client starts each
+	// server by itself (writ run --only), so that it has it once; none is each.
+	With string `yaml:"with"`
+	// Tools is what Surface was called, and is refused by that name.
+	Tools strictyaml.Anything `yaml:"tools"`
 	// Secrets are values that are redacted in everything the memory is told,
 	// and in the record of the call that told it. They are named here, never
 	// written.
 	Secrets Secrets `yaml:"secrets"`
 	// Screen reads what is proposed, by an input policy.
 	Screen Content `yaml:"screen"`
+	// Embeddings find what is remembered by its meaning too; absent, words alone do.
+	// What is remembered, and each query, is sent to their endpoint.
+	Embeddings Embeddings `yaml:"embeddings"`
 
 	intake memoryserver.Intake
 }
@@ -60,11 +69,22 @@ type Content struct {
 	Action string `yaml:"action"`
 }
 
-// MemoryModes and MemoryTools are the words for a mode and for what is published,
-// the default first.
+// Embeddings name a model that gives texts vectors, by OpenAI's wire.
+type Embeddings struct {
+	strictyaml.Place
+	// URL is what stands before /embeddings. Unencrypted http only on this machine.
+	URL string `yaml:"url"`
+	// Model is the name the endpoint knows the model by.
+	Model string `yaml:"model"`
+	// KeyEnv names the environment variable that holds the key; none is sent without.
+	KeyEnv string `yaml:"key_env"`
+}
+
+// MemoryModes and MemorySurfaces are the words for a mode and for what is
+// published, the default first.
 var (
-	MemoryModes = []string{string(memory.Hardened), string(memory.Local)}
-	MemoryTools = []string{string(memoryserver.Full), string(memoryserver.Minimal), string(memoryserver.ReadOnly)}
+	MemoryModes    = []string{string(memory.Hardened), string(memory.Local)}
+	MemorySurfaces = []string{string(memoryserver.Full), string(memoryserver.Everyday), string(memoryserver.ReadOnly)}
 
 	screenActions = []string{string(memory.ScreenQuarantine), string(memory.ScreenBlock)}
 )
@@ -79,7 +99,10 @@ func (m *Memory) check(r *strictyaml.Reader, path func(string) string) {
 		oneOf(r, in.Get(key), *value, known)
 	}
 	word(m.Node, "mode", &m.Mode, MemoryModes)
-	word(m.Node, "tools", &m.Tools, MemoryTools)
+	word(m.Node, "surface", &m.Surface, MemorySurfaces)
+	if n := m.Node.Get("tools"); n != nil {
+		r.Fault(n, "the key tools is surface now: "+strings.Join(MemorySurfaces, ", "), "surface: everyday")
+	}
 	if m.Screen.Given() && m.Screen.Node.Kind == strictyaml.Mapping {
 		word(m.Screen.Node, "action", &m.Screen.Action, screenActions)
 		if m.Screen.Policy == "" {
@@ -91,10 +114,25 @@ func (m *Memory) check(r *strictyaml.Reader, path func(string) string) {
 	if m.Secrets.Given() && m.Secrets.Node.Kind == strictyaml.Mapping {
 		m.Secrets.read(r, path, &m.intake)
 	}
+	if e := &m.Embeddings; e.Given() && e.Node.Kind == strictyaml.Mapping {
+		for _, x := range [][2]string{{"url", "url: http://127.0.0.1:11434/v1"}, {"model", "model: NAME"}} {
+			if e.Node.Get(x[0]) == nil {
+				r.Fault(e.Node, "embeddings need a "+x[0], x[1])
+			}
+		}
+		hold(r, e.Node.Get("model"), e.Model != "", "embeddings need a model", "model: NAME")
+		heldEndpoint(r, &e.Place, e.URL, e.KeyEnv)
+	}
 	if m.Node.Get("namespace") == nil {
 		m.Namespace = "default"
 	}
 	hold(r, m.Node.Get("namespace"), memoryserver.ValidNamespace(m.Namespace), "a namespace's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "namespace: default")
+}
+
+// MountedAt reports whether the memory is mounted in a gateway that runs that server
+// alone; all of them where there is no name.
+func (m *Memory) MountedAt(server string) bool {
+	return m.Given() && (server == "" || m.With == "" || m.With == server)
 }
 
 // read takes the secrets in. A fault names where a secret is, and nothing of it.
@@ -178,19 +216,27 @@ func (m *Memory) Intake() (in memoryserver.Intake, err error) {
 	return in, nil
 }
 
+// Nearness is what finds by meaning, nil where words alone do.
+func (m *Memory) Nearness() (*memoryserver.Nearness, error) {
+	if !m.Embeddings.Given() {
+		return nil, nil
+	}
+	e, err := endpoint(m.Embeddings.URL, m.Embeddings.Model, m.Embeddings.KeyEnv, "embeddings")
+	if err != nil {
+		return nil, err
+	}
+	return memoryserver.NewNearness(e.URL+" "+e.Model, model.NewEmbedder(e).Embed), nil
+}
+
 // DefaultMemory is the memory of a gateway without a configuration.
 func DefaultMemory() *Memory {
-	return &Memory{Namespace: "default", Mode: MemoryModes[0], Tools: MemoryTools[0]}
+	return &Memory{Namespace: "default", Mode: MemoryModes[0], Surface: MemorySurfaces[0]}
 }
 
 // ReadPolicy reads the memory's policy.
 func (m *Memory) ReadPolicy() (*memory.Policy, error) {
 	if m.Policy == "" {
-		p, ok := memory.Builtin("v1")
-		if !ok {
-			return nil, cli.Fail(cli.ExitConfig, "", "the built-in policy of the memory is missing")
-		}
-		return p, nil
+		return memory.Builtin(), nil
 	}
 	p, err := parsed(m.Policy, memory.ParsePolicy)
 	if err != nil {

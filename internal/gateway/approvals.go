@@ -160,7 +160,11 @@ func (c *judgedCall) elicitLater(_ context.Context, q approval.Question) {
 // still a person's is looked up anew.
 func (c *judgedCall) heard(id string, answer strictjson.Value) (kept []policy.Grown, err error) {
 	by, label, his := c.g.approvals.answers(c.r.Principal)
-	a, said := approval.Elicited(answer)
+	of, asks := c.g.approvals.queue.Asked(id)
+	if his && asks == "" {
+		return nil, approval.ErrUnknown
+	}
+	a, said := of.Elicited(answer)
 	if !his || !said {
 		return nil, nil
 	}
@@ -203,7 +207,8 @@ func (c *judgedCall) takeAnswer(ctx context.Context, id string) (reply downstrea
 		return failure(rpc.CodeInvalidParams, "inputResponses does not answer what was asked"), true
 	}
 	c.call.Answers, c.extra = strictjson.Value{}, nil
-	c.asked, c.put = gate.Pending, c.g.approvals.queue.Asks(id)
+	_, c.put = c.g.approvals.queue.Asked(id)
+	c.asked = gate.Pending
 	kept, err := c.heard(id, answer)
 	c.judgeBy(ctx, kept)
 	switch {

@@ -18,7 +18,6 @@ import (
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
-	"github.com/writ-project/writ/provenance"
 )
 
 // judgedCall is one call on its way through the door. Of a server that asks
@@ -32,14 +31,14 @@ type judgedCall struct {
 	run   Run                 // makes the call in place of a server, nil for none
 	host  *HostCall           // of a client's own tool, nil for any other
 
-	asked    gate.Asked            // how far it was put to a person
-	put      string                // the question that it was put as
-	puts     int                   // how often it was: each time for other reasons
-	question *approval.Question    // what its client is to ask its person
-	s        *session              // once it was judged
-	halted   *writ.Rejection       // why the session's calls have ended, if they have
-	lists    atomic.Uint64         // how often the server's lists had changed that it rests on
-	recalled []provenance.Recalled // of what Inside answered
+	asked    gate.Asked         // how far it was put to a person
+	put      string             // the question that it was put as
+	puts     int                // how often it was: each time for other reasons
+	question *approval.Question // what its client is to ask its person
+	s        *session           // once it was judged
+	halted   *writ.Rejection    // why the session's calls have ended, if they have
+	lists    atomic.Uint64      // how often the server's lists had changed that it rests on
+	inside   Answer             // what Inside answered
 
 	answering sync.Mutex // one answer given inside the call after the other: each decides again
 	mu        sync.Mutex // guards decision
@@ -126,8 +125,10 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		}
 		now := g.sessions.now()
 		conversation := ""
-		if c.host != nil {
-			conversation = c.host.Conversation
+		if c.host == nil {
+			s.called = true
+		} else {
+			s.told, conversation = true, c.host.Conversation
 		}
 		if _, err := g.sessions.lapse(s, now, conversation); err != nil {
 			return err
@@ -261,7 +262,7 @@ const maxHeldBack = 10
 // conclude puts on record how the call ended, which makes evidence of it if it
 // may be, and makes the client's answer.
 func (c *judgedCall) conclude(resp upstream.Response) downstream.Reply {
-	d, res := c.newest(), gate.Result{Recalled: c.recalled}
+	d, res := c.newest(), gate.Result{Recalled: c.inside.Recalled}
 	if res.Status = c.statusOf(&d, resp); resp.End == upstream.Answered && resp.Err == nil && !asksInput(resp.Result) {
 		res.Value = resp.Result
 	}
@@ -338,7 +339,7 @@ func (c *judgedCall) recordResult(d *decision, res *gate.Result, resp upstream.R
 			res.Evidence, res.Full = s.evidence.Next(), !g.sessions.room(s)
 			obs = s.evidence.Observe(&d.Decision, *res)
 		}
-		rec, err = g.sessions.writeResult(s, d, res, obs, g.places.at(res), resp)
+		rec, err = g.sessions.writeResult(s, d, res, obs, g.places.at(res), c.inside.Clean, resp)
 		if err == nil && s.evidence != nil {
 			s.evidence.Commit(obs)
 			g.sessions.warnOfRoom(s)

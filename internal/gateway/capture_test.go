@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,5 +121,85 @@ func TestCapture(t *testing.T) {
 	w = overHTTP(ctx, r, true, web{session: secret})
 	if got, want := ask(w, `{"raw_payload":"item-4711"}`), "ev1 toy/list_items/structuredContent/items/0/id system whole=true id item"; got != want {
 		t.Errorf("after a restart: got %q", got)
+	}
+}
+
+// TestLookedAt: a page does not hide by its size what the user said before
+// it, nor what a trusted tool returned, nor another page; and where something was
+// passed over, that is said.
+func TestLookedAt(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", strings.TrimSuffix(itemTools, "]}")+`,{"name":"page","inputSchema":{"type":"object"}}]}`)
+	r := newRig(t, onSQLite(t), policy(t, capturePolicy+"  toy/page: { effect: read }\n"), up.config(true))
+	r.opts.Inside = &capturer{capture: func(ctx context.Context, by gateway.Caller, payload []byte) string {
+		if text, _ := strictjson.Text(strictjson.Get(payload, "raw_payload")); text != "" {
+			c, ok, err := by.Capture(ctx, 0, text)
+			return fmt.Sprint(ok, " ", c.Label, " unlooked=", c.Unlooked, " ", err)
+		}
+		var shown []string
+		all, err := by.Units(ctx, func(u *gateway.Unit) {
+			if text := u.Text[:min(len(u.Text), 20)]; !slices.Contains(shown, text) {
+				shown = append(shown, text)
+			}
+		})
+		return fmt.Sprint(strings.Join(shown, " | "), " all=", all, " ", err)
+	}}
+	r.restart()
+	secret := r.mint()
+	w := overHTTP(ctx, r, true, web{session: secret})
+	s, _ := r.gw.FindSession(ctx, "loopback", secret)
+	say(t, r, s, "My desk is number 12.")
+	up.reply(`"result":{"content":[],"structuredContent":{"items":[{"id":"item-4711"}]}}`)
+	passed(t, w.call(ctx, "list_items", `{}`))
+	page := func(words string, times int) {
+		up.reply(`"result":{"content":[{"type":"text","text":"` + strings.Repeat(words, times) + `"}]}`)
+		passed(t, w.call(ctx, "page", `{}`))
+	}
+	saw := func() string {
+		return text(strictjson.Get(w.call(ctx, "record_observation", `{"payload":{}}`).result, "structuredContent"), "said")
+	}
+	page("A small page. ", 1)
+	if got, want := saw(), `text | A small page. | {"id":"item-4711"} | item-4711 | My desk is number 12 all=true <nil>`; got != want {
+		t.Errorf("saw %s, want %s", got, want)
+	}
+	page("spam and eggs. ", 75000) // more than is taken apart at once
+	if got, want := saw(), `text | A small page. | {"id":"item-4711"} | item-4711 | My desk is number 12 all=false <nil>`; got != want {
+		t.Errorf("behind a large page: %s, want %s", got, want)
+	}
+	quoted := func(words string) string {
+		return text(strictjson.Get(w.call(ctx, "record_observation", `{"payload":{"raw_payload":`+string(strictjson.Quote(words))+`}}`).result, "structuredContent"), "said")
+	}
+	if got := quoted("desk is number 12"); got != "true user unlooked=false <nil>" {
+		t.Error(got)
+	}
+	if got := quoted("desk is number 13"); got != "false model unlooked=false <nil>" {
+		t.Error(got)
+	}
+}
+
+// TestRecordLeftOut: of a record what is worth less than the rest is left out, and
+// named; what says nothing is not.
+func TestRecordLeftOut(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", itemTools)
+	r := newRig(t, onSQLite(t), policy(t, capturePolicy), up.config(true))
+	r.opts.Inside = &capturer{capture: func(ctx context.Context, by gateway.Caller, _ []byte) string {
+		var shown []string
+		_, err := by.Units(ctx, func(u *gateway.Unit) {
+			if u.Record && strings.Contains(u.Text, "item-4711") {
+				shown = append(shown, fmt.Sprint(u.Text, " ", u.Label, " ", u.Withheld))
+			}
+		})
+		return fmt.Sprint(strings.Join(shown, " | "), " ", err)
+	}}
+	r.restart()
+	w := overHTTP(ctx, r, true, web{session: r.mint()})
+	up.reply(`"result":{"content":[],"structuredContent":{"items":[{"id":"item-4711","state":"fine","title":"not for Anna","tags":["a","b"],"none":null,"empty":[],"owner":{"name":"Eve"},"parts":[{"id":1}]}]}}`)
+	passed(t, w.call(ctx, "list_items", `{}`))
+	got := text(strictjson.Get(w.call(ctx, "record_observation", `{"payload":{}}`).result, "structuredContent"), "said")
+	if want := `{"id":"item-4711","state":"fine"} system [title tags owner parts] <nil>`; got != want {
+		t.Errorf("shown %s, want %s", got, want)
 	}
 }

@@ -336,6 +336,16 @@ tools:
 			says = chosen("from now on, what this source returns")
 			refusal(t, call(w, "item-17"), pending)
 			up.take()
+			// Nor is one that the form left out because nobody could have read its line.
+			long := "item-" + strings.Repeat("17", 500)
+			up.answerWith(strings.ReplaceAll(itemList, "item-17", long))
+			passed(t, w.call(ctx, "list_items", `{}`))
+			up.take()
+			says = chosen("from now on, this exact value alone")
+			refusal(t, call(w, long), pending)
+			if len(up.take()) != 0 || asked != 2 {
+				t.Fatalf("what was not shown was chosen, asked %d times", asked)
+			}
 			says = chosen("from now on, and strangers cannot write there")
 			pass := func(w *wire) {
 				t.Helper()
@@ -343,12 +353,12 @@ tools:
 				passed(t, call(w, "item-17"))
 			}
 			pass(w)
-			if asked != 2 || len(up.take()) != 1 {
+			if asked != 3 || len(up.take()) != 1 {
 				t.Fatalf("asked %d times", asked)
 			}
 			pass(w)
 			pass(begin())
-			if asked != 2 {
+			if asked != 3 {
 				t.Errorf("asked %d times", asked)
 			}
 			kept := ""

@@ -38,11 +38,18 @@ const maxLines = 2000
 // first, and each only if the call would pass by it.
 func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer) {
 	wide, exact := approval.Offer{Keep: approval.KeepSource}, approval.Offer{Keep: approval.KeepValue}
+	server := approval.Offer{Keep: approval.KeepServer}
 	for _, v := range ask.Values {
-		if len(v.Grows) == 0 || !slices.ContainsFunc(v.Seen, isOutput) {
+		if len(v.Grows) == 0 || v.Grows[0].Writes != policy.WritesServer && !slices.ContainsFunc(v.Seen, isOutput) {
 			continue
 		}
 		first := v.Grows[0]
+		if server.Lines = policy.WithLine(server.Lines, first); first.Writes == policy.WritesServer {
+			if len(v.Grows) == 1 {
+				continue // no other line is of it
+			}
+			first = v.Grows[1]
+		}
 		switch {
 		case first.Writes != "":
 			wide.Keep = approval.KeepOurs
@@ -55,6 +62,10 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 	// One value that was seen is kept for its argument. Else this very call is, without
 	// its free texts where it passes so.
 	tries := []approval.Offer{wide, exact}
+	gives := func(g policy.Grown) bool { return g.Writes == policy.WritesServer }
+	if other := func(g policy.Grown) bool { return g.Writes == policy.WritesOurs }; slices.ContainsFunc(server.Lines, gives) && !slices.ContainsFunc(server.Lines, other) {
+		tries = slices.Insert(tries, 0, server)
+	}
 	for _, g := range ask.Keeps {
 		tries = append(tries, approval.Offer{Keep: approval.KeepValue, Lines: []policy.Grown{g}})
 	}
@@ -64,7 +75,7 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 			continue
 		}
 		passes, lowers := c.passesBy(in, o.Lines)
-		if passes && lowers && o.Keep != approval.KeepValue {
+		if passes && lowers && o.Keep != approval.KeepValue && o.Keep != approval.KeepServer {
 			// What it sends makes the field worth less in later sessions (R38), where the
 			// line would not help: there this very call passes all the same.
 			for _, g := range ask.Keeps {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	writ "github.com/writ-project/writ"
@@ -52,6 +53,11 @@ type Caller struct {
 	// If the call was redacted, what was seen is compared as it would be.
 	Capture   func(ctx context.Context, number uint32, text string) (Captured, bool, error)
 	Sightings func(ctx context.Context, limit int) ([]Sighting, error)
+	// Units shows what that session saw by sentences and records, the newest first;
+	// all is false where something was passed over for its size. Exposed says whether
+	// any of what it saw is others'.
+	Units   func(ctx context.Context, visit func(*Unit)) (all bool, err error)
+	Exposed func(ctx context.Context) (bool, error)
 	// Recorded waits until the decision is in the log. That of a read is not
 	// there yet; a read that has an effect of its own waits for it first.
 	Recorded func() error
@@ -62,6 +68,10 @@ type Answer struct {
 	Result []byte // the result object of a tools/call
 	// Recalled are its leaves that stand verbatim in captured observations.
 	Recalled []provenance.Recalled
+	// Clean says that nothing in it is anybody's but the user's, a trusted tool's,
+	// and the agent's own from before it read others. An answer that is not clean
+	// exposes the session as a stranger's does.
+	Clean bool
 }
 
 // redacted is a call of Inside, or of nothing there is, without what must not be
@@ -92,9 +102,9 @@ func (g *Gateway) hidden(v strictjson.Value) (_ strictjson.Value, another bool) 
 
 // callInside runs a tool of Writ's own server.
 func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Response {
-	var hide func([]byte) []byte
+	of := looked{trusted: c.trusted}
 	if _, another := c.g.hidden(c.r.Params.Get("arguments")); another {
-		hide = c.g.inside.Redact
+		of.hide = c.g.inside.Redact
 	}
 	meta := c.r.Params.Get("_meta")
 	task := meta.Get(MetaTask).Raw()
@@ -102,13 +112,17 @@ func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Respo
 		task = []byte("null") // meant to be one, and none
 	}
 	answer, err := c.g.inside.Call(ctx, Caller{
-		Session: c.s.id, Anonymous: d.anonymous, Principal: c.r.Principal, Task: task, Redacted: hide != nil, Decision: d.record.n, Time: d.at,
+		Session: c.s.id, Anonymous: d.anonymous, Principal: c.r.Principal, Task: task, Redacted: of.hide != nil, Decision: d.record.n, Time: d.at,
 		Capture: func(ctx context.Context, number uint32, text string) (Captured, bool, error) {
-			return c.g.sessions.capture(ctx, c.s.id, number, text, hide)
+			return c.g.sessions.capture(ctx, c.s.id, number, text, of)
 		},
 		Sightings: func(ctx context.Context, limit int) ([]Sighting, error) {
 			return c.g.Sightings(ctx, c.s.id, limit)
 		},
+		Units: func(ctx context.Context, visit func(*Unit)) (bool, error) {
+			return c.g.sessions.units(ctx, c.s.id, of, visit)
+		},
+		Exposed: func(ctx context.Context) (bool, error) { return c.g.sessions.Exposed(ctx, c.s.id) },
 		Recorded: func() error {
 			c.g.sessions.writeNow(c.s)
 			return d.record.wait()
@@ -121,8 +135,14 @@ func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Respo
 		c.g.events.log.Error("the memory failed", "error", err)
 		return upstream.Response{Err: rpc.Errorf(rpc.CodeInternal, "the memory failed: the outcome is unknown")}
 	}
-	c.recalled = answer.Recalled
+	c.inside = answer
 	return upstream.Response{End: upstream.Answered, Result: strictjson.Of(answer.Result)}
+}
+
+// trusted reports whether the policy trusts a field of what a tool returns.
+func (c *judgedCall) trusted(server, tool string) bool {
+	t := c.rs.catalogue.Lookup(server, tool)
+	return t != nil && t.Contract != nil && slices.ContainsFunc(t.Contract.Outputs, func(o provenance.OutputRule) bool { return o.Label >= writ.System })
 }
 
 // InsideResources is an Inside of which some answers can be read as resources.

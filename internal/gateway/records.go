@@ -51,6 +51,8 @@ type resultData struct {
 	// Recalled says which leaves of an answer of the governed memory stand in
 	// what it captured (R35).
 	Recalled []provenance.Recalled `json:"recalled,omitempty"`
+	// Clean says of such an answer that it exposes the session to nobody.
+	Clean bool `json:"clean,omitempty"`
 	// Places says which lowered places counted (R38), nil where there was none.
 	Places *placesAt `json:"places,omitempty"`
 }
@@ -110,9 +112,9 @@ func (ss *sessions) writeDecision(s *session, rs *ruleset, in *gate.Input, d *de
 
 // writeResult puts the result of a decided call behind the session's earlier
 // records. The caller holds s.mu and tells the evidence of it.
-func (ss *sessions) writeResult(s *session, d *decision, res *gate.Result, obs gate.Observation, at *placesAt, resp upstream.Response) (*receipt, error) {
+func (ss *sessions) writeResult(s *session, d *decision, res *gate.Result, obs gate.Observation, at *placesAt, clean bool, resp upstream.Response) (*receipt, error) {
 	data := resultData{Decision: d.record.n, Status: string(res.Status), Evidence: res.Evidence, Admissible: obs.Admissible, Why: obs.Why,
-		Recalled: res.Recalled, Places: at}
+		Recalled: res.Recalled, Clean: clean, Places: at}
 	var vs []value
 	if res.Value.Exists() {
 		vs = append(vs, value{valueResult, res.Value.Raw()})

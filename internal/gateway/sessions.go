@@ -65,6 +65,8 @@ type session struct {
 	opened     time.Time       // of its first
 	// conversation is the newest that the host named, as records call it, "" for none.
 	conversation string
+	called       bool     // a server's tool, since this process has it
+	told         bool     // by its host, of a tool that was called
 	open         openData // of its first
 	lastUsed     time.Time
 	touched      time.Time

@@ -126,12 +126,27 @@ func (ss *sessions) Reopen(ctx context.Context, in downstream.Session) error {
 // newest.
 func (ss *sessions) Converse(ctx context.Context, in downstream.Session, conversation string) error {
 	_, err := ss.recordIn(ctx, in.PublicID(), func(s *session) (rec *receipt, err error) {
+		s.told = true
 		if rec, err = ss.lapse(s, ss.now(), conversation); rec != nil {
 			ss.startFlush(s)
 		}
 		return rec, err
 	})
 	return err
+}
+
+// Unheard reports whether servers' tools were called in a session whose host told nothing
+// in it: neither what its user types nor what it does itself, nor in which conversation.
+func (ss *sessions) Unheard(ctx context.Context, in downstream.Session) (unheard bool, err error) {
+	s, err := ss.get(ctx, in.PublicID())
+	if err != nil {
+		return false, err
+	}
+	err = ss.with(s, func() error {
+		unheard = s.called && !s.told && s.conversation == "" && s.evidence != nil && s.evidence.Turns() == 0
+		return nil
+	})
+	return unheard, err
 }
 
 // lapseData is the data of a lapse's record.

@@ -158,11 +158,7 @@ func newCrashed(t *testing.T) *crashed {
 			t.Fatalf("go build ./cmd/writ: %v\n%s", err, out)
 		}
 	}
-	v1, ok := memory.Builtin("v1")
-	if !ok {
-		t.Fatal("no policy v1")
-	}
-	source := regexp.MustCompile(`observations_per_minute: \d+`).ReplaceAll(v1.Source(), []byte("observations_per_minute: 1000000"))
+	source := regexp.MustCompile(`observations_per_minute: \d+`).ReplaceAll(memory.Builtin().Source(), []byte("observations_per_minute: 1000000"))
 	var faults []memory.Fault
 	if k.policy, faults = memory.ParsePolicy("memory.yaml", source); len(faults) > 0 {
 		t.Fatal(faults)
@@ -170,7 +166,7 @@ func newCrashed(t *testing.T) *crashed {
 	for name, text := range map[string]string{
 		"memory.yaml": string(source),
 		"policy.yaml": crashPolicy,
-		"writ.yaml":   fmt.Sprintf("servers: [{ name: desk, command: [%q, example-server] }]\npolicy: policy.yaml\nmemory: { policy: memory.yaml }\n", k.bin),
+		"writ.yaml":   fmt.Sprintf("servers: [{ name: desk, command: [%q, example-server] }]\npolicy: policy.yaml\nmemory: { policy: memory.yaml, surface: full }\n", k.bin),
 	} {
 		if err := os.WriteFile(filepath.Join(k.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -279,7 +275,7 @@ var script = []turn{
 		return fmt.Sprintf(`{"text":"%s has ticket INC-1042","structured_form":{"subject":%q,"predicate":"ticket","object":{"literal":"INC-1042"}},"observation_ids":["%[1]s-1"],"about":[%[2]q]}`, g.name, g.entity)
 	}},
 	{memory.ToolRecordObservation, func(g *agent) string {
-		return fmt.Sprintf(`{"observation_id":"%s-2","raw_payload":"%[1]s heard that it is INC-1043","source_ref":"https://forum.example/%[1]s"}`, g.name)
+		return fmt.Sprintf(`{"observation_id":"%s-2","raw_payload":"printer of %[1]s: ticket INC-1043","source_ref":"https://forum.example/%[1]s"}`, g.name)
 	}},
 	{memory.ToolPropose, func(g *agent) string {
 		return fmt.Sprintf(`{"text":"%s has ticket INC-1043","structured_form":{"subject":%q,"predicate":"ticket","object":{"literal":"INC-1043"}},"observation_ids":["%[1]s-2"],"about":[%[2]q]}`, g.name, g.entity)
@@ -365,7 +361,7 @@ func (g *agent) do(url string, s *turn) error {
 	}
 	for _, e := range o.Effects {
 		switch prefix, _, _ := strings.Cut(e.ID, "_"); {
-		case s.tool == memory.ToolEntity && prefix == "ent":
+		case s.tool == memory.ToolEntity && prefix == "ent" && g.entity == "": // others are those it may be
 			g.entity = e.ID
 		case s.tool == memory.ToolPropose && prefix == "prop" && g.claim == "":
 			g.claim = e.ID

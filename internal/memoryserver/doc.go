@@ -9,5 +9,6 @@
 // sequence of records in the one log, so appends are serialised by the store's
 // head, whoever makes them.
 //
-// It trusts the gateway that calls it and the store, and nothing a model wrote.
+// It trusts the gateway that calls it and the store, and nothing a model wrote, nor
+// what an endpoint says is near ([Nearness]).
 package memoryserver

@@ -73,9 +73,11 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 	if err != nil {
 		return fmt.Errorf("%w: n %d: %w", ErrReplay, rec.N, err)
 	}
-	p, err := f.policyOf(ctx, e.Policy)
-	if err != nil {
-		return err
+	var p *memory.Policy
+	if e.V == memory.EventVersion { // those before are not decided again
+		if p, err = f.policyOf(ctx, e.Policy); err != nil {
+			return err
+		}
 	}
 	checked, err := memory.Recheck(f.state, p, e, value)
 	if errors.Is(err, memory.ErrRecheck) && f.mayLack(e) {

@@ -109,8 +109,8 @@ func (f *forge) story(alter func(n string, e *memory.Event)) {
 
 func accept(e *memory.Event) {
 	for i := range e.Ops {
-		if b := e.Ops[i].Belief; b != nil {
-			b.Next, b.Rule, b.WasUsable = memory.Accepted, "transition.accepted.policy_threshold", true
+		if ed := e.Ops[i].Edge; ed != nil {
+			ed.Level = 3
 		}
 	}
 }
@@ -122,19 +122,19 @@ func TestForged(t *testing.T) {
 		alter func(n string, e *memory.Event)
 		erase bool
 	}{
-		"a belief is altered": {func(n string, e *memory.Event) {
+		"a statement is altered": {func(n string, e *memory.Event) {
 			if n == "prop" {
 				accept(e)
 			}
 		}, false},
-		"a belief is altered, and later something else is erased": {func(n string, e *memory.Event) {
+		"a statement is altered, and later something else is erased": {func(n string, e *memory.Event) {
 			if n == "prop" {
 				accept(e)
 			}
 		}, true},
 		"the first event plants a source": {func(n string, e *memory.Event) {
 			if n == "open" {
-				e.Ops = append(e.Ops, memory.Op{Source: &memory.Source{ID: "web/x", Class: memory.ClassToolInternal, Reliability: memory.One}})
+				e.Ops = append(e.Ops, memory.Op{Source: &memory.Source{ID: "web/x", Class: memory.ClassToolInternal}})
 			}
 		}, false},
 	} {

@@ -142,7 +142,7 @@ func TestImportExport(t *testing.T) {
 	}
 	if err := other.Read(t.Context(), func(s *memory.State, _ time.Time) {
 		rec, ok := (&memory.Reader{State: s}).Get("obs_2")
-		if o := rec.Observation; !ok || o.Level != 1 || o.Class != memory.ClassImport || o.Group != "pool:import" || o.SourceRef.Text != "one/obs_2" || o.Evidence != "" {
+		if o := rec.Observation; !ok || o.Level != 1 || o.Class != memory.ClassImport || o.SourceRef.Text != "one/obs_2" || o.Evidence != "" {
 			t.Errorf("%+v", rec.Observation)
 		}
 	}); err != nil {

@@ -3,6 +3,7 @@ package memoryserver
 import (
 	"context"
 	crand "crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -48,6 +50,11 @@ type Options struct {
 	Intake Intake
 	// Clock is the recorded time; nil is the real one.
 	Clock func() time.Time
+	// Snapshots keep the state, so that it is not folded from its first event; nil
+	// keeps none.
+	Snapshots *snapshot.Dir
+	// Nearness finds by meaning too; nil finds by words alone.
+	Nearness *Nearness
 }
 
 // ErrPolicy says that a namespace is under another policy or mode than the one
@@ -60,10 +67,14 @@ type Keeper struct {
 	store audit.Store
 	log   string
 	o     Options
+	// lasting ends with the process: for what goes on behind an answer.
+	lasting context.Context
 
 	queueMu sync.Mutex
 	queue   []*request
 	running bool
+
+	writing sync.Mutex // is held while a snapshot is written
 
 	mu    sync.Mutex // guards what follows
 	state *memory.State
@@ -73,12 +84,14 @@ type Keeper struct {
 	// told of.
 	watch   []func(changed func(uri string) bool)
 	noticed uint64
+	// kept is the record at which the newest snapshot stands, leaf the hash of the
+	// newest record of the state.
+	kept uint64
+	leaf [sha256.Size]byte
 	// alone is how many more decisions are written one by one because another
 	// process is writing too: what was decided on events that did not get into
 	// the log has to be undone, and that takes the whole log.
 	alone int
-	// swept is when this process last looked for what a sweep would record.
-	swept time.Time
 }
 
 // request is one decision to be made and written.
@@ -98,7 +111,8 @@ const (
 
 // Open reads a namespace from the log. One that is not there begins with its
 // first event, written by the first decision. With audit.ErrAltered it returns
-// the keeper too, of which everything fails with that error.
+// the keeper too, of which everything fails with that error. What goes on behind
+// answers ends with ctx.
 func Open(ctx context.Context, o Options) (*Keeper, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -106,8 +120,16 @@ func Open(ctx context.Context, o Options) (*Keeper, error) {
 	if !ValidNamespace(o.Namespace) {
 		return nil, errors.New("memory: a namespace's name has 1 to 32 of a-z, 0-9 and -")
 	}
-	k := &Keeper{store: o.Store, log: LogOf(o.Namespace), o: o, state: memory.New()}
-	return k, k.catchUp(ctx)
+	k := &Keeper{store: o.Store, log: LogOf(o.Namespace), o: o, lasting: ctx}
+	err := k.restart(ctx)
+	if err == nil {
+		err = k.catchUp(ctx)
+	}
+	if err == nil {
+		k.keep()
+		k.written() // a command may end before it is
+	}
+	return k, err
 }
 
 // InForce is ErrPolicy where the namespace is under another policy or mode than
@@ -131,9 +153,6 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 	if err != nil || head == k.state.Head() && len(k.missing) == 0 {
 		return err
 	}
-	if k.state.Head() == 0 {
-		k.missing = map[uint64]bool{}
-	}
 	for it, err := range k.store.Read(ctx, k.log, k.state.Head()+1) {
 		if err != nil {
 			return err
@@ -147,6 +166,12 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 		}
 		lacks(k.missing, rec, &it, e)
 		k.notice(e)
+		k.leaf = sha256.Sum256(it.Leaf)
+		if erases(e) {
+			if k.kept = 0; k.drop(k.log) != nil {
+				return errors.New("memory: a snapshot with an erased text cannot be removed")
+			}
+		}
 	}
 	for n := range k.missing {
 		return &audit.AlteredError{Session: k.log, N: n, Fault: audit.ValueMissing}
@@ -239,6 +264,12 @@ func (k *Keeper) Operate(ctx context.Context, principal, command string, args []
 
 // Purge takes the texts that an event erases out of the log. Done again it does nothing: whoever finds the event and not the end of it, goes on.
 func (k *Keeper) Purge(ctx context.Context, e *memory.Event) error {
+	if !erases(e) {
+		return nil
+	}
+	if err := errors.Join(k.drop(k.log), k.drop(k.onDisk())); err != nil {
+		return fmt.Errorf("memory: a text could not be erased: %w", err)
+	}
 	for i := range e.Ops {
 		if e.Ops[i].Erase == nil {
 			continue
@@ -308,7 +339,6 @@ func (k *Keeper) run() {
 func (k *Keeper) serve(batch []*request) (served int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.sweep()
 	var err error
 	again := true
 	for until := time.Now().Add(appendTimeout); again; {
@@ -353,11 +383,11 @@ func (k *Keeper) write(batch []*request) (served int, again bool, err error) {
 	var entries []audit.Entry
 	commit := func() {} // of one alone: what could not be applied is not appended either
 	for i, r := range batch {
-		d := r.decide(k.state, now)
-		if d.Event == nil {
-			return 0, false, errors.New("a decision without an event")
+		d, err := r.decided(k.state, now)
+		var e audit.Entry
+		if err == nil {
+			e, err = k.entryOf(d.Event, d.Value, now)
 		}
-		e, err := k.entryOf(d.Event, d.Value, now)
 		switch {
 		case err != nil:
 		case len(batch) > 1:
@@ -377,25 +407,29 @@ func (k *Keeper) write(batch []*request) (served int, again bool, err error) {
 	}
 	_, err = k.store.Append(ctx, k.log, expected, entries)
 	ahead := k.state.Head() != expected // it holds what may not be in the log
-	switch {
-	case err == nil:
+	if err == nil {
 		commit()
-	case errors.Is(err, audit.ErrConflict):
-		k.alone = 100
-		if ahead {
-			k.state = memory.New()
+	} else if ahead {
+		if rerr := k.restart(ctx); rerr != nil {
+			return 0, false, rerr
 		}
+	}
+	if errors.Is(err, audit.ErrConflict) {
+		k.alone = 100
 		return 0, true, nil
-	case ahead:
-		k.state = memory.New()
 	}
 	if k.alone > 0 {
 		k.alone--
 	}
-	for _, r := range batch {
-		if err == nil {
+	if err == nil {
+		for _, r := range batch {
 			k.notice(r.d.Event)
+			if erases(r.d.Event) {
+				k.kept = 0 // Purge drops it
+			}
 		}
+		k.leaf = sha256.Sum256(entries[len(entries)-1].Leaf())
+		k.keep()
 	}
 	// Of what an append with another error was about nothing is known: it is
 	// not tried again.
@@ -404,6 +438,20 @@ func (k *Keeper) write(batch []*request) (served int, again bool, err error) {
 
 // opener is who begins a namespace: whoever wrote the configuration.
 const opener = "operator"
+
+// decided makes the decision. One that fails as nothing should is not made, and
+// ends nobody else's.
+func (r *request) decided(s *memory.State, now time.Time) (d memory.Decision, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("memory: the decision failed")
+		}
+	}()
+	if d = r.decide(s, now); d.Event == nil {
+		err = errors.New("a decision without an event")
+	}
+	return d, err
+}
 
 // begin writes the first event of a namespace, and its policy as a blob that
 // every later event names.

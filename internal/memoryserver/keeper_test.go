@@ -20,11 +20,7 @@ import (
 
 func policy(tb testing.TB) *memory.Policy {
 	tb.Helper()
-	p, ok := memory.Builtin("v1")
-	if !ok {
-		tb.Fatal("no policy v1")
-	}
-	return p
+	return memory.Builtin()
 }
 
 // ticking is a clock that is a second later each time.
@@ -211,5 +207,18 @@ func TestForeignRecord(t *testing.T) {
 	_, err = Open(t.Context(), Options{Store: st, Namespace: "default", Policy: policy(t), Mode: memory.Local})
 	if err == nil || !strings.Contains(err.Error(), "record s_memory-default/1:") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A decision that panics is none: who asked for it is told, and all others go on.
+func TestDecisionThatFails(t *testing.T) {
+	signer, _ := storetest.Key()
+	k := open(t, mapstore.New(signer))
+	if _, err := k.do(t.Context(), func(*memory.State, time.Time) memory.Decision { panic("as nothing should") }); !errors.Is(err, errNotRecorded) {
+		t.Fatalf("%v", err)
+	}
+	c, p := said("agent-1", "o1", "it goes on")
+	if o, err := k.Propose(t.Context(), c, p); err != nil || o.Rejection != nil {
+		t.Fatalf("%v %+v", err, o)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 // The read tools.
 const (
+	toolRecall   = "recall"
 	toolSearch   = "memory_search"
 	toolGet      = "memory_get"
 	toolExplain  = "memory_explain"
@@ -24,47 +25,44 @@ const (
 // the gate.
 type readTool struct {
 	memory.ToolSpec
-	minimal bool // also in profile Minimal
-	answer  func(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (any, error)
+	everyday bool // also on the surface of every day
+	answer   func(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (any, error)
 }
 
 const readLimit = 20
 
 func schemaOf(properties, required string) []byte {
-	return []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","additionalProperties":false,"properties":{` +
-		properties + `},"required":[` + required + `],"type":"object"}`)
+	return []byte(`{"additionalProperties":false,"properties":{` + properties + `},"required":[` + required + `],"type":"object"}`)
 }
-
-// readOutput says no more than what every answer has: what it holds depends on
-// what was asked, and docs/formats.md describes it.
-var readOutput = []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"notice":{"type":"string"}},"required":["notice"],"type":"object"}`)
 
 const (
 	idProperty    = `{"maxLength":128,"minLength":1,"type":"string"}`
 	limitProperty = `"limit":{"maximum":50,"minimum":1,"type":"integer"}`
-	asOfProperty  = `"as_of":{"description":"RFC 3339: what was believed then","format":"date-time","type":"string"}`
+	asOfProperty  = `"as_of":{"format":"date-time","type":"string"}`
 )
 
 var readTools = []readTool{
-	{memory.ToolSpec{Name: toolSearch, Description: "Find what is believed, by words. Weak and disputed claims are withheld and counted; min_state and include_untrusted show them, labelled.",
+	{memory.ToolSpec{Name: toolRecall, Description: "Recall what is known, as quotes: established is what the user or a trusted tool said; unverified your own notes. Rely on established alone.",
+		InputSchema: schemaOf(`"query":{"description":"words that were said; may be left out where about is given","maxLength":512,"type":"string"},
+			"about":{"description":"as in remember: Anna, or Anna: phone; me for the user","maxLength":300,"minLength":1,"type":"string"},
+			"as_of":{"description":"what was known then","format":"date-time","type":"string"},
+			"all":{"description":"also what only others say, was replaced, or you noted after reading others","type":"boolean"}`, ``)}, true, recall},
+	{memory.ToolSpec{Name: toolSearch, Description: "recall, with a limit and by entity.",
 		InputSchema: schemaOf(`"query":{"maxLength":512,"minLength":1,"type":"string"},`+limitProperty+`,
-			"types":{"items":{"enum":["proposition","observation","entity","episode"]},"type":"array","uniqueItems":true},
-			"entity_id":`+idProperty+`,`+asOfProperty+`,
-			"min_state":{"enum":["accepted","provisional","tentative","contested","deprecated","rejected"]},
-			"include_untrusted":{"type":"boolean"},"max_tokens":{"maximum":100000,"minimum":1,"type":"integer"},`+loadProperty, `"query"`)}, true, searching},
-	{memory.ToolSpec{Name: toolGet, Description: "Read one entity, proposition, observation, episode, test or decision by its id.",
+			"entity_id":`+idProperty+`,`+asOfProperty+`,"include_untrusted":{"type":"boolean"}`, `"query"`)}, false, search},
+	{memory.ToolSpec{Name: toolGet, Description: "Read one object by its id.",
 		InputSchema: schemaOf(`"id":`+idProperty, `"id"`)}, false, get},
-	{memory.ToolSpec{Name: toolExplain, Description: "Explain a proposition, or the current value of a slot: its state, the rule, the scores, the evidence with quotes, and what would change it.",
-		InputSchema: schemaOf(`"proposition_id":`+idProperty+`,"slot":`+idProperty+`,`+asOfProperty, ``)}, true, explain},
-	{memory.ToolSpec{Name: toolTimeline, Description: "Tell what happened to an entity, a slot or a proposition, in order.",
+	{memory.ToolSpec{Name: toolExplain, Description: "Why a claim, or the value of a slot, is worth what it is, and what would change that.",
+		InputSchema: schemaOf(`"proposition_id":`+idProperty+`,"slot":`+idProperty+`,`+asOfProperty, ``)}, false, explain},
+	{memory.ToolSpec{Name: toolTimeline, Description: "What happened to an entity, slot or claim, in order.",
 		InputSchema: schemaOf(`"id":`+idProperty+`,"from":{"maximum":1000000000000,"minimum":0,"type":"integer"},`+limitProperty, `"id"`)}, false, timeline},
-	{memory.ToolSpec{Name: toolPending, Description: "List what waits: contested claims, open tests, what was refused last, and the newest evidence of this session that an observation can cite.",
-		InputSchema: schemaOf(`"task_id":{"description":"a task of this session; the one this call is in if left out","pattern":"`+taskForm+`","type":"string"},`+limitProperty, ``)}, false, pending},
+	{memory.ToolSpec{Name: toolPending, Description: "Contested claims, open tests, what was refused, and evidence to cite.",
+		InputSchema: schemaOf(`"task_id":{"pattern":"`+taskForm+`","type":"string"},`+limitProperty, ``)}, false, pending},
 }
 
 func (s *Server) reads(name string) *readTool {
 	for i := range readTools {
-		if t := &readTools[i]; t.Name == name && (s.profile != Minimal || t.minimal) {
+		if t := &readTools[i]; t.Name == name && (s.surface != Everyday || t.everyday) {
 			return t
 		}
 	}
@@ -102,29 +100,43 @@ func (s *Server) reader(st *memory.State, now time.Time, by gateway.Caller) *mem
 	return &memory.Reader{State: st, Policy: s.keeper.o.Policy, Principal: by.Principal, Now: now}
 }
 
-func search(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (out any, err error) {
+func recall(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (out any, err error) {
 	var in struct {
-		Query     string   `json:"query"`
-		Limit     int      `json:"limit"`
-		Types     []string `json:"types"`
-		Entity    string   `json:"entity_id"`
-		AsOf      string   `json:"as_of"`
-		MinState  string   `json:"min_state"`
-		Untrusted bool     `json:"include_untrusted"`
-		MaxTokens int      `json:"max_tokens"`
+		Query string `json:"query"`
+		About string `json:"about"`
+		AsOf  string `json:"as_of"`
+		All   bool   `json:"all"`
 	}
 	if err := json.Unmarshal(arguments, &in); err != nil {
 		return nil, err
 	}
-	at, bad := asOf(in.AsOf)
+	return s.recalls(ctx, by, in.AsOf, memory.Ask{Query: in.Query, About: in.About, All: in.All})
+}
+
+func search(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (out any, err error) {
+	var in struct {
+		Query     string `json:"query"`
+		Limit     int    `json:"limit"`
+		Entity    string `json:"entity_id"`
+		AsOf      string `json:"as_of"`
+		Untrusted bool   `json:"include_untrusted"`
+	}
+	if err := json.Unmarshal(arguments, &in); err != nil {
+		return nil, err
+	}
+	return s.recalls(ctx, by, in.AsOf, memory.Ask{Query: in.Query, Entity: in.Entity, All: in.Untrusted, Limit: in.Limit, Bytes: in.Limit * 400})
+}
+
+func (s *Server) recalls(ctx context.Context, by gateway.Caller, asOfText string, ask memory.Ask) (out any, err error) {
+	at, bad := asOf(asOfText)
 	if bad != nil {
 		return nil, refused{bad}
 	}
+	ask.Near = s.keeper.near(ctx, ask.Query)
 	err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) {
 		r := s.reader(st, now, by)
 		r.AsOf = at
-		out = r.Search(in.Query, memory.Query{Limit: in.Limit, Types: in.Types, Entity: in.Entity, MinState: memory.Status(in.MinState),
-			Untrusted: in.Untrusted, MaxTokens: in.MaxTokens})
+		out = r.Recall(ask)
 	})
 	return out, err
 }
@@ -220,6 +232,8 @@ func (s *Server) read(ctx context.Context, t *readTool, by gateway.Caller, argum
 		return gateway.Answer{}, err
 	}
 	a, err := answer(out, false)
-	a.Recalled = recalled(out)
+	if a.Recalled = recalled(out); err == nil {
+		err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) { a.Clean = clean(out, s.reader(st, now, by)) })
+	}
 	return a, err
 }

@@ -26,6 +26,7 @@ type recallWalk struct{ out []provenance.Recalled }
 var (
 	recalledType = reflect.TypeFor[memory.Recalled]()
 	observedType = reflect.TypeFor[memory.Observed]()
+	itemType     = reflect.TypeFor[memory.Item]()
 )
 
 func (w *recallWalk) value(v reflect.Value, path []string) {
@@ -42,6 +43,15 @@ func (w *recallWalk) value(v reflect.Value, path []string) {
 		switch v.Type() {
 		case recalledType:
 			w.found(v.Interface().(memory.Recalled), path)
+			return
+		case itemType:
+			it := v.Interface().(memory.Item)
+			if it.Quote.Value == it.Text { // not cut
+				w.at(it.Quote, append(path[:len(path):len(path)], "text"))
+			}
+			if it.Answers.Value == it.Value {
+				w.at(it.Answers, append(path[:len(path):len(path)], "value"))
+			}
 			return
 		case observedType:
 			o := v.Interface().(memory.Observed)
@@ -70,12 +80,16 @@ func (w *recallWalk) value(v reflect.Value, path []string) {
 
 // found adds a value at the best of what it stands in.
 func (w *recallWalk) found(r memory.Recalled, path []string) {
+	w.at(r, append(path[:len(path):len(path)], "value"))
+}
+
+func (w *recallWalk) at(r memory.Recalled, path []string) {
 	if strings.Contains(r.Value, memory.Mark) {
 		return // nobody said so: something was taken out of it
 	}
 	for _, o := range r.Origins {
 		if o.Label == r.Label {
-			w.add(append(path[:len(path):len(path)], "value"),
+			w.add(path,
 				provenance.Recalled{Label: r.Label, Type: provenance.Type(o.Type), Collection: o.Collection, From: o.Evidence})
 			return
 		}

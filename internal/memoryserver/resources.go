@@ -66,6 +66,7 @@ func (k *Keeper) notice(e *memory.Event) {
 		return // it was applied once more
 	}
 	k.noticed = e.N
+	k.touched(e)
 	if len(k.watch) == 0 || len(e.Ops) == 0 {
 		return
 	}
@@ -79,8 +80,6 @@ func (k *Keeper) notice(e *memory.Event) {
 			entities[o.Alias.Entity] = true
 		case o.Same != nil:
 			entities[o.Same.A], entities[o.Same.B] = true, true
-		case o.Settle != nil:
-			entities[o.Settle.Entity] = true
 		case o.Slot != nil:
 			slots[o.Slot.ID] = true
 		case o.Proposition != nil:
@@ -88,14 +87,9 @@ func (k *Keeper) notice(e *memory.Event) {
 			for _, id := range o.Proposition.About {
 				entities[id] = true
 			}
-		case o.Belief != nil:
-			proposition(o.Belief.Proposition)
-		case o.Mark != nil:
-			proposition(o.Mark.Proposition)
 		case o.Edge != nil:
 			proposition(o.Edge.To)
-		case o.Observation != nil, o.Touch != nil, o.Load != nil, o.Test != nil, o.EndTest != nil, o.Consolidate != nil,
-			o.Episode != nil, o.Source != nil, o.Retain != nil:
+		case o.Observation != nil, o.Test != nil, o.EndTest != nil, o.Consolidate != nil, o.Episode != nil, o.Source != nil:
 			// Nothing that is read as a resource.
 		default: // an erasure, a merge, a predicate, what ended: whoever asks again sees
 			all = true

@@ -76,30 +76,25 @@ func TestResourceSubscriptions(t *testing.T) {
 	}
 }
 
-// TestResourcesOfProfiles: what a profile does not publish is no resource.
-func TestResourcesOfProfiles(t *testing.T) {
-	for profile, want := range map[memoryserver.Profile]string{
+// TestResourcesOfSurfaces: what a surface does not publish is no resource.
+func TestResourcesOfSurfaces(t *testing.T) {
+	for surface, want := range map[memoryserver.Surface]string{
 		memoryserver.Full:     "memory://entity/{id} memory://slot/{id}",
-		memoryserver.Minimal:  "memory://slot/{id}",
+		memoryserver.Everyday: "",
 		memoryserver.ReadOnly: "memory://entity/{id} memory://slot/{id}",
 	} {
 		signer, _ := storetest.Key()
-		d := newDesk(t, mapstore.New(signer), profile)
+		d := newDesk(t, mapstore.New(signer), surface)
 		items, _ := strictjson.Elements(strictjson.Get(d.request("resources/templates/list", nil).Result, "resourceTemplates"))
 		var got []string
 		for _, it := range items {
 			got = append(got, member(it, "uriTemplate"))
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %v", profile, got)
+			t.Errorf("%s: %v", surface, got)
 		}
-		if r := d.request("resources/read", []byte(`{"uri":"memory://entity/ent_1"}`)); (r.Err != nil) != (profile == memoryserver.Minimal) {
-			t.Errorf("%s: %+v", profile, r)
-		}
-		// Only where there is a task to work on can a workspace be loaded.
-		r := d.request("tools/call", []byte(`{"name":"memory_search","arguments":{"query":"x","load_workspace":true}}`))
-		if refused := member(r.Result, "isError") == "true"; refused != (profile == memoryserver.ReadOnly) {
-			t.Errorf("%s: %s", profile, r.Result)
+		if r := d.request("resources/read", []byte(`{"uri":"memory://entity/ent_1"}`)); (r.Err != nil) != (surface == memoryserver.Everyday) {
+			t.Errorf("%s: %+v", surface, r)
 		}
 	}
 }

@@ -1,55 +1,49 @@
 package memoryserver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
 )
 
-// Profile says which tools are published: each costs an agent context.
-type Profile string
+// Surface says which tools are published: each costs an agent context.
+type Surface string
 
-// The profiles. The zero Profile is Full.
+// The surfaces. The zero Surface is Full.
 const (
-	Full     Profile = "full"
-	Minimal  Profile = "minimal" // record, propose, support, contradict, search and explain
-	ReadOnly Profile = "read_only"
+	Everyday Surface = "everyday" // remember and recall
+	Full     Surface = "full"     // those, the nine of the boundary and the reads
+	ReadOnly Surface = "read_only"
 )
-
-// minimal are the proposals of profile Minimal.
-var minimal = map[string]bool{
-	memory.ToolRecordObservation: true, memory.ToolPropose: true, memory.ToolAttachSupport: true, memory.ToolAttachContra: true,
-}
 
 // Server answers the tools of one namespace. It implements gateway.Inside.
 type Server struct {
 	keeper  *Keeper
-	profile Profile
+	surface Surface
 }
 
 // NewServer returns the server of a keeper's namespace.
-func NewServer(k *Keeper, p Profile) *Server { return &Server{k, p} }
+func NewServer(k *Keeper, p Surface) *Server { return &Server{k, p} }
+
+// Nearness is what finds by meaning, nil where words alone do.
+func (s *Server) Nearness() *Nearness { return s.keeper.o.Nearness }
 
 // Definitions implements gateway.Inside.
 func (s *Server) Definitions() [][]byte {
 	var out [][]byte
-	for _, t := range memory.Tools() {
+	for _, t := range append([]memory.ToolSpec{memory.Remember()}, memory.Tools()...) {
 		if s.publishes(t.Name) {
-			out = append(out, definition(t, `{"destructiveHint":false,"idempotentHint":true,"openWorldHint":false,"readOnlyHint":false}`))
+			out = append(out, definition(t, `{"destructiveHint":false,"openWorldHint":false,"readOnlyHint":false}`))
 		}
 	}
 	for _, t := range readTools {
 		if s.reads(t.Name) != nil {
-			t.OutputSchema = readOutput
-			if s.profile == ReadOnly { // it works on no task
-				t.InputSchema = bytes.Replace(t.InputSchema, []byte(","+loadProperty), nil, 1)
-			}
 			out = append(out, definition(t.ToolSpec, `{"openWorldHint":false,"readOnlyHint":true}`))
 		}
 	}
@@ -57,22 +51,30 @@ func (s *Server) Definitions() [][]byte {
 }
 
 func (s *Server) publishes(proposal string) bool {
-	return s.profile != ReadOnly && (s.profile != Minimal || minimal[proposal])
+	return s.surface != ReadOnly && (s.surface != Everyday || proposal == memory.ToolRemember)
 }
 
 func definition(t memory.ToolSpec, annotations string) []byte {
 	d := strictjson.Set([]byte("{}"), "name", strictjson.Quote(t.Name))
 	d = strictjson.Set(d, "description", strictjson.Quote(t.Description))
 	d = strictjson.Set(d, "inputSchema", t.InputSchema)
-	d = strictjson.Set(d, "outputSchema", t.OutputSchema)
 	return strictjson.Set(d, "annotations", []byte(annotations))
 }
 
 // Redact implements gateway.Inside.
 func (s *Server) Redact(value []byte) []byte { return s.keeper.o.Intake.Redact(value) }
 
-// Call implements gateway.Inside. What the memory refuses is an answer.
+// Call implements gateway.Inside. What the memory refuses is an answer; of an
+// everyday tool it is in words alone, beside _meta.
 func (s *Server) Call(ctx context.Context, by gateway.Caller, tool string, arguments []byte) (gateway.Answer, error) {
+	a, err := s.call(ctx, by, tool, arguments)
+	if t := s.reads(tool); err == nil && (tool == memory.ToolRemember || t != nil && t.everyday) && strictjson.Get(a.Result, "isError") != nil {
+		a.Result = strictjson.Delete(a.Result, "structuredContent")
+	}
+	return a, err
+}
+
+func (s *Server) call(ctx context.Context, by gateway.Caller, tool string, arguments []byte) (gateway.Answer, error) {
 	if arguments == nil {
 		arguments = []byte("{}")
 	}
@@ -85,36 +87,50 @@ func (s *Server) Call(ctx context.Context, by gateway.Caller, tool string, argum
 	p := writ.Proposal{ToolName: tool, Payload: arguments}
 	c := memory.Context{Principal: by.Principal, Session: by.Session, Task: taskOf(by), Redacted: by.Redacted}
 	var err error
-	if c.Captured, err = captured(ctx, by, p); err != nil {
+	if c.Exposed, err = by.Exposed(ctx); err != nil {
+		return gateway.Answer{}, err
+	}
+	if c.Captured, c.Unlooked, err = captured(ctx, by, p); err != nil {
 		return gateway.Answer{}, err
 	}
 	outcome, err := s.keeper.Propose(ctx, c, p)
 	if err != nil {
 		return gateway.Answer{}, err
 	}
+	if tool == memory.ToolRemember && outcome.Kept != nil {
+		return answer(outcome.Kept, false)
+	}
 	return answer(outcome, outcome.Status == writ.Rejected)
 }
 
 // captured looks for what a proposal's observation stands in: in the evidence
-// it names, or else in the newest that holds it.
-func captured(ctx context.Context, by gateway.Caller, p writ.Proposal) ([]memory.Captured, error) {
+// it names, or else in the newest that holds it. unlooked says that something was
+// passed over.
+func captured(ctx context.Context, by gateway.Caller, p writ.Proposal) (found []memory.Captured, unlooked bool, err error) {
 	cite, ok := memory.Cites(p)
 	if !ok {
-		return nil, nil
+		return nil, false, nil
+	}
+	if p.ToolName == memory.ToolRemember {
+		about, _ := strictjson.Text(strictjson.Get(p.Payload, "about"))
+		found, all, err := find(ctx, by, cite.Raw, about)
+		return found, !all, err
 	}
 	number := uint32(0)
 	if cite.Ref != "" {
 		if number, ok = evidenceNumber(by.Session, cite.Ref); !ok {
-			return nil, nil // it names something else, a page or a message
+			return nil, false, nil // it names something else, a page or a message
 		}
 	}
 	got, ok, err := by.Capture(ctx, number, cite.Raw)
-	if err != nil {
-		return nil, err
+	if err != nil || !ok {
+		return nil, got.Unlooked, err
 	}
-	if !ok {
-		return nil, nil
-	}
+	return []memory.Captured{capturedBy(by, got)}, false, nil
+}
+
+// capturedBy is what the session saw, as the memory is told of it.
+func capturedBy(by gateway.Caller, got gateway.Captured) memory.Captured {
 	source, class := "user:"+by.Principal, memory.TrustClass("")
 	switch {
 	case got.Server != "":
@@ -124,8 +140,8 @@ func captured(ctx context.Context, by gateway.Caller, p writ.Proposal) ([]memory
 	}
 	full := got.Evidence.String()
 	_, short, _ := strings.Cut(full, "/")
-	return []memory.Captured{{Ref: short, Evidence: full, Label: got.Label, Source: source, Class: class, Verbatim: true,
-		Between: true, Whole: got.Whole, Type: string(got.Type), Collection: got.Collection}}, nil
+	return memory.Captured{Ref: short, Evidence: full, Label: got.Label, Source: source, Class: class, Verbatim: true,
+		Between: true, Whole: got.Whole, Text: got.Wide, Offset: got.Offset, Seen: got.Seen, Type: string(got.Type), Collection: got.Collection}
 }
 
 // evidenceNumber reads ev12 or s_…/ev12 of the caller's own session.
@@ -140,18 +156,35 @@ func evidenceNumber(session, ref string) (uint32, bool) {
 	return id.Number, true
 }
 
-// answer is a result that says the same as structured content and as text.
+// refusalOf is what a content that refuses says.
+func refusalOf(content any) (o writ.Outcome) {
+	switch c := content.(type) {
+	case memory.Outcome:
+		o.Status, o.Rejection = c.Status, c.Rejection
+	case writ.Outcome:
+		o = c
+	}
+	return o
+}
+
+// answer is a result that says the same as structured content and as text; a
+// refusal says it in words, as the gate's do. Of a
+// proposal it is clean: it says nothing but what the session brought.
 func answer(content any, isError bool) (gateway.Answer, error) {
 	b, err := json.Marshal(content)
 	if err != nil {
 		return gateway.Answer{}, err
 	}
-	block := strictjson.Set([]byte(`{"type":"text"}`), "text", strictjson.Quote(string(b)))
+	said := string(b)
+	if isError {
+		said = gate.Say(refusalOf(content), "")
+	}
+	block := strictjson.Set([]byte(`{"type":"text"}`), "text", strictjson.Quote(said))
 	result := strictjson.Set([]byte("{}"), "content", append(append([]byte{'['}, block...), ']'))
 	result = strictjson.Set(result, "structuredContent", b)
 	if isError { // in the form of every refusal of Writ
 		result = strictjson.Set(result, "isError", []byte("true"))
 		result = strictjson.Set(result, "_meta", strictjson.Set([]byte("{}"), gateway.MetaOutcome, b))
 	}
-	return gateway.Answer{Result: result}, nil
+	return gateway.Answer{Result: result, Clean: true}, nil
 }

@@ -24,12 +24,9 @@ type desk struct {
 	s  downstream.Session
 }
 
-func newDesk(t *testing.T, st gateway.Store, profile memoryserver.Profile) *desk {
+func newDesk(t *testing.T, st gateway.Store, surface memoryserver.Surface) *desk {
 	t.Helper()
-	p, ok := memory.Builtin("v1")
-	if !ok {
-		t.Fatal("no policy v1")
-	}
+	p := memory.Builtin()
 	k, err := memoryserver.Open(t.Context(), memoryserver.Options{Store: st, Namespace: "default", Policy: p, Mode: memory.Hardened})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +35,7 @@ func newDesk(t *testing.T, st gateway.Store, profile memoryserver.Profile) *desk
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	gw, err := gateway.New(gateway.Options{Store: st, Policy: own, Inside: memoryserver.NewServer(k, profile), Version: "test"})
+	gw, err := gateway.New(gateway.Options{Store: st, Policy: own, Inside: memoryserver.NewServer(k, surface), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +100,12 @@ func TestProposals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ tool, payload, want string }{
-		{"record_observation", `{"observation_id":"o1","raw_payload":"My printer is printer-7"}`, "accepted"},
-		{"record_observation", `{"observation_id":"o1","raw_payload":"My printer is printer-7"}`, "accepted"}, // again
-		{"record_observation", `{"observation_id":"o1","raw_payload":"in the small room"}`, "POLICY_VIOLATION observation.id_conflict"},
+		{"record_observation", `{"observation_id":"o1","raw_payload":"My printer is printer-7"}`, "transformed"}, // kept with its sentence
+		{"record_observation", `{"observation_id":"o1","raw_payload":"My printer is printer-7"}`, "accepted"},    // again
+		{"record_observation", `{"observation_id":"o1","raw_payload":"in the large room"}`, "POLICY_VIOLATION observation.id_conflict"},
 		{"record_observation", `{"observation_id":"o2","raw_payload":"My printer is printer-8"}`, "MISSING_PROVENANCE"},
 		{"record_observation", `{"observation_id":"o2","raw_payload":"My printer is printer-8","source_ref":"ev1"}`, "MISSING_PROVENANCE"},
-		{"record_observation", `{"observation_id":"o3","raw_payload":"in the small room","source_ref":"ev1"}`, "accepted"},
+		{"record_observation", `{"observation_id":"o3","raw_payload":"in the small room","source_ref":"ev1"}`, "transformed"},
 		{"record_observation", `{"observation_id":"o4","raw_payload":"in the small room","trust_class":"operator"}`, "DIRECT_CANONICAL_WRITE_FORBIDDEN"},
 		{"record_observation", `{"observation_id":"o4","raw_payload":"in the small room","colour":"red"}`, "INVALID_PAYLOAD"},
 		{"record_observation", `{"raw_payload":"in the small room"}`, "MISSING_PROVENANCE"},
@@ -149,24 +146,32 @@ func TestProposals(t *testing.T) {
 	}
 }
 
-// TestProfiles: a profile publishes what it says and nothing else can be
-// called.
-func TestProfiles(t *testing.T) {
-	for profile, want := range map[memoryserver.Profile]int{memoryserver.Full: 9, memoryserver.Minimal: 4, memoryserver.ReadOnly: 0} {
+// TestSurfaces: a surface publishes what it says, within its size, and nothing
+// else can be called.
+func TestSurfaces(t *testing.T) {
+	for surface, want := range map[memoryserver.Surface]struct {
+		proposals, reads, bytes int
+	}{memoryserver.Full: {10, 6, 10_000}, memoryserver.Everyday: {1, 1, 2_000}, "": {10, 6, 10_000}, memoryserver.ReadOnly: {0, 6, 10_000}} {
 		signer, _ := storetest.Key()
-		d := newDesk(t, mapstore.New(signer), profile)
-		proposals := 0
-		items, _ := strictjson.Elements(strictjson.Get(d.request("tools/list", nil).Result, "tools"))
+		d := newDesk(t, mapstore.New(signer), surface)
+		proposals, reads := 0, 0
+		listing := d.request("tools/list", nil).Result
+		items, _ := strictjson.Elements(strictjson.Get(listing, "tools"))
 		for _, item := range items {
 			if member(item, "annotations", "readOnlyHint") == "false" {
 				proposals++
-			}
-			if member(item, "outputSchema", "type") != "object" || member(item, "inputSchema", "additionalProperties") != "false" {
-				t.Errorf("%s: %s", profile, item)
+			} else {
+				reads++
 			}
 		}
-		if proposals != want {
-			t.Errorf("profile %s publishes %d proposals, want %d", profile, proposals, want)
+		if proposals != want.proposals || reads != want.reads || len(listing) > want.bytes {
+			t.Errorf("surface %q publishes %d proposals and %d reads in %d bytes, want %v", surface, proposals, reads, len(listing), want)
+		}
+		if surface != memoryserver.Full && surface != "" {
+			params := []byte(`{"name":"propose_proposition","arguments":{"text":"x"}}`)
+			if r := d.request("tools/call", params); r.Err == nil && member(r.Result, "isError") != "true" {
+				t.Errorf("surface %q: %s", surface, r.Result)
+			}
 		}
 	}
 }

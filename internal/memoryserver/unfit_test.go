@@ -17,10 +17,7 @@ import (
 func TestUnfitIsNotWritten(t *testing.T) {
 	signer, _ := storetest.Key()
 	st := mapstore.New(signer)
-	p, ok := memory.Builtin("v1")
-	if !ok {
-		t.Fatal("no policy v1")
-	}
+	p := memory.Builtin()
 	open := func() *Keeper {
 		k, err := Open(t.Context(), Options{Store: st, Namespace: "default", Policy: p, Mode: memory.Hardened})
 		if err != nil {
@@ -42,7 +39,7 @@ func TestUnfitIsNotWritten(t *testing.T) {
 		"a value nobody reads":   func(d *memory.Decision) { d.Value = bytes.Repeat([]byte("x"), 1<<20) },
 		"the number of another":  func(d *memory.Decision) { d.Event.N++ },
 		"an event nobody reads":  func(d *memory.Decision) { d.Event.Principal = strings.Repeat("x", 16<<20) },
-		"what does not fit here": func(d *memory.Decision) { d.Event.Ops = []memory.Op{{Load: &memory.LoadOp{Proposition: "prop_99"}}} },
+		"what does not fit here": func(d *memory.Decision) { d.Event.Ops = []memory.Op{{Alias: &memory.AliasOp{Entity: "ent_99"}}} },
 	} {
 		_, err := k.do(t.Context(), func(s *memory.State, now time.Time) memory.Decision {
 			c := c

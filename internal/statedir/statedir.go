@@ -30,6 +30,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/private"
+	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/internal/store/sqlite"
 )
 
@@ -41,6 +42,9 @@ const (
 	ClientsDir  = "clients"  // registered clients, by name (package principal)
 	RunsDir     = "runs"     // events of `writ ask`
 	LoginsDir   = "logins"   // sealed logins at servers (package login)
+	// SnapshotsDir has what parts of the log come to, so that a start is fast; it may
+	// be removed at any time (package snapshot).
+	SnapshotsDir = "snapshots"
 )
 
 // SessionName is what a session may be kept under.
@@ -50,7 +54,7 @@ var SessionName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 var kept = map[string]private.Use{
 	KeyFile: private.Secret, PubFile: private.Shown,
 	sqlite.FileName: private.Secret, sqlite.FileName + "-wal": private.Secret, sqlite.FileName + "-shm": private.Secret,
-	SessionsDir: private.Secret, ClientsDir: private.Secret, RunsDir: private.Secret, LoginsDir: private.Secret, localdoor.Dir: private.Secret,
+	SessionsDir: private.Secret, ClientsDir: private.Secret, RunsDir: private.Secret, LoginsDir: private.Secret, SnapshotsDir: private.Secret, localdoor.Dir: private.Secret,
 }
 
 // Check refuses a state directory of which others may read or write anything,
@@ -95,6 +99,20 @@ func Named(file string) (names []string) {
 		}
 	}
 	return names
+}
+
+// Snapshots returns the snapshots of a state directory, nil where its key cannot be
+// read: then everything is as it is without them, and slower to start.
+func Snapshots(dir string) *snapshot.Dir {
+	key, err := private.ReadFile(filepath.Join(dir, KeyFile))
+	if err != nil {
+		return nil
+	}
+	s, err := snapshot.Open(filepath.Join(dir, SnapshotsDir), key)
+	if err != nil {
+		return nil
+	}
+	return s
 }
 
 // ErrNoKey says that what stands in KeyFile is not a key.

@@ -3,77 +3,123 @@ package words
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
 
 // plain is what an index holds, and the slow way to find it.
-type plain map[string][2]string // kind and text, by id
+type plain []plainText
+
+type plainText struct{ id, kind, text string }
+
+func (p plain) without(id string) plain {
+	return slices.DeleteFunc(slices.Clone(p), func(d plainText) bool { return d.id == id })
+}
 
 func (p plain) search(query string, kinds []string, limit int) (out []Hit) {
-	stems := func(text string) (in language, words, stems []string) {
-		words = Of(text)
-		in = languageOf(words)
-		for _, w := range words {
-			stems = append(stems, in.stem(w))
-		}
-		return in, words, stems
-	}
+	var in []language
+	var stems [][]string
 	length := 0
-	for _, d := range p {
-		length += len(Of(d[1]))
+	for i, d := range p {
+		words := Of(d.text)
+		in, stems = append(in, languageOf(words)), append(stems, nil)
+		for _, w := range words {
+			stems[i] = append(stems[i], in[i].stem(w))
+		}
+		length += len(words)
 	}
 	for _, all := range []bool{false, true} {
-		out = nil
-		for id, d := range p {
-			in, words, has := stems(d[1])
-			score := 0.0
-			var done []string
-			for _, w := range Query(query) {
-				s := in.stem(w)
-				if function()[w]>>in&1 == 1 && !all || !slices.Contains(has, s) || slices.Contains(done, s) {
+		// Each word of the query is looked for by a stem of each language, but a
+		// stem only once.
+		type part struct {
+			stems []form
+			texts int
+		}
+		var parts []part
+		seen := map[form]bool{}
+		for _, w := range Query(query) {
+			var q part
+			held := 0
+			for l := range languages {
+				f := form{language(l), language(l).stem(w)}
+				before := held
+				if function()[w]>>l&1 == 1 && !all || seen[f] {
 					continue
 				}
-				done = append(done, s)
-				// The texts that this word is looked for in, in any language, and that
-				// no word before it was.
-				n := 0
-				for _, other := range p {
-					l, _, its := stems(other[1])
-					first := func(of string) bool { return l.stem(of) == l.stem(w) && (all || function()[of]>>l&1 == 0) }
-					if first(w) && slices.Contains(its, l.stem(w)) && w == Query(query)[slices.IndexFunc(Query(query), first)] {
-						n++
+				for i := range p {
+					if in[i] == f.in && slices.Contains(stems[i], f.word) {
+						held++
 					}
 				}
-				f := 0.0
-				for _, h := range has {
-					if h == s {
-						f++
-					}
+				if n := held - before; n > 0 {
+					seen[f] = true
+					q.stems, q.texts = append(q.stems, f), q.texts+n
 				}
-				mean := float64(length) / float64(len(p))
-				score += math.Log(1+(float64(len(p)-n)+0.5)/(float64(n)+0.5)) * f / (f + k1*(1-b+b*float64(len(words))/mean))
 			}
-			if score > 0 && (len(kinds) == 0 || slices.Contains(kinds, d[0])) {
-				out = append(out, Hit{id, d[0], score})
+			for l := 0; l < len(languages) && (held == 0 && function()[w] == 0); l++ {
+				own := []rune(language(l).stem(w))
+				kin := map[string]int{}
+				for i := range p {
+					for _, s := range slices.Compact(slices.Sorted(slices.Values(stems[i]))) {
+						r, n := []rune(s), 0
+						for n < min(len(r), len(own)) && r[n] == own[n] {
+							n++
+						}
+						if in[i] == language(l) && n >= 5 && max(len(r), len(own))-n <= 3 {
+							kin[s]++
+						}
+					}
+				}
+				for _, s := range slices.Sorted(maps.Keys(kin)) {
+					if f := (form{language(l), s}); !seen[f] {
+						seen[f] = true
+						q.stems, q.texts = append(q.stems, f), q.texts+kin[s]
+					}
+				}
+			}
+			if q.texts = min(q.texts, len(p)); q.texts > 0 {
+				parts = append(parts, q)
+			}
+		}
+		slices.SortFunc(parts, func(a, b part) int {
+			return cmp.Or(cmp.Compare(a.texts, b.texts), cmp.Compare(a.stems[0].in, b.stems[0].in), strings.Compare(a.stems[0].word, b.stems[0].word))
+		})
+		for i, d := range p {
+			score, mean := 0.0, float64(length)/float64(len(p))
+			for _, q := range parts {
+				weight := math.Log(1 + (float64(len(p)-q.texts)+0.5)/(float64(q.texts)+0.5))
+				norm := float64(k1 * (1 - b + float64(b*float64(len(stems[i]))/mean)))
+				for _, stem := range q.stems { // of kin a text may hold several
+					f := 0.0
+					for _, s := range stems[i] {
+						if stem == (form{in[i], s}) {
+							f++
+						}
+					}
+					score += float64(weight * (f / (f + norm)))
+				}
+			}
+			if score > 0 && (len(kinds) == 0 || slices.Contains(kinds, d.kind)) {
+				out = append(out, Hit{d.id, d.kind, score})
 			}
 		}
 		if len(out) > 0 {
 			break
 		}
 	}
-	slices.SortFunc(out, func(a, b Hit) int {
-		if math.Abs(a.Score-b.Score) > 1e-9 {
-			return int(math.Copysign(1, b.Score-a.Score))
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
+	slices.SortFunc(out, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.ID, b.ID)) })
 	if len(kinds) == 0 {
 		return out[:min(limit, len(out))]
 	}
@@ -84,42 +130,119 @@ func (p plain) search(query string, kinds []string, limit int) (out []Hit) {
 	})
 }
 
-// TestIndex: whatever was put and dropped in between, an index finds what the
-// slow way finds in what is left, with the same scores.
+// TestIndex: whatever was put, dropped, folded, stored and loaded in between, an
+// index finds what the slow way finds in what is left, with the same scores, and
+// is the index that was never told anything else.
 func TestIndex(t *testing.T) {
-	vocabulary := strings.Fields("the is und der nicht und le pas что meeting meetings met Haus Häuser haus payé payer дом дома run running ran 42 ana@acme.example I my ich")
+	vocabulary := strings.Fields("the is und der nicht und le pas что meeting meetings met Haus Häuser haus allergic allergies allergy alley Allergien allergisch payé payer дом дома run running ran 42 ana@acme.example I my ich")
 	text := rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), 0, 8).Draw(t, "words"), " ")
 	})
-	rapid.Check(t, func(t *rapid.T) {
-		var x Index
-		p := plain{}
-		for range rapid.IntRange(1, 12).Draw(t, "changes") {
-			id := rapid.StringMatching("[a-h]").Draw(t, "id")
-			if rapid.IntRange(0, 4).Draw(t, "drop") == 0 {
-				x.Drop(id)
-				delete(p, id)
-				continue
-			}
-			kind, s := rapid.SampledFrom([]string{"observation", "proposition"}).Draw(t, "kind"), text.Draw(t, "text")
-			x.Put(id, kind, s)
-			p[id] = [2]string{kind, s}
-		}
+	ids := rapid.SampledFrom([]string{"", "a", "obs_1", "obs_10", "obs_2", "prop_2", "prop_2_2", "ü\x00", "obs_12", "obs_100"})
+	ask := func(t *rapid.T, x *Index, p plain) {
 		kinds := rapid.SampledFrom([][]string{nil, {"observation"}, {"proposition", "observation"}, {"entity"}}).Draw(t, "kinds")
 		query, limit := text.Draw(t, "query"), rapid.IntRange(0, 4).Draw(t, "limit")
-		got, want := x.Search(query, kinds, limit), p.search(query, kinds, limit)
-		if len(got) != len(want) || x.Len() != len(p) {
+		if got, want := x.Search(query, kinds, limit), p.search(query, kinds, limit); !slices.Equal(got, want) || x.Len() != len(p) {
 			t.Fatalf("%q in %v: %v, want %v", query, p, got, want)
 		}
-		for i := range got {
-			if math.Abs(got[i].Score-want[i].Score) > 1e-9 {
-				t.Fatalf("%q in %v: %v, want %v", query, p, got, want)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x, p := &Index{kinds: []string{"observation", "proposition"}}, plain{}
+		for range rapid.IntRange(1, 30).Draw(t, "changes") {
+			switch rapid.IntRange(0, 9).Draw(t, "change") {
+			case 0:
+				gone := rapid.SliceOfN(ids, 0, 3).Draw(t, "ids")
+				x.Drop(gone...)
+				for _, id := range gone {
+					p = p.without(id)
+				}
+				if x.gone > 0 {
+					t.Fatal("what was dropped is still there")
+				}
+			case 1:
+				x.fold()
+			case 2:
+				var again Index
+				if err := again.Load(x.AppendTo(nil)); err != nil {
+					t.Fatal(err)
+				}
+				x = &again
+			case 3:
+				ask(t, x, p)
+			default:
+				d := plainText{ids.Draw(t, "id"), rapid.SampledFrom([]string{"observation", "proposition"}).Draw(t, "kind"), text.Draw(t, "text")}
+				x.Put(d.id, d.kind, d.text)
+				p = append(p.without(d.id), d)
 			}
 		}
-		if len(p) == 0 && len(x.terms)+len(x.forms) > 0 {
-			t.Fatalf("words are left: %v", x.terms)
+		ask(t, x, p)
+		fresh := Index{kinds: []string{"observation", "proposition"}}
+		for _, d := range p {
+			fresh.Put(d.id, d.kind, d.text)
+		}
+		form := x.AppendTo(nil)
+		if !bytes.Equal(form, fresh.AppendTo(nil)) || len(x.open)+len(x.forms) > 0 {
+			t.Fatalf("%v: something else is left", p)
+		}
+		n := rapid.IntRange(0, len(form)-1).Draw(t, "cut")
+		if err := x.Load(form[:n]); err != ErrForm || x.Len() > 0 {
+			t.Fatalf("of %d bytes %d make an index: %v", len(form), n, err)
 		}
 	})
+}
+
+// TestMany is TestIndex where lists are long and are folded by themselves.
+func TestMany(t *testing.T) {
+	kinds := []string{"observation", "proposition"}
+	x, fresh, p := Index{kinds: kinds}, Index{kinds: kinds}, plain{}
+	var gone []string
+	for i := range 2 * maxOpen {
+		d := plainText{fmt.Sprintf("obs_%d", i*7%maxOpen), kinds[i%3%2], sentence(i, 4)}
+		x.Put(d.id, d.kind, d.text)
+		switch {
+		case i < maxOpen: // put again
+		case i%5 == 0:
+			gone = append(gone, d.id)
+		default:
+			p = append(p, d)
+		}
+	}
+	x.Drop(gone...)
+	x.Drop(p[0].id)
+	p = p[1:]
+	for _, d := range p {
+		fresh.Put(d.id, d.kind, d.text)
+	}
+	if !bytes.Equal(x.AppendTo(nil), fresh.AppendTo(nil)) {
+		t.Fatal("something else is left")
+	}
+	for _, query := range []string{"w0", "w0 w1 w2 w3 w7", "w1 w1f"} {
+		if got, want := x.Search(query, kinds, 300), p.search(query, kinds, 300); !slices.Equal(got, want) {
+			t.Errorf("%q: %d hits, want %d: %v", query, len(got), len(want), got)
+		}
+	}
+}
+
+// TestHeld: a word that was dropped with the only text of it is nowhere, in no
+// form and not in the stored one.
+func TestHeld(t *testing.T) {
+	var x Index
+	x.Put("obs_1", "observation", "the passphrase is Xylophonists")
+	x.Put("obs_2", "observation", "the passphrase is long")
+	x.fold()
+	x.Put("obs_3", "observation", "the zeppelins")
+	for _, drop := range []string{"obs_1", "obs_3"} {
+		x.Drop(drop)
+	}
+	held := fmt.Sprintf("%s %v %s", x.data[:cap(x.data)], x.forms, x.AppendTo(nil))
+	for stem := range x.open {
+		held += stem
+	}
+	for word, want := range map[string]bool{"xylo": false, "zeppel": false, "passphras": true, "long": true} {
+		if strings.Contains(held, word) != want {
+			t.Errorf("%q: %t, want %t", word, !want, want)
+		}
+	}
 }
 
 // TestCases: what is found, and in which order. A query is words: what a query
@@ -156,7 +279,13 @@ func TestCases(t *testing.T) {
 			t.Errorf("%s: %q finds %v, want %v", c.Name, c.Query, got, c.Want)
 		}
 	}
+	// Where words are taken apart otherwise, an index that was stored is another.
+	if sum := fmt.Sprintf("%d %x", version, sha256.Sum256(x.AppendTo(nil))); sum != stored {
+		t.Errorf("the stored form is %s, was %s: it takes another version", sum, stored)
+	}
 }
+
+const stored = "1 d92821afc7e5bfb86fbbfaca156d9d521597e45521d325e7101b7032ea23a861"
 
 // TestForms: what finds what.
 func TestForms(t *testing.T) {
@@ -203,11 +332,99 @@ func FuzzStem(f *testing.F) {
 	})
 }
 
-func BenchmarkPut(b *testing.B) {
-	words := strings.Fields(common)
-	var x Index
-	for i := 0; b.Loop(); i++ {
-		at := i * 13 % (len(words) - 20)
-		x.Put(string(rune('a'+i%26))+strings.Repeat("x", i/26%50), "observation", strings.Join(words[at:at+15], " "))
+// sentence is the i-th text of the benchmarks: words as often as words are, by
+// Zipf's law, out of 20,000.
+func sentence(i, words int) string {
+	r := rand.New(rand.NewPCG(uint64(i), 7))
+	z := rand.NewZipf(r, 1.1, 2.7, 19_999)
+	out := make([]string, words)
+	for k := range out {
+		out[k] = fmt.Sprintf("w%x", z.Uint64())
 	}
+	return strings.Join(out, " ")
+}
+
+// BenchmarkIndex is an index of 10^5 observations and as many claims: what it
+// takes to make one, to hold it, to store and load it, to find something and to
+// drop a text.
+func BenchmarkIndex(b *testing.B) {
+	const n = 200_000
+	put := func(x *Index, i int) {
+		if i%2 == 0 {
+			x.Put(fmt.Sprintf("obs_%d", i+1), []string{"established", "reported", "own", "established", "exposed"}[i/2%5], sentence(i, 12))
+		} else {
+			x.Put(fmt.Sprintf("prop_%d", i), "claim", sentence(i-1, 9)+fmt.Sprintf(" person %d", i/20))
+		}
+	}
+	kinds := []string{"established", "own", "reported", "exposed", "claim"}
+	took := make([]time.Duration, 0, n)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	x := &Index{}
+	timed := func(f func()) {
+		start := time.Now()
+		f()
+		took = append(took, time.Since(start))
+	}
+	report := func(b *testing.B) {
+		slices.Sort(took)
+		for name, at := range map[string]float64{"p50-ms": 0.5, "p95-ms": 0.95, "max-ms": 1} {
+			b.ReportMetric(float64(took[int(float64(len(took)-1)*at)].Microseconds())/1000, name)
+		}
+		b.ReportMetric(0, "ns/op")
+		took = took[:0]
+	}
+	for i := range n {
+		timed(func() { put(x, i) })
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.Run("put", func(b *testing.B) {
+		for b.Loop() {
+		}
+		report(b)
+		b.ReportMetric((float64(after.HeapAlloc)-float64(before.HeapAlloc))/n, "bytes/text")
+	})
+	took = took[:0]
+	for name, query := range map[string]func(i int) string{
+		"a text":       func(i int) string { return sentence(i%n, 5) },
+		"a long text":  func(i int) string { return sentence(i%n, 32) },
+		"common words": func(i int) string { return []string{"w0 w1 w2 w3", "w1 w4", "w0"}[i%3] },
+		"rare words":   func(i int) string { return fmt.Sprintf("w%x w%x", 5000+i%7919, 9000+i%1009) },
+		"an entity":    func(i int) string { return fmt.Sprintf("person 1 w%x", i%500) },
+	} {
+		b.Run("search/"+name, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				timed(func() { x.Search(query(i), kinds, 400) })
+			}
+			report(b)
+		})
+	}
+	var form []byte
+	b.Run("store", func(b *testing.B) {
+		for b.Loop() {
+			timed(func() { form = x.AppendTo(form[:0]) })
+		}
+		report(b)
+		b.ReportMetric(float64(len(form))/n, "bytes/text")
+	})
+	b.Run("load", func(b *testing.B) {
+		for b.Loop() {
+			timed(func() {
+				if err := new(Index).Load(form); err != nil {
+					b.Fatal(err)
+				}
+			})
+		}
+		report(b)
+	})
+	b.Run("drop and put", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			at := i * 7919 * 2 % n
+			timed(func() { x.Drop(fmt.Sprintf("obs_%d", at+1)) })
+			put(x, at)
+		}
+		report(b)
+	})
 }

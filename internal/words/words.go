@@ -148,3 +148,52 @@ func (s *splitter) add(r rune) {
 	s.word = utf8.AppendRune(s.word, r)
 	s.wide = true
 }
+
+// Content returns the words of a text in their order that are no function words
+// of its language, each cut to what its forms have in common there; all of them
+// where every word is one.
+func Content(text string) []string {
+	ws := Of(text)
+	in := languageOf(ws)
+	var all, out []string
+	for _, w := range ws {
+		s := in.stem(w)
+		all = append(all, s)
+		if function()[w]>>in&1 == 0 {
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 {
+		return all
+	}
+	return out
+}
+
+// Forms is what the words of a text can be found by: each as it is written, and
+// what its forms have in common in the text's language and in English.
+type Forms struct {
+	in           language
+	has, written map[string]bool
+}
+
+// FormsOf returns the forms of a text.
+func FormsOf(text string) Forms {
+	ws := Of(text)
+	f := Forms{languageOf(ws), map[string]bool{}, map[string]bool{}}
+	for _, w := range ws {
+		f.written[w] = true
+		f.has[w], f.has[f.in.stem(w)], f.has[language(0).stem(w)] = true, true, true
+	}
+	return f
+}
+
+// Has reports whether a word, as Of returns it, is in the text in any form.
+func (f Forms) Has(word string) bool {
+	return f.has[word] || f.has[f.in.stem(word)] || f.has[language(0).stem(word)]
+}
+
+// HasExactly reports whether a word, as Of returns it, is in the text as it is.
+func (f Forms) HasExactly(word string) bool { return f.written[word] }
+
+// Stem is what the forms of a word, as Of returns it, have in common in English.
+func Stem(word string) string { return language(0).stem(word) }

@@ -1,5 +1,5 @@
-// Package model holds the planners and summarisers that are models behind an
-// HTTP endpoint. It trusts the address and the key the operator gave, and
+// Package model holds the planners, summarisers and embeddings that are models behind
+// an HTTP endpoint. It trusts the address and the key the operator gave, and
 // nothing the endpoint answers: one strict JSON object within bounds, or a stream
 // of them to its announced end; not redirected, not compressed, asked for once.
 // What the model wrote is handed on as the text it is.
@@ -62,7 +62,16 @@ func (m *Model) Summarise(ctx context.Context, x ask.Material) ([]byte, error) {
 
 // ask makes one request and reads what the model wrote in the answer.
 func (m *Model) ask(ctx context.Context, system, user string) ([]byte, error) {
-	b, err := json.Marshal(m.body(m.Model, system, user))
+	raw, err := m.post(ctx, m.body(m.Model, system, user))
+	if err != nil {
+		return nil, err
+	}
+	return m.said(raw)
+}
+
+// post makes one request and returns the whole answer.
+func (m *Model) post(ctx context.Context, body any) ([]byte, error) {
+	b, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +96,7 @@ func (m *Model) ask(ctx context.Context, system, user string) ([]byte, error) {
 	if err != nil {
 		return nil, modelError(ctx, err)
 	}
-	return m.said(raw)
+	return raw, nil
 }
 
 // answer returns a whole answer that is one strict JSON object, of an endpoint
@@ -100,7 +109,7 @@ func (m *Model) answer(resp *http.Response) ([]byte, error) {
 		return nil, wireError(fmt.Sprintf("the model's endpoint answered with HTTP status %d", resp.StatusCode))
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if media != "application/json" && media != "text/event-stream" {
+	if media != "application/json" && (media != "text/event-stream" || m.whole == nil) {
 		return nil, wireError("the model's endpoint answered with something that is not application/json")
 	}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" {

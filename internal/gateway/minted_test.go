@@ -1,0 +1,101 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/draft"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/strictjson"
+	writpolicy "github.com/writ-project/writ/policy"
+)
+
+const ticketTools = `{"tools":[` +
+	`{"name":"list_tickets","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer"}}},"outputSchema":{"type":"object","properties":{"tickets":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string"},"title":{"type":"string"},"ref":{"type":"string"}}}}}}},` +
+	`{"name":"comment_ticket","inputSchema":{"type":"object","properties":{"id":{"type":"string"},"body":{"type":"string"}},"required":["id","body"]}},` +
+	`{"name":"label_ticket","inputSchema":{"type":"object","properties":{"id":{"type":"string"},"ref":{"type":"string"}},"required":["id","ref"]}}]}`
+
+func tickets(ids ...string) string {
+	var out []string
+	for _, id := range ids {
+		out = append(out, fmt.Sprintf(`{"id":%q,"title":"the door of %s","ref":"R-%s"}`, id, id, strings.ToLower(id)))
+	}
+	return `"result":{"content":[],"structuredContent":{"tickets":[` + strings.Join(out, ",") + `]}}`
+}
+
+// TestNextDay: a server without a contract, under the draft untouched. A comment is words
+// of the agent's, and lowers all that the server says from then on (R38): who says that
+// strangers do not write the ids is asked again the next day, and may say then that the
+// server gives them; who says so at once is asked once.
+func TestNextDay(t *testing.T) {
+	const ours, server = "from now on, and strangers cannot write there", "from now on, and the server itself gives what stands there"
+	for _, c := range []struct {
+		name   string
+		lists  string   // what the list is asked with
+		says   []string // each day
+		asked  []int
+		grown  string
+		posted int
+	}{
+		{"the server", `{}`, []string{server, "", ""}, []int{1, 0, 0}, "server;", 6},
+		{"found by the agent's words", `{"query":"a loose hinge","limit":25}`, []string{server, "", ""}, []int{1, 0, 0}, "server;", 6},
+		{"our own people, then the server", `{}`, []string{ours, server, ""}, []int{1, 1, 0}, "ours;server;", 6},
+		{"our own people, and then nobody", `{}`, []string{ours, "", ""}, []int{1, 1, 1}, "ours;", 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := testContext(t)
+			r, up, _ := askedRig(t)
+			up.list("tools/list", ticketTools)
+			var defs []gate.Definition
+			for _, d := range strictjson.Of([]byte(ticketTools)).Get("tools").Elements() {
+				defs = append(defs, gate.Definition{Server: "toy", Raw: d.Raw()})
+			}
+			cat, _ := gate.NewCatalogue(defs, policy(t, "pins: optional\ntools: {}\n"))
+			r.opts.Policy = policy(t, draft.Policy(cat).Text())
+			grown := ""
+			r.opts.Grow = func(ctx context.Context, lines []writpolicy.Grown, record func() error) error {
+				p, ok := r.opts.Policy.With(lines)
+				if err := record(); err != nil || !ok {
+					t.Errorf("%v %v", err, lines)
+				}
+				grown += lines[0].Writes + ";"
+				r.opts.Policy = p
+				_, err := r.gw.Reload(ctx, gateway.Setup{Policy: p, Servers: r.opts.Servers})
+				return err
+			}
+			posted := 0
+			for day, says := range c.says {
+				r.restart()
+				w, asked := r.as(ctx, 1, "kim"), 0
+				w.ask = func(_ string, params []byte) string {
+					if asked++; says == "" {
+						return `{"action":"decline"}`
+					}
+					return `{"action":"accept","content":{"answer":"` + says + `"}}`
+				}
+				up.answerWith(tickets("T-1041", "T-1042", "T-1043"))
+				passed(t, w.call(ctx, "list_tickets", c.lists))
+				up.take()
+				for _, id := range []string{"T-1042", "T-1043"} {
+					up.answerWith(`"result":{"content":[]}`)
+					w.call(ctx, "comment_ticket", `{"id":"`+id+`","body":"the hinge of day `+fmt.Sprint(day)+` is loose, as in T-1043"}`)
+					posted += len(up.take())
+				}
+				if asked != c.asked[day] {
+					t.Errorf("day %d: asked %d times", day, asked)
+				}
+				// A number that no ticket has passes on no day.
+				w.ask = func(string, []byte) string { return `{"action":"decline"}` }
+				if a := w.call(ctx, "comment_ticket", `{"id":"T-9999","body":"the hinge is loose"}`); !strings.Contains(refusedFor(a), "approval.refused") {
+					t.Errorf("%s %s", a.result, a.err)
+				}
+			}
+			if grown != c.grown || posted != c.posted {
+				t.Errorf("%d comments, grown: %s", posted, grown)
+			}
+		})
+	}
+}

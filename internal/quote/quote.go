@@ -1,0 +1,314 @@
+// Package quote takes what was said apart into what can be kept as a whole, its
+// sentences, and finds which of them says a fact that somebody words in his own
+// way. It trusts nothing, and decides nothing about whether anything is true.
+package quote
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
+	"github.com/writ-project/writ/internal/words"
+)
+
+// MaxWide is how much is kept around a sentence, in bytes.
+const MaxWide = 600
+
+// Unit is one sentence, or one record: what is kept as a whole.
+type Unit struct {
+	// Text is the sentence, or the record as JSON.
+	Text string
+	// Wide is the sentence with those beside it, up to MaxWide bytes, and Offset
+	// where that begins in its stretch. Of a record it is Text.
+	Wide   string
+	Offset int
+	Record bool
+}
+
+// Of are the sentences of a stretch of words.
+func Of(stretch string) (out []Unit) {
+	ss, starts := sentencesOf(stretch)
+	for i := range ss {
+		lo, hi := beside(ss, starts, i, i)
+		out = append(out, Unit{Text: ss[i], Wide: stretch[starts[lo] : starts[hi]+len(ss[hi])], Offset: starts[lo]})
+	}
+	return out
+}
+
+// Widened is a text that stands in a stretch of words with the rest of the
+// sentences it stands in and those beside them, as far as MaxWide goes.
+func Widened(stretch, words string) string {
+	at := strings.Index(stretch, words)
+	ss, starts := sentencesOf(stretch)
+	if at < 0 || len(ss) == 0 {
+		return ""
+	}
+	lo, hi := len(ss)-1, 0
+	for i := range ss {
+		if starts[i] < at+len(words) {
+			hi = i
+		}
+		if j := len(ss) - 1 - i; starts[j]+len(ss[j]) > at {
+			lo = j
+		}
+	}
+	lo, hi = beside(ss, starts, min(lo, hi), hi)
+	return stretch[starts[lo] : starts[hi]+len(ss[hi])]
+}
+
+// sentencesOf are the sentences of a stretch, and where each begins.
+func sentencesOf(stretch string) (ss []string, starts []int) {
+	at := 0
+	for _, s := range Sentences(stretch) {
+		n := strings.Index(stretch[at:], s)
+		if n < 0 {
+			break
+		}
+		ss, starts = append(ss, s), append(starts, at+n)
+		at += n + len(s)
+	}
+	return ss, starts
+}
+
+// beside takes sentences in before and behind some, as far as MaxWide goes: first
+// those that they go on with.
+func beside(ss []string, starts []int, lo, hi int) (int, int) {
+	for lo > 0 && !Ended(ss[lo-1]) && starts[hi]+len(ss[hi])-starts[lo-1] <= MaxWide {
+		lo--
+	}
+	for grown := true; grown; {
+		grown = false
+		if hi+1 < len(ss) && starts[hi+1]+len(ss[hi+1])-starts[lo] <= MaxWide {
+			hi, grown = hi+1, true
+		}
+		if lo > 0 && starts[hi]+len(ss[hi])-starts[lo-1] <= MaxWide {
+			lo, grown = lo-1, true
+		}
+	}
+	return lo, hi
+}
+
+// Enough words of a fact stand in what it is found in: this share of those that
+// say something, in percent, and every one with a digit.
+const enough = 75
+
+// Fact is what somebody wants to be kept, and what it is about.
+type Fact struct {
+	Text string
+	// Subject and Predicate are words of whom and of what it is about.
+	Subject, Predicate []string
+	// Speaks reports whether a word is of who speaks, Denies whether a text denies
+	// or asks.
+	Speaks, Denies func(string) bool
+
+	content []string // stems that say something
+	exact   []string // words with a digit
+	read    bool
+}
+
+func (s *Fact) take() {
+	if s.read {
+		return
+	}
+	s.read = true
+	for _, w := range words.Content(s.Text) {
+		if !s.Speaks(w) && w != "s" { // of a possessive
+			s.content = append(s.content, w)
+		}
+	}
+	for _, w := range words.Of(s.Text) {
+		if strings.ContainsFunc(w, unicode.IsNumber) {
+			s.exact = append(s.exact, w)
+		}
+	}
+}
+
+// Rank is how well a unit says the fact, 0 for not at all: as it stands before in
+// other words.
+func (s *Fact) Rank(u *Unit) int {
+	s.take()
+	share := 0
+	if u.Record && holdsLeaf(u.Text, s.Text) {
+		share = 102 // whole, and not a value out of it
+	} else if !u.Record && text.Stands(u.Text, s.Text, true) {
+		share = 101
+	} else if len(s.content) > 0 && s.near(u.Text) {
+		said := u.Text
+		if u.Record {
+			said = recordWords(u.Text)
+		}
+		has := words.FormsOf(said)
+		for _, w := range s.exact {
+			if !has.HasExactly(w) {
+				return 0
+			}
+		}
+		n := 0
+		for _, w := range s.content {
+			if has.Has(w) {
+				n++
+			}
+		}
+		share = n * 100 / len(s.content)
+	}
+	if share < enough || share <= 100 && s.Denies(u.Text) != s.Denies(s.Text) {
+		return 0 // or it says something else in the same words
+	}
+	return share
+}
+
+// near is a quick look at whether enough of the words can be in a text: those of
+// ASCII by their beginnings.
+func (s *Fact) near(said string) bool {
+	if !text.ASCII(said) {
+		return true
+	}
+	said = strings.ToLower(said)
+	n := 0
+	for _, w := range s.content {
+		if !text.ASCII(w) || strings.Contains(said, w[:min(3, len(w))]) {
+			n++
+		}
+	}
+	return n*100/len(s.content) >= enough
+}
+
+// maxPlain is how long a value of a record is, in bytes; a longer one is a text of
+// its own, and kept by its sentences.
+const maxPlain = 120
+
+// holdsLeaf reports whether a text stands in a value of a record.
+func holdsLeaf(record, value string) (found bool) {
+	strictjson.Walk([]byte(record), func(_ []string, leaf []byte) bool {
+		found = found || len(leafText(leaf)) <= maxPlain && text.Stands(leafText(leaf), value, true)
+		return !found
+	}, nil)
+	return found
+}
+
+// recordWords are the names and values of a record as words.
+func recordWords(record string) string {
+	var b strings.Builder
+	strictjson.Walk([]byte(record), func(path []string, leaf []byte) bool {
+		b.WriteString(strings.Join(text.NameWords(strings.Join(path, " ")), " "))
+		b.WriteByte(' ')
+		b.WriteString(leafText(leaf))
+		b.WriteString("\n")
+		return true
+	}, nil)
+	return b.String()
+}
+
+func leafText(leaf []byte) string {
+	if t, ok := strictjson.Text(leaf); ok {
+		return t
+	}
+	return string(leaf)
+}
+
+// Value is what of a unit answers the question: of a record the member that the
+// predicate names; of a sentence what is left between its ends without the
+// subject, the predicate and what says nothing; the fact itself where it is a part
+// of the sentence.
+func (s *Fact) Value(u *Unit) string {
+	if len(s.Predicate) == 0 {
+		return u.Text
+	}
+	if u.Record {
+		out := ""
+		strictjson.Walk([]byte(u.Text), func(path []string, leaf []byte) bool {
+			names := words.FormsOf(strings.Join(text.NameWords(strings.Join(path, " ")), " "))
+			for _, w := range s.Predicate {
+				if names.Has(w) && (out == "" || strings.Contains(s.Text, leafText(leaf))) {
+					out = leafText(leaf)
+				}
+			}
+			return true
+		}, nil)
+		if out != "" {
+			return out
+		}
+		return s.Text
+	}
+	if asks := words.FormsOf(s.Text); !slices.ContainsFunc(s.Predicate, asks.Has) && text.Stands(u.Text, s.Text, true) { // the value alone
+		return s.Text
+	}
+	if v := s.said(u.Text); v != "" && text.Stands(u.Text, v, true) {
+		return v
+	}
+	return u.Text
+}
+
+// joining words stand inside of names, passing ones say when something is said.
+var (
+	joining = strings.Fields("of the de la le du von van der den da do dos di y und and")
+	passing = strings.Fields("now today again also too anymore currently here then")
+)
+
+// said is the longest stretch of a sentence of the fact's own words that say
+// something and are neither of the subject nor of the predicate, behind the
+// predicate if there is one; one with a digit before one without.
+func (s *Fact) said(sentence string) string {
+	best, before := "", ""
+	fact := words.FormsOf(s.Text)
+	says := map[string]bool{}
+	for _, w := range words.Content(sentence) {
+		says[w] = true
+	}
+	skip := append(append([]string{}, s.Subject...), s.Predicate...)
+	from, to, at := -1, 0, 0
+	end := func() {
+		if from >= 0 {
+			v := sentence[from:to]
+			if d := strings.ContainsFunc(v, unicode.IsNumber); d != strings.ContainsFunc(best, unicode.IsNumber) && d || len(v) >= len(best) && (d || !strings.ContainsFunc(best, unicode.IsNumber)) {
+				best = v
+			}
+		}
+		from = -1
+	}
+	for _, f := range strings.Fields(sentence) {
+		i := at + strings.Index(sentence[at:], f)
+		at = i + len(f)
+		word := strings.TrimFunc(f, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSymbol(r) && r != '+' && r != '/'
+		})
+		if end := strings.Index(f, word) + len(word); word != "" && end < len(f) && strings.IndexByte("-#", f[end]) >= 0 {
+			word = f[:end+1][strings.Index(f, word):] // O- is not O
+		}
+		forms := words.FormsOf(word)
+		ws := words.Of(word)
+		other := slices.ContainsFunc(ws, func(w string) bool {
+			return w != "s" && !slices.ContainsFunc(skip, words.FormsOf(w).Has)
+		})
+		if len(ws) > 0 && !other { // all of it is named already; printer-7 is more than printer
+			end()
+			if slices.ContainsFunc(s.Predicate, forms.Has) && best != "" {
+				before, best = best, ""
+			}
+			continue
+		}
+		keep := false
+		for _, w := range words.Of(word) {
+			keep = keep || fact.Has(w) && !s.Speaks(w) && (says[w] || slices.ContainsFunc(words.Content(word), func(c string) bool { return says[c] }))
+		}
+		switch j := i + strings.Index(f, word); {
+		case keep && !s.Denies(word) && !slices.Contains(passing, strings.ToLower(word)):
+			if from < 0 {
+				from = j
+			}
+			to = j + len(word)
+		case !slices.Contains(joining, strings.ToLower(word)):
+			end()
+		}
+		if strings.HasSuffix(f, ",") || strings.HasSuffix(f, ";") || strings.HasSuffix(f, ":") {
+			end()
+		}
+	}
+	end()
+	if best == "" {
+		return before
+	}
+	return best
+}

@@ -1,0 +1,64 @@
+package quote
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/sentences"
+)
+
+// Sentences are the sentences of a text, by the boundaries of Unicode (UAX #29),
+// but that one does not end behind a title or another short form; without white
+// space around them.
+func Sentences(s string) (out []string) {
+	rest := ""
+	for it := sentences.FromString(s); it.Next(); {
+		rest += it.Value()
+		t := strings.TrimSpace(rest)
+		if shortForm(t) {
+			continue
+		}
+		if next := strings.TrimSpace(s[it.End():]); InDate(t, next) {
+			continue
+		}
+		if rest = ""; t != "" {
+			out = append(out, t)
+		}
+	}
+	if t := strings.TrimSpace(rest); t != "" {
+		out = append(out, t)
+	}
+	return out
+}
+
+var shortForms = []string{"dr", "mr", "mrs", "ms", "prof", "st", "no", "nr", "vs", "jr", "sr", "ca", "tel", "str", "bzw", "inc", "ltd", "co", "mme", "sra", "hr", "fr"}
+
+// shortForm reports whether a text ends with one, or with an initial.
+func shortForm(s string) bool {
+	s, dot := strings.CutSuffix(s, ".")
+	last := s[strings.LastIndexFunc(s, unicode.IsSpace)+1:]
+	return dot && (slices.Contains(shortForms, strings.ToLower(last)) || len(last) == 1 && unicode.IsUpper(rune(last[0])))
+}
+
+// Ended reports whether a sentence has a mark at its end. What stands behind one
+// that has none may go on with it: a list with its heading.
+func Ended(s string) bool {
+	r, _ := utf8.DecodeLastRuneInString(strings.TrimRightFunc(s, func(r rune) bool {
+		return unicode.Is(unicode.Pe, r) || unicode.IsSpace(r) || strings.ContainsRune("\"'”’»›*_`", r)
+	}))
+	return strings.ContainsRune(".!?…。！？؟．｡", r)
+}
+
+// InDate reports whether a full stop at the end of a text is behind the number of
+// a day, before a month or a comma: am 3. Mai.
+func InDate(before, after string) bool {
+	return dayNumber.MatchString(before) && (month.MatchString(after) || strings.HasPrefix(after, ","))
+}
+
+var (
+	dayNumber = regexp.MustCompile(`(^|[^\pL\pN.,])[0-9]{1,2}\.$`)
+	month     = regexp.MustCompile(`(?i)^\s*(januari?|jänner|jaanuar|leden|ledna|februari?|feber|február|únor|února|mär[zc]|marts?|mars|březen|března|april|apríl|duben|dubna|mai|maj|május|květen|května|juni|jun|červen|června|juli|jul|červenec|července|august|augusti|srpen|srpna|september|září|o[kc]tober|říjen|října|november|listopad|listopadu|de[zcs]ember|prosinec|prosince|\pL{4,}kuu(ta|n)?)([^\pL]|$)`)
+)

@@ -1,0 +1,351 @@
+package words
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxOpen is how many texts are put before they are folded in.
+const maxOpen = 4096
+
+// post is that a text holds a stem, and how often.
+type post struct {
+	place, freq uint32
+}
+
+// list is the texts that hold a stem, by place. Of each data has, as varints,
+// twice how far it is from the one before, and one more where the stem is in it
+// more than once: then follows how often.
+type list struct {
+	data        []byte
+	texts, last uint32
+	freq        uint32 // in the text that is being put
+}
+
+// key is the stem of a word, behind its language.
+func key(in language, word string) []byte {
+	return append([]byte{byte(in)}, in.stem(word)...)
+}
+
+// add puts a text behind the others.
+func (l *list) add(p post) {
+	v := uint64(p.place-l.last) << 1
+	if p.freq > 1 {
+		l.data = binary.AppendUvarint(binary.AppendUvarint(l.data, v|1), uint64(p.freq))
+	} else {
+		l.data = binary.AppendUvarint(l.data, v)
+	}
+	l.last, l.texts = p.place, l.texts+1
+}
+
+// take puts the texts of another list behind the others, but for those that are
+// gone: all behind one are a place nearer. What is as far from the one before as it
+// was is taken as it is.
+func (l *list) take(o list, gone []uint32, buf []post) {
+	nearer, place := uint32(0), uint32(0)
+	same := func(upTo uint32) bool {
+		return l.last+nearer == place && (len(gone) == 0 || upTo < gone[0])
+	}
+	for len(o.data) > 0 {
+		posts, rest, end, texts := buf, []byte(nil), o.last, o.texts
+		if !same(end) {
+			posts, rest = decode(buf, o.data, place)
+			end, texts = posts[len(posts)-1].place, uint32(len(posts))
+		}
+		if same(end) {
+			l.data = append(l.data, o.data[:len(o.data)-len(rest)]...)
+			l.texts, l.last = l.texts+texts, end-nearer
+		} else {
+			for _, p := range posts {
+				for len(gone) > 0 && gone[0] < p.place {
+					gone, nearer = gone[1:], nearer+1
+				}
+				if len(gone) == 0 || gone[0] != p.place {
+					l.add(post{p.place - nearer, p.freq})
+				}
+			}
+		}
+		o.data, o.texts, place = rest, o.texts-texts, end
+	}
+}
+
+// posts yields what is in a list, some at a time, in buf.
+func (l list) posts(buf []post) iter.Seq[[]post] {
+	return func(yield func([]post) bool) {
+		for place := uint32(0); len(l.data) > 0; place = buf[len(buf)-1].place {
+			buf, l.data = decode(buf, l.data, place)
+			if !yield(buf) {
+				return
+			}
+		}
+	}
+}
+
+// decode reads as many as fit into buf of what follows a place.
+func decode(buf []post, data []byte, place uint32) ([]post, []byte) {
+	at := 0
+	for i := range buf {
+		if at == len(data) {
+			return buf[:i], nil
+		}
+		v, freq := uint64(data[at]), uint64(1)
+		if at++; v >= 0x80 {
+			n := 0
+			v, n = binary.Uvarint(data[at-1:])
+			at += n - 1
+		}
+		if v&1 == 1 {
+			n := 0
+			freq, n = binary.Uvarint(data[at:])
+			at += n
+		}
+		place += uint32(v >> 1)
+		buf[i] = post{place, uint32(freq)}
+	}
+	return buf, data[at:]
+}
+
+// A folded list is the stem's length, the stem, how many texts, the last of them,
+// and data.
+func appendList(out, stem []byte, l list) []byte {
+	out = append(binary.AppendUvarint(out, uint64(len(stem))), stem...)
+	out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(l.texts)), uint64(l.last))
+	return append(out, l.data...)
+}
+
+// stem is that of the folded list that begins there, and what follows it.
+func (x *Index) stem(at uint32) (stem, rest []byte) {
+	r := reader{b: x.data[at:]}
+	return r.take(r.uint()), r.b
+}
+
+// folded is the i-th of the folded lists.
+func (x *Index) folded(i int) (stem []byte, l list) {
+	end := len(x.data)
+	if i+1 < len(x.at) {
+		end = int(x.at[i+1])
+	}
+	stem, rest := x.stem(x.at[i])
+	r := reader{b: rest[:len(rest)-(len(x.data)-end)]}
+	l.texts, l.last = uint32(r.uint()), uint32(r.uint())
+	l.data = r.b
+	return stem, l
+}
+
+// lists are those of a stem.
+func (x *Index) lists(stem []byte) (out []list) {
+	i, ok := slices.BinarySearchFunc(x.at, stem, func(at uint32, stem []byte) int {
+		has, _ := x.stem(at)
+		return bytes.Compare(has, stem)
+	})
+	if ok {
+		_, l := x.folded(i)
+		out = append(out, l)
+	}
+	if l := x.open[string(stem)]; l != nil {
+		out = append(out, *l)
+	}
+	return out
+}
+
+// stems are the stems that begin so, in their order.
+func (x *Index) stems(start string) (out []string) {
+	i, _ := slices.BinarySearchFunc(x.at, start, func(at uint32, start string) int {
+		has, _ := x.stem(at)
+		return strings.Compare(string(has), start)
+	})
+	for ; i < len(x.at); i++ {
+		has, _ := x.stem(x.at[i])
+		if !strings.HasPrefix(string(has), start) {
+			break
+		}
+		out = append(out, string(has))
+	}
+	for stem := range x.open {
+		if strings.HasPrefix(stem, start) {
+			out = append(out, stem)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// fold makes one of all lists. Of the texts that are gone nothing is left.
+func (x *Index) fold() {
+	ids := make([]uint32, 0, len(x.docs))
+	for _, p := range x.fresh {
+		i, _ := x.search(x.byID, x.id(p))
+		ids, x.byID = append(append(ids, x.byID[:i]...), p), x.byID[i:]
+	}
+	x.byID, x.fresh = append(ids, x.byID...), x.fresh[:0]
+	gone := x.close()
+	data, at := make([]byte, 0, len(x.data)+len(x.data)/8), make([]uint32, 0, len(x.at)+len(x.open))
+	open := slices.Sorted(maps.Keys(x.open))
+	var both list
+	buf := make([]post, 32)
+	for i := 0; i < len(x.at) || len(open) > 0; {
+		var stem []byte
+		var l list
+		both = list{data: both.data[:0]}
+		order := 1
+		if i < len(x.at) {
+			stem, l = x.folded(i)
+			if order = -1; len(open) > 0 {
+				order = strings.Compare(string(stem), open[0])
+			}
+		}
+		if order <= 0 {
+			both.take(l, gone, buf)
+			i++
+		}
+		if order >= 0 {
+			stem = []byte(open[0])
+			both.take(*x.open[open[0]], gone, buf)
+			open = open[1:]
+		}
+		if both.texts > 0 {
+			at = append(at, uint32(len(data)))
+			data = appendList(data, stem, both)
+		}
+	}
+	x.data, x.at = data, at
+	clear(x.open)
+	clear(x.forms)
+}
+
+// close takes the docs that are gone out of all but the lists, and returns where
+// they were.
+func (x *Index) close() (gone []uint32) {
+	if x.gone == 0 {
+		return nil
+	}
+	docs, ids, moved := make([]doc, 0, len(x.docs)), make([]byte, 0, len(x.ids)), make([]uint32, len(x.docs))
+	for p, d := range x.docs {
+		moved[p] = uint32(len(docs))
+		if d.gone {
+			gone = append(gone, uint32(p))
+			continue
+		}
+		ids = append(ids, x.id(uint32(p))...)
+		d.end = uint32(len(ids))
+		docs = append(docs, d)
+	}
+	byID := x.byID[:0]
+	for _, p := range x.byID {
+		if !x.docs[p].gone {
+			byID = append(byID, moved[p])
+		}
+	}
+	x.docs, x.ids, x.byID, x.gone = docs, ids, byID, 0
+	return gone
+}
+
+// version is that of the stored form, and of how texts are taken apart.
+const version = 1
+
+// AppendTo appends the index to out in the form that Load reads. The same texts,
+// put in the same order into an empty index, have the same form, whatever was
+// dropped in between, if their kinds came in the same order.
+func (x *Index) AppendTo(out []byte) []byte {
+	if x.gone > 0 || len(x.docs) > len(x.byID) {
+		x.fold()
+	}
+	out = binary.AppendUvarint(append(out, version), uint64(len(x.kinds)))
+	for _, k := range x.kinds {
+		out = append(binary.AppendUvarint(out, uint64(len(k))), k...)
+	}
+	out = binary.AppendUvarint(out, uint64(len(x.docs)))
+	start := uint32(0)
+	for _, d := range x.docs {
+		out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(d.kind)), uint64(d.in))
+		out = binary.AppendUvarint(out, uint64(d.end-start))
+		out = binary.AppendUvarint(out, uint64(d.length))
+		start = d.end
+	}
+	for _, part := range [][]byte{x.ids, x.data} {
+		out = append(binary.AppendUvarint(out, uint64(len(part))), part...)
+	}
+	for _, part := range [][]uint32{x.byID, x.at} {
+		out = binary.AppendUvarint(out, uint64(len(part)))
+		for _, n := range part {
+			out = binary.LittleEndian.AppendUint32(out, n)
+		}
+	}
+	return out
+}
+
+// ErrForm says that bytes are not an index in its stored form.
+var ErrForm = errors.New("words: not an index of this version")
+
+// Load makes the index what AppendTo wrote. It trusts what is in it, fails where
+// some of it is missing, which leaves the index empty, and keeps nothing of b.
+func (x *Index) Load(b []byte) error {
+	if *x = (Index{}); !x.load(reader{b: b}) {
+		*x = Index{}
+		return ErrForm
+	}
+	return nil
+}
+
+func (x *Index) load(r reader) bool {
+	if r.uint() != version {
+		return false
+	}
+	for n := r.uint(); n > 0 && !r.short; n-- {
+		x.kinds = append(x.kinds, string(r.take(r.uint())))
+	}
+	n := r.uint()
+	x.docs = make([]doc, 0, min(n, uint64(len(r.b))))
+	end := uint32(0)
+	for ; n > 0 && !r.short; n-- {
+		d := doc{kind: uint8(r.uint()), in: language(r.uint())}
+		end += uint32(r.uint())
+		d.end, d.length = end, uint32(r.uint())
+		if int(d.kind) >= len(x.kinds) || int(d.in) >= len(languages) {
+			return false
+		}
+		x.docs = append(x.docs, d)
+		x.spoken[d.in]++
+		x.length += int64(d.length)
+	}
+	for _, part := range []*[]byte{&x.ids, &x.data} {
+		*part = bytes.Clone(r.take(r.uint()))
+	}
+	for _, part := range []*[]uint32{&x.byID, &x.at} {
+		in := r.take(4 * r.uint())
+		*part = make([]uint32, len(in)/4)
+		for i := range *part {
+			(*part)[i] = binary.LittleEndian.Uint32(in[4*i:])
+		}
+	}
+	return !r.short && len(r.b) == 0
+}
+
+// reader takes bytes apart. What would go beyond them is nothing, and short.
+type reader struct {
+	b     []byte
+	short bool
+}
+
+func (r *reader) uint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		n, v, r.b, r.short = 0, 0, nil, true
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		n, r.short = 0, true
+	}
+	out := r.b[:n]
+	r.b = r.b[n:]
+	return out
+}

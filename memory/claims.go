@@ -1,0 +1,495 @@
+package memory
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
+	"github.com/writ-project/writ/internal/words"
+)
+
+// A draftEvent collects the operations of one event, each applied to a draft
+// as it is decided.
+type draftEvent struct {
+	*State         // the draft
+	e      *Event  //
+	value  []byte  // what the event's texts come from
+	p      *Policy //
+	minted map[string]int
+	// slots and claims are those whose standing may be another now.
+	slotsTouched, claimsTouched []string
+	left                        int // of maxLooked
+	read                        map[string]*witness
+	err                         error
+}
+
+func newDraft(s *State, e *Event, p *Policy) *draftEvent {
+	d := &draftEvent{State: s.draft(), e: e, p: p, minted: map[string]int{}, left: maxLooked, read: map[string]*witness{}}
+	d.head = e.N
+	return d
+}
+
+func (d *draftEvent) mint(prefix string) string {
+	d.minted[prefix]++
+	return mintID(prefix, d.e.N, d.minted[prefix])
+}
+
+// add decides an operation: it is applied at once, so that what follows is
+// decided on the state it leaves.
+func (d *draftEvent) add(o Op) {
+	if d.err != nil {
+		return
+	}
+	if d.err = d.do(d.e, &o, d.value); d.err == nil {
+		d.e.Ops = append(d.e.Ops, o)
+	}
+}
+
+func (d *draftEvent) effect(word, id string) {
+	d.e.Effects = append(d.e.Effects, Effect{word, id})
+}
+
+// touch remembers a claim that may stand otherwise afterwards, and with it all
+// of its question.
+func (d *draftEvent) touch(slot, claim string) {
+	if sl := d.slots.get(slot); sl == nil || d.many(sl) {
+		d.claimsTouched = addOnce(d.claimsTouched, claim)
+	} else {
+		d.slotsTouched = addOnce(d.slotsTouched, slot)
+	}
+}
+
+// mostTransitions bounds what an outcome lists.
+const mostTransitions = 50
+
+// transitions are the claims that stand otherwise than in the state before.
+func (d *draftEvent) transitions(before *State) (out []Changed) {
+	if d == nil {
+		return nil
+	}
+	add := func(id string, was, is Standing) {
+		if was.Status == "" {
+			was.Status = Unverified
+		}
+		if was.Status != is.Status && len(out) < mostTransitions {
+			out = append(out, Changed{id, was.Status, is.Status, is.Rule})
+		}
+	}
+	for _, id := range d.slotsTouched {
+		sl := d.slots.get(id)
+		if sl == nil {
+			continue
+		}
+		was := map[string]Standing{}
+		if old := before.slots.get(id); old != nil {
+			was = before.slotStandings(old, 0)
+		}
+		is := d.slotStandings(sl, 0)
+		for _, p := range sl.Propositions {
+			add(p, was[p], is[p])
+		}
+	}
+	for _, id := range d.claimsTouched {
+		var was Standing
+		if before.propositions.get(id) != nil {
+			was = before.standing(id, 0)
+		}
+		add(id, was, d.standing(id, 0))
+	}
+	return out
+}
+
+// witness takes an observation apart, once for all that is looked for in it.
+func (d *draftEvent) witness(ob *Observation) *witness {
+	w := d.read[ob.ID]
+	if w == nil {
+		w = newWitness(ob, &d.left)
+		d.read[ob.ID] = w
+	}
+	return w
+}
+
+// witnesses takes observations apart.
+func (d *draftEvent) witnesses(obs []string) []*witness {
+	out := make([]*witness, len(obs))
+	for i, o := range obs {
+		out[i] = d.witness(d.observations.get(o))
+	}
+	return out
+}
+
+// holds reports whether a text stands in an observation at all.
+func (w *witness) holds(value string) bool {
+	if *w.left -= len(w.ob.Raw); *w.left < 0 {
+		return false
+	}
+	return names(w.ob.Raw, value, w.ob.Whole || w.ob.Between || w.ob.Evidence == "") || slices.ContainsFunc(w.units, func(u unit) bool {
+		return slices.ContainsFunc(u.leaves, func(l leaf) bool { return names(l.text, value, true) })
+	})
+}
+
+// attested reports whether an observation of that level has the name itself.
+func (d *draftEvent) attested(n Name, level int) bool {
+	by := d.observations.get(n.Observation)
+	return !n.Gone && by != nil && by.Status == Ingested && by.Level >= level && d.witness(by).holds(n.Text)
+}
+
+// earlier is at what level a statement of an earlier version counts by the rules
+// as they are.
+func (s *State) earlier(ed *Edge) int {
+	o, p := s.observations.get(ed.From), s.propositions.get(ed.To)
+	d := &draftEvent{State: s, left: maxLooked, read: map[string]*witness{}}
+	if o == nil || p == nil || !d.bears(d.witness(o), p) {
+		return 0
+	}
+	return min(ed.Level, o.Level)
+}
+
+// resolve follows merges.
+func (s *State) resolve(entity string) string {
+	for range 64 {
+		en := s.entities.get(entity)
+		if en == nil || en.MergedInto == "" {
+			return entity
+		}
+		entity = en.MergedInto
+	}
+	return entity
+}
+
+// predicateForm is a predicate as a slug: what people write as one is one.
+func predicateForm(name string) string {
+	ws := words.Of(strings.Join(text.NameWords(plain(name)), " "))
+	out := strings.Map(func(r rune) rune {
+		if r < 128 {
+			return r
+		}
+		return -1
+	}, strings.Join(ws, "_"))
+	out = strings.Trim(out[:min(len(out), 64)], "_")
+	if !slug(out) {
+		return ""
+	}
+	return out
+}
+
+// predicateKey is the form in which predicates are equal: the words that carry
+// it, in what their forms have in common.
+func predicateKey(predicate string) string {
+	ws := words.Of(strings.Join(text.NameWords(predicate), " "))
+	var out []string
+	for _, w := range ws {
+		if !slices.Contains(small, w) {
+			out = append(out, root(w))
+		}
+	}
+	if len(out) == 0 {
+		return strings.Join(ws, "_")
+	}
+	return strings.Join(out, "_")
+}
+
+// root is what the forms of a word have in common: an accountant is no account.
+func root(w string) string {
+	if s := words.Stem(w); alike(w, s, func(string) bool { return true }) || alike(w, strings.TrimSuffix(s, "i")+"y", func(string) bool { return true }) {
+		return s
+	}
+	return w
+}
+
+// propose is propose_proposition.
+func (j *judge) propose() *refusal {
+	obs, r := j.cited("observation_ids")
+	if r != nil {
+		return r
+	}
+	for i, id := range j.lists["about"] {
+		en := j.d.entities.get(id)
+		if en == nil || en.Gone {
+			return refuse(strictjson.Pointer([]string{"about", strconv.Itoa(i)}), writ.MemoryTarget, "an entity that exists")
+		}
+	}
+	p := j.claim(j.lists["about"])
+	if class, given := j.texts["class"]; given {
+		p.Class = PropositionClass(class)
+	}
+	literal, quals, r := j.form(p)
+	if r != nil {
+		return r
+	}
+	p.Text, p.Literal, p.Quals = j.texts["text"], literal, quals
+	id, fresh, r := j.file(p, obs)
+	if r != nil {
+		return r
+	}
+	if !fresh {
+		j.transform("proposition.attached_existing", id)
+		ids := []byte{'['}
+		for i, o := range obs {
+			if i > 0 {
+				ids = append(ids, ',')
+			}
+			ids = append(ids, strictjson.Quote(o)...)
+		}
+		j.m = map[string][]byte{"proposition_id": strictjson.Quote(id), "observation_ids": append(ids, ']')}
+		j.t = toolOf(ToolAttachSupport)
+		j.e.Tool = ToolAttachSupport
+		return j.attachTo(id, obs)
+	}
+	if j.d.standing(id, 0).Level == 0 {
+		j.advise("proposition.not_borne_out", id)
+	}
+	return nil
+}
+
+// claim is a claim to be filed.
+func (j *judge) claim(about []string) *Proposition {
+	return &Proposition{Class: Descriptive, About: about, Session: j.c.Session, Task: j.c.Task, CreatedAt: j.e.At, Decision: mintID("dec", j.e.N, 1)}
+}
+
+// file makes a claim with its texts set, and links what bears it out. One that
+// is there already is returned, and not fresh: nothing was done.
+func (j *judge) file(p *Proposition, obs []string) (id string, fresh bool, r *refusal) {
+	slot := p.Slot
+	if slot == "" && p.Subject != "" {
+		slot = j.s.question(join(p.Subject, predicateKey(p.Predicate), p.Quals))
+	}
+	if slot != "" {
+		for _, id := range j.s.ix.answers.of(join(slot, j.d.valueKey(p))) {
+			if there := j.d.propositions.get(id); !there.Gone && j.d.sameValue(there, p) {
+				return id, false, nil
+			}
+		}
+	} else if p.Subject == "" {
+		// Without a question to answer, the same words about the same thing
+		// are the same claim.
+		for _, id := range j.s.ix.claims.of(join(p.About[0], p.Text)) {
+			if there := j.d.propositions.get(id); !there.Gone && slices.Equal(there.About, p.About) {
+				return id, false, nil
+			}
+		}
+	}
+	caps := &j.c.Policy.Caps
+	if w := j.d.workspaces.get(join(j.c.Session, j.c.Task)); w.Propositions >= int(caps.PropositionsPerTask) {
+		return "", false, refuse("", writ.PropositionSpawnCap, "a task makes at most "+count(caps.PropositionsPerTask)+" claims; attach evidence to those that are there")
+	}
+	j.d.value = j.value()
+	if p.Subject != "" && slot == "" {
+		slot = j.d.mint("slot")
+		j.d.add(Op{Slot: &Slot{ID: slot, Subject: p.Subject, Predicate: p.Predicate, Qualified: p.Quals != "", Propositions: []string{}}})
+	}
+	bare := *p
+	bare.ID, bare.Slot, bare.Text, bare.Literal, bare.Quals = j.d.mint("prop"), slot, "", "", ""
+	j.d.add(Op{At: "/payload", Proposition: &bare})
+	j.d.effect("proposition.created", bare.ID)
+	j.d.attach(bare.ID, obs, "", false)
+	return bare.ID, true, nil
+}
+
+// form reads the structured form into a proposition.
+func (j *judge) form(p *Proposition) (literal, quals string, r *refusal) {
+	raw := j.m["structured_form"]
+	if raw == nil {
+		return "", "", nil
+	}
+	p.Subject, p.Predicate = textOf(strictjson.Get(raw, "subject")), textOf(strictjson.Get(raw, "predicate"))
+	if a := j.d.aliases.get(predicateKey(p.Predicate)); a != nil && a.ID != p.Predicate {
+		// The registered name of the predicate.
+		form := []byte(`{"object":` + string(strictjson.Get(raw, "object")) + `,"predicate":` + string(strictjson.Quote(a.ID)))
+		if q := strictjson.Get(raw, "qualifiers"); q != nil {
+			form = append(append(form, `,"qualifiers":`...), q...)
+		}
+		form = append(append(append(form, `,"subject":`...), strictjson.Quote(p.Subject)...), '}')
+		j.set("structured_form", form)
+		j.transform("predicate_alias", "/structured_form/predicate")
+		p.Predicate, raw = a.ID, form
+	}
+	en := j.d.entities.get(p.Subject)
+	if en == nil || en.Gone {
+		return "", "", refuse("/structured_form/subject", writ.MemoryTarget, "an entity that exists")
+	}
+	p.Subject = j.d.resolve(p.Subject)
+	object := strictjson.Get(raw, "object")
+	if e := strictjson.Get(object, "entity"); e != nil {
+		p.Object = textOf(e)
+		if j.d.entities.get(p.Object) == nil {
+			return "", "", refuse("/structured_form/object/entity", writ.MemoryTarget, "an entity that exists")
+		}
+		p.Object = j.d.resolve(p.Object)
+	}
+	literal = string(strictjson.Get(object, "literal"))
+	if q := strictjson.Get(raw, "qualifiers"); len(q) > 2 {
+		quals = string(q)
+	}
+	return literal, quals, nil
+}
+
+// attach is attach_support.
+func (j *judge) attach() *refusal {
+	obs, id, r := j.attaching()
+	if r != nil {
+		return r
+	}
+	return j.attachTo(id, obs)
+}
+
+// attaching reads what attach_support and attach_contradiction take.
+func (j *judge) attaching() (obs []string, id string, r *refusal) {
+	if obs, r = j.cited("observation_ids"); r != nil {
+		return nil, "", r
+	}
+	id = j.texts["proposition_id"]
+	switch pr := j.d.propositions.get(id); {
+	case pr == nil:
+		return nil, "", refuse("/proposition_id", writ.MemoryTarget, "a proposition that exists")
+	case pr.Gone:
+		return nil, "", refuse("/proposition_id", writ.PropositionClosed, "a proposition that was not erased; propose the claim anew")
+	}
+	if quote, given := j.texts["quote"]; given {
+		for _, o := range obs {
+			if !contains(j.d.observations.get(o).Raw, quote) {
+				return nil, "", refuse("/quote", writ.MemoryQuote, "words that stand verbatim in each of the observations")
+			}
+		}
+	}
+	return obs, id, nil
+}
+
+func (j *judge) attachTo(id string, obs []string) *refusal {
+	_, quoted := j.texts["quote"]
+	j.d.value = j.value()
+	if !j.d.attach(id, obs, "/payload", quoted) {
+		j.noValue = true
+		j.d.effect("evidence.already_attached", id)
+		return nil
+	}
+	j.d.effect("evidence.attached", id)
+	return nil
+}
+
+// contradict is attach_contradiction: what speaks against a claim is another
+// value of its question, and each observation is evidence of that.
+func (j *judge) contradict() *refusal {
+	obs, id, r := j.attaching()
+	if r != nil {
+		return r
+	}
+	pr := j.d.propositions.get(id)
+	rivals := make([]string, len(obs))
+	for i, o := range obs {
+		if rivals[i] = j.d.rivalIn(j.d.observations.get(o), pr); rivals[i] == "" {
+			return refuse(strictjson.Pointer([]string{"observation_ids", strconv.Itoa(i)}), writ.MemoryUnborne,
+				"an observation that bears out another value of the same subject and predicate; propose that value first, with structured_form")
+		}
+	}
+	_, quoted := j.texts["quote"]
+	j.d.value = j.value()
+	fresh := false
+	for i, o := range obs {
+		if j.d.attach(rivals[i], []string{o}, "/payload", quoted) {
+			fresh = true
+			j.d.effect("evidence.attached", rivals[i])
+		}
+	}
+	if !fresh {
+		j.noValue = true
+		j.d.effect("evidence.already_attached", rivals[0])
+	}
+	return nil
+}
+
+// rivalIn is the claim of another value of the same question that an observation
+// bears out, "" for none.
+func (d *draftEvent) rivalIn(ob *Observation, pr *Proposition) string {
+	sl := d.slots.get(pr.Slot)
+	if sl == nil {
+		return "" // a claim in words alone answers no question
+	}
+	for _, id := range sl.Propositions {
+		if other := d.propositions.get(id); id != pr.ID && !d.sameValue(other, pr) && d.bears(d.witness(ob), other) {
+			return id
+		}
+	}
+	return ""
+}
+
+// attach links observations to a claim, each at its level where it bears the
+// claim out, else as the agent's inference, and reports whether any is new.
+func (d *draftEvent) attach(id string, obs []string, at string, quoted bool) (fresh bool) {
+	pr := d.propositions.get(id)
+	if pr == nil {
+		d.err = errFit
+		return false
+	}
+	for _, o := range obs {
+		if d.links.get(join(string(Supports), o, id)) != nil {
+			continue
+		}
+		ob := d.observations.get(o)
+		ed := &Edge{ID: d.mint("edge"), Type: Supports, From: o, To: id, RecordedAt: ob.RecordedAt, Quoted: quoted, Decision: mintID("dec", d.e.N, 1)}
+		if in := d.bearing(d.witness(ob), pr); len(in) > 0 && d.refutedBy(id, ob) == "" {
+			last := in[len(in)-1]
+			value, _ := d.valueOf(pr)
+			ed.Level, ed.Side, ed.At, ed.Also = ob.Level, d.beside(d.witness(ob), in, pr), last.at, last.adds(pr, value)
+		} else if ob.Level > 0 {
+			d.effect("evidence.counted_as_inference", o)
+		}
+		d.add(Op{At: at, Edge: ed})
+		d.touch(pr.Slot, id)
+		fresh = true
+	}
+	return fresh
+}
+
+// mostBeside bounds how many claims of a question are looked for beside one.
+const mostBeside = 100
+
+// beside are the other claims of the question whose values stand in one sentence
+// or one list with that of a claim, which the units bear out.
+func (d *draftEvent) beside(w *witness, in []bearer, pr *Proposition) (out []string) {
+	sl := d.slots.get(pr.Slot)
+	if sl == nil {
+		return nil
+	}
+	value, _ := d.valueOf(pr)
+	for _, id := range sl.Propositions[max(0, len(sl.Propositions)-mostBeside):] {
+		other := d.propositions.get(id)
+		theirs, ok := d.valueOf(other)
+		if id == pr.ID || !ok || d.sameValue(other, pr) {
+			continue
+		}
+		if slices.ContainsFunc(in, func(b bearer) bool { return w.units[b.unit].both(value, theirs) }) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// both reports whether two values stand in one enumeration of a sentence, or one
+// list of a record.
+func (u *unit) both(a, b string) bool {
+	if u.leaves == nil {
+		return u.has(b) && (enumerated(u.text, a, b) || enumerated(u.text, b, a))
+	}
+	return slices.ContainsFunc(u.leaves, func(x leaf) bool {
+		return x.list > 0 && x.is(a) && slices.ContainsFunc(u.leaves, func(y leaf) bool { return y.list == x.list && y.is(b) })
+	})
+}
+
+// enumerated reports whether between two values of a sentence stands what joins
+// the parts of an enumeration, at both ends.
+func enumerated(s, first, then string) bool {
+	s, first, then = fold(s), fold(first), fold(then)
+	i := strings.Index(s, first)
+	if i < 0 {
+		return false
+	}
+	between, _, ok := strings.Cut(s[i+len(first):], then)
+	return ok && enumeration.MatchString(between)
+}
+
+var enumeration = regexp.MustCompile(`^\s*(,|&|(and|or|und|oder|et|ou|y|o|e|en|of|och|og|и|или)\s)(.*(,|&|\s(and|or|und|oder|et|ou|y|o|e|en|of|och|og|и|или)))?\s*$`)

@@ -1,0 +1,91 @@
+package memory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/writ-project/writ/internal/words"
+)
+
+// Nearness ranks and brings, and decides nothing: with whatever ranking, what is given
+// passed the same gate and has the trust it has without; what is held back is counted
+// as without; no more than mostNear quotes come by it alone.
+func TestNearnessDecidesNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := lived(rt, t, 25)
+		ids := append(w.s.Observations(), "obs_9999", "prop_2", "ent_1", "", "no id")
+		near := rapid.SliceOfN(rapid.SampledFrom(ids), 0, 2*len(ids)).Draw(rt, "near")
+		ask := Ask{Query: drawn(rt, "query", "city", "Alice Bern", "what is it", "nothing has this", "colour of Bob"), All: rapid.Bool().Draw(rt, "all"),
+			About: drawn(rt, "about", "", "", "Alice", "Alice: city", "me: city", "Nobody"), Limit: drawn(rt, "limit", 1, 3, 10, 50), Bytes: 1 << 20}
+		r := &Reader{State: w.s, Policy: w.c.Policy, Principal: "alice", Now: w.c.Now}
+		without := r.Recall(ask)
+		ask.Near = near
+		with := r.Recall(ask)
+		if len(near) == 0 && mustJSON(t, with) != mustJSON(t, without) {
+			rt.Fatalf("without a ranking: %+v, %+v", with, without)
+		}
+		of := func(items []Item, id string) *Item {
+			if i := slices.IndexFunc(items, func(it Item) bool { return it.Observation == id }); i >= 0 {
+				return &items[i]
+			}
+			return nil
+		}
+		alone := 0
+		for _, it := range with.Items {
+			kind, _ := w.s.Text(it.Observation)
+			o := w.s.observations.get(it.Observation)
+			g := &recalling{r: r, t: r.upTo(), ask: ask, words: words.Content(ask.Query)}
+			if with.Note != "" { // it is about the same, whatever it answers
+				g.ask.About, _, _ = strings.Cut(ask.About, ":")
+			}
+			g.narrow()
+			upheld := slices.ContainsFunc(g.on(o), func(c claimOn) bool { return c.upheld })
+			replaced := it.Trust == Replaced && (kind == kindOwn || it.FoundBy != "")
+			if !ask.All && (kind != kindEstablished && kind != kindOwn && !upheld || replaced) || kind == "" {
+				rt.Fatalf("%s of kind %q is given: %+v", it.Observation, kind, it)
+			}
+			if !g.wanted(o) {
+				rt.Fatalf("not what was asked about: %+v", it)
+			}
+			judged := Item{Trust: trustOf(o)}
+			if g.bind(&judged, o, g.on(o)); judged.Trust != it.Trust || judged.About != it.About {
+				rt.Fatalf("%+v, and it is worth %+v", it, judged)
+			}
+			for _, from := range it.Quote.Origins {
+				if o := w.s.observations.get(from.Observation); from.Label != o.labelFor("alice") || o.Raw != it.Quote.Value {
+					rt.Fatalf("%+v vouches by %+v", it, o)
+				}
+			}
+			if was := of(without.Items, it.Observation); was != nil && (was.Trust != it.Trust || was.About != it.About || was.Value != it.Value || was.From != it.From) {
+				rt.Fatalf("%+v, and without nearness %+v", it, was)
+			}
+			if it.FoundBy != "" {
+				alone++
+			}
+		}
+		gone := 0
+		for _, it := range without.Items {
+			if of(with.Items, it.Observation) == nil && !slices.ContainsFunc(with.Items, func(o Item) bool { return normName(o.Text) == normName(it.Text) }) {
+				gone++
+			}
+		}
+		if alone > mostNear || gone > 0 && len(with.Items) < ask.Limit {
+			rt.Fatalf("%d by nearness alone, %d of %d gone:\n%+v\n%+v", alone, gone, len(without.Items), with, without)
+		}
+		held := func(a Answers) (s string) {
+			for _, h := range a.HeldBack {
+				if h.Reason != "limit" {
+					s += fmt.Sprintf("%s %d ", h.Reason, h.Count)
+				}
+			}
+			return s
+		}
+		if ask.Limit == 50 && held(with) != held(without) {
+			rt.Fatalf("held back %s, without nearness %s", held(with), held(without))
+		}
+	})
+}

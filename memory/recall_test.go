@@ -1,0 +1,59 @@
+package memory
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// What is narrowed to somebody is found among however many that have the words.
+func TestRecallAboutAmongMany(t *testing.T) {
+	s, c := grown(t, 1000)
+	_, about := benchSaid(950, 1000)
+	r := Reader{State: s, Policy: c.Policy, Principal: c.Principal, Now: c.Now}
+	for _, a := range []Ask{{Query: "meeting", About: about}, {Query: "meeting", About: "Person50"}, {Query: "meeting Person50"}} {
+		found := r.Recall(a)
+		if len(found.Items) == 0 || found.Items[0].About != about && a.About == about {
+			t.Errorf("%+v: %+v", a, found)
+		}
+	}
+}
+
+// A question with many answers is heard once for a read, and not once for each.
+func TestReadsOfOneQuestion(t *testing.T) {
+	s, c := asked(t, "list", 150)
+	r := Reader{State: s, Policy: c.Policy, Principal: c.Principal, Now: c.Now}
+	sl := s.slots.keys()[0]
+	began := time.Now()
+	if len(r.Recall(Ask{Query: "emails of Anna"}).Items) == 0 {
+		t.Error("nothing is found")
+	}
+	r.Explain(s.slots.get(sl).Propositions[0])
+	r.Answer(sl)
+	r.Timeline(sl, 0, 20)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("they took %v", took)
+	}
+	if len(s.hearings) == 0 {
+		t.Error("no question is held as it was heard")
+	}
+}
+
+// A timeline that is read page by page is the one that is read as a whole.
+func TestTimelinePages(t *testing.T) {
+	s, c := asked(t, "corrections", 12)
+	r := Reader{State: s, Policy: c.Policy, Principal: c.Principal, Now: c.Now}
+	sl := s.slots.keys()[0]
+	all, _ := r.Timeline(sl, 0, 0)
+	for _, limit := range []int{1, 7, 20} {
+		page, more := r.Timeline(sl, 0, limit)
+		if mustJSON(t, page) != mustJSON(t, all[:limit]) || !more {
+			t.Errorf("the first %d are %v, and of all %v", limit, page, all[:limit])
+		}
+	}
+	from := all[len(all)/2].Record
+	rest, _ := r.Timeline(sl, from, 0)
+	if mustJSON(t, rest) != mustJSON(t, slices.DeleteFunc(all, func(m Moment) bool { return m.Record < from })) {
+		t.Errorf("from record %d on: %v", from, rest)
+	}
+}

@@ -1,0 +1,268 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/quote"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/words"
+)
+
+// speaker are the words by which the session's person is meant.
+var speaker = []string{"me", "i", "self", "myself", "us", "we"}
+
+// thingType is the type of what remember names and nobody gave a type.
+const thingType = "thing"
+
+// About takes apart what remember and recall are told a fact is about, as
+// "Anna: phone": whom or what, and which question. himself says that the
+// session's person is meant.
+func About(about string) (subject, predicate string, himself bool) {
+	subject, asked, _ := strings.Cut(about, ":")
+	subject = strings.TrimSpace(subject)
+	ws := words.Of(plain(subject))
+	if len(ws) > 1 && slices.Contains(articles, ws[0]) {
+		ws = ws[1:]
+	}
+	if len(ws) == 3 && ws[0] == "user" && ws[1] == "s" && ws[2] == "name" { // the user's name
+		ws, asked = ws[:1], cmp.Or(strings.TrimSpace(asked), "name")
+	}
+	himself = slices.Contains(speaker, strings.ToLower(subject)) || len(ws) == 1 && slices.Contains(grammar().user, ws[0])
+	return subject, predicateForm(asked), himself
+}
+
+// articles stand before the word for the session's person.
+var articles = words.Of("the der die das dem den l le la el lo il o a de det")
+
+// remember keeps one fact: what was said of it is recorded as evidence, and where
+// it is said what it is about, the claim is filed.
+func (j *judge) remember() *refusal {
+	raw, value, source := j.texts["text"], strictjson.Quote(j.texts["text"]), ""
+	if len(j.c.Captured) > 0 {
+		c := &j.c.Captured[0]
+		raw, value, source = RedactText(c.Text, j.c.Secrets), Redact(c.Value, j.c.Secrets), c.Source
+		if raw == "" || len(raw) > maxRaw || strictjson.Check(value, payloadLimits) != nil {
+			return refuse("", writ.MemoryMissing, "evidence that can be kept")
+		}
+		if r := j.sets("raw_payload", strictjson.Quote(raw)); r != nil {
+			return r
+		}
+	} else if _, given := j.m["raw_payload"]; given {
+		return onlyFields()
+	}
+	if r := j.sets("value", value); r != nil {
+		return r
+	}
+	subject, predicate, himself := About(j.texts["about"])
+	if subject != "" {
+		name := subject
+		if himself {
+			name = "user"
+		}
+		if r := j.sets("name", strictjson.Quote(name)); r != nil {
+			return r
+		}
+		if normName(name) == "" {
+			return refuse("/about", writ.SchemaInvalid, "a name with a letter or digit")
+		}
+	} else if _, given := j.m["name"]; given {
+		return onlyFields()
+	}
+	obs, _, r := j.observe("", "remember/"+mintID("dec", j.e.N, 1), raw, "", nil, j.now(), false)
+	if r != nil {
+		return r
+	}
+	ob := j.d.observations.get(obs)
+	j.kept = &Kept{ID: obs, Trust: trustOf(ob), Quote: excerptOf(raw, "", words.Content(j.texts["text"])).within(maxShown)}
+	j.kept.Why, j.kept.own = why(ob, source), ob.Class == ClassAgentInference && ob.Status == Ingested
+	if j.c.Unlooked && j.kept.own {
+		j.kept.Why = "it is your note: nothing that was looked at says so, and for its size not all that this session saw was"
+	}
+	replaced, replacing := j.d.propositions.get(j.texts["replaces"]), j.texts["replaces"] != ""
+	if subject == "" && replaced != nil && replaced.Subject != "" {
+		return j.replace(nil, replaced, obs, string(value)) // about what that is about
+	}
+	if subject == "" {
+		if replacing {
+			j.advise("replaces.nothing", "")
+			j.kept.Why += "; " + cannotReplace
+		}
+		return nil
+	}
+	en, r := j.meant(subject, himself, obs)
+	if r != nil {
+		return r
+	}
+	p := j.claim([]string{en})
+	p.Subject, p.Predicate, p.Text, p.Literal = en, predicate, j.texts["text"], string(value)
+	if predicate == "" {
+		p.Predicate = noteForm
+	}
+	if a := j.d.aliases.get(predicateKey(p.Predicate)); a != nil {
+		p.Predicate = a.ID
+	}
+	if replaced != nil && j.d.resolve(replaced.Subject) != en {
+		replaced = nil
+	}
+	if replacing && replaced == nil {
+		j.advise("replaces.nothing", "")
+		j.kept.Why += "; " + cannotReplace
+	}
+	return j.replace(p, replaced, obs, string(value))
+}
+
+// sets puts in what only Writ sets. Where it is there, the record of a decision is
+// read again, and it must be the same.
+func (j *judge) sets(name string, v []byte) *refusal {
+	if had, given := j.m[name]; given && string(had) != string(v) {
+		return onlyFields()
+	}
+	j.set(name, v)
+	return nil
+}
+
+func onlyFields() *refusal {
+	return refuse("", writ.SchemaUnknownField, remember.fieldsInstead(""))
+}
+
+const cannotReplace = "it replaces nothing: replaces takes the id of a fact about the same"
+
+// replace files a claim, in the place of another where there is one.
+func (j *judge) replace(p, old *Proposition, obs, value string) *refusal {
+	if p == nil {
+		p = j.claim(slices.Clone(old.About))
+		p.Subject, p.Text, p.Literal, p.Predicate = j.d.resolve(old.Subject), j.texts["text"], value, noteForm
+	}
+	if old != nil && old.Predicate != noteForm && old.Slot != "" {
+		p.Predicate, p.Slot, p.Quals = old.Predicate, old.Slot, old.Quals // what corrects an answer answers the same question
+	}
+	ids := []string{obs}
+	id, fresh, r := j.file(p, ids)
+	if r != nil {
+		return r
+	}
+	if !fresh {
+		j.d.value = j.value()
+		j.d.attach(id, ids, "", false)
+		j.d.effect("evidence.attached", id)
+	}
+	if old != nil && old.ID != id && j.d.links.get(join(string(Supersedes), id, old.ID)) == nil {
+		j.d.touch(old.Slot, old.ID)
+		j.d.add(Op{Edge: &Edge{ID: j.d.mint("edge"), Type: Supersedes, From: id, To: old.ID, RecordedAt: j.e.At, Decision: mintID("dec", j.e.N, 1)}})
+	}
+	j.kept.ID = id
+	switch st := j.d.standing(id, 0); {
+	case st.Level > 0:
+		j.kept.Trust = st.Status
+	case j.d.observations.get(obs).Level > 0:
+		j.advise("proposition.not_borne_out", id)
+		if p.Predicate == noteForm {
+			j.kept.Why += "; it names nobody it could be about"
+		} else {
+			j.kept.Why += ", which is kept as it stands, and not as the answer to " + strings.ReplaceAll(p.Predicate, "_", " ") +
+				": one sentence or record must name whom it is about, hold that word and say the value"
+		}
+	}
+	if old != nil && old.ID != id && j.d.standing(old.ID, 0).Status == Established {
+		j.kept.Why += "; " + old.ID + " is shown beside it, as what you say this corrects"
+	}
+	return nil
+}
+
+// meant is the entity of that name, made where there is none. Of several of one
+// name none is meant.
+func (j *judge) meant(name string, himself bool, obs string) (string, *refusal) {
+	if himself {
+		if p := j.d.persons.get(j.c.Principal); p != nil {
+			return j.d.resolve(p.ID), nil
+		}
+	} else {
+		var same []string
+		for _, id := range j.s.ix.named.of(normName(name)) {
+			if first := &j.d.entities.get(id).Names[0]; first.Gone || !sameName(first.Text, name) {
+				continue
+			}
+			if id = j.d.resolve(id); !j.d.entities.get(id).Gone {
+				same = addOnce(same, id)
+			}
+		}
+		slices.SortFunc(same, compareID)
+		if len(same) > 0 {
+			return same[0], nil
+		}
+	}
+	if w := j.d.workspaces.get(join(j.c.Session, j.c.Task)); w.Entities >= int(j.c.Policy.Caps.EntitiesPerTask) {
+		return "", refuse("", writ.EntitySpawnCap, "a task names at most "+count(j.c.Policy.Caps.EntitiesPerTask)+" things; use those that are there")
+	}
+	en := &Entity{ID: j.d.mint("ent"), Type: thingType, CreatedAt: j.e.At, UpdatedAt: j.e.At, Session: j.c.Session, Task: j.c.Task,
+		Names: []Name{{Record: j.e.N, Observation: obs}}}
+	if himself {
+		en.Type, en.Principal = selfType, j.c.Principal
+	}
+	j.d.value = j.value()
+	j.d.add(Op{At: "/payload", Entity: en})
+	j.d.effect("entity.created", en.ID)
+	return en.ID, nil
+}
+
+// trustOf is what a quote is worth by itself.
+func trustOf(o *Observation) Status {
+	switch {
+	case o.Status == Erased:
+		return Gone
+	case o.Status != Ingested || o.Level == 0:
+		return Unverified
+	case o.Level == 1:
+		return Reported
+	}
+	return Established
+}
+
+// why says in one line what stands behind a quote.
+func why(o *Observation, source string) string {
+	switch {
+	case o.Status == Quarantined:
+		return "the content screen holds it back"
+	case o.Class == ClassDirectUser:
+		return "the user said so"
+	case o.Class == ClassAgentInference:
+		return "nothing this session saw says so: it is your note"
+	case o.Level >= 2:
+		return source + " returned it"
+	}
+	return source + " says so, and anybody may have written that"
+}
+
+// maxShown is how many bytes of a quote are shown.
+const maxShown = 400
+
+// shown is a text cut to so many bytes.
+func shown(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit - len("…")
+	for cut > 0 && s[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// Speaks reports whether a word is of who speaks, as a proposal or a sentence
+// names him.
+func Speaks(word string) bool {
+	return slices.Contains(speaker, word) || slices.Contains(grammar().self, word) || slices.Contains(grammar().user, word)
+}
+
+// Sought is a fact as it is looked for in what a session saw.
+func Sought(fact, about string) *quote.Fact {
+	subject, predicate, himself := About(about)
+	f := &quote.Fact{Text: fact, Predicate: words.Of(strings.ReplaceAll(predicate, "_", " ")), Speaks: Speaks, Denies: Denies}
+	if !himself {
+		f.Subject = words.Of(subject)
+	}
+	return f
+}

@@ -1,0 +1,99 @@
+package memory
+
+import (
+	"encoding/binary"
+	"io"
+	"slices"
+)
+
+// Snapshot returns what writes the state as it is now, its indexes with it, so that
+// another process goes on from it without its events. It may be called while the
+// state goes on. What it writes is no evidence: whoever keeps it guards it by a MAC,
+// binds it to the record it stands at and to the program that wrote it, and drops it
+// where something is erased; who verifies folds the events.
+func (s *State) Snapshot() (write func(io.Writer) error) {
+	s.pack()
+	s.readTexts()
+	texts := s.texts.AppendTo(nil)
+	var b []byte
+	text := func(t string) { b = append(binary.AppendUvarint(b, uint64(len(t))), t...) }
+	for _, t := range []string{s.namespace, s.policy, string(s.mode)} {
+		text(t)
+	}
+	for _, n := range []uint64{s.head, s.inherited, s.seen, uint64(s.latest), uint64(len(s.words.words))} {
+		b = binary.AppendUvarint(b, n)
+	}
+	for _, t := range s.words.words {
+		text(t)
+	}
+	packs := make([]pack, 0, 40)
+	for _, t := range s.all() {
+		packs = append(packs, *t.parts()) // none is changed in place
+	}
+	return func(w io.Writer) error {
+		for _, p := range packs {
+			b = binary.AppendUvarint(b, uint64(len(p.at)))
+			for _, at := range p.at {
+				b = binary.LittleEndian.AppendUint32(b, at)
+			}
+			b = binary.AppendUvarint(b, uint64(len(p.data)))
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			if _, err := w.Write(p.data); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+		_, err := w.Write(texts)
+		return err
+	}
+}
+
+// FromSnapshot returns the state that Snapshot wrote. What it reads is whole, of
+// this program and of this namespace, or it is not called.
+func FromSnapshot(b []byte) (*State, error) {
+	s, d := New(), &decoder{b: b}
+	text := func() string { return string(d.take(d.uvarint())) }
+	s.namespace, s.policy, s.mode = text(), text(), Mode(text())
+	s.head, s.inherited, s.seen, s.latest = d.uvarint(), d.uvarint(), d.uvarint(), Instant(d.uvarint())
+	for range d.uvarint() {
+		if d.bad {
+			return nil, errPack
+		}
+		s.words.number(text())
+	}
+	for _, t := range s.all() {
+		p := t.parts()
+		at := d.take(4 * min(d.uvarint(), uint64(len(d.b))))
+		p.at = make([]uint32, len(at)/4)
+		for i := range p.at {
+			p.at[i] = binary.LittleEndian.Uint32(at[4*i:])
+		}
+		p.data = slices.Clone(d.take(d.uvarint()))
+	}
+	if d.bad || s.texts.Load(d.b) != nil {
+		return nil, errPack
+	}
+	return s, nil
+}
+
+// all are the tables of the state and of its indexes.
+func (s *State) all() []stored { return slices.Concat(s.tables(), s.ix.tables()) }
+
+// pack packs all that is not: of what was changed nothing of before is kept.
+func (s *State) pack() {
+	for _, t := range s.all() {
+		t.pack()
+	}
+}
+
+// readTexts brings the index of the texts to the state.
+func (s *State) readTexts() {
+	for _, id := range s.unread {
+		if kind, text := s.Text(id); text != "" {
+			s.texts.Put(id, kind, text)
+		}
+	}
+	s.unread = nil
+}
