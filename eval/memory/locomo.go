@@ -15,7 +15,8 @@ var dialogue = regexp.MustCompile(`D(\d+):(\d+)`)
 // readLoCoMo reads conversations in the form of the public LoCoMo data: a list of
 // samples, each with sessions "session_1" … of turns with a "dia_id", and with
 // questions that name their evidence. The data are not part of this repository.
-// A question whose evidence stands nowhere is left out. An answer is not read:
+// A session begins with its date, a turn that shares a picture ends with what is seen on
+// it. A question whose evidence stands nowhere is left out. An answer is not read:
 // what is measured is whether its evidence is found.
 func readLoCoMo(b []byte) (out []*library, err error) {
 	var samples []struct {
@@ -45,6 +46,13 @@ func readLoCoMo(b []byte) (out []*library, err error) {
 				Speaker string `json:"speaker"`
 				ID      string `json:"dia_id"`
 				Text    string `json:"text"`
+				Picture string `json:"blip_caption"`
+			}
+			var date string
+			if raw, ok := s.Conversation["session_"+strconv.Itoa(n)+"_date_time"]; ok {
+				if err := json.Unmarshal(raw, &date); err != nil {
+					return nil, fmt.Errorf("session_%d_date_time: %w", n, err)
+				}
 			}
 			if err := json.Unmarshal(raw, &turns); err != nil {
 				return nil, fmt.Errorf("session_%d: %w", n, err)
@@ -53,8 +61,12 @@ func readLoCoMo(b []byte) (out []*library, err error) {
 				if id := dialogue.FindString(t.ID); id != "" {
 					at[id] = len(l.turns)
 				}
+				if t.Picture != "" {
+					t.Text += " [a picture: " + t.Picture + "]"
+				}
 				l.turns = append(l.turns, turn{t.Speaker, t.Text, l.sessions})
 			}
+			l.dates = append(l.dates, date)
 			l.sessions++
 		}
 		for _, q := range s.Questions {

@@ -348,10 +348,16 @@ func TestLoCoMo(t *testing.T) {
 	if len(l.turns) != 6 || l.sessions != 3 || len(l.questions) != 3 || !slices.Equal(l.questions[1].gold, []int{3, 5}) || l.turns[5].session != 2 {
 		t.Errorf("%+v", l)
 	}
-	var by finds
-	l.ask(&Rules()[1], 0, 0, &by)
-	if f := by.of(theHeadline).mean(); f.Questions != 2 || f.Turn10 != 1 || f.Session5 != 1 || by.of(wrongPerson).questions != 1 {
-		t.Errorf("%+v", f)
+	if !strings.HasSuffix(l.turns[1].text, "frost [a picture: a photo of a tree]") || !slices.Equal(l.dates, []string{"1:56 pm on 8 May, 2023", "9:10 am on 2 June, 2023", "8:00 pm on 11 June, 2023"}) {
+		t.Errorf("%+v %q", l.turns[1], l.dates)
+	}
+	for _, s := range []System{Product(), Rules()[1]} {
+		l.turns[3].text = "Hello again! My brother sold his trawler in Harlingen. Do you remember it?" // as people speak
+		var by finds
+		l.ask(&s, 0, 0, &by)
+		if f := by.of(theHeadline).mean(); f.Questions != 2 || f.Turn10 != 1 || f.Session5 != 1 || by.of(wrongPerson).questions != 1 {
+			t.Errorf("%s: %+v", s.ID, f)
+		}
 	}
 	for _, bad := range []string{"", "{}", "[]", `[{"conversation":{"session_1":{}}}]`, `[{"conversation":{}}]`} {
 		if _, err := readLoCoMo([]byte(bad)); err == nil {

@@ -152,6 +152,18 @@ func (m *product) Remember(n Note) Filed {
 			}
 		}
 	}
+	for i, e := range slices.Backward(m.heard) {
+		if best > 0 || !quoted(e.Text, n.Text) {
+			continue
+		}
+		whole, text := e.Text == n.Text, n.Text
+		if !whole {
+			text = quote.Widened(e.Text, n.Text)
+		}
+		best, from = 1, e.ID
+		c.Captured = []memory.Captured{{Ref: e.ID, Evidence: "s_eval/" + e.ID, Seen: uint64(i + 1), Label: labels[e.Level], Source: e.Source, Verbatim: true, Between: true, Whole: whole,
+			Offset: max(0, strings.Index(e.Text, text)), Text: text, Value: strictjson.Quote(text)}}
+	}
 	d := m.handle(m.state, c, writ.Proposal{ToolName: memory.ToolRemember, Payload: object(payload...)})
 	f := m.apply(d)
 	m.keep(f, from)

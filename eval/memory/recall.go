@@ -55,6 +55,7 @@ func (f *found) mean() Found {
 type library struct {
 	turns     []turn // sessions are counted through
 	sessions  int
+	dates     []string // of sessions, nil where they have none
 	questions []probe
 	worded    []bool // by question; nil where nobody counts
 }
@@ -122,6 +123,9 @@ func (l *library) ask(s *System, seed uint64, n int, sum *finds) {
 	byTurn, bySession := s.New(), s.New()
 	at := beginning
 	texts := make([]string, l.sessions)
+	for i, date := range l.dates {
+		texts[i] = date + "\n"
+	}
 	tell := func(m Memory, id, text string) {
 		m.At(at)
 		m.Hear(Evidence{id, "user", LevelUser, text, at})

@@ -56,8 +56,20 @@ func find(ctx context.Context, by gateway.Caller, fact, about string) (found []m
 			best, rank = *u, r
 		}
 	})
-	if err != nil || rank == 0 {
+	if err != nil {
 		return nil, all, err
+	}
+	if rank == 0 { // more than is taken apart together, as somebody said it
+		c, ok, err := by.Capture(ctx, 0, fact)
+		if err != nil || !ok {
+			return nil, all, err
+		}
+		out := capturedBy(by, c)
+		if c.Whole {
+			out.Text = fact
+		}
+		out.Value = strictjson.Quote(out.Text)
+		return []memory.Captured{out}, all, nil
 	}
 	if i := slices.IndexFunc(data, func(u gateway.Unit) bool { return copies(&best, &u) }); i >= 0 {
 		best = data[i]

@@ -105,6 +105,7 @@ type Fact struct {
 
 	content []string // stems that say something
 	exact   []string // words with a digit
+	parts   []*Fact  // its sentences, if it has several
 	read    bool
 }
 
@@ -123,12 +124,37 @@ func (s *Fact) take() {
 			s.exact = append(s.exact, w)
 		}
 	}
+	if ss := Sentences(s.Text); len(ss) > 1 {
+		for _, part := range ss {
+			s.parts = append(s.parts, &Fact{Text: part, Speaks: s.Speaks, Denies: s.Denies})
+		}
+	}
 }
 
 // Rank is how well a unit says the fact, 0 for not at all: as it stands before in
-// other words.
+// other words. A fact of several sentences is said by one that has the words of all, or by
+// one of those it stands among that says the first, if each of the others is said there.
 func (s *Fact) Rank(u *Unit) int {
 	s.take()
+	r := s.rank(u)
+	if r > 0 || u.Record || len(s.parts) == 0 {
+		return r
+	}
+	if r = s.parts[0].Rank(u); r == 0 {
+		return 0
+	}
+	among := Of(u.Wide)
+	for _, part := range s.parts[1:] {
+		best := 0
+		for i := range among {
+			best = max(best, part.Rank(&among[i]))
+		}
+		r = min(r, best)
+	}
+	return r
+}
+
+func (s *Fact) rank(u *Unit) int {
 	share := 0
 	if u.Record && holdsLeaf(u.Text, s.Text) {
 		share = 102 // whole, and not a value out of it
