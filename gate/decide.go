@@ -263,6 +263,7 @@ func (j *judge) sent() strictjson.Value {
 func (j *judge) seal() {
 	in, b := j.in, &j.d.basis
 	b.time, b.catalogue, b.contract, b.shadow = in.Time, in.Catalogue.Digest(), j.contract != nil, in.Shadow
+	b.drafted = b.contract && j.contract.Plain
 	if j.d.policy = in.Policy; in.Policy != nil {
 		b.policy, b.profile = in.Policy.Digest, in.Policy.Profile
 	}

@@ -139,6 +139,7 @@ type basis struct {
 	time      time.Time
 	profile   policy.Profile
 	contract  bool   // a contract, or a built-in one (R32), judged the call
+	drafted   bool   // that nobody reviewed, of a read
 	arguments string // keyed digest of the exact bytes that were judged
 	answers   string
 	forwarded string // keyed digest of Arguments when they were transformed

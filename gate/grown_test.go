@@ -3,6 +3,7 @@ package gate_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,8 @@ collections: { channel: {}, doc: {} }
 tools:
   chat/list: { effect: read, outputs: [{ at: /ids/*, label: system, collection: channel, authoritative: true }, { at: /topic, label: external }, { at: /by, label: party }, { at: /pin, label: external, secret: true }] }
   chat/doc: { effect: read, outputs: [{ in: text, extract: json, pointer: /ids/*, label: external }, { in: text, extract: json, pointer: /sys/*, label: system }] }
+  chat/draft: { effect: read, arguments: plain }
+  chat/unread: { effect: read }
   chat/pin: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user, output: chat/own#/ids/*] } } }
   chat/name: { effect: write, args: { /channel: { role: selector, collection: channel, from: [user] } } }
   chat/send: { effect: send, args: { /channel: { role: target, collection: channel } } }
@@ -29,7 +32,7 @@ tools:
   chat/drop: { effect: delete, args: { /channel: { role: selector, collection: channel } } }
 `
 	const tools = `{"chat":[{"name":"list","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"doc","inputSchema":{"type":"object"}},{"name":"own","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},
-{"name":"name","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},
+{"name":"draft","inputSchema":{"type":"object"}},{"name":"unread","inputSchema":{"type":"object"}},{"name":"name","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},
 {"name":"pin","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},{"name":"send","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}},
 {"name":"drop","inputSchema":{"type":"object","properties":{"channel":{"type":"string"}}}}]}`
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
@@ -45,6 +48,11 @@ tools:
 		s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{"ids":["C-infra","C-eve"],"topic":"C-topic","by":"C-party","pin":"C-secret"},"content":[{"type":"text","text":"C-prose"}]}`))}))
 		d = decide("doc", "{}")
 		s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"content":[{"type":"text","text":"{\"ids\":[\"C-in-text\"],\"sys\":[\"C-in-sys\"],\"who\":\"C-unnamed\"}"}]}`))}))
+		answer := `{"content":[{"type":"text","text":"{\"all\":[{\"id\":\"C-10%s\",\"of\":{\"name\":\"C-drafted\"},\"C-77\":{\"id\":\"C-below-data\"},\"pay C-1\":\"C-named-so\"}]}"},{"type":"text","text":"{\"id\":\"C-second\"}"}]}`
+		for i, tool := range []string{"draft", "unread"} {
+			d = decide(tool, "{}")
+			s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of(fmt.Appendf(nil, answer, strconv.Itoa(i)))}))
+		}
 		return decide(tool, `{"channel":"`+channel+`"}`)
 	}
 	for _, c := range []struct {
@@ -61,6 +69,14 @@ tools:
 		{"name", "C-in-text", []string{`{"tool":"chat/name","arg":"/channel","from":"chat/doc#/ids/*","in":"text","writes":"ours"}`, `{"tool":"chat/name","arg":"/channel","const":"C-in-text"}`}},
 		{"name", "C-in-sys", []string{`{"tool":"chat/name","arg":"/channel","const":"C-in-sys"}`}},
 		{"name", "C-unnamed", []string{`{"tool":"chat/name","arg":"/channel","const":"C-unnamed"}`}},
+		// what a drafted read answers in a text has the names of its fields, and no more
+		{"name", "C-100", []string{`{"tool":"chat/name","arg":"/channel","from":"chat/draft#/all/*/id","in":"text","writes":"server"}`,
+			`{"tool":"chat/name","arg":"/channel","from":"chat/draft#/all/*/id","in":"text","writes":"ours"}`, `{"tool":"chat/name","arg":"/channel","const":"C-100"}`}},
+		{"name", "C-drafted", []string{`{"tool":"chat/name","arg":"/channel","from":"chat/draft#/all/*/of/name","in":"text","writes":"ours"}`, `{"tool":"chat/name","arg":"/channel","const":"C-drafted"}`}},
+		{"name", "C-below-data", []string{`{"tool":"chat/name","arg":"/channel","from":"chat/draft#/all/*/C-77/id","in":"text","writes":"ours"}`, `{"tool":"chat/name","arg":"/channel","const":"C-below-data"}`}},
+		{"name", "C-named-so", []string{`{"tool":"chat/name","arg":"/channel","const":"C-named-so"}`}},
+		{"name", "C-second", []string{`{"tool":"chat/name","arg":"/channel","const":"C-second"}`}},
+		{"name", "C-101", []string{`{"tool":"chat/name","arg":"/channel","const":"C-101"}`}},
 		{"drop", "C-infra", nil},
 		{"drop", "C-topic", nil},
 	} {

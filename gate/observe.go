@@ -159,7 +159,11 @@ func typed(d *Decision, result strictjson.Value) (rules []provenance.OutputRule,
 	if d.Tool.HasOutputSchema() && !valid {
 		return nil, whyUnvalidated
 	}
-	for _, r := range d.rules {
+	all := d.rules
+	if d.basis.drafted {
+		all = provenance.WithFields(all, result)
+	}
+	for _, r := range all {
 		if r.InText || valid { // text is typed by the extraction that was declared for it
 			rules = append(rules, r)
 		}

@@ -198,7 +198,7 @@ func (s Source) ours(o provenance.OutputRule) bool {
 // says otherwise of the tool's results is not to be mixed with it: a text that is no JSON
 // would make all of it worth nothing (R33).
 func (r *reader) fieldOfText(c *Contract, s *Source, node *strictyaml.Node) {
-	o := provenance.OutputRule{InText: true, Extract: provenance.ExtractJSON, Pointer: s.At, Label: writ.External}
+	o := provenance.OutputRule{InText: true, Extract: provenance.ExtractJSON, Pointer: s.At, Label: writ.External, Unasked: true}
 	other := func(have provenance.OutputRule) bool {
 		return !have.InText || have.Block != 0 || have.Extract != provenance.ExtractJSON || provenance.Conflict(have, o)
 	}

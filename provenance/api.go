@@ -87,6 +87,9 @@ type OutputRule struct {
 	Owner    []string
 	// Ranks say by what users tell the records of a whole list apart (R9).
 	Ranks []Rank
+	// Unasked marks an output that no contract declares: a field of a JSON text, external,
+	// that a person named, or may name (WithFields).
+	Unasked bool
 }
 
 // Rank names the one record of a whole list that has the most of something, or the

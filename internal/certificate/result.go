@@ -201,8 +201,12 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 	if x.known.HasOutputSchema() && !valid {
 		return wrong(nil, "a result that its schema does not admit is evidence")
 	}
-	for i := range x.contract.Outputs {
-		if o := &x.contract.Outputs[i]; o.InText || valid {
+	outputs := x.contract.Outputs
+	if x.contract.Plain {
+		outputs = provenance.WithFields(outputs, v)
+	}
+	for i := range outputs {
+		if o := &outputs[i]; o.InText || valid {
 			x.outputs = append(x.outputs, o)
 		}
 	}

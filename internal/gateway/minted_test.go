@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,12 +19,19 @@ const ticketTools = `{"tools":[` +
 	`{"name":"comment_ticket","inputSchema":{"type":"object","properties":{"id":{"type":"string"},"body":{"type":"string"}},"required":["id","body"]}},` +
 	`{"name":"label_ticket","inputSchema":{"type":"object","properties":{"id":{"type":"string"},"ref":{"type":"string"}},"required":["id","ref"]}}]}`
 
-func tickets(ids ...string) string {
+var noSchema = regexp.MustCompile(`,"outputSchema":\{.*?\}\}\}\}\}\}`)
+
+// tickets is the list of some tickets, as data or as most servers answer.
+func tickets(inText bool, ids ...string) string {
 	var out []string
 	for _, id := range ids {
 		out = append(out, fmt.Sprintf(`{"id":%q,"title":"the door of %s","ref":"R-%s"}`, id, id, strings.ToLower(id)))
 	}
-	return `"result":{"content":[],"structuredContent":{"tickets":[` + strings.Join(out, ",") + `]}}`
+	all := `{"tickets":[` + strings.Join(out, ",") + `]}`
+	if inText {
+		return `"result":{"content":[{"type":"text","text":` + string(strictjson.Quote(all)) + `}]}`
+	}
+	return `"result":{"content":[],"structuredContent":` + all + `}`
 }
 
 // TestNextDay: a server without a contract, under the draft untouched. A comment is words
@@ -39,15 +47,22 @@ func TestNextDay(t *testing.T) {
 		asked  []int
 		grown  string
 		posted int
+		inText bool
 	}{
-		{"the server", `{}`, []string{server, "", ""}, []int{1, 0, 0}, "server;", 6},
-		{"found by the agent's words", `{"query":"a loose hinge","limit":25}`, []string{server, "", ""}, []int{1, 0, 0}, "server;", 6},
-		{"our own people, then the server", `{}`, []string{ours, server, ""}, []int{1, 1, 0}, "ours;server;", 6},
-		{"our own people, and then nobody", `{}`, []string{ours, "", ""}, []int{1, 1, 1}, "ours;", 4},
+		{"the server", `{}`, []string{server, "", ""}, []int{1, 0, 0}, "server;", 6, false},
+		{"found by the agent's words", `{"query":"a loose hinge","limit":25}`, []string{server, "", ""}, []int{1, 0, 0}, "server;", 6, false},
+		{"our own people, then the server", `{}`, []string{ours, server, ""}, []int{1, 1, 0}, "ours;server;", 6, false},
+		{"our own people, and then nobody", `{}`, []string{ours, "", ""}, []int{1, 1, 1}, "ours;", 4, false},
+		{"the server, in a text", `{}`, []string{server, "", ""}, []int{1, 0, 0}, "server;", 6, true},
+		{"our own people, then the server, in a text", `{}`, []string{ours, server, ""}, []int{1, 1, 0}, "ours;server;", 6, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := testContext(t)
 			r, up, _ := askedRig(t)
+			ticketTools := ticketTools
+			if c.inText {
+				ticketTools = noSchema.ReplaceAllString(ticketTools, "")
+			}
 			up.list("tools/list", ticketTools)
 			var defs []gate.Definition
 			for _, d := range strictjson.Of([]byte(ticketTools)).Get("tools").Elements() {
@@ -76,7 +91,7 @@ func TestNextDay(t *testing.T) {
 					}
 					return `{"action":"accept","content":{"answer":"` + says + `"}}`
 				}
-				up.answerWith(tickets("T-1041", "T-1042", "T-1043"))
+				up.answerWith(tickets(c.inText, "T-1041", "T-1042", "T-1043"))
 				passed(t, w.call(ctx, "list_tickets", c.lists))
 				up.take()
 				for _, id := range []string{"T-1042", "T-1043"} {
