@@ -64,9 +64,17 @@ func grownRemove() *cobra.Command {
 			if n > len(p.Grown) {
 				return cli.Fail(cli.ExitData, "writ grown list", "no line has that number")
 			}
+			done, err := config.HoldGrown(c.Context(), at)
+			if err != nil {
+				return cli.Fail(cli.ExitIO, "", "%w", err)
+			}
+			defer done()
 			grown, err := config.Grow(at, nil, n)
 			if err != nil {
 				return config.Invalid(err)
+			}
+			if !grown.Was.Grown[n-1].Same(p.Grown[n-1]) {
+				return cli.Fail(cli.ExitData, "writ grown list", "another line has that number by now")
 			}
 			if err := replaceFile(config.GrownFile(at), grown.Text); err != nil {
 				return cli.Fail(cli.ExitIO, "", "the file cannot be written: %w", err)

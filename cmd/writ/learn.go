@@ -271,12 +271,8 @@ func (f *flags) askLearned(c *cobra.Command, file string, r *learn.Report) error
 		for i := range lines {
 			lines[i].By, lines[i].At = account(), time.Now().UTC().Format(time.RFC3339)
 		}
-		grown, err := config.Grow(file, lines, 0)
-		if err != nil {
-			return config.Invalid(err)
-		}
-		if err := replaceFile(config.GrownFile(file), grown.Text); err != nil {
-			return cli.Fail(cli.ExitIO, "", "the file cannot be written: %w", err)
+		if err := keepLines(c.Context(), file, lines); err != nil {
+			return err
 		}
 		kept(out, lines)
 		grew = true
@@ -310,4 +306,21 @@ func keepOf(f *learn.Field) approval.Keep {
 		return approval.KeepOurs
 	}
 	return approval.KeepSource
+}
+
+// keepLines has lines grow beside a policy that no gateway of this process has in force.
+func keepLines(ctx context.Context, file string, lines []policy.Grown) error {
+	done, err := config.HoldGrown(ctx, file)
+	if err != nil {
+		return cli.Fail(cli.ExitIO, "", "%w", err)
+	}
+	defer done()
+	grown, err := config.Grow(file, lines, 0)
+	if err != nil {
+		return config.Invalid(err)
+	}
+	if err := replaceFile(config.GrownFile(file), grown.Text); err != nil {
+		return cli.Fail(cli.ExitIO, "", "the file cannot be written: %w", err)
+	}
+	return nil
 }

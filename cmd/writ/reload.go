@@ -146,6 +146,11 @@ func (o *files) setup() gateway.Setup {
 func (o *files) grow(ctx context.Context, g *gateway.Gateway, lines []policy.Grown, record func() error) error {
 	o.loading.Lock()
 	defer o.loading.Unlock()
+	done, err := config.HoldGrown(ctx, o.now.file)
+	if err != nil {
+		return err
+	}
+	defer done()
 	grown, err := config.Grow(o.now.file, lines, 0)
 	if err != nil {
 		return err

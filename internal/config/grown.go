@@ -1,12 +1,16 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/writ-project/writ/policy"
 )
@@ -15,6 +19,16 @@ import (
 // policy.yaml has policy.grown.yaml.
 func GrownFile(file string) string {
 	return strings.TrimSuffix(file, filepath.Ext(file)) + ".grown.yaml"
+}
+
+// HoldGrown keeps what grew beside a policy to one process at a time, from before it is read
+// by Grow until done is called, after it was written. It waits as long as the context lets it.
+func HoldGrown(ctx context.Context, file string) (done func(), err error) {
+	l := flock.New(GrownFile(file)+".lock", flock.SetPermissions(0o600))
+	if ok, err := l.TryLockContext(ctx, 20*time.Millisecond); !ok || err != nil {
+		return nil, errors.New("another process is changing what grew beside the policy")
+	}
+	return func() { l.Close() }, nil
 }
 
 // LoadPolicy reads and parses a policy file with what grew beside it.
