@@ -174,6 +174,7 @@ func (g *Gateway) Close() error {
 	wg.Wait()
 	g.done.Wait()
 	g.rules.watching.Wait()
+	g.sessions.end()
 	g.sessions.recordEvents()
 	g.sessions.drainAll()
 	return errors.Join(errs...)

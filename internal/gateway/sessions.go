@@ -38,9 +38,21 @@ type sessions struct {
 	anonymousMu sync.Mutex
 	anonymous   *session
 
-	mu     sync.Mutex
-	loaded map[string]*session
-	held   int64 // bytes of their evidence
+	mu      sync.Mutex
+	loaded  map[string]*session
+	folding map[string]*fold
+	held    int64 // bytes of their evidence
+
+	lasting context.Context // until the gateway ends: a fold outlives who asked for it
+	stop    context.CancelFunc
+	folds   sync.WaitGroup
+}
+
+// fold is a session on its way into memory: there is one, however many wait for it.
+type fold struct {
+	done chan struct{}
+	s    *session // before done is closed
+	err  error
 }
 
 // now is the recorded time: UTC, to the microsecond, as records keep it.
@@ -131,7 +143,8 @@ const (
 
 func newSessions(o Options, es *events) *sessions {
 	ss := &sessions{store: o.Store, caps: o.Caps, maxHeld: cmp.Or(o.MaxHeld, maxEvidence), clock: o.Clock, events: es,
-		loaded: map[string]*session{}}
+		loaded: map[string]*session{}, folding: map[string]*fold{}}
+	ss.lasting, ss.stop = context.WithCancel(context.Background())
 	ss.screen.Store(o.Screen)
 	if ss.clock == nil {
 		ss.clock = time.Now
@@ -386,18 +399,51 @@ func ended(reg audit.Session, now time.Time) bool {
 	return !reg.Closed.IsZero() || now.Sub(reg.Created) > sessionLifetime || now.Sub(reg.LastUsed) > sessionIdle
 }
 
-// get returns the session of that id, folding it from its records if
-// it is not in memory.
+// get returns the session of that id. One that is not in memory is folded from its
+// records; who has no time to wait until it is finds it there when he asks again.
 func (ss *sessions) get(ctx context.Context, id string) (*session, error) {
-	if s := ss.inMemory(id); s != nil {
+	ss.mu.Lock()
+	s, f := ss.loaded[id], ss.folding[id]
+	if s == nil && f == nil {
+		if err := ss.lasting.Err(); err != nil {
+			ss.mu.Unlock()
+			return nil, err
+		}
+		f = &fold{done: make(chan struct{})}
+		ss.folding[id] = f
+		ss.folds.Go(func() { ss.load(id, f) })
+	}
+	ss.mu.Unlock()
+	if s != nil {
 		return s, nil
 	}
-	s := newSession(id, time.Time{})
-	if err := ss.restore(ctx, s); err != nil && s.halted == nil {
-		return nil, err
+	select {
+	case <-f.done:
+		return f.s, f.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	s.lastUsed = s.active
-	return ss.keep(s), nil
+}
+
+// load folds a session from its records.
+func (ss *sessions) load(id string, f *fold) {
+	s := newSession(id, time.Time{})
+	if f.err = ss.restore(ss.lasting, s); f.err == nil || s.halted != nil {
+		s.lastUsed = s.active
+		f.s, f.err = ss.keep(s), nil
+	}
+	ss.mu.Lock()
+	delete(ss.folding, id)
+	ss.mu.Unlock()
+	close(f.done)
+}
+
+// end ends what folds, and waits for it.
+func (ss *sessions) end() {
+	ss.mu.Lock()
+	ss.stop()
+	ss.mu.Unlock()
+	ss.folds.Wait()
 }
 
 // refold folds an outdated session anew, once all that was queued is written or
