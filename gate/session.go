@@ -171,7 +171,9 @@ func (s *Session) Decided(d *Decision) {
 	}
 	if d.Allowed() {
 		s.open[d.key()]++
-		d.placed = s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
+		if d.Call.Server != policy.OwnServer { // what the memory gives back has the label it was kept with (R35)
+			d.placed = s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
+		}
 		if d.Effect.Gated() {
 			s.ledger.Made(d.args)
 			s.ledger.Spend(d.args)

@@ -108,7 +108,8 @@ func unescaped(s string) string {
 	return s
 }
 
-// send takes note of what a call sends: from now on it lowers what comes back.
+// send takes note of what a call sends: from now on it lowers what comes back. What goes to
+// the governed memory reaches no server.
 func (s *Session) send(c *call) {
 	act := c.effect.Gated()
 	s.calls[c.Number] = c
@@ -127,14 +128,14 @@ func (s *Session) send(c *call) {
 		texts := readings(a.typ, a.value)
 		if act {
 			s.made = append(s.made, made{a.typ, a.value})
-			if plain := readings(provenance.Untyped, a.value); a.label < writ.System && !a.narrow && len(plain) > 0 && utf8.RuneCountInString(plain[0]) < part {
+			if plain := readings(provenance.Untyped, a.value); !c.governed && a.label < writ.System && !a.narrow && len(plain) > 0 && utf8.RuneCountInString(plain[0]) < part {
 				run += plain[0]
 				low = min(low, a.label)
 			} else {
 				flush()
 			}
 		}
-		if a.label >= writ.System {
+		if c.governed || a.label >= writ.System {
 			continue
 		}
 		s.acted = s.acted || act

@@ -138,6 +138,35 @@ func TestInside(t *testing.T) {
 	}
 }
 
+// TestNotedIsNoEcho: what an agent noted reaches no server, so a server that names it later
+// repeats nothing; what was sent to a server is no more its own than before.
+func TestNotedIsNoEcho(t *testing.T) {
+	const note = `{"payload":{"observation_id":"o1","raw_payload":"item-4711"}}`
+	ctx := testContext(t)
+	for _, c := range []struct {
+		tool, arguments, want string
+	}{
+		{"record_observation", note, ""},
+		{"record_observation", `{"payload":{"observation_id":"o1","raw_payload":"The crate, item-4711, is broken."}}`, ""},
+		{"find_item", `{"q":"item-4711"}`, "provenance.reflected"},
+	} {
+		up := newScripted(t, "toy", true)
+		up.list("tools/list", `{"tools":[{"name":"list_items","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"find_item","inputSchema":{"type":"object","properties":{"q":{"type":"string"}}}},`+
+			`{"name":"delete_item","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`)
+		r := newRig(t, onSQLite(t), policy(t, insidePolicy+"  toy/list_items: { effect: read, outputs: [ { at: /ids/*, label: system, type: id, collection: item } ] }\n  toy/find_item: { effect: read }\n"), up.config(true))
+		r.opts.Inside = &notebook{}
+		r.restart()
+		w := overHTTP(ctx, r, true, web{session: r.mint()})
+		up.answerWith(`"result":{"content":[]}`)
+		passed(t, w.call(ctx, c.tool, c.arguments))
+		up.answerWith(`"result":{"content":[],"structuredContent":{"ids":["item-4711"]}}`)
+		passed(t, w.call(ctx, "list_items", `{}`))
+		if got := refusedFor(w.call(ctx, "delete_item", `{"id":"item-4711"}`)); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s %s: %q", c.tool, c.arguments, got)
+		}
+	}
+}
+
 // TestInsideFails: an error of the memory leaves an unknown outcome on record,
 // and an answer its own schema refuses vouches for nothing.
 func TestInsideFails(t *testing.T) {
