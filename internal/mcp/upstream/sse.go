@@ -25,7 +25,7 @@ const (
 )
 
 func newEvents(r io.Reader, limit int) *events {
-	return &events{r: bufio.NewReaderSize(r, 16<<10), max: limit}
+	return &events{r: bufio.NewReader(r), max: limit}
 }
 
 // next returns the data of the next event of type message, which may be empty.
@@ -48,7 +48,7 @@ func (e *events) next() (data []byte, over bool, err error) {
 		if over {
 			size = 0
 		}
-		if len(line) == 0 && !over || len(line) == 0 && over {
+		if len(line) == 0 {
 			if hasID {
 				e.lastID = id
 			}
