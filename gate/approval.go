@@ -8,6 +8,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -281,31 +282,33 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 	g := policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Arg: l.rule.At.Source}
 	switch reason {
 	case writ.ProvenanceSource, writ.ProvenanceUnseen, writ.ProvenanceLabel, writ.ProvenanceReflected: // seen by none that the argument accepts
-		var ours []policy.Grown
+		var fields []field
 		for _, at := range seen {
 			g := g
-			field := at.Rule
-			if of, inText := strings.CutPrefix(field, "text/0/"); inText {
-				g.In, field = policy.InText, "/"+of
+			pointer := at.Rule
+			if of, inText := strings.CutPrefix(pointer, "text/0/"); inText {
+				g.In, pointer = policy.InText, "/"+of
 			}
-			g.From = at.Server + "/" + at.Tool + "#" + field
+			g.From = at.Server + "/" + at.Tool + "#" + pointer
 			switch {
-			case field == "" || field[0] != '/', g.In != "" && at.Label >= writ.System:
+			case pointer == "" || pointer[0] != '/', g.In != "" && at.Label >= writ.System:
 			case at.Label >= writ.System:
 				out = policy.WithLine(out, g)
 			default:
+				var lines []policy.Grown
 				if _, not := j.session().ledger.Mints(at.Server, at.Tool, at.Rule); at.Minted && !not {
 					g.Writes = policy.WritesServer
-					ours = policy.WithLine(ours, g)
+					lines = append(lines, g)
 				}
 				if at.Intact {
 					g.Writes = policy.WritesOurs
-					ours = policy.WithLine(ours, g)
+					lines = append(lines, g)
 				}
+				fields = append(fields, field{lastName(pointer), lines})
 			}
 		}
 		if len(out) == 0 {
-			out = ours
+			out = likest(fields, lastName(l.rule.At.Source))
 		}
 	case writ.ProvenanceOpenTarget:
 		if c := l.collection(); c != "" {
@@ -320,6 +323,57 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 	}
 	g.Const = l.value.Literal()
 	return append(out, g)
+}
+
+// field is where others can write a value that is asked about, and the lines by which it would
+// vouch.
+type field struct {
+	name  string
+	lines []policy.Grown
+}
+
+// lastName is the last name of a pointer.
+func lastName(pointer string) string {
+	tokens := strings.Split(pointer, "/")
+	for len(tokens) > 1 && tokens[len(tokens)-1] == "*" {
+		tokens = tokens[:len(tokens)-1]
+	}
+	return tokens[len(tokens)-1]
+}
+
+// likest are the lines of one field: whoever writes in another one must not choose which is
+// offered by repeating the value there, above it. It is the one whose name has most
+// of the argument's words; of equals the first, if they have one name.
+func likest(fields []field, arg string) []policy.Grown {
+	stems := func(name string) (out []string) {
+		for _, w := range text.NameWords(name) {
+			out = append(out, strings.TrimSuffix(strings.ToLower(w), "s"))
+		}
+		return out
+	}
+	words, most := stems(arg), -1
+	var first *field
+	alone := true
+	for i := range fields {
+		n := 0
+		for _, w := range stems(fields[i].name) {
+			if slices.Contains(words, w) {
+				n++
+			}
+		}
+		switch {
+		case n > most:
+			first, most, alone = &fields[i], n, true
+		case n == most && fields[i].name != first.name:
+			alone = false
+		case n == most && len(first.lines) == 0:
+			first = &fields[i]
+		}
+	}
+	if first == nil || !alone {
+		return nil
+	}
+	return first.lines
 }
 
 // approved lets the leaves that failed rest on a person's yes. What the model wrote

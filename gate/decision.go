@@ -187,6 +187,8 @@ type Result struct {
 	// Full says that the process has no room for more evidence: the result is
 	// passed on and vouches for nothing.
 	Full bool
+	// Crowded says that it was WhyCrowded when it was recorded.
+	Crowded bool
 }
 
 // Observation is what a result is worth: computed before the result is
@@ -195,7 +197,7 @@ type Observation struct {
 	// Admissible says that the result passed the typed output gate and its
 	// leaves are facts with their contract's labels. Otherwise Why says why it
 	// vouches for nothing: "error", "unvalidated", "no_contract", "cut",
-	// "unknown", "changed", "extraction", "evidence_cap", "no_session",
+	// "unknown", "changed", "extraction", "evidence_cap", "evidence_share", "no_session",
 	// "undecided": of a call that this session was not given by Decided, or
 	// whose result it has.
 	Admissible bool   `json:"admissible"`
@@ -210,5 +212,6 @@ type Observation struct {
 	turn       *provenance.PendingTurn // nil unless an admissible turn
 	act        string                  // Decision.basis.act of the call it is the result of
 	root       uint32                  // of a page that a seen link led to
+	unasked    int                     // the values of a result of which no contract says anything
 	approval   *answer                 // nil unless a person's answer
 }

@@ -285,3 +285,102 @@ tools:
 		}
 	}
 }
+
+// TestOneField: where a value stands in several fields, what is offered is of the one that is
+// called as the argument is; who repeats it in a field of his, above it, chooses nothing.
+func TestOneField(t *testing.T) {
+	const base = "pins: optional\ntools:\n  tix/list: { effect: read, arguments: plain }\n  tix/other: { effect: read, arguments: plain }\n" +
+		"  tix/close: { effect: write, args: { /ARG: { role: target, from: [user] } } }\n"
+	const tools = `{"tix":[{"name":"list","inputSchema":{"type":"object","properties":{"state":{"type":"string"}}}},{"name":"other","inputSchema":{"type":"object"}},{"name":"close","inputSchema":{"type":"object","properties":{"ARG":{"type":"string"}}}}]}`
+	for _, c := range []struct {
+		arg, list, other string
+		grows            string // field and word of each line
+	}{
+		{"id", `[{"id":"T-9","ref":"T-41"},{"id":"T-41","ref":""}]`, `{}`, "list /*/id server; list /*/id ours; const"},
+		{"ticket_id", `[{"id":"T-9","title":"T-41"},{"id":"T-41","title":"x"}]`, `{}`, "list /*/id server; list /*/id ours; const"},
+		{"id", `[{"ids":["T-41"],"owner":"T-41"}]`, `{}`, "list /*/ids/* server; list /*/ids/* ours; const"},
+		{"id", `[{"id":"T-41"}]`, `{"of":{"id":"T-41"}}`, "list /*/id server; list /*/id ours; const"},
+		{"id", `[{"ref":"T-41"}]`, `{}`, "list /*/ref server; list /*/ref ours; const"}, // the question names it
+		{"ticket", `[{"ref":"T-41","id":"T-41"}]`, `{}`, "const"},                       // either of two
+		{"ticket", `[{"id":"T-41"}]`, `{"id":"T-41"}`, "list /*/id server; list /*/id ours; const"},
+		{"id", `[{"id":"T-41"},{"id":"two words"}]`, `{}`, "list /*/id ours; const"},
+		{"id", `[{"id":"two words"},{"id":"T-41"}]`, `{}`, "list /*/id ours; const"},
+	} {
+		p, cat := newWorld(t, strings.ReplaceAll(base, "ARG", c.arg), strings.ReplaceAll(tools, "ARG", c.arg))
+		s := gate.NewSession("s_a", [32]byte{1}, provenance.Caps{})
+		decide := func(tool, args string) gate.Decision {
+			d := gate.Decide(gate.Input{Policy: p, Catalogue: cat, Session: s, Time: time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC), Call: gate.Call{Server: "tix", Tool: tool, Arguments: strictjson.Of([]byte(args))}})
+			s.Decided(&d)
+			return d
+		}
+		for i, text := range []string{c.list, c.other} {
+			d := decide([]string{"list", "other"}[i], `{}`)
+			s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"content":[{"type":"text","text":` + string(strictjson.Quote(text)) + `}]}`))}))
+		}
+		d := decide("close", `{"`+c.arg+`":"T-41"}`)
+		var got []string
+		for _, g := range d.Ask().Values[0].Grows {
+			if g.Const != nil {
+				got = append(got, "const")
+			} else {
+				got = append(got, strings.NewReplacer("tix/", "", "#", " ").Replace(g.From)+" "+g.Writes)
+			}
+		}
+		if strings.Join(got, "; ") != c.grows {
+			t.Errorf("%s of %s and %s: %q", c.arg, c.list, c.other, got)
+		}
+	}
+}
+
+// TestShare: results of which no contract says anything have their share of a session's evidence,
+// and leave the rest to what was reviewed.
+func TestShare(t *testing.T) {
+	p, cat := newWorld(t, "pins: optional\ncollections: { doc: { closed: true } }\ntools:\n  d/raw: { effect: read, arguments: plain }\n  d/list: { effect: read, outputs: [{ at: /ids/*, label: system, collection: doc }] }\n  d/drop: { effect: write, args: { /id: { role: selector, collection: doc } } }\n",
+		`{"d":[{"name":"raw","inputSchema":{"type":"object"}},{"name":"list","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"drop","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`)
+	s := gate.NewSession("s_a", [32]byte{1}, provenance.Caps{Leaves: 100})
+	call := func(tool, args, result string) (gate.Decision, gate.Observation) {
+		d := gate.Decide(gate.Input{Policy: p, Catalogue: cat, Session: s, Time: time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC), Call: gate.Call{Server: "d", Tool: tool, Arguments: strictjson.Of([]byte(args))}})
+		s.Decided(&d)
+		o := s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(result))})
+		s.Commit(o)
+		return d, o
+	}
+	taken := 0
+	for range 40 {
+		if _, o := call("raw", `{}`, `{"content":[{"type":"text","text":"{\"a\":[1,2,3]}"}]}`); o.Admissible {
+			taken += o.Facts
+		} else if o.Why != gate.WhyCrowded {
+			t.Fatalf("%+v", o)
+		}
+	}
+	if taken == 0 || taken > 25 {
+		t.Errorf("%d of 100 values", taken)
+	}
+	if _, o := call("list", `{}`, `{"structuredContent":{"ids":["doc-17"]}}`); !o.Admissible {
+		t.Errorf("%+v", o)
+	}
+	if d, _ := call("drop", `{"id":"doc-17"}`, `{}`); !d.Allowed() {
+		t.Errorf("%+v", d.Outcome)
+	}
+}
+
+// BenchmarkUnasked: what the fields of a text cost that nobody declared, of the most that is
+// looked at.
+func BenchmarkUnasked(b *testing.B) {
+	var doc strings.Builder
+	for i := range 49 {
+		doc.WriteString(map[bool]string{true: "[{", false: ",{"}[i == 0])
+		for k := range 100 {
+			fmt.Fprintf(&doc, `%s"f%d":"v%d-%d"`, map[bool]string{true: "", false: ","}[k == 0], k, i, k)
+		}
+		doc.WriteString("}")
+	}
+	doc.WriteString("]")
+	value := strictjson.Of([]byte(`{"content":[{"type":"text","text":` + string(strictjson.Quote(doc.String())) + `}]}`))
+	for b.Loop() {
+		x := provenance.Extraction(provenance.WithFields(nil, value), value, strictjson.Value{})
+		if len(x.Leaves) < 4900 {
+			b.Fatal(len(x.Leaves))
+		}
+	}
+}

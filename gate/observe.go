@@ -22,6 +22,10 @@ const (
 	whyUndecided   = "undecided"
 )
 
+// WhyCrowded is Observation.Why of a result of which no contract says anything, where
+// such results have their share of the session's evidence: what was reviewed is to have room.
+const WhyCrowded = "evidence_share"
+
 // WhyFull is Observation.Why of a result that the session's caps, or the memory
 // of the process, leave no room for.
 const WhyFull = "evidence_cap"
@@ -61,6 +65,11 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 		Places: r.Places, Through: r.Through, OwnPlace: d.placed, OwnThere: r.Own, Reaches: d.reach,
 	}
 	ob.Leaves, o.Why = s.leaves(d, r)
+	if o.Why == "" && d.basis.drafted && len(d.rules) == 0 {
+		if o.unasked = len(ob.Leaves); r.Crowded || !s.ledger.Share(s.unasked+o.unasked) {
+			o.Why = WhyCrowded
+		}
+	}
 	if o.Why == "" && r.Full {
 		o.Why = WhyFull
 	}

@@ -37,6 +37,9 @@ type Session struct {
 	mode   mode
 	full   bool // something it was shown found no room
 
+	// unasked counts the values taken in of results of which no contract says anything.
+	unasked int
+
 	// templates are the listed URI templates of each server (R32).
 	templates map[string][]string
 
@@ -258,6 +261,7 @@ func (s *Session) Commit(o Observation) {
 	if o.pending == nil || s.ledger.Commit(o.pending) != nil {
 		return
 	}
+	s.unasked += o.unasked
 	for _, at := range o.pending.News() {
 		// What was refused for want of it may be asked again.
 		maps.DeleteFunc(s.refused, func(_ string, g *guesses) bool { return slices.Contains(setsOf(at), g.set) })

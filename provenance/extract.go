@@ -479,7 +479,7 @@ func (x *extraction) json(text Leaf, s string, chosen func(*OutputRule) bool) bo
 			x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: at, beside: text.beside, record: in}, i)
 		}
 	}, table: func(path []string) bool {
-		return slices.ContainsFunc(x.rules, func(r OutputRule) bool { return chosen(&r) && tabulates(r.Pointer, r.Keys, path) })
+		return slices.ContainsFunc(x.rules, func(r OutputRule) bool { return !r.Unasked && chosen(&r) && tabulates(r.Pointer, r.Keys, path) })
 	}}
 	w.walk(doc, &step{parent: text.at, inner: true})
 	return true

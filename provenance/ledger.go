@@ -95,6 +95,9 @@ func (l *Ledger) Len() int { return l.leaves }
 // Bytes returns the estimated memory the ledger holds.
 func (l *Ledger) Bytes() int64 { return l.store.bytes + l.taints.bytes }
 
+// Share reports whether so many leaves are at most a quarter of what a session may hold.
+func (l *Ledger) Share(leaves int) bool { return leaves <= l.caps.Leaves/4 }
+
 // Digest returns the keyed digest of a literal's canonical form under t, in
 // hex: what a trace shows instead of the value. A value without a canonical
 // form is digested as written.

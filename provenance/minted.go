@@ -158,8 +158,9 @@ func (c *call) asks(leaf *Leaf) bool {
 }
 
 // Vague reports whether an argument names no one thing: it is empty, yes or no, a number of
-// small space that by its name says how many rows there may be, or from which on, or words
-// of a sentence. Two words are a name, and so is a capital behind the first.
+// small space that by its name says how many rows there may be, or from which on, a state or
+// an order that by its name it is, or words of a sentence. Two words are a name, and so is a
+// capital behind the first.
 func Vague(pointer string, v strictjson.Value) bool {
 	if empty(v) || v.Kind() == strictjson.Bool {
 		return true
@@ -171,6 +172,9 @@ func Vague(pointer string, v strictjson.Value) bool {
 	is := func(list []string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
 	}
+	if s, isText := v.Text(); isText && slices.Contains(states, s) {
+		return is(filters) && !is(naming)
+	}
 	_, _, why := Canonical(Integer, v)
 	return why == "" && SmallSpace(Untyped, v) && is(counts) && !is(naming)
 }
@@ -180,6 +184,11 @@ var sentence = regexp.MustCompile(`^\s*\pL\p{Ll}*[,.;:!?]*(\s+\p{Ll}+[,.;:!?]*){
 var (
 	counts = strings.Fields("limit count page pages size offset max maximum top take skip rows results depth per first last")
 	naming = strings.Fields("id ids number no key name ref")
+	// filters are arguments by which lists are narrowed to what is in a state, or put in an
+	// order, and states what these are called, as they are written: nobody's name.
+	filters = strings.Fields("state status filter sort order direction priority visibility")
+	states  = strings.Fields("open opened closed all any active inactive enabled disabled pending new todo done resolved unresolved in_progress " +
+		"completed draft published archived merged asc desc ascending descending created updated low medium high urgent public private read unread")
 )
 
 // holds reports whether something that its own call was asked with stands in a leaf.

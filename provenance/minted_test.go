@@ -44,6 +44,8 @@ func TestVague(t *testing.T) {
 		{"/q", `"a loose hinge"`, true}, {"/q", `"Hinge, loose again?"`, true}, {"/q", `"türe klemmt\nwieder"`, true},
 		{"/q", `"Mallory Evil"`, false}, {"/q", `"mallory evil"`, false}, {"/q", `"see Mallory Evil"`, false}, {"/q", `"a loose T-1042"`, false}, {"/q", `"mail to a@evil.example"`, false}, {"/q", `"is:open the hinge"`, false},
 		{"/q", `"a b "`, false}, {"/q", `"hinge"`, false}, {"/limits/*", `7`, false}, {"", `7`, false},
+		{"/state", `"open"`, true}, {"/filter/status", `"in_progress"`, true}, {"/sort_order", `"desc"`, true},
+		{"/state", `"mallory"`, false}, {"/state", `"Open"`, false}, {"/query", `"open"`, false}, {"/status_id", `"open"`, false},
 	} {
 		if got := Vague(c.pointer, strictjson.Of([]byte(c.literal)).Plain()); got != c.want {
 			t.Errorf("%s %s: %v", c.pointer, c.literal, got)

@@ -16,17 +16,18 @@ import (
 // shown which field it came from, and may say who writes that field. So each has a rule
 // that calls it external, made up of where it stands.
 
-// mostNamed bounds the fields of a result that have a name.
-const mostNamed = 200
+// mostNamed bounds the fields of a result that have a name, the least nested first, and
+// mostLeaves the values of one that is looked at at all.
+const mostNamed, mostLeaves = 200, 5000
 
 // fieldName is a name that is no data, and that nobody can be shown something by.
 var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
 // WithFields returns rules with one more for each field of the JSON object or array that
 // the first text of a result is, "*" for each index. It returns them as they are where
-// a rule says anything but what a person named (OutputRule.Unasked), or where there is
-// structured content. No field is named that is below a name which may be data, nor one beyond
-// the first 200.
+// a rule says anything but what a person named (OutputRule.Unasked), where there is structured
+// content, and of a text of more than 5,000 values. No field is named that is below a
+// name which may be data, and 200 are at most.
 func WithFields(rules []OutputRule, result strictjson.Value) []OutputRule {
 	doc, ok := textJSON(result)
 	if !ok || result.Get("structuredContent").Exists() || slices.ContainsFunc(rules, func(r OutputRule) bool { return !r.Unasked }) {
@@ -36,25 +37,31 @@ func WithFields(rules []OutputRule, result strictjson.Value) []OutputRule {
 	for i := range rules {
 		known[rules[i].Pointer.Source] = true
 	}
-	out := slices.Clone(rules)
-	var walk func(v strictjson.Value, at []string)
-	walk = func(v strictjson.Value, at []string) {
+	var fields []OutputRule
+	leaves := 0
+	var walk func(v strictjson.Value, at []string, named bool)
+	walk = func(v strictjson.Value, at []string, named bool) {
 		at = at[:len(at):len(at)]
 		for name, m := range v.Members() {
-			if fieldName.MatchString(name) {
-				walk(m, append(at, name))
-			}
+			walk(m, append(at, name), named && fieldName.MatchString(name))
 		}
 		for _, e := range v.Elements() {
-			walk(e, append(at, wildcard))
+			walk(e, append(at, wildcard), named)
 		}
-		if source := strictjson.Pointer(at); v.Len() == 0 && !known[source] && len(at) > 0 && len(out)-len(rules) < mostNamed {
+		if v.Len() > 0 {
+			return
+		}
+		leaves++
+		if source := strictjson.Pointer(at); named && leaves <= mostLeaves && len(at) > 0 && !known[source] {
 			known[source] = true
-			out = append(out, OutputRule{InText: true, Extract: ExtractJSON, Pointer: Pattern{at, source}, Label: writ.External, Unasked: true})
+			fields = append(fields, OutputRule{InText: true, Extract: ExtractJSON, Pointer: Pattern{at, source}, Label: writ.External, Unasked: true})
 		}
 	}
-	walk(doc, nil)
-	return out
+	if walk(doc, nil, true); leaves > mostLeaves {
+		return rules
+	}
+	slices.SortStableFunc(fields, func(a, b OutputRule) int { return len(a.Pointer.Tokens) - len(b.Pointer.Tokens) })
+	return slices.Concat(rules, fields[:min(len(fields), mostNamed)])
 }
 
 // textJSON is the JSON that the first text of a result is as a whole.

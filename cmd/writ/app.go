@@ -138,7 +138,7 @@ func (f *flags) readConfig() (*files, error) {
 		out.memory = &cfg.Memory
 	}
 	out.host = hook.Named(cfg.Host)
-	for _, file := range append(cfg.Files(), f.config, config.GrownFile(cfg.Policy)) {
+	for _, file := range append(cfg.Files(), f.config, config.GrownFile(cfg.Policy), config.GrownLock(cfg.Policy)) {
 		out.own(file)
 	}
 	if f.only != "" {

@@ -66,6 +66,7 @@ func (f *flags) read() (*files, error) {
 	o.shadow = f.shadow
 	o.own(f.policy)
 	o.own(config.GrownFile(f.policy))
+	o.own(config.GrownLock(f.policy))
 	return o, nil
 }
 

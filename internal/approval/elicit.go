@@ -22,7 +22,7 @@ var choices = map[Keep]string{
 }
 
 // thisCall are the words by which KeepValue is chosen where it is a whole call.
-const thisCall = "from now on, this very call, whatever the free texts say that its line leaves out"
+const thisCall = "from now on, this very call, whatever its free texts say where the line has none"
 
 func (o *Offer) choice() string {
 	if o.Keep == KeepValue && slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Call != nil }) {

@@ -40,7 +40,9 @@ type ShownValue struct {
 type Seen struct {
 	Tool    string `json:"tool"` // server/tool, or user
 	Pointer string `json:"pointer,omitempty"`
-	Label   string `json:"label"`
+	// Inner is where in the JSON that the text at Pointer is, "" where that is none.
+	Inner string `json:"inner,omitempty"`
+	Label string `json:"label"`
 }
 
 // Show is the question for a surface.
@@ -52,7 +54,7 @@ func (q *Question) Show() Shown {
 	for _, v := range q.Values {
 		s := ShownValue{v.Pointer, v.Role, string(v.Raw), string(v.Reason), v.Need, nil}
 		for _, at := range v.Seen {
-			s.Seen = append(s.Seen, Seen{at.Tool, at.Pointer, at.Label.String()})
+			s.Seen = append(s.Seen, Seen{at.Tool, at.Pointer, at.Inner, at.Label.String()})
 		}
 		out.Values = append(out.Values, s)
 	}
@@ -66,7 +68,7 @@ var whoWrote = map[string]string{
 	writ.System.String():   "what the server guarantees",
 	writ.Party.String():    "a sender's identity",
 	writ.External.String(): "which anyone can write",
-	writ.Model.String():    "which the model wrote",
+	writ.Model.String():    "where the agent's own words may have come back",
 }
 
 // because says to a person what each reason of writ.Askable means for a value, or for
@@ -146,7 +148,10 @@ func (q *Shown) Print(w io.Writer, columns int) {
 		for _, s := range v.Seen {
 			place := s.Tool
 			if s.Pointer != "" {
-				place += " " + s.Pointer
+				place += " " + cmp.Or(s.Inner, s.Pointer)
+			}
+			if s.Inner != "" {
+				place += " in its text"
 			}
 			theirs("      seen in ", text.OneLine(place, 200)+", "+whoWrote[s.Label])
 		}

@@ -495,7 +495,7 @@ func (x *extraction) inner(v strictjson.Value, trail []string, in scope, chosen 
 		})
 	}
 	several := v.Kind() == strictjson.Object && slices.ContainsFunc(x.outputs, func(o *provenance.OutputRule) bool {
-		return chosen(o) && table(o.Pointer, o.Keys, path)
+		return !o.Unasked && chosen(o) && table(o.Pointer, o.Keys, path)
 	})
 	for name, m := range v.Members() {
 		at := append(slices.Clone(trail), name)

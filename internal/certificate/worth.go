@@ -480,16 +480,26 @@ func card(digits string) bool {
 	return len(digits) < 20 && digits[0] >= '2' && digits[0] <= '6' && sum%10 == 0
 }
 
-// rowsOrWords reports whether an argument says how many rows there may be, or what is
-// searched for in words, and names no one thing.
+// rowsOrWords reports whether an argument says how many rows there may be, in which state or
+// order, or what is searched for in words, and names no one thing.
 func rowsOrWords(pointer string, v strictjson.Value) bool {
 	if s, isText := v.Text(); v.Kind() == strictjson.Bool || empty(v) || isText && phrase.MatchString(s) {
 		return true
 	}
 	words := text.NameWords(path.Base("/" + pointer))
+	if s, isText := v.Text(); isText && states.MatchString(s) {
+		return slices.ContainsFunc(words, narrowing.MatchString) && !slices.ContainsFunc(words, thing.MatchString)
+	}
 	_, _, fraction := provenance.Canonical(provenance.Integer, v)
 	return fraction == "" && provenance.SmallSpace(provenance.Untyped, v) && slices.ContainsFunc(words, rows.MatchString) && !slices.ContainsFunc(words, thing.MatchString)
 }
+
+// narrowing are the names of arguments that say in which state or order, and states are these.
+var (
+	narrowing = regexp.MustCompile(`^(state|status|filter|sort|order|direction|priority|visibility)$`)
+	states    = regexp.MustCompile(`^(open(ed)?|closed|all|any|(in)?active|enabled|disabled|pending|new|todo|done|(un)?resolved|in_progress|completed|draft|published|` +
+		`archived|merged|(a|de)sc(ending)?|created|updated|low|medium|high|urgent|public|private|(un)?read)$`)
+)
 
 // sentBefore reports whether an act of this session sent a value, or a path of that name.
 func (s *Session) sentBefore(v strictjson.Value) bool {

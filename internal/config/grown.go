@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,12 +22,20 @@ func GrownFile(file string) string {
 	return strings.TrimSuffix(file, filepath.Ext(file)) + ".grown.yaml"
 }
 
+// GrownLock is the file by which HoldGrown keeps others from what grew beside a policy.
+func GrownLock(file string) string { return GrownFile(file) + ".lock" }
+
 // HoldGrown keeps what grew beside a policy to one process at a time, from before it is read
-// by Grow until done is called, after it was written. It waits as long as the context lets it.
+// by Grow until done is called, after it was written. It waits some seconds at most.
 func HoldGrown(ctx context.Context, file string) (done func(), err error) {
-	l := flock.New(GrownFile(file)+".lock", flock.SetPermissions(0o600))
-	if ok, err := l.TryLockContext(ctx, 20*time.Millisecond); !ok || err != nil {
-		return nil, errors.New("another process is changing what grew beside the policy")
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	l := flock.New(GrownLock(file), flock.SetPermissions(0o600))
+	switch ok, err := l.TryLockContext(ctx, 20*time.Millisecond); {
+	case ctx.Err() != nil:
+		return nil, errors.New("another process has held what grew beside the policy for too long")
+	case err != nil || !ok:
+		return nil, fmt.Errorf("what grew beside the policy cannot be locked: %w", err)
 	}
 	return func() { l.Close() }, nil
 }

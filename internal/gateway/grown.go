@@ -43,20 +43,16 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 		if len(v.Grows) == 0 || v.Grows[0].Writes != policy.WritesServer && !slices.ContainsFunc(v.Seen, isOutput) {
 			continue
 		}
-		first := v.Grows[0]
-		if server.Lines = policy.WithLine(server.Lines, first); first.Writes == policy.WritesServer {
-			if len(v.Grows) == 1 {
-				continue // no other line is of it
+		server.Lines = policy.WithLine(server.Lines, v.Grows[0])
+		if i := slices.IndexFunc(v.Grows, func(g policy.Grown) bool { return g.Writes != policy.WritesServer }); i >= 0 {
+			switch first := v.Grows[i]; {
+			case first.Writes != "":
+				wide.Keep = approval.KeepOurs
+			case first.Closed != "" && wide.Keep == approval.KeepSource:
+				wide.Keep = approval.KeepClosed
 			}
-			first = v.Grows[1]
+			wide.Lines = policy.WithLine(wide.Lines, v.Grows[i])
 		}
-		switch {
-		case first.Writes != "":
-			wide.Keep = approval.KeepOurs
-		case first.Closed != "" && wide.Keep == approval.KeepSource:
-			wide.Keep = approval.KeepClosed
-		}
-		wide.Lines = policy.WithLine(wide.Lines, first)
 		exact.Lines = policy.WithLine(exact.Lines, v.Grows[len(v.Grows)-1])
 	}
 	// One value that was seen is kept for its argument. Else this very call is, without

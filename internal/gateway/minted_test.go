@@ -15,7 +15,7 @@ import (
 )
 
 const ticketTools = `{"tools":[` +
-	`{"name":"list_tickets","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer"}}},"outputSchema":{"type":"object","properties":{"tickets":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string"},"title":{"type":"string"},"ref":{"type":"string"}}}}}}},` +
+	`{"name":"list_tickets","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer"},"state":{"type":"string"}}},"outputSchema":{"type":"object","properties":{"tickets":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string"},"title":{"type":"string"},"ref":{"type":"string"}}}}}}},` +
 	`{"name":"comment_ticket","inputSchema":{"type":"object","properties":{"id":{"type":"string"},"body":{"type":"string"}},"required":["id","body"]}},` +
 	`{"name":"label_ticket","inputSchema":{"type":"object","properties":{"id":{"type":"string"},"ref":{"type":"string"}},"required":["id","ref"]}}]}`
 
@@ -53,6 +53,7 @@ func TestNextDay(t *testing.T) {
 		{"found by the agent's words", `{"query":"a loose hinge","limit":25}`, []string{server, "", ""}, []int{1, 0, 0}, "server;", 6, false},
 		{"our own people, then the server", `{}`, []string{ours, server, ""}, []int{1, 1, 0}, "ours;server;", 6, false},
 		{"our own people, and then nobody", `{}`, []string{ours, "", ""}, []int{1, 1, 1}, "ours;", 4, false},
+		{"found by its state", `{"state":"open","limit":25}`, []string{server, "", ""}, []int{1, 0, 0}, "server;", 6, false},
 		{"the server, in a text", `{}`, []string{server, "", ""}, []int{1, 0, 0}, "server;", 6, true},
 		{"our own people, then the server, in a text", `{}`, []string{ours, server, ""}, []int{1, 1, 0}, "ours;server;", 6, true},
 	} {

@@ -202,7 +202,7 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 	if b, ok := it.Value(valueResult); ok {
 		res.Value, _ = strictjson.Parse(b, strictjson.Result)
 	}
-	res.Full = !data.Admissible && data.Why == gate.WhyFull
+	res.Full, res.Crowded = !data.Admissible && data.Why == gate.WhyFull, !data.Admissible && data.Why == gate.WhyCrowded
 	if at := data.Places; at != nil {
 		p := r.places[at.Namespace]
 		if p == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/gateway"
@@ -68,6 +69,7 @@ func find(ctx context.Context, by gateway.Caller, fact, about string) (found []m
 		if c.Whole {
 			out.Text = fact
 		}
+		out.Offset = max(0, out.Offset-max(0, strings.Index(out.Text, fact))) // of the sentences it stands in
 		out.Value = strictjson.Quote(out.Text)
 		return []memory.Captured{out}, all, nil
 	}

@@ -106,8 +106,13 @@ type Fact struct {
 	content []string // stems that say something
 	exact   []string // words with a digit
 	parts   []*Fact  // its sentences, if it has several
+	among   int      // stretches that were looked through for all of them
 	read    bool
 }
+
+// A fact of more sentences, and what is behind so many stretches that say the first, is
+// found as it stands alone.
+const mostParts, mostAmong = 12, 64
 
 func (s *Fact) take() {
 	if s.read {
@@ -124,7 +129,7 @@ func (s *Fact) take() {
 			s.exact = append(s.exact, w)
 		}
 	}
-	if ss := Sentences(s.Text); len(ss) > 1 {
+	if ss := Sentences(s.Text); len(ss) > 1 && len(ss) <= mostParts {
 		for _, part := range ss {
 			s.parts = append(s.parts, &Fact{Text: part, Speaks: s.Speaks, Denies: s.Denies})
 		}
@@ -137,19 +142,22 @@ func (s *Fact) take() {
 func (s *Fact) Rank(u *Unit) int {
 	s.take()
 	r := s.rank(u)
-	if r > 0 || u.Record || len(s.parts) == 0 {
+	if r > 0 || u.Record || len(s.parts) == 0 || s.among == mostAmong {
 		return r
 	}
 	if r = s.parts[0].Rank(u); r == 0 {
 		return 0
 	}
+	s.among++
 	among := Of(u.Wide)
 	for _, part := range s.parts[1:] {
 		best := 0
 		for i := range among {
 			best = max(best, part.Rank(&among[i]))
 		}
-		r = min(r, best)
+		if r = min(r, best); r == 0 {
+			break
+		}
 	}
 	return r
 }
