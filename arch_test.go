@@ -124,7 +124,8 @@ var lattice = []layer{
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
 	{name: "what the programs do alike", packages: []string{"internal/cli"}, may: []string{"internal/text"}, outside: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "what an operator writes", packages: []string{"internal/config"},
-		may: slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/mcp/upstream", "internal/ask/...", "internal/memoryserver", "internal/cli"})},
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/mcp/upstream", "internal/ask/...", "internal/memoryserver", "internal/cli"}),
+		outside: []string{"github.com/gofrs/flock"}},
 	{name: "what clients write down", packages: []string{"internal/clients"}, may: words, pure: true,
 		// No other package reads JSON with comments, or TOML.
 		outside: []string{"github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2/..."}},

@@ -203,7 +203,7 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 	}
 	outputs := x.contract.Outputs
 	if x.contract.Plain {
-		outputs = provenance.WithFields(outputs, v)
+		outputs = withFields(outputs, v)
 	}
 	for i := range outputs {
 		if o := &outputs[i]; o.InText || valid {
