@@ -1,12 +1,17 @@
 package gateway_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // TestApprovals: a call that only a person can let pass is held while somebody
@@ -140,4 +145,48 @@ func TestYesCoversWhatWasShown(t *testing.T) {
 	up.reply(`"result":{"content":[]}`)
 	passed(t, w.call(ctx, "delete_item", del))
 	refusal(t, w.call(ctx, "delete_item", del), pending)
+}
+
+// TestWaitingClientLeaves: what is put on record of a call whose client left while it waited
+// is that a person was asked, also where it names what is looked for on the disk.
+func TestWaitingClientLeaves(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", itemTools)
+	r := newRig(t, onSQLite(t), policy(t, turnPolicy), up.config(true))
+	r.opts.Approvals, r.opts.OwnPaths = approval.New(time.Now), []string{t.TempDir()}
+	r.restart()
+	secret := r.mint()
+	defer r.opts.Approvals.There()()
+	hurried, leave := context.WithCancel(ctx)
+	go func() {
+		for {
+			qs, change := r.opts.Approvals.Open()
+			if len(qs) > 0 {
+				leave()
+				return
+			}
+			<-change
+		}
+	}()
+	s, err := r.gw.FindSession(ctx, "loopback", secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.gw.Handle(hurried, &downstream.Request{Method: "tools/call", Params: strictjson.Of([]byte(`{"name":"delete_item","arguments":{"id":"item-4711"}}`)),
+		Era: downstream.Legacy, Version: "2025-11-25", Session: s, Principal: "loopback", Peer: gateway.NoPeer})
+	reason := ""
+	for it, err := range r.store.Read(ctx, s.PublicID(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err == nil && rec.Kind == audit.KindDecision {
+			text, _ := strictjson.Text(strictjson.Get(rec.Data, "reason"))
+			reason = text
+		}
+	}
+	if reason != string(writ.ApprovalPending) {
+		t.Errorf("on record: %q", reason)
+	}
 }

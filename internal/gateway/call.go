@@ -116,7 +116,13 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		return d, err
 	}
 	in := gate.Input{Policy: c.rs.policy, Catalogue: c.rs.catalogue, Call: call, Shadow: g.shadow, OwnPaths: c.rs.fleet.ownPaths, Asked: c.asked}
-	g.locate(ctx, c.rs.fleet, &in, c.host)
+	looking := ctx
+	if c.puts > 0 && ctx.Err() != nil { // who waited for a person left: what is put on record is why, and not that nobody looked
+		var cancel context.CancelFunc
+		looking, cancel = context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
+		defer cancel()
+	}
+	g.locate(looking, c.rs.fleet, &in, c.host)
 	s := c.s
 	var ask *gate.Ask
 	err = g.sessions.with(s, func() error {
