@@ -223,10 +223,8 @@ func under(text, server string) string {
 	return selfName.ReplaceAllString(text, "${1}"+server+"${2}")
 }
 
-// Source is the contract as it stands in its folder: a policy for a server called self.
-func (c *Contract) Source() string { return c.source }
-
-// At is the same for a server of that name, with the pins as they are here.
+// At is the contract as it stands in its folder, of a server called so; the pins are those
+// at one called [Self], as the folder has it.
 func (c *Contract) At(server string) string { return under(c.source, server) }
 
 // Pins are those of the definitions it was made from, at a server called self.

@@ -37,7 +37,7 @@ func TestContracts(t *testing.T) {
 	}
 	for _, c := range contracts.All() {
 		t.Run(c.Name, func(t *testing.T) {
-			p, faults := policy.Parse("contract.yaml", []byte(c.Source()))
+			p, faults := policy.Parse("contract.yaml", []byte(c.At(contracts.Self)))
 			for _, f := range faults {
 				t.Error(f)
 			}
@@ -90,7 +90,7 @@ var (
 // believes holds a contract to its own server: what it lets vouch is in a collection of
 // its own with a word on who can write it, and what it accepts is of such a one.
 func believes(t *testing.T, c *contracts.Contract, k *policy.Contract) {
-	lines := strings.Split(c.Source(), "\n")
+	lines := strings.Split(c.At(contracts.Self), "\n")
 	for _, o := range k.Outputs {
 		if o.Label >= writ.Party && o.Collection == "" {
 			t.Errorf("%s: the output %s vouches, for every argument of its type, of every server", k.Tool, o.At.Source)

@@ -15,7 +15,7 @@ import (
 func TestCheckShipped(t *testing.T) {
 	warned := 0
 	for _, c := range contracts.All() {
-		for changed, text := range map[bool]string{false: c.Source(), true: strings.ReplaceAll(c.Source(), "\n    effect: ", "\n    # mine\n    effect: ")} {
+		for changed, text := range map[bool]string{false: c.At(contracts.Self), true: strings.ReplaceAll(c.At(contracts.Self), "\n    effect: ", "\n    # mine\n    effect: ")} {
 			file := filepath.Join(t.TempDir(), "policy.yaml")
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)

@@ -47,7 +47,7 @@ func TestUnreviewed(t *testing.T) {
 	text := "stores: { all: [self, disk/write] }\n" + strings.NewReplacer(
 		"\ncollections:\n", "\ncollections:\n  disk.path: { closed: true }\n",
 		"\ntools:\n", "\ntools:\n  disk/list: { effect: read, outputs: [{ at: /all/*, label: system, type: path, collection: disk.path, authoritative: true }] }\n"+
-			"  disk/write: { effect: write, args: { /at: { role: target, type: path, collection: disk.path }, /text: { role: content, content: local } } }\n").Replace(c.Source())
+			"  disk/write: { effect: write, args: { /at: { role: target, type: path, collection: disk.path }, /text: { role: content, content: local } } }\n").Replace(c.At(contracts.Self))
 	p, faults := policy.Parse("p", []byte(text))
 	if len(faults) > 0 {
 		t.Fatal(faults)
