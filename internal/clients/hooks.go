@@ -69,34 +69,28 @@ func (h *Hooks) Add(b []byte) (out []byte, err error) {
 }
 
 func (h *Hooks) add(b []byte, e HookEvent) ([]byte, error) {
-	all, at, err := hooksIn(b, e.Name)
+	root, hooks, list, err := hooksIn(b, e.Name)
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(at.elements(), func(v *hujson.Value) bool { return means(v, h.entry(e)) }) {
+	if slices.ContainsFunc(elements(list), func(v *hujson.Value) bool { return means(v, h.entry(e)) }) {
 		return b, nil
 	}
 	switch {
-	case at.list != nil:
-		return at.insert(b, at.list, nil, h.entry(e)), nil
-	case at.hooks != nil:
+	case list != nil:
+		return insert(b, list, nil, h.entry(e)), nil
+	case hooks != nil:
 		h.Made = append(h.Made, "hooks/"+e.Name)
-		return at.insert(b, at.hooks, quoted(e.Name), append(append([]byte("["), h.entry(e)...), ']')), nil
+		return insert(b, hooks, quoted(e.Name), append(append([]byte("["), h.entry(e)...), ']')), nil
 	}
 	h.Made = append(h.Made, "hooks", "hooks/"+e.Name)
 	inner := slices.Concat([]byte("{ "), quoted(e.Name), []byte(": ["), h.entry(e), []byte("] }"))
-	return at.insert(b, all, []byte(`"hooks"`), inner), nil
+	return insert(b, root, []byte(`"hooks"`), inner), nil
 }
 
-// hookPlace is where the hooks of an event are, as far as there are any.
-type hookPlace struct {
-	skipped     int
-	hooks, list *hujson.Value
-}
-
-func (p *hookPlace) elements() (all []*hujson.Value) {
-	if p.list != nil {
-		a := p.list.Value.(*hujson.Array)
+func elements(list *hujson.Value) (all []*hujson.Value) {
+	if list != nil {
+		a := list.Value.(*hujson.Array)
 		for i := range a.Elements {
 			all = append(all, &a.Elements[i])
 		}
@@ -104,59 +98,64 @@ func (p *hookPlace) elements() (all []*hujson.Value) {
 	return all
 }
 
-func hooksIn(b []byte, event string) (root *hujson.Value, at hookPlace, err error) {
+// hooksIn finds where the hooks of an event are, as far as there are any.
+func hooksIn(b []byte, event string) (root, hooks, list *hujson.Value, err error) {
 	if len(b) > MaxBytes {
-		return nil, at, &Error{Why: "the file is larger than 32 MiB"}
+		return nil, nil, nil, &Error{Why: "the file is larger than 32 MiB"}
 	}
-	v, skipped, err := parseJSON(b)
+	v, err := parseJSON(b)
 	if err != nil {
-		return nil, at, err
+		return nil, nil, nil, err
 	}
-	at.skipped = skipped
-	text := b[skipped:]
 	top, ok := v.Value.(*hujson.Object)
 	if !ok {
-		return nil, at, &Error{Why: "the file is no JSON object"}
+		return nil, nil, nil, &Error{Why: "the file is no JSON object"}
 	}
-	m, err := member(text, top, "hooks")
+	m, err := member(b, top, "hooks")
 	if err != nil || m == nil {
-		return &v, at, err
+		return &v, nil, nil, err
 	}
-	o, ok := m.Value.Value.(*hujson.Object)
+	hooks = &m.Value
+	o, ok := hooks.Value.(*hujson.Object)
 	if !ok {
-		return nil, at, fault(text, m.Value.StartOffset, `"hooks" is no JSON object`)
+		return nil, nil, nil, fault(b, hooks.StartOffset, `"hooks" is no JSON object`)
 	}
-	at.hooks = &m.Value
-	if m, err = member(text, o, event); err != nil || m == nil {
-		return &v, at, err
+	if m, err = member(b, o, event); err != nil || m == nil {
+		return &v, hooks, nil, err
 	}
 	if _, ok := m.Value.Value.(*hujson.Array); !ok {
-		return nil, at, fault(text, m.Value.StartOffset, "the hooks of an event are no list")
+		return nil, nil, nil, fault(b, m.Value.StartOffset, "the hooks of an event are no list")
 	}
-	at.list = &m.Value
-	return &v, at, nil
+	return &v, hooks, &m.Value, nil
+}
+
+// parts are where the members of an object are, or the elements of a list, and what stands
+// before the last one.
+func parts(in *hujson.Value) (all []span, before hujson.Extra) {
+	switch t := in.Value.(type) {
+	case *hujson.Object:
+		for _, m := range members(t) {
+			all, before = append(all, span{m.Name.StartOffset, m.Value.EndOffset}), m.Name.BeforeExtra
+		}
+	case *hujson.Array:
+		for _, v := range elements(in) {
+			all, before = append(all, at(v)), v.BeforeExtra
+		}
+	}
+	return all, before
 }
 
 // insert puts a member, or an element where name is nil, behind the last one of in.
-func (p *hookPlace) insert(b []byte, in *hujson.Value, name, value []byte) []byte {
+func insert(b []byte, in *hujson.Value, name, value []byte) []byte {
 	if name != nil {
 		value = slices.Concat(name, []byte(": "), value)
 	}
 	from, extra := in.StartOffset+1, ""
-	switch t := in.Value.(type) {
-	case *hujson.Object:
-		if n := len(t.Members); n > 0 {
-			from, extra = t.Members[n-1].Value.EndOffset, ","+spaceOf(t.Members[n-1].Name.BeforeExtra)
-		}
-	case *hujson.Array:
-		if n := len(t.Elements); n > 0 {
-			from, extra = t.Elements[n-1].EndOffset, ","+spaceOf(t.Elements[n-1].BeforeExtra)
-		}
-	}
-	if extra == "" && bytes.HasPrefix(b[p.skipped+from:], []byte("\n")) {
+	if all, before := parts(in); len(all) > 0 {
+		from, extra = all[len(all)-1].to, ","+spaceOf(before)
+	} else if bytes.HasPrefix(b[from:], []byte("\n")) {
 		extra = "\n  "
 	}
-	from += p.skipped
 	return slices.Concat(b[:from], []byte(extra), value, b[from:])
 }
 
@@ -188,29 +187,30 @@ func means(v *hujson.Value, text []byte) bool {
 func (h *Hooks) Remove(b []byte) (out []byte, left []string, err error) {
 	out = b
 	for _, e := range slices.Backward(h.Events) {
-		_, at, err := hooksIn(out, e.Name)
+		_, _, list, err := hooksIn(out, e.Name)
 		if err != nil {
 			return nil, nil, err
 		}
-		i := slices.IndexFunc(at.elements(), func(v *hujson.Value) bool { return means(v, h.entry(e)) })
+		i := slices.IndexFunc(elements(list), func(v *hujson.Value) bool { return means(v, h.entry(e)) })
 		if i < 0 {
 			left = append(left, e.Name)
 			continue
 		}
-		out = at.cut(out, at.list, i)
-		if _, at, err = hooksIn(out, e.Name); err != nil {
+		out = cut(out, list, i)
+		_, hooks, list, err := hooksIn(out, e.Name)
+		if err != nil {
 			return nil, nil, err
 		}
-		if len(at.elements()) == 0 && slices.Contains(h.Made, "hooks/"+e.Name) {
-			out = at.cut(out, at.hooks, indexOf(at.hooks, e.Name))
+		if len(elements(list)) == 0 && slices.Contains(h.Made, "hooks/"+e.Name) {
+			out = cut(out, hooks, indexOf(hooks.Value.(*hujson.Object), e.Name))
 		}
 	}
-	root, at, err := hooksIn(out, "")
+	root, hooks, _, err := hooksIn(out, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	if at.hooks != nil && len(at.hooks.Value.(*hujson.Object).Members) == 0 && slices.Contains(h.Made, "hooks") {
-		out = at.cut(out, root, indexOf(root, "hooks"))
+	if hooks != nil && len(hooks.Value.(*hujson.Object).Members) == 0 && slices.Contains(h.Made, "hooks") {
+		out = cut(out, root, indexOf(root.Value.(*hujson.Object), "hooks"))
 	}
 	if h.Whole && string(out) == "{\n}\n" {
 		out = nil
@@ -219,31 +219,19 @@ func (h *Hooks) Remove(b []byte) (out []byte, left []string, err error) {
 	return out, left, nil
 }
 
-func indexOf(in *hujson.Value, name string) int {
-	o := in.Value.(*hujson.Object)
+func indexOf(o *hujson.Object, name string) int {
 	return slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool { return m.Name.Value.(hujson.Literal).String() == name })
 }
 
 // cut takes a member or element out, with what was put before it.
-func (p *hookPlace) cut(b []byte, in *hujson.Value, i int) []byte {
-	var ends []int
-	var starts []int
-	switch t := in.Value.(type) {
-	case *hujson.Object:
-		for j := range t.Members {
-			starts, ends = append(starts, t.Members[j].Name.StartOffset), append(ends, t.Members[j].Value.EndOffset)
-		}
-	case *hujson.Array:
-		for j := range t.Elements {
-			starts, ends = append(starts, t.Elements[j].StartOffset), append(ends, t.Elements[j].EndOffset)
-		}
-	}
-	from, to := in.StartOffset+1, ends[i]
+func cut(b []byte, in *hujson.Value, i int) []byte {
+	all, _ := parts(in)
+	from, to := in.StartOffset+1, all[i].to
 	switch {
 	case i > 0:
-		from = ends[i-1]
-	case len(ends) > 1:
-		from, to = starts[0], starts[1]
+		from = all[i-1].to
+	case len(all) > 1:
+		from, to = all[0].from, all[1].from
 	}
-	return slices.Concat(b[:p.skipped+from], b[p.skipped+to:])
+	return slices.Concat(b[:from], b[to:])
 }

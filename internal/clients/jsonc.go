@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -15,18 +16,21 @@ import (
 
 var mark = []byte("\ufeff") // of byte order, which the parser refuses
 
-// parseJSON reads JSON with comments and trailing commas. Offsets are those in b
-// less skipped.
-func parseJSON(b []byte) (v hujson.Value, skipped int, err error) {
-	text := bytes.TrimPrefix(b, mark)
-	skipped = len(b) - len(text)
+// parseJSON reads JSON with comments and trailing commas. A mark of byte order is white
+// space to it.
+func parseJSON(b []byte) (v hujson.Value, err error) {
+	text := b
+	if bytes.HasPrefix(b, mark) {
+		text = slices.Concat(bytes.Repeat([]byte(" "), len(mark)), b[len(mark):])
+	}
 	if at := deep(text); at >= 0 {
-		return v, 0, fault(text, at, "more than %d levels of nesting", maxNesting)
+		return v, fault(text, at, "more than %d levels of nesting", maxNesting)
 	}
 	if v, err = hujson.Parse(text); err != nil {
-		return v, 0, &Error{Why: "not JSON: " + strings.TrimPrefix(err.Error(), "hujson: ")}
+		_, err = hujson.Parse(bytes.TrimPrefix(b, mark)) // as an editor counts columns
+		return v, &Error{Why: "not JSON: " + strings.TrimPrefix(err.Error(), "hujson: ")}
 	}
-	return v, skipped, nil
+	return v, nil
 }
 
 // deep is where a text nests deeper than a recursive parser should follow, -1 where
@@ -65,16 +69,36 @@ func deep(b []byte) int {
 	return -1
 }
 
+// members are those of an object, by their names.
+func members(o *hujson.Object) iter.Seq2[string, *hujson.ObjectMember] {
+	return func(yield func(string, *hujson.ObjectMember) bool) {
+		for i := range o.Members {
+			if m := &o.Members[i]; !yield(m.Name.Value.(hujson.Literal).String(), m) {
+				return
+			}
+		}
+	}
+}
+
+// textOf is a text; ok is false for anything else.
+func textOf(v *hujson.Value) (text string, ok bool) {
+	lit, ok := v.Value.(hujson.Literal)
+	if !ok || lit.Kind() != '"' {
+		return "", false
+	}
+	return lit.String(), true
+}
+
 // member finds a member of an object by its name.
 func member(b []byte, o *hujson.Object, name string) (found *hujson.ObjectMember, err error) {
-	for i := range o.Members {
-		if n, ok := o.Members[i].Name.Value.(hujson.Literal); !ok || n.String() != name {
+	for n, m := range members(o) {
+		if n != name {
 			continue
 		}
 		if found != nil {
-			return nil, fault(b, o.Members[i].Name.StartOffset, "%q stands twice", name)
+			return nil, fault(b, m.Name.StartOffset, "%q stands twice", name)
 		}
-		found = &o.Members[i]
+		found = m
 	}
 	return found, nil
 }
@@ -87,10 +111,9 @@ func once(b []byte, v *hujson.Value) error {
 			continue
 		}
 		seen := map[string]bool{}
-		for i := range o.Members {
-			name := o.Members[i].Name.Value.(hujson.Literal).String()
+		for name, m := range members(o) {
 			if seen[name] {
-				return fault(b, o.Members[i].Name.StartOffset, "%q stands twice", name)
+				return fault(b, m.Name.StartOffset, "%q stands twice", name)
 			}
 			seen[name] = true
 		}
@@ -102,11 +125,10 @@ func (l Layout) readJSON(b []byte) (all []Server, err error) {
 	if len(bytes.TrimSpace(bytes.TrimPrefix(b, mark))) == 0 {
 		return nil, nil // a client may have made the file and written nothing
 	}
-	root, skipped, err := parseJSON(b)
+	root, err := parseJSON(b)
 	if err != nil {
 		return nil, err
 	}
-	text := b[skipped:]
 	top, ok := root.Value.(*hujson.Object)
 	if !ok {
 		return nil, &Error{Why: "the file is no JSON object"}
@@ -114,32 +136,18 @@ func (l Layout) readJSON(b []byte) (all []Server, err error) {
 	var at *hujson.ObjectMember
 	servers := top
 	for _, name := range append(slices.Clone(l.Under), l.Key) {
-		if at, err = member(text, servers, name); err != nil || at == nil {
+		if at, err = member(b, servers, name); err != nil || at == nil {
 			return nil, err
 		}
 		if servers, ok = at.Value.Value.(*hujson.Object); !ok {
-			return nil, fault(text, at.Value.StartOffset, "%q is no JSON object", name)
+			return nil, fault(b, at.Value.StartOffset, "%q is no JSON object", name)
 		}
 	}
-	if err := once(text, &at.Value); err != nil {
+	if err := once(b, &at.Value); err != nil {
 		return nil, err
 	}
-	for i := range servers.Members {
-		m := &servers.Members[i]
-		s := l.serverJSON(text, m.Name.Value.(hujson.Literal).String(), &m.Value)
-		for _, p := range []*span{&s.command, &s.args, &s.cut, &s.entry} {
-			p.from, p.to = p.from+skipped, p.to+skipped
-		}
-		for i := range s.env {
-			s.env[i].from, s.env[i].to = s.env[i].from+skipped, s.env[i].to+skipped
-		}
-		for i := range s.holes {
-			s.holes[i].from, s.holes[i].to = s.holes[i].from+skipped, s.holes[i].to+skipped
-		}
-		for i := range s.masked {
-			s.masked[i].from, s.masked[i].to = s.masked[i].from+skipped, s.masked[i].to+skipped
-		}
-		all = append(all, s)
+	for name, m := range members(servers) {
+		all = append(all, l.serverJSON(b, name, &m.Value))
 	}
 	return all, nil
 }
@@ -154,11 +162,11 @@ func textsOf(v *hujson.Value) (texts []string, ok bool) {
 	}
 	texts = []string{}
 	for i := range a.Elements {
-		lit, ok := a.Elements[i].Value.(hujson.Literal)
-		if !ok || lit.Kind() != '"' {
+		text, ok := textOf(&a.Elements[i])
+		if !ok {
 			return nil, false
 		}
-		texts = append(texts, lit.String())
+		texts = append(texts, text)
 	}
 	return texts, true
 }
@@ -171,8 +179,8 @@ func textsBelow(v *hujson.Value) (all []span) {
 			all = append(all, at(v))
 		}
 	case *hujson.Object:
-		for i := range t.Members {
-			all = append(all, textsBelow(&t.Members[i].Value)...)
+		for _, m := range members(t) {
+			all = append(all, textsBelow(&m.Value)...)
 		}
 	case *hujson.Array:
 		for i := range t.Elements {
@@ -182,7 +190,7 @@ func textsBelow(v *hujson.Value) (all []span) {
 	return all
 }
 
-// serverJSON reads one entry. Offsets are those in text.
+// serverJSON reads one entry.
 func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server) {
 	s.Name, s.entry = name, at(v)
 	o, ok := v.Value.(*hujson.Object)
@@ -195,20 +203,17 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		m, _ := member(text, o, key)
 		return m
 	}
-	for i := range o.Members {
-		m := &o.Members[i]
-		key := m.Name.Value.(hujson.Literal).String()
+	for key, m := range members(o) {
 		s.values[key] = string(text[m.Value.StartOffset:m.Value.EndOffset])
 		if env, ok := m.Value.Value.(*hujson.Object); ok && key == "env" {
-			for j := range env.Members {
-				v := &env.Members[j]
-				path := "env/" + v.Name.Value.(hujson.Literal).String()
+			for name, v := range members(env) {
+				path := "env/" + name
 				s.values[path] = string(text[v.Value.StartOffset:v.Value.EndOffset])
 				s.env = append(s.env, hole{at(&v.Value), path})
 			}
 		}
 		if key != "command" && key != "args" && key != "type" {
-			s.masked = append(s.masked, textsBelow(&o.Members[i].Value)...)
+			s.masked = append(s.masked, textsBelow(&m.Value)...)
 		}
 	}
 	says := func(key, want string) bool {
@@ -232,13 +237,12 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		if m == nil {
 			continue
 		}
-		lit, ok := m.Value.Value.(hujson.Literal)
-		switch {
-		case !ok || lit.Kind() != '"' || lit.String() == "" || command != nil || s.URL != "" || get("args") != nil || get("env") != nil || l.Vector:
+		url, _ := textOf(&m.Value)
+		if url == "" || command != nil || s.URL != "" || get("args") != nil || get("env") != nil || l.Vector {
 			leave("it is a hosted server, of an unknown shape")
 			return s
 		}
-		s.URL = lit.String()
+		s.URL = url
 	}
 	if s.URL != "" {
 		s.hosted(text, o, leave)
@@ -253,8 +257,8 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		if s.Command, ok = textsOf(&command.Value); !ok {
 			leave("its command has an unknown shape")
 		}
-	} else if lit, ok := command.Value.Value.(hujson.Literal); ok && lit.Kind() == '"' {
-		s.Command = []string{lit.String()}
+	} else if program, ok := textOf(&command.Value); ok {
+		s.Command = []string{program}
 	} else {
 		leave("its command has an unknown shape")
 	}
@@ -287,13 +291,13 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 			leave("its environment has an unknown shape")
 			return s
 		}
-		for i := range o.Members {
-			lit, ok := o.Members[i].Value.Value.(hujson.Literal)
-			if !ok || lit.Kind() != '"' {
+		for name, m := range members(o) {
+			value, ok := textOf(&m.Value)
+			if !ok {
 				leave("its environment has a value that is no text")
 				continue
 			}
-			s.Env[o.Members[i].Name.Value.(hujson.Literal).String()] = lit.String()
+			s.Env[name] = value
 		}
 	}
 	return s
@@ -304,10 +308,9 @@ var addresses = []string{"url", "httpUrl", "serverUrl"}
 
 // hosted reads what else the entry of a hosted server says.
 func (s *Server) hosted(text []byte, o *hujson.Object, leave func(string)) {
-	for i := range o.Members {
-		m := &o.Members[i]
+	for key, m := range members(o) {
 		lit, _ := m.Value.Value.(hujson.Literal)
-		switch key := m.Name.Value.(hujson.Literal).String(); {
+		switch {
 		case key == "type" || key == "transport":
 			s.typed = true
 			if !slices.Contains([]string{"http", "streamable-http", "streamableHttp"}, lit.String()) {
@@ -322,13 +325,14 @@ func (s *Server) hosted(text []byte, o *hujson.Object, leave func(string)) {
 				leave("its headers have an unknown shape")
 				continue
 			}
-			for j := range all.Members {
-				value, ok := all.Members[j].Value.Value.(hujson.Literal)
-				if !ok || value.Kind() != '"' {
+			for name, h := range members(all) {
+				value, ok := textOf(&h.Value)
+				if !ok {
 					leave("its headers have a value that is no text")
 				}
-				s.Headers = append(s.Headers, Header{all.Members[j].Name.Value.(hujson.Literal).String(), value.String(), fmt.Sprintf("WRIT_HEADER_%d", j+1)})
-				s.holes = append(s.holes, hole{at(&all.Members[j].Value), "env/" + s.Headers[j].Env})
+				variable := fmt.Sprintf("WRIT_HEADER_%d", len(s.Headers)+1)
+				s.Headers = append(s.Headers, Header{name, value, variable})
+				s.holes = append(s.holes, hole{at(&h.Value), "env/" + variable})
 			}
 		case key == "cwd" || strings.Contains(key, "/"):
 			leave("it is a hosted server, of an unknown shape")
@@ -341,27 +345,21 @@ func (s *Server) hosted(text []byte, o *hujson.Object, leave func(string)) {
 // cutOf is what goes with the member args: from the end of the value before it, where
 // nothing but a comma and space is between.
 func cutOf(text []byte, o *hujson.Object) span {
-	for i := range o.Members {
-		if o.Members[i].Name.Value.(hujson.Literal).String() != "args" {
-			continue
-		}
-		m := &o.Members[i]
-		from, to := m.Name.StartOffset, m.Value.EndOffset
-		switch {
-		case i > 0:
-			from = o.Members[i-1].Value.EndOffset
-			if strings.Trim(string(text[from:m.Name.StartOffset]), " \t\r\n,") != "" {
-				return span{}
-			}
-		case len(o.Members) > 1:
-			to = o.Members[1].Name.StartOffset
-			if strings.Trim(string(text[m.Value.EndOffset:to]), " \t\r\n,") != "" {
-				return span{}
-			}
-		}
-		return span{from, to}
+	i := indexOf(o, "args")
+	m := &o.Members[i]
+	cut, between := span{m.Name.StartOffset, m.Value.EndOffset}, span{}
+	switch {
+	case i > 0:
+		cut.from = o.Members[i-1].Value.EndOffset
+		between = span{cut.from, m.Name.StartOffset}
+	case len(o.Members) > 1:
+		cut.to = o.Members[1].Name.StartOffset
+		between = span{m.Value.EndOffset, cut.to}
 	}
-	return span{}
+	if strings.Trim(string(text[between.from:between.to]), " \t\r\n,") != "" {
+		return span{}
+	}
+	return cut
 }
 
 // newline is how a file ends its lines.
@@ -390,7 +388,7 @@ func list(texts []string) []byte {
 }
 
 func meaningJSON(b []byte) (all map[string]any, err error) {
-	v, _, err := parseJSON(bytes.Clone(b))
+	v, err := parseJSON(bytes.Clone(b))
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func (c *Client) Locals(b []byte) (dirs []string) {
 	if c.locals == "" || len(b) > MaxBytes {
 		return nil
 	}
-	root, _, err := parseJSON(b)
+	root, err := parseJSON(b)
 	top, ok := root.Value.(*hujson.Object)
 	if err != nil || !ok {
 		return nil
@@ -85,11 +85,11 @@ func (c *Client) Locals(b []byte) (dirs []string) {
 	if !ok {
 		return nil
 	}
-	for i := range all.Members {
-		if o, ok := all.Members[i].Value.Value.(*hujson.Object); ok {
+	for dir, m := range members(all) {
+		if o, ok := m.Value.Value.(*hujson.Object); ok {
 			if at, err := member(b, o, c.Layout.Key); err == nil && at != nil {
 				if servers, ok := at.Value.Value.(*hujson.Object); ok && len(servers.Members) > 0 {
-					dirs = append(dirs, all.Members[i].Name.Value.(hujson.Literal).String())
+					dirs = append(dirs, dir)
 				}
 			}
 		}
