@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -233,10 +234,7 @@ func logVerifier(state, file string) (note.Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	if file == "" {
-		file = filepath.Join(state, statedir.PubFile)
-	}
-	return parseVerifier(file, key)
+	return parseVerifier(cmp.Or(file, filepath.Join(state, statedir.PubFile)), key)
 }
 
 // logKeyText is the public key of a log as it is written: that of a file, else that of

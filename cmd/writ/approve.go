@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,40 +96,6 @@ type waiting struct {
 	client *http.Client
 }
 
-const approvalsURL = "https://localhost/approvals"
-
-// reach finds the local doors of the gateways that run on the state directory, and what
-// tells them apart. handing has standard input handed over there.
-func (f *flags) reach(handing bool) (ids []string, out []*http.Client, err error) {
-	state, err := stateDir(f.state)
-	if err != nil {
-		return nil, nil, err
-	}
-	all, err := gateways(state)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, g := range all {
-		reach := func() (*http.Client, error) { return g.Client(0) }
-		if handing {
-			reach = g.Handing
-		}
-		if c, err := reach(); err == nil {
-			ids, out = append(ids, g.ID()), append(out, c)
-		}
-	}
-	return ids, out, nil
-}
-
-// doors are those doors, of which there has to be one.
-func (f *flags) doors(handing bool) ([]*http.Client, error) {
-	_, out, err := f.reach(handing)
-	if err == nil && len(out) == 0 {
-		err = cli.Fail(cli.ExitIO, "writ serve", "no gateway runs on this state directory")
-	}
-	return out, err
-}
-
 // waiting lists what waits in all gateways.
 func (f *flags) waiting(ctx context.Context) (out []waiting, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -140,7 +105,7 @@ func (f *flags) waiting(ctx context.Context) (out []waiting, err error) {
 		return nil, err
 	}
 	for _, c := range doors {
-		err := questions(ctx, c, approvalsURL, func(qs []approval.Shown) {
+		err := questions(ctx, c, "", func(qs []approval.Shown) {
 			for _, q := range qs {
 				out = append(out, waiting{q, c})
 			}
@@ -152,15 +117,12 @@ func (f *flags) waiting(ctx context.Context) (out []waiting, err error) {
 	return out, nil
 }
 
-// questions hands on each list of open questions that a gateway sends.
-func questions(ctx context.Context, c *http.Client, url string, each func([]approval.Shown)) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// questions hands on each list of open questions that a gateway sends: the one of now, or
+// with ?watch those that follow too.
+func questions(ctx context.Context, door *http.Client, query string, each func([]approval.Shown)) error {
+	resp, err := knock(ctx, door, "GET /approvals"+query, "", nil)
 	if err != nil {
 		return err
-	}
-	resp, err := c.Do(req)
-	if err != nil {
-		return cli.Fail(cli.ExitIO, "writ serve", "the gateway does not answer")
 	}
 	defer resp.Body.Close()
 	lines := bufio.NewReader(resp.Body)
@@ -189,7 +151,16 @@ func (w *waiting) settle(ctx context.Context, in *lines, out io.Writer) error {
 // answer answers a question, and says what became of it. heard is true where the answer
 // counts, if it kept nothing too.
 func (w *waiting) answer(ctx context.Context, out io.Writer, a approval.Answer) (heard bool, err error) {
-	status, r, err := w.post(ctx, a)
+	said := map[string]any{"yes": a.Yes}
+	if a.Keep != "" {
+		said["keep"] = a.Keep
+	}
+	b, err := json.Marshal(said)
+	if err != nil {
+		return false, err
+	}
+	var r approval.Reply
+	status, err := exchange(ctx, w.client, "POST /approvals/"+w.ID, "", b, 1<<16, &r)
 	if err != nil {
 		return false, err
 	}
@@ -219,31 +190,6 @@ func kept(out io.Writer, lines []policy.Grown) {
 		theirs(out, "from now on: ", grownLine(g), 0)
 	}
 	fmt.Fprintln(out, "writ grown list --config FILE shows it, and writ grown remove takes it back")
-}
-
-// post gives an answer to the gateway that asked.
-func (w *waiting) post(ctx context.Context, a approval.Answer) (status int, r approval.Reply, err error) {
-	body := map[string]any{"yes": a.Yes}
-	if a.Keep != "" {
-		body["keep"] = a.Keep
-	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		return 0, r, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, approvalsURL+"/"+w.ID, bytes.NewReader(b))
-	if err != nil {
-		return 0, r, err
-	}
-	resp, err := w.client.Do(req)
-	if err != nil {
-		return 0, r, cli.Fail(cli.ExitIO, "writ serve", "the gateway does not answer")
-	}
-	defer resp.Body.Close()
-	if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&r) != nil {
-		return 0, r, cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read")
-	}
-	return resp.StatusCode, r, nil
 }
 
 // readAnswer reads y, f or n; anything else is no answer, and a yes to a call that was
@@ -449,7 +395,7 @@ func follow(ctx context.Context, door *http.Client, news chan<- waiting, begun c
 		case <-ctx.Done():
 		}
 	})
-	_ = questions(ctx, door, approvalsURL+"?watch", func(qs []approval.Shown) {
+	_ = questions(ctx, door, "?watch", func(qs []approval.Shown) {
 		begin()
 		for _, q := range qs {
 			if seen[q.ID] {

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/ask"
@@ -246,7 +244,8 @@ func (a *asking) print(x *ask.Answer) {
 		fmt.Fprintln(a.out, a.colour("33", "asks for more; nothing was called"))
 	}
 	if x.Status == ask.Stopped {
-		a.printStop(x.Stage, x.Rejection)
+		fmt.Fprintf(a.out, "%s (%s)\n", a.colour("31", "stopped at "+string(x.Stage)), gateNames[x.Stage])
+		printRefusal(a.out, &writ.Outcome{Status: writ.Rejected, Rejection: x.Rejection})
 	}
 	if x.Evidence != "" {
 		fmt.Fprintf(a.out, "evidence %s\n", cli.Printable(x.Evidence))
@@ -260,11 +259,6 @@ var gateNames = map[claim.Stage]string{
 	claim.StageAllowlist: "the allowlist", claim.StagePlanner: "the planner", claim.StagePlanParse: "reading the plan",
 	claim.StagePlanGate: "the plan against the live tools", claim.StageProvenance: "provenance; nothing was called",
 	claim.StageCall: "the call", claim.StageTypedOutput: "typing the result", claim.StageGrounding: "grounding the summary",
-}
-
-func (a *asking) printStop(stage claim.Stage, r *writ.Rejection) {
-	fmt.Fprintf(a.out, "%s (%s)\n", a.colour("31", "stopped at "+string(stage)), gateNames[stage])
-	printRefusal(a.out, &writ.Outcome{Status: writ.Rejected, Rejection: r})
 }
 
 func (a *asking) printSummary(s *ask.Summary) {
@@ -283,9 +277,3 @@ func (a *asking) printSummary(s *ask.Summary) {
 }
 
 func (a *asking) colour(code, text string) string { return coloured(a.out, code, text) }
-
-// interactive reports whether a person types at a terminal and sees it.
-func (a *asking) interactive() (*os.File, bool) {
-	in, ok := a.in.(*os.File)
-	return in, ok && term.IsTerminal(int(in.Fd())) && cli.Terminal(a.out)
-}

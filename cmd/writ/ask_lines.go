@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/writ-project/writ/internal/cli"
 )
 
 // maxLine bounds a line that is piped in.
@@ -36,7 +38,7 @@ var (
 )
 
 func (a *asking) lines() lineReader {
-	if in, ok := a.interactive(); ok {
+	if in, ok := typist(a.in); ok && cli.Terminal(a.out) {
 		if was, err := term.GetState(int(in.Fd())); err == nil {
 			return newTyped(in, was, a)
 		}

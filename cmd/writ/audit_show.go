@@ -38,7 +38,11 @@ func auditShow() *cobra.Command {
 				}
 			}
 			if one {
-				return f.showDecision(c, st, of, n)
+				d, err := explain(c.Context(), st, of, n)
+				if err != nil {
+					return err
+				}
+				return f.show(c, d, d.print)
 			}
 			return f.showDecisions(c, st, of)
 		}),
@@ -143,21 +147,12 @@ type explained struct {
 	Anyway string `json:"anyway,omitempty"`
 }
 
-// showDecision explains one decision.
-func (f *flags) showDecision(c *cobra.Command, st *sqlite.Store, session, num string) error {
+// explain reads a decision, and the result of its call where there is one.
+func explain(ctx context.Context, st *sqlite.Store, session, num string) (d *explained, err error) {
 	n, err := strconv.ParseUint(num, 10, 64)
 	if err != nil || !audit.ValidSession(session) {
-		return cli.Fail(cli.ExitUsage, "writ audit show", "a decision's id looks like s_…/7")
+		return nil, cli.Fail(cli.ExitUsage, "writ audit show", "a decision's id looks like s_…/7")
 	}
-	d, err := explain(c.Context(), st, session, n)
-	if err != nil {
-		return err
-	}
-	return f.show(c, d, d.print)
-}
-
-// explain reads a decision, and the result of its call where there is one.
-func explain(ctx context.Context, st *sqlite.Store, session string, n uint64) (d *explained, err error) {
 	for it, err := range st.Read(ctx, session, n) {
 		if err != nil {
 			return nil, unreadable(err)

@@ -17,6 +17,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
@@ -143,12 +144,12 @@ func (o *files) here(ctx context.Context, name string, log *slog.Logger) (*local
 		return nil, err
 	}
 	secret, err := keptSession(o.state, name, func() (string, error) {
-		secret, _, err := g.OpenSession(ctx, loopback, downstream.CarrierEndpoint)
+		secret, _, err := g.OpenSession(ctx, downstream.Loopback, downstream.CarrierEndpoint)
 		return secret, err
 	})
 	if err == nil {
 		l := &local{g: g, stop: stop}
-		if l.session, err = g.FindSession(ctx, loopback, secret); err == nil {
+		if l.session, err = g.FindSession(ctx, downstream.Loopback, secret); err == nil {
 			return l, nil
 		}
 		err = sessionError(name, err)
@@ -164,7 +165,7 @@ func (f *flags) through(ctx context.Context, g *localdoor.Gateway, state, name s
 	}
 	// The log is the one the running gateway shares.
 	secret, err := keptSession(state, name, func() (string, error) {
-		secret, _, err := mint(ctx, state, loopback)
+		secret, _, err := mint(ctx, state, downstream.Loopback)
 		return secret, err
 	})
 	if err != nil {
@@ -213,10 +214,7 @@ func (l *local) call(ctx context.Context, method, _ string, params []byte) ([]by
 	for name, err := range l.g.Failed() {
 		return nil, nil, cli.Fail(cli.ExitIO, "its command in a shell, to see what it says", "server %s cannot be reached: %w", name, err)
 	}
-	r := l.g.Handle(ctx, &downstream.Request{
-		Method: method, Params: strictjson.Of(params), ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,
-		Principal: loopback, Session: l.session, ClientCapabilities: strictjson.Make(), Peer: gateway.NoPeer,
-	})
+	r := l.g.Handle(ctx, ask.Request(l.session, method, params))
 	return r.Result, r.Err, nil
 }
 
@@ -282,7 +280,7 @@ func (r *remote) allowed(ctx context.Context, own *terminal, refusal, arguments 
 		return false
 	}
 	said := false
-	err := questions(ctx, r.client, approvalsURL, func(qs []approval.Shown) {
+	err := questions(ctx, r.client, "", func(qs []approval.Shown) {
 		for _, q := range qs {
 			if said || q.Session != session || q.Answers != "" || q.Arguments != string(arguments) && q.Came != string(arguments) {
 				continue

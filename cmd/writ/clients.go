@@ -12,6 +12,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/principal"
 	"github.com/writ-project/writ/internal/statedir"
 )
@@ -42,11 +43,7 @@ func clientAdd() *cobra.Command {
 			"that person to Writ.",
 		Example: "  writ client add desktop --role person",
 		Args:    exactly(1, "the client's name"),
-		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := stateDir(f.state)
-			if err != nil {
-				return err
-			}
+		RunE: f.inState(func(c *cobra.Command, dir string, args []string) error {
 			r, err := parseRole(role)
 			if err != nil {
 				return err
@@ -64,7 +61,7 @@ func clientAdd() *cobra.Command {
 				return exposed(err, "the client cannot be registered")
 			}
 			return f.show(c, addedClient{args[0], r, token}, func(w io.Writer) { fmt.Fprintln(w, token) })
-		},
+		}),
 	}, "state", "json")
 	c.Flags().StringVar(&role, "role", "", "`ROLE` of who is behind it: agent, person or operator")
 	return c
@@ -98,11 +95,7 @@ func clientList() *cobra.Command {
 	var f flags
 	return f.take(&cobra.Command{
 		Use: "list", Short: "List the registered clients", Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := stateDir(f.state)
-			if err != nil {
-				return err
-			}
+		RunE: f.inState(func(c *cobra.Command, dir string, _ []string) error {
 			all, err := clientsOf(dir).All()
 			if err != nil {
 				return exposed(err, "the clients cannot be read")
@@ -116,7 +109,7 @@ func clientList() *cobra.Command {
 					fmt.Fprintf(w, "%-32s  %-8s  added %s\n", l.Name, l.Role, l.Added.Format(time.RFC3339))
 				}
 			})
-		},
+		}),
 	}, "state", "json")
 }
 
@@ -125,11 +118,7 @@ func clientRemove() *cobra.Command {
 	return f.take(&cobra.Command{
 		Use: "remove NAME", Short: "End a client's registration: its token is nobody's from now on",
 		Args: exactly(1, "the client's name"),
-		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := stateDir(f.state)
-			if err != nil {
-				return err
-			}
+		RunE: f.inState(func(c *cobra.Command, dir string, args []string) error {
 			switch err := clientsOf(dir).Remove(args[0]); {
 			case errors.Is(err, principal.ErrUnknown):
 				return cli.Fail(cli.ExitData, "writ client list", "there is no client of that name")
@@ -137,7 +126,7 @@ func clientRemove() *cobra.Command {
 				return cli.Fail(cli.ExitIO, "", "the registration cannot be removed")
 			}
 			return f.show(c, removed{args[0]}, func(w io.Writer) { fmt.Fprintf(w, "removed %s\n", args[0]) })
-		},
+		}),
 	}, "state", "json")
 }
 
@@ -165,7 +154,7 @@ func registered(state, name string) (string, error) {
 func (o *files) callerOf(r *http.Request) (string, bool) {
 	header, stated := r.Header["Authorization"]
 	if !stated {
-		return loopback, true
+		return downstream.Loopback, true
 	}
 	c, ok := clientsOf(o.state).Bearer(header)
 	if !ok {

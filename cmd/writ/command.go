@@ -93,18 +93,16 @@ func when(w io.Writer, ok bool, format string, args ...any) {
 // group is a command that has others and does nothing itself.
 func group(use, short, long string, subs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Long: long}
-	need := ""
-	for i, sub := range subs {
-		switch i {
-		case 0:
-		case len(subs) - 1:
-			need += " or "
-		default:
-			need += ", "
-		}
-		need += sub.Name()
-	}
 	c.AddCommand(subs...)
+	var names []string
+	for _, sub := range subs {
+		names = append(names, sub.Name())
+	}
+	last := len(names) - 1
+	need := names[last]
+	if last > 0 {
+		need = strings.Join(names[:last], ", ") + " or " + need
+	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return cli.Fail(cli.ExitUsage, c.CommandPath()+" --help", "%s", need)
 	}
@@ -122,6 +120,17 @@ func between(least, most int, what string) cobra.PositionalArgs {
 }
 
 func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, what) }
+
+// inState is a command that works in the state directory, which is made if there is none.
+func (f *flags) inState(run func(c *cobra.Command, dir string, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		dir, err := stateDir(f.state)
+		if err != nil {
+			return err
+		}
+		return run(c, dir, args)
+	}
+}
 
 // opening is a way to open the log of the state directory that a flag names.
 type opening func(ctx context.Context, flag string) (dir string, st *sqlite.Store, err error)
@@ -188,13 +197,19 @@ func confirm(c *cobra.Command, yes bool, question string) error {
 	if yes {
 		return nil
 	}
-	if in, ok := c.InOrStdin().(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
+	if _, typed := typist(c.InOrStdin()); !typed {
 		return cli.Fail(cli.ExitUsage, "the same command with --yes", "nothing was done: there is no terminal to confirm it at")
 	}
 	if !agreed(bufio.NewReader(c.InOrStdin()), c.ErrOrStderr(), question) {
 		return cli.Fail(cli.ExitRefused, "", "nothing was done")
 	}
 	return nil
+}
+
+// typist is the terminal that is read from, if a person types at one.
+func typist(in io.Reader) (*os.File, bool) {
+	f, ok := in.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
 }
 
 // agreed asks a question and reports whether the answer is yes.

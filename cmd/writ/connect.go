@@ -250,13 +250,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 		return p.unread(err)
 	}
 	rep.Diff = p.layout.Diff(before, after)
-	if f.dry {
-		return f.show(c, rep, func(out io.Writer) { rep.print(out, p) })
-	}
-	if !f.json {
-		rep.print(c.OutOrStdout(), p)
-	}
-	if err := confirm(c, yes, "Write this?"); err != nil {
+	if err := f.lookAt(c, rep, p, yes); err != nil || f.dry {
 		return err
 	}
 	if err := w.write(before, base, after, undo, cat, rep); err != nil {
@@ -266,11 +260,22 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 	if f.json {
 		return cli.PrintJSON(c.OutOrStdout(), rep)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "Done; start %s anew. The old file is %s; `writ disconnect %s` puts it back.\n", p.title, cli.Printable(rep.Backup), p.argument())
+	fmt.Fprintf(c.OutOrStdout(), "Done; start %s anew. The old file is %s; `writ disconnect %s` puts it back.\n", p.title, cli.Printable(rep.Backup), p.given)
 	when(c.OutOrStdout(), rep.Sealed != "", "Sealed: %s\n", rep.Sealed)
 	when(c.OutOrStdout(), w.hooks != nil, "What it does itself is judged too, and what you type is on record: %s\n", cli.Printable(rep.Hooks))
 	fmt.Fprintf(c.OutOrStdout(), "What the servers may do is in %s\n", cli.Printable(rep.Policy))
 	return nil
+}
+
+// lookAt shows what would be written, and asks whether it is to be, but of a dry run.
+func (f *flags) lookAt(c *cobra.Command, rep *connectReport, p *place, yes bool) error {
+	switch {
+	case f.dry:
+		return f.show(c, rep, func(out io.Writer) { rep.print(out, p) })
+	case !f.json:
+		rep.print(c.OutOrStdout(), p)
+	}
+	return confirm(c, yes, "Write this?")
 }
 
 // entryState are the flags by which the gateway in an entry finds the state directory:
@@ -324,13 +329,7 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 			return err
 		}
 	}
-	if f.dry {
-		return f.show(c, rep, func(out io.Writer) { rep.print(out, p) })
-	}
-	if !f.json {
-		rep.print(c.OutOrStdout(), p)
-	}
-	if err := confirm(c, yes, "Write this?"); err != nil {
+	if err := f.lookAt(c, rep, p, yes); err != nil || f.dry {
 		return err
 	}
 	switch {
@@ -348,7 +347,7 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 	kept, err := os.ReadFile(rec.Backup)
 	whole := err == nil && bytes.Equal(kept, after)
 	if !bytes.Equal(before, opened) {
-		if err := p.replace(before, opened); err != nil {
+		if err := replaceClient(p.file, before, opened); err != nil {
 			return err
 		}
 		rep.Written = true
@@ -405,7 +404,9 @@ func (r *connectReport) print(w io.Writer, p *place) {
 	when(w, r.Link != "", "  found by the link %s, which stays\n", cli.Printable(r.Link))
 	for _, s := range r.Servers {
 		fmt.Fprintf(w, "  %-16s", cli.OneLine(s.Name, 60))
-		when(w, s.Tools != nil, " %d tools", deref(s.Tools))
+		if s.Tools != nil {
+			fmt.Fprintf(w, " %d tools", *s.Tools)
+		}
 		when(w, s.Server != "" && s.Server != s.Name, " as %s", s.Server)
 		when(w, len(s.Stay) > 0 && s.Left == "", " %s stays in this file", cli.OneLine(strings.Join(s.Stay, ", "), 200))
 		when(w, s.Left != "", " left alone: %s", cli.OneLine(s.Left, 300))
@@ -429,11 +430,4 @@ func (r *connectReport) print(w io.Writer, p *place) {
 		fmt.Fprintln(w, cli.Printable(n))
 	}
 	when(w, r.Movable != "", "Credentials stand in this file, which --move-credentials seals: %s\n", r.Movable)
-}
-
-func deref(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/clients"
@@ -82,8 +81,8 @@ func (m movable) wants(c *cobra.Command, said, yes, quiet bool) bool {
 	if said || len(m) == 0 {
 		return said && len(m) > 0
 	}
-	in, ok := c.InOrStdin().(*os.File)
-	if yes || quiet || !ok || !term.IsTerminal(int(in.Fd())) {
+	in, typed := typist(c.InOrStdin())
+	if yes || quiet || !typed {
 		return false
 	}
 	return agreed(bufio.NewReader(in), c.ErrOrStderr(), "This file holds credentials that anyone who reads it has: "+m.String()+".\n"+

@@ -24,7 +24,7 @@ type place struct {
 	layout      clients.Layout
 	file        string // in truth
 	link        string // by which it was found, "" where that is no link
-	given       string // as the command was told
+	given       string // as a command takes it
 	project     bool
 	dir         string
 	events      []clients.HookEvent // at which the client can run something, nil for none
@@ -52,19 +52,8 @@ const (
 	maxConnected  = 64 << 10 // as much as private.ReadFile reads
 )
 
-// argument names the place as a command takes it.
-func (p *place) argument() string { return p.given }
-
 func (p *place) report() *connectReport {
 	return &connectReport{Client: p.name, File: p.file, Link: p.link, Servers: []connectServer{}, Diff: []string{}}
-}
-
-func world() (clients.World, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return clients.World{}, cli.Fail(cli.ExitConfig, "", "no home directory to look for the client's file in")
-	}
-	return clients.World{OS: runtime.GOOS, Home: home, Env: os.Getenv}, nil
 }
 
 // keptIn is where Writ keeps a client's writ.yaml, policy and what is to be undone.
@@ -82,10 +71,11 @@ type scope struct{ project, local string }
 
 // findPlace finds the file that a client, or a path, names.
 func findPlace(arg string, of scope) (*place, error) {
-	w, err := world()
+	home, err := os.UserHomeDir()
 	if err != nil {
-		return nil, err
+		return nil, cli.Fail(cli.ExitConfig, "", "no home directory to look for the client's file in")
 	}
+	w := clients.World{OS: runtime.GOOS, Home: home, Env: os.Getenv}
 	p := &place{given: arg, project: of.project != ""}
 	c := clients.Named(arg)
 	project := of.project
@@ -177,9 +167,7 @@ func (p *place) unread(err error) error {
 	return cli.Fail(cli.ExitData, "", "%s: %w; nothing was changed", cli.Printable(p.file), err)
 }
 
-// replace writes the file, if it is still what was looked at.
-func (p *place) replace(before, after []byte) error { return replaceClient(p.file, before, after) }
-
+// replaceClient writes a client's file, if it is still what was looked at.
 func replaceClient(file string, before, after []byte) error {
 	now, err := readClient(file)
 	if err != nil {

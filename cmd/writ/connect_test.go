@@ -20,6 +20,7 @@ func TestServerText(t *testing.T) {
 	read := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := &wiring{place: &place{dir: dir}}
+		w.begin()
 		names := rapid.SliceOfNDistinct(rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-zA-Z _-]{0,40}`), rapid.Just(policy.OwnServer)), 1, 6, rapid.ID).Draw(t, "names")
 		seen := map[string]bool{}
 		text := "policy: policy.yaml\nservers:\n"

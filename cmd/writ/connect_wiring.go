@@ -57,9 +57,6 @@ func (w *wiring) begin() {
 
 // add takes one more server in. why is why it cannot be.
 func (w *wiring) add(s *clients.Server) (name, why string) {
-	if w.added == nil {
-		w.begin()
-	}
 	for _, v := range moves {
 		if _, moved := s.Env[v]; moved {
 			return "", "its environment has " + v + ", by which Writ finds its own files"
@@ -137,7 +134,7 @@ func serverText(name string, s *clients.Server) string {
 	slices.Sort(names)
 	for i, n := range names {
 		when(&b, i == 0, "    env:\n")
-		fmt.Fprintf(&b, "      %s: \"${%s}\"\n", strictjson.Quote(n), n)
+		fmt.Fprintf(&b, "      %s: %s\n", strictjson.Quote(n), strictjson.Quote("${"+n+"}"))
 	}
 	return b.String()
 }

@@ -59,7 +59,7 @@ func (w *wiring) write(before, base, after []byte, undo []clients.Undo, cat *gat
 		return err
 	}
 	if !bytes.Equal(before, after) {
-		if err := w.replace(before, after); err != nil {
+		if err := replaceClient(w.file, before, after); err != nil {
 			return err
 		}
 	}

@@ -67,11 +67,19 @@ func below(dir string, files []string) (held []string) {
 // moveThem is what to do about exposed files.
 const moveThem = "keep writ.yaml, the policy and programs in a directory no server is given, nor any above it, and the state with --state DIR; or give the server a directory of its own"
 
-// warn tells of exposed files at the start.
-func (o *files) warn(w io.Writer) {
+// warnings tell of exposed files.
+func (o *files) warnings() (all []string) {
 	for _, s := range o.servers {
 		if held := o.exposed(s); held != "" {
-			fmt.Fprintf(w, "warning: %s; %s\n", cli.Printable(held), moveThem)
+			all = append(all, "warning: "+held+"; "+moveThem)
 		}
+	}
+	return all
+}
+
+// warn tells of them at the start.
+func (o *files) warn(w io.Writer) {
+	for _, warning := range o.warnings() {
+		fmt.Fprintln(w, cli.Printable(warning))
 	}
 }

@@ -55,9 +55,9 @@ func groundCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			src, next, stop := makeSource(record, kind, pointer, limit)
-			if stop != nil {
-				return cli.Fail(cli.ExitData, cmp.Or(next, "writ ground --help"), "the source: %s", stop.Rejection.Failures[0].Need)
+			src, err := makeSource(record, kind, pointer, limit)
+			if err != nil {
+				return err
 			}
 			s, stop := claim.Ground(src, text)
 			out := grounding{OK: stop == nil, Truncated: src.Truncated()}
@@ -104,29 +104,32 @@ func (g *grounding) print(w io.Writer, limit int) {
 
 // makeSource reads the source as what it is said to be. What was left to it and
 // looks like JSON is never taken for text: a text may be quoted across what JSON
-// keeps apart. next is what to try where it is that.
-func makeSource(record []byte, kind, pointer string, limit int) (src *claim.Source, next string, stop *claim.Stop) {
-	refuse := func(next, need string) (*claim.Source, string, *claim.Stop) {
-		return nil, next, claim.StopAt(claim.StageGrounding, writ.Failure{Reason: writ.GroundSource, Need: need})
-	}
+// keeps apart.
+func makeSource(record []byte, kind, pointer string, limit int) (src *claim.Source, err error) {
+	refuse := func(next, need string) error { return cli.Fail(cli.ExitData, next, "the source: %s", need) }
+	const help = "writ ground --help"
 	isJSON := kind == "json" || pointer != ""
 	switch {
 	case kind != "auto" && kind != "json" && kind != "text":
-		return refuse("", "--as is auto, json or text")
+		return nil, refuse(help, "--as is auto, json or text")
 	case kind == "text" && pointer != "":
-		return refuse("", "--pointer belongs to a JSON source")
+		return nil, refuse(help, "--pointer belongs to a JSON source")
 	case kind == "auto" && !isJSON && looksLikeJSON(record):
 		if strictjson.Check(record, strictjson.Result) != nil {
-			return refuse("writ ground --as text --source FILE --summary FILE", "it begins as JSON does and is no strict JSON; --as text reads it as plain text")
+			return nil, refuse("writ ground --as text --source FILE --summary FILE", "it begins as JSON does and is no strict JSON; --as text reads it as plain text")
 		}
 		isJSON = true
 	}
+	var stop *claim.Stop
 	if isJSON {
 		src, stop = claim.NewSource(record, pointer, limit)
 	} else {
 		src, stop = claim.TextSource(record, limit)
 	}
-	return src, "", stop
+	if stop != nil {
+		return nil, refuse(help, stop.Rejection.Failures[0].Need)
+	}
+	return src, nil
 }
 
 // looksLikeJSON reports whether somebody may take a text for a JSON object or

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -22,11 +23,10 @@ func grownCommand() *cobra.Command {
 
 func grownList() *cobra.Command {
 	var f flags
-	var file string
 	c := f.take(&cobra.Command{
 		Use: "list", Short: "List the lines, with their numbers", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, _, err := f.grown(file)
+			p, _, err := f.grown()
 			if err != nil {
 				return err
 			}
@@ -37,13 +37,12 @@ func grownList() *cobra.Command {
 			})
 		},
 	}, "config", "json")
-	c.Flags().StringVar(&file, "policy", "", "policy `FILE`")
+	c.Flags().StringVar(&f.policy, "policy", "", "policy `FILE`")
 	return c
 }
 
 func grownRemove() *cobra.Command {
 	var f flags
-	var file string
 	c := f.take(&cobra.Command{
 		Use: "remove NUMBER", Short: "Take a line back",
 		Args: func(c *cobra.Command, args []string) error {
@@ -57,27 +56,21 @@ func grownRemove() *cobra.Command {
 			if err != nil || n < 1 {
 				return cli.Fail(cli.ExitUsage, "writ grown list", "the number of a line")
 			}
-			p, at, err := f.grown(file)
+			p, at, err := f.grown()
 			if err != nil {
 				return err
 			}
 			if n > len(p.Grown) {
 				return cli.Fail(cli.ExitData, "writ grown list", "no line has that number")
 			}
-			done, err := config.HoldGrown(c.Context(), at)
+			err = regrow(c.Context(), at, nil, n, func(was *policy.Policy) error {
+				if !was.Grown[n-1].Same(p.Grown[n-1]) {
+					return cli.Fail(cli.ExitData, "writ grown list", "another line has that number by now")
+				}
+				return nil
+			})
 			if err != nil {
-				return cli.Fail(cli.ExitIO, "", "%w", err)
-			}
-			defer done()
-			grown, err := config.Grow(at, nil, n)
-			if err != nil {
-				return config.Invalid(err)
-			}
-			if !grown.Was.Grown[n-1].Same(p.Grown[n-1]) {
-				return cli.Fail(cli.ExitData, "writ grown list", "another line has that number by now")
-			}
-			if err := replaceFile(config.GrownFile(at), grown.Text); err != nil {
-				return cli.Fail(cli.ExitIO, "", "the file cannot be written: %w", err)
+				return err
 			}
 			return f.show(c, removed{p.Grown[n-1]}, func(w io.Writer) {
 				theirs(w, "taken back: ", grownLine(p.Grown[n-1]), 0)
@@ -85,27 +78,49 @@ func grownRemove() *cobra.Command {
 			})
 		},
 	}, "config", "json")
-	c.Flags().StringVar(&file, "policy", "", "policy `FILE`")
+	c.Flags().StringVar(&f.policy, "policy", "", "policy `FILE`")
 	return c
 }
 
 // grown reads the policy that is meant, and says where it stands.
-func (f *flags) grown(file string) (*policy.Policy, string, error) {
-	if file == "" && f.config == "" {
+func (f *flags) grown() (*policy.Policy, string, error) {
+	if f.policy == "" && f.config == "" {
 		return nil, "", cli.Fail(cli.ExitUsage, "writ grown list --config writ.yaml", "--config or --policy is needed")
 	}
-	if file == "" {
+	if f.policy == "" {
 		c, p, err := config.LoadOnly(f.config, "")
 		if err != nil {
 			return nil, "", config.Invalid(err)
 		}
 		return p, c.Policy, nil
 	}
-	p, err := config.LoadPolicy(file)
+	p, err := config.LoadPolicy(f.policy)
 	if err != nil {
 		return nil, "", config.Invalid(err)
 	}
-	return p, file, nil
+	return p, f.policy, nil
+}
+
+// regrow gives a policy that no gateway of this process has in force lines more, or takes
+// the one of a number from it (from 1; 0 for none). look is shown what it was, and may
+// refuse that it changes.
+func regrow(ctx context.Context, file string, more []policy.Grown, without int, look func(was *policy.Policy) error) error {
+	done, err := config.HoldGrown(ctx, file)
+	if err != nil {
+		return cli.Fail(cli.ExitIO, "", "%w", err)
+	}
+	defer done()
+	grown, err := config.Grow(file, more, without)
+	if err != nil {
+		return config.Invalid(err)
+	}
+	if err := look(grown.Was); err != nil {
+		return err
+	}
+	if err := replaceFile(config.GrownFile(file), grown.Text); err != nil {
+		return cli.Fail(cli.ExitIO, "", "the file cannot be written: %w", err)
+	}
+	return nil
 }
 
 // grownLine says a line in words.

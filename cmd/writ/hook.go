@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -130,7 +131,7 @@ func (f *flags) hookClaudeCode(c *cobra.Command) error {
 	var gone error
 	if genuine {
 		a := &hookAsked{Host: "claude-code", Event: "stdin", Root: root, Interactive: interactive}
-		reply, gone = f.hookHanded(ctx, a, func() bool {
+		reply, gone = f.hookAt(ctx, a, onStdin, func() bool {
 			e, ok := readClaude(localdoor.Peek())
 			return !ok || e.waits()
 		})
@@ -188,7 +189,7 @@ func (f *flags) hookHost(c *cobra.Command) error {
 	clients, genuine := speaksFor()
 	token := os.Getenv(tokenVariable)
 	if genuine && token == "" {
-		reply, err := f.hookHanded(ctx, &hookAsked{Host: "host", Event: "stdin"}, func() bool {
+		reply, err := f.hookAt(ctx, &hookAsked{Host: "host", Event: "stdin"}, onStdin, func() bool {
 			event, whole := strictjson.Text(strictjson.Get(localdoor.Peek(), "event"))
 			return !whole || event == "before"
 		})
@@ -257,11 +258,9 @@ type hookGone struct{ why string }
 
 func (e *hookGone) Error() string { return e.why }
 
-// hookHanded has the gateway of the client read on standard input itself. Where the reply
-// names no event nothing was read there.
-func (f *flags) hookHanded(ctx context.Context, a *hookAsked, waits func() bool) (hookSaid, error) {
-	return f.hookAt(ctx, a, []int{0}, waits)
-}
+// onStdin is the client of a request that its gateway reads on standard input itself: that
+// says who it is. Where the reply names no event nothing was read there.
+var onStdin = []int{0}
 
 // hookAt asks the gateway of the client. waits has it look for one that just starts.
 func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits func() bool) (reply hookSaid, err error) {
@@ -301,41 +300,31 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits f
 	}
 }
 
+// postHook asks at one door. The status is 0 where the answer is none.
 func postHook(ctx context.Context, door *http.Client, a *hookAsked) (reply hookSaid, status int, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://localhost/hook", bytes.NewReader(a.encode()))
-	if err != nil {
-		return reply, 0, err
+	switch status, err = exchange(ctx, door, "POST /hook", a.Token, a.encode(), 1<<16, &reply); {
+	case err != nil && status == 0:
+		err = &hookGone{"Writ does not answer, so nothing was done. `writ status` says what runs"}
+	case err != nil:
+		status, err = 0, &hookGone{"Writ's answer cannot be read, so nothing was done"}
 	}
-	if a.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+a.Token)
-	}
-	resp, err := door.Do(req)
-	if err != nil {
-		return reply, 0, &hookGone{"Writ does not answer, so nothing was done. `writ status` says what runs"}
-	}
-	defer resp.Body.Close()
-	if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&reply) != nil {
-		return reply, 0, &hookGone{"Writ's answer cannot be read, so nothing was done"}
-	}
-	return reply, resp.StatusCode, nil
+	return reply, status, err
 }
 
 // encode writes it as readHook reads it.
 func (a *hookAsked) encode() []byte {
 	b := []byte("{}")
 	set := func(name string, v []byte) { b = strictjson.Set(b, name, v) }
-	for _, t := range []struct{ name, text string }{{"host", a.Host}, {"event", a.Event}, {"conversation", a.Conversation}, {"id", a.ID}, {"tool", a.Tool}, {"root", a.Root}, {"dir", a.Dir}, {"error", a.Failed}, {"text", a.Text}} {
-		if t.text != "" {
-			set(t.name, strictjson.Quote(strings.ToValidUTF8(t.text, "\uFFFD")))
+	texts, flags := a.members()
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if text := *texts[name]; text != "" {
+			set(name, strictjson.Quote(strings.ToValidUTF8(text, "\uFFFD")))
 		}
 	}
 	set("client", fmt.Append(nil, a.Client))
-	for _, f := range []struct {
-		name string
-		is   bool
-	}{{"prompts", a.Prompts}, {"interactive", a.Interactive}} {
-		if f.is {
-			set(f.name, []byte("true"))
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		if *flags[name] {
+			set(name, []byte("true"))
 		}
 	}
 	if a.Arguments.Exists() {

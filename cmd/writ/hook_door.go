@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +24,6 @@ import (
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/mcp/downstream"
-	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -61,14 +59,19 @@ type hookAsked struct {
 // hookLimits bound a body: a result and what is said beside it.
 var hookLimits = strictjson.Limits{Bytes: 20 << 20, Depth: 110, Leaves: 110_000, Number: 64}
 
+// members are the texts and flags of a body, by their names there.
+func (a *hookAsked) members() (texts map[string]*string, flags map[string]*bool) {
+	return map[string]*string{"host": &a.Host, "event": &a.Event, "conversation": &a.Conversation, "id": &a.ID, "tool": &a.Tool,
+		"root": &a.Root, "dir": &a.Dir, "error": &a.Failed, "text": &a.Text}, map[string]*bool{"prompts": &a.Prompts, "interactive": &a.Interactive}
+}
+
 // readHook reads a body, exactly.
 func readHook(b []byte) (a hookAsked, ok bool) {
 	v, err := strictjson.Parse(b, hookLimits)
 	if err != nil || v.Kind() != strictjson.Object {
 		return a, false
 	}
-	texts := map[string]*string{"host": &a.Host, "event": &a.Event, "conversation": &a.Conversation, "id": &a.ID, "tool": &a.Tool, "root": &a.Root, "dir": &a.Dir, "error": &a.Failed, "text": &a.Text}
-	flags := map[string]*bool{"prompts": &a.Prompts, "interactive": &a.Interactive}
+	texts, flags := a.members()
 	for name, m := range v.Members() {
 		ok := true
 		switch {
@@ -132,9 +135,7 @@ func (o *files) hookHandler(g *gateway.Gateway, client *oneClient) http.HandlerF
 		event := "" // that was read on what was handed over
 		send := func(status int, reply hookSaid) {
 			reply.Event = event
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(status)
-			json.NewEncoder(w).Encode(reply)
+			answerJSON(w, status, reply)
 		}
 		b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(hookLimits.Bytes)))
 		a, ok := readHook(b)
@@ -338,13 +339,7 @@ const hookReads = 10 * time.Second
 // started.
 func (o *files) hookMay(r *http.Request, a *hookAsked, proven bool) (int, error) {
 	if header, stated := r.Header["Authorization"]; stated {
-		switch c, ok := clientsOf(o.state).Bearer(header); {
-		case !ok:
-			return http.StatusUnauthorized, errors.New("not authenticated")
-		case !c.Role.Says():
-			return http.StatusForbidden, errors.New("the token is an agent's")
-		}
-		return 0, nil
+		return o.saysBy(header)
 	}
 	switch {
 	case proven || localdoor.Is(r.Context(), a.Client):
@@ -368,14 +363,9 @@ func (o *files) hookMay(r *http.Request, a *hookAsked, proven bool) (int, error)
 
 // otherClients are the processes of the clients whose gateways share a session.
 func otherClients(state string, but int) (pids []int) {
-	kept, _ := os.ReadDir(filepath.Join(state, statedir.SessionsDir))
-	for _, e := range kept {
-		if m := sharedFile.FindStringSubmatch(e.Name()); m != nil {
-			if pid, err := strconv.Atoi(m[1]); err == nil && pid != but {
-				if start, among := localdoor.Started(pid); start == m[2] && among == m[3] {
-					pids = append(pids, pid)
-				}
-			}
+	for _, s := range sharedIn(state) {
+		if s.pid != but && s.runs && s.here {
+			pids = append(pids, s.pid)
 		}
 	}
 	return pids

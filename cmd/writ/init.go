@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/clients"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -122,16 +121,7 @@ func (f *flags) writeConfig(servers []upstream.Config, policy string) (string, e
 	var b strings.Builder
 	b.WriteString("servers:\n")
 	for _, s := range servers {
-		fmt.Fprintf(&b, "  - name: %s\n    command: [", s.Name)
-		for i, word := range s.Command {
-			when(&b, i > 0, ", ")
-			b.Write(strictjson.Quote(word)) // a JSON string is a YAML one
-		}
-		b.WriteString("]\n")
-		when(&b, len(s.Env) > 0, "    env:\n")
-		for _, n := range slices.Sorted(maps.Keys(s.Env)) {
-			fmt.Fprintf(&b, "      %s: %s\n", strictjson.Quote(n), strictjson.Quote("${"+n+"}"))
-		}
+		b.WriteString(serverText(s.Name, &clients.Server{Command: s.Command, Env: s.Env}))
 	}
 	fmt.Fprintf(&b, "policy: %s\n\n# What only a person can let pass waits for one: writ watch, writ approve.\napprovals: true\n", strictjson.Quote(policy))
 	switch err := private.WriteOnce(configFile, []byte(b.String()), 0o600); {

@@ -14,7 +14,6 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
-	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/memoryserver"
@@ -27,7 +26,7 @@ const mostSessions = 100
 
 func learnCommand() *cobra.Command {
 	var f flags
-	var file, since string
+	var since string
 	c := f.take(&cobra.Command{
 		Use: "learn", Short: "Propose what recorded calls would need no question for, one field at a time", Args: cli.NoArgs,
 		Long: "Read what was recorded (of shadow mode too), and find which field of which tool's results the\n" +
@@ -38,7 +37,7 @@ func learnCommand() *cobra.Command {
 			"found is listed. The newest 100 sessions are read, of a log that verifies.",
 		Example: "  writ learn --config writ.yaml\n  writ learn --config writ.yaml --since 72h --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, at, err := f.grown(file)
+			p, at, err := f.grown()
 			if err != nil {
 				return err
 			}
@@ -80,7 +79,7 @@ func learnCommand() *cobra.Command {
 			return nil
 		},
 	}, "config", "state", "json")
-	c.Flags().StringVar(&file, "policy", "", "policy `FILE`")
+	c.Flags().StringVar(&f.policy, "policy", "", "policy `FILE`")
 	c.Flags().StringVar(&since, "since", "", "learn of sessions that began after `WHEN`: 72h ago, or a day, 2026-11-20")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "list what would be asked, and ask and write nothing")
 	return c
@@ -271,7 +270,7 @@ func (f *flags) askLearned(c *cobra.Command, file string, r *learn.Report) error
 		for i := range lines {
 			lines[i].By, lines[i].At = account(), time.Now().UTC().Format(time.RFC3339)
 		}
-		if err := keepLines(c.Context(), file, lines); err != nil {
+		if err := regrow(c.Context(), file, lines, 0, func(*policy.Policy) error { return nil }); err != nil {
 			return err
 		}
 		kept(out, lines)
@@ -306,21 +305,4 @@ func keepOf(f *learn.Field) approval.Keep {
 		return approval.KeepOurs
 	}
 	return approval.KeepSource
-}
-
-// keepLines has lines grow beside a policy that no gateway of this process has in force.
-func keepLines(ctx context.Context, file string, lines []policy.Grown) error {
-	done, err := config.HoldGrown(ctx, file)
-	if err != nil {
-		return cli.Fail(cli.ExitIO, "", "%w", err)
-	}
-	defer done()
-	grown, err := config.Grow(file, lines, 0)
-	if err != nil {
-		return config.Invalid(err)
-	}
-	if err := replaceFile(config.GrownFile(file), grown.Text); err != nil {
-		return cli.Fail(cli.ExitIO, "", "the file cannot be written: %w", err)
-	}
-	return nil
 }

@@ -34,7 +34,7 @@ const clientSecret = "WRIT_CLIENT_SECRET"
 
 func loginCommand() *cobra.Command {
 	var f flags
-	var at string
+	var given string
 	var o login.Options
 	var open bool
 	c := f.take(&cobra.Command{
@@ -43,12 +43,9 @@ func loginCommand() *cobra.Command {
 			"it. What its authorization server gives is kept sealed in the state directory, and signs every\n" +
 			"request to that URL in from then on, in gateways that run already too. writ logout forgets it.",
 		Example: "  writ login linear --config writ.yaml\n  writ login linear --url https://mcp.linear.app/mcp",
-		RunE: func(c *cobra.Command, args []string) error {
-			state, err := stateDir(f.state)
+		RunE: f.inState(func(c *cobra.Command, state string, args []string) error {
+			at, err := f.hosted(args[0], given)
 			if err != nil {
-				return err
-			}
-			if at, err = f.hosted(args[0], at); err != nil {
 				return err
 			}
 			to, _ := url.Parse(at)
@@ -75,9 +72,9 @@ func loginCommand() *cobra.Command {
 					fmt.Fprintf(w, "Signed in to %s.\n", args[0])
 				}
 			})
-		},
+		}),
 	}, "state", "config", "json")
-	c.Flags().StringVar(&at, "url", "", "the server's `URL`, where no configuration names it yet")
+	c.Flags().StringVar(&given, "url", "", "the server's `URL`, where no configuration names it yet")
 	c.Flags().StringVar(&o.Client, "client", "", "client `ID` that the authorization server gave; its secret, if any, is read from "+clientSecret)
 	c.Flags().IntVar(&o.Port, "port", 0, "`PORT` of 127.0.0.1 that the browser comes back to (default: any)")
 	c.Flags().BoolVar(&open, "open", false, "open the page in the browser")
@@ -96,11 +93,7 @@ func logoutCommand() *cobra.Command {
 		Use: "logout SERVER", Short: "Forget the login at a server", Args: exactly(1, "SERVER"),
 		Long: "Forget the login at a server: no request bears it any more, of gateways that run neither. Its\n" +
 			"authorization server is not told; there what it gave ends when it says, or where you end it.",
-		RunE: func(c *cobra.Command, args []string) error {
-			state, err := stateDir(f.state)
-			if err != nil {
-				return err
-			}
+		RunE: f.inState(func(c *cobra.Command, state string, args []string) error {
 			if !config.ServerName.MatchString(args[0]) {
 				return cli.Fail(cli.ExitUsage, "writ logout --help", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 			}
@@ -110,7 +103,7 @@ func logoutCommand() *cobra.Command {
 				return cli.Fail(cli.ExitIO, "", "%w", err)
 			}
 			return f.show(c, signedIn{Server: args[0]}, func(w io.Writer) { fmt.Fprintf(w, "The login at %s is forgotten.\n", args[0]) })
-		},
+		}),
 	}, "state", "json")
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -82,17 +81,8 @@ func (r *reloaded) print(w io.Writer) {
 func reloadAt(ctx context.Context, door *http.Client) (r reloaded, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://localhost/reload", nil)
-	if err != nil {
+	if _, err := exchange(ctx, door, "POST /reload", "", nil, 1<<20, &r); err != nil {
 		return r, err
-	}
-	resp, err := door.Do(req)
-	if err != nil {
-		return r, cli.Fail(cli.ExitIO, "writ serve", "the gateway does not answer")
-	}
-	defer resp.Body.Close()
-	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&r) != nil {
-		return r, cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read")
 	}
 	if r.Error != "" {
 		return r, cli.Fail(cli.ExitConfig, cli.OneLine(cmp.Or(r.Try, "writ check"), 200), "nothing was changed: %s", cli.Printable(r.Error))
@@ -126,12 +116,7 @@ func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, e
 		return out, err
 	}
 	o.now = next
-	for _, s := range next.servers {
-		if held := next.exposed(s); held != "" {
-			out.Warnings = append(out.Warnings, "warning: "+held+"; "+moveThem)
-		}
-	}
-	out.Policy, out.Started, out.Restarted, out.Ended = fmt.Sprintf("%x", next.policy.Digest), did.Started, did.Restarted, did.Ended
+	out.Policy, out.Warnings, out.Started, out.Restarted, out.Ended = fmt.Sprintf("%x", next.policy.Digest), next.warnings(), did.Started, did.Restarted, did.Ended
 	return out, nil
 }
 
@@ -216,8 +201,6 @@ func (o *files) reloadHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc
 				out.Try = e.Hint
 			}
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		json.NewEncoder(w).Encode(out)
+		answerJSON(w, status, out)
 	}
 }

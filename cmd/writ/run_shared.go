@@ -86,33 +86,47 @@ func sharedSession(ctx context.Context, state string, g *gateway.Gateway, princi
 
 var sharedFile = regexp.MustCompile(`^client-([0-9]{1,10})-([0-9]{1,20})-([0-9a-f]{12})$`)
 
-// endShared closes the sessions of clients that have ended. One that cannot be closed
-// lapses.
-func endShared(ctx context.Context, state string, g *gateway.Gateway, principal string) {
+// shared is a session that the gateways of a client share, as it is kept.
+type shared struct {
+	name string
+	pid  int  // of the client
+	runs bool // it has not ended
+	here bool // it is, or was, in this container
+}
+
+// sharedIn are those of a state directory.
+func sharedIn(state string) (all []shared) {
 	kept, _ := os.ReadDir(filepath.Join(state, statedir.SessionsDir))
 	for _, e := range kept {
 		m := sharedFile.FindStringSubmatch(e.Name())
 		if m == nil {
 			continue
 		}
-		pid, err := strconv.Atoi(m[1])
-		if err != nil {
+		if pid, err := strconv.Atoi(m[1]); err == nil {
+			start, among := localdoor.Started(pid)
+			all = append(all, shared{e.Name(), pid, start == m[2], among == m[3]})
+		}
+	}
+	return all
+}
+
+// endShared closes the sessions of clients that have ended. One that cannot be closed
+// lapses.
+func endShared(ctx context.Context, state string, g *gateway.Gateway, principal string) {
+	for _, kept := range sharedIn(state) {
+		if kept.runs {
 			continue
 		}
-		start, among := localdoor.Started(pid)
-		if start == m[2] {
-			continue
-		}
-		secret, err := readSession(state, e.Name())
+		secret, err := readSession(state, kept.name)
 		if err != nil || secret == "" {
 			continue
 		}
 		s, err := g.FindSession(ctx, principal, secret)
-		if err == nil && among != m[3] || err != nil && !errors.Is(err, downstream.ErrNoSession) {
+		if err == nil && !kept.here || err != nil && !errors.Is(err, downstream.ErrNoSession) {
 			continue // of another container, where its client may live
 		}
 		// Who removes the file closes the session.
-		if os.Remove(filepath.Join(state, statedir.SessionsDir, e.Name())) == nil && err == nil {
+		if os.Remove(filepath.Join(state, statedir.SessionsDir, kept.name)) == nil && err == nil {
 			_ = g.CloseSession(ctx, s)
 		}
 	}

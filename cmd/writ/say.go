@@ -71,11 +71,7 @@ type said struct {
 // them, with its status.
 func sayHandler(g *gateway.Gateway, client *oneClient, may func(*http.Request) (status int, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		send := func(status int, reply said) {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(status)
-			json.NewEncoder(w).Encode(reply)
-		}
+		send := func(status int, reply said) { answerJSON(w, status, reply) }
 		if status, err := may(r); err != nil {
 			send(status, said{Error: err.Error()})
 			return
@@ -142,14 +138,19 @@ func (o *files) saying(from ...int) func(*http.Request) (int, error) {
 		if !stated {
 			return http.StatusForbidden, localdoor.Apart(r.Context(), from...)
 		}
-		switch c, ok := clientsOf(o.state).Bearer(header); {
-		case !ok:
-			return http.StatusUnauthorized, errors.New("not authenticated")
-		case !c.Role.Says():
-			return http.StatusForbidden, errors.New("the token is an agent's")
-		}
-		return 0, nil
+		return o.saysBy(header)
 	}
+}
+
+// saysBy refuses who shows a token that is not of a client whose role says so.
+func (o *files) saysBy(header []string) (int, error) {
+	switch c, ok := clientsOf(o.state).Bearer(header); {
+	case !ok:
+		return http.StatusUnauthorized, errors.New("not authenticated")
+	case !c.Role.Says():
+		return http.StatusForbidden, errors.New("the token is an agent's")
+	}
+	return 0, nil
 }
 
 // tokenVariable names the environment variable in which a host gives the commands it
@@ -202,20 +203,11 @@ func (f *flags) sayTo(ctx context.Context, pid int, text string) (all []said, er
 
 // post says it at one gateway.
 func post(ctx context.Context, door *http.Client, body []byte) (reply said, status int, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://localhost/say", bytes.NewReader(body))
-	if err != nil {
-		return reply, 0, err
+	switch status, err = exchange(ctx, door, "POST /say", os.Getenv(tokenVariable), body, 1<<16, &reply); {
+	case err != nil && status == 0:
+		err = cli.Fail(cli.ExitIO, "writ session list", "a gateway does not answer")
+	case err != nil:
+		err = cli.Fail(cli.ExitIO, "", "a gateway's answer cannot be read")
 	}
-	if token := os.Getenv(tokenVariable); token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := door.Do(req)
-	if err != nil {
-		return reply, 0, cli.Fail(cli.ExitIO, "writ session list", "a gateway does not answer")
-	}
-	defer resp.Body.Close()
-	if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&reply) != nil {
-		return reply, 0, cli.Fail(cli.ExitIO, "", "a gateway's answer cannot be read")
-	}
-	return reply, resp.StatusCode, nil
+	return reply, status, err
 }

@@ -24,9 +24,6 @@ import (
 const (
 	defaultListen     = "127.0.0.1:8700"
 	exampleServerName = "example-server"
-	// loopback is the principal of whoever reaches a loopback address and shows no
-	// token: among them the session's secret alone tells clients apart.
-	loopback = "loopback"
 )
 
 func exampleServerCommand() *cobra.Command {
@@ -189,13 +186,4 @@ func announce(state, url string, h http.Handler, stderr io.Writer) (forget func(
 			srv.Close()
 		}
 	}
-}
-
-// gateways are those that run on the state directory, the one started last first.
-func gateways(state string) ([]*localdoor.Gateway, error) {
-	all, err := localdoor.Find(state)
-	if err != nil {
-		return nil, exposed(err, "the running gateways cannot be read")
-	}
-	return all, nil
 }

@@ -53,12 +53,8 @@ func sessionNew() *cobra.Command {
 			"is better given what --header prints. Either goes to whoever listens at that address:\n" +
 			"use it while the gateway runs.",
 		Args: between(0, 1, "at most one name"),
-		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := stateDir(f.state)
-			if err != nil {
-				return err
-			}
-			whose := loopback
+		RunE: f.inState(func(c *cobra.Command, dir string, args []string) error {
+			whose, err := downstream.Loopback, error(nil)
 			if client != "" {
 				if len(args) > 0 {
 					return cli.Fail(cli.ExitUsage, "writ session new --client NAME", "what is kept under a name is for writ call, which is no registered client")
@@ -102,7 +98,7 @@ func sessionNew() *cobra.Command {
 					fmt.Fprintln(w, m.Endpoint)
 				}
 			})
-		},
+		}),
 	}, "state", "json")
 	c.Flags().StringVar(&client, "client", "", "for the registered client `NAME` alone (writ client add)")
 	c.Flags().BoolVar(&header, "header", false, "print the address and the header field that carries the session, a line each")
@@ -127,13 +123,9 @@ func sessionSay() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: f.inState(func(c *cobra.Command, dir string, args []string) error {
 			if client != 0 {
 				args = append([]string{""}, args...)
-			}
-			dir, err := stateDir(f.state)
-			if err != nil {
-				return err
 			}
 			if screenFile == "default" {
 				screenFile = config.BuiltInScreen
@@ -168,7 +160,7 @@ func sessionSay() *cobra.Command {
 				}
 				return f.showSaid(c, []said{{Evidence: id}}, nil)
 			})
-		},
+		}),
 	}, "state", "json")
 	c.Flags().IntVar(&client, "pid", 0, "the sessions of the client with this process `ID`")
 	c.Flags().StringVar(&screenFile, "screen", "", "input policy `FILE`, or default: a turn that matches halts the session")
@@ -225,7 +217,7 @@ func inSession(ctx context.Context, dir, name string, input *screen.Screen, work
 	if byID {
 		s, err = g.SessionNamed(ctx, name)
 	} else {
-		s, err = g.FindSession(ctx, loopback, secret)
+		s, err = g.FindSession(ctx, downstream.Loopback, secret)
 	}
 	switch {
 	case byID && errors.Is(err, downstream.ErrNoSession):
@@ -253,18 +245,14 @@ func sessionReopen() *cobra.Command {
 			"them (writ audit show) lifts that; the record says so. A session is named as it is kept, or by its\n" +
 			"public id (writ session list), also that of a writ run.",
 		Args: oneSession,
-		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := stateDir(f.state)
-			if err != nil {
-				return err
-			}
+		RunE: f.inState(func(c *cobra.Command, dir string, args []string) error {
 			return inSession(c.Context(), dir, args[0], nil, func(g *gateway.Gateway, s downstream.Session) error {
 				if err := g.Reopen(c.Context(), s); err != nil {
 					return cli.Fail(cli.ExitIO, "writ audit verify", "it could not be recorded: %w", err)
 				}
 				return f.showSession(c, "reopened", s.PublicID())
 			})
-		},
+		}),
 	}, "state", "json")
 }
 

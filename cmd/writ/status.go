@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -128,7 +127,7 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 			out.Notes = append(out.Notes, err.Error())
 			continue
 		}
-		out.Gateways = append(out.Gateways, *g)
+		out.Gateways = append(out.Gateways, g)
 	}
 	if dir, err := existingState(f.state); err == nil && len(configs) > 0 {
 		if out.Asked, err = mostAskedOf(ctx, dir, configs); err != nil {
@@ -140,21 +139,14 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 }
 
 // statusAt asks a gateway.
-func statusAt(ctx context.Context, door *http.Client) (*gatewayStatus, error) {
+func statusAt(ctx context.Context, door *http.Client) (g gatewayStatus, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://localhost/status", nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := door.Do(req)
-	if err != nil {
-		return nil, errors.New("a gateway runs and does not answer")
-	}
-	defer resp.Body.Close()
-	g := &gatewayStatus{}
-	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(g) != nil {
-		return nil, errors.New("a gateway's answer cannot be read")
+	switch status, err := exchange(ctx, door, "GET /status", "", nil, 1<<20, &g); {
+	case err != nil && status == 0:
+		return g, errors.New("a gateway runs and does not answer")
+	case err != nil:
+		return g, errors.New("a gateway's answer cannot be read")
 	}
 	return g, nil
 }
@@ -175,8 +167,7 @@ func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.Handle
 				}
 			}
 		}
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(s)
+		answerJSON(w, http.StatusOK, s)
 	}
 }
 

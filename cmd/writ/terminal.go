@@ -9,8 +9,6 @@ import (
 	"os/user"
 	"sync"
 
-	"golang.org/x/term"
-
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
@@ -27,11 +25,10 @@ type terminal struct {
 // ownTerminal returns the command's own terminal, nil where nobody types at one and
 // sees what is shown: no pipe, file or program is ever asked.
 func ownTerminal(in io.Reader, out io.Writer) *terminal {
-	f, ok := in.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || !cli.Terminal(out) || !canWait {
-		return nil
+	if f, ok := typist(in); ok && cli.Terminal(out) && canWait {
+		return &terminal{in: f, out: out}
 	}
-	return &terminal{in: f, out: out}
+	return nil
 }
 
 // ask shows a question and reads the answer, as long as the context lasts.

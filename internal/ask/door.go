@@ -43,10 +43,11 @@ func Allow(p *policy.Policy, only []string) []claim.Allowed {
 
 func (d *gatewayDoor) Session() string { return d.session.PublicID() }
 
-func (d *gatewayDoor) request(method string, params []byte) *downstream.Request {
+// Request is a request of a program's own user in one of his sessions, by no client.
+func Request(s downstream.Session, method string, params []byte) *downstream.Request {
 	return &downstream.Request{
 		Method: method, Params: strictjson.Of(params), ID: []byte("1"), Era: downstream.Modern, Version: downstream.Version20260728,
-		Principal: downstream.Loopback, Session: d.session, ClientCapabilities: strictjson.Make(), Peer: gateway.NoPeer,
+		Principal: downstream.Loopback, Session: s, ClientCapabilities: strictjson.Make(), Peer: gateway.NoPeer,
 	}
 }
 
@@ -64,7 +65,7 @@ func (d *gatewayDoor) Discover(ctx context.Context) (*Listing, error) {
 		out.Failed = append(out.Failed, name)
 	}
 	slices.Sort(out.Failed)
-	reply := d.g.Handle(ctx, d.request("tools/list", nil))
+	reply := d.g.Handle(ctx, Request(d.session, "tools/list", nil))
 	if reply.Err != nil {
 		return nil, reply.Err
 	}
@@ -101,7 +102,7 @@ func (d *gatewayDoor) Turn(ctx context.Context, text string) (string, error) {
 func (d *gatewayDoor) Call(ctx context.Context, tool Listed, args []byte) (*Reply, error) {
 	params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(tool.Public))
 	params = strictjson.Set(params, "arguments", args)
-	return readReply(d.g.Handle(ctx, d.request("tools/call", params))), nil
+	return readReply(d.g.Handle(ctx, Request(d.session, "tools/call", params))), nil
 }
 
 // readReply tells the gateway's own words from a server's. A refusal of the
