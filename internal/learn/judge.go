@@ -48,18 +48,8 @@ type Result struct {
 	Gate gate.Result
 }
 
-// Judged says what becomes of a call.
-type Judged uint8
-
-// What may: it is refused for good, waits for a person, or passes.
-const (
-	Refuses Judged = iota
-	Asks
-	Passes
-)
-
 // seen is told of each call that was judged.
-type seen func(step int, c *Call, in *gate.Input, d *gate.Decision)
+type seen func(step int, in *gate.Input, d *gate.Decision)
 
 // decide is the one place that has a call judged.
 func decide(in gate.Input) gate.Decision { return gate.Decide(in) }
@@ -118,9 +108,9 @@ func (r *rules) again(s *Session, at *standing, tell seen) (n Count, session *ga
 			in := step.Call.Input
 			in.Policy, in.Catalogue, in.Session, in.Asked, in.Shadow = r.policy, r.catalogue(step.Call.Definitions), session, gate.NotAsked, false
 			d := decide(in)
-			n.add(judged(&d))
+			n.add(&d)
 			if tell != nil {
-				tell(i, step.Call, &in, &d)
+				tell(i, &in, &d)
 			}
 			if ask := d.Ask(); ask != nil && step.Call.Made {
 				session.Commit(session.Approve(session.Next(), gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: true, By: "a replay", Label: writ.User, At: in.Time}))
@@ -146,16 +136,6 @@ func (r *rules) again(s *Session, at *standing, tell seen) (n Count, session *ga
 	return n, session
 }
 
-func judged(d *gate.Decision) Judged {
-	switch {
-	case d.Allowed():
-		return Passes
-	case d.Ask() != nil:
-		return Asks
-	}
-	return Refuses
-}
-
 // Count is what becomes of calls.
 type Count struct {
 	Passed  int `json:"passed"`
@@ -163,11 +143,11 @@ type Count struct {
 	Refused int `json:"refused"`
 }
 
-func (n *Count) add(j Judged) {
-	switch j {
-	case Passes:
+func (n *Count) add(d *gate.Decision) {
+	switch {
+	case d.Allowed():
 		n.Passed++
-	case Asks:
+	case d.Ask() != nil:
 		n.Asked++
 	default:
 		n.Refused++

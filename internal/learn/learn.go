@@ -157,16 +157,16 @@ func From(p *policy.Policy, sessions []*Session) *Report {
 	for _, s := range sessions {
 		t := newTrail()
 		upTo := 0
-		before, _ := now.again(s, nil, func(i int, c *Call, in *gate.Input, d *gate.Decision) {
+		before, _ := now.again(s, nil, func(i int, in *gate.Input, d *gate.Decision) {
 			for ; upTo < i; upTo++ {
 				t.step(s, upTo, p)
 			}
 			name := in.Call.Server + "/" + in.Call.Tool
-			if j := judged(d); j != Passes {
+			if !d.Allowed() {
 				if tools[name] == nil {
 					tools[name] = &Tool{Tool: name}
 				}
-				tools[name].add(j)
+				tools[name].add(d)
 			}
 			all.call(t, in, d)
 		})
@@ -358,7 +358,7 @@ func (n *Trial) controls(p *policy.Policy, fields []Field, sessions []*Session) 
 	for _, s := range sessions {
 		t := newTrail()
 		upTo := 0
-		rules.again(s, nil, func(i int, c *Call, in *gate.Input, d *gate.Decision) {
+		rules.again(s, nil, func(i int, in *gate.Input, d *gate.Decision) {
 			for ; upTo < i; upTo++ {
 				t.step(s, upTo, p)
 			}
