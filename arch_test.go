@@ -462,7 +462,7 @@ var doors = []door{
 	{"audit", "Store", "AppendUnsynced", []string{"internal/gateway.sessions.append"}},
 	// Two places speak to a running gateway of the state directory, over the door
 	// that proves it: to call, and to answer what waits.
-	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.flags.through", "cmd/writ.flags.reach"}},
+	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.through", "cmd/writ.flags.reach"}},
 	{"internal/gateway/localdoor", "Gateway", "Handing", []string{"cmd/writ.flags.reach"}},
 	// What a client itself says is read in one place, on the socket that it made.
 	{"internal/gateway/localdoor", "", "HandedBy", []string{"cmd/writ.files.hookHandler"}},

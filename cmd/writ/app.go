@@ -122,15 +122,24 @@ func (f *flags) readConfig() (*files, error) {
 	if f.config == "" {
 		return out, out.loadExample()
 	}
-	cfg, p, err := f.loadConfig()
+	var cfg *config.Config
+	var p *policy.Policy
+	if f.only == "" {
+		cfg, p, err = config.Load(f.config)
+	} else {
+		cfg, p, err = config.LoadOnly(f.config, f.only)
+	}
 	if err != nil {
-		return nil, err
+		return nil, config.Invalid(err)
 	}
 	out.policy, out.shadow, out.asks, out.file, out.ask, out.caps = p, cfg.Shadow || f.shadow, cfg.Approvals, cfg.Policy, cfg.Ask, cfg.Caps()
 	for _, s := range cfg.Servers {
 		if f.only == "" || f.only == s.Name {
 			out.servers = append(out.servers, s.Upstream())
 		}
+	}
+	if f.only != "" && len(out.servers) == 0 {
+		return nil, cli.Fail(cli.ExitConfig, "writ check --config FILE", "the configuration has no server of that name")
 	}
 	if out.screen, err = config.ReadScreen(cfg.Screen); err != nil {
 		return nil, err

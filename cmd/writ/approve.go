@@ -33,12 +33,9 @@ func approveCommand() *cobra.Command {
 			"once, for ten minutes. From now on, where that is offered, is a yes that grows the policy by lines\n" +
 			"that writ grown lists and takes back. Answer from a terminal of your own: a process that the agent or a\n" +
 			"server started is not heard. writ watch shows each question as it comes.",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 || yes && no || (yes || no) && len(args) == 0 || keep != "" && !yes {
-				return cli.Fail(cli.ExitUsage, "writ approve --help", "at most one id, and with it --yes or --no; --keep goes with --yes")
-			}
-			return nil
-		},
+		Args: needs("", "at most one id, and with it --yes or --no; --keep goes with --yes", func(args []string) bool {
+			return len(args) <= 1 && !(yes && no) && !((yes || no) && len(args) == 0) && (keep == "" || yes)
+		}),
 		RunE: func(c *cobra.Command, args []string) error {
 			waiting, err := f.waiting(c.Context())
 			if err != nil {
@@ -139,7 +136,6 @@ func questions(ctx context.Context, door *http.Client, query string, each func([
 	}
 }
 
-// settle shows a question, reads the answer and gives it.
 func (w *waiting) settle(ctx context.Context, in *lines, out io.Writer) error {
 	a, err := in.answer(out, &w.Shown)
 	if err == nil {
@@ -309,7 +305,7 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 		fmt.Fprintln(out, why)
 		for _, g := range o.Lines {
 			theirs(out, "  ", grownLine(g), 0)
-			theirs(out, "      ", grownText(g), 0)
+			theirs(out, "      ", approval.Line(g), 0)
 		}
 		if server, _, _ := strings.Cut(string(o.Lines[0].From), "/"); o.Keep == approval.KeepOurs && server == q.Server {
 			fmt.Fprintf(out, "A call that sends %s words of the agent's beside it makes later sessions ask again, until you looked at what\n"+
@@ -324,7 +320,6 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 	return "", nil
 }
 
-// watch shows questions as they come and answers them.
 func (f *flags) watch(c *cobra.Command) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()

@@ -253,6 +253,34 @@ func (a *asking) print(x *ask.Answer) {
 	fmt.Fprintf(a.out, "run %s\n", x.Run)
 }
 
+// shownLength bounds, in characters, what is shown of one text; --json has all.
+const shownLength = 2000
+
+// authors say whose words a text is.
+var authors = map[string]string{
+	ask.ByModel: "the model", ask.ByRules: "a rule", ask.ByPlan: "the plan", ask.ByServer: "the server", ask.ByPolicy: "the input policy",
+}
+
+// printItem shows a statement: its quote first, in its sentence, then what who
+// says of it, and what of that the quote does not say.
+func printItem(w io.Writer, who string, i ask.Item) {
+	const indent = "    "
+	theirs(w, "- quote checked: ", i.Quote, shownLength)
+	if i.Within != "" {
+		theirs(w, indent+"where it stands: ", i.Within, shownLength)
+	}
+	theirs(w, fmt.Sprintf("%sbytes %d-%d of %s ", indent, i.From, i.To, i.Evidence), i.Pointer, 200)
+	theirs(w, indent+who+" says: ", strings.Join(strings.Fields(i.Text), " "), shownLength)
+	for _, m := range []struct {
+		label string
+		words []string
+	}{{"not in the quote: ", i.NotInQuote}, {"left out of what it quotes: ", i.LeftOut}} {
+		if len(m.words) > 0 {
+			theirs(w, indent+coloured(w, "33", m.label), `"`+strings.Join(m.words, `", "`)+`"`, shownLength)
+		}
+	}
+}
+
 // gateNames say what a gate is to somebody who has not read the documents.
 var gateNames = map[claim.Stage]string{
 	claim.StagePolicyGate: "the input policy; no server was started or asked", claim.StageDiscovery: "live discovery",

@@ -28,7 +28,6 @@ func auditCommand() *cobra.Command {
 	return group("audit", "Check and explain what was decided", "", auditVerify(), auditShow(), auditExport())
 }
 
-// verifyReport is the JSON form of `writ audit verify`.
 type verifyReport struct {
 	OK bool `json:"ok"`
 	*audit.Report

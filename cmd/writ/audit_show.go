@@ -136,7 +136,6 @@ func decisions(ctx context.Context, st *sqlite.Store, session string) ([]shownDe
 	return all, nil
 }
 
-// explained is what writ audit show prints of one decision.
 type explained struct {
 	shownDecision
 	Explanation []string        `json:"explanation"`

@@ -62,7 +62,6 @@ func callCommand() *cobra.Command {
 	return c
 }
 
-// callParams are the parameters of a tools/call.
 func callParams(tool string, arguments []byte) []byte {
 	params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(tool))
 	return strictjson.Set(params, "arguments", arguments)

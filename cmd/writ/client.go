@@ -125,7 +125,7 @@ func (f *flags) connect(ctx context.Context, name string, own *terminal, stderr 
 			if slices.ContainsFunc(all, func(other *localdoor.Gateway) bool { return other != g && other.Listens() }) {
 				fmt.Fprintf(stderr, "writ: several gateways run on this state directory; this is for the one at %s\n", g.URL)
 			}
-			return f.through(ctx, g, state, name)
+			return through(ctx, g, state, name)
 		}
 	}
 	o, err := f.load()
@@ -158,7 +158,7 @@ func (o *files) here(ctx context.Context, name string, log *slog.Logger) (*local
 }
 
 // through makes calls through a running gateway's local door.
-func (f *flags) through(ctx context.Context, g *localdoor.Gateway, state, name string) (caller, error) {
+func through(ctx context.Context, g *localdoor.Gateway, state, name string) (caller, error) {
 	client, err := g.Client(10 * time.Minute)
 	if err != nil {
 		return nil, cli.Fail(cli.ExitIO, "", "%w", err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,6 @@ func clientCommand() *cobra.Command {
 		clientAdd(), clientList(), clientRemove())
 }
 
-// clientsOf are the clients registered in a state directory.
 func clientsOf(state string) principal.Clients {
 	return principal.In(filepath.Join(state, statedir.ClientsDir))
 }
@@ -44,9 +44,9 @@ func clientAdd() *cobra.Command {
 		Example: "  writ client add desktop --role person",
 		Args:    exactly(1, "the client's name"),
 		RunE: f.inState(func(c *cobra.Command, dir string, args []string) error {
-			r, err := parseRole(role)
-			if err != nil {
-				return err
+			r := principal.Role(role)
+			if !slices.Contains(principal.Roles, r) {
+				return cli.Fail(cli.ExitUsage, "writ client add --help", "--role is agent, person or operator")
 			}
 			if !principal.Name.MatchString(args[0]) {
 				return cli.Fail(cli.ExitUsage, "writ client add desktop --role person", "a client's name has 1 to 32 of a-z, 0-9, ., _ and -")
@@ -67,17 +67,6 @@ func clientAdd() *cobra.Command {
 	return c
 }
 
-// parseRole reads a role that was given.
-func parseRole(s string) (principal.Role, error) {
-	for _, r := range principal.Roles {
-		if s == string(r) {
-			return r, nil
-		}
-	}
-	return "", cli.Fail(cli.ExitUsage, "writ client add --help", "--role is agent, person or operator")
-}
-
-// addedClient is what writ client add prints.
 type addedClient struct {
 	Name  string         `json:"name"`
 	Role  principal.Role `json:"role"`

@@ -111,9 +111,15 @@ func group(use, short, long string, subs ...*cobra.Command) *cobra.Command {
 
 // between refuses another number of arguments; what says which are needed.
 func between(least, most int, what string) cobra.PositionalArgs {
+	return needs("", what, func(args []string) bool { return len(args) >= least && len(args) <= most })
+}
+
+// needs refuses other arguments; what says which are needed, and next what to try, "" for
+// the command's help.
+func needs(next, what string, are func(args []string) bool) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return cli.Fail(cli.ExitUsage, c.CommandPath()+" --help", "%s", what)
+		if !are(args) {
+			return cli.Fail(cli.ExitUsage, cmp.Or(next, c.CommandPath()+" --help"), "%s", what)
 		}
 		return nil
 	}
@@ -212,7 +218,6 @@ func typist(in io.Reader) (*os.File, bool) {
 	return f, ok && term.IsTerminal(int(f.Fd()))
 }
 
-// agreed asks a question and reports whether the answer is yes.
 func agreed(in *bufio.Reader, out io.Writer, question string) bool {
 	fmt.Fprintf(out, "%s [y/N] ", question)
 	answer, _ := in.ReadString('\n')

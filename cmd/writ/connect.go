@@ -51,9 +51,8 @@ type connectServer struct {
 
 func connectCommand() *cobra.Command {
 	var f flags
-	var of scope
 	var yes, move bool
-	c := f.take(&cobra.Command{
+	c := f.ofClient(&cobra.Command{
 		Use:   "connect CLIENT | FILE",
 		Short: "Put Writ in front of the servers that a client starts",
 		Long: "Put Writ in front of each server that a client starts: its command and arguments go to a\n" +
@@ -68,58 +67,45 @@ func connectCommand() *cobra.Command {
 			"mcp.json. The client's file is changed after a look at the change, and a copy of it is\n" +
 			"kept; writ disconnect puts it back. Start the client anew afterwards.",
 		Example: "  writ connect claude-code\n  writ connect cursor --dry-run\n  writ connect vscode --project .",
-		Args:    exactly(1, "a client: "+clientNames()+", or the path of its file"), ValidArgsFunction: completeClients,
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := f.findPlace(args[0], of, yes)
-			if err != nil {
-				return err
-			}
-			return f.connectClient(c, p, yes, move)
-		},
-	}, "state", "json")
-	connectFlags(c, &f, &of, &yes)
+	}, &yes, func(c *cobra.Command, p *place) error { return f.connectClient(c, p, yes, move) })
+	f.take(c, "state")
 	c.Flags().BoolVar(&move, "move-credentials", false, "seal the credentials in the file, without asking for that")
 	return c
 }
 
 func disconnectCommand() *cobra.Command {
 	var f flags
-	var of scope
 	var yes bool
-	c := f.take(&cobra.Command{
+	return f.ofClient(&cobra.Command{
 		Use:   "disconnect CLIENT | FILE",
 		Short: "Have a client start its servers itself again",
 		Long: "Undo writ connect: each entry that is still as it was written gets its own command back, to\n" +
 			"the byte. What was changed since is named and left alone, and so is all else in the file.\n" +
 			"writ.yaml and the policy are kept.",
-		Args: exactly(1, "a client: "+clientNames()+", or the path of its file"), ValidArgsFunction: completeClients,
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := f.findPlace(args[0], of, yes)
-			if err != nil {
-				return err
-			}
-			return f.disconnectClient(c, p, yes)
-		},
-	}, "json")
-	connectFlags(c, &f, &of, &yes)
-	return c
+	}, &yes, func(c *cobra.Command, p *place) error { return f.disconnectClient(c, p, yes) })
 }
 
-func connectFlags(c *cobra.Command, f *flags, of *scope, yes *bool) {
+// ofClient is a command that changes the file of a client, and asks unless it is told not
+// to: only where what it asks about is seen.
+func (f *flags) ofClient(c *cobra.Command, yes *bool, run func(c *cobra.Command, p *place) error) *cobra.Command {
+	var of scope
+	c.Args, c.ValidArgsFunction = exactly(1, "a client: "+clientNames()+", or the path of its file"), completeClients
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if f.json && !*yes && !f.dry {
+			return cli.Fail(cli.ExitUsage, "the same command with --dry-run", "with --json nobody is asked: --dry-run or --yes is needed")
+		}
+		p, err := findPlace(args[0], of)
+		if err != nil {
+			return err
+		}
+		return run(c, p)
+	}
 	c.Flags().StringVar(&of.project, "project", "", "the client's file in the project `DIR`, not the user's own")
 	c.Flags().StringVar(&of.local, "local", "", "the servers that the user's own file has for `DIR` alone (claude-code)")
 	c.MarkFlagsMutuallyExclusive("project", "local")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "show the change, and start and write nothing")
 	c.Flags().BoolVar(yes, "yes", false, "do not ask")
-}
-
-// findPlace is findPlace of a command that asks, unless it is told not to, where what
-// it asks about is seen.
-func (f *flags) findPlace(arg string, of scope, yes bool) (*place, error) {
-	if f.json && !yes && !f.dry {
-		return nil, cli.Fail(cli.ExitUsage, "the same command with --dry-run", "with --json nobody is asked: --dry-run or --yes is needed")
-	}
-	return findPlace(arg, of)
+	return f.take(c, "json")
 }
 
 // completeClients completes a client's name, or the path of a file.
@@ -194,12 +180,15 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 	if w.hooks, w.hosts, err = p.planHooks(rep, self, state); err != nil {
 		return err
 	}
-	moving := w.movable(all)
-	if rep.Movable = moving.String(); len(probes) == 0 && w.hooks == nil && !(move && len(moving) > 0) {
+	unchanged := func(why string) error {
 		return f.show(c, rep, func(out io.Writer) {
 			rep.print(out, p)
-			fmt.Fprintln(out, "Nothing to do.")
+			fmt.Fprintln(out, why)
 		})
+	}
+	moving := w.movable(all)
+	if rep.Movable = moving.String(); len(probes) == 0 && w.hooks == nil && !(move && len(moving) > 0) {
+		return unchanged("Nothing to do.")
 	}
 	if p.project && !f.dry {
 		// Whoever wrote the project chose these commands.
@@ -216,10 +205,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 			return err
 		}
 		if len(w.added) == 0 && (len(probes) > 0 || w.hooks == nil) && !(move && len(moving) > 0) {
-			return f.show(c, rep, func(out io.Writer) {
-				rep.print(out, p)
-				fmt.Fprintln(out, "Nothing was changed: none of these servers can be reached.")
-			})
+			return unchanged("Nothing was changed: none of these servers can be reached.")
 		}
 	}
 	base := before

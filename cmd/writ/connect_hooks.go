@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/internal/cli"
@@ -36,11 +37,7 @@ func (p *place) planHooks(rep *connectReport, self string, state []string) (_ *h
 	if p.events == nil || hook.Named(p.name) == nil {
 		return nil, false, nil
 	}
-	behind := false
-	for _, s := range rep.Servers {
-		behind = behind || s.Connected
-	}
-	if !behind {
+	if !slices.ContainsFunc(rep.Servers, func(s connectServer) bool { return s.Connected }) {
 		rep.Notes = append(rep.Notes, "its own tools are not judged: no server of it runs through Writ, which would start the gateway")
 		return nil, false, nil
 	}

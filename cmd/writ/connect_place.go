@@ -227,7 +227,6 @@ func readConnected(dir string) (*connected, error) {
 	return rec, json.Unmarshal(b, rec)
 }
 
-// keep writes what is to be undone.
 func (p *place) keep(rec *connected) error {
 	b, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {

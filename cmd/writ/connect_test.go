@@ -37,7 +37,7 @@ func TestServerText(t *testing.T) {
 				t.Fatalf("%q is called %q: %s", n, name, why)
 			}
 			seen[name] = true
-			text += w.texts[name]
+			text += serverText(name, s)
 			for _, a := range s.Command {
 				plain = plain && !strings.ContainsFunc(a, func(r rune) bool { return r < ' ' || r > '~' })
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -25,8 +26,7 @@ type wiring struct {
 	*place
 	rec   *connected
 	added map[string]string         // names in the client's file to those in writ.yaml
-	texts map[string]string         // what writ.yaml says of each of these, by its name there
-	there map[string]*config.Server // what it says already, once it was read
+	there map[string]*config.Server // what writ.yaml has already
 	fault error
 	hooks *hooksChange // nil where nothing is added
 
@@ -40,7 +40,7 @@ type wiring struct {
 
 // begin reads what writ.yaml has already.
 func (w *wiring) begin() {
-	w.added, w.texts, w.there, w.servers = map[string]string{}, map[string]string{}, map[string]*config.Server{}, map[string]*clients.Server{}
+	w.added, w.there, w.servers = map[string]string{}, map[string]*config.Server{}, map[string]*clients.Server{}
 	if _, err := os.Lstat(w.config()); err != nil {
 		return
 	}
@@ -63,21 +63,15 @@ func (w *wiring) add(s *clients.Server) (name, why string) {
 		}
 	}
 	taken := func(n string) bool {
-		if _, has := w.texts[n]; has {
-			return true
-		}
-		had, has := w.there[n]
-		return has && (!slices.Equal(had.Command, s.Command) || had.URL != s.URL)
+		had := w.there[n]
+		return w.servers[n] != nil || had != nil && (!slices.Equal(had.Command, s.Command) || had.URL != s.URL)
 	}
 	base := serverName(s.Name)
 	name = base
 	for i := 2; taken(name); i++ {
 		name = fmt.Sprintf("%s-%d", base, i)
 	}
-	w.added[s.Name], w.texts[name], w.servers[name] = name, "", s
-	if w.there[name] == nil {
-		w.texts[name] = serverText(name, s)
-	}
+	w.added[s.Name], w.servers[name] = name, s
 	return name, ""
 }
 
@@ -122,10 +116,7 @@ func serverText(name string, s *clients.Server) string {
 		b.Write(strictjson.Quote(a))
 	}
 	b.WriteString("]\n")
-	var names []string
-	for n := range s.Env {
-		names = append(names, n)
-	}
+	names := slices.Collect(maps.Keys(s.Env))
 	for _, n := range s.Inherit {
 		if _, set := os.LookupEnv(n); set && !slices.Contains(names, n) {
 			names = append(names, n)
@@ -219,7 +210,6 @@ func (w *wiring) drop(rep *connectReport, name string, why error) {
 	for i := range rep.Servers {
 		if s := &rep.Servers[i]; s.Server == name {
 			delete(w.added, s.Name)
-			delete(w.texts, name)
 			delete(w.servers, name)
 			said, cannot := strings.CutPrefix(why.Error(), "server "+name+" cannot be reached")
 			if !cannot {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -49,9 +50,7 @@ func (w *wiring) write(before, base, after []byte, undo []clients.Undo, cat *gat
 		return slices.ContainsFunc(undo, func(n clients.Undo) bool { return n.Name == u.Name })
 	})
 	w.rec.Undo = append(w.rec.Undo, undo...)
-	for name, server := range w.added {
-		w.rec.Servers[name] = server
-	}
+	maps.Copy(w.rec.Servers, w.added)
 	if w.hooks != nil {
 		w.rec.Hooks = &w.hooks.connectedHooks
 	}
@@ -113,21 +112,16 @@ func (w *wiring) writePolicy(d draft.Draft) error {
 // writeConfig writes writ.yaml, or adds servers to the one that is there.
 func (w *wiring) writeConfig() error {
 	var more strings.Builder
-	var names []string
-	for n, text := range w.texts {
-		if text != "" {
-			names = append(names, n)
+	for _, n := range slices.Sorted(maps.Keys(w.servers)) {
+		if w.there[n] == nil {
+			more.WriteString(serverText(n, w.servers[n]))
 		}
-	}
-	slices.Sort(names)
-	for _, n := range names {
-		more.WriteString(w.texts[n])
 	}
 	host := ""
 	if w.hosts && !w.hosted {
 		host = "host: " + w.name + " # its own tools are judged too\n"
 	}
-	if len(names) == 0 && host == "" {
+	if more.Len() == 0 && host == "" {
 		return nil
 	}
 	text, err := os.ReadFile(w.config())

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
@@ -37,12 +36,7 @@ func (o *files) exposed(c upstream.Config) string {
 			files = slices.Concat(files, programs)
 		}
 		if held := below(real, files); len(held) > 0 {
-			more := ""
-			if len(held) > 3 {
-				more = fmt.Sprintf(" and %d more", len(held)-3)
-				held = held[:3]
-			}
-			return fmt.Sprintf("server %s is given %s, which holds files of Writ's own: %s%s", c.Name, dir, strings.Join(held, ", "), more)
+			return fmt.Sprintf("server %s is given %s, which holds files of Writ's own: %s", c.Name, dir, few(held, 3))
 		}
 	}
 	return ""

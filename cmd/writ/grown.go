@@ -45,12 +45,7 @@ func grownRemove() *cobra.Command {
 	var f flags
 	c := f.take(&cobra.Command{
 		Use: "remove NUMBER", Short: "Take a line back",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Fail(cli.ExitUsage, "writ grown list", "the number of a line")
-			}
-			return nil
-		},
+		Args: needs("writ grown list", "the number of a line", func(args []string) bool { return len(args) == 1 }),
 		RunE: func(c *cobra.Command, args []string) error {
 			n, err := strconv.Atoi(args[0])
 			if err != nil || n < 1 {
@@ -145,11 +140,4 @@ func grownLine(g policy.Grown) string {
 		return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + cli.OneLine(g.From, 200) + " returned"
 	}
 	return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts " + cli.OneLine(string(g.Const), 200)
-}
-
-// grownText is a line as the file has it, but for who said so and when.
-func grownText(g policy.Grown) string {
-	text := string(policy.GrownText([]policy.Grown{g}))
-	_, line, _ := strings.Cut(text, "\n")
-	return cli.Printable(strings.TrimSpace(line))
 }

@@ -201,7 +201,6 @@ func (o *files) hookHandler(g *gateway.Gateway, client *oneClient) http.HandlerF
 	}
 }
 
-// hooked does what is asked.
 func (o *files) hooked(ctx context.Context, g *gateway.Gateway, s downstream.Session, principal string, a *hookAsked) (reply hookSaid, err error) {
 	if a.Event == "prompt" {
 		reply.Evidence, err = g.TurnOf(ctx, s, a.Conversation, a.Text)

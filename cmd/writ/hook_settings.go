@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/hook"
@@ -64,15 +65,7 @@ var steering = regexp.MustCompile(`^(PATH|HOME|SHELL|ENV|IFS|CDPATH|GLOBIGNORE|P
 // steered reports whether a directory brings settings with it that say which programs a
 // client's shell runs.
 func steered(h *hook.Host, root string) bool {
-	if !filepath.IsAbs(root) {
-		return false
-	}
-	for _, name := range h.Settings {
-		if readSettings(filepath.Join(root, name)).steered {
-			return true
-		}
-	}
-	return false
+	return filepath.IsAbs(root) && slices.ContainsFunc(h.Settings, func(name string) bool { return readSettings(filepath.Join(root, name)).steered })
 }
 
 // settingsNotes say of the settings that a client reads here what keeps its tools from

@@ -77,7 +77,6 @@ func initCommand() *cobra.Command {
 	return c
 }
 
-// initiated is what was drafted and written.
 type initiated struct {
 	Policy  string            `json:"policy"`
 	Config  string            `json:"config,omitempty"` // "" where another one is there, and was left alone

@@ -163,7 +163,6 @@ func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time
 	return out, left, nil
 }
 
-// times is a number of something.
 func times(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one

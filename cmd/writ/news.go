@@ -49,7 +49,7 @@ func shutBecause(t *gate.Tool, near unlikeShipped) string {
 	case writ.NameChanged:
 		unlike := ""
 		if of, lines := near(t); of != "" {
-			unlike = ", unlike " + of + " (" + few(lines) + ")"
+			unlike = ", unlike " + of + " (" + few(lines, 6) + ")"
 		}
 		return "changed since you approved it" + unruled(t) + unlike + look
 	case writ.PolicyClosed:
@@ -81,12 +81,11 @@ func unruled(t *gate.Tool) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ", with arguments that its contract does not name: " + few(names)
+	return ", with arguments that its contract does not name: " + few(names, 6)
 }
 
 // few are names in one line, of many the first.
-func few(names []string) string {
-	const most = 6
+func few(names []string, most int) string {
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 	}

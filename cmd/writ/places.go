@@ -56,12 +56,7 @@ func placesClear() *cobra.Command {
 		Use: "clear NUMBER | --all", Short: "Clear a place: what is read from it from now on keeps its label",
 		Long: "Clear a place that a person has looked at: what is read from it from now on keeps its label.\n" +
 			"The session whose act lowered it goes on without it. It stands in the audit log.",
-		Args: func(c *cobra.Command, args []string) error {
-			if all == (len(args) == 1) || len(args) > 1 {
-				return cli.Fail(cli.ExitUsage, "writ places list", "one number, or --all")
-			}
-			return nil
-		},
+		Args: needs("writ places list", "one number, or --all", func(args []string) bool { return len(args) <= 1 && all != (len(args) == 1) }),
 		RunE: f.onPlaces(func(c *cobra.Command, st audit.Store, namespace string, ps []gateway.LoweredPlace, args []string) error {
 			var numbers []uint64
 			for _, p := range ps {

@@ -64,7 +64,6 @@ type reloaded struct {
 	Try       string   `json:"try,omitempty"`
 }
 
-// print says what is in force.
 func (r *reloaded) print(w io.Writer) {
 	fmt.Fprintf(w, "in force: policy sha256:%s\n", cli.OneLine(r.Policy, 64))
 	for _, s := range []struct {

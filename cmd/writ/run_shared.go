@@ -10,31 +10,11 @@ import (
 	"strconv"
 
 	"github.com/writ-project/writ/internal/cli"
-	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/statedir"
-	"github.com/writ-project/writ/policy"
 )
-
-// loadConfig is config.Load, of the one server that is meant where one is.
-func (f *flags) loadConfig() (cfg *config.Config, p *policy.Policy, err error) {
-	if f.only == "" {
-		cfg, p, err = config.Load(f.config)
-	} else if cfg, p, err = config.LoadOnly(f.config, f.only); err == nil {
-		for _, s := range cfg.Servers {
-			if s.Name == f.only {
-				return cfg, p, nil
-			}
-		}
-		return nil, nil, cli.Fail(cli.ExitConfig, "writ check --config FILE", "the configuration has no server of that name")
-	}
-	if err != nil {
-		return nil, nil, config.Invalid(err)
-	}
-	return cfg, p, nil
-}
 
 // sharedName is what the session of a client's gateways is kept under: its process id
 // is used again, with its start it is not. "" where the start cannot be known.

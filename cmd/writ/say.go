@@ -30,7 +30,6 @@ type oneClient struct {
 	session downstream.Session // nil until the client said something
 }
 
-// OpenSession notes the client's session.
 func (c *oneClient) OpenSession(ctx context.Context, principal string, by downstream.Carrier) (string, downstream.Session, error) {
 	secret, s, err := c.Gateway.OpenSession(ctx, principal, by)
 	if err == nil {

@@ -30,7 +30,6 @@ func sessionCommand() *cobra.Command {
 		sessionNew(), sessionSay(), sessionReopen(), sessionList(), sessionClose())
 }
 
-// minted is what writ session new prints.
 type minted struct {
 	Session  string `json:"session"`
 	Endpoint string `json:"endpoint"`
@@ -117,12 +116,12 @@ func sessionSay() *cobra.Command {
 			"the host program, never for the agent: whoever can run this speaks as the user.\n\n" +
 			"With --pid the words go to each session of the client with that process id, which are\n" +
 			"those of the writ run it started, and to the gateways that have them: docs/hosts.md.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if n := len(args); client == 0 && (n < 1 || n > 2) || client != 0 && (n > 1 || client < 0) {
-				return cli.Fail(cli.ExitUsage, "writ session say --help", "a session's name and at most one text, or --pid and at most one text")
+		Args: needs("", "a session's name and at most one text, or --pid and at most one text", func(args []string) bool {
+			if client == 0 {
+				return len(args) == 1 || len(args) == 2
 			}
-			return nil
-		},
+			return len(args) <= 1 && client > 0
+		}),
 		RunE: f.inState(func(c *cobra.Command, dir string, args []string) error {
 			if client != 0 {
 				args = append([]string{""}, args...)
@@ -228,13 +227,8 @@ func inSession(ctx context.Context, dir, name string, input *screen.Screen, work
 	return work(g, s)
 }
 
-// oneSession refuses anything but one argument, and says where to find it.
-func oneSession(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return cli.Fail(cli.ExitUsage, "writ session list", "one session's name or public id")
-	}
-	return nil
-}
+// oneSession says where to find the one that is meant.
+var oneSession = needs("writ session list", "one session's name or public id", func(args []string) bool { return len(args) == 1 })
 
 func sessionReopen() *cobra.Command {
 	var f flags

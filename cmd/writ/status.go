@@ -26,7 +26,6 @@ import (
 	"github.com/writ-project/writ/policy"
 )
 
-// shownStatus is what writ status prints.
 type shownStatus struct {
 	Clients  []clientStatus  `json:"clients"`
 	Gateways []gatewayStatus `json:"gateways"`
@@ -138,7 +137,6 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 	return out, nil
 }
 
-// statusAt asks a gateway.
 func statusAt(ctx context.Context, door *http.Client) (g gatewayStatus, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -236,7 +234,6 @@ func wouldEnd(p *policy.Policy, sessions []*learn.Session, r *learn.Report, a as
 	return a
 }
 
-// print says it to a person.
 func (all *shownStatus) print(w io.Writer) {
 	for _, s := range all.Clients {
 		fmt.Fprintf(w, "%s: %s\n", s.title, cli.Printable(s.File))
@@ -333,12 +330,11 @@ func (p *place) status() clientStatus {
 		s.Notes = p.settingsNotes()
 		s.Hooks = p.hooksThere(rec)
 	}
+	var all []clients.Server
 	b, err := p.read()
-	if err != nil {
-		s.Fault = err.Error()
-		return s
+	if err == nil {
+		all, err = p.layout.Read(b)
 	}
-	all, err := p.layout.Read(b)
 	if err != nil {
 		s.Fault = err.Error()
 		return s

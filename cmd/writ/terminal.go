@@ -5,13 +5,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/user"
 	"sync"
 
+	"golang.org/x/term"
+
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -58,7 +62,6 @@ func newLines(ctx context.Context, in io.Reader, out io.Writer) *lines {
 	return &lines{bufio.NewReader(in), nil}
 }
 
-// drop forgets what was typed.
 func (l *lines) drop() {
 	if l.typing != nil {
 		l.typing.drop()
@@ -97,4 +100,31 @@ func account() string {
 		return u.Username
 	}
 	return "the account's own person"
+}
+
+// theirs prints words that are not ours on one line, behind a label of ours,
+// at most limit characters of them unless that is 0, in rows as text.Rows does.
+func theirs(w io.Writer, label, words string, limit int) {
+	if limit == 0 {
+		limit = math.MaxInt
+	}
+	columns, _ := terminalSize(w)
+	fmt.Fprintln(w, text.Rows(label, text.Gaps(cli.OneLine(words, limit)), columns))
+}
+
+// terminalSize is how wide and how high the terminal is that w is, 0 if it is none.
+func terminalSize(w io.Writer) (columns, rows int) {
+	if f, ok := w.(*os.File); ok {
+		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil {
+			return columns, rows
+		}
+	}
+	return 0, 0
+}
+
+func coloured(w io.Writer, code, words string) string {
+	if !cli.Colour(w) {
+		return words
+	}
+	return "\x1b[" + code + "m" + words + "\x1b[0m"
 }

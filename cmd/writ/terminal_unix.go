@@ -21,7 +21,6 @@ type typing struct {
 	f   *os.File
 }
 
-// Read waits for a line.
 func (t *typing) Read(b []byte) (int, error) {
 	for {
 		switch ready, err := t.ready(100); {
@@ -35,7 +34,6 @@ func (t *typing) Read(b []byte) (int, error) {
 	}
 }
 
-// drop forgets what was typed.
 func (t *typing) drop() {
 	var b [4096]byte
 	for {

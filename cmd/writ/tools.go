@@ -157,7 +157,6 @@ func toolsApprove() *cobra.Command {
 	return f.oneServer(c)
 }
 
-// pinned is a pin that was written.
 type pinned struct {
 	Tool string `json:"tool"`
 	Pin  string `json:"pin"`

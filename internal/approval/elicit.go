@@ -72,11 +72,9 @@ func (o *Offer) explained() (rows string, fits bool) {
 	row := func(label, theirs string) { fmt.Fprintln(&b, text.Rows(label, text.Gaps(theirs), width)) }
 	fmt.Fprintf(&b, "  \"%s\" keeps\n", o.choice())
 	for _, g := range o.Lines {
-		_, line, _ := strings.Cut(string(policy.GrownText([]policy.Grown{g})), "\n")
-		line = strings.TrimSpace(line)
-		row("      ", text.OneLine(line, maxLine))
-		fits = len([]rune(text.OneLine(line, maxLine))) <= maxLine
-		if !fits {
+		line := text.OneLine(Line(g), maxLine)
+		row("      ", line)
+		if fits = len([]rune(line)) <= maxLine; !fits {
 			return "", false
 		}
 	}
@@ -88,6 +86,12 @@ func (o *Offer) explained() (rows string, fits bool) {
 		row("      and says that only our own people can ", can)
 	}
 	return b.String(), fits
+}
+
+// Line is a line of a grown policy as its file has it, but for who said so and when.
+func Line(g policy.Grown) string {
+	_, line, _ := strings.Cut(string(policy.GrownText([]policy.Grown{g})), "\n")
+	return strings.TrimSpace(line)
 }
 
 // maxLine bounds a line that a choice shows.

@@ -245,7 +245,7 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		s.URL = url
 	}
 	if s.URL != "" {
-		s.hosted(text, o, leave)
+		s.hosted(o, leave)
 		return s
 	}
 	if command == nil {
@@ -307,7 +307,7 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 var addresses = []string{"url", "httpUrl", "serverUrl"}
 
 // hosted reads what else the entry of a hosted server says.
-func (s *Server) hosted(text []byte, o *hujson.Object, leave func(string)) {
+func (s *Server) hosted(o *hujson.Object, leave func(string)) {
 	for key, m := range members(o) {
 		lit, _ := m.Value.Value.(hujson.Literal)
 		switch {
