@@ -34,3 +34,13 @@ func TestCheckShipped(t *testing.T) {
 		t.Error("nor of one that was changed")
 	}
 }
+
+// TestInitName: what writ init writes of a server that is called as YAML writes a number is
+// a configuration.
+func TestInitName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	command(t, "init", "--name", "1e3", "--", "writ", "example-server")
+	if out := command(t, "check", "--config", "writ.yaml"); !strings.HasSuffix(out, "1 servers") {
+		t.Error(out)
+	}
+}
