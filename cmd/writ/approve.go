@@ -52,9 +52,7 @@ func approveCommand() *cobra.Command {
 						q.Print(w, columns)
 						fmt.Fprintf(w, "  try: writ approve %s\n", q.ID)
 					}
-					if len(shown) == 0 {
-						fmt.Fprintln(w, "nothing waits for an answer")
-					}
+					when(w, len(shown) == 0, "nothing waits for an answer\n")
 				})
 			}
 			for _, w := range waiting {
@@ -179,13 +177,10 @@ func (w *waiting) answer(ctx context.Context, out io.Writer, a approval.Answer) 
 
 // kept says what grew.
 func kept(out io.Writer, lines []policy.Grown) {
-	if len(lines) == 0 {
-		return
-	}
 	for _, g := range lines {
 		theirs(out, "from now on: ", grownLine(g), 0)
 	}
-	fmt.Fprintln(out, "writ grown list --config FILE shows it, and writ grown remove takes it back")
+	when(out, len(lines) > 0, "writ grown list --config FILE shows it, and writ grown remove takes it back\n")
 }
 
 // readAnswer reads y, f or n; anything else is no answer, and a yes to a call that was

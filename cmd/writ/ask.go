@@ -230,9 +230,7 @@ func (a *asking) print(x *ask.Answer) {
 	if x.Shadow != nil {
 		fmt.Fprintf(a.out, "%s %s (%s)\n", a.colour("33", "shadow: the call passed, and would be refused:"), x.Shadow.Code, x.Shadow.Reason)
 	}
-	if x.Truncated {
-		fmt.Fprintln(a.out, a.colour("33", "the result was longer than what the summary was made of"))
-	}
+	when(a.out, x.Truncated, "%s\n", a.colour("33", "the result was longer than what the summary was made of"))
 	if x.Message != "" {
 		verb := " says: "
 		if x.Status == ask.NeedsMoreInfo {
@@ -240,16 +238,12 @@ func (a *asking) print(x *ask.Answer) {
 		}
 		theirs(a.out, authors[x.MessageBy]+verb, strings.Join(strings.Fields(x.Message), " "), shownLength)
 	}
-	if x.Status == ask.NeedsMoreInfo {
-		fmt.Fprintln(a.out, a.colour("33", "asks for more; nothing was called"))
-	}
+	when(a.out, x.Status == ask.NeedsMoreInfo, "%s\n", a.colour("33", "asks for more; nothing was called"))
 	if x.Status == ask.Stopped {
 		fmt.Fprintf(a.out, "%s (%s)\n", a.colour("31", "stopped at "+string(x.Stage)), gateNames[x.Stage])
 		printRefusal(a.out, &writ.Outcome{Status: writ.Rejected, Rejection: x.Rejection})
 	}
-	if x.Evidence != "" {
-		fmt.Fprintf(a.out, "evidence %s\n", cli.Printable(x.Evidence))
-	}
+	when(a.out, x.Evidence != "", "evidence %s\n", cli.Printable(x.Evidence))
 	fmt.Fprintf(a.out, "run %s\n", x.Run)
 }
 

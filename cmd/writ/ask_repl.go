@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/cli"
 )
 
@@ -187,7 +188,7 @@ func (a *asking) callTool(ctx context.Context, rest string) error {
 			tool = t.Public
 		}
 	}
-	result, rerr, err := a.here.call(ctx, "tools/call", tool, callParams(tool, arguments))
+	result, rerr, err := a.here.call(ctx, "tools/call", tool, ask.CallParams(tool, arguments))
 	if err != nil {
 		return err
 	}

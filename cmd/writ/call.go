@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/rpc"
@@ -39,7 +40,7 @@ func callCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			params := callParams(args[0], arguments)
+			params := ask.CallParams(args[0], arguments)
 			if c.Flags().Changed("task") {
 				params = strictjson.Set(params, "_meta", strictjson.Set([]byte("{}"), gateway.MetaTask, strictjson.Quote(task)))
 			}
@@ -60,11 +61,6 @@ func callCommand() *cobra.Command {
 	c.Flags().StringVar(&session, "session", "", "`NAME` of the session to call in; opened on first use")
 	c.Flags().StringVar(&task, "task", "", "`NAME` of the task within the session, for the memory")
 	return c
-}
-
-func callParams(tool string, arguments []byte) []byte {
-	params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(tool))
-	return strictjson.Set(params, "arguments", arguments)
 }
 
 // readArguments returns one strict JSON object.

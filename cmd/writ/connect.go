@@ -400,20 +400,13 @@ func (r *connectReport) print(w io.Writer, p *place) {
 		when(w, len(s.Args) > 0 && s.Left == "", "\n%19sits arguments hold %s, which any process of this account can read, here and in writ.yaml;\n%19sif it reads a variable instead, set that in its env and connect it anew", "", cli.OneLine(strings.Join(s.Args, ", "), 200), "")
 		fmt.Fprintln(w)
 	}
-	if len(r.Diff) > 0 {
-		fmt.Fprintf(w, "--- %s\n", cli.Printable(filepath.Base(r.File)))
-	}
+	when(w, len(r.Diff) > 0, "--- %s\n", cli.Printable(filepath.Base(r.File)))
 	for _, l := range r.Diff {
 		fmt.Fprintln(w, cli.Printable(l))
 	}
-	if r.Hooks != "" {
-		fmt.Fprintf(w, "--- %s\n", cli.Printable(r.Hooks))
-		for _, e := range r.Events {
-			fmt.Fprintln(w, cli.Printable(e))
-		}
-	}
-	for _, n := range r.Notes {
-		fmt.Fprintln(w, cli.Printable(n))
+	when(w, r.Hooks != "", "--- %s\n", cli.Printable(r.Hooks))
+	for _, l := range slices.Concat(r.Events, r.Notes) {
+		fmt.Fprintln(w, cli.Printable(l))
 	}
 	when(w, r.Movable != "", "Credentials stand in this file, which --move-credentials seals: %s\n", r.Movable)
 }

@@ -253,11 +253,6 @@ func printing(pid int) bool {
 	})
 }
 
-// hookGone says why nothing was asked.
-type hookGone struct{ why string }
-
-func (e *hookGone) Error() string { return e.why }
-
 // onStdin is the client of a request that its gateway reads on standard input itself: that
 // says who it is. Where the reply names no event nothing was read there.
 var onStdin = []int{0}
@@ -269,7 +264,7 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits f
 	for {
 		doors, derr := f.doors(handed)
 		if derr != nil {
-			err = &hookGone{"Writ is not running, so nothing was done. Start the client anew, or a gateway with `writ serve`"}
+			err = errors.New("Writ is not running, so nothing was done. Start the client anew, or a gateway with `writ serve`")
 		}
 		for _, door := range doors {
 			for _, pid := range clients {
@@ -278,11 +273,11 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits f
 				switch reply, status, err = postHook(ctx, door, a); {
 				case err != nil:
 				case status == http.StatusNotFound:
-					if err = (&hookGone{cli.OneLine(reply.Error, 200)}); a.Event == "before" || handed && reply.Event == "" {
-						err = &hookGone{"No gateway of Writ serves this client, so nothing was done. Start the client anew"}
+					if err = errors.New(cli.OneLine(reply.Error, 200)); a.Event == "before" || handed && reply.Event == "" {
+						err = errors.New("No gateway of Writ serves this client, so nothing was done. Start the client anew")
 					}
 				case status != http.StatusOK:
-					err = &hookGone{cli.OneLine(reply.Error, 200)}
+					err = errors.New(cli.OneLine(reply.Error, 200))
 				}
 				if status == http.StatusOK || reply.Event != "" || status != 0 && status != http.StatusNotFound && !handed {
 					return reply, err
@@ -304,9 +299,9 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits f
 func postHook(ctx context.Context, door *http.Client, a *hookAsked) (reply hookSaid, status int, err error) {
 	switch status, err = exchange(ctx, door, "POST /hook", a.Token, a.encode(), 1<<16, &reply); {
 	case err != nil && status == 0:
-		err = &hookGone{"Writ does not answer, so nothing was done. `writ status` says what runs"}
+		err = errors.New("Writ does not answer, so nothing was done. `writ status` says what runs")
 	case err != nil:
-		status, err = 0, &hookGone{"Writ's answer cannot be read, so nothing was done"}
+		status, err = 0, errors.New("Writ's answer cannot be read, so nothing was done")
 	}
 	return reply, status, err
 }

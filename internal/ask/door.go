@@ -51,6 +51,12 @@ func Request(s downstream.Session, method string, params []byte) *downstream.Req
 	}
 }
 
+// CallParams are the parameters of a call of the tool that clients call so.
+func CallParams(tool string, arguments []byte) []byte {
+	params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(tool))
+	return strictjson.Set(params, "arguments", arguments)
+}
+
 // Discover asks tools/list as any client does. Tools that are published but
 // not open are listed beside the answer, so that a plan which names one is told
 // what is wrong with it; the allowlist and the door keep them shut. It waits for
@@ -100,9 +106,7 @@ func (d *gatewayDoor) Turn(ctx context.Context, text string) (string, error) {
 }
 
 func (d *gatewayDoor) Call(ctx context.Context, tool Listed, args []byte) (*Reply, error) {
-	params := strictjson.Set([]byte("{}"), "name", strictjson.Quote(tool.Public))
-	params = strictjson.Set(params, "arguments", args)
-	return readReply(d.g.Handle(ctx, Request(d.session, "tools/call", params))), nil
+	return readReply(d.g.Handle(ctx, Request(d.session, "tools/call", CallParams(tool.Public, args)))), nil
 }
 
 // readReply tells the gateway's own words from a server's. A refusal of the
