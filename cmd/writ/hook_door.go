@@ -61,8 +61,9 @@ var hookLimits = strictjson.Limits{Bytes: 20 << 20, Depth: 110, Leaves: 110_000,
 
 // members are the texts and flags of a body, by their names there.
 func (a *hookAsked) members() (texts map[string]*string, flags map[string]*bool) {
-	return map[string]*string{"host": &a.Host, "event": &a.Event, "conversation": &a.Conversation, "id": &a.ID, "tool": &a.Tool,
-		"root": &a.Root, "dir": &a.Dir, "error": &a.Failed, "text": &a.Text}, map[string]*bool{"prompts": &a.Prompts, "interactive": &a.Interactive}
+	texts = map[string]*string{"host": &a.Host, "event": &a.Event, "conversation": &a.Conversation, "id": &a.ID, "tool": &a.Tool,
+		"root": &a.Root, "dir": &a.Dir, "error": &a.Failed, "text": &a.Text}
+	return texts, map[string]*bool{"prompts": &a.Prompts, "interactive": &a.Interactive}
 }
 
 // readHook reads a body, exactly.

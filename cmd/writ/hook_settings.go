@@ -65,7 +65,9 @@ var steering = regexp.MustCompile(`^(PATH|HOME|SHELL|ENV|IFS|CDPATH|GLOBIGNORE|P
 // steered reports whether a directory brings settings with it that say which programs a
 // client's shell runs.
 func steered(h *hook.Host, root string) bool {
-	return filepath.IsAbs(root) && slices.ContainsFunc(h.Settings, func(name string) bool { return readSettings(filepath.Join(root, name)).steered })
+	return filepath.IsAbs(root) && slices.ContainsFunc(h.Settings, func(name string) bool {
+		return readSettings(filepath.Join(root, name)).steered
+	})
 }
 
 // settingsNotes say of the settings that a client reads here what keeps its tools from

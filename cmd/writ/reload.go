@@ -115,7 +115,8 @@ func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, e
 		return out, err
 	}
 	o.now = next
-	out.Policy, out.Warnings, out.Started, out.Restarted, out.Ended = fmt.Sprintf("%x", next.policy.Digest), next.warnings(), did.Started, did.Restarted, did.Ended
+	out.Policy, out.Warnings = fmt.Sprintf("%x", next.policy.Digest), next.warnings()
+	out.Started, out.Restarted, out.Ended = did.Started, did.Restarted, did.Ended
 	return out, nil
 }
 
