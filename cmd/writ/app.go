@@ -116,9 +116,6 @@ func (f *flags) readConfig() (*files, error) {
 	}
 	out := newFiles(state)
 	out.shadow = f.shadow
-	if dir := statedir.HeadsDir(state); dir != "" {
-		out.own(dir)
-	}
 	if f.config == "" {
 		return out, out.loadExample()
 	}
@@ -161,7 +158,11 @@ func (f *flags) readConfig() (*files, error) {
 // newFiles returns the files of a state directory, which no tool may name: with
 // it this process, whose memory and environment hold what it holds.
 func newFiles(state string) *files {
-	return &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: new(sync.Mutex), logins: logins(state)}
+	o := &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: new(sync.Mutex), logins: logins(state)}
+	if dir := statedir.HeadsDir(state); dir != "" {
+		o.own(dir)
+	}
+	return o
 }
 
 // own adds a path that no tool may name (R34), and where it leads.
