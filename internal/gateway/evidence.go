@@ -230,7 +230,8 @@ func (ss *sessions) Sightings(ctx context.Context, session string, limit int) ([
 }
 
 // Capture finds a text in what a session saw: in the evidence of that number,
-// or, with number 0, in the newest that holds it. The text is a whole leaf, or
+// or, with number 0, in the newest that holds it and is worth system, or else in the newest of
+// those worth most: who repeats a text later does not lower it. The text is a whole leaf, or
 // a span of a text between words, by the rules of a quote (package claim). It
 // is the user's own only where it stands wholly in his own words (R6), in a
 // turn that vouches: what he pasted, and what he said in another conversation,
@@ -249,8 +250,10 @@ func (ss *sessions) capture(ctx context.Context, id string, number uint32, text 
 	}
 	l.bytes = captureBytes
 	all, err := ss.look(ctx, id, l, number, func(s *session, x *evidenceEntry, lapse uint64, b []byte) bool {
-		c, ok = s.captured(x, lapse, b, text, l.hide)
-		return !ok
+		if at, in := s.captured(x, lapse, b, text, l.hide); in && (!ok || at.Label > c.Label) {
+			c, ok = at, true
+		}
+		return !ok || c.Label < writ.System
 	})
 	if err != nil || !ok {
 		return Captured{Unlooked: !all}, false, err
