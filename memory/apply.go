@@ -80,16 +80,16 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 	at := strictjson.At(value, o.At)
 	switch {
 	case o.Observation != nil:
-		return s.doObservation(e, o.Observation.copied(), at)
+		return s.doObservation(e, copied(o.Observation), at)
 	case o.Entity != nil:
-		en := o.Entity.copied()
+		en := copied(o.Entity)
 		if s.entities.get(en.ID) != nil || !madeBy(e, "ent", en.ID) {
 			return errFit
 		}
 		s.name(&en.Names[0], e, strictjson.Get(at, "name"))
 		s.entities.put(en.ID, en)
 		if en.Principal != "" {
-			s.persons.put(en.Principal, &ref{en.ID})
+			s.persons.set(en.Principal, en.ID)
 		}
 		if e.Session != "" {
 			s.workspace(e).Entities++
@@ -114,11 +114,11 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		if s.slots.get(o.Slot.ID) != nil || !madeBy(e, "slot", o.Slot.ID) {
 			return errFit
 		}
-		s.slots.put(o.Slot.ID, o.Slot.copied())
+		s.slots.put(o.Slot.ID, copied(o.Slot))
 	case o.Proposition != nil:
-		return s.doProposition(e, o.Proposition.copied(), at)
+		return s.doProposition(e, copied(o.Proposition), at)
 	case o.Edge != nil:
-		return s.doEdge(e, o.Edge.copied(), at)
+		return s.doEdge(e, copied(o.Edge), at)
 	case o.Close != nil:
 		ed := s.edges.edit(o.Close.Edge)
 		if ed == nil || !ed.Active() {
@@ -134,7 +134,7 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 				return errFit
 			}
 		}
-		s.tests.put(o.Test.ID, o.Test.copied())
+		s.tests.put(o.Test.ID, copied(o.Test))
 		w := s.workspaces.edit(join(o.Test.Session, o.Test.Task))
 		if w == nil {
 			return errFit
@@ -152,19 +152,19 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		if s.episodes.get(o.Episode.ID) != nil || !madeBy(e, "epi", o.Episode.ID) {
 			return errFit
 		}
-		s.episodes.put(o.Episode.ID, o.Episode.copied())
+		s.episodes.put(o.Episode.ID, copied(o.Episode))
 		w := s.workspaces.edit(join(o.Episode.Session, o.Episode.Task))
 		if w == nil {
 			return errFit
 		}
 		w.Episode = o.Episode.ID
 	case o.Source != nil:
-		s.sources.put(o.Source.ID, o.Source.copied())
+		s.sources.put(o.Source.ID, copied(o.Source))
 	case o.Predicate != nil:
 		for _, a := range o.Predicate.Aliases {
-			s.aliases.put(predicateKey(a), &ref{o.Predicate.Name})
+			s.aliases.set(predicateKey(a), o.Predicate.Name)
 		}
-		s.predicates.put(predicateKey(o.Predicate.Name), o.Predicate.copied())
+		s.predicates.put(predicateKey(o.Predicate.Name), copied(o.Predicate))
 	case o.Merge != nil:
 		return s.doMerge(e, o.Merge)
 	case o.Erase != nil:
@@ -197,7 +197,7 @@ func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 	}
 	s.seen = max(s.seen, o.Order)
 	s.observations.put(o.ID, o)
-	s.clients.put(key, &ref{o.ID})
+	s.clients.set(key, o.ID)
 	r := s.rates.edit(o.Source)
 	if r == nil {
 		r = &rate{Start: e.At}
@@ -231,9 +231,7 @@ func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
 	p.Gone = at == nil
 	form := strictjson.Get(at, "structured_form")
 	p.Literal = string(strictjson.Get(strictjson.Get(form, "object"), "literal"))
-	if q := strictjson.Get(form, "qualifiers"); len(q) > 2 { // not {}
-		p.Quals = string(q)
-	}
+	p.Quals = qualified(strictjson.Get(form, "qualifiers"))
 	if e.Tool == ToolRemember { // the value stands beside the text
 		p.Literal = string(strictjson.Get(at, "value"))
 	}
@@ -249,6 +247,14 @@ func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
 		s.workspace(e).Propositions++
 	}
 	return nil
+}
+
+// qualified is the qualifiers of a claim, "" where they say nothing.
+func qualified(raw []byte) string {
+	if len(raw) <= len("{}") {
+		return ""
+	}
+	return string(raw)
 }
 
 func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
@@ -276,7 +282,7 @@ func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
 		ed.Order = s.seen
 	}
 	s.edges.put(ed.ID, ed)
-	s.links.put(key, &ref{ed.ID})
+	s.links.set(key, ed.ID)
 	s.fresh = append(s.fresh, ed.ID)
 	return nil
 }
@@ -367,8 +373,7 @@ func (s *State) doErase(o *EraseOp) error {
 		// A fold that never had the texts could not tell what they said.
 		for _, id := range s.edges.base.keys() {
 			ed := s.edges.get(id)
-			_, n, _, _ := splitID(ed.Decision)
-			if ed.Type != Supports || n > s.inherited {
+			if ed.Type != Supports || number(ed.Decision) > s.inherited {
 				continue
 			}
 			if l := s.earlier(ed); l < ed.Level {

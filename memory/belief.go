@@ -106,8 +106,7 @@ type upTo uint64
 
 // has reports whether what has an id, or was decided by one, was there.
 func (t upTo) has(id string) bool {
-	_, n, _, _ := splitID(id)
-	return t == 0 || n <= uint64(t)
+	return t == 0 || number(id) <= uint64(t)
 }
 
 // statements are the words on a claim that count at a time.
@@ -120,8 +119,7 @@ func (s *State) statements(id string, t upTo) (out []statement) {
 		if o := s.observations.get(ed.From); o != nil {
 			st.at = o.positionAt(ed.At)
 		} else {
-			_, n, _, _ := splitID(ed.From)
-			st.at = position{order: ed.Order, after: n}
+			st.at = position{order: ed.Order, after: number(ed.From)}
 		}
 		out = append(out, st)
 	}

@@ -256,7 +256,7 @@ func (j *judge) claim(about []string) *Proposition {
 func (j *judge) file(p *Proposition, obs []string) (id string, fresh bool, r *refusal) {
 	slot := p.Slot
 	if slot == "" && p.Subject != "" {
-		slot = j.s.question(join(p.Subject, predicateKey(p.Predicate), p.Quals))
+		slot = j.s.ix.slotOf.of(join(p.Subject, predicateKey(p.Predicate), p.Quals))
 	}
 	if slot != "" {
 		for _, id := range j.s.ix.answers.of(join(slot, j.d.valueKey(p))) {
@@ -297,16 +297,16 @@ func (j *judge) form(p *Proposition) (literal, quals string, r *refusal) {
 		return "", "", nil
 	}
 	p.Subject, p.Predicate = textOf(strictjson.Get(raw, "subject")), textOf(strictjson.Get(raw, "predicate"))
-	if a := j.d.aliases.get(predicateKey(p.Predicate)); a != nil && a.ID != p.Predicate {
+	if registered := j.d.aliases.of(predicateKey(p.Predicate)); registered != "" && registered != p.Predicate {
 		// The registered name of the predicate.
-		form := []byte(`{"object":` + string(strictjson.Get(raw, "object")) + `,"predicate":` + string(strictjson.Quote(a.ID)))
+		form := []byte(`{"object":` + string(strictjson.Get(raw, "object")) + `,"predicate":` + string(strictjson.Quote(registered)))
 		if q := strictjson.Get(raw, "qualifiers"); q != nil {
 			form = append(append(form, `,"qualifiers":`...), q...)
 		}
 		form = append(append(append(form, `,"subject":`...), strictjson.Quote(p.Subject)...), '}')
 		j.set("structured_form", form)
 		j.transform("predicate_alias", "/structured_form/predicate")
-		p.Predicate, raw = a.ID, form
+		p.Predicate, raw = registered, form
 	}
 	en := j.d.entities.get(p.Subject)
 	if en == nil || en.Gone {
@@ -322,10 +322,7 @@ func (j *judge) form(p *Proposition) (literal, quals string, r *refusal) {
 		p.Object = j.d.resolve(p.Object)
 	}
 	literal = string(strictjson.Get(object, "literal"))
-	if q := strictjson.Get(raw, "qualifiers"); len(q) > 2 {
-		quals = string(q)
-	}
-	return literal, quals, nil
+	return literal, qualified(strictjson.Get(raw, "qualifiers")), nil
 }
 
 // attach is attach_support.
@@ -426,7 +423,7 @@ func (d *draftEvent) attach(id string, obs []string, at string, quoted bool) (fr
 		return false
 	}
 	for _, o := range obs {
-		if d.links.get(join(string(Supports), o, id)) != nil {
+		if d.links.of(join(string(Supports), o, id)) != "" {
 			continue
 		}
 		ob := d.observations.get(o)

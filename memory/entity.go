@@ -47,8 +47,8 @@ func (j *judge) entity() *refusal {
 	}
 	var same, weak []string
 	if typ == selfType {
-		if p := j.d.persons.get(j.c.Principal); p != nil {
-			same = []string{j.d.resolve(p.ID)}
+		if id := j.d.Person(j.c.Principal); id != "" {
+			same = []string{id}
 		}
 	} else {
 		for _, id := range j.s.ix.names.of(join(typ, n)) {

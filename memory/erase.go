@@ -132,10 +132,7 @@ func (s *State) Bearing(proposition string) (out []string) {
 // rested adds what goes with the observations that are taken: the records that
 // hold or quote them, and the claims and names that rest on them.
 func (s *State) rested(taken map[string]bool, records map[uint64]bool, gone, ents map[string]bool) {
-	record := func(id string) {
-		_, n, _, _ := splitID(id)
-		records[n] = true
-	}
+	record := func(id string) { records[number(id)] = true }
 	props, said := map[string]bool{}, map[string]bool{}
 	for id := range taken {
 		record(id)
@@ -175,7 +172,7 @@ func (s *State) rested(taken map[string]bool, records map[uint64]bool, gone, ent
 		}
 		p := s.propositions.get(id)
 		repeats := slices.ContainsFunc(append(telling(p.Text+" "+p.Quals, 3), telling(p.Literal, 1)...), func(w string) bool { return said[w] && !left[w] })
-		if _, n, _, _ := splitID(id); !rests || repeats || records[n] {
+		if !rests || repeats || records[number(id)] {
 			gone[id] = true
 			record(id)
 		}

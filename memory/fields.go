@@ -317,8 +317,5 @@ func (j *judge) observation(id string) *Observation {
 	if isID("obs", id) {
 		return j.d.observations.get(id)
 	}
-	if r := j.d.clients.get(clientKey(j.c.Principal, j.c.Session, id)); r != nil {
-		return j.d.observations.get(r.ID)
-	}
-	return nil
+	return j.d.observations.get(j.d.clients.of(clientKey(j.c.Principal, j.c.Session, id)))
 }

@@ -26,13 +26,13 @@ type indexes struct {
 	answers    lists // propositions, by slot and value
 	mergedFrom lists // entities, by the one they were merged into
 
-	slotOf *table[ref, *ref] // slots, by subject, predicate and qualifiers
+	slotOf refs // slots, by subject, predicate and qualifiers
 }
 
 func newIndexes(w *lexicon) *indexes {
-	ix := &indexes{slotOf: newTable[ref, *ref](w)}
-	for _, l := range ix.lists() {
-		l.table = newTable[idList, *idList](w)
+	ix := &indexes{}
+	for _, t := range ix.tables() {
+		t.spell(w)
 	}
 	return ix
 }
@@ -45,7 +45,7 @@ func (ix *indexes) lists() []*lists {
 
 // tables are all tables of the indexes.
 func (ix *indexes) tables() []stored {
-	out := []stored{ix.slotOf}
+	out := []stored{&ix.slotOf}
 	for _, l := range ix.lists() {
 		out = append(out, l)
 	}
@@ -53,14 +53,14 @@ func (ix *indexes) tables() []stored {
 }
 
 // lists are lists of ids by a key.
-type lists struct{ *table[idList, *idList] }
+type lists struct{ table[idList] }
 
 type idList struct{ IDs []string }
 
 func (l *idList) copied() *idList { return &idList{slices.Clone(l.IDs)} }
 
 // of returns a list to read.
-func (l lists) of(key string) []string {
+func (l *lists) of(key string) []string {
 	if r := l.get(key); r != nil {
 		return r.IDs
 	}
@@ -68,7 +68,7 @@ func (l lists) of(key string) []string {
 }
 
 // add appends to a list.
-func (l lists) add(key, id string) {
+func (l *lists) add(key, id string) {
 	r := l.edit(key)
 	if r == nil {
 		r = &idList{}
@@ -78,7 +78,7 @@ func (l lists) add(key, id string) {
 }
 
 // addOnce appends to a list what it does not hold.
-func (l lists) addOnce(key, id string) {
+func (l *lists) addOnce(key, id string) {
 	if !slices.Contains(l.of(key), id) {
 		l.add(key, id)
 	}
@@ -86,14 +86,6 @@ func (l lists) addOnce(key, id string) {
 
 // recordKey is the key of a record.
 func recordKey(n uint64) string { return strconv.FormatUint(n, 10) }
-
-// question is the slot under a key of slotOf, "" if there is none.
-func (s *State) question(key string) string {
-	if r := s.ix.slotOf.get(key); r != nil {
-		return r.ID
-	}
-	return ""
-}
 
 func join(parts ...string) string {
 	out := parts[0]
@@ -154,8 +146,7 @@ func addOnce(list []string, id string) []string {
 }
 
 func (s *State) made(id string) {
-	_, n, _, _ := splitID(id)
-	s.ix.byRecord.add(recordKey(n), id)
+	s.ix.byRecord.add(recordKey(number(id)), id)
 }
 
 func (s *State) indexObservation(o *Observation) {
@@ -178,8 +169,7 @@ func (s *State) indexName(en *Entity, i int) {
 		return
 	}
 	n := normName(en.Names[i].Text)
-	key := join(en.Type, n)
-	s.ix.names.addOnce(key, en.ID)
+	s.ix.names.addOnce(join(en.Type, n), en.ID)
 	if i == 0 {
 		s.ix.named.addOnce(n, en.ID)
 	}
@@ -193,8 +183,7 @@ func (s *State) indexName(en *Entity, i int) {
 	}
 	for _, g := range trigrams(n) {
 		if !had[g] {
-			key := join(en.Type, g)
-			s.ix.grams.add(key, en.ID)
+			s.ix.grams.add(join(en.Type, g), en.ID)
 		}
 	}
 }
@@ -202,7 +191,7 @@ func (s *State) indexName(en *Entity, i int) {
 func (s *State) indexSlot(sl *Slot) {
 	s.made(sl.ID)
 	if !sl.Qualified {
-		s.ix.slotOf.put(join(sl.Subject, predicateKey(sl.Predicate), ""), &ref{sl.ID})
+		s.ix.slotOf.set(join(sl.Subject, predicateKey(sl.Predicate), ""), sl.ID)
 	}
 }
 
@@ -212,17 +201,14 @@ func (s *State) indexProposition(p *Proposition) {
 		s.ix.about.add(en, p.ID)
 	}
 	if p.Subject == "" && !p.Gone {
-		key := join(p.About[0], p.Text)
-		s.ix.claims.add(key, p.ID)
+		s.ix.claims.add(join(p.About[0], p.Text), p.ID)
 	}
 	if v := s.valueKey(p); p.Slot != "" && v != "" && !p.Gone {
-		key := join(p.Slot, v)
-		s.ix.answers.add(key, p.ID)
+		s.ix.answers.add(join(p.Slot, v), p.ID)
 	}
-	key := join(p.Session, p.Task)
-	s.ix.taskClaims.add(key, p.ID)
+	s.ix.taskClaims.add(join(p.Session, p.Task), p.ID)
 	if p.Slot != "" && p.Quals != "" {
-		s.ix.slotOf.put(join(p.Subject, predicateKey(p.Predicate), p.Quals), &ref{p.Slot})
+		s.ix.slotOf.set(join(p.Subject, predicateKey(p.Predicate), p.Quals), p.Slot)
 	}
 }
 
@@ -234,8 +220,7 @@ func (s *State) indexEdge(e *Edge) {
 
 func (s *State) indexTest(t *Test) {
 	s.made(t.ID)
-	key := join(t.Session, t.Task)
-	s.ix.taskTests.add(key, t.ID)
+	s.ix.taskTests.add(join(t.Session, t.Task), t.ID)
 	for _, p := range t.Propositions {
 		s.ix.testsOf.add(p, t.ID)
 	}

@@ -353,16 +353,6 @@ type rate struct {
 	Count int     `json:"count"`
 }
 
-func (o *Observation) copied() *Observation { c := *o; return &c }
-func (e *Edge) copied() *Edge               { c := *e; return &c }
-func (t *Test) copied() *Test               { c := *t; return &c }
-func (w *Workspace) copied() *Workspace     { c := *w; return &c }
-func (e *Episode) copied() *Episode         { c := *e; return &c }
-func (s *Source) copied() *Source           { c := *s; return &c }
-func (p *Predicate) copied() *Predicate     { c := *p; return &c }
-func (p *Proposition) copied() *Proposition { c := *p; return &c }
-func (r *rate) copied() *rate               { c := *r; return &c }
-func (d *Decided) copied() *Decided         { c := *d; return &c }
 func (e *Entity) copied() *Entity {
 	c := *e
 	c.Names, c.PossibleSames = slices.Clone(e.Names), slices.Clone(e.PossibleSames)

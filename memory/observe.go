@@ -82,12 +82,11 @@ func (j *judge) worth(b binding) (binding, *refusal) {
 // event's value. client is the caller's id; obj its fields, already checked.
 // It returns the observation's id, and whether it was there before.
 func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eventTime Instant, given bool) (id string, again bool, r *refusal) {
-	if known := j.d.clients.get(clientKey(j.c.Principal, j.c.Session, client)); known != nil {
-		ob := j.d.observations.get(known.ID)
+	if ob := j.d.observations.get(j.d.clients.of(clientKey(j.c.Principal, j.c.Session, client))); ob != nil {
 		if ob.Status == Erased || ob.Raw != raw && !(ob.Between && contains(ob.Raw, raw)) {
 			return "", false, refuse(at+"/observation_id", writ.ObservationConflict, "an id that was not used for other content; of erased content none comes back")
 		}
-		return known.ID, true, nil
+		return ob.ID, true, nil
 	}
 	b, r := j.bind(at, sourceRef, raw)
 	if r != nil {
@@ -100,7 +99,7 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		if at == "" {
 			j.set("raw_payload", strictjson.Quote(raw))
 		} else {
-			j.set("observation", replaced(j.m["observation"], "raw_payload", strictjson.Quote(raw)))
+			j.set("observation", strictjson.Set(j.m["observation"], "raw_payload", strictjson.Quote(raw)))
 		}
 		j.transform("raw_payload_widened", at+"/raw_payload")
 	}
@@ -130,7 +129,7 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		if at == "" {
 			j.set("event_time", strictjson.Quote(limit.String()))
 		} else {
-			j.set("observation", replaced(j.m["observation"], "event_time", strictjson.Quote(limit.String())))
+			j.set("observation", strictjson.Set(j.m["observation"], "event_time", strictjson.Quote(limit.String())))
 		}
 		j.transform("event_time_clamped", at+"/event_time")
 	}
@@ -150,24 +149,6 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	j.d.add(Op{At: "/payload" + at, Observation: o})
 	j.d.effect("observation."+string(o.Status), id)
 	return id, false, nil
-}
-
-// replaced is an object with another value for one member.
-func replaced(obj []byte, name string, value []byte) []byte {
-	ms, _ := strictjson.Members(obj)
-	out := []byte{'{'}
-	for i, m := range ms {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(out, strictjson.Quote(m.Name)...), ':')
-		if m.Name == name {
-			out = append(out, value...)
-		} else {
-			out = append(out, m.Value...)
-		}
-	}
-	return append(out, '}')
 }
 
 // contains reports whether words stand verbatim in a text.

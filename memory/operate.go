@@ -64,14 +64,6 @@ var commands = []tool{
 	}},
 }
 
-// Commands returns the names of the operator's commands.
-func Commands() (out []string) {
-	for _, c := range commands {
-		out = append(out, c.name)
-	}
-	return out
-}
-
 // Operate decides one operator's command, as Handle does a proposal. The
 // context's principal is the operator, whom the caller has authenticated.
 func Operate(s *State, c Context, command string, args []byte) Decision {
@@ -182,7 +174,7 @@ func (j *judge) suspend() *refusal {
 	if old == nil {
 		return refuse("/source_id", writ.CommandState, "a registered source")
 	}
-	src := old.copied()
+	src := copied(old)
 	src.Suspended = j.is("suspended")
 	j.d.add(Op{Source: src})
 	return nil
@@ -195,7 +187,7 @@ func (j *judge) predicate() *refusal {
 			return refuse("/aliases", writ.SchemaInvalid, "lower-case words that are no predicate themselves")
 		}
 	}
-	if j.d.aliases.get(predicateKey(p.Name)) != nil {
+	if j.d.aliases.of(predicateKey(p.Name)) != "" {
 		return refuse("/name", writ.SchemaInvalid, "a name that is no alias of another predicate")
 	}
 	j.d.add(Op{Predicate: p})

@@ -293,7 +293,7 @@ func checkIndexes(t *rapid.T, s *State) {
 	for i, l := range s.ix.lists() {
 		same(fmt.Sprint(i), idsOf(*was.lists()[i]), idsOf(*l))
 	}
-	for i, x := range [][2]stored{{was.slotOf, s.ix.slotOf}} {
+	for i, x := range [][2]stored{{&was.slotOf, &s.ix.slotOf}} {
 		rows := map[string]any{}
 		x[0].each(func(key string, row any) error { rows[key] = row; return nil })
 		x[1].each(func(key string, row any) error {

@@ -56,7 +56,7 @@ type witness struct {
 // newWitness takes an observation apart, in NFC as values and names are: what
 // stands at an offset of one form of it stands there in all.
 func newWitness(of *Observation, left *int) *witness {
-	ob := of.copied()
+	ob := copied(of)
 	ob.Raw = norm.NFC.String(of.Raw)
 	w := &witness{left: left, ob: ob}
 	b := []byte(ob.Raw)

@@ -297,14 +297,7 @@ type Answer struct {
 
 // SlotOf finds the slot of a question; "" if nobody asked it.
 func (s *State) SlotOf(subject, predicate string, qualifiers []byte) string {
-	if a := s.aliases.get(predicateKey(predicate)); a != nil {
-		predicate = a.ID
-	}
-	q := ""
-	if len(qualifiers) > 2 {
-		q = string(qualifiers)
-	}
-	return s.question(join(s.resolve(subject), predicateKey(predicate), q))
+	return s.ix.slotOf.of(join(s.resolve(subject), s.declared(predicate), qualified(qualifiers)))
 }
 
 // Question returns the slot that a proposition answers, "" for none.
@@ -317,10 +310,7 @@ func (s *State) Question(proposition string) string {
 
 // Person is the entity that a principal is, "" where nothing is said of him.
 func (s *State) Person(principal string) string {
-	if p := s.persons.get(principal); p != nil {
-		return s.resolve(p.ID)
-	}
-	return ""
+	return s.resolve(s.persons.of(principal))
 }
 
 // Named is the first entity of that name, "" for none.
@@ -437,7 +427,7 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 		}
 	case "epi":
 		if ep := s.episodes.get(id); ep != nil {
-			rec.Episode, ok = ep.copied(), true
+			rec.Episode, ok = copied(ep), true
 			if o := s.observations.get(ep.Summary); o != nil && r.passes(o) {
 				d := data(o.Raw, o.Level, writ.Model, 0)
 				rec.Summary = &d
@@ -445,11 +435,11 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 		}
 	case "test":
 		if t := s.tests.get(id); t != nil {
-			rec.Test, ok = t.copied(), true
+			rec.Test, ok = copied(t), true
 		}
 	case "dec":
 		if d := s.decided.get(id); d != nil {
-			rec.Decision, ok = d.copied(), true
+			rec.Decision, ok = copied(d), true
 		}
 	}
 	if !ok {

@@ -249,8 +249,8 @@ func (g *recalling) narrow() {
 	case g.ask.Entity != "":
 		entities = []string{s.resolve(g.ask.Entity)}
 	case himself:
-		if p := s.persons.get(g.r.Principal); p != nil {
-			entities = []string{s.resolve(p.ID)}
+		if id := s.Person(g.r.Principal); id != "" {
+			entities = []string{id}
 		}
 	case subject != "":
 		g.names = append(g.names, normName(subject))
@@ -907,8 +907,8 @@ func (s *State) Touches(e *Event) (ids []string) {
 // declared is the key of a predicate, or of the one whose other name it is.
 func (s *State) declared(predicate string) string {
 	key := predicateKey(predicate)
-	if a := s.aliases.get(key); a != nil {
-		key = predicateKey(a.ID)
+	if of := s.aliases.of(key); of != "" {
+		return predicateKey(of)
 	}
 	return key
 }

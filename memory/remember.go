@@ -97,13 +97,8 @@ func (j *judge) remember() *refusal {
 		return r
 	}
 	p := j.claim([]string{en})
-	p.Subject, p.Predicate, p.Text, p.Literal = en, predicate, j.texts["text"], string(value)
-	if predicate == "" {
-		p.Predicate = noteForm
-	}
-	if a := j.d.aliases.get(predicateKey(p.Predicate)); a != nil {
-		p.Predicate = a.ID
-	}
+	p.Subject, p.Predicate, p.Text, p.Literal = en, cmp.Or(predicate, noteForm), j.texts["text"], string(value)
+	p.Predicate = cmp.Or(j.d.aliases.of(predicateKey(p.Predicate)), p.Predicate)
 	if replaced != nil && j.d.resolve(replaced.Subject) != en {
 		replaced = nil
 	}
@@ -149,7 +144,7 @@ func (j *judge) replace(p, old *Proposition, obs, value string) *refusal {
 		j.d.attach(id, ids, "", false)
 		j.d.effect("evidence.attached", id)
 	}
-	if old != nil && old.ID != id && j.d.links.get(join(string(Supersedes), id, old.ID)) == nil {
+	if old != nil && old.ID != id && j.d.links.of(join(string(Supersedes), id, old.ID)) == "" {
 		j.d.touch(old.Slot, old.ID)
 		j.d.add(Op{Edge: &Edge{ID: j.d.mint("edge"), Type: Supersedes, From: id, To: old.ID, RecordedAt: j.e.At, Decision: mintID("dec", j.e.N, 1)}})
 	}
@@ -176,8 +171,8 @@ func (j *judge) replace(p, old *Proposition, obs, value string) *refusal {
 // name none is meant.
 func (j *judge) meant(name string, himself bool, obs string) (string, *refusal) {
 	if himself {
-		if p := j.d.persons.get(j.c.Principal); p != nil {
-			return j.d.resolve(p.ID), nil
+		if id := j.d.Person(j.c.Principal); id != "" {
+			return id, nil
 		}
 	} else {
 		var same []string

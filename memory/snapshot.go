@@ -79,7 +79,13 @@ func FromSnapshot(b []byte) (*State, error) {
 }
 
 // all are the tables of the state and of its indexes.
-func (s *State) all() []stored { return slices.Concat(s.tables(), s.ix.tables()) }
+func (s *State) all() []stored {
+	out := s.ix.tables()
+	for _, t := range s.tables() {
+		out = append(out, t.stored)
+	}
+	return out
+}
 
 // pack packs all that is not: of what was changed nothing of before is kept.
 func (s *State) pack() {

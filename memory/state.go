@@ -17,31 +17,24 @@ import (
 // support, and how that came about. It is changed by Apply alone, reads no
 // clock, and is used by one goroutine at a time. Its zero value is not usable.
 type State struct {
-	namespace string
-	head      uint64
-	inherited uint64 // the newest event of an earlier version
-	latest    Instant
-	seen      uint64 // where in the log the newest recorded evidence stands
-	policy    string
-	mode      Mode
+	reached
+	observations table[Observation]
+	clients      refs // principal and the caller's own id
+	entities     table[Entity]
+	persons      refs // principal to entity
+	slots        table[Slot]
+	propositions table[Proposition]
+	edges        table[Edge]
+	links        refs // type, from, to
+	tests        table[Test]
+	workspaces   table[Workspace]
+	episodes     table[Episode]
+	sources      table[Source]
+	predicates   table[Predicate]
+	aliases      refs // of predicates
+	rates        table[rate]
+	decided      table[Decided]
 
-	observations *table[Observation, *Observation]
-	clients      *table[ref, *ref] // principal and the caller's own id
-	entities     *table[Entity, *Entity]
-	persons      *table[ref, *ref] // principal to entity
-	slots        *table[Slot, *Slot]
-	propositions *table[Proposition, *Proposition]
-	edges        *table[Edge, *Edge]
-	links        *table[ref, *ref] // type, from, to
-	tests        *table[Test, *Test]
-	workspaces   *table[Workspace, *Workspace]
-	episodes     *table[Episode, *Episode]
-	sources      *table[Source, *Source]
-	predicates   *table[Predicate, *Predicate]
-	aliases      *table[ref, *ref] // of predicates
-	rates        *table[rate, *rate]
-
-	decided *table[Decided, *Decided]
 	words   *lexicon
 	ix      *indexes
 	isDraft bool
@@ -56,56 +49,75 @@ type State struct {
 	fresh []string
 }
 
-// ref is an id.
+// reached is how far a state has come.
+type reached struct {
+	namespace string
+	head      uint64
+	inherited uint64 // the newest event of an earlier version
+	latest    Instant
+	seen      uint64 // where in the log the newest recorded evidence stands
+	policy    string
+	mode      Mode
+}
+
+// refs are ids by a key.
+type refs struct{ table[ref] }
+
 type ref struct {
 	ID string `json:"id"`
 }
 
-func (r *ref) copied() *ref { c := *r; return &c }
+// of is the id under a key, "" if there is none.
+func (t *refs) of(key string) string {
+	if r := t.get(key); r != nil {
+		return r.ID
+	}
+	return ""
+}
+
+func (t *refs) set(key, id string) { t.put(key, &ref{id}) }
 
 // New returns the state of a namespace without events.
 func New() *State {
-	w := &lexicon{}
-	return &State{
-		words: w, observations: newTable[Observation, *Observation](w), clients: newTable[ref, *ref](w),
-		entities: newTable[Entity, *Entity](w), persons: newTable[ref, *ref](w), slots: newTable[Slot, *Slot](w),
-		propositions: newTable[Proposition, *Proposition](w), edges: newTable[Edge, *Edge](w), links: newTable[ref, *ref](w),
-		tests: newTable[Test, *Test](w), workspaces: newTable[Workspace, *Workspace](w),
-		episodes: newTable[Episode, *Episode](w), sources: newTable[Source, *Source](w), decided: newTable[Decided, *Decided](w),
-		predicates: newTable[Predicate, *Predicate](w), aliases: newTable[ref, *ref](w), rates: newTable[rate, *rate](w),
-		ix: newIndexes(w),
+	s := &State{words: &lexicon{}}
+	for _, t := range s.tables() {
+		t.spell(s.words)
 	}
+	s.ix = newIndexes(s.words)
+	return s
 }
 
 // draft returns a state that reads through to s and keeps its changes.
 func (s *State) draft() *State {
-	return &State{
-		namespace: s.namespace, head: s.head, inherited: s.inherited, seen: s.seen, latest: s.latest, policy: s.policy, mode: s.mode,
-		observations: s.observations.draft(), clients: s.clients.draft(), entities: s.entities.draft(), persons: s.persons.draft(),
-		slots: s.slots.draft(), propositions: s.propositions.draft(), edges: s.edges.draft(), links: s.links.draft(),
-		tests: s.tests.draft(), workspaces: s.workspaces.draft(),
-		episodes: s.episodes.draft(), sources: s.sources.draft(), predicates: s.predicates.draft(), aliases: s.aliases.draft(),
-		rates: s.rates.draft(), decided: s.decided.draft(), words: s.words, ix: s.ix, isDraft: true,
+	d := &State{reached: s.reached, words: s.words, ix: s.ix, isDraft: true}
+	base := s.tables()
+	for i, t := range d.tables() {
+		t.over(base[i].stored)
 	}
+	return d
 }
 
 // merge makes a draft's changes those of its base, s.
 func (s *State) merge(d *State) {
-	s.namespace, s.head, s.inherited, s.seen, s.latest, s.policy, s.mode = d.namespace, d.head, d.inherited, d.seen, d.latest, d.policy, d.mode
+	s.reached = d.reached
 	for _, t := range d.tables() {
 		t.merge()
 	}
 }
 
-// tables are all tables, in the order in which they are written.
-func (s *State) tables() []stored {
-	return []stored{s.sources, s.predicates, s.aliases, s.observations, s.clients, s.entities, s.persons, s.slots, s.propositions, s.edges, s.links,
-		s.tests, s.workspaces, s.episodes, s.rates, s.decided}
+// named is a table, and what it is called where the state is written out.
+type named struct {
+	name string
+	stored
 }
 
-// tableNames are what the tables are called where the state is written out.
-var tableNames = []string{"source", "predicate", "predicate_alias", "observation", "client", "entity", "person", "slot", "proposition", "edge", "link",
-	"test", "workspace", "episode", "rate", "decided"}
+// tables are all tables, in the order in which they are written.
+func (s *State) tables() []named {
+	return []named{{"source", &s.sources}, {"predicate", &s.predicates}, {"predicate_alias", &s.aliases.table}, {"observation", &s.observations},
+		{"client", &s.clients.table}, {"entity", &s.entities}, {"person", &s.persons.table}, {"slot", &s.slots}, {"proposition", &s.propositions},
+		{"edge", &s.edges}, {"link", &s.links.table}, {"test", &s.tests}, {"workspace", &s.workspaces}, {"episode", &s.episodes},
+		{"rate", &s.rates}, {"decided", &s.decided}}
+}
 
 // Namespace returns the namespace's name, "" before its first event.
 func (s *State) Namespace() string { return s.namespace }
@@ -211,9 +223,9 @@ func (s *State) Encode(w io.Writer) error {
 		Policy    string  `json:"policy"`
 		Mode      Mode    `json:"mode"`
 	}{EventVersion, s.namespace, s.head, s.latest, s.policy, s.mode})
-	for i, t := range s.tables() {
+	for _, t := range s.tables() {
 		if err == nil {
-			err = t.each(func(key string, row any) error { return line(tableNames[i], key, row) })
+			err = t.each(func(key string, row any) error { return line(t.name, key, row) })
 		}
 	}
 	if err == nil {

@@ -10,15 +10,20 @@ import (
 	"strings"
 )
 
-// A row is one object of the state. A copy shares nothing that is changed in
-// place.
-type row[T any] interface {
-	*T
-	copied() *T
+// copied is a copy of a row. It shares nothing that is changed in place: a row that
+// has such a thing says itself how it is copied.
+func copied[T any](r *T) *T {
+	if deep, ok := any(r).(interface{ copied() *T }); ok {
+		return deep.copied()
+	}
+	c := *r
+	return &c
 }
 
 // stored is a table of whatever rows.
 type stored interface {
+	over(base stored)
+	spell(words *lexicon)
 	merge()
 	settle()
 	pack()
@@ -30,8 +35,8 @@ type stored interface {
 // a pack. A table over a base is a draft: it reads through to the base and keeps
 // what was changed to itself, until it is merged. So a proposal is judged on a
 // state it has changed already, and a rejected one has changed nothing.
-type table[T any, P row[T]] struct {
-	base   *table[T, P]
+type table[T any] struct {
+	base   *table[T]
 	rows   map[string]*T
 	packed pack
 	words  *lexicon
@@ -39,14 +44,12 @@ type table[T any, P row[T]] struct {
 	seen map[string]*T
 }
 
-func newTable[T any, P row[T]](words *lexicon) *table[T, P] {
-	return &table[T, P]{rows: map[string]*T{}, words: words}
-}
+func (t *table[T]) over(base stored) { t.base = base.(*table[T]) }
 
-func (t *table[T, P]) draft() *table[T, P] { return &table[T, P]{base: t} }
+func (t *table[T]) spell(words *lexicon) { t.words = words }
 
 // get returns a row to read, nil if there is none.
-func (t *table[T, P]) get(key string) *T {
+func (t *table[T]) get(key string) *T {
 	for ; t != nil; t = t.base {
 		if r, ok := t.rows[key]; ok {
 			return r
@@ -61,7 +64,7 @@ func (t *table[T, P]) get(key string) *T {
 // mostSeen bounds how many rows are kept because they were read.
 const mostSeen = 1024
 
-func (t *table[T, P]) unpacked(key string) *T {
+func (t *table[T]) unpacked(key string) *T {
 	if r, ok := t.seen[key]; ok {
 		return r
 	}
@@ -78,7 +81,7 @@ func (t *table[T, P]) unpacked(key string) *T {
 	return r
 }
 
-func (t *table[T, P]) decode(row []byte) *T {
+func (t *table[T]) decode(row []byte) *T {
 	r := new(T)
 	d := decoder{lexicon: t.words, b: row}
 	if d.value(reflect.ValueOf(r).Elem(), false); d.bad || len(d.b) > 0 {
@@ -88,19 +91,19 @@ func (t *table[T, P]) decode(row []byte) *T {
 }
 
 // edit returns a row to change, nil if there is none.
-func (t *table[T, P]) edit(key string) *T {
+func (t *table[T]) edit(key string) *T {
 	r, ok := t.rows[key]
 	if ok {
 		return r
 	}
 	if r = t.get(key); r != nil {
-		r = P(r).copied()
+		r = copied(r)
 		t.put(key, r)
 	}
 	return r
 }
 
-func (t *table[T, P]) put(key string, r *T) {
+func (t *table[T]) put(key string, r *T) {
 	if t.rows == nil {
 		t.rows = map[string]*T{}
 	}
@@ -108,9 +111,9 @@ func (t *table[T, P]) put(key string, r *T) {
 }
 
 // merge moves what a draft changed into its base.
-func (t *table[T, P]) merge() {
+func (t *table[T]) merge() {
 	for k, r := range t.rows {
-		t.base.rows[k] = r
+		t.base.put(k, r)
 	}
 	t.base.settle()
 }
@@ -122,14 +125,14 @@ const (
 	loosePart = 16
 )
 
-func (t *table[T, P]) settle() {
+func (t *table[T]) settle() {
 	if len(t.rows) >= mostLoose+len(t.packed.at)/loosePart {
 		t.pack()
 	}
 }
 
 // pack packs all rows. What stood in a row that was changed since is not kept.
-func (t *table[T, P]) pack() {
+func (t *table[T]) pack() {
 	if len(t.rows) == 0 {
 		return
 	}
@@ -148,15 +151,15 @@ func (t *table[T, P]) pack() {
 		next.data = t.words.encode(next.data, r, false)
 	}
 	next.take(&old, done, len(old.at))
-	t.packed, t.rows, t.seen = next, map[string]*T{}, nil
+	t.packed, t.rows, t.seen = next, nil, nil
 }
 
 // parts is the pack, which holds all rows after pack.
-func (t *table[T, P]) parts() *pack { return &t.packed }
+func (t *table[T]) parts() *pack { return &t.packed }
 
 // keys returns the keys of a table, without those of its base, by number where they
 // are ids, else bytewise.
-func (t *table[T, P]) keys() []string {
+func (t *table[T]) keys() []string {
 	out := make([]string, 0, len(t.packed.at)+len(t.rows))
 	for i := range t.packed.at {
 		k, _ := t.packed.entry(i)
@@ -172,7 +175,7 @@ func (t *table[T, P]) keys() []string {
 }
 
 // each yields the rows of a table without a base in the order of keys, to be read.
-func (t *table[T, P]) each(f func(key string, row any) error) error {
+func (t *table[T]) each(f func(key string, row any) error) error {
 	for _, k := range t.keys() {
 		r := t.rows[k]
 		if r == nil {
@@ -215,6 +218,12 @@ func splitID(id string) (prefix string, n uint64, i int, ok bool) {
 		}
 	}
 	return prefix, n, i, mintID(prefix, n, i) == id
+}
+
+// number is that of the record by which what has an id was made.
+func number(id string) uint64 {
+	_, n, _, _ := splitID(id)
+	return n
 }
 
 // isID reports whether s is an id of that prefix.

@@ -105,10 +105,9 @@ func (r *Reader) beliefs(props []string, from, last uint64) (out []Moment) {
 			turns, left = s.turns(p, from, last, left)
 			of[key] = turns
 		}
-		_, made, _, _ := splitID(pid)
 		was := Status("")
 		for _, n := range turns {
-			if n < made {
+			if n < number(pid) {
 				continue
 			}
 			if st := s.standing(pid, upTo(n)); st.Status != was {
@@ -177,7 +176,7 @@ func (r *Reader) Pending(session, task string, limit int) Pending {
 	}
 	for _, id := range tests {
 		if t := s.tests.get(id); t.Status == TestProposed && t.ExpiresAt >= InstantOf(r.Now) && len(p.Tests) < limit {
-			p.Tests = append(p.Tests, t.copied())
+			p.Tests = append(p.Tests, copied(t))
 		}
 	}
 	for n := s.head; n > 0 && len(p.Rejected) < limit && s.head-n < 1000; n-- {
@@ -187,10 +186,4 @@ func (r *Reader) Pending(session, task string, limit int) Pending {
 		}
 	}
 	return p
-}
-
-// number is that of the record by which what has an id was made.
-func number(id string) uint64 {
-	_, n, _, _ := splitID(id)
-	return n
 }
