@@ -37,7 +37,7 @@ func (s *State) put(e *Event, value []byte) error {
 		s.namespace, s.policy, s.mode = e.Namespace, e.Policy, e.Mode
 	}
 	s.latest = max(s.latest, e.At)
-	s.decided.put(mintID("dec", e.N, 1), &Decided{N: e.N, At: e.At, Kind: e.Kind, Tool: e.Tool, Principal: e.Principal,
+	s.decided.put(e.decision(), &Decided{N: e.N, At: e.At, Kind: e.Kind, Tool: e.Tool, Principal: e.Principal,
 		Session: e.Session, Task: e.Task, Status: e.Status, Reason: e.Reason, Exposed: e.Exposed, Erased: value == nil, Latest: s.latest})
 	if len(e.Ops) > 0 && value != nil && strictjson.Check(value, valueLimits) != nil {
 		return errors.New("memory: the value of an accepted event is not strict JSON")
@@ -262,7 +262,7 @@ func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
 		return nil // of an earlier version: what contradicts is another value's support
 	}
 	key := join(string(ed.Type), ed.From, ed.To)
-	if s.edges.get(ed.ID) != nil || !madeBy(e, "edge", ed.ID) || s.propositions.get(ed.To) == nil || !ed.Active() || ed.Decision != mintID("dec", e.N, 1) {
+	if s.edges.get(ed.ID) != nil || !madeBy(e, "edge", ed.ID) || s.propositions.get(ed.To) == nil || !ed.Active() || ed.Decision != e.decision() {
 		return errFit
 	}
 	if ed.Quoted {
@@ -330,7 +330,7 @@ func (s *State) doMerge(e *Event, m *MergeOp) error {
 
 func (s *State) doErase(o *EraseOp) error {
 	for _, n := range o.Records {
-		d := s.decided.edit(mintID("dec", n, 1))
+		d := s.decided.edit(decisionID(n))
 		if d == nil {
 			return errFit
 		}

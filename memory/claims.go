@@ -228,14 +228,11 @@ func (j *judge) propose() *refusal {
 	}
 	if !fresh {
 		j.transform("proposition.attached_existing", id)
-		ids := []byte{'['}
-		for i, o := range obs {
-			if i > 0 {
-				ids = append(ids, ',')
-			}
-			ids = append(ids, strictjson.Quote(o)...)
+		var ids [][]byte
+		for _, o := range obs {
+			ids = append(ids, strictjson.Quote(o))
 		}
-		j.m = map[string][]byte{"proposition_id": strictjson.Quote(id), "observation_ids": append(ids, ']')}
+		j.m = map[string][]byte{"proposition_id": strictjson.Quote(id), "observation_ids": array(ids)}
 		j.t = toolOf(ToolAttachSupport)
 		j.e.Tool = ToolAttachSupport
 		return j.attachTo(id, obs)
@@ -248,7 +245,7 @@ func (j *judge) propose() *refusal {
 
 // claim is a claim to be filed.
 func (j *judge) claim(about []string) *Proposition {
-	return &Proposition{Class: Descriptive, About: about, Session: j.c.Session, Task: j.c.Task, CreatedAt: j.e.At, Decision: mintID("dec", j.e.N, 1)}
+	return &Proposition{Class: Descriptive, About: about, Session: j.c.Session, Task: j.c.Task, CreatedAt: j.e.At, Decision: j.e.decision()}
 }
 
 // file makes a claim with its texts set, and links what bears it out. One that
@@ -274,7 +271,7 @@ func (j *judge) file(p *Proposition, obs []string) (id string, fresh bool, r *re
 		}
 	}
 	caps := &j.c.Policy.Caps
-	if w := j.d.workspaces.get(join(j.c.Session, j.c.Task)); w.Propositions >= int(caps.PropositionsPerTask) {
+	if w := j.task(); w.Propositions >= int(caps.PropositionsPerTask) {
 		return "", false, refuse("", writ.PropositionSpawnCap, "a task makes at most "+count(caps.PropositionsPerTask)+" claims; attach evidence to those that are there")
 	}
 	j.d.value = j.value()
@@ -299,14 +296,10 @@ func (j *judge) form(p *Proposition) (literal, quals string, r *refusal) {
 	p.Subject, p.Predicate = textOf(strictjson.Get(raw, "subject")), textOf(strictjson.Get(raw, "predicate"))
 	if registered := j.d.aliases.of(predicateKey(p.Predicate)); registered != "" && registered != p.Predicate {
 		// The registered name of the predicate.
-		form := []byte(`{"object":` + string(strictjson.Get(raw, "object")) + `,"predicate":` + string(strictjson.Quote(registered)))
-		if q := strictjson.Get(raw, "qualifiers"); q != nil {
-			form = append(append(form, `,"qualifiers":`...), q...)
-		}
-		form = append(append(append(form, `,"subject":`...), strictjson.Quote(p.Subject)...), '}')
-		j.set("structured_form", form)
+		raw = strictjson.Set(raw, "predicate", strictjson.Quote(registered))
+		j.set("structured_form", raw)
 		j.transform("predicate_alias", "/structured_form/predicate")
-		p.Predicate, raw = registered, form
+		p.Predicate = registered
 	}
 	en := j.d.entities.get(p.Subject)
 	if en == nil || en.Gone {
@@ -427,7 +420,7 @@ func (d *draftEvent) attach(id string, obs []string, at string, quoted bool) (fr
 			continue
 		}
 		ob := d.observations.get(o)
-		ed := &Edge{ID: d.mint("edge"), Type: Supports, From: o, To: id, RecordedAt: ob.RecordedAt, Quoted: quoted, Decision: mintID("dec", d.e.N, 1)}
+		ed := &Edge{ID: d.mint("edge"), Type: Supports, From: o, To: id, RecordedAt: ob.RecordedAt, Quoted: quoted, Decision: d.e.decision()}
 		if in := d.bearing(d.witness(ob), pr); len(in) > 0 && d.refutedBy(id, ob) == "" {
 			last := in[len(in)-1]
 			value, _ := d.valueOf(pr)

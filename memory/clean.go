@@ -37,7 +37,7 @@ func (r *Reader) Clean(id string) bool {
 		ep := s.episodes.get(id)
 		return ep != nil && (ep.Summary == "" || r.Clean(ep.Summary))
 	case "test":
-		return s.tests.get(id) != nil && r.worded(mintID("dec", n, 1))
+		return s.tests.get(id) != nil && r.worded(decisionID(n))
 	case "dec": // ids and fixed words
 		return s.decided.get(id) != nil
 	}

@@ -71,7 +71,7 @@ func (j *judge) entity() *refusal {
 		return j.link(same[0], obs)
 	}
 	p := j.c.Policy
-	if w := j.d.workspaces.get(join(j.c.Session, j.c.Task)); w.Entities >= int(p.Caps.EntitiesPerTask) {
+	if w := j.task(); w.Entities >= int(p.Caps.EntitiesPerTask) {
 		return refuse("", writ.EntitySpawnCap, "a task makes at most "+count(p.Caps.EntitiesPerTask)+" entities; use those that are there")
 	}
 	near := make([]PossibleSame, 0, len(same))

@@ -12,7 +12,7 @@ const mostListed = 50
 // consolidate is request_consolidation: it says what of the task's claims is
 // established now. What is established is so whether anybody asks or not.
 func (j *judge) consolidate() *refusal {
-	w := j.d.workspaces.get(join(j.c.Session, j.c.Task))
+	w := j.task()
 	if w.Observations == 0 {
 		return refuse("", writ.MemoryEmpty, "a task that has recorded an observation")
 	}
@@ -54,7 +54,7 @@ func (j *judge) archive() *refusal {
 	if summary && len(obs) == 0 {
 		return refuse("/observation_ids", writ.MemoryMissing, "the observations the summary rests on")
 	}
-	w := j.d.workspaces.get(join(j.c.Session, j.c.Task))
+	w := j.task()
 	switch {
 	case w.Episode != "" && w.LastObservation <= w.LastConsolidation:
 		return j.archived(w.Episode)

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -36,60 +37,28 @@ type Selection struct {
 // that nothing else they rest on has; and what was ever refused, for nobody
 // knows what stands in it.
 func (s *State) Cascade(sel Selection) Cascade {
-	c := Cascade{Records: []uint64{}, Observations: []string{}, Propositions: []string{}, Entities: []string{}, Echoes: []string{}}
 	records, taken := map[uint64]bool{}, map[string]bool{}
-	var queue []string
-	take := func(id string) {
-		if !taken[id] && s.observations.get(id) != nil {
-			taken[id] = true
-			queue = append(queue, id)
-		}
-	}
-	for _, id := range sel.Observations {
-		take(id)
-	}
+	s.takeAll(taken, sel.Observations)
 	if sel.Source != "" {
-		for _, id := range s.ix.bySource.of(sel.Source) {
-			take(id)
-		}
+		s.takeAll(taken, s.ix.bySource.of(sel.Source))
 	}
 	if sel.Session != "" || sel.Principal != "" {
 		for _, k := range s.decided.keys() {
 			d := s.decided.get(k)
 			if d.Kind == KindProposal && (sel.Session != "" && d.Session == sel.Session || sel.Principal != "" && d.Principal == sel.Principal) {
 				records[d.N] = true // refused ones too
-				for _, id := range s.ix.byRecord.of(recordKey(d.N)) {
-					take(id)
-				}
+				s.takeAll(taken, s.ix.byRecord.of(recordKey(d.N)))
 			}
 		}
 	}
 	props, ents := map[string]bool{}, map[string]bool{}
-	for known := -1; len(queue) > 0 || len(records) > known; {
-		known = len(records)
-		for len(queue) > 0 {
-			id := queue[0]
-			queue = queue[1:]
-			for _, child := range s.ix.children.of(id) {
-				take(child)
-			}
-		}
+	for known := -1; len(taken)+len(records) > known; {
+		known = len(taken) + len(records)
 		s.rested(taken, records, props, ents)
 		// A record that goes takes with it all that stands in it.
 		for n := range records {
-			for _, id := range s.ix.byRecord.of(recordKey(n)) {
-				take(id)
-			}
+			s.takeAll(taken, s.ix.byRecord.of(recordKey(n)))
 		}
-	}
-	for id := range taken {
-		c.Observations = append(c.Observations, id)
-	}
-	for id := range props {
-		c.Propositions = append(c.Propositions, id)
-	}
-	for id := range ents {
-		c.Entities = append(c.Entities, id)
 	}
 	if len(records) > 0 {
 		for _, k := range s.decided.keys() {
@@ -98,17 +67,24 @@ func (s *State) Cascade(sel Selection) Cascade {
 			}
 		}
 	}
-	c.Echoes = append(c.Echoes, s.echoes(taken)...)
-	for n := range records {
-		if d := s.decided.get(mintID("dec", n, 1)); d != nil {
-			c.Records = append(c.Records, n)
+	maps.DeleteFunc(records, func(n uint64, _ bool) bool { return s.decision(n) == nil })
+	return Cascade{Records: list(slices.Sorted(maps.Keys(records))), Observations: sortedIDs(taken), Propositions: sortedIDs(props),
+		Entities: sortedIDs(ents), Echoes: list(s.echoes(taken))}
+}
+
+// takeAll takes observations among some ids, and all that was derived from them.
+func (s *State) takeAll(taken map[string]bool, ids []string) {
+	for queue := slices.Clone(ids); len(queue) > 0; queue = queue[1:] {
+		if id := queue[0]; !taken[id] && s.observations.get(id) != nil {
+			taken[id] = true
+			queue = append(queue, s.ix.children.of(id)...)
 		}
 	}
-	slices.Sort(c.Records)
-	slices.SortFunc(c.Observations, compareID)
-	slices.SortFunc(c.Propositions, compareID)
-	slices.SortFunc(c.Entities, compareID)
-	return c
+}
+
+// sortedIDs are the ids of a set in their order.
+func sortedIDs(set map[string]bool) []string {
+	return list(slices.SortedFunc(maps.Keys(set), compareID))
 }
 
 // Bearing are the observations that bear a claim out, or that it was cited for where
@@ -275,33 +251,18 @@ func (j *judge) erase() *refusal {
 // distrust is the recovery from a poisoned source.
 func (j *judge) distrust() *refusal {
 	source, since := j.texts["source"], j.times["since"]
-	o := &DistrustOp{Source: source, Since: since, Observations: []string{}}
-	queue := slices.Clone(j.s.ix.bySource.of(source))
-	if len(queue) == 0 && j.d.sources.get(source) == nil {
+	said, known := j.s.ix.bySource.of(source), j.d.sources.get(source) != nil
+	if len(said) == 0 && !known {
 		return refuse("/source", writ.CommandState, "a source that is registered or said something")
 	}
 	taken := map[string]bool{}
-	for _, id := range queue {
-		if ob := j.s.observations.get(id); ob.RecordedAt >= since {
-			taken[id] = true
-		}
-	}
-	queue = slices.DeleteFunc(queue, func(id string) bool { return !taken[id] })
-	for len(queue) > 0 {
-		id := queue[0]
-		queue = queue[1:]
-		if j.s.observations.get(id).Status == Ingested || j.s.observations.get(id).Status == Quarantined {
-			o.Observations = append(o.Observations, id)
-		}
-		for _, child := range j.s.ix.children.of(id) {
-			if !taken[child] {
-				taken[child] = true
-				queue = append(queue, child)
-			}
-		}
-	}
-	slices.SortFunc(o.Observations, compareID)
-	if said := j.s.ix.bySource.of(source); j.d.sources.get(source) == nil {
+	j.s.takeAll(taken, slices.DeleteFunc(slices.Clone(said), func(id string) bool { return j.s.observations.get(id).RecordedAt < since }))
+	maps.DeleteFunc(taken, func(id string, _ bool) bool {
+		is := j.s.observations.get(id).Status
+		return is != Ingested && is != Quarantined
+	})
+	o := &DistrustOp{Source: source, Since: since, Observations: sortedIDs(taken)}
+	if !known {
 		// Registered, so that there is something to refuse from now on.
 		class := j.s.observations.get(said[len(said)-1]).Class
 		j.d.add(Op{Source: &Source{ID: source, Class: class, RegisteredBy: j.c.Principal}})
@@ -314,7 +275,7 @@ func (j *judge) distrust() *refusal {
 
 // retract closes every edge from the observations.
 func (d *draftEvent) retract(obs []string, because string) {
-	by := mintID("dec", d.e.N, 1)
+	by := d.e.decision()
 	for _, o := range obs {
 		for _, id := range d.ix.edgesFrom.of(o) {
 			if ed := d.edges.get(id); ed.Active() {

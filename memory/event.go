@@ -186,6 +186,9 @@ type (
 	}
 )
 
+// decision is the id of what was decided.
+func (e *Event) decision() string { return decisionID(e.N) }
+
 // Bytes returns the event as canonical JSON (RFC 8785).
 func (e *Event) Bytes() ([]byte, error) {
 	b, err := json.Marshal(e)
@@ -236,16 +239,21 @@ func ParseEvent(b []byte) (*Event, error) {
 	if err := strictjson.Check(b, eventLimits); err != nil {
 		return nil, fmt.Errorf("memory: event: %w", err)
 	}
-	if v := string(strictjson.Get(b, "v")); v != strconv.Itoa(EventVersion) {
-		return parseEarlier(b)
-	}
+	// Of an event of an earlier version what was computed then is left out: it is
+	// computed anew.
+	earlier := string(strictjson.Get(b, "v")) != strconv.Itoa(EventVersion)
 	e := &Event{}
 	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(e); err != nil {
+	if !earlier {
+		d.DisallowUnknownFields()
+	}
+	if err := d.Decode(e); err != nil || earlier && e.V >= EventVersion {
 		return nil, errEvent // the library's words repeat the text
 	}
 	again, err := e.Bytes()
+	if earlier {
+		again, err = strictjson.Canonical(b)
+	}
 	if err != nil || !bytes.Equal(again, b) {
 		return nil, errEvent
 	}
@@ -302,21 +310,4 @@ func (o *Op) texts() bool {
 		return o.Edge.Quote != ""
 	}
 	return false
-}
-
-// parseEarlier reads an event of an earlier version: what it says of evidence,
-// entities, claims and what bears them out. What was computed then is left out,
-// for it is computed anew.
-func parseEarlier(b []byte) (*Event, error) {
-	if again, err := strictjson.Canonical(b); err != nil || !bytes.Equal(again, b) {
-		return nil, errEvent
-	}
-	e := &Event{}
-	if err := json.Unmarshal(b, e); err != nil {
-		return nil, errEvent
-	}
-	if e.V >= EventVersion {
-		return nil, errEvent
-	}
-	return e, e.check()
 }

@@ -183,7 +183,7 @@ func (j *judge) ids(f *field, raw []byte) string {
 		return need
 	}
 	out := []string{}
-	var kept []byte
+	var kept [][]byte
 	for _, e := range es {
 		id, ok := strictjson.Text(e)
 		if !ok || f.kind == kindIDs && !isID(f.enum[0], id) || f.kind == kindObs && !clientID(id) {
@@ -192,14 +192,11 @@ func (j *judge) ids(f *field, raw []byte) string {
 		if slices.Contains(out, id) {
 			continue
 		}
-		if kept != nil {
-			kept = append(kept, ',')
-		}
-		out, kept = append(out, id), append(kept, strictjson.Quote(id)...)
+		out, kept = append(out, id), append(kept, strictjson.Quote(id))
 	}
 	if len(out) < len(es) {
 		j.transform("duplicates_removed", member(f.name))
-		j.set(f.name, append(append([]byte{'['}, kept...), ']'))
+		j.set(f.name, array(kept))
 	}
 	j.lists[f.name] = out
 	return ""
@@ -212,7 +209,7 @@ func (j *judge) names(f *field, raw []byte) string {
 		return "a list of at most " + strconv.Itoa(f.max) + " texts"
 	}
 	var out []string
-	kept := []byte{'['}
+	var kept [][]byte
 	changed := false
 	for _, e := range es {
 		text, ok := strictjson.Text(e)
@@ -225,14 +222,11 @@ func (j *judge) names(f *field, raw []byte) string {
 			changed = true
 			continue
 		}
-		if len(out) > 0 {
-			kept = append(kept, ',')
-		}
-		out, kept = append(out, t), append(kept, strictjson.Quote(t)...)
+		out, kept = append(out, t), append(kept, strictjson.Quote(t))
 	}
 	if changed {
 		j.transform("text_tidied", member(f.name))
-		j.set(f.name, append(kept, ']'))
+		j.set(f.name, array(kept))
 	}
 	j.lists[f.name] = out
 	return ""

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"bytes"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +77,15 @@ type Captured struct {
 	Type, Collection string
 	// Leaves are those of the record that is kept which have a type or a collection.
 	Leaves []Leaf
+}
+
+// named reports whether a proposal that names this means the evidence.
+func (c *Captured) named(ref string) bool { return ref != "" && (ref == c.Ref || ref == c.Evidence) }
+
+// kept is the evidence as the event of a decision has it.
+func (c *Captured) kept(byRef bool) *Capture {
+	return &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: byRef, Verbatim: c.Verbatim, Whole: c.Whole,
+		Between: c.Between, Offset: c.Offset, Seen: c.Seen, Type: c.Type, Collection: c.Collection, Leaves: c.Leaves}
 }
 
 // Leaf is what the gate's policy declared of one leaf of a record.
@@ -175,7 +186,7 @@ func Handle(s *State, c Context, p writ.Proposal) Decision {
 		return j.rejected(refuse("", writ.PayloadTooLarge, "a payload of at most 256 KiB and 20000 values, as it is written out in canonical form"), p)
 	}
 	e.Status = writ.Accepted
-	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Advisories: j.advice, Transitions: j.d.transitions(s)}
+	out := Outcome{Decision: e.decision(), Policy: e.Policy, Mode: e.Mode, Advisories: j.advice, Transitions: j.d.transitions(s)}
 	if len(j.changed) > 0 {
 		e.Status = writ.Transformed
 		e.Effects = append(slices.Clone(j.changed), e.Effects...)
@@ -190,7 +201,7 @@ func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
 	e := j.e
 	e.Status, e.Reason, e.Ops, e.Effects = writ.Rejected, r.reason, nil, nil
 	e.Capture = heldAgainst(p, j.c.Captured)
-	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Rule: ruleOf(j.e.Tool, r)}
+	out := Outcome{Decision: e.decision(), Policy: e.Policy, Mode: e.Mode, Rule: ruleOf(j.e.Tool, r)}
 	out.Status, out.Rejection = writ.Rejected, r.rejection()
 	var value []byte
 	// What was erased does not come back to disk by being offered again.
@@ -200,8 +211,8 @@ func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
 			value = envelope(p.ToolName, Redact(payload, j.c.Secrets))
 		} else if utf8.Valid(p.Payload) {
 			// It was no JSON: kept as text.
-			value = append([]byte(`{"payload_text":`), Redact(strictjson.Quote(string(p.Payload)), j.c.Secrets)...)
-			value = append(append(append(value, `,"tool_name":`...), strictjson.Quote(p.ToolName)...), '}')
+			value = object(strictjson.Member{Name: "payload_text", Value: Redact(strictjson.Quote(string(p.Payload)), j.c.Secrets)},
+				strictjson.Member{Name: "tool_name", Value: strictjson.Quote(p.ToolName)})
 		}
 	}
 	if checkValue(value) != nil {
@@ -221,9 +232,7 @@ func heldAgainst(p writ.Proposal, captured []Captured) *Capture {
 	case len(captured) == 0:
 		return &Capture{}
 	}
-	c := captured[0]
-	return &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, Verbatim: c.Verbatim, Whole: c.Whole, Between: c.Between, Offset: c.Offset, Seen: c.Seen,
-		ByRef: cite.Ref != "" && (cite.Ref == c.Ref || cite.Ref == c.Evidence), Type: c.Type, Collection: c.Collection, Leaves: c.Leaves}
+	return captured[0].kept(captured[0].named(cite.Ref))
 }
 
 // recorded is the time of an event: never one that has no form.
@@ -231,21 +240,20 @@ func recorded(t time.Time) Instant { return min(maxInstant, max(0, InstantOf(t))
 
 // filled makes lists of nothing of what is absent.
 func (o Outcome) filled() Outcome {
-	if o.Effects == nil {
-		o.Effects = []Effect{}
-	}
-	if o.Transitions == nil {
-		o.Transitions = []Changed{}
-	}
-	if o.Advisories == nil {
-		o.Advisories = []Effect{}
-	}
+	o.Effects, o.Transitions, o.Advisories = list(o.Effects), list(o.Transitions), list(o.Advisories)
 	return o
 }
 
 func envelope(name string, payload []byte) []byte {
-	b := append([]byte(`{"payload":`), payload...)
-	return append(append(append(b, `,"tool_name":`...), strictjson.Quote(name)...), '}')
+	return object(strictjson.Member{Name: "payload", Value: payload}, strictjson.Member{Name: "tool_name", Value: strictjson.Quote(name)})
+}
+
+// object is an object of JSON with these members, whose names differ, in their order.
+func object(ms ...strictjson.Member) []byte { return strictjson.Of([]byte("{}")).With(ms...) }
+
+// array is a list of JSON.
+func array(of [][]byte) []byte {
+	return append(append([]byte{'['}, bytes.Join(of, []byte{','})...), ']')
 }
 
 // A judge decides one proposal.
@@ -267,19 +275,11 @@ type judge struct {
 
 // payload is the payload that is applied, canonical.
 func (j *judge) payload() []byte {
-	b := []byte{'{'}
-	names := make([]string, 0, len(j.m))
-	for n := range j.m {
-		names = append(names, n)
+	var ms []strictjson.Member
+	for _, n := range slices.Sorted(maps.Keys(j.m)) { // every name is one of ours, in ASCII
+		ms = append(ms, strictjson.Member{Name: n, Value: j.m[n]})
 	}
-	slices.Sort(names) // every name is one of ours, in ASCII
-	for i, n := range names {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, strictjson.Quote(n)...), ':'), j.m[n]...)
-	}
-	return append(b, '}')
+	return object(ms...)
 }
 
 func (j *judge) value() []byte {
@@ -293,23 +293,21 @@ func (j *judge) set(name string, v []byte) { j.m[name] = v }
 
 func (j *judge) transform(word, at string) { j.changed = append(j.changed, Effect{word, at}) }
 
+// task is what the proposal's task did.
+func (j *judge) task() *Workspace { return j.d.workspaces.get(join(j.c.Session, j.c.Task)) }
+
 // judge is the order of evaluation: the first failure wins.
 func (j *judge) judge(p writ.Proposal) *refusal {
 	if j.t == nil {
 		return refuse("", writ.NameUnknown, "a tool of memory, by its exact name")
 	}
-	if err := strictjson.Check(p.Payload, payloadLimits); err != nil {
-		return payloadFault(err)
+	canonical, r := canonicalObject(p.Payload, "a payload that is an object")
+	if r != nil {
+		return r
 	}
-	if strictjson.KindOf(p.Payload) != strictjson.Object {
-		return refuse("", writ.PayloadNotObject, "a payload that is an object")
-	}
-	canonical, err := strictjson.Canonical(p.Payload)
-	if err != nil {
-		return payloadFault(err)
-	}
-	if r := Redact(canonical, j.c.Secrets); string(r) != string(canonical) || j.c.Redacted {
-		if canonical, err = strictjson.Canonical(r); err != nil {
+	if clean := Redact(canonical, j.c.Secrets); string(clean) != string(canonical) || j.c.Redacted {
+		var err error
+		if canonical, err = strictjson.Canonical(clean); err != nil {
 			return payloadFault(err)
 		}
 		j.transform("redacted", "")
@@ -330,7 +328,6 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 	if r := j.claimed(); r != nil {
 		return r
 	}
-	var r *refusal
 	switch j.t.name {
 	case ToolRemember:
 		r = j.remember()
@@ -363,6 +360,21 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 		return refuse("", writ.MemoryPolicy, "a state and a proposal that fit together")
 	}
 	return r
+}
+
+// canonicalObject is a payload in canonical form.
+func canonicalObject(payload []byte, need string) ([]byte, *refusal) {
+	if err := strictjson.Check(payload, payloadLimits); err != nil {
+		return nil, payloadFault(err)
+	}
+	if strictjson.KindOf(payload) != strictjson.Object {
+		return nil, refuse("", writ.PayloadNotObject, need)
+	}
+	canonical, err := strictjson.Canonical(payload)
+	if err != nil {
+		return nil, payloadFault(err)
+	}
+	return canonical, nil
 }
 
 // bound holds the context to the state.
@@ -473,14 +485,10 @@ func mapTexts(raw []byte, text func(string) string, number func([]byte) []byte) 
 		}
 	case strictjson.Array:
 		es, _ := strictjson.Elements(raw)
-		out := []byte{'['}
 		for i, e := range es {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(out, mapTexts(e, text, number)...)
+			es[i] = mapTexts(e, text, number)
 		}
-		return append(out, ']')
+		return array(es)
 	case strictjson.Object:
 		ms, _ := strictjson.Members(raw)
 		out := []byte{'{'}

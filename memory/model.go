@@ -83,32 +83,16 @@ const (
 // level is what the word of a class is worth, 0 to 3. A class nobody knows is
 // worth nothing.
 func (p *Policy) level(c TrustClass, m Mode) int {
-	t := &p.Trust
-	switch c {
-	case ClassOperator:
-		return int(t.Operator)
-	case ClassDirectUser:
-		return int(t.DirectUser)
-	case ClassToolInternal:
-		return int(t.ToolInternal)
-	case ClassUserAttested:
-		if m == Local {
-			return int(t.UserAttested)
-		}
-		return int(t.UserAttestedHardened)
-	case ClassToolExternal:
-		return int(t.ToolExternal)
-	case ClassDocument:
-		return int(t.Document)
-	case ClassWeb:
-		return int(t.Web)
-	case ClassPeerAgent:
-		return int(t.PeerAgent)
-	case ClassImport:
-		return int(t.Import)
+	switch {
+	case c == attestedHardened: // no class of its own
+		return 0
+	case c == ClassUserAttested && m != Local:
+		c = attestedHardened
 	}
-	return 0
+	return p.levels[c]
 }
+
+const attestedHardened = ClassUserAttested + "_hardened"
 
 // Entity is something claims are about. What is said of it must name it as it
 // was named first; its other names are for finding it.

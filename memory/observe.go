@@ -38,7 +38,7 @@ func classOf(l writ.Label) TrustClass {
 func (j *judge) bind(at string, sourceRef, raw string) (b binding, r *refusal) {
 	for i := range j.c.Captured {
 		c := &j.c.Captured[i]
-		named := sourceRef != "" && (sourceRef == c.Ref || sourceRef == c.Evidence)
+		named := c.named(sourceRef)
 		switch {
 		case named && !c.Verbatim:
 			return b, refuse(at+"/raw_payload", writ.MemoryQuote, "a raw_payload that stands verbatim in the evidence it names: at least 8 bytes between words, or a whole leaf")
@@ -47,8 +47,7 @@ func (j *judge) bind(at string, sourceRef, raw string) (b binding, r *refusal) {
 			if c.Class != "" && j.c.Policy.level(c.Class, j.c.Mode) <= j.c.Policy.level(b.class, j.c.Mode) {
 				b.class = c.Class
 			}
-			b.capture = &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: named, Verbatim: true, Whole: c.Whole, Between: c.Between, Offset: c.Offset, Seen: c.Seen,
-				Type: c.Type, Collection: c.Collection, Leaves: c.Leaves}
+			b.capture = c.kept(named)
 			b.text = RedactText(c.Text, j.c.Secrets)
 			return j.worth(b)
 		}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // The operator's commands. No tool of a model reaches them.
@@ -93,7 +92,7 @@ func Operate(s *State, c Context, command string, args []byte) Decision {
 		return j.rejected(refuse("", writ.CommandState, "a smaller selection, for one event: a session, or at most 1000 observations by their ids"), p)
 	}
 	e.Status = writ.Accepted
-	out := Outcome{Decision: mintID("dec", e.N, 1), Policy: e.Policy, Mode: e.Mode, Transitions: j.d.transitions(s), Effects: e.Effects}
+	out := Outcome{Decision: e.decision(), Policy: e.Policy, Mode: e.Mode, Transitions: j.d.transitions(s), Effects: e.Effects}
 	out.Status = writ.Accepted
 	return Decision{out.filled(), e, envelope("operator."+command, j.payload())}
 }
@@ -102,17 +101,11 @@ func (j *judge) command(args []byte) *refusal {
 	if j.t == nil {
 		return refuse("", writ.CommandUnknown, "one of the operator's commands")
 	}
-	if err := strictjson.Check(args, payloadLimits); err != nil {
-		return payloadFault(err)
+	canonical, r := canonicalObject(args, "arguments that are an object")
+	if r == nil {
+		r = j.read(canonical, j.t.fields)
 	}
-	if strictjson.KindOf(args) != strictjson.Object {
-		return refuse("", writ.PayloadNotObject, "arguments that are an object")
-	}
-	canonical, err := strictjson.Canonical(args)
-	if err != nil {
-		return payloadFault(err)
-	}
-	if r := j.read(canonical, j.t.fields); r != nil {
+	if r != nil {
 		return r
 	}
 	c := &j.c
@@ -123,7 +116,6 @@ func (j *judge) command(args []byte) *refusal {
 	}
 	j.d = newDraft(j.s, j.e, c.Policy)
 	j.d.value = j.value()
-	var r *refusal
 	switch j.t.name {
 	case CommandOpen, CommandPolicy:
 		j.d.effect("policy.in_force", "")
@@ -207,12 +199,12 @@ func (j *judge) rule() *refusal {
 	}
 	j.d.touch(pr.Slot, id)
 	if j.texts["ruling"] == "uphold" {
-		by := mintID("dec", j.e.N, 1)
+		by := j.e.decision()
 		j.d.add(Op{Edge: &Edge{ID: j.d.mint("edge"), Type: Supports, From: by, To: id, Level: j.c.Policy.level(ClassOperator, j.c.Mode), RecordedAt: j.e.At, Decision: by}})
 	} else {
 		for _, ed := range j.d.edgesAt(id) {
 			if ed.Type == Supports && ed.Active() {
-				j.d.add(Op{Close: &CloseOp{Edge: ed.ID, Resolution: ruling, By: mintID("dec", j.e.N, 1)}})
+				j.d.add(Op{Close: &CloseOp{Edge: ed.ID, Resolution: ruling, By: j.e.decision()}})
 			}
 		}
 	}

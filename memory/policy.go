@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -28,6 +29,7 @@ type Policy struct {
 
 	source []byte
 	hash   string
+	levels map[TrustClass]int // of Trust
 }
 
 // Levels is what the word of each class of source is worth. What the agent
@@ -131,7 +133,8 @@ func complete(r *strictyaml.Reader, n *strictyaml.Node, t reflect.Type, at strin
 	}
 }
 
-// check notes values that have the right form and no sense.
+// check notes values that have the right form and no sense, and takes the levels by
+// their classes.
 func (p *Policy) check(r *strictyaml.Reader, root *strictyaml.Node) {
 	at := func(path ...string) *strictyaml.Node {
 		n := root
@@ -147,9 +150,11 @@ func (p *Policy) check(r *strictyaml.Reader, root *strictyaml.Node) {
 		r.Fault(at("entities", "similarity"), "a share of at most 100 percent is expected here", "")
 	}
 	levels := reflect.ValueOf(p.Trust)
+	p.levels = map[TrustClass]int{}
 	for i := range levels.NumField() {
-		tag := levels.Type().Field(i).Tag.Get("yaml")
-		if top := maxLevel[tag]; Count(levels.Field(i).Int()) > top {
+		tag, level := levels.Type().Field(i).Tag.Get("yaml"), levels.Field(i).Int()
+		p.levels[TrustClass(tag)] = int(level)
+		if top := maxLevel[tag]; Count(level) > top {
 			r.Fault(at("levels", tag), "the class cannot have a level above "+strconv.Itoa(int(top)), "its channel proves no more")
 		}
 	}
@@ -182,14 +187,6 @@ func Builtin() *Policy {
 
 // slug reports whether s is a lower-case word of ASCII letters, digits, _ and
 // -, at most 64 long, that starts with a letter.
-func slug(s string) bool {
-	if s == "" || len(s) > 64 || s[0] < 'a' || s[0] > 'z' {
-		return false
-	}
-	for i := 1; i < len(s); i++ {
-		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return true
-}
+func slug(s string) bool { return slugForm.MatchString(s) }
+
+var slugForm = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)

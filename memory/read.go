@@ -203,7 +203,7 @@ func (r *Reader) upTo() upTo {
 		return 0
 	}
 	t := InstantOf(r.AsOf)
-	later := sort.Search(int(r.State.head), func(i int) bool { return r.State.decided.get(mintID("dec", uint64(i)+1, 1)).Latest > t })
+	later := sort.Search(int(r.State.head), func(i int) bool { return r.State.decision(uint64(i)+1).Latest > t })
 	return upTo(max(1, later)) // nothing is before the namespace's own beginning
 }
 

@@ -71,7 +71,7 @@ func (j *judge) remember() *refusal {
 	} else if _, given := j.m["name"]; given {
 		return onlyFields()
 	}
-	obs, _, r := j.observe("", "remember/"+mintID("dec", j.e.N, 1), raw, "", nil, j.now(), false)
+	obs, _, r := j.observe("", "remember/"+j.e.decision(), raw, "", nil, j.now(), false)
 	if r != nil {
 		return r
 	}
@@ -146,7 +146,7 @@ func (j *judge) replace(p, old *Proposition, obs, value string) *refusal {
 	}
 	if old != nil && old.ID != id && j.d.links.of(join(string(Supersedes), id, old.ID)) == "" {
 		j.d.touch(old.Slot, old.ID)
-		j.d.add(Op{Edge: &Edge{ID: j.d.mint("edge"), Type: Supersedes, From: id, To: old.ID, RecordedAt: j.e.At, Decision: mintID("dec", j.e.N, 1)}})
+		j.d.add(Op{Edge: &Edge{ID: j.d.mint("edge"), Type: Supersedes, From: id, To: old.ID, RecordedAt: j.e.At, Decision: j.e.decision()}})
 	}
 	j.kept.ID = id
 	switch st := j.d.standing(id, 0); {
@@ -189,7 +189,7 @@ func (j *judge) meant(name string, himself bool, obs string) (string, *refusal) 
 			return same[0], nil
 		}
 	}
-	if w := j.d.workspaces.get(join(j.c.Session, j.c.Task)); w.Entities >= int(j.c.Policy.Caps.EntitiesPerTask) {
+	if w := j.task(); w.Entities >= int(j.c.Policy.Caps.EntitiesPerTask) {
 		return "", refuse("", writ.EntitySpawnCap, "a task names at most "+count(j.c.Policy.Caps.EntitiesPerTask)+" things; use those that are there")
 	}
 	en := &Entity{ID: j.d.mint("ent"), Type: thingType, CreatedAt: j.e.At, UpdatedAt: j.e.At, Session: j.c.Session, Task: j.c.Task,

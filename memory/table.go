@@ -200,6 +200,12 @@ func mintID(prefix string, n uint64, i int) string {
 	return id
 }
 
+// decisionID is the id of what a record decided.
+func decisionID(n uint64) string { return mintID("dec", n, 1) }
+
+// decision is what a record decided, nil if there is none.
+func (s *State) decision(n uint64) *Decided { return s.decided.get(decisionID(n)) }
+
 // splitID takes an id apart; ok is false for anything mintID does not write.
 func splitID(id string) (prefix string, n uint64, i int, ok bool) {
 	prefix, rest, ok := strings.Cut(id, "_")

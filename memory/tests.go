@@ -39,7 +39,7 @@ func (j *judge) proposeTest() *refusal {
 	}
 	slices.SortFunc(predicted, func(a, b Predicted) int { return compareID(a.Proposition, b.Proposition) })
 	p := j.c.Policy
-	w := j.d.workspaces.get(join(j.c.Session, j.c.Task))
+	w := j.task()
 	if w.OpenTests >= int(p.Caps.OpenTestsPerTask) {
 		return refuse("", writ.TestSpawnCap, "a task has at most "+count(p.Caps.OpenTestsPerTask)+" open tests; report how one of them ended")
 	}

@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	writ "github.com/writ-project/writ"
 )
@@ -52,7 +51,7 @@ func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more
 		}
 		for _, ed := range s.edgesAt(pid) {
 			n := number(ed.ID)
-			out = append(out, Moment{Record: n, At: s.decided.get(mintID("dec", n, 1)).At, What: string(ed.Type), ID: ed.From, Other: pid, place: place + 2})
+			out = append(out, Moment{Record: n, At: s.decision(n).At, What: string(ed.Type), ID: ed.From, Other: pid, place: place + 2})
 			if !ed.Active() {
 				if d := s.decided.get(ed.ResolvedBy); d != nil {
 					out = append(out, Moment{Record: d.N, At: d.At, What: "resolved", ID: ed.From, Other: pid, place: place + 2})
@@ -112,7 +111,7 @@ func (r *Reader) beliefs(props []string, from, last uint64) (out []Moment) {
 			}
 			if st := s.standing(pid, upTo(n)); st.Status != was {
 				was = st.Status
-				out = append(out, Moment{Record: n, At: s.decided.get(mintID("dec", n, 1)).At, What: "belief", ID: pid, State: st.Status, Rule: st.Rule, place: 3*i + 1})
+				out = append(out, Moment{Record: n, At: s.decision(n).At, What: "belief", ID: pid, State: st.Status, Rule: st.Rule, place: 3*i + 1})
 			}
 		}
 	}
@@ -180,7 +179,7 @@ func (r *Reader) Pending(session, task string, limit int) Pending {
 		}
 	}
 	for n := s.head; n > 0 && len(p.Rejected) < limit && s.head-n < 1000; n-- {
-		d := s.decided.get("dec_" + strconv.FormatUint(n, 10))
+		d := s.decision(n)
 		if d.Status == writ.Rejected && (session == "" || d.Session == session && d.Task == task) {
 			p.Rejected = append(p.Rejected, *d)
 		}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 
 	"github.com/writ-project/writ/internal/strictjson"
@@ -69,14 +70,12 @@ type tool struct {
 
 // maxText are the bounds of what is written.
 const (
-	maxRaw        = 64 << 10
-	maxText       = 2000
-	maxName       = 256
-	maxQuote      = 500
-	maxSummary    = 4000
-	maxClientID   = 128
-	maxSourceRef  = 2048
-	maxParsedDeep = 8
+	maxRaw       = 64 << 10
+	maxText      = 2000
+	maxName      = 256
+	maxQuote     = 500
+	maxSummary   = 4000
+	maxSourceRef = 2048
 )
 
 var (
@@ -214,7 +213,7 @@ type schema struct {
 	Additional any `json:"additionalProperties,omitempty"`
 }
 
-const clientPattern = `^[A-Za-z0-9._:-]{1,128}$`
+var clientForm = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
 func objectSchema(fields []field) []byte {
 	s := schemaOf(fields)
@@ -259,24 +258,22 @@ func (f *field) schema() schema {
 	case kindText, kindRaw:
 		bound(&s.MinLength, &s.MaxLength)
 	case kindClient:
-		s.Pattern = clientPattern
+		s.Pattern = clientForm.String()
 	case kindID:
 		s.Pattern = "^" + f.enum[0] + "_[0-9]+(_[0-9]+)?$"
-	case kindIDs:
-		list(schema{Type: "string"})
-	case kindObs:
+	case kindIDs, kindObs:
 		list(schema{Type: "string"})
 	case kindWord:
 		s.Enum = f.enum
 	case kindSlug:
-		s.Pattern = `^[a-z][a-z0-9_-]{0,63}$`
+		s.Pattern = slugForm.String()
 	case kindTime:
 		s.Format = "date-time"
 	case kindTexts:
 		one, long := 1, maxName
 		list(schema{Type: "string", MinLength: &one, MaxLength: &long})
 	case kindOutcomes:
-		s.Type, s.Additional = "object", schema{Type: "string", Pattern: `^[a-z][a-z0-9_-]{0,63}$`}
+		s.Type, s.Additional = "object", schema{Type: "string", Pattern: slugForm.String()}
 	case kindBool:
 		s.Type = "boolean"
 	case kindObject:
@@ -286,7 +283,7 @@ func (f *field) schema() schema {
 		s.Required = []string{"subject", "predicate", "object"}
 		s.Properties = map[string]schema{
 			"subject":    {Type: "string", Pattern: `^ent_[0-9]+(_[0-9]+)?$`},
-			"predicate":  {Type: "string", Pattern: `^[a-z][a-z0-9_-]{0,63}$`},
+			"predicate":  {Type: "string", Pattern: slugForm.String()},
 			"qualifiers": {Type: "object"},
 			"object": {Type: "object", Additional: false, Properties: map[string]schema{
 				"entity":  {Type: "string", Pattern: `^ent_[0-9]+(_[0-9]+)?$`},
@@ -297,18 +294,5 @@ func (f *field) schema() schema {
 	return s
 }
 
-// clientID reports whether s can be a caller's own id of an observation: not
-// the form of ours.
-func clientID(s string) bool {
-	if s == "" || len(s) > maxClientID {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == ':', c == '-':
-		default:
-			return false
-		}
-	}
-	return true
-}
+// clientID reports whether s can be a caller's own id of an observation.
+func clientID(s string) bool { return clientForm.MatchString(s) }
