@@ -457,18 +457,28 @@ const Mark = "[redacted]"
 
 // Redact replaces every secret in every text of a JSON value, names of members
 // too; a number that holds one becomes the mark. Secrets of fewer than 4 bytes
-// are left: they would be found everywhere.
+// are left: they would be found everywhere. Where there is none it returns the same
+// bytes.
 func Redact(raw []byte, secrets []string) []byte {
 	if len(secrets) == 0 {
 		return raw
 	}
-	clean := func(t string) string { return RedactText(t, secrets) }
-	return mapTexts(raw, clean, func(number []byte) []byte {
+	found := false
+	clean := func(t string) string {
+		out := RedactText(t, secrets)
+		found = found || out != t
+		return out
+	}
+	out := mapTexts(raw, clean, func(number []byte) []byte {
 		if clean(string(number)) != string(number) {
 			return strictjson.Quote(Mark)
 		}
 		return number
 	})
+	if !found {
+		return raw
+	}
+	return out
 }
 
 // mapTexts changes every text of a JSON value, names of members too, and every

@@ -10,33 +10,17 @@ import (
 // clean reports whether an answer shows nothing but what passes the one gate of
 // the memory: else the session that reads it has seen what somebody else may have
 // written, and what its agent notes from then on is no note of its own.
-func clean(answer any, r *memory.Reader) bool { return cleanValue(reflect.ValueOf(answer), r) }
-
-func cleanValue(v reflect.Value, r *memory.Reader) bool {
-	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
-		return v.IsNil() || cleanValue(v.Elem(), r)
-	case reflect.Slice:
-		for i := range v.Len() {
-			if !cleanValue(v.Index(i), r) {
-				return false
-			}
-		}
-		return true
-	case reflect.Struct:
-		if ok, known := cleanObject(v.Interface(), r); known {
-			return ok
-		}
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && !cleanValue(v.Field(i), r) {
-				return false
-			}
-		}
-	}
-	return true
+func clean(answer any, r *memory.Reader) bool {
+	all := true
+	walk(reflect.ValueOf(answer), nil, func(x any, _ []string) bool {
+		ok, known := cleanObject(x, r)
+		all = all && (ok || !known)
+		return known || !all
+	})
+	return all
 }
 
-// cleanObject is cleanValue of what holds texts, by the object that they are of.
+// cleanObject is clean of what holds texts, by the object that they are of.
 func cleanObject(x any, r *memory.Reader) (ok, known bool) {
 	switch x := x.(type) {
 	case memory.Item:

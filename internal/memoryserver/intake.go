@@ -1,7 +1,6 @@
 package memoryserver
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"slices"
@@ -62,39 +61,10 @@ func (i *Intake) AddSecret(value string) error {
 
 // Redact replaces every secret in every text of a JSON value. Where there
 // is none it returns the same bytes.
-func (i *Intake) Redact(value []byte) []byte {
-	if !i.within(value) {
-		return value
-	}
-	return memory.Redact(value, i.secrets)
-}
+func (i *Intake) Redact(value []byte) []byte { return memory.Redact(value, i.secrets) }
 
 // RedactText is Redact of one text.
 func (i *Intake) RedactText(text string) string { return memory.RedactText(text, i.secrets) }
-
-// within reports whether a secret stands in a JSON value.
-func (i *Intake) within(value []byte) bool {
-	in := func(t string) bool {
-		return slices.ContainsFunc(i.secrets, func(s string) bool { return strings.Contains(t, s) })
-	}
-	if len(i.secrets) == 0 {
-		return false
-	}
-	switch strictjson.KindOf(value) {
-	case strictjson.String:
-		t, _ := strictjson.Text(value)
-		return in(t)
-	case strictjson.Number:
-		return in(string(bytes.TrimSpace(value)))
-	case strictjson.Array:
-		es, _ := strictjson.Elements(value)
-		return slices.ContainsFunc(es, i.within)
-	case strictjson.Object:
-		ms, _ := strictjson.Members(value)
-		return slices.ContainsFunc(ms, func(m strictjson.Member) bool { return in(m.Name) || i.within(m.Value) })
-	}
-	return false
-}
 
 // Of is what the memory is told of a proposal beside what the channel knows.
 func (i *Intake) Of(c memory.Context, p writ.Proposal) memory.Context {

@@ -154,7 +154,8 @@ func (r *nearRig) tell(texts ...string) {
 // recall is the answer to a query, once nothing is being embedded.
 func (r *nearRig) recall(query string) string {
 	r.t.Helper()
-	out, err := NewServer(r.k, Full).recalls(r.t.Context(), gateway.Caller{Principal: "agent"}, "", memory.Ask{Query: query})
+	q := question{ctx: r.t.Context(), s: NewServer(r.k, Full), by: gateway.Caller{Principal: "agent"}, args: arguments{Query: query}}
+	out, err := recall(&q)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -1,13 +1,11 @@
 package memoryserver
 
 import (
-	"context"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"time"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -21,21 +19,9 @@ type sighting struct {
 
 // pending reads what waits in one task of the session. What the session saw is
 // every task's.
-func pending(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (out any, err error) {
-	var in struct {
-		Task  string `json:"task_id"`
-		Limit int    `json:"limit"`
-	}
-	if err := json.Unmarshal(arguments, &in); err != nil {
-		return nil, err
-	}
-	if in.Limit == 0 {
-		in.Limit = readLimit
-	}
-	if in.Task == "" {
-		in.Task = taskOf(by)
-	}
-	seen, err := by.Sightings(ctx, in.Limit)
+func pending(q *question) (out any, err error) {
+	task, limit := cmp.Or(q.args.Task, taskOf(q.by)), cmp.Or(q.args.Limit, readLimit)
+	seen, err := q.by.Sightings(q.ctx, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -47,25 +33,23 @@ func pending(ctx context.Context, s *Server, by gateway.Caller, arguments []byte
 		}
 		evidence = append(evidence, sighting{fmt.Sprintf("ev%d", x.Evidence.Number), source, x.Admissible, x.Time})
 	}
-	var no error
-	err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) {
-		if in.Task != taskOf(by) && !st.HasTask(by.Session, in.Task) {
-			no = refused{&writ.Rejection{Code: writ.CodeOf(writ.ContextMismatch), Reason: writ.ContextMismatch, Failures: []writ.Failure{{
-				Pointer: "/task_id", Reason: writ.ContextMismatch, Need: "a task of this session, or none"}}}}
+	known := true
+	err = q.read(func(r *memory.Reader) {
+		if known = task == taskOf(q.by) || r.State.HasTask(q.by.Session, task); !known {
 			return
 		}
-		p := s.reader(st, now, by).Pending(by.Session, in.Task, in.Limit)
-		if st.Head() == 0 {
-			p.Mode = s.keeper.o.Mode // what it will begin with
+		p := r.Pending(q.by.Session, task, limit)
+		if r.State.Head() == 0 {
+			p.Mode = q.s.keeper.o.Mode // what it will begin with
 		}
 		out = struct {
 			memory.Pending
 			Task     string     `json:"task_id"`
 			Evidence []sighting `json:"evidence"`
-		}{p, in.Task, evidence}
+		}{p, task, evidence}
 	})
-	if no != nil {
-		err = no
+	if err == nil && !known {
+		err = refuse(writ.ContextMismatch, "/task_id", "a task of this session, or none")
 	}
 	return out, err
 }

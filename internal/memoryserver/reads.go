@@ -1,6 +1,7 @@
 package memoryserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,44 @@ const (
 type readTool struct {
 	memory.ToolSpec
 	everyday bool // also on the surface of every day
-	answer   func(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (any, error)
+	answer   func(q *question) (any, error)
+}
+
+// question is one call of a read tool.
+type question struct {
+	ctx  context.Context
+	s    *Server
+	by   gateway.Caller
+	args arguments
+}
+
+// arguments are those of all read tools.
+type arguments struct {
+	ID          string `json:"id"`
+	Query       string `json:"query"`
+	About       string `json:"about"`
+	Entity      string `json:"entity_id"`
+	Proposition string `json:"proposition_id"`
+	Slot        string `json:"slot"`
+	Task        string `json:"task_id"`
+	AsOf        string `json:"as_of"`
+	From        uint64 `json:"from"`
+	Limit       int    `json:"limit"`
+	All         bool   `json:"all"`
+	Untrusted   bool   `json:"include_untrusted"`
+}
+
+// read calls f with a reader of the memory as it is now, or as it was then.
+func (q *question) read(f func(r *memory.Reader)) error {
+	at, err := asOf(q.args.AsOf)
+	if err != nil {
+		return err
+	}
+	return q.s.keeper.Read(q.ctx, func(st *memory.State, now time.Time) {
+		r := q.s.reader(st, now, q.by)
+		r.AsOf = at
+		f(r)
+	})
 }
 
 const readLimit = 20
@@ -79,14 +117,12 @@ func nothing() none { return none{memory.Notice, memory.NothingKnown} }
 
 // asOf reads an optional time, whose form the schema has checked as far as
 // schemas do.
-func asOf(text string) (time.Time, *writ.Rejection) {
+func asOf(text string) (t time.Time, err error) {
 	if text == "" {
-		return time.Time{}, nil
+		return t, nil
 	}
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return t, &writ.Rejection{Code: writ.InvalidPayload, Reason: writ.SchemaInvalid,
-			Failures: []writ.Failure{{Pointer: "/as_of", Reason: writ.SchemaInvalid, Need: "a time in RFC 3339"}}}
+	if t, err = time.Parse(time.RFC3339Nano, text); err != nil {
+		return t, refuse(writ.SchemaInvalid, "/as_of", "a time in RFC 3339")
 	}
 	return t, nil
 }
@@ -96,100 +132,64 @@ type refused struct{ rejection *writ.Rejection }
 
 func (r refused) Error() string { return string(r.rejection.Reason) }
 
+func refuse(reason writ.Reason, at, need string) refused {
+	return refused{&writ.Rejection{Code: writ.CodeOf(reason), Reason: reason, Failures: []writ.Failure{{Pointer: at, Reason: reason, Need: need}}}}
+}
+
 func (s *Server) reader(st *memory.State, now time.Time, by gateway.Caller) *memory.Reader {
 	return &memory.Reader{State: st, Policy: s.keeper.o.Policy, Principal: by.Principal, Now: now}
 }
 
-func recall(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (out any, err error) {
-	var in struct {
-		Query string `json:"query"`
-		About string `json:"about"`
-		AsOf  string `json:"as_of"`
-		All   bool   `json:"all"`
-	}
-	if err := json.Unmarshal(arguments, &in); err != nil {
-		return nil, err
-	}
-	return s.recalls(ctx, by, in.AsOf, memory.Ask{Query: in.Query, About: in.About, All: in.All})
+func recall(q *question) (any, error) {
+	return q.recall(memory.Ask{Query: q.args.Query, About: q.args.About, All: q.args.All})
 }
 
-func search(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (out any, err error) {
-	var in struct {
-		Query     string `json:"query"`
-		Limit     int    `json:"limit"`
-		Entity    string `json:"entity_id"`
-		AsOf      string `json:"as_of"`
-		Untrusted bool   `json:"include_untrusted"`
-	}
-	if err := json.Unmarshal(arguments, &in); err != nil {
-		return nil, err
-	}
-	return s.recalls(ctx, by, in.AsOf, memory.Ask{Query: in.Query, Entity: in.Entity, All: in.Untrusted, Limit: in.Limit, Bytes: in.Limit * 400})
+func search(q *question) (any, error) {
+	limit := q.args.Limit
+	return q.recall(memory.Ask{Query: q.args.Query, Entity: q.args.Entity, All: q.args.Untrusted, Limit: limit, Bytes: limit * 400})
 }
 
-func (s *Server) recalls(ctx context.Context, by gateway.Caller, asOfText string, ask memory.Ask) (out any, err error) {
-	at, bad := asOf(asOfText)
-	if bad != nil {
-		return nil, refused{bad}
+func (q *question) recall(ask memory.Ask) (out any, err error) {
+	if _, err := asOf(q.args.AsOf); err != nil {
+		return nil, err // before anything leaves the machine
 	}
-	ask.Near = s.keeper.near(ctx, ask.Query)
-	err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) {
-		r := s.reader(st, now, by)
-		r.AsOf = at
-		out = r.Recall(ask)
-	})
+	ask.Near = q.s.keeper.near(q.ctx, ask.Query)
+	err = q.read(func(r *memory.Reader) { out = r.Recall(ask) })
 	return out, err
 }
 
-func get(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (out any, err error) {
-	var in struct {
-		ID string `json:"id"`
-	}
-	if err := json.Unmarshal(arguments, &in); err != nil {
-		return nil, err
-	}
-	err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) {
-		if rec, ok := s.reader(st, now, by).Get(in.ID); ok {
-			if o := rec.Observation; o != nil && o.Status == memory.Quarantined {
-				// The screen held it back from whoever acts on what he reads.
-				o.Text.Text, o.Text.Cut, o.SourceRef = "", true, nil
-			}
-			out = rec
-		} else {
+func get(q *question) (out any, err error) {
+	err = q.read(func(r *memory.Reader) {
+		rec, ok := r.Get(q.args.ID)
+		if !ok {
 			out = nothing()
+			return
 		}
+		if o := rec.Observation; o != nil && o.Status == memory.Quarantined {
+			// The screen held it back from whoever acts on what he reads.
+			o.Text.Text, o.Text.Cut, o.SourceRef = "", true, nil
+		}
+		out = rec
 	})
 	return out, err
 }
 
-func explain(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (out any, err error) {
-	var in struct {
-		Proposition string `json:"proposition_id"`
-		Slot        string `json:"slot"`
-		AsOf        string `json:"as_of"`
-	}
-	if err := json.Unmarshal(arguments, &in); err != nil {
+func explain(q *question) (out any, err error) {
+	if _, err := asOf(q.args.AsOf); err != nil {
 		return nil, err
 	}
-	at, bad := asOf(in.AsOf)
-	if bad == nil && (in.Proposition == "") == (in.Slot == "") {
-		bad = &writ.Rejection{Code: writ.InvalidPayload, Reason: writ.SchemaMissingField,
-			Failures: []writ.Failure{{Pointer: "/proposition_id", Reason: writ.SchemaMissingField, Need: "either proposition_id or slot"}}}
+	if (q.args.Proposition == "") == (q.args.Slot == "") {
+		return nil, refuse(writ.SchemaMissingField, "/proposition_id", "either proposition_id or slot")
 	}
-	if bad != nil {
-		return nil, refused{bad}
-	}
-	err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) {
-		r := s.reader(st, now, by)
-		r.AsOf = at
-		if in.Slot != "" {
+	err = q.read(func(r *memory.Reader) {
+		if q.args.Slot != "" {
 			out = struct {
 				Notice string `json:"notice"`
 				memory.Answer
-			}{memory.Notice, r.Answer(in.Slot)}
+			}{memory.Notice, r.Answer(q.args.Slot)}
 			return
 		}
-		if x, ok := r.Explain(in.Proposition); ok {
+		if x, ok := r.Explain(q.args.Proposition); ok {
 			out = x
 		} else {
 			out = nothing()
@@ -198,20 +198,9 @@ func explain(ctx context.Context, s *Server, by gateway.Caller, arguments []byte
 	return out, err
 }
 
-func timeline(ctx context.Context, s *Server, by gateway.Caller, arguments []byte) (out any, err error) {
-	var in struct {
-		ID    string `json:"id"`
-		From  uint64 `json:"from"`
-		Limit int    `json:"limit"`
-	}
-	if err := json.Unmarshal(arguments, &in); err != nil {
-		return nil, err
-	}
-	if in.Limit == 0 {
-		in.Limit = readLimit
-	}
-	err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) {
-		moments, more := s.reader(st, now, by).Timeline(in.ID, in.From, in.Limit)
+func timeline(q *question) (out any, err error) {
+	err = q.read(func(r *memory.Reader) {
+		moments, more := r.Timeline(q.args.ID, q.args.From, cmp.Or(q.args.Limit, readLimit))
 		out = struct {
 			Notice  string          `json:"notice"`
 			Moments []memory.Moment `json:"moments"`
@@ -222,8 +211,12 @@ func timeline(ctx context.Context, s *Server, by gateway.Caller, arguments []byt
 }
 
 // read answers a question. An error that is a refusal is an answer too.
-func (s *Server) read(ctx context.Context, t *readTool, by gateway.Caller, arguments []byte) (gateway.Answer, error) {
-	out, err := t.answer(ctx, s, by, arguments)
+func (s *Server) read(ctx context.Context, t *readTool, by gateway.Caller, args []byte) (gateway.Answer, error) {
+	q := question{ctx: ctx, s: s, by: by}
+	if err := json.Unmarshal(args, &q.args); err != nil {
+		return gateway.Answer{}, err
+	}
+	out, err := t.answer(&q)
 	var no refused
 	switch {
 	case errors.As(err, &no):

@@ -17,48 +17,25 @@ import (
 // as a whole. Everything else is somebody's wording.
 func recalled(answer any) []provenance.Recalled {
 	w := recallWalk{}
-	w.value(reflect.ValueOf(answer), []string{"structuredContent"})
+	walk(reflect.ValueOf(answer), []string{"structuredContent"}, w.object)
 	return w.out
 }
 
-type recallWalk struct{ out []provenance.Recalled }
-
-var (
-	recalledType = reflect.TypeFor[memory.Recalled]()
-	observedType = reflect.TypeFor[memory.Observed]()
-	itemType     = reflect.TypeFor[memory.Item]()
-)
-
-func (w *recallWalk) value(v reflect.Value, path []string) {
+// walk calls object for each struct of an answer with where it stands, and for what
+// is in it if object does not know it.
+func walk(v reflect.Value, path []string, object func(x any, path []string) (known bool)) {
+	below := func(v reflect.Value, name string) { walk(v, append(path[:len(path):len(path)], name), object) }
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:
 		if !v.IsNil() {
-			w.value(v.Elem(), path)
+			walk(v.Elem(), path, object)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			w.value(v.Index(i), append(path[:len(path):len(path)], strconv.Itoa(i)))
+			below(v.Index(i), strconv.Itoa(i))
 		}
 	case reflect.Struct:
-		switch v.Type() {
-		case recalledType:
-			w.found(v.Interface().(memory.Recalled), path)
-			return
-		case itemType:
-			it := v.Interface().(memory.Item)
-			if it.Quote.Value == it.Text { // not cut
-				w.at(it.Quote, append(path[:len(path):len(path)], "text"))
-			}
-			if it.Answers.Value == it.Value {
-				w.at(it.Answers, append(path[:len(path):len(path)], "value"))
-			}
-			return
-		case observedType:
-			o := v.Interface().(memory.Observed)
-			if o.Status == memory.Ingested && !o.Text.Cut && o.Whole {
-				w.add(append(path[:len(path):len(path)], "text", "text"),
-					provenance.Recalled{Label: o.Text.Label, Type: provenance.Type(o.Type), Collection: o.Collection, From: o.Evidence})
-			}
+		if object(v.Interface(), path) {
 			return
 		}
 		for i := range v.NumField() {
@@ -66,23 +43,42 @@ func (w *recallWalk) value(v reflect.Value, path []string) {
 			if !f.IsExported() {
 				continue
 			}
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			switch {
+			switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
 			case name == "-":
 			case name == "" && f.Anonymous:
-				w.value(v.Field(i), path)
+				walk(v.Field(i), path, object)
 			default:
-				w.value(v.Field(i), append(path[:len(path):len(path)], name))
+				below(v.Field(i), name)
 			}
 		}
 	}
 }
 
-// found adds a value at the best of what it stands in.
-func (w *recallWalk) found(r memory.Recalled, path []string) {
-	w.at(r, append(path[:len(path):len(path)], "value"))
+type recallWalk struct{ out []provenance.Recalled }
+
+func (w *recallWalk) object(x any, path []string) (known bool) {
+	in := func(names ...string) []string { return append(path[:len(path):len(path)], names...) }
+	switch x := x.(type) {
+	case memory.Recalled:
+		w.at(x, in("value"))
+	case memory.Item:
+		if x.Quote.Value == x.Text { // not cut
+			w.at(x.Quote, in("text"))
+		}
+		if x.Answers.Value == x.Value {
+			w.at(x.Answers, in("value"))
+		}
+	case memory.Observed:
+		if x.Status == memory.Ingested && !x.Text.Cut && x.Whole {
+			w.add(in("text", "text"), provenance.Recalled{Label: x.Text.Label, Type: provenance.Type(x.Type), Collection: x.Collection, From: x.Evidence})
+		}
+	default:
+		return false
+	}
+	return true
 }
 
+// at adds a value at the best of what it stands in.
 func (w *recallWalk) at(r memory.Recalled, path []string) {
 	if strings.Contains(r.Value, memory.Mark) {
 		return // nobody said so: something was taken out of it

@@ -23,8 +23,7 @@ func bindTask(by *gateway.Caller) *writ.Rejection {
 	if task, ok := strictjson.Text(by.Task); ok && taskName.MatchString(task) {
 		return nil
 	}
-	return &writ.Rejection{Code: writ.InvalidPayload, Reason: writ.SchemaInvalid, Failures: []writ.Failure{{
-		Reason: writ.SchemaInvalid, Need: "a task in _meta, under " + gateway.MetaTask + ", of 1 to 128 letters, digits, . _ : or -"}}}
+	return refuse(writ.SchemaInvalid, "", "a task in _meta, under "+gateway.MetaTask+", of 1 to 128 letters, digits, . _ : or -").rejection
 }
 
 // taskOf is the task of a call, once it is bound.
