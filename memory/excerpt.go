@@ -17,7 +17,7 @@ const maxSentence = 600
 // record, of which one matters.
 type excerpt struct {
 	text   string
-	pieces [][2]int // from, to
+	pieces []quote.Piece
 	core   int
 }
 
@@ -37,7 +37,7 @@ func (r *Reader) quoted(o *Observation, p *Proposition) Data {
 func excerptOf(s, value string, asked []string) *excerpt {
 	x := &excerpt{text: s}
 	if len(s) <= 140 { // there is nothing to be gained
-		x.pieces = [][2]int{{0, len(s)}}
+		x.pieces = []quote.Piece{{From: 0, To: len(s)}}
 		return x
 	}
 	if b := []byte(s); (s[0] == '{' || s[0] == '[') && strictjson.Check(b, valueLimits) == nil {
@@ -60,7 +60,7 @@ func excerptOf(s, value string, asked []string) *excerpt {
 	best := -1
 	value = fold(value)
 	for i, p := range x.pieces {
-		if n := held(s[p[0]:p[1]], value, asked); n > best {
+		if n := held(p.Of(s), value, asked); n > best {
 			x.core, best = i, n
 		}
 	}
@@ -72,18 +72,13 @@ func (x *excerpt) add(from, to int) {
 	if to-from > maxSentence {
 		x.sentences(from, to)
 	} else {
-		x.pieces = append(x.pieces, [2]int{from, to})
+		x.pieces = append(x.pieces, quote.Piece{From: from, To: to})
 	}
 }
 
 func (x *excerpt) sentences(from, to int) {
-	for _, s := range quote.Sentences(x.text[from:to]) {
-		i := strings.Index(x.text[from:to], s)
-		if i < 0 {
-			break
-		}
-		x.pieces = append(x.pieces, [2]int{from + i, from + i + len(s)})
-		from += i + len(s)
+	for _, p := range quote.Pieces(x.text[from:to]) {
+		x.pieces = append(x.pieces, quote.Piece{From: from + p.From, To: from + p.To})
 	}
 }
 
@@ -108,18 +103,8 @@ func (x *excerpt) within(limit int) string {
 	if len(x.text) <= limit || len(x.pieces) == 0 {
 		return shown(x.text, max(limit, maxSentence))
 	}
-	lo, hi := x.core, x.core
-	size := func(lo, hi int) int { return x.pieces[hi][1] - x.pieces[lo][0] }
-	for grown := true; grown; {
-		grown = false
-		if hi+1 < len(x.pieces) && size(lo, hi+1) <= limit {
-			hi, grown = hi+1, true
-		}
-		if lo > 0 && size(lo-1, hi) <= limit {
-			lo, grown = lo-1, true
-		}
-	}
-	out := x.text[x.pieces[lo][0]:x.pieces[hi][1]]
+	lo, hi := quote.Grow(x.pieces, x.core, x.core, limit)
+	out := x.text[x.pieces[lo].From:x.pieces[hi].To]
 	if n := maxSentence / 2; len(out) > max(limit, maxSentence) {
 		end := len(out) - n
 		for end < len(out) && out[end]&0xC0 == 0x80 {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/writ-project/writ/internal/quote"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/internal/words"
@@ -104,12 +105,12 @@ func (w *witness) record(u *unit, object []byte, path []string, lists *int) {
 				if k := strictjson.KindOf(e); k == strictjson.Object || k == strictjson.Array {
 					w.take(e)
 				} else {
-					u.leaves = append(u.leaves, leaf{names, norm.NFC.String(plainText(e)), *lists, k == strictjson.Number})
+					u.leaves = append(u.leaves, leaf{names, norm.NFC.String(quote.LeafText(e)), *lists, k == strictjson.Number})
 				}
 			}
 		case strictjson.Null: // says nothing
 		default:
-			if t := norm.NFC.String(plainText(m.Value)); t == LeftOut {
+			if t := norm.NFC.String(quote.LeafText(m.Value)); t == LeftOut {
 				u.held = u.held || MayName(m.Name)
 			} else {
 				u.leaves = append(u.leaves, leaf{names, t, 0, strictjson.KindOf(m.Value) == strictjson.Number})
@@ -148,13 +149,6 @@ func (u *unit) named() (out []leaf, ok bool) {
 		}
 	}
 	return out, ok
-}
-
-func plainText(leaf []byte) string {
-	if t, ok := strictjson.Text(leaf); ok {
-		return t
-	}
-	return string(leaf)
 }
 
 // bears reports whether an observation bears a claim out: in one sentence or one
@@ -313,7 +307,7 @@ func stated(value string) (out []string, ok bool) {
 		return nil, true
 	}
 	strictjson.Walk([]byte(value), func(_ []string, leaf []byte) bool {
-		t := norm.NFC.String(plainText(leaf))
+		t := norm.NFC.String(quote.LeafText(leaf))
 		out = append(out, t)
 		ok = ok && strings.ContainsFunc(t, func(r rune) bool { return text.Alphanumeric(r) || unicode.IsSymbol(r) })
 		return true
@@ -339,14 +333,14 @@ func (d *draftEvent) names(u *unit, ob *Observation, subject *Entity, asked []st
 	if subject.Principal != "" && subject.Type == selfType {
 		return false // what others say of him names him by another entity
 	}
+	if !named {
+		which = u.leaves
+	}
 	return slices.ContainsFunc(d.firstNames(subject), func(n string) bool {
-		if named {
-			return slices.ContainsFunc(which, func(l leaf) bool { return names(l.text, n, true) })
+		if u.leaves == nil {
+			return names(u.text, n, u.whole)
 		}
-		if u.leaves != nil {
-			return slices.ContainsFunc(u.leaves, func(l leaf) bool { return names(l.text, n, true) })
-		}
-		return names(u.text, n, u.whole)
+		return slices.ContainsFunc(which, func(l leaf) bool { return names(l.text, n, true) })
 	})
 }
 

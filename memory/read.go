@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/quote"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -253,7 +254,7 @@ func (r *Reader) View(id string) (v View, ok bool) {
 		v.Quote = &d
 	}
 	if p.Literal != "" {
-		rec := r.State.Recall(r.Principal, plainText([]byte(p.Literal)), v.Observation)
+		rec := r.State.Recall(r.Principal, quote.LeafText([]byte(p.Literal)), v.Observation)
 		v.Object = &rec
 	}
 	v.Usable = v.Status == Established

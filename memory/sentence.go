@@ -19,12 +19,9 @@ import (
 func (w *witness) sentences() {
 	raw := w.ob.Raw
 	ends := w.ob.Whole || w.ob.Between || w.ob.Evidence == ""
-	ss := quote.Sentences(raw)
-	at := 0
-	for i, s := range ss {
-		at += max(0, strings.Index(raw[at:], s))
-		w.units = append(w.units, unit{text: s, at: at, from: at, to: at + len(s), whole: ends || i > 0 && i < len(ss)-1})
-		at += len(s)
+	ps := quote.Pieces(raw)
+	for i, p := range ps {
+		w.units = append(w.units, unit{text: p.Of(raw), at: p.From, from: p.From, to: p.To, whole: ends || i > 0 && i < len(ps)-1})
 	}
 	for i := range w.units {
 		u := &w.units[i]

@@ -29,10 +29,10 @@ type Unit struct {
 
 // Of are the sentences of a stretch of words.
 func Of(stretch string) (out []Unit) {
-	ss, starts := sentencesOf(stretch)
-	for i := range ss {
-		lo, hi := beside(ss, starts, i, i)
-		out = append(out, Unit{Text: ss[i], Wide: stretch[starts[lo] : starts[hi]+len(ss[hi])], Offset: starts[lo]})
+	ps := Pieces(stretch)
+	for i, p := range ps {
+		wide := beside(stretch, ps, i, i)
+		out = append(out, Unit{Text: p.Of(stretch), Wide: wide.Of(stretch), Offset: wide.From})
 	}
 	return out
 }
@@ -41,53 +41,30 @@ func Of(stretch string) (out []Unit) {
 // sentences it stands in and those beside them, as far as MaxWide goes.
 func Widened(stretch, words string) string {
 	at := strings.Index(stretch, words)
-	ss, starts := sentencesOf(stretch)
-	if at < 0 || len(ss) == 0 {
+	ps := Pieces(stretch)
+	if at < 0 || len(ps) == 0 {
 		return ""
 	}
-	lo, hi := len(ss)-1, 0
-	for i := range ss {
-		if starts[i] < at+len(words) {
+	lo, hi := len(ps)-1, 0
+	for i := range ps {
+		if ps[i].From < at+len(words) {
 			hi = i
 		}
-		if j := len(ss) - 1 - i; starts[j]+len(ss[j]) > at {
+		if j := len(ps) - 1 - i; ps[j].To > at {
 			lo = j
 		}
 	}
-	lo, hi = beside(ss, starts, min(lo, hi), hi)
-	return stretch[starts[lo] : starts[hi]+len(ss[hi])]
+	return beside(stretch, ps, min(lo, hi), hi).Of(stretch)
 }
 
-// sentencesOf are the sentences of a stretch, and where each begins.
-func sentencesOf(stretch string) (ss []string, starts []int) {
-	at := 0
-	for _, s := range Sentences(stretch) {
-		n := strings.Index(stretch[at:], s)
-		if n < 0 {
-			break
-		}
-		ss, starts = append(ss, s), append(starts, at+n)
-		at += n + len(s)
-	}
-	return ss, starts
-}
-
-// beside takes sentences in before and behind some, as far as MaxWide goes: first
-// those that they go on with.
-func beside(ss []string, starts []int, lo, hi int) (int, int) {
-	for lo > 0 && !Ended(ss[lo-1]) && starts[hi]+len(ss[hi])-starts[lo-1] <= MaxWide {
+// beside is some sentences with those before and behind them, as far as MaxWide
+// goes: first those that they go on with.
+func beside(stretch string, ps []Piece, lo, hi int) Piece {
+	for lo > 0 && !Ended(ps[lo-1].Of(stretch)) && ps[hi].To-ps[lo-1].From <= MaxWide {
 		lo--
 	}
-	for grown := true; grown; {
-		grown = false
-		if hi+1 < len(ss) && starts[hi+1]+len(ss[hi+1])-starts[lo] <= MaxWide {
-			hi, grown = hi+1, true
-		}
-		if lo > 0 && starts[hi]+len(ss[hi])-starts[lo-1] <= MaxWide {
-			lo, grown = lo-1, true
-		}
-	}
-	return lo, hi
+	lo, hi = Grow(ps, lo, hi, MaxWide)
+	return Piece{ps[lo].From, ps[hi].To}
 }
 
 // Enough words of a fact stand in what it is found in: this share of those that
@@ -193,6 +170,17 @@ func (s *Fact) rank(u *Unit) int {
 	return share
 }
 
+// Asked reports whether a unit holds the words of whom and of what the fact is
+// about.
+func (s *Fact) Asked(u *Unit) bool {
+	if len(s.Predicate) == 0 {
+		return false
+	}
+	has := words.FormsOf(u.Text)
+	lacks := func(w string) bool { return !has.Has(w) }
+	return !slices.ContainsFunc(s.Subject, lacks) && !slices.ContainsFunc(s.Predicate, lacks)
+}
+
 // near is a quick look at whether enough of the words can be in a text: those of
 // ASCII by their beginnings.
 func (s *Fact) near(said string) bool {
@@ -216,7 +204,7 @@ const maxPlain = 120
 // holdsLeaf reports whether a text stands in a value of a record.
 func holdsLeaf(record, value string) (found bool) {
 	strictjson.Walk([]byte(record), func(_ []string, leaf []byte) bool {
-		found = found || len(leafText(leaf)) <= maxPlain && text.Stands(leafText(leaf), value, true)
+		found = found || len(LeafText(leaf)) <= maxPlain && text.Stands(LeafText(leaf), value, true)
 		return !found
 	}, nil)
 	return found
@@ -228,14 +216,15 @@ func recordWords(record string) string {
 	strictjson.Walk([]byte(record), func(path []string, leaf []byte) bool {
 		b.WriteString(strings.Join(text.NameWords(strings.Join(path, " ")), " "))
 		b.WriteByte(' ')
-		b.WriteString(leafText(leaf))
+		b.WriteString(LeafText(leaf))
 		b.WriteString("\n")
 		return true
 	}, nil)
 	return b.String()
 }
 
-func leafText(leaf []byte) string {
+// LeafText is what a leaf of JSON says: its text, or how it is written.
+func LeafText(leaf []byte) string {
 	if t, ok := strictjson.Text(leaf); ok {
 		return t
 	}
@@ -255,8 +244,8 @@ func (s *Fact) Value(u *Unit) string {
 		strictjson.Walk([]byte(u.Text), func(path []string, leaf []byte) bool {
 			names := words.FormsOf(strings.Join(text.NameWords(strings.Join(path, " ")), " "))
 			for _, w := range s.Predicate {
-				if names.Has(w) && (out == "" || strings.Contains(s.Text, leafText(leaf))) {
-					out = leafText(leaf)
+				if names.Has(w) && (out == "" || strings.Contains(s.Text, LeafText(leaf))) {
+					out = LeafText(leaf)
 				}
 			}
 			return true

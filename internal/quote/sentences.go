@@ -10,28 +10,54 @@ import (
 	"github.com/clipperhouse/uax29/v2/sentences"
 )
 
-// Sentences are the sentences of a text, by the boundaries of Unicode (UAX #29),
+// A Piece is a stretch of a text, by its bytes.
+type Piece struct{ From, To int }
+
+// Of is what stands there.
+func (p Piece) Of(s string) string { return s[p.From:p.To] }
+
+// Pieces are the sentences of a text, by the boundaries of Unicode (UAX #29),
 // but that one does not end behind a title or another short form; without white
 // space around them.
-func Sentences(s string) (out []string) {
-	rest := ""
+func Pieces(s string) (out []Piece) {
+	from := 0
+	add := func(to int) {
+		if t := strings.TrimSpace(s[from:to]); t != "" {
+			at := from + strings.Index(s[from:to], t)
+			out = append(out, Piece{at, at + len(t)})
+		}
+		from = to
+	}
 	for it := sentences.FromString(s); it.Next(); {
-		rest += it.Value()
-		t := strings.TrimSpace(rest)
-		if shortForm(t) {
-			continue
-		}
-		if next := strings.TrimSpace(s[it.End():]); InDate(t, next) {
-			continue
-		}
-		if rest = ""; t != "" {
-			out = append(out, t)
+		if t := strings.TrimSpace(s[from:it.End()]); !shortForm(t) && !InDate(t, strings.TrimSpace(s[it.End():])) {
+			add(it.End())
 		}
 	}
-	if t := strings.TrimSpace(rest); t != "" {
-		out = append(out, t)
+	add(len(s))
+	return out
+}
+
+// Sentences are the texts of the pieces.
+func Sentences(s string) (out []string) {
+	for _, p := range Pieces(s) {
+		out = append(out, p.Of(s))
 	}
 	return out
+}
+
+// Grow takes in pieces behind and before some of a text, one by one, as far as so
+// many bytes go.
+func Grow(ps []Piece, lo, hi, limit int) (int, int) {
+	for grown := true; grown; {
+		grown = false
+		if hi+1 < len(ps) && ps[hi+1].To-ps[lo].From <= limit {
+			hi, grown = hi+1, true
+		}
+		if lo > 0 && ps[hi].To-ps[lo-1].From <= limit {
+			lo, grown = lo-1, true
+		}
+	}
+	return lo, hi
 }
 
 var shortForms = []string{"dr", "mr", "mrs", "ms", "prof", "st", "no", "nr", "vs", "jr", "sr", "ca", "tel", "str", "bzw", "inc", "ltd", "co", "mme", "sra", "hr", "fr"}
