@@ -87,6 +87,23 @@ func sortedIDs(set map[string]bool) []string {
 	return list(slices.SortedFunc(maps.Keys(set), compareID))
 }
 
+// Seen is where the gateway itself saw what an erasure takes: its evidence, and its
+// sessions.
+func (s *State) Seen(records []uint64, observations []string) (evidence, sessions []string) {
+	evidence, sessions = []string{}, []string{}
+	for _, id := range observations {
+		if o := s.observations.get(id); o != nil && o.Evidence != "" {
+			evidence = addOnce(evidence, o.Evidence)
+		}
+	}
+	for _, n := range records {
+		if d := s.decision(n); d != nil && strings.HasPrefix(d.Session, "s_") {
+			sessions = addOnce(sessions, d.Session)
+		}
+	}
+	return evidence, sessions
+}
+
 // Bearing are the observations that bear a claim out, or that it was cited for where
 // none does.
 func (s *State) Bearing(proposition string) (out []string) {

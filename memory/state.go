@@ -131,6 +131,12 @@ func (s *State) PolicyHash() string { return s.policy }
 // Mode returns the mode of the namespace.
 func (s *State) Mode() Mode { return s.mode }
 
+// Sources returns the registered sources, by their ids.
+func (s *State) Sources() []Source { return s.sources.all() }
+
+// Predicates returns the declared predicates, by what their names are equal in.
+func (s *State) Predicates() []Predicate { return s.predicates.all() }
+
 // ErrOrder says that an event is not the next one: one is missing, stands
 // twice, or belongs to another namespace. Nothing was changed.
 var ErrOrder = errors.New("memory: the event is not the next of this namespace")

@@ -190,6 +190,15 @@ func (t *table[T]) each(f func(key string, row any) error) error {
 	return nil
 }
 
+// all are copies of the rows in the order of keys.
+func (t *table[T]) all() []T {
+	out := []T{}
+	for _, k := range t.keys() {
+		out = append(out, *copied(t.get(k)))
+	}
+	return out
+}
+
 // An id is a prefix, the number of the record that made the object and, for
 // the second of its kind in one record and on, its place: prop_12, edge_12_2.
 func mintID(prefix string, n uint64, i int) string {

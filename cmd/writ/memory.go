@@ -205,23 +205,13 @@ func eventAt(ctx context.Context, st audit.Store, namespace string, n uint64) (*
 		if err != nil {
 			return nil, unreadable(err)
 		}
-		_, e, err := eventOf(&it)
-		return e, err
+		_, e, _, err := memoryserver.EventOf(&it)
+		if err != nil {
+			return nil, memoryBroken(err)
+		}
+		return e, nil
 	}
 	return nil, nil
-}
-
-// eventOf is the event of a record of a namespace.
-func eventOf(it *audit.Item) (*audit.Record, *memory.Event, error) {
-	rec, err := audit.ParseRecord(it.Leaf)
-	if err != nil {
-		return nil, nil, memoryBroken(err)
-	}
-	e, err := memory.ParseEvent(rec.Data)
-	if err != nil {
-		return nil, nil, memoryBroken(err)
-	}
-	return rec, e, nil
 }
 
 // operate has an operator's command decided and written.

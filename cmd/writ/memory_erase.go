@@ -159,21 +159,8 @@ func handOut(c *cobra.Command, out string, b []byte) (err error) {
 
 // previewOf is what an erasure would take.
 func previewOf(x *memory.Reader, sel memory.Selection, ts []memory.Changed) *erasurePreview {
-	p := &erasurePreview{Namespace: x.State.Namespace(), Cascade: x.State.Cascade(sel), Transitions: ts, Evidence: []string{}, Sessions: []string{}}
-	add := func(to *[]string, s string) {
-		if s != "" && !slices.Contains(*to, s) {
-			*to = append(*to, s)
-		}
-	}
-	for _, id := range p.Observations {
-		rec, _ := x.Get(id)
-		add(&p.Evidence, rec.Observation.Evidence)
-	}
-	for _, n := range p.Records {
-		if rec, ok := x.Get("dec_" + strconv.FormatUint(n, 10)); ok && strings.HasPrefix(rec.Decision.Session, "s_") {
-			add(&p.Sessions, rec.Decision.Session)
-		}
-	}
+	p := &erasurePreview{Namespace: x.State.Namespace(), Cascade: x.State.Cascade(sel), Transitions: ts}
+	p.Evidence, p.Sessions = x.State.Seen(p.Records, p.Observations)
 	return p
 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -13,46 +11,10 @@ import (
 	"github.com/writ-project/writ/memory"
 )
 
-// rowWriter reads the lines of one table out of a state's encoding as it is
-// written, and keeps no other.
-type rowWriter struct {
-	table string
-	each  func(line []byte) error
-	part  []byte
-}
-
-func (w *rowWriter) Write(b []byte) (int, error) {
-	n := len(b)
-	for {
-		line, rest, ended := bytes.Cut(b, []byte("\n"))
-		w.part = append(w.part, line...)
-		if !ended {
-			return n, nil
-		}
-		if bytes.HasPrefix(w.part, []byte(`{"table":"`+w.table+`"`)) {
-			if err := w.each(w.part); err != nil {
-				return 0, err
-			}
-		}
-		w.part, b = w.part[:0], rest
-	}
-}
-
-// listing lists the rows of one table of a state, in their order.
-func listing[T any](short, table string, line func(io.Writer, T)) *cobra.Command {
+// listing lists what an operator registered, in its order.
+func listing[T any](short string, of func(*memory.State) []T, line func(io.Writer, T)) *cobra.Command {
 	return reading("list", short, "", cli.NoArgs, func(x *memory.Reader, _ []string) (any, func(io.Writer), error) {
-		rows := []T{}
-		err := x.State.Encode(&rowWriter{table: table, each: func(line []byte) error {
-			var of struct {
-				Row T `json:"row"`
-			}
-			err := json.Unmarshal(line, &of)
-			rows = append(rows, of.Row)
-			return err
-		}})
-		if err != nil {
-			return nil, nil, memoryBroken(err)
-		}
+		rows := of(x.State)
 		return rows, func(w io.Writer) {
 			for _, row := range rows {
 				line(w, row)
@@ -62,7 +24,7 @@ func listing[T any](short, table string, line func(io.Writer, T)) *cobra.Command
 }
 
 func memorySources() *cobra.Command {
-	list := listing("List the registered sources", "source", func(w io.Writer, s memory.Source) {
+	list := listing("List the registered sources", (*memory.State).Sources, func(w io.Writer, s memory.Source) {
 		fmt.Fprintf(w, "%s  %s", cli.OneLine(s.ID, 256), s.Class)
 		when(w, s.Suspended, "  suspended")
 		when(w, s.DistrustedSince != nil, "  distrusted since %s", s.DistrustedSince)
@@ -110,7 +72,7 @@ func memoryPredicates() *cobra.Command {
 	add.Flags().StringSliceVar(&aliases, "alias", nil, "another `NAME` of it; may be repeated")
 	add.Flags().BoolVar(&single, "single", false, "it has one value at a time")
 	add.Flags().BoolVar(&many, "many", false, "it has several")
-	return group("predicate", "Declare and list predicates", "", listing("List the declared predicates", "predicate", func(w io.Writer, p memory.Predicate) {
+	return group("predicate", "Declare and list predicates", "", listing("List the declared predicates", (*memory.State).Predicates, func(w io.Writer, p memory.Predicate) {
 		values := "many values"
 		if p.Single {
 			values = "one value"

@@ -32,10 +32,13 @@ type Fold struct {
 	// the state lacks what was decided on.
 	missing map[uint64]missing
 	absent  int
+	kept    map[uint64]bool // records whose text is there
 
 	// Rechecked counts the events that were decided again; Unchecked are those
 	// of which what was proposed is not kept, or was erased.
 	Rechecked, Unchecked int
+	// Unfinished are the erasures whose texts are still in the log.
+	Unfinished []uint64
 }
 
 type missing struct {
@@ -50,7 +53,7 @@ type blobs interface {
 
 // NewFold folds with the policies a store holds.
 func NewFold(b blobs) *Fold {
-	return &Fold{blobs: b, state: memory.New(), policy: map[string]*memory.Policy{}, missing: map[uint64]missing{}}
+	return &Fold{blobs: b, state: memory.New(), policy: map[string]*memory.Policy{}, missing: map[uint64]missing{}, kept: map[uint64]bool{}}
 }
 
 // State is what the records so far come to. It must not be changed.
@@ -69,9 +72,15 @@ func (f *Fold) End() *audit.Problem {
 
 // Step folds the next record. An error with ErrReplay names what differs.
 func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
-	_, e, value, err := eventOf(it)
+	_, e, value, err := EventOf(it)
 	if err != nil {
 		return fmt.Errorf("%w: n %d: %w", ErrReplay, rec.N, err)
+	}
+	f.kept[e.N] = value != nil
+	if slices.ContainsFunc(e.Ops, func(o memory.Op) bool {
+		return o.Erase != nil && slices.ContainsFunc(o.Erase.Records, func(n uint64) bool { return f.kept[n] })
+	}) {
+		f.Unfinished = append(f.Unfinished, e.N)
 	}
 	var p *memory.Policy
 	if e.V == memory.EventVersion { // those before are not decided again

@@ -157,7 +157,7 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rec, e, value, err := eventOf(&it)
+		rec, e, value, err := EventOf(&it)
 		if err == nil {
 			err = k.state.Apply(e, value)
 		}
@@ -194,8 +194,8 @@ func lacks(missing map[uint64]bool, rec *audit.Record, it *audit.Item, e *memory
 	}
 }
 
-// eventOf reads a record, its event, and its value where it was not erased.
-func eventOf(it *audit.Item) (*audit.Record, *memory.Event, []byte, error) {
+// EventOf reads a record of a namespace, its event, and its value where it was not erased.
+func EventOf(it *audit.Item) (*audit.Record, *memory.Event, []byte, error) {
 	rec, err := audit.ParseRecord(it.Leaf)
 	if err != nil {
 		return nil, nil, nil, err

@@ -67,7 +67,7 @@ func (k *Keeper) erasedSince(n uint64) bool {
 		if err != nil {
 			return true
 		}
-		if _, e, _, err := eventOf(&it); err != nil || erases(e) {
+		if _, e, _, err := EventOf(&it); err != nil || erases(e) {
 			return true
 		}
 	}

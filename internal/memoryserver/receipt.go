@@ -77,33 +77,30 @@ func NewReceipt(ctx context.Context, st audit.Store, s *memory.State, n uint64, 
 		return nil, err
 	}
 	r := &Receipt{V: 1, Kind: receiptKind, Log: key, Namespace: s.Namespace(), Decision: fmt.Sprintf("dec_%d", n), Event: n, At: e.At,
-		Authority: e.Principal, Policy: e.Policy, Records: []ErasedRecord{}, Observations: notNil(op.Observations),
-		Propositions: notNil(op.Propositions), Entities: notNil(op.Entities), Evidence: []string{}, Sessions: []string{}}
+		Authority: e.Principal, Policy: e.Policy, Observations: notNil(op.Observations),
+		Propositions: notNil(op.Propositions), Entities: notNil(op.Entities), Gaps: []string{GapBackups, GapExports, GapAnswers, GapRunning}}
 	r.Reason, _ = strictjson.Text(strictjson.Get(strictjson.Get(value, "payload"), "reason"))
 	digests, _, err := commitments(ctx, st, s.Namespace(), op.Records)
 	if err != nil {
 		return nil, err
 	}
-	read := memory.Reader{State: s}
-	for _, n := range op.Records {
-		r.Records = append(r.Records, ErasedRecord{n, digests[n]})
-		if d, ok := read.Get(fmt.Sprintf("dec_%d", n)); ok && strings.HasPrefix(d.Decision.Session, "s_") {
-			r.Sessions = append(r.Sessions, d.Decision.Session)
-		}
-	}
-	for _, id := range op.Observations {
-		if o, ok := read.Get(id); ok && o.Observation.Evidence != "" {
-			r.Evidence = append(r.Evidence, o.Observation.Evidence)
-		}
-	}
+	r.Records = erased(op, digests)
+	r.Evidence, r.Sessions = s.Seen(op.Records, op.Observations)
 	slices.Sort(r.Evidence)
 	slices.Sort(r.Sessions)
-	r.Evidence, r.Sessions = slices.Compact(r.Evidence), slices.Compact(r.Sessions)
-	r.Gaps = []string{GapBackups, GapExports, GapAnswers, GapRunning}
 	if len(r.Sessions)+len(r.Evidence) > 0 {
 		r.Gaps = append([]string{GapSessions}, r.Gaps...)
 	}
 	return r, nil
+}
+
+// erased are the records of an erasure, each with its digest.
+func erased(op *memory.EraseOp, digests map[uint64]string) []ErasedRecord {
+	out := []ErasedRecord{}
+	for _, n := range op.Records {
+		out = append(out, ErasedRecord{n, digests[n]})
+	}
+	return out
 }
 
 func notNil(ids []string) []string { return append([]string{}, ids...) }
@@ -114,7 +111,7 @@ func erasure(ctx context.Context, st audit.Store, namespace string, n uint64) (*
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		_, e, value, err := eventOf(&it)
+		_, e, value, err := EventOf(&it)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -219,14 +216,10 @@ func (r *Receipt) Check(ctx context.Context, st audit.Store) error {
 	if err != nil {
 		return err
 	}
-	want := []ErasedRecord{}
-	for _, n := range op.Records {
-		want = append(want, ErasedRecord{n, digests[n]})
-	}
 	switch {
 	case e.At != r.At || e.Principal != r.Authority || e.Policy != r.Policy || r.Decision != fmt.Sprintf("dec_%d", r.Event):
 		return fmt.Errorf("%w: another time, authority or policy", ErrReceipt)
-	case !slices.Equal(want, r.Records) || !slices.Equal(op.Observations, r.Observations) ||
+	case !slices.Equal(erased(op, digests), r.Records) || !slices.Equal(op.Observations, r.Observations) ||
 		!slices.Equal(op.Propositions, r.Propositions) || !slices.Equal(op.Entities, r.Entities):
 		return fmt.Errorf("%w: it erased something else", ErrReceipt)
 	case len(kept) > 0:
