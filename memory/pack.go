@@ -5,19 +5,14 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"sort"
 	"sync"
+
+	"github.com/writ-project/writ/internal/words"
 )
 
-// A pack holds the rows of a table as bytes, in the order of their keys: what is
-// not looked at costs what it says and no more, and a pack that was stored is read
-// as it stands. What a row holds is written as its type has it, field by field; a
-// string that a field's tag calls a word is one of a list that all rows share.
-// Only what stands in events is called so: a word outlives its erased rows.
-type pack struct {
-	data []byte   // key and row, one behind the other
-	at   []uint32 // where each begins, in bytewise order of the keys
-}
+// The rows of a table are written as their type has them, field by field; a string
+// that a field's tag calls a word is one of a list that all rows share. Only what
+// stands in events is called so: a word outlives its erased rows.
 
 // lexicon numbers words.
 type lexicon struct {
@@ -35,45 +30,6 @@ func (l *lexicon) number(w string) uint64 {
 		l.words, l.at[w] = append(l.words, w), n
 	}
 	return n
-}
-
-// start is where an entry begins, or all of them end.
-func (p *pack) start(i int) int {
-	if i == len(p.at) {
-		return len(p.data)
-	}
-	return int(p.at[i])
-}
-
-// entry is the key and row at a place.
-func (p *pack) entry(i int) (key, row []byte) {
-	b := p.data[p.start(i):p.start(i+1)]
-	n, w := binary.Uvarint(b)
-	return b[w : w+int(n)], b[w+int(n):]
-}
-
-// find is the place of a key, or that of the next one.
-func (p *pack) find(key string) (int, bool) {
-	return sort.Find(len(p.at), func(i int) int {
-		k, _ := p.entry(i)
-		switch { // compared without a copy
-		case key < string(k):
-			return -1
-		case key == string(k):
-			return 0
-		}
-		return 1
-	})
-}
-
-// take takes the entries of another pack from one place up to another, behind all
-// that are there.
-func (p *pack) take(from *pack, i, j int) {
-	by := len(p.data) - from.start(i)
-	for _, at := range from.at[i:j] {
-		p.at = append(p.at, uint32(int(at)+by))
-	}
-	p.data = append(p.data, from.data[from.start(i):from.start(j)]...)
 }
 
 // The heads of a string: an id by the kind of its prefix, a word, or the length
@@ -150,43 +106,22 @@ var errPack = errors.New("memory: what was stored cannot be read")
 // decoder reads what encode wrote.
 type decoder struct {
 	*lexicon
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) uvarint() uint64 {
-	n, w := binary.Uvarint(d.b)
-	if w <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[w:]
-	return n
-}
-
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
-		return nil
-	}
-	out := d.b[:n]
-	d.b = d.b[n:]
-	return out
+	words.Reader
 }
 
 func (d *decoder) string(word bool) string {
-	k := d.uvarint()
+	k := d.Uint()
 	switch {
 	case word && k < uint64(len(d.words)):
 		return d.words[k]
 	case word:
-		d.bad = true
+		d.Short = true
 		return ""
-	case k < uint64(len(packedIDs)) && !d.bad:
-		n := d.uvarint()
-		return mintID(packedIDs[k], n, int(d.uvarint()))
+	case k < uint64(len(packedIDs)) && !d.Short:
+		n := d.Uint()
+		return mintID(packedIDs[k], n, int(d.Uint()))
 	}
-	return string(d.take(k - uint64(len(packedIDs))))
+	return string(d.Take(k - uint64(len(packedIDs))))
 }
 
 func (d *decoder) value(v reflect.Value, word bool) {
@@ -194,29 +129,23 @@ func (d *decoder) value(v reflect.Value, word bool) {
 	case reflect.String:
 		v.SetString(d.string(word))
 	case reflect.Bool:
-		v.SetBool(d.uvarint() == 1)
+		v.SetBool(d.Uint() == 1)
 	case reflect.Int, reflect.Int64:
-		n, w := binary.Varint(d.b)
-		if w <= 0 {
-			d.bad, d.b = true, nil
-			return
-		}
-		d.b = d.b[w:]
-		v.SetInt(n)
+		v.SetInt(d.Int())
 	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
-		v.SetUint(d.uvarint())
+		v.SetUint(d.Uint())
 	case reflect.Pointer:
-		if d.uvarint() == 1 {
+		if d.Uint() == 1 {
 			v.Set(reflect.New(v.Type().Elem()))
 			d.value(v.Elem(), word)
 		}
 	case reflect.Slice:
-		n := d.uvarint()
+		n := d.Uint()
 		if n == 0 {
 			return
 		}
-		if n--; n > uint64(len(d.b)) {
-			d.bad = true
+		if n--; n > uint64(len(d.B)) {
+			d.Short = true
 			return
 		}
 		v.Set(reflect.MakeSlice(v.Type(), int(n), int(n)))

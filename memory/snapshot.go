@@ -3,7 +3,8 @@ package memory
 import (
 	"encoding/binary"
 	"io"
-	"slices"
+
+	"github.com/writ-project/writ/internal/words"
 )
 
 // Snapshot returns what writes the state as it is now, its indexes with it, so that
@@ -26,24 +27,20 @@ func (s *State) Snapshot() (write func(io.Writer) error) {
 	for _, t := range s.words.words {
 		text(t)
 	}
-	packs := make([]pack, 0, 40)
+	packs := make([]words.Pack, 0, 40)
 	for _, t := range s.all() {
 		packs = append(packs, *t.parts()) // none is changed in place
 	}
 	return func(w io.Writer) error {
 		for _, p := range packs {
-			b = binary.AppendUvarint(b, uint64(len(p.at)))
-			for _, at := range p.at {
-				b = binary.LittleEndian.AppendUint32(b, at)
-			}
-			b = binary.AppendUvarint(b, uint64(len(p.data)))
-			if _, err := w.Write(b); err != nil {
+			head, data := p.Stored(b)
+			if _, err := w.Write(head); err != nil {
 				return err
 			}
-			if _, err := w.Write(p.data); err != nil {
+			if _, err := w.Write(data); err != nil {
 				return err
 			}
-			b = b[:0]
+			b = head[:0]
 		}
 		_, err := w.Write(texts)
 		return err
@@ -53,26 +50,20 @@ func (s *State) Snapshot() (write func(io.Writer) error) {
 // FromSnapshot returns the state that Snapshot wrote. What it reads is whole, of
 // this program and of this namespace, or it is not called.
 func FromSnapshot(b []byte) (*State, error) {
-	s, d := New(), &decoder{b: b}
-	text := func() string { return string(d.take(d.uvarint())) }
+	s, d := New(), &words.Reader{B: b}
+	text := func() string { return string(d.Take(d.Uint())) }
 	s.namespace, s.policy, s.mode = text(), text(), Mode(text())
-	s.head, s.inherited, s.seen, s.latest = d.uvarint(), d.uvarint(), d.uvarint(), Instant(d.uvarint())
-	for range d.uvarint() {
-		if d.bad {
+	s.head, s.inherited, s.seen, s.latest = d.Uint(), d.Uint(), d.Uint(), Instant(d.Uint())
+	for range d.Uint() {
+		if d.Short {
 			return nil, errPack
 		}
 		s.words.number(text())
 	}
 	for _, t := range s.all() {
-		p := t.parts()
-		at := d.take(4 * min(d.uvarint(), uint64(len(d.b))))
-		p.at = make([]uint32, len(at)/4)
-		for i := range p.at {
-			p.at[i] = binary.LittleEndian.Uint32(at[4*i:])
-		}
-		p.data = slices.Clone(d.take(d.uvarint()))
+		*t.parts() = d.Pack()
 	}
-	if d.bad || s.texts.Load(d.b) != nil {
+	if d.Short || s.texts.Load(d.B) != nil {
 		return nil, errPack
 	}
 	return s, nil

@@ -2,12 +2,13 @@ package memory
 
 import (
 	"cmp"
-	"encoding/binary"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/writ-project/writ/internal/words"
 )
 
 // copied is a copy of a row. It shares nothing that is changed in place: a row that
@@ -28,7 +29,7 @@ type stored interface {
 	settle()
 	pack()
 	each(func(key string, row any) error) error
-	parts() *pack
+	parts() *words.Pack
 }
 
 // A table holds rows by key: those that changed lately as they are, the others in
@@ -38,7 +39,7 @@ type stored interface {
 type table[T any] struct {
 	base   *table[T]
 	rows   map[string]*T
-	packed pack
+	packed words.Pack
 	words  *lexicon
 	// seen are rows of the pack that were read lately.
 	seen map[string]*T
@@ -54,7 +55,7 @@ func (t *table[T]) get(key string) *T {
 		if r, ok := t.rows[key]; ok {
 			return r
 		}
-		if len(t.packed.at) > 0 {
+		if t.packed.Len() > 0 {
 			return t.unpacked(key)
 		}
 	}
@@ -68,11 +69,11 @@ func (t *table[T]) unpacked(key string) *T {
 	if r, ok := t.seen[key]; ok {
 		return r
 	}
-	i, ok := t.packed.find(key)
+	i, ok := t.packed.Find(key)
 	if !ok {
 		return nil
 	}
-	_, row := t.packed.entry(i)
+	_, row := t.packed.Entry(i)
 	r := t.decode(row)
 	if t.seen == nil || len(t.seen) >= mostSeen {
 		t.seen = map[string]*T{}
@@ -83,8 +84,8 @@ func (t *table[T]) unpacked(key string) *T {
 
 func (t *table[T]) decode(row []byte) *T {
 	r := new(T)
-	d := decoder{lexicon: t.words, b: row}
-	if d.value(reflect.ValueOf(r).Elem(), false); d.bad || len(d.b) > 0 {
+	d := decoder{t.words, words.Reader{B: row}}
+	if d.value(reflect.ValueOf(r).Elem(), false); d.Short || len(d.B) > 0 {
 		panic(errPack) // what is stored comes with a MAC
 	}
 	return r
@@ -126,7 +127,7 @@ const (
 )
 
 func (t *table[T]) settle() {
-	if len(t.rows) >= mostLoose+len(t.packed.at)/loosePart {
+	if len(t.rows) >= mostLoose+t.packed.Len()/loosePart {
 		t.pack()
 	}
 }
@@ -137,32 +138,30 @@ func (t *table[T]) pack() {
 		return
 	}
 	old := t.packed
-	next := pack{data: make([]byte, 0, len(old.data)+len(old.data)/loosePart), at: make([]uint32, 0, len(old.at)+len(t.rows))}
+	next := old.Room(len(t.rows))
 	done := 0
 	for _, key := range slices.Sorted(maps.Keys(t.rows)) {
-		i, there := old.find(key)
-		next.take(&old, done, i)
+		i, there := old.Find(key)
+		next.Take(&old, done, i)
 		if done = i; there {
 			done++
 		}
 		r := reflect.ValueOf(t.rows[key]).Elem()
-		next.at = append(next.at, uint32(len(next.data)))
-		next.data = append(binary.AppendUvarint(next.data, uint64(len(key))), key...)
-		next.data = t.words.encode(next.data, r, false)
+		next.Add(key, func(b []byte) []byte { return t.words.encode(b, r, false) })
 	}
-	next.take(&old, done, len(old.at))
+	next.Take(&old, done, old.Len())
 	t.packed, t.rows, t.seen = next, nil, nil
 }
 
 // parts is the pack, which holds all rows after pack.
-func (t *table[T]) parts() *pack { return &t.packed }
+func (t *table[T]) parts() *words.Pack { return &t.packed }
 
 // keys returns the keys of a table, without those of its base, by number where they
 // are ids, else bytewise.
 func (t *table[T]) keys() []string {
-	out := make([]string, 0, len(t.packed.at)+len(t.rows))
-	for i := range t.packed.at {
-		k, _ := t.packed.entry(i)
+	out := make([]string, 0, t.packed.Len()+len(t.rows))
+	for i := range t.packed.Len() {
+		k, _ := t.packed.Entry(i)
 		if _, ok := t.rows[string(k)]; !ok {
 			out = append(out, string(k))
 		}
@@ -179,8 +178,8 @@ func (t *table[T]) each(f func(key string, row any) error) error {
 	for _, k := range t.keys() {
 		r := t.rows[k]
 		if r == nil {
-			i, _ := t.packed.find(k)
-			_, row := t.packed.entry(i)
+			i, _ := t.packed.Find(k)
+			_, row := t.packed.Entry(i)
 			r = t.decode(row)
 		}
 		if err := f(k, r); err != nil {

@@ -33,9 +33,8 @@ type Index struct {
 	byID  []uint32 // places in docs by id, but for fresh
 	fresh []uint32 // likewise, of the docs since the last fold
 
-	data []byte           // the folded lists, by their stems
-	at   []uint32         // where each begins
-	open map[string]*list // the lists since the last fold, by stem
+	packed Pack             // the folded lists, by their stems
+	open   map[string]*list // the lists since the last fold, by stem
 
 	forms  map[form]*list      // of open, by the word itself: what spares a stem
 	spoken [len(languages)]int // texts of each language

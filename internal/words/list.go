@@ -110,40 +110,18 @@ func decode(buf []post, data []byte, place uint32) ([]post, []byte) {
 	return buf, data[at:]
 }
 
-// A folded list is the stem's length, the stem, how many texts, the last of them,
-// and data.
-func appendList(out, stem []byte, l list) []byte {
-	out = append(binary.AppendUvarint(out, uint64(len(stem))), stem...)
-	out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(l.texts)), uint64(l.last))
-	return append(out, l.data...)
-}
-
-// stem is that of the folded list that begins there, and what follows it.
-func (x *Index) stem(at uint32) (stem, rest []byte) {
-	r := reader{b: x.data[at:]}
-	return r.take(r.uint()), r.b
-}
-
-// folded is the i-th of the folded lists.
+// folded is the i-th of the folded lists: how many texts, the last of them, and data.
 func (x *Index) folded(i int) (stem []byte, l list) {
-	end := len(x.data)
-	if i+1 < len(x.at) {
-		end = int(x.at[i+1])
-	}
-	stem, rest := x.stem(x.at[i])
-	r := reader{b: rest[:len(rest)-(len(x.data)-end)]}
-	l.texts, l.last = uint32(r.uint()), uint32(r.uint())
-	l.data = r.b
+	stem, has := x.packed.Entry(i)
+	r := Reader{B: has}
+	l.texts, l.last = uint32(r.Uint()), uint32(r.Uint())
+	l.data = r.B
 	return stem, l
 }
 
 // lists are those of a stem.
 func (x *Index) lists(stem []byte) (out []list) {
-	i, ok := slices.BinarySearchFunc(x.at, stem, func(at uint32, stem []byte) int {
-		has, _ := x.stem(at)
-		return bytes.Compare(has, stem)
-	})
-	if ok {
+	if i, ok := x.packed.Find(string(stem)); ok {
 		_, l := x.folded(i)
 		out = append(out, l)
 	}
@@ -155,12 +133,8 @@ func (x *Index) lists(stem []byte) (out []list) {
 
 // stems are the stems that begin so, in their order.
 func (x *Index) stems(start string) (out []string) {
-	i, _ := slices.BinarySearchFunc(x.at, start, func(at uint32, start string) int {
-		has, _ := x.stem(at)
-		return strings.Compare(string(has), start)
-	})
-	for ; i < len(x.at); i++ {
-		has, _ := x.stem(x.at[i])
+	for i, _ := x.packed.Find(start); i < x.packed.Len(); i++ {
+		has, _ := x.packed.Entry(i)
 		if !strings.HasPrefix(string(has), start) {
 			break
 		}
@@ -184,16 +158,16 @@ func (x *Index) fold() {
 	}
 	x.byID, x.fresh = append(ids, x.byID...), x.fresh[:0]
 	gone := x.close()
-	data, at := make([]byte, 0, len(x.data)+len(x.data)/8), make([]uint32, 0, len(x.at)+len(x.open))
+	packed := x.packed.Room(len(x.open))
 	open := slices.Sorted(maps.Keys(x.open))
 	var both list
 	buf := make([]post, 32)
-	for i := 0; i < len(x.at) || len(open) > 0; {
+	for i := 0; i < x.packed.Len() || len(open) > 0; {
 		var stem []byte
 		var l list
 		both = list{data: both.data[:0]}
 		order := 1
-		if i < len(x.at) {
+		if i < x.packed.Len() {
 			stem, l = x.folded(i)
 			if order = -1; len(open) > 0 {
 				order = strings.Compare(string(stem), open[0])
@@ -209,11 +183,12 @@ func (x *Index) fold() {
 			open = open[1:]
 		}
 		if both.texts > 0 {
-			at = append(at, uint32(len(data)))
-			data = appendList(data, stem, both)
+			packed.Add(string(stem), func(b []byte) []byte {
+				return append(binary.AppendUvarint(binary.AppendUvarint(b, uint64(both.texts)), uint64(both.last)), both.data...)
+			})
 		}
 	}
-	x.data, x.at = data, at
+	x.packed = packed
 	clear(x.open)
 	clear(x.forms)
 }
@@ -246,7 +221,7 @@ func (x *Index) close() (gone []uint32) {
 }
 
 // version is that of the stored form, and of how texts are taken apart.
-const version = 1
+const version = 2
 
 // AppendTo appends the index to out in the form that Load reads. The same texts,
 // put in the same order into an empty index, have the same form, whatever was
@@ -267,16 +242,9 @@ func (x *Index) AppendTo(out []byte) []byte {
 		out = binary.AppendUvarint(out, uint64(d.length))
 		start = d.end
 	}
-	for _, part := range [][]byte{x.ids, x.data} {
-		out = append(binary.AppendUvarint(out, uint64(len(part))), part...)
-	}
-	for _, part := range [][]uint32{x.byID, x.at} {
-		out = binary.AppendUvarint(out, uint64(len(part)))
-		for _, n := range part {
-			out = binary.LittleEndian.AppendUint32(out, n)
-		}
-	}
-	return out
+	out = append(binary.AppendUvarint(out, uint64(len(x.ids))), x.ids...)
+	head, data := x.packed.Stored(appendPlaces(out, x.byID))
+	return append(head, data...)
 }
 
 // ErrForm says that bytes are not an index in its stored form.
@@ -285,27 +253,27 @@ var ErrForm = errors.New("words: not an index of this version")
 // Load makes the index what AppendTo wrote. It trusts what is in it, fails where
 // some of it is missing, which leaves the index empty, and keeps nothing of b.
 func (x *Index) Load(b []byte) error {
-	if *x = (Index{}); !x.load(reader{b: b}) {
+	if *x = (Index{}); !x.load(&Reader{B: b}) {
 		*x = Index{}
 		return ErrForm
 	}
 	return nil
 }
 
-func (x *Index) load(r reader) bool {
-	if r.uint() != version {
+func (x *Index) load(r *Reader) bool {
+	if r.Uint() != version {
 		return false
 	}
-	for n := r.uint(); n > 0 && !r.short; n-- {
-		x.kinds = append(x.kinds, string(r.take(r.uint())))
+	for n := r.Uint(); n > 0 && !r.Short; n-- {
+		x.kinds = append(x.kinds, string(r.Take(r.Uint())))
 	}
-	n := r.uint()
-	x.docs = make([]doc, 0, min(n, uint64(len(r.b))))
+	n := r.Uint()
+	x.docs = make([]doc, 0, min(n, uint64(len(r.B))))
 	end := uint32(0)
-	for ; n > 0 && !r.short; n-- {
-		d := doc{kind: uint8(r.uint()), in: language(r.uint())}
-		end += uint32(r.uint())
-		d.end, d.length = end, uint32(r.uint())
+	for ; n > 0 && !r.Short; n-- {
+		d := doc{kind: uint8(r.Uint()), in: language(r.Uint())}
+		end += uint32(r.Uint())
+		d.end, d.length = end, uint32(r.Uint())
 		if int(d.kind) >= len(x.kinds) || int(d.in) >= len(languages) {
 			return false
 		}
@@ -313,39 +281,7 @@ func (x *Index) load(r reader) bool {
 		x.spoken[d.in]++
 		x.length += int64(d.length)
 	}
-	for _, part := range []*[]byte{&x.ids, &x.data} {
-		*part = bytes.Clone(r.take(r.uint()))
-	}
-	for _, part := range []*[]uint32{&x.byID, &x.at} {
-		in := r.take(4 * r.uint())
-		*part = make([]uint32, len(in)/4)
-		for i := range *part {
-			(*part)[i] = binary.LittleEndian.Uint32(in[4*i:])
-		}
-	}
-	return !r.short && len(r.b) == 0
-}
-
-// reader takes bytes apart. What would go beyond them is nothing, and short.
-type reader struct {
-	b     []byte
-	short bool
-}
-
-func (r *reader) uint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		n, v, r.b, r.short = 0, 0, nil, true
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) take(n uint64) []byte {
-	if n > uint64(len(r.b)) {
-		n, r.short = 0, true
-	}
-	out := r.b[:n]
-	r.b = r.b[n:]
-	return out
+	x.ids = bytes.Clone(r.Take(r.Uint()))
+	x.byID, x.packed = r.places(), r.Pack()
+	return !r.Short && len(r.B) == 0
 }

@@ -1,0 +1,132 @@
+package words
+
+import (
+	"encoding/binary"
+	"slices"
+	"sort"
+)
+
+// A Pack holds entries as bytes, in the bytewise order of their keys: what is not
+// looked at costs what it says and no more, and a pack that was stored is read as
+// it stands.
+type Pack struct {
+	data []byte   // the length of a key, the key and what it has, one entry behind the other
+	at   []uint32 // where each begins
+}
+
+// Room is an empty pack with room for what this one has and so many entries more.
+func (p *Pack) Room(more int) Pack {
+	return Pack{make([]byte, 0, len(p.data)+len(p.data)/16), make([]uint32, 0, len(p.at)+more)}
+}
+
+// Len is how many entries there are.
+func (p *Pack) Len() int { return len(p.at) }
+
+// start is where an entry begins, or all of them end.
+func (p *Pack) start(i int) int {
+	if i == len(p.at) {
+		return len(p.data)
+	}
+	return int(p.at[i])
+}
+
+// Entry is the key at a place and what it has.
+func (p *Pack) Entry(i int) (key, has []byte) {
+	b := p.data[p.start(i):p.start(i+1)]
+	n, w := binary.Uvarint(b)
+	return b[w : w+int(n)], b[w+int(n):]
+}
+
+// Find is the place of a key, or that of the next one.
+func (p *Pack) Find(key string) (int, bool) {
+	return sort.Find(len(p.at), func(i int) int {
+		k, _ := p.Entry(i)
+		switch { // compared without a copy
+		case key < string(k):
+			return -1
+		case key == string(k):
+			return 0
+		}
+		return 1
+	})
+}
+
+// Add puts an entry behind all that are there. put appends what the key has.
+func (p *Pack) Add(key string, put func(b []byte) []byte) {
+	p.at = append(p.at, uint32(len(p.data)))
+	p.data = put(append(binary.AppendUvarint(p.data, uint64(len(key))), key...))
+}
+
+// Take takes the entries of another pack from one place up to another, behind all
+// that are there.
+func (p *Pack) Take(from *Pack, i, j int) {
+	by := len(p.data) - from.start(i)
+	for _, at := range from.at[i:j] {
+		p.at = append(p.at, uint32(int(at)+by))
+	}
+	p.data = append(p.data, from.data[from.start(i):from.start(j)]...)
+}
+
+// Stored is what Reader.Pack reads: a head, which is appended to b, and data behind it.
+func (p *Pack) Stored(b []byte) (head, data []byte) {
+	return binary.AppendUvarint(appendPlaces(b, p.at), uint64(len(p.data))), p.data
+}
+
+func appendPlaces(b []byte, places []uint32) []byte {
+	b = binary.AppendUvarint(b, uint64(len(places)))
+	for _, at := range places {
+		b = binary.LittleEndian.AppendUint32(b, at)
+	}
+	return b
+}
+
+// A Reader takes bytes apart. What would go beyond them is nothing, and Short.
+type Reader struct {
+	B     []byte
+	Short bool
+}
+
+// Uint reads what binary.AppendUvarint wrote.
+func (r *Reader) Uint() uint64 {
+	v, n := binary.Uvarint(r.B)
+	if n <= 0 {
+		n, v, r.B, r.Short = 0, 0, nil, true
+	}
+	r.B = r.B[n:]
+	return v
+}
+
+// Int reads what binary.AppendVarint wrote.
+func (r *Reader) Int() int64 {
+	v, n := binary.Varint(r.B)
+	if n <= 0 {
+		n, v, r.B, r.Short = 0, 0, nil, true
+	}
+	r.B = r.B[n:]
+	return v
+}
+
+// Take reads so many bytes. They are a part of B.
+func (r *Reader) Take(n uint64) []byte {
+	if n > uint64(len(r.B)) {
+		n, r.B, r.Short = 0, nil, true
+	}
+	out := r.B[:n]
+	r.B = r.B[n:]
+	return out
+}
+
+func (r *Reader) places() []uint32 {
+	in := r.Take(4 * min(r.Uint(), uint64(len(r.B))))
+	out := make([]uint32, len(in)/4)
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint32(in[4*i:])
+	}
+	return out
+}
+
+// Pack reads a stored pack. It keeps nothing of B.
+func (r *Reader) Pack() Pack {
+	at := r.places()
+	return Pack{slices.Clone(r.Take(r.Uint())), at}
+}
