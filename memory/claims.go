@@ -15,10 +15,9 @@ import (
 // A draftEvent collects the operations of one event, each applied to a draft
 // as it is decided.
 type draftEvent struct {
-	*State         // the draft
-	e      *Event  //
-	value  []byte  // what the event's texts come from
-	p      *Policy //
+	*State // the draft
+	e      *Event
+	value  func() []byte // what the event's texts come from, as it is now
 	minted map[string]int
 	// slots and claims are those whose standing may be another now.
 	slotsTouched, claimsTouched []string
@@ -27,9 +26,9 @@ type draftEvent struct {
 	err                         error
 }
 
-func newDraft(s *State, e *Event, p *Policy) *draftEvent {
-	d := &draftEvent{State: s.draft(), e: e, p: p, minted: map[string]int{}, left: maxLooked, read: map[string]*witness{}}
-	d.head = e.N
+func newDraft(j *judge) *draftEvent {
+	d := &draftEvent{State: j.s.draft(), e: j.e, value: j.value, minted: map[string]int{}, left: maxLooked, read: map[string]*witness{}}
+	d.head = j.e.N
 	return d
 }
 
@@ -44,7 +43,11 @@ func (d *draftEvent) add(o Op) {
 	if d.err != nil {
 		return
 	}
-	if d.err = d.do(d.e, &o, d.value); d.err == nil {
+	var texts []byte
+	if o.At != "" {
+		texts = d.value()
+	}
+	if d.err = d.do(d.e, &o, texts); d.err == nil {
 		d.e.Ops = append(d.e.Ops, o)
 	}
 }
@@ -274,7 +277,6 @@ func (j *judge) file(p *Proposition, obs []string) (id string, fresh bool, r *re
 	if w := j.task(); w.Propositions >= int(caps.PropositionsPerTask) {
 		return "", false, refuse("", writ.PropositionSpawnCap, "a task makes at most "+count(caps.PropositionsPerTask)+" claims; attach evidence to those that are there")
 	}
-	j.d.value = j.value()
 	if p.Subject != "" && slot == "" {
 		slot = j.d.mint("slot")
 		j.d.add(Op{Slot: &Slot{ID: slot, Subject: p.Subject, Predicate: p.Predicate, Qualified: p.Quals != "", Propositions: []string{}}})
@@ -351,7 +353,6 @@ func (j *judge) attaching() (obs []string, id string, r *refusal) {
 
 func (j *judge) attachTo(id string, obs []string) *refusal {
 	_, quoted := j.texts["quote"]
-	j.d.value = j.value()
 	if !j.d.attach(id, obs, "/payload", quoted) {
 		j.noValue = true
 		j.d.effect("evidence.already_attached", id)
@@ -377,7 +378,6 @@ func (j *judge) contradict() *refusal {
 		}
 	}
 	_, quoted := j.texts["quote"]
-	j.d.value = j.value()
 	fresh := false
 	for i, o := range obs {
 		if j.d.attach(rivals[i], []string{o}, "/payload", quoted) {

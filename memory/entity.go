@@ -93,7 +93,6 @@ func (j *judge) entity() *refusal {
 	if typ == selfType {
 		en.Principal = j.c.Principal
 	}
-	j.d.value = j.value()
 	j.d.add(Op{At: "/payload", Entity: en})
 	j.d.effect("entity.created", id)
 	for _, s := range near {
@@ -136,7 +135,6 @@ func (j *judge) link(id string, obs []string) *refusal {
 	if names > maxNames {
 		return refuse("/aliases", writ.EntitySpawnCap, "an entity has at most "+strconv.Itoa(maxNames)+" names")
 	}
-	j.d.value = j.value()
 	before := len(j.e.Ops)
 	if n := j.texts["name"]; n != "" && j.adds(id, n, obs) {
 		by := j.resting(obs, n)

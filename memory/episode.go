@@ -61,7 +61,6 @@ func (j *judge) archive() *refusal {
 	case w.LastConsolidation == 0 || w.LastObservation > w.LastConsolidation:
 		return refuse("", writ.EpisodePending, "request_consolidation with reason task_boundary, after the last observation")
 	}
-	j.d.value = j.value()
 	ep := &Episode{ID: j.d.mint("epi"), Session: j.c.Session, Task: j.c.Task, StartedAt: w.StartedAt, EndedAt: j.e.At, Sources: obs}
 	if summary {
 		o := &Observation{ID: j.d.mint("obs"), Client: "summary/" + ep.ID, Source: "agent:" + j.c.Principal, Class: ClassAgentInference,

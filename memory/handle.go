@@ -321,7 +321,7 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 	if r := j.bound(); r != nil {
 		return r
 	}
-	j.d = newDraft(j.s, j.e, j.c.Policy)
+	j.d = newDraft(j)
 	if j.e.Session != "" {
 		j.d.workspace(j.e)
 	}

@@ -99,17 +99,13 @@ func join(parts ...string) string {
 func (s *State) index(e *Event) {
 	var named []string // entities whose names of this event are indexed
 	for i := range e.Ops {
-		o := &e.Ops[i]
-		switch {
+		switch o := &e.Ops[i]; {
 		case o.Observation != nil:
-			s.indexObservation(s.observations.get(o.Observation.ID))
+			s.enter(s.observations.get(o.Observation.ID))
 		case o.Entity != nil:
-			s.indexEntity(s.entities.get(o.Entity.ID))
+			s.enter(s.entities.get(o.Entity.ID))
 			named = append(named, o.Entity.ID)
-		case o.Alias != nil:
-			if slices.Contains(named, o.Alias.Entity) {
-				continue
-			}
+		case o.Alias != nil && !slices.Contains(named, o.Alias.Entity):
 			named = append(named, o.Alias.Entity)
 			en := s.entities.get(o.Alias.Entity)
 			for i := range en.Names {
@@ -118,49 +114,77 @@ func (s *State) index(e *Event) {
 				}
 			}
 		case o.Slot != nil:
-			s.indexSlot(s.slots.get(o.Slot.ID))
+			s.enter(s.slots.get(o.Slot.ID))
 		case o.Proposition != nil:
-			s.indexProposition(s.propositions.get(o.Proposition.ID))
-		case o.Edge != nil:
-			if ed := s.edges.get(o.Edge.ID); ed != nil {
-				s.indexEdge(ed)
-			}
-		case o.Merge != nil: // what was an answer may be the same as another now
-			s.reindex()
-			return
+			s.enter(s.propositions.get(o.Proposition.ID))
+		case o.Edge != nil && s.edges.get(o.Edge.ID) != nil:
+			s.enter(s.edges.get(o.Edge.ID))
 		case o.Test != nil:
-			s.indexTest(s.tests.get(o.Test.ID))
-		case o.Erase != nil:
+			s.enter(s.tests.get(o.Test.ID))
+		case o.Merge != nil, o.Erase != nil: // what was an answer may be the same as another now
 			s.reindex()
 			return
 		}
 	}
 }
 
-// addOnce appends to a short list what it does not hold.
-func addOnce(list []string, id string) []string {
-	if slices.Contains(list, id) {
-		return list
-	}
-	return append(list, id)
-}
-
-func (s *State) made(id string) {
-	s.ix.byRecord.add(recordKey(number(id)), id)
-}
-
-func (s *State) indexObservation(o *Observation) {
-	s.made(o.ID)
-	s.ix.bySource.add(o.Source, o.ID)
-	for _, from := range o.Lineage {
-		s.ix.children.add(from, o.ID)
+// reindex makes all indexes anew.
+func (s *State) reindex() {
+	s.ix = newIndexes(s.words)
+	for _, t := range s.tables() {
+		_ = t.each(func(_ string, row any) error { s.enter(row); return nil })
 	}
 }
 
-func (s *State) indexEntity(en *Entity) {
-	s.made(en.ID)
-	for i := range en.Names {
-		s.indexName(en, i)
+// enter puts a row into the indexes.
+func (s *State) enter(row any) {
+	ix := s.ix
+	made := func(id string) { ix.byRecord.add(recordKey(number(id)), id) }
+	switch r := row.(type) {
+	case *Observation:
+		made(r.ID)
+		ix.bySource.add(r.Source, r.ID)
+		for _, from := range r.Lineage {
+			ix.children.add(from, r.ID)
+		}
+	case *Entity:
+		made(r.ID)
+		for i := range r.Names {
+			s.indexName(r, i)
+		}
+		if r.MergedInto != "" {
+			ix.mergedFrom.add(r.MergedInto, r.ID)
+		}
+	case *Slot:
+		made(r.ID)
+		if !r.Qualified {
+			ix.slotOf.set(join(r.Subject, predicateKey(r.Predicate), ""), r.ID)
+		}
+	case *Proposition:
+		made(r.ID)
+		for _, en := range r.About {
+			ix.about.add(en, r.ID)
+		}
+		if r.Subject == "" && !r.Gone {
+			ix.claims.add(join(r.About[0], r.Text), r.ID)
+		}
+		if v := s.valueKey(r); r.Slot != "" && v != "" && !r.Gone {
+			ix.answers.add(join(r.Slot, v), r.ID)
+		}
+		ix.taskClaims.add(join(r.Session, r.Task), r.ID)
+		if r.Slot != "" && r.Quals != "" {
+			ix.slotOf.set(join(r.Subject, predicateKey(r.Predicate), r.Quals), r.Slot)
+		}
+	case *Edge:
+		made(r.ID)
+		ix.edgesOf.add(r.To, r.ID)
+		ix.edgesFrom.add(r.From, r.ID)
+	case *Test:
+		made(r.ID)
+		ix.taskTests.add(join(r.Session, r.Task), r.ID)
+		for _, p := range r.Propositions {
+			ix.testsOf.add(p, r.ID)
+		}
 	}
 }
 
@@ -188,67 +212,10 @@ func (s *State) indexName(en *Entity, i int) {
 	}
 }
 
-func (s *State) indexSlot(sl *Slot) {
-	s.made(sl.ID)
-	if !sl.Qualified {
-		s.ix.slotOf.set(join(sl.Subject, predicateKey(sl.Predicate), ""), sl.ID)
+// addOnce appends to a short list what it does not hold.
+func addOnce(list []string, id string) []string {
+	if slices.Contains(list, id) {
+		return list
 	}
-}
-
-func (s *State) indexProposition(p *Proposition) {
-	s.made(p.ID)
-	for _, en := range p.About {
-		s.ix.about.add(en, p.ID)
-	}
-	if p.Subject == "" && !p.Gone {
-		s.ix.claims.add(join(p.About[0], p.Text), p.ID)
-	}
-	if v := s.valueKey(p); p.Slot != "" && v != "" && !p.Gone {
-		s.ix.answers.add(join(p.Slot, v), p.ID)
-	}
-	s.ix.taskClaims.add(join(p.Session, p.Task), p.ID)
-	if p.Slot != "" && p.Quals != "" {
-		s.ix.slotOf.set(join(p.Subject, predicateKey(p.Predicate), p.Quals), p.Slot)
-	}
-}
-
-func (s *State) indexEdge(e *Edge) {
-	s.made(e.ID)
-	s.ix.edgesOf.add(e.To, e.ID)
-	s.ix.edgesFrom.add(e.From, e.ID)
-}
-
-func (s *State) indexTest(t *Test) {
-	s.made(t.ID)
-	s.ix.taskTests.add(join(t.Session, t.Task), t.ID)
-	for _, p := range t.Propositions {
-		s.ix.testsOf.add(p, t.ID)
-	}
-}
-
-// reindex makes all indexes anew.
-func (s *State) reindex() {
-	s.ix = newIndexes(s.words)
-	for _, id := range s.observations.keys() {
-		s.indexObservation(s.observations.get(id))
-	}
-	for _, id := range s.entities.keys() {
-		en := s.entities.get(id)
-		s.indexEntity(en)
-		if en.MergedInto != "" {
-			s.ix.mergedFrom.add(en.MergedInto, id)
-		}
-	}
-	for _, id := range s.slots.keys() {
-		s.indexSlot(s.slots.get(id))
-	}
-	for _, id := range s.propositions.keys() {
-		s.indexProposition(s.propositions.get(id))
-	}
-	for _, id := range s.edges.keys() {
-		s.indexEdge(s.edges.get(id))
-	}
-	for _, id := range s.tests.keys() {
-		s.indexTest(s.tests.get(id))
-	}
+	return append(list, id)
 }

@@ -144,7 +144,6 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		o.Status = Quarantined
 	}
 	// The texts stand where the payload has them, in the value to come.
-	j.d.value = j.value()
 	j.d.add(Op{At: "/payload" + at, Observation: o})
 	j.d.effect("observation."+string(o.Status), id)
 	return id, false, nil

@@ -114,8 +114,7 @@ func (j *judge) command(args []byte) *refusal {
 		!begins && c.Namespace != j.s.namespace || !begins && j.t.name != CommandPolicy && (c.Policy.hash != j.s.policy || c.Mode != j.s.mode) {
 		return refuse("", writ.MemoryPolicy, "the policy, namespace and mode in force")
 	}
-	j.d = newDraft(j.s, j.e, c.Policy)
-	j.d.value = j.value()
+	j.d = newDraft(j)
 	switch j.t.name {
 	case CommandOpen, CommandPolicy:
 		j.d.effect("policy.in_force", "")

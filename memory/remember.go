@@ -140,7 +140,6 @@ func (j *judge) replace(p, old *Proposition, obs, value string) *refusal {
 		return r
 	}
 	if !fresh {
-		j.d.value = j.value()
 		j.d.attach(id, ids, "", false)
 		j.d.effect("evidence.attached", id)
 	}
@@ -197,7 +196,6 @@ func (j *judge) meant(name string, himself bool, obs string) (string, *refusal) 
 	if himself {
 		en.Type, en.Principal = selfType, j.c.Principal
 	}
-	j.d.value = j.value()
 	j.d.add(Op{At: "/payload", Entity: en})
 	j.d.effect("entity.created", en.ID)
 	return en.ID, nil

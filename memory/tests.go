@@ -44,7 +44,6 @@ func (j *judge) proposeTest() *refusal {
 		return refuse("", writ.TestSpawnCap, "a task has at most "+count(p.Caps.OpenTestsPerTask)+" open tests; report how one of them ended")
 	}
 	id := j.d.mint("test")
-	j.d.value = j.value()
 	j.d.add(Op{Test: &Test{ID: id, Propositions: ids, Kind: TestKind(j.texts["kind"]), Outcomes: predicted, Status: TestProposed, Rationale: reasons,
 		Session: j.c.Session, Task: j.c.Task, CreatedAt: j.e.At, ExpiresAt: j.e.At + Instant(int64(p.Caps.TestHours)/1000)}})
 	j.d.effect("test.proposed", id)
