@@ -1,0 +1,239 @@
+package memory
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/writ-project/writ/internal/text"
+	"github.com/writ-project/writ/internal/words"
+)
+
+// asking is a question: the words of a predicate, or of one of its registered
+// aliases. Those it must have are all but what says of what kind the value is,
+// unless there is no other.
+type asking struct{ words, must []string }
+
+func (s *State) asked(predicate string) (out []asking) {
+	names := []string{predicate}
+	if p := s.predicates.get(predicateKey(predicate)); p != nil {
+		names = append(names, p.Aliases...)
+	}
+	for _, n := range names {
+		out = append(out, askingOf(n))
+	}
+	return out
+}
+
+func askingOf(name string) (a asking) {
+	all := words.Of(strings.Join(text.NameWords(name), " "))
+	for _, w := range all {
+		if !slices.Contains(small, w) {
+			a.words = append(a.words, w)
+		}
+	}
+	if len(a.words) == 0 {
+		a.words = all
+	}
+	for _, w := range a.words {
+		if !slices.Contains(kinds, w) {
+			a.must = append(a.must, w)
+		}
+	}
+	if len(a.must) == 0 {
+		a.must = a.words
+	}
+	return a
+}
+
+// kinds are words that say of a predicate what kind of value it has.
+var kinds = []string{"number", "id", "name", "value", "code", "address", "date", "time", "details", "info", "text"}
+
+// small are words of a predicate that make it no other.
+var small = []string{"is", "has", "do", "does", "of", "the", "a", "an", "at", "as", "my", "current", "be"}
+
+// sides are words of which one makes another question than the other does: whom a
+// payment is to, and whom it is from.
+var sides = [][]string{{"from", "to", "by", "for"}, {"before", "after", "until", "since"}, {"in", "out"}, {"on", "off"}, {"with", "without"}}
+
+// times are those that tell what was from what is.
+var times = []string{"old", "former", "previous", "prev", "past", "ex", "last", "next", "new", "earlier", "later"}
+
+// answers reports whether a record has a value as the answer to what is asked: in
+// the members that are called as that is; or else in the one that is called so but
+// for a word that says of what kind its value is, if no other is; or else in one
+// whose name has a word of it, where the record has the others.
+func (u *unit) answers(a asking, value string) bool {
+	says := func(l leaf) bool { return l.is(value) && l.says(value, a) }
+	if !slices.ContainsFunc(u.leaves, says) {
+		return false
+	}
+	fit, most, called := map[string]int{}, 0, ""
+	for i := range u.leaves {
+		name := strings.Join(u.leaves[i].names, "\x00")
+		f, known := fit[name]
+		if !known {
+			f = u.fit(&u.leaves[i], a)
+			fit[name] = f
+		}
+		switch {
+		case f > most:
+			most, called = f, name
+		case f == most && name != called:
+			called = ""
+		}
+	}
+	return most > 0 && (most != kindFits || called != "") && slices.ContainsFunc(u.leaves, func(l leaf) bool {
+		return fit[strings.Join(l.names, "\x00")] == most && says(l)
+	})
+}
+
+// How well the name of a member fits what is asked.
+const (
+	wordFits = 1 + iota
+	kindFits
+	fits
+)
+
+// within are words of objects in which a record keeps what is its own; of another
+// one (previous, manager) what stands in it is not, unless that is asked for.
+var within = words.Of("data detail details contact contacts info information field fields attribute attributes property properties record profile address location body payload result value values current main primary general")
+
+func (u *unit) fit(l *leaf, a asking) (best int) {
+	for _, w := range words.Of(strings.Join(text.NameWords(strings.Join(l.names[:len(l.names)-1], " ")), " ")) {
+		if !slices.Contains(within, w) && !slices.Contains(a.words, w) && !matches(a.words, w) {
+			return 0
+		}
+	}
+	for _, names := range [][]string{l.names[len(l.names)-1:], l.names} {
+		m := askingOf(strings.Join(names, " ")).words
+		more := slices.DeleteFunc(slices.Clone(m), func(w string) bool { return matches(a.words, w) })
+		less := slices.DeleteFunc(slices.Clone(a.words), func(w string) bool { return matches(m, w) })
+		other := func(w string) bool { return !slices.Contains(kinds, w) }
+		apart := func(w string) bool {
+			return slices.Contains(times, w) || slices.ContainsFunc(sides, func(s []string) bool { return slices.Contains(s, w) })
+		}
+		switch own := askingOf(l.names[len(l.names)-1]).words; {
+		case len(m) == 0 || len(less) == len(a.words):
+		case len(more)+len(less) == 0:
+			best = max(best, fits)
+		case !slices.ContainsFunc(more, other) && !slices.ContainsFunc(less, other) && (len(more) == 0 || len(less) == 0):
+			best = max(best, kindFits)
+		case slices.ContainsFunc(more, apart), slices.ContainsFunc(less, apart),
+			slices.ContainsFunc(own, func(w string) bool { return slices.Contains(kinds, w) && slices.Contains(more, w) }):
+		case slices.ContainsFunc(l.names, func(n string) bool {
+			must := askingOf(n).must
+			return len(must) > 0 && matches(a.must, must[len(must)-1])
+		}) && !slices.ContainsFunc(a.must, func(w string) bool { return !u.holds(w) }):
+			best = max(best, wordFits)
+		}
+	}
+	return best
+}
+
+// says reports whether a leaf is a value, or a text that says it.
+func (l *leaf) says(value string, a asking) bool {
+	if l.number || strings.TrimSpace(l.text) == strings.TrimSpace(value) {
+		return true
+	}
+	at := placed(l.text, value)
+	if at < 0 || len(quotedIn(l.text, value)) > 0 || beside.MatchString(l.text[:at]) && !strings.ContainsFunc(value, unicode.IsNumber) {
+		return false
+	}
+	t := &said{part: unit{text: l.text}, around: l.text, value: l.text[at : at+len(value)], at: at}
+	return t.affirmed(a.must)
+}
+
+// beside finds a word that stands right before something.
+var beside = regexp.MustCompile(`[\pL\pM]\s+$`)
+
+// asks reports whether a sentence, with a value at an offset, has the words of a
+// question: of two sides the one that is asked for stands before the value, and
+// what is asked for is no part of the name of something else.
+func (u *unit) asks(a asking, at int) bool {
+	if slices.ContainsFunc(a.must, func(w string) bool { return !u.holds(w) }) {
+		return false
+	}
+	before := words.Of(u.text[:at])
+	for _, s := range sides {
+		for _, w := range a.must {
+			if !slices.Contains(s, w) {
+				continue
+			}
+			if !slices.Contains(words.Of(u.text), w) {
+				return false
+			}
+			for _, b := range slices.Backward(before) {
+				if slices.Contains(s, b) {
+					if b != w {
+						return false
+					}
+					break
+				}
+			}
+		}
+	}
+	return !slices.ContainsFunc(a.must, func(w string) bool { return u.partOfAnother(w, a) })
+}
+
+// partOfAnother reports whether a word stands in a sentence only at the beginning
+// of the name of something else: the email in my email password is.
+// It is so in English; elsewhere one word says it, or what is said of a thing
+// stands behind it.
+func (u *unit) partOfAnother(w string, a asking) bool {
+	toks := tokens(u.text)
+	part := false
+	for i, t := range toks {
+		if !matches(t.words, w) {
+			continue
+		}
+		other := false
+		for j := i; ; j++ {
+			if j > i {
+				if len(toks[j].words) == 1 && slices.Contains([]string{"is", "are", "was", "were", "s"}, toks[j].words[0]) {
+					break
+				}
+				if toks[j].person != none || len(toks[j].words) != 1 || toks[j].words[0] == "of" || slices.Contains(grammar().stop, toks[j].words[0]) {
+					return false
+				}
+				n := toks[j].words[0]
+				other = other || !matches(a.words, n) && !slices.Contains(kinds, n)
+			}
+			if toks[j].ends || j+1 == len(toks) {
+				return false
+			}
+		}
+		if !other {
+			return false
+		}
+		part = true
+	}
+	return part
+}
+
+// sentence reports whether a value is no answer but a sentence with the question
+// in it.
+func sentence(value string, asked []string) bool {
+	ws := words.Of(value)
+	return len(ws) > 3 && !slices.ContainsFunc(asked, func(w string) bool { return !matches(ws, w) })
+}
+
+// A heard text is its words.
+type heard struct {
+	words []string
+	forms words.Forms
+}
+
+// holds reports whether a unit has a word in any of its forms: a record also in
+// the names of its members.
+func (u *unit) holds(w string) bool {
+	if u.heard == nil {
+		t := plain(u.text)
+		for _, l := range u.leaves {
+			t += " " + strings.Join(text.NameWords(strings.Join(l.names, " ")), " ") + " " + l.text
+		}
+		u.heard = &heard{words.Of(t), words.FormsOf(t)}
+	}
+	return slices.ContainsFunc(u.heard.words, func(o string) bool { return alike(o, w, u.heard.forms.Has) })
+}
