@@ -7,18 +7,6 @@ import (
 	writ "github.com/writ-project/writ"
 )
 
-// The rules of memory that refuse (the package comment lists all ten).
-const (
-	RuleRecordFirst  = "memory.r1"
-	RuleSupported    = "memory.r3"
-	RuleDerived      = "memory.r4"
-	RuleIndependence = "memory.r5"
-	RuleHistory      = "memory.r6"
-	RuleNoMerge      = "memory.r8"
-	RuleWorthTesting = "memory.r9"
-	RulePromotion    = "memory.r10"
-)
-
 // ruleOf names the rule of memory a rejection comes from (the package
 // comment lists them). "" where it comes from none: a matter
 // of form, of the context, or of an operator's command.
@@ -26,30 +14,30 @@ func ruleOf(tool string, r *refusal) string {
 	switch r.reason {
 	case writ.MemoryMissing, writ.MemoryUnknown, writ.MemoryErased, writ.MemoryQuarantined, writ.MemoryQuote, writ.MemoryEmpty:
 		if tool == ToolRecordObservation || tool == ToolTestResult || tool == ToolConsolidate || tool == ToolRemember {
-			return RuleRecordFirst
+			return "memory.r1"
 		}
-		return RuleSupported
+		return "memory.r3"
 	case writ.ObservationConflict:
-		return RuleRecordFirst
+		return "memory.r1"
 	case writ.DirectCanonical:
 		name := r.at[strings.LastIndexByte(r.at, '/')+1:]
 		switch {
 		case slices.Contains([]string{"merge", "merge_into"}, name):
-			return RuleNoMerge
+			return "memory.r8"
 		case slices.Contains([]string{"direct_write", "canonical", "is_canonical", "promote", "promoted"}, name):
-			return RulePromotion
+			return "memory.r10"
 		}
-		return RuleDerived
+		return "memory.r4"
 	case writ.MemoryUnborne:
-		return RuleDerived
+		return "memory.r4"
 	case writ.ObservationRate, writ.SourceSuspended:
-		return RuleIndependence
+		return "memory.r5"
 	case writ.PropositionClosed:
-		return RuleHistory
+		return "memory.r6"
 	case writ.TestSpawnCap, writ.TestClosed:
-		return RuleWorthTesting
+		return "memory.r9"
 	case writ.EpisodePending:
-		return RulePromotion
+		return "memory.r10"
 	}
 	return ""
 }

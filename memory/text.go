@@ -50,16 +50,9 @@ func trigrams(name string) []string {
 // jaccard is |a∩b| / |a∪b| of two sorted sets, in percent, rounded down.
 func jaccard(a, b []string) Percent {
 	both := 0
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch c := strings.Compare(a[i], b[j]); {
-		case c == 0:
+	for _, x := range a {
+		if _, ok := slices.BinarySearch(b, x); ok {
 			both++
-			i++
-			j++
-		case c < 0:
-			i++
-		default:
-			j++
 		}
 	}
 	if all := len(a) + len(b) - both; all > 0 {

@@ -193,101 +193,85 @@ func Tools() []ToolSpec {
 	return out
 }
 
-// A schema is JSON Schema, its members in the order they are written.
-type schema struct {
-	Type        any               `json:"type,omitempty"`
-	Description string            `json:"description,omitempty"`
-	Enum        []string          `json:"enum,omitempty"`
-	Pattern     string            `json:"pattern,omitempty"`
-	Format      string            `json:"format,omitempty"`
-	MinLength   *int              `json:"minLength,omitempty"`
-	MaxLength   *int              `json:"maxLength,omitempty"`
-	Minimum     *int              `json:"minimum,omitempty"`
-	Maximum     *int              `json:"maximum,omitempty"`
-	MinItems    *int              `json:"minItems,omitempty"`
-	MaxItems    *int              `json:"maxItems,omitempty"`
-	Items       *schema           `json:"items,omitempty"`
-	Properties  map[string]schema `json:"properties,omitempty"`
-	Required    []string          `json:"required,omitempty"`
-	// Additional is false, or the schema of every member.
-	Additional any `json:"additionalProperties,omitempty"`
-}
+// A schema is JSON Schema.
+type schema map[string]any
 
 var clientForm = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
+// objectSchema is open: what is there and unknown the memory itself refuses, by its
+// own codes.
 func objectSchema(fields []field) []byte {
-	s := schemaOf(fields)
-	s.Additional = nil        // what is there and unknown the memory itself refuses, by its own codes
-	b, err := json.Marshal(s) // maps are written in the order of their keys
-	if err != nil {
-		panic("memory: " + err.Error())
+	properties, required := schema{}, []string{}
+	for _, f := range fields {
+		if f.hidden {
+			continue
+		}
+		properties[f.name] = f.schema()
+		if f.required {
+			required = append(required, f.name)
+		}
 	}
-	if b, err = strictjson.Canonical(b); err != nil {
+	s := schema{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	b, err := json.Marshal(s)
+	if err == nil {
+		b, err = strictjson.Canonical(b)
+	}
+	if err != nil {
 		panic("memory: " + err.Error())
 	}
 	return b
 }
 
-func schemaOf(fields []field) schema {
-	s := schema{Type: "object", Properties: map[string]schema{}, Additional: false}
-	for _, f := range fields {
-		if f.hidden {
-			continue
-		}
-		s.Properties[f.name] = f.schema()
-		if f.required {
-			s.Required = append(s.Required, f.name)
-		}
-	}
-	return s
-}
-
 func (f *field) schema() schema {
-	s := schema{Type: "string", Description: f.about}
-	bound := func(lo, hi **int) {
+	s := schema{"type": "string"}
+	if f.about != "" {
+		s["description"] = f.about
+	}
+	bound := func(of string) {
 		if f.min > 1 || f.kind != kindText && f.min > 0 {
-			*lo = &f.min
+			s["min"+of] = f.min
 		}
-		*hi = &f.max
+		s["max"+of] = f.max
 	}
-	list := func(items schema) {
-		s.Type, s.Items = "array", &items
-		bound(&s.MinItems, &s.MaxItems)
-	}
+	entity := "^ent_[0-9]+(_[0-9]+)?$"
 	switch f.kind {
 	case kindText, kindRaw:
-		bound(&s.MinLength, &s.MaxLength)
+		bound("Length")
 	case kindClient:
-		s.Pattern = clientForm.String()
+		s["pattern"] = clientForm.String()
 	case kindID:
-		s.Pattern = "^" + f.enum[0] + "_[0-9]+(_[0-9]+)?$"
+		s["pattern"] = "^" + f.enum[0] + "_[0-9]+(_[0-9]+)?$"
 	case kindIDs, kindObs:
-		list(schema{Type: "string"})
+		s["type"], s["items"] = "array", schema{"type": "string"}
+		bound("Items")
 	case kindWord:
-		s.Enum = f.enum
+		s["enum"] = f.enum
 	case kindSlug:
-		s.Pattern = slugForm.String()
+		s["pattern"] = slugForm.String()
 	case kindTime:
-		s.Format = "date-time"
+		s["format"] = "date-time"
 	case kindTexts:
-		one, long := 1, maxName
-		list(schema{Type: "string", MinLength: &one, MaxLength: &long})
+		s["type"], s["items"] = "array", schema{"type": "string", "minLength": 1, "maxLength": maxName}
+		bound("Items")
 	case kindOutcomes:
-		s.Type, s.Additional = "object", schema{Type: "string", Pattern: slugForm.String()}
+		s["type"], s["additionalProperties"] = "object", schema{"type": "string", "pattern": slugForm.String()}
 	case kindBool:
-		s.Type = "boolean"
+		s["type"] = "boolean"
 	case kindObject:
-		s.Type = "object"
+		s["type"] = "object"
 	case kindForm:
-		s.Type, s.Additional = "object", false
-		s.Required = []string{"subject", "predicate", "object"}
-		s.Properties = map[string]schema{
-			"subject":    {Type: "string", Pattern: `^ent_[0-9]+(_[0-9]+)?$`},
-			"predicate":  {Type: "string", Pattern: slugForm.String()},
-			"qualifiers": {Type: "object"},
-			"object": {Type: "object", Additional: false, Properties: map[string]schema{
-				"entity":  {Type: "string", Pattern: `^ent_[0-9]+(_[0-9]+)?$`},
-				"literal": {Type: []string{"string", "number", "boolean"}},
+		s["type"], s["additionalProperties"] = "object", false
+		s["required"] = []string{"subject", "predicate", "object"}
+		s["properties"] = schema{
+			"subject":    schema{"type": "string", "pattern": entity},
+			"predicate":  schema{"type": "string", "pattern": slugForm.String()},
+			"qualifiers": schema{"type": "object"},
+			"object": schema{"type": "object", "additionalProperties": false, "properties": schema{
+				"entity":  schema{"type": "string", "pattern": entity},
+				"literal": schema{"type": []string{"string", "number", "boolean"}},
 			}},
 		}
 	}

@@ -233,6 +233,14 @@ func (p *importer) markdown(b []byte) {
 		}
 		block = append(block, s)
 	}
+	// start begins a block, which goes with a heading before it.
+	start := func(s string, isHeading bool) {
+		if !heading {
+			end()
+		}
+		heading = isHeading
+		put(s)
+	}
 	fence, front, opened := "", false, 0
 	for raw := range bytes.Lines(b) {
 		line++
@@ -259,30 +267,16 @@ func (p *importer) markdown(b []byte) {
 			front, opened = true, line
 			put(s)
 		case len(s)-len(trimmed) <= 3 && fenceOf(trimmed) != "":
-			if !heading {
-				end()
-			}
 			fence, opened = fenceOf(trimmed), line
-			heading = false
-			put(s)
+			start(s, false)
 		case strings.TrimSpace(s) == "":
 			if heading {
 				put(s) // it waits for what it is the heading of
 			} else {
 				end()
 			}
-		case isHeading(s):
-			if !heading {
-				end()
-			}
-			heading = true
-			put(s)
-		case isItem(s):
-			if !heading {
-				end()
-			}
-			heading = false
-			put(s)
+		case isHeading(s), isItem(s):
+			start(s, isHeading(s))
 		default:
 			heading = false
 			put(s)
