@@ -180,16 +180,6 @@ func alone(p *Proposition, words []statement) Standing {
 	return st
 }
 
-// slotStandings is what the claims of a question are worth at a time.
-func (s *State) slotStandings(sl *Slot, t upTo) map[string]Standing {
-	f := s.heard(sl, t)
-	out := map[string]Standing{}
-	for id := range f.alone {
-		out[id] = f.standing(id)
-	}
-	return out
-}
-
 // mostHeard bounds how many statements are held as they were heard.
 const mostHeard = 100_000
 

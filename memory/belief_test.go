@@ -130,7 +130,9 @@ func TestPlainModel(t *testing.T) {
 					continue
 				}
 				want := plainly(w.s, sl, at)
-				for claim, st := range w.s.slotStandings(sl, at) {
+				heard := w.s.heard(sl, at)
+				for claim := range heard.alone {
+					st := heard.standing(claim)
 					met[st.Status]++
 					rivals := slices.Clone(st.Rivals)
 					slices.SortFunc(rivals, compareID)

@@ -87,13 +87,12 @@ func (d *draftEvent) transitions(before *State) (out []Changed) {
 		if sl == nil {
 			continue
 		}
-		was := map[string]Standing{}
+		is, was := d.heard(sl, 0), &hearing{none: true}
 		if old := before.slots.get(id); old != nil {
-			was = before.slotStandings(old, 0)
+			was = before.heard(old, 0)
 		}
-		is := d.slotStandings(sl, 0)
 		for _, p := range sl.Propositions {
-			add(p, was[p], is[p])
+			add(p, was.standing(p), is.standing(p))
 		}
 	}
 	for _, id := range d.claimsTouched {

@@ -9,6 +9,9 @@ import (
 // mostListed bounds the lists of ids that an answer holds: the newest of them.
 const mostListed = 50
 
+// newest are the last of a list, as many as are listed.
+func newest[T any](of []T) []T { return of[max(0, len(of)-mostListed):] }
+
 // consolidate is request_consolidation: it says what of the task's claims is
 // established now. What is established is so whether anybody asks or not.
 func (j *judge) consolidate() *refusal {

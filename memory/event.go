@@ -189,6 +189,17 @@ type (
 // decision is the id of what was decided.
 func (e *Event) decision() string { return decisionID(e.N) }
 
+// Erased returns the numbers of the records whose values the event erases, and
+// whether it is an erasure.
+func (e *Event) Erased() (records []uint64, erases bool) {
+	for i := range e.Ops {
+		if o := e.Ops[i].Erase; o != nil {
+			records, erases = append(records, o.Records...), true
+		}
+	}
+	return records, erases
+}
+
 // Bytes returns the event as canonical JSON (RFC 8785).
 func (e *Event) Bytes() ([]byte, error) {
 	b, err := json.Marshal(e)

@@ -74,7 +74,7 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 		}
 		x.Statements = append(x.Statements, st)
 	}
-	x.Statements = x.Statements[max(0, len(x.Statements)-mostListed):]
+	x.Statements = newest(x.Statements)
 	slices.SortFunc(x.Decisions, compareID)
 	x.Decisions = slices.Compact(x.Decisions)
 	for _, d := range x.Decisions {
@@ -83,7 +83,7 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 		}
 	}
 	if sl := s.slots.get(p.Slot); sl != nil {
-		for _, o := range sl.Propositions[max(0, len(sl.Propositions)-mostListed):] {
+		for _, o := range newest(sl.Propositions) {
 			if o != id && t.has(o) {
 				x.Values = append(x.Values, Value{o, r.caption(s.propositions.get(o)), s.standing(o, t)})
 			}

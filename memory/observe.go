@@ -35,7 +35,7 @@ func classOf(l writ.Label) TrustClass {
 
 // bind finds the channel of an observation: evidence Writ captured, what the
 // agent says its user said, or nothing but the agent's word.
-func (j *judge) bind(at string, sourceRef, raw string) (b binding, r *refusal) {
+func (j *judge) bind(at, sourceRef string) (b binding, r *refusal) {
 	for i := range j.c.Captured {
 		c := &j.c.Captured[i]
 		named := c.named(sourceRef)
@@ -80,14 +80,14 @@ func (j *judge) worth(b binding) (binding, *refusal) {
 // observe records one observation whose payload stands at a pointer of the
 // event's value. client is the caller's id; obj its fields, already checked.
 // It returns the observation's id, and whether it was there before.
-func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eventTime Instant, given bool) (id string, again bool, r *refusal) {
+func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eventTime Instant) (id string, again bool, r *refusal) {
 	if ob := j.d.observations.get(j.d.clients.of(clientKey(j.c.Principal, j.c.Session, client))); ob != nil {
 		if ob.Status == Erased || ob.Raw != raw && !(ob.Between && contains(ob.Raw, raw)) {
 			return "", false, refuse(at+"/observation_id", writ.ObservationConflict, "an id that was not used for other content; of erased content none comes back")
 		}
 		return ob.ID, true, nil
 	}
-	b, r := j.bind(at, sourceRef, raw)
+	b, r := j.bind(at, sourceRef)
 	if r != nil {
 		return "", false, r
 	}
@@ -177,7 +177,7 @@ func (j *judge) recordObservation() *refusal {
 	if !given {
 		at = j.now()
 	}
-	id, again, r := j.observe("", j.texts["observation_id"], j.texts["raw_payload"], j.texts["source_ref"], lineage, at, given)
+	id, again, r := j.observe("", j.texts["observation_id"], j.texts["raw_payload"], j.texts["source_ref"], lineage, at)
 	if r != nil {
 		return r
 	}

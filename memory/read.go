@@ -246,9 +246,7 @@ func (r *Reader) View(id string) (v View, ok bool) {
 			quoted = w.from
 		}
 	}
-	if left := len(v.Observation) - mostListed; left > 0 {
-		v.Observation = v.Observation[left:]
-	}
+	v.Observation = newest(v.Observation)
 	if o := r.State.observations.get(quoted); o != nil && v.Level > 0 && o.Status == Ingested {
 		d := r.quoted(o, p)
 		v.Quote = &d
@@ -451,9 +449,8 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 
 func (r *Reader) entity(en *Entity) EntityView {
 	s := r.State
-	about := s.ix.about.of(en.ID)
 	v := EntityView{ID: en.ID, Type: en.Type, MergedInto: en.MergedInto, Names: []Recalled{},
-		PossibleSames: list(en.PossibleSames), Propositions: list(about[max(0, len(about)-mostListed):])}
+		PossibleSames: list(en.PossibleSames), Propositions: list(newest(s.ix.about.of(en.ID)))}
 	for i, n := range en.Names {
 		again := slices.ContainsFunc(en.Names[:i], func(k Name) bool { return !k.Gone && k.Text == n.Text })
 		if n.Gone || again {
@@ -481,10 +478,7 @@ func (r *Reader) entity(en *Entity) EntityView {
 func (r *Reader) observed(o *Observation) Observed {
 	v := Observed{ID: o.ID, Client: o.Client, Trust: trustOf(o), Text: data(o.Raw, o.Level, o.labelFor(r.Principal), 0), Status: o.Status, Source: o.Source,
 		Class: o.Class, Level: o.Level, Evidence: o.Evidence, Whole: o.Whole, Type: o.Type, Collection: o.Collection, RecordedAt: o.RecordedAt,
-		EventTime: o.EventTime, Lineage: list(o.Lineage), Supports: r.State.claimsOn(o.ID)}
-	if left := len(v.Supports) - mostListed; left > 0 {
-		v.Supports = v.Supports[left:]
-	}
+		EventTime: o.EventTime, Lineage: list(o.Lineage), Supports: newest(r.State.claimsOn(o.ID))}
 	if o.SourceRef != "" {
 		d := data(o.SourceRef, 0, writ.Model, 0)
 		v.SourceRef = &d

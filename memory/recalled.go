@@ -330,8 +330,7 @@ func (g *recalling) claim(id string, limit int) bool {
 	if st := s.standing(id, g.t); st.By != "" && g.quote(st.By, limit, false) {
 		given = true
 	}
-	edges := s.edgesAt(id)
-	for _, ed := range slices.Backward(edges[max(0, len(edges)-mostListed):]) {
+	for _, ed := range slices.Backward(newest(s.edgesAt(id))) {
 		if given && !g.byName {
 			break
 		}

@@ -71,7 +71,7 @@ func (j *judge) remember() *refusal {
 	} else if _, given := j.m["name"]; given {
 		return onlyFields()
 	}
-	obs, _, r := j.observe("", "remember/"+j.e.decision(), raw, "", nil, j.now(), false)
+	obs, _, r := j.observe("", "remember/"+j.e.decision(), raw, "", nil, j.now())
 	if r != nil {
 		return r
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/writ-project/writ/internal/words"
 )
@@ -179,7 +178,7 @@ func (s *State) Prepare(e *Event, value []byte) (commit func(), err error) {
 		for _, t := range s.ix.tables() {
 			t.settle()
 		}
-		if slices.ContainsFunc(e.Ops, func(o Op) bool { return o.Erase != nil }) {
+		if _, erases := e.Erased(); erases {
 			s.pack()
 		}
 		ids := s.Touches(e)

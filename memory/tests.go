@@ -81,7 +81,7 @@ func (j *judge) testResult() *refusal {
 	if !given {
 		at = j.now()
 	}
-	id, again, r := j.observe("/observation", in.texts["observation_id"], in.texts["raw_payload"], in.texts["source_ref"], lineage, at, given)
+	id, again, r := j.observe("/observation", in.texts["observation_id"], in.texts["raw_payload"], in.texts["source_ref"], lineage, at)
 	if r != nil {
 		return r
 	}

@@ -173,22 +173,23 @@ func (t *tool) all() []field { return slices.Concat(t.fields, contextFields) }
 
 // Remember returns the everyday tool that writes.
 func Remember() ToolSpec {
-	return ToolSpec{remember.name, remember.about, objectSchema(remember.fields), nil}
+	return remember.spec()
 }
 
 // ToolSpec is one tool as it is published over MCP.
 type ToolSpec struct {
-	Name         string
-	Description  string
-	InputSchema  []byte // JSON Schema 2020-12, closed
-	OutputSchema []byte // nil for the one all answers share
+	Name        string
+	Description string
+	InputSchema []byte // JSON Schema 2020-12
 }
+
+func (t *tool) spec() ToolSpec { return ToolSpec{t.name, t.about, objectSchema(t.fields)} }
 
 // Tools returns the nine tools in the order of the boundary.
 func Tools() []ToolSpec {
 	out := make([]ToolSpec, len(tools))
 	for i := range tools {
-		out[i] = ToolSpec{tools[i].name, tools[i].about, objectSchema(tools[i].fields), nil}
+		out[i] = tools[i].spec()
 	}
 	return out
 }

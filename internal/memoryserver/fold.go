@@ -77,9 +77,8 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 		return fmt.Errorf("%w: n %d: %w", ErrReplay, rec.N, err)
 	}
 	f.kept[e.N] = value != nil
-	if slices.ContainsFunc(e.Ops, func(o memory.Op) bool {
-		return o.Erase != nil && slices.ContainsFunc(o.Erase.Records, func(n uint64) bool { return f.kept[n] })
-	}) {
+	erased, _ := e.Erased()
+	if slices.ContainsFunc(erased, func(n uint64) bool { return f.kept[n] }) {
 		f.Unfinished = append(f.Unfinished, e.N)
 	}
 	var p *memory.Policy
@@ -102,15 +101,11 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 			f.absent++
 		}
 	}
-	for i := range e.Ops {
-		if o := e.Ops[i].Erase; o != nil {
-			for _, n := range o.Records {
-				if f.missing[n].changed {
-					f.absent--
-				}
-				delete(f.missing, n)
-			}
+	for _, n := range erased {
+		if f.missing[n].changed {
+			f.absent--
 		}
+		delete(f.missing, n)
 	}
 	if checked {
 		f.Rechecked++

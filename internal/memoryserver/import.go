@@ -2,7 +2,6 @@ package memoryserver
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -325,20 +324,14 @@ func isItem(s string) bool {
 // what was erased does not come back.
 func (i *ImportItem) Proposal(principal, source string) (memory.Context, writ.Proposal) {
 	sum := audit.Sum([]byte(source + "\x00" + i.Raw)).String()
-	fields := struct {
-		ID    string `json:"observation_id"`
-		Raw   string `json:"raw_payload"`
-		Ref   string `json:"source_ref"`
-		Event string `json:"event_time,omitempty"`
-	}{"import:" + sum, i.Raw, i.Ref, i.EventTime}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(fields) // four texts, into memory
+	payload := []byte(textsOf("observation_id", "import:"+sum, "raw_payload", i.Raw, "source_ref", i.Ref))
+	if i.EventTime != "" {
+		payload = strictjson.Set(payload, "event_time", strictjson.Quote(i.EventTime))
+	}
 	return memory.Context{
 		Principal: principal, Session: importSession, Task: importSession,
 		Captured: []memory.Captured{{Ref: i.Ref, Label: writ.External, Source: source, Class: memory.ClassImport, Verbatim: true, Whole: true}},
-	}, writ.Proposal{ToolName: memory.ToolRecordObservation, Payload: bytes.TrimSpace(b.Bytes())}
+	}, writ.Proposal{ToolName: memory.ToolRecordObservation, Payload: payload}
 }
 
 // importSession is the session of what no agent recorded. No session of a

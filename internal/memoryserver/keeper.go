@@ -185,12 +185,9 @@ func lacks(missing map[uint64]bool, rec *audit.Record, it *audit.Item, e *memory
 	if _, committed := rec.Commitment(valueProposal); committed && len(it.Values) == 0 {
 		missing[e.N] = true
 	}
-	for i := range e.Ops {
-		if o := e.Ops[i].Erase; o != nil {
-			for _, n := range o.Records {
-				delete(missing, n)
-			}
-		}
+	erased, _ := e.Erased()
+	for _, n := range erased {
+		delete(missing, n)
 	}
 }
 
@@ -264,20 +261,16 @@ func (k *Keeper) Operate(ctx context.Context, principal, command string, args []
 
 // Purge takes the texts that an event erases out of the log. Done again it does nothing: whoever finds the event and not the end of it, goes on.
 func (k *Keeper) Purge(ctx context.Context, e *memory.Event) error {
-	if !erases(e) {
+	records, erases := e.Erased()
+	if !erases {
 		return nil
 	}
 	if err := errors.Join(k.drop(k.log), k.drop(k.onDisk())); err != nil {
 		return fmt.Errorf("memory: a text could not be erased: %w", err)
 	}
-	for i := range e.Ops {
-		if e.Ops[i].Erase == nil {
-			continue
-		}
-		for _, n := range e.Ops[i].Erase.Records {
-			if err := k.store.Erase(ctx, k.log, n, valueProposal); err != nil && !errors.Is(err, audit.ErrNotFound) {
-				return fmt.Errorf("memory: a text could not be erased: %w", err)
-			}
+	for _, n := range records {
+		if err := k.store.Erase(ctx, k.log, n, valueProposal); err != nil && !errors.Is(err, audit.ErrNotFound) {
+			return fmt.Errorf("memory: a text could not be erased: %w", err)
 		}
 	}
 	return nil

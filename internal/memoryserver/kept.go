@@ -3,7 +3,6 @@ package memoryserver
 import (
 	"context"
 	"crypto/sha256"
-	"slices"
 
 	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/memory"
@@ -93,5 +92,6 @@ func (k *Keeper) drop(file string) error {
 
 // erases reports whether an event takes texts away.
 func erases(e *memory.Event) bool {
-	return slices.ContainsFunc(e.Ops, func(o memory.Op) bool { return o.Erase != nil })
+	_, is := e.Erased()
+	return is
 }

@@ -220,11 +220,11 @@ func (s *Server) read(ctx context.Context, t *readTool, by gateway.Caller, args 
 	var no refused
 	switch {
 	case errors.As(err, &no):
-		return answer(writ.Outcome{Status: writ.Rejected, Rejection: no.rejection}, true)
+		return refusing(no.rejection)
 	case err != nil:
 		return gateway.Answer{}, err
 	}
-	a, err := answer(out, false)
+	a, err := answer(out, nil)
 	if a.Recalled = recalled(out); err == nil {
 		err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) { a.Clean = clean(out, s.reader(st, now, by)) })
 	}

@@ -79,7 +79,7 @@ func (s *Server) call(ctx context.Context, by gateway.Caller, tool string, argum
 		arguments = []byte("{}")
 	}
 	if no := bindTask(&by); no != nil {
-		return answer(writ.Outcome{Status: writ.Rejected, Rejection: no}, true)
+		return refusing(no)
 	}
 	if t := s.reads(tool); t != nil {
 		return s.read(ctx, t, by, arguments)
@@ -98,9 +98,12 @@ func (s *Server) call(ctx context.Context, by gateway.Caller, tool string, argum
 		return gateway.Answer{}, err
 	}
 	if tool == memory.ToolRemember && outcome.Kept != nil {
-		return answer(outcome.Kept, false)
+		return answer(outcome.Kept, nil)
 	}
-	return answer(outcome, outcome.Status == writ.Rejected)
+	if outcome.Status == writ.Rejected {
+		return answer(outcome, &outcome.Outcome)
+	}
+	return answer(outcome, nil)
 }
 
 // captured looks for what a proposal's observation stands in: in the evidence
@@ -156,33 +159,28 @@ func evidenceNumber(session, ref string) (uint32, bool) {
 	return id.Number, true
 }
 
-// refusalOf is what a content that refuses says.
-func refusalOf(content any) (o writ.Outcome) {
-	switch c := content.(type) {
-	case memory.Outcome:
-		o.Status, o.Rejection = c.Status, c.Rejection
-	case writ.Outcome:
-		o = c
-	}
-	return o
+// refusing is the answer to what is refused before the memory is asked.
+func refusing(no *writ.Rejection) (gateway.Answer, error) {
+	o := writ.Outcome{Status: writ.Rejected, Rejection: no}
+	return answer(o, &o)
 }
 
 // answer is a result that says the same as structured content and as text; a
 // refusal says it in words, as the gate's do. Of a
 // proposal it is clean: it says nothing but what the session brought.
-func answer(content any, isError bool) (gateway.Answer, error) {
+func answer(content any, refusal *writ.Outcome) (gateway.Answer, error) {
 	b, err := json.Marshal(content)
 	if err != nil {
 		return gateway.Answer{}, err
 	}
 	said := string(b)
-	if isError {
-		said = gate.Say(refusalOf(content), "")
+	if refusal != nil {
+		said = gate.Say(*refusal, "")
 	}
 	block := strictjson.Set([]byte(`{"type":"text"}`), "text", strictjson.Quote(said))
 	result := strictjson.Set([]byte("{}"), "content", append(append([]byte{'['}, block...), ']'))
 	result = strictjson.Set(result, "structuredContent", b)
-	if isError { // in the form of every refusal of Writ
+	if refusal != nil { // in the form of every refusal of Writ
 		result = strictjson.Set(result, "isError", []byte("true"))
 		result = strictjson.Set(result, "_meta", strictjson.Set([]byte("{}"), gateway.MetaOutcome, b))
 	}
