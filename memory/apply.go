@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -95,13 +96,9 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 			s.workspace(e).Entities++
 		}
 	case o.Alias != nil:
-		en := s.entities.edit(o.Alias.Entity)
-		if en == nil {
-			return errFit
-		}
 		n := Name{Observation: o.Alias.Observation, Beside: o.Alias.Beside}
 		s.name(&n, e, at)
-		en.Names, en.UpdatedAt = append(en.Names, n), e.At
+		return change(&s.entities, []string{o.Alias.Entity}, func(en *Entity) { en.Names, en.UpdatedAt = append(en.Names, n), e.At })
 	case o.Same != nil:
 		for _, p := range [][2]string{{o.Same.A, o.Same.B}, {o.Same.B, o.Same.A}} {
 			en := s.entities.edit(p[0])
@@ -135,29 +132,17 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 			}
 		}
 		s.tests.put(o.Test.ID, copied(o.Test))
-		w := s.workspaces.edit(join(o.Test.Session, o.Test.Task))
-		if w == nil {
-			return errFit
-		}
-		w.OpenTests++
+		return change(&s.workspaces, []string{join(o.Test.Session, o.Test.Task)}, func(w *Workspace) { w.OpenTests++ })
 	case o.EndTest != nil:
 		return s.endTest(o.EndTest)
 	case o.Consolidate != nil:
-		w := s.workspaces.edit(join(o.Consolidate.Session, o.Consolidate.Task))
-		if w == nil {
-			return errFit
-		}
-		w.LastConsolidation = e.N
+		return change(&s.workspaces, []string{join(o.Consolidate.Session, o.Consolidate.Task)}, func(w *Workspace) { w.LastConsolidation = e.N })
 	case o.Episode != nil:
 		if s.episodes.get(o.Episode.ID) != nil || !madeBy(e, "epi", o.Episode.ID) {
 			return errFit
 		}
 		s.episodes.put(o.Episode.ID, copied(o.Episode))
-		w := s.workspaces.edit(join(o.Episode.Session, o.Episode.Task))
-		if w == nil {
-			return errFit
-		}
-		w.Episode = o.Episode.ID
+		return change(&s.workspaces, []string{join(o.Episode.Session, o.Episode.Task)}, func(w *Workspace) { w.Episode = o.Episode.ID })
 	case o.Source != nil:
 		s.sources.put(o.Source.ID, copied(o.Source))
 	case o.Predicate != nil:
@@ -328,46 +313,46 @@ func (s *State) doMerge(e *Event, m *MergeOp) error {
 	return nil
 }
 
-func (s *State) doErase(o *EraseOp) error {
-	for _, n := range o.Records {
-		d := s.decided.edit(decisionID(n))
-		if d == nil {
+// change edits rows that must be there.
+func change[T any](t *table[T], keys []string, f func(*T)) error {
+	for _, key := range keys {
+		r := t.edit(key)
+		if r == nil {
 			return errFit
 		}
-		d.Erased = true
+		f(r)
+	}
+	return nil
+}
+
+func (s *State) doErase(o *EraseOp) error {
+	decisions := make([]string, len(o.Records))
+	for i, n := range o.Records {
+		decisions[i] = decisionID(n)
 		for _, id := range s.ix.byRecord.of(recordKey(n)) {
 			if ed := s.edges.get(id); ed != nil && ed.Quote != "" {
 				s.edges.edit(id).Quote = ""
 			}
 		}
 	}
-	for _, id := range o.Observations {
-		ob := s.observations.edit(id)
-		if ob == nil {
-			return errFit
-		}
-		ob.Status, ob.Raw, ob.Parsed, ob.SourceRef = Erased, "", "", ""
-	}
-	for _, id := range o.Propositions {
-		p := s.propositions.edit(id)
-		if p == nil {
-			return errFit
-		}
-		p.Gone, p.Text, p.Literal, p.Quals = true, "", "", ""
-	}
-	for _, id := range o.Entities {
-		en := s.entities.edit(id)
-		if en == nil {
-			return errFit
-		}
-		for i := range en.Names {
-			if slices.Contains(o.Records, en.Names[i].Record) {
-				en.Names[i].Text, en.Names[i].Gone = "", true
+	err := cmp.Or(
+		change(&s.decided, decisions, func(d *Decided) { d.Erased = true }),
+		change(&s.observations, o.Observations, func(ob *Observation) {
+			ob.Status, ob.Raw, ob.Parsed, ob.SourceRef = Erased, "", "", ""
+		}),
+		change(&s.propositions, o.Propositions, func(p *Proposition) {
+			p.Gone, p.Text, p.Literal, p.Quals = true, "", "", ""
+		}),
+		change(&s.entities, o.Entities, func(en *Entity) {
+			for i := range en.Names {
+				if slices.Contains(o.Records, en.Names[i].Record) {
+					en.Names[i].Text, en.Names[i].Gone = "", true
+				}
 			}
-		}
-		if slices.Contains(o.Nameless, id) {
-			en.Gone = true
-		}
+			en.Gone = en.Gone || slices.Contains(o.Nameless, en.ID)
+		}))
+	if err != nil {
+		return err
 	}
 	if s.inherited > 0 {
 		// A fold that never had the texts could not tell what they said.

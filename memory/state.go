@@ -1,7 +1,7 @@
 package memory
 
 import (
-	"bytes"
+	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -199,17 +199,9 @@ func (s *State) Digest() string {
 // Encode writes the state in its one canonical form: a line of JSON for each
 // row, tables in a fixed order, rows by their number.
 func (s *State) Encode(w io.Writer) error {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
+	out := bufio.NewWriterSize(w, 64<<10)
+	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	flush := func(full int) error {
-		if buf.Len() < full {
-			return nil
-		}
-		_, err := w.Write(buf.Bytes())
-		buf.Reset()
-		return err
-	}
 	line := func(table, key string, v any) error {
 		if err := enc.Encode(struct {
 			Table string `json:"table"`
@@ -218,7 +210,7 @@ func (s *State) Encode(w io.Writer) error {
 		}{table, key, v}); err != nil {
 			return fmt.Errorf("memory: encode: %w", err)
 		}
-		return flush(64 << 10)
+		return nil
 	}
 	err := line("state", "", struct {
 		V         int     `json:"v"`
@@ -234,7 +226,7 @@ func (s *State) Encode(w io.Writer) error {
 		}
 	}
 	if err == nil {
-		err = flush(0)
+		err = out.Flush()
 	}
 	return err
 }

@@ -97,28 +97,18 @@ func (i *Intake) halts(payload []byte) bool {
 		}
 		text.WriteString(t)
 	}
-	var walk func(value []byte, named bool)
-	walk = func(value []byte, named bool) {
-		switch strictjson.KindOf(value) {
-		case strictjson.String:
-			t, _ := strictjson.Text(value)
+	chosen := func(name string) bool { return name == "parsed_payload" || name == "qualifiers" }
+	strictjson.Walk(payload, func(_ []string, leaf []byte) bool {
+		if t, ok := strictjson.Text(leaf); ok {
 			add(t)
-		case strictjson.Array:
-			es, _ := strictjson.Elements(value)
-			for _, e := range es {
-				walk(e, named)
-			}
-		case strictjson.Object:
-			ms, _ := strictjson.Members(value)
-			for _, m := range ms {
-				if named { // of the caller's own choosing
-					add(m.Name)
-				}
-				walk(m.Value, named || m.Name == "parsed_payload" || m.Name == "qualifiers")
-			}
 		}
-	}
-	walk(payload, false)
+		return true
+	}, func(path []string, name string) bool {
+		if slices.ContainsFunc(path, chosen) { // the names in there are of the caller's own choosing
+			add(name)
+		}
+		return true
+	})
 	flush()
 	return halted
 }

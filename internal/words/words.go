@@ -33,22 +33,16 @@ const (
 // sees are as if they were not there. In scripts that set no space between
 // words each letter is a word. All else, NUL and bytes that are not UTF-8
 // included, stands between words.
-func Of(text string) []string {
+func Of(of string) []string {
 	var out []string
-	Each(text, func(w []byte) { out = append(out, string(w)) })
-	return out
-}
-
-// Each calls f for each word of a text, in their order. What f gets is its own
-// only until it returns.
-func Each(of string, f func([]byte)) {
-	s := splitter{f: f}
+	s := splitter{f: func(w []byte) { out = append(out, string(w)) }}
 	if text.ASCII(of) {
 		s.ascii(of)
 	} else {
 		s.unicode(fold(of))
 	}
 	s.end()
+	return out
 }
 
 // Query returns the distinct words of a query in their order, at most MaxQuery.
