@@ -188,7 +188,7 @@ func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 		r = &rate{Start: e.At}
 		s.rates.put(o.Source, r)
 	}
-	if e.At < r.Start || e.At-r.Start >= Instant(60_000_000) {
+	if r.over(e.At) {
 		*r = rate{Start: e.At}
 	}
 	r.Count++

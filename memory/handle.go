@@ -541,7 +541,7 @@ func (j *judge) tidied(text string) string {
 // rateOK holds a source to the cap of observations in a minute.
 func (j *judge) rateOK(source string) bool {
 	r := j.d.rates.get(source)
-	return r == nil || j.e.At < r.Start || j.e.At-r.Start >= 60_000_000 || r.Count < int(j.c.Policy.Caps.ObservationsPerMinute)
+	return r == nil || r.over(j.e.At) || r.Count < int(j.c.Policy.Caps.ObservationsPerMinute)
 }
 
 func count(n Count) string { return strconv.Itoa(int(n)) }

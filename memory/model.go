@@ -337,6 +337,9 @@ type rate struct {
 	Count int     `json:"count"`
 }
 
+// over reports whether its minute is over, or the clock was set back.
+func (r *rate) over(at Instant) bool { return at < r.Start || at-r.Start >= 60_000_000 }
+
 func (e *Entity) copied() *Entity {
 	c := *e
 	c.Names, c.PossibleSames = slices.Clone(e.Names), slices.Clone(e.PossibleSames)

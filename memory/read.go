@@ -409,24 +409,24 @@ func (r *Reader) passes(o *Observation) bool {
 // Get reads one object by its id; ok is false if there is none.
 func (r *Reader) Get(id string) (rec Record, ok bool) {
 	s := r.State
-	rec.Notice = Notice
 	switch prefix, _, _, _ := splitID(id); prefix {
 	case "prop":
-		v, found := r.View(id)
-		rec.Proposition, ok = &v, found
+		if v, found := r.View(id); found {
+			rec.Proposition = &v
+		}
 	case "obs":
 		if o := s.observations.get(id); o != nil {
 			v := r.observed(o)
-			rec.Observation, ok = &v, true
+			rec.Observation = &v
 		}
 	case "ent":
 		if en := s.entities.get(id); en != nil {
 			v := r.entity(en)
-			rec.Entity, ok = &v, true
+			rec.Entity = &v
 		}
 	case "epi":
 		if ep := s.episodes.get(id); ep != nil {
-			rec.Episode, ok = copied(ep), true
+			rec.Episode = copied(ep)
 			if o := s.observations.get(ep.Summary); o != nil && r.passes(o) {
 				d := data(o.Raw, o.Level, writ.Model, 0)
 				rec.Summary = &d
@@ -434,16 +434,17 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 		}
 	case "test":
 		if t := s.tests.get(id); t != nil {
-			rec.Test, ok = copied(t), true
+			rec.Test = copied(t)
 		}
 	case "dec":
 		if d := s.decided.get(id); d != nil {
-			rec.Decision, ok = copied(d), true
+			rec.Decision = copied(d)
 		}
 	}
-	if !ok {
-		return Record{}, false
+	if rec == (Record{}) {
+		return rec, false
 	}
+	rec.Notice = Notice
 	return rec, true
 }
 

@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +21,6 @@ import (
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
-	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -319,28 +320,12 @@ func printTransitions(w io.Writer, ts []memory.Changed) {
 
 // object makes an object of names and values; an empty text or list is left out.
 func object(pairs ...any) []byte {
-	b := []byte("{}")
+	out := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		var v []byte
-		switch x := pairs[i+1].(type) {
-		case string:
-			if x != "" {
-				v = strictjson.Quote(x)
-			}
-		case bool:
-			v = strconv.AppendBool(nil, x)
-		case []string:
-			for _, s := range x {
-				v = append(append(v, ','), strictjson.Quote(s)...)
-			}
-			if v != nil {
-				v[0] = '['
-				v = append(v, ']')
-			}
-		}
-		if v != nil {
-			b = strictjson.Set(b, pairs[i].(string), v)
+		if v := reflect.ValueOf(pairs[i+1]); v.Kind() == reflect.Bool || v.Len() > 0 {
+			out[pairs[i].(string)] = pairs[i+1]
 		}
 	}
+	b, _ := json.Marshal(out) // texts, lists of them and booleans
 	return b
 }

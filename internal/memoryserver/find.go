@@ -31,9 +31,12 @@ const (
 // passed over.
 func find(ctx context.Context, by gateway.Caller, fact, about string) (found []memory.Captured, all bool, err error) {
 	s := memory.Sought(fact, about)
+	type ranked struct {
+		gateway.Unit
+		rank int
+	}
 	var best gateway.Unit
-	var data []gateway.Unit // records that somebody vouches for, the best first
-	var ranks []int
+	var data []ranked // records that somebody vouches for, the newest first
 	rank := 0
 	all, err = by.Units(ctx, func(u *gateway.Unit) {
 		r := s.Rank(&u.Unit)
@@ -46,11 +49,7 @@ func find(ctx context.Context, by gateway.Caller, fact, about string) (found []m
 		if u.Label >= writ.System {
 			r += vouched
 			if u.Record {
-				i, _ := slices.BinarySearchFunc(ranks, r, func(had, r int) int { return r - had })
-				for i < len(ranks) && ranks[i] == r {
-					i++ // the newest came first
-				}
-				data, ranks = slices.Insert(data, i, *u), slices.Insert(ranks, i, r)
+				data = append(data, ranked{*u, r})
 			}
 		}
 		if r > rank {
@@ -73,8 +72,9 @@ func find(ctx context.Context, by gateway.Caller, fact, about string) (found []m
 		out.Value = strictjson.Quote(out.Text)
 		return []memory.Captured{out}, all, nil
 	}
-	if i := slices.IndexFunc(data, func(u gateway.Unit) bool { return copies(&best, &u) }); i >= 0 {
-		best = data[i]
+	slices.SortStableFunc(data, func(a, b ranked) int { return b.rank - a.rank })
+	if i := slices.IndexFunc(data, func(u ranked) bool { return copies(&best, &u.Unit) }); i >= 0 {
+		best = data[i].Unit
 	}
 	c := capturedBy(by, best.Captured)
 	c.Text, c.Between = withheld(best.Unit.Wide, best.Withheld), true

@@ -193,6 +193,17 @@ type wanted struct {
 	texts int
 }
 
+// add has the lists of a stem looked through too.
+func (q *wanted) add(stem []byte, lists []list) {
+	if len(lists) > 0 && q.first == nil {
+		q.first = stem
+	}
+	for _, l := range lists {
+		q.texts += int(l.texts)
+	}
+	q.lists = append(q.lists, lists...)
+}
+
 // asked is what is looked for by the words of a query, what fewer texts hold
 // first: parts of a score are added in one order, whatever that of the words is.
 func (x *Index) asked(words []string, all bool) (out []wanted) {
@@ -209,14 +220,7 @@ func (x *Index) asked(words []string, all bool) (out []wanted) {
 				continue
 			}
 			seen[string(stem)] = true
-			lists := x.lists(stem)
-			if len(lists) > 0 && q.first == nil {
-				q.first = stem
-			}
-			for _, l := range lists {
-				q.texts += int(l.texts)
-			}
-			q.lists = append(q.lists, lists...)
+			q.add(stem, x.lists(stem))
 		}
 		if q.texts == 0 && of == 0 {
 			x.kin(w, &q, seen)
@@ -241,13 +245,7 @@ func (x *Index) kin(word string, q *wanted, seen map[string]bool) {
 		for _, stem := range x.stems(start) {
 			if lists := x.lists([]byte(stem)); !seen[stem] && related(own, stem) && len(lists) > 0 {
 				seen[stem] = true
-				if q.first == nil {
-					q.first = []byte(stem)
-				}
-				for _, l := range lists {
-					q.texts += int(l.texts)
-				}
-				q.lists = append(q.lists, lists...)
+				q.add([]byte(stem), lists)
 			}
 		}
 	}

@@ -7,6 +7,7 @@
 package words
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -54,11 +55,9 @@ func Query(query string) []string {
 		}
 		query = query[:n]
 	}
-	seen := map[string]bool{}
 	var out []string
 	for _, w := range Of(query) {
-		if !seen[w] && len(out) < MaxQuery {
-			seen[w] = true
+		if len(out) < MaxQuery && !slices.Contains(out, w) {
 			out = append(out, w)
 		}
 	}
