@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -75,11 +76,8 @@ func (d *draftEvent) transitions(before *State) (out []Changed) {
 		return nil
 	}
 	add := func(id string, was, is Standing) {
-		if was.Status == "" {
-			was.Status = Unverified
-		}
-		if was.Status != is.Status && len(out) < mostTransitions {
-			out = append(out, Changed{id, was.Status, is.Status, is.Rule})
+		if prior := cmp.Or(was.Status, Unverified); prior != is.Status && len(out) < mostTransitions {
+			out = append(out, Changed{id, prior, is.Status, is.Rule})
 		}
 	}
 	for _, id := range d.slotsTouched {
@@ -96,11 +94,7 @@ func (d *draftEvent) transitions(before *State) (out []Changed) {
 		}
 	}
 	for _, id := range d.claimsTouched {
-		var was Standing
-		if before.propositions.get(id) != nil {
-			was = before.standing(id, 0)
-		}
-		add(id, was, d.standing(id, 0))
+		add(id, before.standing(id, 0), d.standing(id, 0))
 	}
 	return out
 }

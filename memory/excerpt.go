@@ -22,14 +22,11 @@ type excerpt struct {
 }
 
 // quoted is what is shown of an observation where a claim is told.
-func (r *Reader) quoted(o *Observation, p *Proposition) Data {
-	value := ""
-	if p != nil {
-		value, _ = r.State.valueOf(p)
-	}
+func (r *Reader) quoted(o *Observation, p *Proposition) *Data {
+	value, _ := r.State.valueOf(p)
 	d := data(excerptOf(o.Raw, value, nil).within(maxShown), o.Level, o.labelFor(r.Principal), 0)
 	d.Cut = d.Text != o.Raw
-	return d
+	return &d
 }
 
 // excerptOf takes a text apart. What matters in it is the piece that holds a value,

@@ -66,8 +66,7 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 		if o := s.observations.get(ed.From); o != nil {
 			st.Observation, st.Source, st.Class, st.Evidence, st.Inference = o.ID, o.Source, o.Class, o.Evidence, ed.Level < o.Level
 			if o.Status == Ingested {
-				d := r.quoted(o, p)
-				st.Quote = &d
+				st.Quote = r.quoted(o, p)
 			}
 		} else {
 			st.Source, st.Class = s.decided.get(ed.From).Principal, ClassOperator

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -118,8 +117,8 @@ func (j *judge) field(f *field, raw []byte) (need string) {
 			return "an id of the form " + f.enum[0] + "_12"
 		}
 		j.texts[f.name] = text
-	case kindIDs, kindObs:
-		return j.ids(f, raw)
+	case kindIDs, kindObs, kindTexts:
+		return j.listed(f, raw)
 	case kindWord:
 		if !isText || !slices.Contains(f.enum, text) {
 			return "one of the words of the tool's schema"
@@ -136,8 +135,6 @@ func (j *judge) field(f *field, raw []byte) (need string) {
 			return "a time of RFC 3339, such as 2026-11-21T15:00:00Z"
 		}
 		j.times[f.name] = at
-	case kindTexts:
-		return j.names(f, raw)
 	case kindObject:
 		if strictjson.KindOf(raw) != strictjson.Object {
 			return "an object"
@@ -175,57 +172,43 @@ func (j *judge) field(f *field, raw []byte) (need string) {
 	return ""
 }
 
-// ids reads a list of ids. One that stands twice is left out.
-func (j *judge) ids(f *field, raw []byte) string {
+// listed reads a list of ids, or of further names. One that stands twice is left out.
+func (j *judge) listed(f *field, raw []byte) string {
+	need, word := "a list of "+strconv.Itoa(f.min)+" to "+strconv.Itoa(f.max)+" ids", "duplicates_removed"
+	each := need
+	if f.kind == kindTexts {
+		need, word = "a list of at most "+strconv.Itoa(f.max)+" texts", "text_tidied"
+		each = "texts of 1 to " + strconv.Itoa(maxName) + " characters"
+	}
 	es, ok := strictjson.Elements(raw)
-	need := "a list of " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max) + " ids"
 	if !ok || len(es) < f.min || len(es) > f.max {
 		return need
-	}
-	out := []string{}
-	var kept [][]byte
-	for _, e := range es {
-		id, ok := strictjson.Text(e)
-		if !ok || f.kind == kindIDs && !isID(f.enum[0], id) || f.kind == kindObs && !clientID(id) {
-			return need
-		}
-		if slices.Contains(out, id) {
-			continue
-		}
-		out, kept = append(out, id), append(kept, strictjson.Quote(id))
-	}
-	if len(out) < len(es) {
-		j.transform("duplicates_removed", member(f.name))
-		j.set(f.name, array(kept))
-	}
-	j.lists[f.name] = out
-	return ""
-}
-
-// names reads a list of further names.
-func (j *judge) names(f *field, raw []byte) string {
-	es, ok := strictjson.Elements(raw)
-	if !ok || len(es) > f.max {
-		return "a list of at most " + strconv.Itoa(f.max) + " texts"
 	}
 	var out []string
 	var kept [][]byte
 	changed := false
 	for _, e := range es {
-		text, ok := strictjson.Text(e)
-		t := j.tidied(text)
-		if !ok || runes(t) < 1 || runes(t) > maxName {
-			return "texts of 1 to " + strconv.Itoa(maxName) + " characters"
+		said, ok := strictjson.Text(e)
+		t := said
+		switch f.kind {
+		case kindTexts:
+			t = j.tidied(said)
+			ok = ok && runes(t) >= 1 && runes(t) <= maxName
+		case kindIDs:
+			ok = ok && isID(f.enum[0], t)
+		case kindObs:
+			ok = ok && clientID(t)
 		}
-		changed = changed || t != text
-		if slices.Contains(out, t) {
-			changed = true
-			continue
+		if !ok {
+			return each
 		}
-		out, kept = append(out, t), append(kept, strictjson.Quote(t))
+		again := slices.Contains(out, t)
+		if changed = changed || again || t != said; !again {
+			out, kept = append(out, t), append(kept, strictjson.Quote(t))
+		}
 	}
 	if changed {
-		j.transform("text_tidied", member(f.name))
+		j.transform(word, member(f.name))
 		j.set(f.name, array(kept))
 	}
 	j.lists[f.name] = out
@@ -236,53 +219,26 @@ const formNeed = "{subject: an entity's id, predicate: a word, object: {entity: 
 
 // form checks a structured form and returns what it would have to be.
 func form(raw []byte) string {
-	ms, ok := strictjson.Members(raw)
-	if !ok {
-		return formNeed
+	v := strictjson.Of(raw)
+	subject, _ := v.Get("subject").Text()
+	predicate, _ := v.Get("predicate").Text()
+	qualifiers, members := v.Get("qualifiers"), 3
+	if qualifiers.Exists() {
+		members++
 	}
-	seen := 0
-	for _, m := range ms {
-		text, isText := strictjson.Text(m.Value)
-		switch m.Name {
-		case "subject":
-			ok = isText && isID("ent", text)
-			seen++
-		case "predicate":
-			ok = isText && slug(text)
-			seen++
-		case "object":
-			os, isObject := strictjson.Members(m.Value)
-			ok = isObject && len(os) == 1 && objectForm(os[0])
-			seen++
-		case "qualifiers":
-			ok = strictjson.KindOf(m.Value) == strictjson.Object && len(m.Value) <= 2000
-		default:
-			ok = false
-		}
-		if !ok {
-			return formNeed
-		}
-	}
-	if seen != 3 {
+	if v.Len() != members || !isID("ent", subject) || !slug(predicate) || !objectForm(v.Get("object")) ||
+		qualifiers.Exists() && (qualifiers.Kind() != strictjson.Object || len(qualifiers.Raw()) > 2000) {
 		return formNeed
 	}
 	return ""
 }
 
-func objectForm(m strictjson.Member) bool {
-	text, isText := strictjson.Text(m.Value)
-	switch m.Name {
-	case "entity":
-		return isText && isID("ent", text)
-	case "literal":
-		switch strictjson.KindOf(m.Value) {
-		case strictjson.String:
-			return isText && text != "" && utf8.RuneCountInString(text) <= maxText
-		case strictjson.Number, strictjson.Bool:
-			return true
-		}
-	}
-	return false
+func objectForm(v strictjson.Value) bool {
+	entity, _ := v.Get("entity").Text()
+	literal := v.Get("literal")
+	text, _ := literal.Text()
+	return v.Len() == 1 && (isID("ent", entity) || text != "" && runes(text) <= maxText ||
+		literal.Kind() == strictjson.Number || literal.Kind() == strictjson.Bool)
 }
 
 // cited resolves the observations a field names, by the caller's ids or ours.

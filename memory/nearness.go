@@ -15,8 +15,7 @@ import (
 func (s *State) fuse(hits map[string][]words.Hit, near []string) {
 	const k = 60
 	nearest, at := map[string]int{}, map[string]float64{}
-	kinds := []string{kindEstablished, kindOwn, kindReported, kindExposed}
-	for _, kind := range kinds {
+	for _, kind := range quoteKinds {
 		for i, h := range hits[kind] {
 			at[h.ID] = 1 / float64(k+1+i)
 		}
@@ -24,7 +23,7 @@ func (s *State) fuse(hits map[string][]words.Hit, near []string) {
 	seen := map[string]bool{}
 	for _, id := range near {
 		kind, _ := s.Text(id)
-		if seen[id] || nearest[kind] == NearestOf || !slices.Contains(kinds, kind) {
+		if seen[id] || nearest[kind] == NearestOf || !slices.Contains(quoteKinds, kind) {
 			continue
 		}
 		if at[id] == 0 {
@@ -34,7 +33,7 @@ func (s *State) fuse(hits map[string][]words.Hit, near []string) {
 		nearest[kind]++
 		at[id] += 1 / float64(k+nearest[kind])
 	}
-	for _, kind := range kinds {
+	for _, kind := range quoteKinds {
 		slices.SortStableFunc(hits[kind], func(a, b words.Hit) int { return cmp.Compare(at[b.ID], at[a.ID]) })
 	}
 }

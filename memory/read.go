@@ -248,8 +248,7 @@ func (r *Reader) View(id string) (v View, ok bool) {
 	}
 	v.Observation = newest(v.Observation)
 	if o := r.State.observations.get(quoted); o != nil && v.Level > 0 && o.Status == Ingested {
-		d := r.quoted(o, p)
-		v.Quote = &d
+		v.Quote = r.quoted(o, p)
 	}
 	if p.Literal != "" {
 		rec := r.State.Recall(r.Principal, quote.LeafText([]byte(p.Literal)), v.Observation)

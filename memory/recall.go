@@ -87,6 +87,22 @@ const (
 	kindClaim       = "claim"
 )
 
+// quoteKinds are those of quotes, in the order in which they are given.
+var quoteKinds = []string{kindEstablished, kindOwn, kindReported, kindExposed}
+
+// kindOf is the kind of a quote, by who says it.
+func kindOf(o *Observation) string {
+	switch {
+	case o.Level >= 2:
+		return kindEstablished
+	case o.Level == 1:
+		return kindReported
+	case o.Exposed:
+		return kindExposed
+	}
+	return kindOwn
+}
+
 // mostHits is how many texts of each kind a search looks at, mostBrought how many
 // quotes come by the words of a claim on them beside those found by their own.
 const (
@@ -138,7 +154,7 @@ func (g *recalling) find() {
 	if g.limit <= 0 || g.limit > 50 {
 		g.limit, more = 10, mostBrought
 	}
-	kinds := []string{kindEstablished, kindOwn, kindReported, kindExposed, kindClaim}
+	kinds := append(slices.Clone(quoteKinds), kindClaim)
 	hits := map[string][]words.Hit{}
 	search := func(query string) (full bool) {
 		clear(hits)
@@ -179,9 +195,9 @@ func (g *recalling) find() {
 
 // take takes in what was found, by kinds.
 func (g *recalling) take(hits map[string][]words.Hit, more int) {
-	order := []string{kindEstablished, kindOwn}
-	if g.ask.All {
-		order = append(order, kindReported, kindExposed)
+	order := quoteKinds
+	if !g.ask.All {
+		order = order[:2] // established, and the agent's own
 	}
 	brought := 0
 	bring := func(said bool) {

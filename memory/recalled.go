@@ -33,7 +33,7 @@ func (g *recalling) quote(id string, limit int, found bool) bool {
 		g.held["limit"]++ // whatever it is worth
 		return false
 	}
-	it := Item{ID: id, Observation: id, Trust: trustOf(o), From: g.fromOf(o), On: o.RecordedAt.String()[:10], rank: rankOf(o)}
+	it := Item{ID: id, Observation: id, Trust: trustOf(o), From: g.fromOf(o), On: o.RecordedAt.String()[:10], rank: slices.Index(quoteKinds, kindOf(o))}
 	g.bind(&it, o, on)
 	switch by := g.current(it.after); {
 	case it.Trust != Replaced:
@@ -80,29 +80,13 @@ func (g *recalling) quote(id string, limit int, found bool) bool {
 // current is what stands in the place of what took another's.
 func (g *recalling) current(by string) string {
 	for range mostListed {
-		next := ""
-		if by != "" {
-			next = g.r.State.standing(by, g.t).ReplacedBy
-		}
+		next := g.r.State.standing(by, g.t).ReplacedBy
 		if next == "" {
 			break
 		}
 		by = next
 	}
 	return by
-}
-
-// rankOf is where a quote comes by who says it.
-func rankOf(o *Observation) int {
-	switch {
-	case o.Level >= 2:
-		return 0
-	case o.Level == 1:
-		return 2
-	case o.Exposed:
-		return 3
-	}
-	return 1
 }
 
 // claimOn is a claim that a quote was cited for.

@@ -35,17 +35,10 @@ func (s *State) Text(id string) (kind, text string) {
 	switch prefix, _, _, _ := splitID(id); prefix {
 	case "obs":
 		o := s.observations.get(id)
-		switch {
-		case o == nil || o.Status != Ingested:
+		if o == nil || o.Status != Ingested {
 			return "", ""
-		case o.Level >= 2:
-			return kindEstablished, o.Raw
-		case o.Level == 1:
-			return kindReported, o.Raw
-		case o.Exposed:
-			return kindExposed, o.Raw
 		}
-		return kindOwn, o.Raw
+		return kindOf(o), o.Raw
 	case "prop":
 		p := s.propositions.get(id)
 		if p == nil || p.Gone {

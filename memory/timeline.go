@@ -61,8 +61,7 @@ func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more
 				seen[o.ID] = true
 				m := Moment{Record: number(o.ID), At: o.RecordedAt, What: "observation", ID: o.ID, place: place + 2}
 				if o.Status == Ingested {
-					d := r.quoted(o, p)
-					m.Text = &d
+					m.Text = r.quoted(o, p)
 				} else {
 					m.What = string(o.Status)
 				}
