@@ -475,4 +475,7 @@ func enumerated(s, first, then string) bool {
 	return ok && enumeration.MatchString(between)
 }
 
-var enumeration = regexp.MustCompile(`^\s*(,|&|(and|or|und|oder|et|ou|y|o|e|en|of|och|og|и|или)\s)(.*(,|&|\s(and|or|und|oder|et|ou|y|o|e|en|of|och|og|и|или)))?\s*$`)
+// joins stand between the parts of an enumeration.
+const joins = `(?:and|or|und|oder|et|ou|y|o|e|en|of|och|og|и|или)`
+
+var enumeration = regexp.MustCompile(`^\s*(,|&|` + joins + `\s)(.*(,|&|\s` + joins + `))?\s*$`)

@@ -125,17 +125,24 @@ func ranged(before, value, after string) bool {
 	return slices.ContainsFunc(words.Of(before), func(w string) bool { return slices.Contains(grammar().between, w) }) && (rangeFrom.MatchString(before) && rangeAnd.MatchString(after) || rangeTo.MatchString(before))
 }
 
+// ands and ors join two of something, in any of the languages.
+const (
+	ands = `(?:and|und|et|y|e|en|och|og|и)`
+	ors  = `(?:or|oder|ou|eller|или)`
+)
+
 var (
-	rangeFrom = regexp.MustCompile(`(?i)(^|[^\pL])(` + strings.Join(grammar().between, "|") + `)\s+\S{0,4}$`)
-	rangeAnd  = regexp.MustCompile(`(?i)^\s*\S{0,4}\s+(and|und|et|y|e|en|och|og|и)\s`)
+	betweens  = `(?:` + strings.Join(grammar().between, "|") + `)`
+	rangeFrom = regexp.MustCompile(`(?i)(^|[^\pL])` + betweens + `\s+\S{0,4}$`)
+	rangeAnd  = regexp.MustCompile(`(?i)^\s*\S{0,4}\s+` + ands + `\s`)
 	bound     = regexp.MustCompile(`(?i)(^|[^\pL])(than|under|over|below|above|at least|at most|up to|twice|half|double|maximum|minimum|mehr als|weniger als|unter|mindestens|höchstens|maximal|bis zu|plus de|moins de|au moins|au plus|más de|menos de|al menos|più di|meno di|almeno|mais de|pelo menos|meer dan|minder dan|minstens|hoogstens|mer än|mindre än|minst|högst|mere end|mindre end|mer enn|mindre enn|больше|меньше)\s+\S{0,4}$|[≤≥<>≈≠~]\s*$`)
-	either    = regexp.MustCompile(`(?i)[^\pL](or|oder|ou|eller|или)\s+\S{0,4}$`)
-	orElse    = regexp.MustCompile(`(?i)^\s*(or|oder|ou|eller|или)\s`)
+	either    = regexp.MustCompile(`(?i)[^\pL]` + ors + `\s+\S{0,4}$`)
+	orElse    = regexp.MustCompile(`(?i)^\s*` + ors + `\s`)
 	dashed    = regexp.MustCompile(`\pN\s*[\x{2013}\x{2014}-]\s*$`)
 	dash      = regexp.MustCompile(`^\s*[\x{2013}\x{2014}-]\s*\pN`)
 	changed   = regexp.MustCompile(`(?i)(^|[^\pL])(from|von|vom|du|desde|dal|från|fra|от|с)\s+\S{0,4}$`)
 	into      = regexp.MustCompile(`(?i)^\s*(to|auf|zu|bis|vers|hasta|till|til|на|до)\s`)
-	rangeTo   = regexp.MustCompile(`(?i)(^|[^\pL])(` + strings.Join(grammar().between, "|") + `)\s+[^.;]{1,40}\s(and|und|et|y|e|en|och|og|и)\s+\S{0,4}$`)
+	rangeTo   = regexp.MustCompile(`(?i)(^|[^\pL])` + betweens + `\s+[^.;]{1,40}\s` + ands + `\s+\S{0,4}$`)
 )
 
 // hasEach reports whether all of some texts stand in a unit.

@@ -284,7 +284,7 @@ var (
 	unsaid      = regexp.MustCompile(`(?i)\[\s*\]|☐|(^|\s)/s(\W|$)|<(del|s|strike)>`)
 	answered    = regexp.MustCompile(`(?im)(^|[.!?]\s+)(?:(?:no|nein|non|nej|nei|nee|não|нет)[.,!]\s+)+`)
 	clauseStart = regexp.MustCompile(`^\s*|[,;:]\s+|\s+[-\x{2013}\x{2014}]\s+`)
-	denied      = regexp.MustCompile(`^\s*,?\s*(?:(?:and|und|et|y|e|en|og|och|и)\s+)?(?:not|nicht|pas|no|non|não|niet|inte|ikke|не)\s+(\S+(?:\s\S+){0,2}?)[.!]?\s*$`)
+	denied      = regexp.MustCompile(`^\s*,?\s*(?:` + ands + `\s+)?(?:not|nicht|pas|no|non|não|niet|inte|ikke|не)\s+(\S+(?:\s\S+){0,2}?)[.!]?\s*$`)
 	turning     = []string{"but", "rather", "instead", "sondern", "aber", "mais", "sino", "pero", "ma", "bensì", "mas", "maar", "men", "utan", "а", "но"}
 )
 
