@@ -90,51 +90,48 @@ func (t *tool) fieldsInstead(name string) string {
 
 // field reads one field and returns what it would have to be, "" if it is.
 func (j *judge) field(f *field, raw []byte) (need string) {
-	text, isText := strictjson.Text(raw)
+	text, ok := strictjson.Text(raw)
 	switch f.kind {
 	case kindText:
 		t := j.tidied(text)
-		if !isText || runes(t) < f.min || runes(t) > f.max {
-			return "a text of " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max) + " characters"
-		}
-		if t != text {
+		if ok, need = ok && runes(t) >= f.min && runes(t) <= f.max, f.long()+" characters"; ok && t != text {
 			j.transform("text_tidied", member(f.name))
 			j.set(f.name, strictjson.Quote(t))
 		}
-		j.texts[f.name] = t
+		text = t
 	case kindRaw:
-		if !isText || len(text) < f.min || len(text) > f.max {
-			return "a text of " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max) + " bytes"
-		}
-		j.texts[f.name] = text
+		ok, need = ok && len(text) >= f.min && len(text) <= f.max, f.long()+" bytes"
 	case kindClient:
-		if !isText || !clientID(text) || isID("obs", text) {
-			return "an id of your own: 1 to 128 letters, digits, . _ : or -, and not of the form obs_12"
-		}
-		j.texts[f.name] = text
+		ok, need = clientID(text) && !isID("obs", text), "an id of your own: 1 to 128 letters, digits, . _ : or -, and not of the form obs_12"
 	case kindID:
-		if !isText || !isID(f.enum[0], text) {
-			return "an id of the form " + f.enum[0] + "_12"
-		}
-		j.texts[f.name] = text
+		ok, need = isID(f.enum[0], text), "an id of the form "+f.enum[0]+"_12"
+	case kindWord:
+		ok, need = ok && slices.Contains(f.enum, text), "one of the words of the tool's schema"
+	case kindSlug:
+		ok, need = slug(text), "a lower-case word of letters, digits, _ and -"
+	case kindTime:
+		j.times[f.name], ok = parseTime(text)
+		need = "a time of RFC 3339, such as 2026-11-21T15:00:00Z"
+	default:
+		return j.structured(f, raw)
+	}
+	if !ok {
+		return need
+	}
+	j.texts[f.name] = text
+	return ""
+}
+
+// long is how long a text may be.
+func (f *field) long() string {
+	return "a text of " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max)
+}
+
+// structured is field of what is no text.
+func (j *judge) structured(f *field, raw []byte) (need string) {
+	switch f.kind {
 	case kindIDs, kindObs, kindTexts:
 		return j.listed(f, raw)
-	case kindWord:
-		if !isText || !slices.Contains(f.enum, text) {
-			return "one of the words of the tool's schema"
-		}
-		j.texts[f.name] = text
-	case kindSlug:
-		if !isText || !slug(text) {
-			return "a lower-case word of letters, digits, _ and -"
-		}
-		j.texts[f.name] = text
-	case kindTime:
-		at, ok := parseTime(text)
-		if !isText || !ok {
-			return "a time of RFC 3339, such as 2026-11-21T15:00:00Z"
-		}
-		j.times[f.name] = at
 	case kindObject:
 		if strictjson.KindOf(raw) != strictjson.Object {
 			return "an object"

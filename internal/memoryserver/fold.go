@@ -2,7 +2,6 @@ package memoryserver
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -135,12 +134,10 @@ func (f *Fold) policyOf(ctx context.Context, hash string) (*memory.Policy, error
 	if p := f.policy[hash]; p != nil {
 		return p, nil
 	}
-	var name audit.Digest
-	raw, err := hex.DecodeString(hash)
-	if err != nil || len(raw) != len(name) {
+	name, err := audit.ParseDigest(hash)
+	if err != nil {
 		return nil, fmt.Errorf("%w: no policy of that name", ErrReplay)
 	}
-	copy(name[:], raw)
 	b, err := f.blobs.Blob(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: its policy: %w", ErrReplay, err)
