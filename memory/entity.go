@@ -86,21 +86,25 @@ func (j *judge) entity() *refusal {
 	}
 	near = near[:min(len(near), limit)]
 
-	id := j.d.mint("ent")
-	en := &Entity{ID: id, Type: typ, CreatedAt: j.e.At, UpdatedAt: j.e.At, Session: j.c.Session, Task: j.c.Task,
-		Names: []Name{j.resting(obs, name)}}
-	en.Names[0].Record = j.e.N
-	if typ == selfType {
-		en.Principal = j.c.Principal
-	}
-	j.d.add(Op{At: "/payload", Entity: en})
-	j.d.effect("entity.created", id)
+	id := j.newEntity(typ, j.resting(obs, name))
 	for _, s := range near {
 		j.d.add(Op{Same: &SameOp{A: id, B: s.Entity, Similarity: s.Similarity}})
 		j.d.effect("entity.possible_same_as", s.Entity)
 	}
 	j.aliases(id, obs)
 	return nil
+}
+
+// newEntity makes an entity whose name is that of the payload.
+func (j *judge) newEntity(typ string, by Name) (id string) {
+	by.Record = j.e.N
+	en := &Entity{ID: j.d.mint("ent"), Type: typ, CreatedAt: j.e.At, UpdatedAt: j.e.At, Session: j.c.Session, Task: j.c.Task, Names: []Name{by}}
+	if typ == selfType {
+		en.Principal = j.c.Principal
+	}
+	j.d.add(Op{At: "/payload", Entity: en})
+	j.d.effect("entity.created", en.ID)
+	return en.ID
 }
 
 // borne reports whether an entity has a name on evidence good enough to link

@@ -191,14 +191,11 @@ func (j *judge) meant(name string, himself bool, obs string) (string, *refusal) 
 	if w := j.task(); w.Entities >= int(j.c.Policy.Caps.EntitiesPerTask) {
 		return "", refuse("", writ.EntitySpawnCap, "a task names at most "+count(j.c.Policy.Caps.EntitiesPerTask)+" things; use those that are there")
 	}
-	en := &Entity{ID: j.d.mint("ent"), Type: thingType, CreatedAt: j.e.At, UpdatedAt: j.e.At, Session: j.c.Session, Task: j.c.Task,
-		Names: []Name{{Record: j.e.N, Observation: obs}}}
+	typ := thingType
 	if himself {
-		en.Type, en.Principal = selfType, j.c.Principal
+		typ = selfType
 	}
-	j.d.add(Op{At: "/payload", Entity: en})
-	j.d.effect("entity.created", en.ID)
-	return en.ID, nil
+	return j.newEntity(typ, Name{Observation: obs}), nil
 }
 
 // trustOf is what a quote is worth by itself.

@@ -72,7 +72,7 @@ func memoryPredicates() *cobra.Command {
 	add.Flags().StringSliceVar(&aliases, "alias", nil, "another `NAME` of it; may be repeated")
 	add.Flags().BoolVar(&single, "single", false, "it has one value at a time")
 	add.Flags().BoolVar(&many, "many", false, "it has several")
-	return group("predicate", "Declare and list predicates", "", listing("List the declared predicates", (*memory.State).Predicates, func(w io.Writer, p memory.Predicate) {
+	list := listing("List the declared predicates", (*memory.State).Predicates, func(w io.Writer, p memory.Predicate) {
 		values := "many values"
 		if p.Single {
 			values = "one value"
@@ -80,5 +80,6 @@ func memoryPredicates() *cobra.Command {
 		fmt.Fprintf(w, "%s  %s", p.Name, values)
 		when(w, len(p.Aliases) > 0, "  also %s", strings.Join(p.Aliases, ","))
 		fmt.Fprintf(w, "  by %s\n", cli.OneLine(p.RegisteredBy, 80))
-	}), add)
+	})
+	return group("predicate", "Declare and list predicates", "", list, add)
 }

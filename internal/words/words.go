@@ -1,5 +1,6 @@
 // Package words finds texts by their words: it takes texts and queries apart,
-// and holds an index of them in memory.
+// and holds an index of them in memory. The form of its lists, a Pack, is that of
+// the memory's rows too.
 //
 // It trusts nothing: any string is a text. A word holds letters, marks and
 // digits only, of ASCII only a-z and 0-9. The function words in common.txt are of
