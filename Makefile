@@ -31,7 +31,7 @@ LONGTIME  ?= 120m
 # watches these too.
 UNRACED := ./internal/certificate ./cmd/writ ./cmd/writ-eval ./memory ./eval/...
 
-.PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers clients bench fuzz cover lines notices release clean
+.PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers clients bench speed fuzz cover lines notices release clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -95,15 +95,18 @@ arm64: $(PEERS)/.stamp-debian ## the tests of the pure packages on an emulated l
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static ./memory ./eval/memory/origin -rapid.checks=15
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static -skip '^TestReadingIsBounded$$' ./provenance ./internal/schema ./policy ./gate ./audit ./internal/ask/claim
 
-conformance: peers build ## the official conformance runner through the built binary
-	WRIT_PEERS=$(PEERS) WRIT_BINARY=$(CURDIR)/dist/writ go test -count=1 -v -timeout 10m ./internal/conformance
+conformance: peers build ## the official conformance runner, and the speed's own calls, through the built binary
+	WRIT_PEERS=$(PEERS) WRIT_BINARY=$(CURDIR)/dist/writ go test -count=1 -v -timeout 10m ./internal/conformance ./eval/speed
 
 test-long: peers clients $(PEERS)/.stamp-browser ## the runs too long for every change
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout $(LONGTIME) $(UNRACED)
 	WRIT_PEERS=$(PEERS) WRIT_LONG=1 go test -timeout $(LONGTIME) ./...
 
-bench: peers ## all benchmarks; compare ratios of one run only
+bench: peers speed ## all benchmarks; compare ratios of one run only
 	WRIT_PEERS=$(PEERS) go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+speed: build ## what a call costs through the built program, beside a relay's, into eval/results; fails where it got worse by a quarter
+	go run ./eval/speed -writ dist/writ -out eval/results/speed.json -page docs/performance.md
 
 fuzz: ## each fuzz target for FUZZTIME
 	@for p in $$(go list ./...); do \

@@ -120,8 +120,9 @@ func plainly(s *State, sl *Slot, t upTo) map[string]string {
 // Of any history the standings are those of the plain model, now and as of any
 // record, and what has no word of level 2 is neither established nor contested.
 func TestPlainModel(t *testing.T) {
-	met := map[Status]int{}
+	met, histories := map[Status]int{}, 0
 	rapid.Check(t, func(rt *rapid.T) {
+		histories++
 		w := lived(rt, t, 60)
 		for _, at := range []upTo{0, upTo(rapid.IntRange(1, int(w.s.head)).Draw(rt, "as of"))} {
 			for _, id := range w.s.slots.keys() {
@@ -151,7 +152,7 @@ func TestPlainModel(t *testing.T) {
 		}
 	})
 	for _, st := range statuses {
-		if met[st] == 0 {
+		if met[st] == 0 && histories >= 90 { // fewer may miss one by chance
 			t.Errorf("no claim of any history was %s", st)
 		}
 	}
