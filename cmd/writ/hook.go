@@ -253,6 +253,11 @@ func printing(pid int) bool {
 	})
 }
 
+// inWords is an error that says to a person in a whole sentence what is so.
+type inWords string
+
+func (e inWords) Error() string { return string(e) }
+
 // onStdin is the client of a request that its gateway reads on standard input itself: that
 // says who it is. Where the reply names no event nothing was read there.
 var onStdin = []int{0}
@@ -264,7 +269,7 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits f
 	for {
 		doors, derr := f.doors(handed)
 		if derr != nil {
-			err = errors.New("Writ is not running, so nothing was done. Start the client anew, or a gateway with `writ serve`")
+			err = inWords("Writ is not running, so nothing was done. Start the client anew, or a gateway with `writ serve`")
 		}
 		for _, door := range doors {
 			for _, pid := range clients {
@@ -274,7 +279,7 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits f
 				case err != nil:
 				case status == http.StatusNotFound:
 					if err = errors.New(cli.OneLine(reply.Error, 200)); a.Event == "before" || handed && reply.Event == "" {
-						err = errors.New("No gateway of Writ serves this client, so nothing was done. Start the client anew")
+						err = inWords("No gateway of Writ serves this client, so nothing was done. Start the client anew")
 					}
 				case status != http.StatusOK:
 					err = errors.New(cli.OneLine(reply.Error, 200))
@@ -299,9 +304,9 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits f
 func postHook(ctx context.Context, door *http.Client, a *hookAsked) (reply hookSaid, status int, err error) {
 	switch status, err = exchange(ctx, door, "POST /hook", a.Token, a.encode(), 1<<16, &reply); {
 	case err != nil && status == 0:
-		err = errors.New("Writ does not answer, so nothing was done. `writ status` says what runs")
+		err = inWords("Writ does not answer, so nothing was done. `writ status` says what runs")
 	case err != nil:
-		status, err = 0, errors.New("Writ's answer cannot be read, so nothing was done")
+		status, err = 0, inWords("Writ's answer cannot be read, so nothing was done")
 	}
 	return reply, status, err
 }
