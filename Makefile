@@ -29,7 +29,7 @@ LONGTIME  ?= 120m
 # Where the race detector costs minutes and watches nothing of its own: code of
 # one goroutine, and programs made of packages that it watches. make test-long
 # watches these too.
-UNRACED := ./internal/certificate ./cmd/writ ./cmd/writ-eval ./memory ./eval/...
+UNRACED := ./internal/certificate ./internal/learn ./internal/ask/screen ./cmd/writ ./cmd/writ-eval ./memory ./eval/...
 
 .PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers clients bench speed fuzz cover lines notices release clean
 
