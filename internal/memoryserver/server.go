@@ -107,8 +107,8 @@ func (s *Server) call(ctx context.Context, by gateway.Caller, tool string, argum
 }
 
 // captured looks for what a proposal's observation stands in: in the evidence
-// it names, or else in the newest that holds it. unlooked says that something was
-// passed over.
+// it names, or else where the session saw it at its most worth (Gateway.Capture). unlooked
+// says that something was passed over.
 func captured(ctx context.Context, by gateway.Caller, p writ.Proposal) (found []memory.Captured, unlooked bool, err error) {
 	cite, ok := memory.Cites(p)
 	if !ok {
