@@ -26,10 +26,17 @@ FOREIGN := darwin/arm64 windows/amd64 linux/arm64
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
 LONGTIME  ?= 120m
-# Where the race detector costs minutes and watches nothing of its own: code of
-# one goroutine, and programs made of packages that it watches. make test-long
-# watches these too.
-UNRACED := ./internal/certificate ./internal/learn ./internal/ask/screen ./cmd/writ ./cmd/writ-eval ./memory ./eval/...
+# Where the race detector costs minutes and watches nothing of its own; make test-long
+# watches these too. ALONE has one goroutine, in its tests and in all that it imports,
+# but for those that SIDES start; make check holds it to that. PROGRAMS are run in
+# processes without the detector, and are made of packages that it watches.
+ALONE    := . ./contracts ./gate ./internal/ask/screen ./internal/calendar ./internal/certificate ./internal/learn ./internal/numeral ./internal/words ./memory ./policy ./provenance
+PROGRAMS := ./cmd/writ ./cmd/writ-eval ./eval/... ./internal/peers
+UNRACED  := $(ALONE) $(PROGRAMS)
+SIDES    := TestDecideSideBySide|TestRemoteReferences
+# Tests of watched packages that are as UNRACED is: they run processes, or one goroutine.
+# Both runs go by this one expression, so that a test is in the one or in the other.
+APART    := TestKilledGateways|TestScreened
 
 .PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers clients bench speed fuzz cover lines notices release clean
 
@@ -52,6 +59,9 @@ check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluatio
 	$(BIN)/staticcheck ./...
 	go run ./internal/notices -check THIRD_PARTY_NOTICES
 	go test -count=1 -run '^TestOneDoor$$' .
+	@found="$$(for d in $$(go list -deps -test -f '{{if .Module}}{{if .Module.Main}}{{.Dir}}{{end}}{{end}}' $(ALONE) | sort -u); do cat $$d/*.go; done | \
+	  awk '/^func /{f = $$0; sub(/^func (\([^)]*\) )?/, "", f); sub(/[[(].*/, "", f)} /^\t+(defer )?go [a-zA-Z(]|\.Go\(|\.Parallel\(/{print f}' | sort -u | paste -sd'|')"; \
+	[ "$$found" = '$(SIDES)' ] || { echo "make check: goroutines of what ALONE imports start in $$found, and SIDES is $(SIDES)" >&2; exit 1; }
 	go run ./cmd/writ-eval gates --out dist/offline_gate_eval.json
 	cmp dist/offline_gate_eval.json $(EVAL)
 	rm -f dist/memory.json
@@ -76,9 +86,11 @@ invariants: ## make INVARIANTS.md of its table
 	go run ./cmd/writ-eval invariants --markdown > dist/INVARIANTS.md
 	mv dist/INVARIANTS.md INVARIANTS.md
 
-race: peers clients ## every test with the real peers and clients, and with the race detector but for UNRACED
-	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout 15m $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
+race: peers clients ## every test with the real peers and clients, and with the race detector but for UNRACED and APART
+	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout 15m -skip '^($(APART))$$' $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
+	CGO_ENABLED=1 go test -race -run '^($(SIDES))$$' $$(git grep -lE '^func ($(SIDES))\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 	WRIT_PEERS=$(PEERS) go test -timeout 15m $(UNRACED)
+	go test -timeout 15m -run '^($(APART))$$' $$(git grep -lE '^func ($(APART))\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 foreign: ## vet and build for the systems desktop clients live on
 	@for t in $(FOREIGN); do \
