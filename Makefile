@@ -37,8 +37,9 @@ SIDES    := TestDecideSideBySide|TestRemoteReferences
 # Tests of watched packages that are as UNRACED is: they run processes, or one goroutine.
 # Both runs go by this one expression, so that a test is in the one or in the other.
 APART    := TestKilledGateways|TestScreened
+holding   = $$(git grep -lE '^func ($(1))\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-.PHONY: help build test test-long quick check eval invariants race foreign arm64 conformance peers clients bench speed fuzz cover lines notices release clean
+.PHONY: help build test test-long quick beside check eval invariants race raced unraced foreign arm64 conformance peers clients bench speed fuzz cover lines notices release clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -49,8 +50,21 @@ build: ## dist/writ, static, with its version in it
 quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
 	go test ./...
 
-test: check foreign arm64 race conformance ## everything that must be green
+# The tests that are watched for races wait much, for disks and for processes; what is
+# beside them is one core's work at a time, so that they are not starved. Both stand on
+# what is installed before, so that nothing is installed twice at once. What measures a
+# time comes last, by itself.
+test: peers clients $(BIN)/staticcheck ## everything that must be green
+	$(MAKE) -j2 raced beside
+	$(MAKE) unraced
+	$(MAKE) conformance
 	@echo 'make test: all green'
+
+beside: export GOFLAGS += -p=1
+beside:
+	$(MAKE) check
+	$(MAKE) foreign
+	$(MAKE) arm64
 
 check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluations of gates, memory and traces
 	@bad="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go'))"; \
@@ -86,11 +100,15 @@ invariants: ## make INVARIANTS.md of its table
 	go run ./cmd/writ-eval invariants --markdown > dist/INVARIANTS.md
 	mv dist/INVARIANTS.md INVARIANTS.md
 
-race: peers clients ## every test with the real peers and clients, and with the race detector but for UNRACED and APART
+race: raced unraced ## every test with the real peers and clients, and with the race detector but for UNRACED and APART
+
+raced: peers clients
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout 15m -skip '^($(APART))$$' $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
-	CGO_ENABLED=1 go test -race -run '^($(SIDES))$$' $$(git grep -lE '^func ($(SIDES))\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+	CGO_ENABLED=1 go test -race -run '^($(SIDES))$$' $(call holding,$(SIDES))
+
+unraced: peers clients
 	WRIT_PEERS=$(PEERS) go test -timeout 15m $(UNRACED)
-	go test -timeout 15m -run '^($(APART))$$' $$(git grep -lE '^func ($(APART))\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+	go test -timeout 15m -run '^($(APART))$$' $(call holding,$(APART))
 
 foreign: ## vet and build for the systems desktop clients live on
 	@for t in $(FOREIGN); do \
@@ -112,6 +130,7 @@ conformance: peers build ## the official conformance runner, and the speed's own
 
 test-long: peers clients $(PEERS)/.stamp-browser ## the runs too long for every change
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout $(LONGTIME) $(UNRACED)
+	CGO_ENABLED=1 go test -race -timeout $(LONGTIME) -run '^($(APART))$$' $(call holding,$(APART))
 	WRIT_PEERS=$(PEERS) WRIT_LONG=1 go test -timeout $(LONGTIME) ./...
 
 bench: peers speed ## all benchmarks; compare ratios of one run only
