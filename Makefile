@@ -29,9 +29,10 @@ LONGTIME  ?= 120m
 # Where the race detector costs minutes and watches nothing of its own; make test-long
 # watches these too. ALONE has one goroutine, in its tests and in all that it imports,
 # but for those that SIDES start; make check holds it to that. PROGRAMS are run in
-# processes without the detector, and are made of packages that it watches.
-ALONE    := . ./contracts ./gate ./internal/ask/screen ./internal/calendar ./internal/certificate ./internal/learn ./internal/numeral ./internal/words ./memory ./policy ./provenance
-PROGRAMS := ./cmd/writ ./cmd/writ-eval ./eval/... ./internal/peers
+# processes without the detector, and are made of packages that it watches. They run in
+# this order, and what takes longest comes first: else it ends alone, on one core.
+ALONE    := ./internal/certificate . ./contracts ./gate ./internal/ask/screen ./internal/calendar ./internal/learn ./internal/numeral ./internal/words ./memory ./policy ./provenance
+PROGRAMS := ./internal/peers ./cmd/writ-eval ./cmd/writ ./eval/...
 UNRACED  := $(ALONE) $(PROGRAMS)
 SIDES    := TestDecideSideBySide|TestRemoteReferences
 # Tests of watched packages that are as UNRACED is: they run processes, or one goroutine.
@@ -39,7 +40,7 @@ SIDES    := TestDecideSideBySide|TestRemoteReferences
 APART    := TestKilledGateways|TestScreened
 holding   = $$(git grep -lE '^func ($(1))\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-.PHONY: help build test test-long quick beside check eval invariants race raced unraced foreign arm64 conformance peers clients bench speed fuzz cover lines notices release clean
+.PHONY: help build test test-long quick beside check eval invariants race raced unraced apart foreign arm64 conformance peers clients bench speed fuzz cover lines notices release clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -56,7 +57,7 @@ quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
 # time comes last, by itself.
 test: peers clients $(BIN)/staticcheck ## everything that must be green
 	$(MAKE) -j2 raced beside
-	$(MAKE) unraced
+	$(MAKE) -j2 unraced apart
 	$(MAKE) conformance
 	@echo 'make test: all green'
 
@@ -100,7 +101,7 @@ invariants: ## make INVARIANTS.md of its table
 	go run ./cmd/writ-eval invariants --markdown > dist/INVARIANTS.md
 	mv dist/INVARIANTS.md INVARIANTS.md
 
-race: raced unraced ## every test with the real peers and clients, and with the race detector but for UNRACED and APART
+race: raced unraced apart ## every test with the real peers and clients, and with the race detector but for UNRACED and APART
 
 raced: peers clients
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout 15m -skip '^($(APART))$$' $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
@@ -108,6 +109,8 @@ raced: peers clients
 
 unraced: peers clients
 	WRIT_PEERS=$(PEERS) go test -timeout 15m $(UNRACED)
+
+apart:
 	go test -timeout 15m -run '^($(APART))$$' $(call holding,$(APART))
 
 foreign: ## vet and build for the systems desktop clients live on
