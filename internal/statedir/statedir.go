@@ -53,7 +53,7 @@ var SessionName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 // kept are the names, and who may read each.
 var kept = map[string]private.Use{
 	KeyFile: private.Secret, PubFile: private.Shown,
-	sqlite.FileName: private.Secret, sqlite.FileName + "-wal": private.Secret, sqlite.FileName + "-shm": private.Secret,
+	sqlite.FileName: private.Secret, sqlite.FileName + "-wal": private.Secret, sqlite.FileName + "-shm": private.Secret, sqlite.JournalName: private.Secret,
 	SessionsDir: private.Secret, ClientsDir: private.Secret, RunsDir: private.Secret, LoginsDir: private.Secret, SnapshotsDir: private.Secret, localdoor.Dir: private.Secret,
 }
 

@@ -337,11 +337,11 @@ func TestFileModes(t *testing.T) {
 		t.Errorf("%v, %v", fi.Mode(), err)
 	}
 	es, err := os.ReadDir(dir)
-	if err != nil || len(es) != 3 {
+	if err != nil || len(es) != 4 {
 		t.Fatalf("%v, %v", es, err)
 	}
 	for _, e := range es {
-		if fi, err := e.Info(); err != nil || fi.Mode().Perm() != 0o600 || !strings.HasPrefix(e.Name(), FileName) {
+		if fi, err := e.Info(); err != nil || fi.Mode().Perm() != 0o600 || !strings.HasPrefix(e.Name(), "audit.") {
 			t.Errorf("%s: %v, %v", e.Name(), fi.Mode(), err)
 		}
 	}
@@ -370,7 +370,7 @@ func TestErasedIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := holds(); n != 0 {
-		t.Errorf("the write-ahead log holds the token %d times", n)
+		t.Errorf("the journal and the write-ahead log hold the token %d times", n)
 	}
 	storetest.Verify(t, s)
 	if err := s.Close(); err != nil {

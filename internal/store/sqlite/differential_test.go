@@ -27,8 +27,8 @@ func atMost(n int) func() {
 	return func() { checks.Value.Set(old) }
 }
 
-// TestSameAsMap runs random operations on this store and on the plain model and
-// demands the same answers.
+// TestSameAsMap runs random operations on this store, opened twice, and on the plain
+// model and demands the same answers.
 func TestSameAsMap(t *testing.T) {
 	defer atMost(size(30, 300))()
 	ctx := context.Background()
@@ -47,8 +47,8 @@ func TestSameAsMap(t *testing.T) {
 			}
 			return s
 		}
-		b := reopen()
-		defer func() { b.Close() }()
+		b, beside := reopen(), reopen()
+		defer func() { b.Close(); beside.Close() }()
 		heads := map[string]uint64{}
 		same := func(what string, ea, eb error) bool {
 			for _, kind := range []error{audit.ErrConflict, audit.ErrNotFound, audit.ErrExists, audit.ErrInvalid} {
@@ -156,6 +156,12 @@ func TestSameAsMap(t *testing.T) {
 					rt.Fatalf("%+v\n%+v", la, lb)
 				}
 			},
+			"fold": func(rt *rapid.T) {
+				if err := b.fold(ctx, ending{}); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"another process": func(rt *rapid.T) { b, beside = beside, b },
 			"reopen": func(rt *rapid.T) {
 				a.Checkpoint(ctx) // as closing does
 				if err := b.Close(); err != nil {

@@ -1,16 +1,18 @@
-// Package sqlite keeps a log in one SQLite file, audit.db, in the state
-// directory. It is the default store.
+// Package sqlite keeps a log in the state directory: a journal, audit.journal, to
+// which every append goes, and one SQLite file, audit.db, into which what the journal
+// holds is folded when it has grown, when the store is opened and closed, and
+// before anything is erased. It is the default store.
 //
-// Several processes may have the same file open. Every write is one BEGIN
-// IMMEDIATE transaction that reads the head of the log first, so the processes
-// take turns and continue one chain; what others appended is hashed and counted
-// before anything is put behind it. Every commit signs the head it leaves. A commit is synced
-// to disk (WAL, synchronous=FULL) before Append returns. A commit of nothing but
-// AppendUnsynced is written to the write-ahead log and not synced (NORMAL); the
-// next synced commit syncs that log with all that stands in it.
+// Several processes may have the same files open. Whoever appends holds the lock on
+// the journal and reads what others appended first, hashes and counts it, so the
+// processes take turns and continue one chain. Every frame of the journal has the
+// signed head that it leaves. Append returns once the journal is synced, one sync
+// for all that wait; AppendUnsynced once it is written, and the next sync makes it
+// durable. A commit to the database is synced (WAL, synchronous=FULL) before the
+// journal begins anew. What is read is the database and then the journal.
 //
 // The package trusts the operating system to sync and to lock, and nothing in
-// the file: what Read and Value hand out is proven against a head that the log's
+// the files: what Read and Value hand out is proven against a head that the log's
 // key signed; the register of sessions and a Snapshot are not, for those who read
 // them judge them. It holds no key: the signer is passed in. A file system that several machines mount is not
 // supported, because SQLite's locks do not work there.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/writ-project/writ/audit"
@@ -25,6 +26,7 @@ import (
 // compared before the next. It is not synced itself: a power cut may take it
 // back, and then less is noticed.
 type second struct {
+	mu   sync.Mutex
 	file *os.File
 	told []byte // what the file holds, as far as this process knows
 }
@@ -115,6 +117,8 @@ func (s *Store) compare(ctx context.Context) error {
 	if s.place == nil {
 		return nil
 	}
+	s.place.mu.Lock()
+	defer s.place.mu.Unlock()
 	b, _ := s.place.read()
 	if bytes.Equal(b, s.place.told) {
 		return nil
@@ -193,7 +197,7 @@ func (s *Store) isIn(dir string) error {
 		return nil
 	}
 	defer v.Close()
-	if _, err := audit.OpenCheckpoint(v.(*snapshot).note, s.opt.Verifier); err != nil {
+	if _, err := audit.OpenCheckpoint(v.(*snapshot).last.note, s.opt.Verifier); err != nil {
 		return nil // it is another log
 	}
 	return errCopied
@@ -217,6 +221,8 @@ func (s *Store) tell(note []byte) {
 	if s.place == nil || len(note) == 0 {
 		return
 	}
+	s.place.mu.Lock()
+	defer s.place.mu.Unlock()
 	b, err := json.Marshal(placed{filepath.Dir(s.path), string(note)})
 	if err != nil {
 		return

@@ -1,12 +1,14 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 
 	"github.com/writ-project/writ/audit"
 	"golang.org/x/mod/sumdb/tlog"
@@ -20,80 +22,175 @@ type followed struct {
 	heads map[string]audit.Head
 }
 
-// follow brings what is known to the head that q reads, and returns its tree:
-// the records between are hashed and counted, so the head continues what was
-// known and is the head of these records. Whoever calls it holds s.mu, and held
-// it when what q reads was fixed; so an older head than the known one is that of
-// a log which was put in this one's place.
-func (s *Store) follow(ctx context.Context, q querier) (tree audit.Tree, err error) {
-	size, root, _, note, err := s.readHead(ctx, q)
-	if err != nil {
-		return tree, err
+// catchUp brings what is known to what the database and the journal hold: the
+// records between are hashed and counted, so a head continues what was known and
+// is the head of these records. Whoever calls it holds s.mu, and with locked the
+// journal.
+func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
+	first := s.known.heads == nil
+	n := news{renewed: first}
+	if s.journal != nil {
+		defer func() {
+			if err != nil {
+				s.journal.position = position{} // what was read and is not known is read again
+			}
+		}()
+		n, err = s.journal.catchUp(locked)
 	}
-	return s.followTo(ctx, q, size, root, note)
+	if n.moved {
+		clear(s.sessions)
+	}
+	if err == nil && (first || n.renewed) {
+		err = s.follow(ctx, s.read)
+	}
+	for i := 0; err == nil && i < len(n.frames); i++ {
+		err = s.take(&n.frames[i], i == len(n.frames)-1, first)
+	}
+	return err
 }
 
-// followTo is follow to the head that was read.
-func (s *Store) followTo(ctx context.Context, q querier, size int64, root audit.Hash, note []byte) (tree audit.Tree, err error) {
-	first := s.known.heads == nil
-	if first {
-		if err := s.begin(ctx, q); err != nil {
-			return tree, err
+// take goes on by one frame of the journal. The signature of the last says what
+// all before it are.
+func (s *Store) take(f *frame, last, first bool) error {
+	tree := s.known.tree
+	if f.size <= tree.Size() {
+		return nil // the database has it
+	}
+	if f.items[0].Index > tree.Size() {
+		return errRolledBack
+	} else if f.items[0].Index < tree.Size() {
+		return errDamaged
+	}
+	if last {
+		if err := s.signed(&f.mark, first); err != nil {
+			return err
 		}
-	}
-	if !first && size == s.known.tree.Size() && root == s.known.root {
-		return s.known.tree, nil
-	}
-	if s.opt.Verifier != nil && size > 0 {
-		if len(note) == 0 && first && s.opt.Accept {
-			s.unsigned = true
-		} else if len(note) == 0 {
-			return tree, errUnsigned
-		} else if c, err := audit.OpenCheckpoint(note, s.opt.Verifier); err != nil {
-			return tree, errWrongKey
-		} else if c.Size != size || c.Root != root {
-			return tree, errDamaged
-		}
-	}
-	tree = s.known.tree
-	if size < tree.Size() {
-		return tree, errRolledBack
 	}
 	heads := map[string]audit.Head{}
-	rs, err := q.QueryContext(ctx, "SELECT idx, "+boundedLeaf+" FROM leaves l WHERE idx >= ? AND idx < ? ORDER BY idx", tree.Size(), size)
+	for i := range f.items {
+		it := &f.items[i]
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil || s.count(heads, rec, it.Index) != nil {
+			return errDamaged
+		}
+		it.Session, it.N, it.Hashes = rec.Session, rec.N, tree.Append(it.Leaf)
+	}
+	if tree.Root() != f.root {
+		return errDamaged
+	}
+	s.known.tree, s.known.root = tree, f.root
+	maps.Copy(s.known.heads, heads)
+	s.tail, s.marks = append(s.tail, f.items...), append(s.marks, f.mark)
+	return nil
+}
+
+// count counts a record that comes next in the log.
+func (s *Store) count(heads map[string]audit.Head, rec *audit.Record, index int64) error {
+	h, ok := heads[rec.Session]
+	if !ok {
+		h = s.known.heads[rec.Session]
+	}
+	if rec.N != h.N+1 {
+		return errDamaged
+	}
+	heads[rec.Session] = audit.Head{Session: rec.Session, N: rec.N, Index: index}
+	return nil
+}
+
+// signed is an error if the log's key did not sign a head, and has to.
+func (s *Store) signed(m *mark, first bool) error {
+	if s.opt.Verifier == nil || m.size == 0 {
+		return nil
+	}
+	if len(m.note) == 0 {
+		if first && s.opt.Accept {
+			s.unsigned = true
+			return nil
+		}
+		return errUnsigned
+	}
+	if c, err := audit.OpenCheckpoint(m.note, s.opt.Verifier); err != nil {
+		return errWrongKey
+	} else if c.Size != m.size || c.Root != m.root {
+		return errDamaged
+	}
+	return nil
+}
+
+// follow goes on to the head that q reads in the database. An older head than the
+// one it had before is that of a log which was put in this one's place.
+func (s *Store) follow(ctx context.Context, q querier) error {
+	var m mark
+	var err error
+	if m.size, m.root, _, m.note, err = s.readHead(ctx, q); err != nil {
+		return err
+	}
+	first := s.known.heads == nil
+	if first {
+		if err := s.fromHeads(ctx, q); err != nil {
+			return err
+		}
+		s.folded = mark{s.known.tree.Size(), s.known.root, nil}
+	}
+	if first || m.size > s.known.tree.Size() {
+		if err := s.signed(&m, first); err != nil {
+			return err
+		}
+	}
+	if m.size <= s.known.tree.Size() {
+		return s.isFolded(m)
+	}
+	tree := s.known.tree
+	heads := map[string]audit.Head{}
+	rs, err := q.QueryContext(ctx, "SELECT idx, "+boundedLeaf+" FROM leaves l WHERE idx >= ? AND idx < ? ORDER BY idx", tree.Size(), m.size)
 	if err != nil {
-		return tree, err
+		return err
 	}
 	defer rs.Close()
 	for rs.Next() {
 		var index int64
 		var leaf []byte
 		if err := rs.Scan(&index, &leaf); err != nil {
-			return tree, err
+			return err
 		}
 		rec, err := audit.ParseRecord(leaf)
-		if err != nil || index != tree.Size() {
-			return tree, errDamaged
+		if err != nil || index != tree.Size() || s.count(heads, rec, index) != nil {
+			return errDamaged
 		}
-		h, ok := heads[rec.Session]
-		if !ok {
-			h = s.known.heads[rec.Session]
-		}
-		if rec.N != h.N+1 {
-			return tree, errDamaged
-		}
-		heads[rec.Session] = audit.Head{Session: rec.Session, N: rec.N, Index: index}
 		tree.Append(leaf)
 	}
 	if err := rs.Err(); err != nil {
-		return tree, err
+		return err
 	}
-	if tree.Size() != size || tree.Root() != root {
-		return tree, errDamaged
+	if tree.Size() != m.size || tree.Root() != m.root {
+		return errDamaged
 	}
-	s.known.tree, s.known.root = tree, root
+	s.known.tree, s.known.root = tree, m.root
 	maps.Copy(s.known.heads, heads)
-	return tree, nil
+	s.tail, s.marks, s.folded = nil, nil, m
+	return nil
+}
+
+// isFolded goes on to a head of the database that is known, and lets go of what
+// the journal held up to it.
+func (s *Store) isFolded(m mark) error {
+	if m.size < s.folded.size {
+		return errRolledBack
+	}
+	i := slices.IndexFunc(s.marks, func(o mark) bool { return o.size == m.size })
+	switch {
+	case m.size == s.folded.size:
+		if m.root != s.folded.root {
+			return errDamaged
+		}
+	case i < 0 || s.marks[i].root != m.root:
+		return errDamaged
+	default:
+		s.tail = slices.Clone(s.tail[m.size-s.tail[0].Index:])
+		s.marks = slices.Clone(s.marks[i+1:])
+		s.folded = m
+	}
+	return nil
 }
 
 // readHead reads the head; signed is the size of the newest checkpoint kept.
@@ -107,9 +204,9 @@ func (s *Store) readHead(ctx context.Context, q querier) (size int64, root audit
 	return size, root, signed, note, err
 }
 
-// begin sets what is known from the heads that were signed last, or to nothing:
+// fromHeads sets what is known from the heads that were signed last, or to nothing:
 // then every record is counted.
-func (s *Store) begin(ctx context.Context, q querier) error {
+func (s *Store) fromHeads(ctx context.Context, q querier) error {
 	empty := audit.Tree{}
 	s.known = followed{root: empty.Root(), heads: map[string]audit.Head{}}
 	if s.opt.Verifier == nil || s.version < 2 {
@@ -139,37 +236,112 @@ func storedHash(hashes func(leaf int64) *sql.Row) func(audit.Node) (audit.Hash, 
 		} else if err != nil {
 			return h, err
 		}
-		return hashAt(b, n.Level)
+		if len(b)%len(h) != 0 || n.Level < 0 || (n.Level+1)*len(h) > len(b) {
+			return h, errDamaged
+		}
+		copy(h[:], b[n.Level*len(h):])
+		return h, nil
 	}
 }
 
-// view is one read transaction at a proven head.
+// view is the log at a proven head: one read transaction, and what the journal
+// holds beyond it.
 type view struct {
 	s    *Store
 	tx   *sql.Tx
 	tree audit.Tree
+	tail tail
+}
+
+// tail is what the journal holds beyond the database, with hashes.
+type tail []audit.Item
+
+// stored reads one hash of the tree, of a leaf in the tail or by db.
+func (t tail) stored(db func(audit.Node) (audit.Hash, error)) func(audit.Node) (audit.Hash, error) {
+	return func(n audit.Node) (h audit.Hash, err error) {
+		if len(t) == 0 || n.Leaf < t[0].Index {
+			return db(n)
+		}
+		i := n.Leaf - t[0].Index
+		if i >= int64(len(t)) || n.Level < 0 || n.Level >= len(t[i].Hashes) {
+			return h, errDamaged
+		}
+		return t[i].Hashes[n.Level], nil
+	}
+}
+
+// from is the tail from a log index on.
+func (t tail) from(index int64) tail {
+	if len(t) == 0 {
+		return nil
+	}
+	return t[min(max(index-t[0].Index, 0), int64(len(t))):]
+}
+
+// items yields copies of those of the tail that are wanted.
+func (t tail) items(wanted func(*audit.Item) bool) iter.Seq2[audit.Item, error] {
+	return func(yield func(audit.Item, error) bool) {
+		for i := range t {
+			if it := &t[i]; wanted(it) && !yield(copied(it), nil) {
+				return
+			}
+		}
+	}
+}
+
+// copied is an item that may be changed.
+func copied(it *audit.Item) audit.Item {
+	c := *it
+	c.Leaf, c.Hashes = bytes.Clone(it.Leaf), slices.Clone(it.Hashes)
+	c.Values = slices.Clone(it.Values)
+	for i := range c.Values {
+		c.Values[i].Bytes = bytes.Clone(c.Values[i].Bytes)
+	}
+	return c
 }
 
 // at begins one, and returns how many records the session has in it.
-func (s *Store) at(ctx context.Context, session string) (*view, audit.Head, error) {
+func (s *Store) at(ctx context.Context, session string) (_ *view, head audit.Head, err error) {
+	if s.isClosed() {
+		return nil, head, audit.ErrClosed
+	}
+	if s.raw {
+		return s.unproven(ctx, session)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.catchUp(ctx, false); err != nil {
+		return nil, head, s.done(err)
+	}
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, audit.Head{}, s.done(err)
+		return nil, head, s.done(err)
 	}
-	v := &view{s: s, tx: tx}
-	head := audit.Head{Session: session}
-	if s.raw {
-		err = tx.QueryRowContext(ctx, "SELECT coalesce(max(n), 0), coalesce(max(idx), 0) FROM leaves WHERE session = ?", session).Scan(&head.N, &head.Index)
-	} else if v.tree, err = s.follow(ctx, tx); err == nil {
-		head = s.known.heads[session]
-	}
-	if err != nil {
+	if err := s.follow(ctx, tx); err != nil {
 		tx.Rollback()
-		return nil, audit.Head{}, s.done(err)
+		return nil, head, s.done(err)
 	}
-	return v, head, nil
+	return &view{s: s, tx: tx, tree: s.known.tree, tail: s.tail}, s.known.heads[session], nil
+}
+
+// unproven is at of a store that has no key.
+func (s *Store) unproven(ctx context.Context, session string) (*view, audit.Head, error) {
+	head := audit.Head{Session: session}
+	v, err := s.snapshot(ctx)
+	if err != nil {
+		return nil, head, s.done(err)
+	}
+	err = v.tx.QueryRowContext(ctx, "SELECT coalesce(max(n), 0), coalesce(max(idx), 0) FROM leaves WHERE session = ?", session).Scan(&head.N, &head.Index)
+	if err != nil {
+		v.Close()
+		return nil, head, s.done(err)
+	}
+	for i := range v.tail {
+		if it := &v.tail[i]; it.Session == session {
+			head.N, head.Index = it.N, it.Index
+		}
+	}
+	return &view{s: s, tx: v.tx, tail: v.tail}, head, nil
 }
 
 // A batch of records is proven at once, which takes few hashes; it ends at this
@@ -254,7 +426,7 @@ func (v *view) prove(ctx context.Context, items []audit.Item) error {
 		return v.s.done(err)
 	}
 	defer hashes.Close()
-	stored := storedHash(func(leaf int64) *sql.Row { return hashes.QueryRowContext(ctx, leaf) })
+	stored := v.tail.stored(storedHash(func(leaf int64) *sql.Row { return hashes.QueryRowContext(ctx, leaf) }))
 	err = v.tree.Holds(leaves, stored)
 	for i := 0; i < len(leaves) && errors.Is(err, audit.ErrAltered); i++ {
 		if one := v.tree.Holds(leaves[i:i+1], stored); one != nil {

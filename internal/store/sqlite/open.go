@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -45,7 +46,8 @@ type Options struct {
 	// BusyTimeout is how long a write waits for other processes; 0 means 10 s.
 	BusyTimeout time.Duration
 
-	noSync bool // for tests that are about answers, not about power cuts
+	noSync bool  // for tests that are about answers, not about power cuts
+	foldAt int64 // for tests that are about folding
 }
 
 // Reason says why a store cannot be opened.
@@ -120,6 +122,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := checkFiles(path); err != nil {
 		return nil, err
 	}
+	o.foldAt = cmp.Or(o.foldAt, foldAt)
 	if o.CheckpointEvery <= 0 {
 		o.CheckpointEvery = 1000
 	}
@@ -130,7 +133,7 @@ func Open(dir string, o Options) (*Store, error) {
 		if err := create(dir, path, o, migrate); err != nil {
 			return nil, classify(path, err)
 		}
-		if err := syncPath(dir, os.O_RDONLY); err != nil && runtime.GOOS != "windows" {
+		if err := syncDirectory(path); err != nil {
 			return nil, openError(dir, Unwritable, bare(err))
 		}
 	} else if err != nil {
@@ -198,14 +201,7 @@ func openReader(path string, o Options) (_ *Store, err error) {
 	if _, err := os.Lstat(path + "-shm"); errors.Is(err, fs.ErrNotExist) {
 		idle, _ = os.Stat(path)
 	}
-	s := &Store{
-		path: path, opt: o, raw: o.Verifier == nil, idle: idle,
-		read:    sql.OpenDB(reader(path, o)),
-		jobs:    make(chan *job),
-		closing: make(chan struct{}),
-		ended:   make(chan struct{}),
-	}
-	close(s.ended)
+	s := &Store{path: path, opt: o, raw: o.Verifier == nil, idle: idle, read: sql.OpenDB(reader(path, o))}
 	defer func() {
 		if err != nil {
 			s.release()
@@ -214,7 +210,10 @@ func openReader(path string, o Options) (_ *Store, err error) {
 	if s.version, err = versionOf(context.Background(), s.read, applicationID, len(migrations), false); err != nil {
 		return nil, err
 	}
-	s.secret, err = s.read.Prepare("SELECT " + sessionColumns + " FROM sessions WHERE secret = ?")
+	if s.journal, err = openJournal(path, true); err != nil {
+		return nil, err
+	}
+	s.secret, err = s.read.Prepare(bySecret)
 	return s, err
 }
 
@@ -262,7 +261,7 @@ func checkDir(dir string) error {
 // checkFiles looks at the files without opening them: SQLite's locks on a file
 // are lost when the process closes any other descriptor of it.
 func checkFiles(path string) error {
-	for _, p := range []string{path, path + "-wal", path + "-shm"} {
+	for _, p := range []string{path, path + "-wal", path + "-shm", filepath.Join(filepath.Dir(path), JournalName)} {
 		fi, err := os.Lstat(p)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -307,6 +306,14 @@ func create(dir, path string, o Options, fill func(*sql.DB) error) error {
 	}
 	if err := os.Link(tmp, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return openError(path, Unwritable, bare(err))
+	}
+	return nil
+}
+
+// syncDirectory makes the name of a file durable, where a directory can be synced.
+func syncDirectory(file string) error {
+	if err := syncPath(filepath.Dir(file), os.O_RDONLY); err != nil && runtime.GOOS != "windows" {
+		return err
 	}
 	return nil
 }

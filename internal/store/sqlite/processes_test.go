@@ -23,7 +23,7 @@ import (
 
 // childVar makes this test binary another process of the same state directory:
 // "what|dir|session|count". With "mixed" or "unsynced" in what, some or all of
-// its appends are not synced.
+// its appends are not synced; with "fold" it folds every few.
 const childVar = "WRIT_STORE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -45,7 +45,11 @@ func childMain(what, dir, session string, count uint64) error {
 	if what == "syncs" {
 		every = 1 << 40
 	}
-	s, err := Open(dir, Options{Signer: sk, Verifier: vk, CheckpointEvery: every})
+	o := Options{Signer: sk, Verifier: vk, CheckpointEvery: every}
+	if strings.Contains(what, "fold") {
+		o.foldAt = 3000
+	}
+	s, err := Open(dir, o)
 	if what == "refused" {
 		var oe *OpenError
 		if !errors.As(err, &oe) || oe.Reason != Unwritable {
@@ -143,7 +147,7 @@ func TestTwoProcesses(t *testing.T) {
 	cs := make([]*child, 2)
 	var wg sync.WaitGroup
 	for i := range cs {
-		wg.Go(func() { cs[i] = start(t, []string{"share", "share mixed"}[i], dir, fmt.Sprintf("s_%d", i), each) })
+		wg.Go(func() { cs[i] = start(t, []string{"share fold", "share mixed"}[i], dir, fmt.Sprintf("s_%d", i), each) })
 	}
 	wg.Wait()
 	for _, c := range cs {
@@ -184,7 +188,7 @@ func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	os.Chmod(dir, 0o700)
 	for round := range size(6, 60) {
-		what := []string{"kill", "kill unsynced", "kill mixed"}[round%3]
+		what := []string{"kill", "kill unsynced fold", "kill mixed", "kill fold", "kill unsynced", "kill mixed fold"}[round%6]
 		c := start(t, what, dir, "s_k", 1_000_000)
 		c.in.Close()
 		last := uint64(0)

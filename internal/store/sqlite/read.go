@@ -23,15 +23,13 @@ type querier interface {
 
 // done turns the pool's own closing error into the contract's.
 func (s *Store) done(err error) error {
-	select {
-	case <-s.closing:
+	switch {
+	case s.isClosed():
 		return audit.ErrClosed
-	default:
-		if errors.Is(err, sql.ErrNoRows) {
-			return audit.ErrNotFound
-		}
-		return fmt.Errorf("sqlite: read: %w", err)
+	case errors.Is(err, sql.ErrNoRows):
+		return audit.ErrNotFound
 	}
+	return fmt.Errorf("sqlite: read: %w", err)
 }
 
 // rows yields one T for each row; it reads them in one statement, so they are
@@ -39,11 +37,9 @@ func (s *Store) done(err error) error {
 func rows[T any](ctx context.Context, s *Store, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
-		select {
-		case <-s.closing:
+		if s.isClosed() {
 			yield(zero, audit.ErrClosed)
 			return
-		default:
 		}
 		rs, err := q.QueryContext(ctx, query, args...)
 		if err != nil {
@@ -166,30 +162,59 @@ func (s *Store) Read(ctx context.Context, session string, from uint64) iter.Seq2
 
 // records yields what is stored as the records from … to of a session.
 func (v *view) records(ctx context.Context, session string, from, to uint64) iter.Seq2[audit.Item, error] {
-	return items(rows(ctx, v.s, v.tx, scanner(false),
+	return both(items(rows(ctx, v.s, v.tx, scanner(false),
 		`SELECT l.idx, l.session, l.n, `+boundedLeaf+`, NULL, v.name, v.salt, `+boundedBytes+`
 		FROM leaves l LEFT JOIN vals v ON v.idx = l.idx
-		WHERE l.session = ? AND l.n >= ? AND l.n <= ? ORDER BY l.n, v.name`, session, int64(min(from, math.MaxInt64)), int64(to)))
+		WHERE l.session = ? AND l.n >= ? AND l.n <= ? ORDER BY l.n, v.name`, session, int64(min(from, math.MaxInt64)), int64(to))),
+		v.tail.items(func(it *audit.Item) bool { return it.Session == session && it.N >= from && it.N <= to }), false)
+}
+
+// both yields what the database holds and then what the journal does, with the
+// hashes or without.
+func both(stored, tail iter.Seq2[audit.Item, error], hashes bool) iter.Seq2[audit.Item, error] {
+	return func(yield func(audit.Item, error) bool) {
+		for it, err := range stored {
+			if !yield(it, err) || err != nil {
+				return
+			}
+		}
+		for it, err := range tail {
+			if !hashes {
+				it.Hashes = nil
+			}
+			if !yield(it, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // Head implements audit.Store.
 func (s *Store) Head(ctx context.Context, session string) (uint64, error) {
-	v, head, err := s.at(ctx, session)
-	if err != nil {
-		return 0, err
+	if s.isClosed() {
+		return 0, audit.ErrClosed
 	}
-	return head.N, v.tx.Rollback()
+	if s.raw {
+		v, head, err := s.unproven(ctx, session)
+		if err != nil {
+			return 0, err
+		}
+		return head.N, v.tx.Rollback()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.catchUp(ctx, false); err != nil {
+		return 0, s.done(err)
+	}
+	return s.known.heads[session].N, nil
 }
 
 // Heads implements audit.Store.
 func (s *Store) Heads(ctx context.Context) iter.Seq2[audit.Head, error] {
 	return func(yield func(audit.Head, error) bool) {
-		v, _, err := s.at(ctx, "")
-		if err == nil {
-			err = v.tx.Rollback()
-		}
-		if err == nil && s.raw {
-			err = errNotProven
+		err := errNotProven
+		if !s.raw {
+			_, err = s.Head(ctx, "")
 		}
 		if err != nil {
 			yield(audit.Head{}, err)
@@ -230,33 +255,6 @@ func (s *Store) Value(ctx context.Context, session string, n uint64, name string
 	return nil, audit.ErrNotFound
 }
 
-// Erase implements audit.Store. The pages are overwritten with zeros; copies
-// in the write-ahead log go as soon as no reader needs it any more.
-func (s *Store) Erase(ctx context.Context, session string, n uint64, name string) error {
-	if n > 1<<62 {
-		return audit.ErrNotFound
-	}
-	return s.submit(ctx, &job{run: func(w *writing) error {
-		err := w.one(audit.ErrNotFound,
-			"DELETE FROM vals WHERE name = ? AND idx = (SELECT idx FROM leaves WHERE session = ? AND n = ?)", name, session, int64(n))
-		w.erased = w.erased || err == nil
-		return err
-	}})
-}
-
-// PutBlob implements audit.Store.
-func (s *Store) PutBlob(ctx context.Context, b []byte) (audit.Digest, error) {
-	d := audit.Sum(b)
-	err := s.submit(ctx, &job{run: func(w *writing) error {
-		_, err := s.conn.ExecContext(w.ctx, "INSERT INTO blobs (name, bytes) VALUES (?, ?) ON CONFLICT DO UPDATE SET bytes = excluded.bytes WHERE bytes <> excluded.bytes", d[:], notNull(b))
-		return err
-	}})
-	if err != nil {
-		return audit.Digest{}, err
-	}
-	return d, nil
-}
-
 // Blob implements audit.Store.
 func (s *Store) Blob(ctx context.Context, name audit.Digest) (b []byte, err error) {
 	if err := s.read.QueryRowContext(ctx, "SELECT bytes FROM blobs WHERE name = ?", name[:]).Scan(&b); err != nil {
@@ -292,29 +290,66 @@ func (s *Store) Integrity(ctx context.Context) error {
 
 // Snapshot implements audit.Store.
 func (s *Store) Snapshot(ctx context.Context) (audit.Snapshot, error) {
-	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	v, err := s.snapshot(ctx)
 	if err != nil {
-		return nil, s.done(err)
-	}
-	v := &snapshot{s: s, tx: tx}
-	if v.size, v.root, _, v.note, err = s.readHead(ctx, tx); err != nil {
-		tx.Rollback()
 		return nil, s.done(err)
 	}
 	return v, nil
 }
 
-// snapshot is one read transaction.
+// snapshot is one read transaction, and what the journal holds beyond it. Nothing
+// in it is proven.
 type snapshot struct {
 	s    *Store
 	tx   *sql.Tx
-	size int64
-	root audit.Hash
-	note []byte
+	last mark
+	tail tail
+	torn error // why the journal could not be read on
 }
 
-func (v *snapshot) Size() int64      { return v.size }
-func (v *snapshot) Root() audit.Hash { return v.root }
+func (s *Store) snapshot(ctx context.Context) (_ *snapshot, err error) {
+	v := &snapshot{s: s}
+	var frames []frame
+	if s.journal != nil { // before the database: what is gone from it by then is there
+		var n news
+		n, v.torn = (&journal{medium: s.journal.medium}).catchUp(false)
+		frames = n.frames
+	}
+	if v.tx, err = s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			v.tx.Rollback()
+		}
+	}()
+	if v.last.size, v.last.root, _, v.last.note, err = s.readHead(ctx, v.tx); err != nil {
+		return nil, err
+	}
+	tree := audit.Tree{}
+	for _, f := range frames {
+		if f.size <= v.last.size {
+			continue
+		}
+		if len(v.tail) == 0 {
+			// A fault here is one of the hashes, which are compared with those
+			// that are computed.
+			tree, _ = audit.LoadTree(v.last.size, storedHash(func(leaf int64) *sql.Row { return v.tx.QueryRowContext(ctx, hashesOf, leaf) }))
+		}
+		for _, it := range f.items {
+			if rec, err := audit.ParseRecord(it.Leaf); err == nil {
+				it.Session, it.N = rec.Session, rec.N
+			}
+			it.Hashes = tree.Append(it.Leaf)
+			v.tail = append(v.tail, it)
+		}
+		v.last = f.mark
+	}
+	return v, nil
+}
+
+func (v *snapshot) Size() int64      { return v.last.size }
+func (v *snapshot) Root() audit.Hash { return v.last.root }
 
 func (v *snapshot) Close() error {
 	if err := v.tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
@@ -324,10 +359,20 @@ func (v *snapshot) Close() error {
 }
 
 func (v *snapshot) Scan(ctx context.Context, from int64) iter.Seq2[audit.Item, error] {
-	return items(rows(ctx, v.s, v.tx, scanner(true),
+	stored := items(rows(ctx, v.s, v.tx, scanner(true),
 		`SELECT l.idx, l.session, l.n, `+boundedLeaf+`, l.hashes, v.name, v.salt, `+boundedBytes+`
 		FROM leaves l LEFT JOIN vals v ON v.idx = l.idx
 		WHERE l.idx >= ? ORDER BY l.idx, v.name`, from))
+	return func(yield func(audit.Item, error) bool) {
+		for it, err := range both(stored, v.tail.items(func(it *audit.Item) bool { return it.Index >= from }), true) {
+			if !yield(it, err) || err != nil {
+				return
+			}
+		}
+		if v.torn != nil {
+			yield(audit.Item{}, v.torn)
+		}
+	}
 }
 
 func (v *snapshot) Checkpoints(ctx context.Context) iter.Seq2[[]byte, error] {
@@ -342,8 +387,8 @@ func (v *snapshot) Checkpoints(ctx context.Context) iter.Seq2[[]byte, error] {
 				return
 			}
 		}
-		if len(v.note) > 0 && !bytes.Equal(v.note, last) {
-			yield(v.note, nil)
+		if len(v.last.note) > 0 && !bytes.Equal(v.last.note, last) {
+			yield(v.last.note, nil)
 		}
 	}
 }
@@ -362,7 +407,7 @@ func (v *snapshot) Blobs(ctx context.Context) iter.Seq2[audit.Blob, error] {
 
 func (v *snapshot) ReadHashes(indexes []int64) ([]audit.Hash, error) {
 	out := make([]audit.Hash, len(indexes))
-	stored := storedHash(func(leaf int64) *sql.Row { return v.tx.QueryRow(hashesOf, leaf) })
+	stored := v.tail.stored(storedHash(func(leaf int64) *sql.Row { return v.tx.QueryRow(hashesOf, leaf) }))
 	for i, x := range indexes {
 		var err error
 		if out[i], err = stored(audit.StoredNode(x)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/writ-project/writ/audit"
@@ -15,22 +16,24 @@ import (
 // properly, cut off with its write-ahead log, and with the file of shared memory
 // of a process that was killed. Nothing is made or changed there.
 func TestReadOnly(t *testing.T) {
-	for name, files := range map[string][]string{"closed": {""}, "cut off": {"", "-wal"}, "killed": {"", "-wal", "-shm"}} {
+	for name, files := range map[string][]string{
+		"closed": {FileName}, "closed, with its journal": {FileName, JournalName}, "cut off": {FileName, FileName + "-wal", JournalName},
+		"killed": {FileName, FileName + "-wal", FileName + "-shm", JournalName}} {
 		t.Run(name, func(t *testing.T) {
 			from, dir := t.TempDir(), t.TempDir()
 			s := openWith(t, from, storetest.Every)
 			storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 5)...)
-			if name == "closed" {
+			if strings.HasPrefix(name, "closed") {
 				if err := s.Close(); err != nil {
 					t.Fatal(err)
 				}
 			}
 			for _, f := range files {
-				b, err := os.ReadFile(filepath.Join(from, FileName+f))
+				b, err := os.ReadFile(filepath.Join(from, f))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(filepath.Join(dir, FileName+f), b, 0o400); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, f), b, 0o400); err != nil {
 					t.Fatal(err)
 				}
 			}

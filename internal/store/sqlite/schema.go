@@ -59,8 +59,13 @@ CREATE TABLE heads (
 	body BLOB NOT NULL,
 	note BLOB NOT NULL
 ) STRICT;
+`, `
+-- From here on the newest records are in the journal.
+SELECT 1;
 `}
 
 // headColumns reads the head in a file of each version. Version 1 signed only
 // now and then.
-var headColumns = []string{1: `size, root, signed, coalesce((SELECT note FROM checkpoints WHERE size = head.size), x'')`, 2: "size, root, signed, note"}
+var headColumns = []string{1: `size, root, signed, coalesce((SELECT note FROM checkpoints WHERE size = head.size), x'')`, 2: signedHead, 3: signedHead}
+
+const signedHead = "size, root, signed, note"

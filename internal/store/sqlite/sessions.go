@@ -50,16 +50,52 @@ func (s *Store) AddSession(ctx context.Context, x audit.Session) error {
 	if err != nil {
 		return err
 	}
-	return s.submit(ctx, &job{run: func(w *writing) error {
-		return w.one(audit.ErrExists,
-			"INSERT INTO sessions ("+sessionColumns+", ledger_key) VALUES (?, ?, ?, ?, ?, ?, ?, zeroblob(32)) ON CONFLICT DO NOTHING",
-			x.ID, x.SecretDigest[:], x.Principal, x.Endpoint, micros(x.Created), micros(x.LastUsed), micros(x.Closed))
-	}})
+	return s.register(ctx, audit.ErrExists,
+		"INSERT INTO sessions ("+sessionColumns+", ledger_key) VALUES (?, ?, ?, ?, ?, ?, ?, zeroblob(32)) ON CONFLICT DO NOTHING",
+		x.ID, x.SecretDigest[:], x.Principal, x.Endpoint, micros(x.Created), micros(x.LastUsed), micros(x.Closed))
 }
+
+// register changes the register by one statement, and tells every process that
+// holds sessions in memory.
+func (s *Store) register(ctx context.Context, none error, query string, args ...any) error {
+	end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := s.one(ctx, none, query, args...); err != nil {
+		return err
+	}
+	if err := s.journal.changed(); err != nil {
+		return s.fails("tell of the register", err, true)
+	}
+	return nil
+}
+
+const bySecret = "SELECT " + sessionColumns + " FROM sessions WHERE secret = ?"
+
+// heldSessions is how many sessions of the register are held in memory.
+const heldSessions = 10_000
 
 // SessionBySecret implements audit.Sessions.
 func (s *Store) SessionBySecret(ctx context.Context, secret audit.Digest) (audit.Session, error) {
-	return s.session(s.secret.QueryRowContext(ctx, secret[:]))
+	if s.isClosed() {
+		return audit.Session{}, audit.ErrClosed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := !s.raw && s.catchUp(ctx, false) == nil // which says whether the register changed
+	if x, ok := s.sessions[secret]; ok && held {
+		return x, nil
+	}
+	x, err := s.session(s.secret.QueryRowContext(ctx, secret[:]))
+	if held && err == nil {
+		if s.sessions == nil || len(s.sessions) >= heldSessions {
+			s.sessions = map[audit.Digest]audit.Session{}
+		}
+		s.sessions[secret] = x
+	}
+	return x, err
 }
 
 // SessionByID implements audit.Sessions.
@@ -87,7 +123,7 @@ func (s *Store) CloseSession(ctx context.Context, id string, at time.Time) error
 }
 
 func (s *Store) updateSession(ctx context.Context, query string, at time.Time, id string) error {
-	return s.submit(ctx, &job{run: func(w *writing) error { return w.one(audit.ErrNotFound, query, at.UnixMicro(), id) }})
+	return s.register(ctx, audit.ErrNotFound, query, at.UnixMicro(), id)
 }
 
 // ListSessions implements audit.Sessions.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/writ-project/writ/audit"
@@ -50,6 +51,30 @@ func size(short, long int) int {
 
 func TestStore(t *testing.T) { storetest.Run(t, open, true) }
 
+// faulty is a journal's file that has room for so many bytes, and whose sync fails
+// where it is told to.
+type faulty struct {
+	medium
+	room int64
+	sync error
+}
+
+func (f *faulty) WriteAt(b []byte, at int64) (n int, err error) {
+	fits := min(max(f.room-at, 0), int64(len(b)))
+	n, err = f.medium.WriteAt(b[:fits], at)
+	if err == nil && n < len(b) {
+		err = syscall.ENOSPC
+	}
+	return n, err
+}
+
+func (f *faulty) Sync() error {
+	if f.sync != nil {
+		return f.sync
+	}
+	return f.medium.Sync()
+}
+
 // TestDiskFull is L06: an append that does not fit fails, alone and whole, and
 // the store goes on when there is room again.
 func TestDiskFull(t *testing.T) {
@@ -57,46 +82,81 @@ func TestDiskFull(t *testing.T) {
 	defer s.Close()
 	ctx := context.Background()
 	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 5)...)
-	pages := func(n string) {
-		if err := s.submit(ctx, &job{run: func(w *writing) error {
-			var max int64
-			return s.conn.QueryRowContext(ctx, "PRAGMA max_page_count = "+n).Scan(&max)
-		}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pages("40")
+	f := &faulty{medium: s.journal.medium, room: s.journal.end + 4096}
+	s.journal.medium = f
 	big := storetest.Seal(t, audit.Record{Kind: audit.KindOpen, Session: "s_big", N: 1, Time: storetest.Epoch},
 		storetest.Value("s_big", 1, "arguments", strings.Repeat("x", 1<<20)))
-	if _, err := s.Append(ctx, "s_big", 0, []audit.Entry{big}); err == nil || errors.Is(err, audit.ErrConflict) {
+	if _, err := s.Append(ctx, "s_big", 0, []audit.Entry{big}); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("a full disk: %v", err)
 	}
 	// In one group, what fits is written and what does not is not.
 	fits, not := &job{session: "s_b", entries: storetest.Entries(t, "s_b", 1, 1)}, &job{session: "s_big", entries: []audit.Entry{big}}
 	after := &job{session: "s_a", expected: 5, entries: storetest.Entries(t, "s_a", 6, 1)}
-	group(s, fits, not, after)
+	s.commit([]*job{fits, not, after})
 	if fits.err != nil || not.err == nil || after.err != nil || after.first != fits.first+1 {
 		t.Errorf("%v, %v, %v", fits.err, not.err, after.err)
 	}
 	if r := storetest.Verify(t, s); r.Records != 7 {
 		t.Errorf("%d records", r.Records)
 	}
-	pages("1000000")
+	f.room = 1 << 40
 	storetest.Append(t, s, "s_big", 0, big)
 	if r := storetest.Verify(t, s); r.Records != 8 {
 		t.Errorf("%d records", r.Records)
 	}
 }
 
-// group hands jobs to the writer as one commit, however they would have come.
-func group(s *Store, js ...*job) {
-	// The writer owns everything below it, so the group is committed after it
-	// has ended and before it is started again.
-	close(s.closing)
-	<-s.ended
-	s.commit(js)
-	s.closing, s.ended = make(chan struct{}), make(chan struct{})
-	go s.loop()
+// TestFullDatabase: where the journal can grow and the database cannot, records are
+// taken, and are in the database once it can.
+func TestFullDatabase(t *testing.T) {
+	dir := t.TempDir()
+	s := openWith(t, dir, storetest.Every)
+	ctx := context.Background()
+	pages := func(n string) {
+		if err := s.conn.QueryRowContext(ctx, "PRAGMA max_page_count = "+n).Scan(new(int64)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages("20")
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 500)...)
+	if err := s.fold(ctx, ending{}); err == nil {
+		t.Error("it fits")
+	}
+	if r := storetest.Verify(t, s); r.Records != 500 {
+		t.Errorf("%d records", r.Records)
+	}
+	pages("1000000")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openWith(t, dir, storetest.Every)
+	defer s.Close()
+	if r := storetest.Verify(t, s); r.Records != 500 || s.folded.size != 500 {
+		t.Errorf("%d records, %d in the database", r.Records, s.folded.size)
+	}
+}
+
+// TestSyncFails (N25): where the disk cannot sync, whoever waits for it is told, and
+// nothing is written any more.
+func TestSyncFails(t *testing.T) {
+	s := openWith(t, t.TempDir(), storetest.Every)
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 5)...)
+	s.journal.medium = &faulty{medium: s.journal.medium, room: 1 << 40, sync: syscall.EIO}
+	ctx := context.Background()
+	if _, err := s.AppendUnsynced(ctx, "s_b", 0, storetest.Entries(t, "s_b", 1, 1)); err != nil {
+		t.Errorf("it waits for nothing: %v", err)
+	}
+	if _, err := s.Append(ctx, "s_a", 5, storetest.Entries(t, "s_a", 6, 1)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("append: %v", err)
+	}
+	<-s.Broken()
+	if _, err := s.AppendUnsynced(ctx, "s_b", 1, storetest.Entries(t, "s_b", 2, 1)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("append: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	s.write.Close() // as the end of the process would
 }
 
 // TestDiskFails (N25): after an I/O error nothing is written any more, by any
@@ -106,7 +166,7 @@ func TestDiskFails(t *testing.T) {
 	s := openWith(t, dir, storetest.Every)
 	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 5)...)
 	files := func() (out string) {
-		for _, name := range []string{FileName, FileName + "-wal"} {
+		for _, name := range []string{FileName, FileName + "-wal", JournalName} {
 			b, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil {
 				t.Error(err)

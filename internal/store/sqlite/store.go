@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/writ-project/writ/audit"
@@ -13,10 +15,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Store is an audit.Store and audit.Sessions in one SQLite file.
-//
-// One goroutine, the writer, owns everything below it; others hand it jobs.
-// It ends when closing is closed, after the jobs it took.
+// Store is an audit.Store and audit.Sessions: a journal and a SQLite file.
 type Store struct {
 	path    string
 	opt     Options
@@ -24,30 +23,44 @@ type Store struct {
 	idle    fs.FileInfo // of the file, where it was opened to read and nobody used it
 	raw     bool        // what is read is not proven
 	notice  string
-	place   *second // of the writer, once the store is open; nil for none
+	place   *second // once the store is open; nil for none
 
-	unsigned bool      // the log was taken as it is, without a signature
-	read     *sql.DB   // query_only
-	write    *sql.DB   // one connection, the writer's; nil if there is none
-	secret   *sql.Stmt // finds a session; on read
-	jobs     chan *job
-	closing  chan struct{}
-	broken   chan struct{} // closed when failure is set
-	ended    chan struct{}
-	once     sync.Once
-	closed   error
-
-	mu      sync.Mutex // see follow
-	known   followed
-	counted int64 // of how many records the heads were signed last
-
-	// owned by the writer
+	unsigned bool    // the log was taken as it is, without a signature
+	read     *sql.DB // query_only
+	write    *sql.DB // one connection, conn; nil if there is none
 	conn     *sql.Conn
-	stmts    stmts
-	syncing  bool  // the connection syncs at each commit (synchronous=FULL)
-	behind   bool  // this process committed records that no commit has synced
-	appended bool  // this process appended
+	leaf     *sql.Stmt // writes a record; on conn
+	value    *sql.Stmt // writes a value; on conn
+	secret   *sql.Stmt // finds a session; on read
+	journal  *journal  // nil where there is none to read
+
+	queueing sync.Mutex
+	queue    []*job
+	leading  bool           // somebody writes the queue
+	ended    bool           // nothing new begins
+	running  sync.WaitGroup // what began
+
+	folding  sync.Mutex // one moves the journal into the database
+	changing sync.Mutex // one transaction of the database
+	writing  sync.Mutex // of the journal; whoever has it takes the lock on the file
+	frame    []byte     // used again, by whoever writes
+	syncing  sync.Mutex // one syncs the journal for all who wait
+	durable  int64      // how many records are, as the last sync knew
+
+	mu       sync.Mutex // see follow.go
+	known    followed
+	tail     []audit.Item // the records that the journal holds and the database did not when it was last looked at
+	marks    []mark       // the commits of tail
+	folded   mark         // the log as the database was last seen to hold it
+	counted  int64        // of how many records the heads were signed last
+	sessions map[audit.Digest]audit.Session
+
+	once   sync.Once
+	closed error
+
+	breaking sync.Mutex
 	failure  error // set when the disk failed: nothing is written any more
+	broken   chan struct{}
 }
 
 var (
@@ -55,37 +68,15 @@ var (
 	_ audit.Sessions = (*Store)(nil)
 )
 
-// job is one write. The writer sets err, and first for appends, and closes
-// done.
-type job struct {
-	session  string
-	expected uint64
-	entries  []audit.Entry
-	unsynced bool                 // the commit need not be synced for this job
-	run      func(*writing) error // instead of an append
-
-	first int64
-	err   error
-	done  chan struct{}
-}
-
-type stmts struct {
-	begin, commit, head, setHead, leaf, value *sql.Stmt
-}
-
-func (s *stmts) all() []*sql.Stmt {
-	return []*sql.Stmt{s.begin, s.commit, s.head, s.setHead, s.leaf, s.value}
-}
+// foldAt is at what size of the journal it is folded into the database.
+const foldAt = 4 << 20
 
 func openFile(path string, o Options) (_ *Store, err error) {
 	s := &Store{
 		path: path, opt: o,
-		write:   sql.OpenDB(connector(path, o, false)),
-		read:    sql.OpenDB(connector(path, o, true)),
-		jobs:    make(chan *job),
-		closing: make(chan struct{}),
-		ended:   make(chan struct{}),
-		broken:  make(chan struct{}),
+		write:  sql.OpenDB(connector(path, o, false)),
+		read:   sql.OpenDB(connector(path, o, true)),
+		broken: make(chan struct{}),
 	}
 	s.write.SetMaxOpenConns(1)
 	s.read.SetMaxIdleConns(4)
@@ -103,33 +94,26 @@ func openFile(path string, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	for _, p := range []struct {
-		to  **sql.Stmt
+		to **sql.Stmt
+		on interface {
+			PrepareContext(context.Context, string) (*sql.Stmt, error)
+		}
 		sql string
 	}{
-		{&s.stmts.begin, "BEGIN IMMEDIATE"},
-		{&s.stmts.commit, "COMMIT"},
-		{&s.stmts.head, "SELECT " + headColumns[s.version] + " FROM head WHERE id = 1"},
-		{&s.stmts.setHead, "UPDATE head SET size = ?, root = ?, signed = ?, note = ? WHERE id = 1"},
-		{&s.stmts.leaf, "INSERT INTO leaves (idx, session, n, leaf, hashes) VALUES (?, ?, ?, ?, ?)"},
-		{&s.stmts.value, "INSERT INTO vals (idx, name, salt, bytes) VALUES (?, ?, ?, ?)"},
+		{&s.leaf, s.conn, "INSERT INTO leaves (idx, session, n, leaf, hashes) VALUES (?, ?, ?, ?, ?)"},
+		{&s.value, s.conn, "INSERT INTO vals (idx, name, salt, bytes) VALUES (?, ?, ?, ?)"},
+		{&s.secret, s.read, bySecret},
 	} {
-		if *p.to, err = s.conn.PrepareContext(ctx, p.sql); err != nil {
+		if *p.to, err = p.on.PrepareContext(ctx, p.sql); err != nil {
 			return nil, err
 		}
 	}
-	if v, _, err := s.at(ctx, ""); err != nil {
-		return nil, err
-	} else if err := v.newest(ctx); err != nil {
-		v.tx.Rollback()
-		return nil, err
-	} else if err := v.tx.Rollback(); err != nil {
+	if s.journal, err = openJournal(path, false); err != nil {
 		return nil, err
 	}
-	if s.secret, err = s.read.PrepareContext(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE secret = ?"); err != nil {
+	if err := s.takeJournal(ctx); err != nil {
 		return nil, err
 	}
-	s.syncing = true // as the connector opens it
-	go s.loop()
 	if s.unsigned {
 		if err := s.accept(ctx, errUnsigned); err != nil {
 			s.Close()
@@ -139,115 +123,175 @@ func openFile(path string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// release closes all connections. SQLite folds the write-ahead log into the
-// file with the last one, but only if no statement is left open on it.
+// takeJournal folds what another process left in the journal.
+func (s *Store) takeJournal(ctx context.Context) error {
+	if fi, err := s.journal.Stat(); err != nil {
+		return err
+	} else if fi.Size() < int64(headerSize) {
+		if err := s.locked(func() error {
+			if fi, err := s.journal.Stat(); err != nil || fi.Size() >= int64(headerSize) {
+				return err
+			}
+			return errors.Join(s.journal.begin(), s.journal.Sync(), syncDirectory(s.path))
+		}); err != nil {
+			return err
+		}
+	}
+	v, _, err := s.at(ctx, "")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(v.newest(ctx), v.tx.Rollback())
+	if err == nil && len(v.tail) > 0 {
+		err = s.fold(ctx, ending{})
+	}
+	return err
+}
+
+// release closes all files. SQLite folds the write-ahead log into the file with
+// the last connection, but only if no statement is left open on it.
 func (s *Store) release() error {
 	var errs []error
-	if s.secret != nil {
-		errs = append(errs, s.secret.Close())
-	}
-	errs = append(errs, s.read.Close())
-	for _, st := range s.stmts.all() {
+	for _, st := range []*sql.Stmt{s.leaf, s.value, s.secret} {
 		if st != nil {
 			errs = append(errs, st.Close())
 		}
 	}
+	errs = append(errs, s.read.Close())
 	if s.conn != nil {
 		errs = append(errs, s.conn.Close())
 	}
 	if s.write != nil {
 		errs = append(errs, s.write.Close())
 	}
+	if s.journal != nil {
+		errs = append(errs, s.journal.Close())
+	}
 	return errors.Join(errs...)
 }
 
-// submit hands a job to the writer and waits for its end. Once the writer has
-// taken it, its end is awaited whatever the context does, so that the caller
-// knows it.
-func (s *Store) submit(ctx context.Context, j *job) error {
+// begin says that something that writes begins; end is to be called when it has
+// ended.
+func (s *Store) begin(ctx context.Context) (end func(), err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	j.done = make(chan struct{})
-	select {
-	case <-s.closing:
-		return audit.ErrClosed
-	default:
+	s.queueing.Lock()
+	defer s.queueing.Unlock()
+	if s.ended {
+		return nil, audit.ErrClosed
 	}
 	if s.write == nil {
-		return errReadOnly
+		return nil, errReadOnly
 	}
-	select {
-	case s.jobs <- j:
-		<-j.done
-		return j.err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.closing:
-		return audit.ErrClosed
-	}
+	s.running.Add(1)
+	return s.running.Done, nil
 }
 
 var errReadOnly = errors.New("sqlite: the log was opened to be read")
 
-// Append implements audit.Store.
-func (s *Store) Append(ctx context.Context, session string, expected uint64, entries []audit.Entry) (int64, error) {
-	return s.append(ctx, &job{session: session, expected: expected, entries: entries})
+// isClosed reports whether Close was called.
+func (s *Store) isClosed() bool {
+	s.queueing.Lock()
+	defer s.queueing.Unlock()
+	return s.ended
 }
 
-// AppendUnsynced implements audit.Store: what it commits is in the write-ahead
-// log, where every process reads it and the next commit that syncs, syncs it.
+// job is one append. Whoever writes it sets err and first, and closes written.
+type job struct {
+	session  string
+	expected uint64
+	entries  []audit.Entry
+	durable  bool
+
+	first   int64
+	err     error
+	written chan struct{}
+}
+
+// Append implements audit.Store.
+func (s *Store) Append(ctx context.Context, session string, expected uint64, entries []audit.Entry) (int64, error) {
+	return s.append(ctx, &job{session: session, expected: expected, entries: entries, durable: true})
+}
+
+// AppendUnsynced implements audit.Store: what it writes is in the journal, where
+// every process reads it and the next sync of it, whoever's, makes it durable.
 func (s *Store) AppendUnsynced(ctx context.Context, session string, expected uint64, entries []audit.Entry) (int64, error) {
-	return s.append(ctx, &job{session: session, expected: expected, entries: entries, unsynced: true})
+	return s.append(ctx, &job{session: session, expected: expected, entries: entries})
 }
 
 func (s *Store) append(ctx context.Context, j *job) (int64, error) {
 	if err := audit.CheckAppend(j.session, j.expected, j.entries); err != nil {
 		return 0, err
 	}
-	if err := s.submit(ctx, j); err != nil {
+	end, err := s.begin(ctx)
+	if err != nil {
 		return 0, err
+	}
+	defer end()
+	j.written = make(chan struct{})
+	s.queueing.Lock()
+	s.queue = append(s.queue, j)
+	lead := !s.leading
+	s.leading = true
+	s.queueing.Unlock()
+	if lead {
+		s.lead(j)
+	}
+	<-j.written
+	if j.err == nil && j.durable {
+		j.err = s.sync(j.first + int64(len(j.entries)))
+	}
+	if j.err != nil {
+		return 0, j.err
 	}
 	return j.first, nil
 }
 
-const maxGroup = 256 // jobs that share one commit
+const maxGroup = 256 // jobs that share one frame
 
-func (s *Store) loop() {
-	defer close(s.ended)
-	group := make([]*job, 0, maxGroup)
+// lead writes the queue, all that gathered in one frame, until own is written;
+// then somebody else goes on.
+func (s *Store) lead(own *job) {
 	for {
-		group = group[:0]
-		select {
-		case j := <-s.jobs:
-			group = append(group, j)
-		case <-s.closing:
-			return
+		s.queueing.Lock()
+		group := s.queue
+		if len(group) > maxGroup {
+			group = slices.Clone(group[:maxGroup])
+			s.queue = s.queue[maxGroup:]
+		} else {
+			s.queue = nil
 		}
-	more:
-		for len(group) < maxGroup {
-			select {
-			case j := <-s.jobs:
-				group = append(group, j)
-			default:
-				break more
-			}
+		s.leading = len(group) > 0
+		s.queueing.Unlock()
+		if len(group) == 0 {
+			return
 		}
 		s.commit(group)
 		for _, j := range group {
-			close(j.done)
+			close(j.written)
+		}
+		if own != nil && slices.Contains(group, own) {
+			s.queueing.Lock()
+			more := len(s.queue) > 0
+			s.leading = more
+			s.queueing.Unlock()
+			if more {
+				go s.lead(nil)
+			}
+			return
 		}
 	}
 }
 
-// commit writes the jobs in one transaction and sets their errors. If the
-// transaction fails, each is tried alone, so that one bad job fails alone.
+// commit writes the jobs in one frame and sets their errors. If that fails, each
+// is tried alone, so that one that does not fit fails alone.
 func (s *Store) commit(group []*job) {
 	err := s.transact(group)
 	if err == nil {
 		return
 	}
-	if len(group) == 1 || s.failure != nil {
+	if len(group) == 1 || s.failed() != nil {
 		for _, j := range group {
 			j.err = err
 		}
@@ -260,95 +304,115 @@ func (s *Store) commit(group []*job) {
 	}
 }
 
-func (s *Store) transact(group []*job) (err error) {
-	if s.failure != nil {
-		return s.failure
-	}
-	ctx := context.Background()
-	sync := false
-	for _, j := range group {
-		j.err, j.first = nil, 0
-		sync = sync || !j.unsynced
-	}
-	if sync {
-		if err := s.compare(ctx); err != nil {
-			return s.failed("compare with what is known elsewhere", err)
-		}
-	}
-	if err := s.setSyncing(ctx, sync); err != nil {
-		return s.failed("set how to sync", err)
-	}
-	if _, err := s.stmts.begin.Exec(); err != nil {
-		return s.failed("begin", err)
-	}
-	w := &writing{s: s, ctx: ctx, sync: sync, heads: map[string]audit.Head{}}
-	defer func() {
-		if err != nil {
-			s.conn.ExecContext(ctx, "ROLLBACK")
-		}
-	}()
-	if err := w.load(); err != nil {
-		return s.failed("read the head", err)
-	}
-	for _, j := range group {
-		if j.run != nil {
-			err = j.run(w)
-		} else {
-			err = w.append(j)
-		}
-		switch {
-		case err == nil:
-		case errors.Is(err, audit.ErrConflict), errors.Is(err, audit.ErrNotFound), errors.Is(err, audit.ErrExists):
-			j.err, err = err, nil // known before anything was written
-		default:
-			return s.failed("write", err)
-		}
-	}
-	if err := w.finish(); err != nil {
-		return s.failed("write the head", err)
-	}
-	if _, err := s.stmts.commit.Exec(); err != nil {
-		return s.failed("commit", err)
-	}
-	w.publish()
-	if w.dirty { // then head changed, so there was a page to write and to sync
-		if s.behind = !sync; sync {
-			s.tell(w.note)
-		}
-	}
-	if w.erased {
-		// A busy reader keeps the old pages until the next truncation; that
-		// is no failure of what was committed.
-		s.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
-	}
-	return nil
-}
-
-// setSyncing says whether the next commit is synced. SQLite takes the answer
-// only between transactions. A commit that syncs (FULL) syncs the whole
-// write-ahead log, so it makes durable every commit before it that did not
-// (NORMAL), whichever process made it; moving pages from that log into the
-// file syncs either way.
-func (s *Store) setSyncing(ctx context.Context, sync bool) error {
-	if sync == s.syncing || s.opt.noSync {
-		return nil
-	}
-	level := "NORMAL"
-	if sync {
-		level = "FULL"
-	}
-	if _, err := s.conn.ExecContext(ctx, "PRAGMA synchronous = "+level); err != nil {
+// locked runs f while nobody else writes to the journal.
+func (s *Store) locked(f func() error) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := s.failed(); err != nil {
 		return err
 	}
-	s.syncing = sync
+	if err := s.journal.lock(s.opt.BusyTimeout); err != nil {
+		return s.fails("lock the journal", err, false)
+	}
+	defer s.journal.unlock()
+	return f()
+}
+
+// transact writes one frame of those jobs that stand where they expect.
+func (s *Store) transact(group []*job) error {
+	return s.locked(func() error {
+		ctx := context.Background()
+		if slices.ContainsFunc(group, func(j *job) bool { return j.durable }) {
+			if err := s.compare(ctx); err != nil {
+				return s.fails("compare with what is known elsewhere", err, false)
+			}
+		}
+		s.mu.Lock()
+		err := s.catchUp(ctx, true)
+		at, tree, heads := s.journal.position, s.known.tree, map[string]audit.Head{}
+		for _, j := range group {
+			heads[j.session] = s.known.heads[j.session]
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return s.fails("read the journal", err, false)
+		}
+		f := frame{mark: mark{size: tree.Size()}}
+		for _, j := range group {
+			j.first, j.err = f.size, nil
+			head := heads[j.session]
+			if head.N != j.expected {
+				j.err = audit.ErrConflict
+				continue
+			}
+			for i := range j.entries {
+				e := &j.entries[i]
+				f.items = append(f.items, audit.Item{Index: f.size, Session: j.session, N: e.N(), Leaf: e.Leaf(), Hashes: tree.Append(e.Leaf()), Values: e.Values()})
+				f.size++
+			}
+			heads[j.session] = audit.Head{Session: j.session, N: head.N + uint64(len(j.entries)), Index: f.size - 1}
+		}
+		if len(f.items) == 0 {
+			return nil
+		}
+		f.root = tree.Root()
+		if s.opt.Signer != nil {
+			if f.note, err = audit.SignCheckpoint(f.size, f.root, s.opt.Signer); err != nil {
+				return err
+			}
+		}
+		b, behind, err := at.frameOf(&f)
+		if err != nil {
+			return err
+		}
+		if hard, err := s.journal.put(b, at.end); err != nil {
+			return s.fails("write to the journal", err, hard)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.known.tree.Size() < f.size { // else a reader found it already
+			s.journal.position = behind
+			s.known.tree, s.known.root = tree, f.root
+			maps.Copy(s.known.heads, heads)
+			s.tail, s.marks = append(s.tail, f.items...), append(s.marks, f.mark)
+		}
+		if behind.end > s.opt.foldAt {
+			s.foldSoon()
+		}
+		return nil
+	})
+}
+
+// sync returns when so many records of the log are durable.
+func (s *Store) sync(size int64) error {
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	if s.durable >= size {
+		return nil
+	}
+	if err := s.failed(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	now, note := s.known.tree.Size(), s.folded.note
+	if n := len(s.marks); n > 0 {
+		note = s.marks[n-1].note
+	}
+	s.mu.Unlock()
+	if !s.opt.noSync {
+		if err := s.journal.Sync(); err != nil {
+			return s.fails("sync the journal", err, true)
+		}
+	}
+	s.durable = now
+	s.tell(note)
 	return nil
 }
 
-// failed names what failed. After an I/O error the store writes no more: what
-// a disk that could not sync holds is known only after it is opened again.
-func (s *Store) failed(what string, err error) error {
+// fails names what failed. After an I/O error the store writes no more: what a
+// disk that could not sync holds is known only after it is opened again.
+func (s *Store) fails(what string, err error, hard bool) error {
 	var se *sqlite.Error
-	hard := false
 	if errors.As(err, &se) {
 		switch se.Code() & 0xff {
 		case lib.SQLITE_IOERR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
@@ -362,45 +426,40 @@ func (s *Store) failed(what string, err error) error {
 	return err
 }
 
-// fail ends all writing, for the first reason given. It is the writer's.
+// fail ends all writing, for the first reason given.
 func (s *Store) fail(err error) {
+	s.breaking.Lock()
+	defer s.breaking.Unlock()
 	if s.failure == nil {
 		s.failure = err
 		close(s.broken)
 	}
 }
 
-// Broken is closed when the disk failed: nothing is written any more, and what
-// the file holds is known only after it is opened anew, by another process.
-func (s *Store) Broken() <-chan struct{} { return s.broken }
-
-// Checkpoint implements audit.Store.
-func (s *Store) Checkpoint(ctx context.Context) ([]byte, error) {
-	var msg []byte
-	err := s.submit(ctx, &job{run: func(w *writing) (err error) {
-		msg, err = w.checkpoint()
-		return err
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return msg, nil
+// failed is why nothing is written any more, or nil.
+func (s *Store) failed() error {
+	s.breaking.Lock()
+	defer s.breaking.Unlock()
+	return s.failure
 }
+
+// Broken is closed when the disk failed: nothing is written any more, and what
+// the files hold is known only after they are opened anew, by another process.
+func (s *Store) Broken() <-chan struct{} { return s.broken }
 
 // Close implements audit.Store.
 func (s *Store) Close() error {
 	s.once.Do(func() {
-		close(s.closing)
-		<-s.ended
+		s.queueing.Lock()
+		s.ended = true
+		s.queueing.Unlock()
+		s.running.Wait()
 		var err error
-		if s.failure == nil && (s.behind || s.appended && s.opt.Signer != nil) {
-			err = s.transact([]*job{{run: func(w *writing) error {
-				w.count = s.opt.Signer != nil
-				return w.touch()
-			}}})
+		if s.write != nil && s.failed() == nil {
+			err = s.fold(context.Background(), ending{count: true})
 		}
 		s.place.close()
-		if s.failure != nil {
+		if s.failed() != nil {
 			// Closing the last connection would write on in the file. The end
 			// of the process releases the rest.
 			s.closed = s.read.Close()

@@ -4,6 +4,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,7 +21,7 @@ import (
 var syncPhases = []struct {
 	name string
 	do   func(*Store) error
-	some bool // whether the write-ahead log must be synced in it, else it must not
+	some bool // whether the journal or the database must be synced in it, else it must not
 }{
 	{"opening", func(s *Store) error { return appendOne(s.Append, "s_s", 0) }, true},
 	{"unsynced appends", func(s *Store) error {
@@ -35,13 +36,10 @@ var syncPhases = []struct {
 	{"one more synced append", func(s *Store) error { return appendOne(s.Append, "s_s", 2) }, true},
 	{"an unsynced append again", func(s *Store) error { return appendOne(s.AppendUnsynced, "s_u", 20) }, false},
 	{"a group of both", func(s *Store) error {
-		a := &job{session: "s_u", expected: 21, entries: storetest.Entries(panicking{}, "s_u", 22, 1), unsynced: true}
-		b := &job{session: "s_s", expected: 3, entries: storetest.Entries(panicking{}, "s_s", 4, 1)}
-		group(s, a, b)
-		if a.err != nil {
-			return a.err
-		}
-		return b.err
+		a := &job{session: "s_u", expected: 21, entries: storetest.Entries(panicking{}, "s_u", 22, 1)}
+		b := &job{session: "s_s", expected: 3, entries: storetest.Entries(panicking{}, "s_s", 4, 1), durable: true}
+		s.commit([]*job{a, b})
+		return errors.Join(a.err, b.err, s.sync(b.first+1))
 	}, true},
 	{"an unsynced append once more", func(s *Store) error { return appendOne(s.AppendUnsynced, "s_u", 22) }, false},
 	{"a synced append that conflicts", func(s *Store) error {
@@ -83,8 +81,8 @@ func syncsMain(s *Store) error {
 }
 
 // TestSyncs watches the system calls: Append, and nothing else, waits for the
-// disk, and what it waits for is the write-ahead log, in which the records of
-// earlier unsynced appends stand.
+// disk, and what it waits for is the journal, in which the records of earlier
+// unsynced appends stand.
 func TestSyncs(t *testing.T) {
 	dir := t.TempDir()
 	os.Chmod(dir, 0o700)
@@ -116,7 +114,7 @@ func TestSyncs(t *testing.T) {
 			fmt.Sscan(rest, &phase)
 			continue
 		}
-		if phase >= 0 && strings.Contains(line, "sync(") && strings.Contains(line, FileName+"-wal>") {
+		if phase >= 0 && strings.Contains(line, "sync(") && (strings.Contains(line, JournalName+">") || strings.Contains(line, FileName+"-wal>")) {
 			counts[phase]++
 		}
 	}
@@ -125,7 +123,7 @@ func TestSyncs(t *testing.T) {
 	}
 	for i, p := range syncPhases {
 		if got := counts[i]; (got > 0) != p.some {
-			t.Errorf("%s: the write-ahead log was synced %d times", p.name, got)
+			t.Errorf("%s: synced %d times", p.name, got)
 		}
 	}
 }

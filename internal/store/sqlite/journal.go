@@ -1,0 +1,394 @@
+package sqlite
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+)
+
+// JournalName is the journal's name in the state directory.
+const JournalName = "audit.journal"
+
+// # Journal
+//
+// Every append goes to the journal first, one frame for each commit; what it
+// holds is folded into the database later, and then the journal begins anew.
+// Numbers are big-endian.
+//
+//	header:  "WRITjnl1" · generation (8) · checksum of both (4) · register (8)
+//	frame:   "WRIT" (4) · length of the payload (4) · checksum before (4) · checksum (4) · payload
+//	payload: index of the first record · how many · the records · root (32) · head
+//	record:  leaf · how many values · for each: name · salt (16) · bytes
+//
+// Counts and lengths in a payload are uvarints, and what has a length stands
+// behind it. The head is the signed checkpoint of the log as the frame leaves it,
+// empty without a signer. A checksum is CRC-32C over the generation, the frame's
+// header up to it, and the payload. The generation is drawn anew with each
+// beginning, so a frame of an earlier one is none. The register is drawn anew
+// whenever a session was added, closed or touched.
+//
+// Only who holds the lock on the file writes. A frame is whole, or the last: one
+// that is cut off is of a process that was killed while it wrote, or of a power
+// cut, nobody was told of it, and the next writer cuts it off. Where a whole
+// frame stands behind one that is not, the file was damaged, and nothing is cut.
+const (
+	journalMagic  = "WRITjnl1"
+	frameMagic    = "WRIT"
+	frameHeader   = 16
+	registerPlace = len(journalMagic) + 12
+	headerSize    = registerPlace + 8
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// medium is what a journal is kept on: a file.
+type medium interface {
+	io.ReaderAt
+	io.WriterAt
+	Stat() (fs.FileInfo, error)
+	Truncate(size int64) error
+	Sync() error
+	Close() error
+}
+
+// journal is an open journal, and how far it was read.
+type journal struct {
+	medium
+	file *os.File
+
+	position
+	register [8]byte
+}
+
+// position is how far a journal was read.
+type position struct {
+	generation [8]byte
+	end        int64  // of the last frame
+	sum        uint32 // its checksum
+}
+
+// frame is one commit.
+type frame struct {
+	items []audit.Item // with their hashes, once it was followed
+	mark
+}
+
+// mark is the log as a frame leaves it.
+type mark struct {
+	size int64
+	root audit.Hash
+	note []byte
+}
+
+// openJournal opens the journal beside a database; readOnly, one that is not
+// there is nil.
+func openJournal(database string, readOnly bool) (*journal, error) {
+	path := filepath.Join(filepath.Dir(database), JournalName)
+	flags := os.O_RDWR | os.O_CREATE
+	if readOnly {
+		flags = os.O_RDONLY
+	}
+	f, err := os.OpenFile(path, flags, 0o600)
+	if readOnly && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, openError(path, Unwritable, bare(err))
+	}
+	return &journal{medium: f, file: f}, nil
+}
+
+// lock waits until no other process writes.
+func (j *journal) lock(patience time.Duration) error {
+	until := time.Now().Add(patience)
+	for wait := 20 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
+		ok, err := tryLock(j.file)
+		if ok || err != nil {
+			return err
+		}
+		if time.Now().After(until) {
+			return &OpenError{Path: j.file.Name(), Reason: Locked, Hint: hints[Locked]}
+		}
+		time.Sleep(wait)
+	}
+}
+
+func (j *journal) unlock() { unlockFile(j.file) }
+
+// begin makes the journal empty: what it holds is in the database. Whoever calls
+// it holds the lock.
+func (j *journal) begin() error {
+	fi, err := j.Stat()
+	if err != nil {
+		return err
+	}
+	var g [8]byte
+	rand.Read(g[:])
+	head := append([]byte(journalMagic), g[:]...)
+	head = binary.BigEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
+	if fresh := fi.Size() < int64(headerSize); fresh {
+		head = append(head, j.register[:]...)
+	}
+	if _, err := j.WriteAt(head, 0); err != nil {
+		return err
+	}
+	if err := j.Truncate(int64(headerSize)); err != nil {
+		return err
+	}
+	j.position = position{generation: g, end: int64(headerSize)}
+	return nil
+}
+
+// changed tells all processes that the register of sessions changed.
+func (j *journal) changed() error {
+	var r [8]byte
+	rand.Read(r[:])
+	_, err := j.WriteAt(r[:], int64(registerPlace))
+	return err
+}
+
+// look reads the header. renewed says that the journal began anew since it was
+// read, and moved that the register of sessions changed.
+func (j *journal) look() (renewed, moved bool, err error) {
+	var h [headerSize]byte
+	n, err := j.ReadAt(h[:], 0)
+	if n < len(h) {
+		if errors.Is(err, io.EOF) {
+			return false, false, nil // it is being made
+		}
+		return false, false, err
+	}
+	const signed = registerPlace - 4
+	if string(h[:len(journalMagic)]) != journalMagic || crc32.Checksum(h[:signed], castagnoli) != binary.BigEndian.Uint32(h[signed:]) {
+		return false, false, errJournal
+	}
+	g, r := [8]byte(h[len(journalMagic):]), [8]byte(h[registerPlace:])
+	if renewed = g != j.generation; renewed {
+		j.position = position{generation: g, end: int64(headerSize)}
+	}
+	moved = r != j.register
+	j.register = r
+	return renewed, moved, nil
+}
+
+// news is what a journal holds that was not read before.
+type news struct {
+	frames  []frame
+	renewed bool // it began anew: what it held before is in the database
+	moved   bool // the register of sessions changed
+}
+
+// catchUp reads what came since it was read. With an error come the frames before
+// what is damaged.
+func (j *journal) catchUp(locked bool) (n news, err error) {
+	for {
+		fi, err := j.Stat() // before the header: who made it anew was done with what was there
+		if err != nil {
+			return n, err
+		}
+		renewed, moved, err := j.look()
+		if err != nil {
+			return n, err
+		}
+		n.moved = n.moved || moved
+		if renewed {
+			n.renewed, n.frames = true, nil
+		} else if fi.Size() == j.end {
+			return n, nil
+		}
+		fs, damage := j.read(locked)
+		n.frames = append(n.frames, fs...)
+		if renewed, moved, err = j.look(); err != nil || !renewed {
+			n.moved = n.moved || moved
+			return n, errors.Join(err, damage)
+		}
+		j.generation = [8]byte{} // the next look finds it renewed
+	}
+}
+
+var errJournal = fmt.Errorf("%w: the journal is damaged", audit.ErrAltered)
+
+// read returns the frames behind those that were read, and goes behind them; with
+// an error, those before what is at fault. Whoever holds the lock cuts off what is no whole frame.
+func (j *journal) read(locked bool) (frames []frame, err error) {
+	fi, err := j.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if fi.Size() <= j.end || j.end == 0 {
+		return nil, nil
+	}
+	b := make([]byte, fi.Size()-j.end)
+	if n, err := j.ReadAt(b, j.end); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	} else {
+		b = b[:n]
+	}
+	for len(b) > 0 {
+		payload, sum, ok := j.frameAt(b, j.sum)
+		if !ok {
+			if j.anyFrame(b) {
+				return frames, errJournal
+			}
+			if locked {
+				err = j.Truncate(j.end)
+			}
+			return frames, err
+		}
+		f, err := readPayload(payload)
+		if err != nil {
+			return frames, err
+		}
+		frames = append(frames, f)
+		j.end, j.sum = j.end+int64(frameHeader+len(payload)), sum
+		b = b[frameHeader+len(payload):]
+	}
+	return frames, nil
+}
+
+// frameAt is the payload of the frame that b begins with.
+func (at *position) frameAt(b []byte, before uint32) (payload []byte, sum uint32, ok bool) {
+	if len(b) < frameHeader || string(b[:4]) != frameMagic {
+		return nil, 0, false
+	}
+	n := binary.BigEndian.Uint32(b[4:])
+	if int64(n) > int64(len(b)-frameHeader) || binary.BigEndian.Uint32(b[8:]) != before {
+		return nil, 0, false
+	}
+	payload = b[frameHeader : frameHeader+int(n)]
+	sum = at.checksum(b[:12], payload)
+	return payload, sum, sum == binary.BigEndian.Uint32(b[12:])
+}
+
+func (at *position) checksum(header, payload []byte) uint32 {
+	sum := crc32.Update(0, castagnoli, at.generation[:])
+	sum = crc32.Update(sum, castagnoli, header)
+	return crc32.Update(sum, castagnoli, payload)
+}
+
+// anyFrame reports whether a whole frame begins anywhere behind the first byte.
+func (at *position) anyFrame(b []byte) bool {
+	for i := 1; i+frameHeader <= len(b); i++ {
+		if b[i] == frameMagic[0] && string(b[i:i+4]) == frameMagic {
+			if _, _, ok := at.frameAt(b[i:], binary.BigEndian.Uint32(b[i+8:])); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func appendBytes(b, x []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(x))), x...)
+}
+
+// frameOf is the frame that is to stand at a position, and the position behind it.
+// The items of f become those of the frame: they share no byte with what they were.
+func (at position) frameOf(f *frame) ([]byte, position, error) {
+	size := frameHeader + 64 + len(f.note)
+	for i := range f.items {
+		size += len(f.items[i].Leaf) + 8
+		for j := range f.items[i].Values {
+			size += len(f.items[i].Values[j].Bytes) + 64
+		}
+	}
+	b := make([]byte, frameHeader, size)
+	b = binary.AppendUvarint(b, uint64(f.items[0].Index))
+	b = binary.AppendUvarint(b, uint64(len(f.items)))
+	for i := range f.items {
+		it := &f.items[i]
+		b = appendBytes(b, it.Leaf)
+		b = binary.AppendUvarint(b, uint64(len(it.Values)))
+		for j := range it.Values {
+			v := &it.Values[j]
+			b = appendBytes(b, []byte(v.Name))
+			b = append(b, v.Salt[:]...)
+			b = appendBytes(b, v.Bytes)
+		}
+	}
+	b = append(b, f.root[:]...)
+	b = appendBytes(b, f.note)
+	if int64(len(b)-frameHeader) > 1<<32-1 {
+		return nil, at, errors.New("sqlite: too much for one append")
+	}
+	copy(b, frameMagic)
+	binary.BigEndian.PutUint32(b[4:], uint32(len(b)-frameHeader))
+	binary.BigEndian.PutUint32(b[8:], at.sum)
+	at.sum = at.checksum(b[:12], b[frameHeader:])
+	binary.BigEndian.PutUint32(b[12:], at.sum)
+	at.end += int64(len(b))
+	own, err := readPayload(b[frameHeader:])
+	for i := range own.items {
+		was := &f.items[i]
+		own.items[i].Session, own.items[i].N, own.items[i].Hashes = was.Session, was.N, was.Hashes
+	}
+	*f = own
+	return b, at, err
+}
+
+// put writes a frame behind what was read. What of it was written before an error
+// is cut off; where that fails too, hard is true.
+func (j *journal) put(b []byte, at int64) (hard bool, err error) {
+	if _, err := j.WriteAt(b, at); err != nil {
+		return j.Truncate(at) != nil, err
+	}
+	return false, nil
+}
+
+// payload reads what writing wrote; after the first fault everything is empty.
+type payload struct {
+	b   []byte
+	bad bool
+}
+
+func (p *payload) number() uint64 {
+	n, used := binary.Uvarint(p.b)
+	if p.bad = p.bad || used <= 0; p.bad {
+		return 0
+	}
+	p.b = p.b[used:]
+	return n
+}
+
+func (p *payload) take(n uint64) []byte {
+	if p.bad = p.bad || n > uint64(len(p.b)); p.bad {
+		return nil
+	}
+	b := p.b[:n:n]
+	p.b = p.b[n:]
+	return b
+}
+
+func (p *payload) bytes() []byte { return p.take(p.number()) }
+
+// readPayload reads the payload of a frame, whose bytes it keeps.
+func readPayload(b []byte) (f frame, err error) {
+	p := &payload{b: b}
+	first := int64(p.number())
+	count := p.number()
+	for i := int64(0); uint64(i) < count && !p.bad; i++ {
+		it := audit.Item{Index: first + i, Leaf: p.bytes()}
+		for n := p.number(); n > 0 && !p.bad; n-- {
+			v := audit.Value{Name: string(p.bytes())}
+			copy(v.Salt[:], p.take(audit.SaltSize))
+			v.Bytes = p.bytes()
+			it.Values = append(it.Values, v)
+		}
+		f.items = append(f.items, it)
+	}
+	copy(f.root[:], p.take(uint64(len(f.root))))
+	f.note = p.bytes()
+	f.size = first + int64(len(f.items))
+	if p.bad || len(p.b) > 0 || first < 0 || f.size <= first || len(f.note) > audit.MaxCheckpoint {
+		return frame{}, errJournal
+	}
+	return f, nil
+}

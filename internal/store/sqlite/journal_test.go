@@ -1,0 +1,336 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/storetest"
+)
+
+// journaled returns the files of a store that was cut off: three records of s_a are
+// in the database, and frames of one record each, so many, in the journal.
+func journaled(t *testing.T, frames int) (files map[string][]byte) {
+	t.Helper()
+	dir := t.TempDir()
+	s := openWith(t, dir, storetest.Every)
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 3)...)
+	if err := s.fold(context.Background(), ending{}); err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint64(frames) {
+		storetest.Append(t, s, "s_a", 3+n, storetest.Entries(t, "s_a", 4+n, 1)...)
+	}
+	files = map[string][]byte{}
+	for _, name := range []string{FileName, FileName + "-wal", JournalName} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = b
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// with lays out those files with another journal.
+func with(t *testing.T, files map[string][]byte, journal []byte) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	os.Chmod(dir, 0o700)
+	for name, b := range files {
+		if name == JournalName {
+			b = journal
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// ends are where the frames of a journal end.
+func ends(t *testing.T, b []byte) (at []int) {
+	t.Helper()
+	for i := headerSize; i < len(b); {
+		i += frameHeader + int(binary.BigEndian.Uint32(b[i+4:]))
+		at = append(at, i)
+	}
+	if at[len(at)-1] != len(b) {
+		t.Fatalf("%d, %d", at, len(b))
+	}
+	return at
+}
+
+// TestTornJournal: a journal that was cut off anywhere, or whose end is zeros or a
+// frame of an earlier time, has the whole frames before, and goes on. Who only reads
+// it finds the same.
+func TestTornJournal(t *testing.T) {
+	files := journaled(t, 4)
+	b := files[JournalName]
+	frames := ends(t, b)
+	whole := func(n int) (records uint64) {
+		records = 3
+		for _, end := range frames {
+			if end <= n {
+				records++
+			}
+		}
+		return records
+	}
+	older := journaled(t, 1)[JournalName][headerSize:]
+	cases := map[int][]byte{}
+	for n := headerSize; n <= len(b); n += size(41, 1) {
+		cases[n] = nil
+	}
+	for _, n := range frames {
+		cases[n], cases[n-5] = older, make([]byte, 5000)
+	}
+	_, vk := storetest.Key()
+	for n, end := range cases {
+		dir := with(t, files, append(bytes.Clone(b[:n]), end...))
+		r, err := OpenReadOnly(dir, Options{Verifier: vk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range []uint64{must(r.Head(context.Background(), "s_a")), uint64(storetest.Verify(t, r).Records)} {
+			if got != whole(n) {
+				t.Errorf("cut at %d: %d records are read, want %d", n, got, whole(n))
+			}
+		}
+		r.Close()
+		s := openWith(t, dir, storetest.Every)
+		if got := must(s.Head(context.Background(), "s_a")); got != whole(n) {
+			t.Errorf("cut at %d: %d records, want %d", n, got, whole(n))
+		}
+		storetest.Append(t, s, "s_a", whole(n), storetest.Entries(t, "s_a", whole(n)+1, 1)...)
+		if rep := storetest.Verify(t, s); uint64(rep.Records) != whole(n)+1 {
+			t.Errorf("cut at %d: %+v", n, rep)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func must(n uint64, err error) uint64 {
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// TestFlippedJournal: a byte of the journal is changed. Where a whole frame stands
+// behind it nothing is cut off: the log is refused, and says why. In the last frame it is
+// taken for one that was not finished.
+func TestFlippedJournal(t *testing.T) {
+	files := journaled(t, 3)
+	b := files[JournalName]
+	frames := ends(t, b)
+	for n := 0; n < len(b); n += size(13, 1) {
+		if n >= registerPlace && n < headerSize {
+			continue // it is drawn, and says nothing
+		}
+		bad := bytes.Clone(b)
+		bad[n] ^= 0x20
+		dir := with(t, files, bad)
+		sk, vk := storetest.Key()
+		s, err := Open(dir, Options{Signer: sk, Verifier: vk})
+		if n < frames[1] {
+			var oe *OpenError
+			if !errors.As(err, &oe) || oe.Reason != Damaged {
+				t.Fatalf("byte %d: opened: %v", n, err)
+			}
+			if now, err := os.ReadFile(filepath.Join(dir, JournalName)); err != nil || !bytes.Equal(now, bad) {
+				t.Errorf("byte %d: the journal was changed: %v", n, err)
+			}
+			r, err := OpenReadOnly(dir, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := storetest.Check(t, r).Problem; p == nil || p.Fault != audit.LogUnreadable {
+				t.Errorf("byte %d: verify finds %v", n, p)
+			}
+			r.Close()
+			continue
+		}
+		if err != nil {
+			t.Fatalf("byte %d: %v", n, err)
+		}
+		if got := must(s.Head(context.Background(), "s_a")); got != 5 {
+			t.Errorf("byte %d: %d records", n, got)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestForgedJournal: who can write to the journal and has not the key appends nothing,
+// and hides nothing but what is newest.
+func TestForgedJournal(t *testing.T) {
+	files := journaled(t, 3)
+	b := files[JournalName]
+	frames := ends(t, b)
+	at := func(n int) position {
+		j := position{generation: [8]byte(b[len(journalMagic):]), end: int64(n)}
+		if n > headerSize {
+			start := headerSize
+			for _, e := range frames {
+				if e == n {
+					j.sum = binary.BigEndian.Uint32(b[start+12:])
+				}
+				start = e
+			}
+		}
+		return j
+	}
+	other, _ := storetest.KeyNamed("writ.test/another")
+	forge := func(where int, id string, n uint64, index int64, tree audit.Tree, signed bool) []byte {
+		e := storetest.Entry(t, id, n)
+		f := &frame{items: []audit.Item{{Index: index, Leaf: e.Leaf(), Values: e.Values()}}}
+		tree.Append(e.Leaf())
+		f.size, f.root = index+1, tree.Root()
+		if signed {
+			f.note, _ = audit.SignCheckpoint(f.size, f.root, other)
+		}
+		out, _, err := at(where).frameOf(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(bytes.Clone(b[:where]), out...)
+	}
+	var tree audit.Tree
+	for n := range uint64(6) {
+		tree.Append(leafOf(t, n+1))
+	}
+	first := bytes.Clone(b[:headerSize])
+	for name, c := range map[string]struct {
+		journal []byte
+		reason  Reason
+	}{
+		"a record more, without a signature": {forge(len(b), "s_a", 7, 6, tree, false), Unsigned},
+		"a record more, by another key":      {forge(len(b), "s_a", 7, 6, tree, true), WrongKey},
+		"a gap":                              {forge(len(b), "s_a", 8, 7, tree, true), RolledBack},
+		"the first frame gone":               {append(first, b[frames[0]:]...), Damaged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sk, vk := storetest.Key()
+			s, err := Open(with(t, files, c.journal), Options{Signer: sk, Verifier: vk})
+			var oe *OpenError
+			if !errors.As(err, &oe) || oe.Reason != c.reason {
+				if err == nil {
+					s.Close()
+				}
+				t.Errorf("opened: %v, want %q", err, c.reason)
+			}
+		})
+	}
+}
+
+func leafOf(t *testing.T, n uint64) []byte {
+	e := storetest.Entry(t, "s_a", n)
+	return e.Leaf()
+}
+
+// TestFoldBeside: one process folds again and again while another appends and a third
+// reads, and none misses a record.
+func TestFoldBeside(t *testing.T) {
+	dir := t.TempDir()
+	ctx := context.Background()
+	one, two := openWith(t, dir, storetest.Every), openWith(t, dir, storetest.Every)
+	defer one.Close()
+	defer two.Close()
+	_, vk := storetest.Key()
+	storetest.Append(t, one, "s_a", 0, storetest.Entries(t, "s_a", 1, 1)...)
+	r, err := OpenReadOnly(dir, Options{Verifier: vk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			default:
+				if err := two.fold(ctx, ending{}); err != nil {
+					ended <- err
+					return
+				}
+			}
+		}
+	}()
+	for n := uint64(1); n < uint64(size(300, 5000)); n++ {
+		do := one.AppendUnsynced
+		if n%5 == 0 {
+			do = one.Append
+		}
+		if _, err := do(ctx, "s_a", n, storetest.Entries(t, "s_a", n+1, 1)); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []*Store{r, two} {
+			if got, err := s.Head(ctx, "s_a"); err != nil || got != n+1 {
+				t.Fatalf("head %d, want %d: %v", got, n+1, err)
+			}
+		}
+		if n%20 == 0 {
+			if got := storetest.Collect(t, r.Read(ctx, "s_a", n)); len(got) != 2 {
+				t.Fatalf("%d records from %d on", len(got), n)
+			}
+			if rep := storetest.Verify(t, r); uint64(rep.Records) != n+1 {
+				t.Fatalf("%d records verified of %d", rep.Records, n+1)
+			}
+		}
+	}
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzJournal: whatever a journal holds, reading it ends without a panic, and what it
+// gives are the frames of the beginning.
+func FuzzJournal(f *testing.F) {
+	at := position{generation: [8]byte{1}, end: int64(headerSize)}
+	var all []byte
+	for n := range uint64(3) {
+		e := storetest.Entry(panicking{}, "s_a", n+1)
+		b, next, err := at.frameOf(&frame{items: []audit.Item{{Index: int64(n), Leaf: e.Leaf(), Values: e.Values()}}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		all, at = append(all, b...), next
+	}
+	f.Add(all)
+	f.Add(all[:len(all)-7])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		at := position{generation: [8]byte{1}}
+		for len(b) > 0 {
+			p, sum, ok := at.frameAt(b, at.sum)
+			if !ok {
+				at.anyFrame(b)
+				return
+			}
+			fr, err := readPayload(p)
+			if err != nil {
+				return
+			}
+			again, _, err := at.frameOf(&fr)
+			if err != nil || len(again) > len(b) {
+				t.Fatalf("%v: %d bytes, %d were read", err, len(again), len(b))
+			}
+			at.sum = sum
+			b = b[frameHeader+len(p):]
+		}
+	})
+}
