@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -24,7 +25,8 @@ const JournalName = "audit.journal"
 // holds is folded into the database later, and then the journal begins anew.
 // Numbers are big-endian.
 //
-//	header:  "WRITjnl1" · generation (8) · checksum of both (4) · register (8)
+//	header:  "WRITjnl1" · register (8) · generation (8) · checksum of magic and
+//	         generation (4) · zeros (4) · synced (8) · checksum of generation and synced (4)
 //	frame:   "WRIT" (4) · length of the payload (4) · checksum before (4) · checksum (4) · payload
 //	payload: index of the first record · how many · the records · root (32) · head
 //	record:  leaf · how many values · for each: name · salt (16) · bytes
@@ -36,16 +38,19 @@ const JournalName = "audit.journal"
 // beginning, so a frame of an earlier one is none. The register is drawn anew
 // whenever a session was added, closed or touched.
 //
-// Only who holds the lock on the file writes. A frame is whole, or the last: one
-// that is cut off is of a process that was killed while it wrote, or of a power
-// cut, nobody was told of it, and the next writer cuts it off. Where a whole
-// frame stands behind one that is not, the file was damaged, and nothing is cut.
+// Only who holds the lock on the file writes frames. Synced is up to where the file is
+// known to be on disk; where its checksum is not right it is known of nothing. What is no
+// whole frame before that was damaged: nothing is cut, and the log refused. Behind
+// it, it is of a process that was killed while it wrote, or of a power cut, nobody waits
+// for it, and the next writer cuts it off.
 const (
 	journalMagic  = "WRITjnl1"
 	frameMagic    = "WRIT"
 	frameHeader   = 16
-	registerPlace = len(journalMagic) + 12
-	headerSize    = registerPlace + 8
+	registerPlace = len(journalMagic)
+	beginning     = registerPlace + 8 // of what is drawn anew with each
+	syncedPlace   = beginning + 16
+	headerSize    = syncedPlace + 12
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -67,6 +72,7 @@ type journal struct {
 
 	position
 	register [8]byte
+	synced   int64
 }
 
 // position is how far a journal was read.
@@ -132,19 +138,43 @@ func (j *journal) begin() error {
 	}
 	var g [8]byte
 	rand.Read(g[:])
-	head := append([]byte(journalMagic), g[:]...)
-	head = binary.BigEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
-	if fresh := fi.Size() < int64(headerSize); fresh {
-		head = append(head, j.register[:]...)
+	at := position{generation: g, end: int64(headerSize)}
+	var head [headerSize]byte
+	copy(head[:], journalMagic)
+	copy(head[beginning:], g[:])
+	binary.BigEndian.PutUint32(head[beginning+8:], at.beginning())
+	copy(head[syncedPlace:], at.upTo(at.end))
+	if fi.Size() < int64(headerSize) {
+		_, err = j.WriteAt(head[:], 0)
+	} else {
+		_, err = j.WriteAt(head[beginning:], int64(beginning)) // another may draw the register now
 	}
-	if _, err := j.WriteAt(head, 0); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := j.Truncate(int64(headerSize)); err != nil {
 		return err
 	}
-	j.position = position{generation: g, end: int64(headerSize)}
+	j.position = at
 	return nil
+}
+
+// beginning is the checksum of a header.
+func (at *position) beginning() uint32 {
+	return crc32.Update(crc32.Checksum([]byte(journalMagic), castagnoli), castagnoli, at.generation[:])
+}
+
+// upTo is what a header says of how much is on disk.
+func (at *position) upTo(end int64) []byte {
+	b := binary.BigEndian.AppendUint64(nil, uint64(end))
+	return binary.BigEndian.AppendUint32(b, crc32.Update(crc32.Checksum(b, castagnoli), castagnoli, at.generation[:]))
+}
+
+// isSynced notes that the journal is on disk up to a position. Where the journal began
+// anew meanwhile it says nothing.
+func (j *journal) isSynced(at position) error {
+	_, err := j.WriteAt(at.upTo(at.end), int64(syncedPlace))
+	return err
 }
 
 // changed tells all processes that the register of sessions changed.
@@ -166,14 +196,18 @@ func (j *journal) look() (renewed, moved bool, err error) {
 		}
 		return false, false, err
 	}
-	const signed = registerPlace - 4
-	if string(h[:len(journalMagic)]) != journalMagic || crc32.Checksum(h[:signed], castagnoli) != binary.BigEndian.Uint32(h[signed:]) {
+	at := position{generation: [8]byte(h[beginning:]), end: int64(headerSize)}
+	if string(h[:len(journalMagic)]) != journalMagic || at.beginning() != binary.BigEndian.Uint32(h[beginning+8:]) {
 		return false, false, errJournal
 	}
-	g, r := [8]byte(h[len(journalMagic):]), [8]byte(h[registerPlace:])
-	if renewed = g != j.generation; renewed {
-		j.position = position{generation: g, end: int64(headerSize)}
+	if renewed = at.generation != j.generation; renewed {
+		j.position = at
 	}
+	j.synced = int64(binary.BigEndian.Uint64(h[syncedPlace:]))
+	if !bytes.Equal(at.upTo(j.synced), h[syncedPlace:]) {
+		j.synced = 0
+	}
+	r := [8]byte(h[registerPlace:])
 	moved = r != j.register
 	j.register = r
 	return renewed, moved, nil
@@ -201,7 +235,7 @@ func (j *journal) catchUp(locked bool) (n news, err error) {
 		n.moved = n.moved || moved
 		if renewed {
 			n.renewed, n.frames = true, nil
-		} else if fi.Size() == j.end {
+		} else if fi.Size() == j.end && j.synced <= j.end {
 			return n, nil
 		}
 		fs, damage := j.read(locked)
@@ -223,8 +257,11 @@ func (j *journal) read(locked bool) (frames []frame, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if fi.Size() <= j.end || j.end == 0 {
+	if j.end == 0 { // it is being made
 		return nil, nil
+	}
+	if fi.Size() < max(j.end, j.synced) {
+		return nil, errJournal
 	}
 	b := make([]byte, fi.Size()-j.end)
 	if n, err := j.ReadAt(b, j.end); err != nil && !errors.Is(err, io.EOF) {
@@ -235,7 +272,7 @@ func (j *journal) read(locked bool) (frames []frame, err error) {
 	for len(b) > 0 {
 		payload, sum, ok := j.frameAt(b, j.sum)
 		if !ok {
-			if j.anyFrame(b) {
+			if j.end < j.synced {
 				return frames, errJournal
 			}
 			if locked {
@@ -272,18 +309,6 @@ func (at *position) checksum(header, payload []byte) uint32 {
 	sum := crc32.Update(0, castagnoli, at.generation[:])
 	sum = crc32.Update(sum, castagnoli, header)
 	return crc32.Update(sum, castagnoli, payload)
-}
-
-// anyFrame reports whether a whole frame begins anywhere behind the first byte.
-func (at *position) anyFrame(b []byte) bool {
-	for i := 1; i+frameHeader <= len(b); i++ {
-		if b[i] == frameMagic[0] && string(b[i:i+4]) == frameMagic {
-			if _, _, ok := at.frameAt(b[i:], binary.BigEndian.Uint32(b[i+8:])); ok {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func appendBytes(b, x []byte) []byte {

@@ -394,7 +394,7 @@ func (s *Store) sync(size int64) error {
 		return err
 	}
 	s.mu.Lock()
-	now, note := s.known.tree.Size(), s.folded.note
+	at, now, note := s.journal.position, s.known.tree.Size(), s.folded.note
 	if n := len(s.marks); n > 0 {
 		note = s.marks[n-1].note
 	}
@@ -402,6 +402,9 @@ func (s *Store) sync(size int64) error {
 	if !s.opt.noSync {
 		if err := s.journal.Sync(); err != nil {
 			return s.fails("sync the journal", err, true)
+		}
+		if err := s.journal.isSynced(at); err != nil {
+			return s.fails("write to the journal", err, true)
 		}
 	}
 	s.durable = now
