@@ -63,7 +63,7 @@ func (s *Store) foldAll(ctx context.Context, e ending) error {
 		if s.journal.end <= int64(headerSize) {
 			return nil
 		}
-		if err := s.journal.begin(); err != nil {
+		if err := s.journal.begin(s.known.tree.Size()); err != nil {
 			return s.fails("begin the journal anew", err, true)
 		}
 		return nil

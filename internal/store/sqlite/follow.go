@@ -35,7 +35,7 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 				s.journal.position = position{} // what was read and is not known is read again
 			}
 		}()
-		n, err = s.journal.catchUp(locked)
+		n, err = s.journal.catchUp()
 	}
 	if n.moved {
 		clear(s.sessions)
@@ -45,6 +45,12 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 	}
 	for i := 0; err == nil && i < len(n.frames); i++ {
 		err = s.take(&n.frames[i], i == len(n.frames)-1, first)
+	}
+	if err == nil && s.known.tree.Size() < n.synced {
+		err = errJournal
+	}
+	if err == nil && n.torn && locked {
+		err = s.journal.Truncate(s.journal.end)
 	}
 	return err
 }

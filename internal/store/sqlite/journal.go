@@ -38,11 +38,12 @@ const JournalName = "audit.journal"
 // beginning, so a frame of an earlier one is none. The register is drawn anew
 // whenever a session was added, closed or touched.
 //
-// Only who holds the lock on the file writes frames. Synced is up to where the file is
-// known to be on disk; where its checksum is not right it is known of nothing. What is no
-// whole frame before that was damaged: nothing is cut, and the log refused. Behind
-// it, it is of a process that was killed while it wrote, or of a power cut, nobody waits
-// for it, and the next writer cuts it off.
+// Only who holds the lock on the file writes frames. Synced is how many records of the
+// log are known to be on disk, in the journal or the database; where its checksum is not
+// right nothing is known. The header stands in one sector, so it is written whole or
+// not. What is no whole frame is of a process that was killed while it wrote, or of a
+// power cut, nobody waits for it, and the next writer cuts it off. But where records that
+// were synced are missing the journal was damaged: nothing is cut, and the log is refused.
 const (
 	journalMagic  = "WRITjnl1"
 	frameMagic    = "WRIT"
@@ -72,7 +73,7 @@ type journal struct {
 
 	position
 	register [8]byte
-	synced   int64
+	synced   int64 // records on disk, as the header said last
 }
 
 // position is how far a journal was read.
@@ -129,9 +130,9 @@ func (j *journal) lock(patience time.Duration) error {
 
 func (j *journal) unlock() { unlockFile(j.file) }
 
-// begin makes the journal empty: what it holds is in the database. Whoever calls
-// it holds the lock.
-func (j *journal) begin() error {
+// begin makes the journal empty: what it holds is in the database, with so many records
+// of the log. Whoever calls it holds the lock.
+func (j *journal) begin(records int64) error {
 	fi, err := j.Stat()
 	if err != nil {
 		return err
@@ -143,7 +144,7 @@ func (j *journal) begin() error {
 	copy(head[:], journalMagic)
 	copy(head[beginning:], g[:])
 	binary.BigEndian.PutUint32(head[beginning+8:], at.beginning())
-	copy(head[syncedPlace:], at.upTo(at.end))
+	copy(head[syncedPlace:], at.upTo(records))
 	if fi.Size() < int64(headerSize) {
 		_, err = j.WriteAt(head[:], 0)
 	} else {
@@ -164,16 +165,16 @@ func (at *position) beginning() uint32 {
 	return crc32.Update(crc32.Checksum([]byte(journalMagic), castagnoli), castagnoli, at.generation[:])
 }
 
-// upTo is what a header says of how much is on disk.
-func (at *position) upTo(end int64) []byte {
-	b := binary.BigEndian.AppendUint64(nil, uint64(end))
+// upTo is what a header says of how many records are on disk.
+func (at *position) upTo(records int64) []byte {
+	b := binary.BigEndian.AppendUint64(nil, uint64(records))
 	return binary.BigEndian.AppendUint32(b, crc32.Update(crc32.Checksum(b, castagnoli), castagnoli, at.generation[:]))
 }
 
-// isSynced notes that the journal is on disk up to a position. Where the journal began
-// anew meanwhile it says nothing.
-func (j *journal) isSynced(at position) error {
-	_, err := j.WriteAt(at.upTo(at.end), int64(syncedPlace))
+// isSynced notes that so many records are on disk. Where the journal began anew
+// meanwhile it says nothing.
+func (j *journal) isSynced(at position, records int64) error {
+	_, err := j.WriteAt(at.upTo(records), int64(syncedPlace))
 	return err
 }
 
@@ -216,13 +217,15 @@ func (j *journal) look() (renewed, moved bool, err error) {
 // news is what a journal holds that was not read before.
 type news struct {
 	frames  []frame
-	renewed bool // it began anew: what it held before is in the database
-	moved   bool // the register of sessions changed
+	renewed bool  // it began anew: what it held before is in the database
+	moved   bool  // the register of sessions changed
+	torn    bool  // behind the frames is what is none
+	synced  int64 // so many records there are, here or in the database
 }
 
 // catchUp reads what came since it was read. With an error come the frames before
 // what is damaged.
-func (j *journal) catchUp(locked bool) (n news, err error) {
+func (j *journal) catchUp() (n news, err error) {
 	for {
 		fi, err := j.Stat() // before the header: who made it anew was done with what was there
 		if err != nil {
@@ -235,11 +238,11 @@ func (j *journal) catchUp(locked bool) (n news, err error) {
 		n.moved = n.moved || moved
 		if renewed {
 			n.renewed, n.frames = true, nil
-		} else if fi.Size() == j.end && j.synced <= j.end {
+		} else if fi.Size() == j.end {
 			return n, nil
 		}
-		fs, damage := j.read(locked)
-		n.frames = append(n.frames, fs...)
+		n.synced = j.synced
+		damage := j.read(&n)
 		if renewed, moved, err = j.look(); err != nil || !renewed {
 			n.moved = n.moved || moved
 			return n, errors.Join(err, damage)
@@ -250,45 +253,34 @@ func (j *journal) catchUp(locked bool) (n news, err error) {
 
 var errJournal = fmt.Errorf("%w: the journal is damaged", audit.ErrAltered)
 
-// read returns the frames behind those that were read, and goes behind them; with
-// an error, those before what is at fault. Whoever holds the lock cuts off what is no whole frame.
-func (j *journal) read(locked bool) (frames []frame, err error) {
+// read adds the frames behind those that were read, and goes behind them.
+func (j *journal) read(n *news) error {
 	fi, err := j.Stat()
-	if err != nil {
-		return nil, err
+	if err != nil || j.end == 0 { // it is being made
+		return err
 	}
-	if j.end == 0 { // it is being made
-		return nil, nil
-	}
-	if fi.Size() < max(j.end, j.synced) {
-		return nil, errJournal
+	if fi.Size() < j.end {
+		return errJournal
 	}
 	b := make([]byte, fi.Size()-j.end)
-	if n, err := j.ReadAt(b, j.end); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	} else {
-		b = b[:n]
+	got, err := j.ReadAt(b, j.end)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
 	}
-	for len(b) > 0 {
+	for b = b[:got]; len(b) > 0; {
 		payload, sum, ok := j.frameAt(b, j.sum)
-		if !ok {
-			if j.end < j.synced {
-				return frames, errJournal
-			}
-			if locked {
-				err = j.Truncate(j.end)
-			}
-			return frames, err
+		if n.torn = !ok; !ok {
+			return nil
 		}
 		f, err := readPayload(payload)
 		if err != nil {
-			return frames, err
+			return err
 		}
-		frames = append(frames, f)
+		n.frames = append(n.frames, f)
 		j.end, j.sum = j.end+int64(frameHeader+len(payload)), sum
 		b = b[frameHeader+len(payload):]
 	}
-	return frames, nil
+	return nil
 }
 
 // frameAt is the payload of the frame that b begins with.

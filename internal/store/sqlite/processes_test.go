@@ -46,7 +46,7 @@ func childMain(what, dir, session string, count uint64) error {
 		every = 1 << 40
 	}
 	o := Options{Signer: sk, Verifier: vk, CheckpointEvery: every}
-	if strings.Contains(what, "fold") {
+	if strings.Contains(what, "fold") || what == "power" {
 		o.foldAt = 3000
 	}
 	s, err := Open(dir, o)
@@ -62,6 +62,9 @@ func childMain(what, dir, session string, count uint64) error {
 	}
 	if what == "syncs" {
 		return syncsMain(s)
+	}
+	if what == "power" {
+		return powerMain(s, session, count)
 	}
 	ctx := context.Background()
 	tb := panicking{}
@@ -101,6 +104,24 @@ func childMain(what, dir, session string, count uint64) error {
 		}
 	}
 	return s.Close()
+}
+
+// powerMain appends records, every third synced, tells of those that are durable, and
+// ends without closing.
+func powerMain(s *Store, session string, count uint64) error {
+	for n := uint64(1); n <= count; n++ {
+		do := s.AppendUnsynced
+		if n%3 == 0 {
+			do = s.Append
+		}
+		if _, err := do(context.Background(), session, n, storetest.Entries(panicking{}, session, n+1, 1)); err != nil {
+			return err
+		}
+		if n%3 == 0 {
+			fmt.Println(n + 1)
+		}
+	}
+	return nil
 }
 
 type child struct {

@@ -309,11 +309,9 @@ type snapshot struct {
 
 func (s *Store) snapshot(ctx context.Context) (_ *snapshot, err error) {
 	v := &snapshot{s: s}
-	var frames []frame
+	var n news
 	if s.journal != nil { // before the database: what is gone from it by then is there
-		var n news
-		n, v.torn = (&journal{medium: s.journal.medium}).catchUp(false)
-		frames = n.frames
+		n, v.torn = (&journal{medium: s.journal.medium}).catchUp()
 	}
 	if v.tx, err = s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}); err != nil {
 		return nil, err
@@ -327,7 +325,7 @@ func (s *Store) snapshot(ctx context.Context) (_ *snapshot, err error) {
 		return nil, err
 	}
 	tree := audit.Tree{}
-	for _, f := range frames {
+	for _, f := range n.frames {
 		if f.size <= v.last.size {
 			continue
 		}
@@ -344,6 +342,9 @@ func (s *Store) snapshot(ctx context.Context) (_ *snapshot, err error) {
 			v.tail = append(v.tail, it)
 		}
 		v.last = f.mark
+	}
+	if v.torn == nil && v.last.size < n.synced {
+		v.torn = errJournal
 	}
 	return v, nil
 }

@@ -132,7 +132,7 @@ func (s *Store) takeJournal(ctx context.Context) error {
 			if fi, err := s.journal.Stat(); err != nil || fi.Size() >= int64(headerSize) {
 				return err
 			}
-			return errors.Join(s.journal.begin(), s.journal.Sync(), syncDirectory(s.path))
+			return errors.Join(s.journal.begin(0), s.journal.Sync(), syncDirectory(s.path))
 		}); err != nil {
 			return err
 		}
@@ -403,7 +403,7 @@ func (s *Store) sync(size int64) error {
 		if err := s.journal.Sync(); err != nil {
 			return s.fails("sync the journal", err, true)
 		}
-		if err := s.journal.isSynced(at); err != nil {
+		if err := s.journal.isSynced(at, now); err != nil {
 			return s.fails("write to the journal", err, true)
 		}
 	}
