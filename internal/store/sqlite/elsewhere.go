@@ -271,6 +271,9 @@ func (s *Store) accept(ctx context.Context, why error) error {
 	if err == nil {
 		_, err = s.Append(ctx, ownLog, n, []audit.Entry{e})
 	}
+	if err == nil {
+		s.accepted = nil
+	}
 	return err
 }
 

@@ -47,7 +47,7 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 		err = s.take(&n.frames[i], i == len(n.frames)-1, first)
 	}
 	if err == nil && s.known.tree.Size() < n.synced {
-		err = errJournal
+		err = n.missing()
 	}
 	if err == nil && n.torn && locked {
 		err = s.journal.Truncate(s.journal.end)
@@ -110,7 +110,7 @@ func (s *Store) signed(m *mark, first bool) error {
 	}
 	if len(m.note) == 0 {
 		if first && s.opt.Accept {
-			s.unsigned = true
+			s.accepted = errUnsigned
 			return nil
 		}
 		return errUnsigned

@@ -43,7 +43,8 @@ const JournalName = "audit.journal"
 // right nothing is known. The header stands in one sector, so it is written whole or
 // not. What is no whole frame is of a process that was killed while it wrote, or of a
 // power cut, nobody waits for it, and the next writer cuts it off. But where records that
-// were synced are missing the journal was damaged: nothing is cut, and the log is refused.
+// were synced are missing, nothing is cut, and the log is refused: the journal was damaged,
+// or an older database put beside it.
 const (
 	journalMagic  = "WRITjnl1"
 	frameMagic    = "WRIT"
@@ -221,6 +222,14 @@ type news struct {
 	moved   bool  // the register of sessions changed
 	torn    bool  // behind the frames is what is none
 	synced  int64 // so many records there are, here or in the database
+}
+
+// missing is what it means that records are not there which were synced.
+func (n *news) missing() error {
+	if n.torn {
+		return errJournal
+	}
+	return errRolledBack
 }
 
 // catchUp reads what came since it was read. With an error come the frames before

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/writ-project/writ/audit"
@@ -156,7 +157,11 @@ func TestDamagedJournal(t *testing.T) {
 		dir := with(t, files, bad)
 		sk, vk := storetest.Key()
 		var oe *OpenError
-		if s, err := Open(dir, Options{Signer: sk, Verifier: vk}); !errors.As(err, &oe) || oe.Reason != Damaged {
+		want := Damaged
+		if at := append(ends(t, b), headerSize); slices.Contains(at, len(bad)) && len(bad) < len(b) {
+			want = RolledBack // it ends with a frame
+		}
+		if s, err := Open(dir, Options{Signer: sk, Verifier: vk}); !errors.As(err, &oe) || oe.Reason != want {
 			if err == nil {
 				s.Close()
 			}
@@ -355,4 +360,42 @@ func FuzzJournal(f *testing.F) {
 			b = b[frameHeader+len(p):]
 		}
 	})
+}
+
+// TestOlderDatabase: an older copy of the database beside the journal is noticed without
+// a second place, and goes on once an operator accepted it, which is recorded.
+func TestOlderDatabase(t *testing.T) {
+	dir := t.TempDir()
+	s := openWith(t, dir, storetest.Every)
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 3)...)
+	s.Close()
+	older, err := os.ReadFile(filepath.Join(dir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = openWith(t, dir, storetest.Every)
+	storetest.Append(t, s, "s_a", 3, storetest.Entries(t, "s_a", 4, 3)...)
+	s.Close()
+	if err := os.WriteFile(filepath.Join(dir, FileName), older, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sk, vk := storetest.Key()
+	o := Options{Signer: sk, Verifier: vk}
+	var oe *OpenError
+	if _, err := Open(dir, o); !errors.As(err, &oe) || oe.Reason != RolledBack {
+		t.Fatalf("opened: %v", err)
+	}
+	for _, o.Accept = range []bool{true, true, false} { // once is enough
+		s, err := Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, l := must(s.Head(context.Background(), "s_a")), must(s.Head(context.Background(), ownLog)); a != 3 || l != 1 {
+			t.Errorf("%d records, %d of what was accepted", a, l)
+		}
+		storetest.Verify(t, s)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

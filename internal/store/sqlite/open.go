@@ -130,6 +130,9 @@ func Open(dir string, o Options) (*Store, error) {
 		o.BusyTimeout = 10 * time.Second
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := forget(path, o.BusyTimeout); err != nil {
+			return nil, classify(path, err)
+		}
 		if err := create(dir, path, o, migrate); err != nil {
 			return nil, classify(path, err)
 		}
@@ -148,7 +151,11 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, classify(path, err)
 	}
-	if err := s.openPlace(context.Background()); err != nil {
+	ctx := context.Background()
+	if err = s.openPlace(ctx); err == nil && s.accepted != nil {
+		err = s.accept(ctx, s.accepted)
+	}
+	if err != nil {
 		s.place.close()
 		s.place = nil
 		s.Close()

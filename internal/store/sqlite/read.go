@@ -344,7 +344,7 @@ func (s *Store) snapshot(ctx context.Context) (_ *snapshot, err error) {
 		v.last = f.mark
 	}
 	if v.torn == nil && v.last.size < n.synced {
-		v.torn = errJournal
+		v.torn = n.missing()
 	}
 	return v, nil
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/writ-project/writ/audit"
 	"modernc.org/sqlite"
@@ -25,7 +27,7 @@ type Store struct {
 	notice  string
 	place   *second // once the store is open; nil for none
 
-	unsigned bool    // the log was taken as it is, without a signature
+	accepted error   // why the log would have been refused, had the operator not taken it as it is
 	read     *sql.DB // query_only
 	write    *sql.DB // one connection, conn; nil if there is none
 	conn     *sql.Conn
@@ -114,12 +116,6 @@ func openFile(path string, o Options) (_ *Store, err error) {
 	if err := s.takeJournal(ctx); err != nil {
 		return nil, err
 	}
-	if s.unsigned {
-		if err := s.accept(ctx, errUnsigned); err != nil {
-			s.Close()
-			return nil, err
-		}
-	}
 	return s, nil
 }
 
@@ -138,6 +134,13 @@ func (s *Store) takeJournal(ctx context.Context) error {
 		}
 	}
 	v, _, err := s.at(ctx, "")
+	if errors.Is(err, errRolledBack) && s.opt.Accept {
+		s.accepted = err
+		if err := s.locked(func() error { return s.journal.begin(s.known.tree.Size()) }); err != nil {
+			return err
+		}
+		v, _, err = s.at(ctx, "")
+	}
 	if err != nil {
 		return err
 	}
@@ -146,6 +149,30 @@ func (s *Store) takeJournal(ctx context.Context) error {
 		err = s.fold(ctx, ending{})
 	}
 	return err
+}
+
+// forget makes a journal begin anew whose database was removed, unless another process
+// made that meanwhile.
+func forget(path string, patience time.Duration) error {
+	j, err := openJournal(path, true)
+	if j == nil || err != nil {
+		return err
+	}
+	if err := j.Close(); err != nil {
+		return err
+	}
+	if j, err = openJournal(path, false); err != nil {
+		return err
+	}
+	defer j.Close()
+	if err := j.lock(patience); err != nil {
+		return err
+	}
+	defer j.unlock()
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(j.begin(0), j.Sync())
 }
 
 // release closes all files. SQLite folds the write-ahead log into the file with
