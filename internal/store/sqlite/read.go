@@ -343,8 +343,10 @@ func (s *Store) snapshot(ctx context.Context) (_ *snapshot, err error) {
 		}
 		v.last = f.mark
 	}
-	if v.torn == nil && v.last.size < n.synced {
-		v.torn = n.missing()
+	if v.last.size < n.synced {
+		if v.last.size = n.synced; n.torn && v.torn == nil {
+			v.torn = n.missing()
+		}
 	}
 	return v, nil
 }
