@@ -51,6 +51,11 @@ func (s *Store) foldAll(ctx context.Context, e ending) error {
 	return s.locked(func() error {
 		s.mu.Lock()
 		err := s.catchUp(ctx, true)
+		if m, due := s.unsigned(); due && err == nil {
+			if err = s.sign(&m); err == nil {
+				s.marks[len(s.marks)-1] = m
+			}
+		}
 		s.mu.Unlock()
 		if err != nil {
 			return s.fails("read the journal", err, false)
@@ -98,7 +103,12 @@ func (s *Store) move(ctx context.Context, e ending, all bool) error {
 		if now.size <= s.known.tree.Size() { // else another process moved all this, and more
 			err = s.isFolded(now)
 			tail, marks = s.tail, slices.Concat([]mark{now}, s.marks)
-			now = marks[len(marks)-1]
+			for s.opt.Signer != nil && len(marks) > 1 && len(marks[len(marks)-1].note) == 0 {
+				marks = marks[:len(marks)-1] // a head is signed
+			}
+			if now = marks[len(marks)-1]; len(tail) > 0 {
+				tail = tail[:max(now.size-tail[0].Index, 0)]
+			}
 			if tree = s.known.tree; due() {
 				heads = maps.Clone(s.known.heads)
 			}

@@ -43,8 +43,11 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 	if err == nil && (first || n.renewed) {
 		err = s.follow(ctx, s.read)
 	}
+	if err == nil {
+		n.frames, err = s.vouched(&n, first, locked)
+	}
 	for i := 0; err == nil && i < len(n.frames); i++ {
-		err = s.take(&n.frames[i], i == len(n.frames)-1, first)
+		err = s.take(&n.frames[i])
 	}
 	if err == nil && s.known.tree.Size() < n.synced {
 		err = n.missing()
@@ -55,22 +58,56 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 	return err
 }
 
-// take goes on by one frame of the journal. The signature of the last says what
-// all before it are.
-func (s *Store) take(f *frame, last, first bool) error {
-	tree := s.known.tree
-	if f.size <= tree.Size() {
-		return nil // the database has it
-	}
-	if f.items[0].Index > tree.Size() {
-		return errRolledBack
-	} else if f.items[0].Index < tree.Size() {
-		return errDamaged
-	}
-	if last {
-		if err := s.signed(&f.mark, first); err != nil {
-			return err
+// vouched returns the frames that the log's key vouches for: those that the last signed
+// head is behind, and with the signer's key those after it. Who has the public key
+// alone comes back for the rest.
+func (s *Store) vouched(n *news, first, locked bool) ([]frame, error) {
+	signed := lastSigned(n.frames)
+	if signed > 0 {
+		if err := s.signed(&n.frames[signed-1].mark, first); err != nil {
+			return nil, err
 		}
+		n.from = n.frames[signed-1].behind
+	}
+	if s.opt.Verifier == nil {
+		return n.frames, nil
+	}
+	for i := signed; i < len(n.frames); i++ {
+		switch f := &n.frames[i]; {
+		case len(f.code) == 0:
+			if err := s.signed(&f.mark, first); err != nil {
+				return nil, err
+			}
+		case s.coder == nil && locked:
+			return nil, errUnsigned
+		case s.coder == nil:
+			s.journal.position = n.from
+			return n.frames[:signed], nil
+		case !s.coder.vouches(f):
+			return nil, errWrongKey
+		}
+	}
+	return n.frames, nil
+}
+
+// lastSigned is how many frames there are up to the last one with a signed head.
+func lastSigned(frames []frame) int {
+	n := len(frames)
+	for n > 0 && len(frames[n-1].note) == 0 {
+		n--
+	}
+	return n
+}
+
+// take goes on by one frame of the journal.
+func (s *Store) take(f *frame) error {
+	tree := s.known.tree
+	if first := f.size - int64(len(f.items)); f.size < tree.Size() || f.size == tree.Size() && len(f.items) > 0 {
+		return nil // the database has it
+	} else if first > tree.Size() {
+		return errRolledBack
+	} else if first < tree.Size() {
+		return errDamaged
 	}
 	heads := map[string]audit.Head{}
 	for i := range f.items {
@@ -86,8 +123,17 @@ func (s *Store) take(f *frame, last, first bool) error {
 	}
 	s.known.tree, s.known.root = tree, f.root
 	maps.Copy(s.known.heads, heads)
-	s.tail, s.marks = append(s.tail, f.items...), append(s.marks, f.mark)
+	s.extend(f)
 	return nil
+}
+
+// extend goes behind a frame.
+func (s *Store) extend(f *frame) {
+	if n := len(s.marks); len(f.items) > 0 {
+		s.tail, s.marks = append(s.tail, f.items...), append(s.marks, f.mark)
+	} else if n > 0 {
+		s.marks[n-1] = f.mark
+	}
 }
 
 // count counts a record that comes next in the log.

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/audit"
+	"golang.org/x/mod/sumdb/note"
 )
 
 // JournalName is the journal's name in the state directory.
@@ -28,12 +31,16 @@ const JournalName = "audit.journal"
 //	header:  "WRITjnl1" · register (8) · generation (8) · checksum of magic and
 //	         generation (4) · zeros (4) · synced (8) · checksum of generation and synced (4)
 //	frame:   "WRIT" (4) · length of the payload (4) · checksum before (4) · checksum (4) · payload
-//	payload: index of the first record · how many · the records · root (32) · head
+//	payload: index of the first record · how many · the records · root (32) · code · head
 //	record:  leaf · how many values · for each: name · salt (16) · bytes
 //
 // Counts and lengths in a payload are uvarints, and what has a length stands
-// behind it. The head is the signed checkpoint of the log as the frame leaves it,
-// empty without a signer. A checksum is CRC-32C over the generation, the frame's
+// behind it. The head is the signed checkpoint of the log as the frame leaves it. A
+// signature takes ten times as long as all else, so what nobody syncs is written with
+// none, and a frame of no records that has one follows within signWithin. Until
+// then the code vouches for it: HMAC-SHA-256 over the generation, the checksum before
+// and the payload up to the code, by a key that only the log's signer can make. Without a
+// signer both are empty. A checksum is CRC-32C over the generation, the frame's
 // header up to it, and the payload. The generation is drawn anew with each
 // beginning, so a frame of an earlier one is none. The register is drawn anew
 // whenever a session was added, closed or touched.
@@ -84,10 +91,13 @@ type position struct {
 	sum        uint32 // its checksum
 }
 
-// frame is one commit.
+// frame is one commit, or the head of those before.
 type frame struct {
 	items []audit.Item // with their hashes, once it was followed
 	mark
+	coded  []byte // what the code is of
+	code   []byte
+	behind position // where the next one stands
 }
 
 // mark is the log as a frame leaves it.
@@ -218,10 +228,11 @@ func (j *journal) look() (renewed, moved bool, err error) {
 // news is what a journal holds that was not read before.
 type news struct {
 	frames  []frame
-	renewed bool  // it began anew: what it held before is in the database
-	moved   bool  // the register of sessions changed
-	torn    bool  // behind the frames is what is none
-	synced  int64 // so many records there are, here or in the database
+	from    position // of the first of them
+	renewed bool     // it began anew: what it held before is in the database
+	moved   bool     // the register of sessions changed
+	torn    bool     // behind the frames is what is none
+	synced  int64    // so many records there are, here or in the database
 }
 
 // missing is what it means that records are not there which were synced.
@@ -250,7 +261,9 @@ func (j *journal) catchUp() (n news, err error) {
 		} else if fi.Size() == j.end {
 			return n, nil
 		}
-		n.synced = j.synced
+		if n.synced = j.synced; len(n.frames) == 0 {
+			n.from = j.position
+		}
 		damage := j.read(&n)
 		if renewed, moved, err = j.look(); err != nil || !renewed {
 			n.moved = n.moved || moved
@@ -285,8 +298,10 @@ func (j *journal) read(n *news) error {
 		if err != nil {
 			return err
 		}
-		n.frames = append(n.frames, f)
+		f.coded = j.coded(f.coded)
 		j.end, j.sum = j.end+int64(frameHeader+len(payload)), sum
+		f.behind = j.position
+		n.frames = append(n.frames, f)
 		b = b[frameHeader+len(payload):]
 	}
 	return nil
@@ -316,10 +331,43 @@ func appendBytes(b, x []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(x))), x...)
 }
 
-// frameOf is the frame that is to stand at a position, and the position behind it.
-// The items of f become those of the frame: they share no byte with what they were.
-func (at position) frameOf(f *frame) ([]byte, position, error) {
-	size := frameHeader + 64 + len(f.note)
+// coded is what the code of a frame at a position is of.
+func (at *position) coded(payload []byte) []byte {
+	b := append(make([]byte, 0, len(at.generation)+4+len(payload)), at.generation[:]...)
+	return append(binary.BigEndian.AppendUint32(b, at.sum), payload...)
+}
+
+// coder makes the codes of frames.
+type coder []byte
+
+// newCoder makes the key of what a signer signs of a text that is no note.
+func newCoder(s note.Signer) (coder, error) {
+	if s == nil {
+		return nil, nil
+	}
+	sig, err := s.Sign([]byte("writ journal"))
+	key := sha256.Sum256(sig)
+	return key[:], err
+}
+
+func (c coder) code(coded []byte) []byte {
+	if c == nil {
+		return nil
+	}
+	h := hmac.New(sha256.New, c)
+	h.Write(coded)
+	return h.Sum(nil)
+}
+
+// vouches reports whether a frame was written by who has the key.
+func (c coder) vouches(f *frame) bool {
+	return c != nil && hmac.Equal(c.code(f.coded), f.code)
+}
+
+// frameOf is the frame that is to stand at a position. The items of f become those of
+// the frame: they share no byte with what they were.
+func (at position) frameOf(f *frame, c coder) ([]byte, error) {
+	size := frameHeader + 96 + len(f.note)
 	for i := range f.items {
 		size += len(f.items[i].Leaf) + 8
 		for j := range f.items[i].Values {
@@ -327,7 +375,7 @@ func (at position) frameOf(f *frame) ([]byte, position, error) {
 		}
 	}
 	b := make([]byte, frameHeader, size)
-	b = binary.AppendUvarint(b, uint64(f.items[0].Index))
+	b = binary.AppendUvarint(b, uint64(f.size-int64(len(f.items))))
 	b = binary.AppendUvarint(b, uint64(len(f.items)))
 	for i := range f.items {
 		it := &f.items[i]
@@ -341,9 +389,10 @@ func (at position) frameOf(f *frame) ([]byte, position, error) {
 		}
 	}
 	b = append(b, f.root[:]...)
+	b = appendBytes(b, c.code(at.coded(b[frameHeader:])))
 	b = appendBytes(b, f.note)
 	if int64(len(b)-frameHeader) > 1<<32-1 {
-		return nil, at, errors.New("sqlite: too much for one append")
+		return nil, errors.New("sqlite: too much for one append")
 	}
 	copy(b, frameMagic)
 	binary.BigEndian.PutUint32(b[4:], uint32(len(b)-frameHeader))
@@ -356,8 +405,9 @@ func (at position) frameOf(f *frame) ([]byte, position, error) {
 		was := &f.items[i]
 		own.items[i].Session, own.items[i].N, own.items[i].Hashes = was.Session, was.N, was.Hashes
 	}
+	own.behind = at
 	*f = own
-	return b, at, err
+	return b, err
 }
 
 // put writes a frame behind what was read. What of it was written before an error
@@ -411,9 +461,11 @@ func readPayload(b []byte) (f frame, err error) {
 		f.items = append(f.items, it)
 	}
 	copy(f.root[:], p.take(uint64(len(f.root))))
+	f.coded = b[:len(b)-len(p.b)]
+	f.code = p.bytes()
 	f.note = p.bytes()
 	f.size = first + int64(len(f.items))
-	if p.bad || len(p.b) > 0 || first < 0 || f.size <= first || len(f.note) > audit.MaxCheckpoint {
+	if p.bad || len(p.b) > 0 || first < 0 || f.size < first || len(f.items) == 0 && len(f.note) == 0 || len(f.note) > audit.MaxCheckpoint {
 		return frame{}, errJournal
 	}
 	return f, nil

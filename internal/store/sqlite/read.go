@@ -308,10 +308,16 @@ type snapshot struct {
 }
 
 func (s *Store) snapshot(ctx context.Context) (_ *snapshot, err error) {
+	if err := s.signNow(ctx); err != nil {
+		return nil, err
+	}
 	v := &snapshot{s: s}
 	var n news
 	if s.journal != nil { // before the database: what is gone from it by then is there
 		n, v.torn = (&journal{medium: s.journal.medium}).catchUp()
+		if i := lastSigned(n.frames); i < len(n.frames) && len(n.frames[i].code) > 0 {
+			n.frames = n.frames[:i] // what is not signed yet is not there yet
+		}
 	}
 	if v.tx, err = s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}); err != nil {
 		return nil, err
@@ -326,7 +332,7 @@ func (s *Store) snapshot(ctx context.Context) (_ *snapshot, err error) {
 	}
 	tree := audit.Tree{}
 	for _, f := range n.frames {
-		if f.size <= v.last.size {
+		if f.size < v.last.size || f.size == v.last.size && len(f.items) > 0 {
 			continue
 		}
 		if len(v.tail) == 0 {

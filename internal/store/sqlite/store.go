@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/writ-project/writ/audit"
@@ -31,10 +32,12 @@ type Store struct {
 	read     *sql.DB // query_only
 	write    *sql.DB // one connection, conn; nil if there is none
 	conn     *sql.Conn
-	leaf     *sql.Stmt // writes a record; on conn
-	value    *sql.Stmt // writes a value; on conn
-	secret   *sql.Stmt // finds a session; on read
-	journal  *journal  // nil where there is none to read
+	leaf     *sql.Stmt   // writes a record; on conn
+	value    *sql.Stmt   // writes a value; on conn
+	secret   *sql.Stmt   // finds a session; on read
+	journal  *journal    // nil where there is none to read
+	coder    coder       // nil without a signer
+	signing  atomic.Bool // somebody is about to sign
 
 	queueing sync.Mutex
 	queue    []*job
@@ -74,8 +77,12 @@ var (
 const foldAt = 4 << 20
 
 func openFile(path string, o Options) (_ *Store, err error) {
+	coder, err := newCoder(o.Signer)
+	if err != nil {
+		return nil, err
+	}
 	s := &Store{
-		path: path, opt: o,
+		path: path, opt: o, coder: coder,
 		write:  sql.OpenDB(connector(path, o, false)),
 		read:   sql.OpenDB(connector(path, o, true)),
 		broken: make(chan struct{}),
@@ -349,7 +356,8 @@ func (s *Store) locked(f func() error) error {
 func (s *Store) transact(group []*job) error {
 	return s.locked(func() error {
 		ctx := context.Background()
-		if slices.ContainsFunc(group, func(j *job) bool { return j.durable }) {
+		durable := slices.ContainsFunc(group, func(j *job) bool { return j.durable })
+		if durable {
 			if err := s.compare(ctx); err != nil {
 				return s.fails("compare with what is known elsewhere", err, false)
 			}
@@ -383,28 +391,111 @@ func (s *Store) transact(group []*job) error {
 			return nil
 		}
 		f.root = tree.Root()
-		if s.opt.Signer != nil {
-			if f.note, err = audit.SignCheckpoint(f.size, f.root, s.opt.Signer); err != nil {
+		if durable {
+			if err := s.sign(&f.mark); err != nil {
 				return err
 			}
 		}
-		b, behind, err := at.frameOf(&f)
-		if err != nil {
+		if err := s.put(at, &f); err != nil {
 			return err
-		}
-		if hard, err := s.journal.put(b, at.end); err != nil {
-			return s.fails("write to the journal", err, hard)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.known.tree.Size() < f.size { // else a reader found it already
-			s.journal.position = behind
+			s.journal.position = f.behind
 			s.known.tree, s.known.root = tree, f.root
 			maps.Copy(s.known.heads, heads)
-			s.tail, s.marks = append(s.tail, f.items...), append(s.marks, f.mark)
+			s.extend(&f)
 		}
-		if behind.end > s.opt.foldAt {
+		if f.behind.end > s.opt.foldAt {
 			s.foldSoon()
+		} else if s.opt.Signer != nil && !durable && s.signing.CompareAndSwap(false, true) {
+			s.signSoon()
+		}
+		return nil
+	})
+}
+
+// put writes a frame at the end of the journal.
+func (s *Store) put(at position, f *frame) error {
+	b, err := at.frameOf(f, s.coder)
+	if err != nil {
+		return err
+	}
+	if hard, err := s.journal.put(b, at.end); err != nil {
+		return s.fails("write to the journal", err, hard)
+	}
+	return nil
+}
+
+// sign signs a head, where there is a signer.
+func (s *Store) sign(m *mark) (err error) {
+	if s.opt.Signer != nil && m.size > 0 {
+		m.note, err = audit.SignCheckpoint(m.size, m.root, s.opt.Signer)
+	}
+	return err
+}
+
+// signWithin is how long what nobody syncs may stand unsigned.
+const signWithin = 2 * time.Millisecond
+
+// signSoon signs the head of what was written, once for all that comes meanwhile.
+func (s *Store) signSoon() {
+	end, err := s.begin(context.Background())
+	if err != nil {
+		s.signing.Store(false)
+		return // closing signs it
+	}
+	time.AfterFunc(signWithin, func() {
+		defer end()
+		s.signing.Store(false)
+		// Where it cannot be written the code vouches for it, and what follows is signed.
+		s.signNow(context.Background())
+	})
+}
+
+// unsigned returns the head of the log if it is not signed and can be. The caller holds
+// s.mu.
+func (s *Store) unsigned() (m mark, ok bool) {
+	n := len(s.marks)
+	if s.opt.Signer == nil || n == 0 || len(s.marks[n-1].note) > 0 {
+		return m, false
+	}
+	return s.marks[n-1], true
+}
+
+// signNow signs the head of the log, unless it is.
+func (s *Store) signNow(ctx context.Context) error {
+	s.mu.Lock()
+	_, due := s.unsigned()
+	s.mu.Unlock()
+	if !due || s.failed() != nil {
+		return nil
+	}
+	return s.locked(func() error {
+		s.mu.Lock()
+		err := s.catchUp(ctx, true)
+		m, due := s.unsigned()
+		at := s.journal.position
+		s.mu.Unlock()
+		if err != nil {
+			return s.fails("read the journal", err, false)
+		}
+		if !due {
+			return nil
+		}
+		f := frame{mark: m}
+		if err := s.sign(&f.mark); err != nil {
+			return err
+		}
+		if err := s.put(at, &f); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.journal.position == at { // else a reader found it already
+			s.journal.position = f.behind
+			s.extend(&f)
 		}
 		return nil
 	})
@@ -422,8 +513,11 @@ func (s *Store) sync(size int64) error {
 	}
 	s.mu.Lock()
 	at, now, note := s.journal.position, s.known.tree.Size(), s.folded.note
-	if n := len(s.marks); n > 0 {
-		note = s.marks[n-1].note
+	for _, m := range slices.Backward(s.marks) {
+		if len(m.note) > 0 {
+			note = m.note
+			break
+		}
 	}
 	s.mu.Unlock()
 	if !s.opt.noSync {
