@@ -29,7 +29,7 @@ func (s *State) asked(predicate string) (out []asking) {
 func askingOf(name string) (a asking) {
 	all := words.Of(strings.Join(text.NameWords(name), " "))
 	for _, w := range all {
-		if !slices.Contains(small, w) {
+		if !in("small", w) {
 			a.words = append(a.words, w)
 		}
 	}
@@ -37,7 +37,7 @@ func askingOf(name string) (a asking) {
 		a.words = all
 	}
 	for _, w := range a.words {
-		if !slices.Contains(kinds, w) {
+		if !in("kind", w) {
 			a.must = append(a.must, w)
 		}
 	}
@@ -47,18 +47,9 @@ func askingOf(name string) (a asking) {
 	return a
 }
 
-// kinds are words that say of a predicate what kind of value it has.
-var kinds = []string{"number", "id", "name", "value", "code", "address", "date", "time", "details", "info", "text"}
-
-// small are words of a predicate that make it no other.
-var small = []string{"is", "has", "do", "does", "of", "the", "a", "an", "at", "as", "my", "current", "be"}
-
 // sides are words of which one makes another question than the other does: whom a
 // payment is to, and whom it is from.
 var sides = [][]string{{"from", "to", "by", "for"}, {"before", "after", "until", "since"}, {"in", "out"}, {"on", "off"}, {"with", "without"}}
-
-// times are those that tell what was from what is.
-var times = []string{"old", "former", "previous", "prev", "past", "ex", "last", "next", "new", "earlier", "later"}
 
 // answers reports whether a record has a value as the answer to what is asked: in
 // the members that are called as that is; or else in the one that is called so but
@@ -96,13 +87,12 @@ const (
 	fits
 )
 
-// within are words of objects in which a record keeps what is its own; of another
-// one (previous, manager) what stands in it is not, unless that is asked for.
-var within = words.Of("data detail details contact contacts info information field fields attribute attributes property properties record profile address location body payload result value values current main primary general")
-
+// fit is how well a leaf fits what is asked. In an object of a record that keeps
+// what is its own stands what is; in another one (previous, manager) it does not,
+// unless that is asked for.
 func (u *unit) fit(l *leaf, a asking) (best int) {
 	for _, w := range words.Of(strings.Join(text.NameWords(strings.Join(l.names[:len(l.names)-1], " ")), " ")) {
-		if !slices.Contains(within, w) && !slices.Contains(a.words, w) && !matches(a.words, w) {
+		if !in("own", w) && !slices.Contains(a.words, w) && !matches(a.words, w) {
 			return 0
 		}
 	}
@@ -110,9 +100,9 @@ func (u *unit) fit(l *leaf, a asking) (best int) {
 		m := askingOf(strings.Join(names, " ")).words
 		more := slices.DeleteFunc(slices.Clone(m), func(w string) bool { return matches(a.words, w) })
 		less := slices.DeleteFunc(slices.Clone(a.words), func(w string) bool { return matches(m, w) })
-		other := func(w string) bool { return !slices.Contains(kinds, w) }
+		other := func(w string) bool { return !in("kind", w) }
 		apart := func(w string) bool {
-			return slices.Contains(times, w) || slices.ContainsFunc(sides, func(s []string) bool { return slices.Contains(s, w) })
+			return in("then", w) || slices.ContainsFunc(sides, func(s []string) bool { return slices.Contains(s, w) })
 		}
 		switch own := askingOf(l.names[len(l.names)-1]).words; {
 		case len(m) == 0 || len(less) == len(a.words):
@@ -121,7 +111,7 @@ func (u *unit) fit(l *leaf, a asking) (best int) {
 		case !slices.ContainsFunc(more, other) && !slices.ContainsFunc(less, other) && (len(more) == 0 || len(less) == 0):
 			best = max(best, kindFits)
 		case slices.ContainsFunc(more, apart), slices.ContainsFunc(less, apart),
-			slices.ContainsFunc(own, func(w string) bool { return slices.Contains(kinds, w) && slices.Contains(more, w) }):
+			slices.ContainsFunc(own, func(w string) bool { return in("kind", w) && slices.Contains(more, w) }):
 		case slices.ContainsFunc(l.names, func(n string) bool {
 			must := askingOf(n).must
 			return len(must) > 0 && matches(a.must, must[len(must)-1])
@@ -194,11 +184,11 @@ func (u *unit) partOfAnother(w string, a asking) bool {
 				if len(toks[j].words) == 1 && slices.Contains([]string{"is", "are", "was", "were", "s"}, toks[j].words[0]) {
 					break
 				}
-				if toks[j].person != none || len(toks[j].words) != 1 || toks[j].words[0] == "of" || slices.Contains(grammar().stop, toks[j].words[0]) {
+				if toks[j].person != none || len(toks[j].words) != 1 || toks[j].words[0] == "of" || in("stop", toks[j].words[0]) {
 					return false
 				}
 				n := toks[j].words[0]
-				other = other || !matches(a.words, n) && !slices.Contains(kinds, n)
+				other = other || !matches(a.words, n) && !in("kind", n)
 			}
 			if toks[j].ends || j+1 == len(toks) {
 				return false

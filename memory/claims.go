@@ -179,7 +179,7 @@ func predicateKey(predicate string) string {
 	ws := words.Of(strings.Join(text.NameWords(predicate), " "))
 	var out []string
 	for _, w := range ws {
-		if !slices.Contains(small, w) {
+		if !in("small", w) {
 			out = append(out, root(w))
 		}
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -104,7 +105,7 @@ func cropped(before, value, after string, a asking, subject *Entity) bool {
 	}
 	prev, next := nameBefore.FindStringSubmatch(before), nameAfter.FindStringSubmatch(after)
 	mine := func(w string) bool {
-		return title.MatchString(w+".") || matches(words.Of(w), a.words...) || slices.Contains(grammar().self, words.Of(w)[0]) || names(subject.Names[0].Text, w, true)
+		return title.MatchString(w+".") || matches(words.Of(w), a.words...) || in("self", words.Of(w)[0]) || names(subject.Names[0].Text, w, true)
 	}
 	return prev != nil && prev[1] != "" && !mine(prev[2]) || next != nil && !mine(next[1])
 }
@@ -122,7 +123,7 @@ func ranged(before, value, after string) bool {
 		changed.MatchString(before) && into.MatchString(after) {
 		return true
 	}
-	return slices.ContainsFunc(words.Of(before), func(w string) bool { return slices.Contains(grammar().between, w) }) && (rangeFrom.MatchString(before) && rangeAnd.MatchString(after) || rangeTo.MatchString(before))
+	return slices.ContainsFunc(words.Of(before), func(w string) bool { return in("between", w) }) && (rangeFrom.MatchString(before) && rangeAnd.MatchString(after) || rangeTo.MatchString(before))
 }
 
 // ands and ors join two of something, in any of the languages.
@@ -132,7 +133,7 @@ const (
 )
 
 var (
-	betweens  = `(?:` + strings.Join(grammar().between, "|") + `)`
+	betweens  = `(?:` + strings.Join(slices.Sorted(maps.Keys(grammar()["between"])), "|") + `)`
 	rangeFrom = regexp.MustCompile(`(?i)(^|[^\pL])` + betweens + `\s+\S{0,4}$`)
 	rangeAnd  = regexp.MustCompile(`(?i)^\s*\S{0,4}\s+` + ands + `\s`)
 	bound     = regexp.MustCompile(`(?i)(^|[^\pL])(than|under|over|below|above|at least|at most|up to|twice|half|double|maximum|minimum|mehr als|weniger als|unter|mindestens|höchstens|maximal|bis zu|plus de|moins de|au moins|au plus|más de|menos de|al menos|più di|meno di|almeno|mais de|pelo menos|meer dan|minder dan|minstens|hoogstens|mer än|mindre än|minst|högst|mere end|mindre end|mer enn|mindre enn|больше|меньше)\s+\S{0,4}$|[≤≥<>≈≠~]\s*$`)
@@ -238,12 +239,12 @@ func (d *draftEvent) belongs(before string, ob *Observation, subject *Entity, a 
 		case len(owner) != 1:
 		case m[4] < 0: // a word: his, my
 			switch {
-			case slices.Contains(grammar().other, owner[0]):
+			case in("other", owner[0]):
 				return !speaks
-			case slices.Contains(grammar().self, owner[0]) && speaks:
+			case in("self", owner[0]) && speaks:
 				return true
 			}
-		case slices.Contains(isAfter, owner[0]), slices.Contains(a.must, owner[0]):
+		case in("is_after", owner[0]), slices.Contains(a.must, owner[0]):
 		default:
 			return !speaks && slices.ContainsFunc(d.firstNames(subject), func(n string) bool {
 				return text.Stands(before[:m[3]], fold(n), true) && strings.HasSuffix(before[:m[3]], fold(n))
@@ -256,9 +257,6 @@ func (d *draftEvent) belongs(before string, ob *Observation, subject *Entity, a 
 // possessive finds words, and those with 's behind them.
 var possessive = regexp.MustCompile(`([\pL\pM\pN.-]+)('s\b)?`)
 
-// isAfter are words behind which 's is is.
-var isAfter = []string{"it", "that", "this", "what", "there", "here", "who", "where", "how", "he", "she", "name", "let"}
-
 // noteForm is the predicate of a claim whose value is the sentence itself.
 const noteForm = "note"
 
@@ -270,7 +268,7 @@ func (b *bearer) adds(pr *Proposition, value string) bool {
 	}
 	for _, c := range clauseStart.Split(b.text, -1) {
 		if standsIn(c, value, true) && (also.MatchString(c) || slices.ContainsFunc(words.Of(c), func(w string) bool {
-			return slices.Contains(grammar().also, w) && !slices.Contains(asked, w)
+			return in("also", w) && !slices.Contains(asked, w)
 		})) {
 			return true
 		}
@@ -282,5 +280,5 @@ var also = regexp.MustCompile(`(?i)[^\pL](too\s*([.,;:!)]|$)|as well([^\pL]|$))`
 
 // empty reports whether a value says when, or please, and nothing else.
 func empty(value string) bool {
-	return !slices.ContainsFunc(words.Of(value), func(w string) bool { return !slices.Contains(grammar().empty, w) })
+	return !slices.ContainsFunc(words.Of(value), func(w string) bool { return !in("empty", w) })
 }

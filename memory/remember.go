@@ -11,9 +11,6 @@ import (
 	"github.com/writ-project/writ/internal/words"
 )
 
-// speaker are the words by which the session's person is meant.
-var speaker = []string{"me", "i", "self", "myself", "us", "we"}
-
 // thingType is the type of what remember names and nobody gave a type.
 const thingType = "thing"
 
@@ -24,18 +21,15 @@ func About(about string) (subject, predicate string, himself bool) {
 	subject, asked, _ := strings.Cut(about, ":")
 	subject = strings.TrimSpace(subject)
 	ws := words.Of(plain(subject))
-	if len(ws) > 1 && slices.Contains(articles, ws[0]) {
+	if len(ws) > 1 && in("article", ws[0]) {
 		ws = ws[1:]
 	}
 	if len(ws) == 3 && ws[0] == "user" && ws[1] == "s" && ws[2] == "name" { // the user's name
 		ws, asked = ws[:1], cmp.Or(strings.TrimSpace(asked), "name")
 	}
-	himself = slices.Contains(speaker, strings.ToLower(subject)) || len(ws) == 1 && slices.Contains(grammar().user, ws[0])
+	himself = in("speaker", strings.ToLower(subject)) || len(ws) == 1 && in("user", ws[0])
 	return subject, predicateForm(asked), himself
 }
-
-// articles stand before the word for the session's person.
-var articles = words.Of("the der die das dem den l le la el lo il o a de det")
 
 // remember keeps one fact: what was said of it is recorded as evidence, and where
 // it is said what it is about, the claim is filed.
@@ -244,7 +238,7 @@ func shown(s string, limit int) string {
 // Speaks reports whether a word is of who speaks, as a proposal or a sentence
 // names him.
 func Speaks(word string) bool {
-	return slices.Contains(speaker, word) || slices.Contains(grammar().self, word) || slices.Contains(grammar().user, word)
+	return in("speaker", word) || in("self", word) || in("user", word)
 }
 
 // Sought is a fact as it is looked for in what a session saw.

@@ -243,7 +243,7 @@ func (t *said) affirmed(asked []string) bool {
 // end or without.
 func (t *said) inverted() bool {
 	ws := words.Of(plain(t.part.text))
-	return len(ws) > 0 && slices.Contains(grammar().asks, ws[0]) && !request.MatchString(t.part.text) && !slices.ContainsFunc(append(t.named, t.value), func(n string) bool {
+	return len(ws) > 0 && in("asks", ws[0]) && !request.MatchString(t.part.text) && !slices.ContainsFunc(append(t.named, t.value), func(n string) bool {
 		in := words.Of(n)
 		return len(in) > 0 && in[0] == ws[0]
 	})
@@ -291,18 +291,18 @@ var (
 // denies is where in a text the last word stands that denies something, doubts it
 // or tells it of somebody else, -1 for nowhere. Those that are asked for do not.
 func denies(s string, asked []string) int {
-	last, was, g := -1, "", grammar()
-	if !slices.ContainsFunc(words.Of(s), func(w string) bool { return g.doubts[w] }) {
+	last, was := -1, ""
+	if !slices.ContainsFunc(words.Of(s), func(w string) bool { return in("doubts", w) }) {
 		return last
 	}
 	for _, m := range letters.FindAllStringIndex(s, -1) {
 		for _, w := range words.Of(s[m[0]:m[1]]) {
 			switch {
-			case slices.Contains(g.deny, w) && !slices.Contains(asked, w),
+			case in("deny", w) && !slices.Contains(asked, w),
 				was != "" && matches(asked, w) && !matches(asked, was): // my old account, of an account
 				last = m[0]
 			}
-			if was = ""; slices.Contains(g.was, w) {
+			if was = ""; in("was", w) {
 				was = w
 			}
 		}

@@ -1,11 +1,9 @@
 package memory
 
 import (
-	_ "embed"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -50,7 +48,7 @@ func phrase(toks []spoken, all bool) (out []string) {
 		if copula(t) && i > 0 {
 			return out
 		}
-		if t.person != none || len(t.words) == 1 && slices.Contains(grammar().stop, t.words[0]) {
+		if t.person != none || len(t.words) == 1 && in("stop", t.words[0]) {
 			break
 		}
 		if out = append(out, t.words...); t.ends {
@@ -58,17 +56,14 @@ func phrase(toks []spoken, all bool) (out []string) {
 		}
 	}
 	for i, w := range out {
-		if !all && !slices.Contains(qualities, w) {
+		if !all && !in("quality", w) {
 			return out[:i+1]
 		}
 	}
 	return out
 }
 
-func copula(t spoken) bool { return len(t.words) == 1 && slices.Contains(grammar().is, t.words[0]) }
-
-// qualities stand before what is possessed.
-var qualities = words.Of("new current favourite favorite own next neue neuer neues neuen neuem nouveau nouvelle nuevo nueva nuovo nuova novo nova nieuwe ny nya nytt nye новый новая новое")
+func copula(t spoken) bool { return len(t.words) == 1 && in("is", t.words[0]) }
 
 // A spoken word is what stands between white space in a sentence, and whose it is.
 type spoken struct {
@@ -116,12 +111,12 @@ func tokenOf(f string, place int, capitals, number bool) spoken {
 	if len(t.words) != 1 || short || number || w == "i" && place != 0 {
 		return t
 	}
-	switch g := grammar(); {
-	case slices.Contains(g.subject, t.words[0]):
+	switch w := t.words[0]; {
+	case in("subject", w):
 		t.person = first
-	case slices.Contains(g.mine, t.words[0]):
+	case in("mine", w):
 		t.person = owned
-	case slices.Contains(g.self, t.words[0]):
+	case in("self", w):
 		t.person = other
 	}
 	return t
@@ -137,40 +132,7 @@ func Denies(s string) bool {
 	} else if i := strings.LastIndexFunc(s, text.Alphanumeric); questions.MatchString(s[max(0, i):]) {
 		return true
 	}
-	return slices.ContainsFunc(words.Of(plain(s)), func(w string) bool { return slices.Contains(grammar().no, w) })
+	return slices.ContainsFunc(words.Of(plain(s)), func(w string) bool { return in("no", w) })
 }
 
 var request = regexp.MustCompile(`(?i)^\W*(?:(?:hey|hi|hello|please|and|so)\W+)*(?:(?:can|could|would|will) you (?:please )?(?:remember|note|keep in mind|make a note|save|store|write down)(?: that)?|(?:kannst|könntest) du dir (?:bitte )?merken|(?:peux|pourrais)-tu (?:noter|retenir) que|¿?(?:puedes|podrías) (?:recordar|anotar) que)\W`)
-
-// grammar.txt has, of eleven languages, the words of who speaks, as a subject, as
-// an object and as who possesses something; those of what is another's; those that
-// deny, those that leave open whether something is so or tell of before, and those
-// that report what somebody else says; those that say what something is and those
-// that stand behind the name of a thing; those with which
-// a question begins; those of a range, and of what is added;
-// those that are no value by themselves; and those for the session's person.
-//
-//go:embed grammar.txt
-var grammarText string
-
-type grammarWords struct {
-	subject, mine, self, other, no, deny, was, asks, is, stop, between, also, empty, user []string
-	doubts                                                                                map[string]bool // those of deny and was
-}
-
-var grammar = sync.OnceValue(func() (g grammarWords) {
-	kinds := map[string][]*[]string{"subject": {&g.subject, &g.self}, "object": {&g.self}, "mine": {&g.mine, &g.self}, "other": {&g.other},
-		"deny": {&g.no, &g.deny}, "doubt": {&g.deny}, "tell": {&g.deny}, "was": {&g.was}, "asks": {&g.asks}, "is": {&g.is}, "stop": {&g.stop}, "between": {&g.between},
-		"also": {&g.also}, "empty": {&g.empty}, "user": {&g.user}}
-	for line := range strings.Lines(grammarText) {
-		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		for _, to := range kinds[kind] {
-			*to = append(*to, words.Of(rest)...)
-		}
-	}
-	g.doubts = map[string]bool{}
-	for _, w := range slices.Concat(g.deny, g.was) {
-		g.doubts[w] = true
-	}
-	return g
-})
