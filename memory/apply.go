@@ -76,6 +76,15 @@ func madeBy(e *Event, prefix, id string) bool {
 	return ok && p == prefix && n == e.N
 }
 
+// made puts a new row into a draft, and reports whether it is one of this event's.
+func made[T any](t *table[T], e *Event, prefix, id string, row *T) bool {
+	if t.get(id) != nil || !madeBy(e, prefix, id) {
+		return false
+	}
+	t.put(id, row)
+	return true
+}
+
 // do applies one operation to a draft.
 func (s *State) do(e *Event, o *Op, value []byte) error {
 	at := strictjson.At(value, o.At)
@@ -84,11 +93,10 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		return s.doObservation(e, copied(o.Observation), at)
 	case o.Entity != nil:
 		en := copied(o.Entity)
-		if s.entities.get(en.ID) != nil || !madeBy(e, "ent", en.ID) {
+		s.name(&en.Names[0], e, strictjson.Get(at, "name"))
+		if !made(&s.entities, e, "ent", en.ID, en) {
 			return errFit
 		}
-		s.name(&en.Names[0], e, strictjson.Get(at, "name"))
-		s.entities.put(en.ID, en)
 		if en.Principal != "" {
 			s.persons.set(en.Principal, en.ID)
 		}
@@ -108,10 +116,9 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 			en.PossibleSames = append(en.PossibleSames, PossibleSame{p[1], o.Same.Similarity})
 		}
 	case o.Slot != nil:
-		if s.slots.get(o.Slot.ID) != nil || !madeBy(e, "slot", o.Slot.ID) {
+		if !made(&s.slots, e, "slot", o.Slot.ID, copied(o.Slot)) {
 			return errFit
 		}
-		s.slots.put(o.Slot.ID, copied(o.Slot))
 	case o.Proposition != nil:
 		return s.doProposition(e, copied(o.Proposition), at)
 	case o.Edge != nil:
@@ -123,25 +130,18 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		}
 		ed.Resolution, ed.ResolvedBy, ed.ClosedAt = o.Close.Resolution, o.Close.By, e.At
 	case o.Test != nil:
-		if s.tests.get(o.Test.ID) != nil || !madeBy(e, "test", o.Test.ID) {
+		if !made(&s.tests, e, "test", o.Test.ID, copied(o.Test)) || !s.propositions.has(o.Test.Propositions) {
 			return errFit
 		}
-		for _, p := range o.Test.Propositions {
-			if s.propositions.get(p) == nil {
-				return errFit
-			}
-		}
-		s.tests.put(o.Test.ID, copied(o.Test))
 		return change(&s.workspaces, []string{join(o.Test.Session, o.Test.Task)}, func(w *Workspace) { w.OpenTests++ })
 	case o.EndTest != nil:
 		return s.endTest(o.EndTest)
 	case o.Consolidate != nil:
 		return change(&s.workspaces, []string{join(o.Consolidate.Session, o.Consolidate.Task)}, func(w *Workspace) { w.LastConsolidation = e.N })
 	case o.Episode != nil:
-		if s.episodes.get(o.Episode.ID) != nil || !madeBy(e, "epi", o.Episode.ID) {
+		if !made(&s.episodes, e, "epi", o.Episode.ID, copied(o.Episode)) {
 			return errFit
 		}
-		s.episodes.put(o.Episode.ID, copied(o.Episode))
 		return change(&s.workspaces, []string{join(o.Episode.Session, o.Episode.Task)}, func(w *Workspace) { w.Episode = o.Episode.ID })
 	case o.Source != nil:
 		s.sources.put(o.Source.ID, copied(o.Source))
@@ -167,7 +167,7 @@ func (s *State) name(n *Name, e *Event, raw []byte) {
 
 func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 	key := clientKey(o.Principal, o.Session, o.Client)
-	if s.observations.get(o.ID) != nil || !madeBy(e, "obs", o.ID) || s.clients.get(key) != nil {
+	if !made(&s.observations, e, "obs", o.ID, o) || s.clients.get(key) != nil {
 		return errFit
 	}
 	for _, name := range []string{"raw_payload", "summary_text", "text"} {
@@ -181,7 +181,6 @@ func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 		o.Order, o.After = s.seen, e.N
 	}
 	s.seen = max(s.seen, o.Order)
-	s.observations.put(o.ID, o)
 	s.clients.set(key, o.ID)
 	r := s.rates.edit(o.Source)
 	if r == nil {
@@ -204,13 +203,8 @@ func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 func clientKey(principal, session, client string) string { return join(principal, session, client) }
 
 func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
-	if s.propositions.get(p.ID) != nil || !madeBy(e, "prop", p.ID) || len(p.About) == 0 {
+	if !made(&s.propositions, e, "prop", p.ID, p) || len(p.About) == 0 || !s.entities.has(p.About) {
 		return errFit
-	}
-	for _, en := range p.About {
-		if s.entities.get(en) == nil {
-			return errFit
-		}
 	}
 	p.Text = textOf(strictjson.Get(at, "text"))
 	p.Gone = at == nil
@@ -220,7 +214,6 @@ func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
 	if e.Tool == ToolRemember { // the value stands beside the text
 		p.Literal = string(strictjson.Get(at, "value"))
 	}
-	s.propositions.put(p.ID, p)
 	if p.Slot != "" {
 		sl := s.slots.edit(p.Slot)
 		if sl == nil {

@@ -229,7 +229,7 @@ func (j *judge) propose() *refusal {
 			ids = append(ids, strictjson.Quote(o))
 		}
 		j.m = map[string][]byte{"proposition_id": strictjson.Quote(id), "observation_ids": array(ids)}
-		j.t = toolOf(ToolAttachSupport)
+		j.t = &tool{name: ToolAttachSupport}
 		j.e.Tool = ToolAttachSupport
 		return j.attachTo(id, obs)
 	}

@@ -71,20 +71,8 @@ type Event struct {
 // Capture is the evidence a proposal's observation was bound to, or that a
 // refused one was judged on; without an id and a source there was none.
 type Capture struct {
-	Evidence string     `json:"evidence"`
-	Label    writ.Label `json:"label"`
-	Source   string     `json:"source"`
-	Class    TrustClass `json:"class,omitempty"`
-	ByRef    bool       `json:"by_ref,omitempty"` // the proposal named it
-	Verbatim bool       `json:"verbatim"`
-	Whole    bool       `json:"whole,omitempty"`
-	Between  bool       `json:"between,omitempty"`
-	Offset   int        `json:"offset,omitempty"`
-	Seen     uint64     `json:"seen,omitempty"` // where in the log its record stands, from 1
-
-	Type       string `json:"type,omitempty"`
-	Collection string `json:"collection,omitempty"`
-	Leaves     []Leaf `json:"leaves,omitempty"`
+	Captured
+	ByRef bool `json:"by_ref,omitempty"` // the proposal named it
 }
 
 // Screening is what the content screen said of a proposal.

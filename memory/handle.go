@@ -42,50 +42,50 @@ type Context struct {
 // Captured is one piece of evidence that Writ itself saw in this session.
 type Captured struct {
 	// Ref is the evidence id as proposals name it, such as ev12 or s_…/ev12;
-	// both forms match.
-	Ref string
-	// Evidence is its full id.
-	Evidence string
+	// both forms match. Evidence is its full id.
+	Ref      string `json:"-"`
+	Evidence string `json:"evidence"`
 	// Label is the lowest label of the bytes that hold the observation.
-	Label writ.Label
+	Label writ.Label `json:"label"`
 	// Source names where it came from, such as files/read_file.
-	Source string
+	Source string `json:"source"`
 	// Class may narrow the class its label gives: document, web, peer_agent.
-	Class TrustClass
+	Class TrustClass `json:"class,omitempty"`
 	// Verbatim says that the observation's raw payload is a span of the
 	// evidence's exact bytes.
-	Verbatim bool
+	Verbatim bool `json:"verbatim"`
 	// Whole says that this span begins and ends where a leaf, or a token of a
 	// text, does. What the agent cropped vouches for nothing at its ends.
-	Whole bool
+	Whole bool `json:"whole,omitempty"`
 	// Between says that the span stands between words by the rules of a quote
 	// (package claim): neither end cuts a word or a number. It is weaker than
 	// Whole, and enough for a belief to rest on.
-	Between bool
+	Between bool `json:"between,omitempty"`
 	// Offset is where in the evidence the span begins, for remember what is kept in
 	// its place. Seen is where in the log the evidence's record stands, from 1, 0
 	// where that is not known: what was seen first is older.
-	Offset int
-	Seen   uint64
+	Offset int    `json:"offset,omitempty"`
+	Seen   uint64 `json:"seen,omitempty"`
 	// Text is what is kept in place of the span: the whole sentences or the record in
 	// which it stands, "" where the span is whole. For remember, Value is the
 	// sentence or value that is meant, as JSON.
-	Text  string
-	Value []byte
+	Text  string `json:"-"`
+	Value []byte `json:"-"`
 	// Type and Collection are what the gate's policy declared of the leaf, where
 	// the span is one. They are kept for who recalls it, and decide nothing here.
-	Type, Collection string
+	Type       string `json:"type,omitempty"`
+	Collection string `json:"collection,omitempty"`
 	// Leaves are those of the record that is kept which have a type or a collection.
-	Leaves []Leaf
+	Leaves []Leaf `json:"leaves,omitempty"`
 }
 
 // named reports whether a proposal that names this means the evidence.
 func (c *Captured) named(ref string) bool { return ref != "" && (ref == c.Ref || ref == c.Evidence) }
 
-// kept is the evidence as the event of a decision has it.
-func (c *Captured) kept(byRef bool) *Capture {
-	return &Capture{Evidence: c.Evidence, Label: c.Label, Source: c.Source, Class: c.Class, ByRef: byRef, Verbatim: c.Verbatim, Whole: c.Whole,
-		Between: c.Between, Offset: c.Offset, Seen: c.Seen, Type: c.Type, Collection: c.Collection, Leaves: c.Leaves}
+// kept is the evidence as the event of a decision has it, without its texts.
+func (c Captured) kept(byRef bool) *Capture {
+	c.Ref, c.Text, c.Value = "", "", nil
+	return &Capture{c, byRef}
 }
 
 // Leaf is what the gate's policy declared of one leaf of a record.
@@ -328,28 +328,7 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 	if r := j.claimed(); r != nil {
 		return r
 	}
-	switch j.t.name {
-	case ToolRemember:
-		r = j.remember()
-	case ToolRecordObservation:
-		r = j.recordObservation()
-	case ToolEntity:
-		r = j.entity()
-	case ToolPropose:
-		r = j.propose()
-	case ToolAttachSupport:
-		r = j.attach()
-	case ToolAttachContra:
-		r = j.contradict()
-	case ToolProposeTest:
-		r = j.proposeTest()
-	case ToolTestResult:
-		r = j.testResult()
-	case ToolConsolidate:
-		r = j.consolidate()
-	case ToolArchiveEpisode:
-		r = j.archive()
-	}
+	r = j.t.do(j)
 	if r == nil && j.c.Screened == ScreenBlock {
 		// Whatever holds the words: not only an observation's are read again.
 		return refuse("", writ.ObservationScreened, "a content the screen does not block")

@@ -19,49 +19,43 @@ const (
 	CommandCancelTest = "cancel_test"
 )
 
+// commands are published nowhere.
 var commands = []tool{
-	{CommandOpen, "Begin a namespace under the context's policy and mode.", nil},
-	{CommandPolicy, "Put the context's policy and mode in force.", nil},
-	{CommandSource, "Register a source.", []field{
-		{name: "source_id", kind: kindText, required: true, min: 1, max: 256},
+	{CommandOpen, "", nil, (*judge).inForce},
+	{CommandPolicy, "", nil, (*judge).inForce},
+	{CommandSource, "", []field{registered,
 		{name: "class", kind: kindWord, required: true, enum: []string{"operator", "direct_user", "tool_internal", "user_attested", "tool_external", "document", "web", "peer_agent", "agent_inference", "import"}},
-	}},
-	{CommandSuspend, "Refuse what a source says from now on, or take it back.", []field{
-		{name: "source_id", kind: kindText, required: true, min: 1, max: 256},
-		{name: "suspended", kind: kindBool, required: true},
-	}},
-	{CommandPredicate, "Declare a predicate.", []field{
+	}, (*judge).source},
+	{CommandSuspend, "", []field{registered, {name: "suspended", kind: kindBool, required: true}}, (*judge).suspend},
+	{CommandPredicate, "", []field{
 		{name: "name", kind: kindSlug, required: true},
 		{name: "aliases", kind: kindTexts, max: 20},
 		{name: "single", kind: kindBool},
-	}},
-	{CommandRule, "Rule on a proposition: uphold is an operator's word for it, refute takes what supports it away.", []field{
-		{name: "proposition_id", kind: kindID, required: true, enum: []string{"prop"}},
-		{name: "ruling", kind: kindWord, required: true, enum: []string{"uphold", "refute"}},
-	}},
-	{CommandMerge, "Join one entity into another. Both ids stay.", []field{
-		{name: "from", kind: kindID, required: true, enum: []string{"ent"}},
-		{name: "into", kind: kindID, required: true, enum: []string{"ent"}},
-	}},
-	{CommandUnmerge, "Undo a merge.", []field{
-		{name: "from", kind: kindID, required: true, enum: []string{"ent"}},
-		{name: "into", kind: kindID, required: true, enum: []string{"ent"}},
-	}},
-	{CommandErase, "Erase observations, by id, source, session or person, with everything that repeats their text.", []field{
+	}, (*judge).predicate},
+	{CommandRule, "", []field{claimID, {name: "ruling", kind: kindWord, required: true, enum: []string{"uphold", "refute"}}}, (*judge).rule},
+	{CommandMerge, "", fromInto, (*judge).merge},
+	{CommandUnmerge, "", fromInto, (*judge).merge},
+	{CommandErase, "", []field{
 		{name: "observation_ids", kind: kindObs, min: 1, max: 1000},
 		{name: "source", kind: kindText, min: 1, max: 256},
 		{name: "session", kind: kindText, min: 1, max: 128},
 		{name: "principal", kind: kindText, min: 1, max: 256},
 		{name: "reason", kind: kindSlug, required: true},
-	}},
-	{CommandDistrust, "Retract what a source said since some time, and refuse it from now on.", []field{
+	}, (*judge).erase},
+	{CommandDistrust, "", []field{
 		{name: "source", kind: kindText, required: true, min: 1, max: 256},
 		{name: "since", kind: kindTime, required: true},
-	}},
-	{CommandCancelTest, "End a test that nobody will run.", []field{
-		{name: "test_id", kind: kindID, required: true, enum: []string{"test"}},
-	}},
+	}, (*judge).distrust},
+	{CommandCancelTest, "", []field{testID}, (*judge).cancelTest},
 }
+
+var (
+	registered = field{name: "source_id", kind: kindText, required: true, min: 1, max: 256}
+	fromInto   = []field{
+		{name: "from", kind: kindID, required: true, enum: []string{"ent"}},
+		{name: "into", kind: kindID, required: true, enum: []string{"ent"}},
+	}
+)
 
 // Operate decides one operator's command, as Handle does a proposal. The
 // context's principal is the operator, whom the caller has authenticated.
@@ -115,34 +109,25 @@ func (j *judge) command(args []byte) *refusal {
 		return refuse("", writ.MemoryPolicy, "the policy, namespace and mode in force")
 	}
 	j.d = newDraft(j)
-	switch j.t.name {
-	case CommandOpen, CommandPolicy:
-		j.d.effect("policy.in_force", "")
-	case CommandSource:
-		r = j.source()
-	case CommandSuspend:
-		r = j.suspend()
-	case CommandPredicate:
-		r = j.predicate()
-	case CommandRule:
-		r = j.rule()
-	case CommandMerge, CommandUnmerge:
-		r = j.merge()
-	case CommandErase:
-		r = j.erase()
-	case CommandDistrust:
-		r = j.distrust()
-	case CommandCancelTest:
-		t := j.d.tests.get(j.texts["test_id"])
-		if t == nil || t.Status != TestProposed {
-			return refuse("/test_id", writ.CommandState, "a test that is open")
-		}
-		j.d.add(Op{EndTest: &EndTestOp{Test: t.ID, Status: TestExpired}})
-	}
+	r = j.t.do(j)
 	if r == nil && j.d.err != nil {
 		return refuse("", writ.CommandState, "a state the command applies to")
 	}
 	return r
+}
+
+func (j *judge) inForce() *refusal {
+	j.d.effect("policy.in_force", "")
+	return nil
+}
+
+func (j *judge) cancelTest() *refusal {
+	t := j.d.tests.get(j.texts["test_id"])
+	if t == nil || t.Status != TestProposed {
+		return refuse("/test_id", writ.CommandState, "a test that is open")
+	}
+	j.d.add(Op{EndTest: &EndTestOp{Test: t.ID, Status: TestExpired}})
+	return nil
 }
 
 func (j *judge) is(name string) bool { return string(j.m[name]) == "true" }

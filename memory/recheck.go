@@ -74,8 +74,7 @@ func Proposed(e *Event, value []byte) (c Context, p writ.Proposal, ok bool) {
 	case x != nil && p.ToolName == ToolRemember && e.Status == writ.Rejected:
 		return c, p, false // what it was to rest on is not kept
 	case x != nil:
-		k := Captured{Evidence: x.Evidence, Label: x.Label, Source: x.Source, Class: x.Class, Verbatim: x.Verbatim, Whole: x.Whole, Between: x.Between, Offset: x.Offset, Seen: x.Seen,
-			Type: x.Type, Collection: x.Collection, Leaves: x.Leaves}
+		k := x.Captured
 		if cites && x.ByRef {
 			k.Ref = cite.Ref
 		}

@@ -90,7 +90,7 @@ func TestRefusedIsDecidedAgain(t *testing.T) {
 			t.Errorf("%s: checked %v, %v", name, checked, err)
 		}
 		e := *d.Event
-		e.Capture = &Capture{Evidence: "s_1/ev1", Label: writ.System, Source: "a/x", Verbatim: true, ByRef: true}
+		e.Capture = &Capture{Captured: Captured{Evidence: "s_1/ev1", Label: writ.System, Source: "a/x", Verbatim: true}, ByRef: true}
 		if _, err := Recheck(x.s, c.Policy, &e, d.Value); !errors.Is(err, ErrRecheck) {
 			t.Errorf("%s: on evidence that holds it, it is refused again: %v", name, err)
 		}

@@ -45,7 +45,7 @@ func (j *judge) remember() *refusal {
 			return r
 		}
 	} else if _, given := j.m["raw_payload"]; given {
-		return onlyFields()
+		return j.onlyFields()
 	}
 	if r := j.sets("value", value); r != nil {
 		return r
@@ -63,7 +63,7 @@ func (j *judge) remember() *refusal {
 			return refuse("/about", writ.SchemaInvalid, "a name with a letter or digit")
 		}
 	} else if _, given := j.m["name"]; given {
-		return onlyFields()
+		return j.onlyFields()
 	}
 	obs, _, r := j.observe("", "remember/"+j.e.decision(), raw, "", nil, j.now())
 	if r != nil {
@@ -107,14 +107,14 @@ func (j *judge) remember() *refusal {
 // read again, and it must be the same.
 func (j *judge) sets(name string, v []byte) *refusal {
 	if had, given := j.m[name]; given && string(had) != string(v) {
-		return onlyFields()
+		return j.onlyFields()
 	}
 	j.set(name, v)
 	return nil
 }
 
-func onlyFields() *refusal {
-	return refuse("", writ.SchemaUnknownField, remember.fieldsInstead(""))
+func (j *judge) onlyFields() *refusal {
+	return refuse("", writ.SchemaUnknownField, j.t.fieldsInstead(""))
 }
 
 const cannotReplace = "it replaces nothing: replaces takes the id of a fact about the same"

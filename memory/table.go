@@ -62,6 +62,11 @@ func (t *table[T]) get(key string) *T {
 	return nil
 }
 
+// has reports whether there is a row for each of some keys.
+func (t *table[T]) has(keys []string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool { return t.get(key) == nil })
+}
+
 // mostSeen bounds how many rows are kept because they were read.
 const mostSeen = 1024
 

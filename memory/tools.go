@@ -61,11 +61,13 @@ const (
 	kindScalar // a text, number or boolean
 )
 
-// A tool is one that writes.
+// A tool is one that writes, or a command. What it does is asked once its payload
+// was read.
 type tool struct {
 	name   string
 	about  string
 	fields []field
+	do     func(*judge) *refusal
 }
 
 // maxText are the bounds of what is written.
@@ -91,12 +93,14 @@ var (
 		{name: "source_ref", kind: kindText, min: 1, max: maxSourceRef, about: "ev12, a URL, a file; user."},
 		{name: "derived_from", kind: kindObs, sourced: true, min: 1, max: 50, about: "What it was concluded from."},
 	}
-	observationIDs = func(max int) field {
-		return field{name: "observation_ids", kind: kindObs, required: true, sourced: true, min: 1, max: max}
-	}
-	classWords = []string{"descriptive", "predictive", "causal", "procedural"}
-	kindWords  = []string{"query_alternate_source", "ask_user", "authoritative_fetch", "second_measure", "wait_for_sample"}
+	claimID      = field{name: "proposition_id", kind: kindID, enum: []string{"prop"}, required: true}
+	testID       = field{name: "test_id", kind: kindID, enum: []string{"test"}, required: true}
+	attachFields = []field{claimID, observationIDs(20), {name: "quote", kind: kindRaw, sourced: true, min: 1, max: maxQuote, about: "Words that stand in each."}}
 )
+
+func observationIDs(max int) field {
+	return field{name: "observation_ids", kind: kindObs, required: true, sourced: true, min: 1, max: max}
+}
 
 // remember is the everyday tool.
 var remember = tool{ToolRemember, "Keep one fact. Writ finds the sentence or record of this session that says it and keeps that, not your wording: established if the user or a trusted tool said it, else unverified.", []field{
@@ -107,53 +111,45 @@ var remember = tool{ToolRemember, "Keep one fact. Writ finds the sentence or rec
 	{name: "raw_payload", kind: kindRaw, min: 1, max: maxRaw, hidden: true},
 	{name: "value", kind: kindScalar, hidden: true},
 	{name: "name", kind: kindText, min: 1, max: maxName, hidden: true},
-}}
+}, (*judge).remember}
 
 var tools = []tool{
-	{ToolRecordObservation, "Record words that stand verbatim in what this session saw, with that source's trust.", observationFields},
+	{ToolRecordObservation, "Record words that stand verbatim in what this session saw, with that source's trust.", observationFields, (*judge).recordObservation},
 	{ToolEntity, "Name something claims can be about; the entity of that name and type, else a new one.", []field{
 		{name: "name", kind: kindText, min: 1, max: maxName},
 		{name: "entity_type", kind: kindSlug, required: true, about: "person, company; self is the user."},
 		{name: "aliases", kind: kindTexts, max: 20, min: 0},
 		{name: "entity_id", kind: kindID, enum: []string{"ent"}, about: "To give it more names."},
 		observationIDs(20),
-	}},
+	}, (*judge).entity},
 	{ToolPropose, "Propose a claim. One sentence or record of an observation must hold subject, predicate word and value; your text is a caption.", []field{
 		{name: "text", kind: kindText, required: true, min: 1, max: maxText},
-		{name: "class", kind: kindWord, enum: classWords},
+		{name: "class", kind: kindWord, enum: []string{"descriptive", "predictive", "causal", "procedural"}},
 		{name: "structured_form", kind: kindForm, about: "Without it the claim stays unverified."},
 		observationIDs(50),
 		{name: "about", kind: kindIDs, enum: []string{"ent"}, required: true, min: 1, max: 10},
-	}},
-	{ToolAttachSupport, "Attach observations that bear a claim out.", []field{
-		{name: "proposition_id", kind: kindID, enum: []string{"prop"}, required: true},
-		observationIDs(20),
-		{name: "quote", kind: kindRaw, sourced: true, min: 1, max: maxQuote, about: "Words that stand in each."},
-	}},
-	{ToolAttachContra, "Attach observations of another value of the same question, proposed before.", []field{
-		{name: "proposition_id", kind: kindID, enum: []string{"prop"}, required: true},
-		observationIDs(20),
-		{name: "quote", kind: kindRaw, sourced: true, min: 1, max: maxQuote, about: "Words that stand in each."},
-	}},
+	}, (*judge).propose},
+	{ToolAttachSupport, "Attach observations that bear a claim out.", attachFields, (*judge).attach},
+	{ToolAttachContra, "Attach observations of another value of the same question, proposed before.", attachFields, (*judge).contradict},
 	{ToolProposeTest, "Note an action that would tell claims apart; run it yourself.", []field{
 		{name: "proposition_ids", kind: kindIDs, enum: []string{"prop"}, required: true, min: 1, max: 5},
-		{name: "kind", kind: kindWord, enum: kindWords, required: true},
+		{name: "kind", kind: kindWord, enum: []string{"query_alternate_source", "ask_user", "authoritative_fetch", "second_measure", "wait_for_sample"}, required: true},
 		{name: "discriminates", kind: kindOutcomes, required: true, about: "For each claim the outcome it predicts, a word."},
 		{name: "rationale_observation_ids", kind: kindObs, required: true, sourced: true, min: 1, max: 20},
-	}},
+	}, (*judge).proposeTest},
 	{ToolTestResult, "Report what a test showed. What it means is read from the observation.", []field{
-		{name: "test_id", kind: kindID, enum: []string{"test"}, required: true},
+		testID,
 		{name: "outcome", kind: kindSlug, about: "Your reading."},
 		{name: "observation", kind: kindObject, required: true, sourced: true, about: "As for record_observation."},
-	}},
+	}, (*judge).testResult},
 	{ToolConsolidate, "List what this task has established.", []field{
 		{name: "reason", kind: kindWord, enum: []string{"task_boundary", "checkpoint"}, required: true},
-	}},
+	}, (*judge).consolidate},
 	{ToolArchiveEpisode, "Close a finished, consolidated task, with a summary in your words.", []field{
 		{name: "episode_id", kind: kindID, enum: []string{"epi"}},
 		{name: "summary_text", kind: kindText, max: maxSummary, min: 1},
 		{name: "observation_ids", kind: kindObs, sourced: true, min: 1, max: 50, about: "What it rests on."},
-	}},
+	}, (*judge).archive},
 }
 
 func toolOf(name string) *tool {
