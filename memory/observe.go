@@ -95,11 +95,7 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		// What was cut out of a sentence is kept with the rest of it.
 		b.capture.Offset = max(0, b.capture.Offset-max(0, strings.Index(b.text, raw)))
 		raw = b.text
-		if at == "" {
-			j.set("raw_payload", strictjson.Quote(raw))
-		} else {
-			j.set("observation", strictjson.Set(j.m["observation"], "raw_payload", strictjson.Quote(raw)))
-		}
+		j.amend(at, "raw_payload", raw)
 		j.transform("raw_payload_widened", at+"/raw_payload")
 	}
 	switch {
@@ -125,11 +121,7 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	limit := j.now() + j.c.Policy.lead()
 	if eventTime > limit {
 		eventTime = limit
-		if at == "" {
-			j.set("event_time", strictjson.Quote(limit.String()))
-		} else {
-			j.set("observation", strictjson.Set(j.m["observation"], "event_time", strictjson.Quote(limit.String())))
-		}
+		j.amend(at, "event_time", limit.String())
 		j.transform("event_time_clamped", at+"/event_time")
 	}
 	id = j.d.mint("obs")
@@ -149,6 +141,15 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	return id, false, nil
 }
 
+// amend makes a text of an observation another, in the payload or in its member.
+func (j *judge) amend(at, name, text string) {
+	if v := strictjson.Quote(text); at == "" {
+		j.set(name, v)
+	} else {
+		j.set("observation", strictjson.Set(j.m["observation"], name, v))
+	}
+}
+
 // contains reports whether words stand verbatim in a text.
 func contains(text, words string) bool { return words != "" && strings.Contains(text, words) }
 
@@ -160,35 +161,32 @@ func (j *judge) now() Instant { return max(j.e.At, j.s.latest) }
 // lead is how far a claimed time may lead the clock.
 func (p *Policy) lead() Instant { return Instant(p.Caps.FutureMinutes) * 60_000_000 }
 
-// parsedOK holds the opaque part to its bounds.
-func parsedOK(raw []byte) bool {
-	return raw == nil || len(raw) <= maxRaw && strictjson.KindOf(raw) == strictjson.Object
+// told records the observation that in has read, of the object at a pointer.
+func (j *judge) told(at string, in *judge) (id string, again bool, r *refusal) {
+	if len(in.m["parsed_payload"]) > maxRaw {
+		return "", false, refuse(at+"/parsed_payload", writ.SchemaInvalid, "an object of at most 64 KiB")
+	}
+	lineage, r := in.cited("derived_from")
+	if r != nil {
+		r.at = at + r.at
+		return "", false, r
+	}
+	when, given := in.times["event_time"]
+	if !given {
+		when = j.now()
+	}
+	return j.observe(at, in.texts["observation_id"], in.texts["raw_payload"], in.texts["source_ref"], lineage, when)
 }
 
 func (j *judge) recordObservation() *refusal {
-	lineage, r := j.cited("derived_from")
-	if r != nil {
-		return r
-	}
-	if !parsedOK(j.m["parsed_payload"]) {
-		return refuse("/parsed_payload", writ.SchemaInvalid, "an object of at most 64 KiB")
-	}
-	at, given := j.times["event_time"]
-	if !given {
-		at = j.now()
-	}
-	id, again, r := j.observe("", j.texts["observation_id"], j.texts["raw_payload"], j.texts["source_ref"], lineage, at)
-	if r != nil {
-		return r
-	}
+	id, again, r := j.told("", j)
 	if again {
 		// The content is there already; keeping it twice would keep it from
 		// being erased.
 		j.noValue = true
 		j.d.effect("observation.duplicate", id)
-		return nil
 	}
-	return nil
+	return r
 }
 
 func (j *judge) advise(word, id string) { j.advice = append(j.advice, Effect{word, id}) }

@@ -65,23 +65,11 @@ func (j *judge) testResult() *refusal {
 		r.at = "/observation" + r.at
 		return r
 	}
-	if !parsedOK(in.m["parsed_payload"]) {
-		return refuse("/observation/parsed_payload", writ.SchemaInvalid, "an object of at most 64 KiB")
-	}
 	for _, e := range in.changed {
 		j.transform(e.Effect, "/observation"+e.ID)
 	}
 	j.set("observation", in.payload())
-	lineage, r := in.cited("derived_from")
-	if r != nil {
-		r.at = "/observation" + r.at
-		return r
-	}
-	at, given := in.times["event_time"]
-	if !given {
-		at = j.now()
-	}
-	id, again, r := j.observe("/observation", in.texts["observation_id"], in.texts["raw_payload"], in.texts["source_ref"], lineage, at)
+	id, again, r := j.told("/observation", in)
 	if r != nil {
 		return r
 	}

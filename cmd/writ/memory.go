@@ -83,9 +83,10 @@ func operator() string { return "operator:" + strconv.Itoa(os.Getuid()) }
 type need int
 
 const (
-	toRead   need = iota
-	toWrite       // under the policy in force
-	toChange      // whatever that is
+	toFold need = iota // from its records alone
+	toRead
+	toWrite  // under the policy in force
+	toChange // whatever that is
 )
 
 // open opens a namespace that exists, under the policy and mode in force there.
@@ -95,7 +96,7 @@ func (f *flags) open(ctx context.Context, what need) (*remembered, error) {
 		return nil, err
 	}
 	how := toTrust
-	if what != toRead && !f.dry {
+	if what > toRead && !f.dry {
 		how = toRule
 	}
 	dir, st, err := how(ctx, f.state)
@@ -103,6 +104,9 @@ func (f *flags) open(ctx context.Context, what need) (*remembered, error) {
 		return nil, err
 	}
 	r := &remembered{dir: dir, st: st, namespace: m.Namespace, principal: operator()}
+	if what == toFold {
+		return r, nil
+	}
 	if r.intake, err = m.Intake(); err == nil {
 		err = r.load(ctx, what)
 	}

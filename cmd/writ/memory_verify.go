@@ -33,20 +33,10 @@ type memoryReport struct {
 
 func memoryVerify() *cobra.Command {
 	var f flags
-	c := f.take(&cobra.Command{Use: "verify", Short: "Decide the namespace's whole history again", Args: cli.NoArgs,
+	return f.take(&cobra.Command{Use: "verify", Short: "Decide the namespace's whole history again", Args: cli.NoArgs,
 		Long: "Fold the namespace from its log and decide every event again under the policy it names.\n" +
 			"`writ audit verify` checks the log itself.",
-		RunE: func(c *cobra.Command, _ []string) error {
-			m, err := f.settings()
-			if err != nil {
-				return err
-			}
-			dir, st, err := toTrust(c.Context(), f.state)
-			if err != nil {
-				return err
-			}
-			r := &remembered{dir: dir, st: st, namespace: m.Namespace, principal: operator()}
-			defer r.close()
+		RunE: f.with(toFold, func(c *cobra.Command, r *remembered, _ []string) error {
 			rep, err := r.verify(c.Context())
 			if err != nil {
 				return err
@@ -61,8 +51,7 @@ func memoryVerify() *cobra.Command {
 				return cli.Fail(cli.ExitData, "writ memory receipt issue "+rep.Unfinished[0], "an erasure was cut off")
 			}
 			return nil
-		}}, ofMemory...)
-	return c
+		})}, ofMemory...)
 }
 
 func (rep *memoryReport) print(w io.Writer) {

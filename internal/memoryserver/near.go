@@ -248,7 +248,10 @@ func (k *Keeper) fill() {
 	n := k.o.Nearness
 	defer n.filled.Done()
 	for goes := true; goes; {
-		batch, err := k.next()
+		batch, more, err := k.next()
+		if err == nil && more && len(batch) == 0 {
+			continue
+		}
 		if err == nil && len(batch) > 0 {
 			err = k.embed(batch)
 		}
@@ -267,17 +270,9 @@ type wanting struct {
 	text string
 }
 
-// next takes texts to embed from what waits, none where nothing does. What has its
-// vector is settled, and what is gone loses it.
-func (k *Keeper) next() (batch []wanting, err error) {
-	for more := true; err == nil && more && len(batch) == 0; {
-		batch, more, err = k.look()
-	}
-	return batch, err
-}
-
-// look is next among a part of what waits.
-func (k *Keeper) look() (batch []wanting, more bool, err error) {
+// next takes texts to embed from a part of what waits; more says that something is
+// left. What has its vector is settled, and what is gone loses it.
+func (k *Keeper) next() (batch []wanting, more bool, err error) {
 	n := k.o.Nearness
 	err = k.Read(k.lasting, func(s *memory.State, _ time.Time) {
 		n.mu.Lock()

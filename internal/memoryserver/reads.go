@@ -36,6 +36,7 @@ type question struct {
 	s    *Server
 	by   gateway.Caller
 	args arguments
+	at   time.Time // what was known then; zero for now
 }
 
 // arguments are those of all read tools.
@@ -54,15 +55,22 @@ type arguments struct {
 	Untrusted   bool   `json:"include_untrusted"`
 }
 
+// dated reads the time asked for, whose form the schema has checked as far as
+// schemas do.
+func (q *question) dated() (err error) {
+	if q.args.AsOf != "" {
+		if q.at, err = time.Parse(time.RFC3339Nano, q.args.AsOf); err != nil {
+			return refuse(writ.SchemaInvalid, "/as_of", "a time in RFC 3339")
+		}
+	}
+	return nil
+}
+
 // read calls f with a reader of the memory as it is now, or as it was then.
 func (q *question) read(f func(r *memory.Reader)) error {
-	at, err := asOf(q.args.AsOf)
-	if err != nil {
-		return err
-	}
 	return q.s.keeper.Read(q.ctx, func(st *memory.State, now time.Time) {
 		r := q.s.reader(st, now, q.by)
-		r.AsOf = at
+		r.AsOf = q.at
 		f(r)
 	})
 }
@@ -115,18 +123,6 @@ type none struct {
 
 func nothing() none { return none{memory.Notice, memory.NothingKnown} }
 
-// asOf reads an optional time, whose form the schema has checked as far as
-// schemas do.
-func asOf(text string) (t time.Time, err error) {
-	if text == "" {
-		return t, nil
-	}
-	if t, err = time.Parse(time.RFC3339Nano, text); err != nil {
-		return t, refuse(writ.SchemaInvalid, "/as_of", "a time in RFC 3339")
-	}
-	return t, nil
-}
-
 // refused is an answer that refuses, in the one form of every refusal.
 type refused struct{ rejection *writ.Rejection }
 
@@ -150,9 +146,6 @@ func search(q *question) (any, error) {
 }
 
 func (q *question) recall(ask memory.Ask) (out any, err error) {
-	if _, err := asOf(q.args.AsOf); err != nil {
-		return nil, err // before anything leaves the machine
-	}
 	ask.Near = q.s.keeper.near(q.ctx, ask.Query)
 	err = q.read(func(r *memory.Reader) { out = r.Recall(ask) })
 	return out, err
@@ -175,9 +168,6 @@ func get(q *question) (out any, err error) {
 }
 
 func explain(q *question) (out any, err error) {
-	if _, err := asOf(q.args.AsOf); err != nil {
-		return nil, err
-	}
 	if (q.args.Proposition == "") == (q.args.Slot == "") {
 		return nil, refuse(writ.SchemaMissingField, "/proposition_id", "either proposition_id or slot")
 	}
@@ -216,7 +206,11 @@ func (s *Server) read(ctx context.Context, t *readTool, by gateway.Caller, args 
 	if err := json.Unmarshal(args, &q.args); err != nil {
 		return gateway.Answer{}, err
 	}
-	out, err := t.answer(&q)
+	var out any
+	err := q.dated() // before anything leaves the machine
+	if err == nil {
+		out, err = t.answer(&q)
+	}
 	var no refused
 	switch {
 	case errors.As(err, &no):
