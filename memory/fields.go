@@ -132,10 +132,6 @@ func (j *judge) structured(f *field, raw []byte) (need string) {
 	switch f.kind {
 	case kindIDs, kindObs, kindTexts:
 		return j.listed(f, raw)
-	case kindObject:
-		if strictjson.KindOf(raw) != strictjson.Object {
-			return "an object"
-		}
 	case kindOutcomes:
 		ms, ok := strictjson.Members(raw)
 		if !ok || len(ms) == 0 || len(ms) > 5 {
@@ -157,14 +153,14 @@ func (j *judge) structured(f *field, raw []byte) (need string) {
 			j.set(f.name, tidied)
 		}
 		return form(tidied)
-	case kindScalar:
-		if k := strictjson.KindOf(raw); k != strictjson.String && k != strictjson.Number && k != strictjson.Bool {
-			return "a text, number or boolean"
-		}
-	case kindBool:
-		if strictjson.KindOf(raw) != strictjson.Bool {
-			return "true or false"
-		}
+	}
+	switch k := strictjson.KindOf(raw); {
+	case f.kind == kindObject && k != strictjson.Object:
+		return "an object"
+	case f.kind == kindScalar && k != strictjson.String && k != strictjson.Number && k != strictjson.Bool:
+		return "a text, number or boolean"
+	case f.kind == kindBool && k != strictjson.Bool:
+		return "true or false"
 	}
 	return ""
 }

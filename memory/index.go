@@ -19,7 +19,6 @@ type indexes struct {
 	names     lists // entities, by type and normalised name
 	named     lists // entities, by normalised first name
 	grams     lists // entities, by type and trigram
-	testsOf   lists // tests, by proposition
 
 	claims     lists // propositions without a slot, by entity and text
 	taskClaims lists // propositions, by workspace
@@ -37,19 +36,10 @@ func newIndexes(w *lexicon) *indexes {
 	return ix
 }
 
-// lists are all lists of the indexes.
-func (ix *indexes) lists() []*lists {
-	return []*lists{&ix.edgesOf, &ix.edgesFrom, &ix.taskTests, &ix.children, &ix.bySource, &ix.byRecord, &ix.about, &ix.names, &ix.named, &ix.grams,
-		&ix.testsOf, &ix.claims, &ix.taskClaims, &ix.answers, &ix.mergedFrom}
-}
-
 // tables are all tables of the indexes.
 func (ix *indexes) tables() []stored {
-	out := []stored{&ix.slotOf}
-	for _, l := range ix.lists() {
-		out = append(out, l)
-	}
-	return out
+	return []stored{&ix.slotOf, &ix.edgesOf, &ix.edgesFrom, &ix.taskTests, &ix.children, &ix.bySource, &ix.byRecord, &ix.about, &ix.names, &ix.named,
+		&ix.grams, &ix.claims, &ix.taskClaims, &ix.answers, &ix.mergedFrom}
 }
 
 // lists are lists of ids by a key.
@@ -182,9 +172,6 @@ func (s *State) enter(row any) {
 	case *Test:
 		made(r.ID)
 		ix.taskTests.add(join(r.Session, r.Task), r.ID)
-		for _, p := range r.Propositions {
-			ix.testsOf.add(p, r.ID)
-		}
 	}
 }
 

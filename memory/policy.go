@@ -33,18 +33,20 @@ type Policy struct {
 }
 
 // Levels is what the word of each class of source is worth. What the agent
-// concludes is worth 0.
+// concludes is worth 0. A policy can lower a level, not raise it above the most
+// that the channel of a class can prove: whoever writes to a class of level 1 is
+// anybody.
 type Levels struct {
-	Operator             Count `yaml:"operator"`
-	DirectUser           Count `yaml:"direct_user"`
-	ToolInternal         Count `yaml:"tool_internal"`
-	UserAttested         Count `yaml:"user_attested"`
-	UserAttestedHardened Count `yaml:"user_attested_hardened"`
-	ToolExternal         Count `yaml:"tool_external"`
-	Document             Count `yaml:"document"`
-	Web                  Count `yaml:"web"`
-	PeerAgent            Count `yaml:"peer_agent"`
-	Import               Count `yaml:"import"`
+	Operator             Count `yaml:"operator" most:"3"`
+	DirectUser           Count `yaml:"direct_user" most:"3"`
+	ToolInternal         Count `yaml:"tool_internal" most:"2"`
+	UserAttested         Count `yaml:"user_attested" most:"2"`
+	UserAttestedHardened Count `yaml:"user_attested_hardened" most:"1"`
+	ToolExternal         Count `yaml:"tool_external" most:"1"`
+	Document             Count `yaml:"document" most:"1"`
+	Web                  Count `yaml:"web" most:"1"`
+	PeerAgent            Count `yaml:"peer_agent" most:"1"`
+	Import               Count `yaml:"import" most:"1"`
 }
 
 // Entities says when two names may be one.
@@ -152,19 +154,12 @@ func (p *Policy) check(r *strictyaml.Reader, root *strictyaml.Node) {
 	levels := reflect.ValueOf(p.Trust)
 	p.levels = map[TrustClass]int{}
 	for i := range levels.NumField() {
-		tag, level := levels.Type().Field(i).Tag.Get("yaml"), levels.Field(i).Int()
-		p.levels[TrustClass(tag)] = int(level)
-		if top := maxLevel[tag]; Count(level) > top {
-			r.Fault(at("levels", tag), "the class cannot have a level above "+strconv.Itoa(int(top)), "its channel proves no more")
+		f, level := levels.Type().Field(i).Tag, levels.Field(i).Int()
+		p.levels[TrustClass(f.Get("yaml"))] = int(level)
+		if most, err := strconv.Atoi(f.Get("most")); err != nil || int(level) > most {
+			r.Fault(at("levels", f.Get("yaml")), "the class cannot have a level above "+f.Get("most"), "its channel proves no more")
 		}
 	}
-}
-
-// maxLevel is what the channel of a class can prove at most. A policy can
-// lower a level, not raise it: whoever writes to a class of level 1 is anybody.
-var maxLevel = map[string]Count{
-	"operator": 3, "direct_user": 3, "tool_internal": 2, "user_attested": 2, "user_attested_hardened": 1,
-	"tool_external": 1, "document": 1, "web": 1, "peer_agent": 1, "import": 1,
 }
 
 // Hash returns the SHA-256, in hex, of the file's bytes.

@@ -272,17 +272,11 @@ func (r *Reader) caption(p *Proposition) Data {
 const maxCaption = 500
 
 func abstention(s Status) Abstention {
-	switch s {
-	case Established:
-		return NoAbstention
-	case Gone:
-		return WasErased
-	case Contested:
-		return IsContested
-	case Replaced:
-		return WasReplaced
+	why, known := map[Status]Abstention{Established: NoAbstention, Gone: WasErased, Contested: IsContested, Replaced: WasReplaced}[s]
+	if !known {
+		return InsufficientEvidence
 	}
-	return InsufficientEvidence
+	return why
 }
 
 // Answer is what memory says to one question: the established values of a slot,

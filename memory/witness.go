@@ -41,11 +41,10 @@ type leaf struct {
 
 // A witness is an observation taken apart.
 type witness struct {
-	left    *int // of maxLooked
-	ob      *Observation
-	units   []unit
-	records bool
-	quoted  []span // in it, where no value is all that is quoted
+	left   *int // of maxLooked
+	ob     *Observation
+	units  []unit
+	quoted []span // in it, where no value is all that is quoted
 }
 
 // newWitness takes an observation apart, in NFC as values and names are: what
@@ -56,7 +55,6 @@ func newWitness(of *Observation, left *int) *witness {
 	w := &witness{left: left, ob: ob}
 	b := []byte(ob.Raw)
 	if k := strictjson.KindOf(b); (k == strictjson.Object || k == strictjson.Array) && strictjson.Check(b, valueLimits) == nil {
-		w.records = true
 		w.take(b)
 		return w
 	}

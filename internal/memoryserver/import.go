@@ -126,6 +126,9 @@ func asciiName(s string) string {
 // no bound; a line is one entity with all that is said of it.
 var lineLimits = strictjson.Limits{Bytes: 8 << 20, Depth: 4, Leaves: 100_000, Number: 64}
 
+// serverFields are the members of each type of the reference server's lines.
+var serverFields = map[string][]string{"entity": {"name", "entityType", "observations"}, "relation": {"from", "to", "relationType"}}
+
 // serverMemory reads the reference memory server's file: a JSON object a line,
 // of type entity or relation. Each thing said of an entity becomes an
 // observation of its own, so that it can be cited, erased and distrusted alone;
@@ -140,63 +143,47 @@ func (p *importer) serverMemory(b []byte) {
 		}
 		if err := strictjson.Check(raw, lineLimits); err != nil {
 			p.fault(line, err.Error())
-			continue
-		}
-		ms, ok := strictjson.Members(raw)
-		if !ok {
+		} else if ms, ok := strictjson.Members(raw); !ok {
 			p.fault(line, "a JSON object is expected")
-			continue
+		} else {
+			p.serverLine(line, strictjson.Of(raw), ms)
 		}
-		kind, _ := strictjson.Text(strictjson.Get(raw, "type"))
-		var fields []string
-		switch kind {
-		case "entity":
-			fields = []string{"type", "name", "entityType", "observations"}
-		case "relation":
-			fields = []string{"type", "from", "to", "relationType"}
-		default:
-			p.fault(line, `"type" is neither "entity" nor "relation"`)
-			continue
+	}
+}
+
+func (p *importer) serverLine(line int, v strictjson.Value, ms []strictjson.Member) {
+	kind, _ := v.Get("type").Text()
+	fields := serverFields[kind]
+	if fields == nil {
+		p.fault(line, `"type" is neither "entity" nor "relation"`)
+		return
+	}
+	faults, said := len(p.Faults), [3]string{}
+	for i, f := range fields {
+		t, isText := v.Get(f).Text()
+		if said[i] = t; !isText && (f != "observations" || !v.Get(f).Exists()) {
+			p.fault(line, `"`+f+`" is missing or no text`)
 		}
-		text, bad := map[string]string{}, false
-		for _, f := range fields {
-			v := strictjson.Get(raw, f)
-			t, isText := strictjson.Text(v)
-			if text[f] = t; v == nil || !isText && f != "observations" {
-				p.fault(line, `"`+f+`" is missing or no text`)
-				bad = true
-			}
-		}
-		for _, m := range ms {
-			if !slices.Contains(fields, m.Name) {
-				p.fault(line, "a member this format does not have: nothing is left out silently")
-				bad = true
-				break
-			}
-		}
-		if bad {
-			continue
-		}
-		if kind == "relation" {
-			p.add(line, textsOf("from", text["from"], "relation", text["relationType"], "to", text["to"]), p.at(line), "")
-			continue
-		}
-		list := strictjson.Get(raw, "observations")
-		all, ok := strictjson.Elements(list)
-		if !ok {
-			p.fault(line, `"observations" is no list`)
-			continue
-		}
-		if len(all) == 0 {
-			p.add(line, textsOf("entity", text["name"], "entity_type", text["entityType"]), p.at(line), "")
-		}
+	}
+	if slices.ContainsFunc(ms, func(m strictjson.Member) bool { return m.Name != "type" && !slices.Contains(fields, m.Name) }) {
+		p.fault(line, "a member this format does not have: nothing is left out silently")
+	}
+	switch all, ok := strictjson.Elements(v.Get("observations").Raw()); {
+	case len(p.Faults) > faults:
+	case kind == "relation":
+		p.add(line, textsOf("from", said[0], "relation", said[2], "to", said[1]), p.at(line), "")
+	case !ok:
+		p.fault(line, `"observations" is no list`)
+	case len(all) == 0:
+		p.add(line, textsOf("entity", said[0], "entity_type", said[1]), p.at(line), "")
+	default:
 		for _, o := range all {
 			content, isText := strictjson.Text(o)
 			if !isText {
 				p.fault(line, "an observation that is no text")
 				break
 			}
-			p.add(line, textsOf("entity", text["name"], "entity_type", text["entityType"], "observation", content), p.at(line), "")
+			p.add(line, textsOf("entity", said[0], "entity_type", said[1], "observation", content), p.at(line), "")
 		}
 	}
 }

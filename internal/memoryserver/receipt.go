@@ -72,19 +72,11 @@ var ErrNoErasure = errors.New("memory: this decision is no erasure")
 // NewReceipt makes the receipt of an erasure, event n of a namespace, from the
 // log and the state it folds to. key is the name of the log's key.
 func NewReceipt(ctx context.Context, st audit.Store, s *memory.State, n uint64, key string) (*Receipt, error) {
-	e, op, value, err := erasure(ctx, st, s.Namespace(), n)
+	r, op, _, err := recorded(ctx, st, s.Namespace(), n)
 	if err != nil {
 		return nil, err
 	}
-	r := &Receipt{V: 1, Kind: receiptKind, Log: key, Namespace: s.Namespace(), Decision: fmt.Sprintf("dec_%d", n), Event: n, At: e.At,
-		Authority: e.Principal, Policy: e.Policy, Observations: notNil(op.Observations),
-		Propositions: notNil(op.Propositions), Entities: notNil(op.Entities), Gaps: []string{GapBackups, GapExports, GapAnswers, GapRunning}}
-	r.Reason, _ = strictjson.Text(strictjson.Get(strictjson.Get(value, "payload"), "reason"))
-	digests, _, err := commitments(ctx, st, s.Namespace(), op.Records)
-	if err != nil {
-		return nil, err
-	}
-	r.Records = erased(op, digests)
+	r.Log, r.Gaps = key, []string{GapBackups, GapExports, GapAnswers, GapRunning}
 	r.Evidence, r.Sessions = s.Seen(op.Records, op.Observations)
 	slices.Sort(r.Evidence)
 	slices.Sort(r.Sessions)
@@ -94,13 +86,24 @@ func NewReceipt(ctx context.Context, st audit.Store, s *memory.State, n uint64, 
 	return r, nil
 }
 
-// erased are the records of an erasure, each with its digest.
-func erased(op *memory.EraseOp, digests map[uint64]string) []ErasedRecord {
-	out := []ErasedRecord{}
-	for _, n := range op.Records {
-		out = append(out, ErasedRecord{n, digests[n]})
+// recorded is the receipt of an erasure as far as the log has it; kept are the
+// records of it whose text is still there.
+func recorded(ctx context.Context, st audit.Store, namespace string, n uint64) (r *Receipt, op *memory.EraseOp, kept []uint64, err error) {
+	e, op, value, err := erasure(ctx, st, namespace, n)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	return out
+	digests, kept, err := commitments(ctx, st, namespace, op.Records)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	r = &Receipt{V: 1, Kind: receiptKind, Namespace: namespace, Decision: fmt.Sprintf("dec_%d", n), Event: n, At: e.At, Authority: e.Principal,
+		Policy: e.Policy, Records: []ErasedRecord{}, Observations: notNil(op.Observations), Propositions: notNil(op.Propositions), Entities: notNil(op.Entities)}
+	r.Reason, _ = strictjson.Text(strictjson.Get(strictjson.Get(value, "payload"), "reason"))
+	for _, n := range op.Records {
+		r.Records = append(r.Records, ErasedRecord{n, digests[n]})
+	}
+	return r, op, kept, nil
 }
 
 func notNil(ids []string) []string { return append([]string{}, ids...) }
@@ -206,21 +209,17 @@ var ErrReceipt = errors.New("memory: the receipt is not true of this log")
 // Check holds a receipt against the log: the erasure is recorded there as the
 // receipt tells it, every record has the digest it names, and none has its text.
 func (r *Receipt) Check(ctx context.Context, st audit.Store) error {
-	e, op, _, err := erasure(ctx, st, r.Namespace, r.Event)
+	is, _, kept, err := recorded(ctx, st, r.Namespace, r.Event)
 	if errors.Is(err, ErrNoErasure) {
 		return fmt.Errorf("%w: it records no such erasure", ErrReceipt)
 	} else if err != nil {
 		return err
 	}
-	digests, kept, err := commitments(ctx, st, r.Namespace, op.Records)
-	if err != nil {
-		return err
-	}
 	switch {
-	case e.At != r.At || e.Principal != r.Authority || e.Policy != r.Policy || r.Decision != fmt.Sprintf("dec_%d", r.Event):
+	case is.At != r.At || is.Authority != r.Authority || is.Policy != r.Policy || is.Decision != r.Decision:
 		return fmt.Errorf("%w: another time, authority or policy", ErrReceipt)
-	case !slices.Equal(erased(op, digests), r.Records) || !slices.Equal(op.Observations, r.Observations) ||
-		!slices.Equal(op.Propositions, r.Propositions) || !slices.Equal(op.Entities, r.Entities):
+	case !slices.Equal(is.Records, r.Records) || !slices.Equal(is.Observations, r.Observations) ||
+		!slices.Equal(is.Propositions, r.Propositions) || !slices.Equal(is.Entities, r.Entities):
 		return fmt.Errorf("%w: it erased something else", ErrReceipt)
 	case len(kept) > 0:
 		return fmt.Errorf("%w: the text of record %d is still there", ErrReceipt, kept[0])
