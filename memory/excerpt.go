@@ -24,7 +24,7 @@ type excerpt struct {
 // quoted is what is shown of an observation where a claim is told.
 func (r *Reader) quoted(o *Observation, p *Proposition) *Data {
 	value, _ := r.State.valueOf(p)
-	d := data(excerptOf(o.Raw, value, nil).within(maxShown), o.Level, o.labelFor(r.Principal), 0)
+	d := data(excerptOf(o.Raw, value, nil).within(maxShown), o.Level, o.labelFor(r.Principal))
 	d.Cut = d.Text != o.Raw
 	return &d
 }

@@ -185,9 +185,16 @@ func Handle(s *State, c Context, p writ.Proposal) Decision {
 		// again must not be written.
 		return j.rejected(refuse("", writ.PayloadTooLarge, "a payload of at most 256 KiB and 20000 values, as it is written out in canonical form"), p)
 	}
+	return j.accepted(value)
+}
+
+// accepted is the decision that was made. What of a command was tidied is no other
+// command.
+func (j *judge) accepted(value []byte) Decision {
+	e := j.e
 	e.Status = writ.Accepted
-	out := Outcome{Decision: e.decision(), Policy: e.Policy, Mode: e.Mode, Advisories: j.advice, Transitions: j.d.transitions(s)}
-	if len(j.changed) > 0 {
+	out := Outcome{Decision: e.decision(), Policy: e.Policy, Mode: e.Mode, Advisories: j.advice, Transitions: j.d.transitions(j.s)}
+	if len(j.changed) > 0 && e.Kind == KindProposal {
 		e.Status = writ.Transformed
 		e.Effects = append(slices.Clone(j.changed), e.Effects...)
 		out.Proposal = &writ.Proposal{ToolName: j.t.name, Payload: j.payload()}

@@ -85,10 +85,7 @@ func Operate(s *State, c Context, command string, args []byte) Decision {
 		e.Kind = KindCommand
 		return j.rejected(refuse("", writ.CommandState, "a smaller selection, for one event: a session, or at most 1000 observations by their ids"), p)
 	}
-	e.Status = writ.Accepted
-	out := Outcome{Decision: e.decision(), Policy: e.Policy, Mode: e.Mode, Transitions: j.d.transitions(s), Effects: e.Effects}
-	out.Status = writ.Accepted
-	return Decision{out.filled(), e, envelope("operator."+command, j.payload())}
+	return j.accepted(envelope(p.ToolName, j.payload()))
 }
 
 func (j *judge) command(args []byte) *refusal {

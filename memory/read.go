@@ -26,12 +26,8 @@ type Data struct {
 	Withheld bool `json:"withheld,omitempty"`
 }
 
-func data(text string, level int, label writ.Label, limit int) Data {
-	d := Data{Kind: "memory_data", Trust: level, Label: label, Text: text}
-	if limit > 0 && runes(text) > limit {
-		d.Text, d.Cut = string([]rune(text)[:limit]), true
-	}
-	return d
+func data(text string, level int, label writ.Label) Data {
+	return Data{Kind: "memory_data", Trust: level, Label: label, Text: text}
 }
 
 // Abstention is why memory gives no answer.
@@ -261,9 +257,11 @@ func (r *Reader) View(id string) (v View, ok bool) {
 
 // caption is how an agent words a claim, where that passes as its notes do.
 func (r *Reader) caption(p *Proposition) Data {
-	d := data(p.Text, 0, writ.Model, maxCaption)
+	d := data(p.Text, 0, writ.Model)
 	if p.Text != "" && !r.Operator && !r.worded(p.Decision) {
-		d.Text, d.Cut, d.Withheld = "", false, true
+		d.Text, d.Withheld = "", true
+	} else if runes(p.Text) > maxCaption {
+		d.Text, d.Cut = string([]rune(p.Text)[:maxCaption]), true
 	}
 	return d
 }
@@ -421,7 +419,7 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 		if ep := s.episodes.get(id); ep != nil {
 			rec.Episode = copied(ep)
 			if o := s.observations.get(ep.Summary); o != nil && r.passes(o) {
-				d := data(o.Raw, o.Level, writ.Model, 0)
+				d := data(o.Raw, o.Level, writ.Model)
 				rec.Summary = &d
 			}
 		}
@@ -470,11 +468,11 @@ func (r *Reader) entity(en *Entity) EntityView {
 }
 
 func (r *Reader) observed(o *Observation) Observed {
-	v := Observed{ID: o.ID, Client: o.Client, Trust: trustOf(o), Text: data(o.Raw, o.Level, o.labelFor(r.Principal), 0), Status: o.Status, Source: o.Source,
+	v := Observed{ID: o.ID, Client: o.Client, Trust: trustOf(o), Text: data(o.Raw, o.Level, o.labelFor(r.Principal)), Status: o.Status, Source: o.Source,
 		Class: o.Class, Level: o.Level, Evidence: o.Evidence, Whole: o.Whole, Type: o.Type, Collection: o.Collection, RecordedAt: o.RecordedAt,
 		EventTime: o.EventTime, Lineage: list(o.Lineage), Supports: newest(r.State.claimsOn(o.ID))}
 	if o.SourceRef != "" {
-		d := data(o.SourceRef, 0, writ.Model, 0)
+		d := data(o.SourceRef, 0, writ.Model)
 		v.SourceRef = &d
 	}
 	return v

@@ -100,9 +100,11 @@ func inQuotes(text string, limit int) string {
 	return `"` + strings.ReplaceAll(cli.OneLine(text, limit), `"`, `\"`) + `"`
 }
 
-// quoted is a text out of memory in quotes.
-func quoted(d memory.Data, limit int) string {
+// quoted is a text out of memory in quotes, "" where there is none.
+func quoted(d *memory.Data, limit int) string {
 	switch {
+	case d == nil:
+		return ""
 	case d.Text == "":
 		return "(erased)"
 	case d.Cut:
@@ -117,7 +119,7 @@ func printRecord(w io.Writer, rec *memory.Record) {
 		printView(w, rec.Proposition)
 	case rec.Observation != nil:
 		o := rec.Observation
-		fmt.Fprintf(w, "%s  %s  %s  %s\n", o.ID, o.Trust, o.Status, quoted(o.Text, 2000))
+		fmt.Fprintf(w, "%s  %s  %s  %s\n", o.ID, o.Trust, o.Status, quoted(&o.Text, 2000))
 		fmt.Fprintf(w, "  source %s  class %s  trust %d\n", cli.OneLine(o.Source, 200), o.Class, o.Level)
 		fmt.Fprintf(w, "  recorded %s, happened %s\n", o.RecordedAt, o.EventTime)
 		when(w, o.Evidence != "", "  Writ saw it as %s\n", cli.OneLine(o.Evidence, 80))
@@ -142,9 +144,7 @@ func printRecord(w io.Writer, rec *memory.Record) {
 	case rec.Episode != nil:
 		e := rec.Episode
 		fmt.Fprintf(w, "%s  session %s  task %s  %s to %s\n", e.ID, cli.OneLine(e.Session, 80), cli.OneLine(e.Task, 80), e.StartedAt, e.EndedAt)
-		if rec.Summary != nil {
-			fmt.Fprintf(w, "  the agent's summary: %s\n", quoted(*rec.Summary, 4000))
-		}
+		when(w, rec.Summary != nil, "  the agent's summary: %s\n", quoted(rec.Summary, 4000))
 		when(w, e.Summary != "", "  which is %s\n", e.Summary)
 		printIDs(w, "rests on", e.Sources)
 	case rec.Test != nil:
@@ -197,12 +197,12 @@ func printView(w io.Writer, v *memory.View) {
 	} else {
 		fmt.Fprintf(w, "  because %s\n", ruleWords(v.Rule))
 	}
-	if v.Quote != nil {
-		fmt.Fprintf(w, "  rests on %s, trust %d: %s\n", v.By, v.Level, quoted(*v.Quote, 2000))
-	} else {
-		when(w, v.Level > 0, "  rests on %s, trust %d\n", v.By, v.Level)
+	if v.Level > 0 {
+		fmt.Fprintf(w, "  rests on %s, trust %d", v.By, v.Level)
+		when(w, v.Quote != nil, ": %s", quoted(v.Quote, 2000))
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "  the agent's words for it: %s\n", quoted(v.Caption, 2000))
+	fmt.Fprintf(w, "  the agent's words for it: %s\n", quoted(&v.Caption, 2000))
 	if v.Predicate != "" {
 		value := v.Entity
 		if v.Object != nil {
@@ -241,12 +241,10 @@ func printExplanation(w io.Writer, e *memory.Explanation) {
 		when(w, s.Inference, "  does not bear it out")
 		when(w, s.Resolution != "", "  no longer counts: %s", cli.OneLine(s.Resolution, 60))
 		fmt.Fprintln(w)
-		if s.Quote != nil {
-			fmt.Fprintf(w, "    %s\n", quoted(*s.Quote, 400))
-		}
+		when(w, s.Quote != nil, "    %s\n", quoted(s.Quote, 400))
 	}
 	for _, o := range e.Values {
-		fmt.Fprintf(w, "  another value: %s  %s  in the agent's words: %s\n", o.Proposition, o.Status, quoted(o.Caption, 200))
+		fmt.Fprintf(w, "  another value: %s  %s  in the agent's words: %s\n", o.Proposition, o.Status, quoted(&o.Caption, 200))
 	}
 	for _, c := range e.Changes {
 		fmt.Fprintf(w, "  it would stand otherwise if: %s\n", c)
@@ -277,10 +275,8 @@ func memoryTimeline() *cobra.Command {
 					fmt.Fprintf(w, "%s  dec_%d  %s %s", m.At, m.Record, m.What, m.ID)
 					when(w, m.Other != "", " %s", m.Other)
 					when(w, m.State != "", "  %s, because %s", m.State, ruleWords(m.Rule))
-					if m.Text != nil {
-						when(w, m.What == "value", "  in the agent's words:")
-						fmt.Fprintf(w, "  %s", quoted(*m.Text, 200))
-					}
+					when(w, m.Text != nil && m.What == "value", "  in the agent's words:")
+					when(w, m.Text != nil, "  %s", quoted(m.Text, 200))
 					fmt.Fprintln(w)
 				}
 				when(w, more, "and more: --from %d\n", ms[len(ms)-1].Record+1)

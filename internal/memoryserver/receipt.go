@@ -135,7 +135,7 @@ func commitments(ctx context.Context, st audit.Store, namespace string, ns []uin
 	if len(ns) == 0 {
 		return digests, nil, nil
 	}
-	want := map[uint64]bool{}
+	last, want := slices.Max(ns), map[uint64]bool{}
 	for _, n := range ns {
 		want[n] = true
 	}
@@ -155,7 +155,7 @@ func commitments(ctx context.Context, st audit.Store, namespace string, ns []uin
 				kept = append(kept, rec.N)
 			}
 		}
-		if rec.N >= slices.Max(ns) {
+		if rec.N >= last {
 			break
 		}
 	}
