@@ -163,12 +163,11 @@ func payloadFault(err error) *refusal {
 // caller writes the decision's event, with its value beside it, and applies
 // it; a proposal whose event cannot be written did not happen.
 func Handle(s *State, c Context, p writ.Proposal) Decision {
-	t := toolOf(p.ToolName)
 	e := &Event{
 		V: EventVersion, N: s.head + 1, Kind: KindProposal, At: recorded(c.Now), Namespace: s.namespace, Mode: s.mode, Policy: s.policy,
 		Principal: c.Principal, Session: c.Session, Task: c.Task, Screened: c.Screened, Exposed: c.Exposed,
 	}
-	j := &judge{s: s, c: c, e: e, t: t}
+	j := &judge{s: s, c: c, e: e, t: toolOf(p.ToolName)}
 	if j.t != nil {
 		e.Tool = j.t.name
 	}

@@ -67,11 +67,9 @@ func Operate(s *State, c Context, command string, args []byte) Decision {
 	if c.Policy != nil {
 		e.Policy = c.Policy.hash
 	}
-	j := &judge{s: s, c: c, e: e}
-	for i := range commands {
-		if commands[i].name == command {
-			j.t, e.Tool = &commands[i], "operator."+command
-		}
+	j := &judge{s: s, c: c, e: e, t: called(commands, command)}
+	if j.t != nil {
+		e.Tool = "operator." + command
 	}
 	p := writ.Proposal{ToolName: "operator." + command, Payload: args}
 	if r := j.command(args); r != nil {

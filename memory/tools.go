@@ -102,18 +102,17 @@ func observationIDs(max int) field {
 	return field{name: "observation_ids", kind: kindObs, required: true, sourced: true, min: 1, max: max}
 }
 
-// remember is the everyday tool.
-var remember = tool{ToolRemember, "Keep one fact. Writ finds the sentence or record of this session that says it and keeps that, not your wording: established if the user or a trusted tool said it, else unverified.", []field{
-	{name: "text", kind: kindText, required: true, min: 1, max: maxText, about: "The fact, best in the words it was said in."},
-	{name: "about", kind: kindText, min: 1, max: 300, about: "Whom it is about: Anna, or Anna: phone; me: diet for the user. The word behind the colon stands in the sentence or record."},
-	{name: "replaces", kind: kindText, min: 1, max: 64, about: "The id of what it corrects."},
-	// What Writ itself sets, so that the record says what was kept.
-	{name: "raw_payload", kind: kindRaw, min: 1, max: maxRaw, hidden: true},
-	{name: "value", kind: kindScalar, hidden: true},
-	{name: "name", kind: kindText, min: 1, max: maxName, hidden: true},
-}, (*judge).remember}
-
+// tools are the everyday tool, and then the nine in the order of the boundary.
 var tools = []tool{
+	{ToolRemember, "Keep one fact. Writ finds the sentence or record of this session that says it and keeps that, not your wording: established if the user or a trusted tool said it, else unverified.", []field{
+		{name: "text", kind: kindText, required: true, min: 1, max: maxText, about: "The fact, best in the words it was said in."},
+		{name: "about", kind: kindText, min: 1, max: 300, about: "Whom it is about: Anna, or Anna: phone; me: diet for the user. The word behind the colon stands in the sentence or record."},
+		{name: "replaces", kind: kindText, min: 1, max: 64, about: "The id of what it corrects."},
+		// What Writ itself sets, so that the record says what was kept.
+		{name: "raw_payload", kind: kindRaw, min: 1, max: maxRaw, hidden: true},
+		{name: "value", kind: kindScalar, hidden: true},
+		{name: "name", kind: kindText, min: 1, max: maxName, hidden: true},
+	}, (*judge).remember},
 	{ToolRecordObservation, "Record words that stand verbatim in what this session saw, with that source's trust.", observationFields, (*judge).recordObservation},
 	{ToolEntity, "Name something claims can be about; the entity of that name and type, else a new one.", []field{
 		{name: "name", kind: kindText, min: 1, max: maxName},
@@ -152,13 +151,13 @@ var tools = []tool{
 	}, (*judge).archive},
 }
 
-func toolOf(name string) *tool {
-	if name == ToolRemember {
-		return &remember
-	}
-	for i := range tools {
-		if tools[i].name == name {
-			return &tools[i]
+func toolOf(name string) *tool { return called(tools, name) }
+
+// called is the one of that name, nil if there is none.
+func called(of []tool, name string) *tool {
+	for i := range of {
+		if of[i].name == name {
+			return &of[i]
 		}
 	}
 	return nil
@@ -168,9 +167,7 @@ func toolOf(name string) *tool {
 func (t *tool) all() []field { return slices.Concat(t.fields, contextFields) }
 
 // Remember returns the everyday tool that writes.
-func Remember() ToolSpec {
-	return remember.spec()
-}
+func Remember() ToolSpec { return tools[0].spec() }
 
 // ToolSpec is one tool as it is published over MCP.
 type ToolSpec struct {
@@ -182,10 +179,9 @@ type ToolSpec struct {
 func (t *tool) spec() ToolSpec { return ToolSpec{t.name, t.about, objectSchema(t.fields)} }
 
 // Tools returns the nine tools in the order of the boundary.
-func Tools() []ToolSpec {
-	out := make([]ToolSpec, len(tools))
-	for i := range tools {
-		out[i] = tools[i].spec()
+func Tools() (out []ToolSpec) {
+	for i := range tools[1:] {
+		out = append(out, tools[1+i].spec())
 	}
 	return out
 }

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -20,13 +19,9 @@ var resourceURI = regexp.MustCompile(`^memory://(entity/ent|slot/slot)_[0-9]{1,2
 // Templates implements gateway.InsideResources: those whose tool is published.
 func (s *Server) Templates() (out [][]byte) {
 	add := func(tool, uri, name, about string) {
-		if s.reads(tool) == nil {
-			return
+		if s.reads(tool) != nil {
+			out = append(out, []byte(textsOf("uriTemplate", uri+"{id}", "name", name, "description", about, "mimeType", "application/json")))
 		}
-		t := strictjson.Set([]byte("{}"), "uriTemplate", strictjson.Quote(uri+"{id}"))
-		t = strictjson.Set(t, "name", strictjson.Quote(name))
-		t = strictjson.Set(t, "description", strictjson.Quote(about))
-		out = append(out, strictjson.Set(t, "mimeType", strictjson.Quote("application/json")))
 	}
 	add(toolGet, entityURI, "memory-entity", "An entity of the memory, by its id: its names and the claims about it. What "+toolGet+" answers.")
 	add(toolExplain, slotURI, "memory-slot", "The current value of a question, by the id of its slot, or why there is none. What "+toolExplain+" answers.")
@@ -47,7 +42,7 @@ func (s *Server) Resource(uri string) (tool string, arguments []byte, ok bool) {
 	if s.reads(tool) == nil {
 		return "", nil, false
 	}
-	return tool, strictjson.Set([]byte("{}"), name, strictjson.Quote(id)), true
+	return tool, []byte(textsOf(name, id)), true
 }
 
 // Watch implements gateway.InsideResources. Events of other processes are told
