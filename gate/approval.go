@@ -76,6 +76,8 @@ type AskedValue struct {
 	Raw     []byte // the exact literal, nil for the call as a whole
 	Reason  writ.Reason
 	Need    string
+	// Follows says that it fails for what another value of the question lacks, or the call.
+	Follows bool
 	// Seen are places where the value stands, the user's own words and then the best first
 	// and the earliest: by the labels of these a person tells who wrote it. At most five.
 	Seen []Ref
@@ -255,7 +257,7 @@ func (j *judge) askKey() string {
 
 // askedValue says of one leaf what a person has to know.
 func (j *judge) askedValue(l *leaf, r writ.Reason, need string) AskedValue {
-	v := AskedValue{Pointer: l.pointer, Role: l.role.String(), Raw: l.value.Literal(), Reason: r, Need: need}
+	v := AskedValue{Pointer: l.pointer, Role: l.role.String(), Raw: l.value.Literal(), Reason: r, Need: need, Follows: l.follows}
 	seen := j.session().ledger.Where(provenance.Query{Value: l.value, Type: l.typ()}, 5)
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
 	q.Named = false // his own words too, which may name nothing

@@ -36,6 +36,7 @@ type leaf struct {
 	rule     *policy.ArgRule // nil when the contract names none
 	role     policy.Role
 	failed   writ.Reason // why nothing vouches for it, "" where something does
+	follows  bool        // R14: it fails for what else the call lacks, whom it goes to
 	missing  string      // R14: the kinds of atoms in it that nothing vouches for
 
 	founded

@@ -43,11 +43,10 @@ var needs = map[writ.Reason]string{
 	writ.FormBrings:       "is a directory that holds dot-files or settings files of version control, continuous integration or an agent; a person must say that it is written to",
 	writ.FormDotFile:      "must not be a dot-file or a settings file of version control, continuous integration or an agent, nor a directory that brings one; a person must write it",
 
-	writ.ProvenanceUnseen: unheld,
-	writ.ProvenanceLabel:  unheld,
-	writ.ProvenanceSource: unheld,
-	writ.ProvenanceReflected: unheld + " but what may repeat the text of a call; read it before a call sends it, " +
-		"or, where a call of an earlier session sent it, ask the user to look at what it wrote and to say so (`writ places list`, `writ places clear N`), and read again",
+	writ.ProvenanceUnseen:     unheld,
+	writ.ProvenanceLabel:      unheld,
+	writ.ProvenanceSource:     unheld,
+	writ.ProvenanceReflected:  unheld + " but what may repeat the text of a call",
 	writ.ProvenanceOneShot:    "is good for one act and a short time, and was used or is too old; have it issued again",
 	writ.ProvenanceSmall:      "is too short to be recognised without its collection",
 	writ.ProvenanceOpenTarget: "was seen only in a collection that anyone can add to, which cannot name a target",
@@ -69,7 +68,7 @@ var needs = map[writ.Reason]string{
 	writ.ApprovalExpired: "a person was asked and did not answer in time; nothing was done",
 
 	writ.PolicyAbsent:        "no policy was given, or a catalogue that was not made with it: both come from one policy.Parse and NewCatalogue",
-	writ.PolicyNoArguments:   "an act without a target, a selector or an amount needs a contract that allows it",
+	writ.PolicyNoArguments:   "nothing in this call says whom or what it acts on; a person must allow it, or the operator's contract must",
 	writ.PolicyClosed:        "the contract of this tool is closed; an operator must open it",
 	writ.PolicyMisdeclared:   "the operator's contract says less of this tool than its definition does; an operator must review it",
 	writ.PolicyContested:     "the value also stands where a stranger can write it; a person must decide",
@@ -110,13 +109,18 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	if len(j.unfounded) >= 100 {
 		return s // that many failures have said it often enough
 	}
+	sent := j.session() != nil && j.session().ledger.Brought(l.typ(), l.value)
+	if r == writ.ProvenanceReflected && !sent {
+		s += "; read it where a call asks for it with no words of its own, or, where an earlier session sent it, ask the user to look at what was written and to say so " +
+			"(`writ places list`, `writ places clear N`), and read again"
+	}
 	fresh := l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName })
 	// Where its directory was listed what lacks is what vouches for that one itself.
 	listed := fresh && j.in.Session != nil && j.in.Session.ledger.Enumerated(l.value)
-	k := supplyKey{l.rule, l.key, l.answer, listed}
+	k := supplyKey{l.rule, l.key, l.answer, listed, sent}
 	supply, ok := j.supply[k]
 	if !ok {
-		supply = j.suppliers(l, listed)
+		supply = j.suppliers(l, listed, sent)
 		if j.supply == nil {
 			j.supply = map[supplyKey]string{}
 		}
@@ -134,7 +138,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 			supply += "; it stands among other words of the user's, who has not said to run it: ask him to type it alone, or to say \"run\" and the command in backticks"
 		case j.typedAsWords(l):
 			supply += "; it stands among other words of the user's: ask him to set it in quotation marks, or to say before it what it is"
-		case supply == noSupplier:
+		case supply == noSupplier, strings.HasSuffix(supply, tooLate):
 			supply += ", and the user may type it: " + j.sayThere()
 		case l.rule != nil && !l.rule.FromDefault:
 			supply += ", and the user may type it"
@@ -164,18 +168,25 @@ type supplyKey struct {
 	rule        *policy.ArgRule
 	key, answer bool
 	unasked     bool
+	sent        bool
 }
 
-const noSupplier = "no tool of the policy returns such a value"
+// noSupplier is said in the stead of tools whose results could vouch, and tooLate of
+// those that could have.
+const (
+	noSupplier = "no tool of the policy returns such a value"
+	tooLate    = ", which vouches for nothing that a call of this session sent before: it counts where it is called first, in another session"
+)
 
 // suppliers names the tools whose outputs could vouch for a leaf, by the policy and by
 // what is listed now. An act, and who has to be asked with a value, return what is worth
 // no more than that value, unless the server lists its own records (R4, R5): where there
-// is another, they are not named. unasked leaves out what has to be asked with a value.
-func (j *judge) suppliers(l *leaf, unasked bool) string {
+// is another, they are not named. unasked leaves out what has to be asked with a value. Of
+// what this session sent all but a server's own records is an echo, and said to be.
+func (j *judge) suppliers(l *leaf, unasked, sent bool) string {
 	const most = 4
 	type key struct{ server, tool, what string }
-	var found, asked []key
+	var found, asked, echoed []key
 	each := func(c *policy.Contract) {
 		name, worth, typed := c.Tool, true, true
 		if c.Method == policy.CallTool {
@@ -194,8 +205,11 @@ func (j *judge) suppliers(l *leaf, unasked bool) string {
 			if !j.supplies(c, o, l) || !typed && !o.InText {
 				continue
 			}
-			into := &found
-			if !worth && (unasked || !(o.Authoritative && !c.Effect.Gated())) {
+			into, own := &found, o.Authoritative && !c.Effect.Gated()
+			switch {
+			case sent && !own:
+				into = &echoed
+			case !worth && (unasked || !own):
 				into = &asked
 			}
 			if k := (key{c.Server, name, cmpWord(o)}); !slices.Contains(*into, k) {
@@ -212,14 +226,16 @@ func (j *judge) suppliers(l *leaf, unasked bool) string {
 		}
 	}
 	first := ": call it first"
-	if len(found) == 0 {
-		found, first = asked, ", asked with a value that is vouched for itself"
-	}
-	if len(found) == 0 {
-		return noSupplier
-	}
-	if len(found) > 1 && len(asked) == 0 {
+	switch {
+	case len(found) > 1:
 		first = ": call one of these first"
+	case len(found) == 1:
+	case len(asked) > 0:
+		found, first = asked, ", asked with a value that is vouched for itself"
+	case len(echoed) > 0:
+		found, first = echoed, tooLate
+	default:
+		return noSupplier
 	}
 	var b strings.Builder
 	for i, k := range found {

@@ -39,7 +39,7 @@ func (j *judge) composed(texts []*leaf) {
 	if s == nil || len(texts) == 0 {
 		return
 	}
-	readers, reason := j.readers()
+	readers, reason, follows := j.readers()
 	all := texts
 	texts = slices.DeleteFunc(slices.Clone(texts), func(l *leaf) bool {
 		return j.vouch(l) == "" && (reason == "" || !j.anyReader()) // the user's own words, or what a tool said, to whom he named
@@ -50,6 +50,7 @@ func (j *judge) composed(texts []*leaf) {
 		l.shut = false
 		switch {
 		case reason != "":
+			l.follows = follows
 			j.unfoundedLeaf(l, reason)
 		case s.ledger.Secrets() && !readers:
 			j.unfoundedLeaf(l, writ.ProvenanceSecret)
@@ -91,8 +92,9 @@ func (l *leaf) says() string {
 }
 
 // readers says whom a text goes to: only the operator's constants, or a reason why
-// somebody among them was not named by the user.
-func (j *judge) readers() (operators bool, reason writ.Reason) {
+// somebody among them was not named by the user. It follows from another fault where
+// nothing vouches for one of them, or the call names nobody.
+func (j *judge) readers() (operators bool, reason writ.Reason, follows bool) {
 	operators = true
 	named := false
 	for _, l := range j.leaves {
@@ -100,18 +102,33 @@ func (j *judge) readers() (operators bool, reason writ.Reason) {
 			continue
 		}
 		if l.rule_ == "" {
-			return false, writ.ProvenanceReader // itself unfounded, and said so
+			return false, writ.ProvenanceReader, true // itself unfounded, and said so
 		}
 		named = true
 		if !j.chosen(l) && !j.byKept(l) {
-			return false, writ.ProvenanceReader
+			reason = writ.ProvenanceReader // unless one behind it is the fault
 		}
 		operators = operators && (l.rule_ == "const" || l.rule_ == "output" && !l.open && j.in.Policy.Collections[l.collection()].MayHoldSecrets)
 	}
 	if !named && j.contract.NoArgs != policy.NoArgsAllow {
-		return false, writ.ProvenanceReader // nothing says to whom it goes (R21)
+		return false, writ.ProvenanceReader, true // nothing says to whom it goes (R21)
 	}
-	return operators && named, ""
+	return operators && named && reason == "", reason, false
+}
+
+// causes leaves out what is told of a text because of another fault that is told: whom it
+// goes to, or that the call names nobody. It fails all the same, and a person's yes has to
+// cover it.
+func (j *judge) causes() {
+	told := slices.ContainsFunc(j.against, func(f writ.Failure) bool { return f.Reason == writ.PolicyNoArguments }) ||
+		slices.ContainsFunc(j.leaves, func(l *leaf) bool {
+			return l.failed != "" && (l.role == policy.Target || l.role == policy.Selector)
+		})
+	for _, l := range j.leaves {
+		if l.follows = l.follows && told; l.follows {
+			j.unfounded = slices.DeleteFunc(j.unfounded, func(f writ.Failure) bool { return f.Pointer == l.pointer && f.Reason == l.failed })
+		}
+	}
 }
 
 // anyReader reports whether the call names somebody who reads its texts.

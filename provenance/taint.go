@@ -226,6 +226,13 @@ func (l *Ledger) reflection(leaf *Leaf, known func() bool) (at writ.Label, echo 
 	return at, echo
 }
 
+// Brought reports whether a value, or a part of it, is what a call of this session sent
+// while nothing of worth vouched for it: what returns it now may repeat that call (R4).
+func (l *Ledger) Brought(t Type, v strictjson.Value) bool {
+	at, _ := l.reflection(&Leaf{Type: t, Value: v}, func() bool { return false })
+	return at < writ.System
+}
+
 // askedFor reports whether a leaf is a piece of what a read was asked with, or has it
 // within it; and whether that can be the id of it, and not what all ids of a place begin
 // with. It counts where a person said who writes a field, and lowers no label.

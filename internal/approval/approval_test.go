@@ -444,3 +444,22 @@ func TestPrint(t *testing.T) {
 		}
 	}
 }
+
+// TestPrintOneFault: of what fails because of something else the value is shown, and why it
+// is asked about once, where the fault is.
+func TestPrintOneFault(t *testing.T) {
+	q := Question{ID: "q", Session: "s_a", Server: "tix", Tool: "create", Arguments: []byte(`{"title":"Paper"}`), Values: []gate.AskedValue{
+		{Reason: writ.PolicyNoArguments},
+		{Pointer: "/title", Raw: []byte(`"Paper"`), Reason: writ.ProvenanceReader, Follows: true},
+	}}
+	shown := q.Show()
+	got, _ := shown.Whole(80, 20)
+	for _, want := range []string{"  the call as a whole\n      asked because nothing in the call says what it acts on\n", "  /title  \"Paper\"\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not shown:\n%s", want, got)
+		}
+	}
+	if strings.Count(got, "asked because") != 1 {
+		t.Errorf("more than one reason:\n%s", got)
+	}
+}

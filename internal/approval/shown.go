@@ -33,6 +33,7 @@ type ShownValue struct {
 	Value   string `json:"value,omitempty"` // the exact JSON literal, as a text
 	Reason  string `json:"reason"`
 	Need    string `json:"need"`
+	Follows bool   `json:"follows,omitempty"` // it lacks that for what another value lacks, or the call
 	Seen    []Seen `json:"seen,omitempty"`
 }
 
@@ -52,7 +53,7 @@ func (q *Question) Show() Shown {
 		out.Came = string(q.Came)
 	}
 	for _, v := range q.Values {
-		s := ShownValue{v.Pointer, v.Role, string(v.Raw), string(v.Reason), v.Need, nil}
+		s := ShownValue{v.Pointer, v.Role, string(v.Raw), string(v.Reason), v.Need, v.Follows, nil}
 		for _, at := range v.Seen {
 			s.Seen = append(s.Seen, Seen{at.Tool, at.Pointer, at.Inner, at.Label.String()})
 		}
@@ -139,9 +140,9 @@ func (q *Shown) Print(w io.Writer, columns int) {
 	for i, v := range q.Values {
 		at := v.Pointer
 		if at == "" {
-			at = "the call"
+			at = "the call as a whole"
 		}
-		theirs("  ", text.OneLine(at, 100)+"  "+text.OneLine(v.Value, 400))
+		theirs("  ", strings.TrimRight(text.OneLine(at, 100)+"  "+text.OneLine(v.Value, 400), " "))
 		if i >= maxFull {
 			continue // of so many what each is, in the arguments too; the rest in the JSON
 		}
@@ -157,6 +158,9 @@ func (q *Shown) Print(w io.Writer, columns int) {
 		}
 		if len(v.Seen) == 0 && v.Value != "" {
 			theirs("      the model's own words: ", "nothing in this session holds it as a whole")
+		}
+		if v.Follows {
+			continue // what it follows from says why
 		}
 		theirs("      asked because ", cmp.Or(because[writ.Reason(v.Reason)], "of "+text.OneLine(v.Reason, 60)))
 	}
