@@ -37,6 +37,8 @@ const (
 const (
 	maxOpen    = 100
 	maxSession = 10
+	// maxAnew bounds how often one question is shown anew.
+	maxAnew = 5
 )
 
 // Errors of Answer.
@@ -106,7 +108,7 @@ const (
 // Effects are what an answer does, at the gateway whose call it is about.
 type Effects struct {
 	// Offers returns what may be kept of the call; nil where nothing is. It is asked
-	// once for a question, before that is put.
+	// before a question is put, or shown anew.
 	Offers func() []Offer
 	// Settle puts it on record, and has what a yes keeps in force: both durably, before
 	// the call goes on. keep is nil where the answer is good for this call alone. An
@@ -135,6 +137,7 @@ type Queue struct {
 type entry struct {
 	Question
 	Effects
+	anew   int  // how often it was shown anew
 	taken  bool // somebody answered
 	answer Answer
 	done   chan struct{} // closed when that is on record
@@ -171,16 +174,17 @@ func (q *Queue) Watched() bool {
 type Surface func(context.Context, Question)
 
 // Ask puts a call to a person, or joins the question that the same call put before
-// for the same reasons, and waits until it is answered, at most for wait. A question
-// that it put for other reasons ends. own, unless nil, is asked
+// for the same reasons, and waits until it is answered, at most for wait. Where its values
+// were seen elsewhere since, that question has another id from then on: nobody answers to
+// what he was not shown. A question that it put for other reasons ends. own, unless nil, is asked
 // meanwhile: where it returns and nobody else watches, nobody is waited for. The status is "" where the
 // question was answered or ended with its call, Pending where it stands open, Expired where it ended
 // unanswered. kept are the lines that are in force by the answer.
 func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Duration, does Effects, own Surface) (kept []policy.Grown, asked gate.Asked, err error) {
-	if does.Offers != nil && q.isNew(of.Session, asks) {
+	if does.Offers != nil && q.isNew(of, asks) {
 		of.FromNowOn = does.Offers()
 	}
-	e, ok := q.enter(of, asks, does)
+	e, shown, ok := q.enter(of, asks, does)
 	if !ok {
 		return nil, gate.NotAsked, nil
 	}
@@ -190,7 +194,7 @@ func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Dur
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			own(asked, e.Question)
+			own(asked, shown)
 		}()
 		defer func() {
 			cancel()
@@ -198,7 +202,7 @@ func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Dur
 		}()
 		left = ended
 	}
-	timer := time.NewTimer(min(wait, e.Until.Sub(q.clock())))
+	timer := time.NewTimer(min(wait, shown.Until.Sub(q.clock())))
 	defer timer.Stop()
 	for waits := true; waits; {
 		select {
@@ -230,12 +234,20 @@ func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Dur
 	return nil, gate.Pending, nil
 }
 
-// isNew reports whether a call would have a question of its own.
-func (q *Queue) isNew(session, asks string) bool {
+// isNew reports whether a call would have a question of its own, or have one shown anew.
+func (q *Queue) isNew(of Question, asks string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e, room := q.find(session, asks)
-	return e == nil && room
+	e, room := q.find(of.Session, asks)
+	return e == nil && room || e != nil && e.isOld(of)
+}
+
+// isOld reports whether a question says less of where its values were seen than is known
+// now. The caller holds mu.
+func (e *entry) isOld(now Question) bool {
+	return e.anew < maxAnew && !slices.EqualFunc(e.Values, now.Values, func(a, b gate.AskedValue) bool {
+		return a.Pointer == b.Pointer && a.Reason == b.Reason && slices.Equal(a.Seen, b.Seen)
+	})
 }
 
 // find returns the open question of that key in a session, and whether there is room
@@ -253,17 +265,24 @@ func (q *Queue) find(session, asks string) (e *entry, room bool) {
 	return nil, mine < maxSession && len(q.open) < maxOpen
 }
 
-// enter returns the open question of that key in the same session, or a new one.
-func (q *Queue) enter(of Question, asks string, does Effects) (*entry, bool) {
+// enter returns the open question of that key in the same session, or a new one, and what
+// is shown of it.
+func (q *Queue) enter(of Question, asks string, does Effects) (*entry, Question, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e, _ := q.find(of.Session, asks)
 	if e != nil {
-		return e, true
+		if e.isOld(of) {
+			of.ID, of.asks, of.Asked, of.Until = newID(), asks, e.Asked, e.Until
+			e.Question, e.Effects = of, does
+			e.anew++
+			q.changed()
+		}
+		return e, e.Question, true
 	}
 	q.end(&of)
 	if _, room := q.find(of.Session, asks); !room {
-		return nil, false
+		return nil, Question{}, false
 	}
 	of.ID, of.asks = newID(), asks
 	of.Asked = q.clock()
@@ -271,7 +290,7 @@ func (q *Queue) enter(of Question, asks string, does Effects) (*entry, bool) {
 	e = &entry{Question: of, Effects: does, done: make(chan struct{})}
 	q.open = append(q.open, e)
 	q.changed()
-	return e, true
+	return e, e.Question, true
 }
 
 // Passed ends the open questions of a call that needs none any more: a yes to one

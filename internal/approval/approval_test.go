@@ -463,3 +463,63 @@ func TestPrintOneFault(t *testing.T) {
 		t.Errorf("more than one reason:\n%s", got)
 	}
 }
+
+// TestShownAnew: the same call made again, of which more was seen since, has what was seen
+// and what may be kept in its question, under another id, and who waits goes on waiting.
+func TestShownAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(time.Now)
+		asked := 0
+		does := Effects{
+			Settle: func(Answer, *Offer) error { return nil },
+			Offers: func() []Offer {
+				asked++
+				if asked == 1 {
+					return nil
+				}
+				return []Offer{{Keep: KeepServer, Lines: []policy.Grown{{Tool: "tix/comment", Arg: "/id", From: "tix/list#/*/id"}}}}
+			},
+		}
+		of := Question{Session: "s_a", Server: "tix", Tool: "comment", Values: []gate.AskedValue{{Pointer: "/id", Reason: writ.ProvenanceUnseen}}}
+		ended := make(chan error, 1)
+		go func() {
+			_, _, err := q.Ask(t.Context(), of, "act", Waits, does, nil)
+			ended <- err
+		}()
+		synctest.Wait()
+		open, _ := q.Open()
+		first := open[0].ID
+		// nothing was seen since: it is the same question, and nothing is tried again
+		q.Ask(t.Context(), of, "act", 0, does, nil)
+		if open, _ = q.Open(); len(open) != 1 || open[0].ID != first || asked != 1 {
+			t.Fatal(open, asked)
+		}
+		listed := of
+		listed.Values = []gate.AskedValue{{Pointer: "/id", Reason: writ.ProvenanceUnseen, Seen: []gate.Ref{{Evidence: 1, Tool: "tix/list", Pointer: "/content/0/text", Inner: "/0/id", Label: writ.External}}}}
+		if _, got, err := q.Ask(t.Context(), listed, "act", 0, does, nil); got != gate.Pending || err != nil {
+			t.Fatal(got, err)
+		}
+		open, _ = q.Open()
+		if len(open) != 1 || open[0].ID == first || len(open[0].Values[0].Seen) != 1 || len(open[0].FromNowOn) != 1 {
+			t.Fatalf("%+v", open)
+		}
+		if _, err := q.Answer(first, Answer{Yes: true}); !errors.Is(err, ErrUnknown) {
+			t.Error("an answer to what was shown before counts", err)
+		}
+		if _, err := q.Answer(open[0].ID, Answer{Yes: true, Keep: KeepServer}); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		// It is shown anew so often, and no more.
+		for i := range maxAnew + 3 {
+			listed.Values = slices.Clone(listed.Values)
+			listed.Values[0].Seen = []gate.Ref{{Evidence: uint32(i)}}
+			q.Ask(t.Context(), listed, "other", 0, does, nil)
+		}
+		if asked != 2+1+maxAnew {
+			t.Errorf("offers were tried %d times", asked)
+		}
+	})
+}
