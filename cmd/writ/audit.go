@@ -104,10 +104,10 @@ func (r *verifyReport) print(w io.Writer) {
 	if !r.OK {
 		word = "not all proven"
 	}
-	fmt.Fprintf(w, word+": %d records of %d sessions, %d accepted, %d rejected", r.Records, r.Sessions, r.Accepted, r.Rejected)
-	fmt.Fprintf(w, "; %d decisions made again, same answers", r.Replayed)
-	when(w, r.Certificates > 0, "; %d certificates hold", r.Certificates)
-	when(w, r.Grounded > 0, "; %d summaries found in their sources", r.Grounded)
+	fmt.Fprintf(w, word+": %s of %s, %d accepted, %d rejected", cli.Number(r.Records, "record", "records"), cli.Number(r.Sessions, "session", "sessions"), r.Accepted, r.Rejected)
+	fmt.Fprintf(w, "; %s", cli.Number(r.Replayed, "decision made again, same answer", "decisions made again, same answers"))
+	when(w, r.Certificates > 0, "; %s", cli.Number(r.Certificates, "certificate holds", "certificates hold"))
+	when(w, r.Grounded > 0, "; %s", cli.Number(r.Grounded, "summary found in its source", "summaries found in their sources"))
 	when(w, r.Skipped > 0, "; %d of another engine, not made again", r.Skipped)
 	when(w, r.MemoryEvents+r.MemoryUnchecked > 0, "; %d events of the memory decided again, same states", r.MemoryEvents)
 	when(w, r.MemoryUnchecked > 0, "; %d not decided again (erased or never kept)", r.MemoryUnchecked)
@@ -263,7 +263,7 @@ func auditExport() *cobra.Command {
 				Bytes   int        `json:"bytes"`
 			}{snap.Size(), snap.Root(), b.Len()}
 			return f.show(c, exported, func(w io.Writer) {
-				fmt.Fprintf(w, "ok: %d records, root %s; `writ audit verify --bundle %s` checks them anywhere\n", exported.Records, exported.Root, cli.Printable(out))
+				fmt.Fprintf(w, "ok: %s, root %s; `writ audit verify --bundle %s` checks them anywhere\n", cli.Number(exported.Records, "record", "records"), exported.Root, cli.Printable(out))
 			})
 		}),
 	}, "state", "json")

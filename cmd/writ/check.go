@@ -84,8 +84,8 @@ func checkCommand() *cobra.Command {
 			if err != nil {
 				return &cli.Exit{Code: cli.ExitConfig, Err: err}
 			}
-			fmt.Fprintf(c.OutOrStdout(), "ok: %d contracts", out.Contracts)
-			when(c.OutOrStdout(), f.config != "" || len(f.command) > 0, ", %d servers", out.Servers)
+			fmt.Fprintf(c.OutOrStdout(), "ok: %s", cli.Number(out.Contracts, "contract", "contracts"))
+			when(c.OutOrStdout(), f.config != "" || len(f.command) > 0, ", %s", cli.Number(out.Servers, "server", "servers"))
 			fmt.Fprintln(c.OutOrStdout())
 			return nil
 		},

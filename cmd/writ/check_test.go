@@ -40,7 +40,7 @@ func TestCheckShipped(t *testing.T) {
 func TestInitName(t *testing.T) {
 	t.Chdir(t.TempDir())
 	command(t, "init", "--name", "1e3", "--", "writ", "example-server")
-	if out := command(t, "check", "--config", "writ.yaml"); !strings.HasSuffix(out, "1 servers") {
+	if out := command(t, "check", "--config", "writ.yaml"); !strings.HasSuffix(out, "1 server") {
 		t.Error(out)
 	}
 }

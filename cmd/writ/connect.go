@@ -391,7 +391,7 @@ func (r *connectReport) print(w io.Writer, p *place) {
 	for _, s := range r.Servers {
 		fmt.Fprintf(w, "  %-16s", cli.OneLine(s.Name, 60))
 		if s.Tools != nil {
-			fmt.Fprintf(w, " %d tools", *s.Tools)
+			fmt.Fprintf(w, " %s", cli.Number(*s.Tools, "tool", "tools"))
 		}
 		when(w, s.Server != "" && s.Server != s.Name, " as %s", s.Server)
 		when(w, len(s.Stay) > 0 && s.Left == "", " %s stays in this file", cli.OneLine(strings.Join(s.Stay, ", "), 200))

@@ -93,7 +93,7 @@ type initiatedServer struct {
 
 func (rep *initiated) print(w io.Writer) {
 	for _, s := range rep.Servers {
-		fmt.Fprintf(w, "  %-16s %3d tools   %s\n", s.Name, s.Tools, s.Says)
+		fmt.Fprintf(w, "  %-16s %9s   %s\n", s.Name, cli.Number(s.Tools, "tool", "tools"), s.Says)
 		for _, l := range s.Changes {
 			fmt.Fprintln(w, l)
 		}

@@ -63,7 +63,7 @@ func learnCommand() *cobra.Command {
 			}
 			out := c.OutOrStdout()
 			printTrial(out, r)
-			when(out, left > 0, "%s left out: of another engine, or of a policy that is none any more\n", times(left, "session is", "sessions are"))
+			when(out, left > 0, "%s left out: of another engine, or of a policy that is none any more\n", cli.Number(left, "session is", "sessions are"))
 			asks := !f.dry && ownTerminal(c.InOrStdin(), out) != nil
 			if !asks {
 				for i := range r.Fields {
@@ -163,19 +163,12 @@ func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time
 	return out, left, nil
 }
 
-func times(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprint(n, " ", more)
-}
-
 // printTrial says what becomes of the recorded calls.
 func printTrial(w io.Writer, r *learn.Report) {
 	count := func(n learn.Count) string {
 		return fmt.Sprintf("%d pass, %d wait for a person, %d refused for good", n.Passed, n.Asked, n.Refused)
 	}
-	fmt.Fprintf(w, "%s in %s, judged again by the policy as it is: %s\n", times(r.Calls, "call", "calls"), times(r.Sessions, "session", "sessions"), count(r.Before))
+	fmt.Fprintf(w, "%s in %s, judged again by the policy as it is: %s\n", cli.Number(r.Calls, "call", "calls"), cli.Number(r.Sessions, "session", "sessions"), count(r.Before))
 	for _, t := range r.Tools[:min(len(r.Tools), 5)] {
 		fmt.Fprintf(w, "  %s: %d wait, %d refused\n", cli.OneLine(t.Tool, 100), t.Asked, t.Refused)
 	}
@@ -183,7 +176,7 @@ func printTrial(w io.Writer, r *learn.Report) {
 		fmt.Fprintln(w, "there is no field to ask about")
 		return
 	}
-	fmt.Fprintf(w, "with %s kept from now on: %s\n", times(len(r.Fields), "field", "fields"), count(r.After))
+	fmt.Fprintf(w, "with %s kept from now on: %s\n", cli.Number(len(r.Fields), "field", "fields"), count(r.After))
 	if r.Later != r.After {
 		fmt.Fprintf(w, "the same once more, in later sessions, which trust a server less that was sent words of the agent's: %s\n", count(r.Later))
 		when(w, r.LaterGiven != r.Later, "  where the server alone gives what stands in these fields: %s\n", count(r.LaterGiven))
@@ -215,7 +208,7 @@ var whyUnnamed = map[string]string{
 func fed(f *learn.Field) string {
 	var out []string
 	for _, e := range f.Feeds {
-		out = append(out, fmt.Sprintf("%s %s, %d of %s", e.Tool, e.Arg, e.Seen, times(e.Of, "time", "times")))
+		out = append(out, fmt.Sprintf("%s %s, %d of %s", e.Tool, e.Arg, e.Seen, cli.Number(e.Of, "time", "times")))
 	}
 	return strings.Join(out, "; ")
 }
@@ -236,12 +229,12 @@ func printField(w io.Writer, f *learn.Field) {
 		when(w, f.InText, "  it stands in a text: who can have the whole text be his, as the content of a file or a page is, writes it too\n")
 	}
 	for _, e := range f.Feeds {
-		fmt.Fprintf(w, "  %s %s came from there %d of %s", cli.OneLine(e.Tool, 100), cli.OneLine(e.Arg, 200), e.Seen, times(e.Of, "time", "times"))
+		fmt.Fprintf(w, "  %s %s came from there %d of %s", cli.OneLine(e.Tool, 100), cli.OneLine(e.Arg, 200), e.Seen, cli.Number(e.Of, "time", "times"))
 		when(w, e.Values > 1, ", with %d different values", e.Values)
 		when(w, len(e.Also) > 0, "; some stood in %s as well", cli.OneLine(strings.Join(e.Also, ", "), 300))
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "  without it %s more would wait\n", times(f.Saves, "call", "calls"))
+	fmt.Fprintf(w, "  without it %s more would wait\n", cli.Number(f.Saves, "call", "calls"))
 }
 
 // askLearned asks of each field, and keeps what a person says yes to: the lines stand

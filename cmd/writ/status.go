@@ -263,13 +263,13 @@ func (all *shownStatus) print(w io.Writer) {
 			fmt.Fprintf(w, "  %s\n", cli.OneLine(fault, 600))
 		}
 		if e := g.Embeddings; e != nil {
-			fmt.Fprintf(w, "  the memory is searched by meaning: %d texts have a vector, %d wait; of %s %d found by words alone\n", e.Texts, e.Waiting, times(e.Queries, "query", "queries"), e.Alone)
+			fmt.Fprintf(w, "  the memory is searched by meaning: %d texts have a vector, %d wait; of %s %d found by words alone\n", e.Texts, e.Waiting, cli.Number(e.Queries, "query", "queries"), e.Alone)
 			when(w, e.Fault != "", "    it failed last: %s\n", cli.OneLine(e.Fault, 300))
 		}
 	}
 	for i, a := range all.Asked {
 		when(w, i == 0, "Asked about most, of what was recorded in the last 7 days:\n")
-		fmt.Fprintf(w, "  %s: %s would wait for a person\n", cli.OneLine(a.Tool, 130), times(a.Asked, "call", "calls"))
+		fmt.Fprintf(w, "  %s: %s would wait for a person\n", cli.OneLine(a.Tool, 130), cli.Number(a.Asked, "call", "calls"))
 		for _, g := range a.Lines {
 			theirs(w, "    from now on: ", grownLine(g), 0)
 		}
