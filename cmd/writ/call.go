@@ -54,6 +54,10 @@ func callCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if _, here := cl.(*local); here && waits(result) {
+				fmt.Fprintln(c.ErrOrStderr(), "writ: the gateway of this command asked, and has ended: writ approve does not see what it asked. At a terminal it\n"+
+					"asks there; without --config the call goes to the writ serve that runs, whose questions writ approve answers.")
+			}
 			return printResult(c.OutOrStdout(), result, rerr, f.json)
 		},
 	}, "state", "config", "json")

@@ -269,14 +269,19 @@ func (r *remote) call(ctx context.Context, method, name string, params []byte) (
 	return response(b, resp.StatusCode)
 }
 
+// waits reports whether a call was refused because a person has not answered.
+func waits(refusal []byte) bool {
+	outcome := strictjson.Get(strictjson.Get(refusal, "_meta"), gateway.MetaOutcome)
+	reason, _ := strictjson.Text(strictjson.At(outcome, "/rejection/reason"))
+	return reason == string(writ.ApprovalPending)
+}
+
 // allowed puts a call of this command that waits for a person to who made it, at his
 // own terminal, and reports whether it is to be made again.
 func (r *remote) allowed(ctx context.Context, own *terminal, refusal, arguments []byte) bool {
-	outcome := strictjson.Get(strictjson.Get(refusal, "_meta"), gateway.MetaOutcome)
-	reason, _ := strictjson.Text(strictjson.At(outcome, "/rejection/reason"))
 	decision, _ := strictjson.Text(strictjson.Get(strictjson.Get(refusal, "_meta"), gateway.MetaDecision))
 	session, _, _ := strings.Cut(decision, "/")
-	if reason != string(writ.ApprovalPending) {
+	if !waits(refusal) {
 		return false
 	}
 	said := false
