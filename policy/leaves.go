@@ -8,38 +8,6 @@ import (
 	"github.com/writ-project/writ/internal/text"
 )
 
-var (
-	// leaving are verbs by which something goes to others, and nouns those of them that
-	// also name a thing, the message, the post, or what is done to the user: notify.
-	leaving = wordSet("send sends resend deliver transmit relay crosspost publish publishes notify notifies announce pay pays reimburse donate remit disseminate buy retweet invite " +
-		"tweet upload broadcast share reply email mail message post push transfer forward wire refund purchase charge withdraw sell")
-	nouns = wordSet("notify notifies tweet upload broadcast share reply email mail message post push transfer forward wire refund purchase invite charge")
-	// made are nouns alone. To make what they name, or such a noun, is to do it.
-	made   = wordSet("payment payout invitation transaction donation announcement notification notifications webhook webhooks trade checkout comment comments")
-	making = wordSet("create creates make makes new issue submit initiate place do execute schedule queue trigger compose fire leave")
-	// settling is what is done to what moves money: to approve it moves it.
-	settling = wordSet("approve complete confirm authorize finalize execute capture accept")
-	moved    = wordSet("payment payments payout payouts trade trades checkout purchase transaction transactions refund transfer transfers donation withdrawal")
-	// manifold are what stands before such a verb in one word: bulksend, repost.
-	manifold = strings.Fields("bulk mass batch multi auto quick direct re")
-	// behind are words that say of such a noun before them that it is one.
-	behind = wordSet("id ids history login logout address addresses queue box price settings preferences process processing processor type types format order orders")
-	// others are verbs behind which such a word is what something is done to.
-	others = wordSet("update edit modify change patch delete remove drop purge mark unmark move archive unarchive label star unstar pin unpin draft save store copy hide read get list " +
-		"set unset stop cancel close open reopen add append insert attach search find filter sort count show view fetch check validate verify parse format render preview log record track " +
-		"classify summarize translate extract convert encode decode encrypt decrypt sign import load register configure enable disable mute unmute snooze flag undo recall " +
-		"approve reject accept decline like unlike react rename merge clear test export backup restore sync describe inspect lookup query resolve receive wait start init use select " +
-		"unshare uninvite unpublish unsubscribe subscribe block unblock download pull prepare commit amend mount unmount review rate rank split assign unassign browse explain " +
-		"compare retrieve analyze observe discover calculate compute estimate echo display grep write put generate build type print run toggle lock unlock")
-	// kept are what is sent some other time, if ever.
-	kept = wordSet("draft drafts prepare template templates filter filters rule rules signature contact contacts")
-	// receiving are names of arguments that say to whom; by what may stand behind them.
-	receiving = wordSet("cc bcc recipient recipients webhook webhooks invitee invitees addressee addressees payee payees beneficiary beneficiaries")
-	by        = wordSet("url urls uri email emails mail address addresses list phone number numbers")
-	// called are verbs before a link, which is called then: notify_url.
-	called = wordSet("notify notification callback ping")
-)
-
 func wordSet(s string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.Fields(s) {
@@ -64,18 +32,18 @@ func saysItLeaves(name string) (word string, verb bool) {
 		switch {
 		case joining[w]:
 			object, makes = false, false
-		case settling[w] && moved[next], w == "add" && slices.Contains([]string{"comment", "comments"}, words[len(words)-1]):
+		case Called(w, "settling") && Called(next, "moved"), w == "add" && slices.Contains([]string{"comment", "comments"}, words[len(words)-1]):
 			return words[len(words)-1], true
 		case object:
-		case makes && (made[w] || nouns[w]) && (next == "" || joining[next] || prepositions[next]): // create_post
+		case makes && Called(w, "made", "thing") && (next == "" || joining[next] || prepositions[next]): // create_post
 			return w, true
-		case makes && nouns[w], nouns[w] && (others[next] || behind[next]), w == "forward" && next == "": // message_delete, fast_forward
+		case makes && Called(w, "thing"), Called(w, "thing") && Called(next, "handling", "behind"), w == "forward" && next == "": // message_delete, fast_forward
 			object = true
-		case leaving[w]:
-			return w, !nouns[w]
-		case making[w]:
+		case Called(w, "leaves"):
+			return w, !Called(w, "thing")
+		case Called(w, "making"):
 			makes = true
-		case others[w]:
+		case Called(w, "handling"):
 			object = true
 		}
 	}
@@ -85,11 +53,11 @@ func saysItLeaves(name string) (word string, verb bool) {
 // apart is the verb of a word in which one that leaves and what leaves are written as one:
 // sendmail, sendmessage. Of any other it is the word.
 func apart(w string) string {
-	for verb := range leaving {
-		if what, ok := strings.CutPrefix(w, verb); ok && !nouns[verb] && (nouns[what] || made[what]) {
+	for verb := range kinds["leaves"] {
+		if what, ok := strings.CutPrefix(w, verb); ok && !Called(verb, "thing") && Called(what, "thing", "made") {
 			return verb
 		}
-		if how, ok := strings.CutSuffix(w, verb); ok && slices.Contains(manifold, how) && w != "rewire" {
+		if how, ok := strings.CutSuffix(w, verb); ok && Called(how, "before") && w != "rewire" {
 			return verb
 		}
 	}
@@ -140,21 +108,21 @@ func (c *Contract) beliedByCase(k *Case) string {
 // BeliedByArgument reports the same of the name of an argument that says who receives
 // something. Of a read that is what is looked for, and what is drafted is not sent.
 func (c *Contract) BeliedByArgument(name string) bool {
-	if !c.stays() || c.Declared()&Write == 0 || slices.ContainsFunc(text.NameWords(c.Tool), func(w string) bool { return kept[w] }) {
+	if !c.stays() || c.Declared()&Write == 0 || slices.ContainsFunc(text.NameWords(c.Tool), func(w string) bool { return Called(w, "later") }) {
 		return false
 	}
 	words := text.NameWords(name)
-	if len(words) == 2 && leaving[words[0]] && (words[1] == "to" || words[1] == "with") { // share_with
+	if len(words) == 2 && Called(words[0], "leaves") && (words[1] == "to" || words[1] == "with") { // share_with
 		return true
 	}
 	if n := len(words); n > 1 && (words[n-1] == "id" || words[n-1] == "ids") && !strings.HasPrefix(words[n-2], "webhook") { // that one is there already
 		words = words[:n-1]
 	}
 	full := len(words)
-	for len(words) > 1 && by[words[len(words)-1]] {
+	for len(words) > 1 && Called(words[len(words)-1], "by") {
 		words = words[:len(words)-1]
 	}
-	return len(words) > 0 && (receiving[words[len(words)-1]] || len(words) < full && called[words[len(words)-1]])
+	return len(words) > 0 && (Called(words[len(words)-1], "receiving") || len(words) < full && Called(words[len(words)-1], "called"))
 }
 
 // KeepsText reports whether by the contract nothing leaves, and some argument is text in

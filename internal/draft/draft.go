@@ -3,7 +3,7 @@
 // others nothing is believed: a read is open as far as it is asked with plain words;
 // an act is open and waits for a person, but where the user typed whom and what it is
 // for; no result vouches for anything. What a server says of itself opens nothing alone:
-// the name of a tool has to say that it reads. The words it knows are words.txt.
+// the name of a tool has to say that it reads. The words it knows are policy.Called.
 package draft
 
 import (
@@ -231,20 +231,20 @@ func arguments(b *strings.Builder, tool []string, shut bool, args []leaf) {
 // makes or says something.
 func (l *leaf) isText(tool []string, args []leaf) bool {
 	own := l.words()
-	if l.kind() != "string" || len(own) == 0 || slices.ContainsFunc(text.NameWords(l.pointer), func(w string) bool { return is(w, "stop") }) {
+	if l.kind() != "string" || len(own) == 0 || slices.ContainsFunc(text.NameWords(l.pointer), func(w string) bool { return policy.Called(w, "stop") }) {
 		return false
 	}
 	var verb string
-	if i := slices.IndexFunc(tool, func(w string) bool { return acts(w) != 0 || is(w, "makes") }); i >= 0 {
+	if i := slices.IndexFunc(tool, func(w string) bool { return acts(w) != 0 || policy.Called(w, "makes") }); i >= 0 {
 		verb = tool[i]
 	}
 	switch w := own[len(own)-1]; {
-	case is(verb, "makes"):
-		return is(w, "text", "said", "title")
-	case is(verb, "says"): // a title is of what is sent, where something is sent beside it
-		return is(w, "text", "said") || is(w, "title") && slices.ContainsFunc(args, func(o leaf) bool { return o.ends("text", "said") })
+	case policy.Called(verb, "makes"):
+		return policy.Called(w, "text", "said", "title")
+	case policy.Called(verb, "says"): // a title is of what is sent, where something is sent beside it
+		return policy.Called(w, "text", "said") || policy.Called(w, "title") && slices.ContainsFunc(args, func(o leaf) bool { return o.ends("text", "said") })
 	default:
-		return is(w, "text") && !slices.Contains(tool, w)
+		return policy.Called(w, "text") && !slices.Contains(tool, w)
 	}
 }
 
@@ -255,7 +255,7 @@ func (l *leaf) isList() bool {
 	return ok && !l.says("access", "decides") && !slices.ContainsFunc(members, func(m []byte) bool {
 		s, isText := strictjson.Text(m)
 		return !isText && string(m) != "null" || slices.ContainsFunc(text.NameWords(s), func(w string) bool {
-			return is(w, "access", "decides", "delete", "transfer", "auth")
+			return policy.Called(w, "access", "decides", "delete", "transfer", "auth")
 		})
 	})
 }
@@ -328,12 +328,12 @@ func (l *leaf) words() []string {
 
 // says reports whether a word of the name is of one of some kinds, ends whether its last is.
 func (l *leaf) says(kinds ...string) bool {
-	return slices.ContainsFunc(l.words(), func(w string) bool { return is(w, kinds...) })
+	return slices.ContainsFunc(l.words(), func(w string) bool { return policy.Called(w, kinds...) })
 }
 
 func (l *leaf) ends(kinds ...string) bool {
 	w := l.words()
-	return len(w) > 0 && is(w[len(w)-1], kinds...)
+	return len(w) > 0 && policy.Called(w[len(w)-1], kinds...)
 }
 
 // isProgram reports whether what stands there is run.

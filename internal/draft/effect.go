@@ -1,7 +1,6 @@
 package draft
 
 import (
-	_ "embed"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,36 +11,10 @@ import (
 	"github.com/writ-project/writ/policy"
 )
 
-//go:embed words.txt
-var table string
-
-// words are those of the table, by kind.
-var words = func() map[string]map[string]bool {
-	out := map[string]map[string]bool{}
-	for line := range strings.Lines(table) {
-		kind, list, ok := strings.Cut(line, ":")
-		if !ok || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if out[kind] == nil {
-			out[kind] = map[string]bool{}
-		}
-		for _, w := range strings.Fields(list) {
-			out[kind][w] = true
-		}
-	}
-	return out
-}()
-
-// is reports whether a word is of one of some kinds.
-func is(word string, kinds ...string) bool {
-	return slices.ContainsFunc(kinds, func(k string) bool { return words[k][word] })
-}
-
 // acts are the effects of a word.
 func acts(word string) (e policy.Effect) {
 	for i, name := range policy.EveryEffect.Names() {
-		if effect := policy.Effect(1 << i); effect != policy.Read && is(word, name) {
+		if effect := policy.Effect(1 << i); effect != policy.Read && policy.Called(word, name) {
 			e |= effect
 		}
 	}
@@ -62,7 +35,7 @@ func reads(t *gate.Tool, said string, args []leaf) bool {
 	}
 	name := text.NameWords(t.Name)
 	for i, w := range name {
-		if is(w, "read") && !(i == len(name)-1 && is(w, "look")) {
+		if policy.Called(w, "read") && !(i == len(name)-1 && policy.Called(w, "look")) {
 			return looksAt(w, name[i+1:]) && !slices.ContainsFunc(name[:i], func(w string) bool { return acts(w) != 0 }) && !does(said, name)
 		}
 	}
@@ -79,19 +52,19 @@ func calledAsRead(name, server []string, hint bool) bool {
 	known, look, last := true, false, len(name)-1
 	for i, w := range name {
 		switch {
-		case is(w, "look") && (w != "log" || i == last): // git_log, but not log_expense
+		case policy.Called(w, "look") && (w != "log" || i == last): // git_log, but not log_expense
 			look = true
-		case hint && (i < last && is(w, "either") || i == last && is(strings.TrimSuffix(w, "s"), "look-last")):
+		case hint && (i < last && policy.Called(w, "either") || i == last && policy.Called(strings.TrimSuffix(w, "s"), "look-last")):
 		case acts(w) != 0:
 			return false
-		case !is(w, "beside") && !plural(w) && len(w) > 1 && (i >= len(server) || server[i] != w):
+		case !policy.Called(w, "beside") && !plural(w) && len(w) > 1 && (i >= len(server) || server[i] != w):
 			known = false
 		}
 	}
 	if !hint || last < 0 {
 		return look && known
 	}
-	return is(name[last], "look") || is(strings.TrimSuffix(name[last], "s"), "look-last")
+	return policy.Called(name[last], "look") || policy.Called(strings.TrimSuffix(name[last], "s"), "look-last")
 }
 
 // plural reports whether a word nobody knows is a plural, and so no verb.
@@ -110,7 +83,7 @@ func looksAt(verb string, behind []string) bool {
 		switch {
 		case acts(w) != 0 && !nounToo(w), i == 0 && slices.Contains(particles[verb], w):
 			return false
-		case joins(before) && (acts(w) != 0 || i == 1 && !is(w, "read")): // check_and_pay, search_and_kick
+		case joins(before) && (acts(w) != 0 || i == 1 && !policy.Called(w, "read")): // check_and_pay, search_and_kick
 			return false
 		}
 	}
@@ -121,7 +94,7 @@ func looksAt(verb string, behind []string) bool {
 var particles = map[string][]string{"check": {"in", "out", "off"}, "checks": {"in", "out", "off"}, "count": {"down"}}
 
 // nounToo reports whether a verb that acts may be what another acts upon.
-func nounToo(w string) bool { return is(w, "noun") || plural(w) }
+func nounToo(w string) bool { return policy.Called(w, "noun") || plural(w) }
 
 func joins(w string) bool { return w == "and" || w == "then" || w == "or" }
 
@@ -144,11 +117,11 @@ func does(said string, name []string) bool {
 		if i+1 < len(ws) && slices.Contains(particles[w], ws[i+1]) {
 			return true
 		}
-		if i == 0 && is(w, "either") && slices.Contains(name, w) || i > 0 && !joins(ws[i-1]) || w == "return" || w == "returns" { // what it found
+		if i == 0 && policy.Called(w, "either") && slices.Contains(name, w) || i > 0 && !joins(ws[i-1]) || w == "return" || w == "returns" { // what it found
 			continue
 		}
 		for _, verb := range []string{w, strings.TrimSuffix(w, "s"), strings.TrimSuffix(w, "es"), strings.TrimSuffix(w, "ies") + "y"} {
-			if e := acts(verb); e != 0 && (i > 0 || e != policy.Egress) && (!is(verb, "noun") || i+1 < len(ws) && slices.Contains(objects, ws[i+1])) {
+			if e := acts(verb); e != 0 && (i > 0 || e != policy.Egress) && (!policy.Called(verb, "noun") || i+1 < len(ws) && slices.Contains(objects, ws[i+1])) {
 				return true
 			}
 		}
@@ -169,15 +142,15 @@ func effect(name []string) (e, said policy.Effect) {
 	for i, w := range name {
 		if !verb || !nounToo(w) {
 			e |= acts(w)
-		} else if is(name[i-1], "makes") { // create_refund
+		} else if policy.Called(name[i-1], "makes") { // create_refund
 			e |= acts(w) & (policy.Transfer | policy.Auth)
 		}
-		verb = verb || e != 0 || is(w, "read") && looksAt(w, name[i+1:])
+		verb = verb || e != 0 || policy.Called(w, "read") && looksAt(w, name[i+1:])
 	}
 	if said = e; e == 0 {
 		e = policy.Write | policy.Send | policy.Delete
 	}
-	if slices.ContainsFunc(name, func(w string) bool { return is(w, "access") }) {
+	if slices.ContainsFunc(name, func(w string) bool { return policy.Called(w, "access") }) {
 		e |= policy.Auth
 	}
 	return e, said
