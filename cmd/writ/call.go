@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -127,7 +128,7 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 				fmt.Fprintf(w, "evidence %s\n", cli.Printable(id))
 			} else {
 				why, _ := strictjson.Text(strictjson.Get(ev, "why"))
-				fmt.Fprintf(w, "%s vouches for nothing: %s\n", cli.Printable(id), cli.Printable(why))
+				fmt.Fprintf(w, "%s vouches for nothing: %s\n", cli.Printable(id), cli.Printable(cmp.Or(noEvidence[why], why)))
 			}
 		}
 	}
@@ -138,6 +139,14 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 		return cli.Ended(cli.ExitServer)
 	}
 	return nil
+}
+
+// noEvidence says to a person why a result is no evidence.
+var noEvidence = map[string]string{
+	"error":       "the server says that it failed",
+	"unvalidated": "it is not data that a schema of the server's or a contract describes (unvalidated)",
+	"no_contract": "no contract says what is in it (no_contract)",
+	"no_session":  "the call had no session",
 }
 
 // printSaid shows a refusal of the door's in the words that its client gets.
