@@ -16,13 +16,32 @@ import (
 	"github.com/writ-project/writ/policy"
 )
 
-// fleet is which servers there are, and what no tool may name (R34). It is immutable:
-// a call goes to the server that it was judged for, or nowhere.
+// fleet is which servers there are, and what no tool may name (R34). It is immutable,
+// but for what was read of the disk: a call goes to the server that it was judged for,
+// or nowhere.
 type fleet struct {
 	servers  map[string]*server
 	order    []string // their names, sorted
 	ownPaths []string
 	programs []string // what servers are started from, and this program
+
+	mu     sync.Mutex
+	listed map[string]listedDir // of ownPaths, as last read; what it holds never changes
+}
+
+// listedAt returns one of Writ's own directories as it was last read.
+func (f *fleet) listedAt(path string) (listedDir, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d, ok := f.listed[path]
+	return d, ok
+}
+
+// keepListed keeps one as it was read.
+func (f *fleet) keepListed(d listedDir) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	put(&f.listed, d.path, d)
 }
 
 // newFleet makes a fleet of what the operator's file says. Of old, which may be nil,

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/writ-project/writ/gate"
 )
@@ -25,6 +26,7 @@ const (
 // A disk is what is asked of the file system.
 type disk interface {
 	Lstat(path string) (fs.FileInfo, error)
+	Stat(path string) (fs.FileInfo, error)
 	Readlink(path string) (string, error)
 	ReadDir(path string, most int) ([]fs.DirEntry, error) // in no order
 	Home(user string) (string, error)
@@ -33,6 +35,8 @@ type disk interface {
 type thisDisk struct{}
 
 func (thisDisk) Lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
+
+func (thisDisk) Stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
 
 func (thisDisk) Readlink(path string) (string, error) { return os.Readlink(path) }
 
@@ -152,8 +156,15 @@ type look struct {
 }
 
 func newLook(ctx context.Context, on disk, f *fleet, srv *server, writes bool) *look {
-	return &look{ctx: ctx, disk: on, fleet: f, srv: srv, writes: writes, out: map[string][]string{}, infos: map[string]fs.FileInfo{},
-		leads: map[string]string{}, homes: map[string]string{}, named: map[string]bool{}, brings: map[string]string{}}
+	return &look{ctx: ctx, disk: on, fleet: f, srv: srv, writes: writes, infos: map[string]fs.FileInfo{}}
+}
+
+// put sets what a map holds of a key; most looks need none of the maps.
+func put[V any](m *map[string]V, key string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = v
 }
 
 // may takes n looks of what is left of them.
@@ -174,7 +185,7 @@ type ownFile struct {
 
 func (l *look) report(path string) {
 	if !slices.Contains(l.out[l.at], path) && l.may(1) {
-		l.out[l.at] = append(l.out[l.at], path)
+		put(&l.out, l.at, append(l.out[l.at], path))
 	}
 }
 
@@ -221,7 +232,7 @@ func (l *look) begin(p string) (abs string, known bool) {
 		home, ok := l.homes[first]
 		if !ok && l.may(10) {
 			home, _ = l.disk.Home(first[1:])
-			l.homes[first] = home
+			put(&l.homes, first, home)
 		}
 		return home + "/" + rest, home != ""
 	case strings.HasPrefix(p, "$"):
@@ -266,28 +277,63 @@ type stateDir struct {
 	names, dirs map[string]bool
 }
 
+// listedDir is a stateDir as it was read, with what tells whether it is so still.
+type listedDir struct {
+	stateDir
+	info    fs.FileInfo // before it was read
+	settled bool        // no change since then can have left info as it is
+}
+
+// stateDirs are those of Writ's own directories that are there. One is read again
+// when its file system says that it is another, or that something came or went.
 func (l *look) stateDirs() []stateDir {
 	if l.states != nil {
 		return l.states
 	}
-	l.states = []stateDir{}
+	l.states = make([]stateDir, 0, len(l.fleet.ownPaths))
 	for _, p := range l.fleet.ownPaths {
 		if strings.Contains(p, "://") || kernels(p) {
 			continue
 		}
-		if fi := l.info(p); fi == nil || !fi.IsDir() {
+		fi := l.info(p)
+		if fi == nil || !fi.IsDir() {
 			continue
 		}
-		entries, _ := l.disk.ReadDir(p, maxWalked)
-		l.may(1 + len(entries))
-		o := stateDir{p, map[string]bool{}, map[string]bool{}}
-		for _, d := range entries {
-			name := strings.ToLower(d.Name())
-			o.names[name], o.dirs[name] = true, d.IsDir()
+		o, known := l.fleet.listedAt(p)
+		if !known || !o.settled || !sameContents(o.info, fi) {
+			began := time.Now()
+			entries, _ := l.disk.ReadDir(p, maxWalked)
+			o = listedDir{stateDir{p, make(map[string]bool, len(entries)), map[string]bool{}}, fi, false}
+			for _, d := range entries {
+				name := strings.ToLower(d.Name())
+				o.names[name], o.dirs[name] = true, d.IsDir()
+			}
+			changed, ok := changedAt(fi)
+			o.settled = ok && len(entries) < maxWalked && began.Sub(changed) > tick(changed)
+			l.fleet.keepListed(o)
 		}
-		l.states = append(l.states, o)
+		l.may(1 + len(o.names))
+		l.states = append(l.states, o.stateDir)
 	}
 	return l.states
+}
+
+// tick is more than two changes of a directory can be apart and be noted as one: a
+// kernel counts in hundredths of a second or finer, some file systems in two whole
+// ones. What changed less long before it was read may have changed again since.
+func tick(noted time.Time) time.Duration {
+	if noted.Nanosecond() != 0 {
+		return 100 * time.Millisecond
+	}
+	return 3 * time.Second
+}
+
+// sameContents reports whether a directory has the names that it had, by what its
+// file system notes when one comes or goes. Nobody can set that note.
+func sameContents(was, is fs.FileInfo) bool {
+	then, ok := changedAt(was)
+	now, _ := changedAt(is)
+	return ok && now.Equal(then) && is.ModTime().Equal(was.ModTime()) && os.SameFile(was, is)
 }
 
 // kernels reports whether a path of Writ's own is the kernel's, where no file
@@ -337,7 +383,7 @@ func (l *look) path(p string) {
 		}
 		if fi := l.info(real); there == real && fi != nil && fi.IsDir() {
 			if !l.named[real] && len(l.dirs) < maxWalked {
-				l.named[real] = true
+				put(&l.named, real, true)
 				l.dirs = append(l.dirs, real)
 			}
 			if l.writes {
@@ -365,7 +411,7 @@ func (l *look) contents(dir string) string {
 	}) {
 		found = filepath.Join(dir, ".unknown")
 	}
-	l.brings[dir] = found
+	put(&l.brings, dir, found)
 	return found
 }
 
@@ -446,8 +492,11 @@ func (l *look) ownFiles() []ownFile {
 		if strings.Contains(p, "://") {
 			continue
 		}
-		if real, there, ok := l.realPath(p); ok && real == there {
-			out = append(out, ownFile{p, l.info(real)})
+		if !l.may(1) {
+			break
+		}
+		if fi, err := l.disk.Stat(p); err == nil { // the kernel follows the links, as realPath would
+			out = append(out, ownFile{p, fi})
 		}
 	}
 	return out
@@ -544,7 +593,7 @@ func (l *look) readlink(p string) string {
 	target, ok := l.leads[p]
 	if !ok && l.may(1) {
 		target, _ = l.disk.Readlink(p)
-		l.leads[p] = target
+		put(&l.leads, p, target)
 	}
 	return target
 }

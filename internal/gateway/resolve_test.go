@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
@@ -303,6 +305,8 @@ func (c *counted) ask(n int) {
 
 func (c *counted) Lstat(p string) (fs.FileInfo, error) { c.ask(1); return c.thisDisk.Lstat(p) }
 
+func (c *counted) Stat(p string) (fs.FileInfo, error) { c.ask(1); return c.thisDisk.Stat(p) }
+
 func (c *counted) Readlink(p string) (string, error) { c.ask(1); return c.thisDisk.Readlink(p) }
 
 func (c *counted) Home(name string) (string, error) { c.ask(1); return c.thisDisk.Home(name) }
@@ -392,4 +396,72 @@ func TestLooks(t *testing.T) {
 		}
 		cancel()
 	}
+}
+
+// TestStateListed (R34): one of Writ's own directories is read again when something
+// came or went in it, and not while nothing did.
+func TestStateListed(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, long := filepath.Join(dir, "state"), time.Now().Add(-time.Hour)
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	reads := &readings{}
+	f := &fleet{ownPaths: []string{state}}
+	srv := &server{here: true, env: func(string) string { return "" }, bases: []string{dir}}
+	named := func(name string) bool {
+		l := newLook(t.Context(), reads, f, srv, false)
+		l.text("/p", name)
+		return slices.Contains(l.out["/p"], filepath.Join(state, name))
+	}
+	for _, c := range []struct {
+		what   string
+		change func() error
+		named  bool
+	}{
+		{"nothing", func() error { return nil }, false},
+		{"a file comes", func() error { return os.WriteFile(filepath.Join(state, "log.key"), nil, 0o600) }, true},
+		{"and goes", func() error { return os.Remove(filepath.Join(state, "log.key")) }, false},
+		{"another directory is put in its place, of the same time", func() error {
+			other := filepath.Join(dir, "other")
+			return errors.Join(os.Mkdir(other, 0o700), os.WriteFile(filepath.Join(other, "log.key"), nil, 0o600),
+				os.Chtimes(other, long, long), os.Remove(state), os.Rename(other, state))
+		}, true},
+		{"a file goes and the time is set back", func() error {
+			return errors.Join(os.Remove(filepath.Join(state, "log.key")), os.Chtimes(state, long, long))
+		}, false},
+	} {
+		if err := c.change(); err != nil {
+			t.Fatal(err)
+		}
+		if got := named("log.key"); got != c.named {
+			t.Errorf("%s: named %v, want %v", c.what, got, c.named)
+		}
+	}
+	if fi, err := os.Lstat(state); err == nil {
+		if _, known := changedAt(fi); !known {
+			t.Skip("when a directory changed is not known on this system: it is read each time")
+		}
+	}
+	d, _ := f.listedAt(state)
+	d.settled = true // as it is once it did not change for a while
+	f.keepListed(d)
+	reads.n = 0
+	if named("log.key") || reads.n != 0 {
+		t.Errorf("nothing changed: it was read %d times", reads.n)
+	}
+}
+
+// readings is the disk, and how often a directory was read.
+type readings struct {
+	thisDisk
+	n int
+}
+
+func (r *readings) ReadDir(p string, most int) ([]fs.DirEntry, error) {
+	r.n++
+	return r.thisDisk.ReadDir(p, most)
 }

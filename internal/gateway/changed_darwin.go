@@ -1,0 +1,17 @@
+package gateway
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// changedAt is when a file or what is in a directory last changed. The kernel notes
+// it, and takes it from nobody. ok is false where it is not known.
+func changedAt(fi os.FileInfo) (at time.Time, ok bool) {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return at, false
+	}
+	return time.Unix(st.Ctimespec.Unix()), true
+}
