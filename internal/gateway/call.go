@@ -170,6 +170,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		g.approvals.queue.Passed(c.asking())
 	}
 	if d.Keeps() { // where it goes is on record before it is sent
+		g.sessions.writeNow(s) // beside it
 		d.own, err = g.lower(s.id, &d)
 	}
 	return d, err
@@ -336,7 +337,7 @@ func (c *judgedCall) recordResult(d *decision, res *gate.Result, resp upstream.R
 		// folded anew since: then it may have been lost with what outdated it. That
 		// is known by now, because a session is folded when its queue is empty.
 		if s.generation != d.generation {
-			if err := d.record.wait(); err != nil {
+			if err := d.record.outcome(); err != nil {
 				return err
 			}
 		}

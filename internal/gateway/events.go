@@ -131,6 +131,7 @@ func (ss *sessions) recordEvents() {
 	if err == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		defer ss.startFlush(s)
 		for e, n := range counted {
 			if _, err = ss.write(s, processEnd, audit.KindEvent, ss.now(), eventData{e.source, e.why, e.session, n}); err != nil {
 				break

@@ -129,7 +129,6 @@ func (c *heldCall) before(ctx context.Context, waits bool) (v Verdict, err error
 			return Verdict{Rejection: c.halted}, nil
 		}
 		d := c.newest()
-		c.g.sessions.writeNow(c.s)
 		if err = d.record.wait(); err == nil {
 			v = Verdict{Allowed: d.Allowed(), Record: c.name(&d), Rejection: d.Outcome.Rejection}
 			v.Asks = !v.Allowed && !waits && asksHost(&d)

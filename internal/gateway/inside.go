@@ -122,11 +122,8 @@ func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Respo
 		Units: func(ctx context.Context, visit func(*Unit)) (bool, error) {
 			return c.g.sessions.units(ctx, c.s.id, of, visit)
 		},
-		Exposed: func(ctx context.Context) (bool, error) { return c.g.sessions.Exposed(ctx, c.s.id) },
-		Recorded: func() error {
-			c.g.sessions.writeNow(c.s)
-			return d.record.wait()
-		},
+		Exposed:  func(ctx context.Context) (bool, error) { return c.g.sessions.Exposed(ctx, c.s.id) },
+		Recorded: d.record.wait,
 	}, d.Call.Tool, d.Arguments.Raw())
 	if errors.Is(err, audit.ErrAltered) {
 		c.g.events.log.Error("what a call of the memory rests on was altered on disk", "error", err)

@@ -63,15 +63,37 @@ func recordsFrom(ctx context.Context, st recordReader, session string, n uint64)
 
 // receipt is what whoever wrote a record waits on.
 type receipt struct {
-	n    uint64        // of the record
+	n    uint64 // of the record
+	in   *session
+	by   *sessions
 	done chan struct{} // closed when it is in the log, or cannot be
 	err  error         // before done is closed
 }
 
-// wait returns nil when the record is in the log.
+// wait returns nil when the record is in the log. Who waits writes the session's queue
+// himself where nobody does. The caller does not hold the session's lock.
 func (r *receipt) wait() error {
+	r.in.mu.Lock()
+	mine := len(r.in.queue) > 0 && !r.in.flushing
+	r.in.flushing = r.in.flushing || mine
+	r.in.mu.Unlock()
+	if mine && r.by.flush(r.in) { // what came meanwhile is not his
+		go r.by.flushAll(r.in)
+	}
+	return r.outcome()
+}
+
+// outcome is what wait returns of a record that somebody writes or has written.
+func (r *receipt) outcome() error {
 	<-r.done
 	return r.err
+}
+
+// writeNow has what waits in the session's queue written.
+func (ss *sessions) writeNow(s *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ss.startFlush(s)
 }
 
 // queued is one record waiting to be written.
@@ -88,13 +110,12 @@ type recordUntil uint8
 const (
 	// processEnd is enough for what no side effect rests on yet: reads and
 	// results. A power cut can only take evidence away, and makes the outcome
-	// of an act unknown.
+	// of an act unknown. Nobody waits for the decision about a read: it goes to
+	// the store in one append with its result, or with whatever else the session
+	// records before.
 	processEnd recordUntil = 0
 	// powerCut is what the decision about an act waits for.
 	powerCut recordUntil = 1
-	// withNext is for the decision about a read: it goes to the store in one
-	// append with its result, or with whatever else the session records before.
-	withNext recordUntil = 2
 )
 
 // with runs f with the session locked and its evidence that of the log: an
@@ -134,9 +155,9 @@ func (ss *sessions) recordIn(ctx context.Context, id string, f func(*session) (*
 	}
 }
 
-// write puts a record behind all earlier ones of the session and returns
-// without waiting. The caller holds s.mu, so the order of records is the order
-// of calls.
+// write puts a record behind all earlier ones of the session and returns without
+// waiting. It is written when somebody waits for it or for a later one, or by
+// startFlush. The caller holds s.mu, so the order of records is the order of calls.
 func (ss *sessions) write(s *session, until recordUntil, kind audit.Kind, at time.Time, data any, values ...value) (*receipt, error) {
 	if s.outdated != nil {
 		return nil, s.outdated
@@ -146,11 +167,8 @@ func (ss *sessions) write(s *session, until recordUntil, kind audit.Kind, at tim
 		return nil, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
 	s.next++
-	rec := &receipt{n: s.next, done: make(chan struct{})}
+	rec := &receipt{n: s.next, in: s, by: ss, done: make(chan struct{})}
 	s.queue = append(s.queue, queued{e, until == powerCut, rec})
-	if until != withNext {
-		ss.startFlush(s)
-	}
 	return rec, nil
 }
 
@@ -158,15 +176,8 @@ func (ss *sessions) write(s *session, until recordUntil, kind audit.Kind, at tim
 func (ss *sessions) startFlush(s *session) {
 	if len(s.queue) > 0 && !s.flushing {
 		s.flushing = true
-		go ss.flush(s)
+		go ss.flushAll(s)
 	}
-}
-
-// writeNow has what waits in the session's queue written.
-func (ss *sessions) writeNow(s *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ss.startFlush(s)
 }
 
 // drain has the session's queue written and waits until it is empty. The caller
@@ -177,29 +188,35 @@ func (ss *sessions) drain(s *session) {
 	}
 }
 
-// flush writes the session's queue until it is empty: one append for all that
-// gathered while the last one ran. After a failure the session is outdated:
-// everything queued fails, and the next use folds it anew from the store.
-func (ss *sessions) flush(s *session) {
-	for {
-		s.mu.Lock()
-		batch, err := s.queue, s.outdated
-		s.queue = nil
-		if len(batch) == 0 {
-			s.flushing = false
-			s.drained.Broadcast()
-			s.mu.Unlock()
-			return
-		}
-		s.mu.Unlock()
-		if err == nil {
-			err = ss.append(s, batch)
-		}
-		for _, q := range batch {
-			q.err = err
-			close(q.done)
-		}
+// flushAll writes the session's queue until it is empty: one append for all that
+// gathered while the last one ran. The caller has set s.flushing.
+func (ss *sessions) flushAll(s *session) {
+	for ss.flush(s) {
 	}
+}
+
+// flush writes what is in the session's queue, and reports whether more came
+// meanwhile: then s.flushing stays set. After a failure the session is outdated:
+// everything queued fails, and the next use folds it anew from the store. The caller
+// has set s.flushing.
+func (ss *sessions) flush(s *session) (more bool) {
+	s.mu.Lock()
+	batch, err := s.queue, s.outdated
+	s.queue = nil
+	s.mu.Unlock()
+	if err == nil && len(batch) > 0 {
+		err = ss.append(s, batch)
+	}
+	for _, q := range batch {
+		q.err = err
+		close(q.done)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flushing = len(s.queue) > 0; !s.flushing {
+		s.drained.Broadcast()
+	}
+	return s.flushing
 }
 
 // append writes a batch of the session's records in one append.

@@ -28,7 +28,7 @@ func TestAlteredFailsWhatIsQueued(t *testing.T) {
 	}
 	var rec *receipt
 	if err := ss.with(s, func() (err error) {
-		rec, err = ss.write(s, withNext, audit.KindDecision, ss.now(), struct{}{})
+		rec, err = ss.write(s, processEnd, audit.KindDecision, ss.now(), struct{}{})
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -101,11 +101,8 @@ func (ss *sessions) writeDecision(s *session, rs *ruleset, in *gate.Input, d *de
 		vs = append(vs, value{valueAnswers, in.Call.Answers.Raw()})
 	}
 	until := processEnd
-	switch {
-	case d.Effect.Gated():
+	if d.Effect.Gated() {
 		until = powerCut // an act, or a refusal that R24 counts
-	case d.Allowed():
-		until = withNext
 	}
 	return ss.write(s, until, audit.KindDecision, d.at, data, vs...)
 }

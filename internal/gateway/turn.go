@@ -127,10 +127,7 @@ func (ss *sessions) Reopen(ctx context.Context, in downstream.Session) error {
 func (ss *sessions) Converse(ctx context.Context, in downstream.Session, conversation string) error {
 	_, err := ss.recordIn(ctx, in.PublicID(), func(s *session) (rec *receipt, err error) {
 		s.told = true
-		if rec, err = ss.lapse(s, ss.now(), conversation); rec != nil {
-			ss.startFlush(s)
-		}
-		return rec, err
+		return ss.lapse(s, ss.now(), conversation)
 	})
 	return err
 }
@@ -170,7 +167,7 @@ func (ss *sessions) lapse(s *session, now time.Time, conversation string) (*rece
 	if s.evidence == nil || data.Conversation == "" && (s.evidence.Turns() == 0 || now.Sub(s.active) <= turnLapse) {
 		return nil, nil
 	}
-	rec, err := ss.write(s, withNext, KindLapse, now, data)
+	rec, err := ss.write(s, processEnd, KindLapse, now, data)
 	if err == nil {
 		s.evidence.Lapse()
 		s.conversation = cmp.Or(data.Conversation, s.conversation)
