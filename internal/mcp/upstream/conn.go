@@ -106,6 +106,53 @@ type call struct {
 	once  sync.Once
 	done  chan struct{}
 	reply Response
+
+	serve  func(item)    // takes what comes before the answer; nil where the inbox is emptied otherwise
+	pump   sync.Once     // begins to, or says that nothing more will be
+	over   chan struct{} // closed: no more of it; nil where nothing came
+	pumped chan struct{} // closed: the last was served
+}
+
+// serving has what comes in the inbox served from now on. Most calls are answered and
+// nothing else, so it is begun with the first that comes.
+func (k *call) serving() {
+	if k.serve == nil {
+		return
+	}
+	k.pump.Do(func() {
+		k.over, k.pumped = make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(k.pumped)
+			for {
+				select {
+				case <-k.inbox.ready:
+					if it, ok := k.inbox.pop(); ok {
+						k.serve(it)
+					}
+				case <-k.over:
+					return
+				}
+			}
+		}()
+	})
+}
+
+// served ends that. What came before the answer is delivered before it.
+func (k *call) served() {
+	k.pump.Do(func() {})
+	if k.over != nil {
+		close(k.over)
+		<-k.pumped
+	}
+	for {
+		it, ok := k.inbox.pop()
+		if !ok {
+			return
+		}
+		if it.id == nil {
+			k.serve(it)
+		}
+	}
 }
 
 // item is a notification for the caller, or a request when id is set.
@@ -125,9 +172,9 @@ func (k *call) finish(r Response) (first bool) {
 }
 
 // open registers a call under a fresh random id (attack P22).
-func (c *conn) open(r Request, quiet bool) *call {
+func (c *conn) open(r Request, quiet bool, serve func(item)) *call {
 	k := &call{
-		method: r.Method, request: r, quiet: quiet,
+		method: r.Method, request: r, quiet: quiet, serve: serve,
 		inbox: newInbox(), done: make(chan struct{}),
 	}
 	c.mu.Lock()
@@ -165,24 +212,17 @@ func (c *conn) lookup(id []byte) *call {
 
 // do sends one request and serves its caller until it ends.
 func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
-	k := c.open(r, quiet)
-	defer c.forget(k)
-	if err := c.compose(k); err != nil {
-		return notSent("%s", err)
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(context.Canceled)
 	limit := newPausable(c.s.clock, c.s.limits.Call, func() { cancel(context.DeadlineExceeded) })
 	defer limit.stop()
 
-	var asks *questions // made for the first one; serve is one goroutine's
+	var asks *questions // made for the first one; one goroutine serves at a time
 	defer func() {
 		if asks != nil {
 			asks.end()
 		}
 	}()
-	res := make(chan Response, 1)
-	go func() { res <- c.link.exchange(ctx, k) }()
 	serve := func(it item) {
 		switch {
 		case it.id == nil:
@@ -207,24 +247,14 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 			})
 		}
 	}
-	for {
-		select {
-		case <-k.inbox.ready:
-			if it, ok := k.inbox.pop(); ok {
-				serve(it)
-			}
-		case out := <-res:
-			for { // what came before the answer is delivered before it
-				it, ok := k.inbox.pop()
-				if !ok {
-					return c.settle(k, out)
-				}
-				if it.id == nil {
-					serve(it)
-				}
-			}
-		}
+	k := c.open(r, quiet, serve)
+	defer c.forget(k)
+	if err := c.compose(k); err != nil {
+		return notSent("%s", err)
 	}
+	out := c.link.exchange(ctx, k)
+	k.served()
+	return c.settle(k, out)
 }
 
 // questions are the server's open requests inside one of ours.
@@ -487,6 +517,7 @@ func (c *conn) notification(m rpc.Message, from *call) {
 // is slow; a request of the server never is: it is refused.
 func (c *conn) put(k *call, it item) {
 	if k.inbox.push(it) {
+		k.serving()
 		return
 	}
 	c.s.courier.event(DroppedNotice)

@@ -26,6 +26,7 @@ const (
 	maxResumes   = 5 // attempts to resume one stream without a new event
 	maxErrorBody = 1 << 20
 	deleteTime   = 2 * time.Second
+	idleConns    = 256 // kept for the next request: as many as a client may have open (package downstream)
 )
 
 // errSessionGone is the loss of a legacy session: the server does not know it
@@ -79,8 +80,8 @@ func startHTTP(c *conn) {
 			DialContext:            dialer.DialContext,
 			ForceAttemptHTTP2:      true,
 			DisableCompression:     true,
-			MaxIdleConns:           32,
-			MaxIdleConnsPerHost:    32,
+			MaxIdleConns:           idleConns,
+			MaxIdleConnsPerHost:    idleConns,
 			IdleConnTimeout:        90 * time.Second,
 			TLSHandshakeTimeout:    10 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10,

@@ -162,7 +162,7 @@ func TestGivenUp(t *testing.T) {
 		return entry(c.s.courier.events, StrayResponse).count
 	}
 	c.lost = map[string]givenUp{}
-	k := c.open(Request{Method: "tools/call", Owner: "b", OnRequest: answering}, false)
+	k := c.open(Request{Method: "tools/call", Owner: "b", OnRequest: answering}, false, nil)
 	c.settle(k, unknown("cancelled"))
 	c.forget(k)
 	if len(c.lost) != 1 {
@@ -176,7 +176,7 @@ func TestGivenUp(t *testing.T) {
 	if stray() != 1 {
 		t.Error("the second answer is not stray")
 	}
-	k = c.open(Request{Method: "tools/list"}, false)
+	k = c.open(Request{Method: "tools/list"}, false, nil)
 	c.settle(k, unknown("cancelled"))
 	c.forget(k)
 	c.receive([]byte(`{"jsonrpc":"2.0","id":`+string(k.id)+`,"result":{}}`), nil, true)
@@ -184,7 +184,7 @@ func TestGivenUp(t *testing.T) {
 		t.Error("a late list is stray")
 	}
 	for range maxLost + 10 {
-		k := c.open(Request{Method: "tools/call", Owner: "a", OnRequest: answering}, false)
+		k := c.open(Request{Method: "tools/call", Owner: "a", OnRequest: answering}, false, nil)
 		c.settle(k, unknown("cancelled"))
 		c.forget(k)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/writ-project/writ/internal/mcp/rpc"
 )
@@ -21,8 +22,10 @@ type stdio struct {
 	c    *conn
 	proc *process
 
+	turn   sync.Mutex // whose holder writes; a line that is left half written keeps it
 	writes chan *call // taken by the writer: from then on it counts as sent
 	tells  chan []byte
+	told   atomic.Int64  // tells that are not written yet
 	gone   chan struct{} // closed when the reader has delivered everything
 	wg     sync.WaitGroup
 	once   sync.Once
@@ -103,39 +106,81 @@ func (l *stdio) read() {
 	}
 }
 
-// write sends one message at a time; a child that does not read is killed.
+// write sends what sendNow did not, one message at a time.
 func (l *stdio) write() {
 	defer l.wg.Done()
-	send := func(msg []byte) {
-		line := oneLine(msg)
-		stop := l.c.s.clock.AfterFunc(l.c.s.limits.Write, func() {
-			l.c.s.courier.event(WriteStalled)
-			l.c.die(errors.New("the server does not read its input"))
-			l.proc.kill()
-		})
-		l.proc.stdin.Write(line) // a broken pipe is seen by the reader too
-		stop()
+	say := func(msg []byte) {
+		l.turn.Lock()
+		defer l.turn.Unlock()
+		l.put(oneLine(msg))
+		l.told.Add(-1)
 	}
 	for {
 		select {
 		case msg := <-l.tells: // answers and cancellations first
-			send(msg)
+			say(msg)
 			continue
 		default:
 		}
 		select {
 		case msg := <-l.tells:
-			send(msg)
+			say(msg)
 		case k := <-l.writes:
+			l.turn.Lock()
 			if l.c.mayLeave(k) {
-				send(k.msg)
+				l.put(oneLine(k.msg))
 			} else {
 				k.finish(held())
 			}
+			l.turn.Unlock()
 		case <-l.c.dead:
 			return
 		}
 	}
+}
+
+// put writes bytes, however long that takes; a child that does not read is killed. The
+// caller holds turn.
+func (l *stdio) put(b []byte) {
+	stop := l.c.s.clock.AfterFunc(l.c.s.limits.Write, func() {
+		l.c.s.courier.event(WriteStalled)
+		l.c.die(errors.New("the server does not read its input"))
+		l.proc.kill()
+	})
+	l.proc.stdin.Write(b) // a broken pipe is seen by the reader too
+	stop()
+}
+
+// sendNow sends a call where nothing else is to be written first and the child has room
+// for it, without waiting. It is false where nothing was sent.
+func (l *stdio) sendNow(ctx context.Context, k *call) bool {
+	if ctx.Err() != nil || !l.turn.TryLock() {
+		return false
+	}
+	free := l.told.Load() == 0
+	select {
+	case <-l.c.dead:
+		free = false
+	default:
+	}
+	if free && !l.c.mayLeave(k) {
+		k.finish(held())
+		l.turn.Unlock()
+		return true
+	}
+	line, n := oneLine(k.msg), 0
+	if free {
+		n = l.proc.writeNow(line)
+	}
+	if n == 0 || n == len(line) {
+		l.turn.Unlock()
+		return n > 0
+	}
+	go func() {
+		defer l.turn.Unlock()
+		l.put(line[n:])
+	}()
+	return true
 }
 
 // oneLine returns msg and a newline. Line breaks between tokens become spaces;
@@ -153,12 +198,15 @@ func oneLine(msg []byte) []byte {
 }
 
 func (l *stdio) tell(msg []byte) {
+	l.told.Add(1)
 	select {
 	case l.tells <- msg:
+		return
 	case <-l.c.dead:
 	default:
 		l.c.s.courier.event(DroppedNotice)
 	}
+	l.told.Add(-1)
 }
 
 func (l *stdio) say(_ context.Context, msg []byte) error {
@@ -167,12 +215,14 @@ func (l *stdio) say(_ context.Context, msg []byte) error {
 }
 
 func (l *stdio) exchange(ctx context.Context, k *call) Response {
-	select {
-	case l.writes <- k:
-	case <-l.c.dead:
-		return notSent("%s", l.c.cause())
-	case <-ctx.Done():
-		return notSent("%s", ended(ctx))
+	if !l.sendNow(ctx, k) {
+		select {
+		case l.writes <- k:
+		case <-l.c.dead:
+			return notSent("%s", l.c.cause())
+		case <-ctx.Done():
+			return notSent("%s", ended(ctx))
+		}
 	}
 	select {
 	case <-k.done:

@@ -53,7 +53,7 @@ func (c *conn) startListening(capabilities []byte) {
 // listenOnce holds one subscriptions/listen request open until it ends.
 func (c *conn) listenOnce(ctx context.Context, r Request, acked func()) Response {
 	r.Method = "subscriptions/listen"
-	k := c.open(r, false)
+	k := c.open(r, false, nil)
 	defer c.forget(k)
 	if err := c.compose(k); err != nil {
 		return notSent("%s", err)

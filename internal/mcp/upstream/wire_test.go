@@ -137,7 +137,7 @@ func TestComposeKeepsBytes(t *testing.T) {
 		if rapid.Bool().Draw(t, "token") {
 			r.ProgressToken = []byte("1")
 		}
-		k := c.open(r, false)
+		k := c.open(r, false, nil)
 		if err := c.compose(k); err != nil {
 			t.Fatal(err)
 		}
@@ -179,8 +179,8 @@ func FuzzReceive(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := testConn(false)
-		k := c.open(Request{Method: "tools/call"}, false)
-		other := c.open(Request{Method: "tools/call"}, false)
+		k := c.open(Request{Method: "tools/call"}, false, nil)
+		other := c.open(Request{Method: "tools/call"}, false, nil)
 		raw := bytes.ReplaceAll(b, []byte("ID"), k.id)
 		c.receive(raw, nil, true)
 		select {
