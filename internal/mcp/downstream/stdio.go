@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/writ-project/writ/internal/mcp/rpc"
@@ -77,6 +78,8 @@ func ServeStdio(ctx context.Context, r Router, in io.Reader, out io.Writer, o St
 		o:       o,
 		ctx:     ctx,
 		stop:    stop,
+		to:      out,
+		writing: make(chan struct{}, 1),
 		out:     make(chan []byte, 16),
 		quit:    make(chan struct{}),
 		dead:    make(chan struct{}),
@@ -84,7 +87,7 @@ func ServeStdio(ctx context.Context, r Router, in io.Reader, out io.Writer, o St
 		notes:   make(chan *Request, notesWaiting),
 		session: o.Session,
 	}
-	return c.serve(in, out)
+	return c.serve(in)
 }
 
 // errOutput is the end of a connection whose client no longer reads.
@@ -94,20 +97,26 @@ var errOutput = errors.New("the output is closed")
 var errEnded = errors.New("the input ended")
 
 type stdioConn struct {
-	router Router
-	o      StdioOptions
-	ctx    context.Context
-	stop   context.CancelCauseFunc
-	out    chan []byte   // to the one writer
-	quit   chan struct{} // closed: write what waits, then end
-	dead   chan struct{} // closed: nothing is written any more
-	once   sync.Once     // closes dead
-	table  *table
-	work   sync.WaitGroup // requests
-	side   sync.WaitGroup // listeners and the notification worker
-	notes  chan *Request  // for Router.Notified, in order
+	router  Router
+	o       StdioOptions
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	writing chan struct{} // holds one while somebody writes to out
+	to      io.Writer
+	out     chan []byte   // to the writer
+	queued  atomic.Int64  // messages given to the writer that are not written yet
+	quit    chan struct{} // closed: write what waits, then end
+	dead    chan struct{} // closed: nothing is written any more
+	once    sync.Once     // closes dead
+	table   *table
+	work    sync.WaitGroup // requests
+	hands   workers        // that serve them
+	side    sync.WaitGroup // listeners and the notification worker
+	notes   chan *Request  // for Router.Notified, in order
 
-	// The rest is the reading loop's alone; requests get copies.
+	// The rest is of who reads and handles a line; requests get copies.
+	handling    sync.Mutex
+	ended       bool // no line is handled any more
 	fixed       bool // era is fixed
 	era         Era
 	greeted     bool // initialize was answered
@@ -123,45 +132,46 @@ type line struct {
 	err  error
 }
 
-func readLines(ctx context.Context, in io.Reader, limit int, to chan<- line) {
-	defer close(to)
-	r := rpc.NewLines(in, limit)
+// read handles each line of the input until it ends.
+func (c *stdioConn) read(in io.Reader, end chan<- struct{}) {
+	defer close(end)
+	r := rpc.NewLines(in, c.o.MaxLine)
 	for {
 		b, err := r.Next()
-		if err != nil && !errors.Is(err, rpc.ErrLineTooLong) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return
-		}
-		select {
-		case to <- line{b, err}:
-		case <-ctx.Done():
+		if err != nil && !errors.Is(err, rpc.ErrLineTooLong) && !errors.Is(err, io.ErrUnexpectedEOF) || !c.handled(line{b, err}) {
 			return
 		}
 	}
 }
 
-func (c *stdioConn) serve(in io.Reader, out io.Writer) error {
-	lines := make(chan line)
-	go readLines(c.ctx, in, c.o.MaxLine, lines)
-	go c.write(out)
+// handled handles a line, unless the connection has ended.
+func (c *stdioConn) handled(l line) bool {
+	c.handling.Lock()
+	defer c.handling.Unlock()
+	if c.ended {
+		return false
+	}
+	c.line(l)
+	return true
+}
+
+func (c *stdioConn) serve(in io.Reader) error {
+	inputEnded, end := make(chan struct{}), errEnded
+	go c.read(in, inputEnded)
+	go c.write()
 	c.side.Go(func() {
 		for r := range c.notes {
 			c.router.Notified(c.ctx, r)
 		}
 	})
-
-	end := error(nil)
-	for end == nil {
-		select {
-		case l, ok := <-lines:
-			if !ok {
-				end = errEnded
-				break
-			}
-			c.line(l)
-		case <-c.ctx.Done():
-			end = context.Cause(c.ctx)
-		}
+	select {
+	case <-inputEnded:
+	case <-c.ctx.Done():
+		end = context.Cause(c.ctx)
 	}
+	c.handling.Lock()
+	c.ended = true
+	c.handling.Unlock()
 	if x, ok := in.(io.Closer); ok {
 		x.Close()
 	}
@@ -178,6 +188,7 @@ func (c *stdioConn) serve(in io.Reader, out io.Writer) error {
 	close(c.quit)
 	within(c.o.Grace, func() { <-c.dead })
 	c.once.Do(func() { close(c.dead) })
+	c.hands.end()
 	if c.owned {
 		c.router.CloseSession(context.WithoutCancel(c.ctx), c.session)
 	}
@@ -199,15 +210,14 @@ func within(d time.Duration, f func()) {
 	}
 }
 
-// write is the one writer of out.
-func (c *stdioConn) write(out io.Writer) {
+// write writes what was queued.
+func (c *stdioConn) write() {
 	defer c.once.Do(func() { close(c.dead) })
 	put := func(m []byte) bool {
-		_, err := out.Write(append(oneLine(m), '\n'))
-		if err != nil {
-			c.stop(errOutput)
-		}
-		return err == nil
+		c.writing <- struct{}{}
+		defer func() { <-c.writing }()
+		defer c.queued.Add(-1)
+		return c.put(m)
 	}
 	for {
 		select {
@@ -230,8 +240,18 @@ func (c *stdioConn) write(out io.Writer) {
 	}
 }
 
+// put writes a message. The caller holds writing.
+func (c *stdioConn) put(m []byte) bool {
+	_, err := c.to.Write(append(oneLine(m), '\n'))
+	if err != nil {
+		c.stop(errOutput)
+	}
+	return err == nil
+}
+
 // send queues a message; it waits while the client is slow.
 func (c *stdioConn) send(ctx context.Context, message []byte) error {
+	c.queued.Add(1)
 	select {
 	case c.out <- message:
 		return nil
@@ -241,10 +261,35 @@ func (c *stdioConn) send(ctx context.Context, message []byte) error {
 	case c.out <- message:
 		return nil
 	case <-ctx.Done():
+		c.queued.Add(-1)
 		return ctx.Err()
 	case <-c.dead:
+		c.queued.Add(-1)
 		return errOutput
 	}
+}
+
+// answer writes the answer to a request, where nothing is to be written before it; else
+// it is queued. Who served the request has nothing else to do, so he may wait for a slow
+// client; who reads what a client says next may not.
+func (c *stdioConn) answer(message []byte) {
+	if message == nil {
+		return
+	}
+	if c.queued.Load() == 0 {
+		select {
+		case c.writing <- struct{}{}:
+			defer func() { <-c.writing }()
+			select {
+			case <-c.dead:
+			default:
+				c.put(message)
+			}
+			return
+		default:
+		}
+	}
+	c.reply(message)
 }
 
 func (c *stdioConn) report(r *refused) {
@@ -253,6 +298,10 @@ func (c *stdioConn) report(r *refused) {
 
 // reply takes the answer to one message; nil is none.
 type reply func(message []byte)
+
+// replies are the two ways to answer a message, of which one is taken: by who reads
+// what a client says, and by who has served it.
+type replies struct{ reading, serving reply }
 
 func (c *stdioConn) reply(message []byte) {
 	if message != nil {
@@ -285,17 +334,18 @@ func (c *stdioConn) line(l line) {
 		done := gather(batch.Len(), c.reply)
 		for i, e := range batch.Elements() {
 			m, err := rpc.Read(e)
-			c.message(m, err, done(i))
+			one := done(i)
+			c.message(m, err, replies{one, one})
 		}
 		return
 	}
 	m, err := rpc.Parse(l.text, c.o.Limits)
-	c.message(m, err, c.reply)
+	c.message(m, err, replies{c.reply, c.answer})
 }
 
 // message handles one message of a line, or why it is none; done is called
 // exactly once.
-func (c *stdioConn) message(m rpc.Message, err *rpc.Error, done reply) {
+func (c *stdioConn) message(m rpc.Message, err *rpc.Error, done replies) {
 	switch {
 	case err != nil:
 		c.refuse(m.ID, noMessage(err), done)
@@ -303,10 +353,10 @@ func (c *stdioConn) message(m rpc.Message, err *rpc.Error, done reply) {
 		if !c.table.answer(m) {
 			c.report(noQuestion)
 		}
-		done(nil)
+		done.reading(nil)
 	case m.IsNotification():
 		c.notification(m)
-		done(nil)
+		done.reading(nil)
 	default:
 		if bad := c.request(m, done); bad != nil {
 			c.refuse(m.ID, bad, done)
@@ -314,9 +364,9 @@ func (c *stdioConn) message(m rpc.Message, err *rpc.Error, done reply) {
 	}
 }
 
-func (c *stdioConn) refuse(id []byte, r *refused, done reply) {
+func (c *stdioConn) refuse(id []byte, r *refused, done replies) {
 	c.report(r)
-	done(rpc.ErrorResponse(id, r.err))
+	done.reading(rpc.ErrorResponse(id, r.err))
 }
 
 func (c *stdioConn) notification(m rpc.Message) {
@@ -339,7 +389,7 @@ func (c *stdioConn) notification(m rpc.Message) {
 }
 
 // request starts a request; done is called unless it is refused.
-func (c *stdioConn) request(m rpc.Message, done reply) *refused {
+func (c *stdioConn) request(m rpc.Message, done replies) *refused {
 	if isNote(m.Method) {
 		return noNoteID
 	}
@@ -368,7 +418,7 @@ func (c *stdioConn) request(m rpc.Message, done reply) *refused {
 }
 
 // initialize is answered before the next line is read.
-func (c *stdioConn) initialize(m rpc.Message, done reply) *refused {
+func (c *stdioConn) initialize(m rpc.Message, done replies) *refused {
 	if c.greeted {
 		return noReinit
 	}
@@ -380,11 +430,11 @@ func (c *stdioConn) initialize(m rpc.Message, done reply) *refused {
 		return bad
 	}
 	c.fixed, c.era, c.greeted, c.hello = true, Legacy, true, h
-	done(rpc.Response(m.ID, answerHello(c.ctx, c.router, h.version)))
+	done.reading(rpc.Response(m.ID, answerHello(c.ctx, c.router, h.version)))
 	return nil
 }
 
-func (c *stdioConn) modern(m rpc.Message, mt meta, done reply) *refused {
+func (c *stdioConn) modern(m rpc.Message, mt meta, done replies) *refused {
 	if c.fixed && c.era == Legacy {
 		return noEra(mt.version)
 	}
@@ -434,7 +484,7 @@ func (c *stdioConn) newRequest(m rpc.Message, mt meta) *Request {
 }
 
 // handle gives a request to the Router.
-func (c *stdioConn) handle(m rpc.Message, mt meta, done reply) *refused {
+func (c *stdioConn) handle(m rpc.Message, mt meta, done replies) *refused {
 	r := c.newRequest(m, mt)
 	return c.start(m, done, func(ctx context.Context) Reply {
 		l := newLink(r, c.table, c.send, c.o.Patience)
@@ -445,20 +495,22 @@ func (c *stdioConn) handle(m rpc.Message, mt meta, done reply) *refused {
 }
 
 // start runs one request in a goroutine of its own.
-func (c *stdioConn) start(m rpc.Message, done reply, run func(context.Context) Reply) *refused {
+func (c *stdioConn) start(m rpc.Message, done replies, run func(context.Context) Reply) *refused {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	call, bad := c.table.begin(m.ID, cancel)
 	if bad != nil {
 		cancel(nil)
 		return bad
 	}
-	c.work.Go(func() {
+	c.work.Add(1)
+	c.hands.do(func() {
+		defer c.work.Done()
 		defer cancel(nil)
 		a := answer(m.ID, run(ctx))
 		if c.table.end(call) {
 			a = nil // cancelled: no answer
 		}
-		done(a)
+		done.serving(a)
 	})
 	return nil
 }
@@ -500,7 +552,7 @@ func (c *stdioConn) pump(ctx context.Context, q *queue, encode func(note) []byte
 
 // listen is subscriptions/listen: acknowledged first, then open until the
 // client cancels it or the connection ends.
-func (c *stdioConn) listen(m rpc.Message, done reply) *refused {
+func (c *stdioConn) listen(m rpc.Message, done replies) *refused {
 	want, bad := readFilter(m.Params)
 	if bad != nil {
 		return bad
@@ -523,10 +575,10 @@ func (c *stdioConn) listen(m rpc.Message, done reply) *refused {
 			c.pump(ctx, q, func(n note) []byte { return rpc.Notification(n.method, withMeta(n.params, metaSubscription, m.ID)) })
 		}
 		if c.table.end(call) {
-			done(nil)
+			done.serving(nil)
 			return
 		}
-		done(rpc.Response(m.ID, listenEnd(m.ID)))
+		done.serving(rpc.Response(m.ID, listenEnd(m.ID)))
 	})
 	return nil
 }
