@@ -143,16 +143,17 @@ type look struct {
 	relatives []reading // and what may begin there
 
 	// What was found, each once.
-	infos  map[string]fs.FileInfo // nil for what is not there
-	leads  map[string]string      // links
-	homes  map[string]string      // of users, "" for none
-	states []stateDir
-	named  map[string]bool   // dirs
-	brings map[string]string // of directories, what steers in them
-	own    []ownFile         // Writ's own files that are there
-	names  []ownFile         // files in its directories that have several names
-	crowd  string            // one of those directories that was not looked through
-	walked bool              // names and crowd are known
+	infos   map[string]fs.FileInfo // nil for what is not there
+	leads   map[string]string      // links
+	homes   map[string]string      // of users, "" for none
+	states  []stateDir
+	named   map[string]bool   // dirs
+	brings  map[string]string // of directories, what steers in them
+	own     []ownFile         // Writ's own files that are there
+	kernels bool              // own has those of the kernel's
+	names   []ownFile         // files in its directories that have several names
+	crowd   string            // one of those directories that was not looked through
+	walked  bool              // names and crowd are known
 }
 
 func newLook(ctx context.Context, on disk, f *fleet, srv *server, writes bool) *look {
@@ -460,13 +461,10 @@ func (l *look) info(p string) fs.FileInfo {
 // by a hard link, a mount, or a file system's way to spell. "" if there is none.
 // there is as much of the path as is there.
 func (l *look) ownedBy(real, there string) string {
-	if l.own == nil {
-		l.own = l.ownFiles()
-	}
 	rest := strings.TrimPrefix(real, there)
 	for at := there; ; {
 		if fi := l.info(at); fi != nil {
-			for _, o := range l.own {
+			for _, o := range l.ownFiles(!onDevice(fi)) {
 				if os.SameFile(fi, o.info) {
 					return filepath.Join(o.path, rest)
 				}
@@ -485,21 +483,43 @@ func (l *look) ownedBy(real, there string) string {
 	}
 }
 
-// ownFiles are those of Writ's own that are there.
-func (l *look) ownFiles() []ownFile {
-	out := []ownFile{}
-	for _, p := range slices.Concat(l.fleet.ownPaths, l.fleet.programs) {
-		if strings.Contains(p, "://") {
-			continue
-		}
-		if !l.may(1) {
-			break
-		}
-		if fi, err := l.disk.Stat(p); err == nil { // the kernel follows the links, as realPath would
-			out = append(out, ownFile{p, fi})
+// ownFiles are those of Writ's own that are there, with those of the kernel's where
+// that is asked for: what lies on a device is none of them.
+func (l *look) ownFiles(kernels bool) []ownFile {
+	if l.own == nil {
+		l.own = l.lookUp(make([]ownFile, 0, len(l.fleet.ownPaths)+len(l.fleet.programs)), false)
+	}
+	if kernels && !l.kernels {
+		l.kernels = true
+		l.own = l.lookUp(l.own, true)
+	}
+	return l.own
+}
+
+// process are the paths of this process in the kernel's own file system.
+var process = regexp.MustCompile(`^(/dev/fd|/proc/[^/]+)$`)
+
+// lookUp adds to own those of Writ's own paths that are there: this process's, or the
+// others.
+func (l *look) lookUp(own []ownFile, this bool) []ownFile {
+	for _, paths := range [][]string{l.fleet.ownPaths, l.fleet.programs} {
+		for _, p := range paths {
+			if strings.Contains(p, "://") || kernels(p) && process.MatchString(p) != this || !kernels(p) && this {
+				continue
+			}
+			fi, seen := l.infos[p]
+			if !seen || fi != nil && fi.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
+				if !l.may(1) {
+					return own
+				}
+				fi, _ = l.disk.Stat(p) // the kernel follows the links, as realPath would
+			}
+			if fi != nil {
+				own = append(own, ownFile{p, fi})
+			}
 		}
 	}
-	return out
+	return own
 }
 
 // linked returns the file in one of Writ's own directories that fi is a hard
@@ -507,7 +527,7 @@ func (l *look) ownFiles() []ownFile {
 func (l *look) linked(fi fs.FileInfo) string {
 	if !l.walked {
 		l.walked = true
-		for _, o := range l.own {
+		for _, o := range l.ownFiles(false) {
 			if !o.info.IsDir() || kernels(o.path) {
 				continue
 			}

@@ -15,3 +15,10 @@ func changedAt(fi os.FileInfo) (at time.Time, ok bool) {
 	}
 	return time.Unix(st.Ctim.Unix()), true
 }
+
+// onDevice reports whether a file lies on a device: what the kernel makes up lies on
+// none.
+func onDevice(fi os.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && uint64(st.Dev)>>8&0xfff|uint64(st.Dev)>>32&^0xfff != 0 // the major number
+}
