@@ -182,9 +182,7 @@ const maxPuts = 3
 
 // lower puts the place an act goes to on record before the act is sent.
 func (g *Gateway) lower(session string, d *decision) (n uint64, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-	defer cancel()
-	if n, err = g.places.lower(ctx, g.sessions.store, session, d.at, d.Lowers); err != nil {
+	if n, err = g.places.lower(g.sessions.patience.now(), g.sessions.store, session, d.at, d.Lowers); err != nil {
 		return 0, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
 	return n, nil
@@ -322,10 +320,7 @@ func (c *judgedCall) recordResult(d *decision, res *gate.Result, resp upstream.R
 	g, s := c.g, c.s
 	if res.Status == gate.OK {
 		// Whoever lowered a place before the server answered did so on record.
-		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-		res.Through, err = g.places.now(ctx)
-		cancel()
-		if err != nil {
+		if res.Through, err = g.places.now(g.sessions.patience.now()); err != nil {
 			return obs, fmt.Errorf("%w: %w", errNotRecorded, err)
 		}
 		res.Places, res.Own = g.places.all, d.own

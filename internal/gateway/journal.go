@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/writ-project/writ/audit"
@@ -17,6 +18,26 @@ var errNotRecorded = errors.New("gateway: the record could not be written")
 
 // appendTimeout bounds how long one append may wait for the store.
 const appendTimeout = 30 * time.Second
+
+// patience gives what bounds a wait for the store. Calls that come close together share
+// one bound: to make one takes longer than most of these waits.
+type patience struct {
+	mu   sync.Mutex
+	made time.Time
+	ctx  context.Context
+	end  context.CancelFunc // by its own time alone
+}
+
+// now returns a context that ends appendTimeout from now, or up to a second later.
+func (p *patience) now() context.Context {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); p.ctx == nil || now.Sub(p.made) > time.Second {
+		p.ctx, p.end = context.WithTimeout(context.Background(), appendTimeout+time.Second)
+		p.made = now
+	}
+	return p.ctx
+}
 
 // value is one named value of a record before it has its salt.
 type value struct {
@@ -229,9 +250,7 @@ func (ss *sessions) append(s *session, batch []queued) error {
 		}
 	}
 	// The record outlives the request it is about.
-	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-	defer cancel()
-	_, err := appendAll(ctx, s.id, entries[0].N()-1, entries)
+	_, err := appendAll(ss.patience.now(), s.id, entries[0].N()-1, entries)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errNotRecorded, err)
 		s.mu.Lock()

@@ -27,13 +27,14 @@ import (
 // is put on record behind what happened before, and its evidence is what its
 // records come to.
 type sessions struct {
-	store   Store
-	caps    provenance.Caps
-	maxHeld int64
-	screen  atomic.Pointer[screen.Screen] // nil for none
-	clock   func() time.Time
-	events  *events
-	sealKey [32]byte
+	store    Store
+	caps     provenance.Caps
+	maxHeld  int64
+	screen   atomic.Pointer[screen.Screen] // nil for none
+	clock    func() time.Time
+	events   *events
+	sealKey  [32]byte
+	patience patience
 
 	anonymousMu sync.Mutex
 	anonymous   *session
