@@ -106,6 +106,7 @@ type HTTP struct {
 	done   chan struct{} // closed: no new work, streams end
 	once   sync.Once
 	work   sync.WaitGroup
+	hands  workers // that serve the requests
 
 	kept atomic.Int64 // streams that wait for a client to come back
 
@@ -157,6 +158,7 @@ func (h *HTTP) Shutdown(ctx context.Context) error {
 	idle := make(chan struct{})
 	go func() { h.work.Wait(); close(idle) }()
 	defer h.stop()
+	defer h.hands.end()
 	select {
 	case <-idle:
 		return nil
@@ -418,14 +420,14 @@ func (h *HTTP) leave(q quota, principal string) {
 	h.work.Done()
 }
 
-// run starts a request in a goroutine of its own, which keeps its place in
+// run has a request served by another goroutine, which keeps its place in
 // HTTP.requests until it ends, and copies its stream to the client until that
 // ends or the client goes away. The caller has entered.
 func (x *exchange) run(ctx context.Context, s *stream, c *conn, work func(context.Context)) {
-	go func() {
+	x.h.hands.do(func() {
 		defer x.h.leave(x.h.requests, x.principal)
 		work(ctx)
-	}()
+	})
 	x.copy(s, c, false)
 }
 

@@ -74,18 +74,20 @@ func ServeStdio(ctx context.Context, r Router, in io.Reader, out io.Writer, o St
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	c := &stdioConn{
-		router:  r,
-		o:       o,
-		ctx:     ctx,
-		stop:    stop,
-		to:      out,
-		writing: make(chan struct{}, 1),
-		out:     make(chan []byte, 16),
-		quit:    make(chan struct{}),
-		dead:    make(chan struct{}),
-		table:   newTable(o.MaxOpen),
-		notes:   make(chan *Request, notesWaiting),
-		session: o.Session,
+		router:     r,
+		o:          o,
+		ctx:        ctx,
+		stop:       stop,
+		to:         out,
+		lines:      rpc.NewLines(in, o.MaxLine),
+		inputEnded: make(chan struct{}),
+		writing:    make(chan struct{}, 1),
+		out:        make(chan []byte, 16),
+		quit:       make(chan struct{}),
+		dead:       make(chan struct{}),
+		table:      newTable(o.MaxOpen),
+		notes:      make(chan *Request, notesWaiting),
+		session:    o.Session,
 	}
 	return c.serve(in)
 }
@@ -97,27 +99,30 @@ var errOutput = errors.New("the output is closed")
 var errEnded = errors.New("the input ended")
 
 type stdioConn struct {
-	router  Router
-	o       StdioOptions
-	ctx     context.Context
-	stop    context.CancelCauseFunc
-	writing chan struct{} // holds one while somebody writes to out
-	to      io.Writer
-	out     chan []byte   // to the writer
-	queued  atomic.Int64  // messages given to the writer that are not written yet
-	quit    chan struct{} // closed: write what waits, then end
-	dead    chan struct{} // closed: nothing is written any more
-	once    sync.Once     // closes dead
-	table   *table
-	work    sync.WaitGroup // requests
-	hands   workers        // that serve them
-	side    sync.WaitGroup // listeners and the notification worker
-	notes   chan *Request  // for Router.Notified, in order
+	router     Router
+	o          StdioOptions
+	ctx        context.Context
+	stop       context.CancelCauseFunc
+	writing    chan struct{} // holds one while somebody writes to out
+	to         io.Writer
+	out        chan []byte   // to the writer
+	queued     atomic.Int64  // messages given to the writer that are not written yet
+	quit       chan struct{} // closed: write what waits, then end
+	dead       chan struct{} // closed: nothing is written any more
+	once       sync.Once     // closes dead
+	table      *table
+	open       sync.WaitGroup // requests
+	hands      workers        // that read, and serve requests
+	lines      *rpc.Lines     // of who reads
+	inputEnded chan struct{}  // closed when it has
+	side       sync.WaitGroup // listeners and the notification worker
+	notes      chan *Request  // for Router.Notified, in order
 
 	// The rest is of who reads and handles a line; requests get copies.
 	handling    sync.Mutex
-	ended       bool // no line is handled any more
-	fixed       bool // era is fixed
+	ended       bool     // no line is handled any more
+	work        []func() // requests of the line that are to be served
+	fixed       bool     // era is fixed
 	era         Era
 	greeted     bool // initialize was answered
 	hello       hello
@@ -132,32 +137,46 @@ type line struct {
 	err  error
 }
 
-// read handles each line of the input until it ends.
-func (c *stdioConn) read(in io.Reader, end chan<- struct{}) {
-	defer close(end)
-	r := rpc.NewLines(in, c.o.MaxLine)
+// read handles each line of the input until it ends. Who has read a request serves it, and
+// another goes on reading: so no request waits until somebody wakes up for it.
+func (c *stdioConn) read() {
 	for {
-		b, err := r.Next()
-		if err != nil && !errors.Is(err, rpc.ErrLineTooLong) && !errors.Is(err, io.ErrUnexpectedEOF) || !c.handled(line{b, err}) {
+		b, err := c.lines.Next()
+		if err != nil && !errors.Is(err, rpc.ErrLineTooLong) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+		work, ok := c.handled(line{b, err})
+		if !ok {
+			break
+		}
+		if len(work) > 0 {
+			c.hands.do(c.read)
+			for _, w := range work[1:] {
+				c.hands.do(w)
+			}
+			work[0]()
 			return
 		}
 	}
+	close(c.inputEnded)
 }
 
-// handled handles a line, unless the connection has ended.
-func (c *stdioConn) handled(l line) bool {
+// handled handles a line and returns the requests in it that are to be served. It is not ok
+// once the connection has ended.
+func (c *stdioConn) handled(l line) (work []func(), ok bool) {
 	c.handling.Lock()
 	defer c.handling.Unlock()
 	if c.ended {
-		return false
+		return nil, false
 	}
 	c.line(l)
-	return true
+	work, c.work = c.work, nil
+	return work, true
 }
 
 func (c *stdioConn) serve(in io.Reader) error {
-	inputEnded, end := make(chan struct{}), errEnded
-	go c.read(in, inputEnded)
+	end := errEnded
+	c.hands.do(c.read)
 	go c.write()
 	c.side.Go(func() {
 		for r := range c.notes {
@@ -165,7 +184,7 @@ func (c *stdioConn) serve(in io.Reader) error {
 		}
 	})
 	select {
-	case <-inputEnded:
+	case <-c.inputEnded:
 	case <-c.ctx.Done():
 		end = context.Cause(c.ctx)
 	}
@@ -178,13 +197,13 @@ func (c *stdioConn) serve(in io.Reader) error {
 	close(c.notes)
 	c.table.hangUp()
 	if end == errEnded {
-		within(c.o.Grace, c.work.Wait)
+		within(c.o.Grace, c.open.Wait)
 	}
 	c.stop(end) // ends listeners, and what outlived the grace
 	if c.unsubscribe != nil {
 		c.unsubscribe()
 	}
-	within(c.o.Grace, func() { c.work.Wait(); c.side.Wait() })
+	within(c.o.Grace, func() { c.open.Wait(); c.side.Wait() })
 	close(c.quit)
 	within(c.o.Grace, func() { <-c.dead })
 	c.once.Do(func() { close(c.dead) })
@@ -494,7 +513,7 @@ func (c *stdioConn) handle(m rpc.Message, mt meta, done replies) *refused {
 	})
 }
 
-// start runs one request in a goroutine of its own.
+// start has one request served by a goroutine of its own.
 func (c *stdioConn) start(m rpc.Message, done replies, run func(context.Context) Reply) *refused {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	call, bad := c.table.begin(m.ID, cancel)
@@ -502,9 +521,9 @@ func (c *stdioConn) start(m rpc.Message, done replies, run func(context.Context)
 		cancel(nil)
 		return bad
 	}
-	c.work.Add(1)
-	c.hands.do(func() {
-		defer c.work.Done()
+	c.open.Add(1)
+	c.work = append(c.work, func() {
+		defer c.open.Done()
 		defer cancel(nil)
 		a := answer(m.ID, run(ctx))
 		if c.table.end(call) {
