@@ -286,6 +286,9 @@ func ParsePointer(p string) ([]string, error) {
 // beyond 2^53 keep their digits.
 func Canonical(raw []byte) ([]byte, error) {
 	v := jsontext.Value(bytes.Clone(raw))
+	if plainCanonical(raw) {
+		return v, nil
+	}
 	if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
 		return nil, &Error{Syntax, -1, "cannot be canonicalised"}
 	}
