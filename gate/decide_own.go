@@ -170,7 +170,12 @@ func Texts(in Input) (texts []Text, writes bool, read *Reading) {
 // maxJoins is of how many arguments a server may make one path.
 const maxJoins = 12
 
-func (j *judge) places() (out []place) {
+func (j *judge) places() []place {
+	out := make([]place, 0, len(j.in.OwnPaths)+len(j.in.Programs))
+	bases := make([][]string, len(j.in.Bases))
+	for i, b := range j.in.Bases {
+		bases[i] = spell(strings.ReplaceAll(b, `\`, "/")).parts
+	}
 	add := func(path string, program bool) {
 		if strings.Contains(path, "://") {
 			return
@@ -181,8 +186,8 @@ func (j *judge) places() (out []place) {
 		}
 		last := parts[len(parts)-1]
 		o := place{parts: parts, program: program, file: strings.LastIndexByte(last, '.') > 0, starts: make([]bool, len(parts)+1)}
-		for _, b := range j.in.Bases {
-			o.begin(spell(strings.ReplaceAll(b, `\`, "/")).parts)
+		for _, b := range bases {
+			o.begin(b)
 		}
 		out = append(out, o)
 	}

@@ -63,10 +63,16 @@ type Input struct {
 
 // Trace says, for one argument leaf, what it rests on.
 type Trace struct {
-	Pointer string     `json:"pointer"`
-	Role    string     `json:"role"`
-	Digest  string     `json:"digest"` // of the canonical value, keyed by the session's ledger key
-	Label   writ.Label `json:"label"`
+	// Contested says that an external origin carries the same value (R25); it
+	// is set for transfers and deletes alone.
+	Contested bool   `json:"contested,omitempty"`
+	Digest    string `json:"digest"` // of the canonical value, keyed by the session's ledger key
+	// Evidence names what vouches: "ev12", with the pointer into the recorded
+	// result, and line or inner pointer where an extractor found it.
+	Evidence []Ref      `json:"evidence,omitempty"`
+	Label    writ.Label `json:"label"`
+	Pointer  string     `json:"pointer"`
+	Role     string     `json:"role"`
 	// Rule is the source that matched: user, party (R3: an output that vouches because
 	// the user typed it), output, const, catalog,
 	// grown (a value that a person allowed from now on), grown:output (one at a place
@@ -75,26 +81,20 @@ type Trace struct {
 	// protocol (an answer that declines and carries nothing), or "" when nothing
 	// vouches.
 	Rule string `json:"rule,omitempty"`
-	// Contested says that an external origin carries the same value (R25); it
-	// is set for transfers and deletes alone.
-	Contested bool `json:"contested,omitempty"`
-	// Evidence names what vouches: "ev12", with the pointer into the recorded
-	// result, and line or inner pointer where an extractor found it.
-	Evidence []Ref `json:"evidence,omitempty"`
 }
 
 // Ref is one place in recorded evidence.
 type Ref struct {
-	Evidence uint32 `json:"ev"`
-	Tool     string `json:"tool"` // server/tool
-	Pointer  string `json:"pointer"`
-	Line     int    `json:"line,omitempty"`
-	Inner    string `json:"inner,omitempty"`
+	End      int        `json:"end,omitempty"`
+	Evidence uint32     `json:"ev"`
+	Inner    string     `json:"inner,omitempty"`
+	Label    writ.Label `json:"label"`
+	Line     int        `json:"line,omitempty"`
+	Pointer  string     `json:"pointer"`
 	// Start and End are, for the user's turns (Tool is "user", Pointer ""), the
 	// bytes [start,end) of the turn's exact text; else both are 0.
-	Start int        `json:"start,omitempty"`
-	End   int        `json:"end,omitempty"`
-	Label writ.Label `json:"label"`
+	Start int    `json:"start,omitempty"`
+	Tool  string `json:"tool"` // server/tool
 }
 
 // Decision is the answer to one Call. The zero Decision denies.

@@ -16,34 +16,35 @@ import (
 
 // Record is what the log says of one decision: everything it was made on, by
 // digest, and everything it found. It holds no value of the call; digests of
-// values are keyed by the session.
+// values are keyed by the session. The members stand in their canonical order, here and
+// in Trace and Ref: nothing has to sort them.
 type Record struct {
-	Version int    `json:"v"`
-	Engine  string `json:"engine"`
+	Allowed   bool           `json:"allowed"`
+	Answers   string         `json:"answers,omitzero"`
+	Arguments string         `json:"arguments,omitzero"` // keyed digest of the judged bytes
+	Catalogue string         `json:"catalogue"`
+	Code      writ.Code      `json:"code,omitzero"`
+	Effect    []string       `json:"effect"`
+	Engine    string         `json:"engine"`
+	Failures  []writ.Failure `json:"failures,omitempty"`
+	Forwarded string         `json:"forwarded,omitzero"` // keyed digest, where it differs
+	Method    string         `json:"method"`
+	Next      uint32         `json:"next,omitzero"`
+	Policy    string         `json:"policy"`
+	Profile   policy.Profile `json:"profile,omitzero"`
+	Reason    writ.Reason    `json:"reason,omitzero"`
+	Server    string         `json:"server"`
 	// Session and Next say what evidence counted: that of the session with a
 	// number below Next. Both are empty for a call without a session.
-	Session   string         `json:"session,omitzero"`
-	Next      uint32         `json:"next,omitzero"`
-	Time      string         `json:"time"` // RFC 3339, UTC, milliseconds
-	Policy    string         `json:"policy"`
-	Catalogue string         `json:"catalogue"`
-	Profile   policy.Profile `json:"profile,omitzero"`
-	Server    string         `json:"server"`
-	Tool      string         `json:"tool,omitzero"`
-	Method    string         `json:"method"`
-	Effect    []string       `json:"effect"`
-	Arguments string         `json:"arguments,omitzero"` // keyed digest of the judged bytes
-	Answers   string         `json:"answers,omitzero"`
-	Forwarded string         `json:"forwarded,omitzero"` // keyed digest, where it differs
+	Session string `json:"session,omitzero"`
+	Shadow  bool   `json:"shadow,omitzero"`
 	// Status is the outcome; Allowed says whether the call may be made, which
 	// in shadow mode differs.
-	Status   writ.Status    `json:"status"`
-	Allowed  bool           `json:"allowed"`
-	Shadow   bool           `json:"shadow,omitzero"`
-	Code     writ.Code      `json:"code,omitzero"`
-	Reason   writ.Reason    `json:"reason,omitzero"`
-	Failures []writ.Failure `json:"failures,omitempty"`
-	Traces   []Trace        `json:"traces"`
+	Status  writ.Status `json:"status"`
+	Time    string      `json:"time"` // RFC 3339, UTC, milliseconds
+	Tool    string      `json:"tool,omitzero"`
+	Traces  []Trace     `json:"traces"`
+	Version int         `json:"v"`
 }
 
 // timeForm is how records write a time. Finer time than the log keeps would
