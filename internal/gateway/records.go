@@ -26,35 +26,36 @@ const (
 const Engine = gate.Engine
 
 // decisionData is the data of a decision's record: what may be read when every
-// value was erased. Names are those of the catalogue, never a caller's.
+// value was erased. Names are those of the catalogue, never a caller's. Here and in
+// resultData the members stand in their canonical order: nothing has to sort them.
 type decisionData struct {
-	Server    string   `json:"server,omitempty"`
-	Tool      string   `json:"tool,omitempty"`
-	Method    string   `json:"method"`
-	Effect    []string `json:"effect"`
-	Status    string   `json:"status"`
-	Code      string   `json:"code,omitempty"`
-	Reason    string   `json:"reason,omitempty"`
-	Shadow    bool     `json:"shadow,omitempty"`
-	Policy    string   `json:"policy"`    // SHA-256 of the policy blob
 	Catalogue string   `json:"catalogue"` // SHA-256 of the catalogue blob
+	Code      string   `json:"code,omitempty"`
+	Effect    []string `json:"effect"`
 	Engine    string   `json:"engine"`
+	Method    string   `json:"method"`
+	Policy    string   `json:"policy"` // SHA-256 of the policy blob
+	Reason    string   `json:"reason,omitempty"`
+	Server    string   `json:"server,omitempty"`
+	Shadow    bool     `json:"shadow,omitempty"`
+	Status    string   `json:"status"`
+	Tool      string   `json:"tool,omitempty"`
 }
 
 // resultData is the data of a result's record.
 type resultData struct {
-	Decision   uint64 `json:"decision"` // n of the decision that allowed it
-	Status     string `json:"status"`
-	Evidence   uint32 `json:"evidence,omitempty"` // its ev number; 0 when it can never be evidence
-	Admissible bool   `json:"admissible"`
-	Why        string `json:"why,omitempty"`
-	// Recalled says which leaves of an answer of the governed memory stand in
-	// what it captured (R35).
-	Recalled []provenance.Recalled `json:"recalled,omitempty"`
-	// Clean says of such an answer that it exposes the session to nobody.
-	Clean bool `json:"clean,omitempty"`
+	Admissible bool `json:"admissible"`
+	// Clean says of an answer of the governed memory that it exposes the session to nobody.
+	Clean    bool   `json:"clean,omitempty"`
+	Decision uint64 `json:"decision"`           // n of the decision that allowed it
+	Evidence uint32 `json:"evidence,omitempty"` // its ev number; 0 when it can never be evidence
 	// Places says which lowered places counted (R38), nil where there was none.
 	Places *placesAt `json:"places,omitempty"`
+	// Recalled says which leaves of such an answer stand in what the memory captured
+	// (R35).
+	Recalled []provenance.Recalled `json:"recalled,omitempty"`
+	Status   string                `json:"status"`
+	Why      string                `json:"why,omitempty"`
 }
 
 // inputValue is the value "input" of a decision.
