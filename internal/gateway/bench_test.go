@@ -1,8 +1,11 @@
 package gateway_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -107,6 +110,61 @@ func benchmark(b *testing.B, wire string, overHTTP bool, tool string, open func(
 		} else {
 			call("mark_item", map[string]any{"id": "item-17"})
 		}
+	}
+}
+
+// BenchmarkHall measures what a call over stdio takes in Writ alone, but for the log, which
+// goes to maps: its client writes the same bytes each time and reads a line, so all that
+// is allocated is the gateway's. Its arguments are looked at as paths, as in a program
+// that has files of its own.
+func BenchmarkHall(b *testing.B) {
+	for tool, args := range map[string]string{"look": `{"text":"hello"}`, "mark_item": `{"id":"item-17"}`} {
+		b.Run("tool="+tool, func(b *testing.B) {
+			exe, err := os.Executable()
+			if err != nil {
+				b.Fatal(err)
+			}
+			st := onMaps(b)
+			r := &rig{tb: b, store: st, opts: gateway.Options{Store: st, Policy: policy(b, toyPolicy), Version: "test", OwnPaths: []string{b.TempDir()},
+				Servers: []upstream.Config{{Name: "toy", Era: upstream.Legacy, Command: []string{exe}, Env: map[string]string{envToy: "1"}}}}}
+			r.start()
+			b.Cleanup(r.stop)
+			inR, in := io.Pipe()
+			outR, outW := io.Pipe()
+			served := make(chan error, 1)
+			go func() {
+				served <- downstream.ServeStdio(context.Background(), r.gw, inR, outW, downstream.StdioOptions{})
+			}()
+			b.Cleanup(func() {
+				in.Close()
+				if err := <-served; err != nil {
+					b.Error(err)
+				}
+			})
+			out := bufio.NewReaderSize(outR, 64<<10)
+			call := func(message []byte) {
+				in.Write(message) // a closed pipe is seen as a missing answer
+				for {
+					line, err := out.ReadSlice('\n')
+					if err != nil || bytes.Contains(line, []byte(`"error":{`)) || bytes.Contains(line, []byte(`"isError":true`)) {
+						b.Fatalf("%s: %v", line, err)
+					}
+					if bytes.Contains(line, []byte(`"id":1`)) {
+						return
+					}
+				}
+			}
+			tools := func(name, args string) []byte {
+				return []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + args + "}}\n")
+			}
+			call([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}` + "\n"))
+			call(tools("list_items", `{}`))
+			message := tools(tool, args)
+			b.ReportAllocs()
+			for b.Loop() {
+				call(message)
+			}
+		})
 	}
 }
 
