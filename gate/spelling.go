@@ -171,6 +171,9 @@ func spell(s string) spelled {
 	case drive(s):
 		p.abs, p.parts, rest = true, []string{strings.ToLower(s[:2])}, s[2:]
 	}
+	if rest != "" {
+		p.parts = slices.Grow(p.parts, strings.Count(rest, "/")+1)
+	}
 	root, first := len(p.parts), ""
 	for rest != "" {
 		var name string
