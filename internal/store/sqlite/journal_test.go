@@ -46,6 +46,9 @@ func journaled(t *testing.T, frames int, synced bool) (files map[string][]byte) 
 		if err != nil {
 			t.Fatal(err)
 		}
+		if name == JournalName {
+			b = b[:s.journal.end] // behind it are zeros
+		}
 		files[name] = b
 	}
 	if err := s.Close(); err != nil {
@@ -76,9 +79,6 @@ func ends(t *testing.T, b []byte) (at []int) {
 	for i := headerSize; i < len(b); {
 		i += frameHeader + int(binary.BigEndian.Uint32(b[i+4:]))
 		at = append(at, i)
-	}
-	if at[len(at)-1] != len(b) {
-		t.Fatalf("%d, %d", at, len(b))
 	}
 	return at
 }
