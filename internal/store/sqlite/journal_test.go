@@ -40,6 +40,9 @@ func journaled(t *testing.T, frames int, synced bool) (files map[string][]byte) 
 			t.Fatal(err)
 		}
 	}
+	s.mu.Lock()
+	end := s.journal.end // behind it are zeros
+	s.mu.Unlock()
 	files = map[string][]byte{}
 	for _, name := range []string{FileName, FileName + "-wal", JournalName} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
@@ -47,7 +50,7 @@ func journaled(t *testing.T, frames int, synced bool) (files map[string][]byte) 
 			t.Fatal(err)
 		}
 		if name == JournalName {
-			b = b[:s.journal.end] // behind it are zeros
+			b = b[:end]
 		}
 		files[name] = b
 	}
