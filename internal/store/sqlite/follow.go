@@ -322,14 +322,6 @@ func (t tail) stored(db func(audit.Node) (audit.Hash, error)) func(audit.Node) (
 	}
 }
 
-// from is the tail from a log index on.
-func (t tail) from(index int64) tail {
-	if len(t) == 0 {
-		return nil
-	}
-	return t[min(max(index-t[0].Index, 0), int64(len(t))):]
-}
-
 // items yields copies of those of the tail that are wanted.
 func (t tail) items(wanted func(*audit.Item) bool) iter.Seq2[audit.Item, error] {
 	return func(yield func(audit.Item, error) bool) {

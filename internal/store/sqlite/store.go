@@ -48,7 +48,6 @@ type Store struct {
 	folding  sync.Mutex // one moves the journal into the database
 	changing sync.Mutex // one transaction of the database
 	writing  sync.Mutex // of the journal; whoever has it takes the lock on the file
-	frame    []byte     // used again, by whoever writes
 	syncing  sync.Mutex // one syncs the journal for all who wait
 	durable  int64      // how many records are, as the last sync knew
 
