@@ -101,7 +101,7 @@ func BenchmarkMemory(b *testing.B) {
 				}
 			})
 		}
-		r := Reader{State: s, Policy: c.Policy, Principal: "alice", Now: c.Now}
+		r := Reader{State: s, Principal: "alice", Now: c.Now}
 		for name, a := range map[string]Ask{
 			"recall of one":        {Query: about},
 			"recall of many":       {Query: "the phone of the team in Bern"},
@@ -140,7 +140,7 @@ func BenchmarkQuestion(b *testing.B) {
 	const n = 1000
 	for _, kind := range []string{"list", "records", "corrections"} {
 		s, c := asked(b, kind, n)
-		r := Reader{State: s, Policy: c.Policy, Principal: "alice", Now: c.Now}
+		r := Reader{State: s, Principal: "alice", Now: c.Now}
 		sl := s.slots.keys()[0]
 		prop := s.slots.get(sl).Propositions[n/2]
 		for _, k := range []struct {

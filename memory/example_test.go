@@ -53,7 +53,7 @@ func Example() {
 	remember(`{"text":"She would like to work at Globex"}`)
 	remember(`{"text":"works at Globex","about":"me: work","state":"established"}`)
 
-	r := memory.Reader{State: state, Policy: policy, Principal: "alice", Now: c.Now}
+	r := memory.Reader{State: state, Principal: "alice", Now: c.Now}
 	found := r.Recall(memory.Ask{Query: "work", About: "me"})
 	for _, it := range found.Items {
 		fmt.Printf("%s: %q, so %s %s\n", it.Trust, it.Text, it.About, it.Value)

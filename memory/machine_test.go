@@ -50,7 +50,7 @@ func TestSameOnEveryMachine(t *testing.T) {
 	}
 	s, c := grown(t, 1000)
 	told := sha256.New()
-	r := Reader{State: s, Policy: c.Policy, Principal: c.Principal, Now: c.Now}
+	r := Reader{State: s, Principal: c.Principal, Now: c.Now}
 	for i := range 50 {
 		said, about := benchSaid(i*19, 1000)
 		fmt.Fprintln(told, mustJSON(t, []any{r.Recall(Ask{Query: said, All: i%2 == 0}), r.Recall(Ask{Query: "meeting", About: about})}))

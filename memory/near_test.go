@@ -21,7 +21,7 @@ func TestNearnessDecidesNothing(t *testing.T) {
 		near := rapid.SliceOfN(rapid.SampledFrom(ids), 0, 2*len(ids)).Draw(rt, "near")
 		ask := Ask{Query: drawn(rt, "query", "city", "Alice Bern", "what is it", "nothing has this", "colour of Bob"), All: rapid.Bool().Draw(rt, "all"),
 			About: drawn(rt, "about", "", "", "Alice", "Alice: city", "me: city", "Nobody"), Limit: drawn(rt, "limit", 1, 3, 10, 50), Bytes: 1 << 20}
-		r := &Reader{State: w.s, Policy: w.c.Policy, Principal: "alice", Now: w.c.Now}
+		r := &Reader{State: w.s, Principal: "alice", Now: w.c.Now}
 		without := r.Recall(ask)
 		ask.Near = near
 		with := r.Recall(ask)

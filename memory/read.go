@@ -180,11 +180,9 @@ func edge(s string, before bool) bool {
 	return r == ' ' || r == '\n' || r == '\t' || r == '"' || r == '(' || r == '\'' || r == '<' || r == '>' || r == '='
 }
 
-// Reader reads a state for one principal at one time, under the policy in
-// force. It changes nothing.
+// Reader reads a state for one principal at one time. It changes nothing.
 type Reader struct {
 	State     *State
-	Policy    *Policy
 	Principal string
 	Now       time.Time
 	// AsOf, when it is not zero, reads what was believed then.

@@ -10,7 +10,7 @@ import (
 func TestRecallAboutAmongMany(t *testing.T) {
 	s, c := grown(t, 1000)
 	_, about := benchSaid(950, 1000)
-	r := Reader{State: s, Policy: c.Policy, Principal: c.Principal, Now: c.Now}
+	r := Reader{State: s, Principal: c.Principal, Now: c.Now}
 	for _, a := range []Ask{{Query: "meeting", About: about}, {Query: "meeting", About: "Person50"}, {Query: "meeting Person50"}} {
 		found := r.Recall(a)
 		if len(found.Items) == 0 || found.Items[0].About != about && a.About == about {
@@ -22,7 +22,7 @@ func TestRecallAboutAmongMany(t *testing.T) {
 // A question with many answers is heard once for a read, and not once for each.
 func TestReadsOfOneQuestion(t *testing.T) {
 	s, c := asked(t, "list", 150)
-	r := Reader{State: s, Policy: c.Policy, Principal: c.Principal, Now: c.Now}
+	r := Reader{State: s, Principal: c.Principal, Now: c.Now}
 	sl := s.slots.keys()[0]
 	began := time.Now()
 	if len(r.Recall(Ask{Query: "emails of Anna"}).Items) == 0 {
@@ -42,7 +42,7 @@ func TestReadsOfOneQuestion(t *testing.T) {
 // A timeline that is read page by page is the one that is read as a whole.
 func TestTimelinePages(t *testing.T) {
 	s, c := asked(t, "corrections", 12)
-	r := Reader{State: s, Policy: c.Policy, Principal: c.Principal, Now: c.Now}
+	r := Reader{State: s, Principal: c.Principal, Now: c.Now}
 	sl := s.slots.keys()[0]
 	all, _ := r.Timeline(sl, 0, 0)
 	for _, limit := range []int{1, 7, 20} {

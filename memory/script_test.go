@@ -63,7 +63,7 @@ type script struct {
 
 func (x *script) reader() *Reader {
 	x.begin()
-	return &Reader{State: x.s, Policy: x.c.Policy, Principal: x.c.Principal, Now: x.c.Now, AsOf: x.asOf}
+	return &Reader{State: x.s, Principal: x.c.Principal, Now: x.c.Now, AsOf: x.asOf}
 }
 
 type record struct {

@@ -179,7 +179,7 @@ func (r *remembered) close() { r.st.Close() }
 func (r *remembered) read(ctx context.Context, f func(*memory.Reader) error) error {
 	var ferr error
 	err := r.keeper.Read(ctx, func(s *memory.State, now time.Time) {
-		ferr = f(&memory.Reader{State: s, Policy: r.policy, Principal: r.principal, Now: now, Operator: true})
+		ferr = f(&memory.Reader{State: s, Principal: r.principal, Now: now, Operator: true})
 	})
 	if err != nil {
 		return memoryBroken(err)

@@ -222,7 +222,7 @@ func object(members ...any) []byte {
 }
 
 func (m *product) reader() *memory.Reader {
-	return &memory.Reader{State: m.state, Policy: m.c.Policy, Principal: "user", Now: m.c.Now}
+	return &memory.Reader{State: m.state, Principal: "user", Now: m.c.Now}
 }
 
 func (m *product) entity(subject string) string {

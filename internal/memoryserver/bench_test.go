@@ -156,7 +156,7 @@ func BenchmarkSearch(b *testing.B) {
 				k := k()
 				ask := func(i int) (res memory.Answers) {
 					err := k.Read(b.Context(), func(st *memory.State, now time.Time) {
-						r := memory.Reader{State: st, Policy: k.o.Policy, Principal: "agent-1", Now: now}
+						r := memory.Reader{State: st, Principal: "agent-1", Now: now}
 						res = r.Recall(memory.Ask{Query: c.query(i), All: true})
 					})
 					if err != nil {

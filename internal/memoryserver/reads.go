@@ -134,7 +134,7 @@ func refuse(reason writ.Reason, at, need string) refused {
 }
 
 func (s *Server) reader(st *memory.State, now time.Time, by gateway.Caller) *memory.Reader {
-	return &memory.Reader{State: st, Policy: s.keeper.o.Policy, Principal: by.Principal, Now: now}
+	return &memory.Reader{State: st, Principal: by.Principal, Now: now}
 }
 
 func recall(q *question) (any, error) {
