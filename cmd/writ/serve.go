@@ -77,7 +77,8 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	ctx, cancel := o.sound(ctx)
 	defer cancel()
 	h := downstream.NewHTTP(g, downstream.Options{Principal: o.callerOf, Refused: g.Refused})
-	srv := downstream.NewServer(h)
+	settled := make(chan struct{})
+	srv := downstream.NewServer(health(h, o.broken, settled, ctx.Done()))
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
 	o.hearReload(ctx, g, stderr)
@@ -95,6 +96,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	}
 	go func() {
 		if g.Settled(ctx) == nil {
+			close(settled)
 			for name, err := range g.Failed() {
 				fmt.Fprintf(stderr, "server %s cannot be reached: %s\n", name, cli.OneLine(err.Error(), 200))
 			}
