@@ -53,6 +53,31 @@ type bundleEnd struct {
 	SHA256 string `json:"sha256"`
 }
 
+// lineOf is a record as it is written, and item what was written; ok is false where
+// that is no record.
+func lineOf(it *Item) (r bundleRecord) {
+	r.Leaf = string(it.Leaf)
+	for _, v := range it.Values {
+		r.Values = append(r.Values, bundleValue{v.Name, v.Salt[:], v.Bytes})
+	}
+	return r
+}
+
+func (r *bundleRecord) item(index int64) (it Item, rec *Record, ok bool) {
+	rec, err := ParseRecord([]byte(r.Leaf))
+	if err != nil {
+		return it, nil, false
+	}
+	it = Item{Index: index, Session: rec.Session, N: rec.N, Leaf: []byte(r.Leaf)}
+	for _, v := range r.Values {
+		if len(v.Salt) != SaltSize {
+			return it, nil, false
+		}
+		it.Values = append(it.Values, Value{v.Name, [SaltSize]byte(v.Salt), slices.Concat([]byte{}, v.Bytes)})
+	}
+	return it, rec, true
+}
+
 // WriteBundle writes the log of a snapshot as a bundle, with the public key it is to be
 // verified with. The same log gives the same bytes. It checks nothing.
 func WriteBundle(ctx context.Context, w io.Writer, s Snapshot, key string) error {
@@ -87,11 +112,7 @@ func WriteBundle(ctx context.Context, w io.Writer, s Snapshot, key string) error
 		if err != nil {
 			return err
 		}
-		r := bundleRecord{Leaf: string(it.Leaf)}
-		for _, v := range it.Values {
-			r.Values = append(r.Values, bundleValue{v.Name, v.Salt[:], v.Bytes})
-		}
-		if err := enc.Encode(r); err != nil {
+		if err := enc.Encode(lineOf(&it)); err != nil {
 			return err
 		}
 	}
@@ -132,11 +153,7 @@ func ReadBundle(b []byte) (*Bundle, error) {
 		}
 		line := lines[0]
 		lines = lines[1:]
-		if json.Unmarshal(line, to) != nil {
-			return false
-		}
-		same, _ := json.Marshal(to) // one spelling of each line, to the last bit of its base64
-		return bytes.Equal(line, append(same, '\n'))
+		return readLine(line, to)
 	}
 	var head bundleHead
 	if !next(&head) || head.Bundle != 1 || head.Size < 0 || head.Blobs < 0 || head.Size+int64(head.Blobs) != int64(len(lines)-1) {
@@ -158,17 +175,11 @@ func ReadBundle(b []byte) (*Bundle, error) {
 		if !next(&line) {
 			return bad(fmt.Sprintf("record %d cannot be read", i))
 		}
-		rec, err := ParseRecord([]byte(line.Leaf))
-		if err != nil {
+		it, _, ok := line.item(i)
+		if !ok {
 			return bad(fmt.Sprintf("record %d cannot be read", i))
 		}
-		it := Item{Index: i, Session: rec.Session, N: rec.N, Leaf: []byte(line.Leaf), Hashes: out.tree.Append([]byte(line.Leaf))}
-		for _, v := range line.Values {
-			if len(v.Salt) != SaltSize {
-				return bad(fmt.Sprintf("a value of record %d cannot be read", i))
-			}
-			it.Values = append(it.Values, Value{v.Name, [SaltSize]byte(v.Salt), slices.Concat([]byte{}, v.Bytes)})
-		}
+		it.Hashes = out.tree.Append(it.Leaf)
 		out.hashes = append(out.hashes, it.Hashes...)
 		out.of[it.Session] = append(out.of[it.Session], len(out.items))
 		out.items = append(out.items, it)

@@ -36,7 +36,8 @@
 // The newest covers every record, or somebody without the key wrote what it does
 // not cover. Whoever keeps one checkpoint elsewhere can prove later that nothing
 // up to it was changed; whoever keeps none trusts the holder of the key, and that
-// the log was not rolled back to an older head.
+// the log was not rolled back to an older head. A proof ([CheckProof]) shows a
+// stranger one decision of the log, or that it goes on from an older checkpoint.
 //
 // What is read back out of a log is proven by the same means: [Tree.Holds] says
 // that records stand in it, [SignHeads] that a session has no more of them, and a

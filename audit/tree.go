@@ -199,6 +199,11 @@ func OpenCheckpoint(msg []byte, v note.Verifier) (Checkpoint, error) {
 	if err == nil && c.Origin != v.Name() {
 		err = errCheckpoint
 	}
+	for _, sig := range n.Sigs { // of v alone: one spelling, to its last bit
+		if _, loose := base64.StdEncoding.Strict().DecodeString(sig.Base64); loose != nil {
+			err = errCheckpoint
+		}
+	}
 	if err != nil {
 		return Checkpoint{}, err
 	}
