@@ -25,7 +25,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	return group("audit", "Check and explain what was decided", "", auditVerify(), auditShow(), auditExport())
+	return group("audit", "Check and explain what was decided", "", auditVerify(), auditShow(), auditCheckpoint(), auditProve(), auditExport())
 }
 
 type verifyReport struct {
@@ -42,7 +42,8 @@ type verifyReport struct {
 	// never kept.
 	MemoryEvents    int    `json:"memory_events"`
 	MemoryUnchecked int    `json:"memory_unchecked"`
-	Key             string `json:"key"` // name of the log's key, the origin of its checkpoints
+	Key             string `json:"key"`     // name of the log's key, the origin of its checkpoints
+	Against         int    `json:"against"` // checkpoints of --against that the log goes on from
 }
 
 func (r *verifyReport) add(f *gateway.Replayer) {
@@ -54,25 +55,32 @@ func (r *verifyReport) add(f *gateway.Replayer) {
 
 func auditVerify() *cobra.Command {
 	var f flags
-	var key, bundle string
+	var key, bundle, proof string
+	var against []string
 	c := f.take(&cobra.Command{
-		Use: "verify [--bundle FILE]", Short: "Check the whole log, and decide every decision again", Args: cli.NoArgs,
+		Use: "verify [--bundle FILE | --proof FILE]", Short: "Check the whole log, and decide every decision again", Args: cli.NoArgs,
 		Long: "Check every record, value and hash of the log, that its key signed all of it, and the store's\n" +
 			"own indexes; decide every decision again; and compare with the head that this machine keeps\n" +
 			"beside the state directory. Nothing is written, so it runs on read-only media and beside a\n" +
 			"gateway. With --key FILE, a copy of log.pub kept elsewhere, nothing in the directory is\n" +
-			"believed. With --bundle FILE a file of `writ audit export` is checked, and no state\n" +
-			"directory is looked at; without --key as well, its own key is believed.\n\n" +
+			"believed. With --against FILE the log must begin with all that a checkpoint of\n" +
+			"`writ audit checkpoint`, kept elsewhere, was signed for.\n\n" +
+			"With --bundle FILE a file of `writ audit export` is checked, and with --proof FILE one of\n" +
+			"`writ audit prove`; no state directory is looked at, and without --key as well, its own key\n" +
+			"is believed.\n\n" +
 			"Exit codes: 0 everything was checked and is right; 65 something is wrong, and the first of it\n" +
 			"is named; 69 nothing is wrong, and decisions of another engine of Writ could not be made\n" +
 			"again; 74 the log cannot be read.",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if proof != "" {
+				return f.verifyProof(c, proof, key)
+			}
 			var rep *verifyReport
 			dir, err := "", error(nil)
 			if bundle != "" {
-				rep, err = verifyBundle(c.Context(), bundle, key)
+				rep, err = verifyBundle(c, bundle, key, against)
 			} else if dir, err = existingState(f.state); err == nil {
-				rep, err = verify(c.Context(), dir, key, c.ErrOrStderr())
+				rep, err = verify(c, dir, key, against)
 			}
 			if err != nil {
 				return err
@@ -91,7 +99,10 @@ func auditVerify() *cobra.Command {
 	}, "state", "json")
 	c.Flags().StringVar(&key, "key", "", "`FILE` of the log's public key (default: the state directory's own)")
 	c.Flags().StringVar(&bundle, "bundle", "", "`FILE` of writ audit export to check")
-	c.MarkFlagsMutuallyExclusive("bundle", "state")
+	c.Flags().StringVar(&proof, "proof", "", "`FILE` of writ audit prove to check")
+	c.Flags().StringArrayVar(&against, "against", nil, "`FILE` of a checkpoint kept elsewhere (may be given several times)")
+	c.MarkFlagsMutuallyExclusive("bundle", "state", "proof")
+	c.MarkFlagsMutuallyExclusive("against", "proof")
 	return c
 }
 
@@ -111,7 +122,8 @@ func (r *verifyReport) print(w io.Writer) {
 	when(w, r.Skipped > 0, "; %d of another engine, not made again", r.Skipped)
 	when(w, r.MemoryEvents+r.MemoryUnchecked > 0, "; %d events of the memory decided again, same states", r.MemoryEvents)
 	when(w, r.MemoryUnchecked > 0, "; %d not decided again (erased or never kept)", r.MemoryUnchecked)
-	fmt.Fprintf(w, "\nlog %s, size %d, root %s\n", r.Key, r.Size, r.Root)
+	when(w, r.Against > 0, "; it goes on from %d checkpoints kept elsewhere", r.Against)
+	fmt.Fprintf(w, "\nlog %s, size %d, root %s\n", cli.Printable(r.Key), r.Size, r.Root)
 }
 
 // existingState is stateDir for commands that only read: it makes nothing.
@@ -141,13 +153,17 @@ func fileThere(path string) bool {
 }
 
 // verify checks the log's own structure and makes every decision again.
-func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyReport, error) {
+func verify(c *cobra.Command, dir, key string, against []string) (*verifyReport, error) {
+	ctx, stderr := c.Context(), c.ErrOrStderr()
 	verifier, err := logVerifier(dir, key)
 	if err != nil {
 		return nil, err
 	}
+	known, err := keptElsewhere(c, against, verifier)
+	if err != nil {
+		return nil, err
+	}
 	// Before the snapshot, which is at least as new then.
-	var known []audit.Checkpoint
 	if c, ok := sqlite.KnownElsewhere(statedir.HeadsDir(dir), verifier); ok {
 		known = append(known, c)
 	}
@@ -177,7 +193,7 @@ func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyRepo
 		return nil, unreadable(err)
 	}
 	if rep.Problem != nil && st.Disturbed() { // now with the locks of whoever uses it
-		return verify(ctx, dir, key, stderr)
+		return verify(c, dir, key, against)
 	}
 	again.end()
 	if rep.Problem == nil {
@@ -185,12 +201,35 @@ func verify(ctx context.Context, dir, key string, stderr io.Writer) (*verifyRepo
 			rep.Problem = &audit.Problem{Index: rep.Size, Fault: audit.LogIndexes, Detail: cli.OneLine(err.Error(), 200)}
 		}
 	}
-	rep.Key, rep.OK = verifier.Name(), rep.Problem == nil && rep.Skipped == 0
+	rep.Key, rep.Against, rep.OK = verifier.Name(), len(against), rep.Problem == nil && rep.Skipped == 0
 	return rep, nil
 }
 
+// keptElsewhere reads checkpoints that the log's key signed.
+func keptElsewhere(c *cobra.Command, files []string, v note.Verifier) (all []audit.Checkpoint, err error) {
+	for _, file := range files {
+		_, known, err := readCheckpoint(c, file, v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, known)
+	}
+	return all, nil
+}
+
+func readCheckpoint(c *cobra.Command, file string, v note.Verifier) (msg []byte, known audit.Checkpoint, err error) {
+	if msg, err = readInput(file, "checkpoint", audit.MaxCheckpoint, c.InOrStdin(), "writ audit checkpoint > FILE"); err != nil {
+		return nil, known, err
+	}
+	if known, err = audit.OpenCheckpoint(msg, v); err != nil {
+		return nil, known, cli.Fail(cli.ExitData, "", "%s is no checkpoint that the log's key signed", cli.Printable(file))
+	}
+	return msg, known, nil
+}
+
 // verifyBundle is verify of what writ audit export wrote.
-func verifyBundle(ctx context.Context, file, key string) (*verifyReport, error) {
+func verifyBundle(c *cobra.Command, file, key string, against []string) (*verifyReport, error) {
+	ctx := c.Context()
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, cli.Fail(cli.ExitIO, "writ audit verify --bundle FILE", "the bundle cannot be read")
@@ -208,15 +247,19 @@ func verifyBundle(ctx context.Context, file, key string) (*verifyReport, error) 
 	if err != nil {
 		return nil, err
 	}
+	known, err := keptElsewhere(c, against, verifier)
+	if err != nil {
+		return nil, err
+	}
 	again := replay{st: b, sessions: map[string]*gateway.Replayer{}, memories: map[string]*memoryserver.Fold{}}
 	rep := &again.rep
-	rep.Report, err = audit.Verify(ctx, b, audit.VerifyOptions{Verifier: verifier,
+	rep.Report, err = audit.Verify(ctx, b, audit.VerifyOptions{Verifier: verifier, Known: known,
 		Replay: func(rec *audit.Record, it *audit.Item) error { return again.step(ctx, rec, it) }})
 	if err != nil {
 		return nil, unreadable(err)
 	}
 	again.end()
-	rep.Key, rep.OK = verifier.Name(), rep.Problem == nil && rep.Skipped == 0
+	rep.Key, rep.Against, rep.OK = verifier.Name(), len(against), rep.Problem == nil && rep.Skipped == 0
 	return rep, nil
 }
 
@@ -250,12 +293,8 @@ func auditExport() *cobra.Command {
 			if err := audit.WriteBundle(c.Context(), &b, snap, strings.TrimSpace(string(key))); err != nil {
 				return unreadable(err)
 			}
-			err = private.WriteOnce(out, b.Bytes(), 0o600)
-			switch {
-			case errors.Is(err, os.ErrExist):
-				return cli.Fail(cli.ExitIO, "another name after -o", "%s is there already", cli.Printable(out))
-			case err != nil:
-				return cli.Fail(cli.ExitIO, "writ audit export -o FILE", "the bundle cannot be written")
+			if err := writeNew(out, b.Bytes(), "bundle"); err != nil {
+				return err
 			}
 			exported := struct {
 				Records int64      `json:"records"`

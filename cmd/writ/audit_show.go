@@ -146,8 +146,9 @@ type explained struct {
 	Anyway string `json:"anyway,omitempty"`
 }
 
-// explain reads a decision, and the result of its call where there is one.
-func explain(ctx context.Context, st *sqlite.Store, session, num string) (d *explained, err error) {
+// decided reads a decision, and what came of its call where that is recorded: how it
+// ended, where that is known.
+func decided(ctx context.Context, st *sqlite.Store, session, num string) (all []audit.ProvenRecord, err error) {
 	n, err := strconv.ParseUint(num, 10, 64)
 	if err != nil || !audit.ValidSession(session) {
 		return nil, cli.Fail(cli.ExitUsage, "writ audit show", "a decision's id looks like s_…/7")
@@ -160,35 +161,55 @@ func explain(ctx context.Context, st *sqlite.Store, session, num string) (d *exp
 		if err != nil {
 			return nil, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, n)
 		}
-		if rec.N != n {
-			var r shownResult
-			if d != nil && rec.Kind == gateway.KindAnyway && json.Unmarshal(rec.Data, &r) == nil && r.Decision == n {
-				d.Anyway = r.Status
-				break
-			}
-			if d != nil && rec.Kind == audit.KindResult && json.Unmarshal(rec.Data, &r) == nil && r.Decision == n {
-				d.Result = &r
-				break
-			}
-			continue
-		}
-		head, ok := shown(rec)
-		if !ok {
+		r := audit.ProvenRecord{Item: it, Record: rec}
+		switch {
+		case rec.N == n && rec.Kind != audit.KindDecision:
 			return nil, cli.Fail(cli.ExitUsage, "writ audit show", "record %s/%d is no decision but of kind %s", session, n, rec.Kind)
-		}
-		d = &explained{shownDecision: head}
-		if raw, kept := it.Value("decision"); kept {
-			parsed, err := gate.ParseRecord(raw)
-			if err != nil {
-				return nil, cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
+		case rec.N == n:
+			all = append(all, r)
+		case len(all) > 0 && audit.DecisionOf(rec) == n:
+			if all = append(all[:1], r); ended(rec).Status != "unknown" {
+				return all, nil
 			}
-			d.Decision, d.Explanation, d.Story = raw, gate.Explain(parsed), certificate.Story(parsed)
 		}
 	}
-	if d == nil {
+	if len(all) == 0 {
 		return nil, cli.Fail(cli.ExitData, "writ audit show", "there is no such record")
 	}
+	return all, nil
+}
+
+// explain says in words what decided found.
+func explain(ctx context.Context, st *sqlite.Store, session, num string) (*explained, error) {
+	all, err := decided(ctx, st, session, num)
+	if err != nil {
+		return nil, err
+	}
+	head, _ := shown(all[0].Record)
+	d := &explained{shownDecision: head}
+	if raw, kept := all[0].Value("decision"); kept {
+		parsed, err := gate.ParseRecord(raw)
+		if err != nil {
+			return nil, cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
+		}
+		d.Decision, d.Explanation, d.Story = raw, gate.Explain(parsed), certificate.Story(parsed)
+	}
+	if len(all) > 1 {
+		r := ended(all[1].Record)
+		if d.Result = r; all[1].Record.Kind == gateway.KindAnyway {
+			d.Result, d.Anyway = nil, r.Status
+		}
+	}
 	return d, nil
+}
+
+// ended is how a call ended, as a record says.
+func ended(rec *audit.Record) *shownResult {
+	r := &shownResult{}
+	if json.Unmarshal(rec.Data, r) != nil {
+		r.Status = "unknown"
+	}
+	return r
 }
 
 func (d *explained) print(w io.Writer) {

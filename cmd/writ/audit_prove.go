@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/private"
+	"github.com/writ-project/writ/internal/statedir"
+	"github.com/writ-project/writ/internal/store/sqlite"
+)
+
+// shownCheckpoint is a checkpoint for programs.
+type shownCheckpoint struct {
+	Origin string     `json:"key"` // name of the log's key
+	Size   int64      `json:"size"`
+	Root   audit.Hash `json:"root"`
+}
+
+func auditCheckpoint() *cobra.Command {
+	var f flags
+	return f.take(&cobra.Command{
+		Use: "checkpoint", Short: "Print the signed checkpoint of the log as it is", Args: cli.NoArgs,
+		Long: "Print how many records the log has and the root of its tree, signed with its key: a few lines\n" +
+			"that hold no word of what was recorded. Keep them where nobody who can write to this machine\n" +
+			"reaches them: `writ audit verify --against FILE` says later whether the log still begins with\n" +
+			"all that it had, and `writ audit prove --between FILE` shows it to others.",
+		RunE: f.onLog(toProve, func(c *cobra.Command, dir string, st *sqlite.Store, _ []string) error {
+			verifier, err := logVerifier(dir, "")
+			if err != nil {
+				return err
+			}
+			snap, msg, head, err := checkpointed(c.Context(), dir, st, verifier)
+			if err != nil {
+				return err
+			}
+			defer snap.Close()
+			printed := struct {
+				shownCheckpoint
+				Checkpoint string `json:"checkpoint"` // the note itself
+			}{shownCheckpoint(head), string(msg)}
+			return f.show(c, printed, func(w io.Writer) { fmt.Fprintf(w, "%s", msg) })
+		}),
+	}, "state", "json")
+}
+
+// signs reports whether this is the log's own directory, in which its key signs on.
+func signs(dir string) bool {
+	return fileThere(filepath.Join(dir, statedir.KeyFile)) && !private.ReadOnly(dir)
+}
+
+// toProve is toExplain of what is signed and durable first, where that can be.
+func toProve(ctx context.Context, flag string) (dir string, st *sqlite.Store, err error) {
+	if dir, err = existingState(flag); err != nil || !signs(dir) {
+		return toExplain(ctx, flag)
+	}
+	st, err = openStore(ctx, dir)
+	return dir, st, err
+}
+
+// checkpointed is a view of the log with its newest checkpoint. All that the checkpoint
+// covers is on disk, so that no power cut makes a log differ from what others keep of
+// it; but not where nothing can be written, and what was signed last is all there is.
+func checkpointed(ctx context.Context, dir string, st *sqlite.Store, v note.Verifier) (snap audit.Snapshot, msg []byte, head audit.Checkpoint, err error) {
+	if signs(dir) {
+		if msg, err = st.Checkpoint(ctx); errors.Is(err, audit.ErrNotFound) {
+			return nil, nil, head, cli.Fail(cli.ExitIO, "writ serve", "nothing was recorded yet")
+		} else if err != nil {
+			return nil, nil, head, unreadable(err)
+		}
+	}
+	if snap, err = st.Snapshot(ctx); err != nil {
+		return nil, nil, head, unreadable(err)
+	}
+	if msg == nil {
+		for m, err := range snap.Checkpoints(ctx) {
+			if msg = m; err != nil {
+				snap.Close()
+				return nil, nil, head, unreadable(err)
+			}
+		}
+	}
+	if head, err = audit.OpenCheckpoint(msg, v); err != nil {
+		snap.Close()
+		return nil, nil, head, cli.Fail(cli.ExitData, "writ audit verify", "the log's key signed none of it")
+	}
+	return snap, msg, head, nil
+}
+
+func auditProve() *cobra.Command {
+	var f flags
+	var out, since string
+	var bare bool
+	c := f.take(&cobra.Command{
+		Use: "prove {SESSION/N | --between FILE} -o FILE", Short: "Write the proof of one decision, or of an older checkpoint, for others",
+		Long: "Write one decision, and what came of its call, as a small file that verifies by itself: the\n" +
+			"records, the values that are still there, the way from them to the log's signed checkpoint,\n" +
+			"and its public key. Values are what users and tools said; --no-values leaves them out.\n" +
+			"With --between FILE, a checkpoint that was kept: that the log of now begins with all that it\n" +
+			"had then. `writ audit verify --proof FILE` checks either with nothing else.",
+		Args: between(0, 1, "at most one decision"),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if out == "" || (len(args) == 1) == (since != "") {
+				return cli.Fail(cli.ExitUsage, "writ audit prove SESSION/N -o FILE", "a decision or --between is needed, and a file to write")
+			}
+			return nil
+		},
+		RunE: f.onLog(toProve, func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
+			text, err := logKeyText(dir, "")
+			if err != nil {
+				return err
+			}
+			key := strings.TrimSpace(string(text))
+			verifier, err := parseVerifier(dir, text)
+			if err != nil {
+				return err
+			}
+			var all []audit.ProvenRecord
+			var older []byte
+			if since != "" {
+				older, _, err = readCheckpoint(c, since, verifier)
+			} else {
+				of, n, _ := strings.Cut(args[0], "/")
+				if of, err = publicID(c.Context(), st, dir, of); err == nil {
+					all, err = decided(c.Context(), st, of, n)
+				}
+			}
+			if err != nil {
+				return err
+			}
+			// After the records were read, so that they are among those it covers.
+			snap, msg, head, err := checkpointed(c.Context(), dir, st, verifier)
+			if err != nil {
+				return err
+			}
+			defer snap.Close()
+			var b []byte
+			if older != nil {
+				b, err = audit.ProveGrowth(snap, key, older, msg)
+			} else {
+				var items []audit.Item
+				for _, r := range all {
+					if bare {
+						r.Values = nil
+					}
+					items = append(items, r.Item)
+				}
+				b, err = audit.ProveRecords(snap, key, msg, items...)
+			}
+			switch {
+			case errors.Is(err, audit.ErrTooLarge):
+				return cli.Fail(cli.ExitData, "the same command with --no-values", "the proof would be larger than %d bytes", audit.MaxProof)
+			case errors.Is(err, audit.ErrAltered) && older != nil:
+				return cli.Fail(cli.ExitData, "writ audit verify --against FILE", "the log does not go on from that checkpoint")
+			case err != nil:
+				return unreadable(err)
+			}
+			if err := writeNew(out, b, "proof"); err != nil {
+				return err
+			}
+			proven := struct {
+				shownCheckpoint
+				Bytes int `json:"bytes"`
+			}{shownCheckpoint(head), len(b)}
+			return f.show(c, proven, func(w io.Writer) {
+				fmt.Fprintf(w, "ok: %d bytes, of a log of %d records; `writ audit verify --proof %s` checks them anywhere\n", len(b), head.Size, cli.Printable(out))
+			})
+		}),
+	}, "state", "json")
+	c.Flags().StringVarP(&out, "out", "o", "", "`FILE` to write; never over one that is there")
+	c.Flags().StringVar(&since, "between", "", "`FILE` of an older checkpoint")
+	c.Flags().BoolVar(&bare, "no-values", false, "leave out what users and tools said")
+	c.MarkFlagsMutuallyExclusive("between", "no-values")
+	return c
+}
+
+// writeNew writes a file that must not be there yet, for its owner alone.
+func writeNew(out string, b []byte, what string) error {
+	err := private.WriteOnce(out, b, 0o600)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return cli.Fail(cli.ExitIO, "another name after -o", "%s is there already", cli.Printable(out))
+	case err != nil:
+		return cli.Fail(cli.ExitIO, "the same command with -o FILE elsewhere", "the %s cannot be written", what)
+	}
+	return nil
+}
+
+// proofReport is what a proof shows.
+type proofReport struct {
+	OK bool `json:"ok"`
+	shownCheckpoint
+	KeyInside bool             `json:"key_inside"` // no other key was given: the one in the file was believed
+	Records   []shownProven    `json:"records,omitempty"`
+	Older     *shownCheckpoint `json:"older,omitempty"`
+}
+
+type shownProven struct {
+	Index  int64      `json:"index"`
+	ID     string     `json:"id"`
+	Kind   audit.Kind `json:"kind"`
+	Time   time.Time  `json:"time"`
+	Tool   string     `json:"tool,omitempty"`
+	Status string     `json:"status"`
+	Reason string     `json:"reason,omitempty"`
+	Shadow bool       `json:"shadow,omitempty"`
+	Values []string   `json:"values"` // those in the file, by name
+	Absent int        `json:"absent"` // those erased or left out
+}
+
+// verifyProof is verify of what writ audit prove wrote.
+func (f *flags) verifyProof(c *cobra.Command, file, key string) error {
+	b, err := readInput(file, "proof", audit.MaxProof, c.InOrStdin(), "writ audit verify --proof FILE")
+	if err != nil {
+		return err
+	}
+	var verifier note.Verifier
+	if key != "" {
+		if verifier, err = logVerifier("", key); err != nil {
+			return err
+		}
+	}
+	p, err := audit.CheckProof(b, verifier)
+	if err != nil {
+		return cli.Fail(cli.ExitData, "writ audit prove", "%w", err)
+	}
+	rep := proofReport{OK: true, shownCheckpoint: shownCheckpoint(p.Checkpoint), KeyInside: key == ""}
+	if len(p.Records) == 0 {
+		older := shownCheckpoint(p.Older)
+		rep.Older = &older
+	}
+	for _, r := range p.Records {
+		s := shownProven{Index: r.Index, ID: fmt.Sprintf("%s/%d", r.Session, r.N), Kind: r.Record.Kind, Time: r.Record.Time,
+			Status: ended(r.Record).Status, Values: []string{}, Absent: len(r.Record.Commit) - len(r.Values)}
+		if d, ok := shown(r.Record); ok {
+			s.Tool, s.Reason, s.Shadow = d.Tool, d.Reason, d.Shadow
+		}
+		for _, v := range r.Values {
+			s.Values = append(s.Values, v.Name)
+		}
+		rep.Records = append(rep.Records, s)
+	}
+	return f.show(c, rep, rep.print)
+}
+
+func (r *proofReport) print(w io.Writer) {
+	log := fmt.Sprintf("the log which the key %s signed, with %d records", cli.OneLine(r.Origin, 120), r.Size)
+	for i, p := range r.Records {
+		if i == 0 {
+			fmt.Fprintf(w, "ok: decision %s of %s (%s, %s", p.ID, p.Time.Format(time.RFC3339), cli.OneLine(p.Tool, 120), cli.OneLine(p.Status, 20))
+			when(w, p.Reason != "", ", %s", cli.OneLine(p.Reason, 60))
+			when(w, p.Shadow, ", and shadow mode let it pass")
+			fmt.Fprintf(w, ") stands at index %d of %s", p.Index, log)
+		} else {
+			fmt.Fprintf(w, "; what came of its call (%s, %s) stands at index %d", p.Kind, cli.OneLine(p.Status, 20), p.Index)
+		}
+		when(w, len(p.Values) > 0, ", with its %s", strings.Join(p.Values, ", "))
+		when(w, p.Absent > 0, ", without %d values that were erased or left out", p.Absent)
+	}
+	if r.Older != nil {
+		fmt.Fprintf(w, "ok: %s, begins with all %d records of the older checkpoint; that they were decided rightly is not proven: that needs the log\n", log, r.Older.Size)
+	} else {
+		fmt.Fprintf(w, "; that it was decided rightly is not proven: that needs its session\n")
+	}
+	when(w, r.KeyInside, "the key is the file's own: whose log it is, a copy of log.pub kept elsewhere says (--key)\n")
+}
