@@ -196,6 +196,8 @@ func TestProve(t *testing.T) {
 		"from no checkpoint":    func() ([]byte, error) { return ProveGrowth(m, key, []byte("x"), m.newest()) },
 		"growth without a key":  func() ([]byte, error) { return ProveGrowth(m, "", m.notes[0], m.newest()) },
 		"beyond what there is":  func() ([]byte, error) { return ProveGrowth(short, key, m.notes[0], m.newest()) },
+		"another call's result": func() ([]byte, error) { return ProveRecords(m, key, m.newest(), m.items[3], m.items[12]) },
+		"another's result":      func() ([]byte, error) { return ProveRecords(m, key, m.newest(), m.items[3], m.items[7]) },
 		"a result and its call": func() ([]byte, error) { return ProveRecords(m, key, m.newest(), m.items[6], m.items[3]) },
 	} {
 		if b, err := prove(); err == nil || b != nil {
