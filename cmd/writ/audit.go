@@ -122,7 +122,7 @@ func (r *verifyReport) print(w io.Writer) {
 	when(w, r.Skipped > 0, "; %d of another engine, not made again", r.Skipped)
 	when(w, r.MemoryEvents+r.MemoryUnchecked > 0, "; %d events of the memory decided again, same states", r.MemoryEvents)
 	when(w, r.MemoryUnchecked > 0, "; %d not decided again (erased or never kept)", r.MemoryUnchecked)
-	when(w, r.Against > 0, "; it goes on from %d checkpoints kept elsewhere", r.Against)
+	when(w, r.Against > 0, "; checkpoints kept elsewhere that it goes on from: %d", r.Against)
 	fmt.Fprintf(w, "\nlog %s, size %d, root %s\n", cli.Printable(r.Key), r.Size, r.Root)
 }
 

@@ -265,10 +265,10 @@ func (r *proofReport) print(w io.Writer) {
 			fmt.Fprintf(w, "; what came of its call (%s, %s) stands at index %d", p.Kind, cli.OneLine(p.Status, 20), p.Index)
 		}
 		when(w, len(p.Values) > 0, ", with its %s", strings.Join(p.Values, ", "))
-		when(w, p.Absent > 0, ", without %d values that were erased or left out", p.Absent)
+		when(w, p.Absent > 0, " (values erased or left out: %d)", p.Absent)
 	}
 	if r.Older != nil {
-		fmt.Fprintf(w, "ok: %s, begins with all %d records of the older checkpoint; that they were decided rightly is not proven: that needs the log\n", log, r.Older.Size)
+		fmt.Fprintf(w, "ok: %s, begins with all of the older checkpoint, of size %d; that its records were decided rightly is not proven: that needs the log\n", log, r.Older.Size)
 	} else {
 		fmt.Fprintf(w, "; that it was decided rightly is not proven: that needs its session\n")
 	}
