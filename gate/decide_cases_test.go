@@ -449,6 +449,16 @@ func (r *run) call(c gate.Call, args string) {
 			r.fail("the call as it was read before is decided otherwise")
 		}
 	}
+	in.Own = gate.OwnPlacesOf(in.OwnPaths, in.Programs, in.Bases)
+	for range 2 { // nor are these
+		if own := gate.Decide(in); !bytes.Equal(d.Record(), own.Record()) {
+			r.fail("with its own places taken apart before it is decided otherwise")
+		}
+	}
+	in.Own = gate.OwnPlacesOf([]string{"/other"}, nil, []string{"/"})
+	if other := gate.Decide(in); !bytes.Equal(d.Record(), other.Record()) {
+		r.fail("it is decided by the places of others")
+	}
 	defer func() { r.read = in.Reading }()
 	if in.Reading = r.read; in.Reading != nil {
 		if other := gate.Decide(in); !bytes.Equal(d.Record(), other.Record()) {

@@ -51,23 +51,11 @@ type named struct {
 // the call name. Where no directory of the server is known, the tail of a path
 // must do.
 func (j *judge) own() {
-	places := j.places()
-	endpoints := map[string]bool{}
-	for _, p := range j.in.OwnPaths {
-		if at := endpoint(strings.ToLower(p)); at != "" {
-			endpoints[at] = true
-		}
+	all := j.in.Own
+	if !all.of(j.in) {
+		all = OwnPlacesOf(j.in.OwnPaths, j.in.Programs, j.in.Bases)
 	}
 	written := j.d.Effect&(policy.Write|policy.Delete) != 0
-	known := map[string]bool{}
-	within := false
-	for i := range places {
-		o := &places[i]
-		within = within || o.starts[len(o.parts)]
-		for _, name := range o.parts {
-			known[name] = true
-		}
-	}
 	var paths []named
 	hits := map[*leaf]bool{}
 	work := 0
@@ -75,24 +63,28 @@ func (j *judge) own() {
 		if !l.maybePath() && len(j.in.Resolved[l.pointer]) == 0 {
 			continue
 		}
-		if strings.Contains(l.text, ":") && endpoints[endpoint(strings.ToLower(l.text))] {
+		if strings.Contains(l.text, ":") && all.endpoints[endpoint(strings.ToLower(l.text))] {
 			hits[l] = true
 		}
-		if len(places) == 0 {
+		if len(all.places) == 0 {
 			continue
 		}
-		readings, all := Paths(l.text)
-		if work += len(readings); !all || work > maxReadings {
+		readings, whole := Paths(l.text)
+		if work += len(readings); !whole || work > maxReadings {
 			j.unresolved(l.pointer)
 			break
 		}
 		bare := !strings.ContainsAny(l.text, `/\~$%.`)
 		for i, s := range append(readings, j.in.Resolved[l.pointer]...) {
 			p := named{spell(s), l, bare && i < len(readings)}
-			if within || len(p.parts) == 0 || slices.ContainsFunc(p.parts, func(name string) bool { return known[name] }) {
+			if all.within || len(p.parts) == 0 || slices.ContainsFunc(p.parts, func(name string) bool { return all.names[name] }) {
 				paths = append(paths, p)
 			}
 		}
+	}
+	var places []place
+	if len(paths) > 0 {
+		places = all.forCall()
 	}
 	// What a call names may be joined by the server: {"dir": …, "name": …}.
 	for more, round := true, 0; more && round < maxJoins; round++ {
@@ -151,14 +143,15 @@ func Texts(in Input) (texts []Text, writes bool, read *Reading) {
 	if read.named, read.invalid, ok = read.of.open(); !ok {
 		return nil, false, nil
 	}
-	j := begin(&in)
-	j.again(read)
+	j := &read.of
 	for _, l := range j.leaves {
 		if l.maybePath() {
 			texts = append(texts, Text{l.pointer, l.text})
 		}
 	}
 	if j.d.Effect.Gated() && !j.governed() {
+		j = begin(&in) // what forms finds is for Decide to find again
+		j.again(read)
 		j.forms()
 	}
 	if len(read.named)+len(read.invalid)+len(j.schema) > 0 && !in.Shadow { // shadow mode lets them pass
@@ -170,32 +163,73 @@ func Texts(in Input) (texts []Text, writes bool, read *Reading) {
 // maxJoins is of how many arguments a server may make one path.
 const maxJoins = 12
 
-func (j *judge) places() []place {
-	out := make([]place, 0, len(j.in.OwnPaths)+len(j.in.Programs))
-	bases := make([][]string, len(j.in.Bases))
-	for i, b := range j.in.Bases {
-		bases[i] = spell(strings.ReplaceAll(b, `\`, "/")).parts
+// OwnPlaces are Writ's own paths taken apart, and held against where a server's relative
+// paths may begin: what Decide would else do with each call. They never change.
+type OwnPlaces struct {
+	own, programs, bases []string // as they were given
+	places               []place
+	names                map[string]bool // of the parts of all of them
+	endpoints            map[string]bool
+	within               bool // one of them is where a relative path may begin
+}
+
+// OwnPlacesOf makes what Input.Own may be of a call with these OwnPaths, Programs and
+// Bases. Nobody changes them from then on.
+func OwnPlacesOf(own, programs, bases []string) *OwnPlaces {
+	all := &OwnPlaces{own: own, programs: programs, bases: bases, places: make([]place, 0, len(own)+len(programs))}
+	begins := make([][]string, len(bases))
+	for i, b := range bases {
+		begins[i] = spell(strings.ReplaceAll(b, `\`, "/")).parts
 	}
-	add := func(path string, program bool) {
-		if strings.Contains(path, "://") {
-			return
+	for _, p := range own {
+		if at := endpoint(strings.ToLower(p)); at != "" {
+			if all.endpoints == nil {
+				all.endpoints = map[string]bool{}
+			}
+			all.endpoints[at] = true
 		}
-		parts := spell(strings.ReplaceAll(path, `\`, "/")).parts
-		if len(parts) == 0 {
-			return
-		}
-		last := parts[len(parts)-1]
-		o := place{parts: parts, program: program, file: strings.LastIndexByte(last, '.') > 0, starts: make([]bool, len(parts)+1)}
-		for _, b := range bases {
-			o.begin(b)
-		}
-		out = append(out, o)
+		all.add(p, false, begins)
 	}
-	for _, p := range j.in.OwnPaths {
-		add(p, false)
+	for _, p := range programs {
+		all.add(p, true, begins)
 	}
-	for _, p := range j.in.Programs {
-		add(p, true)
+	all.names = make(map[string]bool, 4*len(all.places))
+	for i := range all.places {
+		o := &all.places[i]
+		all.within = all.within || o.starts[len(o.parts)]
+		for _, name := range o.parts {
+			all.names[name] = true
+		}
+	}
+	return all
+}
+
+func (all *OwnPlaces) add(path string, program bool, begins [][]string) {
+	if strings.Contains(path, "://") {
+		return
+	}
+	parts := spell(strings.ReplaceAll(path, `\`, "/")).parts
+	if len(parts) == 0 {
+		return
+	}
+	last := parts[len(parts)-1]
+	o := place{parts: parts, program: program, file: strings.LastIndexByte(last, '.') > 0, starts: make([]bool, len(parts)+1)}
+	for _, b := range begins {
+		o.begin(b)
+	}
+	all.places = append(all.places, o)
+}
+
+// of reports whether they are those of a call.
+func (all *OwnPlaces) of(in *Input) bool {
+	return all != nil && slices.Equal(all.own, in.OwnPaths) && slices.Equal(all.programs, in.Programs) && slices.Equal(all.bases, in.Bases)
+}
+
+// forCall returns places that a call may add to where its relative paths begin.
+func (all *OwnPlaces) forCall() []place {
+	out := slices.Clone(all.places)
+	for i := range out {
+		out[i].starts = slices.Clone(out[i].starts)
 	}
 	return out
 }

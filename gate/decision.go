@@ -48,6 +48,9 @@ type Input struct {
 	// its own, and those the operator gave it. Nil says that none is known;
 	// then a path that has the name of one of Writ's own files is refused.
 	Bases []string
+	// Own is what OwnPaths, Programs and Bases are when they are taken apart, where that is
+	// known already. Of any others it is not looked at.
+	Own *OwnPlaces
 	// Elsewhere says that they may begin at other directories, or name files of
 	// another machine, as well: of the Bases not all are known.
 	Elsewhere bool

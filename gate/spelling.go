@@ -118,7 +118,7 @@ func Paths(text string) (out []string, all bool) {
 		if at := homeDrive.FindStringIndex(s); at != nil {
 			add("~" + s[at[1]:])
 		}
-		if m := variable.FindStringSubmatch(s); m != nil {
+		if m := variableIn(s); m != nil {
 			name := m[1] + m[2] + m[3]
 			if slices.Contains(homes, strings.ToUpper(name)) {
 				add("~/" + s[len(m[0]):])
@@ -132,7 +132,16 @@ func Paths(text string) (out []string, all bool) {
 
 // elsewhere reports whether a path begins in a home, a variable or a drive.
 func elsewhere(s string) bool {
-	return s != "" && (s[0] == '~' || s[0] == '$') || drive(s) || variable.MatchString(s)
+	return s != "" && (s[0] == '~' || s[0] == '$') || drive(s) || variableIn(s) != nil
+}
+
+// variableIn returns what of a path that begins with a variable is its name, nil of any
+// other.
+func variableIn(s string) []string {
+	if s == "" || s[0] != '$' && s[0] != '%' {
+		return nil
+	}
+	return variable.FindStringSubmatch(s)
 }
 
 func drive(s string) bool {
@@ -165,7 +174,7 @@ func spell(s string) spelled {
 			user, p.away = "", true
 		}
 		p.home, p.user, rest = !p.away, foldName(user), after
-	case variable.MatchString(s):
+	case variableIn(s) != nil:
 		_, rest, _ = strings.Cut(s, "/")
 		p.away = true
 	case drive(s):

@@ -165,11 +165,11 @@ func Vague(pointer string, v strictjson.Value) bool {
 	if empty(v) || v.Kind() == strictjson.Bool {
 		return true
 	}
-	if s, isText := v.Text(); isText && sentence.MatchString(s) {
+	if s, isText := v.Text(); isText && strings.ContainsAny(s, " \t\n\f\r") && sentence.MatchString(s) { // one word is no sentence
 		return true
 	}
-	words := text.NameWords(pointer[strings.LastIndexByte(pointer, '/')+1:])
 	is := func(list []string) bool {
+		words := text.NameWords(pointer[strings.LastIndexByte(pointer, '/')+1:])
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
 	}
 	if s, isText := v.Text(); isText && slices.Contains(states, s) {
