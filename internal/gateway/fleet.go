@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -24,6 +25,8 @@ type fleet struct {
 	order    []string // their names, sorted
 	ownPaths []string
 	programs []string // what servers are started from, and this program
+
+	own map[string]*gate.OwnPlaces // of each server, what its calls are held against
 
 	mu     sync.Mutex
 	listed map[string]listedDir // of ownPaths, as last read; what it holds never changes
@@ -70,6 +73,10 @@ func (g *Gateway) newFleet(configs []upstream.Config, ownPaths []string, old *fl
 	slices.Sort(f.programs)
 	f.programs = slices.Compact(f.programs)
 	slices.Sort(f.order)
+	f.own = make(map[string]*gate.OwnPlaces, len(f.servers))
+	for name, s := range f.servers {
+		f.own[name] = gate.OwnPlacesOf(f.ownPaths, f.programs, s.bases)
+	}
 	return f, fresh, nil
 }
 

@@ -74,7 +74,7 @@ func (g *Gateway) locate(ctx context.Context, f *fleet, in *gate.Input, host *Ho
 	if srv == nil || len(f.ownPaths) == 0 {
 		return
 	}
-	in.Bases, in.Elsewhere, in.Programs = srv.bases, srv.elsewhere, f.programs
+	in.Bases, in.Elsewhere, in.Programs, in.Own = srv.bases, srv.elsewhere, f.programs, f.own[in.Call.Server]
 	if host != nil && len(host.Names) > 0 {
 		in.Programs = nil // a command line may name a program to run it
 	}
@@ -124,6 +124,9 @@ func (s *server) rooted(dirs []string) {
 func (s *server) begins() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.roots) == 0 {
+		return s.bases
+	}
 	return slices.Concat(s.bases, s.roots)
 }
 
@@ -260,10 +263,15 @@ func (l *look) tail(p string) {
 	}
 	dir, name := path.Split(path.Clean("/" + p))
 	parent := path.Base(dir)
+	if parent == "/" && path.Ext(name) == "" && !slices.Contains(l.fleet.ownPaths, "/") {
+		return // a word: no file's parent is called so, and it is no whole name with an extension
+	}
 	for _, o := range l.stateDirs() {
-		if file := filepath.Join(o.path, parent, name); o.dirs[strings.ToLower(parent)] &&
-			(strings.EqualFold(parent, "sessions") && sessionName.MatchString(name) || l.info(file) != nil) {
-			l.report(file)
+		if o.dirs[strings.ToLower(parent)] {
+			file := filepath.Join(o.path, parent, name)
+			if strings.EqualFold(parent, "sessions") && sessionName.MatchString(name) || l.info(file) != nil {
+				l.report(file)
+			}
 		}
 		alone := (parent == "/" || !known) && path.Ext(name) != ""
 		if (alone || strings.EqualFold(parent, filepath.Base(o.path))) && o.names[strings.ToLower(name)] {
@@ -461,12 +469,11 @@ func (l *look) info(p string) fs.FileInfo {
 // by a hard link, a mount, or a file system's way to spell. "" if there is none.
 // there is as much of the path as is there.
 func (l *look) ownedBy(real, there string) string {
-	rest := strings.TrimPrefix(real, there)
 	for at := there; ; {
 		if fi := l.info(at); fi != nil {
 			for _, o := range l.ownFiles(!onDevice(fi)) {
 				if os.SameFile(fi, o.info) {
-					return filepath.Join(o.path, rest)
+					return filepath.Join(o.path, strings.TrimPrefix(real, at))
 				}
 			}
 			if at == real && fi.Mode().IsRegular() && links(fi) > 1 {
@@ -479,7 +486,7 @@ func (l *look) ownedBy(real, there string) string {
 		if up == at {
 			return ""
 		}
-		at, rest = up, filepath.Join(filepath.Base(at), rest)
+		at = up
 	}
 }
 
@@ -496,15 +503,19 @@ func (l *look) ownFiles(kernels bool) []ownFile {
 	return l.own
 }
 
-// process are the paths of this process in the kernel's own file system.
-var process = regexp.MustCompile(`^(/dev/fd|/proc/[^/]+)$`)
+// process reports whether a path is this process's in the kernel's own file system:
+// /dev/fd, or /proc and one name.
+func process(p string) bool {
+	name, is := strings.CutPrefix(p, "/proc/")
+	return p == "/dev/fd" || is && name != "" && !strings.Contains(name, "/")
+}
 
 // lookUp adds to own those of Writ's own paths that are there: this process's, or the
 // others.
 func (l *look) lookUp(own []ownFile, this bool) []ownFile {
 	for _, paths := range [][]string{l.fleet.ownPaths, l.fleet.programs} {
 		for _, p := range paths {
-			if strings.Contains(p, "://") || kernels(p) && process.MatchString(p) != this || !kernels(p) && this {
+			if strings.Contains(p, "://") || kernels(p) && process(p) != this || !kernels(p) && this {
 				continue
 			}
 			fi, seen := l.infos[p]
@@ -576,7 +587,7 @@ func (l *look) realPath(path string) (real, there string, ok bool) {
 			}
 			continue
 		}
-		at = strings.TrimSuffix(at, sep) + sep + part
+		at = below(path, at, part)
 		if gone > 0 {
 			gone++
 			continue
@@ -606,6 +617,19 @@ func (l *look) realPath(path string) (real, there string, ok bool) {
 		rest = append(strings.Split(filepath.ToSlash(target), "/"), rest...)
 	}
 	return at, there, true
+}
+
+// below returns the path of a name in a directory. Where it begins path, no text is made
+// for it.
+func below(path, dir, name string) string {
+	const sep = string(filepath.Separator)
+	dir = strings.TrimSuffix(dir, sep)
+	if rest, in := strings.CutPrefix(path, dir); in {
+		if rest, in = strings.CutPrefix(rest, sep); in && strings.HasPrefix(rest, name) {
+			return path[:len(dir)+len(sep)+len(name)]
+		}
+	}
+	return dir + sep + name
 }
 
 // readlink returns where a link leads, "" if it is none.
