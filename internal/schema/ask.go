@@ -20,7 +20,7 @@ func (s *Schema) at(path []string) []*js.Schema {
 	if s == nil {
 		return nil
 	}
-	cur := static([]*js.Schema{s.root})
+	cur := s.top
 	for _, tok := range path {
 		cur = down(cur, tok)
 	}
@@ -31,13 +31,17 @@ func (s *Schema) at(path []string) []*js.Schema {
 func down(in []*js.Schema, tok string) []*js.Schema {
 	var next []*js.Schema
 	for _, t := range in {
-		next = append(next, child(t, tok)...)
+		next = addChild(next, t, tok)
 	}
 	return static(next)
 }
 
-// static adds to the schemas everything that judges the same value.
+// static adds to the schemas everything that judges the same value. Nobody writes to in
+// from then on.
 func static(in []*js.Schema) []*js.Schema {
+	if len(in) == 0 || len(in) == 1 && len(inPlace(in[0])) == 0 {
+		return in
+	}
 	var out []*js.Schema
 	var seen distinct
 	for len(in) > 0 {
@@ -100,12 +104,12 @@ func always(root *js.Schema) []*js.Schema {
 	return out
 }
 
-// child returns the subschemas t itself has for the member or element tok.
-func child(t *js.Schema, tok string) []*js.Schema {
+// addChild adds to out the subschemas t itself has for the member or element tok.
+func addChild(out []*js.Schema, t *js.Schema, tok string) []*js.Schema {
 	if t.Ref != nil && t.DraftVersion < 2019 {
-		return nil
+		return out
 	}
-	var out []*js.Schema
+	before := len(out)
 	add := func(u *js.Schema) {
 		if u != nil {
 			out = append(out, u)
@@ -117,7 +121,7 @@ func child(t *js.Schema, tok string) []*js.Schema {
 			add(u)
 		}
 	}
-	if len(out) == 0 {
+	if len(out) == before {
 		add(asSchema(t.AdditionalProperties))
 		add(t.UnevaluatedProperties)
 	}

@@ -30,7 +30,7 @@ func (s *Schema) Judge(arguments strictjson.Value, open func(path []string) bool
 	}
 	j := &judging{
 		meter: meter{weight: s.weight, cost: map[visit]int{}},
-		root:  s.root,
+		top:   s.top,
 		open:  open,
 	}
 	root := node{arguments, decoded(arguments)}
@@ -56,7 +56,7 @@ var tooLarge = writ.Failure{Reason: writ.PayloadTooLarge, Need: "arguments small
 
 type judging struct {
 	meter
-	root   *js.Schema
+	top    []*js.Schema // what judges the arguments, whatever they are
 	open   func(path []string) bool
 	holds  map[visit]bool
 	path   []string
@@ -218,7 +218,8 @@ func (j *judging) close(schemas []*js.Schema, n node) {
 			name string
 			v    strictjson.Value
 		}
-		members := make([]member, 0, n.v.Len())
+		var few [8]member
+		members := few[:0]
 		for name, v := range n.v.Members() {
 			members = append(members, member{name, v})
 		}
@@ -229,7 +230,7 @@ func (j *judging) close(schemas []*js.Schema, n node) {
 			named := false
 			for _, s := range apply {
 				named = named || names(s, name)
-				next = append(next, child(s, name)...)
+				next = addChild(next, s, name)
 				if s.PropertyNames != nil && !j.satisfies(s.PropertyNames, node{d: name}) {
 					j.fail(join(j.path, name), writ.SchemaInvalid, "a property name the schema accepts")
 				}
@@ -254,7 +255,7 @@ func (j *judging) close(schemas []*js.Schema, n node) {
 		var next []*js.Schema
 		tok := strconv.Itoa(i)
 		for _, s := range apply {
-			next = append(next, child(s, tok)...)
+			next = addChild(next, s, tok)
 		}
 		j.within(tok, next, e)
 	}
@@ -273,7 +274,7 @@ func (j *judging) within(tok string, schemas []*js.Schema, n node) {
 func (j *judging) anywhere() []*js.Schema {
 	for i := len(j.places); i <= len(j.path); i++ {
 		if i == 0 {
-			j.places = append(j.places, static([]*js.Schema{j.root}))
+			j.places = append(j.places, j.top)
 		} else {
 			j.places = append(j.places, down(j.places[i-1], j.path[i-1]))
 		}
@@ -315,10 +316,10 @@ func admits(schemas []*js.Schema, root bool) bool {
 		if more, said := s.AdditionalProperties.(bool); said && more || allows(asSchema(s.AdditionalProperties)) || allows(s.UnevaluatedProperties) {
 			return true
 		}
-		object = object || s.Types != nil && slices.Contains(s.Types.ToStrings(), "object")
+		object = object || !root && s.Types != nil && slices.Contains(s.Types.ToStrings(), "object")
 		names = names || s.Properties != nil || s.PatternProperties != nil
 	}
-	return object && !names && !root
+	return object && !names
 }
 
 // allows reports whether there is a schema that some value satisfies, as far as a

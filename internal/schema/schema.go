@@ -9,6 +9,7 @@ import (
 	"errors"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 
 	js "github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -37,6 +38,7 @@ const (
 // It is safe for concurrent use.
 type Schema struct {
 	root   *js.Schema
+	top    []*js.Schema       // root, and everything that judges the same value
 	weight map[*js.Schema]int // own steps of one visit, without subschemas
 }
 
@@ -130,6 +132,7 @@ func Compile(raw []byte) (s *Schema, err error) {
 	if err := s.measure(); err != nil {
 		return nil, err
 	}
+	s.top = slices.Clip(static([]*js.Schema{root})) // of what was measured
 	return s, nil
 }
 
