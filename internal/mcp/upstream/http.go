@@ -162,12 +162,31 @@ func (w *web) post(ctx context.Context, k *call) Response {
 			req.Header.Set(h[0], h[1])
 		}
 	}
-	body := &heldBody{ReadCloser: req.Body, mayLeave: func() bool { return w.c.mayLeave(k) }}
-	req.Body = body
-	var wrote atomic.Bool
+	var wrote, kept atomic.Bool
+	mayLeave := func() bool {
+		may := w.c.mayLeave(k)
+		kept.Store(!may)
+		return may
+	}
+	headersDone := func() {}
+	if req.URL.Scheme == "http" {
+		// What net/http knows to be in memory it sends together with the header fields, in
+		// one write. It says in between that those are done, from the goroutine that then
+		// reads the body: one that is not there is an error, and nothing of the request
+		// leaves.
+		body := bytes.NewReader(k.msg)
+		req.Body = io.NopCloser(body)
+		headersDone = func() {
+			if !mayLeave() {
+				body.Reset(nil)
+			}
+		}
+	} else {
+		req.Body = &heldBody{ReadCloser: req.Body, mayLeave: mayLeave}
+	}
 	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteHeaderField: func(string, []string) { wrote.Store(true) },
-		WroteHeaders:     func() { wrote.Store(true) },
+		WroteHeaders:     func() { wrote.Store(true); headersDone() },
 	}))
 	resp, err := w.client.Do(req)
 	if err != nil {
@@ -175,7 +194,7 @@ func (w *web) post(ctx context.Context, k *call) Response {
 		if ctx.Err() != nil {
 			why = ended(ctx)
 		}
-		if body.held.Load() {
+		if kept.Load() {
 			return held()
 		}
 		if !wrote.Load() {
@@ -225,7 +244,6 @@ type heldBody struct {
 	io.ReadCloser
 	mayLeave func() bool
 	begun    bool
-	held     atomic.Bool
 }
 
 // unsent says why a request was not built: an error of the credential's is its own.
@@ -249,7 +267,6 @@ var errHeld = errors.New("held back")
 
 func (b *heldBody) Read(p []byte) (int, error) {
 	if !b.begun && !b.mayLeave() {
-		b.held.Store(true)
 		return 0, errHeld
 	}
 	b.begun = true

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -35,8 +36,13 @@ func decided(n uint64) Request {
 // those its decision rests on, and one that rests on none never does.
 func TestHeldBack(t *testing.T) {
 	var mu sync.Mutex
-	calls := 0
+	begun, calls := 0, 0
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") == "tools/call" {
+			mu.Lock()
+			begun++
+			mu.Unlock()
+		}
 		body, _ := io.ReadAll(r.Body)
 		id := idMember.FindSubmatch(body)
 		w.Header().Set("Content-Type", "application/json")
@@ -74,13 +80,13 @@ func TestHeldBack(t *testing.T) {
 	c, _, _ := s.await(t.Context())
 	body := &heldBody{ReadCloser: io.NopCloser(strings.NewReader("x")), mayLeave: func() bool { return c.mayLeave(&call{request: r}) }}
 	s.changes.Add(1)
-	if b, err := io.ReadAll(body); err == nil || len(b) > 0 || !body.held.Load() {
+	if b, err := io.ReadAll(body); !errors.Is(err, errHeld) || len(b) > 0 {
 		t.Errorf("%q left, %v", b, err)
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if calls != 1 {
-		t.Errorf("%d calls reached the server", calls)
+	if begun != 1 || calls != 1 {
+		t.Errorf("%d calls reached the server, of %d it saw the beginning", calls, begun)
 	}
 }
 
