@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -38,6 +39,7 @@ var errSessionGone = errors.New("the server ended the session")
 type web struct {
 	c      *conn
 	client *http.Client
+	bare   *http.Request // to the operator's URL, with the header fields of each; never sent
 	tells  chan []byte
 	wg     sync.WaitGroup
 
@@ -88,6 +90,12 @@ func startHTTP(c *conn) {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	w.bare, _ = http.NewRequest(http.MethodGet, c.s.cfg.URL, nil) // nil is seen by request
+	if w.bare != nil {
+		for k, v := range c.s.cfg.Header {
+			w.bare.Header.Set(k, v)
+		}
+	}
 	c.link = w
 	w.wg.Add(1)
 	go w.teller()
@@ -102,22 +110,18 @@ func (w *web) sessionID() string {
 // request builds one HTTP request. The host is that of the operator's URL
 // (attack S04), and no header comes from anywhere but Config and this file.
 func (w *web) request(ctx context.Context, method string, body []byte) (*http.Request, error) {
-	var r io.Reader
-	if body != nil {
-		r = io.NopCloser(bytes.NewReader(body)) // opaque: net/http must not send it a second time
+	if w.bare == nil {
+		return nil, errors.New("the URL cannot be asked")
 	}
-	req, err := http.NewRequestWithContext(ctx, method, w.c.s.cfg.URL, r)
-	if err != nil {
-		return nil, err
-	}
+	req := w.bare.WithContext(ctx)
+	req.Method, req.Header = method, make(http.Header, len(w.bare.Header)+8)
 	if body != nil {
+		req.Body = io.NopCloser(bytes.NewReader(body)) // without GetBody: net/http must not send it a second time
 		req.ContentLength = int64(len(body))
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
 	}
-	for k, v := range w.c.s.cfg.Header {
-		req.Header.Set(k, v)
-	}
+	maps.Copy(req.Header, w.bare.Header) // its values are shared: nobody adds to them
 	if c := w.c.s.cfg.Credential; c != nil && req.Header.Get("Authorization") == "" {
 		v, err := c.Authorization(ctx)
 		if err != nil {
@@ -516,7 +520,11 @@ func (w *web) close() {
 }
 
 func mediaType(resp *http.Response) string {
-	t, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	said := resp.Header.Get("Content-Type")
+	if said == "application/json" { // as most say it
+		return said
+	}
+	t, _, _ := mime.ParseMediaType(said)
 	return t
 }
 
