@@ -116,8 +116,8 @@ func (j *judge) unfoundedStill() []writ.Failure {
 }
 
 // begin is a judge who has seen nothing.
-func begin(in *Input) *judge {
-	return &judge{in: in, d: Decision{Call: in.Call, Effect: policy.EveryEffect}}
+func begin(in *Input) judge {
+	return judge{in: in, d: Decision{Call: in.Call, Effect: policy.EveryEffect}}
 }
 
 // A Reading is a call taken apart, as Texts did it.

@@ -138,7 +138,7 @@ type Text struct{ Pointer, Text string }
 // whatever is found. writes says that it is an act that writes, and read spares
 // Decide to read the call again (Input.Reading).
 func Texts(in Input) (texts []Text, writes bool, read *Reading) {
-	read = &Reading{of: *begin(&in)}
+	read = &Reading{of: begin(&in)}
 	var ok bool
 	if read.named, read.invalid, ok = read.of.open(); !ok {
 		return nil, false, nil
@@ -150,7 +150,8 @@ func Texts(in Input) (texts []Text, writes bool, read *Reading) {
 		}
 	}
 	if j.d.Effect.Gated() && !j.governed() {
-		j = begin(&in) // what forms finds is for Decide to find again
+		own := begin(&in) // what forms finds is for Decide to find again
+		j = &own
 		j.again(read)
 		j.forms()
 	}

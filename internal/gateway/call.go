@@ -42,7 +42,7 @@ type judgedCall struct {
 
 	answering sync.Mutex // one answer given inside the call after the other: each decides again
 	mu        sync.Mutex // guards decision
-	decision  decision
+	decision  *decision  // the newest; what it points to never changes from then on
 }
 
 // decision is a decision and its place in the log.
@@ -97,7 +97,7 @@ func (c *judgedCall) decide(ctx context.Context, call gate.Call) (allowed bool, 
 			return false, err
 		}
 		c.mu.Lock()
-		c.decision = d
+		c.decision = &d
 		c.mu.Unlock()
 		if d.Allowed() && !d.Effect.Gated() {
 			return true, nil
@@ -188,10 +188,14 @@ func (g *Gateway) lower(session string, d *decision) (n uint64, err error) {
 	return n, nil
 }
 
-// newest returns the newest decision of the call.
-func (c *judgedCall) newest() decision {
+// newest returns the newest decision of the call, the zero one where there is none.
+// Nobody writes to it.
+func (c *judgedCall) newest() *decision {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.decision == nil {
+		return &decision{}
+	}
 	return c.decision
 }
 
@@ -210,7 +214,7 @@ func (c *judgedCall) refused() downstream.Reply {
 	if c.question != nil && d.Outcome.Rejection.Reason == writ.ApprovalPending {
 		return c.inputRequired()
 	}
-	return c.g.refusal(c.call.Method, d.Outcome, c.name(&d))
+	return c.g.refusal(c.call.Method, d.Outcome, c.name(d))
 }
 
 // notRecorded refuses because the record could not be written.
@@ -231,12 +235,12 @@ func (c *judgedCall) notRecorded(err error) downstream.Reply {
 func (c *judgedCall) callServer(ctx context.Context) upstream.Response {
 	d := c.newest()
 	if c.run != nil {
-		return c.runHere(ctx, &d)
+		return c.runHere(ctx, d)
 	}
 	if d.Call.Server == policy.OwnServer && c.g.inside != nil {
-		return c.callInside(ctx, &d)
+		return c.callInside(ctx, d)
 	}
-	srv := c.server(&d)
+	srv := c.server(d)
 	if srv == nil {
 		return upstream.Response{End: upstream.NotSent, Err: rpc.Errorf(rpc.CodeInternal, "the server is not configured")}
 	}
@@ -248,9 +252,9 @@ func (c *judgedCall) callServer(ctx context.Context) upstream.Response {
 	if of, isList := listOf(string(d.Call.Method)); isList {
 		return srv.fetchList(ctx, of)
 	}
-	req := c.wireRequest(ctx, &d)
+	req := c.wireRequest(ctx, d)
 	for range maxHeldBack {
-		if _, ok := c.stillListed(ctx, &d); !ok {
+		if _, ok := c.stillListed(ctx, d); !ok {
 			break
 		}
 		if resp := srv.conn.Call(ctx, req); !resp.Changed {
@@ -268,10 +272,10 @@ const maxHeldBack = 10
 // may be, and makes the client's answer.
 func (c *judgedCall) conclude(resp upstream.Response) downstream.Reply {
 	d, res := c.newest(), gate.Result{Recalled: c.inside.Recalled}
-	if res.Status = c.statusOf(&d, resp); resp.End == upstream.Answered && resp.Err == nil && !asksInput(resp.Result) {
+	if res.Status = c.statusOf(d, resp); resp.End == upstream.Answered && resp.Err == nil && !asksInput(resp.Result) {
 		res.Value = resp.Result
 	}
-	obs, err := c.recordResult(&d, &res, resp)
+	obs, err := c.recordResult(d, &res, resp)
 	for try := 0; errors.Is(err, audit.ErrConflict) && try < 3; try++ {
 		// Somebody else appended to the session. An act's decision is durable
 		// and stands; a read is decided again on what there is now.
@@ -284,11 +288,11 @@ func (c *judgedCall) conclude(resp upstream.Response) downstream.Reply {
 			}
 			d = c.newest()
 		}
-		obs, err = c.recordResult(&d, &res, resp)
+		obs, err = c.recordResult(d, &res, resp)
 	}
 	switch {
 	case err == nil:
-		return c.reply(&d, resp, &res, obs)
+		return c.reply(d, resp, &res, obs)
 	case d.Effect.Gated(): // it took place, and the log does not know how it ended
 		c.g.events.log.Error("the result of an act could not be written", "error", err)
 		return failure(rpc.CodeInternal, "the call was made and its result could not be recorded: its outcome is unknown")

@@ -130,8 +130,8 @@ func (c *heldCall) before(ctx context.Context, waits bool) (v Verdict, err error
 		}
 		d := c.newest()
 		if err = d.record.wait(); err == nil {
-			v = Verdict{Allowed: d.Allowed(), Record: c.name(&d), Rejection: d.Outcome.Rejection}
-			v.Asks = !v.Allowed && !waits && asksHost(&d)
+			v = Verdict{Allowed: d.Allowed(), Record: c.name(d), Rejection: d.Outcome.Rejection}
+			v.Asks = !v.Allowed && !waits && asksHost(d)
 			return v, nil
 		}
 		if try == 3 || !errors.Is(err, audit.ErrConflict) {
@@ -186,7 +186,7 @@ func (g *Gateway) After(s downstream.Session, call HostCall, result []byte) (evi
 func (c *heldCall) anyway(resp upstream.Response) error {
 	d := c.newest()
 	_, err := c.g.sessions.recordIn(context.Background(), c.s.id, func(s *session) (*receipt, error) {
-		data := anywayData{Decision: d.record.n, Status: string(c.statusOf(&d, resp))}
+		data := anywayData{Decision: d.record.n, Status: string(c.statusOf(d, resp))}
 		var vs []value
 		if resp.Result.Exists() {
 			vs = append(vs, value{valueResult, resp.Result.Raw()})

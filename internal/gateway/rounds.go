@@ -92,7 +92,7 @@ func (c *judgedCall) askClient(ctx context.Context, method string, params []byte
 		return nil, err
 	}
 	d := c.newest()
-	rs, listed := c.stillListed(ctx, &d)
+	rs, listed := c.stillListed(ctx, d)
 	if method == "elicitation/create" && declines(strictjson.Of(got)) {
 		return got, nil
 	}
@@ -100,7 +100,7 @@ func (c *judgedCall) askClient(ctx context.Context, method string, params []byte
 		allowed, err := c.decideWithAnswer(ctx, rs, got)
 		if allowed && err == nil { // a person may have been waited for
 			d = c.newest()
-			_, allowed = c.stillListed(ctx, &d)
+			_, allowed = c.stillListed(ctx, d)
 		}
 		if allowed && err != nil {
 			return nil, rpc.Errorf(rpc.CodeInternal, "the answer could not be recorded")
@@ -130,7 +130,9 @@ func (c *judgedCall) decideWithAnswer(ctx context.Context, rs *ruleset, answer [
 	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call}
 	if allowed, err = again.decide(ctx, call); allowed && err == nil {
 		c.mu.Lock()
-		again.decision.own = cmp.Or(again.decision.own, c.decision.own)
+		if c.decision != nil {
+			again.decision.own = cmp.Or(again.decision.own, c.decision.own) // nobody else has it yet
+		}
 		c.decision = again.decision
 		c.mu.Unlock()
 	}

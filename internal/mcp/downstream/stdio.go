@@ -89,6 +89,7 @@ func ServeStdio(ctx context.Context, r Router, in io.Reader, out io.Writer, o St
 		notes:      make(chan *Request, notesWaiting),
 		session:    o.Session,
 	}
+	c.alone = replies{c.reply, c.answer}
 	return c.serve(in)
 }
 
@@ -103,6 +104,7 @@ type stdioConn struct {
 	o          StdioOptions
 	ctx        context.Context
 	stop       context.CancelCauseFunc
+	alone      replies       // to a message that is a line of its own
 	writing    chan struct{} // holds one while somebody writes to out
 	to         io.Writer
 	out        chan []byte   // to the writer
@@ -359,7 +361,7 @@ func (c *stdioConn) line(l line) {
 		return
 	}
 	m, err := rpc.Parse(l.text, c.o.Limits)
-	c.message(m, err, replies{c.reply, c.answer})
+	c.message(m, err, c.alone)
 }
 
 // message handles one message of a line, or why it is none; done is called
