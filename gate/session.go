@@ -299,7 +299,7 @@ func (s *Session) digest(b []byte) string {
 	}
 	h.Write(b)
 	var sum [sha256.Size]byte
-	return hex.EncodeToString(h.Sum(sum[:0]))
+	return string(hex.AppendEncode(make([]byte, 0, 2*sha256.Size), h.Sum(sum[:0])))
 }
 
 // listing is what a listing of R32 adds to a session beside facts.

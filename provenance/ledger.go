@@ -106,7 +106,7 @@ func (l *Ledger) Digest(t Type, v strictjson.Value) string {
 	if !ok {
 		k = l.digest("\x00raw", string(v.Literal()))
 	}
-	return hex.EncodeToString(k[:])
+	return string(hex.AppendEncode(make([]byte, 0, 2*len(k)), k[:]))
 }
 
 // keyOf returns the key a value of declared type t is found under.

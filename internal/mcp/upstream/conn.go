@@ -102,7 +102,7 @@ type call struct {
 	request Request
 	quiet   bool // never cancelled by a notification (initialize, the probe)
 
-	inbox *inbox
+	inbox inbox
 	once  sync.Once
 	done  chan struct{}
 	reply Response

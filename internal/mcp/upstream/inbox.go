@@ -11,7 +11,7 @@ type inbox struct {
 	ready chan struct{} // holds one while there may be an item
 }
 
-func newInbox() *inbox { return &inbox{ready: make(chan struct{}, 1)} }
+func newInbox() inbox { return inbox{ready: make(chan struct{}, 1)} }
 
 // push adds an item; false says there is no room.
 func (b *inbox) push(it item) bool {
