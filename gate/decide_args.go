@@ -140,8 +140,9 @@ func (j *judge) mapOf(s spot) *array {
 		return s.in
 	}
 	a := &array{outer: s.in, pointer: s.pointer, path: s.path}
-	for name, m := range s.v.Members() {
-		if _, named := j.member(s, name, m); !named {
+	path := append(s.path[:len(s.path):len(s.path)], "")
+	for name := range s.v.Members() {
+		if path[len(s.path)] = name; !j.namedKey(path) {
 			a.members++
 		}
 	}

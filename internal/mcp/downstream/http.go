@@ -443,17 +443,17 @@ func (x *exchange) copy(s *stream, c *conn, resumed bool) *refused {
 func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused {
 	defer s.detach(reader)
 	var out *sse
+	var tick <-chan time.Time // from the first event on: nothing keeps a single answer alive
 	start := func() (err error) {
 		if out == nil {
 			out, err = startSSE(x.w, x.h.o.WriteTimeout)
+			tick = time.Tick(x.h.o.KeepAlive)
 		}
 		return err
 	}
 	if started && start() != nil {
 		return nil
 	}
-	tick := time.NewTicker(x.h.o.KeepAlive)
-	defer tick.Stop()
 	for {
 		m, n, alone, status, wait := s.next(reader)
 		switch {
@@ -481,8 +481,8 @@ func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused 
 		case <-wait:
 		case <-x.r.Context().Done():
 			return nil
-		case <-tick.C:
-			if out != nil && out.comment() != nil {
+		case <-tick:
+			if out.comment() != nil {
 				return nil
 			}
 		}
