@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"errors"
+	"slices"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
@@ -60,18 +62,38 @@ type resultData struct {
 
 // inputValue is the value "input" of a decision.
 type inputValue struct {
-	Server     string              `json:"server"`
-	Tool       string              `json:"tool"`
-	Method     string              `json:"method"`
-	Shadow     bool                `json:"shadow,omitempty"`
-	Asked      string              `json:"asked,omitempty"` // how far it was put to a person
-	Session    bool                `json:"session"`
-	OwnPaths   []string            `json:"own_paths,omitempty"`
-	Programs   []string            `json:"programs,omitempty"`
-	Bases      []string            `json:"bases,omitempty"`
+	Server  string `json:"server"`
+	Tool    string `json:"tool"`
+	Method  string `json:"method"`
+	Shadow  bool   `json:"shadow,omitempty"`
+	Asked   string `json:"asked,omitempty"` // how far it was put to a person
+	Session bool   `json:"session"`
+	Own     string `json:"own,omitempty"` // SHA-256 of the blob of ownValue, in its place
+	ownValue
 	Elsewhere  bool                `json:"elsewhere,omitempty"`
 	Resolved   map[string][]string `json:"resolved,omitempty"`
 	Unresolved []string            `json:"unresolved,omitempty"`
+}
+
+// ownValue is what a call is held against for R34.
+type ownValue struct {
+	OwnPaths []string `json:"own_paths,omitempty"`
+	Programs []string `json:"programs,omitempty"`
+	Bases    []string `json:"bases,omitempty"`
+}
+
+// ownBlobs puts on record what the calls of each server of a fleet are held against: it is
+// the same for all of them.
+func ownBlobs(ctx context.Context, st Store, f *fleet) (map[*gate.OwnPlaces]string, error) {
+	out := make(map[*gate.OwnPlaces]string, len(f.own))
+	for name, own := range f.own {
+		d, err := st.PutBlob(ctx, mustJSON(ownValue{f.ownPaths, f.programs, f.servers[name].bases}))
+		if err != nil {
+			return nil, err
+		}
+		out[own] = d.String()
+	}
+	return out, nil
 }
 
 // writeDecision puts a decision behind the session's earlier records. The
@@ -87,14 +109,17 @@ func (ss *sessions) writeDecision(s *session, rs *ruleset, in *gate.Input, d *de
 	if r := d.Outcome.Rejection; r != nil {
 		data.Code, data.Reason = string(r.Code), string(r.Reason)
 	}
-	vs := []value{
-		{valueInput, mustJSON(inputValue{
-			Server: in.Call.Server, Tool: in.Call.Tool, Method: string(in.Call.Method), Shadow: in.Shadow, Asked: string(in.Asked),
-			Session: in.Session != nil, OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases,
-			Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
-		})},
-		{valueDecision, d.Record()},
+	input := inputValue{
+		Server: in.Call.Server, Tool: in.Call.Tool, Method: string(in.Call.Method), Shadow: in.Shadow, Asked: string(in.Asked),
+		Session: in.Session != nil, Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
 	}
+	if in.Own != nil && slices.Equal(in.Programs, rs.fleet.programs) {
+		input.Own = rs.own[in.Own]
+	}
+	if input.Own == "" {
+		input.ownValue = ownValue{in.OwnPaths, in.Programs, in.Bases}
+	}
+	vs := []value{{valueInput, mustJSON(input)}, {valueDecision, d.Record()}}
 	if in.Call.Arguments.Exists() {
 		vs = append(vs, value{valueArguments, in.Call.Arguments.Raw()})
 	}

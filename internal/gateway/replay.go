@@ -42,6 +42,7 @@ type Replayer struct {
 	data         openData
 	opened       time.Time
 	rulesets     map[[2]string]*ruleset
+	own          map[string]*recordedOwn  // by the name of its blob
 	open         map[uint64]gate.Decision // allowed decisions without a result yet
 	Replayed     int                      // decisions that were decided again and matched
 	Certificates int                      // of accepted acts, checked without the gate
@@ -61,7 +62,7 @@ type Replayer struct {
 // NewReplayer returns a Replayer of a session's records, from the first. What found
 // room when it was recorded finds it again.
 func NewReplayer(store values) *Replayer {
-	return &Replayer{store: store, rulesets: map[[2]string]*ruleset{}, open: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
+	return &Replayer{store: store, rulesets: map[[2]string]*ruleset{}, own: map[string]*recordedOwn{}, open: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
 }
 
 // Step folds one record. It returns ErrReplay, wrapped, when a decision comes
@@ -145,11 +146,17 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	if err != nil {
 		return err
 	}
+	own := &recordedOwn{ownValue: in.ownValue}
+	if in.Own != "" {
+		if own, err = r.ownOf(ctx, in.Own); err != nil {
+			return err
+		}
+	}
 	input := gate.Input{
 		Policy: w.policy, Catalogue: w.catalogue,
 		Call: gate.Call{Server: in.Server, Tool: in.Tool, Method: policy.Method(in.Method)},
-		Time: rec.Time, Shadow: in.Shadow, Asked: gate.Asked(in.Asked), OwnPaths: in.OwnPaths, Programs: in.Programs, Bases: in.Bases,
-		Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
+		Time: rec.Time, Shadow: in.Shadow, Asked: gate.Asked(in.Asked), OwnPaths: own.OwnPaths, Programs: own.Programs, Bases: own.Bases,
+		Own: own.places, Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
 	}
 	if in.Session {
 		input.Session = r.session
@@ -224,23 +231,48 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 	return r.certifyResult(rec, &data, result)
 }
 
+// blob is a recorded blob by its name in hex.
+func (r *Replayer) blob(ctx context.Context, hex string) ([]byte, error) {
+	d, err := audit.ParseDigest(hex)
+	if err != nil {
+		return nil, err
+	}
+	b, err := r.store.Blob(ctx, d)
+	if errors.Is(err, audit.ErrNotFound) { // it is never erased
+		err = fmt.Errorf("%w: %w", audit.ErrAltered, err)
+	}
+	return b, err
+}
+
+// recordedOwn is what a recorded call was held against.
+type recordedOwn struct {
+	ownValue
+	places *gate.OwnPlaces
+}
+
+func (r *Replayer) ownOf(ctx context.Context, hex string) (*recordedOwn, error) {
+	if own := r.own[hex]; own != nil {
+		return own, nil
+	}
+	b, err := r.blob(ctx, hex)
+	if err != nil {
+		return nil, fmt.Errorf("what is Writ's own: %w", err)
+	}
+	own := &recordedOwn{}
+	if err := json.Unmarshal(b, &own.ownValue); err != nil {
+		return nil, fmt.Errorf("what is Writ's own: %w", err)
+	}
+	own.places = gate.OwnPlacesOf(own.OwnPaths, own.Programs, own.Bases)
+	r.own[hex] = own
+	return own, nil
+}
+
 func (r *Replayer) rulesetOf(ctx context.Context, rules, catalogue string) (*ruleset, error) {
 	k := [2]string{rules, catalogue}
 	if w := r.rulesets[k]; w != nil {
 		return w, nil
 	}
-	load := func(hex string) ([]byte, error) {
-		d, err := audit.ParseDigest(hex)
-		if err != nil {
-			return nil, err
-		}
-		b, err := r.store.Blob(ctx, d)
-		if errors.Is(err, audit.ErrNotFound) { // it is never erased
-			err = fmt.Errorf("%w: %w", audit.ErrAltered, err)
-		}
-		return b, err
-	}
-	src, err := load(rules)
+	src, err := r.blob(ctx, rules)
 	if err != nil {
 		return nil, fmt.Errorf("the recorded policy: %w", err)
 	}
@@ -248,7 +280,7 @@ func (r *Replayer) rulesetOf(ctx context.Context, rules, catalogue string) (*rul
 	if len(faults) > 0 {
 		return nil, errors.New("the recorded policy is not accepted any more")
 	}
-	defs, err := load(catalogue)
+	defs, err := r.blob(ctx, catalogue)
 	if err != nil {
 		return nil, fmt.Errorf("the recorded catalogue: %w", err)
 	}

@@ -22,7 +22,8 @@ type ruleset struct {
 	catalogue     *gate.Catalogue
 	policyBlob    string
 	catalogueBlob string
-	definitions   []gate.Definition // the catalogue is made of
+	definitions   []gate.Definition          // the catalogue is made of
+	own           map[*gate.OwnPlaces]string // the blobs of what the fleet's calls are held against
 
 	// Of what the servers listed when the catalogue was made:
 	prompts   map[string]route  // by public name
@@ -255,6 +256,12 @@ func (ru *rules) present(s *server) (listed map[string][][]byte, at uint64) {
 // join makes the catalogue and puts it on record with its policy; the old one
 // stays where nothing changed.
 func (ru *rules) join(ctx context.Context, next, old *ruleset) ([]gate.Finding, error) {
+	var err error
+	if old != nil && old.fleet == next.fleet {
+		next.own = old.own
+	} else if next.own, err = ownBlobs(ctx, ru.store, next.fleet); err != nil {
+		return nil, err
+	}
 	raw := encodeDefinitions(next.definitions)
 	if old != nil && old.policy == next.policy && old.catalogueBlob == audit.Sum(raw).String() {
 		next.catalogue, next.policyBlob, next.catalogueBlob = old.catalogue, old.policyBlob, old.catalogueBlob
