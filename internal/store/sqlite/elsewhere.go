@@ -29,6 +29,7 @@ type second struct {
 	mu   sync.Mutex
 	file *os.File
 	told []byte // what the file holds, as far as this process knows
+	buf  [maxPlaced]byte
 }
 
 // placed is what the file holds, as JSON; blanks follow it.
@@ -87,7 +88,8 @@ func (s *Store) openPlace(ctx context.Context) error {
 		err = s.copied()
 	}
 	if s.opt.Accept && (errors.Is(err, errRolledBack) || errors.Is(err, errCopied)) {
-		s.place.told, _ = s.place.read()
+		b, _ := s.place.read()
+		s.place.told = bytes.Clone(b)
 		return s.accept(ctx, err)
 	}
 	return err
@@ -102,13 +104,13 @@ func (p *second) close() {
 	}
 }
 
+// read returns what the file holds, until it is called again.
 func (p *second) read() ([]byte, error) {
-	b := make([]byte, maxPlaced)
-	n, err := p.file.ReadAt(b, 0)
+	n, err := p.file.ReadAt(p.buf[:], 0)
 	if n == 0 || n == maxPlaced {
 		return nil, err
 	}
-	return bytes.TrimRight(b[:n], " \n"), nil
+	return bytes.TrimRight(p.buf[:n], " \n"), nil
 }
 
 // compare refuses to go on where the file was told of a log that this one does
@@ -135,7 +137,7 @@ func (s *Store) compare(ctx context.Context) error {
 	if err := s.Continues(ctx, told); err != nil {
 		return err
 	}
-	s.place.told = b
+	s.place.told = bytes.Clone(b)
 	return nil
 }
 
