@@ -144,7 +144,7 @@ func (s *Store) compare(ctx context.Context) error {
 // Continues is an error, of audit.ErrAltered, if the log does not go on from a
 // head that was signed with its key: it was rolled back, or is another.
 func (s *Store) Continues(ctx context.Context, told audit.Checkpoint) error {
-	v, err := s.Snapshot(ctx)
+	v, err := s.snapshot(ctx, s.coder != nil)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 type ending struct {
 	count bool // it signs how many records each session has, if that was longer ago than now
 	keep  bool // it keeps the checkpoint of the head
+	wipe  bool // nothing of what was in the journal may be left on the disk
 }
 
 // foldSoon folds the journal behind the back of who filled it.
@@ -65,10 +66,17 @@ func (s *Store) foldAll(ctx context.Context, e ending) error {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.journal.end <= int64(headerSize) {
-			return nil
+		fi, err := s.journal.Stat()
+		if err == nil && fi.Size() != int64(headerSize) && e.wipe {
+			err = s.journal.wipe(fi.Size())
 		}
-		if err := s.journal.begin(s.known.tree.Size()); err != nil {
+		if err == nil && fi.Size() != int64(headerSize) {
+			err = s.journal.begin(s.known.tree.Size())
+		}
+		if err == nil && e.wipe {
+			err = s.journal.Sync()
+		}
+		if err != nil {
 			return s.fails("begin the journal anew", err, true)
 		}
 		return nil
@@ -254,7 +262,7 @@ func (s *Store) Erase(ctx context.Context, session string, n uint64, name string
 	defer end()
 	s.folding.Lock()
 	defer s.folding.Unlock()
-	if err := s.foldAll(ctx, ending{}); err != nil {
+	if err := s.foldAll(ctx, ending{wipe: true}); err != nil {
 		return err
 	}
 	err = s.one(ctx, audit.ErrNotFound,

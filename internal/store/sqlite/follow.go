@@ -29,6 +29,11 @@ type followed struct {
 func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 	first := s.known.heads == nil
 	n := news{renewed: first}
+	if s.journal == nil { // it may be there by now
+		if s.journal, err = openJournal(s.path, true); err != nil {
+			return err
+		}
+	}
 	if s.journal != nil {
 		defer func() {
 			if err != nil {
@@ -44,13 +49,12 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 		err = s.follow(ctx, s.read)
 	}
 	if err == nil {
-		n.frames, err = s.vouched(&n, first, locked)
-	}
-	for i := 0; err == nil && i < len(n.frames); i++ {
-		err = s.take(&n.frames[i])
+		err = s.takeAll(ctx, &n, first, locked)
 	}
 	if err == nil && s.known.tree.Size() < n.synced {
-		err = n.missing()
+		if err = n.missing(); err == errRolledBack && first && s.opt.Accept {
+			s.accepted, err = err, nil
+		}
 	}
 	if err == nil && n.torn && locked {
 		err = s.journal.Truncate(s.journal.end)
@@ -58,36 +62,93 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 	return err
 }
 
-// vouched returns the frames that the log's key vouches for: those that the last signed
-// head is behind, and with the signer's key those after it. Who has the public key
-// alone comes back for the rest.
-func (s *Store) vouched(n *news, first, locked bool) ([]frame, error) {
-	signed := lastSigned(n.frames)
+// takeAll goes on by frames of the journal, all of them or none. Each goes on from what is
+// known, its root is that of its records, and the log's key vouches for it: by the
+// signed head behind it, which is of that very log, or with the signer's key by its code.
+// Who has the public key alone comes back for what is not signed yet.
+func (s *Store) takeAll(ctx context.Context, n *news, first, locked bool) error {
+	frames, err := s.beyond(ctx, n.frames)
+	if err != nil {
+		return err
+	}
+	signed := lastSigned(frames)
 	if signed > 0 {
-		if err := s.signed(&n.frames[signed-1].mark, first); err != nil {
-			return nil, err
+		if err := s.signed(&frames[signed-1].mark, first); err != nil {
+			return err
 		}
-		n.from = n.frames[signed-1].behind
+		n.from = frames[signed-1].behind
 	}
-	if s.opt.Verifier == nil {
-		return n.frames, nil
-	}
-	for i := signed; i < len(n.frames); i++ {
-		switch f := &n.frames[i]; {
+	for i := signed; i < len(frames) && s.opt.Verifier != nil; i++ {
+		switch f := &frames[i]; {
 		case len(f.code) == 0:
 			if err := s.signed(&f.mark, first); err != nil {
-				return nil, err
+				return err
 			}
 		case s.coder == nil && locked:
-			return nil, errUnsigned
+			return errUnsigned
 		case s.coder == nil:
 			s.journal.position = n.from
-			return n.frames[:signed], nil
+			frames = frames[:signed]
 		case !s.coder.vouches(f):
-			return nil, errWrongKey
+			return errWrongKey
 		}
 	}
-	return n.frames, nil
+	tree, heads := s.known.tree, map[string]audit.Head{}
+	for i := range frames {
+		f := &frames[i]
+		if begins := f.size - int64(len(f.items)); begins > tree.Size() {
+			if !first || !s.opt.Accept {
+				return errRolledBack
+			}
+			s.accepted, frames = errRolledBack, frames[:i]
+			break
+		} else if begins < tree.Size() {
+			return errDamaged
+		}
+		for k := range f.items {
+			it := &f.items[k]
+			rec, err := audit.ParseRecord(it.Leaf)
+			if err != nil || s.count(heads, rec, it.Index) != nil {
+				return errDamaged
+			}
+			it.Session, it.N, it.Hashes = rec.Session, rec.N, tree.Append(it.Leaf)
+		}
+		if tree.Root() != f.root {
+			return errDamaged
+		}
+	}
+	for i := range frames {
+		s.extend(&frames[i])
+	}
+	s.known.tree, s.known.root = tree, tree.Root()
+	maps.Copy(s.known.heads, heads)
+	return nil
+}
+
+// beyond leaves out the frames of which all is known. The last of them has to be of this
+// log: else another wrote to the database what the journal does not know of.
+func (s *Store) beyond(ctx context.Context, frames []frame) ([]frame, error) {
+	size := s.known.tree.Size()
+	i := 0
+	for i < len(frames) && (frames[i].size < size || frames[i].size == size && (len(frames[i].items) > 0 || frames[i].root != s.known.root)) {
+		i++
+	}
+	if i == 0 {
+		return frames, nil
+	}
+	last := &frames[i-1]
+	root := s.known.root
+	if last.size < size {
+		tree, err := audit.LoadTree(last.size, tail(s.tail).stored(storedHash(func(leaf int64) *sql.Row { return s.read.QueryRowContext(ctx, hashesOf, leaf) })))
+		if err != nil {
+			return nil, err
+		}
+		root = tree.Root()
+	}
+	if last.root != root {
+		return nil, errDamaged
+	}
+	return frames[i:], nil
 }
 
 // lastSigned is how many frames there are up to the last one with a signed head.
@@ -97,34 +158,6 @@ func lastSigned(frames []frame) int {
 		n--
 	}
 	return n
-}
-
-// take goes on by one frame of the journal.
-func (s *Store) take(f *frame) error {
-	tree := s.known.tree
-	if first := f.size - int64(len(f.items)); f.size < tree.Size() || f.size == tree.Size() && len(f.items) > 0 {
-		return nil // the database has it
-	} else if first > tree.Size() {
-		return errRolledBack
-	} else if first < tree.Size() {
-		return errDamaged
-	}
-	heads := map[string]audit.Head{}
-	for i := range f.items {
-		it := &f.items[i]
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err != nil || s.count(heads, rec, it.Index) != nil {
-			return errDamaged
-		}
-		it.Session, it.N, it.Hashes = rec.Session, rec.N, tree.Append(it.Leaf)
-	}
-	if tree.Root() != f.root {
-		return errDamaged
-	}
-	s.known.tree, s.known.root = tree, f.root
-	maps.Copy(s.known.heads, heads)
-	s.extend(f)
-	return nil
 }
 
 // extend goes behind a frame.
@@ -371,7 +404,7 @@ func (s *Store) at(ctx context.Context, session string) (_ *view, head audit.Hea
 // unproven is at of a store that has no key.
 func (s *Store) unproven(ctx context.Context, session string) (*view, audit.Head, error) {
 	head := audit.Head{Session: session}
-	v, err := s.snapshot(ctx)
+	v, err := s.snapshot(ctx, false)
 	if err != nil {
 		return nil, head, s.done(err)
 	}

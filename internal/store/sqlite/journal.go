@@ -179,6 +179,17 @@ func (j *journal) begin(records int64) error {
 	return nil
 }
 
+// wipe overwrites all frames, on the disk.
+func (j *journal) wipe(size int64) error {
+	zeros := make([]byte, mostZeros)
+	for at := int64(headerSize); at < size; at += int64(len(zeros)) {
+		if _, err := j.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
+			return err
+		}
+	}
+	return j.Sync()
+}
+
 // beginning is the checksum of a header.
 func (at *position) beginning() uint32 {
 	return crc32.Update(crc32.Checksum([]byte(journalMagic), castagnoli), castagnoli, at.generation[:])
@@ -211,8 +222,10 @@ func (j *journal) look() (renewed, moved bool, err error) {
 	var h [headerSize]byte
 	n, err := j.ReadAt(h[:], 0)
 	if n < len(h) {
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && j.end == 0 {
 			return false, false, nil // it is being made
+		} else if errors.Is(err, io.EOF) {
+			err = errJournal
 		}
 		return false, false, err
 	}
@@ -325,7 +338,7 @@ func (j *journal) read(n *news) error {
 		case read == 0: // it is longer than what was read, or it is none and says so
 			if fi, err := j.Stat(); err != nil {
 				return err
-			} else if size = int(min(frameHeader+int64(binary.BigEndian.Uint32(b[4:])), fi.Size()-j.end)); size <= len(b) {
+			} else if size = int(min(frameHeader+int64(binary.BigEndian.Uint32(b[4:])), fi.Size()-j.end)); size <= len(b) || size > mostFrame {
 				n.torn = true
 				return nil
 			}
@@ -339,7 +352,7 @@ func (at *position) frameAt(b []byte, before uint32) (payload []byte, sum uint32
 		return nil, 0, false
 	}
 	n := binary.BigEndian.Uint32(b[4:])
-	if int64(n) > int64(len(b)-frameHeader) || binary.BigEndian.Uint32(b[8:]) != before {
+	if int64(n) > min(int64(len(b)), mostFrame)-frameHeader || binary.BigEndian.Uint32(b[8:]) != before {
 		return nil, 0, false
 	}
 	payload = b[frameHeader : frameHeader+int(n)]
@@ -417,7 +430,7 @@ func (at position) frameOf(f *frame, c coder) ([]byte, error) {
 	b = append(b, f.root[:]...)
 	b = appendBytes(b, c.code(at.coded(b[frameHeader:])))
 	b = appendBytes(b, f.note)
-	if int64(len(b)-frameHeader) > 1<<32-1 {
+	if len(b) > mostFrame {
 		return nil, errors.New("sqlite: too much for one append")
 	}
 	copy(b, frameMagic)
@@ -458,8 +471,10 @@ func (j *journal) put(b []byte, at int64) (hard bool, err error) {
 	return false, nil
 }
 
-// How many zeros are written ahead.
+// How many zeros are written ahead, and how long a frame may be: who writes to the file
+// cannot make a reader take more into memory at once (L09).
 const (
+	mostFrame  = 256 << 20
 	leastZeros = 16 << 10
 	mostZeros  = 256 << 10
 )

@@ -79,7 +79,7 @@ func with(t *testing.T, files map[string][]byte, journal []byte) (dir string) {
 // ends are where the frames of a journal end.
 func ends(t *testing.T, b []byte) (at []int) {
 	t.Helper()
-	for i := headerSize; i < len(b); {
+	for i := headerSize; i < len(b) && b[i] != 0; {
 		i += frameHeader + int(binary.BigEndian.Uint32(b[i+4:]))
 		at = append(at, i)
 	}
@@ -226,7 +226,7 @@ func TestShortened(t *testing.T) {
 // TestForgedJournal: who can write to the journal and has not the key appends nothing,
 // and hides nothing but what is newest.
 func TestForgedJournal(t *testing.T) {
-	files := journaled(t, 3, false)
+	files := journaled(t, 3, true)
 	b := files[JournalName]
 	frames := ends(t, b)
 	at := func(n int) position {
@@ -265,14 +265,41 @@ func TestForgedJournal(t *testing.T) {
 	for n := range uint64(6) {
 		tree.Append(leafOf(t, n+1))
 	}
+	// A genuine frame, or its head alone, behind what is forged.
+	behind := func(forged []byte, nth int, whole bool) []byte {
+		start := headerSize
+		if nth > 0 {
+			start = frames[nth-1]
+		}
+		genuine, err := readPayload(b[start+frameHeader : frames[nth]])
+		if err != nil || len(genuine.note) == 0 {
+			t.Fatal(err)
+		}
+		if !whole {
+			genuine.items = nil
+		}
+		at := position{generation: [8]byte(b[beginning:]), sum: binary.BigEndian.Uint32(forged[lastFrame(forged)+12:])}
+		out, err := at.frameOf(&genuine, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(forged, out...)
+	}
+	var four audit.Tree
+	for n := range uint64(4) {
+		four.Append(leafOf(t, n+1))
+	}
 	for name, c := range map[string]struct {
 		journal []byte
 		reason  Reason
 	}{
-		"a record more, without a signature":   {forge(len(b), "s_a", 7, 6, tree, false, false), Unsigned},
-		"a record more, by another key's code": {forge(len(b), "s_a", 7, 6, tree, false, true), WrongKey},
-		"a record more, by another key":        {forge(len(b), "s_a", 7, 6, tree, true, false), WrongKey},
-		"a gap":                                {forge(len(b), "s_a", 8, 7, tree, true, false), WrongKey},
+		"a record more, and a genuine head behind it":     {behind(forge(len(b), "s_a", 7, 6, tree, false, false), 2, false), Damaged},
+		"another record, and the genuine head behind it":  {behind(forge(frames[0], "s_other", 1, 4, four, false, false), 1, false), Damaged},
+		"another record, and the genuine frame behind it": {behind(forge(frames[0], "s_other", 1, 4, four, false, false), 1, true), Damaged},
+		"a record more, without a signature":              {forge(len(b), "s_a", 7, 6, tree, false, false), Unsigned},
+		"a record more, by another key's code":            {forge(len(b), "s_a", 7, 6, tree, false, true), WrongKey},
+		"a record more, by another key":                   {forge(len(b), "s_a", 7, 6, tree, true, false), WrongKey},
+		"a gap":                                           {forge(len(b), "s_a", 8, 7, tree, true, false), WrongKey},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sk, vk := storetest.Key()
@@ -286,6 +313,14 @@ func TestForgedJournal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lastFrame is where the last frame of a journal begins.
+func lastFrame(b []byte) (at int) {
+	for i := headerSize; i < len(b); i += frameHeader + int(binary.BigEndian.Uint32(b[i+4:])) {
+		at = i
+	}
+	return at
 }
 
 func leafOf(t *testing.T, n uint64) []byte {
@@ -427,5 +462,100 @@ func TestOlderDatabase(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestOtherDatabase: a database that went on otherwise than its journal did, as a process of an
+// earlier version would have it, is refused, and neither is written to.
+func TestOtherDatabase(t *testing.T) {
+	files := journaled(t, 2, true)
+	dir := t.TempDir()
+	s := openWith(t, dir, storetest.Every)
+	storetest.Append(t, s, "s_b", 0, storetest.Entries(t, "s_b", 1, 9)...)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, JournalName), files[JournalName], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sk, vk := storetest.Key()
+	var oe *OpenError
+	if _, err := Open(dir, Options{Signer: sk, Verifier: vk}); !errors.As(err, &oe) || oe.Reason != Damaged {
+		t.Errorf("opened: %v", err)
+	}
+	if now, err := os.ReadFile(filepath.Join(dir, JournalName)); err != nil || !bytes.Equal(now, files[JournalName]) {
+		t.Errorf("the journal was changed: %v", err)
+	}
+}
+
+// TestActsBeside: two processes with a second place act and read in turns, and neither
+// waits for itself.
+func TestActsBeside(t *testing.T) {
+	dir, place := t.TempDir(), filepath.Join(t.TempDir(), "heads")
+	one, two := openBeside(t, dir, place, false), openBeside(t, dir, place, false)
+	defer one.Close()
+	defer two.Close()
+	ctx := context.Background()
+	for n := uint64(0); n < 40; n += 2 {
+		storetest.Append(t, two, "s_2", n/2, storetest.Entries(t, "s_2", n/2+1, 1)...)
+		if _, err := one.AppendUnsynced(ctx, "s_1", n, storetest.Entries(t, "s_1", n+1, 1)); err != nil {
+			t.Fatal(err)
+		}
+		storetest.Append(t, one, "s_1", n+1, storetest.Entries(t, "s_1", n+2, 1)...)
+	}
+}
+
+// TestSyncedUnsigned: a sync that makes durable what is not signed yet takes nothing from who
+// has the public key alone.
+func TestSyncedUnsigned(t *testing.T) {
+	dir := t.TempDir()
+	s := openWith(t, dir, storetest.Every)
+	defer s.Close()
+	_, vk := storetest.Key()
+	ctx := context.Background()
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 1)...)
+	s.signing.Store(true) // nobody signs what comes
+	if _, err := s.AppendUnsynced(ctx, "s_b", 0, storetest.Entries(t, "s_b", 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.sync(2); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{Verifier: vk}, {}} {
+		r, err := OpenReadOnly(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if n, err := r.Head(ctx, "s_a"); n != 1 || err != nil {
+			t.Errorf("%d: %v", n, err)
+		}
+		if rep := storetest.Verify(t, r); rep.Records != 1 {
+			t.Errorf("%+v", rep)
+		}
+	}
+}
+
+// TestHeaderGone: nothing is written to a journal whose header is gone, and what is known is
+// in the database in the end.
+func TestHeaderGone(t *testing.T) {
+	dir := t.TempDir()
+	s := openWith(t, dir, storetest.Every)
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 3)...)
+	if err := os.Truncate(filepath.Join(dir, JournalName), 20); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := s.Append(context.Background(), "s_a", 3, storetest.Entries(t, "s_a", 4, 1)); !errors.Is(err, audit.ErrAltered) {
+			t.Errorf("append: %v", err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	s = openWith(t, dir, storetest.Every)
+	defer s.Close()
+	if rep := storetest.Verify(t, s); rep.Records != 3 {
+		t.Errorf("%+v", rep)
 	}
 }

@@ -290,7 +290,15 @@ func (s *Store) Integrity(ctx context.Context) error {
 
 // Snapshot implements audit.Store.
 func (s *Store) Snapshot(ctx context.Context) (audit.Snapshot, error) {
-	v, err := s.snapshot(ctx)
+	if s.isClosed() {
+		return nil, audit.ErrClosed
+	}
+	if s.opt.Signer != nil && s.write != nil {
+		if err := s.signNow(ctx); err != nil {
+			return nil, s.done(err)
+		}
+	}
+	v, err := s.snapshot(ctx, false)
 	if err != nil {
 		return nil, s.done(err)
 	}
@@ -307,15 +315,21 @@ type snapshot struct {
 	torn error // why the journal could not be read on
 }
 
-func (s *Store) snapshot(ctx context.Context) (_ *snapshot, err error) {
-	if err := s.signNow(ctx); err != nil {
-		return nil, err
-	}
+// snapshot is Snapshot, with what is not signed yet or as who has no key sees it.
+func (s *Store) snapshot(ctx context.Context, unsigned bool) (_ *snapshot, err error) {
 	v := &snapshot{s: s}
 	var n news
+	s.mu.Lock()
+	if s.journal == nil {
+		s.journal, err = openJournal(s.path, true)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
 	if s.journal != nil { // before the database: what is gone from it by then is there
 		n, v.torn = (&journal{medium: s.journal.medium}).catchUp()
-		if i := lastSigned(n.frames); i < len(n.frames) && len(n.frames[i].code) > 0 {
+		if i := lastSigned(n.frames); !unsigned && i < len(n.frames) && len(n.frames[i].code) > 0 {
 			n.frames = n.frames[:i] // what is not signed yet is not there yet
 		}
 	}

@@ -77,6 +77,9 @@ const bySecret = "SELECT " + sessionColumns + " FROM sessions WHERE secret = ?"
 // heldSessions is how many sessions of the register are held in memory.
 const heldSessions = 10_000
 
+// heldFor is how long.
+const heldFor = time.Second
+
 // SessionBySecret implements audit.Sessions.
 func (s *Store) SessionBySecret(ctx context.Context, secret audit.Digest) (audit.Session, error) {
 	if s.isClosed() {
@@ -84,7 +87,11 @@ func (s *Store) SessionBySecret(ctx context.Context, secret audit.Digest) (audit
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	held := !s.raw && s.catchUp(ctx, false) == nil // which says whether the register changed
+	held := !s.raw && s.catchUp(ctx, false) == nil     // which says whether the register changed
+	if now := time.Now(); now.Sub(s.since) > heldFor { // who changed it may have been killed before he said so
+		clear(s.sessions)
+		s.since = now
+	}
 	if x, ok := s.sessions[secret]; ok && held {
 		return x, nil
 	}

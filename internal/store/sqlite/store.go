@@ -58,6 +58,7 @@ type Store struct {
 	folded   mark         // the log as the database was last seen to hold it
 	counted  int64        // of how many records the heads were signed last
 	sessions map[audit.Digest]audit.Session
+	since    time.Time // when they began to be held
 
 	once   sync.Once
 	closed error
@@ -140,19 +141,18 @@ func (s *Store) takeJournal(ctx context.Context) error {
 		}
 	}
 	v, _, err := s.at(ctx, "")
-	if errors.Is(err, errRolledBack) && s.opt.Accept {
-		s.accepted = err
-		if err := s.locked(func() error { return s.journal.begin(s.known.tree.Size()) }); err != nil {
-			return err
-		}
-		v, _, err = s.at(ctx, "")
-	}
 	if err != nil {
 		return err
 	}
-	err = errors.Join(v.newest(ctx), v.tx.Rollback())
-	if err == nil && len(v.tail) > 0 {
+	if err := errors.Join(v.newest(ctx), v.tx.Rollback()); err != nil {
+		return err
+	}
+	fi, err := s.journal.Stat()
+	if err == nil && fi.Size() > int64(headerSize) {
 		err = s.fold(ctx, ending{})
+	}
+	if err == nil && s.accepted == errRolledBack {
+		err = s.locked(func() error { return s.journal.begin(s.known.tree.Size()) })
 	}
 	return err
 }
@@ -368,6 +368,9 @@ func (s *Store) transact(group []*job) error {
 			heads[j.session] = s.known.heads[j.session]
 		}
 		s.mu.Unlock()
+		if err == nil && at.end == 0 {
+			err = errJournal // its header is gone
+		}
 		if err != nil {
 			return s.fails("read the journal", err, false)
 		}
@@ -466,10 +469,11 @@ func (s *Store) unsigned() (m mark, ok bool) {
 // signNow signs the head of the log, unless it is.
 func (s *Store) signNow(ctx context.Context) error {
 	s.mu.Lock()
+	err := s.catchUp(ctx, false)
 	_, due := s.unsigned()
 	s.mu.Unlock()
-	if !due || s.failed() != nil {
-		return nil
+	if err != nil || !due || s.failed() != nil {
+		return nil // who reads finds what is wrong
 	}
 	return s.locked(func() error {
 		s.mu.Lock()
@@ -480,7 +484,7 @@ func (s *Store) signNow(ctx context.Context) error {
 		if err != nil {
 			return s.fails("read the journal", err, false)
 		}
-		if !due {
+		if !due || at.end == 0 {
 			return nil
 		}
 		f := frame{mark: m}
@@ -511,10 +515,10 @@ func (s *Store) sync(size int64) error {
 		return err
 	}
 	s.mu.Lock()
-	at, now, note := s.journal.position, s.known.tree.Size(), s.folded.note
+	at, now, head := s.journal.position, s.known.tree.Size(), s.folded
 	for _, m := range slices.Backward(s.marks) {
-		if len(m.note) > 0 {
-			note = m.note
+		if len(m.note) > 0 || s.opt.Signer == nil {
+			head = m // what is not signed, not everybody can see
 			break
 		}
 	}
@@ -523,12 +527,12 @@ func (s *Store) sync(size int64) error {
 		if err := s.journal.Sync(); err != nil {
 			return s.fails("sync the journal", err, true)
 		}
-		if err := s.journal.isSynced(at, now); err != nil {
+		if err := s.journal.isSynced(at, head.size); err != nil {
 			return s.fails("write to the journal", err, true)
 		}
 	}
 	s.durable = now
-	s.tell(note)
+	s.tell(head.note)
 	return nil
 }
 
@@ -585,7 +589,7 @@ func (s *Store) Close() error {
 		if s.failed() != nil {
 			// Closing the last connection would write on in the file. The end
 			// of the process releases the rest.
-			s.closed = s.read.Close()
+			s.closed = errors.Join(err, s.read.Close())
 			return
 		}
 		s.closed = errors.Join(err, s.release())
