@@ -242,12 +242,26 @@ func (q *Queue) isNew(of Question, asks string) bool {
 	return e == nil && room || e != nil && e.isOld(of)
 }
 
-// isOld reports whether a question says less of where its values were seen than is known
-// now. The caller holds mu.
+// isOld reports whether more is known now of where a question's values were seen than it
+// says. Who comes with less was judged before it was put. The caller holds mu.
 func (e *entry) isOld(now Question) bool {
-	return e.anew < maxAnew && !slices.EqualFunc(e.Values, now.Values, func(a, b gate.AskedValue) bool {
-		return a.Pointer == b.Pointer && a.Reason == b.Reason && slices.Equal(a.Seen, b.Seen)
-	})
+	if e.anew >= maxAnew {
+		return false
+	}
+	if !slices.EqualFunc(e.Values, now.Values, func(a, b gate.AskedValue) bool { return a.Pointer == b.Pointer && a.Reason == b.Reason }) {
+		return true
+	}
+	more := false
+	for i, shown := range e.Values {
+		seen := now.Values[i].Seen
+		for _, at := range shown.Seen {
+			if !slices.Contains(seen, at) {
+				return false
+			}
+		}
+		more = more || len(seen) > len(shown.Seen)
+	}
+	return more
 }
 
 // find returns the open question of that key in a session, and whether there is room

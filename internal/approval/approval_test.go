@@ -503,6 +503,12 @@ func TestShownAnew(t *testing.T) {
 		if len(open) != 1 || open[0].ID == first || len(open[0].Values[0].Seen) != 1 || len(open[0].FromNowOn) != 1 {
 			t.Fatalf("%+v", open)
 		}
+		// Who was judged before more was seen, and comes late, takes nothing back.
+		shown := open[0].ID
+		q.Ask(t.Context(), of, "act", 0, does, nil)
+		if open, _ = q.Open(); open[0].ID != shown || asked != 2 {
+			t.Error(open, asked)
+		}
 		if _, err := q.Answer(first, Answer{Yes: true}); !errors.Is(err, ErrUnknown) {
 			t.Error("an answer to what was shown before counts", err)
 		}
@@ -515,7 +521,7 @@ func TestShownAnew(t *testing.T) {
 		// It is shown anew so often, and no more.
 		for i := range maxAnew + 3 {
 			listed.Values = slices.Clone(listed.Values)
-			listed.Values[0].Seen = []gate.Ref{{Evidence: uint32(i)}}
+			listed.Values[0].Seen = append(slices.Clip(listed.Values[0].Seen), gate.Ref{Evidence: uint32(10 + i)})
 			q.Ask(t.Context(), listed, "other", 0, does, nil)
 		}
 		if asked != 2+1+maxAnew {

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -311,7 +313,11 @@ func (l *look) stateDirs() []stateDir {
 		o, known := l.fleet.listedAt(p)
 		if !known || !o.settled || !sameContents(o.info, fi) {
 			began := time.Now()
-			entries, _ := l.disk.ReadDir(p, maxWalked)
+			entries, err := l.disk.ReadDir(p, maxWalked)
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
+				l.stopped = true // what is Writ's own there is not known: the call is refused
+				return l.states
+			}
 			o = listedDir{stateDir{p, make(map[string]bool, len(entries)), map[string]bool{}}, fi, false}
 			for _, d := range entries {
 				name := strings.ToLower(d.Name())

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -464,4 +465,42 @@ type readings struct {
 func (r *readings) ReadDir(p string, most int) ([]fs.DirEntry, error) {
 	r.n++
 	return r.thisDisk.ReadDir(p, most)
+}
+
+// blind is the disk while no directory can be opened.
+type blind struct {
+	thisDisk
+	on bool
+}
+
+func (b *blind) ReadDir(p string, most int) ([]fs.DirEntry, error) {
+	if b.on {
+		return nil, &fs.PathError{Op: "open", Path: p, Err: syscall.EMFILE}
+	}
+	return b.thisDisk.ReadDir(p, most)
+}
+
+// TestBlind (R34): while a directory of Writ's own cannot be read, what is in it is not known,
+// which stops the look; it is read once it can be.
+func TestBlind(t *testing.T) {
+	state := t.TempDir()
+	if err := os.WriteFile(filepath.Join(state, "log.key"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(state, time.Now(), time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	d := &blind{}
+	f := &fleet{ownPaths: []string{state}}
+	srv := &server{here: true, env: func(string) string { return "" }}
+	for _, d.on = range []bool{true, false} {
+		l := newLook(t.Context(), d, f, srv, false)
+		l.text("/p", "log.key")
+		if l.stopped != d.on || d.on && l.at != "/p" {
+			t.Errorf("blind %v: stopped %v at %q", d.on, l.stopped, l.at)
+		}
+		if named := slices.Contains(l.out["/p"], filepath.Join(state, "log.key")); named == d.on {
+			t.Errorf("blind %v: log.key is named: %v", d.on, named)
+		}
+	}
 }
