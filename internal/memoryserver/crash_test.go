@@ -23,6 +23,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
@@ -448,7 +449,12 @@ func (k *crashed) check() {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	st, err := sqlite.Open(k.state, sqlite.Options{})
+	signer, verifier, err := statedir.Key(k.state)
+	if err != nil {
+		k.t.Errorf("the key: %v", err)
+		return
+	}
+	st, err := sqlite.Open(k.state, sqlite.Options{Signer: signer, Verifier: verifier})
 	if err != nil {
 		k.t.Errorf("the log: %v", err)
 		return

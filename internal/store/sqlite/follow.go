@@ -65,7 +65,7 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 // takeAll goes on by frames of the journal, all of them or none. Each goes on from what is
 // known, its root is that of its records, and the log's key vouches for it: by the
 // signed head behind it, which is of that very log, or with the signer's key by its code.
-// Who has the public key alone comes back for what is not signed yet.
+// Who has no signer comes back for what is not signed yet, and writes nothing behind it.
 func (s *Store) takeAll(ctx context.Context, n *news, first, locked bool) error {
 	frames, err := s.beyond(ctx, n.frames)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Store) takeAll(ctx context.Context, n *news, first, locked bool) error 
 		}
 		n.from = frames[signed-1].behind
 	}
-	for i := signed; i < len(frames) && s.opt.Verifier != nil; i++ {
+	for i := signed; i < len(frames); i++ {
 		switch f := &frames[i]; {
 		case len(f.code) == 0:
 			if err := s.signed(&f.mark, first); err != nil {

@@ -522,6 +522,10 @@ func TestSyncedUnsigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range []Options{{Verifier: vk}, {}} {
+		var oe *OpenError
+		if _, err := Open(dir, o); !errors.As(err, &oe) || oe.Reason != Unsigned {
+			t.Errorf("to write, without the key: %v", err)
+		}
 		r, err := OpenReadOnly(dir, o)
 		if err != nil {
 			t.Fatal(err)
