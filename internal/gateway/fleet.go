@@ -32,21 +32,6 @@ type fleet struct {
 	listed map[string]listedDir // of ownPaths, as last read; what it holds never changes
 }
 
-// listedAt returns one of Writ's own directories as it was last read.
-func (f *fleet) listedAt(path string) (listedDir, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	d, ok := f.listed[path]
-	return d, ok
-}
-
-// keepListed keeps one as it was read.
-func (f *fleet) keepListed(d listedDir) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	put(&f.listed, d.path, d)
-}
-
 // newFleet makes a fleet of what the operator's file says. Of old, which may be nil,
 // it keeps the servers that are to be as they were; fresh are the others.
 func (g *Gateway) newFleet(configs []upstream.Config, ownPaths []string, old *fleet) (f *fleet, fresh []*server, err error) {
