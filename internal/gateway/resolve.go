@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -347,7 +349,8 @@ func (l *look) contents(dir string) string {
 }
 
 // walk visits what is in a directory and below it, until visit says no more. It
-// reports whether there was not too much of it.
+// reports whether there was not too much of it. What this account may not list is
+// passed over: what it starts may not either.
 func (l *look) walk(dir string, visit func(path string, d fs.DirEntry) bool) bool {
 	n := 0
 	for todo := []string{dir}; len(todo) > 0; {
@@ -356,7 +359,10 @@ func (l *look) walk(dir string, visit func(path string, d fs.DirEntry) bool) boo
 		if !l.may(1) {
 			return false
 		}
-		entries, _ := l.disk.ReadDir(at, maxWalked-n+1)
+		entries, err := l.disk.ReadDir(at, maxWalked-n+1)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			l.stopped = true // what is there is not known
+		}
 		if n += len(entries); !l.may(len(entries)) {
 			return false
 		}

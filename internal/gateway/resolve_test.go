@@ -480,8 +480,8 @@ func (b *blind) ReadDir(p string, most int) ([]fs.DirEntry, error) {
 	return b.thisDisk.ReadDir(p, most)
 }
 
-// TestBlind (R34): while a directory of Writ's own cannot be read, what is in it is not known,
-// which stops the look; it is read once it can be.
+// TestBlind (R34): while a directory cannot be read, what is in it is not known, which stops
+// the look; it is read once it can be.
 func TestBlind(t *testing.T) {
 	state := t.TempDir()
 	if err := os.WriteFile(filepath.Join(state, "log.key"), nil, 0o600); err != nil {
@@ -501,6 +501,20 @@ func TestBlind(t *testing.T) {
 		}
 		if named := slices.Contains(l.out["/p"], filepath.Join(state, "log.key")); named == d.on {
 			t.Errorf("blind %v: log.key is named: %v", d.on, named)
+		}
+	}
+	steered := t.TempDir()
+	if err := os.WriteFile(filepath.Join(steered, ".envrc"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, d.on = range []bool{true, false} {
+		l := newLook(t.Context(), d, f, srv, true)
+		l.text("/p", steered)
+		if l.stopped != d.on {
+			t.Errorf("blind %v, below a directory that is written to: stopped %v", d.on, l.stopped)
+		}
+		if named := slices.Contains(l.out["/p"], filepath.Join(steered, ".envrc")); named == d.on {
+			t.Errorf("blind %v: .envrc is named: %v", d.on, named)
 		}
 	}
 }
