@@ -66,8 +66,9 @@ type Store interface {
 	Append(ctx context.Context, session string, expected uint64, entries []Entry) (first int64, err error)
 
 	// AppendUnsynced is Append without waiting for the disk. When it returns
-	// nil the entries stand in the log in their order, every process sees
-	// them, and they survive the end of this process, even by kill -9. They
+	// nil the entries stand in the log in their order, every process that has
+	// the log's key sees them, one with the public key alone a moment later,
+	// and they survive the end of this process, even by kill -9. They
 	// survive the end of the machine (power, kernel) once a later Append, of
 	// any session and by any process, or Close, has returned nil; whatever
 	// is lost before that is a tail of the log, with everything that rests on

@@ -9,7 +9,8 @@ const applicationID = 0x57524954
 //
 // The stored hashes of a leaf stand in its own row, lowest first, because the
 // leaf and its hashes are written and verified together. head has the signed
-// checkpoint of every commit; checkpoints keeps one of each so many records.
+// checkpoint of what the database holds (the journal has those of what came after);
+// checkpoints keeps one of each so many records.
 // heads has how many records each session had at some size (audit.SignHeads).
 var migrations = []string{`
 CREATE TABLE head (
