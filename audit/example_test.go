@@ -65,7 +65,7 @@ func Example() {
 		fmt.Println(r.Records, "records,", r.Signed, "signed,", r.Values, "values,", r.Erased, "erased, problem:", r.Problem != nil)
 	}
 	verify()
-	if err := store.Erase(ctx, "s_7Q", 2, "arguments"); err != nil {
+	if err := store.Erase(ctx, "s_7Q", 2); err != nil {
 		log.Fatal(err)
 	}
 	verify()

@@ -91,9 +91,10 @@ type Store interface {
 	// Value returns the bytes of one value. ErrNotFound if it was erased.
 	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
 
-	// Erase removes the salt and bytes of one value for good. The log still
-	// verifies. Erasing what is not there is ErrNotFound.
-	Erase(ctx context.Context, session string, n uint64, name string) error
+	// Erase removes the salts and bytes of all values of those records of a
+	// session for good, all or none. The log still verifies. What is not there
+	// is erased already.
+	Erase(ctx context.Context, session string, ns ...uint64) error
 
 	// PutBlob stores b, durably, and returns its name. Storing it again does
 	// nothing.

@@ -164,7 +164,7 @@ func TestMemoryEraseLeavesNoCopy(t *testing.T) {
 // the event and the end of it.
 type failing struct{ audit.Store }
 
-func (failing) Erase(context.Context, string, uint64, string) error { return errors.New("killed") }
+func (failing) Erase(context.Context, string, ...uint64) error { return errors.New("killed") }
 
 // TestMemoryEraseCutOff: an erasure that is on record and was cut off is said,
 // what would be its receipt is not true, and the receipt that is issued ends it.

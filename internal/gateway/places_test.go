@@ -74,7 +74,7 @@ func TestPlacesOfTwoProcesses(t *testing.T) {
 	if _, err := one.lower(ctx, st, "s_a", at, the(place("n9"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.Erase(ctx, placesPrefix+"default", one.n, valuePlace); err != nil {
+	if err := st.Erase(ctx, placesPrefix+"default", one.n); err != nil {
 		t.Fatal(err)
 	}
 	if err := newPlaces(st, "default").upTo(ctx, one.n); !errors.Is(err, audit.ErrAltered) {

@@ -268,10 +268,8 @@ func (k *Keeper) Purge(ctx context.Context, e *memory.Event) error {
 	if err := errors.Join(k.drop(k.log), k.drop(k.onDisk())); err != nil {
 		return fmt.Errorf("memory: a text could not be erased: %w", err)
 	}
-	for _, n := range records {
-		if err := k.store.Erase(ctx, k.log, n, valueProposal); err != nil && !errors.Is(err, audit.ErrNotFound) {
-			return fmt.Errorf("memory: a text could not be erased: %w", err)
-		}
+	if err := k.store.Erase(ctx, k.log, records...); err != nil {
+		return fmt.Errorf("memory: a text could not be erased: %w", err)
 	}
 	return nil
 }

@@ -366,7 +366,7 @@ func TestErasedIsGone(t *testing.T) {
 	if holds() == 0 {
 		t.Fatal("the test looks in the wrong place")
 	}
-	if err := s.Erase(context.Background(), "s_a", 1, "arguments"); err != nil {
+	if err := s.Erase(context.Background(), "s_a", 1); err != nil {
 		t.Fatal(err)
 	}
 	if n := holds(); n != 0 {

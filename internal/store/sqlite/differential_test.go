@@ -108,8 +108,8 @@ func TestSameAsMap(t *testing.T) {
 				}
 			},
 			"erase": func(rt *rapid.T) {
-				id, n, v := session.Draw(rt, "session"), anyN.Draw(rt, "n"), name.Draw(rt, "name")
-				same("erase", a.Erase(ctx, id, n, v), b.Erase(ctx, id, n, v))
+				id, ns := session.Draw(rt, "session"), rapid.SliceOfN(anyN, 0, 4).Draw(rt, "ns")
+				same("erase", a.Erase(ctx, id, ns...), b.Erase(ctx, id, ns...))
 			},
 			"blob": func(rt *rapid.T) {
 				text := rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(rt, "blob")

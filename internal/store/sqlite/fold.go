@@ -251,9 +251,9 @@ func (s *Store) Checkpoint(ctx context.Context) (msg []byte, err error) {
 
 // Erase implements audit.Store. The pages are overwritten with zeros; copies
 // in the write-ahead log go as soon as no reader needs it any more.
-func (s *Store) Erase(ctx context.Context, session string, n uint64, name string) error {
-	if n > 1<<62 {
-		return audit.ErrNotFound
+func (s *Store) Erase(ctx context.Context, session string, ns ...uint64) error {
+	if len(ns) == 0 {
+		return nil
 	}
 	end, err := s.begin(ctx)
 	if err != nil {
@@ -265,8 +265,23 @@ func (s *Store) Erase(ctx context.Context, session string, n uint64, name string
 	if err := s.foldAll(ctx, ending{wipe: true}); err != nil {
 		return err
 	}
-	err = s.one(ctx, audit.ErrNotFound,
-		"DELETE FROM vals WHERE name = ? AND idx = (SELECT idx FROM leaves WHERE session = ? AND n = ?)", name, session, int64(n))
+	err = s.change(ctx, func() (func(), error) {
+		ctx := context.WithoutCancel(ctx)
+		st, err := s.conn.PrepareContext(ctx, "DELETE FROM vals WHERE idx = (SELECT idx FROM leaves WHERE session = ? AND n = ?)")
+		if err != nil {
+			return nil, err
+		}
+		defer st.Close()
+		for _, n := range ns {
+			if n > 1<<62 { // no record has such a number
+				continue
+			}
+			if _, err := st.ExecContext(ctx, session, int64(n)); err != nil {
+				return nil, err
+			}
+		}
+		return func() {}, nil
+	})
 	if err == nil {
 		// A busy reader keeps the old pages until the next truncation; that is
 		// no failure of what was committed.

@@ -146,29 +146,28 @@ func (s *Store) Heads(ctx context.Context) iter.Seq2[audit.Head, error] {
 	})
 }
 
-// value does f under the lock with the place of a value.
-func value[T any](ctx context.Context, s *Store, session string, n uint64, name string, f func(it *audit.Item, i int) T) (T, error) {
-	return within(ctx, s, func() (out T, err error) {
+// Value implements audit.Store.
+func (s *Store) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
+	return within(ctx, s, func() ([]byte, error) {
 		if l := s.sessions[session]; n > 0 && n <= uint64(len(l)) {
-			it := &s.items[l[n-1]]
-			if i := slices.IndexFunc(it.Values, func(v audit.Value) bool { return v.Name == name }); i >= 0 {
-				return f(it, i), nil
+			if b, ok := s.items[l[n-1]].Value(name); ok {
+				return bytes.Clone(b), nil
 			}
 		}
-		return out, audit.ErrNotFound
+		return nil, audit.ErrNotFound
 	})
 }
 
-// Value implements audit.Store.
-func (s *Store) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
-	return value(ctx, s, session, n, name, func(it *audit.Item, i int) []byte { return bytes.Clone(it.Values[i].Bytes) })
-}
-
 // Erase implements audit.Store.
-func (s *Store) Erase(ctx context.Context, session string, n uint64, name string) error {
-	_, err := value(ctx, s, session, n, name, func(it *audit.Item, i int) bool {
-		it.Values = slices.Delete(slices.Clone(it.Values), i, i+1)
-		return true
+func (s *Store) Erase(ctx context.Context, session string, ns ...uint64) error {
+	_, err := within(ctx, s, func() (struct{}, error) {
+		l := s.sessions[session]
+		for _, n := range ns {
+			if n > 0 && n <= uint64(len(l)) {
+				s.items[l[n-1]].Values = nil
+			}
+		}
+		return struct{}{}, nil
 	})
 	return err
 }
