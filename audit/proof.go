@@ -15,8 +15,8 @@ import (
 // # Proof
 //
 // A proof shows one thing of a log to who has nothing else of it but, at best, its
-// public key: that a decision stands in it, with what came of its call, or that it goes
-// on from an older checkpoint. It is one line of JSON, a proofLine, and has one spelling.
+// public key: that a decision stands in it, with what came of its call, that a session
+// was redacted, or that it goes on from an older checkpoint. It is one line of JSON, a proofLine, and has one spelling.
 
 // MaxProof is the length of the longest proof.
 const MaxProof = 64 << 20
@@ -31,7 +31,7 @@ type proofLine struct {
 	Proof      int           `json:"proof"` // 1
 	Key        string        `json:"key"`   // the log's public key, as a note's verifier is written
 	Checkpoint string        `json:"checkpoint"`
-	Records    []proofRecord `json:"records,omitempty"` // a decision, and what came of its call
+	Records    []proofRecord `json:"records,omitempty"` // a decision, and what came of its call, or a redaction
 	Older      string        `json:"older,omitempty"`   // in the place of records: the older checkpoint
 	Path       []Hash        `json:"path,omitempty"`    // from it to the checkpoint, RFC 6962
 }
@@ -43,7 +43,7 @@ type proofRecord struct {
 }
 
 // ProveRecords returns the proof that a decision, and the record of what came of its
-// call where there is one, stand in the log of a checkpoint, which key verifies. The
+// call where there is one, or a redaction, stand in the log of a checkpoint, which key verifies. The
 // values of the items go into it. The error is ErrAltered where the log has them not.
 func ProveRecords(s Snapshot, key string, checkpoint []byte, items ...Item) ([]byte, error) {
 	c, err := openWith(key, checkpoint)
@@ -100,7 +100,7 @@ func (p *proofLine) checked() ([]byte, error) {
 // Proven is what a proof shows.
 type Proven struct {
 	Checkpoint Checkpoint     // the log that it is about
-	Records    []ProvenRecord // a decision that stands in it, and what came of its call
+	Records    []ProvenRecord // a decision that stands in it, and what came of its call; or a redaction
 	Older      Checkpoint     // where there are no records: a log that it begins with
 }
 
@@ -160,8 +160,10 @@ func CheckProof(b []byte, v note.Verifier) (*Proven, error) {
 		}
 		out.Records = append(out.Records, ProvenRecord{it, rec})
 	}
-	if first := &out.Records[0]; first.Record.Kind != KindDecision || len(out.Records) > 1 && !out.Records[1].follows(first) {
-		return bad("its records are no decision and what came of it")
+	first := &out.Records[0]
+	redacts := first.Record.Kind == KindRedact && len(out.Records) == 1
+	if !redacts && first.Record.Kind != KindDecision || len(out.Records) > 1 && !out.Records[1].follows(first) {
+		return bad("its records are no decision and what came of it, and no redaction")
 	}
 	return out, nil
 }

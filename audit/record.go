@@ -24,6 +24,7 @@ const (
 	KindResult   Kind = "result"   // how an allowed call ended
 	KindEvent    Kind = "event"    // anything else worth keeping
 	KindClose    Kind = "close"    // no call is allowed after it
+	KindRedact   Kind = "redact"   // the last of a session: its values are taken out of the log from here on
 )
 
 // Version is the record format this package writes and reads.

@@ -25,7 +25,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	return group("audit", "Check and explain what was decided", "", auditVerify(), auditShow(), auditCheckpoint(), auditProve(), auditExport())
+	return group("audit", "Check and explain what was decided", "", auditVerify(), auditShow(), auditCheckpoint(), auditProve(), auditExport(), auditRedact())
 }
 
 type verifyReport struct {
@@ -37,6 +37,10 @@ type verifyReport struct {
 	Certificates int `json:"certificates"`
 	Grounded     int `json:"grounded"` // summaries whose quotes were found again
 	Skipped      int `json:"skipped"`  // decisions of another engine, and what rests on them: not proven
+	// Redacted are decisions whose session is redacted: signed, and not made again.
+	// Unfinished are redactions whose values are there all the same.
+	Redacted   int `json:"redacted"`
+	Unfinished int `json:"unfinished_redactions"`
 	// MemoryEvents are events of the governed memory that were decided again
 	// with the same answer; MemoryUnchecked those whose proposal was erased or
 	// never kept.
@@ -51,6 +55,8 @@ func (r *verifyReport) add(f *gateway.Replayer) {
 	r.Certificates += f.Certificates
 	r.Grounded += f.Grounded
 	r.Skipped += f.Skipped
+	r.Redacted += f.Redacted
+	r.Unfinished += f.Unfinished
 }
 
 func auditVerify() *cobra.Command {
@@ -120,6 +126,8 @@ func (r *verifyReport) print(w io.Writer) {
 	when(w, r.Certificates > 0, "; %s", cli.Number(r.Certificates, "certificate holds", "certificates hold"))
 	when(w, r.Grounded > 0, "; %s", cli.Number(r.Grounded, "summary found in its source", "summaries found in their sources"))
 	when(w, r.Skipped > 0, "; %d of another engine, not made again", r.Skipped)
+	when(w, r.Redacted > 0, "; %d of redacted sessions, not made again", r.Redacted)
+	when(w, r.Unfinished > 0, "; redactions that were cut off: %d (the same writ audit redact finishes them)", r.Unfinished)
 	when(w, r.MemoryEvents+r.MemoryUnchecked > 0, "; %d events of the memory decided again, same states", r.MemoryEvents)
 	when(w, r.MemoryUnchecked > 0, "; %d not decided again (erased or never kept)", r.MemoryUnchecked)
 	when(w, r.Against > 0, "; checkpoints kept elsewhere that it goes on from: %d", r.Against)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,10 +103,11 @@ func auditProve() *cobra.Command {
 	var out, since string
 	var bare bool
 	c := f.take(&cobra.Command{
-		Use: "prove {SESSION/N | --between FILE} -o FILE", Short: "Write the proof of one decision, or of an older checkpoint, for others",
+		Use: "prove {SESSION/N | --between FILE} -o FILE", Short: "Write the proof of one decision, redaction or older checkpoint, for others",
 		Long: "Write one decision, and what came of its call, as a small file that verifies by itself: the\n" +
 			"records, the values that are still there, the way from them to the log's signed checkpoint,\n" +
 			"and its public key. Values are what users and tools said; --no-values leaves them out.\n" +
+			"Of a redaction, whose id `writ audit redact` prints, it is the receipt.\n" +
 			"With --between FILE, a checkpoint that was kept: that the log of now begins with all that it\n" +
 			"had then. `writ audit verify --proof FILE` checks either with nothing else.",
 		Args: between(0, 1, "at most one decision"),
@@ -132,7 +134,7 @@ func auditProve() *cobra.Command {
 			} else {
 				of, n, _ := strings.Cut(args[0], "/")
 				if of, err = publicID(c.Context(), st, dir, of); err == nil {
-					all, err = decided(c.Context(), st, of, n)
+					all, err = provable(c.Context(), st, of, n)
 				}
 			}
 			if err != nil {
@@ -182,6 +184,22 @@ func auditProve() *cobra.Command {
 	c.Flags().BoolVar(&bare, "no-values", false, "leave out what users and tools said")
 	c.MarkFlagsMutuallyExclusive("between", "no-values")
 	return c
+}
+
+// provable is decided, or the record of a redaction.
+func provable(ctx context.Context, st *sqlite.Store, session, num string) ([]audit.ProvenRecord, error) {
+	if n, err := strconv.ParseUint(num, 10, 64); err == nil && audit.ValidSession(session) {
+		for it, err := range st.Read(ctx, session, n) {
+			if err != nil {
+				return nil, unreadable(err)
+			}
+			if rec, err := audit.ParseRecord(it.Leaf); err == nil && rec.N == n && rec.Kind == audit.KindRedact {
+				return []audit.ProvenRecord{{Item: it, Record: rec}}, nil
+			}
+			break
+		}
+	}
+	return decided(ctx, st, session, num)
 }
 
 // writeNew writes a file that must not be there yet, for its owner alone.
@@ -256,7 +274,9 @@ func (f *flags) verifyProof(c *cobra.Command, file, key string) error {
 func (r *proofReport) print(w io.Writer) {
 	log := fmt.Sprintf("the log which the key %s signed, with %d records", cli.OneLine(r.Origin, 120), r.Size)
 	for i, p := range r.Records {
-		if i == 0 {
+		if p.Kind == audit.KindRedact {
+			fmt.Fprintf(w, "ok: that the values of session %s were taken out of the log stands, by record %s of %s, at index %d of %s", cli.OneLine(strings.Split(p.ID, "/")[0], 80), p.ID, p.Time.Format(time.RFC3339), p.Index, log)
+		} else if i == 0 {
 			fmt.Fprintf(w, "ok: decision %s of %s (%s, %s", p.ID, p.Time.Format(time.RFC3339), cli.OneLine(p.Tool, 120), cli.OneLine(p.Status, 20))
 			when(w, p.Reason != "", ", %s", cli.OneLine(p.Reason, 60))
 			when(w, p.Shadow, ", and shadow mode let it pass")
@@ -269,6 +289,8 @@ func (r *proofReport) print(w io.Writer) {
 	}
 	if r.Older != nil {
 		fmt.Fprintf(w, "ok: %s, begins with all of the older checkpoint, of size %d; that its records were decided rightly is not proven: that needs the log\n", log, r.Older.Size)
+	} else if len(r.Records) > 0 && r.Records[0].Kind == audit.KindRedact {
+		fmt.Fprintf(w, "; copies of the state directory, and bundles, may hold them still\n")
 	} else {
 		fmt.Fprintf(w, "; that it was decided rightly is not proven: that needs its session\n")
 	}

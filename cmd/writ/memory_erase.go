@@ -47,7 +47,7 @@ func memoryErase() *cobra.Command {
 			"or repeat a word nothing else bears out, and the text of all that was ever refused, for it may\n" +
 			"repeat it. What goes is shown first. The log keeps salted digests only, so it still verifies, and\n" +
 			"a signed receipt says what was erased and where copies may be that this did not reach: the\n" +
-			"gateway's own record of a session is not touched.",
+			"gateway's own record of a session is not touched (`writ audit redact`).",
 		Example: "  writ memory erase --observation obs_12 --reason user-request --out receipt.txt",
 		Args:    cli.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {

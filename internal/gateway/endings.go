@@ -35,7 +35,7 @@ func (ss *sessions) alter(s *session, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
-	if err := closeRecord(ctx, ss.store, s.id, ss.now(), data); err != nil {
+	if _, err := lastRecord(ctx, ss.store, s.id, audit.KindClose, ss.now(), data); err != nil {
 		ss.events.log.Error("the end of a session was not written", "session", s.id, "error", err)
 	}
 }
@@ -48,23 +48,29 @@ type closeData struct {
 
 const closedAltered = "altered"
 
-// closeRecord puts a session's last record behind whatever is there, unless
-// there is one.
-func closeRecord(ctx context.Context, st audit.Store, id string, at time.Time, data closeData) error {
+// lastRecord puts a session's last record, KindClose or KindRedact, behind whatever is
+// there, unless there is one, and returns its number. Behind the first there can be the
+// second, behind that nothing.
+func lastRecord(ctx context.Context, st audit.Store, id string, kind audit.Kind, at time.Time, data any) (n uint64, err error) {
 	for {
-		n, err := st.Head(ctx, id)
-		if err != nil {
-			return err
+		if n, err = st.Head(ctx, id); err != nil {
+			return 0, err
 		}
-		if _, closed, err := closedBy(ctx, st, id, n); closed || err != nil {
-			return err
+		done := false
+		if kind == audit.KindRedact {
+			done, err = isRedacted(ctx, st, id)
+		} else {
+			_, done, err = closedBy(ctx, st, id, n)
 		}
-		e, err := audit.Seal(audit.Record{Kind: audit.KindClose, Session: id, N: n + 1, Time: at, Data: mustJSON(data)})
+		if done || err != nil {
+			return n, err
+		}
+		e, err := audit.Seal(audit.Record{Kind: kind, Session: id, N: n + 1, Time: at, Data: mustJSON(data)})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if _, err = st.Append(ctx, id, n, []audit.Entry{e}); !errors.Is(err, audit.ErrConflict) {
-			return err
+			return n + 1, err
 		}
 	}
 }
@@ -75,7 +81,10 @@ func closedBy(ctx context.Context, st audit.Store, id string, n uint64) (data cl
 		if errors.Is(err, audit.ErrAltered) {
 			return closeData{Why: closedAltered}, true, nil // nothing that comes after can be read either
 		}
-		if err == nil && rec.Kind == audit.KindClose {
+		switch {
+		case err == nil && rec.Kind == audit.KindRedact:
+			closed = true
+		case err == nil && rec.Kind == audit.KindClose:
 			closed, err = true, json.Unmarshal(rec.Data, &data)
 		}
 		return data, closed, err
@@ -89,7 +98,8 @@ func EndSession(ctx context.Context, st Store, id string, at time.Time) error {
 	if err := st.CloseSession(ctx, id, at); err != nil {
 		return err
 	}
-	return closeRecord(ctx, st, id, at.UTC().Truncate(time.Microsecond), closeData{})
+	_, err := lastRecord(ctx, st, id, audit.KindClose, at.UTC().Truncate(time.Microsecond), closeData{})
+	return err
 }
 
 // Altered reports that a session was closed because its records or values are

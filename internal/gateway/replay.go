@@ -35,7 +35,9 @@ type values interface {
 
 // Replayer makes a session of its records again, deciding every decision anew and
 // comparing: the same code for a restart and for `writ audit verify`. No value
-// of a session is ever erased, so one that is missing is audit.ErrAltered.
+// of a session is erased but all, by a record that says so
+// (audit.KindRedact): else one that
+// is missing is audit.ErrAltered.
 type Replayer struct {
 	store        values
 	session      *gate.Session
@@ -48,6 +50,8 @@ type Replayer struct {
 	Certificates int                      // of accepted acts, checked without the gate
 	Grounded     int                      // summaries whose quotes were found again
 	Skipped      int                      // decisions of another engine, and what rests on them
+	Redacted     int                      // decisions whose session is redacted
+	Unfinished   int                      // redactions that were cut off before the values went
 	results      map[uint32]uint64        // evidence number to record number
 	conversation string                   // as session.conversation
 	halted       *writ.Rejection          // the input policy ended the session's calls
@@ -56,6 +60,7 @@ type Replayer struct {
 	certifies    bool
 	certificates *certificate.Session // nil unless they are to be checked
 	learns       *recording           // nil unless it is to be learned from
+	redacted     bool                 // the values of the session are gone, by its last record
 	blind        bool                 // a decision was skipped, so what follows cannot be made again
 }
 
@@ -68,8 +73,18 @@ func NewReplayer(store values) *Replayer {
 // Step folds one record. It returns ErrReplay, wrapped, when a decision comes
 // out otherwise than recorded.
 func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+	if r.redacted {
+		return r.without(rec, it)
+	}
 	for _, c := range rec.Commit {
 		if _, ok := it.Value(c.Name); !ok {
+			var err error
+			if r.redacted, err = isRedacted(ctx, r.store, rec.Session); err != nil {
+				return err
+			}
+			if r.redacted = r.redacted && rec.N == 1; r.redacted { // all go, and the first record has one
+				return r.without(rec, it)
+			}
 			return &audit.AlteredError{Session: rec.Session, N: rec.N, Fault: audit.ValueMissing}
 		}
 	}
@@ -121,6 +136,21 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 		}
 	case KindSummary:
 		return r.summary(ctx, rec, it)
+	case audit.KindRedact:
+		if _, err := r.store.Value(ctx, rec.Session, 1, valueKey); err == nil {
+			r.Unfinished++
+		}
+	}
+	return nil
+}
+
+// without counts a record of a session whose values are gone. They go all at once.
+func (r *Replayer) without(rec *audit.Record, it *audit.Item) error {
+	if len(it.Values) > 0 {
+		return &audit.AlteredError{Session: rec.Session, N: rec.N, Fault: audit.ValueMissing}
+	}
+	if rec.Kind == audit.KindDecision {
+		r.Redacted++
 	}
 	return nil
 }

@@ -106,13 +106,14 @@ func verify(tb testing.TB, st gateway.Store) (rep *audit.Report, replayed int) {
 	if rep.Problem != nil {
 		tb.Errorf("verify: %v", rep.Problem)
 	}
-	skipped := 0
+	skipped, redacted := 0, 0
 	for _, f := range replayers {
 		replayed += f.Replayed
 		skipped += f.Skipped
+		redacted += f.Redacted
 	}
-	if int64(replayed) != rep.Decisions || skipped != 0 {
-		tb.Errorf("%d of %d decisions were made again, %d skipped", replayed, rep.Decisions, skipped)
+	if int64(replayed+redacted) != rep.Decisions || skipped != 0 {
+		tb.Errorf("%d of %d decisions were made again, %d are redacted, %d skipped", replayed, rep.Decisions, redacted, skipped)
 	}
 	return rep, replayed
 }

@@ -494,6 +494,9 @@ func (ss *sessions) replay(ctx context.Context, s *session) (*Replayer, error) {
 		if err := r.Step(ctx, rec.Record, &rec.item); err != nil {
 			return nil, err
 		}
+		if r.redacted {
+			return nil, downstream.ErrNoSession
+		}
 		s.next, s.active = rec.N, rec.Time
 	}
 	switch {

@@ -292,6 +292,26 @@ func (s *Store) Erase(ctx context.Context, session string, ns ...uint64) error {
 	return err
 }
 
+// Shrink gives the room that erased values took back to the file system. Meanwhile
+// it takes as much again.
+func (s *Store) Shrink(ctx context.Context) error {
+	end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if err := s.failed(); err != nil {
+		return err
+	}
+	if _, err := s.conn.ExecContext(ctx, "VACUUM"); err != nil {
+		return s.fails("shrink the database", err, false)
+	}
+	s.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return nil
+}
+
 // PutBlob implements audit.Store.
 func (s *Store) PutBlob(ctx context.Context, b []byte) (audit.Digest, error) {
 	d := audit.Sum(b)

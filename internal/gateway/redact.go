@@ -1,0 +1,139 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+)
+
+type redactData struct {
+	Why string `json:"why"` // a word of the operator's
+}
+
+// The errors of a redaction.
+var (
+	// ErrOpen says that a session may go on.
+	ErrOpen = errors.New("the session is open")
+	// ErrAlteredSession says that a session is not what was written: it is evidence of that.
+	ErrAlteredSession = errors.New("the session was altered on disk")
+)
+
+// Ended is a session that may be redacted.
+type Ended struct {
+	Session string
+	Last    time.Time // when it was used last, or closed
+	Records uint64
+	// Redacted says that it is on record, Left that its values are there all the same:
+	// it was cut off.
+	Redacted, Left bool
+}
+
+// EndedSessions yields the sessions of a log that have ended by now, those of requests
+// without one too: these have ended when nothing was recorded in them for a day.
+func EndedSessions(ctx context.Context, st Store, now time.Time) iter.Seq2[Ended, error] {
+	return func(yield func(Ended, error) bool) {
+		for h, err := range st.Heads(ctx) {
+			e := Ended{}
+			if err == nil {
+				e, err = EndedSession(ctx, st, h.Session, now)
+			}
+			if errors.Is(err, audit.ErrNotFound) || errors.Is(err, ErrOpen) || errors.Is(err, ErrAlteredSession) {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// EndedSession is one of EndedSessions. The error says why it is none: ErrOpen,
+// ErrAlteredSession, or audit.ErrNotFound of what is no session.
+func EndedSession(ctx context.Context, st Store, id string, now time.Time) (e Ended, err error) {
+	e.Session = id
+	if !audit.ValidSession(id) || strings.Contains(id, "-") { // a sequence of another kind: see placesPrefix
+		return e, audit.ErrNotFound
+	}
+	if e.Records, err = st.Head(ctx, id); err == nil && e.Records == 0 {
+		err = audit.ErrNotFound
+	}
+	if err != nil {
+		return e, err
+	}
+	for rec, err := range recordsFrom(ctx, st, id, e.Records) {
+		if errors.Is(err, audit.ErrAltered) {
+			return e, ErrAlteredSession
+		} else if err != nil {
+			return e, err
+		}
+		e.Last, e.Redacted = rec.Time, rec.Kind == audit.KindRedact
+	}
+	if e.Redacted {
+		_, err := st.Value(ctx, id, 1, valueKey)
+		if e.Left = err == nil; errors.Is(err, audit.ErrNotFound) {
+			err = nil
+		}
+		return e, err
+	}
+	if data, _, err := closedBy(ctx, st, id, e.Records); err != nil {
+		return e, err
+	} else if data.Why == closedAltered {
+		return e, ErrAlteredSession
+	}
+	switch reg, err := st.SessionByID(ctx, id); {
+	case errors.Is(err, audit.ErrNotFound):
+		if now.Sub(e.Last) <= sessionIdle {
+			return e, ErrOpen
+		}
+	case err != nil:
+		return e, err
+	case !ended(reg, now):
+		return e, ErrOpen
+	case reg.LastUsed.After(e.Last):
+		e.Last = reg.LastUsed
+	}
+	return e, nil
+}
+
+// Redact takes the values of an ended session out of the log for good: its arguments,
+// results, turns and answers, and what a decision about them was made from. The log
+// still verifies; the decisions are not made again any more, and which tool was called
+// when, with what effect and outcome, stays. Of a session that is redacted it finishes
+// what was cut off. why is a word that stays on record.
+func Redact(ctx context.Context, st Store, id, why string, now time.Time) (n uint64, err error) {
+	now = now.UTC().Truncate(time.Microsecond)
+	e, err := EndedSession(ctx, st, id, now)
+	if err == nil && !e.Redacted {
+		err = EndSession(ctx, st, id, now)
+		if errors.Is(err, audit.ErrNotFound) { // of requests without a session
+			_, err = lastRecord(ctx, st, id, audit.KindClose, now, closeData{})
+		}
+	}
+	if err == nil {
+		n, err = lastRecord(ctx, st, id, audit.KindRedact, now, redactData{why})
+	}
+	if err != nil {
+		return 0, err
+	}
+	all := make([]uint64, n)
+	for i := range all {
+		all[i] = uint64(i) + 1
+	}
+	return n, st.Erase(ctx, id, all...)
+}
+
+// isRedacted reports whether the last record of a session says that its values are gone.
+func isRedacted(ctx context.Context, st placesStore, id string) (bool, error) {
+	n, err := st.Head(ctx, id)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	for rec, err := range recordsFrom(ctx, st, id, n) {
+		return err == nil && rec.Kind == audit.KindRedact, err
+	}
+	return false, nil
+}
