@@ -103,7 +103,7 @@ var lattice = []layer{
 		outside: []string{"golang.org/x/sys/...", "golang.org/x/net/http/httpguts"}},
 	{name: "what waits for a person", packages: []string{"internal/approval"}, may: below},
 	{name: "transport", packages: []string{"internal/gateway/..."},
-		may:     slices.Concat(below, []string{"internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/private", "internal/quote"}),
+		may:     slices.Concat(below, []string{"internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/private", "internal/quote", "internal/snapshot"}),
 		outside: []string{"golang.org/x/sys/...", "golang.org/x/mod/sumdb/note", "golang.org/x/net/http/httpguts"}},
 	{name: "the state directory", packages: []string{"internal/statedir"},
 		may: slices.Concat(words, []string{"audit", "internal/private", "internal/snapshot", "internal/store/sqlite", "internal/gateway/localdoor"}), outside: []string{"golang.org/x/mod/sumdb/note"}},

@@ -30,7 +30,7 @@ const (
 // that this session was given by Decided, and only once.
 type Session struct {
 	id     string
-	keyed  hash.Cloner // the digests of bytes in records, begun; it is never written to
+	keyed  hash.Cloner `snapshot:"-"` // the digests of bytes in records, begun; it is never written to
 	self   string      // the session in a decision's basis: its id is not unique, and its key stays here
 	ledger *provenance.Ledger
 	next   uint32

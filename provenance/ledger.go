@@ -38,7 +38,7 @@ var DefaultCaps = Caps{Leaves: 1_000_000, Bytes: 256 << 20}
 // beside other questions. The same events in the same order give the same
 // answers.
 type Ledger struct {
-	key     [32]byte
+	key     [32]byte `snapshot:"-"` // it stays in the log
 	caps    Caps
 	store   store
 	taints  taints

@@ -285,7 +285,8 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 	opts := gateway.Options{
 		Store: st, Policy: o.policy, PolicyFile: o.called(), Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths, Caps: o.caps,
 		Approvals: o.queue, ApprovalsStand: o.asks, AnswersFor: o.answersFor,
-		Screen: o.screen, Version: readBuildInfo().Version, Log: log,
+		Snapshots: statedir.Snapshots(o.state),
+		Screen:    o.screen, Version: readBuildInfo().Version, Log: log,
 		Credential: func(server, url string) upstream.Credential { return o.logins.Source(server, url) },
 	}
 	if o.host != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 )
 
@@ -71,7 +72,7 @@ func auditRedact() *cobra.Command {
 			}
 			for i := range all {
 				r := &all[i]
-				n, err := gateway.Redact(ctx, st, r.Session, why, now)
+				n, err := gateway.Redact(ctx, st, statedir.Snapshots(dir), r.Session, why, now)
 				if err != nil {
 					return cli.Fail(cli.ExitIO, "the same command again", "%s could not be redacted, %d others are: %w", r.Session, i, err)
 				}

@@ -207,7 +207,7 @@ func inSession(ctx context.Context, dir, name string, input *screen.Screen, work
 		return err
 	}
 	defer st.Close()
-	g, err := gateway.New(gateway.Options{Store: st, Policy: policy, Screen: input, Version: readBuildInfo().Version})
+	g, err := gateway.New(gateway.Options{Store: st, Snapshots: statedir.Snapshots(dir), Policy: policy, Screen: input, Version: readBuildInfo().Version})
 	if err != nil {
 		return cli.Fail(cli.ExitIO, "", "%w", err)
 	}

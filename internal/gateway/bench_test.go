@@ -17,6 +17,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/storetest"
 )
@@ -169,11 +170,16 @@ func BenchmarkHall(b *testing.B) {
 }
 
 // BenchmarkResume measures what a restart costs a session of 10,000 records: it
-// is read from a file, checked, and every decision in it made again. Between
-// two of its records stand as many of other sessions as beside says.
+// is read from a file, checked, and every decision in it made again, or of it what
+// its snapshot leaves. Between two of its records stand as many of other sessions as
+// beside says.
 func BenchmarkResume(b *testing.B) {
-	for _, beside := range []int{0, 9} {
-		b.Run(fmt.Sprintf("beside=%d", beside), func(b *testing.B) {
+	for _, c := range []struct {
+		beside int
+		kept   bool
+	}{{0, false}, {9, false}, {0, true}, {9, true}} {
+		beside := c.beside
+		b.Run(fmt.Sprintf("beside=%d,kept=%v", beside, c.kept), func(b *testing.B) {
 			ctx := context.Background()
 			y := newToy()
 			signer, verifier := storetest.Key()
@@ -183,6 +189,12 @@ func BenchmarkResume(b *testing.B) {
 			}
 			b.Cleanup(func() { st.Close() })
 			r := newRig(b, st, policy(b, toyPolicy), y.config(b, false, true))
+			if c.kept {
+				if r.opts.Snapshots, err = snapshot.Open(b.TempDir(), []byte("key")); err != nil {
+					b.Fatal(err)
+				}
+				r.restart()
+			}
 			secret := r.mint()
 			w := overHTTP(ctx, r, true, web{session: secret})
 			passed(b, w.call(ctx, "list_items", `{}`))

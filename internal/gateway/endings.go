@@ -128,8 +128,9 @@ func (ss *sessions) close(ctx context.Context, id string) error {
 		ss.events.log.Error("the end of a session was not written", "session", id)
 	}
 	ss.mu.Lock()
-	defer ss.mu.Unlock()
 	ss.unload(s)
+	ss.mu.Unlock()
+	ss.drop(id)
 	return nil
 }
 

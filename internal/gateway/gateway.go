@@ -28,6 +28,7 @@ import (
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -85,6 +86,9 @@ type Options struct {
 	// if it is 0: sessions at rest are dropped from it, and where that is not
 	// enough a result vouches for nothing.
 	MaxHeld int64
+	// Snapshots keep what long sessions come to, so that none is folded from its first
+	// record; nil keeps none.
+	Snapshots *snapshot.Dir
 	// Namespace is whose lowered places count (R38), "default" if it is empty;
 	// two namespaces of one state share none.
 	Namespace string
@@ -155,6 +159,7 @@ func (g *Gateway) Start(ctx context.Context) error {
 	}
 	g.done.Go(func() { g.rules.refresher(ctx, servers) })
 	g.done.Go(func() { g.sessions.recorder(ctx) })
+	g.done.Go(func() { g.sessions.sweep(ctx) })
 	return nil
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/snapshot"
 )
 
 // errNotRecorded says that a record could not be written, or that somebody
@@ -188,6 +190,7 @@ func (ss *sessions) write(s *session, until recordUntil, kind audit.Kind, at tim
 		return nil, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
 	s.next++
+	s.answered = kind == audit.KindResult
 	rec := &receipt{n: s.next, in: s, by: ss, done: make(chan struct{})}
 	s.queue = append(s.queue, queued{e, until == powerCut, rec})
 	return rec, nil
@@ -235,6 +238,7 @@ func (ss *sessions) flush(s *session) (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.flushing = len(s.queue) > 0; !s.flushing {
+		ss.keepAt(s)
 		s.drained.Broadcast()
 	}
 	return s.flushing
@@ -251,11 +255,14 @@ func (ss *sessions) append(s *session, batch []queued) error {
 	}
 	// The record outlives the request it is about.
 	_, err := appendAll(ss.patience.now(), s.id, entries[0].N()-1, entries)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errNotRecorded, err)
-		s.mu.Lock()
 		s.outdated = err
-		s.mu.Unlock()
+		return err
 	}
-	return err
+	last := &entries[len(entries)-1]
+	s.written = snapshot.At{N: last.N(), Leaf: sha256.Sum256(last.Leaf())}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/snapshot"
 )
 
 type redactData struct {
@@ -55,7 +56,7 @@ func EndedSessions(ctx context.Context, st Store, now time.Time) iter.Seq2[Ended
 // ErrAlteredSession, or audit.ErrNotFound of what is no session.
 func EndedSession(ctx context.Context, st Store, id string, now time.Time) (e Ended, err error) {
 	e.Session = id
-	if !audit.ValidSession(id) || strings.Contains(id, "-") { // a sequence of another kind: see placesPrefix
+	if !isSession(id) {
 		return e, audit.ErrNotFound
 	}
 	if e.Records, err = st.Head(ctx, id); err == nil && e.Records == 0 {
@@ -103,8 +104,8 @@ func EndedSession(ctx context.Context, st Store, id string, now time.Time) (e En
 // results, turns and answers, and what a decision about them was made from. The log
 // still verifies; the decisions are not made again any more, and which tool was called
 // when, with what effect and outcome, stays. Of a session that is redacted it finishes
-// what was cut off. why is a word that stays on record.
-func Redact(ctx context.Context, st Store, id, why string, now time.Time) (n uint64, err error) {
+// what was cut off. Its snapshot goes first. why is a word that stays on record.
+func Redact(ctx context.Context, st Store, kept *snapshot.Dir, id, why string, now time.Time) (n uint64, err error) {
 	now = now.UTC().Truncate(time.Microsecond)
 	e, err := EndedSession(ctx, st, id, now)
 	if err == nil && !e.Redacted {
@@ -119,12 +120,21 @@ func Redact(ctx context.Context, st Store, id, why string, now time.Time) (n uin
 	if err != nil {
 		return 0, err
 	}
+	if kept != nil { // a gateway that writes one now finds that the session is over
+		if err := kept.Drop(id); err != nil {
+			return 0, errors.New("its snapshot cannot be removed")
+		}
+	}
 	all := make([]uint64, n)
 	for i := range all {
 		all[i] = uint64(i) + 1
 	}
 	return n, st.Erase(ctx, id, all...)
 }
+
+// isSession reports whether an id can be a session's, and of no sequence of another kind:
+// see placesPrefix.
+func isSession(id string) bool { return audit.ValidSession(id) && !strings.Contains(id, "-") }
 
 // isRedacted reports whether the last record of a session says that its values are gone.
 func isRedacted(ctx context.Context, st placesStore, id string) (bool, error) {

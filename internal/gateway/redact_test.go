@@ -53,11 +53,11 @@ func TestRedact(t *testing.T) {
 	overHTTP(ctx, r, true, web{}).call(ctx, "list_items", `{}`) // of no session
 
 	now := time.Now()
-	if _, err := gateway.Redact(ctx, st, id, "test", now); !errors.Is(err, gateway.ErrOpen) {
+	if _, err := gateway.Redact(ctx, st, nil, id, "test", now); !errors.Is(err, gateway.ErrOpen) {
 		t.Errorf("an open session: %v", err)
 	}
 	for _, other := range []string{"s_places-default", "s_nobodys", "", "../log.key"} {
-		if _, err := gateway.Redact(ctx, st, other, "test", now); !errors.Is(err, audit.ErrNotFound) {
+		if _, err := gateway.Redact(ctx, st, nil, other, "test", now); !errors.Is(err, audit.ErrNotFound) {
 			t.Errorf("%q: %v", other, err)
 		}
 	}
@@ -80,7 +80,7 @@ func TestRedact(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole, _ := st.Head(ctx, id)
-	if _, err := gateway.Redact(ctx, unerasing{st}, id, "test", now); err == nil {
+	if _, err := gateway.Redact(ctx, unerasing{st}, nil, id, "test", now); err == nil {
 		t.Fatal("it was not killed")
 	}
 	if again, err := replayed(t, st, id); err != nil || again.Unfinished != 1 || again.Replayed != 2 || again.Redacted != 0 {
@@ -89,7 +89,7 @@ func TestRedact(t *testing.T) {
 	if e, err := gateway.EndedSession(ctx, st, id, now); err != nil || !e.Redacted || !e.Left {
 		t.Errorf("cut off: %+v, %v", e, err)
 	}
-	n, err := gateway.Redact(ctx, st, id, "test", now)
+	n, err := gateway.Redact(ctx, st, nil, id, "test", now)
 	if err != nil || n != whole+1 {
 		t.Fatalf("it ends at record %d behind %d: %v", n, whole, err)
 	}
@@ -113,7 +113,7 @@ func TestRedact(t *testing.T) {
 	}
 	// What outlived its time is closed first; the stream goes on as another.
 	for _, id := range ended(now.Add(25 * time.Hour)) {
-		if _, err := gateway.Redact(ctx, st, id, "test", now.Add(25*time.Hour)); err != nil {
+		if _, err := gateway.Redact(ctx, st, nil, id, "test", now.Add(25*time.Hour)); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestRedactedByNobody(t *testing.T) {
 	e := storetest.Seal(t, audit.Record{Kind: audit.KindOpen, Session: "s_a", N: 1, Time: storetest.Epoch, Data: []byte(`{}`)})
 	shut := storetest.Seal(t, audit.Record{Kind: audit.KindClose, Session: "s_a", N: 2, Time: storetest.Epoch, Data: []byte(`{"n":1,"why":"altered"}`)})
 	storetest.Append(t, st, "s_a", 0, e, shut)
-	if _, err := gateway.Redact(ctx, st, "s_a", "test", time.Now()); !errors.Is(err, gateway.ErrAlteredSession) {
+	if _, err := gateway.Redact(ctx, st, nil, "s_a", "test", time.Now()); !errors.Is(err, gateway.ErrAlteredSession) {
 		t.Errorf("what was altered: %v", err)
 	}
 }

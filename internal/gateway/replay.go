@@ -60,6 +60,7 @@ type Replayer struct {
 	certifies    bool
 	certificates *certificate.Session // nil unless they are to be checked
 	learns       *recording           // nil unless it is to be learned from
+	from         uint64               // the record of the snapshot that it goes on from, 0 for none
 	redacted     bool                 // the values of the session are gone, by its last record
 	blind        bool                 // a decision was skipped, so what follows cannot be made again
 }
@@ -231,6 +232,9 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 		r.results[data.Evidence] = rec.N
 	}
 	d, ok := r.open[data.Decision]
+	if !ok && data.Decision <= r.from {
+		return errFromStart
+	}
 	if !ok || r.session == nil || r.blind {
 		return nil
 	}

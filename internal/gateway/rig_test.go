@@ -15,6 +15,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/storetest"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
@@ -169,6 +170,12 @@ func newRig(tb testing.TB, st gateway.Store, p *policies.Policy, servers ...upst
 		}
 	}
 	r := &rig{tb: tb, store: st, opts: gateway.Options{Store: st, Policy: p, Servers: servers, Version: "test"}}
+	if _, test := tb.(*testing.T); test {
+		var err error
+		if r.opts.Snapshots, err = snapshot.Open(tb.TempDir(), []byte("key")); err != nil {
+			tb.Fatal(err)
+		}
+	}
 	r.start()
 	tb.Cleanup(r.stop)
 	return r
@@ -210,6 +217,11 @@ func (r *rig) stop() {
 		r.tb.Errorf("the HTTP front: %v", err)
 	}
 	r.front.Close()
+	if r.opts.Snapshots != nil {
+		if _, err := r.gw.Kept(context.Background()); err != nil {
+			r.tb.Errorf("a snapshot: %v", err)
+		}
+	}
 	if err := r.gw.Close(); err != nil {
 		r.tb.Errorf("the gateway: %v", err)
 	}

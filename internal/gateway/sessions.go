@@ -20,6 +20,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -27,14 +28,15 @@ import (
 // is put on record behind what happened before, and its evidence is what its
 // records come to.
 type sessions struct {
-	store    Store
-	caps     provenance.Caps
-	maxHeld  int64
-	screen   atomic.Pointer[screen.Screen] // nil for none
-	clock    func() time.Time
-	events   *events
-	sealKey  [32]byte
-	patience patience
+	store     Store
+	caps      provenance.Caps
+	maxHeld   int64
+	screen    atomic.Pointer[screen.Screen] // nil for none
+	snapshots *snapshot.Dir                 // nil for none
+	clock     func() time.Time
+	events    *events
+	sealKey   [32]byte
+	patience  patience
 
 	anonymousMu sync.Mutex
 	anonymous   *session
@@ -67,6 +69,10 @@ type session struct {
 	mu         sync.Mutex
 	evidence   *gate.Session // nil for the session of requests that carry none
 	next       uint64        // number of the newest record
+	written    snapshot.At   // the newest record this process wrote or read
+	answered   bool          // it is a result
+	kept       uint64        // the record of the newest snapshot
+	keeping    bool          // one is being written
 	queue      []queued
 	flushing   bool
 	outdated   error // why the evidence may not be what the store holds, nil when it is
@@ -143,7 +149,7 @@ const (
 )
 
 func newSessions(o Options, es *events) *sessions {
-	ss := &sessions{store: o.Store, caps: o.Caps, maxHeld: cmp.Or(o.MaxHeld, maxEvidence), clock: o.Clock, events: es,
+	ss := &sessions{store: o.Store, caps: o.Caps, maxHeld: cmp.Or(o.MaxHeld, maxEvidence), clock: o.Clock, events: es, snapshots: o.Snapshots,
 		loaded: map[string]*session{}, folding: map[string]*fold{}}
 	ss.lasting, ss.stop = context.WithCancel(context.Background())
 	ss.screen.Store(o.Screen)
@@ -481,31 +487,65 @@ func (ss *sessions) restore(ctx context.Context, s *session) error {
 	return nil
 }
 
+// replay folds the session's records, from its snapshot on where that counts.
 func (ss *sessions) replay(ctx context.Context, s *session) (*Replayer, error) {
+	r := ss.newReplayer()
+	if at, ok := ss.goOn(ctx, s.id, r); ok {
+		err := ss.steps(ctx, s, r, at)
+		if !errors.Is(err, errFromStart) {
+			s.kept = at.N
+			return r, err
+		}
+		r = ss.newReplayer()
+	}
+	s.kept = 0
+	return r, ss.steps(ctx, s, r, snapshot.At{})
+}
+
+func (ss *sessions) newReplayer() *Replayer {
 	r := NewReplayer(ss.store)
 	r.screen = ss.screen.Load()
-	for rec, err := range recordsFrom(ctx, ss.store, s.id, 1) {
+	return r
+}
+
+// errFromStart says that a snapshot is not enough to go on from.
+var errFromStart = errors.New("the session has to be folded from its first record")
+
+// steps folds the records of a session behind those that r has folded, the last of which
+// is from.
+func (ss *sessions) steps(ctx context.Context, s *session, r *Replayer, from snapshot.At) error {
+	s.next = 0
+	for rec, err := range recordsFrom(ctx, ss.store, s.id, max(from.N, 1)) {
 		if err != nil {
-			return nil, err
+			return err
+		}
+		s.next, s.active, s.answered = rec.N, rec.Time, rec.Kind == audit.KindResult
+		s.written = snapshot.At{N: rec.N, Leaf: sha256.Sum256(rec.item.Leaf)}
+		if rec.N == from.N {
+			if s.written.Leaf != from.Leaf {
+				return errFromStart
+			}
+			continue
 		}
 		if rec.Kind == audit.KindClose {
-			return nil, downstream.ErrNoSession
+			return downstream.ErrNoSession
 		}
 		if err := r.Step(ctx, rec.Record, &rec.item); err != nil {
-			return nil, err
+			return err
 		}
 		if r.redacted {
-			return nil, downstream.ErrNoSession
+			return downstream.ErrNoSession
 		}
-		s.next, s.active = rec.N, rec.Time
 	}
 	switch {
+	case s.next == 0 && from.N > 0:
+		return errFromStart
 	case s.next == 0:
-		return nil, errors.New("the session has no records")
+		return errors.New("the session has no records")
 	case r.Blind():
-		return nil, errors.New("the session is of another engine: what it saw vouches for nothing any more. `writ session close` ends it")
+		return errors.New("the session is of another engine: what it saw vouches for nothing any more. `writ session close` ends it")
 	}
-	return r, nil
+	return nil
 }
 
 // of is the session of a request, or the stream of those without one.

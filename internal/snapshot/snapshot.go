@@ -121,6 +121,15 @@ func (d *Dir) Read(sequence string) (at At, body []byte, ok bool) {
 	return at, b[len(h):], true
 }
 
+// Sequences returns those that have a file, whether or not it counts.
+func (d *Dir) Sequences() (names []string) {
+	files, _ := os.ReadDir(d.path) // none is kept, or none can be read
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
 // Drop takes the snapshot of a sequence away, and what a process that was stopped
 // left of one.
 func (d *Dir) Drop(sequence string) error {

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"crypto/sha256"
 	_ "embed"
 	"regexp"
 	"regexp/syntax"
@@ -85,6 +86,7 @@ func Parse(file string, b []byte) (*Screen, []Fault) {
 	if c.Count() > 0 {
 		return nil, c.Faults()
 	}
+	s.id = sha256.Sum256(b)
 	return s, nil
 }
 

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"crypto/sha256"
 	"regexp"
 	"slices"
 	"unicode/utf8"
@@ -59,6 +60,7 @@ func (v Verdict) Rejection() *writ.Rejection {
 // Screen is one compiled set of patterns. It is safe for concurrent use.
 type Screen struct {
 	classes []class
+	id      [sha256.Size]byte
 }
 
 type class struct {
@@ -214,3 +216,6 @@ func overlaps(ranges [][]int, start, end int) bool {
 	}
 	return false
 }
+
+// ID is the SHA-256 of the file that it was read from.
+func (s *Screen) ID() [sha256.Size]byte { return s.id }

@@ -1,0 +1,136 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/snapshot"
+	"github.com/writ-project/writ/provenance"
+)
+
+// A session that is not in memory is folded from its records, which takes some 40 µs
+// for each: its decisions are made again. So now and then what it comes to is kept in a
+// snapshot, from which the next process goes on. That is no evidence: nothing that
+// verifies reads one.
+
+// keptSession is what a snapshot holds: what a Replayer comes to at a record.
+type keptSession struct {
+	Evidence       *gate.Session
+	Open           openData
+	Opened, Active time.Time
+	Conversation   string
+	Screen         [sha256.Size]byte // the input policy that its turns passed
+}
+
+// leastKept is after how many records the first snapshot of a session is written.
+var leastKept uint64 = 1000
+
+// everyKept is how many records may come after a snapshot at n before the next, in a
+// session of so many facts: what a start folds and what writing one costs are both bounded.
+func everyKept(n uint64, facts int) uint64 { return max(leastKept, n/50, uint64(facts)/20) }
+
+// screenID names the input policy, zero for none.
+func (ss *sessions) screenID() (id [sha256.Size]byte) {
+	if s := ss.screen.Load(); s != nil {
+		id = s.ID()
+	}
+	return id
+}
+
+// keepAt writes a snapshot where one is due, beside what goes on: behind a result, for
+// the result of a call before it needs the fold of all. A failure costs the next start
+// some time and nothing else. The caller holds s.mu, and nothing is queued.
+func (ss *sessions) keepAt(s *session) {
+	if ss.snapshots == nil || s.evidence == nil || s.next < s.kept+everyKept(s.kept, s.evidence.Facts()) || s.written.N != s.next ||
+		!s.answered || s.keeping || s.closed || s.halted != nil || s.outdated != nil {
+		return
+	}
+	s.kept = s.next
+	body, err := snapshot.Encode(&keptSession{Evidence: s.evidence, Open: s.open, Opened: s.opened, Active: s.active, Conversation: s.conversation, Screen: ss.screenID()})
+	if err != nil {
+		ss.events.log.Error("a session's snapshot was not made", "session", s.id, "error", err)
+		return
+	}
+	at := s.written
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.lasting.Err() != nil {
+		return
+	}
+	s.keeping = true
+	ss.folds.Go(func() {
+		err := ss.snapshots.Write(s.id, at, func(w io.Writer) error { _, err := w.Write(body); return err })
+		if err != nil || ss.isOver(s.id) {
+			ss.drop(s.id)
+		}
+		s.mu.Lock()
+		s.keeping = false
+		s.mu.Unlock()
+	})
+}
+
+// drop takes a session's snapshot away.
+func (ss *sessions) drop(id string) {
+	if ss.snapshots == nil {
+		return
+	}
+	if err := ss.snapshots.Drop(id); err != nil {
+		ss.events.log.Error("a session's snapshot cannot be removed", "session", id)
+	}
+}
+
+// sweep takes the snapshots of sessions away that have ended.
+func (ss *sessions) sweep(ctx context.Context) {
+	if ss.snapshots == nil {
+		return
+	}
+	for _, id := range ss.snapshots.Sequences() {
+		if !isSession(id) || ctx.Err() != nil {
+			continue
+		}
+		if reg, err := ss.store.SessionByID(ctx, id); errors.Is(err, audit.ErrNotFound) || err == nil && ended(reg, ss.now()) {
+			ss.drop(id)
+		}
+	}
+}
+
+// goOn sets a Replayer to the newest snapshot of a session, and returns where that
+// stands; there may be none that counts.
+func (ss *sessions) goOn(ctx context.Context, id string, r *Replayer) (at snapshot.At, ok bool) {
+	if ss.snapshots == nil {
+		return at, false
+	}
+	at, body, ok := ss.snapshots.Read(id)
+	if !ok {
+		return at, false
+	}
+	b, err := ss.store.Value(ctx, id, 1, valueKey)
+	var key [32]byte
+	if err != nil || copy(key[:], b) < len(key) {
+		return at, false
+	}
+	k := keptSession{Evidence: gate.NewSession(id, key, provenance.NoCaps)}
+	if snapshot.Decode(body, &k) != nil || k.Screen != ss.screenID() {
+		return at, false
+	}
+	r.session, r.data, r.opened, r.conversation, r.from = k.Evidence, k.Open, k.Opened, k.Conversation, at.N
+	return at, true
+}
+
+// isOver reports whether a session ended, after which nobody drops what is written
+// of it. Of one that cannot be read it may have.
+func (ss *sessions) isOver(id string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	n, err := ss.store.Head(ctx, id)
+	if err != nil {
+		return true
+	}
+	_, closed, err := closedBy(ctx, ss.store, id, n)
+	return closed || err != nil
+}
