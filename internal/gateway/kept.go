@@ -25,6 +25,7 @@ type keptSession struct {
 	Opened, Active time.Time
 	Conversation   string
 	Screen         [sha256.Size]byte // the input policy that its turns passed
+	Index          *evidenceIndex    // as far as it was read; nil where somebody reads it now
 }
 
 // leastKept is after how many records the first snapshot of a session is written.
@@ -51,7 +52,12 @@ func (ss *sessions) keepAt(s *session) {
 		return
 	}
 	s.kept = s.next
-	body, err := snapshot.Encode(&keptSession{Evidence: s.evidence, Open: s.open, Opened: s.opened, Active: s.active, Conversation: s.conversation, Screen: ss.screenID()})
+	k := keptSession{Evidence: s.evidence, Open: s.open, Opened: s.opened, Active: s.active, Conversation: s.conversation, Screen: ss.screenID()}
+	if s.index.mu.TryLock() { // its order is the other
+		k.Index = &s.index
+		defer s.index.mu.Unlock()
+	}
+	body, err := snapshot.Encode(&k)
 	if err != nil {
 		ss.events.log.Error("a session's snapshot was not made", "session", s.id, "error", err)
 		return
@@ -100,25 +106,26 @@ func (ss *sessions) sweep(ctx context.Context) {
 }
 
 // goOn sets a Replayer to the newest snapshot of a session, and returns where that
-// stands; there may be none that counts.
-func (ss *sessions) goOn(ctx context.Context, id string, r *Replayer) (at snapshot.At, ok bool) {
+// stands; there may be none that counts. The caller holds s.mu or is the only one that
+// knows s.
+func (ss *sessions) goOn(ctx context.Context, s *session, r *Replayer) (at snapshot.At, ok bool) {
 	if ss.snapshots == nil {
 		return at, false
 	}
-	at, body, ok := ss.snapshots.Read(id)
+	at, body, ok := ss.snapshots.Read(s.id)
 	if !ok {
 		return at, false
 	}
-	b, err := ss.store.Value(ctx, id, 1, valueKey)
+	b, err := ss.store.Value(ctx, s.id, 1, valueKey)
 	var key [32]byte
 	if err != nil || copy(key[:], b) < len(key) {
 		return at, false
 	}
-	k := keptSession{Evidence: gate.NewSession(id, key, provenance.NoCaps)}
+	k := keptSession{Evidence: gate.NewSession(s.id, key, provenance.NoCaps)}
 	if snapshot.Decode(body, &k) != nil || k.Screen != ss.screenID() {
 		return at, false
 	}
-	r.session, r.data, r.opened, r.conversation, r.from = k.Evidence, k.Open, k.Opened, k.Conversation, at.N
+	r.session, r.data, r.opened, r.conversation, r.from, r.index = k.Evidence, k.Open, k.Opened, k.Conversation, at.N, k.Index
 	return at, true
 }
 

@@ -21,7 +21,7 @@ func (g *Gateway) Kept(ctx context.Context) (n int, err error) {
 	for _, id := range ss.snapshots.Sequences() {
 		from, whole := newSession(id, ss.now()), newSession(id, ss.now())
 		r := ss.newReplayer()
-		at, ok := ss.goOn(ctx, id, r)
+		at, ok := ss.goOn(ctx, from, r)
 		if !ok || ss.steps(ctx, from, r, at) != nil {
 			continue // it is over, or has to be folded from its first record
 		}
@@ -36,6 +36,18 @@ func (g *Gateway) Kept(ctx context.Context) (n int, err error) {
 		}
 		if r.data != all.data || !r.opened.Equal(all.opened) || r.conversation != all.conversation || from.written != whole.written || from.active != whole.active || from.answered != whole.answered {
 			return n, fmt.Errorf("%s from record %d on: %+v %+v\nfrom its first: %+v %+v", id, at.N, r, from, all, whole)
+		}
+		if r.index != nil {
+			index := evidenceIndex{}
+			for rec, err := range recordsFrom(ctx, ss.store, id, 1) {
+				if err != nil || rec.N > r.index.read {
+					break
+				}
+				index.add(id, rec.Record, uint64(rec.item.Index)+1)
+			}
+			if index.lapse != r.index.lapse || len(index.calls)+len(r.index.calls) > 0 && !reflect.DeepEqual(index.calls, r.index.calls) || !reflect.DeepEqual(index.all, r.index.all) {
+				return n, fmt.Errorf("%s, what may be captured, from record %d on: %+v\nfrom its first: %+v", id, at.N, r.index, &index)
+			}
 		}
 		n++
 	}

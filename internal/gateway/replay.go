@@ -60,6 +60,7 @@ type Replayer struct {
 	certifies    bool
 	certificates *certificate.Session // nil unless they are to be checked
 	learns       *recording           // nil unless it is to be learned from
+	index        *evidenceIndex       // of the snapshot, nil for none
 	from         uint64               // the record of the snapshot that it goes on from, 0 for none
 	redacted     bool                 // the values of the session are gone, by its last record
 	blind        bool                 // a decision was skipped, so what follows cannot be made again

@@ -483,6 +483,12 @@ func (ss *sessions) restore(ctx context.Context, s *session) error {
 	if s.evidence != nil {
 		s.evidence.Bound(ss.caps)
 	}
+	if r.index != nil && s.index.mu.TryLock() { // whoever has it reads it himself
+		if s.index.read < r.index.read {
+			s.index.read, s.index.lapse, s.index.calls, s.index.all = r.index.read, r.index.lapse, r.index.calls, r.index.all
+		}
+		s.index.mu.Unlock()
+	}
 	s.generation++
 	return nil
 }
@@ -490,7 +496,7 @@ func (ss *sessions) restore(ctx context.Context, s *session) error {
 // replay folds the session's records, from its snapshot on where that counts.
 func (ss *sessions) replay(ctx context.Context, s *session) (*Replayer, error) {
 	r := ss.newReplayer()
-	if at, ok := ss.goOn(ctx, s.id, r); ok {
+	if at, ok := ss.goOn(ctx, s, r); ok {
 		err := ss.steps(ctx, s, r, at)
 		if !errors.Is(err, errFromStart) {
 			s.kept = at.N
