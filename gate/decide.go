@@ -14,7 +14,7 @@ import (
 
 // Engine names the version of the rules in this package. It is part of every
 // decision's record: a replay under another engine is not a replay.
-const Engine = "writ-gate/11"
+const Engine = "writ-gate/12"
 
 // Decide says whether a call may be made. It depends on nothing but its input:
 // the same input gives the same decision, byte for byte. It only reads the
@@ -476,41 +476,10 @@ func (j *judge) acts() {
 		against("", writ.PolicyNoArguments)
 	}
 	j.budgets(against)
-	if j.repeated() {
-		against("", writ.PolicyRepeated)
+	if last := j.repeated(); last != nil {
+		j.against = append(j.against, writ.Failure{Reason: writ.PolicyRepeated, Need: needs[writ.PolicyRepeated] + last.told(j.in.Session.id)})
 	}
 	j.steering(local, against)
-}
-
-// repeated is R23: where the contract says that an act is not idempotent, the
-// same act again needs evidence that came after it. An act that rests on
-// constants alone cannot have any.
-func (j *judge) repeated() bool {
-	s := j.in.Session
-	if s == nil || j.contract == nil || j.contract.Idempotent == nil || *j.contract.Idempotent {
-		return false
-	}
-	last, done := s.done[j.actKey()]
-	if !done {
-		return false
-	}
-	fresh := false
-	for _, l := range j.leaves {
-		if l.newest == 0 { // a constant is neither old nor new
-			continue
-		}
-		if l.newest < last {
-			return true
-		}
-		fresh = true
-	}
-	return !fresh
-}
-
-// actKey is the keyed digest of one act: its tool and what its arguments mean.
-func (j *judge) actKey() string {
-	args, _ := strictjson.Canonical(j.args.Raw()) // checked: it has a canonical form
-	return j.in.Session.digest(append([]byte(j.in.Call.Server+"/"+toolOf(j.in.Call)+"\x00"), args...))
 }
 
 // rewrite returns the arguments with some leaves replaced (R17), all other

@@ -250,6 +250,12 @@ func (r *run) step(line string) {
 		r.answers = []byte(rest)
 	case "reopen":
 		r.session.Reopen()
+	case "settle": // happened or not, of the last call or of one that is held
+		d := r.last
+		if two != "" {
+			d = r.held[two]
+		}
+		r.session.Settle(d, one == "happened")
 	case "clear":
 		n, _ := strconv.ParseUint(rest, 10, 64)
 		r.lowered++

@@ -25,7 +25,7 @@ const (
 // records. It is made only of what Decided and Commit are given, in the order
 // of the log, so that folding the log again gives the same session.
 //
-// Decide and Observe read it; Decided, Commit and Reopen change it. Calls that
+// Decide and Observe read it; Decided, Commit, Settle and Reopen change it. Calls that
 // change it must not run beside any other. A result counts only for a decision
 // that this session was given by Decided, and only once.
 type Session struct {
@@ -46,9 +46,8 @@ type Session struct {
 	// open counts the allowed calls that were decided and have no result yet.
 	open map[callKey]int
 
-	// done holds, for acts that are not idempotent, the number of the first
-	// evidence that is fresh after them (R23).
-	done map[string]uint32
+	// done holds the acts that are not idempotent (R23), by Decision.basis.act.
+	done map[string][]acted
 
 	// roots are the results from which others were reached by seen links (R20).
 	roots map[uint32]uint32
@@ -101,7 +100,7 @@ func (s *Session) mayShadow() bool { return s == nil || s.mode != enforcing }
 func NewSession(id string, key [32]byte, caps provenance.Caps) *Session {
 	s := &Session{
 		id: id, keyed: begun(key), ledger: provenance.NewLedger(key, caps), next: 1,
-		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string]uint32{}, refused: map[string]*guesses{},
+		templates: map[string][]string{}, open: map[callKey]int{}, done: map[string][]acted{}, refused: map[string]*guesses{},
 		fetches: map[fetched]int{}, roots: map[uint32]uint32{}, approvals: map[string]answer{}, asked: map[string]bool{}, spending: map[string][]spending{},
 	}
 	s.self = s.digest([]byte(id))
@@ -191,7 +190,7 @@ func (s *Session) Decided(d *Decision) {
 			}
 		}
 		if d.basis.act != "" {
-			s.done[d.basis.act] = s.next
+			s.done[d.basis.act] = append(s.done[d.basis.act], acted{call: d.key(), fresh: s.next})
 		}
 		for _, f := range d.basis.fetches {
 			s.fetches[f]++
@@ -245,8 +244,8 @@ func (s *Session) Commit(o Observation) {
 		s.next = o.evidence + 1
 	}
 	s.full = s.full || o.Why == WhyFull
-	if last, done := s.done[o.act]; done && last <= o.evidence {
-		s.done[o.act] = o.evidence + 1 // what an act itself answers is not read after it (R23)
+	if o.act != "" {
+		s.ended(&o)
 	}
 	if o.root > 0 {
 		s.roots[o.evidence] = o.root

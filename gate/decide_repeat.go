@@ -1,0 +1,114 @@
+package gate
+
+import (
+	"slices"
+
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// acted is one act that is not idempotent, as R23 remembers it.
+type acted struct {
+	call  callKey
+	fresh uint32 // the number of the first evidence that is fresh after it
+	fate  fate
+}
+
+// fate is what is known of whether an act happened.
+type fate uint8
+
+const (
+	unheard   fate = iota // no answer came yet, or none will
+	answered              // the server answered
+	confirmed             // a person said that it happened
+)
+
+// told is what a refusal says of the act that was made before.
+func (a *acted) told(session string) string {
+	switch a.fate {
+	case unheard:
+		return "; whether that one happened is not on record: ask the user to look and to say so (`writ audit show " + shown(session) +
+			" --unsettled`, `writ audit settle`, in a terminal of his own)"
+	case confirmed:
+		return "; a person confirmed that it happened"
+	}
+	return ""
+}
+
+// repeated is R23: where the contract says that an act is not idempotent, the
+// same act again needs evidence that came after it. An act that rests on
+// constants alone cannot have any. It returns the latest that was made before, nil
+// where this one may be made.
+func (j *judge) repeated() *acted {
+	s := j.in.Session
+	if s == nil || j.contract == nil || j.contract.Idempotent == nil || *j.contract.Idempotent {
+		return nil
+	}
+	var last *acted
+	made := s.done[j.actKey()]
+	for i := range made {
+		if last == nil || made[i].fresh >= last.fresh {
+			last = &made[i]
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	fresh := false
+	for _, l := range j.leaves {
+		if l.newest == 0 { // a constant is neither old nor new
+			continue
+		}
+		if l.newest < last.fresh {
+			return last
+		}
+		fresh = true
+	}
+	if fresh {
+		return nil
+	}
+	return last
+}
+
+// actKey is the keyed digest of one act: its tool and what its arguments mean.
+func (j *judge) actKey() string {
+	args, _ := strictjson.Canonical(j.args.Raw()) // checked: it has a canonical form
+	return j.in.Session.digest(append([]byte(j.in.Call.Server+"/"+toolOf(j.in.Call)+"\x00"), args...))
+}
+
+// ended folds in how an act ended that is not idempotent. What it itself answers is
+// not read after it. An answer says more than a person did who thought that none would
+// come.
+func (s *Session) ended(o *Observation) {
+	made := s.done[o.act]
+	i := slices.IndexFunc(made, func(a acted) bool { return a.call == *o.call && a.fate != answered })
+	if i < 0 {
+		if o.Why == whyUnknown {
+			return
+		}
+		i, made = len(made), append(made, acted{call: *o.call})
+		s.done[o.act] = made
+	}
+	made[i].fresh = max(made[i].fresh, o.evidence+1)
+	if o.Why != whyUnknown {
+		made[i].fate = answered
+	}
+}
+
+// Settle folds in what a person says of an act that was decided in this session and of
+// which no result says whether it happened. One that did not may be asked for again, once:
+// R23 remembers nothing of it. The bytes were sent in either case, so what they lowered
+// stays lowered (R4, R38), and what the act used up stays used. Of any other call nothing
+// changes. Only a person may cause it.
+func (s *Session) Settle(d *Decision, happened bool) {
+	made := s.done[d.basis.act]
+	i := slices.IndexFunc(made, func(a acted) bool { return a.call == d.key() && a.fate == unheard })
+	switch {
+	case i < 0:
+	case happened:
+		made[i].fate = confirmed
+	case len(made) == 1:
+		delete(s.done, d.basis.act)
+	default:
+		s.done[d.basis.act] = slices.Delete(made, i, i+1)
+	}
+}
