@@ -94,6 +94,7 @@ func (c *judgedCall) decide(ctx context.Context, call gate.Call) (allowed bool, 
 	for try := 0; ; try++ {
 		d, err := c.judge(ctx, call)
 		if err != nil || c.halted != nil {
+			c.over(&d)
 			return false, err
 		}
 		c.mu.Lock()
@@ -102,7 +103,10 @@ func (c *judgedCall) decide(ctx context.Context, call gate.Call) (allowed bool, 
 		if d.Allowed() && !d.Effect.Gated() {
 			return true, nil
 		}
-		if err = d.record.wait(); err == nil || try == 2 {
+		if err = d.record.wait(); err != nil {
+			c.over(&d)
+		}
+		if err == nil || try == 2 {
 			return d.Allowed(), err
 		}
 	}
@@ -149,6 +153,9 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		d.record, err = g.sessions.writeDecision(s, c.rs, &in, &d)
 		if err == nil && s.evidence != nil {
 			s.evidence.Decided(&d.Decision)
+			if d.Allowed() && d.Effect.Gated() {
+				g.sessions.underway.Store(recordName{s.id, d.record.n}, true)
+			}
 		}
 		return err
 	})
@@ -272,6 +279,7 @@ const maxHeldBack = 10
 // may be, and makes the client's answer.
 func (c *judgedCall) conclude(resp upstream.Response) downstream.Reply {
 	d, res := c.newest(), gate.Result{Recalled: c.inside.Recalled}
+	defer c.over(d)
 	if res.Status = c.statusOf(d, resp); resp.End == upstream.Answered && resp.Err == nil && !asksInput(resp.Result) {
 		res.Value = resp.Result
 	}

@@ -54,6 +54,16 @@ func (l *recording) lapsed() {
 	}
 }
 
+// settled takes in what a person said of an act whose outcome was not known.
+func (l *recording) settled(decision uint64, happened bool) {
+	if l == nil {
+		return
+	}
+	if at, ok := l.calls[decision]; ok {
+		l.add(learn.Step{Settled: &learn.Settled{Of: at, Happened: happened}})
+	}
+}
+
 // call takes in a decision. A call that was made again, as one is that waited for a
 // person, counts once, as it was made last.
 func (l *recording) call(n uint64, in gate.Input, rs *ruleset, made bool) {

@@ -46,6 +46,7 @@ type Replayer struct {
 	rulesets     map[[2]string]*ruleset
 	own          map[string]*recordedOwn  // by the name of its blob
 	open         map[uint64]gate.Decision // allowed decisions without a result yet
+	unsettled    map[uint64]gate.Decision // acts of which no record says whether they happened
 	Replayed     int                      // decisions that were decided again and matched
 	Certificates int                      // of accepted acts, checked without the gate
 	Grounded     int                      // summaries whose quotes were found again
@@ -69,7 +70,7 @@ type Replayer struct {
 // NewReplayer returns a Replayer of a session's records, from the first. What found
 // room when it was recorded finds it again.
 func NewReplayer(store values) *Replayer {
-	return &Replayer{store: store, rulesets: map[[2]string]*ruleset{}, own: map[string]*recordedOwn{}, open: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
+	return &Replayer{store: store, rulesets: map[[2]string]*ruleset{}, own: map[string]*recordedOwn{}, open: map[uint64]gate.Decision{}, unsettled: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
 }
 
 // Step folds one record. It returns ErrReplay, wrapped, when a decision comes
@@ -132,6 +133,8 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 				r.certificates.Lapse()
 			}
 		}
+	case KindSettle:
+		return r.settled(rec)
 	case KindReopen:
 		if r.session != nil {
 			r.session.Reopen()
@@ -211,6 +214,9 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	if d.Allowed() {
 		r.open[rec.N] = d
 		if input.Session != nil {
+			if d.Effect.Gated() {
+				r.unsettled[rec.N] = d
+			}
 			return r.certify(rec, &input, recorded, w)
 		}
 	}
@@ -240,6 +246,9 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 		return nil
 	}
 	delete(r.open, data.Decision)
+	if heard(gate.Status(data.Status)) {
+		delete(r.unsettled, data.Decision)
+	}
 	res := gate.Result{Evidence: data.Evidence, Status: gate.Status(data.Status), Time: rec.Time, Recalled: data.Recalled}
 	if b, ok := it.Value(valueResult); ok {
 		res.Value, _ = strictjson.Parse(b, strictjson.Result)

@@ -49,6 +49,8 @@ type sessions struct {
 	lasting context.Context // until the gateway ends: a fold outlives who asked for it
 	stop    context.CancelFunc
 	folds   sync.WaitGroup
+
+	underway sync.Map // the decided acts that have not ended, by recordName
 }
 
 // fold is a session on its way into memory: there is one, however many wait for it.

@@ -17,13 +17,15 @@ type Session struct {
 	Steps []Step
 }
 
-// Step is one event of a session: what the user typed, a call, what one answered, or that
-// turns lapsed. Exactly one is given.
+// Step is one event of a session: what the user typed, a call, what one answered, what was
+// said of one that was not, or that turns lapsed. Exactly one is given.
 type Step struct {
 	Turn   *Turn
 	Call   *Call
 	Result *Result
-	Lapse  bool
+	// Settled is what a person said of an act of which no result says whether it happened.
+	Settled *Settled
+	Lapse   bool
 }
 
 // Turn is what the user typed.
@@ -46,6 +48,12 @@ type Definitions struct{ All []gate.Definition }
 type Result struct {
 	Of   int // the number of the call's step
 	Gate gate.Result
+}
+
+// Settled is what a person said of a call that was made.
+type Settled struct {
+	Of       int // the number of the call's step
+	Happened bool
 }
 
 // seen is told of each call that was judged.
@@ -97,7 +105,7 @@ func (s *standing) take(d *gate.Decision) {
 // what is read is worth what it is after its acts, and not what it was when it was recorded.
 func (r *rules) again(s *Session, at *standing, tell seen) (n Count, session *gate.Session) {
 	session = gate.NewSession(s.ID, s.Key, provenance.Caps{})
-	made := map[int]*gate.Decision{}
+	made, acts := map[int]*gate.Decision{}, map[int]*gate.Decision{}
 	for i, step := range s.Steps {
 		switch {
 		case step.Turn != nil:
@@ -118,9 +126,13 @@ func (r *rules) again(s *Session, at *standing, tell seen) (n Count, session *ga
 			}
 			session.Decided(&d)
 			if d.Allowed() && step.Call.Made {
-				if made[i] = &d; at != nil {
+				if made[i], acts[i] = &d, &d; at != nil {
 					at.take(&d)
 				}
+			}
+		case step.Settled != nil:
+			if d := acts[step.Settled.Of]; d != nil {
+				session.Settle(d, step.Settled.Happened)
 			}
 		case step.Result != nil:
 			if d := made[step.Result.Of]; d != nil {

@@ -1,0 +1,186 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/snapshot"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// TestSettle (P04, P28): what a person says, at another process of the store, of an act
+// whose outcome is unknown. The gateway that made it goes by that, and nobody says it of
+// anything else.
+func TestSettle(t *testing.T) {
+	ctx := testContext(t)
+	st := &brokenStore{Store: onSQLite(t)}
+	o := gateway.Options{Store: st, Policy: policy(t, strings.Replace(itemPolicy, "{ effect: write,", "{ effect: write, idempotent: false,", 1))}
+	for _, raw := range elements([]byte(itemTools), "tools") {
+		o.Tools = append(o.Tools, gate.Definition{Server: "toy", Raw: raw})
+	}
+	var err error
+	if o.Snapshots, err = snapshot.Open(t.TempDir(), []byte("key")); err != nil {
+		t.Fatal(err)
+	}
+	start := func(o gateway.Options) *gateway.Gateway {
+		g, err := gateway.New(o)
+		if err == nil {
+			err = g.Start(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { g.Close() })
+		return g
+	}
+	g := start(o)
+	elsewhere := start(gateway.Options{Store: st, Policy: policy(t, "tools: {}\n")})
+	_, id, err := createSession(ctx, g, downstream.Loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := g.SessionNamed(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := func() (n uint64) {
+		eachRecord(t, st, func(rec *audit.Record, _ *audit.Item) {
+			if rec.Session == id && rec.Kind == audit.KindDecision {
+				n = rec.N
+			}
+		})
+		return n
+	}
+	call := func(tool, args, result string, meanwhile func(context.CancelFunc)) (a answer, n uint64) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		reply := g.Call(ctx, session, downstream.Loopback, gate.Call{Server: "toy", Tool: tool, Arguments: strictjson.Of([]byte(args))}, func(ctx context.Context, _ []byte) ([]byte, error) {
+			meanwhile(cancel)
+			return []byte(result), ctx.Err()
+		})
+		if a.result = reply.Result; reply.Err != nil {
+			a.err = reply.Err.Encode()
+		}
+		return a, newest()
+	}
+	list := func() uint64 {
+		a, n := call("list_items", `{}`, `{"items":[{"id":"item-17"}]}`, func(context.CancelFunc) {})
+		passed(t, a)
+		return n
+	}
+	act := func(meanwhile func(context.CancelFunc)) (answer, uint64) {
+		return call("delete_item", `{"id":"item-17"}`, `{}`, meanwhile)
+	}
+	lose := func(cancel context.CancelFunc) { cancel() }
+	unsettled := func() []uint64 {
+		u := gateway.Unsettled{}
+		eachRecord(t, st, func(rec *audit.Record, _ *audit.Item) { u.Step(rec) })
+		return slices.Sorted(maps.Keys(u[id]))
+	}
+	refuses := func(g *gateway.Gateway, n uint64, happened bool, why string) {
+		t.Helper()
+		var not *gateway.NotSettledError
+		if err := g.Settle(ctx, id, n, happened, "ann"); !errors.As(err, &not) || !strings.Contains(not.Why, why) {
+			t.Errorf("%d is settled: %v, want %q", n, err, why)
+		}
+	}
+	settles := func(n uint64, happened bool) {
+		t.Helper()
+		if err := elsewhere.Settle(ctx, id, n, happened, "ann"); err != nil {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	const repeated = `POLICY_VIOLATION policy.repeated ""`
+	told := func(a answer, want string) {
+		t.Helper()
+		refusal(t, a, repeated)
+		if out := string(outcomeOf(a)); !strings.Contains(out, want) {
+			t.Errorf("%s does not say %q", out, want)
+		}
+	}
+
+	read := list()
+	var during uint64
+	a, lost := act(func(cancel context.CancelFunc) {
+		during = newest()
+		refuses(g, during, false, gateway.WhyUnderWay)
+		if !g.UnderWay(id, during) || elsewhere.UnderWay(id, during) {
+			t.Error("it is not known where it is under way")
+		}
+		cancel()
+	})
+	if a.err == nil || during != lost || g.UnderWay(id, lost) {
+		t.Errorf("the outcome is known: %s", a.result)
+	}
+	a, again := act(lose)
+	told(a, "writ audit settle")
+	if got := unsettled(); !slices.Equal(got, []uint64{lost}) {
+		t.Errorf("unsettled: %d", got)
+	}
+	refuses(elsewhere, read, true, "was a read")
+	refuses(elsewhere, again, false, "was refused")
+	refuses(elsewhere, lost+1, false, "of kind result")
+	refuses(elsewhere, 1, false, "of kind open")
+	refuses(elsewhere, 4000, false, "no such record")
+	settles(lost, false)
+	refuses(elsewhere, lost, false, "said already: it did not happen")
+	refuses(g, lost, true, "said already: it did not happen")
+
+	// Once more, and that one is answered.
+	a, done := act(func(context.CancelFunc) {})
+	passed(t, a)
+	a, _ = act(lose)
+	refusal(t, a, repeated)
+	refuses(elsewhere, done, false, "the call ended ok")
+	if got := unsettled(); got != nil {
+		t.Errorf("unsettled: %d", got)
+	}
+
+	// What happened stays done, after a restart of all of it too.
+	list()
+	_, lost = act(lose)
+	settles(lost, true)
+	a, _ = act(lose)
+	told(a, "a person confirmed that it happened")
+	if _, err := g.Kept(ctx); err != nil {
+		t.Error(err)
+	}
+	g.Close()
+	g = start(o)
+	if session, err = g.SessionNamed(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	a, _ = act(lose)
+	told(a, "a person confirmed that it happened")
+
+	// No result is on record, and nobody waits for one.
+	list()
+	a, lost = act(func(context.CancelFunc) {
+		st.failWhen(func(_ string, es []audit.Entry) bool { return kindOf(t, es[0]) == audit.KindResult })
+	})
+	st.failWhen(nil)
+	if a.err == nil {
+		t.Errorf("its result could not be recorded: %s", a.result)
+	}
+	a, _ = act(lose)
+	told(a, "writ audit settle")
+	settles(lost, false)
+	a, _ = act(func(context.CancelFunc) {})
+	passed(t, a)
+
+	if n, err := g.Kept(ctx); n == 0 || err != nil {
+		t.Errorf("%d sessions go on from a snapshot: %v", n, err)
+	}
+	if err := g.CloseSession(ctx, session); err != nil {
+		t.Fatal(err)
+	}
+	refuses(elsewhere, lost, true, "session is over")
+}
