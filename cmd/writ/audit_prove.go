@@ -199,7 +199,8 @@ func provable(ctx context.Context, st *sqlite.Store, session, num string) ([]aud
 			break
 		}
 	}
-	return decided(ctx, st, session, num)
+	all, _, err := decided(ctx, st, session, num)
+	return all, err
 }
 
 // writeNew writes a file that must not be there yet, for its owner alone.

@@ -22,12 +22,16 @@ import (
 
 func auditShow() *cobra.Command {
 	var f flags
-	return f.take(&cobra.Command{
+	var open bool
+	c := f.take(&cobra.Command{
 		Use: "show [SESSION/N | SESSION]", Short: "Explain one decision, or list the newest",
 		Long: "Explain one decision in words. Its id stands in each answer's _meta and in the list\n" +
 			"that `writ audit show` prints without an id. Of an accepted act it tells where each value\n" +
-			"came from. A session is named by its public id, or as it is kept.",
-		Args: between(0, 1, "at most one name"),
+			"came from. A session is named by its public id, or as it is kept. With --unsettled the acts\n" +
+			"are listed of which no record says whether they happened, in sessions that are not closed.",
+		Args: needs("", "at most one name, and no decision with --unsettled", func(args []string) bool {
+			return len(args) == 0 || len(args) == 1 && !(open && strings.Contains(args[0], "/"))
+		}),
 		RunE: f.onLog(toExplain, func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
 			of, n, one := "", "", false
 			if len(args) == 1 {
@@ -44,9 +48,24 @@ func auditShow() *cobra.Command {
 				}
 				return f.show(c, d, d.print)
 			}
-			return f.showDecisions(c, st, of)
+			list := decisions
+			if open {
+				list = unsettled
+			}
+			all, err := list(c.Context(), st, of)
+			if err != nil {
+				return err
+			}
+			return f.show(c, all, func(w io.Writer) {
+				when(w, len(all) == 0, "no decisions\n")
+				for _, d := range all {
+					d.printLine(w)
+				}
+			})
 		}),
 	}, "state", "json")
+	c.Flags().BoolVar(&open, "unsettled", false, "list the acts whose outcome is not known")
+	return c
 }
 
 // shownDecision is one line of the list, and the head of an explanation.
@@ -83,38 +102,41 @@ func shown(rec *audit.Record) (d shownDecision, ok bool) {
 
 const listed = 50
 
-// showDecisions lists the decisions of a session, or the newest of all.
-func (f *flags) showDecisions(c *cobra.Command, st *sqlite.Store, session string) error {
-	all, err := decisions(c.Context(), st, session)
-	if err != nil {
-		return err
-	}
-	return f.show(c, all, func(w io.Writer) {
-		when(w, len(all) == 0, "no decisions\n")
-		for _, d := range all {
-			fmt.Fprintf(w, "%s  %s  %-11s  %s", d.Time.Format(time.RFC3339), d.ID, d.Status, cli.OneLine(d.Tool, 80))
-			when(w, d.Reason != "", "  %s", cli.OneLine(d.Reason, 60))
-			when(w, d.Shadow, "  (shadow: it passed)")
-			fmt.Fprintln(w)
-		}
-	})
+func (d *shownDecision) printLine(w io.Writer) {
+	fmt.Fprintf(w, "%s  %s  %-11s  %s", d.Time.Format(time.RFC3339), d.ID, d.Status, cli.OneLine(d.Tool, 80))
+	when(w, d.Reason != "", "  %s", cli.OneLine(d.Reason, 60))
+	when(w, d.Shadow, "  (shadow: it passed)")
+	fmt.Fprintln(w)
 }
 
 // decisions are those of a session, or the newest of all.
 func decisions(ctx context.Context, st *sqlite.Store, session string) ([]shownDecision, error) {
+	all := []shownDecision{}
+	err := eachRecord(ctx, st, session, func(rec *audit.Record) {
+		if d, ok := shown(rec); ok {
+			if all = append(all, d); session == "" && len(all) > listed {
+				all = all[1:]
+			}
+		}
+	})
+	return all, err
+}
+
+// eachRecord shows the records of a session, or all. They are those that the log's key
+// signed where it returns no error.
+func eachRecord(ctx context.Context, st *sqlite.Store, session string, show func(*audit.Record)) error {
 	snap, err := st.Snapshot(ctx)
 	if err != nil {
-		return nil, unreadable(err)
+		return unreadable(err)
 	}
 	defer snap.Close()
 	if _, err := st.Head(ctx, "s_any"); err != nil { // the snapshot's root is the one that was signed
-		return nil, unreadable(err)
+		return unreadable(err)
 	}
 	var tree audit.Tree
-	all := []shownDecision{}
 	for it, err := range snap.Scan(ctx, 0) {
 		if err != nil {
-			return nil, unreadable(err)
+			return unreadable(err)
 		}
 		tree.Append(it.Leaf)
 		if session != "" && it.Session != session {
@@ -122,18 +144,14 @@ func decisions(ctx context.Context, st *sqlite.Store, session string) ([]shownDe
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
-			return nil, cli.Fail(cli.ExitData, "writ audit verify", "record %d cannot be read", it.Index)
+			return cli.Fail(cli.ExitData, "writ audit verify", "record %d cannot be read", it.Index)
 		}
-		if d, ok := shown(rec); ok {
-			if all = append(all, d); session == "" && len(all) > listed {
-				all = all[1:]
-			}
-		}
+		show(rec)
 	}
 	if tree.Root() != snap.Root() {
-		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the records are not those the log's key signed")
+		return cli.Fail(cli.ExitData, "writ audit verify", "the records are not those the log's key signed")
 	}
-	return all, nil
+	return nil
 }
 
 type explained struct {
@@ -144,49 +162,62 @@ type explained struct {
 	Result      *shownResult    `json:"result,omitempty"`
 	// Anyway is how a refused call ended that its client's person let pass.
 	Anyway string `json:"anyway,omitempty"`
+	// Settled is what a person said of an act whose outcome is unknown.
+	Settled *shownSettled `json:"settled,omitempty"`
+}
+
+type shownSettled struct {
+	Happened bool      `json:"happened"`
+	By       string    `json:"by"`
+	Time     time.Time `json:"time"`
 }
 
 // decided reads a decision, and what came of its call where that is recorded: how it
-// ended, where that is known.
-func decided(ctx context.Context, st *sqlite.Store, session, num string) (all []audit.ProvenRecord, err error) {
+// ended, where that is known, and what a person said of it where it is not.
+func decided(ctx context.Context, st *sqlite.Store, session, num string) (all []audit.ProvenRecord, settled *shownSettled, err error) {
 	n, err := strconv.ParseUint(num, 10, 64)
 	if err != nil || !audit.ValidSession(session) {
-		return nil, cli.Fail(cli.ExitUsage, "writ audit show", "a decision's id looks like s_…/7")
+		return nil, nil, cli.Fail(cli.ExitUsage, "writ audit show", "a decision's id looks like s_…/7")
 	}
 	for it, err := range st.Read(ctx, session, n) {
 		if err != nil {
-			return nil, unreadable(err)
+			return nil, nil, unreadable(err)
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
-			return nil, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, n)
+			return nil, nil, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, n)
 		}
 		r := audit.ProvenRecord{Item: it, Record: rec}
 		switch {
 		case rec.N == n && rec.Kind != audit.KindDecision:
-			return nil, cli.Fail(cli.ExitUsage, "writ audit show", "record %s/%d is no decision but of kind %s", session, n, rec.Kind)
+			return nil, nil, cli.Fail(cli.ExitUsage, "writ audit show", "record %s/%d is no decision but of kind %s", session, n, rec.Kind)
 		case rec.N == n:
 			all = append(all, r)
+		case rec.Kind == gateway.KindSettle && audit.DecisionOf(rec) == n:
+			settled = &shownSettled{Time: rec.Time}
+			if json.Unmarshal(rec.Data, settled) != nil {
+				return nil, nil, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, rec.N)
+			}
 		case len(all) > 0 && audit.DecisionOf(rec) == n:
 			if all = append(all[:1], r); ended(rec).Status != "unknown" {
-				return all, nil
+				return all, settled, nil
 			}
 		}
 	}
 	if len(all) == 0 {
-		return nil, cli.Fail(cli.ExitData, "writ audit show", "there is no such record")
+		return nil, nil, cli.Fail(cli.ExitData, "writ audit show", "there is no such record")
 	}
-	return all, nil
+	return all, settled, nil
 }
 
 // explain says in words what decided found.
 func explain(ctx context.Context, st *sqlite.Store, session, num string) (*explained, error) {
-	all, err := decided(ctx, st, session, num)
+	all, settled, err := decided(ctx, st, session, num)
 	if err != nil {
 		return nil, err
 	}
 	head, _ := shown(all[0].Record)
-	d := &explained{shownDecision: head}
+	d := &explained{shownDecision: head, Settled: settled}
 	if raw, kept := all[0].Value("decision"); kept {
 		parsed, err := gate.ParseRecord(raw)
 		if err != nil {
@@ -233,6 +264,13 @@ func (d *explained) print(w io.Writer) {
 		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", r.Status, cli.OneLine(r.Why, 60))
 	case d.Status != "rejected" || d.Shadow:
 		fmt.Fprintf(w, "  no outcome is recorded: whether the call took place is unknown\n")
+	}
+	if s := d.Settled; s != nil {
+		word := "not happened"
+		if s.Happened {
+			word = "happened"
+		}
+		fmt.Fprintf(w, "  %s said on %s that it has %s\n", cli.OneLine(s.By, 80), s.Time.Format(time.RFC3339), word)
 	}
 }
 

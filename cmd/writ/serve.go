@@ -153,6 +153,7 @@ func (o *files) localHandler(g *gateway.Gateway, client *oneClient, mcp http.Han
 		m.Handle("/", mcp)
 	}
 	m.Handle("GET /status", o.statusHandler(g, client))
+	m.Handle("POST /settle", settleHandler(g, apart...))
 	m.Handle("POST /reload", o.reloadHandler(g, apart...))
 	m.Handle("/approvals", approval.Handler(o.queue, answering(apart...)))
 	m.Handle("/approvals/", approval.Handler(o.queue, answering(apart...)))

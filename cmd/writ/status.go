@@ -30,7 +30,9 @@ type shownStatus struct {
 	Clients  []clientStatus  `json:"clients"`
 	Gateways []gatewayStatus `json:"gateways"`
 	Asked    []askedMost     `json:"asked_most"`
-	Notes    []string        `json:"notes,omitempty"` // what could not be looked at
+	// Unsettled is how many acts there are of which no record says whether they happened.
+	Unsettled int      `json:"unsettled"`
+	Notes     []string `json:"notes,omitempty"` // what could not be looked at
 }
 
 // clientStatus is one file of a client.
@@ -82,7 +84,8 @@ func statusCommand() *cobra.Command {
 		Use: "status", Short: "Show the clients, the gateways that run, and what was asked most", Args: cli.NoArgs,
 		Long: "Show the clients of this account, which of their servers run behind Writ and whether what they\n" +
 			"do themselves is judged too; of the gateways that run on the state directory the servers that are\n" +
-			"not there, with what they said last, and how the memory's search by meaning does; and the two\n" +
+			"not there, with what they said last, and how the memory's search by meaning does; how many acts\n" +
+			"there are of which no record says whether they happened (writ audit show --unsettled); and the two\n" +
 			"tools that would be asked about most, of what was recorded in the last 7 days, each with what\n" +
 			"would end that and who would be trusted then. The policy is that of --config, else of each client\n" +
 			"that is connected. Nothing is changed.",
@@ -128,13 +131,28 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 		}
 		out.Gateways = append(out.Gateways, g)
 	}
-	if dir, err := existingState(f.state); err == nil && len(configs) > 0 {
-		if out.Asked, err = mostAskedOf(ctx, dir, configs); err != nil {
-			out.Asked = []askedMost{}
-			out.Notes = append(out.Notes, "what was asked most is not known: "+err.Error())
+	if dir, err := existingState(f.state); err == nil {
+		if out.Unsettled, err = countUnsettled(ctx, dir); err != nil {
+			out.Notes = append(out.Notes, "which acts have an unknown outcome is not known: "+err.Error())
+		}
+		if len(configs) > 0 {
+			if out.Asked, err = mostAskedOf(ctx, dir, configs); err != nil {
+				out.Asked = []askedMost{}
+				out.Notes = append(out.Notes, "what was asked most is not known: "+err.Error())
+			}
 		}
 	}
 	return out, nil
+}
+
+func countUnsettled(ctx context.Context, dir string) (int, error) {
+	st, err := openForReading(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer st.Close()
+	all, err := unsettled(ctx, st, "")
+	return len(all), err
 }
 
 func statusAt(ctx context.Context, door *http.Client) (g gatewayStatus, err error) {
@@ -267,6 +285,7 @@ func (all *shownStatus) print(w io.Writer) {
 			when(w, e.Fault != "", "    it failed last: %s\n", cli.OneLine(e.Fault, 300))
 		}
 	}
+	when(w, all.Unsettled > 0, "%s of which no result says whether they happened: writ audit show --unsettled\n", cli.Number(all.Unsettled, "act", "acts"))
 	for i, a := range all.Asked {
 		when(w, i == 0, "Asked about most, of what was recorded in the last 7 days:\n")
 		fmt.Fprintf(w, "  %s: %s would wait for a person\n", cli.OneLine(a.Tool, 130), cli.Number(a.Asked, "call", "calls"))
