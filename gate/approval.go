@@ -98,6 +98,9 @@ func (d *Decision) Ask() *Ask {
 	return d.ask
 }
 
+// Approved reports whether the call passes by a person's yes, and would not without it.
+func (d *Decision) Approved() bool { return d.basis.approval != "" }
+
 // Approval is a person's answer.
 type Approval struct {
 	Act    string    // Ask.Act

@@ -25,7 +25,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	return group("audit", "Check and explain what was decided", "", auditVerify(), auditShow(), auditTail(), auditSettle(), auditCheckpoint(), auditProve(), auditExport(), auditRedact())
+	return group("audit", "Check and explain what was decided", "", auditVerify(), auditShow(), auditTail(), auditReplay(), auditSettle(), auditCheckpoint(), auditProve(), auditExport(), auditRedact())
 }
 
 type verifyReport struct {

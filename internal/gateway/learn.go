@@ -41,9 +41,9 @@ func (l *recording) opened(id string, key [32]byte) {
 }
 
 // turn takes in what the user typed.
-func (l *recording) turn(text []byte, at time.Time) {
+func (l *recording) turn(text []byte, at time.Time, full bool) {
 	if l != nil {
-		l.add(learn.Step{Turn: &learn.Turn{Text: text, At: at}})
+		l.add(learn.Step{Turn: &learn.Turn{Text: text, At: at, Full: full}})
 	}
 }
 
@@ -64,9 +64,16 @@ func (l *recording) settled(decision uint64, happened bool) {
 	}
 }
 
+// reopened takes in that a person lifted what guesses had closed.
+func (l *recording) reopened() {
+	if l != nil {
+		l.add(learn.Step{Reopen: true})
+	}
+}
+
 // call takes in a decision. A call that was made again, as one is that waited for a
-// person, counts once, as it was made last.
-func (l *recording) call(n uint64, in gate.Input, rs *ruleset, made bool) {
+// person, counts for what is learned once, as it was made last.
+func (l *recording) call(n uint64, in gate.Input, rs *ruleset, d *gate.Decision) {
 	if l == nil {
 		return
 	}
@@ -74,15 +81,16 @@ func (l *recording) call(n uint64, in gate.Input, rs *ruleset, made bool) {
 		c := l.session.Steps[i].Call
 		if c != nil && !c.Made && c.Input.Call.Server == in.Call.Server && c.Input.Call.Tool == in.Call.Tool && c.Input.Call.Method == in.Call.Method &&
 			bytes.Equal(c.Input.Call.Arguments.Raw(), in.Call.Arguments.Raw()) {
-			l.session.Steps[i] = learn.Step{}
+			c.Again = true
 		}
 	}
 	if l.definitions[rs] == nil {
 		l.definitions[rs] = &learn.Definitions{All: rs.definitions}
 	}
+	was := learn.JudgedOf(d)
 	in.Policy, in.Catalogue, in.Session, in.Reading = nil, nil, nil, nil
 	l.calls[n] = len(l.session.Steps)
-	l.add(learn.Step{Call: &learn.Call{Input: in, Definitions: l.definitions[rs], Made: made}})
+	l.add(learn.Step{Call: &learn.Call{Input: in, Definitions: l.definitions[rs], Made: d.Allowed(), Number: n, Was: was}})
 }
 
 // result takes in what a call answered.

@@ -138,6 +138,7 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	case KindReopen:
 		if r.session != nil {
 			r.session.Reopen()
+			r.learns.reopened()
 		}
 	case KindSummary:
 		return r.summary(ctx, rec, it)
@@ -209,7 +210,7 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	r.Replayed++
 	if r.session != nil && in.Session {
 		r.session.Decided(&d)
-		r.learns.call(rec.N, input, w, d.Allowed())
+		r.learns.call(rec.N, input, w, &d)
 	}
 	if d.Allowed() {
 		r.open[rec.N] = d

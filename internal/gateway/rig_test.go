@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/snapshot"
@@ -92,11 +94,16 @@ func verify(tb testing.TB, st gateway.Store) (rep *audit.Report, replayed int) {
 	defer snap.Close()
 	_, verifier := storetest.Key()
 	replayers := map[string]*gateway.Replayer{}
+	rules := map[string][]string{} // of each session, its policies by digest
 	rep, err = audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier,
 		Replay: func(rec *audit.Record, it *audit.Item) error {
 			if replayers[rec.Session] == nil {
 				replayers[rec.Session] = gateway.NewReplayer(st)
 				replayers[rec.Session].Certify()
+				replayers[rec.Session].Learn()
+			}
+			if p := text(rec.Data, "policy"); p != "" && !slices.Contains(rules[rec.Session], p) {
+				rules[rec.Session] = append(rules[rec.Session], p)
 			}
 			return replayers[rec.Session].Step(ctx, rec, it)
 		}})
@@ -108,15 +115,40 @@ func verify(tb testing.TB, st gateway.Store) (rep *audit.Report, replayed int) {
 		tb.Errorf("verify: %v", rep.Problem)
 	}
 	skipped, redacted := 0, 0
-	for _, f := range replayers {
+	for id, f := range replayers {
 		replayed += f.Replayed
 		skipped += f.Skipped
 		redacted += f.Redacted
+		if s := f.Learned(); s != nil && len(rules[id]) == 1 && rep.Problem == nil {
+			sameAgain(tb, st, s, rules[id][0])
+		}
 	}
 	if int64(replayed+redacted) != rep.Decisions || skipped != 0 {
 		tb.Errorf("%d of %d decisions were made again, %d are redacted, %d skipped", replayed, rep.Decisions, redacted, skipped)
 	}
 	return rep, replayed
+}
+
+// sameAgain has a session judged by its own policy, as `writ audit replay` does by another.
+func sameAgain(tb testing.TB, st gateway.Store, s *learn.Session, rules string) {
+	tb.Helper()
+	d, err := audit.ParseDigest(rules)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	src, err := st.Blob(context.Background(), d)
+	if err != nil {
+		tb.Errorf("the policy: %v", err)
+		return
+	}
+	p, faults := policies.Parse("recorded policy", src)
+	if len(faults) > 0 {
+		tb.Error(faults)
+		return
+	}
+	for _, d := range learn.Replay(p, []*learn.Session{s}).Otherwise {
+		tb.Errorf("judged again by its own policy: %+v", d)
+	}
 }
 
 // logged collects what the gateway logs.

@@ -203,7 +203,7 @@ func (r *Replayer) turn(rec *audit.Record, it *audit.Item) error {
 		return fmt.Errorf("%w: the turn's worth (n %d)", ErrReplay, rec.N)
 	}
 	r.session.Commit(obs)
-	r.learns.turn(typed, data.said(rec.Time))
+	r.learns.turn(typed, data.said(rec.Time), !data.Admissible && data.Why == gate.WhyFull)
 	r.certifyTurn(&data, text, rec.Time)
 	return nil
 }

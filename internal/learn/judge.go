@@ -18,7 +18,7 @@ type Session struct {
 }
 
 // Step is one event of a session: what the user typed, a call, what one answered, what was
-// said of one that was not, or that turns lapsed. Exactly one is given.
+// said of one that was not, that turns lapsed, or that closures were lifted. Exactly one is given.
 type Step struct {
 	Turn   *Turn
 	Call   *Call
@@ -26,19 +26,24 @@ type Step struct {
 	// Settled is what a person said of an act of which no result says whether it happened.
 	Settled *Settled
 	Lapse   bool
+	Reopen  bool // a person lifted what guesses had closed
 }
 
 // Turn is what the user typed.
 type Turn struct {
 	Text []byte
 	At   time.Time
+	Full bool // there was no room for it
 }
 
 // Call is a call as it was judged.
 type Call struct {
 	Input       gate.Input // without policy, catalogue and session
 	Definitions *Definitions
-	Made        bool // it was made, whatever let it
+	Made        bool   // it was made, whatever let it
+	Again       bool   // not made, and the same call came again later
+	Number      uint64 // of its record
+	Was         Judged // as it was recorded
 }
 
 // Definitions are those of a catalogue. Calls of one catalogue share one.
@@ -66,6 +71,7 @@ func decide(in gate.Input) gate.Decision { return gate.Decide(in) }
 type rules struct {
 	policy     *policy.Policy
 	catalogues map[*Definitions]*gate.Catalogue
+	recorded   bool // what happened beside the calls counts as it did when it was recorded
 }
 
 // newRules are those of a policy, but that a replay may ask as often as it likes.
@@ -104,17 +110,30 @@ func (s *standing) take(d *gate.Decision) {
 // many calls pass, wait and are refused, and the session as it is then. Where at is given,
 // what is read is worth what it is after its acts, and not what it was when it was recorded.
 func (r *rules) again(s *Session, at *standing, tell seen) (n Count, session *gate.Session) {
-	session = gate.NewSession(s.ID, s.Key, provenance.Caps{})
+	caps := provenance.Caps{}
+	if r.recorded {
+		caps = provenance.NoCaps
+	}
+	session = gate.NewSession(s.ID, s.Key, caps)
 	made, acts := map[int]*gate.Decision{}, map[int]*gate.Decision{}
 	for i, step := range s.Steps {
 		switch {
+		case step.Turn != nil && step.Turn.Full && r.recorded:
+			session.Commit(session.NoRoom(session.Next()))
 		case step.Turn != nil:
 			session.Commit(session.Turn(session.Next(), step.Turn.Text, step.Turn.At))
 		case step.Lapse:
 			session.Lapse()
+		case step.Reopen:
+			if r.recorded {
+				session.Reopen()
+			}
 		case step.Call != nil:
+			if step.Call.Again && !r.recorded {
+				continue // it counts as it was made last
+			}
 			in := step.Call.Input
-			in.Policy, in.Catalogue, in.Session, in.Asked, in.Shadow = r.policy, r.catalogue(step.Call.Definitions), session, gate.NotAsked, false
+			in.Policy, in.Catalogue, in.Session, in.Asked, in.Shadow = r.policy, r.catalogue(step.Call.Definitions), session, gate.NotAsked, in.Shadow && r.recorded
 			d := decide(in)
 			n.add(&d)
 			if tell != nil {

@@ -1,0 +1,121 @@
+package learn
+
+import (
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/policy"
+)
+
+// Verdict is what becomes of a call with nobody there to ask.
+type Verdict string
+
+// The verdicts.
+const (
+	Passed  Verdict = "passed"
+	Waits   Verdict = "asked" // only a person lets it pass, or let it
+	Refused Verdict = "refused"
+)
+
+// Judged is a verdict, and why where it is no Passed and nobody was asked.
+type Judged struct {
+	Verdict Verdict     `json:"verdict"`
+	Reason  writ.Reason `json:"reason,omitempty"`
+}
+
+// JudgedOf is what a decision comes to. In shadow mode it is what would have been.
+func JudgedOf(d *gate.Decision) Judged {
+	r := d.Outcome.Rejection
+	switch {
+	case d.Approved():
+		return Judged{Verdict: Waits}
+	case r == nil:
+		return Judged{Verdict: Passed}
+	case r.Reason == writ.ApprovalPending, r.Reason == writ.ApprovalExpired, r.Reason == writ.ApprovalRefused:
+		return Judged{Verdict: Waits}
+	case d.Ask() != nil:
+		return Judged{Waits, r.Reason}
+	}
+	return Judged{Refused, r.Reason}
+}
+
+// same leaves out why a person is asked, which is not on record where he was.
+func (j Judged) same(o Judged) bool {
+	return j.Verdict == o.Verdict && (j.Verdict != Refused || j.Reason == o.Reason)
+}
+
+// Replayed is what another policy would have decided on recorded sessions.
+type Replayed struct {
+	Sessions int   `json:"sessions"`
+	Calls    int   `json:"calls"`
+	Before   Count `json:"before"` // as it was recorded
+	After    Count `json:"after"`
+	// Otherwise are the decisions that come out otherwise, in the order of each session.
+	Otherwise []Difference `json:"otherwise"`
+	// Undone are the calls that were made and would be refused: what they answered counts
+	// for nothing in what comes after. Assumed were made and would wait for a person: a
+	// yes is assumed. Untried were not made and would pass: what they would have answered
+	// is not known.
+	Undone  int `json:"undone"`
+	Assumed int `json:"assumed"`
+	Untried int `json:"untried"`
+}
+
+// Difference is a decision that comes out otherwise.
+type Difference struct {
+	Session string `json:"session"`
+	Number  uint64 `json:"n"` // of its record
+	Tool    string `json:"tool"`
+	Before  Judged `json:"before"`
+	After   Judged `json:"after"`
+	// Follows says that an earlier one of its session did, which may be why.
+	Follows bool `json:"follows,omitempty"`
+}
+
+// Replay judges recorded sessions by another policy, each folded by it from what its calls
+// answered. Whoever was asked when it was recorded is not there.
+func Replay(p *policy.Policy, sessions []*Session) *Replayed {
+	out := &Replayed{Sessions: len(sessions), Otherwise: []Difference{}}
+	rules := newRules(p)
+	rules.recorded = true
+	for _, s := range sessions {
+		follows := false
+		rules.again(s, nil, func(i int, in *gate.Input, d *gate.Decision) {
+			c, now := s.Steps[i].Call, JudgedOf(d)
+			out.Calls++
+			out.Before.take(c.Was.Verdict)
+			out.After.take(now.Verdict)
+			switch {
+			case c.Made && !d.Allowed() && now.Verdict == Waits && c.Was.Verdict == Passed:
+				out.Assumed++
+			case c.Made && !d.Allowed() && now.Verdict == Refused:
+				out.Undone++
+			case !c.Made && d.Allowed():
+				out.Untried++
+			}
+			if now.same(c.Was) {
+				return
+			}
+			tool := in.Call.Server + "/" + in.Call.Tool
+			if d.Tool == nil && in.Call.Method == policy.CallTool {
+				tool = "" // a name that no tool has is the caller's
+			} else if in.Call.Method != policy.CallTool {
+				tool = in.Call.Server + "/" + string(in.Call.Method)
+			}
+			out.Otherwise = append(out.Otherwise, Difference{s.ID, c.Number, tool, c.Was, now, follows})
+			follows = true
+		})
+	}
+	return out
+}
+
+// take counts one verdict.
+func (n *Count) take(v Verdict) {
+	switch v {
+	case Passed:
+		n.Passed++
+	case Waits:
+		n.Asked++
+	default:
+		n.Refused++
+	}
+}
