@@ -19,7 +19,7 @@ type leaf struct {
 
 type tree struct {
 	mu     sync.RWMutex
-	out    func() `snapshot:"-"`
+	out    func()  `snapshot:"-"`
 	secret [4]byte `snapshot:"-"`
 	leaf
 	text   string
