@@ -100,7 +100,7 @@ type VerifyOptions struct {
 	// Replay, if set, is called once for every record in log order, after the
 	// record itself was verified. An error is the Problem ReplayDiffers, or
 	// that of the Fault it wraps; its text becomes the detail, so it must hold
-	// no value. The arguments may not be kept.
+	// no value. The arguments may be kept, and not be changed.
 	Replay func(r *Record, it *Item) error
 }
 

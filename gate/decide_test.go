@@ -204,6 +204,9 @@ func TestRecord(t *testing.T) {
 		"label":     bytes.Replace(raw, []byte(`"label":"system"`), []byte(`"label":"trusted"`), 1),
 		"half":      raw[:len(raw)/2],
 		"empty":     nil,
+		"UTF-8":     bytes.Replace(raw, []byte(`"standard"`), []byte("\"standard\xff\""), 1),
+		"inside":    bytes.Replace(raw, []byte(`"label":"system"`), []byte(`"label":"system","label":"system"`), 1),
+		"deep":      bytes.Replace(raw, []byte(`{"allowed"`), []byte(`{"aaa":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`,"allowed"`), 1),
 	} {
 		if bytes.Equal(bad, raw) {
 			t.Fatalf("%s: the case changes nothing", name)

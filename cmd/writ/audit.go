@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
-	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
@@ -57,6 +55,18 @@ func (r *verifyReport) add(f *gateway.Replayer) {
 	r.Skipped += f.Skipped
 	r.Redacted += f.Redacted
 	r.Unfinished += f.Unfinished
+}
+
+// join adds what another found in other sessions of the log.
+func (r *verifyReport) join(o *verifyReport) {
+	r.Replayed += o.Replayed
+	r.Certificates += o.Certificates
+	r.Grounded += o.Grounded
+	r.Skipped += o.Skipped
+	r.Redacted += o.Redacted
+	r.Unfinished += o.Unfinished
+	r.MemoryEvents += o.MemoryEvents
+	r.MemoryUnchecked += o.MemoryUnchecked
 }
 
 func auditVerify() *cobra.Command {
@@ -187,15 +197,7 @@ func verify(c *cobra.Command, dir, key string, against []string) (*verifyReport,
 	defer snap.Close()
 
 	p := progress{w: stderr, total: snap.Size(), tty: cli.Terminal(stderr)}
-	again := replay{st: st, sessions: map[string]*gateway.Replayer{}, memories: map[string]*memoryserver.Fold{}}
-	rep := &again.rep
-	rep.Report, err = audit.Verify(ctx, snap, audit.VerifyOptions{
-		Verifier: verifier, Known: known,
-		Replay: func(rec *audit.Record, it *audit.Item) error {
-			p.step(it.Index)
-			return again.step(ctx, rec, it)
-		},
-	})
+	rep, err := decidedAgain(ctx, snap, st, audit.VerifyOptions{Verifier: verifier, Known: known}, p.step)
 	p.end()
 	if err != nil {
 		return nil, unreadable(err)
@@ -203,7 +205,6 @@ func verify(c *cobra.Command, dir, key string, against []string) (*verifyReport,
 	if rep.Problem != nil && st.Disturbed() { // now with the locks of whoever uses it
 		return verify(c, dir, key, against)
 	}
-	again.end()
 	if rep.Problem == nil {
 		if err := st.Integrity(ctx); err != nil {
 			rep.Problem = &audit.Problem{Index: rep.Size, Fault: audit.LogIndexes, Detail: cli.OneLine(err.Error(), 200)}
@@ -259,14 +260,10 @@ func verifyBundle(c *cobra.Command, file, key string, against []string) (*verify
 	if err != nil {
 		return nil, err
 	}
-	again := replay{st: b, sessions: map[string]*gateway.Replayer{}, memories: map[string]*memoryserver.Fold{}}
-	rep := &again.rep
-	rep.Report, err = audit.Verify(ctx, b, audit.VerifyOptions{Verifier: verifier, Known: known,
-		Replay: func(rec *audit.Record, it *audit.Item) error { return again.step(ctx, rec, it) }})
+	rep, err := decidedAgain(ctx, b, b, audit.VerifyOptions{Verifier: verifier, Known: known}, func(int64) {})
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	again.end()
 	rep.Key, rep.Against, rep.OK = verifier.Name(), len(against), rep.Problem == nil && rep.Skipped == 0
 	return rep, nil
 }
@@ -316,59 +313,6 @@ func auditExport() *cobra.Command {
 	}, "state", "json")
 	c.Flags().StringVarP(&out, "out", "o", "", "`FILE` to write; never over one that is there")
 	return c
-}
-
-// evidenceStore is what a replay reads beside the records: of a store or of a bundle.
-type evidenceStore interface {
-	Blob(ctx context.Context, name audit.Digest) ([]byte, error)
-	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
-	Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error]
-	Head(ctx context.Context, session string) (uint64, error)
-}
-
-// replay decides again what a log records, and counts.
-type replay struct {
-	st       evidenceStore
-	rep      verifyReport
-	sessions map[string]*gateway.Replayer
-	memories map[string]*memoryserver.Fold
-}
-
-func (r *replay) step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
-	if memoryserver.IsLog(rec.Session) {
-		if r.memories[rec.Session] == nil {
-			r.memories[rec.Session] = memoryserver.NewFold(r.st)
-		}
-		return r.memories[rec.Session].Step(ctx, rec, it)
-	}
-	s := r.sessions[rec.Session]
-	if s == nil {
-		s = gateway.NewReplayer(r.st)
-		s.Certify()
-		r.sessions[rec.Session] = s
-	}
-	err := s.Step(ctx, rec, it)
-	if err == nil && rec.Kind == audit.KindClose {
-		r.rep.add(s)
-		delete(r.sessions, rec.Session)
-	}
-	return err
-}
-
-// end counts what is not closed, and finds texts that are gone: where all
-// records were read, the first of those is the problem.
-func (r *replay) end() {
-	for _, s := range r.sessions {
-		r.rep.add(s)
-	}
-	ended := r.rep.Problem == nil
-	for _, m := range r.memories {
-		r.rep.MemoryEvents += m.Rechecked
-		r.rep.MemoryUnchecked += m.Unchecked
-		if p := m.End(); p != nil && ended && (r.rep.Problem == nil || p.Index < r.rep.Problem.Index) {
-			r.rep.Problem = p
-		}
-	}
 }
 
 // openForReading opens the log to read it: what is read is proven.

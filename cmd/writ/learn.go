@@ -111,6 +111,7 @@ func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time
 		return nil, 0, unreadable(err)
 	}
 	defer snap.Close()
+	rules := gateway.NewRulesets(st)
 	open := map[string]*gateway.Replayer{} // nil: nothing is learned of it
 	var order []string
 	end := func(id string) {
@@ -131,7 +132,7 @@ func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time
 		r, known := open[rec.Session]
 		if !known {
 			if !rec.Time.Before(since) {
-				r = gateway.NewReplayer(st)
+				r = rules.Replayer()
 				r.Learn()
 			}
 			open[rec.Session], order = r, append(order, rec.Session)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	writ "github.com/writ-project/writ"
@@ -35,16 +36,14 @@ type values interface {
 
 // Replayer makes a session of its records again, deciding every decision anew and
 // comparing: the same code for a restart and for `writ audit verify`. No value
-// of a session is erased but all, by a record that says so
-// (audit.KindRedact): else one that
-// is missing is audit.ErrAltered.
+// of a session is erased but all, by a record that says so (audit.KindRedact): else
+// one that is missing is audit.ErrAltered.
 type Replayer struct {
 	store        values
+	rules        *Rulesets
 	session      *gate.Session
 	data         openData
 	opened       time.Time
-	rulesets     map[[2]string]*ruleset
-	own          map[string]*recordedOwn  // by the name of its blob
 	open         map[uint64]gate.Decision // allowed decisions without a result yet
 	unsettled    map[uint64]gate.Decision // acts of which no record says whether they happened
 	Replayed     int                      // decisions that were decided again and matched
@@ -69,8 +68,29 @@ type Replayer struct {
 
 // NewReplayer returns a Replayer of a session's records, from the first. What found
 // room when it was recorded finds it again.
-func NewReplayer(store values) *Replayer {
-	return &Replayer{store: store, rulesets: map[[2]string]*ruleset{}, own: map[string]*recordedOwn{}, open: map[uint64]gate.Decision{}, unsettled: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
+func NewReplayer(store values) *Replayer { return NewRulesets(store).Replayer() }
+
+// Rulesets are the policies, catalogues and places of Writ's own that recorded calls
+// were judged by, each read once for many sessions. They may be used side by side.
+type Rulesets struct {
+	store values
+
+	mu       sync.Mutex
+	rulesets map[[2]string]*ruleset
+	own      map[string]*recordedOwn // by the name of its blob
+}
+
+// NewRulesets returns none yet: they are read when a record names them.
+func NewRulesets(store values) *Rulesets {
+	return &Rulesets{store: store, rulesets: map[[2]string]*ruleset{}, own: map[string]*recordedOwn{}}
+}
+
+// maxRulesets is how many are held at once.
+const maxRulesets = 16
+
+// Replayer is NewReplayer of a session of theirs.
+func (rs *Rulesets) Replayer() *Replayer {
+	return &Replayer{store: rs.store, rules: rs, open: map[uint64]gate.Decision{}, unsettled: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
 }
 
 // Step folds one record. It returns ErrReplay, wrapped, when a decision comes
@@ -178,13 +198,13 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	if err := json.Unmarshal(rawInput, &in); err != nil {
 		return fmt.Errorf("decision: %w", err)
 	}
-	w, err := r.rulesetOf(ctx, data.Policy, data.Catalogue)
+	w, err := r.rules.rulesetOf(ctx, data.Policy, data.Catalogue)
 	if err != nil {
 		return err
 	}
 	own := &recordedOwn{ownValue: in.ownValue}
 	if in.Own != "" {
-		if own, err = r.ownOf(ctx, in.Own); err != nil {
+		if own, err = r.rules.ownOf(ctx, in.Own); err != nil {
 			return err
 		}
 	}
@@ -277,12 +297,12 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 }
 
 // blob is a recorded blob by its name in hex.
-func (r *Replayer) blob(ctx context.Context, hex string) ([]byte, error) {
+func (rs *Rulesets) blob(ctx context.Context, hex string) ([]byte, error) {
 	d, err := audit.ParseDigest(hex)
 	if err != nil {
 		return nil, err
 	}
-	b, err := r.store.Blob(ctx, d)
+	b, err := rs.store.Blob(ctx, d)
 	if errors.Is(err, audit.ErrNotFound) { // it is never erased
 		err = fmt.Errorf("%w: %w", audit.ErrAltered, err)
 	}
@@ -295,11 +315,13 @@ type recordedOwn struct {
 	places *gate.OwnPlaces
 }
 
-func (r *Replayer) ownOf(ctx context.Context, hex string) (*recordedOwn, error) {
-	if own := r.own[hex]; own != nil {
+func (rs *Rulesets) ownOf(ctx context.Context, hex string) (*recordedOwn, error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if own := rs.own[hex]; own != nil {
 		return own, nil
 	}
-	b, err := r.blob(ctx, hex)
+	b, err := rs.blob(ctx, hex)
 	if err != nil {
 		return nil, fmt.Errorf("what is Writ's own: %w", err)
 	}
@@ -308,16 +330,18 @@ func (r *Replayer) ownOf(ctx context.Context, hex string) (*recordedOwn, error) 
 		return nil, fmt.Errorf("what is Writ's own: %w", err)
 	}
 	own.places = gate.OwnPlacesOf(own.OwnPaths, own.Programs, own.Bases)
-	r.own[hex] = own
+	hold(rs.own, hex, own)
 	return own, nil
 }
 
-func (r *Replayer) rulesetOf(ctx context.Context, rules, catalogue string) (*ruleset, error) {
+func (rs *Rulesets) rulesetOf(ctx context.Context, rules, catalogue string) (*ruleset, error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
 	k := [2]string{rules, catalogue}
-	if w := r.rulesets[k]; w != nil {
+	if w := rs.rulesets[k]; w != nil {
 		return w, nil
 	}
-	src, err := r.blob(ctx, rules)
+	src, err := rs.blob(ctx, rules)
 	if err != nil {
 		return nil, fmt.Errorf("the recorded policy: %w", err)
 	}
@@ -325,7 +349,7 @@ func (r *Replayer) rulesetOf(ctx context.Context, rules, catalogue string) (*rul
 	if len(faults) > 0 {
 		return nil, errors.New("the recorded policy is not accepted any more")
 	}
-	defs, err := r.blob(ctx, catalogue)
+	defs, err := rs.blob(ctx, catalogue)
 	if err != nil {
 		return nil, fmt.Errorf("the recorded catalogue: %w", err)
 	}
@@ -335,6 +359,14 @@ func (r *Replayer) rulesetOf(ctx context.Context, rules, catalogue string) (*rul
 	}
 	c, _ := gate.NewCatalogue(ds, p)
 	w := &ruleset{policy: p, catalogue: c, definitions: ds}
-	r.rulesets[k] = w
+	hold(rs.rulesets, k, w)
 	return w, nil
+}
+
+// hold keeps what was read, and not without end.
+func hold[K comparable, V any](all map[K]V, key K, value V) {
+	if len(all) >= maxRulesets {
+		clear(all)
+	}
+	all[key] = value
 }

@@ -29,6 +29,7 @@ import (
 // records come to.
 type sessions struct {
 	store     Store
+	recorded  *Rulesets // what sessions are folded by
 	caps      provenance.Caps
 	maxHeld   int64
 	screen    atomic.Pointer[screen.Screen] // nil for none
@@ -151,7 +152,7 @@ const (
 )
 
 func newSessions(o Options, es *events) *sessions {
-	ss := &sessions{store: o.Store, caps: o.Caps, maxHeld: cmp.Or(o.MaxHeld, maxEvidence), clock: o.Clock, events: es, snapshots: o.Snapshots,
+	ss := &sessions{store: o.Store, recorded: NewRulesets(o.Store), caps: o.Caps, maxHeld: cmp.Or(o.MaxHeld, maxEvidence), clock: o.Clock, events: es, snapshots: o.Snapshots,
 		loaded: map[string]*session{}, folding: map[string]*fold{}}
 	ss.lasting, ss.stop = context.WithCancel(context.Background())
 	ss.screen.Store(o.Screen)
@@ -511,7 +512,7 @@ func (ss *sessions) replay(ctx context.Context, s *session) (*Replayer, error) {
 }
 
 func (ss *sessions) newReplayer() *Replayer {
-	r := NewReplayer(ss.store)
+	r := ss.recorded.Replayer()
 	r.screen = ss.screen.Load()
 	return r
 }
