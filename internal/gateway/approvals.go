@@ -95,12 +95,18 @@ func (c *judgedCall) putTo(ctx context.Context, in gate.Input, ask *gate.Ask) (e
 	of := c.asking()
 	of.Arguments, of.Values = ask.Arguments.Raw(), ask.Values
 	id := c.s.id // the call may be over when he answers
-	does := approval.Effects{Settle: func(a approval.Answer, keep *approval.Offer) error { return c.g.settle(id, ask, a, keep) }}
+	does := approval.Effects{Settle: func(a approval.Answer, keep *approval.Offer) error {
+		c.g.events.counts.answered(a)
+		return c.g.settle(id, ask, a, keep)
+	}}
 	if c.g.approvals.grow != nil {
 		does.Offers = func() []approval.Offer { return c.offers(in, ask) }
 	}
 	var kept []policy.Grown
-	kept, c.asked, err = c.g.approvals.queue.Ask(ctx, of, ask.Question, wait, does, own)
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.g.asking, cancel)()
+	kept, c.asked, err = c.g.approvals.queue.Ask(asking, of, ask.Question, wait, does, own)
 	c.judgeBy(ctx, kept)
 	return err
 }

@@ -59,6 +59,8 @@ type decision struct {
 // sent to the bytes it gets, in the five steps of docs/design.md. If a record
 // cannot be written, nothing happens.
 func (c *judgedCall) answer(ctx context.Context) downstream.Reply {
+	began := time.Now()
+	defer func() { c.took(c.g.events.counts.served, began) }()
 	// 1. Package downstream has parsed the bytes strictly. The same ones are
 	// judged, recorded and sent on: what must not be stored goes before that.
 	c.call = c.g.redacted(c.call)
@@ -101,10 +103,13 @@ func (c *judgedCall) decide(ctx context.Context, call gate.Call) (allowed bool, 
 		c.decision = &d
 		c.mu.Unlock()
 		if d.Allowed() && !d.Effect.Gated() {
+			c.g.events.counts.decided(&d.Outcome)
 			return true, nil
 		}
 		if err = d.record.wait(); err != nil {
 			c.over(&d)
+		} else {
+			c.g.events.counts.decided(&d.Outcome)
 		}
 		if err == nil || try == 2 {
 			return d.Allowed(), err
@@ -241,6 +246,7 @@ func (c *judgedCall) notRecorded(err error) downstream.Reply {
 // callServer is the one function of the module that calls an upstream tool.
 func (c *judgedCall) callServer(ctx context.Context) upstream.Response {
 	d := c.newest()
+	defer c.took(c.g.events.counts.upstream, time.Now())
 	if c.run != nil {
 		return c.runHere(ctx, d)
 	}
@@ -283,6 +289,7 @@ func (c *judgedCall) conclude(resp upstream.Response) downstream.Reply {
 	if res.Status = c.statusOf(d, resp); resp.End == upstream.Answered && resp.Err == nil && !asksInput(resp.Result) {
 		res.Value = resp.Result
 	}
+	c.ended(res.Status)
 	obs, err := c.recordResult(d, &res, resp)
 	for try := 0; errors.Is(err, audit.ErrConflict) && try < 3; try++ {
 		// Somebody else appended to the session. An act's decision is durable

@@ -17,8 +17,10 @@ type events struct {
 	log  *slog.Logger
 	more chan struct{} // something was counted; holds one
 
+	counts *counts // for whoever watches
+
 	mu         sync.Mutex
-	counts     map[peerEvent]int
+	unrecorded map[peerEvent]int
 	complained time.Time // when complain last wrote a line
 	unsaid     int       // how often it did not since
 }
@@ -46,7 +48,7 @@ func newEvents(log *slog.Logger) *events {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &events{log: log, more: make(chan struct{}, 1), counts: map[peerEvent]int{}}
+	return &events{log: log, more: make(chan struct{}, 1), counts: newCounts(), unrecorded: map[peerEvent]int{}}
 }
 
 // Refused puts a message that was refused on the wire on record. Equal ones
@@ -62,12 +64,13 @@ func (es *events) ofServer(name string, e upstream.Event) {
 }
 
 func (es *events) count(e peerEvent, n int) {
+	es.counts.peers.Add(uint64(n), e.source, e.why)
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	if _, known := es.counts[e]; !known && len(es.counts) >= maxEventKinds {
+	if _, known := es.unrecorded[e]; !known && len(es.unrecorded) >= maxEventKinds {
 		e.session = ""
 	}
-	es.counts[e] += n
+	es.unrecorded[e] += n
 	wake(es.more)
 }
 
@@ -121,8 +124,8 @@ func (ss *sessions) recorder(ctx context.Context) {
 func (ss *sessions) recordEvents() {
 	es := ss.events
 	es.mu.Lock()
-	counted := es.counts
-	es.counts = map[peerEvent]int{}
+	counted := es.unrecorded
+	es.unrecorded = map[peerEvent]int{}
 	es.mu.Unlock()
 	if len(counted) == 0 {
 		return

@@ -117,6 +117,7 @@ type Gateway struct {
 	policyFile string
 
 	reloading sync.Mutex      // one reload at a time, and none once it ends
+	asking    context.Context // of Start: a person is waited for until it ends
 	running   context.Context // from Start to Close
 	stop      context.CancelFunc
 	done      sync.WaitGroup
@@ -147,9 +148,12 @@ func New(o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// Start connects to every server and returns; lists wait for their answers.
+// Start connects to every server and returns; lists wait for their answers. Once ctx ends
+// no person is waited for any more. What was begun goes on until Close: it is for the
+// caller to have calls reach their outcome before.
 func (g *Gateway) Start(ctx context.Context) error {
-	ctx, g.stop = context.WithCancel(ctx)
+	g.asking = ctx
+	ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx))
 	g.running = ctx
 	servers := g.rules.serving()
 	for _, name := range servers.order {

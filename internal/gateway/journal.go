@@ -255,6 +255,7 @@ func (ss *sessions) append(s *session, batch []queued) error {
 	}
 	// The record outlives the request it is about.
 	_, err := appendAll(ss.patience.now(), s.id, entries[0].N()-1, entries)
+	ss.events.counts.appended(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
