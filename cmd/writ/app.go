@@ -52,6 +52,7 @@ type files struct {
 	ownPaths []string
 	memory   *config.Memory // nil for none
 	ask      config.Ask
+	metrics  config.Metrics
 	host     *hook.Host     // whose own tools are judged, nil for none
 	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
@@ -129,7 +130,7 @@ func (f *flags) readConfig() (*files, error) {
 	if err != nil {
 		return nil, config.Invalid(err)
 	}
-	out.policy, out.shadow, out.asks, out.file, out.ask, out.caps = p, cfg.Shadow || f.shadow, cfg.Approvals, cfg.Policy, cfg.Ask, cfg.Caps()
+	out.policy, out.shadow, out.asks, out.file, out.ask, out.caps, out.metrics = p, cfg.Shadow || f.shadow, cfg.Approvals, cfg.Policy, cfg.Ask, cfg.Caps(), cfg.Metrics
 	for _, s := range cfg.Servers {
 		if f.only == "" || f.only == s.Name {
 			out.servers = append(out.servers, s.Upstream())

@@ -15,6 +15,7 @@ import (
 
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
@@ -37,7 +38,7 @@ func exampleServerCommand() *cobra.Command {
 
 func serveCommand() *cobra.Command {
 	var f flags
-	var listen string
+	var listen, counted string
 	c := f.take(&cobra.Command{
 		Use: "serve", Short: "Run the gateway over HTTP, MCP at /mcp", Args: cli.NoArgs,
 		Long: "Run the gateway over Streamable HTTP, MCP at /mcp. Without --config it mounts the\n" +
@@ -47,16 +48,27 @@ func serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.serve(c.Context(), listen, c.ErrOrStderr())
+			return o.serve(c.Context(), listen, counted, c.ErrOrStderr())
 		},
 	}, "state", "config")
 	c.Flags().StringVar(&listen, "listen", defaultListen, "`HOST:PORT` to listen on; loopback only")
+	c.Flags().StringVar(&counted, "metrics", "", "`HOST:PORT` to show metrics on, at /metrics, instead of that of the configuration; loopback only")
 	return c
 }
 
-// serve runs a gateway over HTTP until the context ends.
-func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) error {
+// drainWithin bounds how long calls under way may take to reach their outcome once the
+// gateway is to end.
+const drainWithin = 25 * time.Second
+
+// serve runs a gateway over HTTP until the context ends, and what it counts over another
+// listener, where it has one. Then the calls under way reach their outcome, each of which
+// is on record, and whoever comes meanwhile is told that the gateway is stopping.
+func (o *files) serve(ctx context.Context, listen, counted string, stderr io.Writer) error {
 	if err := loopbackOnly(listen); err != nil {
+		return err
+	}
+	counting, err := o.listenForMetrics(counted)
+	if err != nil {
 		return err
 	}
 	if _, err := clientsOf(o.state).All(); err != nil {
@@ -68,7 +80,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	}
 	defer ln.Close()
 	url := "http://" + ln.Addr().String()
-	o.addresses = []string{url}
+	o.addresses = append(o.addresses, url)
 	o.ownPaths = append(o.ownPaths, url) // R34: no tool is sent to this gateway
 	g, stop, err := o.start(ctx, logger(stderr, slog.LevelWarn))
 	if err != nil {
@@ -81,6 +93,7 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	srv := downstream.NewServer(health(h, o.broken, settled, ctx.Done()))
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
+	defer o.showMetrics(counting, g, h, stderr)()
 	o.hearReload(ctx, g, stderr)
 
 	forget := announce(o.state, url, o.localHandler(g, nil, h), stderr)
@@ -107,9 +120,19 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 	case <-ctx.Done():
 	case err = <-done:
 	}
+	patience := drainWithin
+	select {
+	case <-o.broken: // no outcome can be put on record; refusals are still told
+		patience = 5 * time.Second
+	default:
+	}
+	drained, late := context.WithTimeout(context.Background(), patience)
+	defer late()
+	if h.Shutdown(drained) != nil {
+		fmt.Fprintf(stderr, "writ: calls under way took longer than %s and were given up: the outcome of an act among them is unknown (writ audit show)\n", patience)
+	}
 	forget()
-	// What was begun reaches its outcome; a stream that never ends does not
-	// hold the process.
+	// Their answers are written.
 	end, expired := context.WithTimeout(context.Background(), 5*time.Second)
 	defer expired()
 	if serr := srv.Shutdown(end); serr != nil {
@@ -127,11 +150,11 @@ func (o *files) serve(ctx context.Context, listen string, stderr io.Writer) erro
 // loopbackOnly refuses an address other machines could reach: there is no TLS yet,
 // and who shows no token is let in (attack S18).
 func loopbackOnly(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
+	near, err := config.Loopback(listen)
 	if err != nil {
 		return cli.Fail(cli.ExitUsage, "writ serve --listen "+defaultListen, "--listen takes HOST:PORT")
 	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+	if near {
 		return nil
 	}
 	return cli.Fail(cli.ExitConfig, "writ serve --listen "+defaultListen,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -58,6 +59,8 @@ type Config struct {
 	Host string `yaml:"host"`
 	// Memory mounts the governed memory; absent, there is none.
 	Memory Memory `yaml:"memory"`
+	// Metrics are shown by writ serve; absent, nowhere.
+	Metrics Metrics `yaml:"metrics"`
 
 	dir      string  // of the configuration file
 	only     *string // the one server that the environment is read for, nil for all
@@ -138,6 +141,24 @@ type Server struct {
 	Wire string `yaml:"wire"`
 	// Limits bound what the server may do.
 	Limits Limits `yaml:"limits"`
+}
+
+// Metrics says where Prometheus reads what a gateway counts.
+type Metrics struct {
+	strictyaml.Place
+	// Listen is a HOST:PORT of its own.
+	Listen string `yaml:"listen"`
+	// AnybodyMayRead lets that be an address that other machines reach. There is neither
+	// TLS nor a token: whoever reaches it reads how much is done here with which tools.
+	AnybodyMayRead bool `yaml:"anybody_may_read"`
+}
+
+// Loopback reports whether a HOST:PORT is one that this machine alone reaches; it is an
+// error where it is no HOST:PORT.
+func Loopback(listen string) (bool, error) {
+	host, _, err := net.SplitHostPort(listen)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback(), err
 }
 
 // maxEvidence is the most memory that one session may be given: what all of a process have.
@@ -295,6 +316,16 @@ func (c *Config) check(r *strictyaml.Reader) {
 	}
 	if mb := c.EvidenceMegabytes; mb.Valid && (mb.N < 1 || mb.N > maxEvidence) {
 		r.Fault(mb.Node, "evidence_megabytes is between 1 and "+strconv.Itoa(maxEvidence), "evidence_megabytes: 256")
+	}
+	if m := &c.Metrics; m.Given() && m.Node.Kind == strictyaml.Mapping {
+		at := m.Node.Get("listen")
+		if at == nil {
+			r.Fault(m.Node, "no address", "metrics: { listen: 127.0.0.1:9464 }")
+		}
+		near, err := Loopback(m.Listen)
+		hold(r, at, err == nil, "not HOST:PORT", "listen: 127.0.0.1:9464")
+		hold(r, at, err != nil || near || m.AnybodyMayRead,
+			"not a loopback address: without TLS and tokens others could read what is done here", "listen: 127.0.0.1:9464, or say anybody_may_read: true")
 	}
 	if c.Ask.Given() && c.Ask.Node.Kind == strictyaml.Mapping {
 		c.Ask.check(r, seen)

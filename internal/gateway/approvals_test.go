@@ -14,6 +14,38 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
+// TestWaitsEndWithTheGateway: once a gateway is to end, who waits for a person is told
+// that nobody answered yet, and a call that a server has goes on to its outcome.
+func TestWaitsEndWithTheGateway(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", itemTools)
+	r := newRig(t, onMaps(t), policy(t, turnPolicy), up.config(true))
+	r.opts.Approvals = approval.New(time.Now)
+	var end func()
+	r.asking, end = context.WithCancel(ctx)
+	defer end()
+	r.restart()
+	w := overHTTP(ctx, r, true, web{session: r.mint()})
+	defer r.opts.Approvals.There()()
+	held, reads := make(chan answer), make(chan answer)
+	go func() { held <- w.call(ctx, "delete_item", `{"id":"item-4711"}`) }()
+	for qs, change := r.opts.Approvals.Open(); len(qs) == 0; qs, change = r.opts.Approvals.Open() {
+		<-change
+	}
+	there, goOn := make(chan struct{}), make(chan struct{})
+	up.mu.Lock()
+	up.during = func(received, func(string)) { close(there); <-goOn }
+	up.mu.Unlock()
+	up.reply(itemList)
+	go func() { reads <- w.call(ctx, "list_items", `{}`) }()
+	<-there
+	end()
+	refusal(t, <-held, "POLICY_VIOLATION approval.pending \"/id\"")
+	close(goOn)
+	passed(t, <-reads)
+}
+
 // TestApprovals: a call that only a person can let pass is held while somebody
 // watches; his yes is on record, good once, and found again after a restart; where
 // nobody watches the call is refused for what it lacks.

@@ -44,7 +44,8 @@ type rig struct {
 	http   *downstream.HTTP
 	log    *logged
 	closed bool
-	faulty bool // its servers may fail
+	faulty bool            // its servers may fail
+	asking context.Context // of Start, Background if nil
 }
 
 // onMaps returns a store in memory; at the end of the test its whole log is
@@ -222,7 +223,10 @@ func (r *rig) start() {
 	if err != nil {
 		r.tb.Fatal(err)
 	}
-	if err := gw.Start(context.Background()); err != nil {
+	if r.asking == nil {
+		r.asking = context.Background()
+	}
+	if err := gw.Start(r.asking); err != nil {
 		r.tb.Fatal(err)
 	}
 	r.gw, r.closed = gw, false

@@ -28,7 +28,7 @@ type StdioOptions struct {
 	// MaxOpen bounds open requests, and our open questions; 256 if 0. More are
 	// refused with an error, none waits unseen.
 	MaxOpen int
-	// Grace is how long open requests may go on after the input ended; 5 s if 0.
+	// Grace is how long open requests may go on after the end; 5 s if 0.
 	Grace time.Duration
 	// Patience bounds the wait for a person's answer; 10 minutes if 0.
 	Patience time.Duration
@@ -64,14 +64,15 @@ const notesWaiting = 256
 // ServeStdio speaks MCP over a pair of streams, one JSON message in each line,
 // until in ends, out breaks or ctx is done. The first request fixes the era; a
 // later one of the other era is refused. Bad lines are answered and the
-// connection goes on. At the end of in, open requests may finish within Grace,
-// and the result is nil; it is an error if out broke or ctx was done.
+// connection goes on. At the end of in, or when ctx is done, open requests may finish
+// within Grace; the result is an error if out broke or ctx was done.
 //
 // A read of in that blocks when ctx is done keeps one goroutine until in is
 // closed; in is closed if it is an io.Closer.
 func ServeStdio(ctx context.Context, r Router, in io.Reader, out io.Writer, o StdioOptions) error {
 	o.fill()
-	ctx, stop := context.WithCancelCause(ctx)
+	ending := ctx
+	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	c := &stdioConn{
 		router:     r,
@@ -90,7 +91,7 @@ func ServeStdio(ctx context.Context, r Router, in io.Reader, out io.Writer, o St
 		session:    o.Session,
 	}
 	c.alone = replies{c.reply, c.answer}
-	return c.serve(in)
+	return c.serve(in, ending)
 }
 
 // errOutput is the end of a connection whose client no longer reads.
@@ -176,7 +177,7 @@ func (c *stdioConn) handled(l line) (work []func(), ok bool) {
 	return work, true
 }
 
-func (c *stdioConn) serve(in io.Reader) error {
+func (c *stdioConn) serve(in io.Reader, ending context.Context) error {
 	end := errEnded
 	c.hands.do(c.read)
 	go c.write()
@@ -187,6 +188,8 @@ func (c *stdioConn) serve(in io.Reader) error {
 	})
 	select {
 	case <-c.inputEnded:
+	case <-ending.Done():
+		end = context.Cause(ending)
 	case <-c.ctx.Done():
 		end = context.Cause(c.ctx)
 	}
@@ -198,7 +201,7 @@ func (c *stdioConn) serve(in io.Reader) error {
 	}
 	close(c.notes)
 	c.table.hangUp()
-	if end == errEnded {
+	if c.ctx.Err() == nil {
 		within(c.o.Grace, c.open.Wait)
 	}
 	c.stop(end) // ends listeners, and what outlived the grace

@@ -339,6 +339,33 @@ func TestStdioSlowReader(t *testing.T) {
 	})
 }
 
+// TestStdioEndsInPeace: told to end, it takes no further line, and what was begun is
+// answered where that takes no longer than Grace.
+func TestStdioEndsInPeace(t *testing.T) {
+	for _, inTime := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			ctx, cancel := context.WithCancel(t.Context())
+			c := startStdio(ctx, f, StdioOptions{})
+			c.say(greet)
+			c.hear()
+			c.say(callLine("1", "wait"))
+			<-f.started
+			cancel()
+			synctest.Wait()
+			if inTime {
+				close(f.release)
+				want(t, c.hear(), `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"released"}]}}`)
+			}
+			if err := <-c.done; !errors.Is(err, context.Canceled) {
+				t.Errorf("ended with %v", err)
+			}
+			c.pipe.Close()
+			c.in.Close()
+		})
+	}
+}
+
 func TestStdioTooManyOpen(t *testing.T) {
 	inStdio(t, StdioOptions{MaxOpen: 2}, func(t *testing.T, f *fake, c *stdioClient) {
 		c.say(greet)
