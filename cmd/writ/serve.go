@@ -189,6 +189,8 @@ func (o *files) localHandler(g *gateway.Gateway, client *oneClient, mcp http.Han
 func announce(state, url string, h http.Handler, stderr io.Writer) (forget func()) {
 	srv := downstream.NewServer(h)
 	srv.ConnContext = localdoor.Context
+	watched, leave := context.WithCancel(context.Background())
+	srv.BaseContext = func(net.Listener) context.Context { return watched }
 	door, err := localdoor.Open(state)
 	if err == nil {
 		var ln net.Listener
@@ -206,6 +208,7 @@ func announce(state, url string, h http.Handler, stderr io.Writer) (forget func(
 		if door != nil {
 			door.Close()
 		}
+		leave() // who watches for what comes would wait for good
 		end, expired := context.WithTimeout(context.Background(), 5*time.Second)
 		defer expired()
 		if srv.Shutdown(end) != nil {

@@ -13,8 +13,8 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,14 +34,14 @@ const (
 )
 
 // bounds are those of every histogram, in seconds: what the conventions for MCP advise.
-var bounds = [...]float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
+var bounds = [...]float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, math.Inf(1)}
 
 // values are those of a series' labels, in the order of the family's names.
 type values [maxLabels]string
 
 type series struct {
-	n       atomic.Uint64                   // what was added, of a histogram the nanoseconds
-	buckets [len(bounds) + 1]*atomic.Uint64 // of a histogram; the last is what is above all bounds
+	n       atomic.Uint64 // what was added, of a histogram the nanoseconds
+	buckets [len(bounds)]atomic.Uint64
 }
 
 // Family is the series of one name. All its methods may be called at the same time.
@@ -113,13 +113,7 @@ func (f *Family) add(v values) *series {
 	if s := there[v]; s != nil {
 		return s
 	}
-	s := &series{}
-	if f.kind == "histogram" {
-		for i := range s.buckets {
-			s.buckets[i] = new(atomic.Uint64)
-		}
-	}
-	all := maps.Clone(there)
+	s, all := &series{}, maps.Clone(there)
 	all[v] = s
 	f.all.Store(&all)
 	return s
@@ -134,48 +128,34 @@ func (p *Page) Show(families ...*Family) {
 		fmt.Fprintf(p, "# HELP %s %s\n# TYPE %[1]s %[3]s\n", f.name, f.help, f.kind)
 		all := *f.all.Load()
 		for _, v := range slices.SortedFunc(maps.Keys(all), func(a, b values) int { return slices.Compare(a[:], b[:]) }) {
-			p.series(f, &v, all[v])
+			p.series(f, f.text(&v), all[v])
 		}
 	}
 }
 
-func (p *Page) series(f *Family, v *values, s *series) {
+// series writes one; text has the labels, each behind a comma.
+func (p *Page) series(f *Family, text string, s *series) {
+	labels := ""
+	if text != "" {
+		labels = "{" + text[1:] + "}"
+	}
 	if f.kind != "histogram" {
-		p.sample(f, v, "", "", strconv.FormatUint(s.n.Load(), 10))
+		fmt.Fprintf(p, "%s%s %d\n", f.name, labels, s.n.Load())
 		return
 	}
 	n := uint64(0) // so the count is that of the buckets, whatever is counted meanwhile
-	for i, b := range s.buckets {
-		n += b.Load()
-		le := "+Inf"
-		if i < len(bounds) {
-			le = strconv.FormatFloat(bounds[i], 'g', -1, 64)
-		}
-		p.sample(f, v, "_bucket", le, strconv.FormatUint(n, 10))
+	for i := range s.buckets {
+		n += s.buckets[i].Load()
+		fmt.Fprintf(p, "%s_bucket{le=\"%v\"%s} %d\n", f.name, bounds[i], text, n)
 	}
-	p.sample(f, v, "_sum", "", strconv.FormatFloat(time.Duration(s.n.Load()).Seconds(), 'g', -1, 64))
-	p.sample(f, v, "_count", "", strconv.FormatUint(n, 10))
+	fmt.Fprintf(p, "%s_sum%s %v\n%[1]s_count%[2]s %[4]d\n", f.name, labels, time.Duration(s.n.Load()).Seconds(), n)
 }
 
 var escaped = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
-func (p *Page) sample(f *Family, v *values, suffix, le, number string) {
-	p.WriteString(f.name + suffix)
-	sep := "{"
-	label := func(name, value string) {
-		p.WriteString(sep + name + `="`)
-		escaped.WriteString(p, strings.ToValidUTF8(value, "\uFFFD"))
-		p.WriteString(`"`)
-		sep = ","
-	}
+func (f *Family) text(v *values) (s string) {
 	for i, name := range f.labels {
-		label(name, v[i])
+		s += "," + name + `="` + escaped.Replace(strings.ToValidUTF8(v[i], "\uFFFD")) + `"`
 	}
-	if le != "" {
-		label("le", le)
-	}
-	if sep == "," {
-		p.WriteString("}")
-	}
-	p.WriteString(" " + number + "\n")
+	return s
 }
