@@ -196,8 +196,11 @@ func verify(c *cobra.Command, dir, key string, against []string) (*verifyReport,
 	}
 	defer snap.Close()
 
+	whole := make(chan error, 1) // beside the rest
+	go func() { whole <- st.Integrity(ctx) }()
 	p := progress{w: stderr, total: snap.Size(), tty: cli.Terminal(stderr)}
 	rep, err := decidedAgain(ctx, snap, st, audit.VerifyOptions{Verifier: verifier, Known: known}, p.step)
+	indexes := <-whole
 	p.end()
 	if err != nil {
 		return nil, unreadable(err)
@@ -205,10 +208,8 @@ func verify(c *cobra.Command, dir, key string, against []string) (*verifyReport,
 	if rep.Problem != nil && st.Disturbed() { // now with the locks of whoever uses it
 		return verify(c, dir, key, against)
 	}
-	if rep.Problem == nil {
-		if err := st.Integrity(ctx); err != nil {
-			rep.Problem = &audit.Problem{Index: rep.Size, Fault: audit.LogIndexes, Detail: cli.OneLine(err.Error(), 200)}
-		}
+	if rep.Problem == nil && indexes != nil {
+		rep.Problem = &audit.Problem{Index: rep.Size, Fault: audit.LogIndexes, Detail: cli.OneLine(indexes.Error(), 200)}
 	}
 	rep.Key, rep.Against, rep.OK = verifier.Name(), len(against), rep.Problem == nil && rep.Skipped == 0
 	return rep, nil
