@@ -37,18 +37,16 @@ type Options struct {
 	Limits strictjson.Limits
 	// MaxOpen, MaxStreams and MaxConns bound, for each principal, open
 	// requests, listening streams, and legacy connections that are remembered
-	// (D03, D05); 256, 64 and 1000 if 0.
+	// (D03, D05); 256, 128 and 1000 if 0. Of the first two a session has a quarter.
 	MaxOpen, MaxStreams, MaxConns int
+	// MaxBodies bounds the bodies that are being read, of all clients; 64 if 0.
+	MaxBodies int
 	// BodyTimeout bounds the reading of a body, WriteTimeout one write to a
 	// client; 30 s each if 0. KeepAlive is the time between comments on a
 	// silent stream; 25 s if 0.
 	BodyTimeout, WriteTimeout, KeepAlive time.Duration
 	// Patience bounds the wait for a person's answer; 10 minutes if 0.
 	Patience time.Duration
-	// ConnIdle is when a legacy connection's version and capabilities may be
-	// forgotten to make room for another of that principal; 10 minutes if 0.
-	// Its session is not touched.
-	ConnIdle time.Duration
 	// Resume is how long an answer waits for a client that went away; 5 minutes
 	// if 0.
 	Resume time.Duration
@@ -77,13 +75,13 @@ func (o *Options) fill() {
 		o.Limits = strictjson.Request
 	}
 	num(&o.MaxOpen, 256)
-	num(&o.MaxStreams, 64)
+	num(&o.MaxStreams, 128)
 	num(&o.MaxConns, 1000)
+	num(&o.MaxBodies, 64)
 	def(&o.BodyTimeout, 30*time.Second)
 	def(&o.WriteTimeout, 30*time.Second)
 	def(&o.KeepAlive, 25*time.Second)
 	def(&o.Patience, 10*time.Minute)
-	def(&o.ConnIdle, 10*time.Minute)
 	def(&o.Resume, 5*time.Minute)
 }
 
@@ -107,15 +105,16 @@ type HTTP struct {
 	once   sync.Once
 	work   sync.WaitGroup
 	hands  workers // that serve the requests
+	bodies bodies
 
 	kept atomic.Int64 // streams that wait for a client to come back
 
-	mu       sync.Mutex // guards the rest
-	closing  bool
-	conns    map[string]*conn
-	posts    quota // open POST exchanges
-	requests quota // running requests, with or without their client
-	streams  quota // listening streams
+	mu        sync.Mutex // guards the rest
+	closing   bool
+	conns     map[string]*conn
+	requests  *quota       // running requests, with or without their client, and answers being written
+	streams   *quota       // listening streams, and those that fetch the rest of an answer
+	listeners []*listening // the oldest first
 }
 
 // NewHTTP returns the handler. Shutdown ends it.
@@ -123,18 +122,19 @@ func NewHTTP(r Router, o Options) *HTTP {
 	o.fill()
 	h := &HTTP{
 		router: r, o: o, key: make([]byte, 32), done: make(chan struct{}),
-		conns: map[string]*conn{}, posts: quota{}, requests: quota{}, streams: quota{},
+		conns:    map[string]*conn{},
+		requests: newQuota(o.MaxOpen, noRequests, noRequestsHere), streams: newQuota(o.MaxStreams, noStreams, noStreamsHere),
 	}
 	rand.Read(h.key)
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
 
-// NewServer returns a server for h with bounds on header fields and slow
-// clients (D01). Streams may be long, so there is no bound on a whole answer;
+// NewServer returns a server for h with bounds on connections, header fields and
+// slow clients (D01). Streams may be long, so there is no bound on a whole answer;
 // the handler bounds bodies and single writes itself.
 func NewServer(h http.Handler) *http.Server {
-	return &http.Server{
+	srv := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
@@ -145,6 +145,8 @@ func NewServer(h http.Handler) *http.Server {
 
 		DisableGeneralOptionsHandler: true,
 	}
+	newSockets(maxSockets, spareSockets).watch(srv)
+	return srv
 }
 
 // Shutdown refuses new requests, ends listening streams, and waits for open
@@ -252,6 +254,10 @@ type exchange struct {
 
 func (x *exchange) serve() *refused {
 	h, r := x.h, x.r
+	if !admitted(r) {
+		x.w.Header().Set("Connection", "close")
+		return noSockets
+	}
 	if bad := h.guard(r); bad != nil {
 		return bad
 	}
@@ -351,18 +357,23 @@ func (x *exchange) post(stated bool) *refused {
 		x.w.Header().Set("Connection", "close")
 		return noTooLarge
 	}
-	// Twice MaxOpen exchanges: with MaxOpen requests running, the answers to
-	// what they ask the client, and cancellations, still come through.
-	if !h.enter(h.posts, x.principal, 2*h.o.MaxOpen) {
-		return noRoom
+	if !h.join() {
+		return noClosing
 	}
-	defer h.leave(h.posts, x.principal)
+	defer h.work.Done()
 	rc := http.NewResponseController(x.w)
 	rc.SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
+	sent := h.bodies.begin(rc, h.o.MaxBodies)
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, int64(h.o.Limits.Bytes)))
-	rc.SetReadDeadline(time.Time{})
+	late := h.bodies.end(sent)
+	if err == nil { // else nothing more of it is waited for
+		rc.SetReadDeadline(time.Time{})
+	}
 	var large *http.MaxBytesError
 	switch {
+	case err != nil && late:
+		x.w.Header().Set("Connection", "close")
+		return noBodies
 	case errors.As(err, &large):
 		return noTooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -397,35 +408,30 @@ func (x *exchange) report(r *refused) {
 	report(x.r.Context(), x.h.o.Refused, r, x.principal, x.session, r.status)
 }
 
-// quota counts by principal.
-type quota map[string]int
-
-func (h *HTTP) enter(q quota, principal string, limit int) bool {
+// join has Shutdown wait for an exchange, until h.work.Done; it is false once no
+// exchange begins any more.
+func (h *HTTP) join() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closing || q[principal] >= limit {
-		return false
+	if !h.closing {
+		h.work.Add(1)
 	}
-	q[principal]++
-	h.work.Add(1)
-	return true
+	return !h.closing
 }
 
-func (h *HTTP) leave(q quota, principal string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if q[principal]--; q[principal] == 0 {
-		delete(q, principal)
+// run has a request served by another goroutine, and copies its stream
+// to the client until that ends or the client goes away. The caller has entered
+// HTTP.requests for who with n; the place is kept until both have ended.
+func (x *exchange) run(ctx context.Context, s *stream, c *conn, who holder, n int, work func(context.Context)) {
+	var ended atomic.Bool
+	leave := func() {
+		if ended.Swap(true) {
+			x.h.leave(x.h.requests, who, n)
+		}
 	}
-	h.work.Done()
-}
-
-// run has a request served by another goroutine, which keeps its place in
-// HTTP.requests until it ends, and copies its stream to the client until that
-// ends or the client goes away. The caller has entered.
-func (x *exchange) run(ctx context.Context, s *stream, c *conn, work func(context.Context)) {
+	defer leave()
 	x.h.hands.do(func() {
-		defer x.h.leave(x.h.requests, x.principal)
+		defer leave()
 		work(ctx)
 	})
 	x.copy(s, c, false)

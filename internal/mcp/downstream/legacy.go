@@ -111,35 +111,37 @@ func (h *HTTP) remember(c *conn) (*conn, *refused) {
 	if old := h.conns[c.key]; old != nil {
 		return old, nil
 	}
-	oldest, ok := h.room(c.principal)
+	coldest, ok := h.room(c.principal)
 	if !ok {
-		return nil, noRoom
+		return nil, noConns
 	}
-	if oldest != nil {
-		delete(h.conns, oldest.key)
-		oldest.close()
+	if coldest != nil {
+		delete(h.conns, coldest.key)
+		coldest.close()
 	}
 	h.conns[c.key] = c
 	return c, nil
 }
 
-// room reports whether a principal may have one more connection, and which of
-// its idle ones has to be forgotten for it. h.mu is held.
-func (h *HTTP) room(principal string) (oldest *conn, ok bool) {
-	n, least := 0, h.o.ConnIdle
+// room reports whether a principal may have one more connection, and which of its
+// idle ones has to be forgotten for it: the one that was used longest ago. Its
+// session is not touched, and its client may go on in it. h.mu is held.
+func (h *HTTP) room(principal string) (coldest *conn, ok bool) {
+	n := 0
+	var least time.Time
 	for _, c := range h.conns {
 		if c.principal != principal {
 			continue
 		}
 		n++
-		if d := c.idle(); d > least {
-			oldest, least = c, d
+		if used, idle := c.rest(); idle && (coldest == nil || used.Before(least)) {
+			coldest, least = c, used
 		}
 	}
 	if n < h.o.MaxConns {
 		return nil, true
 	}
-	return oldest, oldest != nil
+	return coldest, coldest != nil
 }
 
 func (c *conn) touch() {
@@ -148,14 +150,12 @@ func (c *conn) touch() {
 	c.used = time.Now()
 }
 
-// idle is how long the connection has had nothing open.
-func (c *conn) idle() time.Duration {
+// rest says when the connection was last used, and whether it is idle: nothing is
+// open on it, and no answer waits for its client.
+func (c *conn) rest() (used time.Time, idle bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.replaced != nil || c.table.size() > 0 {
-		return 0
-	}
-	return time.Since(c.used)
+	return c.used, c.replaced == nil && len(c.streams) == 0 && c.table.size() == 0
 }
 
 // listening makes the caller the connection's one GET stream; replaced is
@@ -323,25 +323,26 @@ func (x *exchange) legacy(body []byte) *refused {
 	if !m.IsRequest() {
 		return x.oneWay(c, m)
 	}
-	if !x.h.enter(x.h.requests, x.principal, x.h.o.MaxOpen) {
-		return noRoom
+	who := holderOf(x.principal, c.session)
+	if no := x.h.enter(x.h.requests, who, 1); no != nil {
+		return no
 	}
 	s := x.newStream(!c.stateless())
 	work, no := x.begin(c, m, mt, s, func(message []byte) { s.finish(message, http.StatusOK) })
 	if no != nil {
-		x.h.leave(x.h.requests, x.principal)
+		x.h.leave(x.h.requests, who, 1)
 		return no
 	}
-	x.legacyRun(c, s, work)
+	x.legacyRun(c, s, who, 1, work)
 	return nil
 }
 
 // legacyRun runs work to its outcome, with or without the client.
-func (x *exchange) legacyRun(c *conn, s *stream, work func(context.Context)) {
+func (x *exchange) legacyRun(c *conn, s *stream, who holder, n int, work func(context.Context)) {
 	if s.keep {
 		c.hold(s)
 	}
-	x.run(x.h.ctx, s, c, work)
+	x.run(x.h.ctx, s, c, who, n, work)
 	if s.keep {
 		c.settle(s, x.h)
 	}
@@ -422,7 +423,7 @@ func (x *exchange) initialize(m rpc.Message) *refused {
 		c = newConn("c "+id, x.principal, x.given, hi, h.o.MaxOpen)
 	} else {
 		if h.full(x.principal) {
-			return noRoom
+			return noConns
 		}
 		secret, s, err := h.router.OpenSession(x.r.Context(), x.principal, CarrierHeader)
 		if err != nil || s == nil || !plainSecret(secret) {
@@ -444,8 +445,8 @@ func (x *exchange) initialize(m rpc.Message) *refused {
 	return nil
 }
 
-// full reports that a principal has as many connections as it may, so that no
-// session is minted for nothing.
+// full reports that a principal has as many connections as it may, none of them
+// idle, so that no session is minted for nothing.
 func (h *HTTP) full(principal string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -470,8 +471,9 @@ func (x *exchange) batch(text []byte) *refused {
 	if bad != nil {
 		return bad
 	}
-	if !x.h.enter(x.h.requests, x.principal, x.h.o.MaxOpen) {
-		return noRoom
+	who, n := holderOf(x.principal, c.session), min(all.Len(), x.h.requests.share())
+	if no := x.h.enter(x.h.requests, who, n); no != nil {
+		return no
 	}
 	s := x.newStream(!c.stateless())
 	done := gather(all.Len(), func(message []byte) { s.finish(message, http.StatusOK) })
@@ -518,10 +520,10 @@ func (x *exchange) batch(text []byte) *refused {
 		done(i)(rpc.ErrorResponse(m.ID, no.err))
 	}
 	if !asked {
-		x.h.leave(x.h.requests, x.principal)
+		x.h.leave(x.h.requests, who, n)
 		return x.accepted()
 	}
-	x.legacyRun(c, s, func(ctx context.Context) {
+	x.legacyRun(c, s, who, n, func(ctx context.Context) {
 		var all sync.WaitGroup
 		for _, w := range works {
 			all.Go(func() { w(ctx) })

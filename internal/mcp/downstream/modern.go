@@ -60,13 +60,14 @@ func (x *exchange) modern(body []byte) *refused {
 	if req.ParamHeaders, no = paramHeaders(x.r.Header); no != nil {
 		return no
 	}
-	if !h.enter(h.requests, x.principal, h.o.MaxOpen) {
-		return noRoom
+	who := holderOf(x.principal, x.given)
+	if no := h.enter(h.requests, who, 1); no != nil {
+		return no
 	}
 	s := x.newStream(false)
 	ctx, cancel := h.until(x.r.Context())
 	defer cancel()
-	x.run(ctx, s, nil, func(ctx context.Context) {
+	x.run(ctx, s, nil, who, 1, func(ctx context.Context) {
 		var a Reply
 		if m.Method == methodDiscover {
 			a.Result = answerDiscover(ctx, h.router)
@@ -109,10 +110,11 @@ func (x *exchange) listen(m rpc.Message) *refused {
 	if bad != nil {
 		return bad
 	}
-	if !h.enter(h.streams, x.principal, h.o.MaxStreams) {
-		return noRoom
+	over, leave, bad := h.listen(holderOf(x.principal, x.given))
+	if bad != nil {
+		return bad
 	}
-	defer h.leave(h.streams, x.principal)
+	defer leave()
 	l := Listener{Principal: x.principal, Session: x.given, Era: Modern, Version: Version20260728, Filter: want}
 	q := newQueue(notesWaiting)
 	granted, unsubscribe := h.router.Subscribe(x.r.Context(), l, x.deliver(q, want))
@@ -122,7 +124,7 @@ func (x *exchange) listen(m rpc.Message) *refused {
 	if err != nil || out.event("", acknowledgement(m.ID, granted)) != nil {
 		return nil
 	}
-	if granted.empty() || x.pump(out, q, nil, granted, func(n note) []byte {
+	if granted.empty() || x.pump(out, q, nil, over, granted, func(n note) []byte {
 		return rpc.Notification(n.method, withMeta(n.params, metaSubscription, m.ID))
 	}) {
 		out.event("", rpc.Response(m.ID, listenEnd(m.ID)))

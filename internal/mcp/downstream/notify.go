@@ -18,9 +18,9 @@ func (x *exchange) deliver(q *queue, f Filter) func(string, []byte) {
 	}
 }
 
-// pump writes notifications until the client goes away (false), or replaced is
-// closed, the session ends or the gateway stops (true).
-func (x *exchange) pump(out *sse, q *queue, replaced <-chan struct{}, f Filter, encode func(note) []byte) bool {
+// pump writes notifications until the client goes away (false), or replaced or over
+// is closed, the session ends or the gateway stops (true).
+func (x *exchange) pump(out *sse, q *queue, replaced, over <-chan struct{}, f Filter, encode func(note) []byte) bool {
 	tick := time.NewTicker(x.h.o.KeepAlive)
 	defer tick.Stop()
 	for {
@@ -44,6 +44,8 @@ func (x *exchange) pump(out *sse, q *queue, replaced <-chan struct{}, f Filter, 
 			return false
 		case <-replaced:
 			return true
+		case <-over:
+			return true
 		case <-x.h.done:
 			return true
 		}
@@ -63,12 +65,13 @@ func (x *exchange) get() *refused {
 	if id, ok := x.r.Header[headerLastID]; ok {
 		return x.resume(c, id[0])
 	}
-	if !h.enter(h.streams, x.principal, h.o.MaxStreams) {
-		return noRoom
+	over, leave, bad := h.listen(holderOf(x.principal, c.session))
+	if bad != nil {
+		return bad
 	}
-	defer h.leave(h.streams, x.principal)
-	replaced, leave := c.listening()
 	defer leave()
+	replaced, ended := c.listening()
+	defer ended()
 	f := Filter{All: true}
 	q := newQueue(notesWaiting)
 	l := Listener{Principal: x.principal, Session: c.session, Era: Legacy, Version: c.hello.version, Filter: f}
@@ -78,7 +81,7 @@ func (x *exchange) get() *refused {
 	if err != nil {
 		return nil
 	}
-	x.pump(out, q, replaced, f, func(n note) []byte { return rpc.Notification(n.method, n.params) })
+	x.pump(out, q, replaced, over, f, func(n note) []byte { return rpc.Notification(n.method, n.params) })
 	return nil
 }
 
@@ -93,10 +96,11 @@ func (x *exchange) resume(c *conn, last string) *refused {
 		return noReplay
 	}
 	defer c.settle(s, x.h)
-	if !x.h.enter(x.h.streams, x.principal, x.h.o.MaxStreams) {
-		return noRoom
+	who := holderOf(x.principal, c.session)
+	if no := x.h.enter(x.h.streams, who, 1); no != nil {
+		return no
 	}
-	defer x.h.leave(x.h.streams, x.principal)
+	defer x.h.leave(x.h.streams, who, 1)
 	reader, ok := s.attach(number + 1)
 	if !ok {
 		return noReplay

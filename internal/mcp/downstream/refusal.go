@@ -85,6 +85,15 @@ var (
 	noTooLarge    = no(WhyTooLarge, 413, rpc.CodeInvalidRequest, "the message is larger than accepted")
 	noPrincipal   = no(WhyPrincipal, 401, rpc.CodeInvalidRequest, "not authenticated")
 	noRoom        = no(WhyBusy, 429, rpc.CodeInternal, "too many open requests, streams or sessions; close some or try later")
+	noRequests    = no(WhyBusy, 429, rpc.CodeInternal, "too many requests of all sessions together are open; try again later")
+	noStreams     = no(WhyBusy, 429, rpc.CodeInternal, "too many streams of all sessions together are open; try again later")
+	noConns       = no(WhyBusy, 429, rpc.CodeInternal, "too many sessions have something open; try again later")
+	noBodies      = no(WhyBusy, 503, rpc.CodeInternal, "too many requests were being sent at once, and this one had been for longest; send it again, whole")
+	noSockets     = no(WhyBusy, 503, rpc.CodeInternal, "too many connections have a request under way; try again later")
+
+	noRequestsHere = no(WhyBusy, 429, rpc.CodeInternal, "too many requests of this session are open; try again when one of them has ended")
+	noStreamsHere  = no(WhyBusy, 429, rpc.CodeInternal, "too many streams of this session are open; try again when one of them has ended")
+
 	noClosing     = no(WhyBusy, 503, rpc.CodeInternal, "the gateway is stopping")
 	noHalfLine    = &refused{why: WhyHalfLine}
 	noQuestion    = &refused{why: WhyUnasked, status: 202}

@@ -313,17 +313,25 @@ func TestD03D05Caps(t *testing.T) {
 	addr := serveHTTP(t, f, Options{MaxStreams: 2, MaxConns: 3, MaxOpen: 4, Principal: who})
 	c := newHTTPClient(t, addr)
 	init := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`
-	for i := range 5 {
+	done := make(chan string)
+	for i := range 5 { // each with a call that is open
 		a := c.post(init, "Authorization", "a")
 		if ok := a.StatusCode == 200; ok != (i < 3) {
 			t.Errorf("D03: initialize %d: %d", i, a.StatusCode)
 		}
-		if i == 0 {
-			c.session = ""
+		if session := a.Header.Get(headerSession); session != "" {
+			go func() {
+				done <- body(c.post(callLine("1", "wait"), "Authorization", "a", headerSession, session))
+			}()
+			<-f.started
 		}
 	}
 	if n := f.open(); n != 3 {
 		t.Errorf("D03: %d sessions were minted", n)
+	}
+	close(f.release)
+	for range 3 {
+		<-done
 	}
 	listen := func(p string) *http.Response {
 		return c.do(t.Context(), "POST", modernLine("1", "subscriptions/listen", `"notifications":{"toolsListChanged":true},`),
