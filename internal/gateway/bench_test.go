@@ -10,7 +10,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -167,6 +170,49 @@ func BenchmarkHall(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkQuiet measures what 64 clients that call without pause, each in a session of its
+// own, cost one beside them that makes a call each 20 ms: 99 of 100 of its calls alone and
+// beside them, and how many times as long that is. All share the processors of one machine.
+func BenchmarkQuiet(b *testing.B) {
+	ctx, stop := context.WithCancel(context.Background())
+	r := newRig(b, onSQLite(b), policy(b, toyPolicy), newToy().config(b, false, true))
+	quiet := overHTTP(ctx, r, false, web{})
+	p99 := func() time.Duration {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		took := make([]time.Duration, 250)
+		for i := range took {
+			<-tick.C
+			begun := time.Now()
+			passed(b, quiet.call(ctx, "look", `{"text":"hello"}`))
+			took[i] = time.Since(begun)
+		}
+		slices.Sort(took)
+		return took[len(took)*99/100]
+	}
+	var alone, beside time.Duration
+	for b.Loop() {
+		alone += p99()
+		var noisy sync.WaitGroup
+		loud, hush := context.WithCancel(ctx)
+		for range 64 {
+			w := overHTTP(ctx, r, false, web{})
+			noisy.Go(func() {
+				for loud.Err() == nil {
+					w.call(ctx, "look", `{"text":"hello"}`)
+				}
+			})
+		}
+		beside += p99()
+		hush()
+		noisy.Wait()
+	}
+	b.ReportMetric(float64(alone.Microseconds())/float64(b.N), "µs-alone")
+	b.ReportMetric(float64(beside.Microseconds())/float64(b.N), "µs-beside")
+	b.ReportMetric(float64(beside)/float64(alone), "times")
+	b.Cleanup(stop)
 }
 
 // BenchmarkResume measures what a restart costs a session of 10,000 records: it

@@ -257,9 +257,9 @@ func (c *judgedCall) callServer(ctx context.Context) upstream.Response {
 	if srv == nil {
 		return upstream.Response{End: upstream.NotSent, Err: rpc.Errorf(rpc.CodeInternal, "the server is not configured")}
 	}
-	leave, ok := srv.enter()
-	if !ok {
-		return changedUnder()
+	leave, no := srv.enter()
+	if no != nil {
+		return *no
 	}
 	defer leave()
 	if of, isList := listOf(string(d.Call.Method)); isList {

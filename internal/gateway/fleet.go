@@ -13,6 +13,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/policy"
 )
@@ -70,6 +71,16 @@ func (f *fleet) each(do func(*server)) {
 	for _, name := range f.order {
 		do(f.servers[name])
 	}
+}
+
+// atOnce calls do for each server, for all at once, and returns when all have returned:
+// one that hangs does not hold up the others.
+func (f *fleet) atOnce(do func(i int, s *server)) {
+	var wg sync.WaitGroup
+	for i, name := range f.order {
+		wg.Go(func() { do(i, f.servers[name]) })
+	}
+	wg.Wait()
 }
 
 // Setup is what of a gateway can be put in another's place while it runs.
@@ -204,13 +215,22 @@ func (s *server) retire(ctx context.Context) {
 	s.end()
 }
 
-// enter counts a call that runs at the server, until leave; ok is false where no call
-// begins any more.
-func (s *server) enter() (leave func(), ok bool) {
+// maxCalls bounds the calls that run at one server: half of what one principal may have
+// open (package downstream), so that one that hangs leaves room for calls to others.
+const maxCalls = 128
+
+// enter counts a call that runs at the server, until leave; no is what it ends with
+// where it does not begin.
+func (s *server) enter() (leave func(), no *upstream.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.retired {
-		return nil, false
+	switch {
+	case s.retired:
+		no := changedUnder()
+		return nil, &no
+	case s.calls >= maxCalls:
+		return nil, &upstream.Response{End: upstream.NotSent, Err: rpc.Errorf(rpc.CodeInternal,
+			"%d calls run at this server, as many as may; nothing was sent, try again when one of them has ended", maxCalls)}
 	}
 	s.calls++
 	return func() {
@@ -219,5 +239,5 @@ func (s *server) enter() (leave func(), ok bool) {
 		if s.calls--; s.retired && s.calls == 0 {
 			close(s.idle)
 		}
-	}, true
+	}, nil
 }

@@ -202,29 +202,39 @@ func nearMember(params strictjson.Value, known ...string) bool {
 }
 
 // list asks every server that has such a list, as a read of this session, so
-// that what is listed becomes known to it (R32).
+// that what is listed becomes known to it (R32). One that cannot be listed now takes
+// the lists of the others with it only where there are none.
 func (g *Gateway) list(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
 	of, _ := listOf(r.Method)
+	replies := make([]downstream.Reply, len(rs.fleet.order))
+	rs.fleet.atOnce(func(i int, s *server) {
+		replies[i] = failure(rpc.CodeMethodNotFound, "it has no such list")
+		if s.can(of.capability) {
+			c := &judgedCall{g: g, rs: rs, r: r, call: gate.Call{Server: s.name, Method: policy.Method(r.Method)}}
+			replies[i] = c.answer(ctx)
+		}
+	})
 	var items [][]byte
-	for _, name := range rs.fleet.order {
-		if !rs.fleet.servers[name].can(of.capability) {
+	var failed *downstream.Reply
+	listed := false
+	for i, reply := range replies {
+		if reply.Err != nil {
+			if reply.Err.Code != rpc.CodeMethodNotFound {
+				failed = &replies[i]
+			}
 			continue
 		}
-		c := &judgedCall{g: g, rs: rs, r: r, call: gate.Call{Server: name, Method: policy.Method(r.Method)}}
-		reply := c.answer(ctx)
-		if reply.Err != nil {
-			if reply.Err.Code == rpc.CodeMethodNotFound {
-				continue
-			}
-			return reply
-		}
+		listed = true
 		es, _ := strictjson.Elements(strictjson.Get(reply.Result, of.key))
 		for _, e := range es {
 			if policy.Method(r.Method) == policy.ListPrompts {
-				e = rs.publicPrompt(name, e)
+				e = rs.publicPrompt(rs.fleet.order[i], e)
 			}
 			items = append(items, e)
 		}
+	}
+	if failed != nil && !listed {
+		return *failed
 	}
 	if policy.Method(r.Method) == policy.ListTemplates {
 		items = append(items, g.insideTemplates()...) // part of the program, like its tools
@@ -305,11 +315,20 @@ func (g *Gateway) setLevel(ctx context.Context, r *downstream.Request, rs *rules
 	if !logLevels[textMember(r.Params, "level")] {
 		return failure(rpc.CodeInvalidParams, "params.level is one of the levels of RFC 5424")
 	}
-	for _, name := range rs.fleet.order {
-		if s := rs.fleet.servers[name]; s.can("logging") && s.legacy() {
-			if resp := s.conn.Do(ctx, upstream.Request{Method: r.Method, Params: strictjson.Make(only(r.Params, "level")...)}); resp.Err != nil {
-				return downstream.Reply{Err: resp.Err}
+	errs := make([]*rpc.Error, len(rs.fleet.order))
+	rs.fleet.atOnce(func(i int, s *server) {
+		if s.can("logging") && s.legacy() {
+			ctx, cancel := context.WithTimeout(ctx, s.patience)
+			defer cancel()
+			resp := s.conn.Do(ctx, upstream.Request{Method: r.Method, Params: strictjson.Make(only(r.Params, "level")...)})
+			if resp.End == upstream.Answered { // else it is not there, and says nothing
+				errs[i] = resp.Err
 			}
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return downstream.Reply{Err: err}
 		}
 	}
 	return downstream.Reply{Result: []byte("{}")}

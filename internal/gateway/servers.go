@@ -165,8 +165,11 @@ func (s *server) fetchLists(ctx context.Context) (listed map[string][][]byte, in
 	return listed, info, at, nil
 }
 
-// fetchList is the read of one of the server's lists, whole.
+// fetchList is the read of one of the server's lists, whole. Who asks for the lists of all
+// servers waits no longer for one of them than a call waits for lists that changed.
 func (s *server) fetchList(ctx context.Context, of list) upstream.Response {
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
 	l, err := s.conn.List(ctx, of.method, of.key)
 	if err != nil {
 		return upstream.Response{End: upstream.Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server's list cannot be had")}

@@ -303,13 +303,14 @@ func (ss *sessions) weigh(s *session) bool {
 }
 
 // makeRoom drops sessions at rest from memory, those first that were used
-// longest ago, until both caps hold, and reports whether they do. Evidence is in
-// the store: dropping it loses nothing. The caller holds ss.mu.
+// longest ago, where a cap does not hold, and reports whether there is room. It makes
+// some more than is needed, since it looks at all of them. Evidence is in the store:
+// dropping it loses nothing. The caller holds ss.mu.
 func (ss *sessions) makeRoom(keep *session) bool {
-	fits := func() bool { return len(ss.loaded) <= maxLoaded && ss.held < ss.maxHeld }
-	if fits() {
+	if len(ss.loaded) <= maxLoaded && ss.held < ss.maxHeld {
 		return true
 	}
+	fits := func() bool { return len(ss.loaded) <= maxLoaded/8*7 && ss.held < ss.maxHeld/8*7 }
 	type idle struct {
 		*session
 		used time.Time
