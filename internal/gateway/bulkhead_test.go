@@ -24,7 +24,7 @@ func tool(name string) string {
 
 // TestD03OneServerHangs: a server has a bounded number of calls at a time. Who calls it
 // beyond that is told so at once, on record as not sent; calls to others go on, also of the
-// sessions that wait for it.
+// sessions that wait for it (D03).
 func TestD03OneServerHangs(t *testing.T) {
 	ctx := testContext(t)
 	hangs, other := newScripted(t, "hangs", false), newScripted(t, "other", false)
@@ -66,7 +66,7 @@ func TestD03OneServerHangs(t *testing.T) {
 }
 
 // TestU06OneListHangs: a server that does not answer its list, or to which log level it
-// should keep, takes neither the others' nor their levels with it.
+// should keep, takes neither the others' nor their levels with it (U06).
 func TestU06OneListHangs(t *testing.T) {
 	ctx := testContext(t)
 	hangs, other := newScripted(t, "hangs", false), newScripted(t, "other", false)

@@ -16,7 +16,7 @@ import (
 )
 
 // These are the bounds that keep one client from shutting out the others: who has to make
-// room for whom, who never has to, and what the one who is refused is told.
+// room for whom, who never has to, and what the one who is refused is told (D01, D03, D05).
 
 // TestD01WhoseConnectionIsClosed: the connection that waited longest for a request is closed
 // for a new one, then the one whose request is incomplete; one that is served never is.
