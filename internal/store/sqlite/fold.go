@@ -67,11 +67,11 @@ func (s *Store) foldAll(ctx context.Context, e ending) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		fi, err := s.journal.Stat()
-		if err == nil && fi.Size() != int64(headerSize) && e.wipe {
-			err = s.journal.wipe(fi.Size())
+		if s.folded.size != s.known.tree.Size() {
+			err = errDamaged // what is not in the database stays where it is
 		}
 		if err == nil && fi.Size() != int64(headerSize) {
-			err = s.journal.begin(s.known.tree.Size())
+			err = s.journal.begin(s.known.tree.Size(), e.wipe)
 		}
 		if err == nil && e.wipe {
 			err = s.journal.Sync()
@@ -108,8 +108,7 @@ func (s *Store) move(ctx context.Context, e ending, all bool) error {
 		var tree audit.Tree
 		var heads map[string]audit.Head
 		s.mu.Lock()
-		if now.size <= s.known.tree.Size() { // else another process moved all this, and more
-			err = s.isFolded(now)
+		if err = s.followTo(ctx, s.conn, now); err == nil { // another process may have moved all this, and more
 			tail, marks = s.tail, slices.Concat([]mark{now}, s.marks)
 			for s.opt.Signer != nil && len(marks) > 1 && len(marks[len(marks)-1].note) == 0 {
 				marks = marks[:len(marks)-1] // a head is signed
@@ -143,9 +142,7 @@ func (s *Store) move(ctx context.Context, e ending, all bool) error {
 			if heads != nil {
 				s.counted = now.size
 			}
-			if now.size <= s.known.tree.Size() {
-				s.isFolded(now) // it is one of the marks
-			}
+			s.isFolded(now) // it is one of the marks
 		}, err
 	})
 }

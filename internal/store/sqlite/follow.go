@@ -210,6 +210,11 @@ func (s *Store) follow(ctx context.Context, q querier) error {
 	if m.size, m.root, _, m.note, err = s.readHead(ctx, q); err != nil {
 		return err
 	}
+	return s.followTo(ctx, q, m)
+}
+
+// followTo is follow, to a head that was read.
+func (s *Store) followTo(ctx context.Context, q querier, m mark) error {
 	first := s.known.heads == nil
 	if first {
 		if err := s.fromHeads(ctx, q); err != nil {

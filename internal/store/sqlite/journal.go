@@ -150,8 +150,10 @@ func (j *journal) lock(patience time.Duration) error {
 func (j *journal) unlock() { unlockFile(j.file) }
 
 // begin makes the journal empty: what it holds is in the database, with so many records
-// of the log. Whoever calls it holds the lock.
-func (j *journal) begin(records int64) error {
+// of the log. With wipe nothing of it is left on the disk. Whoever calls it holds the lock,
+// and wherever he is stopped, others find the generation that they know, with all frames, or
+// another.
+func (j *journal) begin(records int64, wipe bool) error {
 	fi, err := j.Stat()
 	if err != nil {
 		return err
@@ -169,18 +171,24 @@ func (j *journal) begin(records int64) error {
 	} else {
 		_, err = j.WriteAt(head[beginning:], int64(beginning)) // another may draw the register now
 	}
-	if err != nil {
-		return err
+	if err == nil && wipe {
+		err = j.wipe(fi.Size())
 	}
-	if err := j.Truncate(int64(headerSize)); err != nil {
-		return err
+	if err == nil {
+		err = j.Truncate(int64(headerSize))
 	}
-	j.position = at
-	return nil
+	if err == nil {
+		j.position = at
+	}
+	return err
 }
 
-// wipe overwrites all frames, on the disk.
+// wipe overwrites all frames, on the disk. Zeros say that nothing came since, so
+// the header has to be there first.
 func (j *journal) wipe(size int64) error {
+	if err := j.Sync(); err != nil {
+		return err
+	}
 	zeros := make([]byte, mostZeros)
 	for at := int64(headerSize); at < size; at += int64(len(zeros)) {
 		if _, err := j.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at); err != nil {

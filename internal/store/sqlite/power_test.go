@@ -3,6 +3,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/storetest"
 )
 
@@ -277,4 +279,90 @@ func survived(t *testing.T, files map[string][]byte, told uint64) error {
 		err = errors.Join(err, fmt.Errorf("%d records, %d of the session", rep.Records, n))
 	}
 	return err
+}
+
+// watched is a journal's file that notes what it is told, from the first change on, and what
+// was on the disk before it.
+type watched struct {
+	medium
+	t     *testing.T
+	dir   string
+	first disk
+	steps []step
+}
+
+func (w *watched) told(s step) {
+	if w.steps == nil {
+		w.first = disk{map[string][]byte{}, map[string][]change{}}
+		for _, name := range []string{FileName, FileName + "-wal", JournalName} {
+			b, err := os.ReadFile(filepath.Join(w.dir, name))
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.first.safe[name] = b
+		}
+	}
+	w.steps = append(w.steps, s)
+}
+
+func (w *watched) WriteAt(b []byte, at int64) (int, error) {
+	w.told(step{call: "write", change: change{slices.Clone(b), at}})
+	return w.medium.WriteAt(b, at)
+}
+
+func (w *watched) Truncate(size int64) error {
+	w.told(step{call: "truncate", change: change{nil, size}})
+	return w.medium.Truncate(size)
+}
+
+func (w *watched) Sync() error {
+	w.told(step{call: "sync"})
+	return w.medium.Sync()
+}
+
+// TestEraseCuts: a power cut anywhere in an erasure leaves no zeros under a generation that
+// had frames there, and a log that is whole.
+func TestEraseCuts(t *testing.T) {
+	dir := t.TempDir()
+	s := openWith(t, dir, storetest.Every)
+	v := storetest.Value("s_p", 1, "arguments", strings.Repeat("planted-token ", 50_000))
+	storetest.Append(t, s, "s_p", 0, storetest.Seal(t, audit.Record{Kind: audit.KindOpen, Session: "s_p", N: 1, Time: storetest.Epoch}, v))
+	storetest.Append(t, s, "s_p", 1, storetest.Entries(t, "s_p", 2, 2)...)
+	w := &watched{medium: s.journal.medium, t: t, dir: dir}
+	s.journal.medium = w
+	if err := s.Erase(context.Background(), "s_p", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := w.first.safe[JournalName]
+	frames := before[headerSize:ends(t, before)[1]]
+	r := rand.New(rand.NewPCG(7, 7))
+	again := 0 // how often frames were gone
+	for n := range len(w.steps) + 1 {
+		d := disk{maps.Clone(w.first.safe), map[string][]change{}}
+		for _, s := range w.steps[:n] {
+			if s.call == "sync" {
+				d.synced(JournalName, len(d.pending[JournalName]))
+			} else {
+				d.pending[JournalName] = append(d.pending[JournalName], s.change)
+			}
+		}
+		for range size(8, 80) {
+			left := d.cut(r)
+			j := left[JournalName]
+			if len(j) < headerSize+len(frames) || !bytes.Equal(j[headerSize:headerSize+len(frames)], frames) {
+				if again++; bytes.Equal(j[beginning:beginning+8], before[beginning:beginning+8]) {
+					t.Errorf("cut after %d: frames are gone of a generation that stands", n)
+				}
+			}
+			if err := survived(t, left, 3); err != nil {
+				t.Errorf("cut after %d: %v", n, err)
+			}
+		}
+	}
+	if again == 0 {
+		t.Error("nothing was wiped")
+	}
 }

@@ -23,7 +23,8 @@ import (
 
 // childVar makes this test binary another process of the same state directory:
 // "what|dir|session|count". With "mixed" or "unsynced" in what, some or all of
-// its appends are not synced; with "fold" it folds every few.
+// its appends are not synced; with "fold" it folds every few; with "erase" it erases what
+// it wrote.
 const childVar = "WRIT_STORE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -87,6 +88,11 @@ func childMain(what, dir, session string, count uint64) error {
 			return err
 		}
 		fmt.Println(n + 1) // acknowledged
+		if strings.Contains(what, "erase") {
+			if err := s.Erase(ctx, session, n+1); err != nil {
+				return err
+			}
+		}
 		if !strings.Contains(what, "share") || n%10 != 0 {
 			continue
 		}
@@ -106,8 +112,8 @@ func childMain(what, dir, session string, count uint64) error {
 	return s.Close()
 }
 
-// powerMain appends records, every third synced, tells of those that are durable, and
-// ends without closing.
+// powerMain appends records, every third synced, tells of those that are durable, erases
+// some, and ends without closing.
 func powerMain(s *Store, session string, count uint64) error {
 	for n := uint64(1); n <= count; n++ {
 		do := s.AppendUnsynced
@@ -119,6 +125,11 @@ func powerMain(s *Store, session string, count uint64) error {
 		}
 		if n%3 == 0 {
 			fmt.Println(n + 1)
+		}
+		if n%20 == 0 {
+			if err := s.Erase(context.Background(), session, n); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -204,12 +215,13 @@ func TestTwoProcesses(t *testing.T) {
 
 // TestKilled is L05 for the store: a process killed in the middle of its work
 // leaves a log that verifies, with every record it acknowledged, synced or
-// not.
+// not, and so finds it another that runs.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	os.Chmod(dir, 0o700)
-	for round := range size(6, 60) {
-		what := []string{"kill", "kill unsynced fold", "kill mixed", "kill fold", "kill unsynced", "kill mixed fold"}[round%6]
+	for round := range size(8, 80) {
+		what := []string{"kill", "kill unsynced fold", "kill mixed", "kill erase", "kill fold", "kill unsynced", "kill mixed fold", "kill unsynced erase"}[round%8]
+		beside := openWith(t, dir, storetest.Every)
 		c := start(t, what, dir, "s_k", 1_000_000)
 		c.in.Close()
 		last := uint64(0)
@@ -228,12 +240,18 @@ func TestKilled(t *testing.T) {
 		if c.Wait() == nil {
 			t.Fatal("the child was not killed")
 		}
+		if _, err := beside.Append(context.Background(), "s_beside", uint64(round), storetest.Entries(t, "s_beside", uint64(round)+1, 1)); err != nil {
+			t.Errorf("round %d, %s: beside it: %v", round, what, err)
+		}
+		if err := beside.Close(); err != nil {
+			t.Error(err)
+		}
 		s := openWith(t, dir, storetest.Every)
 		n, err := s.Head(context.Background(), "s_k")
 		if err != nil || n < last || last == 0 {
 			t.Errorf("round %d, %s: %d records, %d acknowledged: %v", round, what, n, last, err)
 		}
-		if r := storetest.Verify(t, s); uint64(r.Records) != n {
+		if r := storetest.Verify(t, s); r.Records != int64(n)+int64(round)+1 {
 			t.Errorf("round %d: %d records, head %d", round, r.Records, n)
 		}
 		if err := s.Integrity(context.Background()); err != nil {

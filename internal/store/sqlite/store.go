@@ -135,7 +135,7 @@ func (s *Store) takeJournal(ctx context.Context) error {
 			if fi, err := s.journal.Stat(); err != nil || fi.Size() >= int64(headerSize) {
 				return err
 			}
-			return errors.Join(s.journal.begin(0), s.journal.Sync(), syncDirectory(s.path))
+			return errors.Join(s.journal.begin(0, false), s.journal.Sync(), syncDirectory(s.path))
 		}); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Store) takeJournal(ctx context.Context) error {
 		err = s.fold(ctx, ending{})
 	}
 	if err == nil && s.accepted == errRolledBack {
-		err = s.locked(func() error { return s.journal.begin(s.known.tree.Size()) })
+		err = s.locked(func() error { return s.journal.begin(s.known.tree.Size(), false) })
 	}
 	return err
 }
@@ -178,7 +178,7 @@ func forget(path string, patience time.Duration) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errors.Join(j.begin(0), j.Sync())
+	return errors.Join(j.begin(0, false), j.Sync())
 }
 
 // release closes all files. SQLite folds the write-ahead log into the file with
