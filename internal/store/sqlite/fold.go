@@ -52,11 +52,6 @@ func (s *Store) foldAll(ctx context.Context, e ending) error {
 	return s.locked(func() error {
 		s.mu.Lock()
 		err := s.catchUp(ctx, true)
-		if m, due := s.unsigned(); due && err == nil {
-			if err = s.sign(&m); err == nil {
-				s.marks[len(s.marks)-1] = m
-			}
-		}
 		s.mu.Unlock()
 		if err != nil {
 			return s.fails("read the journal", err, false)
@@ -110,6 +105,9 @@ func (s *Store) move(ctx context.Context, e ending, all bool) error {
 		s.mu.Lock()
 		if err = s.followTo(ctx, s.conn, now); err == nil { // another process may have moved all this, and more
 			tail, marks = s.tail, slices.Concat([]mark{now}, s.marks)
+			if last := &marks[len(marks)-1]; all && len(marks) > 1 && len(last.note) == 0 {
+				err = s.sign(last) // not for s.marks: nobody sees it before it is committed
+			}
 			for s.opt.Signer != nil && len(marks) > 1 && len(marks[len(marks)-1].note) == 0 {
 				marks = marks[:len(marks)-1] // a head is signed
 			}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/storetest"
@@ -538,6 +539,60 @@ func TestSyncedUnsigned(t *testing.T) {
 			t.Errorf("%+v", rep)
 		}
 	}
+}
+
+// TestSignedByFold: a head that a fold signs counts once it is in the database, and not where that
+// fails: a sync meanwhile tells of nothing that not everybody can see.
+func TestSignedByFold(t *testing.T) {
+	dir := t.TempDir()
+	ctx := context.Background()
+	sk, vk := storetest.Key()
+	two := openWith(t, dir, storetest.Every)
+	defer two.Close()
+	one, err := Open(dir, Options{Signer: sk, Verifier: vk, BusyTimeout: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	two.signing.Store(true) // nobody signs what comes
+	if _, err := two.AppendUnsynced(ctx, "s_a", 0, storetest.Entries(t, "s_a", 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	visible := func(want uint64) {
+		t.Helper()
+		for _, o := range []Options{{Verifier: vk}, {}} {
+			r, err := OpenReadOnly(dir, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := r.Head(ctx, "s_a"); n != want || err != nil {
+				t.Errorf("%d records, want %d: %v", n, want, err)
+			}
+			if rep := storetest.Verify(t, r); uint64(rep.Records) != want {
+				t.Errorf("%d records verified, want %d", rep.Records, want)
+			}
+			r.Close()
+		}
+	}
+	execConn := func(query string) {
+		t.Helper()
+		if _, err := two.conn.ExecContext(ctx, query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execConn("BEGIN IMMEDIATE")
+	if err := one.fold(ctx, ending{}); err == nil {
+		t.Error("it folds into a database that another writes to")
+	}
+	if err := one.sync(1); err != nil {
+		t.Error(err)
+	}
+	visible(0)
+	execConn("ROLLBACK")
+	if err := one.fold(ctx, ending{}); err != nil {
+		t.Error(err)
+	}
+	visible(1)
 }
 
 // TestHeaderGone: nothing is written to a journal whose header is gone, and what is known is
