@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,7 +81,7 @@ func (s *Store) openPlace(ctx context.Context) error {
 	if err = s.compare(ctx); err == nil && s.place.told == nil {
 		if s.replaced() { // removing a log is anybody's right, but not in silence
 			s.notice = "another log was kept in this state directory, and is gone: all it remembered is, too"
-			return s.accept(ctx, errReplaced)
+			s.accepts(errReplaced)
 		}
 		return nil
 	}
@@ -90,7 +91,8 @@ func (s *Store) openPlace(ctx context.Context) error {
 	if s.opt.Accept && (errors.Is(err, errRolledBack) || errors.Is(err, errCopied)) {
 		b, _ := s.place.read()
 		s.place.told = bytes.Clone(b)
-		return s.accept(ctx, err)
+		s.accepts(err)
+		return nil
 	}
 	return err
 }
@@ -239,41 +241,45 @@ func (s *Store) tell(note []byte) {
 // session holds a hyphen.
 const ownLog = "s_writ-log"
 
-// accept records that an operator goes on with a log that is not known to be
-// the newest, or began one where another was.
-func (s *Store) accept(ctx context.Context, why error) error {
+// accepts notes that an operator goes on with a log that is not known to be the newest, has
+// records its key did not sign, or began where another was.
+func (s *Store) accepts(why error) {
+	if !slices.Contains(s.accepted, why) {
+		s.accepted = append(s.accepted, why)
+	}
+}
+
+// accept records what was accepted, each for itself.
+func (s *Store) accept(ctx context.Context) error {
 	n, err := s.Head(ctx, ownLog)
 	if err != nil {
 		return err
 	}
-	data := struct {
+	var data struct {
 		Accepted string `json:"accepted"`
 		Known    string `json:"known,omitempty"` // what the second place said
-	}{Accepted: "unsigned"}
-	switch {
-	case errors.Is(why, errRolledBack):
-		data.Accepted = "rollback"
-	case errors.Is(why, errCopied):
-		data.Accepted = "copy"
-	case errors.Is(why, errReplaced):
-		data.Accepted = "replacement"
 	}
 	if c, ok := KnownElsewhere(s.opt.Elsewhere, s.opt.Verifier); ok {
 		data.Known = c.String()
 	}
-	b, err := json.Marshal(data)
-	if err != nil {
-		return err
+	var entries []audit.Entry
+	for i, why := range s.accepted {
+		data.Accepted = map[error]string{errUnsigned: "unsigned", errRolledBack: "rollback", errCopied: "copy", errReplaced: "replacement"}[why]
+		b, err := json.Marshal(data)
+		if err != nil {
+			return err
+		}
+		r := audit.Record{Kind: audit.KindEvent, Session: ownLog, N: n + uint64(i) + 1, Time: time.Now().UTC(), Data: b}
+		if r.N == 1 {
+			r.Kind = audit.KindOpen
+		}
+		e, err := audit.Seal(r)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, e)
 	}
-	kind := audit.KindEvent
-	if n == 0 {
-		kind = audit.KindOpen
-	}
-	e, err := audit.Seal(audit.Record{Kind: kind, Session: ownLog, N: n + 1, Time: time.Now().UTC(), Data: b})
-	if err == nil {
-		_, err = s.Append(ctx, ownLog, n, []audit.Entry{e})
-	}
-	if err == nil {
+	if _, err = s.Append(ctx, ownLog, n, entries); err == nil {
 		s.accepted = nil
 	}
 	return err

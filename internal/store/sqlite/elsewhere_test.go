@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,6 +139,32 @@ func TestElsewhere(t *testing.T) {
 			storetest.Verify(t, r)
 		})
 	}
+}
+
+// TestAcceptedBoth: a log that was put back and then written to without its key is recorded as
+// both.
+func TestAcceptedBoth(t *testing.T) {
+	dir, older, place := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "heads")
+	s := openBeside(t, dir, place, false)
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 3)...)
+	s.Close()
+	copyFiles(t, dir, older)
+	s = openBeside(t, dir, place, false)
+	storetest.Append(t, s, "s_a", 3, storetest.Entries(t, "s_a", 4, 3)...)
+	s.Close()
+	copyFiles(t, older, dir)
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Append(t, s, "s_b", 0, storetest.Entries(t, "s_b", 1, 1)...)
+	s.Close()
+	s = openBeside(t, dir, place, true)
+	defer s.Close()
+	if got := acceptances(t, s); !slices.Equal(got, []string{"unsigned", "rollback"}) {
+		t.Errorf("accepted %q", got)
+	}
+	storetest.Verify(t, s)
 }
 
 // TestForked is F15: two copies of a state directory both go on. The one that

@@ -53,7 +53,8 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 	}
 	if err == nil && s.known.tree.Size() < n.synced {
 		if err = n.missing(); err == errRolledBack && first && s.opt.Accept {
-			s.accepted, err = err, nil
+			s.accepts(err)
+			err = nil
 		}
 	}
 	if err == nil && n.torn && locked {
@@ -63,45 +64,29 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 }
 
 // takeAll goes on by frames of the journal, all of them or none. Each goes on from what is
-// known, its root is that of its records, and the log's key vouches for it: by the
-// signed head behind it, which is of that very log, or with the signer's key by its code.
-// Who has no signer comes back for what is not signed yet, and writes nothing behind it.
+// known, its root is that of its records, and the log's key vouches for it. Where an
+// operator accepts that some are missing, those before the gap are taken.
 func (s *Store) takeAll(ctx context.Context, n *news, first, locked bool) error {
 	frames, err := s.beyond(ctx, n.frames)
 	if err != nil {
 		return err
 	}
-	signed := lastSigned(frames)
-	if signed > 0 {
-		if err := s.signed(&frames[signed-1].mark, first); err != nil {
-			return err
-		}
-		n.from = frames[signed-1].behind
+	was := s.accepted
+	if frames, err = s.vouched(frames, n.from, first, locked); err != nil {
+		return err
 	}
-	for i := signed; i < len(frames); i++ {
-		switch f := &frames[i]; {
-		case len(f.code) == 0:
-			if err := s.signed(&f.mark, first); err != nil {
-				return err
-			}
-		case s.coder == nil && locked:
-			return errUnsigned
-		case s.coder == nil:
-			s.journal.position = n.from
-			frames = frames[:signed]
-		case !s.coder.vouches(f):
-			return errWrongKey
+	if i := s.gap(frames); i < len(frames) && first && s.opt.Accept {
+		s.accepted = was
+		s.accepts(errRolledBack)
+		if frames, err = s.vouched(frames[:i], n.from, first, locked); err != nil { // by what stands before it
+			return err
 		}
 	}
 	tree, heads := s.known.tree, map[string]audit.Head{}
 	for i := range frames {
 		f := &frames[i]
 		if begins := f.size - int64(len(f.items)); begins > tree.Size() {
-			if !first || !s.opt.Accept {
-				return errRolledBack
-			}
-			s.accepted, frames = errRolledBack, frames[:i]
-			break
+			return errRolledBack
 		} else if begins < tree.Size() {
 			return errDamaged
 		}
@@ -151,6 +136,47 @@ func (s *Store) beyond(ctx context.Context, frames []frame) ([]frame, error) {
 	return frames[i:], nil
 }
 
+// vouched are the frames, from a position on, that the log's key vouches for: by the signed head behind
+// them, which is of that very log, or with the signer's key by their codes. Who has no signer
+// comes back for what is not signed yet, and writes nothing behind it.
+func (s *Store) vouched(frames []frame, from position, first, locked bool) ([]frame, error) {
+	signed := lastSigned(frames)
+	if signed > 0 {
+		if err := s.signed(&frames[signed-1].mark, first); err != nil {
+			return nil, err
+		}
+		from = frames[signed-1].behind
+	}
+	for i := signed; i < len(frames); i++ {
+		switch f := &frames[i]; {
+		case len(f.code) == 0:
+			if err := s.signed(&f.mark, first); err != nil {
+				return nil, err
+			}
+		case s.coder == nil && locked:
+			return nil, errUnsigned
+		case s.coder == nil:
+			s.journal.position = from
+			frames = frames[:signed]
+		case !s.coder.vouches(f):
+			return nil, errWrongKey
+		}
+	}
+	return frames, nil
+}
+
+// gap is how many frames there are before records that are missing.
+func (s *Store) gap(frames []frame) int {
+	size := s.known.tree.Size()
+	for i := range frames {
+		if frames[i].size-int64(len(frames[i].items)) > size {
+			return i
+		}
+		size = frames[i].size
+	}
+	return len(frames)
+}
+
 // lastSigned is how many frames there are up to the last one with a signed head.
 func lastSigned(frames []frame) int {
 	n := len(frames)
@@ -189,7 +215,7 @@ func (s *Store) signed(m *mark, first bool) error {
 	}
 	if len(m.note) == 0 {
 		if first && s.opt.Accept {
-			s.accepted = errUnsigned
+			s.accepts(errUnsigned)
 			return nil
 		}
 		return errUnsigned

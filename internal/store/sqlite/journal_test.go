@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -463,6 +464,103 @@ func TestOlderDatabase(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// acceptances are what the log says that operators accepted.
+func acceptances(t *testing.T, s *Store) (all []string) {
+	t.Helper()
+	for _, it := range storetest.Collect(t, s.Read(context.Background(), ownLog, 1)) {
+		rec, err := audit.ParseRecord(it.Leaf)
+		var data struct{ Accepted string }
+		if err == nil {
+			err = json.Unmarshal(rec.Data, &data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data.Accepted)
+	}
+	return all
+}
+
+// TestAcceptedGap: where an operator accepts that records are missing, what stands before the gap is
+// taken for what vouches for it there, and a head behind it vouches for nothing. Both
+// are recorded.
+func TestAcceptedGap(t *testing.T) {
+	files := journaled(t, 3, true) // of six records the last three are in the journal
+	b := files[JournalName]
+	frames := ends(t, b)
+	var tree audit.Tree
+	for n := range uint64(4) {
+		tree.Append(leafOf(t, n+1))
+	}
+	genuine, err := readPayload(b[frames[1]+frameHeader : frames[2]])
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := func(index int64, c coder) *frame {
+		e := storetest.Entry(t, "s_forged", 1)
+		tree := tree
+		tree.Append(e.Leaf())
+		f := &frame{items: []audit.Item{{Index: index, Leaf: e.Leaf(), Values: e.Values()}}, mark: mark{size: index + 1, root: tree.Root()}}
+		if c != nil {
+			f.code = c // by frameOf
+		}
+		return f
+	}
+	sk, vk := storetest.Key()
+	own, err := newCoder(sk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		behind []*frame // behind the fourth record
+		want   []string // nil where it is refused
+		forged uint64   // how many records of that session are taken
+	}{
+		"a genuine frame":                        {[]*frame{&genuine}, []string{"rollback"}, 0},
+		"a record, and a genuine head":           {[]*frame{forged(4, nil), {mark: genuine.mark}}, []string{"rollback", "unsigned"}, 1},
+		"a record with its code, and a head":     {[]*frame{forged(4, own), {mark: genuine.mark}}, []string{"rollback"}, 1},
+		"a record with another code, and a head": {[]*frame{forged(4, coder("another")), {mark: genuine.mark}}, nil, 0},
+		"a record behind the gap":                {[]*frame{forged(5, nil)}, []string{"rollback"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := position{generation: [8]byte(b[beginning:]), end: int64(frames[0]), sum: binary.BigEndian.Uint32(b[headerSize+12:])}
+			journal := bytes.Clone(b[:frames[0]])
+			for _, f := range c.behind {
+				f := *f
+				out, err := at.frameOf(&f, coder(f.code))
+				if err != nil {
+					t.Fatal(err)
+				}
+				journal, at = append(journal, out...), f.behind
+			}
+			dir := with(t, files, journal)
+			var oe *OpenError
+			if _, err := Open(dir, Options{Signer: sk, Verifier: vk}); !errors.As(err, &oe) {
+				t.Fatalf("opened: %v", err)
+			}
+			s, err := Open(dir, Options{Signer: sk, Verifier: vk, Accept: true})
+			if c.want == nil {
+				if !errors.As(err, &oe) || oe.Reason != WrongKey {
+					t.Errorf("opened: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			ctx := context.Background()
+			if a, f := must(s.Head(ctx, "s_a")), must(s.Head(ctx, "s_forged")); a != 4 || f != c.forged {
+				t.Errorf("%d records, %d forged", a, f)
+			}
+			if got := acceptances(t, s); !slices.Equal(got, c.want) {
+				t.Errorf("accepted %q, want %q", got, c.want)
+			}
+			storetest.Verify(t, s)
+		})
 	}
 }
 

@@ -152,8 +152,8 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, classify(path, err)
 	}
 	ctx := context.Background()
-	if err = s.openPlace(ctx); err == nil && s.accepted != nil {
-		err = s.accept(ctx, s.accepted)
+	if err = s.openPlace(ctx); err == nil && len(s.accepted) > 0 {
+		err = s.accept(ctx)
 	}
 	if err != nil {
 		s.place.close()

@@ -28,7 +28,7 @@ type Store struct {
 	notice  string
 	place   *second // once the store is open; nil for none
 
-	accepted error   // why the log would have been refused, had the operator not taken it as it is
+	accepted []error // why the log would have been refused, had the operator not taken it as it is
 	read     *sql.DB // query_only
 	write    *sql.DB // one connection, conn; nil if there is none
 	conn     *sql.Conn
@@ -151,7 +151,7 @@ func (s *Store) takeJournal(ctx context.Context) error {
 	if err == nil && fi.Size() > int64(headerSize) {
 		err = s.fold(ctx, ending{})
 	}
-	if err == nil && s.accepted == errRolledBack {
+	if err == nil && slices.Contains(s.accepted, errRolledBack) {
 		err = s.locked(func() error { return s.journal.begin(s.known.tree.Size(), false) })
 	}
 	return err
