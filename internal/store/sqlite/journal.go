@@ -322,12 +322,14 @@ func (j *journal) read(n *news) error {
 			if !ok {
 				break
 			}
+			if read = frameHeader + len(payload); j.end+int64(read) > mostJournal {
+				return errJournal
+			}
 			f, err := readPayload(payload)
 			if err != nil {
 				return err
 			}
 			f.coded = j.coded(f.coded)
-			read = frameHeader + len(payload)
 			j.end, j.sum = j.end+int64(read), sum
 			f.behind = j.position
 			n.frames = append(n.frames, f)
@@ -460,6 +462,9 @@ func (at position) frameOf(f *frame, c coder) ([]byte, error) {
 // put writes a frame behind what was read. What of it was written before an error
 // is cut off; where that fails too, hard is true.
 func (j *journal) put(b []byte, at int64) (hard bool, err error) {
+	if at+int64(len(b)) > mostJournal {
+		return false, errFull
+	}
 	fi, err := j.Stat()
 	if err != nil {
 		return false, err
@@ -479,13 +484,19 @@ func (j *journal) put(b []byte, at int64) (hard bool, err error) {
 	return false, nil
 }
 
-// How many zeros are written ahead, and how long a frame may be: who writes to the file
-// cannot make a reader take more into memory at once (L09).
+// How long a frame and the journal may be, and how short a record and its word on a value are:
+// who writes to the file cannot make a reader take more into memory (L09). And how many
+// zeros are written ahead.
 const (
-	mostFrame  = 256 << 20
-	leastZeros = 16 << 10
-	mostZeros  = 256 << 10
+	mostFrame   = 256 << 20
+	mostJournal = 2 * mostFrame
+	leastLeaf   = len(`{"commit":{},"data":{},"kind":"k","n":1,"session":"s_x","time":"1970-01-01T00:00:00Z","v":1}`)
+	leastCommit = len(`"v":""`) + 2*len(audit.Digest{})
+	leastZeros  = 16 << 10
+	mostZeros   = 256 << 10
 )
+
+var errFull = errors.New("sqlite: the journal is full, and cannot be moved into the database")
 
 // payload reads what writing wrote; after the first fault everything is empty.
 type payload struct {
@@ -502,8 +513,17 @@ func (p *payload) number() uint64 {
 	return n
 }
 
-func (p *payload) take(n uint64) []byte {
-	if p.bad = p.bad || n > uint64(len(p.b)); p.bad {
+// count is a number that is not more than most.
+func (p *payload) count(most int) int {
+	n := p.number()
+	if p.bad = p.bad || n > uint64(most); p.bad {
+		return 0
+	}
+	return int(n)
+}
+
+func (p *payload) take(n int) []byte {
+	if p.bad = p.bad || n > len(p.b); p.bad {
 		return nil
 	}
 	b := p.b[:n:n]
@@ -511,29 +531,34 @@ func (p *payload) take(n uint64) []byte {
 	return b
 }
 
-func (p *payload) bytes() []byte { return p.take(p.number()) }
+func (p *payload) bytes(least, most int) []byte {
+	b := p.take(p.count(most))
+	p.bad = p.bad || len(b) < least
+	return b
+}
 
 // readPayload reads the payload of a frame, whose bytes it keeps.
 func readPayload(b []byte) (f frame, err error) {
 	p := &payload{b: b}
 	first := int64(p.number())
-	count := p.number()
-	for i := int64(0); uint64(i) < count && !p.bad; i++ {
-		it := audit.Item{Index: first + i, Leaf: p.bytes()}
-		for n := p.number(); n > 0 && !p.bad; n-- {
-			v := audit.Value{Name: string(p.bytes())}
+	f.items = make([]audit.Item, p.count(len(b)/leastLeaf))
+	for i := range f.items {
+		it := &f.items[i]
+		it.Index, it.Leaf = first+int64(i), p.bytes(leastLeaf, audit.MaxLeaf)
+		it.Values = make([]audit.Value, p.count(len(it.Leaf)/leastCommit))
+		for k := range it.Values {
+			v := &it.Values[k]
+			v.Name = string(p.bytes(1, len(it.Leaf)))
 			copy(v.Salt[:], p.take(audit.SaltSize))
-			v.Bytes = p.bytes()
-			it.Values = append(it.Values, v)
+			v.Bytes = p.bytes(0, audit.MaxValue)
 		}
-		f.items = append(f.items, it)
 	}
-	copy(f.root[:], p.take(uint64(len(f.root))))
+	copy(f.root[:], p.take(len(f.root)))
 	f.coded = b[:len(b)-len(p.b)]
-	f.code = p.bytes()
-	f.note = p.bytes()
+	f.code = p.bytes(0, sha256.Size)
+	f.note = p.bytes(0, audit.MaxCheckpoint)
 	f.size = first + int64(len(f.items))
-	if p.bad || len(p.b) > 0 || first < 0 || f.size < first || len(f.items) == 0 && len(f.note) == 0 || len(f.note) > audit.MaxCheckpoint {
+	if p.bad || len(p.b) > 0 || first < 0 || f.size < first || len(f.items) == 0 && len(f.note) == 0 {
 		return frame{}, errJournal
 	}
 	return f, nil

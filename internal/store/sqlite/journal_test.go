@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -389,6 +390,86 @@ func TestFoldBeside(t *testing.T) {
 	close(stop)
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBomb is L09 for the journal: a payload takes hardly more memory than it is long, whatever
+// it says of itself, and what audit never seals is no record.
+func TestBomb(t *testing.T) {
+	const long = 4 << 20
+	number := func(n uint64) []byte { return binary.AppendUvarint(nil, n) }
+	zeros := make([]byte, long)
+	e := storetest.Entry(t, "s_a", 1)
+	leaf, root := appendBytes(nil, e.Leaf()), make([]byte, 34) // behind the root no code and no head
+	value := func(b []byte) []byte {
+		return appendBytes(append(appendBytes(nil, []byte("v")), zeros[:audit.SaltSize]...), b)
+	}
+	for name, c := range map[string]struct {
+		payload [][]byte // behind the index of the first record
+		good    bool
+	}{
+		"a record":                       {[][]byte{number(1), leaf, number(0), root}, true},
+		"no record says how many":        {[][]byte{number(1 << 62)}, false},
+		"empty records":                  {[][]byte{number(long / 2), zeros, root}, false},
+		"empty records, as many as fit":  {[][]byte{number(long / uint64(leastLeaf)), zeros, root}, false},
+		"records of one byte":            {[][]byte{number(long / 3), bytes.Repeat([]byte{1, 'x', 0}, long/3), root}, false},
+		"no value says how many":         {[][]byte{number(1), leaf, number(1 << 62)}, false},
+		"empty values":                   {[][]byte{number(1), leaf, number(long / 18), zeros, root}, false},
+		"more values than it commits to": {[][]byte{number(1), leaf, number(4), bytes.Repeat(value(nil), 4), root}, false},
+		"a value without a name":         {[][]byte{number(1), leaf, number(1), value(nil)[2:], root}, false},
+		"a value":                        {[][]byte{number(1), leaf, number(1), value(zeros), root}, true},
+		"a value that is too long":       {[][]byte{number(1), leaf, number(1), value(make([]byte, audit.MaxValue+1)), root}, false},
+		"a leaf that is too long":        {[][]byte{number(1), appendBytes(nil, make([]byte, audit.MaxLeaf+1)), number(0), root}, false},
+		"a leaf as long as one may be":   {[][]byte{number(1), appendBytes(nil, make([]byte, audit.MaxLeaf)), number(0), root}, true},
+	} {
+		payload := append(number(0), bytes.Join(c.payload, nil)...)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f, err := readPayload(payload)
+		runtime.ReadMemStats(&after)
+		if (err == nil) != c.good || c.good && len(f.items) != 1 {
+			t.Errorf("%s: %d records: %v", name, len(f.items), err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(2*len(payload))+1<<20 {
+			t.Errorf("%s: %d bytes take %d", name, len(payload), took)
+		}
+	}
+}
+
+// farOff is a file of which only what stands from a place on is there.
+type farOff struct {
+	medium
+	place int64
+	b     []byte
+}
+
+func (m *farOff) ReadAt(b []byte, at int64) (int, error) {
+	return bytes.NewReader(m.b).ReadAt(b, at-m.place)
+}
+
+// TestLongestJournal (L09): what stands behind where a journal may end is neither written nor
+// read.
+func TestLongestJournal(t *testing.T) {
+	e := storetest.Entry(t, "s_a", 1)
+	at := position{end: mostJournal - 1000}
+	f := frame{items: []audit.Item{{Leaf: e.Leaf(), Values: e.Values()}}, mark: mark{size: 1}}
+	b, err := at.frameOf(&f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []int64{mostJournal, mostJournal + 1} {
+		at.end = end - int64(len(b))
+		m := &farOff{place: at.end, b: b}
+		j := &journal{medium: m, position: at}
+		var n news
+		if err := j.read(&n); (err == nil && len(n.frames) == 1) != (end == mostJournal) {
+			t.Errorf("it ends at %d: %d frames: %v", end, len(n.frames), err)
+		}
+		if end > mostJournal {
+			if hard, err := j.put(b, at.end); hard || !errors.Is(err, errFull) {
+				t.Errorf("written: %v", err)
+			}
+		}
 	}
 }
 

@@ -106,6 +106,24 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// TestFullJournal: where the journal has no room, what it holds is folded, and then it has.
+func TestFullJournal(t *testing.T) {
+	s := openWith(t, t.TempDir(), storetest.Every)
+	defer s.Close()
+	ctx := context.Background()
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 500)...)
+	s.journal.medium = &faulty{medium: s.journal.medium, room: s.journal.end}
+	s.opt.foldAt = 1
+	if _, err := s.Append(ctx, "s_a", 500, storetest.Entries(t, "s_a", 501, 1)); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("it fits: %v", err)
+	}
+	s.running.Wait()
+	storetest.Append(t, s, "s_a", 500, storetest.Entries(t, "s_a", 501, 1)...)
+	if r := storetest.Verify(t, s); r.Records != 501 {
+		t.Errorf("%d records", r.Records)
+	}
+}
+
 // TestFullDatabase: where the journal can grow and the database cannot, records are
 // taken, and are in the database once it can.
 func TestFullDatabase(t *testing.T) {

@@ -425,6 +425,9 @@ func (s *Store) put(at position, f *frame) error {
 		return err
 	}
 	if hard, err := s.journal.put(b, at.end); err != nil {
+		if at.end > s.opt.foldAt {
+			s.foldSoon() // it makes room
+		}
 		return s.fails("write to the journal", err, hard)
 	}
 	return nil
