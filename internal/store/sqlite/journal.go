@@ -441,7 +441,7 @@ func (at position) frameOf(f *frame, c coder) ([]byte, error) {
 	b = appendBytes(b, c.code(at.coded(b[frameHeader:])))
 	b = appendBytes(b, f.note)
 	if len(b) > mostFrame {
-		return nil, errors.New("sqlite: too much for one append")
+		return nil, unfit{errors.New("sqlite: too much for one append")}
 	}
 	copy(b, frameMagic)
 	binary.BigEndian.PutUint32(b[4:], uint32(len(b)-frameHeader))
@@ -479,7 +479,7 @@ func (j *journal) put(b []byte, at int64) (hard bool, err error) {
 		}
 	}
 	if _, err := j.WriteAt(b, at); err != nil {
-		return j.Truncate(at) != nil, err
+		return j.Truncate(at) != nil, unfit{err}
 	}
 	return false, nil
 }
@@ -496,7 +496,12 @@ const (
 	mostZeros   = 256 << 10
 )
 
-var errFull = errors.New("sqlite: the journal is full, and cannot be moved into the database")
+// unfit is why a frame was not written where a shorter one might be.
+type unfit struct{ error }
+
+func (u unfit) Unwrap() error { return u.error }
+
+var errFull = unfit{errors.New("sqlite: the journal is full, and cannot be moved into the database")}
 
 // payload reads what writing wrote; after the first fault everything is empty.
 type payload struct {

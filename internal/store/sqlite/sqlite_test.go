@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/storetest"
@@ -103,6 +104,49 @@ func TestDiskFull(t *testing.T) {
 	storetest.Append(t, s, "s_big", 0, big)
 	if r := storetest.Verify(t, s); r.Records != 8 {
 		t.Errorf("%d records", r.Records)
+	}
+}
+
+// TestLockedOnce: where another process holds the journal, all who wait for one frame are told so at
+// once, and none waits alone again.
+func TestLockedOnce(t *testing.T) {
+	dir := t.TempDir()
+	os.Chmod(dir, 0o700)
+	sk, vk := storetest.Key()
+	s, err := Open(dir, Options{Signer: sk, Verifier: vk, BusyTimeout: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	other, err := openJournal(s.path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.lock(0); err != nil {
+		t.Fatal(err)
+	}
+	group := make([]*job, 50)
+	for i := range group {
+		id := fmt.Sprintf("s_%d", i)
+		group[i] = &job{session: id, entries: storetest.Entries(t, id, 1, 1)}
+	}
+	s.commit(group)
+	var oe *OpenError
+	if !errors.As(group[0].err, &oe) || oe.Reason != Locked {
+		t.Fatalf("%v", group[0].err)
+	}
+	for _, j := range group {
+		if j.err != group[0].err {
+			t.Fatalf("%s waited for itself: %v", j.session, j.err)
+		}
+	}
+	other.unlock()
+	s.commit(group)
+	for _, j := range group {
+		if j.err != nil {
+			t.Fatal(j.err)
+		}
 	}
 }
 

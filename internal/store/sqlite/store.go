@@ -317,21 +317,17 @@ func (s *Store) lead(own *job) {
 	}
 }
 
-// commit writes the jobs in one frame and sets their errors. If that fails, each
-// is tried alone, so that one that does not fit fails alone.
+// commit writes the jobs in one frame and sets their errors. If that does not fit, each is
+// tried alone, so that one that does not fit fails alone; all else is the same for all.
 func (s *Store) commit(group []*job) {
 	err := s.transact(group)
-	if err == nil {
-		return
-	}
-	if len(group) == 1 || s.failed() != nil {
-		for _, j := range group {
-			j.err = err
+	each := len(group) > 1 && errors.As(err, new(unfit))
+	for i, j := range group {
+		if each {
+			err = s.transact(group[i : i+1])
+			each = err == nil || errors.As(err, new(unfit))
 		}
-		return
-	}
-	for _, j := range group {
-		if err := s.transact([]*job{j}); err != nil {
+		if err != nil {
 			j.err = err
 		}
 	}
