@@ -136,9 +136,6 @@ func Open(dir string, o Options) (*Store, error) {
 		if err := create(dir, path, o, migrate); err != nil {
 			return nil, classify(path, err)
 		}
-		if err := syncDirectory(path); err != nil {
-			return nil, openError(dir, Unwritable, bare(err))
-		}
 	} else if err != nil {
 		return nil, openError(path, Unwritable, bare(err))
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -120,6 +121,9 @@ func openFile(path string, o Options) (_ *Store, err error) {
 	if s.journal, err = openJournal(path, false); err != nil {
 		return nil, err
 	}
+	if err := syncDirectory(path); err != nil { // who made the files may have been killed before it was
+		return nil, openError(filepath.Dir(path), Unwritable, bare(err))
+	}
 	if err := s.takeJournal(ctx); err != nil {
 		return nil, err
 	}
@@ -135,7 +139,7 @@ func (s *Store) takeJournal(ctx context.Context) error {
 			if fi, err := s.journal.Stat(); err != nil || fi.Size() >= int64(headerSize) {
 				return err
 			}
-			return errors.Join(s.journal.begin(0, false), s.journal.Sync(), syncDirectory(s.path))
+			return errors.Join(s.journal.begin(0, false), s.journal.Sync())
 		}); err != nil {
 			return err
 		}

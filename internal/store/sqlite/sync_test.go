@@ -82,13 +82,17 @@ func syncsMain(s *Store) error {
 
 // TestSyncs watches the system calls: Append, and nothing else, waits for the
 // disk, and what it waits for is the journal, in which the records of earlier
-// unsynced appends stand.
+// unsynced appends stand. Whoever opens the files syncs their directory first: who made
+// them may have been killed before he did.
 func TestSyncs(t *testing.T) {
 	dir := t.TempDir()
 	os.Chmod(dir, 0o700)
 	trace := filepath.Join(t.TempDir(), "trace")
 	if err := exec.Command("strace", "-f", "-o", trace, "true").Run(); err != nil {
 		t.Skip("strace cannot be run here")
+	}
+	if err := openWith(t, dir, storetest.Every).Close(); err != nil {
+		t.Fatal(err)
 	}
 	exe, err := os.Executable()
 	if err != nil {
@@ -104,7 +108,7 @@ func TestSyncs(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts := make([]int, len(syncPhases))
-	phase, ended := -1, false
+	phase, ended, directories := -1, false, 0
 	for line := range strings.Lines(string(b)) {
 		if _, rest, ok := strings.Cut(line, `"phase `); ok {
 			if strings.HasPrefix(rest, "end") {
@@ -114,12 +118,18 @@ func TestSyncs(t *testing.T) {
 			fmt.Sscan(rest, &phase)
 			continue
 		}
+		if phase < 0 && strings.Contains(line, "sync(") && strings.Contains(line, "<"+dir+">") {
+			directories++
+		}
 		if phase >= 0 && strings.Contains(line, "sync(") && (strings.Contains(line, JournalName+">") || strings.Contains(line, FileName+"-wal>")) {
 			counts[phase]++
 		}
 	}
 	if !ended {
 		t.Fatalf("the trace is not complete:\n%s", b)
+	}
+	if directories != 2 {
+		t.Errorf("opened twice, and the directory was synced %d times", directories)
 	}
 	for i, p := range syncPhases {
 		if got := counts[i]; (got > 0) != p.some {
