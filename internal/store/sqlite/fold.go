@@ -46,10 +46,13 @@ func (s *Store) fold(ctx context.Context, e ending) error {
 
 // foldAll moves most of it while others append, and the rest while nobody does.
 func (s *Store) foldAll(ctx context.Context, e ending) error {
+	if err := s.inPlace(); err != nil { // before it writes what others do not learn of
+		return err
+	}
 	if err := s.move(ctx, ending{}, false); err != nil {
 		return err
 	}
-	return s.locked(func() error {
+	return s.locked(true, func() error {
 		s.mu.Lock()
 		err := s.catchUp(ctx, true)
 		s.mu.Unlock()

@@ -86,6 +86,7 @@ func (f osFile) Sync() error { return datasync(f.File) }
 type journal struct {
 	medium
 	file *os.File
+	own  fs.FileInfo // of the file
 
 	position
 	register [8]byte
@@ -129,7 +130,12 @@ func openJournal(database string, readOnly bool) (*journal, error) {
 	} else if err != nil {
 		return nil, openError(path, Unwritable, bare(err))
 	}
-	return &journal{medium: osFile{f}, file: f}, nil
+	own, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, openError(path, Unwritable, bare(err))
+	}
+	return &journal{medium: osFile{f}, file: f, own: own}, nil
 }
 
 // lock waits until no other process writes.
@@ -302,7 +308,10 @@ func (j *journal) catchUp() (n news, err error) {
 	}
 }
 
-var errJournal = fmt.Errorf("%w: the journal is damaged", audit.ErrAltered)
+var (
+	errJournal = fmt.Errorf("%w: the journal is damaged", audit.ErrAltered)
+	errGone    = fmt.Errorf("%w: the journal was removed or replaced", audit.ErrAltered)
+)
 
 // read adds the frames behind those that were read, and goes behind them.
 func (j *journal) read(n *news) error {

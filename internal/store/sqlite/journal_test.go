@@ -720,6 +720,67 @@ func TestSyncedUnsigned(t *testing.T) {
 	}
 }
 
+// TestGone: a journal that is removed or replaced under an open store ends all its writing at the next
+// record that is synced, head that is signed or fold, which moves nothing.
+func TestGone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be removed there")
+	}
+	for name, change := range map[string]func(path string) error{
+		"removed":    os.Remove,
+		"moved away": func(path string) error { return os.Rename(path, path+".old") },
+		"replaced": func(path string) error {
+			b, err := os.ReadFile(path)
+			return errors.Join(err, os.WriteFile(path+".new", b, 0o600), os.Rename(path+".new", path))
+		},
+	} {
+		for what, do := range map[string]func(context.Context, *Store) error{
+			"synced": func(_ context.Context, s *Store) error { return appendOne(s.Append, "s_a", 4) },
+			"signed": func(ctx context.Context, s *Store) error {
+				return errors.Join(appendOne(s.AppendUnsynced, "s_a", 4), s.signNow(ctx))
+			},
+			"folded": func(ctx context.Context, s *Store) error { return s.fold(ctx, ending{}) },
+		} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				dir := t.TempDir()
+				ctx := context.Background()
+				s := openWith(t, dir, storetest.Every)
+				storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 3)...)
+				if err := s.fold(ctx, ending{}); err != nil {
+					t.Fatal(err)
+				}
+				storetest.Append(t, s, "s_a", 3, storetest.Entries(t, "s_a", 4, 1)...)
+				if err := change(filepath.Join(dir, JournalName)); err != nil {
+					t.Fatal(err)
+				}
+				s.signing.Store(true) // by this test
+				if err := do(ctx, s); !errors.Is(err, audit.ErrAltered) {
+					t.Errorf("%v", err)
+				}
+				select {
+				case <-s.Broken():
+				default:
+					t.Fatal("it goes on")
+				}
+				beside := openWith(t, dir, storetest.Every)
+				defer beside.Close()
+				had := must(beside.Head(ctx, "s_a")) // where it was replaced by a copy, the fourth too
+				storetest.Append(t, beside, "s_a", had, storetest.Entries(t, "s_a", had+1, 1)...)
+				if _, err := s.PutBlob(ctx, []byte("x")); err == nil {
+					t.Error("it writes to the database")
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				s.write.Close() // as the end of the process would
+				if rep := storetest.Verify(t, beside); uint64(rep.Records) != had+1 || had != 3 && name != "replaced" {
+					t.Errorf("%+v", rep)
+				}
+			})
+		}
+	}
+}
+
 // TestSignedByFold: a head that a fold signs counts once it is in the database, and not where that
 // fails: a sync meanwhile tells of nothing that not everybody can see.
 func TestSignedByFold(t *testing.T) {

@@ -42,6 +42,13 @@ func (panicking) Helper() {}
 
 func (panicking) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
+type appender func(context.Context, string, uint64, []audit.Entry) (int64, error)
+
+func appendOne(do appender, session string, n uint64) error {
+	_, err := do(context.Background(), session, n, storetest.Entries(panicking{}, session, n+1, 1))
+	return err
+}
+
 // size is how much of something a test does: short, or long with WRIT_LONG=1.
 func size(short, long int) int {
 	if os.Getenv("WRIT_LONG") == "1" {

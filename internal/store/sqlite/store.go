@@ -135,7 +135,7 @@ func (s *Store) takeJournal(ctx context.Context) error {
 	if fi, err := s.journal.Stat(); err != nil {
 		return err
 	} else if fi.Size() < int64(headerSize) {
-		if err := s.locked(func() error {
+		if err := s.locked(true, func() error {
 			if fi, err := s.journal.Stat(); err != nil || fi.Size() >= int64(headerSize) {
 				return err
 			}
@@ -156,7 +156,7 @@ func (s *Store) takeJournal(ctx context.Context) error {
 		err = s.fold(ctx, ending{})
 	}
 	if err == nil && slices.Contains(s.accepted, errRolledBack) {
-		err = s.locked(func() error { return s.journal.begin(s.known.tree.Size(), false) })
+		err = s.locked(true, func() error { return s.journal.begin(s.known.tree.Size(), false) })
 	}
 	return err
 }
@@ -337,8 +337,10 @@ func (s *Store) commit(group []*job) {
 	}
 }
 
-// locked runs f while nobody else writes to the journal.
-func (s *Store) locked(f func() error) error {
+// locked runs f while nobody else writes to the journal. sure says that it has to be in its place,
+// which takes as long to look at as a tenth of what an unsynced append does: a signature
+// soon follows that, and is sure.
+func (s *Store) locked(sure bool, f func() error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if err := s.failed(); err != nil {
@@ -348,14 +350,28 @@ func (s *Store) locked(f func() error) error {
 		return s.fails("lock the journal", err, false)
 	}
 	defer s.journal.unlock()
+	if sure {
+		if err := s.inPlace(); err != nil {
+			return err
+		}
+	}
 	return f()
+}
+
+// inPlace ends all writing where the file has not the journal's name any more: what is written to it is
+// lost, and its lock keeps nobody away.
+func (s *Store) inPlace() error {
+	if fi, err := os.Lstat(s.journal.file.Name()); err != nil || !os.SameFile(fi, s.journal.own) {
+		return s.fails("lock the journal", errGone, true)
+	}
+	return nil
 }
 
 // transact writes one frame of those jobs that stand where they expect.
 func (s *Store) transact(group []*job) error {
-	return s.locked(func() error {
+	durable := slices.ContainsFunc(group, func(j *job) bool { return j.durable })
+	return s.locked(durable, func() error {
 		ctx := context.Background()
-		durable := slices.ContainsFunc(group, func(j *job) bool { return j.durable })
 		if durable {
 			if err := s.compare(ctx); err != nil {
 				return s.fails("compare with what is known elsewhere", err, false)
@@ -478,7 +494,7 @@ func (s *Store) signNow(ctx context.Context) error {
 	if err != nil || !due || s.failed() != nil {
 		return nil // who reads finds what is wrong
 	}
-	return s.locked(func() error {
+	return s.locked(true, func() error {
 		s.mu.Lock()
 		err := s.catchUp(ctx, true)
 		m, due := s.unsigned()

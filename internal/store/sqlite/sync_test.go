@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/storetest"
 )
 
@@ -54,13 +53,6 @@ var syncPhases = []struct {
 	}, true},
 	{"the last unsynced append", func(s *Store) error { return appendOne(s.AppendUnsynced, "s_u", 23) }, false},
 	{"closing", func(s *Store) error { return s.Close() }, true},
-}
-
-type appender func(context.Context, string, uint64, []audit.Entry) (int64, error)
-
-func appendOne(do appender, session string, n uint64) error {
-	_, err := do(context.Background(), session, n, storetest.Entries(panicking{}, session, n+1, 1))
-	return err
 }
 
 func syncsMain(s *Store) error {
