@@ -72,18 +72,20 @@ func TestGraph(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		was := grown(r)
+		was.up.mu.Lock()
 		b, err := Encode(was)
 		if err != nil {
 			t.Fatal(err)
 		}
-		is := &tree{secret: [4]byte{1}, text: "before", under: map[string]*tree{"before": nil}, none: map[string]bool{"before": true}}
+		was.up.mu.Unlock()
+		is := &tree{secret: [4]byte{1}, out: func() {}, text: "before", under: map[string]*tree{"before": nil}, none: map[string]bool{"before": true}}
 		if err := Decode(b, is); err != nil {
 			t.Fatal(err)
 		}
-		if is.secret != [4]byte{1} {
+		if is.secret != [4]byte{1} || is.out == nil {
 			t.Error("what was left out was overwritten")
 		}
-		is.secret = was.secret
+		is.secret, is.out = was.secret, was.out
 		if !reflect.DeepEqual(was, is) {
 			t.Fatalf("%+v\n%+v", was, is)
 		}
@@ -93,7 +95,9 @@ func TestGraph(t *testing.T) {
 		if len(is.blocks) > 1 && len(is.up.blocks) > 0 && (was.blocks[0] == was.up.blocks[0]) != (is.blocks[0] == is.up.blocks[0]) {
 			t.Error("what was shared is not")
 		}
-		is.up.mu.Lock() // no lock came with it
+		if !is.up.mu.TryLock() {
+			t.Error("a lock came with it")
+		}
 		is.up.mu.Unlock()
 		for range 20 {
 			cut := &tree{}
