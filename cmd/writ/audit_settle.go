@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -165,18 +167,38 @@ func settleHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc {
 	}
 }
 
-// unsettled are the decisions of acts that a person may settle, of a session or of all.
+// unsettled are the decisions of acts that a person may settle, of a session or of all that
+// may go on.
 func unsettled(ctx context.Context, st *sqlite.Store, session string) (all []shownDecision, err error) {
-	u := gateway.Unsettled{}
-	err = eachRecord(ctx, st, session, func(rec *audit.Record) {
-		u.Step(rec)
-		if d, ok := shown(rec); ok && u[rec.Session][rec.N] {
-			all = append(all, d)
+	ids := []string{session}
+	if session == "" {
+		ids = nil
+		for reg, err := range st.ListSessions(ctx) {
+			if err != nil {
+				return nil, unreadable(err)
+			}
+			if !gateway.HasEnded(reg, time.Now()) {
+				ids = append(ids, reg.ID)
+			}
 		}
-	})
-	return slices.DeleteFunc(append([]shownDecision{}, all...), func(d shownDecision) bool {
-		of, num, _ := strings.Cut(d.ID, "/")
-		n, _ := strconv.ParseUint(num, 10, 64)
-		return !u[of][n]
-	}), err
+	}
+	all = []shownDecision{}
+	for _, id := range ids {
+		u := gateway.Unsettled{}
+		acts := map[uint64]shownDecision{}
+		err := eachRecord(st.Records(ctx, id), func(_ *audit.Item, rec *audit.Record) {
+			u.Step(rec)
+			if d, ok := shown(rec); ok && u[id][rec.N] {
+				acts[rec.N] = d
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range slices.Sorted(maps.Keys(u[id])) {
+			all = append(all, acts[n])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b shownDecision) int { return a.Time.Compare(b.Time) })
+	return all, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -111,45 +112,48 @@ func (d *shownDecision) printLine(w io.Writer) {
 
 // decisions are those of a session, or the newest of all.
 func decisions(ctx context.Context, st *sqlite.Store, session string) ([]shownDecision, error) {
+	if session == "" {
+		all, _, err := newest(ctx, st, listed)
+		return all, err
+	}
 	all := []shownDecision{}
-	err := eachRecord(ctx, st, session, func(rec *audit.Record) {
+	err := eachRecord(st.Records(ctx, session), func(_ *audit.Item, rec *audit.Record) {
 		if d, ok := shown(rec); ok {
-			if all = append(all, d); session == "" && len(all) > listed {
-				all = all[1:]
-			}
+			all = append(all, d)
 		}
 	})
 	return all, err
 }
 
-// eachRecord shows the records of a session, or all. They are those that the log's key
-// signed where it returns no error.
-func eachRecord(ctx context.Context, st *sqlite.Store, session string, show func(*audit.Record)) error {
-	snap, err := st.Snapshot(ctx)
-	if err != nil {
-		return unreadable(err)
+// newest are the newest so many decisions of the log, and how many records that has. It reads
+// no more of it than it has to, or twice that.
+func newest(ctx context.Context, st *sqlite.Store, most int) (all []shownDecision, size int64, err error) {
+	for n := int64(4 * max(most, 64)); ; n *= 2 {
+		all = []shownDecision{}
+		read := int64(0)
+		err := eachRecord(st.Log(ctx, -n), func(it *audit.Item, rec *audit.Record) {
+			read, size = read+1, it.Index+1
+			if d, ok := shown(rec); ok {
+				all = append(all, d)
+			}
+		})
+		if err != nil || read < n || len(all) >= most {
+			return all[max(0, len(all)-most):], size, err
+		}
 	}
-	defer snap.Close()
-	if _, err := st.Head(ctx, "s_any"); err != nil { // the snapshot's root is the one that was signed
-		return unreadable(err)
-	}
-	var tree audit.Tree
-	for it, err := range snap.Scan(ctx, 0) {
+}
+
+// eachRecord shows the records of a store, which are proven.
+func eachRecord(src iter.Seq2[audit.Item, error], show func(*audit.Item, *audit.Record)) error {
+	for it, err := range src {
 		if err != nil {
 			return unreadable(err)
-		}
-		tree.Append(it.Leaf)
-		if session != "" && it.Session != session {
-			continue
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
 			return cli.Fail(cli.ExitData, "writ audit verify", "record %d cannot be read", it.Index)
 		}
-		show(rec)
-	}
-	if tree.Root() != snap.Root() {
-		return cli.Fail(cli.ExitData, "writ audit verify", "the records are not those the log's key signed")
+		show(&it, rec)
 	}
 	return nil
 }

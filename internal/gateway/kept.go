@@ -99,7 +99,7 @@ func (ss *sessions) sweep(ctx context.Context) {
 		if !isSession(id) || ctx.Err() != nil {
 			continue
 		}
-		if reg, err := ss.store.SessionByID(ctx, id); errors.Is(err, audit.ErrNotFound) || err == nil && ended(reg, ss.now()) {
+		if reg, err := ss.store.SessionByID(ctx, id); errors.Is(err, audit.ErrNotFound) || err == nil && HasEnded(reg, ss.now()) {
 			ss.drop(id)
 		}
 	}

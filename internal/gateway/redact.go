@@ -92,7 +92,7 @@ func EndedSession(ctx context.Context, st Store, id string, now time.Time) (e En
 		}
 	case err != nil:
 		return e, err
-	case !ended(reg, now):
+	case !HasEnded(reg, now):
 		return e, ErrOpen
 	case reg.LastUsed.After(e.Last):
 		e.Last = reg.LastUsed

@@ -392,7 +392,7 @@ func (ss *sessions) FindSession(ctx context.Context, principal, secret string) (
 // reached from a client's side, where a session is its secret.
 func (ss *sessions) SessionNamed(ctx context.Context, id string) (downstream.Session, error) {
 	reg, err := ss.store.SessionByID(ctx, id)
-	if errors.Is(err, audit.ErrNotFound) || err == nil && ended(reg, ss.now()) {
+	if errors.Is(err, audit.ErrNotFound) || err == nil && HasEnded(reg, ss.now()) {
 		return nil, downstream.ErrNoSession
 	}
 	if err == nil {
@@ -405,8 +405,8 @@ func (ss *sessions) SessionNamed(ctx context.Context, id string) (downstream.Ses
 	return handle{id}, nil
 }
 
-// ended reports whether a session was closed or outlived its time.
-func ended(reg audit.Session, now time.Time) bool {
+// HasEnded reports whether a session was closed or outlived its time: it never goes on.
+func HasEnded(reg audit.Session, now time.Time) bool {
 	return !reg.Closed.IsZero() || now.Sub(reg.Created) > sessionLifetime || now.Sub(reg.LastUsed) > sessionIdle
 }
 

@@ -459,9 +459,9 @@ const (
 	batchBytes = 8 << 20
 )
 
-// proven yields the items of one session as they come, numbered from n on, once
-// they are proven. last is the newest record there must be.
-func (v *view) proven(ctx context.Context, session string, n, last uint64, src iter.Seq2[audit.Item, error]) iter.Seq2[audit.Item, error] {
+// proven yields the items as they come, once they are proven. due is an error for one that is
+// not the next, and, with nil, where the last was not the last there must be.
+func (v *view) proven(ctx context.Context, src iter.Seq2[audit.Item, error], due func(*audit.Item) error) iter.Seq2[audit.Item, error] {
 	return func(yield func(audit.Item, error) bool) {
 		var batch []audit.Item
 		size := 0
@@ -479,8 +479,8 @@ func (v *view) proven(ctx context.Context, session string, n, last uint64, src i
 			return true
 		}
 		for it, err := range src {
-			if err == nil && (it.Session != session || it.N != n || n > last) {
-				err = &audit.AlteredError{Session: session, N: n, Fault: audit.SessionNumber}
+			if err == nil {
+				err = due(&it)
 			}
 			if err != nil {
 				if flush() {
@@ -488,7 +488,6 @@ func (v *view) proven(ctx context.Context, session string, n, last uint64, src i
 				}
 				return
 			}
-			n++
 			batch = append(batch, it)
 			size += len(it.Leaf)
 			for i := range it.Values {
@@ -498,9 +497,22 @@ func (v *view) proven(ctx context.Context, session string, n, last uint64, src i
 				return
 			}
 		}
-		if flush() && n <= last {
-			yield(audit.Item{}, &audit.AlteredError{Session: session, N: n, Fault: audit.SessionNumber})
+		if flush() {
+			if err := due(nil); err != nil {
+				yield(audit.Item{}, err)
+			}
 		}
+	}
+}
+
+// ofSession is due of the records of one session, numbered from n to last.
+func ofSession(session string, n, last uint64) func(*audit.Item) error {
+	return func(it *audit.Item) error {
+		if it == nil && n <= last || it != nil && (it.Session != session || it.N != n || n > last) {
+			return &audit.AlteredError{Session: session, N: n, Fault: audit.SessionNumber}
+		}
+		n++
+		return nil
 	}
 }
 

@@ -152,7 +152,57 @@ func (s *Store) Read(ctx context.Context, session string, from uint64) iter.Seq2
 			return
 		}
 		defer v.tx.Rollback()
-		for it, err := range v.proven(ctx, session, from, head.N, v.records(ctx, session, from, math.MaxInt64)) {
+		for it, err := range v.proven(ctx, v.records(ctx, session, from, math.MaxInt64), ofSession(session, from, head.N)) {
+			if !yield(it, err) {
+				return
+			}
+		}
+	}
+}
+
+const leavesOnly = ", NULL, NULL, NULL, NULL FROM leaves l "
+
+// Log yields the records of all sessions in the order of the log, proven as Read proves
+// them and without their values: from an index on, or with a negative one so many of the
+// newest.
+func (s *Store) Log(ctx context.Context, from int64) iter.Seq2[audit.Item, error] {
+	return s.leaves(ctx, "", func(v *view, _ audit.Head) (iter.Seq2[audit.Item, error], func(*audit.Item) error) {
+		if from < 0 {
+			from = max(0, v.tree.Size()+from)
+		}
+		next := from
+		due := func(it *audit.Item) error {
+			if it == nil && next < v.tree.Size() || it != nil && it.Index != next {
+				return errDamaged
+			}
+			next++
+			return nil
+		}
+		return both(items(rows(ctx, s, v.tx, scanner(false), "SELECT l.idx, l.session, l.n, "+boundedLeaf+leavesOnly+"WHERE l.idx >= ? ORDER BY l.idx", from)),
+			v.tail.items(func(it *audit.Item) bool { return it.Index >= from }), false), due
+	})
+}
+
+// Records is Read from the first, without the values.
+func (s *Store) Records(ctx context.Context, session string) iter.Seq2[audit.Item, error] {
+	return s.leaves(ctx, session, func(v *view, head audit.Head) (iter.Seq2[audit.Item, error], func(*audit.Item) error) {
+		return both(items(rows(ctx, s, v.tx, scanner(false), "SELECT l.idx, l.session, l.n, "+boundedLeaf+leavesOnly+"WHERE l.session = ? ORDER BY l.n", session)),
+			v.tail.items(func(it *audit.Item) bool { return it.Session == session }), false), ofSession(session, 1, head.N)
+	})
+}
+
+// leaves yields records of one moment, proven and without values.
+func (s *Store) leaves(ctx context.Context, session string, of func(*view, audit.Head) (iter.Seq2[audit.Item, error], func(*audit.Item) error)) iter.Seq2[audit.Item, error] {
+	return func(yield func(audit.Item, error) bool) {
+		v, head, err := s.at(ctx, session)
+		if err != nil {
+			yield(audit.Item{}, err)
+			return
+		}
+		defer v.tx.Rollback()
+		src, due := of(v, head)
+		for it, err := range v.proven(ctx, src, due) {
+			it.Values = nil
 			if !yield(it, err) {
 				return
 			}
@@ -244,7 +294,7 @@ func (s *Store) Value(ctx context.Context, session string, n uint64, name string
 	if n < 1 || n > head.N {
 		return nil, audit.ErrNotFound
 	}
-	for it, err := range v.proven(ctx, session, n, n, v.records(ctx, session, n, n)) {
+	for it, err := range v.proven(ctx, v.records(ctx, session, n, n), ofSession(session, n, n)) {
 		if err != nil {
 			return nil, err
 		}
