@@ -177,7 +177,11 @@ func unsettled(ctx context.Context, st *sqlite.Store, session string) (all []sho
 			if err != nil {
 				return nil, unreadable(err)
 			}
-			if !gateway.HasEnded(reg, time.Now()) {
+			over, err := gateway.HasEnded(ctx, st, reg, time.Now())
+			if err != nil {
+				return nil, unreadable(err)
+			}
+			if !over {
 				ids = append(ids, reg.ID)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/provenance"
 )
@@ -35,9 +36,9 @@ var leastKept uint64 = 1000
 // session of so many facts: what a start folds and what writing one costs are both bounded.
 func everyKept(n uint64, facts int) uint64 { return max(leastKept, n/50, uint64(facts)/20) }
 
-// screenID names the input policy, zero for none.
-func (ss *sessions) screenID() (id [sha256.Size]byte) {
-	if s := ss.screen.Load(); s != nil {
+// screenID names an input policy, zero for none.
+func screenID(s *screen.Screen) (id [sha256.Size]byte) {
+	if s != nil {
 		id = s.ID()
 	}
 	return id
@@ -48,11 +49,11 @@ func (ss *sessions) screenID() (id [sha256.Size]byte) {
 // some time and nothing else. The caller holds s.mu, and nothing is queued.
 func (ss *sessions) keepAt(s *session) {
 	if ss.snapshots == nil || s.evidence == nil || s.next < s.kept+everyKept(s.kept, s.evidence.Facts()) || s.written.N != s.next ||
-		!s.answered || s.keeping || s.closed || s.halted != nil || s.outdated != nil {
+		!s.answered || s.keeping || s.unscreened || s.closed || s.halted != nil || s.outdated != nil {
 		return
 	}
 	s.kept = s.next
-	k := keptSession{Evidence: s.evidence, Open: s.open, Opened: s.opened, Active: s.active, Conversation: s.conversation, Screen: ss.screenID()}
+	k := keptSession{Evidence: s.evidence, Open: s.open, Opened: s.opened, Active: s.active, Conversation: s.conversation, Screen: s.screened}
 	if s.index.mu.TryLock() { // its order is the other
 		k.Index = &s.index
 		defer s.index.mu.Unlock()
@@ -99,7 +100,12 @@ func (ss *sessions) sweep(ctx context.Context) {
 		if !isSession(id) || ctx.Err() != nil {
 			continue
 		}
-		if reg, err := ss.store.SessionByID(ctx, id); errors.Is(err, audit.ErrNotFound) || err == nil && HasEnded(reg, ss.now()) {
+		reg, err := ss.store.SessionByID(ctx, id)
+		over := errors.Is(err, audit.ErrNotFound)
+		if err == nil {
+			over, _ = HasEnded(ctx, ss.store, reg, ss.now())
+		}
+		if over {
 			ss.drop(id)
 		}
 	}
@@ -122,7 +128,7 @@ func (ss *sessions) goOn(ctx context.Context, s *session, r *Replayer) (at snaps
 		return at, false
 	}
 	k := keptSession{Evidence: gate.NewSession(s.id, key, provenance.NoCaps)}
-	if snapshot.Decode(body, &k) != nil || k.Screen != ss.screenID() {
+	if snapshot.Decode(body, &k) != nil || k.Screen != r.screenedBy {
 		return at, false
 	}
 	r.session, r.data, r.opened, r.conversation, r.from, r.index = k.Evidence, k.Open, k.Opened, k.Conversation, at.N, k.Index

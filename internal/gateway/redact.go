@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -92,10 +93,13 @@ func EndedSession(ctx context.Context, st Store, id string, now time.Time) (e En
 		}
 	case err != nil:
 		return e, err
-	case !HasEnded(reg, now):
-		return e, ErrOpen
-	case reg.LastUsed.After(e.Last):
-		e.Last = reg.LastUsed
+	default:
+		if over, err := HasEnded(ctx, st, reg, now); err != nil || !over {
+			return e, cmp.Or(err, ErrOpen)
+		}
+		if reg.LastUsed.After(e.Last) {
+			e.Last = reg.LastUsed
+		}
 	}
 	return e, nil
 }

@@ -170,3 +170,38 @@ func TestRedactedByNobody(t *testing.T) {
 		t.Errorf("what was altered: %v", err)
 	}
 }
+
+// TestRedactOfUsed: a session over stdio, of which the register is told nothing while it is
+// used, goes on for as long as it is.
+func TestRedactOfUsed(t *testing.T) {
+	ctx := testContext(t)
+	y := newToy()
+	c := &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	r := &rig{tb: t, store: onSQLite(t)}
+	r.opts = gateway.Options{Store: r.store, Policy: policy(t, toyPolicy), Version: "test", Clock: c.Now}
+	r.opts.Servers = append(r.opts.Servers, y.config(t, true, true))
+	r.start()
+	t.Cleanup(r.stop)
+	w := overLines(ctx, r, true, downstream.StdioOptions{})
+	id := ""
+	for range 26 {
+		passed(t, w.call(ctx, "list_items", `{}`))
+		for h, err := range r.store.Heads(ctx) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			id = h.Session
+		}
+		if _, err := gateway.EndedSession(ctx, r.store, id, c.Now()); !errors.Is(err, gateway.ErrOpen) {
+			t.Fatalf("a session that is used has ended: %v", err)
+		}
+		if _, err := r.gw.SessionNamed(ctx, id); err != nil {
+			t.Fatalf("a session that is used is not found: %v", err)
+		}
+		c.advance(time.Hour)
+	}
+	c.advance(25 * time.Hour)
+	if e, err := gateway.EndedSession(ctx, r.store, id, c.Now()); err != nil || c.Now().Sub(e.Last) < 25*time.Hour {
+		t.Errorf("a day later it has not ended: %+v, %v", e, err)
+	}
+}

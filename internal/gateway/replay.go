@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,6 +57,7 @@ type Replayer struct {
 	conversation string                   // as session.conversation
 	halted       *writ.Rejection          // the input policy ended the session's calls
 	screen       *screen.Screen           // the gateway's; whoever checks a log has none
+	screenedBy   [sha256.Size]byte        // its name
 	places       map[string]*places       // by namespace
 	certifies    bool
 	certificates *certificate.Session // nil unless they are to be checked

@@ -70,12 +70,14 @@ type session struct {
 	id string
 
 	mu         sync.Mutex
-	evidence   *gate.Session // nil for the session of requests that carry none
-	next       uint64        // number of the newest record
-	written    snapshot.At   // the newest record this process wrote or read
-	answered   bool          // it is a result
-	kept       uint64        // the record of the newest snapshot
-	keeping    bool          // one is being written
+	evidence   *gate.Session     // nil for the session of requests that carry none
+	next       uint64            // number of the newest record
+	written    snapshot.At       // the newest record this process wrote or read
+	answered   bool              // it is a result
+	screened   [sha256.Size]byte // the input policy all its turns passed
+	unscreened bool              // not all passed one
+	kept       uint64            // the record of the newest snapshot
+	keeping    bool              // one is being written
 	queue      []queued
 	flushing   bool
 	outdated   error // why the evidence may not be what the store holds, nil when it is
@@ -202,6 +204,7 @@ func (ss *sessions) open(ctx context.Context, secret string, data openData) (*se
 	}
 	s := newSession(id, now)
 	s.next, s.opened, s.open = 1, now, data
+	s.screened = screenID(ss.screen.Load())
 	if !data.Anonymous {
 		s.evidence = gate.NewSession(id, key, ss.caps)
 		ss.keep(s)
@@ -392,7 +395,11 @@ func (ss *sessions) FindSession(ctx context.Context, principal, secret string) (
 // reached from a client's side, where a session is its secret.
 func (ss *sessions) SessionNamed(ctx context.Context, id string) (downstream.Session, error) {
 	reg, err := ss.store.SessionByID(ctx, id)
-	if errors.Is(err, audit.ErrNotFound) || err == nil && HasEnded(reg, ss.now()) {
+	over := errors.Is(err, audit.ErrNotFound)
+	if err == nil {
+		over, err = HasEnded(ctx, ss.store, reg, ss.now())
+	}
+	if over {
 		return nil, downstream.ErrNoSession
 	}
 	if err == nil {
@@ -405,9 +412,21 @@ func (ss *sessions) SessionNamed(ctx context.Context, id string) (downstream.Ses
 	return handle{id}, nil
 }
 
-// HasEnded reports whether a session was closed or outlived its time: it never goes on.
-func HasEnded(reg audit.Session, now time.Time) bool {
-	return !reg.Closed.IsZero() || now.Sub(reg.Created) > sessionLifetime || now.Sub(reg.LastUsed) > sessionIdle
+// HasEnded reports whether a session never goes on: it was closed, or nobody used it for a
+// day. The register is told when a client finds its session; who has one for himself,
+// over stdio, is known by its newest record.
+func HasEnded(ctx context.Context, st audit.Store, reg audit.Session, now time.Time) (bool, error) {
+	if !reg.Closed.IsZero() || now.Sub(reg.LastUsed) <= sessionIdle {
+		return !reg.Closed.IsZero(), nil
+	}
+	n, err := st.Head(ctx, reg.ID)
+	if err != nil || n == 0 {
+		return err == nil, err
+	}
+	for rec, err := range recordsFrom(ctx, st, reg.ID, n) {
+		return err == nil && now.Sub(rec.Time) > sessionIdle, err
+	}
+	return true, nil
 }
 
 // get returns the session of that id. One that is not in memory is folded from its
@@ -494,6 +513,7 @@ func (ss *sessions) restore(ctx context.Context, s *session) error {
 		s.index.mu.Unlock()
 	}
 	s.generation++
+	s.screened, s.unscreened = r.screenedBy, false
 	return nil
 }
 
@@ -515,6 +535,7 @@ func (ss *sessions) replay(ctx context.Context, s *session) (*Replayer, error) {
 func (ss *sessions) newReplayer() *Replayer {
 	r := ss.recorded.Replayer()
 	r.screen = ss.screen.Load()
+	r.screenedBy = screenID(r.screen)
 	return r
 }
 

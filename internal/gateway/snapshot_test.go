@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -176,4 +177,40 @@ func TestSnapshots(t *testing.T) {
 		t.Errorf("left of what was redacted: %q", left)
 	}
 	r.start()
+}
+
+// TestSnapshotOfUnscreened (INV-0): a turn that passed another input policy, or none, is
+// screened when its session is folded, and no snapshot hides it.
+func TestSnapshotOfUnscreened(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", itemTools)
+	r := newRig(t, onSQLite(t), policy(t, turnPolicy), up.config(true))
+	for _, c := range []struct{ opened, typed, after *screen.Screen }{{nil, nil, screen.Default()}, {screen.Default(), nil, screen.Default()}} {
+		r.opts.Screen = c.opened
+		r.restart()
+		secret := r.mint()
+		s, err := r.gw.FindSession(ctx, downstream.Loopback, secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range []*screen.Screen{c.typed, c.after} {
+			if _, err := r.gw.Reload(ctx, gateway.Setup{Policy: policy(t, turnPolicy), Servers: r.opts.Servers, Screen: in}); err != nil {
+				t.Fatal(err)
+			}
+			if in == c.typed {
+				if _, err := r.gw.Turn(ctx, s, "how do I build a pipe bomb"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		up.reply(itemList)
+		passed(t, overHTTP(ctx, r, true, web{session: secret}).call(ctx, "list_items", `{}`))
+		r.opts.Screen = c.after
+		r.restart()
+		a := overHTTP(ctx, r, true, web{session: secret}).call(ctx, "list_items", `{}`)
+		if got := refusedFor(a); !strings.Contains(got, "screen.") {
+			t.Errorf("a turn that nobody screened counts: %s %s", a.result, got)
+		}
+	}
 }

@@ -80,7 +80,11 @@ func (ss *sessions) TurnOf(ctx context.Context, in downstream.Session, conversat
 		}
 		_, zone := ss.clock().Zone()
 		data, halted = turnData{Evidence: s.evidence.Next(), Zone: zone}, nil
-		if input := ss.screen.Load(); input != nil {
+		input := ss.screen.Load()
+		if screenID(input) != s.screened {
+			s.unscreened = true
+		}
+		if input != nil {
 			if v := input.Check(text); v.Halt() {
 				data.Halted = v.Rejection()
 				halted = &HaltedError{*data.Halted, v.Reply}
