@@ -93,7 +93,8 @@ type Store interface {
 
 	// Erase removes the salts and bytes of all values of those records of a
 	// session for good, all or none. The log still verifies. What is not there
-	// is erased already.
+	// is erased already. With an error they may be gone for every reader and
+	// not be off the disk: then it is done once more.
 	Erase(ctx context.Context, session string, ns ...uint64) error
 
 	// PutBlob stores b, durably, and returns its name. Storing it again does

@@ -74,7 +74,7 @@ func auditRedact() *cobra.Command {
 				r := &all[i]
 				n, err := gateway.Redact(ctx, st, statedir.Snapshots(dir), r.Session, why, now)
 				if err != nil {
-					return cli.Fail(cli.ExitIO, "the same command again", "%s could not be redacted, %d others are: %w", r.Session, i, err)
+					return cli.Fail(cli.ExitIO, "writ audit redact "+r.Session, "%s could not be redacted, %d others are: %w", r.Session, i, err)
 				}
 				r.ID = fmt.Sprintf("%s/%d", r.Session, n)
 			}
@@ -128,8 +128,6 @@ func redactable(ctx context.Context, st *sqlite.Store, dir string, named []strin
 			return nil, notFound(err)
 		case err != nil:
 			return nil, unreadable(err)
-		case e.Redacted && !e.Left:
-			return nil, cli.Fail(cli.ExitData, fmt.Sprintf("writ audit prove %s/%d -o FILE", id, e.Records), "%s is redacted already", id)
 		}
 		all = append(all, redacted{Session: id, Last: e.Last})
 	}

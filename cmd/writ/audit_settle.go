@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,13 +103,13 @@ func printSettled(w io.Writer, s settledAct) {
 	io.WriteString(w, "on record: "+cli.OneLine(s.ID, 80)+": "+word+"\n")
 }
 
-// maySettle asks each gateway that runs whether the act is under way there, and whether it
-// hears who asks. Where none runs, a client may that had one.
+// maySettle is an error unless whoever asks is at a terminal of his own, apart from the clients
+// that are known here and from each gateway that runs; these are asked whether the act
+// is under way, too. A gateway that was stopped can say nothing, so it is not for it alone.
 func (f *flags) maySettle(ctx context.Context, dir, session string, n uint64) error {
 	hint := "the same in a terminal window of your own"
-	above := localdoor.Above(os.Getpid())
-	if slices.ContainsFunc(otherClients(dir, 0), func(pid int) bool { return slices.Contains(above, pid) }) {
-		return cli.Fail(cli.ExitRefused, hint, "that is not heard: %w", localdoor.ErrKin)
+	if err := localdoor.Aside(otherClients(dir, 0)...); err != nil {
+		return cli.Fail(cli.ExitRefused, hint, "that is not heard: %w", err)
 	}
 	_, doors, err := f.reach(false)
 	if err != nil {

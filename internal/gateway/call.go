@@ -31,14 +31,15 @@ type judgedCall struct {
 	run   Run                 // makes the call in place of a server, nil for none
 	host  *HostCall           // of a client's own tool, nil for any other
 
-	asked    gate.Asked         // how far it was put to a person
-	put      string             // the question that it was put as
-	puts     int                // how often it was: each time for other reasons
-	question *approval.Question // what its client is to ask its person
-	s        *session           // once it was judged
-	halted   *writ.Rejection    // why the session's calls have ended, if they have
-	lists    atomic.Uint64      // how often the server's lists had changed that it rests on
-	inside   Answer             // what Inside answered
+	continues uint64             // number of the decision before an answer was given inside the call
+	asked     gate.Asked         // how far it was put to a person
+	put       string             // the question that it was put as
+	puts      int                // how often it was: each time for other reasons
+	question  *approval.Question // what its client is to ask its person
+	s         *session           // once it was judged
+	halted    *writ.Rejection    // why the session's calls have ended, if they have
+	lists     atomic.Uint64      // how often the server's lists had changed that it rests on
+	inside    Answer             // what Inside answered
 
 	answering sync.Mutex // one answer given inside the call after the other: each decides again
 	mu        sync.Mutex // guards decision
@@ -53,6 +54,7 @@ type decision struct {
 	anonymous  bool   // the request carries no session
 	generation int    // of the session, when record was put in its queue
 	own        uint64 // the place it lowered (R38), 0 for none
+	continues  uint64 // number of the one whose place it takes, 0 for none
 }
 
 // answer is the one door, and the story of a call: from the bytes the client
@@ -150,7 +152,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		}
 		s.active = now
 		in.Session, in.Time = s.evidence, now
-		d = decision{Decision: decide(in), at: now, anonymous: s.evidence == nil, generation: s.generation}
+		d = decision{Decision: decide(in), at: now, anonymous: s.evidence == nil, generation: s.generation, continues: c.continues}
 		if ask = d.Ask(); ask != nil && ask.Question != c.put && c.puts < maxPuts && c.asks() {
 			return nil // it is put to a person first
 		}

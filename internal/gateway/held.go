@@ -212,7 +212,13 @@ func (h *held) add(name heldName, c *heldCall) (there *heldCall) {
 		h.calls = map[heldName]*heldCall{}
 	}
 	for size := len(c.of.Arguments.Raw()); len(h.order) > 0 && (len(h.order) >= maxHeld || h.bytes+size > maxHeldBytes); {
+		given := h.calls[h.order[0]]
 		h.drop(h.order[0])
+		select {
+		case <-given.ready:
+			given.over(given.newest()) // no result of it is taken any more
+		default:
+		}
 	}
 	h.calls[name], h.order = c, append(h.order, name)
 	h.bytes += len(c.of.Arguments.Raw())

@@ -31,8 +31,11 @@ const Engine = gate.Engine
 // value was erased. Names are those of the catalogue, never a caller's. Here and in
 // resultData the members stand in their canonical order: nothing has to sort them.
 type decisionData struct {
-	Catalogue string   `json:"catalogue"` // SHA-256 of the catalogue blob
-	Code      string   `json:"code,omitempty"`
+	Catalogue string `json:"catalogue"` // SHA-256 of the catalogue blob
+	Code      string `json:"code,omitempty"`
+	// Continues is the number of the decision whose place this one takes: of the same call,
+	// before its client answered the server.
+	Continues uint64   `json:"continues,omitempty"`
 	Effect    []string `json:"effect"`
 	Engine    string   `json:"engine"`
 	Method    string   `json:"method"`
@@ -108,6 +111,9 @@ func (ss *sessions) writeDecision(s *session, rs *ruleset, in *gate.Input, d *de
 	}
 	if r := d.Outcome.Rejection; r != nil {
 		data.Code, data.Reason = string(r.Code), string(r.Reason)
+	}
+	if d.Allowed() {
+		data.Continues = d.continues
 	}
 	input := inputValue{
 		Server: in.Call.Server, Tool: in.Call.Tool, Method: string(in.Call.Method), Shadow: in.Shadow, Asked: string(in.Asked),

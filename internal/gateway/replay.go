@@ -238,6 +238,7 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 		r.open[rec.N] = d
 		if input.Session != nil {
 			if d.Effect.Gated() {
+				delete(r.unsettled, data.Continues)
 				r.unsettled[rec.N] = d
 			}
 			return r.certify(rec, &input, recorded, w)

@@ -127,11 +127,12 @@ func (c *judgedCall) decideWithAnswer(ctx context.Context, rs *ruleset, answer [
 	}
 	n := strconv.Itoa(call.Answers.Len() + 1)
 	call.Answers = strictjson.Of(call.Answers.With(strictjson.Member{Name: n, Value: answer}))
-	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call}
+	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, continues: c.newest().record.n}
 	if allowed, err = again.decide(ctx, call); allowed && err == nil {
 		c.mu.Lock()
 		if c.decision != nil {
 			again.decision.own = cmp.Or(again.decision.own, c.decision.own) // nobody else has it yet
+			again.over(c.decision)
 		}
 		c.decision = again.decision
 		c.mu.Unlock()

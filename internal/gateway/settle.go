@@ -111,6 +111,8 @@ func (ss *sessions) whySettled(ctx context.Context, session string, n uint64) er
 			if why = "that act is in no session that remembers it"; !isAct(rec.Record) {
 				return &NotSettledError{"that call was a read, or was refused: nothing was done by it"}
 			}
+		case continued(rec.Record) == n:
+			return &NotSettledError{fmt.Sprintf("the call went on by decision %s/%d", session, rec.N)}
 		case audit.DecisionOf(rec.Record) != n:
 		case rec.Kind == audit.KindResult:
 			var data resultData
@@ -141,6 +143,15 @@ func isAct(rec *audit.Record) bool {
 		(data.Status != string(writ.Rejected) || data.Shadow) && !slices.Equal(data.Effect, policy.Read.Names())
 }
 
+// continued is the decision whose place a record takes, 0 for none.
+func continued(rec *audit.Record) uint64 {
+	var data decisionData
+	if rec.Kind != audit.KindDecision || json.Unmarshal(rec.Data, &data) != nil {
+		return 0
+	}
+	return data.Continues
+}
+
 // Unsettled are the acts of sessions that are not closed of which no record says whether
 // they happened, by session and the number of the decision. One of them may be under way.
 type Unsettled map[string]map[uint64]bool
@@ -155,6 +166,7 @@ func (u Unsettled) Step(rec *audit.Record) {
 		}
 	case audit.KindDecision:
 		if acts := u[rec.Session]; acts != nil && isAct(rec) {
+			delete(acts, continued(rec))
 			acts[rec.N] = true
 		}
 	case audit.KindResult:

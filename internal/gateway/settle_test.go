@@ -1,15 +1,20 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/snapshot"
@@ -183,4 +188,79 @@ func TestSettle(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuses(elsewhere, lost, true, "session is over")
+}
+
+// TestSettleAnswered (P28): an act during which its client answered the server is one act: its
+// result is on record, and nothing of it is to be settled, before and after a restart.
+func TestSettleAnswered(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", false)
+	up.list("tools/list", askTools)
+	asksLegacy(up)
+	r := newRig(t, onSQLite(t), policy(t, askPolicy), up.config(true))
+	r.opts.Approvals = approval.New(time.Now)
+	r.restart()
+	w := r.connect(ctx, 0)
+	w.ask = func(string, []byte) string { return `{"action":"accept","content":{"id":"item-666"}}` }
+	up.reply(itemList)
+	passed(t, w.call(ctx, "list_items", `{}`))
+	defer r.opts.Approvals.There()()
+	go func() {
+		qs, change := r.opts.Approvals.Open()
+		for ; len(qs) == 0; qs, change = r.opts.Approvals.Open() {
+			<-change
+		}
+		r.opts.Approvals.Answer(qs[0].ID, approval.Answer{Yes: true, By: "kim", Label: writ.User})
+	}()
+	up.reply(`"result":{"content":[]}`)
+	passed(t, w.call(ctx, "delete_item", `{"id":"item-17"}`))
+	u, first, id := gateway.Unsettled{}, uint64(0), ""
+	eachRecord(t, r.store, func(rec *audit.Record, _ *audit.Item) {
+		u.Step(rec)
+		if rec.Kind == audit.KindDecision && first == 0 && bytes.Contains(rec.Data, []byte(`"delete_item"`)) {
+			first, id = rec.N, rec.Session
+		}
+	})
+	if first == 0 || len(u[id]) != 0 {
+		t.Fatalf("decision %d; to be settled: %v", first, u)
+	}
+	for range 2 {
+		var none *gateway.NotSettledError
+		if r.gw.UnderWay(id, first) || !errors.As(r.gw.Settle(ctx, id, first, false, "ann"), &none) || !strings.Contains(none.Why, "went on by decision") {
+			t.Errorf("the first decision is under way, or is settled: %v", none)
+		}
+		r.restart()
+	}
+}
+
+// TestSettleGivenUp (P28): a call of a client's own that is given up, for too many wait, is not
+// under way any more.
+func TestSettleGivenUp(t *testing.T) {
+	ctx := testContext(t)
+	h := newHosted(t, onSQLite(t))
+	h.before("r", "Read", `{"file_path":"/proj/a.go"}`, "pass")
+	if _, err := h.after("r", "Read", `{"file_path":"/proj/a.go"}`, "/proj/a.go"); err != nil {
+		t.Fatal(err)
+	}
+	h.before("b0", "Edit", edit, "pass")
+	u := gateway.Unsettled{}
+	eachRecord(t, h.store, func(rec *audit.Record, _ *audit.Item) { u.Step(rec) })
+	id, n := "", uint64(0)
+	for s, acts := range u {
+		for act := range acts {
+			id, n = s, act
+		}
+	}
+	if n == 0 || !h.gw.UnderWay(id, n) {
+		t.Fatalf("%v: it is not under way", u)
+	}
+	for i := range 1002 {
+		h.before(fmt.Sprint("c", i), "Bash", `{"command":"ls"}`, "pass")
+	}
+	if h.gw.UnderWay(id, n) {
+		t.Error("it is under way")
+	}
+	if err := h.gw.Settle(ctx, id, n, false, "ann"); err != nil {
+		t.Error(err)
+	}
 }

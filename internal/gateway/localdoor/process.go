@@ -46,7 +46,14 @@ func Apart(ctx context.Context, from ...int) error {
 	if !ok {
 		return ErrKin
 	}
-	line, err := ancestry(by.pid)
+	return apartFrom(by.pid, from)
+}
+
+// Aside is Apart of this very process.
+func Aside(from ...int) error { return apartFrom(os.Getpid(), from) }
+
+func apartFrom(pid int, from []int) error {
+	line, err := ancestry(pid)
 	if err != nil || slices.ContainsFunc(line, func(p int) bool { return slices.Contains(from, p) }) {
 		return ErrKin
 	}

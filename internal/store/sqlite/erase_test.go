@@ -3,10 +3,12 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/storetest"
@@ -148,4 +150,43 @@ func TestForkStays(t *testing.T) {
 	if now, err := os.ReadFile(filepath.Join(dir, JournalName)); err != nil || !bytes.Equal(now, before) {
 		t.Errorf("the journal was changed: %v", err)
 	}
+}
+
+// TestEraseBesideReader: while somebody reads, what is erased stands in the write-ahead log
+// on the disk; that is said, and the same erasure later takes it away.
+func TestEraseBesideReader(t *testing.T) {
+	dir := t.TempDir()
+	sk, vk := storetest.Key()
+	s, err := Open(dir, Options{Signer: sk, Verifier: vk, BusyTimeout: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	v := audit.Value{Name: "arguments", Bytes: []byte("planted-token")}
+	storetest.Append(t, s, "s_a", 0, storetest.Seal(t, audit.Record{Kind: audit.KindOpen, Session: "s_a", N: 1, Time: storetest.Epoch}, v))
+	if _, err := s.Checkpoint(t.Context()); err != nil { // which folds
+		t.Fatal(err)
+	}
+	reader, err := s.read.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.QueryRow("SELECT count(*) FROM vals").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Erase(t.Context(), "s_a", 1); !errors.Is(err, errRead) {
+		t.Errorf("beside a reader: %v", err)
+	}
+	if err := reader.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Erase(t.Context(), "s_a", 1); err != nil {
+		t.Errorf("and once more: %v", err)
+	}
+	for _, name := range []string{FileName + "-wal", JournalName} {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || bytes.Contains(b, v.Bytes) {
+			t.Errorf("%s holds the token: %v", name, err)
+		}
+	}
+	storetest.Append(t, s, "s_a", 1, storetest.Entry(t, "s_a", 2))
 }

@@ -247,8 +247,8 @@ func (s *Store) Checkpoint(ctx context.Context) (msg []byte, err error) {
 	return msg, err
 }
 
-// Erase implements audit.Store. The pages are overwritten with zeros; copies
-// in the write-ahead log go as soon as no reader needs it any more.
+// Erase implements audit.Store. The pages are overwritten with zeros, and the write-ahead
+// log is emptied.
 func (s *Store) Erase(ctx context.Context, session string, ns ...uint64) error {
 	if len(ns) == 0 {
 		return nil
@@ -280,15 +280,29 @@ func (s *Store) Erase(ctx context.Context, session string, ns ...uint64) error {
 		}
 		return func() {}, nil
 	})
-	if err == nil {
-		// A busy reader keeps the old pages until the next truncation; that is
-		// no failure of what was committed.
-		s.changing.Lock()
-		defer s.changing.Unlock()
-		s.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	if err != nil {
+		return err
 	}
-	return err
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	return s.truncate(ctx)
 }
+
+// truncate moves the write-ahead log into the database and empties it. It waits for
+// readers, as long as for a lock, and is an error if one is left: what was erased stays
+// in the files until they are gone.
+func (s *Store) truncate(ctx context.Context) error {
+	var busy, pages, moved int
+	if err := s.conn.QueryRowContext(context.WithoutCancel(ctx), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved); err != nil {
+		return s.fails("empty the write-ahead log", err, false)
+	}
+	if busy != 0 {
+		return errRead
+	}
+	return nil
+}
+
+var errRead = errors.New("sqlite: somebody reads the log all this time, and until he ends what was erased stands in " + FileName + "-wal: erase it once more")
 
 // Shrink gives the room that erased values took back to the file system. Meanwhile
 // it takes as much again.
@@ -306,8 +320,7 @@ func (s *Store) Shrink(ctx context.Context) error {
 	if _, err := s.conn.ExecContext(ctx, "VACUUM"); err != nil {
 		return s.fails("shrink the database", err, false)
 	}
-	s.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
-	return nil
+	return s.truncate(ctx)
 }
 
 // PutBlob implements audit.Store.
