@@ -477,7 +477,7 @@ func (j *judge) acts() {
 	}
 	j.budgets(against)
 	if last := j.repeated(); last != nil {
-		j.against = append(j.against, writ.Failure{Reason: writ.PolicyRepeated, Need: needs[writ.PolicyRepeated] + last.told(j.in.Session.id)})
+		j.against = append(j.against, writ.Failure{Reason: writ.PolicyRepeated, Need: last.need(j.in.Session.id)})
 	}
 	j.steering(local, against)
 }

@@ -3,6 +3,7 @@ package gate
 import (
 	"slices"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -22,22 +23,23 @@ const (
 	confirmed             // a person said that it happened
 )
 
-// told is what a refusal says of the act that was made before.
-func (a *acted) told(session string) string {
+// need is what a refusal says of the act that was made before.
+func (a *acted) need(session string) string {
 	switch a.fate {
 	case unheard:
-		return "; whether that one happened is not on record: ask the user to look and to say so (`writ audit show " + shown(session) +
-			" --unsettled`, `writ audit settle`, in a terminal of his own)"
+		return "the same act was made before, and whether that one happened is not on record, which no read tells: ask the user to look, and to say so " +
+			"(`writ audit show " + shown(session) + " --unsettled`, `writ audit settle`, in a terminal of his own) or to order it anew"
 	case confirmed:
-		return "; a person confirmed that it happened"
+		return "the same act was made before, and a person confirmed that it happened; the user may order it anew"
 	}
-	return ""
+	return needs[writ.PolicyRepeated]
 }
 
 // repeated is R23: where the contract says that an act is not idempotent, the
 // same act again needs evidence that came after it. An act that rests on
-// constants alone cannot have any. It returns the latest that was made before, nil
-// where this one may be made.
+// constants alone cannot have any. Where no answer said how that one ended, a part of it has to
+// be the user's own words: what a tool returns is the same whether it happened or
+// not. It returns the latest that was made before, nil where this one may be made.
 func (j *judge) repeated() *acted {
 	s := j.in.Session
 	if s == nil || j.contract == nil || j.contract.Idempotent == nil || *j.contract.Idempotent {
@@ -53,7 +55,7 @@ func (j *judge) repeated() *acted {
 	if last == nil {
 		return nil
 	}
-	fresh := false
+	fresh, ordered := false, last.fate == answered
 	for _, l := range j.leaves {
 		if l.newest == 0 { // a constant is neither old nor new
 			continue
@@ -62,8 +64,9 @@ func (j *judge) repeated() *acted {
 			return last
 		}
 		fresh = true
+		ordered = ordered || slices.ContainsFunc(l.refs, func(r Ref) bool { return r.Tool == userTool && r.Evidence >= last.fresh })
 	}
-	if fresh {
+	if fresh && ordered {
 		return nil
 	}
 	return last

@@ -14,7 +14,8 @@ import (
 )
 
 // mAct is one payment of the reference model of R23: a list of all that were made, in
-// which a decision looks for one to the same account that nothing was read after.
+// which a decision looks for one to the same account that nothing was read after, or that
+// no answer came of.
 type mAct struct {
 	to        string
 	d         *gate.Decision
@@ -72,7 +73,7 @@ tools:
 				switch {
 				case seen[to] == 0:
 					reason = writ.ProvenanceUnseen
-				case last != nil && seen[to] < last.after:
+				case last != nil && (seen[to] < last.after || !last.heard):
 					if reason, again = writ.PolicyRepeated, again+1; last.said {
 						told, said = "a person confirmed", said+1
 					} else if !last.heard {

@@ -61,6 +61,7 @@ func auditRedact() *cobra.Command {
 			}
 			if preview || len(all) == 0 {
 				return f.show(c, all, func(w io.Writer) {
+					when(w, days > 0, "used last before %s:\n", now.AddDate(0, 0, -days).Format(time.RFC3339))
 					for _, r := range all {
 						fmt.Fprintf(w, "%s  last used %s\n", r.Session, r.Last.Format(time.RFC3339))
 					}
@@ -121,7 +122,7 @@ func redactable(ctx context.Context, st *sqlite.Store, dir string, named []strin
 		e, err := gateway.EndedSession(ctx, st, id, now)
 		switch {
 		case errors.Is(err, gateway.ErrOpen):
-			return nil, cli.Fail(cli.ExitData, "writ session close "+cli.Printable(name), "%s is open: what it saw is still needed", id)
+			return nil, cli.Fail(cli.ExitData, "writ session close "+cli.Printable(name)+" && writ audit redact "+id, "%s is open: what it saw is still needed", id)
 		case errors.Is(err, gateway.ErrAlteredSession):
 			return nil, cli.Fail(cli.ExitData, "writ audit verify", "%s was altered on disk: it is kept as it is", id)
 		case errors.Is(err, audit.ErrNotFound):

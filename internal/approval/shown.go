@@ -94,7 +94,7 @@ var because = map[writ.Reason]string{
 	writ.FormBrings:           "it is a directory with files in it by which other programs take orders, such as .git, and the call may write to them or take them elsewhere",
 	writ.PolicyNoArguments:    "nothing in the call says what it acts on",
 	writ.PolicyContested:      "it stands where it may be taken from, and in a stranger's text as well",
-	writ.PolicyRepeated:       "the same was done before, and nothing was read since",
+	writ.PolicyRepeated:       "the same was done before: look whether that one happened before you say yes",
 	writ.PolicyAnswer:         "the server asked for this in the middle of the call, and no tool returned what was answered",
 	writ.PolicyFetches:        "it is one more link of one result to one place, and which of them are fetched can tell that place something",
 }

@@ -4,12 +4,24 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"testing"
 
 	"github.com/writ-project/writ/internal/snapshot"
 )
 
 // In these tests a snapshot is due after every result.
-func init() { leastKept = 1 }
+func init() {
+	if !raced {
+		leastKept = 1
+	}
+}
+
+// KeepAlways has snapshots due so in one test, with the race detector too.
+func KeepAlways(t *testing.T) {
+	was := leastKept
+	leastKept = 1
+	t.Cleanup(func() { leastKept = was })
+}
 
 // Kept compares every session that has a snapshot, folded from that on, with what it comes
 // to from its first record, and returns how many there are.

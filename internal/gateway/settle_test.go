@@ -25,6 +25,7 @@ import (
 // whose outcome is unknown. The gateway that made it goes by that, and nobody says it of
 // anything else.
 func TestSettle(t *testing.T) {
+	gateway.KeepAlways(t)
 	ctx := testContext(t)
 	st := &brokenStore{Store: onSQLite(t)}
 	o := gateway.Options{Store: st, Policy: policy(t, strings.Replace(itemPolicy, "{ effect: write,", "{ effect: write, idempotent: false,", 1))}
@@ -77,12 +78,13 @@ func TestSettle(t *testing.T) {
 		return a, newest()
 	}
 	list := func() uint64 {
-		a, n := call("list_items", `{}`, `{"items":[{"id":"item-17"}]}`, func(context.CancelFunc) {})
+		a, n := call("list_items", `{}`, `{"items":[{"id":"item-17"},{"id":"item-18"}]}`, func(context.CancelFunc) {})
 		passed(t, a)
 		return n
 	}
+	item := "item-17"
 	act := func(meanwhile func(context.CancelFunc)) (answer, uint64) {
-		return call("delete_item", `{"id":"item-17"}`, `{}`, meanwhile)
+		return call("delete_item", `{"id":"`+item+`"}`, `{}`, meanwhile)
 	}
 	lose := func(cancel context.CancelFunc) { cancel() }
 	unsettled := func() []uint64 {
@@ -166,8 +168,11 @@ func TestSettle(t *testing.T) {
 	a, _ = act(lose)
 	told(a, "a person confirmed that it happened")
 
-	// No result is on record, and nobody waits for one.
+	// A read does not tell. Of another act no result is on record, and nobody waits for one.
 	list()
+	a, _ = act(lose)
+	told(a, "a person confirmed that it happened")
+	item = "item-18"
 	a, lost = act(func(context.CancelFunc) {
 		st.failWhen(func(_ string, es []audit.Entry) bool { return kindOf(t, es[0]) == audit.KindResult })
 	})

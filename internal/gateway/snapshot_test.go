@@ -37,6 +37,7 @@ func (r *readFrom) Read(ctx context.Context, session string, from uint64) iter.S
 // damaged, of another log or of another input policy, names a record the log does not
 // have, or a call's result came behind it. With the session it goes.
 func TestSnapshots(t *testing.T) {
+	gateway.KeepAlways(t)
 	ctx := testContext(t)
 	st := &readFrom{Store: onSQLite(t)}
 	r, _ := toyRig(t, st)
@@ -182,6 +183,7 @@ func TestSnapshots(t *testing.T) {
 // TestSnapshotOfUnscreened (INV-0): a turn that passed another input policy, or none, is
 // screened when its session is folded, and no snapshot hides it.
 func TestSnapshotOfUnscreened(t *testing.T) {
+	gateway.KeepAlways(t)
 	ctx := testContext(t)
 	up := newScripted(t, "toy", true)
 	up.list("tools/list", itemTools)
