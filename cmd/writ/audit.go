@@ -29,16 +29,7 @@ func auditCommand() *cobra.Command {
 type verifyReport struct {
 	OK bool `json:"ok"`
 	*audit.Report
-	Replayed int `json:"replayed"` // decisions made again with the same answer
-	// Certificates are those of accepted acts, which hold for a verifier that shares no
-	// matching code with the gate.
-	Certificates int `json:"certificates"`
-	Grounded     int `json:"grounded"` // summaries whose quotes were found again
-	Skipped      int `json:"skipped"`  // decisions of another engine, and what rests on them: not proven
-	// Redacted are decisions whose session is redacted: signed, and not made again.
-	// Unfinished are redactions whose values are there all the same.
-	Redacted   int `json:"redacted"`
-	Unfinished int `json:"unfinished_redactions"`
+	gateway.Tally
 	// MemoryEvents are events of the governed memory that were decided again
 	// with the same answer; MemoryUnchecked those whose proposal was erased or
 	// never kept.
@@ -46,27 +37,6 @@ type verifyReport struct {
 	MemoryUnchecked int    `json:"memory_unchecked"`
 	Key             string `json:"key"`     // name of the log's key, the origin of its checkpoints
 	Against         int    `json:"against"` // checkpoints of --against that the log goes on from
-}
-
-func (r *verifyReport) add(f *gateway.Replayer) {
-	r.Replayed += f.Replayed
-	r.Certificates += f.Certificates
-	r.Grounded += f.Grounded
-	r.Skipped += f.Skipped
-	r.Redacted += f.Redacted
-	r.Unfinished += f.Unfinished
-}
-
-// join adds what another found in other sessions of the log.
-func (r *verifyReport) join(o *verifyReport) {
-	r.Replayed += o.Replayed
-	r.Certificates += o.Certificates
-	r.Grounded += o.Grounded
-	r.Skipped += o.Skipped
-	r.Redacted += o.Redacted
-	r.Unfinished += o.Unfinished
-	r.MemoryEvents += o.MemoryEvents
-	r.MemoryUnchecked += o.MemoryUnchecked
 }
 
 func auditVerify() *cobra.Command {

@@ -107,7 +107,9 @@ func (ls *lanes) end() *verifyReport {
 	for _, l := range ls.lanes {
 		l.rep.Report = &audit.Report{}
 		l.end()
-		sum.join(&l.rep)
+		sum.Add(l.rep.Tally)
+		sum.MemoryEvents += l.rep.MemoryEvents
+		sum.MemoryUnchecked += l.rep.MemoryUnchecked
 		if l.rep.Problem != nil {
 			ls.failed.Store(true)
 		}
@@ -143,7 +145,7 @@ func (r *replay) step(ctx context.Context, rec *audit.Record, it *audit.Item) er
 	}
 	err := s.Step(ctx, rec, it)
 	if err == nil && rec.Kind == audit.KindClose {
-		r.rep.add(s)
+		r.rep.Add(s.Tally)
 		delete(r.sessions, rec.Session)
 	}
 	return err
@@ -153,7 +155,7 @@ func (r *replay) step(ctx context.Context, rec *audit.Record, it *audit.Item) er
 // records were read, the first of those is the problem.
 func (r *replay) end() {
 	for _, s := range r.sessions {
-		r.rep.add(s)
+		r.rep.Add(s.Tally)
 	}
 	ended := r.rep.Problem == nil
 	for _, m := range r.memories {

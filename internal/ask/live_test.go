@@ -225,7 +225,7 @@ func newLiveRun(t *testing.T, c *live) *liveRun {
 		replayers := map[string]*gateway.Replayer{}
 		rep, err := audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier, Replay: func(rec *audit.Record, it *audit.Item) error {
 			if replayers[rec.Session] == nil {
-				replayers[rec.Session] = gateway.NewReplayer(r.store)
+				replayers[rec.Session] = gateway.NewRulesets(r.store).Replayer()
 			}
 			return replayers[rec.Session].Step(ctx, rec, it)
 		}})

@@ -10,6 +10,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/provenance"
 )
@@ -146,4 +147,107 @@ func (ss *sessions) isOver(id string) bool {
 	}
 	_, closed, err := closedBy(ctx, ss.store, id, n)
 	return closed || err != nil
+}
+
+// refold folds an outdated session anew, once all that was queued is written or
+// has failed. The caller holds s.mu.
+func (ss *sessions) refold(s *session) bool {
+	ss.drain(s)
+	if s.evidence == nil {
+		return false // the next request opens the stream anew
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	if err := ss.restore(ctx, s); err != nil {
+		ss.events.log.Error("a session could not be restored", "session", s.id, "error", err)
+		return false
+	}
+	return true
+}
+
+// restore makes the session of its records, and closes it if they are not what
+// was written. The caller holds s.mu or is the only one that knows s.
+func (ss *sessions) restore(ctx context.Context, s *session) error {
+	r, err := ss.replay(ctx, s)
+	if errors.Is(err, audit.ErrAltered) {
+		ss.alter(s, err)
+	}
+	if err != nil {
+		return err
+	}
+	s.evidence, s.outdated, s.halted, s.open, s.opened, s.conversation = r.session, nil, r.halted, r.data, r.opened, r.conversation
+	if s.evidence != nil {
+		s.evidence.Bound(ss.caps)
+	}
+	if r.index != nil && s.index.mu.TryLock() { // whoever has it reads it himself
+		if s.index.read < r.index.read {
+			s.index.read, s.index.lapse, s.index.calls, s.index.all = r.index.read, r.index.lapse, r.index.calls, r.index.all
+		}
+		s.index.mu.Unlock()
+	}
+	s.generation++
+	s.screened, s.unscreened = r.screenedBy, false
+	return nil
+}
+
+// replay folds the session's records, from its snapshot on where that counts.
+func (ss *sessions) replay(ctx context.Context, s *session) (*Replayer, error) {
+	r := ss.newReplayer()
+	if at, ok := ss.goOn(ctx, s, r); ok {
+		err := ss.steps(ctx, s, r, at)
+		if !errors.Is(err, errFromStart) {
+			s.kept = at.N
+			return r, err
+		}
+		r = ss.newReplayer()
+	}
+	s.kept = 0
+	return r, ss.steps(ctx, s, r, snapshot.At{})
+}
+
+func (ss *sessions) newReplayer() *Replayer {
+	r := ss.recorded.Replayer()
+	r.screen = ss.screen.Load()
+	r.screenedBy = screenID(r.screen)
+	return r
+}
+
+// errFromStart says that a snapshot is not enough to go on from.
+var errFromStart = errors.New("the session has to be folded from its first record")
+
+// steps folds the records of a session behind those that r has folded, the last of which
+// is from.
+func (ss *sessions) steps(ctx context.Context, s *session, r *Replayer, from snapshot.At) error {
+	s.next = 0
+	for rec, err := range recordsFrom(ctx, ss.store, s.id, max(from.N, 1)) {
+		if err != nil {
+			return err
+		}
+		s.next, s.active, s.answered = rec.N, rec.Time, rec.Kind == audit.KindResult
+		s.written = snapshot.At{N: rec.N, Leaf: sha256.Sum256(rec.item.Leaf)}
+		if rec.N == from.N {
+			if s.written.Leaf != from.Leaf {
+				return errFromStart
+			}
+			continue
+		}
+		if rec.Kind == audit.KindClose {
+			return downstream.ErrNoSession
+		}
+		if err := r.Step(ctx, rec.Record, &rec.item); err != nil {
+			return err
+		}
+		if r.redacted {
+			return downstream.ErrNoSession
+		}
+	}
+	switch {
+	case s.next == 0 && from.N > 0:
+		return errFromStart
+	case s.next == 0:
+		return errors.New("the session has no records")
+	case r.Blind():
+		return errors.New("the session is of another engine: what it saw vouches for nothing any more. `writ session close` ends it")
+	}
+	return nil
 }

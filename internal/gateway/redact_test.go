@@ -21,7 +21,7 @@ func (unerasing) Erase(context.Context, string, ...uint64) error { return errors
 // replayed makes a session of its records again.
 func replayed(t *testing.T, st gateway.Store, id string) (*gateway.Replayer, error) {
 	t.Helper()
-	r := gateway.NewReplayer(st)
+	r := gateway.NewRulesets(st).Replayer()
 	for it, err := range st.Read(t.Context(), id, 1) {
 		if err != nil {
 			return r, err

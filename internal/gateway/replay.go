@@ -40,6 +40,7 @@ type values interface {
 // of a session is erased but all, by a record that says so (audit.KindRedact): else
 // one that is missing is audit.ErrAltered.
 type Replayer struct {
+	Tally
 	store        values
 	rules        *Rulesets
 	session      *gate.Session
@@ -47,12 +48,6 @@ type Replayer struct {
 	opened       time.Time
 	open         map[uint64]gate.Decision // allowed decisions without a result yet
 	unsettled    map[uint64]gate.Decision // acts of which no record says whether they happened
-	Replayed     int                      // decisions that were decided again and matched
-	Certificates int                      // of accepted acts, checked without the gate
-	Grounded     int                      // summaries whose quotes were found again
-	Skipped      int                      // decisions of another engine, and what rests on them
-	Redacted     int                      // decisions whose session is redacted
-	Unfinished   int                      // redactions that were cut off before the values went
 	results      map[uint32]uint64        // evidence number to record number
 	conversation string                   // as session.conversation
 	halted       *writ.Rejection          // the input policy ended the session's calls
@@ -68,9 +63,25 @@ type Replayer struct {
 	blind        bool                 // a decision was skipped, so what follows cannot be made again
 }
 
-// NewReplayer returns a Replayer of a session's records, from the first. What found
-// room when it was recorded finds it again.
-func NewReplayer(store values) *Replayer { return NewRulesets(store).Replayer() }
+// Tally counts what came of the records of sessions that were made again.
+type Tally struct {
+	Replayed     int `json:"replayed"`              // decisions that were decided again and matched
+	Certificates int `json:"certificates"`          // of accepted acts, which hold for a verifier that shares no matching code with the gate
+	Grounded     int `json:"grounded"`              // summaries whose quotes were found again
+	Skipped      int `json:"skipped"`               // decisions of another engine, and what rests on them: not proven
+	Redacted     int `json:"redacted"`              // decisions whose session is redacted: signed, and not made again
+	Unfinished   int `json:"unfinished_redactions"` // redactions that were cut off before the values went
+}
+
+// Add adds what another counted.
+func (t *Tally) Add(o Tally) {
+	t.Replayed += o.Replayed
+	t.Certificates += o.Certificates
+	t.Grounded += o.Grounded
+	t.Skipped += o.Skipped
+	t.Redacted += o.Redacted
+	t.Unfinished += o.Unfinished
+}
 
 // Rulesets are the policies, catalogues and places of Writ's own that recorded calls
 // were judged by, each read once for many sessions. They may be used side by side.
@@ -90,7 +101,8 @@ func NewRulesets(store values) *Rulesets {
 // maxRulesets is how many are held at once.
 const maxRulesets = 16
 
-// Replayer is NewReplayer of a session of theirs.
+// Replayer returns one of a session's records, from the first. What found room when it was
+// recorded finds it again.
 func (rs *Rulesets) Replayer() *Replayer {
 	return &Replayer{store: rs.store, rules: rs, open: map[uint64]gate.Decision{}, unsettled: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
 }

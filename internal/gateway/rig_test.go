@@ -99,7 +99,7 @@ func verify(tb testing.TB, st gateway.Store) (rep *audit.Report, replayed int) {
 	rep, err = audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier,
 		Replay: func(rec *audit.Record, it *audit.Item) error {
 			if replayers[rec.Session] == nil {
-				replayers[rec.Session] = gateway.NewReplayer(st)
+				replayers[rec.Session] = gateway.NewRulesets(st).Replayer()
 				replayers[rec.Session].Certify()
 				replayers[rec.Session].Learn()
 			}
