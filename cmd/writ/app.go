@@ -56,7 +56,9 @@ type files struct {
 	host     *hook.Host     // whose own tools are judged, nil for none
 	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
+	unnamed  bool            // for one command, which names no servers
 	caps     provenance.Caps // of one session's evidence
+	config   string          // file, absolute, "" for none
 	file     string          // policy file, "" for the built-in one
 
 	shares bool // its session is that of all gateways of its client
@@ -141,6 +143,9 @@ func (f *flags) readConfig() (*files, error) {
 	}
 	if out.screen, err = config.ReadScreen(cfg.Screen); err != nil {
 		return nil, err
+	}
+	if out.config, err = filepath.Abs(f.config); err != nil {
+		return nil, cli.Fail(cli.ExitConfig, "", "the configuration has no absolute path")
 	}
 	if cfg.Memory.MountedAt(f.only) {
 		out.memory = &cfg.Memory
@@ -282,6 +287,12 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 	st, err := openStore(ctx, o.state)
 	if err != nil {
 		return nil, nil, err
+	}
+	if o.unnamed {
+		if err := o.onlyExample(ctx, st); err != nil {
+			st.Close()
+			return nil, nil, err
+		}
 	}
 	opts := gateway.Options{
 		Store: st, Policy: o.policy, PolicyFile: o.called(), Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths, Caps: o.caps,

@@ -158,7 +158,7 @@ func (a *asking) choosePlanner(cfg *config.Ask, interactive bool) error {
 // request that started it.
 func (a *asking) open(ctx context.Context) (ask.Door, error) {
 	a.o.terminal = ownTerminal(a.in, a.errs)
-	l, err := a.o.here(context.WithoutCancel(ctx), a.opt.session, logger(a.errs, errorLevel))
+	l, err := a.o.here(context.WithoutCancel(ctx), a.opt.session, a.errs)
 	if err != nil {
 		return nil, err
 	}

@@ -187,21 +187,44 @@ func unsettled(ctx context.Context, st *sqlite.Store, session string) (all []sho
 	}
 	all = []shownDecision{}
 	for _, id := range ids {
-		u := gateway.Unsettled{}
-		acts := map[uint64]shownDecision{}
-		err := eachRecord(st.Records(ctx, id), func(_ *audit.Item, rec *audit.Record) {
-			u.Step(rec)
-			if d, ok := shown(rec); ok && u[id][rec.N] {
-				acts[rec.N] = d
-			}
-		})
+		acts, last, err := unsettledOf(ctx, st, id)
 		if err != nil {
 			return nil, err
 		}
-		for _, n := range slices.Sorted(maps.Keys(u[id])) {
-			all = append(all, acts[n])
+		if last != audit.KindClose && last != audit.KindRedact {
+			all = append(all, acts...)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b shownDecision) int { return a.Time.Compare(b.Time) })
 	return all, nil
+}
+
+// unsettledOf are those of one session, though it is over, and the kind of its last record.
+func unsettledOf(ctx context.Context, st *sqlite.Store, id string) (all []shownDecision, last audit.Kind, err error) {
+	u, acts := gateway.Unsettled{}, map[uint64]shownDecision{}
+	err = eachRecord(st.Records(ctx, id), func(_ *audit.Item, rec *audit.Record) {
+		if last = rec.Kind; last != audit.KindClose {
+			u.Step(rec)
+		}
+		if d, ok := shown(rec); ok && u[id][rec.N] {
+			acts[rec.N] = d
+		}
+	})
+	for _, n := range slices.Sorted(maps.Keys(u[id])) {
+		all = append(all, acts[n])
+	}
+	return all, last, err
+}
+
+// markUnderWay marks those that a gateway is still at, which nobody may settle, and returns
+// one of the others, "" for none.
+func markUnderWay(acts []shownDecision, at []gatewayStatus) (left string) {
+	for i := range acts {
+		a := &acts[i]
+		a.UnderWay = slices.ContainsFunc(at, func(g gatewayStatus) bool { return slices.Contains(g.UnderWay, a.ID) })
+		if !a.UnderWay && left == "" {
+			left = a.ID
+		}
+	}
+	return left
 }

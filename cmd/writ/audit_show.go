@@ -29,7 +29,8 @@ func auditShow() *cobra.Command {
 		Long: "Explain one decision in words. Its id stands in each answer's _meta and in the list\n" +
 			"that `writ audit show` prints without an id. Of an accepted act it tells where each value\n" +
 			"came from. A session is named by its public id, or as it is kept. With --unsettled the acts\n" +
-			"are listed of which no record says whether they happened, in sessions that are not closed.",
+			"are listed of which no record says whether they happened, in sessions that are not closed; those\n" +
+			"that a gateway is still at are marked: under way.",
 		Args: needs("", "at most one name, and no decision with --unsettled", func(args []string) bool {
 			return len(args) == 0 || len(args) == 1 && !(open && strings.Contains(args[0], "/"))
 		}),
@@ -47,6 +48,15 @@ func auditShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if d.Result == nil && d.passed() {
+					now, _ := running(c.Context(), dir)
+					act := []shownDecision{d.shownDecision}
+					markUnderWay(act, now)
+					d.shownDecision = act[0]
+				}
+				if d.Session, err = sessionOf(c.Context(), st, dir, of); err != nil {
+					return unreadable(err)
+				}
 				return f.show(c, d, d.print)
 			}
 			list := decisions
@@ -57,7 +67,22 @@ func auditShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if open && len(all) > 0 {
+				now, mute := running(c.Context(), dir)
+				for _, m := range mute {
+					fmt.Fprintf(c.ErrOrStderr(), "writ: %s: which of these are under way there is not known\n", cli.OneLine(m, 200))
+				}
+				left := markUnderWay(all, now)
+				when(c.ErrOrStderr(), left != "", "writ: once somebody looked where it would show: writ audit settle %s --happened, or --not\n", left)
+			}
+			var session *sessionLine
+			if of != "" {
+				if session, err = sessionOf(c.Context(), st, dir, of); err != nil {
+					return unreadable(err)
+				}
+			}
 			return f.show(c, all, func(w io.Writer) {
+				when(w, session != nil, "%s\n", session)
 				when(w, len(all) == 0, "no decisions\n")
 				for _, d := range all {
 					d.printLine(w)
@@ -79,6 +104,8 @@ type shownDecision struct {
 	Code   string    `json:"code,omitempty"`
 	Reason string    `json:"reason,omitempty"`
 	Shadow bool      `json:"shadow,omitempty"`
+	// UnderWay says that it has not ended in a gateway that runs.
+	UnderWay bool `json:"under_way,omitempty"`
 }
 
 func shown(rec *audit.Record) (d shownDecision, ok bool) {
@@ -101,12 +128,16 @@ func shown(rec *audit.Record) (d shownDecision, ok bool) {
 		Status: data.Status, Code: data.Code, Reason: data.Reason, Shadow: data.Shadow}, true
 }
 
+// passed reports whether the call went to its server.
+func (d *shownDecision) passed() bool { return d.Status != "rejected" || d.Shadow }
+
 const listed = 50
 
 func (d *shownDecision) printLine(w io.Writer) {
 	fmt.Fprintf(w, "%s  %s  %-11s  %s", d.Time.Format(time.RFC3339), d.ID, d.Status, cli.OneLine(d.Tool, 80))
 	when(w, d.Reason != "", "  %s", cli.OneLine(d.Reason, 60))
 	when(w, d.Shadow, "  (shadow: it passed)")
+	when(w, d.UnderWay, "  (under way)")
 	fmt.Fprintln(w)
 }
 
@@ -160,6 +191,7 @@ func eachRecord(src iter.Seq2[audit.Item, error], show func(*audit.Item, *audit.
 
 type explained struct {
 	shownDecision
+	Session     *sessionLine    `json:"session,omitempty"` // nil for requests that carry none
 	Explanation []string        `json:"explanation"`
 	Story       []string        `json:"story,omitempty"` // of an accepted act, where each value came from
 	Decision    json.RawMessage `json:"decision,omitempty"`
@@ -248,7 +280,9 @@ func ended(rec *audit.Record) *shownResult {
 }
 
 func (d *explained) print(w io.Writer) {
-	fmt.Fprintf(w, "%s  %s\n%s  %s\n", d.ID, d.Time.Format(time.RFC3339Nano), cli.OneLine(d.Tool, 120), strings.Join(d.Effect, ", "))
+	fmt.Fprintf(w, "%s  %s\n", d.ID, d.Time.Format(time.RFC3339Nano))
+	when(w, d.Session != nil, "%s\n", d.Session)
+	fmt.Fprintf(w, "%s  %s\n", cli.OneLine(d.Tool, 120), strings.Join(d.Effect, ", "))
 	for i, l := range d.Explanation {
 		fmt.Fprintf(w, "  %s\n", cli.OneLine(l, 2000))
 		for _, s := range d.Story {
@@ -266,7 +300,9 @@ func (d *explained) print(w io.Writer) {
 		}
 	case r != nil:
 		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", r.Status, cli.OneLine(r.Why, 60))
-	case d.Status != "rejected" || d.Shadow:
+	case d.UnderWay:
+		fmt.Fprintf(w, "  the call is under way: its result is still to come\n")
+	case d.passed():
 		fmt.Fprintf(w, "  no outcome is recorded: whether the call took place is unknown\n")
 	}
 	if s := d.Settled; s != nil {

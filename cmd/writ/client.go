@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,13 +18,16 @@ import (
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
+	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
 )
 
 // caller makes one MCP request in one session, through the same door as any
@@ -133,16 +135,18 @@ func (f *flags) connect(ctx context.Context, name string, own *terminal, stderr 
 		return nil, err
 	}
 	o.terminal = own
-	return o.here(ctx, name, logger(stderr, errorLevel))
+	return o.here(ctx, name, stderr)
 }
 
 // here starts a gateway in this process, with the session kept under a name,
 // opened where there is none, or one of its own.
-func (o *files) here(ctx context.Context, name string, log *slog.Logger) (*local, error) {
-	g, stop, err := o.start(ctx, log)
+func (o *files) here(ctx context.Context, name string, stderr io.Writer) (*local, error) {
+	o.unnamed = o.example
+	g, stop, err := o.start(ctx, logger(stderr, errorLevel))
 	if err != nil {
 		return nil, err
 	}
+	when(stderr, o.unnamed, "writ: no --config, and no gateway that takes this: the built-in example server answers\n")
 	secret, err := keptSession(o.state, name, func() (string, error) {
 		secret, _, err := g.OpenSession(ctx, downstream.Loopback, downstream.CarrierEndpoint)
 		return secret, err
@@ -155,6 +159,19 @@ func (o *files) here(ctx context.Context, name string, log *slog.Logger) (*local
 		err = sessionError(name, err)
 	}
 	return nil, errors.Join(err, stop())
+}
+
+// onlyExample refuses the built-in example where the newest decisions were of other
+// servers: whoever calls these, while their gateway is down, is not to be answered by a toy.
+func (o *files) onlyExample(ctx context.Context, st *sqlite.Store) error {
+	all, _, err := newest(ctx, st, listed)
+	for _, d := range all {
+		if server, _, named := strings.Cut(d.Tool, "/"); named && server != example.Name && server != policy.OwnServer {
+			return cli.Fail(cli.ExitIO, "writ serve --config FILE, or the same with --config FILE",
+				"no gateway that takes this runs on %s, and the built-in example does not answer for %s, where the last calls went", cli.Printable(o.state), cli.OneLine(server, 40))
+		}
+	}
+	return err
 }
 
 // through makes calls through a running gateway's local door.
@@ -324,11 +341,17 @@ func lastEvent(body io.Reader) ([]byte, *rpc.Error, error) {
 func response(b []byte, status int) ([]byte, *rpc.Error, error) {
 	m, perr := rpc.Parse(b, strictjson.Limits{Depth: 110, Number: 64})
 	if perr != nil || !m.IsResponse() {
-		if status == http.StatusNotFound {
+		// Refused before it was read whose request it is: an error without an id.
+		said, _ := m.Error.Get("message").Text()
+		switch {
+		case status == http.StatusNotFound:
 			return nil, nil, cli.Fail(cli.ExitData, "writ session new NAME", "the session is not open any more")
-		}
-		if status == http.StatusServiceUnavailable { // a client is told no more; the state directory says which it is
+		case said == downstream.Stopping:
+			return nil, nil, cli.Fail(cli.ExitIO, "the same once writ serve runs again", "the gateway is stopping: it ends what is under way and takes no new call; nothing was done")
+		case said == downstream.Unreadable: // a client is told no more; the state directory says which it is
 			return nil, nil, cli.Fail(cli.ExitIO, "writ session close NAME && writ session new NAME, or writ audit verify", "the session cannot be read now: it is of another engine of Writ, whose evidence vouches for nothing any more, or it was altered")
+		case said != "":
+			return nil, nil, cli.Fail(cli.ExitIO, "the same again", "the gateway does not take it: %s", cli.OneLine(said, 400))
 		}
 		return nil, nil, cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read (HTTP %d)", status)
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/writ-project/writ/internal/cli"
 )
 
 const slowPolicy = `pins: optional
@@ -154,6 +156,11 @@ func TestDrain(t *testing.T) {
 	}
 	if word := get(base + "/healthz"); word != "ok\n" {
 		t.Errorf("/healthz says %q", word)
+	}
+	var told strings.Builder
+	if code := run(t.Context(), []string{"call", "--state", state, "list_items"}, strings.NewReader(""), io.Discard, &told); code != cli.ExitIO ||
+		!strings.HasPrefix(told.String(), "writ: the gateway is stopping") || !strings.Contains(told.String(), "try: the same once writ serve runs again") {
+		t.Errorf("writ call ended with %d: %s", code, told.String())
 	}
 	goOn()
 	if out := <-moved; !strings.Contains(out, "moved") {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 )
@@ -260,6 +262,32 @@ type sessionLine struct {
 	Closed    *time.Time `json:"closed,omitempty"`
 	// Altered says that it was closed because what it rests on was altered on disk.
 	Altered bool `json:"altered,omitempty"`
+	// Redacted says that what was said and returned in it is off the log.
+	Redacted bool `json:"redacted,omitempty"`
+	// Unsettled is how many of its acts no record says of whether they happened.
+	Unsettled int `json:"unsettled,omitempty"`
+}
+
+// state is what has become of it, in a word.
+func (l *sessionLine) state() string {
+	switch {
+	case l.Redacted:
+		return "redacted"
+	case l.Altered:
+		return "altered"
+	case l.Closed != nil:
+		return "closed"
+	}
+	return "open"
+}
+
+// String is one line on it, where its id stands already.
+func (l *sessionLine) String() string {
+	s := "session " + cmp.Or(cli.OneLine(l.Name, 64), l.Session) + ", " + l.state()
+	if l.Unsettled > 0 {
+		s += fmt.Sprintf(", unsettled: %d", l.Unsettled)
+	}
+	return s
 }
 
 func sessionList() *cobra.Command {
@@ -274,15 +302,9 @@ func sessionList() *cobra.Command {
 			}
 			return f.show(c, lines, func(w io.Writer) {
 				for _, l := range lines {
-					state := "open"
-					if l.Closed != nil {
-						state = "closed"
-					}
-					if l.Altered {
-						state = "altered"
-					}
-					fmt.Fprintf(w, "%s  %-7s  %-8s  %-12s  last used %s", l.Session, state, l.Carrier, cli.OneLine(l.Principal, 40), l.LastUsed.Format(time.RFC3339))
+					fmt.Fprintf(w, "%s  %-8s  %-8s  %-12s  last used %s", l.Session, l.state(), l.Carrier, cli.OneLine(l.Principal, 40), l.LastUsed.Format(time.RFC3339))
 					when(w, l.Name != "", "  %s", cli.OneLine(l.Name, 64))
+					when(w, l.Unsettled > 0, "  unsettled: %d", l.Unsettled)
 					fmt.Fprintln(w)
 				}
 			})
@@ -299,33 +321,79 @@ func sessions(ctx context.Context, st *sqlite.Store, dir string, all bool) ([]se
 		if err != nil {
 			return nil, err
 		}
-		l := sessionLine{Session: s.ID, Name: names[s.ID], Principal: s.Principal, Carrier: s.Endpoint, Created: s.Created, LastUsed: s.LastUsed}
-		if !s.Closed.IsZero() {
-			l.Closed = &s.Closed
-		}
-		if l.Closed != nil && !all {
+		if !s.Closed.IsZero() && !all {
 			continue
 		}
-		if l.Altered, err = gateway.Altered(ctx, st, s.ID); err != nil {
+		l, err := lineOf(ctx, st, s, names)
+		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, l)
+		lines = append(lines, *l)
 	}
 	return lines, nil
 }
 
+func lineOf(ctx context.Context, st *sqlite.Store, s audit.Session, names map[string]string) (*sessionLine, error) {
+	l := &sessionLine{Session: s.ID, Name: names[s.ID], Principal: s.Principal, Carrier: s.Endpoint, Created: s.Created, LastUsed: s.LastUsed}
+	if !s.Closed.IsZero() {
+		l.Closed = &s.Closed
+	}
+	var err error
+	if l.Altered, err = gateway.Altered(ctx, st, s.ID); err != nil || l.Altered {
+		return l, err
+	}
+	acts, last, err := unsettledOf(ctx, st, s.ID)
+	l.Unsettled, l.Redacted = len(acts), last == audit.KindRedact
+	return l, err
+}
+
+// sessionOf is the line of one session, nil for requests that carry none.
+func sessionOf(ctx context.Context, st *sqlite.Store, dir, id string) (*sessionLine, error) {
+	s, err := st.SessionByID(ctx, id)
+	if errors.Is(err, audit.ErrNotFound) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return lineOf(ctx, st, s, sessionNames(ctx, st, dir))
+}
+
 func sessionClose() *cobra.Command {
 	var f flags
-	return f.take(&cobra.Command{
+	var anyway bool
+	c := f.take(&cobra.Command{
 		Use: "close NAME | s_…", Short: "Close a session for good",
+		Long: "Close a session for good: nothing that was seen in it vouches for anything any more, and nobody\n" +
+			"can say of an act in it whether it happened. So one with such an act is closed with --anyway alone.\n" +
+			"The name is free then; `writ session list --all` still shows which session had it.",
 		Args: oneSession,
 		RunE: f.onLog(toAppend, func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
-			id, err := publicID(c.Context(), st, dir, args[0])
+			id, err := openID(c.Context(), st, dir, args[0])
 			gone := errors.Is(err, errNoSession)
 			if err != nil && !gone {
 				return err
 			}
+			var acts []shownDecision
+			if !gone {
+				if acts, err = unsettled(c.Context(), st, id); err != nil {
+					return err
+				}
+				now, _ := running(c.Context(), dir)
+				if left := markUnderWay(acts, now); len(acts) > 0 && !anyway {
+					next := "the same once it has ended, or with --anyway"
+					if left != "" {
+						next = "writ audit settle " + left + " --happened, or --not; or the same with --anyway"
+					}
+					return cli.Fail(cli.ExitData, next, "nothing was closed: of %s no record says whether they happened, and once it is closed nobody can say so: %s",
+						cli.Number(len(acts), "act", "acts"), named(acts))
+				}
+			}
 			if gone || id != args[0] {
+				if !gone {
+					if err := keepName(dir, id, args[0]); err != nil {
+						return err
+					}
+				}
 				if err := os.Remove(filepath.Join(dir, statedir.SessionsDir, args[0])); err != nil && !errors.Is(err, os.ErrNotExist) {
 					return cli.Fail(cli.ExitIO, "", "the session's file cannot be removed")
 				}
@@ -336,9 +404,25 @@ func sessionClose() *cobra.Command {
 			if err := gateway.EndSession(c.Context(), st, id, time.Now()); err != nil {
 				return notFound(err)
 			}
+			when(c.ErrOrStderr(), len(acts) > 0, "writ: whether these happened stays unknown: %s\n", named(acts))
 			return f.showSession(c, "closed", id)
 		}),
 	}, "state", "json")
+	c.Flags().BoolVar(&anyway, "anyway", false, "though it has acts of which no record says whether they happened")
+	return c
+}
+
+// named are acts in a line.
+func named(acts []shownDecision) string {
+	var all []string
+	for _, a := range acts {
+		s := a.ID + " " + a.Tool
+		if a.UnderWay {
+			s += " (under way)"
+		}
+		all = append(all, s)
+	}
+	return cli.OneLine(strings.Join(all, ", "), 600)
 }
 
 // sessionDone is what became of a session; of one that the log does not have, nothing.
@@ -351,9 +435,27 @@ func (f *flags) showSession(c *cobra.Command, done, id string) error {
 	return f.show(c, sessionDone{id, done}, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", done, cli.OneLine(id, 80)) })
 }
 
-// publicID is the public id of a session, given by it or by the name it is kept
-// under.
+// publicID is the public id of a session, given by it, by the name it is kept under, or by
+// the name of one that is closed.
 func publicID(ctx context.Context, st audit.Sessions, dir, session string) (string, error) {
+	id, err := openID(ctx, st, dir, session)
+	if !errors.Is(err, errNoName) {
+		return id, err
+	}
+	for closed, name := range closedNames(dir) {
+		switch {
+		case name != session:
+		case id != "":
+			return "", cli.Fail(cli.ExitData, "writ session list --all", "several sessions that are closed had that name")
+		default:
+			id, err = closed, nil
+		}
+	}
+	return id, err
+}
+
+// openID is publicID of a session that is not closed, where it is given by a name.
+func openID(ctx context.Context, st audit.Sessions, dir, session string) (string, error) {
 	if strings.HasPrefix(session, "s_") {
 		return session, nil
 	}
@@ -362,7 +464,7 @@ func publicID(ctx context.Context, st audit.Sessions, dir, session string) (stri
 		return "", err
 	}
 	if secret == "" {
-		return "", cli.Fail(cli.ExitData, "writ session list", "no session is kept under that name")
+		return "", &cli.Exit{Code: cli.ExitData, Err: errNoName, Hint: "writ session list --all"}
 	}
 	id, err := gateway.SessionID(ctx, st, secret)
 	if err != nil {
@@ -371,19 +473,53 @@ func publicID(ctx context.Context, st audit.Sessions, dir, session string) (stri
 	return id, nil
 }
 
-// sessionNames are the names that sessions are kept under, by public id.
-func sessionNames(ctx context.Context, st audit.Sessions, dir string) map[string]string {
+// closedDir has, in the directory of the names, which closed session had which. No name
+// begins with a dot.
+const closedDir = ".closed"
+
+// keepName keeps the name of a session that is closed now.
+func keepName(dir, id, name string) error {
+	path := filepath.Join(dir, statedir.SessionsDir, closedDir, id)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = private.WriteOnce(path, []byte(name+"\n"), 0o600)
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return cli.Fail(cli.ExitIO, "", "which session had that name cannot be written")
+	}
+	return nil
+}
+
+// closedNames are the names that closed sessions had, by public id.
+func closedNames(dir string) map[string]string {
 	names := map[string]string{}
+	at := filepath.Join(dir, statedir.SessionsDir, closedDir)
+	files, _ := os.ReadDir(at)
+	for _, f := range files {
+		b, err := private.ReadFile(filepath.Join(at, f.Name()))
+		if name := strings.TrimSpace(string(b)); err == nil && statedir.SessionName.MatchString(name) {
+			names[f.Name()] = name
+		}
+	}
+	return names
+}
+
+// sessionNames are the names that sessions are kept under, or were, by public id.
+func sessionNames(ctx context.Context, st audit.Sessions, dir string) map[string]string {
+	names := closedNames(dir)
 	files, _ := os.ReadDir(filepath.Join(dir, statedir.SessionsDir)) // none is kept, or none can be read
 	for _, f := range files {
-		if id, err := publicID(ctx, st, dir, f.Name()); err == nil && id != f.Name() {
+		if id, err := openID(ctx, st, dir, f.Name()); err == nil && id != f.Name() {
 			names[id] = f.Name()
 		}
 	}
 	return names
 }
 
-var errNoSession = errors.New("no such session")
+var (
+	errNoSession = errors.New("no such session")
+	errNoName    = errors.New("no session is kept under that name")
+)
 
 // notFound is the end of a command whose session the store did not give: it is
 // not there, or cannot be read.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,8 @@ type shownStatus struct {
 	Clients  []clientStatus  `json:"clients"`
 	Gateways []gatewayStatus `json:"gateways"`
 	Asked    []askedMost     `json:"asked_most"`
-	// Unsettled is how many acts there are of which no record says whether they happened.
+	// Unsettled is how many acts there are of which no record says whether they happened,
+	// and that are not under way.
 	Unsettled int      `json:"unsettled"`
 	Notes     []string `json:"notes,omitempty"` // what could not be looked at
 }
@@ -51,7 +53,14 @@ type clientStatus struct {
 
 // gatewayStatus is what a gateway that runs says of itself over the local door.
 type gatewayStatus struct {
-	Faults []string `json:"faults"` // the servers that are not there, a sentence each
+	URL     string `json:"url,omitempty"` // where MCP clients reach it, "" for one over stdio
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+	Config  string `json:"config,omitempty"` // its file, "" for none
+	Policy  string `json:"policy,omitempty"` // its file, "" for the built-in example's
+	// UnderWay are the acts that have been decided and have not ended.
+	UnderWay []string `json:"under_way"`
+	Faults   []string `json:"faults"` // the servers that are not there, a sentence each
 	// Unheard is the host that was to tell of what its user types and what it does itself,
 	// where its client has called tools and no hook of it has told anything.
 	Unheard string `json:"unheard,omitempty"`
@@ -83,12 +92,12 @@ func statusCommand() *cobra.Command {
 	return f.take(&cobra.Command{
 		Use: "status", Short: "Show the clients, the gateways that run, and what was asked most", Args: cli.NoArgs,
 		Long: "Show the clients of this account, which of their servers run behind Writ and whether what they\n" +
-			"do themselves is judged too; of the gateways that run on the state directory the servers that are\n" +
-			"not there, with what they said last, and how the memory's search by meaning does; how many acts\n" +
-			"there are of which no record says whether they happened (writ audit show --unsettled); and the two\n" +
-			"tools that would be asked about most, of what was recorded in the last 7 days, each with what\n" +
-			"would end that and who would be trusted then. The policy is that of --config, else of each client\n" +
-			"that is connected. Nothing is changed.",
+			"do themselves is judged too; of the gateways that run on the state directory their address, process,\n" +
+			"configuration file and version, the servers that are not there, with what they said last, and how\n" +
+			"the memory's search by meaning does; how many acts there are of which no record says whether they\n" +
+			"happened (writ audit show --unsettled); and the two tools that would be asked about most, of what\n" +
+			"was recorded in the last 7 days, each with what would end that and who would be trusted then. The\n" +
+			"policy is that of --config, else of each client that is connected. Nothing is changed.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			all, err := f.status(c.Context())
 			if err != nil {
@@ -122,18 +131,20 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 	if f.config != "" {
 		configs = []string{f.config}
 	}
-	doors, _ := f.doors(false) // none is an answer
-	for _, door := range doors {
-		g, err := statusAt(ctx, door)
-		if err != nil {
-			out.Notes = append(out.Notes, err.Error())
-			continue
-		}
-		out.Gateways = append(out.Gateways, g)
-	}
 	if dir, err := existingState(f.state); err == nil {
-		if out.Unsettled, err = countUnsettled(ctx, dir); err != nil {
+		acts, err := allUnsettled(ctx, dir)
+		if err != nil {
 			out.Notes = append(out.Notes, "which acts have an unknown outcome is not known: "+err.Error())
+		}
+		// After that, so that an act that begins meanwhile is none of them.
+		var mute []string
+		out.Gateways, mute = running(ctx, dir)
+		out.Notes = append(out.Notes, mute...)
+		markUnderWay(acts, out.Gateways)
+		for _, a := range acts {
+			if !a.UnderWay {
+				out.Unsettled++
+			}
 		}
 		if len(configs) > 0 {
 			if out.Asked, err = mostAskedOf(ctx, dir, configs); err != nil {
@@ -145,14 +156,37 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 	return out, nil
 }
 
-func countUnsettled(ctx context.Context, dir string) (int, error) {
+func allUnsettled(ctx context.Context, dir string) ([]shownDecision, error) {
 	st, err := openForReading(dir)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer st.Close()
-	all, err := unsettled(ctx, st, "")
-	return len(all), err
+	return unsettled(ctx, st, "")
+}
+
+// running are the gateways that run on a state directory, as they say themselves; mute says
+// of which that cannot be known.
+func running(ctx context.Context, dir string) (all []gatewayStatus, mute []string) {
+	all = []gatewayStatus{}
+	found, err := gateways(dir)
+	if err != nil {
+		mute = append(mute, err.Error())
+	}
+	for _, at := range found {
+		door, err := at.Client(0)
+		if err != nil { // it has none
+			continue
+		}
+		g, err := statusAt(ctx, door)
+		if err != nil {
+			mute = append(mute, err.Error())
+			continue
+		}
+		g.URL = at.URL
+		all = append(all, g)
+	}
+	return all, mute
 }
 
 func statusAt(ctx context.Context, door *http.Client) (g gatewayStatus, err error) {
@@ -171,7 +205,7 @@ func statusAt(ctx context.Context, door *http.Client) (g gatewayStatus, err erro
 // over stdio, nil where it has others.
 func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s := gatewayStatus{Faults: append([]string{}, failed(g)...)}
+		s := gatewayStatus{PID: os.Getpid(), Version: readBuildInfo().String(), Config: o.config, Policy: o.file, UnderWay: g.Acting(), Faults: append([]string{}, failed(g)...)}
 		if o.nearness != nil {
 			near := o.nearness.Status()
 			s.Embeddings = &near
@@ -275,6 +309,12 @@ func (all *shownStatus) print(w io.Writer) {
 	fmt.Fprintf(w, "Gateways that run now: %d\n", len(all.Gateways))
 	said := map[string]bool{} // a client has a gateway for each server
 	for _, g := range all.Gateways {
+		at, by := "over stdio", cmp.Or(g.Config, g.Policy, "the built-in example")
+		if g.URL != "" {
+			at = g.URL + "/mcp"
+		}
+		fmt.Fprintf(w, "  %s, pid %d, %s, %s\n", cli.OneLine(at, 200), g.PID, cli.OneLine(by, 300), cli.OneLine(g.Version, 200))
+		when(w, len(g.UnderWay) > 0, "    under way: %s\n", cli.OneLine(strings.Join(g.UnderWay, ", "), 600))
 		when(w, g.Unheard != "" && !said[g.Unheard], "  %s calls tools here and its hooks tell nothing: what it does itself is not judged, and what you type vouches for nothing. Start it anew; if that does not help, writ connect %[1]s\n", cli.OneLine(g.Unheard, 60))
 		said[g.Unheard] = true
 		for _, fault := range g.Faults {

@@ -48,6 +48,18 @@ func (ss *sessions) UnderWay(session string, n uint64) bool {
 	return is
 }
 
+// Acting are the decided acts of this gateway that have not ended, as SESSION/N, sorted.
+func (ss *sessions) Acting() []string {
+	all := []string{}
+	ss.underway.Range(func(k, _ any) bool {
+		r := k.(recordName)
+		all = append(all, fmt.Sprintf("%s/%d", r.session, r.n))
+		return true
+	})
+	slices.Sort(all)
+	return all
+}
+
 // over says that a call has ended, or was never made.
 func (c *judgedCall) over(d *decision) {
 	if d.record != nil {

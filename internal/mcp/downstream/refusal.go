@@ -67,6 +67,12 @@ func no(why Why, status, code int, msg string) *refused {
 	return &refused{why: why, status: status, err: &rpc.Error{Code: code, Message: msg}}
 }
 
+// What a refusal says where Writ's own commands have more to say.
+const (
+	Stopping   = "the gateway is stopping"
+	Unreadable = "the session cannot be read now, and nothing of it is lost; try again"
+)
+
 var (
 	noHost        = no(WhyHost, 403, rpc.CodeInvalidRequest, "this host name is not served here")
 	noOrigin      = no(WhyOrigin, 403, rpc.CodeInvalidRequest, "requests from this origin are not accepted")
@@ -94,7 +100,7 @@ var (
 	noRequestsHere = no(WhyBusy, 429, rpc.CodeInternal, "too many requests of this session are open; try again when one of them has ended")
 	noStreamsHere  = no(WhyBusy, 429, rpc.CodeInternal, "too many streams of this session are open; try again when one of them has ended")
 
-	noClosing     = no(WhyBusy, 503, rpc.CodeInternal, "the gateway is stopping")
+	noClosing     = no(WhyBusy, 503, rpc.CodeInternal, Stopping)
 	noHalfLine    = &refused{why: WhyHalfLine}
 	noQuestion    = &refused{why: WhyUnasked, status: 202}
 	noQueue       = &refused{why: WhyDropped, status: 202}
@@ -109,7 +115,7 @@ var (
 	noInit        = no(WhyLifecycle, 400, rpc.CodeInvalidRequest, "send initialize first")
 	noReinit      = no(WhyLifecycle, 400, rpc.CodeInvalidRequest, "initialize was already sent")
 	noReplay      = no(WhyResume, 400, rpc.CodeInvalidRequest, "this stream can no longer be resumed")
-	noState       = no(WhyState, 503, rpc.CodeInternal, "the session cannot be read now, and nothing of it is lost; try again")
+	noState       = no(WhyState, 503, rpc.CodeInternal, Unreadable)
 	noOpen        = no(WhyState, 503, rpc.CodeInternal, "a session cannot be opened now; try again")
 
 	noMeta         = no(WhyParams, 400, rpc.CodeInvalidParams, "params._meta is an object with io.modelcontextprotocol/protocolVersion and an object io.modelcontextprotocol/clientCapabilities")
