@@ -17,7 +17,7 @@ import (
 // replayed is what another policy would have decided.
 type replayed struct {
 	*learn.Replayed
-	LeftOut int `json:"left_out"` // sessions of another engine, or of a policy that is none any more
+	leftOut
 }
 
 func auditReplay() *cobra.Command {
@@ -33,8 +33,8 @@ func auditReplay() *cobra.Command {
 			"  a call that was not made and would pass: what it would have answered is not there\n\n" +
 			"What follows another difference in its session may come of it, and is marked. Nobody is asked,\n" +
 			"nothing is written and nothing is sent. Of a directory its policy.yaml is read, with what grew\n" +
-			"beside it. The newest 100 sessions are read, of a log that verifies; calls without a session\n" +
-			"are left out.",
+			"beside it. The newest 100 sessions are read, of a log that verifies; a line says how many were\n" +
+			"not: older ones, redacted ones, those of another engine. Calls without a session are left out.",
 		Example: "  writ audit replay --policy policy.yaml\n  writ audit replay --policy policy.yaml --since 72h --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if fi, err := os.Stat(f.policy); err == nil && fi.IsDir() {
@@ -56,7 +56,7 @@ func auditReplay() *cobra.Command {
 				return err
 			}
 			defer st.Close()
-			sessions, left, err := recorded(c.Context(), dir, st, from)
+			sessions, left, err := recorded(c.Context(), dir, st, from, mostSessions)
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func (r *replayed) print(w io.Writer) {
 	when(w, r.Undone > 0, "%s made and would be refused: what came of it counts for nothing in what follows\n", cli.Number(r.Undone, "call was", "calls were"))
 	when(w, r.Assumed > 0, "%s made and would wait for a person: his yes is assumed in what follows\n", cli.Number(r.Assumed, "call was", "calls were"))
 	when(w, r.Untried > 0, "%s not made and would pass: what would have come of it is not known\n", cli.Number(r.Untried, "call was", "calls were"))
-	when(w, r.LeftOut > 0, "%s left out: of another engine, or of a policy that is none any more\n", cli.Number(r.LeftOut, "session is", "sessions are"))
+	r.leftOut.print(w)
 }
 
 func fates(n learn.Count) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,30 @@ import (
 
 // mostSessions is how many sessions are learned from, the newest.
 const mostSessions = 100
+
+// leftOut is how many sessions were not read.
+type leftOut struct {
+	Other    int `json:"left_out"`          // of another engine, or of a policy that is none any more
+	Redacted int `json:"left_out_redacted"` // what was said in them is gone
+	Older    int `json:"left_out_older"`    // than the newest that are read
+}
+
+func (l *leftOut) print(w io.Writer) {
+	var parts []string
+	for _, p := range []struct {
+		n   int
+		why string
+	}{
+		{l.Older, "older than the newest " + strconv.Itoa(mostSessions)},
+		{l.Redacted, "redacted"},
+		{l.Other, "of another engine, or of a policy that is none any more"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.why))
+		}
+	}
+	when(w, len(parts) > 0, "sessions left out: %s\n", strings.Join(parts, "; "))
+}
 
 func learnCommand() *cobra.Command {
 	var f flags
@@ -50,7 +75,7 @@ func learnCommand() *cobra.Command {
 				return err
 			}
 			defer st.Close()
-			sessions, left, err := recorded(c.Context(), dir, st, from)
+			sessions, left, err := recorded(c.Context(), dir, st, from, mostSessions)
 			if err != nil {
 				return err
 			}
@@ -58,12 +83,12 @@ func learnCommand() *cobra.Command {
 			if f.json {
 				return cli.PrintJSON(c.OutOrStdout(), struct {
 					*learn.Report
-					LeftOut int `json:"left_out"` // sessions of another engine, or of a policy that is none any more
+					leftOut
 				}{r, left})
 			}
 			out := c.OutOrStdout()
 			printTrial(out, r)
-			when(out, left > 0, "%s left out: of another engine, or of a policy that is none any more\n", cli.Number(left, "session is", "sessions are"))
+			left.print(out)
 			asks := !f.dry && ownTerminal(c.InOrStdin(), out) != nil
 			if !asks {
 				for i := range r.Fields {
@@ -99,16 +124,16 @@ func sinceWhen(text string, now time.Time) (t time.Time, err error) {
 	return t, nil
 }
 
-// recorded reads the newest sessions of a log that can be learned from, and says how many
-// cannot. Where the log does not verify, nothing is.
-func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time) (out []*learn.Session, left int, err error) {
+// recorded reads the newest so many sessions of a log that can be learned from, and says how
+// many were left out. Where the log does not verify, nothing is read.
+func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time, most int) (out []*learn.Session, left leftOut, err error) {
 	verifier, err := logVerifier(dir, "")
 	if err != nil {
-		return nil, 0, err
+		return nil, left, err
 	}
 	snap, err := st.Snapshot(ctx)
 	if err != nil {
-		return nil, 0, unreadable(err)
+		return nil, left, unreadable(err)
 	}
 	defer snap.Close()
 	rules := gateway.NewRulesets(st)
@@ -119,11 +144,16 @@ func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time
 			if s := r.Learned(); s != nil {
 				out = append(out, s)
 			} else if r.Blind() {
-				left++
+				left.Other++
+			} else if r.Redacted > 0 {
+				left.Redacted++
 			}
 		}
 		open[id] = nil
-		out = out[max(0, len(out)-mostSessions):]
+		if older := len(out) - most; older > 0 {
+			out = out[older:]
+			left.Older += older
+		}
 	}
 	rep, err := audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier, Replay: func(rec *audit.Record, it *audit.Item) error {
 		if memoryserver.IsLog(rec.Session) {
@@ -146,17 +176,17 @@ func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time
 			return err
 		case err != nil: // its policy is none any more
 			open[rec.Session] = nil
-			left++
+			left.Other++
 		case rec.Kind == audit.KindClose:
 			end(rec.Session)
 		}
 		return nil
 	}})
 	if err != nil {
-		return nil, 0, unreadable(err)
+		return nil, left, unreadable(err)
 	}
 	if rep.Problem != nil {
-		return nil, 0, cli.Fail(cli.ExitData, "writ audit verify", "the log does not verify, and nothing is learned from it")
+		return nil, left, cli.Fail(cli.ExitData, "writ audit verify", "the log does not verify, and nothing is learned from it")
 	}
 	for _, id := range order {
 		end(id)

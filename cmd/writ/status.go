@@ -228,7 +228,7 @@ func mostAskedOf(ctx context.Context, dir string, configs []string) (out []asked
 		return nil, err
 	}
 	defer st.Close()
-	sessions, _, err := recorded(ctx, dir, st, time.Now().Add(-lookedAt))
+	sessions, _, err := recorded(ctx, dir, st, time.Now().Add(-lookedAt), mostSessions)
 	if err != nil {
 		return nil, err
 	}

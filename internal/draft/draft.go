@@ -22,6 +22,8 @@ const head = `# Drafted by Writ. It works as it is; each line a person adds save
 #
 # effect     what a tool can do: read, egress, write, send, transfer, delete, auth.
 # assumed    delete: the name does not say so, and it is judged by it all the same.
+# idempotent false: the server says that making it twice does more than once. The same act
+#            again waits for the user's order, or for something that was seen since.
 # arguments  plain: a read is asked with words; a link, host, mail address or key waits
 #            for a person, unless the user typed it or the same server returned it.
 # args       what no line names is a target: the user typed it, or a person says yes.
@@ -197,6 +199,11 @@ func tool(b *strings.Builder, t *gate.Tool) {
 		fmt.Fprintf(b, "    effect: [%s]\n", strings.Join(e.Names(), ", "))
 		if e&^said&policy.Delete != 0 {
 			b.WriteString("    assumed: delete\n")
+		}
+		// Only where the server says it: without a word of it MCP takes every tool for not
+		// idempotent, and then each act that is made twice would be held for nothing known.
+		if hint(t, "idempotentHint") == "false" {
+			b.WriteString("    idempotent: false\n")
 		}
 		arguments(b, name, shut, args)
 	}

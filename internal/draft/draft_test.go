@@ -81,6 +81,26 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// What a server says is not idempotent is drafted so where it acts; where it says nothing,
+// or that it is, nothing is.
+func TestIdempotent(t *testing.T) {
+	for definition, want := range map[string]bool{
+		`{"name":"pay_invoice","annotations":{"idempotentHint":false}}`:                        true,
+		`{"name":"pay_invoice","annotations":{"idempotentHint":false,"destructiveHint":true}}`: true,
+		`{"name":"pay_invoice","annotations":{"destructiveHint":true}}`:                        false,
+		`{"name":"pay_invoice","annotations":{"idempotentHint":true}}`:                         false,
+		`{"name":"pay_invoice","annotations":{"idempotentHint":"false"}}`:                      false,
+		`{"name":"pay_invoice"}`: false,
+		`{"name":"get_invoice","annotations":{"idempotentHint":false,"readOnlyHint":true}}`:    false,
+		`{"name":"get_invoice","annotations":{"idempotentHint":false,"destructiveHint":true}}`: true,
+	} {
+		text, c := drafted(t, definition)
+		if got := c.Idempotent != nil && !*c.Idempotent; got != want {
+			t.Errorf("%s: drafted as\n%s", definition, text)
+		}
+	}
+}
+
 // What is run waits for a person whatever the user typed: a part of a statement or a
 // command is another one, and a run of his words vouches.
 func TestPrograms(t *testing.T) {
