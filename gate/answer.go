@@ -55,7 +55,11 @@ func Say(o writ.Outcome, file string) string {
 		b.WriteString("\n- " + c)
 	}
 	if len(lines) > 0 && file != "" {
-		b.WriteString("\nAn operator would change " + places(lines) + " of " + shown(file) + ".")
+		b.WriteString("\nAn operator would change " + places(lines) + " of " + shown(file))
+		if open := func(f writ.Failure) bool { return f.Reason == writ.ProvenanceOpenTarget }; slices.ContainsFunc(r.Failures, open) {
+			b.WriteString(", or say `closed: true` of its collection where only his own side can add to that")
+		}
+		b.WriteByte('.')
 	}
 	b.WriteString("\n(" + string(r.Code) + ", " + string(r.Reason) + ")")
 	return b.String()

@@ -32,6 +32,8 @@ func TestSay(t *testing.T) {
 		"where to type, once": {rejected(writ.Failure{Pointer: "/a", Reason: writ.ProvenanceUnseen, Need: "x, and the user may type it" + there}, writ.Failure{Pointer: "/b", Reason: writ.ProvenanceUnseen, Need: "y"},
 			writ.Failure{Pointer: "/c", Reason: writ.ProvenanceReader, Need: "z; ask the user to type it" + there}), "",
 			"Not done: `/a`: x, and the user may type it" + there + ".\nAlso:\n- `/b`: y\n- `/c`: z; ask the user to type it\n(MISSING_PROVENANCE, provenance.unseen)"},
+		"an open collection": {rejected(writ.Failure{Pointer: "/repo", Reason: writ.ProvenanceOpenTarget, Need: "x", Line: 3}), "p.yaml",
+			"Not done: `/repo`: x.\nAn operator would change line 3 of p.yaml, or say `closed: true` of its collection where only his own side can add to that.\n(MISSING_PROVENANCE, provenance.open_target)"},
 		"a name":   {gate.UnknownTool(), "policy.yaml", "Not done: no tool of that name is listed; list the tools and call one of those, or ask the user whether another should be opened.\n(INVALID_TOOL_NAME, name.unknown)"},
 		"accepted": {writ.Outcome{Status: writ.Accepted}, "p", ""},
 	} {

@@ -382,7 +382,8 @@ func (r *reader) outputRef(t strictyaml.String, s *Source) bool {
 
 func (r *reader) collection(p *Policy, t strictyaml.String) string {
 	if _, ok := p.Collections[t.S]; !ok && t.Given() {
-		r.Fault(t.Node, "the collection "+strictyaml.Word(t.S)+" is not declared", "collections: { "+strictyaml.Word(t.S)+": {} }")
+		r.Fault(t.Node, "the collection "+strictyaml.Word(t.S)+" is not declared",
+			"collections: { "+strictyaml.Word(t.S)+": {} }, or { closed: true } where only your own side can add to it: then what is listed in it may be a target")
 	}
 	return t.S
 }

@@ -254,7 +254,7 @@ var guessed = map[learn.Writers]string{
 // printField says what one question rests on.
 func printField(w io.Writer, f *learn.Field) {
 	if f.Collection != "" {
-		fmt.Fprintf(w, "the collection %s, which the policy leaves open\n", cli.OneLine(f.Collection, 80))
+		fmt.Fprintf(w, "the collection %s, which the policy leaves open: it would pass with closed: true, which is for what strangers cannot add to\n", cli.OneLine(f.Collection, 80))
 	} else {
 		fmt.Fprintf(w, "%s %s, which is %s as far as the policy says (%s)\n", cli.OneLine(f.Tool, 100), cli.OneLine(f.Pointer, 200), f.Label, guessed[f.Writers])
 		when(w, f.InText, "  it stands in a text: who can have the whole text be his, as the content of a file or a page is, writes it too\n")
