@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/eval/invariants"
 )
 
@@ -245,5 +246,31 @@ func TestMemoryPage(t *testing.T) {
 	}
 	if !strings.Contains(string(page), "```text\n"+strings.TrimRight(string(story), "\n")+"\n```") {
 		t.Error("docs/memory.md does not hold internal/peers/testdata/memory_story/day.golden as it is")
+	}
+}
+
+// TestReasonsAreTold: docs/reasons.md has a row for each reason id, in the order of
+// reasons.go, with its code and whether a person can supply what is missing.
+func TestReasonsAreTold(t *testing.T) {
+	id := regexp.MustCompile(`(?m)^(?:const|\t)\s*\w+\s+Reason\s+= "([^"]+)"`)
+	var rows []string
+	for _, m := range id.FindAllStringSubmatch(read(t, "reasons.go"), -1) {
+		r, person := writ.Reason(m[1]), ""
+		if writ.Askable(r) {
+			person = "yes"
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | `%s` | %s |", r, writ.CodeOf(r), person))
+	}
+	told := regexp.MustCompile("(?m)^(\\| `[^|]*\\|[^|]*\\|[^|]*\\|)([^|]*)\\|([^|]*)\\|$").FindAllStringSubmatch(read(t, filepath.Join("docs", "reasons.md")), -1)
+	if len(rows) < 100 || len(told) != len(rows) {
+		t.Errorf("%d reasons, and %d rows", len(rows), len(told))
+	}
+	for i := range min(len(rows), len(told)) {
+		if told[i][1] != rows[i] {
+			t.Fatalf("where %s belongs stands %s", rows[i], told[i][1])
+		}
+		if len(told[i][2]) < 10 || len(told[i][3]) < 3 {
+			t.Errorf("%s: nothing is said of it", rows[i])
+		}
 	}
 }
