@@ -321,8 +321,9 @@ func (f *flags) watch(c *cobra.Command) error {
 	out := c.OutOrStdout()
 	news, begun, ended, known := make(chan waiting), make(chan struct{}), make(chan string), map[string]bool{}
 	look := func() error { // for gateways that were not there before
-		ids, doors, err := f.reach(false)
-		for i, id := range ids {
+		at, doors, err := f.reach(false)
+		for i, g := range at {
+			id := g.ID()
 			if known[id] {
 				continue
 			}

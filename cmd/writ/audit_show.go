@@ -49,7 +49,7 @@ func auditShow() *cobra.Command {
 					return err
 				}
 				if d.Result == nil && d.passed() {
-					now, _ := running(c.Context(), dir)
+					now, _ := f.running(c.Context())
 					act := []shownDecision{d.shownDecision}
 					markUnderWay(act, now)
 					d.shownDecision = act[0]
@@ -68,7 +68,7 @@ func auditShow() *cobra.Command {
 				return err
 			}
 			if open && len(all) > 0 {
-				now, mute := running(c.Context(), dir)
+				now, mute := f.running(c.Context())
 				for _, m := range mute {
 					fmt.Fprintf(c.ErrOrStderr(), "writ: %s: which of these are under way there is not known\n", cli.OneLine(m, 200))
 				}

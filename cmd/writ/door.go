@@ -12,9 +12,9 @@ import (
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 )
 
-// reach finds the local doors of the gateways that run on the state directory, and what
-// tells them apart. handing has standard input handed over there.
-func (f *flags) reach(handing bool) (ids []string, out []*http.Client, err error) {
+// reach finds the gateways that run on the state directory, and their local doors. handing
+// has standard input handed over there.
+func (f *flags) reach(handing bool) (at []*localdoor.Gateway, out []*http.Client, err error) {
 	state, err := stateDir(f.state)
 	if err != nil {
 		return nil, nil, err
@@ -29,10 +29,10 @@ func (f *flags) reach(handing bool) (ids []string, out []*http.Client, err error
 			reach = g.Handing
 		}
 		if c, err := reach(); err == nil {
-			ids, out = append(ids, g.ID()), append(out, c)
+			at, out = append(at, g), append(out, c)
 		}
 	}
-	return ids, out, nil
+	return at, out, nil
 }
 
 // doors are those doors, of which there has to be one.

@@ -378,7 +378,7 @@ func sessionClose() *cobra.Command {
 				if acts, err = unsettled(c.Context(), st, id); err != nil {
 					return err
 				}
-				now, _ := running(c.Context(), dir)
+				now, _ := f.running(c.Context())
 				if left := markUnderWay(acts, now); len(acts) > 0 && !anyway {
 					next := "the same once it has ended, or with --anyway"
 					if left != "" {

@@ -138,7 +138,7 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 		}
 		// After that, so that an act that begins meanwhile is none of them.
 		var mute []string
-		out.Gateways, mute = running(ctx, dir)
+		out.Gateways, mute = f.running(ctx)
 		out.Notes = append(out.Notes, mute...)
 		markUnderWay(acts, out.Gateways)
 		for _, a := range acts {
@@ -165,25 +165,21 @@ func allUnsettled(ctx context.Context, dir string) ([]shownDecision, error) {
 	return unsettled(ctx, st, "")
 }
 
-// running are the gateways that run on a state directory, as they say themselves; mute says
-// of which that cannot be known.
-func running(ctx context.Context, dir string) (all []gatewayStatus, mute []string) {
+// running are the gateways that run on the state directory, as they say themselves; mute
+// says of which that cannot be known.
+func (f *flags) running(ctx context.Context) (all []gatewayStatus, mute []string) {
 	all = []gatewayStatus{}
-	found, err := gateways(dir)
+	at, doors, err := f.reach(false)
 	if err != nil {
 		mute = append(mute, err.Error())
 	}
-	for _, at := range found {
-		door, err := at.Client(0)
-		if err != nil { // it has none
-			continue
-		}
+	for i, door := range doors {
 		g, err := statusAt(ctx, door)
 		if err != nil {
 			mute = append(mute, err.Error())
 			continue
 		}
-		g.URL = at.URL
+		g.URL = at[i].URL
 		all = append(all, g)
 	}
 	return all, mute
