@@ -117,7 +117,11 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 	case refused: // by Writ's own server, whose words are a result
 		printRefusal(w, &o)
 	case rerr != nil:
-		return cli.Fail(cli.ExitServer, "writ tools", "error %d: %s", rerr.Code, cli.OneLine(rerr.Message, 400))
+		next := "writ tools"
+		if strings.Contains(rerr.Message, gateway.NotKnown) {
+			next = "writ audit show --unsettled"
+		}
+		return cli.Fail(cli.ExitServer, next, "error %d: %s", rerr.Code, cli.OneLine(rerr.Message, 400))
 	default:
 		printContent(w, result, cli.Terminal(w))
 		when(w, o.Status == writ.Transformed, "transformed: the policy normalised the call\n")

@@ -384,8 +384,8 @@ func sessionClose() *cobra.Command {
 					if left != "" {
 						next = "writ audit settle " + left + " --happened, or --not; or the same with --anyway"
 					}
-					return cli.Fail(cli.ExitData, next, "nothing was closed: of %s no record says whether they happened, and once it is closed nobody can say so: %s",
-						cli.Number(len(acts), "act", "acts"), named(acts))
+					return cli.Fail(cli.ExitData, next, "nothing was closed: of %s, and once it is closed nobody can say so: %s",
+						cli.Number(len(acts), "act no record says whether it happened", "acts no record says whether they happened"), named(acts))
 				}
 			}
 			if gone || id != args[0] {
@@ -404,7 +404,7 @@ func sessionClose() *cobra.Command {
 			if err := gateway.EndSession(c.Context(), st, id, time.Now()); err != nil {
 				return notFound(err)
 			}
-			when(c.ErrOrStderr(), len(acts) > 0, "writ: whether these happened stays unknown: %s\n", named(acts))
+			when(c.ErrOrStderr(), len(acts) > 0, "writ: no record will say whether this happened: %s\n", named(acts))
 			return f.showSession(c, "closed", id)
 		}),
 	}, "state", "json")

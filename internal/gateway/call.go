@@ -382,7 +382,7 @@ func (c *judgedCall) reply(d *decision, resp upstream.Response, res *gate.Result
 		return c.g.refusal(d.Call.Method, unlisted(), c.name(d))
 	}
 	if resp.Err != nil && res.Status == gate.Unknown && d.Effect.Gated() {
-		return failure(rpc.CodeInternal, resp.Err.Message+". The call was sent, and whether it happened is not known: do not make it again before somebody looked, nor in "+
+		return failure(rpc.CodeInternal, resp.Err.Message+". "+NotKnown+": do not make it again before somebody looked, nor in "+
 			"another session, where nothing holds it back. It is "+c.name(d)+"; `writ audit settle` takes what a person says of it")
 	}
 	if resp.Err != nil {

@@ -25,6 +25,9 @@ const (
 	MetaShadow = "io.github.writ-project/shadow"
 )
 
+// NotKnown stands in the error of an act that no answer came of.
+const NotKnown = "The call was sent, and whether it happened is not known"
+
 // codeRefused is the JSON-RPC code of a refusal where the method has no result
 // that could carry it (resources, prompts, completions). It lies outside the
 // range JSON-RPC reserves.
