@@ -260,7 +260,7 @@ type sessionLine struct {
 	Created   time.Time  `json:"created"`
 	LastUsed  time.Time  `json:"last_used"`
 	Closed    *time.Time `json:"closed,omitempty"`
-	// Altered says that it was closed because what it rests on was altered on disk.
+	// Altered says that what it rests on was altered on disk.
 	Altered bool `json:"altered,omitempty"`
 	// Redacted says that what was said and returned in it is off the log.
 	Redacted bool `json:"redacted,omitempty"`
@@ -343,6 +343,9 @@ func lineOf(ctx context.Context, st *sqlite.Store, s audit.Session, names map[st
 		return l, err
 	}
 	acts, last, err := unsettledOf(ctx, st, s.ID)
+	if errors.Is(err, audit.ErrAltered) { // found just now
+		l.Altered, err = true, nil
+	}
 	l.Unsettled, l.Redacted = len(acts), last == audit.KindRedact
 	return l, err
 }
@@ -375,8 +378,8 @@ func sessionClose() *cobra.Command {
 			}
 			var acts []shownDecision
 			if !gone {
-				if acts, err = unsettled(c.Context(), st, id); err != nil {
-					return err
+				if acts, err = unsettled(c.Context(), st, id); err != nil { // it is no reason to let it go on
+					fmt.Fprintf(c.ErrOrStderr(), "writ: whether all acts of it have an outcome cannot be read: %s\n", cli.OneLine(err.Error(), 300))
 				}
 				now, _ := f.running(c.Context())
 				if left := markUnderWay(acts, now); len(acts) > 0 && !anyway {
