@@ -7,8 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 	"reflect"
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -51,6 +55,45 @@ func TestBundle(t *testing.T) {
 	if _, err := ReadBundle(append(bytes.Clone(whole), '\n')); !errors.Is(err, ErrBundle) {
 		t.Error(err)
 	}
+}
+
+// TestBundleEveryByte: of a bundle of 1,000 records every byte is changed in turn, and each
+// time it is none. The long form does so to records that are longer.
+func TestBundleEveryByte(t *testing.T) {
+	m := newModel(t)
+	if os.Getenv("WRIT_LONG") == "1" {
+		m.fill(100, 10)
+	} else {
+		for i := range 1000 {
+			var vs []Value
+			if i%10 == 0 {
+				vs = []Value{{Name: "arguments", Salt: [SaltSize]byte{byte(i)}, Bytes: []byte("{}")}}
+			}
+			m.add(fmt.Sprintf("s_%d", i), KindOpen, "{}", vs...)
+		}
+		m.sign()
+	}
+	whole := bundled(t, m, "key")
+	if b, err := ReadBundle(whole); err != nil || b.Size() != 1000 {
+		t.Fatal(err)
+	}
+	// Each core has a part, and a bundle of its own to change.
+	parts := runtime.GOMAXPROCS(0)
+	var all sync.WaitGroup
+	for part := range parts {
+		all.Go(func() {
+			changed := bytes.Clone(whole)
+			for i := part; i < len(whole); i += parts {
+				changed[i] ^= 1 << (i % 8)
+				if _, err := ReadBundle(changed); !errors.Is(err, ErrBundle) {
+					t.Errorf("byte %d of %q is another: %v", i, whole[max(0, i-20):i+1], err)
+					return
+				}
+				changed[i] = whole[i]
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestBundleForged: who makes the digest anew as well changes no record and no value

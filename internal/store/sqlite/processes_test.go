@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -215,20 +216,32 @@ func TestTwoProcesses(t *testing.T) {
 
 // TestKilled is L05 for the store: a process killed in the middle of its work
 // leaves a log that verifies, with every record it acknowledged, synced or
-// not, and so finds it another that runs.
+// not, and so finds it another that runs. It is killed 100 times, or 10,000.
 func TestKilled(t *testing.T) {
+	const each = 25 // of one state directory
+	for part := range size(100, 10_000) / each {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
+			killed(t, part, each)
+		})
+	}
+}
+
+func killed(t *testing.T, part, rounds int) {
 	dir := t.TempDir()
-	os.Chmod(dir, 0o700)
-	for round := range size(8, 80) {
-		what := []string{"kill", "kill unsynced fold", "kill mixed", "kill erase", "kill fold", "kill unsynced", "kill mixed fold", "kill unsynced erase"}[round%8]
+	whats := []string{"kill", "kill unsynced fold", "kill mixed", "kill erase", "kill fold", "kill unsynced", "kill mixed fold", "kill unsynced erase"}
+	r := rand.New(rand.NewPCG(5, uint64(part)))
+	for round := range rounds {
+		what := whats[(part+round)%len(whats)]
 		beside := openWith(t, dir, storetest.Every)
 		c := start(t, what, dir, "s_k", 1_000_000)
 		c.in.Close()
 		last := uint64(0)
+		kill := 1 + r.IntN(120)
 		for i := 0; c.out.Scan(); i++ {
-			if i == 40+17*(round%20) {
+			if i == kill {
 				if err := c.Process.Signal(syscall.SIGKILL); err != nil {
-					t.Fatal(err)
+					t.Error(err)
 				}
 			}
 			n, err := strconv.ParseUint(c.out.Text(), 10, 64)
@@ -238,10 +251,10 @@ func TestKilled(t *testing.T) {
 			last = n
 		}
 		if c.Wait() == nil {
-			t.Fatal("the child was not killed")
+			t.Error("the child was not killed")
 		}
 		if _, err := beside.Append(context.Background(), "s_beside", uint64(round), storetest.Entries(t, "s_beside", uint64(round)+1, 1)); err != nil {
-			t.Errorf("round %d, %s: beside it: %v", round, what, err)
+			t.Errorf("round %d of %d, %s: beside it: %v", round, part, what, err)
 		}
 		if err := beside.Close(); err != nil {
 			t.Error(err)
@@ -249,16 +262,19 @@ func TestKilled(t *testing.T) {
 		s := openWith(t, dir, storetest.Every)
 		n, err := s.Head(context.Background(), "s_k")
 		if err != nil || n < last || last == 0 {
-			t.Errorf("round %d, %s: %d records, %d acknowledged: %v", round, what, n, last, err)
+			t.Errorf("round %d of %d, %s: %d records, %d acknowledged: %v", round, part, what, n, last, err)
 		}
-		if r := storetest.Verify(t, s); r.Records != int64(n)+int64(round)+1 {
-			t.Errorf("round %d: %d records, head %d", round, r.Records, n)
+		if rep := storetest.Check(t, s); rep.Problem != nil || rep.Records != int64(n)+int64(round)+1 {
+			t.Errorf("round %d of %d, %s: %d records, head %d: %v", round, part, what, rep.Records, n, rep.Problem)
 		}
 		if err := s.Integrity(context.Background()); err != nil {
 			t.Error(err)
 		}
 		if err := s.Close(); err != nil {
-			t.Fatal(err)
+			t.Error(err)
+		}
+		if t.Failed() {
+			return
 		}
 	}
 }
