@@ -19,9 +19,16 @@ const (
 	envToy   = "WRIT_TEST_TOY"   // the toy server, in the child itself
 )
 
+// roles are what else a process of this test binary may be; each returns where it is not
+// asked for.
+var roles []func()
+
 // TestMain lets the test binary be the child processes the gateway starts.
 func TestMain(m *testing.M) {
 	hostile.RunIfAsked()
+	for _, role := range roles {
+		role()
+	}
 	if addr := os.Getenv(envRelay); addr != "" {
 		os.Exit(relay(addr))
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	sumdb "golang.org/x/mod/sumdb/note"
+
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/learn"
@@ -83,6 +85,13 @@ func verifyAtEnd(tb testing.TB, st gateway.Store) {
 // verify checks the log and derives every decision in it anew, byte for byte.
 func verify(tb testing.TB, st gateway.Store) (rep *audit.Report, replayed int) {
 	tb.Helper()
+	_, verifier := storetest.Key()
+	return verifyBy(tb, st, verifier)
+}
+
+// verifyBy is verify of a log with another key.
+func verifyBy(tb testing.TB, st gateway.Store, verifier sumdb.Verifier) (rep *audit.Report, replayed int) {
+	tb.Helper()
 	ctx := context.Background()
 	if _, err := st.Checkpoint(ctx); err != nil && !errors.Is(err, audit.ErrNotFound) {
 		tb.Errorf("checkpoint: %v", err)
@@ -93,7 +102,6 @@ func verify(tb testing.TB, st gateway.Store) (rep *audit.Report, replayed int) {
 		return nil, 0
 	}
 	defer snap.Close()
-	_, verifier := storetest.Key()
 	replayers := map[string]*gateway.Replayer{}
 	rules := map[string][]string{} // of each session, its policies by digest
 	rep, err = audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier,

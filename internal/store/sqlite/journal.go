@@ -180,7 +180,7 @@ func (j *journal) begin(records int64, wipe bool) error {
 	if err == nil && wipe {
 		err = j.wipe(fi.Size())
 	}
-	if err == nil {
+	if err == nil && fi.Size() > int64(headerSize) { // of a new file a power cut could leave its size alone
 		err = j.Truncate(int64(headerSize))
 	}
 	if err == nil {

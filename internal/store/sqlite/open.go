@@ -302,7 +302,11 @@ func create(dir, path string, o Options, fill func(*sql.DB) error) error {
 	}()
 	db := sql.OpenDB(connector(tmp, o, false))
 	db.SetMaxOpenConns(1)
-	if err := errors.Join(fill(db), db.Close()); err != nil {
+	err = fill(db)
+	if err == nil { // closing does so too, and says nothing where it cannot
+		_, err = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
 	if err := syncPath(tmp, os.O_RDWR); err != nil {
