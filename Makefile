@@ -37,7 +37,7 @@ UNRACED  := $(ALONE) $(PROGRAMS)
 SIDES    := TestDecideSideBySide|TestRemoteReferences
 # Tests of watched packages that are as UNRACED is: they run processes, or one goroutine.
 # Both runs go by this one expression, so that a test is in the one or in the other.
-APART    := TestKilledGateways|TestScreened
+APART    := TestKilledGateways|TestScreened|TestKilled|TestEachCallFails|TestKilledInRecovery|TestOpenedAfterFailedSync|TestFaultsAreFound|TestFullDisk
 holding   = $$(git grep -lE '^func ($(1))\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 .PHONY: help build test test-long quick beside check eval invariants race raced unraced apart foreign arm64 conformance peers clients bench speed fuzz cover lines notices release clean

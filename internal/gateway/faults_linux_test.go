@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -182,24 +183,87 @@ func openFaulty(dir string, opens func()) (*sqlite.Store, error) {
 	return sqlite.Open(state, sqlite.Options{Signer: signer, Verifier: verifier, Elsewhere: filepath.Join(dir, "heads")})
 }
 
-// life is one run of loadMain.
+func init() { jobs["recover"] = recoverMain }
+
+// recoverMain opens a log that another process left, and closes it.
+func recoverMain(arg string) int {
+	dir, _, _ := strings.Cut(arg, "|")
+	say := func(line string) { fmt.Fprintln(os.Stdout, line) }
+	say("phase open")
+	st, err := openFaulty(dir, func() {})
+	if err != nil {
+		return 1
+	}
+	say("phase close")
+	err = st.Close()
+	select {
+	case <-st.Broken():
+		return exitDisk
+	default:
+	}
+	if err != nil {
+		return 1
+	}
+	say("closed")
+	return 0
+}
+
+// life is one run of a job, and what was before it.
 type life struct {
 	*supervised
-	dir string
-	toy *toy
+	dir  string
+	toy  *toy
+	past []told   // what others did in the same place
+	disk *platter // as they left it
 }
 
 func newLife(t *testing.T) *life {
 	t.Helper()
 	l := &life{dir: unsynced(t), toy: newToy()}
 	l.toy.items = append(l.toy.items, "item-19")
+	l.rooms(t)
+	l.disk = platterOf(t, l.dir)
+	return l
+}
+
+// rooms makes the directories that are there before anything is.
+func (l *life) rooms(t *testing.T) {
+	t.Helper()
 	for _, dir := range []string{"state", "heads"} {
-		if err := os.Mkdir(filepath.Join(l.dir, dir), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(l.dir, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return l
 }
+
+// goneOn is a life in a place of its own that goes on with what another left.
+func (l *life) goneOn(t *testing.T, left map[string][]byte) *life {
+	t.Helper()
+	next := newLife(t)
+	for name, b := range left {
+		if err := os.WriteFile(filepath.Join(next.dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next.past, next.disk = l.history(), platterOf(t, next.dir)
+	return next
+}
+
+// left is what is in the place of a life; then that is gone.
+func (l *life) left(t *testing.T) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for name, i := range platterOf(t, l.dir).names {
+		files[strings.TrimPrefix(name, l.dir)] = i.changes[0].data
+	}
+	if err := os.RemoveAll(l.dir); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// history is what was said and acted, and told to the disk, since the beginning.
+func (l *life) history() []told { return slices.Concat(l.past, l.all) }
 
 // unsynced is a directory in memory where there is such a place: whoever opens it again here
 // need not wait for a disk.
@@ -213,13 +277,13 @@ func unsynced(t *testing.T) string {
 	return dir
 }
 
-// lives runs it, over what there is.
-func (l *life) lives(t *testing.T, f *fault) {
+// lives runs a job, over what there is.
+func (l *life) lives(t *testing.T, job string, f *fault) {
 	t.Helper()
 	var err error
 	c := l.toy.config(t, true, true)
 	l.toy.deleting = func(_ context.Context, id string) { l.acts(id) }
-	if l.supervised, err = supervise(l.dir, f, "load", l.dir+"|"+c.URL); err != nil {
+	if l.supervised, err = supervise(l.dir, f, job, l.dir+"|"+c.URL); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.wait(2 * patience); err != nil {
@@ -235,7 +299,7 @@ func (l *life) lives(t *testing.T, f *fault) {
 
 // lines are what the process said.
 func (l *life) lines() (out []string) {
-	for _, c := range l.all {
+	for _, c := range l.history() {
 		if c.line != "" {
 			out = append(out, c.line)
 		}
@@ -247,7 +311,7 @@ func (l *life) said(line string) bool { return slices.Contains(l.lines(), line) 
 
 // acted are the items that were deleted.
 func (l *life) acted() (out []string) {
-	for _, c := range l.all {
+	for _, c := range l.history() {
 		if c.act != "" {
 			out = append(out, c.act)
 		}
@@ -290,7 +354,8 @@ func (l *life) survives(t *testing.T, dir string, power bool) (err error) {
 	}
 	in := l.logged(t, st)
 	for _, id := range l.acted() {
-		if in[`delete_item {"id":"`+id+`"}`] == 0 {
+		call := `delete_item {"id":"` + id + `"}`
+		if in[call]--; in[call] < 0 {
 			return fmt.Errorf("%s was deleted, and no decision on it is there: %v", id, in)
 		}
 	}
@@ -302,7 +367,9 @@ func (l *life) survives(t *testing.T, dir string, power bool) (err error) {
 			return fmt.Errorf("a read is lost: %v", in)
 		}
 	}
-	if l.said("erased") {
+	opened := slices.DeleteFunc(l.lines(), func(line string) bool { return !strings.HasPrefix(line, "second session ") })
+	erased := slices.DeleteFunc(l.lines(), func(line string) bool { return line != "erased" })
+	if len(erased) > 0 && len(erased) == len(opened) {
 		if err := st.Close(); err != nil {
 			return err
 		}
@@ -383,14 +450,10 @@ func (l *life) judged(t *testing.T, f *fault) {
 	if err := os.Rename(l.dir, real); err != nil {
 		t.Fatal(err)
 	}
-	disk := (&platter{map[string]*inode{}, map[string]*inode{}}).told(l.all)
+	l.disk.told(l.all)
 	for _, r := range []*rand.Rand{nil, rand.New(rand.NewPCG(uint64(l.struck), 1))} {
-		for _, dir := range []string{"state", "heads"} {
-			if err := os.MkdirAll(filepath.Join(l.dir, dir), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}
-		disk.cut(t, l.dir, l.dir, r)
+		l.rooms(t)
+		l.disk.cut(t, l.dir, l.dir, r)
 		if err := l.survives(t, l.dir, true); err != nil {
 			t.Errorf("%v, and the power is cut (with all that may be lost: %v): %v\n%q", f, r == nil, err, l.lines())
 		}
@@ -407,35 +470,42 @@ func (l *life) judged(t *testing.T, f *fault) {
 	l.goesOn(t)
 }
 
+// whole is a life without a fault, and how often each kind of call was made in it.
+func whole(t *testing.T) (*life, map[string]int) {
+	t.Helper()
+	if err := superviseable(); err != nil {
+		t.Skipf("no process can be supervised here: %v", err)
+	}
+	l := newLife(t)
+	l.lives(t, "load", nil)
+	if !l.said("closed") || !slices.Equal(l.acted(), []string{"item-17", "item-4711", "item-18"}) || !l.said("erased") || !l.said("folded") || !l.said("approved") {
+		t.Fatalf("without a fault: %q\n%s", l.lines(), &l.stderr)
+	}
+	return l, maps.Clone(l.seen)
+}
+
 // TestEachCallFails: each system call by which a gateway changes a file fails once, from the
 // making of its key to the end: it says so or the process is killed there. No act was
 // made whose decision is not on the disk, what was acknowledged is there after another
 // opens it, also where the power went, and work goes on.
 func TestEachCallFails(t *testing.T) {
-	if err := superviseable(); err != nil {
-		t.Skipf("no process can be supervised here: %v", err)
-	}
-	l := newLife(t)
-	l.lives(t, nil)
-	if !l.said("closed") || !slices.Equal(l.acted(), []string{"item-17", "item-4711", "item-18"}) || !l.said("erased") || !l.said("folded") || !l.said("approved") {
-		t.Fatalf("without a fault: %q\n%s", l.lines(), &l.stderr)
-	}
+	l, seen := whole(t)
 	l.judged(t, nil)
-	seen := map[string]int{}
-	for _, c := range l.all {
-		if c.call != "" {
-			seen[c.kind()]++
-		}
-	}
-	faults := faultsOf(seen, os.Getenv("WRIT_LONG") == "1")
-	t.Logf("%d calls of %d kinds, %d faults", len(l.all), len(seen), len(faults))
+	each(t, "load", faultsOf(seen, long()), newLife)
+}
+
+// long says that this is a run of make test-long.
+func long() bool { return os.Getenv("WRIT_LONG") == "1" }
+
+// each judges a life with each of the faults.
+func each(t *testing.T, job string, faults []fault, begins func(*testing.T) *life) {
 	missed := make(chan fault, len(faults))
 	t.Run("each", func(t *testing.T) {
 		for _, f := range faults {
 			t.Run(f.String(), func(t *testing.T) {
 				t.Parallel()
-				l := newLife(t)
-				l.lives(t, &f)
+				l := begins(t)
+				l.lives(t, job, &f)
 				if l.judged(t, &f); l.struck < 0 {
 					missed <- f
 				}
@@ -443,19 +513,122 @@ func TestEachCallFails(t *testing.T) {
 		}
 	})
 	// Some calls are made where two threads meet, and not each time.
-	if len(missed) > len(faults)/10 {
+	if t.Logf("%d faults, %d were not met", len(faults), len(missed)); len(missed) > len(faults)/10 {
 		t.Errorf("%d of %d calls were not made again", len(missed), len(faults))
 	}
 }
 
-// faultsOf are those to try: each call in each way, or in a short run each kind of call in
-// each way, and each other call in one.
+// TestKilledInRecovery: who opens what a killed process left is killed as well, at each of
+// the calls by which he puts it in order, and loses nothing of it.
+func TestKilledInRecovery(t *testing.T) {
+	_, seen := whole(t)
+	for _, phase := range []string{"act", "approval", "fold", "second session", "erasure"} {
+		t.Run(phase, func(t *testing.T) {
+			var of []fault
+			for _, f := range faultsOf(seen, true) {
+				if strings.HasPrefix(f.kind, phase+" ") && f.how == failKILL {
+					of = append(of, f)
+				}
+			}
+			dead := newLife(t)
+			f := of[len(of)/2]
+			if dead.lives(t, "load", &f); dead.struck < 0 {
+				t.Fatalf("%v was not met", f)
+			}
+			left := dead.left(t)
+			heir := dead.goneOn(t, left)
+			if heir.lives(t, "recover", nil); !heir.said("closed") {
+				t.Fatalf("%v: what it left does not open: %s", f, &heir.stderr)
+			}
+			var faults []fault
+			for i, f := range faultsOf(heir.seen, true) {
+				if long() || f.how == failKILL && i/3%4 == 0 {
+					faults = append(faults, f)
+				}
+			}
+			each(t, "recover", faults, func(t *testing.T) *life { return dead.goneOn(t, left) })
+		})
+	}
+}
+
+// TestOpenedAfterFailedSync: a disk could not sync, once, and nobody knows what it has. The
+// process ended, another opened the log, which finds all of it in memory, and went on: what it
+// did then is on the disk whatever was lost before, when the power goes.
+func TestOpenedAfterFailedSync(t *testing.T) {
+	_, seen := whole(t)
+	for _, f := range faultsOf(seen, true) {
+		if !strings.Contains(f.kind, "sync ") || f.how != failEIO || f.nth > 1 && !long() {
+			continue
+		}
+		t.Run(f.String(), func(t *testing.T) {
+			t.Parallel()
+			l := newLife(t)
+			l.lives(t, "load", &f)
+			struck := l.struck
+			next := &life{dir: l.dir, toy: newToy(), past: l.history(), disk: l.disk.told(l.all)}
+			next.lives(t, "load", nil)
+			if !next.said("closed") || struck < 0 {
+				t.Fatalf("%q", next.lines())
+			}
+			end := slices.IndexFunc(next.all, func(c told) bool { return c.phase == "close" })
+			next.all = next.all[:end]
+			next.struck = -1
+			next.disk.told(next.all)
+			if err := os.RemoveAll(l.dir); err != nil {
+				t.Fatal(err)
+			}
+			next.rooms(t)
+			next.disk.cut(t, l.dir, l.dir, nil)
+			if err := next.survives(t, l.dir, true); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestFaultsAreFound is the control: what a store would have told the disk that does not
+// sync its journal, or takes a second sync for one that failed, is found to have lost an
+// act.
+func TestFaultsAreFound(t *testing.T) {
+	l, _ := whole(t)
+	at := slices.IndexFunc(l.all, func(c told) bool { return c.act != "" })
+	syncs := func(c told) bool { return c.call == "fdatasync" && filepath.Base(c.path) == sqlite.JournalName }
+	retried := slices.Clone(l.all[:at+1])
+	for i := len(retried) - 1; i >= 0; i-- {
+		if c := retried[i]; syncs(c) { // the last one before the act
+			retried[i].fails = syscall.EIO
+			retried = slices.Insert(retried, i+1, c)
+			break
+		}
+	}
+	if err := os.RemoveAll(l.dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, all := range map[string][]told{
+		"no sync":       slices.DeleteFunc(slices.Clone(l.all[:at+1]), syncs),
+		"a second sync": retried,
+		"":              l.all[:at+1],
+	} {
+		l := &life{supervised: &supervised{all: all}, dir: l.dir}
+		l.rooms(t)
+		(&platter{map[string]*inode{}, map[string]*inode{}}).told(all).cut(t, l.dir, l.dir, nil)
+		if err := l.survives(t, l.dir, true); (err == nil) != (name == "") {
+			t.Errorf("%q: %v", name, err)
+		}
+		if err := os.RemoveAll(l.dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// faultsOf are those to try: each call in each way. A short run tries the first call of
+// each kind in two ways, and half of the others in one.
 func faultsOf(seen map[string]int, all bool) (out []fault) {
 	hows := []string{failEIO, failENOSPC, failKILL}
-	for _, kind := range slices.Sorted(maps.Keys(seen)) {
+	for k, kind := range slices.Sorted(maps.Keys(seen)) {
 		for nth := range seen[kind] {
 			for i, how := range hows {
-				if all || nth == 0 || i == nth%len(hows) {
+				if all || nth == 0 && i != k%2 || nth%2 == 0 && i == nth/2%3 {
 					out = append(out, fault{kind, nth + 1, how})
 				}
 			}

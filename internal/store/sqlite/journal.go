@@ -189,6 +189,22 @@ func (j *journal) begin(records int64, wipe bool) error {
 	return err
 }
 
+// again writes what a header says of its beginning once more. Whoever calls it holds the lock.
+func (j *journal) again() error {
+	var head [syncedPlace]byte
+	_, err := j.ReadAt(head[:], 0)
+	if err == nil {
+		_, err = j.WriteAt(head[:registerPlace], 0)
+	}
+	if err == nil {
+		_, err = j.WriteAt(head[beginning:], int64(beginning))
+	}
+	if err == nil {
+		err = j.Sync()
+	}
+	return err
+}
+
 // wipe overwrites all frames, on the disk. Zeros say that nothing came since, so
 // the header has to be there first.
 func (j *journal) wipe(size int64) error {

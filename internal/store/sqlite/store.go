@@ -130,7 +130,9 @@ func openFile(path string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// takeJournal folds what another process left in the journal.
+// takeJournal folds what another process left in the journal. That may have ended because
+// the disk could not sync: then what is read is in memory, nobody knows whether it is on the
+// disk, and no later sync tells. So what was found to be the log is written again.
 func (s *Store) takeJournal(ctx context.Context) error {
 	if fi, err := s.journal.Stat(); err != nil {
 		return err
@@ -151,14 +153,42 @@ func (s *Store) takeJournal(ctx context.Context) error {
 	if err := errors.Join(v.newest(ctx), v.tx.Rollback()); err != nil {
 		return err
 	}
+	if err := s.rewrite(ctx); err != nil {
+		return err
+	}
 	fi, err := s.journal.Stat()
 	if err == nil && fi.Size() > int64(headerSize) {
 		err = s.fold(ctx, ending{})
+	} else if err == nil {
+		err = s.locked(true, s.journal.again)
 	}
 	if err == nil && slices.Contains(s.accepted, errRolledBack) {
 		err = s.locked(true, func() error { return s.journal.begin(s.known.tree.Size(), false) })
 	}
 	return err
+}
+
+// rewrite moves the write-ahead log into the database, unless another process uses it: then
+// it is that one's.
+func (s *Store) rewrite(ctx context.Context) error {
+	if wal, err := os.Stat(s.path + "-wal"); err != nil || wal.Size() == 0 {
+		return nil
+	}
+	if _, err := s.conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
+		return err
+	}
+	err := s.truncate(ctx)
+	if errors.Is(err, errRead) || isBusy(err) {
+		err = nil
+	}
+	_, back := s.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", s.opt.BusyTimeout.Milliseconds()))
+	return errors.Join(err, back)
+}
+
+// isBusy reports that another process has what SQLite needs.
+func isBusy(err error) bool {
+	var se *sqlite.Error
+	return errors.As(err, &se) && se.Code()&0xff == lib.SQLITE_BUSY
 }
 
 // forget makes a journal begin anew whose database was removed, unless another process
