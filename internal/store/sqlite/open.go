@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/writ-project/writ/audit"
@@ -464,7 +465,9 @@ func classify(path string, err error) error {
 		}
 	}
 	var se *sqlite.Error
-	if !errors.As(err, &se) {
+	if errors.As(err, new(syscall.Errno)) { // the journal's: the disk is full, or fails
+		return openError(path, Unwritable, bare(err))
+	} else if !errors.As(err, &se) {
 		return openError(path, Damaged, err)
 	}
 	switch se.Code() & 0xff {
