@@ -290,14 +290,24 @@ var products = []string{"cmd/writ", "guard"}
 // apart are evaluation and test support. Nothing of them is in a product.
 var apart = []string{"eval/...", "cmd/writ-eval", "internal/storetest/...", "internal/hostile/...", "internal/conformance", "internal/notices", "internal/release"}
 
-// TestApart: evaluation and test support are linked into no product, on any
-// system.
+// inTests are libraries that tests alone use.
+var inTests = []string{"github.com/anishathalye/porcupine/...", "go.uber.org/goleak/...", "pgregory.net/rapid/..."}
+
+// TestApart: evaluation, test support and the libraries of tests are linked into no
+// product, on any system.
 func TestApart(t *testing.T) {
 	packages := sources(t)
 	for _, p := range products {
 		for pkg := range closure(packages, p) {
 			if within(pkg, apart) {
 				t.Errorf("%s is linked into %s", pkg, p)
+			}
+			for file, f := range packages[pkg] {
+				for _, spec := range f.Imports {
+					if to, _ := strconv.Unquote(spec.Path.Value); within(to, inTests) {
+						t.Errorf("%s imports %s, which is for tests", file, to)
+					}
+				}
 			}
 		}
 	}
