@@ -293,7 +293,11 @@ func (c *judgedCall) conclude(resp upstream.Response) downstream.Reply {
 	}
 	c.ended(res.Status)
 	obs, err := c.recordResult(d, &res, resp)
-	for try := 0; errors.Is(err, audit.ErrConflict) && try < 3; try++ {
+	tries := 3
+	if d.Effect.Gated() { // nothing is judged again, and its end would stay unknown
+		tries = 30
+	}
+	for try := 0; errors.Is(err, audit.ErrConflict) && try < tries; try++ {
 		// Somebody else appended to the session. An act's decision is durable
 		// and stands; a read is decided again on what there is now.
 		if !d.Effect.Gated() {

@@ -34,6 +34,7 @@ collections: { item: { closed: true } }
 tools:
   toy/list_items: { effect: read, outputs: [{ at: /items/*/id, label: system, collection: item, authoritative: true }] }
   toy/look: { effect: read }
+  toy/mark_item: { effect: write, idempotent: true, args: { /id: { role: selector, collection: item, type: id, from: [output] } } }
   toy/delete_item: { effect: write, args: { /id: { role: selector, collection: item, type: id, from: [user, output] } } }
 `
 
@@ -484,7 +485,7 @@ func whole(t *testing.T) (*life, map[string]int) {
 	return l, maps.Clone(l.seen)
 }
 
-// TestEachCallFails: each system call by which a gateway changes a file fails once, from the
+// TestEachCallFails (L05, L06): each system call by which a gateway changes a file fails once, from the
 // making of its key to the end: it says so or the process is killed there. No act was
 // made whose decision is not on the disk, what was acknowledged is there after another
 // opens it, also where the power went, and work goes on.
@@ -518,7 +519,7 @@ func each(t *testing.T, job string, faults []fault, begins func(*testing.T) *lif
 	}
 }
 
-// TestKilledInRecovery: who opens what a killed process left is killed as well, at each of
+// TestKilledInRecovery (L05): who opens what a killed process left is killed as well, at each of
 // the calls by which he puts it in order, and loses nothing of it.
 func TestKilledInRecovery(t *testing.T) {
 	_, seen := whole(t)
@@ -551,7 +552,7 @@ func TestKilledInRecovery(t *testing.T) {
 	}
 }
 
-// TestOpenedAfterFailedSync: a disk could not sync, once, and nobody knows what it has. The
+// TestOpenedAfterFailedSync (N25): a disk could not sync, once, and nobody knows what it has. The
 // process ended, another opened the log, which finds all of it in memory, and went on: what it
 // did then is on the disk whatever was lost before, when the power goes.
 func TestOpenedAfterFailedSync(t *testing.T) {

@@ -133,7 +133,7 @@ func fullMain(place, url string) error {
 	if _, c.s, err = gw.OpenSession(ctx, downstream.Loopback, downstream.CarrierEndpoint); err != nil {
 		return err
 	}
-	reads := 0
+	calls := 0
 	if why := c.call("list_items", `{}`); why != "" {
 		return errors.New(why)
 	}
@@ -143,17 +143,18 @@ func fullMain(place, url string) error {
 			return err
 		}
 		// What was made ready ahead takes some more.
-		for why := ""; why == ""; reads++ {
-			if why = c.call("look", `{"text":"around"}`); why != "" && why != notRecorded {
-				return fmt.Errorf("a read on a full disk: %s", why)
+		for refused := 0; refused < 3; calls++ {
+			read, act := c.call("look", `{"text":"around"}`), c.call("mark_item", id)
+			if refused++; read != notRecorded || act != notRecorded {
+				refused = 0
 			}
-			if reads > 10_000 {
+			for _, why := range []string{read, act} {
+				if why != "" && why != notRecorded && !strings.Contains(why, "outcome is unknown") {
+					return fmt.Errorf("a call on a full disk: %s", why)
+				}
+			}
+			if calls > 10_000 {
 				return errors.New("the disk is not full")
-			}
-		}
-		for range 3 {
-			if why := c.call("delete_item", id); why != notRecorded {
-				return fmt.Errorf("an act on a full disk: %q", why)
 			}
 		}
 		if _, _, err := gw.OpenSession(ctx, downstream.Loopback, downstream.CarrierEndpoint); err == nil {
@@ -229,7 +230,7 @@ func fullMain(place, url string) error {
 	return err
 }
 
-// TestFullDisk: on a disk without room nothing is opened, read or acted on, and the gateway says why;
+// TestFullDisk (L06): on a disk without room nothing is opened, read or acted on, and the gateway says why;
 // once there is room it all goes on, without a restart, and nothing is lost.
 func TestFullDisk(t *testing.T) {
 	y := newToy()
