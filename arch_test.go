@@ -59,6 +59,7 @@ var lattice = []layer{
 	{name: "words", packages: []string{"."}, pure: true},
 	{name: "characters and words", packages: []string{"internal/text"}, pure: true, outside: []string{"golang.org/x/text/..."}},
 	{name: "what is counted", packages: []string{"internal/metrics"}, pure: true},
+	{name: "what a collector is told", packages: []string{"internal/otlp"}, may: []string{"internal/metrics"}},
 	{name: "texts by their words", packages: []string{"internal/words"}, may: []string{"internal/text"}, pure: true, outside: []string{"golang.org/x/text/...", "github.com/blevesearch/snowballstem/..."}},
 	{name: "what was said, in sentences", packages: []string{"internal/quote"}, may: []string{".", "internal/text", "internal/words", "internal/strictjson"}, pure: true, outside: []string{"github.com/clipperhouse/uax29/v2/sentences"}},
 	{name: "numbers in words", packages: []string{"internal/numeral"}, may: []string{"internal/text"}, pure: true},
@@ -104,7 +105,7 @@ var lattice = []layer{
 		outside: []string{"golang.org/x/sys/...", "golang.org/x/net/http/httpguts"}},
 	{name: "what waits for a person", packages: []string{"internal/approval"}, may: below},
 	{name: "transport", packages: []string{"internal/gateway/..."},
-		may:     slices.Concat(below, []string{"internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/metrics", "internal/private", "internal/quote", "internal/snapshot"}),
+		may:     slices.Concat(below, []string{"internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/metrics", "internal/otlp", "internal/private", "internal/quote", "internal/snapshot"}),
 		outside: []string{"golang.org/x/sys/...", "golang.org/x/mod/sumdb/note", "golang.org/x/net/http/httpguts"}},
 	{name: "the state directory", packages: []string{"internal/statedir"},
 		may: slices.Concat(words, []string{"audit", "internal/private", "internal/snapshot", "internal/store/sqlite", "internal/gateway/localdoor"}), outside: []string{"golang.org/x/mod/sumdb/note"}},
@@ -125,7 +126,7 @@ var lattice = []layer{
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
 	{name: "what the programs do alike", packages: []string{"internal/cli"}, may: []string{"internal/text"}, outside: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "what an operator writes", packages: []string{"internal/config"},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/mcp/upstream", "internal/ask/...", "internal/memoryserver", "internal/cli"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/mcp/upstream", "internal/ask/...", "internal/memoryserver", "internal/otlp", "internal/cli"}),
 		outside: []string{"github.com/gofrs/flock"}},
 	{name: "what clients write down", packages: []string{"internal/clients"}, may: words, pure: true,
 		// No other package reads JSON with comments, or TOML.
@@ -138,7 +139,7 @@ var lattice = []layer{
 		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/downstream", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra"}},
 	{name: "the program", packages: []string{"cmd/writ"},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/snapshot", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft", "internal/hook", "internal/login", "internal/metrics"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/snapshot", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft", "internal/hook", "internal/login", "internal/metrics", "internal/otlp"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 

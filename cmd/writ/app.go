@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -27,6 +26,7 @@ import (
 	"github.com/writ-project/writ/internal/login"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/metrics"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/policy"
@@ -53,6 +53,8 @@ type files struct {
 	memory   *config.Memory // nil for none
 	ask      config.Ask
 	metrics  config.Metrics
+	otlp     config.OTLP
+	log      config.Log
 	host     *hook.Host     // whose own tools are judged, nil for none
 	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
@@ -76,7 +78,8 @@ type files struct {
 	nearness *memoryserver.Nearness // of the memory, once it is mounted; nil for none
 	terminal *terminal              // of the command whose calls these are, nil for none
 
-	broken <-chan struct{} // of the log, once it is open
+	broken   <-chan struct{}  // of the log, once it is open
+	exported *metrics.Family // what became of what a collector was told
 }
 
 // sound returns a context that ends with ctx, or when the log's disk failed:
@@ -133,6 +136,7 @@ func (f *flags) readConfig() (*files, error) {
 		return nil, config.Invalid(err)
 	}
 	out.policy, out.shadow, out.asks, out.file, out.ask, out.caps, out.metrics = p, cfg.Shadow || f.shadow, cfg.Approvals, cfg.Policy, cfg.Ask, cfg.Caps(), cfg.Metrics
+	out.otlp, out.log = cfg.OTLP, cfg.Log
 	for _, s := range cfg.Servers {
 		if f.only == "" || f.only == s.Name {
 			out.servers = append(out.servers, s.Upstream())
@@ -323,17 +327,23 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		}
 		opts.Inside, opts.Namespace, o.nearness = s, o.memory.Namespace, s.Nearness()
 	}
+	told := o.tells(log)
+	o.exported, opts.OTLP = told.Counted(), told
 	g, err = gateway.New(opts)
 	if err == nil {
 		err = g.Start(ctx)
 	}
 	if err != nil {
+		told.Close(ctx)
 		st.Close()
 		return nil, nil, cli.Fail(cli.ExitIO, "writ check", "%w", err)
 	}
 	o.broken = st.Broken()
 	return g, func() error {
 		err := errors.Join(g.Close(), st.Close())
+		ctx, cancel := context.WithTimeout(context.Background(), toldWithin)
+		defer cancel()
+		told.Close(ctx)
 		select {
 		case <-o.broken:
 			return cli.Fail(cli.ExitDisk, "writ audit verify", "the disk failed while the log was written; what was not recorded did not happen, and the last acts may have an unknown outcome")
@@ -343,16 +353,3 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 	}, nil
 }
 
-// logger writes the gateway's log for a person: one line a message, with
-// nothing a peer chose unescaped.
-func logger(w io.Writer, level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		if a.Value.Kind() == slog.KindString {
-			a.Value = slog.StringValue(cli.OneLine(a.Value.String(), 400))
-		}
-		return a
-	}}))
-}

@@ -66,7 +66,7 @@ func memoryServe() *cobra.Command {
 				}
 			}
 			if listen != "" {
-				return o.serve(c.Context(), listen, "", c.ErrOrStderr())
+				return o.serve(c, listen, "")
 			}
 			return o.run(c, slog.LevelError)
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/metrics"
+	"github.com/writ-project/writ/internal/otlp"
 	"github.com/writ-project/writ/internal/store/sqlite"
 )
 
@@ -69,7 +70,11 @@ func (o *files) metricsPage(g *gateway.Gateway) http.Handler {
 		var p metrics.Page
 		p.Show(build)
 		g.Metrics(&p)
-		p.Show(stored)
+		exported := o.exported
+		if exported == nil {
+			exported = (*otlp.Exporter)(nil).Counted()
+		}
+		p.Show(stored, exported)
 		w.Header().Set("Content-Type", metrics.ContentType)
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")

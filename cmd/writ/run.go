@@ -51,7 +51,8 @@ func runCommand() *cobra.Command {
 // run runs a gateway over standard input and output until they end: in a session of
 // its own, or in the one that its client's gateways share.
 func (o *files) run(c *cobra.Command, level slog.Level) error {
-	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), level))
+	log, _ := o.logs(c, level)
+	g, stop, err := o.start(c.Context(), log)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.serve(c.Context(), listen, counted, c.ErrOrStderr())
+			return o.serve(c, listen, counted)
 		},
 	}, "state", "config")
 	c.Flags().StringVar(&listen, "listen", defaultListen, "`HOST:PORT` to listen on; loopback only")
@@ -63,7 +63,9 @@ const drainWithin = 25 * time.Second
 // serve runs a gateway over HTTP until the context ends, and what it counts over another
 // listener, where it has one. Then the calls under way reach their outcome, each of which
 // is on record, and whoever comes meanwhile is told that the gateway is stopping.
-func (o *files) serve(ctx context.Context, listen, counted string, stderr io.Writer) error {
+func (o *files) serve(c *cobra.Command, listen, counted string) error {
+	ctx := c.Context()
+	log, stderr := o.logs(c, slog.LevelWarn)
 	if err := loopbackOnly(listen); err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (o *files) serve(ctx context.Context, listen, counted string, stderr io.Wri
 	url := "http://" + ln.Addr().String()
 	o.addresses = append(o.addresses, url)
 	o.ownPaths = append(o.ownPaths, url) // R34: no tool is sent to this gateway
-	g, stop, err := o.start(ctx, logger(stderr, slog.LevelWarn))
+	g, stop, err := o.start(ctx, log)
 	if err != nil {
 		return err
 	}

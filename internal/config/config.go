@@ -61,6 +61,10 @@ type Config struct {
 	Memory Memory `yaml:"memory"`
 	// Metrics are shown by writ serve; absent, nowhere.
 	Metrics Metrics `yaml:"metrics"`
+	// OTLP tells a collector; absent, none.
+	OTLP OTLP `yaml:"otlp"`
+	// Log is how the gateway's own log is written.
+	Log Log `yaml:"log"`
 
 	dir      string  // of the configuration file
 	only     *string // the one server that the environment is read for, nil for all
@@ -327,6 +331,12 @@ func (c *Config) check(r *strictyaml.Reader) {
 		hold(r, at, err != nil || near || m.AnybodyMayRead,
 			"not a loopback address: without TLS and tokens others could read what is done here", "listen: 127.0.0.1:9464, or say anybody_may_read: true")
 	}
+	if c.OTLP.Given() && c.OTLP.Node.Kind == strictyaml.Mapping {
+		c.OTLP.check(r)
+	}
+	if c.Log.Given() && c.Log.Node.Kind == strictyaml.Mapping {
+		c.Log.check(r)
+	}
 	if c.Ask.Given() && c.Ask.Node.Kind == strictyaml.Mapping {
 		c.Ask.check(r, seen)
 		c.Ask.Screen, c.Ask.Planner.Rules = c.path(c.Ask.Screen), c.path(c.Ask.Planner.Rules)
@@ -412,15 +422,22 @@ func (s *Server) check(r *strictyaml.Reader, seen map[string]bool, started bool)
 			r.Fault(v, "an environment variable cannot hold a NUL character", "")
 		}
 	})
-	members(s.Node.Get("headers"), func(k, v *strictyaml.Node) {
-		s.Headers[k.Value] = expand(r, v, started)
-		switch {
-		case !headerName.MatchString(k.Value):
-			r.Fault(k, "not a name of an HTTP header", "Authorization: Bearer ${TOKEN}")
-		case strings.HasPrefix(strings.ToLower(k.Value), "mcp-"):
+	heldHeaders(r, s.Node.Get("headers"), s.Headers, started)
+	members(s.Node.Get("headers"), func(k, _ *strictyaml.Node) {
+		if strings.HasPrefix(strings.ToLower(k.Value), "mcp-") {
 			r.Fault(k, "the headers of MCP are set by writ", "remove it")
 		}
-		if !headerValue.MatchString(s.Headers[k.Value]) {
+	})
+}
+
+// heldHeaders fills the environment into headers and holds them to what HTTP can send.
+func heldHeaders(r *strictyaml.Reader, n *strictyaml.Node, headers map[string]string, needed bool) {
+	members(n, func(k, v *strictyaml.Node) {
+		headers[k.Value] = expand(r, v, needed)
+		if !headerName.MatchString(k.Value) {
+			r.Fault(k, "not a name of an HTTP header", "Authorization: Bearer ${TOKEN}")
+		}
+		if !headerValue.MatchString(headers[k.Value]) {
 			r.Fault(v, "an HTTP header cannot hold this value", "no line ends and no control characters")
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/otlp"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
@@ -40,10 +41,13 @@ type judgedCall struct {
 	halted    *writ.Rejection    // why the session's calls have ended, if they have
 	lists     atomic.Uint64      // how often the server's lists had changed that it rests on
 	inside    Answer             // what Inside answered
+	parent    otlp.Context       // the client's place in a trace, or a trace of our own
+	span      otlp.Context       // the call's; none where nobody is told
 
 	answering sync.Mutex // one answer given inside the call after the other: each decides again
-	mu        sync.Mutex // guards decision
+	mu        sync.Mutex // guards decision and faulty
 	decision  *decision  // the newest; what it points to never changes from then on
+	faulty    string     // how it ended with an error
 }
 
 // decision is a decision and its place in the log.
@@ -60,9 +64,10 @@ type decision struct {
 // answer is the one door, and the story of a call: from the bytes the client
 // sent to the bytes it gets, in the five steps of docs/design.md. If a record
 // cannot be written, nothing happens.
-func (c *judgedCall) answer(ctx context.Context) downstream.Reply {
+func (c *judgedCall) answer(ctx context.Context) (reply downstream.Reply) {
 	began := time.Now()
-	defer func() { c.took(c.g.events.counts.served, began) }()
+	c.traced()
+	defer func() { c.served(began, &reply) }()
 	// 1. Package downstream has parsed the bytes strictly. The same ones are
 	// judged, recorded and sent on: what must not be stored goes before that.
 	c.call = c.g.redacted(c.call)
@@ -83,8 +88,7 @@ func (c *judgedCall) answer(ctx context.Context) downstream.Reply {
 		resp, answers := c.askLegacyClient(ctx, resp, round)
 		// 5. The result is recorded, judged, and becomes evidence if it may; for a
 		// read its decision is in the log with it. Then the client gets it.
-		reply := c.conclude(resp)
-		if answers == nil {
+		if reply = c.conclude(resp); answers == nil {
 			return reply
 		}
 		c = c.withAnswers(ctx, answers, resp)
@@ -105,13 +109,13 @@ func (c *judgedCall) decide(ctx context.Context, call gate.Call) (allowed bool, 
 		c.decision = &d
 		c.mu.Unlock()
 		if d.Allowed() && !d.Effect.Gated() {
-			c.g.events.counts.decided(&d.Outcome)
+			c.decided(&d)
 			return true, nil
 		}
 		if err = d.record.wait(); err != nil {
 			c.over(&d)
 		} else {
-			c.g.events.counts.decided(&d.Outcome)
+			c.decided(&d)
 		}
 		if err == nil || try == 2 {
 			return d.Allowed(), err
@@ -222,18 +226,21 @@ func (c *judgedCall) name(d *decision) string {
 func (c *judgedCall) refused() downstream.Reply {
 	if c.halted != nil {
 		c.g.events.count(peerEvent{"client", string(c.halted.Reason), c.s.id}, 1)
+		c.fault(string(c.halted.Reason))
 		return c.g.refusal(c.call.Method, writ.Outcome{Status: writ.Rejected, Rejection: c.halted}, "")
 	}
 	d := c.newest()
 	if c.question != nil && d.Outcome.Rejection.Reason == writ.ApprovalPending {
 		return c.inputRequired()
 	}
+	c.fault(string(d.Outcome.Rejection.Reason))
 	return c.g.refusal(c.call.Method, d.Outcome, c.name(d))
 }
 
 // notRecorded refuses because the record could not be written.
 func (c *judgedCall) notRecorded(err error) downstream.Reply {
 	c.g.events.log.Error("a record could not be written: the call is refused", "error", err)
+	c.fault(string(writ.PolicyNotRecorded))
 	need := "the audit log must be writable; nothing was done, so the call can be made again once it is"
 	var altered *audit.AlteredError
 	if errors.As(err, &altered) {
@@ -246,9 +253,9 @@ func (c *judgedCall) notRecorded(err error) downstream.Reply {
 }
 
 // callServer is the one function of the module that calls an upstream tool.
-func (c *judgedCall) callServer(ctx context.Context) upstream.Response {
-	d := c.newest()
-	defer c.took(c.g.events.counts.upstream, time.Now())
+func (c *judgedCall) callServer(ctx context.Context) (resp upstream.Response) {
+	d, began := c.newest(), time.Now()
+	defer func() { c.called(began, &resp) }()
 	if c.run != nil {
 		return c.runHere(ctx, d)
 	}
@@ -272,7 +279,7 @@ func (c *judgedCall) callServer(ctx context.Context) upstream.Response {
 		if _, ok := c.stillListed(ctx, d); !ok {
 			break
 		}
-		if resp := srv.conn.Call(ctx, req); !resp.Changed {
+		if resp = srv.conn.Call(ctx, req); !resp.Changed {
 			return resp
 		}
 	}
@@ -291,7 +298,7 @@ func (c *judgedCall) conclude(resp upstream.Response) downstream.Reply {
 	if res.Status = c.statusOf(d, resp); resp.End == upstream.Answered && resp.Err == nil && !asksInput(resp.Result) {
 		res.Value = resp.Result
 	}
-	c.ended(res.Status)
+	c.ended(res.Status, &resp)
 	obs, err := c.recordResult(d, &res, resp)
 	tries := 3
 	if d.Effect.Gated() { // nothing is judged again, and its end would stay unknown
@@ -323,6 +330,15 @@ func (c *judgedCall) conclude(resp upstream.Response) downstream.Reply {
 
 // statusOf says what a response is to the gate.
 func (c *judgedCall) statusOf(d *decision, resp upstream.Response) gate.Status {
+	status := endOf(&resp)
+	if status == gate.OK && !c.unmoved(d) {
+		return gate.Changed
+	}
+	return status
+}
+
+// endOf is statusOf without what may have changed meanwhile.
+func endOf(resp *upstream.Response) gate.Status {
 	switch {
 	case resp.End == upstream.TooLarge:
 		return gate.Cut
@@ -332,8 +348,6 @@ func (c *judgedCall) statusOf(d *decision, resp upstream.Response) gate.Status {
 		return gate.Unknown
 	case resp.Err != nil, asksInput(resp.Result), string(resp.Result.Get("isError").Raw()) == "true":
 		return gate.Errored // who asks for input returned nothing yet
-	case !c.unmoved(d):
-		return gate.Changed
 	}
 	return gate.OK
 }

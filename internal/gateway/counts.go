@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -9,6 +8,8 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/metrics"
 	"github.com/writ-project/writ/policy"
 )
@@ -59,17 +60,34 @@ func (cs *counts) appended(err error) {
 	cs.appends.Add(1, result)
 }
 
-// took counts how long a call took, as a whole or upstream.
+// decided counts a decision, and tells it.
+func (c *judgedCall) decided(d *decision) {
+	c.g.events.counts.decided(&d.Outcome)
+	c.tellDecision(d)
+}
+
+// served counts how long a call took as a whole, and tells it.
+func (c *judgedCall) served(began time.Time, reply *downstream.Reply) {
+	c.took(c.g.events.counts.served, began)
+	c.tellServed(began, reply)
+}
+
+// called counts how long a call took upstream, and tells it.
+func (c *judgedCall) called(began time.Time, resp *upstream.Response) {
+	c.took(c.g.events.counts.upstream, began)
+	c.tellCalled(began, resp)
+}
+
 func (c *judgedCall) took(f *metrics.Family, began time.Time) {
-	d := time.Since(began)
 	server, tool := c.countedAs()
-	f.Observe(d, server, cmp.Or(string(c.call.Method), "tools/call"), tool)
+	f.Observe(time.Since(began), server, methodName(c.call.Method), tool)
 }
 
 // ended counts how a call ended that was let through.
-func (c *judgedCall) ended(status gate.Status) {
+func (c *judgedCall) ended(status gate.Status, resp *upstream.Response) {
 	server, _ := c.countedAs()
 	c.g.events.counts.calls.Add(1, server, string(status))
+	c.fault(faultOf(status, resp))
 }
 
 // countedAs is what the call counts under. The tool is "" for a method that has none.

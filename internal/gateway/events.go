@@ -9,6 +9,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/otlp"
 )
 
 // events are what went on beside the calls: what peers did that came to none is
@@ -17,7 +18,8 @@ type events struct {
 	log  *slog.Logger
 	more chan struct{} // something was counted; holds one
 
-	counts *counts // for whoever watches
+	counts *counts        // for whoever watches
+	otlp   *otlp.Exporter // tells him; nil for nobody
 
 	mu         sync.Mutex
 	unrecorded map[peerEvent]int

@@ -28,6 +28,7 @@ import (
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/otlp"
 	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
@@ -94,6 +95,9 @@ type Options struct {
 	Namespace string
 	Version   string       // of the product, for serverInfo
 	Log       *slog.Logger // nil discards
+	// OTLP is told of each call and each decision; nil for nobody. It is the caller's to
+	// close, after the gateway.
+	OTLP *otlp.Exporter
 	// Clock is the recorded time; nil is the real one.
 	Clock func() time.Time
 }
@@ -130,6 +134,7 @@ func New(o Options) (*Gateway, error) {
 	}
 	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, version: o.Version, credential: o.Credential, policyFile: o.PolicyFile,
 		events: newEvents(o.Log), listeners: newListeners(), places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
+	g.events.otlp = o.OTLP
 	g.rules = newRules(o, g.events, func() {
 		g.listeners.listChanged("tools", func(f downstream.Filter) bool { return f.Tools })
 	})

@@ -164,8 +164,10 @@ func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, rs *rules
 
 // callHidden answers a call to a tool that is not listed as if there were none of
 // that name; the record says what was asked for and why it is closed.
-func (g *Gateway) callHidden(ctx context.Context, r *downstream.Request, rs *ruleset, call gate.Call) downstream.Reply {
-	c := &judgedCall{g: g, rs: rs, r: r, call: g.redacted(call)}
+func (g *Gateway) callHidden(ctx context.Context, r *downstream.Request, rs *ruleset, call gate.Call) (reply downstream.Reply) {
+	c, began := &judgedCall{g: g, rs: rs, r: r, call: g.redacted(call)}, time.Now()
+	c.traced()
+	defer func() { c.served(began, &reply) }()
 	allowed, err := c.decide(ctx, c.call)
 	if allowed {
 		// The door does not act on a tool that nobody was shown.
@@ -173,6 +175,9 @@ func (g *Gateway) callHidden(ctx context.Context, r *downstream.Request, rs *rul
 	}
 	if err != nil {
 		return c.notRecorded(err)
+	}
+	if r := c.newest().Outcome.Rejection; r != nil {
+		c.fault(string(r.Reason)) // the client is not told
 	}
 	return g.refusal(call.Method, gate.UnknownTool(), "")
 }

@@ -74,7 +74,7 @@ func (c *judgedCall) withAnswers(ctx context.Context, answers []byte, resp upstr
 	call := c.newest().Call
 	call.Answers = strictjson.Of(answers)
 	rs, _ := c.g.rules.listed(ctx, call.Server)
-	next := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, extra: []strictjson.Member{{Name: "inputResponses", Value: answers}}}
+	next := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, extra: []strictjson.Member{{Name: "inputResponses", Value: answers}}, parent: c.parent, span: c.span}
 	if state := resp.Result.Get("requestState"); state.Exists() {
 		next.extra = append(next.extra, strictjson.Member{Name: "requestState", Value: state.Raw()})
 	}
@@ -127,7 +127,7 @@ func (c *judgedCall) decideWithAnswer(ctx context.Context, rs *ruleset, answer [
 	}
 	n := strconv.Itoa(call.Answers.Len() + 1)
 	call.Answers = strictjson.Of(call.Answers.With(strictjson.Member{Name: n, Value: answer}))
-	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, continues: c.newest().record.n}
+	again := &judgedCall{g: c.g, rs: rs, r: c.r, call: call, continues: c.newest().record.n, parent: c.parent, span: c.span}
 	if allowed, err = again.decide(ctx, call); allowed && err == nil {
 		c.mu.Lock()
 		if c.decision != nil {

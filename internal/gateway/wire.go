@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -59,14 +58,10 @@ func wireCall(d *gate.Decision, extra []strictjson.Member) (method string, param
 	return method, strictjson.Of(d.Arguments.With(extra...))
 }
 
-// traceParent is the W3C form of trace context: four numbers in hexadecimal.
-// tracestate and baggage are free text that nobody judges, and stay here.
-var traceParent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-
 // passedMeta are the members of a request's _meta that reach a server (R32).
 // The wire's own keys are written anew by package upstream.
 func passedMeta(params strictjson.Value) []strictjson.Member {
-	if t, ok := params.Get("_meta").Get("traceparent").Text(); ok && traceParent.MatchString(t) {
+	if t, _, ok := traceParent(params); ok {
 		return []strictjson.Member{{Name: "traceparent", Value: strictjson.Quote(t)}}
 	}
 	return nil
