@@ -122,6 +122,7 @@ var lattice = []layer{
 	{name: "the example server", packages: []string{"internal/example"}, may: slices.Concat(words, []string{"internal/mcp/rpc"})},
 	{name: "development tools", packages: []string{"internal/conformance", "internal/notices", "internal/release"}},
 	{name: "test support: a server that wants a login", packages: []string{"internal/login/standin"}},
+	{name: "test support: a collector", packages: []string{"internal/otlp/standin"}, outside: []string{"go.opentelemetry.io/proto/otlp/...", "google.golang.org/protobuf/..."}},
 	{name: "what contracts are made of", packages: []string{"internal/definitions"}, may: slices.Concat(words, []string{"policy", "gate", "contracts", "internal/mcp/upstream"})},
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
 	{name: "what the programs do alike", packages: []string{"internal/cli"}, may: []string{"internal/text"}, outside: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
@@ -289,7 +290,7 @@ func TestSecondOpinion(t *testing.T) {
 var products = []string{"cmd/writ", "guard"}
 
 // apart are evaluation and test support. Nothing of them is in a product.
-var apart = []string{"eval/...", "cmd/writ-eval", "internal/storetest/...", "internal/hostile/...", "internal/conformance", "internal/notices", "internal/release"}
+var apart = []string{"eval/...", "cmd/writ-eval", "internal/storetest/...", "internal/hostile/...", "internal/otlp/standin", "internal/conformance", "internal/notices", "internal/release"}
 
 // inTests are libraries that tests alone use.
 var inTests = []string{"github.com/anishathalye/porcupine/...", "go.uber.org/goleak/...", "pgregory.net/rapid/..."}

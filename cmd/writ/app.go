@@ -78,7 +78,7 @@ type files struct {
 	nearness *memoryserver.Nearness // of the memory, once it is mounted; nil for none
 	terminal *terminal              // of the command whose calls these are, nil for none
 
-	broken   <-chan struct{}  // of the log, once it is open
+	broken   <-chan struct{} // of the log, once it is open
 	exported *metrics.Family // what became of what a collector was told
 }
 
@@ -352,4 +352,3 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		}
 	}, nil
 }
-

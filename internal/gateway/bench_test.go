@@ -20,6 +20,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/otlp/standin"
 	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/storetest"
@@ -120,10 +121,11 @@ func benchmark(b *testing.B, wire string, overHTTP bool, tool string, open func(
 // BenchmarkHall measures what a call over stdio takes in Writ alone, but for the log, which
 // goes to maps: its client writes the same bytes each time and reads a line, so all that
 // is allocated is the gateway's. Its arguments are looked at as paths, as in a program
-// that has files of its own.
+// that has files of its own. With told a collector takes spans and log records of it.
 func BenchmarkHall(b *testing.B) {
-	for tool, args := range map[string]string{"look": `{"text":"hello"}`, "mark_item": `{"id":"item-17"}`} {
-		b.Run("tool="+tool, func(b *testing.B) {
+	for _, x := range [][3]string{{"look", `{"text":"hello"}`}, {"mark_item", `{"id":"item-17"}`}, {"look", `{"text":"hello"}`, "/told"}, {"mark_item", `{"id":"item-17"}`, "/told"}} {
+		tool, args, told := x[0], x[1], x[2]
+		b.Run("tool="+tool+told, func(b *testing.B) {
 			exe, err := os.Executable()
 			if err != nil {
 				b.Fatal(err)
@@ -131,6 +133,11 @@ func BenchmarkHall(b *testing.B) {
 			st := onMaps(b)
 			r := &rig{tb: b, store: st, opts: gateway.Options{Store: st, Policy: policy(b, toyPolicy), Version: "test", OwnPaths: []string{b.TempDir()},
 				Servers: []upstream.Config{{Name: "toy", Era: upstream.Legacy, Command: []string{exe}, Env: map[string]string{envToy: "1"}}}}}
+			if told != "" {
+				ts := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
+				b.Cleanup(ts.Close)
+				r.told = &standin.Collector{URL: ts.URL}
+			}
 			r.start()
 			b.Cleanup(r.stop)
 			inR, in := io.Pipe()

@@ -19,6 +19,8 @@ import (
 	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/otlp"
+	"github.com/writ-project/writ/internal/otlp/standin"
 	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/storetest"
@@ -48,6 +50,8 @@ type rig struct {
 	closed bool
 	faulty bool            // its servers may fail
 	asking context.Context // of Start, Background if nil
+	told   *standin.Collector
+	tells  *otlp.Exporter // of what runs
 }
 
 // onMaps returns a store in memory; at the end of the test its whole log is
@@ -227,6 +231,13 @@ func (r *rig) start() {
 	r.log = &logged{}
 	o := r.opts
 	o.Log = slog.New(slog.NewTextHandler(r.log, nil))
+	if t, is := r.tb.(*testing.T); is && r.told == nil {
+		r.told = standin.New(t) // it reads whatever any test has the gateway tell
+	}
+	if r.told != nil {
+		r.tells = otlp.New(otlp.Options{Endpoint: r.told.URL, Signals: []string{otlp.Traces, otlp.Logs}, Log: o.Log})
+		o.OTLP = r.tells
+	}
 	gw, err := gateway.New(o)
 	if err != nil {
 		r.tb.Fatal(err)
@@ -269,6 +280,7 @@ func (r *rig) stop() {
 	if err := r.gw.Close(); err != nil {
 		r.tb.Errorf("the gateway: %v", err)
 	}
+	r.tells.Close(ctx)
 	if r.tb.Failed() {
 		if text := r.log.String(); text != "" {
 			r.tb.Logf("log:\n%s", text)

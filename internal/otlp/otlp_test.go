@@ -264,6 +264,7 @@ func BenchmarkEncode(b *testing.B) {
 		all[i] = span("tools/call read")
 	}
 	r := &resource{}
+	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := r.ofSpans("v1", all); err != nil {
 			b.Fatal(err)
