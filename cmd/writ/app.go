@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -55,6 +56,7 @@ type files struct {
 	metrics  config.Metrics
 	otlp     config.OTLP
 	log      config.Log
+	stderr   io.Writer      // where what is for persons goes; nil is the process's own
 	host     *hook.Host     // whose own tools are judged, nil for none
 	screen   *screen.Screen // of users' turns, nil for none
 	example  bool
@@ -202,6 +204,11 @@ func (o *files) called() string {
 
 // openStore opens the state directory's log with its key, made on first use.
 func openStore(ctx context.Context, state string) (*sqlite.Store, error) {
+	return openStoreTelling(ctx, state, os.Stderr)
+}
+
+// openStoreTelling is openStore, which tells there what a person is to know of it.
+func openStoreTelling(ctx context.Context, state string, stderr io.Writer) (*sqlite.Store, error) {
 	signer, verifier, err := logKey(state)
 	if err != nil {
 		return nil, err
@@ -212,7 +219,7 @@ func openStore(ctx context.Context, state string) (*sqlite.Store, error) {
 		return nil, storeError(err)
 	}
 	if n := st.Notice(); n != "" {
-		fmt.Fprintf(os.Stderr, "writ: %s\n", n)
+		fmt.Fprintf(stderr, "writ: %s\n", n)
 	}
 	return st, nil
 }
@@ -288,7 +295,11 @@ func parseVerifier(file string, b []byte) (note.Verifier, error) {
 
 // start opens the store and a gateway over it. stop ends both.
 func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway, stop func() error, err error) {
-	st, err := openStore(ctx, o.state)
+	stderr := o.stderr
+	if stderr == nil {
+		stderr = os.Stderr
+	}
+	st, err := openStoreTelling(ctx, o.state, stderr)
 	if err != nil {
 		return nil, nil, err
 	}

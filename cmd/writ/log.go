@@ -56,6 +56,7 @@ func (o *files) logs(c *cobra.Command, level slog.Level) (*slog.Logger, io.Write
 		return slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return printable(a) }}))
 	}
 	lines := &messages{log: in(slog.LevelInfo)}
+	o.stderr = lines
 	c.Root().SetErr(lines) // what it ends with, too
 	return in(level), lines
 }
