@@ -124,55 +124,75 @@ func WriteBundle(ctx context.Context, w io.Writer, s Snapshot, key string) error
 	return err
 }
 
+// contents are what a file holds of a log, as a replay asks a store for it. Nothing of
+// it is proven.
+type contents struct {
+	Key   string // as the file states it: whoever made it chose it
+	items []Item
+	of    map[string][]int // the items of each session
+	blobs []Blob
+}
+
 // Bundle is a log that was read from a bundle: a Snapshot for Verify, and what a replay
 // asks of a store. Nothing of it is proven before Verify proved it.
 type Bundle struct {
-	Key         string // as the bundle states it: whoever made it chose it
-	items       []Item
-	of          map[string][]int // the items of each session
-	blobs       []Blob
+	contents
 	checkpoints [][]byte
 	tree        Tree
 	hashes      []Hash
+}
+
+// fileLines are those of a bundle before its last, of which that is the digest.
+type fileLines [][]byte
+
+func openLines(b []byte) (fileLines, bool) {
+	cut := bytes.LastIndexByte(bytes.TrimSuffix(b, []byte{'\n'}), '\n') + 1
+	body, tail := b[:cut], b[cut:]
+	sum := sha256.Sum256(body)
+	end, _ := json.Marshal(bundleEnd{hex.EncodeToString(sum[:])})
+	return bytes.SplitAfter(body, []byte{'\n'}), bytes.Equal(tail, append(end, '\n'))
+}
+
+func (l *fileLines) next(to any) bool {
+	if len(*l) < 2 { // behind the last line feed is nothing
+		return false
+	}
+	line := (*l)[0]
+	*l = (*l)[1:]
+	return readLine(line, to)
+}
+
+func (c *contents) add(it Item) {
+	c.of[it.Session] = append(c.of[it.Session], len(c.items))
+	c.items = append(c.items, it)
 }
 
 // ReadBundle reads a bundle. The error is ErrBundle where it is none or was cut or
 // changed.
 func ReadBundle(b []byte) (*Bundle, error) {
 	bad := func(what string) (*Bundle, error) { return nil, fmt.Errorf("%w: %s", ErrBundle, what) }
-	cut := bytes.LastIndexByte(bytes.TrimSuffix(b, []byte{'\n'}), '\n') + 1
-	body, tail := b[:cut], b[cut:]
-	sum := sha256.Sum256(body)
-	if end, _ := json.Marshal(bundleEnd{hex.EncodeToString(sum[:])}); !bytes.Equal(tail, append(end, '\n')) {
+	lines, ok := openLines(b)
+	if !ok {
 		return bad("its digest is of other bytes")
 	}
-	lines := bytes.SplitAfter(body, []byte{'\n'})
-	next := func(to any) bool {
-		if len(lines) < 2 { // behind the last line feed is nothing
-			return false
-		}
-		line := lines[0]
-		lines = lines[1:]
-		return readLine(line, to)
-	}
 	var head bundleHead
-	if !next(&head) || head.Bundle != 1 || head.Size < 0 || head.Blobs < 0 || head.Size+int64(head.Blobs) != int64(len(lines)-1) {
+	if !lines.next(&head) || head.Bundle != 1 || head.Size < 0 || head.Blobs < 0 || head.Size+int64(head.Blobs) != int64(len(lines)-1) {
 		return bad("its first line is not that of this version, or lines are missing")
 	}
-	out := &Bundle{Key: head.Key, of: map[string][]int{}}
+	out := &Bundle{contents: contents{Key: head.Key, of: map[string][]int{}}}
 	for _, c := range head.Checkpoints {
 		out.checkpoints = append(out.checkpoints, []byte(c))
 	}
 	for range head.Blobs {
 		var blob bundleBlob
-		if !next(&blob) {
+		if !lines.next(&blob) {
 			return bad("a blob cannot be read")
 		}
 		out.blobs = append(out.blobs, Blob{Sum(blob.Blob), blob.Blob})
 	}
 	for i := range head.Size {
 		var line bundleRecord
-		if !next(&line) {
+		if !lines.next(&line) {
 			return bad(fmt.Sprintf("record %d cannot be read", i))
 		}
 		it, _, ok := line.item(i)
@@ -181,8 +201,7 @@ func ReadBundle(b []byte) (*Bundle, error) {
 		}
 		it.Hashes = out.tree.Append(it.Leaf)
 		out.hashes = append(out.hashes, it.Hashes...)
-		out.of[it.Session] = append(out.of[it.Session], len(out.items))
-		out.items = append(out.items, it)
+		out.add(it)
 	}
 	return out, nil
 }
@@ -222,8 +241,8 @@ func (b *Bundle) ReadHashes(indexes []int64) ([]Hash, error) {
 func (b *Bundle) Close() error { return nil }
 
 // Blob returns the blob of that name.
-func (b *Bundle) Blob(_ context.Context, name Digest) ([]byte, error) {
-	for _, blob := range b.blobs {
+func (c *contents) Blob(_ context.Context, name Digest) ([]byte, error) {
+	for _, blob := range c.blobs {
 		if blob.Name == name {
 			return blob.Bytes, nil
 		}
@@ -232,10 +251,10 @@ func (b *Bundle) Blob(_ context.Context, name Digest) ([]byte, error) {
 }
 
 // Read yields the items of a session from a number on.
-func (b *Bundle) Read(_ context.Context, session string, from uint64) iter.Seq2[Item, error] {
+func (c *contents) Read(_ context.Context, session string, from uint64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		for _, i := range b.of[session] {
-			if it := b.items[i]; it.N >= from && !yield(it, nil) {
+		for _, i := range c.of[session] {
+			if it := c.items[i]; it.N >= from && !yield(it, nil) {
 				return
 			}
 		}
@@ -243,8 +262,8 @@ func (b *Bundle) Read(_ context.Context, session string, from uint64) iter.Seq2[
 }
 
 // Value returns the bytes of one value.
-func (b *Bundle) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
-	for it := range b.Read(ctx, session, n) {
+func (c *contents) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
+	for it := range c.Read(ctx, session, n) {
 		if v, ok := it.Value(name); ok && it.N == n {
 			return v, nil
 		}
@@ -254,8 +273,8 @@ func (b *Bundle) Value(ctx context.Context, session string, n uint64, name strin
 }
 
 // Head returns how many records a session has.
-func (b *Bundle) Head(_ context.Context, session string) (uint64, error) {
-	return uint64(len(b.of[session])), nil
+func (c *contents) Head(_ context.Context, session string) (uint64, error) {
+	return uint64(len(c.of[session])), nil
 }
 
 func withoutErrors[T any](s []T) iter.Seq2[T, error] {

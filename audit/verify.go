@@ -266,6 +266,12 @@ func (v *verifier) item(j *prep) *Problem {
 	if !slices.Equal(v.hashes, it.Hashes) {
 		return fail(LeafHash, "")
 	}
+	return v.contents(j, fail)
+}
+
+// contents checks what an item says, once its leaf is known to stand in the log.
+func (v *verifier) contents(j *prep, fail func(Fault, string) *Problem) *Problem {
+	it, r := &j.item, j.rec
 	if j.fault != "" {
 		return fail(j.fault, j.detail)
 	}
