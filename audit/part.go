@@ -201,9 +201,6 @@ func ReadPart(b []byte) (*Part, error) {
 	return p, nil
 }
 
-// Records are how many records it has.
-func (p *Part) Records() int { return len(p.items) }
-
 // Checkpoints returns the checkpoint of the log that it is a part of, and the older ones
 // that this log goes on from, all signed by the key of v.
 func (p *Part) Checkpoints(v note.Verifier) (newest Checkpoint, older []Checkpoint, err error) {

@@ -13,7 +13,8 @@ import (
 )
 
 type redactData struct {
-	Why string `json:"why"` // a word of the operator's
+	Archive string `json:"archive,omitempty"` // SHA-256 of the file that they were written to
+	Why     string `json:"why"`               // a word of the operator's
 }
 
 // The errors of a redaction.
@@ -66,13 +67,16 @@ func EndedSession(ctx context.Context, st Store, id string, now time.Time) (e En
 	if err != nil {
 		return e, err
 	}
-	for rec, err := range recordsFrom(ctx, st, id, e.Records) {
+	for rec, err := range recordsFrom(ctx, st, id, max(e.Records-1, 1)) {
 		if errors.Is(err, audit.ErrAltered) {
 			return e, ErrAlteredSession
 		} else if err != nil {
 			return e, err
 		}
-		e.Last, e.Redacted = rec.Time, rec.Kind == audit.KindRedact
+		if rec.Kind != audit.KindClose || rec.Time.Sub(e.Last) <= sessionIdle { // else it was over, and is closed to be redacted
+			e.Last = rec.Time
+		}
+		e.Redacted = rec.Kind == audit.KindRedact
 	}
 	if e.Redacted {
 		_, err := st.Value(ctx, id, 1, valueKey)
@@ -110,16 +114,17 @@ func EndedSession(ctx context.Context, st Store, id string, now time.Time) (e En
 // when, with what effect and outcome, stays. Of a session that is redacted it finishes
 // what was cut off. Its snapshot goes first. why is a word that stays on record.
 func Redact(ctx context.Context, st Store, kept *snapshot.Dir, id, why string, now time.Time) (n uint64, err error) {
+	return redact(ctx, st, kept, id, redactData{Why: why}, now)
+}
+
+func redact(ctx context.Context, st Store, kept *snapshot.Dir, id string, data redactData, now time.Time) (n uint64, err error) {
 	now = now.UTC().Truncate(time.Microsecond)
 	e, err := EndedSession(ctx, st, id, now)
 	if err == nil && !e.Redacted {
-		err = EndSession(ctx, st, id, now)
-		if errors.Is(err, audit.ErrNotFound) { // of requests without a session
-			_, err = lastRecord(ctx, st, id, audit.KindClose, now, closeData{})
-		}
+		err = endForGood(ctx, st, id, now)
 	}
 	if err == nil {
-		n, err = lastRecord(ctx, st, id, audit.KindRedact, now, redactData{why})
+		n, err = lastRecord(ctx, st, id, audit.KindRedact, now, data)
 	}
 	if err != nil {
 		return 0, err
@@ -134,6 +139,15 @@ func Redact(ctx context.Context, st Store, kept *snapshot.Dir, id, why string, n
 		all[i] = uint64(i) + 1
 	}
 	return n, st.Erase(ctx, id, all...)
+}
+
+// endForGood closes a session that has ended, that of requests without one too.
+func endForGood(ctx context.Context, st Store, id string, now time.Time) error {
+	err := EndSession(ctx, st, id, now)
+	if errors.Is(err, audit.ErrNotFound) { // of requests without a session
+		_, err = lastRecord(ctx, st, id, audit.KindClose, now.UTC().Truncate(time.Microsecond), closeData{})
+	}
+	return err
 }
 
 // isSession reports whether an id can be a session's, and of no sequence of another kind:

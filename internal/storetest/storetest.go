@@ -44,12 +44,23 @@ func (z *zeros) Read(b []byte) (int, error) {
 // Key returns the suite's own key pair.
 func Key() (note.Signer, note.Verifier) { return KeyNamed("writ.test/log") }
 
-// KeyNamed returns another, fixed key pair.
-func KeyNamed(name string) (note.Signer, note.Verifier) {
+// PublicKey returns the public half of Key as it is written.
+func PublicKey() string {
+	_, vk := textOf("writ.test/log")
+	return vk
+}
+
+func textOf(name string) (sk, vk string) {
 	sk, vk, err := audit.GenerateKey(&zeros{byte(len(name))}, name)
 	if err != nil {
 		panic(err)
 	}
+	return sk, vk
+}
+
+// KeyNamed returns another, fixed key pair.
+func KeyNamed(name string) (note.Signer, note.Verifier) {
+	sk, vk := textOf(name)
 	s, err := note.NewSigner(sk)
 	if err != nil {
 		panic(err)

@@ -1,0 +1,138 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/writ-project/writ/audit"
+)
+
+// digestText is how a record names a blob.
+var digestText = regexp.MustCompile(`[0-9a-f]{64}`)
+
+// gathered is what a part of a log holds of some sessions.
+type gathered struct {
+	st     Store
+	items  []audit.Item
+	bytes  int64             // of their records and values
+	places map[string]uint64 // by sequence: up to which number results were judged with it
+	names  map[audit.Digest]bool
+}
+
+func gather(st Store) *gathered {
+	return &gathered{st: st, places: map[string]uint64{}, names: map[audit.Digest]bool{}}
+}
+
+// add reads a session.
+func (g *gathered) add(ctx context.Context, id string) error {
+	for rec, err := range recordsFrom(ctx, g.st, id, 1) {
+		if err != nil {
+			return err
+		}
+		g.take(&rec.item)
+		input, _ := rec.item.Value(valueInput)
+		for _, text := range append(digestText.FindAllString(string(rec.Data), -1), digestText.FindAllString(string(input), -1)...) {
+			if d, err := audit.ParseDigest(text); err == nil {
+				g.names[d] = true
+			}
+		}
+		var data resultData
+		if rec.Kind == audit.KindResult && json.Unmarshal(rec.Data, &data) == nil && data.Places != nil {
+			log := placesPrefix + data.Places.Namespace
+			g.places[log] = max(g.places[log], data.Places.N)
+		}
+	}
+	return nil
+}
+
+func (g *gathered) take(it *audit.Item) {
+	g.items = append(g.items, *it)
+	g.bytes += int64(len(it.Leaf))
+	for i := range it.Values {
+		g.bytes += int64(len(it.Values[i].Bytes))
+	}
+}
+
+// all reads what their decisions are made again from besides: the places that results
+// were judged with, and the blobs that records name.
+func (g *gathered) all(ctx context.Context) (items []audit.Item, blobs []audit.Blob, err error) {
+	for _, log := range slices.Sorted(maps.Keys(g.places)) {
+		for rec, err := range recordsFrom(ctx, g.st, log, 1) {
+			if err != nil {
+				return nil, nil, err
+			}
+			if rec.N > g.places[log] {
+				break
+			}
+			g.take(&rec.item)
+		}
+	}
+	for d := range g.names {
+		b, err := g.st.Blob(ctx, d)
+		if errors.Is(err, audit.ErrNotFound) {
+			continue // 64 digits that name none
+		} else if err != nil {
+			return nil, nil, err
+		}
+		blobs = append(blobs, audit.Blob{Name: d, Bytes: b})
+	}
+	return g.items, blobs, nil
+}
+
+// GatherSessions reads what a part of a log (audit.WritePart) holds of these sessions, so that
+// it verifies by itself and their decisions can be made again. The error is
+// audit.ErrNotFound of what is no session.
+func GatherSessions(ctx context.Context, st Store, ids ...string) (items []audit.Item, blobs []audit.Blob, err error) {
+	g := gather(st)
+	for _, id := range ids {
+		if n, err := st.Head(ctx, id); err != nil {
+			return nil, nil, err
+		} else if !isSession(id) || n == 0 {
+			return nil, nil, audit.ErrNotFound
+		}
+		if err := g.add(ctx, id); err != nil {
+			return nil, nil, err
+		}
+	}
+	return g.all(ctx)
+}
+
+// checkPart says what is wrong with a part that is to hold these items and all of their
+// values: with the part itself, or with a session whose decisions do not come out again.
+func checkPart(ctx context.Context, b []byte, v note.Verifier, items []audit.Item) (*audit.Problem, error) {
+	p, err := audit.ReadPart(b)
+	if err != nil {
+		return nil, err
+	}
+	rules, sessions := NewRulesets(p), map[string]*Replayer{}
+	rep, err := audit.VerifyPart(ctx, p, audit.VerifyOptions{Verifier: v, Replay: func(rec *audit.Record, it *audit.Item) error {
+		s := sessions[rec.Session]
+		if s == nil {
+			s = rules.Replayer()
+			s.Certify()
+			sessions[rec.Session] = s
+		}
+		return s.Step(ctx, rec, it)
+	}})
+	if err != nil || rep.Problem != nil {
+		return rep.Problem, err
+	}
+	for i := range items {
+		there := false
+		for it := range p.Read(ctx, items[i].Session, items[i].N) {
+			there = it.Index == items[i].Index && string(it.Leaf) == string(items[i].Leaf) && len(it.Values) == len(items[i].Values)
+			break
+		}
+		if !there {
+			return nil, fmt.Errorf("it does not hold all of %s", items[i].Session)
+		}
+	}
+	return nil, nil
+}
