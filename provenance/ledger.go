@@ -82,7 +82,7 @@ func (l *Ledger) Bound(caps Caps) {
 
 // Used returns how much of its caps the ledger takes, in percent of the nearer one.
 func (l *Ledger) Used() int {
-	return int(100 * max(float64(l.leaves)/float64(l.caps.Leaves), float64(l.Bytes())/float64(l.caps.Bytes)))
+	return int(100 * max(float64(l.leaves)/float64(l.caps.Leaves), float64(l.Bytes())/float64(l.caps.Bytes), float64(l.typed)/maxTurns))
 }
 
 // Secrets reports whether the session's agent was given something a contract marks

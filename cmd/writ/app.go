@@ -56,9 +56,10 @@ type files struct {
 	metrics  config.Metrics
 	otlp     config.OTLP
 	log      config.Log
-	stderr   io.Writer      // where what is for persons goes; nil is the process's own
-	host     *hook.Host     // whose own tools are judged, nil for none
-	screen   *screen.Screen // of users' turns, nil for none
+	stderr   io.Writer         // where what is for persons goes; nil is the process's own
+	retain   gateway.Retention // zero where nothing leaves the log by itself
+	host     *hook.Host        // whose own tools are judged, nil for none
+	screen   *screen.Screen    // of users' turns, nil for none
 	example  bool
 	unnamed  bool            // for one command, which names no servers
 	caps     provenance.Caps // of one session's evidence
@@ -81,7 +82,10 @@ type files struct {
 	terminal *terminal              // of the command whose calls these are, nil for none
 
 	broken   <-chan struct{} // of the log, once it is open
+	store    *sqlite.Store   // once it is open
 	exported *metrics.Family // what became of what a collector was told
+
+	retainer *gateway.Retainer // of writ serve, nil where nothing leaves the log by itself
 }
 
 // sound returns a context that ends with ctx, or when the log's disk failed:
@@ -157,6 +161,15 @@ func (f *flags) readConfig() (*files, error) {
 		out.memory = &cfg.Memory
 	}
 	out.host = hook.Named(cfg.Host)
+	if t := cfg.Retention; t.Days.Valid {
+		out.retain = gateway.Retention{Days: t.Days.N, Archive: t.Archive, SegmentDays: t.SegmentDays.N, SegmentBytes: int64(t.SegmentMegabytes.N) << 20}
+	}
+	if out.retain.Archive != "" {
+		if out.retain.Archive, err = filepath.Abs(out.retain.Archive); err != nil {
+			return nil, cli.Fail(cli.ExitConfig, "retention: { archive: /an/absolute/path }", "where the archives are to lie is not known")
+		}
+		out.own(out.retain.Archive)
+	}
 	for _, file := range append(cfg.Files(), f.config, config.GrownFile(cfg.Policy), config.GrownLock(cfg.Policy)) {
 		out.own(file)
 	}
@@ -349,7 +362,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		st.Close()
 		return nil, nil, cli.Fail(cli.ExitIO, "writ check", "%w", err)
 	}
-	o.broken = st.Broken()
+	o.broken, o.store = st.Broken(), st
 	return g, func() error {
 		err := errors.Join(g.Close(), st.Close())
 		ctx, cancel := context.WithTimeout(context.Background(), toldWithin)

@@ -35,16 +35,23 @@ type verifyReport struct {
 	// never kept.
 	MemoryEvents    int    `json:"memory_events"`
 	MemoryUnchecked int    `json:"memory_unchecked"`
-	Key             string `json:"key"`     // name of the log's key, the origin of its checkpoints
-	Against         int    `json:"against"` // checkpoints of --against that the log goes on from
+	Key             string `json:"key"`             // name of the log's key, the origin of its checkpoints
+	Against         int    `json:"against"`         // checkpoints of --against that the log goes on from
+	Parts           int    `json:"parts,omitempty"` // files that hold a part of the log each
 }
 
 func auditVerify() *cobra.Command {
 	var f flags
-	var key, bundle, proof string
-	var against []string
+	var key, proof string
+	var against, bundles []string
 	c := f.take(&cobra.Command{
-		Use: "verify [--bundle FILE | --proof FILE]", Short: "Check the whole log, and decide every decision again", Args: cli.NoArgs,
+		Use: "verify [--bundle FILE … | --proof FILE]", Short: "Check the whole log, and decide every decision again",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(bundles) == 0 && len(args) > 0 {
+				return cli.Fail(cli.ExitUsage, "writ audit verify --bundle FILE", "files are given with --bundle, or --proof")
+			}
+			return nil
+		},
 		Long: "Check every record, value and hash of the log, that its key signed all of it, and the store's\n" +
 			"own indexes; decide every decision again; and compare with the head that this machine keeps\n" +
 			"beside the state directory. Nothing is written, so it runs on read-only media and beside a\n" +
@@ -53,18 +60,20 @@ func auditVerify() *cobra.Command {
 			"`writ audit checkpoint`, kept elsewhere, was signed for.\n\n" +
 			"With --bundle FILE a file of `writ audit export` is checked, and with --proof FILE one of\n" +
 			"`writ audit prove`; no state directory is looked at, and without --key as well, its own key\n" +
-			"is believed.\n\n" +
+			"is believed. --bundle takes several files, or a directory of archives: then it is checked too\n" +
+			"that all of them are of one log, which only grew from each to the next. --against takes a file of\n" +
+			"`writ audit prove --between ARCHIVE` there, which shows that the log of now goes on from them.\n\n" +
 			"Exit codes: 0 everything was checked and is right; 65 something is wrong, and the first of it\n" +
 			"is named; 69 nothing is wrong, and decisions of another engine of Writ could not be made\n" +
 			"again; 74 the log cannot be read.",
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if proof != "" {
 				return f.verifyProof(c, proof, key)
 			}
 			var rep *verifyReport
 			dir, err := "", error(nil)
-			if bundle != "" {
-				rep, err = verifyBundle(c, bundle, key, against)
+			if len(bundles) > 0 {
+				rep, err = verifyBundles(c, append(bundles, args...), key, against)
 			} else if dir, err = existingState(f.state); err == nil {
 				rep, err = verify(c, dir, key, against)
 			}
@@ -84,7 +93,7 @@ func auditVerify() *cobra.Command {
 		},
 	}, "state", "json")
 	c.Flags().StringVar(&key, "key", "", "`FILE` of the log's public key (default: the state directory's own)")
-	c.Flags().StringVar(&bundle, "bundle", "", "`FILE` of writ audit export to check")
+	c.Flags().StringArrayVar(&bundles, "bundle", nil, "`FILE` of writ audit export to check, several, or a directory of archives")
 	c.Flags().StringVar(&proof, "proof", "", "`FILE` of writ audit prove to check")
 	c.Flags().StringArrayVar(&against, "against", nil, "`FILE` of a checkpoint kept elsewhere (may be given several times)")
 	c.MarkFlagsMutuallyExclusive("bundle", "state", "proof")
@@ -110,6 +119,7 @@ func (r *verifyReport) print(w io.Writer) {
 	when(w, r.Unfinished > 0, "; redactions that were cut off: %d (the same writ audit redact finishes them)", r.Unfinished)
 	when(w, r.MemoryEvents+r.MemoryUnchecked > 0, "; %d events of the memory decided again, same states", r.MemoryEvents)
 	when(w, r.MemoryUnchecked > 0, "; %d not decided again (erased or never kept)", r.MemoryUnchecked)
+	when(w, r.Parts > 0, "; in %s, all of one log that only grew", cli.Number(r.Parts, "file", "files"))
 	when(w, r.Against > 0, "; checkpoints kept elsewhere that it goes on from: %d", r.Against)
 	fmt.Fprintf(w, "\nlog %s, size %d, root %s\n", cli.Printable(r.Key), r.Size, r.Root)
 }
@@ -169,7 +179,7 @@ func verify(c *cobra.Command, dir, key string, against []string) (*verifyReport,
 	whole := make(chan error, 1) // beside the rest
 	go func() { whole <- st.Integrity(ctx) }()
 	p := progress{w: stderr, total: snap.Size(), tty: cli.Terminal(stderr)}
-	rep, err := decidedAgain(ctx, snap, st, audit.VerifyOptions{Verifier: verifier, Known: known}, p.step)
+	rep, err := decidedAgain(ctx, wholeLog(ctx, snap), st, audit.VerifyOptions{Verifier: verifier, Known: known}, p.step)
 	indexes := <-whole
 	p.end()
 	if err != nil {
@@ -185,6 +195,10 @@ func verify(c *cobra.Command, dir, key string, against []string) (*verifyReport,
 	return rep, nil
 }
 
+func wholeLog(ctx context.Context, s audit.Snapshot) func(audit.VerifyOptions) (*audit.Report, error) {
+	return func(o audit.VerifyOptions) (*audit.Report, error) { return audit.Verify(ctx, s, o) }
+}
+
 // keptElsewhere reads checkpoints that the log's key signed.
 func keptElsewhere(c *cobra.Command, files []string, v note.Verifier) (all []audit.Checkpoint, err error) {
 	for _, file := range files {
@@ -197,23 +211,27 @@ func keptElsewhere(c *cobra.Command, files []string, v note.Verifier) (all []aud
 	return all, nil
 }
 
+// mostLine is more than a checkpoint, and the first line of a part of a log.
+const mostLine = 256 << 10
+
 func readCheckpoint(c *cobra.Command, file string, v note.Verifier) (msg []byte, known audit.Checkpoint, err error) {
-	if msg, err = readInput(file, "checkpoint", audit.MaxCheckpoint, c.InOrStdin(), "writ audit checkpoint > FILE"); err != nil {
+	if msg, err = readStart(file, "checkpoint", mostLine, c.InOrStdin(), "writ audit checkpoint > FILE"); err != nil {
 		return nil, known, err
 	}
-	if known, err = audit.OpenCheckpoint(msg, v); err != nil {
+	if line, _, _ := bytes.Cut(msg, []byte{'\n'}); audit.IsPart(line) {
+		msg, known, err = audit.PartCheckpoint(append(bytes.Clone(line), '\n'), v)
+	} else {
+		known, err = audit.OpenCheckpoint(msg, v) // of which one that is cut off is none
+	}
+	if err != nil {
 		return nil, known, cli.Fail(cli.ExitData, "", "%s is no checkpoint that the log's key signed", cli.Printable(file))
 	}
 	return msg, known, nil
 }
 
-// verifyBundle is verify of what writ audit export wrote.
-func verifyBundle(c *cobra.Command, file, key string, against []string) (*verifyReport, error) {
+// verifyBundle is verify of what writ audit export wrote of a whole log.
+func verifyBundle(c *cobra.Command, file string, raw []byte, key string, against []string) (*verifyReport, error) {
 	ctx := c.Context()
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return nil, cli.Fail(cli.ExitIO, "writ audit verify --bundle FILE", "the bundle cannot be read")
-	}
 	b, err := audit.ReadBundle(raw)
 	if err != nil {
 		return nil, cli.Fail(cli.ExitData, "writ audit export -o FILE", "%w", err)
@@ -231,7 +249,7 @@ func verifyBundle(c *cobra.Command, file, key string, against []string) (*verify
 	if err != nil {
 		return nil, err
 	}
-	rep, err := decidedAgain(ctx, b, b, audit.VerifyOptions{Verifier: verifier, Known: known}, func(int64) {})
+	rep, err := decidedAgain(ctx, wholeLog(ctx, b), b, audit.VerifyOptions{Verifier: verifier, Known: known}, func(int64) {})
 	if err != nil {
 		return nil, unreadable(err)
 	}
@@ -242,20 +260,33 @@ func verifyBundle(c *cobra.Command, file, key string, against []string) (*verify
 func auditExport() *cobra.Command {
 	var f flags
 	var out string
+	var since []string
+	open := toExplain
 	c := f.take(&cobra.Command{
-		Use: "export -o FILE", Short: "Write the whole log as one file that verifies by itself", Args: cli.NoArgs,
+		Use: "export [SESSION …] -o FILE", Short: "Write the log, or some of its sessions, as one file that verifies by itself",
 		Long: "Write every record with the values that are still there, every policy and catalogue, the\n" +
 			"log's public key and the checkpoints it signed. `writ audit verify --bundle FILE` checks\n" +
 			"them with nothing else, wherever the file is; with --key FILE, a copy of log.pub kept\n" +
 			"elsewhere, also that it is this log. What users and tools said stands in the file as\n" +
-			"it is, and an erasure no longer reaches it.",
-		PreRunE: func(*cobra.Command, []string) error {
+			"it is, and an erasure no longer reaches it.\n\n" +
+			"Of SESSIONs alone it holds their records, with the proof that each stands in the log which the\n" +
+			"checkpoint of now was signed for, and nothing of other sessions but which places of servers were\n" +
+			"written to. With --since FILE, a checkpoint or an archive, also the proof that this log goes on from it.",
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				open = toProve
+			} else if len(since) > 0 {
+				return cli.Fail(cli.ExitUsage, "writ audit prove --between FILE -o FILE", "--since is for sessions: in the whole log stands what it went on from")
+			}
 			if out == "" {
 				return cli.Fail(cli.ExitUsage, "writ audit export -o FILE", "a file is needed")
 			}
 			return nil
 		},
-		RunE: f.onLog(toExplain, func(c *cobra.Command, dir string, st *sqlite.Store, _ []string) error {
+		RunE: f.onLog(func(ctx context.Context, flag string) (string, *sqlite.Store, error) { return open(ctx, flag) }, func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
+			if len(args) > 0 {
+				return f.exportSessions(c, dir, st, args, since, out)
+			}
 			key, err := logKeyText(dir, "")
 			if err != nil {
 				return err
@@ -283,6 +314,7 @@ func auditExport() *cobra.Command {
 		}),
 	}, "state", "json")
 	c.Flags().StringVarP(&out, "out", "o", "", "`FILE` to write; never over one that is there")
+	c.Flags().StringArrayVar(&since, "since", nil, "`FILE` of an older checkpoint, or of an archive (may be given several times)")
 	return c
 }
 

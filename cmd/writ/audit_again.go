@@ -25,13 +25,13 @@ type evidenceStore interface {
 // decidedAgain verifies a log and decides again what it records, on all processors. Where
 // anything is wrong it is done once more on one, in the order of the log: so that the
 // first of it is named, and what is counted is what stands before.
-func decidedAgain(ctx context.Context, snap audit.Snapshot, st evidenceStore, o audit.VerifyOptions, progress func(int64)) (*verifyReport, error) {
+func decidedAgain(ctx context.Context, verify func(audit.VerifyOptions) (*audit.Report, error), st evidenceStore, o audit.VerifyOptions, progress func(int64)) (*verifyReport, error) {
 	all := newLanes(ctx, st, runtime.GOMAXPROCS(0))
 	o.Replay = func(rec *audit.Record, it *audit.Item) error {
 		progress(it.Index)
 		return all.step(rec, it)
 	}
-	rep, err := audit.Verify(ctx, snap, o)
+	rep, err := verify(o)
 	again := all.end()
 	if again.Report = rep; err != nil || rep.Problem == nil && again.Problem == nil && !all.failed.Load() {
 		return again, err
@@ -41,7 +41,7 @@ func decidedAgain(ctx context.Context, snap audit.Snapshot, st evidenceStore, o 
 		progress(it.Index)
 		return one.step(ctx, rec, it)
 	}
-	if one.rep.Report, err = audit.Verify(ctx, snap, o); err == nil {
+	if one.rep.Report, err = verify(o); err == nil {
 		one.end()
 	}
 	return &one.rep, err

@@ -14,10 +14,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -32,6 +34,9 @@ func TestMain(m *testing.M) {
 	programs["writ"] = func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
+		if days, err := strconv.Atoi(os.Getenv("WRIT_DAYS_AHEAD")); err == nil { // as upkeep sees it
+			upkeepClock = func() time.Time { return time.Now().AddDate(0, 0, days) }
+		}
 		os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	testscript.Main(m, programs)
@@ -123,7 +128,7 @@ func scriptCommand(ts *testscript.TestScript, args []string) *exec.Cmd {
 	ts.Check(err)
 	cmd := exec.Command(exe, args...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, k := range []string{"HOME", "XDG_STATE_HOME", "PATH", "TMPDIR", "WORK"} {
+	for _, k := range []string{"HOME", "XDG_STATE_HOME", "PATH", "TMPDIR", "WORK", "WRIT_DAYS_AHEAD"} {
 		cmd.Env = append(cmd.Env, k+"="+ts.Getenv(k))
 	}
 	return cmd

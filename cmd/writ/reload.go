@@ -104,7 +104,8 @@ func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, e
 		same bool
 	}{{"shadow", next.shadow == o.shadow}, {"approvals", next.asks == o.asks}, {"evidence_megabytes", next.caps == o.caps}, {"memory", reflect.DeepEqual(next.memory, o.memory)}, {"host", reflect.DeepEqual(next.host, o.host)},
 		{"metrics", next.metrics.Listen == o.metrics.Listen && next.metrics.AnybodyMayRead == o.metrics.AnybodyMayRead},
-		{"otlp", next.otlp.Same(&o.otlp)}, {"log", next.log.Format == o.log.Format && next.log.Level == o.log.Level}} {
+		{"otlp", next.otlp.Same(&o.otlp)}, {"log", next.log.Format == o.log.Format && next.log.Level == o.log.Level},
+		{"retention", next.retain == o.retain}} {
 		if !f.same {
 			fixed = append(fixed, f.name)
 		}

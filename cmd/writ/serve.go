@@ -84,6 +84,9 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	url := "http://" + ln.Addr().String()
 	o.addresses = append(o.addresses, url)
 	o.ownPaths = append(o.ownPaths, url) // R34: no tool is sent to this gateway
+	if dir := o.retain.Archive; dir != "" && os.MkdirAll(dir, 0o700) == nil {
+		o.own(dir) // where it leads is known now
+	}
 	g, stop, err := o.start(ctx, log)
 	if err != nil {
 		return err
@@ -96,6 +99,10 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
 	defer o.showMetrics(counting, g, h, stderr)()
+	ended, err := o.upkeep(ctx, g, logger(stderr, slog.LevelWarn), everyMinute(ctx))
+	if err != nil {
+		return errors.Join(err, stop())
+	}
 	o.hearReload(ctx, g, stderr)
 
 	forget := announce(o.state, url, o.localHandler(g, nil, h), stderr)
@@ -134,6 +141,8 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 		fmt.Fprintf(stderr, "writ: calls under way took longer than %s and were given up: the outcome of an act among them is unknown (writ audit show)\n", patience)
 	}
 	forget()
+	cancel()
+	<-ended // what it takes out of the log
 	// Their answers are written.
 	end, expired := context.WithTimeout(context.Background(), 5*time.Second)
 	defer expired()

@@ -33,8 +33,9 @@ type shownStatus struct {
 	Asked    []askedMost     `json:"asked_most"`
 	// Unsettled is how many acts there are of which no record says whether they happened,
 	// and that are not under way.
-	Unsettled int      `json:"unsettled"`
-	Notes     []string `json:"notes,omitempty"` // what could not be looked at
+	Unsettled int        `json:"unsettled"`
+	State     *stateSize `json:"state,omitempty"` // nil where there is no state directory
+	Notes     []string   `json:"notes,omitempty"` // what could not be looked at
 }
 
 // clientStatus is one file of a client.
@@ -64,6 +65,9 @@ type gatewayStatus struct {
 	// Unheard is the host that was to tell of what its user types and what it does itself,
 	// where its client has called tools and no hook of it has told anything.
 	Unheard string `json:"unheard,omitempty"`
+	// Near is what of its bounds is nearly used up, and Retention what left its log by itself.
+	Near      []gateway.Near    `json:"near,omitempty"`
+	Retention *gateway.Retained `json:"retention,omitempty"`
 	// Embeddings say how the memory's search by meaning does, where there is one.
 	Embeddings *memoryserver.NearnessStatus `json:"embeddings,omitempty"`
 }
@@ -132,6 +136,7 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 		configs = []string{f.config}
 	}
 	if dir, err := existingState(f.state); err == nil {
+		out.State = sizeOf(dir)
 		acts, err := allUnsettled(ctx, dir)
 		if err != nil {
 			out.Notes = append(out.Notes, "which acts have an unknown outcome is not known: "+err.Error())
@@ -201,7 +206,11 @@ func statusAt(ctx context.Context, door *http.Client) (g gatewayStatus, err erro
 // over stdio, nil where it has others.
 func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s := gatewayStatus{PID: os.Getpid(), Version: readBuildInfo().String(), Config: o.config, Policy: o.file, UnderWay: g.Acting(), Faults: append([]string{}, failed(g)...)}
+		s := gatewayStatus{PID: os.Getpid(), Version: readBuildInfo().String(), Config: o.config, Policy: o.file, UnderWay: g.Acting(), Faults: append([]string{}, failed(g)...), Near: g.Near()}
+		if o.retainer != nil {
+			retained := o.retainer.Status()
+			s.Retention = &retained
+		}
 		if o.nearness != nil {
 			near := o.nearness.Status()
 			s.Embeddings = &near
@@ -316,11 +325,14 @@ func (all *shownStatus) print(w io.Writer) {
 		for _, fault := range g.Faults {
 			fmt.Fprintf(w, "  %s\n", cli.OneLine(fault, 600))
 		}
+		printNear(w, g.Near)
+		printRetained(w, g.Retention)
 		if e := g.Embeddings; e != nil {
 			fmt.Fprintf(w, "  the memory is searched by meaning: %d texts have a vector, %d wait; of %s %d found by words alone\n", e.Texts, e.Waiting, cli.Number(e.Queries, "query", "queries"), e.Alone)
 			when(w, e.Fault != "", "    it failed last: %s\n", cli.OneLine(e.Fault, 300))
 		}
 	}
+	all.State.print(w)
 	when(w, all.Unsettled > 0, "%s of which no result says whether they happened: writ audit show --unsettled\n", cli.Number(all.Unsettled, "act", "acts"))
 	for i, a := range all.Asked {
 		when(w, i == 0, "Asked about most, of what was recorded in the last 7 days:\n")

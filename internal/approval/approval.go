@@ -32,11 +32,12 @@ const (
 	Stands = 10 * time.Minute
 )
 
-// maxOpen bounds the questions of one session that are open at a time, and all
-// of them: an agent that asks for everything asks for nothing.
+// MaxOpen bounds the questions that are open at a time: an agent that asks for everything
+// asks for nothing.
+const MaxOpen = 100
+
 const (
-	maxOpen    = 100
-	maxSession = 10
+	maxSession = 10 // of one session
 	// maxAnew bounds how often one question is shown anew.
 	maxAnew = 5
 )
@@ -276,7 +277,7 @@ func (q *Queue) find(session, asks string) (e *entry, room bool) {
 			}
 		}
 	}
-	return nil, mine < maxSession && len(q.open) < maxOpen
+	return nil, mine < maxSession && len(q.open) < MaxOpen
 }
 
 // enter returns the open question of that key in the same session, or a new one, and what

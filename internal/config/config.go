@@ -6,6 +6,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -65,6 +66,8 @@ type Config struct {
 	OTLP OTLP `yaml:"otlp"`
 	// Log is how the gateway's own log is written.
 	Log Log `yaml:"log"`
+	// Retention is applied by writ serve; absent, nothing leaves the log by itself.
+	Retention Retention `yaml:"retention"`
 
 	dir      string  // of the configuration file
 	only     *string // the one server that the environment is read for, nil for all
@@ -155,6 +158,42 @@ type Metrics struct {
 	// AnybodyMayRead lets that be an address that other machines reach. There is neither
 	// TLS nor a token: whoever reaches it reads how much is done here with which tools.
 	AnybodyMayRead bool `yaml:"anybody_may_read"`
+}
+
+// Retention says how long what was said and returned in a session is kept.
+type Retention struct {
+	strictyaml.Place
+	// Days are counted from when a session was used last, or was closed before that.
+	Days strictyaml.Whole `yaml:"days"`
+	// Archive is a directory, relative to the configuration file, to which it is written
+	// before it is taken out of the log; absent, it is not.
+	Archive string `yaml:"archive"`
+	// SegmentDays is how long a session that is due may wait for others of the same file,
+	// 1 by default, and SegmentMegabytes from what size on a file is full, 16 by default.
+	SegmentDays      strictyaml.Whole `yaml:"segment_days"`
+	SegmentMegabytes strictyaml.Whole `yaml:"segment_megabytes"`
+}
+
+func (t *Retention) check(r *strictyaml.Reader) {
+	if t.Node.Get("days") == nil {
+		r.Fault(t.Node, "no number of days", "retention: { days: 90 }")
+	}
+	hold(r, t.Node.Get("archive"), t.Archive != "", "no directory", "archive: archive")
+	for _, k := range []struct {
+		key         string
+		of          *strictyaml.Whole
+		least, most int
+		otherwise   int
+	}{{"days", &t.Days, 1, 36500, 0}, {"segment_days", &t.SegmentDays, 0, 365, 1}, {"segment_megabytes", &t.SegmentMegabytes, 1, 1024, 16}} {
+		switch {
+		case k.of.Valid && (k.of.N < k.least || k.of.N > k.most):
+			r.Fault(k.of.Node, fmt.Sprintf("%s is between %d and %d", k.key, k.least, k.most), "")
+		case k.of.Valid && k.key != "days" && t.Archive == "":
+			r.Fault(k.of.Node, k.key+" is of an archive", "archive: archive")
+		case !k.of.Valid:
+			k.of.N = k.otherwise
+		}
+	}
 }
 
 // Loopback reports whether a HOST:PORT is one that this machine alone reaches; it is an
@@ -337,6 +376,10 @@ func (c *Config) check(r *strictyaml.Reader) {
 	if c.Log.Given() && c.Log.Node.Kind == strictyaml.Mapping {
 		c.Log.check(r)
 	}
+	if t := &c.Retention; t.Given() && t.Node.Kind == strictyaml.Mapping {
+		t.check(r)
+	}
+	c.Retention.Archive = c.path(c.Retention.Archive)
 	if c.Ask.Given() && c.Ask.Node.Kind == strictyaml.Mapping {
 		c.Ask.check(r, seen)
 		c.Ask.Screen, c.Ask.Planner.Rules = c.path(c.Ask.Screen), c.path(c.Ask.Planner.Rules)

@@ -18,3 +18,13 @@ func changedAt(fi os.FileInfo) (at time.Time, ok bool) {
 
 // onDevice reports whether a file lies on a device. It is not known here.
 func onDevice(os.FileInfo) bool { return false }
+
+// DiskRoom is what this account may still write to the file system of a path, and how large
+// that is, in bytes; ok is false where it is not known.
+func DiskRoom(path string) (free, size uint64, ok bool) {
+	var fs syscall.Statfs_t
+	if syscall.Statfs(path, &fs) != nil {
+		return 0, 0, false
+	}
+	return fs.Bavail * uint64(fs.Bsize), fs.Blocks * uint64(fs.Bsize), true
+}

@@ -22,3 +22,13 @@ func onDevice(fi os.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && uint64(st.Dev)>>8&0xfff|uint64(st.Dev)>>32&^0xfff != 0 // the major number
 }
+
+// DiskRoom is what this account may still write to the file system of a path, and how large
+// that is, in bytes; ok is false where it is not known.
+func DiskRoom(path string) (free, size uint64, ok bool) {
+	var fs syscall.Statfs_t
+	if syscall.Statfs(path, &fs) != nil {
+		return 0, 0, false
+	}
+	return fs.Bavail * uint64(fs.Bsize), fs.Blocks * uint64(fs.Bsize), true
+}

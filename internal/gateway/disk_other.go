@@ -13,3 +13,6 @@ func changedAt(os.FileInfo) (at time.Time, ok bool) { return at, false }
 
 // onDevice reports whether a file lies on a device. It is not known here.
 func onDevice(os.FileInfo) bool { return false }
+
+// DiskRoom is what may still be written where a path lies. It is not known here.
+func DiskRoom(string) (free, size uint64, ok bool) { return 0, 0, false }

@@ -282,13 +282,10 @@ func (ss *sessions) room(s *session) bool {
 	return ss.weigh(s)
 }
 
-// nearlyFull is from how many percent of its caps on an operator is told of a session.
-const nearlyFull = 80
-
 // warnOfRoom says once of a session that its evidence is nearly at its caps: beyond
 // them results vouch for nothing. The caller holds s.mu.
 func (ss *sessions) warnOfRoom(s *session) {
-	if used := s.evidence.Used(); used >= nearlyFull && !s.warned {
+	if used := s.evidence.Used(); used >= NearlyFull && !s.warned {
 		s.warned = true
 		ss.events.log.Warn("a session's evidence is nearly at its cap; what tools return beyond it vouches for nothing (writ.yaml: evidence_megabytes)", "session", s.id, "percent", used)
 	}

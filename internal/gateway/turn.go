@@ -95,6 +95,7 @@ func (ss *sessions) TurnOf(ctx context.Context, in downstream.Session, conversat
 		rec, err := ss.write(s, powerCut, KindTurn, now, data, value{valueTurn, []byte(text)})
 		if err == nil {
 			s.evidence.Commit(obs)
+			ss.warnOfRoom(s)
 			if data.Halted != nil {
 				s.halted = data.Halted
 			}

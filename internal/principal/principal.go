@@ -92,8 +92,8 @@ var (
 	ErrMany    = errors.New("there are as many clients as there may be")
 )
 
-// maxClients bounds what is looked through for each token.
-const maxClients = 100
+// MaxClients is how many there may be: it bounds what is looked through for each token.
+const MaxClients = 100
 
 // Clients are those registered in one directory.
 type Clients struct{ dir string }
@@ -110,7 +110,7 @@ func (cs Clients) Add(name string, role Role, now time.Time) (token string, err 
 	switch {
 	case err != nil:
 		return "", err
-	case len(all) >= maxClients:
+	case len(all) >= MaxClients:
 		return "", ErrMany
 	}
 	if err := os.MkdirAll(cs.dir, 0o700); err != nil {

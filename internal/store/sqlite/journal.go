@@ -521,6 +521,9 @@ const (
 	mostZeros   = 256 << 10
 )
 
+// MaxJournal is how long the file JournalName may be: beyond it appends fail.
+const MaxJournal = mostJournal
+
 // unfit is why a frame was not written where a shorter one might be.
 type unfit struct{ error }
 

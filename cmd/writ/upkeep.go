@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/principal"
+	"github.com/writ-project/writ/internal/statedir"
+	"github.com/writ-project/writ/internal/store/sqlite"
+)
+
+// retainEvery is how often what was kept long enough is looked for.
+const retainEvery = time.Hour
+
+// upkeepClock is the time that upkeep goes by.
+var upkeepClock = time.Now
+
+// everyMinute ticks until ctx ends, once at the start.
+func everyMinute(ctx context.Context) <-chan time.Time {
+	ticks := make(chan time.Time, 1)
+	ticks <- upkeepClock()
+	go func() {
+		t := time.NewTicker(time.Minute)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				select {
+				case ticks <- upkeepClock():
+				default: // it is still at the one before
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ticks
+}
+
+// upkeep does at each tick what nobody calls for: it says, once, what is nearly used up, and
+// applies the retention where that was not done for an hour. ended is closed once it has
+// ended, after ctx.
+func (o *files) upkeep(ctx context.Context, g *gateway.Gateway, log *slog.Logger, ticks <-chan time.Time) (ended <-chan struct{}, err error) {
+	if o.retain.Days > 0 {
+		key, err := logKeyText(o.state, "")
+		if err != nil {
+			return nil, err
+		}
+		if o.retainer, err = gateway.NewRetainer(o.store, statedir.Snapshots(o.state), strings.TrimSpace(string(key)), o.retain, log); err != nil {
+			return nil, err
+		}
+	}
+	done, said, applied := make(chan struct{}), map[string]bool{}, time.Time{}
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-ticks:
+				said = o.warnOfNear(g, log, said)
+				if o.retainer != nil && now.Sub(applied) >= retainEvery {
+					applied = now
+					o.retainer.Apply(ctx, now)
+				}
+			}
+		}
+	}()
+	return done, nil
+}
+
+// warnOfNear says what is nearly used up and was not said since it came to that.
+func (o *files) warnOfNear(g *gateway.Gateway, log *slog.Logger, before map[string]bool) (said map[string]bool) {
+	said = map[string]bool{}
+	for _, n := range append(g.Near(), nearIn(o.state)...) {
+		key := n.What + n.Session
+		if said[key] = true; !before[key] && !n.WasSaid() {
+			log.Warn("nearly used up: "+n.What, "percent", n.Percent, "then", n.Then)
+		}
+	}
+	return said
+}
+
+// stateSize is what a state directory takes.
+type stateSize struct {
+	Dir   string         `json:"dir"`
+	Bytes int64          `json:"bytes"`
+	Free  uint64         `json:"free_bytes,omitempty"` // of its file system, where that is known
+	Near  []gateway.Near `json:"near,omitempty"`
+}
+
+func sizeOf(dir string) *stateSize {
+	s := &stateSize{Dir: dir}
+	filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if fi, err := d.Info(); err == nil {
+				s.Bytes += fi.Size()
+			}
+		}
+		return nil // what is gone meanwhile takes nothing
+	})
+	s.Free, _, _ = gateway.DiskRoom(dir)
+	s.Near = nearIn(dir)
+	return s
+}
+
+// A file system has little room where so little of it is free, in either measure.
+const (
+	leastFree    = 256 << 20
+	leastPercent = 5
+)
+
+// nearIn returns what of the bounds of a state directory is nearly used up.
+func nearIn(dir string) (out []gateway.Near) {
+	if free, size, ok := gateway.DiskRoom(dir); ok && size > 0 && (free < leastFree || 100*(free/1024)/(size/1024+1) < leastPercent) {
+		out = append(out, gateway.Near{What: "the disk of the state directory", Percent: int(100 - 100*(free/1024)/(size/1024+1)),
+			Then: fmt.Sprintf("%s are free: without room no act is let pass; writ audit redact --days N --shrink, or make room", megabytes(int64(free)))})
+	}
+	if fi, err := os.Stat(filepath.Join(dir, sqlite.JournalName)); err == nil && 100*fi.Size()/sqlite.MaxJournal >= gateway.NearlyFull {
+		out = append(out, gateway.Near{What: "the log's journal", Percent: int(100 * fi.Size() / sqlite.MaxJournal),
+			Then: "appends fail then, and with them all acts: the database takes nothing, look for why it cannot be written (writ audit verify)"})
+	}
+	if all, err := clientsOf(dir).All(); err == nil && 100*len(all)/principal.MaxClients >= gateway.NearlyFull {
+		out = append(out, gateway.Near{What: "registered clients", Percent: 100 * len(all) / principal.MaxClients,
+			Then: "no more can be added: writ client remove"})
+	}
+	return out
+}
+
+func megabytes(n int64) string {
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+func (s *stateSize) print(w io.Writer) {
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(w, "State: %s on disk in %s", megabytes(s.Bytes), cli.Printable(s.Dir))
+	when(w, s.Free > 0, ", %s free", megabytes(int64(s.Free)))
+	fmt.Fprintln(w)
+	printNear(w, s.Near)
+}
+
+func printNear(w io.Writer, all []gateway.Near) {
+	for _, n := range all {
+		fmt.Fprintf(w, "  nearly used up: %s", n.What)
+		when(w, n.Session != "", " (%s)", n.Session)
+		fmt.Fprintf(w, ", %d %%: %s\n", n.Percent, cli.OneLine(n.Then, 300))
+	}
+}
+
+func printRetained(w io.Writer, r *gateway.Retained) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(w, "  kept for %s", cli.Number(r.Days, "day", "days"))
+	when(w, r.Archive != "", ", then in %s", cli.Printable(r.Archive))
+	fmt.Fprintf(w, "; since this gateway started %s redacted", cli.Number(r.Redacted, "session", "sessions"))
+	when(w, r.Archive != "", ", %s written", cli.Number(r.Archives, "archive", "archives"))
+	when(w, !r.Last.IsZero(), "; looked for last at %s", r.Last.Format(time.RFC3339))
+	fmt.Fprintln(w)
+	when(w, r.Fault != "", "    it FAILED, and what failed stays in the log: %s\n", cli.OneLine(r.Fault, 400))
+	when(w, r.Due > 0, "    sessions that wait for the next archive, of %[2]s: %[1]d\n", r.Due, r.Next.Format(time.RFC3339))
+	for _, h := range r.Held {
+		fmt.Fprintf(w, "    %s stays: %s\n", h.Session, cli.OneLine(h.Why, 300))
+	}
+	when(w, r.HeldIn > len(r.Held), "    and %d more\n", r.HeldIn-len(r.Held))
+}
