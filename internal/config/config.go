@@ -169,7 +169,7 @@ type Retention struct {
 	// before it is taken out of the log; absent, it is not.
 	Archive string `yaml:"archive"`
 	// SegmentDays is how long a session that is due may wait for others of the same file,
-	// 1 by default, and SegmentMegabytes from what size on a file is full, 16 by default.
+	// 1 by default, and SegmentMegabytes from what size on a file is full, 8 by default.
 	SegmentDays      strictyaml.Whole `yaml:"segment_days"`
 	SegmentMegabytes strictyaml.Whole `yaml:"segment_megabytes"`
 }
@@ -184,7 +184,7 @@ func (t *Retention) check(r *strictyaml.Reader) {
 		of          *strictyaml.Whole
 		least, most int
 		otherwise   int
-	}{{"days", &t.Days, 1, 36500, 0}, {"segment_days", &t.SegmentDays, 0, 365, 1}, {"segment_megabytes", &t.SegmentMegabytes, 1, 1024, 16}} {
+	}{{"days", &t.Days, 1, 36500, 0}, {"segment_days", &t.SegmentDays, 0, 365, 1}, {"segment_megabytes", &t.SegmentMegabytes, 1, 1024, 8}} {
 		switch {
 		case k.of.Valid && (k.of.N < k.least || k.of.N > k.most):
 			r.Fault(k.of.Node, fmt.Sprintf("%s is between %d and %d", k.key, k.least, k.most), "")
