@@ -76,6 +76,10 @@ var lattice = []layer{
 	{name: "what a log comes to", packages: []string{"internal/snapshot"}, may: []string{"internal/private"}},
 	{name: "logins at hosted servers", packages: []string{"internal/login"}, may: []string{"internal/private"},
 		outside: []string{mcpSDK, "golang.org/x/oauth2", "github.com/gofrs/flock"}},
+	{name: "who keeps the log's head elsewhere", packages: []string{"internal/witness"}, may: []string{"audit"},
+		outside: []string{"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"}},
+	{name: "test support: a witness", packages: []string{"internal/witness/standin"}, may: []string{"audit"},
+		outside: []string{"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"}},
 	{name: "who calls", packages: []string{"internal/principal"}, may: slices.Concat(words, []string{"internal/private"})},
 	{name: "ground: what was seen", packages: []string{"provenance"}, may: slices.Concat(words, []string{"internal/calendar", "internal/money"}), pure: true,
 		// The ledger reads each result in one pass, by tokens, and the lines of a
@@ -140,7 +144,7 @@ var lattice = []layer{
 		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/downstream", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra"}},
 	{name: "the program", packages: []string{"cmd/writ"},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/snapshot", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft", "internal/hook", "internal/login", "internal/metrics", "internal/otlp"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/snapshot", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft", "internal/hook", "internal/login", "internal/metrics", "internal/otlp", "internal/witness"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 

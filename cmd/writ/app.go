@@ -58,6 +58,7 @@ type files struct {
 	log      config.Log
 	stderr   io.Writer         // where what is for persons goes; nil is the process's own
 	retain   gateway.Retention // zero where nothing leaves the log by itself
+	named    []config.Witness  // by the configuration
 	host     *hook.Host        // whose own tools are judged, nil for none
 	screen   *screen.Screen    // of users' turns, nil for none
 	example  bool
@@ -85,7 +86,8 @@ type files struct {
 	store    *sqlite.Store   // once it is open
 	exported *metrics.Family // what became of what a collector was told
 
-	retainer *gateway.Retainer // of writ serve, nil where nothing leaves the log by itself
+	witnesses *witnesses        // of writ serve, nil for none
+	retainer  *gateway.Retainer // of writ serve, nil where nothing leaves the log by itself
 }
 
 // sound returns a context that ends with ctx, or when the log's disk failed:
@@ -161,6 +163,7 @@ func (f *flags) readConfig() (*files, error) {
 		out.memory = &cfg.Memory
 	}
 	out.host = hook.Named(cfg.Host)
+	out.named = cfg.Witnesses
 	if t := cfg.Retention; t.Days.Valid {
 		out.retain = gateway.Retention{Days: t.Days.N, Archive: t.Archive, SegmentDays: t.SegmentDays.N, SegmentBytes: int64(t.SegmentMegabytes.N) << 20}
 	}
@@ -321,6 +324,10 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 			st.Close()
 			return nil, nil, err
 		}
+	}
+	if err := o.witnesses.first(ctx, st); err != nil {
+		st.Close()
+		return nil, nil, err
 	}
 	opts := gateway.Options{
 		Store: st, Policy: o.policy, PolicyFile: o.called(), Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths, Caps: o.caps,

@@ -30,22 +30,32 @@ type shownCheckpoint struct {
 
 func auditCheckpoint() *cobra.Command {
 	var f flags
-	return f.take(&cobra.Command{
+	var byWitnesses bool
+	c := f.take(&cobra.Command{
 		Use: "checkpoint", Short: "Print the signed checkpoint of the log as it is", Args: cli.NoArgs,
 		Long: "Print how many records the log has and the root of its tree, signed with its key: a few lines\n" +
 			"that hold no word of what was recorded. Keep them where nobody who can write to this machine\n" +
 			"reaches them: `writ audit verify --against FILE` says later whether the log still begins with\n" +
-			"all that it had, and `writ audit prove --between FILE` shows it to others.",
+			"all that it had, and `writ audit prove --between FILE` shows it to others. With --cosigned the\n" +
+			"newest one that a witness of writ.yaml signed too.",
 		RunE: f.onLog(toProve, func(c *cobra.Command, dir string, st *sqlite.Store, _ []string) error {
 			verifier, err := logVerifier(dir, "")
 			if err != nil {
 				return err
 			}
-			snap, msg, head, err := checkpointed(c.Context(), dir, st, verifier)
+			var msg []byte
+			var head audit.Checkpoint
+			if byWitnesses {
+				msg, head, err = cosigned(dir, verifier)
+			} else {
+				var snap audit.Snapshot
+				if snap, msg, head, err = checkpointed(c.Context(), dir, st, verifier); err == nil {
+					err = snap.Close()
+				}
+			}
 			if err != nil {
 				return err
 			}
-			defer snap.Close()
 			printed := struct {
 				shownCheckpoint
 				Checkpoint string `json:"checkpoint"` // the note itself
@@ -53,6 +63,8 @@ func auditCheckpoint() *cobra.Command {
 			return f.show(c, printed, func(w io.Writer) { fmt.Fprintf(w, "%s", msg) })
 		}),
 	}, "state", "json")
+	c.Flags().BoolVar(&byWitnesses, "cosigned", false, "the newest that a witness signed too")
+	return c
 }
 
 // signs reports whether this is the log's own directory, in which its key signs on.

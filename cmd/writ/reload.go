@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +106,7 @@ func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, e
 	}{{"shadow", next.shadow == o.shadow}, {"approvals", next.asks == o.asks}, {"evidence_megabytes", next.caps == o.caps}, {"memory", reflect.DeepEqual(next.memory, o.memory)}, {"host", reflect.DeepEqual(next.host, o.host)},
 		{"metrics", next.metrics.Listen == o.metrics.Listen && next.metrics.AnybodyMayRead == o.metrics.AnybodyMayRead},
 		{"otlp", next.otlp.Same(&o.otlp)}, {"log", next.log.Format == o.log.Format && next.log.Level == o.log.Level},
-		{"retention", next.retain == o.retain}} {
+		{"retention", next.retain == o.retain}, {"witnesses", slices.EqualFunc(next.named, o.named, sameWitness)}} {
 		if !f.same {
 			fixed = append(fixed, f.name)
 		}

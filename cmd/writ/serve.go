@@ -84,6 +84,9 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	url := "http://" + ln.Addr().String()
 	o.addresses = append(o.addresses, url)
 	o.ownPaths = append(o.ownPaths, url) // R34: no tool is sent to this gateway
+	if o.witnesses, err = o.callWitnesses(logger(stderr, slog.LevelWarn)); err != nil {
+		return err
+	}
 	if dir := o.retain.Archive; dir != "" && os.MkdirAll(dir, 0o700) == nil {
 		o.own(dir) // where it leads is known now
 	}

@@ -68,6 +68,8 @@ type gatewayStatus struct {
 	// Near is what of its bounds is nearly used up, and Retention what left its log by itself.
 	Near      []gateway.Near    `json:"near,omitempty"`
 	Retention *gateway.Retained `json:"retention,omitempty"`
+	// Witnesses are who keeps and cosigns the head of its log, and what they said last.
+	Witnesses []witnessStatus `json:"witnesses,omitempty"`
 	// Embeddings say how the memory's search by meaning does, where there is one.
 	Embeddings *memoryserver.NearnessStatus `json:"embeddings,omitempty"`
 }
@@ -207,6 +209,7 @@ func statusAt(ctx context.Context, door *http.Client) (g gatewayStatus, err erro
 func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s := gatewayStatus{PID: os.Getpid(), Version: readBuildInfo().String(), Config: o.config, Policy: o.file, UnderWay: g.Acting(), Faults: append([]string{}, failed(g)...), Near: g.Near()}
+		s.Witnesses = o.witnesses.status()
 		if o.retainer != nil {
 			retained := o.retainer.Status()
 			s.Retention = &retained
@@ -327,6 +330,7 @@ func (all *shownStatus) print(w io.Writer) {
 		}
 		printNear(w, g.Near)
 		printRetained(w, g.Retention)
+		printWitnesses(w, g.Witnesses)
 		if e := g.Embeddings; e != nil {
 			fmt.Fprintf(w, "  the memory is searched by meaning: %d texts have a vector, %d wait; of %s %d found by words alone\n", e.Texts, e.Waiting, cli.Number(e.Queries, "query", "queries"), e.Alone)
 			when(w, e.Fault != "", "    it failed last: %s\n", cli.OneLine(e.Fault, 300))

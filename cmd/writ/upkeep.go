@@ -65,9 +65,15 @@ func (o *files) upkeep(ctx context.Context, g *gateway.Gateway, log *slog.Logger
 		for {
 			select {
 			case <-ctx.Done():
+				last, expired := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+				o.witnesses.show(last, o.store, upkeepClock())
+				expired()
 				return
 			case now := <-ticks:
 				said = o.warnOfNear(g, log, said)
+				if o.witnesses.due(now) {
+					o.witnesses.show(ctx, o.store, now)
+				}
 				if o.retainer != nil && now.Sub(applied) >= retainEvery {
 					applied = now
 					o.retainer.Apply(ctx, now)

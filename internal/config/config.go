@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -68,6 +69,8 @@ type Config struct {
 	Log Log `yaml:"log"`
 	// Retention is applied by writ serve; absent, nothing leaves the log by itself.
 	Retention Retention `yaml:"retention"`
+	// Witnesses keep and cosign the log's head for writ serve (C2SP tlog-witness).
+	Witnesses []Witness `yaml:"witnesses"`
 
 	dir      string  // of the configuration file
 	only     *string // the one server that the environment is read for, nil for all
@@ -158,6 +161,40 @@ type Metrics struct {
 	// AnybodyMayRead lets that be an address that other machines reach. There is neither
 	// TLS nor a token: whoever reaches it reads how much is done here with which tools.
 	AnybodyMayRead bool `yaml:"anybody_may_read"`
+}
+
+// Witness is somebody who keeps and cosigns the log's head.
+type Witness struct {
+	strictyaml.Place
+	// URL is the submission prefix: https, or of this machine.
+	URL string `yaml:"url"`
+	// Key is its public key, as NAME+HASH+BASE64.
+	Key string `yaml:"key"`
+	// Required ends the start where it does not answer.
+	Required bool `yaml:"required"`
+}
+
+// maxWitnesses are asked one after the other.
+const maxWitnesses = 8
+
+func (w *Witness) check(r *strictyaml.Reader, seen map[string]bool) {
+	for _, key := range []string{"url", "key"} {
+		if w.Node.Get(key) == nil {
+			r.Fault(w.Node, "a witness has a url and a key", "witnesses: [{url: https://host/prefix, key: NAME+HASH+BASE64}]")
+			return
+		}
+	}
+	u, err := url.Parse(w.URL)
+	near := false
+	if err == nil {
+		near, _ = Loopback(net.JoinHostPort(u.Hostname(), "0"))
+	}
+	hold(r, w.Node.Get("url"), err == nil && (u.Scheme == "https" || u.Scheme == "http" && near) && u.Host != "" && u.User == nil && u.Fragment == "" && u.RawQuery == "",
+		"not an absolute https URL without user, query and fragment", "url: https://host/prefix")
+	_, err = audit.NewCosignatures(w.Key)
+	hold(r, w.Node.Get("key"), err == nil, "not the Ed25519 key of a witness (C2SP tlog-cosignature)", "key: NAME+HASH+BASE64")
+	hold(r, w.Node.Get("key"), !seen[w.Key], "two witnesses have this key", "remove one")
+	seen[w.Key] = true
 }
 
 // Retention says how long what was said and returned in a session is kept.
@@ -378,6 +415,15 @@ func (c *Config) check(r *strictyaml.Reader) {
 	}
 	if t := &c.Retention; t.Given() && t.Node.Kind == strictyaml.Mapping {
 		t.check(r)
+	}
+	witnesses := map[string]bool{}
+	for i := range c.Witnesses {
+		if w := &c.Witnesses[i]; w.Given() && w.Node.Kind == strictyaml.Mapping {
+			w.check(r, witnesses)
+		}
+	}
+	if n := c.Node.Get("witnesses"); len(c.Witnesses) > maxWitnesses {
+		r.Fault(n, "more than "+strconv.Itoa(maxWitnesses)+" witnesses", "")
 	}
 	c.Retention.Archive = c.path(c.Retention.Archive)
 	if c.Ask.Given() && c.Ask.Node.Kind == strictyaml.Mapping {

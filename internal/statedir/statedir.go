@@ -42,6 +42,8 @@ const (
 	ClientsDir  = "clients"  // registered clients, by name (package principal)
 	RunsDir     = "runs"     // events of `writ ask`
 	LoginsDir   = "logins"   // sealed logins at servers (package login)
+	// WitnessedDir has the newest head that each witness cosigned.
+	WitnessedDir = "witnessed"
 	// SnapshotsDir has what parts of the log come to, so that a start is fast; it may
 	// be removed at any time (package snapshot).
 	SnapshotsDir = "snapshots"
@@ -54,7 +56,7 @@ var SessionName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 var kept = map[string]private.Use{
 	KeyFile: private.Secret, PubFile: private.Shown,
 	sqlite.FileName: private.Secret, sqlite.FileName + "-wal": private.Secret, sqlite.FileName + "-shm": private.Secret, sqlite.JournalName: private.Secret,
-	SessionsDir: private.Secret, ClientsDir: private.Secret, RunsDir: private.Secret, LoginsDir: private.Secret, SnapshotsDir: private.Secret, localdoor.Dir: private.Secret,
+	SessionsDir: private.Secret, ClientsDir: private.Secret, RunsDir: private.Secret, LoginsDir: private.Secret, SnapshotsDir: private.Secret, WitnessedDir: private.Secret, localdoor.Dir: private.Secret,
 }
 
 // Check refuses a state directory of which others may read or write anything,

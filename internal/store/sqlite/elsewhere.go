@@ -285,6 +285,13 @@ func (s *Store) accept(ctx context.Context) error {
 	return err
 }
 
+// AcceptsRollback records that an operator goes on with the log although one who is not on
+// this machine knows a head that it does not go on from.
+func (s *Store) AcceptsRollback(ctx context.Context) error {
+	s.accepts(errRolledBack)
+	return s.accept(ctx)
+}
+
 var (
 	errCopied   = fmt.Errorf("%w: it is a copy of one that is there still", audit.ErrAltered)
 	errReplaced = fmt.Errorf("%w: another log was here before", audit.ErrAltered)
