@@ -210,3 +210,27 @@ func TestPartForged(t *testing.T) {
 		}
 	}
 }
+
+// FuzzReadPart: what is read as a part is the one spelling of it, and none that is not the
+// log's verifies.
+func FuzzReadPart(f *testing.F) {
+	m, key := provable(f, 3, 6)
+	want := m.partOf(key, "s_0")
+	want.Older = m.notes[:1]
+	var b bytes.Buffer
+	if err := WritePart(&b, m, want); err != nil {
+		f.Fatal(err)
+	}
+	lines := bytes.SplitAfter(b.Bytes(), []byte{'\n'})
+	f.Add(bytes.Join(lines[:len(lines)-2], nil))
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		p, r, err := verifiedPart(m, redigested([][]byte{body}))
+		if err != nil {
+			return
+		}
+		if r.Size > m.size || p.Key == key && len(p.items) > 0 && !bytes.Equal(p.items[0].Leaf, m.items[p.items[0].Index].Leaf) {
+			t.Errorf("%q verifies", body)
+		}
+	})
+}

@@ -253,6 +253,9 @@ func TestRoomOfASession(t *testing.T) {
 	if log := r.log.String(); strings.Contains(log, "nearly at its cap") {
 		t.Errorf("it warns of a session with room: %s", log)
 	}
+	if near := r.gw.Near(); len(near) != 0 {
+		t.Errorf("nearly used up: %+v", near)
+	}
 	r.opts.Caps.Leaves = 1
 	r.restart()
 	one := overHTTP(ctx, r, true, web{session: secret})
@@ -261,6 +264,9 @@ func TestRoomOfASession(t *testing.T) {
 	refusal(t, one.call(ctx, "delete_item", `{"id":"item-99"}`), `MISSING_PROVENANCE provenance.full "/id"`)
 	if log := r.log.String(); strings.Count(log, "nearly at its cap") != 1 {
 		t.Errorf("it warns otherwise than once: %s", log)
+	}
+	if near := r.gw.Near(); len(near) != 1 || near[0].Session == "" || near[0].Percent < gateway.NearlyFull || !near[0].WasSaid() {
+		t.Errorf("nearly used up: %+v", near)
 	}
 	r.opts.Caps.Leaves = 0
 	r.restart()
