@@ -274,7 +274,7 @@ func (j *judge) seal() {
 	if s := in.Session; s != nil {
 		b.session, b.self, b.number = s.id, s.self, s.next
 		if c := j.contract; j.d.Allowed() && c != nil && c.Idempotent != nil && !*c.Idempotent {
-			b.act = j.actKey()
+			b.act, b.once = j.actKey(), j.hasKey()
 		}
 		b.arguments = s.digest(in.Call.Arguments.Raw())
 		b.answers = s.digest(in.Call.Answers.Raw())

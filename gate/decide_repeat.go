@@ -1,7 +1,9 @@
 package gate
 
 import (
+	"bytes"
 	"slices"
+	"time"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -47,6 +49,9 @@ func (j *judge) repeated() *acted {
 	}
 	var last *acted
 	made := s.done[j.actKey()]
+	if slices.ContainsFunc(made, j.isRetry) {
+		return nil
+	}
 	for i := range made {
 		if last == nil || made[i].fresh >= last.fresh {
 			last = &made[i]
@@ -72,9 +77,41 @@ func (j *judge) repeated() *acted {
 	return last
 }
 
-// actKey is the keyed digest of one act: its tool and what its arguments mean.
+// keyHolds is how long a server is taken to remember a key of idempotency.
+const keyHolds = 24 * time.Hour
+
+// hasKey reports whether the call carries the argument by which its server does an act
+// once: a text that is not empty.
+func (j *judge) hasKey() bool {
+	if j.contract.OnceBy == "" {
+		return false
+	}
+	key, ok := j.args.Get(j.contract.OnceBy).Text()
+	return ok && key != ""
+}
+
+// isRetry reports whether the call is one that no answer came of, made again byte for byte
+// and with its key: whether or not that one happened, the server does no second (P28).
+func (j *judge) isRetry(a acted) bool {
+	s, in := j.in.Session, j.in
+	return a.fate == unheard && j.hasKey() && a.call.arguments == s.digest(in.Call.Arguments.Raw()) && a.call.answers == s.digest(in.Call.Answers.Raw()) &&
+		in.Time.Sub(time.UnixMicro(a.call.time)) <= keyHolds
+}
+
+// actKey is the keyed digest of one act: its tool and what its arguments mean. A key of
+// idempotency is no part of that: with another it is the same act, made a second time.
 func (j *judge) actKey() string {
-	args, _ := strictjson.Canonical(j.args.Raw()) // checked: it has a canonical form
+	raw := j.args.Raw()
+	if k := j.contract.OnceBy; k != "" && j.args.Get(k).Exists() {
+		raw = []byte{'{'}
+		for name, v := range j.args.Members() {
+			if name != k {
+				raw = append(append(append(append(raw, strictjson.Quote(name)...), ':'), v.Raw()...), ',')
+			}
+		}
+		raw = append(bytes.TrimSuffix(raw, []byte{','}), '}')
+	}
+	args, _ := strictjson.Canonical(raw) // checked: it has a canonical form
 	return j.in.Session.digest(append([]byte(j.in.Call.Server+"/"+toolOf(j.in.Call)+"\x00"), args...))
 }
 
@@ -92,8 +129,14 @@ func (s *Session) ended(o *Observation) {
 		s.done[o.act] = made
 	}
 	made[i].fresh = max(made[i].fresh, o.evidence+1)
-	if o.Why != whyUnknown {
-		made[i].fate = answered
+	if o.Why == whyUnknown {
+		return
+	}
+	made[i].fate = answered
+	for k := range made { // the answer of a server that did one act for all of them
+		if a := &made[k]; o.once && a.fate == unheard && a.call.arguments == o.call.arguments && a.call.answers == o.call.answers {
+			a.fate, a.fresh = answered, max(a.fresh, o.evidence+1)
+		}
 	}
 }
 

@@ -153,6 +153,7 @@ type basis struct {
 	asked     string     // the question that was put to a person
 	approval  string     // the answer an accepted act uses up
 	act       string     // key of an act that must not be repeated unfounded (R23)
+	once      bool       // its server does it once for each key that the call carries
 }
 
 // Allowed reports whether the call may be made. It is false for the zero
@@ -214,6 +215,7 @@ type Observation struct {
 	pending    *provenance.Pending     // nil unless an admissible result
 	turn       *provenance.PendingTurn // nil unless an admissible turn
 	act        string                  // Decision.basis.act of the call it is the result of
+	once       bool                    // likewise
 	root       uint32                  // of a page that a seen link led to
 	unasked    int                     // the values of a result of which no contract says anything
 	approval   *answer                 // nil unless a person's answer

@@ -56,7 +56,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 		o.call = &k
 	}
 	o.server = d.Call.Server
-	o.act = d.basis.act
+	o.act, o.once = d.basis.act, d.basis.once
 	if f := d.basis.fetches; len(f) > 0 {
 		o.root = f[0].root
 	}

@@ -111,6 +111,17 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	if f.Idempotent.Given() {
 		c.Idempotent = &f.Idempotent.Is
 	}
+	if k := f.IdempotencyKey; k.Given() {
+		path, err := strictjson.ParsePointer(k.S)
+		switch {
+		case err != nil || len(path) != 1:
+			r.Fault(k.Node, "the key is one argument, by its pointer", "idempotency_key: /idempotency_key")
+		case f.Idempotent.Given() && f.Idempotent.Is:
+			r.Fault(k.Node, "an act that may be made again and again needs no key", "remove idempotent: true")
+		default:
+			c.OnceBy, c.Idempotent = path[0], new(bool)
+		}
+	}
 	r.effects(c, key, f)
 	if c.Overrules, _ = pick(r, f.Annotations, map[string]bool{"overruled": true}); c.Overrules && c.Pin == "" {
 		r.Fault(f.Annotations.Node, "annotations: overruled is of a definition that somebody looked at, so it needs a pin", "writ tools approve "+key.Value)

@@ -305,6 +305,7 @@ type Contract struct {
 	Cases        []Case
 	OutputSchema []byte // operator's schema where the server publishes none
 	Idempotent   *bool
+	OnceBy       string // the argument that is the server's idempotency key, "" for none
 	Contested    Contested
 	Optional     bool // the tool may be absent from the live list
 	Overrules    bool // the annotations of the pinned definition add no effect

@@ -211,7 +211,7 @@ func over(v []byte, most string) bool {
 func (r *reader) lintIdle(c *Contract, f *toolFile) {
 	e := c.Declared()
 	if e == Read {
-		for word, n := range map[string]*strictyaml.Node{"no_args": f.NoArgs.Node, "idempotent": f.Idempotent.Node, "contested": f.Contested.Node, "budgets": f.Budgets.Node, "phrases": f.Phrases.Node} {
+		for word, n := range map[string]*strictyaml.Node{"no_args": f.NoArgs.Node, "idempotent": f.Idempotent.Node, "idempotency_key": f.IdempotencyKey.Node, "contested": f.Contested.Node, "budgets": f.Budgets.Node, "phrases": f.Phrases.Node} {
 			if n != nil {
 				r.Warn(n, strictyaml.Word(word)+" binds acts, and this tool only reads: it does nothing here", "remove it, or declare the effect")
 			}

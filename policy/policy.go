@@ -87,6 +87,9 @@ type toolFile struct {
 	// Idempotent: false says that the same act again needs evidence that came
 	// after it (R23).
 	Idempotent strictyaml.Truth `yaml:"idempotent"`
+	// IdempotencyKey is the argument by which the server knows the same act again, and
+	// does it once: /key. The act is not idempotent but for that.
+	IdempotencyKey strictyaml.String `yaml:"idempotency_key"`
 	// Contested is accept (default), ask or refuse (R25).
 	Contested strictyaml.String `yaml:"contested"`
 	// Phrases are what the user's latest turn must hold one of for no_args: user (R21).
