@@ -59,9 +59,7 @@ func TestPart(t *testing.T) {
 				}
 			}
 			want := m.partOf(key, of...)
-			for _, msg := range m.notes {
-				want.Older = append(want.Older, msg)
-			}
+			want.Older = append(want.Older, m.notes...)
 			b := writtenPart(t, m, want)
 			p, r, err := verifiedPart(m, b)
 			if err != nil || r.Records != int64(each*len(of)) || r.Sessions != int64(len(of)) || r.Size != m.size || r.Root != m.root || r.Erased != 0 {

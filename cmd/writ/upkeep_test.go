@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/principal"
 	"github.com/writ-project/writ/internal/statedir"
@@ -76,6 +78,25 @@ func TestNear(t *testing.T) {
 		if near := nearIn(dir); len(near) != want {
 			t.Errorf("a journal of %d: %+v", size, near)
 		}
+	}
+}
+
+// TestArchiveIsOwn (R34): no tool may name the directory of the archives, nor what is in it.
+func TestArchiveIsOwn(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	dir := t.TempDir()
+	for name, text := range map[string]string{"policy.yaml": string(example.Policy()), "writ.yaml": "servers: [{name: example, command: [x]}]\npolicy: policy.yaml\nretention: { days: 90, archive: old }\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := flags{config: filepath.Join(dir, "writ.yaml"), state: ownState(t)}
+	o, err := f.readConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(dir, "old"); !slices.Contains(o.ownPaths, want) || o.retain.Archive != want || o.retain.SegmentBytes != 8<<20 || o.retain.SegmentDays != 1 {
+		t.Errorf("%+v, %q", o.retain, o.ownPaths)
 	}
 }
 

@@ -206,7 +206,7 @@ func TestHostileWitness(t *testing.T) {
 		"a proof of nothing": status(422, "", ""),
 		"it is not known":    status(404, "", ""),
 		"elsewhere": func(rw http.ResponseWriter, r *http.Request) bool {
-			http.Redirect(rw, r, "http://127.0.0.1:1/", 307)
+			http.Redirect(rw, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
 			return true
 		},
 		"broken": func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) },
