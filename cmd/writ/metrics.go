@@ -74,14 +74,11 @@ func (o *files) metricsPage(g *gateway.Gateway) http.Handler {
 		if exported == nil {
 			exported = (*otlp.Exporter)(nil).Counted()
 		}
-		p.Show(stored, exported)
-		if o.retainer != nil {
-			failing := metrics.Gauge("writ_retention_failing", "1 where what was kept long enough could not be taken out of the log.")
-			if failing.Add(0); o.retainer.Status().Fault != "" {
-				failing.Add(1)
-			}
-			p.Show(failing)
+		failing := metrics.Gauge("writ_retention_failing", "1 where what was kept long enough could not be taken out of the log.")
+		if failing.Add(0); o.retainer != nil && o.retainer.Status().Fault != "" {
+			failing.Add(1)
 		}
+		p.Show(stored, exported, failing)
 		w.Header().Set("Content-Type", metrics.ContentType)
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -149,6 +149,9 @@ func (r *Retainer) apply(ctx context.Context, now time.Time, s *Retained) error 
 		return errors.New("the directory of the archives cannot be made")
 	}
 	if err := private.At(r.rule.Archive, private.Secret); err != nil {
+		if pe := (*private.Error)(nil); errors.As(err, &pe) && pe.Mend != "" {
+			err = fmt.Errorf("%w; try: %s", err, pe.Mend)
+		}
 		return fmt.Errorf("the directory of the archives: %w", err)
 	}
 	for len(whole) > 0 {
