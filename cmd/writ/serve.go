@@ -84,7 +84,7 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	url := "http://" + ln.Addr().String()
 	o.addresses = append(o.addresses, url)
 	o.ownPaths = append(o.ownPaths, url) // R34: no tool is sent to this gateway
-	if o.witnesses, err = o.callWitnesses(logger(stderr, slog.LevelWarn)); err != nil {
+	if o.witnesses, err = o.callWitnesses(log); err != nil {
 		return err
 	}
 	if dir := o.retain.Archive; dir != "" && os.MkdirAll(dir, 0o700) == nil {
@@ -102,7 +102,7 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
 	defer o.showMetrics(counting, g, h, stderr)()
-	ended, err := o.upkeep(ctx, g, logger(stderr, slog.LevelWarn), everyMinute(ctx))
+	ended, err := o.upkeep(ctx, g, log, everyMinute(ctx))
 	if err != nil {
 		return errors.Join(err, stop())
 	}

@@ -90,7 +90,7 @@ func (o *files) warnOfNear(g *gateway.Gateway, log *slog.Logger, before map[stri
 	for _, n := range append(g.Near(), nearIn(o.state)...) {
 		key := n.What + n.Session
 		if said[key] = true; !before[key] && !n.WasSaid() {
-			log.Warn("nearly used up: "+n.What, "percent", n.Percent, "then", n.Then)
+			log.Warn("nearly used up: "+n.What, "percent", n.Percent, "try", n.Then)
 		}
 	}
 	return said

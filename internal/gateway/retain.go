@@ -116,7 +116,7 @@ func (r *Retainer) Apply(ctx context.Context, now time.Time) {
 	for _, h := range s.Held {
 		was := r.Status().Held
 		if !slices.Contains(was, h) {
-			r.log.Warn("a session is kept longer than the configuration says", "session", h.Session, "why", h.Why)
+			r.log.Warn("a session is kept longer than the configuration says", "session", h.Session, "error", h.Why)
 		}
 	}
 	r.mu.Lock()
