@@ -115,7 +115,9 @@ var lattice = []layer{
 		may: slices.Concat(words, []string{"audit", "internal/private", "internal/snapshot", "internal/store/sqlite", "internal/gateway/localdoor"}), outside: []string{"golang.org/x/mod/sumdb/note"}},
 	{name: "the gate in a program of one's own", packages: []string{"guard"},
 		may: slices.Concat(words, []string{"policy", "gate", "internal/gateway", "internal/mcp/downstream", "internal/private", "internal/statedir", "internal/store/sqlite"})},
-	{name: "users of the door", packages: []string{"internal/ask/...", "internal/console/..."},
+	{name: "what was decided, in words", packages: []string{"internal/story"},
+		may: slices.Concat(words, []string{"audit", "gate", "internal/certificate", "internal/cli", "internal/gateway", "provenance"})},
+	{name: "users of the door", packages: []string{"internal/ask/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/mcp/downstream", "internal/strictyaml", "internal/ask"}), outside: anything},
 	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway", "internal/snapshot"})},
 	{name: "the rules that the memory is measured beside", packages: []string{"eval/memory/origin"}, pure: true},
@@ -144,7 +146,7 @@ var lattice = []layer{
 		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/downstream", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra"}},
 	{name: "the program", packages: []string{"cmd/writ"},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/snapshot", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft", "internal/hook", "internal/login", "internal/metrics", "internal/otlp", "internal/witness"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/snapshot", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft", "internal/hook", "internal/login", "internal/metrics", "internal/otlp", "internal/story", "internal/witness"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/story"
 )
 
 func auditCommand() *cobra.Command {
@@ -380,10 +381,4 @@ func (p *progress) end() {
 }
 
 // unreadable is the exit of a command that could not read the log.
-func unreadable(err error) error {
-	code := cli.ExitIO
-	if errors.Is(err, audit.ErrAltered) {
-		code = cli.ExitData
-	}
-	return cli.Fail(code, "writ audit verify", "the log cannot be read: %w", err)
-}
+func unreadable(err error) error { return story.Unreadable(err) }

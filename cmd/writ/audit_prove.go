@@ -19,6 +19,7 @@ import (
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/story"
 )
 
 // shownCheckpoint is a checkpoint for programs.
@@ -211,7 +212,7 @@ func provable(ctx context.Context, st *sqlite.Store, session, num string) ([]aud
 			break
 		}
 	}
-	all, _, err := decided(ctx, st, session, num)
+	all, _, err := story.Decided(ctx, st, session, num)
 	return all, err
 }
 
@@ -272,8 +273,8 @@ func (f *flags) verifyProof(c *cobra.Command, file, key string) error {
 	}
 	for _, r := range p.Records {
 		s := shownProven{Index: r.Index, ID: fmt.Sprintf("%s/%d", r.Session, r.N), Kind: r.Record.Kind, Time: r.Record.Time,
-			Status: ended(r.Record).Status, Values: []string{}, Absent: len(r.Record.Commit) - len(r.Values)}
-		if d, ok := shown(r.Record); ok {
+			Status: story.Ended(r.Record).Status, Values: []string{}, Absent: len(r.Record.Commit) - len(r.Values)}
+		if d, ok := story.Of(r.Record); ok {
 			s.Tool, s.Reason, s.Shadow = d.Tool, d.Reason, d.Shadow
 		}
 		for _, v := range r.Values {

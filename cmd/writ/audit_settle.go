@@ -21,6 +21,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -168,7 +169,7 @@ func settleHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc {
 
 // unsettled are the decisions of acts that a person may settle, of a session or of all that
 // may go on.
-func unsettled(ctx context.Context, st *sqlite.Store, session string) (all []shownDecision, err error) {
+func unsettled(ctx context.Context, st *sqlite.Store, session string) (all []story.Line, err error) {
 	ids := []string{session}
 	if session == "" {
 		ids = nil
@@ -185,7 +186,7 @@ func unsettled(ctx context.Context, st *sqlite.Store, session string) (all []sho
 			}
 		}
 	}
-	all = []shownDecision{}
+	all = []story.Line{}
 	for _, id := range ids {
 		acts, last, err := unsettledOf(ctx, st, id)
 		if err != nil {
@@ -195,18 +196,18 @@ func unsettled(ctx context.Context, st *sqlite.Store, session string) (all []sho
 			all = append(all, acts...)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b shownDecision) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(all, func(a, b story.Line) int { return a.Time.Compare(b.Time) })
 	return all, nil
 }
 
 // unsettledOf are those of one session, though it is over, and the kind of its last record.
-func unsettledOf(ctx context.Context, st *sqlite.Store, id string) (all []shownDecision, last audit.Kind, err error) {
-	u, acts := gateway.Unsettled{}, map[uint64]shownDecision{}
-	err = eachRecord(st.Records(ctx, id), func(_ *audit.Item, rec *audit.Record) {
+func unsettledOf(ctx context.Context, st *sqlite.Store, id string) (all []story.Line, last audit.Kind, err error) {
+	u, acts := gateway.Unsettled{}, map[uint64]story.Line{}
+	err = story.Each(st.Records(ctx, id), func(_ *audit.Item, rec *audit.Record) {
 		if last = rec.Kind; last != audit.KindClose {
 			u.Step(rec)
 		}
-		if d, ok := shown(rec); ok && u[id][rec.N] {
+		if d, ok := story.Of(rec); ok && u[id][rec.N] {
 			acts[rec.N] = d
 		}
 	})
@@ -218,7 +219,7 @@ func unsettledOf(ctx context.Context, st *sqlite.Store, id string) (all []shownD
 
 // markUnderWay marks those that a gateway is still at, which nobody may settle, and returns
 // one of the others, "" for none.
-func markUnderWay(acts []shownDecision, at []gatewayStatus) (left string) {
+func markUnderWay(acts []story.Line, at []gatewayStatus) (left string) {
 	for i := range acts {
 		a := &acts[i]
 		a.UnderWay = slices.ContainsFunc(at, func(g gatewayStatus) bool { return slices.Contains(g.UnderWay, a.ID) })

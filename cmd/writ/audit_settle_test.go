@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/writ-project/writ/internal/example"
+	"github.com/writ-project/writ/internal/story"
 )
 
 // TestSettleElsewhere (P28): while a gateway runs, an act is settled at a terminal that
@@ -55,7 +56,7 @@ done | writ example-server
 	if _, err := os.ReadFile(file("arrived")); err != nil {
 		t.Fatal(err)
 	}
-	var all []shownDecision
+	var all []story.Line
 	if err := json.Unmarshal([]byte(command(t, "audit", "show", "--unsettled", "--json", "--state", state)), &all); err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}

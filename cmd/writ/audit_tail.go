@@ -9,6 +9,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/story"
 )
 
 func auditTail() *cobra.Command {
@@ -38,7 +39,7 @@ func auditTail() *cobra.Command {
 			for err == nil {
 				for _, d := range fresh {
 					if !f.json {
-						d.printLine(c.OutOrStdout())
+						d.PrintLine(c.OutOrStdout())
 					} else if err := cli.PrintLine(c.OutOrStdout(), d); err != nil {
 						return err
 					}
@@ -56,7 +57,7 @@ func auditTail() *cobra.Command {
 					}
 					st.Close()
 					st = again
-					var more []shownDecision
+					var more []story.Line
 					more, seen, err = decidedSince(ctx, st, of, seen)
 					fresh = append(fresh, more...)
 				}
@@ -73,15 +74,15 @@ func auditTail() *cobra.Command {
 
 // tailOf are the newest so many decisions of a session, or of all, and how many records
 // the log has then.
-func tailOf(ctx context.Context, st *sqlite.Store, session string, most int) (all []shownDecision, size int64, err error) {
+func tailOf(ctx context.Context, st *sqlite.Store, session string, most int) (all []story.Line, size int64, err error) {
 	if session == "" {
-		return newest(ctx, st, most)
+		return story.Newest(ctx, st, most)
 	}
-	if _, size, err = newest(ctx, st, 0); err != nil {
+	if _, size, err = story.Newest(ctx, st, 0); err != nil {
 		return nil, 0, err
 	}
-	err = eachRecord(st.Records(ctx, session), func(it *audit.Item, rec *audit.Record) {
-		if d, ok := shown(rec); ok && it.Index < size {
+	err = story.Each(st.Records(ctx, session), func(it *audit.Item, rec *audit.Record) {
+		if d, ok := story.Of(rec); ok && it.Index < size {
 			all = append(all, d)
 		}
 	})
@@ -90,11 +91,11 @@ func tailOf(ctx context.Context, st *sqlite.Store, session string, most int) (al
 
 // decidedSince are the decisions from an index of the log on, of one session or of all, and
 // how many records the log has.
-func decidedSince(ctx context.Context, st *sqlite.Store, of string, from int64) (all []shownDecision, size int64, err error) {
+func decidedSince(ctx context.Context, st *sqlite.Store, of string, from int64) (all []story.Line, size int64, err error) {
 	size = from
-	err = eachRecord(st.Log(ctx, from), func(it *audit.Item, rec *audit.Record) {
+	err = story.Each(st.Log(ctx, from), func(it *audit.Item, rec *audit.Record) {
 		size = it.Index + 1
-		if d, ok := shown(rec); ok && (of == "" || rec.Session == of) {
+		if d, ok := story.Of(rec); ok && (of == "" || rec.Session == of) {
 			all = append(all, d)
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/writ-project/writ/internal/story"
 )
 
 // TestTail: decisions of other processes are shown as they are made, each once, in JSON
@@ -50,7 +52,7 @@ func TestTail(t *testing.T) {
 		return s
 	}
 	inJSON, inWords := start("--json", "-n", "1"), start("one", "-n", "1")
-	next := func() (d shownDecision) {
+	next := func() (d story.Line) {
 		t.Helper()
 		if err := json.Unmarshal([]byte(line(inJSON)), &d); err != nil {
 			t.Fatal(err)

@@ -26,6 +26,7 @@ import (
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
@@ -164,7 +165,7 @@ func (o *files) here(ctx context.Context, name string, stderr io.Writer) (*local
 // onlyExample refuses the built-in example where the newest decisions were of other
 // servers: whoever calls these, while their gateway is down, is not to be answered by a toy.
 func (o *files) onlyExample(ctx context.Context, st *sqlite.Store) error {
-	all, _, err := newest(ctx, st, listed)
+	all, _, err := story.Newest(ctx, st, listed)
 	for _, d := range all {
 		if server, _, named := strings.Cut(d.Tool, "/"); named && server != example.Name && server != policy.OwnServer {
 			return cli.Fail(cli.ExitIO, "writ serve --config FILE, or the same with --config FILE",

@@ -25,6 +25,7 @@ import (
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/story"
 )
 
 func sessionCommand() *cobra.Command {
@@ -376,7 +377,7 @@ func sessionClose() *cobra.Command {
 			if err != nil && !gone {
 				return err
 			}
-			var acts []shownDecision
+			var acts []story.Line
 			if !gone {
 				if acts, err = unsettled(c.Context(), st, id); err != nil { // it is no reason to let it go on
 					fmt.Fprintf(c.ErrOrStderr(), "writ: whether all acts of it have an outcome cannot be read: %s\n", cli.OneLine(err.Error(), 300))
@@ -416,7 +417,7 @@ func sessionClose() *cobra.Command {
 }
 
 // named are acts in a line.
-func named(acts []shownDecision) string {
+func named(acts []story.Line) string {
 	var all []string
 	for _, a := range acts {
 		s := a.ID + " " + a.Tool

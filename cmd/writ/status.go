@@ -24,6 +24,7 @@ import (
 	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -163,7 +164,7 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 	return out, nil
 }
 
-func allUnsettled(ctx context.Context, dir string) ([]shownDecision, error) {
+func allUnsettled(ctx context.Context, dir string) ([]story.Line, error) {
 	st, err := openForReading(dir)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,269 @@
+// Package story tells of recorded decisions: what was decided, why, and what came of it.
+// Every surface that explains one tells the same, in the same words. What it reads is
+// proven by who hands it out; it checks nothing again and decides nothing.
+package story
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/certificate"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/text"
+	"github.com/writ-project/writ/provenance"
+)
+
+// Log is what stories are read from: records as a store proves them.
+type Log interface {
+	// Log yields the records of all sessions from an index on, or with a negative one so
+	// many of the newest, without their values.
+	Log(ctx context.Context, from int64) iter.Seq2[audit.Item, error]
+	// Read yields the records of a session from a number on, with their values.
+	Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error]
+}
+
+// Line is one line of the list, and the head of an explanation.
+type Line struct {
+	ID     string    `json:"id"`
+	Time   time.Time `json:"time"`
+	Tool   string    `json:"tool"`
+	Effect []string  `json:"effect"`
+	Status string    `json:"status"`
+	Code   string    `json:"code,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	Shadow bool      `json:"shadow,omitempty"`
+	// UnderWay says that it has not ended in a gateway that runs.
+	UnderWay bool `json:"under_way,omitempty"`
+}
+
+// Passed reports whether the call went to its server.
+func (d *Line) Passed() bool { return d.Status != "rejected" || d.Shadow }
+
+// Of is the line of a record; ok is false where it is no decision.
+func Of(rec *audit.Record) (d Line, ok bool) {
+	var data struct {
+		Server, Tool, Method, Status, Code, Reason string
+		Effect                                     []string
+		Shadow                                     bool
+	}
+	if rec.Kind != audit.KindDecision || json.Unmarshal(rec.Data, &data) != nil {
+		return d, false
+	}
+	name := data.Server + "/" + data.Tool
+	if data.Tool == "" {
+		name = data.Server + "/" + data.Method
+	}
+	if data.Server == "" {
+		name = "(unknown tool)"
+	}
+	return Line{ID: fmt.Sprintf("%s/%d", rec.Session, rec.N), Time: rec.Time, Tool: name, Effect: data.Effect,
+		Status: data.Status, Code: data.Code, Reason: data.Reason, Shadow: data.Shadow}, true
+}
+
+// PrintLine prints it, and escapes what others wrote.
+func (d *Line) PrintLine(w io.Writer) {
+	fmt.Fprintf(w, "%s  %s  %-11s  %s", d.Time.Format(time.RFC3339), d.ID, d.Status, text.OneLine(d.Tool, 80))
+	when(w, d.Reason != "", "  %s", text.OneLine(d.Reason, 60))
+	when(w, d.Shadow, "  (shadow: it passed)")
+	when(w, d.UnderWay, "  (under way)")
+	fmt.Fprintln(w)
+}
+
+// Newest are the newest so many decisions of the log, and how many records that has. It reads
+// no more of it than it has to, or twice that.
+func Newest(ctx context.Context, log Log, most int) (all []Line, size int64, err error) {
+	for n := int64(4 * max(most, 64)); ; n *= 2 {
+		all = []Line{}
+		read := int64(0)
+		err := Each(log.Log(ctx, -n), func(it *audit.Item, rec *audit.Record) {
+			read, size = read+1, it.Index+1
+			if d, ok := Of(rec); ok {
+				all = append(all, d)
+			}
+		})
+		if err != nil || read < n || len(all) >= most {
+			return all[max(0, len(all)-most):], size, err
+		}
+	}
+}
+
+// Each shows the records of a store, which are proven.
+func Each(src iter.Seq2[audit.Item, error], show func(*audit.Item, *audit.Record)) error {
+	for it, err := range src {
+		if err != nil {
+			return Unreadable(err)
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return cli.Fail(cli.ExitData, "writ audit verify", "record %d cannot be read", it.Index)
+		}
+		show(&it, rec)
+	}
+	return nil
+}
+
+// Explained is a decision in words, with what came of it.
+type Explained struct {
+	Line
+	Session     fmt.Stringer    `json:"session,omitempty"` // as who keeps it knows it; nil where nobody does
+	Explanation []string        `json:"explanation"`
+	Story       []string        `json:"story,omitempty"` // of an accepted act, where each value came from
+	Decision    json.RawMessage `json:"decision,omitempty"`
+	Result      *Result         `json:"result,omitempty"`
+	// Anyway is how a refused call ended that its client's person let pass.
+	Anyway string `json:"anyway,omitempty"`
+	// Settled is what a person said of an act whose outcome is unknown.
+	Settled *Settled `json:"settled,omitempty"`
+}
+
+// Settled is what a person said of an act.
+type Settled struct {
+	Happened bool      `json:"happened"`
+	By       string    `json:"by"`
+	Time     time.Time `json:"time"`
+}
+
+// Decided reads a decision, and what came of its call where that is recorded: how it
+// ended, where that is known, and what a person said of it where it is not.
+func Decided(ctx context.Context, log Log, session, num string) (all []audit.ProvenRecord, settled *Settled, err error) {
+	n, err := strconv.ParseUint(num, 10, 64)
+	if err != nil || !audit.ValidSession(session) {
+		return nil, nil, cli.Fail(cli.ExitUsage, "writ audit show", "a decision's id looks like s_…/7")
+	}
+	for it, err := range log.Read(ctx, session, n) {
+		if err != nil {
+			return nil, nil, Unreadable(err)
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return nil, nil, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, n)
+		}
+		r := audit.ProvenRecord{Item: it, Record: rec}
+		switch {
+		case rec.N == n && rec.Kind != audit.KindDecision:
+			return nil, nil, cli.Fail(cli.ExitUsage, "writ audit show", "record %s/%d is no decision but of kind %s", session, n, rec.Kind)
+		case rec.N == n:
+			all = append(all, r)
+		case rec.Kind == gateway.KindSettle && audit.DecisionOf(rec) == n:
+			settled = &Settled{Time: rec.Time}
+			if json.Unmarshal(rec.Data, settled) != nil {
+				return nil, nil, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, rec.N)
+			}
+		case len(all) > 0 && audit.DecisionOf(rec) == n:
+			if all = append(all[:1], r); Ended(rec).Status != "unknown" {
+				return all, settled, nil
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil, cli.Fail(cli.ExitData, "writ audit show", "there is no such record")
+	}
+	return all, settled, nil
+}
+
+// Explain says in words what Decided found.
+func Explain(ctx context.Context, log Log, session, num string) (*Explained, error) {
+	all, settled, err := Decided(ctx, log, session, num)
+	if err != nil {
+		return nil, err
+	}
+	head, _ := Of(all[0].Record)
+	d := &Explained{Line: head, Settled: settled}
+	if raw, kept := all[0].Value("decision"); kept {
+		parsed, err := gate.ParseRecord(raw)
+		if err != nil {
+			return nil, cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
+		}
+		d.Decision, d.Explanation, d.Story = raw, gate.Explain(parsed), certificate.Story(parsed)
+	}
+	if len(all) > 1 {
+		r := Ended(all[1].Record)
+		if d.Result = r; all[1].Record.Kind == gateway.KindAnyway {
+			d.Result, d.Anyway = nil, r.Status
+		}
+	}
+	return d, nil
+}
+
+// Ended is how a call ended, as a record says.
+func Ended(rec *audit.Record) *Result {
+	r := &Result{}
+	if json.Unmarshal(rec.Data, r) != nil {
+		r.Status = "unknown"
+	}
+	return r
+}
+
+// Print tells it, and escapes what others wrote.
+func (d *Explained) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s  %s\n", d.ID, d.Time.Format(time.RFC3339Nano))
+	when(w, d.Session != nil, "%s\n", d.Session)
+	fmt.Fprintf(w, "%s  %s\n", text.OneLine(d.Tool, 120), strings.Join(d.Effect, ", "))
+	for i, l := range d.Explanation {
+		fmt.Fprintf(w, "  %s\n", text.OneLine(l, 2000))
+		for _, s := range d.Story {
+			when(w, i == 0, "  %s\n", text.OneLine(s, 2000))
+		}
+	}
+	when(w, d.Decision == nil, "  %s %s: the details were erased\n", d.Status, d.Reason)
+	switch r := d.Result; {
+	case d.Anyway != "":
+		fmt.Fprintf(w, "  its person let it pass where the client asked: it ended %s, and vouches for nothing\n", text.OneLine(d.Anyway, 20))
+	case r != nil && r.Admissible:
+		fmt.Fprintf(w, "  the call ended %s; its result is evidence ev%d\n", r.Status, r.Evidence)
+		for _, from := range r.Recalled {
+			fmt.Fprintf(w, "  %s was remembered from %s, label %s\n", text.OneLine(from.Pointer, 200), text.OneLine(from.From, 120), from.Label)
+		}
+	case r != nil:
+		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", r.Status, text.OneLine(r.Why, 60))
+	case d.UnderWay:
+		fmt.Fprintf(w, "  the call is under way: its result is still to come\n")
+	case d.Passed():
+		fmt.Fprintf(w, "  no outcome is recorded: whether the call took place is unknown\n")
+	}
+	if s := d.Settled; s != nil {
+		word := "not happened"
+		if s.Happened {
+			word = "happened"
+		}
+		fmt.Fprintf(w, "  %s said on %s that it has %s\n", text.OneLine(s.By, 80), s.Time.Format(time.RFC3339), word)
+	}
+}
+
+// Result is how a call ended, and what its result is worth.
+type Result struct {
+	Decision   uint64 `json:"decision"`
+	Status     string `json:"status"`
+	Evidence   uint32 `json:"evidence"`
+	Admissible bool   `json:"admissible"`
+	Why        string `json:"why,omitempty"`
+	// Recalled are the leaves of an answer of the memory that stand in what it
+	// captured, each with the evidence it came from (R35).
+	Recalled []provenance.Recalled `json:"recalled,omitempty"`
+}
+
+// Unreadable is the exit of a command that could not read the log.
+func Unreadable(err error) error {
+	code := cli.ExitIO
+	if errors.Is(err, audit.ErrAltered) {
+		code = cli.ExitData
+	}
+	return cli.Fail(code, "writ audit verify", "the log cannot be read: %w", err)
+}
+
+// when prints a part of a line that is not always there.
+func when(w io.Writer, ok bool, format string, args ...any) {
+	if ok {
+		fmt.Fprintf(w, format, args...)
+	}
+}
