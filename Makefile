@@ -131,7 +131,7 @@ arm64: $(PEERS)/.stamp-debian ## the tests of the pure packages on an emulated l
 conformance: peers build ## the official conformance runner, and the speed's own calls, through the built binary
 	WRIT_PEERS=$(PEERS) WRIT_BINARY=$(CURDIR)/dist/writ go test -count=1 -v -timeout 10m ./internal/conformance ./eval/speed
 
-test-long: peers clients $(PEERS)/.stamp-browser ## the runs too long for every change
+test-long: peers clients ## the runs too long for every change
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -race -timeout $(LONGTIME) $(UNRACED)
 	CGO_ENABLED=1 go test -race -timeout $(LONGTIME) -run '^($(APART))$$' $(call holding,$(APART))
 	WRIT_PEERS=$(PEERS) WRIT_LONG=1 go test -timeout $(LONGTIME) ./...
@@ -181,9 +181,8 @@ clients: $(CLIENTS)/.stamp-npm ## install the agents that the tests connect: 1.1
 
 # Debian's packages are installed only where we are root; elsewhere the missing
 # command is named and the run stops.
-$(PEERS)/.stamp-debian: DEBIAN := strace:strace gcc:gcc npm:npm qemu-aarch64-static:qemu-user-static
-$(PEERS)/.stamp-browser: DEBIAN := chromium:chromium
-$(PEERS)/.stamp-debian $(PEERS)/.stamp-browser: Makefile
+$(PEERS)/.stamp-debian: DEBIAN := strace:strace gcc:gcc npm:npm qemu-aarch64-static:qemu-user-static chromium:chromium
+$(PEERS)/.stamp-debian: Makefile
 	@missing=; \
 	for pair in $(DEBIAN); do \
 	  command -v $${pair%:*} >/dev/null || missing="$$missing $${pair#*:}"; \

@@ -117,6 +117,9 @@ var lattice = []layer{
 		may: slices.Concat(words, []string{"policy", "gate", "internal/gateway", "internal/mcp/downstream", "internal/private", "internal/statedir", "internal/store/sqlite"})},
 	{name: "what was decided, in words", packages: []string{"internal/story"},
 		may: slices.Concat(words, []string{"audit", "gate", "internal/certificate", "internal/cli", "internal/gateway", "provenance"})},
+	// The console reads what was recorded, and answers what waits through the one queue. It
+	// reaches neither the gateway nor a store nor a server, and cannot decide.
+	{name: "the console", packages: []string{"internal/console"}, may: slices.Concat(words, []string{"audit", "internal/approval", "internal/cli", "internal/story"})},
 	{name: "users of the door", packages: []string{"internal/ask/..."},
 		may: slices.Concat(below, []string{"internal/gateway", "internal/mcp/downstream", "internal/strictyaml", "internal/ask"}), outside: anything},
 	{name: "the memory's server", packages: []string{"internal/memoryserver"}, may: slices.Concat(below, []string{"internal/gateway", "internal/snapshot"})},
@@ -146,7 +149,7 @@ var lattice = []layer{
 		may:     slices.Concat(below, []string{"internal/cli", "internal/config", "internal/statedir", "internal/storetest/mapstore", "internal/gateway", "internal/mcp/downstream", "internal/mcp/upstream", "internal/ask/...", "eval/...", "internal/strictyaml", "internal/private", "internal/example"}),
 		outside: []string{"github.com/spf13/cobra"}},
 	{name: "the program", packages: []string{"cmd/writ"},
-		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/snapshot", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console/...", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft", "internal/hook", "internal/login", "internal/metrics", "internal/otlp", "internal/story", "internal/witness"}),
+		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/principal", "internal/snapshot", "internal/statedir", "internal/store/...", "internal/approval", "internal/gateway/...", "internal/mcp/...", "internal/ask/...", "internal/console", "internal/memoryserver", "internal/example", "internal/cli", "internal/clients", "internal/config", "internal/draft", "internal/hook", "internal/login", "internal/metrics", "internal/otlp", "internal/story", "internal/witness"}),
 		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/...", "golang.org/x/mod/sumdb/...", "golang.org/x/text/..."}},
 }
 
@@ -420,6 +423,11 @@ func TestLatticeRefuses(t *testing.T) {
 		{"cmd/writ", "modernc.org/sqlite", false},
 		{"cmd/writ", module + "/eval/gates", false},
 		{"cmd/writ-eval", module + "/eval/gates", true},
+		{"internal/console", module + "/internal/story", true},
+		{"internal/console", module + "/internal/gateway", false},
+		{"internal/console", module + "/internal/store/sqlite", false},
+		{"internal/console", module + "/internal/mcp/downstream", false},
+		{"internal/console", module + "/gate", false},
 		{"guard", module + "/internal/gateway", true},
 		{"guard", module + "/internal/mcp/upstream", false},
 		{"guard", module + "/cmd/writ", false},
@@ -485,10 +493,11 @@ var doors = []door{
 	{"internal/gateway/localdoor", "Gateway", "Handing", []string{"cmd/writ.flags.reach"}},
 	// What a client itself says is read in one place, on the socket that it made.
 	{"internal/gateway/localdoor", "", "HandedBy", []string{"cmd/writ.files.hookHandler"}},
-	// A person's answer comes in by one handler of the local door, from a client that
-	// was registered as his, or from the terminal of who makes the call himself, and
+	// A person's answer comes in by one handler of the local door, from a page of the
+	// console, from a client that was registered as his, or from the terminal of who makes the call himself, and
 	// counts by one record. What he keeps from now on comes with it.
-	{"internal/approval", "Queue", "Answer", []string{"internal/approval.Handler", "internal/gateway.judgedCall.heard", "cmd/writ.files.askHere"}},
+	{"internal/approval", "Queue", "Reply", []string{"internal/approval.Handler", "internal/console.Console.answer"}},
+	{"internal/approval", "Queue", "Answer", []string{"internal/approval.Queue.Reply", "internal/gateway.judgedCall.heard", "cmd/writ.files.askHere"}},
 	{"gate", "Session", "Approve", []string{"internal/gateway.sessions.approve", "internal/gateway.Replayer.approval",
 		// The persons of an evaluation and of a replay, who have nothing to execute.
 		"internal/learn.rules.again",

@@ -21,6 +21,7 @@ import (
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/console"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/hook"
@@ -40,7 +41,7 @@ func commands() []*cobra.Command {
 		connectCommand(), disconnectCommand(), statusCommand(),
 		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
 		askCommand(), groundCommand(),
-		approveCommand(), watchCommand(), reloadCommand(), loginCommand(), logoutCommand(), grownCommand(), learnCommand(), clientCommand(), hookCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), manualCommand(), exampleServerCommand(),
+		consoleCommand(), approveCommand(), watchCommand(), reloadCommand(), loginCommand(), logoutCommand(), grownCommand(), learnCommand(), clientCommand(), hookCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), manualCommand(), exampleServerCommand(),
 	}
 }
 
@@ -88,6 +89,10 @@ type files struct {
 
 	witnesses *witnesses        // of writ serve, nil for none
 	retainer  *gateway.Retainer // of writ serve, nil where nothing leaves the log by itself
+
+	console *console.Console // of a gateway that serves one; nil for none
+	opens   bool             // it is opened in a browser at once
+	status  func(context.Context) (*shownStatus, error)
 }
 
 // sound returns a context that ends with ctx, or when the log's disk failed:

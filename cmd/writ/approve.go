@@ -145,16 +145,7 @@ func (w *waiting) settle(ctx context.Context, in *lines, out io.Writer) error {
 // answer answers a question, and says what became of it. heard is true where the answer
 // counts, if it kept nothing too.
 func (w *waiting) answer(ctx context.Context, out io.Writer, a approval.Answer) (heard bool, err error) {
-	said := map[string]any{"yes": a.Yes}
-	if a.Keep != "" {
-		said["keep"] = a.Keep
-	}
-	b, err := json.Marshal(said)
-	if err != nil {
-		return false, err
-	}
-	var r approval.Reply
-	status, err := exchange(ctx, w.client, "POST /approvals/"+w.ID, "", b, 1<<16, &r)
+	status, r, err := w.reply(ctx, a)
 	if err != nil {
 		return false, err
 	}
@@ -173,6 +164,19 @@ func (w *waiting) answer(ctx context.Context, out io.Writer, a approval.Answer) 
 		return false, cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "the answer is not heard: %s", cli.OneLine(r.Error, 200))
 	}
 	return false, cli.Fail(cli.ExitData, "writ approve", "%s", cli.OneLine(r.Error, 200))
+}
+
+// reply hands an answer to the gateway that asks, and returns what that says of it.
+func (w *waiting) reply(ctx context.Context, a approval.Answer) (status int, r approval.Reply, err error) {
+	said := map[string]any{"yes": a.Yes}
+	if a.Keep != "" {
+		said["keep"] = a.Keep
+	}
+	b, err := json.Marshal(said)
+	if err == nil {
+		status, err = exchange(ctx, w.client, "POST /approvals/"+w.ID, "", b, 1<<16, &r)
+	}
+	return status, r, err
 }
 
 // kept says what grew.

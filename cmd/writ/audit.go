@@ -162,6 +162,18 @@ func verify(c *cobra.Command, dir, key string, against []string) (*verifyReport,
 	if err != nil {
 		return nil, err
 	}
+	p := progress{w: stderr, tty: cli.Terminal(stderr)}
+	rep, err := verifyLog(ctx, dir, verifier, known, p.step)
+	p.end()
+	if err != nil {
+		return nil, err
+	}
+	rep.Against = len(against)
+	return rep, nil
+}
+
+// verifyLog is verify with checkpoints that were kept elsewhere, and tells how far it is.
+func verifyLog(ctx context.Context, dir string, verifier note.Verifier, known []audit.Checkpoint, progress func(done, of int64)) (*verifyReport, error) {
 	// Before the snapshot, which is at least as new then.
 	if c, ok := sqlite.KnownElsewhere(statedir.HeadsDir(dir), verifier); ok {
 		known = append(known, c)
@@ -179,20 +191,18 @@ func verify(c *cobra.Command, dir, key string, against []string) (*verifyReport,
 
 	whole := make(chan error, 1) // beside the rest
 	go func() { whole <- st.Integrity(ctx) }()
-	p := progress{w: stderr, total: snap.Size(), tty: cli.Terminal(stderr)}
-	rep, err := decidedAgain(ctx, wholeLog(ctx, snap), st, audit.VerifyOptions{Verifier: verifier, Known: known}, p.step)
+	rep, err := decidedAgain(ctx, wholeLog(ctx, snap), st, audit.VerifyOptions{Verifier: verifier, Known: known}, func(i int64) { progress(i, snap.Size()) })
 	indexes := <-whole
-	p.end()
 	if err != nil {
 		return nil, unreadable(err)
 	}
 	if rep.Problem != nil && st.Disturbed() { // now with the locks of whoever uses it
-		return verify(c, dir, key, against)
+		return verifyLog(ctx, dir, verifier, known, progress)
 	}
 	if rep.Problem == nil && indexes != nil {
 		rep.Problem = &audit.Problem{Index: rep.Size, Fault: audit.LogIndexes, Detail: cli.OneLine(indexes.Error(), 200)}
 	}
-	rep.Key, rep.Against, rep.OK = verifier.Name(), len(against), rep.Problem == nil && rep.Skipped == 0
+	rep.Key, rep.OK = verifier.Name(), rep.Problem == nil && rep.Skipped == 0
 	return rep, nil
 }
 
@@ -358,19 +368,18 @@ func openCurrent(ctx context.Context, dir string) (*sqlite.Store, error) {
 // progress is a counter on a terminal, and nothing elsewhere.
 type progress struct {
 	w     io.Writer
-	total int64
 	tty   bool
 	last  time.Time
 	shown bool
 }
 
-func (p *progress) step(i int64) {
+func (p *progress) step(i, total int64) {
 	if !p.tty || i%256 != 0 {
 		return
 	}
 	if now := time.Now(); now.Sub(p.last) > 200*time.Millisecond {
 		p.last, p.shown = now, true
-		fmt.Fprintf(p.w, "\rverifying %d of %d", i, p.total)
+		fmt.Fprintf(p.w, "\rverifying %d of %d", i, total)
 	}
 }
 

@@ -131,54 +131,23 @@ func auditProve() *cobra.Command {
 			return nil
 		},
 		RunE: f.onLog(toProve, func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
-			text, err := logKeyText(dir, "")
-			if err != nil {
-				return err
-			}
-			key := strings.TrimSpace(string(text))
-			verifier, err := parseVerifier(dir, text)
-			if err != nil {
-				return err
-			}
 			var all []audit.ProvenRecord
-			var older []byte
-			if since != "" {
-				older, _, err = readCheckpoint(c, since, verifier)
-			} else {
+			if since == "" {
 				of, n, _ := strings.Cut(args[0], "/")
-				if of, err = publicID(c.Context(), st, dir, of); err == nil {
+				of, err := publicID(c.Context(), st, dir, of)
+				if err == nil {
 					all, err = provable(c.Context(), st, of, n)
 				}
-			}
-			if err != nil {
-				return err
-			}
-			// After the records were read, so that they are among those it covers.
-			snap, msg, head, err := checkpointed(c.Context(), dir, st, verifier)
-			if err != nil {
-				return err
-			}
-			defer snap.Close()
-			var b []byte
-			if older != nil {
-				b, err = audit.ProveGrowth(snap, key, older, msg)
-			} else {
-				var items []audit.Item
-				for _, r := range all {
-					if bare {
-						r.Values = nil
-					}
-					items = append(items, r.Item)
+				if err != nil {
+					return err
 				}
-				b, err = audit.ProveRecords(snap, key, msg, items...)
 			}
-			switch {
-			case errors.Is(err, audit.ErrTooLarge):
-				return cli.Fail(cli.ExitData, "the same command with --no-values", "the proof would be larger than %d bytes", audit.MaxProof)
-			case errors.Is(err, audit.ErrAltered) && older != nil:
-				return cli.Fail(cli.ExitData, "writ audit verify --against FILE", "the log does not go on from that checkpoint")
-			case err != nil:
-				return unreadable(err)
+			b, head, err := proofOf(c.Context(), dir, st, all, bare, func(v note.Verifier) ([]byte, error) {
+				older, _, err := readCheckpoint(c, since, v)
+				return older, err
+			})
+			if err != nil {
+				return err
 			}
 			if err := writeNew(out, b, "proof"); err != nil {
 				return err
@@ -197,6 +166,53 @@ func auditProve() *cobra.Command {
 	c.Flags().BoolVar(&bare, "no-values", false, "leave out what users and tools said")
 	c.MarkFlagsMutuallyExclusive("between", "no-values")
 	return c
+}
+
+// proofOf proves records of the log, with their values or bare, and that it goes on from an
+// older checkpoint where there are none.
+func proofOf(ctx context.Context, dir string, st *sqlite.Store, all []audit.ProvenRecord, bare bool, readOlder func(note.Verifier) ([]byte, error)) (b []byte, head audit.Checkpoint, err error) {
+	text, err := logKeyText(dir, "")
+	if err != nil {
+		return nil, head, err
+	}
+	key := strings.TrimSpace(string(text))
+	verifier, err := parseVerifier(dir, text)
+	if err != nil {
+		return nil, head, err
+	}
+	var older []byte
+	if len(all) == 0 {
+		if older, err = readOlder(verifier); err != nil {
+			return nil, head, err
+		}
+	}
+	// After the records were read, so that they are among those it covers.
+	snap, msg, head, err := checkpointed(ctx, dir, st, verifier)
+	if err != nil {
+		return nil, head, err
+	}
+	defer snap.Close()
+	if older != nil {
+		b, err = audit.ProveGrowth(snap, key, older, msg)
+	} else {
+		var items []audit.Item
+		for _, r := range all {
+			if bare {
+				r.Values = nil
+			}
+			items = append(items, r.Item)
+		}
+		b, err = audit.ProveRecords(snap, key, msg, items...)
+	}
+	switch {
+	case errors.Is(err, audit.ErrTooLarge):
+		return nil, head, cli.Fail(cli.ExitData, "the same command with --no-values", "the proof would be larger than %d bytes", audit.MaxProof)
+	case errors.Is(err, audit.ErrAltered) && older != nil:
+		return nil, head, cli.Fail(cli.ExitData, "writ audit verify --against FILE", "the log does not go on from that checkpoint")
+	case err != nil:
+		return nil, head, unreadable(err)
+	}
+	return b, head, nil
 }
 
 // provable is decided, or the record of a redaction.

@@ -10,7 +10,7 @@ import (
 // speaking are the commands whose standard output is no report, and what it is.
 var speaking = map[string]string{
 	"writ run": "MCP", "writ serve": "a log", "writ memory serve": "a log", "writ example-server": "MCP", "writ hook": "a client's protocol",
-	"writ watch": "a terminal's", "writ eval": "writ-eval's own", "writ man": "pages",
+	"writ watch": "a terminal's", "writ console": "a terminal's", "writ eval": "writ-eval's own", "writ man": "pages",
 }
 
 // TestEveryCommandSpeaksJSON: what a command reports is for people and for programs.

@@ -39,19 +39,24 @@ func exampleServerCommand() *cobra.Command {
 func serveCommand() *cobra.Command {
 	var f flags
 	var listen, counted string
+	var open bool
 	c := f.take(&cobra.Command{
-		Use: "serve", Short: "Run the gateway over HTTP, MCP at /mcp", Args: cli.NoArgs,
+		Use: "serve", Short: "Run the gateway over HTTP, MCP at /mcp, and the console", Args: cli.NoArgs,
 		Long: "Run the gateway over Streamable HTTP, MCP at /mcp. Without --config it mounts the\n" +
-			"built-in example server, with a contract for each of its tools.",
+			"built-in example server, with a contract for each of its tools. At a terminal it prints a\n" +
+			"link to the console, which opens it in one browser within a minute; writ console prints\n" +
+			"another one.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := f.load()
 			if err != nil {
 				return err
 			}
+			o.status, o.opens = f.status, open
 			return o.serve(c, listen, counted)
 		},
 	}, "state", "config")
 	c.Flags().StringVar(&listen, "listen", defaultListen, "`HOST:PORT` to listen on; loopback only")
+	c.Flags().BoolVar(&open, "open", false, "open the console in the browser of this account")
 	c.Flags().StringVar(&counted, "metrics", "", "`HOST:PORT` to show metrics on, at /metrics, instead of that of the configuration; loopback only")
 	return c
 }
@@ -66,6 +71,9 @@ const drainWithin = 25 * time.Second
 func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	ctx := c.Context()
 	log, stderr := o.logs(c, slog.LevelWarn)
+	if o.opens && !cli.Terminal(stderr) {
+		return cli.Fail(cli.ExitUsage, "writ serve", "--open is for a terminal: the code that a yes needs is shown there")
+	}
 	if err := loopbackOnly(listen); err != nil {
 		return err
 	}
@@ -97,8 +105,11 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	ctx, cancel := o.sound(ctx)
 	defer cancel()
 	h := downstream.NewHTTP(g, downstream.Options{Principal: o.callerOf, Refused: g.Refused})
+	if err := o.openConsole(ln.Addr(), ctx.Done()); err != nil {
+		return errors.Join(err, stop())
+	}
 	settled := make(chan struct{})
-	srv := downstream.NewServer(health(h, o.broken, settled, ctx.Done()))
+	srv := downstream.NewServer(health(o.besides(h), o.broken, settled, ctx.Done()))
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
 	defer o.showMetrics(counting, g, h, stderr)()
@@ -111,6 +122,7 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	forget := announce(o.state, url, o.localHandler(g, nil, h), stderr)
 	fmt.Fprintf(stderr, "listening on %s/mcp\n", url)
 	fmt.Fprintf(stderr, "state in %s\n", cli.Printable(o.state))
+	o.showConsole(stderr)
 	o.warn(stderr)
 	if o.shadow {
 		fmt.Fprintf(stderr, "SHADOW MODE: calls are judged and recorded, and every one of them passes\n")
@@ -190,6 +202,9 @@ func (o *files) localHandler(g *gateway.Gateway, client *oneClient, mcp http.Han
 		m.Handle("/", mcp)
 	}
 	m.Handle("GET /status", o.statusHandler(g, client))
+	if o.console != nil {
+		m.Handle("POST /console", o.consoleHandler(answering(apart...)))
+	}
 	m.Handle("POST /settle", settleHandler(g, apart...))
 	m.Handle("POST /reload", o.reloadHandler(g, apart...))
 	m.Handle("/approvals", approval.Handler(o.queue, answering(apart...)))

@@ -24,7 +24,8 @@ var choices = map[Keep]string{
 // thisCall are the words by which KeepValue is chosen where it is a whole call.
 const thisCall = "from now on, this very call, whatever its free texts say where the line has none"
 
-func (o *Offer) choice() string {
+// Choice is what keeping it means, in words.
+func (o *Offer) Choice() string {
 	if o.Keep == KeepValue && slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Call != nil }) {
 		return thisCall
 	}
@@ -39,10 +40,10 @@ func (q *Question) form() (message string, words []string, keeps map[string]Keep
 	message, ok = shown.Whole(0, 0)
 	words, keeps = []string{"no", "yes"}, map[string]Keep{}
 	for _, o := range q.FromNowOn {
-		if more, fits := o.explained(); fits && strings.Count(message+more, "\n") < height {
+		if more, fits := o.Explained(); fits && strings.Count(message+more, "\n") < height {
 			message += more
-			words = append(words, o.choice())
-			keeps[o.choice()] = o.Keep
+			words = append(words, o.Choice())
+			keeps[o.Choice()] = o.Keep
 		}
 	}
 	return message, words, keeps, ok
@@ -65,12 +66,12 @@ func (q *Question) Elicitation() (params []byte, ok bool) {
 		strictjson.Quote(title), bytes.Join(members, []byte(","))), "message", strictjson.Quote(message)), ok
 }
 
-// explained says what a choice keeps, and of what only the person knows; fits is false
+// Explained says what a choice keeps, and of what only the person knows; fits is false
 // where a line of it is too long to be shown.
-func (o *Offer) explained() (rows string, fits bool) {
+func (o *Offer) Explained() (rows string, fits bool) {
 	var b strings.Builder
 	row := func(label, theirs string) { fmt.Fprintln(&b, text.Rows(label, text.Gaps(theirs), width)) }
-	fmt.Fprintf(&b, "  \"%s\" keeps\n", o.choice())
+	fmt.Fprintf(&b, "  \"%s\" keeps\n", o.Choice())
 	for _, g := range o.Lines {
 		line := text.OneLine(Line(g), maxLine)
 		row("      ", line)

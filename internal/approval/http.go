@@ -79,26 +79,32 @@ func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err
 			reply(w, http.StatusForbidden, Reply{Error: err.Error()})
 			return
 		}
-		id := strings.ToLower(r.PathValue("id"))
-		kept, err := q.Answer(id, a)
-		var lost *NotKeptError
-		switch {
-		case err == nil:
-			reply(w, http.StatusOK, Reply{Yes: a.Yes, By: a.By, Lines: kept})
-		case errors.As(err, &lost):
-			reply(w, http.StatusOK, Reply{Yes: a.Yes, By: a.By, Error: err.Error()})
-		case errors.Is(err, ErrAnswered):
-			first, _ := q.Said(id)
-			reply(w, http.StatusConflict, Reply{Yes: first.Yes, By: first.By, Error: err.Error()})
-		case errors.Is(err, ErrNotOffered):
-			reply(w, http.StatusConflict, Reply{Error: err.Error()})
-		case errors.Is(err, ErrUnknown):
-			reply(w, http.StatusNotFound, Reply{Error: err.Error()})
-		default:
-			reply(w, http.StatusInternalServerError, Reply{Error: "the answer could not be put on record, and counts for nothing"})
-		}
+		status, said := q.Reply(r.PathValue("id"), a)
+		reply(w, status, said)
 	})
 	return m
+}
+
+// Reply is Answer for a surface that tells a person what became of it: what Handler would
+// answer, with its status.
+func (q *Queue) Reply(id string, a Answer) (status int, said Reply) {
+	id = strings.ToLower(id)
+	kept, err := q.Answer(id, a)
+	var lost *NotKeptError
+	switch {
+	case err == nil:
+		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Lines: kept}
+	case errors.As(err, &lost):
+		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Error: err.Error()}
+	case errors.Is(err, ErrAnswered):
+		first, _ := q.Said(id)
+		return http.StatusConflict, Reply{Yes: first.Yes, By: first.By, Error: err.Error()}
+	case errors.Is(err, ErrNotOffered):
+		return http.StatusConflict, Reply{Error: err.Error()}
+	case errors.Is(err, ErrUnknown):
+		return http.StatusNotFound, Reply{Error: err.Error()}
+	}
+	return http.StatusInternalServerError, Reply{Error: "the answer could not be put on record, and counts for nothing"}
 }
 
 // maxBody bounds what answers.

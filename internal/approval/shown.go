@@ -72,6 +72,14 @@ var whoWrote = map[string]string{
 	writ.Model.String():    "where the agent's own words may have come back",
 }
 
+// Who says who can have written what stands there.
+func (s *Seen) Who() string { return whoWrote[s.Label] }
+
+// Because says why a person is asked about a value.
+func (v *ShownValue) Because() string {
+	return cmp.Or(because[writ.Reason(v.Reason)], "of "+text.OneLine(v.Reason, 60))
+}
+
 // because says to a person what each reason of writ.Askable means for a value, or for
 // the call: whoever lets it pass stands for that.
 var because = map[writ.Reason]string{
@@ -154,7 +162,7 @@ func (q *Shown) Print(w io.Writer, columns int) {
 			if s.Inner != "" {
 				place += " in its text"
 			}
-			theirs("      seen in ", text.OneLine(place, 200)+", "+whoWrote[s.Label])
+			theirs("      seen in ", text.OneLine(place, 200)+", "+s.Who())
 		}
 		if len(v.Seen) == 0 && v.Value != "" {
 			theirs("      the model's own words: ", "nothing in this session holds it as a whole")
@@ -162,7 +170,7 @@ func (q *Shown) Print(w io.Writer, columns int) {
 		if v.Follows {
 			continue // what it follows from says why
 		}
-		theirs("      asked because ", cmp.Or(because[writ.Reason(v.Reason)], "of "+text.OneLine(v.Reason, 60)))
+		theirs("      asked because ", v.Because())
 	}
 	left := max(0, time.Until(q.Until).Round(time.Second)/time.Second)
 	fmt.Fprintf(w, "  it waits until %s, %d s from now\n", q.Until.Local().Format(time.TimeOnly), left)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/certificate"
@@ -124,6 +125,11 @@ type Explained struct {
 	Anyway string `json:"anyway,omitempty"`
 	// Settled is what a person said of an act whose outcome is unknown.
 	Settled *Settled `json:"settled,omitempty"`
+
+	// Record is the parsed Decision, nil where it was erased, and Records are the record of
+	// the decision and, where there is one, that of what came of its call.
+	Record  *gate.Record         `json:"-"`
+	Records []audit.ProvenRecord `json:"-"`
 }
 
 // Settled is what a person said of an act.
@@ -177,14 +183,10 @@ func Explain(ctx context.Context, log Log, session, num string) (*Explained, err
 	if err != nil {
 		return nil, err
 	}
-	head, _ := Of(all[0].Record)
-	d := &Explained{Line: head, Settled: settled}
-	if raw, kept := all[0].Value("decision"); kept {
-		parsed, err := gate.ParseRecord(raw)
-		if err != nil {
-			return nil, cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
-		}
-		d.Decision, d.Explanation, d.Story = raw, gate.Explain(parsed), certificate.Story(parsed)
+	d := Recorded(all[0])
+	d.Settled, d.Records = settled, all
+	if _, kept := all[0].Value("decision"); kept && d.Record == nil {
+		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
 	}
 	if len(all) > 1 {
 		r := Ended(all[1].Record)
@@ -193,6 +195,22 @@ func Explain(ctx context.Context, log Log, session, num string) (*Explained, err
 		}
 	}
 	return d, nil
+}
+
+// Recorded is what the record of a decision says by itself, nil where it is of another
+// kind.
+func Recorded(r audit.ProvenRecord) *Explained {
+	head, ok := Of(r.Record)
+	if !ok {
+		return nil
+	}
+	d := &Explained{Line: head, Records: []audit.ProvenRecord{r}}
+	if raw, kept := r.Value("decision"); kept {
+		if parsed, err := gate.ParseRecord(raw); err == nil {
+			d.Decision, d.Record, d.Explanation, d.Story = raw, parsed, gate.Explain(parsed), certificate.Story(parsed)
+		}
+	}
+	return d
 }
 
 // Ended is how a call ended, as a record says.
@@ -238,6 +256,65 @@ func (d *Explained) Print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "  %s said on %s that it has %s\n", text.OneLine(s.By, 80), s.Time.Format(time.RFC3339), word)
 	}
+}
+
+// Missing is what a refused call lacks, of the record of its decision: nothing where that
+// was erased.
+func Missing(recorded []byte) []writ.Failure {
+	r, err := gate.ParseRecord(recorded)
+	if err != nil {
+		return nil
+	}
+	return r.Failures
+}
+
+// EvidenceOf is the number under which a record is evidence in its session, 0 where it is
+// none.
+func EvidenceOf(rec *audit.Record) uint32 {
+	var data struct{ Evidence uint32 }
+	if json.Unmarshal(rec.Data, &data) != nil {
+		return 0
+	}
+	return data.Evidence
+}
+
+// Evidence finds the record that is evidence of that number in a session which has head
+// records, and is audit.ErrNotFound where there is none. Numbers rise with the records, so
+// that few are read.
+func Evidence(ctx context.Context, log Log, session string, number uint32, head uint64) (audit.ProvenRecord, error) {
+	for from, to := uint64(number)+1, head; from <= to; { // each is a record of its own, after the first
+		mid := from + (to-from)/2
+		at, got, err := firstEvidence(ctx, log, session, mid, to)
+		switch {
+		case err != nil:
+			return at, err
+		case got == number:
+			return at, nil
+		case got == 0 || got > number:
+			to = mid - 1
+		default:
+			from = at.N + 1
+		}
+	}
+	return audit.ProvenRecord{}, audit.ErrNotFound
+}
+
+// firstEvidence is the first evidence among the records from … to of a session, numbered 0
+// where there is none.
+func firstEvidence(ctx context.Context, log Log, session string, from, to uint64) (at audit.ProvenRecord, number uint32, err error) {
+	for it, err := range log.Read(ctx, session, from) {
+		if err != nil || it.N > to {
+			return at, 0, err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return at, 0, err
+		}
+		if number := EvidenceOf(rec); number > 0 {
+			return audit.ProvenRecord{Item: it, Record: rec}, number, nil
+		}
+	}
+	return at, 0, nil
 }
 
 // Result is how a call ended, and what its result is worth.

@@ -227,6 +227,16 @@ func (v Value) Literal() []byte {
 	return v.doc.text[n.start:n.end:n.end]
 }
 
+// Span returns where the value alone stands in the text that it is of, both 0 where no
+// value is.
+func (v Value) Span() (from, to int) {
+	if v.Kind() == 0 {
+		return 0, 0
+	}
+	n := &v.doc.nodes[v.at]
+	return int(n.start), int(n.end)
+}
+
 // Kind returns the kind, 0 where no value is.
 func (v Value) Kind() Kind {
 	if v.doc == nil || len(v.doc.nodes) == 0 {

@@ -57,6 +57,12 @@ func checkHeaders(h http.Header) *refused {
 	return nil
 }
 
+// Trusted reports whether a request names one of the hosts, and no page of another origin
+// made it (S01, S02, S03): for what else is served beside MCP.
+func Trusted(r *http.Request, hosts []string) bool {
+	return strings.HasPrefix(r.RequestURI, "/") && hostAllowed(r.Host, hosts) && checkHeaders(r.Header) == nil && originAllowed(r, nil)
+}
+
 // hostAllowed compares a Host header with the allow-list: an entry with a port
 // is compared whole, one without matches every port.
 func hostAllowed(host string, allowed []string) bool {

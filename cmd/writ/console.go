@@ -1,0 +1,346 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/console"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/statedir"
+	"github.com/writ-project/writ/internal/story"
+)
+
+func consoleCommand() *cobra.Command {
+	var f flags
+	var code, open bool
+	c := f.take(&cobra.Command{
+		Use: "console", Short: "Print a link to the console of a gateway that runs", Args: cli.NoArgs,
+		Long: "Print a link that opens the console of a gateway that writ serve runs, in one browser, once,\n" +
+			"within a minute, and the code that the first yes said there takes. With --code only such a\n" +
+			"code is printed, for a browser that is signed in. Both are printed to a terminal alone, for a\n" +
+			"person at one of his own: who descends from a gateway that runs, or from a server of it, is\n" +
+			"not heard.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			const hint = "the same in a terminal window of your own"
+			if !cli.Terminal(c.OutOrStdout()) {
+				return cli.Fail(cli.ExitUsage, hint, "a link is printed to a terminal alone")
+			}
+			if err := localdoor.Aside(); err != nil {
+				return cli.Fail(cli.ExitRefused, hint, "nothing is printed: %w", err)
+			}
+			_, doors, err := f.reach(false)
+			if err != nil {
+				return err
+			}
+			what := "POST /console"
+			if code {
+				what += "?code"
+			}
+			shown := 0
+			for _, door := range doors {
+				var way wayIn
+				switch status, err := exchange(c.Context(), door, what, "", nil, 1<<16, &way); {
+				case status == http.StatusForbidden:
+					return cli.Fail(cli.ExitRefused, hint, "nothing is printed: %s", cli.OneLine(way.Error, 200))
+				case status != http.StatusOK: // it serves a client over stdio, and no console
+					continue
+				case err != nil:
+					return err
+				}
+				shown++
+				way.print(c.OutOrStdout())
+				if open && way.URL != "" {
+					browse(way.URL)
+				}
+			}
+			if shown == 0 {
+				return cli.Fail(cli.ExitIO, "writ serve", "no gateway with a console runs on this state directory")
+			}
+			return nil
+		},
+	}, "state")
+	c.Flags().BoolVar(&code, "code", false, "only the code that a yes takes")
+	c.Flags().BoolVar(&open, "open", false, "open it in the browser of this account")
+	c.MarkFlagsMutuallyExclusive("code", "open")
+	return c
+}
+
+// wayIn is how a person gets into the console, and says yes there.
+type wayIn struct {
+	URL   string `json:"url,omitempty"`
+	Code  string `json:"code,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+func (way *wayIn) print(w io.Writer) {
+	when(w, way.URL != "", "console: %s\n  it opens in one browser, within a minute; writ console prints another link\n", cli.OneLine(way.URL, 300))
+	when(w, way.Code != "", "  the first yes said there takes this code: %s\n", cli.OneLine(way.Code, 40))
+}
+
+// consoleHandler is POST /console of the local door: a link to the console for whoever may
+// answer there, or with ?code a code alone.
+func (o *files) consoleHandler(who func(*http.Request) (string, writ.Label, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var way wayIn
+		if _, _, err := who(r); err != nil {
+			way.Error = err.Error()
+			answerJSON(w, http.StatusForbidden, way)
+			return
+		}
+		if r.URL.Query().Has("code") {
+			way.Code = o.console.Code()
+		} else {
+			way.URL, way.Code = o.console.Link()
+		}
+		answerJSON(w, http.StatusOK, way)
+	}
+}
+
+// openConsole makes the console of a gateway that listens there.
+func (o *files) openConsole(at net.Addr, ending <-chan struct{}) error {
+	own, err := consoleHost(o.state)
+	if err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(at.String())
+	if err != nil {
+		return cli.Fail(cli.ExitIO, "", "the listener has no port")
+	}
+	if o.status == nil {
+		o.status = (&flags{state: o.state}).status
+	}
+	hosts := []string{own, "localhost", "127.0.0.1", "[::1]"}
+	o.console = console.New(console.Options{
+		Log: o.store, Queue: o.queue, Elsewhere: &elsewhere{flags: &flags{state: o.state}, own: o.queue}, Host: net.JoinHostPort(own, port), By: account(), Ending: ending, Clock: time.Now,
+		Trusted: func(r *http.Request) bool { return downstream.Trusted(r, hosts) },
+		Explain: func(ctx context.Context, session, n string) (*story.Explained, error) {
+			return (&flags{state: o.state}).explained(ctx, o.store, o.state, session, n)
+		},
+		Prove: func(ctx context.Context, session, n string, bare bool) ([]byte, error) {
+			all, err := provable(ctx, o.store, session, n)
+			if err != nil {
+				return nil, err
+			}
+			b, _, err := proofOf(ctx, o.state, o.store, all, bare, nil)
+			return b, err
+		},
+		Verify: o.verified,
+		Export: func(ctx context.Context, w io.Writer) error {
+			key, err := logKeyText(o.state, "")
+			if err != nil {
+				return err
+			}
+			snap, err := o.store.Snapshot(ctx)
+			if err != nil {
+				return unreadable(err)
+			}
+			defer snap.Close()
+			return audit.WriteBundle(ctx, w, snap, strings.TrimSpace(string(key)))
+		},
+		Status: func(ctx context.Context) (string, error) {
+			all, err := o.status(ctx)
+			if err != nil {
+				return "", err
+			}
+			var b bytes.Buffer
+			all.print(&b)
+			return b.String(), nil
+		},
+	})
+	return nil
+}
+
+// consoleHost is the name under which a console is reached, of one state directory and known
+// to nobody who cannot read its key. Who listens on another port of a host is sent the
+// cookies of all of it; what an agent started may, and does not know this one.
+func consoleHost(state string) (string, error) {
+	key, err := os.ReadFile(filepath.Join(state, statedir.KeyFile))
+	if err != nil {
+		return "", cli.Fail(cli.ExitIO, "", "the log's key cannot be read")
+	}
+	sum := sha256.Sum256(append([]byte("the console's host\n"), key...))
+	return "writ-" + hex.EncodeToString(sum[:8]) + ".localhost", nil
+}
+
+// verified is writ audit verify, for the console.
+func (o *files) verified(ctx context.Context, progress func(done, of int64)) (found string, ok bool, err error) {
+	v, err := logVerifier(o.state, "")
+	if err != nil {
+		return "", false, err
+	}
+	rep, err := verifyLog(ctx, o.state, v, nil, progress)
+	switch {
+	case err != nil:
+		return "", false, err
+	case rep.Problem != nil:
+		return "The first that is wrong: " + rep.Problem.Error(), false, nil
+	}
+	var b bytes.Buffer
+	rep.print(&b)
+	return strings.ReplaceAll(strings.TrimSpace(b.String()), "\n", "; "), rep.OK, nil
+}
+
+// besides serves the console where MCP is not.
+func (o *files) besides(mcp http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/mcp" || strings.HasPrefix(r.URL.Path, "/mcp/") {
+			mcp.ServeHTTP(w, r)
+			return
+		}
+		o.console.ServeHTTP(w, r)
+	})
+}
+
+// showConsole prints a link to the console to a terminal, and to nothing else: what stands in
+// a log file is read by others.
+func (o *files) showConsole(stderr io.Writer) {
+	if !cli.Terminal(stderr) {
+		fmt.Fprintf(stderr, "the console is opened by a link: writ console prints one\n")
+		return
+	}
+	var way wayIn
+	way.URL, way.Code = o.console.Link()
+	way.print(stderr)
+	if o.opens {
+		browse(way.URL)
+	}
+}
+
+// elsewhere is what waits at the other gateways of a state directory, such as those that
+// clients start. They hear an answer from here as they hear one of writ approve: from this
+// process, if a person started it.
+type elsewhere struct {
+	flags *flags
+	own   *approval.Queue
+
+	mu     sync.Mutex // guards the rest
+	looked time.Time
+	busy   bool
+	open   []waiting
+	there  int
+	leave  context.CancelFunc
+}
+
+// lookEvery is how old what is known of other gateways may be.
+const lookEvery = time.Second
+
+func (e *elsewhere) Open(ctx context.Context, fresh bool) (all []approval.Shown) {
+	e.mu.Lock()
+	old := !e.busy && time.Since(e.looked) > lookEvery
+	if e.busy = e.busy || old && !fresh; old && !fresh {
+		go e.look(context.Background())
+	}
+	e.mu.Unlock()
+	if fresh {
+		e.look(ctx)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range e.open {
+		all = append(all, w.Shown)
+	}
+	return all
+}
+
+// look asks all gateways. One that does not answer has no question then.
+func (e *elsewhere) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	var open []waiting
+	_, doors, _ := e.flags.reach(false)
+	for _, door := range doors {
+		_ = questions(ctx, door, "", func(qs []approval.Shown) {
+			for _, q := range qs {
+				if mine, _ := e.own.Asked(q.ID); mine.ID == "" {
+					open = append(open, waiting{q, door})
+				}
+			}
+		})
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open, e.looked, e.busy = open, time.Now(), false
+}
+
+// There holds the stream of each gateway open, and of each that is started meanwhile.
+func (e *elsewhere) There() (leave func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.there++; e.there == 1 {
+		ctx, cancel := context.WithCancel(context.Background())
+		e.leave = cancel
+		go e.watch(ctx)
+	}
+	return sync.OnceFunc(func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.there--; e.there == 0 {
+			e.leave()
+		}
+	})
+}
+
+func (e *elsewhere) watch(ctx context.Context) {
+	held := map[string]chan struct{}{}
+	for {
+		at, doors, _ := e.flags.reach(false)
+		for i := range at {
+			id := at[i].ID()
+			select {
+			case <-held[id]: // it ended
+			default:
+				if held[id] != nil {
+					continue
+				}
+			}
+			ended := make(chan struct{})
+			held[id] = ended
+			go func() {
+				defer close(ended)
+				_ = questions(ctx, doors[i], "?watch", func([]approval.Shown) {})
+			}()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(watchEvery):
+		}
+	}
+}
+
+func (e *elsewhere) Reply(ctx context.Context, id string, a approval.Answer) (status int, said approval.Reply) {
+	e.mu.Lock()
+	i := slices.IndexFunc(e.open, func(w waiting) bool { return w.ID == id })
+	var w waiting
+	if i >= 0 {
+		w = e.open[i]
+	}
+	e.mu.Unlock()
+	if i < 0 {
+		return http.StatusNotFound, said
+	}
+	status, said, err := w.reply(ctx, a)
+	if err != nil {
+		said.Error = err.Error()
+	}
+	return status, said
+}

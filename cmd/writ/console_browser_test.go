@@ -1,0 +1,337 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/writ-project/writ/internal/example"
+)
+
+// A browser is a headless one of a person's, with one tab.
+type browser struct {
+	t    *testing.T
+	ctx  context.Context
+	axe  string // the checker of accessibility, "" where it is not installed
+	shot string // where pictures go
+}
+
+type step = chromedp.Action[chromedp.Void]
+
+// protocol is a command of the browser's protocol.
+func protocol[P any](c cdp.Command[P, cdp.Empty], params P) step {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, c, params)
+		return err
+	})
+}
+
+// newBrowser starts Chromium, or skips.
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("drives a browser")
+	}
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("no chromium: apt-get install chromium")
+	}
+	o := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
+	for _, flag := range []string{"no-sandbox", "disable-gpu", "disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "no-first-run"} {
+		o = append(o, chromedp.Flag(flag, true))
+	}
+	o = append(o, chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()))
+	all, cancel := chromedp.NewExecAllocator(t.Context(), o...)
+	ctx, end := chromedp.NewContext(all)
+	b := &browser{t: t, ctx: ctx, shot: t.ArtifactDir()}
+	if dir := os.Getenv("WRIT_SCREENSHOTS"); dir != "" {
+		b.shot = dir
+	}
+	t.Cleanup(func() {
+		end()
+		cancel()
+	})
+	if peers := os.Getenv("WRIT_PEERS"); peers == "" {
+		t.Log("accessibility is not checked: set WRIT_PEERS to the installed peers (make peers)")
+	} else if text, err := os.ReadFile(filepath.Join(peers, "node_modules/axe-core/axe.min.js")); err != nil {
+		t.Fatal("axe-core is not among the peers (make peers)")
+	} else {
+		b.axe = string(text)
+	}
+	b.begin()
+	return b
+}
+
+// begin opens the tab, which is there as long as the context that it is begun with.
+func (b *browser) begin() {
+	if err := chromedp.Do(b.ctx, chromedp.EmulateViewport(1280, 900)); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// tab is another tab of the same browser.
+func (b *browser) tab() *browser {
+	ctx, end := chromedp.NewContext(b.ctx)
+	b.t.Cleanup(end)
+	other := *b
+	other.ctx = ctx
+	other.begin()
+	return &other
+}
+
+// do runs actions, each of which waits for what it needs.
+func (b *browser) do(actions ...step) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.fail(err)
+	}
+}
+
+func (b *browser) fail(err error) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+	defer cancel()
+	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
+	b.t.Fatalf("%v\nat %s", err, text)
+}
+
+// until waits for what is true of the page, or of that which comes after it.
+func (b *browser) until(expression string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	for {
+		ok, err := chromedp.Run(ctx, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInterval(20*time.Millisecond)))
+		if ok && err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			b.fail(fmt.Errorf("it does not come to %s: %w", expression, err))
+		}
+	}
+}
+
+// eval is the value of an expression in the page.
+func eval[T any](b *browser, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.fail(err)
+	}
+	return v
+}
+
+// says waits until the page shows a text.
+func (b *browser) says(text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf("document.body && document.body.innerText.includes(%q)", text))
+}
+
+func (b *browser) text(selector string) string {
+	b.t.Helper()
+	return eval[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
+}
+
+// look takes a picture of the whole page, and has it checked for who cannot see it.
+func (b *browser) look(name string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	b.until(`document.readyState === "complete"`)
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	for err != nil && ctx.Err() == nil { // it was not laid out yet
+		png, err = chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	}
+	if err != nil {
+		b.fail(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.shot, name+".png"), png, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	if b.axe == "" {
+		return
+	}
+	eval[chromedp.Void](b, b.axe)
+	faults := eval[string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations
+		.filter(v => v.impact === "serious" || v.impact === "critical").map(v => [v.id, v.help, ...v.nodes.map(n => n.target.join(" ") + ": " + n.failureSummary)])))`)
+	if faults != "[]" {
+		b.t.Errorf("%s: axe finds %s", name, faults)
+	}
+	// Nothing is wider than the screen but what scrolls in a place of its own.
+	if eval[bool](b, "document.documentElement.scrollWidth > window.innerWidth") {
+		b.t.Errorf("%s is wider than the screen", name)
+	}
+}
+
+// looks takes it in light, in dark, and as wide as a phone.
+func (b *browser) looks(name string) {
+	b.t.Helper()
+	b.look(name)
+	dark := func(scheme string) step {
+		return protocol(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
+	}
+	b.do(dark("dark"))
+	b.look(name + "-dark")
+	b.do(dark("light"), chromedp.EmulateViewport(390, 844))
+	b.look(name + "-phone")
+	b.do(chromedp.EmulateViewport(1280, 900))
+}
+
+// found is the first group of a pattern in a text.
+func found(t *testing.T, pattern, in string) string {
+	t.Helper()
+	m := regexp.MustCompile(pattern).FindStringSubmatch(in)
+	if m == nil {
+		t.Fatalf("%s is not in %q", pattern, in)
+	}
+	return m[1]
+}
+
+// consoled starts writ serve on a terminal, and returns the link and the code it shows.
+func consoled(t *testing.T, listen string, args ...string) (s *terminalScreen, link, code string) {
+	t.Helper()
+	s = onTerminal(t, "", nil, append([]string{"serve", "--listen", listen}, args...)...)
+	s.expect(`takes this code: \w+\s`)
+	return s, found(t, `console: (\S+)`, s.all()), found(t, `takes this code: (\w+)`, s.all())
+}
+
+// TestConsoleBrowser: what a person sees and does in the console, beside a gateway that an
+// agent uses.
+func TestConsoleBrowser(t *testing.T) {
+	b := newBrowser(t)
+	policy, state := approving(t, example.Policy()), ownState(t)
+	more := []string{"--state", state, "--config", policy}
+	s, link, code := consoled(t, "127.0.0.1:0", more...)
+	site := found(t, `(http://[^/]+)/`, link)
+	port := found(t, `:(\d+)$`, site)
+	call := func(tool, arguments string) (out string) {
+		out, _ = piped77(t, "", "call", "--state", state, "--session", "demo", tool, arguments)
+		return out
+	}
+	call("search_tickets", `{"query":""}`)
+	call("search_documents", `{"query":"`+"\u202eattack\u200b"+`<img src=x onerror=alert(1)>"}`)
+	call("fetch_ticket", `{"id":"INC-1043"}`)
+	call("delete_document", `{"id":"doc-7f3a19"}`)
+	call("close_ticket", `{"id":"INC-1042","resolution":"fixed"}`)
+
+	// The link works once.
+	b.do(chromedp.Navigate(link))
+	b.says("Live")
+	b.says("example/close_ticket")
+	b.until(`document.querySelectorAll("#rows tr").length >= 5`)
+	other := b.tab()
+	other.do(chromedp.Navigate(link))
+	other.says("That link was used already")
+	other.look("signed-out")
+
+	// What is decided comes by itself.
+	b.until(`document.querySelector("#stream:not(.lost)") !== null`)
+	call("close_ticket", `{"id":"INC-9999","resolution":"fixed"}`)
+	b.until(`document.querySelector("#rows tr.new") !== null`)
+	if got := b.text("#rows tr.new"); !strings.Contains(got, "asked") || !strings.Contains(got, "search_tickets") {
+		t.Errorf("the new row: %s", got)
+	}
+	b.looks("live")
+	b.do(chromedp.SetValue(chromedp.CSS("#status"), "refused"), chromedp.Submit(chromedp.CSS("#status")))
+	b.until(`location.search.includes("status=refused") && [...document.querySelectorAll("#rows .word")].every(w => w.textContent === "refused")`)
+
+	// One decision, to the bytes that its argument came from.
+	b.do(chromedp.Navigate(site+"/?tool=close_ticket&status=accepted"), chromedp.Click(chromedp.CSS("#rows .call a")))
+	b.says("What happened")
+	b.says("Download the proof")
+	b.looks("decision")
+	b.do(chromedp.Click(chromedp.CSS(`td a[href^="/e/"]`)))
+	b.until(`document.querySelector("mark") !== null`)
+	if got := b.text("mark"); got != `"INC-1042"` {
+		t.Errorf("marked is %s", got)
+	}
+	b.looks("evidence")
+
+	// What is hidden in a text is drawn, and markup in it is text (K01).
+	b.do(chromedp.Navigate(site+"/?tool=search_documents"), chromedp.Click(chromedp.CSS("#rows .call a")))
+	b.says("U+202E")
+	b.says("<img src=x onerror=alert(1)>")
+	if eval[int](b, `document.querySelectorAll("img").length`) != 0 {
+		t.Error("markup came in")
+	}
+
+	// The session: a line to what vouches, and a red one to a stranger's text.
+	call("delete_document", `{"id":"doc-e90b42"}`)
+	b.do(chromedp.Click(chromedp.CSS(".above a")))
+	b.until(`document.querySelector("path.edge.ok") !== null && document.querySelector("path.edge.stranger") !== null && document.querySelector("path.edge.hangs") !== null`)
+	b.looks("session")
+
+	// A card, answered in one of two tabs.
+	b.do(chromedp.Navigate(site + "/approvals"))
+	b.says("May the agent do this?")
+	b.looks("approvals")
+	other.do(chromedp.Navigate(site + "/approvals"))
+	other.says("May the agent do this?")
+	card := "#" + eval[string](b, `document.querySelector(".card").id`)
+	b.do(chromedp.SetValue(chromedp.CSS(card+" input[name=code]"), "wrong"), chromedp.Click(chromedp.CSS(card+" button.yes")))
+	b.says("That is not the code")
+	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("y"))
+	b.until(`document.activeElement.name === "code"`)
+	b.do(chromedp.SetValue(chromedp.CSS(card+" input[name=code]"), code), chromedp.Click(chromedp.CSS(card+" button.yes")))
+	b.says("You said yes. It is on record.")
+	b.look("answered")
+	// From now on, without the code: it was given.
+	b.do(chromedp.Click(chromedp.CSS(".card summary")), chromedp.Click(chromedp.CSS(".card input[name=keep]")), chromedp.Click(chromedp.CSS(`.card button[value=keep]`)))
+	b.says("You said yes, from now on.")
+	if out, _ := piped77(t, "", "grown", "list", "--config", policy); !strings.Contains(out, "INC-9999") {
+		t.Errorf("what was kept: %s", out)
+	}
+	other.until(fmt.Sprintf(`!document.querySelector(%q)`, card)) // it was told
+	b.do(chromedp.NavigateBack())
+	b.until(`document.readyState === "complete"`)
+	b.until(fmt.Sprintf(`!document.querySelector(%q)`, card)) // what was answered does not come back
+
+	b.do(chromedp.Navigate(site + "/audit"))
+	b.do(chromedp.Click(chromedp.CSS(`form[action="/audit/verify"] button`)))
+	b.says("ok: ")
+	b.looks("audit")
+	b.do(chromedp.Navigate(site + "/health"))
+	b.says("Gateways that run now: 1")
+	b.looks("health")
+
+	// The server ends, and comes again: the open page goes on where it was.
+	b.do(chromedp.Navigate(site + "/"))
+	b.until(`document.querySelectorAll("#rows tr").length > 0`)
+	s.press(ctrlC)
+	s.exits()
+	b.until(`document.querySelector("#stream.lost") !== null`)
+	_, link, _ = consoled(t, "127.0.0.1:"+port, more...)
+	call("close_ticket", `{"id":"INC-7777","resolution":"fixed"}`)
+	newest := eval[string](b, `document.querySelector("#rows tr").dataset.index`)
+	other.do(chromedp.Navigate(link))
+	other.says("Live")
+	b.until(fmt.Sprintf(`document.querySelector("#rows tr").dataset.index > %s && document.querySelector("#stream:not(.lost)") !== null`, newest))
+
+	// Without a script every page is whole.
+	b.do(protocol(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.Navigate(site+"/"))
+	b.do(chromedp.WaitVisible(chromedp.CSS("#rows")))
+	b.do(protocol(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{}))
+	b.do(chromedp.Navigate(site+"/"), chromedp.Click(chromedp.CSS(".who button")))
+	b.says("You are signed out.")
+	b.do(chromedp.Navigate(site + "/approvals"))
+	b.says("Sign in")
+	if eval[string](b, "document.cookie") != "" {
+		t.Error("a script can read the cookie")
+	}
+}

@@ -1,0 +1,202 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/writ-project/writ/internal/example"
+)
+
+func init() {
+	// knock asks the gateways of a state directory for a way into their consoles.
+	programs["knock"] = func() {
+		f := flags{state: os.Args[1]}
+		_, doors, err := f.reach(false)
+		must(err)
+		for _, door := range doors {
+			for _, what := range []string{"POST /console", "POST /console?code"} {
+				var way wayIn
+				status, err := exchange(context.Background(), door, what, "", nil, 1<<16, &way)
+				fmt.Println(status, err, way.URL, way.Code, way.Error)
+			}
+		}
+	}
+}
+
+func init() {
+	// asking-client is a client over stdio, whose agent makes a call that needs a person. It
+	// says what came of it, and stays until its input ends.
+	programs["asking-client"] = func() {
+		gateway := exec.Command("writ", "run", "--state", os.Args[1], "--config", os.Args[2], "--only", "example")
+		in, err := gateway.StdinPipe()
+		must(err)
+		out, err := gateway.StdoutPipe()
+		must(err)
+		must(gateway.Start())
+		lines := bufio.NewReader(out)
+		for _, message := range []string{
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`,
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"delete_document","arguments":{"id":"doc-2b8e04"}}}`,
+		} {
+			_, err = io.WriteString(in, message+"\n")
+			must(err)
+			for answer := ""; !strings.Contains(answer, `"id":`); {
+				answer, err = lines.ReadString('\n')
+				must(err)
+				fmt.Print(answer)
+			}
+		}
+		io.Copy(io.Discard, os.Stdin)
+		in.Close()
+		gateway.Wait()
+	}
+}
+
+// TestConsoleElsewhere: what waits at a gateway that a client started is answered here too.
+func TestConsoleElsewhere(t *testing.T) {
+	config, state := approving(t, example.Policy()), ownState(t)
+	_, link, code := consoled(t, "127.0.0.1:0", "--state", state)
+	asking := exec.Command("asking-client", state, config)
+	hold, err := asking.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := asking.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := asking.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer asking.Wait()
+	defer hold.Close()
+	said := ""
+	for lines := bufio.NewReader(out); !strings.Contains(said, `"id":2`); {
+		if said, err = lines.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(said, "approval.pending") {
+		t.Fatalf("the call: %s", said)
+	}
+	own := found(t, `http://([^/]+)/`, link)
+	jar := ""
+	ask := func(path string, form url.Values) (page, to string) {
+		t.Helper()
+		method := "GET"
+		if form != nil {
+			method = "POST"
+		}
+		req, err := http.NewRequest(method, "http://127.0.0.1:"+found(t, `:(\d+)/`, link)+path, strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = own
+		req.Header.Set("Cookie", jar)
+		if form != nil {
+			req.Header.Set("Origin", "http://"+own)
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		for _, c := range resp.Cookies() {
+			jar = c.Name + "=" + c.Value
+		}
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b), resp.Header.Get("Location")
+	}
+	ask(strings.TrimPrefix(link, "http://"+own), nil)
+	page, _ := ask("/approvals", nil)
+	id := found(t, `action="/approvals/(\w+)"`, page)
+	form := url.Values{"form": {found(t, `name="form" value="([^"]+)"`, page)}, "say": {"yes"}, "code": {code}}
+	_, to := ask("/approvals/"+id, form)
+	if page, _ = ask(to, nil); !strings.Contains(page, "You said yes. It is on record.") || !strings.Contains(page, "Nothing waits") {
+		t.Errorf("after the answer:\n%s", page)
+	}
+	_, to = ask("/approvals/"+id, form)
+	if page, _ = ask(to, nil); !strings.Contains(page, "That question is gone") {
+		t.Errorf("answered twice:\n%s", page)
+	}
+}
+
+// TestConsoleLink: a way into the console is shown at a terminal, and to nobody else (K06).
+func TestConsoleLink(t *testing.T) {
+	config, state := approving(t, example.Policy()), ownState(t)
+	at := []string{"--state", state}
+	if out, code := piped77(t, "", "serve", "--listen", "127.0.0.1:0", "--open", "--state", state); code != 64 {
+		t.Errorf("--open without a terminal: %d %s", code, out)
+	}
+	if s := onTerminal(t, "", nil, append([]string{"console"}, at...)...); s.exits() != 74 {
+		t.Error("where nothing runs")
+	}
+	_, end := serving(t, append(at, "--config", config)...)
+	if out, code := piped77(t, "", append([]string{"console"}, at...)...); code != 64 || strings.Contains(out, "/login/") {
+		t.Errorf("to a pipe: %d %s", code, out)
+	}
+	// A process without a terminal, and one whose terminal another opened for it, are not heard.
+	knock := exec.Command("knock", state)
+	knock.SysProcAttr = &unix.SysProcAttr{Setsid: true}
+	out, err := knock.Output()
+	if err != nil || strings.Count(string(out), "403 <nil>   ") != 2 {
+		t.Errorf("without a terminal: %v %s", err, out)
+	}
+	s := onTerminal(t, "", nil, append([]string{"console"}, at...)...)
+	s.expect(`console: \S+`)
+	link := found(t, `console: (\S+)`, s.all())
+	if s.exits() != 0 {
+		t.Error("it did not end well")
+	}
+	s = onTerminal(t, "", nil, append([]string{"console", "--code"}, at...)...)
+	s.expect(`takes this code: \w+`)
+	if s.exits(); strings.Contains(s.all(), "/login/") {
+		t.Errorf("it shows a link: %s", s.all())
+	}
+	// The link leads in; at the address that everybody knows it does not.
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	get := func(url, host string) *http.Response {
+		t.Helper()
+		req, err := http.NewRequest("GET", url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if host != "" {
+			req.Host = host
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	own := found(t, `http://([^/]+)/`, link)
+	near := strings.Replace(link, own, "127.0.0.1:"+found(t, `:(\d+)/`, link), 1)
+	if resp := get(near, ""); resp.StatusCode != http.StatusForbidden || len(resp.Cookies()) > 0 {
+		t.Errorf("at 127.0.0.1: %s", resp.Status)
+	}
+	if resp := get(near, own); resp.StatusCode != http.StatusSeeOther || len(resp.Cookies()) != 1 {
+		t.Errorf("at its own host: %s", resp.Status)
+	}
+	if said := end(); strings.Contains(said, "/login/") || strings.Contains(said, own) || !strings.Contains(said, "writ console prints one") {
+		t.Errorf("what is no terminal was told: %s", said)
+	}
+}

@@ -1,0 +1,177 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/approval"
+)
+
+// card is one question as it is shown.
+type card struct {
+	approval.Shown
+	Left   int // seconds
+	Offers []offer
+	Fault  string
+}
+
+type offer struct {
+	Keep  approval.Keep
+	Words string
+	Rows  []string
+}
+
+// approvalsPage are the questions that wait.
+type approvalsPage struct {
+	Cards     []card
+	IDs       string
+	Confirmed bool
+	Said      string // what became of an answer
+	Word      string
+	Tail      string
+}
+
+func (c *Console) approvals(x *request) error {
+	p := c.waiting(x)
+	c.tell(p, x)
+	return c.show(x, http.StatusOK, "approvals.html", "Approvals", p)
+}
+
+// Elsewhere is what waits at the other gateways of the state directory. It is answered
+// there, by the rules of each.
+type Elsewhere interface {
+	// Open are the questions that wait there; with fresh they are asked for anew.
+	Open(ctx context.Context, fresh bool) []approval.Shown
+	// There says that somebody watches, until leave is called.
+	There() (leave func())
+	// Reply answers one, as approval.Queue.Reply does; the status is 0 where no answer came.
+	Reply(ctx context.Context, id string, a approval.Answer) (status int, said approval.Reply)
+}
+
+// open are all questions that wait, and a channel that is closed when those of this gateway
+// change.
+func (c *Console) open(ctx context.Context, fresh bool) (all []approval.Shown, changed <-chan struct{}) {
+	own, changed := c.o.Queue.Open()
+	for i := range own {
+		all = append(all, own[i].Show())
+	}
+	return append(all, c.o.Elsewhere.Open(ctx, fresh)...), changed
+}
+
+// waiting are the questions as this login sees them.
+func (c *Console) waiting(x *request) *approvalsPage {
+	c.mu.Lock()
+	p := &approvalsPage{Confirmed: x.login.confirmed, Tail: "/events?for=approvals"}
+	c.mu.Unlock()
+	var ids []string
+	open, _ := c.open(x.Context(), true)
+	for _, q := range open {
+		one := card{Shown: q, Left: int(max(0, q.Until.Sub(c.o.Clock())/time.Second))}
+		for _, o := range q.FromNowOn {
+			if rows, fits := o.Explained(); fits {
+				lines := strings.Split(strings.TrimRight(rows, "\n"), "\n")
+				one.Offers = append(one.Offers, offer{o.Keep, o.Choice(), lines[1:]})
+			}
+		}
+		p.Cards = append(p.Cards, one)
+		ids = append(ids, q.ID)
+	}
+	p.IDs = strings.Join(ids, " ")
+	return p
+}
+
+// tell says on the page what became of the answer that led to it.
+func (c *Console) tell(p *approvalsPage, x *request) {
+	c.mu.Lock()
+	f := x.login.flashes[x.asked("told")]
+	delete(x.login.flashes, x.asked("told"))
+	c.mu.Unlock()
+	for i := range p.Cards {
+		if p.Cards[i].ID == f.at {
+			p.Cards[i].Fault, f.text = f.text, ""
+		}
+	}
+	p.Said, p.Word = f.text, f.word
+}
+
+// answer is the one place of the console where a person says yes or no.
+func (c *Console) answer(x *request) error {
+	id := strings.ToLower(x.PathValue("id"))
+	a := approval.Answer{By: c.o.By, Label: writ.User}
+	switch x.PostForm.Get("say") {
+	case "no":
+	case "yes":
+		a.Yes = true
+	case "keep":
+		a.Yes, a.Keep = true, approval.Keep(x.PostForm.Get("keep"))
+		if a.Keep == "" {
+			return c.unanswered(x, id, "Choose what is kept from now on first. Nothing was answered.")
+		}
+	default:
+		return c.unanswered(x, id, "Neither yes nor no was said. Nothing was answered.")
+	}
+	if a.Yes {
+		ok, over := c.confirm(x.login, x.PostForm.Get("code"))
+		if over {
+			c.end(x.login)
+			c.out(x, "The code was wrong too often. You were signed out, and nothing was answered.")
+			return nil
+		}
+		if !ok {
+			return c.unanswered(x, id, "That is not the code. The first yes of a login needs the one that stands in the terminal beside the link, or that writ console --code prints. Nothing was answered.")
+		}
+	}
+	said, status := approval.Reply{}, 0
+	if own, _ := c.o.Queue.Asked(id); own.ID != "" {
+		status, said = c.o.Queue.Reply(id, a)
+	} else {
+		status, said = c.o.Elsewhere.Reply(x.Context(), id, a)
+	}
+	yes := map[bool]string{true: "yes", false: "no"}[said.Yes]
+	switch {
+	case status == http.StatusOK && said.Error != "":
+		return c.answered(x, flash{"", "Your yes is on record for this once. " + said.Error + ".", "asked"})
+	case status == http.StatusOK && a.Keep != "":
+		return c.answered(x, flash{"", "You said yes, from now on. It is on record; writ grown list shows what was kept, and writ grown remove takes it back.", "accepted"})
+	case status == http.StatusOK:
+		return c.answered(x, flash{"", "You said " + yes + ". It is on record.", map[bool]string{true: "accepted", false: "refused"}[a.Yes]})
+	case status == http.StatusConflict && said.By != "":
+		return c.unanswered(x, id, said.By+" answered first, with "+yes+". What you sent now counts for nothing.")
+	case status == http.StatusConflict:
+		return c.unanswered(x, id, "That was not offered. Nothing was answered.")
+	case status == http.StatusNotFound:
+		return c.unanswered(x, id, "That question is gone: its time was over, its call passed or ended meanwhile, or more became known of its values, and it is asked anew. Nothing was answered.")
+	case status == http.StatusForbidden:
+		return c.unanswered(x, id, "The gateway that asks does not hear it from here ("+said.Error+"): writ approve answers, in a terminal of your own.")
+	}
+	return c.unanswered(x, id, "It is not known whether the answer counts: "+cmp.Or(said.Error, "the gateway that asks gave no answer")+".")
+}
+
+// flash is what the next page says of an answer, once.
+type flash struct {
+	at         string // the question at whose card it stands, "" for above all
+	text, word string
+}
+
+// answered leads to the questions again: a page that a form led to could not be gone back to.
+func (c *Console) answered(x *request, f flash) error {
+	told := newCode() // another tab of the same login is told nothing by it
+	c.mu.Lock()
+	if len(x.login.flashes) > 20 {
+		clear(x.login.flashes)
+	}
+	x.login.flashes[told] = f
+	c.mu.Unlock()
+	x.w.Header().Set("Location", "/approvals?told="+told)
+	x.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// unanswered is answered of what came to nothing: why is said at the question, if it is open.
+func (c *Console) unanswered(x *request, id, why string) error {
+	return c.answered(x, flash{id, why, "unknown"})
+}

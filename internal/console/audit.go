@@ -1,0 +1,170 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+)
+
+// check is the one check of the log that is under way, or was made last.
+type check struct {
+	running  bool
+	done, of int64
+	found    string
+	ok       bool
+	at       time.Time
+}
+
+// state says in words how it stands, "" where none was made.
+func (c *check) state() string {
+	switch {
+	case c.running && c.of > 0:
+		return fmt.Sprintf("Checking: record %d of %d.", c.done, c.of)
+	case c.running:
+		return "Checking."
+	case c.at.IsZero():
+		return ""
+	case c.ok:
+		return "Checked at " + c.at.Local().Format(time.DateTime) + ". " + c.found
+	}
+	return "At " + c.at.Local().Format(time.DateTime) + " something was wrong. " + c.found
+}
+
+// auditPage is what the page of the log shows.
+type auditPage struct {
+	Named   string // what was searched by name
+	Check   string
+	Good    bool
+	Running bool
+	Filter  filter
+	Rows    *listing
+}
+
+// audit searches the log: by a name, which leads to what it names, or by a filter.
+func (c *Console) audit(x *request) error {
+	p := auditPage{Named: strings.TrimSpace(x.asked("id"))}
+	if session, n, _ := strings.Cut(p.Named, "/"); audit.ValidSession(session) {
+		to := "/s/" + session
+		if of, err := strconv.ParseUint(n, 10, 64); err == nil {
+			to = fmt.Sprintf("/d/%s/%d", session, of)
+		}
+		x.w.Header().Set("Location", to)
+		x.w.WriteHeader(http.StatusSeeOther)
+		return nil
+	} else if p.Named != "" {
+		return &refusal{http.StatusBadRequest, "No such name", "A session is named s_…, a decision s_…/7."}
+	}
+	l, err := c.listed(x)
+	if err != nil {
+		return err
+	}
+	p.Filter, p.Rows = l.Filter, l
+	c.mu.Lock()
+	p.Check, p.Good, p.Running = c.check.state(), c.check.ok, c.check.running
+	c.mu.Unlock()
+	return c.show(x, http.StatusOK, "audit.html", "Audit", p)
+}
+
+// verify begins a check of the whole log. It goes on when its page is left.
+func (c *Console) verify(x *request) error {
+	c.mu.Lock()
+	busy := c.check.running
+	if !busy {
+		c.check = check{running: true}
+	}
+	c.mu.Unlock()
+	if busy {
+		return errBusy
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(x.Context()))
+	stop := context.AfterFunc(ending{c.o.Ending}, cancel)
+	go func() {
+		defer cancel()
+		defer stop()
+		last := time.Time{}
+		found, ok, err := c.o.Verify(ctx, func(done, of int64) {
+			if now := c.o.Clock(); now.Sub(last) > 100*time.Millisecond {
+				last = now
+				c.mu.Lock()
+				c.check.done, c.check.of = done, of
+				c.mu.Unlock()
+			}
+		})
+		if err != nil {
+			found, ok = err.Error(), false
+		}
+		c.mu.Lock()
+		c.check = check{found: found, ok: ok, at: c.o.Clock()}
+		c.mu.Unlock()
+	}()
+	x.w.Header().Set("Location", "/audit#check")
+	x.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// ending is a context that is done when the server is to end.
+type ending struct{ over <-chan struct{} }
+
+func (e ending) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (e ending) Done() <-chan struct{}       { return e.over }
+func (e ending) Value(any) any               { return nil }
+func (e ending) Err() error {
+	select {
+	case <-e.over:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+func (c *Console) exported(x *request) error {
+	select {
+	case c.export <- struct{}{}:
+		defer func() { <-c.export }()
+	default:
+		return errBusy
+	}
+	download(x, "writ-log.bundle", "application/octet-stream")
+	if err := c.o.Export(x.Context(), x.w); err != nil {
+		panic(http.ErrAbortHandler) // half a file must not look like a whole one
+	}
+	return nil
+}
+
+// status is what writ status says.
+func (c *Console) status(x *request) error {
+	select {
+	case c.health <- struct{}{}:
+		defer func() { <-c.health }()
+	case <-x.Context().Done():
+		return errBusy
+	}
+	said, err := c.o.Status(x.Context())
+	if err != nil {
+		return err
+	}
+	return c.show(x, http.StatusOK, "health.html", "Health", parts(said))
+}
+
+// part is a line with those that stand below it.
+type part struct {
+	Head  string
+	Lines []string
+}
+
+// parts are the lines of a printed text, each with those that are set in below it.
+func parts(printed string) (out []part) {
+	for _, line := range strings.Split(strings.TrimRight(printed, "\n"), "\n") {
+		if below := strings.TrimSpace(line); strings.HasPrefix(line, " ") && len(out) > 0 {
+			out[len(out)-1].Lines = append(out[len(out)-1].Lines, below)
+		} else if below != "" {
+			out = append(out, part{Head: below})
+		}
+	}
+	return out
+}

@@ -1,0 +1,328 @@
+// Package console is the web console: a browser's view of what was decided, and one more
+// place where a person answers what waits. It reads what a Log proves, and answers through
+// the one queue. It decides nothing, and reaches neither a server nor a gateway.
+//
+// # Who gets in
+//
+// A person, by a link that works once within a minute and is shown at a terminal alone
+// (Link); a cookie stands for him then. A login is of this process: it is in memory, ends
+// when nobody asked for anything for an hour, after twelve hours in any case, and with the
+// process. The first yes of a login needs a code from the terminal too, because a program
+// may drive the tabs of a browser that is logged in. Nothing else is believed: no token of
+// MCP opens anything here, and a request that shows one is refused.
+//
+// # Where it is
+//
+// Cookies know no ports: whoever listens on another port of the same host is sent them, and
+// what an agent starts may listen. So the console has a host of its own, Options.Host, which
+// nobody else knows, and a request to another is never logged in.
+//
+// # What a page may do
+//
+// Every page is whole without a script. What others wrote is escaped by html/template, its
+// hidden characters are drawn, and the policy of a page lets in no script but the one that
+// is embedded here.
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"embed"
+	"errors"
+	"html/template"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/story"
+)
+
+// Log is what the console reads: each record and value proven.
+type Log interface {
+	story.Log
+	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
+	Head(ctx context.Context, session string) (uint64, error)
+}
+
+// Options are what a console shows and answers through. All are needed.
+type Options struct {
+	Log   Log
+	Queue *approval.Queue
+	// Elsewhere is what waits at other gateways.
+	Elsewhere Elsewhere
+	// Host is the one host, with its port, on which somebody can be logged in. HTTPS says
+	// that it is reached by TLS.
+	Host  string
+	HTTPS bool
+	// Trusted reports whether a request names a host of this server, and no page of
+	// another origin made it.
+	Trusted func(*http.Request) bool
+	// By is who answers here, as the operator knows him.
+	By string
+	// Ending is closed when the server is to end.
+	Ending <-chan struct{}
+	// Explain tells of a decision, as far as it is known now.
+	Explain func(ctx context.Context, session, n string) (*story.Explained, error)
+	// Prove writes the proof of a decision and of what came of its call, with their values
+	// or without; Verify checks the whole log and says what it found; Export writes it as
+	// one file; Status says how the clients and the gateways are.
+	Prove  func(ctx context.Context, session, n string, bare bool) ([]byte, error)
+	Verify func(ctx context.Context, progress func(done, of int64)) (found string, ok bool, err error)
+	Export func(ctx context.Context, w io.Writer) error
+	Status func(ctx context.Context) (string, error)
+	Clock  func() time.Time
+}
+
+// Console is an http.Handler.
+type Console struct {
+	o     Options
+	mux   *http.ServeMux
+	pages map[string]*template.Template
+
+	mu      sync.Mutex // guards the rest
+	links   map[key]link
+	logins  map[key]*login
+	code    code // good for any login
+	check   check
+	streams int
+	health  chan struct{} // one look at a time
+	export  chan struct{} // one export at a time
+}
+
+//go:embed templates static
+var files embed.FS
+
+// Bounds on what one request reads and shows.
+const (
+	maxForm    = 64 << 10
+	maxStreams = 16
+	patience   = 20 * time.Second // of one page
+)
+
+// New returns the console.
+func New(o Options) *Console {
+	c := &Console{o: o, mux: http.NewServeMux(), pages: map[string]*template.Template{}, links: map[key]link{}, logins: map[key]*login{},
+		health: make(chan struct{}, 1), export: make(chan struct{}, 1)}
+	layout := template.Must(template.New("layout.html").Funcs(template.FuncMap{
+		"draw": draw, "drawBytes": drawBytes, "marked": marked, "stamp": c.stamp, "dict": dict,
+		"words": func() []string { return []string{"accepted", "asked", "refused", "unknown"} },
+	}).ParseFS(files, "templates/layout.html"))
+	names, _ := fs.Glob(files, "templates/*.html")
+	for _, name := range names {
+		name = strings.TrimPrefix(name, "templates/")
+		if name != "layout.html" {
+			c.pages[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "templates/"+name))
+		}
+	}
+	for _, r := range c.routes() {
+		c.mux.HandleFunc(r.pattern, c.admit(r))
+	}
+	return c
+}
+
+// A route is one place of the console. Who is not logged in reaches only those that are
+// open; a POST needs the token of its form.
+type route struct {
+	pattern string
+	open    bool
+	serve   func(*request) error
+}
+
+func (c *Console) routes() []route {
+	return []route{
+		{"GET /static/{file}", true, c.static},
+		{"GET /login/{key}", true, c.enter},
+		{"POST /logout", false, c.leave},
+		{"GET /{$}", false, c.live},
+		{"GET /events", false, c.events},
+		{"GET /d/{session}/{n}", false, c.decision},
+		{"GET /d/{session}/{n}/json", false, c.decisionJSON},
+		{"GET /d/{session}/{n}/proof", false, c.proof},
+		{"GET /d/{session}/{n}/value/{name}", false, c.value},
+		{"GET /e/{session}/{number}", false, c.evidence},
+		{"GET /s/{session}", false, c.session},
+		{"GET /approvals", false, c.approvals},
+		{"POST /approvals/{id}", false, c.answer},
+		{"GET /audit", false, c.audit},
+		{"POST /audit/verify", false, c.verify},
+		{"GET /audit/export", false, c.exported},
+		{"GET /health", false, c.status},
+		{"/", false, func(*request) error { return errNoPage }},
+	}
+}
+
+// request is one that was let in.
+type request struct {
+	*http.Request
+	w     http.ResponseWriter
+	login *login // nil where nobody is logged in
+}
+
+// A refusal is an error that is told as a page.
+type refusal struct {
+	status      int
+	title, Text string
+}
+
+func (e *refusal) Error() string { return e.Text }
+
+var (
+	errNoPage     = &refusal{http.StatusNotFound, "Nothing here", "There is no such page."}
+	errNoRecord   = &refusal{http.StatusNotFound, "No such record", "The log has no record of that name, or its bytes were erased."}
+	errForged     = &refusal{http.StatusForbidden, "Not done", "The form was not one of this login. Nothing was done: open the page again."}
+	errBusy       = &refusal{http.StatusTooManyRequests, "One at a time", "That is being done already. Try again when it has ended."}
+	errForeign    = &refusal{http.StatusForbidden, "Refused", "The request was made by another page, names another host, or shows a token of MCP. The console answers none of these."}
+	errNotAllowed = &refusal{http.StatusMethodNotAllowed, "Refused", "That method is not known here."}
+)
+
+// headers are on every answer. The referrer goes to this very origin alone, because
+// without one a browser hides where a form comes from as well.
+var headers = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+		"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+	"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store", "Referrer-Policy": "same-origin",
+	"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp",
+	"Permissions-Policy": "camera=(), microphone=(), geolocation=(), clipboard-read=()",
+}
+
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for k, v := range headers {
+		w.Header().Set(k, v)
+	}
+	if c.o.HTTPS {
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+	}
+	x := &request{r, w, nil}
+	if !c.o.Trusted(r) || r.Header.Get("Authorization") != "" {
+		c.fail(x, errForeign)
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodPost {
+		c.fail(x, errNotAllowed)
+		return
+	}
+	c.mux.ServeHTTP(w, r)
+}
+
+// admit is a route behind the checks of who asks.
+func (c *Console) admit(to route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		if !strings.HasSuffix(to.pattern, "/events") && !strings.HasSuffix(to.pattern, "/export") {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, patience)
+			defer cancel()
+		}
+		x := &request{r.WithContext(ctx), w, nil}
+		if !to.open {
+			if x.login = c.loggedIn(r, !strings.HasSuffix(to.pattern, "/events")); x.login == nil {
+				c.out(x, "")
+				return
+			}
+		}
+		if r.Method == http.MethodPost {
+			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+			x.Body = r.Body
+			if x.ParseForm() != nil || x.login == nil || subtle.ConstantTimeCompare([]byte(x.PostForm.Get("form")), []byte(x.login.form)) != 1 {
+				c.fail(x, errForged)
+				return
+			}
+		}
+		if err := to.serve(x); err != nil {
+			c.fail(x, err)
+		}
+	}
+}
+
+// fail tells an error as a page.
+func (c *Console) fail(x *request, err error) {
+	var no *refusal
+	switch {
+	case errors.As(err, &no):
+	case errors.Is(err, audit.ErrNotFound):
+		no = errNoRecord
+	case errors.Is(err, audit.ErrAltered):
+		no = &refusal{http.StatusInternalServerError, "The log was altered", "What is stored is not what was recorded: " + err.Error() + ". Run writ audit verify, and keep a copy of the state directory."}
+	default:
+		no = &refusal{http.StatusInternalServerError, "That cannot be shown", err.Error()}
+	}
+	c.show(x, no.status, "fault.html", no.title, no)
+}
+
+// page is what a template is given.
+type page struct {
+	Title, Path string
+	Form        string // the token of this login's forms
+	In          bool   // somebody is logged in
+	By          string
+	Waiting     int
+	Main        any
+}
+
+// show answers with a page. It is made whole before a byte of it goes out.
+func (c *Console) show(x *request, status int, name, title string, main any) error {
+	p := page{Title: title, Path: x.URL.Path, Main: main, By: c.o.By}
+	if x.login != nil {
+		open, _ := c.open(x.Context(), false)
+		p.In, p.Form, p.Waiting = true, x.login.form, len(open)
+	}
+	var b bytes.Buffer
+	if err := c.pages[name].ExecuteTemplate(&b, "layout.html", p); err != nil {
+		http.Error(x.w, "the page cannot be made", http.StatusInternalServerError)
+		return nil
+	}
+	x.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	x.w.WriteHeader(status)
+	x.w.Write(b.Bytes())
+	return nil
+}
+
+// asked is a value of the query, at most so many bytes of it.
+func (x *request) asked(name string) string {
+	v := x.URL.Query().Get(name)
+	return v[:min(len(v), 500)]
+}
+
+// static are the style and the script.
+func (c *Console) static(x *request) error {
+	name := x.PathValue("file")
+	kind := map[string]string{"console.css": "text/css; charset=utf-8", "console.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}[name]
+	b, err := files.ReadFile("static/" + name)
+	if err != nil || kind == "" {
+		return errNoPage
+	}
+	x.w.Header().Set("Content-Type", kind)
+	x.w.Write(b)
+	return nil
+}
+
+// download answers with a file.
+func download(x *request, name, kind string) {
+	x.w.Header().Set("Content-Type", kind)
+	x.w.Header().Set("Content-Disposition", "attachment; filename="+url.PathEscape(name))
+}
+
+// stamp is a time as a list says it: of today without the day.
+func (c *Console) stamp(t time.Time) string {
+	t = t.Local()
+	if t.Format(time.DateOnly) == c.o.Clock().Local().Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format(time.DateTime)
+}
+
+// dict is several values for one template.
+func dict(pairs ...any) map[string]any {
+	m := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i].(string)] = pairs[i+1]
+	}
+	return m
+}

@@ -1,0 +1,745 @@
+package console
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/net/html"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/story"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+)
+
+const host = "writ-0123456789abcdef.localhost:8700"
+
+// A rig is a console over a log that the test writes.
+type rig struct {
+	*Console
+	t     testing.TB
+	log   *sqlite.Store
+	queue *approval.Queue
+	mu    sync.Mutex
+	clock time.Time
+	next  map[string]uint64
+	end   chan struct{}
+}
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	skey, vkey, err := audit.GenerateKey(rand.Reader, "writ-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, _ := note.NewSigner(skey)
+	verifier, _ := note.NewVerifier(vkey)
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, clock: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC), next: map[string]uint64{}, end: make(chan struct{})}
+	if r.log, err = sqlite.Open(dir, sqlite.Options{Signer: signer, Verifier: verifier}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.log.Close() })
+	r.queue = approval.New(r.now)
+	r.Console = New(Options{
+		Log: r.log, Queue: r.queue, Elsewhere: nowhere{}, Host: host, By: "kim", Ending: r.end, Clock: r.now,
+		Trusted: func(req *http.Request) bool {
+			return downstream.Trusted(req, []string{"writ-0123456789abcdef.localhost", "127.0.0.1", "localhost"})
+		},
+		Explain: func(ctx context.Context, session, n string) (*story.Explained, error) {
+			return story.Explain(ctx, r.log, session, n)
+		},
+		Prove:  func(context.Context, string, string, bool) ([]byte, error) { return nil, errors.New("no proof here") },
+		Verify: func(context.Context, func(int64, int64)) (string, bool, error) { return "ok: all of it", true, nil },
+		Export: func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "bundle"); return err },
+		Status: func(context.Context) (string, error) { return hostileText + "\n  " + hostileText, nil },
+	})
+	return r
+}
+
+// nowhere is Elsewhere where no other gateway runs.
+type nowhere struct{}
+
+func (nowhere) Open(context.Context, bool) []approval.Shown { return nil }
+func (nowhere) There() func()                               { return func() {} }
+func (nowhere) Reply(context.Context, string, approval.Answer) (int, approval.Reply) {
+	return http.StatusNotFound, approval.Reply{}
+}
+
+func (r *rig) now() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.clock
+}
+
+func (r *rig) later(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clock = r.clock.Add(d)
+}
+
+// write puts records on the log, each of one session.
+func (r *rig) write(session string, records ...record) {
+	r.t.Helper()
+	var entries []audit.Entry
+	from := r.next[session]
+	for _, rec := range records {
+		var values []audit.Value
+		for _, name := range slices.Sorted(maps.Keys(rec.values)) {
+			v := audit.Value{Name: name, Bytes: []byte(rec.values[name])}
+			rand.Read(v.Salt[:])
+			values = append(values, v)
+		}
+		r.next[session]++
+		data, _ := json.Marshal(rec.data)
+		e, err := audit.Seal(audit.Record{Kind: rec.kind, Session: session, N: r.next[session], Time: r.now(), Data: data}, values...)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+	if _, err := r.log.Append(r.t.Context(), session, from, entries); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+type record struct {
+	kind   audit.Kind
+	data   map[string]any
+	values map[string]string
+}
+
+var open = record{audit.KindOpen, map[string]any{}, nil}
+
+// decided is the record of a decision, with the decision itself.
+func decided(d gate.Record, arguments string) record {
+	d.Version, d.Method, d.Engine, d.Time = 1, "tools/call", "writ-gate/1", "2026-11-24T12:00:00.000Z"
+	if d.Effect == nil {
+		d.Effect = []string{"write"}
+	}
+	if d.Traces == nil {
+		d.Traces = []gate.Trace{}
+	}
+	d.Catalogue, d.Policy = "sha256:00", "sha256:00"
+	raw, _ := json.Marshal(d)
+	raw, err := strictjson.Canonical(raw)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := gate.ParseRecord(raw); err != nil {
+		panic(err)
+	}
+	data := map[string]any{"server": d.Server, "tool": d.Tool, "method": "tools/call", "status": d.Status, "effect": d.Effect}
+	if d.Code != "" {
+		data["code"], data["reason"] = d.Code, d.Reason
+	}
+	return record{audit.KindDecision, data, map[string]string{"decision": string(raw), "arguments": arguments}}
+}
+
+func returned(decision uint64, evidence int, status, result string) record {
+	return record{audit.KindResult, map[string]any{"decision": decision, "evidence": evidence, "status": status, "admissible": true}, map[string]string{"result": result}}
+}
+
+// ask makes a request of a browser. header has pairs; body is a form where it is not nil.
+func (r *rig) ask(method, path, cookie string, body url.Values, header ...string) *httptest.ResponseRecorder {
+	var in io.Reader
+	if body != nil {
+		in = strings.NewReader(body.Encode())
+	}
+	req := httptest.NewRequest(method, "http://"+host+path, in).WithContext(r.t.Context())
+	req.RequestURI = path
+	if body != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if method == http.MethodPost {
+		req.Header.Set("Origin", "http://"+host)
+	}
+	if cookie != "" {
+		req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
+	}
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+		} else {
+			req.Header.Set(header[i], header[i+1])
+		}
+	}
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, req)
+	return w
+}
+
+// in is a browser that was let in: its cookie, the token of its forms and the code of its
+// first yes.
+func (r *rig) in() (cookie, form, code string) {
+	r.t.Helper()
+	link, code := r.Link()
+	w := r.ask("GET", strings.TrimPrefix(link, "http://"+host), "", nil)
+	if w.Code != http.StatusSeeOther || len(w.Result().Cookies()) != 1 {
+		r.t.Fatalf("the link: %d %s", w.Code, w.Body)
+	}
+	c := w.Result().Cookies()[0]
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" {
+		r.t.Errorf("the cookie: %s", c)
+	}
+	return c.Value, r.loggedInBy(c.Value).form, code
+}
+
+func (r *rig) loggedInBy(cookie string) *login {
+	r.Console.mu.Lock()
+	defer r.Console.mu.Unlock()
+	return r.logins[keyOf(cookie)]
+}
+
+// paths are one request for each route, of a session that is there.
+func paths() map[string]string {
+	return map[string]string{
+		"GET /static/{file}": "/static/console.css", "GET /login/{key}": "/login/x", "POST /logout": "/logout", "GET /{$}": "/", "GET /events": "/events",
+		"GET /d/{session}/{n}": "/d/s_aaaaaaaaaaaaaaaa/2", "GET /d/{session}/{n}/json": "/d/s_aaaaaaaaaaaaaaaa/2/json", "GET /d/{session}/{n}/proof": "/d/s_aaaaaaaaaaaaaaaa/2/proof",
+		"GET /d/{session}/{n}/value/{name}": "/d/s_aaaaaaaaaaaaaaaa/2/value/arguments", "GET /e/{session}/{number}": "/e/s_aaaaaaaaaaaaaaaa/1", "GET /s/{session}": "/s/s_aaaaaaaaaaaaaaaa",
+		"GET /approvals": "/approvals", "POST /approvals/{id}": "/approvals/x", "GET /audit": "/audit", "POST /audit/verify": "/audit/verify", "GET /audit/export": "/audit/export",
+		"GET /health": "/health", "/": "/nothing/here",
+	}
+}
+
+// TestWhoIsLetIn: every route refuses whoever is not a browser that a person let in, asking
+// from a page of the console (K02, K03, K06, K08, S01, S02, S03).
+func TestWhoIsLetIn(t *testing.T) {
+	r := newRig(t)
+	r.write("s_aaaaaaaaaaaaaaaa", open, decided(gate.Record{Server: "a", Tool: "b", Status: writ.Accepted, Allowed: true}, `{}`))
+	cookie, form, _ := r.in()
+	other, otherForm, _ := r.in()
+	_ = other
+	known := paths()
+	for _, route := range r.routes() {
+		path, ok := known[route.pattern]
+		if !ok {
+			t.Fatalf("%s is asked for nowhere", route.pattern)
+		}
+		method, _, stated := strings.Cut(route.pattern, " ")
+		if !stated {
+			method = "GET"
+		}
+		type try struct {
+			name, cookie string
+			form         url.Values
+			status       []int
+			header       []string
+		}
+		good := url.Values{"form": {form}, "say": {"no"}}
+		foreign := []int{http.StatusForbidden}
+		tries := []try{
+			{"another host", cookie, good, foreign, []string{"Host", "evil.example"}},
+			{"another host with our port", cookie, good, foreign, []string{"Host", "evil.example:8700"}},
+			{"another origin", cookie, good, foreign, []string{"Origin", "http://evil.example"}},
+			{"no origin to tell", cookie, good, foreign, []string{"Origin", "null"}},
+			{"another port's origin", cookie, good, foreign, []string{"Origin", "http://writ-0123456789abcdef.localhost:9999"}},
+			{"another scheme's origin", cookie, good, foreign, []string{"Origin", "https://" + host}},
+			{"a token of MCP", cookie, good, foreign, []string{"Authorization", "Bearer writ_x"}},
+		}
+		if method == "GET" {
+			tries = append(tries, try{"from a page of another site", cookie, nil, foreign, []string{"Sec-Fetch-Site", "cross-site"}},
+				try{"from another page of the same site", cookie, nil, foreign, []string{"Sec-Fetch-Site", "same-site"}})
+		}
+		if !route.open {
+			out := []int{http.StatusUnauthorized}
+			tries = append(tries, try{"no login", "", good, out, nil}, try{"a login that is none", "x", good, out, nil},
+				try{"a login, at an address that others have too", cookie, good, out, []string{"Host", "127.0.0.1:8700", "Origin", "http://127.0.0.1:8700"}})
+		}
+		if method == "POST" {
+			for name, f := range map[string]url.Values{"no token": {"say": {"no"}}, "another login's token": {"form": {otherForm}}, "an empty token": {"form": {""}}, "too much": {"form": {form}, "x": {strings.Repeat("x", maxForm)}}} {
+				tries = append(tries, try{name, cookie, f, foreign, nil})
+			}
+		}
+		for _, x := range tries {
+			body := x.form
+			if method == "GET" {
+				body = nil
+			}
+			w := r.ask(method, path, x.cookie, body, x.header...)
+			if !slices.Contains(x.status, w.Code) {
+				t.Errorf("%s, %s: %d, want %v", route.pattern, x.name, w.Code, x.status)
+			}
+			for k, v := range headers {
+				if got := w.Header().Get(k); got != v {
+					t.Errorf("%s, %s: %s is %q", route.pattern, x.name, k, got)
+				}
+			}
+			if strings.Contains(w.Body.String(), form) && !slices.Contains([]string{"no token", "another login's token", "an empty token", "too much"}, x.name) {
+				t.Errorf("%s, %s: the token is told", route.pattern, x.name)
+			}
+		}
+		for _, m := range []string{"HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"} {
+			if w := r.ask(m, path, cookie, nil); w.Code != http.StatusMethodNotAllowed {
+				t.Errorf("%s %s: %d", m, path, w.Code)
+			}
+		}
+	}
+	if r.loggedInBy(cookie) == nil {
+		t.Error("one of these signed him out")
+	}
+	for _, path := range []string{"/..%2f..%2fetc/passwd", "/static/..%2fconsole.go", "/static/login.html", "/static/", "/templates/live.html", "//evil.example/", "/login/", "/d/s_aaaaaaaaaaaaaaaa/2/value/key", "/e/s_aaaaaaaaaaaaaaaa/999", "/s/s_bbbbbbbbbbbbbbbb", "/d/s_bbbbbbbbbbbbbbbb/1"} {
+		if w := r.ask("GET", path, cookie, nil); w.Code != http.StatusNotFound && w.Code != http.StatusMovedPermanently && w.Code != http.StatusTemporaryRedirect {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	for _, path := range []string{"/?before=-1", "/?before=NaN", "/?after=1e9", "/audit?id=x", "/s/s_aaaaaaaaaaaaaaaa?from=-1"} {
+		if w := r.ask("GET", path, cookie, nil); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	for _, path := range []string{"/?before=9223372036854775807", "/?after=9223372036854775806", "/?before=0", "/?sort=nothing", "/?status=nothing", "/s/s_aaaaaaaaaaaaaaaa?from=9223372036854775807", "/s/s_aaaaaaaaaaaaaaaa?at=9223372036854775807"} {
+		if w := r.ask("GET", path, cookie, nil); w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// TestLogin: a link lets in one browser within a minute, and a login ends.
+func TestLogin(t *testing.T) {
+	r := newRig(t)
+	path := func() string { link, _ := r.Link(); return strings.TrimPrefix(link, "http://"+host) }
+	late, twice := path(), path()
+	if w := r.ask("GET", twice, "", nil, "Sec-Purpose", "prefetch;prerender"); w.Code != http.StatusForbidden {
+		t.Errorf("looked ahead at: %d", w.Code)
+	}
+	if w := r.ask("HEAD", twice, "", nil); w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("looked at: %d", w.Code)
+	}
+	for _, want := range []int{http.StatusSeeOther, http.StatusUnauthorized} {
+		if w := r.ask("GET", twice, "", nil); w.Code != want {
+			t.Errorf("the link: %d, want %d", w.Code, want)
+		}
+	}
+	r.later(linkStands)
+	if w := r.ask("GET", late, "", nil); w.Code != http.StatusUnauthorized {
+		t.Errorf("a minute later: %d", w.Code)
+	}
+	cookie, _, _ := r.in()
+	is := func(want int, when string) {
+		t.Helper()
+		if w := r.ask("GET", "/", cookie, nil); w.Code != want {
+			t.Errorf("%s: %d, want %d", when, w.Code, want)
+		}
+	}
+	r.later(idle - time.Second)
+	is(200, "before it was idle for too long")
+	r.later(idle)
+	is(401, "idle for too long")
+	cookie, _, _ = r.in()
+	for range int(atMost/time.Minute)/30 - 1 {
+		r.later(30 * time.Minute)
+		is(200, "used on and on")
+	}
+	r.later(30 * time.Minute)
+	is(401, "twelve hours later")
+	cookie, form, _ := r.in()
+	if w := r.ask("POST", "/logout", cookie, url.Values{"form": {form}}); w.Code != 200 {
+		t.Errorf("signing out: %d", w.Code)
+	}
+	is(401, "signed out")
+	if w := r.ask("POST", "/approvals/x", cookie, url.Values{"form": {form}, "say": {"yes"}}); !strings.Contains(w.Body.String(), "nothing was done") {
+		t.Errorf("a form of a login that ended: %s", w.Body)
+	}
+	for range maxLogins + 5 {
+		r.in()
+	}
+	if len(r.logins) > maxLogins {
+		t.Errorf("%d logins", len(r.logins))
+	}
+}
+
+// hostileText is K01 and its kin: everything that a reader of a page could take for
+// something else.
+const hostileText = `<script>alert(1)</script>"><img src=x onerror=alert(2)>'{{7*7}}` + "`${8*8}`</template></textarea><!--\u202egnp.exe\u2066\x1b[31m\x00\u200b\U000e0041 javascript:alert(3)"
+
+// skeleton is what elements and attributes a page has, without texts.
+func skeleton(t *testing.T, page []byte) map[string]bool {
+	t.Helper()
+	root, err := html.Parse(bytes.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	var walk func(*html.Node)
+	walk = func(n *html.Node) {
+		switch n.Type {
+		case html.ElementNode:
+			for _, a := range n.Attr {
+				out[n.Data+"@"+a.Key] = true
+				if (a.Key == "href" || a.Key == "action" || a.Key == "src" || a.Key == "data-tail") && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#") {
+					out["leads to "+a.Val] = true
+				}
+				if a.Key == "class" && strings.ContainsAny(a.Val, "<>\"'") {
+					out["class "+a.Val] = true
+				}
+			}
+			out[n.Data] = true
+		case html.CommentNode:
+			out["comment "+n.Data] = true
+		case html.TextNode:
+			if strings.ContainsAny(n.Data, "\u202e\u2066\x1b\u200b\U000e0041\x00") {
+				out["a hidden character in "+n.Data] = true
+			}
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c)
+		}
+	}
+	walk(root)
+	return out
+}
+
+// told fills a log with one session, whose every text is what is given.
+func (r *rig) told(session, text string) {
+	quoted, _ := json.Marshal(text)
+	r.write(session, open,
+		record{"turn", map[string]any{"evidence": 1, "admissible": true}, map[string]string{"turn": text}},
+		decided(gate.Record{Server: text, Tool: text, Status: writ.Accepted, Allowed: true, Effect: []string{"read"}}, `{}`),
+		returned(3, 2, "ok", `{"structuredContent":{"x":`+string(quoted)+`,"y":"also `+string(quoted[1:])+`}}`),
+		decided(gate.Record{Server: text, Tool: text, Status: writ.Accepted, Allowed: true, Session: session,
+			Traces: []gate.Trace{{Pointer: "/x", Role: "selector", Label: writ.System, Rule: "output", Evidence: []gate.Ref{{Evidence: 2, Tool: text + "/" + text, Pointer: "/structuredContent/x", Label: writ.System}}}}}, `{"x":`+string(quoted)+`}`),
+		returned(5, 3, "unknown", `{}`),
+		decided(gate.Record{Server: text, Tool: text, Status: writ.Rejected, Code: writ.MissingProvenance, Reason: writ.ProvenanceUnseen, Session: session,
+			Failures: []writ.Failure{{Pointer: "/" + text, Reason: writ.ProvenanceUnseen, Need: text}}, Traces: []gate.Trace{{Pointer: "/x", Role: text, Label: writ.Model}}}, `{"x":`+string(quoted)+`}`),
+		record{"approval", map[string]any{"evidence": 4, "by": text, "yes": true, "act": "x", "label": "user", "covers": []any{}}, nil},
+		record{audit.KindClose, map[string]any{}, nil},
+	)
+	q := approval.Question{Session: session, Server: text, Tool: text, Arguments: []byte(`{"x":` + string(quoted) + `}`), Came: quoted, Answers: quoted,
+		Values: []gate.AskedValue{{Pointer: "/" + text, Role: text, Raw: quoted, Reason: writ.Reason(text), Need: text,
+			Seen: []gate.Ref{{Tool: text, Pointer: text, Inner: text, Label: writ.External}}}}}
+	go r.queue.Ask(r.t.Context(), q, session, approval.Waits, approval.Effects{
+		Offers: func() []approval.Offer {
+			return []approval.Offer{{Keep: approval.KeepSource, Lines: []policy.Grown{{From: text}}}}
+		},
+		Settle: func(approval.Answer, *approval.Offer) error { return nil }}, nil)
+	for { // until it is open
+		qs, changed := r.queue.Open()
+		if slices.ContainsFunc(qs, func(q approval.Question) bool { return q.Session == session }) {
+			return
+		}
+		<-changed
+	}
+}
+
+// TestHostileTexts: whatever stands in a field, a page has the elements and attributes that
+// its template has, leads nowhere else, and shows what would be hidden (K01, K04).
+func TestHostileTexts(t *testing.T) {
+	const session = "s_aaaaaaaaaaaaaaaa"
+	pages := []string{"/", "/d/" + session + "/3", "/d/" + session + "/5", "/d/" + session + "/7", "/e/" + session + "/1?from=0&to=9", "/e/" + session + "/2?at=/structuredContent/x", "/e/" + session + "/4",
+		"/s/" + session, "/approvals", "/audit", "/health"}
+	plain, hostile := newRig(t), newRig(t)
+	plain.told(session, "words\x01"+"\u200b\nmore \t text")
+	hostile.told(session, hostileText)
+	pc, _, _ := plain.in()
+	hc, _, _ := hostile.in()
+	for _, path := range pages {
+		a, b := plain.ask("GET", path, pc, nil), hostile.ask("GET", path, hc, nil)
+		if a.Code != 200 || b.Code != 200 {
+			t.Errorf("%s: %d, %d\n%s", path, a.Code, b.Code, b.Body)
+			continue
+		}
+		expected := skeleton(t, a.Body.Bytes())
+		for part := range skeleton(t, b.Body.Bytes()) {
+			if !expected[part] {
+				t.Errorf("%s: %s came in", path, part)
+			}
+		}
+		if !strings.Contains(b.Body.String(), "&lt;script&gt;") && !strings.Contains(b.Body.String(), `\u003cscript`) {
+			t.Errorf("%s does not show the text", path)
+		}
+	}
+	// In the query, too.
+	q := url.QueryEscape(hostileText)
+	for _, path := range []string{"/?tool=" + q + "&session=" + q + "&reason=" + q, "/e/" + session + "/2?at=" + q + "&in=" + q} {
+		a, b := plain.ask("GET", strings.ReplaceAll(path, q, "x"), pc, nil), hostile.ask("GET", path, hc, nil)
+		expected := skeleton(t, a.Body.Bytes())
+		for part := range skeleton(t, b.Body.Bytes()) {
+			if !expected[part] {
+				t.Errorf("%s: %s came in", path, part)
+			}
+		}
+	}
+	for _, path := range []string{"/d/" + session + "/5/json", "/d/" + session + "/5/value/arguments"} {
+		if w := hostile.ask("GET", path, hc, nil); w.Code != 200 || !strings.HasPrefix(w.Header().Get("Content-Disposition"), "attachment") {
+			t.Errorf("%s: %d %v", path, w.Code, w.Header())
+		}
+	}
+}
+
+// TestLongValues: no value is cut where a person answers, and elsewhere it says so (K04).
+func TestLongValues(t *testing.T) {
+	r := newRig(t)
+	long := strings.Repeat("0123456789", 1000) + "THE-END"
+	r.told("s_aaaaaaaaaaaaaaaa", long)
+	huge := `{"x":"` + strings.Repeat("y", 1<<20) + `"}`
+	r.write("s_bbbbbbbbbbbbbbbb", open, decided(gate.Record{Server: "a", Tool: "b", Status: writ.Accepted, Allowed: true}, huge))
+	cookie, _, _ := r.in()
+	if w := r.ask("GET", "/approvals", cookie, nil); !strings.Contains(w.Body.String(), long) || !strings.Contains(w.Body.String(), fmt.Sprint(len(long)+8, " bytes, all of them")) {
+		t.Error("a card does not show all of it")
+	}
+	w := r.ask("GET", "/d/s_bbbbbbbbbbbbbbbb/2", cookie, nil)
+	if w.Body.Len() > 2*maxDrawn || !strings.Contains(w.Body.String(), "Shown is the beginning.") {
+		t.Errorf("a page of %d bytes", w.Body.Len())
+	}
+	if w := r.ask("GET", "/d/s_bbbbbbbbbbbbbbbb/2/value/arguments", cookie, nil); w.Body.String() != huge {
+		t.Error("the download is not what was recorded")
+	}
+}
+
+// TestAnswers: one answer wins, the first yes of a login needs its code, and tries at it are
+// few (K05, K06).
+func TestAnswers(t *testing.T) {
+	r := newRig(t)
+	id := func(session string) string {
+		r.told(session, "words")
+		qs, _ := r.queue.Open()
+		return qs[len(qs)-1].ID
+	}
+	one, form1, code1 := r.in()
+	two, form2, _ := r.in()
+	say := func(cookie, form, id string, more ...string) string {
+		t.Helper()
+		v := url.Values{"form": {form}}
+		for i := 0; i < len(more); i += 2 {
+			v.Set(more[i], more[i+1])
+		}
+		w := r.ask("POST", "/approvals/"+id, cookie, v)
+		if w.Code == http.StatusSeeOther {
+			w = r.ask("GET", w.Header().Get("Location"), cookie, nil)
+		}
+		return w.Body.String()
+	}
+	holds := func(page, want string) {
+		t.Helper()
+		if !strings.Contains(page, want) {
+			t.Errorf("it does not say %q:\n%s", want, page)
+		}
+	}
+	a := id("s_aaaaaaaaaaaaaaaa")
+	holds(say(one, form1, a, "say", "yes"), "That is not the code")
+	holds(say(one, form1, a, "say", "yes", "code", "wrong"), "That is not the code")
+	holds(say(one, form1, a, "say", "maybe"), "Neither yes nor no")
+	holds(say(one, form1, a, "say", "keep", "code", code1), "Choose what is kept")
+	if qs, _ := r.queue.Open(); len(qs) != 1 {
+		t.Fatal("it was answered")
+	}
+	holds(say(two, form2, a, "say", "yes", "code", code1), "That is not the code") // it is another login's
+	holds(say(one, form1, a, "say", "yes", "code", " "+strings.ToUpper(code1)+" "), "You said yes. It is on record.")
+	if got, _ := r.queue.Said(a); !got.Yes || got.By != "kim" || got.Label != writ.User {
+		t.Errorf("%+v", got)
+	}
+	holds(say(two, form2, a, "say", "no"), "kim answered first, with yes.")
+	holds(say(one, form1, a, "say", "no"), "counts for nothing")
+	holds(say(one, form1, "nothing", "say", "yes"), "That question is gone")
+	b := id("s_bbbbbbbbbbbbbbbb")
+	holds(say(one, form1, b, "say", "keep", "keep", "value"), "That was not offered")
+	holds(say(one, form1, b, "say", "keep", "keep", "source"), "from now on")
+	c := id("s_cccccccccccccccc")
+	holds(say(two, form2, c, "say", "no"), "You said no.") // it takes no code
+	d := id("s_dddddddddddddddd")
+	r.later(approval.Stands)
+	holds(say(one, form1, d, "say", "yes"), "That question is gone")
+	e := id("s_eeeeeeeeeeeeeeee")
+	late := r.Code()
+	r.later(codeStands)
+	holds(say(two, form2, e, "say", "yes", "code", late), "That is not the code")
+	code := r.Code()
+	three, form3, _ := r.in()
+	holds(say(three, form3, e, "say", "yes", "code", code), "You said yes")
+	f := id("s_ffffffffffffffff")
+	page := ""
+	for range maxTries - 2 { // two were made above
+		page = say(two, form2, f, "say", "yes", "code", code) // it was used
+	}
+	holds(page, "wrong too often")
+	if w := r.ask("GET", "/approvals", two, nil); w.Code != http.StatusUnauthorized {
+		t.Errorf("after too many tries: %d", w.Code)
+	}
+	if qs, _ := r.queue.Open(); len(qs) != 1 {
+		t.Error("it was answered")
+	}
+}
+
+// counted counts what is read of a log.
+type counted struct {
+	*sqlite.Store
+	records, values int
+}
+
+func (c *counted) Log(ctx context.Context, from int64) iter.Seq2[audit.Item, error] {
+	return func(yield func(audit.Item, error) bool) {
+		for it, err := range c.Store.Log(ctx, from) {
+			c.records++
+			if !yield(it, err) {
+				return
+			}
+		}
+	}
+}
+
+func (c *counted) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
+	c.values++
+	return c.Store.Value(ctx, session, n, name)
+}
+
+// TestManyRows: a list of a long log is read page by page, and each decision stands on one
+// of them; a page reads no more for a longer log.
+func TestManyRows(t *testing.T) {
+	n := 100_000
+	if testing.Short() {
+		n = 3_000
+	}
+	r := newRig(t)
+	no := decided(gate.Record{Server: "a", Tool: "rare", Status: writ.Rejected, Code: writ.MissingProvenance, Reason: writ.ProvenanceUnseen}, `{}`)
+	yes := decided(gate.Record{Server: "a", Tool: "often", Status: writ.Accepted, Allowed: true}, `{}`)
+	batch := []record{open}
+	for i := range n {
+		d := yes
+		if i%997 == 0 {
+			d = no
+		}
+		d.values = map[string]string{"decision": d.values["decision"]}
+		if d.data["tool"] == "often" {
+			d.values = nil
+		}
+		if batch = append(batch, d); len(batch) == 1000 || i == n-1 {
+			r.write("s_aaaaaaaaaaaaaaaa", batch...)
+			batch = nil
+		}
+	}
+	log := &counted{Store: r.log}
+	r.o.Log = log
+	cookie, _, _ := r.in()
+	for _, path := range []string{"/", "/?before=50000", "/?after=50", "/?tool=rare", "/?status=unknown", "/?after=50&tool=rare", "/audit?reason=nothing"} {
+		log.records, log.values = 0, 0
+		if w := r.ask("GET", path, cookie, nil); w.Code != 200 {
+			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+		}
+		if log.records > perSearch+2*atOnce || log.values > perPage {
+			t.Errorf("%s reads %d records and %d values", path, log.records, log.values)
+		}
+	}
+	seen, path := map[string]bool{}, "/?tool=rare"
+	for path != "" {
+		l, err := r.list(t.Context(), "/", filter{Tool: "rare"}, before(t, path), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range l.Rows {
+			if seen[d.ID] {
+				t.Errorf("%s stands on two pages", d.ID)
+			}
+			seen[d.ID] = true
+		}
+		path = l.Older
+	}
+	if want := (n + 996) / 997; len(seen) != want {
+		t.Errorf("%d of %d were listed", len(seen), want)
+	}
+}
+
+func before(t *testing.T, path string) int64 {
+	u, err := url.Parse(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	fmt.Sscan(u.Query().Get("before"), &n)
+	return n
+}
+
+// TestEvents: the stream tells what is behind an index, once, and goes on where its client
+// lost it; who watches the approvals is there; it ends with its login and with the server.
+func TestEvents(t *testing.T) {
+	r := newRig(t)
+	yes := decided(gate.Record{Server: "a", Tool: "b", Status: writ.Accepted, Allowed: true}, `{}`)
+	r.write("s_aaaaaaaaaaaaaaaa", open, yes, yes, yes)
+	cookie, form, _ := r.in()
+	srv := httptest.NewUnstartedServer(r)
+	srv.Start()
+	defer srv.Close()
+	stream := func(path, last string) (*bufio.Reader, func()) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, "GET", srv.URL+path, nil)
+		req.Host = host
+		req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
+		if last != "" {
+			req.Header.Set("Last-Event-ID", last)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil || resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
+			t.Fatal(err, resp)
+		}
+		return bufio.NewReader(resp.Body), func() { cancel(); resp.Body.Close() }
+	}
+	next := func(in *bufio.Reader) string {
+		t.Helper()
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return err.Error()
+			}
+			if id, ok := strings.CutPrefix(line, "id: "); ok {
+				return strings.TrimSpace(id)
+			}
+		}
+	}
+	in, end := stream("/events?after=1", "")
+	for _, want := range []string{"2", "3"} {
+		if got := next(in); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	r.write("s_aaaaaaaaaaaaaaaa", yes)
+	if got := next(in); got != "4" {
+		t.Errorf("what is new: %s", got)
+	}
+	end()
+	in, end = stream("/events?after=0&for=approvals", "3")
+	if got := next(in); got != "4" {
+		t.Errorf("after 3 comes %s", got)
+	}
+	if !r.queue.Watched() {
+		t.Error("nobody watches")
+	}
+	r.ask("POST", "/logout", cookie, url.Values{"form": {form}})
+	if got := next(in); got != io.EOF.Error() {
+		t.Errorf("signed out, and told %s", got)
+	}
+	end()
+	cookie, _, _ = r.in()
+	in, end = stream("/events", "")
+	close(r.end)
+	if got := next(in); got != io.EOF.Error() {
+		t.Errorf("ended, and told %s", got)
+	}
+	end()
+}

@@ -1,0 +1,341 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/story"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// decisionPage is one decision.
+type decisionPage struct {
+	*story.Explained
+	Session  string
+	Number   uint64
+	Word     string
+	Note     string
+	Lines    []string // what writ audit show says
+	Values   []argument
+	Bytes    []exact
+	Index    int64
+	Log      audit.Checkpoint
+	Unproven string // why there is no proof
+}
+
+// argument is one value of a call, with what the decision says of it.
+type argument struct {
+	Pointer, Role, Label string
+	Value                []byte
+	Cut                  bool
+	Rule                 string
+	From                 []origin
+	Missing              string // what it lacks
+}
+
+// origin is one place that a value came from.
+type origin struct{ Link, Text string }
+
+// exact are bytes that were recorded with a decision.
+type exact struct {
+	Name, Title, Link string
+	Bytes             []byte
+	Length            int
+	Cut               bool
+}
+
+// explained reads the decision that a request names.
+func (c *Console) explained(x *request) (*story.Explained, error) {
+	session, n := x.PathValue("session"), x.PathValue("n")
+	d, err := c.o.Explain(x.Context(), session, n)
+	var no *cli.Exit
+	if errors.As(err, &no) && no.Code != cli.ExitIO {
+		return nil, &refusal{http.StatusNotFound, "No such decision", no.Err.Error()}
+	}
+	return d, err
+}
+
+func (c *Console) decision(x *request) error {
+	d, err := c.explained(x)
+	if err != nil {
+		return err
+	}
+	rec := d.Records[0]
+	skip := 2 // the head, which the page has already
+	if d.Session != nil {
+		skip++
+	}
+	p := decisionPage{Explained: d, Session: rec.Record.Session, Number: rec.N, Index: rec.Index,
+		Lines: printedLines(func(b *strings.Builder) { d.Print(b) })[skip:]}
+	sent := len(d.Records) > 1
+	p.Word, p.Note = word(&d.Line, sent && d.Result != nil && d.Result.Status == "unknown" || !sent && d.Status != string(writ.Rejected))
+	if d.UnderWay {
+		p.Word, p.Note = "accepted", "it is under way"
+	}
+	p.Values = arguments(d)
+	for _, v := range []struct{ name, title string }{{"arguments", "Arguments"}, {"answers", "Answered inside the call"}, {"input", "What else it was decided on"}} {
+		b, kept := rec.Value(v.name)
+		if !kept {
+			continue
+		}
+		e := exact{Name: v.name, Title: v.title, Length: len(b), Link: fmt.Sprintf("/d/%s/%d/value/%s", p.Session, p.Number, v.name)}
+		e.Bytes, e.Cut = upTo(b)
+		p.Bytes = append(p.Bytes, e)
+	}
+	proof, err := c.o.Prove(x.Context(), p.Session, x.PathValue("n"), true)
+	if err == nil {
+		var shown *audit.Proven
+		if shown, err = audit.CheckProof(proof, nil); err == nil {
+			p.Log = shown.Checkpoint
+		}
+	}
+	if err != nil {
+		p.Unproven = err.Error()
+	}
+	return c.show(x, http.StatusOK, "decision.html", short(d.Tool, 60), p)
+}
+
+// arguments are the values of a call, in the order in which the decision tells of them.
+func arguments(d *story.Explained) (out []argument) {
+	if d.Record == nil {
+		return nil
+	}
+	session := d.Records[0].Record.Session
+	raw := map[string]strictjson.Value{}
+	for _, name := range []string{"arguments", "answers"} {
+		if b, kept := d.Records[0].Value(name); kept {
+			raw[name] = strictjson.Of(b)
+		}
+	}
+	valueAt := func(pointer string) []byte {
+		of := "arguments"
+		if at, inside := strings.CutPrefix(pointer, "answers:"); inside {
+			of, pointer = "answers", at
+		}
+		return raw[of].At(pointer).Literal()
+	}
+	lacks := map[string]string{}
+	for _, f := range d.Record.Failures {
+		lacks[f.Pointer] = f.Need
+	}
+	told := map[string]bool{}
+	for _, t := range d.Record.Traces {
+		told[t.Pointer] = true
+		a := argument{Pointer: t.Pointer, Role: t.Role, Label: t.Label.String(), Rule: t.Rule, Missing: lacks[t.Pointer]}
+		a.Value, a.Cut = upTo(valueAt(t.Pointer))
+		for _, e := range t.Evidence {
+			o := origin{Text: fmt.Sprintf("ev%d", e.Evidence)}
+			q := url.Values{}
+			for name, v := range map[string]string{"at": e.Pointer, "in": e.Inner, "line": number(e.Line), "from": number(e.Start), "to": number(e.End)} {
+				if v != "" {
+					q.Set(name, v)
+				}
+			}
+			_, tool, _ := strings.Cut(e.Tool, "/")
+			o.Text += " " + cmp.Or(tool, e.Tool) + " " + cmp.Or(e.Inner, e.Pointer)
+			if e.Line > 0 {
+				o.Text += " line " + strconv.Itoa(e.Line)
+			}
+			o.Link = fmt.Sprintf("/e/%s/%d?%s#hit", session, e.Evidence, q.Encode())
+			a.From = append(a.From, o)
+		}
+		out = append(out, a)
+	}
+	for _, f := range d.Record.Failures {
+		if !told[f.Pointer] {
+			a := argument{Pointer: f.Pointer, Missing: f.Need}
+			if f.Pointer != "" {
+				a.Value, a.Cut = upTo(valueAt(f.Pointer))
+			}
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func (c *Console) decisionJSON(x *request) error {
+	d, err := c.explained(x)
+	if err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	download(x, fmt.Sprintf("%s-%d.json", d.Records[0].Record.Session, d.Records[0].N), "application/json")
+	x.w.Write(append(b, '\n'))
+	return nil
+}
+
+func (c *Console) proof(x *request) error {
+	b, err := c.o.Prove(x.Context(), x.PathValue("session"), x.PathValue("n"), x.URL.Query().Has("bare"))
+	if err != nil {
+		return &refusal{http.StatusNotFound, "No proof", err.Error()}
+	}
+	download(x, fmt.Sprintf("%s-%s.proof", x.PathValue("session"), x.PathValue("n")), "text/plain; charset=utf-8")
+	x.w.Write(b)
+	return nil
+}
+
+// recorded are the names of values that can be taken whole. None of them is a key.
+var recorded = []string{"arguments", "answers", "input", "decision", "result", "error", "turn"}
+
+func (c *Console) value(x *request) error {
+	n, err := strconv.ParseUint(x.PathValue("n"), 10, 64)
+	session, name := x.PathValue("session"), x.PathValue("name")
+	if err != nil || !audit.ValidSession(session) || !slices.Contains(recorded, name) {
+		return errNoRecord
+	}
+	b, err := c.o.Log.Value(x.Context(), session, n, name)
+	if err != nil {
+		return err
+	}
+	download(x, fmt.Sprintf("%s-%d-%s", session, n, name), "application/octet-stream")
+	x.w.Write(b)
+	return nil
+}
+
+// evidencePage is one piece of evidence, with the bytes marked that somebody came for.
+type evidencePage struct {
+	Session  string
+	Number   uint32
+	N        uint64
+	Kind     audit.Kind
+	Time     time.Time
+	Decision uint64 // of the call whose result it is
+	Tool     string
+	Name     string
+	At       string
+	Bytes    []byte
+	From, To int
+	Length   int
+	Cut      string // what is left out, in words
+	// Inner is the text at At, where what is marked stands in it.
+	Inner              []byte
+	InnerAt            string
+	InnerFrom, InnerTo int
+	Fault              string
+}
+
+func (c *Console) evidence(x *request) error {
+	ctx, session := x.Context(), x.PathValue("session")
+	of, err := strconv.ParseUint(x.PathValue("number"), 10, 32)
+	if err != nil || of == 0 || !audit.ValidSession(session) {
+		return errNoRecord
+	}
+	head, err := c.o.Log.Head(ctx, session)
+	if err != nil {
+		return err
+	}
+	rec, err := story.Evidence(ctx, c.o.Log, session, uint32(of), head)
+	if err != nil {
+		return err
+	}
+	p := evidencePage{Session: session, Number: uint32(of), N: rec.N, Kind: rec.Record.Kind, Time: rec.Record.Time, Decision: audit.DecisionOf(rec.Record), At: x.asked("at")}
+	if p.Decision > 0 {
+		for it, err := range c.o.Log.Read(ctx, session, p.Decision) {
+			if err != nil {
+				return err
+			}
+			if called, err := audit.ParseRecord(it.Leaf); err == nil {
+				line, _ := story.Of(called)
+				p.Tool = line.Tool
+			}
+			break
+		}
+	}
+	for _, name := range []string{"result", "error", "turn"} {
+		if b, kept := rec.Value(name); kept {
+			p.Name, p.Bytes = name, b
+			break
+		}
+	}
+	if p.Name == "" && len(rec.Record.Commit) == 0 {
+		p.Bytes = rec.Record.Data // an answer, say: the record is all there is of it
+	} else if p.Name == "" {
+		p.Fault = "Its bytes were erased, or never kept."
+	}
+	p.Length = len(p.Bytes)
+	p.mark(x)
+	return c.show(x, http.StatusOK, "evidence.html", fmt.Sprintf("Evidence %d", of), p)
+}
+
+// mark finds what was asked for in the bytes, and leaves out what is far from it where they
+// are too many.
+func (p *evidencePage) mark(x *request) {
+	from, _ := strconv.Atoi(x.asked("from"))
+	to, _ := strconv.Atoi(x.asked("to"))
+	line, _ := strconv.Atoi(x.asked("line"))
+	asked := x.URL.Query().Has("at") || to > 0 || line > 0
+	switch {
+	case p.Name == "turn":
+		p.From, p.To = from, to
+	case p.Name == "result":
+		v := strictjson.Of(p.Bytes).At(p.At)
+		p.From, p.To = v.Span()
+		if words, ok := v.Text(); ok && (x.asked("in") != "" || line > 0) {
+			p.Inner, p.InnerAt = []byte(words), x.asked("in")
+			if line > 0 {
+				p.InnerFrom, p.InnerTo = nthLine(p.Inner, line)
+			} else if strictjson.Check(p.Inner, strictjson.Limits{Depth: 200}) == nil {
+				p.InnerFrom, p.InnerTo = strictjson.Of(p.Inner).At(p.InnerAt).Span()
+			}
+		}
+	}
+	if p.From < 0 || p.To > len(p.Bytes) || p.From > p.To {
+		p.From, p.To = 0, 0
+	}
+	if asked && p.From == p.To && p.Fault == "" {
+		p.Fault = "The place that was asked for is not in these bytes."
+	}
+	p.Bytes, p.From, p.To, p.Cut = around(p.Bytes, p.From, p.To)
+	if p.Inner != nil {
+		var cut string
+		p.Inner, p.InnerFrom, p.InnerTo, cut = around(p.Inner, p.InnerFrom, p.InnerTo)
+		p.Cut = cmp.Or(p.Cut, cut)
+	}
+}
+
+// around is what a page has room for of bytes with a mark in them.
+func around(b []byte, from, to int) (part []byte, pfrom, pto int, cut string) {
+	if len(b) <= maxDrawn {
+		return b, from, to, ""
+	}
+	first := max(0, min(from-maxDrawn/4, len(b)-maxDrawn))
+	last := min(len(b), first+maxDrawn)
+	return b[first:last], from - first, min(to, last) - first, fmt.Sprintf("Shown are the bytes %d to %d of %d; the download has them all.", first, last, len(b))
+}
+
+// nthLine is where a line stands, counted from 1; both are 0 where there is none.
+func nthLine(b []byte, n int) (from, to int) {
+	for ; n > 1; n-- {
+		i := bytes.IndexByte(b[from:], '\n')
+		if i < 0 {
+			return 0, 0
+		}
+		from += i + 1
+	}
+	if i := bytes.IndexByte(b[from:], '\n'); i >= 0 {
+		return from, from + i
+	}
+	return from, len(b)
+}

@@ -1,0 +1,393 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/story"
+)
+
+// Bounds of a list of decisions: what a page shows, how many records are read at once and
+// for one page at most, and how often an open page looks for what is new.
+const (
+	perPage   = 50
+	atOnce    = 1024
+	perSearch = 32 * atOnce
+	lookEvery = 500 * time.Millisecond
+)
+
+// row is one decision in a list.
+type row struct {
+	story.Line
+	Index   int64
+	Session string
+	N       uint64
+	Word    string // accepted, asked, refused or unknown
+	Note    string
+	Missing []writ.Failure // what would make a refused call pass
+}
+
+// filter says which decisions are listed.
+type filter struct{ Status, Tool, Session, Reason string }
+
+func (x *request) filter() filter {
+	return filter{x.asked("status"), strings.TrimSpace(x.asked("tool")), strings.TrimSpace(x.asked("session")), strings.TrimSpace(x.asked("reason"))}
+}
+
+// query is the filter in an address, with more behind it.
+func (f filter) query(pairs ...string) string {
+	v := url.Values{}
+	for name, value := range map[string]string{"status": f.Status, "tool": f.Tool, "session": f.Session, "reason": f.Reason} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		v.Set(pairs[i], pairs[i+1])
+	}
+	return "?" + v.Encode()
+}
+
+func (f filter) lets(d *row) bool {
+	return (f.Status == "" || f.Status == d.Word) && (f.Session == "" || f.Session == d.Session) &&
+		strings.Contains(strings.ToLower(d.Tool), strings.ToLower(f.Tool)) && strings.Contains(d.Reason, f.Reason)
+}
+
+// ends are the calls of which a record says that nobody knows how they ended.
+type ends map[string]map[uint64]bool
+
+func (e ends) step(rec *audit.Record) {
+	n := audit.DecisionOf(rec)
+	if n == 0 || rec.Kind == audit.KindDecision {
+		return
+	}
+	if e[rec.Session] == nil {
+		e[rec.Session] = map[uint64]bool{}
+	}
+	e[rec.Session][n] = story.Ended(rec).Status == "unknown"
+}
+
+// word says of a decision what it came to, in the words of the console's palette.
+func word(d *story.Line, unknown bool) (word, note string) {
+	switch {
+	case d.Shadow && d.Status == string(writ.Rejected):
+		return "refused", "shadow mode let it pass"
+	case d.Reason == string(writ.ApprovalPending):
+		return "asked", "put to a person"
+	case d.Status == string(writ.Rejected):
+		return "refused", ""
+	case unknown:
+		return "unknown", "nobody knows whether it happened"
+	}
+	return "accepted", ""
+}
+
+func rowOf(it *audit.Item, rec *audit.Record) (d *row, ok bool) {
+	line, ok := story.Of(rec)
+	if !ok {
+		return nil, false
+	}
+	d = &row{Line: line, Index: it.Index, Session: rec.Session, N: rec.N}
+	d.Word, d.Note = word(&line, false)
+	return d, true
+}
+
+// size is how many records the log has.
+func (c *Console) size(ctx context.Context) (n int64, err error) {
+	err = story.Each(c.o.Log.Log(ctx, -1), func(it *audit.Item, _ *audit.Record) { n = it.Index + 1 })
+	return n, err
+}
+
+// between are the decisions among the records from … to-1 that a filter lets through, and
+// where what was read ends.
+func (c *Console) between(ctx context.Context, f filter, e ends, from, to int64) (out []*row, next int64, err error) {
+	next = from
+	for it, err := range c.o.Log.Log(ctx, from) {
+		if err != nil {
+			return nil, next, err
+		}
+		if it.Index >= to {
+			break
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return nil, next, err
+		}
+		next = it.Index + 1
+		e.step(rec)
+		if d, ok := rowOf(&it, rec); ok {
+			out = append(out, d)
+		}
+	}
+	kept := out[:0]
+	for _, d := range out {
+		d.Word, d.Note = word(&d.Line, e[d.Session][d.N])
+		if f.lets(d) {
+			kept = append(kept, d)
+		}
+	}
+	return kept, next, nil
+}
+
+// listing is one page of decisions, the newest first.
+type listing struct {
+	Filter       filter
+	Rows         []*row
+	Newest       int64 // the index behind which what comes is new
+	Older, Newer string
+	Searched     int64 // where the search stopped for its bound, 0 where it did not
+	Live         bool  // it has the newest, and goes on by itself
+	Tail         string
+}
+
+// list reads one page: the newest before an index, or with after the oldest behind it.
+func (c *Console) list(ctx context.Context, path string, f filter, before, after int64) (*listing, error) {
+	size, err := c.size(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l, e := &listing{Filter: f, Newest: size - 1}, ends{}
+	if before <= 0 || before > size {
+		before = size
+	}
+	read := int64(0)
+	if after >= 0 {
+		from := after + 1
+		for ; from < size && len(l.Rows) < perPage && read < perSearch; from, read = from+atOnce, read+atOnce {
+			rows, _, err := c.between(ctx, f, e, from, min(from+atOnce, size))
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range rows {
+				if len(l.Rows) < perPage {
+					l.Rows = append([]*row{d}, l.Rows...)
+				}
+			}
+		}
+		if len(l.Rows) == 0 && from >= size { // nothing is newer
+			return c.list(ctx, path, f, 0, -1)
+		}
+		before = after + 1
+		if len(l.Rows) > 0 {
+			l.Newest = l.Rows[0].Index
+			before = l.Rows[len(l.Rows)-1].Index
+		} else {
+			l.Newest = min(from, size) - 1
+		}
+	} else {
+		to := before
+		for ; to > 0 && len(l.Rows) < perPage && read < perSearch; to, read = max(0, to-atOnce), read+atOnce {
+			rows, _, err := c.between(ctx, f, e, max(0, to-atOnce), to)
+			if err != nil {
+				return nil, err
+			}
+			for i := len(rows) - 1; i >= 0 && len(l.Rows) < perPage; i-- {
+				l.Rows = append(l.Rows, rows[i])
+			}
+		}
+		l.Newest = before - 1
+		if before = to; len(l.Rows) == perPage {
+			before = l.Rows[perPage-1].Index
+		} else if to > 0 {
+			l.Searched = to
+		}
+	}
+	for _, d := range l.Rows {
+		c.missing(ctx, d)
+	}
+	if before > 0 {
+		l.Older = path + f.query("before", strconv.FormatInt(before, 10))
+	}
+	if l.Live = l.Newest >= size-1; !l.Live || path == "/" {
+		l.Newer = path + f.query("after", strconv.FormatInt(l.Newest, 10))
+	}
+	l.Tail = "/events" + f.query("after", strconv.FormatInt(l.Newest, 10))
+	return l, nil
+}
+
+// missing finds what a refused call lacks; where that was erased there is nothing.
+func (c *Console) missing(ctx context.Context, d *row) {
+	if d.Status != string(writ.Rejected) {
+		return
+	}
+	if b, err := c.o.Log.Value(ctx, d.Session, d.N, "decision"); err == nil {
+		d.Missing = story.Missing(b)
+	}
+}
+
+// place reads an index of the query: -1 where there is none, an error where it is no number.
+func (x *request) place(name string) (int64, error) {
+	v := x.asked(name)
+	if v == "" {
+		return -1, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 {
+		return 0, &refusal{http.StatusBadRequest, "No such page", "A place in a list is a number, from 0 on."}
+	}
+	return n, nil
+}
+
+// listed is the page of a list that a request asks for.
+func (c *Console) listed(x *request) (*listing, error) {
+	before, err := x.place("before")
+	after, aerr := x.place("after")
+	if err = errors.Join(err, aerr); err != nil {
+		var no *refusal
+		errors.As(err, &no)
+		return nil, no
+	}
+	if before == 0 { // nothing is before the first
+		return &listing{Filter: x.filter(), Newer: x.URL.Path + x.filter().query("after", "0")}, nil
+	}
+	return c.list(x.Context(), x.URL.Path, x.filter(), before, after)
+}
+
+func (c *Console) live(x *request) error {
+	l, err := c.listed(x)
+	if err != nil {
+		return err
+	}
+	return c.show(x, http.StatusOK, "live.html", "Live", l)
+}
+
+// told is a row as the stream tells it to an open page, which builds it as the page's own
+// rows are built.
+type told struct {
+	Index   int64    `json:"index"`
+	ID      string   `json:"id"`
+	Session string   `json:"session"`
+	N       uint64   `json:"n"`
+	Time    string   `json:"time"`
+	Stamp   string   `json:"stamp"`
+	Tool    []piece  `json:"tool"`
+	Word    string   `json:"word"`
+	Note    string   `json:"note"`
+	Reason  string   `json:"reason"`
+	Missing []string `json:"missing"`
+}
+
+// events is the stream of what is new: decisions behind an index, how many calls wait, and
+// how far a check of the log is. Where its client lost it, it goes on behind what that had.
+func (c *Console) events(x *request) error {
+	after, err := x.place("after")
+	if err != nil {
+		return err
+	}
+	if last, lerr := strconv.ParseInt(x.Header.Get("Last-Event-ID"), 10, 64); lerr == nil && last > after {
+		after = last
+	}
+	ctx, f := x.Context(), x.filter()
+	size, err := c.size(ctx)
+	if err != nil {
+		return err
+	}
+	if after < 0 || after >= size {
+		after = size - 1
+	}
+	c.mu.Lock()
+	full := c.streams >= maxStreams
+	if !full {
+		c.streams++
+	}
+	c.mu.Unlock()
+	if full {
+		return errBusy
+	}
+	defer func() {
+		c.mu.Lock()
+		c.streams--
+		c.mu.Unlock()
+	}()
+	if x.asked("for") == "approvals" {
+		defer c.o.Queue.There()() // he sees what comes
+		defer c.o.Elsewhere.There()()
+	}
+	x.w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(x.w)
+	send := func(id int64, name string, v any) error {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		out.SetWriteDeadline(time.Now().Add(30 * time.Second))
+		where := ""
+		if id >= 0 {
+			where = fmt.Sprintf("id: %d\n", id)
+		}
+		if _, err := fmt.Fprintf(x.w, "%sevent: %s\ndata: %s\n\n", where, name, b); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+	fmt.Fprint(x.w, "retry: 1000\n\n")
+	e, ids, checked, rested := ends{}, "-", "", time.Now()
+	for from := after + 1; ; {
+		rows, next, err := c.between(ctx, f, e, from, from+atOnce)
+		if err != nil {
+			return nil // it comes again, and is told then
+		}
+		for _, d := range rows {
+			c.missing(ctx, d)
+			t := told{d.Index, d.ID, d.Session, d.N, d.Time.Format(time.RFC3339Nano), c.stamp(d.Time), draw(d.Tool), d.Word, d.Note, d.Reason, nil}
+			for _, m := range d.Missing {
+				t.Missing = append(t.Missing, short(m.Need, 2000))
+			}
+			if send(d.Index, "decision", t) != nil {
+				return nil
+			}
+			rested = time.Now()
+		}
+		more := next == from+atOnce
+		from = next
+		open, changed := c.open(ctx, false)
+		now := ""
+		for i := range open {
+			now += open[i].ID + " "
+		}
+		if now != ids {
+			if ids = now; send(-1, "waiting", map[string]any{"count": len(open), "ids": strings.Fields(ids)}) != nil {
+				return nil
+			}
+		}
+		c.mu.Lock()
+		state := c.check.state()
+		c.mu.Unlock()
+		if state != checked {
+			if checked = state; send(-1, "check", state) != nil {
+				return nil
+			}
+		}
+		if time.Since(rested) > 15*time.Second { // that a reader went away is seen, and that he is there
+			rested = time.Now()
+			if send(-1, "quiet", nil) != nil {
+				return nil
+			}
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.o.Ending:
+			return nil
+		case <-x.login.ended:
+			return nil
+		case <-changed:
+		case <-time.After(lookEvery):
+		}
+		if c.over(x.login) {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package console
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// The times of a login.
+const (
+	linkStands = 60 * time.Second
+	codeStands = 5 * time.Minute
+	idle       = time.Hour
+	atMost     = 12 * time.Hour
+)
+
+const (
+	maxLinks  = 16
+	maxLogins = 32
+	maxTries  = 5 // at the code, of one login
+)
+
+// key is the digest of what a person or a browser holds: the console keeps nothing that
+// could be shown to it.
+type key [sha256.Size]byte
+
+func keyOf(secret string) key { return sha256.Sum256([]byte(secret)) }
+
+type link struct {
+	until time.Time
+	code  string // that goes with it: printed beside it
+}
+
+// login is one browser that a person brought in.
+type login struct {
+	form        string // the token of its forms
+	since, last time.Time
+	code        string // that its first yes takes
+	tries       int
+	confirmed   bool // the code was given
+	ended       chan struct{}
+	flashes     map[string]flash // what pages are to say once, of answers
+}
+
+// code is one that was shown at a terminal after a login.
+type code struct {
+	text  string
+	until time.Time
+}
+
+// secret is 256 random bits.
+func secret() string {
+	var b [32]byte
+	rand.Read(b[:])
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// newCode is short enough to type: 40 random bits.
+func newCode() string {
+	var b [5]byte
+	rand.Read(b[:])
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+// Link makes a link that lets one browser in, once, within a minute, and the code that this
+// login's first yes takes. Both are for a person's terminal and for nothing else.
+func (c *Console) Link() (url, code string) {
+	s, now := secret(), c.o.Clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, l := range c.links {
+		if !now.Before(l.until) || len(c.links) >= maxLinks {
+			delete(c.links, k)
+		}
+	}
+	code = newCode()
+	c.links[keyOf(s)] = link{now.Add(linkStands), code}
+	return c.at() + "/login/" + s, code
+}
+
+// Code makes a code for the first yes of whichever login gives it, once, within five
+// minutes. It takes the place of the one before.
+func (c *Console) Code() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.code = code{newCode(), c.o.Clock().Add(codeStands)}
+	return c.code.text
+}
+
+// at is where the console is.
+func (c *Console) at() string {
+	if c.o.HTTPS {
+		return "https://" + c.o.Host
+	}
+	return "http://" + c.o.Host
+}
+
+// cookie is its name: of this port, for two consoles of one host have one jar.
+func (c *Console) cookie() string {
+	if c.o.HTTPS {
+		return "__Host-writ-console"
+	}
+	return "writ-console-" + c.o.Host[strings.LastIndexByte(c.o.Host, ':')+1:]
+}
+
+// enter lets in who has a link. What only looks ahead at it does not use it up.
+func (c *Console) enter(x *request) error {
+	if x.Header.Get("Sec-Purpose") != "" || x.Host != c.o.Host {
+		return errForeign
+	}
+	now, at := c.o.Clock(), keyOf(x.PathValue("key"))
+	c.mu.Lock()
+	l, known := c.links[at]
+	delete(c.links, at)
+	if !known || !now.Before(l.until) {
+		c.mu.Unlock()
+		c.out(x, "That link was used already, or is older than a minute.")
+		return nil
+	}
+	if len(c.logins) >= maxLogins { // who has not been seen for longest
+		var oldest key
+		for k, in := range c.logins {
+			if o := c.logins[oldest]; o == nil || in.last.Before(o.last) {
+				oldest = k
+			}
+		}
+		c.drop(oldest)
+	}
+	s := secret()
+	c.logins[keyOf(s)] = &login{form: secret(), since: now, last: now, code: l.code, ended: make(chan struct{}), flashes: map[string]flash{}}
+	c.mu.Unlock()
+	c.setCookie(x, s, 0)
+	x.w.Header().Set("Location", "/")
+	x.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+func (c *Console) setCookie(x *request, value string, age int) {
+	http.SetCookie(x.w, &http.Cookie{Name: c.cookie(), Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: c.o.HTTPS, SameSite: http.SameSiteStrictMode})
+}
+
+// loggedIn returns the login of a request, nil for none. seen says that a person asked, and
+// not a page that is merely open.
+func (c *Console) loggedIn(r *http.Request, seen bool) *login {
+	cookie, err := r.Cookie(c.cookie())
+	if err != nil || r.Host != c.o.Host {
+		return nil
+	}
+	now, at := c.o.Clock(), keyOf(cookie.Value)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in := c.logins[at]
+	if in == nil {
+		return nil
+	}
+	if now.Sub(in.last) >= idle || now.Sub(in.since) >= atMost {
+		c.drop(at)
+		return nil
+	}
+	if seen {
+		in.last = now
+	}
+	return in
+}
+
+// over reports whether a login ended meanwhile.
+func (c *Console) over(in *login) bool {
+	now := c.o.Clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-in.ended:
+		return true
+	default:
+		return now.Sub(in.last) >= idle || now.Sub(in.since) >= atMost
+	}
+}
+
+// drop ends a login. The caller holds mu.
+func (c *Console) drop(at key) {
+	if in := c.logins[at]; in != nil {
+		close(in.ended)
+		delete(c.logins, at)
+	}
+}
+
+// end ends a login, whichever its cookie is.
+func (c *Console) end(in *login) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for at, l := range c.logins {
+		if l == in {
+			c.drop(at)
+		}
+	}
+}
+
+func (c *Console) leave(x *request) error {
+	c.end(x.login)
+	x.login = nil
+	c.setCookie(x, "", -1)
+	return c.show(x, http.StatusOK, "login.html", "Signed out", "You are signed out.")
+}
+
+// out is what everybody sees who is not logged in.
+func (c *Console) out(x *request, why string) {
+	x.login = nil
+	if why == "" && x.Method == http.MethodPost {
+		why = "You were signed out meanwhile, and nothing was done."
+	}
+	c.show(x, http.StatusUnauthorized, "login.html", "Sign in", why)
+}
+
+// confirm reports whether a login may say yes: it gave its code once, or gives it now. Who
+// cannot, ends with his last try.
+func (c *Console) confirm(in *login, given string) (ok, over bool) {
+	given = strings.ToLower(strings.TrimSpace(given))
+	is := func(code string) bool {
+		return code != "" && subtle.ConstantTimeCompare([]byte(given), []byte(code)) == 1
+	}
+	now := c.o.Clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case in.confirmed:
+		return true, false
+	case is(in.code):
+	case is(c.code.text) && now.Before(c.code.until):
+		c.code = code{}
+	default:
+		if given != "" {
+			in.tries++
+		}
+		return false, in.tries >= maxTries
+	}
+	in.confirmed, in.code = true, ""
+	return true, false
+}

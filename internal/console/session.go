@@ -1,0 +1,393 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/story"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Bounds of a session's page: the records that it tells of, the acts that are drawn, and
+// the bytes of results that are searched for a value that nothing vouches for.
+const (
+	perSession = 100
+	perGraph   = 12
+	maxSought  = 4 << 20
+)
+
+// sessionPage is a part of one session.
+type sessionPage struct {
+	Session        string
+	Head           uint64
+	First, Last    uint64
+	Earlier, Later string
+	Moments        []moment
+	Graph          *graph
+	Left           int // acts of this part that are not drawn
+}
+
+// moment is one record in the timeline.
+type moment struct {
+	N       uint64
+	Time    time.Time
+	Kind    string
+	Word    string
+	Title   string
+	Text    string
+	Link    string
+	Ended   string
+	Missing []writ.Failure
+}
+
+func (c *Console) session(x *request) error {
+	ctx, session := x.Context(), x.PathValue("session")
+	if !audit.ValidSession(session) {
+		return errNoRecord
+	}
+	head, err := c.o.Log.Head(ctx, session)
+	if err != nil {
+		return err
+	}
+	if head == 0 {
+		return errNoRecord
+	}
+	from := uint64(1)
+	if head > perSession {
+		from = head - perSession + 1
+	}
+	if n, err := x.place("from"); err != nil {
+		return err
+	} else if n >= 0 {
+		from = min(max(uint64(n), 1), head)
+	}
+	if n, err := x.place("at"); err != nil { // with what stands around it
+		return err
+	} else if n >= 0 {
+		from = uint64(max(1, min(n, int64(head))-perSession/2))
+	}
+	p := &sessionPage{Session: session, Head: head, First: from}
+	var acts []*story.Explained
+	called, at, seen := map[uint64]*story.Explained{}, map[uint64]int{}, []sight{}
+	sought := 0
+	for it, err := range c.o.Log.Read(ctx, session, from) {
+		if err != nil {
+			return err
+		}
+		if it.N >= from+perSession {
+			break
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return err
+		}
+		p.Last = it.N
+		r := audit.ProvenRecord{Item: it, Record: rec}
+		if d := story.Recorded(r); d != nil {
+			called[it.N] = d
+			if drawable(d) {
+				acts = append(acts, d)
+			}
+		}
+		if of := audit.DecisionOf(rec); of > 0 && called[of] != nil && rec.Kind != audit.KindDecision && at[of] < len(p.Moments) {
+			p.Moments[at[of]].ended(r)
+		}
+		if rec.Kind == audit.KindResult {
+			if b, kept := r.Value("result"); kept && sought+len(b) <= maxSought {
+				sought += len(b)
+				tool := ""
+				if d := called[audit.DecisionOf(rec)]; d != nil {
+					tool = d.Tool
+				}
+				seen = append(seen, sight{story.EvidenceOf(rec), it.N, tool, b})
+			}
+			continue // it is told with its call
+		}
+		at[it.N] = len(p.Moments)
+		p.Moments = append(p.Moments, momentOf(r, called[it.N]))
+	}
+	if p.First > 1 {
+		p.Earlier = fmt.Sprintf("/s/%s?from=%d", session, max(1, int64(p.First)-perSession))
+	}
+	if p.Last < head {
+		p.Later = fmt.Sprintf("/s/%s?from=%d", session, p.Last+1)
+	}
+	if len(acts) > perGraph {
+		p.Left, acts = len(acts)-perGraph, acts[len(acts)-perGraph:]
+	}
+	p.Graph = drawGraph(acts, seen)
+	return c.show(x, http.StatusOK, "session.html", "Session", p)
+}
+
+// drawable reports what the graph shows: acts, and whatever was refused.
+func drawable(d *story.Explained) bool {
+	return d.Record != nil && (d.Status == string(writ.Rejected) && len(d.Record.Traces) > 0 || len(d.Effect) > 0 && !slices.Equal(d.Effect, []string{"read"}))
+}
+
+// momentOf tells of one record; d is of a decision.
+func momentOf(r audit.ProvenRecord, d *story.Explained) moment {
+	m := moment{N: r.N, Time: r.Record.Time, Kind: string(r.Record.Kind), Title: string(r.Record.Kind)}
+	link := func(ev uint32) string { return fmt.Sprintf("/e/%s/%d", r.Record.Session, ev) }
+	switch {
+	case d != nil:
+		m.Word, m.Text = word(&d.Line, false)
+		m.Title, m.Link = d.Tool, "/d/"+d.ID
+		if d.Record != nil {
+			m.Missing = d.Record.Failures
+		}
+	case r.Record.Kind == "turn":
+		m.Title, m.Link = "What was typed", link(story.EvidenceOf(r.Record))
+		if b, kept := r.Value("turn"); kept {
+			m.Text = short(string(b), 400)
+		}
+	case story.EvidenceOf(r.Record) > 0:
+		m.Link = link(story.EvidenceOf(r.Record))
+	case r.Record.Kind == audit.KindOpen:
+		m.Title = "The session began"
+	case r.Record.Kind == audit.KindClose:
+		m.Title = "The session was closed"
+	}
+	if r.Record.Kind == "approval" {
+		m.Title = "A person answered"
+		v := strictjson.Of(r.Record.Data)
+		by, _ := v.Get("by").Text()
+		m.Text = short(by, 80) + " said " + map[bool]string{true: "yes", false: "no"}[string(v.Get("yes").Raw()) == "true"]
+	}
+	return m
+}
+
+// ended adds what came of a call.
+func (m *moment) ended(r audit.ProvenRecord) {
+	e := story.Ended(r.Record)
+	if m.Ended = "it ended " + short(e.Status, 20); e.Status == "unknown" && m.Word == "accepted" {
+		m.Word, m.Ended = "unknown", "nobody knows whether it happened"
+	}
+	if e.Evidence > 0 {
+		m.Ended += fmt.Sprintf("; its result is evidence ev%d", e.Evidence)
+	}
+}
+
+// sight is a result that a session saw.
+type sight struct {
+	number uint32
+	n      uint64
+	tool   string
+	bytes  []byte
+}
+
+// graph is the picture: what was seen left, what was done right, and a line from each
+// argument to where it came from.
+type graph struct {
+	Width, Height int
+	Left, Right   []box
+	Edges         []edge
+	Words         string // the same for who does not see it
+}
+
+type box struct {
+	X, Y, W, H        int
+	Title, Sub, Class string
+	Link              string
+	Rows              []boxRow
+}
+
+// End is where what stands at its right begins.
+func (b box) End() int { return b.X + b.W - 10 }
+
+type boxRow struct {
+	Y          int
+	Text, Full string
+	Value      string
+	Link       string
+	Class      string
+	place      string
+}
+
+type edge struct {
+	Class, Path string
+	X, Y        int // where it ends in the air
+	Hangs       bool
+}
+
+// The measures of the picture.
+const (
+	leftW, rightW, rightX     = 300, 340, 580
+	rowH, headH, gap, padding = 24, 30, 14, 10
+)
+
+// drawGraph lays the picture out.
+func drawGraph(acts []*story.Explained, seen []sight) *graph {
+	if len(acts) == 0 {
+		return nil
+	}
+	g := &graph{Width: rightX + rightW + padding}
+	type end struct {
+		box, row int
+		class    string
+	}
+	left := map[uint32]int{}
+	ends := map[[2]int]end{} // by act and row
+	source := func(session string, number uint32, tool, place, link, class string) end {
+		i, known := left[number]
+		if !known {
+			i, left[number] = len(g.Left), len(g.Left)
+			title := tool
+			if _, name, cut := strings.Cut(tool, "/"); cut {
+				title = name
+			}
+			switch tool {
+			case "user":
+				title = "what was typed"
+			case "approval":
+				title = "a person's answer"
+			}
+			g.Left = append(g.Left, box{X: padding, W: leftW, Title: title, Sub: fmt.Sprintf("ev%d", number), Class: "seen", Link: fmt.Sprintf("/e/%s/%d", session, number)})
+		}
+		b := &g.Left[i]
+		at := slices.IndexFunc(b.Rows, func(r boxRow) bool { return r.place == place })
+		if at < 0 {
+			at = len(b.Rows)
+			b.Rows = append(b.Rows, boxRow{Text: tail(place, 38), Full: place, Link: link, Class: class, place: place})
+		}
+		return end{i, at, class}
+	}
+	var hanging [][2]int
+	for i, d := range acts {
+		w, _ := word(&d.Line, false)
+		b := box{X: rightX, W: rightW, Title: d.Tool, Sub: w, Class: w, Link: "/d/" + d.ID}
+		session := d.Records[0].Record.Session
+		for _, a := range arguments(d) {
+			if a.Pointer == "" {
+				continue
+			}
+			r := boxRow{Text: tail(a.Pointer, 14), Value: short(string(a.Value), 26), Full: a.Pointer + " " + short(string(a.Value), 300), Link: b.Link, Class: "ok"}
+			at := [2]int{i, len(b.Rows)}
+			for _, t := range d.Record.Traces {
+				if t.Pointer == a.Pointer && len(t.Evidence) > 0 {
+					e := t.Evidence[0]
+					place := e.Pointer
+					if e.Inner != "" {
+						place = e.Inner
+					}
+					if e.Tool == "user" {
+						place = fmt.Sprintf("bytes %d to %d", e.Start, e.End)
+					}
+					if e.Tool == "approval" || place == "" {
+						place = "the whole"
+					}
+					ends[at] = source(session, e.Evidence, e.Tool, place, a.From[0].Link, "ok")
+				}
+			}
+			if a.Missing != "" {
+				r.Class = "refused"
+				if s, place := sought(a.Value, d.Records[0].N, seen); s != nil {
+					q := url.Values{"at": {place}}
+					ends[at] = source(session, s.number, s.tool, place, fmt.Sprintf("/e/%s/%d?%s#hit", session, s.number, q.Encode()), "stranger")
+				} else {
+					hanging = append(hanging, at)
+				}
+				if e, ok := ends[at]; ok {
+					e.class = "stranger"
+					ends[at] = e
+				}
+			}
+			b.Rows = append(b.Rows, r)
+		}
+		g.Right = append(g.Right, b)
+	}
+	g.Height = max(stack(g.Left), stack(g.Right)) + padding
+	var words []string
+	for i := range g.Right {
+		for j := range g.Right[i].Rows {
+			r, e, known := &g.Right[i].Rows[j], end{}, false
+			if e, known = ends[[2]int{i, j}]; !known {
+				continue
+			}
+			from := g.Left[e.box]
+			class := "ok"
+			if e.class == "stranger" {
+				class = "stranger"
+			}
+			x1, y1, x2, y2 := from.X+from.W, from.Rows[e.row].Y+rowH/2, rightX, r.Y+rowH/2
+			g.Edges = append(g.Edges, edge{Class: class, Path: fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1, y1, x1+110, y1, x2-110, y2, x2, y2)})
+			verb := " came from "
+			if class == "stranger" {
+				verb = ", which was refused, also stands in "
+			}
+			words = append(words, g.Right[i].Title+" "+r.Full+verb+from.Sub+" "+from.Title+" "+from.Rows[e.row].Full)
+		}
+	}
+	for _, at := range hanging {
+		r := &g.Right[at[0]].Rows[at[1]]
+		x, y := rightX-150, r.Y+rowH/2+18
+		g.Edges = append(g.Edges, edge{Class: "hangs", Hangs: true, X: x, Y: y, Path: fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x, y, x+60, y, rightX-70, r.Y+rowH/2, rightX, r.Y+rowH/2)})
+		words = append(words, g.Right[at[0]].Title+" "+r.Full+", which was refused, came from nothing")
+	}
+	g.Words = strings.Join(words, ". ")
+	return g
+}
+
+// stack puts boxes below each other, and returns where the last ends.
+func stack(boxes []box) (y int) {
+	y = padding
+	for i := range boxes {
+		b := &boxes[i]
+		b.Y, b.H = y, headH+len(b.Rows)*rowH+4
+		for j := range b.Rows {
+			b.Rows[j].Y = y + headH + j*rowH
+		}
+		y += b.H + gap
+	}
+	return y
+}
+
+// tail is the end of a pointer, which says most.
+func tail(s string, n int) string {
+	s = short(s, 1000)
+	if r := []rune(s); len(r) > n {
+		return "…" + string(r[len(r)-n+1:])
+	}
+	return s
+}
+
+// sought finds the newest result before a call that holds a value which nothing vouches
+// for: whole if one does, else inside a text.
+func sought(literal []byte, before uint64, seen []sight) (*sight, string) {
+	v := strictjson.Of(literal)
+	words, ok := v.Text()
+	if !ok {
+		words = string(v.Literal())
+	}
+	if len(words) < 3 {
+		return nil, ""
+	}
+	var in *sight
+	at := ""
+	for i := range seen {
+		s := &seen[i]
+		if s.n >= before || s.number == 0 {
+			continue
+		}
+		strictjson.Of(s.bytes).Walk(func(path []string, leaf strictjson.Value) bool {
+			text, ok := leaf.Text()
+			if !ok {
+				text = string(leaf.Literal())
+			}
+			if strings.Contains(text, words) {
+				// What repeats a result as text says nothing that the result does not.
+				if in == s && !strings.HasPrefix(at, "/content/") {
+					return true
+				}
+				in, at = s, strictjson.Pointer(slices.Clone(path))
+			}
+			return true
+		}, nil)
+	}
+	return in, at
+}

@@ -1,0 +1,94 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/text"
+)
+
+// A piece is a part of a text that others wrote, as it is drawn: characters that show, or
+// what stands for one that does not.
+type piece struct {
+	Text   string
+	Hidden bool
+	Mark   bool // it is what was asked for
+}
+
+// maxDrawn bounds what a page shows of one value, in bytes. The rest is a download.
+const maxDrawn = 256 << 10
+
+// draw is a text in pieces: whatever is hidden in it is drawn.
+func draw(s string) []piece { return drawn(nil, []byte(s), false, false) }
+
+// drawBytes is draw of exact bytes, over several lines.
+func drawBytes(b []byte) []piece { return drawn(nil, b, false, true) }
+
+// marked is drawBytes with the bytes from … to marked.
+func marked(b []byte, from, to int) []piece {
+	if from < 0 || to > len(b) || from > to {
+		from, to = 0, 0
+	}
+	out := drawn(nil, b[:from], false, true)
+	out = drawn(out, b[from:to], true, true)
+	return drawn(out, b[to:], false, true)
+}
+
+func drawn(out []piece, b []byte, mark, lines bool) []piece {
+	plain := 0
+	flush := func(to int) {
+		if to > plain {
+			out = append(out, piece{string(b[plain:to]), false, mark})
+		}
+	}
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		sign := ""
+		switch {
+		case r == utf8.RuneError && n <= 1:
+			sign = fmt.Sprintf(`\x%02X`, b[i])
+		case r == '\n' && lines:
+			sign = "↵"
+		case r == '\n':
+			sign = `\n`
+		case r == '\t':
+			sign = "⇥"
+		case text.Hidden(r, text.Unprinted):
+			sign = fmt.Sprintf("U+%04X", r)
+		}
+		if sign != "" {
+			flush(i)
+			out = append(out, piece{sign, true, mark})
+			plain = i + n
+			if sign == "↵" {
+				plain = i // the line ends as well
+			}
+		}
+		i += n
+	}
+	flush(len(b))
+	return out
+}
+
+// short is the beginning of a text, for a place that has no room: so many characters.
+func short(s string, n int) string { return text.OneLine(s, n) }
+
+// upTo is the beginning of a value that a page has room for.
+func upTo(b []byte) (part []byte, cut bool) {
+	if len(b) <= maxDrawn {
+		return b, false
+	}
+	n := maxDrawn
+	for n > 0 && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return b[:n], true
+}
+
+// printedLines are those of a printed text.
+func printedLines(print func(*strings.Builder)) []string {
+	var b strings.Builder
+	print(&b)
+	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+}

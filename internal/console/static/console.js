@@ -1,0 +1,134 @@
+// What an open page does beside what the server sent: it follows the stream of events.
+// Texts go into it as texts alone. Without this every page is whole, and is read anew.
+(() => {
+  "use strict";
+  const $ = (s) => document.querySelector(s);
+  document.documentElement.classList.add("scripted");
+  const maxRows = 500;
+  const place = $("[data-tail]");
+  const stream = $("#stream");
+  const calm = stream ? stream.textContent : "";
+  let source = null;
+  let last = -1;
+  let wait = 1000;
+
+  const pieces = (into, all) => {
+    for (const p of all || []) {
+      if (!p.Hidden) { into.append(p.Text); continue; }
+      const hidden = document.createElement("span");
+      hidden.className = "hid";
+      hidden.textContent = p.Text;
+      into.append(hidden);
+    }
+  };
+
+  const decided = (d) => {
+    last = Math.max(last, d.index);
+    const rows = $("#rows"), model = $("template#row");
+    if (!model || document.querySelector(`tr[data-index="${d.index}"]`)) return;
+    if (!rows) { location.reload(); return; }
+    const row = model.content.cloneNode(true).querySelector("tr");
+    row.dataset.index = d.index;
+    row.className = "new";
+    const when = row.querySelector("time");
+    when.dateTime = d.time;
+    when.textContent = d.stamp;
+    const word = row.querySelector(".word");
+    word.classList.add(d.word);
+    word.textContent = d.word;
+    const call = row.querySelector(".call > a");
+    call.href = "/d/" + d.id;
+    pieces(call, d.tool);
+    row.querySelector(".note").textContent = d.note;
+    row.querySelector(".reason").textContent = d.reason;
+    for (const m of d.missing || []) {
+      const li = document.createElement("li");
+      li.textContent = m;
+      row.querySelector(".missing").append(li);
+    }
+    const id = row.querySelector(".id a");
+    id.href = "/s/" + d.session;
+    id.textContent = d.session;
+    id.after("/" + d.n);
+    rows.prepend(row);
+    while (rows.rows.length > maxRows) rows.deleteRow(-1);
+  };
+
+  const waits = (w) => {
+    const count = $("#waiting");
+    count.hidden = w.count === 0;
+    count.firstElementChild.textContent = w.count;
+    if (!stream || stream.dataset.ids === undefined || (w.ids || []).join(" ") === stream.dataset.ids) return;
+    const typed = [...document.querySelectorAll("input[name=code]")].some((i) => i.value) || $("input[type=radio]:checked");
+    if (!typed) { location.replace(location.pathname); return; }
+    const again = document.createElement("a"); // what was typed is not thrown away
+    again.href = "/approvals";
+    again.textContent = "What waits has changed: show it";
+    stream.replaceChildren(again);
+  };
+
+  const told = (name, f) => source.addEventListener(name, (e) => {
+    wait = 1000;
+    if (stream && stream.classList.contains("lost")) {
+      stream.classList.remove("lost");
+      stream.textContent = calm;
+    }
+    f(JSON.parse(e.data));
+  });
+
+  const follow = () => {
+    const to = new URL(place.dataset.tail, location.href);
+    if (last >= 0) to.searchParams.set("after", last);
+    if (source) source.close();
+    source = new EventSource(to);
+    told("decision", decided);
+    told("waiting", waits);
+    told("quiet", () => {});
+    told("check", (state) => {
+      const at = $("#check");
+      if (!at || !state) return;
+      at.hidden = false;
+      at.textContent = state;
+      if (!state.startsWith("Checking") && at.classList.contains("unknown")) location.replace(location.pathname);
+      else if (state.startsWith("Checking")) at.className = "say unknown";
+    });
+    source.addEventListener("error", () => {
+      if (stream) {
+        stream.classList.add("lost");
+        stream.textContent = source.readyState === EventSource.CLOSED
+          ? "Not followed. If you were signed out, writ console prints a new link; this page goes on by itself then."
+          : "The gateway is not there. This page goes on when it is.";
+      }
+      if (source.readyState !== EventSource.CLOSED) return; // the browser tries by itself
+      setTimeout(() => { if (!document.hidden) follow(); }, wait);
+      wait = Math.min(wait * 2, 10000);
+    });
+  };
+
+  if (place) {
+    if (!document.hidden) follow();
+    // A tab in the background is nobody who watches, and a browser has six connections.
+    document.addEventListener("visibilitychange", () => {
+      if (source) source.close();
+      if (!document.hidden) follow();
+    });
+  }
+
+  // What was sent is not overtaken by a page that is read anew.
+  document.addEventListener("submit", () => { if (source) source.close(); });
+
+  document.addEventListener("keydown", (e) => {
+    const cards = [...document.querySelectorAll(".card")];
+    if (!cards.length || e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input:not([type=radio]), select, textarea")) return;
+    const here = cards.findIndex((c) => c.contains(document.activeElement));
+    const to = {
+      j: () => cards[Math.min(here + 1, cards.length - 1)],
+      k: () => cards[Math.max(here - 1, 0)],
+      y: () => cards[Math.max(here, 0)].querySelector("input[name=code]") || cards[Math.max(here, 0)].querySelector("button.yes"),
+      n: () => cards[Math.max(here, 0)].querySelector("button.no"),
+    }[e.key];
+    if (!to) return;
+    e.preventDefault();
+    to().focus();
+  });
+})();
