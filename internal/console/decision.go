@@ -43,6 +43,7 @@ type argument struct {
 	Rule                 string
 	From                 []origin
 	Missing              string // what it lacks
+	trace                int    // which of the decision's it is, -1 for none
 }
 
 // origin is one place that a value came from.
@@ -131,9 +132,9 @@ func arguments(d *story.Explained) (out []argument) {
 		lacks[f.Pointer] = f.Need
 	}
 	told := map[string]bool{}
-	for _, t := range d.Record.Traces {
+	for i, t := range d.Record.Traces {
 		told[t.Pointer] = true
-		a := argument{Pointer: t.Pointer, Role: t.Role, Label: t.Label.String(), Rule: t.Rule, Missing: lacks[t.Pointer]}
+		a := argument{Pointer: t.Pointer, Role: t.Role, Label: t.Label.String(), Rule: t.Rule, Missing: lacks[t.Pointer], trace: i}
 		a.Value, a.Cut = upTo(valueAt(t.Pointer))
 		for _, e := range t.Evidence {
 			o := origin{Text: fmt.Sprintf("ev%d", e.Evidence)}
@@ -155,7 +156,7 @@ func arguments(d *story.Explained) (out []argument) {
 	}
 	for _, f := range d.Record.Failures {
 		if !told[f.Pointer] {
-			a := argument{Pointer: f.Pointer, Missing: f.Need}
+			a := argument{Pointer: f.Pointer, Missing: f.Need, trace: -1}
 			if f.Pointer != "" {
 				a.Value, a.Cut = upTo(valueAt(f.Pointer))
 			}
@@ -289,9 +290,15 @@ func (p *evidencePage) mark(x *request) {
 	switch {
 	case p.Name == "turn":
 		p.From, p.To = from, to
-	case p.Name == "result":
+	case p.Name == "result" && x.URL.Query().Has("at"):
 		v := strictjson.Of(p.Bytes).At(p.At)
 		p.From, p.To = v.Span()
+		has := strictjson.Quote(x.asked("has"))
+		if has = has[1 : len(has)-1]; len(has) > 0 { // a piece of it
+			if i := bytes.Index(p.Bytes[p.From:p.To], has); i >= 0 {
+				p.From, p.To = p.From+i, p.From+i+len(has)
+			}
+		}
 		if words, ok := v.Text(); ok && (x.asked("in") != "" || line > 0) {
 			p.Inner, p.InnerAt = []byte(words), x.asked("in")
 			if line > 0 {

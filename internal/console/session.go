@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -30,7 +31,8 @@ type sessionPage struct {
 	Earlier, Later string
 	Moments        []moment
 	Graph          *graph
-	Left           int // acts of this part that are not drawn
+	Left           int    // acts of this part that are not drawn
+	Before         string // where they are
 }
 
 // moment is one record in the timeline.
@@ -120,6 +122,7 @@ func (c *Console) session(x *request) error {
 	}
 	if len(acts) > perGraph {
 		p.Left, acts = len(acts)-perGraph, acts[len(acts)-perGraph:]
+		p.Before = fmt.Sprintf("/s/%s?from=%d", session, max(1, int64(acts[0].Records[0].N)-perSession))
 	}
 	p.Graph = drawGraph(acts, seen)
 	return c.show(x, http.StatusOK, "session.html", "Session", p)
@@ -232,7 +235,7 @@ func drawGraph(acts []*story.Explained, seen []sight) *graph {
 		class    string
 	}
 	left := map[uint32]int{}
-	ends := map[[2]int]end{} // by act and row
+	ends := map[[2]int][]end{} // by act and row
 	source := func(session string, number uint32, tool, place, link, class string) end {
 		i, known := left[number]
 		if !known {
@@ -268,33 +271,25 @@ func drawGraph(acts []*story.Explained, seen []sight) *graph {
 			}
 			r := boxRow{Text: tail(a.Pointer, 14), Value: short(string(a.Value), 26), Full: a.Pointer + " " + short(string(a.Value), 300), Link: b.Link, Class: "ok"}
 			at := [2]int{i, len(b.Rows)}
-			for _, t := range d.Record.Traces {
-				if t.Pointer == a.Pointer && len(t.Evidence) > 0 {
-					e := t.Evidence[0]
-					place := e.Pointer
-					if e.Inner != "" {
-						place = e.Inner
-					}
+			if a.trace >= 0 {
+				for k, e := range d.Record.Traces[a.trace].Evidence {
+					place := cmp.Or(e.Inner, e.Pointer, "the whole")
 					if e.Tool == "user" {
 						place = fmt.Sprintf("bytes %d to %d", e.Start, e.End)
 					}
-					if e.Tool == "approval" || place == "" {
-						place = "the whole"
-					}
-					ends[at] = source(session, e.Evidence, e.Tool, place, a.From[0].Link, "ok")
+					ends[at] = append(ends[at], source(session, e.Evidence, e.Tool, place, a.From[k].Link, "ok"))
 				}
 			}
 			if a.Missing != "" {
 				r.Class = "refused"
-				if s, place := sought(a.Value, d.Records[0].N, seen); s != nil {
-					q := url.Values{"at": {place}}
-					ends[at] = source(session, s.number, s.tool, place, fmt.Sprintf("/e/%s/%d?%s#hit", session, s.number, q.Encode()), "stranger")
-				} else {
-					hanging = append(hanging, at)
+				for i := range ends[at] { // it stands there, and that was not enough
+					ends[at][i].class = "stranger"
 				}
-				if e, ok := ends[at]; ok {
-					e.class = "stranger"
-					ends[at] = e
+				if s, place, words := sought(a.Value, d.Records[0].N, seen); len(ends[at]) == 0 && s != nil {
+					q := url.Values{"at": {place}, "has": {words}}
+					ends[at] = append(ends[at], source(session, s.number, s.tool, place, fmt.Sprintf("/e/%s/%d?%s#hit", session, s.number, q.Encode()), "stranger"))
+				} else if len(ends[at]) == 0 {
+					hanging = append(hanging, at)
 				}
 			}
 			b.Rows = append(b.Rows, r)
@@ -305,22 +300,17 @@ func drawGraph(acts []*story.Explained, seen []sight) *graph {
 	var words []string
 	for i := range g.Right {
 		for j := range g.Right[i].Rows {
-			r, e, known := &g.Right[i].Rows[j], end{}, false
-			if e, known = ends[[2]int{i, j}]; !known {
-				continue
+			r := &g.Right[i].Rows[j]
+			for _, e := range ends[[2]int{i, j}] {
+				from := g.Left[e.box]
+				x1, y1, x2, y2 := from.X+from.W, from.Rows[e.row].Y+rowH/2, rightX, r.Y+rowH/2
+				g.Edges = append(g.Edges, edge{Class: e.class, Path: fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1, y1, x1+110, y1, x2-110, y2, x2, y2)})
+				verb := " came from "
+				if e.class == "stranger" {
+					verb = ", which was refused, also stands in "
+				}
+				words = append(words, g.Right[i].Title+" "+r.Full+verb+from.Sub+" "+from.Title+" "+from.Rows[e.row].Full)
 			}
-			from := g.Left[e.box]
-			class := "ok"
-			if e.class == "stranger" {
-				class = "stranger"
-			}
-			x1, y1, x2, y2 := from.X+from.W, from.Rows[e.row].Y+rowH/2, rightX, r.Y+rowH/2
-			g.Edges = append(g.Edges, edge{Class: class, Path: fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1, y1, x1+110, y1, x2-110, y2, x2, y2)})
-			verb := " came from "
-			if class == "stranger" {
-				verb = ", which was refused, also stands in "
-			}
-			words = append(words, g.Right[i].Title+" "+r.Full+verb+from.Sub+" "+from.Title+" "+from.Rows[e.row].Full)
 		}
 	}
 	for _, at := range hanging {
@@ -358,17 +348,15 @@ func tail(s string, n int) string {
 
 // sought finds the newest result before a call that holds a value which nothing vouches
 // for: whole if one does, else inside a text.
-func sought(literal []byte, before uint64, seen []sight) (*sight, string) {
+func sought(literal []byte, before uint64, seen []sight) (in *sight, at, words string) {
 	v := strictjson.Of(literal)
 	words, ok := v.Text()
 	if !ok {
 		words = string(v.Literal())
 	}
 	if len(words) < 3 {
-		return nil, ""
+		return nil, "", ""
 	}
-	var in *sight
-	at := ""
 	for i := range seen {
 		s := &seen[i]
 		if s.n >= before || s.number == 0 {
@@ -389,5 +377,5 @@ func sought(literal []byte, before uint64, seen []sight) (*sight, string) {
 			return true
 		}, nil)
 	}
-	return in, at
+	return in, at, words
 }
