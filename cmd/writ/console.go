@@ -268,6 +268,7 @@ func (e *elsewhere) look(ctx context.Context) {
 	var open []waiting
 	_, doors, _ := e.flags.reach(false)
 	for _, door := range doors {
+		defer door.CloseIdleConnections() // the next look has others
 		_ = questions(ctx, door, "", func(qs []approval.Shown) {
 			for _, q := range qs {
 				if mine, _ := e.own.Asked(q.ID); mine.ID == "" {
@@ -316,6 +317,7 @@ func (e *elsewhere) watch(ctx context.Context) {
 			held[id] = ended
 			go func() {
 				defer close(ended)
+				defer doors[i].CloseIdleConnections()
 				_ = questions(ctx, doors[i], "?watch", func([]approval.Shown) {})
 			}()
 		}

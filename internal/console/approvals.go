@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,9 +15,22 @@ import (
 // card is one question as it is shown.
 type card struct {
 	approval.Shown
-	Left   int // seconds
+	Left   int  // seconds
+	Long   bool // it is not shown whole, and nobody says yes to it here
 	Offers []offer
 	Fault  string
+}
+
+// A page shows so many cards, and no more of one than maxDrawn: what an agent asks for is
+// its own choice. Who is to say yes has seen all of it.
+const maxCards = 20
+
+func long(q *approval.Shown) bool {
+	n := len(q.Arguments) + len(q.Came) + len(q.Answers)
+	for _, v := range q.Values {
+		n += len(v.Value) + len(v.Pointer)
+	}
+	return n > maxDrawn
 }
 
 type offer struct {
@@ -29,6 +43,7 @@ type offer struct {
 type approvalsPage struct {
 	Cards     []card
 	IDs       string
+	More      int // that are not shown
 	Confirmed bool
 	Said      string // what became of an answer
 	Word      string
@@ -70,6 +85,15 @@ func (c *Console) waiting(x *request) *approvalsPage {
 	var ids []string
 	open, _ := c.open(x.Context(), true)
 	for _, q := range open {
+		ids = append(ids, q.ID)
+		if len(p.Cards) == maxCards {
+			p.More++
+			continue
+		}
+		if long(&q) {
+			p.Cards = append(p.Cards, card{Shown: approval.Shown{Question: q.Question}, Long: true})
+			continue
+		}
 		one := card{Shown: q, Left: int(max(0, q.Until.Sub(c.o.Clock())/time.Second))}
 		for _, o := range q.FromNowOn {
 			if rows, fits := o.Explained(); fits {
@@ -78,7 +102,6 @@ func (c *Console) waiting(x *request) *approvalsPage {
 			}
 		}
 		p.Cards = append(p.Cards, one)
-		ids = append(ids, q.ID)
 	}
 	p.IDs = strings.Join(ids, " ")
 	return p
@@ -115,6 +138,10 @@ func (c *Console) answer(x *request) error {
 		return c.unanswered(x, id, "Neither yes nor no was said. Nothing was answered.")
 	}
 	if a.Yes {
+		open, _ := c.open(x.Context(), false)
+		if i := slices.IndexFunc(open, func(q approval.Shown) bool { return q.ID == id }); i >= 0 && long(&open[i]) {
+			return c.unanswered(x, id, "It is too long to be shown whole here, and nobody says yes to what he did not see. Nothing was answered.")
+		}
 		ok, over := c.confirm(x.login, x.PostForm.Get("code"))
 		if over {
 			c.end(x.login)

@@ -222,7 +222,7 @@ func (c *Console) admit(to route) http.HandlerFunc {
 		}
 		x := &request{r.WithContext(ctx), w, nil}
 		if !to.open {
-			if x.login = c.loggedIn(r, !strings.HasSuffix(to.pattern, "/events")); x.login == nil {
+			if x.login = c.loggedIn(r, !strings.HasSuffix(to.pattern, "/events") && !r.URL.Query().Has("again")); x.login == nil {
 				c.out(x, "")
 				return
 			}

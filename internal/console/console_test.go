@@ -350,7 +350,11 @@ func TestLogin(t *testing.T) {
 	}
 	r.later(idle - time.Second)
 	is(200, "before it was idle for too long")
-	r.later(idle)
+	r.later(idle - time.Second)
+	if w := r.ask("GET", "/approvals?again", cookie, nil); w.Code != 200 {
+		t.Errorf("a page that reads itself anew: %d", w.Code)
+	}
+	r.later(time.Second)
 	is(401, "idle for too long")
 	cookie, _, _ = r.in()
 	for range int(atMost/time.Minute)/30 - 1 {
@@ -393,6 +397,9 @@ func skeleton(t *testing.T, page []byte) map[string]bool {
 		case html.ElementNode:
 			for _, a := range n.Attr {
 				out[n.Data+"@"+a.Key] = true
+				if strings.ContainsAny(a.Val, "\u202e\u2066\x1b\u200b\U000e0041\x00") && n.Data != "input" { // what he typed himself is as he typed it
+					out["a hidden character in "+a.Key+" "+a.Val] = true
+				}
 				if (a.Key == "href" || a.Key == "action" || a.Key == "src" || a.Key == "data-tail") && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#") {
 					out["leads to "+a.Val] = true
 				}
@@ -500,9 +507,19 @@ func TestLongValues(t *testing.T) {
 	r.told("s_aaaaaaaaaaaaaaaa", long)
 	huge := `{"x":"` + strings.Repeat("y", 1<<20) + `"}`
 	r.write("s_bbbbbbbbbbbbbbbb", open, decided(gate.Record{Server: "a", Tool: "b", Status: writ.Accepted, Allowed: true}, huge))
-	cookie, _, _ := r.in()
+	cookie, form, code := r.in()
 	if w := r.ask("GET", "/approvals", cookie, nil); !strings.Contains(w.Body.String(), long) || !strings.Contains(w.Body.String(), fmt.Sprint(len(long)+8, " bytes, all of them")) {
 		t.Error("a card does not show all of it")
+	}
+	r.told("s_cccccccccccccccc", strings.Repeat("x", maxDrawn))
+	qs, _ := r.queue.Open()
+	id := qs[len(qs)-1].ID
+	if w := r.ask("GET", "/approvals", cookie, nil); strings.Count(w.Body.String(), `value="yes"`) != 1 || strings.Count(w.Body.String(), `value="no"`) != 2 {
+		t.Error("what is not shown whole can be allowed")
+	}
+	r.ask("POST", "/approvals/"+id, cookie, url.Values{"form": {form}, "say": {"yes"}, "code": {code}})
+	if qs, _ := r.queue.Open(); len(qs) != 2 {
+		t.Error("it was allowed")
 	}
 	w := r.ask("GET", "/d/s_bbbbbbbbbbbbbbbb/2", cookie, nil)
 	if w.Body.Len() > 2*maxDrawn || !strings.Contains(w.Body.String(), "Shown is the beginning.") {

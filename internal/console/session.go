@@ -250,26 +250,26 @@ func drawGraph(acts []*story.Explained, seen []sight) *graph {
 			case "approval":
 				title = "a person's answer"
 			}
-			g.Left = append(g.Left, box{X: padding, W: leftW, Title: title, Sub: fmt.Sprintf("ev%d", number), Class: "seen", Link: fmt.Sprintf("/e/%s/%d", session, number)})
+			g.Left = append(g.Left, box{X: padding, W: leftW, Title: short(title, 32), Sub: fmt.Sprintf("ev%d", number), Class: "seen", Link: fmt.Sprintf("/e/%s/%d", session, number)})
 		}
 		b := &g.Left[i]
 		at := slices.IndexFunc(b.Rows, func(r boxRow) bool { return r.place == place })
 		if at < 0 {
 			at = len(b.Rows)
-			b.Rows = append(b.Rows, boxRow{Text: tail(place, 38), Full: place, Link: link, Class: class, place: place})
+			b.Rows = append(b.Rows, boxRow{Text: tail(place, 38), Full: short(place, 300), Link: link, Class: class, place: place})
 		}
 		return end{i, at, class}
 	}
 	var hanging [][2]int
 	for i, d := range acts {
 		w, _ := word(&d.Line, false)
-		b := box{X: rightX, W: rightW, Title: d.Tool, Sub: w, Class: w, Link: "/d/" + d.ID}
+		b := box{X: rightX, W: rightW, Title: short(d.Tool, 36), Sub: w, Class: w, Link: "/d/" + d.ID}
 		session := d.Records[0].Record.Session
 		for _, a := range arguments(d) {
 			if a.Pointer == "" {
 				continue
 			}
-			r := boxRow{Text: tail(a.Pointer, 14), Value: short(string(a.Value), 26), Full: a.Pointer + " " + short(string(a.Value), 300), Link: b.Link, Class: "ok"}
+			r := boxRow{Text: tail(a.Pointer, 14), Value: short(string(a.Value), 26), Full: short(a.Pointer, 300) + " " + short(string(a.Value), 300), Link: b.Link, Class: "ok"}
 			at := [2]int{i, len(b.Rows)}
 			if a.trace >= 0 {
 				for k, e := range d.Record.Traces[a.trace].Evidence {

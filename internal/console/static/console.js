@@ -12,6 +12,14 @@
   let last = -1;
   let wait = 1000;
 
+  // A page that reads itself anew is nobody's click.
+  const again = () => {
+    const to = new URL(location);
+    to.searchParams.delete("told");
+    to.searchParams.set("again", "");
+    location.replace(to);
+  };
+
   const pieces = (into, all) => {
     for (const p of all || []) {
       if (!p.Hidden) { into.append(p.Text); continue; }
@@ -26,7 +34,7 @@
     last = Math.max(last, d.index);
     const rows = $("#rows"), model = $("template#row");
     if (!model || document.querySelector(`tr[data-index="${d.index}"]`)) return;
-    if (!rows) { location.reload(); return; }
+    if (!rows) { again(); return; }
     const row = model.content.cloneNode(true).querySelector("tr");
     row.dataset.index = d.index;
     row.className = "new";
@@ -60,11 +68,11 @@
     count.firstElementChild.textContent = w.count;
     if (!stream || stream.dataset.ids === undefined || (w.ids || []).join(" ") === stream.dataset.ids) return;
     const typed = [...document.querySelectorAll("input[name=code]")].some((i) => i.value) || $("input[type=radio]:checked");
-    if (!typed) { location.replace(location.pathname); return; }
-    const again = document.createElement("a"); // what was typed is not thrown away
-    again.href = "/approvals";
-    again.textContent = "What waits has changed: show it";
-    stream.replaceChildren(again);
+    if (!typed) { again(); return; }
+    const show = document.createElement("a"); // what was typed is not thrown away
+    show.href = "/approvals";
+    show.textContent = "What waits has changed: show it";
+    stream.replaceChildren(show);
   };
 
   const told = (name, f) => source.addEventListener(name, (e) => {
@@ -89,7 +97,7 @@
       if (!at || !state) return;
       at.hidden = false;
       at.textContent = state;
-      if (!state.startsWith("Checking") && at.classList.contains("unknown")) location.replace(location.pathname);
+      if (!state.startsWith("Checking") && at.classList.contains("unknown")) again();
       else if (state.startsWith("Checking")) at.className = "say unknown";
     });
     source.addEventListener("error", () => {
@@ -124,7 +132,7 @@
     const to = {
       j: () => cards[Math.min(here + 1, cards.length - 1)],
       k: () => cards[Math.max(here - 1, 0)],
-      y: () => cards[Math.max(here, 0)].querySelector("input[name=code]") || cards[Math.max(here, 0)].querySelector("button.yes"),
+      y: () => cards[Math.max(here, 0)].querySelector("input[name=code]") || cards[Math.max(here, 0)].querySelector("button"),
       n: () => cards[Math.max(here, 0)].querySelector("button.no"),
     }[e.key];
     if (!to) return;
