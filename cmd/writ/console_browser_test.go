@@ -280,6 +280,7 @@ func TestConsoleBrowser(t *testing.T) {
 	// A card, answered in one of two tabs.
 	b.do(chromedp.Navigate(site + "/approvals"))
 	b.says("May the agent do this?")
+	b.says("it stands inside example/fetch_ticket /structuredContent/text")
 	b.looks("approvals")
 	other.do(chromedp.Navigate(site + "/approvals"))
 	other.says("May the agent do this?")

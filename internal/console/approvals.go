@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,6 +20,8 @@ type card struct {
 	Long   bool // it is not shown whole, and nobody says yes to it here
 	Offers []offer
 	Fault  string
+	// Inside are, by pointer, the texts in which values stand that nothing holds whole.
+	Inside map[string]*origin
 }
 
 // A page shows so many cards, and no more of one than maxDrawn: what an agent asks for is
@@ -101,10 +104,32 @@ func (c *Console) waiting(x *request) *approvalsPage {
 				one.Offers = append(one.Offers, offer{o.Keep, o.Choice(), lines[1:]})
 			}
 		}
+		one.Inside = c.inside(x.Context(), &q)
 		p.Cards = append(p.Cards, one)
 	}
 	p.IDs = strings.Join(ids, " ")
 	return p
+}
+
+// inside finds the texts that a question's values stand in, where nothing holds them whole:
+// whose words they are a person can see there. What cannot be read is left out.
+func (c *Console) inside(ctx context.Context, q *approval.Shown) map[string]*origin {
+	var seen []sight
+	out := map[string]*origin{}
+	for _, v := range q.Values {
+		if v.Value == "" || len(v.Seen) > 0 {
+			continue
+		}
+		if seen == nil {
+			if seen, _ = c.sights(ctx, q.Session); len(seen) == 0 {
+				return nil
+			}
+		}
+		if s, place, words := sought([]byte(v.Value), math.MaxUint64, seen); s != nil {
+			out[v.Pointer] = &origin{s.link(q.Session, place, words), s.tool + " " + place}
+		}
+	}
+	return out
 }
 
 // tell says on the page what became of the answer that led to it.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -176,6 +177,41 @@ func (m *moment) ended(r audit.ProvenRecord) {
 	}
 }
 
+// sights are the results among the newest records of a session.
+func (c *Console) sights(ctx context.Context, session string) (seen []sight, err error) {
+	head, err := c.o.Log.Head(ctx, session)
+	if err != nil || head == 0 {
+		return nil, err
+	}
+	from, sought := uint64(1), 0
+	if head > perSession {
+		from = head - perSession + 1
+	}
+	tools := map[uint64]string{}
+	for it, err := range c.o.Log.Read(ctx, session, from) {
+		if err != nil {
+			return nil, err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return nil, err
+		}
+		if d, ok := story.Of(rec); ok {
+			tools[it.N] = d.Tool
+		}
+		if b, kept := it.Value("result"); kept && rec.Kind == audit.KindResult && sought+len(b) <= maxSought {
+			sought += len(b)
+			seen = append(seen, sight{story.EvidenceOf(rec), it.N, tools[audit.DecisionOf(rec)], b})
+		}
+	}
+	return seen, nil
+}
+
+// link leads to a piece of what was seen.
+func (s *sight) link(session, place, words string) string {
+	return fmt.Sprintf("/e/%s/%d?%s#hit", session, s.number, url.Values{"at": {place}, "has": {words}}.Encode())
+}
+
 // sight is a result that a session saw.
 type sight struct {
 	number uint32
@@ -286,8 +322,7 @@ func drawGraph(acts []*story.Explained, seen []sight) *graph {
 					ends[at][i].class = "stranger"
 				}
 				if s, place, words := sought(a.Value, d.Records[0].N, seen); len(ends[at]) == 0 && s != nil {
-					q := url.Values{"at": {place}, "has": {words}}
-					ends[at] = append(ends[at], source(session, s.number, s.tool, place, fmt.Sprintf("/e/%s/%d?%s#hit", session, s.number, q.Encode()), "stranger"))
+					ends[at] = append(ends[at], source(session, s.number, s.tool, place, s.link(session, place, words), "stranger"))
 				} else if len(ends[at]) == 0 {
 					hanging = append(hanging, at)
 				}
