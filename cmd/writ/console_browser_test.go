@@ -52,7 +52,7 @@ func newBrowser(t *testing.T) *browser {
 	for _, flag := range []string{"no-sandbox", "disable-gpu", "disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "no-first-run"} {
 		o = append(o, chromedp.Flag(flag, true))
 	}
-	o = append(o, chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()))
+	o = append(o, chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(time.Minute))
 	all, cancel := chromedp.NewExecAllocator(t.Context(), o...)
 	ctx, end := chromedp.NewContext(all)
 	b := &browser{t: t, ctx: ctx, shot: t.ArtifactDir()}

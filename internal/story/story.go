@@ -288,10 +288,10 @@ func Evidence(ctx context.Context, log Log, session string, number uint32, head 
 		switch {
 		case err != nil:
 			return at, err
-		case got == number:
-			return at, nil
 		case got == 0 || got > number:
 			to = mid - 1
+		case got == number:
+			return at, nil
 		default:
 			from = at.N + 1
 		}
