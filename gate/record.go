@@ -10,7 +10,6 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -53,13 +52,18 @@ const timeForm = "2006-01-02T15:04:05.000Z"
 
 // Record returns the decision as canonical JSON (RFC 8785). The same input
 // gives the same bytes.
-func (d *Decision) Record() []byte {
+func (d *Decision) Record() []byte { return d.State().Bytes() }
+
+// State returns the decision as its record: what ParseRecord reads of Record.
+func (d *Decision) State() *Record {
 	b := d.basis
-	r := Record{
+	r := &Record{
 		Version: 1, Engine: Engine, Session: b.session, Next: b.number,
-		Time:   b.time.UTC().Truncate(time.Millisecond).Format(timeForm),
+		Time:   RecordTime(b.time),
 		Policy: digestText(b.policy), Catalogue: digestText(b.catalogue),
-		Profile: b.profile, Server: d.Call.Server, Tool: d.Call.Tool, Method: methodName(d.Call.Method),
+		// Names reach here from requests the gateway parsed; what is not UTF-8 in
+		// them is replaced rather than left out of the log.
+		Profile: b.profile, Server: validText(d.Call.Server), Tool: validText(d.Call.Tool), Method: validText(methodName(d.Call.Method)),
 		Effect: d.Effect.Names(), Arguments: b.arguments, Answers: b.answers, Forwarded: b.forwarded,
 		Status: d.Outcome.Status, Allowed: d.Allowed(), Shadow: d.Shadow, Traces: d.Traces,
 	}
@@ -72,8 +76,11 @@ func (d *Decision) Record() []byte {
 	if j := d.Outcome.Rejection; j != nil {
 		r.Code, r.Reason, r.Failures = j.Code, j.Reason, j.Failures
 	}
-	return r.encode()
+	return r
 }
+
+// RecordTime is a time as records of decisions write it.
+func RecordTime(t time.Time) string { return t.UTC().Truncate(time.Millisecond).Format(timeForm) }
 
 func digestText(d [32]byte) string {
 	return string(hex.AppendEncode(append(make([]byte, 0, 71), "sha256:"...), d[:]))
@@ -86,20 +93,8 @@ func methodName(m policy.Method) string {
 	return string(m)
 }
 
-func (r *Record) encode() []byte {
-	// Names reach here from requests the gateway parsed; what is not UTF-8 in
-	// them is replaced rather than left out of the log.
-	r.Server, r.Tool, r.Method = validText(r.Server), validText(r.Tool), validText(r.Method)
-	raw, err := json.Marshal(r)
-	if err == nil {
-		raw, err = strictjson.Canonical(raw)
-	}
-	if err != nil {
-		// Only strings the gate made or checked come here.
-		panic("gate: a decision has no record: " + err.Error())
-	}
-	return raw
-}
+// Bytes returns the record as canonical JSON, which ParseRecord reads.
+func (r *Record) Bytes() []byte { return r.append(make([]byte, 0, 512+160*len(r.Traces))) }
 
 func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
@@ -121,7 +116,7 @@ func ParseRecord(b []byte) (*Record, error) {
 		return nil, errors.New("decision record: not of version 1")
 	case r.Status != writ.Accepted && r.Status != writ.Rejected && r.Status != writ.Transformed:
 		return nil, errors.New("decision record: no such status")
-	case !bytes.Equal(r.encode(), b): // also what is unknown, stands twice, behind it or in another letter case, or is no UTF-8
+	case !bytes.Equal(r.Bytes(), b): // also what is unknown, stands twice, behind it or in another letter case, or is no UTF-8
 		return nil, errors.New("decision record: not in canonical form")
 	}
 	return &r, nil
