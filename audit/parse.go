@@ -103,9 +103,37 @@ func (c *cursor) data(r *Record) bool {
 	return true
 }
 
+// top are the values of three members of an object in canonical JSON, their names in order, nil where it has none of that
+// name; ok is false for what is not of the usual kind.
+func top(data []byte, a, b, z string) (raw [3][]byte, ok bool) {
+	c := cursor{b: data}
+	if !c.lit("{") {
+		return raw, false
+	}
+	for first := true; !c.lit("}"); first = false {
+		if !first && !c.lit(",") {
+			return raw, false
+		}
+		name, ok := c.plain()
+		from := c.i + 1
+		if !ok || !c.lit(":") || !c.value(1) {
+			return raw, false
+		}
+		switch string(name) {
+		case a:
+			raw[0] = data[from:c.i]
+		case b:
+			raw[1] = data[from:c.i]
+		case z:
+			raw[2] = data[from:c.i]
+		}
+	}
+	return raw, c.i == len(data)
+}
+
 // intern returns the usual words without a copy for each record.
 func intern(b []byte) string {
-	for _, w := range [...]string{"decision", "result", "open", "event", "close", "arguments"} {
+	for _, w := range [...]string{"decision", "result", "call", "accepted", "ok", "open", "event", "close", "rejected", "error", "arguments", "input"} {
 		if string(b) == w {
 			return w
 		}

@@ -206,6 +206,13 @@ func FuzzParseRecord(f *testing.F) {
 		if bytes.ContainsAny(b, "\n\r\x00") {
 			t.Fatal("a leaf of several lines")
 		}
+		for _, k := range []Kind{KindDecision, KindResult} {
+			status, decision, shadow := members(&Record{Kind: k, Data: r.Data})
+			plain, _ := strictjson.Text(strictjson.Get(r.Data, "status"))
+			if status != plain || decision != parseN(strictjson.Get(r.Data, "decision")) || shadow != (string(strictjson.Get(r.Data, "shadow")) == "true") {
+				t.Fatalf("%s: %q %d %v", r.Data, status, decision, shadow)
+			}
+		}
 		bare := *r
 		bare.Commit = nil
 		if len(r.Commit) == 0 {

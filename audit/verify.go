@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -357,10 +358,19 @@ func (v *verifier) record(r *Record, j *prep, fail func(Fault, string) *Problem)
 
 // members reads the three members of data this package knows.
 func members(r *Record) (status string, decision uint64, shadow bool) {
-	if r.Kind == KindDecision || r.Kind == KindResult {
-		status, _ = strictjson.Text(strictjson.Get(r.Data, "status"))
-		shadow = string(strictjson.Get(r.Data, "shadow")) == "true"
-		decision = parseN(strictjson.Get(r.Data, "decision"))
+	if r.Kind != KindDecision && r.Kind != KindResult {
+		return "", 0, false
 	}
-	return status, decision, shadow
+	raw, ok := top(r.Data, "decision", "shadow", "status")
+	if !ok {
+		for i, name := range [...]string{"decision", "shadow", "status"} {
+			raw[i] = strictjson.Get(r.Data, name)
+		}
+	}
+	if s := raw[2]; len(s) > 2 && bytes.IndexByte(s, '\\') < 0 && s[0] == '"' {
+		status = intern(s[1 : len(s)-1])
+	} else {
+		status, _ = strictjson.Text(s)
+	}
+	return status, parseN(raw[0]), string(raw[1]) == "true"
 }

@@ -25,6 +25,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"slices"
 	"strings"
 	"time"
@@ -76,6 +77,7 @@ type Approval struct {
 type Session struct {
 	id        string
 	key       [32]byte
+	mac       hash.Hash // by the key, once it was needed
 	turns     []turn
 	approvals []Approval
 	calls     map[uint64]*call      // without a result yet
@@ -175,10 +177,13 @@ func (s *Session) digest(b []byte) string {
 	if b == nil {
 		return ""
 	}
-	h := hmac.New(sha256.New, s.key[:])
-	h.Write([]byte("writ/gate/bytes\x00"))
-	h.Write(b)
-	return hex.EncodeToString(h.Sum(nil))
+	if s.mac == nil {
+		s.mac = hmac.New(sha256.New, s.key[:])
+	}
+	s.mac.Reset()
+	s.mac.Write([]byte("writ/gate/bytes\x00"))
+	s.mac.Write(b)
+	return hex.EncodeToString(s.mac.Sum(nil))
 }
 
 // named is the keyed digest by which a trace names a value.

@@ -245,6 +245,9 @@ func (s *Session) approved(c *call, pointer string, r writ.Reason) bool {
 // that are sent,
 // used for nothing yet and not older than it counts for.
 func (s *Session) allowed(c *call) (Approval, bool) {
+	if len(s.approvals) == 0 {
+		return Approval{}, false
+	}
 	name := []byte(c.Record.Tool)
 	key := append([]byte("approval\x00"), c.Policy.Digest[:]...)
 	for _, b := range [][]byte{[]byte(c.server), name, []byte(c.method), c.forward().Raw(), c.Answers.Raw()} {

@@ -43,8 +43,12 @@ type argument struct {
 	typ    provenance.Type
 	label  writ.Label
 	narrow bool // it says too little to be told by: it lowers only what equals it
-	vague  bool // and names no one thing
+
+	pointer string
 }
+
+// vague reports whether it names no one thing.
+func (a *argument) vague() bool { return rowsOrWords(a.pointer, a.value) }
 
 // arguments are those of a call, the names of form fields last.
 func (c *call) arguments() []argument {
@@ -58,7 +62,7 @@ func (c *call) arguments() []argument {
 		}
 		out = append(out, argument{l.value, l.typ(), label,
 			l.value.Kind() == strictjson.Bool || l.enum || empty(l.value) || c.declined(l) || small || l.Rule == grownOutput && !c.effect.Gated(),
-			rowsOrWords(l.Pointer, l.value)})
+			l.Pointer})
 	}
 	for _, name := range c.fields {
 		out = append(out, argument{value: strictjson.StringOf(name), narrow: true})
@@ -90,6 +94,9 @@ var escape = regexp.MustCompile(`%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\["\\/]`)
 // unescaped undoes percent-encoding, JSON's escapes and HTML's, four times at most.
 func unescaped(s string) string {
 	for range 4 {
+		if !strings.ContainsAny(s, `%\&`) {
+			return s
+		}
 		t := escape.ReplaceAllStringFunc(s, func(e string) string {
 			n, err := strconv.ParseUint(strings.TrimLeft(e, `%\u`), 16, 16)
 			switch {
@@ -148,7 +155,7 @@ func (s *Session) send(c *call) {
 			case a.narrow || !long:
 			case act:
 				s.within = append(s.within, sent{t, a.label, false})
-			case !a.vague:
+			case !a.vague():
 				s.requested = append(s.requested, t)
 			}
 		}
@@ -280,7 +287,7 @@ func said(args []argument, p *place) bool {
 // pointed reports whether a call was asked with something worth less than system that may
 // name one thing.
 func pointed(args []argument) bool {
-	return slices.ContainsFunc(args, func(a argument) bool { return !a.narrow && a.label < writ.System && !a.vague })
+	return slices.ContainsFunc(args, func(a argument) bool { return !a.narrow && a.label < writ.System && !a.vague() })
 }
 
 // askedFor reports whether a value is a piece of what a read was asked with, or holds it;

@@ -82,14 +82,18 @@ type row struct {
 // scanner returns a function that reads one joined row. It refuses columns of
 // a wrong size instead of guessing; everything else is Verify's.
 func scanner(hashes bool) func(*sql.Rows) (row, error) {
-	var leaf, flat, salt, val sql.RawBytes
+	var session, leaf, flat, salt, val sql.RawBytes
 	var name sql.NullString
 	var n int64
+	last := "" // records of a session often stand together
 	return func(rs *sql.Rows) (r row, err error) {
-		if err := rs.Scan(&r.item.Index, &r.item.Session, &n, &leaf, &flat, &name, &salt, &val); err != nil {
+		if err := rs.Scan(&r.item.Index, &session, &n, &leaf, &flat, &name, &salt, &val); err != nil {
 			return r, err
 		}
-		r.item.N = uint64(n)
+		if string(session) != last {
+			last = string(session)
+		}
+		r.item.Session, r.item.N = last, uint64(n)
 		buf := make([]byte, len(leaf)+len(val))
 		r.item.Leaf = buf[:copy(buf, leaf):len(leaf)]
 		if hashes {
