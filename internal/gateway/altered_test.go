@@ -30,8 +30,8 @@ func TestAlteredState(t *testing.T) {
 		want string // how the act is answered; "" for a session that is not found
 	}{
 		"F01 the bytes of a result":       {"UPDATE vals SET bytes = CAST(replace(CAST(bytes AS TEXT), 'item-18', 'item-99') AS BLOB) WHERE name = 'result' AND idx IN (SELECT idx FROM leaves WHERE session = '$ID')", altered},
-		"F01 a decision's arguments":      {"UPDATE vals SET bytes = CAST('{\"a\":1}' AS BLOB) WHERE name = 'arguments' AND idx IN (SELECT idx FROM leaves WHERE session = '$ID')", altered},
-		"F01 what a decision rested on":   {"UPDATE vals SET bytes = CAST(replace(CAST(bytes AS TEXT), '\"session\":true', '\"session\":true,\"shadow\":true') AS BLOB) WHERE name = 'input' AND idx IN (SELECT idx FROM leaves WHERE session = '$ID')", altered},
+		"F01 a decision's arguments":      {"UPDATE vals SET bytes = CAST(substr(CAST(bytes AS TEXT), 1, instr(CAST(bytes AS TEXT), char(10))) || '{\"a\":1}' AS BLOB) WHERE name = 'call' AND idx IN (SELECT idx FROM leaves WHERE session = '$ID')", altered},
+		"F01 what a decision rested on":   {"UPDATE vals SET bytes = CAST(replace(CAST(bytes AS TEXT), '}' || char(10), ',\"shadow\":true}' || char(10)) AS BLOB) WHERE name = 'call' AND idx IN (SELECT idx FROM leaves WHERE session = '$ID')", altered},
 		"F01 the ledger's key":            {"UPDATE vals SET bytes = zeroblob(32) WHERE name = 'key' AND idx IN (SELECT idx FROM leaves WHERE session = '$ID')", altered},
 		"F01 a result is gone":            {"DELETE FROM vals WHERE name = 'result' AND idx IN (SELECT idx FROM leaves WHERE session = '$ID')", altered},
 		"F02 a decision's record":         {"UPDATE leaves SET leaf = CAST(replace(CAST(leaf AS TEXT), '\"status\":\"accepted\"', '\"status\":\"rejected\"') AS BLOB) WHERE session = '$ID'", altered},

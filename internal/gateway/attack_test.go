@@ -80,7 +80,7 @@ func TestRugPull(t *testing.T) {
 				}
 				found = true
 				blob := func(name string) string {
-					d, err := audit.ParseDigest(text(rec.Data, name))
+					d, err := audit.ParseDigest(name)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -92,10 +92,11 @@ func TestRugPull(t *testing.T) {
 				}
 				// Both hashes: the pin in the policy the record names, the
 				// definition in the catalogue it names.
-				if !strings.Contains(blob("policy"), was) {
+				rules := blob(text(rec.Data, "rules"))
+				if !strings.Contains(blob(text([]byte(rules), "policy")), was) {
 					t.Error("the refusal's policy lacks the approved pin")
 				}
-				if got := pinOf(t, "toy", `{"tools":`+definitions(t, blob("catalogue"))+`}`, "delete_item"); got != is {
+				if got := pinOf(t, "toy", `{"tools":`+definitions(t, blob(text([]byte(rules), "definitions")))+`}`, "delete_item"); got != is {
 					t.Errorf("the refusal's catalogue has the definition %s, want %s", got, is)
 				}
 			})
@@ -241,8 +242,7 @@ func TestManyCalls(t *testing.T) {
 	}
 	eachRecord(t, r.store, func(rec *audit.Record, it *audit.Item) {
 		if rec.Kind == audit.KindDecision {
-			args, _ := it.Value("arguments")
-			count[audit.Sum(args).String()]--
+			count[audit.Sum(argumentsIn(it)).String()]--
 		}
 	})
 	for sum, n := range count {

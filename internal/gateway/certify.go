@@ -15,16 +15,13 @@ import (
 // again, and that is enough for it.
 func (r *Replayer) Certify() { r.certifies = true }
 
-// certify tells the verifier of an allowed call.
-func (r *Replayer) certify(rec *audit.Record, in *gate.Input, recorded []byte, w *ruleset) error {
+// certify tells the verifier of an allowed call. What is recorded of it, byte for byte, is that
+// record.
+func (r *Replayer) certify(rec *audit.Record, in *gate.Input, d *gate.Record, w *ruleset) error {
 	if r.certificates == nil {
 		return nil
 	}
-	d, err := gate.ParseRecord(recorded)
-	if err != nil {
-		return fmt.Errorf("%w (n %d): %w", ErrReplay, rec.N, err)
-	}
-	err = r.certificates.Call(certificate.Call{Number: rec.N, Policy: w.policy, Catalogue: w.catalogue, Record: d,
+	err := r.certificates.Call(certificate.Call{Number: rec.N, Policy: w.policy, Catalogue: w.catalogue, Record: d,
 		Arguments: in.Call.Arguments, Answers: in.Call.Answers, Time: rec.Time})
 	if err != nil {
 		return fmt.Errorf("%w (n %d): %w", ErrReplay, rec.N, err)
@@ -36,15 +33,15 @@ func (r *Replayer) certify(rec *audit.Record, in *gate.Input, recorded []byte, w
 }
 
 // certifyResult tells the verifier of a result, or that it vouches for nothing.
-func (r *Replayer) certifyResult(rec *audit.Record, data *resultData, result []byte) error {
+func (r *Replayer) certifyResult(rec *audit.Record, data *resultData, result strictjson.Value) error {
 	switch {
 	case r.certificates == nil:
 	case !data.Admissible:
 		r.certificates.End(data.Decision)
 	default:
-		v, err := strictjson.Parse(notNil(result), strictjson.Result) // an item is not kept, a place is
+		err := result.Within(strictjson.Result)
 		if err == nil {
-			err = r.certificates.Result(certificate.Result{Call: data.Decision, Evidence: data.Evidence, Time: rec.Time, Value: v,
+			err = r.certificates.Result(certificate.Result{Call: data.Decision, Evidence: data.Evidence, Time: rec.Time, Value: result,
 				Recalled: data.Recalled, Places: data.Places != nil})
 		}
 		if err != nil {

@@ -129,7 +129,7 @@ func TestRecordFirst(t *testing.T) {
 				eachRecord(t, r.store, func(rec *audit.Record, it *audit.Item) {
 					switch rec.Kind {
 					case audit.KindDecision:
-						if args, _ := it.Value("arguments"); text(rec.Data, "tool") == "delete_item" && text(rec.Data, "status") == "accepted" && text(args, "id") == id {
+						if args := argumentsIn(it); text(rec.Data, "tool") == "delete_item" && text(rec.Data, "status") == "accepted" && text(args, "id") == id {
 							decisions++
 						}
 					case audit.KindResult:

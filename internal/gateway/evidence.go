@@ -176,8 +176,8 @@ func (a *evidenceIndex) add(session string, rec *audit.Record, seen uint64) {
 	number := uint32(0)
 	switch rec.Kind {
 	case audit.KindDecision:
-		var d decisionData
-		if json.Unmarshal(rec.Data, &d) != nil {
+		d, err := readDecision(rec.Data)
+		if err != nil {
 			return
 		}
 		if refused := d.Status == string(writ.Rejected); !refused || d.Shadow {
@@ -187,8 +187,7 @@ func (a *evidenceIndex) add(session string, rec *audit.Record, seen uint64) {
 			a.calls[rec.N] = openCall{d.Server, d.Tool, refused}
 		}
 	case audit.KindResult:
-		var d resultData
-		if json.Unmarshal(rec.Data, &d) == nil {
+		if d, err := readResult(rec.Data); err == nil {
 			by := a.calls[d.Decision]
 			number, x.Admissible, x.value, x.Server, x.Tool = d.Evidence, d.Admissible && !by.refused, valueResult, by.server, by.tool
 			x.clean = d.Clean && by.server == policy.OwnServer

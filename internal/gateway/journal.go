@@ -178,14 +178,18 @@ func (ss *sessions) recordIn(ctx context.Context, id string, f func(*session) (*
 	}
 }
 
-// write puts a record behind all earlier ones of the session and returns without
+// write puts a record, whose data is JSON or is written as it, behind all earlier ones of the session and returns without
 // waiting. It is written when somebody waits for it or for a later one, or by
 // startFlush. The caller holds s.mu, so the order of records is the order of calls.
 func (ss *sessions) write(s *session, until recordUntil, kind audit.Kind, at time.Time, data any, values ...value) (*receipt, error) {
 	if s.outdated != nil {
 		return nil, s.outdated
 	}
-	e, err := sealRecord(audit.Record{Kind: kind, Session: s.id, N: s.next + 1, Time: at, Data: mustJSON(data)}, values...)
+	written, ok := data.([]byte)
+	if !ok {
+		written = mustJSON(data)
+	}
+	e, err := sealRecord(audit.Record{Kind: kind, Session: s.id, N: s.next + 1, Time: at, Data: written}, values...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}

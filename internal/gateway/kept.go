@@ -26,6 +26,7 @@ type keptSession struct {
 	Open           openData
 	Opened, Active time.Time
 	Conversation   string
+	Own            string
 	Screen         [sha256.Size]byte // the input policy that its turns passed
 	Index          *evidenceIndex    // as far as it was read; nil where somebody reads it now
 }
@@ -54,7 +55,7 @@ func (ss *sessions) keepAt(s *session) {
 		return
 	}
 	s.kept = s.next
-	k := keptSession{Evidence: s.evidence, Open: s.open, Opened: s.opened, Active: s.active, Conversation: s.conversation, Screen: s.screened}
+	k := keptSession{Evidence: s.evidence, Open: s.open, Opened: s.opened, Active: s.active, Conversation: s.conversation, Own: s.own, Screen: s.screened}
 	if s.index.mu.TryLock() { // its order is the other
 		k.Index = &s.index
 		defer s.index.mu.Unlock()
@@ -132,7 +133,7 @@ func (ss *sessions) goOn(ctx context.Context, s *session, r *Replayer) (at snaps
 	if snapshot.Decode(body, &k) != nil || k.Screen != r.screenedBy {
 		return at, false
 	}
-	r.session, r.data, r.opened, r.conversation, r.from, r.index = k.Evidence, k.Open, k.Opened, k.Conversation, at.N, k.Index
+	r.session, r.data, r.opened, r.conversation, r.own, r.from, r.index = k.Evidence, k.Open, k.Opened, k.Conversation, k.Own, at.N, k.Index
 	return at, true
 }
 
@@ -175,7 +176,7 @@ func (ss *sessions) restore(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	s.evidence, s.outdated, s.halted, s.open, s.opened, s.conversation = r.session, nil, r.halted, r.data, r.opened, r.conversation
+	s.evidence, s.outdated, s.halted, s.open, s.opened, s.conversation, s.own = r.session, nil, r.halted, r.data, r.opened, r.conversation, r.own
 	if s.evidence != nil {
 		s.evidence.Bound(ss.caps)
 	}

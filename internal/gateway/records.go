@@ -1,9 +1,10 @@
 package gateway
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
-	"slices"
+	"fmt"
+	"strconv"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
@@ -15,41 +16,25 @@ import (
 
 // Names of the values records commit to.
 const (
-	valueKey       = "key"       // open: the ledger key, 32 bytes
-	valueInput     = "input"     // decision: what it rested on beside the arguments
-	valueArguments = "arguments" // decision: the exact bytes that were judged
-	valueAnswers   = "answers"   // decision: the answers given inside the call
-	valueDecision  = "decision"  // decision: gate.Decision.Record
-	valueResult    = "result"    // result: the exact bytes of the result member
+	valueKey    = "key"    // open: the ledger key, 32 bytes
+	valueCall   = "call"   // decision: the call, what it rested on and what was found
+	valueResult = "result" // result: the exact bytes of the result member
+
+	// Of decisions of before:
+	valueInput     = "input"     // what it rested on beside the arguments
+	valueArguments = "arguments" // the exact bytes that were judged
+	valueAnswers   = "answers"   // the answers given inside the call
+	valueDecision  = "decision"  // gate.Decision.Record
 )
 
 // Engine names the version of the rules a decision was made by. It changes
 // with every change that could change a decision.
 const Engine = gate.Engine
 
-// decisionData is the data of a decision's record: what may be read when every
-// value was erased. Names are those of the catalogue, never a caller's. Here and in
-// resultData the members stand in their canonical order: nothing has to sort them.
-type decisionData struct {
-	Catalogue string `json:"catalogue"` // SHA-256 of the catalogue blob
-	Code      string `json:"code,omitempty"`
-	// Continues is the number of the decision whose place this one takes: of the same call,
-	// before its client answered the server.
-	Continues uint64   `json:"continues,omitempty"`
-	Effect    []string `json:"effect"`
-	Engine    string   `json:"engine"`
-	Method    string   `json:"method"`
-	Policy    string   `json:"policy"` // SHA-256 of the policy blob
-	Reason    string   `json:"reason,omitempty"`
-	Server    string   `json:"server,omitempty"`
-	Shadow    bool     `json:"shadow,omitempty"`
-	Status    string   `json:"status"`
-	Tool      string   `json:"tool,omitempty"`
-}
-
-// resultData is the data of a result's record.
+// resultData is the data of a result's record. The members stand in their canonical
+// order: nothing has to sort them.
 type resultData struct {
-	Admissible bool `json:"admissible"`
+	Admissible bool `json:"admissible,omitempty"`
 	// Clean says of an answer of the governed memory that it exposes the session to nobody.
 	Clean    bool   `json:"clean,omitempty"`
 	Decision uint64 `json:"decision"`           // n of the decision that allowed it
@@ -63,7 +48,46 @@ type resultData struct {
 	Why      string                `json:"why,omitempty"`
 }
 
-// inputValue is the value "input" of a decision.
+// readResult reads the data of a result's record.
+func readResult(data []byte) (d resultData, err error) {
+	v, ok := strictjson.Of(data), true
+	number := func(v strictjson.Value, bits int) uint64 {
+		n, err := strconv.ParseUint(string(v.Raw()), 10, bits)
+		ok = ok && err == nil
+		return n
+	}
+	text := func(v strictjson.Value) string {
+		s, is := v.Text()
+		ok = ok && is
+		return s
+	}
+	for name, v := range v.Members() {
+		switch name {
+		case "admissible":
+			d.Admissible = string(v.Raw()) == "true"
+		case "clean":
+			d.Clean = string(v.Raw()) == "true"
+		case "decision":
+			d.Decision = number(v, 64)
+		case "evidence":
+			d.Evidence = uint32(number(v, 32))
+		case "places":
+			ok = ok && json.Unmarshal(v.Raw(), &d.Places) == nil
+		case "recalled":
+			ok = ok && json.Unmarshal(v.Raw(), &d.Recalled) == nil
+		case "status":
+			d.Status = text(v)
+		case "why":
+			d.Why = text(v)
+		}
+	}
+	if !ok || v.Kind() != strictjson.Object {
+		return d, fmt.Errorf("result: %w", errShape)
+	}
+	return d, nil
+}
+
+// inputValue is the value "input" of a decision of before.
 type inputValue struct {
 	Server  string `json:"server"`
 	Tool    string `json:"tool"`
@@ -85,58 +109,27 @@ type ownValue struct {
 	Bases    []string `json:"bases,omitempty"`
 }
 
-// ownBlobs puts on record what the calls of each server of a fleet are held against: it is
-// the same for all of them.
-func ownBlobs(ctx context.Context, st Store, f *fleet) (map[*gate.OwnPlaces]string, error) {
-	out := make(map[*gate.OwnPlaces]string, len(f.own))
-	for name, own := range f.own {
-		d, err := st.PutBlob(ctx, mustJSON(ownValue{f.ownPaths, f.programs, f.servers[name].bases}))
-		if err != nil {
-			return nil, err
-		}
-		out[own] = d.String()
-	}
-	return out, nil
-}
-
 // writeDecision puts a decision behind the session's earlier records. The
 // caller holds s.mu and tells the evidence of it.
 func (ss *sessions) writeDecision(s *session, rs *ruleset, in *gate.Input, d *decision) (*receipt, error) {
-	data := decisionData{
-		Method: methodName(in.Call.Method), Effect: d.Effect.Names(), Status: string(d.Outcome.Status),
-		Shadow: d.Shadow, Policy: rs.policyBlob, Catalogue: rs.catalogueBlob, Engine: Engine,
-	}
-	if d.Tool != nil {
-		data.Server, data.Tool = d.Tool.Server, d.Tool.Name
-	}
-	if r := d.Outcome.Rejection; r != nil {
-		data.Code, data.Reason = string(r.Code), string(r.Reason)
-	}
+	continues := uint64(0)
 	if d.Allowed() {
-		data.Continues = d.continues
+		continues = d.continues
 	}
-	input := inputValue{
-		Server: in.Call.Server, Tool: in.Call.Tool, Method: string(in.Call.Method), Shadow: in.Shadow, Asked: string(in.Asked),
-		Session: in.Session != nil, Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
+	states := ""
+	if s.own != rs.ownBlob {
+		states = rs.ownBlob
 	}
-	if in.Own != nil && slices.Equal(in.Programs, rs.fleet.programs) {
-		input.Own = rs.own[in.Own]
-	}
-	if input.Own == "" {
-		input.ownValue = ownValue{in.OwnPaths, in.Programs, in.Bases}
-	}
-	vs := []value{{valueInput, mustJSON(input)}, {valueDecision, d.Record()}}
-	if in.Call.Arguments.Exists() {
-		vs = append(vs, value{valueArguments, in.Call.Arguments.Raw()})
-	}
-	if in.Call.Answers.Exists() {
-		vs = append(vs, value{valueAnswers, in.Call.Answers.Raw()})
-	}
+	data, call := putDecision(rs.rulesBlob, rs.own, states, in, &d.Decision, d.State(), continues)
 	until := processEnd
 	if d.Effect.Gated() {
 		until = powerCut // an act, or a refusal that R24 counts
 	}
-	return ss.write(s, until, audit.KindDecision, d.at, data, vs...)
+	rec, err := ss.write(s, until, audit.KindDecision, d.at, data.append(nil), value{valueCall, call})
+	if err == nil {
+		s.own = rs.ownBlob
+	}
+	return rec, err
 }
 
 // writeResult puts the result of a decided call behind the session's earlier

@@ -50,6 +50,7 @@ type Replayer struct {
 	unsettled    map[uint64]gate.Decision // acts of which no record says whether they happened
 	results      map[uint32]uint64        // evidence number to record number
 	conversation string                   // as session.conversation
+	own          string                   // as session.own
 	halted       *writ.Rejection          // the input policy ended the session's calls
 	screen       *screen.Screen           // the gateway's; whoever checks a log has none
 	screenedBy   [sha256.Size]byte        // its name
@@ -90,12 +91,14 @@ type Rulesets struct {
 
 	mu       sync.Mutex
 	rulesets map[[2]string]*ruleset
-	own      map[string]*recordedOwn // by the name of its blob
+	rules    map[string]*recordedRules // by the name of their blob
+	fleets   map[string]*recordedFleet // the same
+	own      map[string]*recordedOwn   // the same, of records of before
 }
 
 // NewRulesets returns none yet: they are read when a record names them.
 func NewRulesets(store values) *Rulesets {
-	return &Rulesets{store: store, rulesets: map[[2]string]*ruleset{}, own: map[string]*recordedOwn{}}
+	return &Rulesets{store: store, rulesets: map[[2]string]*ruleset{}, rules: map[string]*recordedRules{}, fleets: map[string]*recordedFleet{}, own: map[string]*recordedOwn{}}
 }
 
 // maxRulesets is how many are held at once.
@@ -196,14 +199,48 @@ func (r *Replayer) without(rec *audit.Record, it *audit.Item) error {
 }
 
 func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.Item) error {
-	var data decisionData
-	if err := json.Unmarshal(rec.Data, &data); err != nil {
-		return fmt.Errorf("decision: %w", err)
+	data, err := readDecision(rec.Data)
+	if err != nil {
+		return err
 	}
-	if r.blind || data.Engine != Engine {
-		// What another engine made of it is not known, nor what rests on that.
-		r.blind = true
+	if data.Rules == "" {
+		return r.decisionOfBefore(ctx, rec, it, &data)
+	}
+	w, err := r.rules.rulesOf(ctx, data.Rules)
+	if err != nil {
+		return err
+	}
+	if r.skips(w.Engine) {
+		return nil
+	}
+	recorded, _ := it.Value(valueCall)
+	c, err := readCall(recorded, &data)
+	if err != nil {
+		return err
+	}
+	r.own = cmp.Or(c.own, r.own)
+	own, err := r.rules.fleetOf(ctx, r.own)
+	if err != nil {
+		return err
+	}
+	return r.again(rec, c.input(w.ruleset, own, rec.Time), !c.sessionless, w.ruleset, data.Continues, func(in *gate.Input, d *gate.Decision, state *gate.Record) bool {
+		said, call := putDecision(data.Rules, own.statedOwn, c.own, in, d, state, data.Continues)
+		return bytes.Equal(call, recorded) && bytes.Equal(said.append(nil), rec.Data)
+	})
+}
+
+// skips reports whether a decision of an engine is passed over: what another one made of it
+// is not known, nor what rests on that.
+func (r *Replayer) skips(engine string) bool {
+	if r.blind = r.blind || engine != Engine; r.blind {
 		r.Skipped++
+	}
+	return r.blind
+}
+
+// decisionOfBefore is decision, of a record that names no rules.
+func (r *Replayer) decisionOfBefore(ctx context.Context, rec *audit.Record, it *audit.Item, data *decisionData) error {
+	if r.skips(data.Engine) {
 		return nil
 	}
 	rawInput, _ := it.Value(valueInput)
@@ -228,21 +265,30 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 		Time: rec.Time, Shadow: in.Shadow, Asked: gate.Asked(in.Asked), OwnPaths: own.OwnPaths, Programs: own.Programs, Bases: own.Bases,
 		Own: own.places, Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
 	}
-	if in.Session {
-		input.Session = r.session
-	}
 	if b, ok := it.Value(valueArguments); ok {
 		input.Call.Arguments, _ = strictjson.Parse(notNil(b), strictjson.Request) // an item is not kept, a decision is
 	}
 	if b, ok := it.Value(valueAnswers); ok {
 		input.Call.Answers, _ = strictjson.Parse(notNil(b), strictjson.Request)
 	}
+	return r.again(rec, input, in.Session, w, data.Continues, func(_ *gate.Input, _ *gate.Decision, state *gate.Record) bool {
+		return bytes.Equal(state.Bytes(), recorded)
+	})
+}
+
+// again makes a decision again, with the session or without; same reports whether it came
+// out as it is recorded.
+func (r *Replayer) again(rec *audit.Record, input gate.Input, session bool, w *ruleset, continues uint64, same func(*gate.Input, *gate.Decision, *gate.Record) bool) error {
+	if session {
+		input.Session = r.session
+	}
 	d := decide(input)
-	if !bytes.Equal(d.Record(), recorded) {
+	state := d.State()
+	if !same(&input, &d, state) {
 		return fmt.Errorf("%w (n %d)", ErrReplay, rec.N)
 	}
 	r.Replayed++
-	if r.session != nil && in.Session {
+	if r.session != nil && session {
 		r.session.Decided(&d)
 		r.learns.call(rec.N, input, w, &d)
 	}
@@ -250,10 +296,10 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 		r.open[rec.N] = d
 		if input.Session != nil {
 			if d.Effect.Gated() {
-				delete(r.unsettled, data.Continues)
+				delete(r.unsettled, continues)
 				r.unsettled[rec.N] = d
 			}
-			return r.certify(rec, &input, recorded, w)
+			return r.certify(rec, &input, state, w)
 		}
 	}
 	return nil
@@ -267,9 +313,9 @@ func (r *Replayer) Blind() bool { return r.blind }
 func notNil(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
 
 func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item) error {
-	var data resultData
-	if err := json.Unmarshal(rec.Data, &data); err != nil {
-		return fmt.Errorf("result: %w", err)
+	data, err := readResult(rec.Data)
+	if err != nil {
+		return err
 	}
 	if data.Evidence != 0 {
 		r.results[data.Evidence] = rec.N
@@ -287,7 +333,7 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 	}
 	res := gate.Result{Evidence: data.Evidence, Status: gate.Status(data.Status), Time: rec.Time, Recalled: data.Recalled}
 	if b, ok := it.Value(valueResult); ok {
-		res.Value, _ = strictjson.Parse(b, strictjson.Result)
+		res.Value, _ = strictjson.Parse(notNil(b), strictjson.Result) // an item is not kept, a place is
 	}
 	res.Full, res.Crowded = !data.Admissible && data.Why == gate.WhyFull, !data.Admissible && data.Why == gate.WhyCrowded
 	if at := data.Places; at != nil {
@@ -307,8 +353,7 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 	}
 	r.session.Commit(obs)
 	r.learns.result(data.Decision, res)
-	result, _ := it.Value(valueResult)
-	return r.certifyResult(rec, &data, result)
+	return r.certifyResult(rec, &data, res.Value)
 }
 
 // blob is a recorded blob by its name in hex.

@@ -22,8 +22,10 @@ type ruleset struct {
 	catalogue     *gate.Catalogue
 	policyBlob    string
 	catalogueBlob string
-	definitions   []gate.Definition          // the catalogue is made of
-	own           map[*gate.OwnPlaces]string // the blobs of what the fleet's calls are held against
+	definitions   []gate.Definition // the catalogue is made of
+	rulesBlob     string            // of what its calls are judged by
+	own           *statedOwn        // what they are held against
+	ownBlob       string
 
 	// Of what the servers listed when the catalogue was made:
 	prompts   map[string]route  // by public name
@@ -256,15 +258,14 @@ func (ru *rules) present(s *server) (listed map[string][][]byte, at uint64) {
 // join makes the catalogue and puts it on record with its policy; the old one
 // stays where nothing changed.
 func (ru *rules) join(ctx context.Context, next, old *ruleset) ([]gate.Finding, error) {
-	var err error
 	if old != nil && old.fleet == next.fleet {
-		next.own = old.own
-	} else if next.own, err = ownBlobs(ctx, ru.store, next.fleet); err != nil {
+		next.own, next.ownBlob = old.own, old.ownBlob
+	} else if err := next.stateOwn(ctx, ru.store); err != nil {
 		return nil, err
 	}
 	raw := encodeDefinitions(next.definitions)
 	if old != nil && old.policy == next.policy && old.catalogueBlob == audit.Sum(raw).String() {
-		next.catalogue, next.policyBlob, next.catalogueBlob = old.catalogue, old.policyBlob, old.catalogueBlob
+		next.catalogue, next.policyBlob, next.catalogueBlob, next.rulesBlob = old.catalogue, old.policyBlob, old.catalogueBlob, old.rulesBlob
 		return ru.findings, nil
 	}
 	var findings []gate.Finding
@@ -278,7 +279,7 @@ func (ru *rules) join(ctx context.Context, next, old *ruleset) ([]gate.Finding, 
 		return nil, err
 	}
 	next.policyBlob, next.catalogueBlob = source.String(), catalogue.String()
-	return findings, nil
+	return findings, next.stateRules(ctx, ru.store)
 }
 
 func (ru *rules) newest() *ruleset {

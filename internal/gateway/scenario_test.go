@@ -465,9 +465,8 @@ func (s *scenario) sameBytes(ctx context.Context) {
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			if rec.Kind == audit.KindDecision && text(rec.Data, "method") == "tools/call" && text(rec.Data, "status") != "rejected" {
-				args, _ := it.Value("arguments")
-				want = append(want, audit.Sum(args))
+			if rec.Kind == audit.KindDecision && text(rec.Data, "method") == "" && text(rec.Data, "status") != "rejected" {
+				want = append(want, audit.Sum(argumentsIn(&it)))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -290,6 +291,13 @@ func count(t testing.TB, st gateway.Store, kind audit.Kind) (n int) {
 }
 
 // eachRecord shows the whole log.
+// argumentsIn are the arguments in a decision's record, to the byte.
+func argumentsIn(it *audit.Item) []byte {
+	call, _ := it.Value("call")
+	_, args, _ := bytes.Cut(call, []byte("\n"))
+	return args
+}
+
 func eachRecord(t testing.TB, st gateway.Store, f func(rec *audit.Record, it *audit.Item)) {
 	t.Helper()
 	ctx := context.Background()

@@ -89,12 +89,14 @@ type session struct {
 	opened     time.Time       // of its first
 	// conversation is the newest that the host named, as records call it, "" for none.
 	conversation string
-	called       bool     // a server's tool, since this process has it
-	told         bool     // by its host, of a tool that was called
-	open         openData // of its first
-	lastUsed     time.Time
-	touched      time.Time
-	bytes        int64 // of its evidence, as sessions.held counts it; guarded by sessions.mu
+	// own is the blob of what is Writ's own that its newest decision was held against.
+	own      string
+	called   bool     // a server's tool, since this process has it
+	told     bool     // by its host, of a tool that was called
+	open     openData // of its first
+	lastUsed time.Time
+	touched  time.Time
+	bytes    int64 // of its evidence, as sessions.held counts it; guarded by sessions.mu
 
 	drained *sync.Cond // the queue became empty; its lock is mu
 

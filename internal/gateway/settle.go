@@ -127,8 +127,7 @@ func (ss *sessions) whySettled(ctx context.Context, session string, n uint64) er
 			return &NotSettledError{fmt.Sprintf("the call went on by decision %s/%d", session, rec.N)}
 		case audit.DecisionOf(rec.Record) != n:
 		case rec.Kind == audit.KindResult:
-			var data resultData
-			if json.Unmarshal(rec.Data, &data) == nil {
+			if data, err := readResult(rec.Data); err == nil {
 				why = fmt.Sprintf("its result is on record: the call ended %s", data.Status)
 			}
 		case rec.Kind == KindSettle:
@@ -150,17 +149,19 @@ func fateOf(happened bool) string {
 
 // isAct reports whether a decision let an act pass.
 func isAct(rec *audit.Record) bool {
-	var data decisionData
-	return rec.Kind == audit.KindDecision && json.Unmarshal(rec.Data, &data) == nil &&
-		(data.Status != string(writ.Rejected) || data.Shadow) && !slices.Equal(data.Effect, policy.Read.Names())
+	if rec.Kind != audit.KindDecision {
+		return false
+	}
+	data, err := readDecision(rec.Data)
+	return err == nil && (data.Status != string(writ.Rejected) || data.Shadow) && !slices.Equal(data.Effect, policy.Read.Names())
 }
 
 // continued is the decision whose place a record takes, 0 for none.
 func continued(rec *audit.Record) uint64 {
-	var data decisionData
-	if rec.Kind != audit.KindDecision || json.Unmarshal(rec.Data, &data) != nil {
+	if rec.Kind != audit.KindDecision {
 		return 0
 	}
+	data, _ := readDecision(rec.Data)
 	return data.Continues
 }
 
@@ -182,8 +183,7 @@ func (u Unsettled) Step(rec *audit.Record) {
 			acts[rec.N] = true
 		}
 	case audit.KindResult:
-		var data resultData
-		if json.Unmarshal(rec.Data, &data) == nil && heard(gate.Status(data.Status)) {
+		if data, err := readResult(rec.Data); err == nil && heard(gate.Status(data.Status)) {
 			delete(u[rec.Session], data.Decision)
 		}
 	case KindSettle:

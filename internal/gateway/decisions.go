@@ -1,0 +1,514 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+)
+
+// # The record of a decision
+//
+// It says each thing once. What is the same for many calls stands in blobs: the policy, the
+// catalogue and the engine in one that its data names, "rules"; what is Writ's own in
+// one that its value names where it is another than that of the session's decision before.
+// The data says what may be read when every value was erased. All else is in its one value,
+// "call": a line of JSON, and behind its line feed the exact bytes of the arguments and of
+// the answers. The members of that line stand in the order in which appendCall writes them,
+// and are left out where there is nothing to say:
+//
+//	failures, forwarded, next, traces                as gate.Record has them
+//	answers       of the bytes behind the line, so many of the last are the answers
+//	asked         how far it was put to a person
+//	bare          there are answers and no arguments
+//	own           SHA-256 of the blob of a statedOwn
+//	own_paths, programs, bases    where they are not those of it
+//	elsewhere, resolved, unresolved    as gate.Input has them
+//	server, tool  as the client named them, where the data does not
+//	sessionless   it was decided without a session
+//	shadow        the gateway shadows
+//
+// Records of before have "policy", "catalogue" and "engine" in their data, and the values
+// input, decision, arguments and answers. They are read as they are.
+
+// decisionData is the data of a decision's record: what may be read when every
+// value was erased. Names are those of the catalogue, never a caller's.
+type decisionData struct {
+	Code string
+	// Continues is the number of the decision whose place this one takes: of the same call,
+	// before its client answered the server.
+	Continues uint64
+	Effect    []string
+	Method    policy.Method // as gate.Call has it
+	Reason    string
+	Rules     string // SHA-256 of the blob of its rules, "" in a record of before
+	Server    string
+	Shadow    bool
+	Status    string
+	Tool      string
+
+	Catalogue, Engine, Policy string // of a record of before
+}
+
+// append writes the data as canonical JSON.
+func (d *decisionData) append(b []byte) []byte {
+	first := true
+	name := func(s string) {
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(append(append(b, '"'), s...), '"', ':')
+	}
+	text := func(n, s string) {
+		if s != "" {
+			name(n)
+			b = strictjson.AppendQuote(b, s)
+		}
+	}
+	b = append(b, '{')
+	text("code", d.Code)
+	if d.Continues != 0 {
+		name("continues")
+		b = strconv.AppendUint(b, d.Continues, 10)
+	}
+	name("effect")
+	b = appendTexts(b, d.Effect)
+	text("method", string(d.Method))
+	text("reason", d.Reason)
+	text("rules", d.Rules)
+	text("server", d.Server)
+	if d.Shadow {
+		name("shadow")
+		b = append(b, "true"...)
+	}
+	text("status", d.Status)
+	text("tool", d.Tool)
+	return append(b, '}')
+}
+
+func appendTexts(b []byte, all []string) []byte {
+	b = append(b, '[')
+	for i, s := range all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strictjson.AppendQuote(b, s)
+	}
+	return append(b, ']')
+}
+
+var errShape = errors.New("it is not of a form this version knows")
+
+// readDecision reads the data of a decision's record.
+func readDecision(data []byte) (d decisionData, err error) {
+	ok := true
+	take := func(to *string, v strictjson.Value) {
+		s, is := v.Text()
+		*to, ok = s, ok && is
+	}
+	v := strictjson.Of(data)
+	for name, v := range v.Members() {
+		switch name {
+		case "catalogue":
+			take(&d.Catalogue, v)
+		case "code":
+			take(&d.Code, v)
+		case "continues":
+			if d.Continues, err = strconv.ParseUint(string(v.Raw()), 10, 64); err != nil {
+				ok = false
+			}
+		case "effect":
+			d.Effect = make([]string, 0, 2)
+			ok = ok && v.Kind() == strictjson.Array
+			for _, e := range v.Elements() {
+				var s string
+				take(&s, e)
+				d.Effect = append(d.Effect, s)
+			}
+		case "engine":
+			take(&d.Engine, v)
+		case "method":
+			take((*string)(&d.Method), v)
+		case "policy":
+			take(&d.Policy, v)
+		case "reason":
+			take(&d.Reason, v)
+		case "rules":
+			take(&d.Rules, v)
+		case "server":
+			take(&d.Server, v)
+		case "shadow":
+			d.Shadow = string(v.Raw()) == "true"
+		case "status":
+			take(&d.Status, v)
+		case "tool":
+			take(&d.Tool, v)
+		}
+	}
+	if !ok || v.Kind() != strictjson.Object || d.Rules == "" && d.Engine == "" {
+		return d, fmt.Errorf("decision: %w", errShape)
+	}
+	if d.Rules == "" && d.Method == "tools/call" { // as records of before say it
+		d.Method = policy.CallTool
+	}
+	return d, nil
+}
+
+// statedRules are what many calls are judged by, as a blob has it.
+type statedRules struct {
+	Catalogue   string         `json:"catalogue"`   // gate.Catalogue.Digest, in hex
+	Definitions string         `json:"definitions"` // SHA-256 of the blob of the definitions it is made of
+	Engine      string         `json:"engine"`
+	Policy      string         `json:"policy"` // SHA-256 of the blob of the policy
+	Profile     policy.Profile `json:"profile"`
+	Version     int            `json:"v"`
+}
+
+// formRules is the version of statedRules, and of the records that name them.
+const formRules = 2
+
+// statedOwn is what the calls of a fleet are held against for R34, as a blob has it. It is
+// named in values alone: who has a record without them cannot try which directories there are.
+type statedOwn struct {
+	Bases    map[string][]string `json:"bases"` // of each server
+	OwnPaths []string            `json:"own_paths"`
+	Programs []string            `json:"programs"`
+}
+
+// stateRules puts on record what calls are judged by.
+func (rs *ruleset) stateRules(ctx context.Context, st Store) error {
+	s := &statedRules{Catalogue: audit.Digest(rs.catalogue.Digest()).String(), Definitions: rs.catalogueBlob, Engine: Engine,
+		Policy: rs.policyBlob, Profile: rs.policy.Profile, Version: formRules}
+	d, err := st.PutBlob(ctx, mustJSON(s))
+	rs.rulesBlob = d.String()
+	return err
+}
+
+// stateOwn puts on record what the fleet's calls are held against.
+func (rs *ruleset) stateOwn(ctx context.Context, st Store) error {
+	s := &statedOwn{Bases: map[string][]string{}, OwnPaths: rs.fleet.ownPaths, Programs: rs.fleet.programs}
+	for name, srv := range rs.fleet.servers {
+		s.Bases[name] = srv.bases
+	}
+	d, err := st.PutBlob(ctx, mustJSON(s))
+	rs.own, rs.ownBlob = s, d.String()
+	return err
+}
+
+// putDecision is the data and the value of a decision's record. Who makes a decision again gets
+// the same of the same, byte for byte. It states what is Writ's own where states is its blob.
+func putDecision(rules string, own *statedOwn, states string, in *gate.Input, d *gate.Decision, r *gate.Record, continues uint64) (data decisionData, call []byte) {
+	data = decisionData{Continues: continues, Effect: r.Effect, Method: in.Call.Method, Rules: rules, Shadow: d.Shadow, Status: string(d.Outcome.Status)}
+	if d.Tool != nil {
+		data.Server, data.Tool = d.Tool.Server, d.Tool.Name
+	}
+	if j := d.Outcome.Rejection; j != nil {
+		data.Code, data.Reason = string(j.Code), string(j.Reason)
+	}
+	return data, appendCall(make([]byte, 0, 128+160*len(r.Traces)+len(in.Call.Arguments.Raw())+len(in.Call.Answers.Raw())), own, states, &data, in, r)
+}
+
+// appendCall writes the value "call".
+func appendCall(b []byte, own *statedOwn, states string, data *decisionData, in *gate.Input, r *gate.Record) []byte {
+	b = r.AppendFound(append(b, '{'))
+	name := func(s string) {
+		if b[len(b)-1] != '{' {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), s...), '"', ':')
+	}
+	truth := func(n string, v bool) {
+		if v {
+			name(n)
+			b = append(b, "true"...)
+		}
+	}
+	text := func(n, s string) {
+		name(n)
+		b = strictjson.AppendQuote(b, s)
+	}
+	texts := func(n string, all, usual []string) {
+		if !slices.Equal(all, usual) {
+			name(n)
+			b = appendTexts(b, all)
+		}
+	}
+	arguments, answers := in.Call.Arguments.Exists(), in.Call.Answers.Exists()
+	if answers {
+		name("answers")
+		b = strconv.AppendInt(b, int64(len(in.Call.Answers.Raw())), 10)
+	}
+	if in.Asked != "" {
+		text("asked", string(in.Asked))
+	}
+	truth("bare", answers && !arguments)
+	if states != "" {
+		text("own", states)
+	}
+	texts("own_paths", in.OwnPaths, own.OwnPaths)
+	texts("programs", in.Programs, own.Programs)
+	texts("bases", in.Bases, own.Bases[in.Call.Server])
+	truth("elsewhere", in.Elsewhere)
+	if len(in.Resolved) > 0 {
+		name("resolved")
+		b = append(b, '{')
+		for _, pointer := range slices.Sorted(maps.Keys(in.Resolved)) {
+			if b[len(b)-1] != '{' {
+				b = append(b, ',')
+			}
+			b = appendTexts(append(strictjson.AppendQuote(b, pointer), ':'), in.Resolved[pointer])
+		}
+		b = append(b, '}')
+	}
+	texts("unresolved", in.Unresolved, nil)
+	if in.Call.Server != data.Server || in.Call.Tool != data.Tool {
+		text("server", in.Call.Server)
+		text("tool", in.Call.Tool)
+	}
+	truth("sessionless", in.Session == nil)
+	truth("shadow", in.Shadow)
+	b = append(b, '}')
+	if arguments || answers {
+		b = append(b, '\n')
+		b = append(append(b, in.Call.Arguments.Raw()...), in.Call.Answers.Raw()...)
+	}
+	return b
+}
+
+// recordedCall is a value "call", read.
+type recordedCall struct {
+	gate.Input         // but for its policy, catalogue and session, and what is Writ's own where that is as the blob says
+	own                string
+	sessionless        bool
+	differs            struct{ paths, programs, bases bool } // from the blob
+	arguments, answers []byte
+}
+
+// readCall reads what appendCall wrote. What it is held to is what appendCall writes of the
+// decision that comes of it.
+func readCall(call []byte, data *decisionData) (c recordedCall, err error) {
+	line, rest, args := bytes.Cut(call, []byte{'\n'})
+	c.Call = gate.Call{Server: data.Server, Tool: data.Tool, Method: data.Method}
+	ok, bare := true, false
+	take := func(v strictjson.Value) string {
+		s, is := v.Text()
+		ok = ok && is
+		return s
+	}
+	texts := func(v strictjson.Value) (all []string) {
+		for _, e := range v.Elements() {
+			all = append(all, take(e))
+		}
+		return all
+	}
+	header := strictjson.Of(line)
+	for name, v := range header.Members() {
+		switch name {
+		case "answers":
+			n, err := strconv.ParseUint(string(v.Raw()), 10, 31)
+			if ok = ok && err == nil && n <= uint64(len(rest)); ok {
+				c.answers, rest = rest[len(rest)-int(n):], rest[:len(rest)-int(n)]
+			}
+		case "asked":
+			c.Asked = gate.Asked(take(v))
+		case "bare":
+			bare = true
+		case "own":
+			c.own = take(v)
+		case "own_paths":
+			c.OwnPaths, c.differs.paths = texts(v), true
+		case "programs":
+			c.Programs, c.differs.programs = texts(v), true
+		case "bases":
+			c.Bases, c.differs.bases = texts(v), true
+		case "elsewhere":
+			c.Elsewhere = true
+		case "resolved":
+			c.Resolved = map[string][]string{}
+			for pointer, names := range v.Members() {
+				c.Resolved[pointer] = texts(names)
+			}
+		case "unresolved":
+			c.Unresolved = texts(v)
+		case "server":
+			c.Call.Server = take(v)
+		case "tool":
+			c.Call.Tool = take(v)
+		case "sessionless":
+			c.sessionless = true
+		case "shadow":
+			c.Shadow = true
+		}
+	}
+	if args && !bare {
+		c.arguments = rest
+	}
+	if !ok || header.Kind() != strictjson.Object || bare && (c.answers == nil || len(rest) > 0) {
+		return c, fmt.Errorf("decision: %w", errShape)
+	}
+	return c, nil
+}
+
+// input is what a recorded call was decided on, but for its session.
+func (c *recordedCall) input(w *ruleset, own *recordedFleet, at time.Time) gate.Input {
+	in := c.Input
+	in.Policy, in.Catalogue, in.Time = w.policy, w.catalogue, at
+	if !c.differs.paths {
+		in.OwnPaths = own.OwnPaths
+	}
+	if !c.differs.programs {
+		in.Programs = own.Programs
+	}
+	if !c.differs.bases {
+		in.Bases = own.Bases[in.Call.Server]
+	}
+	if !c.differs.paths && !c.differs.programs && !c.differs.bases {
+		in.Own = own.places[in.Call.Server]
+	}
+	if c.arguments != nil {
+		in.Call.Arguments, _ = strictjson.Parse(notNil(c.arguments), strictjson.Request) // an item is not kept, a decision is
+	}
+	if c.answers != nil {
+		in.Call.Answers, _ = strictjson.Parse(notNil(c.answers), strictjson.Request)
+	}
+	return in
+}
+
+// recordedRules are the rules of recorded calls, read; of another engine without a ruleset.
+type recordedRules struct {
+	*statedRules
+	*ruleset
+}
+
+// recordedFleet is what recorded calls were held against.
+type recordedFleet struct {
+	*statedOwn
+	places map[string]*gate.OwnPlaces // of each server
+}
+
+// readRules reads the blob of rules alone. What another version wrote is of another engine.
+func (rs *Rulesets) readRules(ctx context.Context, hex string) (*statedRules, error) {
+	b, err := rs.blob(ctx, hex)
+	if err != nil {
+		return nil, fmt.Errorf("the recorded rules: %w", err)
+	}
+	s := &statedRules{}
+	if json.Unmarshal(b, s) != nil {
+		return nil, fmt.Errorf("the recorded rules: %w", errShape)
+	}
+	if s.Version != formRules {
+		s.Engine = ""
+	}
+	return s, nil
+}
+
+// rulesOf are the rules of that name.
+func (rs *Rulesets) rulesOf(ctx context.Context, hex string) (*recordedRules, error) {
+	rs.mu.Lock()
+	w := rs.rules[hex]
+	rs.mu.Unlock()
+	if w != nil {
+		return w, nil
+	}
+	s, err := rs.readRules(ctx, hex)
+	if err != nil {
+		return nil, err
+	}
+	w = &recordedRules{statedRules: s}
+	if s.Engine == Engine {
+		if w.ruleset, err = rs.rulesetOf(ctx, s.Policy, s.Definitions); err != nil {
+			return nil, err
+		}
+		if s.Catalogue != audit.Digest(w.catalogue.Digest()).String() || s.Profile != w.policy.Profile {
+			return nil, fmt.Errorf("%w: the recorded rules are not those of their policy and catalogue", ErrReplay)
+		}
+	}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	hold(rs.rules, hex, w)
+	return w, nil
+}
+
+// fleetOf is what calls were held against, of that name.
+func (rs *Rulesets) fleetOf(ctx context.Context, hex string) (*recordedFleet, error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if f := rs.fleets[hex]; f != nil {
+		return f, nil
+	}
+	b, err := rs.blob(ctx, hex)
+	if err != nil {
+		return nil, fmt.Errorf("what is Writ's own: %w", err)
+	}
+	f := &recordedFleet{&statedOwn{}, map[string]*gate.OwnPlaces{}}
+	if err := json.Unmarshal(b, f.statedOwn); err != nil {
+		return nil, fmt.Errorf("what is Writ's own: %w", err)
+	}
+	for server, bases := range f.Bases {
+		f.places[server] = gate.OwnPlacesOf(f.OwnPaths, f.Programs, bases)
+	}
+	hold(rs.fleets, hex, f)
+	return f, nil
+}
+
+// Decision is the recorded decision that a record with its values is of; nil where the values are
+// gone. It is what was written: whether it is right, a replay says.
+func (rs *Rulesets) Decision(ctx context.Context, rec *audit.Record, it *audit.Item) (*gate.Record, error) {
+	if b, kept := it.Value(valueDecision); kept {
+		return gate.ParseRecord(b)
+	}
+	b, kept := it.Value(valueCall)
+	if !kept {
+		return nil, nil
+	}
+	data, err := readDecision(rec.Data)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := rs.readRules(ctx, data.Rules)
+	if err != nil {
+		return nil, err
+	}
+	if rules.Version != formRules {
+		return nil, fmt.Errorf("decision: %w", errShape)
+	}
+	c, err := readCall(b, &data)
+	if err != nil {
+		return nil, err
+	}
+	line, _, _ := bytes.Cut(b, []byte{'\n'})
+	var found struct {
+		Failures  []writ.Failure
+		Forwarded string
+		Next      uint32
+		Traces    []gate.Trace
+	}
+	if json.Unmarshal(line, &found) != nil {
+		return nil, fmt.Errorf("decision: %w", errShape)
+	}
+	r := &gate.Record{
+		Version: 1, Engine: rules.Engine, Next: found.Next, Time: gate.RecordTime(rec.Time), Policy: "sha256:" + rules.Policy, Catalogue: "sha256:" + rules.Catalogue,
+		Profile: rules.Profile, Server: c.Call.Server, Tool: c.Call.Tool, Method: methodName(data.Method), Effect: data.Effect, Forwarded: found.Forwarded,
+		Code: writ.Code(data.Code), Reason: writ.Reason(data.Reason), Failures: found.Failures, Traces: found.Traces,
+		Status: writ.Status(data.Status), Shadow: data.Shadow, Allowed: data.Shadow || data.Status != string(writ.Rejected),
+	}
+	if r.Traces == nil {
+		r.Traces = []gate.Trace{}
+	}
+	if !c.sessionless {
+		r.Session = rec.Session
+	}
+	return r, nil
+}
