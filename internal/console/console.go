@@ -1,5 +1,5 @@
 // Package console is the web console: a browser's view of what was decided, and one more
-// place where a person answers what waits. It reads what a Log proves, and answers through
+// place where a person answers what waits. It reads what a log proves, and answers through
 // the one queue. It decides nothing, and reaches neither a server nor a gateway.
 //
 // # Who gets in
@@ -44,16 +44,9 @@ import (
 	"github.com/writ-project/writ/internal/story"
 )
 
-// Log is what the console reads: each record and value proven.
-type Log interface {
-	story.Log
-	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
-	Head(ctx context.Context, session string) (uint64, error)
-}
-
 // Options are what a console shows and answers through. All are needed.
 type Options struct {
-	Log   Log
+	Log   story.Log // each record and value proven
 	Queue *approval.Queue
 	// Elsewhere is what waits at other gateways.
 	Elsewhere Elsewhere

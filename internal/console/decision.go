@@ -86,9 +86,9 @@ func (c *Console) decision(x *request) error {
 		p.Word, p.Note = "accepted", "it is under way"
 	}
 	p.Values = arguments(d)
-	for _, v := range []struct{ name, title string }{{"arguments", "Arguments"}, {"answers", "Answered inside the call"}, {"input", "What else it was decided on"}} {
-		b, kept := rec.Value(v.name)
-		if !kept {
+	for _, v := range exactly {
+		b := story.Exact(&rec, v.name)
+		if b == nil {
 			continue
 		}
 		e := exact{Name: v.name, Title: v.title, Length: len(b), Link: fmt.Sprintf("/d/%s/%d/value/%s", p.Session, p.Number, v.name)}
@@ -108,6 +108,11 @@ func (c *Console) decision(x *request) error {
 	return c.show(x, http.StatusOK, "decision.html", short(d.Tool, 60), p)
 }
 
+// exactly are the values of a decision that its page shows as they were.
+var exactly = []struct{ name, title string }{
+	{"arguments", "Arguments"}, {"answers", "Answered inside the call"}, {"input", "What else it was decided on"}, {"call", "All that its record keeps beside its data"},
+}
+
 // arguments are the values of a call, in the order in which the decision tells of them.
 func arguments(d *story.Explained) (out []argument) {
 	if d.Record == nil {
@@ -116,7 +121,7 @@ func arguments(d *story.Explained) (out []argument) {
 	session := d.Records[0].Record.Session
 	raw := map[string]strictjson.Value{}
 	for _, name := range []string{"arguments", "answers"} {
-		if b, kept := d.Records[0].Value(name); kept {
+		if b := story.Exact(&d.Records[0], name); b != nil {
 			raw[name] = strictjson.Of(b)
 		}
 	}
@@ -198,7 +203,7 @@ func (c *Console) proof(x *request) error {
 }
 
 // recorded are the names of values that can be taken whole. None of them is a key.
-var recorded = []string{"arguments", "answers", "input", "decision", "result", "error", "turn"}
+var recorded = []string{"arguments", "answers", "input", "decision", "call", "result", "error", "turn"}
 
 func (c *Console) value(x *request) error {
 	n, err := strconv.ParseUint(x.PathValue("n"), 10, 64)
@@ -206,9 +211,22 @@ func (c *Console) value(x *request) error {
 	if err != nil || !audit.ValidSession(session) || !slices.Contains(recorded, name) {
 		return errNoRecord
 	}
-	b, err := c.o.Log.Value(x.Context(), session, n, name)
-	if err != nil {
-		return err
+	var b []byte
+	for it, err := range c.o.Log.Read(x.Context(), session, n) {
+		if err != nil {
+			return err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return err
+		}
+		if it.N == n {
+			b = story.Exact(&audit.ProvenRecord{Item: it, Record: rec}, name)
+		}
+		break
+	}
+	if b == nil {
+		return errNoRecord
 	}
 	download(x, fmt.Sprintf("%s-%d-%s", session, n, name), "application/octet-stream")
 	x.w.Write(b)

@@ -219,9 +219,7 @@ func (c *Console) missing(ctx context.Context, d *row) {
 	if d.Status != string(writ.Rejected) {
 		return
 	}
-	if b, err := c.o.Log.Value(ctx, d.Session, d.N, "decision"); err == nil {
-		d.Missing = story.Missing(b)
-	}
+	d.Missing = story.Missing(ctx, c.o.Log, d.Session, d.N)
 }
 
 // place reads an index of the query: -1 where there is none, an error where it is no number.

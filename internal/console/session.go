@@ -92,7 +92,7 @@ func (c *Console) session(x *request) error {
 		}
 		p.Last = it.N
 		r := audit.ProvenRecord{Item: it, Record: rec}
-		if d := story.Recorded(r); d != nil {
+		if d, err := story.Recorded(ctx, c.o.Log, r); d != nil && err == nil {
 			called[it.N] = d
 			if drawable(d) {
 				acts = append(acts, d)

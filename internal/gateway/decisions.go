@@ -512,3 +512,39 @@ func (rs *Rulesets) Decision(ctx context.Context, rec *audit.Record, it *audit.I
 	}
 	return r, nil
 }
+
+// Exact are the bytes of a recorded call's arguments, and of what was answered inside it; nil
+// where there are none, or not any more.
+func Exact(rec *audit.Record, it *audit.Item) (arguments, answers []byte) {
+	b, kept := it.Value(valueCall)
+	if !kept {
+		arguments, _ = it.Value(valueArguments)
+		answers, _ = it.Value(valueAnswers)
+		return arguments, answers
+	}
+	data, err := readDecision(rec.Data)
+	if err != nil {
+		return nil, nil
+	}
+	c, err := readCall(b, &data)
+	if err != nil {
+		return nil, nil
+	}
+	return c.arguments, c.answers
+}
+
+// Missing is what a refused call lacks: nothing where that was erased.
+func Missing(ctx context.Context, st interface {
+	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
+}, session string, n uint64) []writ.Failure {
+	b, err := st.Value(ctx, session, n, valueCall)
+	if err != nil {
+		b, err = st.Value(ctx, session, n, valueDecision)
+	}
+	line, _, _ := bytes.Cut(b, []byte{'\n'})
+	var found struct{ Failures []writ.Failure }
+	if err != nil || json.Unmarshal(line, &found) != nil {
+		return nil
+	}
+	return found.Failures
+}

@@ -330,7 +330,7 @@ func (l *life) logged(t *testing.T, st gateway.Store) map[string]int {
 		case rec.Kind == gateway.KindApproval:
 			n["approval"]++
 		case rec.Kind == audit.KindDecision && text(rec.Data, "status") == "accepted":
-			args, _ := it.Value("arguments")
+			args, _ := gateway.Exact(rec, it)
 			n[text(rec.Data, "tool")+" "+string(args)]++
 		}
 	})

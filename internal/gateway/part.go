@@ -24,10 +24,11 @@ type gathered struct {
 	bytes  int64             // of their records and values
 	places map[string]uint64 // by sequence: up to which number results were judged with it
 	names  map[audit.Digest]bool
+	read   map[string]bool // rules by name
 }
 
 func gather(st Store) *gathered {
-	return &gathered{st: st, places: map[string]uint64{}, names: map[audit.Digest]bool{}}
+	return &gathered{st: st, places: map[string]uint64{}, names: map[audit.Digest]bool{}, read: map[string]bool{}}
 }
 
 // add reads a session.
@@ -38,15 +39,50 @@ func (g *gathered) add(ctx context.Context, id string) error {
 		}
 		g.take(&rec.item)
 		input, _ := rec.item.Value(valueInput)
-		for _, text := range append(digestText.FindAllString(string(rec.Data), -1), digestText.FindAllString(string(input), -1)...) {
-			if d, err := audit.ParseDigest(text); err == nil {
-				g.names[d] = true
-			}
+		g.name(string(rec.Data))
+		g.name(string(input))
+		if err := g.rulesOf(ctx, &rec); err != nil {
+			return err
 		}
 		var data resultData
 		if rec.Kind == audit.KindResult && json.Unmarshal(rec.Data, &data) == nil && data.Places != nil {
 			log := placesPrefix + data.Places.Namespace
 			g.places[log] = max(g.places[log], data.Places.N)
+		}
+	}
+	return nil
+}
+
+// name notes the digests that a text of Writ's own says.
+func (g *gathered) name(said string) {
+	for _, text := range digestText.FindAllString(said, -1) {
+		if d, err := audit.ParseDigest(text); err == nil {
+			g.names[d] = true
+		}
+	}
+}
+
+// rulesOf notes what the rules of a decision name, and what its call is held against.
+func (g *gathered) rulesOf(ctx context.Context, rec *recorded) error {
+	if rec.Kind != audit.KindDecision {
+		return nil
+	}
+	data, err := readDecision(rec.Data)
+	if err != nil || data.Rules == "" {
+		return nil // of before: it names them itself
+	}
+	if !g.read[data.Rules] {
+		s, err := NewRulesets(g.st).readRules(ctx, data.Rules)
+		if err != nil {
+			return err
+		}
+		g.read[data.Rules] = true
+		g.name(s.Policy)
+		g.name(s.Definitions)
+	}
+	if b, kept := rec.item.Value(valueCall); kept {
+		if c, err := readCall(b, &data); err == nil {
+			g.name(c.own)
 		}
 	}
 	return nil

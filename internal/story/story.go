@@ -31,6 +31,11 @@ type Log interface {
 	Log(ctx context.Context, from int64) iter.Seq2[audit.Item, error]
 	// Read yields the records of a session from a number on, with their values.
 	Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error]
+	// Head is how many records a session has.
+	Head(ctx context.Context, session string) (uint64, error)
+	// Value is one value of a record, and Blob what records name by its digest.
+	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
+	Blob(ctx context.Context, name audit.Digest) ([]byte, error)
 }
 
 // Line is one line of the list, and the head of an explanation.
@@ -183,11 +188,11 @@ func Explain(ctx context.Context, log Log, session, num string) (*Explained, err
 	if err != nil {
 		return nil, err
 	}
-	d := Recorded(all[0])
-	d.Settled, d.Records = settled, all
-	if _, kept := all[0].Value("decision"); kept && d.Record == nil {
+	d, err := Recorded(ctx, log, all[0])
+	if err != nil {
 		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
 	}
+	d.Settled, d.Records = settled, all
 	if len(all) > 1 {
 		r := Ended(all[1].Record)
 		if d.Result = r; all[1].Record.Kind == gateway.KindAnyway {
@@ -199,18 +204,17 @@ func Explain(ctx context.Context, log Log, session, num string) (*Explained, err
 
 // Recorded is what the record of a decision says by itself, nil where it is of another
 // kind.
-func Recorded(r audit.ProvenRecord) *Explained {
+func Recorded(ctx context.Context, log Log, r audit.ProvenRecord) (*Explained, error) {
 	head, ok := Of(r.Record)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	d := &Explained{Line: head, Records: []audit.ProvenRecord{r}}
-	if raw, kept := r.Value("decision"); kept {
-		if parsed, err := gate.ParseRecord(raw); err == nil {
-			d.Decision, d.Record, d.Explanation, d.Story = raw, parsed, gate.Explain(parsed), certificate.Story(parsed)
-		}
+	recorded, err := gateway.NewRulesets(log).Decision(ctx, r.Record, &r.Item)
+	if recorded != nil {
+		d.Decision, d.Record, d.Explanation, d.Story = recorded.Bytes(), recorded, gate.Explain(recorded), certificate.Story(recorded)
 	}
-	return d
+	return d, err
 }
 
 // Ended is how a call ended, as a record says.
@@ -260,12 +264,21 @@ func (d *Explained) Print(w io.Writer) {
 
 // Missing is what a refused call lacks, of the record of its decision: nothing where that
 // was erased.
-func Missing(recorded []byte) []writ.Failure {
-	r, err := gate.ParseRecord(recorded)
-	if err != nil {
-		return nil
+func Missing(ctx context.Context, log Log, session string, n uint64) []writ.Failure {
+	return gateway.Missing(ctx, log, session, n)
+}
+
+// Exact is one value of a record, or of a decision its arguments or answers; nil for none.
+func Exact(r *audit.ProvenRecord, name string) []byte {
+	arguments, answers := gateway.Exact(r.Record, &r.Item)
+	switch {
+	case name == "arguments" && arguments != nil:
+		return arguments
+	case name == "answers" && answers != nil:
+		return answers
 	}
-	return r.Failures
+	b, _ := r.Value(name)
+	return b
 }
 
 // EvidenceOf is the number under which a record is evidence in its session, 0 where it is

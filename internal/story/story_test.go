@@ -12,12 +12,14 @@ import (
 )
 
 // log is one session, of which each record is evidence of a number, or of none.
+// stored is what a log has beside its records.
+type stored interface{ Log }
+
 type log struct {
+	stored
 	evidence []uint32
 	reads    int
 }
-
-func (l *log) Log(context.Context, int64) iter.Seq2[audit.Item, error] { return nil }
 
 func (l *log) Read(_ context.Context, session string, from uint64) iter.Seq2[audit.Item, error] {
 	l.reads++
