@@ -169,7 +169,7 @@ func (b *browser) look(name string) {
 	}
 	eval[chromedp.Void](b, b.axe)
 	faults := eval[string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations
-		.filter(v => v.impact === "serious" || v.impact === "critical").map(v => [v.id, v.help, ...v.nodes.map(n => n.target.join(" ") + ": " + n.failureSummary)])))`)
+		.map(v => [v.id, v.help, ...v.nodes.map(n => n.target.join(" ") + ": " + n.failureSummary)])))`)
 	if faults != "[]" {
 		b.t.Errorf("%s: axe finds %s", name, faults)
 	}
