@@ -631,7 +631,7 @@ func (c *counted) Value(ctx context.Context, session string, n uint64, name stri
 func TestManyRows(t *testing.T) {
 	n := 100_000
 	if testing.Short() {
-		n = 3_000
+		n = 6_000
 	}
 	r := newRig(t)
 	no := decided(gate.Record{Server: "a", Tool: "rare", Status: writ.Rejected, Code: writ.MissingProvenance, Reason: writ.ProvenanceUnseen}, `{}`)
@@ -662,6 +662,16 @@ func TestManyRows(t *testing.T) {
 		if log.records > perSearch+2*atOnce || log.values > perPage {
 			t.Errorf("%s reads %d records and %d values", path, log.records, log.values)
 		}
+	}
+	// Who was away for long is told to read anew, and no more.
+	req := httptest.NewRequest("GET", "http://"+host+"/events?after=0", nil).WithContext(t.Context())
+	req.RequestURI = "/events?after=0"
+	req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
+	w := httptest.NewRecorder()
+	close(r.end)
+	r.ServeHTTP(w, req)
+	if got := w.Body.String(); n > maxBehind && (!strings.Contains(got, "event: behind\n") || strings.Contains(got, "event: decision\n")) {
+		t.Errorf("the stream from the first record on: %.300s", got)
 	}
 	seen, path := map[string]bool{}, "/?tool=rare"
 	for path != "" {

@@ -22,6 +22,7 @@ const (
 	perPage   = 50
 	atOnce    = 1024
 	perSearch = 32 * atOnce
+	maxBehind = 4 * atOnce // records that the stream still goes through
 	lookEvery = 500 * time.Millisecond
 )
 
@@ -328,6 +329,12 @@ func (c *Console) events(x *request) error {
 		return out.Flush()
 	}
 	fmt.Fprint(x.w, "retry: 1000\n\n")
+	if size-1-after > maxBehind { // who was away for so long reads the page anew
+		if send(size-1, "behind", nil) != nil {
+			return nil
+		}
+		after = size - 1
+	}
 	e, ids, checked, rested := ends{}, "-", "", time.Now()
 	for from := after + 1; ; {
 		rows, next, err := c.between(ctx, f, e, from, from+atOnce)

@@ -92,6 +92,7 @@
     told("decision", decided);
     told("waiting", waits);
     told("quiet", () => {});
+    told("behind", () => { if ($("template#row")) again(); });
     told("check", (state) => {
       const at = $("#check");
       if (!at || !state) return;
