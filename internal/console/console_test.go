@@ -770,3 +770,40 @@ func TestEvents(t *testing.T) {
 	}
 	end()
 }
+
+// TestOutcomes: what is listed of a decision is what came of it, and is found by that.
+func TestOutcomes(t *testing.T) {
+	const session = "s_aaaaaaaaaaaaaaaa"
+	r := newRig(t)
+	r.told(session, "words")
+	shadow := gate.Record{Server: "a", Tool: "b", Status: writ.Rejected, Allowed: true, Shadow: true, Code: writ.MissingProvenance, Reason: writ.ProvenanceUnseen}
+	asked := gate.Record{Server: "a", Tool: "b", Status: writ.Rejected, Code: writ.PolicyViolation, Reason: writ.ApprovalPending}
+	d := decided(shadow, `{}`)
+	d.data["shadow"] = true
+	r.write("s_bbbbbbbbbbbbbbbb", open, d, decided(asked, `{}`))
+	cookie, _, _ := r.in()
+	for status, ids := range map[string][]string{"accepted": {session + "/3"}, "unknown": {session + "/5"}, "refused": {"s_bbbbbbbbbbbbbbbb/2", session + "/7"}, "asked": {"s_bbbbbbbbbbbbbbbb/3"}} {
+		l, err := r.list(t.Context(), "/", filter{Status: status}, 0, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, d := range l.Rows {
+			got = append(got, d.ID)
+			if d.Shadow != (d.Note == "shadow mode let it pass") {
+				t.Errorf("%s: %s", d.ID, d.Note)
+			}
+		}
+		if !slices.Equal(got, ids) {
+			t.Errorf("%s: %v, want %v", status, got, ids)
+		}
+		for _, id := range ids {
+			if w := r.ask("GET", "/d/"+id, cookie, nil); !strings.Contains(w.Body.String(), `<span class="word `+status+`">`) {
+				t.Errorf("%s is not %s on its page", id, status)
+			}
+		}
+	}
+	if w := r.ask("GET", "/s/"+session, cookie, nil); !strings.Contains(w.Body.String(), "nobody knows whether it happened") {
+		t.Error("the timeline does not say what is unknown")
+	}
+}
