@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/tools/txtar"
 
 	"github.com/writ-project/writ/internal/example"
 )
@@ -49,7 +51,7 @@ var programs = map[string]func(){}
 // testdata/script; beside testscript's own commands it has
 //
 //	serve [ARG …]        start `writ serve`, wait until it listens; $URL is its address
-//	stop [URL]           end the gateway there, or all of them, and wait
+//	halt [URL]           end the gateway there, or all of them, and wait
 //	faildisk             from now on its disk fails at each sync
 //	ends CODE            wait until it ends by itself, with exactly CODE
 //	crash [URL]          the same, and it gets no chance to clean up
@@ -64,6 +66,33 @@ var programs = map[string]func(){}
 // and the conditions [race], the race detector is on, [strace], which faildisk
 // needs, [root], and [mounts], a script may mount.
 func TestScript(t *testing.T) { testscript.Run(t, scriptParams("testdata/script")) }
+
+// TestCommandsAreOurs: no command of ours has the name of one of testscript's, which would
+// be run in its place: its stop ends a script as passed.
+func TestCommandsAreOurs(t *testing.T) {
+	theirs := []string{"cat", "cd", "chmod", "cmp", "cmpenv", "cp", "env", "exec", "exists", "grep", "kill", "mkdir", "mv", "rm", "skip", "stderr",
+		"stdin", "stdout", "stop", "symlink", "ttyin", "ttyout", "unix2dos", "unquote", "wait"}
+	for name := range scriptParams("").Cmds {
+		if slices.Contains(theirs, name) {
+			t.Errorf("testscript has a command %q", name)
+		}
+	}
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("%d scripts, %v", len(scripts), err)
+	}
+	for _, file := range scripts {
+		a, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(a.Comment)) {
+			if words := strings.Fields(line); slices.Contains(words, "stop") && (words[0] == "stop" || strings.HasPrefix(words[0], "[")) {
+				t.Errorf("%s: %q ends the script as passed", file, strings.TrimSpace(line))
+			}
+		}
+	}
+}
 
 // scriptParams are those of the scripts in a directory.
 func scriptParams(dir string) testscript.Params {
@@ -90,7 +119,7 @@ func scriptParams(dir string) testscript.Params {
 			return os.WriteFile(filepath.Join(e.WorkDir, "example.yaml"), example.Policy(), 0o600)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"serve": serveScript, "stop": stopScript(syscall.SIGTERM), "crash": stopScript(syscall.SIGKILL), "impostor": impostorScript, "faildisk": failDiskScript, "ends": endsScript, "exits": exitsScript, "capture": captureScript, "model": modelScript,
+			"serve": serveScript, "halt": stopScript(syscall.SIGTERM), "crash": stopScript(syscall.SIGKILL), "impostor": impostorScript, "faildisk": failDiskScript, "ends": endsScript, "exits": exitsScript, "capture": captureScript, "model": modelScript,
 			"converse": converseScript, "send": sendScript, "hangup": hangUpScript,
 			"sql": sqlScript, "rehash": rehashScript,
 		},
