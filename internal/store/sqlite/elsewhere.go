@@ -24,8 +24,9 @@ import (
 // its key.
 //
 // It is told after a commit was synced, so it is never ahead of the disk, and
-// compared before the next. It is not synced itself: a power cut may take it
-// back, and then less is noticed.
+// compared before the next. What nobody waits for the disk for it is told of
+// once that is in the database: when the log is folded, opened or closed. It is not
+// synced itself: a power cut may take it back, and then less is noticed.
 type second struct {
 	mu   sync.Mutex
 	file *os.File
@@ -231,10 +232,46 @@ func (s *Store) tell(note []byte) {
 	if err != nil {
 		return
 	}
+	if bytes.Equal(b, s.place.told) {
+		return
+	}
 	blanks := bytes.Repeat([]byte(" "), max(0, 1024-len(b), len(s.place.told)-len(b)))
 	if _, err := s.place.file.WriteAt(append(append(bytes.Clone(b), blanks...), '\n'), 0); err == nil {
 		s.place.told = b
 	}
+}
+
+// tellFolded tells the file of the head that the database has, where that is all of the log
+// and the file was told of nothing else. The caller has the journal locked and is caught up,
+// so nobody was told of more.
+func (s *Store) tellFolded(ctx context.Context) {
+	if s.place == nil || s.compare(ctx) != nil {
+		return
+	}
+	size, root, _, head, err := s.readHead(ctx, s.read)
+	s.mu.Lock()
+	whole := err == nil && size == s.known.tree.Size() && root == s.known.root
+	s.mu.Unlock()
+	if whole {
+		s.tell(head)
+	}
+}
+
+// tellOpened tells the file of what an earlier process had not told it of.
+func (s *Store) tellOpened(ctx context.Context) error {
+	if s.place == nil {
+		return nil
+	}
+	return s.locked(true, func() error {
+		s.mu.Lock()
+		err := s.catchUp(ctx, true)
+		s.mu.Unlock()
+		if err != nil {
+			return s.fails("read the journal", err, false)
+		}
+		s.tellFolded(ctx)
+		return nil
+	})
 }
 
 // ownLog is the sequence of what happened to the log itself. No public id of a

@@ -141,6 +141,77 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
+// TestReadsAreTold: what nobody waited for the disk for is in the second place once the log was
+// closed, folded or opened again, so that an older copy is refused; before that it is not told.
+func TestReadsAreTold(t *testing.T) {
+	ctx := context.Background()
+	reads := func(t *testing.T, s *Store, n uint64) {
+		t.Helper()
+		if _, err := s.AppendUnsynced(ctx, "s_a", n-1, storetest.Entries(t, "s_a", n, 3)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, end := range map[string]func(t *testing.T, s *Store){
+		"closed":     func(t *testing.T, s *Store) {},
+		"folded":     func(t *testing.T, s *Store) { failIf(t, s.fold(ctx, ending{})) },
+		"checkpoint": func(t *testing.T, s *Store) { _, err := s.Checkpoint(ctx); failIf(t, err) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, older, place := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "heads")
+			_, vk := storetest.Key()
+			told := func(want int64) {
+				t.Helper()
+				if c, _ := KnownElsewhere(place, vk); c.Size != want {
+					t.Errorf("told of %d records, want %d", c.Size, want)
+				}
+			}
+			s := openBeside(t, dir, place, false)
+			reads(t, s, 1)
+			failIf(t, s.Close())
+			told(3)
+			copyFiles(t, dir, older)
+			s = openBeside(t, dir, place, false)
+			reads(t, s, 4)
+			failIf(t, s.signNow(ctx))
+			told(3) // it may not be on the disk
+			end(t, s)
+			if name == "closed" {
+				failIf(t, s.Close())
+			}
+			told(6)
+			failIf(t, s.Close())
+			copyFiles(t, older, dir)
+			sk, _ := storetest.Key()
+			var oe *OpenError
+			if _, err := Open(dir, Options{Signer: sk, Verifier: vk, Elsewhere: place}); !errors.As(err, &oe) || oe.Reason != RolledBack {
+				t.Errorf("a copy was put back: %v", err)
+			}
+			told(6) // and who was refused told nothing
+		})
+	}
+	t.Run("opened", func(t *testing.T) {
+		dir, copied, place := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "heads")
+		_, vk := storetest.Key()
+		s := openBeside(t, dir, place, false)
+		defer s.Close()
+		reads(t, s, 1)
+		copyFiles(t, dir, copied) // as a killed process leaves it
+		other := filepath.Join(t.TempDir(), "heads")
+		two := openBeside(t, copied, other, false)
+		defer two.Close()
+		if c, _ := KnownElsewhere(other, vk); c.Size != 3 {
+			t.Errorf("told of %d records", c.Size)
+		}
+	})
+}
+
+func failIf(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestAcceptedBoth: a log that was put back and then written to without its key is recorded as
 // both.
 func TestAcceptedBoth(t *testing.T) {

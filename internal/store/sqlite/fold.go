@@ -62,23 +62,30 @@ func (s *Store) foldAll(ctx context.Context, e ending) error {
 		if err := s.move(ctx, e, true); err != nil {
 			return err
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		fi, err := s.journal.Stat()
-		if s.folded.size != s.known.tree.Size() {
-			err = errDamaged // what is not in the database stays where it is
-		}
-		if err == nil && fi.Size() != int64(headerSize) {
-			err = s.journal.begin(s.known.tree.Size(), e.wipe)
-		}
-		if err == nil && e.wipe {
-			err = s.journal.Sync()
-		}
-		if err != nil {
+		if err := s.beginAnew(e); err != nil {
 			return s.fails("begin the journal anew", err, true)
 		}
+		s.tellFolded(ctx)
 		return nil
 	})
+}
+
+// beginAnew makes the journal begin anew, once all that it holds is in the database. The
+// caller has it locked.
+func (s *Store) beginAnew(e ending) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fi, err := s.journal.Stat()
+	if s.folded.size != s.known.tree.Size() {
+		err = errDamaged // what is not in the database stays where it is
+	}
+	if err == nil && fi.Size() != int64(headerSize) {
+		err = s.journal.begin(s.known.tree.Size(), e.wipe)
+	}
+	if err == nil && e.wipe {
+		err = s.journal.Sync()
+	}
+	return err
 }
 
 // move commits to the database, synced, what the journal is known to hold. all

@@ -153,6 +153,9 @@ func Open(dir string, o Options) (*Store, error) {
 	if err = s.openPlace(ctx); err == nil && len(s.accepted) > 0 {
 		err = s.accept(ctx)
 	}
+	if err == nil {
+		err = s.tellOpened(ctx)
+	}
 	if err != nil {
 		s.place.close()
 		s.place = nil
