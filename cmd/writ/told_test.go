@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/writ-project/writ/internal/cli"
@@ -196,11 +197,19 @@ func TestTold(t *testing.T) {
 		{"tools/call _OTHER", "rejected", "name.unknown", "name.unknown", "-"},
 		{"tools/call _OTHER", "rejected", "name.unknown", "name.unknown", "-"},
 	}
-	if len(served) != len(want) || len(c.Events()) != len(want) {
-		t.Fatalf("%d spans and %d log records of %d calls", len(served), len(c.Events()), len(want))
+	var events, unknown []*logs.LogRecord
+	for _, e := range c.Events() {
+		if e.EventName == "writ.outcome" {
+			unknown = append(unknown, e)
+		} else {
+			events = append(events, e)
+		}
+	}
+	if len(served) != len(want) || len(events) != len(want) || len(unknown) != 1 {
+		t.Fatalf("%d spans, %d decisions and %d acts of unknown outcome of %d calls", len(served), len(events), len(unknown), len(want))
 	}
 	for i, w := range want {
-		s, e := served[i], c.Events()[i]
+		s, e := served[i], events[i]
 		as, below := attributes(s), called[string(s.SpanId)]
 		if s.Name != w.name || as["writ.status"] != w.status || as["writ.reason"] != w.reason || as["error.type"] != w.fault || (s.Status.GetCode() == 2) != (w.fault != "") ||
 			(below == nil) != (w.below == "-") || !regexp.MustCompile(`^s_\w+/\d+$`).MatchString(as["writ.decision"]) {
@@ -215,6 +224,21 @@ func TestTold(t *testing.T) {
 		if ours := fmt.Sprintf("%x %x", s.TraceId, s.ParentSpanId) == "0af7651916cd43dd8448eb211c80319c b7ad6b7169203331"; ours != (i == 0) {
 			t.Errorf("call %d is in the trace %x below %x", i, s.TraceId, s.ParentSpanId)
 		}
+	}
+
+	// The act of which nobody knows whether it happened is told once more, and logged, both
+	// by the id of its decision.
+	at := map[string]string{}
+	for _, a := range unknown[0].Attributes {
+		at[a.Key] = a.Value.GetStringValue()
+	}
+	dropped := attributes(served[4])["writ.decision"]
+	if e := unknown[0]; e.Body.GetStringValue() != "unknown" || e.SeverityNumber != 13 || string(e.SpanId) != string(served[4].SpanId) ||
+		at["writ.decision"] != dropped || at["gen_ai.tool.name"] != "drop_item" || at["writ.server"] != "busy" || at["error.type"] != "unknown" || at["writ.status"] != "accepted" {
+		t.Errorf("%v", e)
+	}
+	if said := strings.Join(all, "\n"); strings.Count(said, `"level":"WARN","msg":"whether an act happened is not known: writ audit show --unsettled","decision":"`+dropped+`","server":"busy","tool":"drop_item"`) != 1 {
+		t.Errorf("it is not in the log:\n%s", said)
 	}
 
 	// And nothing else is.

@@ -320,9 +320,16 @@ func (c *judgedCall) conclude(resp upstream.Response) downstream.Reply {
 	}
 	switch {
 	case err == nil:
+		if res.Status == gate.Unknown && d.Effect.Gated() {
+			server, tool := c.toolOf(d)
+			c.g.events.log.Warn("whether an act happened is not known: writ audit show --unsettled", "decision", c.name(d), "server", server, "tool", tool)
+			c.tellUnknown(d)
+		}
 		return c.reply(d, resp, &res, obs)
 	case d.Effect.Gated(): // it took place, and the log does not know how it ended
-		c.g.events.log.Error("the result of an act could not be written", "error", err)
+		server, tool := c.toolOf(d)
+		c.g.events.log.Error("the result of an act could not be written: writ audit show --unsettled", "decision", c.name(d), "server", server, "tool", tool, "error", err)
+		c.tellUnknown(d)
 		return failure(rpc.CodeInternal, "the call was made and its result could not be recorded: its outcome is unknown")
 	}
 	return c.notRecorded(err)

@@ -111,6 +111,15 @@ func (c *judgedCall) countedAs() (server, tool string) {
 	return server, tool
 }
 
+// toolOf names a decision's tool for the gateway's own log, as the catalogue does: a name
+// that a client made up is in none.
+func (c *judgedCall) toolOf(d *decision) (server, tool string) {
+	if d.Tool != nil {
+		return d.Tool.Server, d.Tool.Name
+	}
+	return c.countedAs()
+}
+
 // Metrics shows what the gateway counted and what it holds now.
 func (g *Gateway) Metrics(p *metrics.Page) {
 	cs := g.events.counts

@@ -120,6 +120,16 @@ func (c *judgedCall) tellDecision(d *decision) {
 	c.g.events.otlp.Event(otlp.NewEvent(c.span, "writ.decision", severity, d.at, body, otlp.Attributes(append(pairs, c.decisionPairs(d)...)...)))
 }
 
+// tellUnknown tells as an event that no record says whether an act happened.
+func (c *judgedCall) tellUnknown(d *decision) {
+	if !c.g.events.otlp.Logs() {
+		return
+	}
+	_, pairs := c.what()
+	pairs = append(append(pairs, c.decisionPairs(d)...), "error.type", string(gate.Unknown))
+	c.g.events.otlp.Event(otlp.NewEvent(c.span, "writ.outcome", otlp.Warn, c.g.sessions.now(), string(gate.Unknown), otlp.Attributes(pairs...)))
+}
+
 // decisionPairs are what is told of a decision: none is one that was not made.
 func (c *judgedCall) decisionPairs(d *decision) []string {
 	if d.record == nil {

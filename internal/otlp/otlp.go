@@ -13,6 +13,7 @@ package otlp
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func start(o Options, after func(time.Duration) <-chan time.Time) *Exporter {
 		e.header.Set(k, v)
 	}
 	e.header.Set("Content-Type", "application/json")
-	from := &resource{Attributes("service.name", "writ", "service.version", o.Version)}
+	from := &resource{Attributes("service.name", "writ", "service.version", o.Version, "service.instance.id", instance())}
 	for _, signal := range o.Signals {
 		url := strings.TrimSuffix(o.Endpoint, "/") + "/v1/" + signal
 		switch signal {
@@ -95,6 +96,15 @@ func start(o Options, after func(time.Duration) <-chan time.Time) *Exporter {
 		}
 	}
 	return e
+}
+
+// instance is what one process is told from another by in a collector: a random UUID, which
+// says nothing of the machine.
+func instance() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 func itemsTotal() *metrics.Family {

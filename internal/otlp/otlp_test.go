@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -49,6 +50,28 @@ func counted(t *testing.T, e *Exporter, want string) {
 	}
 	if strings.Join(got, " ") != want {
 		t.Errorf("counted %v, want %s", got, want)
+	}
+}
+
+// TestInstance: two processes differ in a collector, and what one tells does not.
+func TestInstance(t *testing.T) {
+	form := regexp.MustCompile(`"service.instance.id","value":{"stringValue":"([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})"`)
+	var ids []string
+	for range 2 {
+		c := standin.New(t)
+		e, _ := exporter(c.URL, io.Discard, Traces, Logs)
+		e.Span(span("x"))
+		e.Event(NewEvent(Context{}, "writ.decision", Info, time.Unix(7, 0), "accepted", nil))
+		e.Close(t.Context())
+		bodies, _ := c.Bodies()
+		for _, b := range bodies {
+			if m := form.FindSubmatch(b); m != nil {
+				ids = append(ids, string(m[1]))
+			}
+		}
+	}
+	if len(ids) != 4 || ids[0] != ids[1] || ids[2] != ids[3] || ids[0] == ids[2] {
+		t.Errorf("%q", ids)
 	}
 }
 
