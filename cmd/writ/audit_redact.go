@@ -38,8 +38,9 @@ func auditRedact() *cobra.Command {
 			"words, answers. That it was done, when and with which WORD is put on record first, and stays,\n" +
 			"with the tools that were called, when, with what effect and outcome: the log verifies as\n" +
 			"before, and these decisions are counted and not made again. `writ audit prove` makes the\n" +
-			"receipt of it. A session ends by `writ session close`, with its client, or a day after it\n" +
-			"was used last; --days N means those that ended so many days ago or more.\n\n" +
+			"receipt of it. A session has ended when it was closed, by its client or by `writ session\n" +
+			"close`, or was not used for a day; --days N means those of them that were used last, or\n" +
+			"closed, so many days ago or more.\n\n" +
 			"It does not reach copies of the state directory, bundles (`writ audit export`), what the\n" +
 			"memory captured (`writ memory erase --session`), nor which places of a server were written to.\n" +
 			"The room is used again; with --shrink the file gets smaller, which takes as much room once more.",
