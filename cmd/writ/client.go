@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	writ "github.com/writ-project/writ"
@@ -259,6 +261,8 @@ func (r *remote) call(ctx context.Context, method, name string, params []byte) (
 		meta = strictjson.Set(meta, m.Name, m.Value)
 	}
 	params = strictjson.Set(params, "_meta", meta)
+	var sent atomic.Bool // it has a connection, and whatever fails from then on may have come after the gateway read it
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://localhost/mcp", bytes.NewReader(rpc.Request([]byte("1"), method, params)))
 	if err != nil {
 		return nil, nil, err
@@ -271,20 +275,37 @@ func (r *remote) call(ctx context.Context, method, name string, params []byte) (
 	if name != "" {
 		req.Header.Set("Mcp-Name", name)
 	}
+	// Of a call that may have been sent nobody is told that nothing was done.
+	broken := func(hint, why string) error {
+		switch {
+		case method != "tools/call" || !sent.Load():
+			return cli.Fail(cli.ExitIO, hint, "%s", why)
+		case ctx.Err() != nil:
+			why = "this command was ended before the answer came"
+		}
+		return cli.Fail(cli.ExitUnknown, "writ audit show --unsettled", "the call was sent, and %s: "+
+			"it is not known here whether it happened. Do not make it again before somebody looked", why)
+	}
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return nil, nil, cli.Fail(cli.ExitIO, "writ serve", "the gateway does not answer")
+		return nil, nil, broken("writ serve", "the gateway does not answer")
 	}
 	defer resp.Body.Close()
 	body := io.LimitReader(resp.Body, int64(strictjson.Result.Bytes)+1<<20)
+	var b []byte
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return lastEvent(body)
+		b, err = lastEvent(body)
+	} else {
+		b, err = io.ReadAll(body)
 	}
-	b, err := io.ReadAll(body)
 	if err != nil {
-		return nil, nil, cli.Fail(cli.ExitIO, "", "the gateway's answer broke off")
+		return nil, nil, broken("", "the gateway's answer broke off")
 	}
-	return response(b, resp.StatusCode)
+	result, rerr, err := response(b, resp.StatusCode)
+	if errors.Is(err, errUnread) {
+		err = broken("", err.Error())
+	}
+	return result, rerr, err
 }
 
 // waits reports whether a call was refused because a person has not answered.
@@ -323,7 +344,7 @@ func (r *remote) allowed(ctx context.Context, own *terminal, refusal, arguments 
 
 // lastEvent reads an event stream up to the response; what comes before it are
 // notifications.
-func lastEvent(body io.Reader) ([]byte, *rpc.Error, error) {
+func lastEvent(body io.Reader) ([]byte, error) {
 	sc := bufio.NewScanner(body)
 	sc.Buffer(nil, strictjson.Result.Bytes+1<<20)
 	for sc.Scan() {
@@ -331,13 +352,15 @@ func lastEvent(body io.Reader) ([]byte, *rpc.Error, error) {
 		if !ok {
 			continue
 		}
-		data = bytes.Clone(data)
-		if m, perr := rpc.Parse(data, strictjson.Result); perr == nil && m.IsResponse() {
-			return response(data, http.StatusOK)
+		if m, perr := rpc.Parse(bytes.Clone(data), strictjson.Result); perr == nil && m.IsResponse() {
+			return bytes.Clone(data), nil
 		}
 	}
-	return nil, nil, cli.Fail(cli.ExitIO, "", "the gateway's answer broke off")
+	return nil, io.ErrUnexpectedEOF
 }
+
+// errUnread says, without words of its own, that an answer tells nothing.
+var errUnread = errors.New("")
 
 func response(b []byte, status int) ([]byte, *rpc.Error, error) {
 	m, perr := rpc.Parse(b, strictjson.Limits{Depth: 110, Number: 64})
@@ -354,7 +377,7 @@ func response(b []byte, status int) ([]byte, *rpc.Error, error) {
 		case said != "":
 			return nil, nil, cli.Fail(cli.ExitIO, "the same again", "the gateway does not take it: %s", cli.OneLine(said, 400))
 		}
-		return nil, nil, cli.Fail(cli.ExitIO, "", "the gateway's answer cannot be read (HTTP %d)", status)
+		return nil, nil, fmt.Errorf("the gateway's answer cannot be read (HTTP %d)%w", status, errUnread)
 	}
 	if m.Error.Exists() {
 		return nil, rpc.ParseError(m.Error), nil

@@ -13,7 +13,8 @@ import (
 )
 
 // Exit codes, after sysexits.h; 1 is an error a server itself reported, 69 a log
-// without a fault of which not all could be checked.
+// without a fault of which not all could be checked, 76 a call that was sent and of which
+// it is not known whether it happened.
 const (
 	ExitOK       = 0
 	ExitServer   = 1
@@ -22,6 +23,7 @@ const (
 	ExitUnproven = 69
 	ExitDisk     = 71 // the log's disk failed while it was written: start again once it is sound
 	ExitIO       = 74
+	ExitUnknown  = 76 // unlike after the others, what was asked for may have been done
 	ExitRefused  = 77
 	ExitConfig   = 78
 )
