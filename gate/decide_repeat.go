@@ -49,7 +49,7 @@ func (j *judge) repeated() *acted {
 	}
 	var last *acted
 	made := s.done[j.actKey()]
-	if slices.ContainsFunc(made, j.isRetry) {
+	if j.isRetry(made) {
 		return nil
 	}
 	for i := range made {
@@ -77,7 +77,8 @@ func (j *judge) repeated() *acted {
 	return last
 }
 
-// keyHolds is how long a server is taken to remember a key of idempotency.
+// keyHolds is how long a server is taken to remember a key of idempotency, from the first
+// call that carried it.
 const keyHolds = 24 * time.Hour
 
 // hasKey reports whether the call carries the argument by which its server does an act
@@ -91,11 +92,28 @@ func (j *judge) hasKey() bool {
 }
 
 // isRetry reports whether the call is one that no answer came of, made again byte for byte
-// and with its key: whether or not that one happened, the server does no second (P28).
-func (j *judge) isRetry(a acted) bool {
+// and with its key: whether or not that one happened, the server does no second (P28). It
+// has to be the latest of made: where another was made since, or is known since to have
+// happened, that one stands in its place. And of all that went out with these bytes none may
+// be known to have happened, nor be from a time of which the server forgot the key.
+func (j *judge) isRetry(made []acted) bool {
 	s, in := j.in.Session, j.in
-	return a.fate == unheard && j.hasKey() && a.call.arguments == s.digest(in.Call.Arguments.Raw()) && a.call.answers == s.digest(in.Call.Answers.Raw()) &&
-		in.Time.Sub(time.UnixMicro(a.call.time)) <= keyHolds
+	if len(made) == 0 || !j.hasKey() {
+		return false
+	}
+	these := callKey{arguments: s.digest(in.Call.Arguments.Raw()), answers: s.digest(in.Call.Answers.Raw())}
+	if !made[len(made)-1].call.sends(&these) {
+		return false
+	}
+	return !slices.ContainsFunc(made, func(a acted) bool {
+		age := in.Time.Sub(time.UnixMicro(a.call.time))
+		return a.call.sends(&these) && (a.fate != unheard || age < 0 || age > keyHolds)
+	})
+}
+
+// sends reports whether two calls of one act are the same bytes.
+func (k *callKey) sends(as *callKey) bool {
+	return k.arguments == as.arguments && k.answers == as.answers
 }
 
 // actKey is the keyed digest of one act: its tool and what its arguments mean. A key of
@@ -132,26 +150,39 @@ func (s *Session) ended(o *Observation) {
 	if o.Why == whyUnknown {
 		return
 	}
-	made[i].fate = answered
-	for k := range made { // the answer of a server that did one act for all of them
-		if a := &made[k]; o.once && a.fate == unheard && a.call.arguments == o.call.arguments && a.call.answers == o.call.answers {
-			a.fate, a.fresh = answered, max(a.fresh, o.evidence+1)
+	known(made, i, o.once, func(a *acted) { a.fate, a.fresh = answered, max(a.fresh, o.evidence+1) })
+}
+
+// known puts what is known now of an act on it and, where its server does an act once for
+// its key, on all that went out with the same bytes; what was answered stays so. They are
+// the latest then, and come last.
+func known(made []acted, of int, once bool, is func(*acted)) {
+	var others, these []acted
+	for i, a := range made {
+		if i == of || once && a.fate != answered && a.call.sends(&made[of].call) {
+			is(&a)
+			these = append(these, a)
+		} else {
+			others = append(others, a)
 		}
 	}
+	copy(made, append(others, these...))
 }
 
 // Settle folds in what a person says of an act that was decided in this session and of
 // which no result says whether it happened. One that did not may be asked for again, once:
 // R23 remembers nothing of it. The bytes were sent in either case, so what they lowered
-// stays lowered (R4, R38), and what the act used up stays used. Of any other call nothing
-// changes. Only a person may cause it.
+// stays lowered (R4, R38), and what the act used up stays used. One that did happen is all
+// that its server did for the key it carried, however often it was sent; that it did not
+// is said of that call alone, for another with its key may be under way. Of any other call
+// nothing changes. Only a person may cause it.
 func (s *Session) Settle(d *Decision, happened bool) {
 	made := s.done[d.basis.act]
 	i := slices.IndexFunc(made, func(a acted) bool { return a.call == d.key() && a.fate == unheard })
 	switch {
 	case i < 0:
 	case happened:
-		made[i].fate = confirmed
+		known(made, i, d.basis.once, func(a *acted) { a.fate = confirmed })
 	case len(made) == 1:
 		delete(s.done, d.basis.act)
 	default:

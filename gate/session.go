@@ -46,7 +46,8 @@ type Session struct {
 	// open counts the allowed calls that were decided and have no result yet.
 	open map[callKey]int
 
-	// done holds the acts that are not idempotent (R23), by Decision.basis.act.
+	// done holds the acts that are not idempotent (R23), by Decision.basis.act, in the
+	// order in which they were made, or turned out to have happened.
 	done map[string][]acted
 
 	// roots are the results from which others were reached by seen links (R20).
