@@ -46,6 +46,8 @@ const (
 var (
 	ErrUnknown  = errors.New("there is no such question, or not any more")
 	ErrAnswered = errors.New("somebody else answered first")
+	// ErrOver is what Effects.Settle fails with where the session is closed.
+	ErrOver = errors.New("the session was closed; nothing was done")
 )
 
 // ErrNotOffered is of an answer that would keep what was not offered: the question
@@ -316,16 +318,30 @@ func (q *Queue) Passed(of Question) {
 	q.end(&of)
 }
 
-// end ends the open questions of a call, and who waits for one has it judged again.
-// The caller holds mu.
+// Over ends the open questions of a session that was closed: no answer to one would count.
+func (q *Queue) Over(session string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.drop(func(e *entry) bool { return e.Session == session })
+}
+
+// end ends the open questions of a call. The caller holds mu.
 func (q *Queue) end(of *Question) {
+	q.drop(func(e *entry) bool {
+		return e.Session == of.Session && e.Server == of.Server && e.Tool == of.Tool && bytes.Equal(e.came(), of.came()) && bytes.Equal(e.Answers, of.Answers)
+	})
+}
+
+// drop ends open questions, and who waits for one has its call judged again. The caller
+// holds mu.
+func (q *Queue) drop(which func(*entry) bool) {
 	n := len(q.open)
 	q.open = slices.DeleteFunc(q.open, func(e *entry) bool {
-		same := e.Session == of.Session && e.Server == of.Server && e.Tool == of.Tool && bytes.Equal(e.came(), of.came()) && bytes.Equal(e.Answers, of.Answers)
-		if same {
+		ends := which(e)
+		if ends {
 			close(e.done)
 		}
-		return same
+		return ends
 	})
 	if len(q.open) < n {
 		q.changed()
@@ -401,6 +417,13 @@ func (q *Queue) Answer(id string, a Answer) (kept []policy.Grown, err error) {
 	}
 	close(e.done)
 	return e.kept, err
+}
+
+// Allowed reports whether that question of a session was lately answered with yes.
+func (q *Queue) Allowed(session, asks string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(q.ended, func(e *entry) bool { return e.Session == session && e.asks == asks && e.answer.Yes })
 }
 
 // Said returns who answered a question lately, and what.

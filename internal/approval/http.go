@@ -104,6 +104,9 @@ func (q *Queue) Reply(id string, a Answer) (status int, said Reply) {
 	case errors.Is(err, ErrUnknown):
 		return http.StatusNotFound, Reply{Error: err.Error()}
 	}
+	if errors.Is(err, ErrOver) {
+		return http.StatusGone, Reply{Error: ErrOver.Error()}
+	}
 	return http.StatusInternalServerError, Reply{Error: "the answer could not be put on record, and counts for nothing"}
 }
 

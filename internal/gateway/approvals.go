@@ -133,9 +133,26 @@ func (g *Gateway) settle(id string, ask *gate.Ask, a approval.Answer, keep *appr
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
 	if err := g.sessions.approve(ctx, id, gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: a.Yes, By: a.By, Label: a.Label}); err != nil {
+		if g.isClosed(ctx, id) {
+			err = fmt.Errorf("%w: %w", approval.ErrOver, err)
+		}
 		return err
 	}
 	return lost
+}
+
+// isClosed reports whether the register of sessions says that one is closed.
+func (g *Gateway) isClosed(ctx context.Context, id string) bool {
+	reg, err := g.sessions.store.SessionByID(ctx, id)
+	return err == nil && !reg.Closed.IsZero()
+}
+
+// Over ends what waits for a person in a session that another process closed. Of one that
+// is not closed nothing ends.
+func (g *Gateway) Over(ctx context.Context, session string) {
+	if g.approvals.queue != nil && g.isClosed(ctx, session) {
+		g.approvals.queue.Over(session)
+	}
 }
 
 // elicit asks a person's client of the legacy wire, while the call is held.

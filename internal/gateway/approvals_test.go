@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +179,81 @@ func TestYesCoversWhatWasShown(t *testing.T) {
 	up.reply(`"result":{"content":[]}`)
 	passed(t, w.call(ctx, "delete_item", del))
 	refusal(t, w.call(ctx, "delete_item", del), pending)
+}
+
+// TestOneYesOfTwo: of two same calls that are held at once one passes by a yes, and the other
+// one has a question of its own.
+func TestOneYesOfTwo(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", itemTools)
+	r := newRig(t, onSQLite(t), policy(t, turnPolicy), up.config(true))
+	r.opts.Approvals = approval.New(time.Now)
+	r.restart()
+	w := overHTTP(ctx, r, true, web{session: r.mint()})
+	defer r.opts.Approvals.There()()
+	next := func(not string) string {
+		for {
+			qs, change := r.opts.Approvals.Open()
+			if len(qs) == 1 && qs[0].ID != not {
+				return qs[0].ID
+			}
+			select {
+			case <-change:
+			case <-ctx.Done():
+				t.Fatal("nobody is asked")
+			}
+		}
+	}
+	say := func(id string, yes bool) {
+		if _, err := r.opts.Approvals.Answer(id, approval.Answer{Yes: yes, By: "kim", Label: writ.User}); err != nil {
+			t.Error(err)
+		}
+	}
+	up.reply(`"result":{"content":[]}`)
+	ends := make(chan string, 2)
+	for range 2 {
+		go func() { ends <- fmt.Sprintf("%s", w.call(ctx, "delete_item", `{"id":"item-4711"}`)) }()
+	}
+	first := next("")
+	say(first, true)
+	say(next(first), false)
+	one, other := <-ends, <-ends
+	if strings.Contains(one, "approval.refused") == strings.Contains(other, "approval.refused") || strings.Contains(one+other, "provenance.unseen") {
+		t.Errorf("%s, and %s", one, other)
+	}
+}
+
+// TestClosedWhileItWaits: who answers a question of a session that was closed hears that, and
+// the question ends where the gateway hears of it.
+func TestClosedWhileItWaits(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", itemTools)
+	r := newRig(t, onSQLite(t), policy(t, turnPolicy), up.config(true))
+	r.opts.Approvals, r.opts.ApprovalsStand = approval.New(time.Now), true
+	r.restart()
+	for _, told := range []bool{false, true} {
+		w := overHTTP(ctx, r, true, web{session: r.mint()})
+		refusal(t, w.call(ctx, "delete_item", `{"id":"item-4711"}`), "POLICY_VIOLATION approval.pending \"/id\"")
+		qs, _ := r.opts.Approvals.Open()
+		if len(qs) != 1 {
+			t.Fatalf("open: %+v", qs)
+		}
+		r.gw.Over(ctx, qs[0].Session) // it is not closed
+		if err := gateway.EndSession(ctx, r.store, qs[0].Session, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		want := http.StatusGone
+		if told {
+			r.gw.Over(ctx, qs[0].Session)
+			want = http.StatusNotFound
+		}
+		status, said := r.opts.Approvals.Reply(qs[0].ID, approval.Answer{Yes: true, By: "kim", Label: writ.User})
+		if status != want || !told && said.Error != "the session was closed; nothing was done" {
+			t.Errorf("told %v: %d %+v", told, status, said)
+		}
+	}
 }
 
 // TestWaitingClientLeaves: what is put on record of a call whose client left while it waited

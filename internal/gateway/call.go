@@ -180,7 +180,9 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		if err = c.putTo(ctx, in, ask); err != nil {
 			return d, err
 		}
-		c.put = ask.Question
+		if c.put = ask.Question; c.asked == gate.NotAsked && g.approvals.queue.Allowed(s.id, c.put) {
+			c.put = "" // that yes is for one call: where the same one took it, this one has a question of its own
+		}
 		c.puts++
 		return c.judge(ctx, call)
 	}

@@ -201,6 +201,7 @@ func (g *Gateway) CloseSession(ctx context.Context, s downstream.Session) error 
 		return downstream.ErrNoSession
 	}
 	err := g.sessions.close(ctx, h.id)
+	g.Over(ctx, h.id)
 	if err == nil {
 		g.listeners.forget(h.id)
 	}
