@@ -28,13 +28,16 @@ func Say(o writ.Outcome, file string) string {
 		if c := clause(f); !slices.Contains(clauses, c) {
 			clauses = append(clauses, c)
 		}
-		if f.Line > 0 && !slices.Contains(lines, f.Line) {
+		if f.Line > 0 && !isRepeat(f) && !slices.Contains(lines, f.Line) {
 			lines = append(lines, f.Line)
 		}
 	}
 	sayOnce(clauses)
 	also := "Also"
 	switch {
+	case r.Reason == writ.ApprovalPending && slices.ContainsFunc(r.Failures, isRepeat):
+		b.WriteString("a person was asked and has not answered; this call was not made, and it asks for what a call before it may have done.")
+		also = "Without him it lacks this"
 	case asked(r.Reason):
 		b.WriteString(needs[r.Reason] + ".")
 		also = "Without him it lacks this"
@@ -82,6 +85,15 @@ func sayOnce(clauses []string) {
 // asked reports whether a reason is how far a call was put to a person.
 func asked(r writ.Reason) bool {
 	return r == writ.ApprovalPending || r == writ.ApprovalRefused || r == writ.ApprovalExpired
+}
+
+// repeatHead begins what is said of an act that was made before.
+const repeatHead = "the same act was made before"
+
+// isRepeat reports whether a failure is of R23, a person asked about it or not. Whoever reads
+// of one is not sent to the policy: without its line the act would be made twice.
+func isRepeat(f writ.Failure) bool {
+	return f.Reason == writ.PolicyRepeated || asked(f.Reason) && strings.HasPrefix(strings.TrimPrefix(f.Need, needs[f.Reason]+"; "), repeatHead)
 }
 
 // clause is one failure in words.

@@ -171,6 +171,9 @@ func (q *Shown) Print(w io.Writer, columns int) {
 			continue // what it follows from says why
 		}
 		theirs("      asked because ", v.Because())
+		if v.Reason == string(writ.PolicyRepeated) {
+			theirs("      what was done: ", "writ audit show "+text.OneLine(q.Session, 40)+" lists it; where no answer came of it, writ audit settle takes what you find")
+		}
 	}
 	left := max(0, time.Until(q.Until).Round(time.Second)/time.Second)
 	fmt.Fprintf(w, "  it waits until %s, %d s from now\n", q.Until.Local().Format(time.TimeOnly), left)
