@@ -77,6 +77,7 @@ type askOptions struct {
 type asking struct {
 	opt  askOptions
 	json bool
+	ran  *cobra.Command
 	o    *files
 	host *ask.Host
 	in   io.Reader
@@ -86,7 +87,7 @@ type asking struct {
 }
 
 func newAsking(c *cobra.Command, f *flags, opt askOptions, interactive bool) (*asking, error) {
-	a := &asking{opt: opt, json: f.json, in: c.InOrStdin(), out: c.OutOrStdout(), errs: c.ErrOrStderr()}
+	a := &asking{opt: opt, ran: c, json: f.json, in: c.InOrStdin(), out: c.OutOrStdout(), errs: c.ErrOrStderr()}
 	var err error
 	if a.o, err = f.load(); err != nil {
 		return nil, err
@@ -241,7 +242,7 @@ func (a *asking) print(x *ask.Answer) {
 	when(a.out, x.Status == ask.NeedsMoreInfo, "%s\n", a.colour("33", "asks for more; nothing was called"))
 	if x.Status == ask.Stopped {
 		fmt.Fprintf(a.out, "%s (%s)\n", a.colour("31", "stopped at "+string(x.Stage)), gateNames[x.Stage])
-		printRefusal(a.out, &writ.Outcome{Status: writ.Rejected, Rejection: x.Rejection})
+		printRefusal(a.out, &writ.Outcome{Status: writ.Rejected, Rejection: x.Rejection}, a.ran)
 	}
 	when(a.out, x.Evidence != "", "evidence %s\n", cli.Printable(x.Evidence))
 	fmt.Fprintf(a.out, "run %s\n", x.Run)

@@ -192,7 +192,7 @@ func (a *asking) callTool(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	return printResult(a.out, result, rerr, a.json)
+	return printResult(a.out, result, rerr, a.json, a.ran)
 }
 
 // toolNames are the tools to complete, once the gateway is there.

@@ -57,7 +57,7 @@ func auditShow() *cobra.Command {
 					fmt.Fprintf(c.ErrOrStderr(), "writ: %s: which of these are under way there is not known\n", cli.OneLine(m, 200))
 				}
 				left := markUnderWay(all, now)
-				when(c.ErrOrStderr(), left != "", "writ: once somebody looked where it would show: writ audit settle %s --happened, or --not\n", left)
+				when(c.ErrOrStderr(), left != "", "writ: once somebody looked where it would show: %s, or --not\n", withWhere(c, "writ audit settle "+left+" --happened"))
 			}
 			var session *sessionLine
 			if of != "" {

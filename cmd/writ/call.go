@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,7 +60,7 @@ func callCommand() *cobra.Command {
 				fmt.Fprintln(c.ErrOrStderr(), "writ: the gateway of this command asked, and has ended: writ approve does not see what it asked. At a terminal it\n"+
 					"asks there; without --config the call goes to the writ serve that runs, whose questions writ approve answers.")
 			}
-			return printResult(c.OutOrStdout(), result, rerr, f.json)
+			return printResult(c.OutOrStdout(), result, rerr, f.json, c)
 		},
 	}, "state", "config", "json")
 	f.oneServer(c)
@@ -91,7 +92,8 @@ func readArguments(args []string, stdin io.Reader) ([]byte, error) {
 
 // printResult shows how a call ended and returns the error with its exit code:
 // 77 for a refusal, 1 for an error of the server's.
-func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error {
+// ran is the command that made the call.
+func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool, ran *cobra.Command) error {
 	var o writ.Outcome
 	meta := strictjson.Get(result, "_meta")
 	failed := rerr != nil || string(strictjson.Get(result, "isError")) == "true"
@@ -113,9 +115,9 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool) error
 	case asJSON:
 		fmt.Fprintf(w, "%s\n", cli.PlainJSON(strictjson.Compact(result)))
 	case refused && strictjson.Get(meta, gateway.MetaEvidence) == nil:
-		printSaid(w, said)
+		printSaid(w, steps(ran, said))
 	case refused: // by Writ's own server, whose words are a result
-		printRefusal(w, &o)
+		printRefusal(w, &o, ran)
 	case rerr != nil:
 		next := "writ tools"
 		if strings.Contains(rerr.Message, gateway.NotKnown) {
@@ -153,6 +155,13 @@ var noEvidence = map[string]string{
 	"no_session":  "the call had no session",
 }
 
+// steps is withWhere for the commands that a refusal names.
+func steps(ran *cobra.Command, said string) string {
+	return namedStep.ReplaceAllStringFunc(said, func(step string) string { return "`" + withWhere(ran, strings.Trim(step, "`")) + "`" })
+}
+
+var namedStep = regexp.MustCompile("`writ [a-z][^`\n]*`")
+
 // printSaid shows a refusal of the door's in the words that its client gets.
 func printSaid(w io.Writer, said string) {
 	for i, line := range strings.Split(said, "\n") {
@@ -165,11 +174,11 @@ func printSaid(w io.Writer, said string) {
 }
 
 // printRefusal says what was refused, why, and what would make it pass.
-func printRefusal(w io.Writer, o *writ.Outcome) {
+func printRefusal(w io.Writer, o *writ.Outcome, ran *cobra.Command) {
 	r := o.Rejection
 	fmt.Fprintln(w, coloured(w, "31", fmt.Sprintf("refused: %s (%s)", r.Code, r.Reason)))
 	for _, f := range r.Failures {
-		need := cli.OneLine(f.Need, 600)
+		need := cli.OneLine(steps(ran, f.Need), 600)
 		if f.Pointer != "" {
 			need = cli.OneLine(f.Pointer, 200) + ": " + need
 		}

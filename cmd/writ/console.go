@@ -67,7 +67,7 @@ func consoleCommand() *cobra.Command {
 					return err
 				}
 				shown++
-				way.print(c.OutOrStdout())
+				way.print(c.OutOrStdout(), withWhere(c, "writ console"))
 				if open && way.URL != "" {
 					browse(way.URL)
 				}
@@ -91,8 +91,8 @@ type wayIn struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (way *wayIn) print(w io.Writer) {
-	when(w, way.URL != "", "console: %s\n  it opens in one browser, within a minute; writ console prints another link\n", cli.OneLine(way.URL, 300))
+func (way *wayIn) print(w io.Writer, command string) {
+	when(w, way.URL != "", "console: %s\n  it opens in one browser, within a minute; %s prints another link\n", cli.OneLine(way.URL, 300), command)
 	when(w, way.Code != "", "  the first yes said there takes this code: %s\n", cli.OneLine(way.Code, 40))
 }
 
@@ -211,15 +211,16 @@ func (o *files) besides(mcp http.Handler) http.Handler {
 }
 
 // showConsole prints a link to the console to a terminal, and to nothing else: what stands in
-// a log file is read by others.
-func (o *files) showConsole(stderr io.Writer) {
-	if !cli.Terminal(stderr) {
-		fmt.Fprintf(stderr, "the console is opened by a link: writ console prints one\n")
+// a log file is read by others. In a log it stands neither where that is shown at a terminal.
+// command prints another one.
+func (o *files) showConsole(person, log io.Writer, command string) {
+	if !cli.Terminal(person) {
+		fmt.Fprintf(log, "the console is opened by a link: %s prints one\n", command)
 		return
 	}
 	var way wayIn
 	way.URL, way.Code = o.console.Link()
-	way.print(stderr)
+	way.print(person, command)
 	if o.opens {
 		browse(way.URL)
 	}

@@ -196,7 +196,22 @@ func TestConsoleLink(t *testing.T) {
 	if resp := get(near, own); resp.StatusCode != http.StatusSeeOther || len(resp.Cookies()) != 1 {
 		t.Errorf("at its own host: %s", resp.Status)
 	}
-	if said := end(); strings.Contains(said, "/login/") || strings.Contains(said, own) || !strings.Contains(said, "writ console prints one") {
+	if said := end(); strings.Contains(said, "/login/") || strings.Contains(said, own) || !strings.Contains(said, "writ console --state "+state+" prints one") {
 		t.Errorf("what is no terminal was told: %s", said)
 	}
+	// A log of JSON lines at a terminal has no link in it, and the terminal has.
+	b, err := os.ReadFile(config)
+	if err == nil {
+		err = os.WriteFile(config, append(b, "log: { format: json }\n"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = onTerminal(t, "", nil, append([]string{"serve", "--listen", "127.0.0.1:0", "--config", config}, at...)...)
+	s.expect(`(?m)^console: \S+/login/`)
+	if strings.Contains(s.all(), `"msg":"console: `) {
+		t.Errorf("the log has it: %s", s.all())
+	}
+	s.press("\x03")
+	s.exits()
 }

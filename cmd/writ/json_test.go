@@ -45,7 +45,7 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 func TestCallJSON(t *testing.T) {
 	var b strings.Builder
 	result := "{\"content\":[{\"type\":\"text\",\"text\":\"a\u202eb\u200b\U000e0041 <ä>\"}]}"
-	if err := printResult(&b, []byte(result), nil, true); err != nil {
+	if err := printResult(&b, []byte(result), nil, true, nil); err != nil {
 		t.Fatal(err)
 	}
 	if want := `{"content":[{"type":"text","text":"a\u202eb\u200b\udb40\udc41 <ä>"}]}` + "\n"; b.String() != want {

@@ -301,7 +301,7 @@ func printDecision(w io.Writer, o *memory.Outcome, asJSON bool) error {
 			return err
 		}
 	case rejected:
-		printRefusal(w, &o.Outcome)
+		printRefusal(w, &o.Outcome, nil)
 	default:
 		fmt.Fprintf(w, "%s", cmp.Or(o.Decision, "done"))
 		for _, e := range o.Effects {

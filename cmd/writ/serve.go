@@ -70,8 +70,9 @@ const drainWithin = 25 * time.Second
 // is on record, and whoever comes meanwhile is told that the gateway is stopping.
 func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	ctx := c.Context()
+	person := c.ErrOrStderr()
 	log, stderr := o.logs(c, slog.LevelWarn)
-	if o.opens && !cli.Terminal(stderr) {
+	if o.opens && !cli.Terminal(person) {
 		return cli.Fail(cli.ExitUsage, "writ serve", "--open is for a terminal: the code that a yes needs is shown there")
 	}
 	if err := loopbackOnly(listen); err != nil {
@@ -122,7 +123,7 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	forget := announce(o.state, url, o.localHandler(g, nil, h), stderr)
 	fmt.Fprintf(stderr, "listening on %s/mcp\n", url)
 	fmt.Fprintf(stderr, "state in %s\n", cli.Printable(o.state))
-	o.showConsole(stderr)
+	o.showConsole(person, stderr, withWhere(c, "writ console"))
 	o.warn(stderr)
 	if o.shadow {
 		fmt.Fprintf(stderr, "SHADOW MODE: calls are judged and recorded, and every one of them passes\n")
@@ -206,6 +207,7 @@ func (o *files) localHandler(g *gateway.Gateway, client *oneClient, mcp http.Han
 		m.Handle("POST /console", o.consoleHandler(answering(apart...)))
 	}
 	m.Handle("POST /settle", settleHandler(g, apart...))
+	m.Handle("POST /closed", closedHandler(g))
 	m.Handle("POST /reload", o.reloadHandler(g, apart...))
 	m.Handle("/approvals", approval.Handler(o.queue, answering(apart...)))
 	m.Handle("/approvals/", approval.Handler(o.queue, answering(apart...)))

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -408,12 +410,34 @@ func sessionClose() *cobra.Command {
 			if err := gateway.EndSession(c.Context(), st, id, time.Now()); err != nil {
 				return notFound(err)
 			}
+			f.tellClosed(c.Context(), id)
 			when(c.ErrOrStderr(), len(acts) > 0, "writ: no record will say whether this happened: %s\n", named(acts))
 			return f.showSession(c, "closed", id)
 		}),
 	}, "state", "json")
 	c.Flags().BoolVar(&anyway, "anyway", false, "though it has acts of which no record says whether they happened")
 	return c
+}
+
+// tellClosed tells the gateways that run, so that nothing of the session waits for a person
+// any more. One that does not hear it says so to whoever answers.
+func (f *flags) tellClosed(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, doors, _ := f.reach(false)
+	for _, door := range doors {
+		_, _ = exchange(ctx, door, "POST /closed?session="+url.QueryEscape(id), "", nil, 16, new(struct{}))
+		door.CloseIdleConnections()
+	}
+}
+
+// closedHandler is POST /closed of the local door. Whether the session is closed, the
+// gateway looks up itself.
+func closedHandler(g *gateway.Gateway) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		g.Over(r.Context(), r.URL.Query().Get("session"))
+		answerJSON(w, http.StatusOK, struct{}{})
+	}
 }
 
 // named are acts in a line.
