@@ -481,7 +481,7 @@ var doors = []door{
 		"eval/memory.Product"}},
 	// One place opens a session in the log, one goes on with it, one ends one
 	// that is not in use.
-	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.sessions.append", "internal/gateway.places.append", "internal/gateway.lastRecord",
+	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.sessions.append", "internal/gateway.places.append", "internal/gateway.lastBehind",
 		// A namespace of the memory is a sequence of its own, with one writer.
 		"internal/memoryserver.Keeper.write", "internal/memoryserver.Keeper.begin",
 		"internal/store/sqlite.Store.accept",                 // what happened to the log itself

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,25 +73,38 @@ func auditRedact() *cobra.Command {
 			if err := confirm(c, yes, fmt.Sprintf("take what was said and returned in %s out of the log for good?", cli.Number(len(all), "session", "sessions"))); err != nil {
 				return err
 			}
+			var altered []string
+			done := 0
 			for i := range all {
 				r := &all[i]
 				n, err := gateway.Redact(ctx, st, statedir.Snapshots(dir), r.Session, why, now)
-				if err != nil {
-					return cli.Fail(cli.ExitIO, "writ audit redact "+r.Session, "%s could not be redacted, %d others are: %w", r.Session, i, err)
+				if errors.Is(err, gateway.ErrAlteredSession) { // its end is right, and all of it is read now
+					altered = append(altered, r.Session)
+					continue
+				} else if err != nil {
+					return cli.Fail(cli.ExitIO, "writ audit redact "+r.Session, "%s could not be redacted, %d others are: %w", r.Session, done, err)
 				}
 				r.ID = fmt.Sprintf("%s/%d", r.Session, n)
+				done++
 			}
+			all = slices.DeleteFunc(all, func(r redacted) bool { return r.ID == "" })
 			if shrink {
 				if err := st.Shrink(ctx); err != nil {
 					return cli.Fail(cli.ExitIO, "the same command without --shrink", "they are redacted, and the file keeps its size: %w", err)
 				}
 			}
-			return f.show(c, all, func(w io.Writer) {
+			err = f.show(c, all, func(w io.Writer) {
 				for _, r := range all {
 					fmt.Fprintf(w, "%s  redacted\n", r.ID)
 				}
-				fmt.Fprintf(w, "`writ audit prove %s -o FILE` is the receipt\n", all[0].ID)
+				if done > 0 {
+					fmt.Fprintf(w, "`writ audit prove %s -o FILE` is the receipt\n", all[0].ID)
+				}
 			})
+			if err == nil && len(altered) > 0 {
+				err = cli.Fail(cli.ExitData, "writ audit verify", "%s was altered on disk: it is kept as it is, and so are %d others; %d are redacted", altered[0], len(altered)-1, done)
+			}
+			return err
 		}),
 	}, "state", "json")
 	c.Flags().IntVar(&days, "days", 0, "sessions that ended `N` days ago or more")

@@ -56,23 +56,30 @@ func lastRecord(ctx context.Context, st audit.Store, id string, kind audit.Kind,
 		if n, err = st.Head(ctx, id); err != nil {
 			return 0, err
 		}
-		done := false
-		if kind == audit.KindRedact {
-			done, err = isRedacted(ctx, st, id)
-		} else {
-			_, done, err = closedBy(ctx, st, id, n)
-		}
-		if done || err != nil {
+		if n, err = lastBehind(ctx, st, id, n, kind, at, data); !errors.Is(err, audit.ErrConflict) {
 			return n, err
 		}
-		e, err := audit.Seal(audit.Record{Kind: kind, Session: id, N: n + 1, Time: at, Data: mustJSON(data)})
-		if err != nil {
-			return 0, err
-		}
-		if _, err = st.Append(ctx, id, n, []audit.Entry{e}); !errors.Is(err, audit.ErrConflict) {
-			return n + 1, err
-		}
 	}
+}
+
+// lastBehind is lastRecord of a session that has these n records and no more, else the error
+// is audit.ErrConflict.
+func lastBehind(ctx context.Context, st audit.Store, id string, n uint64, kind audit.Kind, at time.Time, data any) (last uint64, err error) {
+	done := false
+	if kind == audit.KindRedact {
+		done, err = isRedacted(ctx, st, id)
+	} else {
+		_, done, err = closedBy(ctx, st, id, n)
+	}
+	if done || err != nil {
+		return n, err
+	}
+	e, err := audit.Seal(audit.Record{Kind: kind, Session: id, N: n + 1, Time: at, Data: mustJSON(data)})
+	if err != nil {
+		return 0, err
+	}
+	_, err = st.Append(ctx, id, n, []audit.Entry{e})
+	return n + 1, err
 }
 
 // closedBy reads the end of a session whose newest record has that number.

@@ -24,25 +24,43 @@ type gathered struct {
 	bytes  int64             // of their records and values
 	places map[string]uint64 // by sequence: up to which number results were judged with it
 	names  map[audit.Digest]bool
-	read   map[string]bool // rules by name
+	read   map[string]bool   // rules by name
+	heads  map[string]uint64 // how many records of each session were read
+}
+
+// evidence is why a session does not verify, "" where it is what sessions rest on that does not.
+type evidence struct {
+	session string
+	error
+}
+
+func (e *evidence) Unwrap() error { return e.error }
+
+// evident makes evidence of what says that something was altered.
+func evident(session string, err error) error {
+	if errors.Is(err, audit.ErrAltered) {
+		return &evidence{session, err}
+	}
+	return err
 }
 
 func gather(st Store) *gathered {
-	return &gathered{st: st, places: map[string]uint64{}, names: map[audit.Digest]bool{}, read: map[string]bool{}}
+	return &gathered{st: st, places: map[string]uint64{}, names: map[audit.Digest]bool{}, read: map[string]bool{}, heads: map[string]uint64{}}
 }
 
-// add reads a session.
+// add reads a session. The error is *evidence where it was altered.
 func (g *gathered) add(ctx context.Context, id string) error {
 	for rec, err := range recordsFrom(ctx, g.st, id, 1) {
 		if err != nil {
-			return err
+			return evident(id, err)
 		}
+		g.heads[id] = rec.N
 		g.take(&rec.item)
 		input, _ := rec.item.Value(valueInput)
 		g.name(string(rec.Data))
 		g.name(string(input))
 		if err := g.rulesOf(ctx, &rec); err != nil {
-			return err
+			return evident(id, err)
 		}
 		var data resultData
 		if rec.Kind == audit.KindResult && json.Unmarshal(rec.Data, &data) == nil && data.Places != nil {
@@ -72,13 +90,15 @@ func (g *gathered) rulesOf(ctx context.Context, rec *recorded) error {
 		return nil // of before: it names them itself
 	}
 	if !g.read[data.Rules] {
-		s, err := NewRulesets(g.st).readRules(ctx, data.Rules)
-		if err != nil {
+		switch s, err := NewRulesets(g.st).readRules(ctx, data.Rules); {
+		case errors.Is(err, audit.ErrNotFound) || errors.Is(err, errShape): // who makes its decisions again finds that
+		case err != nil:
 			return err
+		default:
+			g.read[data.Rules] = true
+			g.name(s.Policy)
+			g.name(s.Definitions)
 		}
-		g.read[data.Rules] = true
-		g.name(s.Policy)
-		g.name(s.Definitions)
 	}
 	if b, kept := rec.item.Value(valueCall); kept {
 		if c, err := readCall(b, &data); err == nil {
@@ -102,7 +122,7 @@ func (g *gathered) all(ctx context.Context) (items []audit.Item, blobs []audit.B
 	for _, log := range slices.Sorted(maps.Keys(g.places)) {
 		for rec, err := range recordsFrom(ctx, g.st, log, 1) {
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, evident("", err)
 			}
 			if rec.N > g.places[log] {
 				break
@@ -115,7 +135,7 @@ func (g *gathered) all(ctx context.Context) (items []audit.Item, blobs []audit.B
 		if errors.Is(err, audit.ErrNotFound) {
 			continue // 64 digits that name none
 		} else if err != nil {
-			return nil, nil, err
+			return nil, nil, evident("", err)
 		}
 		blobs = append(blobs, audit.Blob{Name: d, Bytes: b})
 	}

@@ -112,19 +112,57 @@ func EndedSession(ctx context.Context, st Store, id string, now time.Time) (e En
 // results, turns and answers, and what a decision about them was made from. The log
 // still verifies; the decisions are not made again any more, and which tool was called
 // when, with what effect and outcome, stays. Of a session that is redacted it finishes
-// what was cut off. Its snapshot goes first. why is a word that stays on record.
+// what was cut off. Its snapshot goes first. why is a word that stays on record. All of the
+// session is read before it: the error is ErrAlteredSession where any of it was altered.
 func Redact(ctx context.Context, st Store, kept *snapshot.Dir, id, why string, now time.Time) (n uint64, err error) {
-	return redact(ctx, st, kept, id, redactData{Why: why}, now)
+	for {
+		e, err := EndedSession(ctx, st, id, now)
+		if err == nil && !e.Redacted {
+			e.Records, err = unaltered(ctx, st, id)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if n, err = redact(ctx, st, kept, id, e.Records, redactData{Why: why}, now); !errors.Is(err, audit.ErrConflict) {
+			return n, err
+		} // it was closed meanwhile
+	}
 }
 
-func redact(ctx context.Context, st Store, kept *snapshot.Dir, id string, data redactData, now time.Time) (n uint64, err error) {
+// unaltered reads all of a session that is not redacted, and returns how many records it has.
+func unaltered(ctx context.Context, st Store, id string) (n uint64, err error) {
+	for rec, err := range recordsFrom(ctx, st, id, 1) {
+		if errors.Is(err, audit.ErrAltered) {
+			return 0, ErrAlteredSession
+		} else if err != nil {
+			return 0, err
+		}
+		n = rec.N
+		for _, c := range rec.Commit {
+			if _, there := rec.item.Value(c.Name); there {
+				continue
+			}
+			if gone, err := isRedacted(ctx, st, id); err != nil {
+				return 0, err
+			} else if gone { // meanwhile
+				return 0, audit.ErrConflict
+			}
+			return 0, ErrAlteredSession
+		}
+	}
+	return n, nil
+}
+
+// redact is Redact of a session of which somebody looked at that many records. The error is
+// audit.ErrConflict, and nothing is gone, where it has others by now.
+func redact(ctx context.Context, st Store, kept *snapshot.Dir, id string, records uint64, data redactData, now time.Time) (n uint64, err error) {
 	now = now.UTC().Truncate(time.Microsecond)
 	e, err := EndedSession(ctx, st, id, now)
+	n = e.Records
 	if err == nil && !e.Redacted {
-		err = endForGood(ctx, st, id, now)
-	}
-	if err == nil {
-		n, err = lastRecord(ctx, st, id, audit.KindRedact, now, data)
+		if n, err = endForGood(ctx, st, id, records, now); err == nil {
+			n, err = lastBehind(ctx, st, id, n, audit.KindRedact, now, data)
+		}
 	}
 	if err != nil {
 		return 0, err
@@ -141,13 +179,16 @@ func redact(ctx context.Context, st Store, kept *snapshot.Dir, id string, data r
 	return n, st.Erase(ctx, id, all...)
 }
 
-// endForGood closes a session that has ended, that of requests without one too.
-func endForGood(ctx context.Context, st Store, id string, now time.Time) error {
-	err := EndSession(ctx, st, id, now)
-	if errors.Is(err, audit.ErrNotFound) { // of requests without a session
-		_, err = lastRecord(ctx, st, id, audit.KindClose, now.UTC().Truncate(time.Microsecond), closeData{})
+// endForGood closes a session that has ended with that many records, that of requests without
+// one too, and returns the number of its last. The error is audit.ErrConflict where it has others.
+func endForGood(ctx context.Context, st Store, id string, records uint64, now time.Time) (n uint64, err error) {
+	if n, err := st.Head(ctx, id); err != nil || n != records {
+		return 0, cmp.Or(err, audit.ErrConflict)
 	}
-	return err
+	if err := st.CloseSession(ctx, id, now); err != nil && !errors.Is(err, audit.ErrNotFound) { // of requests without a session
+		return 0, err
+	}
+	return lastBehind(ctx, st, id, records, audit.KindClose, now, closeData{})
 }
 
 // isSession reports whether an id can be a session's, and of no sequence of another kind:

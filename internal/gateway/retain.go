@@ -134,7 +134,23 @@ func (r *Retainer) apply(ctx context.Context, now time.Time, s *Retained) error 
 	for _, e := range due {
 		if r.rule.Archive != "" && !e.Redacted {
 			whole = append(whole, e)
-		} else if err := r.redact(ctx, e, "", now, s); err != nil {
+			continue
+		}
+		if !e.Redacted { // it is written nowhere, and checked all the same: it may be evidence
+			g := gather(r.st)
+			err := g.add(ctx, e.Session)
+			if err == nil {
+				_, _, err = r.part(ctx, g, nil)
+			}
+			if ev := (*evidence)(nil); errors.As(err, &ev) {
+				r.hold(e.Session, ev, s)
+				continue
+			} else if err != nil {
+				return fmt.Errorf("%s: %w", e.Session, err)
+			}
+			e.Records = g.heads[e.Session]
+		}
+		if err := r.redact(ctx, e, "", now, s); err != nil {
 			return err
 		}
 	}
@@ -154,31 +170,36 @@ func (r *Retainer) apply(ctx context.Context, now time.Time, s *Retained) error 
 		}
 		return fmt.Errorf("the directory of the archives: %w", err)
 	}
-	for len(whole) > 0 {
+	for single := 0; len(whole) > 0; single = max(single-1, 0) { // so many of the next go by themselves
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		var err error
 		g, n := gather(r.st), 0
-		for n < len(whole) && (n == 0 || g.bytes < r.rule.SegmentBytes) {
-			if err := g.add(ctx, whole[n].Session); err != nil {
-				return err
-			}
+		for err == nil && n < len(whole) && (n == 0 || g.bytes < r.rule.SegmentBytes && single == 0) {
+			err = g.add(ctx, whole[n].Session)
 			n++
 		}
-		digest, bad, err := r.archive(ctx, g)
-		if err != nil {
-			return fmt.Errorf("the archive: %w", err)
+		digest := ""
+		if err == nil {
+			digest, err = r.archive(ctx, g)
 		}
-		if i := slices.IndexFunc(whole[:n], func(e Ended) bool { return bad != nil && e.Session == bad.Session }); i >= 0 {
-			r.held[bad.Session] = "it does not verify, and stays as evidence of that: " + bad.Error()
-			s.hold(bad.Session, r.held[bad.Session])
+		if ev := (*evidence)(nil); errors.As(err, &ev) {
+			i := slices.IndexFunc(whole[:n], func(e Ended) bool { return e.Session == ev.session })
+			if i < 0 && n > 1 { // it is what some of them rest on
+				single = n + 1
+				continue
+			}
+			i = max(i, 0)
+			r.hold(whole[i].Session, ev, s)
 			whole = slices.Delete(whole, i, i+1)
 			continue
-		} else if bad != nil {
-			return fmt.Errorf("the archive: %w", bad)
+		} else if err != nil {
+			return fmt.Errorf("the archive: %w", err)
 		}
 		s.Archives++
 		for _, e := range whole[:n] {
+			e.Records = g.heads[e.Session]
 			if err := r.redact(ctx, e, digest, now, s); err != nil {
 				return err
 			}
@@ -188,11 +209,24 @@ func (r *Retainer) apply(ctx context.Context, now time.Time, s *Retained) error 
 	return nil
 }
 
+// hold keeps a session that does not verify, for as long as this retainer is there.
+func (r *Retainer) hold(session string, ev *evidence, s *Retained) {
+	r.held[session] = "it does not verify, and stays as evidence of that: " + ev.Error()
+	s.hold(session, r.held[session])
+}
+
 func (r *Retainer) redact(ctx context.Context, e Ended, archive string, now time.Time, s *Retained) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, err := redact(ctx, r.st, r.kept, e.Session, redactData{Archive: archive, Why: "retention"}, now); err != nil {
+	_, err := redact(ctx, r.st, r.kept, e.Session, e.Records, redactData{Archive: archive, Why: "retention"}, now)
+	switch {
+	case errors.Is(err, audit.ErrConflict) || errors.Is(err, ErrOpen):
+		return nil // it went on meanwhile: the next run looks at all of it
+	case errors.Is(err, ErrAlteredSession):
+		r.hold(e.Session, &evidence{e.Session, err}, s)
+		return nil
+	case err != nil:
 		r.cutOff[e.Session] = true // what is gone for readers may be on the disk still
 		return fmt.Errorf("%s: %w", e.Session, err)
 	}
@@ -245,33 +279,45 @@ func (r *Retainer) due(ctx context.Context, now time.Time, s *Retained) (due []E
 	return due, nil
 }
 
-// archive writes what was gathered as a part of the log, which is whole on disk and
-// verifies when it returns the file's SHA-256. bad is what does not verify: then no file
-// was written.
-func (r *Retainer) archive(ctx context.Context, g *gathered) (digest string, bad *audit.Problem, err error) {
+// part makes a part of the log of what was gathered, which verifies and goes on from the older
+// ones. The error is *evidence of what does not.
+func (r *Retainer) part(ctx context.Context, g *gathered, older [][]byte) (part []byte, items []audit.Item, err error) {
 	items, blobs, err := g.all(ctx)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	msg, err := r.st.Checkpoint(ctx)
 	if err != nil {
-		return "", nil, err
-	}
-	older, err := r.newest()
-	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	snap, err := r.st.Snapshot(ctx)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	defer snap.Close()
 	var b bytes.Buffer
 	if err := audit.WritePart(&b, snap, audit.PartOf{Key: r.key, Checkpoint: msg, Older: older, Items: items, Blobs: blobs}); err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
-	if bad, err := checkPart(ctx, b.Bytes(), r.verifier, items); bad != nil || err != nil {
-		return "", bad, err
+	if bad, err := checkPart(ctx, b.Bytes(), r.verifier, items); err != nil {
+		return nil, nil, err
+	} else if bad != nil {
+		return nil, nil, &evidence{bad.Session, bad}
+	}
+	return b.Bytes(), items, nil
+}
+
+// archive writes what was gathered as a part of the log, which is whole on disk and
+// verifies when it returns the file's SHA-256. The error is *evidence of what does not
+// verify: then no file was written.
+func (r *Retainer) archive(ctx context.Context, g *gathered) (digest string, err error) {
+	older, err := r.newest()
+	if err != nil {
+		return "", err
+	}
+	b, items, err := r.part(ctx, g, older)
+	if err != nil {
+		return "", err
 	}
 	first, last := items[0].Index, items[0].Index
 	for i := range items {
@@ -283,27 +329,27 @@ func (r *Retainer) archive(ctx context.Context, g *gathered) (digest string, bad
 			name = fmt.Sprintf("%s-%d", name, try)
 		}
 		path := filepath.Join(r.rule.Archive, name+archiveSuffix)
-		err := private.WriteOnce(path, b.Bytes(), 0o600)
+		err := private.WriteOnce(path, b, 0o600)
 		again := errors.Is(err, fs.ErrExist) && try < 100 // of a run that was stopped, or of whoever put it there
 		if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 			err = pe.Err
 		}
 		if err != nil && !again {
-			return "", nil, fmt.Errorf("it cannot be written: %w", err)
+			return "", fmt.Errorf("it cannot be written: %w", err)
 		}
 		there, err := private.ReadWhole(path)
 		if again {
 			if bad, err := checkPart(ctx, there, r.verifier, items); bad != nil || err != nil {
 				continue
 			}
-		} else if err != nil || !bytes.Equal(there, b.Bytes()) {
-			return "", nil, errors.New("what is read back is not what was written")
+		} else if err != nil || !bytes.Equal(there, b) {
+			return "", errors.New("what is read back is not what was written")
 		}
 		if err := syncDir(r.rule.Archive); err != nil {
-			return "", nil, err
+			return "", err
 		}
 		sum := sha256.Sum256(there)
-		return hex.EncodeToString(sum[:]), nil, nil
+		return hex.EncodeToString(sum[:]), nil
 	}
 }
 

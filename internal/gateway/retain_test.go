@@ -14,6 +14,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/storetest"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
 )
@@ -394,5 +395,145 @@ func TestRetentionHoldsEvidence(t *testing.T) {
 	}
 	if parts, _ := archives(t, rule.Archive); len(parts) != 1 {
 		t.Errorf("%d archives", len(parts))
+	}
+}
+
+// TestRetentionOfAltered: a session that was altered on disk, in its middle or in what it rests
+// on, stays with all that it has, with an archive or without; the others are taken out of the log.
+func TestRetentionOfAltered(t *testing.T) {
+	for name, c := range map[string]struct {
+		query   string // $ID is the session
+		archive bool
+		held    int // of the two
+	}{
+		"a result, archived":            {"UPDATE vals SET bytes = CAST(replace(CAST(bytes AS TEXT), 'item-18', 'item-99') AS BLOB) WHERE name = 'result' AND idx IN (SELECT idx FROM leaves WHERE session = '$ID')", true, 1},
+		"a result":                      {"UPDATE vals SET bytes = CAST(replace(CAST(bytes AS TEXT), 'item-18', 'item-99') AS BLOB) WHERE name = 'result' AND idx IN (SELECT idx FROM leaves WHERE session = '$ID')", false, 1},
+		"a record, archived":            {"UPDATE leaves SET leaf = CAST(replace(CAST(leaf AS TEXT), '\"status\":\"accepted\"', '\"status\":\"rejected\"') AS BLOB) WHERE session = '$ID'", true, 1},
+		"a record":                      {"UPDATE leaves SET leaf = CAST(replace(CAST(leaf AS TEXT), '\"status\":\"accepted\"', '\"status\":\"rejected\"') AS BLOB) WHERE session = '$ID'", false, 1},
+		"a value is gone, archived":     {"DELETE FROM vals WHERE name = 'result' AND idx IN (SELECT idx FROM leaves WHERE session = '$ID')", true, 1},
+		"a value is gone":               {"DELETE FROM vals WHERE name = 'result' AND idx IN (SELECT idx FROM leaves WHERE session = '$ID')", false, 1},
+		"the policy, archived":          {"UPDATE blobs SET bytes = CAST(replace(CAST(bytes AS TEXT), 'closed: true', 'closed: false') AS BLOB)", true, 2},
+		"the policy":                    {"UPDATE blobs SET bytes = CAST(replace(CAST(bytes AS TEXT), 'closed: true', 'closed: false') AS BLOB)", false, 2},
+		"what it rests on is gone":      {"DELETE FROM blobs", false, 2},
+		"what it rests on is, archived": {"DELETE FROM blobs", true, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, dir := testContext(t), t.TempDir()
+			signer, verifier := storetest.Key()
+			open := func() *sqlite.Store {
+				st, err := sqlite.Open(dir, sqlite.Options{Signer: signer, Verifier: verifier})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return st
+			}
+			st := open()
+			r, _ := toyRig(t, st)
+			id, other, now := used(t, ctx, r), used(t, ctx, r), time.Now()
+			r.stop()
+			if err := errors.Join(gateway.EndSession(ctx, st, id, now), gateway.EndSession(ctx, st, other, now), st.Close()); err != nil {
+				t.Fatal(err)
+			}
+			editSQL(t, dir, strings.ReplaceAll(c.query, "$ID", id))
+			st = open()
+			defer st.Close()
+			rule := gateway.Retention{Days: 2, SegmentBytes: 1 << 20}
+			if c.archive {
+				rule.Archive = filepath.Join(t.TempDir(), "archive")
+			}
+			re := retainer(t, st, r, rule)
+			for range 2 {
+				re.Apply(ctx, now.Add(4*day))
+				s := re.Status()
+				if s.Fault != "" || s.Redacted != 2-c.held || s.HeldIn != c.held {
+					t.Fatalf("%+v", s)
+				}
+			}
+			if c.archive {
+				if parts, _ := archives(t, rule.Archive); len(parts) != 2-c.held {
+					t.Errorf("%d archives", len(parts))
+				}
+			}
+			if _, err := st.Value(ctx, id, 1, "key"); err != nil {
+				t.Errorf("what is evidence is gone: %v", err)
+			}
+			if c.held > 1 {
+				return // nothing of the session itself was altered
+			}
+			if !isRedacted(t, st, other, now) {
+				t.Error("the other is kept as well")
+			}
+			// A person cannot take it away either.
+			if _, err := gateway.Redact(ctx, st, nil, id, "test", now.Add(4*day)); !errors.Is(err, gateway.ErrAlteredSession) {
+				t.Errorf("by hand: %v", err)
+			}
+			if _, err := st.Value(ctx, id, 1, "key"); err != nil {
+				t.Errorf("what is evidence is gone: %v", err)
+			}
+		})
+	}
+}
+
+// goingOn is a store in which something is recorded in a session once it was read.
+type goingOn struct {
+	gateway.Store
+	onto func()
+}
+
+func (g *goingOn) Snapshot(ctx context.Context) (audit.Snapshot, error) {
+	if g.onto != nil {
+		g.onto()
+		g.onto = nil
+	}
+	return g.Store.Snapshot(ctx)
+}
+
+// TestRetentionOfWhatWentOn: what was recorded after the archive was made of a session is not
+// taken out of the log before an archive has it too.
+func TestRetentionOfWhatWentOn(t *testing.T) {
+	for _, archived := range []bool{true, false} {
+		ctx := testContext(t)
+		st := onSQLite(t)
+		r, _ := toyRig(t, st)
+		id, now := used(t, ctx, r), time.Now()
+		rule := gateway.Retention{Days: 2, SegmentBytes: 1 << 20}
+		if archived {
+			rule.Archive = filepath.Join(t.TempDir(), "archive")
+		}
+		n, err := st.Head(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		racing := &goingOn{Store: st, onto: func() {
+			e := storetest.Seal(t, audit.Record{Kind: gateway.KindLapse, Session: id, N: n + 1, Time: now.UTC().Truncate(time.Microsecond), Data: []byte(`{}`)})
+			if _, err := st.Append(ctx, id, n, []audit.Entry{e}); err != nil {
+				t.Fatal(err)
+			}
+		}}
+		re := retainer(t, racing, r, rule)
+		re.Apply(ctx, now.Add(4*day))
+		if s := re.Status(); s.Redacted != 0 || s.Fault != "" || isRedacted(t, st, id, now) {
+			t.Fatalf("archived %v: it is gone: %+v", archived, s)
+		}
+		if head, _ := st.Head(ctx, id); head != n+1 {
+			t.Errorf("archived %v: something stands behind what came: %d", archived, head)
+		}
+		re.Apply(ctx, now.Add(4*day+time.Hour))
+		if s := re.Status(); s.Redacted != 1 || s.Fault != "" || !isRedacted(t, st, id, now) {
+			t.Fatalf("archived %v: %+v", archived, s)
+		}
+		if !archived {
+			continue
+		}
+		held := uint64(0)
+		parts, _ := archives(t, rule.Archive)
+		for _, p := range parts {
+			for it := range p.Read(ctx, id, 1) {
+				held = max(held, it.N)
+			}
+		}
+		if held != n+1 {
+			t.Errorf("the archives hold %d of %d", held, n+1)
+		}
 	}
 }
