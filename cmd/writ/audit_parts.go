@@ -16,6 +16,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/store/sqlite"
 )
 
@@ -89,11 +90,19 @@ func verifyBundles(c *cobra.Command, names []string, key string, against []strin
 			return nil, unread
 		}
 		if fi.IsDir() {
-			in, _ := filepath.Glob(filepath.Join(name, "*.writ"))
-			if len(in) == 0 {
+			before := len(files)
+			in, err := os.ReadDir(name)
+			for _, file := range in {
+				if path := filepath.Join(name, file.Name()); filepath.Ext(path) == ".writ" {
+					if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() { // a pipe would be waited for
+						return nil, cli.Fail(cli.ExitIO, "ls -l "+private.Quote(path), "%s is no file that can be read", cli.Printable(path))
+					}
+					files = append(files, path)
+				}
+			}
+			if err != nil || len(files) == before {
 				return nil, cli.Fail(cli.ExitIO, "writ audit verify --bundle FILE", "no archive is in %s", cli.Printable(name))
 			}
-			files = append(files, in...)
 		} else {
 			files = append(files, name)
 		}

@@ -174,15 +174,15 @@ func printWitnesses(w io.Writer, all []witnessStatus) {
 
 // cosigned is the newest head of a log that a witness cosigned, with all cosignatures of it.
 func cosigned(dir string, v note.Verifier) (msg []byte, head audit.Checkpoint, err error) {
-	files, _ := filepath.Glob(filepath.Join(dir, statedir.WitnessedDir, "[0-9a-f]*"))
+	files, _ := os.ReadDir(filepath.Join(dir, statedir.WitnessedDir))
 	type kept struct {
 		audit.Checkpoint
 		note []byte
 	}
 	var all []kept
 	for _, file := range files {
-		b, err := private.ReadFile(file)
-		if err != nil {
+		b, err := private.ReadFile(filepath.Join(dir, statedir.WitnessedDir, file.Name()))
+		if err != nil || bytes.Count(b, []byte("\n— ")) < 2 { // the log's signature, and no other
 			continue
 		}
 		if c, err := audit.OpenCheckpoint(b, v); err == nil {

@@ -80,6 +80,7 @@ type Retainer struct {
 	later    map[string]time.Time // when a session can be due at the earliest
 	held     map[string]string    // sessions of which no archive verifies
 	cutOff   map[string]bool      // sessions whose values could not be erased
+	passed   map[string]string    // files that are passed over, and why
 
 	mu     sync.Mutex
 	status Retained
@@ -91,7 +92,7 @@ func NewRetainer(st Store, kept *snapshot.Dir, key string, rule Retention, log *
 	if err != nil {
 		return nil, err
 	}
-	return &Retainer{st: st, kept: kept, key: key, verifier: v, rule: rule, log: cmp.Or(log, slog.New(slog.DiscardHandler)), later: map[string]time.Time{}, held: map[string]string{}, cutOff: map[string]bool{},
+	return &Retainer{st: st, kept: kept, key: key, verifier: v, rule: rule, log: cmp.Or(log, slog.New(slog.DiscardHandler)), later: map[string]time.Time{}, held: map[string]string{}, cutOff: map[string]bool{}, passed: map[string]string{},
 		status: Retained{Days: rule.Days, Archive: rule.Archive}}, nil
 }
 
@@ -170,6 +171,7 @@ func (r *Retainer) apply(ctx context.Context, now time.Time, s *Retained) error 
 		}
 		return fmt.Errorf("the directory of the archives: %w", err)
 	}
+	private.Sweep(r.rule.Archive, time.Hour)                     // a run that was killed left it
 	for single := 0; len(whole) > 0; single = max(single-1, 0) { // so many of the next go by themselves
 		if err := ctx.Err(); err != nil {
 			return err
@@ -366,23 +368,47 @@ func syncDir(dir string) error {
 const archiveSuffix = ".writ"
 
 // newest returns the newest checkpoint of the archives of this log that are there, so
-// that the next one shows that the log went on from it; none if there is none.
+// that the next one shows that the log went on from it; none if there is none. What is no
+// file that can be read is said, once, and counts for nothing.
 func (r *Retainer) newest() (older [][]byte, err error) {
-	files, err := filepath.Glob(filepath.Join(r.rule.Archive, "*"+archiveSuffix))
+	files, err := os.ReadDir(r.rule.Archive)
+	if err != nil {
+		return nil, errors.New("the archives before it cannot be listed")
+	}
 	size := int64(0)
 	for _, file := range files {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, errors.New("the archives before it cannot be read")
+		if filepath.Ext(file.Name()) != archiveSuffix {
+			continue
 		}
-		line, err := bufio.NewReaderSize(f, 256<<10).ReadSlice('\n')
-		f.Close()
+		path := filepath.Join(r.rule.Archive, file.Name())
+		line, err := firstLine(path)
 		if err != nil {
-			continue // it is none
+			if r.passed[path] != err.Error() {
+				r.passed[path] = err.Error()
+				r.log.Warn("a file among the archives is passed over: the next archive does not go on from it", "error", err)
+			}
+			continue
 		}
 		if msg, c, err := audit.PartCheckpoint(line, r.verifier); err == nil && c.Size > size {
 			older, size = [][]byte{bytes.Clone(msg)}, c.Size
 		}
 	}
-	return older, err
+	return older, nil
+}
+
+// firstLine returns the first line of a file, nil if it has none that an archive can have.
+func firstLine(path string) ([]byte, error) {
+	f, err := private.Open(path)
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		err = &private.Error{Path: path, Why: pe.Err.Error()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	line, err := bufio.NewReaderSize(f, 256<<10).ReadSlice('\n')
+	if err != nil {
+		return nil, nil
+	}
+	return line, nil
 }

@@ -152,24 +152,47 @@ func ReadFile(path string) ([]byte, error) { return read(path, maxSecret) }
 // himself.
 func ReadWhole(path string) ([]byte, error) { return read(path, math.MaxInt64-1) }
 
-func read(path string, most int64) ([]byte, error) {
+// Open opens a regular file, whosever it is: it follows no link to it and waits for nothing.
+func Open(path string) (*os.File, error) {
+	f, fi, err := open(path)
+	if err == nil && !fi.Mode().IsRegular() {
+		f.Close()
+		return nil, irregular(path)
+	}
+	return f, err
+}
+
+func open(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		if fi, lerr := os.Lstat(path); lerr == nil && fi.Mode()&fs.ModeSymlink != 0 {
-			return nil, linked(path)
+			return nil, nil, linked(path)
 		}
-		return nil, err
+		return nil, nil, err
 	}
-	defer f.Close()
 	fi, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, fi, nil
+}
+
+func irregular(path string) error {
+	return &Error{Path: path, Why: "it is not a regular file", Mend: "ls -l " + Quote(path)}
+}
+
+func read(path string, most int64) ([]byte, error) {
+	f, fi, err := open(path)
 	if err != nil {
 		return nil, err
 	}
+	defer f.Close()
 	if err := Check(path, fi, Secret); err != nil {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() {
-		return nil, &Error{Path: path, Why: "it is not a regular file", Mend: "ls -l " + Quote(path)}
+		return nil, irregular(path)
 	}
 	b := bytes.NewBuffer(make([]byte, 0, min(fi.Size(), most)+bytes.MinRead))
 	_, err = b.ReadFrom(io.LimitReader(f, most+1))
@@ -200,8 +223,15 @@ const unfinished = ".new-"
 // Sweep removes from a directory what a process that was stopped did not finish, where
 // that is so old. Who still writes it fails.
 func Sweep(dir string, age time.Duration) error {
-	left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
-	for _, path := range left {
+	left, err := os.ReadDir(dir) // a directory's name is no pattern
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, file := range left {
+		path := filepath.Join(dir, file.Name())
+		if !strings.HasPrefix(file.Name(), unfinished) {
+			continue
+		}
 		if fi, serr := os.Lstat(path); serr == nil && time.Since(fi.ModTime()) < age {
 			continue
 		}

@@ -92,15 +92,37 @@ func Own(dir string) []string {
 	return own
 }
 
-// Named returns a file's absolute path, and the one it leads to.
+// Named returns a file's absolute path, and the one it leads to, or will once it is there.
 func Named(file string) (names []string) {
 	if abs, err := filepath.Abs(file); err == nil {
 		names = append(names, abs)
-		if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
+		if real := leadsTo(abs, mostLinks); real != abs {
 			names = append(names, real)
 		}
 	}
 	return names
+}
+
+const mostLinks = 40 // to what is not there
+
+// leadsTo resolves the links of a path as far as it is there.
+func leadsTo(abs string, links int) string {
+	rest := ""
+	for dir := abs; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if to, err := os.Readlink(dir); err == nil && links > 0 {
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(leadsTo(filepath.Dir(dir), links-1), to)
+			}
+			return leadsTo(filepath.Join(to, rest), links-1)
+		}
+		if dir == filepath.Dir(dir) {
+			return abs
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
 }
 
 // Snapshots returns the snapshots of a state directory, nil where its key cannot be
