@@ -38,7 +38,8 @@ func auditCheckpoint() *cobra.Command {
 			"that hold no word of what was recorded. Keep them where nobody who can write to this machine\n" +
 			"reaches them: `writ audit verify --against FILE` says later whether the log still begins with\n" +
 			"all that it had, and `writ audit prove --between FILE` shows it to others. With --cosigned the\n" +
-			"newest one that a witness of writ.yaml signed too.",
+			"newest one that a witness of writ.yaml signed too, as this directory keeps it: whether it\n" +
+			"did, its key says to whoever has it, and not this command.",
 		RunE: f.onLog(toProve, func(c *cobra.Command, dir string, st *sqlite.Store, _ []string) error {
 			verifier, err := logVerifier(dir, "")
 			if err != nil {
@@ -47,7 +48,9 @@ func auditCheckpoint() *cobra.Command {
 			var msg []byte
 			var head audit.Checkpoint
 			if byWitnesses {
-				msg, head, err = cosigned(dir, verifier)
+				if msg, head, err = cosigned(dir, verifier); err == nil {
+					fmt.Fprintln(c.ErrOrStderr(), "the log's signature was checked, and no witness's: whoever has the witness's key checks that")
+				}
 			} else {
 				var snap audit.Snapshot
 				if snap, msg, head, err = checkpointed(c.Context(), dir, st, verifier); err == nil {
