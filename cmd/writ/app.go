@@ -24,6 +24,7 @@ import (
 	"github.com/writ-project/writ/internal/console"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/login"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -90,8 +91,9 @@ type files struct {
 	witnesses *witnesses        // of writ serve, nil for none
 	retainer  *gateway.Retainer // of writ serve, nil where nothing leaves the log by itself
 
-	console *console.Console // of a gateway that serves one; nil for none
-	opens   bool             // it is opened in a browser at once
+	console *console.Console   // of a gateway that serves one; nil for none
+	opens   bool               // it is opened in a browser at once
+	callers *localdoor.Callers // who speaks MCP to it over HTTP; nil where nobody can
 	status  func(context.Context) (*shownStatus, error)
 }
 

@@ -110,7 +110,9 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 		return errors.Join(err, stop())
 	}
 	settled := make(chan struct{})
+	o.callers = new(localdoor.Callers)
 	srv := downstream.NewServer(health(o.besides(h), o.broken, settled, ctx.Done()))
+	o.callers.Watch(srv)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
 	defer o.showMetrics(counting, g, h, stderr)()
@@ -190,7 +192,8 @@ func loopbackOnly(listen string) error {
 
 // localHandler is what Writ's own commands reach over the local door: MCP where
 // there is a handler for it, what waits for a person, and his words. He descends
-// neither from this process nor from its one client, where it has one.
+// neither from this process nor from its one client, where it has one, nor from those that
+// speak MCP to it over HTTP.
 func (o *files) localHandler(g *gateway.Gateway, client *oneClient, mcp http.Handler) http.Handler {
 	apart := []int{os.Getpid()}
 	if client != nil {
@@ -211,7 +214,7 @@ func (o *files) localHandler(g *gateway.Gateway, client *oneClient, mcp http.Han
 	m.Handle("POST /reload", o.reloadHandler(g, apart...))
 	m.Handle("/approvals", approval.Handler(o.queue, answering(apart...)))
 	m.Handle("/approvals/", approval.Handler(o.queue, answering(apart...)))
-	return m
+	return o.callers.Keep(m)
 }
 
 // announce makes a gateway known to the commands of its state directory, and opens

@@ -39,25 +39,35 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 // itself loose from whom started it, and took a terminal for itself, has an ancestor that
 // nobody is the parent of any more: where such a one is younger than the client, and was
 // not logged in apart from it, it counts as its child. A gateway that has no one client is
-// older than many a person's terminal, and is not compared with. Who runs as the same
+// older than many a person's terminal, and is not compared with; the Callers that Keep keeps
+// apart are such clients, gone ones too. Who runs as the same
 // account can still have another program start one for him; that is in LIMITATIONS.md.
 func Apart(ctx context.Context, from ...int) error {
 	by, ok := ctx.Value(peerKey{}).(peer)
 	if !ok {
 		return ErrKin
 	}
-	return apartFrom(by.pid, from)
+	var callers []origin
+	if c, ok := ctx.Value(callersKey{}).(*Callers); ok {
+		var err error
+		if callers, err = c.all(ctx); err != nil {
+			return ErrKin
+		}
+	}
+	return apartFrom(by.pid, from, callers...)
 }
 
 // Aside is Apart of this very process.
 func Aside(from ...int) error { return apartFrom(os.Getpid(), from) }
 
-func apartFrom(pid int, from []int) error {
+func apartFrom(pid int, from []int, callers ...origin) error {
 	line, err := ancestry(pid)
-	if err != nil || slices.ContainsFunc(line, func(p int) bool { return slices.Contains(from, p) }) {
+	if err != nil || slices.ContainsFunc(line, func(p int) bool { return slices.Contains(from, p) }) ||
+		slices.ContainsFunc(callers, func(o origin) bool { return slices.Contains(line, o.pid) && o.runs() }) {
 		return ErrKin
 	}
-	if slices.ContainsFunc(from, func(p int) bool { return p != os.Getpid() && loose(line, p) }) {
+	if slices.ContainsFunc(from, func(p int) bool { return p != os.Getpid() && loose(line, p) }) ||
+		slices.ContainsFunc(callers, func(o origin) bool { return strayed(line, o) }) {
 		return ErrLoose
 	}
 	return nil

@@ -54,3 +54,12 @@ func sameProgram(int) bool { return false }
 
 // loose is not known here.
 func loose([]int, int) bool { return false }
+
+// strayed is not known here.
+func strayed([]int, origin) bool { return false }
+
+// originOf is not known here.
+func originOf(int) (origin, error) { return origin{}, ErrKin }
+
+// holders are not known here.
+func holders([]ends) []int { return nil }

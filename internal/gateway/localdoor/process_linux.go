@@ -2,10 +2,13 @@ package localdoor
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -56,15 +59,18 @@ func ancestry(pid int) (line []int, err error) {
 	return line, nil
 }
 
-// loose reports whether a line of processes may have begun below another one: its
+// loose reports whether a line of processes may have begun below another one: of one that
+// is gone nothing is known.
+func loose(line []int, other int) bool {
+	from, err := originOf(other)
+	return err != nil || strayed(line, from)
+}
+
+// strayed reports whether a line of processes may have begun below another one: its
 // uppermost one of this account was left to the first process, or to a user's service
 // manager, was started no earlier, and is of the same login and group of processes. Neither
 // a login nor, without the account's leave, a group can be left.
-func loose(line []int, other int) bool {
-	from, err := statOf(other)
-	if err != nil {
-		return true
-	}
+func strayed(line []int, from origin) bool {
 	for i, n := range line[:len(line)-1] {
 		above, err := statOf(line[i+1])
 		if err != nil {
@@ -73,15 +79,25 @@ func loose(line []int, other int) bool {
 		if line[i+1] != 1 && above.name != "systemd" {
 			continue
 		}
-		p, err := statOf(n)
+		p, err := originOf(n)
 		at, perr := strconv.ParseUint(p.started, 10, 64)
 		since, serr := strconv.ParseUint(from.started, 10, 64)
 		if err != nil || perr != nil || serr != nil {
 			return true
 		}
-		return at >= since && !loggedIn(n) && !apart(n, other)
+		return at >= since && !loggedIn(n) && !apart(p, from)
 	}
 	return false
+}
+
+func originOf(pid int) (origin, error) {
+	s, err := statOf(pid)
+	o := origin{pid: pid, started: s.started}
+	if err == nil { // what cannot be read stays nil
+		o.login, _ = os.ReadFile(fmt.Sprintf("/proc/%d/sessionid", pid))
+		o.group, _ = os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	}
+	return o, err
 }
 
 // loggedIn reports whether a process was started by root, and this one was not.
@@ -93,15 +109,11 @@ func loggedIn(pid int) bool {
 
 // apart reports whether two processes are of different logins, or different groups. A
 // login that was never told to the kernel can be told to it by anybody, once.
-func apart(a, b int) bool {
-	for _, name := range []string{"sessionid", "cgroup"} {
-		x, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", a, name))
-		y, yerr := os.ReadFile(fmt.Sprintf("/proc/%d/%s", b, name))
-		if err == nil && yerr == nil && !bytes.Equal(x, y) && string(y) != "4294967295" {
-			return true
-		}
+func apart(a, b origin) bool {
+	differ := func(x, y []byte) bool {
+		return x != nil && y != nil && !bytes.Equal(x, y) && string(y) != "4294967295"
 	}
-	return false
+	return differ(a.login, b.login) || differ(a.group, b.group)
 }
 
 type stat struct {
@@ -157,4 +169,71 @@ func sameProgram(pid int) bool {
 	}
 	b, err := os.Stat("/proc/self/exe")
 	return err == nil && os.SameFile(a, b)
+}
+
+// holders are the processes that hold the other ends of connections of this machine's, of
+// those whose files this account may list.
+func holders(at []ends) (pids []int) {
+	sockets := map[string]bool{}
+	for _, name := range []string{"tcp", "tcp6"} {
+		b, err := os.ReadFile("/proc/net/" + name)
+		if err != nil || len(at) == 0 {
+			continue
+		}
+		for l := range bytes.Lines(b) {
+			f := bytes.Fields(l)
+			if len(f) < 10 || string(f[9]) == "0" {
+				continue
+			}
+			near, ok := addressOf(f[1])
+			far, too := addressOf(f[2])
+			if ok && too && slices.Contains(at, ends{near: far, far: near}) {
+				sockets["socket:["+string(f[9])+"]"] = true
+			}
+		}
+	}
+	if len(sockets) == 0 {
+		return nil
+	}
+	for _, pid := range numbersIn("/proc") {
+		at := fmt.Sprintf("/proc/%d/fd/", pid)
+		if slices.ContainsFunc(numbersIn(at), func(fd int) bool {
+			to, err := os.Readlink(at + strconv.Itoa(fd))
+			return err == nil && sockets[to]
+		}) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func numbersIn(dir string) (all []int) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// addressOf reads ADDRESS:PORT of /proc/net, both in hex: the address as words of four bytes
+// in this machine's order.
+func addressOf(text []byte) (at netip.AddrPort, ok bool) {
+	address, port, _ := bytes.Cut(text, []byte(":"))
+	b, err := hex.DecodeString(string(address))
+	n, perr := strconv.ParseUint(string(port), 16, 16)
+	if err != nil || perr != nil || len(b)%4 != 0 {
+		return at, false
+	}
+	for i := 0; i < len(b); i += 4 {
+		binary.NativeEndian.PutUint32(b[i:], binary.BigEndian.Uint32(b[i:]))
+	}
+	ip, ok := netip.AddrFromSlice(b)
+	return bare(netip.AddrPortFrom(ip, uint16(n))), ok
 }
