@@ -203,6 +203,12 @@ func found(t *testing.T, pattern, in string) string {
 	return m[1]
 }
 
+// alive waits until the buttons of the cards can be pressed.
+func (b *browser) alive() {
+	b.t.Helper()
+	b.until(`document.querySelector(".scripted .card button.yes") && !document.querySelector(".card button[aria-disabled]")`)
+}
+
 // consoled starts writ serve on a terminal, and returns the link and the code it shows.
 func consoled(t *testing.T, listen string, args ...string) (s *terminalScreen, link, code string) {
 	t.Helper()
@@ -247,6 +253,9 @@ func TestConsoleBrowser(t *testing.T) {
 	if got := b.text("#rows tr.new"); !strings.Contains(got, "asked") || !strings.Contains(got, "search_tickets") {
 		t.Errorf("the new row: %s", got)
 	}
+	if !eval[bool](b, `[...document.querySelectorAll(".pages a")].every(a => a.textContent !== "Newer" || a.getClientRects().length === 0)`) {
+		t.Error("the newest page, which goes on by itself, offers a newer one")
+	}
 	b.looks("live")
 	b.do(chromedp.SetValue(chromedp.CSS("#status"), "refused"), chromedp.Submit(chromedp.CSS("#status")))
 	b.until(`location.search.includes("status=refused") && [...document.querySelectorAll("#rows .word")].every(w => w.textContent === "refused")`)
@@ -285,20 +294,24 @@ func TestConsoleBrowser(t *testing.T) {
 	other.do(chromedp.Navigate(site + "/approvals"))
 	other.says("May the agent do this?")
 	card := "#" + eval[string](b, `document.querySelector(".card").id`)
+	b.alive()
 	b.do(chromedp.SetValue(chromedp.CSS(card+" input[name=code]"), "wrong"), chromedp.Click(chromedp.CSS(card+" button.yes")))
 	b.says("That is not the code")
+	b.alive()
 	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("y"))
 	b.until(`document.activeElement.name === "code"`)
 	b.do(chromedp.SetValue(chromedp.CSS(card+" input[name=code]"), code), chromedp.Click(chromedp.CSS(card+" button.yes")))
 	b.says("You said yes. It is on record.")
 	b.look("answered")
 	// From now on, without the code: it was given.
+	b.alive()
 	b.do(chromedp.Click(chromedp.CSS(".card summary")), chromedp.Click(chromedp.CSS(".card input[name=keep]")), chromedp.Click(chromedp.CSS(`.card button[value=keep]`)))
 	b.says("You said yes, from now on.")
 	if out, _ := piped77(t, "", "grown", "list", "--config", policy); !strings.Contains(out, "INC-9999") {
 		t.Errorf("what was kept: %s", out)
 	}
-	other.until(fmt.Sprintf(`!document.querySelector(%q)`, card)) // it was told
+	other.until(fmt.Sprintf(`document.querySelector(%q+".gone button.yes:disabled")`, card)) // it was told, and stays
+	other.says("What waits has changed")
 	b.do(chromedp.NavigateBack())
 	b.until(`document.readyState === "complete"`)
 	b.until(fmt.Sprintf(`!document.querySelector(%q)`, card)) // what was answered does not come back
@@ -334,5 +347,79 @@ func TestConsoleBrowser(t *testing.T) {
 	b.says("Sign in")
 	if eval[string](b, "document.cookie") != "" {
 		t.Error("a script can read the cookie")
+	}
+}
+
+// TestConsoleSwap: what an agent does while a person aims changes nothing under his pointer,
+// and a click that was on its way when a page came is no answer to what it shows.
+func TestConsoleSwap(t *testing.T) {
+	b := newBrowser(t)
+	policy, state := approving(t, example.Policy()), ownState(t)
+	_, link, code := consoled(t, "127.0.0.1:0", "--state", state, "--config", policy)
+	site := found(t, `(http://[^/]+)/`, link)
+	closes := func(id string) (out string) {
+		out, _ = piped77(t, "", "call", "--state", state, "--session", "demo", "close_ticket", `{"id":"`+id+`","resolution":"fixed"}`)
+		return out
+	}
+	b.do(chromedp.Navigate(link))
+	b.says("Live")
+	closes("INC-0001")
+	b.do(chromedp.Navigate(site + "/approvals"))
+	b.alive()
+	b.do(chromedp.SetValue(chromedp.CSS(".card input[name=code]"), code), chromedp.Click(chromedp.CSS(".card button.yes")))
+	b.says("You said yes.") // the code is asked for no more
+	b.do(chromedp.Navigate(site + "/"))
+	b.says("Live")
+	closes("INC-1042")
+	closes("INC-6666")
+	b.do(chromedp.Navigate(site + "/approvals"))
+	b.until(`document.querySelectorAll(".card").length === 2`)
+	// A script's click is no quicker than a person's: the card was not there long enough.
+	eval[bool](b, `(() => { document.querySelector(".card button.yes").click(); return true })()`)
+	b.alive()
+	const place = `(() => { const r = document.querySelector(".card button.yes").getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`
+	at := eval[[]float64](b, place)
+	first := b.text(".card pre.bytes")
+	under := fmt.Sprintf(`document.elementFromPoint(%v, %v).closest(".card").querySelector("pre").innerText`, at[0], at[1])
+	if got := eval[string](b, under); got != first || !strings.Contains(got, "INC-1042") {
+		t.Fatalf("he aims at %s", got)
+	}
+	// It passes now, so that its card goes; and something else waits.
+	piped77(t, "", "call", "--state", state, "--session", "demo", "search_tickets", `{"query":""}`)
+	closes("INC-1042")
+	b.until(`document.querySelector(".card.gone")`)
+	b.says("What waits has changed")
+	if got := eval[string](b, under); got != first {
+		t.Errorf("under the pointer stands %s", got)
+	}
+	if n := eval[int](b, `document.querySelectorAll(".card").length`); n != 2 {
+		t.Errorf("%d cards", n)
+	}
+	b.do(chromedp.MouseClickXY(at[0], at[1]))
+	b.do(chromedp.Click(chromedp.CSS("#stream a")))
+	b.until(`document.querySelectorAll(".card").length === 1 && document.querySelector("pre.bytes").innerText.includes("INC-6666")`)
+	if eval[bool](b, `document.querySelector("#said") !== null`) {
+		t.Errorf("an answer was taken: %s", b.text("#said"))
+	}
+	b.alive()
+	b.do(chromedp.Click(chromedp.CSS(".card button.no")))
+	b.says("You said no.")
+
+	// Bytes are drawn in their order, whatever the direction of their script.
+	b.do(chromedp.Navigate(site + "/"))
+	b.says("Live")
+	closes("א 100 900 ב")
+	b.do(chromedp.Navigate(site + "/approvals"))
+	b.alive()
+	if wrong := eval[string](b, `["pre.bytes", "code.value"].filter(s => {
+		const at = document.querySelector(".card " + s), texts = document.createTreeWalker(at, NodeFilter.SHOW_TEXT), r = document.createRange();
+		let last = -1, back = false;
+		while (texts.nextNode()) for (let i = 0; i < texts.currentNode.length; i++) {
+			r.setStart(texts.currentNode, i); r.setEnd(texts.currentNode, i + 1);
+			back ||= r.getBoundingClientRect().left < last; last = r.getBoundingClientRect().left;
+		}
+		return back || !at.innerText.includes("א 100 900");
+	}).join(" ")`); wrong != "" {
+		t.Errorf("not in their order are the bytes of %s", wrong)
 	}
 }

@@ -7,7 +7,7 @@
   const maxRows = 500;
   const place = $("[data-tail]");
   const stream = $("#stream");
-  const calm = stream ? stream.textContent : "";
+  let calm = stream ? [...stream.childNodes] : [];
   let source = null;
   let last = -1;
   let wait = 1000;
@@ -62,24 +62,34 @@
     while (rows.rows.length > maxRows) rows.deleteRow(-1);
   };
 
+  // Cards stay where they are: what an agent does must not change what a click is about to hit.
   const waits = (w) => {
-    const count = $("#waiting");
+    const count = $("#waiting"), ids = w.ids || [];
     count.hidden = w.count === 0;
     count.firstElementChild.textContent = w.count;
-    if (!stream || stream.dataset.ids === undefined || (w.ids || []).join(" ") === stream.dataset.ids) return;
-    const typed = [...document.querySelectorAll("input[name=code]")].some((i) => i.value) || $("input[type=radio]:checked");
-    if (!typed) { again(); return; }
-    const show = document.createElement("a"); // what was typed is not thrown away
+    if (!stream || stream.dataset.ids === undefined || ids.join(" ") === stream.dataset.ids) return;
+    for (const card of document.querySelectorAll(".card:not(.gone)")) {
+      if (ids.includes(card.id.slice(2))) continue;
+      card.classList.add("gone");
+      for (const e of card.querySelectorAll("input, button")) e.disabled = true;
+      const gone = document.createElement("p");
+      gone.className = "went";
+      gone.textContent = "Gone: it waits no more.";
+      card.querySelector(".buttons").append(gone);
+    }
+    if (stream.querySelector("a")) return;
+    const show = document.createElement("a");
     show.href = "/approvals";
     show.textContent = "What waits has changed: show it";
     stream.replaceChildren(show);
+    calm = [show];
   };
 
   const told = (name, f) => source.addEventListener(name, (e) => {
     wait = 1000;
     if (stream && stream.classList.contains("lost")) {
       stream.classList.remove("lost");
-      stream.textContent = calm;
+      stream.replaceChildren(...calm);
     }
     f(JSON.parse(e.data));
   });
@@ -123,11 +133,31 @@
     });
   }
 
+  // Who says yes has seen to what: a click that was on its way when a card came up is not his
+  // answer to it. The style holds the buttons still as long, also before this runs.
+  let since = 0, still = 0;
+  const shown = () => {
+    since = performance.now();
+    const buttons = document.querySelectorAll(".card button");
+    for (const b of buttons) b.setAttribute("aria-disabled", "true");
+    clearTimeout(still);
+    still = setTimeout(() => { for (const b of buttons) b.removeAttribute("aria-disabled"); }, 1000);
+  };
+  const early = (e) => {
+    if (!e.target.closest(".card form") || e.type === "click" && !e.target.closest("button")) return;
+    if (document.hidden || e.timeStamp - since < 700) { e.preventDefault(); e.stopPropagation(); }
+  };
+  shown();
+  addEventListener("pageshow", shown);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) shown(); });
+  document.addEventListener("click", early, true);
+  document.addEventListener("submit", early, true);
+
   // What was sent is not overtaken by a page that is read anew.
-  document.addEventListener("submit", () => { if (source) source.close(); });
+  document.addEventListener("submit", (e) => { if (source && !e.defaultPrevented) source.close(); });
 
   document.addEventListener("keydown", (e) => {
-    const cards = [...document.querySelectorAll(".card")];
+    const cards = [...document.querySelectorAll(".card:not(.gone)")];
     if (!cards.length || e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input:not([type=radio]), select, textarea")) return;
     const here = cards.findIndex((c) => c.contains(document.activeElement));
     const to = {
