@@ -206,7 +206,8 @@ func found(t *testing.T, pattern, in string) string {
 // alive waits until the buttons of the cards can be pressed.
 func (b *browser) alive() {
 	b.t.Helper()
-	b.until(`document.querySelector(".scripted .card button.yes") && !document.querySelector(".card button[aria-disabled]")`)
+	b.until(`document.querySelector(".scripted .card button.yes") && !document.querySelector(".card button[aria-disabled]") &&
+		[...document.querySelectorAll(".card form")].every(f => getComputedStyle(f).pointerEvents !== "none")`)
 }
 
 // consoled starts writ serve on a terminal, and returns the link and the code it shows.

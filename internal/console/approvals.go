@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -26,14 +27,49 @@ type card struct {
 
 // A page shows so many cards, and no more of one than maxDrawn: what an agent asks for is
 // its own choice. Who is to say yes has seen all of it.
-const maxCards = 20
+const maxCards, maxPage = 20, 4 * maxDrawn
 
-func long(q *approval.Shown) bool {
-	n := len(q.Arguments) + len(q.Came) + len(q.Answers)
-	for _, v := range q.Values {
-		n += len(v.Value) + len(v.Pointer)
+// perPiece is about what the markup around a piece of text takes.
+const perPiece = 32
+
+func long(q *approval.Shown) bool { return weight(q) > maxDrawn }
+
+// weight is how many bytes it takes to draw a question, or more than maxDrawn.
+func weight(q *approval.Shown) (n int) {
+	add := func(texts ...string) {
+		for _, s := range texts {
+			if n += len(s); n <= maxDrawn {
+				n += perPiece * len(draw(s))
+			}
+		}
 	}
-	return n > maxDrawn
+	add(q.Server, q.Tool, q.Arguments, q.Came, q.Answers)
+	for _, v := range q.Values {
+		if n > maxDrawn {
+			break
+		}
+		n += perPiece
+		add(v.Pointer, v.Value)
+		for _, at := range v.Seen {
+			n += perPiece
+			add(at.Tool, at.Pointer, at.Inner)
+		}
+	}
+	return n
+}
+
+// offers are those of a question that its card shows. No other is taken from here.
+func offers(q *approval.Shown) (out []offer) {
+	n := 0
+	for _, o := range q.FromNowOn {
+		rows, fits := o.Explained()
+		if n += len(rows); !fits || n > maxDrawn/8 {
+			continue
+		}
+		lines := strings.Split(strings.TrimRight(rows, "\n"), "\n")
+		out = append(out, offer{o.Keep, o.Choice(), lines[1:]})
+	}
+	return out
 }
 
 type offer struct {
@@ -86,24 +122,22 @@ func (c *Console) waiting(x *request) *approvalsPage {
 	p := &approvalsPage{Confirmed: x.login.confirmed, Tail: "/events?for=approvals"}
 	c.mu.Unlock()
 	var ids []string
+	drawn := 0
 	open, _ := c.open(x.Context(), true)
 	for _, q := range open {
 		ids = append(ids, q.ID)
-		if len(p.Cards) == maxCards {
+		if len(p.Cards) == maxCards || drawn > maxPage {
 			p.More++
 			continue
 		}
-		if long(&q) {
+		n := weight(&q)
+		if n > maxDrawn {
+			q.Question.Server, q.Question.Tool = short(q.Question.Server, 200), short(q.Question.Tool, 200)
 			p.Cards = append(p.Cards, card{Shown: approval.Shown{Question: q.Question}, Long: true})
 			continue
 		}
 		one := card{Shown: q, Left: int(max(0, q.Until.Sub(c.o.Clock())/time.Second))}
-		for _, o := range q.FromNowOn {
-			if rows, fits := o.Explained(); fits {
-				lines := strings.Split(strings.TrimRight(rows, "\n"), "\n")
-				one.Offers = append(one.Offers, offer{o.Keep, o.Choice(), lines[1:]})
-			}
-		}
+		one.Offers, drawn = offers(&q), drawn+n
 		one.Inside = c.inside(x.Context(), &q)
 		p.Cards = append(p.Cards, one)
 	}
@@ -115,7 +149,7 @@ func (c *Console) waiting(x *request) *approvalsPage {
 // whose words they are a person can see there. What cannot be read is left out.
 func (c *Console) inside(ctx context.Context, q *approval.Shown) map[string]*origin {
 	var seen []sight
-	out := map[string]*origin{}
+	out, all := map[string]*origin{}, map[string]*wanted{}
 	for _, v := range q.Values {
 		if v.Value == "" || len(v.Seen) > 0 {
 			continue
@@ -125,8 +159,12 @@ func (c *Console) inside(ctx context.Context, q *approval.Shown) map[string]*ori
 				return nil
 			}
 		}
-		if s, place, words := sought([]byte(v.Value), math.MaxUint64, seen); s != nil {
-			out[v.Pointer] = &origin{s.link(q.Session, place, words), s.tool + " " + place}
+		all[v.Pointer] = wants([]byte(v.Value), math.MaxUint64)
+	}
+	sought(ctx, slices.Collect(maps.Values(all)), seen)
+	for pointer, w := range all {
+		if w.in != nil {
+			out[pointer] = &origin{w.in.link(q.Session, w.place, w.words), short(w.in.tool+" "+w.place, 1000)}
 		}
 	}
 	return out
@@ -164,8 +202,12 @@ func (c *Console) answer(x *request) error {
 	}
 	if a.Yes {
 		open, _ := c.open(x.Context(), false)
-		if i := slices.IndexFunc(open, func(q approval.Shown) bool { return q.ID == id }); i >= 0 && long(&open[i]) {
+		i := slices.IndexFunc(open, func(q approval.Shown) bool { return q.ID == id })
+		if i >= 0 && long(&open[i]) {
 			return c.unanswered(x, id, "It is too long to be shown whole here, and nobody says yes to what he did not see. Nothing was answered.")
+		}
+		if i >= 0 && a.Keep != "" && !slices.ContainsFunc(offers(&open[i]), func(o offer) bool { return o.Keep == a.Keep }) {
+			return c.unanswered(x, id, "That was not offered. Nothing was answered.")
 		}
 		ok, over := c.confirm(x.login, x.PostForm.Get("code"))
 		if over {

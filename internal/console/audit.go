@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -130,11 +131,63 @@ func (c *Console) exported(x *request) error {
 		return errBusy
 	}
 	download(x, "writ-log.bundle", "application/octet-stream")
-	if err := c.o.Export(x.Context(), x.w); err != nil {
+	ctx, cancel := context.WithTimeout(x.Context(), atMostExport)
+	defer cancel()
+	out := &steady{x.w, http.NewResponseController(x.w), ctx}
+	over := make(chan struct{})
+	go func() { // what holds a view of the log holds up erasure
+		defer close(over)
+		select {
+		case <-x.login.ended:
+		case <-c.o.Ending:
+		case <-ctx.Done():
+		}
+		cancel()
+		out.stop()
+	}()
+	err := c.o.Export(ctx, out)
+	if err == nil {
+		err = ctx.Err()
+	}
+	cancel()
+	<-over
+	if err != nil {
 		panic(http.ErrAbortHandler) // half a file must not look like a whole one
 	}
+	out.at.SetWriteDeadline(time.Time{})
 	return nil
 }
+
+// Bounds of one download of the log: each piece of it, and all.
+const (
+	perPieceExport = 30 * time.Second
+	atMostExport   = 15 * time.Minute
+)
+
+// steady is a writer to somebody who reads on, until its context is done.
+type steady struct {
+	w   io.Writer
+	at  *http.ResponseController
+	ctx context.Context
+}
+
+func (s *steady) Write(b []byte) (n int, err error) {
+	for len(b) > 0 {
+		s.at.SetWriteDeadline(time.Now().Add(perPieceExport))
+		if s.ctx.Err() != nil {
+			return n, s.ctx.Err()
+		}
+		k, err := s.w.Write(b[:min(len(b), 64<<10)])
+		if n += k; err != nil {
+			return n, err
+		}
+		b = b[k:]
+	}
+	return n, nil
+}
+
+// stop ends a write that is under way. The context is done before.
+func (s *steady) stop() { s.at.SetWriteDeadline(time.Now()) }
 
 // status is what writ status says.
 func (c *Console) status(x *request) error {

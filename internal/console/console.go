@@ -172,6 +172,7 @@ var (
 	errForged     = &refusal{http.StatusForbidden, "Not done", "The form was not one of this login. Nothing was done: open the page again."}
 	errBusy       = &refusal{http.StatusTooManyRequests, "One at a time", "That is being done already. Try again when it has ended."}
 	errForeign    = &refusal{http.StatusForbidden, "Refused", "The request was made by another page, names another host, or shows a token of MCP. The console answers none of these."}
+	errLong       = &refusal{http.StatusServiceUnavailable, "That takes too long", "The page could not be made in time. What it is of can be read with writ audit show."}
 	errNotAllowed = &refusal{http.StatusMethodNotAllowed, "Refused", "That method is not known here."}
 )
 

@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type decisionPage struct {
 	Note     string
 	Lines    []string // what writ audit show says
 	Values   []argument
+	More     int // values that are not told of
 	Bytes    []exact
 	Index    int64
 	Log      audit.Checkpoint
@@ -81,11 +83,16 @@ func (c *Console) decision(x *request) error {
 	p := decisionPage{Explained: d, Session: rec.Record.Session, Number: rec.N, Index: rec.Index,
 		Lines: printedLines(func(b *strings.Builder) { d.Print(b) })[skip:]}
 	sent := len(d.Records) > 1
+	if n := len(p.Lines); n > maxLines {
+		p.Lines = append(p.Lines[:maxLines:maxLines], fmt.Sprintf("… and %d lines more; writ audit show tells them all.", n-maxLines))
+	}
 	p.Word, p.Note = word(&d.Line, sent && d.Result != nil && d.Result.Status == "unknown" || !sent && d.Status != string(writ.Rejected))
 	if d.UnderWay {
 		p.Word, p.Note = "accepted", "it is under way"
 	}
-	p.Values = arguments(d)
+	if p.Values, p.More = arguments(x.Context(), d, maxValues); x.Context().Err() != nil {
+		return errLong
+	}
 	for _, v := range exactly {
 		b := story.Exact(&rec, v.name)
 		if b == nil {
@@ -113,10 +120,24 @@ var exactly = []struct{ name, title string }{
 	{"arguments", "Arguments"}, {"answers", "Answered inside the call"}, {"input", "What else it was decided on"}, {"call", "All that its record keeps beside its data"},
 }
 
-// arguments are the values of a call, in the order in which the decision tells of them.
-func arguments(d *story.Explained) (out []argument) {
+// maxValues bounds the values of one call that its page tells of, and maxPlaces the places
+// of one: an agent chooses how many there are.
+const maxValues, maxPlaces, maxLines = 200, 20, 500
+
+// arguments are the first values of a call, in the order in which the decision tells of them,
+// and how many there are beside them.
+func arguments(ctx context.Context, d *story.Explained, most int) (out []argument, more int) {
 	if d.Record == nil {
-		return nil
+		return nil, 0
+	}
+	room := maxDrawn // of what is drawn of all of them
+	upTo := func(b []byte) (part []byte, cut bool) {
+		part, cut = upTo(b)
+		if len(part) > room {
+			part, cut = part[:0], true
+		}
+		room -= len(part)
+		return part, cut
 	}
 	session := d.Records[0].Record.Session
 	raw := map[string]strictjson.Value{}
@@ -138,10 +159,13 @@ func arguments(d *story.Explained) (out []argument) {
 	}
 	told := map[string]bool{}
 	for i, t := range d.Record.Traces {
-		told[t.Pointer] = true
+		if told[t.Pointer] = true; len(out) >= most || ctx.Err() != nil {
+			more++
+			continue
+		}
 		a := argument{Pointer: t.Pointer, Role: t.Role, Label: t.Label.String(), Rule: t.Rule, Missing: lacks[t.Pointer], trace: i}
 		a.Value, a.Cut = upTo(valueAt(t.Pointer))
-		for _, e := range t.Evidence {
+		for _, e := range t.Evidence[:min(len(t.Evidence), maxPlaces)] {
 			o := origin{Text: fmt.Sprintf("ev%d", e.Evidence)}
 			q := url.Values{}
 			for name, v := range map[string]string{"at": e.Pointer, "in": e.Inner, "line": number(e.Line), "from": number(e.Start), "to": number(e.End)} {
@@ -160,7 +184,9 @@ func arguments(d *story.Explained) (out []argument) {
 		out = append(out, a)
 	}
 	for _, f := range d.Record.Failures {
-		if !told[f.Pointer] {
+		if !told[f.Pointer] && (len(out) >= most || ctx.Err() != nil) {
+			more++
+		} else if !told[f.Pointer] {
 			a := argument{Pointer: f.Pointer, Missing: f.Need, trace: -1}
 			if f.Pointer != "" {
 				a.Value, a.Cut = upTo(valueAt(f.Pointer))
@@ -168,7 +194,7 @@ func arguments(d *story.Explained) (out []argument) {
 			out = append(out, a)
 		}
 	}
-	return out
+	return out, more
 }
 
 func number(n int) string {

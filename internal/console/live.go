@@ -1,12 +1,14 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +24,8 @@ const (
 	perPage   = 50
 	atOnce    = 1024
 	perSearch = 32 * atOnce
+	ahead     = atOnce / 8 // records behind these, in which a call may have ended
+	maxEnding = 1000       // records of sessions that are read for how calls ended
 	maxBehind = 4 * atOnce // records that the stream still goes through
 	lookEvery = 500 * time.Millisecond
 )
@@ -63,18 +67,25 @@ func (f filter) lets(d *row) bool {
 		strings.Contains(strings.ToLower(d.Tool), strings.ToLower(f.Tool)) && strings.Contains(d.Reason, f.Reason)
 }
 
-// ends are the calls of which a record says that nobody knows how they ended.
-type ends map[string]map[uint64]bool
+// ends are calls and how the newest record of each says that it ended.
+type ends map[string]map[uint64]end
 
-func (e ends) step(rec *audit.Record) {
+type end struct {
+	at      uint64 // the record that says so
+	unknown bool   // nobody knows
+}
+
+// step takes a record, and returns the decision of the call that it tells the end of, or 0.
+func (e ends) step(rec *audit.Record) uint64 {
 	n := audit.DecisionOf(rec)
-	if n == 0 || rec.Kind == audit.KindDecision {
-		return
+	if n == 0 || rec.Kind == audit.KindDecision || rec.N < e[rec.Session][n].at {
+		return 0
 	}
 	if e[rec.Session] == nil {
-		e[rec.Session] = map[uint64]bool{}
+		e[rec.Session] = map[uint64]end{}
 	}
-	e[rec.Session][n] = story.Ended(rec).Status == "unknown"
+	e[rec.Session][n] = end{rec.N, story.Ended(rec).Status == "unknown"}
+	return n
 }
 
 // word says of a decision what it came to, in the words of the console's palette.
@@ -109,29 +120,35 @@ func (c *Console) size(ctx context.Context) (n int64, err error) {
 }
 
 // between are the decisions among the records from … to-1 that a filter lets through, and
-// where what was read ends.
-func (c *Console) between(ctx context.Context, f filter, e ends, from, to int64) (out []*row, next int64, err error) {
+// where what was read of these ends. How calls ended is looked for in so many records beyond
+// them as well; turned is told of what else is said of a call.
+func (c *Console) between(ctx context.Context, f filter, e ends, from, to, beyond int64, turned func(session string, n uint64)) (out []*row, next int64, err error) {
 	next = from
 	for it, err := range c.o.Log.Log(ctx, from) {
 		if err != nil {
 			return nil, next, err
 		}
-		if it.Index >= to {
+		if it.Index >= to+beyond {
 			break
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
 			return nil, next, err
 		}
+		if n := e.step(rec); n > 0 && turned != nil {
+			turned(rec.Session, n)
+		}
+		if it.Index >= to {
+			continue
+		}
 		next = it.Index + 1
-		e.step(rec)
 		if d, ok := rowOf(&it, rec); ok {
 			out = append(out, d)
 		}
 	}
 	kept := out[:0]
 	for _, d := range out {
-		d.Word, d.Note = word(&d.Line, e[d.Session][d.N])
+		d.Word, d.Note = word(&d.Line, e[d.Session][d.N].unknown)
 		if f.lets(d) {
 			kept = append(kept, d)
 		}
@@ -163,8 +180,8 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 	read := int64(0)
 	if after >= 0 {
 		from := after + 1
-		for ; from < size && len(l.Rows) < perPage && read < perSearch; from, read = from+atOnce, read+atOnce {
-			rows, _, err := c.between(ctx, f, e, from, min(from+atOnce, size))
+		for ; from < size && len(l.Rows) < perPage && read < perSearch; from, read = from+atOnce, read+atOnce+ahead {
+			rows, _, err := c.between(ctx, f, e, from, min(from+atOnce, size), ahead, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -185,9 +202,10 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 			l.Newest = min(from, size) - 1
 		}
 	} else {
-		to := before
+		to, beyond := before, int64(atOnce)
 		for ; to > 0 && len(l.Rows) < perPage && read < perSearch; to, read = max(0, to-atOnce), read+atOnce {
-			rows, _, err := c.between(ctx, f, e, max(0, to-atOnce), to)
+			rows, _, err := c.between(ctx, f, e, max(0, to-atOnce), to, beyond, nil)
+			beyond = 0 // they were read
 			if err != nil {
 				return nil, err
 			}
@@ -202,6 +220,9 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 			l.Searched = to
 		}
 	}
+	if err := c.ended(ctx, l, e); err != nil {
+		return nil, err
+	}
 	for _, d := range l.Rows {
 		c.missing(ctx, d)
 	}
@@ -215,12 +236,82 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 	return l, nil
 }
 
+// ended looks for how the calls of a page ended, of which the records around it say nothing,
+// each in its own session. What it has no room for it leaves, and says so.
+func (c *Console) ended(ctx context.Context, l *listing, e ends) error {
+	records, room := maxEnding, maxSought
+	whole := map[string]bool{} // sessions that were read to their end, from an older row on
+	for _, d := range slices.Backward(l.Rows) {
+		if _, known := e[d.Session][d.N]; !known && d.Word == "accepted" && !whole[d.Session] {
+			head, err := c.o.Log.Head(ctx, d.Session)
+			if err != nil {
+				return err
+			}
+			d.Note = "how it ended stands on its page"
+			if head == d.N {
+				d.Note = ""
+			}
+			for it, err := range c.o.Log.Read(ctx, d.Session, d.N+1) {
+				if err != nil {
+					return err
+				}
+				rec, err := audit.ParseRecord(it.Leaf)
+				if err != nil {
+					return err
+				}
+				for _, v := range it.Values {
+					room -= len(v.Bytes)
+				}
+				n := e.step(rec)
+				whole[d.Session] = it.N >= head
+				if records--; n == d.N || it.N >= head {
+					d.Word, d.Note = word(&d.Line, e[d.Session][d.N].unknown)
+					break
+				}
+				if records <= 0 || room <= 0 {
+					break
+				}
+			}
+		} else if known {
+			d.Word, d.Note = word(&d.Line, e[d.Session][d.N].unknown)
+		}
+	}
+	l.Rows = slices.DeleteFunc(l.Rows, func(d *row) bool { return !l.Filter.lets(d) })
+	return nil
+}
+
 // missing finds what a refused call lacks; where that was erased there is nothing.
 func (c *Console) missing(ctx context.Context, d *row) {
 	if d.Status != string(writ.Rejected) {
 		return
 	}
-	d.Missing = story.Missing(ctx, c.o.Log, d.Session, d.N)
+	d.Missing = few(story.Missing(ctx, bounded{c.o.Log}, d.Session, d.N))
+}
+
+// bounded is a log whose long values nobody reads for a row of a list.
+type bounded struct{ reader }
+
+type reader = story.Log
+
+const maxLacking = 64 << 10
+
+var errTooLong = errors.New("too long for a list")
+
+func (b bounded) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
+	v, err := b.reader.Value(ctx, session, n, name)
+	if v, _, _ = bytes.Cut(v, []byte{'\n'}); len(v) > maxLacking {
+		return nil, errTooLong
+	}
+	return v, err
+}
+
+// few are the first of what a call lacks.
+func few(all []writ.Failure) []writ.Failure {
+	const most = 10
+	if len(all) <= most {
+		return all
+	}
+	return append(all[:most:most], writ.Failure{Need: fmt.Sprintf("… and %d more", len(all)-most)})
 }
 
 // place reads an index of the query: -1 where there is none, an error where it is no number.
@@ -337,7 +428,12 @@ func (c *Console) events(x *request) error {
 	}
 	e, ids, checked, rested := ends{}, "-", "", time.Now()
 	for from := after + 1; ; {
-		rows, next, err := c.between(ctx, f, e, from, from+atOnce)
+		type call struct {
+			session string
+			n       uint64
+		}
+		turned := map[call]bool{}
+		rows, next, err := c.between(ctx, f, e, from, from+atOnce, 0, func(session string, n uint64) { turned[call{session, n}] = true })
 		if err != nil {
 			return nil // it comes again, and is told then
 		}
@@ -351,6 +447,14 @@ func (c *Console) events(x *request) error {
 				return nil
 			}
 			rested = time.Now()
+		}
+		for at := range turned { // a row that is open says how its call ended
+			end := e[at.session][at.n]
+			w, note := word(&story.Line{}, end.unknown)
+			if send(-1, "outcome", map[string]any{"id": fmt.Sprintf("%s/%d", at.session, at.n), "word": w, "note": note}) != nil {
+				return nil
+			}
+			delete(e[at.session], at.n)
 		}
 		more := next == from+atOnce
 		from = next

@@ -22,6 +22,10 @@ const (
 	perSession = 100
 	perGraph   = 12
 	maxSought  = 4 << 20
+	perBox     = 24        // rows
+	perValue   = 4         // lines
+	maxTold    = 8 << 20   // bytes of the decisions that are told in full
+	maxSearch  = 128 << 20 // bytes that are compared for one page
 )
 
 // sessionPage is a part of one session.
@@ -78,7 +82,7 @@ func (c *Console) session(x *request) error {
 	p := &sessionPage{Session: session, Head: head, First: from}
 	var acts []*story.Explained
 	called, at, seen := map[uint64]*story.Explained{}, map[uint64]int{}, []sight{}
-	sought := 0
+	sought, told := 0, 0
 	for it, err := range c.o.Log.Read(ctx, session, from) {
 		if err != nil {
 			return err
@@ -92,7 +96,19 @@ func (c *Console) session(x *request) error {
 		}
 		p.Last = it.N
 		r := audit.ProvenRecord{Item: it, Record: rec}
-		if d, err := story.Recorded(ctx, c.o.Log, r); d != nil && err == nil {
+		if ctx.Err() != nil {
+			return errLong
+		}
+		if rec.Kind == audit.KindDecision {
+			for _, v := range it.Values {
+				told += len(v.Bytes)
+			}
+		}
+		if told > maxTold { // the rest is told by its head alone
+			if line, ok := story.Of(rec); ok {
+				called[it.N] = &story.Explained{Line: line, Records: []audit.ProvenRecord{r}}
+			}
+		} else if d, err := story.Recorded(ctx, c.o.Log, r); d != nil && err == nil {
 			called[it.N] = d
 			if drawable(d) {
 				acts = append(acts, d)
@@ -125,7 +141,9 @@ func (c *Console) session(x *request) error {
 		p.Left, acts = len(acts)-perGraph, acts[len(acts)-perGraph:]
 		p.Before = fmt.Sprintf("/s/%s?from=%d", session, max(1, int64(acts[0].Records[0].N)-perSession))
 	}
-	p.Graph = drawGraph(acts, seen)
+	if p.Graph = drawGraph(ctx, acts, seen); ctx.Err() != nil {
+		return errLong
+	}
 	return c.show(x, http.StatusOK, "session.html", "Session", p)
 }
 
@@ -143,7 +161,7 @@ func momentOf(r audit.ProvenRecord, d *story.Explained) moment {
 		m.Word, m.Text = word(&d.Line, false)
 		m.Title, m.Link = d.Tool, "/d/"+d.ID
 		if d.Record != nil {
-			m.Missing = d.Record.Failures
+			m.Missing = few(d.Record.Failures)
 		}
 	case r.Record.Kind == "turn":
 		m.Title, m.Link = "What was typed", link(story.EvidenceOf(r.Record))
@@ -226,6 +244,7 @@ type graph struct {
 	Width, Height int
 	Left, Right   []box
 	Edges         []edge
+	Unsearched    bool   // a value that hangs may stand in what was seen
 	Words         string // the same for who does not see it
 }
 
@@ -261,7 +280,7 @@ const (
 )
 
 // drawGraph lays the picture out.
-func drawGraph(acts []*story.Explained, seen []sight) *graph {
+func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *graph {
 	if len(acts) == 0 {
 		return nil
 	}
@@ -290,6 +309,10 @@ func drawGraph(acts []*story.Explained, seen []sight) *graph {
 		}
 		b := &g.Left[i]
 		at := slices.IndexFunc(b.Rows, func(r boxRow) bool { return r.place == place })
+		if at < 0 && len(b.Rows) >= perBox {
+			place, link = "more places", b.Link
+			at = slices.IndexFunc(b.Rows, func(r boxRow) bool { return r.place == place })
+		}
 		if at < 0 {
 			at = len(b.Rows)
 			b.Rows = append(b.Rows, boxRow{Text: tail(place, 38), Full: short(place, 300), Link: link, Class: class, place: place})
@@ -297,18 +320,25 @@ func drawGraph(acts []*story.Explained, seen []sight) *graph {
 		return end{i, at, class}
 	}
 	var hanging [][2]int
+	type lost struct {
+		*wanted
+		at      [2]int
+		session string
+	}
+	var strangers []lost
 	for i, d := range acts {
 		w, _ := word(&d.Line, false)
 		b := box{X: rightX, W: rightW, Title: short(d.Tool, 36), Sub: w, Class: w, Link: "/d/" + d.ID}
 		session := d.Records[0].Record.Session
-		for _, a := range arguments(d) {
+		values, more := arguments(ctx, d, perBox)
+		for _, a := range values {
 			if a.Pointer == "" {
 				continue
 			}
 			r := boxRow{Text: tail(a.Pointer, 14), Value: short(string(a.Value), 26), Full: short(a.Pointer, 300) + " " + short(string(a.Value), 300), Link: b.Link, Class: "ok"}
 			at := [2]int{i, len(b.Rows)}
 			if a.trace >= 0 {
-				for k, e := range d.Record.Traces[a.trace].Evidence {
+				for k, e := range d.Record.Traces[a.trace].Evidence[:min(len(a.From), perValue)] {
 					place := cmp.Or(e.Inner, e.Pointer, "the whole")
 					if e.Tool == "user" {
 						place = fmt.Sprintf("bytes %d to %d", e.Start, e.End)
@@ -321,15 +351,28 @@ func drawGraph(acts []*story.Explained, seen []sight) *graph {
 				for i := range ends[at] { // it stands there, and that was not enough
 					ends[at][i].class = "stranger"
 				}
-				if s, place, words := sought(a.Value, d.Records[0].N, seen); len(ends[at]) == 0 && s != nil {
-					ends[at] = append(ends[at], source(session, s.number, s.tool, place, s.link(session, place, words), "stranger"))
-				} else if len(ends[at]) == 0 {
-					hanging = append(hanging, at)
+				if len(ends[at]) == 0 {
+					strangers = append(strangers, lost{wants(a.Value, d.Records[0].N), at, session})
 				}
 			}
 			b.Rows = append(b.Rows, r)
 		}
+		if more > 0 {
+			b.Rows = append(b.Rows, boxRow{Text: fmt.Sprintf("and %d more", more), Full: fmt.Sprintf("%d more values", more), Link: b.Link, Class: "ok"})
+		}
 		g.Right = append(g.Right, b)
+	}
+	var all []*wanted
+	for _, l := range strangers {
+		all = append(all, l.wanted)
+	}
+	g.Unsearched = !sought(ctx, all, seen)
+	for _, l := range strangers {
+		if l.in == nil {
+			hanging = append(hanging, l.at)
+			continue
+		}
+		ends[l.at] = append(ends[l.at], source(l.session, l.in.number, l.in.tool, l.place, l.in.link(l.session, l.place, l.words), "stranger"))
 	}
 	g.Height = max(stack(g.Left), stack(g.Right)) + padding
 	var words []string
@@ -381,20 +424,36 @@ func tail(s string, n int) string {
 	return s
 }
 
-// sought finds the newest result before a call that holds a value which nothing vouches
-// for: whole if one does, else inside a text.
-func sought(literal []byte, before uint64, seen []sight) (in *sight, at, words string) {
+// wanted is a value that nothing vouches for, and where it stands.
+type wanted struct {
+	words  string
+	before uint64 // the record of its call
+	in     *sight
+	place  string
+}
+
+func wants(literal []byte, before uint64) *wanted {
 	v := strictjson.Of(literal)
 	words, ok := v.Text()
 	if !ok {
 		words = string(v.Literal())
 	}
-	if len(words) < 3 {
-		return nil, "", ""
-	}
-	for i := range seen {
+	return &wanted{words: words, before: before}
+}
+
+// sought finds for each value the newest result before its call that holds it, be it inside a
+// text. Each result is gone through once; all is false where not all of them were.
+func sought(ctx context.Context, values []*wanted, seen []sight) (all bool) {
+	room := maxSearch
+	for i := len(seen) - 1; i >= 0; i-- {
 		s := &seen[i]
-		if s.n >= before || s.number == 0 {
+		var open []*wanted
+		for _, w := range values {
+			if w.in == nil && len(w.words) >= 3 && s.n < w.before && s.number != 0 {
+				open = append(open, w)
+			}
+		}
+		if len(open) == 0 {
 			continue
 		}
 		strictjson.Of(s.bytes).Walk(func(path []string, leaf strictjson.Value) bool {
@@ -402,15 +461,20 @@ func sought(literal []byte, before uint64, seen []sight) (in *sight, at, words s
 			if !ok {
 				text = string(leaf.Literal())
 			}
-			if strings.Contains(text, words) {
-				// What repeats a result as text says nothing that the result does not.
-				if in == s && !strings.HasPrefix(at, "/content/") {
-					return true
+			for _, w := range open {
+				if room -= len(text) + 32; room < 0 {
+					return false
 				}
-				in, at = s, strictjson.Pointer(slices.Clone(path))
+				// What repeats a result as text says nothing that the result does not.
+				if (w.in == nil || strings.HasPrefix(w.place, "/content/")) && strings.Contains(text, w.words) {
+					w.in, w.place = s, strictjson.Pointer(slices.Clone(path))
+				}
 			}
-			return true
+			return ctx.Err() == nil
 		}, nil)
+		if room < 0 || ctx.Err() != nil {
+			return false
+		}
 	}
-	return in, at, words
+	return true
 }

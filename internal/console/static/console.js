@@ -62,6 +62,22 @@
     while (rows.rows.length > maxRows) rows.deleteRow(-1);
   };
 
+  // How a call ended is known after its row came.
+  const outcome = (o) => {
+    const call = document.querySelector(`#rows .call > a[href="/d/${o.id}"]`);
+    const word = call && call.closest("tr").querySelector(".word");
+    if (!word || !["accepted", "unknown"].includes(word.textContent)) return;
+    word.className = "word " + o.word;
+    word.textContent = o.word;
+    let note = call.parentElement.querySelector(".note");
+    if (!note) {
+      note = document.createElement("span");
+      note.className = "note";
+      call.after(" ", note);
+    }
+    note.textContent = o.note;
+  };
+
   // Cards stay where they are: what an agent does must not change what a click is about to hit.
   const waits = (w) => {
     const count = $("#waiting"), ids = w.ids || [];
@@ -100,6 +116,7 @@
     if (source) source.close();
     source = new EventSource(to);
     told("decision", decided);
+    told("outcome", outcome);
     told("waiting", waits);
     told("quiet", () => {});
     told("behind", () => { if ($("template#row")) again(); });

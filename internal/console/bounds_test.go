@@ -1,0 +1,233 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/policy"
+)
+
+const one = "s_aaaaaaaaaaaaaaaa"
+
+// put asks a question, and returns when it waits.
+func (r *rig) put(q approval.Question, key string, effects approval.Effects) approval.Question {
+	r.t.Helper()
+	before, changed := r.queue.Open()
+	if effects.Settle == nil {
+		effects.Settle = func(approval.Answer, *approval.Offer) error { return nil }
+	}
+	go r.queue.Ask(r.t.Context(), q, key, time.Hour, effects, nil)
+	for {
+		qs, next := r.queue.Open()
+		if len(qs) > len(before) {
+			return qs[len(qs)-1]
+		}
+		if next == changed {
+			<-changed
+		}
+		changed = next
+	}
+}
+
+// TestManyValues: how long a page of a call is, and how long it takes, is not what the call
+// chooses.
+func TestManyValues(t *testing.T) {
+	const n = 20000
+	r := newRig(t)
+	var args bytes.Buffer
+	d := gate.Record{Server: "a", Tool: "b", Status: writ.Rejected, Code: writ.MissingProvenance, Reason: writ.ProvenanceUnseen}
+	for i := range n {
+		fmt.Fprintf(&args, `,"doc-%05d"`, i)
+		at := fmt.Sprintf("/ids/%d", i)
+		d.Failures = append(d.Failures, writ.Failure{Reason: writ.ProvenanceUnseen, Pointer: at, Need: "seen"})
+		d.Traces = append(d.Traces, gate.Trace{Pointer: at, Role: "selector", Label: writ.Model})
+	}
+	bad := decided(d, `{"ids":[`+args.String()[1:]+`]}`)
+	r.write(one, open, decided(gate.Record{Server: "a", Tool: "read", Status: writ.Accepted, Allowed: true, Effect: []string{"read"}}, `{}`),
+		returned(2, 1, "ok", `{"structuredContent":{"rows":["doc-00003"`+strings.Repeat(`,"a row"`, 10000)+`]}}`), bad, bad, bad)
+	cookie, _, _ := r.in()
+	for path, says := range map[string]string{"/": "provenance.unseen", "/d/" + one + "/4": "19800 more are in", "/s/" + one: "and 19976 more"} {
+		w := r.ask("GET", path, cookie, nil)
+		if w.Code != 200 || w.Body.Len() > 3*maxDrawn || !strings.Contains(w.Body.String(), says) {
+			t.Errorf("%s: %d, %d bytes", path, w.Code, w.Body.Len())
+		}
+		if path == "/" && strings.Contains(w.Body.String(), "<li>") {
+			t.Error("a row of a list reads a decision of any length")
+		}
+		if strings.Count(w.Body.String(), "<li>") > maxLines+10 {
+			t.Errorf("%s: %d lines", path, strings.Count(w.Body.String(), "<li>"))
+		}
+	}
+	if w := r.ask("GET", "/s/"+one, cookie, nil); !strings.Contains(w.Body.String(), `class="edge stranger"`) {
+		t.Error("where a value stands is not drawn")
+	}
+	// A search ends with its room, and with who asked.
+	seen := []sight{{1, 1, "x", []byte(`["` + strings.Repeat("x", 1<<20) + `"]`)}}
+	var many []*wanted
+	for range 2 * maxSearch >> 20 {
+		many = append(many, wants([]byte(`"yyy"`), 2))
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if sought(t.Context(), many, seen) || sought(over, many[:1], seen) || !sought(t.Context(), many[:1], seen) {
+		t.Error("the bounds of a search")
+	}
+}
+
+// TestEnds: a row says how its call ended wherever that stands, also to who pages (and a
+// page that is open is told).
+func TestEnds(t *testing.T) {
+	r := newRig(t)
+	yes := decided(gate.Record{Server: "a", Tool: "x", Status: writ.Accepted, Allowed: true}, `{}`)
+	r.write(one, open, yes)
+	var noise []record
+	for range 3 * atOnce {
+		noise = append(noise, yes)
+	}
+	r.write("s_bbbbbbbbbbbbbbbb", open)
+	r.write("s_bbbbbbbbbbbbbbbb", noise...)
+	size := 3*atOnce + 3
+	end := record{audit.KindResult, map[string]any{"decision": 2, "status": "unknown"}, nil}
+	cookie, _, _ := r.in()
+	srv := httptest.NewServer(r)
+	defer srv.Close()
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", fmt.Sprintf("%s/events?after=%d", srv.URL, size-1), nil)
+	req.Host = host
+	req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	r.write(one, end)
+	told, buf := "", make([]byte, 1<<10)
+	for !strings.Contains(told, `"unknown"`) {
+		n, err := resp.Body.Read(buf)
+		if told += string(buf[:n]); err != nil {
+			t.Fatalf("%v: %s", err, told)
+		}
+	}
+	if !strings.Contains(told, "event: outcome\n") || !strings.Contains(told, one+"/2") {
+		t.Errorf("an open page is told %s", told)
+	}
+	for path, want := range map[string]bool{"/?before=3": true, "/?after=0": true, "/?before=2&status=accepted": false, "/audit?after=0&session=" + one: true} {
+		page := r.ask("GET", path, cookie, nil).Body.String()
+		_, row, ok := strings.Cut(page, `<tr data-index="1">`)
+		row, _, _ = strings.Cut(row, "</tr>")
+		if ok != want || ok && !strings.Contains(row, `<span class="word unknown">`) {
+			t.Errorf("%s: %s", path, row)
+		}
+	}
+}
+
+// stuck is a reader that reads nothing: a write to it ends by its deadline alone.
+type stuck struct {
+	*httptest.ResponseRecorder
+	once    sync.Once
+	writing chan struct{}
+	over    chan struct{}
+}
+
+func (s *stuck) SetWriteDeadline(t time.Time) error {
+	if time.Until(t) <= 0 {
+		s.once.Do(func() { close(s.over) })
+	}
+	return nil
+}
+
+func (s *stuck) Write([]byte) (int, error) {
+	close(s.writing)
+	<-s.over
+	return 0, os.ErrDeadlineExceeded
+}
+
+// TestPausedDownload: a download of the log that is not read on ends with its login.
+func TestPausedDownload(t *testing.T) {
+	r := newRig(t)
+	var failed error
+	r.o.Export = func(_ context.Context, w io.Writer) error { _, failed = w.Write([]byte("x")); return failed }
+	cookie, form, _ := r.in()
+	req := httptest.NewRequest("GET", "http://"+host+"/audit/export", nil).WithContext(t.Context())
+	req.RequestURI = "/audit/export"
+	req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
+	w := &stuck{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), over: make(chan struct{})}
+	ended := make(chan any)
+	go func() {
+		defer func() { ended <- recover() }()
+		r.ServeHTTP(w, req)
+	}()
+	<-w.writing
+	r.ask("POST", "/logout", cookie, url.Values{"form": {form}})
+	if got := <-ended; got != http.ErrAbortHandler || failed == nil {
+		t.Errorf("it ended with %v, %v: half a file looks like a whole one", got, failed)
+	}
+}
+
+// TestManyCards: what is drawn of what waits has a bound, for a card and for all, whatever
+// part of a question is long.
+func TestManyCards(t *testing.T) {
+	hidden := strings.Repeat("\u202e", 20000)
+	var seen []gate.AskedValue
+	for i := range 50 {
+		v := gate.AskedValue{Pointer: fmt.Sprint("/a/", i), Raw: []byte(`"x"`), Reason: writ.ProvenanceLabel}
+		for range 5 {
+			v.Seen = append(v.Seen, gate.Ref{Tool: "a/b", Pointer: "/" + hidden})
+		}
+		seen = append(seen, v)
+	}
+	many := make([]gate.AskedValue, maxDrawn)
+	for name, q := range map[string]approval.Question{
+		"hidden characters": {Tool: "t", Arguments: []byte(`{"x":"` + hidden + `"}`)}, "where it was seen": {Tool: "t", Arguments: []byte(`{}`), Values: seen},
+		"its name": {Tool: hidden, Arguments: []byte(`{}`)}, "values": {Tool: "t", Arguments: []byte(`{}`), Values: many},
+	} {
+		r := newRig(t)
+		q.Session, q.Server = one, "a"
+		r.put(q, "1", approval.Effects{})
+		cookie, _, _ := r.in()
+		if w := r.ask("GET", "/approvals", cookie, nil); w.Body.Len() > maxDrawn || strings.Contains(w.Body.String(), `value="yes"`) || !strings.Contains(w.Body.String(), `value="no"`) {
+			t.Errorf("%s: %d bytes", name, w.Body.Len())
+		}
+	}
+	r := newRig(t)
+	for i := range 12 {
+		r.put(approval.Question{Session: fmt.Sprintf("s_aaaaaaaaaaaaaaa%c", 'a'+i), Server: "a", Tool: "t", Arguments: []byte(`{"x":"` + strings.Repeat("y", maxDrawn/2) + `"}`)}, fmt.Sprint(i), approval.Effects{})
+	}
+	cookie, _, _ := r.in()
+	if w := r.ask("GET", "/approvals", cookie, nil); w.Body.Len() > 2*maxPage || !strings.Contains(w.Body.String(), "more wait") {
+		t.Errorf("%d bytes", w.Body.Len())
+	}
+}
+
+// TestHiddenOffer: nothing is kept that no card showed.
+func TestHiddenOffer(t *testing.T) {
+	r := newRig(t)
+	q := r.put(approval.Question{Session: one, Server: "a", Tool: "t", Arguments: []byte(`{}`)}, "1", approval.Effects{
+		Offers: func() []approval.Offer {
+			return []approval.Offer{{Keep: approval.KeepSource, Lines: []policy.Grown{{From: strings.Repeat("x\n", 40000)}}}}
+		}})
+	cookie, form, code := r.in()
+	if w := r.ask("GET", "/approvals", cookie, nil); strings.Contains(w.Body.String(), `name="keep"`) {
+		t.Fatal("it is shown")
+	}
+	w := r.ask("POST", "/approvals/"+q.ID, cookie, url.Values{"form": {form}, "say": {"keep"}, "keep": {"source"}, "code": {code}})
+	if page := r.ask("GET", w.Header().Get("Location"), cookie, nil).Body.String(); !strings.Contains(page, "That was not offered") {
+		t.Errorf("it says %s", page)
+	}
+	if qs, _ := r.queue.Open(); len(qs) != 1 {
+		t.Error("it was answered")
+	}
+}
