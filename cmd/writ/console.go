@@ -18,7 +18,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
@@ -97,11 +96,11 @@ func (way *wayIn) print(w io.Writer, command string) {
 }
 
 // consoleHandler is POST /console of the local door: a link to the console for whoever may
-// answer there, or with ?code a code alone.
-func (o *files) consoleHandler(who func(*http.Request) (string, writ.Label, error)) http.HandlerFunc {
+// answer there and is of no client of the state directory, or with ?code a code alone.
+func (o *files) consoleHandler(apart ...int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var way wayIn
-		if _, _, err := who(r); err != nil {
+		if err := localdoor.Apart(r.Context(), append(slices.Clone(apart), otherClients(o.state, 0)...)...); err != nil {
 			way.Error = err.Error()
 			answerJSON(w, http.StatusForbidden, way)
 			return

@@ -207,7 +207,7 @@ func (o *files) localHandler(g *gateway.Gateway, client *oneClient, mcp http.Han
 	}
 	m.Handle("GET /status", o.statusHandler(g, client))
 	if o.console != nil {
-		m.Handle("POST /console", o.consoleHandler(answering(apart...)))
+		m.Handle("POST /console", o.consoleHandler(apart...))
 	}
 	m.Handle("POST /settle", settleHandler(g, apart...))
 	m.Handle("POST /closed", closedHandler(g))
