@@ -173,7 +173,7 @@ func TestHostileWitness(t *testing.T) {
 	before := &grows{signer: g.signer}
 	before.add("a")
 	old := audit.Checkpoint{Origin: w.log.Name(), Size: 1, Root: before.tree.Root()}
-	other := *s
+	other := standin.Witness{Name: s.Name, Log: s.Log}
 	other.Key = ed25519.NewKeyFromSeed(make([]byte, 32))
 	status := func(code int, kind, body string) func(http.ResponseWriter, *http.Request) bool {
 		return func(rw http.ResponseWriter, _ *http.Request) bool {
@@ -211,14 +211,21 @@ func TestHostileWitness(t *testing.T) {
 		},
 		"broken": func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) },
 	} {
+		s.Lock()
 		s.Answer, w.size, s.Asked = answer, 0, 0
+		s.Unlock()
 		cosigned, err := w.Show(ctx, g)
-		if err == nil || errors.Is(err, ErrRolledBack) || cosigned != nil || s.Asked > mostTries {
-			t.Errorf("%s: %q, %v, asked %d times", name, cosigned, err, s.Asked)
+		s.Lock()
+		asked := s.Asked
+		s.Unlock()
+		if err == nil || errors.Is(err, ErrRolledBack) || cosigned != nil || asked > mostTries {
+			t.Errorf("%s: %q, %v, asked %d times", name, cosigned, err, asked)
 		}
 	}
 	// It is dead.
+	s.Lock()
 	s.Answer = nil
+	s.Unlock()
 	w.url = "http://127.0.0.1:1/add-checkpoint"
 	if _, err := w.Show(ctx, g); err == nil || errors.Is(err, ErrRolledBack) {
 		t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -20,6 +21,8 @@ import (
 
 // Witness is a witness as the text of C2SP tlog-witness says one is, of one log.
 type Witness struct {
+	sync.Mutex // held while it answers, and by who looks at it beside that
+
 	Name   string
 	Key    ed25519.PrivateKey
 	Log    note.Verifier    // nil for one that knows no log
@@ -43,6 +46,8 @@ func (s *Witness) hash() uint32 {
 }
 
 func (s *Witness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.Lock()
+	defer s.Unlock()
 	s.Asked++
 	if s.Answer != nil && s.Answer(w, r) {
 		return
