@@ -187,6 +187,25 @@ func TestHostileHandshake(t *testing.T) {
 	})
 }
 
+// TestClosedWhileConnecting: a server that was given up before it had answered has not
+// failed, so that a gateway which ends puts nothing on record of it.
+func TestClosedWhileConnecting(t *testing.T) {
+	asked, over := make(chan struct{}, 8), make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-over
+	}))
+	defer srv.Close()
+	defer close(over)
+	r := newRecord()
+	s := start(t, upstream.Config{Name: "h", URL: srv.URL, Version: "test"}, r, nil)
+	<-asked
+	s.Close()
+	if n := r.count(upstream.ConnectFailed); n != 0 {
+		t.Errorf("%d events", n)
+	}
+}
+
 // TestHostileLists: a list that breaks the bounds is not used.
 func TestHostileLists(t *testing.T) {
 	var hits atomic.Int32

@@ -209,7 +209,7 @@ func (s *Server) run() {
 				delay = s.limits.RestartMin
 				continue // a new session costs nothing: no wait
 			}
-		} else {
+		} else if s.ctx.Err() == nil { // not given up by Close
 			s.courier.event(ConnectFailed)
 			failed = true
 		}
