@@ -229,10 +229,15 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 	if before > 0 {
 		l.Older = path + f.query("before", strconv.FormatInt(before, 10))
 	}
-	if l.Live = l.Newest >= size-1; !l.Live || path == "/" {
-		l.Newer = path + f.query("after", strconv.FormatInt(l.Newest, 10))
+	newer := f.query("after", strconv.FormatInt(l.Newest, 10))
+	tail := newer
+	if l.Newest < 0 { // there is no record to be behind of
+		newer, tail = f.query(), f.query("from", "start")
 	}
-	l.Tail = "/events" + f.query("after", strconv.FormatInt(l.Newest, 10))
+	if l.Live = l.Newest >= size-1; !l.Live || path == "/" {
+		l.Newer = path + newer
+	}
+	l.Tail = "/events" + tail
 	return l, nil
 }
 
@@ -366,7 +371,7 @@ type told struct {
 	Missing []string `json:"missing"`
 }
 
-// events is the stream of what is new: decisions behind an index, how many calls wait, and
+// events is the stream of what is new: decisions behind an index or from the first on, how many calls wait, and
 // how far a check of the log is. Where its client lost it, it goes on behind what that had.
 func (c *Console) events(x *request) error {
 	after, err := x.place("after")
@@ -381,7 +386,7 @@ func (c *Console) events(x *request) error {
 	if err != nil {
 		return err
 	}
-	if after < 0 || after >= size {
+	if after >= size || after < 0 && x.asked("from") != "start" {
 		after = size - 1
 	}
 	c.mu.Lock()
