@@ -40,7 +40,7 @@ SIDES    := TestDecideSideBySide|TestRemoteReferences
 APART    := TestKilledGateways|TestScreened|TestKilled|TestEachCallFails|TestKilledInRecovery|TestOpenedAfterFailedSync|TestFaultsAreFound|TestFullDisk
 holding   = $$(git grep -lE '^func ($(1))\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-.PHONY: help build test test-long quick beside check eval invariants race raced unraced apart foreign arm64 conformance peers clients bench speed fuzz cover lines notices release clean
+.PHONY: help build test test-long quick beside check eval invariants race raced unraced apart foreign arm64 conformance peers clients bench speed fuzz cover lines notices pictures release clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -163,6 +163,13 @@ lines: ## count the lines of Go that are no tests: linked into writ, apart from 
 
 notices: ## regenerate THIRD_PARTY_NOTICES
 	go run ./internal/notices -o THIRD_PARTY_NOTICES
+
+pictures: ## the pictures in docs, as a test sees them in Chromium
+	rm -rf dist/pictures
+	mkdir -p dist/pictures
+	WRIT_SCREENSHOTS=$(CURDIR)/dist/pictures go test -count=1 -run '^TestConsoleFirst$$' ./cmd/writ
+	@test -e dist/pictures/console-first-run.png || { echo 'make pictures: chromium is not here, or needs another system than this' >&2; exit 1; }
+	install -m 644 dist/pictures/console-first-run.png docs/
 
 # What is committed is released, at the commit's own time: whoever makes it again with
 # this Go gets the same bytes. KEY is a private key for ssh-keygen -Y sign.

@@ -22,6 +22,7 @@ import (
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/console"
+	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/statedir"
@@ -114,8 +115,20 @@ func (o *files) consoleHandler(apart ...int) http.HandlerFunc {
 	}
 }
 
+// firstCalls are what a person can try with the example server of the gateway that a command
+// runs.
+func firstCalls(ran *cobra.Command) (try []console.Try) {
+	for _, s := range example.Steps() {
+		for i, call := range s.Calls {
+			s.Calls[i] = withWhere(ran, "writ call --session "+example.FirstSession) + " " + call
+		}
+		try = append(try, console.Try{Title: s.Title, Says: s.Says, Commands: s.Calls, Ends: s.Ends, Shows: s.Shows})
+	}
+	return try
+}
+
 // openConsole makes the console of a gateway that listens there.
-func (o *files) openConsole(at net.Addr, ending <-chan struct{}) error {
+func (o *files) openConsole(at net.Addr, ending <-chan struct{}, try []console.Try) error {
 	own, err := consoleHost(o.state)
 	if err != nil {
 		return err
@@ -129,7 +142,7 @@ func (o *files) openConsole(at net.Addr, ending <-chan struct{}) error {
 	}
 	hosts := []string{own, "localhost", "127.0.0.1", "[::1]"}
 	o.console = console.New(console.Options{
-		Log: o.store, Queue: o.queue, Elsewhere: &elsewhere{flags: &flags{state: o.state}, own: o.queue}, Host: net.JoinHostPort(own, port), By: account(), Ending: ending, Clock: time.Now,
+		Log: o.store, Queue: o.queue, Elsewhere: &elsewhere{flags: &flags{state: o.state}, own: o.queue}, Host: net.JoinHostPort(own, port), By: account(), Ending: ending, Clock: time.Now, Try: try,
 		Trusted: func(r *http.Request) bool { return downstream.Trusted(r, hosts) },
 		Explain: func(ctx context.Context, session, n string) (*story.Explained, error) {
 			return (&flags{state: o.state}).explained(ctx, o.store, o.state, session, n)

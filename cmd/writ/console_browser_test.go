@@ -148,15 +148,15 @@ func (b *browser) text(selector string) string {
 	return eval[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
 }
 
-// look takes a picture of the whole page, and has it checked for who cannot see it.
-func (b *browser) look(name string) {
+// picture keeps one that an action takes, and returns it.
+func (b *browser) picture(name string, take chromedp.Action[[]byte]) []byte {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
 	defer cancel()
 	b.until(`document.readyState === "complete"`)
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	png, err := chromedp.Run(ctx, take)
 	for err != nil && ctx.Err() == nil { // it was not laid out yet
-		png, err = chromedp.Run(ctx, chromedp.FullScreenshot(100))
+		png, err = chromedp.Run(ctx, take)
 	}
 	if err != nil {
 		b.fail(err)
@@ -164,6 +164,13 @@ func (b *browser) look(name string) {
 	if err := os.WriteFile(filepath.Join(b.shot, name+".png"), png, 0o600); err != nil {
 		b.t.Fatal(err)
 	}
+	return png
+}
+
+// look takes a picture of the whole page, and has it checked for who cannot see it.
+func (b *browser) look(name string) {
+	b.t.Helper()
+	b.picture(name, chromedp.FullScreenshot(100))
 	if b.axe == "" {
 		return
 	}
@@ -364,6 +371,9 @@ func TestConsoleSwap(t *testing.T) {
 	}
 	b.do(chromedp.Navigate(link))
 	b.says("Live")
+	if eval[bool](b, `document.querySelector(".first") !== null`) {
+		t.Error("it says what to try with the example, and other servers may run")
+	}
 	closes("INC-0001")
 	b.do(chromedp.Navigate(site + "/approvals"))
 	b.alive()

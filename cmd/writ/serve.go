@@ -16,6 +16,7 @@ import (
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/console"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
@@ -106,7 +107,11 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	ctx, cancel := o.sound(ctx)
 	defer cancel()
 	h := downstream.NewHTTP(g, downstream.Options{Principal: o.callerOf, Refused: g.Refused})
-	if err := o.openConsole(ln.Addr(), ctx.Done()); err != nil {
+	var try []console.Try
+	if o.example {
+		try = firstCalls(c)
+	}
+	if err := o.openConsole(ln.Addr(), ctx.Done(), try); err != nil {
 		return errors.Join(err, stop())
 	}
 	settled := make(chan struct{})
@@ -131,8 +136,8 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 		fmt.Fprintf(stderr, "SHADOW MODE: calls are judged and recorded, and every one of them passes\n")
 	}
 	if o.example {
-		fmt.Fprintf(stderr, "no --config: the built-in example server is mounted. Try, in another terminal:\n"+
-			"  writ call --session demo delete_document '{\"id\":\"doc-2b8e04\"}'\n")
+		fmt.Fprintf(stderr, "no --config: the built-in example server is mounted. The console says what to try, from this on, in another terminal:\n  %s\n",
+			firstCalls(c)[0].Commands[0])
 	}
 	go func() {
 		if g.Settled(ctx) == nil {

@@ -44,7 +44,7 @@ import (
 	"github.com/writ-project/writ/internal/story"
 )
 
-// Options are what a console shows and answers through. All are needed.
+// Options are what a console shows and answers through. All are needed but Try.
 type Options struct {
 	Log   story.Log // each record and value proven
 	Queue *approval.Queue
@@ -71,6 +71,17 @@ type Options struct {
 	Export func(ctx context.Context, w io.Writer) error
 	Status func(ctx context.Context) (string, error)
 	Clock  func() time.Time
+	// Try is what a page without a decision says to type in a terminal, where there is
+	// something to try.
+	Try []Try
+}
+
+// Try is one thing to try: what its commands are, the word for what comes of the last, and
+// what more is to be seen.
+type Try struct {
+	Title, Says string
+	Commands    []string
+	Ends, Shows string
 }
 
 // Console is an http.Handler.

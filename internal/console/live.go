@@ -352,7 +352,15 @@ func (c *Console) live(x *request) error {
 	if err != nil {
 		return err
 	}
-	return c.show(x, http.StatusOK, "live.html", "Live", l)
+	p := struct {
+		*listing
+		Try []Try
+	}{listing: l}
+	// It is the whole log that was searched, and it holds no decision.
+	if l.Live && l.Filter == (filter{}) && len(l.Rows) == 0 && l.Searched == 0 {
+		p.Try = c.o.Try
+	}
+	return c.show(x, http.StatusOK, "live.html", "Live", p)
 }
 
 // told is a row as the stream tells it to an open page, which builds it as the page's own
