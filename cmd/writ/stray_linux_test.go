@@ -45,6 +45,7 @@ func init() {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, &shown, &shown
 		cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
 		err = cmd.Run()
+		runtime.KeepAlive(keys) // collected, it would hang up
 		fmt.Fprintf(out, "%v: %s", err, &shown)
 	}
 }
