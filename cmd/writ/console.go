@@ -215,7 +215,9 @@ func (o *files) verified(ctx context.Context, progress func(done, of int64)) (fo
 func (o *files) besides(mcp http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/mcp" || strings.HasPrefix(r.URL.Path, "/mcp/") {
-			o.callers.Heard(r.Context())
+			if !o.callers.Heard(r.Context()) {
+				panic(http.ErrAbortHandler) // there is nobody to answer
+			}
 			mcp.ServeHTTP(w, r)
 			return
 		}

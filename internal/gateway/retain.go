@@ -341,13 +341,13 @@ func (r *Retainer) archive(ctx context.Context, g *gathered) (digest string, err
 		}
 		there, err := private.ReadWhole(path)
 		if again {
-			if bad, err := checkPart(ctx, there, r.verifier, items); bad != nil || err != nil {
+			if bad, err := checkPart(ctx, there, r.verifier, items); bad != nil || err != nil || synced(path) != nil {
 				continue
 			}
 		} else if err != nil || !bytes.Equal(there, b) {
 			return "", errors.New("what is read back is not what was written")
 		}
-		if err := syncDir(r.rule.Archive); err != nil {
+		if err := synced(r.rule.Archive); err != nil {
 			return "", err
 		}
 		sum := sha256.Sum256(there)
@@ -355,14 +355,18 @@ func (r *Retainer) archive(ctx context.Context, g *gathered) (digest string, err
 	}
 }
 
-// syncDir makes the names in a directory last over a power cut.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil || runtime.GOOS == "windows" { // which has no sync of a directory
+// synced makes a file that somebody else may have written, or the names in a directory, last
+// over a power cut.
+func synced(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
 		return err
 	}
-	defer d.Close()
-	return d.Sync()
+	defer f.Close()
+	if runtime.GOOS == "windows" { // which syncs nothing that is open to be read
+		return nil
+	}
+	return f.Sync()
 }
 
 const archiveSuffix = ".writ"

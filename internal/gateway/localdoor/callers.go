@@ -3,6 +3,7 @@ package localdoor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -27,12 +28,15 @@ type Callers struct {
 	looking bool
 	looks   int
 	known   []origin // the oldest first; replaced, never written to
+	full    bool     // one was not remembered, for all that are run
 }
 
 // A connection of a server's, by its two ends.
 type connection struct {
 	ends
-	heard atomic.Bool // a request that Heard was told of
+	heard  atomic.Bool   // a request that Heard was told of
+	looked chan struct{} // closed by the end of the first look since
+	gone   atomic.Bool   // then nobody held the other end any more
 }
 
 type ends struct{ near, far netip.AddrPort }
@@ -50,7 +54,7 @@ func (c *Callers) Watch(srv *http.Server) {
 		if !ok || !too || !far.IP.IsLoopback() {
 			return ctx
 		}
-		at := &connection{ends: ends{bare(near.AddrPort()), bare(far.AddrPort())}}
+		at := &connection{ends: ends{bare(near.AddrPort()), bare(far.AddrPort())}, looked: make(chan struct{})}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.open == nil {
@@ -72,11 +76,23 @@ func bare(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 }
 
-// Heard says that the process at the other end of a request is a caller. At the first
-// request of a connection it is looked for, beside what is made of the request.
-func (c *Callers) Heard(ctx context.Context) {
-	if at, ok := ctx.Value(connectionKey{}).(*connection); ok && !at.heard.Load() && !at.heard.Swap(true) {
+// Heard says that the process at the other end of a request is a caller, and reports
+// whether it is to be served. At the first request of a connection it is looked for, before
+// anything is made of the request: once it has its answer, it may hold the connection no
+// more. Who has closed the connection by then is not served, for nobody knows who it was.
+func (c *Callers) Heard(ctx context.Context) bool {
+	at, ok := ctx.Value(connectionKey{}).(*connection)
+	if !ok {
+		return true
+	}
+	if !at.heard.Load() && !at.heard.Swap(true) {
 		c.look()
+	}
+	select {
+	case <-at.looked:
+		return !at.gone.Load()
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -100,8 +116,13 @@ func (c *Callers) all(ctx context.Context) ([]origin, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.full {
+		return nil, errMany
+	}
 	return c.known, nil
 }
+
+var errMany = errors.New("more clients spoke over HTTP than the gateway remembers; until it is started again it cannot tell who is none of them")
 
 // look begins one look at the connections that are open, after the one that is under way,
 // and returns what is closed at its end.
@@ -128,24 +149,34 @@ func (c *Callers) lookAll() {
 			return
 		}
 		c.looks++
+		var open []*connection
 		var at []ends
 		for _, o := range c.open {
 			if o.heard.Load() {
-				at = append(at, o.ends)
+				open, at = append(open, o), append(at, o.ends)
 			}
 		}
 		c.mu.Unlock()
-		if known = remember(known, holders(at)); known != nil {
-			c.mu.Lock()
-			c.known = known
-			c.mu.Unlock()
+		pids, gone := holders(at)
+		known, full := remember(known, pids)
+		c.mu.Lock()
+		c.known, c.full = known, c.full || full
+		c.mu.Unlock()
+		for _, o := range open {
+			select {
+			case <-o.looked:
+			default:
+				o.gone.Store(slices.Contains(gone, o.ends))
+				close(o.looked)
+			}
 		}
 		close(done)
 	}
 }
 
-// remember returns what is known with these processes in it.
-func remember(known []origin, pids []int) []origin {
+// remember returns what is known with these processes in it, the first of those that ended
+// left out where it is too many. Who runs is not left out for another: full is then true.
+func remember(known []origin, pids []int) (all []origin, full bool) {
 	var found []origin
 	for _, pid := range pids {
 		if o, err := originOf(pid); err == nil && pid != os.Getpid() && !slices.ContainsFunc(known, o.is) {
@@ -153,7 +184,7 @@ func remember(known []origin, pids []int) []origin {
 		}
 	}
 	if found == nil {
-		return known
+		return known, false
 	}
 	// Who started others before them. Ticks are digits.
 	slices.SortFunc(found, func(a, b origin) int {
@@ -166,12 +197,15 @@ func remember(known []origin, pids []int) []origin {
 			continue
 		}
 		if len(known) >= maxCallers {
-			gone := max(0, slices.IndexFunc(known, func(k origin) bool { return !k.runs() }))
+			gone := slices.IndexFunc(known, func(k origin) bool { return !k.runs() })
+			if gone < 0 {
+				return known, true
+			}
 			known = slices.Delete(known, gone, gone+1)
 		}
 		known = append(known, o)
 	}
-	return known
+	return known, false
 }
 
 // An origin is what is kept of a process that must not answer for a person, nor what

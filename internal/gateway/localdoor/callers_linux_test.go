@@ -3,6 +3,7 @@ package localdoor
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,7 +17,8 @@ import (
 // ends.
 func init() {
 	if at := os.Getenv("DOOR_CALLS"); at != "" {
-		resp, err := http.Get(at)
+		each := http.Transport{DisableKeepAlives: true} // known though it holds none when it is asked for
+		resp, err := (&http.Client{Transport: &each}).Get(at)
 		if err == nil {
 			io.Copy(os.Stdout, resp.Body)
 			io.Copy(io.Discard, os.Stdin)
@@ -29,8 +31,8 @@ func listening(t testing.TB) (c *Callers, at string) {
 	t.Helper()
 	c = new(Callers)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/mcp" {
-			c.Heard(r.Context())
+		if r.URL.Path == "/mcp" && !c.Heard(r.Context()) {
+			panic(http.ErrAbortHandler)
 		}
 		io.WriteString(w, "heard")
 	}))
@@ -139,7 +141,7 @@ func TestRemember(t *testing.T) {
 	}
 	_, at := listening(t)
 	client, _ := calling(t, at)
-	if got := remember([]origin{runs}, []int{client, os.Getpid()}); len(got) != 1 {
+	if got, _ := remember([]origin{runs}, []int{client, os.Getpid()}); len(got) != 1 {
 		t.Errorf("a child of a known one: %v", got)
 	}
 	above, err := originOf(os.Getppid())
@@ -151,11 +153,11 @@ func TestRemember(t *testing.T) {
 	for n := len(full); n < maxCallers; n++ {
 		full = append(full, origin{pid: 1 << 30, started: strconv.Itoa(n)})
 	}
-	got := remember(full, []int{client})
-	if len(got) != maxCallers || got[0].is(reused) || got[len(got)-1].pid != client {
+	got, over := remember(full, []int{client})
+	if over || len(got) != maxCallers || got[0].is(reused) || got[len(got)-1].pid != client {
 		t.Errorf("%d are known, the last %v", len(got), got[len(got)-1])
 	}
-	if again := remember(got, []int{client}); !slices.EqualFunc(again, got, origin.is) {
+	if again, _ := remember(got, []int{client}); !slices.EqualFunc(again, got, origin.is) {
 		t.Error("one that is known was remembered twice")
 	}
 	child := exec.Command("cat")
@@ -166,8 +168,44 @@ func TestRemember(t *testing.T) {
 	defer child.Wait()
 	defer in.Close()
 	got[0] = got[len(got)-1] // it runs, and is the oldest
-	if again := remember(got, []int{child.Process.Pid}); len(again) != maxCallers || !again[0].is(got[0]) || again[1].is(got[1]) {
+	if again, _ := remember(got, []int{child.Process.Pid}); len(again) != maxCallers || !again[0].is(got[0]) || again[1].is(got[1]) {
 		t.Error("one that runs was forgotten before one that is gone")
+	}
+	for i := range got {
+		got[i] = got[len(got)-1]
+	}
+	if again, over := remember(got, []int{child.Process.Pid}); !over || !slices.EqualFunc(again, got, origin.is) {
+		t.Error("one that runs was forgotten for another")
+	}
+	c := &Callers{full: true}
+	if err := Apart(context.WithValue(context.WithValue(t.Context(), peerKey{}, peer{pid: os.Getpid()}), callersKey{}, c)); err != errMany {
+		t.Errorf("one was not remembered, and an answer is heard: %v", err)
+	}
+}
+
+// TestGoneBeforeServed: a process that had closed its connection when it was looked for is
+// not served.
+func TestGoneBeforeServed(t *testing.T) {
+	c, served := new(Callers), make(chan bool, 1)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { served <- c.Heard(r.Context()) }))
+	c.Watch(s.Config)
+	s.Start()
+	defer s.Close()
+	for _, closes := range []bool{true, false} {
+		c.mu.Lock() // nothing is looked at until it is closed
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(conn, "GET /mcp HTTP/1.1\r\nHost: h\r\n\r\n")
+		if closes {
+			conn.Close()
+		}
+		c.mu.Unlock()
+		if got := <-served; got == closes {
+			t.Errorf("closed %v, served %v", closes, got)
+		}
+		conn.Close()
 	}
 }
 

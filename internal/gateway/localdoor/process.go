@@ -50,7 +50,10 @@ func Apart(ctx context.Context, from ...int) error {
 	var callers []origin
 	if c, ok := ctx.Value(callersKey{}).(*Callers); ok {
 		var err error
-		if callers, err = c.all(ctx); err != nil {
+		switch callers, err = c.all(ctx); {
+		case err == errMany:
+			return err
+		case err != nil:
 			return ErrKin
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -172,39 +173,80 @@ func sameProgram(pid int) bool {
 }
 
 // holders are the processes that hold the other ends of connections of this machine's, of
-// those whose files this account may list.
-func holders(at []ends) (pids []int) {
-	sockets := map[string]bool{}
-	for _, name := range []string{"tcp", "tcp6"} {
-		b, err := os.ReadFile("/proc/net/" + name)
-		if err != nil || len(at) == 0 {
+// those whose files this account may list. closed are those whose other end nobody holds any
+// more, of this account or another's.
+func holders(at []ends) (pids []int, closed []ends) {
+	left := map[ends]bool{}
+	for _, o := range at {
+		left[o] = true
+	}
+	const passes = 2 // what changes while it is read may be left out
+	for range passes {
+		sockets, ok := socketsOf(left)
+		if !ok {
+			return pids, nil
+		}
+		if len(sockets) == 0 {
 			continue
 		}
+		for _, pid := range numbersIn("/proc") {
+			files := fmt.Sprintf("/proc/%d/fd/", pid)
+			holds := false
+			for _, fd := range numbersIn(files) {
+				if to, err := os.Readlink(files + strconv.Itoa(fd)); err == nil {
+					if o, ok := sockets[to]; ok {
+						delete(left, o)
+						holds = true
+					}
+				}
+			}
+			if holds && !slices.Contains(pids, pid) {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	// Whose holder was not found is of another account, or was closed meanwhile.
+	for range passes {
+		sockets, ok := socketsOf(left)
+		if !ok {
+			return pids, nil
+		}
+		for _, o := range sockets {
+			delete(left, o)
+		}
+	}
+	return pids, slices.Collect(maps.Keys(left))
+}
+
+// socketsOf are the sockets at the other ends of connections, as links in /proc name them.
+// One that no process holds any more is none. ok is false where that is not shown.
+func socketsOf(at map[ends]bool) (sockets map[string]ends, ok bool) {
+	sockets = map[string]ends{}
+	if len(at) == 0 {
+		return sockets, true
+	}
+	for _, name := range []string{"tcp", "tcp6"} {
+		b, err := os.ReadFile("/proc/net/" + name)
+		if errors.Is(err, fs.ErrNotExist) { // a kernel without it
+			continue
+		}
+		if err != nil {
+			return nil, false
+		}
+		ok = true
 		for l := range bytes.Lines(b) {
 			f := bytes.Fields(l)
 			if len(f) < 10 || string(f[9]) == "0" {
 				continue
 			}
-			near, ok := addressOf(f[1])
-			far, too := addressOf(f[2])
-			if ok && too && slices.Contains(at, ends{near: far, far: near}) {
-				sockets["socket:["+string(f[9])+"]"] = true
+			near, one := addressOf(f[1])
+			far, two := addressOf(f[2])
+			if o := (ends{near: far, far: near}); one && two && at[o] {
+				sockets["socket:["+string(f[9])+"]"] = o
 			}
 		}
 	}
-	if len(sockets) == 0 {
-		return nil
-	}
-	for _, pid := range numbersIn("/proc") {
-		at := fmt.Sprintf("/proc/%d/fd/", pid)
-		if slices.ContainsFunc(numbersIn(at), func(fd int) bool {
-			to, err := os.Readlink(at + strconv.Itoa(fd))
-			return err == nil && sockets[to]
-		}) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	return sockets, ok
 }
 
 func numbersIn(dir string) (all []int) {
