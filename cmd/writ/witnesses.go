@@ -166,7 +166,8 @@ func printWitnesses(w io.Writer, all []witnessStatus) {
 	for _, s := range all {
 		fmt.Fprintf(w, "  witness %s: ", cli.OneLine(s.Name, 100))
 		when(w, s.Size > 0, "it cosigned the log of %d records at %s", s.Size, s.At.Format(time.RFC3339))
-		when(w, s.Size == 0, "it has cosigned nothing since this gateway started")
+		when(w, s.Size == 0 && s.Fault == "", "it was shown no head yet since this gateway started")
+		when(w, s.Size == 0 && s.Fault != "", "it has cosigned nothing since this gateway started")
 		when(w, s.Fault != "", "; it FAILED since: %s", cli.OneLine(s.Fault, 300))
 		fmt.Fprintln(w)
 	}

@@ -210,10 +210,10 @@ func (s *Store) isIn(dir string) error {
 
 // replaced reports that another log was in this directory before.
 func (s *Store) replaced() bool {
-	files, _ := filepath.Glob(filepath.Join(s.opt.Elsewhere, "*.json"))
-	for _, name := range files {
+	files, _ := os.ReadDir(s.opt.Elsewhere) // a directory's name is no pattern
+	for _, file := range files {
 		var p placed
-		if b, err := os.ReadFile(name); err == nil && json.Unmarshal(b, &p) == nil && p.Dir == filepath.Dir(s.path) {
+		if b, err := os.ReadFile(filepath.Join(s.opt.Elsewhere, file.Name())); err == nil && filepath.Ext(file.Name()) == ".json" && json.Unmarshal(b, &p) == nil && p.Dir == filepath.Dir(s.path) {
 			return true
 		}
 	}
