@@ -23,6 +23,7 @@ import (
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/console"
 	"github.com/writ-project/writ/internal/example"
+	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/statedir"
@@ -128,7 +129,7 @@ func firstCalls(ran *cobra.Command) (try []console.Try) {
 }
 
 // openConsole makes the console of a gateway that listens there.
-func (o *files) openConsole(at net.Addr, ending <-chan struct{}, try []console.Try) error {
+func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struct{}, try []console.Try) error {
 	own, err := consoleHost(o.state)
 	if err != nil {
 		return err
@@ -177,6 +178,8 @@ func (o *files) openConsole(at net.Addr, ending <-chan struct{}, try []console.T
 			all.print(&b)
 			return b.String(), nil
 		},
+		Servers:  func(ctx context.Context) ([]console.Server, error) { return o.shownServers(ctx, g) },
+		Contract: func(ctx context.Context, id string) (*console.Contract, error) { return o.shownContract(ctx, g, id) },
 	})
 	return nil
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -229,7 +230,10 @@ func consoled(t *testing.T, listen string, args ...string) (s *terminalScreen, l
 // agent uses.
 func TestConsoleBrowser(t *testing.T) {
 	b := newBrowser(t)
-	policy, state := approving(t, example.Policy()), ownState(t)
+	// One tool has no contract, and the definition of another was a different one.
+	text := regexp.MustCompile(`(?m)^  example/search_policies:\n(?:    .*\n)*`).ReplaceAllLiteral(example.Policy(), nil)
+	text = bytes.Replace(text, []byte("pin: sha256:d9"), []byte("pin: sha256:0f"), 1)
+	policy, state := approving(t, text), ownState(t)
 	more := []string{"--state", state, "--config", policy}
 	s, link, code := consoled(t, "127.0.0.1:0", more...)
 	site := found(t, `(http://[^/]+)/`, link)
@@ -323,6 +327,23 @@ func TestConsoleBrowser(t *testing.T) {
 	b.do(chromedp.NavigateBack())
 	b.until(`document.readyState === "complete"`)
 	b.until(fmt.Sprintf(`!document.querySelector(%q)`, card)) // what was answered does not come back
+
+	// The servers, and one tool to the lines of its contract.
+	b.do(chromedp.Navigate(site + "/tools"))
+	b.says("over stdio, started as writ with 1 argument")
+	b.says("no contract in the policy")
+	b.says("changed since you approved it")
+	b.looks("tools")
+	b.do(chromedp.Navigate(site + "/tools?tool=example/search_policies"))
+	b.says("effect: read")
+	b.looks("tool-closed")
+	b.do(chromedp.Navigate(site + "/tools?tool=example/fetch_policy"))
+	b.says("writ tools approve example/fetch_policy")
+	b.looks("tool-changed")
+	b.do(chromedp.Navigate(site + "/tools"))
+	b.do(chromedp.Click(chromedp.CSS(`a[href="/tools?tool=example%2fdelete_document"]`)))
+	b.says("what a tool returned as document")
+	b.looks("tool")
 
 	b.do(chromedp.Navigate(site + "/audit"))
 	b.do(chromedp.Click(chromedp.CSS(`form[action="/audit/verify"] button`)))

@@ -64,13 +64,21 @@ func shutBecause(t *gate.Tool, near unlikeShipped) string {
 	return string(t.Reason)
 }
 
-// unruled are the arguments of an act that its contract has no word of: where its
-// definition changed, they may be what is new.
+// unruled says which arguments of an act its contract has no word of: where its definition
+// changed, they may be what is new.
 func unruled(t *gate.Tool) string {
-	if t.Contract == nil || !t.Contract.Effect.Gated() {
+	names := unnamed(t)
+	if len(names) == 0 {
 		return ""
 	}
-	var names []string
+	return ", with arguments that its contract does not name: " + few(names, 6)
+}
+
+// unnamed are the arguments of an act that its contract has no word of.
+func unnamed(t *gate.Tool) (names []string) {
+	if t.Contract == nil || !t.Contract.Effect.Gated() {
+		return nil
+	}
 	for name := range t.InputSchema().Get("properties").Members() {
 		if !slices.ContainsFunc(t.Contract.Args, func(a policy.ArgRule) bool {
 			return len(a.At.Tokens) == 0 || a.At.Tokens[0] == name || a.At.Tokens[0] == "*"
@@ -78,10 +86,7 @@ func unruled(t *gate.Tool) string {
 			names = append(names, cli.OneLine(name, 40))
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return ", with arguments that its contract does not name: " + few(names, 6)
+	return names
 }
 
 // few are names in one line, of many the first.

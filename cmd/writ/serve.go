@@ -111,7 +111,7 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	if o.example {
 		try = firstCalls(c)
 	}
-	if err := o.openConsole(ln.Addr(), ctx.Done(), try); err != nil {
+	if err := o.openConsole(g, ln.Addr(), ctx.Done(), try); err != nil {
 		return errors.Join(err, stop())
 	}
 	settled := make(chan struct{})

@@ -104,23 +104,28 @@ func (l *local) tools(ctx context.Context) ([]toolLine, error) {
 		if t.Method != policy.CallTool {
 			continue
 		}
-		tl := toolLine{Tool: cli.Printable(t.Server + "/" + t.Name), Reason: string(t.Reason), Pin: t.Pin, State: "closed"}
-		switch t.State {
-		case gate.Open:
-			tl.State = "open"
-		case gate.Refused:
-			tl.State = "refused"
-		}
-		if t.Contract != nil {
-			tl.Effect = t.Effects().Names()
-		}
-		if t.State != gate.Open {
-			tl.Why = shutBecause(t, near)
-		}
-		tl.Name = cmp.Or(cli.Printable(t.Public), tl.Tool)
-		lines = append(lines, tl)
+		lines = append(lines, toolLineOf(t, near))
 	}
 	return lines, nil
+}
+
+// toolLineOf says of a tool of the catalogue whether it is open, and what would open it.
+func toolLineOf(t *gate.Tool, near unlikeShipped) toolLine {
+	tl := toolLine{Tool: cli.Printable(t.Server + "/" + t.Name), Reason: string(t.Reason), Pin: t.Pin, State: "closed"}
+	switch t.State {
+	case gate.Open:
+		tl.State = "open"
+	case gate.Refused:
+		tl.State = "refused"
+	}
+	if t.Contract != nil {
+		tl.Effect = t.Effects().Names()
+	}
+	if t.State != gate.Open {
+		tl.Why = shutBecause(t, near)
+	}
+	tl.Name = cmp.Or(cli.Printable(t.Public), tl.Tool)
+	return tl
 }
 
 // settled waits until each server of a gateway has answered, or cannot be
@@ -231,12 +236,7 @@ func toPin(t *gate.Tool, near unlikeShipped, out io.Writer) bool {
 		fmt.Fprintf(out, "%s: approved already\n", id)
 		return false
 	}
-	var pretty bytes.Buffer
-	if json.Indent(&pretty, t.Raw, "  ", "  ") != nil {
-		pretty.Reset()
-		pretty.Write(t.Raw)
-	}
-	fmt.Fprintf(out, "%s\n  %s\n", id, cli.Printable(pretty.String()))
+	fmt.Fprintf(out, "%s\n  %s\n", id, cli.Printable(string(indented(t.Raw, "  "))))
 	if of, lines := near(t); of != "" {
 		fmt.Fprintf(out, "  %s was made of another definition:\n", of)
 		for _, l := range lines {
@@ -246,6 +246,15 @@ func toPin(t *gate.Tool, near unlikeShipped, out io.Writer) bool {
 	when(out, t.Contract.Pin != "", "  was  pin: %s\n", t.Contract.Pin)
 	fmt.Fprintf(out, "  now  pin: %s\n", t.Pin)
 	return true
+}
+
+// indented is a definition over several lines, each with a prefix but for the first.
+func indented(raw []byte, prefix string) []byte {
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, raw, prefix, "  ") != nil {
+		return raw
+	}
+	return pretty.Bytes()
 }
 
 // replaceFile puts b in the place of a file, whole or not at all. One that was not

@@ -191,12 +191,11 @@ func (s *steady) stop() { s.at.SetWriteDeadline(time.Now()) }
 
 // status is what writ status says.
 func (c *Console) status(x *request) error {
-	select {
-	case c.health <- struct{}{}:
-		defer func() { <-c.health }()
-	case <-x.Context().Done():
-		return errBusy
+	done, err := c.look(x)
+	if err != nil {
+		return err
 	}
+	defer done()
 	said, err := c.o.Status(x.Context())
 	if err != nil {
 		return err

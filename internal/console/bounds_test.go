@@ -231,3 +231,50 @@ func TestHiddenOffer(t *testing.T) {
 		t.Error("it was answered")
 	}
 }
+
+// TestManyTools: how long the pages of the tools are is not what a server chooses, and what
+// is left out is told. Calls are counted by tool, outcome and reason.
+func TestManyTools(t *testing.T) {
+	r := newRig(t)
+	no := decided(gate.Record{Server: "a", Tool: "b", Status: writ.Rejected, Code: writ.MissingProvenance, Reason: writ.ProvenanceUnseen}, `{}`)
+	yes := decided(gate.Record{Server: "a", Tool: "b", Status: writ.Accepted, Allowed: true}, `{}`)
+	r.write(one, open, no, no, yes, decided(gate.Record{Server: "a", Tool: "b", Status: writ.Rejected, Code: writ.PolicyViolation, Reason: writ.ApprovalPending}, `{}`), yes, returned(6, 1, "unknown", `{}`))
+	long := strings.Repeat("\u202e", 1<<20)
+	all := make([]string, 5000)
+	for i := range all {
+		all[i] = long
+	}
+	servers := []Server{{Name: "a", Reached: "over stdio", Notes: all, Tools: []Tool{{ID: "a/b", State: "open"}}}}
+	for range 10 {
+		s := Server{Name: "b", Fault: long}
+		for i := range 5000 {
+			s.Tools = append(s.Tools, Tool{ID: fmt.Sprintf("b/t%04d", i), State: "closed", Why: long})
+		}
+		servers = append(servers, s)
+	}
+	r.o.Servers = func(context.Context) ([]Server, error) { return servers, nil }
+	r.o.Contract = func(context.Context, string) (*Contract, error) {
+		c := &Contract{Tool: Tool{ID: "a/b", Why: long, Pin: "changed"}, Unnamed: all, Of: "x", Unlike: all, Definition: []byte(long), Drafted: []byte(long)}
+		for range 5000 {
+			c.Arguments = append(c.Arguments, Rule{long, "target", []string{long}})
+		}
+		return c, nil
+	}
+	cookie, _, _ := r.in()
+	for path, says := range map[string][]string{
+		"/tools":               {"1 accepted, 1 asked, 2 refused, 1 unknown", "provenance.unseen", "4800 more are not shown", "5000 more are not shown", "4980 more: <code>writ check --live"},
+		"/tools?name=T0003":    {"b/t0003"},
+		"/tools?state=refused": {"None of that kind."},
+		"/tools?tool=a/b":      {"Shown is the beginning.", "4800 more lines", "and 4980 more", `href="/?tool=a%2fb&amp;status=refused">2 refused`},
+	} {
+		w := r.ask("GET", path, cookie, nil)
+		if w.Code != 200 || w.Body.Len() > 24*maxDrawn {
+			t.Errorf("%s: %d, %d bytes", path, w.Code, w.Body.Len())
+		}
+		for _, s := range says {
+			if !strings.Contains(w.Body.String(), s) {
+				t.Errorf("%s does not say %q", path, s)
+			}
+		}
+	}
+}

@@ -70,7 +70,11 @@ type Options struct {
 	Verify func(ctx context.Context, progress func(done, of int64)) (found string, ok bool, err error)
 	Export func(ctx context.Context, w io.Writer) error
 	Status func(ctx context.Context) (string, error)
-	Clock  func() time.Time
+	// Servers are those in force with their tools, and Contract is all that there is to say
+	// of the tool of an id, nil where there is none.
+	Servers  func(ctx context.Context) ([]Server, error)
+	Contract func(ctx context.Context, id string) (*Contract, error)
+	Clock    func() time.Time
 	// Try is what a page without a decision says to type in a terminal, where there is
 	// something to try.
 	Try []Try
@@ -96,7 +100,7 @@ type Console struct {
 	code    code // good for any login
 	check   check
 	streams int
-	health  chan struct{} // one look at a time
+	health  chan struct{} // one look at the gateway at a time
 	export  chan struct{} // one export at a time
 }
 
@@ -116,7 +120,7 @@ func New(o Options) *Console {
 		health: make(chan struct{}, 1), export: make(chan struct{}, 1)}
 	layout := template.Must(template.New("layout.html").Funcs(template.FuncMap{
 		"draw": draw, "drawBytes": drawBytes, "marked": marked, "stamp": c.stamp, "dict": dict,
-		"words": func() []string { return []string{"accepted", "asked", "refused", "unknown"} },
+		"words": words, "clip": clip, "lines": lines,
 	}).ParseFS(files, "templates/layout.html"))
 	names, _ := fs.Glob(files, "templates/*.html")
 	for _, name := range names {
@@ -154,6 +158,7 @@ func (c *Console) routes() []route {
 		{"GET /s/{session}", false, c.session},
 		{"GET /approvals", false, c.approvals},
 		{"POST /approvals/{id}", false, c.answer},
+		{"GET /tools", false, c.tools},
 		{"GET /audit", false, c.audit},
 		{"POST /audit/verify", false, c.verify},
 		{"GET /audit/export", false, c.exported},

@@ -47,6 +47,14 @@ type rig struct {
 	clock time.Time
 	next  map[string]uint64
 	end   chan struct{}
+	words string // of the servers
+}
+
+// tool is one of whose every text is the rig's words.
+func (r *rig) tool() *Contract {
+	w, all := r.words, []string{r.words}
+	return &Contract{Tool: Tool{ID: w + "/" + w, Public: w, State: "closed", Why: w, Effect: all, Pin: "changed"}, Line: 1, Approved: w, Now: w,
+		Arguments: []Rule{{w, w, all}}, Unnamed: all, Outputs: []Rule{{w, w, all}}, Of: w, Unlike: all, Definition: []byte(w)}
 }
 
 func newRig(t testing.TB) *rig {
@@ -61,7 +69,7 @@ func newRig(t testing.TB) *rig {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, clock: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC), next: map[string]uint64{}, end: make(chan struct{})}
+	r := &rig{t: t, clock: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC), next: map[string]uint64{}, end: make(chan struct{}), words: hostileText}
 	if r.log, err = sqlite.Open(dir, sqlite.Options{Signer: signer, Verifier: verifier}); err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +87,15 @@ func newRig(t testing.TB) *rig {
 		Verify: func(context.Context, func(int64, int64)) (string, bool, error) { return "ok: all of it", true, nil },
 		Export: func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "bundle"); return err },
 		Status: func(context.Context) (string, error) { return hostileText + "\n  " + hostileText, nil },
+		Servers: func(context.Context) ([]Server, error) {
+			return []Server{{Name: r.words, Reached: r.words, Fault: r.words, Notes: []string{r.words}, Tools: []Tool{r.tool().Tool, {ID: "a/b", State: "open", Pin: "pinned"}}}}, nil
+		},
+		Contract: func(_ context.Context, id string) (*Contract, error) {
+			if id == "nothing/here" {
+				return nil, nil
+			}
+			return r.tool(), nil
+		},
 	})
 	return r
 }
@@ -224,7 +241,7 @@ func paths() map[string]string {
 		"GET /d/{session}/{n}": "/d/s_aaaaaaaaaaaaaaaa/2", "GET /d/{session}/{n}/json": "/d/s_aaaaaaaaaaaaaaaa/2/json", "GET /d/{session}/{n}/proof": "/d/s_aaaaaaaaaaaaaaaa/2/proof",
 		"GET /d/{session}/{n}/value/{name}": "/d/s_aaaaaaaaaaaaaaaa/2/value/arguments", "GET /e/{session}/{number}": "/e/s_aaaaaaaaaaaaaaaa/1", "GET /s/{session}": "/s/s_aaaaaaaaaaaaaaaa",
 		"GET /approvals": "/approvals", "POST /approvals/{id}": "/approvals/x", "GET /audit": "/audit", "POST /audit/verify": "/audit/verify", "GET /audit/export": "/audit/export",
-		"GET /health": "/health", "/": "/nothing/here",
+		"GET /health": "/health", "GET /tools": "/tools", "/": "/nothing/here",
 	}
 }
 
@@ -304,7 +321,7 @@ func TestWhoIsLetIn(t *testing.T) {
 	if r.loggedInBy(cookie) == nil {
 		t.Error("one of these signed him out")
 	}
-	for _, path := range []string{"/..%2f..%2fetc/passwd", "/static/..%2fconsole.go", "/static/login.html", "/static/", "/templates/live.html", "//evil.example/", "/login/", "/d/s_aaaaaaaaaaaaaaaa/2/value/key", "/e/s_aaaaaaaaaaaaaaaa/999", "/s/s_bbbbbbbbbbbbbbbb", "/d/s_bbbbbbbbbbbbbbbb/1"} {
+	for _, path := range []string{"/..%2f..%2fetc/passwd", "/static/..%2fconsole.go", "/static/login.html", "/static/", "/templates/live.html", "//evil.example/", "/login/", "/d/s_aaaaaaaaaaaaaaaa/2/value/key", "/e/s_aaaaaaaaaaaaaaaa/999", "/s/s_bbbbbbbbbbbbbbbb", "/d/s_bbbbbbbbbbbbbbbb/1", "/tools?tool=nothing/here"} {
 		if w := r.ask("GET", path, cookie, nil); w.Code != http.StatusNotFound && w.Code != http.StatusMovedPermanently && w.Code != http.StatusTemporaryRedirect {
 			t.Errorf("%s: %d", path, w.Code)
 		}
@@ -460,9 +477,10 @@ func (r *rig) told(session, text string) {
 func TestHostileTexts(t *testing.T) {
 	const session = "s_aaaaaaaaaaaaaaaa"
 	pages := []string{"/", "/d/" + session + "/3", "/d/" + session + "/5", "/d/" + session + "/7", "/e/" + session + "/1?from=0&to=9", "/e/" + session + "/2?at=/structuredContent/x", "/e/" + session + "/4",
-		"/s/" + session, "/approvals", "/audit", "/health"}
+		"/s/" + session, "/approvals", "/audit", "/health", "/tools", "/tools?tool=x"}
 	plain, hostile := newRig(t), newRig(t)
-	plain.told(session, "words\x01"+"\u200b\nmore \t text")
+	plain.words = "words\x01" + "\u200b\nmore \t text"
+	plain.told(session, plain.words)
 	hostile.told(session, hostileText)
 	pc, _, _ := plain.in()
 	hc, _, _ := hostile.in()
@@ -484,7 +502,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 	// In the query, too.
 	q := url.QueryEscape(hostileText)
-	for _, path := range []string{"/?tool=" + q + "&session=" + q + "&reason=" + q, "/e/" + session + "/2?at=" + q + "&in=" + q} {
+	for _, path := range []string{"/?tool=" + q + "&session=" + q + "&reason=" + q, "/e/" + session + "/2?at=" + q + "&in=" + q, "/tools?name=" + q + "&state=" + q} {
 		a, b := plain.ask("GET", strings.ReplaceAll(path, q, "x"), pc, nil), hostile.ask("GET", path, hc, nil)
 		expected := skeleton(t, a.Body.Bytes())
 		for part := range skeleton(t, b.Body.Bytes()) {

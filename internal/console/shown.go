@@ -74,6 +74,19 @@ func drawn(out []piece, b []byte, mark, lines bool) []piece {
 // short is the beginning of a text, for a place that has no room: so many characters.
 func short(s string, n int) string { return text.OneLine(s, n) }
 
+// lines are those of a text that was set in lines for a person: their ends are nobody's bytes.
+func lines(b []byte) []string { return strings.Split(string(b), "\n") }
+
+// clip is the beginning of a text, so many characters, for draw to draw.
+func clip(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
 // upTo is the beginning of a value that a page has room for.
 func upTo(b []byte) (part []byte, cut bool) {
 	if len(b) <= maxDrawn {

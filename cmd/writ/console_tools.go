@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/console"
+	"github.com/writ-project/writ/internal/draft"
+	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// inForce are the files that a gateway which runs has in force.
+func (o *files) inForce(ctx context.Context) (*files, error) {
+	for !o.loading.TryLock() { // it is reading them anew
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	defer o.loading.Unlock()
+	return o.now, nil
+}
+
+// shownServers are the servers of a gateway with their tools, for the console.
+func (o *files) shownServers(ctx context.Context, g *gateway.Gateway) ([]console.Server, error) {
+	now, err := o.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cat, _ := g.Catalogue()
+	down := g.Failed()
+	var out []console.Server
+	at := func(name string) *console.Server {
+		i := slices.IndexFunc(out, func(s console.Server) bool { return s.Name == name })
+		if i < 0 {
+			i = len(out)
+			reached := "within Writ"
+			if now.host != nil && slices.ContainsFunc(now.host.Definitions(), func(d gate.Definition) bool { return d.Server == name }) {
+				reached = "the client's own tools, told of by its hooks"
+			}
+			out = append(out, console.Server{Name: name, Reached: reached})
+		}
+		return &out[i]
+	}
+	for i := range now.servers {
+		s := at(now.servers[i].Name)
+		if s.Reached = reached(&now.servers[i]); down[s.Name] != nil {
+			s.Fault = cli.OneLine(down[s.Name].Error(), 200) + lastWords(down[s.Name])
+		}
+	}
+	near := nearest(cat)
+	for _, t := range cat.Tools() {
+		if t.Method == policy.CallTool {
+			s := at(t.Server)
+			s.Tools = append(s.Tools, shownTool(t, near))
+		}
+	}
+	for _, f := range findings(g) {
+		// Why a tool is closed stands beside it.
+		if t := cat.Lookup(f.Server, f.Tool); f.Server != "" && (t == nil || f.Reason == "" || f.Reason != t.Reason) {
+			s := at(f.Server)
+			s.Notes = append(s.Notes, oneFinding(f))
+		}
+	}
+	return out, nil
+}
+
+// reached says how a server is, without what may be a secret: its arguments and where at its
+// host it is.
+func reached(s *upstream.Config) string {
+	if u, err := url.Parse(s.URL); s.URL != "" && err == nil {
+		return "over HTTP at " + u.Scheme + "://" + u.Host
+	}
+	if len(s.Command) == 0 {
+		return "over HTTP"
+	}
+	out := "over stdio, started as " + filepath.Base(s.Command[0])
+	if n := len(s.Command) - 1; n > 0 {
+		out += " with " + cli.Number(n, "argument", "arguments")
+	}
+	return out
+}
+
+func shownTool(t *gate.Tool, near unlikeShipped) console.Tool {
+	line := toolLineOf(t, near)
+	out := console.Tool{ID: t.Server + "/" + t.Name, Public: t.Public, State: line.State, Why: line.Why, Effect: line.Effect, Pin: "no contract"}
+	switch c := t.Contract; {
+	case c == nil:
+	case t.Server == policy.OwnServer: // Writ's own
+		out.Pin = "its own"
+	case c.Pin == "":
+		out.Pin = "unpinned"
+	case c.Pin != t.Pin:
+		out.Pin = "changed"
+	default:
+		out.Pin = "pinned"
+	}
+	return out
+}
+
+// shownContract is all there is to say of one tool, nil where the catalogue has none of that id.
+func (o *files) shownContract(ctx context.Context, g *gateway.Gateway, id string) (*console.Contract, error) {
+	now, err := o.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cat, _ := g.Catalogue()
+	server, name, _ := strings.Cut(id, "/")
+	t := cat.Lookup(server, name)
+	if t == nil || t.Method != policy.CallTool {
+		return nil, nil
+	}
+	near := nearest(cat)
+	out := &console.Contract{Tool: shownTool(t, near), Now: t.Pin, Definition: indented(t.Raw, ""), Unnamed: unnamed(t)}
+	c := t.Contract
+	if c == nil {
+		out.Drafted = draftedLines(cat, t)
+		return out, nil
+	}
+	if now.policy.Contracts[id] == c {
+		out.Line = c.Line
+	}
+	if out.Approved = c.Pin; out.Pin == "changed" || out.Pin == "unpinned" {
+		out.Of, out.Unlike = near(t)
+	}
+	for i := range c.Args {
+		out.Arguments = append(out.Arguments, argumentRule(&c.Args[i]))
+	}
+	for i := range c.Outputs {
+		out.Outputs = append(out.Outputs, outputRule(&c.Outputs[i]))
+	}
+	for _, k := range c.Cases {
+		out.More += len(k.Values)
+	}
+	return out, nil
+}
+
+// draftedLines are those of one tool in what writ init drafts of its server.
+func draftedLines(cat *gate.Catalogue, t *gate.Tool) []byte {
+	d := draft.Policy(cat)
+	d.Servers = slices.DeleteFunc(d.Servers, func(s draft.Server) bool { return s.Name != t.Server })
+	text := d.Text()
+	p, _ := policy.Parse("draft", []byte(text))
+	if p == nil || p.Contracts[t.Server+"/"+t.Name] == nil {
+		return nil
+	}
+	var out []byte
+	for i, line := range strings.SplitAfter(text, "\n")[p.Contracts[t.Server+"/"+t.Name].Line-1:] {
+		if i > 0 && !strings.HasPrefix(line, "   ") {
+			break
+		}
+		out = append(out, line...)
+	}
+	return bytes.TrimRight(out, "\n")
+}
+
+// argumentRule says in words what a line of the policy says of an argument.
+func argumentRule(a *policy.ArgRule) console.Rule {
+	r := console.Rule{At: a.At.Source, Is: a.Role.String()}
+	for i := range a.From {
+		if from := source(&a.From[i], a.Collection); from != "" {
+			r.Says = append(r.Says, from)
+		}
+	}
+	if a.Local {
+		r.Says = append(r.Says, "the agent's own words: they stay here")
+	}
+	if a.Composed {
+		r.Says = append(r.Says, "the agent's own words, to whom the user named")
+	}
+	say := func(is bool, words string, args ...any) {
+		if is {
+			r.Says = append(r.Says, fmt.Sprintf(words, args...))
+		}
+	}
+	say(a.Type != "", "compared as %s", a.Type)
+	say(a.Max != "", "at most %s", a.Max)
+	say(len(a.Owner) > 0 || a.OwnerUser, "only of a record whose owner the policy or the user named")
+	return r
+}
+
+// source says in words what vouches for an argument.
+func source(s *policy.Source, collection string) string {
+	switch s.Kind {
+	case policy.FromUser:
+		return "what the user typed"
+	case policy.FromOutput:
+		out := "what a tool returned"
+		if s.Server != "" {
+			out = "what " + s.Server + "/" + s.Tool + " returned"
+		}
+		if s.HasAt {
+			out += " at " + s.At.Source
+		}
+		if s.InText {
+			out += ", in its text"
+		}
+		switch {
+		case s.Minted:
+			out += ", which the server alone gives"
+		case s.Ours:
+			out += ", where our own people alone write"
+		case collection != "" && !s.HasAt:
+			out += " as " + collection
+		}
+		return out
+	case policy.FromConst:
+		var values []string
+		for _, v := range s.Const {
+			values = append(values, cli.OneLine(string(v), 60))
+		}
+		if values == nil {
+			return ""
+		}
+		if s.Grown {
+			return "kept from now on: " + few(values, 6)
+		}
+		return "one of " + few(values, 6)
+	case policy.FromCatalog:
+		return "what its schema lists"
+	case policy.FromDerived:
+		if s.Op == policy.FreshName {
+			return "a new name in a directory that was listed"
+		}
+		return "a path joined of what passes"
+	case policy.FromSeen:
+		return "what stood whole in any result"
+	case policy.FromSaidBy:
+		return "what is of one whom the user named, by " + s.Server + "/" + s.Tool + " " + s.At.Source
+	case policy.FromApproval:
+		return "what a person says yes to"
+	}
+	return ""
+}
+
+// outputRule says in words what a line of the policy says of an output.
+func outputRule(p *provenance.OutputRule) console.Rule {
+	r := console.Rule{At: p.At.Source, Is: p.Label.String()}
+	if p.InText {
+		if r.At = "its text"; p.Pointer.Source != "" {
+			r.At += " " + p.Pointer.Source
+		}
+	}
+	for _, s := range []struct {
+		is    bool
+		words string
+	}{
+		{p.Collection != "", p.Collection}, {p.Type != "", "compared as " + string(p.Type)}, {p.Authoritative, "the server's own list"}, {p.Keys, "the keys there"},
+		{p.Extract == provenance.ExtractLines, "by lines"}, {p.Extract == provenance.ExtractJSON, "as JSON"},
+		{p.Secret, "a secret"}, {p.Creates, "newly made"}, {p.Lifetime > 0, "for one act, within " + p.Lifetime.String()},
+	} {
+		if s.is {
+			r.Says = append(r.Says, s.words)
+		}
+	}
+	return r
+}

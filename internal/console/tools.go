@@ -1,0 +1,268 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Server is a server of the gateway, as it is in force. What it wrote is a stranger's.
+type Server struct {
+	Name    string
+	Reached string // how, without what may be a secret
+	Fault   string // why it is not there, "" where it is
+	Notes   []string
+	Tools   []Tool
+}
+
+// Tool is a tool of a server, with what the policy says of it.
+type Tool struct {
+	ID     string // server/name
+	Public string // what a client calls it
+	State  string // open, closed or refused
+	Why    string // it is not open, and what opens it
+	Effect []string
+	Pin    string // "no contract", unpinned, changed or pinned; of Writ's own tools "its own"
+}
+
+// Contract is all there is to say of one tool.
+type Contract struct {
+	Tool
+	Line      int    // where it stands in the policy in force, 0 for nowhere
+	Approved  string // pin
+	Now       string
+	Arguments []Rule
+	Unnamed   []string // arguments that it has no word of
+	Outputs   []Rule
+	More      int // values of one argument that have lines of their own
+	// Of is the contract that ships for nearly this definition, and Unlike how that differs.
+	Of         string
+	Unlike     []string
+	Definition []byte
+	Drafted    []byte // lines to begin one with, where there is none
+}
+
+// Rule is what a contract says of one argument or output: where it is, what it decides or
+// how far it is trusted, and what it accepts or is.
+type Rule struct {
+	At, Is string
+	Says   []string
+}
+
+// Bounds on what a page tells of servers, whatever they list: rows of one server and of all,
+// lines of one thing; and on the records in which calls are counted.
+const (
+	maxOfServer = 200
+	maxTools    = 500
+	maxRules    = 200
+	maxNotes    = 20
+	maxCounted  = 8 * atOnce
+)
+
+// tally is what came of the calls of one tool.
+type tally struct {
+	N       map[string]int // by word
+	reasons map[string]int
+}
+
+// bar is a part of a picture, in thousandths of it.
+type bar struct {
+	Word     string
+	N, At, W int
+}
+
+// Bars are the parts of a tally that there are, side by side.
+func (t *tally) Bars() (out []bar) {
+	if t == nil {
+		return nil
+	}
+	all, before := 0, 0
+	for _, n := range t.N {
+		all += n
+	}
+	for _, w := range words() {
+		if n := t.N[w]; n > 0 {
+			at := before * 1000 / all
+			before += n
+			out = append(out, bar{w, n, at, before*1000/all - at})
+		}
+	}
+	return out
+}
+
+// Says is the picture in words.
+func (t *tally) Says() string {
+	var parts []string
+	for _, b := range t.Bars() {
+		parts = append(parts, fmt.Sprint(b.N, " ", b.Word))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// A counted reason is why so many calls did not pass.
+type countedReason struct {
+	Reason string
+	N      int
+}
+
+// Reasons are why its calls did not pass, the most frequent first.
+func (t *tally) Reasons() (out []countedReason) {
+	if t == nil {
+		return nil
+	}
+	for _, r := range slices.Sorted(maps.Keys(t.reasons)) {
+		out = append(out, countedReason{r, t.reasons[r]})
+	}
+	slices.SortStableFunc(out, func(a, b countedReason) int { return b.N - a.N })
+	return out[:min(len(out), maxNotes)]
+}
+
+// Most is the first of them.
+func (t *tally) Most() string {
+	if all := t.Reasons(); len(all) > 0 {
+		return all[0].Reason
+	}
+	return ""
+}
+
+func words() []string { return []string{"accepted", "asked", "refused", "unknown"} }
+
+// counted says what came of the calls of each tool in the newest part of the log, and of how
+// many records that is.
+func (c *Console) counted(ctx context.Context) (by map[string]*tally, records int64, err error) {
+	size, err := c.size(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	records = min(size, maxCounted)
+	rows, _, err := c.between(ctx, filter{}, ends{}, size-records, size, 0, nil)
+	by = map[string]*tally{}
+	for _, d := range rows {
+		t := by[d.Tool]
+		if t == nil {
+			t = &tally{map[string]int{}, map[string]int{}}
+			by[d.Tool] = t
+		}
+		if t.N[d.Word]++; d.Reason != "" {
+			t.reasons[d.Reason]++
+		}
+	}
+	return by, records, err
+}
+
+// toolsPage are the servers with those of their tools that were asked for.
+type toolsPage struct {
+	Named, State string
+	States       []string
+	Counted      int64
+	Servers      []shownServer
+}
+
+type shownServer struct {
+	*Server
+	Tools []shownTool
+	Notes []string
+	All   int
+	Open  int
+	Left  int // that were asked for, and have no room
+	Quiet int // notes that have none
+}
+
+type shownTool struct {
+	*Tool
+	Calls *tally
+}
+
+var errNoTool = &refusal{http.StatusNotFound, "No such tool", "No server of this gateway lists a tool of that name now."}
+
+// tools shows the servers with their tools, or one of these.
+func (c *Console) tools(x *request) error {
+	done, err := c.look(x)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if x.asked("tool") != "" {
+		return c.contract(x)
+	}
+	servers, err := c.o.Servers(x.Context())
+	if err != nil {
+		return err
+	}
+	by, records, err := c.counted(x.Context())
+	if err != nil {
+		return err
+	}
+	p := toolsPage{Named: strings.TrimSpace(x.asked("name")), State: x.asked("state"), States: []string{"open", "closed", "refused"}, Counted: records}
+	room := maxTools
+	for i := range servers {
+		s := shownServer{Server: &servers[i], All: len(servers[i].Tools)}
+		s.Notes = s.Server.Notes[:min(len(s.Server.Notes), maxNotes)]
+		s.Quiet = len(s.Server.Notes) - len(s.Notes)
+		for j := range servers[i].Tools {
+			t := &servers[i].Tools[j]
+			if t.State == "open" {
+				s.Open++
+			}
+			switch {
+			case p.State != "" && p.State != t.State || !strings.Contains(strings.ToLower(t.ID), strings.ToLower(p.Named)):
+			case len(s.Tools) == maxOfServer || room == 0:
+				s.Left++
+			default:
+				s.Tools = append(s.Tools, shownTool{t, by[t.ID]})
+				room--
+			}
+		}
+		p.Servers = append(p.Servers, s)
+	}
+	return c.show(x, http.StatusOK, "tools.html", "Servers and tools", p)
+}
+
+// contractPage is one tool.
+type contractPage struct {
+	*Contract
+	Calls   *tally
+	Counted int64
+	Cut     bool // of the definition
+	Left    int  // arguments and outputs that have no room
+}
+
+func (c *Console) contract(x *request) error {
+	t, err := c.o.Contract(x.Context(), x.asked("tool"))
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		return errNoTool
+	}
+	by, records, err := c.counted(x.Context())
+	if err != nil {
+		return err
+	}
+	p := contractPage{Contract: t, Calls: by[t.ID], Counted: records}
+	t.Definition, p.Cut = upTo(t.Definition)
+	for _, rules := range []*[]Rule{&t.Arguments, &t.Outputs} {
+		p.Left += max(0, len(*rules)-maxRules)
+		*rules = (*rules)[:min(len(*rules), maxRules)]
+	}
+	for _, lines := range []*[]string{&t.Unlike, &t.Unnamed} {
+		if n := len(*lines) - maxNotes; n > 0 {
+			*lines = append((*lines)[:maxNotes:maxNotes], fmt.Sprintf("… and %d more", n))
+		}
+	}
+	t.Drafted, _ = upTo(t.Drafted)
+	return c.show(x, http.StatusOK, "tool.html", short(t.ID, 100), p)
+}
+
+// look is one look at the gateway at a time; done ends it.
+func (c *Console) look(x *request) (done func(), err error) {
+	select {
+	case c.health <- struct{}{}:
+		return func() { <-c.health }, nil
+	case <-x.Context().Done():
+		return nil, errBusy
+	}
+}
