@@ -344,6 +344,11 @@ func TestConsoleBrowser(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(`a[href="/tools?tool=example%2fdelete_document"]`)))
 	b.says("what a tool returned as document")
 	b.looks("tool")
+	b.do(chromedp.Click(chromedp.CSS(`th a[href^="/policy"]`)))
+	b.until(`document.querySelector("li:target code").innerText.includes("/id: { role: selector, collection: document")`)
+	b.says("changed since you approved it") // of another line
+	b.says("INC-9999")
+	b.looks("policy")
 
 	b.do(chromedp.Navigate(site + "/audit"))
 	b.do(chromedp.Click(chromedp.CSS(`form[action="/audit/verify"] button`)))

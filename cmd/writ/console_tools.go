@@ -136,7 +136,11 @@ func (o *files) shownContract(ctx context.Context, g *gateway.Gateway, id string
 		out.Of, out.Unlike = near(t)
 	}
 	for i := range c.Args {
-		out.Arguments = append(out.Arguments, argumentRule(&c.Args[i]))
+		r := argumentRule(&c.Args[i])
+		if out.Line > 0 {
+			r.Line = c.Args[i].Line
+		}
+		out.Arguments = append(out.Arguments, r)
 	}
 	for i := range c.Outputs {
 		out.Outputs = append(out.Outputs, outputRule(&c.Outputs[i]))
@@ -164,6 +168,28 @@ func draftedLines(cat *gate.Catalogue, t *gate.Tool) []byte {
 		out = append(out, line...)
 	}
 	return bytes.TrimRight(out, "\n")
+}
+
+// shownPolicy is the policy in force, with what writ check finds in it, live.
+func (o *files) shownPolicy(ctx context.Context, g *gateway.Gateway) (*console.Policy, error) {
+	now, err := o.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := now.policy
+	out := &console.Policy{File: now.file, Digest: fmt.Sprintf("%x", p.Digest), Source: p.Source}
+	for _, w := range draft.Unreviewed(p.Source, p.Warnings) {
+		out.Findings = append(out.Findings, console.Finding{Line: w.Line, Text: policy.Fault{Message: w.Message, Hint: w.Hint}.String()})
+	}
+	for _, f := range findings(g) {
+		if f.Line > 0 {
+			out.Findings = append(out.Findings, console.Finding{Line: f.Line, Text: oneFinding(f)})
+		}
+	}
+	for _, k := range p.Grown {
+		out.Kept = append(out.Kept, console.Kept{Words: grownLine(k), By: k.By, At: k.At})
+	}
+	return out, nil
 }
 
 // argumentRule says in words what a line of the policy says of an argument.

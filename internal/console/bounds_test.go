@@ -256,7 +256,7 @@ func TestManyTools(t *testing.T) {
 	r.o.Contract = func(context.Context, string) (*Contract, error) {
 		c := &Contract{Tool: Tool{ID: "a/b", Why: long, Pin: "changed"}, Unnamed: all, Of: "x", Unlike: all, Definition: []byte(long), Drafted: []byte(long)}
 		for range 5000 {
-			c.Arguments = append(c.Arguments, Rule{long, "target", []string{long}})
+			c.Arguments = append(c.Arguments, Rule{long, "target", []string{long}, 0})
 		}
 		return c, nil
 	}
@@ -276,5 +276,46 @@ func TestManyTools(t *testing.T) {
 				t.Errorf("%s does not say %q", path, s)
 			}
 		}
+	}
+}
+
+// TestLongPolicy: a policy is shown in parts, every line of it on one, with what was found
+// beside it; how long a part is the policy does not choose.
+func TestLongPolicy(t *testing.T) {
+	r := newRig(t)
+	long := strings.Repeat("\u202e", 1<<18)
+	p := Policy{Source: []byte(strings.Repeat("a line\n", 2499) + "the last\n")}
+	for i := range 5000 {
+		p.Findings = append(p.Findings, Finding{2500 - i%2500, "a doubt"})
+		p.Kept = append(p.Kept, Kept{Words: "something", By: "kim"})
+	}
+	r.o.Policy = func(context.Context) (*Policy, error) { return &p, nil }
+	cookie, _, _ := r.in()
+	seen, path := 0, "/policy"
+	for path != "" {
+		w := r.ask("GET", path, cookie, nil)
+		body := w.Body.String()
+		if w.Code != 200 || len(body) > 4*maxDrawn || strings.Count(body, `<li id="L`) > maxPolicyLines || !strings.Contains(body, "4800 more: <code>writ grown list") || !strings.Contains(body, "4800 more stand beside") {
+			t.Fatalf("%s: %d, %d bytes", path, w.Code, len(body))
+		}
+		seen += strings.Count(body, `<li id="L`)
+		if strings.Count(body, `class="found"`) != 2*strings.Count(body, `<li id="L`) {
+			t.Errorf("%s: %d findings stand beside lines", path, strings.Count(body, `class="found"`))
+		}
+		_, after, _ := strings.Cut(body, `aria-label="More of the policy">`)
+		path = ""
+		if rest, ok := strings.CutPrefix(after, `<a href="`); ok {
+			path, _, _ = strings.Cut(rest, `"`)
+		}
+	}
+	if w := r.ask("GET", "/policy?at=2400", cookie, nil); !strings.Contains(w.Body.String(), `<li id="L2400"`) || strings.Contains(w.Body.String(), `<li id="L2389"`) {
+		t.Error("a line is not shown where it is pointed at")
+	}
+	if seen != 2500 {
+		t.Errorf("%d of 2500 lines were shown", seen)
+	}
+	p = Policy{Source: []byte(strings.Repeat(long+"\n", 20)), Findings: []Finding{{1, long}}, Kept: []Kept{{Words: long, By: long, At: long}}}
+	if w := r.ask("GET", "/policy", cookie, nil); w.Code != 200 || w.Body.Len() > 16*maxDrawn {
+		t.Errorf("%d, %d bytes", w.Code, w.Body.Len())
 	}
 }

@@ -74,6 +74,7 @@ type Options struct {
 	// of the tool of an id, nil where there is none.
 	Servers  func(ctx context.Context) ([]Server, error)
 	Contract func(ctx context.Context, id string) (*Contract, error)
+	Policy   func(ctx context.Context) (*Policy, error) // in force
 	Clock    func() time.Time
 	// Try is what a page without a decision says to type in a terminal, where there is
 	// something to try.
@@ -120,7 +121,7 @@ func New(o Options) *Console {
 		health: make(chan struct{}, 1), export: make(chan struct{}, 1)}
 	layout := template.Must(template.New("layout.html").Funcs(template.FuncMap{
 		"draw": draw, "drawBytes": drawBytes, "marked": marked, "stamp": c.stamp, "dict": dict,
-		"words": words, "clip": clip, "lines": lines,
+		"words": words, "clip": clip, "policyAt": policyAt, "inc": func(i int) int { return i + 1 }, "lines": lines,
 	}).ParseFS(files, "templates/layout.html"))
 	names, _ := fs.Glob(files, "templates/*.html")
 	for _, name := range names {
@@ -159,6 +160,7 @@ func (c *Console) routes() []route {
 		{"GET /approvals", false, c.approvals},
 		{"POST /approvals/{id}", false, c.answer},
 		{"GET /tools", false, c.tools},
+		{"GET /policy", false, c.policy},
 		{"GET /audit", false, c.audit},
 		{"POST /audit/verify", false, c.verify},
 		{"GET /audit/export", false, c.exported},

@@ -54,7 +54,7 @@ type rig struct {
 func (r *rig) tool() *Contract {
 	w, all := r.words, []string{r.words}
 	return &Contract{Tool: Tool{ID: w + "/" + w, Public: w, State: "closed", Why: w, Effect: all, Pin: "changed"}, Line: 1, Approved: w, Now: w,
-		Arguments: []Rule{{w, w, all}}, Unnamed: all, Outputs: []Rule{{w, w, all}}, Of: w, Unlike: all, Definition: []byte(w)}
+		Arguments: []Rule{{w, w, all, 2}}, Unnamed: all, Outputs: []Rule{{w, w, all, 0}}, Of: w, Unlike: all, Definition: []byte(w)}
 }
 
 func newRig(t testing.TB) *rig {
@@ -95,6 +95,9 @@ func newRig(t testing.TB) *rig {
 				return nil, nil
 			}
 			return r.tool(), nil
+		},
+		Policy: func(context.Context) (*Policy, error) {
+			return &Policy{File: r.words, Digest: "00", Source: []byte("tools:\n# " + r.words), Findings: []Finding{{2, r.words}}, Kept: []Kept{{r.words, r.words, r.words}}}, nil
 		},
 	})
 	return r
@@ -241,7 +244,7 @@ func paths() map[string]string {
 		"GET /d/{session}/{n}": "/d/s_aaaaaaaaaaaaaaaa/2", "GET /d/{session}/{n}/json": "/d/s_aaaaaaaaaaaaaaaa/2/json", "GET /d/{session}/{n}/proof": "/d/s_aaaaaaaaaaaaaaaa/2/proof",
 		"GET /d/{session}/{n}/value/{name}": "/d/s_aaaaaaaaaaaaaaaa/2/value/arguments", "GET /e/{session}/{number}": "/e/s_aaaaaaaaaaaaaaaa/1", "GET /s/{session}": "/s/s_aaaaaaaaaaaaaaaa",
 		"GET /approvals": "/approvals", "POST /approvals/{id}": "/approvals/x", "GET /audit": "/audit", "POST /audit/verify": "/audit/verify", "GET /audit/export": "/audit/export",
-		"GET /health": "/health", "GET /tools": "/tools", "/": "/nothing/here",
+		"GET /health": "/health", "GET /tools": "/tools", "GET /policy": "/policy", "/": "/nothing/here",
 	}
 }
 
@@ -326,12 +329,12 @@ func TestWhoIsLetIn(t *testing.T) {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
-	for _, path := range []string{"/?before=-1", "/?before=NaN", "/?after=1e9", "/audit?id=x", "/s/s_aaaaaaaaaaaaaaaa?from=-1"} {
+	for _, path := range []string{"/?before=-1", "/?before=NaN", "/?after=1e9", "/audit?id=x", "/s/s_aaaaaaaaaaaaaaaa?from=-1", "/policy?from=x", "/policy?at=-1"} {
 		if w := r.ask("GET", path, cookie, nil); w.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
-	for _, path := range []string{"/?before=9223372036854775807", "/?after=9223372036854775806", "/?before=0", "/?sort=nothing", "/?status=nothing", "/s/s_aaaaaaaaaaaaaaaa?from=9223372036854775807", "/s/s_aaaaaaaaaaaaaaaa?at=9223372036854775807"} {
+	for _, path := range []string{"/?before=9223372036854775807", "/?after=9223372036854775806", "/?before=0", "/policy?from=9223372036854775807", "/policy?at=9223372036854775807", "/?sort=nothing", "/?status=nothing", "/s/s_aaaaaaaaaaaaaaaa?from=9223372036854775807", "/s/s_aaaaaaaaaaaaaaaa?at=9223372036854775807"} {
 		if w := r.ask("GET", path, cookie, nil); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
@@ -477,7 +480,7 @@ func (r *rig) told(session, text string) {
 func TestHostileTexts(t *testing.T) {
 	const session = "s_aaaaaaaaaaaaaaaa"
 	pages := []string{"/", "/d/" + session + "/3", "/d/" + session + "/5", "/d/" + session + "/7", "/e/" + session + "/1?from=0&to=9", "/e/" + session + "/2?at=/structuredContent/x", "/e/" + session + "/4",
-		"/s/" + session, "/approvals", "/audit", "/health", "/tools", "/tools?tool=x"}
+		"/s/" + session, "/approvals", "/audit", "/health", "/tools", "/tools?tool=x", "/policy"}
 	plain, hostile := newRig(t), newRig(t)
 	plain.words = "words\x01" + "\u200b\nmore \t text"
 	plain.told(session, plain.words)

@@ -50,6 +50,7 @@ type Contract struct {
 type Rule struct {
 	At, Is string
 	Says   []string
+	Line   int // where it stands in the policy in force, 0 for nowhere
 }
 
 // Bounds on what a page tells of servers, whatever they list: rows of one server and of all,

@@ -1,0 +1,109 @@
+package console
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Policy is the policy that is in force: one text, with what was kept from answers behind it.
+type Policy struct {
+	File     string // "" for the built-in example's
+	Digest   string
+	Source   []byte
+	Findings []Finding
+	Kept     []Kept
+}
+
+// Finding is what lint, or a server that is there, has to say of a line.
+type Finding struct {
+	Line int // from 1
+	Text string
+}
+
+// Kept is what a person allowed from now on, in words.
+type Kept struct{ Words, By, At string }
+
+// Bounds of one page of a policy, whose text has maxDrawn bytes of it at most.
+const (
+	maxPolicyLines = 1000
+	maxLine        = 2000
+	maxKept        = 200
+)
+
+type policyPage struct {
+	Policy
+	Lines          []policyLine
+	From, All      int
+	Earlier, Later string
+	MoreFindings   int
+	MoreKept       int
+}
+
+type policyLine struct {
+	N        int
+	Text     string
+	Findings []string
+}
+
+// policyAt is where a line of the policy is shown.
+func policyAt(line int) string { return fmt.Sprintf("/policy?at=%d#L%[1]d", line) }
+
+// policy shows a part of the text in force, each finding beside its line.
+func (c *Console) policy(x *request) error {
+	from, err := x.place("from")
+	if err != nil {
+		return err
+	}
+	at, err := x.place("at")
+	if err != nil {
+		return err
+	}
+	done, err := c.look(x)
+	if err != nil {
+		return err
+	}
+	defer done()
+	in, err := c.o.Policy(x.Context())
+	if err != nil {
+		return err
+	}
+	p := policyPage{Policy: *in, All: bytes.Count(bytes.TrimRight(in.Source, "\n"), []byte("\n")) + 1}
+	if at > 0 && (p.All > maxPolicyLines || len(in.Source) > maxDrawn) { // with some lines before it
+		from = at - 10
+	}
+	p.From = int(min(max(from, 1), int64(p.All)))
+	p.Findings = slices.Clone(in.Findings)
+	slices.SortStableFunc(p.Findings, func(a, b Finding) int { return a.Line - b.Line })
+	beside := map[int][]string{}
+	for _, f := range p.Findings {
+		if n := len(beside[f.Line]); n < maxNotes {
+			beside[f.Line] = append(beside[f.Line], f.Text)
+		}
+	}
+	n, room := 0, maxDrawn
+	for line := range bytes.Lines(in.Source) {
+		if n++; n < p.From || n > p.All {
+			continue
+		}
+		if len(p.Lines) == maxPolicyLines || room <= 0 {
+			p.Later = fmt.Sprintf("/policy?from=%d", n)
+			break
+		}
+		l := policyLine{n, clip(strings.TrimRight(string(line), "\r\n"), maxLine), beside[n]}
+		for _, f := range l.Findings {
+			room -= len(f)
+		}
+		room -= len(l.Text)
+		p.Lines = append(p.Lines, l)
+	}
+	if p.From > 1 {
+		p.Earlier = fmt.Sprintf("/policy?from=%d", max(1, p.From-maxPolicyLines))
+	}
+	p.MoreFindings, p.MoreKept = max(0, len(p.Findings)-maxRules), max(0, len(in.Kept)-maxKept)
+	p.Findings = p.Findings[:len(p.Findings)-p.MoreFindings]
+	p.Kept = in.Kept[:len(in.Kept)-p.MoreKept]
+	return c.show(x, http.StatusOK, "policy.html", "Policy", p)
+}
