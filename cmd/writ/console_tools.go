@@ -117,19 +117,23 @@ func (o *files) shownContract(ctx context.Context, g *gateway.Gateway, id string
 		return nil, err
 	}
 	cat, _ := g.Catalogue()
+	return contractOf(cat, now.policy, id), nil
+}
+
+func contractOf(cat *gate.Catalogue, p *policy.Policy, id string) *console.Contract {
 	server, name, _ := strings.Cut(id, "/")
 	t := cat.Lookup(server, name)
 	if t == nil || t.Method != policy.CallTool {
-		return nil, nil
+		return nil
 	}
 	near := nearest(cat)
 	out := &console.Contract{Tool: shownTool(t, near), Now: t.Pin, Definition: indented(t.Raw, ""), Unnamed: unnamed(t)}
 	c := t.Contract
 	if c == nil {
 		out.Drafted = draftedLines(cat, t)
-		return out, nil
+		return out
 	}
-	if now.policy.Contracts[id] == c {
+	if p.Contracts[id] == c {
 		out.Line = c.Line
 	}
 	if out.Approved = c.Pin; out.Pin == "changed" || out.Pin == "unpinned" {
@@ -148,7 +152,7 @@ func (o *files) shownContract(ctx context.Context, g *gateway.Gateway, id string
 	for _, k := range c.Cases {
 		out.More += len(k.Values)
 	}
-	return out, nil
+	return out
 }
 
 // draftedLines are those of one tool in what writ init drafts of its server.
