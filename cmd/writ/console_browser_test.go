@@ -343,6 +343,8 @@ func TestConsoleBrowser(t *testing.T) {
 	b.do(chromedp.Navigate(site + "/tools"))
 	b.do(chromedp.Click(chromedp.CSS(`a[href="/tools?tool=example%2fdelete_document"]`)))
 	b.says("what a tool returned as document")
+	b.do(chromedp.Click(chromedp.CSS(`a[href$="learned#learned"]`)))
+	b.says("in the last 7 days: what it was called with passes")
 	b.looks("tool")
 	b.do(chromedp.Click(chromedp.CSS(`th a[href^="/policy"]`)))
 	b.until(`document.querySelector("li:target code").innerText.includes("/id: { role: selector, collection: document")`)

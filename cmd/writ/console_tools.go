@@ -15,6 +15,7 @@ import (
 	"github.com/writ-project/writ/internal/console"
 	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
@@ -153,6 +154,34 @@ func contractOf(cat *gate.Catalogue, p *policy.Policy, id string) *console.Contr
 		out.More += len(k.Values)
 	}
 	return out
+}
+
+// learned are the fields from which recorded calls of a tool took their arguments, and that
+// writ learn would ask about.
+func (o *files) learned(ctx context.Context, id string) (out []console.Edge, err error) {
+	now, err := o.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sessions, _, err := recorded(ctx, o.state, o.store, time.Now().Add(-lookedAt), mostSessions)
+	if err != nil {
+		return nil, err
+	}
+	r := learn.From(now.policy, sessions)
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		if !slices.ContainsFunc(f.Feeds, func(e learn.Edge) bool { return e.Tool == id }) {
+			continue
+		}
+		var b bytes.Buffer
+		printField(&b, f)
+		edge := console.Edge{Says: strings.Split(strings.TrimSpace(b.String()), "\n")}
+		for _, line := range f.Lines() {
+			edge.Keep = append(edge.Keep, grownLine(line))
+		}
+		out = append(out, edge)
+	}
+	return out, nil
 }
 
 // draftedLines are those of one tool in what writ init drafts of its server.

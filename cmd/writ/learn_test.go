@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/learn"
 )
 
@@ -52,6 +55,25 @@ func TestLearn(t *testing.T) {
 			strings.Contains(out, "a terminal of your own") != (len(args) == len(of)) {
 			t.Errorf("%d %s", code, out)
 		}
+	}
+	// The console tells of one tool the same.
+	st, err := openForReading(g.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	_, p, err := config.LoadOnly(g.config, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &files{state: g.state, store: st, loading: new(sync.Mutex), now: &files{policy: p}}
+	edges, err := o.learned(t.Context(), "example/close_ticket")
+	if err != nil || len(edges) != 1 || !slices.Contains(edges[0].Says, "  example/close_ticket /id came from there 1 of 1 time") ||
+		!slices.Equal(edges[0].Keep, []string{"example/close_ticket /id accepts what example/search_tickets#/tickets/*/id returned"}) {
+		t.Errorf("%+v %v", edges, err)
+	}
+	if edges, err := o.learned(t.Context(), "example/search_tickets"); err != nil || edges != nil {
+		t.Errorf("%+v %v", edges, err)
 	}
 	if out, code := piped77(t, "", append(of, "--since", time.Now().Add(24*time.Hour).Format(time.DateOnly))...); code != 0 || !strings.Contains(out, "0 calls in 0 sessions") {
 		t.Errorf("%d %s", code, out)

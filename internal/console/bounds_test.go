@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -260,12 +261,16 @@ func TestManyTools(t *testing.T) {
 		}
 		return c, nil
 	}
+	r.o.Learned = func(context.Context, string) ([]Edge, error) {
+		return slices.Repeat([]Edge{{[]string{long}, []string{long}}}, 5000), nil
+	}
 	cookie, _, _ := r.in()
 	for path, says := range map[string][]string{
-		"/tools":               {"1 accepted, 1 asked, 2 refused, 1 unknown", "provenance.unseen", "4800 more are not shown", "5000 more are not shown", "4980 more: <code>writ check --live"},
-		"/tools?name=T0003":    {"b/t0003"},
-		"/tools?state=refused": {"None of that kind."},
-		"/tools?tool=a/b":      {"Shown is the beginning.", "4800 more lines", "and 4980 more", `href="/?tool=a%2fb&amp;status=refused">2 refused`},
+		"/tools?tool=a/b&learned": {"4980 more are not shown", "<pre class=\"command\">writ learn"},
+		"/tools":                  {"1 accepted, 1 asked, 2 refused, 1 unknown", "provenance.unseen", "4800 more are not shown", "5000 more are not shown", "4980 more: <code>writ check --live"},
+		"/tools?name=T0003":       {"b/t0003"},
+		"/tools?state=refused":    {"None of that kind."},
+		"/tools?tool=a/b":         {"Shown is the beginning.", "4800 more lines", "and 4980 more", `href="/?tool=a%2fb&amp;status=refused">2 refused`},
 	} {
 		w := r.ask("GET", path, cookie, nil)
 		if w.Code != 200 || w.Body.Len() > 24*maxDrawn {

@@ -75,7 +75,9 @@ type Options struct {
 	Servers  func(ctx context.Context) ([]Server, error)
 	Contract func(ctx context.Context, id string) (*Contract, error)
 	Policy   func(ctx context.Context) (*Policy, error) // in force
-	Clock    func() time.Time
+	// Learned is what recorded calls of a tool would need no question for.
+	Learned func(ctx context.Context, id string) ([]Edge, error)
+	Clock   func() time.Time
 	// Try is what a page without a decision says to type in a terminal, where there is
 	// something to try.
 	Try []Try

@@ -96,6 +96,9 @@ func newRig(t testing.TB) *rig {
 			}
 			return r.tool(), nil
 		},
+		Learned: func(context.Context, string) ([]Edge, error) {
+			return []Edge{{[]string{r.words}, []string{r.words}}}, nil
+		},
 		Policy: func(context.Context) (*Policy, error) {
 			return &Policy{File: r.words, Digest: "00", Source: []byte("tools:\n# " + r.words), Findings: []Finding{{2, r.words}}, Kept: []Kept{{r.words, r.words, r.words}}}, nil
 		},
@@ -480,7 +483,7 @@ func (r *rig) told(session, text string) {
 func TestHostileTexts(t *testing.T) {
 	const session = "s_aaaaaaaaaaaaaaaa"
 	pages := []string{"/", "/d/" + session + "/3", "/d/" + session + "/5", "/d/" + session + "/7", "/e/" + session + "/1?from=0&to=9", "/e/" + session + "/2?at=/structuredContent/x", "/e/" + session + "/4",
-		"/s/" + session, "/approvals", "/audit", "/health", "/tools", "/tools?tool=x", "/policy"}
+		"/s/" + session, "/approvals", "/audit", "/health", "/tools", "/tools?tool=x", "/tools?tool=x&learned", "/policy"}
 	plain, hostile := newRig(t), newRig(t)
 	plain.words = "words\x01" + "\u200b\nmore \t text"
 	plain.told(session, plain.words)

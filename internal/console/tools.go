@@ -53,6 +53,14 @@ type Rule struct {
 	Line   int // where it stands in the policy in force, 0 for nowhere
 }
 
+// Edge is a field that arguments of a tool were taken from in recorded calls and that does not
+// vouch for them by the policy, in lines as writ learn says it, and the lines of policy by
+// which it would.
+type Edge struct {
+	Says []string
+	Keep []string
+}
+
 // Bounds on what a page tells of servers, whatever they list: rows of one server and of all,
 // lines of one thing; and on the records in which calls are counted.
 const (
@@ -229,6 +237,9 @@ type contractPage struct {
 	Counted int64
 	Cut     bool // of the definition
 	Left    int  // arguments and outputs that have no room
+	Learned bool // Edges were looked for
+	Edges   []Edge
+	Others  int // edges that have no room
 }
 
 func (c *Console) contract(x *request) error {
@@ -255,6 +266,13 @@ func (c *Console) contract(x *request) error {
 		}
 	}
 	t.Drafted, _ = upTo(t.Drafted)
+	if p.Learned = x.URL.Query().Has("learned"); p.Learned {
+		if p.Edges, err = c.o.Learned(x.Context(), t.ID); err != nil {
+			return err
+		}
+		p.Others = max(0, len(p.Edges)-maxNotes)
+		p.Edges = p.Edges[:len(p.Edges)-p.Others]
+	}
 	return c.show(x, http.StatusOK, "tool.html", short(t.ID, 100), p)
 }
 
