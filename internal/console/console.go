@@ -123,7 +123,7 @@ func New(o Options) *Console {
 		health: make(chan struct{}, 1), export: make(chan struct{}, 1)}
 	layout := template.Must(template.New("layout.html").Funcs(template.FuncMap{
 		"draw": draw, "drawBytes": drawBytes, "marked": marked, "stamp": c.stamp, "dict": dict,
-		"words": words, "clip": clip, "policyAt": policyAt, "inc": func(i int) int { return i + 1 }, "lines": lines,
+		"words": words, "clip": clip, "policyAt": policyAt, "lines": lines,
 	}).ParseFS(files, "templates/layout.html"))
 	names, _ := fs.Glob(files, "templates/*.html")
 	for _, name := range names {
