@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -188,7 +189,7 @@ func (l *Ledger) Where(q Query, n int) []Fact {
 func (l *Ledger) Fresh(q Query, extensions []string) (dir Fact, ok bool) {
 	whole, isText := q.Value.Text()
 	parent, name, ok := splitPath(whole)
-	if !isText || !ok || q.Strict || visible(whole) != "" || !freshName.MatchString(name) ||
+	if !isText || !ok || q.Strict || visible(whole) != "" || utf8.RuneCountInString(name) > maxFreshName || !freshName.MatchString(name) ||
 		!slices.ContainsFunc(extensions, func(e string) bool {
 			return strings.HasSuffix(name, e) && name != e && (e != "" || !strings.Contains(name, "."))
 		}) ||
@@ -218,7 +219,14 @@ func (l *Ledger) listedAs(path string) bool {
 // device are names that are none of a file's on Windows, whatever their extension.
 var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)(\.|$)`)
 
-var freshName = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]{0,127}$`)
+// freshName is a name that an agent may make up, but for its length. A blank stands
+// between two words that could each be such a name: who splits it there finds no option,
+// no "." and no "..".
+var freshName = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]*(?: [\pL\pN][\pL\pN\pM._-]*)*$`)
+
+// maxFreshName bounds it, in characters. A count in the expression would be compiled as
+// that many copies of its classes, at every start of the program.
+const maxFreshName = 128
 
 // Said reports whether the user's latest turn holds a phrase in his own words, as
 // whole words in any letters' case, in no quotation and in no question but a polite

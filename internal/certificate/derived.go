@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/money"
@@ -77,7 +78,18 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 	return label, c.accepts(l, policy.FromUser) && s.follows(c, l, money.Form(op))
 }
 
-var freshName = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]{0,127}$`)
+var nameWord = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]*$`)
+
+// freshName reports whether a name has at most 128 characters and is made of words, a
+// blank between two, that a program which splits it there takes for names too.
+func freshName(name string) bool {
+	for word := range strings.SplitSeq(name, " ") {
+		if !nameWord.MatchString(word) {
+			return false
+		}
+	}
+	return utf8.RuneCountInString(name) <= 128
+}
 
 // device are names that are no file's on Windows.
 var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)(\.|$)`)
@@ -86,7 +98,7 @@ var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$
 // directory that was listed whole, and not sent by an act before.
 func (s *Session) fresh(l *leaf, name string, dir strictjson.Value) bool {
 	full, _ := l.value.Text()
-	if l.rule == nil || s.folded[fold(full)] || device.MatchString(name) || !freshName.MatchString(name) || provenance.CheckText(l.value) != "" || s.sentBefore(l.value) ||
+	if l.rule == nil || s.folded[fold(full)] || device.MatchString(name) || !freshName(name) || provenance.CheckText(l.value) != "" || s.sentBefore(l.value) ||
 		!slices.ContainsFunc(l.rule.Extensions, func(e string) bool {
 			if e == "" {
 				return !strings.ContainsRune(name, '.')
