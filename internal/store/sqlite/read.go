@@ -67,81 +67,86 @@ func rows[T any](ctx context.Context, s *Store, q querier, scan func(*sql.Rows) 
 // and no commitment is: whoever can write to the file cannot make a reader
 // take a gigabyte into memory (L09).
 var (
-	boundedLeaf  = fmt.Sprintf("iif(length(l.leaf) <= %d, l.leaf, x'')", audit.MaxLeaf)
-	boundedBytes = fmt.Sprintf("iif(length(v.bytes) <= %d, v.bytes, x'')", audit.MaxValue)
+	boundedLeaf  = fmt.Sprintf("iif(length(leaf) <= %d, leaf, x'')", audit.MaxLeaf)
+	boundedBytes = fmt.Sprintf("iif(length(bytes) <= %d, bytes, x'')", audit.MaxValue)
 	boundedNote  = fmt.Sprintf("iif(length(note) <= %d, note, x'')", audit.MaxCheckpoint)
 )
 
-// row is one row of a leaf joined with at most one of its values.
-type row struct {
-	item  audit.Item
-	value audit.Value
-	has   bool
-}
-
-// scanner returns a function that reads one joined row. It refuses columns of
-// a wrong size instead of guessing; everything else is Verify's.
-func scanner(hashes bool) func(*sql.Rows) (row, error) {
-	var session, leaf, flat, salt, val sql.RawBytes
-	var name sql.NullString
+// leaf returns a function that reads a leaf, with its hashes if they are asked for. It
+// refuses columns of a wrong size instead of guessing; everything else is Verify's.
+func leaf(hashes bool) func(*sql.Rows) (audit.Item, error) {
+	var session, leaf, flat sql.RawBytes
 	var n int64
 	last := "" // records of a session often stand together
-	return func(rs *sql.Rows) (r row, err error) {
-		if err := rs.Scan(&r.item.Index, &session, &n, &leaf, &flat, &name, &salt, &val); err != nil {
-			return r, err
+	return func(rs *sql.Rows) (it audit.Item, err error) {
+		into := []any{&it.Index, &session, &n, &leaf, &flat}
+		if !hashes {
+			into = into[:4]
+		}
+		if err := rs.Scan(into...); err != nil {
+			return it, err
 		}
 		if string(session) != last {
 			last = string(session)
 		}
-		r.item.Session, r.item.N = last, uint64(n)
-		buf := make([]byte, len(leaf)+len(val))
-		r.item.Leaf = buf[:copy(buf, leaf):len(leaf)]
+		it.Session, it.N, it.Leaf = last, uint64(n), bytes.Clone(leaf)
 		if hashes {
 			if len(flat) == 0 || len(flat)%32 != 0 {
-				return r, errDamaged
+				return it, errDamaged
 			}
-			r.item.Hashes = make([]audit.Hash, len(flat)/32)
-			for i := range r.item.Hashes {
-				copy(r.item.Hashes[i][:], flat[32*i:])
+			it.Hashes = make([]audit.Hash, len(flat)/32)
+			for i := range it.Hashes {
+				copy(it.Hashes[i][:], flat[32*i:])
 			}
 		}
-		if name.Valid {
-			if len(salt) != audit.SaltSize {
-				return r, fmt.Errorf("%w: a salt of the wrong size", audit.ErrAltered)
-			}
-			r.has = true
-			r.value = audit.Value{Name: name.String, Salt: [audit.SaltSize]byte(salt), Bytes: buf[len(leaf):]}
-			copy(r.value.Bytes, val)
-		}
-		return r, nil
+		return it, nil
 	}
 }
 
-// items joins the rows of one leaf to one item.
-func items(src iter.Seq2[row, error]) iter.Seq2[audit.Item, error] {
+// valueOf is a value of the leaf at an index.
+type valueOf struct {
+	index int64
+	audit.Value
+}
+
+// value returns a function that reads a valueOf as leaf reads a leaf.
+func value() func(*sql.Rows) (valueOf, error) {
+	var name, salt, val sql.RawBytes
+	last := "" // most have one of few names
+	return func(rs *sql.Rows) (v valueOf, err error) {
+		if err := rs.Scan(&v.index, &name, &salt, &val); err != nil {
+			return v, err
+		}
+		if len(salt) != audit.SaltSize {
+			return v, fmt.Errorf("%w: a salt of the wrong size", audit.ErrAltered)
+		}
+		if string(name) != last {
+			last = string(name)
+		}
+		v.Value = audit.Value{Name: last, Salt: [audit.SaltSize]byte(salt), Bytes: append(make([]byte, 0, len(val)), val...)}
+		return v, nil
+	}
+}
+
+// joined gives the leaves of one statement the values of another, which has them in the
+// order of the same leaves: both are read from end to end, and nothing is looked up. A value of no such leaf is passed over.
+func joined(leaves iter.Seq2[audit.Item, error], values iter.Seq2[valueOf, error]) iter.Seq2[audit.Item, error] {
 	return func(yield func(audit.Item, error) bool) {
-		var cur audit.Item
-		open := false
-		for r, err := range src {
-			if open && (err != nil || r.item.Index != cur.Index) {
-				open = false
-				if !yield(cur, nil) {
-					return
+		next, stop := iter.Pull2(values)
+		defer stop()
+		v, err, more := next()
+		for it, bad := range leaves {
+			for ; bad == nil && more && err == nil && v.index <= it.Index; v, err, more = next() {
+				if v.index == it.Index {
+					it.Values = append(it.Values, v.Value)
 				}
 			}
-			if err != nil {
-				yield(audit.Item{}, err)
+			if bad == nil && more {
+				bad = err
+			}
+			if !yield(it, bad) || bad != nil {
 				return
 			}
-			if !open {
-				cur, open = r.item, true
-			}
-			if r.has {
-				cur.Values = append(cur.Values, r.value)
-			}
-		}
-		if open {
-			yield(cur, nil)
 		}
 	}
 }
@@ -164,7 +169,7 @@ func (s *Store) Read(ctx context.Context, session string, from uint64) iter.Seq2
 	}
 }
 
-const leavesOnly = ", NULL, NULL, NULL, NULL FROM leaves l "
+var leavesOnly = "SELECT idx, session, n, " + boundedLeaf + " FROM leaves "
 
 // Log yields the records of all sessions in the order of the log, proven as Read proves
 // them and without their values: from an index on, or with a negative one so many of the
@@ -182,7 +187,7 @@ func (s *Store) Log(ctx context.Context, from int64) iter.Seq2[audit.Item, error
 			next++
 			return nil
 		}
-		return both(items(rows(ctx, s, v.tx, scanner(false), "SELECT l.idx, l.session, l.n, "+boundedLeaf+leavesOnly+"WHERE l.idx >= ? ORDER BY l.idx", from)),
+		return both(rows(ctx, s, v.tx, leaf(false), leavesOnly+"WHERE idx >= ? ORDER BY idx", from),
 			v.tail.items(func(it *audit.Item) bool { return it.Index >= from }), false), due
 	})
 }
@@ -190,7 +195,7 @@ func (s *Store) Log(ctx context.Context, from int64) iter.Seq2[audit.Item, error
 // Records is Read from the first, without the values.
 func (s *Store) Records(ctx context.Context, session string) iter.Seq2[audit.Item, error] {
 	return s.leaves(ctx, session, func(v *view, head audit.Head) (iter.Seq2[audit.Item, error], func(*audit.Item) error) {
-		return both(items(rows(ctx, s, v.tx, scanner(false), "SELECT l.idx, l.session, l.n, "+boundedLeaf+leavesOnly+"WHERE l.session = ? ORDER BY l.n", session)),
+		return both(rows(ctx, s, v.tx, leaf(false), leavesOnly+"WHERE session = ? ORDER BY n", session),
 			v.tail.items(func(it *audit.Item) bool { return it.Session == session }), false), ofSession(session, 1, head.N)
 	})
 }
@@ -216,10 +221,10 @@ func (s *Store) leaves(ctx context.Context, session string, of func(*view, audit
 
 // records yields what is stored as the records from … to of a session.
 func (v *view) records(ctx context.Context, session string, from, to uint64) iter.Seq2[audit.Item, error] {
-	return both(items(rows(ctx, v.s, v.tx, scanner(false),
-		`SELECT l.idx, l.session, l.n, `+boundedLeaf+`, NULL, v.name, v.salt, `+boundedBytes+`
-		FROM leaves l LEFT JOIN vals v ON v.idx = l.idx
-		WHERE l.session = ? AND l.n >= ? AND l.n <= ? ORDER BY l.n, v.name`, session, int64(min(from, math.MaxInt64)), int64(to))),
+	of := []any{session, int64(min(from, math.MaxInt64)), int64(to)}
+	return both(joined(rows(ctx, v.s, v.tx, leaf(false), leavesOnly+"WHERE session = ? AND n >= ? AND n <= ? ORDER BY n", of...),
+		rows(ctx, v.s, v.tx, value(), `SELECT v.idx, name, salt, `+boundedBytes+` FROM leaves l CROSS JOIN vals v ON v.idx = l.idx
+		WHERE session = ? AND n >= ? AND n <= ? ORDER BY n, name`, of...)),
 		v.tail.items(func(it *audit.Item) bool { return it.Session == session && it.N >= from && it.N <= to }), false)
 }
 
@@ -436,10 +441,8 @@ func (v *snapshot) Close() error {
 }
 
 func (v *snapshot) Scan(ctx context.Context, from int64) iter.Seq2[audit.Item, error] {
-	stored := items(rows(ctx, v.s, v.tx, scanner(true),
-		`SELECT l.idx, l.session, l.n, `+boundedLeaf+`, l.hashes, v.name, v.salt, `+boundedBytes+`
-		FROM leaves l LEFT JOIN vals v ON v.idx = l.idx
-		WHERE l.idx >= ? ORDER BY l.idx, v.name`, from))
+	stored := joined(rows(ctx, v.s, v.tx, leaf(true), "SELECT idx, session, n, "+boundedLeaf+", hashes FROM leaves WHERE idx >= ? ORDER BY idx", from),
+		rows(ctx, v.s, v.tx, value(), "SELECT idx, name, salt, "+boundedBytes+" FROM vals WHERE idx >= ? ORDER BY idx, name", from))
 	return func(yield func(audit.Item, error) bool) {
 		for it, err := range both(stored, v.tail.items(func(it *audit.Item) bool { return it.Index >= from }), true) {
 			if !yield(it, err) || err != nil {
