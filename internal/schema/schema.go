@@ -40,6 +40,7 @@ type Schema struct {
 	root   *js.Schema
 	top    []*js.Schema       // root, and everything that judges the same value
 	weight map[*js.Schema]int // own steps of one visit, without subschemas
+	flat   *flat              // nil where it says more
 }
 
 // unusable says why a schema is not usable. It quotes nothing of the schema.
@@ -128,7 +129,7 @@ func Compile(raw []byte) (s *Schema, err error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	s = &Schema{root: root, weight: map[*js.Schema]int{}}
+	s = &Schema{root: root, weight: map[*js.Schema]int{}, flat: flatOf(root)}
 	if err := s.measure(); err != nil {
 		return nil, err
 	}
@@ -241,6 +242,9 @@ func asSchema(v any) *js.Schema {
 func (s *Schema) Accepts(v strictjson.Value) bool {
 	if v.Kind() == 0 {
 		return false
+	}
+	if s.flat.accepts(v) {
+		return true
 	}
 	n := node{v, decoded(v)}
 	m := &meter{weight: s.weight, cost: map[visit]int{}}
