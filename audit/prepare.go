@@ -70,6 +70,10 @@ type batch struct {
 	done  chan struct{} // closed when all are prepared
 }
 
+func newBatch() *batch {
+	return &batch{preps: make([]prep, 0, batchItems), done: make(chan struct{})}
+}
+
 func (b *batch) prepare() {
 	for i := range b.preps {
 		b.preps[i].prepare()
@@ -80,7 +84,7 @@ func (b *batch) prepare() {
 // inBatches yields the items of a source, the last batch with its error.
 func inBatches(src iter.Seq2[Item, error]) iter.Seq[*batch] {
 	return func(yield func(*batch) bool) {
-		b, bytes := &batch{done: make(chan struct{})}, 0
+		b, bytes := newBatch(), 0
 		for it, err := range src {
 			if err != nil {
 				b.err = err
@@ -95,7 +99,7 @@ func inBatches(src iter.Seq2[Item, error]) iter.Seq[*batch] {
 				if !yield(b) {
 					return
 				}
-				b, bytes = &batch{done: make(chan struct{})}, 0
+				b, bytes = newBatch(), 0
 			}
 		}
 		yield(b)

@@ -44,11 +44,17 @@ const (
 	maxText   = math.MaxUint32
 )
 
-// short is a table with room for the nodes of a short text.
-type short struct {
-	table
-	few [24]node
-}
+// short and tiny are tables with room for the nodes of a text that has few, or very few.
+type (
+	short struct {
+		table
+		few [24]node
+	}
+	tiny struct {
+		table
+		few [6]node
+	}
+)
 
 // Parse reads the one JSON value that b is. An error, always an *Error, is the
 // first reason why b is not acceptable within l; then the Value holds the bytes
@@ -81,10 +87,14 @@ func Of(raw []byte) Value {
 // read makes the table of checked text that has n nodes.
 func read(b []byte, n int) Value {
 	var doc *table
-	if s := (*short)(nil); n <= len(s.few) {
-		s = &short{}
+	switch s, l := (*tiny)(nil), (*short)(nil); {
+	case n <= len(s.few):
+		s = &tiny{}
 		doc, s.nodes = &s.table, s.few[:0]
-	} else {
+	case n <= len(l.few):
+		l = &short{}
+		doc, l.nodes = &l.table, l.few[:0]
+	default:
 		doc = &table{nodes: make([]node, 0, n)}
 	}
 	doc.text = b
