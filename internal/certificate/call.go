@@ -2,6 +2,7 @@ package certificate
 
 import (
 	"bytes"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,12 +197,7 @@ func (s *Session) read(in Call) (*call, error) {
 }
 
 func hexDigest(d [32]byte) string {
-	const digits = "0123456789abcdef"
-	out := []byte("sha256:")
-	for _, b := range d {
-		out = append(out, digits[b>>4], digits[b&15])
-	}
-	return string(out)
+	return string(hex.AppendEncode(append(make([]byte, 0, 71), "sha256:"...), d[:]))
 }
 
 // mended makes of the arguments what a transformed call was sent with, as far as the

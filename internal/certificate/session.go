@@ -90,6 +90,7 @@ type Session struct {
 	opened    map[string]bool      // collections an act put in what it chose from an open one
 	places    map[uint32][]*place  // of each result, in the order of the document
 	same      map[string][]*place  // by what stands there, in the order of the log
+	held      int                  // how many places there are
 	listed    map[string]bool      // directories that were listed whole
 	folded    map[string]bool      // paths, in any letters' case
 	secrets   bool                 // one of them is secret (R30)
@@ -170,6 +171,12 @@ func (s *Session) Verify(in Call) error {
 		err = s.verify(c)
 	}
 	return err
+}
+
+// Bytes estimates the memory it takes, in bytes.
+func (s *Session) Bytes() int64 {
+	const place, text = 700, 200
+	return int64(place*s.held + text*(len(s.times)+len(s.texts)+len(s.requested)+len(s.within)+len(s.made)))
 }
 
 // digest is the keyed digest by which a record names bytes, "" for none.

@@ -178,6 +178,7 @@ func (s *Session) label(x *extraction) {
 	args := x.arguments()
 	act := x.effect.Gated()
 	var listed []string
+	s.held += len(x.places)
 	for _, p := range x.places {
 		p.texts = readings(p.typ, p.value)
 		p.label = writ.External
