@@ -46,15 +46,15 @@ type Replayer struct {
 	session      *gate.Session
 	data         openData
 	opened       time.Time
-	open         map[uint64]gate.Decision // allowed decisions without a result yet
-	unsettled    map[uint64]gate.Decision // acts of which no record says whether they happened
-	results      map[uint32]uint64        // evidence number to record number
-	conversation string                   // as session.conversation
-	own          string                   // as session.own
-	halted       *writ.Rejection          // the input policy ended the session's calls
-	screen       *screen.Screen           // the gateway's; whoever checks a log has none
-	screenedBy   [sha256.Size]byte        // its name
-	places       map[string]*places       // by namespace
+	open         map[uint64]*gate.Decision // allowed decisions without a result yet
+	unsettled    map[uint64]*gate.Decision // acts of which no record says whether they happened
+	results      map[uint32]uint64         // evidence number to record number
+	conversation string                    // as session.conversation
+	own          string                    // as session.own
+	halted       *writ.Rejection           // the input policy ended the session's calls
+	screen       *screen.Screen            // the gateway's; whoever checks a log has none
+	screenedBy   [sha256.Size]byte         // its name
+	places       map[string]*places        // by namespace
 	certifies    bool
 	certificates *certificate.Session // nil unless they are to be checked
 	learns       *recording           // nil unless it is to be learned from
@@ -107,7 +107,7 @@ const maxRulesets = 16
 // Replayer returns one of a session's records, from the first. What found room when it was
 // recorded finds it again.
 func (rs *Rulesets) Replayer() *Replayer {
-	return &Replayer{store: rs.store, rules: rs, open: map[uint64]gate.Decision{}, unsettled: map[uint64]gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
+	return &Replayer{store: rs.store, rules: rs, open: map[uint64]*gate.Decision{}, unsettled: map[uint64]*gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
 }
 
 // Step folds one record. It returns ErrReplay, wrapped, when a decision comes
@@ -293,16 +293,29 @@ func (r *Replayer) again(rec *audit.Record, input gate.Input, session bool, w *r
 		r.learns.call(rec.N, input, w, &d)
 	}
 	if d.Allowed() {
-		r.open[rec.N] = d
+		r.open[rec.N] = &d
 		if input.Session != nil {
 			if d.Effect.Gated() {
 				delete(r.unsettled, continues)
-				r.unsettled[rec.N] = d
+				r.unsettled[rec.N] = &d
 			}
 			return r.certify(rec, &input, state, w)
 		}
 	}
 	return nil
+}
+
+// Bytes estimates the memory it takes, in bytes.
+func (r *Replayer) Bytes() int64 {
+	const each, result, decision = 8 << 10, 100, 3 << 10
+	n := int64(each + result*len(r.results) + decision*(len(r.open)+len(r.unsettled)))
+	if r.session != nil {
+		n += r.session.Bytes()
+	}
+	if r.certificates != nil {
+		n += r.certificates.Bytes()
+	}
+	return n
 }
 
 // Blind reports that a decision is another engine's, so that the session can be
@@ -347,7 +360,7 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 		}
 		res.Places, res.Through, res.Own = p.all, at.N, at.Own
 	}
-	obs := r.session.Observe(&d, res)
+	obs := r.session.Observe(d, res)
 	if obs.Admissible != data.Admissible {
 		return fmt.Errorf("%w: the result's worth (n %d)", ErrReplay, rec.N)
 	}

@@ -92,7 +92,7 @@ func (ss *sessions) Settle(ctx context.Context, id string, n uint64, happened bo
 		}
 		rec, err := ss.write(s, powerCut, KindSettle, ss.now(), settleData{by, n, happened})
 		if err == nil {
-			s.evidence.Settle(&d, happened)
+			s.evidence.Settle(d, happened)
 		}
 		return rec, err
 	})
@@ -212,7 +212,7 @@ func (r *Replayer) settled(rec *audit.Record) error {
 		return fmt.Errorf("%w: there was nothing to settle (n %d)", ErrReplay, rec.N)
 	}
 	delete(r.unsettled, data.Decision)
-	r.session.Settle(&d, data.Happened)
+	r.session.Settle(d, data.Happened)
 	r.learns.settled(data.Decision, data.Happened)
 	return nil
 }
