@@ -191,7 +191,7 @@ func verifyLog(ctx context.Context, dir string, verifier note.Verifier, known []
 
 	whole := make(chan error, 1) // beside the rest
 	go func() { whole <- st.Integrity(ctx) }()
-	rep, err := decidedAgain(ctx, wholeLog(ctx, snap), st, audit.VerifyOptions{Verifier: verifier, Known: known}, func(i int64) { progress(i, snap.Size()) })
+	rep, err := decidedAgain(ctx, wholeLog(ctx, snap), st, snap.(reader), audit.VerifyOptions{Verifier: verifier, Known: known}, func(i int64) { progress(i, snap.Size()) })
 	indexes := <-whole
 	if err != nil {
 		return nil, unreadable(err)
@@ -260,7 +260,7 @@ func verifyBundle(c *cobra.Command, file string, raw []byte, key string, against
 	if err != nil {
 		return nil, err
 	}
-	rep, err := decidedAgain(ctx, wholeLog(ctx, b), b, audit.VerifyOptions{Verifier: verifier, Known: known}, func(int64) {})
+	rep, err := decidedAgain(ctx, wholeLog(ctx, b), b, b, audit.VerifyOptions{Verifier: verifier, Known: known}, func(int64) {})
 	if err != nil {
 		return nil, unreadable(err)
 	}

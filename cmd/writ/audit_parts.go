@@ -169,7 +169,7 @@ func verifyBundles(c *cobra.Command, names []string, key string, against []strin
 
 func verifyPart(ctx context.Context, p *audit.Part, v note.Verifier) (*verifyReport, error) {
 	return decidedAgain(ctx, func(o audit.VerifyOptions) (*audit.Report, error) { return audit.VerifyPart(ctx, p, o) },
-		p, audit.VerifyOptions{Verifier: v}, func(int64) {})
+		p, p, audit.VerifyOptions{Verifier: v}, func(int64) {})
 }
 
 // add adds up what was found in another part.

@@ -455,6 +455,11 @@ func (v *snapshot) Scan(ctx context.Context, from int64) iter.Seq2[audit.Item, e
 	}
 }
 
+// Read yields the items of a session in order, from number from on, of the snapshot's moment.
+func (v *snapshot) Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error] {
+	return (&view{s: v.s, tx: v.tx, tail: v.tail}).records(ctx, session, from, math.MaxInt64)
+}
+
 func (v *snapshot) Checkpoints(ctx context.Context) iter.Seq2[[]byte, error] {
 	kept := rows(ctx, v.s, v.tx, func(rs *sql.Rows) (b []byte, err error) {
 		err = rs.Scan(&b)
