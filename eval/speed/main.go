@@ -14,12 +14,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -90,6 +92,16 @@ type Result struct {
 	Rows         []Row   `json:"rows"`
 	// DiskPerRead is by how many bytes the state grows with a small read.
 	DiskPerRead int `json:"disk_per_read_bytes"`
+	// Verified is what it took to verify the log that the 64 clients left.
+	Verified Verified `json:"verified"`
+}
+
+// Verified is a run of writ audit verify.
+type Verified struct {
+	Records   int     `json:"records"`
+	Decisions int     `json:"replayed"`
+	CPU       float64 `json:"cpu_s"`  // of all processors together
+	MB        float64 `json:"rss_mb"` // at most resident
 }
 
 // Row is one kind of call one way: one client's, or with PerSecond that of 64 at once.
@@ -226,6 +238,20 @@ func (r *Result) load(o *options, dir string) error {
 		}
 		end()
 	}
+	return r.Verified.of(o, filepath.Join(dir, "state-load"))
+}
+
+func (v *Verified) of(o *options, state string) error {
+	cmd := exec.Command(o.writ, "audit", "verify", "--json", "--state", state)
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, v)
+	}
+	if err != nil {
+		return fmt.Errorf("audit verify: %w: %.300s", err, out)
+	}
+	v.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	v.MB = float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) / 1024 // as Linux counts
 	return nil
 }
 
@@ -337,6 +363,10 @@ func (r *Result) table() string {
 		fmt.Fprintf(&b, "| %s | %s | %.2f |\n", x.name, x.aim, x.value)
 	}
 	fmt.Fprintf(&b, "| the state grows with a small read, bytes | 1,200 | %d |\n", r.DiskPerRead)
+	if v := r.Verified; v.CPU > 0 {
+		fmt.Fprintf(&b, "\n`writ audit verify` of a log of %d records, %d of them decisions, which it made again, took\n%.1f s of processors: %.0f decisions for a second of one (aim: 25,000), and at most %.0f MB (aim: 100).\n",
+			v.Records, v.Decisions, v.CPU, float64(v.Decisions)/v.CPU, v.MB)
+	}
 	return b.String()
 }
 

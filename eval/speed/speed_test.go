@@ -73,6 +73,9 @@ func TestMeasure(t *testing.T) {
 	if r.DiskPerRead <= 0 {
 		t.Errorf("a read takes %d bytes", r.DiskPerRead)
 	}
+	if v := r.Verified; v.Decisions == 0 || v.CPU <= 0 || v.MB <= 0 {
+		t.Errorf("verified: %+v", v)
+	}
 }
 
 // The test starts itself as the server and the relay.
