@@ -228,20 +228,10 @@ var freshName = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]*(?: [\pL\pN][\pL\pN\
 // that many copies of its classes, at every start of the program.
 const maxFreshName = 128
 
-// Said reports whether the user's latest turn holds a phrase in his own words, as
-// whole words in any letters' case, in no quotation and in no question but a polite
-// request ("could you …?"), with nothing before it in its sentence that denies, asks,
-// or tells what somebody said, and no denial at the begin of what comes next (R21).
-func (l *Ledger) Said(phrase string) bool { return l.says(phrase, Means) }
-
 // Spoke reports whether the user's latest turn holds a word in his own words, as it
 // is written, in any letters' case.
 func (l *Ledger) Spoke(word string) bool {
-	return l.says(word, func(string, int, int) bool { return true })
-}
-
-func (l *Ledger) says(phrase string, meant func(text string, start, end int) bool) bool {
-	_, said := l.quote(phrase, meant)
+	_, said := l.quote(word, func(string, int, int) bool { return true })
 	return said
 }
 

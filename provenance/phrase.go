@@ -10,16 +10,143 @@ import (
 
 // # Phrases that are meant (R21, R9)
 //
-// A phrase is meant where it opens its clause, bare or behind a polite request, or, of
-// one that is no verb's, behind an article in a clause that is a request; in a sentence
-// that asks nothing, denies nothing and sets no condition, and that no word behind it
-// takes back. What it says of anybody else is not asked of us.
+// A phrase is said where its words follow one another, with nothing between them but what
+// leaves them as they are: "lock the doors" is said by "lock all of my doors", and by
+// "locking the doors" where a request is made so ("would you mind …").
+//
+// It is meant where it opens its clause, bare or behind a request; or, of one that is no
+// verb's, behind an article in a clause that is a request; in a sentence that asks
+// nothing, denies nothing and sets no condition, and that no word behind it takes back.
+// What it says of anybody else is not asked of us. What the user says he wants or needs
+// is a request too, where he neither doubts it, puts it off nor asks about it. A state is
+// asked for where it is to be ensured.
+
+// Said reports whether the user's latest turn says a phrase in his own words, in any
+// letters' case, and means it (R21).
+func (l *Ledger) Said(phrase string) bool {
+	words := essential(phrase)
+	if len(l.turns) == 0 || len(words) == 0 {
+		return false
+	}
+	own := &l.turns[len(l.turns)-1].own
+	begins := own.begins()
+	for i, left := 0, mostSaid; left > 0 && i < len(own.text); i++ {
+		if !begins[i] {
+			continue
+		}
+		if e := follow(own.text, i, words); e > i && own.end[e] {
+			if Means(own.text, i, e) {
+				return true
+			}
+			left--
+		}
+	}
+	return false
+}
+
+// essential are the words of a phrase without the articles before others of them.
+func essential(phrase string) []string {
+	words := strings.Fields(phrase)
+	for i := len(words) - 2; i >= 0; i-- {
+		if definite[lower(words[i])] {
+			words = slices.Delete(words, i, i+1)
+		}
+	}
+	return words
+}
+
+// follow returns where the last of some words ends that a text says from i on, and 0
+// where it does not say them. What stands between two may be set in marks.
+func follow(text string, i int, words []string) int {
+	at, all := i, false
+	for n := 0; ; {
+		word, marked := at, at
+		if r, size := utf8.DecodeRuneInString(text[at:]); n > 0 && closers[r] != "" {
+			marked += size
+		}
+		next := 0
+		if n == 0 {
+			for _, w := range gerunds(words[0]) {
+				next = max(next, spells(text[at:], w))
+			}
+		}
+		if next == 0 {
+			next = spells(text[at:], words[n])
+		}
+		if next == 0 && marked > at {
+			word, next = marked, spells(text[marked:], words[n])
+		}
+		end := word + next
+		if next > 0 && n == len(words)-1 {
+			return end
+		}
+		if r, size := utf8.DecodeRuneInString(text[end:]); next > 0 && n > 0 && closers[r] != "" {
+			end += size
+		}
+		if next > 0 && end < len(text) && isBlank(text[end]) {
+			n, all = n+1, false
+		} else {
+			end = at
+			for end < len(text) && !isBlank(text[end]) {
+				end++
+			}
+			w := lower(text[at:end])
+			if n == 0 || end == len(text) || !definite[w] && !idle[w] && w != "all" && !(all && w == "of") {
+				return 0
+			}
+			all = w == "all"
+		}
+		for at = end; at < len(text) && isBlank(text[at]); at++ {
+		}
+	}
+}
+
+// gerunds are the forms in -ing that a verb may have.
+func gerunds(verb string) []string {
+	out := []string{verb + "ing"}
+	if last := len(verb) - 1; last > 0 && lower(verb[last:]) == "e" {
+		out = append(out, verb[:last]+"ing")
+	} else if last > 0 && verb[last] < utf8.RuneSelf {
+		out = append(out, verb+verb[last:]+"ing")
+	}
+	return out
+}
+
+// isGerund reports whether a word is of such a form.
+func isGerund(word string) bool {
+	stem, is := strings.CutSuffix(word, "ing")
+	return is && strings.ContainsAny(stem, "aeiouy")
+}
+
+// lower is a word with its capitals of ASCII made small.
+func lower(word string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, word)
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// spells returns how much of a text's begin is a word in any letters' case.
+func spells(text, word string) int {
+	at := 0
+	for _, r := range word {
+		c, n := utf8.DecodeRuneInString(text[at:])
+		if n == 0 || !strings.EqualFold(string(c), string(r)) {
+			return 0
+		}
+		at += n
+	}
+	return at
+}
 
 // Means reports whether what stands around a phrase, which is the bytes [start, end) of
 // a text, lets it be meant.
 func Means(text string, start, end int) bool {
-	before, after := text[:start], text[end:min(len(text), end+longestRest)]
-	sentence := before[sentenceOf(before):]
+	before, after := text[:start], withoutQuoted(text[end:min(len(text), end+longestRest)])
 	close := strings.TrimRight(before, " \t")
 	if r, n := utf8.DecodeLastRuneInString(close); isMark(r) && !strings.ContainsRune(brackets, r) {
 		// A mark that ends a word, with a blank behind it, ends what was quoted.
@@ -27,16 +154,30 @@ func Means(text string, start, end int) bool {
 			return false
 		}
 	}
-	if slices.ContainsFunc(wordsOf(sentence), func(w string) bool {
-		return denying[w] || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t")
-	}) {
+	clauses := clausesOf(before[sentenceOf(before):])
+	own := len(clauses) - 1
+	var lead request
+	for i, c := range clauses {
+		words := wordsOf(c.text)
+		r := requestOf(words)
+		lead.polite = lead.polite || r.polite
+		if i == own && c.colon && !announces(wordsOf(clauses[i-1].text)) ||
+			denies(c.text) && !(i < own && describes(words)) || asks(words, r) && !(i < own && clauses[i+1].colon && announces(words)) || i < own && putsOff(words[r.n:]) {
+			return false
+		}
+	}
+	wish, opens := opens(clauses[own].text, wordsOf(text[start:end]), after[:endOf(after)])
+	if !opens || wish && wavers(text[max(0, start-longestRest):end]+after, after) {
 		return false
 	}
-	rest, polite := politely(sentence)
-	if asks(rest, sentence) || polite && slices.ContainsFunc(rest, func(w string) bool { return wondering[w] }) {
-		return false
+	if lead.polite || wish {
+		for _, c := range clauses {
+			if slices.ContainsFunc(wordsOf(c.text), func(w string) bool { return wondering[w] }) {
+				return false
+			}
+		}
 	}
-	return opens(sentence, polite) && (polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !quoted(text, start)
+	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !quoted(text, start)
 }
 
 // longestRest bounds what is read behind a phrase, in bytes.
@@ -51,17 +192,26 @@ func wordSet(words string) map[string]bool {
 }
 
 var (
+	// definite are the articles that leave a phrase as it is: whose it is they do not say.
+	definite = wordSet("the this that these those my our a an der die das den dem mein meine meinen unser unsere unseren")
+	// idle are other words that may stand within a phrase.
+	idle = wordSet(`please just kindly quickly now also immediately promptly simply carefully safely securely firmly properly fully completely
+		bitte kurz gleich schnell jetzt mal auch`)
 	// denying are words after which a phrase is denied, doubted or reported, in the
 	// languages that are known here: in another one nothing is known of them.
 	denying = wordSet(`not no never nor neither none nobody nothing without cannot dont doesnt wont avoid refuse forbid stop unless whether wrote writes
-		said says told tells asks asked nicht kein keine keinen nie niemals niemand ohne weder ob schrieb schreibt sagt sagte fragt fragte`)
+		said says told tells asks asked texted replied answered shouted shouts yelled yells screamed screams claims claimed insists demands demanded suggests suggested
+		nicht kein keine keinen nie niemals niemand ohne weder ob schrieb schreibt sagt sagte fragt fragte`)
 	// asking are those after which it is asked about, or of a case that may not be.
 	asking = wordSet("if would could who what did wenn würde könnte wer hat")
 	// wondering are those that make of "can you" a question.
 	wondering = wordSet("how why when where ever wie warum wann wo jemals")
 	// leading are words that may stand before a request, or before what takes one back.
 	leading = wordSet(`please bitte hey hi hello hallo ok okay so and und then dann now jetzt oh ah well actually rather sorry or but aber oder doch ach thanks danke
-		just kindly quickly also again mal kurz gleich schnell noch auch por favor s'il te vous plaît`)
+		just kindly quickly also again mal kurz gleich schnell noch auch por favor s'il te vous plaît next first finally lastly additionally afterwards furthermore
+		simply immediately carefully safely`)
+	// pleading are those that make a request of any order.
+	pleading = wordSet("please bitte kindly")
 	// questioning are those with which a clause asks, its mark or not.
 	questioning = wordSet(`how what when where why which whose should shall may might must is are was were do does did can could will would has have had
 		wie was wann wo warum welche welcher welches wessen soll sollte sollen kann könnte können darf dürfen muss müssen ist sind war hat haben wird werden würde`)
@@ -69,75 +219,179 @@ var (
 	joining = wordSet("and then und dann also")
 	// telling are those by which a clause is of somebody's doing, or the phrase of another verb.
 	telling = wordSet("i he she we they you that to ich er wir ihr du man dass daß zu")
+	// remarking are those that begin no order: what somebody saw, has or thinks of it.
+	remarking = wordSet(`saw heard felt found got had kept left made noticed like love hate enjoy hope hoping think guess glad happy sad nice good great funny wow
+		it there here who everybody everyone somebody someone`)
+	// steering are those that belong to the verb before them.
+	steering = wordSet("on off up down in out over to from with for auf aus an ab ein zu mit von")
+	// bringing are the verbs that bring a state about.
+	bringing = wordSet("get getting have having keep keeping make making set setting put putting turn turning switch switching")
+	// announcing are those that say of what follows a colon that it is asked for.
+	announcing = wordSet("please bitte task tasks todo next first second third finally step also then steps do this the following")
+	// delaying begin what has to happen first, unless we are to make it happen.
+	delaying = wordSet("once until unless provided providing assuming supposing whenever sobald solange sofern falls")
+	// ours begin what we do ourselves, or what was spoken of.
+	ours = wordSet("you you've you're that that's this this's it it's these those done")
 	// conditions are those behind a phrase that say when it holds, or what holds instead.
 	conditions = wordSet(`if unless when whenever once until till while after before provided providing assuming except should instead actually
 		wenn falls sobald sofern solange bevor nachdem bis außer stattdessen lieber`)
+	// acting are those whose doing an order comes "before".
+	acting = wordSet("i we he she they my our his her their the a")
 	// takingBack begin what takes back, or denies, what was said before it.
-	takingBack = wordSet(`rather sorry leave keep no nope nah not never don't don’t dont stop wait cancel scratch kidding nein nee nö nicht nie niemals stopp halt kein keine keinen`)
+	takingBack = wordSet(`rather sorry leave keep no nope nah not never don't don’t dont stop wait cancel scratch kidding forget nevermind disregard
+		nein nee nö nicht nie niemals stopp halt kein keine keinen`)
 	// welcoming say of what follows that it is wished for.
-	welcoming = wordSet("grateful great fantastic wonderful lovely nice helpful")
+	welcoming = wordSet("grateful great fantastic wonderful lovely nice helpful useful awesome amazing perfect good ideal")
+	// wavering are those by which a wish is one for another time, or for his own hands.
+	wavering = wordSet(`later someday sometime sometimes eventually tomorrow soon myself ourselves always usually often every daily but however although though
+		wondering wonder maybe perhaps trying tried unable automatically first ideas idea suggestions advice options tips draft`)
+	// self are the verbs of a question about what the user himself does.
+	self = wordSet("do did can could should shall may might must would am")
 	// requests are how people ask somebody politely to do something.
-	requests = [][]string{{"can", "you"}, {"could", "you"}, {"will", "you", "please"}, {"would", "you"}, {"kannst", "du"}, {"könntest", "du"}, {"würdest", "du"},
-		{"i", "want", "you", "to"}, {"i", "need", "you", "to"}, {"i'd", "like", "you", "to"}, {"let's"}, {"help", "me"}, {"go", "ahead"},
-		{"proceed", "to"}, {"make", "sure", "to"}}
+	requests = ways(`can you|could you|will you please|would you|kannst du|könntest du|würdest du|can you possibly|could you possibly|would you possibly|
+		would you be able to|would you be so kind as to|would you be willing to|
+		i want you to|i need you to|i'd like you to|i would like you to|i'll need you to|i will need you to|
+		i could use your help to|i could really use your help to|i need your help to|
+		let's|lets|let us|help me|help me to|help to|go ahead|proceed to|make sure to|make sure you|be sure to|try to`)
+	// doings are those behind which stands what is done in its form in -ing.
+	doings = ways(`would you mind|i could use your help in|i could use your help with|i could really use your help in|i could really use your help with|
+		i need your help in|i need your help with|help in|help me in|help with|help me with|assist in|assist me in|assist with|assist me with|
+		go ahead with|proceed with|proceed by|begin by|start by`)
+	// wishes are how they say what they want to be done.
+	wishes = ways("i want to|i need to|i'd like to|i would like to|i wish to|i'd want to")
+	// ensuring are how they say what a state has to be.
+	ensuring = ways("ensure|ensure that|make sure|make sure that|see to it that")
 )
+
+func ways(list string) (out [][]string) {
+	for w := range strings.SplitSeq(list, "|") {
+		out = append(out, strings.Fields(w))
+	}
+	return out
+}
 
 // wordsOf are the words of a text, in small letters.
 func wordsOf(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' })
+	words := strings.FieldsFunc(strings.ReplaceAll(strings.ToLower(text), "’", "'"), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' })
+	for i := range words {
+		words[i] = strings.Trim(words[i], "'")
+	}
+	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
 }
 
-// politely returns the words of a sentence without those of a polite request, with which
-// one of its clauses begins, or which say how welcome it were "if you could".
-func politely(sentence string) (rest []string, is bool) {
-	for clause := range strings.FieldsFuncSeq(sentence, isBreak) {
-		words := wordsOf(clause)
-		i := 0
-		for i < len(words) && leading[words[i]] {
-			i++
-		}
-		if n := requested(words[i:]); !is && n > 0 {
-			words, is = words[i+n:], true
-		}
-		rest = append(rest, words...)
-	}
-	for i := 1; i+2 < len(rest) && !is; i++ {
-		if welcome := rest[i-1] == "it" && i > 1 && rest[i-2] == "appreciate" || welcoming[rest[i-1]]; welcome &&
-			rest[i] == "if" && rest[i+1] == "you" && (rest[i+2] == "could" || rest[i+2] == "would") {
-			first := strings.ReplaceAll(rest[0], "’", "'")
-			if first == "i'd" || first == "it'd" {
-				return slices.Concat(rest[:i], rest[i+3:]), true
-			}
-			if (first == "i" || first == "it") && rest[1] == "would" {
-				return slices.Concat(rest[2:i], rest[i+3:]), true
-			}
-		}
-	}
-	return rest, is
+// clause is a part of a sentence, and whether it stands behind a colon.
+type clause struct {
+	text  string
+	colon bool
 }
 
-// requested returns how many words of a polite request others begin with.
-func requested(words []string) int {
-	for _, r := range requests {
-		if len(words) >= len(r) && slices.EqualFunc(words[:len(r)], r, func(w, of string) bool { return strings.ReplaceAll(w, "’", "'") == of }) {
-			return len(r)
+// clausesOf are the clauses of a sentence; the last one may be empty.
+func clausesOf(sentence string) (out []clause) {
+	colon := false
+	for {
+		i := strings.IndexFunc(sentence, isBreak)
+		if i < 0 {
+			return append(out, clause{sentence, colon})
 		}
+		out = append(out, clause{sentence[:i], colon})
+		r, n := utf8.DecodeRuneInString(sentence[i:])
+		sentence, colon = sentence[i+n:], r == ':' || r == '：'
+	}
+}
+
+// request is how a clause asks for what follows its first n words: of us, as a wish, or
+// as a state; asked says that it asks by any of these, or with please, and doing that
+// what is asked for is in its form in -ing.
+type request struct {
+	n                                            int
+	polite, wish, states, doing, asked, question bool
+}
+
+// requestOf reads the request that words begin with, and what may lead it.
+func requestOf(words []string) (r request) {
+	for {
+		for r.n < len(words) && leading[words[r.n]] {
+			r.asked = r.asked || pleading[words[r.n]]
+			r.n++
+		}
+		rest, n := words[r.n:], 0
+		for i, list := range [][][]string{requests, doings, wishes, ensuring} {
+			for _, w := range list {
+				if len(w) > n && len(rest) >= len(w) && slices.Equal(rest[:len(w)], w) {
+					n = len(w)
+					r.polite, r.wish = r.polite || i < 2, r.wish || i == 2
+					r.doing, r.states = i == 1, i == 3
+				}
+			}
+		}
+		if n == 0 {
+			if n = welcomed(rest); n > 0 {
+				r.polite, r.doing, r.states = true, false, false
+			}
+		}
+		if n == 0 {
+			return r
+		}
+		r.asked, r.question = true, r.question || questioning[rest[0]]
+		r.n += n
+	}
+}
+
+// welcomed returns how many words say how welcome it were "if you could".
+func welcomed(words []string) int {
+	for i := 1; i+2 < len(words); i++ {
+		if words[i] != "if" || words[i+1] != "you" || words[i+2] != "could" && words[i+2] != "would" {
+			continue
+		}
+		first := words[0] == "i'd" || words[0] == "it'd" || (words[0] == "i" || words[0] == "it") && words[1] == "would"
+		if last := words[i-1]; first && (welcoming[last] || last == "appreciate" || last == "it" && i > 1 && words[i-2] == "appreciate") {
+			return i + 3
+		}
+		return 0
 	}
 	return 0
 }
 
-// asks reports whether one of the words before a phrase asks, or a clause does by the
-// word it begins with.
-func asks(words []string, sentence string) bool {
-	if slices.ContainsFunc(words, func(w string) bool { return asking[w] }) {
-		return true
-	}
-	for clause := range strings.FieldsFuncSeq(sentence, isBreak) {
-		if ws := unled(wordsOf(clause)); len(ws) > 0 && questioning[ws[0]] && requested(ws) == 0 {
+// denies reports whether a clause denies, doubts or reports.
+func denies(clause string) bool {
+	return slices.ContainsFunc(wordsOf(clause), func(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") })
+}
+
+// asks reports whether the words of a clause ask, in any of them or by the first.
+func asks(words []string, r request) bool {
+	for i := r.n; i < len(words); i++ {
+		if asking[words[i]] {
 			return true
 		}
+		if joining[words[i]] {
+			i += requestOf(words[i+1:]).n
+		}
 	}
-	return false
+	first := unled(words)
+	return !r.polite && !r.wish && len(first) > 0 && questioning[first[0]]
+}
+
+// describes reports whether a clause that denies says no more than what a thing is not, as
+// "the fuel level is not satisfactory" does: of what is asked for next it denies nothing.
+func describes(words []string) bool {
+	at := slices.IndexFunc(words, func(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") })
+	is := func(w string) bool { return w == "is" || w == "are" }
+	if at < 1 || at == len(words)-1 || words[at] == "not" && !is(words[at-1]) || words[at] != "not" && words[at] != "isn't" && words[at] != "aren't" {
+		return false
+	}
+	rest := words[at+1:]
+	return len(rest) <= 4 && !slices.ContainsFunc(rest, func(w string) bool { return telling[w] || denying[w] || strings.HasSuffix(w, "n't") })
+}
+
+// putsOff reports whether a clause names what has to happen first.
+func putsOff(words []string) bool {
+	return len(words) > 0 && delaying[words[0]] && (len(words) == 1 || !ours[words[1]])
+}
+
+// announces reports whether what stands before a colon says that the rest is asked for.
+func announces(words []string) bool {
+	rest := words[requestOf(words).n:]
+	return !slices.ContainsFunc(rest, func(w string) bool { return !announcing[w] })
 }
 
 // unled are words without those that may lead a request.
@@ -150,30 +404,142 @@ func unled(words []string) []string {
 
 var inBrackets = regexp.MustCompile(`\([^()]*\)`)
 
-// opens reports whether what follows a part of a sentence opens its clause, behind what
-// is to be done before it too, or stands behind an article in a clause that tells of
-// nobody's doing.
-func opens(sentence string, polite bool) bool {
-	clause := inBrackets.ReplaceAllString(sentence, " ")
-	if i := strings.LastIndexFunc(clause, isBreak); i >= 0 {
-		_, n := utf8.DecodeRuneInString(clause[i:])
-		clause = clause[i+n:]
-	}
-	words := unled(wordsOf(clause))
-	for n := requested(words); n > 0; n = requested(words) {
-		words = unled(words[n:])
-	}
-	if n := len(words); n == 0 || polite && n > 2 && words[n-3] == "if" && words[n-2] == "you" {
-		return true
-	}
-	for i, w := range words {
-		if telling[w] && (w != "to" || i+1 == len(words) || !articles[words[i+1]]) {
-			return false
+// opens reports whether what follows a part of a clause opens it, behind what is to be
+// done before it too, or stands behind an article in a clause that is a request and tells
+// of nobody's doing; and whether the request is a wish. A phrase that says what a thing is
+// stands there behind what brings it about alone, and another one without a verb where
+// the sentence ends with it, as "and again the largest file" does.
+func opens(clause string, phrase []string, after string) (wish, is bool) {
+	clause = strings.TrimRight(inBrackets.ReplaceAllString(clause, " "), " \t")
+	marked := false
+	if r, n := utf8.DecodeLastRuneInString(clause); isMark(r) && !strings.ContainsRune(brackets, r) {
+		if i := strings.LastIndexAny(clause[:len(clause)-n], quotes); i >= 0 {
+			clause, marked = clause[:i], true
 		}
 	}
-	last := words[len(words)-1]
-	mark, _ := utf8.DecodeLastRuneInString(strings.TrimRight(clause, " \t"))
-	return joining[last] || articles[last] || isMark(mark) && !strings.ContainsRune(brackets, mark)
+	words := wordsOf(clause)
+	lead := requestOf(words)
+	rest := words[lead.n:]
+	wish = lead.wish && !lead.polite
+	// What is done before it is an order too, or a state that is asked for.
+	own, inner := rest, request{}
+	at := lastJoined(rest)
+	if at >= 0 {
+		first := rest[:at-1]
+		if tells(first) || len(first) > 1 && !lead.asked && (articles[first[0]] || remarking[first[0]]) {
+			return wish, false
+		}
+		inner = requestOf(rest[at:])
+		own = rest[at+inner.n:]
+		wish = wish || inner.wish && !inner.polite
+	}
+	if tells(own) {
+		return wish, false
+	}
+	if len(phrase) > 0 && isGerund(phrase[0]) {
+		return wish, len(own) == 0 && !marked && (inner.doing || lead.doing && (at < 0 || inner.n == 0 && isGerund(rest[0]))) ||
+			by(own, lead) && !wish || len(rest) == 0 && appreciated.MatchString(after)
+	}
+	sentence := slices.ContainsFunc(phrase, func(w string) bool { return w == "is" || w == "are" })
+	if len(own) == 0 && !marked {
+		return wish, !sentence || lead.states || inner.states
+	}
+	// Behind an article, or what is set in marks.
+	n := len(own)
+	for n > 0 && (articles[own[n-1]] || idle[own[n-1]] || own[n-1] == "all" || own[n-1] == "of") {
+		n--
+	}
+	if !marked && (n == len(own) || !articles[own[len(own)-1]] && own[len(own)-1] != "all") {
+		return wish, false
+	}
+	if len(phrase) == 1 && !marked {
+		return wish, false // a verb opens its clause; behind an article the word is no verb
+	}
+	verb, result := own[:n], ofState(phrase)
+	switch {
+	case n == 0:
+		return wish, lead.states || inner.states || after == "" && lead.n > 0 && !result && !sentence
+	case sentence || articles[verb[0]] || result && !(bringing[verb[0]] && (n == 1 || n == 2 && steering[verb[1]])):
+		return wish, false
+	case lead.asked || inner.asked:
+		return wish, true
+	}
+	return wish, !remarking[verb[0]] && !strings.HasSuffix(verb[0], "ed") && (n == 1 || n == 2 && steering[verb[1]])
+}
+
+// appreciated is what makes a request of what is done.
+var appreciated = regexp.MustCompile(`(?i)\b(would|will) be ([a-z]+ly )?appreciated\b`)
+
+// by reports whether words say that a state is to be brought about by what follows, as
+// "let's get it ready by starting the engine" does: it is no question what that takes.
+func by(words []string, lead request) bool {
+	n := len(words)
+	return n > 1 && words[n-1] == "by" && bringing[words[0]] && lead.asked && !lead.question
+}
+
+// ofState reports whether the words of a phrase say what a thing is, or becomes.
+func ofState(phrase []string) bool {
+	for i, w := range phrase {
+		if i > 0 && (w == "on" || w == "off" || strings.HasSuffix(w, "ed") || strings.HasSuffix(w, "ing")) {
+			return true
+		}
+	}
+	return false
+}
+
+// tells reports whether words are of somebody's doing.
+func tells(words []string) bool {
+	for i, w := range words {
+		if telling[w] && (w != "to" || i+1 == len(words) || !articles[words[i+1]]) {
+			return true
+		}
+	}
+	return false
+}
+
+// lastJoined returns where a clause goes on behind the last of its words that join, and
+// -1 where none does.
+func lastJoined(words []string) int {
+	for i := len(words) - 1; i >= 0; i-- {
+		if joining[words[i]] {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// wavers reports whether the user puts off what he wished for, doubts it, does it
+// himself, or asks about it: in the rest of its sentence or in the next, or near it how he
+// does it.
+func wavers(near, after string) bool {
+	all := wordsOf(near)
+	wavers := func(w string) bool { return wavering[w] }
+	for i := 0; i+1 < len(all); i++ {
+		if self[all[i]] && all[i+1] == "i" || all[i] == "how" && all[i+1] == "to" {
+			return true
+		}
+	}
+	end := endOf(after)
+	for _, c := range clausesOf(after[:end]) {
+		words := wordsOf(c.text)
+		r := requestOf(words)
+		if denies(c.text) || !r.polite && asks(words, r) || slices.ContainsFunc(words, wavers) || slices.ContainsFunc(words[r.n:], func(w string) bool { return wondering[w] }) {
+			return true
+		}
+	}
+	next := strings.TrimLeft(after[end:], ".!… \t\r\n")
+	if isAsk(firstRune(after[end:])) {
+		return true
+	}
+	words := wordsOf(next[:endOf(next)])
+	r := requestOf(words)
+	return !r.polite && (isQuestion(next) && endOf(next) < len(next) || slices.ContainsFunc(words, func(w string) bool { return wondering[w] || wavering[w] })) ||
+		len(words) > 0 && (words[0] == "but" || words[0] == "however")
+}
+
+func firstRune(text string) rune {
+	r, _ := utf8.DecodeRuneInString(text)
+	return r
 }
 
 func isBreak(r rune) bool { return isStop(r) || r == '—' || r == '–' }
@@ -220,7 +586,15 @@ func sentenceOf(before string) int {
 // conditional reports whether the rest of the sentence says when it holds what was said
 // before, or what holds instead.
 func conditional(rest string) bool {
-	return slices.ContainsFunc(wordsOf(rest[:endOf(rest)]), func(w string) bool { return conditions[w] })
+	for n, c := range clausesOf(rest[:endOf(rest)]) {
+		words := wordsOf(c.text)
+		for i, w := range words {
+			if conditions[w] && !(w == "before" && (n == 0 || i > 0) && i+1 < len(words) && acting[words[i+1]]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // endOf returns where the sentence ends of which a text is the rest.
@@ -244,16 +618,16 @@ func takenBack(rest string) bool {
 		}
 	}
 	sentence := strings.IndexAny(rest, ".!?…\n")
-	return clause >= 0 && denies(rest[clause:]) || sentence >= 0 && denies(rest[sentence:])
+	return clause >= 0 && retracts(rest[clause:]) || sentence >= 0 && retracts(rest[sentence:])
 }
 
-// denies reports whether a text begins with a denial.
-func denies(text string) bool {
+// retracts reports whether a text begins with a denial.
+func retracts(text string) bool {
 	words := wordsOf(text)
 	for len(words) > 0 && leading[words[0]] && !takingBack[words[0]] {
 		words = words[1:]
 	}
-	return len(words) > 0 && (takingBack[strings.Trim(words[0], "'’")] || words[0] == "do" && len(words) > 1 && words[1] == "not")
+	return len(words) > 0 && (takingBack[words[0]] || words[0] == "do" && len(words) > 1 && words[1] == "not")
 }
 
 // closers are the marks that begin a quotation, and those that end it.
@@ -270,27 +644,54 @@ func quoted(text string, i int) bool {
 	if strings.HasPrefix(strings.TrimLeft(line, " \t"), ">") {
 		return true
 	}
+	open := false
+	quotations(text, i, func(_, end int) { open = end < 0 })
+	return open
+}
+
+// quotations calls found for each quotation that begins before i in a text, with what
+// stands in its marks; the end is negative for one that goes on at i.
+func quotations(text string, i int, found func(start, end int)) {
 	var open rune
-	dead := "" // single marks behind which none ends a quotation
+	start, dead := 0, "" // single marks behind which none ends a quotation
 	for at := 0; at < i; {
 		r, n := utf8.DecodeRuneInString(text[at:])
 		switch {
 		case open != 0:
 			if strings.ContainsRune(closers[open], r) && (!single(open) || apart(text[at+n:])) {
 				open = 0
+				found(start, at)
 			}
 		case closers[r] == "" || inWord(text[:at]):
-		case !single(r):
-			open = r
-		case strings.ContainsRune(dead, r):
-		case closes(text[at+n:], closers[r]):
-			open = r
+		case !single(r) || !strings.ContainsRune(dead, r) && closes(text[at+n:], closers[r]):
+			open, start = r, at+n
 		default:
 			dead += string(r)
 		}
 		at += n
 	}
-	return open != 0
+	if open != 0 {
+		found(start, -1)
+	}
+}
+
+// withoutQuoted blots out what is quoted in what follows a phrase, which says nothing of when
+// it holds; but not a quotation that begins as a condition or a denial does.
+func withoutQuoted(rest string) string {
+	out := []byte(rest)
+	quotations(rest, len(rest), func(start, end int) {
+		if end < 0 {
+			return
+		}
+		words := wordsOf(rest[start:end])
+		if len(words) == 0 || conditions[words[0]] || takingBack[words[0]] || denying[words[0]] || slices.ContainsFunc(words[:1], func(w string) bool { return leading[w] || strings.HasSuffix(w, "n't") }) {
+			return
+		}
+		for i := start; i < end; i++ {
+			out[i] = 'x'
+		}
+	})
+	return string(out)
 }
 
 func single(r rune) bool { return strings.ContainsRune("'‘’‚‛`´‹›", r) }

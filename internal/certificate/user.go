@@ -554,29 +554,97 @@ func (s *Session) saysPhrase(c *call) bool {
 		})
 	}
 	for _, l := range c.leaves {
-		if !empty(l.value) && (l.role == policy.Enum || l.role == policy.Control) && !told(l) && !s.speaks(l.says(), func(string, int, int) bool { return true }) {
+		if !empty(l.value) && (l.role == policy.Enum || l.role == policy.Control) && !told(l) && !s.speaks(l.says()) {
 			return false
 		}
 	}
-	return slices.ContainsFunc(phrases, func(p string) bool { return s.speaks(p, provenance.Means) })
+	return slices.ContainsFunc(phrases, s.means)
 }
 
-// speaks reports whether the user's latest turn holds words, in any letters' case.
-func (s *Session) speaks(words string, meant func(text string, start, end int) bool) bool {
-	if len(s.turns) == 0 || words == "" {
+// means reports whether the user's latest turn says a phrase and means it.
+func (s *Session) means(phrase string) bool {
+	form := spoken(phrase)
+	if len(s.turns) == 0 || form == nil {
 		return false
 	}
 	t := &s.turns[len(s.turns)-1]
-	for i, left := 0, mostSaid; left > 0 && i+len(words) <= len(t.own); i++ {
-		hash := i > 0 && t.own[i-1] == '#' && t.begins(i-1)
-		if strings.EqualFold(t.own[i:i+len(words)], words) && (hash || t.begins(i)) && t.ends(i+len(words)) {
-			if meant(t.own, i, i+len(words)) {
+	for i, left := 0, mostSaid; left > 0 && i < len(t.own); i++ {
+		if !t.speaksAt(i) {
+			continue
+		}
+		if at := form.FindStringIndex(t.own[i:]); at != nil && t.ends(i+at[1]) {
+			if provenance.Means(t.own, i, i+at[1]) {
 				return true
 			}
 			left--
 		}
 	}
 	return false
+}
+
+// speaks reports whether the user's latest turn holds a word, in any letters' case.
+func (s *Session) speaks(word string) bool {
+	if len(s.turns) == 0 || word == "" {
+		return false
+	}
+	t := &s.turns[len(s.turns)-1]
+	for i := 0; i+len(word) <= len(t.own); i++ {
+		if strings.EqualFold(t.own[i:i+len(word)], word) && t.speaksAt(i) && t.ends(i+len(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// speaksAt reports whether a word may begin at i, behind a # too.
+func (t *turn) speaksAt(i int) bool {
+	return t.begins(i) || i > 0 && t.own[i-1] == '#' && t.begins(i-1)
+}
+
+// spoken is how a phrase is said, nil for one of no words: an article of it may be
+// another one, and between its words stand such that say nothing of what is done.
+func spoken(phrase string) *regexp.Regexp {
+	form, behind := "", ""
+	words := strings.Fields(phrase)
+	for i, w := range words {
+		if i+1 < len(words) && article.MatchString(w) {
+			continue
+		}
+		if form != "" {
+			form += behind + `[ \t]+(?:` + between + `[ \t]+)*?` + quoteMark + "?"
+			behind = quoteMark + "?"
+		}
+		said := regexp.QuoteMeta(w)
+		if form == "" { // also as it is done: locking, securing, stopping
+			switch end := w[len(w)-1]; {
+			case len(w) == 1 || end >= utf8.RuneSelf:
+				said = said + "ing|" + said
+			case end == 'e' || end == 'E':
+				said = said + "ing|" + regexp.QuoteMeta(w[:len(w)-1]) + "ing|" + said
+			default:
+				said = said + "(?:" + regexp.QuoteMeta(w[len(w)-1:]) + ")?ing|" + said
+			}
+		}
+		form += "(?i:" + said + ")"
+	}
+	if form == "" {
+		return nil
+	}
+	return regexp.MustCompile("^" + form)
+}
+
+const quoteMark = "[\"'`´“”„‟‘’‚‛«»‹›]"
+
+var (
+	article = regexp.MustCompile(`^` + asciiCases("the|th(is|at|ese|ose)|my|our|an?|d(er|ie|as|en|em)|mein(en?)?|unser(en?)?") + `$`)
+	between = "(?:" + asciiCases("the|th(is|at|ese|ose)|my|our|an?|d(er|ie|as|en|em)|mein(en?)?|unser(en?)?|please|bitte|now|jetzt|also|auch|mal|"+
+		"just|kindly|quickly|kurz|gleich|schnell|immediately|promptly|simply|carefully|safely|securely|firmly|properly|fully|completely") +
+		"|" + asciiCases("all") + `(?:[ \t]+` + asciiCases("of") + ")?)"
+)
+
+// asciiCases matches words in letters of ASCII of either case.
+func asciiCases(words string) string {
+	return "(?:" + regexp.MustCompile(`[a-z]`).ReplaceAllStringFunc(words, func(c string) string { return "[" + c + strings.ToUpper(c) + "]" }) + ")"
 }
 
 // mostSaid bounds how often one phrase is looked at.

@@ -1,0 +1,42 @@
+package certificate
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/writ-project/writ/provenance"
+)
+
+// TestPhrases: a phrase is said and meant for the verifier where it is for the ledger.
+func TestPhrases(t *testing.T) {
+	words := []string{"lock", "Locking", "locked", "stopping", "stop", "the", "THE", "a", "all", "of", "my", "his", "please", "securely", "doors", "'doors'", "doors,", "doors.", "“the", "lock\"",
+		"do", "not", "and", "would you mind", "I want to", "Kim", "#lock", "\u212a", "thıſ", "be", "being", "are"}
+	phrases := []string{"lock the doors", "lock doors", "lock all", "lock all the doors", "LOCK a doors", "stop", "be the doors", "doors are locked", "the doors", "the", "lock 'doors' \u212a", "lock", "my lock of doors"}
+	said := 0
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 7).Draw(t, "words"), rapid.SampledFrom([]string{" ", "  ", "\t", " \n"}).Draw(t, "blank"))
+		l := provenance.NewLedger([32]byte{}, provenance.Caps{})
+		p, err := l.PrepareTurn(provenance.Turn{Evidence: 1, Text: text})
+		if err != nil {
+			t.Skip(err)
+		}
+		if err := l.CommitTurn(p); err != nil {
+			t.Fatal(err)
+		}
+		s := &Session{turns: []turn{{evidence: 1, text: text, own: provenance.OwnText(text)}}}
+		for _, p := range phrases {
+			got := s.means(p)
+			if want := l.Said(p); got != want {
+				t.Fatalf("%q in %q: %v, not %v", p, text, got, want)
+			}
+			if got {
+				said++
+			}
+		}
+	})
+	if said == 0 {
+		t.Error("nothing was said")
+	}
+}
