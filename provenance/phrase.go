@@ -146,7 +146,7 @@ func spells(text, word string) int {
 // Means reports whether what stands around a phrase, which is the bytes [start, end) of
 // a text, lets it be meant.
 func Means(text string, start, end int) bool {
-	before, after := text[:start], withoutQuoted(text[end:min(len(text), end+longestRest)])
+	before, after := text[:start], unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
 	close := strings.TrimRight(before, " \t")
 	if r, n := utf8.DecodeLastRuneInString(close); isMark(r) && !strings.ContainsRune(brackets, r) {
 		// A mark that ends a word, with a blank behind it, ends what was quoted.
@@ -154,7 +154,7 @@ func Means(text string, start, end int) bool {
 			return false
 		}
 	}
-	clauses := clausesOf(before[sentenceOf(before):])
+	clauses := clausesOf(unhindered(before[sentenceOf(before):]))
 	own := len(clauses) - 1
 	var lead request
 	for i, c := range clauses {
@@ -179,6 +179,11 @@ func Means(text string, start, end int) bool {
 	}
 	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !quoted(text, start)
 }
+
+// unhindered is a text without what says for courtesy alone that it may not be possible.
+func unhindered(text string) string { return courtesy.ReplaceAllString(text, "$1") }
+
+var courtesy = regexp.MustCompile(`(?i)\bif (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))([,.;:!?]|$)`)
 
 // longestRest bounds what is read behind a phrase, in bytes.
 const longestRest = 4 << 10
@@ -252,13 +257,17 @@ var (
 		would you be able to|would you be so kind as to|would you be willing to|
 		i want you to|i need you to|i'd like you to|i would like you to|i'll need you to|i will need you to|
 		i could use your help to|i could really use your help to|i need your help to|
-		let's|lets|let us|help me|help me to|help to|go ahead|proceed to|make sure to|make sure you|be sure to|try to`)
+		let's|lets|let us|help me|help me to|help to|go ahead|proceed to|make sure to|make sure you|make sure that you|ensure you|ensure that you|be sure to|remember to|try to|
+		might you|might you be able to|would you be kind enough to|be so kind as to|i'd like for you to|i would like for you to|i'd love for you to|
+		i was hoping you could|i was hoping you would|i was wondering if you could|i was wondering if you would|i wonder if you could|
+		may i ask you to|might i ask you to|can i ask you to|could i ask you to|can i get you to|could i get you to|i'd ask you to`)
 	// doings are those behind which stands what is done in its form in -ing.
-	doings = ways(`would you mind|i could use your help in|i could use your help with|i could really use your help in|i could really use your help with|
+	doings = ways(`would you mind|i'd appreciate you|i'd appreciate your|i would appreciate you|i would appreciate your|
+		i'd appreciate your help in|i'd appreciate your help with|i would appreciate your help in|i would appreciate your help with|i could use your help in|i could use your help with|i could really use your help in|i could really use your help with|
 		i need your help in|i need your help with|help in|help me in|help with|help me with|assist in|assist me in|assist with|assist me with|
 		go ahead with|proceed with|proceed by|begin by|start by`)
 	// wishes are how they say what they want to be done.
-	wishes = ways("i want to|i need to|i'd like to|i would like to|i wish to|i'd want to")
+	wishes = ways("i want to|i need to|i'd like to|i would like to|i wish to|i'd want to|we need to")
 	// ensuring are how they say what a state has to be.
 	ensuring = ways("ensure|ensure that|make sure|make sure that|see to it that")
 )
@@ -431,7 +440,9 @@ func opens(clause string, phrase []string, after string) (wish, is bool) {
 		}
 		inner = requestOf(rest[at:])
 		own = rest[at+inner.n:]
-		wish = wish || inner.wish && !inner.polite
+		if inner.wish {
+			return wish, false // "Kim and I need to"
+		}
 	}
 	if tells(own) {
 		return wish, false
