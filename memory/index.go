@@ -14,6 +14,7 @@ type indexes struct {
 	taskTests lists // tests, by workspace
 	children  lists // observations, by what they were derived from
 	bySource  lists // observations
+	captured  lists // observations, by evidence and kind, the longest first
 	byRecord  lists // ids of what a record made
 	about     lists // propositions, by entity
 	names     lists // entities, by type and normalised name
@@ -38,7 +39,7 @@ func newIndexes(w *lexicon) *indexes {
 
 // tables are all tables of the indexes.
 func (ix *indexes) tables() []stored {
-	return []stored{&ix.slotOf, &ix.edgesOf, &ix.edgesFrom, &ix.taskTests, &ix.children, &ix.bySource, &ix.byRecord, &ix.about, &ix.names, &ix.named,
+	return []stored{&ix.slotOf, &ix.edgesOf, &ix.edgesFrom, &ix.taskTests, &ix.children, &ix.bySource, &ix.captured, &ix.byRecord, &ix.about, &ix.names, &ix.named,
 		&ix.grams, &ix.claims, &ix.taskClaims, &ix.answers, &ix.mergedFrom}
 }
 
@@ -134,6 +135,14 @@ func (s *State) enter(row any) {
 	case *Observation:
 		made(r.ID)
 		ix.bySource.add(r.Source, r.ID)
+		if r.Evidence != "" {
+			key, had := join(r.Evidence, kindOf(r)), s.captured(r)
+			longest := len(had) > 0 && len(r.Raw) > len(s.observations.get(had[0]).Raw)
+			if ix.captured.add(key, r.ID); longest {
+				ids := ix.captured.edit(key).IDs
+				ids[0], ids[len(ids)-1] = ids[len(ids)-1], ids[0]
+			}
+		}
 		for _, from := range r.Lineage {
 			ix.children.add(from, r.ID)
 		}

@@ -339,13 +339,17 @@ func TestTextsFollow(t *testing.T) {
 			n++
 			kind, _ := s.Text(id)
 			for _, w := range words.Of(text) {
-				if !slices.ContainsFunc(s.found(w, []string{kind}, 1000), func(h words.Hit) bool { return h.ID == id && h.Kind == kind }) {
+				quotes, beside := s.found(w, []string{kind}, 1000)
+				if s.besides(id) {
+					quotes = beside
+				}
+				if !slices.ContainsFunc(quotes, func(h words.Hit) bool { return h.ID == id && h.Kind == kind }) {
 					rt.Fatalf("%q does not find %s among %s", w, id, kind)
 				}
 			}
 		}
-		if s.texts.Len() != n {
-			rt.Fatalf("%d texts are found, the state has %d", s.texts.Len(), n)
+		if s.texts.Len()+s.beside.Len() != n {
+			rt.Fatalf("%d texts are found, the state has %d", s.texts.Len()+s.beside.Len(), n)
 		}
 	})
 }

@@ -155,19 +155,24 @@ func (g *recalling) find() {
 		g.limit, more = 10, mostBrought
 	}
 	kinds := append(slices.Clone(quoteKinds), kindClaim)
-	hits := map[string][]words.Hit{}
+	hits, beside := map[string][]words.Hit{}, map[string][]words.Hit{}
 	search := func(query string) (full bool) {
-		clear(hits)
-		for _, h := range g.r.State.found(query, kinds, mostHits) {
-			hits[h.Kind] = append(hits[h.Kind], h)
-			full = full || len(hits[h.Kind]) == mostHits
+		take := func(to map[string][]words.Hit, found []words.Hit) {
+			clear(to)
+			for _, h := range found {
+				to[h.Kind] = append(to[h.Kind], h)
+				full = full || len(to[h.Kind]) == mostHits
+			}
+			for _, hs := range to {
+				// Of ids of one kind the longer is the newer.
+				slices.SortStableFunc(hs, func(a, b words.Hit) int {
+					return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(len(b.ID), len(a.ID)), strings.Compare(b.ID, a.ID))
+				})
+			}
 		}
-		for _, hs := range hits {
-			// Of ids of one kind the longer is the newer.
-			slices.SortStableFunc(hs, func(a, b words.Hit) int {
-				return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(len(b.ID), len(a.ID)), strings.Compare(b.ID, a.ID))
-			})
-		}
+		quotes, others := g.r.State.found(query, kinds, mostHits)
+		take(hits, quotes)
+		take(beside, others)
 		return full
 	}
 	if search(g.ask.Query) && len(g.names) > 0 {
@@ -175,44 +180,63 @@ func (g *recalling) find() {
 		search(g.ask.Query + " " + strings.Join(g.names, " "))
 	}
 	if len(g.ask.Near) > 0 {
-		g.r.State.fuse(hits, g.ask.Near)
+		near := map[bool][]string{}
+		for _, id := range g.ask.Near {
+			is := g.r.State.besides(id)
+			near[is] = append(near[is], id)
+		}
+		g.r.State.fuse(hits, near[false])
+		g.r.State.fuse(beside, near[true])
 	}
-	g.take(hits, more)
+	g.take(hits, beside, more)
 	if !g.narrowed || len(g.items) >= g.limit {
 		return
 	}
 	// What is about it and was not found comes behind.
-	if clear(hits); len(g.names) > 0 {
+	clear(hits)
+	if clear(beside); len(g.names) > 0 {
 		search(strings.Join(g.names, " "))
 	}
 	g.byName = true
-	hits[kindClaim] = hits[kindClaim][:0]
+	beside[kindClaim] = beside[kindClaim][:0]
 	for _, id := range slices.SortedFunc(maps.Keys(g.about), func(a, b string) int { return compareID(b, a) }) {
-		hits[kindClaim] = append(hits[kindClaim], words.Hit{ID: id, Kind: kindClaim})
+		beside[kindClaim] = append(beside[kindClaim], words.Hit{ID: id, Kind: kindClaim})
 	}
-	g.take(hits, 0)
+	g.take(hits, beside, 0)
 }
 
-// take takes in what was found, by kinds.
-func (g *recalling) take(hits map[string][]words.Hit, more int) {
+// take takes in what was found, by kinds: quotes, then more of what is beside them.
+func (g *recalling) take(hits, beside map[string][]words.Hit, more int) {
 	order := quoteKinds
 	if !g.ask.All {
 		order = order[:2] // established, and the agent's own
 	}
 	brought := 0
 	bring := func(said bool) {
-		for _, h := range hits[kindClaim] {
+		for _, h := range beside[kindClaim] {
 			if is := g.r.State.standing(h.ID, g.t).Level >= 2; is == said && (brought < more || len(g.items) < g.limit) && g.claim(h.ID, g.limit+more) {
 				brought++
 			}
 		}
 	}
+	give := func(h words.Hit, limit int) {
+		if h.Score > 0 {
+			g.quote(h.ID, limit, !g.byName)
+		} else {
+			g.nearby(h.ID, limit)
+		}
+	}
 	for _, kind := range order {
 		for _, h := range hits[kind] {
-			if h.Score > 0 {
-				g.quote(h.ID, g.limit, !g.byName)
-			} else {
-				g.nearby(h.ID, g.limit)
+			give(h, g.limit)
+		}
+		for _, h := range beside[kind] {
+			n, room := len(g.items), g.limit
+			if brought < more {
+				room += more
+			}
+			if give(h, room); len(g.items) > max(n, g.limit) {
+				brought++
 			}
 		}
 		if kind == kindEstablished || kind == kindOwn {
@@ -225,9 +249,11 @@ func (g *recalling) take(hits map[string][]words.Hit, more int) {
 	}
 	g.later = nil
 	if !g.ask.All {
-		g.count("reported", hits[kindReported])
-		g.count("unverified_after_others_spoke", hits[kindExposed])
-		g.count("another_agents_note", hits[kindOwn])
+		for _, of := range []map[string][]words.Hit{hits, beside} {
+			g.count("reported", of[kindReported])
+			g.count("unverified_after_others_spoke", of[kindExposed])
+			g.count("another_agents_note", of[kindOwn])
+		}
 	}
 }
 

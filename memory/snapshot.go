@@ -15,7 +15,7 @@ import (
 func (s *State) Snapshot() (write func(io.Writer) error) {
 	s.pack()
 	s.readTexts()
-	texts := s.texts.AppendTo(nil)
+	texts, beside := s.texts.AppendTo(nil), s.beside.AppendTo(nil)
 	var b []byte
 	text := func(t string) { b = append(binary.AppendUvarint(b, uint64(len(t))), t...) }
 	for _, t := range []string{s.namespace, s.policy, string(s.mode)} {
@@ -42,7 +42,10 @@ func (s *State) Snapshot() (write func(io.Writer) error) {
 			}
 			b = head[:0]
 		}
-		_, err := w.Write(texts)
+		if _, err := w.Write(append(binary.AppendUvarint(b[:0], uint64(len(texts))), texts...)); err != nil {
+			return err
+		}
+		_, err := w.Write(beside)
 		return err
 	}
 }
@@ -63,7 +66,7 @@ func FromSnapshot(b []byte) (*State, error) {
 	for _, t := range s.all() {
 		*t.parts() = d.Pack()
 	}
-	if d.Short || s.texts.Load(d.B) != nil {
+	if s.texts.Load(d.Take(d.Uint())) != nil || d.Short || s.beside.Load(d.B) != nil {
 		return nil, errPack
 	}
 	return s, nil
@@ -85,10 +88,15 @@ func (s *State) pack() {
 	}
 }
 
-// readTexts brings the index of the texts to the state.
+// readTexts brings the indexes of the texts to the state.
 func (s *State) readTexts() {
 	for _, id := range s.unread {
-		if kind, text := s.Text(id); text != "" {
+		kind, text := s.Text(id)
+		switch {
+		case text == "":
+		case s.besides(id):
+			s.beside.Put(id, kind, text)
+		default:
 			s.texts.Put(id, kind, text)
 		}
 	}

@@ -37,9 +37,10 @@ type State struct {
 	words   *lexicon
 	ix      *indexes
 	isDraft bool
-	// texts is what is found by words, but for the texts of the objects in unread.
-	texts  words.Index
-	unread []string
+	// texts are the quotes as they are found by words, and beside them what stands so,
+	// but for the texts of the objects in unread.
+	texts, beside words.Index
+	unread        []string
 	// hearings are questions as they were heard since the newest event, of which
 	// held statements.
 	hearings map[string]*hearing
@@ -184,6 +185,7 @@ func (s *State) Prepare(e *Event, value []byte) (commit func(), err error) {
 		ids := s.Touches(e)
 		s.unread = append(s.unread, ids...)
 		s.texts.Drop(ids...) // what was erased is not kept until the next search
+		s.beside.Drop(ids...)
 	}, nil
 }
 

@@ -8,10 +8,51 @@ import (
 	"github.com/writ-project/writ/internal/words"
 )
 
-// found asks the index of the texts, which is brought to the state first.
-func (s *State) found(query string, kinds []string, limit int) []words.Hit {
+// found asks the indexes of the texts, which are brought to the state first: for
+// quotes, and for what stands beside them.
+func (s *State) found(query string, kinds []string, limit int) (quotes, beside []words.Hit) {
 	s.readTexts()
-	return s.texts.Search(query, kinds, limit)
+	hits := words.Search(query, kinds, limit, &s.texts, &s.beside)
+	return hits[0], hits[1]
+}
+
+// A text stands beside the quotes where it is a claim, or a part of a quote out of the
+// same evidence: a session may be kept whole, and a sentence of it for a claim. A short
+// text of the same words ranks better, and many of them make common what is rare: what
+// was kept for claims would take the places of what nobody made a claim on.
+func (s *State) besides(id string) bool {
+	o := s.observations.get(id)
+	return o == nil || s.whole(o) != o.ID
+}
+
+// whole is the observation that an observation is a part of, or itself.
+func (s *State) whole(o *Observation) string {
+	if ids := s.captured(o); len(ids) > 0 && ids[0] != o.ID {
+		if w := s.observations.get(ids[0]); w.Status == Ingested && strings.Contains(w.Raw, o.Raw) {
+			return w.ID
+		}
+	}
+	return o.ID
+}
+
+// captured are the observations out of the evidence of one, of its kind, the longest
+// first: what that is of a part can be one of no other.
+func (s *State) captured(o *Observation) []string {
+	if o.Evidence == "" {
+		return nil
+	}
+	return s.ix.captured.of(join(o.Evidence, kindOf(o)))
+}
+
+// capturedWith are some observations, and those that may be parts of them.
+func (s *State) capturedWith(obs []string) (out []string) {
+	out = slices.Clone(obs)
+	for _, id := range obs {
+		for _, id := range s.captured(s.observations.get(id)) {
+			out = addOnce(out, id)
+		}
+	}
+	return out
 }
 
 // Observations returns the ids of the observations, in their order.
@@ -68,6 +109,9 @@ func (s *State) Touches(e *Event) (ids []string) {
 		switch o := &e.Ops[i]; {
 		case o.Observation != nil:
 			ids = append(ids, o.Observation.ID)
+			if ob := s.observations.get(o.Observation.ID); ob != nil && len(s.captured(ob)) > 0 && s.captured(ob)[0] == ob.ID {
+				ids = append(ids, s.captured(ob)...) // of which it may be the whole now
+			}
 		case o.Proposition != nil:
 			ids = append(ids, o.Proposition.ID)
 		case o.Alias != nil:
@@ -80,12 +124,12 @@ func (s *State) Touches(e *Event) (ids []string) {
 				}
 			}
 		case o.Erase != nil:
-			ids = slices.Concat(ids, o.Erase.Observations, o.Erase.Propositions)
+			ids = slices.Concat(ids, s.capturedWith(o.Erase.Observations), o.Erase.Propositions)
 			for _, en := range o.Erase.Entities {
 				ids = append(ids, s.ix.about.of(en)...)
 			}
 		case o.Distrust != nil:
-			ids = append(ids, o.Distrust.Observations...)
+			ids = append(ids, s.capturedWith(o.Distrust.Observations)...)
 		}
 	}
 	return ids

@@ -392,7 +392,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %+v", s.ID, p)
 		}
 	}
-	if len(r.Gates) != 4+5+2*(len(besideClaims)-1) {
+	if len(r.Gates) != 4+5+3*(len(besideClaims)-1) {
 		t.Errorf("%d gates: %+v", len(r.Gates), r.Gates)
 	}
 	d := xml.NewDecoder(strings.NewReader(r.SVG()))

@@ -251,7 +251,7 @@ func (r *Report) gates() {
 			for _, f := range []struct {
 				what      string
 				got, need float64
-			}{{"recall.turn_", x.Turn10, none.Turn10}, {"recall.mrr_", x.MRR, none.MRR}} {
+			}{{"recall.session_", x.Session5, none.Session5}, {"recall.turn_", x.Turn10, none.Turn10}, {"recall.mrr_", x.MRR, none.MRR}} {
 				gate(f.what+of, fmt.Sprintf("at least %v, to half a point", f.need), f.got, f.got >= f.need-0.005)
 			}
 		}

@@ -172,18 +172,36 @@ func (x *Index) find(id string) *uint32 {
 // only where the rest of the query finds nothing of the kinds. The score is BM25 with
 // Lucene's weight of a rare word, over all texts of whatever kind.
 func (x *Index) Search(query string, kinds []string, limit int) []Hit {
+	return Search(query, kinds, limit, x)[0]
+}
+
+// Search is Index.Search in several indexes, what each finds by itself. How rare a word
+// is, and how long a text, says each of its own texts; only where none finds anything
+// do function words find.
+func Search(query string, kinds []string, limit int, in ...*Index) (hits [][]Hit) {
+	words := Query(query)
+	for _, all := range []bool{false, true} {
+		hits = nil
+		found := false
+		for _, x := range in {
+			h := x.hits(words, kinds, limit, all)
+			hits, found = append(hits, h), found || len(h) > 0
+		}
+		if found {
+			break
+		}
+	}
+	return hits
+}
+
+func (x *Index) hits(words, kinds []string, limit int, all bool) []Hit {
 	if x.gone > 0 {
 		x.fold()
 	}
 	if limit <= 0 || len(x.docs) == 0 {
 		return nil
 	}
-	words := Query(query)
-	hits := x.best(x.asked(words, false), kinds, limit)
-	if len(hits) == 0 {
-		hits = x.best(x.asked(words, true), kinds, limit)
-	}
-	return hits
+	return x.best(x.asked(words, all), kinds, limit)
 }
 
 // wanted is a word of a query: the lists of its stems, one of a language.
