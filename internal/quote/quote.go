@@ -259,10 +259,40 @@ func (s *Fact) Value(u *Unit) string {
 		return s.Text
 	}
 	if v := s.said(u.Text); v != "" && text.Stands(u.Text, v, true) {
-		return v
+		return s.named(u.Text, v)
 	}
 	return u.Text
 }
+
+// named is a value with the words of its name that whom or what is asked for has too:
+// Room 12 for a meeting room, Marta Rossi for the deputy of Marta Weber. The fact has
+// it so, and what is left of the sentence still says whom and what.
+func (s *Fact) named(sentence, value string) string {
+	asked := slices.Concat(s.Subject, s.Predicate)
+	has := words.FormsOf(sentence)
+	from := strings.Index(sentence, value)
+	to := from + len(value)
+	takes := func(lo, hi int) bool {
+		part, word, rest := sentence[lo:hi], sentence[lo:from]+sentence[to:hi], words.FormsOf(sentence[:lo]+" "+sentence[hi:])
+		return !function(word) && text.Stands(s.Text, part, true) &&
+			!slices.ContainsFunc(asked, func(w string) bool { return has.Has(w) && !rest.Has(w) })
+	}
+	for grown := true; grown; {
+		grown = false
+		if lo := strings.LastIndexFunc(strings.TrimRight(sentence[:from], " "), unicode.IsSpace) + 1; lo < from && takes(lo, to) {
+			from, grown = lo, true
+		}
+		after := strings.TrimLeft(sentence[to:], " ")
+		next := len(after) - len(strings.TrimLeftFunc(after, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }))
+		if hi := len(sentence) - len(after) + next; next > 0 && takes(from, hi) {
+			to, grown = hi, true
+		}
+	}
+	return sentence[from:to]
+}
+
+// function reports whether a word is one that every sentence may have.
+func function(word string) bool { return len(words.Content(word+" x")) < 2 }
 
 // joining words stand inside of names, passing ones say when something is said.
 var (

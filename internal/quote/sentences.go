@@ -29,7 +29,7 @@ func Pieces(s string) (out []Piece) {
 		from = to
 	}
 	for it := sentences.FromString(s); it.Next(); {
-		if t := strings.TrimSpace(s[from:it.End()]); !shortForm(t) && !InDate(t, strings.TrimSpace(s[it.End():])) {
+		if t := strings.TrimSpace(s[from:it.End()]); !shortForm(t, s[it.End():]) && !InDate(t, strings.TrimSpace(s[it.End():])) {
 			add(it.End())
 		}
 	}
@@ -60,12 +60,17 @@ func Grow(ps []Piece, lo, hi, limit int) (int, int) {
 	return lo, hi
 }
 
-var shortForms = []string{"dr", "mr", "mrs", "ms", "prof", "st", "no", "nr", "vs", "jr", "sr", "ca", "tel", "str", "bzw", "inc", "ltd", "co", "mme", "sra", "hr", "fr"}
+// Of these those of the second list stand behind a name.
+var shortForms, behindNames = []string{"dr", "mr", "mrs", "ms", "prof", "st", "no", "nr", "vs", "jr", "sr", "ca", "tel", "str", "bzw", "inc", "ltd", "co", "mme", "sra", "hr", "fr"}, []string{"inc", "ltd", "co", "jr", "sr"}
 
-// shortForm reports whether a text ends with one, or with an initial.
-func shortForm(s string) bool {
+// shortForm reports whether a text ends with one, or with an initial. One behind a name
+// ends its sentence too where a function word begins the next: Acme Ltd. The rest is paid.
+func shortForm(s, next string) bool {
 	s, dot := strings.CutSuffix(s, ".")
 	last := s[strings.LastIndexFunc(s, unicode.IsSpace)+1:]
+	if ws := strings.Fields(next); slices.Contains(behindNames, strings.ToLower(last)) && len(ws) > 0 && function(ws[0]) {
+		return false
+	}
 	return dot && (slices.Contains(shortForms, strings.ToLower(last)) || len(last) == 1 && unicode.IsUpper(rune(last[0])))
 }
 
