@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
@@ -272,21 +273,30 @@ func (s *Fact) named(sentence, value string) string {
 	has := words.FormsOf(sentence)
 	from := strings.Index(sentence, value)
 	to := from + len(value)
-	takes := func(lo, hi int) bool {
-		part, word, rest := sentence[lo:hi], sentence[lo:from]+sentence[to:hi], words.FormsOf(sentence[:lo]+" "+sentence[hi:])
-		return !function(word) && text.Stands(s.Text, part, true) &&
-			!slices.ContainsFunc(asked, func(w string) bool { return has.Has(w) && !rest.Has(w) })
+	other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }
+	last := "" // what was taken
+	takes := func(word string, lo, hi int) bool {
+		is := words.FormsOf(word)
+		first, _ := utf8.DecodeRuneInString(word)
+		name := last != "" && !unicode.IsLower(first)
+		rest := words.FormsOf(sentence[:lo] + " " + sentence[hi:])
+		if word == "" || !name && !slices.ContainsFunc(asked, is.Has) || !text.Stands(s.Text, sentence[lo:hi], true) ||
+			slices.ContainsFunc(asked, func(w string) bool { return has.Has(w) && !rest.Has(w) }) {
+			return false
+		}
+		last, from, to = word, lo, hi
+		return true
 	}
-	for grown := true; grown; {
-		grown = false
-		if lo := strings.LastIndexFunc(strings.TrimRight(sentence[:from], " "), unicode.IsSpace) + 1; lo < from && takes(lo, to) {
-			from, grown = lo, true
-		}
+	for left := true; left; {
+		before := strings.TrimRight(sentence[:from], " ")
+		word := before[strings.LastIndexFunc(before, other)+1:]
+		left = strings.HasSuffix(sentence[:len(before)-len(word)], " ") || len(word) == len(before)
+		left = left && takes(word, len(before)-len(word), to)
+	}
+	for right := true; right; {
 		after := strings.TrimLeft(sentence[to:], " ")
-		next := len(after) - len(strings.TrimLeftFunc(after, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }))
-		if hi := len(sentence) - len(after) + next; next > 0 && takes(from, hi) {
-			to, grown = hi, true
-		}
+		word := after[:len(after)-len(strings.TrimLeftFunc(after, func(r rune) bool { return !other(r) }))]
+		right = takes(word, from, len(sentence)-len(after)+len(word))
 	}
 	return sentence[from:to]
 }

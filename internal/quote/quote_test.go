@@ -17,6 +17,8 @@ func TestValue(t *testing.T) {
 		{"Anna", "meeting room", "For Anna put down Room 12 under meeting room.", "Anna's meeting room is Room 12", "Room 12"},
 		{"Halden AB", "insurer", "The insurer of Halden AB is Thornbury Insurance AB.", "Halden AB's insurer is Thornbury Insurance AB", "Thornbury Insurance AB"},
 		{"Halden AB", "insurer", "(The insurer of Halden AB: Calder AB)", "Halden AB's insurer is Calder AB", "Calder AB"},
+		{"", "locker number", "By the way, L-959 is my new locker number.", "By the way, L-959 is my new locker number.", "L-959"},
+		{"", "landlord", "My landlord is Marlow Robotics GmbH now.", "My landlord is Marlow Robotics GmbH now.", "Marlow Robotics GmbH"},
 		{"", "rent", "My rent 900 is due.", "rent 900", "900"},
 		{"Anna", "phone", "Anna phone 555-0100", "Anna phone 555-0100", "555-0100"},
 		{"", "meeting room", "My meeting room is 12.", "The user's meeting room is 12", "12"},
