@@ -16,7 +16,7 @@ func TestMemoryImportUnpaced(t *testing.T) {
 	s.record("so that there is a namespace")
 	var notes strings.Builder
 	for i := range 500 {
-		fmt.Fprintf(&notes, "- note %d\n", i)
+		fmt.Fprintf(&notes, "note %d\n\n", i)
 	}
 	in := memoryserver.ReadImport(memoryserver.FormatMarkdown, "notes.md", []byte(notes.String()))
 	r, err := (&flags{state: s.dir}).open(t.Context(), toWrite)

@@ -197,112 +197,25 @@ func textsOf(pairs ...string) string {
 	return string(b)
 }
 
-// markdown reads notes: each paragraph, each item of a list and each fenced
-// block is an observation, its lines as they stand; a heading goes with what
-// follows it. Every line that is not blank stands in exactly one.
+// markdown reads notes: what stands between blank lines is an observation, its lines
+// as they stand.
 func (p *importer) markdown(b []byte) {
-	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	var block []string
-	begin, line, heading := 0, 0, false
-	end := func() {
-		for len(block) > 0 && strings.TrimSpace(block[len(block)-1]) == "" {
-			block = block[:len(block)-1]
-		}
-		if len(block) > 0 {
-			p.add(begin, strings.Join(block, "\n"), p.at(begin), "")
-		}
-		block, heading = nil, false
-	}
-	put := func(s string) {
-		if len(block) == 0 {
-			begin = line
-		}
-		block = append(block, s)
-	}
-	// start begins a block, which goes with a heading before it.
-	start := func(s string, isHeading bool) {
-		if !heading {
-			end()
-		}
-		heading = isHeading
-		put(s)
-	}
-	fence, front, opened := "", false, 0
-	for raw := range bytes.Lines(b) {
+	line := 0
+	for raw := range bytes.Lines(slices.Concat(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), []byte("\n\n"))) {
 		line++
 		s := strings.TrimRight(string(raw), "\r\n")
-		if !utf8.ValidString(s) {
+		switch blank := strings.TrimSpace(s) == ""; {
+		case !utf8.ValidString(s):
 			p.fault(line, "not UTF-8")
-			continue
-		}
-		trimmed := strings.TrimLeft(s, " ")
-		switch {
-		case front:
-			put(s)
-			if s == "---" {
-				front = false
-				end()
-			}
-		case fence != "":
-			put(s)
-			if strings.HasPrefix(trimmed, fence) && strings.Trim(trimmed, fence[:1]+" ") == "" {
-				fence = ""
-				end()
-			}
-		case line == 1 && s == "---":
-			front, opened = true, line
-			put(s)
-		case len(s)-len(trimmed) <= 3 && fenceOf(trimmed) != "":
-			fence, opened = fenceOf(trimmed), line
-			start(s, false)
-		case strings.TrimSpace(s) == "":
-			if heading {
-				put(s) // it waits for what it is the heading of
-			} else {
-				end()
-			}
-		case isHeading(s), isItem(s):
-			start(s, isHeading(s))
-		default:
-			heading = false
-			put(s)
+		case !blank:
+			block = append(block, s)
+		case len(block) > 0:
+			begin := line - len(block)
+			p.add(begin, strings.Join(block, "\n"), p.at(begin), "")
+			block = nil
 		}
 	}
-	if fence != "" || front {
-		p.fault(opened, "a block that begins here does not end")
-		return
-	}
-	end()
-}
-
-// fenceOf is the run of signs a fenced block begins with, "" if none does.
-func fenceOf(s string) string {
-	for _, sign := range []string{"`", "~"} {
-		rest := strings.TrimLeft(s, sign)
-		if len(s)-len(rest) >= 3 && (sign == "~" || !strings.Contains(rest, sign)) {
-			return s[:len(s)-len(rest)]
-		}
-	}
-	return ""
-}
-
-// isHeading reports whether a line is a heading: one to six # and a space.
-func isHeading(s string) bool {
-	rest := strings.TrimLeft(s, "#")
-	n := len(s) - len(rest)
-	return n >= 1 && n <= 6 && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
-}
-
-// isItem reports whether a line begins an item of a list, not indented.
-func isItem(s string) bool {
-	if s == "" {
-		return false
-	}
-	if strings.ContainsRune("-*+", rune(s[0])) {
-		return len(s) > 1 && (s[1] == ' ' || s[1] == '\t')
-	}
-	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
-	return digits >= 1 && digits <= 9 && len(s) > digits+1 && (s[digits] == '.' || s[digits] == ')') && (s[digits+1] == ' ' || s[digits+1] == '\t')
 }
 
 // Proposal is what records an item, of a source an operator names, as an
