@@ -288,14 +288,6 @@ func (s *State) SlotOf(subject, predicate string, qualifiers []byte) string {
 	return s.ix.slotOf.of(join(s.resolve(subject), s.declared(predicate), qualified(qualifiers)))
 }
 
-// Question returns the slot that a proposition answers, "" for none.
-func (s *State) Question(proposition string) string {
-	if pr := s.propositions.get(proposition); pr != nil {
-		return pr.Slot
-	}
-	return ""
-}
-
 // Person is the entity that a principal is, "" where nothing is said of him.
 func (s *State) Person(principal string) string {
 	return s.resolve(s.persons.of(principal))

@@ -147,9 +147,6 @@ func New(o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.rules.fleet = servers
-	if in, is := g.inside.(InsideResources); is {
-		in.Watch(g.insideChanged)
-	}
 	return g, nil
 }
 

@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -11,7 +10,6 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
-	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -140,65 +138,4 @@ func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Respo
 func (c *judgedCall) trusted(server, tool string) bool {
 	t := c.rs.catalogue.Lookup(server, tool)
 	return t != nil && t.Contract != nil && slices.ContainsFunc(t.Contract.Outputs, func(o provenance.OutputRule) bool { return o.Label >= writ.System })
-}
-
-// InsideResources is an Inside of which some answers can be read as resources.
-// There is no second way to them: to read one is to call the tool that gives it,
-// through the door, and the same is decided, recorded and evidence.
-type InsideResources interface {
-	// Templates are its resource templates, as resources/templates/list shows
-	// them; nil for none. They do not change while the gateway runs.
-	Templates() [][]byte
-	// Resource is the call that reads a URI; ok is false where it is none of
-	// Inside's.
-	Resource(uri string) (tool string, arguments []byte, ok bool)
-	// Watch has f called when what is read may have changed; it says of which
-	// URIs. f does not block.
-	Watch(f func(changed func(uri string) bool))
-}
-
-// insideResource is the call that reads a URI of Inside's. These go before any
-// server's: nobody else says what the memory holds.
-func (g *Gateway) insideResource(uri string) (call gate.Call, ok bool) {
-	in, is := g.inside.(InsideResources)
-	if !is {
-		return call, false
-	}
-	call.Server = policy.OwnServer
-	tool, arguments, ok := in.Resource(uri)
-	call.Tool, call.Arguments = tool, strictjson.Of(arguments)
-	return call, ok
-}
-
-func (g *Gateway) insideTemplates() [][]byte {
-	if in, is := g.inside.(InsideResources); is {
-		return in.Templates()
-	}
-	return nil
-}
-
-// readInside reads a resource of Inside's.
-func (g *Gateway) readInside(ctx context.Context, r *downstream.Request, rs *ruleset, uri string, call gate.Call) downstream.Reply {
-	reply := (&judgedCall{g: g, rs: rs, r: r, call: call}).answer(ctx)
-	if reply.Err != nil {
-		return reply
-	}
-	answer := strictjson.Of(reply.Result)
-	meta, content := answer.Get("_meta"), answer.Get("structuredContent")
-	if string(answer.Get("isError").Raw()) == "true" || !content.Exists() {
-		// A read has no result that could carry a refusal.
-		var o writ.Outcome
-		outcome := meta.Get(MetaOutcome).Raw()
-		if json.Unmarshal(outcome, &o) != nil || o.Rejection == nil {
-			return failure(rpc.CodeInternal, "the resource cannot be read")
-		}
-		return downstream.Reply{Err: &rpc.Error{Code: codeRefused, Message: "refused: " + string(o.Rejection.Reason), Data: outcome}}
-	}
-	item := strictjson.Set([]byte(`{"mimeType":"application/json"}`), "text", strictjson.Quote(string(content.Raw())))
-	item = strictjson.Set(item, "uri", strictjson.Quote(uri))
-	result := strictjson.Set([]byte("{}"), "contents", append(append([]byte{'['}, item...), ']'))
-	if meta.Exists() {
-		result = strictjson.Set(result, "_meta", meta.Raw())
-	}
-	return downstream.Reply{Result: result}
 }

@@ -79,22 +79,6 @@ func (ls *listeners) updated(uri string) {
 	})
 }
 
-// uris are the resources that a stream or a session wants updates of.
-func (ls *listeners) uris() map[string]bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	out := map[string]bool{}
-	for e := range ls.open {
-		for _, uri := range e.filter.URIs {
-			out[uri] = true
-		}
-	}
-	for k := range ls.subs {
-		out[k.uri] = true
-	}
-	return out
-}
-
 func (ls *listeners) subscribe(k subscription) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -168,7 +152,7 @@ func (g *Gateway) notified(s *server, method string, params []byte, owner string
 	switch method {
 	case "notifications/resources/updated":
 		uri, rs := textMember(strictjson.Of(params), "uri"), g.rules.newest()
-		if _, own := g.insideResource(uri); !own && rs != nil && rs.fleet.servers[rs.resourceServer(uri)] == s {
+		if rs != nil && rs.fleet.servers[rs.resourceServer(uri)] == s {
 			g.listeners.updated(uri)
 		}
 	case "notifications/message":
@@ -187,15 +171,6 @@ func (g *Gateway) listChanged(s *server, kind string) {
 	}
 }
 
-// insideChanged tells whoever subscribed to what may have changed in Inside.
-func (g *Gateway) insideChanged(changed func(uri string) bool) {
-	for uri := range g.listeners.uris() {
-		if _, own := g.insideResource(uri); own && changed(uri) {
-			g.listeners.updated(uri)
-		}
-	}
-}
-
 func (g *Gateway) subscribe(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
 	reply := g.resource(ctx, r, rs, policy.SubscribeResource)
 	if reply.Err != nil {
@@ -204,9 +179,6 @@ func (g *Gateway) subscribe(ctx context.Context, r *downstream.Request, rs *rule
 	uri := strings.Clone(textMember(r.Params, "uri")) // kept as long as the subscription
 	if h, ok := r.Session.(handle); ok {
 		g.listeners.subscribe(subscription{h.id, uri})
-	}
-	if _, own := g.insideResource(uri); own {
-		return downstream.Reply{Result: []byte("{}")} // that it may be read is asked by reading it
 	}
 	return reply
 }
@@ -217,7 +189,7 @@ func (g *Gateway) unsubscribe(ctx context.Context, r *downstream.Request, rs *ru
 	if !ok || !carried {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
 	}
-	if _, own := g.insideResource(uri); g.listeners.unsubscribe(subscription{h.id, uri}) && !own { // of our own nobody else was asked
+	if g.listeners.unsubscribe(subscription{h.id, uri}) {
 		if srv := rs.fleet.servers[rs.resourceServer(uri)]; srv != nil {
 			if resp := srv.conn.Do(ctx, upstream.Request{Method: r.Method, Params: strictjson.Make(only(r.Params, "uri")...)}); resp.Err != nil {
 				return downstream.Reply{Err: resp.Err}

@@ -31,7 +31,7 @@ func (g *Gateway) Describe(ctx context.Context, version string) (capabilities, s
 	for _, c := range []struct{ name, promise string }{
 		{"resources", `{"subscribe":true,"listChanged":true}`}, {"prompts", `{"listChanged":true}`}, {"completions", `{}`}, {"logging", `{}`},
 	} {
-		have := c.name == "resources" && len(g.insideTemplates()) > 0
+		have := false
 		g.rules.serving().each(func(s *server) {
 			info, known := s.said()
 			have = have || !known || hasCapability(strictjson.Of(info.Capabilities), c.name)
@@ -241,9 +241,6 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, rs *ruleset) 
 	if failed != nil && !listed {
 		return *failed
 	}
-	if policy.Method(r.Method) == policy.ListTemplates {
-		items = append(items, g.insideTemplates()...) // part of the program, like its tools
-	}
 	return downstream.Reply{Result: listResult(of.key, items)}
 }
 
@@ -252,9 +249,6 @@ func (g *Gateway) resource(ctx context.Context, r *downstream.Request, rs *rules
 	uri, ok := r.Params.Get("uri").Text()
 	if !ok {
 		return failure(rpc.CodeInvalidParams, "params.uri is a string")
-	}
-	if call, own := g.insideResource(uri); own {
-		return g.readInside(ctx, r, rs, uri, call)
 	}
 	name := rs.resourceServer(uri)
 	if name == "" {

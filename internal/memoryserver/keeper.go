@@ -80,10 +80,6 @@ type Keeper struct {
 	state *memory.State
 	// missing are records of the state whose text is gone and no erasure took.
 	missing map[uint64]bool
-	// watch is told of what events change, noticed is the newest that it was
-	// told of.
-	watch   []func(changed func(uri string) bool)
-	noticed uint64
 	// kept is the record at which the newest snapshot stands, leaf the hash of the
 	// newest record of the state.
 	kept uint64
@@ -165,7 +161,7 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 			return fmt.Errorf("memory: record %s/%d: %w", k.log, it.N, err)
 		}
 		lacks(k.missing, rec, &it, e)
-		k.notice(e)
+		k.touched(e)
 		k.leaf = sha256.Sum256(it.Leaf)
 		if erases(e) {
 			if k.kept = 0; k.drop(k.log) != nil {
@@ -414,7 +410,7 @@ func (k *Keeper) write(batch []*request) (served int, again bool, err error) {
 	}
 	if err == nil {
 		for _, r := range batch {
-			k.notice(r.d.Event)
+			k.touched(r.d.Event)
 			if erases(r.d.Event) {
 				k.kept = 0 // Purge drops it
 			}

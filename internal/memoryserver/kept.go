@@ -27,7 +27,6 @@ func (k *Keeper) restart(ctx context.Context) error {
 		if it.N == at.N && sha256.Sum256(it.Leaf) == at.Leaf {
 			if s, err := memory.FromSnapshot(body); err == nil {
 				k.state, k.kept, k.leaf = s, at.N, at.Leaf
-				k.noticed = max(k.noticed, at.N)
 			}
 		}
 		break

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,10 +36,6 @@ type house struct {
 	session              string
 	task                 string // JSON, "" for none
 	answer               string
-	granted              []string
-
-	mu   sync.Mutex
-	told map[string]bool
 }
 
 // TestStories plays each file of testdata/stories: what is tried against the
@@ -57,10 +50,6 @@ type house struct {
 //	say TEXT                the user's own words, on record
 //	call TOOL JSON          a call; its answer is what the next lines are about
 //	request METHOD JSON     a request of another method; its whole answer
-//	same METHOD JSON        what it reads is the answer of the last call, to the byte
-//	watch URI …             updates of these resources are wanted
-//	granted URI …           and will be told of these
-//	told URI …              these changed since the last such line, and no others
 //	operate COMMAND JSON    an operator's command; so is its outcome
 //	want TEXT               the answer holds that text
 //	not TEXT                the answer does not
@@ -201,34 +190,6 @@ func (h *house) play(line string) (wrong string) {
 	case "request":
 		method, params, _ := strings.Cut(rest, " ")
 		h.request(method, []byte(params))
-	case "same":
-		before := h.answer
-		method, params, _ := strings.Cut(rest, " ")
-		contents, _ := strictjson.Elements(strictjson.Get(h.request(method, []byte(params)), "contents"))
-		if len(contents) != 1 || member(contents[0], "text") != before {
-			return "it reads " + h.answer + ", not " + before
-		}
-	case "watch":
-		h.told = map[string]bool{}
-		granted, _ := h.gw().Subscribe(ctx, downstream.Listener{Principal: h.principal, Session: h.in(), Era: downstream.Modern,
-			Version: downstream.Version20260728, Filter: downstream.Filter{URIs: strings.Fields(rest)}},
-			func(method string, params []byte) {
-				h.mu.Lock()
-				defer h.mu.Unlock()
-				h.told[strings.TrimPrefix(method+" ", "notifications/resources/updated ")+member(params, "uri")] = true
-			})
-		h.granted = granted.URIs
-	case "granted":
-		if strings.Join(h.granted, " ") != rest {
-			return fmt.Sprint(h.granted)
-		}
-	case "told":
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if got := strings.Join(slices.Sorted(maps.Keys(h.told)), " "); got != rest {
-			return "told of " + got
-		}
-		clear(h.told)
 	case "operate":
 		h.gw()
 		command, args, _ := strings.Cut(rest, " ")
