@@ -91,7 +91,13 @@ func memoryGet() *cobra.Command {
 			if !ok {
 				return nil, nil, notThere(args[0])
 			}
-			return rec, func(w io.Writer) { printRecord(w, &rec) }, nil
+			return rec, func(w io.Writer) {
+				if rec.Proposition != nil {
+					printView(w, rec.Proposition)
+				} else {
+					_ = cli.PrintJSON(w, rec) // as show does what it is given for --json
+				}
+			}, nil
 		})
 }
 
@@ -111,53 +117,6 @@ func quoted(d *memory.Data, limit int) string {
 		return inQuotes(d.Text, limit) + "…"
 	}
 	return inQuotes(d.Text, limit)
-}
-
-func printRecord(w io.Writer, rec *memory.Record) {
-	switch {
-	case rec.Proposition != nil:
-		printView(w, rec.Proposition)
-	case rec.Observation != nil:
-		o := rec.Observation
-		fmt.Fprintf(w, "%s  %s  %s  %s\n", o.ID, o.Trust, o.Status, quoted(&o.Text, 2000))
-		fmt.Fprintf(w, "  source %s  class %s  trust %d\n", cli.OneLine(o.Source, 200), o.Class, o.Level)
-		fmt.Fprintf(w, "  recorded %s, happened %s\n", o.RecordedAt, o.EventTime)
-		when(w, o.Evidence != "", "  Writ saw it as %s\n", cli.OneLine(o.Evidence, 80))
-		if o.SourceRef != nil {
-			fmt.Fprintf(w, "  said to be from %s\n", cli.OneLine(o.SourceRef.Text, 200))
-		}
-		printIDs(w, "concluded from", o.Lineage)
-		printIDs(w, "supports", o.Supports)
-	case rec.Entity != nil:
-		e := rec.Entity
-		fmt.Fprintf(w, "%s  %s", e.ID, cli.OneLine(e.Type, 64))
-		when(w, e.MergedInto != "", "  merged into %s", e.MergedInto)
-		fmt.Fprintln(w)
-		for _, n := range e.Names {
-			fmt.Fprintf(w, "  name %s\n", inQuotes(n.Value, 256))
-		}
-		when(w, e.Withheld > 0, "  names held back: %d\n", e.Withheld)
-		for _, p := range e.PossibleSames {
-			fmt.Fprintf(w, "  may be the same as %s (%d %% alike)\n", p.Entity, p.Similarity)
-		}
-		printIDs(w, "propositions", e.Propositions)
-	case rec.Episode != nil:
-		e := rec.Episode
-		fmt.Fprintf(w, "%s  session %s  task %s  %s to %s\n", e.ID, cli.OneLine(e.Session, 80), cli.OneLine(e.Task, 80), e.StartedAt, e.EndedAt)
-		when(w, rec.Summary != nil, "  the agent's summary: %s\n", quoted(rec.Summary, 4000))
-		when(w, e.Summary != "", "  which is %s\n", e.Summary)
-		printIDs(w, "rests on", e.Sources)
-	case rec.Test != nil:
-		printTest(w, rec.Test)
-	case rec.Decision != nil:
-		d := rec.Decision
-		fmt.Fprintf(w, "dec_%d  %s  %s  %s", d.N, d.At, toolOf(d.Tool), d.Status)
-		when(w, d.Reason != "", " (%s)", d.Reason)
-		fmt.Fprintf(w, "\n  by %s", cli.OneLine(d.Principal, 80))
-		when(w, d.Session != "", "  session %s  task %s", cli.OneLine(d.Session, 80), cli.OneLine(d.Task, 80))
-		fmt.Fprintln(w)
-		when(w, d.Erased, "  what was proposed was erased\n")
-	}
 }
 
 // toolOf is the tool of a decision, for a person.
