@@ -81,8 +81,8 @@ type files struct {
 	now       *files // in force at the gateway that was started: what is reloaded of them is
 
 	logins   *login.Store
-	nearness *memoryserver.Nearness // of the memory, once it is mounted; nil for none
-	terminal *terminal              // of the command whose calls these are, nil for none
+	keeps    *memoryserver.Keeper // of the memory, once it is mounted; nil for none
+	terminal *terminal            // of the command whose calls these are, nil for none
 
 	broken   <-chan struct{} // of the log, once it is open
 	store    *sqlite.Store   // once it is open
@@ -363,7 +363,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 			st.Close()
 			return nil, nil, err
 		}
-		opts.Inside, opts.Namespace, o.nearness = s, o.memory.Namespace, s.Nearness()
+		opts.Inside, opts.Namespace, o.keeps = s, o.memory.Namespace, s.Keeper()
 	}
 	told := o.tells(log)
 	o.exported, opts.OTLP = told.Counted(), told

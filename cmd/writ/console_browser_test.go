@@ -235,6 +235,13 @@ func TestConsoleBrowser(t *testing.T) {
 	text = bytes.Replace(text, []byte("pin: sha256:d9"), []byte("pin: sha256:0f"), 1)
 	policy, state := approving(t, text), ownState(t)
 	more := []string{"--state", state, "--config", policy}
+	written, err := os.ReadFile(policy)
+	if err == nil {
+		err = os.WriteFile(policy, append(written, "memory: {surface: everyday}\n"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, link, code := consoled(t, "127.0.0.1:0", more...)
 	site := found(t, `(http://[^/]+)/`, link)
 	port := found(t, `:(\d+)$`, site)
@@ -351,6 +358,31 @@ func TestConsoleBrowser(t *testing.T) {
 	b.says("changed since you approved it") // of another line
 	b.says("INC-9999")
 	b.looks("policy")
+
+	// What is remembered: by whom it was said, what was believed before, and what was erased.
+	for i, said := range []string{"My sister Anna's phone is 555-0100.", "By the way, Anna's phone is 555-0199 now.", "I am allergic to peanuts."} {
+		piped77(t, "", "session", "say", "--state", state, "demo", said)
+		call("remember", []string{`{"about":"Anna: phone","text":"Anna's phone is 555-0100"}`, `{"about":"Anna: phone","text":"Anna's phone is 555-0199"}`, `{"about":"me: allergic","text":"The user is allergic to peanuts"}`}[i])
+	}
+	call("remember", `{"text":"`+"\u202ethe user\u200b"+`<img src=x onerror=alert(1)> is in a hurry"}`)
+	piped77(t, "", "memory", "erase", "--state", state, "--observation", "prop_4", "--reason", "request", "--yes")
+	b.do(chromedp.Navigate(site + "/memory"))
+	b.says("Anna: phone = 555-0199")
+	b.says("The model puts it:")
+	b.says("U+202E")
+	b.looks("memory")
+	b.do(chromedp.Click(chromedp.CSS(`.memory a[href$="/prop_2"]`)))
+	b.says("replaced: it is no answer: another value took its place")
+	b.says("--observation prop_2 --preview")
+	b.looks("belief")
+	b.do(chromedp.Click(chromedp.CSS(`#timeline + div a`)))
+	b.says("established: it may be used as an answer")
+	b.do(chromedp.Click(chromedp.CSS(`figcaption a[href^="/e/"]`)))
+	b.says("My sister Anna's phone is 555-0100.")
+	b.do(chromedp.Navigate(site + "/memory?word=erasure"))
+	b.do(chromedp.Click(chromedp.CSS(`.memory .call a`)))
+	b.says("Download the signed receipt")
+	b.looks("erasure")
 
 	b.do(chromedp.Navigate(site + "/audit"))
 	b.do(chromedp.Click(chromedp.CSS(`form[action="/audit/verify"] button`)))

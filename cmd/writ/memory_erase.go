@@ -184,11 +184,23 @@ func (p *erasurePreview) print(w io.Writer) {
 
 // receipt makes and signs the receipt of an erasure.
 func (r *remembered) receipt(ctx context.Context, n uint64) ([]byte, error) {
+	rec, err := r.erased(ctx, fmt.Sprintf("dec_%d", n))
+	if err != nil {
+		return nil, err
+	}
+	return r.signed(rec)
+}
+
+// erased is the receipt of the erasure of that name, unsigned.
+func (r *remembered) erased(ctx context.Context, id string) (rec *memoryserver.Receipt, err error) {
+	n, err := eventNumber(id)
+	if err != nil {
+		return nil, err
+	}
 	signer, _, err := logKey(r.dir)
 	if err != nil {
 		return nil, err
 	}
-	var rec *memoryserver.Receipt
 	err = r.read(ctx, func(x *memory.Reader) error {
 		var err error
 		rec, err = memoryserver.NewReceipt(ctx, r.st, x.State, n, signer.Name())
@@ -198,6 +210,24 @@ func (r *remembered) receipt(ctx context.Context, n uint64) ([]byte, error) {
 		return nil, cli.Fail(cli.ExitData, "writ memory timeline ID", "dec_%d erased nothing", n)
 	} else if err != nil {
 		return nil, memoryBroken(err)
+	}
+	return rec, nil
+}
+
+// eventNumber is that of a decision's id.
+func eventNumber(id string) (n uint64, err error) {
+	digits, ok := strings.CutPrefix(id, "dec_")
+	if n, err = strconv.ParseUint(digits, 10, 63); err != nil || !ok || n == 0 {
+		return 0, cli.Fail(cli.ExitUsage, "writ memory receipt issue dec_12", "a decision's id looks like dec_12")
+	}
+	return n, nil
+}
+
+// signed is a receipt as it is handed out.
+func (r *remembered) signed(rec *memoryserver.Receipt) ([]byte, error) {
+	signer, _, err := logKey(r.dir)
+	if err != nil {
+		return nil, err
 	}
 	text, err := rec.Text()
 	if err != nil {
@@ -219,11 +249,8 @@ func receiptIssue() *cobra.Command {
 	var n uint64
 	return f.take(&cobra.Command{Use: "issue DEC", Short: "Finish an erasure that was cut off, and print its signed receipt again", Args: exactly(1, "the erasure's id, dec_…"),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
-			digits, ok := strings.CutPrefix(args[0], "dec_")
-			if n, err = strconv.ParseUint(digits, 10, 63); err != nil || !ok || n == 0 {
-				return cli.Fail(cli.ExitUsage, "writ memory receipt issue dec_12", "a decision's id looks like dec_12")
-			}
-			return nil
+			n, err = eventNumber(args[0])
+			return err
 		},
 		RunE: f.with(toChange, func(c *cobra.Command, r *remembered, _ []string) error {
 			e, err := eventAt(c.Context(), r.st, r.namespace, n)

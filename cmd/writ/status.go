@@ -215,8 +215,8 @@ func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.Handle
 			retained := o.retainer.Status()
 			s.Retention = &retained
 		}
-		if o.nearness != nil {
-			near := o.nearness.Status()
+		if o.keeps != nil && o.keeps.Nearness() != nil {
+			near := o.keeps.Nearness().Status()
 			s.Embeddings = &near
 		}
 		if client != nil && o.host != nil {

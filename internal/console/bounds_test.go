@@ -324,3 +324,50 @@ func TestLongPolicy(t *testing.T) {
 		t.Errorf("%d, %d bytes", w.Code, w.Body.Len())
 	}
 }
+
+// TestManyBeliefs: a page of a memory looks at no more records for a longer one, nobody else
+// waits for all of that, and each claim stands on one page.
+func TestManyBeliefs(t *testing.T) {
+	const n = 100_000
+	r := newRig(t)
+	r.words = "words"
+	k := &kept{words: &r.words, records: n}
+	r.o.Memory = k
+	cookie, _, _ := r.in()
+	seen := map[string]bool{}
+	pages := 0
+	for path := "/memory?word=contested"; path != ""; pages++ {
+		k.looked = 0
+		body := r.ask("GET", path, cookie, nil).Body.String()
+		if k.looked > maxMade || k.widest > perMade {
+			t.Fatalf("%s looks at %d records, %d at once", path, k.looked, k.widest)
+		}
+		rest := body
+		for {
+			_, after, ok := strings.Cut(rest, `<td class="call"><a href="/memory/main/`)
+			if !ok {
+				break
+			}
+			var id string
+			if id, rest, _ = strings.Cut(after, `"`); seen[id] {
+				t.Errorf("%s stands on two pages", id)
+			}
+			seen[id] = true
+		}
+		_, after, _ := strings.Cut(body, `aria-label="More of the list"><a href="`)
+		if path, _, _ = strings.Cut(after, `"`); path == "" {
+			break
+		}
+		path = strings.ReplaceAll(path, "&amp;", "&")
+	}
+	if want := (n-1)/997 + 1; len(seen) != want || pages > n/maxMade+1 {
+		t.Errorf("%d of %d on %d pages", len(seen), want, pages)
+	}
+	long := strings.Repeat("\u202e", 1<<20)
+	r.words = long
+	for _, path := range []string{"/memory", "/memory?q=x", "/memory/main/prop_1"} {
+		if w := r.ask("GET", path, cookie, nil); w.Code != 200 || w.Body.Len() > 16*maxDrawn {
+			t.Errorf("%s: %d, %d bytes", path, w.Code, w.Body.Len())
+		}
+	}
+}

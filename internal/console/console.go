@@ -77,6 +77,7 @@ type Options struct {
 	Policy   func(ctx context.Context) (*Policy, error) // in force
 	// Learned is what recorded calls of a tool would need no question for.
 	Learned func(ctx context.Context, id string) ([]Edge, error)
+	Memory  Memory
 	Clock   func() time.Time
 	// Try is what a page without a decision says to type in a terminal, where there is
 	// something to try.
@@ -123,7 +124,7 @@ func New(o Options) *Console {
 		health: make(chan struct{}, 1), export: make(chan struct{}, 1)}
 	layout := template.Must(template.New("layout.html").Funcs(template.FuncMap{
 		"draw": draw, "drawBytes": drawBytes, "marked": marked, "stamp": c.stamp, "dict": dict,
-		"words": words, "clip": clip, "policyAt": policyAt, "lines": lines,
+		"words": words, "clip": clip, "policyAt": policyAt, "evidenceAt": evidenceAt, "lines": lines,
 	}).ParseFS(files, "templates/layout.html"))
 	names, _ := fs.Glob(files, "templates/*.html")
 	for _, name := range names {
@@ -163,6 +164,9 @@ func (c *Console) routes() []route {
 		{"POST /approvals/{id}", false, c.answer},
 		{"GET /tools", false, c.tools},
 		{"GET /policy", false, c.policy},
+		{"GET /memory", false, c.memory},
+		{"GET /memory/{namespace}/{id}", false, c.belief},
+		{"GET /memory/{namespace}/{id}/receipt", false, c.receipt},
 		{"GET /audit", false, c.audit},
 		{"POST /audit/verify", false, c.verify},
 		{"GET /audit/export", false, c.exported},

@@ -99,11 +99,64 @@ func newRig(t testing.TB) *rig {
 		Learned: func(context.Context, string) ([]Edge, error) {
 			return []Edge{{[]string{r.words}, []string{r.words}}}, nil
 		},
+		Memory: &kept{words: &r.words},
 		Policy: func(context.Context) (*Policy, error) {
 			return &Policy{File: r.words, Digest: "00", Source: []byte("tools:\n# " + r.words), Findings: []Finding{{2, r.words}}, Kept: []Kept{{r.words, r.words, r.words}}}, nil
 		},
 	})
 	return r
+}
+
+// kept is a memory whose every text is what is given, of so many records.
+type kept struct {
+	words          *string
+	records        uint64
+	looked, widest int
+}
+
+func (k *kept) claim(n uint64) Claim {
+	w := *k.words
+	return Claim{ID: fmt.Sprintf("prop_%d", n), Word: map[bool]string{true: "contested", false: "established"}[n%997 == 1], N: n, At: time.Unix(int64(n), 0),
+		About: w, Value: w, Quote: w, Caption: w, By: w, Note: w}
+}
+
+func (k *kept) Namespaces(context.Context) ([]Namespace, error) {
+	return []Namespace{{"main", max(k.records, 1), "hardened", "built-in", true}, {"other", 1, "local", "built-in", false}}, nil
+}
+
+func (k *kept) Made(_ context.Context, _ string, _ time.Time, from, to uint64, word string) (out []Claim, _ error) {
+	k.widest = max(k.widest, int(to-from))
+	for n := to - 1; n >= from && n > 0; n-- {
+		k.looked++
+		if c := k.claim(n); word == "" || word == c.Word {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+func (k *kept) Found(context.Context, string, time.Time, string) ([]Claim, []string, error) {
+	return []Claim{k.claim(1)}, []string{*k.words}, nil
+}
+
+func (k *kept) Belief(_ context.Context, _, id string, _ time.Time, _ uint64) (*Belief, error) {
+	if id == "prop_404" {
+		return nil, nil
+	}
+	w := *k.words
+	return &Belief{Claim: k.claim(1), Means: "it is no answer", Because: w, Said: []Statement{{Quote: w, By: w, ID: "obs_1", Evidence: one + "/ev1", Note: w}, {Evidence: w}}, Others: []Claim{k.claim(2)},
+		Facts: []Fact{{"Reason", w}}, Timeline: []Moment{{N: 1, What: "value", Text: w, Quote: w, Caption: true, Word: "established"}}, Later: 7, Commands: []Command{{"To erase it", clip(w, 100)}}}, nil
+}
+
+func (k *kept) Sources(context.Context, string) ([]Source, error) {
+	return []Source{{*k.words, "web", "heard", *k.words}}, nil
+}
+
+func (k *kept) Receipt(_ context.Context, _, id string) ([]byte, error) {
+	if id != "dec_2" {
+		return nil, errors.New(*k.words)
+	}
+	return []byte("a receipt"), nil
 }
 
 // nowhere is Elsewhere where no other gateway runs.
@@ -247,7 +300,8 @@ func paths() map[string]string {
 		"GET /d/{session}/{n}": "/d/s_aaaaaaaaaaaaaaaa/2", "GET /d/{session}/{n}/json": "/d/s_aaaaaaaaaaaaaaaa/2/json", "GET /d/{session}/{n}/proof": "/d/s_aaaaaaaaaaaaaaaa/2/proof",
 		"GET /d/{session}/{n}/value/{name}": "/d/s_aaaaaaaaaaaaaaaa/2/value/arguments", "GET /e/{session}/{number}": "/e/s_aaaaaaaaaaaaaaaa/1", "GET /s/{session}": "/s/s_aaaaaaaaaaaaaaaa",
 		"GET /approvals": "/approvals", "POST /approvals/{id}": "/approvals/x", "GET /audit": "/audit", "POST /audit/verify": "/audit/verify", "GET /audit/export": "/audit/export",
-		"GET /health": "/health", "GET /tools": "/tools", "GET /policy": "/policy", "/": "/nothing/here",
+		"GET /health": "/health", "GET /tools": "/tools", "GET /policy": "/policy", "GET /memory": "/memory",
+		"GET /memory/{namespace}/{id}": "/memory/main/prop_1", "GET /memory/{namespace}/{id}/receipt": "/memory/main/dec_2/receipt", "/": "/nothing/here",
 	}
 }
 
@@ -327,17 +381,18 @@ func TestWhoIsLetIn(t *testing.T) {
 	if r.loggedInBy(cookie) == nil {
 		t.Error("one of these signed him out")
 	}
-	for _, path := range []string{"/..%2f..%2fetc/passwd", "/static/..%2fconsole.go", "/static/login.html", "/static/", "/templates/live.html", "//evil.example/", "/login/", "/d/s_aaaaaaaaaaaaaaaa/2/value/key", "/e/s_aaaaaaaaaaaaaaaa/999", "/s/s_bbbbbbbbbbbbbbbb", "/d/s_bbbbbbbbbbbbbbbb/1", "/tools?tool=nothing/here"} {
+	for _, path := range []string{"/..%2f..%2fetc/passwd", "/static/..%2fconsole.go", "/static/login.html", "/static/", "/templates/live.html", "//evil.example/", "/login/", "/d/s_aaaaaaaaaaaaaaaa/2/value/key", "/e/s_aaaaaaaaaaaaaaaa/999", "/s/s_bbbbbbbbbbbbbbbb", "/d/s_bbbbbbbbbbbbbbbb/1", "/tools?tool=nothing/here", "/memory?in=nothing",
+		"/memory/nothing/prop_1", "/memory/main/prop_404", "/memory/nothing/dec_2/receipt", "/memory/main/dec_404/receipt"} {
 		if w := r.ask("GET", path, cookie, nil); w.Code != http.StatusNotFound && w.Code != http.StatusMovedPermanently && w.Code != http.StatusTemporaryRedirect {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
-	for _, path := range []string{"/?before=-1", "/?before=NaN", "/?after=1e9", "/audit?id=x", "/s/s_aaaaaaaaaaaaaaaa?from=-1", "/policy?from=x", "/policy?at=-1"} {
+	for _, path := range []string{"/?before=-1", "/?before=NaN", "/?after=1e9", "/audit?id=x", "/s/s_aaaaaaaaaaaaaaaa?from=-1", "/policy?from=x", "/policy?at=-1", "/memory?before=-1", "/memory?as_of=soon", "/memory/main/prop_1?from=x"} {
 		if w := r.ask("GET", path, cookie, nil); w.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
-	for _, path := range []string{"/?before=9223372036854775807", "/?after=9223372036854775806", "/?before=0", "/policy?from=9223372036854775807", "/policy?at=9223372036854775807", "/?sort=nothing", "/?status=nothing", "/s/s_aaaaaaaaaaaaaaaa?from=9223372036854775807", "/s/s_aaaaaaaaaaaaaaaa?at=9223372036854775807"} {
+	for _, path := range []string{"/?before=9223372036854775807", "/?after=9223372036854775806", "/?before=0", "/policy?from=9223372036854775807", "/policy?at=9223372036854775807", "/?sort=nothing", "/memory?before=9223372036854775807", "/memory?before=0", "/memory?word=nothing", "/memory?as_of=2026-11-24&in=other", "/?status=nothing", "/s/s_aaaaaaaaaaaaaaaa?from=9223372036854775807", "/s/s_aaaaaaaaaaaaaaaa?at=9223372036854775807"} {
 		if w := r.ask("GET", path, cookie, nil); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
@@ -483,7 +538,7 @@ func (r *rig) told(session, text string) {
 func TestHostileTexts(t *testing.T) {
 	const session = "s_aaaaaaaaaaaaaaaa"
 	pages := []string{"/", "/d/" + session + "/3", "/d/" + session + "/5", "/d/" + session + "/7", "/e/" + session + "/1?from=0&to=9", "/e/" + session + "/2?at=/structuredContent/x", "/e/" + session + "/4",
-		"/s/" + session, "/approvals", "/audit", "/health", "/tools", "/tools?tool=x", "/tools?tool=x&learned", "/policy"}
+		"/s/" + session, "/approvals", "/audit", "/health", "/tools", "/tools?tool=x", "/tools?tool=x&learned", "/policy", "/memory", "/memory?q=x", "/memory/main/prop_1", "/memory/main/prop_1?as_of=2026-11-24"}
 	plain, hostile := newRig(t), newRig(t)
 	plain.words = "words\x01" + "\u200b\nmore \t text"
 	plain.told(session, plain.words)
@@ -508,7 +563,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 	// In the query, too.
 	q := url.QueryEscape(hostileText)
-	for _, path := range []string{"/?tool=" + q + "&session=" + q + "&reason=" + q, "/e/" + session + "/2?at=" + q + "&in=" + q, "/tools?name=" + q + "&state=" + q} {
+	for _, path := range []string{"/?tool=" + q + "&session=" + q + "&reason=" + q, "/e/" + session + "/2?at=" + q + "&in=" + q, "/tools?name=" + q + "&state=" + q, "/memory?q=" + q + "&word=" + q} {
 		a, b := plain.ask("GET", strings.ReplaceAll(path, q, "x"), pc, nil), hostile.ask("GET", path, hc, nil)
 		expected := skeleton(t, a.Body.Bytes())
 		for part := range skeleton(t, b.Body.Bytes()) {

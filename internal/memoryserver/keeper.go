@@ -139,6 +139,9 @@ func (k *Keeper) InForce() error {
 	return nil
 }
 
+// Nearness is what finds by meaning, nil where words alone do.
+func (k *Keeper) Nearness() *Nearness { return k.o.Nearness }
+
 // now is the recorded time.
 func (k *Keeper) now() time.Time { return k.o.Clock().UTC().Truncate(time.Microsecond) }
 

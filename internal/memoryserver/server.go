@@ -32,8 +32,8 @@ type Server struct {
 // NewServer returns the server of a keeper's namespace.
 func NewServer(k *Keeper, p Surface) *Server { return &Server{k, p} }
 
-// Nearness is what finds by meaning, nil where words alone do.
-func (s *Server) Nearness() *Nearness { return s.keeper.o.Nearness }
+// Keeper keeps the namespace.
+func (s *Server) Keeper() *Keeper { return s.keeper }
 
 // Definitions implements gateway.Inside.
 func (s *Server) Definitions() [][]byte {

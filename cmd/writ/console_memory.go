@@ -1,0 +1,392 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/console"
+	"github.com/writ-project/writ/internal/private"
+	"github.com/writ-project/writ/memory"
+)
+
+// consoleMemory is what the console reads of memories: what the commands of writ memory read
+// and say. It writes nothing.
+type consoleMemory struct {
+	*files
+	mu   sync.Mutex
+	last *remembered // the one that was read last, of those that are not mounted
+}
+
+func (m *consoleMemory) mounted(namespace string) bool {
+	return m.keeps != nil && m.memory.Namespace == namespace
+}
+
+func (m *consoleMemory) Namespaces(ctx context.Context) (out []console.Namespace, err error) {
+	all, err := namespaces(ctx, m.store)
+	for _, l := range all {
+		out = append(out, console.Namespace{Name: l.Namespace, Records: l.Records, Mode: string(l.Mode), Policy: policyName(l.Policy), Mounted: m.mounted(l.Namespace)})
+	}
+	if m.keeps != nil && !slices.ContainsFunc(out, func(n console.Namespace) bool { return n.Mounted }) {
+		out = append(out, console.Namespace{Name: m.memory.Namespace, Mode: m.memory.Mode, Policy: "not begun", Mounted: true})
+	}
+	slices.SortStableFunc(out, func(a, b console.Namespace) int {
+		return cmp.Compare(map[bool]int{true: 0, false: 1}[a.Mounted], map[bool]int{true: 0, false: 1}[b.Mounted])
+	})
+	return out, err
+}
+
+// of opens a namespace for reading: the mounted one where it is kept already.
+func (m *consoleMemory) of(ctx context.Context, namespace string) (*remembered, error) {
+	r := &remembered{dir: m.state, st: m.store, namespace: namespace, principal: operator()}
+	if m.mounted(namespace) {
+		r.keeper = m.keeps
+		return r, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last == nil || m.last.namespace != namespace {
+		if err := r.load(ctx, toRead); err != nil {
+			return nil, err
+		}
+		m.last = r
+	}
+	return m.last, nil
+}
+
+// at calls f with a reader of a namespace as of a time. Nobody else gets at it meanwhile.
+func (m *consoleMemory) at(ctx context.Context, namespace string, at time.Time, f func(r *remembered, x *memory.Reader) error) error {
+	r, err := m.of(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	return r.read(ctx, func(x *memory.Reader) error {
+		x.AsOf = at
+		return f(r, x)
+	})
+}
+
+func (m *consoleMemory) Made(ctx context.Context, namespace string, at time.Time, from, to uint64, word string) (out []console.Claim, err error) {
+	err = m.at(ctx, namespace, at, func(_ *remembered, x *memory.Reader) error {
+		for n := to - 1; n >= from && n > 0; n-- {
+			if d := decisionOf(x, n); d == nil || !at.IsZero() && d.At.Time().After(at) {
+				continue
+			} else if d.Tool == "operator."+memory.CommandErase && d.Status == writ.Accepted {
+				if word == "" || word == "erasure" {
+					out = append(out, console.Claim{ID: fmt.Sprintf("dec_%d", n), Word: "erasure", N: n, At: d.At.Time(), By: d.Principal})
+				}
+				continue
+			}
+			claims := 0
+			for id := range idsMade("prop", n) {
+				v, ok := x.View(id)
+				if !ok {
+					break
+				}
+				if claims++; word == "" || word == string(v.Status) {
+					out = append(out, claimOf(x, &v))
+				}
+			}
+			for id := range idsMade("obs", n) {
+				rec, ok := x.Get(id)
+				if !ok {
+					break
+				}
+				if o := rec.Observation; claims == 0 && len(o.Supports) == 0 && (word == "" || word == noteWord(o)) {
+					out = append(out, noteOf(n, o))
+				}
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// idsMade are the ids that one record can have given, in their order.
+func idsMade(prefix string, n uint64) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for i, id := 1, fmt.Sprintf("%s_%d", prefix, n); yield(id); {
+			i++
+			id = fmt.Sprintf("%s_%d_%d", prefix, n, i)
+		}
+	}
+}
+
+func decisionOf(x *memory.Reader, n uint64) *memory.Decided {
+	rec, _ := x.Get(fmt.Sprintf("dec_%d", n))
+	return rec.Decision
+}
+
+func textIn(d *memory.Data) string {
+	switch {
+	case d == nil || d.Text == "":
+		return ""
+	case d.Cut:
+		return strings.TrimSuffix(d.Text, " …") + " …"
+	}
+	return d.Text
+}
+
+// claimOf is a claim as a list shows it.
+func claimOf(x *memory.Reader, v *memory.View) console.Claim {
+	out := console.Claim{ID: v.ID, Word: string(v.Status), Quote: textIn(v.Quote), Caption: textIn(&v.Caption)}
+	fmt.Sscanf(v.ID, "prop_%d", &out.N)
+	if d := decisionOf(x, out.N); d != nil {
+		out.At = d.At.Time()
+	}
+	out.About = question(x, v)
+	switch {
+	case v.Object != nil:
+		out.Value = v.Object.Value
+	case v.Entity != "":
+		out.Value = nameOf(x, v.Entity)
+	}
+	if rec, _ := x.Get(v.By); rec.Observation != nil {
+		out.By = saidBy(rec.Observation)
+		if v.Quote == nil && rec.Observation.Status == memory.Ingested { // the agent's own word
+			out.Quote = textIn(&rec.Observation.Text)
+		}
+	} else if rec.Decision != nil {
+		out.By = rec.Decision.Principal + ", who upheld it"
+	}
+	if v.ReplacedBy != "" {
+		out.Note = "replaced by " + v.ReplacedBy
+	} else if len(v.Rivals) > 0 {
+		out.Note = "disputed by " + someOf(v.Rivals)
+	} else if v.Denied > 0 {
+		out.Note = fmt.Sprintf("%d other values are only reported", v.Denied)
+	}
+	return out
+}
+
+func question(x *memory.Reader, v *memory.View) string {
+	if v.Subject == "" {
+		return ""
+	}
+	out := nameOf(x, v.Subject)
+	if v.Predicate != "" {
+		out += ": " + strings.ReplaceAll(v.Predicate, "_", " ")
+	}
+	return out
+}
+
+func nameOf(x *memory.Reader, entity string) string {
+	rec, _ := x.Get(entity)
+	if e := rec.Entity; e != nil && len(e.Names) > 0 {
+		return e.Names[0].Value
+	} else if e != nil && e.Type == "self" {
+		return "the user"
+	}
+	return entity
+}
+
+func saidBy(o *memory.Observed) string {
+	return o.Source + ", " + strings.ReplaceAll(string(o.Class), "_", " ")
+}
+
+// noteWord is what a quote is worth that bears no claim out.
+func noteWord(o *memory.Observed) string {
+	if o.Status == memory.Erased {
+		return string(memory.Gone)
+	}
+	return string(o.Trust)
+}
+
+func noteOf(n uint64, o *memory.Observed) console.Claim {
+	out := console.Claim{ID: o.ID, Word: noteWord(o), N: n, At: o.RecordedAt.Time(), Quote: textIn(&o.Text), By: saidBy(o), Note: "a quote by itself: no claim rests on it"}
+	if o.Status == memory.Quarantined || o.Status == memory.Distrusted {
+		out.Note = string(o.Status) + ": it supports nothing"
+	}
+	return out
+}
+
+func (m *consoleMemory) Found(ctx context.Context, namespace string, at time.Time, words string) (out []console.Claim, note []string, err error) {
+	err = m.at(ctx, namespace, at, func(_ *remembered, x *memory.Reader) error {
+		res := x.Recall(memory.Ask{Query: words, All: true, Limit: 50, Bytes: 50 * 700})
+		for i := range res.Items {
+			it := &res.Items[i]
+			c := console.Claim{ID: it.ID, Word: string(it.Trust), Quote: it.Text, By: it.From, About: it.About, Value: it.Value, Note: it.Note}
+			if rec, _ := x.Get(it.Observation); rec.Observation != nil {
+				c.At = rec.Observation.RecordedAt.Time()
+			}
+			if v, ok := x.View(it.ID); ok {
+				c.Caption = textIn(&v.Caption)
+			}
+			out = append(out, c)
+		}
+		if len(res.Items) == 0 {
+			note = append(note, abstentions[res.Abstention])
+		}
+		for _, h := range res.HeldBack {
+			note = append(note, fmt.Sprintf("%d more are not shown: %s", h.Count, h.Reason))
+		}
+		return nil
+	})
+	return out, note, err
+}
+
+func (m *consoleMemory) Sources(ctx context.Context, namespace string) (out []console.Source, err error) {
+	err = m.at(ctx, namespace, time.Time{}, func(_ *remembered, x *memory.Reader) error {
+		for _, s := range x.State.Sources() {
+			state := "heard"
+			if s.Suspended {
+				state = "suspended"
+			}
+			if s.DistrustedSince != nil {
+				state += ", distrusted since " + s.DistrustedSince.String()
+			}
+			out = append(out, console.Source{ID: s.ID, Class: strings.ReplaceAll(string(s.Class), "_", " "), State: state, By: s.RegisteredBy})
+		}
+		return nil
+	})
+	return out, err
+}
+
+// perStory is how much of a timeline is told at once.
+const perStory = 50
+
+func (m *consoleMemory) Belief(ctx context.Context, namespace, id string, at time.Time, from uint64) (b *console.Belief, err error) {
+	if strings.HasPrefix(id, "dec_") {
+		return m.erasure(ctx, namespace, id)
+	}
+	err = m.at(ctx, namespace, at, func(_ *remembered, x *memory.Reader) error {
+		if e, ok := x.Explain(id); ok {
+			b = beliefOf(x, &e, from)
+		} else if rec, _ := x.Get(id); rec.Observation != nil {
+			o := rec.Observation
+			b = &console.Belief{Claim: noteOf(0, o), Means: "it is a quote, and answers no question by itself"}
+			b.Said = []console.Statement{{Quote: b.Quote, By: b.By, ID: o.ID, Evidence: o.Evidence, At: b.At, Trust: o.Level}}
+			if o.SourceRef != nil {
+				b.Facts = append(b.Facts, console.Fact{Name: "The agent said it is from", Text: o.SourceRef.Text})
+			}
+			for _, p := range o.Supports {
+				if v, ok := x.View(p); ok {
+					b.Note = ""
+					b.Others = append(b.Others, claimOf(x, &v))
+				}
+			}
+		}
+		return nil
+	})
+	if b != nil {
+		b.Commands = m.commands(namespace, b)
+	}
+	return b, err
+}
+
+// commands are those that a person would type of one thing that is remembered.
+func (m *consoleMemory) commands(namespace string, b *console.Belief) (out []console.Command) {
+	where := " --state " + private.Quote(m.state) + " --namespace " + namespace
+	if b.Word != string(memory.Gone) {
+		out = append(out, console.Command{Does: "To see what would be erased with it, and nothing else", Line: "writ memory erase" + where + " --observation " + b.ID + " --preview"},
+			console.Command{Does: "To erase it for good, with a receipt", Line: "writ memory erase" + where + " --observation " + b.ID + " --reason user-request --out receipt.txt"})
+	}
+	if b.Word == string(memory.Contested) {
+		out = append(out, console.Command{Does: "To rule on it", Line: "writ memory resolve" + where + " " + b.ID + " --uphold"})
+	}
+	return out
+}
+
+func beliefOf(x *memory.Reader, e *memory.Explanation, from uint64) *console.Belief {
+	v := &e.Proposition
+	b := &console.Belief{Claim: claimOf(x, v), Means: abstentions[v.Abstention], Because: ruleWords(v.Rule), Changes: e.Changes}
+	if v.Status == memory.Established && strings.HasPrefix(v.By, "dec_") {
+		b.Because = "an operator upheld it (" + string(v.Rule) + ")"
+	}
+	for _, s := range e.Statements {
+		st := console.Statement{Quote: textIn(s.Quote), By: s.Source + ", " + strings.ReplaceAll(string(s.Class), "_", " "), ID: s.Observation, Evidence: s.Evidence, At: s.RecordedAt.Time(), Trust: s.Level}
+		switch {
+		case s.Resolution != "":
+			st.Note = "it counts no more: " + s.Resolution
+		case s.Inference:
+			st.Note = "it does not bear the claim out"
+		}
+		b.Said = append(b.Said, st)
+	}
+	for _, o := range e.Values {
+		if w, ok := x.View(o.Proposition); ok {
+			b.Others = append(b.Others, claimOf(x, &w))
+		}
+	}
+	fact := func(name, text string) {
+		if text != "" {
+			b.Facts = append(b.Facts, console.Fact{Name: name, Text: text})
+		}
+	}
+	if v.Object != nil {
+		fact("The value vouches as", v.Object.Label.String())
+	}
+	fact("Decided by", someOf(e.Decisions))
+	fact("Erased, so that they cannot be made again", someOf(e.Unchecked))
+	// What was believed before is of its question, not of this answer to it.
+	about := cmp.Or(v.Slot, v.ID)
+	moments, more := x.Timeline(about, from, perStory)
+	for i := range moments {
+		t := &moments[i]
+		mo := console.Moment{N: t.Record, At: t.At.Time(), What: t.What, Text: strings.TrimSpace(t.ID + " " + t.Other), Quote: textIn(t.Text), Caption: t.What == "value", Word: string(t.State)}
+		if t.State != "" {
+			mo.Text += ", because " + ruleWords(t.Rule)
+		}
+		b.Timeline = append(b.Timeline, mo)
+	}
+	if more && !x.AsOf.IsZero() && moments[len(moments)-1].At.Time().After(x.AsOf) {
+		more = false
+	}
+	if !x.AsOf.IsZero() {
+		b.Timeline = slices.DeleteFunc(b.Timeline, func(t console.Moment) bool { return t.At.After(x.AsOf) })
+	}
+	if more {
+		b.Later = moments[len(moments)-1].Record + 1
+	}
+	return b
+}
+
+// erasure is what was erased by one decision, as its receipt says it.
+func (m *consoleMemory) erasure(ctx context.Context, namespace, id string) (*console.Belief, error) {
+	r, err := m.of(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := r.erased(ctx, id)
+	var no *cli.Exit
+	if errors.As(err, &no) && no.Code != cli.ExitIO {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	b := &console.Belief{Claim: console.Claim{ID: rec.Decision, Word: "erasure", N: rec.Event, At: rec.At.Time(), By: rec.Authority},
+		Means: "its texts are gone from the log, which still verifies"}
+	for _, f := range []console.Fact{
+		{Name: "Reason", Text: rec.Reason}, {Name: "Records", Text: fmt.Sprint(len(rec.Records))}, {Name: "Observations", Text: someOf(rec.Observations)},
+		{Name: "Claims", Text: someOf(rec.Propositions)}, {Name: "Names of", Text: someOf(rec.Entities)},
+		{Name: "Seen by the gateway as", Text: someOf(rec.Evidence)}, {Name: "Not reached", Text: strings.ReplaceAll(strings.Join(rec.Gaps, ", "), "_", " ")},
+	} {
+		if f.Text != "" {
+			b.Facts = append(b.Facts, f)
+		}
+	}
+	b.Commands = []console.Command{{Does: "To check a receipt against this log", Line: "writ memory receipt verify --state " + private.Quote(m.state) + " FILE"}}
+	return b, nil
+}
+
+func (m *consoleMemory) Receipt(ctx context.Context, namespace, id string) ([]byte, error) {
+	r, err := m.of(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := r.erased(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := rec.Check(ctx, m.store); err != nil { // it was cut off: finishing it is no reading
+		return nil, cli.Fail(cli.ExitData, "", "the erasure is not finished; writ memory receipt issue %s --namespace %s finishes it, and prints its receipt", rec.Decision, namespace)
+	}
+	return r.signed(rec)
+}
