@@ -182,6 +182,7 @@ func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struc
 		Contract: func(ctx context.Context, id string) (*console.Contract, error) { return o.shownContract(ctx, g, id) },
 		Policy:   func(ctx context.Context) (*console.Policy, error) { return o.shownPolicy(ctx, g) },
 		Learned:  o.learned,
+		Friction: o.friction,
 		Memory:   &consoleMemory{files: o},
 	})
 	return nil

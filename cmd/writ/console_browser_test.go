@@ -233,6 +233,8 @@ func TestConsoleBrowser(t *testing.T) {
 	// One tool has no contract, and the definition of another was a different one.
 	text := regexp.MustCompile(`(?m)^  example/search_policies:\n(?:    .*\n)*`).ReplaceAllLiteral(example.Policy(), nil)
 	text = bytes.Replace(text, []byte("pin: sha256:d9"), []byte("pin: sha256:0f"), 1)
+	// And one act takes what nothing vouches for by the policy.
+	text = regexp.MustCompile(`(?m)(^  example/fetch_document:\n.*\n    effect: )read`).ReplaceAll(text, []byte("${1}write\n    args: { /id: { role: target, from: [user] } }"))
 	policy, state := approving(t, text), ownState(t)
 	more := []string{"--state", state, "--config", policy}
 	written, err := os.ReadFile(policy)
@@ -353,11 +355,27 @@ func TestConsoleBrowser(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(`a[href$="learned#learned"]`)))
 	b.says("in the last 7 days: what it was called with passes")
 	b.looks("tool")
+	// From a field that was observed it is one click to the line of policy.
+	call("search_documents", `{"query":""}`)
+	call("fetch_document", `{"id":"doc-2b8e04"}`)
+	other.do(chromedp.Navigate(site + "/tools?tool=example/fetch_document&learned"))
+	other.says("came from there 1 of 1")
+	other.do(chromedp.Click(chromedp.CSS(`details.take summary`)))
+	other.says(`{"tool":"example/fetch_document","arg":"/id","from":"example/search_documents#/documents/*/id"}`)
+	other.says("writ learn --config " + policy)
+	other.looks("tool-learned")
 	b.do(chromedp.Click(chromedp.CSS(`th a[href^="/policy"]`)))
 	b.until(`document.querySelector("li:target code").innerText.includes("/id: { role: selector, collection: document")`)
 	b.says("changed since you approved it") // of another line
 	b.says("INC-9999")
 	b.looks("policy")
+
+	// What the log comes to, and what would end most questions.
+	b.do(chromedp.Navigate(site + "/charts"))
+	b.until(`document.querySelectorAll(".columns rect.asked").length > 0`)
+	b.do(chromedp.Click(chromedp.CSS(`a[href="/charts?ends#friction"]`)))
+	b.says("would wait for a person")
+	b.looks("charts")
 
 	// What is remembered: by whom it was said, what was believed before, and what was erased.
 	for i, said := range []string{"My sister Anna's phone is 555-0100.", "By the way, Anna's phone is 555-0199 now.", "I am allergic to peanuts."} {

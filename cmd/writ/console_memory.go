@@ -315,24 +315,17 @@ func beliefOf(x *memory.Reader, e *memory.Explanation, from uint64) *console.Bel
 			b.Others = append(b.Others, claimOf(x, &w))
 		}
 	}
-	fact := func(name, text string) {
-		if text != "" {
-			b.Facts = append(b.Facts, console.Fact{Name: name, Text: text})
-		}
+	if len(e.Unchecked) > 0 {
+		b.Facts = append(b.Facts, console.Fact{Name: "Erased, so that they cannot be made again", Text: someOf(e.Unchecked)})
 	}
-	if v.Object != nil {
-		fact("The value vouches as", v.Object.Label.String())
-	}
-	fact("Decided by", someOf(e.Decisions))
-	fact("Erased, so that they cannot be made again", someOf(e.Unchecked))
 	// What was believed before is of its question, not of this answer to it.
 	about := cmp.Or(v.Slot, v.ID)
 	moments, more := x.Timeline(about, from, perStory)
 	for i := range moments {
 		t := &moments[i]
-		mo := console.Moment{N: t.Record, At: t.At.Time(), What: t.What, Text: strings.TrimSpace(t.ID + " " + t.Other), Quote: textIn(t.Text), Caption: t.What == "value", Word: string(t.State)}
+		mo := console.Moment{At: t.At.Time(), What: strings.TrimSpace(t.ID + " " + happened[t.What] + " " + t.Other), Quote: textIn(t.Text), Word: string(t.State)}
 		if t.State != "" {
-			mo.Text += ", because " + ruleWords(t.Rule)
+			mo.Because = ruleWords(t.Rule)
 		}
 		b.Timeline = append(b.Timeline, mo)
 	}
@@ -347,6 +340,10 @@ func beliefOf(x *memory.Reader, e *memory.Explanation, from uint64) *console.Bel
 	}
 	return b
 }
+
+// happened says what a moment is; what is not in it is its own word.
+var happened = map[string]string{"value": "was put by the model", "belief": "stood as", "observation": "was said", "supports": "was given for", "resolved": "counts no more for",
+	"supersedes": "corrects", "contradicts": "was given against", "erased": "was erased", "quarantined": "was held back", "distrusted": "is believed no more"}
 
 // erasure is what was erased by one decision, as its receipt says it.
 func (m *consoleMemory) erasure(ctx context.Context, namespace, id string) (*console.Belief, error) {

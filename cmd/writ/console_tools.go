@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/console"
 	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -156,18 +158,68 @@ func contractOf(cat *gate.Catalogue, p *policy.Policy, id string) *console.Contr
 	return out
 }
 
-// learned are the fields from which recorded calls of a tool took their arguments, and that
-// writ learn would ask about.
-func (o *files) learned(ctx context.Context, id string) (out []console.Edge, err error) {
+// lately is the policy in force, what was recorded lately, and the command by which a person
+// keeps what is learned of it, "" where there is no file.
+func (o *files) lately(ctx context.Context) (p *policy.Policy, sessions []*learn.Session, command string, err error) {
 	now, err := o.inForce(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, "", err
 	}
-	sessions, _, err := recorded(ctx, o.state, o.store, time.Now().Add(-lookedAt), mostSessions)
+	sessions, _, err = recorded(ctx, o.state, o.store, time.Now().Add(-lookedAt), mostSessions)
+	if where := " --state " + private.Quote(o.state); o.config != "" {
+		command = "writ learn --config " + private.Quote(o.config) + where
+	} else if o.file != "" {
+		command = "writ learn --policy " + private.Quote(o.file) + where
+	}
+	return now.policy, sessions, command, err
+}
+
+// keeping are the lines of an edge, and what has to be true for them.
+func keeping(edge console.Edge, lines []policy.Grown) console.Edge {
+	for _, g := range lines {
+		edge.Keep = append(edge.Keep, approval.Line(g))
+		for _, can := range approval.WhoCan([]policy.Grown{g}) {
+			only := "Our own people alone can: else it is no line to keep."
+			if g.Writes == policy.WritesServer {
+				only = "Nobody can, since the server itself gives it: else it is no line to keep."
+			}
+			if asks := "Who can " + can + "? " + only; !slices.Contains(edge.Asks, asks) {
+				edge.Asks = append(edge.Asks, asks)
+			}
+		}
+	}
+	return edge
+}
+
+// friction are the tools that would be asked about most, each with what would end that.
+func (o *files) friction(ctx context.Context) (out []console.Friction, command string, err error) {
+	p, sessions, command, err := o.lately(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	r := learn.From(now.policy, sessions)
+	r := learn.From(p, sessions)
+	for _, t := range r.Tools {
+		if t.Asked == 0 || len(out) == mostAsked || ctx.Err() != nil {
+			continue
+		}
+		a := wouldEnd(p, sessions, r, askedMost{Tool: t.Tool, Asked: t.Asked})
+		var says []string
+		for _, g := range a.Lines {
+			says = append(says, grownLine(g))
+		}
+		out = append(out, console.Friction{Tool: a.Tool, Asked: a.Asked, With: a.With, Edge: keeping(console.Edge{Says: says}, a.Lines)})
+	}
+	return out, command, ctx.Err()
+}
+
+// learned are the fields from which recorded calls of a tool took their arguments, and that
+// writ learn would ask about.
+func (o *files) learned(ctx context.Context, id string) (out []console.Edge, command string, err error) {
+	p, sessions, command, err := o.lately(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	r := learn.From(p, sessions)
 	for i := range r.Fields {
 		f := &r.Fields[i]
 		if !slices.ContainsFunc(f.Feeds, func(e learn.Edge) bool { return e.Tool == id }) {
@@ -175,13 +227,9 @@ func (o *files) learned(ctx context.Context, id string) (out []console.Edge, err
 		}
 		var b bytes.Buffer
 		printField(&b, f)
-		edge := console.Edge{Says: strings.Split(strings.TrimSpace(b.String()), "\n")}
-		for _, line := range f.Lines() {
-			edge.Keep = append(edge.Keep, grownLine(line))
-		}
-		out = append(out, edge)
+		out = append(out, keeping(console.Edge{Says: strings.Split(strings.TrimSpace(b.String()), "\n")}, f.Lines()))
 	}
-	return out, nil
+	return out, command, nil
 }
 
 // draftedLines are those of one tool in what writ init drafts of its server.

@@ -67,12 +67,15 @@ func TestLearn(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &files{state: g.state, store: st, loading: new(sync.Mutex), now: &files{policy: p}}
-	edges, err := o.learned(t.Context(), "example/close_ticket")
+	edges, command, err := o.learned(t.Context(), "example/close_ticket")
+	if command != "" { // no file is named
+		t.Error(command)
+	}
 	if err != nil || len(edges) != 1 || !slices.Contains(edges[0].Says, "  example/close_ticket /id came from there 1 of 1 time") ||
-		!slices.Equal(edges[0].Keep, []string{"example/close_ticket /id accepts what example/search_tickets#/tickets/*/id returned"}) {
+		!slices.Equal(edges[0].Keep, []string{`- {"tool":"example/close_ticket","arg":"/id","from":"example/search_tickets#/tickets/*/id"}`}) {
 		t.Errorf("%+v %v", edges, err)
 	}
-	if edges, err := o.learned(t.Context(), "example/search_tickets"); err != nil || edges != nil {
+	if edges, _, err := o.learned(t.Context(), "example/search_tickets"); err != nil || edges != nil {
 		t.Errorf("%+v %v", edges, err)
 	}
 	if out, code := piped77(t, "", append(of, "--since", time.Now().Add(24*time.Hour).Format(time.DateOnly))...); code != 0 || !strings.Contains(out, "0 calls in 0 sessions") {

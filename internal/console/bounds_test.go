@@ -261,12 +261,12 @@ func TestManyTools(t *testing.T) {
 		}
 		return c, nil
 	}
-	r.o.Learned = func(context.Context, string) ([]Edge, error) {
-		return slices.Repeat([]Edge{{[]string{long}, []string{long}}}, 5000), nil
+	r.o.Learned = func(context.Context, string) ([]Edge, string, error) {
+		return slices.Repeat([]Edge{{[]string{long}, []string{long}, []string{long}}}, 5000), "writ learn --config FILE", nil
 	}
 	cookie, _, _ := r.in()
 	for path, says := range map[string][]string{
-		"/tools?tool=a/b&learned": {"4980 more are not shown", "<pre class=\"command\">writ learn"},
+		"/tools?tool=a/b&learned": {"4990 more are not shown", "writ learn --config FILE"},
 		"/tools":                  {"1 accepted, 1 asked, 2 refused, 1 unknown", "provenance.unseen", "4800 more are not shown", "5000 more are not shown", "4980 more: <code>writ check --live"},
 		"/tools?name=T0003":       {"b/t0003"},
 		"/tools?state=refused":    {"None of that kind."},
@@ -369,5 +369,48 @@ func TestManyBeliefs(t *testing.T) {
 		if w := r.ask("GET", path, cookie, nil); w.Code != 200 || w.Body.Len() > 16*maxDrawn {
 			t.Errorf("%s: %d, %d bytes", path, w.Code, w.Body.Len())
 		}
+	}
+}
+
+// TestCharts: a picture shows what the figures below it say, of whatever times; how many rows it
+// has is not what a log chooses.
+func TestCharts(t *testing.T) {
+	r := newRig(t)
+	page := func(path string) string {
+		cookie, _, _ := r.in()
+		return r.ask("GET", path, cookie, nil).Body.String()
+	}
+	if body := page("/charts"); !strings.Contains(body, "No decision of that kind.") || strings.Contains(body, "<svg") {
+		t.Errorf("of an empty log: %s", body)
+	}
+	yes := decided(gate.Record{Server: "a", Tool: "b", Status: writ.Accepted, Allowed: true}, `{}`)
+	no := decided(gate.Record{Server: "a", Tool: "b", Status: writ.Rejected, Code: writ.MissingProvenance, Reason: writ.ProvenanceUnseen}, `{}`)
+	asked := decided(gate.Record{Server: "a", Tool: "c", Status: writ.Rejected, Code: writ.PolicyViolation, Reason: writ.ApprovalPending}, `{}`)
+	r.write(one, open, record{"turn", map[string]any{"evidence": 1}, map[string]string{"turn": "x"}}, yes, yes, yes, returned(5, 2, "ok", `{}`))
+	r.later(90 * time.Minute)
+	r.write(one, no, asked, asked)
+	body := page("/charts")
+	for _, want := range []string{
+		`aria-label="3 accepted, 2 asked, 1 refused, 5 min a column; the figures stand below"`, `<rect class="accepted" x="0" y="0" width="50" height="160"/>`,
+		`<td>3</td><td>0</td><td>0</td><td>0</td>`, `<td>0</td><td>2</td><td>1</td><td>0</td>`, "2 asked</td>", "1 refused</td>", "2: 1 returned, 1 typed", `href="/tools?tool=a%2fc"`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("it does not say %q:\n%s", want, body)
+		}
+	}
+	if body := page("/charts?reason=provenance"); !strings.Contains(body, `aria-label="1 refused, 1 min a column`) {
+		t.Errorf("by reason:\n%s", body)
+	}
+	// One of them lies far back, and every call is of another tool, reason and session.
+	r.later(-50 * 365 * 24 * time.Hour)
+	var many []record
+	for i := range 300 {
+		d := decided(gate.Record{Server: "a", Tool: fmt.Sprint("t", i), Status: writ.Rejected, Code: writ.PolicyViolation, Reason: writ.Reason(fmt.Sprint("r", i))}, `{}`)
+		many = append(many, d)
+	}
+	r.write("s_bbbbbbbbbbbbbbbb", append([]record{open}, many...)...)
+	body = page("/charts")
+	if n := strings.Count(body, "<rect"); n > maxSpans*4+4*maxRanked*4 || strings.Count(body, "<tr>") > maxSpans+3*maxRanked+4 || !strings.Contains(body, "rows with fewer are not shown") {
+		t.Errorf("%d rectangles, %d rows", n, strings.Count(body, "<tr>"))
 	}
 }

@@ -75,10 +75,12 @@ type Options struct {
 	Servers  func(ctx context.Context) ([]Server, error)
 	Contract func(ctx context.Context, id string) (*Contract, error)
 	Policy   func(ctx context.Context) (*Policy, error) // in force
-	// Learned is what recorded calls of a tool would need no question for.
-	Learned func(ctx context.Context, id string) ([]Edge, error)
-	Memory  Memory
-	Clock   func() time.Time
+	// Learned is what recorded calls of a tool would need no question for, and Friction the tools
+	// that are asked about most; learn is the command that ends it, "" where nothing can be kept.
+	Learned  func(ctx context.Context, id string) (all []Edge, learn string, err error)
+	Friction func(ctx context.Context) (most []Friction, learn string, err error)
+	Memory   Memory
+	Clock    func() time.Time
 	// Try is what a page without a decision says to type in a terminal, where there is
 	// something to try.
 	Try []Try
@@ -164,6 +166,7 @@ func (c *Console) routes() []route {
 		{"POST /approvals/{id}", false, c.answer},
 		{"GET /tools", false, c.tools},
 		{"GET /policy", false, c.policy},
+		{"GET /charts", false, c.charts},
 		{"GET /memory", false, c.memory},
 		{"GET /memory/{namespace}/{id}", false, c.belief},
 		{"GET /memory/{namespace}/{id}/receipt", false, c.receipt},

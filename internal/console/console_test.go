@@ -57,6 +57,8 @@ func (r *rig) tool() *Contract {
 		Arguments: []Rule{{w, w, all, 2}}, Unnamed: all, Outputs: []Rule{{w, w, all, 0}}, Of: w, Unlike: all, Definition: []byte(w)}
 }
 
+func (r *rig) edge() Edge { return Edge{[]string{r.words}, []string{r.words}, []string{r.words}} }
+
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	skey, vkey, err := audit.GenerateKey(rand.Reader, "writ-test")
@@ -96,8 +98,9 @@ func newRig(t testing.TB) *rig {
 			}
 			return r.tool(), nil
 		},
-		Learned: func(context.Context, string) ([]Edge, error) {
-			return []Edge{{[]string{r.words}, []string{r.words}}}, nil
+		Learned: func(context.Context, string) ([]Edge, string, error) { return []Edge{r.edge()}, "writ learn", nil },
+		Friction: func(context.Context) ([]Friction, string, error) {
+			return []Friction{{r.words, 9, r.edge(), 2}, {r.words, 1, Edge{}, 1}}, "writ learn", nil
 		},
 		Memory: &kept{words: &r.words},
 		Policy: func(context.Context) (*Policy, error) {
@@ -145,7 +148,7 @@ func (k *kept) Belief(_ context.Context, _, id string, _ time.Time, _ uint64) (*
 	}
 	w := *k.words
 	return &Belief{Claim: k.claim(1), Means: "it is no answer", Because: w, Said: []Statement{{Quote: w, By: w, ID: "obs_1", Evidence: one + "/ev1", Note: w}, {Evidence: w}}, Others: []Claim{k.claim(2)},
-		Facts: []Fact{{"Reason", w}}, Timeline: []Moment{{N: 1, What: "value", Text: w, Quote: w, Caption: true, Word: "established"}}, Later: 7, Commands: []Command{{"To erase it", clip(w, 100)}}}, nil
+		Facts: []Fact{{"Reason", w}}, Timeline: []Moment{{What: w, Quote: w}, {What: w, Word: "established", Because: w}}, Later: 7, Commands: []Command{{"To erase it", clip(w, 100)}}}, nil
 }
 
 func (k *kept) Sources(context.Context, string) ([]Source, error) {
@@ -300,7 +303,7 @@ func paths() map[string]string {
 		"GET /d/{session}/{n}": "/d/s_aaaaaaaaaaaaaaaa/2", "GET /d/{session}/{n}/json": "/d/s_aaaaaaaaaaaaaaaa/2/json", "GET /d/{session}/{n}/proof": "/d/s_aaaaaaaaaaaaaaaa/2/proof",
 		"GET /d/{session}/{n}/value/{name}": "/d/s_aaaaaaaaaaaaaaaa/2/value/arguments", "GET /e/{session}/{number}": "/e/s_aaaaaaaaaaaaaaaa/1", "GET /s/{session}": "/s/s_aaaaaaaaaaaaaaaa",
 		"GET /approvals": "/approvals", "POST /approvals/{id}": "/approvals/x", "GET /audit": "/audit", "POST /audit/verify": "/audit/verify", "GET /audit/export": "/audit/export",
-		"GET /health": "/health", "GET /tools": "/tools", "GET /policy": "/policy", "GET /memory": "/memory",
+		"GET /health": "/health", "GET /tools": "/tools", "GET /policy": "/policy", "GET /charts": "/charts", "GET /memory": "/memory",
 		"GET /memory/{namespace}/{id}": "/memory/main/prop_1", "GET /memory/{namespace}/{id}/receipt": "/memory/main/dec_2/receipt", "/": "/nothing/here",
 	}
 }
@@ -538,7 +541,7 @@ func (r *rig) told(session, text string) {
 func TestHostileTexts(t *testing.T) {
 	const session = "s_aaaaaaaaaaaaaaaa"
 	pages := []string{"/", "/d/" + session + "/3", "/d/" + session + "/5", "/d/" + session + "/7", "/e/" + session + "/1?from=0&to=9", "/e/" + session + "/2?at=/structuredContent/x", "/e/" + session + "/4",
-		"/s/" + session, "/approvals", "/audit", "/health", "/tools", "/tools?tool=x", "/tools?tool=x&learned", "/policy", "/memory", "/memory?q=x", "/memory/main/prop_1", "/memory/main/prop_1?as_of=2026-11-24"}
+		"/s/" + session, "/approvals", "/audit", "/health", "/tools", "/tools?tool=x", "/tools?tool=x&learned", "/policy", "/charts", "/charts?ends", "/memory", "/memory?q=x", "/memory/main/prop_1", "/memory/main/prop_1?as_of=2026-11-24"}
 	plain, hostile := newRig(t), newRig(t)
 	plain.words = "words\x01" + "\u200b\nmore \t text"
 	plain.told(session, plain.words)
@@ -563,7 +566,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 	// In the query, too.
 	q := url.QueryEscape(hostileText)
-	for _, path := range []string{"/?tool=" + q + "&session=" + q + "&reason=" + q, "/e/" + session + "/2?at=" + q + "&in=" + q, "/tools?name=" + q + "&state=" + q, "/memory?q=" + q + "&word=" + q} {
+	for _, path := range []string{"/?tool=" + q + "&session=" + q + "&reason=" + q, "/charts?tool=" + q + "&reason=" + q, "/e/" + session + "/2?at=" + q + "&in=" + q, "/tools?name=" + q + "&state=" + q, "/memory?q=" + q + "&word=" + q} {
 		a, b := plain.ask("GET", strings.ReplaceAll(path, q, "x"), pc, nil), hostile.ask("GET", path, hc, nil)
 		expected := skeleton(t, a.Body.Bytes())
 		for part := range skeleton(t, b.Body.Bytes()) {
@@ -733,7 +736,7 @@ func TestManyRows(t *testing.T) {
 	log := &counted{Store: r.log}
 	r.o.Log = log
 	cookie, _, _ := r.in()
-	for _, path := range []string{"/", "/?before=50000", "/?after=50", "/?tool=rare", "/?status=unknown", "/?after=50&tool=rare", "/audit?reason=nothing"} {
+	for _, path := range []string{"/", "/?before=50000", "/?after=50", "/?tool=rare", "/?status=unknown", "/?after=50&tool=rare", "/audit?reason=nothing", "/charts", "/charts?status=refused", "/tools"} {
 		log.records, log.values = 0, 0
 		if w := r.ask("GET", path, cookie, nil); w.Code != 200 {
 			t.Fatalf("%s: %d %s", path, w.Code, w.Body)

@@ -121,8 +121,9 @@ func (c *Console) size(ctx context.Context) (n int64, err error) {
 
 // between are the decisions among the records from … to-1 that a filter lets through, and
 // where what was read of these ends. How calls ended is looked for in so many records beyond
-// them as well; turned is told of what else is said of a call.
-func (c *Console) between(ctx context.Context, f filter, e ends, from, to, beyond int64, turned func(session string, n uint64)) (out []*row, next int64, err error) {
+// them as well; seen is told of each record, and of the decision of which it says how its call
+// ended, or 0.
+func (c *Console) between(ctx context.Context, f filter, e ends, from, to, beyond int64, seen func(rec *audit.Record, ended uint64)) (out []*row, next int64, err error) {
 	next = from
 	for it, err := range c.o.Log.Log(ctx, from) {
 		if err != nil {
@@ -135,8 +136,8 @@ func (c *Console) between(ctx context.Context, f filter, e ends, from, to, beyon
 		if err != nil {
 			return nil, next, err
 		}
-		if n := e.step(rec); n > 0 && turned != nil {
-			turned(rec.Session, n)
+		if n := e.step(rec); seen != nil {
+			seen(rec, n)
 		}
 		if it.Index >= to {
 			continue
@@ -446,7 +447,11 @@ func (c *Console) events(x *request) error {
 			n       uint64
 		}
 		turned := map[call]bool{}
-		rows, next, err := c.between(ctx, f, e, from, from+atOnce, 0, func(session string, n uint64) { turned[call{session, n}] = true })
+		rows, next, err := c.between(ctx, f, e, from, from+atOnce, 0, func(rec *audit.Record, n uint64) {
+			if n > 0 {
+				turned[call{rec.Session, n}] = true
+			}
+		})
 		if err != nil {
 			return nil // it comes again, and is told then
 		}

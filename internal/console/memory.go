@@ -86,12 +86,11 @@ type Fact struct{ Name, Text string }
 
 // Moment is what happened to it in one record.
 type Moment struct {
-	N          uint64
-	At         time.Time
-	What, Text string
-	Quote      string
-	Caption    bool // the quote is the model's wording
-	Word       string
+	At      time.Time
+	What    string
+	Word    string // how it stood then, and why
+	Because string
+	Quote   string
 }
 
 // Command is what a terminal does of what no page does.

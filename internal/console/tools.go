@@ -54,11 +54,12 @@ type Rule struct {
 }
 
 // Edge is a field that arguments of a tool were taken from in recorded calls and that does not
-// vouch for them by the policy, in lines as writ learn says it, and the lines of policy by
-// which it would.
+// vouch for them by the policy, in lines as writ learn says it; the lines of policy by which it
+// would, exactly as they are kept; and what has to be true for that, which a person alone knows.
 type Edge struct {
 	Says []string
 	Keep []string
+	Asks []string
 }
 
 // Bounds on what a page tells of servers, whatever they list: rows of one server and of all,
@@ -68,6 +69,7 @@ const (
 	maxTools    = 500
 	maxRules    = 200
 	maxNotes    = 20
+	maxEdges    = 10
 	maxCounted  = 8 * atOnce
 )
 
@@ -142,12 +144,7 @@ func words() []string { return []string{"accepted", "asked", "refused", "unknown
 // counted says what came of the calls of each tool in the newest part of the log, and of how
 // many records that is.
 func (c *Console) counted(ctx context.Context) (by map[string]*tally, records int64, err error) {
-	size, err := c.size(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	records = min(size, maxCounted)
-	rows, _, err := c.between(ctx, filter{}, ends{}, size-records, size, 0, nil)
+	rows, records, err := c.newest(ctx, filter{}, nil)
 	by = map[string]*tally{}
 	for _, d := range rows {
 		t := by[d.Tool]
@@ -239,7 +236,8 @@ type contractPage struct {
 	Left    int  // arguments and outputs that have no room
 	Learned bool // Edges were looked for
 	Edges   []Edge
-	Others  int // edges that have no room
+	Learn   string // the command that asks, and keeps what a person says
+	Others  int    // edges that have no room
 }
 
 func (c *Console) contract(x *request) error {
@@ -267,10 +265,10 @@ func (c *Console) contract(x *request) error {
 	}
 	t.Drafted, _ = upTo(t.Drafted)
 	if p.Learned = x.URL.Query().Has("learned"); p.Learned {
-		if p.Edges, err = c.o.Learned(x.Context(), t.ID); err != nil {
+		if p.Edges, p.Learn, err = c.o.Learned(x.Context(), t.ID); err != nil {
 			return err
 		}
-		p.Others = max(0, len(p.Edges)-maxNotes)
+		p.Others = max(0, len(p.Edges)-maxEdges)
 		p.Edges = p.Edges[:len(p.Edges)-p.Others]
 	}
 	return c.show(x, http.StatusOK, "tool.html", short(t.ID, 100), p)
