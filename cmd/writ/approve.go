@@ -19,6 +19,7 @@ import (
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
+	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -77,10 +78,11 @@ func approveCommand() *cobra.Command {
 func watchCommand() *cobra.Command {
 	var f flags
 	return f.take(&cobra.Command{
-		Use: "watch", Short: "Show each call that waits for a person, and answer it", Args: cli.NoArgs,
-		Long: "Show each call that waits for a person as it comes, and answer it: those of the gateways that\n" +
-			"run, and of each that is started later. While this runs such calls are held for 45 seconds; where\n" +
-			"nobody watches they are refused.",
+		Use: "watch", Short: "Show decisions as they are made, and answer the calls that wait for a person", Args: cli.NoArgs,
+		Long: "Show each decision as it is put on record in the state directory, a line each, as writ audit\n" +
+			"tail does; and each call that waits for a person as it comes, and answer it: those of the gateways\n" +
+			"that run, and of each that is started later. While this runs such calls are held for 45 seconds;\n" +
+			"where nobody watches they are refused. What is decided while a question stands here comes after it.",
 		RunE: func(c *cobra.Command, _ []string) error { return f.watch(c) },
 	}, "state")
 }
@@ -355,7 +357,9 @@ func (f *flags) watch(c *cobra.Command) error {
 		}
 	}
 	in := newLines(ctx, c.InOrStdin(), out)
-	fmt.Fprintln(out, "watching: calls that only a person can let pass are shown here and held for 45 s")
+	made := make(chan []story.Line)
+	go f.decided(ctx, made)
+	fmt.Fprintln(out, "watching: decisions as they are made; calls that only a person can let pass are held for 45 s")
 	when(out, len(known) == 0, "no gateway runs on this state directory yet; one that a client starts is watched as it comes\n")
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -370,6 +374,12 @@ func (f *flags) watch(c *cobra.Command) error {
 			if err := look(); err != nil {
 				return err
 			}
+		case all := <-made: // no question stands here
+			more := max(0, len(all)-mostTold)
+			when(out, more > 0, "… %s before these: writ audit show\n", cli.Number(more, "decision", "decisions"))
+			for _, d := range all[more:] {
+				d.PrintLine(out)
+			}
 		case w := <-news:
 			if err := w.settle(ctx, in, out); err != nil {
 				fmt.Fprintf(out, "%s\n", cli.OneLine(err.Error(), 300))
@@ -378,8 +388,41 @@ func (f *flags) watch(c *cobra.Command) error {
 	}
 }
 
-// watchEvery is how soon a gateway that has just started is watched.
-const watchEvery = time.Second
+// watchEvery is how soon a gateway that has just started is watched, and mostTold how many of
+// the decisions are told that were made while a question stood.
+const (
+	watchEvery = time.Second
+	mostTold   = 50
+)
+
+// decided hands on the decisions that are made from now on, also where there is no log yet. Who
+// takes none of them holds it up, and is given them later.
+func (f *flags) decided(ctx context.Context, made chan<- []story.Line) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for seen := int64(-1); ; {
+		dir, st, err := toExplain(ctx, f.state)
+		if err == nil && seen < 0 {
+			if _, seen, err = story.Newest(ctx, st, 0); err != nil {
+				st.Close()
+			}
+		}
+		if seen = max(seen, 0); err == nil { // where there was no log, all of it is new
+			seen, _ = tail(ctx, dir, st, "", seen, func(all []story.Line) error {
+				select {
+				case made <- all:
+				case <-ctx.Done():
+				}
+				return nil
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
 
 // follow hands on each question of a gateway once, until it ends. It says when the
 // gateway has begun to tell them.

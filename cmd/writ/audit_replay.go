@@ -77,6 +77,11 @@ func (r *replayed) print(w io.Writer) {
 		when(w, d.Follows, "  (after another)")
 		fmt.Fprintln(w)
 	}
+	r.printNotes(w)
+}
+
+// printNotes says what of it nobody can know, and what was left out.
+func (r *replayed) printNotes(w io.Writer) {
 	when(w, r.Undone > 0, "%s made and would be refused: what came of it counts for nothing in what follows\n", cli.Number(r.Undone, "call was", "calls were"))
 	when(w, r.Assumed > 0, "%s made and would wait for a person: his yes is assumed in what follows\n", cli.Number(r.Assumed, "call was", "calls were"))
 	when(w, r.Untried > 0, "%s not made and would pass: what would have come of it is not known\n", cli.Number(r.Untried, "call was", "calls were"))

@@ -27,49 +27,73 @@ func auditTail() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer func() { st.Close() }()
 			if len(args) == 1 {
 				if of, err = publicID(ctx, st, dir, args[0]); err != nil {
+					st.Close()
 					return err
 				}
 			}
 			fresh, seen, err := tailOf(ctx, st, of, newestN)
-			tick := time.NewTicker(watchEvery)
-			defer tick.Stop()
-			for err == nil {
-				for _, d := range fresh {
+			show := func(all []story.Line) error {
+				for _, d := range all {
 					if !f.json {
 						d.PrintLine(c.OutOrStdout())
 					} else if err := cli.PrintLine(c.OutOrStdout(), d); err != nil {
 						return err
 					}
 				}
-				select {
-				case <-ctx.Done():
-					return nil
-				case <-tick.C:
-				}
-				fresh, seen, err = decidedSince(ctx, st, of, seen)
-				if st.Disturbed() { // it was found in nobody's use, and is used now
-					again, oerr := openForReading(dir)
-					if oerr != nil {
-						return oerr
-					}
-					st.Close()
-					st = again
-					var more []story.Line
-					more, seen, err = decidedSince(ctx, st, of, seen)
-					fresh = append(fresh, more...)
-				}
-			}
-			if ctx.Err() != nil {
 				return nil
 			}
+			if err == nil {
+				err = show(fresh)
+			}
+			if err != nil {
+				st.Close()
+				return err
+			}
+			_, err = tail(ctx, dir, st, of, seen, show)
 			return err
 		},
 	}, "state", "json")
 	c.Flags().IntVarP(&newestN, "newest", "n", 10, "how many to begin with, the newest `N`")
 	return c
+}
+
+// tail hands on the decisions from an index of the log on, of one session or of all, as they
+// are made, until that fails or the context ends. It closes the store, and returns how far it came.
+func tail(ctx context.Context, dir string, st *sqlite.Store, of string, seen int64, each func([]story.Line) error) (int64, error) {
+	defer func() { st.Close() }()
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return seen, nil
+		case <-tick.C:
+		}
+		fresh, size, err := decidedSince(ctx, st, of, seen)
+		if st.Disturbed() { // it was found in nobody's use, and is used now
+			again, oerr := openForReading(dir)
+			if oerr != nil {
+				return seen, oerr
+			}
+			st.Close()
+			st = again
+			var more []story.Line
+			more, size, err = decidedSince(ctx, st, of, size)
+			fresh = append(fresh, more...)
+		}
+		if err == nil && len(fresh) > 0 {
+			err = each(fresh)
+		}
+		if ctx.Err() != nil {
+			return seen, nil
+		}
+		if err != nil {
+			return seen, err
+		}
+		seen = size
+	}
 }
 
 // tailOf are the newest so many decisions of a session, or of all, and how many records

@@ -181,6 +181,7 @@ func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struc
 		Servers:  func(ctx context.Context) ([]console.Server, error) { return o.shownServers(ctx, g) },
 		Contract: func(ctx context.Context, id string) (*console.Contract, error) { return o.shownContract(ctx, g, id) },
 		Policy:   func(ctx context.Context) (*console.Policy, error) { return o.shownPolicy(ctx, g) },
+		Replay:   o.judgedBy,
 		Learned:  o.learned,
 		Friction: o.friction,
 		Memory:   &consoleMemory{files: o},

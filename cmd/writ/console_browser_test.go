@@ -370,6 +370,15 @@ func TestConsoleBrowser(t *testing.T) {
 	b.says("INC-9999")
 	b.looks("policy")
 
+	// A changed policy, replayed; one with a fault says where.
+	b.do(chromedp.Click(chromedp.CSS(`a[href="/policy/replay"]`)), chromedp.SetValue(chromedp.CSS("#policy"), "tools:\n  example/close_ticket: { efect: write }\n"), chromedp.Submit(chromedp.CSS("#policy")))
+	b.says("line 2, column 27:")
+	b.looks("replay-fault")
+	b.do(chromedp.SetValue(chromedp.CSS("#policy"), strings.Replace(string(text), "/id: { role: selector, collection: ticket, from: [output] }", "/id: { role: selector, from: [user] }", 1)), chromedp.Submit(chromedp.CSS("#policy")))
+	b.says("would come out otherwise")
+	b.says("Nothing was written, and nothing is in force by it.")
+	b.looks("replay")
+
 	// What the log comes to, and what would end most questions.
 	b.do(chromedp.Navigate(site + "/charts"))
 	b.until(`document.querySelectorAll(".columns rect.asked").length > 0`)

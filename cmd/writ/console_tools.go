@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -178,7 +179,11 @@ func (o *files) lately(ctx context.Context) (p *policy.Policy, sessions []*learn
 func keeping(edge console.Edge, lines []policy.Grown) console.Edge {
 	for _, g := range lines {
 		edge.Keep = append(edge.Keep, approval.Line(g))
-		for _, can := range approval.WhoCan([]policy.Grown{g}) {
+		can := approval.WhoCan([]policy.Grown{g})
+		if len(can) == 0 {
+			edge.Asks = []string{"From now on for this field from this source, without a question? That is all there is to say yes to."}
+		}
+		for _, can := range can {
 			only := "Our own people alone can: else it is no line to keep."
 			if g.Writes == policy.WritesServer {
 				only = "Nobody can, since the server itself gives it: else it is no line to keep."
@@ -270,6 +275,58 @@ func (o *files) shownPolicy(ctx context.Context, g *gateway.Gateway) (*console.P
 	for _, k := range p.Grown {
 		out.Kept = append(out.Kept, console.Kept{Words: grownLine(k), By: k.By, At: k.At})
 	}
+	return out, nil
+}
+
+// judgedBy is writ audit replay by a policy's text, for the console: what was kept from answers
+// stands behind it, where it has no such lines of its own.
+func (o *files) judgedBy(ctx context.Context, text []byte, progress func(done, of int)) (*console.Replayed, error) {
+	now, err := o.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &console.Replayed{}
+	p, faults := policy.Parse("", text)
+	for _, f := range faults {
+		out.Faults = append(out.Faults, console.Fault{Line: f.Line, Column: f.Column, Text: policy.Fault{Message: f.Message, Hint: f.Hint}.String()})
+	}
+	if p == nil {
+		return out, nil
+	}
+	for _, w := range draft.Unreviewed(p.Source, p.Warnings) {
+		out.Notes = append(out.Notes, w.String())
+	}
+	if kept := now.policy.Grown; len(kept) > 0 && len(p.Grown) == 0 {
+		if with, ok := p.With(kept); ok {
+			p = with
+			out.Notes = append(out.Notes, cli.Number(len(kept), "line", "lines")+" kept from answers stand behind it")
+		} else {
+			out.Notes = append(out.Notes, "what was kept from answers does not fit it, and was left out")
+		}
+	}
+	sessions, left, err := recorded(ctx, o.state, o.store, time.Time{}, mostSessions)
+	if err != nil {
+		return nil, err
+	}
+	all := replayed{&learn.Replayed{}, left}
+	for i := range sessions {
+		if progress(i+1, len(sessions)); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		all.Add(learn.Replay(p, sessions[i:i+1]))
+	}
+	verdicts := func(n learn.Count) console.Verdicts {
+		return console.Verdicts{Passed: n.Passed, Asked: n.Asked, Refused: n.Refused}
+	}
+	out.Calls, out.Sessions, out.Before, out.After = all.Calls, all.Sessions, verdicts(all.Before), verdicts(all.After)
+	word := map[learn.Verdict]string{learn.Passed: "accepted", learn.Waits: "asked", learn.Refused: "refused"}
+	for _, d := range all.Otherwise {
+		out.Otherwise = append(out.Otherwise, console.Difference{Session: d.Session, N: d.Number, Tool: cmp.Or(d.Tool, "(unknown tool)"),
+			Was: word[d.Before.Verdict], Becomes: word[d.After.Verdict], WasFor: string(d.Before.Reason), IsFor: string(d.After.Reason), Follows: d.Follows})
+	}
+	var b bytes.Buffer
+	all.printNotes(&b)
+	out.Notes = append(out.Notes, strings.FieldsFunc(b.String(), func(r rune) bool { return r == '\n' })...)
 	return out, nil
 }
 

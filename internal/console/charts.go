@@ -24,8 +24,8 @@ type Friction struct {
 
 // Bounds of the page of charts: parts of the time, and rows of each table.
 const (
-	maxSpans  = 48
-	maxRanked = 20
+	maxSpans, leastSpans = 48, 12
+	maxRanked            = 20
 )
 
 // span is a part of the time with what came of the calls in it.
@@ -50,8 +50,18 @@ type ranked struct {
 	Returned   int
 }
 
-func (r *ranked) Bars() []bar  { return r.tally.Bars() }
-func (r *ranked) Says() string { return r.tally.Says() }
+// Calls are its calls by outcome, and Bars what of them was asked or refused, as long as that is
+// beside the other rows.
+func (r *ranked) Calls() *tally { return &r.tally }
+
+func (r *ranked) Bars() []bar {
+	t := tally{N: map[string]int{"asked": r.tally.N["asked"], "refused": r.tally.N["refused"]}}
+	all := t.Bars()
+	for i := range all {
+		all[i].At, all[i].W = all[i].At*r.W/1000, all[i].W*r.W/1000
+	}
+	return all
+}
 
 type chartsPage struct {
 	Filter   filter
@@ -161,7 +171,10 @@ func (p *chartsPage) over(rows []*row) {
 		}
 	}
 	n := int(last.Sub(first)/p.Step) + 1
-	for i := range max(n, 12) { // of few calls the picture is not one block
+	if n < leastSpans { // of few calls the picture is not one block
+		first, n = first.Add(-time.Duration(leastSpans-n)*p.Step), leastSpans
+	}
+	for i := range n {
 		p.Spans = append(p.Spans, span{tally: tally{N: map[string]int{}}, From: first.Add(time.Duration(i) * p.Step)})
 	}
 	for _, d := range rows {

@@ -75,6 +75,8 @@ type Options struct {
 	Servers  func(ctx context.Context) ([]Server, error)
 	Contract func(ctx context.Context, id string) (*Contract, error)
 	Policy   func(ctx context.Context) (*Policy, error) // in force
+	// Replay judges recorded calls by another policy's text, and writes nothing.
+	Replay func(ctx context.Context, text []byte, progress func(done, of int)) (*Replayed, error)
 	// Learned is what recorded calls of a tool would need no question for, and Friction the tools
 	// that are asked about most; learn is the command that ends it, "" where nothing can be kept.
 	Learned  func(ctx context.Context, id string) (all []Edge, learn string, err error)
@@ -105,6 +107,7 @@ type Console struct {
 	logins  map[key]*login
 	code    code // good for any login
 	check   check
+	replay  *replay // the one that is under way, or was made last
 	streams int
 	health  chan struct{} // one look at the gateway at a time
 	export  chan struct{} // one export at a time
@@ -166,6 +169,8 @@ func (c *Console) routes() []route {
 		{"POST /approvals/{id}", false, c.answer},
 		{"GET /tools", false, c.tools},
 		{"GET /policy", false, c.policy},
+		{"GET /policy/replay", false, c.replayed},
+		{"POST /policy/replay", false, c.replays},
 		{"GET /charts", false, c.charts},
 		{"GET /memory", false, c.memory},
 		{"GET /memory/{namespace}/{id}", false, c.belief},
@@ -249,9 +254,12 @@ func (c *Console) admit(to route) http.HandlerFunc {
 			}
 		}
 		if r.Method == http.MethodPost {
-			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-			x.Body = r.Body
-			if x.ParseForm() != nil || x.login == nil || subtle.ConstantTimeCompare([]byte(x.PostForm.Get("form")), []byte(x.login.form)) != 1 {
+			room, parse := int64(maxForm), x.ParseForm
+			if to.pattern == "POST /policy/replay" && strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
+				room, parse = maxForm+maxPolicyText, func() error { return x.ParseMultipartForm(maxForm + maxPolicyText) }
+			}
+			x.Body = http.MaxBytesReader(w, r.Body, room)
+			if parse() != nil || x.login == nil || subtle.ConstantTimeCompare([]byte(x.PostForm.Get("form")), []byte(x.login.form)) != 1 {
 				c.fail(x, errForged)
 				return
 			}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -59,6 +60,47 @@ func (r *rig) tool() *Contract {
 
 func (r *rig) edge() Edge { return Edge{[]string{r.words}, []string{r.words}, []string{r.words}} }
 
+// judged is what a policy comes to, or with a fault what is wrong with it.
+func (r *rig) judged(text string) *Replayed {
+	w := r.words
+	if strings.HasPrefix(text, "fault") {
+		return &Replayed{Faults: []Fault{{1, 7, w}, {0, 0, w}}}
+	}
+	return &Replayed{Calls: 2, Sessions: 1, Before: Verdicts{2, 0, 0}, After: Verdicts{0, 1, 1}, Notes: []string{w},
+		Otherwise: []Difference{{one, 2, w, "accepted", "asked", "", w, false}, {one, 3, w, "accepted", "refused", w, w, true}}}
+}
+
+// judge has a login judge a policy's text, and waits until that ended.
+func (r *rig) judge(cookie, text string) *httptest.ResponseRecorder {
+	w := r.send(cookie, map[string]string{"form": r.loggedInBy(cookie).form, "text": text}, nil)
+	if t := r.loggedInBy(cookie).replay; w.Code == http.StatusSeeOther {
+		<-t.over
+	}
+	return w
+}
+
+// send sends the form of a policy's text as a browser does.
+func (r *rig) send(cookie string, fields map[string]string, file []byte) *httptest.ResponseRecorder {
+	var b bytes.Buffer
+	m := multipart.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		m.WriteField(name, fields[name])
+	}
+	if file != nil {
+		w, _ := m.CreateFormFile("file", "policy.yaml")
+		w.Write(file)
+	}
+	m.Close()
+	req := httptest.NewRequest("POST", "http://"+host+"/policy/replay", &b).WithContext(r.t.Context())
+	req.RequestURI = "/policy/replay"
+	req.Header.Set("Content-Type", m.FormDataContentType())
+	req.Header.Set("Origin", "http://"+host)
+	req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, req)
+	return w
+}
+
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	skey, vkey, err := audit.GenerateKey(rand.Reader, "writ-test")
@@ -103,6 +145,10 @@ func newRig(t testing.TB) *rig {
 			return []Friction{{r.words, 9, r.edge(), 2}, {r.words, 1, Edge{}, 1}}, "writ learn", nil
 		},
 		Memory: &kept{words: &r.words},
+		Replay: func(_ context.Context, text []byte, progress func(int, int)) (*Replayed, error) {
+			progress(1, 1)
+			return r.judged(string(text)), nil
+		},
 		Policy: func(context.Context) (*Policy, error) {
 			return &Policy{File: r.words, Digest: "00", Source: []byte("tools:\n# " + r.words), Findings: []Finding{{2, r.words}}, Kept: []Kept{{r.words, r.words, r.words}}}, nil
 		},
@@ -303,7 +349,7 @@ func paths() map[string]string {
 		"GET /d/{session}/{n}": "/d/s_aaaaaaaaaaaaaaaa/2", "GET /d/{session}/{n}/json": "/d/s_aaaaaaaaaaaaaaaa/2/json", "GET /d/{session}/{n}/proof": "/d/s_aaaaaaaaaaaaaaaa/2/proof",
 		"GET /d/{session}/{n}/value/{name}": "/d/s_aaaaaaaaaaaaaaaa/2/value/arguments", "GET /e/{session}/{number}": "/e/s_aaaaaaaaaaaaaaaa/1", "GET /s/{session}": "/s/s_aaaaaaaaaaaaaaaa",
 		"GET /approvals": "/approvals", "POST /approvals/{id}": "/approvals/x", "GET /audit": "/audit", "POST /audit/verify": "/audit/verify", "GET /audit/export": "/audit/export",
-		"GET /health": "/health", "GET /tools": "/tools", "GET /policy": "/policy", "GET /charts": "/charts", "GET /memory": "/memory",
+		"GET /health": "/health", "GET /tools": "/tools", "GET /policy": "/policy", "GET /charts": "/charts", "GET /policy/replay": "/policy/replay", "POST /policy/replay": "/policy/replay", "GET /memory": "/memory",
 		"GET /memory/{namespace}/{id}": "/memory/main/prop_1", "GET /memory/{namespace}/{id}/receipt": "/memory/main/dec_2/receipt", "/": "/nothing/here",
 	}
 }
@@ -492,7 +538,7 @@ func skeleton(t *testing.T, page []byte) map[string]bool {
 		case html.CommentNode:
 			out["comment "+n.Data] = true
 		case html.TextNode:
-			if strings.ContainsAny(n.Data, "\u202e\u2066\x1b\u200b\U000e0041\x00") {
+			if strings.ContainsAny(n.Data, "\u202e\u2066\x1b\u200b\U000e0041\x00") && n.Parent.Data != "textarea" { // as he sent it, too
 				out["a hidden character in "+n.Data] = true
 			}
 		}
@@ -548,7 +594,11 @@ func TestHostileTexts(t *testing.T) {
 	hostile.told(session, hostileText)
 	pc, _, _ := plain.in()
 	hc, _, _ := hostile.in()
-	for _, path := range pages {
+	for i, path := range append(pages, "/policy/replay", "/policy/replay") {
+		if text := []string{"tools: ", "fault: "}[i%2]; path == "/policy/replay" {
+			plain.judge(pc, text+plain.words)
+			hostile.judge(hc, text+hostile.words)
+		}
 		a, b := plain.ask("GET", path, pc, nil), hostile.ask("GET", path, hc, nil)
 		if a.Code != 200 || b.Code != 200 {
 			t.Errorf("%s: %d, %d\n%s", path, a.Code, b.Code, b.Body)
@@ -888,4 +938,100 @@ func TestOutcomes(t *testing.T) {
 	if w := r.ask("GET", "/s/"+session, cookie, nil); !strings.Contains(w.Body.String(), "nobody knows whether it happened") {
 		t.Error("the timeline does not say what is unknown")
 	}
+}
+
+// TestReplay: a policy's text is judged for the login that sent it, one at a time, bounded, as
+// long as somebody looks, and for nobody without the token of his form.
+func TestReplay(t *testing.T) {
+	r := newRig(t)
+	r.words = "words"
+	cookie, form, _ := r.in()
+	other, otherForm, _ := r.in()
+	page := func(cookie string) string { return r.ask("GET", "/policy/replay", cookie, nil).Body.String() }
+
+	r.judge(cookie, "tools:\r\n")
+	for _, want := range []string{"2 calls in 1 sessions", "2 accepted", "1 asked, 1 refused", `href="/d/` + one + `/3"`, "after another of its session", "tools:\n</textarea>"} {
+		if !strings.Contains(page(cookie), want) {
+			t.Errorf("it does not say %q:\n%s", want, page(cookie))
+		}
+	}
+	if strings.Contains(page(other), "What it would have decided") {
+		t.Error("another login is shown it")
+	}
+	r.judge(cookie, "fault: here")
+	if got := page(cookie); !strings.Contains(got, "line 1, column 7:") || !strings.Contains(got, "<code>fault: here</code>") || strings.Contains(got, "What it would") {
+		t.Errorf("of a fault it says %s", got)
+	}
+
+	type job struct {
+		ctx  context.Context
+		text string
+		tell func(int, int)
+		end  chan *Replayed
+	}
+	jobs := make(chan job)
+	r.o.Replay = func(ctx context.Context, text []byte, progress func(int, int)) (*Replayed, error) {
+		j := job{ctx, string(text), progress, make(chan *Replayed)}
+		jobs <- j
+		select {
+		case res := <-j.end:
+			return res, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	for name, w := range map[string]*httptest.ResponseRecorder{
+		"no token": r.send(cookie, map[string]string{"text": "x"}, nil), "another's token": r.send(cookie, map[string]string{"form": otherForm, "text": "x"}, nil),
+		"no text": r.send(cookie, map[string]string{"form": form, "text": " \r\n"}, nil), "too long": r.send(cookie, map[string]string{"form": form}, make([]byte, maxPolicyText+1)),
+		"much too long": r.send(cookie, map[string]string{"form": form}, make([]byte, 2*maxPolicyText)), "nobody": r.send("", map[string]string{"form": form, "text": "x"}, nil),
+	} {
+		if w.Code < 400 {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+	}
+	send := func(cookie, form, text string, want int) {
+		t.Helper()
+		if w := r.send(cookie, map[string]string{"form": form, "text": "not this"}, []byte(text)); w.Code != want {
+			t.Fatalf("%s: %d %s", text, w.Code, w.Body)
+		}
+	}
+	send(cookie, form, "first", http.StatusSeeOther)
+	first := <-jobs
+	first.tell(3, 40)
+	if got := page(cookie); first.text != "first" || !strings.Contains(got, "Checking: session 3 of 40.") || !strings.Contains(got, "<noscript><meta") || strings.Contains(got, "<textarea") {
+		t.Errorf("under way, of %s: %s", first.text, got)
+	}
+	send(other, otherForm, "x", http.StatusTooManyRequests)
+	send(cookie, form, "second", http.StatusSeeOther) // in the place of the first
+	<-first.ctx.Done()
+	second := <-jobs
+	// Who watches is there, however long it takes; when he leaves it ends.
+	leave := r.watch(r.loggedInBy(cookie).replay)
+	r.later(2 * unwatched)
+	second.tell(1, 2)
+	leave()
+	if second.ctx.Err() != nil {
+		t.Error("it ended while somebody looked")
+	}
+	r.later(unwatched + time.Second)
+	<-second.ctx.Done()
+	<-r.loggedInBy(cookie).replay.over
+	if got := page(cookie); !strings.Contains(got, "nobody looked at it any more") {
+		t.Errorf("left: %s", got)
+	}
+	send(cookie, form, "third", http.StatusSeeOther)
+	third := <-jobs
+	r.ask("POST", "/logout", cookie, url.Values{"form": {form}})
+	<-third.ctx.Done()
+	send(other, otherForm, "fourth", http.StatusSeeOther)
+	fourth := <-jobs
+	fourth.end <- &Replayed{Otherwise: slices.Repeat([]Difference{{one, 2, "a/b", "accepted", "refused", "", "x", false}}, 5000), Faults: nil}
+	<-r.loggedInBy(other).replay.over
+	if got := page(other); strings.Count(got, "<tr>") != maxOtherwise+4 || !strings.Contains(got, "4800 more: <code>writ audit replay") {
+		t.Errorf("%d rows", strings.Count(got, "<tr>"))
+	}
+	send(other, otherForm, "fifth", http.StatusSeeOther)
+	fifth := <-jobs
+	close(r.end)
+	<-fifth.ctx.Done()
 }

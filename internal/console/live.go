@@ -416,6 +416,15 @@ func (c *Console) events(x *request) error {
 		defer c.o.Queue.There()() // he sees what comes
 		defer c.o.Elsewhere.There()()
 	}
+	t := (*replay)(nil)
+	if x.asked("for") == "replay" {
+		c.mu.Lock()
+		t = x.login.replay
+		c.mu.Unlock()
+		if t != nil {
+			defer c.watch(t)()
+		}
+	}
 	x.w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(x.w)
 	send := func(id int64, name string, v any) error {
@@ -488,6 +497,9 @@ func (c *Console) events(x *request) error {
 		}
 		c.mu.Lock()
 		state := c.check.state()
+		if t != nil {
+			state = t.state()
+		}
 		c.mu.Unlock()
 		if state != checked {
 			if checked = state; send(-1, "check", state) != nil {

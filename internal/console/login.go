@@ -45,6 +45,7 @@ type login struct {
 	confirmed   bool // the code was given
 	ended       chan struct{}
 	flashes     map[string]flash // what pages are to say once, of answers
+	replay      *replay          // the last of its own, nil for none
 }
 
 // code is one that was shown at a terminal after a login.

@@ -108,6 +108,16 @@ func Replay(p *policy.Policy, sessions []*Session) *Replayed {
 	return out
 }
 
+// Add takes in what came of other sessions.
+func (r *Replayed) Add(o *Replayed) {
+	r.Sessions, r.Calls = r.Sessions+o.Sessions, r.Calls+o.Calls
+	for _, n := range []struct{ to, of *Count }{{&r.Before, &o.Before}, {&r.After, &o.After}} {
+		n.to.Passed, n.to.Asked, n.to.Refused = n.to.Passed+n.of.Passed, n.to.Asked+n.of.Asked, n.to.Refused+n.of.Refused
+	}
+	r.Otherwise = append(r.Otherwise, o.Otherwise...)
+	r.Undone, r.Assumed, r.Untried = r.Undone+o.Undone, r.Assumed+o.Assumed, r.Untried+o.Untried
+}
+
 // take counts one verdict.
 func (n *Count) take(v Verdict) {
 	switch v {
