@@ -357,8 +357,14 @@ func (f *flags) watch(c *cobra.Command) error {
 		}
 	}
 	in := newLines(ctx, c.InOrStdin(), out)
-	made := make(chan []story.Line)
-	go f.decided(ctx, made)
+	made, seen := make(chan []story.Line), int64(0) // where there is no log yet, all of it is new
+	if _, st, err := toExplain(ctx, f.state); err == nil {
+		_, seen, err = story.Newest(ctx, st, 0)
+		if st.Close(); err != nil {
+			return err
+		}
+	}
+	go f.decided(ctx, seen, made)
 	fmt.Fprintln(out, "watching: decisions as they are made; calls that only a person can let pass are held for 45 s")
 	when(out, len(known) == 0, "no gateway runs on this state directory yet; one that a client starts is watched as it comes\n")
 	tick := time.NewTicker(watchEvery)
@@ -395,19 +401,13 @@ const (
 	mostTold   = 50
 )
 
-// decided hands on the decisions that are made from now on, also where there is no log yet. Who
-// takes none of them holds it up, and is given them later.
-func (f *flags) decided(ctx context.Context, made chan<- []story.Line) {
+// decided hands on the decisions from an index of the log on, as they are made and as soon as
+// there is a log. Who takes none of them holds it up, and is given them later.
+func (f *flags) decided(ctx context.Context, seen int64, made chan<- []story.Line) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	for seen := int64(-1); ; {
-		dir, st, err := toExplain(ctx, f.state)
-		if err == nil && seen < 0 {
-			if _, seen, err = story.Newest(ctx, st, 0); err != nil {
-				st.Close()
-			}
-		}
-		if seen = max(seen, 0); err == nil { // where there was no log, all of it is new
+	for {
+		if dir, st, err := toExplain(ctx, f.state); err == nil {
 			seen, _ = tail(ctx, dir, st, "", seen, func(all []story.Line) error {
 				select {
 				case made <- all:

@@ -435,6 +435,9 @@ func TestConsoleBrowser(t *testing.T) {
 	// Without a script every page is whole.
 	b.do(protocol(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.Navigate(site+"/"))
 	b.do(chromedp.WaitVisible(chromedp.CSS("#rows")))
+	for path, shows := range map[string]string{"/charts": ".columns", "/memory": ".memory", "/policy/replay": "#policy", "/tools": ".tools", "/policy": ".source", "/approvals": ".card"} {
+		b.do(chromedp.Navigate(site+path), chromedp.WaitVisible(chromedp.CSS(shows)))
+	}
 	b.do(protocol(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{}))
 	b.do(chromedp.Navigate(site+"/"), chromedp.Click(chromedp.CSS(".who button")))
 	b.says("You are signed out.")

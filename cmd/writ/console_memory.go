@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/console"
+	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/memory"
 )
@@ -41,6 +41,14 @@ func (m *consoleMemory) Namespaces(ctx context.Context) (out []console.Namespace
 		return cmp.Compare(map[bool]int{true: 0, false: 1}[a.Mounted], map[bool]int{true: 0, false: 1}[b.Mounted])
 	})
 	return out, err
+}
+
+func (m *consoleMemory) Has(ctx context.Context, namespace string) (bool, error) {
+	if !memoryserver.ValidNamespace(namespace) {
+		return false, nil
+	}
+	head, err := m.store.Head(ctx, memoryserver.LogOf(namespace))
+	return head > 0 || m.mounted(namespace), err
 }
 
 // of opens a namespace for reading: the mounted one where it is kept already.
@@ -75,38 +83,44 @@ func (m *consoleMemory) at(ctx context.Context, namespace string, at time.Time, 
 
 func (m *consoleMemory) Made(ctx context.Context, namespace string, at time.Time, from, to uint64, word string) (out []console.Claim, err error) {
 	err = m.at(ctx, namespace, at, func(_ *remembered, x *memory.Reader) error {
-		for n := to - 1; n >= from && n > 0; n-- {
-			if d := decisionOf(x, n); d == nil || !at.IsZero() && d.At.Time().After(at) {
-				continue
-			} else if d.Tool == "operator."+memory.CommandErase && d.Status == writ.Accepted {
-				if word == "" || word == "erasure" {
-					out = append(out, console.Claim{ID: fmt.Sprintf("dec_%d", n), Word: "erasure", N: n, At: d.At.Time(), By: d.Principal})
-				}
-				continue
-			}
-			claims := 0
-			for id := range idsMade("prop", n) {
-				v, ok := x.View(id)
-				if !ok {
-					break
-				}
-				if claims++; word == "" || word == string(v.Status) {
-					out = append(out, claimOf(x, &v))
-				}
-			}
-			for id := range idsMade("obs", n) {
-				rec, ok := x.Get(id)
-				if !ok {
-					break
-				}
-				if o := rec.Observation; claims == 0 && len(o.Supports) == 0 && (word == "" || word == noteWord(o)) {
-					out = append(out, noteOf(n, o))
-				}
-			}
-		}
+		out = madeBy(x, from, to, word)
 		return nil
 	})
 	return out, err
+}
+
+// madeBy are what the records from … to-1 made, the newest first.
+func madeBy(x *memory.Reader, from, to uint64, word string) (out []console.Claim) {
+	for n := to - 1; n >= from && n > 0; n-- {
+		if d := decisionOf(x, n); d == nil || !x.AsOf.IsZero() && d.At.Time().After(x.AsOf) {
+			continue
+		} else if erased(d) {
+			if word == "" || word == "erasure" {
+				out = append(out, console.Claim{ID: fmt.Sprintf("dec_%d", n), Word: "erasure", N: n, At: d.At.Time(), By: d.Principal})
+			}
+			continue
+		}
+		claims := 0
+		for id := range idsMade("prop", n) {
+			v, ok := x.View(id)
+			if !ok {
+				break
+			}
+			if claims++; word == "" || word == string(v.Status) {
+				out = append(out, claimOf(x, &v))
+			}
+		}
+		for id := range idsMade("obs", n) {
+			rec, ok := x.Get(id)
+			if !ok {
+				break
+			}
+			if o := rec.Observation; claims == 0 && len(o.Supports) == 0 && (word == "" || word == noteWord(o)) {
+				out = append(out, noteOf(n, o))
+			}
+		}
+	}
+	return out
 }
 
 // idsMade are the ids that one record can have given, in their order.
@@ -122,6 +136,11 @@ func idsMade(prefix string, n uint64) func(func(string) bool) {
 func decisionOf(x *memory.Reader, n uint64) *memory.Decided {
 	rec, _ := x.Get(fmt.Sprintf("dec_%d", n))
 	return rec.Decision
+}
+
+// erased reports whether a decision took what was remembered.
+func erased(d *memory.Decided) bool {
+	return d != nil && d.Tool == "operator."+memory.CommandErase && d.Status == writ.Accepted
 }
 
 func textIn(d *memory.Data) string {
@@ -347,15 +366,18 @@ var happened = map[string]string{"value": "was put by the model", "belief": "sto
 
 // erasure is what was erased by one decision, as its receipt says it.
 func (m *consoleMemory) erasure(ctx context.Context, namespace, id string) (*console.Belief, error) {
-	r, err := m.of(ctx, namespace)
-	if err != nil {
+	var from *remembered
+	err := m.at(ctx, namespace, time.Time{}, func(r *remembered, x *memory.Reader) error {
+		if d, _ := x.Get(id); erased(d.Decision) {
+			from = r
+		}
+		return nil
+	})
+	if from == nil || err != nil {
 		return nil, err
 	}
-	rec, err := r.erased(ctx, id)
-	var no *cli.Exit
-	if errors.As(err, &no) && no.Code != cli.ExitIO {
-		return nil, nil
-	} else if err != nil {
+	rec, err := from.erased(ctx, id)
+	if err != nil {
 		return nil, err
 	}
 	b := &console.Belief{Claim: console.Claim{ID: rec.Decision, Word: "erasure", N: rec.Event, At: rec.At.Time(), By: rec.Authority},

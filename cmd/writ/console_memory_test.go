@@ -106,6 +106,11 @@ func TestConsoleMemory(t *testing.T) {
 	if again := s.must(0, "memory", "receipt", "issue", gone[0].ID); again != string(receipt) {
 		t.Errorf("another receipt: %s", again)
 	}
+	for name, want := range map[string]bool{"default": true, "other": false, "../default": false, "": false} {
+		if has, err := alone.Has(ctx, name); has != want || err != nil {
+			t.Errorf("%q: %t %v", name, has, err)
+		}
+	}
 	if src, err := mounted.Sources(ctx, "default"); err != nil || len(src) != 1 || src[0].Class != "web" {
 		t.Errorf("%+v %v", src, err)
 	}

@@ -504,3 +504,37 @@ func TestGrownGiven(t *testing.T) {
 		t.Errorf("grew %s", g.file())
 	}
 }
+
+// TestWatchDecisions: writ watch tells each decision as it is made, and none while a question
+// stands at the terminal: these come behind it.
+func TestWatchDecisions(t *testing.T) {
+	g := newGrowth(t)
+	serving(t, "--state", g.state, "--config", g.config)
+	w := onTerminal(t, "", nil, "watch", "--state", g.state)
+	w.expect("watching")
+	decided := func(tool string) {
+		if out, code := piped77(t, "", "call", "--state", g.state, "--session", "other", tool, `{"query":""}`); code != 0 {
+			t.Fatalf("%d %s", code, out)
+		}
+	}
+	decided("search_tickets")
+	w.expect(`s_\w+/\d+  accepted     example/search_tickets`)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		piped77(t, "", "call", "--state", g.state, "--session", "demo", "fetch_policy", `{"id":"POL-014"}`)
+	}()
+	w.expect(`\[b\] exact bytes >`)
+	decided("search_documents")
+	w.press("b" + enter)
+	w.expect(`\[b\] exact bytes >`)
+	if strings.Contains(w.all(), "accepted     example/search_documents") {
+		t.Error("a decision stands in an open question")
+	}
+	w.press("n" + enter)
+	w.expect(`no: on record`)
+	w.expect(`accepted     example/search_documents`)
+	<-done
+	w.press(ctrlC)
+	w.exits()
+}

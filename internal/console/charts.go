@@ -122,6 +122,7 @@ func (c *Console) charts(x *request) error {
 		t.N = t.tally.N["asked"] + t.tally.N["refused"]
 	}
 	maps.DeleteFunc(tools, func(_ string, t *ranked) bool { return t.N == 0 })
+	maps.DeleteFunc(sessions, func(_ string, s *ranked) bool { return p.Filter != (filter{}) && len(s.tally.N) == 0 })
 	for _, s := range sessions {
 		s.N = s.Typed + s.Returned
 	}

@@ -173,6 +173,10 @@ func (k *kept) Namespaces(context.Context) ([]Namespace, error) {
 	return []Namespace{{"main", max(k.records, 1), "hardened", "built-in", true}, {"other", 1, "local", "built-in", false}}, nil
 }
 
+func (k *kept) Has(_ context.Context, namespace string) (bool, error) {
+	return namespace == "main", nil
+}
+
 func (k *kept) Made(_ context.Context, _ string, _ time.Time, from, to uint64, word string) (out []Claim, _ error) {
 	k.widest = max(k.widest, int(to-from))
 	for n := to - 1; n >= from && n > 0; n-- {
@@ -950,7 +954,7 @@ func TestReplay(t *testing.T) {
 	page := func(cookie string) string { return r.ask("GET", "/policy/replay", cookie, nil).Body.String() }
 
 	r.judge(cookie, "tools:\r\n")
-	for _, want := range []string{"2 calls in 1 sessions", "2 accepted", "1 asked, 1 refused", `href="/d/` + one + `/3"`, "after another of its session", "tools:\n</textarea>"} {
+	for _, want := range []string{"2 calls in 1 session;", "2 accepted", "1 asked, 1 refused", `href="/d/` + one + `/3"`, "after another of its session", "tools:\n</textarea>"} {
 		if !strings.Contains(page(cookie), want) {
 			t.Errorf("it does not say %q:\n%s", want, page(cookie))
 		}

@@ -17,8 +17,10 @@ import (
 // Memory is what is remembered, as the operator's own commands read it. at is the time as of
 // which something is read, the zero one for now.
 type Memory interface {
-	// Namespaces are those of the state directory, the mounted one first.
+	// Namespaces are those of the state directory, the mounted one first; Has says of one name
+	// whether it is one.
 	Namespaces(ctx context.Context) ([]Namespace, error)
+	Has(ctx context.Context, namespace string) (bool, error)
 	// Made are what the records from … to-1 of a namespace made, the newest first: what is
 	// believed in one word, or with "" in any.
 	Made(ctx context.Context, namespace string, at time.Time, from, to uint64, word string) ([]Claim, error)
@@ -282,8 +284,8 @@ var errNoBelief = &refusal{http.StatusNotFound, "Nothing of that name", "This me
 
 // remembers is an error where there is no such namespace: no other name gets further.
 func (c *Console) remembers(ctx context.Context, namespace string) error {
-	all, err := c.o.Memory.Namespaces(ctx)
-	if err == nil && !slices.ContainsFunc(all, func(n Namespace) bool { return n.Name == namespace }) {
+	has, err := c.o.Memory.Has(ctx, namespace)
+	if err == nil && !has {
 		err = errNoBelief
 	}
 	return err
