@@ -299,7 +299,7 @@ func (o *files) judgedBy(ctx context.Context, text []byte, progress func(done, o
 	if kept := now.policy.Grown; len(kept) > 0 && len(p.Grown) == 0 {
 		if with, ok := p.With(kept); ok {
 			p = with
-			out.Notes = append(out.Notes, cli.Number(len(kept), "line", "lines")+" kept from answers stand behind it")
+			out.Notes = append(out.Notes, "behind it: "+cli.Number(len(kept), "line", "lines")+" kept from answers")
 		} else {
 			out.Notes = append(out.Notes, "what was kept from answers does not fit it, and was left out")
 		}

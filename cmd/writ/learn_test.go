@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,6 +78,27 @@ func TestLearn(t *testing.T) {
 	}
 	if edges, _, err := o.learned(t.Context(), "example/search_tickets"); err != nil || edges != nil {
 		t.Errorf("%+v %v", edges, err)
+	}
+	if most, _, err := o.friction(t.Context()); err != nil || len(most) != mostAsked || most[0].Asked == 0 || len(most[0].Keep) == 0 || most[0].With >= most[0].Asked {
+		t.Errorf("%+v %v", most, err)
+	}
+	// And of another policy what writ audit replay says, with the place of each fault.
+	other, file, steps := strings.Replace(growing, "type: id, from: [user] }, /resolution", "type: id, from: [user, output] }, /resolution", 1), filepath.Join(t.TempDir(), "policy.yaml"), 0
+	if err := os.WriteFile(file, []byte(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said, _ := piped77(t, "", "audit", "replay", "--state", g.state, "--policy", file, "--json")
+	var want learn.Replayed
+	if err := json.Unmarshal([]byte(said), &want); err != nil {
+		t.Fatal(err, said)
+	}
+	got, err := o.judgedBy(t.Context(), []byte(other), func(int, int) { steps++ })
+	if err != nil || got.Calls != want.Calls || got.After.Passed != want.After.Passed || got.Before.Asked != want.Before.Asked || len(got.Otherwise) != len(want.Otherwise) || len(got.Otherwise) == 0 ||
+		got.Otherwise[0].Was != "asked" || got.Otherwise[0].Becomes != "accepted" || steps != want.Sessions {
+		t.Errorf("%+v %v, want %s", got, err, said)
+	}
+	if got, err := o.judgedBy(t.Context(), []byte("tools:\n  x: 1\n"), nil); err != nil || len(got.Faults) == 0 || got.Faults[0].Line != 2 || got.Calls != 0 {
+		t.Errorf("%+v %v", got, err)
 	}
 	if out, code := piped77(t, "", append(of, "--since", time.Now().Add(24*time.Hour).Format(time.DateOnly))...); code != 0 || !strings.Contains(out, "0 calls in 0 sessions") {
 		t.Errorf("%d %s", code, out)

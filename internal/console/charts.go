@@ -32,7 +32,6 @@ const (
 type span struct {
 	tally
 	From time.Time
-	Over bool // it is of another day than the one before
 }
 
 // column is a rectangle of a picture.

@@ -101,14 +101,12 @@ type Command struct{ Does, Line string }
 // Source is a registered one.
 type Source struct{ ID, Class, State, By string }
 
-// Bounds of the pages of a memory: the records that are looked at at once and for one page,
-// entries of a timeline, and texts of one page.
+// Bounds of the pages of a memory: the records that are looked at for one page and at once,
+// while nobody else gets at it, and sources.
 const (
-	maxMade    = 8 * atOnce
-	perMade    = 128
-	perStory   = 50
+	maxMade    = 4 * atOnce
+	perMade    = 64
 	maxSources = 100
-	maxQuote   = 2000
 )
 
 // memoryPage is a part of what is remembered in one namespace.
