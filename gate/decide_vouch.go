@@ -434,18 +434,31 @@ func (j *judge) fromUser(l *leaf) writ.Reason {
 }
 
 // fromParty is R3: an authenticated third party's identity vouches if the user
-// typed it whole. Otherwise the output's own reason stands.
+// typed it whole. Otherwise the output's own reason stands. Where something goes he set
+// it apart as a name, as anything he types (R6); as a proper name in his sentence, if the
+// collection is closed: that a member spoke shows that the collection has him, as a list
+// of it would, for he cannot have forged it and no stranger is in it. Who has read this
+// can call himself so only as a member, and is then the one whom the user named.
 func (j *judge) fromParty(l *leaf, q provenance.Query, r writ.Reason) writ.Reason {
 	if r != writ.ProvenanceLabel && r != writ.ProvenanceOpenTarget {
 		return r
 	}
 	typed, not := j.typed(l)
+	proper := not != "" && j.closedCollection(q.Collection)
+	if proper {
+		p := j.query(l, policy.Source{Kind: policy.FromUser})
+		p.Named, p.Proper = true, true
+		if j.strict || l.answer || l.lines {
+			return r
+		}
+		typed, not = j.session().ledger.Typed(p)
+	}
 	if not != "" {
 		return r
 	}
-	q.Party, q.Target, q.Once = true, false, false
+	q.Party, q.Target, q.Once = true, proper, false
 	a := j.session().ledger.Find(q)
-	if len(a.Vouched) == 0 {
+	if a.Vouched = slices.DeleteFunc(a.Vouched, func(f provenance.Fact) bool { return proper && f.Collection != q.Collection }); len(a.Vouched) == 0 {
 		return r
 	}
 	best := a.Vouched[0]

@@ -45,6 +45,8 @@ type Query struct {
 	// Named asks of what could be words of any sentence that the user set it apart as a
 	// name: strangers can be called so.
 	Named bool
+	// Proper lets a proper name within a sentence be set apart so. Typed alone looks at it.
+	Proper bool
 	// Ordered asks that the user said of the value that it is to be run (Orders). Typed
 	// alone looks at it.
 	Ordered bool

@@ -159,14 +159,14 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	reason := writ.ProvenanceUnseen
 	for i := range l.holdingTurns(v, typed) {
 		t := &l.turns[i]
-		s, found, bare := t.own.find(v, typed, words, q.Authority, named, isSmall, q.Ordered)
+		s, found, bare := t.own.find(&q, v, typed, words, named, isSmall, q.Ordered)
 		switch {
 		case found:
 			return Quote{t.Evidence, s.start, s.end}, ""
 		case bare:
 			reason = writ.ProvenanceSmall
 		case reason == writ.ProvenanceUnseen:
-			if _, found, bare := t.quoted.find(v, typed, words, q.Authority, named, isSmall, false); found || bare {
+			if _, found, bare := t.quoted.find(&q, v, typed, words, named, isSmall, false); found || bare {
 				reason = writ.ProvenanceLabel
 			}
 		}
@@ -442,13 +442,13 @@ var ibanStart = regexp.MustCompile(`^[A-Za-z]{2}[0-9]{2}`)
 // that typed form. bare says that it stands there, but of small space and
 // without a word before it. What says whom or what an act is for does not end in the
 // stop that ends the sentence.
-func (r *reading) find(text, typed string, words []string, authority, named, small, ordered bool) (s span, found, bare bool) {
+func (r *reading) find(q *Query, text, typed string, words []string, named, small, ordered bool) (s span, found, bare bool) {
 	looks := 0
 	try := func(at span) bool {
 		if looks++; ordered && (looks > mostSaid || !Orders(r.text, at.start, at.end)) {
 			return false
 		}
-		if authority && r.closes(at) {
+		if q.Authority && r.closes(at) {
 			return false
 		}
 		if r.hash[at.start] || small {
@@ -457,7 +457,7 @@ func (r *reading) find(text, typed string, words []string, authority, named, sma
 				return false
 			}
 		}
-		if named && !r.apart(at, words) {
+		if named && !r.apart(at, words) && !(q.Proper && r.properName(at)) {
 			return false
 		}
 		s, found = at, true

@@ -52,6 +52,7 @@ type leaf struct {
 
 	contested bool
 	apart     bool // words have to be set apart as a name
+	proper    bool // which a capital within a sentence does
 	commands  bool // it is what an act is told to do, which the user must have ordered
 	open      bool // anyone can have made it appear (R28)
 }

@@ -193,7 +193,7 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 			}
 		}
 	}
-	if l.apart && wordy(l.typ(), l.value) && !t.apart(r, l.words()) {
+	if l.apart && wordy(l.typ(), l.value) && !t.apart(r, l.words()) && !(l.proper && t.name(r)) {
 		return false
 	}
 	if l.commands && !provenance.Orders(t.own, r.Start, r.End) {

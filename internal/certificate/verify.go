@@ -450,7 +450,9 @@ func (s *Session) output(c *call, l *leaf) bool {
 		chosen := s.chosen(c, l, p)
 		switch {
 		case l.Rule == "party":
-			if !s.quoted(l) {
+			// A member of a closed collection may be named as people are.
+			by := *l
+			if by.proper = p.rule.Collection == l.collection() && c.closed(l.collection()) && !p.opened; !s.quoted(&by) {
 				continue
 			}
 		case c.target(l) && !chosen:
