@@ -36,7 +36,7 @@ func (j *judge) setOf(l *leaf) string {
 	for _, src := range j.sources(l) {
 		q := j.query(l, src)
 		switch {
-		case src.Kind == policy.FromSaidBy:
+		case src.Kind == policy.FromSaidBy, src.Kind == policy.FromNamed:
 			return "tool " + src.Server + "/" + src.Tool
 		case src.Kind == policy.FromSeen, src.Kind == policy.FromDerived && src.Op != "path_join":
 			return anySet

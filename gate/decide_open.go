@@ -22,6 +22,8 @@ import (
 //   - It goes to what the user typed, to a record that he named by what strangers
 //     cannot write, or to a constant of the operator. That a stranger can make an address appear in the
 //     contacts does not make him a reader, however the collection is called.
+//     In quotation marks, in his latest turn, the user's own words go to those whom he
+//     asked for by the record they are listed in too (R12); a model's do not.
 //   - The agent was given no secret in this session, or the readers are the
 //     operator's constants or of a collection that may_hold_secrets: reworded, a secret cannot be found in a text (R30).
 //
@@ -39,10 +41,11 @@ func (j *judge) composed(texts []*leaf) {
 	if s == nil || len(texts) == 0 {
 		return
 	}
-	readers, reason, follows := j.readers()
+	readers, reason, follows, copied := j.readers()
 	all := texts
 	texts = slices.DeleteFunc(slices.Clone(texts), func(l *leaf) bool {
-		return j.vouch(l) == "" && (reason == "" || !j.anyReader()) // the user's own words, or what a tool said, to whom he named
+		// The user's own words, or what a tool said, to whom he named.
+		return j.vouch(l) == "" && (reason == "" || !j.anyReader() || copied && j.dictated(l))
 	})
 	joined := j.joined(texts, all)
 	for _, l := range texts {
@@ -93,27 +96,37 @@ func (l *leaf) says() string {
 
 // readers says whom a text goes to: only the operator's constants, or a reason why
 // somebody among them was not named by the user. It follows from another fault where
-// nothing vouches for one of them, or the call names nobody.
-func (j *judge) readers() (operators bool, reason writ.Reason, follows bool) {
-	operators = true
+// nothing vouches for one of them, or the call names nobody. All others he named, or of
+// a list that he asked for, where copied is true.
+func (j *judge) readers() (operators bool, reason writ.Reason, follows, copied bool) {
+	operators, copied = true, true
 	named := false
 	for _, l := range j.leaves {
 		if l.empty || l.answer || l.role != policy.Target && l.role != policy.Selector {
 			continue
 		}
 		if l.rule_ == "" {
-			return false, writ.ProvenanceReader, true // itself unfounded, and said so
+			return false, writ.ProvenanceReader, true, false // itself unfounded, and said so
 		}
 		named = true
 		if !j.chosen(l) && !j.byKept(l) {
 			reason = writ.ProvenanceReader // unless one behind it is the fault
+			copied = copied && l.rule_ == ofNamed
 		}
 		operators = operators && (l.rule_ == "const" || l.rule_ == "output" && !l.open && j.in.Policy.Collections[l.collection()].MayHoldSecrets)
 	}
 	if !named && j.contract.NoArgs != policy.NoArgsAllow {
-		return false, writ.ProvenanceReader, true // nothing says to whom it goes (R21)
+		return false, writ.ProvenanceReader, true, false // nothing says to whom it goes (R21)
 	}
-	return operators && named && reason == "", reason, false
+	return operators && named && reason == "", reason, false, copied
+}
+
+// dictated reports whether a text is what the user set in quotation marks in his latest
+// turn.
+func (j *judge) dictated(l *leaf) bool {
+	return l.rule_ == "user" && slices.ContainsFunc(l.refs, func(r Ref) bool {
+		return r.Tool == userTool && j.session().ledger.Quoted(provenance.Quote{Evidence: r.Evidence, Start: r.Start, End: r.End})
+	})
 }
 
 // causes leaves out what is told of a text because of another fault that is told: whom it

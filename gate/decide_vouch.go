@@ -122,12 +122,12 @@ func (j *judge) vouch(l *leaf) writ.Reason {
 	var reason, said writ.Reason
 	sources := j.sources(l)
 	shut := j.shuts(l)
-	for _, kind := range []policy.SourceKind{policy.FromConst, policy.FromCatalog, policy.FromUser, policy.FromOutput, policy.FromDerived, policy.FromSeen, policy.FromSaidBy} {
+	for _, kind := range []policy.SourceKind{policy.FromConst, policy.FromCatalog, policy.FromUser, policy.FromOutput, policy.FromDerived, policy.FromSeen, policy.FromSaidBy, policy.FromNamed} {
 		for _, src := range sources {
 			if src.Kind != kind {
 				continue
 			}
-			if shut && (kind == policy.FromOutput || kind == policy.FromDerived || kind == policy.FromSeen || kind == policy.FromSaidBy) {
+			if shut && (kind == policy.FromOutput || kind == policy.FromDerived || kind == policy.FromSeen || kind == policy.FromSaidBy || kind == policy.FromNamed) {
 				l.shut = true
 				continue
 			}
@@ -248,6 +248,8 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 		return j.fromUser(l)
 	case policy.FromSaidBy:
 		return j.fromSaidBy(l, src)
+	case policy.FromNamed:
+		return j.fromNamed(l, src)
 	}
 	switch src.Op {
 	case opTemplate:
@@ -504,6 +506,27 @@ func (j *judge) fromSaidBy(l *leaf, src policy.Source) writ.Reason {
 	return ""
 }
 
+// ofNamed is the rule of a value of a list that the user asked for by the record it is of.
+const ofNamed = "of_named"
+
+// fromNamed is R12 for a list: "the same participants as 'Kick-off'". Nothing is paid,
+// destroyed or granted on it. A day by which the search for the record was narrowed is
+// none that the act is for: of that the user may have said it.
+func (j *judge) fromNamed(l *leaf, src policy.Source) writ.Reason {
+	if j.session() == nil {
+		return writ.ProvenanceSession
+	}
+	as, ok := j.named().OfNamed(j.query(l, src), src.Phrases)
+	if !ok || l.answer || l.key || j.d.Effect&(policy.Transfer|policy.Delete|policy.Auth) != 0 ||
+		slices.ContainsFunc(j.leaves, func(o *leaf) bool { return as.On(o.value) }) {
+		return writ.ProvenanceLabel
+	}
+	l.founded = founded{rule_: ofNamed, label: min(as.Value.Label, as.Name.Label), open: true,
+		refs:   []Ref{refOf(as.Value), refOf(as.Name), quoteOf(as.Phrase), quoteOf(as.At)},
+		newest: max(as.Value.Evidence, as.Name.Evidence, as.At.Evidence)}
+	return ""
+}
+
 // fromFresh accepts a name that the agent made up, where it can hide nothing and
 // overwrites nothing that was listed (R36). It is the model's all the same.
 func (j *judge) fromFresh(l *leaf) writ.Reason {
@@ -676,7 +699,7 @@ func (j *judge) trace() {
 		j.d.Traces = append(j.d.Traces, t)
 		kind := l.value.Kind()
 		j.d.args = append(j.d.args, provenance.Arg{
-			Value: l.value, Type: l.typ(), Label: l.carries(), Fixed: l.rule_ == "const" && l.rule.Constants() == 1,
+			Pointer: l.pointer, Value: l.value, Type: l.typ(), Label: l.carries(), Fixed: l.rule_ == "const" && l.rule.Constants() == 1,
 			// An empty value carries no more than a boolean does.
 			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined || l.rule_ == grownOutput && !j.d.Effect.Gated() ||
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),

@@ -189,6 +189,8 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" is one of what the user's words name:")
 	case t.Rule == "said_by":
 		b.WriteString(" is what the one asked for whom the user named:")
+	case t.Rule == ofNamed:
+		b.WriteString(" is of what the user asked for, of the record that he named:")
 	case t.Rule == "party":
 		b.WriteString(" is what a tool returned and the user typed whole:")
 	case t.Rule == "seen":

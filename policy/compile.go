@@ -343,6 +343,15 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 			r.Fault(f.kind, "said_by is for a target, a selector, an amount or a time that has a type: one value of that type is what was asked (R12)", "type: decimal")
 		}
 		return s, f.valid
+	case "of_named":
+		s.Kind, s.Phrases = FromNamed, r.phrases(f.said)
+		if f.valid = r.outputRef(f.ref, &s) && len(s.Phrases) > 0; f.valid && !s.HasAt {
+			r.Fault(f.ref.Node, "of_named names the field such values stand in", "of_named: server/tool#/people/*/email")
+		}
+		if a.Role != Target && a.Role != Selector {
+			r.Fault(f.kind, "of_named is for a target or a selector: one of those whom a record lists (R12)", "role: target")
+		}
+		return s, f.valid
 	case "catalog":
 		if s.Kind = FromCatalog; a.Role != Enum {
 			r.Fault(f.kind, "catalog vouches for the role enum only (R7)", "role: enum, or from: [{const: [...]}]")
@@ -522,6 +531,9 @@ func (r *reader) whole(p *Policy, c *Contract) {
 		for _, s := range a.From {
 			if s.Kind == FromSaidBy && e&(Delete|Auth) != 0 {
 				r.FaultAt(a.Line, a.Col, "said_by vouches for no deletion and no grant (R12)", "")
+			}
+			if s.Kind == FromNamed && e&(Transfer|Delete|Auth) != 0 {
+				r.FaultAt(a.Line, a.Col, "of_named vouches for no payment, no deletion and no grant (R12)", "")
 			}
 			if s.Kind == FromSeen && (e&Egress == 0 || e&^(Read|Egress) != 0) {
 				r.FaultAt(a.Line, a.Col, "seen vouches under the effect egress alone (R20)", "effect: egress")

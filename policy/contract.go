@@ -166,6 +166,7 @@ const (
 	FromSeen                       // R20: stood whole in any result; egress only
 	FromUser                       // R6: typed whole by the authenticated user
 	FromSaidBy                     // R12: of a record whose origin the user named
+	FromNamed                      // R12: of a record that the user named, of which he asked for such values
 	FromApproval                   // a person's answer, which may stand for any value that nothing vouches for
 )
 
@@ -182,6 +183,8 @@ type Source struct {
 	Const  [][]byte           // FromConst: JSON literals
 	Grown  bool               // FromConst: a person allowed it from now on
 	Op     string             // FromDerived: "path_join"
+	// Phrases are what users call such values of a record, before they name it (FromNamed).
+	Phrases []string
 }
 
 // Contested is what a contract says of a value that a stranger's text carries too

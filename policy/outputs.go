@@ -77,6 +77,13 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 			r.Fault(f.Owner.Node, "owner is one exact pointer, relative to the record", "/owner")
 		}
 	}
+	if f.Matches.Given() {
+		if at := r.pattern(f.Matches); len(at.Tokens) == 0 || !at.Exact() {
+			r.Fault(f.Matches.Node, "matches is the exact pointer of one argument", "matches: /query")
+		} else if o.Matches = at.Source; o.InText || o.Extract != provenance.NoExtract || o.Keys || c.Effect != Read {
+			r.Fault(f.Matches.Node, "matches belongs to a value in structuredContent, of a read", "effect: read")
+		}
+	}
 	r.ranks(&o, f)
 	switch o.Lifetime = r.duration(f.Lifetime, "lifetime: 10m"); {
 	case f.OneShot.Is != f.Lifetime.Given():

@@ -204,6 +204,9 @@ type outputFile struct {
 	Lifetime strictyaml.String `yaml:"lifetime"`
 	// Creates marks what an act newly made (R13).
 	Creates strictyaml.Truth `yaml:"creates"`
+	// Matches is the argument of a search that shows every record in which this value
+	// holds what is asked for there (R9): /query.
+	Matches strictyaml.String `yaml:"matches"`
 	// Owner is a pointer, relative to the record, to its owner (R28).
 	Owner strictyaml.String `yaml:"owner"`
 	// Ranks say by what users tell the records of a whole list apart (R9):

@@ -54,13 +54,14 @@ func pick[T any](r *reader, t strictyaml.String, set map[string]T) (v T, ok bool
 type sourceFile struct {
 	strictyaml.Place
 	kind  *strictyaml.Node     // the word
-	ref   strictyaml.String    // output or said_by: server/tool#/pointer
+	ref   strictyaml.String    // output, said_by or of_named: server/tool#/pointer
+	said  strictyaml.Words     // of_named: phrases: [...]
 	cons  strictyaml.Constants // const: [...]
 	op    strictyaml.String    // derived: path_join
 	valid bool
 }
 
-const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join or fresh, seen, said_by: server/tool#/pointer or approval"
+const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join or fresh, seen, said_by: server/tool#/pointer, of_named: server/tool#/pointer with phrases: [...], or approval"
 
 func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	switch {
@@ -69,11 +70,17 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 		switch n.Value {
 		case "user", "output", "catalog", "seen", "approval":
 			s.valid = true
-		case "const", "derived", "said_by":
+		case "const", "derived", "said_by", "of_named":
 			r.Fault(n, strictyaml.Word(n.Value)+" needs a value", "use "+sourceHint)
 		default:
 			r.Fault(n, "unknown source "+strictyaml.Word(n.Value), "use "+sourceHint)
 		}
+	case n.Kind == strictyaml.Mapping && len(n.Items) == 4 && n.Items[0].Value == "of_named" && n.Items[2].Value == "phrases":
+		s.kind = n.Items[0]
+		before := r.Count()
+		r.Decode(n.Items[1], &s.ref)
+		r.Decode(n.Items[3], &s.said)
+		s.valid = r.Count() == before
 	case n.Kind == strictyaml.Mapping && len(n.Items) == 2:
 		s.kind = n.Items[0]
 		before := r.Count()
@@ -90,6 +97,8 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 			if s.op.S != PathJoin && s.op.S != FreshName && r.Count() == before {
 				r.Fault(v, "unknown derivation "+strictyaml.Word(s.op.S), "derived: path_join or fresh")
 			}
+		case "of_named":
+			r.Fault(s.kind, "of_named needs what users call such values before they name the record", "{ of_named: server/tool#/people/*/email, phrases: [same people as] }")
 		case "user", "catalog", "seen", "approval":
 			r.Fault(s.kind, strictyaml.Word(s.kind.Value)+" takes no value", "")
 		default:

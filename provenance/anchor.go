@@ -114,8 +114,8 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 // of small space, if no other record of the query's collection seen in this
 // session holds that value. Any scalar, whoever guarantees it, names a record only
 // in a whole listing: one the server makes of its own (Authoritative) where nobody
-// said what to list, the user's words included, or the twin is just unseen. What
-// is the model's own names none. A scalar that is a member of another collection
+// said what to list, the user's words included, or the twin is just unseen; or in a
+// search for that very name (search.go). What is the model's own names none. A scalar that is a member of another collection
 // names that one. A record with two members of the collection relates them, and
 // is neither's. Of a path its last element names it, if it has an extension.
 func (n *Names) Anchor(q Query) (Quote, bool) { return n.anchor(q, false) }
@@ -140,7 +140,7 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 		if a.plain = anyWord(t, said[i].word); a.plain && guaranteed && q.Named && !n.l.apart(said[i].at, &q) {
 			continue
 		}
-		if a.names(&said[i]) {
+		if a.at = said[i].at; a.names(&said[i]) {
 			return said[i].at, true
 		}
 	}
@@ -167,6 +167,7 @@ type anchoring struct {
 	// guaranteed says that what strangers can write names nothing.
 	guaranteed bool
 	plain      bool            // any sentence has the name looked at: whoever is called so chose it
+	at         Quote           // where it stands
 	marks      map[Type]uint32 // of the value asked for
 }
 
@@ -250,7 +251,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	if a.guaranteed && a.plain {
 		least = writ.Operator // which no result has
 	}
-	worth := id || m.collection == "" && complete && f.label >= least
+	worth := id || m.collection == "" && f.label >= least && (complete || a.l.searchedFor(f, a.at))
 	anchor = mine && !other && worth && f.node == rec
 	return anchor, other
 }
@@ -312,6 +313,9 @@ func (l *Ledger) standing(o *Observation, c *call, leaf *Leaf) (f flags) {
 	}
 	if leaf.Rule.Authoritative && !o.Act && !c.asked {
 		f |= listed
+	}
+	if _, whole := o.searched(leaf); whole && !o.Act {
+		f |= found
 	}
 	if l.opened[leaf.Rule.Collection] && !l.member(leaf, opened) {
 		f |= opened

@@ -87,6 +87,10 @@ type OutputRule struct {
 	Owner    []string
 	// Ranks say by what users tell the records of a whole list apart (R9).
 	Ranks []Rank
+	// Matches, unless "", is the argument, as a pointer, of a search: the operator says
+	// that the result shows every record in which this value holds what was asked for
+	// there, unless something else narrows it (R9).
+	Matches string
 	// Unasked marks an output that no contract declares: a field of a JSON text, external,
 	// that a person named, or may name (WithFields).
 	Unasked bool

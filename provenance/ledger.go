@@ -38,33 +38,35 @@ var DefaultCaps = Caps{Leaves: 1_000_000, Bytes: 256 << 20}
 // beside other questions. The same events in the same order give the same
 // answers.
 type Ledger struct {
-	key     [32]byte `snapshot:"-"` // it stays in the log
-	caps    Caps
-	store   store
-	taints  taints
-	places  *Places              // that this session's own acts lowered
-	made    keys                 // what acts sent (R24)
-	dirs    keys                 // directories whose names are all known (R24)
-	ranks   map[rankKey][]ranked // of the last whole list of each kind (R9)
-	since   bool                 // an act was made since the user's latest turn
-	opened  map[string]bool      // closed collections an act put in what it chose from an open one
-	minting map[fieldOf]bool     // of external fields: whether the server can have given all that was seen there
-	turns   []turn
-	begun   map[string][]int     // turns by what their tokens begin with, and by their typed forms
-	moments map[moment][]Quote   // what they name (R10), of the latest that does
-	zones   map[int]bool         // in which they were typed
-	typed   int                  // bytes of all turns, lapsed ones too
-	spent   keys                 // one-time values that an act was accepted with (R19)
-	issued  map[uint32]time.Time // when the evidence that holds such values was recorded
-	secrets bool                 // a leaf marked secret was delivered (R30)
-	leaves  int
-	events  uint64 // commits
+	key    [32]byte `snapshot:"-"` // it stays in the log
+	caps   Caps
+	store  store
+	taints taints
+	places *Places              // that this session's own acts lowered
+	made   keys                 // what acts sent (R24)
+	dirs   keys                 // directories whose names are all known (R24)
+	ranks  map[rankKey][]ranked // of the last whole list of each kind (R9)
+	// narrowed are the days that narrowed a search which is whole for what it was for.
+	narrowed map[uint32][]string
+	since    bool             // an act was made since the user's latest turn
+	opened   map[string]bool  // closed collections an act put in what it chose from an open one
+	minting  map[fieldOf]bool // of external fields: whether the server can have given all that was seen there
+	turns    []turn
+	begun    map[string][]int     // turns by what their tokens begin with, and by their typed forms
+	moments  map[moment][]Quote   // what they name (R10), of the latest that does
+	zones    map[int]bool         // in which they were typed
+	typed    int                  // bytes of all turns, lapsed ones too
+	spent    keys                 // one-time values that an act was accepted with (R19)
+	issued   map[uint32]time.Time // when the evidence that holds such values was recorded
+	secrets  bool                 // a leaf marked secret was delivered (R30)
+	leaves   int
+	events   uint64 // commits
 }
 
 // NewLedger returns an empty ledger. The key must be secret and the session's
 // own: it keeps values of two sessions apart and digests unguessable.
 func NewLedger(key [32]byte, caps Caps) *Ledger {
-	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}}
+	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}}
 	l.Bound(caps)
 	return l
 }
@@ -122,9 +124,10 @@ func (l *Ledger) keyOf(t Type, v strictjson.Value) (key, bool) {
 // Arg is one leaf (or object key) of a call's arguments as the gate judged it:
 // what R4 and R5 need to know of it.
 type Arg struct {
-	Value strictjson.Value // a key is given as a string
-	Type  Type
-	Label writ.Label // of what vouches for it, Model when nothing does
+	Pointer string           // within the arguments
+	Value   strictjson.Value // a key is given as a string
+	Type    Type
+	Label   writ.Label // of what vouches for it, Model when nothing does
 	// Fixed marks a value the contract leaves no other for: it narrows a listing no
 	// further than the operator did (R9).
 	Fixed bool
@@ -560,6 +563,9 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 	}
 	if leaf.owner != "" && j.owner {
 		f.owner = s.intern(leaf.owner) + 1
+	}
+	if f.flags&found != 0 {
+		l.narrowed[o.Evidence], _ = o.searched(leaf)
 	}
 	i := s.push(f)
 	if typed {

@@ -65,6 +65,7 @@ const (
 	opened          // of a closed collection, and perhaps what an act chose from an open one (R28)
 	intact          // external by its rule alone: see Fact.Intact
 	minted          // and given by the server, as far as can be told: see Fact.Minted
+	found           // by a search that shows every record of that name (R9)
 )
 
 // meta is what many facts share.

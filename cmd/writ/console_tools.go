@@ -403,6 +403,8 @@ func source(s *policy.Source, collection string) string {
 		return "what stood whole in any result"
 	case policy.FromSaidBy:
 		return "what is of one whom the user named, by " + s.Server + "/" + s.Tool + " " + s.At.Source
+	case policy.FromNamed:
+		return "what is listed in the record that the user named, by " + s.Server + "/" + s.Tool + " " + s.At.Source
 	case policy.FromApproval:
 		return "what a person says yes to"
 	}

@@ -34,7 +34,7 @@ tools:
     { at: /ids/*, label: system, type: id } ] }
   a/all: { effect: read, outputs: [ { at: /users/*, label: system, collection: user, authoritative: true } ] }
   a/rows: { effect: read, outputs: [
-    { at: /rows/*/id, label: system, collection: row, authoritative: true }, { at: /rows/*/title, label: external },
+    { at: /rows/*/id, label: system, collection: row, authoritative: true }, { at: /rows/*/title, label: external, matches: /q },
     { at: /rows/*/parts/*, label: system, collection: part }, { at: /rows/*/brand, label: system, collection: brand } ] }
   a/table: { effect: read, outputs: [
     { at: /table, keys: true, label: system, collection: row, authoritative: true }, { at: /table/*/title, label: external },
@@ -59,6 +59,7 @@ tools:
   b/pair: { effect: write, args: { /old/*: { role: selector, collection: row }, /new/*: { role: selector, collection: part, of: /old/*, by: brand } } }
   b/use: { effect: write, args: { /code: { role: selector, collection: code } } }
   b/settle: { effect: write, args: { /sum: { role: amount, type: decimal, from: [said_by: a/mails#/mails/*/from] } } }
+  b/copy: { effect: write, args: { /part: { role: target, from: [{ of_named: 'a/rows#/rows/*/parts/*', phrases: [same parts as] }] } } }
   b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
   b/reply: { effect: send, args: { /mail: { role: selector, collection: mail }, /user: { role: selector, collection: user } } }
@@ -82,7 +83,7 @@ grown:
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/fork": {"owner", "repo"}, "n/note": {"user", "text"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "n/note": {"user", "text"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"},
 }
 
@@ -159,6 +160,8 @@ func (w *world) value(name string) string {
 		return w.pick(worldLinks)
 	case "on":
 		return "true"
+	case "q":
+		return w.pick([]string{`"Blue"`, `"Blue lamp"`, `"2027-01-15"`, w.pick(worldValues)})
 	case "n":
 		return w.pick([]string{`"25"`, `25`, `100`, `13`, `"bobby"`})
 	case "kind":
@@ -230,7 +233,7 @@ func TestReferenceModel(t *testing.T) {
 		key := [32]byte{7, byte(seed)}
 		w := &world{Rand: rand.New(rand.NewPCG(uint64(seed), 1)), t: t, policy: p, catalogue: c, at: time.Unix(1_800_000_000, 0).UTC(),
 			shown: map[string][]string{}, gate: gate.NewSession("s_model", key, provenance.Caps{}), told: New("s_model", key)}
-		for i := range 3 + w.IntN(9) {
+		for i := range 4 + w.IntN(9) {
 			w.step(rules, i == 0)
 			if t.Failed() {
 				t.Fatalf("session %d:\n%s", seed, strings.Join(w.script, "\n"))
@@ -240,7 +243,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "b/pair", "output", "grown:output", "grown:call", "party", "seen", "said_by", "open", "approval", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "b/pair", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -266,22 +269,22 @@ func (w *world) step(rules map[string]int, first bool) {
 				text += " " + strings.Trim(w.pick(known), `"`)
 			}
 		}
-		n := w.gate.Next()
-		w.script = append(w.script, fmt.Sprintf("turn %q", text))
-		w.gate.Commit(w.gate.Turn(n, []byte(text), w.at))
-		w.told.Turn(n, text, w.at)
+		w.say(text)
 		return
 	}
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/fork", "b/fork", "n/note", "n/note", "n/note", "a/open", "a/put", "b/tell", "b/name"}
+			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/copy", "b/copy", "b/fork", "b/fork", "n/note", "n/note", "n/note", "n/note", "n/note", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
 	if tool == "a/rows" && w.IntN(4) == 0 {
 		tool = "a/doc"
 	}
 	_, name, _ := strings.Cut(tool, "/")
+	if name == "copy" && len(w.shown["part"]) > 0 && w.IntN(4) > 0 {
+		w.say(w.pick([]string{"same parts as 'Blue lamp'", "same parts as 'Blue lamp'", "same parts as 'Blue lamp' on 2027-01-15", "same parts as 'bobby'"}))
+	}
 	var args []string
 	for _, a := range worldArguments[tool] {
 		if w.IntN(5) < 2 || name == "pair" || len(worldArguments[tool]) == 1 && tool != "a/list" {
@@ -303,6 +306,13 @@ func (w *world) step(rules map[string]int, first bool) {
 		w.at = w.at.Add(time.Duration(w.IntN(12)) * time.Minute)
 		w.call(rules, tool, args)
 	}
+}
+
+func (w *world) say(text string) {
+	n := w.gate.Next()
+	w.script = append(w.script, fmt.Sprintf("turn %q", text))
+	w.gate.Commit(w.gate.Turn(n, []byte(text), w.at))
+	w.told.Turn(n, text, w.at)
 }
 
 // call makes one call, and returns what a person would have to allow for it to pass.
@@ -463,7 +473,8 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 		}
 		add("approval", label, gate.Ref{Evidence: a.Evidence, Tool: approvalTool, Label: a.Label})
 	}
-	var quotes, same, other, senders []gate.Ref
+	var quotes, same, other, senders, titles []gate.Ref
+	quoted := func(e gate.Ref) string { _, words, _ := s.quote(e); return words }
 	// The gate asks for a third party's identity (R3) only where no better origin of the
 	// value stands anywhere, of whatever source; a verifier has no such order.
 	party := true
@@ -479,6 +490,9 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 	}
 	for _, of := range s.places {
 		for _, p := range of {
+			if p.rule != nil && p.rule.Matches != "" {
+				titles = append(titles, p.ref())
+			}
 			if p.typ == provenance.Email {
 				senders = append(senders, p.ref())
 			}
@@ -514,6 +528,21 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 		}
 		for _, made := range same {
 			add("output", e.Label, e, made)
+		}
+		for _, f := range titles {
+			if l.rule == nil || !slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Kind == policy.FromNamed }) {
+				break
+			}
+			for _, p := range quotes {
+				if s.turns[len(s.turns)-1].evidence != p.Evidence || !strings.EqualFold(quoted(p), "same parts as") {
+					continue
+				}
+				for _, q := range quotes {
+					if s.dictated(q) {
+						add(ofNamed, min(e.Label, f.Label), e, f, p, q)
+					}
+				}
+			}
 		}
 		for _, f := range senders {
 			for _, q := range quotes {

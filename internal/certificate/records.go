@@ -179,7 +179,7 @@ func (s *Session) names(collection string, value strictjson.Value, e gate.Ref, g
 				least = writ.Operator // which no result has
 			}
 		}
-		worth := id || p.collection() == "" && complete && p.label >= least
+		worth := id || p.collection() == "" && p.label >= least && (complete || s.searchedFor(p, t, e))
 		found = found || holds && worth && p.direct(n)
 	}
 	return found

@@ -36,6 +36,8 @@ type place struct {
 	given     bool     // or what its call was asked with, and it is neither that nor holds it
 	echoed    bool     // the model said it first
 	listed    bool     // in a list of all there is
+	found     bool     // by a search that shows every one of its name
+	day       string   // the one which narrowed that search
 	late      bool     // seen after an act that followed the user's latest turn
 	opened    bool     // of a closed collection, and perhaps chosen from an open one (R28)
 	alone     bool     // what stands beside it was put there by a model (R35)

@@ -69,6 +69,8 @@ func origin(t *gate.Trace) string {
 		s = "is a link that stood in " + from(0)
 	case t.Rule == "said_by" && len(t.Evidence) == 3:
 		return "is what the one whom you named asked for: " + from(0) + ", of " + from(1) + ", " + from(2)
+	case t.Rule == ofNamed && len(t.Evidence) == 4:
+		return "is what you asked for, " + from(2) + ", of the record that you named, " + from(3) + ": " + from(0) + ", of " + from(1)
 	case t.Rule == "party":
 		return "is " + from(0) + ", which you typed as well"
 	case op == "path_join":

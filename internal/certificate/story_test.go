@@ -32,6 +32,7 @@ func TestStory(t *testing.T) {
 		{"output", []gate.Ref{at(7, "/structuredContent/id"), at(7, "/structuredContent/id")}, "is the `id` in result 7 of `search_contacts`, which this session made itself (ev7)"},
 		{"party", []gate.Ref{at(7, "/structuredContent/from"), typed}, "is the `from` in result 7 of `search_contacts`, which you typed as well"},
 		{"said_by", []gate.Ref{at(7, "/structuredContent/amount"), at(7, "/structuredContent/from"), typed}, "is what the one whom you named asked for: the `amount` in result 7 of `search_contacts`, of the `from` in result 7 of `search_contacts`, bytes 4 to 9 of turn 2"},
+		{"of_named", []gate.Ref{at(7, "/structuredContent/people/0"), at(7, "/structuredContent/title"), typed, typed}, "is what you asked for, bytes 4 to 9 of turn 2, of the record that you named, bytes 4 to 9 of turn 2: item 1 of `people` in result 7 of `search_contacts`, of the `title` in result 7 of `search_contacts`"},
 		{"user", []gate.Ref{typed}, "is what you typed: bytes 4 to 9 of turn 2"},
 		{"user:composite", []gate.Ref{typed}, "is a part of what you typed as one word: bytes 4 to 9 of turn 2"},
 		{"grown:output", []gate.Ref{at(7, "/structuredContent/contacts/2/email")}, "is the `email` of record 3 in result 7 of `search_contacts`, where our own people alone write, as a person said from now on"},

@@ -71,7 +71,7 @@ func (s *Session) composed(c *call, l *leaf) string {
 		}
 		named = true
 		operators = operators && (r.Rule == "const" || r.Rule == "output" && !r.open && c.Policy.Collections[r.collection()].MayHoldSecrets)
-		if !s.anchored(c, r, true) && r.Rule != "approval" {
+		if copied := r.Rule == ofNamed && l.Rule == "user" && len(l.Evidence) == 1 && s.dictated(l.Evidence[0]); !copied && !s.anchored(c, r, true) && r.Rule != "approval" {
 			return "nobody named who reads the text"
 		}
 	}

@@ -138,6 +138,13 @@ func (s *Session) trace(c *call, l *leaf) string {
 		if holds {
 			label = min(l.Evidence[0].Label, l.Evidence[1].Label)
 		}
+	case l.Rule == ofNamed:
+		refs = 4
+		holds = len(l.Evidence) == refs && s.ofNamed(c, l)
+		l.open = true
+		if holds {
+			label = min(l.Evidence[0].Label, l.Evidence[1].Label)
+		}
 	case strings.HasPrefix(l.Rule, "derived:"):
 		refs = -1
 		label, holds = s.derived(c, l, strings.TrimPrefix(l.Rule, "derived:"))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
@@ -196,6 +197,7 @@ func (s *Session) label(x *extraction) {
 			}
 			p.listed = p.rule.Authoritative && !act && !x.asked()
 			p.late = s.since
+			p.day, p.found = x.searched(p)
 			p.opened = s.opened[p.rule.Collection] && !s.member(p, func(q *place) bool { return !q.opened })
 		}
 		handle := p.rule != nil && p.rule.Collection != ""
@@ -237,6 +239,28 @@ func (s *Session) label(x *extraction) {
 		}
 		s.secrets = s.secrets || p.rule != nil && p.rule.Secret
 	}
+}
+
+// searched reports whether a call was asked for nothing but what stands in a value that
+// its contract matches with that, and at most one day that the user said.
+func (x *extraction) searched(p *place) (day string, ok bool) {
+	name, isText := p.value.Text()
+	if x.effect.Gated() || p.rule.Matches == "" || !isText || len(x.fields) > 0 {
+		return "", false
+	}
+	for _, l := range x.leaves {
+		text, isText := l.value.Text()
+		_, notDay := time.Parse("2006-01-02", text)
+		switch fixed := l.Rule == "const" && l.rule != nil && l.rule.Constants() == 1; {
+		case fixed || empty(l.value):
+		case isText && l.Pointer == p.rule.Matches && strings.Contains(name, text):
+		case isText && l.Pointer != p.rule.Matches && l.Label == writ.User && notDay == nil && day == "":
+			day = text
+		default:
+			return "", false
+		}
+	}
+	return day, true
 }
 
 // asked reports whether anything but the operator's constants narrowed a result.

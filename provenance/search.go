@@ -1,0 +1,221 @@
+package provenance
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/calendar"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// # Searches that are whole for a name (R9, R12)
+//
+// A narrowed list may hide a twin of what it shows. A search for a name hides no twin
+// of that name, where the operator says that it shows every record that holds what was
+// asked for (`matches`): what was asked for stands in the name as the user wrote it, so
+// every record of that name was shown. Nothing else may narrow the search but a day
+// that the user said right behind the name, as people tell two meetings of one title
+// apart. A page, a limit, a folder that anybody else chose hides what it likes.
+//
+// Whoever has read this can make a record appear that is called like another: then two
+// are shown, and neither is named. That the user's own is not called so, and the other
+// is, he can know no better than from a whole list. What an act of the session was sent
+// is no name that a search finds, or the agent could call another record so first.
+
+// searched reports whether nothing narrowed the result of a call but a search that a
+// leaf matches, and a day that the user said, which it returns.
+func (o *Observation) searched(leaf *Leaf) (days []string, ok bool) {
+	name, isText := leaf.Value.Text()
+	if leaf.Rule == nil || leaf.Rule.Matches == "" || !isText {
+		return nil, false
+	}
+	for i := range o.Args {
+		a := &o.Args[i]
+		if a.Fixed || empty(a.Value) {
+			continue
+		}
+		asked, isText := a.Value.Text()
+		switch {
+		case !isText:
+			return nil, false
+		case a.Pointer == leaf.Rule.Matches:
+			if !strings.Contains(name, asked) {
+				return nil, false
+			}
+		default:
+			if _, err := time.Parse(time.DateOnly, asked); err != nil || a.Label != writ.User || len(days) > 0 {
+				return nil, false
+			}
+			days = append(days, asked)
+		}
+	}
+	return days, true
+}
+
+// searchedFor reports whether a fact was found by a search that shows every record of
+// the name that the user wrote at a place.
+func (l *Ledger) searchedFor(f *fact, at Quote) bool {
+	if f.flags&found == 0 {
+		return false
+	}
+	i := l.turnAt(at.Evidence)
+	if i < 0 {
+		return false
+	}
+	text := l.turns[i].own.text
+	if k, ok := l.keyOf(Untyped, strictjson.StringOf(text[at.Start:at.End])); !ok || l.made[k] {
+		return false
+	}
+	for _, day := range l.narrowed[f.evidence] {
+		said, ok := l.SaidTime(strictjson.StringOf(day))
+		if !ok || said[0].Evidence != at.Evidence || said[0].Start < at.End || !dated(text[at.End:said[0].Start]) {
+			return false
+		}
+	}
+	return true
+}
+
+// near reports whether what stands between two things is a few plain words, and perhaps
+// a mark that ends or begins a quotation.
+func near(between string) bool {
+	return len(between) <= 24 && !strings.ContainsFunc(between, func(r rune) bool {
+		return !unicode.IsLetter(r) && r != ' ' && !strings.ContainsRune(quotes, r)
+	})
+}
+
+// dated reports whether what stands between a name and a day says that the day is of what
+// is named, and of nothing else.
+func dated(between string) bool {
+	words := wordsOf(between)
+	return near(between) && len(words) > 0 && datedBy[words[len(words)-1]] && !slices.ContainsFunc(words, func(w string) bool { return beginning[w] })
+}
+
+var (
+	datedBy   = wordSet("on of from am vom")
+	beginning = wordSet("and or to then und oder zu dann")
+)
+
+// turnAt returns which turn is evidence of that number, -1 for none.
+func (l *Ledger) turnAt(evidence uint32) int {
+	for i := range l.turns {
+		if l.turns[i].Evidence == evidence {
+			return i
+		}
+	}
+	return -1
+}
+
+// Named is what vouches for a value of a record that the user named (R12).
+type Named struct {
+	Value, Name Fact
+	Phrase, At  Quote // his words for the list, and for the record
+	days        []string
+}
+
+// On reports whether a value is of a day by which the search for the record was narrowed:
+// an act for that day is what the user may have said it of.
+func (n *Named) On(v strictjson.Value) bool {
+	text, _ := v.Text()
+	_, at, _ := calendar.Spelled(text, time.UTC)
+	return slices.ContainsFunc(n.days, func(day string) bool { return strings.Contains(text, day) || strings.HasPrefix(at, day) })
+}
+
+// OfNamed answers `from: of_named` (R12): is a value one of a list that the user asked
+// for by the record it is of? "Invite the same participants as 'Kick-off'": a phrase of
+// the operator's, meant, and right behind it, in quotation marks, the name of a record,
+// whole, all in the latest turn. The query's source says where such values stand. Each
+// record of that name which this tool showed has the value there, and one of them was
+// in a whole list or found by a search that is whole for the name: so that where two are
+// called so only what both have is meant. A model's record is none.
+//
+// The record is as its owner wrote it, and the user asked for that. Who has read this can
+// have himself accepted as one of a list that the user says is to be copied, by what he
+// writes in the record of that name; the texts that go there are then the user's own.
+func (n *Names) OfNamed(q Query, phrases []string) (as Named, ok bool) {
+	l := n.l
+	s := &l.store
+	if q.Strict || empty(q.Value) || len(l.turns) == 0 {
+		return as, false
+	}
+	t := &l.turns[len(l.turns)-1]
+	cands := l.candidates(q)
+	for _, name := range n.all() {
+		at := span{name.at.Start, name.at.End}
+		if name.at.Evidence != t.Evidence || !t.own.inQuotes(at) || strings.ContainsAny(name.word, quotes) || s.crowded(name.whole) {
+			continue
+		}
+		phrase, said := t.calls(at, phrases)
+		if !said {
+			continue
+		}
+		whole, has, days := false, false, []string(nil)
+		for _, i := range name.whole {
+			f := s.at(i)
+			rec, is := s.record(f)
+			if m := &s.metas[f.meta]; !is || f.node != rec || m.server != q.Server || m.tool != q.Tool || m.key || m.collection != "" {
+				continue
+			}
+			held := false
+			for _, c := range cands {
+				g := s.at(c)
+				if n.visits--; n.visits < 0 {
+					return as, false
+				}
+				if g.evidence == f.evidence && s.within(g.node, rec) && l.accepts(&q, g, &s.metas[g.meta]) {
+					if held = true; g.label >= writ.External && f.label >= writ.External && !has {
+						as, has = Named{Value: s.fact(c), Name: s.fact(i), Phrase: phrase, At: name.at}, true
+					}
+				}
+			}
+			if !held {
+				return Named{}, false
+			}
+			if n.listed(i, rec) {
+				whole, days = true, nil
+			} else if !whole && l.searchedFor(f, name.at) {
+				whole, days = true, l.narrowed[f.evidence]
+			}
+		}
+		if as.days = days; has && whole && n.visits >= 0 {
+			return as, true
+		}
+	}
+	return Named{}, false
+}
+
+// listed reports whether the server lists the record around a fact whole.
+func (n *Names) listed(i, rec uint32) bool {
+	s := &n.l.store
+	found, _ := s.inside(i, rec, &n.visits, func(at uint32) bool {
+		f := s.at(at)
+		in, is := s.record(f)
+		return is && in == rec && s.metas[f.meta].named && f.flags&listed != 0 && f.label >= writ.System
+	})
+	return found
+}
+
+// calls returns the phrase, meant, behind which a name stands, with a few plain words
+// between them at most.
+func (t *turn) calls(name span, phrases []string) (Quote, bool) {
+	text := t.own.text
+	begins := t.own.begins()
+	for _, p := range phrases {
+		for i := max(0, name.start-len(p)-24-utf8.UTFMax); i+len(p) < name.start; i++ {
+			e := i + len(p)
+			if begins[i] && t.own.end[e] && strings.EqualFold(text[i:e], p) && near(text[e:name.start]) && Means(text, i, e) {
+				return Quote{t.Evidence, i, e}, true
+			}
+		}
+	}
+	return Quote{}, false
+}
+
+// Quoted reports whether a place is of the user's latest turn, and in quotation marks.
+func (l *Ledger) Quoted(at Quote) bool {
+	i := l.turnAt(at.Evidence)
+	return i >= 0 && i == len(l.turns)-1 && l.turns[i].own.inQuotes(span{at.Start, at.End})
+}
