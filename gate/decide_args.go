@@ -350,7 +350,7 @@ func (j *judge) forPerson(l *leaf) bool {
 }
 
 // list bounds an array: its length and, where it holds authority, that nothing
-// stands in it twice (R16).
+// stands in it twice (R16), or oftener than in the record that it is of (R37).
 func (j *judge) list(a *array, fail func(string, writ.Reason)) {
 	if a.bound > 0 && max(a.v.Len(), a.members) > a.bound {
 		fail(a.pointer, writ.FormTooMany)
@@ -359,7 +359,7 @@ func (j *judge) list(a *array, fail func(string, writ.Reason)) {
 	if !a.authority {
 		return
 	}
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for i, e := range a.v.Elements() {
 		k := ""
 		if r := j.ruleAt(append(slices.Clone(a.path), itoa(i))); r != nil && r.Type != provenance.Untyped {
@@ -370,9 +370,9 @@ func (j *judge) list(a *array, fail func(string, writ.Reason)) {
 		if c, err := strictjson.Canonical(sent); k == "" && err == nil {
 			k = string(c)
 		}
-		if seen[k] {
-			fail(a.pointer+"/"+itoa(i), writ.FormDuplicate)
+		at := a.pointer + "/" + itoa(i)
+		if seen[k]++; seen[k] > 1 && seen[k] > j.timesInRecord(at) {
+			fail(at, writ.FormDuplicate)
 		}
-		seen[k] = true
 	}
 }

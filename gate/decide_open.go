@@ -275,6 +275,25 @@ func (j *judge) bound() {
 	}
 }
 
+// timesInRecord is how often what stands at a pointer stands in the one record that it has
+// to be of, 0 where that is none: two of an order's items can be the same article. Its
+// issuer wrote them there, each in a place of its own, at the outputs that the argument
+// accepts, so nobody has more of them done than there are.
+func (j *judge) timesInRecord(pointer string) int {
+	i := slices.IndexFunc(j.leaves, func(l *leaf) bool { return l.pointer == pointer && !l.answer && !l.key })
+	if i < 0 || j.session() == nil || j.strict {
+		return 0
+	}
+	for _, b := range j.bindings() {
+		l := j.leaves[i]
+		if first := j.firstOf(b, l); l.among(b.Others) && b.First.Exact() && first != nil && first != l {
+			records := j.session().ledger.Records(j.query(first, policy.Source{}), "")
+			return records.Times(j.query(l, policy.Source{}))
+		}
+	}
+	return 0
+}
+
 // records are those that an argument names for a binding, none where nothing vouches
 // for it.
 func (j *judge) records(b policy.Binding, first *leaf) (none provenance.Records) {

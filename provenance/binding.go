@@ -82,6 +82,23 @@ func (r Records) Hold(q Query) (f Fact, ok bool) {
 	return f, false
 }
 
+// Times returns in how many places of one of the records a value stands as Hold asks, the
+// most of any result: who ordered two of a thing can send two back.
+func (r Records) Times(q Query) (most int) {
+	s, visits := &r.l.store, maxVisits
+	all := r.l.named(q)
+	for _, in := range r.all {
+		times := map[uint32]int{} // by evidence
+		for _, i := range all {
+			if f := s.at(i); s.within(f.node, in) && !s.metas[f.meta].key && !r.another(i, in, &visits) {
+				times[f.evidence]++
+				most = max(most, times[f.evidence])
+			}
+		}
+	}
+	return most
+}
+
 // another reports whether between a fact and the record around it stands a record
 // that a member of the same collection names. Too much to look at counts as one.
 func (r Records) another(i, in uint32, visits *int) bool {
