@@ -565,7 +565,9 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		f.owner = s.intern(leaf.owner) + 1
 	}
 	if f.flags&found != 0 {
-		l.narrowed[o.Evidence], _ = o.searched(leaf)
+		if days, _ := o.searched(leaf); len(days) > 0 {
+			l.narrowed[o.Evidence] = days
+		}
 	}
 	i := s.push(f)
 	if typed {
