@@ -130,6 +130,8 @@ func lower(word string) string {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
+func isNumeral(c byte) bool { return c >= '0' && c <= '9' }
+
 // spells returns how much of a text's begin is a word in any letters' case.
 func spells(text, word string) int {
 	at := 0
@@ -145,7 +147,21 @@ func spells(text, word string) int {
 
 // Means reports whether what stands around a phrase, which is the bytes [start, end) of
 // a text, lets it be meant.
-func Means(text string, start, end int) bool {
+func Means(text string, start, end int) bool { return means(text, start, end, opens) }
+
+// Refers reports the same of a phrase that orders nothing and says which things an order
+// is of, as "the same people as" does: it stands behind an article, anywhere in a clause
+// that tells of nobody's doing.
+func Refers(text string, start, end int) bool {
+	return means(text, start, end, func(clause string, _ []string, _ string) (wish, is bool) {
+		words := wordsOf(inBrackets.ReplaceAllString(clause, " "))
+		lead := requestOf(words)
+		n := len(words)
+		return lead.wish && !lead.polite, n > 0 && articles[words[n-1]] && !tells(words[lead.n:])
+	})
+}
+
+func means(text string, start, end int, stands func(clause string, phrase []string, after string) (wish, is bool)) bool {
 	before, after := text[:start], unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
 	close := strings.TrimRight(before, " \t")
 	if r, n := utf8.DecodeLastRuneInString(close); isMark(r) && !strings.ContainsRune(brackets, r) {
@@ -166,8 +182,8 @@ func Means(text string, start, end int) bool {
 			return false
 		}
 	}
-	wish, opens := opens(clauses[own].text, wordsOf(text[start:end]), after[:endOf(after)])
-	if !opens || wish && wavers(text[max(0, start-longestRest):end]+after, after) {
+	wish, well := stands(clauses[own].text, wordsOf(text[start:end]), after[:endOf(after)])
+	if !well || wish && wavers(text[max(0, start-longestRest):end]+after, after) {
 		return false
 	}
 	if lead.polite || wish {
@@ -294,13 +310,21 @@ type clause struct {
 	colon bool
 }
 
-// clausesOf are the clauses of a sentence; the last one may be empty.
+// clausesOf are the clauses of a sentence; the last one may be empty. What stands within
+// a number or a time ends none.
 func clausesOf(sentence string) (out []clause) {
 	colon := false
 	for {
-		i := strings.IndexFunc(sentence, isBreak)
-		if i < 0 {
-			return append(out, clause{sentence, colon})
+		i := 0
+		for {
+			next := strings.IndexFunc(sentence[i:], isBreak)
+			if next < 0 {
+				return append(out, clause{sentence, colon})
+			}
+			if i += next; i == 0 || i+1 >= len(sentence) || !isNumeral(sentence[i-1]) || !isNumeral(sentence[i+1]) {
+				break
+			}
+			i++
 		}
 		out = append(out, clause{sentence[:i], colon})
 		r, n := utf8.DecodeRuneInString(sentence[i:])

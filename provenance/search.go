@@ -206,7 +206,7 @@ func (t *turn) calls(name span, phrases []string) (Quote, bool) {
 	for _, p := range phrases {
 		for i := max(0, name.start-len(p)-24-utf8.UTFMax); i+len(p) < name.start; i++ {
 			e := i + len(p)
-			if begins[i] && t.own.end[e] && strings.EqualFold(text[i:e], p) && near(text[e:name.start]) && Means(text, i, e) {
+			if begins[i] && t.own.end[e] && strings.EqualFold(text[i:e], p) && near(text[e:name.start]) && Refers(text, i, e) {
 				return Quote{t.Evidence, i, e}, true
 			}
 		}

@@ -73,7 +73,7 @@ func (s *Session) ofNamed(c *call, l *leaf) bool {
 	if phrase.End <= at.Start {
 		between = t.own[phrase.End:at.Start]
 	}
-	if between == "" || len(between) > 24 || !plainWords.MatchString(between) || !t.token(phrase.Start, phrase.End) || !provenance.Means(t.own, phrase.Start, phrase.End) {
+	if between == "" || len(between) > 24 || !plainWords.MatchString(between) || !t.token(phrase.Start, phrase.End) || !provenance.Refers(t.own, phrase.Start, phrase.End) {
 		return false
 	}
 	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
