@@ -151,13 +151,13 @@ func Means(text string, start, end int) bool { return means(text, start, end, op
 
 // Refers reports the same of a phrase that orders nothing and says which things an order
 // is of, as "the same people as" does: it stands behind an article, anywhere in a clause
-// that tells of nobody's doing.
+// that tells of nobody's doing, or opens it.
 func Refers(text string, start, end int) bool {
 	return means(text, start, end, func(clause string, _ []string, _ string) (wish, is bool) {
 		words := wordsOf(inBrackets.ReplaceAllString(clause, " "))
 		lead := requestOf(words)
-		n := len(words)
-		return lead.wish && !lead.polite, n > 0 && articles[words[n-1]] && !tells(words[lead.n:])
+		rest := words[lead.n:]
+		return lead.wish && !lead.polite, len(rest) == 0 || articles[rest[len(rest)-1]] && !tells(rest)
 	})
 }
 
