@@ -58,7 +58,7 @@ func essential(phrase string) []string {
 // follow returns where the last of some words ends that a text says from i on, and 0
 // where it does not say them. What stands between two may be set in marks.
 func follow(text string, i int, words []string) int {
-	at, all := i, false
+	at, all, between := i, false, 0
 	for n := 0; ; {
 		word, marked := at, at
 		if r, size := utf8.DecodeRuneInString(text[at:]); n > 0 && closers[r] != "" {
@@ -84,14 +84,22 @@ func follow(text string, i int, words []string) int {
 			end += size
 		}
 		if next > 0 && end < len(text) && isBlank(text[end]) {
-			n, all = n+1, false
+			n, all, between = n+1, false, 0
+		} else if n == 0 {
+			return 0
 		} else {
 			end = at
 			for end < len(text) && !isBlank(text[end]) {
 				end++
 			}
 			w := lower(text[at:end])
-			if n == 0 || end == len(text) || !definite[w] && !idle[w] && w != "all" && !(all && w == "of") {
+			if end == len(text) || !definite[w] && !idle[w] && w != "all" && !(all && w == "of") {
+				return 0
+			}
+			if !(all && w == "of") {
+				between++
+			}
+			if between > mostBetween {
 				return 0
 			}
 			all = w == "all"
@@ -100,6 +108,9 @@ func follow(text string, i int, words []string) int {
 		}
 	}
 }
+
+// mostBetween bounds how many words stand between two of a phrase.
+const mostBetween = 8
 
 // gerunds are the forms in -ing that a verb may have.
 func gerunds(verb string) []string {
@@ -147,7 +158,9 @@ func spells(text, word string) int {
 
 // Means reports whether what stands around a phrase, which is the bytes [start, end) of
 // a text, lets it be meant.
-func Means(text string, start, end int) bool { return means(text, start, end, opens) }
+func Means(text string, start, end int) bool {
+	return means(text, start, end, opens) && !elsewhere(unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)])))
+}
 
 // Refers reports the same of a phrase that orders nothing and says which things an order
 // is of, as "the same people as" does: it stands behind an article, anywhere in a clause
@@ -176,14 +189,17 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 	for i, c := range clauses {
 		words := wordsOf(c.text)
 		r := requestOf(words)
-		lead.polite = lead.polite || r.polite
+		lead.polite, lead.soft = lead.polite || r.polite, lead.soft || r.soft
 		if i == own && c.colon && !announces(wordsOf(clauses[i-1].text)) ||
-			denies(c.text) && !(i < own && describes(words)) || asks(words, r) && !(i < own && clauses[i+1].colon && announces(words)) || i < own && putsOff(words[r.n:]) {
+			denies(c.text) && !(i < own && describes(words)) || i < own && conveys(words) || asks(words, r) && !(i < own && clauses[i+1].colon && announces(words)) || i < own && putsOff(words[r.n:]) {
 			return false
 		}
 	}
 	wish, well := stands(clauses[own].text, wordsOf(text[start:end]), after[:endOf(after)])
-	if !well || wish && wavers(text[max(0, start-longestRest):end]+after, after) {
+	if !well || (wish || lead.soft) && wavers(text[max(0, start-longestRest):end]+after, after, lead.polite) {
+		return false
+	}
+	if wish && slices.ContainsFunc(clauses[:own], func(c clause) bool { return !prefaces(wordsOf(c.text)) }) {
 		return false
 	}
 	if lead.polite || wish {
@@ -265,7 +281,30 @@ var (
 	welcoming = wordSet("grateful great fantastic wonderful lovely nice helpful useful awesome amazing perfect good ideal")
 	// wavering are those by which a wish is one for another time, or for his own hands.
 	wavering = wordSet(`later someday sometime sometimes eventually tomorrow soon myself ourselves always usually often every daily but however although though
-		wondering wonder maybe perhaps trying tried unable automatically first ideas idea suggestions advice options tips draft`)
+		wondering wonder maybe perhaps trying tried unable automatically first ideas idea suggestions advice options tips draft
+		more less each regularly twice one future yesterday ago last case place`)
+	// dating are those that say for when something is, which is not for now.
+	dating = wordSet(`tomorrow tonight later someday night nights evening evenings morning mornings afternoon noon midnight week weeks weekend weekends month months year years
+		spring summer autumn winter sometime someday future day days monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays
+		january february april june july august september october november december
+		morgen übermorgen später abends nachts heute montag dienstag mittwoch donnerstag freitag samstag sonntag`)
+	// supposing are those by which it is asked what we could do, or would in some other case.
+	supposing = wordSet("hypothetically theoretically theory principle general accident mistake emergency simulation")
+	// complaining are those that say what is in the way of a wish.
+	complaining = wordSet("crash crashes crashed fail fails failed hang hangs error errors stuck broken breaks jammed stay stays stalls stalled hard difficult seems problem problems")
+	// explaining begin an order for words about what was wished for, and conveying one for words to somebody.
+	explaining = wordSet(`find show give tell write remind walk guide read explain suggest compare draft recommend list teach summarize summarise propose describe
+		review translate look`)
+	conveying = wordSet("tell text write mail email message remind ask note inform notify dear schreib schreibe sag sage frag frage erinnere liebe lieber")
+	// reporting are those with which a sentence ends that somebody else said.
+	reporting = wordSet(`said says wrote writes reads begins goes states stated states reported reports requires warns warned demands demanded insists insisted shouted yelled
+		sagt sagte schrieb schreibt bat bittet rief ruft steht heißt meinte meint`)
+	// being are the verbs behind what a sentence is of.
+	being = wordSet(`is was were are would sounds sounded seems seemed means meant fits has had will could should may might does used reads ist war wäre klingt heißt bedeutet`)
+	// negating are those behind an order by which it is none, or not yet.
+	negating = wordSet("not never nicht nie niemals kein keine keinen erst")
+	// tentative are those of a request that may as well be one for advice.
+	tentative = wordSet("help assist hoping wondering wonder might appreciate")
 	// self are the verbs of a question about what the user himself does.
 	self = wordSet("do did can could should shall may might must would am")
 	// requests are how people ask somebody politely to do something.
@@ -338,6 +377,7 @@ func clausesOf(sentence string) (out []clause) {
 type request struct {
 	n                                            int
 	polite, wish, states, doing, asked, question bool
+	soft                                         bool // it may as well ask for advice
 }
 
 // requestOf reads the request that words begin with, and what may lead it.
@@ -354,6 +394,7 @@ func requestOf(words []string) (r request) {
 					n = len(w)
 					r.polite, r.wish = r.polite || i < 2, r.wish || i == 2
 					r.doing, r.states = i == 1, i == 3
+					r.soft = r.soft || slices.ContainsFunc(w, func(w string) bool { return tentative[w] })
 				}
 			}
 		}
@@ -372,7 +413,7 @@ func requestOf(words []string) (r request) {
 
 // welcomed returns how many words say how welcome it were "if you could".
 func welcomed(words []string) int {
-	for i := 1; i+2 < len(words); i++ {
+	for i := 1; i+2 < min(len(words), 12); i++ {
 		if words[i] != "if" || words[i+1] != "you" || words[i+2] != "could" && words[i+2] != "would" {
 			continue
 		}
@@ -409,7 +450,7 @@ func asks(words []string, r request) bool {
 func describes(words []string) bool {
 	at := slices.IndexFunc(words, func(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") })
 	is := func(w string) bool { return w == "is" || w == "are" }
-	if at < 1 || at == len(words)-1 || words[at] == "not" && !is(words[at-1]) || words[at] != "not" && words[at] != "isn't" && words[at] != "aren't" {
+	if at < 1 || at == len(words)-1 || at == 1 && (words[0] == "it" || words[0] == "that" || words[0] == "this") || at == 2 && words[at] == "not" && (words[0] == "it" || words[0] == "that" || words[0] == "this") || words[at] == "not" && !is(words[at-1]) || words[at] != "not" && words[at] != "isn't" && words[at] != "aren't" {
 		return false
 	}
 	rest := words[at+1:]
@@ -418,7 +459,82 @@ func describes(words []string) bool {
 
 // putsOff reports whether a clause names what has to happen first.
 func putsOff(words []string) bool {
-	return len(words) > 0 && delaying[words[0]] && (len(words) == 1 || !ours[words[1]])
+	if len(words) > 0 && len(words) <= 3 && dating[words[len(words)-1]] {
+		return true // "next week", "on Sundays"
+	}
+	if len(words) == 0 || !delaying[words[0]] {
+		return false
+	}
+	return len(words) == 1 || !ours[words[1]] || words[0] != "once" ||
+		slices.ContainsFunc(words[2:], func(w string) bool { return perceiving[w] || dating[w] || w == "dark" || w == "late" })
+}
+
+// perceiving are verbs of what we do not bring about.
+var perceiving = wordSet("hear see get receive notice")
+
+// prefaces reports whether a clause before a wish says no more than what it comes before
+// or behind, or in which mood: "in the game" and "tomorrow" say of what it is.
+func prefaces(words []string) bool {
+	words = unled(words)
+	if len(words) == 0 || isGerund(words[0]) && words[0] != "according" {
+		return true
+	}
+	next := ""
+	if len(words) > 1 {
+		next = words[1]
+	}
+	switch words[0] {
+	case "before", "after", "once":
+		return ours[next] || isGerund(next) || words[0] == "before" && (next == "i" || next == "we")
+	case "with", "since":
+		return true
+	}
+	return false
+}
+
+// conveys reports whether a clause says no more than to whom the rest is to be said.
+func conveys(words []string) bool {
+	words = unled(words)
+	return len(words) > 1 && len(words) <= 3 && conveying[words[0]]
+}
+
+// elsewhere reports whether what stands behind a phrase says of it that it is what
+// somebody else said, what the sentence is of, or for another time, or denies it.
+func elsewhere(after string) bool {
+	for i, c := range clausesOf(after[:endOf(after)]) {
+		words := wordsOf(c.text)
+		if slices.ContainsFunc(words, func(w string) bool { return supposing[w] }) {
+			return true
+		}
+		if i > 0 {
+			if len(words) <= 6 && !slices.Contains(words, "i") && slices.ContainsFunc(words, func(w string) bool { return reporting[w] }) {
+				return true
+			}
+			continue
+		}
+		for _, w := range words {
+			if joining[w] {
+				break
+			}
+			if negating[w] {
+				return true
+			}
+		}
+		n := 0
+		for n < len(words) && (strings.HasSuffix(words[n], "ly") || idle[words[n]]) {
+			n++
+		}
+		if n < len(words) && being[words[n]] && !appreciates(after) {
+			return true
+		}
+		for n < len(words) && n < 4 && (steering[words[n]] || words[n] == "at" || words[n] == "next" || words[n] == "every" || words[n] == "each" || words[n] == "one" || words[n] == "some" || words[n] == "the" || words[n] == "um" || words[n] == "am") {
+			n++
+		}
+		if n < len(words) && dating[words[n]] {
+			return true
+		}
+	}
+	return false
 }
 
 // announces reports whether what stands before a colon says that the rest is asked for.
@@ -472,8 +588,11 @@ func opens(clause string, phrase []string, after string) (wish, is bool) {
 		return wish, false
 	}
 	if len(phrase) > 0 && isGerund(phrase[0]) {
+		if behind := wordsOf(after); len(phrase) == 1 && len(behind) > 0 && !articles[behind[0]] && !steering[behind[0]] && !idle[behind[0]] && behind[0] != "it" && behind[0] != "about" && behind[0] != "x" {
+			return wish, false // "posting guidelines"
+		}
 		return wish, len(own) == 0 && !marked && (inner.doing || lead.doing && (at < 0 || inner.n == 0 && isGerund(rest[0]))) ||
-			by(own, lead) && !wish || len(rest) == 0 && appreciated.MatchString(after)
+			len(phrase) > 1 && by(own, lead) && !wish || len(rest) == 0 && appreciates(after)
 	}
 	sentence := slices.ContainsFunc(phrase, func(w string) bool { return w == "is" || w == "are" })
 	if len(own) == 0 && !marked {
@@ -502,14 +621,26 @@ func opens(clause string, phrase []string, after string) (wish, is bool) {
 	return wish, !remarking[verb[0]] && !strings.HasSuffix(verb[0], "ed") && (n == 1 || n == 2 && steering[verb[1]])
 }
 
-// appreciated is what makes a request of what is done.
-var appreciated = regexp.MustCompile(`(?i)\b(would|will) be ([a-z]+ly )?appreciated\b`)
+// appreciates reports whether what follows makes a request of what is done: that it, and
+// nothing else, would be appreciated, by nobody else.
+func appreciates(after string) bool {
+	clauses := clausesOf(after[:endOf(after)])
+	m := appreciated.FindStringSubmatch(strings.Join(wordsOf(clauses[0].text), " "))
+	return m != nil && !slices.ContainsFunc(strings.Fields(m[1]), func(w string) bool { return questioning[w] || asking[w] || joining[w] }) &&
+		!slices.ContainsFunc(clauses[1:], func(c clause) bool { return len(unled(wordsOf(c.text))) > 0 })
+}
+
+var appreciated = regexp.MustCompile(`^(.*?)\b(?:would|will) be (?:[a-z]+ly )?appreciated(?: by me| by us| now| a lot| very much)?$`)
 
 // by reports whether words say that a state is to be brought about by what follows, as
 // "let's get it ready by starting the engine" does: it is no question what that takes.
 func by(words []string, lead request) bool {
 	n := len(words)
-	return n > 1 && words[n-1] == "by" && bringing[words[0]] && lead.asked && !lead.question
+	if n < 3 || n > 6 || words[n-1] != "by" || !bringing[words[0]] || !lead.asked || lead.question {
+		return false
+	}
+	of := func(w string) bool { return w == "of" || w == "a" || w == "an" || w == "some" || w == "me" }
+	return !strings.HasSuffix(words[n-2], "ed") && !slices.ContainsFunc(words, of)
 }
 
 // ofState reports whether the words of a phrase say what a thing is, or becomes.
@@ -546,7 +677,7 @@ func lastJoined(words []string) int {
 // wavers reports whether the user puts off what he wished for, doubts it, does it
 // himself, or asks about it: in the rest of its sentence or in the next, or near it how he
 // does it.
-func wavers(near, after string) bool {
+func wavers(near, after string, polite bool) bool {
 	all := wordsOf(near)
 	wavers := func(w string) bool { return wavering[w] }
 	for i := 0; i+1 < len(all); i++ {
@@ -558,18 +689,29 @@ func wavers(near, after string) bool {
 	for _, c := range clausesOf(after[:end]) {
 		words := wordsOf(c.text)
 		r := requestOf(words)
-		if denies(c.text) || !r.polite && asks(words, r) || slices.ContainsFunc(words, wavers) || slices.ContainsFunc(words[r.n:], func(w string) bool { return wondering[w] }) {
+		if denies(c.text) || !r.polite && asks(words, r) || slices.ContainsFunc(words, func(w string) bool { return wavers(w) || dating[w] }) || advises(words, r) || slices.ContainsFunc(words[r.n:], func(w string) bool { return wondering[w] }) {
 			return true
 		}
 	}
 	next := strings.TrimLeft(after[end:], ".!… \t\r\n")
-	if isAsk(firstRune(after[end:])) {
+	if !polite && isAsk(firstRune(after[end:])) {
 		return true
 	}
+	next = strings.TrimLeft(next, "?؟？ \t\r\n")
 	words := wordsOf(next[:endOf(next)])
 	r := requestOf(words)
+	if advises(words, r) || denies(next[:endOf(next)]) || !r.polite && asks(words, r) {
+		return true
+	}
 	return !r.polite && (isQuestion(next) && endOf(next) < len(next) || slices.ContainsFunc(words, func(w string) bool { return wondering[w] || wavering[w] })) ||
 		len(words) > 0 && (words[0] == "but" || words[0] == "however")
+}
+
+// advises reports whether a clause says what is in a wish's way, or that words about it are
+// asked for.
+func advises(words []string, r request) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return complaining[w] }) ||
+		r.n < len(words) && (explaining[words[r.n]] || words[r.n] == "let" && r.n+1 < len(words) && words[r.n+1] == "me")
 }
 
 func firstRune(text string) rune {

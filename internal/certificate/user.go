@@ -611,7 +611,7 @@ func spoken(phrase string) *regexp.Regexp {
 			continue
 		}
 		if form != "" {
-			form += behind + `[ \t]+(?:` + between + `[ \t]+)*?` + quoteMark + "?"
+			form += behind + `[ \t]+(?:` + between + `[ \t]+){0,8}?` + quoteMark + "?"
 			behind = quoteMark + "?"
 		}
 		said := regexp.QuoteMeta(w)
