@@ -294,7 +294,7 @@ func (o *files) judgedBy(ctx context.Context, text []byte, progress func(done, o
 		return out, nil
 	}
 	for _, w := range draft.Unreviewed(p.Source, p.Warnings) {
-		out.Notes = append(out.Notes, w.String())
+		out.Notes = append(out.Notes, fmt.Sprintf("line %d, column %d: %s", w.Line, w.Column, policy.Fault{Message: w.Message, Hint: w.Hint}))
 	}
 	if kept := now.policy.Grown; len(kept) > 0 && len(p.Grown) == 0 {
 		if with, ok := p.With(kept); ok {

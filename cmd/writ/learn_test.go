@@ -100,6 +100,10 @@ func TestLearn(t *testing.T) {
 	if got, err := o.judgedBy(t.Context(), []byte("tools:\n  x: 1\n"), nil); err != nil || len(got.Faults) == 0 || got.Faults[0].Line != 2 || got.Calls != 0 {
 		t.Errorf("%+v %v", got, err)
 	}
+	doubted := "tools:\n  x/a:\n    effect: delete\n    args:\n      /id: { role: selector, collection: c, from: [output] }\n  x/b:\n    effect: read\n    outputs:\n      - { at: /id, label: system, collection: c }\ncollections:\n  c: { closed: true }\n"
+	if got, err := o.judgedBy(t.Context(), []byte(doubted), func(int, int) {}); err != nil || len(got.Notes) == 0 || !strings.HasPrefix(got.Notes[0], "line 5, column 7: a deletion ") {
+		t.Errorf("a doubted line has a place: %+v %v", got, err)
+	}
 	if out, code := piped77(t, "", append(of, "--since", time.Now().Add(24*time.Hour).Format(time.DateOnly))...); code != 0 || !strings.Contains(out, "0 calls in 0 sessions") {
 		t.Errorf("%d %s", code, out)
 	}
