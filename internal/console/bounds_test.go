@@ -364,6 +364,9 @@ func TestManyBeliefs(t *testing.T) {
 		t.Errorf("%d of %d on %d pages", len(seen), want, pages)
 	}
 	long := strings.Repeat("\u202e", 1<<20)
+	if body := r.ask("GET", "/memory", cookie, nil).Body.String(); !strings.Contains(body, "<h1>Memory</h1>\n\n<p>What agents kept") {
+		t.Error("it does not begin by saying what it shows")
+	}
 	r.words = long
 	for _, path := range []string{"/memory", "/memory?q=x", "/memory/main/prop_1"} {
 		if w := r.ask("GET", path, cookie, nil); w.Code != 200 || w.Body.Len() > 16*maxDrawn {
@@ -380,7 +383,7 @@ func TestCharts(t *testing.T) {
 		cookie, _, _ := r.in()
 		return r.ask("GET", path, cookie, nil).Body.String()
 	}
-	if body := page("/charts"); !strings.Contains(body, "No decision of that kind.") || strings.Contains(body, "<svg") {
+	if body := page("/charts"); !strings.Contains(body, "No decision of that kind.") || strings.Contains(body, "<svg") || strings.Contains(body, "All of them did.") {
 		t.Errorf("of an empty log: %s", body)
 	}
 	yes := decided(gate.Record{Server: "a", Tool: "b", Status: writ.Accepted, Allowed: true}, `{}`)
@@ -389,6 +392,9 @@ func TestCharts(t *testing.T) {
 	r.write(one, open, record{"turn", map[string]any{"evidence": 1}, map[string]string{"turn": "x"}}, yes, yes, yes, returned(5, 2, "ok", `{}`))
 	r.later(90 * time.Minute)
 	r.write(one, no, asked, asked)
+	if body := page("/charts?status=accepted"); !strings.Contains(body, "All of them did.") {
+		t.Errorf("of those that passed:\n%s", body)
+	}
 	body := page("/charts")
 	for _, want := range []string{
 		`aria-label="3 accepted, 2 asked, 1 refused, 5 min a column; the figures stand below"`, `<rect class="accepted" x="0" y="0" width="50" height="160"/>`,
