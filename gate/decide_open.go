@@ -287,8 +287,13 @@ func (j *judge) timesInRecord(pointer string) int {
 	for _, b := range j.bindings() {
 		l := j.leaves[i]
 		if first := j.firstOf(b, l); l.among(b.Others) && b.First.Exact() && first != nil && first != l {
-			records := j.session().ledger.Records(j.query(first, policy.Source{}), "")
-			return records.Times(j.query(l, policy.Source{}))
+			records, most := j.session().ledger.Records(j.query(first, policy.Source{}), ""), 0
+			for _, src := range j.sources(l) {
+				if src.Kind == policy.FromOutput && !src.Ours {
+					most = max(most, records.Times(j.query(l, src)))
+				}
+			}
+			return most
 		}
 	}
 	return 0
