@@ -510,21 +510,35 @@ func (j *judge) fromSaidBy(l *leaf, src policy.Source) writ.Reason {
 const ofNamed = "of_named"
 
 // fromNamed is R12 for a list: "the same participants as 'Kick-off'". Nothing is paid,
-// destroyed or granted on it. A day by which the search for the record was narrowed is
-// none that the act is for: of that the user may have said it.
+// destroyed or granted on it. Where a day narrowed the search for the record, the act is for
+// one that the user said before: of the act he may have said the other.
 func (j *judge) fromNamed(l *leaf, src policy.Source) writ.Reason {
 	if j.session() == nil {
 		return writ.ProvenanceSession
 	}
 	as, ok := j.named().OfNamed(j.query(l, src), src.Phrases)
 	if !ok || l.answer || l.key || j.d.Effect&(policy.Transfer|policy.Delete|policy.Auth) != 0 ||
-		slices.ContainsFunc(j.leaves, func(o *leaf) bool { return as.On(o.value) }) {
+		as.Dated && !j.datedBefore(as.Phrase) {
 		return writ.ProvenanceLabel
 	}
 	l.founded = founded{rule_: ofNamed, label: min(as.Value.Label, as.Name.Label), open: true,
 		refs:   []Ref{refOf(as.Value), refOf(as.Name), quoteOf(as.Phrase), quoteOf(as.At)},
 		newest: max(as.Value.Evidence, as.Name.Evidence, as.At.Evidence)}
 	return ""
+}
+
+// datedBefore reports whether an act is for days that the user said before a place.
+func (j *judge) datedBefore(at provenance.Quote) bool {
+	times := 0
+	for _, l := range j.leaves {
+		if l.role != policy.TimeRole || l.key || l.empty {
+			continue
+		}
+		if times++; !j.session().ledger.SaidBefore(l.value, at) {
+			return false
+		}
+	}
+	return times > 0
 }
 
 // fromFresh accepts a name that the agent made up, where it can hide nothing and

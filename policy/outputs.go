@@ -84,6 +84,13 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 			r.Fault(f.Matches.Node, "matches belongs to a value in structuredContent, of a read", "effect: read")
 		}
 	}
+	if f.On.Given() {
+		if at := r.pattern(f.On); o.Matches == "" || len(at.Tokens) == 0 || !at.Exact() || at.Source == o.Matches {
+			r.Fault(f.On.Node, "on is another argument of the search that the output matches", "matches: /query, on: /date")
+		} else {
+			o.On = at.Source
+		}
+	}
 	r.ranks(&o, f)
 	switch o.Lifetime = r.duration(f.Lifetime, "lifetime: 10m"); {
 	case f.OneShot.Is != f.Lifetime.Given():

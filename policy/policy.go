@@ -207,6 +207,8 @@ type outputFile struct {
 	// Matches is the argument of a search that shows every record in which this value
 	// holds what is asked for there (R9): /query.
 	Matches strictyaml.String `yaml:"matches"`
+	// On is the argument that keeps that search to the records of one day: /date.
+	On strictyaml.String `yaml:"on"`
 	// Owner is a pointer, relative to the record, to its owner (R28).
 	Owner strictyaml.String `yaml:"owner"`
 	// Ranks say by what users tell the records of a whole list apart (R9):

@@ -317,6 +317,9 @@ func (l *Ledger) standing(o *Observation, c *call, leaf *Leaf) (f flags) {
 	if _, whole := o.searched(leaf); whole && !o.Act {
 		f |= found
 	}
+	if l.since {
+		f |= late
+	}
 	if l.opened[leaf.Rule.Collection] && !l.member(leaf, opened) {
 		f |= opened
 	}

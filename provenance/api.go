@@ -91,6 +91,8 @@ type OutputRule struct {
 	// that the result shows every record in which this value holds what was asked for
 	// there, unless something else narrows it (R9).
 	Matches string
+	// On, unless "", is the argument of that search which keeps it to the records of one day.
+	On string
 	// Unasked marks an output that no contract declares: a field of a JSON text, external,
 	// that a person named, or may name (WithFields).
 	Unasked bool

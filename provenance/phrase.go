@@ -164,14 +164,19 @@ func Means(text string, start, end int) bool {
 
 // Refers reports the same of a phrase that orders nothing and says which things an order
 // is of, as "the same people as" does: it stands behind an article, anywhere in a clause
-// that tells of nobody's doing, or opens it.
+// that tells of nobody's doing, or opens it, and nobody is taken out.
 func Refers(text string, start, end int) bool {
-	return means(text, start, end, func(clause string, _ []string, _ string) (wish, is bool) {
+	return means(text, start, end, func(clause string, _ []string, after string) (wish, is bool) {
 		words := wordsOf(inBrackets.ReplaceAllString(clause, " "))
 		lead := requestOf(words)
 		rest := words[lead.n:]
-		return lead.wish && !lead.polite, len(rest) == 0 || articles[rest[len(rest)-1]] && !tells(rest)
+		return lead.wish && !lead.polite, len(rest) == 0 || articles[rest[len(rest)-1]] && !tells(rest) && !takesOut(rest) && !denies(after) && !takesOut(wordsOf(after))
 	})
+}
+
+// takesOut reports whether words leave somebody or something out.
+func takesOut(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return excluding[w] })
 }
 
 func means(text string, start, end int, stands func(clause string, phrase []string, after string) (wish, is bool)) bool {
@@ -272,6 +277,9 @@ var (
 	// conditions are those behind a phrase that say when it holds, or what holds instead.
 	conditions = wordSet(`if unless when whenever once until till while after before provided providing assuming except should instead actually
 		wenn falls sobald sofern solange bevor nachdem bis außer stattdessen lieber`)
+	// excluding take out of what is asked for.
+	excluding = wordSet(`except excepting excluding excl without minus but besides apart aside other barring save less only bar
+		außer ausser ohne bis auf abzüglich ausgenommen nur`)
 	// acting are those whose doing an order comes "before".
 	acting = wordSet("i we he she they my our his her their the a")
 	// takingBack begin what takes back, or denies, what was said before it.

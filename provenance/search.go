@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/internal/calendar"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -17,9 +16,10 @@ import (
 // A narrowed list may hide a twin of what it shows. A search for a name hides no twin
 // of that name, where the operator says that it shows every record that holds what was
 // asked for (`matches`): what was asked for stands in the name as the user wrote it, so
-// every record of that name was shown. Nothing else may narrow the search but a day
-// that the user said right behind the name, as people tell two meetings of one title
-// apart. A page, a limit, a folder that anybody else chose hides what it likes.
+// every record of that name was shown. Nothing else may narrow the search but the day of
+// the records (`on`) that the user said right behind the name, as people tell two meetings
+// of one title apart. A page, a limit, a folder, the begin of a time hides what it likes,
+// and so does an act that gave a record another day first.
 //
 // Whoever has read this can make a record appear that is called like another: then two
 // are shown, and neither is named. That the user's own is not called so, and the other
@@ -47,7 +47,7 @@ func (o *Observation) searched(leaf *Leaf) (days []string, ok bool) {
 				return nil, false
 			}
 		default:
-			if _, err := time.Parse(time.DateOnly, asked); err != nil || a.Label != writ.User || len(days) > 0 {
+			if _, err := time.Parse(time.DateOnly, asked); err != nil || a.Label != writ.User || a.Pointer != leaf.Rule.On {
 				return nil, false
 			}
 			days = append(days, asked)
@@ -71,6 +71,9 @@ func (l *Ledger) searchedFor(f *fact, at Quote) bool {
 		return false
 	}
 	for _, day := range l.narrowed[f.evidence] {
+		if f.flags&late != 0 {
+			return false
+		}
 		said, ok := l.SaidTime(strictjson.StringOf(day))
 		if !ok || said[0].Evidence != at.Evidence || said[0].Start < at.End || !dated(text[at.End:said[0].Start]) {
 			return false
@@ -88,16 +91,34 @@ func near(between string) bool {
 }
 
 // dated reports whether what stands between a name and a day says that the day is of what
-// is named, and of nothing else.
+// is named, and of nothing else: but for what the thing is no word of another meaning.
 func dated(between string) bool {
 	words := wordsOf(between)
-	return near(between) && len(words) > 0 && datedBy[words[len(words)-1]] && !slices.ContainsFunc(words, func(w string) bool { return beginning[w] })
+	last := len(words) - 1
+	return near(between) && last >= 0 && datedBy[words[last]] && !slices.ContainsFunc(words[:last], func(w string) bool { return !things[w] })
+}
+
+// leads reports whether what stands between his words for a list and a name leaves the
+// list that of what is named: of what stands after that, or of all but that, it is not.
+func leads(between string) bool {
+	return near(between) && !slices.ContainsFunc(wordsOf(between), func(w string) bool { return !things[w] && !definite[w] && !within[w] })
 }
 
 var (
-	datedBy   = wordSet("on of from am vom")
-	beginning = wordSet("and or to then und oder zu dann")
+	datedBy = wordSet("on of from am vom")
+	within  = wordSet("in for at of im am vom")
+	// things are words for what a name can be of.
+	things = wordSet(`event meeting appointment call session file document note message mail email task list
+		termin treffen besprechung datei dokument notiz nachricht aufgabe liste`)
 )
+
+// SaidBefore reports whether a time is of a day that the user named before a place in
+// the same turn, and in none after that turn.
+func (l *Ledger) SaidBefore(v strictjson.Value, at Quote) bool {
+	text, _ := v.Text()
+	said, ok := l.SaidTime(strictjson.StringOf(text[:min(len(text), len(time.DateOnly))]))
+	return ok && said[0].Evidence == at.Evidence && said[0].Start < at.Start
+}
 
 // turnAt returns which turn is evidence of that number, -1 for none.
 func (l *Ledger) turnAt(evidence uint32) int {
@@ -113,15 +134,9 @@ func (l *Ledger) turnAt(evidence uint32) int {
 type Named struct {
 	Value, Name Fact
 	Phrase, At  Quote // his words for the list, and for the record
-	days        []string
-}
-
-// On reports whether a value is of a day by which the search for the record was narrowed:
-// an act for that day is what the user may have said it of.
-func (n *Named) On(v strictjson.Value) bool {
-	text, _ := v.Text()
-	_, at, _ := calendar.Spelled(text, time.UTC)
-	return slices.ContainsFunc(n.days, func(day string) bool { return strings.Contains(text, day) || strings.HasPrefix(at, day) })
+	// Dated says that a day narrowed the search for the record: of an act whose own day he
+	// did not say before the phrase he may have said it.
+	Dated bool
 }
 
 // OfNamed answers `from: of_named` (R12): is a value one of a list that the user asked
@@ -130,7 +145,8 @@ func (n *Named) On(v strictjson.Value) bool {
 // whole, all in the latest turn. The query's source says where such values stand. Each
 // record of that name which this tool showed has the value there, and one of them was
 // in a whole list or found by a search that is whole for the name: so that where two are
-// called so only what both have is meant. A model's record is none.
+// called so only what both have is meant. A model's record is none, and after an act of
+// the session that followed his words no search shows what he had in mind.
 //
 // The record is as its owner wrote it, and the user asked for that. Who has read this can
 // have himself accepted as one of a list that the user says is to be copied, by what he
@@ -152,7 +168,7 @@ func (n *Names) OfNamed(q Query, phrases []string) (as Named, ok bool) {
 		if !said {
 			continue
 		}
-		whole, has, days := false, false, []string(nil)
+		whole, has, dated := false, false, false
 		for _, i := range name.whole {
 			f := s.at(i)
 			rec, is := s.record(f)
@@ -174,13 +190,15 @@ func (n *Names) OfNamed(q Query, phrases []string) (as Named, ok bool) {
 			if !held {
 				return Named{}, false
 			}
-			if n.listed(i, rec) {
-				whole, days = true, nil
-			} else if !whole && l.searchedFor(f, name.at) {
-				whole, days = true, l.narrowed[f.evidence]
+			switch {
+			case f.flags&late != 0:
+			case n.listed(i, rec):
+				whole, dated = true, false
+			case !whole && l.searchedFor(f, name.at):
+				whole, dated = true, len(l.narrowed[f.evidence]) > 0
 			}
 		}
-		if as.days = days; has && whole && n.visits >= 0 {
+		if as.Dated = dated; has && whole && n.visits >= 0 {
 			return as, true
 		}
 	}
@@ -202,11 +220,10 @@ func (n *Names) listed(i, rec uint32) bool {
 // between them at most.
 func (t *turn) calls(name span, phrases []string) (Quote, bool) {
 	text := t.own.text
-	begins := t.own.begins()
 	for _, p := range phrases {
 		for i := max(0, name.start-len(p)-24-utf8.UTFMax); i+len(p) < name.start; i++ {
 			e := i + len(p)
-			if begins[i] && t.own.end[e] && strings.EqualFold(text[i:e], p) && near(text[e:name.start]) && Refers(text, i, e) {
+			if strings.EqualFold(text[i:e], p) && beginsAt(text, i) && t.own.end[e] && leads(text[e:name.start]) && Refers(text, i, e) {
 				return Quote{t.Evidence, i, e}, true
 			}
 		}
@@ -214,8 +231,20 @@ func (t *turn) calls(name span, phrases []string) (Quote, bool) {
 	return Quote{}, false
 }
 
-// Quoted reports whether a place is of the user's latest turn, and in quotation marks.
+// Quoted reports whether a place is of the user's latest turn, and in quotation marks
+// that are those of one quotation: within it stands none but an apostrophe.
 func (l *Ledger) Quoted(at Quote) bool {
 	i := l.turnAt(at.Evidence)
-	return i >= 0 && i == len(l.turns)-1 && l.turns[i].own.inQuotes(span{at.Start, at.End})
+	if i < 0 || i != len(l.turns)-1 || !l.turns[i].own.inQuotes(span{at.Start, at.End}) {
+		return false
+	}
+	text := l.turns[i].own.text[at.Start:at.End]
+	for k, r := range text {
+		before, _ := utf8.DecodeLastRuneInString(text[:k])
+		after, _ := utf8.DecodeRuneInString(text[k+utf8.RuneLen(r):])
+		if strings.ContainsRune(quotes, r) && !(unicode.IsLetter(before) && unicode.IsLetter(after)) {
+			return false
+		}
+	}
+	return true
 }

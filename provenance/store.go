@@ -66,6 +66,7 @@ const (
 	intact          // external by its rule alone: see Fact.Intact
 	minted          // and given by the server, as far as can be told: see Fact.Minted
 	found           // by a search that shows every record of that name (R9)
+	late            // seen after an act that followed the user's latest turn (R12)
 )
 
 // meta is what many facts share.

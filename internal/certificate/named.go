@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
@@ -17,11 +16,18 @@ import (
 // ofNamed is the rule of a value of a list that the user asked for by the record it is of.
 const ofNamed = "of_named"
 
+const (
+	space      = "[ \"'`´“”„‟‘’‚‛«»‹›]"
+	recordWord = `(?:event|meeting|appointment|call|session|file|document|note|message|mail|email|task|list|termin|treffen|besprechung|datei|dokument|notiz|nachricht|aufgabe|liste)`
+)
+
 var (
-	// plainWords may stand between a phrase, a name and its day, with a mark of either.
-	plainWords = regexp.MustCompile("^[\\pL \"'`´“”„‟‘’‚‛«»‹›]{0,24}$")
-	dayOf      = regexp.MustCompile(`(?i)(?:^|[^\pL'’])(?:on|of|from|am|vom)[^\pL'’]*$`)
-	goesOn     = regexp.MustCompile(`(?i)(?:^|[^\pL'’])(?:and|or|to|then|und|oder|zu|dann)(?:[^\pL'’]|$)`)
+	// ofDay may stand between a name and its day, and leading between a phrase and a name.
+	ofDay   = regexp.MustCompile(`(?i)^` + space + `*(?:` + recordWord + space + `+)*(?:on|of|from|am|vom)` + space + `*$`)
+	leading = regexp.MustCompile(`(?i)^` + space + `*(?:(?:` + recordWord + `|in|for|at|of|im|am|vom|the|this|that|these|those|my|our|an?|der|die|das|den|dem|meine?n?|unsere?n?)(?:` + space + `+|$))*$`)
+	// apostrophe stands between letters, and no other mark within a quotation.
+	apostrophe = regexp.MustCompile(`\pL` + quoteMark + `\pL`)
+	anyMark    = regexp.MustCompile(quoteMark)
 )
 
 // searchedFor reports whether a place was found by a search that shows every record of
@@ -35,6 +41,9 @@ func (s *Session) searchedFor(p *place, t *turn, e gate.Ref) bool {
 	if p.day == "" {
 		return true
 	}
+	if p.late {
+		return false
+	}
 	// The latest words that name that day count, and of one turn the last.
 	for i := len(s.turns) - 1; i >= 0; i-- {
 		r, ok := calendar.Holds(p.day, s.turns[i].days(), s.turns[i].at.Location())
@@ -45,16 +54,16 @@ func (s *Session) searchedFor(p *place, t *turn, e gate.Ref) bool {
 			return false
 		}
 		between := t.own[e.End:r.At[0].Start]
-		return len(between) <= 24 && plainWords.MatchString(between) && dayOf.MatchString(between) && !goesOn.MatchString(between)
+		return len(between) <= 24 && ofDay.MatchString(between)
 	}
 	return false
 }
 
-// dictated reports whether a reference quotes what stands in quotation marks in the
+// dictated reports whether a reference quotes what stands in quotation quoteMark in the
 // user's latest turn.
 func (s *Session) dictated(e gate.Ref) bool {
-	t, _, ok := s.quote(e)
-	return ok && t == &s.turns[len(s.turns)-1] && t.marked(e.Start, e.End)
+	t, text, ok := s.quote(e)
+	return ok && t == &s.turns[len(s.turns)-1] && t.marked(e.Start, e.End) && !anyMark.MatchString(apostrophe.ReplaceAllString(text, ""))
 }
 
 // ofNamed checks a value of a list that the user asked for by the record it is of (R12).
@@ -73,15 +82,14 @@ func (s *Session) ofNamed(c *call, l *leaf) bool {
 	if phrase.End <= at.Start {
 		between = t.own[phrase.End:at.Start]
 	}
-	if between == "" || len(between) > 24 || !plainWords.MatchString(between) || !t.token(phrase.Start, phrase.End) || !provenance.Refers(t.own, phrase.Start, phrase.End) {
+	if between == "" || len(between) > 24 || !leading.MatchString(between) || !t.token(phrase.Start, phrase.End) || !provenance.Refers(t.own, phrase.Start, phrase.End) {
 		return false
 	}
 	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
 		if src.Kind != policy.FromNamed || !slices.ContainsFunc(src.Phrases, func(p string) bool { return strings.EqualFold(p, called) }) {
 			return false
 		}
-		listed, day, stands := false, "", false
-		searched := false
+		listed, searched, dated, stands := false, false, false, false
 		for _, p := range s.spelling(words) {
 			n, is := p.record()
 			if !is || !p.direct(n) || p.key || p.collection() != "" || p.server != src.Server || p.tool != src.Tool {
@@ -97,22 +105,32 @@ func (s *Session) ofNamed(c *call, l *leaf) bool {
 			if !has {
 				return false
 			}
+			if p.late {
+				continue
+			}
 			if slices.ContainsFunc(s.places[p.evidence], func(g *place) bool {
 				m, in := g.record()
 				return in && m == n && within(g, p, n) && g.rule != nil && g.listed && g.label >= writ.System
 			}) {
 				listed = true
 			} else if !searched && s.searchedFor(p, t, at) {
-				searched, day = true, p.day
+				searched, dated = true, p.day != ""
 			}
 		}
 		if listed {
 			return stands
 		}
-		return stands && searched && (day == "" || !slices.ContainsFunc(c.leaves, func(o *leaf) bool {
-			text, _ := o.value.Text()
-			_, on, _ := calendar.Spelled(text, time.UTC)
-			return strings.Contains(text, day) || strings.HasPrefix(on, day)
-		}))
+		return stands && searched && (!dated || t.datedBefore(c, phrase.Start))
+	})
+}
+
+// datedBefore reports whether a call is for a day, and for none but those that stand in a
+// turn before a place.
+func (t *turn) datedBefore(c *call, at int) bool {
+	times := slices.DeleteFunc(slices.Clone(c.leaves), func(l *leaf) bool { return l.role != policy.TimeRole || l.key || empty(l.value) })
+	return len(times) > 0 && !slices.ContainsFunc(times, func(l *leaf) bool {
+		text, _ := l.value.Text()
+		r, holds := calendar.Holds(text[:min(len(text), 10)], t.days(), t.at.Location())
+		return !holds || r.At[0].Start >= at
 	})
 }

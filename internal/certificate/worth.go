@@ -254,7 +254,7 @@ func (x *extraction) searched(p *place) (day string, ok bool) {
 		switch fixed := l.Rule == "const" && l.rule != nil && l.rule.Constants() == 1; {
 		case fixed || empty(l.value):
 		case isText && l.Pointer == p.rule.Matches && strings.Contains(name, text):
-		case isText && l.Pointer != p.rule.Matches && l.Label == writ.User && notDay == nil && day == "":
+		case isText && l.Pointer == p.rule.On && l.Label == writ.User && notDay == nil:
 			day = text
 		default:
 			return "", false
