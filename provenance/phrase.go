@@ -170,7 +170,8 @@ func Refers(text string, start, end int) bool {
 		words := wordsOf(inBrackets.ReplaceAllString(clause, " "))
 		lead := requestOf(words)
 		rest := words[lead.n:]
-		return lead.wish && !lead.polite, len(rest) == 0 || articles[rest[len(rest)-1]] && !tells(rest) && !takesOut(rest) && !denies(after) && !takesOut(wordsOf(after))
+		stands := len(rest) == 0 || articles[rest[len(rest)-1]] && !tells(rest) && !takesOut(words)
+		return lead.wish && !lead.polite, stands && !denies(after) && !takesOut(wordsOf(after))
 	})
 }
 
@@ -278,8 +279,9 @@ var (
 	conditions = wordSet(`if unless when whenever once until till while after before provided providing assuming except should instead actually
 		wenn falls sobald sofern solange bevor nachdem bis außer stattdessen lieber`)
 	// excluding take out of what is asked for.
-	excluding = wordSet(`except excepting excluding excl without minus but besides apart aside other barring save less only bar
-		außer ausser ohne bis auf abzüglich ausgenommen nur`)
+	excluding = wordSet(`except excepting excluding excl without minus but besides apart aside other barring less only
+		instead rather unlike leaving ignore ignoring skip skipping statt anstatt
+		außer ausser ohne bis abzüglich ausgenommen nur`)
 	// acting are those whose doing an order comes "before".
 	acting = wordSet("i we he she they my our his her their the a")
 	// takingBack begin what takes back, or denies, what was said before it.
@@ -362,20 +364,27 @@ type clause struct {
 func clausesOf(sentence string) (out []clause) {
 	colon := false
 	for {
-		i := 0
-		for {
-			next := strings.IndexFunc(sentence[i:], isBreak)
-			if next < 0 {
-				return append(out, clause{sentence, colon})
-			}
-			if i += next; i == 0 || i+1 >= len(sentence) || !isNumeral(sentence[i-1]) || !isNumeral(sentence[i+1]) {
-				break
-			}
-			i++
+		i := breakOf(sentence, isBreak)
+		if i < 0 {
+			return append(out, clause{sentence, colon})
 		}
 		out = append(out, clause{sentence[:i], colon})
 		r, n := utf8.DecodeRuneInString(sentence[i:])
 		sentence, colon = sentence[i+n:], r == ':' || r == '：'
+	}
+}
+
+// breakOf returns where a text first breaks but within a number or a time, -1 where it
+// does not.
+func breakOf(text string, breaks func(rune) bool) int {
+	for i := 0; ; i++ {
+		next := strings.IndexFunc(text[i:], breaks)
+		if next < 0 {
+			return -1
+		}
+		if i += next; i == 0 || i+1 >= len(text) || !isNumeral(text[i-1]) || !isNumeral(text[i+1]) {
+			return i
+		}
 	}
 }
 
@@ -796,13 +805,13 @@ func endOf(rest string) int {
 
 // takenBack reports whether the next clause or the next sentence begins with a denial.
 func takenBack(rest string) bool {
-	clause := strings.IndexFunc(rest, func(r rune) bool { return isBreak(r) || r == '\n' || r == '(' })
+	clause := breakOf(rest, func(r rune) bool { return isBreak(r) || r == '\n' || r == '(' })
 	for _, w := range []string{" but ", " or ", " aber ", " oder ", " - ", " -- "} {
 		if i := strings.Index(strings.ToLower(rest), w); i >= 0 && (clause < 0 || i < clause) {
 			clause = i
 		}
 	}
-	sentence := strings.IndexAny(rest, ".!?…\n")
+	sentence := breakOf(rest, func(r rune) bool { return strings.ContainsRune(".!?…\n", r) })
 	return clause >= 0 && retracts(rest[clause:]) || sentence >= 0 && retracts(rest[sentence:])
 }
 

@@ -35,7 +35,7 @@ func TestMeans(t *testing.T) {
 		"§open the door§. If it rains, close it.": true, "Please turn on the §open the door§ mode": true, "I like the §open the door§ mode": false,
 		// denials
 		"§open the door§? No, leave it.": false, "§open the door§. No, leave it.": false, "§open the door§, no": false, "§open the door§ today, please. No, wait.": false, "§open the door§. Oh no, stop!": false,
-		"§open the door§ - don't": false, "§open the door§ but don’t": false, "§open the door§. Do not.": false, "§open the door§, nicht das Fenster": false, "§open the door§. Nein!": false, "§open the door§ or not": false,
+		"§open the door§ - don't": false, "§open the door§ at 10:30 for Kim, no": false, "§open the door§ at 10.30 for Kim (no, leave it)": false, "§open the door§ but don’t": false, "§open the door§. Do not.": false, "§open the door§, nicht das Fenster": false, "§open the door§. Nein!": false, "§open the door§ or not": false,
 		"§open the door§\nStop": false, "§open the door§. \"No.\"": false, "don't open a.txt or §open the door§": false,
 		"§open the door§ at \xff": true, "\xff\xff §open the door§\xff": true,
 	} {
