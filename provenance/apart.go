@@ -45,7 +45,7 @@ func (r *reading) inQuotes(at span) bool {
 
 // properName reports whether words are written as a proper name is: each with a capital
 // and small letters, within a sentence, and no article or possessive before them, which
-// in German stands before nouns.
+// in German stands before nouns; and whole: of "Bob Stone" neither word is a name by itself.
 func (r *reading) properName(at span) bool {
 	for word := range strings.FieldsSeq(r.text[at.start:at.end]) {
 		first, n := utf8.DecodeRuneInString(word)
@@ -58,9 +58,21 @@ func (r *reading) properName(at span) bool {
 	if len(before) == at.start || !unicode.IsLetter(last) {
 		return false
 	}
+	if next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(r.text[at.end:], " ")); unicode.IsUpper(next) {
+		return false
+	}
+	i := strings.LastIndex(before, " ") + 1
+	first, _ := utf8.DecodeRuneInString(before[i:])
+	head, _ := utf8.DecodeLastRuneInString(strings.TrimRight(before[:i], " ,"))
+	if unicode.IsUpper(first) && !strings.HasSuffix(before, ",") && unicode.IsLetter(head) && !titles[strings.ToLower(before[i:])] {
+		return false
+	}
 	words := strings.FieldsFunc(before, func(c rune) bool { return !unicode.IsLetter(c) })
 	return !articles[strings.ToLower(words[len(words)-1])]
 }
+
+// titles stand before a name and are no part of it.
+var titles = wordSet("herr herrn frau mr mrs ms miss sir dr prof colleague kollege kollegen kollegin")
 
 var articles = wordSet(`a an the this that these those my your his her its our their some any no each every which what
 	der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner keines dieser diese dieses diesen diesem jeder jede jedes

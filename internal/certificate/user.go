@@ -96,10 +96,11 @@ func (t *turn) marked(start, end int) bool {
 }
 
 // name reports whether quoted words are written as proper names are, within a sentence
-// and behind no article.
+// and behind no article, and are no part of a longer one.
 func (t *turn) name(r gate.Ref) bool {
 	head := strings.TrimRight(t.own[:r.Start], " ")
-	return properForm.MatchString(t.own[r.Start:r.End]) && len(head) < r.Start && inSentence.MatchString(head) && !behindArticle.MatchString(strings.ToLower(head))
+	return properForm.MatchString(t.own[r.Start:r.End]) && len(head) < r.Start && inSentence.MatchString(head) && !behindArticle.MatchString(strings.ToLower(head)) &&
+		(titled.MatchString(head) || !begunName.MatchString(head)) && !goesOn.MatchString(t.own[r.End:])
 }
 
 // wordy reports whether a value is of a form that words of a sentence have, and so can be
@@ -123,6 +124,9 @@ var (
 	insideDot     = regexp.MustCompile(`[^.]\.+[^.]`)
 	addressForm   = regexp.MustCompile(`^(?:(?:www\.|#)[^\pZ\s]*|[^\pZ\s]*[@/][^\pZ\s]*)$`)
 	digitForm     = regexp.MustCompile(`^[^\pZ\s]*\pN[^\pZ\s]*$`)
+	titled        = regexp.MustCompile(`(?i) (?:herrn?|frau|mr|mrs|ms|miss|sir|dr|prof|kollegen?|kollegin|colleague)$`)
+	begunName     = regexp.MustCompile(`\pL[ ,]* \p{Lu}(?:[^ ]*[^ ,])?$`) // a part of this one
+	goesOn        = regexp.MustCompile(`^ ?\p{Lu}`)
 	inSentence    = regexp.MustCompile(`\pL,*$`)
 	behindArticle = regexp.MustCompile(`(?:^|\PL)(?:an?|the|th(?:is|at|ese|ose)|my|your|his|her|its|our|their|some|any|no|each|every|wh(?:ich|at)|` +
 		`d(?:er|ie|as|en|em|es)|k?ein(?:e[nmrs]?)?|keine[nmr]?|dies(?:er?|es|en|em)|jed(?:er?|es)|[mds]eine?[nmr]?|ihre?[nmr]?|unser(?:e[nmr]?)?|eu(?:er|re[nmr]?)|` +
