@@ -29,11 +29,14 @@ import (
 // Asked says how far a call was put to a person.
 type Asked string
 
-// How far it was. NotAsked is that nobody is there to ask, or that nobody was yet.
+// How far it was. NotAsked is that nobody is there to ask, or that nobody was yet, and
+// that he said yes, which is on record. Refused is that he said no to this very call, which
+// then does not pass, whatever came to vouch for it while he looked.
 const (
 	NotAsked Asked = ""
 	Pending  Asked = "pending"
 	Expired  Asked = "expired"
+	Denied   Asked = "denied"
 )
 
 // ApprovalHolds is how long an answer stands for the call it was said to.
@@ -138,10 +141,13 @@ func (s *Session) Approve(evidence uint32, a Approval) Observation {
 	return o
 }
 
-// approve turns failures that a person may allow into what he said of them. It
-// returns the failures that stand.
+// approve turns failures that a person may allow into what he said of them, and what
+// nothing speaks against but he into a failure. It returns the failures that stand.
 func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failure) {
 	fs := first(unfounded, against)
+	if len(fs) == 0 && j.in.Asked == Denied {
+		return []writ.Failure{{Reason: writ.ApprovalRefused, Need: needs[writ.ApprovalRefused]}}
+	}
 	s := j.session()
 	if s == nil || len(fs) == 0 || j.strict || j.over() || j.in.Shadow || !j.askable(against) {
 		return fs

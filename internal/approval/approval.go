@@ -148,6 +148,14 @@ type entry struct {
 	err    error
 }
 
+// asked is how far an entry that is done was put to somebody.
+func (e *entry) asked() gate.Asked {
+	if e.taken && !e.answer.Yes {
+		return gate.Denied
+	}
+	return gate.NotAsked
+}
+
 // New returns an empty queue.
 func New(clock func() time.Time) *Queue {
 	return &Queue{change: make(chan struct{}), clock: clock}
@@ -181,8 +189,8 @@ type Surface func(context.Context, Question)
 // were seen elsewhere since, that question has another id from then on: nobody answers to
 // what he was not shown. A question that it put for other reasons ends. own, unless nil, is asked
 // meanwhile: where it returns and nobody else watches, nobody is waited for. The status is "" where the
-// question was answered or ended with its call, Pending where it stands open, Expired where it ended
-// unanswered. kept are the lines that are in force by the answer.
+// question was answered with yes or ended with its call, Denied where with no, Pending where it stands open, Expired
+// where it ended unanswered. kept are the lines that are in force by the answer.
 func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Duration, does Effects, own Surface) (kept []policy.Grown, asked gate.Asked, err error) {
 	if does.Offers != nil && q.isNew(of, asks) {
 		of.FromNowOn = does.Offers()
@@ -210,7 +218,7 @@ func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Dur
 	for waits := true; waits; {
 		select {
 		case <-e.done:
-			return e.kept, gate.NotAsked, e.err
+			return e.kept, e.asked(), e.err
 		case <-left:
 			left, waits = nil, q.Watched()
 		case <-timer.C:
@@ -228,7 +236,7 @@ func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Dur
 	}
 	select {
 	case <-e.done:
-		return e.kept, gate.NotAsked, e.err
+		return e.kept, e.asked(), e.err
 	default:
 	}
 	if !open {

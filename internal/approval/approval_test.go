@@ -249,6 +249,8 @@ func TestKeep(t *testing.T) {
 				want := gate.NotAsked
 				if c.open {
 					want = gate.Pending
+				} else if !c.said.Yes {
+					want = gate.Denied
 				}
 				if e := <-ends; (e.kept != nil) != c.kept || e.asked != want || e.err != c.waits {
 					t.Errorf("%s: %+v", c.name, e)

@@ -192,7 +192,9 @@ func (c *judgedCall) heard(id string, answer strictjson.Value) (kept []policy.Gr
 		return nil, nil
 	}
 	a.By, a.Label = by, label
-	kept, err = c.g.approvals.queue.Answer(id, a)
+	if kept, err = c.g.approvals.queue.Answer(id, a); err == nil && !a.Yes {
+		c.asked = gate.Denied
+	}
 	var lost *approval.NotKeptError
 	switch {
 	case errors.Is(err, approval.ErrNotOffered): // no answer to what was asked

@@ -299,3 +299,72 @@ func TestWaitingClientLeaves(t *testing.T) {
 		t.Errorf("on record: %q", reason)
 	}
 }
+
+// TestAskedAboutWhatThereIs: what another process put on record of the session is known
+// before a person is asked, and what comes to vouch while he looks takes his no from
+// nobody.
+func TestAskedAboutWhatThereIs(t *testing.T) {
+	ctx := testContext(t)
+	st := onSQLite(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", itemTools)
+	r := newRig(t, st, policy(t, turnPolicy), up.config(true))
+	r.opts.Approvals = approval.New(time.Now)
+	r.restart()
+	beside := newScripted(t, "toy", true)
+	beside.list("tools/list", itemTools)
+	other := newRig(t, st, policy(t, turnPolicy), beside.config(true))
+	secret := r.mint()
+	say := func(text string) {
+		t.Helper()
+		s, err := other.gw.FindSession(ctx, "loopback", secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = other.gw.Turn(ctx, s, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := overHTTP(ctx, r, true, web{session: secret})
+	up.reply(`"result":{"content":[],"structuredContent":{"items":[]}}`)
+	passed(t, w.call(ctx, "list_items", `{}`))
+	defer r.opts.Approvals.There()()
+	next := make(chan approval.Question, 1)
+	watch, leave := context.WithCancel(ctx)
+	defer leave()
+	go func() {
+		for {
+			qs, change := r.opts.Approvals.Open()
+			if len(qs) > 0 {
+				next <- qs[0]
+				return
+			}
+			select {
+			case <-change:
+			case <-watch.Done():
+				return
+			}
+		}
+	}()
+
+	say("delete item-4711")
+	up.reply(`"result":{"content":[]}`)
+	passed(t, w.call(ctx, "delete_item", `{"id":"item-4711"}`))
+	select {
+	case q := <-next:
+		t.Fatalf("asked about what the user typed: %+v", q)
+	default:
+	}
+
+	ends := make(chan answer, 1)
+	go func() { ends <- w.call(ctx, "delete_item", `{"id":"item-4712"}`) }()
+	q := <-next
+	say("delete item-4712")
+	if _, err := r.opts.Approvals.Answer(q.ID, approval.Answer{By: "kim", Label: writ.User}); err != nil {
+		t.Fatal(err)
+	}
+	refusal(t, <-ends, "POLICY_VIOLATION approval.refused \"\"")
+	// Made anew, it is the call that the user ordered.
+	up.reply(`"result":{"content":[]}`)
+	passed(t, w.call(ctx, "delete_item", `{"id":"item-4712"}`))
+}

@@ -34,6 +34,7 @@ type judgedCall struct {
 
 	continues uint64             // number of the decision before an answer was given inside the call
 	asked     gate.Asked         // how far it was put to a person
+	moved     int                // how often the session had moved on when it was to be
 	put       string             // the question that it was put as
 	puts      int                // how often it was: each time for other reasons
 	question  *approval.Question // what its client is to ask its person
@@ -140,6 +141,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 	g.locate(looking, c.rs.fleet, &in, c.host)
 	s := c.s
 	var ask *gate.Ask
+	moved := false
 	err = g.sessions.with(s, func() error {
 		if s.closed || s.halted != nil {
 			return errNotRecorded
@@ -158,7 +160,10 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		in.Session, in.Time = s.evidence, now
 		d = decision{Decision: decide(in), at: now, anonymous: s.evidence == nil, generation: s.generation, continues: c.continues}
 		if ask = d.Ask(); ask != nil && ask.Question != c.put && c.puts < maxPuts && c.asks() {
-			return nil // it is put to a person first
+			// It is put to a person first, about what there is: an append would notice that
+			// another process moved the session on, a question does not.
+			moved, err = g.sessions.moved(ctx, s)
+			return err
 		}
 		ask = nil
 		d.record, err = g.sessions.writeDecision(s, c.rs, &in, &d)
@@ -175,6 +180,10 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 			return d, nil
 		}
 		return d, err
+	}
+	if moved && c.moved < maxPuts {
+		c.moved++
+		return c.judge(ctx, call)
 	}
 	if ask != nil {
 		if err = c.putTo(ctx, in, ask); err != nil {

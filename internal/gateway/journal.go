@@ -216,6 +216,23 @@ func (ss *sessions) drain(s *session) {
 	}
 }
 
+// moved reports whether another process appended to the session since it was folded, which
+// is then outdated. The caller holds s.mu, and waits for what is queued.
+func (ss *sessions) moved(ctx context.Context, s *session) (bool, error) {
+	if s.evidence == nil {
+		return false, nil
+	}
+	ss.drain(s)
+	head, err := ss.store.Head(ctx, s.id)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", errNotRecorded, err)
+	}
+	if s.outdated == nil && head != s.next {
+		s.outdated = audit.ErrConflict
+	}
+	return s.outdated != nil, nil
+}
+
 // flushAll writes the session's queue until it is empty: one append for all that
 // gathered while the last one ran. The caller has set s.flushing.
 func (ss *sessions) flushAll(s *session) {
