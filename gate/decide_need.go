@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -198,7 +199,7 @@ func (j *judge) suppliers(l *leaf, unasked, sent bool) string {
 				return
 			}
 			acts := c.CaseAt == nil && (c.Effect | t.added).Gated()
-			name, worth, typed = t.Public, !acts && t.InputSchema().Get("required").Len() == 0, t.HasOutputSchema() || t.Raw == nil
+			name, worth, typed = cmp.Or(t.Public, c.Tool), !acts && t.InputSchema().Get("required").Len() == 0, t.HasOutputSchema() || t.Raw == nil
 		}
 		for i := range c.Outputs {
 			o := &c.Outputs[i]

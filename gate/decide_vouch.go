@@ -542,7 +542,9 @@ func (j *judge) datedBefore(at provenance.Quote) bool {
 }
 
 // fromFresh accepts a name that the agent made up, where it can hide nothing and
-// overwrites nothing that was listed (R36). It is the model's all the same.
+// overwrites nothing that was listed (R36). It is the model's all the same. Its directory
+// was shown, or is the user's word where the argument takes that: he who typed it may have
+// the file written there, and what stands there is known from the listing.
 func (j *judge) fromFresh(l *leaf) writ.Reason {
 	s := j.session()
 	if s == nil {
@@ -552,8 +554,19 @@ func (j *judge) fromFresh(l *leaf) writ.Reason {
 	if !ok {
 		return writ.ProvenanceDerived
 	}
-	l.founded = founded{rule_: "derived:fresh", label: writ.Model, refs: []Ref{refOf(dir)}, newest: dir.Evidence}
-	return ""
+	l.founded = founded{rule_: "derived:fresh", label: writ.Model}
+	if a := s.ledger.Find(dir); len(a.Vouched) > 0 {
+		l.refs, l.newest = []Ref{refOf(a.Vouched[0])}, a.Vouched[0].Evidence
+		return ""
+	}
+	if dir.Named = j.setApart(l, dir); !l.answer && !l.lines && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
+		if at, r := s.ledger.Typed(dir); r == "" {
+			l.refs, l.newest = []Ref{quoteOf(at)}, at.Evidence
+			return ""
+		}
+	}
+	l.founded = founded{}
+	return writ.ProvenanceDerived
 }
 
 // newest is the number of the youngest evidence among facts.

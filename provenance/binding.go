@@ -199,11 +199,12 @@ func (l *Ledger) Where(q Query, n int) []Fact {
 }
 
 // Fresh answers `derived: fresh` (R36): does a path give a new name in a directory
-// that is vouched for whole and was listed whole in this session, where the name was
-// not, nor did an act of this session send it? The name is letters, digits and ._-,
-// begins with none of the marks, and ends in one of the extensions; it has none where
-// that is "". It answers with what vouches for the directory.
-func (l *Ledger) Fresh(q Query, extensions []string) (dir Fact, ok bool) {
+// that was listed whole in this session, where the name was not, nor did an act of this
+// session send it? The name is words of letters, digits and ._-, with a blank between two
+// of them, of which none begins with one of the marks, and ends in one of the extensions;
+// it has none where that is "". It returns what the ledger is to be asked of the directory,
+// which has to be vouched for.
+func (l *Ledger) Fresh(q Query, extensions []string) (dir Query, ok bool) {
 	whole, isText := q.Value.Text()
 	parent, name, ok := splitPath(whole)
 	if !isText || !ok || q.Strict || visible(whole) != "" || utf8.RuneCountInString(name) > maxFreshName || !freshName.MatchString(name) ||
@@ -211,19 +212,15 @@ func (l *Ledger) Fresh(q Query, extensions []string) (dir Fact, ok bool) {
 			return strings.HasSuffix(name, e) && name != e && (e != "" || !strings.Contains(name, "."))
 		}) ||
 		!l.Enumerated(q.Value) || l.listedAs(whole) || device.MatchString(name) {
-		return Fact{}, false
+		return q, false
 	}
 	for _, k := range append(l.keysOf(Path, q.Value), l.keysOf(Untyped, strictjson.StringOf(name))...) {
 		if l.made[k] {
-			return Fact{}, false
+			return q, false
 		}
 	}
-	d := q
-	d.Value, d.Type = strictjson.StringOf(parent), Path
-	if a := l.Find(d); len(a.Vouched) > 0 {
-		return a.Vouched[0], true
-	}
-	return Fact{}, false
+	q.Value, q.Type = strictjson.StringOf(parent), Path
+	return q, true
 }
 
 // listedAs reports whether a path was listed, in whatever letters' case: most file

@@ -170,7 +170,7 @@ func (o *files) onlyExample(ctx context.Context, st *sqlite.Store) error {
 	all, _, err := story.Newest(ctx, st, listed)
 	for _, d := range all {
 		if server, _, named := strings.Cut(d.Tool, "/"); named && server != example.Name && server != policy.OwnServer {
-			return cli.Fail(cli.ExitIO, "writ serve --config FILE, or the same with --config FILE",
+			return cli.Fail(cli.ExitIO, "writ serve --config FILE, or the same with --config FILE; to try the example, with a --state DIR of its own",
 				"no gateway that takes this runs on %s, and the built-in example does not answer for %s, where the last calls went", cli.Printable(o.state), cli.OneLine(server, 40))
 		}
 	}

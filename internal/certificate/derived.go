@@ -56,11 +56,11 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 		dir := *l
 		dir.value = directory()
 		return writ.Model, c.accepts(l, policy.FromDerived, op) && s.fresh(l, text[cut+1:], dir.value) &&
-			first(0, func(p *place) bool {
+			(first(0, func(p *place) bool {
 				q := c.query(l)
 				q.typ = provenance.Path
 				return q.source(policy.Source{}, p) && equal(dir.value, provenance.Path, p) && (!c.target(l) || s.chosen(c, l, p))
-			})
+			}) || len(l.Evidence) == 1 && c.accepts(l, policy.FromUser) && s.typed(&dir, l.Evidence[0]))
 	case string(money.Round):
 		return label, len(l.Evidence) == 1 && l.role == policy.Amount && l.rule != nil && slices.Contains(l.rule.Forms, money.Round) && !l.key && !l.answer &&
 			!slices.ContainsFunc(c.contract.Bindings, func(b policy.Binding) bool {
