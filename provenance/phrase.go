@@ -330,7 +330,7 @@ var (
 	doings = ways(`would you mind|i'd appreciate you|i'd appreciate your|i would appreciate you|i would appreciate your|
 		i'd appreciate your help in|i'd appreciate your help with|i would appreciate your help in|i would appreciate your help with|i could use your help in|i could use your help with|i could really use your help in|i could really use your help with|
 		i need your help in|i need your help with|help in|help me in|help with|help me with|assist in|assist me in|assist with|assist me with|
-		go ahead with|proceed with|proceed by|begin by|start by`)
+		proceed with|go ahead with|proceed by|begin by|start by`)
 	// wishes are how they say what they want to be done.
 	wishes = ways("i want to|i need to|i'd like to|i would like to|i wish to|i'd want to|we need to")
 	// ensuring are how they say what a state has to be.
