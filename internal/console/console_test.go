@@ -1024,9 +1024,10 @@ func TestReplay(t *testing.T) {
 		t.Errorf("left: %s", got)
 	}
 	send(cookie, form, "third", http.StatusSeeOther)
-	third := <-jobs
+	third, over := <-jobs, r.loggedInBy(cookie).replay.over
 	r.ask("POST", "/logout", cookie, url.Values{"form": {form}})
 	<-third.ctx.Done()
+	<-over
 	send(other, otherForm, "fourth", http.StatusSeeOther)
 	fourth := <-jobs
 	fourth.end <- &Replayed{Otherwise: slices.Repeat([]Difference{{one, 2, "a/b", "accepted", "refused", "", "x", false}}, 5000), Faults: nil}
