@@ -108,7 +108,7 @@ raced: peers clients
 	CGO_ENABLED=1 go test -race -run '^($(SIDES))$$' $(call holding,$(SIDES))
 
 unraced: peers clients
-	WRIT_PEERS=$(PEERS) go test -timeout 15m $(UNRACED)
+	WRIT_PEERS=$(PEERS) go test -timeout 25m $(UNRACED)
 
 apart:
 	go test -timeout 15m -run '^($(APART))$$' $(call holding,$(APART))
