@@ -21,7 +21,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -251,7 +250,7 @@ func (v *Verified) of(o *options, state string) error {
 		return fmt.Errorf("audit verify: %w: %.300s", err, out)
 	}
 	v.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-	v.MB = float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) / 1024 // as Linux counts
+	v.MB = maxRSS(cmd.ProcessState)
 	return nil
 }
 
