@@ -77,6 +77,12 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 			r.Fault(f.Owner.Node, "owner is one exact pointer, relative to the record", "/owner")
 		}
 	}
+	if f.Readers.Given() {
+		at := r.pattern(f.Readers)
+		if o.HasReaders, o.Readers = true, at.Tokens; !at.Exact() || o.Collection == "" {
+			r.Fault(f.Readers.Node, "readers is one exact pointer, relative to the record, at the member of a collection that names it (R14)", "collection: …, readers: /shared_with")
+		}
+	}
 	if f.Matches.Given() {
 		if at := r.pattern(f.Matches); len(at.Tokens) == 0 || !at.Exact() {
 			r.Fault(f.Matches.Node, "matches is the exact pointer of one argument", "matches: /query")

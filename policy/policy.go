@@ -211,6 +211,8 @@ type outputFile struct {
 	On strictyaml.String `yaml:"on"`
 	// Owner is a pointer, relative to the record, to its owner (R28).
 	Owner strictyaml.String `yaml:"owner"`
+	// Readers is a pointer, relative to the record, to who reads it beside its owner (R14).
+	Readers strictyaml.String `yaml:"readers"`
 	// Ranks say by what users tell the records of a whole list apart (R9):
 	// [{ by: /size, most: [delete the largest file] }].
 	Ranks strictyaml.Seq[rankFile] `yaml:"ranks"`

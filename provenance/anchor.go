@@ -320,6 +320,9 @@ func (l *Ledger) standing(o *Observation, c *call, leaf *Leaf) (f flags) {
 	if l.since {
 		f |= late
 	}
+	if leaf.unread {
+		f |= unread
+	}
 	if l.opened[leaf.Rule.Collection] && !l.member(leaf, opened) {
 		f |= opened
 	}

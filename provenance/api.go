@@ -85,6 +85,10 @@ type OutputRule struct {
 	// (R28). It counts only if that leaf is itself worth system or better.
 	HasOwner bool
 	Owner    []string
+	// Readers, when HasReaders, names, as Owner does, who reads the record beside its
+	// owner: an empty list or object there says that nobody does (R14).
+	HasReaders bool
+	Readers    []string
 	// Ranks say by what users tell the records of a whole list apart (R9).
 	Ranks []Rank
 	// Matches, unless "", is the argument, as a pointer, of a search: the operator says

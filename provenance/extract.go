@@ -24,6 +24,7 @@ type Leaf struct {
 	ranks   []rankOf // what each of its rule's ranks says of it
 	owner   string   // untyped form of the owner leaf, "" for none
 	ownerAt int      // its index among the leaves, plus 1
+	unread  bool     // nobody but its owner reads its record
 }
 
 // step is one step of the way from the result object to a leaf. Leaves share
@@ -250,7 +251,7 @@ func (x *extraction) add(l Leaf, i int) {
 }
 
 // owners resolves the owner pointers of the rules within their records (R28),
-// once for each record. An owner counts only as a leaf of its own: its label is
+// once for each record, and whether anybody else reads it (R14). An owner counts only as a leaf of its own: its label is
 // judged where those of all leaves are.
 func (x *extraction) owners() {
 	type place struct {
@@ -260,6 +261,11 @@ func (x *extraction) owners() {
 	known := map[place]string{}
 	for i := range x.out.Leaves {
 		l := &x.out.Leaves[i]
+		if l.Rule != nil && l.Rule.HasReaders && l.record != nil {
+			v := l.record.v.Find(l.Rule.Readers)
+			k := v.Kind()
+			l.unread = (k == strictjson.Array || k == strictjson.Object) && v.Len() == 0
+		}
 		if l.Rule != nil && l.Rule.HasOwner && l.record != nil {
 			at := place{l.Rule, l.record}
 			owner, ok := known[at]

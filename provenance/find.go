@@ -276,6 +276,27 @@ func (l *Ledger) chosen(q *Query, f *fact, m *meta) bool {
 	return false
 }
 
+// Unread answers R14 of a record that receives a text: does everything that showed it
+// since the latest act say that nobody reads it but its owner, who is one of the query's
+// or whose collection is closed? An act may have shared it, and a read that was under
+// way meanwhile may show it as it was: what came after an act counts from the user's next turn on.
+func (l *Ledger) Unread(q Query) bool {
+	all := l.candidates(q)
+	if l.store.crowded(all) || q.Collection == "" {
+		return false
+	}
+	is := false
+	for _, i := range all {
+		f := l.store.at(i)
+		if m := &l.store.metas[f.meta]; i < l.acted || m.collection != q.Collection {
+			continue
+		} else if is = f.label >= writ.System && f.flags&unread != 0 && f.flags&late == 0 && l.chosen(&q, f, m); !is {
+			return false
+		}
+	}
+	return is
+}
+
 // restore returns facts best first.
 func (l *Ledger) restore(found []uint32) []Fact {
 	slices.SortStableFunc(found, func(a, b uint32) int {

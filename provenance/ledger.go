@@ -49,6 +49,7 @@ type Ledger struct {
 	// narrowed are the days that narrowed a search which is whole for what it was for.
 	narrowed map[uint32][]string
 	since    bool             // an act was made since the user's latest turn
+	acted    uint32           // facts that were held when the latest act was made
 	opened   map[string]bool  // closed collections an act put in what it chose from an open one
 	minting  map[fieldOf]bool // of external fields: whether the server can have given all that was seen there
 	turns    []turn

@@ -71,7 +71,7 @@ func (p *Pending) tell(l *Ledger, o *Observation, leaf *Leaf) {
 // Made remembers what an act sends: a listing that shows it again is no news. What is
 // listed after it ranks nothing until the user speaks again (R9).
 func (l *Ledger) Made(args []Arg) {
-	l.since = true
+	l.since, l.acted = true, l.store.n
 	for i := range args {
 		for _, k := range l.keysOf(args[i].Type, args[i].Value) {
 			l.made.add(k, l)

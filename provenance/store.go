@@ -67,6 +67,7 @@ const (
 	minted          // and given by the server, as far as can be told: see Fact.Minted
 	found           // by a search that shows every record of that name (R9)
 	late            // seen after an act that followed the user's latest turn (R12)
+	unread          // of a record that nobody but its owner reads (R14)
 )
 
 // meta is what many facts share.

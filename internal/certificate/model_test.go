@@ -34,7 +34,7 @@ tools:
     { at: /ids/*, label: system, type: id } ] }
   a/all: { effect: read, outputs: [ { at: /users/*, label: system, collection: user, authoritative: true } ] }
   a/rows: { effect: read, outputs: [
-    { at: /rows/*/id, label: system, collection: row, authoritative: true }, { at: /rows/*/title, label: external, matches: /q },
+    { at: /rows/*/id, label: system, collection: row, authoritative: true, readers: /shared }, { at: /rows/*/title, label: external, matches: /q },
     { at: /rows/*/parts/*, label: system, collection: part }, { at: /rows/*/brand, label: system, collection: brand } ] }
   a/table: { effect: read, outputs: [
     { at: /table, keys: true, label: system, collection: row, authoritative: true }, { at: /table/*/title, label: external },
@@ -62,6 +62,7 @@ tools:
   b/copy: { effect: write, args: { /part: { role: target, from: [{ of_named: 'a/rows#/rows/*/parts/*', phrases: [same parts as] }] } } }
   b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
+  n/append: { effect: send, args: { /row: { role: target, collection: row }, /text: { role: content, content: open } } }
   b/reply: { effect: send, args: { /mail: { role: selector, collection: mail }, /user: { role: selector, collection: user } } }
   w/fetch: { effect: egress, args: { /url: { role: target, type: url, from: [seen] } } }
   b/tell: { effect: send, args: { /who: { role: target } } }
@@ -83,7 +84,7 @@ grown:
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "n/note": {"user", "text"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "n/note": {"user", "text"}, "n/append": {"row", "text"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"},
 }
 
@@ -102,12 +103,12 @@ var (
 	worldWords = []string{"bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
 		"/srv/a", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
-		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example"}
+		"octo/hello", "acme/octo.", "octo", "refund that", "ann@a.example", "ann@a.example", "ben@a.example"}
 	worldParts   = []string{`"part-1"`, `"part-2"`, `"part-3"`, `"part-4"`, `"part-5"`}
 	worldBrands  = []string{`"brand-a"`, `"brand-b"`, `"brand-c"`}
 	worldCodes   = []string{`"481516"`, `"code-2342"`}
 	worldSenders = []string{`"ann@a.example"`, `"ben@a.example"`}
-	worldTexts   = []string{`"hello"`, `"hello"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`}
+	worldTexts   = []string{`"hello"`, `"hello"`, `"Refund"`, `"Refund"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`, `"Refund"`, `"Tell"`}
 )
 
 // world is a session under way, with what the verifier is told of it.
@@ -243,7 +244,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "b/pair", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "user:order", "b/pair", "n/append", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -275,7 +276,7 @@ func (w *world) step(rules map[string]int, first bool) {
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/copy", "b/copy", "b/fork", "b/fork", "n/note", "n/note", "n/note", "n/note", "n/note", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
+			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/copy", "b/copy", "b/fork", "b/fork", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
 	if tool == "a/rows" && w.IntN(4) == 0 {
@@ -285,9 +286,13 @@ func (w *world) step(rules map[string]int, first bool) {
 	if name == "copy" && len(w.shown["part"]) > 0 && w.IntN(4) > 0 {
 		w.say(w.pick([]string{"same parts as 'Blue lamp'", "same parts as 'Blue lamp'", "same parts as 'Blue lamp' on 2027-01-15", "same parts as 'bobby'"}))
 	}
+	orders := name == "note" && w.IntN(3) == 0
+	if orders {
+		w.say(w.pick([]string{"refund that", "tell bobby", "do not refund that"}))
+	}
 	var args []string
 	for _, a := range worldArguments[tool] {
-		if w.IntN(5) < 2 || name == "pair" || len(worldArguments[tool]) == 1 && tool != "a/list" {
+		if w.IntN(5) < 2 || name == "pair" || name == "append" || orders || len(worldArguments[tool]) == 1 && tool != "a/list" {
 			args = append(args, fmt.Sprintf("%q:%s", a, w.value(a)))
 		}
 	}
@@ -341,7 +346,7 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		if d.Allowed() {
 			w.allowed++
 			for _, t := range rec.Traces {
-				if rules[t.Rule]++; tool == "b/pair" && t.Rule == "output" {
+				if rules[t.Rule]++; (tool == "b/pair" || tool == "n/append") && t.Rule == "output" {
 					rules[tool]++
 				}
 			}
@@ -371,7 +376,7 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 				part := w.pick(worldParts)
 				title := w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`, `"brand-b"`})
 				w.shown["part"], w.shown["who"] = append(w.shown["part"], part), append(w.shown["who"], title)
-				row := fmt.Sprintf(`"title":%s,"parts":[%s],"brand":%s}`, title, part, w.pick(worldBrands))
+				row := fmt.Sprintf(`"title":%s,"parts":[%s],%s"brand":%s}`, title, part, w.pick([]string{`"shared":[],`, `"shared":[],`, `"shared":["bobby"],`, ""}), w.pick(worldBrands))
 				if f == "table" {
 					es = append(es, v+":{"+row)
 				} else {
@@ -509,6 +514,7 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 		add("user", writ.User, q)
 		add("user:amount", writ.User, q)
 		add("user:composite", writ.User, q)
+		add("user:order", writ.User, q)
 	}
 	add(keptCall, writ.User)
 	add(keptCall, writ.Model)

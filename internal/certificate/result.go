@@ -29,6 +29,8 @@ type place struct {
 	rule  *provenance.OutputRule // nil where no output names it
 	typ   provenance.Type
 	owner []string // the trail of the record's owner, nil for none
+	read  []string // that of who else reads it
+	acts  int      // how many acts were made before
 
 	label     writ.Label
 	reflected bool     // R4 or R5 lowered it
@@ -376,6 +378,9 @@ func (x *extraction) add(v strictjson.Value, trail []string, o *provenance.Outpu
 	if _, _, why := provenance.Canonical(t, v); o != nil && why == "" {
 		if p.rule, p.typ = o, t; o.HasOwner && in.owner != nil {
 			p.owner = slices.Concat(in.owner, o.Owner)
+		}
+		if o.HasReaders && in.owner != nil {
+			p.read = slices.Concat(in.owner, o.Readers)
 		}
 	}
 	x.places = append(x.places, p)

@@ -86,6 +86,7 @@ type Session struct {
 	requested []string              // what reads were asked with below system
 	acted     bool                  // some act sent something below system
 	since     bool                  // an act was made since the user's latest turn
+	acts      int                   // acts that were made
 	made      []made
 	opened    map[string]bool      // collections an act put in what it chose from an open one
 	places    map[uint32][]*place  // of each result, in the order of the document

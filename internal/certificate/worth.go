@@ -123,6 +123,7 @@ func (s *Session) send(c *call) {
 	s.calls[c.Number] = c
 	if act {
 		s.since = true
+		s.acts++
 		s.spend(c)
 	}
 	run, low := "", writ.Operator
@@ -196,7 +197,7 @@ func (s *Session) label(x *extraction) {
 				}
 			}
 			p.listed = p.rule.Authoritative && !act && !x.asked()
-			p.late = s.since
+			p.late, p.acts = s.since, s.acts
 			p.day, p.found = x.searched(p)
 			p.opened = s.opened[p.rule.Collection] && !s.member(p, func(q *place) bool { return !q.opened })
 		}
