@@ -479,6 +479,9 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 		add("approval", label, gate.Ref{Evidence: a.Evidence, Tool: approvalTool, Label: a.Label})
 	}
 	var quotes, same, other, senders, titles []gate.Ref
+	from := func(kind policy.SourceKind) bool {
+		return l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Kind == kind })
+	}
 	quoted := func(e gate.Ref) string { _, words, _ := s.quote(e); return words }
 	// The gate asks for a third party's identity (R3) only where no better origin of the
 	// value stands anywhere, of whatever source; a verifier has no such order.
@@ -495,10 +498,10 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 	}
 	for _, of := range s.places {
 		for _, p := range of {
-			if p.rule != nil && p.rule.Matches != "" {
+			if p.rule != nil && p.rule.Matches != "" && from(policy.FromNamed) {
 				titles = append(titles, p.ref())
 			}
-			if p.typ == provenance.Email {
+			if p.typ == provenance.Email && from(policy.FromSaidBy) {
 				senders = append(senders, p.ref())
 			}
 			if equal(l.value, l.typ(), p) {
@@ -536,9 +539,6 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 			add("output", e.Label, e, made)
 		}
 		for _, f := range titles {
-			if l.rule == nil || !slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Kind == policy.FromNamed }) {
-				break
-			}
 			for _, p := range quotes {
 				if s.turns[len(s.turns)-1].evidence != p.Evidence || !strings.EqualFold(quoted(p), "same parts as") {
 					continue
