@@ -24,8 +24,7 @@ import (
 //     its owner, who is one of these, as the server said since the latest act. That a stranger can make an address appear in the
 //     contacts does not make him a reader, however the collection is called.
 //     In quotation marks, in his latest turn, the user's own words go to those whom he
-//     asked for by the record they are listed in too (R12), and the first words of an
-//     order of his to any member of a closed collection; a model's do not.
+//     asked for by the record they are listed in too (R12); a model's do not.
 //   - The agent was given no secret in this session, or the readers are the
 //     operator's constants or of a collection that may_hold_secrets: reworded, a secret cannot be found in a text (R30).
 //
@@ -43,11 +42,11 @@ func (j *judge) composed(texts []*leaf) {
 	if s == nil || len(texts) == 0 {
 		return
 	}
-	readers, reason, follows, unnamed := j.readers()
+	readers, reason, follows, copied := j.readers()
 	all := texts
 	texts = slices.DeleteFunc(slices.Clone(texts), func(l *leaf) bool {
 		// The user's own words, or what a tool said, to whom he named.
-		return j.vouch(l) == "" && (reason == "" || !j.anyReader() || unnamed == ofNamed && j.dictated(l)) || reason != "" && unnamed == "output" && j.captions(l)
+		return j.vouch(l) == "" && (reason == "" || !j.anyReader() || copied && j.dictated(l))
 	})
 	joined := j.joined(texts, all)
 	for _, l := range texts {
@@ -98,18 +97,17 @@ func (l *leaf) says() string {
 
 // readers says whom a text goes to: only the operator's constants, or a reason why
 // somebody among them was not named by the user. It follows from another fault where
-// nothing vouches for one of them, or the call names nobody. Of those whom he did not name
-// unnamed is the one rule that vouches for them all: of_named for a list that he asked for,
-// output for members of closed collections.
-func (j *judge) readers() (operators bool, reason writ.Reason, follows bool, unnamed string) {
-	operators = true
+// nothing vouches for one of them, or the call names nobody. All others he named, or of
+// a list that he asked for, where copied is true.
+func (j *judge) readers() (operators bool, reason writ.Reason, follows, copied bool) {
+	operators, copied = true, true
 	named := false
 	for _, l := range j.leaves {
 		if l.empty || l.answer || l.role != policy.Target && l.role != policy.Selector {
 			continue
 		}
 		if l.rule_ == "" {
-			return false, writ.ProvenanceReader, true, "" // itself unfounded, and said so
+			return false, writ.ProvenanceReader, true, false // itself unfounded, and said so
 		}
 		named = true
 		if l.rule_ == "output" && j.session().ledger.Unread(j.query(l, policy.Source{})) {
@@ -117,40 +115,16 @@ func (j *judge) readers() (operators bool, reason writ.Reason, follows bool, unn
 			continue
 		}
 		if !j.chosen(l) && !j.byKept(l) {
-			by := l.rule_
-			if by == "output" && (l.open || !j.closedCollection(l.collection())) || reason != "" && by != unnamed {
-				by = "none"
-			}
-			reason, unnamed = writ.ProvenanceReader, by // unless one behind it is the fault
+			reason = writ.ProvenanceReader // unless one behind it is the fault
+			copied = copied && l.rule_ == ofNamed
 		}
 		operators = operators && (l.rule_ == "const" || l.rule_ == "output" && !l.open && j.in.Policy.Collections[l.collection()].MayHoldSecrets)
 	}
 	if !named && j.contract.NoArgs != policy.NoArgsAllow {
-		return false, writ.ProvenanceReader, true, "" // nothing says to whom it goes (R21)
+		return false, writ.ProvenanceReader, true, false // nothing says to whom it goes (R21)
 	}
-	return operators && named && reason == "", reason, false, unnamed
+	return operators && named && reason == "", reason, false, copied
 }
-
-// captions lets a text rest on what the user orders in his latest turn: the words that
-// begin the order, three at most and of letters alone. "Refund", as the subject of what he
-// says is to be refunded, tells a member of a closed collection no more than that.
-func (j *judge) captions(l *leaf) bool {
-	if !l.isText || len(l.text) > longestCaption || !caption.MatchString(l.text) {
-		return false
-	}
-	at, ok := j.session().ledger.Ordered(l.text)
-	if ok {
-		l.founded = founded{rule_: userOrder, label: writ.User, refs: []Ref{quoteOf(at)}, newest: at.Evidence}
-	}
-	return ok
-}
-
-// userOrder is the rule of a text that says in the user's words what he orders.
-const userOrder = "user:order"
-
-const longestCaption = 40
-
-var caption = regexp.MustCompile(`^\pL+(?: \pL+){0,2}$`)
 
 // dictated reports whether a text is what the user set in quotation marks in his latest
 // turn.

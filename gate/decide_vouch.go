@@ -187,7 +187,9 @@ func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Que
 		}
 		said = named
 	}
-	l.refs, l.newest = append(l.refs, quoteOf(said)), max(l.newest, said.Evidence)
+	if at := quoteOf(said); !slices.Contains(l.refs, at) { // asked for as a target, and as a reader
+		l.refs, l.newest = append(l.refs, at), max(l.newest, said.Evidence)
+	}
 	return true
 }
 

@@ -185,8 +185,6 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" follows (" + shown(t.Rule) + ") from")
 	case t.Rule == "user:composite":
 		b.WriteString(" is a part of what the user typed as one word:")
-	case t.Rule == userOrder:
-		b.WriteString(" says what the user orders, in his words:")
 	case strings.HasPrefix(t.Rule, "user:"):
 		b.WriteString(" is one of what the user's words name:")
 	case t.Rule == "said_by":

@@ -121,7 +121,7 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 func (n *Names) Anchor(q Query) (Quote, bool) { return n.anchor(q, false) }
 
 // Chosen is Anchor for a record that is to receive something (R28, R14): only its own
-// id, or what the server guarantees of it, names it. Whoever can make a record appear
+// id, how that begins or ends (part.go), or what the server guarantees of it, names it. Whoever can make a record appear
 // can call it by a word that users say ("please"), and of what is destroyed that is
 // his own loss, of what he is sent it is not.
 func (n *Names) Chosen(q Query) (Quote, bool) { return n.anchor(q, true) }
@@ -144,10 +144,10 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 			return said[i].at, true
 		}
 	}
-	if !guaranteed {
-		return n.l.ranking(q)
+	if at, ok := n.l.byPart(q); ok || guaranteed {
+		return at, ok
 	}
-	return Quote{}, false
+	return n.l.ranking(q)
 }
 
 // apart reports whether the user set a stretch of his words apart as a name.

@@ -249,10 +249,6 @@ func (l *Ledger) Spoke(word string) bool {
 	return said
 }
 
-// Ordered returns where the user's latest turn orders something in just these words, in
-// letters of any case: they begin what he asks for, and are meant (Means).
-func (l *Ledger) Ordered(words string) (Quote, bool) { return l.quote(words, Means) }
-
 // quote returns where the user's latest turn first holds a phrase.
 func (l *Ledger) quote(phrase string, meant func(text string, start, end int) bool) (Quote, bool) {
 	if len(l.turns) == 0 || phrase == "" {

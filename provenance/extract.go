@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"crypto/sha256"
 	"path"
 	"slices"
 	"strconv"
@@ -24,7 +25,7 @@ type Leaf struct {
 	ranks   []rankOf // what each of its rule's ranks says of it
 	owner   string   // untyped form of the owner leaf, "" for none
 	ownerAt int      // its index among the leaves, plus 1
-	unread  bool     // nobody but its owner reads its record
+	unread  bool     // nobody but its owner reads its record, and none beside it is just like it
 }
 
 // step is one step of the way from the result object to a leaf. Leaves share
@@ -259,12 +260,20 @@ func (x *extraction) owners() {
 		in   *record
 	}
 	known := map[place]string{}
+	type twin struct {
+		rule   *OutputRule
+		others [32]byte
+	}
+	twins := map[twin][]*Leaf{}
 	for i := range x.out.Leaves {
 		l := &x.out.Leaves[i]
 		if l.Rule != nil && l.Rule.HasReaders && l.record != nil {
 			v := l.record.v.Find(l.Rule.Readers)
 			k := v.Kind()
 			l.unread = (k == strictjson.Array || k == strictjson.Object) && v.Len() == 0
+			if at := (twin{l.Rule, others(l.record.v, l.at.token)}); l.unread {
+				twins[at] = append(twins[at], l)
+			}
 		}
 		if l.Rule != nil && l.Rule.HasOwner && l.record != nil {
 			at := place{l.Rule, l.record}
@@ -276,6 +285,11 @@ func (x *extraction) owners() {
 				known[at] = owner
 			}
 			l.owner = owner
+		}
+	}
+	for _, same := range twins {
+		for _, l := range same {
+			l.unread = len(same) == 1
 		}
 	}
 	defer func() {
@@ -309,6 +323,17 @@ func (x *extraction) owners() {
 			l.ownerAt = index[from{l.record.at, l.Rule}]
 		}
 	}
+}
+
+// others is a digest of what a record holds beside one member.
+func others(record strictjson.Value, name string) [32]byte {
+	var b []byte
+	for n, v := range record.Members() {
+		if n != name {
+			b = append(append(append(b, strictjson.Quote(n)...), v.Raw()...), ',')
+		}
+	}
+	return sha256.Sum256(b)
 }
 
 // inList reports whether a leaf stands in one of several records: an element of an

@@ -105,6 +105,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	l.events++
 	l.turns = append(l.turns, p.turn)
 	l.since = false
+	l.parts = p.turn.parts()
 	l.index(&p.turn)
 	l.begin()
 	l.typed += len(p.Text)
@@ -116,7 +117,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 // and the memory they took stay taken.
 func (l *Ledger) LapseTurns() {
 	l.events++
-	l.turns = nil
+	l.turns, l.parts = nil, nil
 	clear(l.moments)
 	clear(l.begun)
 }

@@ -103,12 +103,12 @@ var (
 	worldWords = []string{"bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
 		"/srv/a", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
-		"octo/hello", "acme/octo.", "octo", "refund that", "ann@a.example", "ann@a.example", "ben@a.example"}
+		"octo/hello", "acme/octo.", "octo", "row starting with row-0", "row ending in -0001", "ann@a.example", "ann@a.example", "ben@a.example"}
 	worldParts   = []string{`"part-1"`, `"part-2"`, `"part-3"`, `"part-4"`, `"part-5"`}
 	worldBrands  = []string{`"brand-a"`, `"brand-b"`, `"brand-c"`}
 	worldCodes   = []string{`"481516"`, `"code-2342"`}
 	worldSenders = []string{`"ann@a.example"`, `"ben@a.example"`}
-	worldTexts   = []string{`"hello"`, `"hello"`, `"Refund"`, `"Refund"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`, `"Refund"`, `"Tell"`}
+	worldTexts   = []string{`"hello"`, `"hello"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`}
 )
 
 // world is a session under way, with what the verifier is told of it.
@@ -244,7 +244,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "user:order", "b/pair", "n/append", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "b/pair", "n/append", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -286,13 +286,12 @@ func (w *world) step(rules map[string]int, first bool) {
 	if name == "copy" && len(w.shown["part"]) > 0 && w.IntN(4) > 0 {
 		w.say(w.pick([]string{"same parts as 'Blue lamp'", "same parts as 'Blue lamp'", "same parts as 'Blue lamp' on 2027-01-15", "same parts as 'bobby'"}))
 	}
-	orders := name == "note" && w.IntN(3) == 0
-	if orders {
-		w.say(w.pick([]string{"refund that", "tell bobby", "do not refund that"}))
+	if name == "rows" && w.IntN(4) == 0 {
+		w.say(w.pick([]string{"row starting with row-0", "row that ends in '-0001'", "row whose name begins with row-0001", "the one starting with row-0"}))
 	}
 	var args []string
 	for _, a := range worldArguments[tool] {
-		if w.IntN(5) < 2 || name == "pair" || name == "append" || orders || len(worldArguments[tool]) == 1 && tool != "a/list" {
+		if w.IntN(5) < 2 || name == "pair" || name == "append" || len(worldArguments[tool]) == 1 && tool != "a/list" {
 			args = append(args, fmt.Sprintf("%q:%s", a, w.value(a)))
 		}
 	}
@@ -517,7 +516,6 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 		add("user", writ.User, q)
 		add("user:amount", writ.User, q)
 		add("user:composite", writ.User, q)
-		add("user:order", writ.User, q)
 	}
 	add(keptCall, writ.User)
 	add(keptCall, writ.Model)

@@ -2,6 +2,7 @@ package certificate
 
 import (
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 		return false
 	}
 	return slices.ContainsFunc(l.Evidence[min(l.base(), len(l.Evidence)):], func(e gate.Ref) bool {
-		return s.typed(l, e) || s.names(l.collection(), l.value, e, guaranteed) && !(guaranteed && l.apart && s.plainly(c, l, e)) || !guaranteed && s.called(l, e) ||
+		return s.typed(l, e) || s.names(l.collection(), l.value, e, guaranteed) && !(guaranteed && l.apart && s.plainly(c, l, e)) || s.partly(l, e) || !guaranteed && s.called(l, e) ||
 			slices.ContainsFunc(s.system(e), func(p *place) bool { return s.creation(c, l, p) })
 	})
 }
@@ -50,6 +51,47 @@ func (s *Session) called(l *leaf, e gate.Ref) bool {
 			return slices.ContainsFunc(r.Phrases, func(f string) bool { return strings.EqualFold(f, words) }) && s.first(p, r)
 		})
 	})
+}
+
+var (
+	beginsSo = regexp.MustCompile(`(?i)(?:[ \t](?:that|which|whose[ \t](?:name|title|number|id)))?[ \t](?:starts?|starting|begins?|beginning)[ \t]with[ \t]` + quoteMark + `?$`)
+	endsSo   = regexp.MustCompile(`(?i)(?:[ \t](?:that|which|whose[ \t](?:name|title|number|id)))?[ \t](?:ends?|ending)[ \t](?:with|in)[ \t]` + quoteMark + `?$`)
+)
+
+// partly reports whether a reference quotes how the one member of its kind begins, or
+// ends, that whole lists showed since the user's latest turn said so and before an act.
+func (s *Session) partly(l *leaf, e gate.Ref) bool {
+	t, words, ok := s.quote(e)
+	if !ok || t != &s.turns[len(s.turns)-1] || l.collection() == "" || !t.ends(e.End) || t.over(e.Start, e.End) || !naming(t, words) || strings.ContainsFunc(words, blank) {
+		return false
+	}
+	for end := e.Start + 1; end < e.End; end++ {
+		if t.ends(end) {
+			return false
+		}
+	}
+	head := t.own[:e.Start]
+	so, has := beginsSo.FindStringIndex(head), strings.HasPrefix
+	if so == nil {
+		so, has = endsSo.FindStringIndex(head), strings.HasSuffix
+	}
+	if so == nil || !t.called(so[0]+1, false, l.words()) {
+		return false
+	}
+	is := false
+	for ev, all := range s.places {
+		for _, p := range all {
+			text, isText := p.value.Text()
+			if ev < t.evidence || p.key || !isText || !p.member(l.collection()) || !p.listed || p.late || p.label < writ.System || !has(text, words) {
+				continue
+			}
+			if !provenance.Equal(p.typ, l.value, p.value) {
+				return false
+			}
+			is = true
+		}
+	}
+	return is
 }
 
 // listedAgain reports whether the same tool gave a list of the same kind later.

@@ -29,8 +29,10 @@ type place struct {
 	rule  *provenance.OutputRule // nil where no output names it
 	typ   provenance.Type
 	owner []string // the trail of the record's owner, nil for none
-	read  []string // that of who else reads it
 	acts  int      // how many acts were made before
+	// unread says that nobody else reads the record, which holds others beside the value.
+	unread bool
+	others string
 
 	label     writ.Label
 	reflected bool     // R4 or R5 lowered it
@@ -233,8 +235,9 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 // scope is what stands around a value: the trail of the record that its owner is looked
 // for in, and the tokens of its own trail that tell one of several things apart.
 type scope struct {
-	owner []string
-	tells []int
+	owner  []string
+	record strictjson.Value
+	tells  []int
 }
 
 // member is the scope of a member of an object, which a table keeps several of.
@@ -242,7 +245,7 @@ func (sc scope) member(table bool, v strictjson.Value, trail []string) scope {
 	if table {
 		sc.tells = append(slices.Clone(sc.tells), len(trail)-1)
 		if v.Kind() == strictjson.Object {
-			sc.owner = trail
+			sc.owner, sc.record = trail, v
 		}
 	}
 	return sc
@@ -251,7 +254,7 @@ func (sc scope) member(table bool, v strictjson.Value, trail []string) scope {
 // element is the scope of an element of an array.
 func (sc scope) element(v strictjson.Value, trail []string) scope {
 	if v.Kind() == strictjson.Object {
-		sc.owner = trail
+		sc.owner, sc.record = trail, v
 	}
 	return sc
 }
@@ -275,7 +278,7 @@ func (x *extraction) structured(v strictjson.Value, trail []string, in scope) {
 	}
 	path := trail[1:]
 	if in.owner == nil {
-		in.owner = trail
+		in.owner, in.record = trail, v
 	}
 	several := v.Kind() == strictjson.Object && slices.ContainsFunc(x.outputs, func(o *provenance.OutputRule) bool {
 		return !o.InText && table(o.At, o.Keys, path)
@@ -380,7 +383,14 @@ func (x *extraction) add(v strictjson.Value, trail []string, o *provenance.Outpu
 			p.owner = slices.Concat(in.owner, o.Owner)
 		}
 		if o.HasReaders && in.owner != nil {
-			p.read = slices.Concat(in.owner, o.Readers)
+			who := in.record.Find(o.Readers)
+			k := who.Kind()
+			p.unread = (k == strictjson.Array || k == strictjson.Object) && who.Len() == 0
+			for name, m := range in.record.Members() {
+				if name != trail[len(trail)-1] {
+					p.others += string(strictjson.Quote(name)) + string(m.Raw()) + "\x00"
+				}
+			}
 		}
 	}
 	x.places = append(x.places, p)
@@ -494,7 +504,7 @@ func dotted(path string) bool {
 func (x *extraction) inner(v strictjson.Value, trail []string, in scope, chosen func(*provenance.OutputRule) bool) {
 	path := trail[slices.Index(trail, innerJSON)+1:]
 	if in.owner == nil {
-		in.owner = trail
+		in.owner, in.record = trail, v
 	}
 	named := func(keys bool) *provenance.OutputRule {
 		return x.best(path, func(o *provenance.OutputRule) (provenance.Pattern, bool) {

@@ -61,8 +61,6 @@ func origin(t *gate.Trace) string {
 		return "is what you typed: " + from(0)
 	case t.Rule == "user:composite":
 		return "is a part of what you typed as one word: " + from(0)
-	case t.Rule == "user:order":
-		return "is what you order, in your words: " + from(0)
 	case t.Rule == "user:time":
 		return "is a day or time that you named: " + all(t.Evidence)
 	case t.Rule == "user:amount":

@@ -64,7 +64,7 @@ func (s *Session) rooted(c *call) bool {
 // composed checks a free text (R14): somebody whom the user or the operator named reads
 // it, no secret was told, and each atom of it stands in the evidence.
 func (s *Session) composed(c *call, l *leaf) string {
-	operators, named, captioned := true, false, l.Rule != "user:order"
+	operators, named := true, false
 	for _, r := range c.leaves {
 		if !r.names() || r.answer || empty(r.value) {
 			continue
@@ -75,16 +75,9 @@ func (s *Session) composed(c *call, l *leaf) string {
 			continue
 		}
 		operators = operators && (r.Rule == "const" || r.Rule == "output" && !r.open && c.Policy.Collections[r.collection()].MayHoldSecrets)
-		if l.Rule == "user:order" && r.Rule == "output" && !r.open && c.closed(r.collection()) && !s.anchored(c, r, true) {
-			captioned = true
-			continue
-		}
 		if copied := r.Rule == ofNamed && l.Rule == "user" && len(l.Evidence) == 1 && s.dictated(l.Evidence[0]); !copied && !s.anchored(c, r, true) && r.Rule != "approval" {
 			return "nobody named who reads the text"
 		}
-	}
-	if !captioned {
-		return "whom the user named needs no caption"
 	}
 	if l.Rule == "open" && !named && c.contract.NoArgs != policy.NoArgsAllow {
 		return "nothing says who reads the text"
@@ -125,16 +118,16 @@ func (s *Session) composed(c *call, l *leaf) string {
 }
 
 // unread reports whether all that showed a record since the latest act says that nobody
-// reads it beside its owner, whom the user's or the operator's side chose (R14).
+// reads it beside its owner, whom the user's or the operator's side chose (R14), and each
+// time nothing beside it was just like it.
 func (s *Session) unread(c *call, l *leaf) bool {
 	is := false
 	for _, p := range s.holding(l.value, l.typ()) {
 		if p.acts < s.acts || !p.member(l.collection()) {
 			continue
 		}
-		if is = p.label >= writ.System && !p.late && s.chosen(c, l, p) && slices.ContainsFunc(s.places[p.evidence], func(o *place) bool {
-			k := o.value.Kind()
-			return !o.key && p.read != nil && slices.Equal(o.trail, p.read) && (k == strictjson.Array || k == strictjson.Object) && o.value.Len() == 0
+		if is = p.unread && p.label >= writ.System && !p.late && s.chosen(c, l, p) && !slices.ContainsFunc(s.places[p.evidence], func(q *place) bool {
+			return q != p && q.rule == p.rule && q.unread && q.others == p.others
 		}); !is {
 			return false
 		}

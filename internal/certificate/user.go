@@ -586,19 +586,6 @@ func (s *Session) means(phrase string) bool {
 	return false
 }
 
-// ordered reports whether a text is what the user's latest turn orders, in the words that
-// the reference quotes: one to three, of letters alone.
-func (s *Session) ordered(l *leaf) bool {
-	t, words, ok := s.quote(l.Evidence[0])
-	text, isText := l.value.Text()
-	parts := strings.Split(text, " ")
-	wordless := func(w string) bool {
-		return w == "" || strings.ContainsFunc(w, func(r rune) bool { return !unicode.IsLetter(r) })
-	}
-	return ok && isText && len(text) <= 40 && len(parts) <= 3 && !slices.ContainsFunc(parts, wordless) && strings.EqualFold(words, text) &&
-		t == &s.turns[len(s.turns)-1] && t.token(l.Evidence[0].Start, l.Evidence[0].End) && provenance.Means(t.own, l.Evidence[0].Start, l.Evidence[0].End)
-}
-
 // speaks reports whether the user's latest turn holds a word, in any letters' case.
 func (s *Session) speaks(word string) bool {
 	if len(s.turns) == 0 || word == "" {

@@ -430,8 +430,6 @@ func (s *Session) user(c *call, l *leaf) bool {
 		return !l.answer && !l.key && s.saidTime(l)
 	case "user:composite":
 		return len(l.Evidence) == 1 && !l.answer && !l.key && s.composite(c, l, l.Evidence[0])
-	case "user:order":
-		return len(l.Evidence) == 1 && l.rule != nil && l.rule.Composed && l.role == policy.Content && !l.answer && !l.key && s.ordered(l)
 	case "user:amount":
 		return !l.answer && !l.key && s.saidAmount(l)
 	}
