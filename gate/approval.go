@@ -145,10 +145,10 @@ func (s *Session) Approve(evidence uint32, a Approval) Observation {
 // nothing speaks against but he into a failure. It returns the failures that stand.
 func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failure) {
 	fs := first(unfounded, against)
-	if len(fs) == 0 && j.in.Asked == Denied {
+	s := j.session()
+	if len(fs) == 0 && (j.in.Asked == Denied || s != nil && !j.strict && j.refused(s)) {
 		return []writ.Failure{{Reason: writ.ApprovalRefused, Need: needs[writ.ApprovalRefused]}}
 	}
-	s := j.session()
 	if s == nil || len(fs) == 0 || j.strict || j.over() || j.in.Shadow || !j.askable(against) {
 		return fs
 	}
@@ -193,6 +193,16 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	ask.Keeps = j.keeps()
 	j.d.ask = ask
 	return fs
+}
+
+// refused reports whether a person said no to this very call, and the user nothing since:
+// what he ordered before may be what he said no to.
+func (j *judge) refused(s *Session) bool {
+	if len(s.approvals) == 0 {
+		return false
+	}
+	said, answered := s.approvals[j.askKey()]
+	return answered && !said.Yes && j.in.Time.Sub(said.At) < ApprovalHolds && s.ledger.LatestTurn() < said.evidence
 }
 
 func (c Covered) compare(d Covered) int {

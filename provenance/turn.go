@@ -125,6 +125,14 @@ func (l *Ledger) LapseTurns() {
 // Turns returns how many turns vouch.
 func (l *Ledger) Turns() int { return len(l.turns) }
 
+// LatestTurn returns the evidence of the user's latest turn that vouches, 0 for none.
+func (l *Ledger) LatestTurn() uint32 {
+	if len(l.turns) == 0 {
+		return 0
+	}
+	return l.turns[len(l.turns)-1].Evidence
+}
+
 // Quote is where a value stands in a turn: the bytes [Start, End) of its text.
 type Quote struct {
 	Evidence   uint32

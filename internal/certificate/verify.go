@@ -18,6 +18,9 @@ func (s *Session) verify(c *call) error {
 	if !Accepted(r) || r.Reason != "" || len(r.Failures) > 0 {
 		return wrong(nil, "it was not accepted")
 	}
+	if a, ok := s.answered(c); ok && !c.strict && !a.Yes && c.Time.Sub(a.At) < gate.ApprovalHolds && !slices.ContainsFunc(s.turns, func(t turn) bool { return t.evidence > a.Evidence }) {
+		return wrong(nil, "a person said no to it")
+	}
 	if err := c.forms(s); err != nil {
 		return err
 	}
@@ -248,10 +251,16 @@ func (s *Session) approved(c *call, pointer string, r writ.Reason) bool {
 	return ok && slices.Contains(a.Covers, gate.Covered{Pointer: pointer, Reason: r})
 }
 
-// allowed returns the newest answer to this very call: the same policy, tool and bytes
-// that are sent,
-// used for nothing yet and not older than it counts for.
+// allowed returns the newest answer to this very call, if it is a yes, used for nothing
+// yet and not older than it counts for.
 func (s *Session) allowed(c *call) (Approval, bool) {
+	a, ok := s.answered(c)
+	return a, ok && a.Yes && !s.used[a.Evidence] && c.Time.Sub(a.At) < gate.ApprovalHolds
+}
+
+// answered returns the newest answer to this very call: the same policy, tool and bytes
+// that are sent.
+func (s *Session) answered(c *call) (Approval, bool) {
 	if len(s.approvals) == 0 {
 		return Approval{}, false
 	}
@@ -263,7 +272,7 @@ func (s *Session) allowed(c *call) (Approval, bool) {
 	act := s.digest(key)
 	for _, a := range slices.Backward(s.approvals) {
 		if a.Act == act {
-			return a, a.Yes && !s.used[a.Evidence] && c.Time.Sub(a.At) < gate.ApprovalHolds
+			return a, true
 		}
 	}
 	return Approval{}, false
