@@ -1,0 +1,586 @@
+package provenance
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What stands around a phrase, and lets it be meant: its clause, request and rest.
+
+// Means reports whether what stands around a phrase, which is the bytes [start, end) of
+// a text, lets it be meant.
+func Means(text string, start, end int) bool {
+	return means(text, start, end, opens) && !elsewhere(unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)])))
+}
+
+// Refers reports the same of a phrase that orders nothing and says which things an order
+// is of, as "the same people as" does: it stands behind an article, anywhere in a clause
+// that tells of nobody's doing, or opens it, and nobody is taken out.
+func Refers(text string, start, end int) bool {
+	return means(text, start, end, func(clause string, _ []string, after string) (wish, is bool) {
+		words := wordsOf(inBrackets.ReplaceAllString(clause, " "))
+		lead := requestOf(words)
+		rest := words[lead.n:]
+		stands := len(rest) == 0 || articles[rest[len(rest)-1]] && !tells(rest) && !takesOut(words)
+		return lead.wish && !lead.polite, stands && !denies(after) && !takesOut(wordsOf(after))
+	})
+}
+
+// takesOut reports whether words leave somebody or something out.
+func takesOut(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return excluding[w] })
+}
+
+func means(text string, start, end int, stands func(clause string, phrase []string, after string) (wish, is bool)) bool {
+	before, after := text[:start], unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
+	close := strings.TrimRight(before, " \t")
+	if r, n := utf8.DecodeLastRuneInString(close); isMark(r) && !strings.ContainsRune(brackets, r) {
+		// A mark that ends a word, with a blank behind it, ends what was quoted.
+		if in, _ := utf8.DecodeLastRuneInString(close[:len(close)-n]); len(close) == len(before) || !isAlnum(in) {
+			return false
+		}
+	}
+	clauses := clausesOf(unhindered(before[sentenceOf(before):]))
+	own := len(clauses) - 1
+	var lead request
+	for i, c := range clauses {
+		words := wordsOf(c.text)
+		r := requestOf(words)
+		lead.polite, lead.soft = lead.polite || r.polite, lead.soft || r.soft
+		if i == own && c.colon && !announces(wordsOf(clauses[i-1].text)) ||
+			denies(c.text) && !(i < own && describes(words)) || i < own && conveys(words) || asks(words, r) && !(i < own && clauses[i+1].colon && announces(words)) || i < own && putsOff(words[r.n:]) {
+			return false
+		}
+	}
+	wish, well := stands(clauses[own].text, wordsOf(text[start:end]), after[:endOf(after)])
+	if !well || (wish || lead.soft) && wavers(text[max(0, start-longestRest):end]+after, after, lead.polite) {
+		return false
+	}
+	if wish && slices.ContainsFunc(clauses[:own], func(c clause) bool { return !prefaces(wordsOf(c.text)) }) {
+		return false
+	}
+	if lead.polite || wish {
+		for _, c := range clauses {
+			if slices.ContainsFunc(wordsOf(c.text), func(w string) bool { return wondering[w] }) {
+				return false
+			}
+		}
+	}
+	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !quoted(text, start)
+}
+
+// unhindered is a text without what says for courtesy alone that it may not be possible.
+func unhindered(text string) string { return courtesy.ReplaceAllString(text, "$1") }
+
+var courtesy = regexp.MustCompile(`(?i)\bif (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))([,.;:!?]|$)`)
+
+// longestRest bounds what is read behind a phrase, in bytes.
+const longestRest = 4 << 10
+
+func wordSet(words string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+var (
+	// definite are the articles that leave a phrase as it is: whose it is they do not say.
+	definite = wordSet("the this that these those my our a an der die das den dem mein meine meinen unser unsere unseren")
+	// idle are other words that may stand within a phrase.
+	idle = wordSet(`please just kindly quickly now also immediately promptly simply carefully safely securely firmly properly fully completely
+		bitte kurz gleich schnell jetzt mal auch`)
+	// denying are words after which a phrase is denied, doubted or reported, in the
+	// languages that are known here: in another one nothing is known of them.
+	denying = wordSet(`not no never nor neither none nobody nothing without cannot dont doesnt wont avoid refuse forbid stop unless whether wrote writes
+		said says told tells asks asked texted replied answered shouted shouts yelled yells screamed screams claims claimed insists demands demanded suggests suggested
+		nicht kein keine keinen nie niemals niemand ohne weder ob schrieb schreibt sagt sagte fragt fragte`)
+	// asking are those after which it is asked about, or of a case that may not be.
+	asking = wordSet("if would could who what did wenn würde könnte wer hat")
+	// wondering are those that make of "can you" a question.
+	wondering = wordSet("how why when where ever wie warum wann wo jemals")
+	// leading are words that may stand before a request, or before what takes one back.
+	leading = wordSet(`please bitte hey hi hello hallo ok okay so and und then dann now jetzt oh ah well actually rather sorry or but aber oder doch ach thanks danke
+		just kindly quickly also again mal kurz gleich schnell noch auch por favor s'il te vous plaît next first finally lastly additionally afterwards furthermore
+		simply immediately carefully safely`)
+	// pleading are those that make a request of any order.
+	pleading = wordSet("please bitte kindly")
+	// questioning are those with which a clause asks, its mark or not.
+	questioning = wordSet(`how what when where why which whose should shall may might must is are was were do does did can could will would has have had
+		wie was wann wo warum welche welcher welches wessen soll sollte sollen kann könnte können darf dürfen muss müssen ist sind war hat haben wird werden würde`)
+	// joining are those behind which a clause begins as at its begin.
+	joining = wordSet("and then und dann also")
+	// telling are those by which a clause is of somebody's doing, or the phrase of another verb.
+	telling = wordSet("i he she we they you that to ich er wir ihr du man dass daß zu")
+	// remarking are those that begin no order: what somebody saw, has or thinks of it.
+	remarking = wordSet(`saw heard felt found got had kept left made noticed like love hate enjoy hope hoping think guess glad happy sad nice good great funny wow
+		it there here who everybody everyone somebody someone`)
+	// steering are those that belong to the verb before them.
+	steering = wordSet("on off up down in out over to from with for auf aus an ab ein zu mit von")
+	// bringing are the verbs that bring a state about.
+	bringing = wordSet("get getting have having keep keeping make making set setting put putting turn turning switch switching")
+	// announcing are those that say of what follows a colon that it is asked for.
+	announcing = wordSet("please bitte task tasks todo next first second third finally step also then steps do this the following")
+	// delaying begin what has to happen first, unless we are to make it happen.
+	delaying = wordSet("once until unless provided providing assuming supposing whenever sobald solange sofern falls")
+	// ours begin what we do ourselves, or what was spoken of.
+	ours = wordSet("you you've you're that that's this this's it it's these those done")
+	// conditions are those behind a phrase that say when it holds, or what holds instead.
+	conditions = wordSet(`if unless when whenever once until till while after before provided providing assuming except should instead actually
+		wenn falls sobald sofern solange bevor nachdem bis außer stattdessen lieber`)
+	// excluding take out of what is asked for.
+	excluding = wordSet(`except excepting excluding excl without minus but besides apart aside other barring less only
+		instead rather unlike leaving ignore ignoring skip skipping statt anstatt
+		außer ausser ohne bis abzüglich ausgenommen nur`)
+	// acting are those whose doing an order comes "before".
+	acting = wordSet("i we he she they my our his her their the a")
+	// takingBack begin what takes back, or denies, what was said before it.
+	takingBack = wordSet(`rather sorry leave keep no nope nah not never don't don’t dont stop wait cancel scratch kidding forget nevermind disregard
+		nein nee nö nicht nie niemals stopp halt kein keine keinen`)
+	// welcoming say of what follows that it is wished for.
+	welcoming = wordSet("grateful great fantastic wonderful lovely nice helpful useful awesome amazing perfect good ideal")
+	// wavering are those by which a wish is one for another time, or for his own hands.
+	wavering = wordSet(`later someday sometime sometimes eventually tomorrow soon myself ourselves always usually often every daily but however although though
+		wondering wonder maybe perhaps trying tried unable automatically first ideas idea suggestions advice options tips draft
+		more less each regularly twice one future yesterday ago last case place`)
+	// dating are those that say for when something is, which is not for now.
+	dating = wordSet(`tomorrow tonight later someday night nights evening evenings morning mornings afternoon noon midnight week weeks weekend weekends month months year years
+		spring summer autumn winter sometime someday future day days monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays
+		january february april june july august september october november december
+		morgen übermorgen später abends nachts heute montag dienstag mittwoch donnerstag freitag samstag sonntag`)
+	// supposing are those by which it is asked what we could do, or would in some other case.
+	supposing = wordSet("hypothetically theoretically theory principle general accident mistake emergency simulation")
+	// complaining are those that say what is in the way of a wish.
+	complaining = wordSet("crash crashes crashed fail fails failed hang hangs error errors stuck broken breaks jammed stay stays stalls stalled hard difficult seems problem problems")
+	// explaining begin an order for words about what was wished for, and conveying one for words to somebody.
+	explaining = wordSet(`find show give tell write remind walk guide read explain suggest compare draft recommend list teach summarize summarise propose describe
+		review translate look`)
+	conveying = wordSet("tell text write mail email message remind ask note inform notify dear schreib schreibe sag sage frag frage erinnere liebe lieber")
+	// reporting are those with which a sentence ends that somebody else said.
+	reporting = wordSet(`said says wrote writes reads begins goes states stated states reported reports requires warns warned demands demanded insists insisted shouted yelled
+		sagt sagte schrieb schreibt bat bittet rief ruft steht heißt meinte meint`)
+	// being are the verbs behind what a sentence is of.
+	being = wordSet(`is was were are would sounds sounded seems seemed means meant fits has had will could should may might does used reads ist war wäre klingt heißt bedeutet`)
+	// negating are those behind an order by which it is none, or not yet.
+	negating = wordSet("not never nicht nie niemals kein keine keinen erst")
+	// tentative are those of a request that may as well be one for advice.
+	tentative = wordSet("help assist hoping wondering wonder might appreciate")
+	// self are the verbs of a question about what the user himself does.
+	self = wordSet("do did can could should shall may might must would am")
+	// requests are how people ask somebody politely to do something.
+	requests = ways(`can you|could you|will you please|would you|kannst du|könntest du|würdest du|can you possibly|could you possibly|would you possibly|
+		would you be able to|would you be so kind as to|would you be willing to|
+		i want you to|i need you to|i'd like you to|i would like you to|i'll need you to|i will need you to|
+		i could use your help to|i could really use your help to|i need your help to|
+		let's|lets|let us|help me|help me to|help to|go ahead|proceed to|make sure to|make sure you|make sure that you|ensure you|ensure that you|be sure to|remember to|try to|
+		might you|might you be able to|would you be kind enough to|be so kind as to|i'd like for you to|i would like for you to|i'd love for you to|
+		i was hoping you could|i was hoping you would|i was wondering if you could|i was wondering if you would|i wonder if you could|
+		may i ask you to|might i ask you to|can i ask you to|could i ask you to|can i get you to|could i get you to|i'd ask you to`)
+	// doings are those behind which stands what is done in its form in -ing.
+	doings = ways(`would you mind|i'd appreciate you|i'd appreciate your|i would appreciate you|i would appreciate your|
+		i'd appreciate your help in|i'd appreciate your help with|i would appreciate your help in|i would appreciate your help with|i could use your help in|i could use your help with|i could really use your help in|i could really use your help with|
+		i need your help in|i need your help with|help in|help me in|help with|help me with|assist in|assist me in|assist with|assist me with|
+		proceed with|go ahead with|proceed by|begin by|start by`)
+	// wishes are how they say what they want to be done.
+	wishes = ways("i want to|i need to|i'd like to|i would like to|i wish to|i'd want to|we need to")
+	// ensuring are how they say what a state has to be.
+	ensuring = ways("ensure|ensure that|make sure|make sure that|see to it that")
+)
+
+func ways(list string) (out [][]string) {
+	for w := range strings.SplitSeq(list, "|") {
+		out = append(out, strings.Fields(w))
+	}
+	return out
+}
+
+// wordsOf are the words of a text, in small letters.
+func wordsOf(text string) []string {
+	words := strings.FieldsFunc(strings.ReplaceAll(strings.ToLower(text), "’", "'"), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' })
+	for i := range words {
+		words[i] = strings.Trim(words[i], "'")
+	}
+	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
+}
+
+// clause is a part of a sentence, and whether it stands behind a colon.
+type clause struct {
+	text  string
+	colon bool
+}
+
+// clausesOf are the clauses of a sentence; the last one may be empty. What stands within
+// a number or a time ends none.
+func clausesOf(sentence string) (out []clause) {
+	colon := false
+	for {
+		i := breakOf(sentence, isBreak)
+		if i < 0 {
+			return append(out, clause{sentence, colon})
+		}
+		out = append(out, clause{sentence[:i], colon})
+		r, n := utf8.DecodeRuneInString(sentence[i:])
+		sentence, colon = sentence[i+n:], r == ':' || r == '：'
+	}
+}
+
+// breakOf returns where a text first breaks but within a number or a time, -1 where it
+// does not.
+func breakOf(text string, breaks func(rune) bool) int {
+	for i := 0; ; i++ {
+		next := strings.IndexFunc(text[i:], breaks)
+		if next < 0 {
+			return -1
+		}
+		if i += next; i == 0 || i+1 >= len(text) || !isNumeral(text[i-1]) || !isNumeral(text[i+1]) {
+			return i
+		}
+	}
+}
+
+// request is how a clause asks for what follows its first n words: of us, as a wish, or
+// as a state; asked says that it asks by any of these, or with please, and doing that
+// what is asked for is in its form in -ing.
+type request struct {
+	n                                            int
+	polite, wish, states, doing, asked, question bool
+	soft                                         bool // it may as well ask for advice
+}
+
+// requestOf reads the request that words begin with, and what may lead it.
+func requestOf(words []string) (r request) {
+	for {
+		for r.n < len(words) && leading[words[r.n]] {
+			r.asked = r.asked || pleading[words[r.n]]
+			r.n++
+		}
+		rest, n := words[r.n:], 0
+		for i, list := range [][][]string{requests, doings, wishes, ensuring} {
+			for _, w := range list {
+				if len(w) > n && len(rest) >= len(w) && slices.Equal(rest[:len(w)], w) {
+					n = len(w)
+					r.polite, r.wish = r.polite || i < 2, r.wish || i == 2
+					r.doing, r.states = i == 1, i == 3
+					r.soft = r.soft || slices.ContainsFunc(w, func(w string) bool { return tentative[w] })
+				}
+			}
+		}
+		if n == 0 {
+			if n = welcomed(rest); n > 0 {
+				r.polite, r.doing, r.states = true, false, false
+			}
+		}
+		if n == 0 {
+			return r
+		}
+		r.asked, r.question = true, r.question || questioning[rest[0]]
+		r.n += n
+	}
+}
+
+// welcomed returns how many words say how welcome it were "if you could".
+func welcomed(words []string) int {
+	for i := 1; i+2 < min(len(words), 12); i++ {
+		if words[i] != "if" || words[i+1] != "you" || words[i+2] != "could" && words[i+2] != "would" {
+			continue
+		}
+		first := words[0] == "i'd" || words[0] == "it'd" || (words[0] == "i" || words[0] == "it") && words[1] == "would"
+		if last := words[i-1]; first && (welcoming[last] || last == "appreciate" || last == "it" && i > 1 && words[i-2] == "appreciate") {
+			return i + 3
+		}
+		return 0
+	}
+	return 0
+}
+
+// denies reports whether a clause denies, doubts or reports.
+func denies(clause string) bool {
+	return slices.ContainsFunc(wordsOf(clause), func(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") })
+}
+
+// asks reports whether the words of a clause ask, in any of them or by the first.
+func asks(words []string, r request) bool {
+	for i := r.n; i < len(words); i++ {
+		if asking[words[i]] {
+			return true
+		}
+		if joining[words[i]] {
+			i += requestOf(words[i+1:]).n
+		}
+	}
+	first := unled(words)
+	return !r.polite && !r.wish && len(first) > 0 && questioning[first[0]]
+}
+
+// describes reports whether a clause that denies says no more than what a thing is not, as
+// "the fuel level is not satisfactory" does: of what is asked for next it denies nothing.
+func describes(words []string) bool {
+	at := slices.IndexFunc(words, func(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") })
+	is := func(w string) bool { return w == "is" || w == "are" }
+	if at < 1 || at == len(words)-1 || at == 1 && (words[0] == "it" || words[0] == "that" || words[0] == "this") || at == 2 && words[at] == "not" && (words[0] == "it" || words[0] == "that" || words[0] == "this") || words[at] == "not" && !is(words[at-1]) || words[at] != "not" && words[at] != "isn't" && words[at] != "aren't" {
+		return false
+	}
+	rest := words[at+1:]
+	return len(rest) <= 4 && !slices.ContainsFunc(rest, func(w string) bool { return telling[w] || denying[w] || strings.HasSuffix(w, "n't") })
+}
+
+// putsOff reports whether a clause names what has to happen first.
+func putsOff(words []string) bool {
+	if len(words) > 0 && len(words) <= 3 && dating[words[len(words)-1]] {
+		return true // "next week", "on Sundays"
+	}
+	if len(words) == 0 || !delaying[words[0]] {
+		return false
+	}
+	return len(words) == 1 || !ours[words[1]] || words[0] != "once" ||
+		slices.ContainsFunc(words[2:], func(w string) bool { return perceiving[w] || dating[w] || w == "dark" || w == "late" })
+}
+
+// perceiving are verbs of what we do not bring about.
+var perceiving = wordSet("hear see get receive notice")
+
+// prefaces reports whether a clause before a wish says no more than what it comes before
+// or behind, or in which mood: "in the game" and "tomorrow" say of what it is.
+func prefaces(words []string) bool {
+	words = unled(words)
+	if len(words) == 0 || isGerund(words[0]) && words[0] != "according" {
+		return true
+	}
+	next := ""
+	if len(words) > 1 {
+		next = words[1]
+	}
+	switch words[0] {
+	case "before", "after", "once":
+		return ours[next] || isGerund(next) || words[0] == "before" && (next == "i" || next == "we")
+	case "with", "since":
+		return true
+	}
+	return false
+}
+
+// conveys reports whether a clause says no more than to whom the rest is to be said.
+func conveys(words []string) bool {
+	words = unled(words)
+	return len(words) > 1 && len(words) <= 3 && conveying[words[0]]
+}
+
+// elsewhere reports whether what stands behind a phrase says of it that it is what
+// somebody else said, what the sentence is of, or for another time, or denies it.
+func elsewhere(after string) bool {
+	for i, c := range clausesOf(after[:endOf(after)]) {
+		words := wordsOf(c.text)
+		if slices.ContainsFunc(words, func(w string) bool { return supposing[w] }) {
+			return true
+		}
+		if i > 0 {
+			if len(words) <= 6 && !slices.Contains(words, "i") && slices.ContainsFunc(words, func(w string) bool { return reporting[w] }) {
+				return true
+			}
+			continue
+		}
+		for _, w := range words {
+			if joining[w] {
+				break
+			}
+			if negating[w] {
+				return true
+			}
+		}
+		n := 0
+		for n < len(words) && (strings.HasSuffix(words[n], "ly") || idle[words[n]]) {
+			n++
+		}
+		if n < len(words) && being[words[n]] && !appreciates(after) {
+			return true
+		}
+		for n < len(words) && n < 4 && (steering[words[n]] || words[n] == "at" || words[n] == "next" || words[n] == "every" || words[n] == "each" || words[n] == "one" || words[n] == "some" || words[n] == "the" || words[n] == "um" || words[n] == "am") {
+			n++
+		}
+		if n < len(words) && dating[words[n]] {
+			return true
+		}
+	}
+	return false
+}
+
+// announces reports whether what stands before a colon says that the rest is asked for.
+func announces(words []string) bool {
+	rest := words[requestOf(words).n:]
+	return !slices.ContainsFunc(rest, func(w string) bool { return !announcing[w] })
+}
+
+// unled are words without those that may lead a request.
+func unled(words []string) []string {
+	for len(words) > 0 && leading[words[0]] {
+		words = words[1:]
+	}
+	return words
+}
+
+var inBrackets = regexp.MustCompile(`\([^()]*\)`)
+
+// opens reports whether what follows a part of a clause opens it, behind what is to be
+// done before it too, or stands behind an article in a clause that is a request and tells
+// of nobody's doing; and whether the request is a wish. A phrase that says what a thing is
+// stands there behind what brings it about alone, and another one without a verb where
+// the sentence ends with it, as "and again the largest file" does.
+func opens(clause string, phrase []string, after string) (wish, is bool) {
+	clause = strings.TrimRight(inBrackets.ReplaceAllString(clause, " "), " \t")
+	marked := false
+	if r, n := utf8.DecodeLastRuneInString(clause); isMark(r) && !strings.ContainsRune(brackets, r) {
+		if i := strings.LastIndexAny(clause[:len(clause)-n], quotes); i >= 0 {
+			clause, marked = clause[:i], true
+		}
+	}
+	words := wordsOf(clause)
+	lead := requestOf(words)
+	rest := words[lead.n:]
+	wish = lead.wish && !lead.polite
+	// What is done before it is an order too, or a state that is asked for.
+	own, inner := rest, request{}
+	at := lastJoined(rest)
+	if at >= 0 {
+		first := rest[:at-1]
+		if tells(first) || len(first) > 1 && !lead.asked && (articles[first[0]] || remarking[first[0]]) {
+			return wish, false
+		}
+		inner = requestOf(rest[at:])
+		own = rest[at+inner.n:]
+		if inner.wish {
+			return wish, false // "Kim and I need to"
+		}
+	}
+	if tells(own) {
+		return wish, false
+	}
+	if len(phrase) > 0 && isGerund(phrase[0]) {
+		if behind := wordsOf(after); len(phrase) == 1 && len(behind) > 0 && !articles[behind[0]] && !steering[behind[0]] && !idle[behind[0]] && behind[0] != "it" && behind[0] != "about" && behind[0] != "x" {
+			return wish, false // "posting guidelines"
+		}
+		return wish, len(own) == 0 && !marked && (inner.doing || lead.doing && (at < 0 || inner.n == 0 && isGerund(rest[0]))) ||
+			len(phrase) > 1 && by(own, lead) && !wish || len(rest) == 0 && appreciates(after)
+	}
+	sentence := slices.ContainsFunc(phrase, func(w string) bool { return w == "is" || w == "are" })
+	if len(own) == 0 && !marked {
+		return wish, !sentence || lead.states || inner.states
+	}
+	// Behind an article, or what is set in marks.
+	n := len(own)
+	for n > 0 && (articles[own[n-1]] || idle[own[n-1]] || own[n-1] == "all" || own[n-1] == "of") {
+		n--
+	}
+	if !marked && (n == len(own) || !articles[own[len(own)-1]] && own[len(own)-1] != "all") {
+		return wish, false
+	}
+	if len(phrase) == 1 && !marked {
+		return wish, false // a verb opens its clause; behind an article the word is no verb
+	}
+	verb, result := own[:n], ofState(phrase)
+	switch {
+	case n == 0:
+		return wish, lead.states || inner.states || after == "" && lead.n > 0 && !result && !sentence
+	case sentence || articles[verb[0]] || result && !(bringing[verb[0]] && (n == 1 || n == 2 && steering[verb[1]])):
+		return wish, false
+	case lead.asked || inner.asked:
+		return wish, true
+	}
+	return wish, !remarking[verb[0]] && !strings.HasSuffix(verb[0], "ed") && (n == 1 || n == 2 && steering[verb[1]])
+}
+
+// appreciates reports whether what follows makes a request of what is done: that it, and
+// nothing else, would be appreciated, by nobody else.
+func appreciates(after string) bool {
+	clauses := clausesOf(after[:endOf(after)])
+	m := appreciated.FindStringSubmatch(strings.Join(wordsOf(clauses[0].text), " "))
+	return m != nil && !slices.ContainsFunc(strings.Fields(m[1]), func(w string) bool { return questioning[w] || asking[w] || joining[w] }) &&
+		!slices.ContainsFunc(clauses[1:], func(c clause) bool { return len(unled(wordsOf(c.text))) > 0 })
+}
+
+var appreciated = regexp.MustCompile(`^(.*?)\b(?:would|will) be (?:[a-z]+ly )?appreciated(?: by me| by us| now| a lot| very much)?$`)
+
+// by reports whether words say that a state is to be brought about by what follows, as
+// "let's get it ready by starting the engine" does: it is no question what that takes.
+func by(words []string, lead request) bool {
+	n := len(words)
+	if n < 3 || n > 6 || words[n-1] != "by" || !bringing[words[0]] || !lead.asked || lead.question {
+		return false
+	}
+	of := func(w string) bool { return w == "of" || w == "a" || w == "an" || w == "some" || w == "me" }
+	return !strings.HasSuffix(words[n-2], "ed") && !slices.ContainsFunc(words, of)
+}
+
+// ofState reports whether the words of a phrase say what a thing is, or becomes.
+func ofState(phrase []string) bool {
+	for i, w := range phrase {
+		if i > 0 && (w == "on" || w == "off" || strings.HasSuffix(w, "ed") || strings.HasSuffix(w, "ing")) {
+			return true
+		}
+	}
+	return false
+}
+
+// tells reports whether words are of somebody's doing.
+func tells(words []string) bool {
+	for i, w := range words {
+		if telling[w] && (w != "to" || i+1 == len(words) || !articles[words[i+1]]) {
+			return true
+		}
+	}
+	return false
+}
+
+// lastJoined returns where a clause goes on behind the last of its words that join, and
+// -1 where none does.
+func lastJoined(words []string) int {
+	for i := len(words) - 1; i >= 0; i-- {
+		if joining[words[i]] {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// wavers reports whether the user puts off what he wished for, doubts it, does it
+// himself, or asks about it: in the rest of its sentence or in the next, or near it how he
+// does it.
+func wavers(near, after string, polite bool) bool {
+	all := wordsOf(near)
+	wavers := func(w string) bool { return wavering[w] }
+	for i := 0; i+1 < len(all); i++ {
+		if self[all[i]] && all[i+1] == "i" || all[i] == "how" && all[i+1] == "to" {
+			return true
+		}
+	}
+	end := endOf(after)
+	for _, c := range clausesOf(after[:end]) {
+		words := wordsOf(c.text)
+		r := requestOf(words)
+		if denies(c.text) || !r.polite && asks(words, r) || slices.ContainsFunc(words, func(w string) bool { return wavers(w) || dating[w] }) || advises(words, r) || slices.ContainsFunc(words[r.n:], func(w string) bool { return wondering[w] }) {
+			return true
+		}
+	}
+	next := strings.TrimLeft(after[end:], ".!… \t\r\n")
+	if !polite && isAsk(firstRune(after[end:])) {
+		return true
+	}
+	next = strings.TrimLeft(next, "?؟？ \t\r\n")
+	words := wordsOf(next[:endOf(next)])
+	r := requestOf(words)
+	if advises(words, r) || denies(next[:endOf(next)]) || !r.polite && asks(words, r) {
+		return true
+	}
+	return !r.polite && (isQuestion(next) && endOf(next) < len(next) || slices.ContainsFunc(words, func(w string) bool { return wondering[w] || wavering[w] })) ||
+		len(words) > 0 && (words[0] == "but" || words[0] == "however")
+}
+
+// advises reports whether a clause says what is in a wish's way, or that words about it are
+// asked for.
+func advises(words []string, r request) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return complaining[w] }) ||
+		r.n < len(words) && (explaining[words[r.n]] || words[r.n] == "let" && r.n+1 < len(words) && words[r.n+1] == "me")
+}
