@@ -87,14 +87,17 @@ func (c *Console) verify(x *request) error {
 	go func() {
 		defer cancel()
 		defer stop()
-		last := time.Time{}
-		found, ok, err := c.o.Verify(ctx, func(done, of int64) {
-			if now := c.o.Clock(); now.Sub(last) > 100*time.Millisecond {
-				last = now
-				c.mu.Lock()
-				c.check.done, c.check.of = done, of
-				c.mu.Unlock()
-			}
+		last, found, ok := time.Time{}, "", false
+		err := contained("writ audit verify", func() (err error) {
+			found, ok, err = c.o.Verify(ctx, func(done, of int64) {
+				if now := c.o.Clock(); now.Sub(last) > 100*time.Millisecond {
+					last = now
+					c.mu.Lock()
+					c.check.done, c.check.of = done, of
+					c.mu.Unlock()
+				}
+			})
+			return err
 		})
 		if err != nil {
 			found, ok = err.Error(), false

@@ -319,6 +319,17 @@ func (x *request) asked(name string) string {
 	return v[:min(len(v), 500)]
 }
 
+// contained does what a command does, beside the requests. A panic in it, of a text that
+// somebody pasted say, ends that and not the gateway with everybody who uses it.
+func contained(command string, do func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("it broke off by a fault of Writ's own, and found nothing; " + command + " shows which, in a terminal")
+		}
+	}()
+	return do()
+}
+
 // static are the style and the script.
 func (c *Console) static(x *request) error {
 	name := x.PathValue("file")

@@ -1040,3 +1040,47 @@ func TestReplay(t *testing.T) {
 	close(r.end)
 	<-fifth.ctx.Done()
 }
+
+// TestBrokenOff: what is done beside the requests ends by itself where it breaks off, and not
+// the gateway; the next one is begun as ever.
+func TestBrokenOff(t *testing.T) {
+	r := newRig(t)
+	cookie, form, _ := r.in()
+	broken, good := true, r.o.Replay
+	r.o.Replay = func(ctx context.Context, text []byte, progress func(int, int)) (*Replayed, error) {
+		if broken {
+			panic(hostileText)
+		}
+		return good(ctx, text, progress)
+	}
+	verified := make(chan struct{}, 1)
+	r.o.Verify = func(context.Context, func(int64, int64)) (string, bool, error) {
+		defer func() { verified <- struct{}{} }()
+		if broken {
+			panic(hostileText)
+		}
+		return "ok: all of it", true, nil
+	}
+	for _, want := range []string{"it broke off by a fault of Writ&#39;s own, and found nothing; writ audit replay", "What it would have decided"} {
+		r.judge(cookie, "tools:\n")
+		if got := r.ask("GET", "/policy/replay", cookie, nil).Body.String(); !strings.Contains(got, want) {
+			t.Errorf("it does not say %q:\n%s", want, got)
+		}
+		broken = false
+	}
+	broken = true
+	for _, want := range []string{"something was wrong. it broke off by a fault of Writ&#39;s own", "ok: all of it"} {
+		if w := r.ask("POST", "/audit/verify", cookie, url.Values{"form": {form}}); w.Code != http.StatusSeeOther {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		<-verified
+		got := ""
+		for got = "Checking"; strings.Contains(got, "Checking"); {
+			got = r.ask("GET", "/audit", cookie, nil).Body.String()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("it does not say %q:\n%s", want, got)
+		}
+		broken = false
+	}
+}

@@ -202,10 +202,14 @@ func (c *Console) judge(ctx context.Context, t *replay, in *login) {
 			return
 		}
 	}()
-	r, err := c.o.Replay(ctx, t.text, func(done, of int) {
-		c.mu.Lock()
-		t.done, t.of = done, of
-		c.mu.Unlock()
+	var r *Replayed
+	err := contained("writ audit replay", func() (err error) {
+		r, err = c.o.Replay(ctx, t.text, func(done, of int) {
+			c.mu.Lock()
+			t.done, t.of = done, of
+			c.mu.Unlock()
+		})
+		return err
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
