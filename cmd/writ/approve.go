@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,8 +64,7 @@ func approveCommand() *cobra.Command {
 				if !yes && !no {
 					return w.settle(c.Context(), newLines(c.Context(), c.InOrStdin(), c.OutOrStdout()), c.OutOrStdout())
 				}
-				_, err := w.answer(c.Context(), c.OutOrStdout(), approval.Answer{Yes: yes, Keep: approval.Keep(keep)})
-				return err
+				return w.say(c.Context(), c.OutOrStdout(), approval.Answer{Yes: yes, Keep: approval.Keep(keep)})
 			}
 			return cli.Fail(cli.ExitData, "writ approve", "no call waits under that id, or not any more")
 		},
@@ -138,18 +138,27 @@ func questions(ctx context.Context, door *http.Client, query string, each func([
 
 func (w *waiting) settle(ctx context.Context, in *lines, out io.Writer) error {
 	a, err := in.answer(out, &w.Shown)
-	if err == nil {
-		_, err = w.answer(ctx, out, a)
+	if err != nil {
+		return err
+	}
+	return w.say(ctx, out, a)
+}
+
+// say answers a question, and tells what became of it and of its call.
+func (w *waiting) say(ctx context.Context, out io.Writer, a approval.Answer) error {
+	said, err := w.answer(ctx, out, a)
+	if said != nil && said.Told {
+		fmt.Fprintln(out, said.Late())
 	}
 	return err
 }
 
-// answer answers a question, and says what became of it. heard is true where the answer
-// counts, if it kept nothing too.
-func (w *waiting) answer(ctx context.Context, out io.Writer, a approval.Answer) (heard bool, err error) {
+// answer answers a question, and says what became of it. The reply is nil where the answer does
+// not count; where it does, there may be an error too: that it kept nothing.
+func (w *waiting) answer(ctx context.Context, out io.Writer, a approval.Answer) (*approval.Reply, error) {
 	status, r, err := w.reply(ctx, a)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	word := map[bool]string{true: "yes", false: "no"}
 	switch {
@@ -157,15 +166,15 @@ func (w *waiting) answer(ctx context.Context, out io.Writer, a approval.Answer) 
 		fmt.Fprintf(out, "%s: on record\n", word[a.Yes])
 		kept(out, r.Lines)
 		if r.Error != "" {
-			return true, cli.Fail(cli.ExitData, "writ reload", "%s", cli.OneLine(r.Error, 200))
+			return &r, cli.Fail(cli.ExitData, "writ reload", "%s", cli.OneLine(r.Error, 200))
 		}
-		return true, nil
+		return &r, nil
 	case status == http.StatusConflict && r.By != "":
-		return false, cli.Fail(cli.ExitData, "writ approve", "%s answered first, with %s", cli.OneLine(r.By, 80), word[r.Yes])
+		return nil, cli.Fail(cli.ExitData, "writ approve", "%s answered first, with %s", cli.OneLine(r.By, 80), word[r.Yes])
 	case status == http.StatusForbidden:
-		return false, cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "the answer is not heard: %s", cli.OneLine(r.Error, 200))
+		return nil, cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "the answer is not heard: %s", cli.OneLine(r.Error, 200))
 	}
-	return false, cli.Fail(cli.ExitData, "writ approve", "%s", cli.OneLine(r.Error, 200))
+	return nil, cli.Fail(cli.ExitData, "writ approve", "%s", cli.OneLine(r.Error, 200))
 }
 
 // reply hands an answer to the gateway that asks, and returns what that says of it.
@@ -325,7 +334,7 @@ func (f *flags) watch(c *cobra.Command) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	out := c.OutOrStdout()
-	news, begun, ended, known := make(chan waiting), make(chan struct{}), make(chan string), map[string]bool{}
+	open, begun, ended, known := newBoard(), make(chan struct{}), make(chan string), map[string]bool{}
 	look := func() error { // for gateways that were not there before
 		at, doors, err := f.reach(false)
 		for i, g := range at {
@@ -335,7 +344,7 @@ func (f *flags) watch(c *cobra.Command) error {
 			}
 			known[id] = true
 			go func() {
-				follow(ctx, doors[i], news, begun)
+				open.follow(ctx, id, doors[i], begun)
 				select {
 				case ended <- id:
 				case <-ctx.Done():
@@ -370,6 +379,7 @@ func (f *flags) watch(c *cobra.Command) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
+		w, next := open.next()
 		select {
 		case <-c.Context().Done():
 			return nil
@@ -386,8 +396,11 @@ func (f *flags) watch(c *cobra.Command) error {
 			for _, d := range all[more:] {
 				d.PrintLine(out)
 			}
-		case w := <-news:
-			if err := w.settle(ctx, in, out); err != nil {
+		case <-next:
+			if w == nil {
+				continue
+			}
+			if err := open.settle(ctx, w, in, out); err != nil {
 				fmt.Fprintf(out, "%s\n", cli.OneLine(err.Error(), 300))
 			}
 		}
@@ -424,28 +437,109 @@ func (f *flags) decided(ctx context.Context, seen int64, made chan<- []story.Lin
 	}
 }
 
-// follow hands on each question of a gateway once, until it ends. It says when the
-// gateway has begun to tell them.
-func follow(ctx context.Context, door *http.Client, news chan<- waiting, begun chan<- struct{}) {
-	seen, begin := map[string]bool{}, sync.OnceFunc(func() {
+// board is what waits at the gateways that are watched, as each of them said last.
+type board struct {
+	mu      sync.Mutex
+	open    map[string][]waiting // by gateway
+	shown   map[string]bool      // by id, of those that are open
+	changed chan struct{}        // closed when they change
+}
+
+func newBoard() *board {
+	return &board{open: map[string][]waiting{}, shown: map[string]bool{}, changed: make(chan struct{})}
+}
+
+// follow keeps what waits at a gateway on the board until that ends. It says when the gateway
+// has begun to tell it.
+func (b *board) follow(ctx context.Context, id string, door *http.Client, begun chan<- struct{}) {
+	begin := sync.OnceFunc(func() {
 		select {
 		case begun <- struct{}{}:
 		case <-ctx.Done():
 		}
 	})
-	_ = questions(ctx, door, "?watch", func(qs []approval.Shown) {
-		begin()
+	tell := func(qs []approval.Shown) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.open[id] = nil
 		for _, q := range qs {
-			if seen[q.ID] {
-				continue
-			}
-			seen[q.ID] = true
-			select {
-			case news <- waiting{q, door}:
-			case <-ctx.Done():
+			b.open[id] = append(b.open[id], waiting{q, door})
+		}
+		maps.DeleteFunc(b.shown, func(id string, _ bool) bool { return !b.stands(id) })
+		close(b.changed)
+		b.changed = make(chan struct{})
+	}
+	_ = questions(ctx, door, "?watch", func(qs []approval.Shown) {
+		tell(qs)
+		begin()
+	})
+	tell(nil)
+}
+
+// stands reports whether a question is open. The caller holds mu.
+func (b *board) stands(id string) bool {
+	for _, all := range b.open {
+		if slices.ContainsFunc(all, func(w waiting) bool { return w.ID == id }) {
+			return true
+		}
+	}
+	return false
+}
+
+// next is the first question that was not shown, nil for none; from the channel can be read
+// when there is one, or when the board changed.
+func (b *board) next() (first *waiting, ready <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, all := range b.open {
+		for i := range all {
+			if w := &all[i]; !b.shown[w.ID] && (first == nil || w.Asked.Before(first.Asked)) {
+				first = w
 			}
 		}
-	})
+	}
+	if first == nil {
+		return nil, b.changed
+	}
+	now := make(chan struct{})
+	close(now)
+	return first, now
+}
+
+// settle shows a question and answers it, as long as it stands.
+func (b *board) settle(ctx context.Context, w *waiting, in *lines, out io.Writer) error {
+	asking, over := context.WithCancel(ctx)
+	defer over()
+	b.mu.Lock()
+	b.shown[w.ID] = true
+	b.mu.Unlock()
+	go func() {
+		for {
+			b.mu.Lock()
+			stands, changed := b.stands(w.ID), b.changed
+			b.mu.Unlock()
+			if !stands {
+				over()
+				return
+			}
+			select {
+			case <-changed:
+			case <-asking.Done():
+				return
+			}
+		}
+	}()
+	in.until(asking)
+	defer in.until(ctx)
+	a, err := in.answer(out, &w.Shown)
+	switch {
+	case err == nil:
+		return w.say(ctx, out, a)
+	case asking.Err() == nil || ctx.Err() != nil:
+		return err
+	}
+	fmt.Fprintln(out, "\nit waits no more: somebody answered it, its call passed or ended, or its time was over; nothing was answered here")
+	return nil
 }
 
 // answering says who answers over the local door: the account's own person, at a

@@ -332,7 +332,9 @@ func (r *remote) allowed(ctx context.Context, own *terminal, refusal, arguments 
 			w := &waiting{q, r.client}
 			a, err := own.ask(ctx, &q)
 			if err == nil {
-				said, err = w.answer(ctx, own.out, a)
+				var r *approval.Reply
+				r, err = w.answer(ctx, own.out, a) // its call is made again here
+				said = r != nil
 			}
 			if err != nil {
 				fmt.Fprintf(own.out, "%s\n", cli.OneLine(err.Error(), 300))

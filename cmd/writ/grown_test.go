@@ -538,3 +538,57 @@ func TestWatchDecisions(t *testing.T) {
 	w.press(ctrlC)
 	w.exits()
 }
+
+// TestWatchGone: a question that was decided elsewhere leaves the terminal of writ watch by
+// itself, and nothing that was typed at it answers the next one; who answers one whose call was
+// not held is told that the agent had its answer already.
+func TestWatchGone(t *testing.T) {
+	g := newGrowth(t)
+	serving(t, "--state", g.state, "--config", g.config)
+	call := func(id string) (out string, code int) {
+		return piped77(t, "", "call", "--state", g.state, "--session", "demo", "fetch_policy", `{"id":"`+id+`"}`)
+	}
+	if out, code := call("POL-014"); code != 77 || !strings.Contains(out, "approval.pending") { // nobody watches
+		t.Fatalf("%d %s", code, out)
+	}
+	w := onTerminal(t, "", nil, "watch", "--state", g.state)
+	w.expect(`POL-014(?s:.*)the call is not held, and passes when it is made again\r\n  an answer counts until(?s:.*)\[b\] exact bytes > $`)
+	w.press("y" + enter)
+	w.expect(`yes: on record\r\nNo call was held for it any more: (?s:.*)Made again within ten minutes, it passes\.`)
+	if out, code := call("POL-014"); code == 77 {
+		t.Errorf("made again: %s", out)
+	}
+	asks := func(id string) (ended chan struct{}) {
+		ended = make(chan struct{})
+		go func() {
+			defer close(ended)
+			call(id)
+		}()
+		w.expect(id + `(?s:.*)the call is held until (?s:.*)\[b\] exact bytes > $`)
+		return ended
+	}
+	ended := asks("POL-021")
+	w.press("y") // and no more
+	var qs []approval.Shown
+	if err := json.Unmarshal([]byte(command(t, "approve", "--json", "--state", g.state)), &qs); err != nil || len(qs) != 1 || qs[0].Held.IsZero() {
+		t.Fatal(qs, err)
+	}
+	s := onTerminal(t, "", nil, "approve", qs[0].ID, "--no", "--state", g.state)
+	s.expect(`no: on record`)
+	if s.exits(); strings.Contains(s.all(), "No call was held") {
+		t.Errorf("its call was held: %s", s.all())
+	}
+	w.expect(`it waits no more: somebody answered it`)
+	<-ended
+	ended = asks("POL-099")
+	w.press(enter)
+	w.expect(`\[b\] exact bytes > $`)
+	w.press("n" + enter)
+	w.expect(`no: on record\r\n`)
+	<-ended
+	if strings.Contains(w.all()[strings.Index(w.all(), "POL-099"):], "yes: on record") {
+		t.Error("what was typed at one question answers another")
+	}
+	w.press(ctrlC)
+	w.exits()
+}

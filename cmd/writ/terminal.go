@@ -69,6 +69,13 @@ func (l *lines) drop() {
 	}
 }
 
+// until has what is typed read as long as a context lasts.
+func (l *lines) until(ctx context.Context) {
+	if l.typing != nil {
+		l.typing.ctx = ctx
+	}
+}
+
 // answer shows a question and reads the answer to it: what was typed before it stood
 // there answers nothing.
 func (l *lines) answer(out io.Writer, q *approval.Shown) (a approval.Answer, err error) {

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // canWait says that a read from a terminal can be given up.
@@ -35,6 +36,10 @@ func (t *typing) Read(b []byte) (int, error) {
 }
 
 func (t *typing) drop() {
+	// A line that nobody ended yet is read in raw mode alone, and would be the beginning of an answer.
+	if was, err := term.MakeRaw(int(t.f.Fd())); err == nil {
+		defer term.Restore(int(t.f.Fd()), was)
+	}
 	var b [4096]byte
 	for {
 		if ready, err := t.ready(0); !ready || err != nil {

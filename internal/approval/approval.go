@@ -73,7 +73,10 @@ type Question struct {
 	Values    []gate.AskedValue `json:"-"`
 	FromNowOn []Offer           `json:"from_now_on,omitempty"` // the widest first
 	Asked     time.Time         `json:"asked"`
-	Until     time.Time         `json:"until"`
+	Until     time.Time         `json:"until"` // an answer counts until then
+	// Held is until when a call is held for the answer at most, zero where none is any more: who
+	// made it was told that it waits, and makes it again.
+	Held time.Time `json:"held,omitzero"`
 
 	asks string // gate.Ask.Question
 }
@@ -141,7 +144,9 @@ type entry struct {
 	Question
 	Effects
 	anew   int  // how often it was shown anew
+	calls  int  // that wait for the answer
 	taken  bool // somebody answered
+	told   bool // and no call was held for it then
 	answer Answer
 	done   chan struct{} // closed when that is on record
 	kept   []policy.Grown
@@ -195,7 +200,7 @@ func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Dur
 	if does.Offers != nil && q.isNew(of, asks) {
 		of.FromNowOn = does.Offers()
 	}
-	e, shown, ok := q.enter(of, asks, does)
+	e, shown, ok := q.enter(of, asks, wait, does)
 	if !ok {
 		return nil, gate.NotAsked, nil
 	}
@@ -230,6 +235,9 @@ func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Dur
 	q.mu.Lock()
 	q.expire()
 	open, taken := slices.Contains(q.open, e), e.taken
+	if e.calls--; e.calls == 0 && !taken {
+		e.Held = time.Time{}
+	}
 	q.mu.Unlock()
 	if taken { // it is being put on record
 		<-e.done
@@ -290,20 +298,31 @@ func (q *Queue) find(session, asks string) (e *entry, room bool) {
 	return nil, mine < maxSession && len(q.open) < MaxOpen
 }
 
+// hold notes that one more call waits for an entry, from now on and so long at most, and
+// returns what is shown of it. The caller holds the queue's mu.
+func (e *entry) hold(now time.Time, wait time.Duration) Question {
+	e.calls++
+	until := now.Add(min(wait, e.Until.Sub(now)))
+	if wait > 0 && until.After(e.Held) {
+		e.Held = until
+	}
+	return e.Question
+}
+
 // enter returns the open question of that key in the same session, or a new one, and what
-// is shown of it.
-func (q *Queue) enter(of Question, asks string, does Effects) (*entry, Question, bool) {
+// is shown of it while its call waits so long.
+func (q *Queue) enter(of Question, asks string, wait time.Duration, does Effects) (*entry, Question, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e, _ := q.find(of.Session, asks)
 	if e != nil {
 		if e.isOld(of) {
-			of.ID, of.asks, of.Asked, of.Until = newID(), asks, e.Asked, e.Until
+			of.ID, of.asks, of.Asked, of.Until, of.Held = newID(), asks, e.Asked, e.Until, e.Held
 			e.Question, e.Effects = of, does
 			e.anew++
 			q.changed()
 		}
-		return e, e.Question, true
+		return e, e.hold(q.clock(), wait), true
 	}
 	q.end(&of)
 	if _, room := q.find(of.Session, asks); !room {
@@ -315,7 +334,7 @@ func (q *Queue) enter(of Question, asks string, does Effects) (*entry, Question,
 	e = &entry{Question: of, Effects: does, done: make(chan struct{})}
 	q.open = append(q.open, e)
 	q.changed()
-	return e, e.Question, true
+	return e, e.hold(of.Asked, wait), true
 }
 
 // Passed ends the open questions of a call that needs none any more: a yes to one
@@ -412,7 +431,7 @@ func (q *Queue) Answer(id string, a Answer) (kept []policy.Grown, err error) {
 	}
 	q.open = slices.Delete(q.open, i, i+1)
 	q.ended = append(q.ended, e)
-	e.taken, e.answer = true, a
+	e.taken, e.told, e.answer = true, e.calls == 0, a
 	q.changed()
 	q.mu.Unlock()
 	// On record without the lock: a session's lock is waited for.
@@ -432,6 +451,14 @@ func (q *Queue) Allowed(session, asks string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.ContainsFunc(q.ended, func(e *entry) bool { return e.Session == session && e.asks == asks && e.answer.Yes })
+}
+
+// told reports whether who made the call of a question was told that it waits before that was
+// answered.
+func (q *Queue) told(id string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(q.ended, func(e *entry) bool { return e.ID == id && e.told })
 }
 
 // Said returns who answered a question lately, and what.

@@ -310,7 +310,7 @@ func TestHandlerKeeps(t *testing.T) {
 		{0, `["value"]`, 400, ""},
 		{0, `{"keep":"value","yes":true}`, 200, `"lines":[{"tool":"mail/send","arg":"/to","const":`},
 		{0, `{"yes":true,"keep":"value"}`, 409, `"by":"kim"`},
-		{1, `{"yes":true,"keep":"value"}`, 200, `{"yes":true,"by":"kim","error":"nothing was kept: the disk is full"}`},
+		{1, `{"yes":true,"keep":"value"}`, 200, `{"yes":true,"by":"kim","error":"nothing was kept: the disk is full","told":true}`},
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("POST", "/approvals/"+open[c.n].ID, strings.NewReader(c.body)))
@@ -392,13 +392,61 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
+// TestHeld: a question says how long a call is held for it, and who answers when none is any
+// more is told that.
+func TestHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(time.Now)
+		does := Effects{Settle: func(Answer, *Offer) error { return nil }}
+		for i, c := range []struct {
+			waits []time.Duration // of each time that the call is made
+			held  time.Duration   // from then on, 0 for not at all
+			after time.Duration   // the answer comes
+			says  string
+		}{
+			{[]time.Duration{Waits}, Waits, time.Second, ""},
+			{[]time.Duration{Waits}, 0, Waits + time.Second, "No call was held for it any more: the agent was told that nobody had answered. Made again within ten minutes, it is refused."},
+			{[]time.Duration{0}, 0, time.Second, "No call was held for it any more: the agent was told that nobody had answered. Made again within ten minutes, it is refused."},
+			{[]time.Duration{0, Waits}, Waits, time.Second, ""},
+			{[]time.Duration{Waits, 2 * Stands}, Stands, Waits + time.Second, ""},
+		} {
+			asked := time.Now()
+			of := Question{Session: "s_a", Server: "s", Tool: "t", Arguments: []byte{byte(i)}}
+			for _, wait := range c.waits {
+				go q.Ask(t.Context(), of, string(rune(i)), wait, does, nil)
+				synctest.Wait()
+			}
+			time.Sleep(c.after)
+			synctest.Wait()
+			open, _ := q.Open()
+			if got := open[0].Held; c.held == 0 && !got.IsZero() || c.held > 0 && !got.Equal(asked.Add(c.held)) {
+				t.Errorf("%v: held until %v", c, got)
+			}
+			if status, said := q.Reply(open[0].ID, Answer{}); status != http.StatusOK || said.Late() != c.says {
+				t.Errorf("%v: %d %q", c, status, said.Late())
+			}
+		}
+		for _, r := range []Reply{{Told: true, Yes: true}, {Told: true, Yes: true, Lines: make([]policy.Grown, 1)}} {
+			if got := r.Late(); !strings.HasSuffix(got, "it passes.") || strings.Contains(got, "within ten minutes") != (r.Lines == nil) {
+				t.Error(got)
+			}
+		}
+	})
+}
+
 // TestSecondsLeft: a question says how long it can still be answered.
 func TestSecondsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := Question{ID: "q", Session: "s_a", Server: "s", Tool: "edit", Arguments: []byte(`{}`), Until: time.Now().Add(Stands)}
+		q := Question{ID: "q", Session: "s_a", Server: "s", Tool: "edit", Arguments: []byte(`{}`), Until: time.Now().Add(Stands), Held: time.Now().Add(Waits)}
+		at := func(t time.Time, left string) string {
+			return "until " + t.Local().Format(time.TimeOnly) + ", " + left + " s from now"
+		}
 		for _, want := range []string{"600", "523", "0"} {
-			shown := q.Show()
-			if got, _ := shown.Whole(80, 20); !strings.Contains(got, "it waits until "+q.Until.Local().Format(time.TimeOnly)+", "+want+" s from now\n") {
+			shown, held := q.Show(), "held "+at(q.Held, "45")
+			if want != "600" {
+				shown.Held, held = time.Time{}, "not held, and passes when it is made again"
+			}
+			if got, _ := shown.Whole(80, 20); !strings.Contains(got, "  the call is "+held+"\n  an answer counts "+at(q.Until, want)+"\n") {
 				t.Errorf("%s s are left: %s", want, got)
 			}
 			time.Sleep(77 * time.Second)
@@ -415,7 +463,7 @@ func TestSecondsLeft(t *testing.T) {
 func TestPrint(t *testing.T) {
 	blank := func(line string) string { return line + strings.Repeat(" ", 80-len(line)%80) }
 	drawn := blank("ok") + strings.Repeat(" ", 80*60) + blank("May the agent do this?   s · edit") + blank("  /issue  kernel-12") + blank("      seen in user, what the user typed")
-	ours := []string{"May the agent do this?   s · edit ", "  arguments  {", "  answered inside the call  {", "  /issue  \"eve-666\"", "      seen in s/list /x", "      the model's own words: ", "      asked because ", "  it waits until ", "  | "}
+	ours := []string{"May the agent do this?   s · edit ", "  arguments  {", "  answered inside the call  {", "  /issue  \"eve-666\"", "      seen in s/list /x", "      the model's own words: ", "      asked because ", "  the call is ", "  an answer counts until ", "  | "}
 	for body, whole := range map[string]bool{"ok": true, drawn: true, strings.Repeat("ab ", 300): false, strings.Repeat("é", 500): false, strings.Repeat("a  ", 20): true, strings.Repeat("x", 8001): false} {
 		raw := []byte(`"eve-666"`)
 		q := Question{ID: "q", Session: "s_a", Server: "s", Tool: "edit", Arguments: []byte(`{"body":"` + body + `","issue":"eve-666"}`), Values: []gate.AskedValue{

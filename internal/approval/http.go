@@ -18,8 +18,26 @@ type Reply struct {
 	Yes   bool   `json:"yes"`
 	By    string `json:"by,omitempty"` // who answered, where somebody else was first
 	Error string `json:"error,omitempty"`
+	// Told says that no call was held for the answer any more: who made it was told before that
+	// it waits, and makes it again.
+	Told bool `json:"told,omitempty"`
 	// Lines are what is kept from now on.
 	Lines []policy.Grown `json:"lines,omitempty"`
+}
+
+// Late says of an answer that counts, and came when no call was held for it any more, what
+// becomes of that call; "" of one that came in time.
+func (r *Reply) Late() string {
+	const told = "No call was held for it any more: the agent was told that nobody had answered. Made again"
+	switch {
+	case !r.Told:
+		return ""
+	case !r.Yes:
+		return told + " within ten minutes, it is refused."
+	case len(r.Lines) > 0:
+		return told + ", it passes."
+	}
+	return told + " within ten minutes, it passes."
 }
 
 // Handler serves the queue at /approvals: GET lists the open questions, with
@@ -93,9 +111,9 @@ func (q *Queue) Reply(id string, a Answer) (status int, said Reply) {
 	var lost *NotKeptError
 	switch {
 	case err == nil:
-		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Lines: kept}
+		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: q.told(id), Lines: kept}
 	case errors.As(err, &lost):
-		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Error: err.Error()}
+		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: q.told(id), Error: err.Error()}
 	case errors.Is(err, ErrAnswered):
 		first, _ := q.Said(id)
 		return http.StatusConflict, Reply{Yes: first.Yes, By: first.By, Error: err.Error()}

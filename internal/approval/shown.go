@@ -175,8 +175,14 @@ func (q *Shown) Print(w io.Writer, columns int) {
 			theirs("      what was done: ", "writ audit show "+text.OneLine(q.Session, 40)+" lists it; where no answer came of it, writ audit settle takes what you find")
 		}
 	}
-	left := max(0, time.Until(q.Until).Round(time.Second)/time.Second)
-	fmt.Fprintf(w, "  it waits until %s, %d s from now\n", q.Until.Local().Format(time.TimeOnly), left)
+	left := func(until time.Time) string {
+		return fmt.Sprintf("until %s, %d s from now", until.Local().Format(time.TimeOnly), max(0, time.Until(until).Round(time.Second)/time.Second))
+	}
+	held := "not held, and passes when it is made again"
+	if !q.Held.IsZero() {
+		held = "held " + left(q.Held)
+	}
+	fmt.Fprintf(w, "  the call is %s\n  an answer counts %s\n", held, left(q.Until))
 }
 
 // canWrite and canHave begin what only a person knows of a field: who can write what
