@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
@@ -17,7 +16,6 @@ import (
 // card is one question as it is shown.
 type card struct {
 	approval.Shown
-	Left   int  // seconds
 	Long   bool // it is not shown whole, and nobody says yes to it here
 	Offers []offer
 	Fault  string
@@ -136,7 +134,7 @@ func (c *Console) waiting(x *request) *approvalsPage {
 			p.Cards = append(p.Cards, card{Shown: approval.Shown{Question: q.Question}, Long: true})
 			continue
 		}
-		one := card{Shown: q, Left: int(max(0, q.Until.Sub(c.o.Clock())/time.Second))}
+		one := card{Shown: q}
 		one.Offers, drawn = offers(&q), drawn+n
 		one.Inside = c.inside(x.Context(), &q)
 		p.Cards = append(p.Cards, one)
@@ -226,13 +224,14 @@ func (c *Console) answer(x *request) error {
 		status, said = c.o.Elsewhere.Reply(x.Context(), id, a)
 	}
 	yes := map[bool]string{true: "yes", false: "no"}[said.Yes]
+	late := strings.TrimRight(" "+said.Late(), " ")
 	switch {
 	case status == http.StatusOK && said.Error != "":
-		return c.answered(x, flash{"", "Your yes is on record for this once. " + said.Error + ".", "asked"})
+		return c.answered(x, flash{"", "Your yes is on record for this once. " + said.Error + "." + late, "asked"})
 	case status == http.StatusOK && a.Keep != "":
-		return c.answered(x, flash{"", "You said yes, from now on. It is on record; writ grown list shows what was kept, and writ grown remove takes it back.", "accepted"})
+		return c.answered(x, flash{"", "You said yes, from now on. It is on record; writ grown list shows what was kept, and writ grown remove takes it back." + late, "accepted"})
 	case status == http.StatusOK:
-		return c.answered(x, flash{"", "You said " + yes + ". It is on record.", map[bool]string{true: "accepted", false: "refused"}[a.Yes]})
+		return c.answered(x, flash{"", "You said " + yes + ". It is on record." + late, map[bool]string{true: "accepted", false: "refused"}[a.Yes]})
 	case status == http.StatusConflict && said.By != "":
 		return c.unanswered(x, id, said.By+" answered first, with "+yes+". What you sent now counts for nothing.")
 	case status == http.StatusConflict:

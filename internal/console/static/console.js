@@ -93,6 +93,8 @@
       gone.textContent = "Gone: it waits no more.";
       card.querySelector(".buttons").append(gone);
     }
+    const none = $(".empty");
+    if (none && ids.length) none.hidden = true;
     if (stream.querySelector("a")) return;
     const show = document.createElement("a");
     show.href = "/approvals";
@@ -174,17 +176,19 @@
   document.addEventListener("submit", (e) => { if (source && !e.defaultPrevented) source.close(); });
 
   document.addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input:not([type=radio]), select, textarea")) return;
     const cards = [...document.querySelectorAll(".card:not(.gone)")];
-    if (!cards.length || e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input:not([type=radio]), select, textarea")) return;
     const here = cards.findIndex((c) => c.contains(document.activeElement));
+    const card = cards[Math.max(here, 0)];
     const to = {
-      j: () => cards[Math.min(here + 1, cards.length - 1)],
-      k: () => cards[Math.max(here - 1, 0)],
-      y: () => cards[Math.max(here, 0)].querySelector("input[name=code]") || cards[Math.max(here, 0)].querySelector("button"),
-      n: () => cards[Math.max(here, 0)].querySelector("button.no"),
+      j: cards[Math.min(here + 1, cards.length - 1)],
+      k: card && cards[Math.max(here - 1, 0)],
+      y: card && (card.querySelector("input[name=code]") || card.querySelector("button")),
+      n: card && card.querySelector("button.no"),
+      r: stream && stream.querySelector("a"),
     }[e.key];
     if (!to) return;
     e.preventDefault();
-    to().focus();
+    to.focus();
   });
 })();
