@@ -139,7 +139,7 @@ func auditProve() *cobra.Command {
 				of, n, _ := strings.Cut(args[0], "/")
 				of, err := publicID(c.Context(), st, dir, of)
 				if err == nil {
-					all, err = provable(c.Context(), st, of, n)
+					all, err = provable(c.Context(), st, of, n, 0)
 				}
 				if err != nil {
 					return err
@@ -219,7 +219,7 @@ func proofOf(ctx context.Context, dir string, st *sqlite.Store, all []audit.Prov
 }
 
 // provable is decided, or the record of a redaction.
-func provable(ctx context.Context, st *sqlite.Store, session, num string) ([]audit.ProvenRecord, error) {
+func provable(ctx context.Context, st *sqlite.Store, session, num string, within uint64) ([]audit.ProvenRecord, error) {
 	if n, err := strconv.ParseUint(num, 10, 64); err == nil && audit.ValidSession(session) {
 		for it, err := range st.Read(ctx, session, n) {
 			if err != nil {
@@ -231,7 +231,7 @@ func provable(ctx context.Context, st *sqlite.Store, session, num string) ([]aud
 			break
 		}
 	}
-	all, _, err := story.Decided(ctx, st, session, num)
+	all, _, _, err := story.Decided(ctx, st, session, num, within)
 	return all, err
 }
 

@@ -37,7 +37,7 @@ func auditShow() *cobra.Command {
 				}
 			}
 			if one {
-				d, err := f.explained(c.Context(), st, dir, of, n)
+				d, err := f.explained(c.Context(), st, dir, of, n, 0)
 				if err != nil {
 					return err
 				}
@@ -80,8 +80,8 @@ func auditShow() *cobra.Command {
 
 // explained is story.Explain, with what the gateways that run and the register of sessions
 // say of it.
-func (f *flags) explained(ctx context.Context, st *sqlite.Store, dir, session, num string) (*story.Explained, error) {
-	d, err := story.Explain(ctx, st, session, num)
+func (f *flags) explained(ctx context.Context, st *sqlite.Store, dir, session, num string, within uint64) (*story.Explained, error) {
+	d, err := story.Explain(ctx, st, session, num, within)
 	if err != nil {
 		return nil, err
 	}

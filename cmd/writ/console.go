@@ -145,11 +145,11 @@ func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struc
 	o.console = console.New(console.Options{
 		Log: o.store, Queue: o.queue, Elsewhere: &elsewhere{flags: &flags{state: o.state}, own: o.queue}, Host: net.JoinHostPort(own, port), By: account(), Ending: ending, Clock: time.Now, Try: try,
 		Trusted: func(r *http.Request) bool { return downstream.Trusted(r, hosts) },
-		Explain: func(ctx context.Context, session, n string) (*story.Explained, error) {
-			return (&flags{state: o.state}).explained(ctx, o.store, o.state, session, n)
+		Explain: func(ctx context.Context, session, n string, within uint64) (*story.Explained, error) {
+			return (&flags{state: o.state}).explained(ctx, o.store, o.state, session, n, within)
 		},
-		Prove: func(ctx context.Context, session, n string, bare bool) ([]byte, error) {
-			all, err := provable(ctx, o.store, session, n)
+		Prove: func(ctx context.Context, session, n string, within uint64, bare bool) ([]byte, error) {
+			all, err := provable(ctx, o.store, session, n, within)
 			if err != nil {
 				return nil, err
 			}

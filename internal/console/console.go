@@ -61,12 +61,12 @@ type Options struct {
 	By string
 	// Ending is closed when the server is to end.
 	Ending <-chan struct{}
-	// Explain tells of a decision, as far as it is known now.
-	Explain func(ctx context.Context, session, n string) (*story.Explained, error)
-	// Prove writes the proof of a decision and of what came of its call, with their values
-	// or without; Verify checks the whole log and says what it found; Export writes it as
+	// Explain tells of a decision and of what came of its call, as far as that is known now and
+	// stands within so many records behind it.
+	Explain func(ctx context.Context, session, n string, within uint64) (*story.Explained, error)
+	// Prove writes the proof of both, with their values or without; Verify checks the whole log and says what it found; Export writes it as
 	// one file; Status says how the clients and the gateways are.
-	Prove  func(ctx context.Context, session, n string, bare bool) ([]byte, error)
+	Prove  func(ctx context.Context, session, n string, within uint64, bare bool) ([]byte, error)
 	Verify func(ctx context.Context, progress func(done, of int64)) (found string, ok bool, err error)
 	Export func(ctx context.Context, w io.Writer) error
 	Status func(ctx context.Context) (string, error)

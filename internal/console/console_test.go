@@ -124,10 +124,12 @@ func newRig(t testing.TB) *rig {
 		Trusted: func(req *http.Request) bool {
 			return downstream.Trusted(req, []string{"writ-0123456789abcdef.localhost", "127.0.0.1", "localhost"})
 		},
-		Explain: func(ctx context.Context, session, n string) (*story.Explained, error) {
-			return story.Explain(ctx, r.log, session, n)
+		Explain: func(ctx context.Context, session, n string, within uint64) (*story.Explained, error) {
+			return story.Explain(ctx, r.o.Log, session, n, within)
 		},
-		Prove:  func(context.Context, string, string, bool) ([]byte, error) { return nil, errors.New("no proof here") },
+		Prove: func(context.Context, string, string, uint64, bool) ([]byte, error) {
+			return nil, errors.New("no proof here")
+		},
 		Verify: func(context.Context, func(int64, int64)) (string, bool, error) { return "ok: all of it", true, nil },
 		Export: func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "bundle"); return err },
 		Status: func(context.Context) (string, error) { return hostileText + "\n  " + hostileText, nil },
@@ -757,6 +759,17 @@ func (c *counted) Log(ctx context.Context, from int64) iter.Seq2[audit.Item, err
 	}
 }
 
+func (c *counted) Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error] {
+	return func(yield func(audit.Item, error) bool) {
+		for it, err := range c.Store.Read(ctx, session, from) {
+			c.records++
+			if !yield(it, err) {
+				return
+			}
+		}
+	}
+}
+
 func (c *counted) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
 	c.values++
 	return c.Store.Value(ctx, session, n, name)
@@ -772,7 +785,7 @@ func TestManyRows(t *testing.T) {
 	r := newRig(t)
 	no := decided(gate.Record{Server: "a", Tool: "rare", Status: writ.Rejected, Code: writ.MissingProvenance, Reason: writ.ProvenanceUnseen}, `{}`)
 	yes := decided(gate.Record{Server: "a", Tool: "often", Status: writ.Accepted, Allowed: true}, `{}`)
-	batch := []record{open}
+	batch := []record{open, no, yes}
 	for i := range n {
 		d := yes
 		if i%997 == 0 {
@@ -790,10 +803,19 @@ func TestManyRows(t *testing.T) {
 	log := &counted{Store: r.log}
 	r.o.Log = log
 	cookie, _, _ := r.in()
-	for _, path := range []string{"/", "/?before=50000", "/?after=50", "/?tool=rare", "/?status=unknown", "/?after=50&tool=rare", "/audit?reason=nothing", "/charts", "/charts?status=refused", "/tools"} {
+	for _, path := range []string{"/", "/?before=50000", "/?after=50", "/?tool=rare", "/?status=unknown", "/?after=50&tool=rare", "/audit?reason=nothing", "/charts", "/charts?status=refused", "/tools",
+		"/s/" + one, "/s/" + one + "?from=2", "/s/" + one + "?at=5000", "/d/" + one + "/2", "/d/" + one + "/3", "/e/" + one + "/1"} {
 		log.records, log.values = 0, 0
-		if w := r.ask("GET", path, cookie, nil); w.Code != 200 {
+		w := r.ask("GET", path, cookie, nil)
+		want := http.StatusOK
+		if path == "/e/"+one+"/1" { // there is none, and all would have to be read to know that
+			want = map[bool]int{true: http.StatusServiceUnavailable, false: http.StatusNotFound}[n > perSearch]
+		}
+		if w.Code != want {
 			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+		}
+		if further := strings.Contains(w.Body.String(), "does not stand in the 4096 records behind it"); further != (path == "/d/"+one+"/3") {
+			t.Errorf("%s: that its end may stand further on is told: %t", path, further)
 		}
 		if log.records > perSearch+2*atOnce || log.values > perPage {
 			t.Errorf("%s reads %d records and %d values", path, log.records, log.values)
@@ -823,7 +845,7 @@ func TestManyRows(t *testing.T) {
 		}
 		path = l.Older
 	}
-	if want := (n + 996) / 997; len(seen) != want {
+	if want := (n+996)/997 + 1; len(seen) != want {
 		t.Errorf("%d of %d were listed", len(seen), want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -62,7 +63,7 @@ type exact struct {
 // explained reads the decision that a request names.
 func (c *Console) explained(x *request) (*story.Explained, error) {
 	session, n := x.PathValue("session"), x.PathValue("n")
-	d, err := c.o.Explain(x.Context(), session, n)
+	d, err := c.o.Explain(x.Context(), session, n, maxBehindIt)
 	var no *cli.Exit
 	if errors.As(err, &no) && no.Code != cli.ExitIO {
 		return nil, &refusal{http.StatusNotFound, "No such decision", no.Err.Error()}
@@ -87,8 +88,11 @@ func (c *Console) decision(x *request) error {
 		p.Lines = append(p.Lines[:maxLines:maxLines], fmt.Sprintf("… and %d lines more; writ audit show tells them all.", n-maxLines))
 	}
 	p.Word, p.Note = word(&d.Line, sent && d.Result != nil && d.Result.Status == "unknown" || !sent && d.Status != string(writ.Rejected))
-	if d.UnderWay {
+	switch {
+	case d.UnderWay:
 		p.Word, p.Note = "accepted", "it is under way"
+	case d.Beyond && !sent && d.Passed():
+		p.Word, p.Note = "accepted", fmt.Sprintf("how it ended does not stand in the %d records behind it: writ audit show looks at all", maxBehindIt)
 	}
 	if p.Values, p.More = arguments(x.Context(), d, maxValues); x.Context().Err() != nil {
 		return errLong
@@ -102,7 +106,7 @@ func (c *Console) decision(x *request) error {
 		e.Bytes, e.Cut = upTo(b)
 		p.Bytes = append(p.Bytes, e)
 	}
-	proof, err := c.o.Prove(x.Context(), p.Session, x.PathValue("n"), true)
+	proof, err := c.o.Prove(x.Context(), p.Session, x.PathValue("n"), maxBehindIt, true)
 	if err == nil {
 		var shown *audit.Proven
 		if shown, err = audit.CheckProof(proof, nil); err == nil {
@@ -119,6 +123,10 @@ func (c *Console) decision(x *request) error {
 var exactly = []struct{ name, title string }{
 	{"arguments", "Arguments"}, {"answers", "Answered inside the call"}, {"input", "What else it was decided on"}, {"call", "All that its record keeps beside its data"},
 }
+
+// maxBehindIt bounds the records of a session in which is looked for how a call ended: of what
+// was refused, or cut off, nothing comes, and the session may go on for long.
+const maxBehindIt = 4 * atOnce
 
 // maxValues bounds the values of one call that its page tells of, and maxPlaces the places
 // of one: an agent chooses how many there are.
@@ -219,7 +227,7 @@ func (c *Console) decisionJSON(x *request) error {
 }
 
 func (c *Console) proof(x *request) error {
-	b, err := c.o.Prove(x.Context(), x.PathValue("session"), x.PathValue("n"), x.URL.Query().Has("bare"))
+	b, err := c.o.Prove(x.Context(), x.PathValue("session"), x.PathValue("n"), maxBehindIt, x.URL.Query().Has("bare"))
 	if err != nil {
 		return &refusal{http.StatusNotFound, "No proof", err.Error()}
 	}
@@ -291,7 +299,7 @@ func (c *Console) evidence(x *request) error {
 	if err != nil {
 		return err
 	}
-	rec, err := story.Evidence(ctx, c.o.Log, session, uint32(of), head)
+	rec, err := story.Evidence(ctx, &upToSome{c.o.Log, perSearch}, session, uint32(of), head)
 	if err != nil {
 		return err
 	}
@@ -322,6 +330,27 @@ func (c *Console) evidence(x *request) error {
 	p.Length = len(p.Bytes)
 	p.mark(x)
 	return c.show(x, http.StatusOK, "evidence.html", fmt.Sprintf("Evidence %d", of), p)
+}
+
+// upToSome is a log of whose sessions one page reads so many records: where hardly any is
+// evidence, halves are long.
+type upToSome struct {
+	reader
+	left int
+}
+
+func (u *upToSome) Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error] {
+	return func(yield func(audit.Item, error) bool) {
+		for it, err := range u.reader.Read(ctx, session, from) {
+			if u.left--; u.left < 0 {
+				yield(audit.Item{}, errLong)
+				return
+			}
+			if !yield(it, err) {
+				return
+			}
+		}
+	}
 }
 
 // mark finds what was asked for in the bytes, and leaves out what is far from it where they

@@ -135,6 +135,8 @@ type Explained struct {
 	// the decision and, where there is one, that of what came of its call.
 	Record  *gate.Record         `json:"-"`
 	Records []audit.ProvenRecord `json:"-"`
+	// Beyond says that more may have come of its call than was looked for.
+	Beyond bool `json:"-"`
 }
 
 // Settled is what a person said of an act.
@@ -145,46 +147,50 @@ type Settled struct {
 }
 
 // Decided reads a decision, and what came of its call where that is recorded: how it
-// ended, where that is known, and what a person said of it where it is not.
-func Decided(ctx context.Context, log Log, session, num string) (all []audit.ProvenRecord, settled *Settled, err error) {
+// ended, where that is known, and what a person said of it where it is not. That is looked for
+// in so many records of its session behind it, or with 0 in all; beyond says that more follow.
+func Decided(ctx context.Context, log Log, session, num string, within uint64) (all []audit.ProvenRecord, settled *Settled, beyond bool, err error) {
 	n, err := strconv.ParseUint(num, 10, 64)
 	if err != nil || !audit.ValidSession(session) {
-		return nil, nil, cli.Fail(cli.ExitUsage, "writ audit show", "a decision's id looks like s_…/7")
+		return nil, nil, false, cli.Fail(cli.ExitUsage, "writ audit show", "a decision's id looks like s_…/7")
 	}
 	for it, err := range log.Read(ctx, session, n) {
 		if err != nil {
-			return nil, nil, Unreadable(err)
+			return nil, nil, false, Unreadable(err)
 		}
 		rec, err := audit.ParseRecord(it.Leaf)
 		if err != nil {
-			return nil, nil, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, n)
+			return nil, nil, false, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, n)
+		}
+		if within > 0 && rec.N > n && rec.N-n > within {
+			return all, settled, true, nil
 		}
 		r := audit.ProvenRecord{Item: it, Record: rec}
 		switch {
 		case rec.N == n && rec.Kind != audit.KindDecision:
-			return nil, nil, cli.Fail(cli.ExitUsage, "writ audit show", "record %s/%d is no decision but of kind %s", session, n, rec.Kind)
+			return nil, nil, false, cli.Fail(cli.ExitUsage, "writ audit show", "record %s/%d is no decision but of kind %s", session, n, rec.Kind)
 		case rec.N == n:
 			all = append(all, r)
 		case rec.Kind == gateway.KindSettle && audit.DecisionOf(rec) == n:
 			settled = &Settled{Time: rec.Time}
 			if json.Unmarshal(rec.Data, settled) != nil {
-				return nil, nil, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, rec.N)
+				return nil, nil, false, cli.Fail(cli.ExitData, "writ audit verify", "record %s/%d cannot be read", session, rec.N)
 			}
 		case len(all) > 0 && audit.DecisionOf(rec) == n:
 			if all = append(all[:1], r); Ended(rec).Status != "unknown" {
-				return all, settled, nil
+				return all, settled, false, nil
 			}
 		}
 	}
 	if len(all) == 0 {
-		return nil, nil, cli.Fail(cli.ExitData, "writ audit show", "there is no such record")
+		return nil, nil, false, cli.Fail(cli.ExitData, "writ audit show", "there is no such record")
 	}
-	return all, settled, nil
+	return all, settled, false, nil
 }
 
 // Explain says in words what Decided found.
-func Explain(ctx context.Context, log Log, session, num string) (*Explained, error) {
-	all, settled, err := Decided(ctx, log, session, num)
+func Explain(ctx context.Context, log Log, session, num string, within uint64) (*Explained, error) {
+	all, settled, beyond, err := Decided(ctx, log, session, num, within)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +198,7 @@ func Explain(ctx context.Context, log Log, session, num string) (*Explained, err
 	if err != nil {
 		return nil, cli.Fail(cli.ExitData, "writ audit verify", "the recorded decision cannot be read")
 	}
-	d.Settled, d.Records = settled, all
+	d.Settled, d.Records, d.Beyond = settled, all, beyond
 	if len(all) > 1 {
 		r := Ended(all[1].Record)
 		if d.Result = r; all[1].Record.Kind == gateway.KindAnyway {
@@ -250,6 +256,8 @@ func (d *Explained) Print(w io.Writer) {
 		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", r.Status, text.OneLine(r.Why, 60))
 	case d.UnderWay:
 		fmt.Fprintf(w, "  the call is under way: its result is still to come\n")
+	case d.Passed() && d.Beyond:
+		fmt.Fprintf(w, "  no outcome stands in the records that were looked at behind it, and more follow\n")
 	case d.Passed():
 		fmt.Fprintf(w, "  no outcome is recorded: whether the call took place is unknown\n")
 	}
