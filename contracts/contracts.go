@@ -160,7 +160,7 @@ func find(all []*Contract, server string, tools []*gate.Tool) *Match {
 			}
 			n++
 			if d := c.definitions[i]; d.pin != gate.PinOf(Self, t.Raw) && !same(d.raw, Skeleton(t.Raw)) {
-				m.Changed = append(m.Changed, Change{Tool: t.Name, Lines: differences(d.raw, Skeleton(t.Raw))})
+				m.Changed = append(m.Changed, Change{Tool: t.Name, Lines: Differences(d.raw, Skeleton(t.Raw))})
 			} else {
 				m.pins[t.Name] = [2]string{d.pin, t.Pin}
 			}

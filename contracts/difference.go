@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
@@ -19,10 +20,10 @@ type Change struct {
 // changeLines is how much a person reads of one change.
 const changeLines = 12
 
-// differences says what one skeleton has and another has not, by the arguments and fields
-// of results that they name. What is new comes first, and what is new or gone is told once,
-// with all that is below it.
-func differences(was, is []byte) (lines []string) {
+// Differences says, in a few lines for a person, what one definition or skeleton has and another
+// has not, by the arguments and fields of results that they name. What is new comes first, and
+// what is new or gone is told once, with all that is below it. Words of theirs are escaped, and cut.
+func Differences(was, is []byte) (lines []string) {
 	before, after := outline(was), outline(is)
 	more, said := 0, map[string]bool{"": true}
 	say := func(line string) {
@@ -160,7 +161,22 @@ func change(was, is string) string {
 	if digest(was) && digest(is) {
 		return "other words"
 	}
-	return text.OneLine(was, 60) + " is now " + text.OneLine(is, 60)
+	same := 0 // of a long text, what stands before the change says nothing
+	for same < min(len(was), len(is)) && was[same] == is[same] {
+		same++
+	}
+	const about = 20
+	from := func(s string) string {
+		if same <= 2*about {
+			return text.OneLine(s, 60)
+		}
+		at := same - about
+		for at > 0 && !utf8.RuneStart(s[at]) {
+			at--
+		}
+		return "… " + text.OneLine(s[at:], 60)
+	}
+	return from(was) + " is now " + from(is)
 }
 
 // digest reports whether a value stands for a sentence.

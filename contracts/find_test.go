@@ -144,7 +144,7 @@ func TestNearest(t *testing.T) {
 	for i := range 100 {
 		is = fmt.Appendf(is, `%.*s"a%d":{"type":"string","enum":["x","y"]}`, min(i, 1), ",", i)
 	}
-	if lines := differences(was, append(is, "}}}"...)); len(lines) != changeLines || lines[changeLines-1] != "and 90 more" {
+	if lines := Differences(was, append(is, "}}}"...)); len(lines) != changeLines || lines[changeLines-1] != "and 90 more" {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
 	}
 }
@@ -167,6 +167,7 @@ func TestDifferences(t *testing.T) {
 		`"required":["to",=>"required":["as_user","to",`:                                                        "~ argument as_user must be given now",
 		`"head":{"type":"number","maximum":5},=>`:                                                               "- argument head: number",
 		`"maximum":5=>"maximum":50`:                                                                             "~ argument head: maximum: 5 is now 50",
+		`sha256:2=>What it is sent to, and whom it is of, as the address of a person`: `~ argument to: description: "sha256:2" is now "What it is sent to, and whom it is of, as the address of a …`,
 		`"maximum":5=>"minimum":5`:                                                                              "+ argument head: minimum: 5|- argument head: maximum: 5",
 		`"to":{"type":"string"=>"to":{"type":["string","null"]`:                                                 `+ argument to: type: "string"|+ argument to: type: "null"|- argument to: type: "string"`,
 		`{"id":{"type":"string"}}}}}},=>{"id":{"type":"string"},"to":{"type":"string"}},"required":["to"]}}}},`: "+ argument list[].to: string, which must be given",
@@ -176,7 +177,7 @@ func TestDifferences(t *testing.T) {
 	} {
 		old, now, _ := strings.Cut(change, "=>")
 		is := strings.Replace(was, old, now, 1)
-		if lines := strings.Join(differences([]byte(was), []byte(is)), "|"); lines != want || is == was && change != "" {
+		if lines := strings.Join(Differences([]byte(was), []byte(is)), "|"); lines != want || is == was && change != "" {
 			t.Errorf("%s: %q, want %q", change, lines, want)
 		}
 	}

@@ -121,8 +121,21 @@ func (o *files) shownContract(ctx context.Context, g *gateway.Gateway, id string
 		return nil, err
 	}
 	cat, _ := g.Catalogue()
-	return contractOf(cat, now.policy, id), nil
+	out := contractOf(cat, now.policy, id)
+	if out == nil || out.Pin != "changed" {
+		return out, nil
+	}
+	// What was approved says more than what a contract that ships was made of.
+	server, name, _ := strings.Cut(id, "/")
+	was, err := gateway.NewRulesets(o.store).Pinned(ctx, o.store.Log(ctx, -lookedIn), server, out.Approved)
+	if was != nil {
+		out.Of, out.Unlike = "you approved", draft.Unlike(was, cat.Lookup(server, name).Raw)
+	}
+	return out, err
 }
+
+// lookedIn is in how many of the newest records what was approved is looked for.
+const lookedIn = 8192
 
 func contractOf(cat *gate.Catalogue, p *policy.Policy, id string) *console.Contract {
 	server, name, _ := strings.Cut(id, "/")
@@ -141,7 +154,9 @@ func contractOf(cat *gate.Catalogue, p *policy.Policy, id string) *console.Contr
 		out.Line = c.Line
 	}
 	if out.Approved = c.Pin; out.Pin == "changed" || out.Pin == "unpinned" {
-		out.Of, out.Unlike = near(t)
+		if out.Of, out.Unlike = near(t); out.Of != "" {
+			out.Of += " was made of"
+		}
 	}
 	for i := range c.Args {
 		r := argumentRule(&c.Args[i])

@@ -38,7 +38,8 @@ type Contract struct {
 	Unnamed   []string // arguments that it has no word of
 	Outputs   []Rule
 	More      int // values of one argument that have lines of their own
-	// Of is the contract that ships for nearly this definition, and Unlike how that differs.
+	// Of says of which definition one knows how this one differs, and Unlike how: of the one that
+	// was approved, or that a contract was made of that ships for nearly this.
 	Of         string
 	Unlike     []string
 	Definition []byte

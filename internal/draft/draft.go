@@ -51,6 +51,10 @@ type Server struct {
 	collections, tools string
 }
 
+// Unlike says how a definition differs from the one that it was, in lines for a person, as of a
+// contract that ships for nearly that.
+func Unlike(was, is []byte) []string { return contracts.Differences(was, is) }
+
 // Policy drafts a policy for every tool of a catalogue that could be listed, in its
 // order. The same catalogue gives the same draft.
 func Policy(cat *gate.Catalogue) (d Draft) {

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -405,6 +407,50 @@ func (rs *Rulesets) ownOf(ctx context.Context, hex string) (*recordedOwn, error)
 	own.places = gate.OwnPlacesOf(own.OwnPaths, own.Programs, own.Bases)
 	hold(rs.own, hex, own)
 	return own, nil
+}
+
+// Pinned is the definition that a pin of a server's tool is of, as it was listed when one of these
+// records was judged, of so many rulesets as are held at once; nil for none.
+func (rs *Rulesets) Pinned(ctx context.Context, records iter.Seq2[audit.Item, error], server, pin string) ([]byte, error) {
+	var named []string // rules, by when they were named last
+	for it, err := range records {
+		if err != nil {
+			return nil, err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return nil, err
+		}
+		if rec.Kind != audit.KindDecision {
+			continue
+		}
+		d, err := readDecision(rec.Data)
+		if err != nil || d.Rules == "" || len(named) > 0 && named[len(named)-1] == d.Rules {
+			continue
+		}
+		named = append(slices.DeleteFunc(named, func(r string) bool { return r == d.Rules }), d.Rules)
+	}
+	slices.Reverse(named)
+	for _, rules := range named[:min(len(named), maxRulesets)] {
+		s, err := rs.readRules(ctx, rules)
+		if err != nil {
+			return nil, err
+		}
+		defs, err := rs.blob(ctx, s.Definitions)
+		if err != nil {
+			return nil, err
+		}
+		all, err := decodeDefinitions(defs)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range all {
+			if d.Server == server && d.Kind == gate.ToolKind && gate.PinOf(server, d.Raw) == pin {
+				return d.Raw, nil
+			}
+		}
+	}
+	return nil, nil
 }
 
 func (rs *Rulesets) rulesetOf(ctx context.Context, rules, catalogue string) (*ruleset, error) {
