@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
@@ -86,6 +87,9 @@ type approvalsPage struct {
 	Word      string
 	Tail      string
 }
+
+// Holds is for how many seconds a call is held while the page is open.
+func (*approvalsPage) Holds() int { return int(approval.Waits / time.Second) }
 
 func (c *Console) approvals(x *request) error {
 	p := c.waiting(x)
