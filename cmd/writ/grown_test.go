@@ -552,7 +552,7 @@ func TestWatchGone(t *testing.T) {
 		t.Fatalf("%d %s", code, out)
 	}
 	w := onTerminal(t, "", nil, "watch", "--state", g.state)
-	w.expect(`POL-014(?s:.*)the call is not held, and passes when it is made again\r\n  an answer counts until(?s:.*)\[b\] exact bytes > $`)
+	w.expect(`POL-014(?s:.*)the call is not held; with a yes it passes when it is made again\r\n  an answer counts until(?s:.*)\[b\] exact bytes > $`)
 	w.press("y" + enter)
 	w.expect(`yes: on record\r\nNo call was held for it any more: (?s:.*)Made again within ten minutes, it passes\.`)
 	if out, code := call("POL-014"); code == 77 {

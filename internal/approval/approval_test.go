@@ -444,7 +444,7 @@ func TestSecondsLeft(t *testing.T) {
 		for _, want := range []string{"600", "523", "0"} {
 			shown, held := q.Show(), "held "+at(q.Held, "45")
 			if want != "600" {
-				shown.Held, held = time.Time{}, "not held, and passes when it is made again"
+				shown.Held, held = time.Time{}, "not held; with a yes it passes when it is made again"
 			}
 			if got, _ := shown.Whole(80, 20); !strings.Contains(got, "  the call is "+held+"\n  an answer counts "+at(q.Until, want)+"\n") {
 				t.Errorf("%s s are left: %s", want, got)

@@ -178,7 +178,7 @@ func (q *Shown) Print(w io.Writer, columns int) {
 	left := func(until time.Time) string {
 		return fmt.Sprintf("until %s, %d s from now", until.Local().Format(time.TimeOnly), max(0, time.Until(until).Round(time.Second)/time.Second))
 	}
-	held := "not held, and passes when it is made again"
+	held := "not held; with a yes it passes when it is made again"
 	if !q.Held.IsZero() {
 		held = "held " + left(q.Held)
 	}
