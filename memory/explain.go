@@ -82,10 +82,14 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 		}
 	}
 	if sl := s.slots.get(p.Slot); sl != nil {
-		for _, o := range newest(sl.Propositions) {
+		var others []string
+		for _, o := range sl.Propositions {
 			if o != id && t.has(o) {
-				x.Values = append(x.Values, Value{o, r.caption(s.propositions.get(o)), s.standing(o, t)})
+				others = append(others, o)
 			}
+		}
+		for _, o := range newest(others) {
+			x.Values = append(x.Values, Value{o, r.caption(s.propositions.get(o)), s.standing(o, t)})
 		}
 	}
 	x.Changes = changes(v)

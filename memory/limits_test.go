@@ -60,3 +60,17 @@ func TestLookingIsBounded(t *testing.T) {
 		t.Error("it is found beyond the bound")
 	}
 }
+
+// TestOthersThen: as of a time the newest of the other values of that time are told, however many
+// came later.
+func TestOthersThen(t *testing.T) {
+	const n = 3 * mostListed
+	s, _ := asked(t, "corrections", n)
+	all := s.slots.get(s.slots.keys()[0]).Propositions
+	then := all[n/2]
+	r := Reader{State: s, Principal: "alice", AsOf: s.decided.get(s.propositions.get(then).Decision).At.Time()}
+	x, ok := r.Explain(all[0])
+	if !ok || len(x.Values) != mostListed || x.Values[mostListed-1].Proposition != then {
+		t.Errorf("of %d values of that time %d are told", n/2, len(x.Values))
+	}
+}
