@@ -33,10 +33,13 @@ var (
 // searchedFor reports whether a place was found by a search that shows every record of
 // the name which a reference quotes, on the day that is said right behind it.
 func (s *Session) searchedFor(p *place, t *turn, e gate.Ref) bool {
-	if !p.found || slices.ContainsFunc(s.made, func(m made) bool {
-		return provenance.Equal(provenance.Untyped, m.value, strictjson.StringOf(t.own[e.Start:e.End]))
-	}) {
+	if !p.found {
 		return false
+	}
+	for _, m := range s.made {
+		if provenance.Equal(provenance.Untyped, m.value, strictjson.StringOf(t.own[e.Start:e.End])) {
+			return false
+		}
 	}
 	if p.day == "" {
 		return true

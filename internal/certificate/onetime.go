@@ -40,7 +40,7 @@ func (s *Session) once(c *call, l *leaf, p *place) bool {
 		}
 	}
 	return !slices.ContainsFunc(all, func(p *place) bool {
-		age := c.Time.Sub(s.times[p.evidence])
+		age := c.Time.Sub(p.at)
 		return age < 0 || age >= p.rule.Lifetime ||
 			slices.ContainsFunc(s.spent, func(u spent) bool { return u.typ == p.typ && provenance.Equal(p.typ, u.value, l.value) })
 	})

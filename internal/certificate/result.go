@@ -2,10 +2,12 @@ package certificate
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	writ "github.com/writ-project/writ"
@@ -19,6 +21,7 @@ import (
 // says of the place it stood at.
 type place struct {
 	evidence     uint32
+	at           time.Time // when its result was recorded
 	server, tool string
 	// trail are the tokens from the result to the value, with a token of our own
 	// before the JSON found in a text and for a line of one.
@@ -32,7 +35,7 @@ type place struct {
 	acts  int      // how many acts were made before
 	// unread says that nobody else reads the record, which holds others beside the value.
 	unread bool
-	others string
+	others [32]byte // a digest
 
 	label     writ.Label
 	reflected bool     // R4 or R5 lowered it
@@ -168,8 +171,7 @@ func (s *Session) Result(r Result) error {
 		}
 		return nil // of shadow mode
 	}
-	s.times[r.Evidence] = r.Time
-	x := &extraction{call: c, evidence: r.Evidence, places38: r.Places}
+	x := &extraction{call: c, evidence: r.Evidence, at: r.Time, places38: r.Places}
 	switch {
 	case c.governed:
 		x.recalled(r)
@@ -191,6 +193,7 @@ func (s *Session) End(call uint64) { delete(s.calls, call) }
 type extraction struct {
 	*call
 	evidence uint32
+	at       time.Time
 	outputs  []*provenance.OutputRule
 	places   []*place
 	places38 bool
@@ -377,7 +380,7 @@ func (x *extraction) unnamed(v strictjson.Value, trail []string) {
 // add adds a value. One that is not of the type that its output declares is named by
 // none.
 func (x *extraction) add(v strictjson.Value, trail []string, o *provenance.OutputRule, t provenance.Type, key bool, in scope) {
-	p := &place{evidence: x.evidence, server: x.server, tool: x.tool, trail: trail, tells: in.tells, value: v.Plain(), key: key}
+	p := &place{evidence: x.evidence, at: x.at, server: x.server, tool: x.tool, trail: trail, tells: in.tells, value: v.Plain(), key: key}
 	if _, _, why := provenance.Canonical(t, v); o != nil && why == "" {
 		if p.rule, p.typ = o, t; o.HasOwner && in.owner != nil {
 			p.owner = slices.Concat(in.owner, o.Owner)
@@ -386,11 +389,13 @@ func (x *extraction) add(v strictjson.Value, trail []string, o *provenance.Outpu
 			who := in.record.Find(o.Readers)
 			k := who.Kind()
 			p.unread = (k == strictjson.Array || k == strictjson.Object) && who.Len() == 0
+			var others []byte
 			for name, m := range in.record.Members() {
 				if name != trail[len(trail)-1] {
-					p.others += string(strictjson.Quote(name)) + string(m.Raw()) + "\x00"
+					others = append(append(append(others, strictjson.Quote(name)...), m.Raw()...), 0)
 				}
 			}
+			p.others = sha256.Sum256(others)
 		}
 	}
 	x.places = append(x.places, p)

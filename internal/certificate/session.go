@@ -82,27 +82,26 @@ type Session struct {
 	approvals []Approval
 	calls     map[uint64]*call      // without a result yet
 	texts     map[string]writ.Label // the texts that calls sent below system, and the lowest label of each
-	within    []sent                // what acts sent below system
-	requested []string              // what reads were asked with below system
+	within    map[sent]bool         // what acts sent below system
+	requested map[string]bool       // what reads were asked with below system
 	acted     bool                  // some act sent something below system
 	since     bool                  // an act was made since the user's latest turn
 	acts      int                   // acts that were made
-	made      []made
-	opened    map[string]bool      // collections an act put in what it chose from an open one
-	places    map[uint32][]*place  // of each result, in the order of the document
-	same      map[string][]*place  // by what stands there, in the order of the log
-	held      int                  // how many places there are
-	listed    map[string]bool      // directories that were listed whole
-	folded    map[string]bool      // paths, in any letters' case
-	secrets   bool                 // one of them is secret (R30)
-	used      map[uint32]bool      // answers of a person that an act used up
-	times     map[uint32]time.Time // of results
-	spent     []spent              // one-time values that acts used up
+	made      map[string]made       // by type and literal
+	opened    map[string]bool       // collections an act put in what it chose from an open one
+	places    map[uint32][]*place   // of each result, in the order of the document
+	same      map[string][]*place   // by what stands there, in the order of the log
+	held      int                   // how many places there are
+	listed    map[string]bool       // directories that were listed whole
+	folded    map[string]bool       // paths, in any letters' case
+	secrets   bool                  // one of them is secret (R30)
+	used      map[uint32]bool       // answers of a person that an act used up
+	spent     []spent               // one-time values that acts used up
 }
 
 // New returns a session without records. The key is that of its log.
 func New(id string, key [32]byte) *Session {
-	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, opened: map[string]bool{}, listed: map[string]bool{}, folded: map[string]bool{}, used: map[uint32]bool{}, times: map[uint32]time.Time{}}
+	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, opened: map[string]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, listed: map[string]bool{}, folded: map[string]bool{}, used: map[uint32]bool{}}
 }
 
 // Error says which part of an act's certificate does not hold. It has no value of the
@@ -177,7 +176,7 @@ func (s *Session) Verify(in Call) error {
 // Bytes estimates the memory it takes, in bytes.
 func (s *Session) Bytes() int64 {
 	const place, text = 700, 200
-	return int64(place*s.held + text*(len(s.times)+len(s.texts)+len(s.requested)+len(s.within)+len(s.made)))
+	return int64(place*s.held + text*(len(s.texts)+len(s.requested)+len(s.within)+len(s.made)))
 }
 
 // digest is the keyed digest by which a record names bytes, "" for none.

@@ -129,14 +129,14 @@ func (s *Session) send(c *call) {
 	run, low := "", writ.Operator
 	flush := func() {
 		if utf8.RuneCountInString(run) >= part {
-			s.within = append(s.within, sent{run, low, true})
+			s.within[sent{run, low, true}] = true
 		}
 		run, low = "", writ.Operator
 	}
 	for _, a := range c.arguments() {
 		texts := readings(a.typ, a.value)
 		if act {
-			s.made = append(s.made, made{a.typ, a.value})
+			s.made[string(a.typ)+"\x00"+string(a.value.Literal())] = made{a.typ, a.value}
 			if plain := readings(provenance.Untyped, a.value); !c.governed && a.label < writ.System && !a.narrow && len(plain) > 0 && utf8.RuneCountInString(plain[0]) < part {
 				run += plain[0]
 				low = min(low, a.label)
@@ -156,9 +156,9 @@ func (s *Session) send(c *call) {
 			switch {
 			case a.narrow || !long:
 			case act:
-				s.within = append(s.within, sent{t, a.label, false})
+				s.within[sent{t, a.label, false}] = true
 			case !a.vague():
-				s.requested = append(s.requested, t)
+				s.requested[t] = true
 			}
 		}
 	}
@@ -319,7 +319,7 @@ func pointed(args []argument) bool {
 // askedFor reports whether a value is a piece of what a read was asked with, or holds it;
 // and whether what it holds has a digit.
 func (s *Session) askedFor(p *place) (asked, whole bool) {
-	for _, was := range s.requested {
+	for was := range s.requested {
 		for _, t := range p.texts {
 			if utf8.RuneCountInString(t) < part {
 				continue
@@ -415,7 +415,7 @@ func (s *Session) reflection(p *place) (at writ.Label, echo bool) {
 			at = min(at, was)
 			echo = echo || was == writ.Model
 		}
-		for _, was := range s.within {
+		for was := range s.within {
 			if utf8.RuneCountInString(t) < part {
 				continue
 			}
@@ -432,7 +432,7 @@ func (s *Session) reflection(p *place) (at writ.Label, echo bool) {
 // inside is the lowest label of what acts sent in which a value stands.
 func (s *Session) inside(p *place) writ.Label {
 	at := writ.Operator
-	for _, was := range s.within {
+	for was := range s.within {
 		for _, t := range p.texts {
 			if utf8.RuneCountInString(t) >= part && strings.Contains(was.text, t) && !(atom(t) && s.known(p)) {
 				at = min(at, was.label)
@@ -538,8 +538,11 @@ var (
 func (s *Session) sentBefore(v strictjson.Value) bool {
 	full, _ := v.Text()
 	name := strictjson.StringOf(path.Base(full))
-	return slices.ContainsFunc(s.made, func(m made) bool {
-		return provenance.Equal(provenance.Untyped, m.value, v) || provenance.Equal(provenance.Path, m.value, v) && m.typ == provenance.Path ||
-			provenance.Equal(provenance.Untyped, m.value, name)
-	})
+	for _, m := range s.made {
+		if provenance.Equal(provenance.Untyped, m.value, v) || provenance.Equal(provenance.Path, m.value, v) && m.typ == provenance.Path ||
+			provenance.Equal(provenance.Untyped, m.value, name) {
+			return true
+		}
+	}
+	return false
 }

@@ -50,7 +50,7 @@ type Replayer struct {
 	opened       time.Time
 	open         map[uint64]*gate.Decision // allowed decisions without a result yet
 	unsettled    map[uint64]*gate.Decision // acts of which no record says whether they happened
-	results      map[uint32]uint64         // evidence number to record number
+	results      []resultOf                // in the order of the log
 	conversation string                    // as session.conversation
 	own          string                    // as session.own
 	halted       *writ.Rejection           // the input policy ended the session's calls
@@ -64,6 +64,12 @@ type Replayer struct {
 	from         uint64               // the record of the snapshot that it goes on from, 0 for none
 	redacted     bool                 // the values of the session are gone, by its last record
 	blind        bool                 // a decision was skipped, so what follows cannot be made again
+}
+
+// resultOf is the number of the record that has some evidence.
+type resultOf struct {
+	evidence uint32
+	n        uint64
 }
 
 // Tally counts what came of the records of sessions that were made again.
@@ -109,7 +115,7 @@ const maxRulesets = 16
 // Replayer returns one of a session's records, from the first. What found room when it was
 // recorded finds it again.
 func (rs *Rulesets) Replayer() *Replayer {
-	return &Replayer{store: rs.store, rules: rs, open: map[uint64]*gate.Decision{}, unsettled: map[uint64]*gate.Decision{}, results: map[uint32]uint64{}, places: map[string]*places{}}
+	return &Replayer{store: rs.store, rules: rs, open: map[uint64]*gate.Decision{}, unsettled: map[uint64]*gate.Decision{}, places: map[string]*places{}}
 }
 
 // Step folds one record. It returns ErrReplay, wrapped, when a decision comes
@@ -309,7 +315,7 @@ func (r *Replayer) again(rec *audit.Record, input gate.Input, session bool, w *r
 
 // Bytes estimates the memory it takes, in bytes.
 func (r *Replayer) Bytes() int64 {
-	const each, result, decision = 8 << 10, 100, 3 << 10
+	const each, result, decision = 8 << 10, 20, 3 << 10
 	n := int64(each + result*len(r.results) + decision*(len(r.open)+len(r.unsettled)))
 	if r.session != nil {
 		n += r.session.Bytes()
@@ -333,7 +339,7 @@ func (r *Replayer) result(ctx context.Context, rec *audit.Record, it *audit.Item
 		return err
 	}
 	if data.Evidence != 0 {
-		r.results[data.Evidence] = rec.N
+		r.results = append(r.results, resultOf{data.Evidence, rec.N})
 	}
 	d, ok := r.open[data.Decision]
 	if !ok && data.Decision <= r.from {

@@ -92,11 +92,17 @@ func (r *Replayer) summary(ctx context.Context, rec *audit.Record, it *audit.Ite
 	}
 	text, _ := it.Value(valueSummary)
 	quotes, _ := it.Value(valueGrounded)
-	n, ok := r.results[data.Evidence]
-	if !ok && r.from > 0 {
+	n := uint64(0)
+	for _, result := range slices.Backward(r.results) {
+		if result.evidence == data.Evidence {
+			n = result.n
+			break
+		}
+	}
+	if n == 0 && r.from > 0 {
 		return nil // it founds nothing, and this is no verification
 	}
-	if !ok {
+	if n == 0 {
 		return fmt.Errorf("%w: a summary of a result that is not there (n %d)", ErrReplay, rec.N)
 	}
 	record, err := r.store.Value(ctx, rec.Session, n, valueResult)

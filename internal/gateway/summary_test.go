@@ -55,7 +55,7 @@ func TestMarksOnRecord(t *testing.T) {
 		{"of before, of other words", strings.Replace(unmarked, "is closed", "is open", 1), claim.MarkRules - 1, false},
 		{"of before, no summary", `[]`, 0, false},
 	} {
-		f := &Replayer{store: oneResult{result: []byte(record)}, results: map[uint32]uint64{2: 3}}
+		f := &Replayer{store: oneResult{result: []byte(record)}, results: []resultOf{{2, 3}}}
 		rec := &audit.Record{Kind: KindSummary, N: 4, Data: mustJSON(summaryData{2, "/structuredContent", 1000, c.marks})}
 		it := &audit.Item{Values: []audit.Value{{Name: valueGrounded, Bytes: []byte(c.grounded)}, {Name: valueSummary, Bytes: []byte(summary)}}}
 		err := f.summary(context.Background(), rec, it)
@@ -74,7 +74,7 @@ func TestEarlierQuotesOnRecord(t *testing.T) {
 		grounded = `{` + items + `,"quote":{"start":9,"end":33,"from":30,"to":54,"pointer":"/structuredContent/note"}}],"risks":[],"recommendations":[]}`
 	)
 	for marks := range claim.MarkRules + 2 {
-		f := &Replayer{store: oneResult{result: []byte(record)}, results: map[uint32]uint64{2: 3}}
+		f := &Replayer{store: oneResult{result: []byte(record)}, results: []resultOf{{2, 3}}}
 		rec := &audit.Record{Kind: KindSummary, N: 4, Data: mustJSON(summaryData{2, "/structuredContent", 1000, marks})}
 		it := &audit.Item{Values: []audit.Value{{Name: valueGrounded, Bytes: []byte(grounded)}, {Name: valueSummary, Bytes: []byte(summary)}}}
 		if err := f.summary(context.Background(), rec, it); (err == nil) != (marks < 2) {
