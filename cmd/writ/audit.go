@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -172,38 +173,45 @@ func verify(c *cobra.Command, dir, key string, against []string) (*verifyReport,
 	return rep, nil
 }
 
-// verifyLog is verify with checkpoints that were kept elsewhere, and tells how far it is.
+// verifyLog is verify with checkpoints that were kept elsewhere, and tells how far it is. Beside who uses
+// the log it is read in pieces, and what is wrong then once more in one: it may have been erased meanwhile.
 func verifyLog(ctx context.Context, dir string, verifier note.Verifier, known []audit.Checkpoint, progress func(done, of int64)) (*verifyReport, error) {
+	rep, moved, err := verifyOnce(ctx, dir, verifier, known, (*sqlite.Store).Passage, progress)
+	for err == nil && moved && rep.Problem != nil { // now with the locks of whoever uses it
+		rep, moved, err = verifyOnce(ctx, dir, verifier, known, (*sqlite.Store).Snapshot, progress)
+	}
+	return rep, err
+}
+
+// verifyOnce verifies what take has of the log; moved says that this may be of two moments.
+func verifyOnce(ctx context.Context, dir string, verifier note.Verifier, known []audit.Checkpoint, take func(*sqlite.Store, context.Context) (audit.Snapshot, error), progress func(done, of int64)) (rep *verifyReport, moved bool, err error) {
 	// Before the snapshot, which is at least as new then.
 	if c, ok := sqlite.KnownElsewhere(statedir.HeadsDir(dir), verifier); ok {
-		known = append(known, c)
+		known = append(slices.Clip(known), c)
 	}
 	st, err := sqlite.OpenReadOnly(dir, sqlite.Options{}) // what is wrong is to be found here
 	if err != nil {
-		return nil, storeError(err)
+		return nil, false, storeError(err)
 	}
 	defer st.Close()
-	snap, err := st.Snapshot(ctx)
+	snap, err := take(st, ctx)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, false, unreadable(err)
 	}
 	defer snap.Close()
 
 	whole := make(chan error, 1) // beside the rest
 	go func() { whole <- st.Integrity(ctx) }()
-	rep, err := decidedAgain(ctx, wholeLog(ctx, snap), st, snap.(reader), audit.VerifyOptions{Verifier: verifier, Known: known}, func(i int64) { progress(i, snap.Size()) })
+	rep, err = decidedAgain(ctx, wholeLog(ctx, snap), st, snap.(reader), audit.VerifyOptions{Verifier: verifier, Known: known}, func(i int64) { progress(i, snap.Size()) })
 	indexes := <-whole
 	if err != nil {
-		return nil, unreadable(err)
-	}
-	if rep.Problem != nil && st.Disturbed() { // now with the locks of whoever uses it
-		return verifyLog(ctx, dir, verifier, known, progress)
+		return nil, false, unreadable(err)
 	}
 	if rep.Problem == nil && indexes != nil {
 		rep.Problem = &audit.Problem{Index: rep.Size, Fault: audit.LogIndexes, Detail: cli.OneLine(indexes.Error(), 200)}
 	}
 	rep.Key, rep.OK = verifier.Name(), rep.Problem == nil && rep.Skipped == 0
-	return rep, nil
+	return rep, st.Disturbed(), nil
 }
 
 func wholeLog(ctx context.Context, s audit.Snapshot) func(audit.VerifyOptions) (*audit.Report, error) {

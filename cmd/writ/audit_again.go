@@ -208,6 +208,9 @@ func (ls *lanes) sum(rep *audit.Report) *verifyReport {
 			}
 		}
 	}
+	if ended && rep.Problem == nil && sum.Unended > 0 {
+		rep.Problem = &audit.Problem{Index: rep.Size, Fault: audit.ValueMissing, Detail: "values are gone by a redaction that is not in the log"}
+	}
 	return sum
 }
 
@@ -258,7 +261,7 @@ func (r *replay) step(ctx context.Context, rec *audit.Record, it *audit.Item) er
 		r.sessions[rec.Session] = s
 	}
 	err := s.Step(ctx, rec, it)
-	if err == nil && rec.Kind == audit.KindClose {
+	if err == nil && rec.Kind == audit.KindClose && s.Unended == 0 { // behind its end comes the record of its redaction
 		r.tally.Add(s.Tally)
 		r.drop(rec.Session, s)
 		return nil

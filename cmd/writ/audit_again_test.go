@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/writ-project/writ/audit"
@@ -59,5 +60,60 @@ func TestPutAway(t *testing.T) {
 		if p := verified(t, [2]uint64{1, 8}, [2]uint64{7, 4}, [2]uint64{3, 6}).Problem; p == nil || p.Index != 3*sessions+7 || p.Session != "s_7" || p.Fault != audit.ReplayDiffers {
 			t.Errorf("room %d: the first is %v", room, p)
 		}
+	}
+}
+
+// TestRedactedMeanwhile: a log that others use is read in pieces. What they redact meanwhile is not
+// found missing, and what is gone by a redaction that no verified record says is.
+func TestRedactedMeanwhile(t *testing.T) {
+	const records = 4000 // more than is read ahead
+	for name, recorded := range map[string]bool{"redacted": true, "gone": false} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			os.Chmod(dir, 0o700)
+			signer, verifier := storetest.Key()
+			st, err := sqlite.Open(dir, sqlite.Options{Signer: signer, Verifier: verifier})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer st.Close()
+			entry := func(session string, n uint64) audit.Entry {
+				r := audit.Record{Session: session, N: n, Kind: audit.KindEvent, Time: storetest.Epoch}
+				if n == 1 {
+					r.Kind = audit.KindOpen
+				}
+				return storetest.Seal(t, r, storetest.Value(session, n, "key", "a value"))
+			}
+			var all []audit.Entry
+			for n := range uint64(records) {
+				all = append(all, entry("s_a", n+1))
+			}
+			storetest.Append(t, st, "s_a", 0, all...)
+			storetest.Append(t, st, "s_b", 0, entry("s_b", 1), entry("s_b", 2))
+			if _, err := st.Checkpoint(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			runs := 0
+			rep, err := verifyLog(t.Context(), dir, verifier, nil, func(i, _ int64) {
+				if i != 0 {
+					return
+				}
+				if runs++; runs > 1 {
+					return
+				}
+				if recorded {
+					storetest.Append(t, st, "s_b", 2, storetest.Seal(t, audit.Record{Session: "s_b", N: 3, Kind: audit.KindRedact, Time: storetest.Epoch}))
+				}
+				if err := st.Erase(t.Context(), "s_b", 1, 2); err != nil {
+					t.Error(err)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := rep.Problem != nil; runs != 2 || found == recorded {
+				t.Errorf("in %d runs %+v %v", runs, rep.Tally, rep.Problem)
+			}
+		})
 	}
 }

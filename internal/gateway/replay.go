@@ -80,6 +80,7 @@ type Tally struct {
 	Skipped      int `json:"skipped"`               // decisions of another engine, and what rests on them: not proven
 	Redacted     int `json:"redacted"`              // decisions whose session is redacted: signed, and not made again
 	Unfinished   int `json:"unfinished_redactions"` // redactions that were cut off before the values went
+	Unended      int `json:"-"`                     // redacted sessions of which the record that says so was not among those
 }
 
 // Add adds what another counted.
@@ -90,6 +91,7 @@ func (t *Tally) Add(o Tally) {
 	t.Skipped += o.Skipped
 	t.Redacted += o.Redacted
 	t.Unfinished += o.Unfinished
+	t.Unended += o.Unended
 }
 
 // Rulesets are the policies, catalogues and places of Writ's own that recorded calls
@@ -131,6 +133,7 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 				return err
 			}
 			if r.redacted = r.redacted && rec.N == 1; r.redacted { // all go, and the first record has one
+				r.Unended = 1
 				return r.without(rec, it)
 			}
 			return &audit.AlteredError{Session: rec.Session, N: rec.N, Fault: audit.ValueMissing}
@@ -200,8 +203,11 @@ func (r *Replayer) without(rec *audit.Record, it *audit.Item) error {
 	if len(it.Values) > 0 {
 		return &audit.AlteredError{Session: rec.Session, N: rec.N, Fault: audit.ValueMissing}
 	}
-	if rec.Kind == audit.KindDecision {
+	switch rec.Kind {
+	case audit.KindDecision:
 		r.Redacted++
+	case audit.KindRedact:
+		r.Unended = 0
 	}
 	return nil
 }

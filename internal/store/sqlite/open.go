@@ -195,10 +195,12 @@ func OpenReadOnly(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Disturbed reports that another process opened the log since this one, which
-// found it in nobody's use, opened it to read: what was read may be of two
-// moments.
+// Disturbed reports that what was read may be of two moments: by a Passage, or because another
+// process opened the log since this one, which found it in nobody's use, opened it to read.
 func (s *Store) Disturbed() bool {
+	if s.passed {
+		return true
+	}
 	fi, err := os.Stat(s.path)
 	_, shm := os.Lstat(s.path + "-shm")
 	return s.idle != nil && (err != nil || shm == nil || fi.Size() != s.idle.Size() || !fi.ModTime().Equal(s.idle.ModTime()))

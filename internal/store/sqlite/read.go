@@ -161,7 +161,7 @@ func (s *Store) Read(ctx context.Context, session string, from uint64) iter.Seq2
 			return
 		}
 		defer v.tx.Rollback()
-		for it, err := range v.proven(ctx, v.records(ctx, session, from, math.MaxInt64), ofSession(session, from, head.N)) {
+		for it, err := range v.proven(ctx, s.records(ctx, v.tx, v.tail, session, from, math.MaxInt64), ofSession(session, from, head.N)) {
 			if !yield(it, err) {
 				return
 			}
@@ -220,12 +220,12 @@ func (s *Store) leaves(ctx context.Context, session string, of func(*view, audit
 }
 
 // records yields what is stored as the records from … to of a session.
-func (v *view) records(ctx context.Context, session string, from, to uint64) iter.Seq2[audit.Item, error] {
+func (s *Store) records(ctx context.Context, q querier, t tail, session string, from, to uint64) iter.Seq2[audit.Item, error] {
 	of := []any{session, int64(min(from, math.MaxInt64)), int64(to)}
-	return both(joined(rows(ctx, v.s, v.tx, leaf(false), leavesOnly+"WHERE session = ? AND n >= ? AND n <= ? ORDER BY n", of...),
-		rows(ctx, v.s, v.tx, value(), `SELECT v.idx, name, salt, `+boundedBytes+` FROM leaves l CROSS JOIN vals v ON v.idx = l.idx
+	return both(joined(rows(ctx, s, q, leaf(false), leavesOnly+"WHERE session = ? AND n >= ? AND n <= ? ORDER BY n", of...),
+		rows(ctx, s, q, value(), `SELECT v.idx, name, salt, `+boundedBytes+` FROM leaves l CROSS JOIN vals v ON v.idx = l.idx
 		WHERE session = ? AND n >= ? AND n <= ? ORDER BY n, name`, of...)),
-		v.tail.items(func(it *audit.Item) bool { return it.Session == session && it.N >= from && it.N <= to }), false)
+		t.items(func(it *audit.Item) bool { return it.Session == session && it.N >= from && it.N <= to }), false)
 }
 
 // both yields what the database holds and then what the journal does, with the
@@ -303,7 +303,7 @@ func (s *Store) Value(ctx context.Context, session string, n uint64, name string
 	if n < 1 || n > head.N {
 		return nil, audit.ErrNotFound
 	}
-	for it, err := range v.proven(ctx, v.records(ctx, session, n, n), ofSession(session, n, n)) {
+	for it, err := range v.proven(ctx, s.records(ctx, v.tx, v.tail, session, n, n), ofSession(session, n, n)) {
 		if err != nil {
 			return nil, err
 		}
@@ -364,19 +364,86 @@ func (s *Store) Snapshot(ctx context.Context) (audit.Snapshot, error) {
 	return v, nil
 }
 
-// snapshot is one read transaction, and what the journal holds beyond it. Nothing
-// in it is proven.
+// Passage is Snapshot for who reads a log that others use from end to end: it reads piece by piece, and
+// looks at a piece while the database is let go of, so that its write-ahead log can be begun anew and what is
+// erased goes. The records are those of one moment all the same. Values that were erased since are
+// missing, so that what is wrong has to be looked for in a Snapshot: Disturbed says so.
+func (s *Store) Passage(ctx context.Context) (audit.Snapshot, error) {
+	snap, err := s.Snapshot(ctx)
+	if err != nil || s.idle != nil { // nobody waits
+		return snap, err
+	}
+	v := snap.(*snapshot)
+	err = v.tx.QueryRowContext(ctx, "SELECT coalesce(max(size), 0) FROM checkpoints").Scan(&v.notes)
+	if err = errors.Join(err, v.Close()); err != nil {
+		return nil, s.done(err)
+	}
+	v.q, v.passes, s.passed = s.read, true, true
+	return v, nil
+}
+
+// A piece of a Passage ends at this many records or bytes.
+const (
+	pieceItems = 256
+	pieceBytes = 1 << 20
+)
+
+// snapshot is what the database held at a moment, and what the journal held beyond it. Nothing
+// in it is proven. It is one read transaction, but as a Passage.
 type snapshot struct {
-	s    *Store
-	tx   *sql.Tx
-	last mark
-	tail tail
-	torn error // why the journal could not be read on
+	s      *Store
+	tx     *sql.Tx
+	q      querier // tx, or as a Passage the pool
+	passes bool    // it is a Passage
+	stored int64   // records of the database
+	notes  int64   // size of its newest checkpoint
+	last   mark
+	tail   tail
+	torn   error // why the journal could not be read on
+}
+
+// inPieces yields all items behind one, nil for all there are: of a Passage in pieces, each of which was
+// read before the first of it is yielded.
+func (v *snapshot) inPieces(behind func(*audit.Item) iter.Seq2[audit.Item, error]) iter.Seq2[audit.Item, error] {
+	if !v.passes {
+		return behind(nil)
+	}
+	return func(yield func(audit.Item, error) bool) {
+		var last *audit.Item
+		for more := true; more; {
+			var piece []audit.Item
+			var failed error
+			bytes := 0
+			more = false
+			for it, err := range behind(last) {
+				if failed = err; err != nil {
+					break
+				}
+				piece = append(piece, it)
+				bytes += len(it.Leaf)
+				for i := range it.Values {
+					bytes += len(it.Values[i].Bytes)
+				}
+				if more = len(piece) == pieceItems || bytes >= pieceBytes; more {
+					break
+				}
+			}
+			for i := range piece {
+				if last = &piece[i]; !yield(piece[i], nil) {
+					return
+				}
+			}
+			if failed != nil {
+				yield(audit.Item{}, failed)
+				return
+			}
+		}
+	}
 }
 
 // snapshot is Snapshot, with what is not signed yet or as who has no key sees it.
 func (s *Store) snapshot(ctx context.Context, unsigned bool) (_ *snapshot, err error) {
-	v := &snapshot{s: s}
+	v := &snapshot{s: s, notes: math.MaxInt64}
 	var n news
 	s.mu.Lock()
 	if s.journal == nil {
@@ -403,6 +470,7 @@ func (s *Store) snapshot(ctx context.Context, unsigned bool) (_ *snapshot, err e
 	if v.last.size, v.last.root, _, v.last.note, err = s.readHead(ctx, v.tx); err != nil {
 		return nil, err
 	}
+	v.q, v.stored = v.tx, v.last.size
 	tree := audit.Tree{}
 	for _, f := range n.frames {
 		if f.size < v.last.size || f.size == v.last.size && len(f.items) > 0 {
@@ -441,10 +509,18 @@ func (v *snapshot) Close() error {
 }
 
 func (v *snapshot) Scan(ctx context.Context, from int64) iter.Seq2[audit.Item, error] {
-	stored := joined(rows(ctx, v.s, v.tx, leaf(true), "SELECT idx, session, n, "+boundedLeaf+", hashes FROM leaves WHERE idx >= ? ORDER BY idx", from),
-		rows(ctx, v.s, v.tx, value(), "SELECT idx, name, salt, "+boundedBytes+" FROM vals WHERE idx >= ? ORDER BY idx, name", from))
+	all := v.inPieces(func(last *audit.Item) iter.Seq2[audit.Item, error] {
+		if last != nil {
+			from = last.Index + 1
+		}
+		// What no head covers is yielded, and found wrong; what a newer one does came later.
+		return both(joined(rows(ctx, v.s, v.q, leaf(true), "SELECT idx, session, n, "+boundedLeaf+`, hashes FROM leaves
+			WHERE idx >= ? AND (+idx < ? OR +idx >= (SELECT size FROM head)) ORDER BY idx`, from, v.stored),
+			rows(ctx, v.s, v.q, value(), "SELECT idx, name, salt, "+boundedBytes+" FROM vals WHERE idx >= ? ORDER BY idx, name", from)),
+			v.tail.items(func(it *audit.Item) bool { return it.Index >= from }), true)
+	})
 	return func(yield func(audit.Item, error) bool) {
-		for it, err := range both(stored, v.tail.items(func(it *audit.Item) bool { return it.Index >= from }), true) {
+		for it, err := range all {
 			if !yield(it, err) || err != nil {
 				return
 			}
@@ -457,14 +533,29 @@ func (v *snapshot) Scan(ctx context.Context, from int64) iter.Seq2[audit.Item, e
 
 // Read yields the items of a session in order, from number from on, of the snapshot's moment.
 func (v *snapshot) Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error] {
-	return (&view{s: v.s, tx: v.tx, tail: v.tail}).records(ctx, session, from, math.MaxInt64)
+	return v.inPieces(func(last *audit.Item) iter.Seq2[audit.Item, error] {
+		if last != nil {
+			from = last.N + 1
+		}
+		return func(yield func(audit.Item, error) bool) {
+			next := from
+			for it, err := range v.s.records(ctx, v.q, v.tail, session, from, math.MaxInt64) {
+				if v.passes && err == nil && (it.N < next || it.Index >= v.last.size) {
+					continue // of the tail, and in the database by now, or newer
+				}
+				if next = it.N + 1; !yield(it, err) {
+					return
+				}
+			}
+		}
+	})
 }
 
 func (v *snapshot) Checkpoints(ctx context.Context) iter.Seq2[[]byte, error] {
-	kept := rows(ctx, v.s, v.tx, func(rs *sql.Rows) (b []byte, err error) {
+	kept := rows(ctx, v.s, v.q, func(rs *sql.Rows) (b []byte, err error) {
 		err = rs.Scan(&b)
 		return b, err
-	}, "SELECT "+boundedNote+" FROM checkpoints ORDER BY size")
+	}, "SELECT "+boundedNote+" FROM checkpoints WHERE size <= ? ORDER BY size", v.notes)
 	return func(yield func([]byte, error) bool) {
 		var last []byte
 		for b, err := range kept {
@@ -479,7 +570,7 @@ func (v *snapshot) Checkpoints(ctx context.Context) iter.Seq2[[]byte, error] {
 }
 
 func (v *snapshot) Blobs(ctx context.Context) iter.Seq2[audit.Blob, error] {
-	return rows(ctx, v.s, v.tx, func(rs *sql.Rows) (b audit.Blob, err error) {
+	return rows(ctx, v.s, v.q, func(rs *sql.Rows) (b audit.Blob, err error) {
 		var name []byte
 		err = rs.Scan(&name, &b.Bytes)
 		if err == nil && len(name) != len(b.Name) {
@@ -492,7 +583,7 @@ func (v *snapshot) Blobs(ctx context.Context) iter.Seq2[audit.Blob, error] {
 
 func (v *snapshot) ReadHashes(indexes []int64) ([]audit.Hash, error) {
 	out := make([]audit.Hash, len(indexes))
-	stored := v.tail.stored(storedHash(func(leaf int64) *sql.Row { return v.tx.QueryRow(hashesOf, leaf) }))
+	stored := v.tail.stored(storedHash(func(leaf int64) *sql.Row { return v.q.QueryRowContext(context.Background(), hashesOf, leaf) }))
 	for i, x := range indexes {
 		var err error
 		if out[i], err = stored(audit.StoredNode(x)); err != nil {

@@ -25,6 +25,7 @@ type Store struct {
 	opt     Options
 	version int         // of the schema
 	idle    fs.FileInfo // of the file, where it was opened to read and nobody used it
+	passed  bool        // a Passage was read
 	raw     bool        // what is read is not proven
 	notice  string
 	place   *second // once the store is open; nil for none
