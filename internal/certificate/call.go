@@ -138,7 +138,7 @@ func (s *Session) read(in Call) (*call, error) {
 	} else {
 		c.tool = r.Method
 	}
-	if in.Policy == nil || r.Policy != hexDigest(in.Policy.Digest) || r.Catalogue != hexDigest(in.Catalogue.Digest()) {
+	if in.Policy == nil || !isDigest(r.Policy, in.Policy.Digest) || !isDigest(r.Catalogue, in.Catalogue.Digest()) {
 		return nil, wrong(nil, "it was decided by another policy or catalogue")
 	}
 	if r.Session != s.id || r.Arguments != s.digest(in.Arguments.Raw()) || r.Answers != s.digest(in.Answers.Raw()) {
@@ -197,8 +197,10 @@ func (s *Session) read(in Call) (*call, error) {
 	return c, nil
 }
 
-func hexDigest(d [32]byte) string {
-	return string(hex.AppendEncode(append(make([]byte, 0, 71), "sha256:"...), d[:]))
+// isDigest reports whether a record names a digest.
+func isDigest(text string, d [32]byte) bool {
+	var b [71]byte
+	return text == string(hex.AppendEncode(append(b[:0], "sha256:"...), d[:]))
 }
 
 // mended makes of the arguments what a transformed call was sent with, as far as the
